@@ -1,0 +1,40 @@
+# Builds the whole product into build/ (BPF object, addon, generated code, page) and dist/ (TypeScript).
+ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
+# Any clang from 14 on builds the BPF object; the newest that is installed is taken.
+CLANG ?= $(shell for v in 19 18 17 16 15 14; do command -v clang-$$v && break; done || command -v clang)
+LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/null | tail -1)
+NODE_INCLUDE := node_modules/node-api-headers/include
+ADDON_INCLUDE := node_modules/node-addon-api
+
+all: build/everyframe.bpf.o build/everyframe.node build/otlp.js build/web/index.html dist/.stamp
+
+build/everyframe.bpf.o: $(wildcard ebpf/*.c ebpf/*.h) Makefile
+	@mkdir -p build
+	$(CLANG) -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations -Werror -target bpf -mcpu=v2 -D__TARGET_ARCH_$(ARCH) \
+		-idirafter /usr/include/$(shell uname -m)-linux-gnu -c ebpf/everyframe.bpf.c -o $@.tmp
+	$(LLVM_STRIP) -g $@.tmp && mv $@.tmp $@
+
+build/everyframe.node: $(wildcard addon/*.cc addon/*.hh) Makefile
+	@mkdir -p build
+	$(CXX) -std=c++20 -O2 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Werror -DNAPI_VERSION=9 -DNODE_ADDON_API_DISABLE_DEPRECATED \
+		-isystem $(ADDON_INCLUDE) -isystem $(NODE_INCLUDE) addon/*.cc -o $@ \
+		-Wl,-Bstatic -lbpf -Wl,-Bdynamic -lelf -lz
+
+# OTLP's protobuf code: a protobufjs static module, imported as #otlp (package.json, "imports").
+build/otlp.js: $(shell find proto -name '*.proto')
+	@mkdir -p build
+	node_modules/.bin/pbjs -t static-module -w es6 --force-long -p proto -o $@ opentelemetry/proto/collector/profiles/v1development/profiles_service.proto
+	node_modules/.bin/pbts -o build/otlp.d.ts $@
+
+build/web/index.html: $(shell find collector/web -type f)
+	node scripts/build-web.mjs
+
+SOURCES := $(shell find agent collector common cli -name '*.ts' -not -name '*.test.ts' -not -path 'collector/web/*')
+dist/.stamp: $(SOURCES) tsconfig.json package.json build/otlp.js
+	node_modules/.bin/tsc -b
+	@touch $@
+
+clean:
+	rm -rf build dist tsconfig.tsbuildinfo
+
+.PHONY: all clean

@@ -1,0 +1,158 @@
+/**
+ * The in-memory profile that every format is read into and written from.
+ *
+ * Tables refer to each other by index, as OTLP's dictionary does; entry 0 of every table is its zero value
+ * ("", no mapping, no function, the empty stack, …), so index 0 always means "none". Tables hold no
+ * duplicates. Stacks are leaf first: kernel frames, then user frames, the root last.
+ */
+
+/** `profile.frame.type` of OpenTelemetry's semantic conventions; '' only in entry 0 or when unknown. */
+export type FrameType =
+  | ''
+  | 'native'
+  | 'kernel'
+  | 'go'
+  | 'cpython'
+  | 'jvm'
+  | 'ruby'
+  | 'perl'
+  | 'php'
+  | 'phpjit'
+  | 'v8js'
+  | 'dotnet'
+  | 'beam'
+  | 'luajit'
+  | 'abort-marker';
+
+export interface Mapping {
+  /** ELF virtual address range, 0 where unknown. */
+  memoryStart: bigint;
+  memoryLimit: bigint;
+  fileOffset: bigint;
+  /** Path or base name of the file, `[vdso]`, `vmlinux`, or a kernel module's name. */
+  filename: string;
+  /** GNU build ID in hex, '' if none. */
+  gnuBuildId: string;
+  /** Go build ID, '' if none. */
+  goBuildId: string;
+  /** File ID as 32 hex digits, '' if none. */
+  fileId: string;
+}
+
+export interface Func {
+  name: string;
+  /** The mangled name, '' where it equals `name`. */
+  systemName: string;
+  filename: string;
+  /** First line of the function, 0 if unknown. */
+  startLine: number;
+}
+
+export interface Line {
+  /** Index into `functions`. */
+  func: number;
+  line: number;
+  column: number;
+}
+
+export interface Location {
+  /** Index into `mappings`. */
+  mapping: number;
+  /** ELF virtual address; kernel: offset in vmlinux's or the module's image; 0 where there is none. */
+  address: bigint;
+  frameType: FrameType;
+  /** Innermost inlined function first; empty where the frame has no name. */
+  lines: Line[];
+}
+
+/** Who was sampled: one entry per execution of a process (an exec starts a new one). */
+export interface Process {
+  pid: number;
+  parentPid: number;
+  /** Base name of the executable, or the kernel thread's name. */
+  executableName: string;
+  executablePath: string;
+  /** Name of the main thread when first seen. */
+  commandName: string;
+  containerId: string;
+  cgroupPath: string;
+  serviceName: string;
+  /** Start of the process in nanoseconds since the Unix epoch, 0n if unknown. */
+  startUnixNano: bigint;
+}
+
+/** All events that share (stack, process, thread, CPU), told apart by time. */
+export interface Sample {
+  /** Index into `stacks`. */
+  stack: number;
+  /** Index into `processes`. */
+  process: number;
+  tid: number;
+  threadName: string;
+  /** Logical CPU, -1 if unknown. */
+  cpu: number;
+  /** How many events: `timestamps.length` where timestamps are kept. */
+  count: number;
+  /** One per event, nanoseconds since the Unix epoch; empty where the source kept none. */
+  timestamps: bigint[];
+}
+
+export interface Profile {
+  /** Window of the profile, nanoseconds since the Unix epoch. */
+  timeUnixNano: bigint;
+  durationNano: bigint;
+  /** `samples/count` for CPU samples. */
+  sampleType: { type: string; unit: string };
+  /** `cpu/nanoseconds`, with `period` nanoseconds between two samples of a CPU. */
+  periodType: { type: string; unit: string };
+  period: bigint;
+  /** Host attributes: `host.name`, `host.arch`, … */
+  host: Record<string, string>;
+  mappings: Mapping[];
+  functions: Func[];
+  locations: Location[];
+  /** Location indices, leaf first. */
+  stacks: Uint32Array[];
+  processes: Process[];
+  samples: Sample[];
+}
+
+export const emptyMapping = (): Mapping => ({
+  memoryStart: 0n,
+  memoryLimit: 0n,
+  fileOffset: 0n,
+  filename: '',
+  gnuBuildId: '',
+  goBuildId: '',
+  fileId: '',
+});
+
+export const emptyProcess = (): Process => ({
+  pid: 0,
+  parentPid: 0,
+  executableName: '',
+  executablePath: '',
+  commandName: '',
+  containerId: '',
+  cgroupPath: '',
+  serviceName: '',
+  startUnixNano: 0n,
+});
+
+/** A profile with only the zero entries. */
+export function emptyProfile(): Profile {
+  return {
+    timeUnixNano: 0n,
+    durationNano: 0n,
+    sampleType: { type: 'samples', unit: 'count' },
+    periodType: { type: 'cpu', unit: 'nanoseconds' },
+    period: 0n,
+    host: {},
+    mappings: [emptyMapping()],
+    functions: [{ name: '', systemName: '', filename: '', startLine: 0 }],
+    locations: [{ mapping: 0, address: 0n, frameType: '', lines: [] }],
+    stacks: [new Uint32Array(0)],
+    processes: [emptyProcess()],
+    samples: [],
+  };
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * Every struct and number that kernel and user space share. agent/tracer/records.gen.ts is generated from
+ * the BTF of this header (scripts/generate-records.ts); never write an offset by hand elsewhere.
+ *
+ * A trace is an array of 64-bit words: first `kernel_frames` raw kernel addresses (leaf first), then the user
+ * frames (leaf first). A user frame starts with a header word: bits 63..56 are its kind, bits 55..0 its
+ * operand; EF_FRAME_FILE has one more word, the file key. Return addresses are already decremented by one in
+ * user frames, not in kernel frames.
+ */
+#ifndef EF_RECORDS_H
+#define EF_RECORDS_H
+
+#define EF_MAX_KERNEL_FRAMES 127
+#define EF_MAX_USER_FRAMES 1023
+/* kernel words + 2 words a user frame + 1 marker, rounded up */
+#define EF_MAX_WORDS 2176
+#define EF_COMM_SIZE 16
+#define EF_PATH_BYTES 1024
+#define EF_PATH_COMPONENTS 32
+#define EF_CGROUP_BYTES 512
+
+enum ef_frame_kind {
+	EF_FRAME_NONE = 0,
+	EF_FRAME_FILE = 2,   /* operand: offset in the file; next word: file key */
+	EF_FRAME_ANON = 3,   /* operand: absolute address in memory that no file backs (JIT code) */
+	EF_FRAME_MARKER = 4, /* operand: enum ef_marker; the last word of a stack that was cut */
+};
+
+/* Why a stack does not reach its root. Append only. */
+enum ef_marker {
+	EF_MARKER_NONE = 0,
+	EF_MARKER_DEPTH = 1,       /* deeper than --max-user-frames */
+	EF_MARKER_NO_TABLE = 2,    /* no unwind table for this file and no usable frame pointer */
+	EF_MARKER_PENDING = 3,     /* the file's table is still being made, and no usable frame pointer */
+	EF_MARKER_NO_RULE = 4,     /* the table has no rule for this address, and no usable frame pointer */
+	EF_MARKER_ANON = 5,        /* code that no file backs, and no usable frame pointer */
+	EF_MARKER_STACK_READ = 6,  /* the stack page could not be read */
+	EF_MARKER_UNMAPPED = 7,    /* the next program counter lies in no executable mapping */
+	EF_MARKER_REGISTER = 8,    /* the rule needs a register that is known in the leaf frame only */
+	EF_MARKER_NO_PROGRESS = 9, /* the stack pointer did not move up */
+	EF_MARKER_COMPAT = 10,     /* a 32-bit process */
+	EF_MARKER_VMA_RACE = 11,   /* the mapping changed while it was read */
+	EF_MARKER_MAX
+};
+
+enum ef_record_type {
+	EF_RECORD_SAMPLE = 1,
+	EF_RECORD_TRACE = 2,
+	EF_RECORD_PROCESS = 3,
+	EF_RECORD_EXIT = 4,
+	EF_RECORD_FILE = 5,
+};
+
+/* Identity of one execution of a process: an exec or a reused PID makes another. */
+struct ef_process_id {
+	__u32 tgid;
+	__u32 exec_id;
+	__u64 start_boottime_ns;
+};
+
+/* One event; its trace was sent before, unless the trace's output failed. */
+struct ef_sample {
+	__u16 type;
+	__u16 origin;
+	__u32 cpu;
+	__u64 trace_hash;
+	__u64 ktime_ns; /* CLOCK_MONOTONIC */
+	struct ef_process_id process;
+	__u32 tid;
+	__u32 flags;
+	char comm[EF_COMM_SIZE];
+};
+
+struct ef_trace {
+	__u16 type;
+	__u16 kernel_frames;
+	__u16 user_frames;
+	__u16 words;
+	__u32 flags;
+	__u32 tgid;
+	__u64 trace_hash;
+	__u64 frames[EF_MAX_WORDS];
+};
+
+struct ef_process {
+	__u16 type;
+	__u16 path_bytes;
+	__u16 cgroup_bytes;
+	__u16 flags;
+	__u32 parent_tgid;
+	__u32 uid;
+	struct ef_process_id process;
+	__u64 ktime_ns;
+	__u64 cgroup_id;
+	__u64 exe_file_key;
+	char comm[EF_COMM_SIZE];
+	/* components leaf first, each NUL-terminated: the executable's path, then the cgroup's */
+	char names[EF_PATH_BYTES + EF_CGROUP_BYTES];
+};
+
+struct ef_exit {
+	__u16 type;
+	__u16 reserved;
+	__u32 reserved2;
+	__u64 ktime_ns;
+	struct ef_process_id process;
+};
+
+struct ef_file {
+	__u16 type;
+	__u16 path_bytes;
+	__u32 tgid;
+	__u64 key;
+	__u64 inode;
+	__u64 size;
+	__u64 ctime_ns;
+	__u32 device; /* the kernel's encoding: major << 20 | minor */
+	__u32 generation;
+	__u64 vma_start;
+	__u64 vma_end;
+	__u64 vma_offset; /* bytes */
+	char path[EF_PATH_BYTES];
+};
+
+/*
+ * The table of one file: a byte image in blocks of 16 KiB, keyed by offset in the file.
+ *
+ *   directory at 0:  struct ef_page for each 4 KiB page of the file from first_page on
+ *   rules_at:        struct ef_rule; rule 0 is EF_RULE_INVALID
+ *   rows_at:         u32 rows: low 12 bits of the address | rule << 16, sorted in their page; the first row
+ *                    of a page starts at its offset 0. The rows of one page never straddle two blocks.
+ */
+#define EF_BLOCK_BITS 14
+#define EF_BLOCK_BYTES (1 << EF_BLOCK_BITS)
+#define EF_BLOCK_ROWS (EF_BLOCK_BYTES / 4)
+#define EF_PAGE_BITS 12
+
+struct ef_page {
+	__u32 first_row;
+	__u16 rows; /* 0: nothing is known of this page */
+	__u16 reserved;
+};
+
+enum ef_rule_kind {
+	EF_RULE_INVALID = 0,       /* no unwind information here */
+	EF_RULE_CFA = 1,           /* CFA = cfa_reg + cfa_offset */
+	EF_RULE_CFA_DEREF = 2,     /* CFA = *(cfa_reg + cfa_offset) + cfa_offset2 */
+	EF_RULE_PLT = 3,           /* CFA = rsp + cfa_offset + ((rip & 15) >= cfa_offset2 ? 8 : 0) */
+	EF_RULE_SIGNAL = 4,        /* registers are in the signal frame */
+	EF_RULE_STOP = 5,          /* the return address is undefined: the root */
+	EF_RULE_FRAME_POINTER = 6, /* CFA = fp + 16, fp at CFA - 16, return address at CFA - 8 */
+};
+
+enum ef_value_kind {
+	EF_VALUE_SAME = 0,       /* fp keeps its value; return address: in the link register (arm64) */
+	EF_VALUE_UNDEFINED = 1,
+	EF_VALUE_CFA = 2,        /* saved at CFA + offset */
+	EF_VALUE_REGISTER = 3,   /* in register number `offset` (return address only) */
+	EF_VALUE_FRAME = 4,      /* saved at fp + offset */
+};
+
+struct ef_rule {
+	__u8 kind;
+	__u8 cfa_reg; /* DWARF register number of the architecture */
+	__u8 fp_kind;
+	__u8 ra_kind;
+	__s32 cfa_offset;
+	__s32 cfa_offset2;
+	__s16 fp_offset;
+	__s16 ra_offset;
+};
+
+enum ef_file_state {
+	EF_FILE_PENDING = 0, /* the file event is out */
+	EF_FILE_TABLE = 1,
+	EF_FILE_NO_TABLE = 2, /* opened, but it has nothing to unwind with */
+};
+
+/* Value of the `files` map; user space makes the table and then fills the entry in one update. */
+struct ef_file_entry {
+	__u32 state;
+	__u32 table;
+	__u32 first_page;
+	__u32 page_count;
+	__u32 rules_at;
+	__u32 rows_at;
+	__u64 last_used_ns; /* written by BPF, for eviction by least use */
+};
+
+/* The key under which the vDSO's table is registered; its offsets count from the start of the vDSO. */
+#define EF_VDSO_KEY 1ULL
+
+#endif

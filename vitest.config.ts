@@ -1,0 +1,19 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: 'unit', include: ['{agent,collector,common,cli,scripts}/**/*.test.ts'], testTimeout: 20_000 } },
+      {
+        test: {
+          name: 'live',
+          include: ['test/**/*.test.ts'],
+          // Live tests share the machine's CPUs and perf events: one file at a time.
+          fileParallelism: false,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
+  },
+});
