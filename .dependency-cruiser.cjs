@@ -1,0 +1,104 @@
+/**
+ * The house's layers: cli → agent | collector → common. scripts/lint.sh also asserts how many modules were
+ * seen, because a TypeScript that dependency-cruiser can't load makes it see none, and pass.
+ */
+const BUILTIN_IO =
+  '^(node:)?(fs|fs/promises|net|tls|dgram|dns|http|http2|https|child_process|cluster|worker_threads|os|readline|repl|tty|inspector)$';
+const TEST = '\\.test\\.ts$';
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-cycle',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    {
+      name: 'not-resolvable',
+      comment: '#otlp is built: run make first.',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: 'no-orphan',
+      comment: 'A module that nothing reaches is dead, or its test is missing.',
+      severity: 'error',
+      from: { orphan: true, pathNot: ['\\.d\\.ts$', TEST, '^cli/main\\.ts$'] },
+      to: {},
+    },
+    {
+      name: 'agent-not-collector',
+      severity: 'error',
+      from: { path: '^agent/' },
+      to: { path: '^(collector|cli)/' },
+    },
+    {
+      name: 'collector-not-agent',
+      severity: 'error',
+      from: { path: '^collector/' },
+      to: { path: '^(agent|cli)/' },
+    },
+    {
+      name: 'common-at-the-bottom',
+      severity: 'error',
+      from: { path: '^common/' },
+      to: { path: '^(agent|collector|cli|addon|test|scripts)/' },
+    },
+    {
+      name: 'common-no-io',
+      comment: 'Parsers and formats take bytes and give values; whoever has the file reads it.',
+      severity: 'error',
+      from: { path: '^common/', pathNot: TEST },
+      to: { path: BUILTIN_IO, dependencyTypes: ['core'] },
+    },
+    {
+      name: 'page-apart',
+      comment: 'The page is bundled for browsers: it sees its own folder and common, nothing of Node.',
+      severity: 'error',
+      from: { path: '^collector/web/', pathNot: TEST },
+      to: { path: '^(agent|cli|collector/(?!web/))', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'page-no-node',
+      severity: 'error',
+      from: { path: '^collector/web/', pathNot: TEST },
+      to: { dependencyTypes: ['core'] },
+    },
+    {
+      name: 'interpreter-alone',
+      comment: 'A runtime plug-in knows common, the contract and its own folder.',
+      severity: 'error',
+      from: { path: '^agent/interpreters/([^/]+)/', pathNot: TEST },
+      to: {
+        path: '^(agent|collector|cli)/',
+        pathNot: ['^agent/interpreters/$1/', '^agent/interpreters/contract\\.ts$'],
+      },
+    },
+    {
+      name: 'no-test-in-product',
+      severity: 'error',
+      from: { path: '^(agent|collector|common|cli)/', pathNot: TEST },
+      to: { path: `^test/|${TEST}` },
+    },
+    {
+      name: 'no-dev-dependency-in-product',
+      severity: 'error',
+      from: { path: '^(agent|common|cli|collector/(?!web/))', pathNot: TEST },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only'] },
+    },
+  ],
+  options: {
+    doNotFollow: { path: '^(node_modules|build)/' },
+    exclude: { path: '^(dist|node_modules/\\.vite)/' },
+    tsPreCompilationDeps: 'specify',
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'types', 'default'],
+      extensions: ['.ts', '.tsx', '.js', '.mjs', '.cjs', '.json', '.d.ts'],
+    },
+  },
+};

@@ -1,0 +1,54 @@
+#!/bin/sh
+# Every static check; runs them all, then says which failed. Needs a built checkout (`npm run setup`).
+set -u
+cd "$(dirname "$0")/.." || exit 1
+PATH=$PWD/node_modules/.bin:$PATH
+
+failed=''
+check() { # check NAME COMMAND…
+	name=$1
+	shift
+	output=$("$@" 2>&1)
+	status=$?
+	if [ $status -eq 0 ]; then
+		echo "lint: $name: ok"
+	else
+		printf '%s\nlint: %s: FAILED (%s)\n' "$output" "$name" "$*"
+		failed="$failed $name"
+	fi
+}
+
+# The layer rules; a TypeScript that dependency-cruiser can't load would make it see nothing, and pass.
+check_layers() {
+	report=$(depcruise --config .dependency-cruiser.cjs --output-type err agent collector common cli) || {
+		echo "$report"
+		return 1
+	}
+	modules=$(printf '%s' "$report" | sed -n 's/.*(\([0-9]*\) modules.*/\1/p')
+	[ "${modules:-0}" -ge 30 ] || {
+		echo "dependency-cruiser saw ${modules:-0} modules, expected 30 or more: does it support this TypeScript?"
+		return 1
+	}
+}
+
+check_c_format() {
+	git ls-files -- 'ebpf/*.[ch]' 'addon/*.cc' 'addon/*.hh' | grep -v '^ebpf/vmlinux\.h$' |
+		xargs clang-format --dry-run --Werror
+}
+
+check biome biome check --error-on-warnings .
+check types tsc -p tsconfig.check.json
+[ ! -f collector/web/tsconfig.json ] || check page-types tsc -p collector/web --noEmit
+check layers check_layers
+check unused knip --no-progress
+check generated node dist/scripts/generate-records.js --check
+if command -v clang-format >/dev/null; then
+	check c-format check_c_format
+else
+	echo 'lint: c-format: skipped, clang-format is not installed'
+fi
+
+[ -z "$failed" ] || {
+	echo "lint: failed:$failed"
+	exit 1
+}

@@ -1,0 +1,117 @@
+#!/bin/sh
+# Makes a checkout ready to run: system packages, Node packages, build. `--test` adds what the tests need.
+# With nothing to do it says nothing and calls neither apt nor npm, so that `npm start` stays fast.
+set -eu
+
+cd "$(dirname "$0")/.."
+PATH=$PATH:/usr/sbin:/sbin # bpftool lives there, and a user's PATH often lacks it
+
+mode=${1:-}
+case $mode in
+'' | --test) ;;
+*)
+	echo "usage: scripts/setup.sh [--test]" >&2
+	exit 2
+	;;
+esac
+
+say() { printf 'set-up: %s\n' "$*"; }
+fail() {
+	printf 'set-up: %s\n' "$@" >&2
+	exit 1
+}
+
+# Runs a command with its output in a log; shows the log's end only if the command fails.
+step() {
+	log=build/setup-$1.log
+	shift
+	mkdir -p build
+	if ! "$@" >"$log" 2>&1 </dev/null; then
+		tail -n 25 "$log" >&2
+		fail "failed: $*" "the whole output is in $PWD/$log"
+	fi
+}
+
+# --- Node --------------------------------------------------------------------------------------------------
+
+command -v node >/dev/null || fail 'Node.js is missing: install Node 20.19 or newer (https://nodejs.org)'
+version=$(node --version)
+major=${version#v} major=${major%%.*}
+minor=${version#v*.} minor=${minor%%.*}
+if [ "$major" -lt 20 ] || { [ "$major" -eq 20 ] && [ "$minor" -lt 19 ]; }; then
+	fail "Node $version is too old: install Node 20.19 or newer"
+fi
+
+# --- System packages ---------------------------------------------------------------------------------------
+# Each need is tested by what it provides, so a clang from elsewhere or another distribution's libbpf counts.
+
+packages='' names=''
+need() { # need DEBIAN-PACKAGE 'WHAT IT IS' TEST…
+	package=$1 name=$2
+	shift 2
+	"$@" && return
+	packages="$packages $package"
+	names="$names
+  - $name"
+}
+any_command() {
+	for candidate; do
+		command -v "$candidate" >/dev/null && return
+	done
+	return 1
+}
+any_file() {
+	for candidate; do
+		[ -e "$candidate" ] && return
+	done
+	return 1
+}
+
+machine=$(uname -m)
+need clang 'clang, 14 or newer' any_command clang-19 clang-18 clang-17 clang-16 clang-15 clang-14 clang
+need llvm 'llvm-strip' any_command llvm-strip llvm-strip-19 llvm-strip-18 llvm-strip-17 llvm-strip-16 llvm-strip-15 llvm-strip-14
+need bpftool 'bpftool' any_command bpftool
+need make 'make' any_command make
+need g++ 'g++, with C++20' any_command g++
+need libbpf-dev 'libbpf, 1.1 or newer: headers and the static library libbpf.a' \
+	any_file /usr/lib/"$machine"-linux-gnu/libbpf.a /usr/lib64/libbpf.a /usr/lib/libbpf.a
+need libelf-dev 'libelf: headers and library' any_file /usr/include/libelf.h
+need zlib1g-dev 'zlib: headers and library' any_file /usr/include/zlib.h
+need linux-libc-dev 'the kernel'\''s user-space headers' any_file /usr/include/linux/bpf.h
+if [ "$mode" = --test ]; then
+	need gcc 'gcc' any_command gcc
+	need binutils 'readelf and nm of binutils' any_command readelf
+	need clang-format 'clang-format' any_command clang-format
+	need chromium 'Chromium' any_command chromium chromium-browser google-chrome
+fi
+
+if [ -n "$packages" ]; then
+	packages=${packages# }
+	command -v apt-get >/dev/null || fail "install these with your distribution's package manager, then run this again:$names"
+	[ "$(id -u)" -eq 0 ] || fail "these packages are missing, and installing them needs root. Run
+  sudo apt-get install -y $packages
+and then this again."
+	say "installing with apt: $packages"
+	export DEBIAN_FRONTEND=noninteractive
+	mkdir -p build
+	# One broken source need not matter: the install decides.
+	apt-get update >build/setup-apt-update.log 2>&1 ||
+		say "apt-get update failed (see $PWD/build/setup-apt-update.log); trying to install all the same"
+	# shellcheck disable=SC2086 # a list of packages
+	step apt-install apt-get install -y --no-install-recommends $packages
+fi
+
+# --- Node packages -----------------------------------------------------------------------------------------
+# npm writes node_modules/.package-lock.json last, both in `npm ci` and in `npm install`.
+
+if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+	say 'installing Node packages (npm ci)'
+	step npm npm ci --ignore-scripts --include=dev --no-audit --no-fund
+fi
+
+# --- Build -------------------------------------------------------------------------------------------------
+
+if ! make -q >/dev/null 2>&1; then
+	say 'building'
+	step make make -s -j2
+fi

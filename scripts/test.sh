@@ -1,0 +1,21 @@
+#!/bin/sh
+# Static checks, then every test; ends with vitest's summary and the line "N passed, N failed, N skipped".
+# Arguments go to vitest: `scripts/test.sh --project unit`, `scripts/test.sh test/doctor.test.ts`.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+PATH=$PWD/node_modules/.bin:$PATH
+
+lint=0
+[ $# -gt 0 ] || scripts/lint.sh || lint=1
+
+mkdir -p build
+rm -f build/test.json
+vitest run --reporter=default --reporter=json --outputFile.json=build/test.json "$@"
+tests=$?
+
+[ $lint -eq 0 ] || echo 'The static checks failed: see the lines that start with "lint:" above.'
+node -e '
+	const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(fs.readFileSync("build/test.json"));
+	console.log(`${numPassedTests} passed, ${numFailedTests} failed, ${numPendingTests + numTodoTests} skipped`);
+' || echo 'vitest wrote no report: it ended before the tests did'
+[ $lint -eq 0 ] && [ $tests -eq 0 ]
