@@ -104,6 +104,7 @@ fi
 # --- Node packages -----------------------------------------------------------------------------------------
 # npm writes node_modules/.package-lock.json last, both in `npm ci` and in `npm install`.
 
+# shellcheck disable=SC3013 # dash, bash and busybox all have -nt
 if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
 	say 'installing Node packages (npm ci)'
 	step npm npm ci --ignore-scripts --include=dev --no-audit --no-fund

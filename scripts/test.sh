@@ -14,6 +14,7 @@ vitest run --reporter=default --reporter=json --outputFile.json=build/test.json 
 tests=$?
 
 [ $lint -eq 0 ] || echo 'The static checks failed: see the lines that start with "lint:" above.'
+# shellcheck disable=SC2016 # JavaScript
 node -e '
 	const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(fs.readFileSync("build/test.json"));
 	console.log(`${numPassedTests} passed, ${numFailedTests} failed, ${numPendingTests + numTodoTests} skipped`);
