@@ -1,0 +1,226 @@
+/** Judges a host's facts: can it be profiled, what is lost, and which command changes that. */
+import {
+  CAP_SYS_RESOURCE_BIT,
+  capabilityNames,
+  describeMissing,
+  hasCapability,
+  type MissingCapability,
+} from './capabilities.ts';
+import { type HostFacts, missingCapabilities } from './host-facts.ts';
+
+export interface Check {
+  /** Short and stable, for scripts: `kernel`, `btf`, `capability CAP_BPF`, … */
+  name: string;
+  status: 'ok' | 'degraded' | 'fatal';
+  message: string;
+  /** The command, or where no command can do it the step, that makes it ok. */
+  fix?: string;
+}
+
+type Judge = (facts: HostFacts) => Check | Check[];
+
+const ok = (name: string, message: string): Check => ({ name, status: 'ok', message });
+const degraded = (name: string, message: string, fix: string): Check => ({
+  name,
+  status: 'degraded',
+  message,
+  fix,
+});
+const fatal = (name: string, message: string, fix: string): Check => ({
+  name,
+  status: 'fatal',
+  message,
+  fix,
+});
+
+const isBefore = (version: readonly [number, number], major: number, minor: number): boolean =>
+  version[0] < major || (version[0] === major && version[1] < minor);
+
+/** Room for the maps; Linux 5.11 moved them from RLIMIT_MEMLOCK to memory cgroups. */
+const MEMLOCK_BYTES = 256 * 1024 * 1024;
+
+function checkKernel({ kernelRelease, kernelVersion }: HostFacts): Check {
+  if (kernelVersion[0] === 0) {
+    return degraded('kernel', `version unknown ('${kernelRelease}'), 5.10 or newer is needed`, 'uname -r');
+  }
+  return isBefore(kernelVersion, 5, 10)
+    ? fatal('kernel', `${kernelRelease} is too old`, 'boot Linux 5.10 or newer')
+    : ok('kernel', kernelRelease);
+}
+
+function checkArchitecture({ architecture }: HostFacts): Check {
+  return architecture === 'x64'
+    ? ok('architecture', 'x86_64')
+    : fatal('architecture', `${architecture} is not supported yet`, 'run it on an x86_64 machine');
+}
+
+function checkNode({ nodeVersion }: HostFacts): Check {
+  const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
+  const good = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
+  return good
+    ? ok('node', nodeVersion)
+    : fatal('node', `${nodeVersion} is not supported`, 'install Node 20.19, 22.12 or newer');
+}
+
+function checkBtf({ hasBtf }: HostFacts): Check {
+  return hasBtf
+    ? ok('btf', 'the kernel describes its types')
+    : fatal(
+        'btf',
+        '/sys/kernel/btf/vmlinux is missing: kernel structures cannot be read',
+        'boot a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian, Ubuntu, Fedora and RHEL kernels have it), and mount /sys',
+      );
+}
+
+function checkCapabilities(facts: HostFacts): Check[] {
+  if (facts.capabilities === undefined) {
+    return [degraded('capabilities', '/proc/self/status does not show them', 'mount /proc')];
+  }
+  if (facts.inUserNamespace) {
+    return [
+      fatal(
+        'capabilities',
+        'this is a user namespace, in which capabilities give no right to BPF and perf events',
+        'run it outside the namespace: as root of the host, or in a container that is not rootless',
+      ),
+    ];
+  }
+  const missing = missingCapabilities(facts);
+  if (missing.length === 0) return [ok('capabilities', 'all that it uses')];
+  const rest = capabilityNames.filter((name) => !missing.some((m) => m.name === name));
+  return [
+    ...missing.map(judgeMissing),
+    ...(rest.length === 0 ? [] : [ok('capabilities', `has ${rest.join(', ')}`)]),
+  ];
+}
+
+function judgeMissing(missing: MissingCapability): Check {
+  const fix = `run it with sudo, or grant ${missing.name} (systemd: AmbientCapabilities=${missing.name}, docker: --cap-add=${missing.name.slice(4)})`;
+  return {
+    name: `capability ${missing.name}`,
+    status: missing.severity,
+    message: describeMissing(missing),
+    fix,
+  };
+}
+
+function checkParanoid({ perfEventParanoid: level, capabilities = 0n }: HostFacts): Check {
+  if (level === undefined) {
+    return fatal(
+      'perf_event_paranoid',
+      'the kernel has no perf events, or /proc/sys is hidden',
+      'boot a kernel with CONFIG_PERF_EVENTS=y, and mount /proc',
+    );
+  }
+  // 3 (Debian) lets CAP_PERFMON through; Ubuntu's own level 4 asks for CAP_SYS_ADMIN in some releases.
+  return level >= 4 && !hasCapability(capabilities, 21)
+    ? degraded(
+        'perf_event_paranoid',
+        `${level}: some kernels with this level refuse perf events without CAP_SYS_ADMIN`,
+        'sudo sysctl -w kernel.perf_event_paranoid=2',
+      )
+    : ok('perf_event_paranoid', `${level}, which CAP_PERFMON overrides`);
+}
+
+function checkKernelSymbols(facts: HostFacts): Check {
+  if (facts.kernelSymbolsVisible === true) return ok('kernel symbols', 'visible');
+  const restrict = facts.kptrRestrict;
+  if (restrict !== undefined && restrict >= 2) {
+    return degraded(
+      'kernel symbols',
+      `hidden from everybody (kernel.kptr_restrict = ${restrict}): kernel frames are addresses`,
+      'sudo sysctl -w kernel.kptr_restrict=1',
+    );
+  }
+  return facts.kernelSymbolsVisible === undefined
+    ? degraded('kernel symbols', '/proc/kallsyms cannot be read: kernel frames are addresses', 'mount /proc')
+    : degraded(
+        'kernel symbols',
+        'hidden: kernel frames are addresses',
+        'run it with sudo, or grant CAP_SYSLOG',
+      );
+}
+
+function checkUnprivilegedBpf({ unprivilegedBpfDisabled: value }: HostFacts): Check {
+  return ok(
+    'unprivileged_bpf_disabled',
+    value === undefined ? 'not set' : `${value}, which does not matter with CAP_BPF`,
+  );
+}
+
+function checkJit({ bpfJit }: HostFacts): Check {
+  if (bpfJit === undefined) return ok('bpf jit', 'unknown in this network namespace');
+  return bpfJit === 0
+    ? degraded(
+        'bpf jit',
+        'off: BPF is interpreted, and a sample costs many times more',
+        'sudo sysctl -w net.core.bpf_jit_enable=1',
+      )
+    : ok('bpf jit', 'on');
+}
+
+function checkLockdown({ lockdown }: HostFacts): Check {
+  return lockdown === 'confidentiality'
+    ? fatal(
+        'lockdown',
+        'confidentiality: the kernel forbids BPF to read kernel memory',
+        'boot with lockdown=integrity on the kernel command line, or with Secure Boot off',
+      )
+    : ok('lockdown', lockdown === 'unknown' ? 'none seen' : lockdown);
+}
+
+function checkCgroups({ cgroupVersion }: HostFacts): Check {
+  if (cgroupVersion === 2) return ok('cgroups', 'version 2');
+  const what = cgroupVersion === 'unknown' ? 'not mounted' : `version ${cgroupVersion}`;
+  return degraded(
+    'cgroups',
+    `${what}: container IDs may be missing from processes`,
+    'boot with systemd.unified_cgroup_hierarchy=1 on the kernel command line',
+  );
+}
+
+function checkPidNamespace({ inPidNamespace, container }: HostFacts): Check[] {
+  const checks = container === '' ? [] : [ok('container', `this looks like a container (${container})`)];
+  if (!inPidNamespace) return [...checks, ok('pid namespace', "the host's")];
+  return [
+    ...checks,
+    fatal(
+      'pid namespace',
+      "not the host's: the kernel reports PIDs that do not exist here, so no file can be opened",
+      "run it in the host's PID namespace (docker: --pid=host, Kubernetes: hostPID: true)",
+    ),
+  ];
+}
+
+function checkMemlock({ kernelVersion, memlockBytes, capabilities = 0n }: HostFacts): Check[] {
+  if (!isBefore(kernelVersion, 5, 11) || memlockBytes === undefined) return [];
+  if (memlockBytes >= MEMLOCK_BYTES || hasCapability(capabilities, CAP_SYS_RESOURCE_BIT)) {
+    return [ok('memlock', memlockBytes === Infinity ? 'unlimited' : `${memlockBytes} bytes`)];
+  }
+  return [
+    fatal(
+      'memlock',
+      `${memlockBytes} bytes: before Linux 5.11 this limits BPF maps, which need ${MEMLOCK_BYTES}`,
+      'ulimit -l unlimited (systemd: LimitMEMLOCK=infinity, docker: --ulimit memlock=-1)',
+    ),
+  ];
+}
+
+const JUDGES: readonly Judge[] = [
+  checkKernel,
+  checkArchitecture,
+  checkNode,
+  checkBtf,
+  checkCapabilities,
+  checkPidNamespace,
+  checkLockdown,
+  checkParanoid,
+  checkUnprivilegedBpf,
+  checkKernelSymbols,
+  checkJit,
+  checkMemlock,
+  checkCgroups,
+];
+
+/** One check a line, in the order in which a person should read them. */
+export const checkHost = (facts: HostFacts): Check[] => JUDGES.flatMap((judge) => judge(facts));
