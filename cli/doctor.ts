@@ -30,8 +30,8 @@ export function registerDoctor(program: Command, probes: readonly Probe[] = []):
 }
 
 /** Host, build, then the probes. */
-export async function runChecks(probes: readonly Probe[]): Promise<Check[]> {
-  const checks = [...checkHost(readHostFacts()), checkBuild(PRODUCT_ROOT)];
+export async function runChecks(probes: readonly Probe[], root = PRODUCT_ROOT): Promise<Check[]> {
+  const checks = [...checkHost(readHostFacts()), checkBuild(root)];
   for (const probe of probes) {
     if (isFatal(checks)) break;
     checks.push(...(await probe()));

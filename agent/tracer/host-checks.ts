@@ -122,7 +122,7 @@ function checkParanoid({ perfEventParanoid: level, capabilities = 0n }: HostFact
     : ok('perf_event_paranoid', `${level}, which CAP_PERFMON overrides`);
 }
 
-function checkKernelSymbols(facts: HostFacts): Check {
+function checkKernelSymbols(facts: HostFacts): Check | Check[] {
   if (facts.kernelSymbolsVisible === true) return ok('kernel symbols', 'visible');
   const restrict = facts.kptrRestrict;
   if (restrict !== undefined && restrict >= 2) {
@@ -132,6 +132,8 @@ function checkKernelSymbols(facts: HostFacts): Check {
       'sudo sysctl -w kernel.kptr_restrict=1',
     );
   }
+  // Then the missing capability has said it.
+  if (missingCapabilities(facts).some((missing) => missing.name === 'CAP_SYSLOG')) return [];
   return facts.kernelSymbolsVisible === undefined
     ? degraded('kernel symbols', '/proc/kallsyms cannot be read: kernel frames are addresses', 'mount /proc')
     : degraded(
