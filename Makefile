@@ -18,7 +18,7 @@ build/everyframe.node: $(wildcard addon/*.cc addon/*.hh) Makefile
 	@mkdir -p build
 	$(CXX) -std=c++20 -O2 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Werror -DNAPI_VERSION=9 -DNODE_ADDON_API_DISABLE_DEPRECATED \
 		-isystem $(ADDON_INCLUDE) -isystem $(NODE_INCLUDE) addon/*.cc -o $@ \
-		-Wl,-Bstatic -lbpf -Wl,-Bdynamic -lelf -lz
+		-lbpf
 
 # OTLP's protobuf code: a protobufjs static module, imported as #otlp (package.json, "imports").
 build/otlp.js: $(shell find proto -name '*.proto')

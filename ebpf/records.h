@@ -188,6 +188,25 @@ struct ef_file_entry {
 	__u64 last_used_ns; /* written by BPF, for eviction by least use */
 };
 
+/* Set before load, constant afterwards: the verifier removes what is switched off. */
+struct ef_config {
+	__u32 fast_loads;       /* the kernel has bpf_rdonly_cast and maple trees (6.2 and later) */
+	__u32 has_task_pt_regs; /* the kernel has bpf_task_pt_regs (5.15 and later) */
+	__u32 max_user_frames;
+	__u32 filter_targets; /* sample only processes in the map `targets`, and their children */
+	__u32 send_idle;
+	__u32 wake_bytes;      /* wake user space when that much waits in the ring buffer */
+	__u32 user_regs_from_stack_top; /* where bpf_task_pt_regs is missing: pt_regs end this far below... */
+	__u32 thread_size;     /* ...the end of the kernel stack, which is this large */
+};
+
+/* Identity last sent of a process, by tgid: another one in a sample makes BPF send the process again. */
+struct ef_known_process {
+	__u64 start_boottime_ns;
+	__u32 exec_id;
+	__u32 reserved;
+};
+
 /* The key under which the vDSO's table is registered; its offsets count from the start of the vDSO. */
 #define EF_VDSO_KEY 1ULL
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seam between TypeScript and the kernel: no policy here. Typed in agent/tracer/native.ts.
+#include <napi.h>
+
+#include "maps.hh"
+#include "object.hh"
+#include "ring.hh"
+
+static Napi::Object Init(Napi::Env env, Napi::Object exports) {
+  CaptureLibbpfLog();
+  exports.Set("BpfObject", BpfObject::Define(env));
+  exports.Set("Ring", Ring::Define(env));
+  DefineMaps(env, exports);
+  DefinePerf(env, exports);
+  return exports;
+}
+
+NODE_API_MODULE(everyframe, Init)

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// BPF maps by descriptor. Keys and values are Buffers of exactly the map's sizes (the caller knows them from
+// the generated records). Calls that may wait for an RCU grace period run on the thread pool.
+#include "maps.hh"
+
+#include <bpf/bpf.h>
+#include <unistd.h>
+
+#include <memory>
+#include <vector>
+
+#include "object.hh"
+
+namespace {
+using Bytes = Napi::Buffer<uint8_t>;
+
+int Fd(const Napi::CallbackInfo& info) { return info[0].As<Napi::Number>().Int32Value(); }
+
+// mapLookup(fd, key, valueBytes): Buffer | undefined
+Napi::Value Lookup(const Napi::CallbackInfo& info) {
+  auto key = info[1].As<Bytes>();
+  auto value = Bytes::New(info.Env(), info[2].As<Napi::Number>().Uint32Value());
+  if (bpf_map_lookup_elem(Fd(info), key.Data(), value.Data())) {
+    if (errno == ENOENT) return info.Env().Undefined();
+    throw SystemError(info.Env(), "cannot read a BPF map", errno);
+  }
+  return value;
+}
+
+// mapUpdate(fd, key, value, flags)
+Napi::Value Update(const Napi::CallbackInfo& info) {
+  auto key = info[1].As<Bytes>();
+  auto value = info[2].As<Bytes>();
+  if (bpf_map_update_elem(Fd(info), key.Data(), value.Data(), info[3].As<Napi::Number>().Uint32Value()))
+    throw SystemError(info.Env(), "cannot write a BPF map", errno);
+  return info.Env().Undefined();
+}
+
+// mapDelete(fd, key): boolean, false where there was no such key
+Napi::Value Delete(const Napi::CallbackInfo& info) {
+  auto key = info[1].As<Bytes>();
+  if (bpf_map_delete_elem(Fd(info), key.Data())) {
+    if (errno == ENOENT) return Napi::Boolean::New(info.Env(), false);
+    throw SystemError(info.Env(), "cannot delete from a BPF map", errno);
+  }
+  return Napi::Boolean::New(info.Env(), true);
+}
+
+// mapNextKey(fd, key | undefined, keyBytes): Buffer | undefined
+Napi::Value NextKey(const Napi::CallbackInfo& info) {
+  const void* key = info[1].IsUndefined() ? nullptr : info[1].As<Bytes>().Data();
+  auto next = Bytes::New(info.Env(), info[2].As<Napi::Number>().Uint32Value());
+  if (bpf_map_get_next_key(Fd(info), key, next.Data())) {
+    if (errno == ENOENT) return info.Env().Undefined();
+    throw SystemError(info.Env(), "cannot walk a BPF map", errno);
+  }
+  return next;
+}
+
+// sumPerCpu(fd, entries): Float64Array, entry i of a per-CPU array of u64 summed over the CPUs
+Napi::Value SumPerCpu(const Napi::CallbackInfo& info) {
+  uint32_t entries = info[1].As<Napi::Number>().Uint32Value();
+  int cpus = libbpf_num_possible_cpus();
+  if (cpus <= 0) throw SystemError(info.Env(), "cannot count the CPUs", -cpus);
+  std::vector<uint64_t> values(cpus);
+  auto sums = Napi::Float64Array::New(info.Env(), entries);
+  for (uint32_t i = 0; i < entries; i++) {
+    if (bpf_map_lookup_elem(Fd(info), &i, values.data()))
+      throw SystemError(info.Env(), "cannot read a counter", errno);
+    uint64_t sum = 0;
+    for (uint64_t value : values) sum += value;
+    sums[i] = static_cast<double>(sum);
+  }
+  return sums;
+}
+
+// Makes the inner map of one file and publishes it. Publishing waits for a grace period, hence off-thread.
+class InstallTable : public Napi::AsyncWorker {
+ public:
+  InstallTable(Napi::Env env, int outer, uint32_t index, Bytes image, uint32_t block)
+      : AsyncWorker(env), deferred_(Napi::Promise::Deferred::New(env)), outer_(outer), index_(index),
+        image_(Napi::Persistent(image)), data_(image.Data()), bytes_(image.Length()), block_(block) {}
+  Napi::Promise Promise() const { return deferred_.Promise(); }
+
+  void Execute() override {
+    uint32_t blocks = bytes_ / block_;
+    LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP);
+    int inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ef_table", 4, block_, blocks, &options);
+    if (inner < 0) return SetError("cannot create an unwind table of " + std::to_string(bytes_) + " bytes: " + strerror(errno));
+    for (uint32_t i = 0; i < blocks; i++) {
+      if (bpf_map_update_elem(inner, &i, data_ + size_t{i} * block_, BPF_ANY)) {
+        SetError(std::string("cannot fill an unwind table: ") + strerror(errno));
+        close(inner);
+        return;
+      }
+    }
+    if (bpf_map_update_elem(outer_, &index_, &inner, BPF_ANY))
+      SetError(std::string("cannot publish an unwind table: ") + strerror(errno));
+    close(inner);
+  }
+  void OnOK() override { deferred_.Resolve(Env().Undefined()); }
+  void OnError(const Napi::Error& error) override { deferred_.Reject(error.Value()); }
+
+ private:
+  Napi::Promise::Deferred deferred_;
+  int outer_;
+  uint32_t index_;
+  Napi::Reference<Bytes> image_;  // keeps the bytes alive while the pool thread copies them
+  const uint8_t* data_;
+  size_t bytes_;
+  uint32_t block_;
+};
+
+// installTable(outerFd, index, image, blockBytes): Promise<void>
+Napi::Value Install(const Napi::CallbackInfo& info) {
+  auto image = info[2].As<Bytes>();
+  uint32_t block = info[3].As<Napi::Number>().Uint32Value();
+  if (!block || image.Length() == 0 || image.Length() % block)
+    throw Napi::RangeError::New(info.Env(), "a table image must be whole blocks");
+  auto* worker = new InstallTable(info.Env(), Fd(info), info[1].As<Napi::Number>().Uint32Value(), image, block);
+  worker->Queue();
+  return worker->Promise();
+}
+
+class RemoveTable : public Napi::AsyncWorker {
+ public:
+  RemoveTable(Napi::Env env, int outer, uint32_t index)
+      : AsyncWorker(env), deferred_(Napi::Promise::Deferred::New(env)), outer_(outer), index_(index) {}
+  Napi::Promise Promise() const { return deferred_.Promise(); }
+  void Execute() override {
+    if (bpf_map_delete_elem(outer_, &index_) && errno != ENOENT)
+      SetError(std::string("cannot remove an unwind table: ") + strerror(errno));
+  }
+  void OnOK() override { deferred_.Resolve(Env().Undefined()); }
+  void OnError(const Napi::Error& error) override { deferred_.Reject(error.Value()); }
+
+ private:
+  Napi::Promise::Deferred deferred_;
+  int outer_;
+  uint32_t index_;
+};
+
+// removeTable(outerFd, index): Promise<void>
+Napi::Value Remove(const Napi::CallbackInfo& info) {
+  auto* worker = new RemoveTable(info.Env(), Fd(info), info[1].As<Napi::Number>().Uint32Value());
+  worker->Queue();
+  return worker->Promise();
+}
+}  // namespace
+
+void DefineMaps(Napi::Env env, Napi::Object exports) {
+  exports.Set("mapLookup", Napi::Function::New(env, Lookup));
+  exports.Set("mapUpdate", Napi::Function::New(env, Update));
+  exports.Set("mapDelete", Napi::Function::New(env, Delete));
+  exports.Set("mapNextKey", Napi::Function::New(env, NextKey));
+  exports.Set("sumPerCpu", Napi::Function::New(env, SumPerCpu));
+  exports.Set("installTable", Napi::Function::New(env, Install));
+  exports.Set("removeTable", Napi::Function::New(env, Remove));
+}

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <napi.h>
+
+void DefineMaps(Napi::Env env, Napi::Object exports);
+void DefinePerf(Napi::Env env, Napi::Object exports);

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// cpu-clock perf events and what the running kernel offers.
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "maps.hh"
+#include "object.hh"
+
+namespace {
+// perfOpen(cpu, periodNs, includeIdle, programFd): fd of a disabled event that runs the program each period
+Napi::Value Open(const Napi::CallbackInfo& info) {
+  int cpu = info[0].As<Napi::Number>().Int32Value();
+  perf_event_attr attr = {};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_CPU_CLOCK;
+  attr.freq = getenv("EF_FREQ") ? 1 : 0; if (attr.freq) attr.sample_freq = 97; else attr.sample_period = info[1].As<Napi::Number>().Int64Value();
+  attr.disabled = 1;
+  attr.exclude_idle = !info[2].As<Napi::Boolean>().Value();
+  int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+  if (fd < 0) throw SystemError(info.Env(), "cannot open a cpu-clock event on CPU " + std::to_string(cpu), errno);
+  if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, info[3].As<Napi::Number>().Int32Value())) {
+    int error = errno;
+    close(fd);
+    throw SystemError(info.Env(), "cannot attach the sampler to the event of CPU " + std::to_string(cpu), error);
+  }
+  return Napi::Number::New(info.Env(), fd);
+}
+
+// Starts the events one after another, so that the CPUs' timers are spread over one period.
+class Enable : public Napi::AsyncWorker {
+ public:
+  Enable(Napi::Env env, std::vector<int> fds, uint64_t gap_ns)
+      : AsyncWorker(env), deferred_(Napi::Promise::Deferred::New(env)), fds_(std::move(fds)), gap_ns_(gap_ns) {}
+  Napi::Promise Promise() const { return deferred_.Promise(); }
+  void Execute() override {
+    timespec next;
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    for (int fd : fds_) {
+      if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) failed_++;
+      uint64_t ns = next.tv_nsec + gap_ns_;
+      next.tv_sec += ns / 1000000000;
+      next.tv_nsec = ns % 1000000000;
+      while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, nullptr) == EINTR) {
+      }
+    }
+  }
+  void OnOK() override { deferred_.Resolve(Napi::Number::New(Env(), failed_)); }
+  void OnError(const Napi::Error& error) override { deferred_.Reject(error.Value()); }
+
+ private:
+  Napi::Promise::Deferred deferred_;
+  std::vector<int> fds_;
+  uint64_t gap_ns_;
+  uint32_t failed_ = 0;
+};
+
+std::vector<int> Fds(Napi::Value value) {
+  Napi::Array array = value.As<Napi::Array>();
+  std::vector<int> fds;
+  for (uint32_t i = 0; i < array.Length(); i++) fds.push_back(array.Get(i).As<Napi::Number>().Int32Value());
+  return fds;
+}
+
+// perfEnable(fds, gapNs): Promise<number of events that could not be started>
+Napi::Value EnableAll(const Napi::CallbackInfo& info) {
+  auto* worker = new Enable(info.Env(), Fds(info[0]), info[1].As<Napi::Number>().Int64Value());
+  worker->Queue();
+  return worker->Promise();
+}
+
+Napi::Value DisableAll(const Napi::CallbackInfo& info) {
+  for (int fd : Fds(info[0])) ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+  return info.Env().Undefined();
+}
+
+Napi::Value CloseFd(const Napi::CallbackInfo& info) {
+  close(info[0].As<Napi::Number>().Int32Value());
+  return info.Env().Undefined();
+}
+
+// probeFeatures(): { rdonlyCast, mapleTree, taskPtRegs }: each found by asking the kernel, not by its version
+Napi::Value Probe(const Napi::CallbackInfo& info) {
+  Napi::Object result = Napi::Object::New(info.Env());
+  btf* kernel = btf__load_vmlinux_btf();
+  if (!kernel) throw SystemError(info.Env(), "cannot read the kernel's type information /sys/kernel/btf/vmlinux", errno);
+  bool cast = btf__find_by_name_kind(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
+  bool maple = btf__find_by_name_kind(kernel, "maple_tree", BTF_KIND_STRUCT) > 0;
+  btf__free(kernel);
+  int regs = libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, nullptr);
+  result.Set("rdonlyCast", cast);
+  result.Set("mapleTree", maple);
+  result.Set("taskPtRegs", regs == 1);
+  TakeLibbpfLog();
+  return result;
+}
+
+// monotonicNs(): bigint, CLOCK_MONOTONIC, the clock of the records
+Napi::Value MonotonicNs(const Napi::CallbackInfo& info) {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return Napi::BigInt::New(info.Env(), uint64_t(now.tv_sec) * 1000000000 + now.tv_nsec);
+}
+}  // namespace
+
+void DefinePerf(Napi::Env env, Napi::Object exports) {
+  exports.Set("perfOpen", Napi::Function::New(env, Open));
+  exports.Set("perfEnable", Napi::Function::New(env, EnableAll));
+  exports.Set("perfDisable", Napi::Function::New(env, DisableAll));
+  exports.Set("closeFd", Napi::Function::New(env, CloseFd));
+  exports.Set("probeFeatures", Napi::Function::New(env, Probe));
+  exports.Set("monotonicNs", Napi::Function::New(env, MonotonicNs));
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * Every way in which BPF ends a path early, and what it counts on the way: one line each, append only (the
+ * position is the id). agent/tracer/counters.gen.ts and docs/counters.md are generated from this table.
+ */
+#ifndef EF_COUNTERS_H
+#define EF_COUNTERS_H
+
+#define EF_COUNTERS(X) \
+	X(samples, "Timer ticks that found a task to sample") \
+	X(samples_idle, "Timer ticks on the idle task, not sampled") \
+	X(samples_filtered, "Ticks on processes that the filter leaves out") \
+	X(samples_sent, "Sample events written to the ring buffer") \
+	X(samples_lost_ring, "Sample events lost because the ring buffer was full") \
+	X(traces_sent, "Traces written to the ring buffer, once each") \
+	X(traces_lost_ring, "Traces (and their sample) lost because the ring buffer was full") \
+	X(traces_known, "Samples whose trace user space already had") \
+	X(scratch_missing, "Internal: no per-CPU scratch memory") \
+	X(kernel_stack_failed, "Kernel stacks that the kernel could not give") \
+	X(kernel_stack_cut, "Kernel stacks that reached the limit of 127 frames") \
+	X(user_none, "Samples of kernel threads or of tasks without memory: kernel frames only") \
+	X(user_regs_failed, "User registers could not be read: kernel frames only") \
+	X(user_leaf_unmapped, "Inside exec or exit the user registers point nowhere: kernel frames only") \
+	X(user_complete, "User stacks that reached a root") \
+	X(user_cut_depth, "User stacks deeper than --max-user-frames") \
+	X(user_cut_no_table, "User stacks cut: no unwind table for the file, no usable frame pointer") \
+	X(user_cut_pending, "User stacks cut: the file's table was still being made, no usable frame pointer") \
+	X(user_cut_no_rule, "User stacks cut: no rule for the address, no usable frame pointer") \
+	X(user_cut_anon, "User stacks cut: code that no file backs, no usable frame pointer") \
+	X(user_cut_stack_read, "User stacks cut: a stack page was not resident") \
+	X(user_cut_unmapped, "User stacks cut: the next program counter lies in no executable mapping") \
+	X(user_cut_register, "User stacks cut: the rule needs a register known in the leaf only") \
+	X(user_cut_no_progress, "User stacks cut: the stack pointer did not move up") \
+	X(user_cut_compat, "User stacks of 32-bit processes, not unwound") \
+	X(user_cut_vma_race, "User stacks cut: the mapping changed while it was read") \
+	X(frames_frame_pointer, "Frames that were passed by the frame-pointer fallback") \
+	X(vma_lookups, "Mappings looked up (misses of the per-sample cache)") \
+	X(vma_retries, "Mappings read twice because they changed under way") \
+	X(files_reported, "File events written to the ring buffer") \
+	X(files_lost_ring, "File events lost because the ring buffer was full; sent again at the next sample") \
+	X(files_map_full, "Files not reported because the map of files is full") \
+	X(path_cut, "Paths with more than 32 components or 1,024 bytes, cut at the root's side") \
+	X(processes_reported, "Process records written to the ring buffer") \
+	X(processes_lost_ring, "Process records lost because the ring buffer was full; sent again at the next sample") \
+	X(execs, "Program starts seen") \
+	X(exits, "Process ends seen of processes that were sampled") \
+	X(exits_lost_ring, "Exit records lost because the ring buffer was full") \
+	X(targets_full, "Children not followed because the map of target processes is full")
+
+#define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
+enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };
+
+#endif

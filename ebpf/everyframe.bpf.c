@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The sampler: one perf event a CPU runs `sample`. Kernel stack, then user stack, folded into a hash on the way;
+ * the trace itself is sent once, from then on 64 bytes a sample. docs/architecture.md tells the whole path.
+ */
+#include "maps.h"
+#include "mapping.h"
+#include "process.h"
+#include "table.h"
+#include "unwind.h"
+#include "user-regs.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+static __always_inline void begin_sample(struct ef_scratch *s, u64 pid_tgid)
+{
+	s->sample.type = EF_RECORD_SAMPLE;
+	s->sample.origin = 0;
+	s->sample.flags = 0;
+	s->sample.cpu = bpf_get_smp_processor_id();
+	s->sample.tid = (u32)pid_tgid;
+	s->sample.ktime_ns = bpf_ktime_get_ns();
+	bpf_get_current_comm(s->sample.comm, sizeof(s->sample.comm));
+	s->words = 0;
+	s->user_frames = 0;
+	s->hash = 0x9e3779b97f4a7c15ULL;
+	s->has_anonymous = 0;
+	s->marker = EF_MARKER_NONE;
+	s->next_mapping = 0;
+	s->mappings[0].length = s->mappings[1].length = s->mappings[2].length = s->mappings[3].length = 0;
+	s->frame_pointer_frames = 0;
+	s->vma_lookups = 0;
+}
+
+/* Global, so that the loop is verified apart from the sampler. */
+__noinline int hash_kernel_frames(u32 n)
+{
+	struct ef_scratch *s = get_scratch();
+	if (!s)
+		return 0;
+	for (u32 i = 0; i < EF_MAX_KERNEL_FRAMES; i++) {
+		if (i >= n)
+			break;
+		fold(s, s->trace.frames[i]);
+	}
+	return 0;
+}
+
+static __always_inline void take_kernel_stack(struct bpf_perf_event_data *ctx, struct ef_scratch *s)
+{
+	s->trace.kernel_frames = 0;
+	if (is_user_mode(&ctx->regs))
+		return;
+	long bytes = bpf_get_stack(ctx, s->trace.frames, EF_MAX_KERNEL_FRAMES * 8, 0);
+	if (bytes < 0) {
+		count(EF_COUNTER_kernel_stack_failed);
+		return;
+	}
+	u32 frames = (u32)bytes / 8;
+	if (frames >= EF_MAX_KERNEL_FRAMES)
+		count(EF_COUNTER_kernel_stack_cut);
+	s->trace.kernel_frames = frames;
+	s->words = frames;
+	hash_kernel_frames(frames);
+}
+
+/* Counter of the way in which a user stack ended, in the order of enum ef_marker. */
+static __always_inline u32 marker_counter(u32 marker)
+{
+	switch (marker) {
+	case EF_MARKER_NONE:
+		return EF_COUNTER_user_complete;
+	case EF_MARKER_DEPTH:
+		return EF_COUNTER_user_cut_depth;
+	case EF_MARKER_NO_TABLE:
+		return EF_COUNTER_user_cut_no_table;
+	case EF_MARKER_PENDING:
+		return EF_COUNTER_user_cut_pending;
+	case EF_MARKER_NO_RULE:
+		return EF_COUNTER_user_cut_no_rule;
+	case EF_MARKER_ANON:
+		return EF_COUNTER_user_cut_anon;
+	case EF_MARKER_STACK_READ:
+		return EF_COUNTER_user_cut_stack_read;
+	case EF_MARKER_REGISTER:
+		return EF_COUNTER_user_cut_register;
+	case EF_MARKER_NO_PROGRESS:
+		return EF_COUNTER_user_cut_no_progress;
+	case EF_MARKER_COMPAT:
+		return EF_COUNTER_user_cut_compat;
+	case EF_MARKER_VMA_RACE:
+		return EF_COUNTER_user_cut_vma_race;
+	default:
+		return EF_COUNTER_user_cut_unmapped;
+	}
+}
+
+/* Unwinds to the root, the limit, or the reason to stop. */
+static __always_inline void unwind_user(struct ef_scratch *s, bool in_kernel)
+{
+	u32 i;
+
+	s->is_leaf = 1;
+	s->is_return_address = 0;
+	for (i = 0; i < EF_MAX_USER_FRAMES; i++) {
+		if (i >= config.max_user_frames) {
+			s->marker = EF_MARKER_DEPTH;
+			break;
+		}
+		if (unwind_step())
+			break;
+	}
+	if (i == EF_MAX_USER_FRAMES)
+		s->marker = EF_MARKER_DEPTH;
+	if (in_kernel && !s->user_frames) {
+		/* exec has put the new registers in place, but not yet the memory that they point to */
+		count(EF_COUNTER_user_leaf_unmapped);
+		return;
+	}
+	count(marker_counter(s->marker));
+	if (s->marker)
+		push_word(s, FRAME_WORD(EF_FRAME_MARKER, s->marker));
+	if (s->frame_pointer_frames)
+		count_by(EF_COUNTER_frames_frame_pointer, s->frame_pointer_frames);
+	count_by(EF_COUNTER_vma_lookups, s->vma_lookups);
+}
+
+static __always_inline void take_user_stack(struct bpf_perf_event_data *ctx, struct ef_scratch *s,
+					    struct task_struct *task)
+{
+	u64 cs = 0;
+
+	s->mm = (u64)BPF_CORE_READ(task, mm);
+	if (!s->mm) {
+		count(EF_COUNTER_user_none);
+		return;
+	}
+	u32 failed = load_user_regs(ctx, s, task, &cs);
+	if (failed) {
+		count(failed);
+		return;
+	}
+	if (cs == USER32_CS) {
+		count(EF_COUNTER_user_cut_compat);
+		push_word(s, FRAME_WORD(EF_FRAME_MARKER, EF_MARKER_COMPAT));
+		return;
+	}
+	unwind_user(s, !is_user_mode(&ctx->regs));
+}
+
+/* Sends the trace unless user space has it. A trace counts as sent only once its output has succeeded. */
+static __always_inline int send_trace(struct ef_scratch *s)
+{
+	u64 hash = s->hash;
+	u64 words = s->words;
+	u32 one = 1;
+
+	OPAQUE(words);
+	if (words > EF_MAX_WORDS)
+		words = EF_MAX_WORDS;
+	if (bpf_map_lookup_elem(&seen, &hash)) {
+		count(EF_COUNTER_traces_known);
+		return 0;
+	}
+	s->trace.type = EF_RECORD_TRACE;
+	s->trace.user_frames = s->user_frames;
+	s->trace.words = words;
+	s->trace.flags = s->has_anonymous;
+	s->trace.tgid = s->sample.process.tgid;
+	s->trace.trace_hash = hash;
+	u64 bytes = offsetof(struct ef_trace, frames) + words * 8;
+	if (bpf_ringbuf_output(&records, &s->trace, bytes, BPF_RB_NO_WAKEUP)) {
+		count(EF_COUNTER_traces_lost_ring);
+		return 1;
+	}
+	count(EF_COUNTER_traces_sent);
+	bpf_map_update_elem(&seen, &hash, &one, BPF_ANY);
+	return 0;
+}
+
+static __always_inline void send_sample(struct ef_scratch *s)
+{
+	/* what a frame means in memory without a file is known inside this process only */
+	if (s->has_anonymous) {
+		fold(s, (u64)s->sample.process.tgid << 32 | s->sample.process.exec_id);
+		fold(s, s->sample.process.start_boottime_ns);
+	}
+	s->hash = mix64(s->hash ^ s->words);
+	if (send_trace(s))
+		return;
+	s->sample.trace_hash = s->hash;
+	u64 waiting = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
+	u64 flags = waiting >= config.wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	if (bpf_ringbuf_output(&records, &s->sample, sizeof(s->sample), flags))
+		count(EF_COUNTER_samples_lost_ring);
+	else
+		count(EF_COUNTER_samples_sent);
+}
+
+SEC("perf_event")
+int sample(struct bpf_perf_event_data *ctx)
+{
+	u64 pid_tgid = bpf_get_current_pid_tgid();
+	u32 tgid = pid_tgid >> 32;
+
+	if (!pid_tgid && !config.send_idle) {
+		count(EF_COUNTER_samples_idle);
+		return 0;
+	}
+	if (config.filter_targets && !bpf_map_lookup_elem(&targets, &tgid)) {
+		count(EF_COUNTER_samples_filtered);
+		return 0;
+	}
+	struct ef_scratch *s = get_scratch();
+	if (!s) {
+		count(EF_COUNTER_scratch_missing);
+		return 0;
+	}
+	struct task_struct *task = (void *)bpf_get_current_task();
+	count(EF_COUNTER_samples);
+	begin_sample(s, pid_tgid);
+	read_process_id(task, &s->sample.process);
+	report_sampled_process(s, task);
+	take_kernel_stack(ctx, s);
+	take_user_stack(ctx, s, task);
+	send_sample(s);
+	return 0;
+}

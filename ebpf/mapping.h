@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* From an address of the sampled process to an ef_mapping: VMA, file key, and the file's table if it has one.
+ * A file that nobody has asked about yet is reported to user space here, once. */
+#ifndef EF_MAPPING_H
+#define EF_MAPPING_H
+
+#include "names.h"
+#include "vma.h"
+
+static __always_inline void report_file(struct ef_scratch *s, u64 key, const struct vma_fields *vma,
+					const struct file_identity *id)
+{
+	struct ef_file *event = &s->record.file;
+	u64 path_bytes = (u32)file_path_into_record(vma->file);
+
+	OPAQUE(path_bytes);
+	if (path_bytes > EF_PATH_BYTES)
+		path_bytes = EF_PATH_BYTES;
+	event->type = EF_RECORD_FILE;
+	event->path_bytes = path_bytes;
+	event->tgid = s->sample.process.tgid;
+	event->key = key;
+	event->inode = id->inode;
+	event->size = id->size;
+	event->ctime_ns = id->ctime_ns;
+	event->device = id->device;
+	event->generation = id->generation;
+	event->vma_start = vma->start;
+	event->vma_end = vma->end;
+	event->vma_offset = vma->pgoff << 12;
+	if (bpf_ringbuf_output(&records, event, FILE_PATH_AT + path_bytes, BPF_RB_FORCE_WAKEUP)) {
+		count(EF_COUNTER_files_lost_ring);
+		bpf_map_delete_elem(&files, &key);
+		return;
+	}
+	count(EF_COUNTER_files_reported);
+}
+
+/* Fills mappings[slot].file, reporting the file where it is new. */
+static __always_inline void attach_file(struct ef_scratch *s, struct ef_mapping *m, const struct vma_fields *vma)
+{
+	struct file_identity id;
+	read_file_identity(vma->file, &id);
+	u64 key = file_key(&id);
+	struct ef_file_entry *entry = bpf_map_lookup_elem(&files, &key);
+
+	m->key = key;
+	m->delta = (vma->pgoff << 12) - vma->start;
+	if (entry) {
+		m->file = *entry;
+		entry->last_used_ns = s->sample.ktime_ns;
+		return;
+	}
+	struct ef_file_entry pending = { .state = EF_FILE_PENDING, .last_used_ns = s->sample.ktime_ns };
+	m->file = pending;
+	if (bpf_map_update_elem(&files, &key, &pending, BPF_NOEXIST)) {
+		/* another CPU was first, or the map is full */
+		if (!bpf_map_lookup_elem(&files, &key))
+			count(EF_COUNTER_files_map_full);
+		return;
+	}
+	report_file(s, key, vma, &id);
+}
+
+static __always_inline void attach_anonymous(struct ef_scratch *s, struct ef_mapping *m, const struct vma_fields *vma)
+{
+	u64 vdso = 0, key = EF_VDSO_KEY;
+	struct ef_file_entry none = { .state = EF_FILE_NO_TABLE };
+
+	KERNEL_READ(&vdso, 8, s->mm + FIELD_OFFSET(mm_struct, context.vdso));
+	m->file = none;
+	if (vdso && vdso == vma->start) {
+		struct ef_file_entry *entry = bpf_map_lookup_elem(&files, &key);
+		if (entry)
+			m->file = *entry;
+		m->key = key;
+		m->delta = -vma->start;
+		return;
+	}
+	m->key = 0;
+	m->delta = 0;
+}
+
+/* Resolves `address` into the next slot of scratch->mappings; global, so that it is verified once. Returns the
+ * slot, or -EF_MARKER_… where there is no executable mapping. */
+__noinline int resolve_mapping(u64 address)
+{
+	struct ef_scratch *s = get_scratch();
+	if (!s)
+		return -EF_MARKER_UNMAPPED;
+	struct vma_fields vma;
+	int result = VMA_RACE;
+
+	s->vma_lookups++;
+	for (int attempt = 0; attempt < 2 && result == VMA_RACE; attempt++) {
+		if (attempt)
+			count(EF_COUNTER_vma_retries);
+		result = config.fast_loads ? read_vma_fast(s->mm, address, &vma) : read_vma(s->mm, address, &vma);
+	}
+	if (result == VMA_RACE)
+		return -EF_MARKER_VMA_RACE;
+	if (result == VMA_NONE || !(vma.flags & VM_EXEC))
+		return -EF_MARKER_UNMAPPED;
+
+	u32 slot = s->next_mapping++ & (EF_MAPPINGS - 1);
+	struct ef_mapping *m = &s->mappings[slot];
+	m->start = vma.start;
+	m->length = vma.end - vma.start;
+	if (vma.file)
+		attach_file(s, m, &vma);
+	else
+		attach_anonymous(s, m, &vma);
+	return slot;
+}
+
+#endif

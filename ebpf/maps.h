@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* Maps, per-CPU scratch memory and counters of all programs. */
+#ifndef EF_MAPS_H
+#define EF_MAPS_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include "records.h"
+#include "counters.h"
+
+const volatile struct ef_config config = {};
+
+struct ef_block {
+	u8 bytes[EF_BLOCK_BYTES];
+};
+
+struct ef_table {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_INNER_MAP);
+	__uint(key_size, 4);
+	__uint(value_size, EF_BLOCK_BYTES);
+};
+
+/* Sizes that depend on the machine or on flags are set before load: see agent/tracer/bpf-object.ts. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, 0);
+	__type(key, u64);
+	__type(value, struct ef_file_entry);
+} files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 8192);
+	__type(key, u32);
+	__array(values, struct ef_table);
+} tables SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, u64);
+	__type(value, u32);
+} seen SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, struct ef_known_process);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, u32);
+} targets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, EF_COUNTER_MAX);
+	__type(key, u32);
+	__type(value, u64);
+} counters SEC(".maps");
+
+/* A mapping of the sampled process, kept for the length of one sample. */
+struct ef_mapping {
+	u64 start;
+	u64 length; /* 0: empty slot */
+	u64 delta;  /* added to an address it gives the operand of the frame's header word */
+	u64 key;    /* 0: no file */
+	struct ef_file_entry file;
+};
+#define EF_MAPPINGS 4
+
+struct ef_registers {
+	u64 by_dwarf_number[16]; /* x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 */
+};
+
+/* Everything that a sample works on. Counters that a loop bumps live here: in registers they would defeat
+ * the verifier's pruning (1M instructions). */
+struct ef_scratch {
+	struct ef_sample sample;
+	struct ef_mapping mappings[EF_MAPPINGS];
+	struct ef_registers leaf;
+	struct ef_rule rule;
+	u64 mm;
+	u64 pc;
+	u64 sp;
+	u64 fp;
+	u64 hash;
+	u64 table_offset; /* look-up argument: offset in the file */
+	u32 next_mapping;
+	u32 words;
+	u32 user_frames;
+	u32 is_return_address;
+	u32 is_leaf;
+	u32 has_anonymous;
+	u32 marker;
+	u32 wake;
+	u64 frame_pointer_frames;
+	u64 vma_lookups;
+	struct ef_trace trace;
+	/* file and process records; a name of up to 256 bytes may overhang the end of each buffer */
+	union {
+		struct ef_file file;
+		struct ef_process process;
+		u8 bytes[sizeof(struct ef_process) + 256];
+	} record;
+};
+_Static_assert(sizeof(struct ef_scratch) < 32768, "a per-CPU array's value must stay below 32 KiB");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ef_scratch);
+} scratch SEC(".maps");
+
+/* Process events run in task context and may be interrupted by a sample: they have memory of their own. */
+struct ef_event_scratch {
+	struct ef_process process;
+	u8 overhang[256];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ef_event_scratch);
+} event_scratch SEC(".maps");
+
+static __always_inline struct ef_scratch *get_scratch(void)
+{
+	u32 zero = 0;
+	return bpf_map_lookup_elem(&scratch, &zero);
+}
+
+static __always_inline void count_by(enum ef_counter counter, u64 n)
+{
+	u32 key = counter;
+	u64 *value = bpf_map_lookup_elem(&counters, &key);
+	if (value)
+		*value += n;
+}
+
+static __always_inline void count(enum ef_counter counter)
+{
+	count_by(counter, 1);
+}
+
+/* Reads `size` bytes of kernel memory; 0 on success. */
+#define KERNEL_READ(dst, size, address) bpf_probe_read_kernel((dst), (size), (const void *)(u64)(address))
+#define FIELD_OFFSET(type, field) bpf_core_field_offset(struct type, field)
+
+/* A pointer-sized member of a kernel struct whose address is only a number; 0 if it can't be read. */
+#define KERNEL_WORD(address, type, field)                                         \
+	({                                                                        \
+		u64 word_ = 0;                                                    \
+		KERNEL_READ(&word_, 8, (u64)(address) + FIELD_OFFSET(type, field)); \
+		word_;                                                            \
+	})
+
+/* Keeps clang from checking one copy of a value and using another: the verifier tracks registers, not names. */
+#define OPAQUE(value) asm volatile("" : "+r"(value))
+
+static __always_inline u64 mix64(u64 x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	return x;
+}
+
+#endif

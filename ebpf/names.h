@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* Paths out of the kernel's own structures: each component NUL-terminated, leaf first; user space turns them
+ * round. That needs no lock, no right-aligned buffer and no helper that perf_event programs lack. */
+#ifndef EF_NAMES_H
+#define EF_NAMES_H
+
+#include "maps.h"
+
+#define NAME_MAX_BYTES 256
+
+/* The record that a path goes into: of this CPU's sample, or of its process event. */
+static __always_inline u8 *name_buffer(u32 in_event)
+{
+	u32 zero = 0;
+	if (in_event)
+		return bpf_map_lookup_elem(&event_scratch, &zero);
+	struct ef_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
+	return s ? s->record.bytes : NULL;
+}
+
+#define PROCESS_NAMES_AT offsetof(struct ef_process, names)
+#define FILE_PATH_AT offsetof(struct ef_file, path)
+_Static_assert(sizeof(struct ef_event_scratch) >= sizeof(struct ef_process) + 256, "room for an overhanging name");
+_Static_assert(sizeof(struct ef_file) + 256 <= sizeof(struct ef_process) + 256, "the union's bytes cover a file");
+
+/* The lengths so far live in the records themselves, at the same place in both: a value that was loaded from
+ * memory has no history for the verifier to tell states apart by, so the loops below stay cheap to verify. */
+#define USED_AT offsetof(struct ef_process, path_bytes)
+#define CGROUP_USED_AT offsetof(struct ef_process, cgroup_bytes)
+_Static_assert(offsetof(struct ef_file, path_bytes) == USED_AT, "both records keep their path's length there");
+
+static __always_inline u32 write_path(u8 *buffer, u32 at, u64 file)
+{
+	volatile u16 *used = (void *)(buffer + USED_AT);
+	u64 dentry = KERNEL_WORD(file, file, f_path.dentry);
+	u64 vfsmount = KERNEL_WORD(file, file, f_path.mnt);
+	u64 mount = vfsmount - FIELD_OFFSET(mount, mnt);
+
+	*used = 0;
+	for (int i = 0; i < EF_PATH_COMPONENTS; i++) {
+		u64 parent = KERNEL_WORD(dentry, dentry, d_parent);
+		u64 root = KERNEL_WORD(mount + FIELD_OFFSET(mount, mnt), vfsmount, mnt_root);
+		if (dentry == root || dentry == parent) {
+			u64 up = KERNEL_WORD(mount, mount, mnt_parent);
+			if (up == mount || !up)
+				return *used;
+			dentry = KERNEL_WORD(mount, mount, mnt_mountpoint);
+			mount = up;
+			continue;
+		}
+		u64 offset = *used;
+		if (offset >= EF_PATH_BYTES)
+			break;
+		long n = bpf_probe_read_kernel_str(buffer + at + (offset & (EF_PATH_BYTES - 1)), NAME_MAX_BYTES,
+						   (void *)KERNEL_WORD(dentry, dentry, d_name.name));
+		if (n <= 0)
+			return *used;
+		*used += n;
+		dentry = parent;
+	}
+	count(EF_COUNTER_path_cut);
+	return *used;
+}
+
+__noinline int file_path_into_record(u64 file)
+{
+	u8 *buffer = name_buffer(0);
+	return buffer ? write_path(buffer, FILE_PATH_AT, file) : 0;
+}
+
+__noinline int process_path_into_record(u64 file)
+{
+	u8 *buffer = name_buffer(0);
+	return buffer ? write_path(buffer, PROCESS_NAMES_AT, file) : 0;
+}
+
+__noinline int process_path_into_event(u64 file)
+{
+	u8 *buffer = name_buffer(1);
+	return buffer ? write_path(buffer, PROCESS_NAMES_AT, file) : 0;
+}
+
+static __noinline u64 kernfs_parent_6_15(u64 node)
+{
+	u64 parent = 0;
+	KERNEL_READ(&parent, 8, node + FIELD_OFFSET(kernfs_node___6_15, __parent));
+	return parent;
+}
+
+static __noinline u64 kernfs_parent_5_10(u64 node)
+{
+	return KERNEL_WORD(node, kernfs_node, parent);
+}
+
+#define CGROUP_LEVELS 16
+
+/* The cgroup v2 path of a kernfs node, behind the path; the root has no name worth sending. */
+static __always_inline u32 write_cgroup(u8 *buffer, u64 node)
+{
+	volatile u16 *path_used = (void *)(buffer + USED_AT);
+	volatile u16 *used = (void *)(buffer + CGROUP_USED_AT);
+
+	*used = 0;
+	for (int i = 0; i < CGROUP_LEVELS; i++) {
+		u64 parent = bpf_core_field_exists(struct kernfs_node___6_15, __parent) ?
+				     kernfs_parent_6_15(node) :
+				     kernfs_parent_5_10(node);
+		if (!parent)
+			return *used;
+		u64 offset = *path_used + *used;
+		OPAQUE(offset);
+		if (offset > EF_PATH_BYTES + EF_CGROUP_BYTES)
+			break;
+		long n = bpf_probe_read_kernel_str(buffer + PROCESS_NAMES_AT + offset, NAME_MAX_BYTES,
+						   (void *)KERNEL_WORD(node, kernfs_node, name));
+		if (n <= 0)
+			return *used;
+		*used += n;
+		node = parent;
+	}
+	count(EF_COUNTER_path_cut);
+	return *used;
+}
+
+__noinline int cgroup_into_record(u64 node)
+{
+	u8 *buffer = name_buffer(0);
+	return buffer ? write_cgroup(buffer, node) : 0;
+}
+
+__noinline int cgroup_into_event(u64 node)
+{
+	u8 *buffer = name_buffer(1);
+	return buffer ? write_cgroup(buffer, node) : 0;
+}
+
+#endif

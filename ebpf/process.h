@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* Who is sampled: the identity of a process, its record, and the exec, exit and fork events. */
+#ifndef EF_PROCESS_H
+#define EF_PROCESS_H
+
+#include "names.h"
+#include "vma.h"
+
+static __always_inline void read_process_id(struct task_struct *task, struct ef_process_id *id)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	id->tgid = BPF_CORE_READ(task, tgid);
+	id->exec_id = (u32)BPF_CORE_READ(leader, self_exec_id);
+	id->start_boottime_ns = BPF_CORE_READ(leader, start_boottime);
+}
+
+static __always_inline u64 executable_file(struct task_struct *task)
+{
+	u64 mm = (u64)BPF_CORE_READ(task, mm);
+	return mm ? KERNEL_WORD(mm, mm_struct, exe_file) : 0;
+}
+
+static __always_inline void fill_process(struct ef_process *p, struct task_struct *task, u64 ktime_ns)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	p->type = EF_RECORD_PROCESS;
+	p->flags = 0;
+	p->parent_tgid = BPF_CORE_READ(leader, real_parent, tgid);
+	p->uid = BPF_CORE_READ(task, cred, uid.val);
+	p->ktime_ns = ktime_ns;
+	p->cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+	p->exe_file_key = 0;
+	BPF_CORE_READ_INTO(&p->comm, leader, comm);
+}
+
+/* Bytes to send: names cut to what the record holds. */
+static __always_inline u64 process_record_bytes(struct ef_process *p)
+{
+	u64 names = (u64)p->path_bytes + p->cgroup_bytes;
+
+	OPAQUE(names);
+	if (names > sizeof(p->names))
+		names = sizeof(p->names);
+	return PROCESS_NAMES_AT + names;
+}
+
+static __always_inline u64 cgroup_node(struct task_struct *task)
+{
+	return (u64)BPF_CORE_READ(task, cgroups, dfl_cgrp, kn);
+}
+
+/* Marks the identity as sent; until the record is out the next sample tries again. */
+static __always_inline void remember_process(const struct ef_process_id *id)
+{
+	u32 tgid = id->tgid;
+	struct ef_known_process known = {
+		.start_boottime_ns = id->start_boottime_ns,
+		.exec_id = id->exec_id,
+	};
+	bpf_map_update_elem(&processes, &tgid, &known, BPF_ANY);
+}
+
+static __always_inline bool is_known_process(const struct ef_process_id *id)
+{
+	u32 tgid = id->tgid;
+	struct ef_known_process *known = bpf_map_lookup_elem(&processes, &tgid);
+	return known && known->exec_id == id->exec_id && known->start_boottime_ns == id->start_boottime_ns;
+}
+
+/* Reports the sampled process where its identity is new. */
+static __always_inline void report_sampled_process(struct ef_scratch *s, struct task_struct *task)
+{
+	struct ef_process *p = &s->record.process;
+
+	if (is_known_process(&s->sample.process))
+		return;
+	u64 exe = executable_file(task);
+	p->path_bytes = 0;
+	if (exe)
+		process_path_into_record(exe);
+	cgroup_into_record(cgroup_node(task));
+	p->process = s->sample.process;
+	fill_process(p, task, s->sample.ktime_ns);
+	u64 bytes = process_record_bytes(p);
+	if (bpf_ringbuf_output(&records, p, bytes, BPF_RB_NO_WAKEUP)) {
+		count(EF_COUNTER_processes_lost_ring);
+		return;
+	}
+	count(EF_COUNTER_processes_reported);
+	remember_process(&s->sample.process);
+}
+
+/* A process that was sampled runs another program now: tell at once, before /proc changes again. */
+SEC("raw_tp/sched_process_exec")
+int on_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (void *)ctx->args[0];
+	struct ef_process_id id = {};
+	u32 zero = 0;
+
+	count(EF_COUNTER_execs);
+	read_process_id(task, &id);
+	u32 tgid = id.tgid;
+	if (!bpf_map_lookup_elem(&processes, &tgid))
+		return 0;
+	struct ef_event_scratch *e = bpf_map_lookup_elem(&event_scratch, &zero);
+	if (!e) {
+		count(EF_COUNTER_scratch_missing);
+		return 0;
+	}
+	u64 exe = executable_file(task);
+	e->process.path_bytes = 0;
+	if (exe)
+		process_path_into_event(exe);
+	cgroup_into_event(cgroup_node(task));
+	e->process.process = id;
+	fill_process(&e->process, task, bpf_ktime_get_ns());
+	u64 bytes = process_record_bytes(&e->process);
+	if (bpf_ringbuf_output(&records, &e->process, bytes, BPF_RB_NO_WAKEUP)) {
+		count(EF_COUNTER_processes_lost_ring);
+		return 0;
+	}
+	count(EF_COUNTER_processes_reported);
+	remember_process(&id);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exit")
+int on_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (void *)ctx->args[0];
+
+	/* the last thread of the process: do_exit() has counted itself out by now */
+	if (BPF_CORE_READ(task, signal, live.counter) != 0)
+		return 0;
+	u32 tgid = BPF_CORE_READ(task, tgid);
+	if (config.filter_targets)
+		bpf_map_delete_elem(&targets, &tgid);
+	if (!bpf_map_lookup_elem(&processes, &tgid))
+		return 0;
+	struct ef_exit event = { .type = EF_RECORD_EXIT, .ktime_ns = bpf_ktime_get_ns() };
+	read_process_id(task, &event.process);
+	bpf_map_delete_elem(&processes, &tgid);
+	if (bpf_ringbuf_output(&records, &event, sizeof(event), BPF_RB_NO_WAKEUP))
+		count(EF_COUNTER_exits_lost_ring);
+	else
+		count(EF_COUNTER_exits);
+	return 0;
+}
+
+/* Children of a chosen process are chosen too. Attached only with a filter. */
+SEC("raw_tp/sched_process_fork")
+int on_fork(struct bpf_raw_tracepoint_args *ctx)
+{
+	u32 parent = BPF_CORE_READ((struct task_struct *)ctx->args[0], tgid);
+	u32 child = BPF_CORE_READ((struct task_struct *)ctx->args[1], tgid);
+	u32 one = 1;
+
+	if (parent == child || !bpf_map_lookup_elem(&targets, &parent))
+		return 0;
+	if (bpf_map_update_elem(&targets, &child, &one, BPF_ANY))
+		count(EF_COUNTER_targets_full);
+	return 0;
+}
+
+#endif

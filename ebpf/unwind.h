@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The native unwinder. One step names the frame of the current program counter and moves to its caller:
+ *
+ *   program counter -> mapping -> table -> rule -> canonical frame address (CFA)
+ *   the caller's stack pointer is the CFA; its program counter and frame pointer are saved near it
+ *
+ * The return address points behind the call, which may be another function's first byte: it is looked up one
+ * byte earlier, except where a signal interrupted the frame. Where no rule is known the frame-pointer chain is
+ * tried, if it looks like one; else the stack ends with a marker frame that says why.
+ */
+#ifndef EF_UNWIND_H
+#define EF_UNWIND_H
+
+#include "mapping.h"
+#include "table.h"
+
+#define REG_RDI 5
+#define REG_FP 6
+#define REG_SP 7
+/* struct rt_sigframe: the ucontext's general registers (arch/x86/include/uapi/asm/sigcontext.h) */
+#define SIGNAL_REGISTERS_AT 40
+/* A frame larger than this is taken for garbage by the frame-pointer fallback. */
+#define FRAME_POINTER_REACH (1ULL << 20)
+
+enum step_result { STEP_NEXT = 0, STEP_DONE = 1 };
+
+static __always_inline void fold(struct ef_scratch *s, u64 word)
+{
+	u64 h = (s->hash ^ word) * 0xff51afd7ed558ccdULL;
+	s->hash = h ^ h >> 32;
+}
+
+static __always_inline void push_word(struct ef_scratch *s, u64 word)
+{
+	u32 at = s->words;
+	if (at >= EF_MAX_WORDS)
+		return;
+	s->trace.frames[at] = word;
+	s->words = at + 1;
+	fold(s, word);
+}
+
+#define FRAME_WORD(kind, operand) ((u64)(kind) << 56 | ((operand) & ((1ULL << 56) - 1)))
+
+static __always_inline int cut(struct ef_scratch *s, u32 marker)
+{
+	s->marker = marker;
+	return STEP_DONE;
+}
+
+static __always_inline int find_mapping(struct ef_scratch *s, u64 address)
+{
+	if (address - s->mappings[0].start < s->mappings[0].length)
+		return 0;
+	if (address - s->mappings[1].start < s->mappings[1].length)
+		return 1;
+	if (address - s->mappings[2].start < s->mappings[2].length)
+		return 2;
+	if (address - s->mappings[3].start < s->mappings[3].length)
+		return 3;
+	return resolve_mapping(address);
+}
+
+#define USER_READ(dst, size, address) bpf_probe_read_user((dst), (size), (const void *)(u64)(address))
+
+/* [fp] is the caller's fp, [fp + 8] the return address: trusted only where fp lies a little above the stack
+ * pointer and is aligned. Whether the address found is code is checked by the next step. */
+static __always_inline int step_frame_pointer(struct ef_scratch *s, u32 marker_if_not)
+{
+	u64 saved[2];
+
+	if (s->fp < s->sp || s->fp - s->sp > FRAME_POINTER_REACH || s->fp & 7)
+		return cut(s, marker_if_not);
+	if (USER_READ(saved, 16, s->fp))
+		return cut(s, marker_if_not);
+	s->sp = s->fp + 16;
+	s->fp = saved[0];
+	s->pc = saved[1];
+	s->frame_pointer_frames++;
+	return STEP_NEXT;
+}
+
+/* Back to what a signal interrupted: every register is known again and pc is no return address. */
+static __always_inline int step_signal(struct ef_scratch *s)
+{
+	u64 r[17]; /* r8..r15 rdi rsi rbp rbx rdx rax rcx rsp rip */
+
+	if (USER_READ(r, sizeof(r), s->sp + SIGNAL_REGISTERS_AT))
+		return cut(s, EF_MARKER_STACK_READ);
+	u64 *leaf = s->leaf.by_dwarf_number;
+	leaf[0] = r[13];
+	leaf[1] = r[12];
+	leaf[2] = r[14];
+	leaf[3] = r[11];
+	leaf[4] = r[9];
+	leaf[5] = r[8];
+	leaf[6] = r[10];
+	leaf[7] = r[15];
+	for (int i = 0; i < 8; i++)
+		leaf[8 + i] = r[i];
+	s->fp = r[10];
+	s->sp = r[15];
+	s->pc = r[16];
+	s->is_leaf = 1;
+	s->is_return_address = 0;
+	return s->pc ? STEP_NEXT : STEP_DONE;
+}
+
+/* The value of the register that a CFA counts from. Past the leaf only fp and sp are known. */
+static __always_inline int base_register(struct ef_scratch *s, u32 number, u64 *value)
+{
+	if (number == REG_SP)
+		*value = s->sp;
+	else if (number == REG_FP)
+		*value = s->fp;
+	else if (s->is_leaf)
+		*value = s->leaf.by_dwarf_number[number & 15];
+	else
+		return 1;
+	return 0;
+}
+
+static __always_inline int compute_cfa(struct ef_scratch *s, const struct ef_rule *rule, u64 *cfa)
+{
+	u64 base = 0;
+
+	if (rule->kind == EF_RULE_PLT) {
+		*cfa = s->sp + rule->cfa_offset + ((s->pc & 15) >= (u32)rule->cfa_offset2 ? 8 : 0);
+		return 0;
+	}
+	if (base_register(s, rule->cfa_reg, &base))
+		return EF_MARKER_REGISTER;
+	*cfa = base + (s64)rule->cfa_offset;
+	if (rule->kind == EF_RULE_CFA_DEREF) {
+		if (USER_READ(&base, 8, *cfa))
+			return EF_MARKER_STACK_READ;
+		*cfa = base + (s64)rule->cfa_offset2;
+	}
+	return 0;
+}
+
+static __always_inline int restore_fp(struct ef_scratch *s, const struct ef_rule *rule, u64 cfa)
+{
+	u64 at;
+
+	if (rule->fp_kind == EF_VALUE_CFA)
+		at = cfa + (s64)rule->fp_offset;
+	else if (rule->fp_kind == EF_VALUE_FRAME)
+		at = s->fp + (s64)rule->fp_offset;
+	else {
+		if (rule->fp_kind == EF_VALUE_UNDEFINED)
+			s->fp = 0;
+		return 0;
+	}
+	return USER_READ(&s->fp, 8, at);
+}
+
+static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule *rule)
+{
+	u64 cfa = 0, pc = 0;
+	int marker = compute_cfa(s, rule, &cfa);
+
+	if (marker)
+		return cut(s, marker);
+	if (cfa <= s->sp)
+		return cut(s, EF_MARKER_NO_PROGRESS);
+	if (rule->ra_kind == EF_VALUE_REGISTER) {
+		if (!s->is_leaf)
+			return cut(s, EF_MARKER_REGISTER);
+		pc = s->leaf.by_dwarf_number[rule->ra_offset & 15];
+	} else if (USER_READ(&pc, 8, cfa + (s64)rule->ra_offset)) {
+		return cut(s, EF_MARKER_STACK_READ);
+	}
+	if (restore_fp(s, rule, cfa))
+		return cut(s, EF_MARKER_STACK_READ);
+	s->sp = cfa;
+	s->pc = pc;
+	return STEP_NEXT;
+}
+
+static __always_inline int apply_rule(struct ef_scratch *s)
+{
+	const struct ef_rule frame_pointer = {
+		.kind = EF_RULE_CFA, .cfa_reg = REG_FP, .cfa_offset = 16,
+		.fp_kind = EF_VALUE_CFA, .fp_offset = -16, .ra_kind = EF_VALUE_CFA, .ra_offset = -8,
+	};
+	switch (s->rule.kind) {
+	case EF_RULE_STOP:
+		return STEP_DONE;
+	case EF_RULE_SIGNAL:
+		return step_signal(s);
+	case EF_RULE_FRAME_POINTER:
+		s->rule = frame_pointer;
+		/* fallthrough */
+	default:
+		return step_rule(s, &s->rule);
+	}
+}
+
+static __always_inline int step_from(struct ef_scratch *s, u32 slot)
+{
+	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
+
+	if (!m->key)
+		return step_frame_pointer(s, EF_MARKER_ANON);
+	if (m->file.state != EF_FILE_TABLE)
+		return step_frame_pointer(s, m->file.state == EF_FILE_PENDING ? EF_MARKER_PENDING :
+										 EF_MARKER_NO_TABLE);
+	if (find_rule(slot))
+		return step_frame_pointer(s, EF_MARKER_NO_RULE);
+	return apply_rule(s);
+}
+
+/* One frame; global, so that it is verified once and the loop around it stays small. */
+__noinline int unwind_step(void)
+{
+	struct ef_scratch *s = get_scratch();
+	if (!s)
+		return STEP_DONE;
+	u64 address = s->pc - s->is_return_address;
+	int slot = find_mapping(s, address);
+
+	if (slot < 0)
+		return cut(s, -slot);
+	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
+	s->table_offset = address + m->delta;
+	if (m->key) {
+		push_word(s, FRAME_WORD(EF_FRAME_FILE, s->table_offset));
+		push_word(s, m->key);
+	} else {
+		push_word(s, FRAME_WORD(EF_FRAME_ANON, address));
+		s->has_anonymous = 1;
+	}
+	s->user_frames++;
+	s->is_return_address = 1;
+	int result = step_from(s, slot);
+	/* unless that was a signal frame, which clears it and makes the next frame a leaf */
+	if (s->is_return_address)
+		s->is_leaf = 0;
+	/* a chain that ends in 0 is how _start and clone begin where they have no unwind information */
+	return result == STEP_NEXT && s->pc ? STEP_NEXT : STEP_DONE;
+}
+
+#endif
