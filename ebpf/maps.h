@@ -114,6 +114,9 @@ struct ef_scratch {
 	union {
 		struct ef_file file;
 		struct ef_process process;
+		/* not used here: keeps the types in the object's BTF, from which the TypeScript view is made */
+		struct ef_exit exit;
+		struct ef_page page;
 		u8 bytes[sizeof(struct ef_process) + 256];
 	} record;
 };

@@ -1,0 +1,75 @@
+/** Loads the BPF object with the settings of this machine, and says clearly what stands in the way. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { KernelFeatures, Native, NativeBpfObject } from './native.ts';
+import { packageRoot } from './package-root.ts';
+import { CONFIG } from './records.gen.ts';
+
+export interface BpfSettings {
+  maxUserFrames: number;
+  /** Sample only the processes in the map `targets` and their children. */
+  filterTargets: boolean;
+  sendIdleFrames: boolean;
+  ringBytes: number;
+  maxFiles: number;
+  maxTables: number;
+  maxSeenTraces: number;
+}
+
+/** x86-64 without KASAN; needed only before 5.15, where no helper tells where the user registers are. */
+const THREAD_SIZE = 16384;
+const X86_PT_REGS_BYTES = 21 * 8;
+
+/** The agent cannot run here; the message is a sentence for people. */
+export class CannotProfile extends Error {
+  override readonly name = 'CannotProfile';
+}
+
+function encodeConfig(settings: BpfSettings, features: KernelFeatures): Buffer {
+  const config = Buffer.alloc(CONFIG.size);
+  config.writeUInt32LE(features.rdonlyCast && features.mapleTree ? 1 : 0, CONFIG.fastLoads);
+  config.writeUInt32LE(features.taskPtRegs ? 1 : 0, CONFIG.hasTaskPtRegs);
+  config.writeUInt32LE(settings.maxUserFrames, CONFIG.maxUserFrames);
+  config.writeUInt32LE(settings.filterTargets ? 1 : 0, CONFIG.filterTargets);
+  config.writeUInt32LE(settings.sendIdleFrames ? 1 : 0, CONFIG.sendIdle);
+  config.writeUInt32LE(settings.ringBytes / 4, CONFIG.wakeBytes);
+  config.writeUInt32LE(X86_PT_REGS_BYTES, CONFIG.userRegsFromStackTop);
+  config.writeUInt32LE(THREAD_SIZE, CONFIG.threadSize);
+  return config;
+}
+
+interface SystemFailure extends Error {
+  code?: string;
+  log?: string;
+}
+
+function explainLoadFailure(error: SystemFailure): CannotProfile {
+  if (error.code === 'EPERM' || error.code === 'EACCES') {
+    const release = readFileSync('/proc/sys/kernel/osrelease', 'utf8').trim();
+    return new CannotProfile(
+      `the kernel (${release}) refused to load the BPF programs: ${error.code}. Run as root, or with CAP_BPF and CAP_PERFMON; "everyframe doctor" says what is missing.\n${lastLines(error.log)}`,
+    );
+  }
+  return new CannotProfile(`${error.message}. Please report this with the lines below.\n${lastLines(error.log)}`);
+}
+
+const lastLines = (log = ''): string => log.trimEnd().split('\n').slice(-12).join('\n');
+
+/** Loads the object; throws {@link CannotProfile}. */
+export function loadBpfObject(native: Native, settings: BpfSettings): NativeBpfObject {
+  try {
+    const features = native.probeFeatures();
+    return new native.BpfObject(join(packageRoot(), 'build/everyframe.bpf.o'), {
+      rodata: encodeConfig(settings, features),
+      maxEntries: {
+        records: settings.ringBytes,
+        files: settings.maxFiles,
+        tables: settings.maxTables,
+        seen: settings.maxSeenTraces,
+      },
+      skip: settings.filterTargets ? [] : ['on_fork'],
+    });
+  } catch (error) {
+    throw explainLoadFailure(error as SystemFailure);
+  }
+}

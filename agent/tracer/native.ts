@@ -1,0 +1,58 @@
+/** The types of the addon (addon/*.cc). It holds no policy: what a call means is decided in the callers. */
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { packageRoot } from './package-root.ts';
+
+export interface NativeBpfObject {
+  mapFd(name: string): number;
+  programFd(name: string): number;
+  attachRawTracepoint(program: string, tracepoint: string): void;
+  close(): void;
+}
+
+export interface NativeRing {
+  /** Copies records into `buffer` (at least 64 KiB): u32 size, u32 zero, bytes, padding to 8. Returns bytes. */
+  drain(buffer: Buffer): number;
+  close(): void;
+}
+
+/** What the running kernel offers, found by asking it. */
+export interface KernelFeatures {
+  rdonlyCast: boolean;
+  mapleTree: boolean;
+  taskPtRegs: boolean;
+}
+
+/** Errors of these calls carry `code` (such as 'EPERM'), `errno`, and libbpf's last lines in `log`. */
+export interface Native {
+  BpfObject: new (
+    path: string,
+    options: { rodata: Buffer; maxEntries: Record<string, number>; skip: string[] },
+  ) => NativeBpfObject;
+  Ring: new (mapFd: number, onWake: () => void) => NativeRing;
+  mapLookup(fd: number, key: Buffer, valueBytes: number): Buffer | undefined;
+  mapUpdate(fd: number, key: Buffer, value: Buffer, flags: number): void;
+  mapDelete(fd: number, key: Buffer): boolean;
+  mapNextKey(fd: number, key: Buffer | undefined, keyBytes: number): Buffer | undefined;
+  sumPerCpu(fd: number, entries: number): Float64Array;
+  installTable(outerFd: number, index: number, image: Buffer, blockBytes: number): Promise<void>;
+  removeTable(outerFd: number, index: number): Promise<void>;
+  perfOpen(cpu: number, periodNs: number, includeIdle: boolean, programFd: number): number;
+  perfEnable(fds: number[], gapNs: number): Promise<number>;
+  perfDisable(fds: number[]): void;
+  closeFd(fd: number): void;
+  probeFeatures(): KernelFeatures;
+  monotonicNs(): bigint;
+}
+
+let loaded: Native | undefined;
+
+/** Loads the addon; throws with the command to run where it is not built. */
+export function loadNative(): Native {
+  if (loaded) return loaded;
+  const path = join(packageRoot(), 'build/everyframe.node');
+  if (!existsSync(path)) throw new Error(`the addon ${path} is not built: run "npm run setup"`);
+  loaded = createRequire(import.meta.url)(path) as Native;
+  return loaded;
+}
