@@ -21,13 +21,19 @@ fail() {
 	exit 1
 }
 
-# Runs a command with its output in a log; shows the log's end only if the command fails.
+# Runs a command with its output in a log; shows how the log begins and ends only if the command fails.
 step() {
 	log=build/setup-$1.log
 	shift
 	mkdir -p build
 	if ! "$@" >"$log" 2>&1 </dev/null; then
-		tail -n 25 "$log" >&2
+		if [ "$(wc -l <"$log")" -le 40 ]; then
+			cat "$log" >&2
+		else
+			head -n 15 "$log" >&2
+			echo '[…]' >&2
+			tail -n 20 "$log" >&2
+		fi
 		fail "failed: $*" "the whole output is in $PWD/$log"
 	fi
 }
