@@ -28,7 +28,14 @@ const STRUCTS = [
   'ef_file_entry',
   'ef_known_process',
 ];
-const ENUMS = ['ef_frame_kind', 'ef_marker', 'ef_record_type', 'ef_rule_kind', 'ef_value_kind', 'ef_file_state'];
+const ENUMS = [
+  'ef_frame_kind',
+  'ef_marker',
+  'ef_record_type',
+  'ef_rule_kind',
+  'ef_value_kind',
+  'ef_file_state',
+];
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -64,7 +71,7 @@ function structView(types: Map<number, BtfType>, name: string): string {
   const type = [...types.values()].find((t) => t.kind === 'STRUCT' && t.name === name);
   if (!type) throw new Error(`the BPF object's BTF has no struct ${name}: does a program use it?`);
   const lines = offsets(types, type).map(([member, offset]) => `  ${member}: ${offset},`);
-  return `/** Byte offsets in struct ${name}. */\nexport const ${upper(name)} = {\n  size: ${type.size},\n${lines.join('\n')}\n} as const;\n`;
+  return `/** Size and byte offsets of struct ${name}. */\nexport const ${upper(name)} = {\n  bytes: ${type.size},\n${lines.join('\n')}\n} as const;\n`;
 }
 
 function enumView(header: string, name: string): string {

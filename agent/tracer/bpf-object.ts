@@ -26,7 +26,7 @@ export class CannotProfile extends Error {
 }
 
 function encodeConfig(settings: BpfSettings, features: KernelFeatures): Buffer {
-  const config = Buffer.alloc(CONFIG.size);
+  const config = Buffer.alloc(CONFIG.bytes);
   config.writeUInt32LE(features.rdonlyCast && features.mapleTree ? 1 : 0, CONFIG.fastLoads);
   config.writeUInt32LE(features.taskPtRegs ? 1 : 0, CONFIG.hasTaskPtRegs);
   config.writeUInt32LE(settings.maxUserFrames, CONFIG.maxUserFrames);
@@ -50,7 +50,9 @@ function explainLoadFailure(error: SystemFailure): CannotProfile {
       `the kernel (${release}) refused to load the BPF programs: ${error.code}. Run as root, or with CAP_BPF and CAP_PERFMON; "everyframe doctor" says what is missing.\n${lastLines(error.log)}`,
     );
   }
-  return new CannotProfile(`${error.message}. Please report this with the lines below.\n${lastLines(error.log)}`);
+  return new CannotProfile(
+    `${error.message}. Please report this with the lines below.\n${lastLines(error.log)}`,
+  );
 }
 
 const lastLines = (log = ''): string => log.trimEnd().split('\n').slice(-12).join('\n');

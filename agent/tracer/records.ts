@@ -130,4 +130,4 @@ export function readTraceRecord(buffer: Buffer, at: number, size: number): Trace
 }
 
 /** A sample is read field by field by the trace handler, without an object of its own: it is the hot path. */
-export const SAMPLE_BYTES = SAMPLE.size;
+export const SAMPLE_BYTES = SAMPLE.bytes;

@@ -1,0 +1,144 @@
+/** Unwind tables in the kernel: one array of blocks a file, found by file key; the least used leave first. */
+import type { FileKey } from '../../common/base/brand.ts';
+import type { Native, NativeBpfObject } from './native.ts';
+import { EF_VDSO_KEY, FILE_ENTRY, FileState } from './records.gen.ts';
+import { toKey } from './records.ts';
+
+/** What the stack-delta packer makes: see the layout in ebpf/records.h. */
+export interface TableImage {
+  /** Whole blocks of 16 KiB. */
+  image: Uint8Array;
+  firstPage: number;
+  pageCount: number;
+  rulesAt: number;
+  rowsAt: number;
+}
+
+const BLOCK_BYTES = 16384;
+const BPF_ANY = 0;
+
+interface Installed {
+  slot: number;
+  bytes: number;
+}
+
+const keyBytes = (key: FileKey): Buffer => {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64LE(BigInt(`0x${key}`));
+  return bytes;
+};
+
+export class Tables {
+  readonly #native: Native;
+  readonly #filesFd: number;
+  readonly #tablesFd: number;
+  readonly #maxBytes: number;
+  readonly #installed = new Map<FileKey, Installed>();
+  readonly #freeSlots: number[] = [];
+  #nextSlot = 0;
+  #bytes = 0;
+  readonly #maxTables: number;
+  readonly stats = { installed: 0, evicted: 0, failed: 0 };
+
+  constructor(native: Native, object: NativeBpfObject, limits: { maxTables: number; maxBytes: number }) {
+    this.#native = native;
+    this.#filesFd = object.mapFd('files');
+    this.#tablesFd = object.mapFd('tables');
+    this.#maxTables = limits.maxTables;
+    this.#maxBytes = limits.maxBytes;
+  }
+
+  /** Kernel memory of all tables, bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get count(): number {
+    return this.#installed.size;
+  }
+
+  /** Publishes a file's table; from then on every process that maps the file unwinds through it. */
+  async install(key: FileKey, table: TableImage): Promise<void> {
+    if (this.#installed.has(key)) await this.#remove(key);
+    while (this.#installed.size > 0 && this.#isFull(table.image.length)) await this.#evictLeastUsed();
+    const slot = this.#freeSlots.pop() ?? this.#nextSlot++;
+    this.#installed.set(key, { slot, bytes: table.image.length });
+    this.#bytes += table.image.length;
+    try {
+      const { buffer, byteOffset, length } = table.image;
+      await this.#native.installTable(
+        this.#tablesFd,
+        slot,
+        Buffer.from(buffer, byteOffset, length),
+        BLOCK_BYTES,
+      );
+      this.#writeEntry(key, FileState.TABLE, slot, table);
+      this.stats.installed++;
+    } catch (error) {
+      this.stats.failed++;
+      this.#release(key);
+      this.markNoTable(key);
+      throw error;
+    }
+  }
+
+  /** The file was read and has nothing to unwind with. */
+  markNoTable(key: FileKey): void {
+    this.#writeEntry(key, FileState.NO_TABLE, 0, { firstPage: 0, pageCount: 0, rulesAt: 0, rowsAt: 0 });
+  }
+
+  /** BPF reports the file again when it next meets it. */
+  async forget(key: FileKey): Promise<void> {
+    if (this.#installed.has(key)) await this.#remove(key);
+    else this.#native.mapDelete(this.#filesFd, keyBytes(key));
+  }
+
+  #isFull(more: number): boolean {
+    return this.#bytes + more > this.#maxBytes || this.#installed.size >= this.#maxTables;
+  }
+
+  #writeEntry(key: FileKey, state: number, slot: number, table: Omit<TableImage, 'image'>): void {
+    const entry = Buffer.alloc(FILE_ENTRY.bytes);
+    entry.writeUInt32LE(state, FILE_ENTRY.state);
+    entry.writeUInt32LE(slot, FILE_ENTRY.table);
+    entry.writeUInt32LE(table.firstPage, FILE_ENTRY.firstPage);
+    entry.writeUInt32LE(table.pageCount, FILE_ENTRY.pageCount);
+    entry.writeUInt32LE(table.rulesAt, FILE_ENTRY.rulesAt);
+    entry.writeUInt32LE(table.rowsAt, FILE_ENTRY.rowsAt);
+    entry.writeBigUInt64LE(this.#native.monotonicNs(), FILE_ENTRY.lastUsedNs);
+    this.#native.mapUpdate(this.#filesFd, keyBytes(key), entry, BPF_ANY);
+  }
+
+  #release(key: FileKey): void {
+    const installed = this.#installed.get(key);
+    if (!installed) return;
+    this.#installed.delete(key);
+    this.#bytes -= installed.bytes;
+    this.#freeSlots.push(installed.slot);
+  }
+
+  /** First the key, so that no new sample finds the table, then the table itself. */
+  async #remove(key: FileKey): Promise<void> {
+    this.#native.mapDelete(this.#filesFd, keyBytes(key));
+    const installed = this.#installed.get(key);
+    if (!installed) return;
+    await this.#native.removeTable(this.#tablesFd, installed.slot);
+    this.#release(key);
+  }
+
+  async #evictLeastUsed(): Promise<void> {
+    let victim: FileKey | undefined;
+    let oldest: bigint | undefined;
+    for (const key of this.#installed.keys()) {
+      if (key === VDSO) continue;
+      const entry = this.#native.mapLookup(this.#filesFd, keyBytes(key), FILE_ENTRY.bytes);
+      const used = entry?.readBigUInt64LE(FILE_ENTRY.lastUsedNs) ?? 0n;
+      if (oldest === undefined || used < oldest) [victim, oldest] = [key, used];
+    }
+    if (victim === undefined) throw new Error(`an unwind table does not fit into ${this.#maxBytes} bytes`);
+    this.stats.evicted++;
+    await this.#remove(victim);
+  }
+}
+
+const VDSO = toKey(BigInt(EF_VDSO_KEY));

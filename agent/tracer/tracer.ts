@@ -1,0 +1,152 @@
+/**
+ * Owns the BPF object, its perf events and its ring buffer. Records are drained in batches: once a second, or as
+ * soon as BPF asks for it (a new file, a ring buffer that fills up); their meaning is left to the consumer.
+ */
+
+import type { Pid } from '../../common/base/brand.ts';
+import { type BpfSettings, loadBpfObject } from './bpf-object.ts';
+import { BPF_COUNTERS, type BpfCounter } from './counters.gen.ts';
+import { onlineCpus } from './cpus.ts';
+import { loadNative, type Native, type NativeBpfObject, type NativeRing } from './native.ts';
+import { PerfEvents } from './perf-events.ts';
+import { Tables } from './tables.ts';
+
+export interface TracerOptions {
+  samplesPerSecond: number;
+  sendIdleFrames: boolean;
+  maxUserFrames: number;
+  /** Sample only these processes and their children; undefined: every process. */
+  targets?: Pid[];
+  maxTableBytes: number;
+}
+
+/** Receives each record in the order of the ring buffer: its type is the u16 at `at`. */
+export type RecordConsumer = (buffer: Buffer, at: number, size: number) => void;
+
+const DRAIN_INTERVAL_MS = 1000;
+const HOTPLUG_INTERVAL_MS = 5000;
+const BATCH_BYTES = 256 * 1024;
+/** A full batch is followed by another one, but the event loop gets its turn in between. */
+const MAX_BATCHES_PER_TURN = 4;
+
+const SETTINGS = { ringBytes: 4 << 20, maxFiles: 16384, maxTables: 8192, maxSeenTraces: 32768 };
+export const MAX_SEEN_TRACES = SETTINGS.maxSeenTraces;
+
+export class Tracer {
+  readonly native: Native;
+  readonly tables: Tables;
+  readonly events: PerfEvents;
+  readonly #object: NativeBpfObject;
+  readonly #batch = Buffer.alloc(BATCH_BYTES);
+  readonly #consume: RecordConsumer;
+  readonly #afterDrain: () => void;
+  #ring: NativeRing | undefined;
+  #timers: NodeJS.Timeout[] = [];
+  #draining = false;
+
+  /** Loads and verifies, but does not sample yet. Throws CannotProfile. */
+  constructor(options: TracerOptions, consume: RecordConsumer, afterDrain: () => void) {
+    this.#consume = consume;
+    this.#afterDrain = afterDrain;
+    this.native = loadNative();
+    const settings: BpfSettings = {
+      ...SETTINGS,
+      maxUserFrames: options.maxUserFrames,
+      sendIdleFrames: options.sendIdleFrames,
+      filterTargets: options.targets !== undefined,
+    };
+    this.#object = loadBpfObject(this.native, settings);
+    this.tables = new Tables(this.native, this.#object, {
+      maxTables: SETTINGS.maxTables,
+      maxBytes: options.maxTableBytes,
+    });
+    this.events = new PerfEvents(this.native, {
+      samplesPerSecond: options.samplesPerSecond,
+      includeIdle: options.sendIdleFrames,
+      programFd: this.#object.programFd('sample'),
+    });
+    for (const pid of options.targets ?? []) this.addTarget(pid);
+    if (options.targets) this.#object.attachRawTracepoint('on_fork', 'sched_process_fork');
+    this.#object.attachRawTracepoint('on_exec', 'sched_process_exec');
+    this.#object.attachRawTracepoint('on_exit', 'sched_process_exit');
+  }
+
+  async start(): Promise<void> {
+    this.#ring = new this.native.Ring(this.#object.mapFd('records'), () => this.drain());
+    await this.events.follow(onlineCpus());
+    this.#timers = [
+      setInterval(() => this.drain(), DRAIN_INTERVAL_MS),
+      setInterval(() => void this.events.follow(onlineCpus()).catch(() => {}), HOTPLUG_INTERVAL_MS),
+    ];
+    await this.events.enable();
+  }
+
+  addTarget(pid: Pid): void {
+    const key = Buffer.alloc(4);
+    key.writeUInt32LE(pid);
+    const one = Buffer.alloc(4);
+    one.writeUInt32LE(1);
+    this.native.mapUpdate(this.#object.mapFd('targets'), key, one, 0);
+  }
+
+  /** Makes BPF send the trace again when it next meets it. */
+  forgetTrace(hash: bigint): void {
+    const key = Buffer.alloc(8);
+    key.writeBigUInt64LE(hash);
+    this.native.mapDelete(this.#object.mapFd('seen'), key);
+  }
+
+  /** Every counter of ebpf/counters.h, summed over the CPUs. */
+  counters(): Record<BpfCounter, number> {
+    const sums = this.native.sumPerCpu(this.#object.mapFd('counters'), BPF_COUNTERS.length);
+    return Object.fromEntries(BPF_COUNTERS.map(({ name }, i) => [name, sums[i] ?? 0])) as Record<
+      BpfCounter,
+      number
+    >;
+  }
+
+  /** Takes what waits in the ring buffer; the rest, if it is much, in the next turn of the event loop. */
+  drain(): void {
+    if (!this.#ring || this.#draining) return;
+    let more = false;
+    this.#draining = true;
+    try {
+      for (let batch = 0; batch < MAX_BATCHES_PER_TURN; batch++) {
+        more = this.#drainBatch(this.#ring);
+        if (!more) break;
+      }
+    } finally {
+      this.#draining = false;
+    }
+    if (more) setImmediate(() => this.drain());
+    else this.#afterDrain();
+  }
+
+  #drainBatch(ring: NativeRing): boolean {
+    const used = ring.drain(this.#batch);
+    let at = 0;
+    while (at < used) {
+      const size = this.#batch.readUInt32LE(at);
+      this.#consume(this.#batch, at + 8, size);
+      at += 8 + ((size + 7) & ~7);
+    }
+    return used > BATCH_BYTES / 2;
+  }
+
+  /** Stops the timers of all CPUs and takes what they left. */
+  async stopSampling(): Promise<void> {
+    this.events.disable();
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#timers = [];
+    this.drain();
+    // what did not fit into one turn
+    while (this.#ring && this.#drainBatch(this.#ring)) await new Promise(setImmediate);
+  }
+
+  close(): void {
+    this.events.close();
+    this.#ring?.close();
+    this.#ring = undefined;
+    this.#object.close();
+  }
+}
