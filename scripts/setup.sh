@@ -73,14 +73,12 @@ any_file() {
 	return 1
 }
 
-machine=$(uname -m)
 need clang 'clang, 14 or newer' any_command clang-19 clang-18 clang-17 clang-16 clang-15 clang-14 clang
 need llvm 'llvm-strip' any_command llvm-strip llvm-strip-19 llvm-strip-18 llvm-strip-17 llvm-strip-16 llvm-strip-15 llvm-strip-14
 need bpftool 'bpftool' any_command bpftool
 need make 'make' any_command make
 need g++ 'g++, with C++20' any_command g++
-need libbpf-dev 'libbpf, 1.1 or newer: headers and the static library libbpf.a' \
-	any_file /usr/lib/"$machine"-linux-gnu/libbpf.a /usr/lib64/libbpf.a /usr/lib/libbpf.a
+need libbpf-dev 'libbpf, 1.1 or newer: headers and library' any_file /usr/include/bpf/libbpf.h
 need libelf-dev 'libelf: headers and library' any_file /usr/include/libelf.h
 need zlib1g-dev 'zlib: headers and library' any_file /usr/include/zlib.h
 need linux-libc-dev 'the kernel'\''s user-space headers' any_file /usr/include/linux/bpf.h
