@@ -1,0 +1,85 @@
+/**
+ * Traces by the 64-bit hash that BPF gave them, bounded in bytes.
+ *
+ * BPF sends a trace once and then only its hash, so a trace may be dropped here only after BPF has been told to
+ * send it again, and samples that were under way by then still find it: it waits in `#leaving` until two further
+ * drains of the ring buffer have ended. The 128-bit id of the content tells whether BPF ever used one hash for
+ * two traces; then the newer one holds from there on and the older samples keep what they were counted under.
+ */
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Pid } from '../../common/base/brand.ts';
+import type { TraceRecord } from '../tracer/records.ts';
+
+export interface Trace {
+  readonly hash: bigint;
+  /** First 128 bits of SHA-256 over the frame words, hex. */
+  readonly id: string;
+  readonly pid: Pid;
+  readonly kernelFrames: number;
+  readonly words: BigUint64Array;
+}
+
+export interface TraceCacheOptions {
+  maxBytes: number;
+  /** Makes BPF send the trace again when it next meets it. */
+  forget(hash: bigint): void;
+}
+
+/** Object, map entries and the typed array's header, bytes. */
+const OVERHEAD_BYTES = 320;
+const DRAINS_TO_WAIT = 2;
+
+const traceBytes = (trace: Trace): number => trace.words.byteLength + OVERHEAD_BYTES;
+
+export class TraceCache {
+  readonly #traces: LRUCache<bigint, Trace>;
+  readonly #leaving = new Map<bigint, { trace: Trace; drains: number }>();
+  readonly stats = { added: 0, repeated: 0, conflicts: 0, evicted: 0 };
+
+  constructor(options: TraceCacheOptions) {
+    this.#traces = new LRUCache({
+      maxSize: options.maxBytes,
+      sizeCalculation: traceBytes,
+      dispose: (trace, hash, reason) => {
+        if (reason !== 'evict') return;
+        this.stats.evicted++;
+        options.forget(hash);
+        this.#leaving.set(hash, { trace, drains: 0 });
+      },
+    });
+  }
+
+  get size(): number {
+    return this.#traces.size + this.#leaving.size;
+  }
+
+  /** Takes a trace record; the same trace again (BPF's own cache dropped it) changes nothing. */
+  add(record: TraceRecord): void {
+    const id = createHash('sha256').update(record.words).digest('hex').slice(0, 32);
+    const known = this.get(record.hash);
+    if (known?.id === id) {
+      this.stats.repeated++;
+      // it is wanted again: back from the way out
+      if (this.#leaving.delete(record.hash)) this.#traces.set(record.hash, known);
+      return;
+    }
+    if (known) this.stats.conflicts++;
+    this.stats.added++;
+    this.#leaving.delete(record.hash);
+    const { hash, pid, kernelFrames, words } = record;
+    this.#traces.set(hash, { hash, id, pid, kernelFrames, words });
+  }
+
+  get(hash: bigint): Trace | undefined {
+    return this.#traces.get(hash) ?? this.#leaving.get(hash)?.trace;
+  }
+
+  /** A drain has emptied the ring buffer. */
+  drained(): void {
+    for (const [hash, leaving] of this.#leaving) {
+      leaving.drains++;
+      if (leaving.drains > DRAINS_TO_WAIT) this.#leaving.delete(hash);
+    }
+  }
+}

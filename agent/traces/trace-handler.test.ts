@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { SAMPLE, TRACE } from '../tracer/records.gen.ts';
+import { TraceCache } from './trace-cache.ts';
+import { TraceHandler } from './trace-handler.ts';
+
+/** What BPF does for each sample, with its `seen` cache, a ring buffer of limited size, and its evictions. */
+class KernelTwin {
+  readonly seen = new Set<bigint>();
+  ring: Buffer[] = [];
+  lost = 0;
+  readonly #capacity: number;
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  sample(stack: number, tid: number): boolean {
+    const hash = BigInt(stack) * 0x1_0000_0001n + 7n;
+    if (!this.seen.has(hash)) {
+      if (!this.#output(traceRecord(hash, stack))) return this.#lose();
+      this.seen.add(hash);
+    }
+    return this.#output(sampleRecord(hash, tid)) || this.#lose();
+  }
+
+  #lose(): false {
+    this.lost++;
+    return false;
+  }
+
+  #output(record: Buffer): boolean {
+    if (this.ring.length >= this.#capacity) return false;
+    this.ring.push(record);
+    return true;
+  }
+}
+
+function traceRecord(hash: bigint, stack: number): Buffer {
+  const frames = 1 + (stack % 5);
+  const record = Buffer.alloc(TRACE.frames + frames * 8);
+  record.writeUInt16LE(2, TRACE.type);
+  record.writeUInt16LE(frames, TRACE.words);
+  record.writeBigUInt64LE(hash, TRACE.traceHash);
+  for (let i = 0; i < frames; i++) record.writeBigUInt64LE(BigInt(stack), TRACE.frames + i * 8);
+  return record;
+}
+
+function sampleRecord(hash: bigint, tid: number): Buffer {
+  const record = Buffer.alloc(SAMPLE.bytes);
+  record.writeUInt16LE(1, SAMPLE.type);
+  record.writeBigUInt64LE(hash, SAMPLE.traceHash);
+  record.writeUInt32LE(tid, SAMPLE.tid);
+  record.write(`thread-${tid % 2}`, SAMPLE.comm);
+  return record;
+}
+
+const event = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.record({ kind: fc.constant('sample' as const), stack: fc.nat(30), tid: fc.nat(3) }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('drain' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('kernel-evicts' as const), stack: fc.nat(30) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('interval' as const) }) },
+);
+
+describe('the trace handler', () => {
+  it('counts no sample under a wrong trace and loses none without counting it', () => {
+    fc.assert(
+      fc.property(
+        fc.array(event, { maxLength: 400 }),
+        fc.integer({ min: 1, max: 40 }),
+        (events, capacity) => {
+          const kernel = new KernelTwin(capacity);
+          const cache = new TraceCache({ maxBytes: 3000, forget: (hash) => kernel.seen.delete(hash) });
+          const handler = new TraceHandler(cache);
+          const expected = new Map<string, number>();
+          const got = new Map<string, number>();
+          let taken = 0;
+          const add = (map: Map<string, number>, key: string, n: number): void =>
+            void map.set(key, (map.get(key) ?? 0) + n);
+          const drain = (): void => {
+            for (const record of kernel.ring) {
+              if (record.readUInt16LE(0) === 2) handler.onTrace(record, 0, record.length);
+              else handler.onSample(record, 0, record.length);
+            }
+            kernel.ring = [];
+            handler.drained();
+          };
+          const take = (): void => {
+            for (const group of handler.takeInterval().groups) {
+              add(got, `${group.trace.words[0]}/${group.tid}/${group.threadName}`, group.ktimesNs.length);
+            }
+          };
+          for (const step of events) {
+            if (step.kind === 'drain') drain();
+            else if (step.kind === 'interval') take();
+            else if (step.kind === 'kernel-evicts')
+              kernel.seen.delete(BigInt(step.stack) * 0x1_0000_0001n + 7n);
+            else {
+              taken++;
+              if (kernel.sample(step.stack, step.tid))
+                add(expected, `${step.stack}/${step.tid}/thread-${step.tid % 2}`, 1);
+            }
+          }
+          drain();
+          take();
+          expect(handler.stats.lostTraceMissing).toBe(0);
+          expect(got).toEqual(expected);
+          expect([...got.values()].reduce((a, b) => a + b, 0) + kernel.lost).toBe(taken);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it('counts a sample whose trace never came', () => {
+    const handler = new TraceHandler(new TraceCache({ maxBytes: 1 << 20, forget: () => {} }));
+    handler.onSample(sampleRecord(99n, 1), 0, SAMPLE.bytes);
+    expect(handler.stats).toMatchObject({ samples: 1, lostTraceMissing: 1 });
+    expect(handler.takeInterval().samples).toBe(0);
+  });
+
+  it('bounds an interval', () => {
+    const handler = new TraceHandler(new TraceCache({ maxBytes: 1 << 20, forget: () => {} }), 2);
+    const trace = traceRecord(1n, 3);
+    handler.onTrace(trace, 0, trace.length);
+    for (let i = 0; i < 5; i++) handler.onSample(sampleRecord(1n, i), 0, SAMPLE.bytes);
+    expect(handler.stats.lostIntervalFull).toBe(3);
+    expect(handler.takeInterval().samples).toBe(2);
+  });
+});
