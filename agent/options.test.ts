@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import { parseAgentOptions, parseDuration } from './options.ts';
+
+describe('parseDuration', () => {
+  it.each([
+    ['5s', 5000],
+    ['250ms', 250],
+    ['1m', 60_000],
+    ['0.5h', 1_800_000],
+    ['10', 10_000],
+  ])('reads %s', (text, ms) => expect(parseDuration(text)).toBe(ms));
+
+  it.each(['', 'five', '5x', '-1s'])('refuses "%s"', (text) => {
+    expect(() => parseDuration(text)).toThrow(/is no duration/);
+  });
+});
+
+describe('parseAgentOptions', () => {
+  it('has the defaults of the table', () => {
+    expect(parseAgentOptions({})).toMatchObject({
+      samplesPerSecond: 20,
+      reporterInterval: 5000,
+      maxUserFrames: 1023,
+      compression: 'gzip',
+      disableTls: false,
+    });
+  });
+
+  it('lets flags win over the environment', () => {
+    const env = { EVERYFRAME_SAMPLES_PER_SECOND: '50', OTEL_PROFILING_AGENT_DISABLE_TLS: 'true' };
+    expect(parseAgentOptions({}, env)).toMatchObject({ samplesPerSecond: 50, disableTls: true });
+    expect(parseAgentOptions({ samplesPerSecond: '97' }, env).samplesPerSecond).toBe(97);
+  });
+
+  it.each([
+    [{ samplesPerSecond: '0' }, /--samples-per-second is 0/],
+    [{ samplesPerSecond: 'fast' }, /--samples-per-second/],
+    [{ maxUserFrames: '5000' }, /from 1 to 1023/],
+    [{ compression: 'zip' }, /give gzip or none/],
+    [{ probabilisticInterval: '1s' }, /60s to 300s/],
+  ])('refuses %j', (flags, message) => {
+    expect(() => parseAgentOptions(flags)).toThrow(message);
+  });
+});
