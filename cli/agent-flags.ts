@@ -34,6 +34,12 @@ export function splitAgentFlags(flags: Record<string, unknown>): {
   const settings: Record<string, unknown> = {};
   const ignored: string[] = [];
   for (const [name, value] of Object.entries(flags)) {
+    // commander reads --no-X as X: false
+    if (name === 'kernelVersionCheck') {
+      if (value === false)
+        ignored.push(`--no-kernel-version-check has no effect: ${IGNORED_FLAGS['no-kernel-version-check']}`);
+      continue;
+    }
     const flag = camelIgnored.get(name);
     if (flag === undefined) settings[name] = value;
     else ignored.push(`--${flag} has no effect: ${IGNORED_FLAGS[flag]}`);
