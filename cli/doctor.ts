@@ -1,15 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { type Check, checkHost } from '../agent/tracer/host-checks.ts';
 import { readHostFacts } from '../agent/tracer/host-facts.ts';
+import { packageRoot } from '../agent/tracer/package-root.ts';
 
 /** Tries the real thing, such as opening a perf event; runs only if no earlier check is fatal. */
 export type Probe = () => Check[] | Promise<Check[]>;
 
-/** The checkout's or the package's root: this file runs from dist/cli. */
-const PRODUCT_ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const BUILT_FILES = [
   'build/everyframe.bpf.o',
   'build/everyframe.node',
@@ -30,7 +28,7 @@ export function registerDoctor(program: Command, probes: readonly Probe[] = []):
 }
 
 /** Host, build, then the probes. */
-export async function runChecks(probes: readonly Probe[], root = PRODUCT_ROOT): Promise<Check[]> {
+export async function runChecks(probes: readonly Probe[], root = packageRoot()): Promise<Check[]> {
   const checks = [...checkHost(readHostFacts()), checkBuild(root)];
   for (const probe of probes) {
     if (isFatal(checks)) break;
