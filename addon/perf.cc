@@ -103,11 +103,23 @@ Napi::Value Probe(const Napi::CallbackInfo& info) {
   return result;
 }
 
+uint64_t ReadClock(clockid_t clock) {
+  timespec now;
+  clock_gettime(clock, &now);
+  return uint64_t(now.tv_sec) * 1000000000 + now.tv_nsec;
+}
+
 // monotonicNs(): bigint, CLOCK_MONOTONIC, the clock of the records
 Napi::Value MonotonicNs(const Napi::CallbackInfo& info) {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return Napi::BigInt::New(info.Env(), uint64_t(now.tv_sec) * 1000000000 + now.tv_nsec);
+  return Napi::BigInt::New(info.Env(), ReadClock(CLOCK_MONOTONIC));
+}
+
+// unixOffsetNs(): bigint, what to add to CLOCK_MONOTONIC for Unix time, as of now
+Napi::Value UnixOffsetNs(const Napi::CallbackInfo& info) {
+  uint64_t before = ReadClock(CLOCK_MONOTONIC);
+  uint64_t unix_time = ReadClock(CLOCK_REALTIME);
+  uint64_t after = ReadClock(CLOCK_MONOTONIC);
+  return Napi::BigInt::New(info.Env(), unix_time - before - (after - before) / 2);
 }
 }  // namespace
 
@@ -118,4 +130,5 @@ void DefinePerf(Napi::Env env, Napi::Object exports) {
   exports.Set("closeFd", Napi::Function::New(env, CloseFd));
   exports.Set("probeFeatures", Napi::Function::New(env, Probe));
   exports.Set("monotonicNs", Napi::Function::New(env, MonotonicNs));
+  exports.Set("unixOffsetNs", Napi::Function::New(env, UnixOffsetNs));
 }

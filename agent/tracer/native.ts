@@ -43,7 +43,10 @@ export interface Native {
   perfDisable(fds: number[]): void;
   closeFd(fd: number): void;
   probeFeatures(): KernelFeatures;
+  /** CLOCK_MONOTONIC, the clock of the records. */
   monotonicNs(): bigint;
+  /** What to add to CLOCK_MONOTONIC for Unix time, as of now. */
+  unixOffsetNs(): bigint;
 }
 
 let loaded: Native | undefined;

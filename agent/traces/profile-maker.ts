@@ -1,0 +1,153 @@
+/** From an interval of counted samples to a profile: frames named, clock converted, tables interned. */
+import { hostname } from 'node:os';
+import type { Pid } from '../../common/base/brand.ts';
+import {
+  emptyProfile,
+  type Func,
+  type Mapping,
+  type Process,
+  type Profile,
+} from '../../common/profile/profile.ts';
+import type { Frame, FrameLine, FrameResolver } from './frame-resolver.ts';
+import type { Interval, SampleGroup } from './trace-handler.ts';
+
+export interface ProcessSource {
+  get(pid: Pid, execId: number, startBoottimeNs: bigint): Process;
+}
+
+export interface ProfileMakerOptions {
+  periodNs: number;
+  frames: FrameResolver;
+  processes: ProcessSource;
+  /** What to add to CLOCK_MONOTONIC for Unix time; read anew each time, so that it follows clock changes. */
+  unixOffsetNs(): bigint;
+}
+
+const HOST = { 'host.name': hostname(), 'host.arch': process.arch === 'x64' ? 'amd64' : process.arch };
+
+export class ProfileMaker {
+  readonly #options: ProfileMakerOptions;
+
+  constructor(options: ProfileMakerOptions) {
+    this.#options = options;
+  }
+
+  /** Names what it can; never throws for what it can't. */
+  async make(interval: Interval): Promise<Profile> {
+    const { frames, processes, periodNs } = this.#options;
+    const stacks = interval.groups.map((group) => frames.framesOf(group.trace));
+    await frames.nameFrames();
+    const offsetNs = this.#options.unixOffsetNs();
+    const tables = new Tables();
+    for (const [i, group] of interval.groups.entries()) {
+      const process = processes.get(group.pid, group.execId, group.startBoottimeNs);
+      tables.addGroup(group, stacks[i]!, process, offsetNs);
+    }
+    const { profile } = tables;
+    profile.host = HOST;
+    profile.period = BigInt(periodNs);
+    if (interval.samples > 0) {
+      profile.timeUnixNano = BigInt(interval.firstKtimeNs) + offsetNs;
+      // one more than the last sample, so that every timestamp lies inside
+      profile.durationNano = BigInt(interval.lastKtimeNs - interval.firstKtimeNs) + 1n;
+    }
+    return profile;
+  }
+}
+
+/** Interns by identity first (frames and processes are shared objects) and by content where that may repeat. */
+class Tables {
+  readonly profile: Profile = emptyProfile();
+  readonly #mappings = new Map<Mapping, number>();
+  readonly #mappingsByContent = new Map<string, number>();
+  readonly #functions = new Map<string, number>();
+  readonly #locations = new Map<Frame, number>();
+  readonly #locationsByContent = new Map<string, number>();
+  readonly #stacksByFrames = new Map<Frame[], number>();
+  readonly #stacks = new Map<string, number>([['', 0]]);
+  readonly #processes = new Map<Process, number>();
+
+  addGroup(group: SampleGroup, frames: Frame[], process: Process, offsetNs: bigint): void {
+    this.profile.samples.push({
+      stack: this.#stack(frames),
+      process: this.#process(process),
+      tid: group.tid,
+      threadName: group.threadName,
+      cpu: group.cpu,
+      count: group.ktimesNs.length,
+      timestamps: group.ktimesNs.map((ktime) => BigInt(ktime) + offsetNs),
+    });
+  }
+
+  #stack(frames: Frame[]): number {
+    const known = this.#stacksByFrames.get(frames);
+    if (known !== undefined) return known;
+    const locations = Uint32Array.from(frames, (frame) => this.#location(frame));
+    const index = intern(this.#stacks, locations.join(), this.profile.stacks, () => locations);
+    this.#stacksByFrames.set(frames, index);
+    return index;
+  }
+
+  #location(frame: Frame): number {
+    const known = this.#locations.get(frame);
+    if (known !== undefined) return known;
+    const mapping = this.#mapping(frame.mapping);
+    const lines = frame.lines.map((line) => ({
+      func: this.#function(line),
+      line: line.line,
+      column: line.column,
+    }));
+    const content = `${mapping}/${frame.address}/${frame.frameType}/${lines.map((l) => `${l.func}:${l.line}`).join()}`;
+    const index = intern(this.#locationsByContent, content, this.profile.locations, () => ({
+      mapping,
+      address: BigInt(frame.address),
+      frameType: frame.frameType,
+      lines,
+    }));
+    this.#locations.set(frame, index);
+    return index;
+  }
+
+  #mapping(mapping: Mapping): number {
+    const known = this.#mappings.get(mapping);
+    if (known !== undefined) return known;
+    const { filename, fileId, gnuBuildId, memoryStart, memoryLimit, fileOffset } = mapping;
+    const content = `${filename}\0${fileId}\0${gnuBuildId}\0${memoryStart}/${memoryLimit}/${fileOffset}`;
+    const isNone = filename === '' && fileId === '';
+    const index = isNone ? 0 : intern(this.#mappingsByContent, content, this.profile.mappings, () => mapping);
+    this.#mappings.set(mapping, index);
+    return index;
+  }
+
+  #function(line: FrameLine): number {
+    const content = `${line.function}\0${line.systemName}\0${line.file}`;
+    return intern(
+      this.#functions,
+      content,
+      this.profile.functions,
+      (): Func => ({
+        name: line.function,
+        systemName: line.systemName,
+        filename: line.file,
+        startLine: 0,
+      }),
+    );
+  }
+
+  #process(process: Process): number {
+    const known = this.#processes.get(process);
+    if (known !== undefined) return known;
+    const index = this.profile.processes.push(process) - 1;
+    this.#processes.set(process, index);
+    return index;
+  }
+}
+
+function intern<T>(indices: Map<string, number>, key: string, table: T[], make: () => T): number {
+  let index = indices.get(key);
+  if (index === undefined) {
+    index = table.push(make()) - 1;
+    indices.set(key, index);
+  }
+  return index;
+}
