@@ -21,12 +21,12 @@ build/everyframe.node: $(wildcard addon/*.cc addon/*.hh) Makefile
 		-lbpf
 
 # OTLP's protobuf code: a protobufjs static module, imported as #otlp (package.json, "imports").
-build/otlp.js: $(shell find proto -name '*.proto')
+build/otlp.js: $(shell find proto -name '*.proto') package-lock.json
 	@mkdir -p build
 	node_modules/.bin/pbjs -t static-module -w es6 --force-long -p proto -o $@ opentelemetry/proto/collector/profiles/v1development/profiles_service.proto
 	node_modules/.bin/pbts -o build/otlp.d.ts $@
 
-build/web/index.html: $(shell find collector/web -type f)
+build/web/index.html: $(shell find collector/web -type f) package-lock.json
 	node scripts/build-web.mjs
 
 SOURCES := $(shell find agent collector common cli scripts -name '*.ts' -not -name '*.test.ts' -not -path 'collector/web/*')
