@@ -1,0 +1,186 @@
+/**
+ * The running kernel as an executable: its symbols, its modules, and their build IDs. Modules and BPF programs
+ * come and go; `refresh` follows them at a bounded cost.
+ */
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import { emptyMapping, type Mapping } from '../../common/profile/profile.ts';
+import { findGnuBuildId } from '../../common/symbols/build-id-note.ts';
+import { KallsymsReader, KERNEL_BASE } from '../../common/symbols/kallsyms.ts';
+import { kernelFileId } from '../../common/symbols/kernel-file-id.ts';
+import { parseModules } from '../../common/symbols/kernel-images.ts';
+import { type KernelSymbol, KernelSymbols } from '../../common/symbols/kernel-symbols.ts';
+
+export interface KernelRoots {
+  proc: string;
+  sys: string;
+}
+
+const MODULES_CHECK_MS = 60_000;
+const MAX_RELOAD_WAIT_MS = 3_600_000;
+/** Addresses without a symbol that are kept, to see whether reading the symbols again was of use. */
+const MAX_MISSES = 16;
+/** One read of kallsyms gives a page at most; a slice is parsed in about a millisecond, cold in five. */
+const SLICE_BYTES = 64 * 1024;
+const PAGE_BYTES = 4096;
+const MAX_NOTE_BYTES = 64 * 1024;
+
+export class Kernel {
+  readonly stats = { loads: 0, failedLoads: 0, misses: 0 };
+  /** Changes when symbols were read again: names that were looked up before may be stale. */
+  generation = 0;
+  readonly #roots: KernelRoots;
+  readonly #now: () => number;
+  readonly #mappings = new Map<string, Mapping>();
+  #symbols = new KernelSymbols(new KallsymsReader().finish(), []);
+  #modules = '';
+  #missed: bigint[] = [];
+  #checkedAt = 0;
+  #loadedAt = 0;
+  #reloadWaitMs = MODULES_CHECK_MS;
+
+  private constructor(roots: KernelRoots, now: () => number) {
+    this.#roots = roots;
+    this.#now = now;
+  }
+
+  /**
+   * Reads the symbols, some 0.1 s of CPU time in slices of a few milliseconds. Never fails: without symbols every
+   * address is unknown, and `unavailable` says why. `now`: milliseconds, for tests.
+   */
+  static async open(
+    roots: KernelRoots = { proc: '/proc', sys: '/sys' },
+    now: () => number = () => performance.now(),
+  ): Promise<Kernel> {
+    const kernel = new Kernel(roots, now);
+    kernel.#modules = kernel.#readModules();
+    await kernel.#load();
+    return kernel;
+  }
+
+  /** Why there are no names, with the fix; '' if there are. */
+  unavailable = '';
+
+  get symbolCount(): number {
+    return this.#symbols.count;
+  }
+
+  /** What lies at an address of the kernel; undefined if nothing is known of it. */
+  lookup(address: bigint): KernelSymbol | undefined {
+    const symbol = this.#symbols.lookup(address);
+    if (symbol === undefined || symbol.name === '') {
+      this.stats.misses++;
+      if (this.#missed.length < MAX_MISSES && this.unavailable === '') this.#missed.push(address);
+    }
+    return symbol;
+  }
+
+  /** The image of a module, '' for the kernel itself, as a mapping of the profile; the same object each time. */
+  mapping(module: string): Mapping {
+    let mapping = this.#mappings.get(module);
+    if (!mapping) {
+      const gnuBuildId = this.#readBuildId(module);
+      const image = this.#symbols.images.find(({ name, pseudo }) => name === module && !pseudo);
+      mapping = {
+        ...emptyMapping(),
+        // Addresses of kernel frames count from the start of their image.
+        memoryLimit: image ? BigInt(Math.max(0, image.limit - image.start)) : 0n,
+        filename: module === '' ? 'vmlinux' : module,
+        gnuBuildId,
+        fileId: kernelFileId(gnuBuildId),
+      };
+      this.#mappings.set(module, mapping);
+    }
+    return mapping;
+  }
+
+  /**
+   * To be called now and then, as between two reports: reads the symbols again if modules changed, looked at once
+   * a minute at most, or if addresses were met that no symbol covers, as of a BPF program loaded since. Where
+   * that brings no name it is tried less and less often. True if symbols were read.
+   */
+  async refresh(): Promise<boolean> {
+    const now = this.#now();
+    if (this.unavailable !== '' || now - this.#checkedAt < MODULES_CHECK_MS) return false;
+    this.#checkedAt = now;
+    const modules = this.#readModules();
+    const changed = modules !== this.#modules;
+    const missed = this.#missed;
+    const isDue = missed.length > 0 && now - this.#loadedAt >= this.#reloadWaitMs;
+    if (!changed && !isDue) return false;
+    this.#modules = modules;
+    this.#missed = [];
+    if (!(await this.#load())) return false;
+    const helped = changed || missed.some((address) => (this.#symbols.lookup(address)?.name ?? '') !== '');
+    this.#reloadWaitMs = helped ? MODULES_CHECK_MS : Math.min(this.#reloadWaitMs * 2, MAX_RELOAD_WAIT_MS);
+    return true;
+  }
+
+  async #load(): Promise<boolean> {
+    const path = join(this.#roots.proc, 'kallsyms');
+    try {
+      const reader = new KallsymsReader();
+      await readInSlices(path, (slice) => reader.push(slice));
+      this.#symbols = new KernelSymbols(reader.finish(), parseModules(this.#modules));
+      this.unavailable = this.#symbols.hiddenReason;
+    } catch (error) {
+      this.stats.failedLoads++;
+      if (this.generation === 0) {
+        this.unavailable = `kernel symbols can't be read: ${(error as Error).message}; kernel frames stay addresses`;
+      }
+      return false;
+    }
+    this.stats.loads++;
+    this.#loadedAt = this.#now();
+    this.generation++;
+    this.#mappings.clear();
+    return true;
+  }
+
+  /** '' where the kernel has no modules. */
+  #readModules(): string {
+    try {
+      return readFileSync(join(this.#roots.proc, 'modules'), 'latin1');
+    } catch {
+      return '';
+    }
+  }
+
+  #readBuildId(module: string): string {
+    // Module names come from kallsyms; one with a slash or dots must not lead elsewhere.
+    if (!/^\w*$/.test(module)) return '';
+    const path = module === '' ? 'kernel/notes' : `module/${module}/notes/.note.gnu.build-id`;
+    try {
+      return findGnuBuildId(readFileSync(join(this.#roots.sys, path)).subarray(0, MAX_NOTE_BYTES));
+    } catch {
+      return '';
+    }
+  }
+}
+
+/** Whether an address is the kernel's, not a program's. */
+export const isKernelAddress = (address: bigint): boolean => address >= KERNEL_BASE;
+
+/**
+ * Reads a file of procfs, which gives a page a call. Blocking reads of a slice and then a turn of the event loop:
+ * half the CPU time of one asynchronous read a page.
+ */
+async function readInSlices(path: string, onSlice: (slice: Uint8Array) => void): Promise<void> {
+  const fd = openSync(path, 'r');
+  try {
+    const slice = Buffer.alloc(SLICE_BYTES);
+    for (;;) {
+      let used = 0;
+      while (slice.length - used >= PAGE_BYTES) {
+        const n = readSync(fd, slice, used, slice.length - used, null);
+        if (n === 0) break;
+        used += n;
+      }
+      if (used === 0) return;
+      onSlice(slice.subarray(0, used));
+      await new Promise(setImmediate);
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
