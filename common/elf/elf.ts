@@ -1,0 +1,289 @@
+/**
+ * ELF files, 64-bit little endian, of amd64 and arm64: headers, sections and segments, build IDs. Sizes and
+ * counts come from foreign files: each has a cap. Format: the System V ABI, chapters 4 and 5.
+ */
+import { inflateSync } from 'node:zlib';
+import { Cursor } from '../base/cursor.ts';
+import { type ByteSource, OutOfBounds } from './source.ts';
+
+export class ElfError extends Error {
+  override readonly name = 'ElfError';
+}
+
+export interface Segment {
+  type: number;
+  flags: number;
+  offset: number;
+  vaddr: number;
+  filesz: number;
+  memsz: number;
+}
+
+export interface Section {
+  name: string;
+  type: number;
+  flags: number;
+  addr: number;
+  offset: number;
+  size: number;
+  link: number;
+  entsize: number;
+}
+
+export type Machine = 'x86_64' | 'aarch64';
+
+export const PT_LOAD = 1;
+export const PT_DYNAMIC = 2;
+export const PT_NOTE = 4;
+export const PT_GNU_EH_FRAME = 0x6474e550;
+export const PF_X = 1;
+export const SHT_SYMTAB = 2;
+export const SHT_STRTAB = 3;
+export const SHT_NOBITS = 8;
+export const SHT_DYNSYM = 11;
+export const SHF_ALLOC = 2;
+export const SHF_EXECINSTR = 4;
+const SHF_COMPRESSED = 0x800;
+const SHT_NOTE = 7;
+const ELFCOMPRESS_ZLIB = 1;
+
+const HEADER_BYTES = 64;
+const MAX_SEGMENTS = 1024;
+const MAX_SECTIONS = 65_536;
+const MAX_SECTION_NAMES_BYTES = 16 << 20;
+const MAX_NOTE_BYTES = 1 << 20;
+/** Of one section's content, after decompression. */
+const MAX_SECTION_BYTES = 1 << 30;
+const MACHINES: Readonly<Record<number, Machine>> = { 62: 'x86_64', 183: 'aarch64' };
+
+export class ElfFile {
+  readonly source: ByteSource;
+  readonly machine: Machine;
+  /** ET_EXEC 2, ET_DYN 3, ET_REL 1, … */
+  readonly type: number;
+  readonly entry: number;
+  readonly segments: readonly Segment[];
+  /** Empty where the section headers were stripped or are broken. */
+  readonly sections: readonly Section[];
+  readonly #byName = new Map<string, Section>();
+  #notes: { gnuBuildId: string; goBuildId: string } | undefined;
+
+  constructor(
+    source: ByteSource,
+    header: { machine: Machine; type: number; entry: number },
+    segments: Segment[],
+    sections: Section[],
+  ) {
+    this.source = source;
+    this.machine = header.machine;
+    this.type = header.type;
+    this.entry = header.entry;
+    this.segments = segments;
+    this.sections = sections;
+    for (const section of sections) {
+      if (!this.#byName.has(section.name)) this.#byName.set(section.name, section);
+    }
+  }
+
+  /** The first section of that name. */
+  section(name: string): Section | undefined {
+    return this.#byName.get(name);
+  }
+
+  /** A section's content, decompressed; throws ElfError or OutOfBounds. */
+  sectionData(section: Section): Uint8Array {
+    if (section.type === SHT_NOBITS) return new Uint8Array(0);
+    if (section.size > MAX_SECTION_BYTES)
+      throw new ElfError(`section ${section.name} has ${section.size} bytes`);
+    const bytes = this.source.read(section.offset, section.size);
+    return section.flags & SHF_COMPRESSED ? decompress(section.name, bytes) : bytes;
+  }
+
+  /** Hex; '' if the file has none. */
+  get gnuBuildId(): string {
+    this.#notes ??= this.#readNotes();
+    return this.#notes.gnuBuildId;
+  }
+
+  get goBuildId(): string {
+    this.#notes ??= this.#readNotes();
+    return this.#notes.goBuildId;
+  }
+
+  fileOffsetToAddress(offset: number): number | undefined {
+    const segment = this.segments.find(
+      (s) => s.type === PT_LOAD && offset >= s.offset && offset < s.offset + s.filesz,
+    );
+    return segment && segment.vaddr + (offset - segment.offset);
+  }
+
+  addressToFileOffset(address: number): number | undefined {
+    const segment = this.segments.find(
+      (s) => s.type === PT_LOAD && address >= s.vaddr && address < s.vaddr + s.filesz,
+    );
+    return segment && segment.offset + (address - segment.vaddr);
+  }
+
+  #readNotes(): { gnuBuildId: string; goBuildId: string } {
+    const found = { gnuBuildId: '', goBuildId: '' };
+    const areas = [
+      ...this.sections.filter((s) => s.type === SHT_NOTE),
+      ...this.segments.filter((s) => s.type === PT_NOTE).map((s) => ({ offset: s.offset, size: s.filesz })),
+    ];
+    for (const { offset, size } of areas) {
+      try {
+        readNotes(this.source.read(offset, Math.min(size, MAX_NOTE_BYTES)), found);
+      } catch (error) {
+        if (!(error instanceof OutOfBounds)) throw error;
+      }
+    }
+    return found;
+  }
+}
+
+const NT_GNU_BUILD_ID = 3;
+const NT_GO_BUILD_ID = 4;
+
+function readNotes(bytes: Uint8Array, found: { gnuBuildId: string; goBuildId: string }): void {
+  const cursor = new Cursor(bytes);
+  while (cursor.left >= 12) {
+    const nameSize = cursor.u32();
+    const descSize = cursor.u32();
+    const type = cursor.u32();
+    const name = cursor.skip((nameSize + 3) & ~3);
+    const desc = cursor.skip(Math.min((descSize + 3) & ~3, cursor.left));
+    const owner = Buffer.from(bytes.buffer, bytes.byteOffset + name, nameSize).toString('latin1');
+    const content = Buffer.from(
+      bytes.buffer,
+      bytes.byteOffset + desc,
+      Math.min(descSize, bytes.length - desc),
+    );
+    if (owner === 'GNU\0' && type === NT_GNU_BUILD_ID) found.gnuBuildId ||= content.toString('hex');
+    if (owner === 'Go\0\0' && type === NT_GO_BUILD_ID) found.goBuildId ||= content.toString('latin1');
+  }
+}
+
+function decompress(name: string, bytes: Uint8Array): Uint8Array {
+  const cursor = new Cursor(bytes);
+  const type = cursor.u32();
+  cursor.skip(4);
+  const size = cursor.u64();
+  cursor.skip(8);
+  if (type !== ELFCOMPRESS_ZLIB)
+    throw new ElfError(`section ${name} is compressed by method ${type}, not zlib`);
+  if (size > MAX_SECTION_BYTES) throw new ElfError(`section ${name} has ${size} bytes when decompressed`);
+  try {
+    return inflateSync(bytes.subarray(cursor.at), { maxOutputLength: size });
+  } catch (error) {
+    throw new ElfError(`section ${name} cannot be decompressed: ${(error as Error).message}`);
+  }
+}
+
+/** Throws {@link ElfError} for what is no ELF file that can be handled; broken section headers count as none. */
+export function parseElf(source: ByteSource): ElfFile {
+  if (source.size < HEADER_BYTES) throw new ElfError(`no ELF file: it has only ${source.size} bytes`);
+  const cursor = new Cursor(source.read(0, HEADER_BYTES));
+  if (cursor.u32() !== 0x464c457f) throw new ElfError('no ELF file: it does not start with \\x7fELF');
+  const elfClass = cursor.u8();
+  const data = cursor.u8();
+  if (elfClass !== 2) throw new ElfError('a 32-bit ELF file: only 64-bit ones are supported');
+  if (data !== 1) throw new ElfError('a big-endian ELF file: only little-endian ones are supported');
+  cursor.at = 16;
+  const type = cursor.u16();
+  const machineNumber = cursor.u16();
+  const machine = MACHINES[machineNumber];
+  if (!machine)
+    throw new ElfError(
+      `an ELF file for machine ${machineNumber}: only amd64 (62) and arm64 (183) are supported`,
+    );
+  cursor.skip(4);
+  const entry = cursor.u64();
+  const segmentsAt = cursor.u64();
+  const sectionsAt = cursor.u64();
+  cursor.skip(6);
+  const segmentSize = cursor.u16();
+  const segmentCount = cursor.u16();
+  const sectionSize = cursor.u16();
+  const sectionCount = cursor.u16();
+  const namesIndex = cursor.u16();
+  const segments = readSegments(source, segmentsAt, segmentSize, segmentCount);
+  const sections = readSections(source, {
+    at: sectionsAt,
+    size: sectionSize,
+    count: sectionCount,
+    namesIndex,
+  });
+  return new ElfFile(source, { machine, type, entry }, segments, sections);
+}
+
+function readSegments(source: ByteSource, at: number, size: number, count: number): Segment[] {
+  if (count === 0) return [];
+  if (size !== 56 || count > MAX_SEGMENTS) throw new ElfError(`${count} program headers of ${size} bytes`);
+  try {
+    const cursor = new Cursor(source.read(at, size * count));
+    return Array.from({ length: count }, () => {
+      const [type, flags, offset, vaddr] = [cursor.u32(), cursor.u32(), cursor.u64(), cursor.u64()];
+      cursor.skip(8);
+      const [filesz, memsz] = [cursor.u64(), cursor.u64()];
+      cursor.skip(8);
+      return { type, flags, offset, vaddr, filesz, memsz };
+    });
+  } catch (error) {
+    if (error instanceof OutOfBounds)
+      throw new ElfError(`the program headers lie outside the file: ${error.message}`);
+    throw error;
+  }
+}
+
+interface SectionTable {
+  at: number;
+  size: number;
+  count: number;
+  namesIndex: number;
+}
+
+function readSections(source: ByteSource, table: SectionTable): Section[] {
+  try {
+    if (table.at === 0 || table.size !== 64) return [];
+    let { count, namesIndex } = table;
+    // more than fit into the header's 16 bits: the real numbers stand in section 0
+    if (count === 0 || namesIndex === 0xffff) {
+      const first = new Cursor(source.read(table.at, 64));
+      first.at = 32;
+      if (count === 0) count = first.u64();
+      else first.skip(8);
+      if (namesIndex === 0xffff) namesIndex = first.u32();
+    }
+    if (count > MAX_SECTIONS) return [];
+    const raw = readSectionHeaders(source.read(table.at, 64 * count), count);
+    const names = raw[namesIndex];
+    const nameBytes =
+      names && names.size <= MAX_SECTION_NAMES_BYTES
+        ? source.read(names.offset, names.size)
+        : new Uint8Array(0);
+    for (const section of raw) section.name = nameAt(nameBytes, section.nameAt);
+    return raw;
+  } catch (error) {
+    if (error instanceof OutOfBounds) return [];
+    throw error;
+  }
+}
+
+function readSectionHeaders(bytes: Uint8Array, count: number): (Section & { nameAt: number })[] {
+  const cursor = new Cursor(bytes);
+  return Array.from({ length: count }, () => {
+    const [nameOffset, type] = [cursor.u32(), cursor.u32()];
+    const [flags, addr, offset, size] = [cursor.u64(), cursor.u64(), cursor.u64(), cursor.u64()];
+    const link = cursor.u32();
+    cursor.skip(12);
+    return { name: '', nameAt: nameOffset, type, flags, addr, offset, size, link, entsize: cursor.u64() };
+  });
+}
+
+function nameAt(names: Uint8Array, at: number): string {
+  if (at >= names.length) return '';
+  const end = names.indexOf(0, at);
+  return Buffer.from(names.buffer, names.byteOffset + at, (end < 0 ? names.length : end) - at).toString(
+    'latin1',
+  );
+}
