@@ -1,0 +1,227 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Metadata, ServerCredentials, status } from '@grpc/grpc-js';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { opentelemetry } from '#otlp';
+import {
+  type ReceivedCall,
+  type ReceiverOptions,
+  ScriptedReceiver,
+} from '../../test/fixtures/scripted-receiver.ts';
+import { Exporter } from './exporter.ts';
+import type { ConnectionOptions } from './grpc-client.ts';
+
+const PATH = '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export';
+const Response = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceResponse;
+
+const open: { close(): void }[] = [];
+afterEach(() => {
+  for (const each of open.splice(0)) each.close();
+});
+
+async function receive(
+  onCall: (call: ReceivedCall) => void,
+  more: Partial<ReceiverOptions> = {},
+): Promise<ScriptedReceiver> {
+  const receiver = await ScriptedReceiver.start({ path: PATH, onCall, ...more });
+  open.push({ close: () => receiver.stop() });
+  return receiver;
+}
+
+function exporterTo(address: string, more: Partial<ConnectionOptions> = {}): Exporter {
+  const exporter = new Exporter({ address, tls: undefined, headers: [], compression: 'gzip', ...more });
+  open.push(exporter);
+  return exporter;
+}
+
+const REQUEST = new TextEncoder().encode('profile '.repeat(1000));
+
+/** Status{code, details: [Any{RetryInfo{seconds, nanos}}]} by hand. */
+function retryInfo(seconds: number, nanos: number): Metadata {
+  const field = (id: number, bytes: number[]): number[] => [(id << 3) | 2, bytes.length, ...bytes];
+  const varint = (n: number): number[] => (n < 128 ? [n] : [(n & 127) | 128, ...varint(n >>> 7)]);
+  const duration = [8, ...varint(seconds), 16, ...varint(nanos)];
+  const url = [...Buffer.from('type.googleapis.com/google.rpc.RetryInfo')];
+  const trailers = new Metadata();
+  trailers.set(
+    'grpc-status-details-bin',
+    Buffer.from([8, 14, ...field(3, [...field(1, url), ...field(2, field(1, duration))])]),
+  );
+  return trailers;
+}
+
+describe('Exporter', () => {
+  it.each(['gzip', 'none'] as const)(
+    'sends the bytes and the headers, compression %s',
+    async (compression) => {
+      const seen: ReceivedCall[] = [];
+      const receiver = await receive((call) => {
+        seen.push(call);
+        call.ok();
+      });
+      const headers = [
+        ['authorization', 'Bearer x'],
+        ['trace-bin', 'AQID'],
+      ] as const;
+      const exporter = exporterTo(receiver.address, { headers, compression });
+      expect(await exporter.send(REQUEST, 5000)).toEqual({ kind: 'ok', rejectedProfiles: 0, message: '' });
+      expect(seen).toHaveLength(1);
+      expect(new Uint8Array(seen[0]!.request)).toEqual(REQUEST);
+      expect(seen[0]!.metadata.get('authorization')).toEqual(['Bearer x']);
+      expect(seen[0]!.metadata.get('trace-bin')).toEqual([Buffer.from([1, 2, 3])]);
+    },
+  );
+
+  it('reads partial success', async () => {
+    const bytes = Response.encode({
+      partialSuccess: { rejectedProfiles: 3, errorMessage: 'bad\nstack' },
+    }).finish();
+    const receiver = await receive((call) => call.ok(bytes));
+    const result = await exporterTo(receiver.address).send(REQUEST, 5000);
+    expect(result).toEqual({ kind: 'ok', rejectedProfiles: 3, message: 'bad stack' });
+  });
+
+  it('takes an answer that is no protobuf as arrived', async () => {
+    const receiver = await receive((call) => call.ok(Buffer.from([0x0a, 0xff, 0xff])));
+    expect(await exporterTo(receiver.address).send(REQUEST, 5000)).toMatchObject({
+      kind: 'ok',
+      rejectedProfiles: 0,
+    });
+  });
+
+  it.each([
+    [status.CANCELLED, 'retry'],
+    [status.DEADLINE_EXCEEDED, 'retry'],
+    [status.ABORTED, 'retry'],
+    [status.OUT_OF_RANGE, 'retry'],
+    [status.UNAVAILABLE, 'retry'],
+    [status.DATA_LOSS, 'retry'],
+    [status.RESOURCE_EXHAUSTED, 'refused'],
+    [status.UNKNOWN, 'refused'],
+    [status.INVALID_ARGUMENT, 'refused'],
+    [status.NOT_FOUND, 'refused'],
+    [status.ALREADY_EXISTS, 'refused'],
+    [status.PERMISSION_DENIED, 'refused'],
+    [status.FAILED_PRECONDITION, 'refused'],
+    [status.UNIMPLEMENTED, 'refused'],
+    [status.INTERNAL, 'refused'],
+    [status.UNAUTHENTICATED, 'refused'],
+  ])('status %i is %s', async (code, kind) => {
+    const receiver = await receive((call) => call.fail(code, 'because'));
+    const result = await exporterTo(receiver.address).send(REQUEST, 5000);
+    expect(result).toMatchObject({ kind, code: status[code], message: 'because' });
+  });
+
+  it.each([status.RESOURCE_EXHAUSTED, status.UNAVAILABLE])('honours RetryInfo with %i', async (code) => {
+    const receiver = await receive((call) => call.fail(code, 'busy', retryInfo(300, 500_000_000)));
+    expect(await exporterTo(receiver.address).send(REQUEST, 5000)).toEqual({
+      kind: 'retry',
+      code: status[code],
+      message: 'busy',
+      delayMs: 300_500,
+    });
+  });
+
+  it('tells a request that is too large from a receiver that is busy', async () => {
+    const receiver = await receive((call) => call.ok(), {
+      channel: { 'grpc.max_receive_message_length': 1000 },
+    });
+    const incompressible = Buffer.from(Array.from({ length: 4000 }, (_, i) => (i * i * 31) >> 3));
+    for (const compression of ['gzip', 'none'] as const) {
+      const result = await exporterTo(receiver.address, { compression }).send(incompressible, 5000);
+      expect(result.kind, JSON.stringify(result)).toBe('too-large');
+    }
+    const go = await receive((call) =>
+      call.fail(status.RESOURCE_EXHAUSTED, 'grpc: received message larger than max (5242880 vs. 4194304)'),
+    );
+    expect((await exporterTo(go.address).send(REQUEST, 5000)).kind).toBe('too-large');
+  });
+
+  it('says why nobody can be reached', async () => {
+    const receiver = await receive(() => {});
+    receiver.stop();
+    const result = await exporterTo(receiver.address).send(REQUEST, 5000);
+    expect(result).toMatchObject({ kind: 'retry', code: 'UNAVAILABLE' });
+    expect((result as { message: string }).message).toContain('ECONNREFUSED');
+  });
+
+  it('gives up at the deadline, and takes a new connection after three silent calls', async () => {
+    let connections = 0;
+    const sockets: { destroy(): void }[] = [];
+    const silent = createServer((socket) => {
+      connections++;
+      sockets.push(socket);
+      socket.on('error', () => {});
+    });
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    open.push({
+      close() {
+        for (const socket of sockets) socket.destroy();
+        silent.close();
+      },
+    });
+    const exporter = exporterTo(`127.0.0.1:${(silent.address() as { port: number }).port}`);
+    for (let i = 0; i < 4; i++) {
+      expect(await exporter.send(REQUEST, 100)).toMatchObject({ kind: 'retry', code: 'DEADLINE_EXCEEDED' });
+    }
+    await vi.waitFor(() => expect(connections).toBe(2));
+  });
+
+  it('cancels the call under way', async () => {
+    let arrived = 0;
+    const receiver = await receive(() => {
+      arrived++;
+    });
+    const exporter = exporterTo(receiver.address);
+    const result = exporter.send(REQUEST, 60_000);
+    await vi.waitFor(() => expect(arrived).toBe(1));
+    exporter.cancel();
+    expect(await result).toMatchObject({ kind: 'retry', code: 'CANCELLED' });
+  });
+});
+
+describe('Exporter over TLS', () => {
+  it('trusts the given authority, shows its certificate, and refuses others', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'everyframe-tls-'));
+    open.push({ close: () => rmSync(dir, { recursive: true }) });
+    const make = (name: string): { cert: Buffer; key: Buffer } => {
+      const [cert, key] = [join(dir, `${name}.pem`), join(dir, `${name}.key`)];
+      const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1'];
+      execFileSync(
+        'openssl',
+        [
+          ...[
+            'req',
+            '-x509',
+            '-newkey',
+            'ec',
+            '-pkeyopt',
+            'ec_paramgen_curve:prime256v1',
+            '-nodes',
+            '-days',
+            '2',
+          ],
+          ...['-keyout', key, '-out', cert, ...subject],
+        ],
+        { stdio: 'ignore' },
+      );
+      return { cert: readFileSync(cert), key: readFileSync(key) };
+    };
+    const [server, client] = [make('server'), make('client')];
+    const receiver = await receive((call) => call.ok(), {
+      credentials: ServerCredentials.createSsl(
+        client.cert,
+        [{ cert_chain: server.cert, private_key: server.key }],
+        true,
+      ),
+    });
+    const send = (tls: ConnectionOptions['tls']) => exporterTo(receiver.address, { tls }).send(REQUEST, 5000);
+    expect(await send({ ca: server.cert, ...client })).toMatchObject({ kind: 'ok' });
+    expect(await send({ ca: server.cert })).toMatchObject({ kind: 'retry' });
+    expect(await send({ ...client })).toMatchObject({ kind: 'retry', code: 'UNAVAILABLE' });
+    expect(await send(undefined)).toMatchObject({ kind: 'retry' });
+  });
+});
