@@ -1,0 +1,213 @@
+/** Runs call frame instructions (DWARF 5, section 6.4.2, and GNU's extensions): one state, rows as it moves. */
+import type { Cursor } from '../../common/base/cursor.ts';
+import { ValueKind } from '../tracer/records.gen.ts';
+import { CfiState, type Registers, VALUE_UNSUPPORTED } from './cfi-state.ts';
+import { applyCfaExpression, applyFpExpression } from './expressions.ts';
+
+/** A frame program that cannot be run; it costs its own function only. */
+export class BadFrame extends Error {
+  override readonly name = 'BadFrame';
+}
+
+export interface ProgramContext {
+  codeAlign: number;
+  dataAlign: number;
+  registers: Registers;
+  /** State after the CIE's own instructions; what DW_CFA_restore goes back to. */
+  initial: CfiState;
+  /** Reads an address in the encoding of DW_CFA_set_loc. */
+  readAddress(cursor: Cursor): number;
+}
+
+/** Nested DW_CFA_remember_state. */
+const MAX_REMEMBERED = 64;
+/** Programs are bounded by their bytes; so many rows in one function are no program of a compiler. */
+const MAX_INSTRUCTIONS = 1 << 20;
+
+export class CfiProgram {
+  readonly state = new CfiState();
+  readonly #remembered: CfiState[] = [];
+  #depth = 0;
+
+  /** Runs `cursor` to its end. `emit(location)` is called for the state at each location before it moves on. */
+  run(
+    cursor: Cursor,
+    context: ProgramContext,
+    start: number,
+    emit: ((location: number) => void) | undefined,
+  ): void {
+    let location = start;
+    this.#depth = 0;
+    for (let n = 0; cursor.at < cursor.end; n++) {
+      if (n > MAX_INSTRUCTIONS) throw new BadFrame(`more than ${MAX_INSTRUCTIONS} instructions`);
+      const op = cursor.u8();
+      const low = op & 0x3f;
+      switch (op >> 6) {
+        case 1:
+          emit?.(location);
+          location += low * context.codeAlign;
+          break;
+        case 2:
+          this.#saveAt(low, cursor.uleb() * context.dataAlign, context.registers);
+          break;
+        case 3:
+          this.#restore(low, context);
+          break;
+        default: {
+          const next = this.#location(op, cursor, context, location);
+          if (next === undefined) this.#instruction(op, cursor, context);
+          else {
+            emit?.(location);
+            location = next;
+          }
+        }
+      }
+    }
+    emit?.(location);
+  }
+
+  /** Where the instruction moves to, undefined if it is no move. */
+  #location(op: number, cursor: Cursor, context: ProgramContext, location: number): number | undefined {
+    switch (op) {
+      case 0x01: {
+        const next = context.readAddress(cursor);
+        if (next < location) throw new BadFrame('DW_CFA_set_loc moves backwards');
+        return next;
+      }
+      case 0x02:
+        return location + cursor.u8() * context.codeAlign;
+      case 0x03:
+        return location + cursor.u16() * context.codeAlign;
+      case 0x04:
+        return location + cursor.u32() * context.codeAlign;
+      case 0x1d:
+        return location + cursor.u64() * context.codeAlign;
+      default:
+        return undefined;
+    }
+  }
+
+  #instruction(op: number, cursor: Cursor, context: ProgramContext): void {
+    const { state } = this;
+    const { registers, dataAlign } = context;
+    switch (op) {
+      case 0x00: // nop
+      case 0x2d: // GNU_window_save; arm64: negate_ra_state
+        break;
+      case 0x05: // offset_extended
+        this.#saveAt(cursor.uleb(), cursor.uleb() * dataAlign, registers);
+        break;
+      case 0x06: // restore_extended
+        this.#restore(cursor.uleb(), context);
+        break;
+      case 0x07: // undefined
+        this.#set(cursor.uleb(), ValueKind.UNDEFINED, 0, registers);
+        break;
+      case 0x08: // same_value
+        this.#set(cursor.uleb(), ValueKind.SAME, 0, registers);
+        break;
+      case 0x09: // register
+        this.#saveIn(cursor.uleb(), cursor.uleb(), registers);
+        break;
+      case 0x0a:
+        this.#remember();
+        break;
+      case 0x0b:
+        if (this.#depth === 0) throw new BadFrame('DW_CFA_restore_state without a remembered state');
+        state.copyFrom(this.#remembered[--this.#depth]!);
+        break;
+      case 0x0c: // def_cfa
+        state.setCfa(cursor.uleb(), cursor.uleb());
+        break;
+      case 0x0d: // def_cfa_register
+        state.cfaReg = cursor.uleb();
+        break;
+      case 0x0e: // def_cfa_offset
+        state.cfaOffset = cursor.uleb();
+        break;
+      case 0x0f: // def_cfa_expression
+        this.#block(cursor, (block) => applyCfaExpression(state, block, registers));
+        break;
+      case 0x10: {
+        const reg = cursor.uleb();
+        if (reg === registers.ra) state.raKind = VALUE_UNSUPPORTED;
+        this.#block(cursor, (block) => {
+          if (reg === registers.fp) applyFpExpression(state, block, registers);
+        });
+        break;
+      }
+      case 0x11: // offset_extended_sf
+        this.#saveAt(cursor.uleb(), cursor.sleb() * dataAlign, registers);
+        break;
+      case 0x12: // def_cfa_sf
+        state.setCfa(cursor.uleb(), cursor.sleb() * dataAlign);
+        break;
+      case 0x13: // def_cfa_offset_sf
+        state.cfaOffset = cursor.sleb() * dataAlign;
+        break;
+      case 0x14: // val_offset
+      case 0x15: // val_offset_sf
+        this.#set(cursor.uleb(), VALUE_UNSUPPORTED, 0, registers);
+        cursor.uleb();
+        break;
+      case 0x16: // val_expression
+        this.#set(cursor.uleb(), VALUE_UNSUPPORTED, 0, registers);
+        this.#block(cursor, () => {});
+        break;
+      case 0x2e: // GNU_args_size
+        cursor.uleb();
+        break;
+      case 0x2f: // GNU_negative_offset_extended
+        this.#saveAt(cursor.uleb(), -cursor.uleb() * dataAlign, registers);
+        break;
+      default:
+        throw new BadFrame(`unknown call frame instruction 0x${op.toString(16)}`);
+    }
+  }
+
+  #saveAt(reg: number, offset: number, registers: Registers): void {
+    this.#set(reg, ValueKind.CFA, offset, registers);
+  }
+
+  #saveIn(reg: number, holder: number, registers: Registers): void {
+    if (reg === registers.ra) this.#set(reg, ValueKind.REGISTER, holder, registers);
+    else this.#set(reg, VALUE_UNSUPPORTED, 0, registers);
+  }
+
+  #set(reg: number, kind: number, offset: number, registers: Registers): void {
+    if (reg === registers.fp) {
+      this.state.fpKind = kind;
+      this.state.fpOffset = offset;
+    } else if (reg === registers.ra) {
+      this.state.raKind = kind;
+      this.state.raOffset = offset;
+    }
+  }
+
+  #restore(reg: number, { initial, registers }: ProgramContext): void {
+    if (reg === registers.fp) this.#set(reg, initial.fpKind, initial.fpOffset, registers);
+    else if (reg === registers.ra) this.#set(reg, initial.raKind, initial.raOffset, registers);
+  }
+
+  #remember(): void {
+    if (this.#depth >= MAX_REMEMBERED)
+      throw new BadFrame(`more than ${MAX_REMEMBERED} nested remember_state`);
+    this.#remembered[this.#depth] ??= new CfiState();
+    this.#remembered[this.#depth++]!.copyFrom(this.state);
+  }
+
+  /** Narrows the cursor to a block of an expression and moves behind it. */
+  #block(cursor: Cursor, apply: (block: Cursor) => void): void {
+    const size = cursor.uleb();
+    const start = cursor.skip(size);
+    const { end } = cursor;
+    cursor.at = start;
+    cursor.end = start + size;
+    try {
+      apply(cursor);
+    } finally {
+      cursor.end = end;
+      cursor.at = start + size;
+    }
+  }
+}

@@ -1,0 +1,61 @@
+/** Growing columns of (address, rule) rows, grouped by function. */
+
+const grow = <T extends Float64Array | Uint16Array | Uint32Array | Uint8Array>(column: T): T => {
+  const larger = new (column.constructor as new (n: number) => T)(column.length * 2);
+  larger.set(column as never);
+  return larger;
+};
+
+export class FunctionRows {
+  addresses = new Float64Array(1024);
+  rules = new Uint16Array(1024);
+  rowCount = 0;
+  /** Function i has rows firstRow[i] … firstRow[i + 1]. */
+  starts = new Float64Array(256);
+  ends = new Float64Array(256);
+  firstRow = new Uint32Array(257);
+  count = 0;
+  #previousRule = -1;
+
+  beginFunction(start: number, end: number): void {
+    if (this.count + 1 >= this.starts.length) {
+      this.starts = grow(this.starts);
+      this.ends = grow(this.ends);
+      this.firstRow = grow(this.firstRow);
+    }
+    this.starts[this.count] = start;
+    this.ends[this.count] = end;
+    this.firstRow[this.count] = this.rowCount;
+    this.#previousRule = -1;
+  }
+
+  /** From `address` on; rows at or past the function's end and repeated rules are dropped. */
+  addRow(address: number, rule: number): void {
+    if (rule === this.#previousRule || address >= this.ends[this.count]!) return;
+    // a later row for the same address replaces the earlier one
+    const last = this.rowCount - 1;
+    if (last >= this.firstRow[this.count]! && this.addresses[last] === address) {
+      this.rules[last] = rule;
+      this.#previousRule = rule;
+      return;
+    }
+    if (this.rowCount >= this.addresses.length) {
+      this.addresses = grow(this.addresses);
+      this.rules = grow(this.rules);
+    }
+    this.addresses[this.rowCount] = address;
+    this.rules[this.rowCount] = rule;
+    this.rowCount++;
+    this.#previousRule = rule;
+  }
+
+  endFunction(): void {
+    this.count++;
+    this.firstRow[this.count] = this.rowCount;
+  }
+
+  /** Takes back the function that was begun. */
+  dropFunction(): void {
+    this.rowCount = this.firstRow[this.count]!;
+  }
+}
