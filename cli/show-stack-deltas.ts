@@ -1,0 +1,85 @@
+import { closeSync, openSync } from 'node:fs';
+import type { Command } from 'commander';
+import { describeRule, type RuleText } from '../agent/stack-deltas/describe.ts';
+import { fdSource } from '../agent/stack-deltas/fd-source.ts';
+import { extractStackDeltas, lastAtOrBelow, type StackDeltas } from '../agent/stack-deltas/stack-deltas.ts';
+import { parseElf } from '../common/elf/elf.ts';
+
+interface Options {
+  at?: string;
+  json?: boolean;
+}
+
+export function registerShowStackDeltas(show: Command): void {
+  show
+    .command('stack-deltas')
+    .description('print how the stacks of an ELF file are unwound, address by address')
+    .argument('<ELF>', 'executable or shared library')
+    .option('--at <ADDRESS>', 'only the rule that covers this ELF virtual address (0x… or decimal)')
+    .option('--json', 'one JSON object a line')
+    .action((path: string, options: Options) => showStackDeltas(path, options));
+}
+
+function showStackDeltas(path: string, options: Options): void {
+  const fd = openSync(path, 'r');
+  let deltas: StackDeltas;
+  try {
+    deltas = extractStackDeltas(parseElf(fdSource(fd)));
+  } catch (error) {
+    throw new Error(`${path}: ${(error as Error).message}`);
+  } finally {
+    closeSync(fd);
+  }
+  const format = options.json ? formatJson : formatText;
+  if (options.at !== undefined) {
+    const row = lastAtOrBelow(deltas.addresses, parseAddress(options.at));
+    process.stdout.write(format(deltas, row));
+    return;
+  }
+  printAll(deltas, format);
+}
+
+function parseAddress(text: string): number {
+  if (!/^(0x[0-9a-f]+|\d+)$/i.test(text) || !Number.isSafeInteger(Number(text))) {
+    throw new Error(`--at ${text} is no address: write 0x… or a decimal number`);
+  }
+  return Number(text);
+}
+
+/** In pieces, as fast as the reader takes them: a table may have a million rows. */
+function printAll(deltas: StackDeltas, format: (deltas: StackDeltas, row: number) => string): void {
+  const rowsAtOnce = 1000;
+  let row = 0;
+  const more = (): void => {
+    while (row < deltas.addresses.length) {
+      let text = '';
+      const end = Math.min(row + rowsAtOnce, deltas.addresses.length);
+      for (; row < end; row++) text += format(deltas, row);
+      if (!process.stdout.write(text)) {
+        process.stdout.once('drain', more);
+        return;
+      }
+    }
+    const { ehFrame, debugFrame } = deltas.stats;
+    const bad = (ehFrame?.badFdes ?? 0) + (debugFrame?.badFdes ?? 0);
+    if (bad > 0) console.error(`${bad} functions were left out: their unwind information is broken`);
+  };
+  more();
+}
+
+function ruleText(deltas: StackDeltas, row: number): RuleText {
+  const rule = row < 0 ? undefined : deltas.rules[deltas.ruleIds[row]!];
+  return rule ? describeRule(rule, deltas.machine) : { kind: 'invalid' };
+}
+
+const hex = (deltas: StackDeltas, row: number): string => `0x${(deltas.addresses[row] ?? 0).toString(16)}`;
+
+const formatJson = (deltas: StackDeltas, row: number): string =>
+  `${JSON.stringify({ address: hex(deltas, row), ...ruleText(deltas, row) })}\n`;
+
+function formatText(deltas: StackDeltas, row: number): string {
+  const { kind, cfa = '', fp = '', ra = '' } = ruleText(deltas, row);
+  return `${hex(deltas, row).padEnd(18)} ${kind.padEnd(13)} ${cfa.padEnd(16)} ${fp.padEnd(10)} ${ra}`
+    .trimEnd()
+    .concat('\n');
+}
