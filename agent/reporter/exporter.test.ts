@@ -76,9 +76,9 @@ describe('Exporter', () => {
   );
 
   it('reads partial success', async () => {
-    const bytes = Response.encode({
-      partialSuccess: { rejectedProfiles: 3, errorMessage: 'bad\nstack' },
-    }).finish();
+    const bytes = Response.encode(
+      Response.fromObject({ partialSuccess: { rejectedProfiles: 3, errorMessage: 'bad\nstack' } }),
+    ).finish();
     const receiver = await receive((call) => call.ok(bytes));
     const result = await exporterTo(receiver.address).send(REQUEST, 5000);
     expect(result).toEqual({ kind: 'ok', rejectedProfiles: 3, message: 'bad stack' });
