@@ -97,11 +97,12 @@ export class Exporter implements Transport {
 
   send(request: Uint8Array, deadlineMs: number): Promise<ExportResult> {
     return new Promise((resolve) => {
-      this.#call = this.#client.call(EXPORT_PATH, request, deadlineMs, (error, response) => {
-        this.#call = undefined;
+      const call = this.#client.call(EXPORT_PATH, request, deadlineMs, (error, response) => {
+        if (this.#call === call) this.#call = undefined;
         this.#noteSilence(error);
         resolve(error ? classifyError(error) : readResponse(response ?? new Uint8Array(0)));
       });
+      this.#call = call;
     });
   }
 

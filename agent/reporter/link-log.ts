@@ -1,0 +1,111 @@
+/** Says when the way to the receiver changes its state, never what became of a single request. */
+export interface ReporterLog {
+  info(message: string): void;
+  warn(message: string): void;
+  error(message: string): void;
+}
+
+/** A failure as the exporter tells it. */
+export interface Failure {
+  code: string;
+  message: string;
+}
+
+type LinkState = 'new' | 'up' | 'unreachable' | 'refused';
+
+/** A receiver that changes its mind with every request gets a line of each kind a minute. */
+const QUIET_MS = 60_000;
+
+const REFUSED_HINTS: Readonly<Record<string, string>> = {
+  UNIMPLEMENTED: 'nothing takes profiles at this port: enable the receiver and its profiles pipeline',
+  UNAUTHENTICATED: 'check --header, --headers-file, --tls-cert and --tls-key',
+  PERMISSION_DENIED: 'check --header, --headers-file, --tls-cert and --tls-key',
+};
+
+function unreachableHint(message: string): string {
+  if (/wrong version number|packet length too long/i.test(message)) {
+    return '; it seems to speak no TLS: give --disable-tls';
+  }
+  if (/certificate|self-signed|altnames/i.test(message)) {
+    return '; name the authority that signed its certificate with --tls-ca';
+  }
+  return '';
+}
+
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+
+export class LinkLog {
+  readonly #address: string;
+  readonly #log: ReporterLog;
+  readonly #now: () => number;
+  #state: LinkState = 'new';
+  #code = '';
+  #sinceMs = 0;
+  readonly #saidAtMs = new Map<string, number>();
+
+  /** `now`: milliseconds of a clock that never steps. */
+  constructor(address: string, log: ReporterLog, now: () => number = () => performance.now()) {
+    this.#address = address;
+    this.#log = log;
+    this.#now = now;
+  }
+
+  up(): void {
+    if (this.#state === 'up') return;
+    const lasted = seconds(this.#now() - this.#sinceMs);
+    if (this.#state === 'new') this.#log.info(`profiles arrive at ${this.#address}`);
+    else if (this.#state === 'unreachable')
+      this.#say('back', 'info', `${this.#address} is back after ${lasted}`);
+    else this.#say('taken', 'info', `${this.#address} takes profiles again after ${lasted}`);
+    this.#enter('up', '');
+  }
+
+  unreachable(failure: Failure): void {
+    if (this.#state === 'unreachable') return;
+    this.#enter('unreachable', failure.code);
+    const why = `${failure.code}: ${failure.message}${unreachableHint(failure.message)}`;
+    this.#say(
+      'unreachable',
+      'warn',
+      `${this.#address} can't be reached (${why}): profiles wait in memory and are sent when it is back, the oldest are dropped first`,
+    );
+  }
+
+  refused(failure: Failure): void {
+    if (this.#state === 'refused' && this.#code === failure.code) return;
+    this.#enter('refused', failure.code);
+    const hint = REFUSED_HINTS[failure.code];
+    this.#say(
+      `refused ${failure.code}`,
+      'error',
+      `${this.#address} refuses profiles (${failure.code}: ${failure.message}): they are dropped${hint ? `; ${hint}` : ''}`,
+    );
+  }
+
+  /** The receiver took a request, but not all of it, or has something to say about it. */
+  partial(rejectedProfiles: number, message: string): void {
+    const what = rejectedProfiles > 0 ? `rejects ${rejectedProfiles} of the profiles sent` : 'warns';
+    this.#say('partial', 'warn', `${this.#address} ${what}: ${message || 'it gives no reason'}`);
+  }
+
+  tooLarge(bytes: number, message: string): void {
+    this.#say(
+      'too large',
+      'warn',
+      `${this.#address} takes no request of ${bytes} bytes (${message}): smaller ones are sent from now on`,
+    );
+  }
+
+  #enter(state: LinkState, code: string): void {
+    this.#state = state;
+    this.#code = code;
+    this.#sinceMs = this.#now();
+  }
+
+  #say(kind: string, level: keyof ReporterLog, message: string): void {
+    const now = this.#now();
+    if (now - (this.#saidAtMs.get(kind) ?? Number.NEGATIVE_INFINITY) < QUIET_MS) return;
+    this.#saidAtMs.set(kind, now);
+    this.#log[level](message);
+  }
+}
