@@ -36,6 +36,16 @@ test('the kernel and a module as mappings', async () => {
   proc('modules', MODULE_LINE);
   const kernel = await open(() => 0);
   expect(kernel.lookup(0xffffffff81000180n)).toEqual({ name: 'do_work', module: '', offset: 0x180 });
+  expect(kernel.locate(0xffffffffc0002010n)).toEqual({
+    mapping: kernel.mapping('demo'),
+    address: 16,
+    name: 'work',
+  });
+  expect(kernel.locate(0xffffffff90000001n)).toMatchObject({
+    mapping: { filename: '[kernel]' },
+    address: 0xfffff90000001,
+    name: '',
+  });
   expect(kernel.mapping('')).toMatchObject({
     filename: 'vmlinux',
     memoryLimit: 0x1000n,

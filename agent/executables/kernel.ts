@@ -6,7 +6,7 @@ import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { emptyMapping, type Mapping } from '../../common/profile/profile.ts';
 import { findGnuBuildId } from '../../common/symbols/build-id-note.ts';
-import { KallsymsReader, KERNEL_BASE } from '../../common/symbols/kallsyms.ts';
+import { KallsymsReader } from '../../common/symbols/kallsyms.ts';
 import { kernelFileId } from '../../common/symbols/kernel-file-id.ts';
 import { parseModules } from '../../common/symbols/kernel-images.ts';
 import { type KernelSymbol, KernelSymbols } from '../../common/symbols/kernel-symbols.ts';
@@ -24,6 +24,8 @@ const MAX_MISSES = 16;
 const SLICE_BYTES = 64 * 1024;
 const PAGE_BYTES = 4096;
 const MAX_NOTE_BYTES = 64 * 1024;
+
+const UNKNOWN: Mapping = { ...emptyMapping(), filename: '[kernel]' };
 
 export class Kernel {
   readonly stats = { loads: 0, failedLoads: 0, misses: 0 };
@@ -73,6 +75,16 @@ export class Kernel {
       if (this.#missed.length < MAX_MISSES && this.unavailable === '') this.#missed.push(address);
     }
     return symbol;
+  }
+
+  /**
+   * An address as a frame: in the mapping of its image, with the address counted from there. Where nothing is
+   * known of it, the mapping is `[kernel]` and the address its low 52 bits, which a number holds exactly.
+   */
+  locate(address: bigint): { mapping: Mapping; address: number; name: string } {
+    const symbol = this.lookup(address);
+    if (symbol) return { mapping: this.mapping(symbol.module), address: symbol.offset, name: symbol.name };
+    return { mapping: UNKNOWN, address: Number(BigInt.asUintN(52, address)), name: '' };
   }
 
   /** The image of a module, '' for the kernel itself, as a mapping of the profile; the same object each time. */
@@ -157,9 +169,6 @@ export class Kernel {
     }
   }
 }
-
-/** Whether an address is the kernel's, not a program's. */
-export const isKernelAddress = (address: bigint): boolean => address >= KERNEL_BASE;
 
 /**
  * Reads a file of procfs, which gives a page a call. Blocking reads of a slice and then a turn of the event loop:

@@ -1,0 +1,112 @@
+/** One executable file, as it was when a process mapped it. */
+import type { FileId, FileKey } from '../../common/base/brand.ts';
+import { toFileId } from '../../common/base/brand.ts';
+import { PF_X, PT_LOAD, type Segment } from '../../common/elf/elf.ts';
+import { emptyMapping, type Mapping } from '../../common/profile/profile.ts';
+import type { FileIdentity } from './open-file.ts';
+
+export type ExecutableState =
+  /** Being opened, or waiting for it. */
+  | 'opening'
+  /** Open; its table is being made. */
+  | 'reading'
+  /** Its table is in the kernel. */
+  | 'ready'
+  /** Open, but it has nothing to unwind with, or its table does not fit. */
+  | 'no-table'
+  /** Open, but no ELF file that can be read. */
+  | 'not-elf'
+  /** Not open: BPF reports it again after a while. */
+  | 'failed';
+
+export interface Executable {
+  readonly key: FileKey;
+  /** As the kernel saw it: in a container, the container's. */
+  readonly path: string;
+  /** Last component of the path. */
+  readonly name: string;
+  readonly identity: FileIdentity;
+  readonly size: number;
+  state: ExecutableState;
+  /** Why the state is 'failed', 'no-table' or 'not-elf': a sentence, '' otherwise. */
+  reason: string;
+  /** '' until it is read. */
+  fileId: FileId;
+  gnuBuildId: string;
+  goBuildId: string;
+  /** PT_LOAD segments. */
+  segments: readonly Segment[];
+  /** Where it was opened, '' if it was not. */
+  openedPath: string;
+  /** The whole file where it has no descriptor: the vDSO. */
+  bytes: Uint8Array | undefined;
+  /** Failed attempts in a row. */
+  failures: number;
+  /** When its table was made last, milliseconds of performance.now(). */
+  builtAt: number;
+  /** Its symbols brought the worker down. */
+  symbolsBroken: boolean;
+  mappings: Map<Segment | undefined, Mapping>;
+}
+
+export function newExecutable(key: FileKey, path: string, identity: FileIdentity): Executable {
+  return {
+    key,
+    path,
+    name: path.slice(path.lastIndexOf('/') + 1),
+    identity,
+    size: Number(identity.size),
+    state: 'opening',
+    reason: '',
+    fileId: toFileId(''),
+    gnuBuildId: '',
+    goBuildId: '',
+    segments: [],
+    openedPath: '',
+    bytes: undefined,
+    failures: 0,
+    builtAt: Number.NEGATIVE_INFINITY,
+    symbolsBroken: false,
+    mappings: new Map(),
+  };
+}
+
+/**
+ * ELF virtual address and mapping of an offset in the file; where no segment holds the offset, or the file is no
+ * ELF file, the offset itself. Undefined until the file is read.
+ */
+export function locateOffset(
+  executable: Executable,
+  offset: number,
+): { mapping: Mapping; address: number } | undefined {
+  if (executable.segments.length === 0 && executable.state !== 'not-elf') return undefined;
+  const segment = findSegment(executable.segments, offset);
+  let mapping = executable.mappings.get(segment);
+  if (!mapping) {
+    mapping = makeMapping(executable, segment);
+    executable.mappings.set(segment, mapping);
+  }
+  return { mapping, address: segment ? segment.vaddr + (offset - segment.offset) : offset };
+}
+
+/** Two segments can hold the same page of the file: that with code is meant. */
+function findSegment(segments: readonly Segment[], offset: number): Segment | undefined {
+  const holds = (s: Segment) => s.type === PT_LOAD && offset >= s.offset && offset < s.offset + s.filesz;
+  return segments.find((s) => s.flags & PF_X && holds(s)) ?? segments.find(holds);
+}
+
+function makeMapping(
+  { path, fileId, gnuBuildId, goBuildId }: Executable,
+  segment: Segment | undefined,
+): Mapping {
+  return {
+    ...emptyMapping(),
+    filename: path,
+    fileId,
+    gnuBuildId,
+    goBuildId,
+    memoryStart: BigInt(segment?.vaddr ?? 0),
+    memoryLimit: BigInt(segment ? segment.vaddr + segment.memsz : 0),
+    fileOffset: BigInt(segment?.offset ?? 0),
+  };
+}

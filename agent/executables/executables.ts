@@ -1,0 +1,315 @@
+/**
+ * Executables: opens what BPF met, has its table made and installed, and names its addresses.
+ *
+ * A file event goes through three steps. Opening comes first and at once, because the process may be about to
+ * end; then the file waits, open, for the one worker that makes tables; then the table goes to the kernel. Each
+ * step is bounded, and a file that does not get through is reported again by BPF after a while.
+ */
+import { close } from 'node:fs';
+import { LRUCache } from 'lru-cache';
+import { type FileId, type FileKey, toFileKey } from '../../common/base/brand.ts';
+import { PT_LOAD } from '../../common/elf/elf.ts';
+import type { Mapping } from '../../common/profile/profile.ts';
+import { TableBuilder, type TableResult } from '../stack-deltas/table-builder.ts';
+import type { FileRecord } from '../tracer/records.ts';
+import type { TableImage } from '../tracer/tables.ts';
+import { type Executable, locateOffset, newExecutable } from './executable.ts';
+import { ForgetQueue } from './forget-queue.ts';
+import { KeptFiles } from './kept-files.ts';
+import { type OpenFailure, openRecordedFile } from './open-file.ts';
+import { readFileId } from './read-file-id.ts';
+import { SymbolNames } from './symbol-names.ts';
+import { readVdso } from './vdso.ts';
+
+/** Where tables go: BPF maps. */
+export interface TableSink {
+  /** Publishes a file's table; rejects where it does not fit. */
+  install(key: FileKey, table: TableImage): Promise<void>;
+  /** The file has nothing to unwind with. */
+  markNoTable(key: FileKey): void;
+  /** BPF reports the file again when it next meets it. */
+  forget(key: FileKey): Promise<void> | void;
+}
+
+export interface ExecutablesOptions {
+  tables: TableSink;
+  proc?: string;
+  maxExecutables?: number;
+  /** First wait before BPF may report a file again that could not be opened; doubles up to a minute. */
+  retryMs?: number;
+}
+
+/** ebpf/records.h: EF_VDSO_KEY. */
+export const VDSO_KEY = toFileKey('0000000000000001');
+export const VDSO_NAME = '[vdso]';
+
+const DEFAULT_MAX_EXECUTABLES = 8192;
+/** A dead network mount blocks a thread of libuv's pool; two of the four can be lost to that. */
+const MAX_OPENS_AT_ONCE = 2;
+const MAX_OPENS_WAITING = 1024;
+const MAX_FILES_WAITING = 256;
+const MAX_KEPT_FILES = 128;
+const KEPT_IDLE_MS = 60_000;
+const MAX_FORGETS_WAITING = 4096;
+const MAX_RETRY_MS = 60_000;
+/** Copies of a file are met together, as when containers start; later their tables are not worth the memory. */
+const RECENT_TABLE_BYTES = 8 << 20;
+const RECENT_TABLE_MS = 60_000;
+/** A table that is asked for again this soon was evicted at once: the budget is too small for what runs. */
+const THRASHING_MS = 10_000;
+
+type Failure = OpenFailure | 'overloaded' | 'thrashing' | 'truncated';
+
+export class Executables {
+  readonly stats = {
+    reported: 0,
+    opened: 0,
+    installed: 0,
+    /** Installed without making the table again, for a copy of a file. */
+    shared: 0,
+    noTable: 0,
+    notElf: 0,
+    /** Contradictory, or it took the worker down. */
+    broken: 0,
+    installFailed: 0,
+    badFdes: 0,
+    evicted: 0,
+    failures: {
+      gone: 0,
+      changed: 0,
+      denied: 0,
+      'not-regular': 0,
+      failed: 0,
+      overloaded: 0,
+      thrashing: 0,
+      truncated: 0,
+    } satisfies Record<Failure, number>,
+  };
+  readonly names: SymbolNames;
+  readonly #tables: TableSink;
+  readonly #proc: string;
+  readonly #retryMs: number;
+  readonly #builder = new TableBuilder();
+  readonly #byKey: LRUCache<FileKey, Executable>;
+  /** Apart from the others: BPF reports it never, so it must not be dropped. */
+  #vdso: Executable | undefined;
+  readonly #recentTables = new LRUCache<FileId, Extract<TableResult, { kind: 'built' }>>({
+    maxSize: RECENT_TABLE_BYTES,
+    sizeCalculation: ({ executable }) => (executable.table?.image.length ?? 0) + 1024,
+  });
+  readonly #recentTimer = setTimeout(() => this.#recentTables.clear(), RECENT_TABLE_MS).unref();
+  readonly #kept = new KeptFiles({ max: MAX_KEPT_FILES, idleMs: KEPT_IDLE_MS });
+  readonly #forgets: ForgetQueue;
+  readonly #opens: { record: FileRecord; executable: Executable }[] = [];
+  #opening = 0;
+  #filesWaiting = 0;
+  #building: Promise<unknown> = Promise.resolve();
+  #stopped = false;
+
+  constructor(options: ExecutablesOptions) {
+    this.#tables = options.tables;
+    this.#proc = options.proc ?? '/proc';
+    this.#retryMs = options.retryMs ?? 1000;
+    this.#forgets = new ForgetQueue((key) => this.#forget(key), MAX_FORGETS_WAITING);
+    this.names = new SymbolNames(this.#kept);
+    this.#byKey = new LRUCache({
+      max: options.maxExecutables ?? DEFAULT_MAX_EXECUTABLES,
+      dispose: (_executable, key, reason) => {
+        if (reason !== 'evict') return;
+        this.stats.evicted++;
+        this.#kept.delete(key);
+        this.#forget(key);
+      },
+    });
+  }
+
+  get count(): number {
+    return this.#byKey.size;
+  }
+
+  get(key: FileKey): Executable | undefined {
+    return key === VDSO_KEY ? this.#vdso : this.#byKey.get(key);
+  }
+
+  /** Takes a file event; what comes of it is seen in the state of the executable and in `stats`. */
+  onFile(record: FileRecord): void {
+    if (this.#stopped) return;
+    this.stats.reported++;
+    let executable = this.#byKey.get(record.key);
+    if (executable?.state === 'opening' || executable?.state === 'reading') return;
+    if (!executable) {
+      const { inode, size, ctimeNs, device } = record;
+      executable = newExecutable(record.key, record.path, { inode, size, ctimeNs, device });
+      this.#byKey.set(record.key, executable);
+    }
+    this.#forgets.delete(record.key);
+    if (performance.now() - executable.builtAt < THRASHING_MS) {
+      this.#fail(executable, 'thrashing', 'its table was evicted as soon as it was made');
+      return;
+    }
+    if (this.#opens.length >= MAX_OPENS_WAITING) {
+      this.#fail(executable, 'overloaded', `${MAX_OPENS_WAITING} files wait to be opened`);
+      return;
+    }
+    executable.state = 'opening';
+    this.#opens.push({ record, executable });
+    this.#openNext();
+  }
+
+  /** Where an offset of the file lies; undefined while the file is not read, or never will be. */
+  locate(key: FileKey, fileOffset: number): { mapping: Mapping; address: number } | undefined {
+    const executable = this.get(key);
+    return executable && locateOffset(executable, fileOffset);
+  }
+
+  /** Path of the file, '' if nothing is known of the key. */
+  nameOf(key: FileKey): string {
+    return this.get(key)?.path ?? '';
+  }
+
+  /** Function names by ELF virtual address; undefined where no symbol covers one. Never rejects. */
+  async resolve(key: FileKey, addresses: number[]): Promise<(string | undefined)[]> {
+    const executable = this.get(key);
+    if (!executable || executable.fileId === '') return addresses.map(() => undefined);
+    return this.names.resolve(executable, addresses);
+  }
+
+  /** Makes and installs the table of the vDSO; false where this kernel has none, or it can't be read. */
+  async loadVdso(): Promise<boolean> {
+    const bytes = readVdso(this.#proc);
+    if (!bytes) return false;
+    const identity = { inode: 0n, size: BigInt(bytes.length), ctimeNs: 0n, device: 0 };
+    const executable: Executable = {
+      ...newExecutable(VDSO_KEY, VDSO_NAME, identity),
+      bytes,
+      state: 'reading',
+    };
+    this.#vdso = executable;
+    await this.#install(executable, await this.#builder.buildFromBytes(bytes));
+    return executable.state === 'ready';
+  }
+
+  /** Ends the workers and closes every file. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#opens.length = 0;
+    this.#forgets.stop();
+    clearTimeout(this.#recentTimer);
+    await Promise.all([this.#builder.close(), this.names.stop()]);
+    await this.#building;
+    this.#kept.closeAll();
+  }
+
+  #openNext(): void {
+    while (this.#opening < MAX_OPENS_AT_ONCE) {
+      const next = this.#opens.shift();
+      if (!next) return;
+      this.#opening++;
+      void this.#open(next.record, next.executable).finally(() => {
+        this.#opening--;
+        this.#openNext();
+      });
+    }
+  }
+
+  async #open(record: FileRecord, executable: Executable): Promise<void> {
+    const opened = await openRecordedFile(record, this.#proc);
+    if (opened.kind !== 'opened') {
+      this.#fail(executable, opened.kind, opened.detail);
+      return;
+    }
+    if (this.#stopped || this.#filesWaiting >= MAX_FILES_WAITING) {
+      close(opened.fd, () => {});
+      this.#fail(executable, 'overloaded', `${MAX_FILES_WAITING} open files wait for their tables`);
+      return;
+    }
+    this.stats.opened++;
+    executable.openedPath = opened.path;
+    executable.state = 'reading';
+    this.#filesWaiting++;
+    this.#building = this.#building
+      .then(() => this.#build(executable, opened.fd))
+      .finally(() => {
+        this.#filesWaiting--;
+        if (this.#isCurrent(executable) && !this.#stopped) this.#kept.put(executable.key, opened.fd);
+        else close(opened.fd, () => {});
+      });
+  }
+
+  async #build(executable: Executable, fd: number): Promise<void> {
+    if (this.#stopped) return;
+    try {
+      executable.fileId = await readFileId(fd, executable.size);
+    } catch (error) {
+      this.#fail(executable, 'truncated', (error as Error).message);
+      return;
+    }
+    const recent = this.#recentTables.get(executable.fileId);
+    if (recent) this.stats.shared++;
+    const result = recent ?? (await this.#builder.buildFromFd(fd));
+    if (result.kind === 'built') {
+      this.#recentTables.set(executable.fileId, result);
+      this.#recentTimer.refresh();
+    }
+    await this.#install(executable, result);
+  }
+
+  async #install(executable: Executable, result: TableResult): Promise<void> {
+    const { key } = executable;
+    if (this.#stopped || !this.#isCurrent(executable)) return;
+    executable.builtAt = performance.now();
+    executable.failures = 0;
+    if (result.kind !== 'built') {
+      this.stats[result.kind === 'not-elf' ? 'notElf' : 'broken']++;
+      this.#giveUp(executable, 'not-elf', result.reason);
+      return;
+    }
+    const { table, segments, ...built } = result.executable;
+    executable.fileId = built.fileId as FileId;
+    executable.gnuBuildId = built.gnuBuildId;
+    executable.goBuildId = built.goBuildId;
+    executable.segments = segments.filter(({ type }) => type === PT_LOAD);
+    executable.mappings.clear();
+    this.stats.badFdes += built.badFdes;
+    if (!table) {
+      this.stats.noTable++;
+      this.#giveUp(executable, 'no-table', 'it has no unwind information');
+      return;
+    }
+    try {
+      await this.#tables.install(key, table);
+      this.stats.installed++;
+      executable.state = 'ready';
+      executable.reason = '';
+    } catch (error) {
+      this.stats.installFailed++;
+      this.#giveUp(executable, 'no-table', (error as Error).message);
+    }
+  }
+
+  /** False where the bound on executables dropped it meanwhile: then BPF was told to forget it, too. */
+  #isCurrent(executable: Executable): boolean {
+    return executable === this.#vdso || this.#byKey.peek(executable.key) === executable;
+  }
+
+  /** For good: the file will not get any better. */
+  #giveUp(executable: Executable, state: 'no-table' | 'not-elf', reason: string): void {
+    executable.state = state;
+    executable.reason = reason;
+    this.#tables.markNoTable(executable.key);
+  }
+
+  /** For now: BPF reports the file again, and the next process that maps it may still be there. */
+  #fail(executable: Executable, failure: Failure, reason: string): void {
+    this.stats.failures[failure]++;
+    executable.state = 'failed';
+    executable.reason = reason;
+    const delayMs = Math.min(this.#retryMs * 2 ** executable.failures, MAX_RETRY_MS);
+    executable.failures++;
+    if (!this.#stopped && this.#isCurrent(executable)) this.#forgets.add(executable.key, delayMs);
+  }
+
+  #forget(key: FileKey): void {
+    void (async () => this.#tables.forget(key))().catch(() => {});
+  }
+}

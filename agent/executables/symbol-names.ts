@@ -1,0 +1,110 @@
+/** Names of native addresses: asks the symbol worker, and gives it the file when it needs one. */
+import { close } from 'node:fs';
+import type { Executable } from './executable.ts';
+import type { KeptFiles } from './kept-files.ts';
+import { openVerified } from './open-file.ts';
+import type { SymbolAnswer, SymbolRequest } from './symbol-service.ts';
+import { WorkerClient, WorkerFailure } from './worker-client.ts';
+
+const IDLE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
+const HEAP_MB = 256;
+
+/** The compiled worker, also when this module runs from its source (in tests). */
+function workerUrl(): URL {
+  const compiled = import.meta.url.endsWith('.js');
+  return new URL(
+    compiled ? './symbol-worker.js' : '../../dist/agent/executables/symbol-worker.js',
+    import.meta.url,
+  );
+}
+
+export class SymbolNames {
+  readonly stats = {
+    asked: 0,
+    named: 0,
+    /** Addresses of files that could not be opened again. */
+    fileGone: 0,
+    /** Addresses of files without readable symbol tables. */
+    unreadable: 0,
+    /** Addresses of files that took the worker down, or too long. */
+    workerFailed: 0,
+  };
+  readonly #kept: KeptFiles;
+  readonly #worker: WorkerClient<SymbolRequest, SymbolAnswer>;
+
+  constructor(kept: KeptFiles) {
+    this.#kept = kept;
+    this.#worker = new WorkerClient({
+      url: workerUrl(),
+      idleMs: IDLE_MS,
+      timeoutMs: TIMEOUT_MS,
+      maxHeapMb: HEAP_MB,
+    });
+  }
+
+  /** Function names by ELF virtual address; undefined where no symbol covers one. Never rejects. */
+  async resolve(executable: Executable, addresses: number[]): Promise<(string | undefined)[]> {
+    this.stats.asked += addresses.length;
+    const names = await this.#ask(executable, addresses);
+    return names ?? addresses.map(() => undefined);
+  }
+
+  stop(): Promise<void> {
+    return this.#worker.stop();
+  }
+
+  async #ask(executable: Executable, addresses: number[]): Promise<(string | undefined)[] | undefined> {
+    if (executable.symbolsBroken) {
+      this.stats.workerFailed += addresses.length;
+      return undefined;
+    }
+    try {
+      const answer = await this.#request(executable, Float64Array.from(addresses));
+      return this.#read(answer, addresses.length);
+    } catch (error) {
+      // What took the worker down once is not tried again.
+      executable.symbolsBroken = !(error instanceof WorkerFailure && error.reason === 'stopped');
+      this.stats.workerFailed += addresses.length;
+      return undefined;
+    }
+  }
+
+  #read(answer: SymbolAnswer | undefined, count: number): (string | undefined)[] | undefined {
+    if (!answer || answer.kind === 'need-file') {
+      this.stats.fileGone += count;
+      return undefined;
+    }
+    if (answer.kind === 'unreadable') {
+      this.stats.unreadable += count;
+      return undefined;
+    }
+    const names = Array.from(answer.indices, (index) => answer.names[index]);
+    for (const name of names) if (name !== undefined) this.stats.named++;
+    return names;
+  }
+
+  /** Undefined where the worker needs the file and the file can't be had any more. */
+  async #request(executable: Executable, addresses: Float64Array): Promise<SymbolAnswer | undefined> {
+    const { key, fileId, bytes } = executable;
+    if (bytes) return this.#worker.request({ fileId, bytes, addresses });
+    const kept = await this.#kept.use(key, (fd) => this.#worker.request({ fileId, fd, addresses }));
+    if (kept) return kept;
+    const cached = await this.#worker.request({ fileId, addresses });
+    if (cached.kind !== 'need-file' || !(await this.#reopen(executable))) return cached;
+    return this.#kept.use(key, (fd) => this.#worker.request({ fileId, fd, addresses }));
+  }
+
+  /** Opens the file once more where it was found first, or below our own root, if it is still the same. */
+  async #reopen({ key, path, openedPath, identity }: Executable): Promise<boolean> {
+    for (const place of new Set([openedPath, path])) {
+      if (!place.startsWith('/')) continue;
+      const opened = await openVerified(place, identity);
+      if (opened.kind !== 'opened') continue;
+      if (this.#kept.has(key)) close(opened.fd, () => {});
+      else this.#kept.put(key, opened.fd);
+      return true;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,16 @@
+/** The symbol worker thread: reads symbol tables of foreign files, away from the main loop and its memory. */
+import { parentPort } from 'node:worker_threads';
+import { type SymbolAnswer, type SymbolRequest, SymbolService } from './symbol-service.ts';
+import type { WorkerReply } from './worker-client.ts';
+
+const service = new SymbolService();
+
+parentPort?.on('message', ({ id, request }: { id: number; request: SymbolRequest }) => {
+  let reply: WorkerReply<SymbolAnswer>;
+  try {
+    reply = { id, answer: service.resolve(request) };
+  } catch (error) {
+    reply = { id, error: (error as Error).message };
+  }
+  parentPort?.postMessage(reply);
+});

@@ -1,0 +1,140 @@
+/**
+ * One worker thread for one kind of work: started by the first request, ended when idle. Requests run one at a
+ * time in the order they came, so that a request that takes the worker down is known by name, and costs only
+ * itself. The protocol: post { id, request }, answer { id, answer } or { id, error }.
+ */
+import { Worker, type WorkerOptions } from 'node:worker_threads';
+
+/** The worker ended, or took too long, while it had this request. */
+export class WorkerFailure extends Error {
+  override readonly name = 'WorkerFailure';
+  readonly reason: 'crashed' | 'timeout' | 'stopped';
+
+  constructor(reason: 'crashed' | 'timeout' | 'stopped', message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** The request itself failed; the worker lives on. */
+export class RequestError extends Error {
+  override readonly name = 'RequestError';
+}
+
+export interface WorkerClientOptions {
+  /** Module of the worker, or its path. */
+  url: URL;
+  idleMs: number;
+  timeoutMs: number;
+  /** MiB of its JavaScript heap. */
+  maxHeapMb: number;
+}
+
+export type WorkerReply<Answer> = { id: number; answer: Answer } | { id: number; error: string };
+
+interface Pending<Request, Answer> {
+  request: Request;
+  resolve(answer: Answer): void;
+  reject(error: Error): void;
+}
+
+export class WorkerClient<Request, Answer> {
+  readonly stats = { started: 0, requests: 0, crashed: 0, timeouts: 0 };
+  readonly #options: WorkerClientOptions;
+  readonly #queue: Pending<Request, Answer>[] = [];
+  #worker: Worker | undefined;
+  #current: (Pending<Request, Answer> & { id: number }) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #nextId = 1;
+
+  constructor(options: WorkerClientOptions) {
+    this.#options = options;
+  }
+
+  /** Waiting and running. */
+  get pending(): number {
+    return this.#queue.length + (this.#current ? 1 : 0);
+  }
+
+  /** Rejects with {@link WorkerFailure} or {@link RequestError}. */
+  request(request: Request): Promise<Answer> {
+    this.stats.requests++;
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ request, resolve, reject });
+      this.#next();
+    });
+  }
+
+  /** Ends the worker; what waits is rejected. */
+  async stop(): Promise<void> {
+    const waiting = this.#queue.splice(0);
+    if (this.#current) waiting.unshift(this.#current);
+    this.#current = undefined;
+    for (const { reject } of waiting) reject(new WorkerFailure('stopped', 'the worker was stopped'));
+    await this.#terminate();
+  }
+
+  #next(): void {
+    if (this.#current) return;
+    clearTimeout(this.#timer);
+    const pending = this.#queue.shift();
+    if (!pending) {
+      this.#worker?.unref();
+      this.#timer = setTimeout(() => void this.#terminate(), this.#options.idleMs).unref();
+      return;
+    }
+    const worker = this.#worker ?? this.#start();
+    this.#current = { ...pending, id: this.#nextId++ };
+    this.#timer = setTimeout(() => this.#expire(), this.#options.timeoutMs);
+    worker.ref();
+    worker.postMessage({ id: this.#current.id, request: pending.request });
+  }
+
+  #start(): Worker {
+    const options: WorkerOptions = { resourceLimits: { maxOldGenerationSizeMb: this.#options.maxHeapMb } };
+    const worker = new Worker(this.#options.url, options);
+    this.#worker = worker;
+    this.stats.started++;
+    worker.on('message', (reply: WorkerReply<Answer>) => this.#receive(reply));
+    worker.on('error', (error) => this.#crash(worker, error.message));
+    worker.on('exit', (code) => this.#crash(worker, `it ended with code ${code}`));
+    return worker;
+  }
+
+  #receive(reply: WorkerReply<Answer>): void {
+    const current = this.#current;
+    if (!current || reply.id !== current.id) return;
+    this.#current = undefined;
+    if ('error' in reply) current.reject(new RequestError(reply.error));
+    else current.resolve(reply.answer);
+    this.#next();
+  }
+
+  #crash(worker: Worker, message: string): void {
+    if (worker !== this.#worker) return;
+    this.#worker = undefined;
+    this.stats.crashed++;
+    this.#fail(new WorkerFailure('crashed', `a worker thread failed: ${message}`));
+  }
+
+  #expire(): void {
+    this.stats.timeouts++;
+    const message = `a worker thread took more than ${this.#options.timeoutMs} ms`;
+    void this.#terminate();
+    this.#fail(new WorkerFailure('timeout', message));
+  }
+
+  #fail(error: WorkerFailure): void {
+    const current = this.#current;
+    this.#current = undefined;
+    current?.reject(error);
+    this.#next();
+  }
+
+  async #terminate(): Promise<void> {
+    clearTimeout(this.#timer);
+    const worker = this.#worker;
+    this.#worker = undefined;
+    await worker?.terminate();
+  }
+}
