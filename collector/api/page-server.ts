@@ -1,0 +1,166 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
+import type { Logger } from 'pino';
+import { type Queries, RANGE_NAMES, type RangeName } from '../query/queries.ts';
+import { isTrustedHost } from './host-check.ts';
+import { type ListenAddress, listenOn, stopListening } from './listen.ts';
+import type { PageFile } from './page-files.ts';
+import { flameGraphResponse, type StatusSources, statusResponse } from './responses.ts';
+import type { ErrorResponse, ProcessesResponse } from './types.ts';
+
+const compress = promisify(gzip);
+
+/** Less than the page's interval: several open pages cost as much as one. */
+const ANSWER_LIFE_MS = 900;
+const MIN_COMPRESSED_BYTES = 2048;
+
+/** The page asks its own server and nothing else, and nobody may frame it. */
+const SECURITY_HEADERS = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+export interface PageServerOptions {
+  listen: ListenAddress;
+  /** By URL path: see readPageFiles. */
+  files: ReadonlyMap<string, PageFile>;
+  queries: Queries;
+  status: StatusSources;
+  now: () => number;
+  logger: Pick<Logger, 'error'>;
+}
+
+class HttpError extends Error {
+  override name = 'HttpError';
+  readonly httpStatus: number;
+  constructor(httpStatus: number, message: string) {
+    super(message);
+    this.httpStatus = httpStatus;
+  }
+}
+
+/** Serves the page and the query API. */
+export async function startPageServer(
+  options: PageServerOptions,
+): Promise<{ port: number; stop(): Promise<void> }> {
+  const handler = new PageHandler(options);
+  const server = createServer((request, response) => void handler.handle(request, response));
+  const port = await listenOn(server, options.listen);
+  return { port, stop: () => stopListening(server) };
+}
+
+class PageHandler {
+  readonly #options: PageServerOptions;
+  /** Answers under way or just given, by URL. */
+  readonly #answers = new LRUCache<string, Promise<string>>({ max: 64, ttl: ANSWER_LIFE_MS });
+
+  constructor(options: PageServerOptions) {
+    this.#options = options;
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      await this.#route(request, response);
+    } catch (error) {
+      const known = error instanceof HttpError;
+      if (!known) this.#options.logger.error({ err: error, url: request.url }, 'a query failed');
+      const message = known
+        ? error.message
+        : `the query failed: ${error instanceof Error ? error.message : error}`;
+      const body: ErrorResponse = { error: message };
+      await this.#send(request, response, known ? error.httpStatus : 500, JSON.stringify(body));
+    }
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { host } = request.headers;
+    if (!isTrustedHost(host, this.#options.listen.host)) {
+      const port = this.#options.listen.port;
+      throw new HttpError(421, `"${host}" is not a name of this server: open it as http://localhost:${port}`);
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      throw new HttpError(405, `${request.method} is not served here: only GET is`);
+    }
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    if (url.pathname.startsWith('/api/')) {
+      await this.#send(request, response, 200, await this.#answer(url));
+      return;
+    }
+    const file = this.#options.files.get(url.pathname);
+    if (file === undefined) throw new HttpError(404, `nothing at ${url.pathname}`);
+    await this.#send(request, response, 200, file.body, file);
+  }
+
+  #answer(url: URL): Promise<string> {
+    const { pathname, searchParams } = url;
+    const key = `${pathname}?${searchParams}`;
+    let answer = this.#answers.get(key);
+    if (answer === undefined) {
+      answer = this.#query(pathname, searchParams).then((value) => JSON.stringify(value));
+      this.#answers.set(key, answer);
+      answer.catch(() => this.#answers.delete(key));
+    }
+    return answer;
+  }
+
+  async #query(path: string, parameters: URLSearchParams): Promise<unknown> {
+    const { queries, status, now } = this.#options;
+    switch (path) {
+      case '/api/flamegraph': {
+        const process = parameters.get('process') ?? undefined;
+        return flameGraphResponse(await queries.flameGraph(readRange(parameters), process));
+      }
+      case '/api/processes': {
+        const groups = await queries.processes(readRange(parameters));
+        const samples = groups.reduce((sum, group) => sum + group.samples, 0);
+        return { samples, groups } satisfies ProcessesResponse;
+      }
+      case '/api/status':
+        return statusResponse(status, now());
+      default:
+        throw new HttpError(
+          404,
+          `nothing at ${path}: there are /api/flamegraph, /api/processes, /api/status`,
+        );
+    }
+  }
+
+  async #send(
+    request: IncomingMessage,
+    response: ServerResponse,
+    httpStatus: number,
+    body: string | Buffer,
+    file?: PageFile,
+  ): Promise<void> {
+    let bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    response.setHeader('vary', 'accept-encoding');
+    const accepted = String(request.headers['accept-encoding'] ?? '');
+    if (bytes.length >= MIN_COMPRESSED_BYTES && /\bgzip\b/.test(accepted)) {
+      bytes = await compress(bytes, { level: 1 });
+      response.setHeader('content-encoding', 'gzip');
+    }
+    response.writeHead(httpStatus, {
+      ...SECURITY_HEADERS,
+      'content-type': file?.type ?? 'application/json; charset=utf-8',
+      'content-length': bytes.length,
+      'cache-control':
+        file === undefined ? 'no-store' : file.immutable ? 'max-age=31536000, immutable' : 'no-cache',
+    });
+    response.end(request.method === 'HEAD' ? undefined : bytes);
+  }
+}
+
+function readRange(parameters: URLSearchParams): RangeName {
+  const range = parameters.get('range') ?? '60s';
+  if (!RANGE_NAMES.includes(range)) {
+    throw new HttpError(400, `range is "${range}": ask for one of ${RANGE_NAMES.join(', ')}`);
+  }
+  return range as RangeName;
+}

@@ -1,0 +1,76 @@
+import type { ReceiverStats } from '../ingest/receiver-stats.ts';
+import type { FlameGraph } from '../query/queries.ts';
+import type { FrameKind, Store } from '../store/store.ts';
+import type { FlameGraphResponse, StatusResponse } from './types.ts';
+
+/** Columns of small integers: a tenth of the bytes of an object a node, and faster to parse. */
+export function flameGraphResponse({ range, tree, ...window }: FlameGraph): FlameGraphResponse {
+  const strings = new Interner<string>();
+  const kinds = new Interner<FrameKind>();
+  strings.id('');
+  return {
+    fromMs: range.fromMs,
+    toMs: range.toMs,
+    samples: window.samples,
+    allSamples: window.allSamples,
+    cpuNanos: window.cpuNanos,
+    cpus: window.cpus,
+    timeline: Array.from(window.timeline),
+    frames: {
+      name: tree.frames.map((frame) => strings.id(frame.name)),
+      file: tree.frames.map((frame) => strings.id(frame.file)),
+      mapping: tree.frames.map((frame) => strings.id(frame.mapping)),
+      kind: tree.frames.map((frame) => kinds.id(frame.kind)),
+    },
+    strings: strings.values,
+    kinds: kinds.values,
+    nodes: {
+      parent: Array.from(tree.parents),
+      frame: Array.from(tree.nodeFrames),
+      self: Array.from(tree.selfCounts),
+    },
+    folded: { nodes: tree.foldedNodes, samples: tree.foldedSamples },
+  };
+}
+
+class Interner<T> {
+  readonly values: T[] = [];
+  readonly #ids = new Map<T, number>();
+
+  id(value: T): number {
+    let id = this.#ids.get(value);
+    if (id === undefined) {
+      id = this.values.push(value) - 1;
+      this.#ids.set(value, id);
+    }
+    return id;
+  }
+}
+
+export interface StatusSources {
+  stats: ReceiverStats;
+  store: Store;
+  listen: { grpc: string; http: string };
+  startedMs: number;
+}
+
+export function statusResponse(
+  { stats, store, listen, startedMs }: StatusSources,
+  nowMs: number,
+): StatusResponse {
+  return {
+    nowMs,
+    startedMs,
+    listen,
+    requests: { accepted: stats.acceptedRequests, refused: stats.refusals.total },
+    refusals: stats.refusals.list(),
+    rejections: stats.rejections.list(),
+    samples: {
+      received: stats.receivedSamples,
+      stored: stats.storedSamples,
+      rejected: stats.rejections.total,
+    },
+    agents: stats.agents(),
+    store: store.stats(),
+  };
+}

@@ -1,0 +1,65 @@
+/** What the page and the query API exchange, as JSON. */
+import type { ProcessGroup } from '../query/process-groups.ts';
+import type { FrameKind, StoreStats } from '../store/store.ts';
+
+/** `GET /api/flamegraph?range=60s|5m|15m|all&process=NAME`; a missing process means all. */
+export interface FlameGraphResponse {
+  fromMs: number;
+  toMs: number;
+  /** Events in the graph, and in the time range whatever their process. */
+  samples: number;
+  allSamples: number;
+  cpuNanos: number;
+  cpus: number;
+  /** Events in equal steps of the time range. */
+  timeline: number[];
+  strings: string[];
+  kinds: FrameKind[];
+  /** Columns: indices into `strings`, and into `kinds`. */
+  frames: { name: number[]; file: number[]; mapping: number[]; kind: number[] };
+  /** Columns, breadth first (see FlameTree): indices of the parent and of the frame, events of its own. */
+  nodes: { parent: number[]; frame: number[]; self: number[] };
+  folded: { nodes: number; samples: number };
+}
+
+/** `GET /api/processes?range=…` */
+export interface ProcessesResponse {
+  samples: number;
+  groups: ProcessGroup[];
+}
+
+export interface ReasonCount {
+  reason: string;
+  count: number;
+  lastMs: number;
+}
+
+export interface AgentStatus {
+  /** IP address that it sends from. */
+  peer: string;
+  /** Its `host.name`, '' if it sent none. */
+  host: string;
+  lastMs: number;
+  /** When it last sent a sample; undefined if it never did. */
+  lastSamplesMs: number | undefined;
+  samples: number;
+}
+
+/** `GET /api/status` */
+export interface StatusResponse {
+  nowMs: number;
+  startedMs: number;
+  listen: { grpc: string; http: string };
+  requests: { accepted: number; refused: number };
+  /** Why whole requests were refused, and single samples; the most frequent first. */
+  refusals: ReasonCount[];
+  rejections: ReasonCount[];
+  samples: { received: number; stored: number; rejected: number };
+  agents: AgentStatus[];
+  store: StoreStats;
+}
+
+/** Every answer with a status of 400 or more. */
+export interface ErrorResponse {
+  error: string;
+}

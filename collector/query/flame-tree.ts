@@ -1,0 +1,188 @@
+import { FrameTable } from '../store/frame-table.ts';
+import { StackTree } from '../store/stack-tree.ts';
+import type { Frame, StackCounts } from '../store/store.ts';
+
+export interface PruneLimits {
+  /** A node whose share of all samples is below this is folded. */
+  minFraction: number;
+  /** At most so many nodes are kept, the largest ones; the remainder nodes come on top. */
+  maxNodes: number;
+}
+
+export const DEFAULT_LIMITS: PruneLimits = { minFraction: 0.0005, maxNodes: 20_000 };
+
+/**
+ * A pruned flame graph, breadth first: a parent comes before its children, the children of a node are
+ * neighbours, and so are the nodes of a level, in the order in which they are drawn. Node 0 is the root.
+ * Children are in the order of their names, so that a live picture keeps its places; what was folded is a
+ * last child of kind `other`. The self counts add up to the samples.
+ */
+export interface FlameTree {
+  frames: Frame[];
+  parents: Uint32Array;
+  /** Index into `frames`. */
+  nodeFrames: Uint32Array;
+  selfCounts: Float64Array;
+  /** How many nodes went into the remainders, and the samples in them. */
+  foldedNodes: number;
+  foldedSamples: number;
+}
+
+export function buildFlameTree(parts: readonly StackCounts[], limits = DEFAULT_LIMITS): FlameTree {
+  const merged = mergeParts(parts);
+  const kept = chooseKept(merged, limits);
+  return layOut(merged, kept);
+}
+
+/** All parts as one tree; node 0 is the root, a parent's id is less than its children's. */
+interface MergedTree {
+  frames: Frame[];
+  parents: Uint32Array;
+  nodeFrames: Uint32Array;
+  selfCounts: Float64Array;
+  totals: Float64Array;
+}
+
+function mergeParts(parts: readonly StackCounts[]): MergedTree {
+  const table = new FrameTable();
+  const tree = new StackTree();
+  let selfCounts = new Float64Array(1024);
+  for (const part of parts) {
+    const totals = sumSubtrees(part.parents, part.selfCounts);
+    const frameIds = new Int32Array(part.frames.length).fill(-1);
+    const nodes = new Uint32Array(part.parents.length);
+    selfCounts[0]! += part.selfCounts[0]!;
+    for (let node = 1; node < nodes.length; node++) {
+      if (totals[node] === 0) continue;
+      const frame = part.nodeFrames[node]!;
+      if (frameIds[frame] === -1) frameIds[frame] = table.intern(part.frames[frame]!);
+      const merged = tree.child(nodes[part.parents[node]!]!, frameIds[frame]!);
+      nodes[node] = merged;
+      if (merged >= selfCounts.length) selfCounts = enlarged(selfCounts);
+      selfCounts[merged]! += part.selfCounts[node]!;
+    }
+  }
+  const parents = tree.parents.subarray(0, tree.size);
+  selfCounts = selfCounts.subarray(0, tree.size);
+  const totals = sumSubtrees(parents, selfCounts);
+  return {
+    frames: table.frames,
+    parents,
+    nodeFrames: tree.frames.subarray(0, tree.size),
+    selfCounts,
+    totals,
+  };
+}
+
+function sumSubtrees(parents: Uint32Array, selfCounts: Float64Array): Float64Array {
+  const totals = selfCounts.slice();
+  for (let node = totals.length - 1; node > 0; node--) totals[parents[node]!]! += totals[node]!;
+  return totals;
+}
+
+function enlarged(array: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
+  const larger = new Float64Array(array.length * 2);
+  larger.set(array);
+  return larger;
+}
+
+/** The largest nodes. A parent counts no less than its children and has a smaller id: it is kept with them. */
+function chooseKept({ totals }: MergedTree, limits: PruneLimits): Uint8Array {
+  const minimum = totals[0]! * limits.minFraction;
+  const large: number[] = [];
+  for (let node = 0; node < totals.length; node++) if (totals[node]! >= minimum) large.push(node);
+  if (large.length > limits.maxNodes) large.sort((a, b) => totals[b]! - totals[a]! || a - b);
+  const kept = new Uint8Array(totals.length);
+  for (const node of large.slice(0, Math.max(1, limits.maxNodes))) kept[node] = 1;
+  return kept;
+}
+
+function layOut(merged: MergedTree, kept: Uint8Array): FlameTree {
+  const { totals } = merged;
+  const children = listChildren(merged, kept);
+  const out = new FlameTreeBuilder(merged.frames);
+  const queue: { node: number; at: number }[] = [{ node: 0, at: out.addRoot(merged.selfCounts[0]!) }];
+  for (const { node, at } of queue) {
+    let rest = totals[node]! - merged.selfCounts[node]!;
+    for (const child of children[node] ?? []) {
+      rest -= totals[child]!;
+      queue.push({ node: child, at: out.add(at, merged.nodeFrames[child]!, merged.selfCounts[child]!) });
+    }
+    if (rest > 0) out.addOther(at, rest);
+  }
+  return out.finish(kept.length - kept.reduce((sum, one) => sum + one, 0));
+}
+
+function listChildren({ frames, parents, nodeFrames }: MergedTree, kept: Uint8Array): number[][] {
+  const children: number[][] = [];
+  for (let node = 1; node < parents.length; node++) {
+    if (kept[node] === 0) continue;
+    const siblings = children[parents[node]!];
+    if (siblings === undefined) children[parents[node]!] = [node];
+    else siblings.push(node);
+  }
+  const frameOf = (node: number): Frame => frames[nodeFrames[node]!]!;
+  for (const list of children) {
+    if (list !== undefined && list.length > 1) list.sort((a, b) => compareFrames(frameOf(a), frameOf(b)));
+  }
+  return children;
+}
+
+function compareFrames(a: Frame, b: Frame): number {
+  return compare(a.name, b.name) || compare(a.mapping, b.mapping) || compare(a.file, b.file);
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+const ROOT: Frame = { name: 'all', file: '', mapping: '', kind: 'root' };
+const OTHER: Frame = { name: '(other)', file: '', mapping: '', kind: 'other' };
+
+class FlameTreeBuilder {
+  readonly #source: readonly Frame[];
+  readonly #frames: Frame[] = [ROOT, OTHER];
+  /** Frame of the merged tree → frame of the result, which has only what its nodes need. */
+  readonly #frameIds = new Map<number, number>();
+  readonly #parents: number[] = [];
+  readonly #nodeFrames: number[] = [];
+  readonly #selfCounts: number[] = [];
+  #foldedSamples = 0;
+
+  constructor(source: readonly Frame[]) {
+    this.#source = source;
+  }
+
+  addRoot(self: number): number {
+    return this.#push(0, 0, self);
+  }
+
+  addOther(parent: number, samples: number): void {
+    this.#foldedSamples += samples;
+    this.#push(parent, 1, samples);
+  }
+
+  add(parent: number, frame: number, self: number): number {
+    let id = this.#frameIds.get(frame);
+    if (id === undefined) {
+      id = this.#frames.push(this.#source[frame]!) - 1;
+      this.#frameIds.set(frame, id);
+    }
+    return this.#push(parent, id, self);
+  }
+
+  finish(foldedNodes: number): FlameTree {
+    return {
+      frames: this.#frames,
+      parents: Uint32Array.from(this.#parents),
+      nodeFrames: Uint32Array.from(this.#nodeFrames),
+      selfCounts: Float64Array.from(this.#selfCounts),
+      foldedNodes,
+      foldedSamples: this.#foldedSamples,
+    };
+  }
+
+  #push(parent: number, frame: number, self: number): number {
+    this.#nodeFrames.push(frame);
+    this.#selfCounts.push(self);
+    return this.#parents.push(parent) - 1;
+  }
+}

@@ -1,0 +1,103 @@
+import type { Profile, Sample } from '../../common/profile/profile.ts';
+import { locationFrames, processName } from './frames.ts';
+import type { Segment } from './segment.ts';
+import type { Frame } from './store.ts';
+
+/** A deeper stack keeps its leaf side, and says so: no agent sends one, so this bounds hostile input. */
+const MAX_STACK_FRAMES = 4096;
+
+const CUT_MARKER: Frame = {
+  name: `[stack cut: more than ${MAX_STACK_FRAMES} frames]`,
+  file: '',
+  mapping: '',
+  kind: 'abort-marker',
+};
+
+/** Work that one profile may still cause: a few bytes can repeat a location with many inlined lines. */
+export interface FrameBudget {
+  frames: number;
+}
+
+/** Brings the dictionaries of one profile into one segment, each entry once and only when it is needed. */
+export class SegmentWriter {
+  readonly segment: Segment;
+  readonly #profile: Profile;
+  readonly #budget: FrameBudget;
+  /** Profile's process index → the segment's. */
+  readonly #processes = new Map<number, number>();
+  /** Profile's process index × stacks + stack index → node. */
+  readonly #nodes = new Map<number, number>();
+  /** Profile's location index → frame ids, outermost first. */
+  readonly #locations = new Map<number, number[]>();
+
+  constructor(segment: Segment, profile: Profile, budget: FrameBudget) {
+    this.segment = segment;
+    this.#profile = profile;
+    this.#budget = budget;
+  }
+
+  process(index: number): number {
+    let id = this.#processes.get(index);
+    if (id === undefined) {
+      const process = this.#profile.processes[index]!;
+      id = this.segment.internProcess({
+        name: processName(process),
+        pid: process.pid,
+        path: process.executablePath,
+        containerId: process.containerId,
+        startUnixNano: process.startUnixNano,
+        host: this.#profile.host['host.name'] ?? '',
+        periodNanos: Number(this.#profile.period),
+      });
+      this.#processes.set(index, id);
+    }
+    return id;
+  }
+
+  /** The node of a sample's stack, or undefined once the profile has used up its budget. */
+  node(sample: Sample): number | undefined {
+    const key = sample.process * this.#profile.stacks.length + sample.stack;
+    let node = this.#nodes.get(key);
+    if (node === undefined) {
+      node = this.#addStack(sample);
+      if (node !== undefined) this.#nodes.set(key, node);
+    }
+    return node;
+  }
+
+  #addStack(sample: Sample): number | undefined {
+    const { frames, tree } = this.segment;
+    const name = processName(this.#profile.processes[sample.process]!);
+    const path = this.#leafFirst(this.#profile.stacks[sample.stack]!);
+    this.#budget.frames -= path.length;
+    if (this.#budget.frames < 0) return undefined;
+    let node = tree.child(0, frames.intern({ name, file: '', mapping: '', kind: 'process' }));
+    for (let i = path.length - 1; i >= 0; i--) node = tree.child(node, path[i]!);
+    return node;
+  }
+
+  #leafFirst(stack: Uint32Array): number[] {
+    const path: number[] = [];
+    for (const location of stack) {
+      const frames = this.#locationFrames(location);
+      for (let i = frames.length - 1; i >= 0; i--) {
+        if (path.length === MAX_STACK_FRAMES) {
+          path.push(this.segment.frames.intern(CUT_MARKER));
+          return path;
+        }
+        path.push(frames[i]!);
+      }
+    }
+    return path;
+  }
+
+  #locationFrames(index: number): number[] {
+    let ids = this.#locations.get(index);
+    if (ids === undefined) {
+      const frames = locationFrames(this.#profile, this.#profile.locations[index]!);
+      ids = frames.map((frame) => this.segment.frames.intern(frame));
+      this.#locations.set(index, ids);
+    }
+    return ids;
+  }
+}

@@ -1,0 +1,66 @@
+const INITIAL_CAPACITY = 256;
+
+/**
+ * Stacks that share their outer frames, as parent pointers: 8 bytes a node, 8 to 16 more for the hash table
+ * that finds the child of a parent. Node 0 is the root; children have larger ids than their parent.
+ */
+export class StackTree {
+  parents = new Uint32Array(INITIAL_CAPACITY);
+  frames = new Uint32Array(INITIAL_CAPACITY);
+  size = 1;
+  /** Open addressing; a slot holds a node id, 0 when free (the root is nobody's child). */
+  #slots = new Uint32Array(INITIAL_CAPACITY * 2);
+
+  get bytes(): number {
+    return this.parents.byteLength + this.frames.byteLength + this.#slots.byteLength;
+  }
+
+  /** The child of `parent` for `frame`, added if there is none yet. */
+  child(parent: number, frame: number): number {
+    const mask = this.#slots.length - 1;
+    let slot = hashPair(parent, frame) & mask;
+    for (let node = this.#slots[slot]!; node !== 0; node = this.#slots[slot]!) {
+      if (this.parents[node] === parent && this.frames[node] === frame) return node;
+      slot = (slot + 1) & mask;
+    }
+    return this.#add(parent, frame, slot);
+  }
+
+  #add(parent: number, frame: number, slot: number): number {
+    const node = this.size++;
+    if (node === this.parents.length) {
+      this.parents = grow(this.parents);
+      this.frames = grow(this.frames);
+      this.#slots = new Uint32Array(this.parents.length * 2);
+      this.parents[node] = parent;
+      this.frames[node] = frame;
+      for (let known = 1; known <= node; known++) this.#place(known);
+      return node;
+    }
+    this.parents[node] = parent;
+    this.frames[node] = frame;
+    this.#slots[slot] = node;
+    return node;
+  }
+
+  #place(node: number): void {
+    const mask = this.#slots.length - 1;
+    let slot = hashPair(this.parents[node]!, this.frames[node]!) & mask;
+    while (this.#slots[slot] !== 0) slot = (slot + 1) & mask;
+    this.#slots[slot] = node;
+  }
+}
+
+function grow(array: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(array.length * 2);
+  larger.set(array);
+  return larger;
+}
+
+/** Mixes two ids; the finalizer of MurmurHash3 (32 bit) spreads the low bits that the mask keeps. */
+function hashPair(a: number, b: number): number {
+  let hash = Math.imul(a, 0x9e3779b1) ^ Math.imul(b, 0x85ebca77);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}

@@ -1,0 +1,83 @@
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { cpuSeconds } from './describe.ts';
+import { type FlameModel, kindOf, nameOf } from './flame-model.ts';
+import { formatCount, formatDuration, formatShare } from './format.ts';
+import { KindSwatch } from './kind-swatch.tsx';
+import { kindLabel } from './kinds.ts';
+
+const MARGIN = 14;
+
+interface Properties {
+  model: FlameModel;
+  node: number;
+  root: number;
+  /** The pointer, or the box that the keyboard chose. */
+  anchor: { x: number; y: number } | { left: number; top: number; width: number } | undefined;
+  bounds: { width: number; height: number };
+}
+
+/** Beside the pointer, inside the graph; assistive technology gets the same by announcement. */
+export function BoxTooltip({ model, node, root, anchor, bounds }: Properties) {
+  const element = useRef<HTMLDivElement>(null);
+  const [size, setSize] = useState({ width: 0, height: 0 });
+  useLayoutEffect(() => {
+    const { offsetWidth, offsetHeight } = element.current!;
+    if (offsetWidth !== size.width || offsetHeight !== size.height) {
+      setSize({ width: offsetWidth, height: offsetHeight });
+    }
+  });
+  if (anchor === undefined) return null;
+  const { x, y } = 'x' in anchor ? anchor : { x: anchor.left, y: anchor.top + MARGIN };
+  const fitsRight = x + MARGIN + size.width <= bounds.width;
+  const left = fitsRight ? x + MARGIN : Math.max(0, x - MARGIN - size.width);
+  const fitsBelow = y + MARGIN + size.height <= bounds.height;
+  const top = fitsBelow ? y + MARGIN : Math.max(0, y - MARGIN - size.height);
+  const kind = kindOf(model, node);
+  const frame = model.frame[node]!;
+  return (
+    <div
+      ref={element}
+      class="tooltip"
+      aria-hidden="true"
+      style={{ transform: `translate(${left}px, ${top}px)` }}
+    >
+      <div class="tooltip-name">{nameOf(model, node)}</div>
+      <div class="tooltip-kind">
+        <KindSwatch kind={kind} /> {kindLabel(kind)}
+        {kind === 'other' && ': branches too small to draw'}
+      </div>
+      {model.mappings[frame] !== '' && <div class="tooltip-file">{model.mappings[frame]}</div>}
+      {model.files[frame] !== '' && <div class="tooltip-file">{model.files[frame]}</div>}
+      <Figures model={model} node={node} root={root} />
+    </div>
+  );
+}
+
+function Figures({ model, node, root }: Pick<Properties, 'model' | 'node' | 'root'>) {
+  const row = (label: string, samples: number) => (
+    <tr>
+      <th>{label}</th>
+      <td>{formatCount(samples)}</td>
+      <td>{formatShare(samples / model.total[root]!)}</td>
+      <td>{formatShare(samples / model.allSamples)}</td>
+      <td>≈ {formatDuration(cpuSeconds(model, samples))}</td>
+    </tr>
+  );
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th />
+          <th>samples</th>
+          <th>of view</th>
+          <th>of all</th>
+          <th>CPU</th>
+        </tr>
+      </thead>
+      <tbody>
+        {row('Total', model.total[node]!)}
+        {row('Self', model.self[node]!)}
+      </tbody>
+    </table>
+  );
+}

@@ -1,0 +1,28 @@
+import { type FlameModel, kindOf, nameOf } from './flame-model.ts';
+import { formatCount, formatDuration, formatShare, plural } from './format.ts';
+import { kindLabel } from './kinds.ts';
+
+/** Seconds of CPU time that some samples stand for. */
+export const cpuSeconds = (model: FlameModel, samples: number): number =>
+  model.samples === 0 ? 0 : (samples * model.cpuNanos) / model.samples / 1e9;
+
+/** What a screen reader says of a box. */
+export function describeBox(model: FlameModel, node: number, root: number): string {
+  const total = model.total[node]!;
+  const self = model.self[node]!;
+  const parts = [
+    nameOf(model, node),
+    kindLabel(kindOf(model, node)),
+    `${formatShare(total / model.total[root]!)} of the view`,
+    `${formatCount(total)} samples, ${formatCount(self)} of its own`,
+    plural(model.childCount[node]!, 'callee'),
+    `level ${model.depth[node]! + 1}`,
+  ];
+  return parts.join(', ');
+}
+
+/** One line on what the whole graph stands for. */
+export function describeGraph(model: FlameModel): string {
+  const cpu = formatDuration(cpuSeconds(model, model.samples));
+  return `${plural(model.samples, 'sample')}, about ${cpu} of CPU time`;
+}

@@ -1,0 +1,162 @@
+import type { AgentStatus, ReasonCount, StatusResponse } from '../api/types.ts';
+import { formatCount, formatDuration, plural } from './format.ts';
+
+/** `unreachable`: the collector; `waiting`: for a first agent; `silent`: agents were heard, samples are missing. */
+export type Condition = 'live' | 'waiting' | 'silent' | 'unreachable';
+
+export interface Diagnosis {
+  condition: Condition;
+  /** Where there is no picture: what is wrong and what to do. */
+  headline: string;
+  sentences: string[];
+  /** A command that helps, '' if none does. */
+  command: string;
+  /** Beside a picture. */
+  warnings: string[];
+}
+
+export interface Observed {
+  status: StatusResponse | undefined;
+  /** Samples in the picture; undefined while the first answer is on its way. */
+  samples: number | undefined;
+  /** Of the last request to the collector. */
+  error: string | undefined;
+  rangeTitle: string;
+  process: string | undefined;
+}
+
+/** Agents send every 5 s or so: this long without samples is worth a word. */
+const STALE_MS = 15_000;
+/** Refusals older than this are history. */
+const RECENT_MS = 120_000;
+
+export function diagnose(observed: Observed): Diagnosis {
+  const { status, error, samples } = observed;
+  const diagnosis: Diagnosis = { condition: 'live', headline: '', sentences: [], command: '', warnings: [] };
+  if (error !== undefined || status === undefined)
+    return error === undefined ? diagnosis : unreachable(error, samples);
+  diagnosis.warnings = [
+    ...refusalWarnings(status),
+    ...staleWarnings(status, samples),
+    ...storeWarnings(status),
+  ];
+  if (samples !== 0) return diagnosis;
+  return { ...diagnosis, ...explainNothing(observed, status), warnings: [] };
+}
+
+function unreachable(error: string, samples: number | undefined): Diagnosis {
+  const headline = 'The collector does not answer';
+  return {
+    condition: 'unreachable',
+    headline,
+    sentences: [
+      `It may have ended, or the connection to it did (${error}).`,
+      'Trying again every 2 seconds.',
+    ],
+    command: '',
+    warnings: samples === undefined ? [] : [`${headline} (${error}). This is the last picture it sent.`],
+  };
+}
+
+type Explanation = Pick<Diagnosis, 'condition' | 'headline' | 'sentences' | 'command'>;
+
+function explainNothing({ process, rangeTitle }: Observed, status: StatusResponse): Explanation {
+  const latest = latestSender(status);
+  if (status.requests.accepted === 0) return explainNobody(status);
+  if (latest === undefined) return explainIdle(status);
+  const agoS = (status.nowMs - latest.lastSamplesMs!) / 1000;
+  const of = process === undefined ? '' : ` of ${process}`;
+  const headline = `No samples${of} in ${rangeTitle}`;
+  const sentences = [`The last samples came ${formatDuration(agoS)} ago from ${agentName(latest)}.`];
+  if (process !== undefined) sentences.push('The process may have ended, or it does not run.');
+  else if (status.nowMs - latest.lastMs < STALE_MS)
+    sentences.push('The agent is connected: this machine is idle.');
+  else sentences.push('Is the agent still running? A longer range shows what it sent before.');
+  return { condition: 'silent', headline, sentences: [...sentences, ...reasonLines(status)], command: '' };
+}
+
+function explainNobody(status: StatusResponse): Explanation {
+  const command = `everyframe agent --collection-agent ${status.listen.grpc} --disable-tls`;
+  if (status.requests.refused > 0) {
+    return {
+      condition: 'silent',
+      headline: `${plural(status.requests.refused, 'request')} refused`,
+      sentences: ['Something sends data here that this collector cannot read:', ...reasonLines(status)],
+      command: '',
+    };
+  }
+  return {
+    condition: 'waiting',
+    headline: 'No agent has connected yet',
+    sentences: [
+      `Waiting for OpenTelemetry profiles on ${status.listen.grpc} (gRPC) and ${status.listen.http}.`,
+      'To profile this machine, start an agent as root:',
+    ],
+    command,
+  };
+}
+
+function explainIdle(status: StatusResponse): Explanation {
+  const agent = status.agents[0];
+  const heard = agent === undefined ? '' : ` ${agentName(agent)} was heard ${ago(status, agent.lastMs)}.`;
+  const rejected = status.samples.rejected > 0;
+  return {
+    condition: 'silent',
+    headline: rejected
+      ? 'An agent is connected, but its samples are rejected'
+      : 'An agent is connected, but has sent no samples',
+    sentences: rejected
+      ? reasonLines(status)
+      : [`Nothing ran on a CPU when it looked: an idle machine has no samples.${heard}`],
+    command: '',
+  };
+}
+
+function refusalWarnings(status: StatusResponse): string[] {
+  const isRecent = ({ lastMs }: ReasonCount): boolean => status.nowMs - lastMs < RECENT_MS;
+  return [
+    ...status.refusals
+      .filter(isRecent)
+      .map(({ reason, count }) => `${plural(count, 'request')} refused: ${reason}`),
+    ...status.rejections
+      .filter(isRecent)
+      .map(({ reason, count }) => `${plural(count, 'sample')} rejected: ${reason}`),
+  ].slice(0, 3);
+}
+
+function staleWarnings(status: StatusResponse, samples: number | undefined): string[] {
+  const latest = latestSender(status);
+  if (latest === undefined || !samples || status.nowMs - latest.lastSamplesMs! < STALE_MS) return [];
+  const heardOf =
+    status.nowMs - latest.lastMs < STALE_MS
+      ? 'It is connected: the machine is idle.'
+      : 'Is it still running?';
+  return [
+    `The last samples came ${ago(status, latest.lastSamplesMs!)} from ${agentName(latest)}. ${heardOf}`,
+  ];
+}
+
+function storeWarnings({ store, nowMs }: StatusResponse): string[] {
+  if (store.droppedForMemory === 0 || store.oldestMs === undefined) return [];
+  const reach = formatDuration((nowMs - store.oldestMs) / 1000);
+  const size = Math.round(store.maxBytes / 2 ** 20);
+  return [`Samples older than ${reach} were dropped to stay within ${size} MiB (--max-memory).`];
+}
+
+function reasonLines(status: StatusResponse): string[] {
+  return [...status.refusals, ...status.rejections]
+    .slice(0, 3)
+    .map(({ reason, count, lastMs }) => `${formatCount(count)} × ${reason} (last ${ago(status, lastMs)})`);
+}
+
+/** The agent whose samples came last. */
+function latestSender(status: StatusResponse): AgentStatus | undefined {
+  return status.agents
+    .filter(({ lastSamplesMs }) => lastSamplesMs !== undefined)
+    .sort((a, b) => b.lastSamplesMs! - a.lastSamplesMs!)[0];
+}
+
+const agentName = ({ host, peer }: AgentStatus): string => (host === '' ? peer : `${host} (${peer})`);
+
+const ago = (status: StatusResponse, timeMs: number): string =>
+  `${formatDuration(Math.max(0, status.nowMs - timeMs) / 1000)} ago`;

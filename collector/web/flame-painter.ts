@@ -1,0 +1,172 @@
+import { type FlameModel, kindOf, lastStartingBefore, nameOf } from './flame-model.ts';
+import { Labels } from './labels.ts';
+import type { SearchResult } from './search.ts';
+import type { Theme } from './theme.ts';
+
+export const ROW_HEIGHT = 21;
+const GAP = 1;
+const PADDING = 6;
+const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
+/** Narrower boxes are drawn as one with their neighbours. */
+const MIN_BOX_WIDTH = 1;
+const MIN_LABEL_WIDTH = 26;
+
+/** What a picture shows: lengths on x in samples, the rest in CSS pixels. */
+export interface Scene {
+  model: FlameModel;
+  theme: Theme;
+  /** The visible part of the x axis. */
+  from: number;
+  to: number;
+  /** The zoomed box; the rows above it are its callers. */
+  root: number;
+  scrollTop: number;
+  width: number;
+  height: number;
+  found: SearchResult | undefined;
+  hovered: number | undefined;
+  selected: number | undefined;
+}
+
+/** Draws the visible rows on a canvas of the viewport's size: its cost depends on neither depth nor width. */
+export class FlamePainter {
+  readonly #canvas: HTMLCanvasElement;
+  readonly #context: CanvasRenderingContext2D;
+  readonly #labels: Labels;
+
+  constructor(canvas: HTMLCanvasElement) {
+    this.#canvas = canvas;
+    const context = canvas.getContext('2d', { alpha: false });
+    if (context === null) throw new Error('this browser has no 2D canvas');
+    this.#context = context;
+    this.#context.font = FONT;
+    this.#labels = new Labels(context);
+  }
+
+  /** @returns how many boxes were drawn one by one */
+  paint(scene: Scene): number {
+    const ratio = window.devicePixelRatio || 1;
+    const context = this.#context;
+    this.#resize(Math.round(scene.width * ratio), Math.round(scene.height * ratio));
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.font = FONT;
+    context.textBaseline = 'middle';
+    context.fillStyle = scene.theme.background;
+    context.fillRect(0, 0, scene.width, scene.height);
+    const rows = scene.model.rowStart.length - 1;
+    const first = Math.max(0, Math.floor(scene.scrollTop / ROW_HEIGHT));
+    const last = Math.min(rows - 1, Math.floor((scene.scrollTop + scene.height) / ROW_HEIGHT));
+    let boxes = 0;
+    for (let row = first; row <= last; row++) boxes += this.#paintRow(scene, row);
+    if (scene.hovered !== undefined) this.#paintHover(scene, scene.hovered);
+    if (scene.selected !== undefined) this.#paintRing(scene, scene.selected);
+    return boxes;
+  }
+
+  #resize(width: number, height: number): void {
+    if (this.#canvas.width === width && this.#canvas.height === height) return;
+    this.#canvas.width = width;
+    this.#canvas.height = height;
+  }
+
+  #paintRow(scene: Scene, row: number): number {
+    const { model, from, to, width } = scene;
+    const scale = width / (to - from);
+    const end = model.rowStart[row + 1]!;
+    const top = row * ROW_HEIGHT - scene.scrollTop;
+    let node = lastStartingBefore(model, row, from) ?? model.rowStart[row]!;
+    let boxes = 0;
+    let dustFrom = 0;
+    let dustTo = 0;
+    for (; node < end && model.x[node]! < to; node++) {
+      const left = (Math.max(model.x[node]!, from) - from) * scale;
+      const right = (Math.min(model.x[node]! + model.total[node]!, to) - from) * scale;
+      if (right <= 0) continue;
+      if (right - left >= MIN_BOX_WIDTH) {
+        this.#paintBox(scene, node, left, right, top);
+        boxes++;
+        continue;
+      }
+      if (left - dustTo > MIN_BOX_WIDTH) {
+        this.#paintDust(scene, dustFrom, dustTo, top);
+        dustFrom = left;
+      }
+      dustTo = right;
+    }
+    this.#paintDust(scene, dustFrom, dustTo, top);
+    return boxes;
+  }
+
+  #paintDust({ theme }: Scene, left: number, right: number, top: number): void {
+    if (right <= left) return;
+    this.#context.fillStyle = theme.dust;
+    this.#context.fillRect(left, top, Math.max(right - left - GAP, 0.5), ROW_HEIGHT - GAP);
+  }
+
+  #paintBox(scene: Scene, node: number, left: number, right: number, top: number): void {
+    const { model, theme, found, root } = scene;
+    const context = this.#context;
+    const isMatch = found !== undefined && found.frames[model.frame[node]!] === 1;
+    const isDimmed = found !== undefined && !isMatch;
+    const name = nameOf(model, node);
+    const width = right - left > 3 ? right - left - GAP : right - left;
+    const isCaller = model.depth[node]! < model.depth[root]!;
+    if (isMatch) context.fillStyle = theme.match;
+    else if (isDimmed) context.fillStyle = theme.dimmed;
+    else context.fillStyle = theme.fill(kindOf(model, node), name);
+    if (isCaller && !isMatch) context.globalAlpha = 0.55;
+    this.#fillBox(left, top, width);
+    if (width >= MIN_LABEL_WIDTH) {
+      if (isMatch) context.fillStyle = theme.matchText;
+      else if (isDimmed) context.fillStyle = theme.dimmedText;
+      else context.fillStyle = kindOf(model, node) === 'other' ? theme.faintText : theme.text;
+      context.globalAlpha = isCaller && !isMatch ? 0.75 : 1;
+      const label = this.#labels.fit(name, width - 2 * PADDING);
+      if (label !== '') context.fillText(label, left + PADDING, top + (ROW_HEIGHT - GAP) / 2 + 0.5);
+    }
+    context.globalAlpha = 1;
+  }
+
+  #fillBox(left: number, top: number, width: number): void {
+    const context = this.#context;
+    if (width < 8) {
+      context.fillRect(left, top, width, ROW_HEIGHT - GAP);
+      return;
+    }
+    context.beginPath();
+    context.roundRect(left, top, width, ROW_HEIGHT - GAP, 2.5);
+    context.fill();
+  }
+
+  #paintHover(scene: Scene, node: number): void {
+    const box = boxOf(scene, node);
+    if (box === undefined) return;
+    this.#context.fillStyle = scene.theme.hover;
+    this.#fillBox(box.left, box.top, box.width);
+  }
+
+  #paintRing(scene: Scene, node: number): void {
+    const box = boxOf(scene, node);
+    if (box === undefined) return;
+    const context = this.#context;
+    context.strokeStyle = scene.theme.ring;
+    context.lineWidth = 2;
+    context.beginPath();
+    context.roundRect(box.left + 1, box.top + 1, Math.max(box.width - 2, 1), ROW_HEIGHT - GAP - 2, 2);
+    context.stroke();
+  }
+}
+
+/** Where a node's box is in the viewport, clipped to its sides; undefined if it lies outside of them. */
+export function boxOf(scene: Scene, node: number): { left: number; top: number; width: number } | undefined {
+  const { model, from, to, width } = scene;
+  const scale = width / (to - from);
+  const left = (Math.max(model.x[node]!, from) - from) * scale;
+  const right = (Math.min(model.x[node]! + model.total[node]!, to) - from) * scale;
+  if (right <= left) return undefined;
+  return {
+    left,
+    top: model.depth[node]! * ROW_HEIGHT - scene.scrollTop,
+    width: Math.max(right - left - (right - left > 3 ? GAP : 0), 1),
+  };
+}

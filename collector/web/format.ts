@@ -1,0 +1,34 @@
+const INTEGER = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+
+export const formatCount = (value: number): string => INTEGER.format(value);
+
+/** A share of 1 as a percentage with the digits that its size deserves. */
+export function formatShare(share: number): string {
+  const percent = share * 100;
+  if (!Number.isFinite(percent) || percent === 0) return '0 %';
+  if (percent < 0.01) return '< 0.01 %';
+  if (percent < 1) return `${percent.toFixed(2)} %`;
+  return percent >= 99.95 ? '100 %' : `${percent.toFixed(1)} %`;
+}
+
+export function formatDuration(seconds: number): string {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return joinUnits(minutes, 'min', Math.floor(seconds % 60), 's');
+  return joinUnits(Math.floor(minutes / 60), 'h', minutes % 60, 'min');
+}
+
+const joinUnits = (large: number, largeUnit: string, small: number, smallUnit: string): string =>
+  small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
+
+/** Keeps both ends, which tell names apart: namespaces differ at the front, methods at the back. */
+export function elideMiddle(text: string, length: number): string {
+  if (text.length <= length) return text;
+  if (length < 3) return text.slice(0, Math.max(0, length));
+  const tail = Math.floor((length - 1) / 2);
+  return `${text.slice(0, length - 1 - tail)}…${text.slice(text.length - tail)}`;
+}
+
+export const plural = (count: number, noun: string, nouns = `${noun}s`): string =>
+  `${formatCount(count)} ${count === 1 ? noun : nouns}`;

@@ -1,0 +1,52 @@
+import type { FrameKind } from '../store/store.ts';
+
+interface KindStyle {
+  label: string;
+  /** Degrees in OKLCH; undefined: grey. */
+  hue: number | undefined;
+}
+
+/** Neighbours in a mixed stack (kernel, native, one runtime) are far apart in hue. */
+const KINDS: Record<FrameKind, KindStyle> = {
+  root: { label: 'all', hue: undefined },
+  process: { label: 'process', hue: undefined },
+  kernel: { label: 'kernel', hue: 35 },
+  native: { label: 'native', hue: 250 },
+  go: { label: 'Go', hue: 200 },
+  cpython: { label: 'Python', hue: 95 },
+  v8js: { label: 'JavaScript', hue: 140 },
+  jvm: { label: 'JVM', hue: 65 },
+  ruby: { label: 'Ruby', hue: 12 },
+  perl: { label: 'Perl', hue: 300 },
+  php: { label: 'PHP', hue: 280 },
+  phpjit: { label: 'PHP (JIT)', hue: 285 },
+  dotnet: { label: '.NET', hue: 320 },
+  beam: { label: 'BEAM', hue: 170 },
+  luajit: { label: 'LuaJIT', hue: 220 },
+  'abort-marker': { label: 'incomplete', hue: undefined },
+  unknown: { label: 'unknown', hue: undefined },
+  other: { label: 'folded', hue: undefined },
+};
+
+export const kindLabel = (kind: FrameKind): string => KINDS[kind].label;
+
+const LEVELS: Partial<Record<FrameKind, { light: number; dark: number }>> = {
+  root: { light: 0.9, dark: 0.34 },
+  process: { light: 0.86, dark: 0.4 },
+  other: { light: 0.94, dark: 0.29 },
+};
+
+/** Shades of one kind, so that neighbours can be told apart: the name picks the shade. */
+export const SHADES = 5;
+
+/** Fill of a box. Lightness keeps text at a contrast of 7:1 or more in both themes. */
+export function kindColour(kind: FrameKind, shade: number, dark: boolean): string {
+  const { hue } = KINDS[kind];
+  const level = LEVELS[kind] ?? { light: 0.85, dark: 0.44 };
+  const step = (shade - (SHADES - 1) / 2) * (hue === undefined ? 0.006 : 0.014);
+  const lightness = (dark ? level.dark : level.light) + step;
+  if (hue === undefined) return `oklch(${lightness.toFixed(3)} 0.008 255)`;
+  // Native code is most of most pictures: the calmest colour is its.
+  const chroma = kind === 'native' ? 0.058 : 0.075;
+  return `oklch(${lightness.toFixed(3)} ${chroma} ${hue})`;
+}

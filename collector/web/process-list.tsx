@@ -1,0 +1,83 @@
+import type { ProcessesResponse } from '../api/types.ts';
+import type { ProcessGroup } from '../query/process-groups.ts';
+import { formatCount, formatShare, plural } from './format.ts';
+
+/** A shorter bar is a dot. */
+const MIN_BAR = 0.01;
+
+interface Properties {
+  processes: ProcessesResponse | undefined;
+  selected: string | undefined;
+  onSelect(process: string | undefined): void;
+}
+
+/** What ran, the busiest first; a click shows only that. */
+export function ProcessList({ processes, selected, onSelect }: Properties) {
+  const groups = processes?.groups ?? [];
+  const all = processes?.samples ?? 0;
+  const isGone = selected !== undefined && !groups.some(({ name }) => name === selected);
+  return (
+    <nav class="processes" aria-label="Processes">
+      <h2>Processes</h2>
+      <ul>
+        <Entry
+          label="All processes"
+          samples={all}
+          share={1}
+          isSelected={selected === undefined}
+          onClick={() => onSelect(undefined)}
+        />
+        {isGone && (
+          <Entry label={selected} samples={0} share={0} isSelected onClick={() => onSelect(undefined)} />
+        )}
+        {groups.map((group) => (
+          <Entry
+            key={group.name}
+            label={group.name}
+            count={group.processes}
+            title={describeGroup(group)}
+            samples={group.samples}
+            share={group.samples / all}
+            isSelected={group.name === selected}
+            onClick={() => onSelect(group.name === selected ? undefined : group.name)}
+          />
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+interface EntryProperties {
+  label: string;
+  /** How many processes have the name. */
+  count?: number;
+  title?: string;
+  samples: number;
+  share: number;
+  isSelected: boolean;
+  onClick(): void;
+}
+
+function Entry({ label, count = 1, title, samples, share, isSelected, onClick }: EntryProperties) {
+  const percent = samples === 0 ? '–' : formatShare(share);
+  return (
+    <li>
+      <button type="button" class="process" aria-pressed={isSelected} title={title} onClick={onClick}>
+        <span class="process-name">{label}</span>
+        {count > 1 && <span class="process-count">×{formatCount(count)}</span>}
+        <span class="process-share">{percent}</span>
+        {samples > 0 && share > MIN_BAR && (
+          <span class="process-bar" style={{ width: `${share * 100}%` }} aria-hidden="true" />
+        )}
+      </button>
+    </li>
+  );
+}
+
+function describeGroup({ samples, processes, threads, busiest }: ProcessGroup): string {
+  const lines = busiest
+    .slice(0, 8)
+    .map(({ pid, path, samples }) => `${pid}  ${path || '–'}  (${formatCount(samples)})`);
+  const head = `${plural(samples, 'sample')} in ${plural(processes, 'process', 'processes')}, ${plural(threads, 'thread')}`;
+  return [head, ...lines, ...(processes > lines.length ? ['…'] : [])].join('\n');
+}

@@ -1,0 +1,69 @@
+import type { FrameKind } from '../store/store.ts';
+import { kindColour, SHADES } from './kinds.ts';
+
+/** Colours of the canvas; the rest of the page has them in styles.css. */
+export interface Theme {
+  dark: boolean;
+  background: string;
+  text: string;
+  faintText: string;
+  /** Boxes that a search leaves aside, and those that it found. */
+  dimmed: string;
+  dimmedText: string;
+  match: string;
+  matchText: string;
+  /** Runs of boxes too narrow to draw one by one. */
+  dust: string;
+  ring: string;
+  hover: string;
+  fill(kind: FrameKind, name: string): string;
+}
+
+export function makeTheme(dark: boolean): Theme {
+  const fills = new Map<string, string>();
+  const fill = (kind: FrameKind, name: string): string => {
+    const shade = shadeOf(name);
+    const key = `${kind}${shade}`;
+    let colour = fills.get(key);
+    if (colour === undefined) {
+      colour = kindColour(kind, shade, dark);
+      fills.set(key, colour);
+    }
+    return colour;
+  };
+  return dark
+    ? {
+        dark,
+        fill,
+        background: '#15181d',
+        text: '#eef1f5',
+        faintText: '#a9b2be',
+        dimmed: '#242930',
+        dimmedText: '#7d8794',
+        match: 'oklch(0.8 0.14 85)',
+        matchText: '#1b1604',
+        dust: '#343b45',
+        ring: '#ffffff',
+        hover: 'rgb(255 255 255 / 0.14)',
+      }
+    : {
+        dark,
+        fill,
+        background: '#ffffff',
+        text: '#1c2430',
+        faintText: '#59636f',
+        dimmed: '#eef0f3',
+        dimmedText: '#8b94a0',
+        match: 'oklch(0.86 0.16 88)',
+        matchText: '#2a2103',
+        dust: '#d5dae0',
+        ring: '#10151c',
+        hover: 'rgb(16 24 40 / 0.09)',
+      };
+}
+
+function shadeOf(name: string): number {
+  let hash = 0;
+  for (let i = 0; i < name.length; i++) hash = Math.imul(hash, 31) + name.charCodeAt(i);
+  return (hash >>> 8) % SHADES;
+}

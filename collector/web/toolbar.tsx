@@ -1,0 +1,129 @@
+import type { RefObject } from 'preact';
+import type { Condition } from './diagnose.ts';
+import { formatDuration } from './format.ts';
+import { RANGES, type UrlState, type ViewName } from './url-state.ts';
+import { useNow } from './use-browser.ts';
+
+interface Properties {
+  state: UrlState;
+  /** What the search found, or why its expression is none. */
+  searchNote: string;
+  isSearchBad: boolean;
+  paused: boolean;
+  condition: Condition;
+  updatedMs: number | undefined;
+  searchBox: RefObject<HTMLInputElement | null>;
+  onChange(change: Partial<UrlState>): void;
+  onPause(): void;
+  onHelp(): void;
+}
+
+export function Toolbar(properties: Properties) {
+  const { state, onChange, onPause, onHelp, paused } = properties;
+  return (
+    <header class="toolbar">
+      <h1 class="brand">
+        <svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
+          <rect x="1" y="2" width="18" height="4" rx="1.5" class="brand-1" />
+          <rect x="1" y="8" width="12" height="4" rx="1.5" class="brand-2" />
+          <rect x="1" y="14" width="7" height="4" rx="1.5" class="brand-3" />
+        </svg>
+        everyframe
+      </h1>
+      <LiveMark {...properties} />
+      <Choice
+        label="Time range"
+        options={RANGES}
+        value={state.range}
+        onChoose={(range) => onChange({ range })}
+      />
+      <button type="button" class="button icon" aria-pressed={paused} title="Pause (P)" onClick={onPause}>
+        <span class={paused ? 'icon-play' : 'icon-pause'} aria-hidden="true" />
+        <span class="visually-hidden">Pause</span>
+      </button>
+      <SearchBox {...properties} />
+      <Choice label="View" options={VIEWS} value={state.view} onChoose={(view) => onChange({ view })} />
+      <button type="button" class="button icon" title="Help (?)" onClick={onHelp}>
+        <span aria-hidden="true">?</span>
+        <span class="visually-hidden">Help</span>
+      </button>
+    </header>
+  );
+}
+
+const VIEWS: readonly { name: ViewName; label: string; title: string }[] = [
+  { name: 'graph', label: 'Graph', title: 'flame graph (T)' },
+  { name: 'tree', label: 'Table', title: 'call tree as a table (T)' },
+];
+
+interface ChoiceProperties<T extends string> {
+  label: string;
+  options: readonly { name: T; label: string; title: string }[];
+  value: T;
+  onChoose(value: T): void;
+}
+
+function Choice<T extends string>({ label, options, value, onChoose }: ChoiceProperties<T>) {
+  return (
+    <fieldset class="choice" aria-label={label}>
+      {options.map((option) => (
+        <button
+          key={option.name}
+          type="button"
+          aria-pressed={option.name === value}
+          title={option.title}
+          onClick={() => onChoose(option.name)}
+        >
+          {option.label}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+function SearchBox({ state, searchNote, isSearchBad, searchBox, onChange }: Properties) {
+  return (
+    <div class="search">
+      <input
+        ref={searchBox}
+        type="search"
+        placeholder="Search: text or /expression/"
+        aria-label="Search functions"
+        aria-keyshortcuts="/"
+        aria-invalid={isSearchBad}
+        spellcheck={false}
+        autocomplete="off"
+        value={state.search}
+        onInput={(event) => onChange({ search: event.currentTarget.value })}
+      />
+      {searchNote === '' ? (
+        <kbd>/</kbd>
+      ) : (
+        <output class={isSearchBad ? 'search-note bad' : 'search-note'} title={searchNote}>
+          {searchNote}
+        </output>
+      )}
+    </div>
+  );
+}
+
+const MARKS: Record<Condition, string> = {
+  live: 'Live',
+  waiting: 'Waiting for an agent',
+  silent: 'No samples',
+  unreachable: 'Collector unreachable',
+};
+
+function LiveMark({ condition, paused, updatedMs }: Properties) {
+  const now = useNow();
+  const mark = paused ? 'Paused' : MARKS[condition];
+  const seconds = updatedMs === undefined ? 0 : Math.max(0, Math.round((now - updatedMs) / 1000));
+  const age = updatedMs !== undefined && (paused || seconds > 4) ? ` · ${formatDuration(seconds)} ago` : '';
+  return (
+    <span class={`live live-${paused ? 'paused' : condition}`}>
+      <i aria-hidden="true" />
+      {mark}
+      {age}
+    </span>
+  );
+}

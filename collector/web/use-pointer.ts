@@ -1,0 +1,43 @@
+import { useState } from 'preact/hooks';
+import { type FlameModel, nodeAt } from './flame-model.ts';
+import { ROW_HEIGHT, type Scene } from './flame-painter.ts';
+
+/** The box under the pointer: kept by path, so that it survives a refresh. */
+interface Hovered {
+  path: string;
+  at: { x: number; y: number };
+}
+
+type View = Pick<Scene, 'from' | 'to' | 'scrollTop' | 'width'>;
+
+export interface PointerState {
+  /** The hovered box, if there is one. */
+  node: number | undefined;
+  /** Where the pointer is, from the canvas's corner. */
+  at: { x: number; y: number } | undefined;
+  nodeUnder(event: MouseEvent): number | undefined;
+  move(event: MouseEvent): void;
+  leave(): void;
+}
+
+export function usePointer(model: FlameModel, { from, to, scrollTop, width }: View): PointerState {
+  const [hovered, setHovered] = useState<Hovered>();
+  const position = (event: MouseEvent): { x: number; y: number } => {
+    const bounds = (event.currentTarget as Element).getBoundingClientRect();
+    return { x: event.clientX - bounds.left, y: event.clientY - bounds.top };
+  };
+  const nodeUnder = (event: MouseEvent): number | undefined => {
+    const { x, y } = position(event);
+    return nodeAt(model, Math.floor((y + scrollTop) / ROW_HEIGHT), from + (x / width) * (to - from));
+  };
+  return {
+    node: hovered && model.nodeByPath.get(hovered.path),
+    at: hovered?.at,
+    nodeUnder,
+    move: (event) => {
+      const node = nodeUnder(event);
+      setHovered(node === undefined ? undefined : { path: model.pathKey[node]!, at: position(event) });
+    },
+    leave: () => setHovered(undefined),
+  };
+}

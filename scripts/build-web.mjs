@@ -1,0 +1,37 @@
+#!/usr/bin/env node
+// Bundles the page into build/web: index.html, icon.svg, and script and styles with a hash of their content in
+// the name. index.html is written last, because make takes its time for the whole page's.
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const source = join(root, 'collector/web');
+const target = join(root, 'build/web');
+
+const { outputFiles } = await build({
+  entryPoints: [join(source, 'main.tsx'), join(source, 'styles.css')],
+  outdir: target,
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  target: ['chrome116', 'firefox124', 'safari17.4'],
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  entryNames: '[name]-[hash]',
+  legalComments: 'linked',
+  write: false,
+});
+
+let html = readFileSync(join(source, 'index.html'), 'utf8');
+mkdirSync(target, { recursive: true });
+const names = ['icon.svg', 'index.html', ...outputFiles.map(({ path }) => basename(path))];
+for (const old of readdirSync(target)) if (!names.includes(old)) rmSync(join(target, old));
+for (const { path, contents } of outputFiles) {
+  writeFileSync(path, contents);
+  const name = basename(path);
+  html = html.replace(name.replace(/-[0-9A-Z]{8}\./, '.'), name);
+}
+writeFileSync(join(target, 'icon.svg'), readFileSync(join(source, 'icon.svg')));
+writeFileSync(join(target, 'index.html'), html);
