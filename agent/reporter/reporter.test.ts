@@ -120,6 +120,7 @@ const OPTIONS: ReporterOptions = {
   requestTimeoutMs: 5000,
   backoffMinMs: 500,
   backoffMaxMs: 30_000,
+  notes: [],
 };
 
 function setUp(more: Partial<ReporterOptions> = {}) {
@@ -312,6 +313,18 @@ describe('Reporter', () => {
     expect(reporter.stats()['samplesDroppedStop']).toBe(6);
     expect(transport.closed).toBe(true);
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('works on after a flush gave a request up, whose late result changes nothing', async () => {
+    const { reporter, transport, answer } = setUp();
+    reporter.push(profileOf([[1, 5]]));
+    void reporter.flush(1000);
+    vi.advanceTimersByTime(1000);
+    reporter.push(profileOf([[2, 5]]));
+    await vi.advanceTimersByTimeAsync(0);
+    await answer(ok);
+    expect(transport.sends).toBe(2);
+    expect(reporter.stats()).toMatchObject({ samplesDroppedStop: 1, samplesSent: 2, retries: 0 });
   });
 
   it('ends a flush at once where nothing waits or the receiver wants to wait longer', async () => {

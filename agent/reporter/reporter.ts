@@ -21,9 +21,11 @@ export interface ReporterOptions extends ConnectionOptions {
   maxQueueBytes: number;
   maxQueueEntries: number;
   requestTimeoutMs: number;
-  /** Shortest and longest wait after a failure; the longest also bounds what is not RetryInfo's. */
+  /** Shortest and longest wait after a failure, unless the receiver asks for another (RetryInfo). */
   backoffMinMs: number;
   backoffMaxMs: number;
+  /** What a person should know about how their settings were read; logged once. */
+  notes: readonly string[];
 }
 
 export interface ProfileCodec {
@@ -77,6 +79,7 @@ export class Reporter {
     this.#queue = new RequestQueue({ maxBytes: options.maxQueueBytes, maxEntries: options.maxQueueEntries });
     this.#link = new LinkLog(options.address, log);
     this.#maxRequestBytes = options.maxRequestBytes;
+    for (const note of options.notes) log.warn(note);
   }
 
   /** Takes a profile; one without samples is skipped. */
