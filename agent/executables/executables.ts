@@ -220,6 +220,7 @@ export class Executables {
     }
     if (this.#stopped || this.#filesWaiting >= MAX_FILES_WAITING) {
       close(opened.fd, () => {});
+      if (this.#stopped) return;
       this.#fail(executable, 'overloaded', `${MAX_FILES_WAITING} open files wait for their tables`);
       return;
     }

@@ -56,6 +56,11 @@ export class WorkerClient<Request, Answer> {
     return this.#queue.length + (this.#current ? 1 : 0);
   }
 
+  /** Whether there is a worker thread now. */
+  get isRunning(): boolean {
+    return this.#worker !== undefined;
+  }
+
   /** Rejects with {@link WorkerFailure} or {@link RequestError}. */
   request(request: Request): Promise<Answer> {
     this.stats.requests++;

@@ -1,0 +1,285 @@
+import { execFileSync } from 'node:child_process';
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type FileKey, toFileKey, toPid } from '../../common/base/brand.ts';
+import type { FileRecord } from '../tracer/records.ts';
+import type { TableImage } from '../tracer/tables.ts';
+import { Executables, type ExecutablesOptions, VDSO_KEY } from './executables.ts';
+import { kernelDevice } from './open-file.ts';
+
+/** What BPF's maps would hold. */
+class Sink {
+  readonly installed = new Map<FileKey, TableImage>();
+  readonly without = new Set<FileKey>();
+  readonly forgotten: FileKey[] = [];
+  full = false;
+  async install(key: FileKey, table: TableImage): Promise<void> {
+    if (this.full) throw new Error('no room');
+    this.installed.set(key, table);
+  }
+  markNoTable(key: FileKey): void {
+    this.without.add(key);
+  }
+  forget(key: FileKey): void {
+    this.forgotten.push(key);
+  }
+}
+
+const directory = mkdtempSync(join(tmpdir(), 'executables-'));
+const program = join(directory, 'program');
+const all: Executables[] = [];
+let symbols = new Map<string, number>();
+
+beforeAll(() => {
+  const source =
+    'int helper(int x) { return x + 1; }\nint main(int argc, char **argv) { return helper(argc); }';
+  execFileSync('gcc', ['-O0', '-Wl,--build-id', '-o', program, '-x', 'c', '-'], { input: source });
+  const listed = execFileSync('nm', [program], { encoding: 'latin1' });
+  symbols = new Map(
+    [...listed.matchAll(/^([0-9a-f]{16}) T (\w+)$/gm)].map((m) => [m[2]!, Number(`0x${m[1]}`)]),
+  );
+  return () => rmSync(directory, { recursive: true });
+});
+afterEach(async () => {
+  for (const executables of all.splice(0)) await executables.stop();
+});
+
+function create(options: Partial<ExecutablesOptions> = {}) {
+  const tables = new Sink();
+  const executables = new Executables({ tables, retryMs: 1, ...options });
+  all.push(executables);
+  return { tables, executables };
+}
+
+let keys = 0;
+function recordOf(path: string): FileRecord {
+  const stats = statSync(path, { bigint: true });
+  return {
+    key: toFileKey((++keys + 0xff).toString(16).padStart(16, '0')),
+    pid: toPid(0x3fff_ffff),
+    inode: stats.ino,
+    size: stats.size,
+    ctimeNs: stats.ctimeNs,
+    device: kernelDevice(stats.dev),
+    generation: 0,
+    vmaStart: 0x1000n,
+    vmaEnd: 0x2000n,
+    vmaOffset: 0n,
+    path,
+  };
+}
+
+const copy = (name: string, from = program): string => {
+  copyFileSync(from, join(directory, name));
+  return join(directory, name);
+};
+const settled = (executables: Executables, key: FileKey) =>
+  vi.waitFor(() => {
+    expect(['opening', 'reading', undefined]).not.toContain(executables.get(key)?.state);
+    return executables.get(key)!;
+  }, 15_000);
+const openFiles = (path: string) =>
+  readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).startsWith(path);
+    } catch {
+      return false;
+    }
+  });
+
+describe('a program', () => {
+  test('gets its table, its IDs, addresses and names', async () => {
+    const { tables, executables } = create();
+    const record = recordOf(program);
+    executables.onFile(record);
+    expect(executables.locate(record.key, 0x1139)).toBeUndefined();
+    expect(executables.nameOf(record.key)).toBe(program);
+    const executable = await settled(executables, record.key);
+    expect(executable).toMatchObject({ state: 'ready', name: 'program', reason: '' });
+    expect(tables.installed.get(record.key)!.pageCount).toBeGreaterThan(0);
+    const notes = execFileSync('readelf', ['-n', program], { encoding: 'latin1' });
+    expect(notes).toContain(executable.gnuBuildId);
+    const main = symbols.get('main')!;
+    const text = executable.segments.find((s) => main >= s.vaddr && main < s.vaddr + s.filesz)!;
+    const place = executables.locate(record.key, main - text.vaddr + text.offset)!;
+    expect(place.address).toBe(main);
+    expect(place.mapping).toMatchObject({
+      filename: program,
+      fileId: executable.fileId,
+      fileOffset: BigInt(text.offset),
+    });
+    const addresses = [main, symbols.get('helper')! + 1, 0x10, main + 1];
+    expect(await executables.resolve(record.key, addresses)).toEqual(['main', 'helper', undefined, 'main']);
+    expect(executables.names.stats).toMatchObject({ asked: 4, named: 3 });
+  });
+
+  test('that was compiled, run and deleted has its names all the same', async () => {
+    const { executables } = create();
+    const path = copy('deleted');
+    const record = recordOf(path);
+    executables.onFile(record);
+    await settled(executables, record.key);
+    unlinkSync(path);
+    expect(await executables.resolve(record.key, [symbols.get('main')!])).toEqual(['main']);
+  });
+
+  test('that exists twice shares its table', async () => {
+    const { tables, executables } = create();
+    const records = [recordOf(program), recordOf(copy('twin'))];
+    for (const record of records) executables.onFile(record);
+    for (const record of records) expect((await settled(executables, record.key)).state).toBe('ready');
+    expect(executables.stats).toMatchObject({ opened: 2, installed: 2, shared: 1 });
+    expect(tables.installed.get(records[0]!.key)).toBe(tables.installed.get(records[1]!.key));
+  });
+
+  test('whose table does not fit goes without', async () => {
+    const { tables, executables } = create();
+    tables.full = true;
+    const record = recordOf(program);
+    executables.onFile(record);
+    expect(await settled(executables, record.key)).toMatchObject({ state: 'no-table', reason: 'no room' });
+    expect(tables.without.has(record.key)).toBe(true);
+    expect(await executables.resolve(record.key, [symbols.get('main')!])).toEqual(['main']);
+  });
+
+  test('whose table is evicted at once is not made again and again', async () => {
+    const { tables, executables } = create();
+    const record = recordOf(program);
+    executables.onFile(record);
+    await settled(executables, record.key);
+    executables.onFile(record);
+    expect(executables.get(record.key)).toMatchObject({ state: 'failed' });
+    expect(executables.stats.failures.thrashing).toBe(1);
+    expect(executables.stats.opened).toBe(1);
+    expect(executables.locate(record.key, 0x1000)).toBeDefined();
+    await vi.waitFor(() => expect(tables.forgotten).toEqual([record.key]), 10_000);
+  });
+});
+
+describe('bad files', () => {
+  test('no ELF: frames keep file and offset', async () => {
+    const { tables, executables } = create();
+    const path = join(directory, 'text.jar');
+    writeFileSync(path, 'x'.repeat(10_000));
+    const record = recordOf(path);
+    executables.onFile(record);
+    expect(await settled(executables, record.key)).toMatchObject({ state: 'not-elf' });
+    expect(tables.without.has(record.key)).toBe(true);
+    expect(executables.locate(record.key, 0x123)).toMatchObject({
+      address: 0x123,
+      mapping: { filename: path },
+    });
+    expect(await executables.resolve(record.key, [0x123])).toEqual([undefined]);
+  });
+
+  test('empty', async () => {
+    const { executables } = create();
+    const path = join(directory, 'empty');
+    writeFileSync(path, '');
+    const record = recordOf(path);
+    executables.onFile(record);
+    expect((await settled(executables, record.key)).state).toBe('not-elf');
+  });
+
+  test('truncated after it was opened: a typed end, no crash', async () => {
+    const { executables } = create();
+    const path = copy('truncated');
+    const record = recordOf(path);
+    executables.onFile(record);
+    await settled(executables, record.key);
+    truncateSync(path, 100);
+    expect(await executables.resolve(record.key, [symbols.get('main')!])).toEqual([undefined]);
+    expect(executables.names.stats.unreadable).toBe(1);
+    const again = recordOf(program);
+    executables.onFile(again);
+    await settled(executables, again.key);
+    expect(await executables.resolve(again.key, [symbols.get('main')!])).toEqual(['main']);
+  });
+
+  test('gone: BPF shall report it again, and then it is found', async () => {
+    const { tables, executables } = create();
+    const path = copy('late');
+    const record = recordOf(path);
+    executables.onFile({ ...record, path: `${path}-elsewhere` });
+    expect(await settled(executables, record.key)).toMatchObject({
+      state: 'failed',
+      reason: expect.stringContaining('elsewhere'),
+    });
+    expect(executables.stats.failures.gone).toBe(1);
+    await vi.waitFor(() => expect(tables.forgotten).toEqual([record.key]), 10_000);
+    executables.onFile(record);
+    expect((await settled(executables, record.key)).state).toBe('ready');
+  });
+});
+
+describe('bounds', () => {
+  test('2,000 files at once that are all gone', async () => {
+    const { executables } = create({ maxExecutables: 100 });
+    const record = recordOf(program);
+    for (let i = 0; i < 2000; i++) {
+      executables.onFile({
+        ...record,
+        key: toFileKey(`dead${i.toString(16).padStart(12, '0')}`),
+        path: '/none',
+      });
+    }
+    const { failures } = executables.stats;
+    await vi.waitFor(() => expect(failures.gone + failures.overloaded).toBe(2000), 15_000);
+    expect(failures.overloaded).toBeGreaterThan(0);
+    expect(executables.count).toBe(100);
+  });
+
+  test('the least used executable leaves: BPF forgets it, its file is closed', async () => {
+    const { tables, executables } = create({ maxExecutables: 2 });
+    const paths = ['one', 'two', 'three'].map((name) => copy(name));
+    const records = paths.map(recordOf);
+    for (const record of records) {
+      executables.onFile(record);
+      await settled(executables, record.key);
+    }
+    expect(tables.forgotten).toEqual([records[0]!.key]);
+    expect(executables.stats.evicted).toBe(1);
+    await vi.waitFor(() => expect(openFiles(paths[0]!)).toEqual([]), 10_000);
+    expect(openFiles(paths[2]!)).toHaveLength(1);
+  });
+
+  test('events about a file that is being read are one', async () => {
+    const { executables } = create();
+    const record = recordOf(program);
+    for (let i = 0; i < 5; i++) executables.onFile(record);
+    await settled(executables, record.key);
+    expect(executables.stats).toMatchObject({ reported: 5, opened: 1 });
+  });
+
+  test('stopping in the middle closes every file', async () => {
+    const { executables } = create();
+    const paths = Array.from({ length: 20 }, (_, i) => copy(`stop-${i}`));
+    for (const path of paths) executables.onFile(recordOf(path));
+    await vi.waitFor(() => expect(executables.stats.opened).toBeGreaterThan(0), 10_000);
+    await executables.stop();
+    await vi.waitFor(() => expect(openFiles(join(directory, 'stop-'))).toEqual([]), 10_000);
+  });
+});
+
+test('the vDSO', async () => {
+  const { tables, executables } = create();
+  expect(await executables.loadVdso()).toBe(true);
+  expect(tables.installed.has(VDSO_KEY)).toBe(true);
+  const place = executables.locate(VDSO_KEY, 0)!;
+  expect(place.mapping.filename).toBe('[vdso]');
+  const addresses = Array.from({ length: 4096 }, (_, i) => i);
+  const names = new Set(await executables.resolve(VDSO_KEY, addresses));
+  expect([...names].join()).toContain('clock_gettime');
+});

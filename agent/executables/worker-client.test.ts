@@ -1,0 +1,83 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { WorkerClient, WorkerFailure } from './worker-client.ts';
+
+/** A worker that does what its request says. */
+const code = `
+  import { parentPort } from 'node:worker_threads';
+  let served = 0;
+  parentPort.on('message', ({ id, request }) => {
+    if (request === 'exit') process.exit(3);
+    if (request === 'throw') throw new Error('on purpose');
+    if (request === 'hang') for (;;);
+    if (request === 'grow') { const all = []; for (;;) all.push(new Array(1e5).fill({})); }
+    parentPort.postMessage(request === 'refuse' ? { id, error: 'no' } : { id, answer: [request, ++served] });
+  });`;
+const url = new URL(`data:text/javascript,${encodeURIComponent(code)}`);
+
+const clients: WorkerClient<string, [string, number]>[] = [];
+const create = (idleMs = 60_000, timeoutMs = 60_000) => {
+  const client = new WorkerClient<string, [string, number]>({ url, idleMs, timeoutMs, maxHeapMb: 32 });
+  clients.push(client);
+  return client;
+};
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.stop();
+});
+
+test('answers come in order, from one worker', async () => {
+  const client = create();
+  const answers = await Promise.all(['a', 'b', 'c'].map((request) => client.request(request)));
+  expect(answers).toEqual([
+    ['a', 1],
+    ['b', 2],
+    ['c', 3],
+  ]);
+  expect(client.stats.started).toBe(1);
+});
+
+test.each(['exit', 'throw', 'grow'])(
+  'a request that takes the worker down (%s) costs only itself',
+  async (bad) => {
+    const client = create();
+    const [before, lost, after] = await Promise.allSettled(
+      ['a', bad, 'b'].map((request) => client.request(request)),
+    );
+    expect(before).toMatchObject({ value: ['a', 1] });
+    expect(lost).toMatchObject({ reason: { name: 'WorkerFailure', reason: 'crashed' } });
+    expect(after).toMatchObject({ value: ['b', 1] });
+    expect(client.stats).toMatchObject({ started: 2, crashed: 1 });
+  },
+);
+
+test('a request that never ends is ended', async () => {
+  const client = create(60_000, 500);
+  const hanging = client.request('hang');
+  const next = client.request('a');
+  await expect(hanging).rejects.toMatchObject({ reason: 'timeout' });
+  expect(await next).toEqual(['a', 1]);
+});
+
+test('a refused request leaves the worker as it was', async () => {
+  const client = create();
+  await expect(client.request('refuse')).rejects.toThrow('no');
+  expect(await client.request('a')).toEqual(['a', 1]);
+  expect(client.stats.started).toBe(1);
+});
+
+test('an idle worker ends, and another one starts when needed', async () => {
+  const client = create(1);
+  await client.request('a');
+  await vi.waitFor(() => expect(client.isRunning).toBe(false), 10_000);
+  expect(await client.request('b')).toEqual(['b', 1]);
+  expect(client.stats).toMatchObject({ started: 2, crashed: 0 });
+});
+
+test('stopping rejects what waits', async () => {
+  const client = create();
+  const waiting = [client.request('hang'), client.request('a')].map((request) =>
+    request.catch((error) => error),
+  );
+  await client.stop();
+  for (const error of await Promise.all(waiting)) expect(error).toBeInstanceOf(WorkerFailure);
+  expect(client.pending).toBe(0);
+});
