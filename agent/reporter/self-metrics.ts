@@ -3,10 +3,10 @@
  * that fails costs nothing but its moment: the next one says it all again.
  */
 import { hostname } from 'node:os';
-import { type ClientUnaryCall, status } from '@grpc/grpc-js';
+import { type ClientUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
 import type { MetricData, ResourceMetrics } from '@opentelemetry/sdk-metrics';
 import { type ConnectionOptions, GrpcClient } from './grpc-client.ts';
-import type { ReporterLog } from './link-log.ts';
+import type { Failure, ReporterLog } from './link-log.ts';
 import { readScope } from './scope.ts';
 
 const EXPORT_PATH = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export';
@@ -20,6 +20,11 @@ const GAUGE = /(?:^|\.)(?:queueBytes|queueEntries|samplesQueued)$/;
 /** api.ValueType, which the SDK doesn't pass on: INT and DOUBLE. */
 const INT = 0;
 const DOUBLE = 1;
+
+const failureOf = (error: ServiceError): Failure => ({
+  code: status[error.code] ?? `code ${error.code}`,
+  message: error.details,
+});
 
 type HrTime = [seconds: number, nanos: number];
 
@@ -103,7 +108,7 @@ export class SelfMetrics {
   /** One push at a time: joins the one under way. Never rejects. */
   #push(deadlineMs: number): Promise<void> {
     this.#pushing ??= this.#pushOnce(deadlineMs)
-      .catch((error: unknown) => this.#noteResult({ code: 'not made', details: String(error) }))
+      .catch((error: unknown) => this.#noteResult({ code: 'not made', message: String(error) }))
       .finally(() => {
         this.#pushing = undefined;
       });
@@ -134,18 +139,19 @@ export class SelfMetrics {
     await new Promise<void>((resolve) => {
       this.#call = this.#client.call(EXPORT_PATH, bytes, deadlineMs, (error) => {
         this.#call = undefined;
-        this.#noteResult(error && { code: status[error.code] ?? `${error.code}`, details: error.details });
+        // Cancelled by stop(), which pushes anew.
+        if (error?.code !== status.CANCELLED) this.#noteResult(error && failureOf(error));
         resolve();
       });
     });
   }
 
-  #noteResult(failure: { code: string; details: string } | null): void {
+  #noteResult(failure: Failure | null): void {
     if (failure?.code === this.#failedWith) return;
     this.#failedWith = failure?.code;
     if (failure) {
       this.#log.warn(
-        `the agent's own metrics (--self-metrics) don't arrive (${failure.code}: ${failure.details}): they are pushed again every minute`,
+        `the agent's own metrics (--self-metrics) don't arrive (${failure.code}: ${failure.message}): they are pushed again every minute`,
       );
     } else this.#log.info("the agent's own metrics arrive again");
   }
