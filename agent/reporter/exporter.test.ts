@@ -3,9 +3,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Metadata, ServerCredentials, status } from '@grpc/grpc-js';
+import { ServerCredentials, status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { opentelemetry } from '#otlp';
+import { retryInfo } from '../../test/fixtures/retry-info.ts';
 import {
   type ReceivedCall,
   type ReceiverOptions,
@@ -38,20 +39,6 @@ function exporterTo(address: string, more: Partial<ConnectionOptions> = {}): Exp
 }
 
 const REQUEST = new TextEncoder().encode('profile '.repeat(1000));
-
-/** Status{code, details: [Any{RetryInfo{seconds, nanos}}]} by hand. */
-function retryInfo(seconds: number, nanos: number): Metadata {
-  const field = (id: number, bytes: number[]): number[] => [(id << 3) | 2, bytes.length, ...bytes];
-  const varint = (n: number): number[] => (n < 128 ? [n] : [(n & 127) | 128, ...varint(n >>> 7)]);
-  const duration = [8, ...varint(seconds), 16, ...varint(nanos)];
-  const url = [...Buffer.from('type.googleapis.com/google.rpc.RetryInfo')];
-  const trailers = new Metadata();
-  trailers.set(
-    'grpc-status-details-bin',
-    Buffer.from([8, 14, ...field(3, [...field(1, url), ...field(2, field(1, duration))])]),
-  );
-  return trailers;
-}
 
 describe('Exporter', () => {
   it.each(['gzip', 'none'] as const)(

@@ -1,75 +1,9 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { opentelemetry } from '#otlp';
-import { emptyProfile, type Profile } from '../../common/profile/profile.ts';
+import type { Profile } from '../../common/profile/profile.ts';
+import { codec, eventsIn, profileOf } from '../../test/fixtures/otlp-samples.ts';
 import type { ExportResult, Transport } from './exporter.ts';
-import { type ProfileCodec, Reporter, type ReporterOptions } from './reporter.ts';
-
-const Request = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
-
-/** Two OTLP profiles a request; every event keeps its timestamp, a thread name makes a sample heavy. */
-const codec: ProfileCodec = {
-  encode(profile) {
-    const samples = profile.samples.map(({ timestamps, threadName }) => ({
-      timestampsUnixNano: timestamps.map(Number),
-      values: [],
-      attributeIndices: [1 + profile.samples.findIndex((other) => other.threadName === threadName)],
-    }));
-    const middle = samples.length >> 1;
-    return Request.encode(
-      Request.fromObject({
-        dictionary: {
-          attributeTable: [{}, ...profile.samples.map((s) => ({ value: { stringValue: s.threadName } }))],
-        },
-        resourceProfiles: [
-          {
-            scopeProfiles: [
-              { profiles: [{ samples: samples.slice(0, middle) }, { samples: samples.slice(middle) }] },
-            ],
-          },
-        ],
-      }),
-    ).finish();
-  },
-  split(profile, maxSamples) {
-    const parts: Profile[] = [];
-    for (let at = 0; at < profile.samples.length; at += maxSamples) {
-      parts.push({ ...profile, samples: profile.samples.slice(at, at + maxSamples) });
-    }
-    return parts;
-  },
-};
-
-function eventsIn(request: Uint8Array): number[] {
-  return Request.decode(request).resourceProfiles.flatMap((resource) =>
-    resource.scopeProfiles!.flatMap((scope) =>
-      scope.profiles!.flatMap((profile) =>
-        profile.samples!.flatMap((sample) => sample.timestampsUnixNano!.map(Number)),
-      ),
-    ),
-  );
-}
-
-let nextEvent = 1;
-
-/** One sample entry for each [events, weight in bytes]. */
-function profileOf(samples: readonly (readonly [events: number, weight: number])[]): Profile {
-  return {
-    ...emptyProfile(),
-    samples: samples.map(([count, weight]) => {
-      const timestamps = Array.from({ length: count }, () => BigInt(nextEvent++));
-      return {
-        stack: 0,
-        process: 0,
-        tid: 1,
-        threadName: `${nextEvent}`.padEnd(weight, 'x'),
-        cpu: 0,
-        count,
-        timestamps,
-      };
-    }),
-  };
-}
+import { Reporter, type ReporterOptions } from './reporter.ts';
 
 /** Answers when the test says so. */
 class HandTransport implements Transport {
