@@ -1,10 +1,12 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { cpuSeconds } from './describe.ts';
 import { type FlameModel, kindOf, nameOf } from './flame-model.ts';
+import { ROW_HEIGHT } from './flame-painter.ts';
 import { formatCount, formatDuration, formatShare } from './format.ts';
 import { KindSwatch } from './kind-swatch.tsx';
 import { kindLabel } from './kinds.ts';
 
+/** Between pointer and tooltip, in CSS pixels. */
 const MARGIN = 14;
 
 interface Properties {
@@ -27,11 +29,7 @@ export function BoxTooltip({ model, node, root, anchor, bounds }: Properties) {
     }
   });
   if (anchor === undefined) return null;
-  const { x, y } = 'x' in anchor ? anchor : { x: anchor.left, y: anchor.top + MARGIN };
-  const fitsRight = x + MARGIN + size.width <= bounds.width;
-  const left = fitsRight ? x + MARGIN : Math.max(0, x - MARGIN - size.width);
-  const fitsBelow = y + MARGIN + size.height <= bounds.height;
-  const top = fitsBelow ? y + MARGIN : Math.max(0, y - MARGIN - size.height);
+  const { left, top } = 'x' in anchor ? besidePointer(anchor, size, bounds) : belowBox(anchor, size, bounds);
   const kind = kindOf(model, node);
   const frame = model.frame[node]!;
   return (
@@ -51,6 +49,34 @@ export function BoxTooltip({ model, node, root, anchor, bounds }: Properties) {
       <Figures model={model} node={node} root={root} />
     </div>
   );
+}
+
+interface Place {
+  left: number;
+  top: number;
+}
+interface Extent {
+  width: number;
+  height: number;
+}
+
+function besidePointer({ x, y }: { x: number; y: number }, size: Extent, bounds: Extent): Place {
+  const fitsRight = x + MARGIN + size.width <= bounds.width;
+  const fitsBelow = y + MARGIN + size.height <= bounds.height;
+  return {
+    left: fitsRight ? x + MARGIN : Math.max(0, x - MARGIN - size.width),
+    top: fitsBelow ? y + MARGIN : Math.max(0, y - MARGIN - size.height),
+  };
+}
+
+/** At the box's right end, where the fewest labels are. */
+function belowBox(box: { left: number; top: number; width: number }, size: Extent, bounds: Extent): Place {
+  const below = box.top + ROW_HEIGHT + MARGIN / 2;
+  const above = box.top - size.height - MARGIN / 2;
+  return {
+    left: Math.max(0, Math.min(box.left + box.width, bounds.width - MARGIN) - size.width),
+    top: below + size.height <= bounds.height ? below : Math.max(0, above),
+  };
 }
 
 function Figures({ model, node, root }: Pick<Properties, 'model' | 'node' | 'root'>) {

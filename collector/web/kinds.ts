@@ -47,6 +47,6 @@ export function kindColour(kind: FrameKind, shade: number, dark: boolean): strin
   const lightness = (dark ? level.dark : level.light) + step;
   if (hue === undefined) return `oklch(${lightness.toFixed(3)} 0.008 255)`;
   // Native code is most of most pictures: the calmest colour is its.
-  const chroma = kind === 'native' ? 0.058 : 0.075;
+  const chroma = (kind === 'native' ? 0.058 : 0.075) * (dark ? 0.9 : 1);
   return `oklch(${lightness.toFixed(3)} ${chroma} ${hue})`;
 }
