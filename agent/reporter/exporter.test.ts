@@ -132,7 +132,7 @@ describe('Exporter', () => {
     receiver.stop();
     const result = await exporterTo(receiver.address).send(REQUEST, 5000);
     expect(result).toMatchObject({ kind: 'retry', code: 'UNAVAILABLE' });
-    expect((result as { message: string }).message).toContain('ECONNREFUSED');
+    expect((result as { message: string }).message).toBe(`connect ECONNREFUSED ${receiver.address}`);
   });
 
   it('gives up at the deadline, and takes a new connection after three silent calls', async () => {

@@ -55,8 +55,14 @@ function printable(text: string): string {
   return line.length > MAX_MESSAGE_CHARS ? `${line.slice(0, MAX_MESSAGE_CHARS)}…` : line;
 }
 
+/** Without grpc-js' own words around the reason why a connection failed. */
+const withoutFrame = (details: string): string =>
+  details
+    .replace(/^No connection established\. Last error: (?:Error: )?/, '')
+    .replace(/[.\s]*Resolution note:\s*$/, '');
+
 export function classifyError(error: ServiceError): ExportResult {
-  const message = printable(error.details || error.message);
+  const message = printable(withoutFrame(error.details || error.message));
   const code = status[error.code] ?? `code ${error.code}`;
   const delayMs = error.metadata ? retryDelayOf(error.metadata) : undefined;
   if (error.code === status.RESOURCE_EXHAUSTED && delayMs !== undefined) {
