@@ -62,6 +62,26 @@ describe('Exporter', () => {
     },
   );
 
+  it('sends the same headers with each request', async () => {
+    const seen: unknown[] = [];
+    const receiver = await receive((call) => {
+      seen.push(call.metadata.toJSON());
+      call.ok();
+    });
+    const exporter = exporterTo(receiver.address, { headers: [['a', '1']] });
+    for (let i = 0; i < 3; i++) await exporter.send(REQUEST, 5000);
+    expect(seen[0]).toMatchObject({ a: ['1'] });
+    expect(seen[2]).toEqual(seen[1]);
+  });
+
+  it('reaches a collector on this machine without its proxy', async () => {
+    vi.stubEnv('http_proxy', 'http://127.0.0.1:1');
+    vi.stubEnv('no_proxy', '');
+    const receiver = await receive((call) => call.ok());
+    expect(await exporterTo(receiver.address).send(REQUEST, 5000)).toMatchObject({ kind: 'ok' });
+    vi.unstubAllEnvs();
+  });
+
   it('reads partial success', async () => {
     const bytes = Response.encode(
       Response.fromObject({ partialSuccess: { rejectedProfiles: 3, errorMessage: 'bad\nstack' } }),

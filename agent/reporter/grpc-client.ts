@@ -31,6 +31,7 @@ export interface ConnectionOptions {
 const MAX_RESPONSE_BYTES = 64 * 1024;
 /** Requests are bounded by the reporter, not by the channel. */
 const NO_LIMIT = -1;
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\]):/i;
 
 function channelCredentials(tls: TlsFiles | undefined): ChannelCredentials {
   if (!tls) return credentials.createInsecure();
@@ -65,6 +66,8 @@ export class GrpcClient {
       'grpc.max_reconnect_backoff_ms': 5_000,
       // The reporter retries; a second copy of each request in the channel would only cost memory.
       'grpc.enable_retries': 0,
+      // grpc-js would ask http_proxy for this machine's own collector too.
+      'grpc.enable_http_proxy': LOOPBACK.test(options.address) ? 0 : 1,
       // Two exporters never share a connection: one that is replaced must get a new one.
       'grpc.use_local_subchannel_pool': 1,
     });

@@ -93,7 +93,7 @@ export class Reporter {
     this.#sendNext();
   }
 
-  /** Sends all that waits, for at most `timeoutMs`; what is left then is dropped and counted. */
+  /** Sends all that waits, without regard to backoff, for at most `timeoutMs`; what is left then is dropped and counted. */
   flush(timeoutMs: number): Promise<void> {
     if (this.#flush) return this.#flush.done;
     if (this.#closed || this.#queue.length === 0) return Promise.resolve();
@@ -171,6 +171,8 @@ export class Reporter {
     if (result.kind === 'retry') {
       this.#link.unreachable(result);
       this.#counters.retries++;
+      // It may come back with another configuration.
+      this.#maxRequestBytes = this.#options.maxRequestBytes;
       this.#waitToRetry(result.delayMs);
       return;
     }
