@@ -74,6 +74,15 @@ describe('facts', () => {
     });
   });
 
+  test('without an executable the main thread names the process, but never the service', () => {
+    const processes = manager();
+    processes.onProcess(record(34, 1, 5n, { executablePath: '', comm: 'npm exec x', parentPid: toPid(7) }));
+    expect(processes.get(toPid(34), 1, 5n)).toMatchObject({
+      executableName: 'npm exec x',
+      serviceName: 'unknown_service',
+    });
+  });
+
   test('who was not reported and is gone keeps its PID and start', () => {
     const processes = manager();
     const unknown = processes.get(toPid(99), 3, 7n);

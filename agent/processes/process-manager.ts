@@ -215,18 +215,17 @@ export class ProcessManager {
 
   #build(identity: ProcessIdentity, facts: ProcProcess): Process {
     const owner = this.#ownerOf(facts.cgroupPath);
-    const executableName = baseName(facts.executablePath) || facts.comm;
+    const fileName = baseName(facts.executablePath);
     return {
       pid: identity.pid,
       parentPid: facts.parentPid,
-      executableName,
+      // A process that was first sampled while it exited has no executable any more.
+      executableName: fileName || facts.comm,
       executablePath: facts.executablePath,
       commandName: facts.comm,
       containerId: owner.containerId,
       cgroupPath: owner.path,
-      serviceName: isKernelThread(identity.pid, facts)
-        ? KERNEL_SERVICE
-        : serviceNameOf(owner, executableName),
+      serviceName: isKernelThread(identity.pid, facts) ? KERNEL_SERVICE : serviceNameOf(owner, fileName),
       startUnixNano: this.#clock.toUnixNanos(identity.startBoottimeNs),
     };
   }
