@@ -20,6 +20,7 @@ const Response = opentelemetry.proto.collector.profiles.v1development.ExportProf
 
 const open: { close(): void }[] = [];
 afterEach(() => {
+  vi.unstubAllEnvs();
   for (const each of open.splice(0)) each.close();
 });
 
@@ -79,7 +80,6 @@ describe('Exporter', () => {
     vi.stubEnv('no_proxy', '');
     const receiver = await receive((call) => call.ok());
     expect(await exporterTo(receiver.address).send(REQUEST, 5000)).toMatchObject({ kind: 'ok' });
-    vi.unstubAllEnvs();
   });
 
   it('reads partial success', async () => {
