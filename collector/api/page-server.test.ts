@@ -1,0 +1,129 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { profileFromText } from '../../test/browser/synthetic-profile.ts';
+import { ReceiverStats } from '../ingest/receiver-stats.ts';
+import { Queries } from '../query/queries.ts';
+import { MemoryStore } from '../store/memory-store.ts';
+import { readPageFiles } from './page-files.ts';
+import { startPageServer } from './page-server.ts';
+import type { FlameGraphResponse, ProcessesResponse, StatusResponse } from './types.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'everyframe-page-'));
+let server: Awaited<ReturnType<typeof startPageServer>>;
+
+beforeAll(async () => {
+  writeFileSync(join(directory, 'index.html'), '<!doctype html><title>page</title>');
+  writeFileSync(join(directory, 'main-ABCDEF12.js'), `/*${'x'.repeat(5000)}*/`);
+  writeFileSync(join(directory, 'main-ABCDEF12.js.LEGAL.txt'), 'not served');
+  const now = Date.now;
+  const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now });
+  const text = 'sh:10;main@n;write@n;vfs_write@k 6\nnode:12;main@n;render@j 4';
+  store.append(profileFromText(text, { endMs: now(), spanMs: 1000 }));
+  server = await startPageServer({
+    listen: { host: '127.0.0.1', port: 0 },
+    files: readPageFiles(directory),
+    queries: new Queries(store, now),
+    status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: now() },
+    now,
+    logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
+  });
+});
+
+afterAll(async () => {
+  await server.stop();
+  rmSync(directory, { recursive: true });
+});
+
+const get = (path: string, init?: RequestInit): Promise<Response> =>
+  fetch(`http://127.0.0.1:${server.port}${path}`, init);
+
+describe('the page server', () => {
+  it('serves the page with a policy that keeps it to itself', async () => {
+    const response = await get('/');
+    expect(await response.text()).toContain('<title>page</title>');
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(response.headers.get('content-security-policy')).toMatch(/default-src 'none'.*script-src 'self'/);
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(response.headers.get('cache-control')).toBe('no-cache');
+  });
+
+  it('lets what is named by its content be kept, and compresses it', async () => {
+    const response = await get('/main-ABCDEF12.js');
+    expect(response.headers.get('cache-control')).toContain('immutable');
+    expect(response.headers.get('content-encoding')).toBe('gzip');
+    expect((await response.text()).length).toBe(5004);
+  });
+
+  it('answers the flame graph in columns', async () => {
+    const graph = (await (await get('/api/flamegraph?range=60s')).json()) as FlameGraphResponse;
+    const names = graph.nodes.frame.map((frame) => graph.strings[graph.frames.name[frame]!]);
+    expect(names).toEqual(['all', 'node', 'sh', 'main', 'main', 'render', 'write', 'vfs_write']);
+    expect(graph.nodes.parent).toEqual([0, 0, 0, 1, 2, 3, 4, 6]);
+    expect(graph.nodes.self).toEqual([0, 0, 0, 0, 0, 4, 0, 6]);
+    expect(graph.kinds[graph.frames.kind[graph.nodes.frame[7]!]!]).toBe('kernel');
+    expect(graph).toMatchObject({ samples: 10, allSamples: 10, cpuNanos: 500_000_000, cpus: 2 });
+    expect(graph.timeline.reduce((a, b) => a + b)).toBe(10);
+  });
+
+  it('filters by process', async () => {
+    const graph = (await (await get('/api/flamegraph?range=all&process=sh')).json()) as FlameGraphResponse;
+    expect(graph).toMatchObject({ samples: 6, allSamples: 10 });
+    const none = (await (await get('/api/flamegraph?process=nothing')).json()) as FlameGraphResponse;
+    expect(none).toMatchObject({ samples: 0, nodes: { self: [0] } });
+  });
+
+  it('lists processes and tells its status', async () => {
+    const { samples, groups } = (await (await get('/api/processes?range=5m')).json()) as ProcessesResponse;
+    expect(samples).toBe(10);
+    expect(groups).toMatchObject([
+      { name: 'sh', samples: 6, processes: 1, busiest: [{ pid: 10, path: '/usr/bin/sh', samples: 6 }] },
+      { name: 'node', samples: 4 },
+    ]);
+    const status = (await (await get('/api/status')).json()) as StatusResponse;
+    expect(status).toMatchObject({
+      listen: { grpc: 'g' },
+      requests: { accepted: 0 },
+      store: { samples: 10 },
+    });
+  });
+
+  it.each([
+    ['/api/flamegraph?range=1h', 400, 'range is "1h": ask for one of 60s, 5m, 15m, all'],
+    ['/api/nothing', 404, 'nothing at /api/nothing'],
+    ['/../../etc/passwd', 404, 'nothing at /etc/passwd'],
+    ['/main-ABCDEF12.js.LEGAL.txt', 404, 'nothing at'],
+  ])('answers %s with %i and a sentence', async (path, httpStatus, sentence) => {
+    const response = await get(path);
+    expect(response.status).toBe(httpStatus);
+    expect(((await response.json()) as { error: string }).error).toContain(sentence);
+  });
+
+  it('refuses to be written to', async () => {
+    expect((await get('/api/status', { method: 'POST' })).status).toBe(405);
+  });
+
+  it('refuses names that a foreign page could have brought about', async () => {
+    const { status, body } = await getWithHost('attacker.example:11080');
+    expect(status).toBe(421);
+    expect(JSON.parse(body).error).toContain('"attacker.example:11080" is not a name of this server');
+    expect((await getWithHost('localhost')).status).toBe(200);
+  });
+});
+
+function getWithHost(host: string): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port: server.port, path: '/api/status', headers: { host } };
+    const outgoing = request(options, (response) => {
+      let body = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => {
+        body += chunk;
+      });
+      response.on('end', () => resolve({ status: response.statusCode!, body }));
+    });
+    outgoing.on('error', reject).end();
+  });
+}
