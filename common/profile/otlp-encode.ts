@@ -1,0 +1,308 @@
+/**
+ * A profile as an OTLP ExportProfilesServiceRequest (opentelemetry-proto 1.10 and later). The request is written
+ * in one pass over the samples: a dictionary entry is made when something first refers to it, so there are no
+ * orphans and no duplicates, whatever the profile's own tables hold. Entry 0 of each table is its zero value.
+ *
+ * Resources are grouped by service, container and executable; process and thread are attributes of the sample.
+ * What receivers need of it was tried with the OpenTelemetry Collector and read in the sources of others.
+ */
+import type { Location, Mapping, Process, Profile, Sample } from './profile.ts';
+import { ProtoWriter } from './proto-writer.ts';
+
+export interface ScopeInfo {
+  scopeName: string;
+  scopeVersion: string;
+}
+
+const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.37.0';
+
+export function encodeOtlp(profile: Profile, info: ScopeInfo): Uint8Array {
+  return new OtlpEncoder(profile, info).encode();
+}
+
+/** Smaller profiles of at most `maxSamples` entries of `samples` each; they share the tables. */
+export function splitProfile(profile: Profile, maxSamples: number): Profile[] {
+  if (profile.samples.length <= maxSamples) return [profile];
+  const parts: Profile[] = [];
+  for (let i = 0; i < profile.samples.length; i += maxSamples) {
+    parts.push({ ...profile, samples: profile.samples.slice(i, i + maxSamples) });
+  }
+  return parts;
+}
+
+class OtlpEncoder {
+  readonly #profile: Profile;
+  readonly #info: ScopeInfo;
+  readonly #strings = new Map<string, number>([['', 0]]);
+  readonly #stringTable = new ProtoWriter(16 << 10);
+  readonly #mappingTable = new ProtoWriter(4096);
+  readonly #locationTable = new ProtoWriter(32 << 10);
+  readonly #functionTable = new ProtoWriter(16 << 10);
+  readonly #attributeTable = new ProtoWriter(8192);
+  readonly #stackTable = new ProtoWriter(32 << 10);
+  readonly #attributes = new Map<string, number>();
+  readonly #inner = new ProtoWriter();
+  readonly #innermost = new ProtoWriter();
+  /** New index of each of the profile's entries, -1 where nothing has referred to it yet. */
+  readonly #mappings: Int32Array;
+  readonly #locations: Int32Array;
+  readonly #functions: Int32Array;
+  readonly #stacks: Int32Array;
+  readonly #processAttributes = new Map<number, number[]>();
+  #counts = { mappings: 0, locations: 0, functions: 0, attributes: 0, stacks: 0 };
+
+  constructor(profile: Profile, info: ScopeInfo) {
+    this.#profile = profile;
+    this.#info = info;
+    this.#mappings = new Int32Array(profile.mappings.length).fill(-1);
+    this.#locations = new Int32Array(profile.locations.length).fill(-1);
+    this.#functions = new Int32Array(profile.functions.length).fill(-1);
+    this.#stacks = new Int32Array(profile.stacks.length).fill(-1);
+  }
+
+  encode(): Uint8Array {
+    const out = new ProtoWriter(256 << 10);
+    this.#writeZeroEntries();
+    for (const [process, samples] of this.#groupByResource()) {
+      const resource = new ProtoWriter(16 << 10);
+      resource.bytes(1, this.#resource(process));
+      resource.bytes(2, this.#scope(samples));
+      resource.string(3, SCHEMA_URL);
+      out.message(1, resource);
+    }
+    const dictionary = new ProtoWriter(128 << 10);
+    dictionary.raw(this.#mappingTable.finish());
+    dictionary.raw(this.#locationTable.finish());
+    dictionary.raw(this.#functionTable.finish());
+    dictionary.bytes(4, new Uint8Array(0));
+    dictionary.raw(this.#stringTable.finish());
+    dictionary.raw(this.#attributeTable.finish());
+    dictionary.raw(this.#stackTable.finish());
+    out.message(2, dictionary);
+    return out.finish();
+  }
+
+  #writeZeroEntries(): void {
+    const none = new Uint8Array(0);
+    this.#stringTable.string(5, '');
+    this.#mappingTable.bytes(1, none);
+    this.#locationTable.bytes(2, none);
+    this.#functionTable.bytes(3, none);
+    this.#attributeTable.bytes(6, none);
+    this.#stackTable.bytes(7, none);
+    this.#mappings[0] = this.#locations[0] = this.#functions[0] = this.#stacks[0] = 0;
+    this.#counts = { mappings: 1, locations: 1, functions: 1, attributes: 1, stacks: 1 };
+  }
+
+  #groupByResource(): Map<Process, Sample[]> {
+    const groups = new Map<string, [Process, Sample[]]>();
+    for (const sample of this.#profile.samples) {
+      const process = this.#profile.processes[sample.process]!;
+      const key = `${process.serviceName}\0${process.containerId}\0${process.executablePath}\0${process.executableName}`;
+      const group = groups.get(key);
+      if (group) group[1].push(sample);
+      else groups.set(key, [process, [sample]]);
+    }
+    return new Map(groups.values());
+  }
+
+  #resource(process: Process): Uint8Array {
+    const resource = new ProtoWriter(256);
+    const attributes: [string, string][] = [
+      ...Object.entries(this.#profile.host),
+      ['service.name', process.serviceName],
+      ['container.id', process.containerId],
+      ['process.executable.name', process.executableName],
+      ['process.executable.path', process.executablePath],
+    ];
+    for (const [key, value] of attributes) {
+      if (value === '') continue;
+      this.#innermost.clear();
+      this.#innermost.string(1, value);
+      this.#inner.clear();
+      this.#inner.string(1, key);
+      this.#inner.message(2, this.#innermost);
+      resource.message(1, this.#inner);
+    }
+    return resource.finish();
+  }
+
+  #scope(samples: Sample[]): Uint8Array {
+    const scope = new ProtoWriter(16 << 10);
+    this.#inner.clear();
+    this.#inner.string(1, this.#info.scopeName);
+    this.#inner.string(2, this.#info.scopeVersion);
+    scope.message(1, this.#inner);
+    scope.bytes(2, this.#profileMessage(samples));
+    scope.string(3, SCHEMA_URL);
+    return scope.finish();
+  }
+
+  #profileMessage(samples: Sample[]): Uint8Array {
+    const { sampleType, periodType, timeUnixNano, durationNano, period } = this.#profile;
+    const message = new ProtoWriter(16 << 10);
+    message.bytes(1, this.#valueType(sampleType));
+    for (const sample of samples) message.bytes(2, this.#sample(sample));
+    message.fixed64(3, timeUnixNano);
+    message.uint(4, durationNano);
+    message.bytes(5, this.#valueType(periodType));
+    message.uint(6, period);
+    return message.finish();
+  }
+
+  #valueType({ type, unit }: { type: string; unit: string }): Uint8Array {
+    const message = new ProtoWriter(16);
+    message.uint(1, this.#string(type));
+    message.uint(2, this.#string(unit));
+    return message.finish();
+  }
+
+  #sample(sample: Sample): Uint8Array {
+    // its dictionary entries use the shared writers, so they come first
+    const stack = this.#stack(sample.stack);
+    const attributes = this.#sampleAttributes(sample);
+    this.#inner.clear();
+    this.#inner.uint(1, stack);
+    this.#inner.packedUint(2, attributes);
+    // a sample with one timestamp an event has no values; without timestamps its count is one
+    if (sample.timestamps.length === 0) this.#inner.packedUint(4, [sample.count]);
+    this.#inner.packedFixed64(5, sample.timestamps);
+    return this.#inner.finish();
+  }
+
+  #sampleAttributes(sample: Sample): number[] {
+    let attributes = this.#processAttributes.get(sample.process);
+    if (!attributes) {
+      const process = this.#profile.processes[sample.process]!;
+      attributes = [this.#intAttribute('process.pid', process.pid)];
+      if (process.parentPid > 0) attributes.push(this.#intAttribute('process.parent_pid', process.parentPid));
+      if (process.commandName !== '')
+        attributes.push(this.#textAttribute('process.command', process.commandName));
+      if (process.cgroupPath !== '')
+        attributes.push(this.#textAttribute('process.linux.cgroup', process.cgroupPath));
+      if (process.startUnixNano > 0n) {
+        const created = new Date(Number(process.startUnixNano / 1_000_000n)).toISOString();
+        attributes.push(this.#textAttribute('process.creation.time', created));
+      }
+      this.#processAttributes.set(sample.process, attributes);
+    }
+    const own = [this.#intAttribute('thread.id', sample.tid)];
+    if (sample.threadName !== '') own.push(this.#textAttribute('thread.name', sample.threadName));
+    if (sample.cpu >= 0) own.push(this.#intAttribute('cpu.logical_number', sample.cpu));
+    return [...attributes, ...own];
+  }
+
+  #string(text: string): number {
+    let index = this.#strings.get(text);
+    if (index === undefined) {
+      index = this.#strings.size;
+      this.#strings.set(text, index);
+      this.#stringTable.string(5, text);
+    }
+    return index;
+  }
+
+  #textAttribute(key: string, value: string): number {
+    return this.#attribute(key, value, (any) => any.string(1, value));
+  }
+
+  #intAttribute(key: string, value: number): number {
+    return this.#attribute(key, `#${value}`, (any) => {
+      if (value !== 0) any.uint(3, value);
+      // the presence of a zero must be written: it tells the kind of the value
+      else any.raw(INT_ZERO);
+    });
+  }
+
+  #attribute(key: string, identity: string, writeValue: (any: ProtoWriter) => void): number {
+    const id = `${key}\0${identity}`;
+    let index = this.#attributes.get(id);
+    if (index === undefined) {
+      index = this.#counts.attributes++;
+      this.#attributes.set(id, index);
+      this.#innermost.clear();
+      writeValue(this.#innermost);
+      this.#inner.clear();
+      this.#inner.uint(1, this.#string(key));
+      this.#inner.message(2, this.#innermost);
+      this.#attributeTable.message(6, this.#inner);
+    }
+    return index;
+  }
+
+  #stack(old: number): number {
+    if (this.#stacks[old]! >= 0) return this.#stacks[old]!;
+    const locations = this.#profile.stacks[old]!.map((location) => this.#location(location));
+    this.#inner.clear();
+    this.#inner.packedUint(1, locations);
+    this.#stackTable.message(7, this.#inner);
+    this.#stacks[old] = this.#counts.stacks++;
+    return this.#stacks[old]!;
+  }
+
+  #location(old: number): number {
+    if (this.#locations[old]! >= 0) return this.#locations[old]!;
+    const location: Location = this.#profile.locations[old]!;
+    const mapping = this.#mapping(location.mapping);
+    const functions = location.lines.map((line) => this.#function(line.func));
+    const attributes =
+      location.frameType === '' ? [] : [this.#textAttribute('profile.frame.type', location.frameType)];
+    this.#inner.clear();
+    this.#inner.uint(1, mapping);
+    this.#inner.uint(2, location.address);
+    for (const [i, line] of location.lines.entries()) {
+      this.#innermost.clear();
+      this.#innermost.uint(1, functions[i]!);
+      this.#innermost.uint(2, line.line);
+      this.#innermost.uint(3, line.column);
+      this.#inner.message(3, this.#innermost);
+    }
+    this.#inner.packedUint(4, attributes);
+    this.#locationTable.message(2, this.#inner);
+    this.#locations[old] = this.#counts.locations++;
+    return this.#locations[old]!;
+  }
+
+  #mapping(old: number): number {
+    if (this.#mappings[old]! >= 0) return this.#mappings[old]!;
+    const mapping: Mapping = this.#profile.mappings[old]!;
+    const attributes: number[] = [];
+    const add = (key: string, value: string): void => {
+      if (value !== '') attributes.push(this.#textAttribute(key, value));
+    };
+    add('process.executable.build_id.gnu', mapping.gnuBuildId);
+    add('process.executable.build_id.go', mapping.goBuildId);
+    add('process.executable.build_id.htlhash', mapping.fileId);
+    const filename = this.#string(mapping.filename);
+    this.#inner.clear();
+    this.#inner.uint(1, mapping.memoryStart);
+    this.#inner.uint(2, mapping.memoryLimit);
+    this.#inner.uint(3, mapping.fileOffset);
+    this.#inner.uint(4, filename);
+    this.#inner.packedUint(5, attributes);
+    this.#mappingTable.message(1, this.#inner);
+    this.#mappings[old] = this.#counts.mappings++;
+    return this.#mappings[old]!;
+  }
+
+  #function(old: number): number {
+    if (this.#functions[old]! >= 0) return this.#functions[old]!;
+    const { name, systemName, filename, startLine } = this.#profile.functions[old]!;
+    const [nameAt, systemNameAt, filenameAt] = [
+      this.#string(name),
+      this.#string(systemName),
+      this.#string(filename),
+    ];
+    this.#inner.clear();
+    this.#inner.uint(1, nameAt);
+    this.#inner.uint(2, systemNameAt);
+    this.#inner.uint(3, filenameAt);
+    this.#inner.uint(4, startLine);
+    this.#functionTable.message(3, this.#inner);
+    this.#functions[old] = this.#counts.functions++;
+    return this.#functions[old]!;
+  }
+}
+
+/** AnyValue { int_value: 0 } */
+const INT_ZERO = Uint8Array.of(3 << 3, 0);

@@ -1,0 +1,124 @@
+/** Writes protobuf fields straight into a growing buffer: no tree of objects, no sizes computed in advance. */
+
+const encoder = new TextEncoder();
+
+export class ProtoWriter {
+  #bytes: Uint8Array;
+  #view: DataView;
+  #at = 0;
+
+  constructor(capacity = 1024) {
+    this.#bytes = new Uint8Array(capacity);
+    this.#view = new DataView(this.#bytes.buffer);
+  }
+
+  get length(): number {
+    return this.#at;
+  }
+
+  /** A view of what was written; valid until the next write. */
+  finish(): Uint8Array {
+    return this.#bytes.subarray(0, this.#at);
+  }
+
+  clear(): void {
+    this.#at = 0;
+  }
+
+  /** A number field; 0, the default, is left out. */
+  uint(field: number, value: number | bigint): void {
+    if (value === 0 || value === 0n) return;
+    this.#varint(field * 8);
+    if (typeof value === 'bigint') this.#bigVarint(BigInt.asUintN(64, value));
+    else this.#varint(value);
+  }
+
+  fixed64(field: number, value: bigint): void {
+    if (value === 0n) return;
+    this.#varint(field * 8 + 1);
+    this.#fixed64(value);
+  }
+
+  /** A string field; also the empty one is written, as an entry of a table needs it. */
+  string(field: number, value: string): void {
+    this.bytes(field, encoder.encode(value));
+  }
+
+  bytes(field: number, value: Uint8Array): void {
+    this.#varint(field * 8 + 2);
+    this.#varint(value.length);
+    this.raw(value);
+  }
+
+  /** Bytes that are fields already. */
+  raw(value: Uint8Array): void {
+    this.#reserve(value.length);
+    this.#bytes.set(value, this.#at);
+    this.#at += value.length;
+  }
+
+  message(field: number, inner: ProtoWriter): void {
+    this.bytes(field, inner.finish());
+  }
+
+  packedUint(field: number, values: ArrayLike<number>): void {
+    if (values.length === 0) return;
+    let size = 0;
+    for (let i = 0; i < values.length; i++) size += varintSize(values[i]!);
+    this.#varint(field * 8 + 2);
+    this.#varint(size);
+    for (let i = 0; i < values.length; i++) this.#varint(values[i]!);
+  }
+
+  packedFixed64(field: number, values: readonly bigint[]): void {
+    if (values.length === 0) return;
+    this.#varint(field * 8 + 2);
+    this.#varint(values.length * 8);
+    for (const value of values) this.#fixed64(value);
+  }
+
+  #reserve(n: number): void {
+    if (this.#at + n <= this.#bytes.length) return;
+    const larger = new Uint8Array(Math.max(this.#bytes.length * 2, this.#at + n));
+    larger.set(this.#bytes);
+    this.#bytes = larger;
+    this.#view = new DataView(larger.buffer);
+  }
+
+  /** Up to 2^53; negative numbers take ten bytes, as protobuf's int64 does. */
+  #varint(value: number): void {
+    if (value < 0) {
+      this.#bigVarint(BigInt.asUintN(64, BigInt(value)));
+      return;
+    }
+    this.#reserve(10);
+    let rest = value;
+    while (rest >= 0x80) {
+      this.#bytes[this.#at++] = (rest % 0x80) + 0x80;
+      rest = Math.floor(rest / 0x80);
+    }
+    this.#bytes[this.#at++] = rest;
+  }
+
+  #bigVarint(value: bigint): void {
+    this.#reserve(10);
+    let rest = value;
+    while (rest >= 0x80n) {
+      this.#bytes[this.#at++] = Number(rest & 0x7fn) | 0x80;
+      rest >>= 7n;
+    }
+    this.#bytes[this.#at++] = Number(rest);
+  }
+
+  #fixed64(value: bigint): void {
+    this.#reserve(8);
+    this.#view.setBigUint64(this.#at, value, true);
+    this.#at += 8;
+  }
+}
+
+function varintSize(value: number): number {
+  let size = 1;
+  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) size++;
+  return size;
+}
