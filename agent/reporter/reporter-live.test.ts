@@ -1,7 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { opentelemetry } from '#otlp';
-import { codec, eventsIn, profileOf } from '../../test/fixtures/otlp-samples.ts';
+import { eventsIn, profileOf } from '../../test/fixtures/otlp-samples.ts';
 import { retryInfo } from '../../test/fixtures/retry-info.ts';
 import { type ReceivedCall, ScriptedReceiver } from '../../test/fixtures/scripted-receiver.ts';
 import { Reporter, type ReporterOptions } from './reporter.ts';
@@ -69,7 +69,7 @@ async function setUp(more: Partial<ReporterOptions> = {}) {
     ...{ requestTimeoutMs: 500, backoffMinMs: 10, backoffMaxMs: 50 },
     ...more,
   };
-  const reporter = new Reporter(options, { info: add, warn: add, error: add }, codec);
+  const reporter = new Reporter(options, { info: add, warn: add, error: add });
   collector.reporter = reporter;
   const push = (count: number): void =>
     reporter.push(profileOf([[count, 10], ...Array(3).fill([count, 10])]));

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Profile } from '../../common/profile/profile.ts';
-import { codec, eventsIn, profileOf } from '../../test/fixtures/otlp-samples.ts';
+import { eventsIn, profileOf } from '../../test/fixtures/otlp-samples.ts';
 import type { ExportResult, Transport } from './exporter.ts';
 import { Reporter, type ReporterOptions } from './reporter.ts';
 
@@ -65,7 +65,7 @@ function setUp(more: Partial<ReporterOptions> = {}) {
     error: (text: string) => lines.push(`error ${text}`),
   };
   const transport = new HandTransport();
-  const reporter = new Reporter({ ...OPTIONS, ...more }, log, codec, transport);
+  const reporter = new Reporter({ ...OPTIONS, ...more }, log, undefined, transport);
   const answer = async (result: ExportResult): Promise<void> => {
     transport.pending!.answer(result);
     await vi.advanceTimersByTimeAsync(0);

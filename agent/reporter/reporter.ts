@@ -6,12 +6,14 @@
  *                 + samplesDroppedStop + samplesTooLarge + samplesQueued
  * where the request on the wire is still the head of the queue. Samples here are sampling events.
  */
+import { encodeOtlp, splitProfile } from '../../common/profile/otlp-encode.ts';
 import type { Profile } from '../../common/profile/profile.ts';
 import { Exporter, type ExportResult, type Transport } from './exporter.ts';
 import type { ConnectionOptions } from './grpc-client.ts';
 import { LinkLog, type ReporterLog } from './link-log.ts';
 import { type QueueEntry, RequestQueue } from './queue.ts';
 import { countProfiles, splitRequest } from './request-parts.ts';
+import { readScope } from './scope.ts';
 
 export interface ReporterOptions extends ConnectionOptions {
   /** Largest request before compression. */
@@ -39,6 +41,11 @@ const MAX_RETRY_INFO_MS = 300_000;
 /** Share of the limit that a split aims at, because dictionaries don't shrink in proportion. */
 const SPLIT_AIM = 0.8;
 
+function otlpCodec(): ProfileCodec {
+  const scope = readScope();
+  return { encode: (profile) => encodeOtlp(profile, scope), split: splitProfile };
+}
+
 const countEvents = (profile: Profile): number => profile.samples.reduce((sum, { count }) => sum + count, 0);
 
 export class Reporter {
@@ -49,6 +56,8 @@ export class Reporter {
   readonly #link: LinkLog;
   /** Falls where the receiver finds requests too large. */
   #maxRequestBytes: number;
+  /** The limit never falls below what was taken, until that size is refused too. */
+  #largestTaken = 0;
   /** The head of the queue while it is on the wire. */
   #sending: QueueEntry | undefined;
   #failures = 0;
@@ -70,7 +79,7 @@ export class Reporter {
   constructor(
     options: ReporterOptions,
     log: ReporterLog,
-    codec: ProfileCodec,
+    codec: ProfileCodec = otlpCodec(),
     transport: Transport = new Exporter(options),
   ) {
     this.#options = options;
@@ -194,6 +203,8 @@ export class Reporter {
   #noteSent(entry: QueueEntry, rejectedProfiles: number, message: string): void {
     this.#link.up();
     this.#counters.requestsSent++;
+    this.#largestTaken = Math.max(this.#largestTaken, entry.bytes.length);
+    this.#maxRequestBytes = Math.max(this.#maxRequestBytes, entry.bytes.length);
     let rejected = 0;
     if (rejectedProfiles > 0) {
       const share = rejectedProfiles / Math.max(1, countProfiles(entry.bytes));
@@ -206,9 +217,11 @@ export class Reporter {
 
   #splitQueued(entry: QueueEntry): void {
     const { minRequestBytes } = this.#options;
-    const half = Math.max(minRequestBytes, entry.bytes.length >> 1);
-    this.#maxRequestBytes = Math.min(this.#maxRequestBytes, half);
-    const halves = entry.bytes.length > minRequestBytes ? splitRequest(entry.bytes) : undefined;
+    const size = entry.bytes.length;
+    if (size <= this.#largestTaken) this.#largestTaken = 0;
+    const likely = Math.max(minRequestBytes, this.#largestTaken, size >> 1);
+    this.#maxRequestBytes = Math.min(this.#maxRequestBytes, likely);
+    const halves = size > minRequestBytes ? splitRequest(entry.bytes) : undefined;
     if (!halves) {
       this.#counters.samplesTooLarge += entry.samples;
       return;
