@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   closeSync,
@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { toFileKey, toPid } from '../../common/base/brand.ts';
 import type { FileRecord } from '../tracer/records.ts';
 import { kernelDevice, openRecordedFile, reasonOf } from './open-file.ts';
@@ -73,6 +73,9 @@ function readStart(opened: Awaited<ReturnType<typeof openRecordedFile>>): string
 
 const ELF = '\x7fELF';
 const isRoot = process.getuid?.() === 0;
+const mountOverlay = `cd $(mktemp -d) && mount -t tmpfs none . && mkdir l u w m &&
+  mount -t overlay overlay -o lowerdir=l,upperdir=u,workdir=w m`;
+const canMountOverlay = spawnSync('unshare', ['-m', 'sh', '-c', mountOverlay]).status === 0;
 
 describe('the file that was mapped', () => {
   test('of a process that lives', async () => {
@@ -103,14 +106,43 @@ describe('the file that was mapped', () => {
     const child = spawn('chroot', [directory, '/bin/program']);
     children.push(child);
     await once(child, 'spawn');
-    while (!readFileSync(`/proc/${child.pid}/cmdline`, 'latin1').startsWith('/bin/program')) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await vi.waitFor(
+      () => expect(readFileSync(`/proc/${child.pid}/cmdline`, 'latin1')).toMatch(/^\/bin\/program/),
+      10_000,
+    );
     const record = { ...recordOf(busybox), pid: toPid(child.pid!), path: '/bin/program' };
     const opened = await openRecordedFile(record);
     expect(opened).toMatchObject({ kind: 'opened', path: `/proc/${child.pid}/root/bin/program` });
     expect(readStart(opened)).toBe(ELF);
   });
+
+  test.skipIf(!canMountOverlay)(
+    'on overlayfs in another mount namespace, which shows another device',
+    async () => {
+      for (const path of ['merged', 'tmpfs', 'lower/bin'])
+        mkdirSync(join(directory, path), { recursive: true });
+      const real = join(directory, 'lower/bin/program');
+      execFileSync('gcc', ['-static', '-o', real, '-x', 'c', '-'], {
+        input: '#include <unistd.h>\nint main(void) { for (;;) pause(); }',
+      });
+      const script = `cd ${directory} && mount -t tmpfs none tmpfs && mkdir tmpfs/upper tmpfs/work &&
+      mount -t overlay overlay -o lowerdir=lower,upperdir=tmpfs/upper,workdir=tmpfs/work merged &&
+      exec chroot merged /bin/program`;
+      const child = spawn('unshare', ['-m', 'sh', '-c', script]);
+      children.push(child);
+      await vi.waitFor(
+        () => expect(readFileSync(`/proc/${child.pid}/cmdline`, 'latin1')).toMatch(/^\/bin\/program/),
+        10_000,
+      );
+      // BPF sees the file of the layer; what the process's root shows is the overlay's.
+      const record = { ...recordOf(real), pid: toPid(child.pid!), path: '/bin/program' };
+      const shown = statSync(`/proc/${child.pid}/root/bin/program`, { bigint: true });
+      expect(kernelDevice(shown.dev)).not.toBe(record.device);
+      const opened = await openRecordedFile(record);
+      expect(opened).toMatchObject({ kind: 'opened', path: `/proc/${child.pid}/root/bin/program` });
+      expect(readStart(opened)).toBe(ELF);
+    },
+  );
 
   test('of a process that is gone, by its path', async () => {
     expect(readStart(await openRecordedFile(recordOf(program)))).toBe(ELF);

@@ -21,7 +21,7 @@ export interface ModuleRange {
 
 export const KALLSYMS_HIDDEN_REASON =
   'the kernel hides its addresses from this process (all of /proc/kallsyms are 0): ' +
-  'give it CAP_SYSLOG, or set kernel.kptr_restrict to 0';
+  'give it CAP_SYSLOG, and set kernel.kptr_restrict to 1 if it is 2';
 
 const MAX_MODULES = 4096;
 const PAGE = 4096;
