@@ -100,6 +100,8 @@ class PageHandler {
 
   #answer(url: URL): Promise<string> {
     const { pathname, searchParams } = url;
+    if (pathname === '/api/status')
+      return this.#query(pathname, searchParams).then((value) => JSON.stringify(value));
     const key = `${pathname}?${searchParams}`;
     let answer = this.#answers.get(key);
     if (answer === undefined) {

@@ -47,7 +47,7 @@ export class SegmentWriter {
         containerId: process.containerId,
         startUnixNano: process.startUnixNano,
         host: this.#profile.host['host.name'] ?? '',
-        periodNanos: Number(this.#profile.period),
+        periodNanos: periodOf(this.#profile),
       });
       this.#processes.set(index, id);
     }
@@ -100,4 +100,9 @@ export class SegmentWriter {
     }
     return ids;
   }
+}
+
+/** A period that cannot be one (an hour and more) says nothing about CPU time. */
+function periodOf({ period }: Profile): number {
+  return period < 3_600_000_000_000n ? Number(period) : 0;
 }

@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import {
+  COLLECTOR_DEFAULTS,
+  type Collector,
+  CollectorStartError,
+  startCollector,
+} from '../collector/main.ts';
+import { makeLogger } from './logger.ts';
+
+interface CollectorFlags {
+  grpcListen: string;
+  httpListen: string;
+  pageListen: string;
+  maxMemory: number;
+  user?: string;
+  child?: true;
+}
+
+/** What a collector started with --child tells its parent once everything listens. */
+export interface CollectorReady {
+  /** `host:port` for an agent. */
+  grpc: string;
+  /** URL of the page. */
+  page: string;
+}
+
+export function registerCollector(program: Command): void {
+  program
+    .command('collector')
+    .description('receive profiles over OTLP, keep them in memory and show them on a page')
+    .option('--grpc-listen <HOST:PORT>', 'OTLP over gRPC', COLLECTOR_DEFAULTS.grpcListen)
+    .option('--http-listen <HOST:PORT>', 'OTLP over HTTP', COLLECTOR_DEFAULTS.httpListen)
+    .option('--page-listen <HOST:PORT>', 'the page and its API', COLLECTOR_DEFAULTS.pageListen)
+    .addOption(
+      new Option('--max-memory <SIZE>', 'room for samples, such as 512MiB or 2GiB: the oldest are dropped')
+        .argParser(parseSize)
+        .default(COLLECTOR_DEFAULTS.maxMemoryBytes, '256MiB'),
+    )
+    .option('--user <NAME>', 'become this user once everything listens (needs root)')
+    .addOption(new Option('--child', 'report to the parent process, and end with it').hideHelp())
+    .action(runCollector);
+}
+
+async function runCollector(flags: CollectorFlags): Promise<void> {
+  const logger = makeLogger('collector');
+  let collector: Collector;
+  try {
+    collector = await startCollector({ ...flags, maxMemoryBytes: flags.maxMemory, logger });
+    if (flags.user !== undefined) becomeUser(flags.user);
+  } catch (error) {
+    if (!(error instanceof CollectorStartError)) throw error;
+    logger.error(error.message);
+    // Servers may be listening: an exit code alone would not end the process.
+    process.exit(1);
+  }
+  const { urls, stop } = collector;
+  if (flags.child) {
+    process.send?.({ grpc: urls.grpc, page: urls.page } satisfies CollectorReady);
+  } else {
+    process.stdout.write(`Open ${urls.page}\nAgents send to ${urls.grpc} (gRPC) or ${urls.http}\n`);
+  }
+  const reason = await untilEnd();
+  if (reason === 'orphaned') {
+    logger.error('the process that started this collector is gone: ending too');
+    process.exitCode = 1;
+  }
+  await stop();
+  if (process.connected) process.disconnect();
+}
+
+function untilEnd(): Promise<'signal' | 'orphaned'> {
+  return new Promise((resolve) => {
+    process.once('SIGTERM', () => resolve('signal'));
+    process.once('SIGINT', () => resolve('signal'));
+    process.once('disconnect', () => resolve('orphaned'));
+  });
+}
+
+/**
+ * Gives up root for good, and every supplementary group with it.
+ *
+ * @throws CollectorStartError when there is no such user or this process may not become it
+ */
+function becomeUser(name: string): void {
+  const entry = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+    .find(([user]) => user === name);
+  if (entry === undefined) throw new CollectorStartError(`--user ${name}: /etc/passwd has no such user`);
+  try {
+    process.setgroups!([]);
+    process.setgid!(Number(entry[3]));
+    process.setuid!(Number(entry[2]));
+  } catch (error) {
+    throw new CollectorStartError(`--user ${name}: ${(error as Error).message}; only root can do this`);
+  }
+}
+
+const UNITS: Record<string, number> = { '': 1, K: 2 ** 10, M: 2 ** 20, G: 2 ** 30 };
+const MIN_BYTES = 16 * 2 ** 20;
+
+/** `512MiB`, `512M`, `2G`, or bytes. */
+export function parseSize(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?$/i.exec(text.trim());
+  if (match === null) throw new InvalidArgumentError('write a size such as 512MiB or 2GiB.');
+  const bytes = Math.floor(Number(match[1]) * UNITS[match[2]!.toUpperCase()]!);
+  if (bytes < MIN_BYTES) throw new InvalidArgumentError('at least 16MiB are needed.');
+  return bytes;
+}

@@ -1,0 +1,83 @@
+import { Server, ServerCredentials, type ServiceDefinition, type sendUnaryData, status } from '@grpc/grpc-js';
+import Long from 'long';
+import { opentelemetry } from '#otlp';
+import { type ExportResult, MAX_REQUEST_BYTES, type Receiver, RefusedRequest } from './receiver.ts';
+
+const { ExportProfilesServiceResponse } = opentelemetry.proto.collector.profiles.v1development;
+
+const SERVICE: ServiceDefinition = {
+  export: {
+    path: '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export',
+    requestStream: false,
+    responseStream: false,
+    // The receiver decodes: it keeps what is good of a request that has bad parts.
+    requestDeserialize: (bytes: Buffer) => bytes,
+    requestSerialize: (bytes: Buffer) => bytes,
+    responseDeserialize: (bytes: Buffer) => bytes,
+    responseSerialize: (bytes: Buffer) => bytes,
+  },
+};
+
+export interface IngestServer {
+  /** Bound port: the asked one, or the free one that was found for port 0. */
+  port: number;
+  stop(): Promise<void>;
+}
+
+/**
+ * Listens for OTLP over gRPC; gzip is accepted.
+ *
+ * @throws Error of grpc-js when the address can't be bound
+ */
+export async function startGrpcServer(listen: string, receiver: Receiver): Promise<IngestServer> {
+  const server = new Server({
+    'grpc.max_receive_message_length': MAX_REQUEST_BYTES,
+    // Agents that lost their network are noticed after a minute, not after hours.
+    'grpc.keepalive_time_ms': 60_000,
+    'grpc.keepalive_timeout_ms': 20_000,
+  });
+  server.addService(SERVICE, {
+    export: (call: { request: Buffer; getPeer(): string }, reply: sendUnaryData<Buffer>) => {
+      try {
+        reply(null, encodeExportResponse(receiver.receiveProtobuf(call.request, peerHost(call.getPeer()))));
+      } catch (error) {
+        const code = error instanceof RefusedRequest ? status.INVALID_ARGUMENT : status.INTERNAL;
+        reply({ code, details: error instanceof Error ? error.message : String(error) });
+      }
+    },
+  });
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(listen, ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    );
+  });
+  return { port, stop: () => stopServer(server) };
+}
+
+/** Requests under way get a second to end; connections that stay open are cut. */
+function stopServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      server.forceShutdown();
+      resolve();
+    }, 1000);
+    server.tryShutdown(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+export function encodeExportResponse({ rejectedProfiles, errorMessage }: ExportResult): Buffer {
+  if (errorMessage === '' && rejectedProfiles === 0) return Buffer.alloc(0);
+  const partialSuccess = { rejectedProfiles: Long.fromNumber(rejectedProfiles), errorMessage };
+  return Buffer.from(ExportProfilesServiceResponse.encode({ partialSuccess }).finish());
+}
+
+/** grpc-js writes to standard error what it also reports by callback; GRPC_VERBOSITY brings that back. */
+if (process.env['GRPC_VERBOSITY'] === undefined) setLogVerbosity(logVerbosity.NONE);
+
+/** `127.0.0.1:4711` or `[::1]:4711` → the address. */
+function peerHost(peer: string): string {
+  return peer.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
+}

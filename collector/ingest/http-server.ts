@@ -1,0 +1,131 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createGunzip } from 'node:zlib';
+import { Writer } from 'protobufjs/minimal.js';
+import { type ListenAddress, listenOn, stopListening } from '../api/listen.ts';
+import { encodeExportResponse, type IngestServer } from './grpc-server.ts';
+import { type ExportResult, MAX_REQUEST_BYTES, type Receiver, RefusedRequest } from './receiver.ts';
+
+const PATH = '/v1development/profiles';
+const REQUEST_TIMEOUT_MS = 30_000;
+
+/** google.rpc.Code */
+const INVALID_ARGUMENT = 3;
+const UNKNOWN = 2;
+
+class HttpError extends Error {
+  override name = 'HttpError';
+  readonly httpStatus: number;
+  constructor(httpStatus: number, message: string) {
+    super(message);
+    this.httpStatus = httpStatus;
+  }
+}
+
+type Format = 'protobuf' | 'json';
+
+/** Listens for OTLP over HTTP: `POST /v1development/profiles`, protobuf or JSON, gzip accepted. */
+export async function startHttpIngest(listen: ListenAddress, receiver: Receiver): Promise<IngestServer> {
+  const server: Server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
+    void answer(request, response, receiver);
+  });
+  const port = await listenOn(server, listen);
+  return { port, stop: () => stopListening(server) };
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, receiver: Receiver): Promise<void> {
+  const format: Format = isJson(request) ? 'json' : 'protobuf';
+  try {
+    checkRequest(request);
+    const body = await readBody(request);
+    const peer = request.socket.remoteAddress ?? '';
+    const result =
+      format === 'json'
+        ? receiver.receiveJson(body.toString('utf8'), peer)
+        : receiver.receiveProtobuf(body, peer);
+    send(response, 200, format, format === 'json' ? exportJson(result) : encodeExportResponse(result));
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const { httpStatus, code } = classify(error);
+    if (error instanceof HttpError && httpStatus !== 404 && httpStatus !== 405) receiver.refuse(message);
+    if (!request.complete) response.setHeader('connection', 'close');
+    send(response, httpStatus, format, encodeStatus(format, code, message));
+  }
+}
+
+function classify(error: unknown): { httpStatus: number; code: number } {
+  if (error instanceof HttpError) return { httpStatus: error.httpStatus, code: INVALID_ARGUMENT };
+  if (error instanceof RefusedRequest) return { httpStatus: 400, code: INVALID_ARGUMENT };
+  return { httpStatus: 500, code: UNKNOWN };
+}
+
+const contentType = (request: IncomingMessage): string =>
+  (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
+
+const isJson = (request: IncomingMessage): boolean => contentType(request) === 'application/json';
+
+function checkRequest(request: IncomingMessage): void {
+  const path = (request.url ?? '').split('?')[0];
+  if (path !== PATH) throw new HttpError(404, `nothing at ${path}: profiles go to POST ${PATH}`);
+  if (request.method !== 'POST') throw new HttpError(405, `${request.method} ${PATH}: only POST is served`);
+  // A browser names the page that a request comes from; no page has profiles to send.
+  if (request.headers.origin !== undefined) {
+    throw new HttpError(403, `requests from a web page (${request.headers.origin}) are not accepted`);
+  }
+  const type = contentType(request);
+  if (type !== 'application/x-protobuf' && type !== 'application/json') {
+    throw new HttpError(415, `content-type is "${type}": send application/x-protobuf or application/json`);
+  }
+}
+
+/** The body, decompressed. A failure leaves the socket open, so that the sender gets the answer. */
+function readBody(request: IncomingMessage): Promise<Buffer> {
+  const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+  if (encoding !== 'gzip' && encoding !== 'identity') {
+    throw new HttpError(415, `content-encoding is "${encoding}": send gzip or none`);
+  }
+  return new Promise((resolve, reject) => {
+    const source = encoding === 'gzip' ? request.pipe(createGunzip()) : request;
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const fail = (status: number, message: string): void => {
+      source.removeAllListeners('data');
+      request.unpipe();
+      request.resume();
+      reject(new HttpError(status, message));
+    };
+    source.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= MAX_REQUEST_BYTES) chunks.push(chunk);
+      else fail(413, `the request is larger than ${MAX_REQUEST_BYTES} bytes: send smaller ones`);
+    });
+    source.once('end', () => resolve(Buffer.concat(chunks)));
+    source.once('error', (error) => fail(400, `the body can't be read: ${error.message}`));
+    request.once('close', () => {
+      if (!request.complete) fail(400, 'the connection ended before the request did');
+    });
+  });
+}
+
+/** ExportProfilesServiceResponse in JSON: int64 is a string. */
+function exportJson({ rejectedProfiles, errorMessage }: ExportResult): Buffer {
+  const whole = rejectedProfiles === 0 && errorMessage === '';
+  const message = whole
+    ? {}
+    : { partialSuccess: { rejectedProfiles: String(rejectedProfiles), errorMessage } };
+  return Buffer.from(JSON.stringify(message));
+}
+
+/** google.rpc.Status: code = 1, message = 2. */
+function encodeStatus(format: Format, code: number, message: string): Buffer {
+  if (format === 'json') return Buffer.from(JSON.stringify({ code, message }));
+  return Buffer.from(Writer.create().uint32(8).int32(code).uint32(18).string(message).finish());
+}
+
+function send(response: ServerResponse, httpStatus: number, format: Format, body: Buffer): void {
+  response.writeHead(httpStatus, {
+    'content-type': format === 'json' ? 'application/json' : 'application/x-protobuf',
+    'content-length': body.length,
+    'x-content-type-options': 'nosniff',
+  });
+  response.end(body);
+}

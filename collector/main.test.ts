@@ -1,0 +1,174 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { status as grpcStatus } from '@grpc/grpc-js';
+import Long from 'long';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { encodeOtlp, otlpRequest } from '../test/browser/encode-otlp.ts';
+import { Pusher } from '../test/browser/push.ts';
+import { profileFromText } from '../test/browser/synthetic-profile.ts';
+import type { FlameGraphResponse, StatusResponse } from './api/types.ts';
+import { type Collector, type CollectorOptions, CollectorStartError, startCollector } from './main.ts';
+
+const warnings: string[] = [];
+const logger = {
+  info: () => {},
+  warn: (text: unknown) => void warnings.push(String(text)),
+  error: (...what: unknown[]) => expect.fail(`logged ${JSON.stringify(what)}`),
+};
+const pageDirectory = mkdtempSync(join(tmpdir(), 'everyframe-main-'));
+writeFileSync(join(pageDirectory, 'index.html'), '<!doctype html>');
+
+const start = (changes: Partial<CollectorOptions> = {}): Promise<Collector> =>
+  startCollector({
+    grpcListen: '127.0.0.1:0',
+    httpListen: '127.0.0.1:0',
+    pageListen: '127.0.0.1:0',
+    maxMemoryBytes: 2 ** 26,
+    pageDirectory,
+    logger,
+    ...changes,
+  });
+
+let collector: Collector;
+let pusher: Pusher;
+
+beforeAll(async () => {
+  collector = await start();
+  pusher = new Pusher(collector.urls.grpc);
+});
+
+afterAll(async () => {
+  pusher.close();
+  await collector.stop();
+  rmSync(pageDirectory, { recursive: true });
+});
+
+const profileOf = (text: string) => profileFromText(text, { endMs: Date.now(), spanMs: 2000 });
+const query = async <T>(path: string): Promise<T> =>
+  (await (await fetch(new URL(path, collector.urls.page))).json()) as T;
+const samplesOf = async (process: string): Promise<number> =>
+  (await query<FlameGraphResponse>(`/api/flamegraph?process=${process}`)).samples;
+const status = (): Promise<StatusResponse> => query<StatusResponse>('/api/status');
+const post = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>): Promise<Response> =>
+  fetch(collector.urls.http, { method: 'POST', body, headers });
+const bodyOf = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(bytes);
+
+const PROTOBUF = { 'content-type': 'application/x-protobuf' };
+
+describe('OTLP over gRPC', () => {
+  it('takes compressed requests, and the page sees them', async () => {
+    const text = 'grpc-sh:10;main@n;write@n;vfs_write@k 6\ngrpc-sh:11;main@n 4';
+    expect(await pusher.push(encodeOtlp(profileOf(text)))).toEqual({ rejectedProfiles: 0, errorMessage: '' });
+    expect(await samplesOf('grpc-sh')).toBe(10);
+    const graph = await query<FlameGraphResponse>('/api/flamegraph?process=grpc-sh');
+    expect(graph.strings).toEqual(expect.arrayContaining(['main', 'write', 'vfs_write', 'vmlinux']));
+    expect(graph.kinds).toEqual(expect.arrayContaining(['native', 'kernel']));
+    expect(graph.cpuNanos).toBe(10 * 50_000_000);
+    expect((await status()).agents).toMatchObject([{ peer: '127.0.0.1', host: 'test-host', samples: 10 }]);
+  });
+
+  it('keeps what is good of a request with bad samples, and tells what it left out', async () => {
+    const text = 'lenient:1;main@n;a@n 5\nlenient:1;main@n;b@n 3';
+    const request = encodeOtlp(profileOf(text), ({ resourceProfiles }) => {
+      resourceProfiles[0]!.scopeProfiles[0]!.profiles[0]!.samples[1]!.stackIndex = 999;
+    });
+    const before = await status();
+    const answer = await pusher.push(request);
+    expect(answer.errorMessage).toMatch(/1 sample rejected: .*\(1\)/);
+    expect(await samplesOf('lenient')).toBe(5);
+    const after = await status();
+    expect(after.samples.rejected - before.samples.rejected).toBe(1);
+    expect(after.samples.received - before.samples.received).toBe(6);
+    expect(after.rejections.reduce((sum, { count }) => sum + count, 0)).toBe(after.samples.rejected);
+  });
+
+  it('refuses what is no profile for good, says why, and stays up', async () => {
+    const before = await status();
+    const refused = pusher.push(Buffer.from('GET / HTTP/1.1\r\n\r\n'));
+    await expect(refused).rejects.toMatchObject({ code: grpcStatus.INVALID_ARGUMENT, details: /./ });
+    const after = await status();
+    expect(after.requests.refused).toBe(before.requests.refused + 1);
+    expect(after.refusals[0]!.reason).not.toBe('');
+    await pusher.push(encodeOtlp(profileOf('still-up:1;main@n 1')));
+    expect(await samplesOf('still-up')).toBe(1);
+  });
+});
+
+describe('OTLP over HTTP', () => {
+  it('takes protobuf, plain and compressed', async () => {
+    const request = encodeOtlp(profileOf('http:1;main@n 4'));
+    const plain = await post(bodyOf(request), PROTOBUF);
+    expect([plain.status, await plain.text()]).toEqual([200, '']);
+    expect(plain.headers.get('content-type')).toBe('application/x-protobuf');
+    const zipped = await post(bodyOf(gzipSync(request)), { ...PROTOBUF, 'content-encoding': 'gzip' });
+    expect(zipped.status).toBe(200);
+    expect(await samplesOf('http')).toBe(8);
+  });
+
+  it('takes JSON and answers in JSON', async () => {
+    const request = otlpRequest(profileOf('json:1;main@n 4'));
+    const { resourceProfiles, dictionary } = request;
+    const text = JSON.stringify({ resourceProfiles, dictionary }, (_, value) =>
+      value && typeof value === 'object' && 'unsigned' in value ? Long.fromValue(value).toString() : value,
+    );
+    const response = await post(text, { 'content-type': 'application/json; charset=utf-8' });
+    expect([response.status, await response.json()]).toEqual([200, {}]);
+    expect(await samplesOf('json')).toBe(4);
+    const bad = await post('{', { 'content-type': 'application/json' });
+    expect(bad.status).toBe(400);
+    expect(await bad.json()).toMatchObject({ code: 3, message: expect.stringMatching(/./) });
+  });
+
+  it.each([
+    ['another type', 415, { 'content-type': 'text/plain' }, 'x', 'content-type is "text/plain"'],
+    ['another encoding', 415, { ...PROTOBUF, 'content-encoding': 'br' }, 'x', 'content-encoding is "br"'],
+    ['a web page', 403, { ...PROTOBUF, origin: 'https://evil.example' }, 'x', 'https://evil.example'],
+    ['a broken archive', 400, { ...PROTOBUF, 'content-encoding': 'gzip' }, 'x', "can't be read"],
+  ])('refuses %s with %i and a reason', async (_, httpStatus, headers, body, reason) => {
+    const response = await post(body, headers as Record<string, string>);
+    expect(response.status).toBe(httpStatus);
+    expect(await response.text()).toContain(reason);
+    expect((await status()).refusals.some((refusal) => refusal.reason.includes(reason))).toBe(true);
+  });
+
+  it('bounds what a small archive may unpack to', async () => {
+    const bomb = gzipSync(Buffer.alloc(33 * 2 ** 20));
+    const response = await post(bodyOf(bomb), { ...PROTOBUF, 'content-encoding': 'gzip' });
+    expect(response.status).toBe(413);
+  });
+
+  it('serves nothing else', async () => {
+    expect((await fetch(new URL('/v1/traces', collector.urls.http), { method: 'POST' })).status).toBe(404);
+    expect((await fetch(collector.urls.http)).status).toBe(405);
+  });
+});
+
+describe('startCollector', () => {
+  it('names the port that is taken and the flag to change it, and leaves nothing running', async () => {
+    const taken = new URL(collector.urls.page).host;
+    const second = start({ pageListen: taken });
+    await expect(second).rejects.toThrow(CollectorStartError);
+    await expect(second).rejects.toThrow(
+      new RegExp(`port ${taken.split(':')[1]} for the page is taken by another program.*--page-listen`),
+    );
+    await expect(start({ grpcListen: collector.urls.grpc })).rejects.toThrow(
+      /OTLP over gRPC is taken.*--grpc-listen/,
+    );
+  });
+
+  it('explains addresses that are none, and a page that is not built', async () => {
+    await expect(start({ httpListen: '4318' })).rejects.toThrow('--http-listen: "4318" is no address');
+    await expect(start({ grpcListen: '192.0.2.1:0' })).rejects.toThrow(/--grpc-listen/);
+    await expect(start({ pageDirectory: '/nowhere' })).rejects.toThrow('the page is not built (/nowhere)');
+  });
+
+  it('warns when others can reach it', async () => {
+    const open = await start({ grpcListen: '0.0.0.0:0' });
+    await open.stop();
+    expect(warnings).toEqual([
+      expect.stringMatching(/OTLP over gRPC listens on 0\.0\.0\.0:0, beyond this machine/),
+    ]);
+  });
+});

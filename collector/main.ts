@@ -1,0 +1,182 @@
+import { fileURLToPath } from 'node:url';
+import type { Logger } from 'pino';
+import { formatAddress, isLoopback, type ListenAddress, parseListenAddress } from './api/listen.ts';
+import { readPageFiles } from './api/page-files.ts';
+import { startPageServer } from './api/page-server.ts';
+import { startGrpcServer } from './ingest/grpc-server.ts';
+import { startHttpIngest } from './ingest/http-server.ts';
+import { Receiver } from './ingest/receiver.ts';
+import { Queries } from './query/queries.ts';
+import { MemoryStore } from './store/memory-store.ts';
+import type { Store } from './store/store.ts';
+
+export const COLLECTOR_DEFAULTS = {
+  grpcListen: '127.0.0.1:11000',
+  httpListen: '127.0.0.1:4318',
+  pageListen: '127.0.0.1:11080',
+  maxMemoryBytes: 256 * 1024 * 1024,
+  maxAgeMs: 60 * 60_000,
+} as const;
+
+export interface CollectorOptions {
+  /** `host:port`; port 0 takes a free one. */
+  grpcListen: string;
+  httpListen: string;
+  pageListen: string;
+  /** Bounds of the store; the process itself needs some 60 MiB more. */
+  maxMemoryBytes: number;
+  maxAgeMs?: number;
+  /** Directory of the built page; by default build/web of this package. */
+  pageDirectory?: string;
+  logger: Pick<Logger, 'info' | 'warn' | 'error'>;
+}
+
+export interface Collector {
+  urls: {
+    /** Where a browser on this machine finds the page. */
+    page: string;
+    /** `host:port` for an agent's --collection-agent. */
+    grpc: string;
+    /** OTLP over HTTP: the whole URL to post to. */
+    http: string;
+  };
+  store: Store;
+  stop(): Promise<void>;
+}
+
+/** The collector can't start, for a reason that its user can change. */
+export class CollectorStartError extends Error {
+  override name = 'CollectorStartError';
+}
+
+/**
+ * Starts ingest, store, queries and page.
+ *
+ * @throws CollectorStartError when an address can't be used or the page is not built; nothing keeps running
+ */
+export async function startCollector(options: CollectorOptions): Promise<Collector> {
+  const now = Date.now;
+  const { maxMemoryBytes: maxBytes, maxAgeMs = COLLECTOR_DEFAULTS.maxAgeMs, logger } = options;
+  const listen = readAddresses(options);
+  const files = readFiles(options.pageDirectory);
+  const store = new MemoryStore({ maxBytes, maxAgeMs, now });
+  const receiver = new Receiver(store, now);
+  const running = new RunningServers();
+  try {
+    const grpcPort = await running.add('grpc', listen.grpc, () =>
+      startGrpcServer(formatAddress(listen.grpc), receiver),
+    );
+    const httpPort = await running.add('http', listen.http, () => startHttpIngest(listen.http, receiver));
+    const urls = {
+      grpc: formatAddress({ ...listen.grpc, port: grpcPort }),
+      http: `http://${formatAddress({ ...listen.http, port: httpPort })}/v1development/profiles`,
+      page: '',
+    };
+    const queries = new Queries(store, now);
+    const status = { stats: receiver.stats, store, listen: urls, startedMs: now() };
+    const pagePort = await running.add('page', listen.page, () =>
+      startPageServer({ listen: listen.page, files, queries, status, now, logger }),
+    );
+    urls.page = `http://${formatAddress({ host: browserHost(listen.page.host), port: pagePort })}/`;
+    warnBeyondLoopback(listen, logger);
+    return { urls, store, stop: () => running.stop() };
+  } catch (error) {
+    await running.stop();
+    throw error;
+  }
+}
+
+type ServerName = 'grpc' | 'http' | 'page';
+type Addresses = Record<ServerName, ListenAddress>;
+
+function readAddresses(options: CollectorOptions): Addresses {
+  const read = (name: ServerName, text: string): ListenAddress => {
+    try {
+      return parseListenAddress(text);
+    } catch (error) {
+      throw new CollectorStartError(`--${name}-listen: ${(error as Error).message}`);
+    }
+  };
+  return {
+    grpc: read('grpc', options.grpcListen),
+    http: read('http', options.httpListen),
+    page: read('page', options.pageListen),
+  };
+}
+
+function readFiles(directory = packageFile('build/web')): ReturnType<typeof readPageFiles> {
+  try {
+    return readPageFiles(directory);
+  } catch (error) {
+    throw new CollectorStartError((error as Error).message, { cause: error });
+  }
+}
+
+/** This file runs from dist/collector, and in tests from collector. */
+function packageFile(path: string): string {
+  const here = new URL('.', import.meta.url);
+  const root = here.pathname.endsWith('/dist/collector/') ? '../../' : '../';
+  return fileURLToPath(new URL(root + path, here));
+}
+
+/** Stops what was started, the last first. */
+class RunningServers {
+  readonly #stops: (() => Promise<void>)[] = [];
+
+  async add(
+    name: ServerName,
+    address: ListenAddress,
+    start: () => Promise<{ port: number; stop(): Promise<void> }>,
+  ): Promise<number> {
+    try {
+      const { port, stop } = await start();
+      this.#stops.unshift(stop);
+      return port;
+    } catch (error) {
+      throw new CollectorStartError(describeListenError(error, name, address), { cause: error });
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#stops.splice(0).map((stop) => stop()));
+  }
+}
+
+const PURPOSE: Record<ServerName, string> = {
+  grpc: 'OTLP over gRPC',
+  http: 'OTLP over HTTP',
+  page: 'the page',
+};
+
+function describeListenError(error: unknown, name: ServerName, address: ListenAddress): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const where = formatAddress(address);
+  const flag = `--${name}-listen`;
+  const other = `${address.host}:${address.port + 1}`;
+  if (message.includes('EADDRINUSE')) {
+    return (
+      `port ${address.port} for ${PURPOSE[name]} is taken by another program: ` +
+      `stop that one, or choose another port, such as ${flag} ${other}`
+    );
+  }
+  if (message.includes('EACCES')) {
+    return `no permission to listen on ${where} for ${PURPOSE[name]}: choose a port above 1023 with ${flag}`;
+  }
+  if (message.includes('EADDRNOTAVAIL') || message.includes('ENOTFOUND')) {
+    return `${where} is no address of this machine: correct ${flag}`;
+  }
+  return `cannot listen on ${where} for ${PURPOSE[name]} (${flag}): ${message}`;
+}
+
+const browserHost = (host: string): string => (host === '0.0.0.0' || host === '::' ? 'localhost' : host);
+
+function warnBeyondLoopback(listen: Addresses, logger: CollectorOptions['logger']): void {
+  for (const name of ['grpc', 'http', 'page'] as const) {
+    if (isLoopback(listen[name].host)) continue;
+    const access = name === 'page' ? 'sees what runs on this machine' : 'can send profiles';
+    logger.warn(
+      `${PURPOSE[name]} listens on ${formatAddress(listen[name])}, beyond this machine, without encryption or ` +
+        `password: whoever reaches it ${access}`,
+    );
+  }
+}

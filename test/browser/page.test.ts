@@ -1,0 +1,272 @@
+import { existsSync } from 'node:fs';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Collector, startCollector } from '../../collector/main.ts';
+import { encodeOtlp } from './encode-otlp.ts';
+import { Pusher } from './push.ts';
+import { profileFromText } from './synthetic-profile.ts';
+
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
+  existsSync,
+);
+if (CHROMIUM === undefined) console.log('skipped: the page is not tested, because Chromium is not installed');
+
+/** Nothing that calls home; no sandbox, because tests run as root. */
+const ARGUMENTS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+const TEXT = `
+server:10;_start@n;main@n;serve@n;handle_request@n;parse_json@n 30
+server:10;_start@n;main@n;serve@n;handle_request@n;write@n;do_syscall_64@k;tcp_sendmsg@k 20
+server:10;_start@n;main@n;serve@n;log_line@n 10
+worker:20;start@j;renderPage@j;parse_json@j 40
+`;
+const DEEP = `deep:30;${Array.from({ length: 1200 }, (_, i) => `level${i}@n`).join(';')} 100`;
+
+/** Colours that fill more than a few characters: those of boxes. Text, because these types know no browser. */
+const COUNT_COLOURS = `(() => {
+  const canvas = document.querySelector('.flame canvas');
+  const pixels = new Uint32Array(
+    canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer,
+  );
+  const counts = new Map();
+  for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) ?? 0) + 1);
+  return [...counts.values()].filter((count) => count > 2000).length;
+})()`;
+
+describe.skipIf(CHROMIUM === undefined)('the page', () => {
+  let browser: Browser;
+  let collector: Collector;
+  let pusher: Pusher;
+  let page: Page;
+  let problems: string[];
+
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: CHROMIUM!, args: ARGUMENTS });
+  });
+  afterAll(() => browser.close());
+
+  beforeEach(async () => {
+    const logger = {
+      info: () => {},
+      warn: () => {},
+      error: (...what: unknown[]) => void problems.push(String(what)),
+    };
+    collector = await startCollector({
+      grpcListen: '127.0.0.1:0',
+      httpListen: '127.0.0.1:0',
+      pageListen: '127.0.0.1:0',
+      maxMemoryBytes: 2 ** 26,
+      logger,
+    });
+    pusher = new Pusher(collector.urls.grpc);
+    problems = [];
+    page = await browser.newPage({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
+    page.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text());
+    });
+    page.on('pageerror', (error) => problems.push(String(error)));
+    page.on('request', (request) => {
+      if (!request.url().startsWith(collector.urls.page)) problems.push(`request to ${request.url()}`);
+    });
+  });
+  afterEach(async () => {
+    await page.close();
+    pusher.close();
+    await collector.stop();
+    expect(problems).toEqual([]);
+  });
+
+  const push = (text: string) =>
+    pusher.push(encodeOtlp(profileFromText(text, { endMs: Date.now(), spanMs: 5000 })));
+  const open = async (hash = ''): Promise<void> => {
+    await page.goto(collector.urls.page + hash);
+  };
+  const graph = () => page.locator('.flame-scroller');
+  const boxes = async (): Promise<number> =>
+    Number(await page.locator('.flame canvas').getAttribute('data-boxes'));
+  const untilBoxes = (count: number) => expect.poll(boxes, { timeout: 10_000 }).toBe(count);
+  const spoken = () => page.locator('[aria-live=polite]').textContent();
+  /** Middle of a box: row from the top, place as a share of the width. */
+  const point = async (row: number, share: number): Promise<{ x: number; y: number }> => {
+    const { x, y, width } = (await page.locator('.flame canvas').boundingBox())!;
+    return { x: x + width * share, y: y + row * 21 + 10 };
+  };
+  const text = (selector: string) => page.locator(selector).innerText();
+
+  it('says that no agent has connected, and how to start one, until data come', async () => {
+    await open();
+    await page.getByText('No agent has connected yet').waitFor();
+    expect(await text('.empty-command')).toContain(`--collection-agent ${collector.urls.grpc}`);
+    expect(await text('.live')).toBe('Waiting for an agent');
+    await push(TEXT);
+    await untilBoxes(15);
+    expect(await text('.live')).toBe('Live');
+    expect(await text('.summary')).toBe('100 samples, about 5.0 s of CPU time');
+  });
+
+  it('says why requests are refused', async () => {
+    await expect(pusher.push(Buffer.from('no protobuf'))).rejects.toThrow();
+    await open();
+    await page.getByText('1 request refused').waitFor();
+    expect(await text('.empty')).toMatch(/1 × .*last .* ago/);
+  });
+
+  it('draws every box in the colour of its kind, follows new data and can be paused', async () => {
+    await push(TEXT);
+    await open();
+    await untilBoxes(15);
+    expect(await page.evaluate<number>(COUNT_COLOURS)).toBeGreaterThan(5);
+    expect(await text('.legend')).toMatch(/native 40\.0 %[\s\S]*kernel 20\.0 %/);
+    await push(TEXT.replaceAll('worker', 'late'));
+    await untilBoxes(19);
+    await page.keyboard.press('p');
+    expect(await text('.live')).toMatch(/^Paused/);
+    await push('paused:1;main@n 10');
+    await page.keyboard.press('2');
+    await untilBoxes(21);
+    expect(page.url()).toContain('range=5m');
+  });
+
+  it('zooms by click and back by breadcrumb, key and history', async () => {
+    await push(TEXT);
+    await open();
+    await untilBoxes(15);
+    const { x, y } = await point(5, 0.2);
+    await page.mouse.click(x, y);
+    await expect.poll(() => text('.breadcrumb')).toContain('handle_request');
+    await expect.poll(boxes).toBe(10);
+    const zoomed = page.url();
+    expect(zoomed).toContain('zoom=');
+    await page.keyboard.press('Backspace');
+    await expect.poll(() => page.locator('.breadcrumb [aria-current]').innerText()).toBe('serve');
+    await page.getByRole('button', { name: 'all', exact: true }).click();
+    await untilBoxes(15);
+    await page.goBack();
+    await expect.poll(() => page.locator('.breadcrumb [aria-current]').innerText()).toBe('serve');
+    await page.keyboard.press('Escape');
+    await untilBoxes(15);
+    await page.goto('about:blank');
+    await page.goto(zoomed);
+    await expect.poll(() => page.locator('.breadcrumb [aria-current]').innerText()).toBe('handle_request');
+  });
+
+  it('shows what is under the pointer', async () => {
+    await push(TEXT);
+    await open();
+    await untilBoxes(15);
+    const { x, y } = await point(5, 0.2);
+    await page.mouse.move(x, y);
+    await page.locator('.tooltip').waitFor();
+    const tooltip = (await text('.tooltip')).replaceAll(/\s+/g, ' ');
+    expect(tooltip).toMatch(/^handle_request native \/usr\/lib\/\S+libc\.so\.6 samples of view of all CPU /);
+    expect(tooltip).toContain('Total 50 50.0 % 50.0 % ≈ 2.5 s Self 0 0 % 0 % ≈ 0 ms');
+    await page.mouse.move(5, 5);
+    await page.locator('.tooltip').waitFor({ state: 'detached' });
+  });
+
+  it('searches by text and by expression', async () => {
+    await push(TEXT);
+    await open();
+    await untilBoxes(15);
+    await page.keyboard.press('/');
+    await page.keyboard.type('parse');
+    await expect.poll(() => text('.search-note')).toBe('70.0 % in 2 boxes');
+    expect(page.url()).toContain('search=parse');
+    await page.getByLabel('Search functions').fill('/^(tcp|log)_/');
+    await expect.poll(() => text('.search-note')).toBe('30.0 % in 2 boxes');
+    await page.getByLabel('Search functions').fill('/(/');
+    await expect.poll(() => page.getByLabel('Search functions').getAttribute('aria-invalid')).toBe('true');
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.getByLabel('Search functions').inputValue()).toBe('');
+  });
+
+  it('is walked by keyboard, and tells where', async () => {
+    await push(TEXT);
+    await open();
+    await untilBoxes(15);
+    await graph().focus();
+    for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'ArrowDown', 'ArrowDown', 'ArrowDown']) {
+      await page.keyboard.press(key);
+    }
+    await expect
+      .poll(spoken)
+      .toMatch(/^handle_request, native, 50\.0 % of the view, 50 samples, 0 of its own/);
+    await page.keyboard.press('ArrowRight');
+    await expect.poll(spoken).toMatch(/^log_line, /);
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.locator('.breadcrumb [aria-current]').innerText()).toBe('handle_request');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'How to read the picture' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await page.locator('.breadcrumb [aria-current]').innerText()).toBe('handle_request');
+  });
+
+  it('filters by process', async () => {
+    await push(TEXT);
+    await open();
+    await untilBoxes(15);
+    await page.getByRole('button', { name: /^worker/ }).click();
+    await untilBoxes(5);
+    expect(page.url()).toContain('process=worker');
+    expect(await text('.summary')).toContain('40 samples');
+    await page.getByRole('button', { name: /^All processes/ }).click();
+    await untilBoxes(15);
+  });
+
+  it('draws stacks of more than a thousand frames, and only what is in sight', async () => {
+    await push(DEEP);
+    await open();
+    await expect.poll(boxes, { timeout: 10_000 }).toBeGreaterThan(20);
+    expect(await boxes()).toBeLessThan(60);
+    const height = await page.evaluate<number>('document.querySelector(".flame canvas").height');
+    expect(height).toBeLessThan(800);
+    await graph().evaluate((element) => element.scrollTo(0, element.scrollHeight));
+    await graph().focus();
+    for (let i = 0; i < 62; i++) await page.keyboard.press('PageDown');
+    await expect.poll(spoken).toMatch(/^level1199, .*level 1202$/);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.locator('.breadcrumb [aria-current]').innerText()).toBe('level1199');
+    expect(await boxes()).toBe(3);
+  });
+
+  it('has the same as a table for screen readers', async () => {
+    await push(TEXT);
+    await open('#view=tree');
+    const table = page.getByRole('treegrid', { name: 'Call tree' });
+    await table.waitFor();
+    const rows = async (): Promise<string[]> =>
+      (await page.locator('.tree tbody tr').allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' ').trim());
+    expect((await rows()).slice(0, 2)).toEqual(['100 % 0 % 100 all all', '60.0 % 0 % 60 server process']);
+    await table.focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowLeft');
+    await expect.poll(async () => (await rows()).length).toBe(3);
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.locator('.breadcrumb [aria-current]').innerText()).toBe('server');
+    await page.keyboard.press('t');
+    await graph().waitFor();
+  });
+
+  it('says so when the collector is gone, and keeps the picture', async () => {
+    await push(TEXT);
+    await open();
+    await untilBoxes(15);
+    await collector.stop();
+    await page.getByText('The collector does not answer').waitFor();
+    expect(await boxes()).toBe(15);
+    // The browser itself reports the failed requests.
+    problems = problems.filter((problem) => !problem.includes('ERR_CONNECTION_REFUSED'));
+  });
+});
