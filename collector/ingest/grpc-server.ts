@@ -1,4 +1,12 @@
-import { Server, ServerCredentials, type ServiceDefinition, type sendUnaryData, status } from '@grpc/grpc-js';
+import {
+  logVerbosity,
+  Server,
+  ServerCredentials,
+  type ServiceDefinition,
+  type sendUnaryData,
+  setLogVerbosity,
+  status,
+} from '@grpc/grpc-js';
 import Long from 'long';
 import { opentelemetry } from '#otlp';
 import { type ExportResult, MAX_REQUEST_BYTES, type Receiver, RefusedRequest } from './receiver.ts';
