@@ -1,0 +1,192 @@
+/**
+ * Wires the parts of the agent, starts them in order and stops them in reverse:
+ *
+ *   tracer -> records -> trace handler, process manager, executables
+ *   every interval: trace handler -> profile maker -> sink (the reporter, or a recording)
+ */
+import type { Pid } from '../common/base/brand.ts';
+import type { Profile } from '../common/profile/profile.ts';
+import { Executables } from './executables/executables.ts';
+import { Kernel } from './executables/kernel.ts';
+import { ProcessManager } from './processes/process-manager.ts';
+import { Sampling, type SamplingOptions } from './sampling.ts';
+import { RecordType } from './tracer/records.gen.ts';
+import { readExitRecord, readFileRecord, readProcessRecord } from './tracer/records.ts';
+import { Tracer } from './tracer/tracer.ts';
+import { FrameResolver } from './traces/frame-resolver.ts';
+import { ProfileMaker } from './traces/profile-maker.ts';
+import { TraceCache } from './traces/trace-cache.ts';
+import { TraceHandler } from './traces/trace-handler.ts';
+
+export interface Log {
+  info(message: string): void;
+  warn(message: string): void;
+  debug(message: string): void;
+}
+
+export interface ControllerOptions extends SamplingOptions {
+  samplesPerSecond: number;
+  sendIdleFrames: boolean;
+  maxUserFrames: number;
+  maxTableBytes: number;
+  /** Sample only these processes and their children; undefined: every process. */
+  targets?: Pid[];
+  /** Time between two profiles, and its random share either way. */
+  intervalMs: number;
+  jitter: number;
+}
+
+export interface ProfileSink {
+  push(profile: Profile): void;
+}
+
+const TRACE_CACHE_BYTES = 24 << 20;
+
+export class Controller {
+  readonly #options: ControllerOptions;
+  readonly #sink: ProfileSink;
+  readonly #log: Log;
+  readonly #tracer: Tracer;
+  readonly #kernel: Kernel;
+  readonly #processes = new ProcessManager();
+  readonly #executables: Executables;
+  readonly #cache: TraceCache;
+  readonly #traces: TraceHandler;
+  readonly #maker: ProfileMaker;
+  readonly #sampling: Sampling;
+  #timer: NodeJS.Timeout | undefined;
+  #flushing: Promise<void> = Promise.resolve();
+  #stopped = false;
+  #malformedRecords = 0;
+  #samplesReported = 0;
+
+  private constructor(options: ControllerOptions, sink: ProfileSink, log: Log, kernel: Kernel) {
+    this.#options = options;
+    this.#sink = sink;
+    this.#log = log;
+    this.#kernel = kernel;
+    this.#cache = new TraceCache({
+      maxBytes: TRACE_CACHE_BYTES,
+      forget: (hash) => this.#tracer.forgetTrace(hash),
+    });
+    this.#traces = new TraceHandler(this.#cache);
+    this.#tracer = new Tracer(
+      options,
+      (buffer, at, size) => this.#onRecord(buffer, at, size),
+      () => this.#traces.drained(),
+    );
+    this.#executables = new Executables({ tables: this.#tracer.tables });
+    this.#maker = new ProfileMaker({
+      periodNs: this.#tracer.events.periodNs,
+      frames: new FrameResolver(this.#executables, kernel),
+      processes: this.#processes,
+      unixOffsetNs: () => this.#tracer.native.unixOffsetNs(),
+    });
+    this.#sampling = new Sampling(options, this.#tracer.events);
+  }
+
+  /** Loads and attaches everything, and samples from then on. Throws CannotProfile. */
+  static async start(options: ControllerOptions, sink: ProfileSink, log: Log): Promise<Controller> {
+    const kernel = await Kernel.open();
+    if (kernel.unavailable !== '') log.warn(kernel.unavailable);
+    const controller = new Controller(options, sink, log, kernel);
+    await controller.#executables.loadVdso();
+    await controller.#tracer.start();
+    controller.#sampling.start();
+    controller.#schedule();
+    return controller;
+  }
+
+  addTarget(pid: Pid): void {
+    this.#tracer.addTarget(pid);
+  }
+
+  /** Stops sampling, sends what was counted, detaches everything. */
+  async stop(): Promise<void> {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    this.#sampling.stop();
+    await this.#tracer.stopSampling();
+    await this.flush();
+    await this.#executables.stop();
+    this.#tracer.close();
+  }
+
+  /** Makes a profile of what was counted so far and hands it to the sink. */
+  flush(): Promise<void> {
+    this.#flushing = this.#flushing.then(() => this.#flush());
+    return this.#flushing;
+  }
+
+  /** Every counter of the agent by name, the kernel side's first; losses begin with what lost them. */
+  counters(): Record<string, number> {
+    const { failures, ...executables } = this.#executables.stats;
+    return {
+      ...prefixed('bpf', this.#tracer.counters()),
+      ...prefixed('traces', this.#traces.stats),
+      ...prefixed('traceCache', this.#cache.stats),
+      ...prefixed('processes', this.#processes.stats),
+      ...prefixed('executables', executables),
+      ...prefixed('executables.failed', failures),
+      ...prefixed('tables', {
+        ...this.#tracer.tables.stats,
+        bytes: this.#tracer.tables.bytes,
+        count: this.#tracer.tables.count,
+      }),
+      ...prefixed('kernel', this.#kernel.stats),
+      'records.malformed': this.#malformedRecords,
+      'samples.reported': this.#samplesReported,
+      'memory.rssBytes': process.memoryUsage.rss(),
+    };
+  }
+
+  #onRecord(buffer: Buffer, at: number, size: number): void {
+    switch (buffer.readUInt16LE(at)) {
+      case RecordType.SAMPLE:
+        this.#traces.onSample(buffer, at, size);
+        break;
+      case RecordType.TRACE:
+        this.#traces.onTrace(buffer, at, size);
+        break;
+      case RecordType.PROCESS:
+        this.#processes.onProcess(readProcessRecord(buffer, at, size));
+        break;
+      case RecordType.EXIT:
+        this.#processes.onExit(readExitRecord(buffer, at));
+        break;
+      case RecordType.FILE:
+        this.#executables.onFile(readFileRecord(buffer, at, size));
+        break;
+      default:
+        this.#malformedRecords++;
+    }
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    const { intervalMs, jitter } = this.#options;
+    const delay = intervalMs * (1 + jitter * (Math.random() * 2 - 1));
+    this.#timer = setTimeout(() => void this.flush().then(() => this.#schedule()), delay);
+  }
+
+  async #flush(): Promise<void> {
+    try {
+      if (!this.#stopped) this.#tracer.drain();
+      const takenAt = this.#tracer.native.monotonicNs();
+      const interval = this.#traces.takeInterval();
+      if (interval.samples > 0) {
+        this.#sink.push(await this.#maker.make(interval));
+        this.#samplesReported += interval.samples;
+      }
+      this.#processes.releaseUntil(takenAt);
+      await this.#kernel.refresh();
+    } catch (error) {
+      // one interval is lost, the agent goes on
+      this.#log.warn(`an interval could not be made into a profile: ${(error as Error).stack}`);
+    }
+  }
+}
+
+const prefixed = (prefix: string, stats: Record<string, number>): Record<string, number> =>
+  Object.fromEntries(Object.entries(stats).map(([name, value]) => [`${prefix}.${name}`, value]));

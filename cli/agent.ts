@@ -1,0 +1,73 @@
+import type { Command } from 'commander';
+import type { Logger } from 'pino';
+import type { Controller } from '../agent/controller.ts';
+import { type AgentOptions, parseAgentOptions } from '../agent/options.ts';
+import { reporterOptions } from '../agent/reporter/options.ts';
+import { Reporter } from '../agent/reporter/reporter.ts';
+import { SelfMetrics } from '../agent/reporter/self-metrics.ts';
+import { addAgentFlags, splitAgentFlags } from './agent-flags.ts';
+import { makeLogger } from './logger.ts';
+import { controllerOptions, startController, untilSignal } from './start-agent.ts';
+
+/** The last interval has that long to leave. */
+const STOP_DEADLINE_MS = 4000;
+
+export interface RunningAgent {
+  stop(): Promise<void>;
+}
+
+/** Samples and pushes until stopped. */
+export async function startAgent(options: AgentOptions, log: Logger): Promise<RunningAgent> {
+  const transport = reporterOptions(options);
+  const reporter = new Reporter(transport, log);
+  let controller: Controller;
+  try {
+    controller = await startController(controllerOptions(options), reporter, log);
+  } catch (error) {
+    reporter.close();
+    throw error;
+  }
+  const counters = (): Record<string, number> => ({
+    ...controller.counters(),
+    ...Object.fromEntries(
+      Object.entries(reporter.stats()).map(([name, value]) => [`reporter.${name}`, value]),
+    ),
+  });
+  const metrics = options.selfMetrics ? new SelfMetrics(transport, counters, log) : undefined;
+  return {
+    async stop() {
+      await controller.stop();
+      await reporter.flush(STOP_DEADLINE_MS);
+      const nonZero = Object.entries(counters()).filter(([, value]) => value !== 0);
+      log.info({ counters: Object.fromEntries(nonZero) }, 'stopped; what the agent counted');
+      await metrics?.stop();
+      reporter.close();
+    },
+  };
+}
+
+export function registerAgent(program: Command): void {
+  const command = program
+    .command('agent')
+    .description('sample this machine and push profiles over OTLP gRPC')
+    .action(runAgent);
+  addAgentFlags(command);
+}
+
+async function runAgent(flags: Record<string, unknown>): Promise<void> {
+  const { settings, ignored } = splitAgentFlags(flags);
+  const options = parseAgentOptions(settings, process.env);
+  if (!options.collectionAgent) {
+    throw new Error(
+      '--collection-agent HOST:PORT is needed: where to push profiles ("everyframe run" brings a collector of its own)',
+    );
+  }
+  const log = makeLogger('agent', options.verbose);
+  for (const text of ignored) log.warn(text);
+  const agent = await startAgent(options, log);
+  log.info(
+    `sampling ${options.samplesPerSecond} times a second on each CPU, pushing to ${options.collectionAgent}`,
+  );
+  log.debug(`stopping: ${await untilSignal()}`);
+  await agent.stop();
+}

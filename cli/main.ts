@@ -1,0 +1,43 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { registerAgent } from './agent.ts';
+import { AGENT_FLAG_NAMES, normaliseDashes } from './agent-flags.ts';
+import { registerCollector } from './collector.ts';
+import { registerDoctor } from './doctor.ts';
+import { probeSampler } from './probe-sampler.ts';
+import { registerRecord } from './record.ts';
+import { registerReport } from './report.ts';
+import { registerRun } from './run.ts';
+import { registerShowStackDeltas } from './show-stack-deltas.ts';
+
+// `everyframe show … | head` ends when head has seen enough
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+const program = new Command('everyframe')
+  .description(
+    'Every frame of every process on this machine, as a flame graph and as OpenTelemetry profiles.',
+  )
+  .version(version)
+  .enablePositionalOptions()
+  .showHelpAfterError('(--help lists the flags)');
+registerRun(program);
+registerAgent(program);
+registerCollector(program);
+registerRecord(program);
+registerReport(program);
+registerDoctor(program, [probeSampler]);
+registerShowStackDeltas(
+  program.command('show').description("print what the product makes of a machine's parts"),
+);
+
+try {
+  await program.parseAsync(normaliseDashes(process.argv.slice(2), AGENT_FLAG_NAMES), { from: 'user' });
+} catch (error) {
+  console.error(`everyframe: ${(error as Error).message}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,169 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import type { Writable } from 'node:stream';
+import { type Command, InvalidArgumentError } from 'commander';
+import type { Controller } from '../agent/controller.ts';
+import { parseAgentOptions, parseDuration } from '../agent/options.ts';
+import { type Pid, toPid } from '../common/base/brand.ts';
+import { checkFormat, writeProfile } from '../common/profile/formats.ts';
+import { mergeProfiles } from '../common/profile/merge.ts';
+import type { Profile } from '../common/profile/profile.ts';
+import { makeLogger } from './logger.ts';
+import { controllerOptions, startController, untilSignal } from './start-agent.ts';
+
+interface RecordFlags {
+  duration?: string;
+  frequency: string;
+  pid?: Pid[];
+  output: string;
+  verbose?: boolean;
+}
+
+const DEFAULT_DURATION = '10s';
+/** A recording is merged now and then, so that its memory grows with what is distinct in it. */
+const MERGE_EVERY = 16;
+
+const collectPid = (text: string, previous: Pid[] | undefined): Pid[] => {
+  const pid = Number(text);
+  if (!Number.isInteger(pid) || pid < 1 || pid > 0x3fffff)
+    throw new InvalidArgumentError('it is no process ID.');
+  return [...(previous ?? []), toPid(pid)];
+};
+
+export function registerRecord(program: Command): void {
+  program
+    .command('record')
+    .description('profile the machine, chosen processes, or a command and its children, into a file')
+    .argument('[COMMAND...]', 'after --: a command to run and profile; its exit code is passed through')
+    .option('-d, --duration <DURATION>', `how long (default: ${DEFAULT_DURATION}, or until the command ends)`)
+    .option('-F, --frequency <HZ>', 'samples a second on each CPU', '97')
+    .option('-p, --pid <PID>', 'only this process and its children; repeatable', collectPid)
+    .option('-o, --output <FILE>', '.pb.gz (pprof), .folded or .otlp', 'everyframe.pb.gz')
+    .option('-v, --verbose', 'log more, and what was counted')
+    .passThroughOptions()
+    .action(record);
+}
+
+/** Collects what the controller makes; merges as it goes. */
+class Recording {
+  #profiles: Profile[] = [];
+  samples = 0;
+
+  push(profile: Profile): void {
+    for (const sample of profile.samples) this.samples += sample.count;
+    this.#profiles.push(profile);
+    if (this.#profiles.length >= MERGE_EVERY) this.#profiles = [mergeProfiles(this.#profiles)];
+  }
+
+  finish(): Profile {
+    return mergeProfiles(this.#profiles);
+  }
+}
+
+async function record(command: string[], flags: RecordFlags): Promise<void> {
+  checkFormat(flags.output);
+  for (const pid of flags.pid ?? []) requireProcess(pid);
+  const log = makeLogger('record', flags.verbose);
+  const options = parseAgentOptions({
+    samplesPerSecond: flags.frequency,
+    reporterInterval: '1s',
+    reporterJitter: '0',
+  });
+  const durationMs = flags.duration === undefined ? undefined : parseDuration(flags.duration);
+  const child = command.length > 0 ? startHeld(command) : undefined;
+  const targets = child ? [toPid(child.process.pid!), ...(flags.pid ?? [])] : flags.pid;
+  const recording = new Recording();
+  let controller: Controller;
+  try {
+    controller = await startController(
+      { ...controllerOptions(options), ...(targets && { targets }) },
+      recording,
+      log,
+    );
+  } catch (error) {
+    child?.process.kill('SIGKILL');
+    throw error;
+  }
+  child?.release();
+  const progress = showProgress(recording);
+  await Promise.race(
+    [
+      untilSignal(),
+      child?.ended,
+      ...(durationMs === undefined && child ? [] : [sleep(durationMs ?? parseDuration(DEFAULT_DURATION))]),
+    ].filter((promise) => promise !== undefined),
+  );
+  clearInterval(progress);
+  await controller.stop();
+  writeFileSync(flags.output, writeProfile(flags.output, recording.finish()));
+  report(recording, flags.output, controller, log);
+  if (child) process.exitCode = await exitCodeOf(child);
+}
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms).unref());
+
+function requireProcess(pid: Pid): void {
+  try {
+    readFileSync(`/proc/${pid}/stat`);
+  } catch {
+    throw new Error(`-p ${pid}: there is no such process`);
+  }
+}
+
+function showProgress(recording: Recording): NodeJS.Timeout | undefined {
+  if (!process.stderr.isTTY) return undefined;
+  const started = Date.now();
+  return setInterval(() => {
+    const seconds = Math.round((Date.now() - started) / 1000);
+    process.stderr.write(`\r${seconds} s, ${recording.samples} samples; Ctrl-C writes the file `);
+  }, 1000);
+}
+
+function report(
+  recording: Recording,
+  output: string,
+  controller: Controller,
+  log: ReturnType<typeof makeLogger>,
+): void {
+  if (process.stderr.isTTY)
+    process.stderr.write(`\r${recording.samples} samples in ${output}${' '.repeat(24)}\n`);
+  if (recording.samples === 0) log.warn(`${output} has no samples: nothing that was chosen ran on a CPU`);
+  log.debug({ counters: controller.counters() }, 'what the agent counted');
+}
+
+interface HeldCommand {
+  process: ChildProcess;
+  ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  /** Lets the command begin. */
+  release(): void;
+}
+
+/**
+ * The command's process waits in a shell until sampling has begun, so that not even its first instruction is
+ * missed; then the shell becomes the command, under the same PID.
+ */
+function startHeld(command: string[]): HeldCommand {
+  const script = 'read -r _ <&3; exec 3<&-; exec "$@"';
+  const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
+    stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+  });
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  });
+  const gate = child.stdio[3] as Writable;
+  gate.on('error', () => {});
+  return { process: child, ended, release: () => gate.end('\n') };
+}
+
+/** As a shell reports it: the code, or 128 + the signal's number. A command that still runs keeps running. */
+async function exitCodeOf(child: HeldCommand): Promise<number> {
+  if (child.process.exitCode === null && child.process.signalCode === null) {
+    child.process.unref();
+    (child.process.stdio[3] as Writable | null)?.destroy();
+    return 0;
+  }
+  const { code, signal } = await child.ended;
+  return signal ? 128 + (constants.signals[signal] ?? 0) : (code ?? 1);
+}

@@ -1,0 +1,131 @@
+/** `everyframe`: agent and collector as two processes, the collector without rights; each watches the other. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { hostname, userInfo } from 'node:os';
+import type { Command } from 'commander';
+import type { Logger } from 'pino';
+import { parseAgentOptions } from '../agent/options.ts';
+import { COLLECTOR_DEFAULTS } from '../collector/main.ts';
+import { startAgent } from './agent.ts';
+import { addAgentFlags, splitAgentFlags } from './agent-flags.ts';
+import type { CollectorReady } from './collector.ts';
+import { makeLogger } from './logger.ts';
+import { untilSignal } from './start-agent.ts';
+
+const COLLECTOR_FLAGS = ['grpc-listen', 'http-listen', 'page-listen', 'max-memory'] as const;
+const UNPRIVILEGED_USER = 'nobody';
+const READY_TIMEOUT_MS = 20_000;
+const STOP_TIMEOUT_MS = 5000;
+
+export function registerRun(program: Command): void {
+  const command = program
+    .command('run', { isDefault: true })
+    .description('profile this machine and show it on a page (the default)')
+    .option('--grpc-listen <HOST:PORT>', `OTLP over gRPC (default: ${COLLECTOR_DEFAULTS.grpcListen})`)
+    .option('--http-listen <HOST:PORT>', `OTLP over HTTP (default: ${COLLECTOR_DEFAULTS.httpListen})`)
+    .option('--page-listen <HOST:PORT>', `the page (default: ${COLLECTOR_DEFAULTS.pageListen})`)
+    .option('--max-memory <SIZE>', "room for the collector's samples (default: 256MiB)")
+    .action(run);
+  addAgentFlags(command, [
+    'collection-agent',
+    'disable-tls',
+    'tls-ca',
+    'tls-cert',
+    'tls-key',
+    'header',
+    'headers-file',
+    'self-metrics',
+  ]);
+}
+
+async function run(flags: Record<string, unknown>): Promise<void> {
+  const { settings, ignored } = splitAgentFlags(flags);
+  const collectorArguments = COLLECTOR_FLAGS.flatMap((flag) => {
+    const name = flag.replace(/-([a-z])/g, (_, c: string) => c.toUpperCase());
+    const value = settings[name];
+    delete settings[name];
+    return value === undefined ? [] : [`--${flag}`, String(value)];
+  });
+  const log = makeLogger('everyframe', settings['verbose'] === true);
+  for (const text of ignored) log.warn(text);
+  const options = parseAgentOptions(settings, process.env);
+  const collector = await startCollectorProcess(collectorArguments);
+  const agent = await startAgent(
+    { ...options, collectionAgent: collector.ready.grpc, disableTls: true, selfMetrics: false },
+    log,
+  ).catch(async (error) => {
+    await collector.stop();
+    throw error;
+  });
+  announce(collector.ready.page, options.samplesPerSecond);
+  const ended = await Promise.race([untilSignal(), collector.exited]);
+  await agent.stop();
+  if (typeof ended === 'string') await collector.stop();
+  else collectorDied(ended.code, log);
+}
+
+function announce(page: string, samplesPerSecond: number): void {
+  const { port } = new URL(page);
+  console.log(`everyframe samples this machine ${samplesPerSecond} times a second on each CPU.`);
+  console.log(`Open ${page}`);
+  if (process.env['SSH_CONNECTION']) {
+    console.log(
+      `From your own machine: ssh -L ${port}:127.0.0.1:${port} ${userInfo().username}@${hostname()}`,
+    );
+  }
+  console.log('Ctrl-C ends it.');
+}
+
+function collectorDied(code: number | null, log: Logger): void {
+  log.error(
+    `the collector ended by itself (exit code ${code ?? 'none, by a signal'}); its own lines above say why`,
+  );
+  process.exitCode = 1;
+}
+
+interface CollectorProcess {
+  ready: CollectorReady;
+  exited: Promise<{ code: number | null }>;
+  stop(): Promise<void>;
+}
+
+/** The collector gives up its rights itself, once it has read its files: a checkout may lie where others can't read. */
+async function startCollectorProcess(flags: string[]): Promise<CollectorProcess> {
+  const drop = process.getuid?.() === 0 ? ['--user', UNPRIVILEGED_USER] : [];
+  const child = spawn(
+    process.execPath,
+    [...process.execArgv, process.argv[1]!, 'collector', '--child', ...drop, ...flags],
+    { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], detached: true },
+  );
+  const exited = new Promise<{ code: number | null }>((resolve) => {
+    child.once('exit', (code) => resolve({ code }));
+  });
+  const ready = await untilReady(child, exited);
+  return {
+    ready,
+    exited,
+    async stop() {
+      child.kill('SIGTERM');
+      const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+      await exited;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function untilReady(child: ChildProcess, exited: Promise<{ code: number | null }>): Promise<CollectorReady> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL');
+      reject(new Error(`the collector was not ready within ${READY_TIMEOUT_MS / 1000} s`));
+    }, READY_TIMEOUT_MS);
+    child.once('message', (message) => {
+      clearTimeout(timer);
+      resolve(message as CollectorReady);
+    });
+    child.once('error', reject);
+    void exited.then(({ code }) => {
+      clearTimeout(timer);
+      reject(new Error(`the collector could not start (exit code ${code}): its own lines above say why`));
+    });
+  });
+}

@@ -1,0 +1,48 @@
+/** What `agent`, `run` and `record` share: rights checked, settings turned into the controller's. */
+import type { Logger } from 'pino';
+import { Controller, type ControllerOptions, type ProfileSink } from '../agent/controller.ts';
+import type { AgentOptions } from '../agent/options.ts';
+import { missingCapabilities, readHostFacts } from '../agent/tracer/host-facts.ts';
+
+/** Starts sampling; says which rights are missing and what each costs. Throws with a sentence. */
+export function startController(
+  options: ControllerOptions,
+  sink: ProfileSink,
+  log: Logger,
+): Promise<Controller> {
+  for (const { name, cost, severity } of missingCapabilities(readHostFacts())) {
+    const text = `${name} is missing: ${cost}`;
+    if (severity === 'fatal') throw new Error(`${text}. Run as root, or give the process that capability`);
+    log.warn(text);
+  }
+  return Controller.start(options, sink, {
+    info: (message) => log.info(message),
+    warn: (message) => log.warn(message),
+    debug: (message) => log.debug(message),
+  });
+}
+
+export const controllerOptions = (options: AgentOptions): ControllerOptions => ({
+  samplesPerSecond: options.samplesPerSecond,
+  sendIdleFrames: options.sendIdleFrames,
+  maxUserFrames: options.maxUserFrames,
+  maxTableBytes: options.maxTableBytes,
+  intervalMs: options.reporterInterval,
+  jitter: options.reporterJitter,
+  probabilisticThreshold: options.probabilisticThreshold,
+  probabilisticIntervalMs: options.probabilisticInterval,
+});
+
+/** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
+export function untilSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let stopping = false;
+    const onSignal = (signal: NodeJS.Signals): void => {
+      if (stopping) process.exit(130);
+      stopping = true;
+      resolve(signal);
+    };
+    process.on('SIGTERM', onSignal);
+    process.on('SIGINT', onSignal);
+  });
+}

@@ -1,0 +1,99 @@
+/** Runs the real agent in this process and keeps what it reports. */
+import { Controller, type ControllerOptions } from '../../agent/controller.ts';
+import type { Pid } from '../../common/base/brand.ts';
+import type { Profile } from '../../common/profile/profile.ts';
+
+const DEFAULTS: ControllerOptions = {
+  samplesPerSecond: 499,
+  sendIdleFrames: false,
+  maxUserFrames: 1023,
+  maxTableBytes: 128 << 20,
+  intervalMs: 250,
+  jitter: 0,
+  probabilisticThreshold: 100,
+  probabilisticIntervalMs: 60_000,
+};
+
+/** A stack as names, leaf first; a frame without a name is `file+0xaddress`, kernel frames end in `_[k]`. */
+export interface Stack {
+  pid: number;
+  threadName: string;
+  frames: string[];
+  kernelFrames: number;
+  count: number;
+}
+
+export class Recording {
+  readonly profiles: Profile[] = [];
+  readonly warnings: string[] = [];
+  #controller: Controller | undefined;
+
+  static async start(options: Partial<ControllerOptions> = {}): Promise<Recording> {
+    const recording = new Recording();
+    const log = {
+      info: () => {},
+      debug: () => {},
+      warn: (message: string) => void recording.warnings.push(message),
+    };
+    const sink = { push: (profile: Profile) => void recording.profiles.push(profile) };
+    recording.#controller = await Controller.start({ ...DEFAULTS, ...options }, sink, log);
+    return recording;
+  }
+
+  get controller(): Controller {
+    return this.#controller!;
+  }
+
+  /** Forgets what came so far, such as the samples before a table was there. */
+  clear(): void {
+    this.profiles.length = 0;
+  }
+
+  stacks(pid?: Pid | number): Stack[] {
+    return this.profiles
+      .flatMap((profile) => stacksOf(profile))
+      .filter((s) => pid === undefined || s.pid === pid);
+  }
+
+  /** Waits until `condition` holds, looking whenever a profile may have come; fails after `timeoutMs`. */
+  async until(condition: (stacks: Stack[]) => boolean, timeoutMs = 60_000): Promise<void> {
+    const end = Date.now() + timeoutMs;
+    while (!condition(this.stacks())) {
+      if (Date.now() > end) {
+        throw new Error(
+          `nothing like it within ${timeoutMs} ms: ${JSON.stringify(this.controller.counters())}`,
+        );
+      }
+      await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+  }
+
+  stop(): Promise<void> {
+    return this.controller.stop();
+  }
+}
+
+export function stacksOf(profile: Profile): Stack[] {
+  const name = (index: number): string => {
+    const location = profile.locations[index]!;
+    const line = location.lines[0];
+    if (line) return profile.functions[line.func]!.name + (location.frameType === 'kernel' ? '_[k]' : '');
+    return `${profile.mappings[location.mapping]!.filename}+0x${location.address.toString(16)}`;
+  };
+  return profile.samples.map((sample) => {
+    const locations = profile.stacks[sample.stack]!;
+    return {
+      pid: profile.processes[sample.process]!.pid,
+      threadName: sample.threadName,
+      frames: Array.from(locations, name),
+      kernelFrames: locations.filter((l) => profile.locations[l]!.frameType === 'kernel').length,
+      count: sample.count,
+    };
+  });
+}
+
+export const total = (stacks: Stack[]): number => stacks.reduce((sum, stack) => sum + stack.count, 0);
+
+/** Share of the samples whose stack fulfils the predicate, 0 to 1. */
+export const share = (stacks: Stack[], predicate: (stack: Stack) => boolean): number =>
+  total(stacks.filter(predicate)) / Math.max(1, total(stacks));

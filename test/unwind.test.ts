@@ -1,0 +1,133 @@
+/** Known stacks of real programs, from the timer in the kernel to named frames. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { compile, hasTool, missingRights } from './support/fixtures.ts';
+import { Recording, type Stack, share, total } from './support/recording.ts';
+
+const SAMPLES = 300;
+
+interface Program {
+  title: string;
+  tool: string;
+  build(): [string, ...string[]];
+  /** A whole stack of this program. */
+  isWhole(stack: Stack): boolean;
+}
+
+const root = (stack: Stack): string => stack.frames.at(-1) ?? '';
+const countOf = (stack: Stack, pattern: RegExp): number => stack.frames.filter((f) => pattern.test(f)).length;
+const deep = (recurse: RegExp, rootName: string) => (stack: Stack) =>
+  countOf(stack, recurse) === 40 && root(stack) === rootName;
+/** Frames in this order, leaf first, others in between allowed. */
+const chain = (stack: Stack, ...names: RegExp[]): boolean => {
+  let at = 0;
+  for (const frame of stack.frames) if (at < names.length && names[at]!.test(frame)) at++;
+  return at === names.length;
+};
+const place = (name: string, isWhole: (stack: Stack) => boolean): Program => ({
+  title: `code in ${name}`,
+  tool: 'gcc',
+  build: () => [compile('places', 'gcc', ['-O2'], 'places.c'), name],
+  isWhole: (stack) => isWhole(stack) && root(stack) === '_start',
+});
+
+const PROGRAMS: Program[] = [
+  {
+    title: 'C without frame pointers, 40 deep',
+    tool: 'gcc',
+    build: () => [compile('deep-c', 'gcc', ['-O2', '-fomit-frame-pointer'], 'deep.c'), '40'],
+    isWhole: deep(/^recurse$/, '_start'),
+  },
+  {
+    title: 'C++, 40 deep',
+    tool: 'g++',
+    build: () => [compile('deep-cxx', 'g++', ['-O2'], 'deep.cc'), '40'],
+    isWhole: deep(/recurse/, '_start'),
+  },
+  {
+    title: 'Rust release, 40 deep',
+    tool: 'rustc',
+    build: () => [compile('deep-rs', 'rustc', ['-O'], 'deep.rs'), '40'],
+    isWhole: deep(/recurse/, '_start'),
+  },
+  {
+    title: 'a static musl binary, 40 deep',
+    tool: 'musl-gcc',
+    build: () => [compile('deep-musl', 'musl-gcc', ['-O2', '-static'], 'deep.c'), '40'],
+    isWhole: deep(/^recurse$/, '_start'),
+  },
+  {
+    title: 'threads, 20 deep',
+    tool: 'gcc',
+    build: () => [compile('threads', 'gcc', ['-O2', '-pthread'], 'threads.c')],
+    isWhole: (stack) => countOf(stack, /^recurse$/) === 20 && /clone/.test(root(stack)),
+  },
+  place('libc', (stack) => chain(stack, /qsort|msort|strlen|compare/, /^(outer|main)$/, /^_start$/)),
+  place('signal', (stack) =>
+    chain(stack, /^burn$|^handler$/, /restore_rt|libc\.so/, /raise|pthread_kill/, /^_start$/),
+  ),
+  place('vdso', (stack) => chain(stack, /^outer|^main$|in_vdso/, /^_start$/)),
+  place('stat', (stack) => chain(stack, /^(in_stat|outer|main)$/, /^_start$/)),
+  place('read', (stack) => chain(stack, /^(in_read|outer|main)$/, /^_start$/)),
+];
+
+describe.skipIf(missingRights)('whole stacks', () => {
+  const running = new Map<Program, ChildProcess>();
+  let recording: Recording;
+
+  const stacksOf = (program: Program): Stack[] => recording.stacks(running.get(program)!.pid);
+
+  beforeAll(async () => {
+    for (const program of PROGRAMS) {
+      if (!hasTool(program.tool)) continue;
+      const [path, ...args] = program.build();
+      running.set(program, spawn(path, args, { stdio: 'ignore' }));
+    }
+    recording = await Recording.start();
+    // from the first whole stack of each on: what came before lacked tables
+    await recording.until(() => [...running.keys()].every((p) => stacksOf(p).some((s) => p.isWhole(s))));
+    recording.clear();
+    await recording.until(() => [...running.keys()].every((p) => total(stacksOf(p)) >= SAMPLES));
+  });
+
+  afterAll(async () => {
+    for (const child of running.values()) child.kill('SIGKILL');
+    await recording?.stop();
+  });
+
+  it.each(PROGRAMS)('$title', (program) => {
+    if (!running.has(program)) {
+      console.log(`skipped: ${program.tool} is not installed`);
+      return;
+    }
+    const stacks = stacksOf(program);
+    const whole = share(stacks, program.isWhole);
+    const others = stacks.filter((s) => !program.isWhole(s)).slice(0, 3);
+    expect(whole, `${total(stacks)} samples; not whole: ${JSON.stringify(others)}`).toBeGreaterThanOrEqual(
+      0.98,
+    );
+  });
+
+  it('puts the kernel frames of a system call above the user frames that made it', () => {
+    for (const [name, frame] of [
+      ['stat', /stat|path|lookup/],
+      ['read', /read|random|chacha/],
+    ] as const) {
+      const program = PROGRAMS.find((p) => p.title === `code in ${name}`)!;
+      const inKernel = stacksOf(program).filter((s) => s.kernelFrames > 0);
+      expect(share(stacksOf(program), (s) => s.kernelFrames > 0)).toBeGreaterThan(0.5);
+      expect(
+        share(inKernel, (s) => s.frames.slice(0, s.kernelFrames).some((f) => frame.test(f))),
+      ).toBeGreaterThan(0.8);
+      expect(share(inKernel, (s) => root(s) === '_start')).toBeGreaterThan(0.99);
+    }
+  });
+
+  it('names the vDSO', () => {
+    const program = PROGRAMS.find((p) => p.title === 'code in vdso')!;
+    const named = share(stacksOf(program), (s) =>
+      s.frames.some((f) => /^(__vdso_)?(clock_gettime|gettimeofday)$/.test(f)),
+    );
+    expect(named).toBeGreaterThan(0.5);
+  });
+});
