@@ -9,7 +9,12 @@ import { findGnuBuildId } from '../../common/symbols/build-id-note.ts';
 import { KallsymsReader } from '../../common/symbols/kallsyms.ts';
 import { kernelFileId } from '../../common/symbols/kernel-file-id.ts';
 import { parseModules } from '../../common/symbols/kernel-images.ts';
-import { type KernelSymbol, KernelSymbols } from '../../common/symbols/kernel-symbols.ts';
+import {
+  buildKernelSymbols,
+  type KernelSymbol,
+  type KernelSymbols,
+  parseKallsyms,
+} from '../../common/symbols/kernel-symbols.ts';
 
 export interface KernelRoots {
   proc: string;
@@ -34,7 +39,7 @@ export class Kernel {
   readonly #roots: KernelRoots;
   readonly #now: () => number;
   readonly #mappings = new Map<string, Mapping>();
-  #symbols = new KernelSymbols(new KallsymsReader().finish(), []);
+  #symbols: KernelSymbols = parseKallsyms('');
   #modules = '';
   #missed: bigint[] = [];
   #checkedAt = 0;
@@ -133,7 +138,7 @@ export class Kernel {
     try {
       const reader = new KallsymsReader();
       await readInSlices(path, (slice) => reader.push(slice));
-      this.#symbols = new KernelSymbols(reader.finish(), parseModules(this.#modules));
+      this.#symbols = await inTurns(buildKernelSymbols(reader.finish(), parseModules(this.#modules)));
       this.unavailable = this.#symbols.hiddenReason;
     } catch (error) {
       this.stats.failedLoads++;
@@ -167,6 +172,15 @@ export class Kernel {
     } catch {
       return '';
     }
+  }
+}
+
+/** Runs something that goes by steps, a turn of the event loop each. */
+async function inTurns<T>(steps: Generator<void, T, void>): Promise<T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    await new Promise(setImmediate);
   }
 }
 
