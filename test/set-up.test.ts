@@ -30,7 +30,9 @@ const run = (command: string, args: string[], options: { path?: string; cwd?: st
     env: { ...process.env, PATH: options.path ?? process.env['PATH'] },
   });
 
+/** Takes the place of a symbolic link; writing through it would change the system's own program. */
 function writeScript(path: string, body: string): void {
+  rmSync(path, { force: true });
   writeFileSync(path, `#!/bin/sh\n${body}\n`);
   chmodSync(path, 0o755);
 }
