@@ -68,16 +68,17 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
     );
     const httpPort = await running.add('http', listen.http, () => startHttpIngest(listen.http, receiver));
     const urls = {
-      grpc: formatAddress({ ...listen.grpc, port: grpcPort }),
-      http: `http://${formatAddress({ ...listen.http, port: httpPort })}/v1development/profiles`,
+      grpc: reachable(listen.grpc, grpcPort),
+      http: `http://${reachable(listen.http, httpPort)}/v1development/profiles`,
       page: '',
     };
     const queries = new Queries(store, now);
-    const status = { stats: receiver.stats, store, listen: urls, startedMs: now() };
+    const { grpc, http } = urls;
+    const status = { stats: receiver.stats, store, listen: { grpc, http }, startedMs: now() };
     const pagePort = await running.add('page', listen.page, () =>
       startPageServer({ listen: listen.page, files, queries, status, now, logger }),
     );
-    urls.page = `http://${formatAddress({ host: browserHost(listen.page.host), port: pagePort })}/`;
+    urls.page = `http://${reachable(listen.page, pagePort)}/`;
     warnBeyondLoopback(listen, logger);
     return { urls, store, stop: () => running.stop() };
   } catch (error) {
@@ -168,7 +169,10 @@ function describeListenError(error: unknown, name: ServerName, address: ListenAd
   return `cannot listen on ${where} for ${PURPOSE[name]} (${flag}): ${message}`;
 }
 
-const browserHost = (host: string): string => (host === '0.0.0.0' || host === '::' ? 'localhost' : host);
+/** Where this machine reaches a server; one that listens everywhere has no address of its own. */
+function reachable({ host }: ListenAddress, port: number): string {
+  return formatAddress({ host: host === '0.0.0.0' || host === '::' ? 'localhost' : host, port });
+}
 
 function warnBeyondLoopback(listen: Addresses, logger: CollectorOptions['logger']): void {
   for (const name of ['grpc', 'http', 'page'] as const) {

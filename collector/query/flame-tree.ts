@@ -9,7 +9,11 @@ export interface PruneLimits {
   maxNodes: number;
 }
 
-export const DEFAULT_LIMITS: PruneLimits = { minFraction: 0.0005, maxNodes: 20_000 };
+/**
+ * A twentieth of a pixel on a screen of 1,000: seen only after zooming in a long way. Below 20,000 samples that is
+ * less than one, and nothing is folded but what is beyond the number of nodes.
+ */
+export const DEFAULT_LIMITS: PruneLimits = { minFraction: 1 / 20_000, maxNodes: 20_000 };
 
 /**
  * A pruned flame graph, breadth first: a parent comes before its children, the children of a node are

@@ -1,8 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { StatusResponse } from '../api/types.ts';
 import { ActivityStrip } from './activity-strip.tsx';
 import { Breadcrumb } from './breadcrumb.tsx';
 import { CallTree } from './call-tree.tsx';
-import { describeGraph } from './describe.ts';
+import { describeView } from './describe.ts';
 import { diagnose } from './diagnose.ts';
 import { EmptyState } from './empty-state.tsx';
 import { FlameGraph } from './flame-graph.tsx';
@@ -44,7 +45,7 @@ export function App() {
   });
   // Once per change of what is shown, not per refresh: a reader must not be talked over every 2 s.
   useEffect(() => {
-    if (hasPicture) announce(`${rangeTitle}, ${state.process ?? 'all processes'}: ${describeGraph(model)}`);
+    if (hasPicture) announce(`${rangeTitle}, ${state.process ?? 'all processes'}: ${describeView(model, 0)}`);
   }, [hasPicture, state.range, state.process]);
   useEffect(() => announce(note), [note]);
 
@@ -56,6 +57,7 @@ export function App() {
         isSearchBad={isBad}
         condition={diagnosis.condition}
         updatedMs={data.updatedMs}
+        hosts={listHosts(status)}
         onChange={change}
         onPause={() => setPaused(!paused)}
         onHelp={() => setHelp(true)}
@@ -77,7 +79,7 @@ export function App() {
               <ActivityStrip model={model} isDark={theme.dark} />
               <div class="heading">
                 <Breadcrumb model={model} root={root} onZoom={zoomTo} />
-                <p class="summary">{describeGraph(model)}</p>
+                <p class="summary">{describeView(model, root)}</p>
               </div>
               {state.view === 'graph' ? (
                 <FlameGraph {...{ model, root, found, announce }} onZoom={zoomTo} />
@@ -102,6 +104,12 @@ export function App() {
       {help && <HelpDialog onClose={() => setHelp(false)} />}
     </div>
   );
+}
+
+/** Where the samples come from: `web-1`, or `3 hosts`. */
+function listHosts(status: StatusResponse | undefined): string {
+  const hosts = new Set(status?.agents.map(({ host, peer }) => host || peer));
+  return hosts.size > 1 ? plural(hosts.size, 'host') : [...hosts].join();
 }
 
 /** The zoomed box, or while it is missing from the data the nearest of its callers that is there. */

@@ -21,8 +21,9 @@ export function describeBox(model: FlameModel, node: number, root: number): stri
   return parts.join(', ');
 }
 
-/** One line on what the whole graph stands for. */
-export function describeGraph(model: FlameModel): string {
-  const cpu = formatDuration(cpuSeconds(model, model.samples));
-  return `${plural(model.samples, 'sample')}, about ${cpu} of CPU time`;
+/** One line on what the graph stands for, or its zoomed part. */
+export function describeView(model: FlameModel, root: number): string {
+  const samples = model.total[root]!;
+  const share = root === 0 ? '' : ` (${formatShare(samples / model.samples)})`;
+  return `${plural(samples, 'sample')}${share}, about ${formatDuration(cpuSeconds(model, samples))} of CPU time`;
 }

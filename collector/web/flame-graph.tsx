@@ -30,13 +30,13 @@ export function FlameGraph({ model, root, found, onZoom, announce }: Properties)
   const { width, height } = useSize(scroller);
   const theme = useTheme();
   const [scrollTop, setScrollTop] = useState(0);
-  /** Path key of the box that the keyboard chose. */
-  const [chosen, setChosen] = useState<string>();
+  /** Path key of the box that arrow keys start from; it is marked only where they brought it there. */
+  const [chosen, setChosen] = useState<{ path: string; byKeyboard: boolean }>();
   const [isFocused, setFocused] = useState(false);
   const { from, to } = useZoomedRange(model, root);
   const pointer = usePointer(model, { from, to, scrollTop, width });
-  const selected = chosen === undefined ? undefined : model.nodeByPath.get(chosen);
-  const marked = isFocused ? selected : undefined;
+  const selected = chosen && model.nodeByPath.get(chosen.path);
+  const marked = isFocused && chosen?.byKeyboard ? selected : undefined;
   const scene: Scene = {
     ...{ model, theme, from, to, root, scrollTop, width, height, found },
     hovered: pointer.node,
@@ -51,7 +51,7 @@ export function FlameGraph({ model, root, found, onZoom, announce }: Properties)
   }, [rootPath]);
 
   const choose = (node: number): void => {
-    setChosen(model.pathKey[node]!);
+    setChosen({ path: model.pathKey[node]!, byKeyboard: true });
     pointer.leave();
     announce(describeBox(model, node, root));
     scrollIntoView(scroller.current!, model.depth[node]! * ROW_HEIGHT);
@@ -70,7 +70,7 @@ export function FlameGraph({ model, root, found, onZoom, announce }: Properties)
   const onClick = (event: MouseEvent): void => {
     const node = pointer.nodeUnder(event);
     if (node === undefined) return;
-    setChosen(model.pathKey[node]!);
+    setChosen({ path: model.pathKey[node]!, byKeyboard: false });
     onZoom(node);
   };
 

@@ -1,7 +1,9 @@
 import type { ProcessesResponse } from '../api/types.ts';
 import type { ProcessGroup } from '../query/process-groups.ts';
-import { formatCount, formatShare, plural } from './format.ts';
+import { elideMiddle, formatCount, formatShare, plural } from './format.ts';
 
+/** Longer names differ at their ends: `x86_64-linux-gnu-gcc-12` and `…-ld.bfd`. */
+const MAX_NAME = 20;
 /** A shorter bar is a dot. */
 const MIN_BAR = 0.01;
 
@@ -63,7 +65,7 @@ function Entry({ label, count = 1, title, samples, share, isSelected, onClick }:
   return (
     <li>
       <button type="button" class="process" aria-pressed={isSelected} title={title} onClick={onClick}>
-        <span class="process-name">{label}</span>
+        <span class="process-name">{elideMiddle(label, MAX_NAME)}</span>
         {count > 1 && <span class="process-count">×{formatCount(count)}</span>}
         <span class="process-share">{percent}</span>
         {samples > 0 && share > MIN_BAR && (
@@ -74,10 +76,10 @@ function Entry({ label, count = 1, title, samples, share, isSelected, onClick }:
   );
 }
 
-function describeGroup({ samples, processes, threads, busiest }: ProcessGroup): string {
+function describeGroup({ name, samples, processes, threads, busiest }: ProcessGroup): string {
   const lines = busiest
     .slice(0, 8)
     .map(({ pid, path, samples }) => `${pid}  ${path || '–'}  (${formatCount(samples)})`);
   const head = `${plural(samples, 'sample')} in ${plural(processes, 'process', 'processes')}, ${plural(threads, 'thread')}`;
-  return [head, ...lines, ...(processes > lines.length ? ['…'] : [])].join('\n');
+  return [name, head, ...lines, ...(processes > lines.length ? ['…'] : [])].join('\n');
 }

@@ -12,6 +12,8 @@ interface Properties {
   paused: boolean;
   condition: Condition;
   updatedMs: number | undefined;
+  /** Whose samples are shown, '' if unknown. */
+  hosts: string;
   searchBox: RefObject<HTMLInputElement | null>;
   onChange(change: Partial<UrlState>): void;
   onPause(): void;
@@ -114,16 +116,15 @@ const MARKS: Record<Condition, string> = {
   unreachable: 'Collector unreachable',
 };
 
-function LiveMark({ condition, paused, updatedMs }: Properties) {
+function LiveMark({ condition, paused, updatedMs, hosts }: Properties) {
   const now = useNow();
-  const mark = paused ? 'Paused' : MARKS[condition];
   const seconds = updatedMs === undefined ? 0 : Math.max(0, Math.round((now - updatedMs) / 1000));
-  const age = updatedMs !== undefined && (paused || seconds > 4) ? ` · ${formatDuration(seconds)} ago` : '';
+  const isOld = updatedMs !== undefined && (paused || seconds > 4);
+  const parts = [paused ? 'Paused' : MARKS[condition], hosts, isOld ? `${formatDuration(seconds)} ago` : ''];
   return (
     <span class={`live live-${paused ? 'paused' : condition}`}>
       <i aria-hidden="true" />
-      {mark}
-      {age}
+      {parts.filter((part) => part !== '').join(' · ')}
     </span>
   );
 }

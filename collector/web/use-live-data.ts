@@ -34,8 +34,11 @@ export function useLiveData(range: RangeName, process: string | undefined, pause
     if (paused && asked.current === question) return;
     const controller = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let isAsking = false;
     const ask = async (): Promise<void> => {
+      isAsking = true;
       const answer = await fetchAll(range, process, controller.signal);
+      isAsking = false;
       if (controller.signal.aborted) return;
       asked.current = question;
       setData((known) => ({ ...known, ...answer }));
@@ -43,7 +46,7 @@ export function useLiveData(range: RangeName, process: string | undefined, pause
     };
     const onVisible = (): void => {
       clearTimeout(timer);
-      if (!document.hidden && !paused) void ask();
+      if (!document.hidden && !paused && !isAsking) void ask();
     };
     document.addEventListener('visibilitychange', onVisible);
     void ask();

@@ -109,7 +109,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(await text('.live')).toBe('Waiting for an agent');
     await push(TEXT);
     await untilBoxes(15);
-    expect(await text('.live')).toBe('Live');
+    expect(await text('.live')).toBe('Live · test-host');
     expect(await text('.summary')).toBe('100 samples, about 5.0 s of CPU time');
   });
 
@@ -129,7 +129,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await push(TEXT.replaceAll('worker', 'late'));
     await untilBoxes(19);
     await page.keyboard.press('p');
-    expect(await text('.live')).toMatch(/^Paused/);
+    expect(await text('.live')).toMatch(/^Paused · test-host/);
     await push('paused:1;main@n 10');
     await page.keyboard.press('2');
     await untilBoxes(21);
