@@ -6,7 +6,8 @@ import { openVerified } from './open-file.ts';
 import type { SymbolAnswer, SymbolRequest } from './symbol-service.ts';
 import { WorkerClient, WorkerFailure } from './worker-client.ts';
 
-const IDLE_MS = 30_000;
+/** Two report intervals and a bit: it lives on while each of them brings something new, and then ends. */
+const IDLE_MS = 12_000;
 const TIMEOUT_MS = 30_000;
 const HEAP_MB = 256;
 

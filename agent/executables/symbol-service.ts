@@ -23,7 +23,7 @@ export type SymbolAnswer =
   /** No ELF file that can be handled; the reason is a sentence. */
   | { kind: 'unreadable'; reason: string };
 
-const MAX_TABLE_BYTES = 64 << 20;
+const MAX_TABLE_BYTES = 32 << 20;
 
 export class SymbolService {
   readonly #tables = new LRUCache<string, SymbolTable>({

@@ -7,7 +7,7 @@ import { OutOfBounds } from '../elf/source.ts';
 import { findCodeRange, readCodeRanges } from './code-ranges.ts';
 import { BIND_GLOBAL, BIND_LOCAL, BIND_WEAK, compareAliases, NameColumn } from './name-column.ts';
 import { addPltSymbols } from './plt-symbols.ts';
-import { readStrings } from './string-table.ts';
+import { forEachEntry, readStrings, readU64 } from './section-entries.ts';
 import { SymbolCandidates } from './symbol-candidates.ts';
 import { type SymbolColumns, SymbolTable } from './symbol-table.ts';
 
@@ -20,6 +20,7 @@ const STB_WEAK = 2;
 const SHN_UNDEF = 0;
 const SHN_ABS = 0xfff1;
 const SHN_COMMON = 0xfff2;
+const MAX_ENTRIES = 1 << 24;
 const PACK = 2 ** 21;
 
 /**
@@ -47,21 +48,18 @@ function ignoreDamage(candidates: SymbolCandidates, read: () => void): void {
 }
 
 function addSymbols(elf: ElfFile, section: Section, candidates: SymbolCandidates): void {
-  const strings = readStrings(elf, section);
-  const bytes = elf.sectionData(section);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  for (let at = 0; at + ENTRY_BYTES <= bytes.length; at += ENTRY_BYTES) {
-    const type = bytes[at + 4]! & 0xf;
-    if (type !== STT_FUNC && type !== STT_NOTYPE && type !== STT_GNU_IFUNC) continue;
+  const source = candidates.addSource(readStrings(elf, section));
+  forEachEntry(elf, section, { entryBytes: ENTRY_BYTES, limit: MAX_ENTRIES }, (view, at) => {
+    const info = view.getUint8(at + 4);
+    const type = info & 0xf;
+    if (type !== STT_FUNC && type !== STT_NOTYPE && type !== STT_GNU_IFUNC) return;
     const index = view.getUint16(at + 6, true);
-    if (index === SHN_UNDEF || index === SHN_ABS || index === SHN_COMMON) continue;
-    const value = readU64(view, at + 8);
+    if (index === SHN_UNDEF || index === SHN_ABS || index === SHN_COMMON) return;
     const size = readU64(view, at + 16);
-    const bind = bytes[at + 4]! >> 4;
-    if (type === STT_NOTYPE && !isCode(elf, index)) continue;
-    if (type === STT_NOTYPE && size === 0 && bind === STB_LOCAL) continue;
-    candidates.add(value, size, publicity(bind), strings, view.getUint32(at, true));
-  }
+    const bind = info >> 4;
+    if (type === STT_NOTYPE && (!isCode(elf, index) || (size === 0 && bind === STB_LOCAL))) return;
+    candidates.add(readU64(view, at + 8), size, publicity(bind), source, view.getUint32(at, true));
+  });
 }
 
 const publicity = (bind: number): number =>
@@ -73,9 +71,6 @@ function isCode(elf: ElfFile, sectionIndex: number): boolean {
   return section === undefined || (section.flags & SHF_EXECINSTR) !== 0;
 }
 
-const readU64 = (view: DataView, at: number): number =>
-  view.getUint32(at + 4, true) * 2 ** 32 + view.getUint32(at, true);
-
 /** Sorts, keeps the best of each address, gives sizes to those without, and finds what nests in what. */
 function settle(c: SymbolCandidates): SymbolColumns {
   const order = chooseSymbols(c);
@@ -85,7 +80,7 @@ function settle(c: SymbolCandidates): SymbolColumns {
     sizes: new Uint32Array(order.length),
     parents: new Int32Array(order.length),
     nameStarts: new Uint32Array(order.length + 1),
-    names: new NameColumn(c.names.length + 1),
+    names: new NameColumn(),
   };
   const open: number[] = [];
   let count = 0;
@@ -102,7 +97,8 @@ function settle(c: SymbolCandidates): SymbolColumns {
     columns.starts[count] = start;
     columns.sizes[count] = size;
     columns.parents[count] = open.at(-1) ?? -1;
-    columns.names.append(c.names.bytes, c.nameStarts[i]!, c.nameStarts[i + 1]!);
+    const name = c.alias(i);
+    columns.names.append(name.bytes, name.start, name.end);
     columns.nameStarts[count + 1] = columns.names.length;
     open.push(count++);
   }
@@ -148,12 +144,5 @@ function chooseSymbols(c: SymbolCandidates): Uint32Array {
 }
 
 function compare(c: SymbolCandidates, i: number, j: number): number {
-  return c.sizes[j]! - c.sizes[i]! || compareAliases(alias(c, i), alias(c, j));
+  return c.sizes[j]! - c.sizes[i]! || compareAliases(c.alias(i), c.alias(j));
 }
-
-const alias = (c: SymbolCandidates, i: number) => ({
-  bind: c.binds[i]!,
-  bytes: c.names.bytes,
-  start: c.nameStarts[i]!,
-  end: c.nameStarts[i + 1]!,
-});

@@ -4,37 +4,56 @@
  * instructions are read for its slot, which works for every linker's layout (.plt, .plt.sec, .plt.got).
  */
 import { type ElfFile, type Section, SHT_DYNSYM } from '../elf/elf.ts';
-import { BIND_LOCAL } from './name-column.ts';
-import { readStrings } from './string-table.ts';
+import { BIND_LOCAL, NameColumn } from './name-column.ts';
+import { forEachEntry, readStrings, readU64 } from './section-entries.ts';
 import type { SymbolCandidates } from './symbol-candidates.ts';
 
 const SHT_RELA = 4;
 const RELA_BYTES = 24;
 const SYMBOL_BYTES = 24;
+const STUBS = /^\.plt(\.sec|\.got)?$/;
+/** GLOB_DAT and JUMP_SLOT of amd64, then of arm64: the psABIs, "Relocation Types". */
+const SLOT_TYPES = new Set([6, 7, 1025, 1026]);
 const MAX_RELOCATIONS = 1 << 20;
 const MAX_PLT_BYTES = 64 << 20;
 const MAX_NAME = 4096;
 const AT_PLT = new TextEncoder().encode('@plt\0');
 
 export function addPltSymbols(elf: ElfFile, candidates: SymbolCandidates): void {
-  const stubs = elf.sections.filter(({ name }) => /^\.plt(\.sec|\.got)?$/.test(name));
+  const stubs = elf.sections.filter(({ name, size }) => STUBS.test(name) && size <= MAX_PLT_BYTES);
   const symbols = elf.sections.find(({ type }) => type === SHT_DYNSYM);
   if (stubs.length === 0 || !symbols) return;
-  const slots = readSlots(elf);
+  const found = findStubs(elf, stubs);
   const names = { entries: elf.sectionData(symbols), strings: readStrings(elf, symbols) };
+  const column = new NameColumn();
+  const at = found.map(({ symbol }) => appendPltName(column, names, symbol));
+  const source = candidates.addSource(column.bytes);
+  for (const [i, { address, size }] of found.entries()) {
+    if (at[i]! >= 0) candidates.add(address, size, BIND_LOCAL, source, at[i]!);
+  }
+}
+
+interface Stub {
+  address: number;
+  size: number;
+  /** Index in .dynsym. */
+  symbol: number;
+}
+
+function findStubs(elf: ElfFile, sections: Section[]): Stub[] {
+  const slots = readSlots(elf);
   const findSlot = elf.machine === 'x86_64' ? findSlotX86 : findSlotArm;
-  for (const section of stubs) {
-    if (section.size > MAX_PLT_BYTES) continue;
+  const found: Stub[] = [];
+  for (const section of sections) {
     const code = elf.sectionData(section);
-    const step = stubBytes(section);
-    for (let at = 0; at + step <= code.length; at += step) {
-      const slot = findSlot(code, at, step, section.addr);
+    const size = stubBytes(section);
+    for (let at = 0; at + size <= code.length; at += size) {
+      const slot = findSlot(code, at, size, section.addr);
       const symbol = slot === undefined ? undefined : slots.get(slot);
-      if (symbol === undefined) continue;
-      const name = pltName(names, symbol);
-      if (name) candidates.add(section.addr + at, step, BIND_LOCAL, name, 0);
+      if (symbol !== undefined) found.push({ address: section.addr + at, size, symbol });
     }
   }
+  return found;
 }
 
 /** .plt.got may have stubs of 8 bytes; all others have 16. The linkers note it in the section header. */
@@ -45,13 +64,11 @@ function readSlots(elf: ElfFile): Map<number, number> {
   const slots = new Map<number, number>();
   for (const section of elf.sections) {
     if (section.type !== SHT_RELA || !/^\.rela\.(plt|dyn)$/.test(section.name)) continue;
-    const bytes = elf.sectionData(section);
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const end = Math.min(bytes.length, MAX_RELOCATIONS * RELA_BYTES);
-    for (let at = 0; at + RELA_BYTES <= end; at += RELA_BYTES) {
+    forEachEntry(elf, section, { entryBytes: RELA_BYTES, limit: MAX_RELOCATIONS }, (view, at) => {
+      const type = view.getUint32(at + 8, true);
       const symbol = view.getUint32(at + 12, true);
-      if (symbol !== 0) slots.set(view.getUint32(at + 4, true) * 2 ** 32 + view.getUint32(at, true), symbol);
-    }
+      if (symbol !== 0 && SLOT_TYPES.has(type)) slots.set(readU64(view, at), symbol);
+    });
   }
   return slots;
 }
@@ -84,14 +101,14 @@ interface DynamicNames {
   strings: Uint8Array;
 }
 
-function pltName({ entries, strings }: DynamicNames, symbol: number): Uint8Array | undefined {
-  const at = symbol * SYMBOL_BYTES;
-  if (at + SYMBOL_BYTES > entries.length) return undefined;
-  const start = new DataView(entries.buffer, entries.byteOffset + at, 4).getUint32(0, true);
+/** Where `name@plt` begins in `column`, -1 where the symbol has no name. */
+function appendPltName(column: NameColumn, { entries, strings }: DynamicNames, symbol: number): number {
+  const entry = symbol * SYMBOL_BYTES;
+  if (entry + SYMBOL_BYTES > entries.length) return -1;
+  const start = new DataView(entries.buffer, entries.byteOffset + entry, 4).getUint32(0, true);
   const end = strings.indexOf(0, start);
-  if (end <= start || end - start > MAX_NAME) return undefined;
-  const name = new Uint8Array(end - start + AT_PLT.length);
-  name.set(strings.subarray(start, end));
-  name.set(AT_PLT, end - start);
-  return name;
+  if (end <= start || end - start > MAX_NAME) return -1;
+  const at = column.append(strings, start, end);
+  column.append(AT_PLT, 0, AT_PLT.length);
+  return at;
 }

@@ -1,6 +1,7 @@
 /** Function symbols as they are collected from a file's tables, before aliases and overlaps are settled. */
+import { ElfError } from '../elf/elf.ts';
 import { type CodeRange, findCodeRange } from './code-ranges.ts';
-import { NameColumn } from './name-column.ts';
+import type { Alias } from './name-column.ts';
 
 /** Indices are packed beside 32-bit starts into doubles for sorting, which leaves 21 bits. */
 export const MAX_CANDIDATES = 1 << 21;
@@ -17,8 +18,11 @@ export class SymbolCandidates {
   /** 0: to the next symbol, or to the end of the range. */
   sizes = new Uint32Array(1024);
   binds = new Uint8Array(1024);
-  nameStarts = new Uint32Array(1025);
-  readonly names = new NameColumn();
+  #nameStarts = new Uint32Array(1024);
+  #nameEnds = new Uint32Array(1024);
+  #nameSources = new Uint8Array(1024);
+  readonly #sources: Uint8Array[] = [];
+  #nameBytes = 0;
 
   constructor(ranges: readonly CodeRange[]) {
     this.ranges = ranges;
@@ -26,29 +30,47 @@ export class SymbolCandidates {
   }
 
   /**
-   * Adds a function at an ELF virtual address; its name is a NUL-terminated string in `strings`, of which a
-   * version (`@GLIBC_2.34`) is left out. False, and counted, if the entry is broken or outside all code.
+   * Adds a function at an ELF virtual address; its name is a NUL-terminated string in a source of
+   * {@link addSource}, of which a version (`@GLIBC_2.34`) is left out. An entry that is broken or outside all code
+   * is only counted.
    */
-  add(address: number, size: number, bind: number, strings: Uint8Array, nameAt: number): boolean {
+  add(address: number, size: number, bind: number, source: number, nameAt: number): void {
     const range = findCodeRange(this.ranges, address);
-    const end = endOfName(strings, nameAt);
+    const end = endOfName(this.#sources[source]!, nameAt);
     const start = address - this.base;
     if (!range || end <= nameAt || start > 0xffff_ffff || this.#isFull(end - nameAt)) {
       this.skipped++;
-      return false;
+      return;
     }
     if (this.count === this.starts.length) this.#grow(this.count * 2);
     const i = this.count++;
     this.starts[i] = start;
     this.sizes[i] = Math.min(size, range.end - address, 0xffff_ffff);
     this.binds[i] = bind;
-    this.names.append(strings, nameAt, end);
-    this.nameStarts[i + 1] = this.names.length;
-    return true;
+    this.#nameStarts[i] = nameAt;
+    this.#nameEnds[i] = end;
+    this.#nameSources[i] = source;
+    this.#nameBytes += end - nameAt;
+  }
+
+  /** Where names are read from, when they are compared and copied at the end; at most 255 of them. */
+  addSource(strings: Uint8Array): number {
+    if (this.#sources.length === 255) throw new ElfError('more than 255 symbol tables');
+    return this.#sources.push(strings) - 1;
+  }
+
+  /** Name and binding of an entry. */
+  alias(i: number): Alias {
+    return {
+      bind: this.binds[i]!,
+      bytes: this.#sources[this.#nameSources[i]!]!,
+      start: this.#nameStarts[i]!,
+      end: this.#nameEnds[i]!,
+    };
   }
 
   #isFull(nameBytes: number): boolean {
-    return this.count >= MAX_CANDIDATES || this.names.length + nameBytes > MAX_NAMES_BYTES;
+    return this.count >= MAX_CANDIDATES || this.#nameBytes + nameBytes > MAX_NAMES_BYTES;
   }
 
   #grow(capacity: number): void {
@@ -58,7 +80,9 @@ export class SymbolCandidates {
     };
     this.starts = grown(new Uint32Array(capacity), this.starts);
     this.sizes = grown(new Uint32Array(capacity), this.sizes);
-    this.nameStarts = grown(new Uint32Array(capacity + 1), this.nameStarts);
+    this.#nameStarts = grown(new Uint32Array(capacity), this.#nameStarts);
+    this.#nameEnds = grown(new Uint32Array(capacity), this.#nameEnds);
+    this.#nameSources = grown(new Uint8Array(capacity), this.#nameSources);
     this.binds = grown(new Uint8Array(capacity), this.binds);
   }
 }
