@@ -68,7 +68,7 @@ function explainNothing({ process, rangeTitle }: Observed, status: StatusRespons
   const of = process === undefined ? '' : ` of ${process}`;
   const headline = `No samples${of} in ${rangeTitle}`;
   const sentences = [`The last samples came ${formatDuration(agoS)} ago from ${agentName(latest)}.`];
-  if (process !== undefined) sentences.push('The process may have ended, or it does not run.');
+  if (process !== undefined) sentences.push('It has ended, or it did nothing in that time.');
   else if (status.nowMs - latest.lastMs < STALE_MS)
     sentences.push('The agent is connected: this machine is idle.');
   else sentences.push('Is the agent still running? A longer range shows what it sent before.');

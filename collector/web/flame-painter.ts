@@ -9,6 +9,8 @@ const PADDING = 6;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 /** Narrower boxes are drawn as one with their neighbours. */
 const MIN_BOX_WIDTH = 1;
+const MIN_DUST_WIDTH = 0.6;
+const DUST_ALPHA = 0.7;
 const MIN_LABEL_WIDTH = 26;
 
 /** What a picture shows: lengths on x in samples, the rest in CSS pixels. */
@@ -26,6 +28,16 @@ export interface Scene {
   found: SearchResult | undefined;
   hovered: number | undefined;
   selected: number | undefined;
+}
+
+/** A run of boxes that are drawn as one. */
+interface Dust {
+  left: number;
+  right: number;
+  /** The first of them. */
+  node: number;
+  /** Whether the search found any of them. */
+  isMatch: boolean;
 }
 
 /** Draws the visible rows on a canvas of the viewport's size: its cost depends on neither depth nor width. */
@@ -76,8 +88,7 @@ export class FlamePainter {
     const top = row * ROW_HEIGHT - scene.scrollTop;
     let node = lastStartingBefore(model, row, from) ?? model.rowStart[row]!;
     let boxes = 0;
-    let dustFrom = 0;
-    let dustTo = 0;
+    let dust: Dust | undefined;
     for (; node < end && model.x[node]! < to; node++) {
       const left = (Math.max(model.x[node]!, from) - from) * scale;
       const right = (Math.min(model.x[node]! + model.total[node]!, to) - from) * scale;
@@ -87,20 +98,27 @@ export class FlamePainter {
         boxes++;
         continue;
       }
-      if (left - dustTo > MIN_BOX_WIDTH) {
-        this.#paintDust(scene, dustFrom, dustTo, top);
-        dustFrom = left;
+      if (dust !== undefined && left - dust.right > MIN_BOX_WIDTH) {
+        this.#paintDust(scene, dust, top);
+        dust = undefined;
       }
-      dustTo = right;
+      dust ??= { left, right, node, isMatch: false };
+      dust.right = right;
+      dust.isMatch ||= scene.found?.frames[model.frame[node]!] === 1;
     }
-    this.#paintDust(scene, dustFrom, dustTo, top);
+    if (dust !== undefined) this.#paintDust(scene, dust, top);
     return boxes;
   }
 
-  #paintDust({ theme }: Scene, left: number, right: number, top: number): void {
-    if (right <= left) return;
-    this.#context.fillStyle = theme.dust;
-    this.#context.fillRect(left, top, Math.max(right - left - GAP, 0.5), ROW_HEIGHT - GAP);
+  /** In the colour of its first box; a match among the boxes must be seen. */
+  #paintDust({ model, theme, found }: Scene, { left, right, node, isMatch }: Dust, top: number): void {
+    const context = this.#context;
+    if (isMatch) context.fillStyle = theme.match;
+    else if (found !== undefined) context.fillStyle = theme.dimmed;
+    else context.fillStyle = theme.fill(kindOf(model, node), nameOf(model, node));
+    context.globalAlpha = isMatch ? 1 : DUST_ALPHA;
+    context.fillRect(left, top, Math.max(right - left, MIN_DUST_WIDTH), ROW_HEIGHT - GAP);
+    context.globalAlpha = 1;
   }
 
   #paintBox(scene: Scene, node: number, left: number, right: number, top: number): void {

@@ -5,7 +5,7 @@ import { elideMiddle, formatCount, formatShare, plural } from './format.ts';
 /** Longer names differ at their ends: `x86_64-linux-gnu-gcc-12` and `…-ld.bfd`. */
 const MAX_NAME = 20;
 /** A shorter bar is a dot. */
-const MIN_BAR = 0.01;
+const MIN_BAR = 0.02;
 
 interface Properties {
   processes: ProcessesResponse | undefined;

@@ -12,8 +12,6 @@ export interface Theme {
   dimmedText: string;
   match: string;
   matchText: string;
-  /** Runs of boxes too narrow to draw one by one. */
-  dust: string;
   ring: string;
   hover: string;
   fill(kind: FrameKind, name: string): string;
@@ -42,7 +40,6 @@ export function makeTheme(dark: boolean): Theme {
         dimmedText: '#7d8794',
         match: 'oklch(0.8 0.14 85)',
         matchText: '#1b1604',
-        dust: '#343b45',
         ring: '#ffffff',
         hover: 'rgb(255 255 255 / 0.14)',
       }
@@ -56,7 +53,6 @@ export function makeTheme(dark: boolean): Theme {
         dimmedText: '#8b94a0',
         match: 'oklch(0.86 0.16 88)',
         matchText: '#2a2103',
-        dust: '#d5dae0',
         ring: '#10151c',
         hover: 'rgb(16 24 40 / 0.09)',
       };
