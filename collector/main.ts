@@ -60,7 +60,7 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
   const listen = readAddresses(options);
   const files = readFiles(options.pageDirectory);
   const store = new MemoryStore({ maxBytes, maxAgeMs, now });
-  const receiver = new Receiver(store, now);
+  const receiver = new Receiver(store, now, logger);
   const running = new RunningServers();
   try {
     const grpcPort = await running.add('grpc', listen.grpc, () =>

@@ -42,16 +42,24 @@ export class ReceiverStats {
     return this.storedSamples + this.rejections.total;
   }
 
+  /** A request without samples names no host: it is a sign of life of whoever sent from there last. */
   noteAgent(peer: string, host: string, samples: number, nowMs: number): void {
-    const key = `${peer} ${host}`;
-    let agent = this.#agents.get(key);
-    if (agent === undefined) {
-      agent = { peer, host, lastMs: nowMs, lastSamplesMs: undefined, samples: 0 };
-      this.#agents.set(key, agent);
-    }
+    const known =
+      samples === 0 && host === '' ? this.agents().find((agent) => agent.peer === peer) : undefined;
+    const agent = known ?? this.#agent(peer, host);
     agent.lastMs = nowMs;
     agent.samples += samples;
     if (samples > 0) agent.lastSamplesMs = nowMs;
+  }
+
+  #agent(peer: string, host: string): AgentStatus {
+    const key = `${peer} ${host}`;
+    let agent = this.#agents.get(key);
+    if (agent === undefined) {
+      agent = { peer, host, lastMs: 0, lastSamplesMs: undefined, samples: 0 };
+      this.#agents.set(key, agent);
+    }
+    return agent;
   }
 
   /** The latest first. */

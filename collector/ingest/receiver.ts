@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import {
   type DecodeResult,
   decodeOtlp,
@@ -27,9 +28,12 @@ export class Receiver {
   readonly #store: Store;
   readonly #now: () => number;
 
-  constructor(store: Store, now: () => number) {
+  readonly #logger: Pick<Logger, 'error'>;
+
+  constructor(store: Store, now: () => number, logger: Pick<Logger, 'error'>) {
     this.#store = store;
     this.#now = now;
+    this.#logger = logger;
   }
 
   /** @throws RefusedRequest when the bytes are no OTLP profiles request of the supported version. */
@@ -49,14 +53,13 @@ export class Receiver {
   }
 
   #receive(decode: () => DecodeResult, peer: string): ExportResult {
-    let decoded: DecodeResult;
     try {
-      decoded = decode();
+      return this.#accept(decode(), peer);
     } catch (error) {
       if (error instanceof OtlpError) throw this.refuse(error.message);
+      this.#logger.error({ err: error, peer }, 'a request could not be taken');
       throw error;
     }
-    return this.#accept(decoded, peer);
   }
 
   #accept(decoded: DecodeResult, peer: string): ExportResult {

@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { encodeOtlp } from '../../test/browser/encode-otlp.ts';
+import { profileFromText } from '../../test/browser/synthetic-profile.ts';
+import { MemoryStore } from '../store/memory-store.ts';
+import { describeRejected, Receiver, RefusedRequest } from './receiver.ts';
+import { ReasonCounter, ReceiverStats } from './receiver-stats.ts';
+
+const NOW = Date.UTC(2026, 0, 1);
+const now = (): number => NOW;
+const logger = { error: (...what: unknown[]) => expect.fail(`logged ${JSON.stringify(what)}`) };
+
+let store: MemoryStore;
+let receiver: Receiver;
+
+beforeEach(() => {
+  store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now });
+  receiver = new Receiver(store, now, logger);
+});
+
+const TEXT = 'sh:10;main@n;write@n;vfs_write@k 6\nsh:11;main@n 4\nnode:12;a@j;b@j 5';
+const request = (endMs = NOW): Buffer => encodeOtlp(profileFromText(TEXT, { endMs, spanMs: 1000 }));
+
+describe('Receiver', () => {
+  it('tells which events the store had no place for', () => {
+    const result = receiver.receiveProtobuf(request(NOW - 7_200_000), 'peer');
+    expect(result.rejectedProfiles).toBe(3);
+    expect(result.errorMessage).toMatch(/^15 samples rejected: .*60 minutes ago.*\(15\)$/);
+    expect(receiver.stats).toMatchObject({ storedSamples: 0, receivedSamples: 15, acceptedRequests: 1 });
+  });
+
+  it('takes an empty request as a sign of life', () => {
+    expect(receiver.receiveProtobuf(new Uint8Array(0), 'peer')).toEqual({
+      rejectedProfiles: 0,
+      errorMessage: '',
+    });
+    receiver.receiveProtobuf(request(), 'other');
+    receiver.receiveProtobuf(new Uint8Array(0), 'other');
+    expect(receiver.stats.agents()).toMatchObject([
+      { peer: 'other', host: 'test-host', samples: 15, lastSamplesMs: NOW },
+      { peer: 'peer', host: '', samples: 0, lastSamplesMs: undefined },
+    ]);
+  });
+
+  it('survives any damage to a request: what it says was stored is there', async () => {
+    const good = request();
+    const damage = fc.array(fc.tuple(fc.nat(good.length - 1), fc.nat(255)), { minLength: 1, maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(damage, fc.option(fc.nat(good.length)), async (bytes, length) => {
+        store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now });
+        receiver = new Receiver(store, now, logger);
+        const bad = Buffer.from(good.subarray(0, length ?? good.length));
+        for (const [at, value] of bytes) if (at < bad.length) bad[at] = value;
+        try {
+          receiver.receiveProtobuf(bad, 'peer');
+        } catch (error) {
+          expect(error).toBeInstanceOf(RefusedRequest);
+        }
+        const { stats } = receiver;
+        expect(stats.acceptedRequests + stats.refusals.total).toBe(1);
+        expect(store.stats().samples).toBe(stats.storedSamples);
+        const all = { fromMs: 0, toMs: NOW + 3_600_000, process: undefined };
+        expect((await store.readWindow(all, 1)).samples).toBe(stats.storedSamples);
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
+
+describe('counts', () => {
+  it('keeps a bounded number of reasons and loses no count', () => {
+    const counter = new ReasonCounter();
+    for (let i = 0; i < 1000; i++) counter.add(`reason ${i}`, 2, NOW);
+    const list = counter.list();
+    expect(list.length).toBeLessThan(70);
+    expect(list[0]!.reason).toBe('other reasons');
+    expect(list.reduce((sum, { count }) => sum + count, 0)).toBe(2000);
+    expect(counter.total).toBe(2000);
+  });
+
+  it('keeps a bounded number of agents', () => {
+    const stats = new ReceiverStats();
+    for (let i = 0; i < 1000; i++) stats.noteAgent(`10.0.${i >> 8}.${i & 255}`, `host-${i}`, 1, NOW + i);
+    expect(stats.agents().length).toBeLessThanOrEqual(256);
+    expect(stats.agents()[0]!.host).toBe('host-999');
+  });
+
+  it('writes a sentence', () => {
+    expect(describeRejected(new Map())).toBe('');
+    expect(describeRejected(new Map([['bad', 1]]))).toBe('1 sample rejected: bad (1)');
+    const many = new Map(Array.from({ length: 12 }, (_, i) => [`r${i}`, 1] as const));
+    expect(describeRejected(many)).toMatch(/^12 samples rejected: r0 \(1\); .*r9 \(1\); …$/);
+  });
+});
