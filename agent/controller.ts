@@ -59,6 +59,8 @@ export class Controller {
   #stopped = false;
   #malformedRecords = 0;
   #samplesReported = 0;
+  /** What was counted by the end. */
+  #lastCounters: Record<string, number> | undefined;
 
   private constructor(options: ControllerOptions, sink: ProfileSink, log: Log, kernel: Kernel) {
     this.#options = options;
@@ -110,6 +112,7 @@ export class Controller {
     await this.#tracer.stopSampling();
     await this.flush();
     await this.#executables.stop();
+    this.#lastCounters = this.counters();
     this.#tracer.close();
   }
 
@@ -121,6 +124,7 @@ export class Controller {
 
   /** Every counter of the agent by name, the kernel side's first; losses begin with what lost them. */
   counters(): Record<string, number> {
+    if (this.#lastCounters) return this.#lastCounters;
     const { failures, ...executables } = this.#executables.stats;
     return {
       ...prefixed('bpf', this.#tracer.counters()),

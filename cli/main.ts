@@ -39,5 +39,6 @@ try {
   await program.parseAsync(normaliseDashes(process.argv.slice(2), AGENT_FLAG_NAMES), { from: 'user' });
 } catch (error) {
   console.error(`everyframe: ${(error as Error).message}`);
-  process.exitCode = 1;
+  // whatever was started before it failed does not keep the process alive
+  process.exit(1);
 }

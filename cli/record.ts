@@ -157,13 +157,9 @@ function startHeld(command: string[]): HeldCommand {
   return { process: child, ended, release: () => gate.end('\n') };
 }
 
-/** As a shell reports it: the code, or 128 + the signal's number. A command that still runs keeps running. */
+/** As a shell reports it: the code, or 128 + the signal's number. A command that still runs when time is up ends. */
 async function exitCodeOf(child: HeldCommand): Promise<number> {
-  if (child.process.exitCode === null && child.process.signalCode === null) {
-    child.process.unref();
-    (child.process.stdio[3] as Writable | null)?.destroy();
-    return 0;
-  }
+  if (child.process.exitCode === null && child.process.signalCode === null) child.process.kill('SIGTERM');
   const { code, signal } = await child.ended;
   return signal ? 128 + (constants.signals[signal] ?? 0) : (code ?? 1);
 }
