@@ -52,6 +52,7 @@ export class Controller {
   readonly #executables: Executables;
   readonly #cache: TraceCache;
   readonly #traces: TraceHandler;
+  readonly #frames: FrameResolver;
   readonly #maker: ProfileMaker;
   readonly #sampling: Sampling;
   #timer: NodeJS.Timeout | undefined;
@@ -78,9 +79,10 @@ export class Controller {
       () => this.#traces.drained(),
     );
     this.#executables = new Executables({ tables: this.#tracer.tables });
+    this.#frames = new FrameResolver(this.#executables, kernel);
     this.#maker = new ProfileMaker({
       periodNs: this.#tracer.events.periodNs,
-      frames: new FrameResolver(this.#executables, kernel),
+      frames: this.#frames,
       processes: this.#processes,
       unixOffsetNs: () => this.#tracer.native.unixOffsetNs(),
     });
@@ -184,7 +186,7 @@ export class Controller {
         this.#samplesReported += interval.samples;
       }
       this.#processes.releaseUntil(takenAt);
-      await this.#kernel.refresh();
+      if (await this.#kernel.refresh()) this.#frames.forgetKernel();
     } catch (error) {
       // one interval is lost, the agent goes on
       this.#log.warn(`an interval could not be made into a profile: ${(error as Error).stack}`);

@@ -147,6 +147,7 @@ function startHeld(command: string[]): HeldCommand {
   const script = 'read -r _ <&3; exec 3<&-; exec "$@"';
   const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+    env: environmentOfCommand(process.env),
   });
   const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve, reject) => {
     child.once('error', reject);
@@ -155,6 +156,13 @@ function startHeld(command: string[]): HeldCommand {
   const gate = child.stdio[3] as Writable;
   gate.on('error', () => {});
   return { process: child, ended, release: () => gate.end('\n') };
+}
+
+/** Without what bin/everyframe set for this product alone. */
+function environmentOfCommand(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (env['EVERYFRAME_MALLOC'] === undefined) return env;
+  const { MALLOC_ARENA_MAX: _arenas, MALLOC_TRIM_THRESHOLD_: _trim, EVERYFRAME_MALLOC: _mark, ...rest } = env;
+  return rest;
 }
 
 /** As a shell reports it: the code, or 128 + the signal's number. A command that still runs when time is up ends. */

@@ -121,6 +121,12 @@ export class FrameResolver {
     await Promise.all([...wanted].map(([key, frames]) => this.#nameFile(key, frames)));
   }
 
+  /** Kernel symbols were read again, as after a module was loaded: names may have changed. */
+  forgetKernel(): void {
+    this.#kernelFrames = new Map();
+    this.#traces.clear();
+  }
+
   async #nameFile(key: FileKey, frames: FileFrame[]): Promise<void> {
     const names = await this.#native.resolve(
       key,
