@@ -24,6 +24,7 @@ export function App() {
   const [state, change] = useUrlState();
   const [paused, setPaused] = useState(false);
   const [help, setHelp] = useState(false);
+  const [jumps, setJumps] = useState(0);
   const [spoken, announce] = useState('');
   const searchBox = useRef<HTMLInputElement>(null);
   const data = useLiveData(state.range, state.process, paused);
@@ -34,6 +35,7 @@ export function App() {
   const diagnosis = diagnose({ status, error, rangeTitle, samples: model?.samples, process: state.process });
   const hasPicture = model !== undefined && model.samples > 0;
   const theme = useTheme();
+  const hosts = listHosts(status);
 
   useShortcuts({
     search: () => searchBox.current?.focus(),
@@ -48,6 +50,9 @@ export function App() {
     if (hasPicture) announce(`${rangeTitle}, ${state.process ?? 'all processes'}: ${describeView(model, 0)}`);
   }, [hasPicture, state.range, state.process]);
   useEffect(() => announce(note), [note]);
+  useEffect(() => {
+    document.title = ['everyframe', hosts].filter((part) => part !== '').join(' · ');
+  }, [hosts]);
 
   return (
     <div class="page">
@@ -57,10 +62,11 @@ export function App() {
         isSearchBad={isBad}
         condition={diagnosis.condition}
         updatedMs={data.updatedMs}
-        hosts={listHosts(status)}
+        hosts={hosts}
         onChange={change}
         onPause={() => setPaused(!paused)}
         onHelp={() => setHelp(true)}
+        onSearchEnter={() => setJumps(jumps + 1)}
       />
       <div class="body">
         <ProcessList
@@ -82,7 +88,7 @@ export function App() {
                 <p class="summary">{describeView(model, root)}</p>
               </div>
               {state.view === 'graph' ? (
-                <FlameGraph {...{ model, root, found, announce }} onZoom={zoomTo} />
+                <FlameGraph {...{ model, root, found, jumps, announce }} onZoom={zoomTo} />
               ) : (
                 <CallTree {...{ model, root, found }} onZoom={zoomTo} />
               )}

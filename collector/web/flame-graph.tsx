@@ -4,7 +4,7 @@ import { describeBox } from './describe.ts';
 import { deepestRow, type FlameModel } from './flame-model.ts';
 import { boxOf, FlamePainter, ROW_HEIGHT, type Scene } from './flame-painter.ts';
 import { walk } from './keyboard.ts';
-import type { SearchResult } from './search.ts';
+import { nextMatch, type SearchResult } from './search.ts';
 import { useSize, useTheme } from './use-browser.ts';
 import { usePointer } from './use-pointer.ts';
 import { useZoomedRange } from './use-zoomed-range.ts';
@@ -19,12 +19,14 @@ interface Properties {
   /** Zoomed box, 0 for the whole graph. */
   root: number;
   found: SearchResult | undefined;
+  /** Grows by one for each wish to go to the next match. */
+  jumps: number;
   onZoom(node: number): void;
   announce(text: string): void;
 }
 
 /** A canvas of the viewport's size that stays in place while an empty column beside it scrolls. */
-export function FlameGraph({ model, root, found, onZoom, announce }: Properties) {
+export function FlameGraph({ model, root, found, jumps, onZoom, announce }: Properties) {
   const scroller = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const { width, height } = useSize(scroller);
@@ -56,10 +58,20 @@ export function FlameGraph({ model, root, found, onZoom, announce }: Properties)
     announce(describeBox(model, node, root));
     scrollIntoView(scroller.current!, model.depth[node]! * ROW_HEIGHT);
   };
+  const chooseMatch = (step: 1 | -1): void => {
+    const match = found && nextMatch(model, found, root, selected, step);
+    if (match !== undefined) choose(match);
+  };
+  useEffect(() => {
+    if (jumps === 0) return;
+    scroller.current!.focus();
+    chooseMatch(1);
+  }, [jumps]);
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key === 'Enter') onZoom(selected ?? root);
     else if (event.key === 'Backspace') onZoom(model.parent[root]!);
+    else if (event.key === 'n' || event.key === 'N') chooseMatch(event.key === 'n' ? 1 : -1);
     else {
       const next = walk(model, selected ?? root, root, event.key);
       if (next === undefined) return;

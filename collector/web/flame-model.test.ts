@@ -12,7 +12,7 @@ import {
   subtreeOf,
 } from './flame-model.ts';
 import { walk } from './keyboard.ts';
-import { parseSearch, search } from './search.ts';
+import { nextMatch, parseSearch, search } from './search.ts';
 import { listRows } from './tree-rows.ts';
 
 const TEXT = `
@@ -89,6 +89,29 @@ describe('search', () => {
     expect(await samples('/READ/')).toBe(0);
     expect(await samples('/READ/i')).toBe(6);
     expect(await samples('work', 'b;main;work;work')).toBe(10);
+  });
+
+  it('leads from match to match, the largest first, and around', async () => {
+    const model = await modelOf(TEXT);
+    const matcher = parseSearch('work') as (name: string) => boolean;
+    const found = search(model, matcher, 0);
+    const [first, second, third] = ['b;main;work', 'b;main;work;work', 'a;main;work'].map((path) =>
+      find(model, path),
+    );
+    expect(nextMatch(model, found, 0, undefined, 1)).toBe(first);
+    expect(nextMatch(model, found, 0, first, 1)).toBe(second);
+    expect(nextMatch(model, found, 0, third, 1)).toBe(first);
+    expect(nextMatch(model, found, 0, first, -1)).toBe(third);
+    expect(nextMatch(model, found, find(model, 'a'), undefined, 1)).toBe(third);
+    expect(
+      nextMatch(
+        model,
+        search(model, () => false, 0),
+        0,
+        0,
+        1,
+      ),
+    ).toBeUndefined();
   });
 
   it('says what is wrong with an expression', () => {

@@ -21,7 +21,7 @@ export function ProcessList({ processes, selected, onSelect }: Properties) {
   return (
     <nav class="processes" aria-label="Processes">
       <h2>Processes</h2>
-      <ul>
+      <ul onKeyDown={walkEntries}>
         <Entry
           label="All processes"
           samples={all}
@@ -49,6 +49,15 @@ export function ProcessList({ processes, selected, onSelect }: Properties) {
   );
 }
 
+function walkEntries(event: KeyboardEvent): void {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const entry = (event.target as Element).closest('li');
+  if (step === undefined || entry === null) return;
+  const next = step === 1 ? entry.nextElementSibling : entry.previousElementSibling;
+  next?.querySelector('button')?.focus();
+  event.preventDefault();
+}
+
 interface EntryProperties {
   label: string;
   /** How many processes have the name. */
@@ -64,7 +73,15 @@ function Entry({ label, count = 1, title, samples, share, isSelected, onClick }:
   const percent = samples === 0 ? '–' : formatShare(share);
   return (
     <li>
-      <button type="button" class="process" aria-pressed={isSelected} title={title} onClick={onClick}>
+      <button
+        type="button"
+        class="process"
+        aria-pressed={isSelected}
+        // One stop for Tab: arrow keys walk the list, which may have hundreds of entries.
+        tabIndex={isSelected ? 0 : -1}
+        title={title}
+        onClick={onClick}
+      >
         <span class="process-name">{elideMiddle(label, MAX_NAME)}</span>
         {count > 1 && <span class="process-count">×{formatCount(count)}</span>}
         <span class="process-share">{percent}</span>

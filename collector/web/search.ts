@@ -1,4 +1,4 @@
-import type { FlameModel } from './flame-model.ts';
+import { type FlameModel, subtreeOf } from './flame-model.ts';
 
 export interface SearchResult {
   /** 1 for each frame that matches. */
@@ -45,4 +45,25 @@ export function search(model: FlameModel, matcher: Matcher, root: number): Searc
     state[node] = matches ? 2 : above;
   }
   return { frames, nodes, samples };
+}
+
+/**
+ * The match after `node` (before it for a step of -1), from the largest to the smallest and around again.
+ *
+ * @returns undefined if nothing matches
+ */
+export function nextMatch(
+  model: FlameModel,
+  found: SearchResult,
+  root: number,
+  node: number | undefined,
+  step: 1 | -1,
+): number | undefined {
+  const inside = subtreeOf(model, root);
+  const matches = Array.from({ length: model.count }, (_, each) => each)
+    .filter((each) => inside[each] === 1 && found.frames[model.frame[each]!] === 1)
+    .sort((a, b) => model.total[b]! - model.total[a]! || a - b);
+  const at = node === undefined ? -1 : matches.indexOf(node);
+  if (at === -1) return matches.at(step === 1 ? 0 : -1);
+  return matches[(at + step + matches.length) % matches.length];
 }

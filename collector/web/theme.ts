@@ -50,7 +50,7 @@ export function makeTheme(dark: boolean): Theme {
         text: '#1c2430',
         faintText: '#59636f',
         dimmed: '#eef0f3',
-        dimmedText: '#8b94a0',
+        dimmedText: '#6c7581',
         match: 'oklch(0.86 0.16 88)',
         matchText: '#2a2103',
         ring: '#10151c',

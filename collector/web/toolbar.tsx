@@ -18,6 +18,8 @@ interface Properties {
   onChange(change: Partial<UrlState>): void;
   onPause(): void;
   onHelp(): void;
+  /** Enter in the search: to the matches. */
+  onSearchEnter(): void;
 }
 
 export function Toolbar(properties: Properties) {
@@ -83,7 +85,7 @@ function Choice<T extends string>({ label, options, value, onChoose }: ChoicePro
   );
 }
 
-function SearchBox({ state, searchNote, isSearchBad, searchBox, onChange }: Properties) {
+function SearchBox({ state, searchNote, isSearchBad, searchBox, onChange, onSearchEnter }: Properties) {
   return (
     <div class="search">
       <input
@@ -96,6 +98,7 @@ function SearchBox({ state, searchNote, isSearchBad, searchBox, onChange }: Prop
         spellcheck={false}
         autocomplete="off"
         value={state.search}
+        onKeyDown={(event) => event.key === 'Enter' && onSearchEnter()}
         onInput={(event) => onChange({ search: event.currentTarget.value })}
       />
       {searchNote === '' ? (

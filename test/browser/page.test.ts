@@ -181,6 +181,12 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.keyboard.type('parse');
     await expect.poll(() => text('.search-note')).toBe('70.0 % in 2 boxes');
     expect(page.url()).toContain('search=parse');
+    await page.keyboard.press('Enter');
+    await expect.poll(spoken).toMatch(/^parse_json, JavaScript, 40\.0 % /);
+    await page.keyboard.press('n');
+    await expect.poll(spoken).toMatch(/^parse_json, native, 30\.0 % /);
+    await page.keyboard.press('Shift+N');
+    await expect.poll(spoken).toMatch(/^parse_json, JavaScript/);
     await page.getByLabel('Search functions').fill('/^(tcp|log)_/');
     await expect.poll(() => text('.search-note')).toBe('30.0 % in 2 boxes');
     await page.getByLabel('Search functions').fill('/(/');
@@ -220,7 +226,9 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await untilBoxes(5);
     expect(page.url()).toContain('process=worker');
     expect(await text('.summary')).toContain('40 samples');
-    await page.getByRole('button', { name: /^All processes/ }).click();
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
     await untilBoxes(15);
   });
 
