@@ -141,6 +141,24 @@ describe('MemoryStore', () => {
     expect(window.samples).toBe(samples);
   });
 
+  it('loses no count of events that arrive late while it is full', () => {
+    const store = makeStore(16 * MIB);
+    let sent = 0;
+    for (let i = 0; i < 120; i++) {
+      const lines = Array.from({ length: 100 }, (_, j) => `p:1;main@n;f${i}x${j}@n;leaf@k 120`);
+      const profile = profileFromText(lines.join('\n'), { endMs: nowMs, spanMs: 1000 });
+      // The last of them are for an older minute, which is the first to be dropped again.
+      for (const sample of profile.samples.slice(90)) {
+        sample.timestamps = sample.timestamps.map((time) => time - BigInt((i % 25) * MINUTE) * 1_000_000n);
+      }
+      sent += store.append(profile).stored;
+      const { samples, droppedForMemory, bytes } = store.stats();
+      expect(samples + droppedForMemory).toBe(sent);
+      expect(bytes).toBeLessThanOrEqual(16 * MIB);
+    }
+    expect(store.stats().droppedForMemory).toBeGreaterThan(0);
+  });
+
   it('bounds what a small profile of long stacks can cost', async () => {
     const store = makeStore();
     const frames = Array.from({ length: 9000 }, (_, i) => `f${i}@n`).join(';');

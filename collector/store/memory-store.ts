@@ -84,12 +84,13 @@ export class MemoryStore implements Store {
     let segment = this.#open.get(startMs);
     if (segment !== undefined && segment.bytes < this.#maxSegmentBytes) return segment;
     segment?.columns.trim();
+    // Before the new one is there: it may be the oldest, and must not go while it is being filled.
+    this.#trimClosed();
+    this.#evict();
     segment = new Segment(startMs);
     this.#open.set(startMs, segment);
     const after = this.#segments.findLastIndex((other) => other.startMs <= startMs);
     this.#segments.splice(after + 1, 0, segment);
-    this.#trimClosed();
-    this.#evict();
     return segment;
   }
 
