@@ -14,7 +14,7 @@ function doctor(capabilities: string[], ...args: string[]) {
   const result = spawnSync(
     'setpriv',
     ['--inh-caps=-all', `--bounding-set=${bounding}`, EVERYFRAME, 'doctor', ...args],
-    { encoding: 'utf8' },
+    { encoding: 'utf8', timeout: 30_000 },
   );
   expect(result.stderr).toBe('');
   return result;
@@ -59,7 +59,7 @@ describe.runIf(process.getuid?.() === 0)('everyframe doctor', () => {
     const { stdout, status } = spawnSync(
       'unshare',
       ['--pid', '--fork', '--mount-proc', EVERYFRAME, 'doctor', '--json'],
-      { encoding: 'utf8' },
+      { encoding: 'utf8', timeout: 30_000 },
     );
     expect(parse(stdout)).toContainEqual(
       expect.objectContaining({

@@ -26,6 +26,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const run = (command: string, args: string[], options: { path?: string; cwd?: string } = {}) =>
   spawnSync(command, args, {
     encoding: 'utf8',
+    timeout: 60_000,
     cwd: options.cwd ?? ROOT,
     env: { ...process.env, PATH: options.path ?? process.env['PATH'] },
   });
