@@ -61,6 +61,13 @@ describe('buildModel', () => {
     expect(new Set(later.pathKey).size).toBe(later.count);
   });
 
+  it('takes a kind that it does not know as unknown', async () => {
+    const response = await responseFromText('a:1;main@n 1');
+    response.kinds[response.kinds.indexOf('native')] = 'cobol' as never;
+    const model = buildModel(response);
+    expect(model.kinds).toEqual(['root', 'other', 'process', 'unknown']);
+  });
+
   it('finds the box under a point, and gaps', async () => {
     const model = await modelOf(TEXT);
     expect(nodeAt(model, 3, 6.5)).toBe(find(model, 'a;main;work'));

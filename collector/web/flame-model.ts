@@ -1,5 +1,6 @@
 import type { FlameGraphResponse } from '../api/types.ts';
 import type { FrameKind } from '../store/store.ts';
+import { toKind } from './kinds.ts';
 
 /**
  * A flame graph ready to be drawn, as columns over its nodes. Breadth first: node 0 is the root, a node's
@@ -44,7 +45,7 @@ export function buildModel(response: FlameGraphResponse): FlameModel {
   const names = frames.name.map((id) => strings[id]!);
   const files = frames.file.map((id) => strings[id]!);
   const mappings = frames.mapping.map((id) => strings[id]!);
-  const kinds = frames.kind.map((id) => response.kinds[id]!);
+  const kinds = frames.kind.map((id) => toKind(response.kinds[id]!));
   const pathKey = pathKeys(parent, frame, frameHashes(names, mappings, files, kinds));
   const { timeline, samples, allSamples, cpuNanos, cpus, fromMs, toMs, folded } = response;
   return {

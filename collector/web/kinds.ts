@@ -28,6 +28,9 @@ const KINDS: Record<FrameKind, KindStyle> = {
   other: { label: 'folded', hue: undefined },
 };
 
+/** A newer server may know more kinds than this page. */
+export const toKind = (text: string): FrameKind => (text in KINDS ? (text as FrameKind) : 'unknown');
+
 export const kindLabel = (kind: FrameKind): string => KINDS[kind].label;
 
 const LEVELS: Partial<Record<FrameKind, { light: number; dark: number }>> = {

@@ -1,9 +1,10 @@
 import type { ProcessesResponse } from '../api/types.ts';
 import type { ProcessGroup } from '../query/process-groups.ts';
-import { elideMiddle, formatCount, formatShare, plural } from './format.ts';
+import { formatCount, formatShare, plural } from './format.ts';
 
-/** Longer names differ at their ends: `x86_64-linux-gnu-gcc-12` and `…-ld.bfd`. */
-const MAX_NAME = 20;
+/** The end of a long name stays in sight: `x86_64-linux-gnu-gcc` and `x86_64-linux-gnu-ld.bfd` differ there. */
+const LONG_NAME = 16;
+const TAIL = 7;
 /** A shorter bar is a dot. */
 const MIN_BAR = 0.02;
 
@@ -70,6 +71,7 @@ interface EntryProperties {
 }
 
 function Entry({ label, count = 1, title, samples, share, isSelected, onClick }: EntryProperties) {
+  const tail = label.length > LONG_NAME ? TAIL : 0;
   const percent = samples === 0 ? '–' : formatShare(share);
   return (
     <li>
@@ -82,7 +84,10 @@ function Entry({ label, count = 1, title, samples, share, isSelected, onClick }:
         title={title}
         onClick={onClick}
       >
-        <span class="process-name">{elideMiddle(label, MAX_NAME)}</span>
+        <span class="process-name">
+          <span>{label.slice(0, label.length - tail)}</span>
+          {tail > 0 && <span>{label.slice(-tail)}</span>}
+        </span>
         {count > 1 && <span class="process-count">×{formatCount(count)}</span>}
         <span class="process-share">{percent}</span>
         {samples > 0 && share > MIN_BAR && (

@@ -7,6 +7,7 @@ const KINDS: Record<string, FrameType> = {
   p: 'cpython',
   j: 'v8js',
   v: 'jvm',
+  m: 'abort-marker',
 };
 
 export interface SyntheticOptions {
@@ -20,7 +21,7 @@ export interface SyntheticOptions {
 
 /**
  * A profile from text, one stack a line, root first: `PROCESS:PID;main@n;write@n;vfs_write@k COUNT`. The letter
- * after @ is the kind of frame: k kernel, n native, g Go, p Python, j JavaScript, v JVM; none: unknown.
+ * after @ is the kind of frame: k kernel, n native, g Go, p Python, j JavaScript, v JVM, m a marker for a stack that was cut; none: unknown.
  */
 export function profileFromText(text: string, options: SyntheticOptions): Profile {
   const { endMs, spanMs, periodNanos = 50_000_000, host = 'test-host' } = options;
