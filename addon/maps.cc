@@ -65,8 +65,7 @@ Napi::Value SumPerCpu(const Napi::CallbackInfo& info) {
   std::vector<uint64_t> values(cpus);
   auto sums = Napi::Float64Array::New(info.Env(), entries);
   for (uint32_t i = 0; i < entries; i++) {
-    if (bpf_map_lookup_elem(Fd(info), &i, values.data()))
-      throw SystemError(info.Env(), "cannot read a counter", errno);
+    if (bpf_map_lookup_elem(Fd(info), &i, values.data())) throw SystemError(info.Env(), "cannot read a counter", errno);
     uint64_t sum = 0;
     for (uint64_t value : values) sum += value;
     sums[i] = static_cast<double>(sum);
@@ -78,15 +77,22 @@ Napi::Value SumPerCpu(const Napi::CallbackInfo& info) {
 class InstallTable : public Napi::AsyncWorker {
  public:
   InstallTable(Napi::Env env, int outer, uint32_t index, Bytes image, uint32_t block)
-      : AsyncWorker(env), deferred_(Napi::Promise::Deferred::New(env)), outer_(outer), index_(index),
-        image_(Napi::Persistent(image)), data_(image.Data()), bytes_(image.Length()), block_(block) {}
+      : AsyncWorker(env),
+        deferred_(Napi::Promise::Deferred::New(env)),
+        outer_(outer),
+        index_(index),
+        image_(Napi::Persistent(image)),
+        data_(image.Data()),
+        bytes_(image.Length()),
+        block_(block) {}
   Napi::Promise Promise() const { return deferred_.Promise(); }
 
   void Execute() override {
     uint32_t blocks = bytes_ / block_;
     LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_INNER_MAP);
     int inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ef_table", 4, block_, blocks, &options);
-    if (inner < 0) return SetError("cannot create an unwind table of " + std::to_string(bytes_) + " bytes: " + strerror(errno));
+    if (inner < 0)
+      return SetError("cannot create an unwind table of " + std::to_string(bytes_) + " bytes: " + strerror(errno));
     for (uint32_t i = 0; i < blocks; i++) {
       if (bpf_map_update_elem(inner, &i, data_ + size_t{i} * block_, BPF_ANY)) {
         SetError(std::string("cannot fill an unwind table: ") + strerror(errno));

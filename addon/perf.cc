@@ -22,7 +22,11 @@ Napi::Value Open(const Napi::CallbackInfo& info) {
   attr.size = sizeof(attr);
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_CPU_CLOCK;
-  attr.freq = getenv("EF_FREQ") ? 1 : 0; if (attr.freq) attr.sample_freq = 97; else attr.sample_period = info[1].As<Napi::Number>().Int64Value();
+  attr.freq = getenv("EF_FREQ") ? 1 : 0;
+  if (attr.freq)
+    attr.sample_freq = 97;
+  else
+    attr.sample_period = info[1].As<Napi::Number>().Int64Value();
   attr.disabled = 1;
   attr.exclude_idle = !info[2].As<Napi::Boolean>().Value();
   int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -91,7 +95,8 @@ Napi::Value CloseFd(const Napi::CallbackInfo& info) {
 Napi::Value Probe(const Napi::CallbackInfo& info) {
   Napi::Object result = Napi::Object::New(info.Env());
   btf* kernel = btf__load_vmlinux_btf();
-  if (!kernel) throw SystemError(info.Env(), "cannot read the kernel's type information /sys/kernel/btf/vmlinux", errno);
+  if (!kernel)
+    throw SystemError(info.Env(), "cannot read the kernel's type information /sys/kernel/btf/vmlinux", errno);
   bool cast = btf__find_by_name_kind(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
   bool maple = btf__find_by_name_kind(kernel, "maple_tree", BTF_KIND_STRUCT) > 0;
   btf__free(kernel);

@@ -62,7 +62,8 @@ static __always_inline void attach_file(struct ef_scratch *s, struct ef_mapping 
 	report_file(s, key, vma, &id);
 }
 
-static __always_inline void attach_anonymous(struct ef_scratch *s, struct ef_mapping *m, const struct vma_fields *vma)
+static __always_inline void attach_anonymous(struct ef_scratch *s, struct ef_mapping *m,
+					     const struct vma_fields *vma)
 {
 	u64 vdso = 0, key = EF_VDSO_KEY;
 	struct ef_file_entry none = { .state = EF_FILE_NO_TABLE };

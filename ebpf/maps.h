@@ -165,11 +165,11 @@ static __always_inline void count(enum ef_counter counter)
 #define FIELD_OFFSET(type, field) bpf_core_field_offset(struct type, field)
 
 /* A pointer-sized member of a kernel struct whose address is only a number; 0 if it can't be read. */
-#define KERNEL_WORD(address, type, field)                                         \
-	({                                                                        \
-		u64 word_ = 0;                                                    \
+#define KERNEL_WORD(address, type, field) \
+	({ \
+		u64 word_ = 0; \
 		KERNEL_READ(&word_, 8, (u64)(address) + FIELD_OFFSET(type, field)); \
-		word_;                                                            \
+		word_; \
 	})
 
 /* Keeps clang from checking one copy of a value and using another: the verifier tracks registers, not names. */

@@ -20,7 +20,8 @@ static __always_inline u8 *name_buffer(u32 in_event)
 
 #define PROCESS_NAMES_AT offsetof(struct ef_process, names)
 #define FILE_PATH_AT offsetof(struct ef_file, path)
-_Static_assert(sizeof(struct ef_event_scratch) >= sizeof(struct ef_process) + 256, "room for an overhanging name");
+_Static_assert(sizeof(struct ef_event_scratch) >= sizeof(struct ef_process) + 256,
+	       "room for an overhanging name");
 _Static_assert(sizeof(struct ef_file) + 256 <= sizeof(struct ef_process) + 256, "the union's bytes cover a file");
 
 /* The lengths so far live in the records themselves, at the same place in both: a value that was loaded from

@@ -153,11 +153,11 @@ enum ef_rule_kind {
 };
 
 enum ef_value_kind {
-	EF_VALUE_SAME = 0,       /* fp keeps its value; return address: in the link register (arm64) */
+	EF_VALUE_SAME = 0, /* fp keeps its value; return address: in the link register (arm64) */
 	EF_VALUE_UNDEFINED = 1,
-	EF_VALUE_CFA = 2,        /* saved at CFA + offset */
-	EF_VALUE_REGISTER = 3,   /* in register number `offset` (return address only) */
-	EF_VALUE_FRAME = 4,      /* saved at fp + offset */
+	EF_VALUE_CFA = 2,      /* saved at CFA + offset */
+	EF_VALUE_REGISTER = 3, /* in register number `offset` (return address only) */
+	EF_VALUE_FRAME = 4,    /* saved at fp + offset */
 };
 
 struct ef_rule {
@@ -195,9 +195,9 @@ struct ef_config {
 	__u32 max_user_frames;
 	__u32 filter_targets; /* sample only processes in the map `targets`, and their children */
 	__u32 send_idle;
-	__u32 wake_bytes;      /* wake user space when that much waits in the ring buffer */
+	__u32 wake_bytes;               /* wake user space when that much waits in the ring buffer */
 	__u32 user_regs_from_stack_top; /* where bpf_task_pt_regs is missing: pt_regs end this far below... */
-	__u32 thread_size;     /* ...the end of the kernel stack, which is this large */
+	__u32 thread_size;              /* ...the end of the kernel stack, which is this large */
 };
 
 /* Identity last sent of a process, by tgid: another one in a sample makes BPF send the process again. */

@@ -182,8 +182,13 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 static __always_inline int apply_rule(struct ef_scratch *s)
 {
 	const struct ef_rule frame_pointer = {
-		.kind = EF_RULE_CFA, .cfa_reg = REG_FP, .cfa_offset = 16,
-		.fp_kind = EF_VALUE_CFA, .fp_offset = -16, .ra_kind = EF_VALUE_CFA, .ra_offset = -8,
+		.kind = EF_RULE_CFA,
+		.cfa_reg = REG_FP,
+		.cfa_offset = 16,
+		.fp_kind = EF_VALUE_CFA,
+		.fp_offset = -16,
+		.ra_kind = EF_VALUE_CFA,
+		.ra_offset = -8,
 	};
 	switch (s->rule.kind) {
 	case EF_RULE_STOP:
@@ -206,7 +211,7 @@ static __always_inline int step_from(struct ef_scratch *s, u32 slot)
 		return step_frame_pointer(s, EF_MARKER_ANON);
 	if (m->file.state != EF_FILE_TABLE)
 		return step_frame_pointer(s, m->file.state == EF_FILE_PENDING ? EF_MARKER_PENDING :
-										 EF_MARKER_NO_TABLE);
+										EF_MARKER_NO_TABLE);
 	if (find_rule(slot))
 		return step_frame_pointer(s, EF_MARKER_NO_RULE);
 	return apply_rule(s);

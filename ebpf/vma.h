@@ -82,9 +82,9 @@ static __noinline u64 maple_walk(u64 mm, u64 address)
 		if (entry < 4096)
 			return 0;
 		u64 node = entry & ~0xffULL, type = (entry >> 3) & 0xf, below = 0, slots = range_slots;
+		/* word 0 of a node is its parent */
 		if (KERNEL_READ(pivots, sizeof(pivots), node))
 			return 0;
-		/* word 0 of a node is its parent */
 #pragma unroll
 		for (int i = 1; i < 10; i++)
 			below += PIVOT_BELOW(pivots[i], page);
