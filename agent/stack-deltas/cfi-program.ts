@@ -1,5 +1,6 @@
 /** Runs call frame instructions (DWARF 5, section 6.4.2, and GNU's extensions): one state, rows as it moves. */
 import type { Cursor } from '../../common/base/cursor.ts';
+import { OutOfBounds } from '../../common/elf/source.ts';
 import { ValueKind } from '../tracer/records.gen.ts';
 import { CfiState, type Registers, VALUE_UNSUPPORTED } from './cfi-state.ts';
 import { applyCfaExpression, applyFpExpression } from './expressions.ts';
@@ -21,7 +22,7 @@ export interface ProgramContext {
 
 /** Nested DW_CFA_remember_state. */
 const MAX_REMEMBERED = 64;
-/** Programs are bounded by their bytes; so many rows in one function are no program of a compiler. */
+/** Programs are bounded by their bytes; so many instructions in one function are no program of a compiler. */
 const MAX_INSTRUCTIONS = 1 << 20;
 
 export class CfiProgram {
@@ -92,6 +93,7 @@ export class CfiProgram {
     const { registers, dataAlign } = context;
     switch (op) {
       case 0x00: // nop
+      case 0x2c: // arm64: negate_ra_state_with_pc
       case 0x2d: // GNU_window_save; arm64: negate_ra_state
         break;
       case 0x05: // offset_extended
@@ -120,17 +122,17 @@ export class CfiProgram {
         state.setCfa(cursor.uleb(), cursor.uleb());
         break;
       case 0x0d: // def_cfa_register
-        state.cfaReg = cursor.uleb();
+        state.setCfaRegister(cursor.uleb());
         break;
       case 0x0e: // def_cfa_offset
-        state.cfaOffset = cursor.uleb();
+        state.setCfaOffset(cursor.uleb());
         break;
       case 0x0f: // def_cfa_expression
         this.#block(cursor, (block) => applyCfaExpression(state, block, registers));
         break;
       case 0x10: {
         const reg = cursor.uleb();
-        if (reg === registers.ra) state.raKind = VALUE_UNSUPPORTED;
+        this.#set(reg, VALUE_UNSUPPORTED, 0, registers);
         this.#block(cursor, (block) => {
           if (reg === registers.fp) applyFpExpression(state, block, registers);
         });
@@ -143,12 +145,13 @@ export class CfiProgram {
         state.setCfa(cursor.uleb(), cursor.sleb() * dataAlign);
         break;
       case 0x13: // def_cfa_offset_sf
-        state.cfaOffset = cursor.sleb() * dataAlign;
+        state.setCfaOffset(cursor.sleb() * dataAlign);
         break;
       case 0x14: // val_offset
+        this.#setValue(cursor.uleb(), cursor.uleb(), registers);
+        break;
       case 0x15: // val_offset_sf
-        this.#set(cursor.uleb(), VALUE_UNSUPPORTED, 0, registers);
-        cursor.uleb();
+        this.#setValue(cursor.uleb(), cursor.sleb(), registers);
         break;
       case 0x16: // val_expression
         this.#set(cursor.uleb(), VALUE_UNSUPPORTED, 0, registers);
@@ -174,6 +177,12 @@ export class CfiProgram {
     else this.#set(reg, VALUE_UNSUPPORTED, 0, registers);
   }
 
+  /** The value itself is CFA + offset: that is what the stack pointer is in any case. */
+  #setValue(reg: number, offset: number, registers: Registers): void {
+    if (reg === registers.sp && offset === 0) this.state.spMoved = false;
+    else this.#set(reg, VALUE_UNSUPPORTED, 0, registers);
+  }
+
   #set(reg: number, kind: number, offset: number, registers: Registers): void {
     if (reg === registers.fp) {
       this.state.fpKind = kind;
@@ -181,12 +190,15 @@ export class CfiProgram {
     } else if (reg === registers.ra) {
       this.state.raKind = kind;
       this.state.raOffset = offset;
+    } else if (reg === registers.sp) {
+      this.state.spMoved = kind !== ValueKind.SAME && kind !== ValueKind.UNDEFINED;
     }
   }
 
   #restore(reg: number, { initial, registers }: ProgramContext): void {
     if (reg === registers.fp) this.#set(reg, initial.fpKind, initial.fpOffset, registers);
     else if (reg === registers.ra) this.#set(reg, initial.raKind, initial.raOffset, registers);
+    else if (reg === registers.sp) this.state.spMoved = initial.spMoved;
   }
 
   #remember(): void {
@@ -205,6 +217,9 @@ export class CfiProgram {
     cursor.end = start + size;
     try {
       apply(cursor);
+    } catch (error) {
+      // it ends in the middle of an operand: one more expression that is not understood
+      if (!(error instanceof OutOfBounds)) throw error;
     } finally {
       cursor.end = end;
       cursor.at = start + size;

@@ -25,13 +25,24 @@ export interface Inexpressible {
   cfaRegister: number;
   fp: number;
   returnAddress: number;
+  /** The caller's stack pointer is something else than the CFA, as in setcontext(). */
+  stackPointer: number;
   offsetRange: number;
 }
 
+export const newInexpressible = (): Inexpressible => ({
+  cfaExpression: 0,
+  cfaRegister: 0,
+  fp: 0,
+  returnAddress: 0,
+  stackPointer: 0,
+  offsetRange: 0,
+});
+
 const fits16 = (offset: number): boolean => offset >= -32768 && offset <= 32767;
 const fits32 = (offset: number): boolean => offset >= -0x8000_0000 && offset <= 0x7fff_ffff;
-/** Registers that the unwinder keeps in the leaf frame: all general ones. */
-const MAX_REGISTER = 31;
+/** Highest general register: the unwinder keeps them all for the leaf frame. */
+const lastRegister = (isX86: boolean): number => (isX86 ? 15 : 31);
 
 export class CfiState {
   cfaKind: number = CFA_UNSUPPORTED;
@@ -42,6 +53,11 @@ export class CfiState {
   fpOffset = 0;
   raKind: number = ValueKind.SAME;
   raOffset = 0;
+  /** The stack pointer has a rule of its own. */
+  spMoved = false;
+  #isExpression = false;
+  /** Offset of the last CFA that was no expression. */
+  #plainOffset = 0;
 
   copyFrom(other: CfiState): void {
     this.cfaKind = other.cfaKind;
@@ -52,13 +68,38 @@ export class CfiState {
     this.fpOffset = other.fpOffset;
     this.raKind = other.raKind;
     this.raOffset = other.raOffset;
+    this.spMoved = other.spMoved;
+    this.#isExpression = other.#isExpression;
+    this.#plainOffset = other.#plainOffset;
   }
 
   setCfa(reg: number, offset: number): void {
-    this.cfaKind = RuleKind.CFA;
+    this.setCfaExpression(RuleKind.CFA, reg, offset, 0);
+    this.#isExpression = false;
+    this.#plainOffset = offset;
+  }
+
+  setCfaExpression(kind: number, reg: number, offset: number, offset2: number): void {
+    this.cfaKind = kind;
     this.cfaReg = reg;
     this.cfaOffset = offset;
-    this.cfaOffset2 = 0;
+    this.cfaOffset2 = offset2;
+    this.#isExpression = true;
+  }
+
+  /**
+   * DW_CFA_def_cfa_register. Not valid while the CFA is an expression (DWARF 5, section 6.4.2.2), but assembly
+   * code does it (libgcrypt's), because GCC's and GNU's unwinders then return to the last plain offset.
+   */
+  setCfaRegister(reg: number): void {
+    if (this.cfaKind === CFA_UNSUPPORTED && !this.#isExpression) return;
+    this.setCfa(reg, this.#plainOffset);
+  }
+
+  /** DW_CFA_def_cfa_offset; while the CFA is an expression, it is kept for what comes after. */
+  setCfaOffset(offset: number): void {
+    this.#plainOffset = offset;
+    if (this.cfaKind === RuleKind.CFA && !this.#isExpression) this.cfaOffset = offset;
   }
 
   /** Writes the rule into `out`; what cannot be expressed is counted. `out` is returned, or a constant rule. */
@@ -69,12 +110,15 @@ export class CfiState {
       counts.cfaExpression++;
       return INVALID_RULE;
     }
-    if (this.cfaReg > MAX_REGISTER || (isX86 && this.cfaReg > 15)) {
+    if (this.cfaReg > lastRegister(isX86)) {
       counts.cfaRegister++;
       return INVALID_RULE;
     }
-    // on amd64 the return address is never left in a register of its own
-    if (this.raKind === VALUE_UNSUPPORTED || (isX86 && this.raKind === ValueKind.SAME)) {
+    if (this.spMoved) {
+      counts.stackPointer++;
+      return INVALID_RULE;
+    }
+    if (!this.#hasReturnAddress(isX86)) {
       counts.returnAddress++;
       return INVALID_RULE;
     }
@@ -97,5 +141,12 @@ export class CfiState {
       out.fpOffset = 0;
     }
     return out;
+  }
+
+  #hasReturnAddress(isX86: boolean): boolean {
+    if (this.raKind === ValueKind.REGISTER) return this.raOffset <= lastRegister(isX86);
+    // amd64 has no link register: "the same" says nothing
+    if (this.raKind === ValueKind.SAME) return !isX86;
+    return this.raKind === ValueKind.CFA;
   }
 }

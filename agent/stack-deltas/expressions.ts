@@ -37,32 +37,25 @@ function readPlt(cursor: Cursor, registers: Registers): { offset: number; thresh
 /** DW_CFA_def_cfa_expression; the cursor spans the expression. */
 export function applyCfaExpression(state: CfiState, cursor: Cursor, registers: Registers): void {
   const start = cursor.at;
-  state.cfaKind = CFA_UNSUPPORTED;
+  state.setCfaExpression(CFA_UNSUPPORTED, 0, 0, 0);
   if (cursor.left === 0) return;
   const op = cursor.u8();
   if (op < DW_OP_BREG0 || op > DW_OP_BREG31) return;
   const reg = op - DW_OP_BREG0;
   const offset = cursor.sleb();
   if (cursor.left === 0) {
-    state.setCfa(reg, offset);
+    state.setCfaExpression(RuleKind.CFA, reg, offset, 0);
     return;
   }
   if (cursor.u8() === DW_OP_DEREF) {
     const constant = readConstant(cursor);
     if (constant === undefined) return;
-    state.cfaKind = RuleKind.CFA_DEREF;
-    state.cfaReg = reg;
-    state.cfaOffset = offset;
-    state.cfaOffset2 = constant;
+    state.setCfaExpression(RuleKind.CFA_DEREF, reg, offset, constant);
     return;
   }
   cursor.at = start;
   const plt = readPlt(cursor, registers);
-  if (!plt) return;
-  state.cfaKind = RuleKind.PLT;
-  state.cfaReg = registers.sp;
-  state.cfaOffset = plt.offset;
-  state.cfaOffset2 = plt.threshold;
+  if (plt) state.setCfaExpression(RuleKind.PLT, registers.sp, plt.offset, plt.threshold);
 }
 
 /** Nothing (0), `plus_uconst n`, or `lit n; plus`, up to the end. */

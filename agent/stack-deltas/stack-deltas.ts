@@ -6,7 +6,7 @@
 import { Cursor } from '../../common/base/cursor.ts';
 import { type ElfFile, type Machine, PF_X, PT_GNU_EH_FRAME, PT_LOAD } from '../../common/elf/elf.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
-import { type Inexpressible, REGISTERS } from './cfi-state.ts';
+import { type Inexpressible, newInexpressible, REGISTERS } from './cfi-state.ts';
 import {
   type DecodeTarget,
   decodeFrameSection,
@@ -43,13 +43,7 @@ const ENTRY_STUB_BYTES = 64;
 export function extractStackDeltas(elf: ElfFile): StackDeltas {
   const rows = new FunctionRows();
   const rules = new RuleTable();
-  const inexpressible: Inexpressible = {
-    cfaExpression: 0,
-    cfaRegister: 0,
-    fp: 0,
-    returnAddress: 0,
-    offsetRange: 0,
-  };
+  const inexpressible = newInexpressible();
   const known = findKnownFunctions(elf);
   const target: DecodeTarget = {
     rows,

@@ -1,0 +1,44 @@
+/** Stack deltas against binutils' readelf, over what Debian ships. */
+import { closeSync, existsSync, openSync, realpathSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { fdSource } from '../../agent/stack-deltas/fd-source.ts';
+import { extractStackDeltas, type StackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
+import { parseElf } from '../../common/elf/elf.ts';
+import { hasTool } from '../support/fixtures.ts';
+import { compareFrames } from './compare-frames.ts';
+import { readelfFrames } from './readelf-frames.ts';
+
+const LIBRARIES =
+  `libc.so.6 ld-linux-x86-64.so.2 libm.so.6 libmvec.so.1 libgcc_s.so.1 libstdc++.so.6 libcrypto.so.3
+  libssl.so.3 libz.so.1 liblzma.so.5 libzstd.so.1 libpcre2-8.so.0 libselinux.so.1 libsystemd.so.0 libgnutls.so.30
+  libgmp.so.10 libsqlite3.so.0 libglib-2.0.so.0 libapt-pkg.so.6.0 libunistring.so.2 libicuuc.so.72 libncursesw.so.6
+  libperl.so.5.36 libpython3.11.so.1.0 libbpf.so.1 libelf.so.1 libgcrypt.so.20 libcurl.so.4`
+    .split(/\s+/)
+    .flatMap((name) => ['x86_64', 'aarch64'].map((arch) => `/usr/lib/${arch}-linux-gnu/${name}`));
+const PROGRAMS = 'bash perl git gcc-12 gdb systemctl dash openssl ssh tar'
+  .split(' ')
+  .map((name) => `/usr/bin/${name}`);
+const files = [...LIBRARIES, ...PROGRAMS].filter(existsSync).map((path) => realpathSync(path));
+
+function deltasOf(path: string): StackDeltas {
+  const fd = openSync(path, 'r');
+  try {
+    return extractStackDeltas(parseElf(fdSource(fd)));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+describe.skipIf(!hasTool('readelf'))('against readelf --debug-dump=frames-interp', () => {
+  it('has files to compare', () => expect(files.length).toBeGreaterThan(5));
+
+  it.each(files)('%s', (path) => {
+    const deltas = deltasOf(path);
+    expect([deltas.stats.ehFrame?.badFdes ?? 0, deltas.stats.debugFrame?.badFdes ?? 0]).toEqual([0, 0]);
+    const comparison = compareFrames(deltas, readelfFrames(path).ehFrame);
+    const kinds = [...comparison.inexpressible].map(([kind, n]) => `${n} ${kind.slice(1)}`).join('; ');
+    console.log(`${path}: ${comparison.compared} addresses compared${kinds && `; not: ${kinds}`}`);
+    expect(comparison.compared).toBeGreaterThan(0);
+    expect(comparison.differences).toEqual([]);
+  });
+});
