@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "object.hh"
 
+#include <signal.h>
+
 #include <cstring>
 #include <string>
 
@@ -16,6 +18,15 @@ int Print(libbpf_print_level level, const char* format, va_list args) {
   if (n > 0) libbpf_log.append(line, std::min<size_t>(n, sizeof(line) - 1));
   if (libbpf_log.size() > kLogLimit) libbpf_log.erase(0, libbpf_log.size() - kLogLimit);
   return n;
+}
+// The verifier gives up with EAGAIN when a signal waits for the thread (a profiler's timer is enough).
+int LoadWithoutSignals(bpf_object* object) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = bpf_object__load(object);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
 }
 }  // namespace
 
@@ -76,7 +87,7 @@ BpfObject::BpfObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<BpfObjec
     bpf_program* program = bpf_object__find_program_by_name(object_, name.c_str());
     if (program) bpf_program__set_autoload(program, false);
   }
-  int error = bpf_object__load(object_);
+  int error = LoadWithoutSignals(object_);
   if (error) {
     Napi::Error failure = SystemError(env, "the kernel refused the BPF programs", -error);
     Release();

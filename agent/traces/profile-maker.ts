@@ -62,9 +62,11 @@ class Tables {
   readonly #mappingsByContent = new Map<string, number>();
   readonly #functions = new Map<string, number>();
   readonly #locations = new Map<Frame, number>();
-  readonly #locationsByContent = new Map<string, number>();
+  /** Mapping → address → location: copies of one file have frames of their own, but one location. */
+  readonly #locationsByPlace = new Map<number, Map<number, number>>();
   readonly #stacksByFrames = new Map<Frame[], number>();
-  readonly #stacks = new Map<string, number>([['', 0]]);
+  /** Hash of the locations → stacks that have it. */
+  readonly #stacksByHash = new Map<number, number[]>();
   readonly #processes = new Map<Process, number>();
 
   addGroup(group: SampleGroup, frames: Frame[], process: Process, offsetNs: bigint): void {
@@ -83,8 +85,22 @@ class Tables {
     const known = this.#stacksByFrames.get(frames);
     if (known !== undefined) return known;
     const locations = Uint32Array.from(frames, (frame) => this.#location(frame));
-    const index = intern(this.#stacks, locations.join(), this.profile.stacks, () => locations);
+    const index = this.#internStack(locations);
     this.#stacksByFrames.set(frames, index);
+    return index;
+  }
+
+  #internStack(locations: Uint32Array): number {
+    if (locations.length === 0) return 0;
+    const { stacks } = this.profile;
+    let hash = locations.length;
+    for (let i = 0; i < locations.length; i++) hash = (Math.imul(hash, 31) + locations[i]!) | 0;
+    const candidates = this.#stacksByHash.get(hash);
+    const known = candidates?.find((index) => areEqual(stacks[index]!, locations));
+    if (known !== undefined) return known;
+    const index = stacks.push(locations) - 1;
+    if (candidates) candidates.push(index);
+    else this.#stacksByHash.set(hash, [index]);
     return index;
   }
 
@@ -92,20 +108,30 @@ class Tables {
     const known = this.#locations.get(frame);
     if (known !== undefined) return known;
     const mapping = this.#mapping(frame.mapping);
-    const lines = frame.lines.map((line) => ({
-      func: this.#function(line),
-      line: line.line,
-      column: line.column,
-    }));
-    const content = `${mapping}/${frame.address}/${frame.frameType}/${lines.map((l) => `${l.func}:${l.line}`).join()}`;
-    const index = intern(this.#locationsByContent, content, this.profile.locations, () => ({
-      mapping,
-      address: BigInt(frame.address),
-      frameType: frame.frameType,
-      lines,
-    }));
+    let places = this.#locationsByPlace.get(mapping);
+    if (!places) {
+      places = new Map();
+      this.#locationsByPlace.set(mapping, places);
+    }
+    // markers have no place: each is one frame, known above
+    let index = mapping === 0 ? undefined : places.get(frame.address);
+    if (index === undefined) {
+      index = this.#addLocation(frame, mapping);
+      places.set(frame.address, index);
+    }
     this.#locations.set(frame, index);
     return index;
+  }
+
+  #addLocation(frame: Frame, mapping: number): number {
+    const { frameType, lines } = frame;
+    const location = {
+      mapping,
+      address: BigInt(frame.address),
+      frameType,
+      lines: lines.map((line) => ({ func: this.#function(line), line: line.line, column: line.column })),
+    };
+    return this.profile.locations.push(location) - 1;
   }
 
   #mapping(mapping: Mapping): number {
@@ -142,6 +168,9 @@ class Tables {
     return index;
   }
 }
+
+const areEqual = (a: Uint32Array, b: Uint32Array): boolean =>
+  a.length === b.length && a.every((value, i) => value === b[i]);
 
 function intern<T>(indices: Map<string, number>, key: string, table: T[], make: () => T): number {
   let index = indices.get(key);
