@@ -2,7 +2,8 @@ import { closeSync, openSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describeRule, type RuleText } from '../agent/stack-deltas/describe.ts';
 import { fdSource } from '../agent/stack-deltas/fd-source.ts';
-import { extractStackDeltas, lastAtOrBelow, type StackDeltas } from '../agent/stack-deltas/stack-deltas.ts';
+import { lastAtOrBelow } from '../agent/stack-deltas/sorted.ts';
+import { extractStackDeltas, type StackDeltas } from '../agent/stack-deltas/stack-deltas.ts';
 import { parseElf } from '../common/elf/elf.ts';
 
 interface Options {

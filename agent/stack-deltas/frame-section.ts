@@ -5,8 +5,10 @@
  */
 import { Cursor } from '../../common/base/cursor.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
+import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { BadFrame, CfiProgram, type ProgramContext } from './cfi-program.ts';
-import { CfiState, type Inexpressible, type Registers } from './cfi-state.ts';
+import { CfiState, type Inexpressible, REGISTERS, type Registers } from './cfi-state.ts';
+import { DW_EH_PE_OMIT, DW_EH_PE_PCREL, readEncoded, skipEncoded } from './encodings.ts';
 import type { FunctionRows } from './rows.ts';
 import { INVALID_RULE, type Rule, type RuleTable } from './rules.ts';
 
@@ -15,6 +17,8 @@ export interface FrameSection {
   /** ELF virtual address of the first byte. */
   address: number;
   isEhFrame: boolean;
+  /** A zero length ends it: its real end is not known. */
+  endsAtZero?: boolean;
 }
 
 export interface FrameSectionStats {
@@ -31,6 +35,8 @@ export interface DecodeTarget {
   registers: Registers;
   isX86: boolean;
   inexpressible: Inexpressible;
+  /** Go: its information leaves out that a function with a frame saves fp just below the return address. */
+  savesFpBelowReturnAddress: boolean;
   /** Whether a function that starts there is wanted. */
   accepts(start: number): boolean;
 }
@@ -44,10 +50,17 @@ interface Cie {
   initial: CfiState;
 }
 
-const DW_EH_PE_OMIT = 0xff;
-const DW_EH_PE_INDIRECT = 0x80;
-const DW_EH_PE_PCREL = 0x10;
 const MAX_REASONS = 32;
+/** A CIE is read anew for each distinct place that FDEs name, so both its size and their number have a cap. */
+const MAX_CIE_BYTES = 4096;
+const MAX_CIES = 65_536;
+
+/** In .eh_frame it has 4 bytes whatever the length (LSB, "Exception Frames"), in .debug_frame 8 with a 64-bit one. */
+const readId = (cursor: Cursor, is64: boolean, isEhFrame: boolean): number =>
+  is64 && !isEhFrame ? cursor.u64() : cursor.u32();
+
+const cieId = (is64: boolean, isEhFrame: boolean): number =>
+  isEhFrame ? 0 : is64 ? 0xffffffff * 2 ** 32 + 0xffffffff : 0xffffffff;
 
 export function decodeFrameSection(section: FrameSection, target: DecodeTarget): FrameSectionStats {
   return new FrameDecoder(section, target).decode();
@@ -83,11 +96,15 @@ class FrameDecoder {
       }
       // a terminator may stand between the pieces that a linker joined
       if (length === 0) {
+        if (this.#section.endsAtZero) break;
         next = cursor.at;
         continue;
       }
       const body = cursor.at;
-      if (length > bytes.length - body) break;
+      if (length > bytes.length - body) {
+        this.#countBad(new BadFrame('it ends behind its section'));
+        break;
+      }
       next = body + length;
       cursor.end = next;
       this.#record(body, is64, isEhFrame);
@@ -98,9 +115,8 @@ class FrameDecoder {
   #record(body: number, is64: boolean, isEhFrame: boolean): void {
     const cursor = this.#cursor;
     try {
-      const id = is64 ? cursor.u64() : cursor.u32();
-      const cieMarker = isEhFrame ? 0 : is64 ? 0xffffffff * 2 ** 32 + 0xffffffff : 0xffffffff;
-      if (id === cieMarker) return;
+      const id = readId(cursor, is64, isEhFrame);
+      if (id === cieId(is64, isEhFrame)) return;
       this.#fde(isEhFrame ? body - id : id);
     } catch (error) {
       this.#countBad(error);
@@ -120,15 +136,14 @@ class FrameDecoder {
     const cie = this.#cieAt(cieAt);
     const cursor = this.#cursor;
     const { rows, accepts } = this.#target;
-    let start = this.#pointer(cursor, cie.fdeEncoding);
+    if (cie.fdeEncoding === DW_EH_PE_OMIT) throw new BadFrame('it has no address');
+    const start = this.#pointer(cursor, cie.fdeEncoding);
     const size = this.#pointer(cursor, cie.fdeEncoding & 0x0f);
     if (cie.hasAugmentationData) cursor.skip(cursor.uleb());
     if (size <= 0 || start <= 0 || !Number.isSafeInteger(start + size) || !accepts(start)) return;
     this.#stats.fdes++;
-    const end = start + size;
     // a signal trampoline is entered by "return": it is looked up one byte before its first instruction
-    if (cie.isSignal) start--;
-    rows.beginFunction(start, end);
+    rows.beginFunction(start, start + size, cie.isSignal ? 1 : 0);
     try {
       this.#program.state.copyFrom(cie.initial);
       this.#program.run(cursor, this.#context(cie), start, (location) => this.#emit(location, cie.isSignal));
@@ -142,6 +157,7 @@ class FrameDecoder {
   #emit(location: number, isSignal: boolean): void {
     const { rows, rules, isX86, inexpressible } = this.#target;
     const rule = this.#program.state.toRule(isSignal, isX86, this.#rule, inexpressible);
+    if (this.#target.savesFpBelowReturnAddress && rule === this.#rule) addSavedFp(this.#rule);
     rows.addRow(location, rule === INVALID_RULE ? 0 : rules.intern(rule));
   }
 
@@ -158,6 +174,7 @@ class FrameDecoder {
   #cieAt(at: number): Cie {
     let cie = this.#cies.get(at);
     if (!cie) {
+      if (this.#cies.size >= MAX_CIES) throw new BadFrame(`more than ${MAX_CIES} CIEs`);
       try {
         cie = this.#readCie(at);
       } catch (error) {
@@ -178,9 +195,9 @@ class FrameDecoder {
     let length = cursor.u32();
     const is64 = length === 0xffffffff;
     if (is64) length = cursor.u64();
+    if (length > MAX_CIE_BYTES) throw new BadFrame(`it has ${length} bytes`);
     cursor.end = Math.min(cursor.at + length, bytes.length);
-    const id = is64 ? cursor.u64() : cursor.u32();
-    if (isEhFrame ? id !== 0 : id !== 0xffffffff && !is64) throw new BadFrame('it is no CIE');
+    if (readId(cursor, is64, isEhFrame) !== cieId(is64, isEhFrame)) throw new BadFrame('it is no CIE');
     return this.#readCieBody(cursor);
   }
 
@@ -221,7 +238,7 @@ class FrameDecoder {
     for (const letter of augmentation.slice(1)) {
       if (letter === 'R') cie.fdeEncoding = cursor.u8();
       else if (letter === 'L') cursor.u8();
-      else if (letter === 'P') this.#pointer(cursor, cursor.u8());
+      else if (letter === 'P') skipEncoded(cursor, cursor.u8(), this.#section.address);
       else if (letter === 'S') cie.isSignal = true;
       // B and G (arm64: pointer authentication, memory tagging) carry no data; of an unknown one the size is known
       else if (letter !== 'B' && letter !== 'G') break;
@@ -229,41 +246,22 @@ class FrameDecoder {
     cursor.at = end;
   }
 
-  /** A pointer in a DW_EH_PE encoding; only its value matters for FDE ranges, so indirect ones are refused. */
+  /** An address in a DW_EH_PE encoding: absolute, or relative to where it stands. */
   #pointer(cursor: Cursor, encoding: number): number {
     if (encoding === DW_EH_PE_OMIT) return 0;
     const at = cursor.at;
-    const value = readEncoded(cursor, encoding & 0x0f);
-    const application = encoding & 0x70;
-    if (application === DW_EH_PE_PCREL) return this.#section.address + at + value;
-    if (application !== 0 || encoding & DW_EH_PE_INDIRECT) {
+    const application = encoding & 0xf0;
+    if (application !== 0 && application !== DW_EH_PE_PCREL)
       throw new BadFrame(`pointer encoding 0x${encoding.toString(16)}`);
-    }
-    return value;
+    const value = readEncoded(cursor, encoding);
+    return application === DW_EH_PE_PCREL ? this.#section.address + at + value : value;
   }
 }
 
-function readEncoded(cursor: Cursor, format: number): number {
-  switch (format) {
-    case 0x00:
-    case 0x04:
-      return cursor.u64();
-    case 0x01:
-      return cursor.uleb();
-    case 0x02:
-      return cursor.u16();
-    case 0x03:
-      return cursor.u32();
-    case 0x09:
-      return cursor.sleb();
-    case 0x0a:
-      return cursor.i16();
-    case 0x0b:
-      return cursor.i32();
-    case 0x08:
-    case 0x0c:
-      return cursor.i64();
-    default:
-      throw new BadFrame(`pointer format ${format}`);
-  }
+/** In Go's calling convention a frame of at least one word begins with the caller's fp (cmd/internal/obj/x86). */
+function addSavedFp(rule: Rule): void {
+  const hasFrame = rule.kind === RuleKind.CFA && rule.cfaReg === REGISTERS.x86_64.sp && rule.cfaOffset >= 16;
+  if (!hasFrame || rule.fpKind !== ValueKind.SAME) return;
+  rule.fpKind = ValueKind.CFA;
+  rule.fpOffset = -16;
 }

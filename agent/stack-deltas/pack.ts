@@ -2,7 +2,8 @@
 import { PF_X, PT_LOAD, type Segment } from '../../common/elf/elf.ts';
 import { EF_BLOCK_BITS, EF_PAGE_BITS, PAGE, RULE } from '../tracer/records.gen.ts';
 import type { Rule } from './rules.ts';
-import { lastAtOrBelow, type StackDeltas } from './stack-deltas.ts';
+import { lastAtOrBelow } from './sorted.ts';
+import type { StackDeltas } from './stack-deltas.ts';
 
 const BLOCK_BYTES = 1 << EF_BLOCK_BITS;
 const BLOCK_ROWS = BLOCK_BYTES / 4;

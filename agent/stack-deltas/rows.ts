@@ -7,24 +7,28 @@ const grow = <T extends Float64Array | Uint16Array | Uint32Array | Uint8Array>(c
 };
 
 export class FunctionRows {
-  addresses = new Float64Array(1024);
-  rules = new Uint16Array(1024);
+  addresses = new Float64Array(4096);
+  rules = new Uint16Array(4096);
   rowCount = 0;
   /** Function i has rows firstRow[i] … firstRow[i + 1]. */
   starts = new Float64Array(256);
   ends = new Float64Array(256);
+  /** 1: its first row also holds for the byte before it, unless another function does. */
+  early = new Uint8Array(256);
   firstRow = new Uint32Array(257);
   count = 0;
   #previousRule = -1;
 
-  beginFunction(start: number, end: number): void {
+  beginFunction(start: number, end: number, early = 0): void {
     if (this.count + 1 >= this.starts.length) {
       this.starts = grow(this.starts);
       this.ends = grow(this.ends);
+      this.early = grow(this.early);
       this.firstRow = grow(this.firstRow);
     }
     this.starts[this.count] = start;
     this.ends[this.count] = end;
+    this.early[this.count] = early;
     this.firstRow[this.count] = this.rowCount;
     this.#previousRule = -1;
   }

@@ -35,12 +35,32 @@ export const FRAME_POINTER_RULE: Readonly<Rule> = plain(RuleKind.FRAME_POINTER);
 /** Row ids are 16 bits wide; the last one is never given out. */
 export const MAX_RULES = 65_535;
 
+const hashOf = (rule: Readonly<Rule>): number => {
+  let hash = Math.imul(rule.cfaOffset ^ (rule.cfaReg << 24) ^ (rule.kind << 29), 0x9e3779b1);
+  hash = Math.imul(hash ^ (hash >>> 15) ^ rule.cfaOffset2, 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13) ^ (rule.fpOffset << 8) ^ rule.fpKind, 0xc2b2ae35);
+  hash = Math.imul(hash ^ (hash >>> 16) ^ (rule.raOffset << 8) ^ rule.raKind, 0x9e3779b1);
+  return (hash ^ (hash >>> 15)) >>> 0;
+};
+
+const isSame = (a: Readonly<Rule>, b: Readonly<Rule>): boolean =>
+  a.cfaOffset === b.cfaOffset &&
+  a.cfaReg === b.cfaReg &&
+  a.fpOffset === b.fpOffset &&
+  a.fpKind === b.fpKind &&
+  a.kind === b.kind &&
+  a.raOffset === b.raOffset &&
+  a.raKind === b.raKind &&
+  a.cfaOffset2 === b.cfaOffset2;
+
+/** A hash table with open addressing: it is asked once a row, and nothing is allocated for a rule that is known. */
 export class RuleTable {
   /** Rule 0 is the invalid one. */
   readonly rules: Rule[] = [];
-  /** Rules that did not fit; their rows are invalid. */
+  /** Rows whose rule did not fit; they are invalid. */
   overflow = 0;
-  readonly #ids = new Map<number, Map<number, number[]>>();
+  /** Id + 1 of a rule by its hash; 0: free. Never more than half full. */
+  #slots = new Uint32Array(512);
 
   constructor() {
     this.intern(INVALID_RULE);
@@ -48,27 +68,29 @@ export class RuleTable {
 
   /** Id of an equal rule; the argument is copied, so a caller may go on changing it. */
   intern(rule: Readonly<Rule>): number {
-    const outer = ((rule.cfaOffset + 0x8000_0000) * 32 + rule.cfaReg) * 8 + rule.kind;
-    const inner =
-      ((rule.fpOffset + 32768) * 65536 + rule.raOffset + 32768) * 64 + rule.fpKind * 8 + rule.raKind;
-    let byFp = this.#ids.get(outer);
-    if (!byFp) {
-      byFp = new Map();
-      this.#ids.set(outer, byFp);
+    const mask = this.#slots.length - 1;
+    let slot = hashOf(rule) & mask;
+    for (let taken = this.#slots[slot]!; taken !== 0; taken = this.#slots[slot]!) {
+      if (isSame(this.rules[taken - 1]!, rule)) return taken - 1;
+      slot = (slot + 1) & mask;
     }
-    let candidates = byFp.get(inner);
-    if (!candidates) {
-      candidates = [];
-      byFp.set(inner, candidates);
-    }
-    // they differ in the second offset only, which is almost always 0
-    for (const id of candidates) if (this.rules[id]!.cfaOffset2 === rule.cfaOffset2) return id;
     if (this.rules.length >= MAX_RULES) {
       this.overflow++;
       return 0;
     }
-    const id = this.rules.push({ ...rule }) - 1;
-    candidates.push(id);
-    return id;
+    const count = this.rules.push({ ...rule });
+    this.#slots[slot] = count;
+    if (count * 2 > this.#slots.length) this.#grow();
+    return count - 1;
+  }
+
+  #grow(): void {
+    const slots = new Uint32Array(this.#slots.length * 2);
+    for (const [id, rule] of this.rules.entries()) {
+      let slot = hashOf(rule) & (slots.length - 1);
+      while (slots[slot] !== 0) slot = (slot + 1) & (slots.length - 1);
+      slots[slot] = id + 1;
+    }
+    this.#slots = slots;
   }
 }

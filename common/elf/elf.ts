@@ -90,13 +90,15 @@ export class ElfFile {
     return this.#byName.get(name);
   }
 
-  /** A section's content, decompressed; throws ElfError or OutOfBounds. */
-  sectionData(section: Section): Uint8Array {
+  /**
+   * A section's content, decompressed: throws ElfError where that is not possible or has more than `maxBytes`,
+   * OutOfBounds where it lies outside the file.
+   */
+  sectionData(section: Section, maxBytes = MAX_SECTION_BYTES): Uint8Array {
     if (section.type === SHT_NOBITS) return new Uint8Array(0);
-    if (section.size > MAX_SECTION_BYTES)
-      throw new ElfError(`section ${section.name} has ${section.size} bytes`);
+    if (section.size > maxBytes) throw new ElfError(`section ${section.name} has ${section.size} bytes`);
     const bytes = this.source.read(section.offset, section.size);
-    return section.flags & SHF_COMPRESSED ? decompress(section.name, bytes) : bytes;
+    return section.flags & SHF_COMPRESSED ? decompress(section.name, bytes, maxBytes) : bytes;
   }
 
   /** Hex; '' if the file has none. */
@@ -163,7 +165,7 @@ function readNotes(bytes: Uint8Array, found: { gnuBuildId: string; goBuildId: st
   }
 }
 
-function decompress(name: string, bytes: Uint8Array): Uint8Array {
+function decompress(name: string, bytes: Uint8Array, maxBytes: number): Uint8Array {
   const cursor = new Cursor(bytes);
   const type = cursor.u32();
   cursor.skip(4);
@@ -171,7 +173,7 @@ function decompress(name: string, bytes: Uint8Array): Uint8Array {
   cursor.skip(8);
   if (type !== ELFCOMPRESS_ZLIB)
     throw new ElfError(`section ${name} is compressed by method ${type}, not zlib`);
-  if (size > MAX_SECTION_BYTES) throw new ElfError(`section ${name} has ${size} bytes when decompressed`);
+  if (size > maxBytes) throw new ElfError(`section ${name} has ${size} bytes when decompressed`);
   try {
     return inflateSync(bytes.subarray(cursor.at), { maxOutputLength: size });
   } catch (error) {

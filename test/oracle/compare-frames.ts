@@ -1,6 +1,7 @@
 /** Compares our stack deltas with readelf's rows, at every boundary of a row and one byte to either side. */
 import { describeRule, type RuleText } from '../../agent/stack-deltas/describe.ts';
-import { lastAtOrBelow, type StackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
+import { lastAtOrBelow } from '../../agent/stack-deltas/sorted.ts';
+import type { StackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
 import type { ReadelfFde, ReadelfRow } from './readelf-frames.ts';
 
 export interface Comparison {

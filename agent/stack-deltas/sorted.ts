@@ -1,0 +1,33 @@
+/** Index of the last element that is not greater than `value` in an ascending column, -1 if there is none. */
+export function lastAtOrBelow(sorted: Float64Array, value: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (sorted[middle]! <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** Indices of the first `count` keys by ascending key; of equal keys the higher index first. */
+export function sortedOrder(keys: Float64Array, count: number): Uint32Array {
+  const order = new Uint32Array(count);
+  let highest = 0;
+  let isSorted = true;
+  for (let i = 0; i < count; i++) {
+    order[i] = i;
+    highest = Math.max(highest, keys[i]!);
+    if (i > 0 && keys[i]! <= keys[i - 1]!) isSorted = false;
+  }
+  if (isSorted) return order;
+  // key and index fit into one exact number: sorting numbers takes a fraction of what calling a function does
+  if (highest < Number.MAX_SAFE_INTEGER / count - 1) {
+    const packed = new Float64Array(count);
+    for (let i = 0; i < count; i++) packed[i] = keys[i]! * count + (count - 1 - i);
+    packed.sort();
+    for (let i = 0; i < count; i++) order[i] = count - 1 - (packed[i]! % count);
+    return order;
+  }
+  return order.sort((a, b) => keys[a]! - keys[b]! || b - a);
+}
