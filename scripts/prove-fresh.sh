@@ -41,6 +41,8 @@ cp /etc/resolv.conf /etc/hosts "$root/etc/"
 # A machine behind a proxy trusts authorities of its own.
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
 
+# A mount point of its own, as the root of every real machine is.
+mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"

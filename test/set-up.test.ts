@@ -40,10 +40,12 @@ function writeScript(path: string, body: string): void {
 
 /** A PATH with all of /usr/bin and /bin but what `left` names. */
 function makePathWithout(left: RegExp): string {
+  const linked = new Set<string>();
   for (const directory of ['/usr/local/bin', '/usr/bin', '/bin']) {
     for (const name of readdirSync(directory)) {
-      if (!left.test(name) && !existsSync(join(folder, name)))
-        symlinkSync(join(directory, name), join(folder, name));
+      if (left.test(name) || linked.has(name)) continue;
+      symlinkSync(join(directory, name), join(folder, name));
+      linked.add(name);
     }
   }
   return folder;
