@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Bundles the page into build/web: index.html, icon.svg, and script and styles with a hash of their content in
-// the name. index.html is written last, because make takes its time for the whole page's.
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+// Bundles the page into build/web: index.html, icon.svg, Preact's licence, and script and styles with a hash of
+// their content in the name. index.html is written last, because make takes its time for the whole page's.
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -20,18 +20,22 @@ const { outputFiles } = await build({
   jsx: 'automatic',
   jsxImportSource: 'preact',
   entryNames: '[name]-[hash]',
-  legalComments: 'linked',
+  banner: { js: '/*! With Preact: see preact.LICENSE.txt */' },
   write: false,
 });
 
 let html = readFileSync(join(source, 'index.html'), 'utf8');
 mkdirSync(target, { recursive: true });
-const names = ['icon.svg', 'index.html', ...outputFiles.map(({ path }) => basename(path))];
-for (const old of readdirSync(target)) if (!names.includes(old)) rmSync(join(target, old));
+const copies = {
+  'icon.svg': join(source, 'icon.svg'),
+  'preact.LICENSE.txt': join(root, 'node_modules/preact/LICENSE'),
+};
+const names = ['index.html', ...Object.keys(copies), ...outputFiles.map(({ path }) => basename(path))];
 for (const { path, contents } of outputFiles) {
   writeFileSync(path, contents);
   const name = basename(path);
   html = html.replace(name.replace(/-[0-9A-Z]{8}\./, '.'), name);
 }
-writeFileSync(join(target, 'icon.svg'), readFileSync(join(source, 'icon.svg')));
+for (const [name, from] of Object.entries(copies)) copyFileSync(from, join(target, name));
 writeFileSync(join(target, 'index.html'), html);
+for (const old of readdirSync(target)) if (!names.includes(old)) rmSync(join(target, old));

@@ -17,7 +17,7 @@ let server: Awaited<ReturnType<typeof startPageServer>>;
 beforeAll(async () => {
   writeFileSync(join(directory, 'index.html'), '<!doctype html><title>page</title>');
   writeFileSync(join(directory, 'main-ABCDEF12.js'), `/*${'x'.repeat(5000)}*/`);
-  writeFileSync(join(directory, 'main-ABCDEF12.js.LEGAL.txt'), 'not served');
+  writeFileSync(join(directory, 'main.js.map'), 'not served');
   const now = Date.now;
   const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now });
   const text = 'sh:10;main@n;write@n;vfs_write@k 6\nnode:12;main@n;render@j 4';
@@ -94,7 +94,7 @@ describe('the page server', () => {
     ['/api/flamegraph?range=1h', 400, 'range is "1h": ask for one of 60s, 5m, 15m, all'],
     ['/api/nothing', 404, 'nothing at /api/nothing'],
     ['/../../etc/passwd', 404, 'nothing at /etc/passwd'],
-    ['/main-ABCDEF12.js.LEGAL.txt', 404, 'nothing at'],
+    ['/main.js.map', 404, 'nothing at'],
   ])('answers %s with %i and a sentence', async (path, httpStatus, sentence) => {
     const response = await get(path);
     expect(response.status).toBe(httpStatus);

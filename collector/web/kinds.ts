@@ -4,6 +4,7 @@ interface KindStyle {
   label: string;
   /** Degrees in OKLCH; undefined: grey. */
   hue: number | undefined;
+  chroma?: number;
 }
 
 /** Neighbours in a mixed stack (kernel, native, one runtime) are far apart in hue. */
@@ -11,7 +12,8 @@ const KINDS: Record<FrameKind, KindStyle> = {
   root: { label: 'all', hue: undefined },
   process: { label: 'process', hue: undefined },
   kernel: { label: 'kernel', hue: 35 },
-  native: { label: 'native', hue: 250 },
+  // Native code is most of most pictures: the calmest colour is its.
+  native: { label: 'native', hue: 250, chroma: 0.058 },
   go: { label: 'Go', hue: 200 },
   cpython: { label: 'Python', hue: 95 },
   v8js: { label: 'JavaScript', hue: 140 },
@@ -23,7 +25,7 @@ const KINDS: Record<FrameKind, KindStyle> = {
   dotnet: { label: '.NET', hue: 320 },
   beam: { label: 'BEAM', hue: 170 },
   luajit: { label: 'LuaJIT', hue: 220 },
-  'abort-marker': { label: 'incomplete', hue: undefined },
+  'abort-marker': { label: 'incomplete', hue: 350, chroma: 0.03 },
   unknown: { label: 'unknown', hue: undefined },
   other: { label: 'folded', hue: undefined },
 };
@@ -42,14 +44,14 @@ const LEVELS: Partial<Record<FrameKind, { light: number; dark: number }>> = {
 /** Shades of one kind, so that neighbours can be told apart: the name picks the shade. */
 export const SHADES = 5;
 
+const CHROMA = 0.075;
+
 /** Fill of a box. Lightness keeps text at a contrast of 7:1 or more in both themes. */
 export function kindColour(kind: FrameKind, shade: number, dark: boolean): string {
-  const { hue } = KINDS[kind];
+  const { hue, chroma = CHROMA } = KINDS[kind];
   const level = LEVELS[kind] ?? { light: 0.85, dark: 0.44 };
   const step = (shade - (SHADES - 1) / 2) * (hue === undefined ? 0.006 : 0.014);
   const lightness = (dark ? level.dark : level.light) + step;
   if (hue === undefined) return `oklch(${lightness.toFixed(3)} 0.008 255)`;
-  // Native code is most of most pictures: the calmest colour is its.
-  const chroma = (kind === 'native' ? 0.058 : 0.075) * (dark ? 0.9 : 1);
-  return `oklch(${lightness.toFixed(3)} ${chroma} ${hue})`;
+  return `oklch(${lightness.toFixed(3)} ${chroma * (dark ? 0.9 : 1)} ${hue})`;
 }

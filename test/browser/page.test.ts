@@ -70,6 +70,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     pusher = new Pusher(collector.urls.grpc);
     problems = [];
     page = await browser.newPage({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
+    page.setDefaultTimeout(10_000);
     page.on('console', (message) => {
       if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text());
     });
