@@ -46,7 +46,7 @@ export const SHADES = 5;
 
 const CHROMA = 0.075;
 
-/** Fill of a box. Lightness keeps text at a contrast of 7:1 or more in both themes. */
+/** Fill of a box. Lightness keeps text at a contrast of 5.8:1 (dark) and 8.7:1 (light) or more. */
 export function kindColour(kind: FrameKind, shade: number, dark: boolean): string {
   const { hue, chroma = CHROMA } = KINDS[kind];
   const level = LEVELS[kind] ?? { light: 0.85, dark: 0.44 };
