@@ -3,7 +3,7 @@
 import { ElfError, type Machine, parseElf, type Segment } from '../../common/elf/elf.ts';
 import { computeFileId } from '../../common/elf/file-id.ts';
 import { type ByteSource, OutOfBounds } from '../../common/elf/source.ts';
-import { type PackedTable, packTable } from './pack.ts';
+import { type PackedTable, packTable, TableTooLarge } from './pack.ts';
 import { extractStackDeltas } from './stack-deltas.ts';
 
 export interface ExecutableTable {
@@ -21,7 +21,7 @@ export type BuildResult =
   | { kind: 'built'; executable: ExecutableTable }
   /** Not an ELF file of a kind that can be handled; the reason is a sentence. */
   | { kind: 'not-elf'; reason: string }
-  /** Truncated or contradictory. */
+  /** Truncated, contradictory, or too large. */
   | { kind: 'broken'; reason: string };
 
 export function buildTable(source: ByteSource): BuildResult {
@@ -43,7 +43,8 @@ export function buildTable(source: ByteSource): BuildResult {
     };
   } catch (error) {
     if (error instanceof ElfError) return { kind: 'not-elf', reason: error.message };
-    if (error instanceof OutOfBounds) return { kind: 'broken', reason: error.message };
+    if (error instanceof OutOfBounds || error instanceof TableTooLarge)
+      return { kind: 'broken', reason: error.message };
     throw error;
   }
 }

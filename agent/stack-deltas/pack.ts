@@ -10,6 +10,13 @@ const BLOCK_ROWS = BLOCK_BYTES / 4;
 const PAGE_BYTES = 1 << EF_PAGE_BITS;
 /** 4 GiB of code. */
 const MAX_PAGES = 1 << 20;
+/** Rows of some 100 MiB of code have 10 MiB. */
+const MAX_IMAGE_BYTES = 64 << 20;
+
+/** A table that is too large to be kept. */
+export class TableTooLarge extends Error {
+  override readonly name = 'TableTooLarge';
+}
 
 export interface PackedTable {
   /** Whole blocks. */
@@ -36,17 +43,21 @@ class RowWriter {
       larger.set(this.rows);
       this.rows = larger;
     }
+    if (this.count + n > MAX_IMAGE_BYTES / 4) throw new TableTooLarge(`it has more than ${this.count} rows`);
   }
 }
 
-/** Undefined where the deltas say nothing about any executable segment. */
+/** Undefined where the deltas say nothing about any executable segment; throws {@link TableTooLarge}. */
 export function packTable(deltas: StackDeltas, segments: readonly Segment[]): PackedTable | undefined {
-  const code = segments.filter((s) => s.type === PT_LOAD && s.flags & PF_X && s.filesz > 0);
+  const code = segments
+    .filter((s) => s.type === PT_LOAD && s.flags & PF_X && s.filesz > 0)
+    .sort((a, b) => a.offset - b.offset);
   if (deltas.addresses.length === 0 || code.length === 0) return undefined;
   const firstPage = Math.floor(Math.min(...code.map((s) => s.offset)) / PAGE_BYTES);
   const lastPage = Math.floor((Math.max(...code.map((s) => s.offset + s.filesz)) - 1) / PAGE_BYTES);
   const pageCount = lastPage - firstPage + 1;
-  if (pageCount > MAX_PAGES) return undefined;
+  const pages = code.reduce((sum, s) => sum + s.filesz / PAGE_BYTES + 2, 0);
+  if (Math.max(pageCount, pages) > MAX_PAGES) throw new TableTooLarge(`its code spans ${pageCount} pages`);
   const rulesAt = align(pageCount * PAGE.bytes, RULE.bytes);
   const rowsAt = rulesAt + deltas.rules.length * RULE.bytes;
   const directory = new Uint32Array(pageCount * 2);

@@ -86,9 +86,10 @@ export class Cursor {
     let scale = 1;
     for (let i = 0; i < MAX_LEB_BYTES; i++) {
       const byte = this.u8();
+      // the last digit carries the sign: no sum on the way is larger than the result
+      if (byte < 0x80) return value + (byte & 0x40 ? byte - 0x80 : byte) * scale;
       value += (byte & 0x7f) * scale;
       scale *= 128;
-      if (byte < 0x80) return byte & 0x40 ? value - scale : value;
     }
     throw new OutOfBounds(`a LEB128 number of more than ${MAX_LEB_BYTES} bytes at ${this.at}`);
   }

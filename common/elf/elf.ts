@@ -46,12 +46,16 @@ export const SHF_EXECINSTR = 4;
 const SHF_COMPRESSED = 0x800;
 const SHT_NOTE = 7;
 const ELFCOMPRESS_ZLIB = 1;
+const ELFCOMPRESS_ZSTD = 2;
 
 const HEADER_BYTES = 64;
 const MAX_SEGMENTS = 1024;
 const MAX_SECTIONS = 65_536;
 const MAX_SECTION_NAMES_BYTES = 16 << 20;
+const MAX_NAME_BYTES = 4096;
+/** Of note sections and segments, each. */
 const MAX_NOTE_BYTES = 1 << 20;
+const MAX_NOTE_AREAS = 64;
 /** Of one section's content, after decompression. */
 const MAX_SECTION_BYTES = 1 << 30;
 const MACHINES: Readonly<Record<number, Machine>> = { 62: 'x86_64', 183: 'aarch64' };
@@ -132,7 +136,7 @@ export class ElfFile {
       ...this.sections.filter((s) => s.type === SHT_NOTE),
       ...this.segments.filter((s) => s.type === PT_NOTE).map((s) => ({ offset: s.offset, size: s.filesz })),
     ];
-    for (const { offset, size } of areas) {
+    for (const { offset, size } of areas.slice(0, MAX_NOTE_AREAS)) {
       try {
         readNotes(this.source.read(offset, Math.min(size, MAX_NOTE_BYTES)), found);
       } catch (error) {
@@ -152,18 +156,19 @@ function readNotes(bytes: Uint8Array, found: { gnuBuildId: string; goBuildId: st
     const nameSize = cursor.u32();
     const descSize = cursor.u32();
     const type = cursor.u32();
-    const name = cursor.skip((nameSize + 3) & ~3);
-    const desc = cursor.skip(Math.min((descSize + 3) & ~3, cursor.left));
-    const owner = Buffer.from(bytes.buffer, bytes.byteOffset + name, nameSize).toString('latin1');
-    const content = Buffer.from(
-      bytes.buffer,
-      bytes.byteOffset + desc,
-      Math.min(descSize, bytes.length - desc),
-    );
-    if (owner === 'GNU\0' && type === NT_GNU_BUILD_ID) found.gnuBuildId ||= content.toString('hex');
-    if (owner === 'Go\0\0' && type === NT_GO_BUILD_ID) found.goBuildId ||= content.toString('latin1');
+    const name = cursor.skip(nameSize);
+    cursor.skip(Math.min(-nameSize & 3, cursor.left));
+    const desc = cursor.skip(descSize);
+    cursor.skip(Math.min(-descSize & 3, cursor.left));
+    const owner = textOf(bytes, name, nameSize).replace(/\0+$/, '');
+    if (owner === 'GNU' && type === NT_GNU_BUILD_ID)
+      found.gnuBuildId ||= Buffer.from(bytes.subarray(desc, desc + descSize)).toString('hex');
+    if (owner === 'Go' && type === NT_GO_BUILD_ID) found.goBuildId ||= textOf(bytes, desc, descSize);
   }
 }
+
+const textOf = (bytes: Uint8Array, at: number, length: number): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('latin1');
 
 function decompress(name: string, bytes: Uint8Array, maxBytes: number): Uint8Array {
   const cursor = new Cursor(bytes);
@@ -171,14 +176,20 @@ function decompress(name: string, bytes: Uint8Array, maxBytes: number): Uint8Arr
   cursor.skip(4);
   const size = cursor.u64();
   cursor.skip(8);
+  if (type === ELFCOMPRESS_ZSTD)
+    throw new ElfError(`section ${name} is compressed by zstd: only zlib is supported`);
   if (type !== ELFCOMPRESS_ZLIB)
     throw new ElfError(`section ${name} is compressed by method ${type}, not zlib`);
   if (size > maxBytes) throw new ElfError(`section ${name} has ${size} bytes when decompressed`);
+  let content: Uint8Array;
   try {
-    return inflateSync(bytes.subarray(cursor.at), { maxOutputLength: size });
+    content = inflateSync(bytes.subarray(cursor.at), { maxOutputLength: Math.max(size, 1) });
   } catch (error) {
     throw new ElfError(`section ${name} cannot be decompressed: ${(error as Error).message}`);
   }
+  if (content.length !== size)
+    throw new ElfError(`section ${name} has ${content.length} bytes when decompressed, not ${size}`);
+  return content;
 }
 
 /** Throws {@link ElfError} for what is no ELF file that can be handled; broken section headers count as none. */
@@ -218,6 +229,9 @@ export function parseElf(source: ByteSource): ElfFile {
   return new ElfFile(source, { machine, type, entry }, segments, sections);
 }
 
+/** Addresses and offsets are numbers: what is larger than 2^53 is no program that runs in user space. */
+const isExact = Number.isSafeInteger;
+
 function readSegments(source: ByteSource, at: number, size: number, count: number): Segment[] {
   if (count === 0) return [];
   if (size !== 56 || count > MAX_SEGMENTS) throw new ElfError(`${count} program headers of ${size} bytes`);
@@ -228,6 +242,11 @@ function readSegments(source: ByteSource, at: number, size: number, count: numbe
       cursor.skip(8);
       const [filesz, memsz] = [cursor.u64(), cursor.u64()];
       cursor.skip(8);
+      if (
+        type === PT_LOAD &&
+        !(isExact(offset + filesz) && isExact(vaddr + memsz) && isExact(vaddr + filesz))
+      )
+        throw new ElfError(`a segment of ${filesz} bytes at ${offset} for address 0x${vaddr.toString(16)}`);
       return { type, flags, offset, vaddr, filesz, memsz };
     });
   } catch (error) {
@@ -283,9 +302,7 @@ function readSectionHeaders(bytes: Uint8Array, count: number): (Section & { name
 }
 
 function nameAt(names: Uint8Array, at: number): string {
-  if (at >= names.length) return '';
-  const end = names.indexOf(0, at);
-  return Buffer.from(names.buffer, names.byteOffset + at, (end < 0 ? names.length : end) - at).toString(
-    'latin1',
-  );
+  const name = names.subarray(at, at + MAX_NAME_BYTES);
+  const end = name.indexOf(0);
+  return textOf(name, 0, end < 0 ? name.length : end);
 }
