@@ -11,6 +11,7 @@ import { coverage, joinFunctions } from './join.ts';
 import { findKnownFunctions, isGo, type KnownFunctions } from './known-functions.ts';
 import { FunctionRows } from './rows.ts';
 import { type Rule, RuleTable, STOP_RULE } from './rules.ts';
+import { addStartFunctions } from './start-functions.ts';
 
 export interface StackDeltaStats {
   ehFrame: FrameSectionStats | undefined;
@@ -54,6 +55,7 @@ export function extractStackDeltas(elf: ElfFile): StackDeltas {
   const ehFrame = decodeEhFrame(elf, target);
   const debugFrame = decodeDebugFrame(elf, target);
   addKnownFunctions(known, rows, rules);
+  addStartFunctions(elf, rows, rules, coverage(rows));
   addEntryStub(elf, rows, rules);
   const { addresses, ruleIds, overlaps } = joinFunctions(rows);
   const stats = { ehFrame, debugFrame, inexpressible, ruleOverflow: rules.overflow, overlaps };
