@@ -49,8 +49,7 @@ Napi::Error SystemError(Napi::Env env, const std::string& what, int error) {
 
 Napi::Function BpfObject::Define(Napi::Env env) {
   return DefineClass(env, "BpfObject",
-                     {InstanceMethod("mapFd", &BpfObject::MapFd),
-                      InstanceMethod("programFd", &BpfObject::ProgramFd),
+                     {InstanceMethod("mapFd", &BpfObject::MapFd), InstanceMethod("programFd", &BpfObject::ProgramFd),
                       InstanceMethod("attachRawTracepoint", &BpfObject::AttachRawTracepoint),
                       InstanceMethod("close", &BpfObject::Close)});
 }

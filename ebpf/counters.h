@@ -41,7 +41,8 @@
 	X(files_map_full, "Files not reported because the map of files is full") \
 	X(path_cut, "Paths with more than 32 components or 1,024 bytes, cut at the root's side") \
 	X(processes_reported, "Process records written to the ring buffer") \
-	X(processes_lost_ring, "Process records lost because the ring buffer was full; sent again at the next sample") \
+	X(processes_lost_ring, \
+	  "Process records lost because the ring buffer was full; sent again at the next sample") \
 	X(execs, "Program starts seen") \
 	X(exits, "Process ends seen of processes that were sampled") \
 	X(exits_lost_ring, "Exit records lost because the ring buffer was full") \

@@ -1,7 +1,7 @@
 /** Decodes the records of the BPF ring buffer: layouts in records.gen.ts, meanings in ebpf/records.h. */
 import type { FileKey, Pid } from '../../common/base/brand.ts';
 import { toFileKey, toPid } from '../../common/base/brand.ts';
-import { EXIT, FILE, PROCESS, SAMPLE, TRACE } from './records.gen.ts';
+import { EXIT, FILE, PROCESS, TRACE } from './records.gen.ts';
 
 export interface FileRecord {
   key: FileKey;
@@ -128,6 +128,3 @@ export function readTraceRecord(buffer: Buffer, at: number, size: number): Trace
     words,
   };
 }
-
-/** A sample is read field by field by the trace handler, without an object of its own: it is the hot path. */
-export const SAMPLE_BYTES = SAMPLE.bytes;

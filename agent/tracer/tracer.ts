@@ -30,7 +30,6 @@ const BATCH_BYTES = 256 * 1024;
 const MAX_BATCHES_PER_TURN = 4;
 
 const SETTINGS = { ringBytes: 4 << 20, maxFiles: 16384, maxTables: 8192, maxSeenTraces: 32768 };
-export const MAX_SEEN_TRACES = SETTINGS.maxSeenTraces;
 
 export class Tracer {
   readonly native: Native;

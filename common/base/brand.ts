@@ -9,11 +9,8 @@ export type Tid = Brand<number, 'Tid'>;
 export type FileId = Brand<string, 'FileId'>;
 /** 64-bit key that BPF forms from device, inode, generation and ctime; 16 hex digits. */
 export type FileKey = Brand<string, 'FileKey'>;
-/** Nanoseconds since the Unix epoch. */
-export type UnixNanos = Brand<bigint, 'UnixNanos'>;
 
 export const toPid = (value: number): Pid => value as Pid;
 export const toTid = (value: number): Tid => value as Tid;
 export const toFileId = (hex: string): FileId => hex as FileId;
 export const toFileKey = (hex: string): FileKey => hex as FileKey;
-export const toUnixNanos = (value: bigint): UnixNanos => value as UnixNanos;

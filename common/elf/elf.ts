@@ -33,7 +33,6 @@ export interface Section {
 export type Machine = 'x86_64' | 'aarch64';
 
 export const PT_LOAD = 1;
-export const PT_DYNAMIC = 2;
 export const PT_NOTE = 4;
 export const PT_GNU_EH_FRAME = 0x6474e550;
 export const PF_X = 1;
@@ -41,7 +40,6 @@ export const SHT_SYMTAB = 2;
 export const SHT_STRTAB = 3;
 export const SHT_NOBITS = 8;
 export const SHT_DYNSYM = 11;
-export const SHF_ALLOC = 2;
 export const SHF_EXECINSTR = 4;
 const SHF_COMPRESSED = 0x800;
 const SHT_NOTE = 7;
