@@ -16,7 +16,12 @@ tests=$?
 [ $lint -eq 0 ] || echo 'The static checks failed: see the lines that start with "lint:" above.'
 # shellcheck disable=SC2016 # JavaScript
 node -e '
-	const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(fs.readFileSync("build/test.json"));
-	console.log(`${numPassedTests} passed, ${numFailedTests} failed, ${numPendingTests + numTodoTests} skipped`);
+	const report = JSON.parse(fs.readFileSync("build/test.json"));
+	// A file that failed before or outside its tests counts as one failure.
+	const broken = report.testResults.filter(
+		(file) => file.status === "failed" && !file.assertionResults.some((test) => test.status === "failed"),
+	).length;
+	const skipped = report.numPendingTests + report.numTodoTests;
+	console.log(`${report.numPassedTests} passed, ${report.numFailedTests + broken} failed, ${skipped} skipped`);
 ' || echo 'vitest wrote no report: it ended before the tests did'
 [ $lint -eq 0 ] && [ $tests -eq 0 ]
