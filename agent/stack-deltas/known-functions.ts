@@ -7,7 +7,7 @@
  * signal handler returns to (musl, Go). musl strips even its symbols, so names would not do.
  */
 import { Cursor } from '../../common/base/cursor.ts';
-import { type ElfFile, PF_X, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB } from '../../common/elf/elf.ts';
+import { ElfError, type ElfFile, PF_X, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB } from '../../common/elf/elf.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
 import { FRAME_POINTER_RULE, type Rule, SIGNAL_RULE, STOP_RULE } from './rules.ts';
 
@@ -67,19 +67,22 @@ const CHUNK_BYTES = 1 << 20;
 const MAX_CODE_BYTES = 512 << 20;
 const MAX_FOUND = 64;
 
+/** It brings its own C library, or is one that can run as a program, as musl's. */
+export const isStaticProgram = (elf: ElfFile): boolean =>
+  elf.entry !== 0 && !elf.segments.some((s) => s.type === PT_INTERP);
+
 export const isGo = (elf: ElfFile): boolean => GO_SECTIONS.some((name) => elf.section(name) !== undefined);
 
 export function findKnownFunctions(elf: ElfFile): KnownFunctions {
   const found = new Map<number, KnownFunction>();
   const go = isGo(elf);
-  // a C library that is no shared library of its own, or one that can run as a program (musl's and glibc's ld.so)
-  const isStatic = elf.entry !== 0 && !elf.segments.some((s) => s.type === PT_INTERP);
+  const isStatic = isStaticProgram(elf);
   try {
     if (go) findByName(elf, found);
     if (go || isStatic) findByCode(elf, found);
   } catch (error) {
-    // cut short: what was found is good
-    if (!(error instanceof OutOfBounds)) throw error;
+    // cut short, or not to be decompressed: what was found is good
+    if (!(error instanceof OutOfBounds || error instanceof ElfError)) throw error;
   }
   return found;
 }

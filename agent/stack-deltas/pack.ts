@@ -95,7 +95,7 @@ function packSegment(deltas: StackDeltas, segment: Segment, target: Directory, w
     const from = segment.vaddr + (page * PAGE_BYTES - segment.offset);
     const slot = (page - target.firstPage) * 2;
     // two segments may share the page in which one ends and the other begins
-    if (target.directory[slot + 1] !== 0) {
+    if (target.directory[slot + 1] !== 0 || from < segment.vaddr) {
       mergePage(deltas, segment, page, target, writer);
       continue;
     }
@@ -111,7 +111,7 @@ function packSegment(deltas: StackDeltas, segment: Segment, target: Directory, w
   }
 }
 
-/** Adds this segment's part of a page that an earlier segment has begun. */
+/** Adds this segment's part of a page to what an earlier segment has put there. */
 function mergePage(
   deltas: StackDeltas,
   segment: Segment,
@@ -126,6 +126,7 @@ function mergePage(
   const kept = [...writer.rows.subarray(old, old + target.directory[slot + 1]!)].filter(
     (row) => row % 65536 < from - base,
   );
+  if (kept.length === 0 && from > base) kept.push(0);
   const i = lastAtOrBelow(deltas.addresses, from);
   const last = lastAtOrBelow(deltas.addresses, base + PAGE_BYTES - 1);
   kept.push((i < 0 ? 0 : deltas.ruleIds[i]!) * 65536 + (from - base));

@@ -6,7 +6,7 @@
  */
 
 import { Cursor } from '../../common/base/cursor.ts';
-import { type ElfFile, SHT_SYMTAB } from '../../common/elf/elf.ts';
+import { ElfError, type ElfFile, SHT_SYMTAB } from '../../common/elf/elf.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
 import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { REGISTERS } from './cfi-state.ts';
@@ -40,8 +40,9 @@ export function addStartFunctions(
       addPrologue(elf.source.read(offset, size), start, rows, rules);
     }
   } catch (error) {
-    // cut short: these functions stay without rules
-    if (!(error instanceof OutOfBounds)) throw error;
+    // cut short, or not to be decompressed: these functions stay without rules
+    if (!(error instanceof OutOfBounds || error instanceof ElfError)) throw error;
+    rows.dropFunction();
   }
 }
 
@@ -130,8 +131,8 @@ function readInstruction(code: Uint8Array, start: number): Instruction | undefin
   return undefined;
 }
 
-const readU32 = (code: Uint8Array, at: number): number =>
-  new DataView(code.buffer, code.byteOffset).getUint32(at, true);
+/** Throws OutOfBounds at the end of the function. */
+const readU32 = (code: Uint8Array, at: number): number => new Cursor(code, at).u32();
 
 /** ModR/M, SIB and displacement. */
 function operandBytes(code: Uint8Array, at: number): number {

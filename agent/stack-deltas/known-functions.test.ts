@@ -1,0 +1,170 @@
+import { describe, expect, it } from 'vitest';
+import type { SectionSpec } from '../../common/elf/build-elf.ts';
+import { ByteWriter, type RecordSpec } from './build-frames.ts';
+import { CODE_AT, CODE_BYTES, deltasOf, type FrameSpec, ruleTextAt, textOf } from './fixture.ts';
+
+const SIGRETURN = '48c7c00f0000000f05';
+const MUSL_CLONE = '31ed5f41ffd189c7';
+
+function codeWith(pieces: Readonly<Record<number, string>>): Uint8Array {
+  const code = new Uint8Array(CODE_BYTES);
+  for (const [at, hex] of Object.entries(pieces)) code.set(Buffer.from(hex, 'hex'), Number(at) - CODE_AT);
+  return code;
+}
+
+/** A Go program's symbol table; the section of Go's own tables is what tells it from others. */
+function goSections(symbols: readonly (readonly [string, number, number])[]): SectionSpec[] {
+  const names = new ByteWriter().u8(0);
+  const table = new ByteWriter().raw(new Uint8Array(24));
+  for (const [name, start, size] of symbols) {
+    table.uint(names.bytes.length, 4).u8(2, 0, 1, 0).uint(start, 8).uint(size, 8);
+    names.text(name);
+  }
+  // indices: null, .text, [.eh_frame], then these
+  return [
+    { name: '.gopclntab', bytes: Uint8Array.from([1]) },
+    { name: '.strtab', type: 3, bytes: Uint8Array.from(names.bytes) },
+    { name: '.symtab', type: 2, link: 3, bytes: Uint8Array.from(table.bytes) },
+  ];
+}
+
+describe('code that has no unwind information', () => {
+  const program = (spec: FrameSpec): string[] => textOf(deltasOf({ entry: 0x1800, ...spec }));
+  const ENTRY = ['0x1800 stop', '0x1840 invalid'];
+
+  it('that a signal handler returns to is found in a static program', () => {
+    expect(program({ code: codeWith({ 4353: SIGRETURN }) })).toEqual([
+      '0x1100 signal',
+      '0x110a invalid',
+      ...ENTRY,
+    ]);
+  });
+
+  it('that starts a thread of musl is a root', () => {
+    expect(program({ code: codeWith({ 4353: MUSL_CLONE }) })).toEqual([
+      '0x1101 stop',
+      '0x1109 invalid',
+      ...ENTRY,
+    ]);
+  });
+
+  it('is not looked for in a program that has an interpreter', () => {
+    const deltas = deltasOf({
+      entry: 0x1800,
+      code: codeWith({ 4353: SIGRETURN }),
+      elf: {
+        segments: [
+          { type: 1, flags: 5, offset: CODE_AT, filesz: CODE_BYTES },
+          { type: 3, offset: CODE_AT, filesz: 16 },
+        ],
+      },
+    });
+    expect(textOf(deltas)).toEqual(ENTRY);
+  });
+
+  it('keeps the unwind information that it has', () => {
+    const eh: RecordSpec[] = [
+      { augmentation: 'zRS' },
+      { start: 0x1100, size: 10 },
+      {},
+      { start: 0x1200, size: 0x40 },
+    ];
+    const code = codeWith({ 4353: SIGRETURN, 4624: MUSL_CLONE });
+    expect(program({ eh, code })).toEqual([
+      '0x10ff signal',
+      '0x110a invalid',
+      '0x1200 rsp+8 same cfa-8',
+      '0x1240 invalid',
+      ...ENTRY,
+    ]);
+  });
+
+  it('is found across the pieces in which the file is read', () => {
+    const size = 0x20_0000;
+    const code = new Uint8Array(size);
+    const at = 0x10_0000 - 4;
+    code.set(Buffer.from(SIGRETURN, 'hex'), at);
+    const deltas = deltasOf({
+      entry: CODE_AT,
+      code,
+      elf: { segments: [{ type: 1, flags: 5, offset: CODE_AT, filesz: size }] },
+    });
+    expect(ruleTextAt(deltas, CODE_AT + at - 1)).toBe('signal');
+    expect(ruleTextAt(deltas, CODE_AT + at + 9)).toBe('invalid');
+  });
+
+  it('of arm64 is found by its own instructions', () => {
+    const deltas = deltasOf({ machine: 183, entry: 0x1800, code: codeWith({ 4352: '681180d2010000d4' }) });
+    expect(textOf(deltas)).toEqual(['0x10ff signal', '0x1108 invalid', ...ENTRY]);
+  });
+});
+
+describe('the entry point', () => {
+  it('ends with the call that never returns', () => {
+    // xor %rbp,%rbp; mov %rsp,%rdi; and $-16,%rsp; call
+    const code = codeWith({ 4352: '4831ed4889e74883e4f0e800000000' });
+    expect(textOf(deltasOf({ entry: 0x1100, code }))).toEqual(['0x1100 stop', '0x110f invalid']);
+  });
+
+  it('ends where the next function begins', () => {
+    const deltas = deltasOf({ entry: 0x1100, eh: [{}, { start: 0x1110, size: 16 }] });
+    expect(textOf(deltas)).toEqual(['0x1100 stop', '0x1110 rsp+8 same cfa-8', '0x1120 invalid']);
+  });
+
+  it('ends with the code', () => {
+    expect(textOf(deltasOf({ entry: 0x2ff0 }))).toEqual(['0x2ff0 stop', '0x3000 invalid']);
+  });
+
+  it('with unwind information is left as that says', () => {
+    const eh: RecordSpec[] = [{}, { start: 0x1100, size: 0x20, program: [0x07, 16] }];
+    expect(textOf(deltasOf({ entry: 0x1100, eh }))).toEqual(['0x1100 stop', '0x1120 invalid']);
+    expect(textOf(deltasOf({ entry: 0x1110, eh: [{}, { start: 0x1100, size: 0x20 }] }))).toHaveLength(2);
+  });
+
+  it.each([0, 0x10, 0x5000])('that is no code is none: 0x%s', (entry) => {
+    expect(textOf(deltasOf({ entry }))).toEqual([]);
+  });
+});
+
+describe('functions of Go', () => {
+  const debug: RecordSpec[] = [{}, { start: 0x1100, size: 0x10 }, { start: 0x1110, size: 0x10 }];
+
+  it('are roots by name, against their own unwind information', () => {
+    const sections = goSections([
+      ['runtime.goexit.abi0', 0x1100, 0x10],
+      ['main.main', 0x1110, 0x10],
+      ['runtime.systemstack', 0x1200, 0x10],
+    ]);
+    expect(textOf(deltasOf({ debug, sections }))).toEqual([
+      '0x1100 stop',
+      '0x1110 rsp+8 same cfa-8',
+      '0x1120 invalid',
+      '0x1200 rbp+16 cfa-16 cfa-8',
+      '0x1210 invalid',
+    ]);
+  });
+
+  it('with an impossible size are left alone', () => {
+    const sections = goSections([
+      ['runtime.goexit', 0x1100, 1 << 20],
+      ['runtime.mcall', 0x1110, 0],
+    ]);
+    expect(textOf(deltasOf({ debug, sections }))).toEqual(['0x1100 rsp+8 same cfa-8', '0x1120 invalid']);
+  });
+
+  it('are left alone in programs that are not Go', () => {
+    const sections = goSections([['runtime.goexit', 0x1100, 0x10]]).map((s) => ({
+      ...s,
+      name: `${s.name}2`,
+    }));
+    expect(textOf(deltasOf({ debug, sections }))).toEqual(['0x1100 rsp+8 same cfa-8', '0x1120 invalid']);
+  });
+
+  it('cost nothing else where the symbol table cannot be read', () => {
+    const sections = goSections([['runtime.goexit', 0x1100, 0x10]]);
+    for (const broken of [{ flags: 0x800 }, { link: 99 }])
+      expect(
+        textOf(deltasOf({ debug, sections: [...sections.slice(0, 2), { ...sections[2]!, ...broken }] })),
+      ).toEqual(['0x1100 rsp+8 same cfa-8', '0x1120 invalid']);
+  });
+});

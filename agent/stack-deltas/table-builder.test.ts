@@ -1,0 +1,60 @@
+/** The real worker thread: needs the compiled dist/. */
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { computeFileId } from '../../common/elf/file-id.ts';
+import { bufferSource } from '../../common/elf/source.ts';
+import { buildTable } from './build-table.ts';
+import { TableBuilder } from './table-builder.ts';
+
+const builder = new TableBuilder();
+const folder = mkdtempSync(join(tmpdir(), 'table-builder-'));
+let fd = -1;
+beforeAll(() => {
+  fd = openSync(process.execPath, 'r');
+});
+afterAll(async () => {
+  await builder.close();
+  closeSync(fd);
+  rmSync(folder, { recursive: true });
+});
+
+const sh = readFileSync('/bin/sh');
+
+it('makes the table of an open file and of bytes alike, as it is made here', async () => {
+  const shFd = openSync('/bin/sh', 'r');
+  const [fromFd, fromBytes] = await Promise.all([builder.buildFromFd(shFd), builder.buildFromBytes(sh)]);
+  closeSync(shFd);
+  expect(fromBytes).toEqual(fromFd);
+  expect(fromFd).toEqual(buildTable(bufferSource(sh)));
+  expect(fromFd).toMatchObject({
+    kind: 'built',
+    executable: { fileId: computeFileId(bufferSource(sh)), badFdes: 0 },
+  });
+});
+
+it('answers in order, and tells what is no ELF file or cut short', async () => {
+  const path = join(folder, 'cut');
+  writeFileSync(path, sh.subarray(0, 5000));
+  const cut = openSync(path, 'r');
+  const results = await Promise.all([
+    builder.buildFromBytes(Buffer.from('#!/bin/sh\necho hello, I am no ELF file, however long I may be')),
+    builder.buildFromFd(cut),
+    builder.buildFromFd(fd),
+    builder.buildFromFd(99_999),
+  ]);
+  closeSync(cut);
+  // of the cut one the headers are there, what they speak of is not
+  expect(results.map((r) => r.kind)).toEqual(['not-elf', 'built', 'built', 'crashed']);
+});
+
+it('settles what waits when it is closed, and starts again afterwards', async () => {
+  const other = new TableBuilder();
+  const waiting = [other.buildFromFd(fd), other.buildFromFd(fd)];
+  await other.close();
+  for (const result of await Promise.all(waiting))
+    expect(result).toEqual({ kind: 'crashed', reason: 'the agent is stopping' });
+  expect(await other.buildFromBytes(sh)).toMatchObject({ kind: 'built' });
+  await other.close();
+});
