@@ -41,6 +41,7 @@ export interface ProfileSink {
 }
 
 const TRACE_CACHE_BYTES = 24 << 20;
+const TABLE_SWEEP_MS = 30_000;
 
 export class Controller {
   readonly #options: ControllerOptions;
@@ -56,6 +57,8 @@ export class Controller {
   readonly #maker: ProfileMaker;
   readonly #sampling: Sampling;
   #timer: NodeJS.Timeout | undefined;
+  #sweptAtMs = performance.now();
+  #sweep: Promise<void> = Promise.resolve();
   #flushing: Promise<void> = Promise.resolve();
   #stopped = false;
   #malformedRecords = 0;
@@ -113,7 +116,7 @@ export class Controller {
     this.#sampling.stop();
     await this.#tracer.stopSampling();
     await this.flush();
-    await this.#executables.stop();
+    await Promise.all([this.#executables.stop(), this.#sweep]);
     this.#lastCounters = this.counters();
     this.#tracer.close();
   }
@@ -186,11 +189,19 @@ export class Controller {
         this.#samplesReported += interval.samples;
       }
       this.#processes.releaseUntil(takenAt);
+      this.#sweepTables();
       if (await this.#kernel.refresh()) this.#frames.forgetKernel();
     } catch (error) {
       // one interval is lost, the agent goes on
       this.#log.warn(`an interval could not be made into a profile: ${(error as Error).stack}`);
     }
+  }
+
+  /** Beside the intervals: each table that goes waits for a grace period of the kernel. */
+  #sweepTables(): void {
+    if (this.#stopped || performance.now() - this.#sweptAtMs < TABLE_SWEEP_MS) return;
+    this.#sweptAtMs = performance.now();
+    this.#sweep = this.#sweep.then(() => this.#tracer.tables.dropIdle(() => this.#stopped));
   }
 }
 

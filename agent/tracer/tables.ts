@@ -16,6 +16,8 @@ export interface TableImage {
 
 const BLOCK_BYTES = 16384;
 const BPF_ANY = 0;
+/** Long enough for what runs now and then; reading a file again costs some milliseconds. */
+const MAX_IDLE_NS = 180_000_000_000n;
 
 interface Installed {
   slot: number;
@@ -38,7 +40,7 @@ export class Tables {
   #nextSlot = 0;
   #bytes = 0;
   readonly #maxTables: number;
-  readonly stats = { installed: 0, evicted: 0, failed: 0 };
+  readonly stats = { installed: 0, evicted: 0, idle: 0, failed: 0 };
 
   constructor(native: Native, object: NativeBpfObject, limits: { maxTables: number; maxBytes: number }) {
     this.#native = native;
@@ -93,6 +95,22 @@ export class Tables {
     else this.#native.mapDelete(this.#filesFd, keyBytes(key));
   }
 
+  /** Drops tables that no sample has needed for a while: their files may be gone, and come back if they are not. */
+  async dropIdle(isStopping: () => boolean): Promise<void> {
+    const before = this.#native.monotonicNs() - MAX_IDLE_NS;
+    for (const key of [...this.#installed.keys()]) {
+      if (isStopping()) return;
+      if (key === VDSO || this.#lastUsedNs(key) >= before) continue;
+      this.stats.idle++;
+      await this.#remove(key);
+    }
+  }
+
+  #lastUsedNs(key: FileKey): bigint {
+    const entry = this.#native.mapLookup(this.#filesFd, keyBytes(key), FILE_ENTRY.bytes);
+    return entry?.readBigUInt64LE(FILE_ENTRY.lastUsedNs) ?? 0n;
+  }
+
   #isFull(more: number): boolean {
     return this.#bytes + more > this.#maxBytes || this.#installed.size >= this.#maxTables;
   }
@@ -131,8 +149,7 @@ export class Tables {
     let oldest: bigint | undefined;
     for (const key of this.#installed.keys()) {
       if (key === VDSO) continue;
-      const entry = this.#native.mapLookup(this.#filesFd, keyBytes(key), FILE_ENTRY.bytes);
-      const used = entry?.readBigUInt64LE(FILE_ENTRY.lastUsedNs) ?? 0n;
+      const used = this.#lastUsedNs(key);
       if (oldest === undefined || used < oldest) [victim, oldest] = [key, used];
     }
     if (victim === undefined) throw new Error(`an unwind table does not fit into ${this.#maxBytes} bytes`);
