@@ -6,23 +6,26 @@
  * key and text in place or as indices into the string table; both are read everywhere.
  */
 import { opentelemetry } from '#otlp';
+import {
+  type Attributes,
+  BadSample,
+  DictionaryReader,
+  number,
+  text,
+  toBigint,
+  toNumber,
+} from './otlp-dictionary.ts';
+import { OLD_WIRE, OtlpError, scanRequest } from './otlp-scan.ts';
 import type { FrameType, Process, Profile, Sample } from './profile.ts';
 import { emptyProcess, emptyProfile } from './profile.ts';
 
+export { OtlpError };
+
 type Request = opentelemetry.proto.collector.profiles.v1development.IExportProfilesServiceRequest;
-type Dictionary = opentelemetry.proto.profiles.v1development.IProfilesDictionary;
 type WireProfile = opentelemetry.proto.profiles.v1development.IProfile;
 type WireSample = opentelemetry.proto.profiles.v1development.ISample;
-type AnyValue = opentelemetry.proto.common.v1.IAnyValue;
-type KeyValue = opentelemetry.proto.common.v1.IKeyValue;
-type Integer = { toString(): string } | number | null | undefined;
 
 const ExportRequest = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
-
-/** The bytes are no OTLP profiles request that can be read; the message is for the sender's operator. */
-export class OtlpError extends Error {
-  override readonly name = 'OtlpError';
-}
 
 export interface DecodeResult {
   profiles: Profile[];
@@ -36,8 +39,13 @@ export interface DecodeResult {
 
 const MAX_DEPTH = 2048;
 const MAX_INLINED = 256;
-/** Events that one sample entry may stand for. */
-const MAX_EVENTS = 10_000_000;
+const MAX_PROFILES = 65_536;
+/** Table entries over all profiles of a request: each profile has its own copy of what it refers to. */
+const MAX_ENTRIES = 8_000_000;
+/** Opening braces and brackets in JSON: each becomes an object, and a real one takes 20 characters and more. */
+const MAX_JSON_OBJECTS = 3_000_000;
+/** Longest form of a time: `2026-11-21T04:38:42.123456789+00:00`, and some. */
+const MAX_TIME_LENGTH = 40;
 const FRAME_TYPES: ReadonlySet<string> = new Set<FrameType>([
   'native',
   'kernel',
@@ -55,11 +63,9 @@ const FRAME_TYPES: ReadonlySet<string> = new Set<FrameType>([
   'abort-marker',
 ]);
 
-const OLD_WIRE =
-  'this request is in the layout of opentelemetry-proto 1.9 or older; version 1.10 or later is needed: update the sender';
-
 /** @throws OtlpError */
 export function decodeOtlp(bytes: Uint8Array): DecodeResult {
+  scanRequest(bytes);
   let request: Request;
   try {
     request = ExportRequest.decode(bytes);
@@ -72,13 +78,26 @@ export function decodeOtlp(bytes: Uint8Array): DecodeResult {
 }
 
 /** @throws OtlpError */
-export function decodeOtlpJson(text: string): DecodeResult {
+export function decodeOtlpJson(json: string): DecodeResult {
+  let objects = 0;
+  for (let i = 0; i < json.length; i++) {
+    const code = json.charCodeAt(i);
+    if ((code === 0x5b || code === 0x7b) && ++objects > MAX_JSON_OBJECTS) {
+      throw new OtlpError(
+        `this request of ${json.length} characters holds more than ${MAX_JSON_OBJECTS} objects: send smaller requests`,
+      );
+    }
+  }
+  let request: Request;
   try {
-    return decodeRequest(ExportRequest.fromObject(JSON.parse(text)));
+    const value: unknown = JSON.parse(json);
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      throw new TypeError('an object is needed');
+    request = ExportRequest.fromObject(value);
   } catch (error) {
-    if (error instanceof OtlpError) throw error;
     throw new OtlpError(`this text is no OTLP profiles request in JSON: ${(error as Error).message}`);
   }
+  return decodeRequest(request);
 }
 
 function decodeRequest(request: Request): DecodeResult {
@@ -90,127 +109,82 @@ function decodeRequest(request: Request): DecodeResult {
     return result;
   }
   const reader = new DictionaryReader(dictionary);
+  const state: RequestState = { reader, result, entriesLeft: MAX_ENTRIES, oldLooking: 0 };
+  let profilesLeft = MAX_PROFILES;
   for (const resource of resources) {
     const attributes = reader.keyValues(resource.resource?.attributes ?? []);
     for (const scope of resource.scopeProfiles ?? []) {
       for (const profile of scope.profiles ?? []) {
-        const decoded = new ProfileDecoder(reader, attributes, result).decode(profile);
+        const samples = profile.samples?.length ?? 0;
+        if (samples === 0) continue;
+        if (profilesLeft-- <= 0) {
+          reject(result, `more than ${MAX_PROFILES} profiles`, samples);
+          result.totalSamples += samples;
+          continue;
+        }
+        const decoded = new ProfileDecoder(state, attributes).decode(profile);
         if (decoded.samples.length > 0) result.profiles.push(decoded);
       }
     }
   }
-  // every single sample misses its stack: fields were renumbered in 1.10
-  if (result.totalSamples > 0 && result.rejected === result.totalSamples && reader.looksOld(result)) {
-    throw new OtlpError(OLD_WIRE);
-  }
+  if (looksOld(state)) throw new OtlpError(OLD_WIRE);
   return result;
 }
 
-/** Numbers are exact up to 2^53, which is all that counts and identifiers here need. */
-const toNumber = (value: Integer): number =>
-  value === null || value === undefined ? 0 : Number(value.toString());
-const toBigint = (value: Integer): bigint =>
-  value === null || value === undefined ? 0n : BigInt.asUintN(64, BigInt(value.toString()));
+function reject(result: DecodeResult, reason: string, samples: number): void {
+  result.rejected += samples;
+  result.problems.set(reason, (result.problems.get(reason) ?? 0) + samples);
+}
 
-type Attributes = Map<string, string | number>;
-
-class DictionaryReader {
-  readonly dictionary: Dictionary;
-  readonly #attributes: (readonly [string, string | number] | undefined)[] = [];
-
-  constructor(dictionary: Dictionary) {
-    this.dictionary = dictionary;
-  }
-
-  string(index: Integer): string {
-    return this.dictionary.stringTable?.[toNumber(index)] ?? '';
-  }
-
-  keyValues(pairs: readonly KeyValue[]): Attributes {
-    return new Map(
-      pairs.map(({ key, keyStrindex, value }) => [key || this.string(keyStrindex), this.#value(value)]),
-    );
-  }
-
-  attributes(indices: readonly Integer[] | null | undefined): Attributes {
-    const found: Attributes = new Map();
-    for (const index of indices ?? []) {
-      const attribute = this.#attribute(toNumber(index));
-      if (attribute) found.set(attribute[0], attribute[1]);
-    }
-    return found;
-  }
-
-  looksOld({ problems }: DecodeResult): boolean {
-    return problems.size === 1 && problems.has(NO_STACK) && (this.dictionary.stackTable?.length ?? 0) === 0;
-  }
-
-  #attribute(index: number): readonly [string, string | number] | undefined {
-    const known = this.#attributes[index];
-    if (known) return known;
-    const entry = this.dictionary.attributeTable?.[index];
-    if (!entry) return undefined;
-    const pair = [this.string(entry.keyStrindex), this.#value(entry.value)] as const;
-    this.#attributes[index] = pair;
-    return pair;
-  }
-
-  #value(value: AnyValue | null | undefined): string | number {
-    if (!value) return '';
-    if (value.stringValueStrindex) return this.string(value.stringValueStrindex);
-    if (value.stringValue) return value.stringValue;
-    if (value.intValue !== null && value.intValue !== undefined && toNumber(value.intValue) !== 0) {
-      return toNumber(value.intValue);
-    }
-    return value.doubleValue || (value.boolValue ? 'true' : '') || toNumber(value.intValue) || '';
-  }
+interface RequestState {
+  readonly reader: DictionaryReader;
+  readonly result: DecodeResult;
+  entriesLeft: number;
+  /** Samples whose attributes are none that a sample has. */
+  oldLooking: number;
 }
 
 const NO_STACK = 'stack index out of range';
 
-class BadSample extends Error {}
-
-const text = (attributes: Attributes, key: string): string => String(attributes.get(key) ?? '');
-const number = (attributes: Attributes, key: string): number => {
-  const value = Number(attributes.get(key) ?? 0);
-  return Number.isSafeInteger(value) ? value : 0;
-};
+/**
+ * What the scan of the bytes can't see. Up to 1.9 a sample's values stood where its attributes stand now, so its
+ * "attributes" are counts; up to 1.7 there was no table of stacks.
+ */
+function looksOld({ reader, result, oldLooking }: RequestState): boolean {
+  const { totalSamples, rejected, problems } = result;
+  if (totalSamples === 0) return false;
+  if (oldLooking === totalSamples) return true;
+  const hasNoStacks = (reader.tables.stackTable?.length ?? 0) === 0;
+  return rejected === totalSamples && problems.size === 1 && problems.has(NO_STACK) && hasNoStacks;
+}
 
 class ProfileDecoder {
+  readonly #state: RequestState;
   readonly #reader: DictionaryReader;
   readonly #resource: Attributes;
-  readonly #result: DecodeResult;
   readonly #profile = emptyProfile();
-  readonly #mappings = new Map<number, number>([[0, 0]]);
-  readonly #functions = new Map<number, number>([[0, 0]]);
-  readonly #locations = new Map<number, number>([[0, 0]]);
-  readonly #stacks = new Map<number, number>([[0, 0]]);
+  // old index → new one, or why there is none: a bad entry costs its work once, however many samples refer to it
+  readonly #mappings: Indices = new Map([[0, 0]]);
+  readonly #functions: Indices = new Map([[0, 0]]);
+  readonly #locations: Indices = new Map([[0, 0]]);
+  readonly #stacks: Indices = new Map([[0, 0]]);
   readonly #processes = new Map<string, number>();
+  /** Texts of processes, so that their key is short whatever a sender makes of them. */
+  readonly #texts = new Map<string, number>();
 
-  constructor(reader: DictionaryReader, resource: Attributes, result: DecodeResult) {
-    this.#reader = reader;
+  constructor(state: RequestState, resource: Attributes) {
+    this.#state = state;
+    this.#reader = state.reader;
     this.#resource = resource;
-    this.#result = result;
   }
 
   decode(wire: WireProfile): Profile {
     const profile = this.#profile;
-    const { string } = { string: (index: Integer) => this.#reader.string(index) };
     profile.timeUnixNano = toBigint(wire.timeUnixNano);
     profile.durationNano = toBigint(wire.durationNano);
     profile.period = toBigint(wire.period);
-    if (wire.sampleType) {
-      profile.sampleType = {
-        type: string(wire.sampleType.typeStrindex),
-        unit: string(wire.sampleType.unitStrindex),
-      };
-    }
-    if (wire.periodType) {
-      profile.periodType = {
-        type: string(wire.periodType.typeStrindex),
-        unit: string(wire.periodType.unitStrindex),
-      };
-    }
+    profile.sampleType = this.#valueType(wire.sampleType) ?? profile.sampleType;
+    profile.periodType = this.#valueType(wire.periodType) ?? profile.periodType;
     for (const key of ['host.name', 'host.id', 'host.arch']) {
       const value = text(this.#resource, key);
       if (value !== '') profile.host[key] = value;
@@ -219,15 +193,24 @@ class ProfileDecoder {
     return profile;
   }
 
+  #valueType(wire: WireProfile['sampleType']): Profile['sampleType'] | undefined {
+    if (!wire) return undefined;
+    const { stringTable } = this.#reader.tables;
+    const name = (index: number | null | undefined): string => stringTable?.[index ?? 0] ?? '';
+    return { type: name(wire.typeStrindex), unit: name(wire.unitStrindex) };
+  }
+
   #addSample(wire: WireSample): void {
-    const { problems } = this.#result;
-    this.#result.totalSamples++;
+    const { result } = this.#state;
+    result.totalSamples++;
+    const attributes = wire.attributeIndices ?? [];
+    if (attributes.length > 0 && attributes.every((index) => this.#reader.isOddForSample(index)))
+      this.#state.oldLooking++;
     try {
       this.#profile.samples.push(this.#sample(wire));
     } catch (error) {
       if (!(error instanceof BadSample)) throw error;
-      this.#result.rejected++;
-      problems.set(error.message, (problems.get(error.message) ?? 0) + 1);
+      reject(result, error.message, 1);
     }
   }
 
@@ -236,7 +219,7 @@ class ProfileDecoder {
     const timestamps = (wire.timestampsUnixNano ?? []).map(toBigint);
     const values = (wire.values ?? []).map(toNumber);
     return {
-      stack: this.#stack(toNumber(wire.stackIndex)),
+      stack: this.#stack(wire.stackIndex ?? 0),
       process: this.#process(attributes),
       tid: number(attributes, 'thread.id'),
       threadName: text(attributes, 'thread.name'),
@@ -249,7 +232,6 @@ class ProfileDecoder {
   #process(attributes: Attributes): number {
     const both = (key: string): string => text(attributes, key) || text(this.#resource, key);
     const pid = number(attributes, 'process.pid') || number(this.#resource, 'process.pid');
-    const created = both('process.creation.time');
     const process: Process = {
       ...emptyProcess(),
       pid,
@@ -260,9 +242,13 @@ class ProfileDecoder {
       containerId: both('container.id'),
       cgroupPath: both('process.linux.cgroup'),
       serviceName: both('service.name'),
-      startUnixNano: toUnixNano(created),
+      startUnixNano: toUnixNano(both('process.creation.time')),
     };
-    const key = Object.values(process).join('\0');
+    const { parentPid, startUnixNano, ...texts } = process;
+    const ids = [texts.executableName, texts.executablePath, texts.commandName, texts.containerId]
+      .concat(texts.cgroupPath, texts.serviceName)
+      .map((value) => this.#textId(value));
+    const key = `${pid}/${parentPid}/${startUnixNano}/${ids.join('/')}`;
     let index = this.#processes.get(key);
     if (index === undefined) {
       index = this.#profile.processes.push(process) - 1;
@@ -271,12 +257,20 @@ class ProfileDecoder {
     return index;
   }
 
+  #textId(value: string): number {
+    const known = this.#texts.get(value);
+    if (known !== undefined) return known;
+    this.#texts.set(value, this.#texts.size);
+    return this.#texts.size - 1;
+  }
+
   #stack(old: number): number {
     return this.#entry(this.#stacks, old, () => {
-      const stack = this.#reader.dictionary.stackTable?.[old];
+      const stack = this.#reader.tables.stackTable?.[old];
       if (!stack) throw new BadSample(NO_STACK);
       const indices = stack.locationIndices ?? [];
       if (indices.length > MAX_DEPTH) throw new BadSample(`stack deeper than ${MAX_DEPTH} frames`);
+      this.#spend(indices.length);
       const locations = Uint32Array.from(indices, (index) => this.#location(index));
       return this.#profile.stacks.push(locations) - 1;
     });
@@ -284,19 +278,20 @@ class ProfileDecoder {
 
   #location(old: number): number {
     return this.#entry(this.#locations, old, () => {
-      const location = this.#reader.dictionary.locationTable?.[old];
+      const location = this.#reader.tables.locationTable?.[old];
       if (!location) throw new BadSample('location index out of range');
       const lines = location.lines ?? [];
       if (lines.length > MAX_INLINED)
         throw new BadSample(`more than ${MAX_INLINED} inlined functions at one location`);
+      this.#spend(1 + lines.length + (location.attributeIndices?.length ?? 0));
       const type = text(this.#reader.attributes(location.attributeIndices), 'profile.frame.type');
       return (
         this.#profile.locations.push({
-          mapping: this.#mapping(toNumber(location.mappingIndex)),
+          mapping: this.#mapping(location.mappingIndex ?? 0),
           address: toBigint(location.address),
           frameType: FRAME_TYPES.has(type) ? (type as FrameType) : '',
           lines: lines.map((line) => ({
-            func: this.#function(toNumber(line.functionIndex)),
+            func: this.#function(line.functionIndex ?? 0),
             line: toNumber(line.line),
             column: toNumber(line.column),
           })),
@@ -307,8 +302,9 @@ class ProfileDecoder {
 
   #mapping(old: number): number {
     return this.#entry(this.#mappings, old, () => {
-      const mapping = this.#reader.dictionary.mappingTable?.[old];
+      const mapping = this.#reader.tables.mappingTable?.[old];
       if (!mapping) throw new BadSample('mapping index out of range');
+      this.#spend(1 + (mapping.attributeIndices?.length ?? 0));
       const attributes = this.#reader.attributes(mapping.attributeIndices);
       return (
         this.#profile.mappings.push({
@@ -326,8 +322,9 @@ class ProfileDecoder {
 
   #function(old: number): number {
     return this.#entry(this.#functions, old, () => {
-      const func = this.#reader.dictionary.functionTable?.[old];
+      const func = this.#reader.tables.functionTable?.[old];
       if (!func) throw new BadSample('function index out of range');
+      this.#spend(1);
       return (
         this.#profile.functions.push({
           name: this.#reader.string(func.nameStrindex),
@@ -339,15 +336,30 @@ class ProfileDecoder {
     });
   }
 
-  #entry(known: Map<number, number>, old: number, make: () => number): number {
+  /** Before the work is done, so that a refusal is cheap. */
+  #spend(entries: number): void {
+    if (entries > this.#state.entriesLeft)
+      throw new BadSample(`the request's stacks and frames add up to more than ${MAX_ENTRIES}`);
+    this.#state.entriesLeft -= entries;
+  }
+
+  #entry(known: Indices, old: number, make: () => number): number {
     let index = known.get(old);
     if (index === undefined) {
-      index = make();
+      try {
+        index = make();
+      } catch (error) {
+        if (!(error instanceof BadSample)) throw error;
+        index = error;
+      }
       known.set(old, index);
     }
-    return index;
+    if (typeof index === 'number') return index;
+    throw index;
   }
 }
+
+type Indices = Map<number, number | BadSample>;
 
 /** One an event; without timestamps the values say how many, without values it is one. */
 function countOf(timestamps: number, values: readonly number[]): number {
@@ -358,12 +370,12 @@ function countOf(timestamps: number, values: readonly number[]): number {
   }
   if (values.length === 0) return 1;
   const count = values.reduce((sum, value) => sum + value, 0);
-  if (!(count > 0 && count <= MAX_EVENTS))
-    throw new BadSample(`a count that is not between 1 and ${MAX_EVENTS}`);
+  if (!(count > 0 && Number.isSafeInteger(count))) throw new BadSample('values that are no count above 0');
   return count;
 }
 
 function toUnixNano(isoTime: string): bigint {
+  if (isoTime === '' || isoTime.length > MAX_TIME_LENGTH) return 0n;
   const ms = Date.parse(isoTime);
   return Number.isNaN(ms) || ms < 0 ? 0n : BigInt(ms) * 1_000_000n;
 }
