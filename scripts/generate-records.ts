@@ -104,7 +104,7 @@ function recordsView(): string {
 
 function counters(): { name: string; text: string }[] {
   const header = read('ebpf/counters.h');
-  return [...header.matchAll(/X\((\w+), "([^"]*)"\)/g)].map(([, name, text]) => ({
+  return [...header.matchAll(/X\((\w+),[\s\\]*"([^"]*)"\)/g)].map(([, name, text]) => ({
     name: name as string,
     text: text as string,
   }));
