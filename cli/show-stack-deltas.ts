@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describeRule, type RuleText } from '../agent/stack-deltas/describe.ts';
 import { fdSource } from '../agent/stack-deltas/fd-source.ts';
@@ -22,22 +22,37 @@ export function registerShowStackDeltas(show: Command): void {
 }
 
 function showStackDeltas(path: string, options: Options): void {
-  const fd = openSync(path, 'r');
-  let deltas: StackDeltas;
+  const at = options.at === undefined ? undefined : parseAddress(options.at);
+  const deltas = readDeltas(path);
+  const format = options.json ? formatJson : formatText;
+  if (at === undefined) printAll(path, deltas, format);
+  else process.stdout.write(format(deltas, lastAtOrBelow(deltas.addresses, at)));
+}
+
+function readDeltas(path: string): StackDeltas {
+  const fd = openRegularFile(path);
   try {
-    deltas = extractStackDeltas(parseElf(fdSource(fd)));
+    return extractStackDeltas(parseElf(fdSource(fd)));
   } catch (error) {
     throw new Error(`${path}: ${(error as Error).message}`);
   } finally {
     closeSync(fd);
   }
-  const format = options.json ? formatJson : formatText;
-  if (options.at !== undefined) {
-    const row = lastAtOrBelow(deltas.addresses, parseAddress(options.at));
-    process.stdout.write(format(deltas, row));
-    return;
+}
+
+/** Without waiting for the other end of a pipe. */
+function openRegularFile(path: string): number {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const hint = code === 'EACCES' ? ': run as a user who may, or as root' : '';
+    throw new Error(`can't open ${path}: ${code === 'ENOENT' ? 'there is no such file' : message}${hint}`);
   }
-  printAll(deltas, format);
+  if (fstatSync(fd).isFile()) return fd;
+  closeSync(fd);
+  throw new Error(`${path} is no regular file: name an executable or a shared library`);
 }
 
 function parseAddress(text: string): number {
@@ -48,7 +63,11 @@ function parseAddress(text: string): number {
 }
 
 /** In pieces, as fast as the reader takes them: a table may have a million rows. */
-function printAll(deltas: StackDeltas, format: (deltas: StackDeltas, row: number) => string): void {
+function printAll(
+  path: string,
+  deltas: StackDeltas,
+  format: (deltas: StackDeltas, row: number) => string,
+): void {
   const rowsAtOnce = 1000;
   let row = 0;
   const more = (): void => {
@@ -61,11 +80,20 @@ function printAll(deltas: StackDeltas, format: (deltas: StackDeltas, row: number
         return;
       }
     }
-    const { ehFrame, debugFrame } = deltas.stats;
-    const bad = (ehFrame?.badFdes ?? 0) + (debugFrame?.badFdes ?? 0);
-    if (bad > 0) console.error(`${bad} functions were left out: their unwind information is broken`);
+    printRemarks(path, deltas);
   };
   more();
+}
+
+function printRemarks(path: string, { addresses, stats }: StackDeltas): void {
+  if (addresses.length === 0) console.error(`${path} has no unwind information`);
+  for (const section of [stats.ehFrame, stats.debugFrame]) {
+    if (!section || section.badFdes === 0) continue;
+    const reasons = [...section.reasons].map(([reason, n]) => `${n} × ${reason}`).join('; ');
+    console.error(
+      `${section.badFdes} functions were left out, their unwind information is broken: ${reasons}`,
+    );
+  }
 }
 
 function ruleText(deltas: StackDeltas, row: number): RuleText {
@@ -80,7 +108,7 @@ const formatJson = (deltas: StackDeltas, row: number): string =>
 
 function formatText(deltas: StackDeltas, row: number): string {
   const { kind, cfa = '', fp = '', ra = '' } = ruleText(deltas, row);
-  return `${hex(deltas, row).padEnd(18)} ${kind.padEnd(13)} ${cfa.padEnd(16)} ${fp.padEnd(10)} ${ra}`
+  return `${hex(deltas, row).padEnd(18)} ${kind.padEnd(13)} ${cfa.padEnd(26)} ${fp.padEnd(10)} ${ra}`
     .trimEnd()
     .concat('\n');
 }
