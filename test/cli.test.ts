@@ -1,0 +1,204 @@
+/** The commands as a person types them: real processes, real files, exit codes. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readProfile } from '../common/profile/formats.ts';
+import { stackNames } from '../common/profile/frame-name.ts';
+import type { Profile } from '../common/profile/profile.ts';
+import { compile, hasTool, missingRights, scratchFolder } from './support/fixtures.ts';
+
+const EVERYFRAME = join(import.meta.dirname, '../bin/everyframe');
+const ANY_PORT = [
+  '--grpc-listen',
+  '127.0.0.1:0',
+  '--http-listen',
+  '127.0.0.1:0',
+  '--page-listen',
+  '127.0.0.1:0',
+];
+
+interface Running {
+  process: ChildProcess;
+  output(): string;
+  exited: Promise<{ code: number | null; output: string }>;
+}
+
+function start(command: string, ...args: string[]): Running {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  child.stdout.on('data', (data) => {
+    output += data;
+  });
+  child.stderr.on('data', (data) => {
+    output += data;
+  });
+  const exited = new Promise<{ code: number | null; output: string }>((resolve) => {
+    child.once('close', (code) => resolve({ code, output }));
+  });
+  return { process: child, output: () => output, exited };
+}
+
+const everyframe = (...args: string[]): Running => start(EVERYFRAME, ...args);
+
+async function until<T>(get: () => T | undefined | Promise<T | undefined>, what: string): Promise<T> {
+  const end = Date.now() + 60_000;
+  for (;;) {
+    const value = await get();
+    if (value !== undefined && value !== false) return value;
+    if (Date.now() > end) throw new Error(`waited a minute for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+const file = (name: string): string => join(scratchFolder, name);
+const load = (name: string): Profile => readProfile(name, readFileSync(file(name)));
+const samplesOf = (profile: Profile): number => profile.samples.reduce((sum, { count }) => sum + count, 0);
+
+describe.skipIf(missingRights)('everyframe', () => {
+  let deep: string;
+  const background: ChildProcess[] = [];
+
+  beforeAll(() => {
+    deep = compile('deep-cli', 'gcc', ['-O2', '-fomit-frame-pointer'], 'deep.c');
+    background.push(spawn(deep, ['40'], { stdio: 'ignore' }));
+  });
+  afterAll(() => {
+    for (const child of background) child.kill('SIGKILL');
+  });
+
+  describe('record', () => {
+    it('passes the exit code of the command through', async () => {
+      const { code } = await everyframe('record', '-o', file('exit.folded'), '--', 'sh', '-c', 'exit 7')
+        .exited;
+      expect(code).toBe(7);
+      expect(existsSync(file('exit.folded'))).toBe(true);
+    });
+
+    it('profiles a command and nothing else, from its first instruction', async () => {
+      const script = `timeout 3 ${deep} 40; exit 3`;
+      const { code, output } = await everyframe(
+        'record',
+        '-F',
+        '199',
+        '-o',
+        file('command.pb.gz'),
+        '--',
+        'sh',
+        '-c',
+        script,
+      ).exited;
+      expect(code, output).toBe(3);
+      const profile = load('command.pb.gz');
+      expect(samplesOf(profile)).toBeGreaterThan(50);
+      const names = new Set(profile.processes.map((p) => p.executableName).filter((name) => name !== ''));
+      expect(
+        [...names].every((name) => ['deep-cli', 'sh', 'dash', 'bash', 'timeout'].includes(name)),
+        [...names].join(),
+      ).toBe(true);
+      const report = await everyframe('report', file('command.pb.gz'), '--by', 'function').exited;
+      expect(report.output).toMatch(/^\d+ samples/);
+      expect(Number(/^([\d.]+)% recurse\(\)$/m.exec(report.output)?.[1])).toBeGreaterThan(60);
+    });
+
+    it.each(['chosen.otlp', 'chosen.folded'])('profiles a running process into %s', async (name) => {
+      const pid = String(background[0]!.pid);
+      const { code, output } = await everyframe('record', '-d', '2s', '-p', pid, '-o', file(name)).exited;
+      expect(code, output).toBe(0);
+      const profile = load(name);
+      expect(samplesOf(profile)).toBeGreaterThan(10);
+      expect(new Set(profile.samples.map((s) => profile.processes[s.process]!.executableName))).toEqual(
+        new Set(['deep-cli']),
+      );
+      const whole = profile.samples.filter(
+        (s) => stackNames(profile, s.stack).filter((n) => n === 'recurse').length === 40,
+      );
+      expect(whole.length).toBeGreaterThan(0);
+    });
+
+    it('is read by go tool pprof', () => {
+      if (!hasTool('go')) {
+        console.log('skipped: go is not installed');
+        return;
+      }
+      const top = execFileSync('go', ['tool', 'pprof', '-top', file('command.pb.gz')], {
+        encoding: 'utf8',
+        stdio: 'pipe',
+      });
+      expect(top).toMatch(/Type: cpu/);
+      expect(top).toMatch(/ spin$/m);
+    });
+
+    it('says what is wrong with its arguments', async () => {
+      const ending = await everyframe('record', '-o', 'x.xyz').exited;
+      expect(ending).toMatchObject({ code: 1, output: expect.stringMatching(/x\.xyz.*\.pb\.gz/) });
+      const process = await everyframe('record', '-p', '4000000').exited;
+      expect(process).toMatchObject({
+        code: 1,
+        output: expect.stringMatching(/4000000: there is no such process/),
+      });
+    });
+  });
+
+  describe('run', () => {
+    const pageOf = (run: Running): Promise<string> =>
+      until(() => /Open (http:\S+)/.exec(run.output())?.[1], `the address of the page in: ${run.output()}`);
+    const collectorOf = (run: Running): number =>
+      Number(
+        execFileSync('pgrep', ['-P', String(run.process.pid), '-f', 'collector'], {
+          encoding: 'utf8',
+        }).trim(),
+      );
+
+    it('shows the machine on its page, beside a second agent, and ends with Ctrl-C', async () => {
+      const run = everyframe('run', '-samples-per-second', '97', '--reporter-interval', '1s', ...ANY_PORT);
+      const page = await pageOf(run);
+      expect(await (await fetch(page)).text()).toContain('id="app"');
+      const second = everyframe('record', '-d', '2s', '-o', file('second.folded'));
+      await until(async () => {
+        const { groups } = (await (await fetch(new URL('api/processes?range=60s', page))).json()) as {
+          groups: { name: string }[];
+        };
+        return groups.some(({ name }) => name === 'deep-cli') || undefined;
+      }, 'the busy program on the page');
+      expect((await second.exited).code).toBe(0);
+      const status = readFileSync(`/proc/${collectorOf(run)}/status`, 'utf8');
+      expect(status).toMatch(/^Uid:\t65534\t65534/m);
+      expect(status).toMatch(/^CapEff:\t0+$/m);
+      const stopping = Date.now();
+      run.process.kill('SIGINT');
+      expect(await run.exited).toMatchObject({ code: 0 });
+      expect(Date.now() - stopping).toBeLessThan(10_000);
+    });
+
+    it('says so and fails when the collector ends by itself', async () => {
+      const run = everyframe('run', ...ANY_PORT);
+      await pageOf(run);
+      process.kill(collectorOf(run), 'SIGKILL');
+      expect(await run.exited).toMatchObject({
+        code: 1,
+        output: expect.stringMatching(/the collector ended by itself/),
+      });
+    });
+
+    it('takes its collector along when it is killed', async () => {
+      const run = everyframe('run', ...ANY_PORT);
+      await pageOf(run);
+      const collector = collectorOf(run);
+      run.process.kill('SIGKILL');
+      await until(() => !existsSync(`/proc/${collector}`) || undefined, 'the end of the collector');
+      expect((await run.exited).output).toMatch(/process that started this collector is gone/);
+    });
+  });
+
+  it('samples with exactly the capabilities that it documents', async () => {
+    const caps = '-all,+bpf,+perfmon,+sys_ptrace,+dac_read_search,+checkpoint_restore,+syslog';
+    const { code, output } = await start(
+      ...(['setpriv', '--inh-caps', caps, '--bounding-set', caps, EVERYFRAME] as const),
+      ...['record', '-d', '2s', '-p', String(background[0]!.pid), '-o', file('caps.folded')],
+    ).exited;
+    expect(code, output).toBe(0);
+    expect(samplesOf(load('caps.folded'))).toBeGreaterThan(10);
+    expect(output).not.toMatch(/missing/);
+  });
+});
