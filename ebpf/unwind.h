@@ -163,7 +163,8 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 
 	if (marker)
 		return cut(s, marker);
-	if (cfa <= s->sp)
+	/* the frame-pointer rule is for code that runs on another stack than its caller, which may lie below */
+	if (cfa <= s->sp && rule->kind != EF_RULE_FRAME_POINTER)
 		return cut(s, EF_MARKER_NO_PROGRESS);
 	if (rule->ra_kind == EF_VALUE_REGISTER) {
 		if (!s->is_leaf)
@@ -182,7 +183,7 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 static __always_inline int apply_rule(struct ef_scratch *s)
 {
 	const struct ef_rule frame_pointer = {
-		.kind = EF_RULE_CFA,
+		.kind = EF_RULE_FRAME_POINTER,
 		.cfa_reg = REG_FP,
 		.cfa_offset = 16,
 		.fp_kind = EF_VALUE_CFA,
