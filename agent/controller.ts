@@ -40,7 +40,7 @@ export interface ProfileSink {
   push(profile: Profile): void;
 }
 
-const TRACE_CACHE_BYTES = 24 << 20;
+const TRACE_CACHE_BYTES = 12 << 20;
 const TABLE_SWEEP_MS = 30_000;
 
 export class Controller {

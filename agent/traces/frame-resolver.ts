@@ -61,8 +61,8 @@ export const MARKER_TEXT: Readonly<Record<number, string>> = {
 
 const OPERAND = (1n << 56n) - 1n;
 /** Frames are shared; past this many all are made anew, which costs one slow interval. */
-const MAX_FRAMES = 65_536;
-const MAX_TRACES = 16_384;
+const MAX_FRAMES = 32_768;
+const MAX_TRACES = 4096;
 
 const named = (name: string): FrameLine[] =>
   name === '' ? [] : [{ function: name, systemName: '', file: '', line: 0, column: 0 }];
