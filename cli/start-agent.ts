@@ -33,13 +33,17 @@ export const controllerOptions = (options: AgentOptions): ControllerOptions => (
   probabilisticIntervalMs: options.probabilisticInterval,
 });
 
+/** Under `npm start` one Ctrl-C arrives twice: from the terminal, and passed on by npm. */
+const SAME_KEY_PRESS_MS = 1000;
+
 /** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
 export function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    let stopping = false;
+    let stoppingSince: number | undefined;
     const onSignal = (signal: NodeJS.Signals): void => {
-      if (stopping) process.exit(130);
-      stopping = true;
+      const now = performance.now();
+      stoppingSince ??= now;
+      if (now - stoppingSince > SAME_KEY_PRESS_MS) process.exit(130);
       resolve(signal);
     };
     process.on('SIGTERM', onSignal);

@@ -1,5 +1,6 @@
 /** The set-up and the launcher of a built checkout, as a person calls them. */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   cpSync,
@@ -119,5 +120,25 @@ describe('bin/everyframe', () => {
     const result = run(join(folder, 'bin/everyframe'), []);
     expect(result.status).toBe(1);
     expect(result.stderr).toContain(`run 'npm run setup' in ${folder}`);
+  });
+
+  it.runIf(process.getuid?.() === 0)('takes the two signals of one Ctrl-C under npm for one', async () => {
+    const listen = ['grpc', 'http', 'page'].flatMap((name) => [`--${name}-listen`, '127.0.0.1:0']);
+    const child = spawn(join(ROOT, 'bin/everyframe'), ['run', ...listen], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const exited = once(child, 'exit');
+    try {
+      let printed = '';
+      for await (const chunk of child.stdout) {
+        printed += chunk;
+        if (printed.includes('Ctrl-C ends it.')) break;
+      }
+      child.kill('SIGINT');
+      child.kill('SIGTERM'); // two that the kernel does not make one of
+      expect(await exited).toEqual([0, null]);
+    } finally {
+      child.kill('SIGKILL');
+    }
   });
 });
