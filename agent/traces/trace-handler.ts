@@ -120,7 +120,10 @@ function isSameGroup(node: GroupNode, buffer: Buffer, at: number): boolean {
     node.startWords[1] === buffer.readUInt32LE(at + SAMPLE.processStartBoottimeNs + 4) &&
     node.execId === buffer.readUInt32LE(at + SAMPLE.processExecId) &&
     node.pid === buffer.readUInt32LE(at + SAMPLE.processTgid) &&
-    node.commWords.every((word, i) => word === buffer.readUInt32LE(at + SAMPLE.comm + i * 4))
+    node.commWords[0] === buffer.readUInt32LE(at + SAMPLE.comm) &&
+    node.commWords[1] === buffer.readUInt32LE(at + SAMPLE.comm + 4) &&
+    node.commWords[2] === buffer.readUInt32LE(at + SAMPLE.comm + 8) &&
+    node.commWords[3] === buffer.readUInt32LE(at + SAMPLE.comm + 12)
   );
 }
 
