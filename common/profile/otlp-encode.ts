@@ -20,8 +20,10 @@ export function encodeOtlp(profile: Profile, info: ScopeInfo): Uint8Array {
   return new OtlpEncoder(profile, info).encode();
 }
 
-/** Smaller profiles of at most `maxSamples` entries of `samples` each; they share the tables. */
+/** Smaller profiles of at most `maxSamples` (1 at least) entries of `samples` each; they share the tables. */
 export function splitProfile(profile: Profile, maxSamples: number): Profile[] {
+  if (!(maxSamples >= 1))
+    throw new RangeError(`a profile can't be split into parts of ${maxSamples} samples`);
   if (profile.samples.length <= maxSamples) return [profile];
   const parts: Profile[] = [];
   for (let i = 0; i < profile.samples.length; i += maxSamples) {
@@ -30,16 +32,58 @@ export function splitProfile(profile: Profile, maxSamples: number): Profile[] {
   return parts;
 }
 
+/** A table of the dictionary. Entries are told apart by their bytes; the zero entry has none. */
+class Table {
+  readonly #field: number;
+  readonly #out: ProtoWriter;
+  /** Hash of an entry's bytes → the newest entry that has it; `#next` leads to older ones, -1 ends. */
+  readonly #newest = new Map<number, number>();
+  readonly #next: number[] = [-1];
+  /** Where each entry's bytes lie in what was written. */
+  readonly #starts: number[];
+  readonly #ends: number[];
+
+  constructor(field: number, capacity: number) {
+    this.#field = field;
+    this.#out = new ProtoWriter(capacity);
+    this.#out.bytes(field, new Uint8Array(0));
+    this.#starts = [this.#out.length];
+    this.#ends = [this.#out.length];
+  }
+
+  /** The index of the entry that was just written. */
+  intern(entry: ProtoWriter): number {
+    const bytes = entry.finish();
+    if (bytes.length === 0) return 0;
+    let hash = bytes.length;
+    for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ bytes[i]!, 0x0100_0193);
+    const newest = this.#newest.get(hash) ?? -1;
+    for (let index = newest; index >= 0; index = this.#next[index]!) {
+      if (this.#out.holds(bytes, this.#starts[index]!, this.#ends[index]!)) return index;
+    }
+    this.#out.bytes(this.#field, bytes);
+    this.#newest.set(hash, this.#ends.length);
+    this.#next.push(newest);
+    this.#starts.push(this.#out.length - bytes.length);
+    return this.#ends.push(this.#out.length) - 1;
+  }
+
+  finish(): Uint8Array {
+    return this.#out.finish();
+  }
+}
+
 class OtlpEncoder {
   readonly #profile: Profile;
   readonly #info: ScopeInfo;
   readonly #strings = new Map<string, number>([['', 0]]);
   readonly #stringTable = new ProtoWriter(16 << 10);
-  readonly #mappingTable = new ProtoWriter(4096);
-  readonly #locationTable = new ProtoWriter(32 << 10);
-  readonly #functionTable = new ProtoWriter(16 << 10);
-  readonly #attributeTable = new ProtoWriter(8192);
-  readonly #stackTable = new ProtoWriter(32 << 10);
+  readonly #mappingTable = new Table(1, 4096);
+  readonly #locationTable = new Table(2, 32 << 10);
+  readonly #functionTable = new Table(3, 16 << 10);
+  readonly #attributeTable = new Table(6, 8192);
+  readonly #stackTable = new Table(7, 32 << 10);
+  /** Key and value → index, so that a known attribute need not be written again to be found. */
   readonly #attributes = new Map<string, number>();
   readonly #inner = new ProtoWriter();
   readonly #innermost = new ProtoWriter();
@@ -49,7 +93,6 @@ class OtlpEncoder {
   readonly #functions: Int32Array;
   readonly #stacks: Int32Array;
   readonly #processAttributes = new Map<number, number[]>();
-  #counts = { mappings: 0, locations: 0, functions: 0, attributes: 0, stacks: 0 };
 
   constructor(profile: Profile, info: ScopeInfo) {
     this.#profile = profile;
@@ -58,15 +101,16 @@ class OtlpEncoder {
     this.#locations = new Int32Array(profile.locations.length).fill(-1);
     this.#functions = new Int32Array(profile.functions.length).fill(-1);
     this.#stacks = new Int32Array(profile.stacks.length).fill(-1);
+    this.#stringTable.string(5, '');
   }
 
   encode(): Uint8Array {
     const out = new ProtoWriter(256 << 10);
-    this.#writeZeroEntries();
+    const window = windowOf(this.#profile);
     for (const [process, samples] of this.#groupByResource()) {
       const resource = new ProtoWriter(16 << 10);
       resource.bytes(1, this.#resource(process));
-      resource.bytes(2, this.#scope(samples));
+      resource.bytes(2, this.#scope(samples, window));
       resource.string(3, SCHEMA_URL);
       out.message(1, resource);
     }
@@ -74,24 +118,13 @@ class OtlpEncoder {
     dictionary.raw(this.#mappingTable.finish());
     dictionary.raw(this.#locationTable.finish());
     dictionary.raw(this.#functionTable.finish());
+    // links: only the zero entry
     dictionary.bytes(4, new Uint8Array(0));
     dictionary.raw(this.#stringTable.finish());
     dictionary.raw(this.#attributeTable.finish());
     dictionary.raw(this.#stackTable.finish());
     out.message(2, dictionary);
     return out.finish();
-  }
-
-  #writeZeroEntries(): void {
-    const none = new Uint8Array(0);
-    this.#stringTable.string(5, '');
-    this.#mappingTable.bytes(1, none);
-    this.#locationTable.bytes(2, none);
-    this.#functionTable.bytes(3, none);
-    this.#attributeTable.bytes(6, none);
-    this.#stackTable.bytes(7, none);
-    this.#mappings[0] = this.#locations[0] = this.#functions[0] = this.#stacks[0] = 0;
-    this.#counts = { mappings: 1, locations: 1, functions: 1, attributes: 1, stacks: 1 };
   }
 
   #groupByResource(): Map<Process, Sample[]> {
@@ -127,24 +160,24 @@ class OtlpEncoder {
     return resource.finish();
   }
 
-  #scope(samples: Sample[]): Uint8Array {
+  #scope(samples: Sample[], window: Window): Uint8Array {
     const scope = new ProtoWriter(16 << 10);
     this.#inner.clear();
     this.#inner.string(1, this.#info.scopeName);
     this.#inner.string(2, this.#info.scopeVersion);
     scope.message(1, this.#inner);
-    scope.bytes(2, this.#profileMessage(samples));
+    scope.bytes(2, this.#profileMessage(samples, window));
     scope.string(3, SCHEMA_URL);
     return scope.finish();
   }
 
-  #profileMessage(samples: Sample[]): Uint8Array {
-    const { sampleType, periodType, timeUnixNano, durationNano, period } = this.#profile;
+  #profileMessage(samples: Sample[], window: Window): Uint8Array {
+    const { sampleType, periodType, period } = this.#profile;
     const message = new ProtoWriter(16 << 10);
     message.bytes(1, this.#valueType(sampleType));
     for (const sample of samples) message.bytes(2, this.#sample(sample));
-    message.fixed64(3, timeUnixNano);
-    message.uint(4, durationNano);
+    message.fixed64(3, window.start);
+    message.uint(4, window.duration);
     message.bytes(5, this.#valueType(periodType));
     message.uint(6, period);
     return message.finish();
@@ -218,14 +251,14 @@ class OtlpEncoder {
     const id = `${key}\0${identity}`;
     let index = this.#attributes.get(id);
     if (index === undefined) {
-      index = this.#counts.attributes++;
-      this.#attributes.set(id, index);
+      const keyAt = this.#string(key);
       this.#innermost.clear();
       writeValue(this.#innermost);
       this.#inner.clear();
-      this.#inner.uint(1, this.#string(key));
+      this.#inner.uint(1, keyAt);
       this.#inner.message(2, this.#innermost);
-      this.#attributeTable.message(6, this.#inner);
+      index = this.#attributeTable.intern(this.#inner);
+      this.#attributes.set(id, index);
     }
     return index;
   }
@@ -235,9 +268,9 @@ class OtlpEncoder {
     const locations = this.#profile.stacks[old]!.map((location) => this.#location(location));
     this.#inner.clear();
     this.#inner.packedUint(1, locations);
-    this.#stackTable.message(7, this.#inner);
-    this.#stacks[old] = this.#counts.stacks++;
-    return this.#stacks[old]!;
+    const index = this.#stackTable.intern(this.#inner);
+    this.#stacks[old] = index;
+    return index;
   }
 
   #location(old: number): number {
@@ -258,9 +291,9 @@ class OtlpEncoder {
       this.#inner.message(3, this.#innermost);
     }
     this.#inner.packedUint(4, attributes);
-    this.#locationTable.message(2, this.#inner);
-    this.#locations[old] = this.#counts.locations++;
-    return this.#locations[old]!;
+    const index = this.#locationTable.intern(this.#inner);
+    this.#locations[old] = index;
+    return index;
   }
 
   #mapping(old: number): number {
@@ -280,9 +313,9 @@ class OtlpEncoder {
     this.#inner.uint(3, mapping.fileOffset);
     this.#inner.uint(4, filename);
     this.#inner.packedUint(5, attributes);
-    this.#mappingTable.message(1, this.#inner);
-    this.#mappings[old] = this.#counts.mappings++;
-    return this.#mappings[old]!;
+    const index = this.#mappingTable.intern(this.#inner);
+    this.#mappings[old] = index;
+    return index;
   }
 
   #function(old: number): number {
@@ -298,10 +331,27 @@ class OtlpEncoder {
     this.#inner.uint(2, systemNameAt);
     this.#inner.uint(3, filenameAt);
     this.#inner.uint(4, startLine);
-    this.#functionTable.message(3, this.#inner);
-    this.#functions[old] = this.#counts.functions++;
-    return this.#functions[old]!;
+    const index = this.#functionTable.intern(this.#inner);
+    this.#functions[old] = index;
+    return index;
   }
+}
+
+interface Window {
+  start: bigint;
+  duration: bigint;
+}
+
+/** The profile's window, made wider where timestamps lie outside: Parca refuses those. */
+function windowOf({ timeUnixNano, durationNano, samples }: Profile): Window {
+  let [start, end] = [timeUnixNano, timeUnixNano + durationNano];
+  for (const { timestamps } of samples) {
+    for (const time of timestamps) {
+      if (time < start || start === 0n) start = time;
+      if (time > end) end = time;
+    }
+  }
+  return { start, duration: end - start };
 }
 
 /** AnyValue { int_value: 0 } */
