@@ -1,8 +1,19 @@
 /** Several profiles as one: tables interned by content, equal samples joined. */
-import { emptyProfile, type Process, type Profile, type Sample } from './profile.ts';
+import {
+  emptyProfile,
+  type Func,
+  type Location,
+  type Mapping,
+  type Process,
+  type Profile,
+  type Sample,
+} from './profile.ts';
 
+/**
+ * Leaves the given profiles as they are; the result may share entries with them.
+ * @throws Error for profiles of different kinds: their counts can't be added.
+ */
 export function mergeProfiles(profiles: readonly Profile[]): Profile {
-  if (profiles.length === 1) return profiles[0]!;
   const merger = new Merger();
   for (const profile of profiles) merger.add(profile);
   return merger.profile;
@@ -16,44 +27,45 @@ class Merger {
   readonly #stacks = new Map<string, number>();
   readonly #processes = new Map<string, number>();
   readonly #samples = new Map<string, Sample>();
+  #isEmpty = true;
 
   constructor() {
     const { mappings, functions, locations, processes } = this.profile;
-    this.#intern(this.#mappings, JSON.stringify(Object.values(mappings[0]!).map(String)), [], () => 0);
-    this.#intern(this.#functions, JSON.stringify(Object.values(functions[0]!)), [], () => 0);
-    this.#intern(this.#locations, locationKey(0, locations[0]!), [], () => 0);
-    this.#intern(this.#processes, processKey(processes[0]!), [], () => 0);
+    this.#mappings.set(mappingKey(mappings[0]!), 0);
+    this.#functions.set(functionKey(functions[0]!), 0);
+    this.#locations.set(locationKey(locations[0]!), 0);
+    this.#processes.set(processKey(processes[0]!), 0);
     this.#stacks.set('', 0);
   }
 
   add(other: Profile): void {
-    const mappings = other.mappings.map((m) =>
-      this.#intern(
-        this.#mappings,
-        JSON.stringify(Object.values(m).map(String)),
-        this.profile.mappings,
-        () => m,
-      ),
-    );
+    this.#widen(other);
+    const { profile } = this;
+    const mappings = other.mappings.map((m) => intern(this.#mappings, mappingKey(m), profile.mappings, m));
     const functions = other.functions.map((f) =>
-      this.#intern(this.#functions, JSON.stringify(Object.values(f)), this.profile.functions, () => f),
+      intern(this.#functions, functionKey(f), profile.functions, f),
     );
-    const locations = other.locations.map((l) => {
-      const mapping = mappings[l.mapping]!;
-      const lines = l.lines.map((line) => ({ ...line, func: functions[line.func]! }));
-      const moved = { ...l, mapping, lines };
-      return this.#intern(this.#locations, locationKey(mapping, moved), this.profile.locations, () => moved);
+    const locations = other.locations.map((location) => {
+      const lines = location.lines.map((line) => ({ ...line, func: functions[line.func]! }));
+      const moved = { ...location, mapping: mappings[location.mapping]!, lines };
+      return intern(this.#locations, locationKey(moved), profile.locations, moved);
     });
     const stacks = other.stacks.map((stack) => {
       const moved = stack.map((location) => locations[location]!);
-      return this.#intern(this.#stacks, moved.join(), this.profile.stacks, () => moved);
+      return intern(this.#stacks, moved.join(), profile.stacks, moved);
     });
-    const processes = other.processes.map((p) =>
-      this.#intern(this.#processes, processKey(p), this.profile.processes, () => p),
-    );
+    const processes = other.processes.map((p) => this.#addProcess(p));
     for (const sample of other.samples)
       this.#addSample(sample, stacks[sample.stack]!, processes[sample.process]!);
-    this.#widen(other);
+  }
+
+  /** What one of the profiles did not know of a process yet is taken from the other. */
+  #addProcess(process: Process): number {
+    const { processes } = this.profile;
+    const index = intern(this.#processes, processKey(process), processes, process);
+    const known = processes[index]!;
+    if (known !== process && index > 0) processes[index] = complete(known, process);
+    return index;
   }
 
   #addSample(sample: Sample, stack: number, process: number): void {
@@ -69,39 +81,65 @@ class Merger {
     this.profile.samples.push(moved);
   }
 
-  /** The window that holds both. */
+  /** The window that holds all; the attributes that all have. */
   #widen(other: Profile): void {
     const { profile } = this;
-    const isFirst = profile.period === 0n && profile.timeUnixNano === 0n;
-    const end = profile.timeUnixNano + profile.durationNano;
-    const otherEnd = other.timeUnixNano + other.durationNano;
-    if (isFirst) {
-      const { timeUnixNano, durationNano, sampleType, periodType, period } = other;
-      Object.assign(profile, {
-        timeUnixNano,
-        durationNano,
-        sampleType,
-        periodType,
-        period,
-        host: { ...other.host },
-      });
-      return;
+    const { timeUnixNano, durationNano, sampleType, periodType, period } = other;
+    const isFirst = this.#isEmpty;
+    this.#isEmpty = false;
+    if (isFirst || (profile.samples.length === 0 && other.samples.length > 0)) {
+      Object.assign(profile, { sampleType, periodType, period, host: { ...other.host } });
+    } else if (other.samples.length > 0) {
+      if (kindOf(profile) !== kindOf(other))
+        throw new Error(`profiles of ${kindOf(profile)} and of ${kindOf(other)} can't become one`);
+      for (const [key, value] of Object.entries(profile.host)) {
+        if (other.host[key] !== value) delete profile.host[key];
+      }
     }
-    if (other.timeUnixNano < profile.timeUnixNano) profile.timeUnixNano = other.timeUnixNano;
+    // an interval in which nothing was sampled has no window
+    if (timeUnixNano === 0n) return;
+    const start = profile.timeUnixNano;
+    const [end, otherEnd] = [start + profile.durationNano, timeUnixNano + durationNano];
+    profile.timeUnixNano = start === 0n || timeUnixNano < start ? timeUnixNano : start;
     profile.durationNano = (otherEnd > end ? otherEnd : end) - profile.timeUnixNano;
-  }
-
-  #intern<T>(indices: Map<string, number>, key: string, table: T[], make: () => T): number {
-    let index = indices.get(key);
-    if (index === undefined) {
-      index = table.push(make()) - 1;
-      indices.set(key, index);
-    }
-    return index;
   }
 }
 
-const locationKey = (mapping: number, location: Profile['locations'][number]): string =>
-  `${mapping}/${location.address}/${location.frameType}/${location.lines.map((l) => `${l.func}:${l.line}:${l.column}`).join()}`;
+function intern<T>(indices: Map<string, number>, key: string, table: T[], entry: T): number {
+  let index = indices.get(key);
+  if (index === undefined) {
+    index = table.push(entry) - 1;
+    indices.set(key, index);
+  }
+  return index;
+}
 
-const processKey = (process: Process): string => Object.values(process).join('\0');
+const kindOf = ({ sampleType, periodType, period }: Profile): string =>
+  `${sampleType.type}/${sampleType.unit} every ${period} ${periodType.type}/${periodType.unit}`;
+
+const mappingKey = (m: Mapping): string =>
+  [m.memoryStart, m.memoryLimit, m.fileOffset, m.gnuBuildId, m.goBuildId, m.fileId, m.filename].join('\0');
+
+const functionKey = (f: Func): string => [f.name, f.systemName, f.filename, f.startLine].join('\0');
+
+const locationKey = (l: Location): string =>
+  `${l.mapping}/${l.address}/${l.frameType}/${l.lines.map((line) => `${line.func}:${line.line}:${line.column}`).join()}`;
+
+/** Where PID and start are not known, as in most file formats, everything else has to tell processes apart. */
+function processKey(process: Process): string {
+  const { pid, startUnixNano, executablePath } = process;
+  if (pid > 0 && startUnixNano > 0n) return `${pid}\0${startUnixNano}\0${executablePath}`;
+  const { parentPid, executableName, commandName, containerId, cgroupPath, serviceName } = process;
+  const names = [executablePath, executableName, commandName, containerId, cgroupPath, serviceName];
+  return [pid, startUnixNano, parentPid, ...names].join('\0');
+}
+
+const complete = (known: Process, other: Process): Process => ({
+  ...known,
+  parentPid: known.parentPid || other.parentPid,
+  executableName: known.executableName || other.executableName,
+  commandName: known.commandName || other.commandName,
+  containerId: known.containerId || other.containerId,
+  cgroupPath: known.cgroupPath || other.cgroupPath,
+  serviceName: known.serviceName || other.serviceName,
+});
