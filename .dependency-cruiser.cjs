@@ -44,7 +44,7 @@ module.exports = {
     {
       name: 'common-at-the-bottom',
       severity: 'error',
-      from: { path: '^common/' },
+      from: { path: '^common/', pathNot: '\\.test\\.ts$' },
       to: { path: '^(agent|collector|cli|addon|test|scripts)/' },
     },
     {
