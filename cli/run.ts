@@ -93,7 +93,8 @@ async function startCollectorProcess(flags: string[]): Promise<CollectorProcess>
   const drop = process.getuid?.() === 0 ? ['--user', UNPRIVILEGED_USER] : [];
   const child = spawn(
     process.execPath,
-    [...process.execArgv, process.argv[1]!, 'collector', '--child', ...drop, ...flags],
+    // not execArgv: the agent's small heap is not the collector's
+    [process.argv[1]!, 'collector', '--child', ...drop, ...flags],
     { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], detached: true },
   );
   const exited = new Promise<{ code: number | null }>((resolve) => {

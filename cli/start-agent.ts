@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { Controller, type ControllerOptions, type ProfileSink } from '../agent/controller.ts';
 import type { AgentOptions } from '../agent/options.ts';
 import { missingCapabilities, readHostFacts } from '../agent/tracer/host-facts.ts';
+import { raiseCompilerBudget } from './compiler-budget.ts';
 
 /** Starts sampling; says which rights are missing and what each costs. Throws with a sentence. */
 export function startController(
@@ -10,6 +11,7 @@ export function startController(
   sink: ProfileSink,
   log: Logger,
 ): Promise<Controller> {
+  raiseCompilerBudget();
   for (const { name, cost, severity } of missingCapabilities(readHostFacts())) {
     const text = `${name} is missing: ${cost}`;
     if (severity === 'fatal') throw new Error(`${text}. Run as root, or give the process that capability`);
