@@ -118,8 +118,9 @@ export function readFileRecord(buffer: Buffer, at: number, size: number): FileRe
 export function readTraceRecord(buffer: Buffer, at: number, size: number): TraceRecord {
   const room = Math.max(0, Math.floor((size - TRACE.frames) / 8));
   const count = Math.min(buffer.readUInt16LE(at + TRACE.words), room);
+  // one copy of the bytes: a BigInt a word would cost more than the rest of the trace
   const words = new BigUint64Array(count);
-  for (let i = 0; i < count; i++) words[i] = buffer.readBigUInt64LE(at + TRACE.frames + i * 8);
+  new Uint8Array(words.buffer).set(buffer.subarray(at + TRACE.frames, at + TRACE.frames + count * 8));
   return {
     hash: buffer.readBigUInt64LE(at + TRACE.traceHash),
     kernelFrames: Math.min(buffer.readUInt16LE(at + TRACE.kernelFrames), count),

@@ -38,6 +38,14 @@ export interface KernelSource {
   locate(address: bigint): { mapping: Mapping; address: number; name: string };
 }
 
+interface FramesOfFile {
+  key: FileKey;
+  high: number;
+  frames: Map<number, FileFrame>;
+  /** Another file whose key has the same low half. */
+  next: FramesOfFile | undefined;
+}
+
 interface FileFrame extends Frame {
   offset: number;
   located: boolean;
@@ -59,7 +67,6 @@ export const MARKER_TEXT: Readonly<Record<number, string>> = {
   [Marker.VMA_RACE]: '[cut: memory map changed]',
 };
 
-const OPERAND = (1n << 56n) - 1n;
 /** Frames are shared; past this many all are made anew, which costs one slow interval. */
 const MAX_FRAMES = 32_768;
 const MAX_TRACES = 4096;
@@ -72,9 +79,11 @@ const ANON: Mapping = { ...emptyMapping(), filename: '[anon]' };
 export class FrameResolver {
   readonly #native: NativeSource;
   readonly #kernel: KernelSource;
-  #kernelFrames = new Map<bigint, Frame>();
-  #fileFrames = new Map<bigint, Map<bigint, FileFrame>>();
-  #anonymousFrames = new Map<bigint, Frame>();
+  #kernelLeaves = new Map<number, Frame>();
+  #kernelCallers = new Map<number, Frame>();
+  /** By the low half of the file's key. */
+  #files = new Map<number, FramesOfFile>();
+  #anonymousFrames = new Map<number, Frame>();
   readonly #markers = new Map<number, Frame>();
   #count = 0;
   #unnamed = new Set<FileFrame>();
@@ -92,17 +101,13 @@ export class FrameResolver {
     if (known) return known;
     if (this.#count > MAX_FRAMES) this.#forgetAll();
     const frames: Frame[] = [];
-    const { words, kernelFrames } = trace;
-    for (let i = 0; i < kernelFrames; i++) {
-      // a return address points behind its call
-      frames.push(this.#kernelFrame(i === 0 ? words[i]! : words[i]! - 1n));
-    }
-    for (let i = kernelFrames; i < words.length; i++) {
-      const kind = Number(words[i]! >> 56n);
-      const operand = words[i]! & OPERAND;
-      if (kind === FrameKind.FILE && i + 1 < words.length) frames.push(this.#fileFrame(words[++i]!, operand));
-      else if (kind === FrameKind.ANON) frames.push(this.#anonymousFrame(operand));
-      else if (kind === FrameKind.MARKER) frames.push(this.#marker(Number(operand)));
+    const words = new Words(trace.words);
+    for (let i = 0; i < trace.kernelFrames; i++) frames.push(this.#kernelFrame(words, i));
+    for (let i = trace.kernelFrames; i < words.length; i++) {
+      const kind = words.kind(i);
+      if (kind === FrameKind.FILE && i + 1 < words.length) frames.push(this.#fileFrame(words, i++));
+      else if (kind === FrameKind.ANON) frames.push(this.#anonymousFrame(words.operand(i)));
+      else if (kind === FrameKind.MARKER) frames.push(this.#marker(words.operand(i)));
     }
     this.#traces.set(trace, frames);
     return frames;
@@ -123,7 +128,8 @@ export class FrameResolver {
 
   /** Kernel symbols were read again, as after a module was loaded: names may have changed. */
   forgetKernel(): void {
-    this.#kernelFrames = new Map();
+    this.#kernelLeaves = new Map();
+    this.#kernelCallers = new Map();
     this.#traces.clear();
   }
 
@@ -152,46 +158,59 @@ export class FrameResolver {
     return true;
   }
 
-  #kernelFrame(address: bigint): Frame {
-    let frame = this.#kernelFrames.get(address);
+  /** The first frame of a trace is where it was interrupted, the others return addresses. */
+  #kernelFrame(words: Words, i: number): Frame {
+    const frames = i === 0 ? this.#kernelLeaves : this.#kernelCallers;
+    const known = words.operand(i);
+    let frame = frames.get(known);
     if (!frame) {
-      const place = this.#kernel.locate(address);
+      // a return address points behind its call
+      const place = this.#kernel.locate(i === 0 ? words.at(i) : words.at(i) - 1n);
       frame = { ...place, frameType: 'kernel', lines: named(place.name) };
-      this.#kernelFrames.set(address, frame);
+      frames.set(known, frame);
       this.#count++;
     }
     return frame;
   }
 
-  #fileFrame(key: bigint, offset: bigint): FileFrame {
-    let frames = this.#fileFrames.get(key);
-    if (!frames) {
-      frames = new Map();
-      this.#fileFrames.set(key, frames);
-    }
-    let frame = frames.get(offset);
+  /** Two words: kind and file offset, then the file's key. */
+  #fileFrame(words: Words, i: number): FileFrame {
+    const file = this.#file(words, i + 1);
+    const offset = words.operand(i);
+    let frame = file.frames.get(offset);
     if (!frame) {
       frame = {
         mapping: emptyMapping(),
-        address: Number(offset),
-        offset: Number(offset),
+        address: offset,
+        offset,
         frameType: 'native',
         lines: [],
         located: false,
         named: false,
       };
-      frames.set(offset, frame);
+      file.frames.set(offset, frame);
       this.#unnamed.add(frame);
-      this.#keyOf.set(frame, toKey(key));
+      this.#keyOf.set(frame, file.key);
       this.#count++;
     }
     return frame;
   }
 
-  #anonymousFrame(address: bigint): Frame {
+  #file(words: Words, i: number): FramesOfFile {
+    const [low, high] = [words.low(i), words.high(i)];
+    let file = this.#files.get(low);
+    while (file && file.high !== high) file = file.next;
+    if (!file) {
+      file = { key: toKey(words.at(i)), high, frames: new Map(), next: this.#files.get(low) };
+      this.#files.set(low, file);
+    }
+    return file;
+  }
+
+  #anonymousFrame(address: number): Frame {
     let frame = this.#anonymousFrames.get(address);
     if (!frame) {
-      frame = { mapping: ANON, address: Number(address), frameType: 'native', lines: [] };
+      frame = { mapping: ANON, address, frameType: 'native', lines: [] };
       this.#anonymousFrames.set(address, frame);
       this.#count++;
     }
@@ -209,12 +228,50 @@ export class FrameResolver {
   }
 
   #forgetAll(): void {
-    this.#kernelFrames = new Map();
-    this.#fileFrames = new Map();
+    this.#kernelLeaves = new Map();
+    this.#kernelCallers = new Map();
+    this.#files = new Map();
     this.#anonymousFrames = new Map();
     this.#unnamed = new Set();
     this.#keyOf.clear();
     this.#traces.clear();
     this.#count = 0;
+  }
+}
+
+/** The words of a trace by halves: a BigInt for each of them would cost more than all else that is done here. */
+class Words {
+  readonly #words: BigUint64Array;
+  readonly #halves: Uint32Array;
+
+  constructor(words: BigUint64Array) {
+    this.#words = words;
+    this.#halves = new Uint32Array(words.buffer, words.byteOffset, words.length * 2);
+  }
+
+  get length(): number {
+    return this.#words.length;
+  }
+
+  at(i: number): bigint {
+    return this.#words[i]!;
+  }
+
+  low(i: number): number {
+    return this.#halves[i * 2]!;
+  }
+
+  high(i: number): number {
+    return this.#halves[i * 2 + 1]!;
+  }
+
+  /** Bits 56 to 63: enum ef_frame_kind of a user frame. */
+  kind(i: number): number {
+    return this.high(i) >>> 24;
+  }
+
+  /** Bits 0 to 52, which tell user addresses, kernel addresses and file offsets apart. */
+  operand(i: number): number {
+    return (this.high(i) & 0x1f_ffff) * 2 ** 32 + this.low(i);
   }
 }

@@ -84,7 +84,8 @@ class Tables {
   #stack(frames: Frame[]): number {
     const known = this.#stacksByFrames.get(frames);
     if (known !== undefined) return known;
-    const locations = Uint32Array.from(frames, (frame) => this.#location(frame));
+    const locations = new Uint32Array(frames.length);
+    for (let i = 0; i < frames.length; i++) locations[i] = this.#location(frames[i]!);
     const index = this.#internStack(locations);
     this.#stacksByFrames.set(frames, index);
     return index;

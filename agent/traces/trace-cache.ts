@@ -3,18 +3,15 @@
  *
  * BPF sends a trace once and then only its hash, so a trace may be dropped here only after BPF has been told to
  * send it again, and samples that were under way by then still find it: it waits in `#leaving` until two further
- * drains of the ring buffer have ended. The 128-bit id of the content tells whether BPF ever used one hash for
+ * drains of the ring buffer have ended. Where a trace comes again its words tell whether BPF ever used one hash for
  * two traces; then the newer one holds from there on and the older samples keep what they were counted under.
  */
-import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Pid } from '../../common/base/brand.ts';
 import type { TraceRecord } from '../tracer/records.ts';
 
 export interface Trace {
   readonly hash: bigint;
-  /** First 128 bits of SHA-256 over the frame words, hex. */
-  readonly id: string;
   readonly pid: Pid;
   readonly kernelFrames: number;
   readonly words: BigUint64Array;
@@ -56,9 +53,8 @@ export class TraceCache {
 
   /** Takes a trace record; the same trace again (BPF's own cache dropped it) changes nothing. */
   add(record: TraceRecord): void {
-    const id = createHash('sha256').update(record.words).digest('hex').slice(0, 32);
     const known = this.get(record.hash);
-    if (known?.id === id) {
+    if (known && haveSameFrames(known, record)) {
       this.stats.repeated++;
       // it is wanted again: back from the way out
       if (this.#leaving.delete(record.hash)) this.#traces.set(record.hash, known);
@@ -68,7 +64,7 @@ export class TraceCache {
     this.stats.added++;
     this.#leaving.delete(record.hash);
     const { hash, pid, kernelFrames, words } = record;
-    this.#traces.set(hash, { hash, id, pid, kernelFrames, words });
+    this.#traces.set(hash, { hash, pid, kernelFrames, words });
   }
 
   get(hash: bigint): Trace | undefined {
@@ -83,3 +79,8 @@ export class TraceCache {
     }
   }
 }
+
+const haveSameFrames = (a: Trace, b: TraceRecord): boolean =>
+  a.kernelFrames === b.kernelFrames &&
+  a.words.length === b.words.length &&
+  a.words.every((word, i) => word === b.words[i]);

@@ -265,7 +265,9 @@ class OtlpEncoder {
 
   #stack(old: number): number {
     if (this.#stacks[old]! >= 0) return this.#stacks[old]!;
-    const locations = this.#profile.stacks[old]!.map((location) => this.#location(location));
+    const stack = this.#profile.stacks[old]!;
+    const locations = new Uint32Array(stack.length);
+    for (let i = 0; i < stack.length; i++) locations[i] = this.#location(stack[i]!);
     this.#inner.clear();
     this.#inner.packedUint(1, locations);
     const index = this.#stackTable.intern(this.#inner);

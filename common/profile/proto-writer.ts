@@ -1,6 +1,8 @@
 /** Writes protobuf fields straight into a growing buffer: no tree of objects, no sizes computed in advance. */
 
 const encoder = new TextEncoder();
+/** Up to here bit operations hold. */
+const MAX_INT32 = 0x7fff_ffff;
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
 export class ProtoWriter {
@@ -103,9 +105,13 @@ export class ProtoWriter {
     }
     this.#reserve(10);
     let rest = value;
-    while (rest >= 0x80) {
+    while (rest > MAX_INT32) {
       this.#bytes[this.#at++] = (rest % 0x80) + 0x80;
       rest = Math.floor(rest / 0x80);
+    }
+    while (rest >= 0x80) {
+      this.#bytes[this.#at++] = rest | 0x80;
+      rest >>= 7;
     }
     this.#bytes[this.#at++] = rest;
   }
@@ -130,6 +136,8 @@ export class ProtoWriter {
 function varintSize(value: number): number {
   if (value < 0) return 10;
   let size = 1;
-  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) size++;
+  let rest = value;
+  for (; rest > MAX_INT32; rest = Math.floor(rest / 0x80)) size++;
+  for (; rest >= 0x80; rest >>= 7) size++;
   return size;
 }

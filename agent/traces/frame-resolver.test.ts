@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { toPid } from '../../common/base/brand.ts';
+import { emptyMapping } from '../../common/profile/profile.ts';
+import { FrameKind, Marker } from '../tracer/records.gen.ts';
+import { FrameResolver, type KernelSource, MARKER_TEXT, type NativeSource } from './frame-resolver.ts';
+
+const word = (kind: number, operand: bigint): bigint => (BigInt(kind) << 56n) | operand;
+
+const traceOf = (kernelFrames: number, words: bigint[]) => ({
+  hash: 1n,
+  pid: toPid(1),
+  kernelFrames,
+  words: BigUint64Array.from(words),
+});
+
+/** Names a file's frames after its key and address, the kernel's after their address. */
+function resolver(isOpen = () => true): FrameResolver {
+  const native: NativeSource = {
+    locate: (key, offset) =>
+      isOpen() ? { mapping: { ...emptyMapping(), fileId: key }, address: offset + 0x1000 } : undefined,
+    nameOf: () => '/bin/late',
+    resolve: async (key, addresses) => addresses.map((address) => `${key}+${address.toString(16)}`),
+  };
+  const kernel: KernelSource = {
+    locate: (address) => ({ mapping: emptyMapping(), address: 0, name: address.toString(16) }),
+  };
+  return new FrameResolver(native, kernel);
+}
+
+const namesOf = (frames: { lines: { function: string }[] }[]) =>
+  frames.map((f) => f.lines[0]?.function ?? '');
+
+describe('the frame resolver', () => {
+  it('looks kernel callers up inside their call, and the leaf where it was', async () => {
+    const frames = resolver().framesOf(
+      traceOf(3, [0xffff_ffff_8100_0010n, 0xffff_ffff_8100_0010n, 0xffff_ffff_c000_0000n]),
+    );
+    expect(namesOf(frames)).toEqual(['ffffffff81000010', 'ffffffff8100000f', 'ffffffffbfffffff']);
+  });
+
+  it('tells files apart whose keys share a half, and offsets past 4 GiB', async () => {
+    const subject = resolver();
+    const words = [
+      [word(FrameKind.FILE, 0x10n), 0x1111_1111_0000_0001n],
+      [word(FrameKind.FILE, 0x10n), 0x2222_2222_0000_0001n],
+      [word(FrameKind.FILE, 0x1_0000_0010n), 0x1111_1111_0000_0001n],
+    ].flat();
+    const frames = subject.framesOf(traceOf(0, words));
+    await subject.nameFrames();
+    expect(namesOf(frames)).toEqual([
+      '1111111100000001+1010',
+      '2222222200000001+1010',
+      '1111111100000001+100001010',
+    ]);
+  });
+
+  it('shares frames between traces and says why a stack was cut', () => {
+    const subject = resolver();
+    const anon = word(FrameKind.ANON, 0x7fff_1234_5678n);
+    const [a, cut] = subject.framesOf(traceOf(0, [anon, word(FrameKind.MARKER, BigInt(Marker.ANON))]));
+    const [b] = subject.framesOf(traceOf(0, [anon]));
+    expect(a).toBe(b);
+    expect(a).toMatchObject({ address: 0x7fff_1234_5678, mapping: { filename: '[anon]' } });
+    expect(cut).toMatchObject({
+      frameType: 'abort-marker',
+      lines: [{ function: MARKER_TEXT[Marker.ANON] }],
+    });
+  });
+
+  it('names a frame once its file is open', async () => {
+    let open = false;
+    const subject = resolver(() => open);
+    const [frame] = subject.framesOf(traceOf(0, [word(FrameKind.FILE, 0x20n), 5n]));
+    await subject.nameFrames();
+    expect(frame).toMatchObject({ mapping: { filename: '/bin/late' }, lines: [] });
+    open = true;
+    await subject.nameFrames();
+    expect(namesOf([frame!])).toEqual(['0000000000000005+1020']);
+  });
+
+  it('ends at a file word without its key', () => {
+    expect(resolver().framesOf(traceOf(0, [word(FrameKind.FILE, 1n)]))).toEqual([]);
+  });
+});
