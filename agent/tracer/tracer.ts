@@ -29,7 +29,18 @@ const BATCH_BYTES = 256 * 1024;
 /** A full batch is followed by another one, but the event loop gets its turn in between. */
 const MAX_BATCHES_PER_TURN = 4;
 
-const SETTINGS = { ringBytes: 4 << 20, maxFiles: 16384, maxTables: 8192, maxSeenTraces: 32768 };
+const SETTINGS = { maxFiles: 16384, maxTables: 8192, maxSeenTraces: 32768 };
+
+/** A sample with a new trace of usual depth, bytes. */
+const USUAL_RECORD_BYTES = 1024;
+/** What the ring buffer holds if nobody drains it: a busy machine may keep the agent waiting that long. */
+const RING_SECONDS = 4;
+
+/** A power of two from 1 to 32 MiB; the process maps it twice, so each MiB counts as three. */
+export function ringBytesFor(samplesPerSecond: number, cpus: number): number {
+  const bytes = samplesPerSecond * cpus * USUAL_RECORD_BYTES * RING_SECONDS;
+  return Math.min(Math.max(2 ** Math.ceil(Math.log2(bytes)), 1 << 20), 32 << 20);
+}
 
 export class Tracer {
   readonly native: Native;
@@ -50,6 +61,7 @@ export class Tracer {
     this.native = loadNative();
     const settings: BpfSettings = {
       ...SETTINGS,
+      ringBytes: ringBytesFor(options.samplesPerSecond, onlineCpus().length),
       maxUserFrames: options.maxUserFrames,
       sendIdleFrames: options.sendIdleFrames,
       filterTargets: options.targets !== undefined,
