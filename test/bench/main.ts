@@ -1,0 +1,46 @@
+/**
+ * `npm run bench [-- --rounds 3 --seconds 30 --only side-by-side|curves]`: writes docs/benchmarks.md. Needs root,
+ * gcc, bpftool and a quiet machine; takes most of an hour.
+ */
+import { existsSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { describeCurves, measureCurves } from './curves.ts';
+import { describeMachine, ROOT } from './measure.ts';
+import { CASES, compareSideBySide, describeComparisons } from './side-by-side.ts';
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '30' },
+    only: { type: 'string' },
+  },
+});
+const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
+if (!(rounds >= 1 && seconds >= 5)) {
+  throw new Error(
+    `--rounds needs 1 or more and --seconds 5 or more, got ${values.rounds} and ${values.seconds}`,
+  );
+}
+if (process.getuid?.() !== 0) throw new Error('the benchmark loads BPF programs: run it as root');
+
+const parts = [
+  '# Benchmarks',
+  `Written by \`npm run bench\`: medians over ${rounds} rounds of ${seconds} s, in brackets the smallest and the largest. ${describeMachine()}.`,
+];
+const directory = process.env['EVERYFRAME_BENCH'] ?? `${ROOT}../shared/bench`;
+if (values.only !== 'curves') {
+  if (existsSync(`${directory}/side_by_side.py`)) {
+    const comparisons = compareSideBySide(CASES, { directory, rounds, seconds });
+    parts.push('## Against the OpenTelemetry eBPF profiler', describeComparisons(comparisons));
+  } else {
+    console.error(
+      `skipped the comparison: no ${directory}/side_by_side.py (EVERYFRAME_BENCH names its directory)`,
+    );
+  }
+}
+if (values.only !== 'side-by-side') {
+  const curves = await measureCurves({ warmSeconds: 15, seconds });
+  parts.push('## What cost depends on', describeCurves(curves));
+}
+writeFileSync(`${ROOT}docs/benchmarks.md`, `${parts.join('\n\n')}\n`);
+console.error('wrote docs/benchmarks.md');
