@@ -163,10 +163,12 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 
 	if (marker)
 		return cut(s, marker);
-	/* the frame-pointer rule is for code that runs on another stack than its caller, which may lie below */
-	if (cfa <= s->sp && rule->kind != EF_RULE_FRAME_POINTER)
+	bool in_register = rule->ra_kind == EF_VALUE_REGISTER;
+	/* the frame-pointer rule is for code that runs on another stack than its caller, which may lie below;
+	 * with the return address in a register the frame may be empty, as in vfork() */
+	if ((in_register ? cfa < s->sp : cfa <= s->sp) && rule->kind != EF_RULE_FRAME_POINTER)
 		return cut(s, EF_MARKER_NO_PROGRESS);
-	if (rule->ra_kind == EF_VALUE_REGISTER) {
+	if (in_register) {
 		if (!s->is_leaf)
 			return cut(s, EF_MARKER_REGISTER);
 		pc = s->leaf.by_dwarf_number[rule->ra_offset & 15];

@@ -76,6 +76,7 @@ const PROGRAMS: Program[] = [
   }),
   place('vdso', (stack) => chain(stack, /^outer|^main$|in_vdso/, /^_start$/)),
   place('stat', (stack) => chain(stack, /^(in_stat|outer|main)$/, /^_start$/)),
+  place('vfork', (stack) => chain(stack, /^(in_vfork|outer|main)$/, /^_start$/)),
   place('read', (stack) => chain(stack, /^(in_read|outer|main)$/, /^_start$/)),
 ];
 

@@ -99,6 +99,32 @@ describe('code that has no unwind information', () => {
   });
 });
 
+describe('_init and _fini', () => {
+  const section = (name: string, hex: string): SectionSpec => ({
+    name,
+    addr: 0x1100,
+    flags: 6,
+    bytes: Uint8Array.from(Buffer.from(hex, 'hex')),
+  });
+  const deltas = (name: string, hex: string): string[] =>
+    textOf(deltasOf({ code: codeWith({ 4352: hex }), sections: [section(name, hex)] }));
+
+  it('are read instruction by instruction', () => {
+    // endbr64; sub $8,%rsp; mov (%rip),%rax; test %rax,%rax; je; call *%rax; add $8,%rsp; ret
+    const hex = 'f30f1efa4883ec08488b050d4f07004885c07402ffd04883c408c3';
+    expect(deltas('.init', hex)).toEqual([
+      '0x1100 rsp+8 same cfa-8',
+      '0x1108 rsp+16 same cfa-8',
+      '0x111a rsp+8 same cfa-8',
+      '0x111b invalid',
+    ]);
+  });
+
+  it('say nothing past what is not understood', () => {
+    expect(deltas('.fini', '4883ec080f0bc3')).toEqual(['0x1100 rsp+8 same cfa-8', '0x1104 invalid']);
+  });
+});
+
 describe('the entry point', () => {
   it('ends with the call that never returns', () => {
     // xor %rbp,%rbp; mov %rsp,%rdi; and $-16,%rsp; call

@@ -8,7 +8,7 @@ import { type Inexpressible, newInexpressible, REGISTERS } from './cfi-state.ts'
 import { type DecodeTarget, decodeFrameSection, type FrameSectionStats } from './frame-section.ts';
 import { findDebugFrame, findEhFrame } from './frame-sources.ts';
 import { coverage, joinFunctions } from './join.ts';
-import { findKnownFunctions, isGo, isStaticProgram, type KnownFunctions } from './known-functions.ts';
+import { findKnownFunctions, isGo, type KnownFunctions } from './known-functions.ts';
 import { FunctionRows } from './rows.ts';
 import { type Rule, RuleTable, STOP_RULE } from './rules.ts';
 import { addStartFunctions } from './start-functions.ts';
@@ -55,7 +55,7 @@ export function extractStackDeltas(elf: ElfFile): StackDeltas {
   const ehFrame = decodeEhFrame(elf, target);
   const debugFrame = decodeDebugFrame(elf, target);
   addKnownFunctions(known, rows, rules);
-  if (isStaticProgram(elf)) addStartFunctions(elf, rows, rules, coverage(rows));
+  addStartFunctions(elf, rows, rules, coverage(rows));
   addEntryStub(elf, rows, rules);
   const { addresses, ruleIds, overlaps } = joinFunctions(rows);
   const stats = { ehFrame, debugFrame, inexpressible, ruleOverflow: rules.overflow, overlaps };

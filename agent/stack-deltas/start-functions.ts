@@ -1,15 +1,18 @@
 /**
- * musl is built without unwind information, so in a static program the functions between `_start` and `main` have
- * none. They are few, known by name, and simple: push some registers, make room, call. Their beginning is read
- * instruction by instruction; each rule holds up to the next change, and nothing is said past the first
- * instruction that is not understood. A stripped program has no names, and its stacks end there with a marker.
+ * Functions around a program's start that have no unwind information. musl has none, so in a static program the
+ * functions between `_start` and `main` lack it; in every other file `_init` and `_fini` do, which the linker puts
+ * together from crti.o and crtn.o (sections .init and .fini). They are few and simple: push some registers, make
+ * room, call. They are read instruction by instruction; each rule holds up to the next change, and nothing is said
+ * past the first instruction that is not understood. A stripped musl program has no names, and its stacks end there
+ * with a marker.
  */
 
 import { Cursor } from '../../common/base/cursor.ts';
-import { ElfError, type ElfFile, SHT_SYMTAB } from '../../common/elf/elf.ts';
+import { ElfError, type ElfFile, SHF_EXECINSTR, SHT_SYMTAB } from '../../common/elf/elf.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
 import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { REGISTERS } from './cfi-state.ts';
+import { isStaticProgram } from './known-functions.ts';
 import type { FunctionRows } from './rows.ts';
 import { INVALID_RULE, type Rule, type RuleTable } from './rules.ts';
 
@@ -30,11 +33,12 @@ export function addStartFunctions(
   rules: RuleTable,
   covered: (address: number) => boolean,
 ): void {
-  const section = elf.sections.find((s) => s.type === SHT_SYMTAB);
-  const names = section && elf.sections[section.link];
-  if (elf.machine !== 'x86_64' || !names || section.size > MAX_SYMBOLS_BYTES) return;
+  if (elf.machine !== 'x86_64') return;
   try {
-    for (const { start, size } of findFunctions(elf.sectionData(section), elf.sectionData(names))) {
+    for (const { start, size } of [
+      ...findSections(elf),
+      ...(isStaticProgram(elf) ? findFunctions(elf) : []),
+    ]) {
       const offset = elf.addressToFileOffset(start);
       if (offset === undefined || covered(start)) continue;
       addPrologue(elf.source.read(offset, size), start, rows, rules);
@@ -46,8 +50,24 @@ export function addStartFunctions(
   }
 }
 
-function findFunctions(symbols: Uint8Array, names: Uint8Array): { start: number; size: number }[] {
-  const found: { start: number; size: number }[] = [];
+interface Place {
+  start: number;
+  size: number;
+}
+
+const findSections = (elf: ElfFile): Place[] =>
+  ['.init', '.fini']
+    .map((name) => elf.section(name))
+    .filter((section) => section !== undefined)
+    .filter(({ flags, size }) => flags & SHF_EXECINSTR && size > 0 && size <= MAX_FUNCTION_BYTES)
+    .map(({ addr, size }) => ({ start: addr, size }));
+
+function findFunctions(elf: ElfFile): Place[] {
+  const section = elf.sections.find((s) => s.type === SHT_SYMTAB);
+  const strings = section && elf.sections[section.link];
+  if (!strings || section.size > MAX_SYMBOLS_BYTES) return [];
+  const [symbols, names] = [elf.sectionData(section), elf.sectionData(strings)];
+  const found: Place[] = [];
   const cursor = new Cursor(symbols);
   const text = Buffer.from(names.buffer, names.byteOffset, names.length);
   const offsets = new Set(
@@ -109,6 +129,11 @@ function readInstruction(code: Uint8Array, start: number): Instruction | undefin
   const op = code[at++];
   const bytes = (n: number): number => at + n - start;
   if (op === undefined) return undefined;
+  if (op === 0xf3 && code[at] === 0x0f && code[at + 1] === 0x1e && code[at + 2] === 0xfa)
+    return { bytes: bytes(3), pushes: 0 }; // endbr64
+  // ret; je and jne over a call, behind which the stack is as before
+  if (op === 0xc3) return { bytes: bytes(0), pushes: 0 };
+  if (op === 0x74 || op === 0x75) return { bytes: bytes(1), pushes: 0 };
   if (op >= 0x50 && op <= 0x57)
     return { bytes: bytes(0), pushes: 8, pushesFp: !extended && op === 0x50 + RBP };
   if (op >= 0x58 && op <= 0x5f)
