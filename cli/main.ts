@@ -9,7 +9,9 @@ import { probeSampler } from './probe-sampler.ts';
 import { registerRecord } from './record.ts';
 import { registerReport } from './report.ts';
 import { registerRun } from './run.ts';
+import { registerShowObject } from './show-object.ts';
 import { registerShowStackDeltas } from './show-stack-deltas.ts';
+import { registerShowSymbol } from './show-symbol.ts';
 
 // `everyframe show … | head` ends when head has seen enough
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -31,9 +33,10 @@ registerCollector(program);
 registerRecord(program);
 registerReport(program);
 registerDoctor(program, [probeSampler]);
-registerShowStackDeltas(
-  program.command('show').description("print what the product makes of a machine's parts"),
-);
+const show = program.command('show').description("print what the product makes of a machine's parts");
+registerShowStackDeltas(show);
+registerShowSymbol(show);
+registerShowObject(show);
 
 try {
   await program.parseAsync(normaliseDashes(process.argv.slice(2), AGENT_FLAG_NAMES), { from: 'user' });

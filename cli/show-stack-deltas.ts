@@ -1,10 +1,8 @@
-import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describeRule, type RuleText } from '../agent/stack-deltas/describe.ts';
-import { fdSource } from '../agent/stack-deltas/fd-source.ts';
 import { lastAtOrBelow } from '../agent/stack-deltas/sorted.ts';
 import { extractStackDeltas, type StackDeltas } from '../agent/stack-deltas/stack-deltas.ts';
-import { parseElf } from '../common/elf/elf.ts';
+import { parseAddress, withElf } from './open-elf.ts';
 
 interface Options {
   at?: string;
@@ -22,45 +20,14 @@ export function registerShowStackDeltas(show: Command): void {
 }
 
 function showStackDeltas(path: string, options: Options): void {
-  const at = options.at === undefined ? undefined : parseAddress(options.at);
+  const at = options.at === undefined ? undefined : parseAddress(options.at, '--at');
   const deltas = readDeltas(path);
   const format = options.json ? formatJson : formatText;
   if (at === undefined) printAll(path, deltas, format);
   else process.stdout.write(format(deltas, lastAtOrBelow(deltas.addresses, at)));
 }
 
-function readDeltas(path: string): StackDeltas {
-  const fd = openRegularFile(path);
-  try {
-    return extractStackDeltas(parseElf(fdSource(fd)));
-  } catch (error) {
-    throw new Error(`${path}: ${(error as Error).message}`);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** Without waiting for the other end of a pipe. */
-function openRegularFile(path: string): number {
-  let fd: number;
-  try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const hint = code === 'EACCES' ? ': run as a user who may, or as root' : '';
-    throw new Error(`can't open ${path}: ${code === 'ENOENT' ? 'there is no such file' : message}${hint}`);
-  }
-  if (fstatSync(fd).isFile()) return fd;
-  closeSync(fd);
-  throw new Error(`${path} is no regular file: name an executable or a shared library`);
-}
-
-function parseAddress(text: string): number {
-  if (!/^(0x[0-9a-f]+|\d+)$/i.test(text) || !Number.isSafeInteger(Number(text))) {
-    throw new Error(`--at ${text} is no address: write 0x… or a decimal number`);
-  }
-  return Number(text);
-}
+const readDeltas = (path: string): StackDeltas => withElf(path, extractStackDeltas);
 
 /** In pieces, as fast as the reader takes them: a table may have a million rows. */
 function printAll(

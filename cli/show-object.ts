@@ -1,0 +1,61 @@
+import type { Command } from 'commander';
+import type { ElfFile } from '../common/elf/elf.ts';
+import { computeFileId } from '../common/elf/file-id.ts';
+import { type OfferedSymbols, surveySymbols } from '../common/symbols/survey.ts';
+import { withElf } from './open-elf.ts';
+
+interface Options {
+  json?: boolean;
+}
+
+export function registerShowObject(show: Command): void {
+  show
+    .command('object')
+    .description('print what an ELF file offers to a profiler: its identity and its sources of names')
+    .argument('<ELF>', 'executable or shared library')
+    .option('--json', 'one JSON object')
+    .action((path: string, options: Options) => withElf(path, (elf) => showObject(elf, options)));
+}
+
+interface ObjectFacts {
+  fileId: string;
+  gnuBuildId: string;
+  goBuildId: string;
+  machine: string;
+  sections: { name: string; address: string; size: number }[];
+  rungs: OfferedSymbols[];
+}
+
+function showObject(elf: ElfFile, options: Options): void {
+  const facts: ObjectFacts = {
+    fileId: computeFileId(elf.source),
+    gnuBuildId: elf.gnuBuildId,
+    goBuildId: elf.goBuildId,
+    machine: elf.machine,
+    sections: elf.sections
+      .filter(({ name }) => name !== '')
+      .map(({ name, addr, size }) => ({ name, address: `0x${addr.toString(16)}`, size })),
+    rungs: surveySymbols(elf),
+  };
+  process.stdout.write(options.json ? `${JSON.stringify(facts)}\n` : formatText(facts));
+}
+
+function formatText(facts: ObjectFacts): string {
+  const lines = [
+    `file ID       ${facts.fileId}`,
+    `GNU build ID  ${facts.gnuBuildId || 'none'}`,
+    `Go build ID   ${facts.goBuildId || 'none'}`,
+    `machine       ${facts.machine}`,
+    '',
+    'sources of names, best first',
+    ...facts.rungs.map(({ rung, present, bytes, detail }) =>
+      `  ${rung.padEnd(16)} ${(present ? `${bytes} bytes` : 'none').padEnd(18)} ${detail}`.trimEnd(),
+    ),
+    '',
+    'sections',
+    ...facts.sections.map(
+      ({ name, address, size }) => `  ${address.padEnd(18)} ${`${size}`.padStart(12)} ${name}`,
+    ),
+  ];
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,50 @@
+/**
+ * What names addresses of one executable: its DWARF, its symbol tables, Go's pclntab, a perf map. Sources do no
+ * I/O: they read the {@link ByteSource} they were made of, and ask for other files through {@link FileAccess}.
+ */
+import type { ByteSource } from '../elf/source.ts';
+
+/** One function at an address. Innermost first, several of them make an inline chain. */
+export interface SymbolFrame {
+  /** As the source has it, not demangled; '' where only file and line are known. */
+  function: string;
+  /** The linker's (mangled) name; '' where the source does not hold one. */
+  systemName: string;
+  /** Path as the compiler noted it; '' if unknown. */
+  file: string;
+  /** From 1; 0 if unknown. */
+  line: number;
+  /** From 1; 0 if unknown. */
+  column: number;
+  /** It was compiled into the frame behind it. The last frame of a chain is never inlined. */
+  inlined: boolean;
+}
+
+export interface SymbolSource {
+  /**
+   * The frames at an ELF virtual address, innermost first; none where this source doesn't know it. Damage in the
+   * file costs the answer, not an exception. Callers of functions pass the return address minus 1.
+   */
+  lookup(address: number): SymbolFrame[];
+  /** Bytes that it holds now; grows with look-ups up to the source's own bound. */
+  readonly byteLength: number;
+}
+
+/** Another file that an ELF file refers to. Names come from that file: drivers must confine them. */
+export type FileRequest =
+  /** .gnu_debuglink: beside the ELF file, in .debug/, below /usr/lib/debug. `crc` is CRC-32 of the whole file. */
+  | { kind: 'debuglink'; name: string; crc: number }
+  /** Separate debug information by GNU build ID (hex), below /usr/lib/debug/.build-id. */
+  | { kind: 'build-id'; buildId: string }
+  /** .gnu_debugaltlink, the shared part that dwz split off. The path may be relative to the file that names it. */
+  | { kind: 'dwz'; path: string; buildId: string }
+  /** Split DWARF of one unit. A relative path is relative to `directory`, where it was compiled. */
+  | { kind: 'dwo'; path: string; directory: string }
+  /** The package of all split DWARF, beside the ELF file under its name with .dwp. */
+  | { kind: 'dwp' };
+
+/** How a source gets bytes of another file; the driver decides where to look, and closes them at the end. */
+export interface FileAccess {
+  /** Undefined where there is no such file. Sources check identity (build ID, dwo ID) themselves. */
+  open(request: FileRequest): ByteSource | undefined;
+}
