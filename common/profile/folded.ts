@@ -3,13 +3,18 @@
  * end in `_[k]`. The format holds no addresses, threads or times.
  */
 import { processName, stackNames } from './frame-name.ts';
+import { mergeProfiles } from './merge.ts';
 import { emptyProcess, emptyProfile, type Profile } from './profile.ts';
 
 const KERNEL_SUFFIX = '_[k]';
 const MAX_LINES = 10_000_000;
 
-/** The format has no escapes. */
-const clean = (name: string): string => name.replaceAll(';', ':').replace(/[\r\n]+/g, ' ');
+/** The format has no escapes; a byte order mark would be lost at a file's start. */
+const clean = (name: string): string =>
+  name
+    .replaceAll(';', ':')
+    .replaceAll('\ufeff', '')
+    .replace(/[\r\n]+/g, ' ');
 
 export function writeFolded(profile: Profile): Uint8Array {
   const counts = new Map<string, number>();
@@ -33,11 +38,13 @@ export function readFolded(bytes: Uint8Array): Profile {
   if (lines.length > MAX_LINES) throw new Error(`more than ${MAX_LINES} lines`);
   for (const [i, line] of lines.entries()) {
     if (line.trim() === '') continue;
-    const match = /^(.*) (\d+)$/.exec(line.trimEnd());
-    if (!match) throw new Error(`line ${i + 1} is no folded stack: it needs to end in a count`);
-    builder.add(match[1]!, Number(match[2]));
+    const match = /^(.*) (\d+)$/s.exec(line.trimEnd());
+    const count = Number(match?.[2]);
+    if (!match || !Number.isSafeInteger(count))
+      throw new Error(`line ${i + 1} is no folded stack: it needs to end in a count`);
+    if (count > 0) builder.add(match[1]!, count);
   }
-  return profile;
+  return mergeProfiles([profile]);
 }
 
 class FoldedReader {

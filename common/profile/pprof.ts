@@ -5,23 +5,22 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { Profile as Pprof, StringTable } from 'pprof-format';
 import { processName } from './frame-name.ts';
+import { mergeProfiles } from './merge.ts';
 import { emptyMapping, emptyProcess, emptyProfile, type Profile, type Sample } from './profile.ts';
 
 const KERNEL_FILE = '[kernel.kallsyms]';
 const MAX_BYTES = 1 << 30;
 
+type Input = NonNullable<ConstructorParameters<typeof Pprof>[0]>;
+type SampleInput = NonNullable<Input['sample']>[number];
+
 export function writePprof(profile: Profile): Uint8Array {
   const strings = new StringTable();
   const s = (text: string): number => strings.dedup(text);
-  const isKernelMapping = new Set(
-    profile.locations.filter((l) => l.frameType === 'kernel').map((l) => l.mapping),
-  );
-  const label = (key: string, value: string): { key: number; str: number }[] =>
-    value === '' ? [] : [{ key: s(key), str: s(value) }];
   const pprof = new Pprof({
     stringTable: strings,
     sampleType: [
-      { type: s('samples'), unit: s('count') },
+      { type: s(profile.sampleType.type), unit: s(profile.sampleType.unit) },
       { type: s('cpu'), unit: s('nanoseconds') },
     ],
     defaultSampleType: s('cpu'),
@@ -29,15 +28,6 @@ export function writePprof(profile: Profile): Uint8Array {
     period: profile.period,
     timeNanos: profile.timeUnixNano,
     durationNanos: profile.durationNano,
-    mapping: profile.mappings.slice(1).map((m, i) => ({
-      id: i + 1,
-      memoryStart: m.memoryStart,
-      memoryLimit: m.memoryLimit,
-      fileOffset: m.fileOffset,
-      filename: s(isKernelMapping.has(i + 1) ? kernelFile(m.filename) : m.filename),
-      buildId: s(m.gnuBuildId || m.goBuildId),
-      hasFunctions: true,
-    })),
     function: profile.functions.slice(1).map((f, i) => ({
       id: i + 1,
       name: s(f.name),
@@ -45,28 +35,61 @@ export function writePprof(profile: Profile): Uint8Array {
       filename: s(f.filename),
       startLine: f.startLine,
     })),
-    location: profile.locations.slice(1).map((l, i) => ({
-      id: i + 1,
-      mappingId: l.mapping,
-      address: l.address,
-      line: l.lines.map((line) => ({ functionId: line.func, line: line.line, column: line.column })),
-    })),
-    sample: profile.samples.map((sample) => ({
-      locationId: [...profile.stacks[sample.stack]!],
-      value: [sample.count, BigInt(sample.count) * profile.period],
-      label: [
-        { key: s('pid'), num: profile.processes[sample.process]!.pid },
-        { key: s('tid'), num: sample.tid },
-        ...label('thread', sample.threadName),
-        ...label('process', processName(profile, sample.process)),
-      ],
-    })),
+    ...writePlaces(profile, s),
+    sample: profile.samples.map((sample) => writeSample(profile, sample, s)),
   });
   return gzipSync(pprof.encode());
 }
 
+/** Mappings and locations: whether a frame is the kernel's is told by the name of its mapping. */
+function writePlaces(profile: Profile, s: (text: string) => number): Pick<Input, 'mapping' | 'location'> {
+  const { mappings, locations, stacks } = profile;
+  const kernel = new Set(locations.filter((l) => l.frameType === 'kernel').map((l) => l.mapping));
+  const mapping = mappings.slice(1).map((m, i) => ({
+    id: i + 1,
+    memoryStart: m.memoryStart,
+    memoryLimit: m.memoryLimit,
+    fileOffset: m.fileOffset,
+    filename: s(kernel.has(i + 1) ? kernelFile(m.filename) : m.filename),
+    buildId: s(m.gnuBuildId || m.goBuildId),
+    hasFunctions: true,
+  }));
+  const unmapped = { ...emptyMapping(), id: mappings.length, filename: s(KERNEL_FILE), buildId: 0 };
+  if (kernel.has(0)) mapping.push({ ...unmapped, hasFunctions: true });
+  // 0 is no ID, and a frame of which nothing is known is a frame
+  const hasUnknown = stacks.some((stack) => stack.includes(0));
+  const location = locations.map((l, i) => ({
+    id: i + 1,
+    mappingId: l.mapping === 0 && l.frameType === 'kernel' ? unmapped.id : l.mapping,
+    address: l.address,
+    // a line of no function names nothing, and pprof-format measures an empty one as absent but writes it
+    line: l.lines
+      .filter(({ func }) => func !== 0)
+      .map(({ func, line, column }) => ({ functionId: func, line, column })),
+  }));
+  return { mapping, location: hasUnknown ? location : location.slice(1) };
+}
+
+function writeSample(profile: Profile, sample: Sample, s: (text: string) => number): SampleInput {
+  const label = (key: string, value: string): { key: number; str: number }[] =>
+    value === '' ? [] : [{ key: s(key), str: s(value) }];
+  return {
+    locationId: Array.from(profile.stacks[sample.stack]!, (location) => location + 1),
+    value: [sample.count, BigInt(sample.count) * profile.period],
+    label: [
+      { key: s('pid'), num: profile.processes[sample.process]!.pid },
+      { key: s('tid'), num: sample.tid },
+      ...label('thread', sample.threadName),
+      ...label('process', processName(profile, sample.process)),
+    ],
+  };
+}
+
 /** perf's names: the kernel's own, and modules in brackets. */
-const kernelFile = (name: string): string => (name === 'vmlinux' ? KERNEL_FILE : `[${name}]`);
+const kernelFile = (name: string): string => {
+  if (name === '' || name === 'vmlinux') return KERNEL_FILE;
+  return isKernelFile(name) ? name : `[${name}]`;
+};
 
 /** @throws Error for what is no pprof file */
 export function readPprof(bytes: Uint8Array): Profile {
@@ -82,15 +105,19 @@ class PprofReader {
   readonly #functions = new Map<number, number>([[0, 0]]);
   readonly #locations = new Map<number, number>([[0, 0]]);
   readonly #processes = new Map<string, number>();
+  readonly #kernelMappings = new Set<number>();
 
   constructor(pprof: Pprof) {
     this.#pprof = pprof;
   }
 
   read(): Profile {
-    const { mapping, location, sample, periodType, period, timeNanos, durationNanos } = this.#pprof;
+    const { mapping, location, sample, sampleType, periodType, period } = this.#pprof;
     const profile = this.#profile;
-    for (const m of mapping) this.#mappings.set(Number(m.id), profile.mappings.push(this.#mapping(m)) - 1);
+    for (const m of mapping) {
+      this.#mappings.set(Number(m.id), profile.mappings.push(this.#mapping(m)) - 1);
+      if (isKernelFile(this.#string(m.filename))) this.#kernelMappings.add(Number(m.id));
+    }
     for (const f of this.#pprof.function) {
       const [name, systemName] = [this.#string(f.name), this.#string(f.systemName)];
       const entry = {
@@ -103,12 +130,18 @@ class PprofReader {
     }
     for (const l of location) this.#addLocation(l);
     profile.period = BigInt(period);
-    profile.timeUnixNano = BigInt(timeNanos);
-    profile.durationNano = BigInt(durationNanos);
-    if (periodType)
-      profile.periodType = { type: this.#string(periodType.type), unit: this.#string(periodType.unit) };
-    profile.samples = sample.map((one) => this.#sample(one));
-    return profile;
+    profile.timeUnixNano = BigInt(this.#pprof.timeNanos);
+    profile.durationNano = BigInt(this.#pprof.durationNanos);
+    if (sampleType[0]) profile.sampleType = this.#valueType(sampleType[0]);
+    if (periodType) profile.periodType = this.#valueType(periodType);
+    // a difference of two profiles has samples below 0, and a heap has some of 0: neither is a share of anything
+    profile.samples = sample.map((one) => this.#sample(one)).filter(({ count }) => count > 0);
+    // its files repeat stacks for each set of labels
+    return mergeProfiles([profile]);
+  }
+
+  #valueType({ type, unit }: { type: number | bigint; unit: number | bigint }): Profile['sampleType'] {
+    return { type: this.#string(type), unit: this.#string(unit) };
   }
 
   #string(index: number | bigint): string {
@@ -130,8 +163,7 @@ class PprofReader {
   }
 
   #addLocation(l: Pprof['location'][number]): void {
-    const wireMapping = this.#pprof.mapping.find((m) => Number(m.id) === Number(l.mappingId));
-    const isKernel = wireMapping !== undefined && isKernelFile(this.#string(wireMapping.filename));
+    const isKernel = this.#kernelMappings.has(Number(l.mappingId));
     const index =
       this.#profile.locations.push({
         mapping: this.#mappings.get(Number(l.mappingId)) ?? 0,
@@ -173,4 +205,6 @@ class PprofReader {
   }
 }
 
-const isKernelFile = (name: string): boolean => /^\[[\w.-]+\]$/.test(name) && !/^\[(vdso|anon)\]$/.test(name);
+/** User memory that has a name in brackets, from /proc/PID/maps or from this product. */
+const USER_AREA = /^\[(vdso|vsyscall|vvar.*|heap|stack.*|anon.*|jit.*|uprobes|unknown)\]$/;
+const isKernelFile = (name: string): boolean => /^\[[\w.-]+\]$/.test(name) && !USER_AREA.test(name);
