@@ -74,7 +74,12 @@ module.exports = {
       from: { path: '^agent/interpreters/([^/]+)/', pathNot: TEST },
       to: {
         path: '^(agent|collector|cli)/',
-        pathNot: ['^agent/interpreters/$1/', '^agent/interpreters/contract\\.ts$'],
+        pathNot: [
+          '^agent/interpreters/$1/',
+          '^agent/interpreters/contract\\.ts$',
+          // constants that are generated from the C headers
+          '^agent/tracer/records\\.gen\\.ts$',
+        ],
       },
     },
     {

@@ -8,6 +8,7 @@ import type { Pid } from '../common/base/brand.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { Executables } from './executables/executables.ts';
 import { Kernel } from './executables/kernel.ts';
+import { RuntimeFrames } from './interpreters/runtime-frames.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
 import { RecordType } from './tracer/records.gen.ts';
@@ -53,6 +54,7 @@ export class Controller {
   readonly #executables: Executables;
   readonly #cache: TraceCache;
   readonly #traces: TraceHandler;
+  readonly #runtimes: RuntimeFrames;
   readonly #frames: FrameResolver;
   readonly #maker: ProfileMaker;
   readonly #sampling: Sampling;
@@ -82,7 +84,8 @@ export class Controller {
       () => this.#traces.drained(),
     );
     this.#executables = new Executables({ tables: this.#tracer.tables });
-    this.#frames = new FrameResolver(this.#executables, kernel);
+    this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime);
+    this.#frames = new FrameResolver(this.#executables, kernel, this.#runtimes);
     this.#maker = new ProfileMaker({
       periodNs: this.#tracer.events.periodNs,
       frames: this.#frames,
@@ -144,6 +147,7 @@ export class Controller {
         count: this.#tracer.tables.count,
       }),
       ...prefixed('kernel', this.#kernel.stats),
+      ...prefixed('runtimeFrames', this.#runtimes.stats),
       'records.malformed': this.#malformedRecords,
       'samples.reported': this.#samplesReported,
       'memory.rssBytes': process.memoryUsage.rss(),
@@ -156,7 +160,7 @@ export class Controller {
         this.#traces.onSample(buffer, at, size);
         break;
       case RecordType.TRACE:
-        this.#traces.onTrace(buffer, at, size);
+        this.#onTrace(buffer, at, size);
         break;
       case RecordType.PROCESS:
         this.#processes.onProcess(readProcessRecord(buffer, at, size));
@@ -170,6 +174,12 @@ export class Controller {
       default:
         this.#malformedRecords++;
     }
+  }
+
+  /** Names of interpreted functions are read at once: their process may be about to end. */
+  #onTrace(buffer: Buffer, at: number, size: number): void {
+    const interpreted = this.#traces.onTrace(buffer, at, size);
+    if (interpreted) this.#frames.framesOf(interpreted);
   }
 
   #schedule(): void {

@@ -10,6 +10,9 @@
 #include "unwind.h"
 #include "user-regs.h"
 
+/* A process that may end before user space looks on its own account (once a second). */
+#define YOUNG_NS 3000000000ULL
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 static __always_inline void begin_sample(struct ef_scratch *s, u64 pid_tgid)
@@ -30,6 +33,8 @@ static __always_inline void begin_sample(struct ef_scratch *s, u64 pid_tgid)
 	s->mappings[0].length = s->mappings[1].length = s->mappings[2].length = s->mappings[3].length = 0;
 	s->frame_pointer_frames = 0;
 	s->vma_lookups = 0;
+	s->has_interpreted = 0;
+	s->python.key = 0;
 }
 
 /* Global, so that the loop is verified apart from the sampler. */
@@ -103,7 +108,7 @@ static __always_inline void unwind_user(struct ef_scratch *s, bool in_kernel)
 	s->is_leaf = 1;
 	s->is_return_address = 0;
 	for (i = 0; i < EF_MAX_USER_FRAMES; i++) {
-		if (i >= config.max_user_frames) {
+		if (s->user_frames >= config.max_user_frames) {
 			s->marker = EF_MARKER_DEPTH;
 			break;
 		}
@@ -148,6 +153,11 @@ static __always_inline void take_user_stack(struct bpf_perf_event_data *ctx, str
 	unwind_user(s, !is_user_mode(&ctx->regs));
 }
 
+static __always_inline bool is_young(struct ef_scratch *s)
+{
+	return bpf_ktime_get_boot_ns() - s->sample.process.start_boottime_ns < YOUNG_NS;
+}
+
 /* Sends the trace unless user space has it. A trace counts as sent only once its output has succeeded. */
 static __always_inline int send_trace(struct ef_scratch *s)
 {
@@ -165,11 +175,14 @@ static __always_inline int send_trace(struct ef_scratch *s)
 	s->trace.type = EF_RECORD_TRACE;
 	s->trace.user_frames = s->user_frames;
 	s->trace.words = words;
-	s->trace.flags = s->has_anonymous;
+	s->trace.flags =
+		(s->has_anonymous ? EF_TRACE_OF_PROCESS : 0) | (s->has_interpreted ? EF_TRACE_INTERPRETED : 0);
 	s->trace.tgid = s->sample.process.tgid;
 	s->trace.trace_hash = hash;
 	u64 bytes = offsetof(struct ef_trace, frames) + words * 8;
-	if (bpf_ringbuf_output(&records, &s->trace, bytes, BPF_RB_NO_WAKEUP)) {
+	/* the names of interpreted functions are in the process's memory: read them while it lives */
+	u64 wake = s->has_interpreted && is_young(s) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	if (bpf_ringbuf_output(&records, &s->trace, bytes, wake)) {
 		count(EF_COUNTER_traces_lost_ring);
 		return 1;
 	}

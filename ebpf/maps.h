@@ -86,6 +86,17 @@ struct ef_registers {
 	u64 by_dwarf_number[16]; /* x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 */
 };
 
+/* The Python frames of this stack that were not taken yet. */
+struct ef_python_walk {
+	u64 key; /* the interpreter's file; 0: none was met */
+	u64 frame;
+	u64 cframe;
+	u64 link; /* the extra frame that ended the last run */
+	u64 outer_thread;
+	u8 bytes[256];
+	u8 code[256];
+};
+
 /* Everything that a sample works on. Counters that a loop bumps live here: in registers they would defeat
  * the verifier's pruning (1M instructions). */
 struct ef_scratch {
@@ -105,10 +116,13 @@ struct ef_scratch {
 	u32 is_return_address;
 	u32 is_leaf;
 	u32 has_anonymous;
+	u32 has_interpreted;
+	u32 reserved;
 	u32 marker;
 	u32 wake;
 	u64 frame_pointer_frames;
 	u64 vma_lookups;
+	struct ef_python_walk python;
 	struct ef_trace trace;
 	/* file and process records; a name of up to 256 bytes may overhang the end of each buffer */
 	union {

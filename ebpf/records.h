@@ -5,7 +5,8 @@
  *
  * A trace is an array of 64-bit words: first `kernel_frames` raw kernel addresses (leaf first), then the user
  * frames (leaf first). A user frame starts with a header word: bits 63..56 are its kind, bits 55..0 its
- * operand; EF_FRAME_FILE has one more word, the file key. Return addresses are already decremented by one in
+ * operand; EF_FRAME_FILE has one more word, the file key, and frames of a runtime have one of theirs: they are
+ * followed, somewhere in the trace, by the EF_FRAME_FILE of the native code that runs them. Return addresses are already decremented by one in
  * user frames, not in kernel frames.
  */
 #ifndef EF_RECORDS_H
@@ -25,6 +26,7 @@ enum ef_frame_kind {
 	EF_FRAME_FILE = 2,   /* operand: offset in the file; next word: file key */
 	EF_FRAME_ANON = 3,   /* operand: absolute address in memory that no file backs (JIT code) */
 	EF_FRAME_MARKER = 4, /* operand: enum ef_marker; the last word of a stack that was cut */
+	EF_FRAME_PYTHON = 5, /* operand: address of the code object; next word: byte offset << 32 | cookie */
 };
 
 /* Why a stack does not reach its root. Append only. */
@@ -71,6 +73,10 @@ struct ef_sample {
 	__u32 flags;
 	char comm[EF_COMM_SIZE];
 };
+
+/* Flags of a trace. */
+#define EF_TRACE_OF_PROCESS 1  /* has frames that mean something in this process only */
+#define EF_TRACE_INTERPRETED 2 /* has frames whose names are in the process's memory */
 
 struct ef_trace {
 	__u16 type;
@@ -186,6 +192,13 @@ struct ef_file_entry {
 	__u32 rules_at;
 	__u32 rows_at;
 	__u64 last_used_ns; /* written by BPF, for eviction by least use */
+	__u32 runtime;      /* enum ef_runtime: its code runs interpreted functions, see the runtime's own map */
+	__u32 reserved;
+};
+
+enum ef_runtime {
+	EF_RUNTIME_NONE = 0,
+	EF_RUNTIME_PYTHON = 1,
 };
 
 /* Set before load, constant afterwards: the verifier removes what is switched off. */
@@ -198,6 +211,75 @@ struct ef_config {
 	__u32 wake_bytes;               /* wake user space when that much waits in the ring buffer */
 	__u32 user_regs_from_stack_top; /* where bpf_task_pt_regs is missing: pt_regs end this far below... */
 	__u32 thread_size;              /* ...the end of the kernel stack, which is this large */
+};
+
+/* Where a thread keeps its Python thread state. Addresses, here and in code_type, are ELF addresses less the
+ * difference between address and file offset of the interpreter loop: less the delta of its mapping they are
+ * addresses of the process. */
+enum ef_python_access_kind {
+	EF_PYTHON_NOWHERE = 0,
+	EF_PYTHON_KEY = 1,    /* the number of a pthread key stands at `at` */
+	EF_PYTHON_OFFSET = 2, /* at thread pointer + `at` */
+	EF_PYTHON_MODULE = 3, /* module ID and offset in it stand at `at`; `add` is added */
+};
+
+struct ef_python_access {
+	__u32 kind;
+	__s32 add;
+	__s64 at;
+};
+
+enum ef_python_instruction_kind {
+	EF_PYTHON_BYTES = 0,   /* i32, in bytes */
+	EF_PYTHON_UNITS = 1,   /* i32, in units of two bytes */
+	EF_PYTHON_POINTER = 2, /* address inside the code object */
+};
+
+enum ef_python_boundary_kind {
+	EF_PYTHON_EACH = 0,
+	EF_PYTHON_ENTRY = 1,
+	EF_PYTHON_OWNER = 2,
+};
+
+#define EF_PYTHON_RANGES 4
+
+struct ef_python_range {
+	__u64 start; /* offset in the file */
+	__u64 length;
+};
+
+/* Value of the map `python_files`, by file key: agent/interpreters/python/layout.ts says what they are. */
+struct ef_python {
+	struct ef_python_range ranges[EF_PYTHON_RANGES];
+	struct ef_python_access bound;
+	struct ef_python_access current;
+	__s64 code_type;
+	__u8 is_musl;
+	__u8 has_key_flag; /* an int before the key says whether it is valid (3.7 and later) */
+	__u8 instruction;
+	__u8 boundary;
+	__u8 is_frame_in_cframe;
+	__u8 code_tag_mask;
+	__u8 frame_bytes; /* as many as the offsets below need */
+	__u8 code_bytes;
+	__u8 thread_frame;
+	__u8 thread_cframe; /* 0: there are no cframes that link to the C stack */
+	__u8 cframe_frame;
+	__u8 cframe_previous;
+	__u8 frame_previous;
+	__u8 frame_code;
+	__u8 frame_instruction;
+	__u8 frame_boundary;
+	__u8 frame_thread_local_index;
+	__u8 object_type;
+	__u8 code_flags;
+	__u8 code_first_line;
+	__u8 code_filename;
+	__u8 code_name;
+	__u8 code_line_table;
+	__u8 code_start;
+	__u8 code_thread_local;
+	__u8 reserved[7];
 };
 
 /* Identity last sent of a process, by tgid: another one in a sample makes BPF send the process again. */

@@ -220,6 +220,8 @@ static __always_inline int step_from(struct ef_scratch *s, u32 slot)
 	return apply_rule(s);
 }
 
+#include "python.h"
+
 /* One frame; global, so that it is verified once and the loop around it stays small. */
 __noinline int unwind_step(void)
 {
@@ -233,6 +235,8 @@ __noinline int unwind_step(void)
 		return cut(s, -slot);
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
 	s->table_offset = address + m->delta;
+	if (m->file.runtime == EF_RUNTIME_PYTHON)
+		unwind_python(slot);
 	if (m->key) {
 		push_word(s, FRAME_WORD(EF_FRAME_FILE, s->table_offset));
 		push_word(s, m->key);

@@ -179,7 +179,11 @@ struct cred {
 	kuid_t uid;
 };
 
+struct thread_struct {
+	unsigned long fsbase;
+};
 struct task_struct {
+	struct thread_struct thread;
 	unsigned int flags;
 	int pid;
 	int tgid;

@@ -27,6 +27,7 @@ const STRUCTS = [
   'ef_config',
   'ef_file_entry',
   'ef_known_process',
+  'ef_python',
 ];
 const ENUMS = [
   'ef_frame_kind',
@@ -35,6 +36,10 @@ const ENUMS = [
   'ef_rule_kind',
   'ef_value_kind',
   'ef_file_state',
+  'ef_runtime',
+  'ef_python_access_kind',
+  'ef_python_instruction_kind',
+  'ef_python_boundary_kind',
 ];
 
 const root = join(import.meta.dirname, '../..');
@@ -79,7 +84,7 @@ function enumView(header: string, name: string): string {
   if (body === undefined) throw new Error(`records.h has no enum ${name}`);
   const prefix = name.replace(/_(kind|type|state)$/, '').toUpperCase();
   const members = [...body.matchAll(/^\s*(EF_\w+) = (\d+)/gm)].map(([, member, value]) => {
-    const short = (member as string).replace(/^EF_(FRAME|MARKER|RECORD|RULE|VALUE|FILE)_/, '');
+    const short = (member as string).replace(/^EF_(FRAME|MARKER|RECORD|RULE|VALUE|FILE|RUNTIME|PYTHON)_/, '');
     return `  ${short}: ${value},`;
   });
   if (members.length === 0) throw new Error(`enum ${name} (${prefix}) has no explicit values`);
@@ -87,7 +92,7 @@ function enumView(header: string, name: string): string {
 }
 
 function limitsView(header: string): string {
-  const limits = [...header.matchAll(/^#define (EF_\w+) (\d+)(?:ULL)?$/gm)];
+  const limits = [...header.matchAll(/^#define (EF_\w+) (\d+)(?:ULL)?(?: +\/\*.*)?$/gm)];
   return limits.map(([, name, value]) => `export const ${name} = ${value};`).join('\n');
 }
 

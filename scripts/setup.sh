@@ -88,6 +88,7 @@ if [ "$mode" = --test ]; then
 	need musl-tools 'musl-gcc' any_command musl-gcc
 	need rustc 'rustc' any_command rustc
 	need clang-format 'clang-format' any_command clang-format
+	need python3 'Python 3' any_command python3
 	need chromium 'Chromium' any_command chromium chromium-browser google-chrome
 fi
 

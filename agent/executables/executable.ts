@@ -3,6 +3,7 @@ import type { FileId, FileKey } from '../../common/base/brand.ts';
 import { toFileId } from '../../common/base/brand.ts';
 import { PF_X, PT_LOAD, type Segment } from '../../common/elf/elf.ts';
 import { emptyMapping, type Mapping } from '../../common/profile/profile.ts';
+import type { DetectedRuntime } from '../interpreters/contract.ts';
 import type { FileIdentity } from './open-file.ts';
 
 export type ExecutableState =
@@ -34,6 +35,8 @@ export interface Executable {
   fileId: FileId;
   gnuBuildId: string;
   goBuildId: string;
+  /** The language runtime that the file contains. */
+  runtime: DetectedRuntime | undefined;
   /** PT_LOAD segments. */
   segments: readonly Segment[];
   /** Where it was opened, '' if it was not. */
@@ -61,6 +64,7 @@ export function newExecutable(key: FileKey, path: string, identity: FileIdentity
     fileId: toFileId(''),
     gnuBuildId: '',
     goBuildId: '',
+    runtime: undefined,
     segments: [],
     openedPath: '',
     bytes: undefined,

@@ -10,6 +10,7 @@ import { LRUCache } from 'lru-cache';
 import { type FileId, type FileKey, toFileKey } from '../../common/base/brand.ts';
 import { PT_LOAD } from '../../common/elf/elf.ts';
 import type { Mapping } from '../../common/profile/profile.ts';
+import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { TableBuilder, type TableResult } from '../stack-deltas/table-builder.ts';
 import type { FileRecord } from '../tracer/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
@@ -24,7 +25,7 @@ import { readVdso } from './vdso.ts';
 /** Where tables go: BPF maps. */
 export interface TableSink {
   /** Publishes a file's table; rejects where it does not fit. */
-  install(key: FileKey, table: TableImage): Promise<void>;
+  install(key: FileKey, table: TableImage, runtime?: DetectedRuntime): Promise<void>;
   /** The file has nothing to unwind with. */
   markNoTable(key: FileKey): void;
   /** BPF reports the file again when it next meets it. */
@@ -73,6 +74,9 @@ export class Executables {
     broken: 0,
     installFailed: 0,
     badFdes: 0,
+    /** Files with a language runtime that is unwound, and such with one that can't be. */
+    runtimes: 0,
+    runtimesUnsupported: 0,
     evicted: 0,
     failures: {
       gone: 0,
@@ -272,13 +276,16 @@ export class Executables {
     executable.segments = segments.filter(({ type }) => type === PT_LOAD);
     executable.mappings.clear();
     this.stats.badFdes += built.badFdes;
+    executable.runtime = built.runtime;
+    if (built.runtime) this.stats.runtimes++;
+    if (built.runtimeProblem !== '') this.stats.runtimesUnsupported++;
     if (!table) {
       this.stats.noTable++;
       this.#giveUp(executable, 'no-table', 'it has no unwind information');
       return;
     }
     try {
-      await this.#tables.install(key, table);
+      await this.#tables.install(key, table, built.runtime);
       this.stats.installed++;
       executable.state = 'ready';
       executable.reason = '';

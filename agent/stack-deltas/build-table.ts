@@ -3,6 +3,8 @@
 import { ElfError, type Machine, parseElf, type Segment } from '../../common/elf/elf.ts';
 import { computeFileId } from '../../common/elf/file-id.ts';
 import { type ByteSource, OutOfBounds } from '../../common/elf/source.ts';
+import type { DetectedRuntime } from '../interpreters/contract.ts';
+import { detectRuntime } from '../interpreters/registry.ts';
 import { type PackedTable, packTable, TableTooLarge } from './pack.ts';
 import { extractStackDeltas } from './stack-deltas.ts';
 
@@ -15,6 +17,10 @@ export interface ExecutableTable {
   /** Undefined where the file has no unwind information. */
   table: PackedTable | undefined;
   badFdes: number;
+  /** The language runtime that the file contains. */
+  runtime: DetectedRuntime | undefined;
+  /** Why a runtime in it can't be unwound, '' otherwise. */
+  runtimeProblem: string;
 }
 
 export type BuildResult =
@@ -29,6 +35,7 @@ export function buildTable(source: ByteSource): BuildResult {
     const elf = parseElf(source);
     const deltas = extractStackDeltas(elf);
     const { ehFrame, debugFrame } = deltas.stats;
+    const { runtime, problem } = detectRuntime(elf);
     return {
       kind: 'built',
       executable: {
@@ -39,6 +46,8 @@ export function buildTable(source: ByteSource): BuildResult {
         segments: elf.segments,
         table: packTable(deltas, elf.segments),
         badFdes: (ehFrame?.badFdes ?? 0) + (debugFrame?.badFdes ?? 0),
+        runtime,
+        runtimeProblem: problem,
       },
     };
   } catch (error) {

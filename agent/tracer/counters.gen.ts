@@ -39,5 +39,8 @@ export const BPF_COUNTERS = [
   { name: 'exits', text: "Process ends seen of processes that were sampled" },
   { name: 'exits_lost_ring', text: "Exit records lost because the ring buffer was full" },
   { name: 'targets_full', text: "Children not followed because the map of target processes is full" },
+  { name: 'python_no_thread', text: "Samples in CPython's interpreter loop of a thread without a Python thread state" },
+  { name: 'python_read_failed', text: "Python frames or code objects that could not be read: the rest is native only" },
+  { name: 'python_not_code', text: "Python frames whose code is no code object: the rest is native only" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

@@ -6,14 +6,18 @@ export const EF_COMM_SIZE = 16;
 export const EF_PATH_BYTES = 1024;
 export const EF_PATH_COMPONENTS = 32;
 export const EF_CGROUP_BYTES = 512;
+export const EF_TRACE_OF_PROCESS = 1;
+export const EF_TRACE_INTERPRETED = 2;
 export const EF_BLOCK_BITS = 14;
 export const EF_PAGE_BITS = 12;
+export const EF_PYTHON_RANGES = 4;
 export const EF_VDSO_KEY = 1;
 export const FrameKind = {
   NONE: 0,
   FILE: 2,
   ANON: 3,
   MARKER: 4,
+  PYTHON: 5,
 } as const;
 
 export const Marker = {
@@ -61,6 +65,30 @@ export const FileState = {
   PENDING: 0,
   TABLE: 1,
   NO_TABLE: 2,
+} as const;
+
+export const Runtime = {
+  NONE: 0,
+  PYTHON: 1,
+} as const;
+
+export const PythonAccessKind = {
+  NOWHERE: 0,
+  KEY: 1,
+  OFFSET: 2,
+  MODULE: 3,
+} as const;
+
+export const PythonInstructionKind = {
+  BYTES: 0,
+  UNITS: 1,
+  POINTER: 2,
+} as const;
+
+export const PythonBoundaryKind = {
+  EACH: 0,
+  ENTRY: 1,
+  OWNER: 2,
 } as const;
 
 /** Size and byte offsets of struct ef_sample. */
@@ -177,7 +205,7 @@ export const CONFIG = {
 
 /** Size and byte offsets of struct ef_file_entry. */
 export const FILE_ENTRY = {
-  bytes: 32,
+  bytes: 40,
   state: 0,
   table: 4,
   firstPage: 8,
@@ -185,6 +213,8 @@ export const FILE_ENTRY = {
   rulesAt: 16,
   rowsAt: 20,
   lastUsedNs: 24,
+  runtime: 32,
+  reserved: 36,
 } as const;
 
 /** Size and byte offsets of struct ef_known_process. */
@@ -193,4 +223,43 @@ export const KNOWN_PROCESS = {
   startBoottimeNs: 0,
   execId: 8,
   reserved: 12,
+} as const;
+
+/** Size and byte offsets of struct ef_python. */
+export const PYTHON = {
+  bytes: 136,
+  ranges: 0,
+  boundKind: 64,
+  boundAdd: 68,
+  boundAt: 72,
+  currentKind: 80,
+  currentAdd: 84,
+  currentAt: 88,
+  codeType: 96,
+  isMusl: 104,
+  hasKeyFlag: 105,
+  instruction: 106,
+  boundary: 107,
+  isFrameInCframe: 108,
+  codeTagMask: 109,
+  frameBytes: 110,
+  codeBytes: 111,
+  threadFrame: 112,
+  threadCframe: 113,
+  cframeFrame: 114,
+  cframePrevious: 115,
+  framePrevious: 116,
+  frameCode: 117,
+  frameInstruction: 118,
+  frameBoundary: 119,
+  frameThreadLocalIndex: 120,
+  objectType: 121,
+  codeFlags: 122,
+  codeFirstLine: 123,
+  codeFilename: 124,
+  codeName: 125,
+  codeLineTable: 126,
+  codeStart: 127,
+  codeThreadLocal: 128,
+  reserved: 129,
 } as const;

@@ -1,7 +1,7 @@
 /** Decodes the records of the BPF ring buffer: layouts in records.gen.ts, meanings in ebpf/records.h. */
 import type { FileKey, Pid } from '../../common/base/brand.ts';
 import { toFileKey, toPid } from '../../common/base/brand.ts';
-import { EXIT, FILE, PROCESS, TRACE } from './records.gen.ts';
+import { EF_TRACE_INTERPRETED, EXIT, FILE, PROCESS, TRACE } from './records.gen.ts';
 
 export interface FileRecord {
   key: FileKey;
@@ -50,6 +50,8 @@ export interface TraceRecord {
   pid: Pid;
   /** Kernel addresses, then the words of the user frames: see ebpf/records.h. */
   words: BigUint64Array;
+  /** It has frames whose names are in the process's memory. */
+  isInterpreted: boolean;
 }
 
 export const toKey = (value: bigint): FileKey => toFileKey(value.toString(16).padStart(16, '0'));
@@ -127,5 +129,6 @@ export function readTraceRecord(buffer: Buffer, at: number, size: number): Trace
     userFrames: buffer.readUInt16LE(at + TRACE.userFrames),
     pid: toPid(buffer.readUInt32LE(at + TRACE.tgid)),
     words,
+    isInterpreted: (buffer.readUInt32LE(at + TRACE.flags) & EF_TRACE_INTERPRETED) !== 0,
   };
 }

@@ -1,7 +1,9 @@
 /** Unwind tables in the kernel: one array of blocks a file, found by file key; the least used leave first. */
 import type { FileKey } from '../../common/base/brand.ts';
+import type { DetectedRuntime } from '../interpreters/contract.ts';
+import { RUNTIMES } from '../interpreters/registry.ts';
 import type { Native, NativeBpfObject } from './native.ts';
-import { EF_VDSO_KEY, FILE_ENTRY, FileState } from './records.gen.ts';
+import { EF_VDSO_KEY, FILE_ENTRY, FileState, Runtime } from './records.gen.ts';
 import { toKey } from './records.ts';
 
 /** What the stack-delta packer makes: see the layout in ebpf/records.h. */
@@ -34,18 +36,20 @@ export class Tables {
   readonly #native: Native;
   readonly #filesFd: number;
   readonly #tablesFd: number;
+  readonly #runtimes: readonly { name: string; id: number; fd: number }[];
   readonly #maxBytes: number;
   readonly #installed = new Map<FileKey, Installed>();
   readonly #freeSlots: number[] = [];
   #nextSlot = 0;
   #bytes = 0;
   readonly #maxTables: number;
-  readonly stats = { installed: 0, evicted: 0, idle: 0, failed: 0 };
+  readonly stats = { installed: 0, evicted: 0, idle: 0, failed: 0, runtimesFailed: 0 };
 
   constructor(native: Native, object: NativeBpfObject, limits: { maxTables: number; maxBytes: number }) {
     this.#native = native;
     this.#filesFd = object.mapFd('files');
     this.#tablesFd = object.mapFd('tables');
+    this.#runtimes = RUNTIMES.map(({ name, id, map }) => ({ name, id, fd: object.mapFd(map) }));
     this.#maxTables = limits.maxTables;
     this.#maxBytes = limits.maxBytes;
   }
@@ -60,7 +64,7 @@ export class Tables {
   }
 
   /** Publishes a file's table; from then on every process that maps the file unwinds through it. */
-  async install(key: FileKey, table: TableImage): Promise<void> {
+  async install(key: FileKey, table: TableImage, runtime?: DetectedRuntime): Promise<void> {
     if (this.#installed.has(key)) await this.#remove(key);
     while (this.#installed.size > 0 && this.#isFull(table.image.length)) await this.#evictLeastUsed();
     const slot = this.#freeSlots.pop() ?? this.#nextSlot++;
@@ -74,7 +78,7 @@ export class Tables {
         Buffer.from(buffer, byteOffset, length),
         BLOCK_BYTES,
       );
-      this.#writeEntry(key, FileState.TABLE, slot, table);
+      this.#writeEntry(key, FileState.TABLE, slot, table, this.#publishRuntime(key, runtime));
       this.stats.installed++;
     } catch (error) {
       this.stats.failed++;
@@ -115,7 +119,31 @@ export class Tables {
     return this.#bytes + more > this.#maxBytes || this.#installed.size >= this.#maxTables;
   }
 
-  #writeEntry(key: FileKey, state: number, slot: number, table: Omit<TableImage, 'image'>): void {
+  /** The runtime's own map first, then the file's entry that says to look there. Returns enum ef_runtime. */
+  #publishRuntime(key: FileKey, detected: DetectedRuntime | undefined): number {
+    const runtime = this.#runtimes.find(({ name }) => name === detected?.runtime);
+    if (!detected || !runtime) return Runtime.NONE;
+    try {
+      this.#native.mapUpdate(runtime.fd, keyBytes(key), Buffer.from(detected.entry), BPF_ANY);
+      return runtime.id;
+    } catch {
+      // full: the file is unwound as native code
+      this.stats.runtimesFailed++;
+      return Runtime.NONE;
+    }
+  }
+
+  #forgetRuntime(key: FileKey): void {
+    for (const { fd } of this.#runtimes) this.#native.mapDelete(fd, keyBytes(key));
+  }
+
+  #writeEntry(
+    key: FileKey,
+    state: number,
+    slot: number,
+    table: Omit<TableImage, 'image'>,
+    runtime: number = Runtime.NONE,
+  ): void {
     const entry = Buffer.alloc(FILE_ENTRY.bytes);
     entry.writeUInt32LE(state, FILE_ENTRY.state);
     entry.writeUInt32LE(slot, FILE_ENTRY.table);
@@ -123,6 +151,7 @@ export class Tables {
     entry.writeUInt32LE(table.pageCount, FILE_ENTRY.pageCount);
     entry.writeUInt32LE(table.rulesAt, FILE_ENTRY.rulesAt);
     entry.writeUInt32LE(table.rowsAt, FILE_ENTRY.rowsAt);
+    entry.writeUInt32LE(runtime, FILE_ENTRY.runtime);
     entry.writeBigUInt64LE(this.#native.monotonicNs(), FILE_ENTRY.lastUsedNs);
     this.#native.mapUpdate(this.#filesFd, keyBytes(key), entry, BPF_ANY);
   }
@@ -138,6 +167,7 @@ export class Tables {
   /** First the key, so that no new sample finds the table, then the table itself. */
   async #remove(key: FileKey): Promise<void> {
     this.#native.mapDelete(this.#filesFd, keyBytes(key));
+    this.#forgetRuntime(key);
     const installed = this.#installed.get(key);
     if (!installed) return;
     await this.#native.removeTable(this.#tablesFd, installed.slot);

@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { emptyMapping } from '../../common/profile/profile.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
-import { FrameResolver, type KernelSource, MARKER_TEXT, type NativeSource } from './frame-resolver.ts';
+import {
+  FrameResolver,
+  type KernelSource,
+  MARKER_TEXT,
+  type NativeSource,
+  type RuntimeSource,
+} from './frame-resolver.ts';
 
 const word = (kind: number, operand: bigint): bigint => (BigInt(kind) << 56n) | operand;
 
@@ -24,8 +30,19 @@ function resolver(isOpen = () => true): FrameResolver {
   const kernel: KernelSource = {
     locate: (address) => ({ mapping: emptyMapping(), address: 0, name: address.toString(16) }),
   };
-  return new FrameResolver(native, kernel);
+  return new FrameResolver(native, kernel, runtimes);
 }
+
+const runtimes: RuntimeSource = {
+  name: (pid, key, _kind, { operand, low, high }) => ({
+    name: `${pid} ${key} ${operand} ${low} ${high}`,
+    file: 'a.py',
+    line: 7,
+    column: 1,
+    startLine: 5,
+    frameType: 'cpython',
+  }),
+};
 
 const namesOf = (frames: { lines: { function: string }[] }[]) =>
   frames.map((f) => f.lines[0]?.function ?? '');

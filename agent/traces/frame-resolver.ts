@@ -4,8 +4,10 @@
  * names. Both are asked for again at the next interval.
  */
 import { LRUCache } from 'lru-cache';
-import type { FileKey } from '../../common/base/brand.ts';
+import type { FileKey, Pid } from '../../common/base/brand.ts';
 import { emptyMapping, type FrameType, type Line, type Mapping } from '../../common/profile/profile.ts';
+import type { FrameWords } from '../interpreters/contract.ts';
+import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
 import { toKey } from '../tracer/records.ts';
 import type { Trace } from './trace-cache.ts';
@@ -15,6 +17,8 @@ export interface FrameLine extends Omit<Line, 'func'> {
   function: string;
   systemName: string;
   file: string;
+  /** First line of the function; left out where it is not known. */
+  startLine?: number;
 }
 
 export interface Frame {
@@ -52,6 +56,11 @@ interface FileFrame extends Frame {
   named: boolean;
 }
 
+export interface RuntimeSource {
+  /** Names an interpreted frame; `key` is the file of the native frame that runs it. Never throws. */
+  name(pid: Pid, key: FileKey, kind: number, words: FrameWords): NamedRuntimeFrame;
+}
+
 /** What a person reads where a stack was cut. */
 export const MARKER_TEXT: Readonly<Record<number, string>> = {
   [Marker.DEPTH]: '[cut: deeper than the limit]',
@@ -74,25 +83,29 @@ const MAX_TRACES = 4096;
 const named = (name: string): FrameLine[] =>
   name === '' ? [] : [{ function: name, systemName: '', file: '', line: 0, column: 0 }];
 
+const NO_MAPPING: Mapping = emptyMapping();
 const ANON: Mapping = { ...emptyMapping(), filename: '[anon]' };
 
 export class FrameResolver {
   readonly #native: NativeSource;
   readonly #kernel: KernelSource;
+  readonly #runtimes: RuntimeSource;
   #kernelLeaves = new Map<number, Frame>();
   #kernelCallers = new Map<number, Frame>();
   /** By the low half of the file's key. */
   #files = new Map<number, FramesOfFile>();
   #anonymousFrames = new Map<number, Frame>();
+  #runtimeFrames = new Map<string, Frame>();
   readonly #markers = new Map<number, Frame>();
   #count = 0;
   #unnamed = new Set<FileFrame>();
   readonly #keyOf = new Map<FileFrame, FileKey>();
   readonly #traces = new LRUCache<Trace, Frame[]>({ max: MAX_TRACES });
 
-  constructor(native: NativeSource, kernel: KernelSource) {
+  constructor(native: NativeSource, kernel: KernelSource, runtimes: RuntimeSource) {
     this.#native = native;
     this.#kernel = kernel;
+    this.#runtimes = runtimes;
   }
 
   /** Leaf first; call {@link nameFrames} afterwards, which completes the frames in place. */
@@ -107,6 +120,8 @@ export class FrameResolver {
       const kind = words.kind(i);
       if (kind === FrameKind.FILE && i + 1 < words.length) frames.push(this.#fileFrame(words, i++));
       else if (kind === FrameKind.ANON) frames.push(this.#anonymousFrame(words.operand(i)));
+      else if (kind === FrameKind.PYTHON && i + 1 < words.length)
+        frames.push(this.#runtimeFrame(trace.pid, words, i++));
       else if (kind === FrameKind.MARKER) frames.push(this.#marker(words.operand(i)));
     }
     this.#traces.set(trace, frames);
@@ -207,6 +222,35 @@ export class FrameResolver {
     return file;
   }
 
+  /** Two words: kind and operand, then one of the runtime's own. */
+  #runtimeFrame(pid: Pid, words: Words, i: number): Frame {
+    const [operand, low, high] = [words.operand(i), words.low(i + 1), words.high(i + 1)];
+    const key = `${pid} ${words.kind(i)} ${operand} ${low} ${high}`;
+    let frame = this.#runtimeFrames.get(key);
+    if (!frame) {
+      const file = this.#runningFile(words, i + 2);
+      const { name, frameType, ...line } = this.#runtimes.name(pid, file, words.kind(i), {
+        operand,
+        low,
+        high,
+      });
+      const lines = [{ ...line, function: name, systemName: '' }];
+      frame = { mapping: NO_MAPPING, address: 0, frameType, lines };
+      this.#runtimeFrames.set(key, frame);
+      this.#count++;
+    }
+    return frame;
+  }
+
+  /** The next native frame with a file, which is that of the interpreter. */
+  #runningFile(words: Words, from: number): FileKey {
+    let i = from;
+    while (i + 1 < words.length && words.kind(i) === FrameKind.PYTHON) i += 2;
+    return i + 1 < words.length && words.kind(i) === FrameKind.FILE
+      ? this.#file(words, i + 1).key
+      : toKey(0n);
+  }
+
   #anonymousFrame(address: number): Frame {
     let frame = this.#anonymousFrames.get(address);
     if (!frame) {
@@ -232,6 +276,7 @@ export class FrameResolver {
     this.#kernelCallers = new Map();
     this.#files = new Map();
     this.#anonymousFrames = new Map();
+    this.#runtimeFrames = new Map();
     this.#unnamed = new Set();
     this.#keyOf.clear();
     this.#traces.clear();

@@ -64,6 +64,7 @@ class Tables {
   readonly #locations = new Map<Frame, number>();
   /** Mapping → address → location: copies of one file have frames of their own, but one location. */
   readonly #locationsByPlace = new Map<number, Map<number, number>>();
+  readonly #locationsByContent = new Map<string, number>();
   readonly #stacksByFrames = new Map<Frame[], number>();
   /** Hash of the locations → stacks that have it. */
   readonly #stacksByHash = new Map<number, number[]>();
@@ -114,11 +115,12 @@ class Tables {
       places = new Map();
       this.#locationsByPlace.set(mapping, places);
     }
-    // markers have no place: each is one frame, known above
-    let index = mapping === 0 ? undefined : places.get(frame.address);
+    // interpreted frames and markers have no place, only what they say
+    let index = mapping === 0 ? this.#locationsByContent.get(contentOf(frame)) : places.get(frame.address);
     if (index === undefined) {
       index = this.#addLocation(frame, mapping);
-      places.set(frame.address, index);
+      if (mapping === 0) this.#locationsByContent.set(contentOf(frame), index);
+      else places.set(frame.address, index);
     }
     this.#locations.set(frame, index);
     return index;
@@ -147,7 +149,8 @@ class Tables {
   }
 
   #function(line: FrameLine): number {
-    const content = `${line.function}\0${line.systemName}\0${line.file}`;
+    const startLine = line.startLine ?? 0;
+    const content = `${line.function}\0${line.systemName}\0${line.file}\0${startLine}`;
     return intern(
       this.#functions,
       content,
@@ -156,7 +159,7 @@ class Tables {
         name: line.function,
         systemName: line.systemName,
         filename: line.file,
-        startLine: 0,
+        startLine,
       }),
     );
   }
@@ -169,6 +172,9 @@ class Tables {
     return index;
   }
 }
+
+const contentOf = ({ frameType, address, lines }: Frame): string =>
+  `${frameType}\0${address}\0${lines.map((l) => `${l.function}\0${l.file}\0${l.line}\0${l.column}\0${l.startLine}`).join('\0')}`;
 
 const areEqual = (a: Uint32Array, b: Uint32Array): boolean =>
   a.length === b.length && a.every((value, i) => value === b[i]);

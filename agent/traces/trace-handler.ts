@@ -48,8 +48,11 @@ export class TraceHandler {
     this.#maxSamples = maxSamples;
   }
 
-  onTrace(buffer: Buffer, at: number, size: number): void {
-    this.#cache.add(readTraceRecord(buffer, at, size));
+  /** Returns the trace if what it says has to be read while its process lives. */
+  onTrace(buffer: Buffer, at: number, size: number): Trace | undefined {
+    const record = readTraceRecord(buffer, at, size);
+    this.#cache.add(record);
+    return record.isInterpreted ? this.#cache.get(record.hash) : undefined;
   }
 
   onSample(buffer: Buffer, at: number, size: number): void {

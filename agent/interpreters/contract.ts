@@ -1,0 +1,95 @@
+/**
+ * What a runtime plug-in is. Each has a folder here, a file in ebpf/, and a line in registry.ts.
+ *
+ * The life of a runtime, in the order in which things happen:
+ *
+ * 1. DETECT, per file. A file that was met for the first time is read by the worker that makes unwind tables; each
+ *    plug-in is asked whether it is one of its own (`detect`). What it finds is data: facts for naming later, and
+ *    `entry`, the value of the runtime's BPF map under the file's key. It parses foreign bytes: every size and
+ *    count has a cap, and a throw costs this file its runtime, nothing else.
+ * 2. PUBLISH, per file. The entry goes to the kernel together with the unwind table: from then on every process
+ *    that maps the file is unwound with it, from its first sample. A runtime whose state can be found from
+ *    addresses of the file and registers of the thread, as CPython's, needs nothing per process.
+ * 3. UNWIND, in BPF. unwind_step() (ebpf/unwind.h) calls the runtime at each native frame in a file that has one.
+ *    It pushes the interpreted frames that this native frame runs, two words each (ebpf/records.h), and leaves
+ *    the native frame itself to the native unwinder. The words must tell any two functions apart, also such as
+ *    follow each other at one address.
+ * 4. NAME, on the host. The words of a new trace are turned into names at once, since they are read from the
+ *    memory of a process that may end soon (`nameFrame`).
+ *
+ * A plug-in imports common/, this file, the generated records and its own folder; a rule file enforces it.
+ */
+import type { ElfFile } from '../../common/elf/elf.ts';
+import type { FrameType } from '../../common/profile/profile.ts';
+
+/** What detection found in a file; crosses threads, so it is plain data. */
+export interface DetectedRuntime {
+  /** `name` of the plug-in. */
+  runtime: string;
+  /** For people: `3.13.5`. */
+  version: string;
+  /** What the plug-in's `nameFrame` needs of the file. */
+  facts: unknown;
+  /** Value of the plug-in's BPF map. */
+  entry: Uint8Array;
+}
+
+/** The file is one of the runtime's, but can't be unwound; the message says why, for people. */
+export class UnsupportedRuntime extends Error {
+  override readonly name = 'UnsupportedRuntime';
+}
+
+/** Memory of a live process. Addresses are below 2^47. */
+export interface ProcessMemory {
+  /** Up to `length` bytes, fewer where the rest is not mapped; undefined where nothing can be read. */
+  read(address: number, length: number): Uint8Array | undefined;
+}
+
+/** A frame as it stands in a trace. */
+export interface FrameWords {
+  /** Operand of the header word: an address or an offset, up to 53 bits. */
+  operand: number;
+  /** The second word by halves. */
+  low: number;
+  high: number;
+}
+
+export interface RuntimeFrame {
+  name: string;
+  /** '' if unknown. */
+  file: string;
+  /** 0 if unknown; columns count from 1. */
+  line: number;
+  column: number;
+  /** First line of the function, 0 if unknown. */
+  startLine: number;
+}
+
+/** Why a frame has no name. */
+export type NameFailure =
+  /** The process ended, or its memory can't be read. */
+  | 'unreadable'
+  /** Something else stands there by now. */
+  | 'replaced'
+  /** What stands there contradicts itself. */
+  | 'malformed';
+
+export interface RuntimePlugin {
+  readonly name: string;
+  /** enum ef_runtime. */
+  readonly id: number;
+  /** Its BPF map, keyed by file key. */
+  readonly map: string;
+  /** enum ef_frame_kind of its frames. */
+  readonly frameKind: number;
+  readonly frameType: FrameType;
+  /** Undefined where the file is none of its own. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
+  detect(elf: ElfFile): DetectedRuntime | undefined;
+  /** Names of one process are asked for with the same `cache`, which is the plug-in's own. */
+  nameFrame(
+    words: FrameWords,
+    facts: unknown,
+    memory: ProcessMemory,
+    cache: Map<number, unknown>,
+  ): RuntimeFrame | NameFailure;
+}

@@ -1,0 +1,219 @@
+/**
+ * Is this ELF file a CPython interpreter, which version, and where are the things that unwinding needs? Found by
+ * exported symbols, which every build has (extension modules need them), never by the file's name: `python3`, a
+ * shared libpython, and a program that has CPython linked in all look the same.
+ */
+import { type ElfFile, PF_X, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB } from '../../../common/elf/elf.ts';
+import { OutOfBounds } from '../../../common/elf/source.ts';
+import { forEachEntry, readStrings, readU64 } from '../../../common/symbols/section-entries.ts';
+import { UnsupportedRuntime } from '../contract.ts';
+import { DEBUG_OFFSETS_BYTES, NoDebugOffsets, readDebugOffsets } from './debug-offsets.ts';
+import { type CodeRange, findEvalRanges } from './eval-ranges.ts';
+import { AUTO_TSS_KEY, layoutOf, type PythonLayout } from './layout.ts';
+import { decodeBoundThread, decodeCurrentThread, type ThreadAccess } from './thread-access.ts';
+
+export interface PythonBinary {
+  minor: number;
+  /** `3.11.7`, or `3.9` where the file says no more. */
+  version: string;
+  isFreeThreaded: boolean;
+  /** Newer than any version whose layout is known: tried, behind the same checks. */
+  isGuess: boolean;
+  layout: PythonLayout;
+  /** ELF virtual addresses. */
+  evalRanges: CodeRange[];
+  codeType: number;
+  bound: ThreadAccess;
+  current: ThreadAccess | undefined;
+  /** Difference between virtual address and file offset of the interpreter loop. */
+  textBias: number;
+  isMusl: boolean;
+}
+
+interface Found {
+  address: number;
+  size: number;
+}
+
+const EVAL = '_PyEval_EvalFrameDefault';
+const WANTED = [
+  EVAL,
+  '_PyRuntime',
+  'PyCode_Type',
+  'Py_Version',
+  'PyGILState_GetThisThreadState',
+  '_PyThreadState_GetCurrent',
+  'PyThreadState_GetUnchecked',
+  '_PyThreadState_UncheckedGet',
+] as const;
+type Wanted = (typeof WANTED)[number];
+type Symbols = ReadonlyMap<Wanted, Found>;
+
+const OLDEST = 6;
+const SYMBOL_BYTES = 24;
+const MAX_SYMBOLS = 1 << 22;
+const MAX_RODATA = 64 << 20;
+
+/** Undefined where the file is no CPython. Throws {@link UnsupportedRuntime}. */
+export function findPython(elf: ElfFile): PythonBinary | undefined {
+  const symbols = findSymbols(elf);
+  const loop = symbols.get(EVAL);
+  const codeType = symbols.get('PyCode_Type');
+  if (!loop || !codeType) return undefined;
+  const facts = readVersion(elf, symbols);
+  if (facts.minor < OLDEST)
+    throw new UnsupportedRuntime(`Python ${facts.version}: 3.${OLDEST} is the oldest`);
+  const bound = findBoundThread(elf, symbols, facts.minor);
+  if (!bound)
+    throw new UnsupportedRuntime(`Python ${facts.version}: PyGILState_GetThisThreadState not decoded`);
+  const text = elf.segments.find(
+    (s) =>
+      s.type === PT_LOAD && s.flags & PF_X && loop.address >= s.vaddr && loop.address < s.vaddr + s.filesz,
+  );
+  if (!text) throw new UnsupportedRuntime(`Python ${facts.version}: the interpreter loop is in no segment`);
+  return {
+    ...facts,
+    evalRanges: findEvalRanges(elf, { start: loop.address, end: loop.address + loop.size }),
+    codeType: codeType.address,
+    bound,
+    current: findCurrentThread(elf, symbols),
+    textBias: text.vaddr - text.offset,
+    isMusl: usesMusl(elf),
+  };
+}
+
+function findSymbols(elf: ElfFile): Map<Wanted, Found> {
+  const found = new Map<Wanted, Found>();
+  for (const section of elf.sections) {
+    if (section.type !== SHT_DYNSYM && section.type !== SHT_SYMTAB) continue;
+    const strings = readStrings(elf, section);
+    const names = Buffer.from(strings.buffer, strings.byteOffset, strings.length);
+    if (!names.includes(EVAL)) continue;
+    const byOffset = new Map<number, Wanted>();
+    for (const name of WANTED) {
+      const at = names.indexOf(`\0${name}\0`, 0, 'latin1');
+      if (at >= 0) byOffset.set(at + 1, name);
+    }
+    forEachEntry(elf, section, { entryBytes: SYMBOL_BYTES, limit: MAX_SYMBOLS }, (view, at) => {
+      const name = byOffset.get(view.getUint32(at, true));
+      // section 0: only referred to, as in a module that imports it
+      if (!name || found.has(name) || view.getUint16(at + 6, true) === 0) return;
+      found.set(name, { address: readU64(view, at + 8), size: readU64(view, at + 16) });
+    });
+  }
+  return found;
+}
+
+interface VersionFacts {
+  minor: number;
+  version: string;
+  isFreeThreaded: boolean;
+  isGuess: boolean;
+  layout: PythonLayout;
+}
+
+function readVersion(elf: ElfFile, symbols: Symbols): VersionFacts {
+  const runtime = symbols.get('_PyRuntime');
+  const published = runtime && readPublished(elf, runtime.address);
+  if (published) return published;
+  const hex = readVersionHex(elf, symbols);
+  const minor = hex ? (hex >>> 16) & 0xff : readCacheTag(elf);
+  if (minor === undefined) throw new UnsupportedRuntime('CPython of unknown version');
+  const version = hex ? formatVersion(hex) : `3.${minor}`;
+  const layout = layoutOf(minor);
+  if (!layout) throw new UnsupportedRuntime(`Python ${version}: its struct offsets are not known`);
+  return { minor, version, isFreeThreaded: false, isGuess: false, layout };
+}
+
+function readPublished(elf: ElfFile, runtime: number): VersionFacts | undefined {
+  const bytes = readAt(elf, runtime, DEBUG_OFFSETS_BYTES);
+  if (!bytes) return undefined;
+  try {
+    const { versionHex, isFreeThreaded, isGuess, layout } = readDebugOffsets(bytes);
+    const minor = (versionHex >>> 16) & 0xff;
+    return { minor, version: formatVersion(versionHex), isFreeThreaded, isGuess, layout };
+  } catch (error) {
+    if (error instanceof NoDebugOffsets || error instanceof OutOfBounds) return undefined;
+    throw error;
+  }
+}
+
+/** Py_Version, 3.11 and later. */
+function readVersionHex(elf: ElfFile, symbols: Symbols): number | undefined {
+  const symbol = symbols.get('Py_Version');
+  const bytes = symbol && readAt(elf, symbol.address, 4);
+  const hex = bytes && new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+  return hex !== undefined && hex >>> 24 === 3 ? hex : undefined;
+}
+
+const formatVersion = (hex: number): string => `${hex >>> 24}.${(hex >>> 16) & 0xff}.${(hex >>> 8) & 0xff}`;
+
+/** Every CPython holds the tag that it puts into the names of its .pyc files: `cpython-39`. */
+function readCacheTag(elf: ElfFile): number | undefined {
+  for (const { type, offset, filesz } of elf.segments) {
+    if (type !== PT_LOAD || filesz > MAX_RODATA) continue;
+    const bytes = elf.source.read(offset, filesz);
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    for (let at = text.indexOf('\0cpython-3'); at >= 0; at = text.indexOf('\0cpython-3', at + 1)) {
+      const tag = /^\0cpython-3(\d{1,2})\0/.exec(text.toString('latin1', at, at + 16));
+      if (tag) return Number(tag[1]);
+    }
+  }
+  return undefined;
+}
+
+function readAt(elf: ElfFile, address: number, length: number): Uint8Array | undefined {
+  const offset = elf.addressToFileOffset(address);
+  if (offset === undefined || offset + length > elf.source.size) return undefined;
+  return elf.source.read(offset, length);
+}
+
+function readCode(
+  elf: ElfFile,
+  symbol: Found | undefined,
+): { address: number; bytes: Uint8Array } | undefined {
+  if (!symbol || symbol.size < 4 || symbol.size > 4096) return undefined;
+  const bytes = readAt(elf, symbol.address, symbol.size);
+  return bytes && { address: symbol.address, bytes };
+}
+
+function findBoundThread(elf: ElfFile, symbols: Symbols, minor: number): ThreadAccess | undefined {
+  const runtime = symbols.get('_PyRuntime')?.address ?? 0;
+  const code = elf.machine === 'x86_64' && readCode(elf, symbols.get('PyGILState_GetThisThreadState'));
+  const decoded = code ? decodeBoundThread(code, runtime) : undefined;
+  if (decoded?.kind === 'key' && !isData(elf, decoded.address)) return undefined;
+  const key = AUTO_TSS_KEY[minor];
+  return decoded ?? (runtime && key ? { kind: 'key', address: runtime + key + 4 } : undefined);
+}
+
+const isData = (elf: ElfFile, address: number): boolean =>
+  elf.segments.some((s) => s.type === PT_LOAD && address >= s.vaddr && address < s.vaddr + s.memsz);
+
+function findCurrentThread(elf: ElfFile, symbols: Symbols): ThreadAccess | undefined {
+  if (elf.machine !== 'x86_64') return undefined;
+  for (const name of [
+    '_PyThreadState_GetCurrent',
+    'PyThreadState_GetUnchecked',
+    '_PyThreadState_UncheckedGet',
+  ] as const) {
+    const code = readCode(elf, symbols.get(name));
+    const access = code && decodeCurrentThread(code);
+    if (access) return access;
+  }
+  return undefined;
+}
+
+const PT_INTERP = 3;
+const PT_DYNAMIC = 2;
+
+/** Where threads keep what belongs to a pthread key depends on the C library. */
+function usesMusl(elf: ElfFile): boolean {
+  const interpreter = elf.segments.find(({ type }) => type === PT_INTERP);
+  if (interpreter && interpreter.filesz < 4096)
+    return Buffer.from(elf.source.read(interpreter.offset, interpreter.filesz)).includes('ld-musl');
+  if (!elf.segments.some(({ type }) => type === PT_DYNAMIC)) return false;
+  const strings = elf.section('.dynstr');
+  if (!strings) return false;
+  const names = elf.sectionData(strings, MAX_RODATA);
+  return Buffer.from(names.buffer, names.byteOffset, names.length).includes('libc.musl-');
+}

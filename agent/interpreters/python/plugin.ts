@@ -1,0 +1,50 @@
+/** CPython 3.6 and later: docs/interpreters/python.md. */
+
+import { FrameKind, Runtime } from '../../tracer/records.gen.ts';
+import type { RuntimePlugin } from '../contract.ts';
+import { type CodeObject, placeOf, readCodeObject } from './code-object.ts';
+import { encodePython } from './encode.ts';
+import { findPython } from './find-python.ts';
+import type { PythonLayout } from './layout.ts';
+
+interface Facts {
+  minor: number;
+  layout: PythonLayout;
+}
+
+/** A code object that was read, and which one it was. */
+interface Known {
+  cookie: number;
+  code: CodeObject;
+}
+
+export const cpython: RuntimePlugin = {
+  name: 'cpython',
+  id: Runtime.PYTHON,
+  map: 'python_files',
+  frameKind: FrameKind.PYTHON,
+  frameType: 'cpython',
+  detect(elf) {
+    const python = findPython(elf);
+    if (!python) return undefined;
+    const { minor, layout, version, isFreeThreaded } = python;
+    return {
+      runtime: 'cpython',
+      version: isFreeThreaded ? `${version}t` : version,
+      facts: { minor, layout } satisfies Facts,
+      entry: encodePython(python),
+    };
+  },
+  /** Words: address of the code object; cookie (low) and byte offset of the instruction (high). */
+  nameFrame({ operand, low, high }, facts, memory, cache) {
+    let known = cache.get(operand) as Known | undefined;
+    if (known?.cookie !== low) {
+      const code = readCodeObject(memory, facts as Facts, operand, low);
+      if (typeof code === 'string') return code;
+      known = { cookie: low, code };
+      cache.set(operand, known);
+    }
+    const { code } = known;
+    return { name: code.name, file: code.file, startLine: code.firstLine, ...placeOf(code, high | 0) };
+  },
+};

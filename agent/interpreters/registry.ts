@@ -1,0 +1,26 @@
+/** The runtimes that are known: a line each. */
+import { ElfError, type ElfFile } from '../../common/elf/elf.ts';
+import { OutOfBounds } from '../../common/elf/source.ts';
+import { type DetectedRuntime, type RuntimePlugin, UnsupportedRuntime } from './contract.ts';
+import { cpython } from './python/plugin.ts';
+
+export const RUNTIMES: readonly RuntimePlugin[] = [cpython];
+
+/** Asks every plug-in; a file that one of them can't handle has no runtime, and a reason. */
+export function detectRuntime(elf: ElfFile): {
+  runtime: DetectedRuntime | undefined;
+  problem: string;
+} {
+  let problem = '';
+  for (const plugin of RUNTIMES) {
+    try {
+      const runtime = plugin.detect(elf);
+      if (runtime) return { runtime, problem: '' };
+    } catch (error) {
+      if (!(error instanceof UnsupportedRuntime || error instanceof ElfError || error instanceof OutOfBounds))
+        throw error;
+      problem ||= error.message;
+    }
+  }
+  return { runtime: undefined, problem };
+}

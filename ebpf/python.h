@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The CPython unwinder. Python functions run inside native frames of the interpreter loop,
+ * _PyEval_EvalFrameDefault; which ones, CPython keeps in a list of frames that starts at the thread state:
+ *
+ *   thread pointer -> thread state -> innermost frame -> the frame that called it -> ...
+ *
+ * The native unwinder asks here at each frame of the loop. The frames that this run of the loop executes go into
+ * the trace before (leaf side of) the loop's own native frame; the rest waits for the next one. So Python and
+ * native frames alternate as they were called, through callbacks and C extensions.
+ *
+ * Where a run ends:  up to 3.10 a run executes one frame. In 3.11 a byte of the frame says that it began a run.
+ * From 3.12 on a frame without a function stands below the first one of each run (owner "C stack").
+ *
+ * A sample may fall between the call of the loop and the moment at which it enters its frame into the list, or
+ * after it left it. Both the list's links into the C stack (the cframe of 3.10 to 3.12, the extra frame from 3.13
+ * on) are local variables of the loop, so they say which native frame they belong to: only frames whose link lies
+ * below this native frame's end (its CFA) are its own.
+ *
+ * Nothing of this needs a process to be registered: all offsets and addresses are known by file.
+ */
+#ifndef EF_PYTHON_H
+#define EF_PYTHON_H
+
+#include "maps.h"
+#include "table.h"
+
+#define PYTHON_MAX_BYTES 192
+#define USER_ADDRESS_END (1ULL << 47)
+/* owner of a frame that belongs to no function: 3 and, in 3.14, 4 (enum _frameowner) */
+#define PYTHON_OWNER_C_STACK 3
+/* "code" and its NUL */
+#define PYTHON_CODE_NAME 0x0000000065646f63ULL
+#define FIVE_BYTES 0xffffffffffULL
+
+enum python_result {
+	PYTHON_NEXT = 0, /* a frame was pushed and belongs to the same run as the next one */
+	PYTHON_RUN_OVER = 1,
+	PYTHON_END = 2, /* no frame is left, or what follows can't be trusted */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, u64);
+	__type(value, struct ef_python);
+} python_files SEC(".maps");
+
+static __always_inline struct ef_python *find_python(u64 key)
+{
+	return bpf_map_lookup_elem(&python_files, &key);
+}
+
+static __always_inline u64 thread_pointer(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	return BPF_CORE_READ(task, thread.fsbase);
+}
+
+/* A word of the process's memory, 0 where it can't be read. */
+static __always_inline u64 user_word(u64 address)
+{
+	u64 word = 0;
+	USER_READ(&word, 8, address);
+	return word;
+}
+
+/* What pthread_getspecific(key) gives. glibc keeps 32 keys inside struct pthread and the others in blocks;
+ * musl has one array (src/thread/pthread_getspecific.c). */
+static __always_inline u64 read_pthread_key(const struct ef_python *py, u64 tp, u32 key)
+{
+	if (py->is_musl)
+		return user_word(user_word(tp + 0x80) + key * 8ULL);
+	u64 block = tp + 0x310;
+	if (key >= 32)
+		block = user_word(tp + 0x510 + (key >> 5) * 8ULL);
+	return block ? user_word(block + (key & 31) * 16ULL + 8) : 0;
+}
+
+/* `delta` is that of the mapping: address + delta = offset in the file. */
+static __always_inline u64 read_thread_state(const struct ef_python *py, const struct ef_python_access *access,
+					     u64 tp, u64 delta)
+{
+	u64 words[2] = {};
+
+	switch (access->kind) {
+	case EF_PYTHON_KEY:
+		/* int is_initialized; pthread_key_t key: the number alone says nothing before it is set */
+		USER_READ(words, 8, access->at - delta - 4);
+		if (py->has_key_flag && !(u32)words[0])
+			return 0;
+		return (words[0] >> 32) < 1024 ? read_pthread_key(py, tp, words[0] >> 32) : 0;
+	case EF_PYTHON_OFFSET:
+		return user_word(tp + access->at);
+	case EF_PYTHON_MODULE:
+		/* module ID and offset, which the loader has filled in; then the thread's vector of modules */
+		if (USER_READ(words, 16, access->at - delta) || words[0] > 0xffff)
+			return 0;
+		words[0] = user_word(user_word(tp + 8) + words[0] * (py->is_musl ? 8 : 16));
+		return words[0] && words[0] < USER_ADDRESS_END ? user_word(words[0] + words[1] + access->add) : 0;
+	default:
+		return 0;
+	}
+}
+
+static __always_inline void enter_thread_state(struct ef_python_walk *w, const struct ef_python *py, u64 thread)
+{
+	w->frame = user_word(thread + py->thread_frame);
+	w->cframe = py->thread_cframe ? user_word(thread + py->thread_cframe) : 0;
+	if (py->is_frame_in_cframe)
+		w->frame = user_word(w->frame + py->cframe_frame);
+}
+
+/* The first frame of the loop in this stack: finds the thread's list. */
+static __always_inline void begin_python(struct ef_scratch *s, const struct ef_python *py, u64 key, u64 delta)
+{
+	struct ef_python_walk *w = &s->python;
+	u64 tp = thread_pointer();
+	u64 current = read_thread_state(py, &py->current, tp, delta);
+	u64 bound = read_thread_state(py, &py->bound, tp, delta);
+
+	w->key = key;
+	w->frame = w->cframe = w->outer_thread = 0;
+	if (!current && !bound) {
+		count(EF_COUNTER_python_no_thread);
+		return;
+	}
+	enter_thread_state(w, py, current ? current : bound);
+	/* inside a subinterpreter: the thread's own state waits below */
+	if (current && bound && current != bound)
+		w->outer_thread = bound;
+}
+
+/* A code object's type is PyCode_Type. A program that has a copy of that variable (a copy relocation) makes the
+ * address another one than the library's; the type's name is still the same. */
+static __always_inline int is_code_type(const struct ef_python *py, u64 type, u64 delta)
+{
+	if (type == py->code_type - delta)
+		return 1;
+	return (user_word(user_word(type + 24)) & FIVE_BYTES) == PYTHON_CODE_NAME;
+}
+
+#define WORD_AT(bytes, at) (*(u64 *)((bytes) + ((at)&0xf8)))
+#define HALF_AT(bytes, at) (*(u32 *)((bytes) + ((at)&0xfc)))
+
+/* Tells objects apart that follow each other at one address; codeCookie() in code-object.ts does the same. */
+static __always_inline u32 code_cookie(const struct ef_python *py, const u8 *code)
+{
+	u64 words[4] = {
+		(u64)HALF_AT(code, py->code_flags) << 32 | HALF_AT(code, py->code_first_line),
+		WORD_AT(code, py->code_filename),
+		WORD_AT(code, py->code_name),
+		WORD_AT(code, py->code_line_table),
+	};
+	u64 hash = 0x9e3779b97f4a7c15ULL;
+
+	for (int i = 0; i < 4; i++) {
+		hash = (hash ^ words[i]) * 0xff51afd7ed558ccdULL;
+		hash ^= hash >> 32;
+	}
+	return (u32)hash;
+}
+
+/* Offset of the instruction in bytes; -1 where the frame has not begun. */
+static __always_inline u32 instruction_offset(const struct ef_python *py, const u8 *frame, u64 code)
+{
+	s32 index = (s32)HALF_AT(frame, py->frame_instruction);
+
+	if (py->instruction == EF_PYTHON_BYTES)
+		return index;
+	if (py->instruction == EF_PYTHON_UNITS)
+		return index < 0 ? -1 : index * 2;
+	u64 start = code + py->code_start;
+	if (py->code_thread_local) {
+		/* free-threaded: the thread's copy of the code, entry `index` of {size, entries[]} */
+		u64 copies = user_word(code + py->code_thread_local);
+		u64 copy = user_word(copies + 8 + HALF_AT(frame, py->frame_thread_local_index) * 8ULL);
+		if (copy)
+			start = copy;
+	}
+	u64 offset = WORD_AT(frame, py->frame_instruction) - start;
+	return offset < 1 << 28 ? offset : -1;
+}
+
+/* Takes the frame at the head of the list. Global, so that it is verified once. */
+__noinline int take_python_frame(u32 slot)
+{
+	struct ef_scratch *s = get_scratch();
+	if (!s)
+		return PYTHON_END;
+	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
+	struct ef_python_walk *w = &s->python;
+	struct ef_python *py = find_python(w->key);
+	u64 at = w->frame;
+
+	if (!py || !at || at >= USER_ADDRESS_END)
+		return PYTHON_END;
+	u32 bytes = py->frame_bytes, code_bytes = py->code_bytes;
+	if (bytes > PYTHON_MAX_BYTES || code_bytes > PYTHON_MAX_BYTES)
+		return PYTHON_END;
+	if (USER_READ(w->bytes, bytes, at)) {
+		count(EF_COUNTER_python_read_failed);
+		return PYTHON_END;
+	}
+	u32 boundary = w->bytes[py->frame_boundary];
+	u64 code = WORD_AT(w->bytes, py->frame_code) & ~(u64)py->code_tag_mask;
+	u64 previous = WORD_AT(w->bytes, py->frame_previous);
+	if (py->boundary == EF_PYTHON_OWNER && boundary >= PYTHON_OWNER_C_STACK) {
+		w->link = at;
+		w->frame = previous;
+		return PYTHON_RUN_OVER;
+	}
+	if (!code || code >= USER_ADDRESS_END || USER_READ(w->code, code_bytes, code)) {
+		count(EF_COUNTER_python_read_failed);
+		return PYTHON_END;
+	}
+	if (!is_code_type(py, WORD_AT(w->code, py->object_type), m->delta)) {
+		count(EF_COUNTER_python_not_code);
+		return PYTHON_END;
+	}
+	u64 offset = instruction_offset(py, w->bytes, code);
+	push_word(s, FRAME_WORD(EF_FRAME_PYTHON, code));
+	push_word(s, offset << 32 | code_cookie(py, w->code));
+	/* a code object's address means something in this process only */
+	s->has_anonymous = 1;
+	s->has_interpreted = 1;
+	s->user_frames++;
+	w->frame = previous;
+	if (py->boundary == EF_PYTHON_EACH || (py->boundary == EF_PYTHON_ENTRY && boundary))
+		return PYTHON_RUN_OVER;
+	return PYTHON_NEXT;
+}
+
+/* Takes the frames of one run of the loop. */
+static __always_inline int take_run(struct ef_scratch *s, u32 slot)
+{
+	for (u32 i = 0; i < EF_MAX_USER_FRAMES; i++) {
+		if (s->user_frames >= config.max_user_frames)
+			return PYTHON_END;
+		int result = take_python_frame(slot);
+		if (result != PYTHON_NEXT)
+			return result;
+	}
+	return PYTHON_END;
+}
+
+/* Where this native frame ends; 0 if that is not known, and then no frame of the list is refused. */
+static __always_inline u64 native_frame_end(struct ef_scratch *s, u32 slot)
+{
+	u64 cfa = 0;
+	if (find_rule(slot) || compute_cfa(s, &s->rule, &cfa))
+		return 0;
+	return cfa;
+}
+
+static __always_inline int is_in_loop(const struct ef_python *py, u64 file_offset)
+{
+	for (int i = 0; i < EF_PYTHON_RANGES; i++)
+		if (file_offset - py->ranges[i].start < py->ranges[i].length)
+			return 1;
+	return 0;
+}
+
+/* Pushes the Python frames that belong to the native frame at s->pc, if that is one of the interpreter loop. */
+__noinline int unwind_python(u32 slot)
+{
+	struct ef_scratch *s = get_scratch();
+	if (!s)
+		return 0;
+	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
+	struct ef_python_walk *w = &s->python;
+	struct ef_python *py = find_python(m->key);
+
+	if (!py || !is_in_loop(py, s->table_offset))
+		return 0;
+	if (w->key != m->key)
+		begin_python(s, py, m->key, m->delta);
+	else if (!w->frame && w->outer_thread) {
+		enter_thread_state(w, py, w->outer_thread);
+		w->outer_thread = 0;
+	}
+	if (!w->frame)
+		return 0;
+	u64 end = native_frame_end(s, slot);
+	if (py->thread_cframe && end && w->cframe >= end)
+		return 0; /* not entered yet, or left already */
+	u64 hash = s->hash, frame = w->frame;
+	u32 words = s->words, frames = s->user_frames;
+	w->link = 0;
+	if (take_run(s, slot) == PYTHON_END) {
+		w->frame = 0;
+		return 0;
+	}
+	if (py->thread_cframe)
+		w->cframe = user_word(w->cframe + py->cframe_previous);
+	else if (end && w->link >= end) {
+		/* these belong to a frame further out: put them back */
+		s->hash = hash;
+		s->words = words;
+		s->user_frames = frames;
+		w->frame = frame;
+	}
+	return 0;
+}
+
+#endif

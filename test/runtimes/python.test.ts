@@ -1,0 +1,129 @@
+/** Python stacks of real interpreters, compared with what Python itself says of them. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { missingRights } from '../support/fixtures.ts';
+import { Recording } from '../support/recording.ts';
+import { findPythons, type Python } from './pythons.ts';
+
+const SCENARIOS = [
+  'recursion',
+  'deep',
+  'native',
+  'attribute',
+  'closure',
+  'delegating',
+  'coroutines',
+  'exceptions',
+  'evaluated',
+  'callback',
+  'regular_expression',
+  'comprehension',
+  'names',
+  'thread',
+  'many_keys',
+];
+/** A few at a time: all at once would starve the agent on a small machine. */
+const AT_ONCE = 5;
+const SAMPLES = 40;
+
+type Expected = [name: string, file: string, line: number, firstLine: number][];
+
+interface Running {
+  scenario: string;
+  child: ChildProcess;
+  expected: Expected;
+}
+
+/** Python frames as text, leaf first: `name file:line`; the leaf's line changes, so it is left out. */
+const toText = (frames: { name: string; file: string; line: number }[]): string =>
+  frames
+    .map(({ name, file, line }, i) => (i === 0 ? `${name} ${file}` : `${name} ${file}:${line}`))
+    .join('\n');
+
+async function start(python: Python, scenario: string): Promise<Running> {
+  const script = python.place(join(import.meta.dirname, 'python/scenarios.py'));
+  const args = [...python.command, script, scenario];
+  const child = spawn('nice', ['-n', '19', ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, LC_ALL: 'C.UTF-8', PYTHONIOENCODING: 'utf-8' },
+  });
+  const line = await new Promise<string>((resolve, reject) => {
+    createInterface(child.stdout).once('line', resolve);
+    child.once('exit', () => reject(new Error(`${args.join(' ')} ended`)));
+  });
+  return { scenario, child, expected: JSON.parse(line) as Expected };
+}
+
+/** Samples by the text of their Python frames, of one process. */
+function pythonStacks(recording: Recording, pid: number): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const profile of recording.profiles) {
+    for (const sample of profile.samples) {
+      if (profile.processes[sample.process]!.pid !== pid) continue;
+      const frames = [...profile.stacks[sample.stack]!].flatMap((at) => {
+        const { frameType, lines } = profile.locations[at]!;
+        if (frameType !== 'cpython') return [];
+        const { func, line } = lines[0]!;
+        const { name, filename } = profile.functions[func]!;
+        return [{ name, file: filename, line }];
+      });
+      const text = toText(frames);
+      counts.set(text, (counts.get(text) ?? 0) + sample.count);
+    }
+  }
+  return counts;
+}
+
+const sum = (counts: Map<string, number>): number => [...counts.values()].reduce((a, b) => a + b, 0);
+
+describe.skipIf(missingRights).each(missingRights ? [] : findPythons())('$title', (python) => {
+  let recording: Recording;
+  const results = new Map<string, { expected: string; counts: Map<string, number> }>();
+
+  beforeAll(async () => {
+    recording = await Recording.start();
+    for (let i = 0; i < SCENARIOS.length; i += AT_ONCE) {
+      const group = await Promise.all(SCENARIOS.slice(i, i + AT_ONCE).map((name) => start(python, name)));
+      try {
+        await measure(group);
+      } finally {
+        for (const { child } of group) child.kill('SIGKILL');
+      }
+    }
+  }, 240_000);
+
+  afterAll(async () => {
+    await recording?.stop();
+  });
+
+  /** From the first sample of each with the expected leaf and a root on: what came before lacked tables. */
+  async function measure(group: Running[]): Promise<void> {
+    const countsOf = ({ child }: Running) => pythonStacks(recording, child.pid!);
+    const textOf = ({ expected }: Running) =>
+      toText(expected.map(([name, file, line]) => ({ name, file, line })));
+    await recording
+      .until(() => group.every((one) => countsOf(one).has(textOf(one))), 45_000)
+      .catch(() => {
+        /* the tests below say which, and what there was instead */
+      });
+    recording.clear();
+    await recording.until(() => group.every((one) => sum(countsOf(one)) >= SAMPLES), 45_000).catch(() => {});
+    for (const one of group) {
+      results.set(one.scenario, { expected: textOf(one), counts: countsOf(one) });
+    }
+    recording.clear();
+  }
+
+  it.each(SCENARIOS)('%s', (scenario) => {
+    const { expected, counts } = results.get(scenario)!;
+    const total = sum(counts);
+    const right = counts.get(expected) ?? 0;
+    const others = [...counts].filter(([text]) => text !== expected).slice(0, 2);
+    expect(total).toBeGreaterThanOrEqual(SAMPLES);
+    expect(right / total, `expected\n${expected}\nbut also\n${others.join('\n\n')}`).toBeGreaterThanOrEqual(
+      0.97,
+    );
+  });
+});
