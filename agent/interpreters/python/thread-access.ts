@@ -82,10 +82,10 @@ function findCall(view: DataView, from: number, end: number): number {
 
 /** mov rax, [rax + d] after the call: the displacement, 0 for mov rax, [rax]. */
 function loadOffset(view: DataView, at: number, end: number): number {
-  if (at + 7 > end || view.getUint16(at, true) !== 0x8b48) return 0;
+  if (at + 4 > end || view.getUint16(at, true) !== 0x8b48) return 0;
   const modrm = view.getUint8(at + 2);
   if (modrm === 0x40) return view.getInt8(at + 3);
-  if (modrm === 0x80) return view.getInt32(at + 3, true);
+  if (modrm === 0x80 && at + 7 <= end) return view.getInt32(at + 3, true);
   return 0;
 }
 
