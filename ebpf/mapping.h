@@ -39,9 +39,9 @@ static __always_inline void report_file(struct ef_scratch *s, u64 key, const str
 /* Fills mappings[slot].file, reporting the file where it is new. */
 static __always_inline void attach_file(struct ef_scratch *s, struct ef_mapping *m, const struct vma_fields *vma)
 {
-	struct file_identity id;
-	read_file_identity(vma->file, &id);
-	u64 key = file_key(&id);
+	struct file_identity *id = &s->file_identity;
+	read_file_identity(vma->file, id);
+	u64 key = file_key(id);
 	struct ef_file_entry *entry = bpf_map_lookup_elem(&files, &key);
 
 	m->key = key;
@@ -51,15 +51,18 @@ static __always_inline void attach_file(struct ef_scratch *s, struct ef_mapping 
 		entry->last_used_ns = s->sample.ktime_ns;
 		return;
 	}
-	struct ef_file_entry pending = { .state = EF_FILE_PENDING, .last_used_ns = s->sample.ktime_ns };
-	m->file = pending;
-	if (bpf_map_update_elem(&files, &key, &pending, BPF_NOEXIST)) {
+	struct ef_file_entry *pending = &s->pending_file;
+	__builtin_memset(pending, 0, sizeof(*pending));
+	pending->state = EF_FILE_PENDING;
+	pending->last_used_ns = s->sample.ktime_ns;
+	m->file = *pending;
+	if (bpf_map_update_elem(&files, &key, pending, BPF_NOEXIST)) {
 		/* another CPU was first, or the map is full */
 		if (!bpf_map_lookup_elem(&files, &key))
 			count(EF_COUNTER_files_map_full);
 		return;
 	}
-	report_file(s, key, vma, &id);
+	report_file(s, key, vma, id);
 }
 
 static __always_inline void attach_anonymous(struct ef_scratch *s, struct ef_mapping *m,
@@ -89,28 +92,29 @@ __noinline int resolve_mapping(u64 address)
 	struct ef_scratch *s = get_scratch();
 	if (!s)
 		return -EF_MARKER_UNMAPPED;
-	struct vma_fields vma;
+	struct vma_fields *vma = &s->vma;
 	int result = VMA_RACE;
 
 	s->vma_lookups++;
 	for (int attempt = 0; attempt < 2 && result == VMA_RACE; attempt++) {
 		if (attempt)
 			count(EF_COUNTER_vma_retries);
-		result = config.fast_loads ? read_vma_fast(s->mm, address, &vma) : read_vma(s->mm, address, &vma);
+		result = config.fast_loads ? read_vma_fast(s->mm, address, vma) :
+					     read_vma(s->mm, address, vma, s->maple_node);
 	}
 	if (result == VMA_RACE)
 		return -EF_MARKER_VMA_RACE;
-	if (result == VMA_NONE || !(vma.flags & VM_EXEC))
+	if (result == VMA_NONE || !(vma->flags & VM_EXEC))
 		return -EF_MARKER_UNMAPPED;
 
 	u32 slot = s->next_mapping++ & (EF_MAPPINGS - 1);
 	struct ef_mapping *m = &s->mappings[slot];
-	m->start = vma.start;
-	m->length = vma.end - vma.start;
-	if (vma.file)
-		attach_file(s, m, &vma);
+	m->start = vma->start;
+	m->length = vma->end - vma->start;
+	if (vma->file)
+		attach_file(s, m, vma);
 	else
-		attach_anonymous(s, m, &vma);
+		attach_anonymous(s, m, vma);
 	return slot;
 }
 

@@ -82,6 +82,16 @@ struct ef_mapping {
 };
 #define EF_MAPPINGS 4
 
+/* What a VMA says, and who its file is: see vma.h. */
+struct vma_fields {
+	u64 start, end, pgoff, file, flags;
+};
+
+struct file_identity {
+	u64 inode, size, ctime_ns;
+	u32 device, generation;
+};
+
 struct ef_registers {
 	u64 by_dwarf_number[16]; /* x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 */
 };
@@ -98,7 +108,8 @@ struct ef_python_walk {
 };
 
 /* Everything that a sample works on. Counters that a loop bumps live here: in registers they would defeat
- * the verifier's pruning (1M instructions). */
+ * the verifier's pruning (1M instructions). So do structs: all functions on the way to the deepest one share
+ * 512 bytes of stack. */
 struct ef_scratch {
 	struct ef_sample sample;
 	struct ef_mapping mappings[EF_MAPPINGS];
@@ -123,6 +134,12 @@ struct ef_scratch {
 	u64 frame_pointer_frames;
 	u64 vma_lookups;
 	struct ef_python_walk python;
+	struct ef_x86_regs user_regs;
+	u64 signal_registers[17];
+	struct vma_fields vma;
+	struct file_identity file_identity;
+	struct ef_file_entry pending_file;
+	u64 maple_node[16];
 	struct ef_trace trace;
 	/* file and process records; a name of up to 256 bytes may overhang the end of each buffer */
 	union {

@@ -84,9 +84,9 @@ static __always_inline int step_frame_pointer(struct ef_scratch *s, u32 marker_i
 /* Back to what a signal interrupted: every register is known again and pc is no return address. */
 static __always_inline int step_signal(struct ef_scratch *s)
 {
-	u64 r[17]; /* r8..r15 rdi rsi rbp rbx rdx rax rcx rsp rip */
+	u64 *r = s->signal_registers; /* r8..r15 rdi rsi rbp rbx rdx rax rcx rsp rip */
 
-	if (USER_READ(r, sizeof(r), s->sp + SIGNAL_REGISTERS_AT))
+	if (USER_READ(r, sizeof(s->signal_registers), s->sp + SIGNAL_REGISTERS_AT))
 		return cut(s, EF_MARKER_STACK_READ);
 	u64 *leaf = s->leaf.by_dwarf_number;
 	leaf[0] = r[13];

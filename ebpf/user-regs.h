@@ -57,16 +57,16 @@ static __always_inline u32 load_user_regs(struct bpf_perf_event_data *ctx, struc
 		*cs = ctx->regs.cs;
 		return 0;
 	}
-	struct ef_x86_regs regs;
+	struct ef_x86_regs *regs = &s->user_regs;
 	if (BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
 		return EF_COUNTER_user_none;
-	if (KERNEL_READ(&regs, sizeof(regs), saved_user_regs(task)))
+	if (KERNEL_READ(regs, sizeof(*regs), saved_user_regs(task)))
 		return EF_COUNTER_user_regs_failed;
 	/* exec and exit run with registers that belong to no user code */
-	if (!is_user_mode(&regs) || !regs.rip)
+	if (!is_user_mode(regs) || !regs->rip)
 		return EF_COUNTER_user_leaf_unmapped;
-	set_leaf(s, &regs);
-	*cs = regs.cs;
+	set_leaf(s, regs);
+	*cs = regs->cs;
 	return 0;
 }
 

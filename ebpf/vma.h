@@ -23,10 +23,6 @@
 
 enum vma_result { VMA_OK = 0, VMA_NONE = 1, VMA_RACE = 2 };
 
-struct vma_fields {
-	u64 start, end, pgoff, file, flags;
-};
-
 /* 1 if the pivot is set and lies below the page of the address; also right for 0 and ULONG_MAX. */
 #define PIVOT_BELOW(pivot, page) ((((((pivot)) - 1) >> 12) - (page)) >> 63)
 
@@ -69,9 +65,10 @@ static __noinline u64 maple_walk_fast(u64 mm, u64 address)
 	return 0;
 }
 
-static __noinline u64 maple_walk(u64 mm, u64 address)
+/* `pivots`: room for a node */
+static __noinline u64 maple_walk(u64 mm, u64 address, u64 *pivots)
 {
-	u64 page = address >> 12, entry = 0, pivots[16];
+	u64 page = address >> 12, entry = 0;
 	const u64 range_slots = FIELD_OFFSET(maple_range_64, slot);
 	const u64 arange_slots = FIELD_OFFSET(maple_arange_64, slot);
 
@@ -83,7 +80,7 @@ static __noinline u64 maple_walk(u64 mm, u64 address)
 			return 0;
 		u64 node = entry & ~0xffULL, type = (entry >> 3) & 0xf, below = 0, slots = range_slots;
 		/* word 0 of a node is its parent */
-		if (KERNEL_READ(pivots, sizeof(pivots), node))
+		if (KERNEL_READ(pivots, 16 * 8, node))
 			return 0;
 #pragma unroll
 		for (int i = 1; i < 10; i++)
@@ -146,10 +143,10 @@ static __always_inline int read_vma_fast(u64 mm, u64 address, struct vma_fields 
 	return VMA_OK;
 }
 
-static __always_inline int read_vma(u64 mm, u64 address, struct vma_fields *out)
+static __always_inline int read_vma(u64 mm, u64 address, struct vma_fields *out, u64 *node)
 {
 	u64 range[2], backing[2], range2[2], backing2[2], owner = 0;
-	u64 vma = bpf_core_field_exists(struct mm_struct, mm_mt) ? maple_walk(mm, address) : rb_walk(mm, address);
+	u64 vma = bpf_core_field_exists(struct mm_struct, mm_mt) ? maple_walk(mm, address, node) : rb_walk(mm, address);
 
 	if (vma < 4096)
 		return VMA_NONE;
@@ -171,11 +168,6 @@ static __always_inline int read_vma(u64 mm, u64 address, struct vma_fields *out)
 		return VMA_RACE;
 	return VMA_OK;
 }
-
-struct file_identity {
-	u64 inode, size, ctime_ns;
-	u32 device, generation;
-};
 
 /* Each shape of the change time has a function of its own: clang may hoist the offset of a missing field out
  * of its guard, and the verifier would then refuse the whole program. */
