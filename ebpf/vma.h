@@ -146,7 +146,8 @@ static __always_inline int read_vma_fast(u64 mm, u64 address, struct vma_fields 
 static __always_inline int read_vma(u64 mm, u64 address, struct vma_fields *out, u64 *node)
 {
 	u64 range[2], backing[2], range2[2], backing2[2], owner = 0;
-	u64 vma = bpf_core_field_exists(struct mm_struct, mm_mt) ? maple_walk(mm, address, node) : rb_walk(mm, address);
+	u64 vma = bpf_core_field_exists(struct mm_struct, mm_mt) ? maple_walk(mm, address, node) :
+								   rb_walk(mm, address);
 
 	if (vma < 4096)
 		return VMA_NONE;

@@ -30,13 +30,16 @@ function buildLoad(directory: string): string {
 
 async function point(start: (load: Load) => void, options: CurveOptions): Promise<Cost> {
   const load = new Load();
-  start(load);
-  const agent = await MeasuredAgent.start(RATE);
   try {
-    await sleep(options.warmSeconds * 1000);
-    return await agent.measure(options.seconds);
+    start(load);
+    const agent = await MeasuredAgent.start(RATE);
+    try {
+      await sleep(options.warmSeconds * 1000);
+      return await agent.measure(options.seconds);
+    } finally {
+      await agent.stop();
+    }
   } finally {
-    await agent.stop();
     await load.stop();
   }
 }
@@ -66,7 +69,8 @@ export async function measureCurves(options: CurveOptions): Promise<Curve[]> {
         load.start(spread, [String(processes)]),
       ),
       await curve('Executables', 'files', [10, 100, 300, 1000], (load, files) => {
-        for (let i = 0; i < files; i++) load.start(copyOf(spread, `${directory}/copy-${i}`), ['3']);
+        for (let i = 0; i < files; i++)
+          load.start(copyOf(spread, `${directory}/copy-${i}`), ['1', '10', String(files)]);
       }),
     ];
   } finally {

@@ -32,6 +32,7 @@ if (values.only !== 'curves') {
   if (existsSync(`${directory}/side_by_side.py`)) {
     const comparisons = compareSideBySide(CASES, { directory, rounds, seconds });
     parts.push('## Against the OpenTelemetry eBPF profiler', describeComparisons(comparisons));
+    write();
   } else {
     console.error(
       `skipped the comparison: no ${directory}/side_by_side.py (EVERYFRAME_BENCH names its directory)`,
@@ -42,5 +43,9 @@ if (values.only !== 'side-by-side') {
   const curves = await measureCurves({ warmSeconds: 15, seconds });
   parts.push('## What cost depends on', describeCurves(curves));
 }
-writeFileSync(`${ROOT}docs/benchmarks.md`, `${parts.join('\n\n')}\n`);
+write();
 console.error('wrote docs/benchmarks.md');
+
+function write(): void {
+  writeFileSync(`${ROOT}docs/benchmarks.md`, `${parts.join('\n\n')}\n`);
+}
