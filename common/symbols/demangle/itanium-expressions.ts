@@ -1,0 +1,185 @@
+/** Expressions of the Itanium C++ ABI: in `decltype`, array sizes and template arguments. */
+import { readEncoding, readSourceName, readSubstitution, readTemplateArgsIfAny } from './itanium-names.ts';
+import { endsInTemplate, type Node, sequence, text } from './itanium-nodes.ts';
+import type { Reader } from './itanium-reader.ts';
+import { LITERAL_SUFFIXES, OPERATORS } from './itanium-tables.ts';
+import { readDecltype, readTemplateArgument, readTemplateParameter, readType } from './itanium-types.ts';
+import { NotDemangled } from './output.ts';
+
+export function readExpression(reader: Reader): Node {
+  return reader.budget.run(() => readPrimary(reader) ?? readOperation(reader));
+}
+
+/** What has no operator. */
+function readPrimary(reader: Reader): Node | undefined {
+  const next = reader.peek();
+  if (next === 'L') return readLiteral(reader);
+  if (next === 'T') return readTemplateParameter(reader);
+  if (next >= '0' && next <= '9') return readTemplateArgsIfAny(reader, readSourceName(reader));
+  if (next === 'f' && /[pL]/.test(reader.peek(1))) return readFunctionParameter(reader);
+  if (reader.take('sr')) return readScoped(reader);
+  if (reader.take('sp')) return { kind: 'expansion', child: readExpression(reader) };
+  if (reader.take('il')) return sequence('{', readList(reader), '}');
+  if (reader.take('tl')) return sequence(readType(reader), '{', readList(reader), '}');
+  if (reader.take('gs')) return sequence('::', readExpression(reader));
+  if (reader.take('on')) {
+    const operator = OPERATORS[reader.source.slice(reader.at, reader.at + 2)];
+    if (!operator) throw new NotDemangled('no operator');
+    reader.at += 2;
+    return readTemplateArgsIfAny(reader, text(`operator${operator[0].trimEnd()}`));
+  }
+  return undefined;
+}
+
+const readList = (reader: Reader): Node => ({
+  kind: 'list',
+  items: reader.untilEnd(() => readExpression(reader)),
+});
+
+/** Names, parameters and lists need no parentheses around them. */
+function operand(node: Node): Node {
+  const isSimple =
+    node.kind === 'text' ||
+    (node.kind === 'nested' && !endsInTemplate(node)) ||
+    (node.kind === 'sequence' && typeof node.parts[0] === 'string' && /^[{]/.test(node.parts[0]));
+  return isSimple ? node : sequence('(', node, ')');
+}
+
+function readOperation(reader: Reader): Node {
+  const code = reader.source.slice(reader.at, reader.at + 2);
+  if (code === 'cv') return readConversion(reader);
+  const operator = OPERATORS[code];
+  if (!operator) throw new NotDemangled('no expression');
+  reader.at += 2;
+  const [spelling, operands] = operator;
+  switch (code) {
+    case 'cl': {
+      const callee = readExpression(reader);
+      return sequence(operand(callee), '(', readList(reader), ')');
+    }
+    case 'st':
+    case 'at':
+    case 'ti':
+      return sequence(spelling, '(', readType(reader), ')');
+    case 'sZ':
+      return sequence('sizeof...(', readTemplateArgument(reader), ')');
+    case 'dc':
+    case 'cc':
+    case 'sc':
+    case 'rc': {
+      const type = readType(reader);
+      return sequence(spelling, '<', type, '>(', readExpression(reader), ')');
+    }
+    case 'nw':
+    case 'na':
+      return readNew(reader, spelling);
+    case 'dt':
+    case 'pt': {
+      const object = readExpression(reader);
+      return sequence(operand(object), spelling, readExpression(reader));
+    }
+    case 'qu': {
+      const condition = readExpression(reader);
+      const yes = readExpression(reader);
+      return sequence(operand(condition), '?', operand(yes), ' : ', operand(readExpression(reader)));
+    }
+    case 'pp':
+    case 'mm':
+      if (reader.take('_')) return sequence(spelling, operand(readExpression(reader)));
+      return sequence(operand(readExpression(reader)), spelling);
+  }
+  return readPlain(reader, spelling, operands);
+}
+
+function readPlain(reader: Reader, spelling: string, operands: number): Node {
+  if (operands === 0) return text(spelling);
+  const first = readExpression(reader);
+  if (operands === 1) return sequence(spelling, operand(first));
+  const second = readExpression(reader);
+  if (spelling === '[]') return sequence(operand(first), '[', second, ']');
+  const whole = sequence(operand(first), spelling, operand(second));
+  // a bare > would end the template's arguments
+  return spelling === '>' ? sequence('(', whole, ')') : whole;
+}
+
+function readConversion(reader: Reader): Node {
+  reader.expect('cv');
+  const type = readType(reader);
+  if (reader.take('_')) return sequence('(', type, ')(', readList(reader), ')');
+  return sequence('(', type, ')', operand(readExpression(reader)));
+}
+
+function readNew(reader: Reader, spelling: string): Node {
+  const placement: Node[] = [];
+  while (!reader.take('_')) placement.push(readExpression(reader));
+  const type = readType(reader);
+  const where: Node[] =
+    placement.length > 0 ? [text('('), { kind: 'list', items: placement }, text(')')] : [];
+  const parts = [`${spelling} `, ...where, type];
+  if (reader.take('pi')) return sequence(...parts, '(', readList(reader), ')');
+  reader.expect('E');
+  return sequence(...parts);
+}
+
+function readFunctionParameter(reader: Reader): Node {
+  if (reader.take('fL')) {
+    reader.digits();
+    reader.expect('p');
+  } else {
+    reader.expect('fp');
+  }
+  if (reader.take('T')) return text('this');
+  while (/[rVK]/.test(reader.peek())) reader.at++;
+  return text(`{parm#${reader.index() + 1}}`);
+}
+
+/** `sr` type name, `srN` type name… `E` name, and without a type `sr` name… `E` name. */
+function readScoped(reader: Reader): Node {
+  const isLong = reader.take('N');
+  const isPlain = /[0-9]/.test(reader.peek());
+  let scope = isPlain ? readTemplateArgsIfAny(reader, readSourceName(reader)) : readScopeType(reader);
+  if (isLong || isPlain) {
+    while (!reader.take('E')) {
+      scope = { kind: 'nested', scope, name: readTemplateArgsIfAny(reader, readSourceName(reader)) };
+    }
+  }
+  const name = readPrimary(reader);
+  if (!name) throw new NotDemangled('no name');
+  return { kind: 'nested', scope, name };
+}
+
+function readScopeType(reader: Reader): Node {
+  if (reader.peek() === 'T') {
+    const parameter = reader.substitute(readTemplateParameter(reader));
+    if (reader.peek() !== 'I') return parameter;
+    return reader.substitute(readTemplateArgsIfAny(reader, parameter));
+  }
+  if (reader.peek() === 'D') return reader.substitute(readDecltype(reader));
+  if (reader.peek() === 'S' && reader.peek(1) !== 't') {
+    return readTemplateArgsIfAny(reader, readSubstitution(reader));
+  }
+  return readType(reader);
+}
+
+/** `L` type value `E`, or `L_Z` encoding `E`. */
+export function readLiteral(reader: Reader): Node {
+  reader.expect('L');
+  if (reader.take('_Z')) {
+    const encoding = readEncoding(reader, false);
+    reader.expect('E');
+    return encoding;
+  }
+  const type = readType(reader);
+  const start = reader.at;
+  const end = reader.source.indexOf('E', start);
+  if (end < 0) throw new NotDemangled('no literal');
+  const value = reader.source.slice(start, end).replace(/^n/, '-');
+  reader.at = end + 1;
+  if (type.kind !== 'text') return sequence('(', type, ')', value);
+  if (type.text === 'bool' && /^[01]$/.test(value)) return text(value === '1' ? 'true' : 'false');
+  if (value === '' && type.text === 'decltype(nullptr)') return type;
+  const suffix = LITERAL_SUFFIXES[type.text];
+  if (suffix !== undefined) return text(value + suffix);
+  const isFloat = /^(float|double|long double|__float128)$/.test(type.text);
+  return text(`(${type.text})${isFloat ? `[${value}]` : value}`);
+}

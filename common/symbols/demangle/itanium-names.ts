@@ -1,0 +1,323 @@
+/** Names of the Itanium C++ ABI: `<encoding>`, `<name>` and what they are made of. */
+import { baseName, endsInTemplate, type Node, namesItsResult, sequence, text } from './itanium-nodes.ts';
+import type { Reader } from './itanium-reader.ts';
+import { OPERATORS, SPECIAL_NAMES, SPECIAL_TYPES, STANDARD_NAMES } from './itanium-tables.ts';
+import {
+  makeParameter,
+  readDecltype,
+  readTemplateArgs,
+  readTemplateArgument,
+  readTemplateParameter,
+  readType,
+} from './itanium-types.ts';
+import { NotDemangled } from './output.ts';
+
+/** What a name tells of the function that it names. */
+interface NameFacts {
+  qualifiers: string;
+}
+
+/** A function with its parameters, a variable, or a special name. */
+export function readEncoding(reader: Reader, isTop: boolean): Node {
+  return reader.budget.run(() => {
+    if (reader.peek() === 'T' || (reader.peek() === 'G' && /[VRT]/.test(reader.peek(1)))) {
+      return readSpecialName(reader);
+    }
+    const [outerArgs, outerForwards] = [reader.templateArgs, reader.forwards];
+    reader.templateArgs = [];
+    reader.forwards = [];
+    const facts: NameFacts = { qualifiers: '' };
+    const name = readName(reader, facts);
+    resolveForwards(reader);
+    const encoding = readSignature(reader, name, facts, isTop);
+    [reader.templateArgs, reader.forwards] = [outerArgs, outerForwards];
+    return encoding;
+  });
+}
+
+function resolveForwards(reader: Reader): void {
+  for (const forward of reader.forwards) {
+    forward.target = reader.templateArgs[forward.index];
+    if (!forward.target) throw new NotDemangled('no argument');
+  }
+}
+
+const endsEncoding = (reader: Reader): boolean =>
+  reader.atEnd || reader.peek() === 'E' || reader.peek() === '.' || reader.peek() === '@';
+
+function readSignature(reader: Reader, name: Node, facts: NameFacts, isTop: boolean): Node {
+  if (endsEncoding(reader)) return name;
+  let result: Node | undefined;
+  if (endsInTemplate(name) && !namesItsResult(name)) result = readType(reader);
+  const parameters = readParameters(reader, () => endsEncoding(reader));
+  return {
+    kind: 'encoding',
+    result: isTop ? result : undefined,
+    name,
+    parameters,
+    suffix: facts.qualifiers,
+  };
+}
+
+/** Types up to the end; a lone `v` is none. */
+export function readParameters(reader: Reader, ends: () => boolean): Node[] {
+  if (reader.peek() === 'v') {
+    reader.at++;
+    if (ends()) return [];
+    reader.at--;
+  }
+  const parameters = [readType(reader)];
+  while (!ends()) parameters.push(readType(reader));
+  return parameters;
+}
+
+function readSpecialName(reader: Reader): Node {
+  const code = reader.source.slice(reader.at, reader.at + 2);
+  reader.at += 2;
+  const [ofType, ofName] = [SPECIAL_TYPES[code], SPECIAL_NAMES[code]];
+  if (ofType) return sequence(ofType, readType(reader));
+  if (ofName) return sequence(ofName, readName(reader));
+  if (code === 'Th' || code === 'Tv') {
+    reader.at--;
+    readCallOffset(reader);
+    const what = code === 'Th' ? 'non-virtual thunk to ' : 'virtual thunk to ';
+    return sequence(what, readEncoding(reader, false));
+  }
+  if (code === 'Tc') {
+    readCallOffset(reader);
+    readCallOffset(reader);
+    return sequence('covariant return thunk to ', readEncoding(reader, false));
+  }
+  if (code === 'TA') return sequence('template parameter object for ', readTemplateArgument(reader));
+  if (code === 'TC') {
+    const derived = readType(reader);
+    reader.number();
+    reader.expect('_');
+    return sequence('construction vtable for ', readType(reader), '-in-', derived);
+  }
+  if (code === 'GR') {
+    const name = readName(reader);
+    const number = endsEncoding(reader) ? 0 : reader.index(36);
+    return sequence(`reference temporary #${number} for `, name);
+  }
+  if (code === 'GT' && (reader.take('t') || reader.take('n')))
+    return sequence('transaction clone for ', readEncoding(reader, false));
+  throw new NotDemangled('no special name');
+}
+
+function readCallOffset(reader: Reader): void {
+  if (reader.take('h')) reader.number();
+  else {
+    reader.expect('v');
+    reader.number();
+    reader.expect('_');
+    reader.number();
+  }
+  reader.expect('_');
+}
+
+export function readName(reader: Reader, facts?: NameFacts): Node {
+  return reader.budget.run(() => {
+    if (reader.peek() === 'N') return readNestedName(reader, facts);
+    if (reader.peek() === 'Z') return readLocalName(reader, facts);
+    let name: Node;
+    if (reader.peek() === 'S' && reader.peek(1) !== 't') {
+      name = readSubstitution(reader);
+      if (reader.peek() !== 'I') throw new NotDemangled('no template');
+    } else {
+      name = readUnscopedName(reader);
+      if (reader.peek() !== 'I') return name;
+      reader.substitute(name);
+    }
+    return { kind: 'template', name, args: readTemplateArgs(reader, facts !== undefined) };
+  });
+}
+
+function readUnscopedName(reader: Reader): Node {
+  const isStandard = reader.take('St');
+  const name = readUnqualifiedName(reader, undefined);
+  return isStandard ? { kind: 'nested', scope: text('std'), name } : name;
+}
+
+const QUALIFIERS: readonly [string, string][] = [
+  ['r', ' restrict'],
+  ['V', ' volatile'],
+  ['K', ' const'],
+];
+
+/** In the order of writing: the last code is the innermost. */
+export function readQualifiers(reader: Reader): string {
+  let qualifiers = '';
+  for (const [code, spelling] of QUALIFIERS) if (reader.take(code)) qualifiers = spelling + qualifiers;
+  return qualifiers;
+}
+
+export function readNestedName(reader: Reader, facts?: NameFacts): Node {
+  reader.expect('N');
+  let qualifiers = reader.take('H') ? '' : readQualifiers(reader);
+  if (reader.take('O')) qualifiers += ' &&';
+  else if (reader.take('R')) qualifiers += ' &';
+  if (facts) facts.qualifiers = qualifiers;
+  let name: Node | undefined;
+  while (!reader.take('E')) {
+    const before = reader.at;
+    name = readComponent(reader, name, facts);
+    // a substitution as such is no new one
+    if (reader.source[before] !== 'S' || reader.source[before + 1] === 't') reader.substitute(name);
+    reader.take('M');
+  }
+  if (!name) throw new NotDemangled('no name');
+  reader.substitutions.pop();
+  return name;
+}
+
+function readComponent(reader: Reader, scope: Node | undefined, facts: NameFacts | undefined): Node {
+  const [next, second] = [reader.peek(), reader.peek(1)];
+  if (next === 'I') {
+    if (!scope) throw new NotDemangled('no template');
+    return { kind: 'template', name: scope, args: readTemplateArgs(reader, facts !== undefined) };
+  }
+  if (!scope) {
+    if (next === 'T') return readTemplateParameter(reader);
+    if (next === 'D' && (second === 't' || second === 'T')) return readDecltype(reader);
+    if (next === 'S' && second !== 't') return readSubstitution(reader);
+    if (next === 'S') return readUnscopedName(reader);
+    return readUnqualifiedName(reader, undefined);
+  }
+  return { kind: 'nested', scope, name: readUnqualifiedName(reader, scope) };
+}
+
+function readLocalName(reader: Reader, facts?: NameFacts): Node {
+  reader.expect('Z');
+  const scope = readEncoding(reader, false);
+  reader.expect('E');
+  if (reader.take('s')) {
+    readDiscriminator(reader);
+    return { kind: 'nested', scope, name: text('string literal') };
+  }
+  if (reader.take('d')) {
+    const number = reader.index() + 1;
+    const argument: Node = { kind: 'nested', scope, name: text(`{default arg#${number}}`) };
+    return { kind: 'nested', scope: argument, name: readName(reader, facts) };
+  }
+  const name = readName(reader, facts);
+  readDiscriminator(reader);
+  return { kind: 'nested', scope, name };
+}
+
+function readDiscriminator(reader: Reader): void {
+  if (reader.take('__')) {
+    reader.digits();
+    reader.expect('_');
+  } else if (reader.peek() === '_' && /[0-9]/.test(reader.peek(1))) {
+    reader.at += 2;
+  }
+}
+
+/** `scope` is what a constructor constructs. */
+function readUnqualifiedName(reader: Reader, scope: Node | undefined): Node {
+  reader.take('L');
+  const next = reader.peek();
+  let name: Node;
+  if (next >= '0' && next <= '9') name = readSourceName(reader);
+  else if (next === 'U') name = readUnnamed(reader);
+  else if (next === 'D' && reader.peek(1) === 'C') name = readBinding(reader);
+  else if ((next === 'C' || next === 'D') && scope) name = readConstructor(reader, scope);
+  else name = readOperatorName(reader);
+  while (reader.take('B')) name = { kind: 'tagged', child: name, tag: readIdentifier(reader) };
+  return name;
+}
+
+export function readIdentifier(reader: Reader): string {
+  const length = Number(reader.digits());
+  const name = reader.source.slice(reader.at, reader.at + length);
+  if (length === 0 || name.length < length) throw new NotDemangled('no identifier');
+  reader.at += length;
+  return name;
+}
+
+export function readSourceName(reader: Reader): Node {
+  const name = readIdentifier(reader);
+  return text(/^_GLOBAL_[._$]N/.test(name) ? '(anonymous namespace)' : name);
+}
+
+/** `Ul` parameters `E` number: a lambda; `Ut` number: a type without a name. */
+function readUnnamed(reader: Reader): Node {
+  if (reader.take('Ut')) return text(`{unnamed type#${reader.index() + 1}}`);
+  reader.expect('Ul');
+  const wasInLambda = reader.inLambda;
+  reader.inLambda = true;
+  const parameters = readParameters(reader, () => reader.peek() === 'E');
+  reader.inLambda = wasInLambda;
+  reader.expect('E');
+  return { kind: 'lambda', parameters, number: reader.index() + 1 };
+}
+
+function readBinding(reader: Reader): Node {
+  reader.expect('DC');
+  const items = reader.untilEnd(() => readSourceName(reader));
+  return sequence('[', { kind: 'list', items }, ']');
+}
+
+function readConstructor(reader: Reader, scope: Node): Node {
+  const destructor = reader.take('D');
+  const inherits = !destructor && reader.take('C') && reader.take('I');
+  if (!/[0-9]/.test(reader.peek())) throw new NotDemangled('no constructor');
+  reader.at++;
+  if (inherits) readType(reader);
+  return { kind: 'constructor', of: baseName(scope), destructor };
+}
+
+function readOperatorName(reader: Reader): Node {
+  if (reader.take('cv')) {
+    const before = reader.allowForward;
+    reader.allowForward = true;
+    const type = readType(reader);
+    reader.allowForward = before;
+    return { kind: 'conversion', type };
+  }
+  if (reader.take('li')) return sequence('operator"" ', readSourceName(reader));
+  const operator = OPERATORS[reader.source.slice(reader.at, reader.at + 2)];
+  if (!operator) throw new NotDemangled('no operator');
+  reader.at += 2;
+  const spelling = operator[0].trimEnd();
+  return text(`operator${/^[a-z]/.test(spelling) ? ' ' : ''}${spelling}`);
+}
+
+/** `S_`, `S0_`, …: what came before; `Sa`, `Ss`, …: abbreviations of the standard library. */
+export function readSubstitution(reader: Reader): Node {
+  reader.expect('S');
+  const standard = STANDARD_NAMES[reader.peek()];
+  if (!standard) {
+    const node = reader.substitutions[reader.index(36)];
+    if (!node) throw new NotDemangled('no substitution');
+    // a parameter means the argument of the template around this place, not around the first one
+    if (node.kind === 'parameter' && reader.templateArgs[node.index])
+      return makeParameter(reader, node.index);
+    return node;
+  }
+  reader.at++;
+  const [short, full, base] = standard;
+  const isVerbose = reader.peek() === 'C' || reader.peek() === 'D';
+  const result = isVerbose
+    ? verboseName(full, base)
+    : ({ kind: 'nested', scope: text('std'), name: text(short.slice('std::'.length)) } as const);
+  if (reader.peek() !== 'B') return result;
+  let tagged: Node = result;
+  while (reader.take('B')) tagged = { kind: 'tagged', child: tagged, tag: readIdentifier(reader) };
+  return reader.substitute(tagged);
+}
+
+/** A full name whose constructor is called by its base name. */
+function verboseName(full: string, base: string): Node {
+  const from = full.indexOf('<');
+  const name: Node = { kind: 'nested', scope: text('std'), name: text(base) };
+  if (from < 0) return name;
+  return { kind: 'template', name, args: [text(full.slice(from + 1, -1).trim())] };
+}
+
+/** `sr` and the like name things of types that are not known yet. */
+export function readTemplateArgsIfAny(reader: Reader, name: Node): Node {
+  if (reader.peek() !== 'I') return name;
+  return { kind: 'template', name, args: readTemplateArgs(reader, false) };
+}

@@ -1,0 +1,82 @@
+/** Characters of a mangled C++ name, and what was seen of it so far. */
+import type { Node } from './itanium-nodes.ts';
+import { Budget, NotDemangled } from './output.ts';
+
+const MAX_SUBSTITUTIONS = 4096;
+
+export class Reader {
+  readonly source: string;
+  at = 0;
+  readonly budget = new Budget();
+  readonly substitutions: Node[] = [];
+  /** Arguments of the innermost template whose parameters can be named here. */
+  templateArgs: Node[] = [];
+  /** Parameters used before their arguments are known. */
+  forwards: Extract<Node, { kind: 'parameter' }>[] = [];
+  /** In a conversion operator's type, parameters may come before their arguments. */
+  allowForward = false;
+  /** In the signature of a lambda, parameters are `auto`. */
+  inLambda = false;
+
+  constructor(source: string, at: number) {
+    this.source = source;
+    this.at = at;
+  }
+
+  peek(offset = 0): string {
+    return this.source[this.at + offset] ?? '';
+  }
+
+  take(expected: string): boolean {
+    if (!this.source.startsWith(expected, this.at)) return false;
+    this.at += expected.length;
+    return true;
+  }
+
+  expect(expected: string): void {
+    if (!this.take(expected)) throw new NotDemangled(`no ${expected}`);
+  }
+
+  get atEnd(): boolean {
+    return this.at >= this.source.length;
+  }
+
+  /** Digits, possibly none. */
+  digits(): string {
+    const start = this.at;
+    while (this.peek() >= '0' && this.peek() <= '9') this.at++;
+    return this.source.slice(start, this.at);
+  }
+
+  /** `n` stands for a minus. */
+  number(): string {
+    const sign = this.take('n') ? '-' : '';
+    return sign + this.digits();
+  }
+
+  /** `_` is 0, `0_` is 1, and so on. */
+  index(radix = 10): number {
+    if (this.take('_')) return 0;
+    const start = this.at;
+    while (/[0-9A-Z]/.test(this.peek())) this.at++;
+    const text = this.source.slice(start, this.at);
+    const value = Number.parseInt(text, radix);
+    this.expect('_');
+    if (!Number.isSafeInteger(value) || value.toString(radix).toUpperCase() !== text)
+      throw new NotDemangled('no index');
+    return value + 1;
+  }
+
+  substitute<T extends Node>(node: T): T {
+    if (this.substitutions.length >= MAX_SUBSTITUTIONS) throw new NotDemangled('too many substitutions');
+    this.substitutions.push(node);
+    return node;
+  }
+
+  /** Each until an `E`. */
+  untilEnd(read: () => Node): Node[] {
+    const items: Node[] = [];
+    while (!this.take('E')) items.push(read());
+    return items;
+  }
+}
