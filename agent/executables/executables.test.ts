@@ -99,6 +99,14 @@ const openFiles = (path: string) =>
     }
   });
 
+/** The outermost function at each address. */
+async function resolveNames(
+  executables: Executables,
+  ...request: Parameters<Executables['resolve']>
+): Promise<(string | undefined)[]> {
+  return (await executables.resolve(...request)).map((frames) => frames.at(-1)?.function);
+}
+
 describe('a program', () => {
   test('gets its table, its IDs, addresses and names', async () => {
     const { tables, executables } = create();
@@ -121,7 +129,12 @@ describe('a program', () => {
       fileOffset: BigInt(text.offset),
     });
     const addresses = [main, symbols.get('helper')! + 1, 0x10, main + 1];
-    expect(await executables.resolve(record.key, addresses)).toEqual(['main', 'helper', undefined, 'main']);
+    expect(await resolveNames(executables, record.key, addresses)).toEqual([
+      'main',
+      'helper',
+      undefined,
+      'main',
+    ]);
     expect(executables.names.stats).toMatchObject({ asked: 4, named: 3 });
   });
 
@@ -132,7 +145,7 @@ describe('a program', () => {
     executables.onFile(record);
     await settled(executables, record.key);
     unlinkSync(path);
-    expect(await executables.resolve(record.key, [symbols.get('main')!])).toEqual(['main']);
+    expect(await resolveNames(executables, record.key, [symbols.get('main')!])).toEqual(['main']);
   });
 
   test('that exists twice shares its table', async () => {
@@ -151,7 +164,7 @@ describe('a program', () => {
     executables.onFile(record);
     expect(await settled(executables, record.key)).toMatchObject({ state: 'no-table', reason: 'no room' });
     expect(tables.without.has(record.key)).toBe(true);
-    expect(await executables.resolve(record.key, [symbols.get('main')!])).toEqual(['main']);
+    expect(await resolveNames(executables, record.key, [symbols.get('main')!])).toEqual(['main']);
   });
 
   test('whose table is evicted at once is not made again and again', async () => {
@@ -181,7 +194,7 @@ describe('bad files', () => {
       address: 0x123,
       mapping: { filename: path },
     });
-    expect(await executables.resolve(record.key, [0x123])).toEqual([undefined]);
+    expect(await resolveNames(executables, record.key, [0x123])).toEqual([undefined]);
   });
 
   test('empty', async () => {
@@ -200,12 +213,12 @@ describe('bad files', () => {
     executables.onFile(record);
     await settled(executables, record.key);
     truncateSync(path, 100);
-    expect(await executables.resolve(record.key, [symbols.get('main')!])).toEqual([undefined]);
+    expect(await resolveNames(executables, record.key, [symbols.get('main')!])).toEqual([undefined]);
     expect(executables.names.stats.unreadable).toBe(1);
     const again = recordOf(program);
     executables.onFile(again);
     await settled(executables, again.key);
-    expect(await executables.resolve(again.key, [symbols.get('main')!])).toEqual(['main']);
+    expect(await resolveNames(executables, again.key, [symbols.get('main')!])).toEqual(['main']);
   });
 
   test('gone: BPF shall report it again, and then it is found', async () => {
@@ -280,6 +293,6 @@ test('the vDSO', async () => {
   const place = executables.locate(VDSO_KEY, 0)!;
   expect(place.mapping.filename).toBe('[vdso]');
   const addresses = Array.from({ length: 4096 }, (_, i) => i);
-  const names = new Set(await executables.resolve(VDSO_KEY, addresses));
+  const names = new Set(await resolveNames(executables, VDSO_KEY, addresses));
   expect([...names].join()).toContain('clock_gettime');
 });

@@ -10,6 +10,7 @@ import { LRUCache } from 'lru-cache';
 import { type FileId, type FileKey, toFileKey } from '../../common/base/brand.ts';
 import { PT_LOAD } from '../../common/elf/elf.ts';
 import type { Mapping } from '../../common/profile/profile.ts';
+import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { TableBuilder, type TableResult } from '../stack-deltas/table-builder.ts';
 import type { FileRecord } from '../tracer/records.ts';
@@ -171,10 +172,10 @@ export class Executables {
     return this.get(key)?.path ?? '';
   }
 
-  /** Function names by ELF virtual address; undefined where no symbol covers one. Never rejects. */
-  async resolve(key: FileKey, addresses: number[]): Promise<(string | undefined)[]> {
+  /** The functions at ELF virtual addresses, innermost first; none where nothing covers one. Never rejects. */
+  async resolve(key: FileKey, addresses: number[]): Promise<SymbolFrame[][]> {
     const executable = this.get(key);
-    if (!executable || executable.fileId === '') return addresses.map(() => undefined);
+    if (!executable || executable.fileId === '') return addresses.map(() => []);
     return this.names.resolve(executable, addresses);
   }
 

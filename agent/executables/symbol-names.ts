@@ -1,5 +1,6 @@
 /** Names of native addresses: asks the symbol worker, and gives it the file when it needs one. */
 import { close } from 'node:fs';
+import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { Executable } from './executable.ts';
 import type { KeptFiles } from './kept-files.ts';
 import { openVerified } from './open-file.ts';
@@ -44,18 +45,18 @@ export class SymbolNames {
     });
   }
 
-  /** Function names by ELF virtual address; undefined where no symbol covers one. Never rejects. */
-  async resolve(executable: Executable, addresses: number[]): Promise<(string | undefined)[]> {
+  /** The functions at ELF virtual addresses, innermost first; none where nothing covers one. Never rejects. */
+  async resolve(executable: Executable, addresses: number[]): Promise<SymbolFrame[][]> {
     this.stats.asked += addresses.length;
     const names = await this.#ask(executable, addresses);
-    return names ?? addresses.map(() => undefined);
+    return names ?? addresses.map(() => []);
   }
 
   stop(): Promise<void> {
     return this.#worker.stop();
   }
 
-  async #ask(executable: Executable, addresses: number[]): Promise<(string | undefined)[] | undefined> {
+  async #ask(executable: Executable, addresses: number[]): Promise<SymbolFrame[][] | undefined> {
     if (executable.symbolsBroken) {
       this.stats.workerFailed += addresses.length;
       return undefined;
@@ -71,7 +72,7 @@ export class SymbolNames {
     }
   }
 
-  #read(answer: SymbolAnswer | undefined, count: number): (string | undefined)[] | undefined {
+  #read(answer: SymbolAnswer | undefined, count: number): SymbolFrame[][] | undefined {
     if (!answer || answer.kind === 'need-file') {
       this.stats.fileGone += count;
       return undefined;
@@ -80,20 +81,19 @@ export class SymbolNames {
       this.stats.unreadable += count;
       return undefined;
     }
-    const names = Array.from(answer.indices, (index) => answer.names[index]);
-    for (const name of names) if (name !== undefined) this.stats.named++;
-    return names;
+    for (const { length } of answer.chains) if (length > 0) this.stats.named++;
+    return answer.chains;
   }
 
   /** Undefined where the worker needs the file and the file can't be had any more. */
   async #request(executable: Executable, addresses: Float64Array): Promise<SymbolAnswer | undefined> {
-    const { key, fileId, bytes } = executable;
-    if (bytes) return this.#worker.request({ fileId, bytes, addresses });
-    const kept = await this.#kept.use(key, (fd) => this.#worker.request({ fileId, fd, addresses }));
+    const { key, fileId, bytes, path } = executable;
+    if (bytes) return this.#worker.request({ fileId, bytes, path, addresses });
+    const kept = await this.#kept.use(key, (fd) => this.#worker.request({ fileId, fd, path, addresses }));
     if (kept) return kept;
-    const cached = await this.#worker.request({ fileId, addresses });
+    const cached = await this.#worker.request({ fileId, path, addresses });
     if (cached.kind !== 'need-file' || !(await this.#reopen(executable))) return cached;
-    return this.#kept.use(key, (fd) => this.#worker.request({ fileId, fd, addresses }));
+    return this.#kept.use(key, (fd) => this.#worker.request({ fileId, fd, path, addresses }));
   }
 
   /** Opens the file once more where it was found first, or below our own root, if it is still the same. */

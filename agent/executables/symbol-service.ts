@@ -1,23 +1,26 @@
 /** What the symbol worker does: names for addresses of a file, from tables that it keeps for a while. */
+import { closeSync, openSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import { ElfError, parseElf } from '../../common/elf/elf.ts';
 import { bufferSource, OutOfBounds } from '../../common/elf/source.ts';
-import { readSymbolTable } from '../../common/symbols/elf-symbols.ts';
-import type { SymbolTable } from '../../common/symbols/symbol-table.ts';
+import type { SymbolFrame } from '../../common/symbols/source.ts';
 import { fdSource } from '../stack-deltas/fd-source.ts';
+import { type OpenSymbols, openSymbols } from '../symbols/open-symbols.ts';
 
 export interface SymbolRequest {
   fileId: string;
   /** An open descriptor of the file, or its bytes; without either only a table that is still there answers. */
   fd?: number;
   bytes?: Uint8Array;
+  /** Where the file lies, for the files beside it. */
+  path: string;
   /** ELF virtual addresses. */
   addresses: Float64Array;
 }
 
 export type SymbolAnswer =
-  /** `names[indices[i]]` is the name of address i, -1 where no symbol covers it. */
-  | { kind: 'names'; names: string[]; indices: Int32Array }
+  /** By address, innermost first; none where nothing covers one. */
+  | { kind: 'frames'; chains: SymbolFrame[][] }
   /** Ask again with the file. */
   | { kind: 'need-file' }
   /** No ELF file that can be handled; the reason is a sentence. */
@@ -25,51 +28,52 @@ export type SymbolAnswer =
 
 const MAX_TABLE_BYTES = 32 << 20;
 
+interface OpenFile {
+  symbols: OpenSymbols;
+  /** Its own, since what is read later is read later. */
+  fd: number | undefined;
+}
+
 export class SymbolService {
-  readonly #tables = new LRUCache<string, SymbolTable>({
+  readonly #files = new LRUCache<string, OpenFile>({
     maxSize: MAX_TABLE_BYTES,
     // One that is larger than all of the room has it for itself: reading it again costs seconds.
-    sizeCalculation: (table) => Math.min(table.byteLength + 256, MAX_TABLE_BYTES),
+    sizeCalculation: ({ symbols }) => Math.min(symbols.byteLength + 256, MAX_TABLE_BYTES),
+    dispose: closeFile,
   });
 
   resolve(request: SymbolRequest): SymbolAnswer {
-    let table = this.#tables.get(request.fileId);
-    if (!table) {
-      const source = openSource(request);
-      if (!source) return { kind: 'need-file' };
-      try {
-        table = readSymbolTable(parseElf(source));
-      } catch (error) {
-        if (error instanceof ElfError || error instanceof OutOfBounds) {
-          return { kind: 'unreadable', reason: error.message };
-        }
-        throw error;
-      }
-      this.#tables.set(request.fileId, table);
+    let file = this.#files.get(request.fileId);
+    if (!file) {
+      const opened = openFile(request);
+      if (!opened) return { kind: 'need-file' };
+      if ('kind' in opened) return opened;
+      file = opened;
     }
-    return nameAddresses(table, request.addresses);
+    const { symbols } = file;
+    const chains = Array.from(request.addresses, (address) => symbols.lookup(address));
+    // set again: it has grown
+    this.#files.set(request.fileId, file, { noDisposeOnSet: true });
+    return { kind: 'frames', chains };
   }
 }
 
-function openSource({ fd, bytes }: SymbolRequest) {
-  if (bytes) return bufferSource(bytes);
-  return fd === undefined ? undefined : fdSource(fd);
+function closeFile({ symbols, fd }: OpenFile): void {
+  symbols.close();
+  if (fd !== undefined) closeSync(fd);
 }
 
-/** Names repeat: each is sent once. */
-function nameAddresses(table: SymbolTable, addresses: Float64Array): SymbolAnswer {
-  const names: string[] = [];
-  const known = new Map<number, number>();
-  const indices = new Int32Array(addresses.length).fill(-1);
-  for (const [i, address] of addresses.entries()) {
-    const symbol = table.lookup(address);
-    if (!symbol) continue;
-    let index = known.get(symbol.start);
-    if (index === undefined) {
-      index = names.push(symbol.name) - 1;
-      known.set(symbol.start, index);
+function openFile({ fd, bytes, path }: SymbolRequest): OpenFile | SymbolAnswer | undefined {
+  if (!bytes && fd === undefined) return undefined;
+  const own = bytes ? undefined : openSync(`/proc/self/fd/${fd}`, 'r');
+  try {
+    const source = bytes ? bufferSource(bytes) : fdSource(own!);
+    return { symbols: openSymbols(parseElf(source), path), fd: own };
+  } catch (error) {
+    if (own !== undefined) closeSync(own);
+    if (error instanceof ElfError || error instanceof OutOfBounds) {
+      return { kind: 'unreadable', reason: error.message };
     }
-    indices[i] = index;
+    throw error;
   }
-  return { kind: 'names', names, indices };
 }

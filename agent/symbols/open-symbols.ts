@@ -1,5 +1,6 @@
 import type { ElfFile } from '../../common/elf/elf.ts';
 import { readSymbolTable } from '../../common/symbols/elf-symbols.ts';
+import { readGoSymbols } from '../../common/symbols/go-pclntab.ts';
 import { symbolLadder, tableSource } from '../../common/symbols/ladder.ts';
 import type { SymbolSource } from '../../common/symbols/source.ts';
 import { DebugFiles } from './debug-files.ts';
@@ -12,7 +13,12 @@ export interface OpenSymbols extends SymbolSource {
 /** The sources of names of an ELF file, best first. `path` is where the file lies, for the files beside it. */
 export function openSymbols(elf: ElfFile, path: string): OpenSymbols {
   const files = new DebugFiles(path);
-  const ladder = symbolLadder([tableSource(readSymbolTable(elf))]);
+  // Go's own table knows lines and inlined calls, and costs far less than DWARF
+  const go = readGoSymbols(elf);
+  const table = tableSource(readSymbolTable(elf));
+
+  const sources = [go, table];
+  const ladder = symbolLadder(sources.filter((source) => source !== undefined));
   return {
     lookup: (address) => ladder.lookup(address),
     get byteLength() {

@@ -25,7 +25,17 @@ function resolver(isOpen = () => true): FrameResolver {
     locate: (key, offset) =>
       isOpen() ? { mapping: { ...emptyMapping(), fileId: key }, address: offset + 0x1000 } : undefined,
     nameOf: () => '/bin/late',
-    resolve: async (key, addresses) => addresses.map((address) => `${key}+${address.toString(16)}`),
+    resolve: async (key, addresses) =>
+      addresses.map((address) => [
+        {
+          function: `${key}+${address.toString(16)}`,
+          systemName: '',
+          file: '',
+          line: 0,
+          column: 0,
+          inlined: false,
+        },
+      ]),
   };
   const kernel: KernelSource = {
     locate: (address) => ({ mapping: emptyMapping(), address: 0, name: address.toString(16) }),

@@ -6,6 +6,7 @@
 import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
 import { emptyMapping, type FrameType, type Line, type Mapping } from '../../common/profile/profile.ts';
+import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { FrameWords } from '../interpreters/contract.ts';
 import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
@@ -34,8 +35,8 @@ export interface NativeSource {
   locate(key: FileKey, fileOffset: number): { mapping: Mapping; address: number } | undefined;
   /** A name for the file whose frames cannot be located, '' if not even that is known. */
   nameOf(key: FileKey): string;
-  /** Function names by ELF virtual address; undefined where no symbol covers one. */
-  resolve(key: FileKey, addresses: number[]): Promise<(string | undefined)[]>;
+  /** The functions at ELF virtual addresses, innermost first; none where nothing covers one. */
+  resolve(key: FileKey, addresses: number[]): Promise<SymbolFrame[][]>;
 }
 
 export interface KernelSource {
@@ -84,6 +85,15 @@ const named = (name: string): FrameLine[] =>
   name === '' ? [] : [{ function: name, systemName: '', file: '', line: 0, column: 0 }];
 
 const NO_MAPPING: Mapping = emptyMapping();
+/** A mangled name only where it differs. */
+const toLine = ({ function: name, systemName, file, line, column }: SymbolFrame): FrameLine => ({
+  function: name,
+  systemName: systemName === name ? '' : systemName,
+  file,
+  line,
+  column,
+});
+
 const ANON: Mapping = { ...emptyMapping(), filename: '[anon]' };
 
 export class FrameResolver {
@@ -149,12 +159,12 @@ export class FrameResolver {
   }
 
   async #nameFile(key: FileKey, frames: FileFrame[]): Promise<void> {
-    const names = await this.#native.resolve(
+    const chains = await this.#native.resolve(
       key,
       frames.map((frame) => frame.address),
     );
     for (const [i, frame] of frames.entries()) {
-      frame.lines = named(names[i] ?? '');
+      frame.lines = chains[i]!.map(toLine);
       frame.named = true;
       this.#unnamed.delete(frame);
       this.#keyOf.delete(frame);

@@ -1,6 +1,7 @@
 /**
  * The best name that a file's sources have for an address. Sources stand best first: DWARF, then symbol tables.
  */
+import { demangle } from './demangle/demangle.ts';
 import type { SymbolFrame, SymbolSource } from './source.ts';
 import type { SymbolTable } from './symbol-table.ts';
 
@@ -46,7 +47,11 @@ function lookupIn(sources: readonly SymbolSource[], address: number): SymbolFram
     const outermost = best.at(-1);
     if (outermost?.function && outermost.systemName) break;
   }
-  for (const frame of best) frame.systemName ||= frame.function;
+  for (const frame of best) {
+    frame.systemName ||= frame.function;
+    const readable = demangle(frame.systemName);
+    if (readable !== frame.systemName) frame.function = readable;
+  }
   // lines without a function name nothing
   return best.length === 1 && !best[0]!.function ? [] : best;
 }

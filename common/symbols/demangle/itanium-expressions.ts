@@ -1,9 +1,14 @@
 /** Expressions of the Itanium C++ ABI: in `decltype`, array sizes and template arguments. */
-import { readEncoding, readSourceName, readSubstitution, readTemplateArgsIfAny } from './itanium-names.ts';
+import {
+  readSubstitution,
+  readTemplateArgsIfAny,
+  readTemplateArgument,
+  readTemplateParameter,
+} from './itanium-arguments.ts';
+import { readSourceName } from './itanium-identifiers.ts';
 import { endsInTemplate, type Node, sequence, text } from './itanium-nodes.ts';
 import type { Reader } from './itanium-reader.ts';
 import { LITERAL_SUFFIXES, OPERATORS } from './itanium-tables.ts';
-import { readDecltype, readTemplateArgument, readTemplateParameter, readType } from './itanium-types.ts';
 import { NotDemangled } from './output.ts';
 
 export function readExpression(reader: Reader): Node {
@@ -20,7 +25,7 @@ function readPrimary(reader: Reader): Node | undefined {
   if (reader.take('sr')) return readScoped(reader);
   if (reader.take('sp')) return { kind: 'expansion', child: readExpression(reader) };
   if (reader.take('il')) return sequence('{', readList(reader), '}');
-  if (reader.take('tl')) return sequence(readType(reader), '{', readList(reader), '}');
+  if (reader.take('tl')) return sequence(reader.grammar.type(reader), '{', readList(reader), '}');
   if (reader.take('gs')) return sequence('::', readExpression(reader));
   if (reader.take('on')) {
     const operator = OPERATORS[reader.source.slice(reader.at, reader.at + 2)];
@@ -60,14 +65,14 @@ function readOperation(reader: Reader): Node {
     case 'st':
     case 'at':
     case 'ti':
-      return sequence(spelling, '(', readType(reader), ')');
+      return sequence(spelling, '(', reader.grammar.type(reader), ')');
     case 'sZ':
       return sequence('sizeof...(', readTemplateArgument(reader), ')');
     case 'dc':
     case 'cc':
     case 'sc':
     case 'rc': {
-      const type = readType(reader);
+      const type = reader.grammar.type(reader);
       return sequence(spelling, '<', type, '>(', readExpression(reader), ')');
     }
     case 'nw':
@@ -104,7 +109,7 @@ function readPlain(reader: Reader, spelling: string, operands: number): Node {
 
 function readConversion(reader: Reader): Node {
   reader.expect('cv');
-  const type = readType(reader);
+  const type = reader.grammar.type(reader);
   if (reader.take('_')) return sequence('(', type, ')(', readList(reader), ')');
   return sequence('(', type, ')', operand(readExpression(reader)));
 }
@@ -112,7 +117,7 @@ function readConversion(reader: Reader): Node {
 function readNew(reader: Reader, spelling: string): Node {
   const placement: Node[] = [];
   while (!reader.take('_')) placement.push(readExpression(reader));
-  const type = readType(reader);
+  const type = reader.grammar.type(reader);
   const where: Node[] =
     placement.length > 0 ? [text('('), { kind: 'list', items: placement }, text(')')] : [];
   const parts = [`${spelling} `, ...where, type];
@@ -158,18 +163,18 @@ function readScopeType(reader: Reader): Node {
   if (reader.peek() === 'S' && reader.peek(1) !== 't') {
     return readTemplateArgsIfAny(reader, readSubstitution(reader));
   }
-  return readType(reader);
+  return reader.grammar.type(reader);
 }
 
 /** `L` type value `E`, or `L_Z` encoding `E`. */
 export function readLiteral(reader: Reader): Node {
   reader.expect('L');
   if (reader.take('_Z')) {
-    const encoding = readEncoding(reader, false);
+    const encoding = reader.grammar.encoding(reader);
     reader.expect('E');
     return encoding;
   }
-  const type = readType(reader);
+  const type = reader.grammar.type(reader);
   const start = reader.at;
   const end = reader.source.indexOf('E', start);
   if (end < 0) throw new NotDemangled('no literal');
@@ -182,4 +187,11 @@ export function readLiteral(reader: Reader): Node {
   if (suffix !== undefined) return text(value + suffix);
   const isFloat = /^(float|double|long double|__float128)$/.test(type.text);
   return text(`(${type.text})${isFloat ? `[${value}]` : value}`);
+}
+
+export function readDecltype(reader: Reader): Node {
+  if (!reader.take('Dt')) reader.expect('DT');
+  const expression = readExpression(reader);
+  reader.expect('E');
+  return sequence('decltype (', expression, ')');
 }

@@ -1,15 +1,17 @@
 /** Names of the Itanium C++ ABI: `<encoding>`, `<name>` and what they are made of. */
-import { baseName, endsInTemplate, type Node, namesItsResult, sequence, text } from './itanium-nodes.ts';
-import type { Reader } from './itanium-reader.ts';
-import { OPERATORS, SPECIAL_NAMES, SPECIAL_TYPES, STANDARD_NAMES } from './itanium-tables.ts';
 import {
-  makeParameter,
-  readDecltype,
+  readParameters,
+  readSubstitution,
   readTemplateArgs,
   readTemplateArgument,
   readTemplateParameter,
-  readType,
-} from './itanium-types.ts';
+} from './itanium-arguments.ts';
+import { readDecltype } from './itanium-expressions.ts';
+import { readIdentifier, readQualifiers, readSourceName } from './itanium-identifiers.ts';
+import { baseName, endsInTemplate, type Node, namesItsResult, sequence, text } from './itanium-nodes.ts';
+import type { Reader } from './itanium-reader.ts';
+import { OPERATORS, SPECIAL_NAMES, SPECIAL_TYPES } from './itanium-tables.ts';
+import { readType } from './itanium-types.ts';
 import { NotDemangled } from './output.ts';
 
 /** What a name tells of the function that it names. */
@@ -57,18 +59,6 @@ function readSignature(reader: Reader, name: Node, facts: NameFacts, isTop: bool
     parameters,
     suffix: facts.qualifiers,
   };
-}
-
-/** Types up to the end; a lone `v` is none. */
-export function readParameters(reader: Reader, ends: () => boolean): Node[] {
-  if (reader.peek() === 'v') {
-    reader.at++;
-    if (ends()) return [];
-    reader.at--;
-  }
-  const parameters = [readType(reader)];
-  while (!ends()) parameters.push(readType(reader));
-  return parameters;
 }
 
 function readSpecialName(reader: Reader): Node {
@@ -137,19 +127,6 @@ function readUnscopedName(reader: Reader): Node {
   const isStandard = reader.take('St');
   const name = readUnqualifiedName(reader, undefined);
   return isStandard ? { kind: 'nested', scope: text('std'), name } : name;
-}
-
-const QUALIFIERS: readonly [string, string][] = [
-  ['r', ' restrict'],
-  ['V', ' volatile'],
-  ['K', ' const'],
-];
-
-/** In the order of writing: the last code is the innermost. */
-export function readQualifiers(reader: Reader): string {
-  let qualifiers = '';
-  for (const [code, spelling] of QUALIFIERS) if (reader.take(code)) qualifiers = spelling + qualifiers;
-  return qualifiers;
 }
 
 export function readNestedName(reader: Reader, facts?: NameFacts): Node {
@@ -228,19 +205,6 @@ function readUnqualifiedName(reader: Reader, scope: Node | undefined): Node {
   return name;
 }
 
-export function readIdentifier(reader: Reader): string {
-  const length = Number(reader.digits());
-  const name = reader.source.slice(reader.at, reader.at + length);
-  if (length === 0 || name.length < length) throw new NotDemangled('no identifier');
-  reader.at += length;
-  return name;
-}
-
-export function readSourceName(reader: Reader): Node {
-  const name = readIdentifier(reader);
-  return text(/^_GLOBAL_[._$]N/.test(name) ? '(anonymous namespace)' : name);
-}
-
 /** `Ul` parameters `E` number: a lambda; `Ut` number: a type without a name. */
 function readUnnamed(reader: Reader): Node {
   if (reader.take('Ut')) return text(`{unnamed type#${reader.index() + 1}}`);
@@ -282,42 +246,4 @@ function readOperatorName(reader: Reader): Node {
   reader.at += 2;
   const spelling = operator[0].trimEnd();
   return text(`operator${/^[a-z]/.test(spelling) ? ' ' : ''}${spelling}`);
-}
-
-/** `S_`, `S0_`, …: what came before; `Sa`, `Ss`, …: abbreviations of the standard library. */
-export function readSubstitution(reader: Reader): Node {
-  reader.expect('S');
-  const standard = STANDARD_NAMES[reader.peek()];
-  if (!standard) {
-    const node = reader.substitutions[reader.index(36)];
-    if (!node) throw new NotDemangled('no substitution');
-    // a parameter means the argument of the template around this place, not around the first one
-    if (node.kind === 'parameter' && reader.templateArgs[node.index])
-      return makeParameter(reader, node.index);
-    return node;
-  }
-  reader.at++;
-  const [short, full, base] = standard;
-  const isVerbose = reader.peek() === 'C' || reader.peek() === 'D';
-  const result = isVerbose
-    ? verboseName(full, base)
-    : ({ kind: 'nested', scope: text('std'), name: text(short.slice('std::'.length)) } as const);
-  if (reader.peek() !== 'B') return result;
-  let tagged: Node = result;
-  while (reader.take('B')) tagged = { kind: 'tagged', child: tagged, tag: readIdentifier(reader) };
-  return reader.substitute(tagged);
-}
-
-/** A full name whose constructor is called by its base name. */
-function verboseName(full: string, base: string): Node {
-  const from = full.indexOf('<');
-  const name: Node = { kind: 'nested', scope: text('std'), name: text(base) };
-  if (from < 0) return name;
-  return { kind: 'template', name, args: [text(full.slice(from + 1, -1).trim())] };
-}
-
-/** `sr` and the like name things of types that are not known yet. */
-export function readTemplateArgsIfAny(reader: Reader, name: Node): Node {
-  if (reader.peek() !== 'I') return name;
-  return { kind: 'template', name, args: readTemplateArgs(reader, false) };
 }

@@ -4,7 +4,18 @@ import { Budget, NotDemangled } from './output.ts';
 
 const MAX_SUBSTITUTIONS = 4096;
 
+/** The grammar is recursive: what its lower parts call of its upper ones. */
+export interface Grammar {
+  encoding(reader: Reader): Node;
+  name(reader: Reader): Node;
+  nestedName(reader: Reader): Node;
+  type(reader: Reader): Node;
+  expression(reader: Reader): Node;
+  literal(reader: Reader): Node;
+}
+
 export class Reader {
+  readonly grammar: Grammar;
   readonly source: string;
   at = 0;
   readonly budget = new Budget();
@@ -18,7 +29,8 @@ export class Reader {
   /** In the signature of a lambda, parameters are `auto`. */
   inLambda = false;
 
-  constructor(source: string, at: number) {
+  constructor(source: string, at: number, grammar: Grammar) {
+    this.grammar = grammar;
     this.source = source;
     this.at = at;
   }

@@ -1,19 +1,15 @@
 /** Types and template arguments of the Itanium C++ ABI. */
-import { readExpression, readLiteral } from './itanium-expressions.ts';
 import {
-  readEncoding,
-  readName,
-  readNestedName,
   readParameters,
-  readQualifiers,
-  readSourceName,
   readSubstitution,
   readTemplateArgsIfAny,
-} from './itanium-names.ts';
+  readTemplateParameter,
+} from './itanium-arguments.ts';
+import { readDecltype, readExpression } from './itanium-expressions.ts';
+import { readQualifiers, readSourceName } from './itanium-identifiers.ts';
 import { type Node, sequence, text } from './itanium-nodes.ts';
 import type { Reader } from './itanium-reader.ts';
 import { BUILTIN_TYPES, D_TYPES } from './itanium-tables.ts';
-import { NotDemangled } from './output.ts';
 
 const SIGNS: Readonly<Record<string, '*' | '&' | '&&'>> = { P: '*', R: '&', O: '&&' };
 
@@ -80,9 +76,9 @@ function readCompoundType(reader: Reader): Node {
     case 'D':
       return readDType(reader);
     case 'N':
-      return readNestedName(reader);
+      return reader.grammar.nestedName(reader);
     default:
-      return readName(reader);
+      return reader.grammar.name(reader);
   }
 }
 
@@ -135,7 +131,7 @@ function readParameterType(reader: Reader): Node {
   if (/[sue]/.test(reader.peek(1))) {
     const word = { s: 'struct ', u: 'union ', e: 'enum ' }[reader.peek(1)]!;
     reader.at += 2;
-    return sequence(word, readName(reader));
+    return sequence(word, reader.grammar.name(reader));
   }
   const parameter = readTemplateParameter(reader);
   if (reader.peek() !== 'I' || reader.allowForward) return parameter;
@@ -144,7 +140,7 @@ function readParameterType(reader: Reader): Node {
 }
 
 function readVendorType(reader: Reader): Node {
-  if (/[lt]/.test(reader.peek(1))) return readName(reader);
+  if (/[lt]/.test(reader.peek(1))) return reader.grammar.name(reader);
   reader.expect('U');
   const qualifier = readTemplateArgsIfAny(reader, readSourceName(reader));
   return sequence(readType(reader), ' ', qualifier);
@@ -171,63 +167,4 @@ function readVector(reader: Reader): Node {
   const size = digits === '' ? readExpression(reader) : text(digits);
   reader.expect('_');
   return sequence(readType(reader), ' __vector(', size, ')');
-}
-
-export function readDecltype(reader: Reader): Node {
-  if (!reader.take('Dt')) reader.expect('DT');
-  const expression = readExpression(reader);
-  reader.expect('E');
-  return sequence('decltype (', expression, ')');
-}
-
-/** `T_`, `T0_`, …: an argument of the template around it. */
-export function readTemplateParameter(reader: Reader): Node {
-  reader.expect('T');
-  const index = reader.index();
-  if (reader.inLambda) return text(`auto:${index + 1}`);
-  return makeParameter(reader, index);
-}
-
-export function makeParameter(reader: Reader, index: number): Node {
-  const target = reader.templateArgs[index];
-  if (!target && !reader.allowForward) throw new NotDemangled('no template argument');
-  const parameter: Node = { kind: 'parameter', index, target };
-  if (!target) reader.forwards.push(parameter);
-  return parameter;
-}
-
-/** `names`: template parameters that follow are parameters of this template. */
-export function readTemplateArgs(reader: Reader, names: boolean): Node[] {
-  reader.expect('I');
-  const wasForward = reader.allowForward;
-  const wasLambda = reader.inLambda;
-  reader.allowForward = false;
-  reader.inLambda = false;
-  if (names) reader.templateArgs = [];
-  const target = reader.templateArgs;
-  const args = reader.untilEnd(() => {
-    const argument = readTemplateArgument(reader);
-    if (names) target.push(argument);
-    return argument;
-  });
-  reader.allowForward = wasForward;
-  reader.inLambda = wasLambda;
-  return args;
-}
-
-export function readTemplateArgument(reader: Reader): Node {
-  return reader.budget.run(() => {
-    if (reader.take('X')) {
-      const expression = readExpression(reader);
-      reader.expect('E');
-      return expression;
-    }
-    if (reader.take('J')) return { kind: 'pack', items: reader.untilEnd(() => readTemplateArgument(reader)) };
-    if (reader.take('LZ')) {
-      const encoding = readEncoding(reader, false);
-      reader.expect('E');
-      return encoding;
-    }
-    return reader.peek() === 'L' ? readLiteral(reader) : readType(reader);
-  });
 }

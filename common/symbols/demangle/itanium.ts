@@ -2,14 +2,25 @@
  * Demangles C++ names of the Itanium ABI, which all compilers on Linux use:
  * <https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling>. Written as binutils' c++filt writes them.
  */
-import { readEncoding } from './itanium-names.ts';
+import { readExpression, readLiteral } from './itanium-expressions.ts';
+import { readEncoding, readName, readNestedName } from './itanium-names.ts';
 import { type PrintOptions, printName } from './itanium-printer.ts';
-import { Reader } from './itanium-reader.ts';
+import { type Grammar, Reader } from './itanium-reader.ts';
+import { readType } from './itanium-types.ts';
 import { NotDemangled } from './output.ts';
+
+const GRAMMAR: Grammar = {
+  encoding: (reader) => readEncoding(reader, false),
+  name: (reader) => readName(reader),
+  nestedName: (reader) => readNestedName(reader),
+  type: readType,
+  expression: readExpression,
+  literal: readLiteral,
+};
 
 /** Throws {@link NotDemangled}. */
 export function demangleItanium(mangled: string, options: PrintOptions): string {
-  const reader = new Reader(mangled, mangled.startsWith('__Z') ? 3 : 2);
+  const reader = new Reader(mangled, mangled.startsWith('__Z') ? 3 : 2, GRAMMAR);
   const name = readEncoding(reader, true);
   const clones = readClones(reader);
   if (!reader.atEnd) throw new NotDemangled('more behind the name');

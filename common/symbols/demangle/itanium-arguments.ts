@@ -1,0 +1,108 @@
+/** Arguments of templates and functions, and references to what came before. */
+import { readIdentifier } from './itanium-identifiers.ts';
+import { type Node, text } from './itanium-nodes.ts';
+import type { Reader } from './itanium-reader.ts';
+import { STANDARD_NAMES } from './itanium-tables.ts';
+import { NotDemangled } from './output.ts';
+
+/** Types up to the end; a lone `v` is none. */
+export function readParameters(reader: Reader, ends: () => boolean): Node[] {
+  if (reader.peek() === 'v') {
+    reader.at++;
+    if (ends()) return [];
+    reader.at--;
+  }
+  const parameters = [reader.grammar.type(reader)];
+  while (!ends()) parameters.push(reader.grammar.type(reader));
+  return parameters;
+}
+
+/** `S_`, `S0_`, …: what came before; `Sa`, `Ss`, …: abbreviations of the standard library. */
+export function readSubstitution(reader: Reader): Node {
+  reader.expect('S');
+  const standard = STANDARD_NAMES[reader.peek()];
+  if (!standard) {
+    const node = reader.substitutions[reader.index(36)];
+    if (!node) throw new NotDemangled('no substitution');
+    // a parameter means the argument of the template around this place, not around the first one
+    if (node.kind === 'parameter' && reader.templateArgs[node.index])
+      return makeParameter(reader, node.index);
+    return node;
+  }
+  reader.at++;
+  const [short, full, base] = standard;
+  const isVerbose = reader.peek() === 'C' || reader.peek() === 'D';
+  const result = isVerbose
+    ? verboseName(full, base)
+    : ({ kind: 'nested', scope: text('std'), name: text(short.slice('std::'.length)) } as const);
+  if (reader.peek() !== 'B') return result;
+  let tagged: Node = result;
+  while (reader.take('B')) tagged = { kind: 'tagged', child: tagged, tag: readIdentifier(reader) };
+  return reader.substitute(tagged);
+}
+
+/** A full name whose constructor is called by its base name. */
+function verboseName(full: string, base: string): Node {
+  const from = full.indexOf('<');
+  const name: Node = { kind: 'nested', scope: text('std'), name: text(base) };
+  if (from < 0) return name;
+  return { kind: 'template', name, args: [text(full.slice(from + 1, -1).trim())] };
+}
+
+/** `sr` and the like name things of types that are not known yet. */
+export function readTemplateArgsIfAny(reader: Reader, name: Node): Node {
+  if (reader.peek() !== 'I') return name;
+  return { kind: 'template', name, args: readTemplateArgs(reader, false) };
+}
+
+/** `T_`, `T0_`, …: an argument of the template around it. */
+export function readTemplateParameter(reader: Reader): Node {
+  reader.expect('T');
+  const index = reader.index();
+  if (reader.inLambda) return text(`auto:${index + 1}`);
+  return makeParameter(reader, index);
+}
+
+function makeParameter(reader: Reader, index: number): Node {
+  const target = reader.templateArgs[index];
+  if (!target && !reader.allowForward) throw new NotDemangled('no template argument');
+  const parameter: Node = { kind: 'parameter', index, target };
+  if (!target) reader.forwards.push(parameter);
+  return parameter;
+}
+
+/** `names`: template parameters that follow are parameters of this template. */
+export function readTemplateArgs(reader: Reader, names: boolean): Node[] {
+  reader.expect('I');
+  const wasForward = reader.allowForward;
+  const wasLambda = reader.inLambda;
+  reader.allowForward = false;
+  reader.inLambda = false;
+  if (names) reader.templateArgs = [];
+  const target = reader.templateArgs;
+  const args = reader.untilEnd(() => {
+    const argument = readTemplateArgument(reader);
+    if (names) target.push(argument);
+    return argument;
+  });
+  reader.allowForward = wasForward;
+  reader.inLambda = wasLambda;
+  return args;
+}
+
+export function readTemplateArgument(reader: Reader): Node {
+  return reader.budget.run(() => {
+    if (reader.take('X')) {
+      const expression = reader.grammar.expression(reader);
+      reader.expect('E');
+      return expression;
+    }
+    if (reader.take('J')) return { kind: 'pack', items: reader.untilEnd(() => readTemplateArgument(reader)) };
+    if (reader.take('LZ')) {
+      const encoding = reader.grammar.encoding(reader);
+      reader.expect('E');
+      return encoding;
+    }
+    return reader.peek() === 'L' ? reader.grammar.literal(reader) : reader.grammar.type(reader);
+  });
+}
