@@ -1,104 +1,210 @@
 /** Compares our stack deltas with readelf's rows, at every boundary of a row and one byte to either side. */
 import { describeRule, type RuleText } from '../../agent/stack-deltas/describe.ts';
+import { isStaticProgram } from '../../agent/stack-deltas/known-functions.ts';
 import { lastAtOrBelow } from '../../agent/stack-deltas/sorted.ts';
 import type { StackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
-import type { ReadelfFde, ReadelfRow } from './readelf-frames.ts';
+import type { ElfFile } from '../../common/elf/elf.ts';
+import type { ReadelfFrames, ReadelfRule } from './readelf-frames.ts';
 
 export interface Comparison {
+  /** Addresses. */
   compared: number;
-  /** Of these, by what keeps them from being compared: what one of the two cannot say. */
+  /** Bytes that an FDE covers. */
+  coveredBytes: number;
+  /** What our rules cannot say, by kind: bytes of rows. */
   inexpressible: Map<string, number>;
+  /** What readelf's text does not say, by kind: bytes of rows that are not compared. */
+  unsaid: Map<string, number>;
+  differenceCount: number;
+  /** The first few. */
   differences: string[];
 }
 
-interface Expected {
-  fde: ReadelfFde;
-  row: ReadelfRow;
-}
+/** 'same', a difference, or, after `?` what our rules can't say, after `~` what readelf's text doesn't. */
+type Verdict = string;
 
 const MAX_DIFFERENCES = 20;
+const NO_FDE = -1;
+const SIGNAL_ENTRY = -2;
 
-export function compareFrames(deltas: StackDeltas, fdes: readonly ReadelfFde[]): Comparison {
-  const comparison: Comparison = { compared: 0, inexpressible: new Map(), differences: [] };
-  const index = new FdeIndex(fdes);
-  const fp = deltas.machine === 'x86_64' ? 'rbp' : 'x29';
-  const sp = deltas.machine === 'x86_64' ? 'rsp' : 'sp';
-  const texts = deltas.rules.map((rule) => describeRule(rule, deltas.machine));
-  for (const address of boundaries(fdes)) {
-    const row = lastAtOrBelow(deltas.addresses, address);
-    const ours = row < 0 ? texts[0]! : texts[deltas.ruleIds[row]!]!;
-    comparison.compared++;
-    const verdict = judge(ours, index.at(address), { fp, sp });
-    if (verdict === 'same') continue;
-    if (verdict.startsWith('?'))
-      comparison.inexpressible.set(verdict, (comparison.inexpressible.get(verdict) ?? 0) + 1);
-    else if (comparison.differences.length < MAX_DIFFERENCES)
-      comparison.differences.push(`0x${address.toString(16)}: ${JSON.stringify(ours)} but ${verdict}`);
-  }
-  return comparison;
+export function compareFrames(elf: ElfFile, deltas: StackDeltas, frames: ReadelfFrames): Comparison {
+  return new Comparer(elf, deltas, frames).compare();
 }
 
-function boundaries(fdes: readonly ReadelfFde[]): Float64Array {
-  const found = new Set<number>();
-  for (const fde of fdes) {
-    for (const at of [fde.start, fde.end, ...fde.rows.map((row) => row.address)])
-      for (const near of [at - 1, at, at + 1]) found.add(near);
-  }
-  return Float64Array.from(found).sort();
-}
-
-class FdeIndex {
-  readonly #fdes: ReadelfFde[];
+class Comparer {
+  readonly #deltas: StackDeltas;
+  readonly #frames: ReadelfFrames;
+  readonly #rowAddresses: Float64Array;
+  /** FDEs by start; of two that begin at once the first in the file. */
+  readonly #order: number[];
   readonly #starts: Float64Array;
+  readonly #texts: RuleText[];
+  readonly #verdicts = new Map<number, Verdict>();
+  readonly #knownRanges: readonly { addr: number; size: number }[];
+  readonly #hasOwnStart: boolean;
+  readonly #result: Comparison = {
+    compared: 0,
+    coveredBytes: 0,
+    inexpressible: new Map(),
+    unsaid: new Map(),
+    differenceCount: 0,
+    differences: [],
+  };
 
-  constructor(fdes: readonly ReadelfFde[]) {
-    this.#fdes = fdes.filter((f) => f.start > 0 && f.end > f.start).sort((a, b) => a.start - b.start);
-    this.#starts = Float64Array.from(this.#fdes, (f) => f.start);
+  constructor(elf: ElfFile, deltas: StackDeltas, frames: ReadelfFrames) {
+    this.#deltas = deltas;
+    this.#frames = frames;
+    this.#rowAddresses = Float64Array.from(frames.addresses);
+    const { starts, ends } = frames;
+    this.#order = starts
+      .map((_, i) => i)
+      .filter((i) => starts[i]! > 0 && ends[i]! > starts[i]!)
+      .sort((a, b) => starts[a]! - starts[b]! || a - b)
+      .filter((f, i, all) => i === 0 || starts[all[i - 1]!] !== starts[f]);
+    this.#starts = Float64Array.from(this.#order, (i) => starts[i]!);
+    this.#texts = deltas.rules.map((rule) => describeRule(rule, deltas.machine));
+    this.#knownRanges = ['.init', '.fini'].map((name) => elf.section(name)).filter((s) => s !== undefined);
+    this.#hasOwnStart = isStaticProgram(elf);
   }
 
-  /** The row that holds at an address, and its function: the one that begins last. */
-  at(address: number): Expected | 'signal-entry' | undefined {
-    const i = lastAtOrBelow(this.#starts, address);
-    const fde = this.#fdes[i];
-    if (fde && address < fde.end) {
-      let row = fde.rows[0]!;
-      for (const next of fde.rows) if (next.address <= address) row = next;
-      return { fde, row };
+  compare(): Comparison {
+    let [a, b, c] = [NaN, NaN, NaN];
+    for (const [i, fde] of this.#order.entries()) {
+      for (const address of this.#boundaries(fde)) {
+        // neighbours share their boundary
+        if (address === a || address === b || address === c) continue;
+        [a, b, c] = [b, c, address];
+        this.#compareAt(address);
+      }
+      this.#addBytes(fde, i);
     }
-    return this.#fdes[i + 1]?.isSignal && this.#starts[i + 1] === address + 1 ? 'signal-entry' : undefined;
+    return this.#result;
+  }
+
+  *#boundaries(fde: number): Iterable<number> {
+    const { starts, ends, firstRow, addresses } = this.#frames;
+    const [start, end] = [starts[fde]!, ends[fde]!];
+    yield* [start - 1, start, start + 1];
+    const last = firstRow[fde + 1] ?? addresses.length;
+    for (let row = firstRow[fde]!; row < last; row++) {
+      const at = addresses[row]!;
+      if (at > start && at < end) yield* [at - 1, at, at + 1];
+    }
+    yield* [end - 1, end, end + 1];
+  }
+
+  #compareAt(address: number): void {
+    const result = this.#result;
+    result.compared++;
+    const ours = this.#ourRule(address);
+    const expected = this.#ruleAt(address);
+    const verdict = this.#verdict(ours, expected);
+    if (verdict === 'same' || verdict[0] === '?' || verdict[0] === '~') return;
+    if (expected === NO_FDE && this.#isKnownWithoutFde(address)) return;
+    result.differenceCount++;
+    if (result.differences.length < MAX_DIFFERENCES)
+      result.differences.push(
+        `0x${address.toString(16)}: ${JSON.stringify(this.#texts[ours])} but ${verdict}`,
+      );
+  }
+
+  /** Bytes of each row, by what is said of it. */
+  #addBytes(fde: number, index: number): void {
+    const { ends, firstRow, addresses } = this.#frames;
+    const end = Math.min(ends[fde]!, this.#starts[index + 1] ?? Infinity);
+    const last = firstRow[fde + 1] ?? addresses.length;
+    for (let row = firstRow[fde]!; row < last; row++) {
+      const at = addresses[row]!;
+      const bytes = Math.min(row + 1 < last ? addresses[row + 1]! : end, end) - at;
+      if (bytes <= 0) continue;
+      this.#result.coveredBytes += bytes;
+      const verdict = this.#verdict(this.#ourRule(at), this.#frames.ruleIds[row]!);
+      const kinds =
+        verdict[0] === '?'
+          ? this.#result.inexpressible
+          : verdict[0] === '~'
+            ? this.#result.unsaid
+            : undefined;
+      const kind = verdict.slice(1);
+      kinds?.set(kind, (kinds.get(kind) ?? 0) + bytes);
+    }
+  }
+
+  #ourRule(address: number): number {
+    const row = lastAtOrBelow(this.#deltas.addresses, address);
+    return row < 0 ? 0 : this.#deltas.ruleIds[row]!;
+  }
+
+  /** The row that holds at an address is that of the function that begins last and has not ended. */
+  #ruleAt(address: number): number {
+    const { ends, firstRow, addresses, ruleIds } = this.#frames;
+    const i = lastAtOrBelow(this.#starts, address);
+    for (let at = i; at >= 0 && at > i - 8; at--) {
+      const fde = this.#order[at]!;
+      if (address >= ends[fde]!) continue;
+      const first = firstRow[fde]!;
+      const rows = this.#rowAddresses.subarray(first, firstRow[fde + 1] ?? addresses.length);
+      return ruleIds[first + Math.max(0, lastAtOrBelow(rows, address))]!;
+    }
+    const next = this.#order[i + 1];
+    if (next === undefined || this.#starts[i + 1] !== address + 1) return NO_FDE;
+    return this.#frames.rules[ruleIds[firstRow[next]!]!]!.isSignal ? SIGNAL_ENTRY : NO_FDE;
+  }
+
+  /** What the extractor reads from instructions, since no FDE describes it. */
+  #isKnownWithoutFde(address: number): boolean {
+    return (
+      this.#hasOwnStart ||
+      this.#knownRanges.some(({ addr, size }) => address >= addr && address < addr + size)
+    );
+  }
+
+  #verdict(ours: number, expected: number): Verdict {
+    const key = ours * 2 ** 32 + expected + 2;
+    let verdict = this.#verdicts.get(key);
+    if (verdict === undefined) {
+      verdict = judge(this.#texts[ours]!, expected, this.#frames.rules[expected], this.#deltas.machine);
+      this.#verdicts.set(key, verdict);
+    }
+    return verdict;
   }
 }
 
 function judge(
   ours: RuleText,
-  expected: Expected | 'signal-entry' | undefined,
-  names: { fp: string; sp: string },
-): string {
-  if (expected === undefined) {
-    if (ours.kind === 'invalid') return 'same';
-    return ours.kind === 'stop' ? '?known root without an FDE' : 'no FDE covers it';
-  }
-  if (expected === 'signal-entry') return ours.kind === 'signal' ? 'same' : 'a signal trampoline follows';
-  const { fde, row } = expected;
-  if (fde.isSignal) return ours.kind === 'signal' ? 'same' : 'it is a signal frame';
-  const ra = row.registers.get('ra') ?? row.registers.get('x30') ?? 'u';
-  if (ra === 'u' && names.fp === 'rbp')
-    return ours.kind === 'stop' ? 'same' : 'the return address is undefined';
+  id: number,
+  expected: ReadelfRule | undefined,
+  machine: StackDeltas['machine'],
+): Verdict {
+  if (id === SIGNAL_ENTRY) return ours.kind === 'signal' ? 'same' : 'a signal trampoline follows';
+  if (!expected) return ours.kind === 'invalid' || ours.kind === 'stop' ? 'same' : 'no FDE covers it';
+  if (expected.isSignal) return ours.kind === 'signal' ? 'same' : 'it is a signal frame';
+  const isX86 = machine === 'x86_64';
+  const { cfa, registers } = expected;
+  const ra = registers.get('ra') ?? 'u';
+  if (ra === 'u' && isX86) return ours.kind === 'stop' ? 'same' : 'the return address is undefined';
+  // on arm64 "undefined" and "still in x30" are printed alike
+  if (ra === 'u' && ours.kind === 'stop') return '~return address undefined or in x30';
   if (ours.kind === 'stop') return 'readelf has a rule';
-  const text = `readelf says ${row.cfa} ${names.fp}=${row.registers.get(names.fp)} ra=${ra}`;
-  if (row.registers.has(names.sp) && row.registers.get(names.sp) !== 'u')
+  const [fp, sp] = isX86 ? ['rbp', 'rsp'] : ['x29', 'sp'];
+  const text = `readelf says ${cfa} ${fp}=${registers.get(fp)} ra=${ra}`;
+  const savedSp = registers.get(sp) ?? 'u';
+  if (savedSp !== 'u' && savedSp !== 's')
     return ours.kind === 'invalid' ? '?the stack pointer is not the CFA' : text;
-  if (row.cfa === 'exp') return `?CFA by expression, ours ${ours.kind}`;
+  if (cfa === 'exp')
+    return ours.kind === 'invalid' ? '?CFA by expression' : `~CFA by expression (${ours.kind})`;
   if (/exp|v[+-]/.test(ra)) return ours.kind === 'invalid' ? '?return address by expression' : text;
-  if (ours.kind !== 'rule' || ours.cfa !== row.cfa || ours.ra !== saved(ra)) return text;
-  return judgeFp(ours.fp ?? '', row.registers.get(names.fp) ?? 'u', text);
+  const ourRa = ours.ra === 'x30' ? 'u' : ours.ra;
+  if (ours.kind !== 'rule' || ours.cfa !== cfa || ourRa !== saved(ra)) return text;
+  return judgeFp(ours.fp ?? '', registers.get(fp) ?? 'u', text);
 }
 
 const saved = (column: string): string => column.replace(/^c(?=[+-])/, 'cfa');
 
-function judgeFp(ours: string, column: string, text: string): string {
+function judgeFp(ours: string, column: string, text: string): Verdict {
   if (column === 'u' || column === 's') return ours === 'same' || ours === 'undefined' ? 'same' : text;
-  if (column === 'exp') return `?frame pointer by expression, ours ${ours}`;
+  if (column === 'exp' || column === 'vexp')
+    return ours === 'undefined' ? '?frame pointer by expression' : '~frame pointer by expression';
   if (/^c[+-]/.test(column)) return ours === saved(column) ? 'same' : text;
   return ours === 'undefined' ? `?frame pointer ${column.replace(/[+-].*/, '')}` : text;
 }

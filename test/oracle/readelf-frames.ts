@@ -1,94 +1,153 @@
-/** What binutils' readelf says of a file's frame sections: rows of each FDE, as `--debug-dump=frames-interp` prints them. */
-import { spawnSync } from 'node:child_process';
+/**
+ * What binutils' readelf says of a file's frame sections: rows of each FDE, as `--debug-dump=frames-interp` prints
+ * them. Its output can have a gigabyte, so it is read line by line, and rows are kept as columns of numbers: an
+ * address, and which of the file's few thousand distinct texts stands there.
+ */
+import { spawn } from 'node:child_process';
 
-export interface ReadelfRow {
-  address: number;
+/** One distinct row, less its address. */
+export interface ReadelfRule {
   /** `rsp+8`; `exp` for an expression. */
   cfa: string;
   /** `c-16` saved there, `u` not said or undefined, `s` the same, `exp`, `vexp`, `v+8`, a register; by column name. */
   registers: ReadonlyMap<string, string>;
-}
-
-export interface ReadelfFde {
-  start: number;
-  end: number;
   isSignal: boolean;
-  rows: ReadelfRow[];
 }
 
-interface ReadelfCie {
+/** FDEs in the order of the file; FDE i has rows firstRow[i] … firstRow[i + 1], the last one to the end. */
+export class ReadelfFrames {
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+  readonly firstRow: number[] = [];
+  readonly addresses: number[] = [];
+  readonly ruleIds: number[] = [];
+  readonly rules: ReadelfRule[] = [];
+}
+
+export interface ReadelfSections {
+  ehFrame: ReadelfFrames;
+  debugFrame: ReadelfFrames;
+}
+
+interface Cie {
   isSignal: boolean;
-  row: ReadelfRow | undefined;
+  ruleId: number;
 }
 
-const MAX_OUTPUT = 512 << 20;
 const FDE = /^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+)/;
 const CIE = /^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE "([^"]*)"/;
+const ROW_ADDRESS_DIGITS = 16;
 const hex = (text: string): number => Number.parseInt(text, 16);
+const isHexDigit = (code: number): boolean => (code >= 48 && code <= 57) || (code >= 97 && code <= 102);
 
-/** FDEs of .eh_frame and .debug_frame, in the order of the file. */
-export function readelfFrames(path: string): { ehFrame: ReadelfFde[]; debugFrame: ReadelfFde[] } {
-  // its exit code is not 0 after mere warnings
-  const { stdout: output } = spawnSync(
-    'readelf',
-    ['-W', '--debug-dump=frames-interp,no-follow-links', path],
-    {
-      encoding: 'latin1',
-      maxBuffer: MAX_OUTPUT,
-    },
-  );
-  const sections = { ehFrame: [] as ReadelfFde[], debugFrame: [] as ReadelfFde[] };
-  for (const content of output.split('Contents of the ').slice(1)) {
-    if (content.startsWith('.eh_frame section')) sections.ehFrame = parseSection(content);
-    else if (/^\.z?debug_frame section/.test(content)) sections.debugFrame = parseSection(content);
+/** Rejects if readelf can't be run; that it warns of a file is no failure. */
+export async function readelfFrames(path: string): Promise<ReadelfSections> {
+  const child = spawn('readelf', ['-W', '--debug-dump=frames-interp,no-follow-links', path], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const failure = new Promise<never>((_resolve, reject) => child.once('error', reject));
+  failure.catch(() => {});
+  const reader = new Reader();
+  let rest = '';
+  child.stdout.setEncoding('latin1');
+  for await (const chunk of child.stdout) {
+    const lines = (rest + (chunk as string)).split('\n');
+    rest = lines.pop()!;
+    for (const line of lines) reader.line(line);
   }
-  return sections;
+  reader.finish();
+  await Promise.race([failure, Promise.resolve()]);
+  return { ehFrame: reader.ehFrame, debugFrame: reader.debugFrame };
 }
 
-function parseSection(content: string): ReadelfFde[] {
-  const fdes: ReadelfFde[] = [];
-  const cies = new Map<string, ReadelfCie>();
-  const cieOf = new Map<ReadelfFde, ReadelfCie | undefined>();
-  let cie: ReadelfCie | undefined;
-  let fde: ReadelfFde | undefined;
-  let columns: string[] = [];
-  for (const line of content.split('\n')) {
-    const isRecord = line.includes('IE "') || line.includes(' FDE ');
-    const cieMatch = isRecord && CIE.exec(line);
-    const fdeMatch = isRecord && !cieMatch && FDE.exec(line);
-    if (cieMatch) {
-      cie = { isSignal: cieMatch[2]!.includes('S'), row: undefined };
-      cies.set(cieMatch[1]!, cie);
-      fde = undefined;
-    } else if (fdeMatch) {
-      cie = cies.get(fdeMatch[1]!);
-      fde = { start: hex(fdeMatch[2]!), end: hex(fdeMatch[3]!), isSignal: cie?.isSignal ?? false, rows: [] };
-      fdes.push(fde);
-      cieOf.set(fde, cie);
-    } else if (line.startsWith('   LOC')) {
-      columns = line.trim().split(/\s+/);
-    } else if (/^[0-9a-f]{16} /.test(line)) {
-      const row = parseRow(line, columns);
-      if (fde) fde.rows.push(row);
-      else if (cie) cie.row = row;
+class Reader {
+  readonly ehFrame = new ReadelfFrames();
+  readonly debugFrame = new ReadelfFrames();
+  #frames: ReadelfFrames | undefined;
+  #cies = new Map<string, Cie>();
+  #cie: Cie | undefined;
+  #inFde = false;
+  #columns = '';
+  /** Rule ids by flag, columns and text of a row. */
+  #ids = new Map<string, number>();
+
+  line(line: string): void {
+    const first = line.charCodeAt(0);
+    if (isHexDigit(first) && this.#frames) {
+      if (line.charCodeAt(ROW_ADDRESS_DIGITS) === 32 && line[ROW_ADDRESS_DIGITS + 1] !== '0') this.#row(line);
+      else this.#record(line);
+    } else if (line.startsWith('   LOC')) this.#columns = line;
+    else if (line.startsWith('Contents of the ')) this.#section(line);
+  }
+
+  finish(): void {
+    this.#closeFde();
+  }
+
+  #section(line: string): void {
+    this.#closeFde();
+    this.#cies = new Map();
+    this.#ids = new Map();
+    if (line.includes(' .eh_frame section')) this.#frames = this.ehFrame;
+    else this.#frames = / \.z?debug_frame section/.test(line) ? this.debugFrame : undefined;
+  }
+
+  #record(line: string): void {
+    const cie = CIE.exec(line);
+    const fde = cie ? null : FDE.exec(line);
+    if (!cie && !fde) return;
+    this.#closeFde();
+    if (cie) {
+      this.#cie = { isSignal: cie[2]!.includes('S'), ruleId: -1 };
+      this.#cies.set(cie[1]!, this.#cie);
+    } else if (fde) {
+      this.#cie = this.#cies.get(fde[1]!);
+      const frames = this.#frames!;
+      frames.starts.push(hex(fde[2]!));
+      frames.ends.push(hex(fde[3]!));
+      frames.firstRow.push(frames.addresses.length);
+      this.#inFde = true;
     }
   }
-  for (const each of fdes) finishFde(each, cieOf.get(each));
-  return fdes;
+
+  /** An FDE without instructions is printed without rows: that of its CIE holds. */
+  #closeFde(): void {
+    if (!this.#inFde) return;
+    this.#inFde = false;
+    const { starts, firstRow, addresses, ruleIds } = this.#frames!;
+    if (firstRow.at(-1) !== addresses.length) return;
+    addresses.push(starts.at(-1)!);
+    ruleIds.push(this.#cie && this.#cie.ruleId >= 0 ? this.#cie.ruleId : this.#ruleId('', false));
+  }
+
+  #row(line: string): void {
+    const id = this.#ruleId(line.slice(ROW_ADDRESS_DIGITS), this.#cie?.isSignal ?? false);
+    if (this.#inFde) {
+      this.#frames!.addresses.push(hex(line.slice(0, ROW_ADDRESS_DIGITS)));
+      this.#frames!.ruleIds.push(id);
+    } else if (this.#cie) this.#cie.ruleId = id;
+  }
+
+  #ruleId(text: string, isSignal: boolean): number {
+    const key = `${isSignal ? 'S' : ''}${this.#columns}\n${text}`;
+    let id = this.#ids.get(key);
+    if (id === undefined) {
+      id = this.#frames!.rules.push(parseRule(text, this.#columns, isSignal)) - 1;
+      this.#ids.set(key, id);
+    }
+    return id;
+  }
 }
 
-/** An FDE without instructions is printed without rows: that of its CIE holds. */
-function finishFde(fde: ReadelfFde, cie: ReadelfCie | undefined): void {
-  if (fde.rows.length === 0 && cie?.row) fde.rows.push({ ...cie.row, address: fde.start });
-}
-
-function parseRow(line: string, columns: readonly string[]): ReadelfRow {
+function parseRule(text: string, columnLine: string, isSignal: boolean): ReadelfRule {
   // a register is printed with its number first: r1 (rdx)
-  const fields = line
-    .trim()
-    .replace(/\S+ \((\w+)\)/g, '$1')
-    .split(/\s+/);
-  const registers = new Map<string, string>();
-  for (let i = 2; i < fields.length; i++) registers.set(columns[i] ?? '', fields[i]!);
-  return { address: hex(fields[0]!), cfa: fields[1]!, registers };
+  const split = (line: string): string[] =>
+    line
+      .trim()
+      .replace(/\S+ \((\w+)\)/g, '$1')
+      .split(/\s+/);
+  const [cfa, ...values] = split(text);
+  const columns = split(columnLine).slice(2);
+  const registers = new Map(values.map((value, i) => [columns[i] ?? '', value]));
+  return { cfa: cfa ?? '', registers, isSignal };
 }

@@ -1,0 +1,75 @@
+/**
+ * `npm run test:oracle [-- --no-packages] [FOLDER…]`: compares the stack deltas of every ELF file under /usr/bin,
+ * /usr/lib and /usr/sbin, and of a broad set of packages of Debian trixie for amd64 and arm64, with what readelf says
+ * of them. Writes docs/oracle.md; fails where there is a difference. With folders, only those, and nothing is written.
+ */
+import { closeSync, openSync, readdirSync, readFileSync, readSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { ElfError } from '../../common/elf/elf.ts';
+import { compareFile } from './compare-file.ts';
+import { unpackPackages } from './packages.ts';
+import { addFile, describeGroups, type Group, newGroup } from './summary.ts';
+
+const MIN_ELF_BYTES = 64;
+
+const { values, positionals } = parseArgs({
+  options: { packages: { type: 'boolean', default: true } },
+  allowNegative: true,
+  allowPositionals: true,
+});
+
+/** Regular files, each once; a link is not followed, what it names is met by itself. */
+function* walk(folder: string): Iterable<string> {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) yield* walk(path);
+    else if (entry.isFile() && isElf(path)) yield path;
+  }
+}
+
+function isElf(path: string): boolean {
+  const bytes = Buffer.alloc(MIN_ELF_BYTES);
+  const fd = openSync(path, 'r');
+  try {
+    return readSync(fd, bytes) === MIN_ELF_BYTES && bytes.readUInt32LE(0) === 0x464c457f;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+async function compareFolders(name: string, folders: readonly string[]): Promise<Group> {
+  const group = newGroup(name);
+  for (const folder of folders) {
+    for (const path of walk(folder)) {
+      try {
+        const comparison = await compareFile(path);
+        if (!comparison) group.skipped++;
+        else if (addFile(group, path.replace(folder, ''), comparison))
+          console.error(`${path}: ${comparison.badFdes} bad FDEs, ${comparison.differences.join('\n  ')}`);
+      } catch (error) {
+        // of another architecture, or 32 bits wide
+        if (!(error instanceof ElfError)) throw error;
+        group.skipped++;
+      }
+    }
+  }
+  console.error(`${name}: ${group.files} files compared, ${group.differences} differences`);
+  return group;
+}
+
+const groups: Group[] = [];
+if (positionals.length > 0) groups.push(await compareFolders(positionals.join(' '), positionals));
+else {
+  const release =
+    /^PRETTY_NAME="?([^"\n]*)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'this machine';
+  groups.push(await compareFolders(release, ['/usr/bin', '/usr/lib', '/usr/sbin']));
+  for (const architecture of values.packages ? (['amd64', 'arm64'] as const) : [])
+    groups.push(
+      await compareFolders(`Debian trixie, ${architecture}`, [unpackPackages('trixie', architecture)]),
+    );
+}
+const summary = describeGroups(groups);
+console.log(summary);
+if (positionals.length === 0) writeFileSync(new URL('../../../docs/oracle.md', import.meta.url), summary);
+if (groups.some((group) => group.differences > 0 || group.badFdes > 0)) process.exitCode = 1;

@@ -1,0 +1,76 @@
+/** Packages of another release or architecture, unpacked into a cache directory without being installed. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+/** A broad set: C, C++, Rust, OCaml, Haskell, Fortran, Ada and assembly; old and new compilers' output. */
+export const PACKAGES =
+  `bash busybox-static coreutils curl dash findutils gawk git grep gzip jq less nano openssh-client openssh-server rsync sed sqlite3
+  sudo systemd tar tmux util-linux vim-tiny xz-utils libsystemd-shared
+  binutils-common cpp-14 gdb-minimal make ninja-build strace valgrind
+  libc6 musl ld-musl libgcc-s1 libstdc++6 libgfortran5 libgnat-14 libgomp1 libtsan2 libasan8 libunwind8
+  libssl3t64 libgcrypt20 libgnutls30t64 libnettle8t64 libhogweed6t64 libgmp10 libsodium23 libzstd1 liblzma5 libbrotli1
+  libblas3 liblapack3 libopenblas0-pthread libfftw3-double3 libavcodec61 libx264-164 libx265-215 libdav1d7 libvpx9 libjxl0.11
+  libicu76 libglib2.0-0t64 libgtk-4-1 libqt6core6t64 libqt6gui6 libwebkitgtk-6.0-4 libmozjs-128-0 libnode115
+  libpython3.13 libperl5.40 libruby3.3 libluajit-5.1-2 php8.4-cli erlang-base guile-3.0-libs
+  libllvm19 libclang-cpp19 librust-std ripgrep fd-find bat rustc libstd-rust-1.85 ocaml-base ghc-prof
+  nginx-core apache2-bin redis-server postgresql-17 mariadb-server-core libprotobuf32t64 libgrpc++1.51t64 libboost-filesystem1.83.0
+  libmpfr6 libcurl4t64 libxml2 libnss3 libcap2 libbpf1 libelf1t64 libffi8`.split(/\s+/);
+
+const cacheRoot = (): string =>
+  join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'everyframe-oracle');
+
+/** The mirror that this machine itself uses; throws where it is no Debian. */
+function findMirror(): string {
+  const lists = ['/etc/apt/sources.list', ...listFolder('/etc/apt/sources.list.d')];
+  const text = lists
+    .filter(existsSync)
+    .map((path) => readFileSync(path, 'utf8'))
+    .join('\n');
+  const uri = /^(?:URIs:|deb(?: \[[^\]]*\])?)\s+(\S+\/debian)\/?(?:\s|$)/m.exec(text)?.[1];
+  if (!uri)
+    throw new Error('no Debian mirror in /etc/apt: the oracle needs one to fetch other packages from');
+  return uri;
+}
+
+const listFolder = (path: string): string[] =>
+  existsSync(path) ? readdirSync(path).map((name) => join(path, name)) : [];
+
+/** Unpacks what there is of PACKAGES; what is there already is kept. The folder's path. */
+export function unpackPackages(suite: string, architecture: 'amd64' | 'arm64'): string {
+  const root = join(cacheRoot(), `${suite}-${architecture}`);
+  const [state, files] = [join(root, 'state'), join(root, 'files')];
+  for (const folder of [join(state, 'lists/partial'), join(state, 'cache/archives/partial'), files])
+    mkdirSync(folder, { recursive: true });
+  writeFileSync(join(state, 'sources.list'), `deb ${findMirror()} ${suite} main\n`);
+  writeFileSync(join(state, 'status'), '');
+  const options = [
+    ['Dir::Etc::sourcelist', join(state, 'sources.list')],
+    ['Dir::Etc::sourceparts', '-'],
+    ['Dir::State', state],
+    ['Dir::State::status', join(state, 'status')],
+    ['Dir::Cache', join(state, 'cache')],
+    ['APT::Architecture', architecture],
+    ['APT::Architectures', architecture],
+    ['APT::Sandbox::User', 'root'],
+  ].flatMap(([name, value]) => ['-o', `${name}=${value}`]);
+  const apt = (tool: string, ...args: string[]): string =>
+    execFileSync(tool, [...options, ...args], { cwd: state, encoding: 'utf8', maxBuffer: 64 << 20 });
+  if (listFolder(join(state, 'lists')).length < 2) apt('apt-get', '-qq', 'update');
+  const known = new Set(apt('apt-cache', 'pkgnames').split('\n'));
+  for (const name of PACKAGES) {
+    const target = join(files, name);
+    if (!known.has(name) || existsSync(target)) continue;
+    try {
+      apt('apt-get', '-qq', 'download', name);
+      const archive = readdirSync(state).find((file) => file.endsWith('.deb'));
+      if (!archive) continue;
+      execFileSync('dpkg-deb', ['-x', join(state, archive), target]);
+      rmSync(join(state, archive));
+    } catch (error) {
+      console.error(`${suite} ${architecture} ${name}: ${(error as Error).message.split('\n')[0]}`);
+    }
+  }
+  return files;
+}

@@ -1,0 +1,87 @@
+/** What the comparison of many files comes to, as a page of documentation. */
+import type { FileComparison } from './compare-file.ts';
+
+export interface Group {
+  name: string;
+  files: number;
+  /** Without .eh_frame, Go's, relocatable, or of another architecture. */
+  skipped: number;
+  compared: number;
+  coveredBytes: number;
+  badFdes: number;
+  differences: number;
+  inexpressible: Map<string, number>;
+  unsaid: Map<string, number>;
+  /** Of the files that differ. */
+  examples: string[];
+}
+
+const MAX_EXAMPLES = 20;
+
+export const newGroup = (name: string): Group => ({
+  name,
+  files: 0,
+  skipped: 0,
+  compared: 0,
+  coveredBytes: 0,
+  badFdes: 0,
+  differences: 0,
+  inexpressible: new Map(),
+  unsaid: new Map(),
+  examples: [],
+});
+
+/** Whether the file differs. */
+export function addFile(group: Group, path: string, file: FileComparison): boolean {
+  group.files++;
+  group.compared += file.compared;
+  group.coveredBytes += file.coveredBytes;
+  group.badFdes += file.badFdes;
+  group.differences += file.differenceCount;
+  addKinds(group.inexpressible, file.inexpressible);
+  addKinds(group.unsaid, file.unsaid);
+  const differs = file.differenceCount > 0 || file.badFdes > 0;
+  if (differs && group.examples.length < MAX_EXAMPLES)
+    group.examples.push(
+      `- \`${path}\`: ${file.differenceCount} (${file.badFdes} bad FDEs); ${file.differences[0] ?? ''}`,
+    );
+  return differs;
+}
+
+function addKinds(sum: Map<string, number>, kinds: ReadonlyMap<string, number>): void {
+  for (const [kind, bytes] of kinds) sum.set(kind, (sum.get(kind) ?? 0) + bytes);
+}
+
+const share = (bytes: number, of: number): string => `${((100 * bytes) / Math.max(of, 1)).toFixed(5)} %`;
+const total = (kinds: ReadonlyMap<string, number>): number => [...kinds.values()].reduce((a, b) => a + b, 0);
+const grouped = (n: number): string => n.toLocaleString('en-US');
+
+export function describeGroups(groups: readonly Group[]): string {
+  const parts = [
+    '# Stack deltas against readelf',
+    'Written by `npm run test:oracle`: the rules made of `.eh_frame`, compared with `readelf --debug-dump=frames-interp` at each boundary of a row and one byte to either side. Files without `.eh_frame`, relocatable objects and Go programs are left out.',
+    `| files | compared | left out | addresses | covered bytes | differences | bad FDEs | we can't express | readelf doesn't say |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|
+${groups.map(describeGroup).join('\n')}`,
+    "## By kind\n\nWhat we can't express ends a stack with a marker, or loses the frame pointer of that one frame. What readelf doesn't say (it prints expressions as `exp`) is not compared here, but by tests of each expression's shape.",
+    ...groups.map(describeKinds),
+  ];
+  return `${parts.join('\n\n')}\n`;
+}
+
+const describeGroup = (g: Group): string =>
+  `| ${g.name} | ${grouped(g.files)} | ${grouped(g.skipped)} | ${grouped(g.compared)} | ${grouped(g.coveredBytes)} | ${grouped(g.differences)} | ${g.badFdes} | ${share(total(g.inexpressible), g.coveredBytes)} | ${share(total(g.unsaid), g.coveredBytes)} |`;
+
+function describeKinds(group: Group): string {
+  const lines = (title: string, kinds: ReadonlyMap<string, number>): string[] =>
+    [...kinds]
+      .sort((a, b) => b[1] - a[1])
+      .map(
+        ([kind, bytes]) => `| ${title} | ${kind} | ${grouped(bytes)} | ${share(bytes, group.coveredBytes)} |`,
+      );
+  const rows = [...lines("we can't", group.inexpressible), ...lines("readelf doesn't", group.unsaid)];
+  const table = `| | kind | bytes | share |\n|---|---|--:|--:|\n${rows.join('\n')}`;
+  return [`### ${group.name}`, table, ...(group.examples.length ? [group.examples.join('\n')] : [])].join(
+    '\n\n',
+  );
+}
