@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SectionSpec } from '../../common/elf/build-elf.ts';
-import { ByteWriter, type RecordSpec } from './build-frames.ts';
+import type { RecordSpec } from './build-frames.ts';
 import { CODE_AT, CODE_BYTES, deltasOf, type FrameSpec, ruleTextAt, textOf } from './fixture.ts';
 
 const SIGRETURN = '48c7c00f0000000f05';
@@ -10,22 +10,6 @@ function codeWith(pieces: Readonly<Record<number, string>>): Uint8Array {
   const code = new Uint8Array(CODE_BYTES);
   for (const [at, hex] of Object.entries(pieces)) code.set(Buffer.from(hex, 'hex'), Number(at) - CODE_AT);
   return code;
-}
-
-/** A Go program's symbol table; the section of Go's own tables is what tells it from others. */
-function goSections(symbols: readonly (readonly [string, number, number])[]): SectionSpec[] {
-  const names = new ByteWriter().u8(0);
-  const table = new ByteWriter().raw(new Uint8Array(24));
-  for (const [name, start, size] of symbols) {
-    table.uint(names.bytes.length, 4).u8(2, 0, 1, 0).uint(start, 8).uint(size, 8);
-    names.text(name);
-  }
-  // indices: null, .text, [.eh_frame], then these
-  return [
-    { name: '.gopclntab', bytes: Uint8Array.from([1]) },
-    { name: '.strtab', type: 3, bytes: Uint8Array.from(names.bytes) },
-    { name: '.symtab', type: 2, link: 3, bytes: Uint8Array.from(table.bytes) },
-  ];
 }
 
 describe('code that has no unwind information', () => {
@@ -149,48 +133,5 @@ describe('the entry point', () => {
 
   it.each([0, 0x10, 0x5000])('that is no code is none: 0x%s', (entry) => {
     expect(textOf(deltasOf({ entry }))).toEqual([]);
-  });
-});
-
-describe('functions of Go', () => {
-  const debug: RecordSpec[] = [{}, { start: 0x1100, size: 0x10 }, { start: 0x1110, size: 0x10 }];
-
-  it('are roots by name, against their own unwind information', () => {
-    const sections = goSections([
-      ['runtime.goexit.abi0', 0x1100, 0x10],
-      ['main.main', 0x1110, 0x10],
-      ['runtime.systemstack', 0x1200, 0x10],
-    ]);
-    expect(textOf(deltasOf({ debug, sections }))).toEqual([
-      '0x1100 stop',
-      '0x1110 rsp+8 same cfa-8',
-      '0x1120 invalid',
-      '0x1200 rbp+16 cfa-16 cfa-8',
-      '0x1210 invalid',
-    ]);
-  });
-
-  it('with an impossible size are left alone', () => {
-    const sections = goSections([
-      ['runtime.goexit', 0x1100, 1 << 20],
-      ['runtime.mcall', 0x1110, 0],
-    ]);
-    expect(textOf(deltasOf({ debug, sections }))).toEqual(['0x1100 rsp+8 same cfa-8', '0x1120 invalid']);
-  });
-
-  it('are left alone in programs that are not Go', () => {
-    const sections = goSections([['runtime.goexit', 0x1100, 0x10]]).map((s) => ({
-      ...s,
-      name: `${s.name}2`,
-    }));
-    expect(textOf(deltasOf({ debug, sections }))).toEqual(['0x1100 rsp+8 same cfa-8', '0x1120 invalid']);
-  });
-
-  it('cost nothing else where the symbol table cannot be read', () => {
-    const sections = goSections([['runtime.goexit', 0x1100, 0x10]]);
-    for (const broken of [{ flags: 0x800 }, { link: 99 }])
-      expect(
-        textOf(deltasOf({ debug, sections: [...sections.slice(0, 2), { ...sections[2]!, ...broken }] })),
-      ).toEqual(['0x1100 rsp+8 same cfa-8', '0x1120 invalid']);
   });
 });

@@ -1,14 +1,17 @@
 /**
  * Stack deltas of an ELF file: sorted rows (address, rule), each valid up to the next. Sources, best first:
- * .eh_frame, .debug_frame for what that leaves out, and what is known of a few functions that have neither.
+ * .eh_frame, .debug_frame for what that leaves out, Go's own table of functions, and what is known of a few functions
+ * that have none of these.
  */
 
 import { type ElfFile, type Machine, PF_X, PT_LOAD } from '../../common/elf/elf.ts';
+import { findGoPclntab, isGo } from '../../common/elf/go-pclntab.ts';
 import { type Inexpressible, newInexpressible, REGISTERS } from './cfi-state.ts';
 import { type DecodeTarget, decodeFrameSection, type FrameSectionStats } from './frame-section.ts';
 import { findDebugFrame, findEhFrame } from './frame-sources.ts';
+import { type GoFrames, readGoFrames } from './go-frames.ts';
 import { coverage, joinFunctions } from './join.ts';
-import { findKnownFunctions, isGo, type KnownFunctions } from './known-functions.ts';
+import { findKnownFunctions, type KnownFunctions } from './known-functions.ts';
 import { FunctionRows } from './rows.ts';
 import { type Rule, RuleTable, STOP_RULE } from './rules.ts';
 import { addStartFunctions } from './start-functions.ts';
@@ -16,6 +19,8 @@ import { addStartFunctions } from './start-functions.ts';
 export interface StackDeltaStats {
   ehFrame: FrameSectionStats | undefined;
   debugFrame: FrameSectionStats | undefined;
+  /** Whose rules come from Go's table. */
+  goFunctions: number;
   inexpressible: Inexpressible;
   /** Rules beyond the 65,535 that fit. */
   ruleOverflow: number;
@@ -43,6 +48,7 @@ export function extractStackDeltas(elf: ElfFile): StackDeltas {
   const rules = new RuleTable();
   const inexpressible = newInexpressible();
   const known = findKnownFunctions(elf);
+  const go = findGoFrames(elf);
   const target: DecodeTarget = {
     rows,
     rules,
@@ -50,16 +56,22 @@ export function extractStackDeltas(elf: ElfFile): StackDeltas {
     isX86: elf.machine === 'x86_64',
     inexpressible,
     savesFpBelowReturnAddress: false,
-    accepts: known.size === 0 ? () => true : (start) => !known.has(start),
+    accepts: known.size === 0 && !go ? () => true : (start) => !known.has(start) && !go?.isSpecial(start),
   };
   const ehFrame = decodeEhFrame(elf, target);
   const debugFrame = decodeDebugFrame(elf, target);
   addKnownFunctions(known, rows, rules);
+  const goFunctions = go?.addRows(rows, rules, coverage(rows)) ?? 0;
   addStartFunctions(elf, rows, rules, coverage(rows));
   addEntryStub(elf, rows, rules);
   const { addresses, ruleIds, overlaps } = joinFunctions(rows);
-  const stats = { ehFrame, debugFrame, inexpressible, ruleOverflow: rules.overflow, overlaps };
+  const stats = { ehFrame, debugFrame, goFunctions, inexpressible, ruleOverflow: rules.overflow, overlaps };
   return { machine: elf.machine, addresses, ruleIds, rules: rules.rules, stats };
+}
+
+function findGoFrames(elf: ElfFile): GoFrames | undefined {
+  const table = findGoPclntab(elf);
+  return table && readGoFrames(table, elf.machine);
 }
 
 function decodeEhFrame(elf: ElfFile, target: DecodeTarget): FrameSectionStats | undefined {

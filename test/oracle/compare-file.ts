@@ -1,9 +1,9 @@
 /** One ELF file, ours against readelf's. */
 import { closeSync, openSync } from 'node:fs';
 import { fdSource } from '../../agent/stack-deltas/fd-source.ts';
-import { isGo } from '../../agent/stack-deltas/known-functions.ts';
 import { extractStackDeltas, type StackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
 import { type ElfFile, parseElf } from '../../common/elf/elf.ts';
+import { isGo } from '../../common/elf/go-pclntab.ts';
 import { type Comparison, compareFrames } from './compare-frames.ts';
 import { readelfFrames } from './readelf-frames.ts';
 

@@ -1,0 +1,159 @@
+/**
+ * Rules from Go's own table of functions, for what .eh_frame and .debug_frame leave out: all of a stripped program.
+ * A few functions of the runtime are the root of a stack or go over to another one; their rules are known by name.
+ * Facts: cmd/internal/obj/{x86,arm64} (frame layout), runtime/{asm,sys_linux}_{amd64,arm64}.s of Go 1.16 to 1.27.
+ */
+import type { Machine } from '../../common/elf/elf.ts';
+import type { GoFunction, GoPclntab } from '../../common/elf/go-pclntab.ts';
+import { OutOfBounds } from '../../common/elf/source.ts';
+import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
+import { REGISTERS } from './cfi-state.ts';
+import type { FunctionRows } from './rows.ts';
+import { FRAME_POINTER_RULE, INVALID_RULE, type Rule, type RuleTable, STOP_RULE } from './rules.ts';
+
+/**
+ * `root`: nothing called it. `switch`: it goes over to another stack and keeps its frame pointer, or, where it has no
+ * frame, its caller's. Where it has a frame, all but its prologue and epilogue does.
+ */
+type Special = 'root' | 'switch';
+
+const SPECIAL: ReadonlyMap<string, Special> = new Map([
+  ['runtime.goexit', 'root'],
+  ['runtime.mstart', 'root'],
+  ['runtime.rt0_go', 'root'],
+  ['_rt0_amd64', 'root'],
+  ['_rt0_amd64_linux', 'root'],
+  ['_rt0_arm64_linux', 'root'],
+  ['runtime.mcall', 'root'],
+  ['runtime.morestack', 'root'],
+  ['runtime.systemstack', 'switch'],
+  ['runtime.asmcgocall', 'switch'],
+  ['runtime.cgocallback', 'switch'],
+  ['runtime.nanotime1', 'switch'],
+  ['runtime.walltime', 'switch'],
+  ['time.now', 'switch'],
+]);
+const MAX_FRAME_BYTES = 0x7fff_fff0;
+const RETURN_ADDRESS_BYTES = 8;
+const SMALLEST_OFFSET = -32_768;
+
+export interface GoFrames {
+  /** What unwind information says of a function that begins there is disregarded. */
+  isSpecial(start: number): boolean;
+  /** Adds rows for those that `covered` says nothing about; how many these are. */
+  addRows(rows: FunctionRows, rules: RuleTable, covered: (address: number) => boolean): number;
+}
+
+export function readGoFrames(table: GoPclntab, machine: Machine): GoFrames {
+  const byName = findNames(table.names);
+  const special = new Map<number, Special>();
+  for (const { start, nameAt } of table.functions()) {
+    const kind = byName.get(nameAt);
+    if (kind) special.set(start, kind);
+  }
+  return {
+    isSpecial: (start) => special.has(start),
+    addRows: (rows, rules, covered) => {
+      const writer = new GoRows(table, machine, rows, rules);
+      let added = 0;
+      for (const f of table.functions()) {
+        if (covered(f.start)) continue;
+        writer.add(f, special.get(f.start));
+        added++;
+      }
+      return added;
+    },
+  };
+}
+
+/** Where the names above stand; functions are then looked up by a number. */
+function findNames(bytes: Uint8Array): Map<number, Special> {
+  const names = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const found = new Map<number, Special>();
+  for (const [name, kind] of SPECIAL) {
+    const at = names.indexOf(`\0${name}\0`, 0, 'latin1');
+    if (at >= 0) found.set(at + 1, kind);
+  }
+  return found;
+}
+
+class GoRows {
+  readonly #table: GoPclntab;
+  readonly #machine: Machine;
+  readonly #rows: FunctionRows;
+  readonly #rules: RuleTable;
+  readonly #rule: Rule = { ...INVALID_RULE, kind: RuleKind.CFA };
+
+  constructor(table: GoPclntab, machine: Machine, rows: FunctionRows, rules: RuleTable) {
+    this.#table = table;
+    this.#machine = machine;
+    this.#rows = rows;
+    this.#rules = rules;
+    this.#rule.cfaReg = REGISTERS[machine].sp;
+  }
+
+  add(f: GoFunction, special: Special | undefined): void {
+    const rows = this.#rows;
+    rows.beginFunction(f.start, f.end);
+    if (special === 'root') rows.addRow(f.start, this.#rules.intern(STOP_RULE));
+    else if (!this.#tryAddBySize(f, special)) {
+      rows.dropFunction();
+      return;
+    }
+    rows.endFunction();
+  }
+
+  /** A program that is broken costs its own function only. */
+  #tryAddBySize(f: GoFunction, special: Special | undefined): boolean {
+    try {
+      return this.#addBySize(f, special === 'switch' ? this.#largest(f) : undefined);
+    } catch (error) {
+      if (error instanceof OutOfBounds) return false;
+      throw error;
+    }
+  }
+
+  /** `switched`: with a stack of that size, the frame pointer is what counts. */
+  #addBySize(f: GoFunction, switched: number | undefined): boolean {
+    return this.#table.stackSizes(f, (address, bytes) => {
+      const rule = bytes === switched ? FRAME_POINTER_RULE : this.#ruleFor(bytes);
+      this.#rows.addRow(address, rule === INVALID_RULE ? 0 : this.#rules.intern(rule));
+    });
+  }
+
+  #largest(f: GoFunction): number {
+    let largest = 0;
+    this.#table.stackSizes(f, (_address, bytes) => {
+      largest = Math.max(largest, bytes);
+    });
+    return largest;
+  }
+
+  #ruleFor(bytes: number): Readonly<Rule> {
+    if (bytes < 0 || bytes > MAX_FRAME_BYTES) return INVALID_RULE;
+    return this.#machine === 'x86_64' ? this.#amd64(bytes) : this.#arm64(bytes);
+  }
+
+  /** A frame of at least one word begins with the caller's frame pointer, below the return address. */
+  #amd64(bytes: number): Readonly<Rule> {
+    const rule = this.#rule;
+    rule.cfaOffset = bytes + RETURN_ADDRESS_BYTES;
+    rule.raKind = ValueKind.CFA;
+    rule.raOffset = -RETURN_ADDRESS_BYTES;
+    rule.fpKind = bytes >= 8 ? ValueKind.CFA : ValueKind.SAME;
+    rule.fpOffset = bytes >= 8 ? -2 * RETURN_ADDRESS_BYTES : 0;
+    return rule;
+  }
+
+  /** The return address lies at the stack pointer, the caller's frame pointer below that. */
+  #arm64(bytes: number): Readonly<Rule> {
+    const rule = this.#rule;
+    if (-bytes - 8 < SMALLEST_OFFSET) return FRAME_POINTER_RULE;
+    rule.cfaOffset = bytes;
+    rule.raKind = bytes === 0 ? ValueKind.SAME : ValueKind.CFA;
+    rule.raOffset = bytes === 0 ? 0 : -bytes;
+    rule.fpKind = bytes === 0 ? ValueKind.SAME : ValueKind.CFA;
+    rule.fpOffset = bytes === 0 ? 0 : -bytes - 8;
+    return rule;
+  }
+}
