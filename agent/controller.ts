@@ -8,6 +8,7 @@ import type { Pid } from '../common/base/brand.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { Executables } from './executables/executables.ts';
 import { Kernel } from './executables/kernel.ts';
+import type { SymbolDetail } from './executables/symbol-service.ts';
 import { RuntimeFrames } from './interpreters/runtime-frames.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
@@ -27,6 +28,7 @@ export interface Log {
 
 export interface ControllerOptions extends SamplingOptions {
   samplesPerSecond: number;
+  symbols: SymbolDetail;
   sendIdleFrames: boolean;
   maxUserFrames: number;
   maxTableBytes: number;
@@ -83,7 +85,7 @@ export class Controller {
       (buffer, at, size) => this.#onRecord(buffer, at, size),
       () => this.#traces.drained(),
     );
-    this.#executables = new Executables({ tables: this.#tracer.tables });
+    this.#executables = new Executables({ symbols: options.symbols, tables: this.#tracer.tables });
     this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime);
     this.#frames = new FrameResolver(this.#executables, kernel, this.#runtimes);
     this.#maker = new ProfileMaker({

@@ -36,6 +36,12 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     help: 'random share of the interval, either way',
   },
   { flag: 'max-user-frames', value: 'N', default: '1023', help: 'user frames a stack, 1 to 1023' },
+  {
+    flag: 'symbols',
+    value: 'full|names|off',
+    default: 'full',
+    help: 'names of native code: with lines and inlined functions, functions only, or none',
+  },
   { flag: 'send-idle-frames', help: 'sample the idle task as well' },
   {
     flag: 'probabilistic-threshold',
@@ -123,6 +129,10 @@ const agentSchema = v.strictObject({
   reporterInterval: duration('reporter-interval', 100, 3_600_000),
   reporterJitter: number('reporter-jitter', 0, 1, false),
   maxUserFrames: number('max-user-frames', 1, 1023),
+  symbols: v.picklist(
+    ['full', 'names', 'off'],
+    ({ input }) => `--symbols is ${input}: give full, names or off`,
+  ),
   sendIdleFrames: onOff,
   probabilisticThreshold: number('probabilistic-threshold', 1, 100),
   probabilisticInterval: duration('probabilistic-interval', 60_000, 300_000),

@@ -17,6 +17,7 @@ interface RecordFlags {
   frequency: string;
   pid?: Pid[];
   output: string;
+  symbols: string;
   verbose?: boolean;
 }
 
@@ -40,6 +41,7 @@ export function registerRecord(program: Command): void {
     .option('-F, --frequency <HZ>', 'samples a second on each CPU', '97')
     .option('-p, --pid <PID>', 'only this process and its children; repeatable', collectPid)
     .option('-o, --output <FILE>', '.pb.gz (pprof), .folded or .otlp', 'everyframe.pb.gz')
+    .option('--symbols <full|names|off>', 'lines and inlined functions, functions only, or addresses', 'full')
     .option('-v, --verbose', 'log more, and what was counted')
     .passThroughOptions()
     .action(record);
@@ -69,6 +71,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     samplesPerSecond: flags.frequency,
     reporterInterval: '1s',
     reporterJitter: '0',
+    symbols: flags.symbols,
   });
   const durationMs = flags.duration === undefined ? undefined : parseDuration(flags.duration);
   const child = command.length > 0 ? startHeld(command) : undefined;

@@ -26,6 +26,7 @@ export function startController(
 
 export const controllerOptions = (options: AgentOptions): ControllerOptions => ({
   samplesPerSecond: options.samplesPerSecond,
+  symbols: options.symbols,
   sendIdleFrames: options.sendIdleFrames,
   maxUserFrames: options.maxUserFrames,
   maxTableBytes: options.maxTableBytes,

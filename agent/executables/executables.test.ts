@@ -286,6 +286,17 @@ describe('bounds', () => {
   });
 });
 
+test.each([
+  ['names', ['main']],
+  ['off', [undefined]],
+] as const)('symbols: %s', async (detail, expected) => {
+  const { executables } = create({ symbols: detail });
+  const record = recordOf(program);
+  executables.onFile(record);
+  await settled(executables, record.key);
+  expect(await resolveNames(executables, record.key, [symbols.get('main')!])).toEqual(expected);
+});
+
 test('the vDSO', async () => {
   const { tables, executables } = create();
   expect(await executables.loadVdso()).toBe(true);

@@ -21,6 +21,7 @@ import { KeptFiles } from './kept-files.ts';
 import { type OpenFailure, openRecordedFile } from './open-file.ts';
 import { readFileId } from './read-file-id.ts';
 import { SymbolNames } from './symbol-names.ts';
+import type { SymbolDetail } from './symbol-service.ts';
 import { readVdso } from './vdso.ts';
 
 /** Where tables go: BPF maps. */
@@ -35,6 +36,8 @@ export interface TableSink {
 
 export interface ExecutablesOptions {
   tables: TableSink;
+  /** How much is told of native code; everything by default. */
+  symbols?: SymbolDetail;
   proc?: string;
   maxExecutables?: number;
   /** First wait before BPF may report a file again that could not be opened; doubles up to a minute. */
@@ -116,7 +119,7 @@ export class Executables {
     this.#proc = options.proc ?? '/proc';
     this.#retryMs = options.retryMs ?? 1000;
     this.#forgets = new ForgetQueue((key) => this.#forget(key), MAX_FORGETS_WAITING);
-    this.names = new SymbolNames(this.#kept);
+    this.names = new SymbolNames(this.#kept, options.symbols ?? 'full');
     this.#byKey = new LRUCache({
       max: options.maxExecutables ?? DEFAULT_MAX_EXECUTABLES,
       dispose: (_executable, key, reason) => {

@@ -4,7 +4,7 @@ import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { Executable } from './executable.ts';
 import type { KeptFiles } from './kept-files.ts';
 import { openVerified } from './open-file.ts';
-import type { SymbolAnswer, SymbolRequest } from './symbol-service.ts';
+import type { SymbolAnswer, SymbolDetail, SymbolRequest } from './symbol-service.ts';
 import { WorkerClient, WorkerFailure } from './worker-client.ts';
 
 /** Two report intervals and a bit: it lives on while each of them brings something new, and then ends. */
@@ -33,10 +33,12 @@ export class SymbolNames {
     workerFailed: 0,
   };
   readonly #kept: KeptFiles;
+  readonly #detail: SymbolDetail;
   readonly #worker: WorkerClient<SymbolRequest, SymbolAnswer>;
 
-  constructor(kept: KeptFiles) {
+  constructor(kept: KeptFiles, detail: SymbolDetail) {
     this.#kept = kept;
+    this.#detail = detail;
     this.#worker = new WorkerClient({
       url: workerUrl(),
       idleMs: IDLE_MS,
@@ -47,6 +49,7 @@ export class SymbolNames {
 
   /** The functions at ELF virtual addresses, innermost first; none where nothing covers one. Never rejects. */
   async resolve(executable: Executable, addresses: number[]): Promise<SymbolFrame[][]> {
+    if (this.#detail === 'off') return addresses.map(() => []);
     this.stats.asked += addresses.length;
     const names = await this.#ask(executable, addresses);
     return names ?? addresses.map(() => []);
@@ -82,7 +85,7 @@ export class SymbolNames {
       return undefined;
     }
     for (const { length } of answer.chains) if (length > 0) this.stats.named++;
-    return answer.chains;
+    return this.#detail === 'full' ? answer.chains : answer.chains.map(outermost);
   }
 
   /** Undefined where the worker needs the file and the file can't be had any more. */
@@ -109,3 +112,7 @@ export class SymbolNames {
     return false;
   }
 }
+
+/** The function alone. */
+const outermost = (frames: SymbolFrame[]): SymbolFrame[] =>
+  frames.slice(-1).map((frame) => ({ ...frame, file: '', line: 0, column: 0 }));

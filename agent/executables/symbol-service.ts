@@ -7,6 +7,9 @@ import type { SymbolFrame } from '../../common/symbols/source.ts';
 import { fdSource } from '../stack-deltas/fd-source.ts';
 import { type OpenSymbols, openSymbols } from '../symbols/open-symbols.ts';
 
+/** `full`: inlined functions and lines; `names`: functions only; `off`: addresses only. */
+export type SymbolDetail = 'full' | 'names' | 'off';
+
 export interface SymbolRequest {
   fileId: string;
   /** An open descriptor of the file, or its bytes; without either only a table that is still there answers. */

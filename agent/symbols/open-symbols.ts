@@ -2,6 +2,7 @@ import type { ElfFile } from '../../common/elf/elf.ts';
 import { readSymbolTable } from '../../common/symbols/elf-symbols.ts';
 import { readGoSymbols } from '../../common/symbols/go-pclntab.ts';
 import { symbolLadder, tableSource } from '../../common/symbols/ladder.ts';
+import { readSeparateSymbols } from '../../common/symbols/separate-symbols.ts';
 import type { SymbolSource } from '../../common/symbols/source.ts';
 import { DebugFiles } from './debug-files.ts';
 
@@ -16,8 +17,9 @@ export function openSymbols(elf: ElfFile, path: string): OpenSymbols {
   // Go's own table knows lines and inlined calls, and costs far less than DWARF
   const go = readGoSymbols(elf);
   const table = tableSource(readSymbolTable(elf));
-
-  const sources = [go, table];
+  const separate = readSeparateSymbols(elf, files);
+  // before the file's own table, which is .dynsym alone then
+  const sources = [go, separate && tableSource(separate), table];
   const ladder = symbolLadder(sources.filter((source) => source !== undefined));
   return {
     lookup: (address) => ladder.lookup(address),

@@ -5,6 +5,7 @@ import type { Profile } from '../../common/profile/profile.ts';
 
 const DEFAULTS: ControllerOptions = {
   samplesPerSecond: 499,
+  symbols: 'full' as const,
   sendIdleFrames: false,
   maxUserFrames: 1023,
   maxTableBytes: 128 << 20,
