@@ -35,6 +35,8 @@ static __always_inline void begin_sample(struct ef_scratch *s, u64 pid_tgid)
 	s->vma_lookups = 0;
 	s->has_interpreted = 0;
 	s->python.key = 0;
+	s->v8.key = 0;
+	s->v8.is_looked_up = 0;
 }
 
 /* Global, so that the loop is verified apart from the sampler. */

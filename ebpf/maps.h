@@ -107,6 +107,16 @@ struct ef_python_walk {
 	u8 code[256];
 };
 
+/* What the V8 unwinder knows of this sample's process and frame. */
+struct ef_v8_walk {
+	u64 key; /* V8's file; 0: not met in this process, or not looked for yet */
+	u32 is_looked_up;
+	u32 is_stepped; /* the frame has been left already: see step_leaf_without_frame() */
+	u64 slots[6];   /* from fp - 40: bytecode offset, bytecode array, argument count, function, context, fp */
+	u64 shared[8];
+	u64 code[2];
+};
+
 /* Everything that a sample works on. Counters that a loop bumps live here: in registers they would defeat
  * the verifier's pruning (1M instructions). So do structs: all functions on the way to the deepest one share
  * 512 bytes of stack. */
@@ -140,6 +150,7 @@ struct ef_scratch {
 	struct file_identity file_identity;
 	struct ef_file_entry pending_file;
 	u64 maple_node[16];
+	struct ef_v8_walk v8;
 	struct ef_trace trace;
 	/* file and process records; a name of up to 256 bytes may overhang the end of each buffer */
 	union {

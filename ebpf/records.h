@@ -27,6 +27,7 @@ enum ef_frame_kind {
 	EF_FRAME_ANON = 3,   /* operand: absolute address in memory that no file backs (JIT code) */
 	EF_FRAME_MARKER = 4, /* operand: enum ef_marker; the last word of a stack that was cut */
 	EF_FRAME_PYTHON = 5, /* operand: address of the code object; next word: byte offset << 32 | cookie */
+	EF_FRAME_V8 = 6,     /* operand: enum ef_v8_tier << 48 | address of the SharedFunctionInfo; see below */
 };
 
 /* Why a stack does not reach its root. Append only. */
@@ -199,6 +200,7 @@ struct ef_file_entry {
 enum ef_runtime {
 	EF_RUNTIME_NONE = 0,
 	EF_RUNTIME_PYTHON = 1,
+	EF_RUNTIME_V8 = 2,
 };
 
 /* Set before load, constant afterwards: the verifier removes what is switched off. */
@@ -280,6 +282,26 @@ struct ef_python {
 	__u8 code_start;
 	__u8 code_thread_local;
 	__u8 reserved[7];
+};
+
+/* What a JavaScript frame runs, and the second word of it. The cookie tells functions apart that follow each other
+ * at one address. */
+enum ef_v8_tier {
+	EF_V8_INTERPRETED = 0, /* bytecode offset as V8 keeps it << 32 | cookie of the function */
+	EF_V8_JIT = 1,         /* cookie of function and code << 48 | program counter; the function may be 0 */
+	EF_V8_FUNCTION = 2,    /* cookie of the function: where in it is not known, as in a built-in one */
+	EF_V8_STUB = 3,        /* no function: type of the frame << 48 | program counter */
+};
+
+/* Value of the map `v8_files`, by file key. Byte offsets in V8's objects. */
+struct ef_v8 {
+	__u64 blob_start; /* offset in the file of the embedded built-in functions */
+	__u64 blob_length;
+	__u16 bytecode_array_type;
+	__u8 function_shared;
+	__u8 shared_name;
+	__u8 shared_script;
+	__u8 reserved[3];
 };
 
 /* Identity last sent of a process, by tgid: another one in a sample makes BPF send the process again. */

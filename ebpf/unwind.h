@@ -221,6 +221,14 @@ static __always_inline int step_from(struct ef_scratch *s, u32 slot)
 }
 
 #include "python.h"
+#include "v8.h"
+
+/* Interpreted frames in place of the native one; its caller is the next frame then. */
+static __always_inline int unwind_instead(struct ef_scratch *s, u32 slot)
+{
+	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
+	return (m->file.runtime == EF_RUNTIME_V8 || !m->key) && unwind_v8(slot);
+}
 
 /* One frame; global, so that it is verified once and the loop around it stays small. */
 __noinline int unwind_step(void)
@@ -237,6 +245,11 @@ __noinline int unwind_step(void)
 	s->table_offset = address + m->delta;
 	if (m->file.runtime == EF_RUNTIME_PYTHON)
 		unwind_python(slot);
+	if (unwind_instead(s, slot)) {
+		s->is_return_address = 1;
+		s->is_leaf = 0;
+		return s->pc ? STEP_NEXT : STEP_DONE;
+	}
 	if (m->key) {
 		push_word(s, FRAME_WORD(EF_FRAME_FILE, s->table_offset));
 		push_word(s, m->key);

@@ -28,6 +28,7 @@ const STRUCTS = [
   'ef_file_entry',
   'ef_known_process',
   'ef_python',
+  'ef_v8',
 ];
 const ENUMS = [
   'ef_frame_kind',
@@ -40,6 +41,7 @@ const ENUMS = [
   'ef_python_access_kind',
   'ef_python_instruction_kind',
   'ef_python_boundary_kind',
+  'ef_v8_tier',
 ];
 
 const root = join(import.meta.dirname, '../..');
@@ -82,9 +84,12 @@ function structView(types: Map<number, BtfType>, name: string): string {
 function enumView(header: string, name: string): string {
   const body = new RegExp(`enum ${name} \\{([^}]*)\\}`).exec(header)?.[1];
   if (body === undefined) throw new Error(`records.h has no enum ${name}`);
-  const prefix = name.replace(/_(kind|type|state)$/, '').toUpperCase();
+  const prefix = name.replace(/_(kind|type|state|tier)$/, '').toUpperCase();
   const members = [...body.matchAll(/^\s*(EF_\w+) = (\d+)/gm)].map(([, member, value]) => {
-    const short = (member as string).replace(/^EF_(FRAME|MARKER|RECORD|RULE|VALUE|FILE|RUNTIME|PYTHON)_/, '');
+    const short = (member as string).replace(
+      /^EF_(FRAME|MARKER|RECORD|RULE|VALUE|FILE|RUNTIME|PYTHON|V8)_/,
+      '',
+    );
     return `  ${short}: ${value},`;
   });
   if (members.length === 0) throw new Error(`enum ${name} (${prefix}) has no explicit values`);

@@ -85,11 +85,14 @@ export interface RuntimePlugin {
   readonly frameType: FrameType;
   /** Undefined where the file is none of its own. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
   detect(elf: ElfFile): DetectedRuntime | undefined;
-  /** Names of one process are asked for with the same `cache`, which is the plug-in's own. */
+  /**
+   * Names of one process are asked for with the same `cache`, which is the plug-in's own. Several frames are functions
+   * that a compiler has inlined into one another, the innermost first.
+   */
   nameFrame(
     words: FrameWords,
     facts: unknown,
     memory: ProcessMemory,
     cache: Map<number, unknown>,
-  ): RuntimeFrame | NameFailure;
+  ): RuntimeFrame | readonly RuntimeFrame[] | NameFailure;
 }

@@ -3,8 +3,9 @@ import { ElfError, type ElfFile } from '../../common/elf/elf.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
 import { type DetectedRuntime, type RuntimePlugin, UnsupportedRuntime } from './contract.ts';
 import { cpython } from './python/plugin.ts';
+import { v8 } from './v8/plugin.ts';
 
-export const RUNTIMES: readonly RuntimePlugin[] = [cpython];
+export const RUNTIMES: readonly RuntimePlugin[] = [cpython, v8];
 
 /** Asks every plug-in; a file that one of them can't handle has no runtime, and a reason. */
 export function detectRuntime(elf: ElfFile): {

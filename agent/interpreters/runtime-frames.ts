@@ -28,78 +28,109 @@ const REASONS: Readonly<Record<NameFailure, string>> = {
   malformed: 'its names contradict themselves',
 };
 
-export interface NamedRuntimeFrame extends RuntimeFrame {
+export interface NamedRuntimeFrame {
   frameType: RuntimePlugin['frameType'];
+  /** The innermost inlined function first; at least one. */
+  lines: readonly RuntimeFrame[];
+}
+
+interface KnownProcess {
+  cache: Map<number, unknown>;
+  /** The runtime's file, once a trace has named it. */
+  file: FileKey | undefined;
 }
 
 export class RuntimeFrames {
   readonly stats = { named: 0, unreadable: 0, replaced: 0, malformed: 0, unknownFile: 0 };
   readonly #runtimeOf: RuntimeOfFile;
   readonly #proc: string;
-  readonly #caches = new LRUCache<number, Map<number, unknown>>({ max: MAX_PROCESSES });
+  #memory: OpenMemory | undefined;
+  /** By process and runtime. */
+  readonly #processes = new LRUCache<string, KnownProcess>({ max: MAX_PROCESSES });
 
   constructor(runtimeOf: RuntimeOfFile, proc = '/proc') {
     this.#runtimeOf = runtimeOf;
     this.#proc = proc;
   }
 
-  /** `key`: the file of the native frame that runs the interpreted one. */
-  name(pid: Pid, key: FileKey, kind: number, words: FrameWords): NamedRuntimeFrame {
-    const plugin = RUNTIMES.find(({ frameKind }) => frameKind === kind);
-    const detected = this.#runtimeOf(key);
+  /** Does the file hold the runtime whose frames are of that kind? */
+  runs(key: FileKey, kind: number): boolean {
+    const runtime = this.#runtimeOf(key)?.runtime;
+    return runtime !== undefined && runtime === pluginOf(kind)?.name;
+  }
+
+  /**
+   * `key`: the file of the runtime, undefined where the trace names none, as a stack that was cut in JIT code: then
+   * that of an earlier trace of the process.
+   */
+  name(pid: Pid, key: FileKey | undefined, kind: number, words: FrameWords): NamedRuntimeFrame {
+    const plugin = pluginOf(kind);
+    const known = this.#processOf(pid, kind);
+    if (key !== undefined) known.file = key;
+    const detected = known.file === undefined ? undefined : this.#runtimeOf(known.file);
     if (!plugin || detected?.runtime !== plugin.name) {
       this.stats.unknownFile++;
       return unnamed('runtime', plugin?.frameType ?? '', 'the file of its interpreter is not known any more');
     }
-    const frame = this.#read(pid, (memory, cache) => plugin.nameFrame(words, detected.facts, memory, cache));
+    const frame = plugin.nameFrame(words, detected.facts, this.#memoryOf(pid), known.cache);
     if (typeof frame === 'string') {
       this.stats[frame]++;
       return unnamed(plugin.name, plugin.frameType, REASONS[frame]);
     }
     this.stats.named++;
-    return { ...frame, frameType: plugin.frameType };
+    return { frameType: plugin.frameType, lines: Array.isArray(frame) ? frame : [frame] };
   }
 
-  #read<T>(pid: Pid, use: (memory: ProcessMemory, cache: Map<number, unknown>) => T): T {
-    let cache = this.#caches.get(pid);
-    if (!cache || cache.size > MAX_CACHED) {
-      cache = new Map();
-      this.#caches.set(pid, cache);
+  #processOf(pid: Pid, kind: number): KnownProcess {
+    const key = `${pid} ${kind}`;
+    let known = this.#processes.get(key);
+    if (!known || known.cache.size > MAX_CACHED) {
+      known = { cache: new Map(), file: known?.file };
+      this.#processes.set(key, known);
     }
-    const memory = new OpenMemory(`${this.#proc}/${pid}/mem`);
-    try {
-      return use(memory, cache);
-    } finally {
-      memory.close();
-    }
+    return known;
+  }
+
+  /** The memory stays open until the event loop goes on: a trace has many frames of one process. */
+  #memoryOf(pid: Pid): ProcessMemory {
+    const path = `${this.#proc}/${pid}/mem`;
+    if (this.#memory?.path === path) return this.#memory;
+    if (!this.#memory) setImmediate(() => this.#closeMemory());
+    else this.#memory.close();
+    this.#memory = new OpenMemory(path);
+    return this.#memory;
+  }
+
+  #closeMemory(): void {
+    this.#memory?.close();
+    this.#memory = undefined;
   }
 }
+
+const pluginOf = (kind: number): RuntimePlugin | undefined =>
+  RUNTIMES.find(({ frameKind }) => frameKind === kind);
 
 const unnamed = (
   runtime: string,
   frameType: RuntimePlugin['frameType'],
   reason: string,
 ): NamedRuntimeFrame => ({
-  name: `[${runtime}: ${reason}]`,
-  file: '',
-  line: 0,
-  column: 0,
-  startLine: 0,
   frameType,
+  lines: [{ name: `[${runtime}: ${reason}]`, file: '', line: 0, column: 0, startLine: 0 }],
 });
 
 /** Opened at the first read, since most frames are known without one. */
 class OpenMemory implements ProcessMemory {
-  readonly #path: string;
+  readonly path: string;
   #fd = -1;
 
   constructor(path: string) {
-    this.#path = path;
+    this.path = path;
   }
 
   read(address: number, length: number): Uint8Array | undefined {
     try {
-      if (this.#fd < 0) this.#fd = openSync(this.#path, 'r');
+      if (this.#fd < 0) this.#fd = openSync(this.path, 'r');
       const bytes = new Uint8Array(length);
       const count = readSync(this.#fd, bytes, 0, length, address);
       return count > 0 ? bytes.subarray(0, count) : undefined;

@@ -42,5 +42,7 @@ export const BPF_COUNTERS = [
   { name: 'python_no_thread', text: "Samples in CPython's interpreter loop of a thread without a Python thread state" },
   { name: 'python_read_failed', text: "Python frames or code objects that could not be read: the rest is native only" },
   { name: 'python_not_code', text: "Python frames whose code is no code object: the rest is native only" },
+  { name: 'v8_read_failed', text: "JavaScript frames that could not be read: shown as native code" },
+  { name: 'v8_processes', text: "Processes in which V8 was met" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

@@ -18,6 +18,7 @@ export const FrameKind = {
   ANON: 3,
   MARKER: 4,
   PYTHON: 5,
+  V8: 6,
 } as const;
 
 export const Marker = {
@@ -70,6 +71,7 @@ export const FileState = {
 export const Runtime = {
   NONE: 0,
   PYTHON: 1,
+  V8: 2,
 } as const;
 
 export const PythonAccessKind = {
@@ -89,6 +91,13 @@ export const PythonBoundaryKind = {
   EACH: 0,
   ENTRY: 1,
   OWNER: 2,
+} as const;
+
+export const V8Tier = {
+  INTERPRETED: 0,
+  JIT: 1,
+  FUNCTION: 2,
+  STUB: 3,
 } as const;
 
 /** Size and byte offsets of struct ef_sample. */
@@ -262,4 +271,16 @@ export const PYTHON = {
   codeStart: 127,
   codeThreadLocal: 128,
   reserved: 129,
+} as const;
+
+/** Size and byte offsets of struct ef_v8. */
+export const V8 = {
+  bytes: 24,
+  blobStart: 0,
+  blobLength: 8,
+  bytecodeArrayType: 16,
+  functionShared: 18,
+  sharedName: 19,
+  sharedScript: 20,
+  reserved: 21,
 } as const;

@@ -44,13 +44,18 @@ function resolver(isOpen = () => true): FrameResolver {
 }
 
 const runtimes: RuntimeSource = {
+  runs: () => true,
   name: (pid, key, _kind, { operand, low, high }) => ({
-    name: `${pid} ${key} ${operand} ${low} ${high}`,
-    file: 'a.py',
-    line: 7,
-    column: 1,
-    startLine: 5,
     frameType: 'cpython',
+    lines: [
+      {
+        name: `${pid} ${key} ${operand} ${low} ${high}`,
+        file: 'a.py',
+        line: 7,
+        column: 1,
+        startLine: 5,
+      },
+    ],
   }),
 };
 

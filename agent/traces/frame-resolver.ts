@@ -58,8 +58,10 @@ interface FileFrame extends Frame {
 }
 
 export interface RuntimeSource {
-  /** Names an interpreted frame; `key` is the file of the native frame that runs it. Never throws. */
-  name(pid: Pid, key: FileKey, kind: number, words: FrameWords): NamedRuntimeFrame;
+  /** Does the file hold the runtime whose frames are of that kind? */
+  runs(key: FileKey, kind: number): boolean;
+  /** Names an interpreted frame; `key` is the file of its runtime, if the trace has one. Never throws. */
+  name(pid: Pid, key: FileKey | undefined, kind: number, words: FrameWords): NamedRuntimeFrame;
 }
 
 /** What a person reads where a stack was cut. */
@@ -83,6 +85,9 @@ const MAX_TRACES = 4096;
 
 const named = (name: string): FrameLine[] =>
   name === '' ? [] : [{ function: name, systemName: '', file: '', line: 0, column: 0 }];
+
+/** Frames of runtimes, which have two words: the kinds from the first of them on. */
+const isRuntime = (kind: number): boolean => kind >= FrameKind.PYTHON;
 
 const NO_MAPPING: Mapping = emptyMapping();
 /** A mangled name only where it differs. */
@@ -130,7 +135,7 @@ export class FrameResolver {
       const kind = words.kind(i);
       if (kind === FrameKind.FILE && i + 1 < words.length) frames.push(this.#fileFrame(words, i++));
       else if (kind === FrameKind.ANON) frames.push(this.#anonymousFrame(words.operand(i)));
-      else if (kind === FrameKind.PYTHON && i + 1 < words.length)
+      else if (isRuntime(kind) && i + 1 < words.length)
         frames.push(this.#runtimeFrame(trace.pid, words, i++));
       else if (kind === FrameKind.MARKER) frames.push(this.#marker(words.operand(i)));
     }
@@ -238,27 +243,28 @@ export class FrameResolver {
     const key = `${pid} ${words.kind(i)} ${operand} ${low} ${high}`;
     let frame = this.#runtimeFrames.get(key);
     if (!frame) {
-      const file = this.#runningFile(words, i + 2);
-      const { name, frameType, ...line } = this.#runtimes.name(pid, file, words.kind(i), {
-        operand,
-        low,
-        high,
-      });
-      const lines = [{ ...line, function: name, systemName: '' }];
-      frame = { mapping: NO_MAPPING, address: 0, frameType, lines };
+      const kind = words.kind(i);
+      const file = this.#runtimeFile(words, kind, i + 2);
+      const named = this.#runtimes.name(pid, file, kind, { operand, low, high });
+      const lines = named.lines.map(({ name, ...line }) => ({ ...line, function: name, systemName: '' }));
+      frame = { mapping: NO_MAPPING, address: 0, frameType: named.frameType, lines };
       this.#runtimeFrames.set(key, frame);
       this.#count++;
     }
     return frame;
   }
 
-  /** The next native frame with a file, which is that of the interpreter. */
-  #runningFile(words: Words, from: number): FileKey {
-    let i = from;
-    while (i + 1 < words.length && words.kind(i) === FrameKind.PYTHON) i += 2;
-    return i + 1 < words.length && words.kind(i) === FrameKind.FILE
-      ? this.#file(words, i + 1).key
-      : toKey(0n);
+  /** The next native frame whose file holds the runtime. */
+  #runtimeFile(words: Words, kind: number, from: number): FileKey | undefined {
+    for (let i = from; i + 1 < words.length; i++) {
+      const next = words.kind(i);
+      if (next === FrameKind.FILE) {
+        const { key } = this.#file(words, i + 1);
+        if (this.#runtimes.runs(key, kind)) return key;
+      }
+      if (next === FrameKind.FILE || isRuntime(next)) i++;
+    }
+    return undefined;
   }
 
   #anonymousFrame(address: number): Frame {

@@ -1,0 +1,120 @@
+/**
+ * From a program counter in JIT code to the functions that it belongs to. Code begins at a multiple of 64 bytes,
+ * behind the header of its heap object; so the object is found by going back from the program counter until a
+ * header's type fits. That needs no list of code, and finds also such that no function refers to any more.
+ */
+import { type Heap, type HeapAddress, pointerAt, wordAt } from './heap.ts';
+import { findPosition, type Position, readInlining, UNKNOWN } from './positions.ts';
+
+/** Code of one function, with what was inlined into it. */
+export interface Code {
+  address: HeapAddress;
+  /** Address of the first instruction. */
+  start: number;
+  size: number;
+  isBaseline: boolean;
+  /** Optimized: deoptimization data. Baseline: BytecodeArray. */
+  deopt: HeapAddress | undefined;
+  positions: HeapAddress | undefined;
+}
+
+const ALIGNMENT = 32;
+const STREAM_CODE = 8;
+const CHUNK = 16 << 10;
+/** How long code may be: V8 gives up optimizing long before. */
+const MAX_BACK = 512 << 10;
+/** Words that may be maps, looked at before the first code of a process is found. */
+const MAX_CANDIDATES = 64;
+const NEAR = 4096;
+const CODE_BYTES = 64;
+const MAX_TABLE = 4 << 20;
+const MAX_INLINED = 64;
+const WRAPPED = 8;
+
+/** The code that holds an address; undefined where there is none of a JavaScript function. */
+export function findCode(heap: Heap, pc: number): Code | undefined {
+  const { streamHeader } = heap.layout;
+  let candidates = 0;
+  for (let back = 0; back < MAX_BACK; back += CHUNK) {
+    const end = pc - (pc % ALIGNMENT) - back;
+    const view = heap.bytes(end - CHUNK - streamHeader, CHUNK + streamHeader + 16);
+    if (!view) return back === 0 ? findNear(heap, pc) : undefined;
+    for (let start = end; start > end - CHUNK; start -= ALIGNMENT) {
+      const at = start - end + CHUNK;
+      const map = pointerAt(view, at);
+      if (map === undefined || (heap.codeMap !== undefined && map !== heap.codeMap)) continue;
+      if (heap.codeMap === undefined && ++candidates > MAX_CANDIDATES) return undefined;
+      const code = codeAt(heap, start, map);
+      if (code) return pc >= code.start && pc < code.start + code.size ? code : undefined;
+    }
+  }
+  return undefined;
+}
+
+/** Where less than a chunk can be read before the address: the beginning of the code's memory. */
+function findNear(heap: Heap, pc: number): Code | undefined {
+  for (let start = pc - (pc % ALIGNMENT); start > pc - NEAR; start -= ALIGNMENT) {
+    const map = heap.pointer(start - heap.layout.streamHeader, 0);
+    if (map === undefined || (heap.codeMap !== undefined && map !== heap.codeMap)) continue;
+    const code = codeAt(heap, start, map);
+    if (code && pc < code.start + code.size) return code;
+  }
+  return undefined;
+}
+
+function codeAt(heap: Heap, start: number, map: HeapAddress): Code | undefined {
+  const { layout } = heap;
+  if (heap.typeOfMap(map) !== (layout.types.instructionStream ?? layout.types.code)) return undefined;
+  const { code: fields } = layout;
+  const stream = start - layout.streamHeader;
+  const isSplit = layout.types.instructionStream !== undefined;
+  const address = isSplit ? heap.pointer(stream, STREAM_CODE) : stream;
+  if (!heap.isA(address, layout.types.code)) return undefined;
+  const view = heap.bytes(address, CODE_BYTES);
+  if (!view || (isSplit && wordAt(view, fields.start) !== start)) return undefined;
+  heap.codeMap = map;
+  return {
+    address,
+    start,
+    size: view.getUint32(fields.size, true),
+    isBaseline: (view.getUint32(fields.flags, true) & layout.kindMask) === layout.kindBaseline,
+    deopt: pointerAt(view, fields.deopt),
+    positions: pointerAt(view, fields.positions),
+  };
+}
+
+/** A function in optimized code and where in it; the innermost first. */
+export interface Place {
+  shared: HeapAddress | undefined;
+  offset: number;
+}
+
+/** Expands what was inlined at an address of optimized code. */
+export function findPlaces(heap: Heap, code: Code, pc: number): Place[] {
+  const { deopt: indices, hasFlaggedPositions } = heap.layout;
+  const table = heap.byteArray(code.positions, MAX_TABLE);
+  let position: Position = table ? findPosition(table, pc - code.start, hasFlaggedPositions) : UNKNOWN;
+  const inlinings =
+    position.inlining >= 0
+      ? heap.byteArray(heap.element(code.deopt, indices.positions), MAX_TABLE)
+      : undefined;
+  const literals = inlinings && heap.element(code.deopt, indices.literals);
+  const places: Place[] = [];
+  while (inlinings && position.inlining >= 0 && places.length < MAX_INLINED) {
+    const inlining = readInlining(inlinings, position.inlining);
+    // a caller was always entered into the list before what was inlined into it
+    if (!inlining || inlining.caller.inlining >= position.inlining) break;
+    const shared =
+      inlining.literal < 0 ? outerFunction(heap, code) : heap.element(literals, inlining.literal);
+    places.push({ shared, offset: position.offset });
+    position = inlining.caller;
+  }
+  places.push({ shared: outerFunction(heap, code), offset: position.offset });
+  return places;
+}
+
+function outerFunction(heap: Heap, code: Code): HeapAddress | undefined {
+  const { shared, isSharedWrapped } = heap.layout.deopt;
+  const object = heap.element(code.deopt, shared);
+  return isSharedWrapped && object !== undefined ? heap.pointer(object, WRAPPED) : object;
+}

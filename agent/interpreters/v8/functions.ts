@@ -1,0 +1,207 @@
+/** Names and places of JavaScript functions: SharedFunctionInfo, ScopeInfo, Script. */
+import { LRUCache } from 'lru-cache';
+import type { RuntimeFrame } from '../contract.ts';
+import { offsetOfBytecode } from './bytecodes.ts';
+import type { Code } from './code.ts';
+import { type Heap, type HeapAddress, pointerAt, smiAt } from './heap.ts';
+import { findBytecodeIndex, findPosition, type Position } from './positions.ts';
+import { findLineEnds, readCharacters, readText } from './strings.ts';
+
+export interface JsFunction {
+  address: HeapAddress;
+  name: string;
+  script: Script | undefined;
+  /** Offset in the script, -1 if unknown. */
+  start: number;
+  data: HeapAddress | undefined;
+}
+
+interface Script {
+  file: string;
+  /** Undefined where the source can't be read or is too long. */
+  lineEnds: Uint32Array | undefined;
+}
+
+const SHARED_BYTES = 64;
+const MAX_NAME_CHARS = 1024;
+const MAX_FILE_CHARS = 4096;
+const MAX_SOURCE_CHARS = 16 << 20;
+const MAX_POSITION_TABLE = 4 << 20;
+const MAX_BYTECODES = 4 << 20;
+/** Slots behind a scope's variables that are searched for the function's name. */
+const NAME_SLOTS = 16;
+const SCOPE_SLOTS_AT = 8;
+/** Longer lists of variables are kept in a hash table of their own. */
+const MAX_INLINE_NAMES = 75;
+const BASELINE_DATA = 16;
+const MAX_SCRIPTS = 256;
+const MAX_LINES = 8 << 20;
+
+/** Reads functions of one process. */
+export class Functions {
+  readonly #heap: Heap;
+  readonly #scripts = new LRUCache<string, Script>({
+    max: MAX_SCRIPTS,
+    maxSize: MAX_LINES,
+    sizeCalculation: ({ lineEnds }) => (lineEnds?.length ?? 0) + 1,
+  });
+
+  constructor(heap: Heap) {
+    this.#heap = heap;
+  }
+
+  /** Undefined where no SharedFunctionInfo stands at the address; `cookie` 0: any will do. */
+  read(address: HeapAddress | undefined, cookie = 0): JsFunction | 'replaced' | undefined {
+    const { layout } = this.#heap;
+    if (!this.#heap.isA(address, layout.types.shared)) return undefined;
+    const view = this.#heap.bytes(address, SHARED_BYTES);
+    if (!view) return undefined;
+    if (cookie !== 0 && functionCookie(view, layout.shared) !== cookie) return 'replaced';
+    const name = this.#name(pointerAt(view, layout.shared.name));
+    return {
+      address,
+      ...name,
+      script: this.#script(pointerAt(view, layout.shared.script)),
+      data: pointerAt(view, layout.shared.data),
+    };
+  }
+
+  /** A name or, where the function has one, its ScopeInfo. */
+  #name(object: HeapAddress | undefined): { name: string; start: number } {
+    const { types, scope } = this.#heap.layout;
+    const text = readText(this.#heap, object, MAX_NAME_CHARS);
+    if (text !== undefined) return { name: text, start: -1 };
+    if (!this.#heap.isA(object, types.scopeInfo)) return { name: '', start: -1 };
+    const slot = (index: number) => this.#heap.bytes(object + SCOPE_SLOTS_AT + index * 8, 8);
+    const count = slot(scope.localCount);
+    const locals = (count && smiAt(count, 0)) ?? 0;
+    if (locals < 0 || locals > 1 << 16) return { name: '', start: -1 };
+    const first = scope.firstVars + (locals < MAX_INLINE_NAMES ? 2 * locals : locals + 1);
+    const rest = this.#heap.bytes(object + SCOPE_SLOTS_AT + first * 8, NAME_SLOTS * 8);
+    const found = rest ? this.#firstName(rest) : { name: '', start: -1 };
+    const start = scope.hasPositions ? slot(3) : undefined;
+    return { name: found.name, start: (start && smiAt(start, 0)) ?? found.start };
+  }
+
+  /** The first text among the slots; older versions keep start and end behind it. */
+  #firstName(slots: DataView): { name: string; start: number } {
+    let name = '';
+    for (let i = 0; i < NAME_SLOTS; i++) {
+      if (name === '') name = readText(this.#heap, pointerAt(slots, i * 8), MAX_NAME_CHARS) ?? '';
+      const [start, end] = [smiAt(slots, i * 8), i + 1 < NAME_SLOTS ? smiAt(slots, i * 8 + 8) : undefined];
+      if (i > 0 && start !== undefined && end !== undefined && start >= 0 && start < end)
+        return { name, start };
+    }
+    return { name, start: -1 };
+  }
+
+  #script(object: HeapAddress | undefined): Script | undefined {
+    const { types, script: fields } = this.#heap.layout;
+    if (!this.#heap.isA(object, types.script)) return undefined;
+    const [name, source] = [
+      this.#heap.pointer(object, fields.name),
+      this.#heap.pointer(object, fields.source),
+    ];
+    const key = `${object} ${name} ${source}`;
+    let script = this.#scripts.get(key);
+    if (!script) {
+      const text = readCharacters(this.#heap, source, MAX_SOURCE_CHARS);
+      script = {
+        file: readText(this.#heap, name, MAX_FILE_CHARS) ?? '',
+        lineEnds: text && findLineEnds(text),
+      };
+      this.#scripts.set(key, script);
+    }
+    return script;
+  }
+
+  /** The frame of a function at an offset of its script; without one, at its start. */
+  frame(func: JsFunction, offset: number): RuntimeFrame {
+    const place = placeOf(func.script, offset >= 0 ? offset : func.start);
+    return {
+      name: func.name === '' ? '<anonymous>' : func.name,
+      file: fileOf(func.script),
+      line: place.line,
+      column: place.column,
+      startLine: placeOf(func.script, func.start).line,
+    };
+  }
+
+  /** Position of a bytecode, by its offset as V8 keeps it: from the tagged pointer to the array. */
+  bytecodePosition(func: JsFunction, offset: number): Position | undefined {
+    const array = this.bytecodesOf(func);
+    if (!array) return undefined;
+    const index = offset - (this.#heap.layout.bytecodes.data - 1);
+    return index >= 0 && index < array.length ? this.#positionIn(array.address, index) : undefined;
+  }
+
+  /** Position of an address in a function's baseline code. */
+  baselinePosition(func: JsFunction, code: Code, pc: number): Position | undefined {
+    const { bytecodeSizes, bytecodes: fields } = this.#heap.layout;
+    const array = this.bytecodesOf(func);
+    const table = this.#heap.byteArray(code.positions, MAX_POSITION_TABLE);
+    if (!bytecodeSizes || !array || !table) return undefined;
+    const index = findBytecodeIndex(table, pc - code.start);
+    const view = this.#heap.bytes(array.address + fields.data, array.length);
+    if (index < 0 || !view) return undefined;
+    const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+    return this.#positionIn(array.address, offsetOfBytecode(bytes, bytecodeSizes, index));
+  }
+
+  /** Position of a bytecode by its offset in the array. */
+  #positionIn(array: HeapAddress, index: number): Position | undefined {
+    const { bytecodes, hasFlaggedPositions } = this.#heap.layout;
+    const table = this.#heap.byteArray(this.#heap.pointer(array, bytecodes.positions), MAX_POSITION_TABLE);
+    return table && findPosition(table, index, hasFlaggedPositions);
+  }
+
+  /** A function's bytecode, also below its baseline code. */
+  bytecodesOf({ data }: JsFunction): { address: HeapAddress; length: number } | undefined {
+    const { types, code, bytecodes, version } = this.#heap.layout;
+    let object = data;
+    // V8 9: an object of its own refers to both
+    const isIndirect = version < 1000 && !this.#heap.isA(object, types.code, types.bytecodeArray);
+    if (isIndirect && object !== undefined) object = this.#heap.pointer(object, BASELINE_DATA);
+    if (this.#heap.isA(object, types.code)) object = this.#heap.pointer(object, code.deopt);
+    if (!this.#heap.isA(object, types.bytecodeArray)) return undefined;
+    const view = this.#heap.bytes(object + bytecodes.length, 8);
+    const length = view && (view.getUint32(4, true) || view.getUint32(0, true));
+    return length && length <= MAX_BYTECODES ? { address: object, length } : undefined;
+  }
+}
+
+const fileOf = (script: Script | undefined): string => {
+  const file = script?.file ?? '';
+  if (!file.startsWith('file://')) return file;
+  try {
+    return decodeURIComponent(file.slice('file://'.length));
+  } catch {
+    return file;
+  }
+};
+
+/** Line and column from 1; 0 where the position or the source is not known. */
+function placeOf(script: Script | undefined, offset: number): { line: number; column: number } {
+  const ends = script?.lineEnds;
+  if (!ends || offset < 0) return { line: 0, column: 0 };
+  let low = 0;
+  let high = ends.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (ends[middle]! < offset) low = middle + 1;
+    else high = middle;
+  }
+  return { line: low + 1, column: offset - (low > 0 ? ends[low - 1]! : -1) };
+}
+
+const MASK = (1n << 64n) - 1n;
+
+/** Must equal v8_cookie() of ebpf/v8.h. */
+function functionCookie(view: DataView, { name, script }: { name: number; script: number }): number {
+  let hash = 0x9e3779b97f4a7c15n;
+  for (const at of [name, script]) {
+    hash = ((hash ^ view.getBigUint64(at, true)) * 0xff51afd7ed558ccdn) & MASK;
+    hash ^= hash >> 32n;
+  }
+  return Number(hash & 0xffff_ffffn);
+}

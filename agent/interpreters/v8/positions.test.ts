@@ -1,0 +1,102 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { offsetOfBytecode } from './bytecodes.ts';
+import { findBytecodeIndex, findPosition, readInlining } from './positions.ts';
+
+function vlq(value: number): number[] {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest >= 128) {
+    bytes.push((rest % 128) + 128);
+    rest = Math.floor(rest / 128);
+  }
+  return [...bytes, rest];
+}
+
+const zigZag = (value: number): number => (value < 0 ? -2 * value - 1 : 2 * value);
+
+interface Entry {
+  step: number;
+  isStatement: boolean;
+  offset: number;
+  inlining: number;
+}
+
+const raw = ({ offset, inlining }: Entry): number => (inlining + 1) * 2 ** 31 + (offset + 1) * 2;
+
+/** As V8 writes them, before and from 14.0 on. */
+function encode(entries: Entry[], hasFlags: boolean): Uint8Array {
+  let before = 0;
+  const bytes = entries.flatMap((entry) => {
+    const { step, isStatement } = entry;
+    const code = hasFlags
+      ? vlq(step * 4 + 2 + Number(isStatement))
+      : vlq(zigZag(isStatement ? step : -step - 1));
+    const position = vlq(zigZag(raw(entry) - before));
+    before = raw(entry);
+    return [...code, ...position];
+  });
+  return Uint8Array.from(bytes);
+}
+
+const entries = fc.array(
+  fc.record({
+    step: fc.integer({ min: 0, max: 5000 }),
+    isStatement: fc.boolean(),
+    offset: fc.integer({ min: 0, max: 2 ** 30 - 2 }),
+    inlining: fc.integer({ min: -1, max: 65_534 }),
+  }),
+  { maxLength: 50 },
+);
+
+describe('position tables', () => {
+  it('gives the last entry at or before an offset', () => {
+    fc.assert(
+      fc.property(entries, fc.boolean(), fc.integer({ min: 0, max: 100_000 }), (list, hasFlags, at) => {
+        let code = -1;
+        let expected = { offset: -1, inlining: -1 };
+        for (const { step, offset, inlining } of list) {
+          code += step;
+          if (code <= at) expected = { offset, inlining };
+        }
+        expect(findPosition(encode(list, hasFlags), at, hasFlags)).toEqual(expected);
+      }),
+    );
+  });
+
+  it('reads the same function as V8 13.6 and 14.1 write it', () => {
+    expect(findPosition(Uint8Array.of(1, 2, 7, 9, 6), 0, false)).toEqual(
+      findPosition(Uint8Array.of(2, 2, 0x0e, 0x12, 0x0f), 0, true),
+    );
+  });
+
+  it('ends with what is damaged', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), fc.integer(), fc.boolean(), (bytes, at, hasFlags) => {
+        const { offset, inlining } = findPosition(bytes, at, hasFlags);
+        expect(offset).toBeGreaterThanOrEqual(-1);
+        expect(inlining).toBeGreaterThanOrEqual(-1);
+      }),
+    );
+  });
+
+  it('refuses inlinings outside the list', () => {
+    expect(readInlining(new Uint8Array(32), 1)).toEqual({ caller: { offset: -1, inlining: -1 }, literal: 0 });
+    expect(readInlining(new Uint8Array(32), 2)).toBeUndefined();
+    expect(readInlining(new Uint8Array(32), -1)).toBeUndefined();
+  });
+});
+
+describe('baseline code', () => {
+  it('counts bytecodes behind the prologue', () => {
+    const table = Uint8Array.of(10, 4, 6);
+    expect([0, 9, 10, 13, 14, 19].map((at) => findBytecodeIndex(table, at))).toEqual([-1, -1, 0, 0, 1, 1]);
+  });
+
+  it('steps over prefixed bytecodes', () => {
+    // opcodes: 0 wide, 1 extra wide, 2 and 3 their debug forms, 4 with one operand
+    const sizes = Uint8Array.of(1, 1, 1, 1, 2, 1, 1, 1, 1, 3, 1, 1, 1, 1, 5);
+    const code = Uint8Array.of(4, 0, 0, 4, 0, 0, 1, 4, 0, 0, 0, 0, 4, 0);
+    expect([0, 1, 2, 3].map((i) => offsetOfBytecode(code, sizes, i))).toEqual([0, 2, 6, 12]);
+  });
+});

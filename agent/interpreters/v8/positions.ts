@@ -1,0 +1,108 @@
+/**
+ * V8's position tables: from an offset in code (bytecode or machine code) to a place in the source, and to the
+ * inlined functions that it belongs to. Format: V8's src/codegen/source-position-table.cc and source-position.h.
+ */
+
+/** A SourcePosition: where in the script, and which inlining it belongs to. */
+export interface Position {
+  /** Offset in the script in characters, -1 if unknown. */
+  offset: number;
+  /** Index of the inlining, -1 for the function itself. */
+  inlining: number;
+}
+
+export const UNKNOWN: Position = { offset: -1, inlining: -1 };
+const MAX_VLQ_BYTES = 8;
+
+/** Numbers of 7 bits a byte, the low ones first; the top bit says that more follow. Positions take 47 bits. */
+class VlqReader {
+  readonly #bytes: Uint8Array;
+  #at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  get atEnd(): boolean {
+    return this.#at >= this.#bytes.length;
+  }
+
+  unsigned(): number {
+    let value = 0;
+    let scale = 1;
+    for (let i = 0; i < MAX_VLQ_BYTES && this.#at < this.#bytes.length; i++) {
+      const byte = this.#bytes[this.#at++]!;
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) break;
+      scale *= 128;
+    }
+    return value;
+  }
+
+  /** Zig-zag: the lowest bit is the sign. */
+  signed(): number {
+    const value = this.unsigned();
+    return value % 2 === 1 ? -(value - 1) / 2 - 1 : value / 2;
+  }
+}
+
+/**
+ * The position of the last entry at or before `codeOffset`. Entries are differences: of the code offset, from 14.0 on
+ * with two flags below it, before that negative ones (-n - 1) for expressions; and of the position.
+ */
+export function findPosition(table: Uint8Array, codeOffset: number, hasFlags: boolean): Position {
+  const reader = new VlqReader(table);
+  let code = -1;
+  let position = 0;
+  let found = -1;
+  while (!reader.atEnd) {
+    const step = hasFlags ? Math.floor(reader.unsigned() / 4) : reader.signed();
+    code += step < 0 ? -step - 1 : step;
+    position += reader.signed();
+    if (code > codeOffset) break;
+    found = position;
+  }
+  return found < 0 ? UNKNOWN : decodePosition(found);
+}
+
+/** Bits 1 to 30: offset + 1; 31 to 46: inlining + 1. Bit 0 marks positions in no script. */
+export function decodePosition(raw: number): Position {
+  const inlining = (Math.floor(raw / 2 ** 31) & 0xffff) - 1;
+  const offset = raw % 2 === 1 ? -1 : (Math.floor(raw / 2) & 0x3fff_ffff) - 1;
+  return { offset, inlining };
+}
+
+export interface Inlining {
+  /** Where the function was called. */
+  caller: Position;
+  /** Index into the literals of the code, -1 for the outer function. */
+  literal: number;
+}
+
+const INLINING_BYTES = 16;
+
+/** An entry of the inlining positions: {u64 position, i32 literal, padding}. */
+export function readInlining(table: Uint8Array, index: number): Inlining | undefined {
+  const at = index * INLINING_BYTES;
+  if (index < 0 || at + INLINING_BYTES > table.length) return undefined;
+  const view = new DataView(table.buffer, table.byteOffset, table.length);
+  return {
+    caller: decodePosition(view.getUint32(at + 4, true) * 2 ** 32 + view.getUint32(at, true)),
+    literal: view.getInt32(at + 8, true),
+  };
+}
+
+/**
+ * Baseline code keeps the length of each bytecode's machine code, in the order of the bytecodes. The index of the
+ * bytecode (not its offset) that `codeOffset` lies in, -1 for the prologue, whose length comes first.
+ */
+export function findBytecodeIndex(table: Uint8Array, codeOffset: number): number {
+  const reader = new VlqReader(table);
+  let end = 0;
+  let index = -2;
+  while (!reader.atEnd && end <= codeOffset) {
+    end += reader.unsigned();
+    index++;
+  }
+  return index;
+}

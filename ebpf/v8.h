@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The V8 unwinder. All code that V8 makes or brings along (the interpreter's handlers and built-in functions, which
+ * lie in the executable as the "embedded blob", and JIT code in anonymous memory) keeps a frame pointer, so going to
+ * the caller is simple. What a frame belongs to stands below its frame pointer:
+ *
+ *   fp - 8    context, or a small integer: the type of a frame without a JavaScript function
+ *   fp - 16   JSFunction
+ *   fp - 32   BytecodeArray        interpreted and baseline code, and stale in code entered by on-stack replacement
+ *   fp - 40   bytecode offset      the same; baseline: feedback
+ *
+ * A trace holds the function's SharedFunctionInfo, which garbage collections rarely move, and the bytecode offset or
+ * the program counter. Inlined functions, names and lines are found on the host (agent/interpreters/v8).
+ *
+ * Anonymous memory is V8's in a process in which V8's file was met: the first stack that reaches it says so.
+ */
+#ifndef EF_V8_H
+#define EF_V8_H
+
+#include "maps.h"
+#include "mapping.h"
+
+#define V8_MAP_INSTANCE_TYPE 12
+#define V8_SHARED_BYTES 64
+/* push rbp; mov rbp, rsp; push rsi; push rdi: how every compiled JavaScript function begins */
+#define V8_PROLOGUE 0x5756e5894855ULL
+#define V8_PROLOGUE_BYTES 6
+
+enum v8_slot { V8_OFFSET = 0, V8_BYTECODES = 1, V8_FUNCTION = 3, V8_CONTEXT = 4, V8_FP = 5 };
+
+struct ef_v8_process {
+	u64 key;
+	u64 start_boottime_ns;
+	u32 exec_id;
+	u32 reserved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, u64);
+	__type(value, struct ef_v8);
+} v8_files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, struct ef_v8_process);
+} v8_processes SEC(".maps");
+
+static __always_inline bool is_heap_object(u64 word)
+{
+	return (word & 3) == 1 && word < 1ULL << 47;
+}
+
+/* Once a sample: was V8 met in this process? */
+static __always_inline void look_process_up(struct ef_scratch *s)
+{
+	u32 tgid = s->sample.process.tgid;
+	struct ef_v8_process *known = bpf_map_lookup_elem(&v8_processes, &tgid);
+
+	s->v8.is_looked_up = 1;
+	if (known && known->exec_id == s->sample.process.exec_id &&
+	    known->start_boottime_ns == s->sample.process.start_boottime_ns)
+		s->v8.key = known->key;
+}
+
+static __always_inline void remember_v8_process(struct ef_scratch *s, u64 key)
+{
+	u32 tgid = s->sample.process.tgid;
+	struct ef_v8_process value = {
+		.key = key,
+		.start_boottime_ns = s->sample.process.start_boottime_ns,
+		.exec_id = s->sample.process.exec_id,
+	};
+
+	s->v8.key = key;
+	if (!bpf_map_update_elem(&v8_processes, &tgid, &value, BPF_ANY))
+		count(EF_COUNTER_v8_processes);
+}
+
+/* V8 of the process, where this frame is V8's code. */
+static __always_inline struct ef_v8 *enter_v8(struct ef_scratch *s, u32 slot)
+{
+	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
+	u64 key = m->key;
+
+	if (!s->v8.is_looked_up)
+		look_process_up(s);
+	if (key && s->v8.key != key)
+		remember_v8_process(s, key);
+	key = s->v8.key;
+	if (!key)
+		return 0;
+	struct ef_v8 *v8 = bpf_map_lookup_elem(&v8_files, &key);
+	if (v8 && m->key && s->table_offset - v8->blob_start >= v8->blob_length)
+		return 0;
+	return v8;
+}
+
+static __always_inline u32 v8_cookie(struct ef_scratch *s, const struct ef_v8 *v8)
+{
+	u64 hash = 0x9e3779b97f4a7c15ULL;
+
+	hash = (hash ^ s->v8.shared[(v8->shared_name >> 3) & 7]) * 0xff51afd7ed558ccdULL;
+	hash ^= hash >> 32;
+	hash = (hash ^ s->v8.shared[(v8->shared_script >> 3) & 7]) * 0xff51afd7ed558ccdULL;
+	return (u32)(hash ^ hash >> 32);
+}
+
+static __always_inline void push_v8(struct ef_scratch *s, u32 tier, u64 operand, u64 word)
+{
+	push_word(s, FRAME_WORD(EF_FRAME_V8, (u64)tier << 48 | operand));
+	push_word(s, word);
+	/* addresses of objects mean something in this process only */
+	s->has_anonymous = 1;
+	s->has_interpreted = 1;
+	s->user_frames++;
+}
+
+/* Program counter of JIT code in 48 bits; above them what tells its contents apart: code is freed and its place
+ * used again. */
+static __always_inline u64 v8_code_word(struct ef_scratch *s, u64 pc, u32 cookie)
+{
+	u64 hash = cookie;
+
+	if (!USER_READ(s->v8.code, 16, pc - 8))
+		hash ^= mix64(s->v8.code[0] ^ mix64(s->v8.code[1]));
+	return hash << 48 | (pc & ((1ULL << 48) - 1));
+}
+
+/* The SharedFunctionInfo of a JSFunction, its fields in s->v8.shared; 0 if there is none. */
+static __always_inline u64 read_shared(struct ef_scratch *s, const struct ef_v8 *v8, u64 function)
+{
+	u64 shared = 0;
+
+	if (!is_heap_object(function) || USER_READ(&shared, 8, function - 1 + v8->function_shared) ||
+	    !is_heap_object(shared) || USER_READ(s->v8.shared, V8_SHARED_BYTES, shared - 1)) {
+		count(EF_COUNTER_v8_read_failed);
+		return 0;
+	}
+	return shared - 1;
+}
+
+static __always_inline bool is_bytecode_array(const struct ef_v8 *v8, u64 object)
+{
+	u64 map = 0;
+	u16 type = 0;
+
+	if (!is_heap_object(object) || USER_READ(&map, 8, object - 1) || !is_heap_object(map))
+		return 0;
+	return !USER_READ(&type, 2, map - 1 + V8_MAP_INSTANCE_TYPE) && type == v8->bytecode_array_type;
+}
+
+/* A built-in function that keeps no frame, called from JIT code: its return address is near the stack pointer. */
+__noinline u64 find_jit_return_address(u32 unused)
+{
+	struct ef_scratch *s = get_scratch();
+	u64 words[2] = {};
+	if (!s || USER_READ(words, 16, s->sp))
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		u64 address = words[i] - 1;
+		int slot = address < 1ULL << 47 ? find_mapping(s, address) : -1;
+		if (slot >= 0 && !s->mappings[slot & (EF_MAPPINGS - 1)].key)
+			return address;
+	}
+	return 0;
+}
+
+static __always_inline int push_function(struct ef_scratch *s, const struct ef_v8 *v8, u64 function, u64 pc)
+{
+	u64 shared = read_shared(s, v8, function);
+	if (!shared)
+		return 0;
+	u32 cookie = v8_cookie(s, v8);
+	if (pc)
+		push_v8(s, EF_V8_JIT, shared, v8_code_word(s, pc, cookie));
+	else
+		push_v8(s, EF_V8_FUNCTION, shared, cookie);
+	return 1;
+}
+
+/* Where the leaf has no frame of its own, being at its first or last instruction: names it, and goes to the caller
+ * by the return address on the stack. */
+static __always_inline int step_leaf_without_frame(struct ef_scratch *s, const struct ef_v8 *v8, bool is_jit)
+{
+	u64 code = 0, pc = s->pc, return_address = 0;
+	u64 at;
+
+	if (USER_READ(&code, 8, pc))
+		return 0;
+	if ((code & ((1ULL << (8 * V8_PROLOGUE_BYTES)) - 1)) == V8_PROLOGUE)
+		at = s->sp;
+	else if ((code & 0xffffffffffULL) == V8_PROLOGUE >> 8)
+		at = s->sp + 8; /* rbp has been pushed */
+	else if (is_jit && ((code & 0xff) == 0xc3 || (code & 0xff) == 0xc2))
+		at = s->sp; /* ret */
+	else
+		return 0;
+	if (USER_READ(&return_address, 8, at))
+		return 0;
+	if ((code & 0xfe) == 0xc2)
+		push_v8(s, EF_V8_JIT, 0, v8_code_word(s, pc, 0));
+	else if (!push_function(s, v8, s->leaf.by_dwarf_number[REG_RDI], is_jit ? pc : 0))
+		return 0;
+	s->sp = at + 8;
+	s->pc = return_address;
+	s->v8.is_stepped = 1;
+	return 1;
+}
+
+static __always_inline int push_v8_frame(struct ef_scratch *s, const struct ef_v8 *v8, u64 pc, bool is_jit)
+{
+	u64 *slots = s->v8.slots;
+	u64 function = slots[V8_FUNCTION];
+	/* what lies below the stack pointer has not been pushed yet */
+	bool has_bytecodes = !s->is_leaf || s->fp - 40 >= s->sp;
+
+	if (!(slots[V8_CONTEXT] & 1)) {
+		if (!is_jit)
+			return 0; /* a stub of the blob: it has a name as native code */
+		push_v8(s, EF_V8_STUB, 0, (slots[V8_CONTEXT] >> 33) << 48 | (pc & ((1ULL << 48) - 1)));
+		return 1;
+	}
+	if (is_jit)
+		return push_function(s, v8, function, pc);
+	if (!has_bytecodes || !is_bytecode_array(v8, slots[V8_BYTECODES]))
+		return push_function(s, v8, function, s->is_leaf ? find_jit_return_address(0) : 0);
+	if (slots[V8_OFFSET] & 1)
+		return push_function(s, v8, function, s->is_leaf ? find_jit_return_address(0) : 0);
+	u64 shared = read_shared(s, v8, function);
+	if (!shared)
+		return 0;
+	/* a small integer has its value in the upper half */
+	push_v8(s, EF_V8_INTERPRETED, shared, (slots[V8_OFFSET] >> 32) << 32 | v8_cookie(s, v8));
+	return 1;
+}
+
+/* Pushes the JavaScript function of this frame in place of the native frame and goes to its caller. Returns 1, or 0
+ * where the frame is none, and nothing has changed. Global, so that it is verified once. */
+__noinline int unwind_v8(u32 slot)
+{
+	struct ef_scratch *s = get_scratch();
+	if (!s)
+		return 0;
+	bool is_jit = !s->mappings[slot & (EF_MAPPINGS - 1)].key;
+	u64 pc = s->pc - s->is_return_address;
+	struct ef_v8 *v8 = enter_v8(s, slot);
+
+	if (!v8 || s->fp < s->sp || s->fp - s->sp > FRAME_POINTER_REACH || s->fp & 7)
+		return 0;
+	s->v8.is_stepped = 0;
+	if (s->is_leaf && step_leaf_without_frame(s, v8, is_jit))
+		return 1;
+	if (USER_READ(s->v8.slots, sizeof(s->v8.slots), s->fp - 40))
+		return 0;
+	/* the frame is being built: its function is still in a register */
+	if (s->is_leaf && s->fp - 16 < s->sp && is_jit)
+		s->v8.slots[V8_CONTEXT] = 1, s->v8.slots[V8_FUNCTION] = s->leaf.by_dwarf_number[REG_RDI];
+	if (!push_v8_frame(s, v8, pc, is_jit))
+		return 0;
+	u64 at = s->fp;
+	s->fp = s->v8.slots[V8_FP];
+	s->sp = at + 16;
+	return !USER_READ(&s->pc, 8, at + 8) ? 1 : (s->pc = 0, 1);
+}
+
+#endif
