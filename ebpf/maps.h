@@ -98,7 +98,9 @@ struct ef_registers {
 
 /* The Python frames of this stack that were not taken yet. */
 struct ef_python_walk {
-	u64 key; /* the interpreter's file; 0: none was met */
+	u64 key;               /* the interpreter's file; 0: none was met */
+	struct ef_python file; /* its entry, copied once a sample */
+	u64 has_begun;
 	u64 frame;
 	u64 cframe;
 	u64 link; /* the extra frame that ended the last run */

@@ -46,9 +46,16 @@ struct {
 	__type(value, struct ef_python);
 } python_files SEC(".maps");
 
-static __always_inline struct ef_python *find_python(u64 key)
+/* Copies the file's entry: every native frame in the interpreter's file asks for it, and every Python frame. */
+static __always_inline int load_python(struct ef_python_walk *w, u64 key)
 {
-	return bpf_map_lookup_elem(&python_files, &key);
+	struct ef_python *file = bpf_map_lookup_elem(&python_files, &key);
+	if (!file)
+		return 1;
+	w->file = *file;
+	w->key = key;
+	w->has_begun = w->frame = w->cframe = w->outer_thread = 0;
+	return 0;
 }
 
 static __always_inline u64 thread_pointer(void)
@@ -98,6 +105,10 @@ static __always_inline u64 read_thread_state(const struct ef_python *py, const s
 			return 0;
 		words[0] = user_word(user_word(tp + 8) + words[0] * (py->is_musl ? 8 : 16));
 		return words[0] && words[0] < USER_ADDRESS_END ? user_word(words[0] + words[1] + access->add) : 0;
+	case EF_PYTHON_GLOBAL:
+		/* thread_id is pthread_self(), which is the thread pointer in glibc and musl */
+		words[0] = user_word(access->at - delta);
+		return words[0] && user_word(words[0] + py->thread_id) == tp ? words[0] : 0;
 	default:
 		return 0;
 	}
@@ -112,15 +123,14 @@ static __always_inline void enter_thread_state(struct ef_python_walk *w, const s
 }
 
 /* The first frame of the loop in this stack: finds the thread's list. */
-static __always_inline void begin_python(struct ef_scratch *s, const struct ef_python *py, u64 key, u64 delta)
+static __always_inline void begin_python(struct ef_python_walk *w, u64 delta)
 {
-	struct ef_python_walk *w = &s->python;
+	const struct ef_python *py = &w->file;
 	u64 tp = thread_pointer();
 	u64 current = read_thread_state(py, &py->current, tp, delta);
 	u64 bound = read_thread_state(py, &py->bound, tp, delta);
 
-	w->key = key;
-	w->frame = w->cframe = w->outer_thread = 0;
+	w->has_begun = 1;
 	if (!current && !bound) {
 		count(EF_COUNTER_python_no_thread);
 		return;
@@ -190,10 +200,10 @@ __noinline int take_python_frame(u32 slot)
 		return PYTHON_END;
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
 	struct ef_python_walk *w = &s->python;
-	struct ef_python *py = find_python(w->key);
+	struct ef_python *py = &w->file;
 	u64 at = w->frame;
 
-	if (!py || !at || at >= USER_ADDRESS_END)
+	if (!at || at >= USER_ADDRESS_END)
 		return PYTHON_END;
 	u32 bytes = py->frame_bytes, code_bytes = py->code_bytes;
 	if (bytes > PYTHON_MAX_BYTES || code_bytes > PYTHON_MAX_BYTES)
@@ -269,12 +279,14 @@ __noinline int unwind_python(u32 slot)
 		return 0;
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
 	struct ef_python_walk *w = &s->python;
-	struct ef_python *py = find_python(m->key);
+	struct ef_python *py = &w->file;
 
-	if (!py || !is_in_loop(py, s->table_offset))
+	if (w->key != m->key && load_python(w, m->key))
 		return 0;
-	if (w->key != m->key)
-		begin_python(s, py, m->key, m->delta);
+	if (!is_in_loop(py, s->table_offset))
+		return 0;
+	if (!w->has_begun)
+		begin_python(w, m->delta);
 	else if (!w->frame && w->outer_thread) {
 		enter_thread_state(w, py, w->outer_thread);
 		w->outer_thread = 0;

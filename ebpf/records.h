@@ -223,6 +223,7 @@ enum ef_python_access_kind {
 	EF_PYTHON_KEY = 1,    /* the number of a pthread key stands at `at` */
 	EF_PYTHON_OFFSET = 2, /* at thread pointer + `at` */
 	EF_PYTHON_MODULE = 3, /* module ID and offset in it stand at `at`; `add` is added */
+	EF_PYTHON_GLOBAL = 4, /* at `at`, of whichever thread runs: thread_id in it says whether it is this one */
 };
 
 struct ef_python_access {
@@ -281,7 +282,8 @@ struct ef_python {
 	__u8 code_line_table;
 	__u8 code_start;
 	__u8 code_thread_local;
-	__u8 reserved[7];
+	__u8 thread_id;
+	__u8 reserved[6];
 };
 
 /* What a JavaScript frame runs, and the second word of it. The cookie tells functions apart that follow each other

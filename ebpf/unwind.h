@@ -206,12 +206,41 @@ static __always_inline int apply_rule(struct ef_scratch *s)
 	}
 }
 
+/*
+ * A caller in code that no file backs: small stubs return right after their call, and what they undo then says where
+ * the return address is. CPython's perf trampoline is "sub $8,%rsp; call *%rcx; add $8,%rsp; ret", in later
+ * versions "push %rbp; mov %rsp,%rbp; call *%rcx; pop %rbp; ret" (Python/asm_trampoline.S).
+ */
+static __always_inline int step_epilogue(struct ef_scratch *s)
+{
+	u64 code = 0, sp = s->sp;
+
+	if (s->is_leaf || USER_READ(&code, 8, s->pc))
+		return 1;
+	if ((code & 0xff00ffffffULL) == 0xc300c48348ULL) { /* add $n,%rsp; ret */
+		sp += code >> 24 & 0x7f;
+	} else if ((code & 0xffff) == 0xc35d) { /* pop %rbp; ret */
+		if (USER_READ(&s->fp, 8, sp))
+			return 1;
+		sp += 8;
+	} else {
+		return 1;
+	}
+	if (USER_READ(&s->pc, 8, sp))
+		return 1;
+	s->sp = sp + 8;
+	return 0;
+}
+
 static __always_inline int step_from(struct ef_scratch *s, u32 slot)
 {
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
 
-	if (!m->key)
+	if (!m->key) {
+		if (!step_epilogue(s))
+			return STEP_NEXT;
 		return step_frame_pointer(s, EF_MARKER_ANON);
+	}
 	if (m->file.state != EF_FILE_TABLE)
 		return step_frame_pointer(s, m->file.state == EF_FILE_PENDING ? EF_MARKER_PENDING :
 										EF_MARKER_NO_TABLE);

@@ -79,6 +79,7 @@ export const PythonAccessKind = {
   KEY: 1,
   OFFSET: 2,
   MODULE: 3,
+  GLOBAL: 4,
 } as const;
 
 export const PythonInstructionKind = {
@@ -270,7 +271,8 @@ export const PYTHON = {
   codeLineTable: 126,
   codeStart: 127,
   codeThreadLocal: 128,
-  reserved: 129,
+  threadId: 129,
+  reserved: 130,
 } as const;
 
 /** Size and byte offsets of struct ef_v8. */

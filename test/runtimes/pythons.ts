@@ -1,12 +1,14 @@
 /** The interpreters to test: Debian's own and one that downloads quickly, or all that can be had. */
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, readdirSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { hasTool } from '../support/fixtures.ts';
 
 export interface Python {
   title: string;
+  /** 13 of 3.13. */
+  minor: number;
   /** Program and arguments before those of the script. */
   command: [string, ...string[]];
   /** What the script's path is for it. */
@@ -33,7 +35,10 @@ function systemPython(): Python[] {
     console.log('skipped: /usr/bin/python3 is not installed');
     return [];
   }
-  return [{ title: `${path} (${versionOf([path])})`, command: [path], place: (script) => script }];
+  const version = versionOf([path]);
+  return [
+    { title: titleOf(path, version), minor: minorOf(version), command: [path], place: (script) => script },
+  ];
 }
 
 function debianPythons(): Python[] {
@@ -53,11 +58,15 @@ function debianPythons(): Python[] {
 }
 
 function inRoot(root: string, suite: string, name: string): Python {
+  const version = versionOf(['chroot', root, name]);
   return {
-    title: `${name} of ${suite} (${versionOf(['chroot', root, name])})`,
+    title: titleOf(`${name} of ${suite}`, version),
+    minor: minorOf(version),
     command: ['chroot', root, name],
     place(script) {
-      copyFileSync(script, join(root, 'tmp', basename(script)));
+      const copy = join(root, 'tmp', basename(script));
+      // not under the feet of one that is starting
+      if (!existsSync(copy) || !readFileSync(copy).equals(readFileSync(script))) copyFileSync(script, copy);
       return `/tmp/${basename(script)}`;
     },
   };
@@ -72,13 +81,18 @@ function ownBuilds(): Python[] {
   return prefixes
     .map((prefix) => join(prefix, 'bin/python3'))
     .filter((path) => existsSync(path))
-    .flatMap((path) => {
-      const version = versionOf([path]);
-      return version.startsWith('3.')
-        ? [{ title: `${path} (${version})`, command: [path] as [string], place: (script: string) => script }]
-        : [];
-    });
+    .map((path) => ({ path, version: versionOf([path]) }))
+    .filter(({ version }) => version.startsWith('3.'))
+    .map(({ path, version }) => ({
+      title: titleOf(path, version),
+      minor: minorOf(version),
+      command: [path],
+      place: (script) => script,
+    }));
 }
+
+const titleOf = (name: string, version: string): string => `${name} (${version})`;
+const minorOf = (version: string): number => Number(version.split('.')[1]);
 
 const versionOf = ([program, ...args]: string[]): string =>
   spawnSync(

@@ -74,6 +74,7 @@ export function encodePython(python: PythonBinary): Buffer {
     codeLineTable: layout.codeLineTable,
     codeStart: layout.codeStart,
     codeThreadLocal: layout.codeThreadLocal,
+    threadId: layout.threadId,
   };
   for (const [name, value] of Object.entries(members) as [keyof typeof members, number][]) {
     if (value > 255 || (name.endsWith('Bytes') && value > MAX_BYTES))
@@ -104,6 +105,8 @@ function accessFields(
       return [PythonAccessKind.OFFSET, 0, access.offset];
     case 'module':
       return [PythonAccessKind.MODULE, access.add, access.got - textBias];
+    case 'global':
+      return [PythonAccessKind.GLOBAL, 0, access.address - textBias];
     case undefined:
       return [PythonAccessKind.NOWHERE, 0, 0];
   }

@@ -45,6 +45,7 @@ const WANTED = [
   '_PyThreadState_GetCurrent',
   'PyThreadState_GetUnchecked',
   '_PyThreadState_UncheckedGet',
+  '_PyThreadState_Current',
 ] as const;
 type Wanted = (typeof WANTED)[number];
 type Symbols = ReadonlyMap<Wanted, Found>;
@@ -76,7 +77,7 @@ export function findPython(elf: ElfFile): PythonBinary | undefined {
     evalRanges: findEvalRanges(elf, { start: loop.address, end: loop.address + loop.size }),
     codeType: codeType.address,
     bound,
-    current: findCurrentThread(elf, symbols),
+    current: findCurrentThread(elf, symbols, facts.minor),
     textBias: text.vaddr - text.offset,
     isMusl: usesMusl(elf),
   };
@@ -189,15 +190,20 @@ function findBoundThread(elf: ElfFile, symbols: Symbols, minor: number): ThreadA
 const isData = (elf: ElfFile, address: number): boolean =>
   elf.segments.some((s) => s.type === PT_LOAD && address >= s.vaddr && address < s.vaddr + s.memsz);
 
-function findCurrentThread(elf: ElfFile, symbols: Symbols): ThreadAccess | undefined {
+/** From 3.12 on there is none for the whole process. */
+const LAST_WITH_GLOBAL = 11;
+
+function findCurrentThread(elf: ElfFile, symbols: Symbols, minor: number): ThreadAccess | undefined {
   if (elf.machine !== 'x86_64') return undefined;
+  const variable = symbols.get('_PyRuntime') ?? symbols.get('_PyThreadState_Current');
   for (const name of [
     '_PyThreadState_GetCurrent',
     'PyThreadState_GetUnchecked',
     '_PyThreadState_UncheckedGet',
   ] as const) {
     const code = readCode(elf, symbols.get(name));
-    const access = code && decodeCurrentThread(code);
+    const access = code && decodeCurrentThread(code, variable?.address ?? 0);
+    if (access?.kind === 'global' && (minor > LAST_WITH_GLOBAL || !isData(elf, access.address))) continue;
     if (access) return access;
   }
   return undefined;

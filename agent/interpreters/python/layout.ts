@@ -10,6 +10,8 @@
 export interface PythonLayout {
   /** The frame, or with `isFrameInCframe` the cframe that leads to it. */
   threadFrame: number;
+  /** The thread's pthread_self(), to 3.11. */
+  threadId: number;
   /** 3.10 to 3.12: the innermost cframe, a local variable of each run of the interpreter loop; 0: there is none. */
   threadCframe: number;
   cframePrevious: number;
@@ -71,6 +73,7 @@ const STRINGS_3_12: StringLayout = { ...STRINGS_3_6, asciiData: 40, compactData:
 
 const LAYOUT_3_6: PythonLayout = {
   threadFrame: 24,
+  threadId: 152,
   threadCframe: 0,
   cframePrevious: 0,
   isFrameInCframe: false,
@@ -98,7 +101,7 @@ const LAYOUT_3_6: PythonLayout = {
   bytesData: 32,
 };
 
-const LAYOUT_3_7: PythonLayout = { ...LAYOUT_3_6, frameInstruction: 104 };
+const LAYOUT_3_7: PythonLayout = { ...LAYOUT_3_6, threadId: 176, frameInstruction: 104 };
 
 /** 3.8: positional-only arguments came in between. */
 const LAYOUT_3_8: PythonLayout = {
@@ -121,6 +124,7 @@ const LAYOUT_3_10: PythonLayout = {
 const LAYOUT_3_11: PythonLayout = {
   ...LAYOUT_3_10,
   threadFrame: 56,
+  threadId: 152,
   threadCframe: 56,
   cframePrevious: 16,
   isFrameInCframe: true,
@@ -142,6 +146,7 @@ const LAYOUT_3_11: PythonLayout = {
 
 const LAYOUT_3_12: PythonLayout = {
   ...LAYOUT_3_11,
+  threadId: 0,
   cframePrevious: 8,
   cframeFrame: 0,
   framePrevious: 8,

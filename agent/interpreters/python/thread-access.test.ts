@@ -8,7 +8,7 @@ const code = (hex: string) => ({
   bytes: Uint8Array.from(Buffer.from(hex.replaceAll(' ', ''), 'hex')),
 });
 const bound = (hex: string) => decodeBoundThread(code(hex), RUNTIME);
-const current = (hex: string) => decodeCurrentThread(code(hex));
+const current = (hex: string) => decodeCurrentThread(code(hex), RUNTIME);
 
 // What objdump prints of PyGILState_GetThisThreadState and _PyThreadState_GetCurrent of real builds.
 describe('the bound thread state', () => {
@@ -68,7 +68,23 @@ describe('the current thread state', () => {
     });
   });
 
-  it('is none where the whole process has one: mov 0x240(%rax),%rax (3.11)', () => {
-    expect(current('48 8b 05 69 e2 1a 00 48 8b 80 40 02 00 00 c3')).toBeUndefined();
+  it('of the whole process, in a library: mov _PyRuntime@GOT,%rax; mov 0x240(%rax),%rax (3.11)', () => {
+    expect(current('48 8b 05 69 e2 1a 00 48 8b 80 40 02 00 00 c3')).toEqual({
+      kind: 'global',
+      address: RUNTIME + 0x240,
+    });
+  });
+
+  it('of the whole process, in a library: mov _PyThreadState_Current@GOT,%rax; mov (%rax),%rax (3.6)', () => {
+    expect(current('48 8b 05 19 34 10 00 48 8b 00 c3')).toEqual({ kind: 'global', address: RUNTIME });
+  });
+
+  it('of the whole process, in a program: mov …(%rip),%rax; ret (Debian 3.11)', () => {
+    expect(current('48 8b 05 b9 e3 41 00 c3')).toEqual({ kind: 'global', address: 0x1000 + 7 + 0x41e3b9 });
+  });
+
+  it('is not guessed', () => {
+    expect(current('31 c0 c3 90 90 90 90 90 90 90')).toBeUndefined();
+    expect(current('')).toBeUndefined();
   });
 });

@@ -6,7 +6,8 @@
  *                    in a pthread key, whose number stands in a variable; 3.15 in a thread-local variable.
  *   the current one  (_PyThreadState_GetCurrent) is the one that runs now: null while the thread has released the
  *                    interpreter lock, and another one than the bound one in a subinterpreter. A thread-local
- *                    variable from 3.12 on; earlier versions have one for the whole process, which is of no use.
+ *                    variable from 3.12 on; earlier versions have one for the whole process, and it has to be asked
+ *                    which thread it belongs to.
  *
  * Both functions are a few instructions long; these are the shapes that GCC and clang give them, for programs and
  * for shared libraries.
@@ -17,6 +18,8 @@ export type ThreadAccess =
   | { kind: 'key'; address: number }
   /** A thread-local variable this far from the thread pointer. */
   | { kind: 'offset'; offset: number }
+  /** A variable of the whole process. */
+  | { kind: 'global'; address: number }
   /** A thread-local variable of a shared library: module ID and offset stand at `got`, to which `add` is added. */
   | { kind: 'module'; got: number; add: number };
 
@@ -52,8 +55,24 @@ export function decodeBoundThread(code: FunctionCode, runtime: number): ThreadAc
   return undefined;
 }
 
-/** Undefined before 3.12, too, where the function has another shape. */
-export const decodeCurrentThread = (code: FunctionCode): ThreadAccess | undefined => decodeThreadLocal(code);
+/** `variable` is the address of _PyRuntime, in 3.6 that of _PyThreadState_Current. */
+export function decodeCurrentThread(code: FunctionCode, variable: number): ThreadAccess | undefined {
+  return decodeThreadLocal(code) ?? decodeGlobal(code, variable);
+}
+
+/** mov rax, [rip + d]; ret, or the same through the global offset table: mov rax, [rip + d]; mov rax, [rax + d]. */
+function decodeGlobal(code: FunctionCode, variable: number): ThreadAccess | undefined {
+  const { view, end } = viewOf(code);
+  const ENDBR64 = 0xfa1e0ff3;
+  const at = end >= 4 && view.getUint32(0, true) === ENDBR64 ? 4 : 0;
+  if (at + 8 > end || (view.getUint32(at, true) & 0xffffff) !== 0x058b48) return undefined;
+  if (view.getUint8(at + 7) === 0xc3)
+    return { kind: 'global', address: code.address + at + 7 + view.getInt32(at + 3, true) };
+  if (at + 10 > end || view.getUint16(at + 7, true) !== 0x8b48 || variable === 0) return undefined;
+  const modrm = view.getUint8(at + 9);
+  if (modrm !== 0 && modrm !== 0x40 && modrm !== 0x80) return undefined;
+  return { kind: 'global', address: variable + loadOffset(view, at + 7, end) };
+}
 
 function decodeThreadLocal(code: FunctionCode): ThreadAccess | undefined {
   const { view, end } = viewOf(code);

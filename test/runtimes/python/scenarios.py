@@ -9,12 +9,14 @@ import sys
 import threading
 
 
-def report(frame):
-    stack = []
+def report(frame, inner=(), ahead=0):
+    """`inner`: frames that `frame` will have called, from `ahead` lines further down."""
+    stack = list(inner)
     while frame:
         code = frame.f_code
         name = getattr(code, 'co_qualname', code.co_name)
-        stack.append([name, code.co_filename, frame.f_lineno, code.co_firstlineno])
+        stack.append([name, code.co_filename, frame.f_lineno + ahead, code.co_firstlineno])
+        ahead = 0
         frame = frame.f_back
     # not print(): that may run the codec's Python code
     sys.stdout.buffer.write((json.dumps(stack) + '\n').encode())
@@ -172,6 +174,20 @@ def many_keys():
     for _ in range(40):
         create(ctypes.byref(ctypes.c_uint()), None)
     thread()
+
+
+def subinterpreter():
+    try:
+        import _interpreters as interpreters
+        run = interpreters.exec
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+        run = interpreters.run_string
+    made = interpreters.create()
+    # from 3.12 on the frames of the interpreter below are not found: docs/interpreters/python.md
+    outer = sys._getframe() if sys.version_info < (3, 12) else None
+    report(outer, [['spin', '<string>', 4, 1], ['<module>', '<string>', 5, 1]], 1)
+    run(made, 'def spin():\n    x = 1\n    while True:\n        x = x * 31 % 1000003\nspin()\n')
 
 
 if __name__ == '__main__':
