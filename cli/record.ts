@@ -6,7 +6,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { Controller } from '../agent/controller.ts';
 import { parseAgentOptions, parseDuration } from '../agent/options.ts';
 import { type Pid, toPid } from '../common/base/brand.ts';
-import { checkFormat, writeProfile } from '../common/profile/formats.ts';
+import { checkFormat, writableEndings, writeProfile } from '../common/profile/formats.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { makeLogger } from './logger.ts';
@@ -40,7 +40,7 @@ export function registerRecord(program: Command): void {
     .option('-d, --duration <DURATION>', `how long (default: ${DEFAULT_DURATION}, or until the command ends)`)
     .option('-F, --frequency <HZ>', 'samples a second on each CPU', '97')
     .option('-p, --pid <PID>', 'only this process and its children; repeatable', collectPid)
-    .option('-o, --output <FILE>', '.pb.gz (pprof), .folded or .otlp', 'everyframe.pb.gz')
+    .option('-o, --output <FILE>', `its ending is the format: ${writableEndings()}`, 'everyframe.pb.gz')
     .option('--symbols <full|names|off>', 'lines and inlined functions, functions only, or addresses', 'full')
     .option('-v, --verbose', 'log more, and what was counted')
     .passThroughOptions()

@@ -89,6 +89,7 @@ if [ "$mode" = --test ]; then
 	need rustc 'rustc' any_command rustc
 	need clang-format 'clang-format' any_command clang-format
 	need python3 'Python 3' any_command python3
+	need protobuf-compiler 'protoc' any_command protoc
 	need chromium 'Chromium' any_command chromium chromium-browser google-chrome
 fi
 

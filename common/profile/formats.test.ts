@@ -10,7 +10,10 @@ import { checkFormat, readProfile, writeProfile } from './formats.ts';
 import { frameNames, processName, stackNames } from './frame-name.ts';
 import { emptyMapping, emptyProcess, emptyProfile, type Profile, type Sample } from './profile.ts';
 
-const FILES = ['a.pb.gz', 'a.pprof', 'a.folded', 'a.txt', 'a.otlp'];
+const FILES = [
+  ...['a.pb.gz', 'a.pprof', 'a.folded', 'a.otlp', 'a.otlp.json'],
+  ...['a.speedscope.json', 'a.firefox.json', 'a.trace.json'],
+];
 
 /** `main` calls `foo` with `bar` in line, in a library; half of it enters the kernel; one frame has no name. */
 function exampleProfile(): Profile {
@@ -83,7 +86,7 @@ const clean = (name: string): string => name.replaceAll(';', ':').replace(/[\r\n
 describe('formats', () => {
   it.each(FILES)('%s is read back as it was written', (file) => {
     const back = readProfile(file, writeProfile(file, exampleProfile()));
-    const rename = file.endsWith('folded') || file.endsWith('txt') ? clean : undefined;
+    const rename = file.endsWith('folded') ? clean : undefined;
     expect(countByNames(back)).toEqual(countByNames(exampleProfile(), rename));
     expect(countByNames(back)).toMatchObject({
       'app;main;foo;bar;vfs_read_[k]': 3,
@@ -91,7 +94,7 @@ describe('formats', () => {
     });
   });
 
-  it.each(['a.pb.gz', 'a.otlp'])('%s keeps times, threads and where frames are', (file) => {
+  it.each(['a.pb.gz', 'a.otlp', 'a.otlp.json'])('%s keeps times, threads and where frames are', (file) => {
     const example = exampleProfile();
     const back = readProfile(file, writeProfile(file, example));
     const { timeUnixNano, durationNano, period, sampleType, periodType } = example;
@@ -111,7 +114,8 @@ describe('formats', () => {
   });
 
   it('reads back any profile, in every format', () => {
-    const file = fc.constantFrom('a.pb.gz', 'a.otlp');
+    // folded stacks have no empty names, a trace has no place for an empty stack and for months of nanoseconds
+    const file = fc.constantFrom(...FILES.filter((name) => !/folded|trace/.test(name)));
     fc.assert(
       fc.property(arbitraryProfile, file, (profile, name) => {
         // a pprof file tells the kernel's frames by their mapping, which is of one kind
@@ -146,7 +150,7 @@ describe('formats', () => {
 
   it('names the formats where a name is of none', () => {
     expect(() => checkFormat('profile.json')).toThrow(
-      'profile.json: its ending names no known format: use one of .pb.gz, .pprof, .folded, .txt, .otlp',
+      'profile.json: its ending names no format that can be written: use one of .pb.gz, .pprof, .pb, .folded,',
     );
   });
 
@@ -157,6 +161,134 @@ describe('formats', () => {
     ['a.otlp', Buffer.from([0xff, 0xff]), /^a\.otlp is no \.otlp profile: /],
   ])('says what is wrong with %s', (file, bytes, message) => {
     expect(() => readProfile(file, bytes)).toThrow(message);
+  });
+});
+
+describe('a Chrome trace', () => {
+  it('holds every event as one period, however close they were', () => {
+    const example = exampleProfile();
+    const trace = JSON.parse(Buffer.from(writeProfile('a.trace.json', example)).toString());
+    const complete = trace.traceEvents.filter(({ ph }: { ph: string }) => ph === 'X');
+    const root = complete.filter(({ name }: { name: string }) => name === 'main');
+    expect(root.map(({ dur }: { dur: number }) => dur).reduce((a: number, b: number) => a + b)).toBe(60_000);
+    expect(complete.map(({ name }: { name: string }) => name)).toContain('vfs_read_[k]');
+  });
+
+  it('of another program is read by the time of its own that each event took', () => {
+    const traceEvents = [
+      { ph: 'M', pid: 1, tid: 2, name: 'thread_name', args: { name: 'Main' } },
+      { ph: 'B', pid: 1, tid: 2, name: 'outer', ts: 10 },
+      { ph: 'X', pid: 1, tid: 2, name: 'inner', ts: 12, dur: 3 },
+      { ph: 'E', pid: 1, tid: 2, ts: 20 },
+      { ph: 'i', pid: 1, tid: 2, name: 'instant', ts: 21 },
+    ];
+    const profile = readProfile('a.json', Buffer.from(JSON.stringify({ traceEvents })));
+    expect(countByNames(profile)).toEqual({ 'Main;outer': 7000, 'Main;outer;inner': 3000 });
+  });
+});
+
+describe('perf script', () => {
+  const TEXT = `# ========
+# captured on: today
+sh -c 1234/1235 [001]  5.000100:     250000 cpu-clock:u:
+\t    7f00aa main+0x1a (/usr/bin/app)
+\t    7f00bb [unknown] (/usr/lib/libc.so.6)
+
+sh -c 1234/1235 [000]  5.010100:     250000 cpu-clock:
+\tffffffff81 vfs_read+0x1 ([kernel.kallsyms])
+\tffffffffc0 ext4_read+0x2 ([ext4])
+\t    7f00cc foo(int, char (*) [3]) (inlined)
+\t    7f00aa main+0x1a (/usr/bin/app)
+
+swapper     0 [000]  5.020000:          1 cycles:
+\tffffffff99 default_idle+0x9 ([kernel.kallsyms])
+`;
+
+  it('is read with its threads, times and kernel frames', () => {
+    const profile = readProfile('a.perf', Buffer.from(TEXT));
+    expect(countByNames(profile)).toEqual({
+      'sh -c;libc.so.6+0x7f00bb;main': 1,
+      'sh -c;main;foo(int, char (*) [3]);ext4_read_[k];vfs_read_[k]': 1,
+      'swapper;default_idle_[k]': 1,
+    });
+    expect(profile.samples[0]).toMatchObject({ tid: 1235, cpu: 1, timestamps: [5_000_100_000n] });
+    expect(profile.durationNano).toBe(19_900_000n);
+  });
+
+  it('is known in a .txt, and refused where it is something else', () => {
+    expect(countByNames(readProfile('a.txt', Buffer.from(TEXT)))['swapper;default_idle_[k]']).toBe(1);
+    expect(() => readProfile('a.perf', Buffer.from('a;b 3\n'))).toThrow(/no event of perf script/);
+  });
+});
+
+describe('JSON', () => {
+  it.each([
+    ['[1', /a\.json is no \.json profile: /],
+    [
+      '{"shared":{"frames":[]},"profiles":[{"type":"sampled","samples":[[7]]}]}',
+      /frame 7 is not among the 0/,
+    ],
+    ['{"meta":{},"threads":[]}', /no processed profile/],
+    ['{"x":1}', /none of OTLP's, speedscope's/],
+  ])('says what is wrong with %s', (text, message) => {
+    expect(() => readProfile('a.json', Buffer.from(text))).toThrow(message);
+  });
+
+  it('reads speedscope files of other programs: opening and closing events, milliseconds', () => {
+    const events = [
+      { type: 'O', at: 0, frame: 0 },
+      { type: 'O', at: 1, frame: 1 },
+      { type: 'C', at: 3, frame: 1 },
+      { type: 'C', at: 4, frame: 0 },
+    ];
+    const file = {
+      shared: { frames: [{ name: 'a' }, { name: 'b' }] },
+      profiles: [{ type: 'evented', name: 'app', unit: 'milliseconds', startValue: 0, events }],
+    };
+    const profile = readProfile('a.speedscope.json', Buffer.from(JSON.stringify(file)));
+    expect(countByNames(profile)).toEqual({ 'app;a': 2e6, 'app;a;b': 2e6 });
+  });
+});
+
+describe("the Firefox Profiler's processed format", () => {
+  it('has tables whose columns are as long as they say, and indices inside them', () => {
+    const file = JSON.parse(Buffer.from(writeProfile('a.firefox.json', exampleProfile())).toString());
+    expect(file.meta).toMatchObject({ preprocessedProfileVersion: 48, interval: 10, symbolicated: true });
+    for (const thread of file.threads) {
+      const { stackTable, frameTable, funcTable, stringArray, samples } = thread;
+      for (const table of [stackTable, frameTable, funcTable, samples, thread.markers, thread.resourceTable])
+        for (const column of Object.values(table).filter(Array.isArray))
+          expect(column).toHaveLength(table.length);
+      stackTable.prefix.forEach(
+        (prefix: number | null, i: number) => void expect(prefix ?? -1).toBeLessThan(i),
+      );
+      expect(Math.max(...samples.stack)).toBeLessThan(stackTable.length);
+      expect(Math.max(...stackTable.frame)).toBeLessThan(frameTable.length);
+      expect(Math.max(...frameTable.func)).toBeLessThan(funcTable.length);
+      expect(Math.max(...funcTable.name)).toBeLessThan(stringArray.length);
+      expect(Math.max(...frameTable.category)).toBeLessThan(file.meta.categories.length);
+      expect(samples.time.toSorted((a: number, b: number) => a - b)).toEqual(samples.time);
+      expect(typeof thread.pid).toBe('string');
+    }
+  });
+});
+
+const hasProtoc = spawnSync('protoc', ['--version']).status === 0;
+if (!hasProtoc) process.stderr.write('skipped: protoc decodes OTLP (protobuf-compiler is not installed)\n');
+
+describe.runIf(hasProtoc)('protoc', () => {
+  it('decodes what is written as OTLP', () => {
+    const { stdout, stderr, status } = spawnSync(
+      'protoc',
+      [
+        '--decode=opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest',
+        ...['-I', 'proto', 'opentelemetry/proto/collector/profiles/v1development/profiles_service.proto'],
+      ],
+      { input: writeProfile('a.otlp', exampleProfile()), encoding: 'utf8' },
+    );
+    expect(status, stderr).toBe(0);
+    expect(stdout).toMatch(/string_table: "vfs_read"/);
+    expect(stdout).not.toMatch(/^\s*\d+: /m);
   });
 });
 

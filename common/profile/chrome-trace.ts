@@ -1,0 +1,209 @@
+/**
+ * Chrome's trace events, which chrome://tracing, Perfetto and speedscope open: a frame that stays on the stack
+ * from one sample to the next is one complete event (`"ph":"X"`). A sample fills one period from its own time on,
+ * or from the end of the one before where they are closer; samples without times follow each other.
+ */
+import { FrameList } from './frame-list.ts';
+import {
+  isObject,
+  type Json,
+  list,
+  natural,
+  object,
+  ownHeader,
+  readOwnHeader,
+  text,
+  toBytes,
+} from './json.ts';
+import type { Profile } from './profile.ts';
+import { markKernel, ProfileBuilder, unmarkKernel } from './profile-builder.ts';
+import { groupThreads, type ThreadGroup } from './thread-groups.ts';
+
+/** A gap of up to half a period is the timer's, not the thread's. */
+const MAX_GAP_PERIODS = 0.5;
+
+export function writeChromeTrace(profile: Profile): Uint8Array {
+  const frames = new FrameList(profile);
+  const traceEvents: Json[] = [];
+  // threads without an ID, and processes that share a PID over time, must not fall into one row
+  for (const [i, group] of groupThreads(profile).entries()) {
+    const row = { pid: group.pid, tid: group.tid || i + 1 };
+    const { process, thread, pid, tid } = group;
+    const args = { name: thread || process, everyframe: { process, pid, tid, thread } };
+    traceEvents.push({ ph: 'M', ...row, name: 'process_name', args: { name: process } });
+    traceEvents.push({ ph: 'M', ...row, name: 'thread_name', args });
+    new RowWriter(profile, frames, row, traceEvents).write(group);
+  }
+  return toBytes({ displayTimeUnit: 'ms', otherData: { everyframe: ownHeader(profile) }, traceEvents });
+}
+
+interface Slot {
+  at: number;
+  length: number;
+  stack: number;
+}
+
+/** Slots of time in nanoseconds since the profile's start, none over another. */
+function slotsOf(profile: Profile, { samples }: ThreadGroup): Slot[] {
+  const period = Number(profile.period) || 1;
+  const start = profile.timeUnixNano;
+  const slots: Slot[] = samples.flatMap(({ stack, timestamps, count }) =>
+    timestamps.length === 0
+      ? [{ at: 0, length: count * period, stack }]
+      : timestamps.map((time) => ({ at: Math.max(0, Number(time - start)), length: period, stack })),
+  );
+  slots.sort((a, b) => a.at - b.at);
+  let end = 0;
+  for (const slot of slots) {
+    if (slot.at < end || slot.at - end < period * MAX_GAP_PERIODS) slot.at = end;
+    end = slot.at + slot.length;
+  }
+  return slots;
+}
+
+class RowWriter {
+  readonly #profile: Profile;
+  readonly #frames: FrameList;
+  readonly #row: Json;
+  readonly #out: Json[];
+  readonly #open: { frame: number; event: Json; start: number }[] = [];
+
+  constructor(profile: Profile, frames: FrameList, row: Json, out: Json[]) {
+    this.#profile = profile;
+    this.#frames = frames;
+    this.#row = row;
+    this.#out = out;
+  }
+
+  write(group: ThreadGroup): void {
+    let end = 0;
+    for (const { at, length, stack } of slotsOf(this.#profile, group)) {
+      const frames = this.#frames.ofStack(stack);
+      if (at > end) this.#closeDownTo(0, end);
+      let same = 0;
+      while (same < this.#open.length && this.#open[same]!.frame === frames[same]) same++;
+      this.#closeDownTo(same, at);
+      for (const frame of frames.slice(same)) this.#push(frame, at);
+      end = at + length;
+    }
+    this.#closeDownTo(0, end);
+  }
+
+  #push(frame: number, start: number): void {
+    const { name, file, line, frameType, column } = this.#frames.frames[frame]!;
+    const args = { ...(file !== '' && { file }), ...(line > 0 && { line }), ...(column > 0 && { column }) };
+    const event = { ph: 'X', ...this.#row, cat: frameType || 'unknown', ts: start / 1000, dur: 0, args };
+    this.#open.push({ frame, event: { ...event, name: markKernel(name, frameType) }, start });
+    this.#out.push(this.#open.at(-1)!.event);
+  }
+
+  #closeDownTo(depth: number, end: number): void {
+    for (const { event, start } of this.#open.splice(depth)) event['dur'] = (end - start) / 1000;
+  }
+}
+
+export const isChromeTrace = (value: unknown): boolean =>
+  Array.isArray(value) || (isObject(value) && Array.isArray(value['traceEvents']));
+
+interface Row {
+  process: string;
+  thread: string;
+  own: Json | undefined;
+  pid: number;
+  tid: number;
+  /** In nanoseconds; the order among equals is that of the file. */
+  events: { start: number; end: number; location: number }[];
+  begun: { start: number; location: number }[];
+}
+
+/** @throws Error where the file contradicts its format */
+export function readChromeTrace(value: unknown): Profile {
+  const builder = new ProfileBuilder();
+  const isOwn = readOwnHeader(builder.profile, object(object(value)['otherData'])['everyframe']);
+  if (!isOwn) {
+    builder.profile.period = 1n;
+    builder.profile.sampleType = { type: 'wall', unit: 'nanoseconds' };
+  }
+  const rows = new Map<string, Row>();
+  for (const entry of list(Array.isArray(value) ? value : object(value)['traceEvents']))
+    readEvent(builder, rows, object(entry));
+  for (const row of rows.values()) addRow(builder, row);
+  return builder.profile;
+}
+
+function readEvent(builder: ProfileBuilder, rows: Map<string, Row>, event: Json): void {
+  const [pid, tid] = [natural(event['pid']), natural(event['tid'])];
+  const key = `${event['pid']}/${event['tid']}`;
+  const row = rows.get(key) ?? { process: '', thread: '', own: undefined, pid, tid, events: [], begun: [] };
+  rows.set(key, row);
+  const args = object(event['args']);
+  const start = Math.round(Number(event['ts']) * 1000);
+  switch (event['ph']) {
+    case 'M':
+      if (event['name'] === 'process_name') row.process = text(args['name']);
+      if (event['name'] === 'thread_name') row.thread = text(args['name']);
+      if (isObject(args['everyframe'])) row.own = args['everyframe'];
+      break;
+    case 'X': {
+      const end = Math.round((Number(event['ts']) + Number(event['dur'] ?? 0)) * 1000);
+      if (end >= start) row.events.push({ start, end, location: readLocation(builder, event) });
+      break;
+    }
+    case 'B':
+      row.begun.push({ start, location: readLocation(builder, event) });
+      break;
+    case 'E': {
+      const begun = row.begun.pop();
+      if (begun && start >= begun.start) row.events.push({ ...begun, end: start });
+      break;
+    }
+  }
+}
+
+function readLocation(builder: ProfileBuilder, event: Json): number {
+  const { file, line, column } = object(event['args']);
+  const { name, frameType } = unmarkKernel(text(event['name']));
+  return builder.location({
+    name,
+    frameType,
+    file: text(file),
+    line: natural(line),
+    column: natural(column),
+  });
+}
+
+/** Time that no inner event takes belongs to the stack of those that are open. */
+function addRow(builder: ProfileBuilder, row: Row): void {
+  // an outer event begins no later and ends no earlier; sort() keeps the file's order among equals
+  const isBegun = row.events.some(
+    ({ end }, i) => i > 0 && row.events[i - 1]!.end < end && row.events[i - 1]!.start >= row.events[i]!.start,
+  );
+  const events = (isBegun ? row.events.toReversed() : row.events).sort(
+    (a, b) => a.start - b.start || b.end - a.end,
+  );
+  const { process, pid, tid, thread } = row.own ?? row;
+  const name = text(process) || text(thread) || `pid ${row.pid}`;
+  const owner = { process: name, pid: natural(pid), tid: natural(tid), thread: text(thread) };
+  const period = Number(builder.profile.period);
+  const open: { end: number; location: number }[] = [];
+  let since = 0;
+  const pass = (until: number): void => {
+    const count = Math.round((until - since) / period);
+    if (open.length > 0 && count > 0)
+      builder.add(builder.stack(open.map(({ location }) => location).reverse()), owner, count);
+    since = Math.max(since, until);
+  };
+  const closeUntil = (time: number): void => {
+    while (open.length > 0 && open.at(-1)!.end <= time) {
+      pass(open.at(-1)!.end);
+      open.pop();
+    }
+  };
+  for (const { start, end, location } of events) {
+    closeUntil(start);
+    pass(start);
+    since = start;
+    open.push({ end: Math.min(end, open.at(-1)?.end ?? end), location });
+  }
+  closeUntil(Number.POSITIVE_INFINITY);
+}

@@ -1,0 +1,129 @@
+/**
+ * speedscope's own JSON: https://www.speedscope.app/file-format-schema.json. A thread is one `sampled` profile,
+ * weighted in nanoseconds of CPU time.
+ */
+import { FrameList } from './frame-list.ts';
+import {
+  at,
+  isObject,
+  type Json,
+  list,
+  natural,
+  object,
+  ownHeader,
+  readOwnHeader,
+  text,
+  toBytes,
+} from './json.ts';
+import type { Profile } from './profile.ts';
+import { markKernel, type Owner, ProfileBuilder, unmarkKernel } from './profile-builder.ts';
+import { groupThreads } from './thread-groups.ts';
+
+const SCHEMA = 'https://www.speedscope.app/file-format-schema.json';
+
+export function writeSpeedscope(profile: Profile): Uint8Array {
+  const frames = new FrameList(profile);
+  const period = Number(profile.period) || 1;
+  const profiles = groupThreads(profile).map(({ samples, ...owner }) => {
+    const weights = samples.map(({ count }) => count * period);
+    return {
+      type: 'sampled',
+      name: ownerName(owner),
+      unit: profile.period > 0n ? 'nanoseconds' : 'none',
+      startValue: 0,
+      endValue: weights.reduce((sum, weight) => sum + weight, 0),
+      samples: samples.map(({ stack }) => frames.ofStack(stack)),
+      weights,
+      everyframe: owner,
+    };
+  });
+  return toBytes({
+    $schema: SCHEMA,
+    exporter: 'everyframe',
+    name: 'everyframe',
+    activeProfileIndex: 0,
+    shared: {
+      frames: frames.frames.map(({ name, file, line, column, frameType }) => ({
+        name: markKernel(name, frameType),
+        ...(file !== '' && { file }),
+        ...(line > 0 && { line }),
+        ...(column > 0 && { col: column }),
+      })),
+    },
+    profiles,
+    everyframe: ownHeader(profile),
+  });
+}
+
+const ownerName = ({ process, pid, tid, thread }: Owner): string =>
+  `${process} (${pid})${thread === '' || thread === process ? '' : ` ${thread}`}${tid === pid ? '' : ` [${tid}]`}`;
+
+export const isSpeedscope = (value: unknown): boolean =>
+  isObject(value) && isObject(value['shared']) && Array.isArray(value['profiles']);
+
+/** @throws Error where the file contradicts its format */
+export function readSpeedscope(value: unknown): Profile {
+  if (!isSpeedscope(value)) throw new Error('it has no "shared" frames and "profiles"');
+  const file = value as Json;
+  const builder = new ProfileBuilder();
+  const isOwn = readOwnHeader(builder.profile, file['everyframe']);
+  const locations = list(object(file['shared'])['frames']).map((entry) => {
+    const frame = object(entry);
+    const { name, frameType } = unmarkKernel(text(frame['name']));
+    const place = { line: natural(frame['line']), column: natural(frame['col']) };
+    return builder.location({ name, frameType, file: text(frame['file']), ...place });
+  });
+  for (const entry of list(file['profiles'])) {
+    const one = object(entry);
+    const owner = isOwn ? ownOwner(one) : { process: text(one['name']), pid: 0, tid: 0, thread: '' };
+    const scale = isOwn ? Number(builder.profile.period) : 1 / unitNanos(builder.profile, text(one['unit']));
+    const add = (stack: readonly number[], weight: number): void => {
+      const count = Math.round(weight / scale);
+      if (count > 0) builder.add(builder.stack(stack.toReversed()), owner, count);
+    };
+    if (one['type'] === 'evented') readEvents(one, locations, add);
+    else readSamples(one, locations, add);
+  }
+  return builder.profile;
+}
+
+const ownOwner = (profile: Json): Owner => {
+  const { process, pid, tid, thread } = object(profile['everyframe']);
+  return { process: text(process), pid: natural(pid), tid: natural(tid), thread: text(thread) };
+};
+
+const NANOS: Record<string, number> = { nanoseconds: 1, microseconds: 1e3, milliseconds: 1e6, seconds: 1e9 };
+
+/** Times of other programs are counted in nanoseconds; what is no time in its own unit. */
+function unitNanos(profile: Profile, unit: string): number {
+  const nanos = NANOS[unit];
+  profile.period = 1n;
+  if (nanos === undefined) return 1;
+  profile.sampleType = { type: 'cpu', unit: 'nanoseconds' };
+  return nanos;
+}
+
+type Add = (rootFirst: readonly number[], weight: number) => void;
+
+function readSamples(profile: Json, locations: readonly number[], add: Add): void {
+  const weights = list(profile['weights']);
+  for (const [i, sample] of list(profile['samples']).entries())
+    add(
+      list(sample).map((frame) => at(locations, frame, 'frame')),
+      Number(weights[i] ?? 1),
+    );
+}
+
+/** Opening and closing events: the time between two of them belongs to what is open. */
+function readEvents(profile: Json, locations: readonly number[], add: Add): void {
+  const open: number[] = [];
+  let since = Number(profile['startValue'] ?? 0);
+  for (const entry of list(profile['events'])) {
+    const { type, at: time, frame } = object(entry);
+    if (open.length > 0) add(open, Number(time) - since);
+    since = Number(time);
+    if (type === 'O') open.push(at(locations, frame, 'frame'));
+    else if (open.pop() !== locations[Number(frame)])
+      throw new Error(`frame ${frame} is closed out of order`);
+  }
+}
