@@ -5,6 +5,7 @@ import { registerAgent } from './agent.ts';
 import { AGENT_FLAG_NAMES, normaliseDashes } from './agent-flags.ts';
 import { registerCollector } from './collector.ts';
 import { registerConvert } from './convert.ts';
+import { registerDiff } from './diff.ts';
 import { registerDoctor } from './doctor.ts';
 import { probeSampler } from './probe-sampler.ts';
 import { registerRecord } from './record.ts';
@@ -13,6 +14,7 @@ import { registerRun } from './run.ts';
 import { registerShowObject } from './show-object.ts';
 import { registerShowStackDeltas } from './show-stack-deltas.ts';
 import { registerShowSymbol } from './show-symbol.ts';
+import { registerTop } from './top.ts';
 
 // `everyframe show … | head` ends when head has seen enough
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -34,6 +36,8 @@ registerCollector(program);
 registerRecord(program);
 registerReport(program);
 registerConvert(program);
+registerDiff(program);
+registerTop(program);
 registerDoctor(program, [probeSampler]);
 const show = program.command('show').description("print what the product makes of a machine's parts");
 registerShowStackDeltas(show);

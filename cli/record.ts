@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Writable } from 'node:stream';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Controller } from '../agent/controller.ts';
 import { parseAgentOptions, parseDuration } from '../agent/options.ts';
 import { type Pid, toPid } from '../common/base/brand.ts';
-import { checkFormat, writableEndings, writeProfile } from '../common/profile/formats.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { makeLogger } from './logger.ts';
+import { checkOutput, outputEndings, saveProfile } from './profile-files.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
 
 interface RecordFlags {
@@ -37,10 +37,13 @@ export function registerRecord(program: Command): void {
     .command('record')
     .description('profile the machine, chosen processes, or a command and its children, into a file')
     .argument('[COMMAND...]', 'after --: a command to run and profile; its exit code is passed through')
-    .option('-d, --duration <DURATION>', `how long (default: ${DEFAULT_DURATION}, or until the command ends)`)
+    .option(
+      '-d, --duration <DURATION>',
+      `how long; 0: until Ctrl-C (default: ${DEFAULT_DURATION}, or until the command ends)`,
+    )
     .option('-F, --frequency <HZ>', 'samples a second on each CPU', '97')
     .option('-p, --pid <PID>', 'only this process and its children; repeatable', collectPid)
-    .option('-o, --output <FILE>', `its ending is the format: ${writableEndings()}`, 'everyframe.pb.gz')
+    .option('-o, --output <FILE>', `its ending is the format: ${outputEndings()}`, 'everyframe.pb.gz')
     .option('--symbols <full|names|off>', 'lines and inlined functions, functions only, or addresses', 'full')
     .option('-v, --verbose', 'log more, and what was counted')
     .passThroughOptions()
@@ -64,7 +67,7 @@ class Recording {
 }
 
 async function record(command: string[], flags: RecordFlags): Promise<void> {
-  checkFormat(flags.output);
+  checkOutput(flags.output);
   for (const pid of flags.pid ?? []) requireProcess(pid);
   const log = makeLogger('record', flags.verbose);
   const options = parseAgentOptions({
@@ -73,7 +76,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     reporterJitter: '0',
     symbols: flags.symbols,
   });
-  const durationMs = flags.duration === undefined ? undefined : parseDuration(flags.duration);
+  const limitMs = durationOf(flags, command.length > 0);
   const child = command.length > 0 ? startHeld(command) : undefined;
   const targets = child ? [toPid(child.process.pid!), ...(flags.pid ?? [])] : flags.pid;
   const recording = new Recording();
@@ -89,19 +92,23 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     throw error;
   }
   child?.release();
-  const progress = showProgress(recording);
+  const progress = showProgress(recording, controller);
   await Promise.race(
-    [
-      untilSignal(),
-      child?.ended,
-      ...(durationMs === undefined && child ? [] : [sleep(durationMs ?? parseDuration(DEFAULT_DURATION))]),
-    ].filter((promise) => promise !== undefined),
+    [untilSignal(), child?.ended, limitMs > 0 ? sleep(limitMs) : undefined].filter(
+      (promise) => promise !== undefined,
+    ),
   );
   clearInterval(progress);
   await controller.stop();
-  writeFileSync(flags.output, writeProfile(flags.output, recording.finish()));
+  saveProfile(flags.output, recording.finish());
   report(recording, flags.output, controller, log);
   if (child) process.exitCode = await exitCodeOf(child);
+}
+
+/** Milliseconds, 0 for no limit. */
+function durationOf({ duration }: RecordFlags, hasCommand: boolean): number {
+  if (duration === undefined) return hasCommand ? 0 : parseDuration(DEFAULT_DURATION);
+  return Number(duration) === 0 ? 0 : parseDuration(duration);
 }
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms).unref());
@@ -114,12 +121,17 @@ function requireProcess(pid: Pid): void {
   }
 }
 
-function showProgress(recording: Recording): NodeJS.Timeout | undefined {
+const lostSamples = (counters: Record<string, number>): number =>
+  (counters['bpf.samples_lost_ring'] ?? 0) + (counters['bpf.traces_lost_ring'] ?? 0);
+
+function showProgress(recording: Recording, controller: Controller): NodeJS.Timeout | undefined {
   if (!process.stderr.isTTY) return undefined;
   const started = Date.now();
   return setInterval(() => {
     const seconds = Math.round((Date.now() - started) / 1000);
-    process.stderr.write(`\r${seconds} s, ${recording.samples} samples; Ctrl-C writes the file `);
+    const lost = lostSamples(controller.counters());
+    const losses = lost === 0 ? 'none lost' : `${lost} lost`;
+    process.stderr.write(`\r${seconds} s, ${recording.samples} samples, ${losses}; Ctrl-C writes the file `);
   }, 1000);
 }
 

@@ -1,25 +1,54 @@
-import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { readableEndings, readProfile } from '../common/profile/formats.ts';
-import { type By, formatReport } from '../common/profile/residency.ts';
+import { readableEndings } from '../common/profile/formats.ts';
+import { reportJson, type Selection, select } from '../common/profile/report-data.ts';
+import { type By, countSamples, formatReport } from '../common/profile/residency.ts';
+import { loadProfile } from './profile-files.ts';
 
-const parseTop = (text: string): number => {
+const JSON_ROWS = 50;
+
+interface ReportFlags extends Selection {
+  by: By;
+  top?: number;
+  json?: boolean;
+}
+
+export const parseTop = (text: string): number => {
   const top = Number(text);
   if (!Number.isInteger(top) || top < 1) throw new InvalidArgumentError('give a whole number from 1 on.');
   return top;
 };
+
+export const parsePattern = (text: string): RegExp => {
+  try {
+    return new RegExp(text);
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message);
+  }
+};
+
+export const byOption = (fallback: By): Option =>
+  new Option('--by <WHAT>', 'a line a').choices(['stack', 'function', 'process']).default(fallback);
 
 export function registerReport(program: Command): void {
   program
     .command('report')
     .description('print a profile: in which share of the samples each stack, function or process was there')
     .argument('<FILE>', readableEndings())
-    .addOption(
-      new Option('--by <WHAT>', 'a line a').choices(['stack', 'function', 'process']).default('stack'),
-    )
-    .option('--top <N>', 'only the first N lines', parseTop)
-    .action((file: string, options: { by: By; top?: number }) => {
-      const profile = readProfile(file, readFileSync(file));
-      process.stdout.write(formatReport(profile, options.by, options.top));
+    .addOption(byOption('stack'))
+    .option('--top <N>', `only the first N lines (with --json: ${JSON_ROWS})`, parseTop)
+    .option('--focus <REGEX>', 'only samples with such a function on the stack', parsePattern)
+    .option('--ignore <REGEX>', 'without samples that have such a function on the stack', parsePattern)
+    .option('--my-code', 'hide frames of the kernel, of libraries and of installed programs')
+    .option('--json', 'print {"schema":"everyframe.report/1",…}')
+    .action((file: string, flags: ReportFlags) => {
+      const profile = loadProfile(file);
+      const selected = select(profile, flags);
+      const text = flags.json
+        ? `${JSON.stringify(reportJson(profile, selected, flags.by, flags.top ?? JSON_ROWS))}\n`
+        : formatReport(selected, flags.by, flags.top);
+      process.stdout.write(text);
+      const all = countSamples(profile);
+      if (!flags.json && selected.samples.length < profile.samples.length)
+        process.stderr.write(`selected of ${all} samples in the file\n`);
     });
 }

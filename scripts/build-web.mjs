@@ -39,3 +39,25 @@ for (const { path, contents } of outputFiles) {
 for (const [name, from] of Object.entries(copies)) copyFileSync(from, join(target, name));
 writeFileSync(join(target, 'index.html'), html);
 for (const old of readdirSync(target)) if (!names.includes(old)) rmSync(join(target, old));
+
+// The page of a single profile: one file that holds its script and styles, into which cli/profile-files.ts puts data.
+const inlined = await build({
+  entryPoints: [join(source, 'standalone.tsx'), join(source, 'styles.css')],
+  outdir: target,
+  bundle: true,
+  minify: true,
+  format: 'iife',
+  target: ['chrome116', 'firefox124', 'safari17.4'],
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  write: false,
+});
+const textOf = (ending) => inlined.outputFiles.find(({ path }) => path.endsWith(ending)).text;
+const licence = readFileSync(join(root, 'node_modules/preact/LICENSE'), 'utf8');
+const parts = {
+  '/*styles*/': textOf('.css'),
+  '/*script*/': `/*! With Preact:\n${licence}*/\n${textOf('.js').replaceAll('</script', '<\\/script')}`,
+};
+let standalone = readFileSync(join(source, 'standalone.html'), 'utf8');
+for (const [mark, text] of Object.entries(parts)) standalone = standalone.replace(mark, () => text);
+writeFileSync(join(root, 'build/standalone.html'), standalone);

@@ -1,0 +1,107 @@
+import type { Command } from 'commander';
+import type { Controller } from '../agent/controller.ts';
+import { parseAgentOptions } from '../agent/options.ts';
+import { mergeProfiles } from '../common/profile/merge.ts';
+import { emptyProfile, type Profile } from '../common/profile/profile.ts';
+import { makeLogger } from './logger.ts';
+import { controllerOptions, startController, untilSignal } from './start-agent.ts';
+import { initialState, onKey, renderTop } from './top-view.ts';
+
+/** Seconds that are shown together, one profile each. */
+const WINDOW = 5;
+/** Alternate screen, cursor hidden; and back. The main screen is as it was. */
+const ENTER = '\x1b[?1049h\x1b[?25l';
+const LEAVE = '\x1b[?25h\x1b[?1049l';
+
+export function registerTop(program: Command): void {
+  program
+    .command('top')
+    .description('show live in the terminal which functions and processes use the CPUs')
+    .option('-F, --frequency <HZ>', 'samples a second on each CPU', '97')
+    .action(top);
+}
+
+async function top(flags: { frequency: string }): Promise<void> {
+  const { stdin, stdout } = process;
+  if (!stdin.isTTY || !stdout.isTTY)
+    throw new Error(
+      'top needs a terminal: use "everyframe record -o FILE" and "everyframe report FILE" elsewhere',
+    );
+  const options = parseAgentOptions({
+    ...{ samplesPerSecond: flags.frequency, reporterInterval: '1s', reporterJitter: '0' },
+  });
+  const screen = new Screen();
+  const controller: Controller = await startController(controllerOptions(options), screen, makeLogger('top'));
+  screen.open();
+  try {
+    await Promise.race([screen.ended, untilSignal()]);
+  } finally {
+    screen.close();
+    await controller.stop();
+  }
+}
+
+/** The terminal, from `open` to `close`; whatever happens between them, it is left as it was found. */
+class Screen {
+  readonly ended: Promise<void>;
+  #end: () => void = () => {};
+  #state = initialState();
+  #window: Profile[] = [];
+  #shown: Profile = emptyProfile();
+  #isOpen = false;
+
+  constructor() {
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  push(profile: Profile): void {
+    this.#window = [...this.#window, profile].slice(-WINDOW);
+    if (!this.#state.paused) this.#shown = mergeProfiles(this.#window);
+    this.#draw();
+  }
+
+  open(): void {
+    this.#isOpen = true;
+    process.stdout.write(ENTER);
+    process.stdin.setRawMode(true);
+    process.stdin.setEncoding('utf8');
+    process.stdin.on('data', this.#onInput);
+    process.stdout.on('resize', this.#draw);
+    process.on('exit', this.close);
+    this.#draw();
+  }
+
+  readonly close = (): void => {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    process.stdin.off('data', this.#onInput);
+    process.stdin.setRawMode(false);
+    process.stdin.pause();
+    process.stdout.off('resize', this.#draw);
+    process.stdout.write(LEAVE);
+  };
+
+  /** What was pasted or typed fast arrives as one; an escape sequence is one key. */
+  readonly #onInput = (input: string): void => {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: keys are control characters
+    for (const key of input.match(/\x1b\[[A-Z]|[\s\S]/g) ?? []) {
+      const next = onKey(this.#state, key);
+      if (next === undefined) {
+        this.#end();
+        return;
+      }
+      this.#state = next;
+    }
+    this.#draw();
+  };
+
+  readonly #draw = (): void => {
+    if (!this.#isOpen) return;
+    const { columns = 80, rows = 24 } = process.stdout;
+    const lines = renderTop(this.#shown, this.#state, columns, rows);
+    // each line is overwritten and cleared to its end: no flicker over ssh
+    process.stdout.write(`\x1b[H${lines.map((line) => `${line}\x1b[K`).join('\r\n')}\x1b[J`);
+  };
+}

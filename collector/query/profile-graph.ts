@@ -1,0 +1,59 @@
+import type { Profile } from '../../common/profile/profile.ts';
+import { FrameTable } from '../store/frame-table.ts';
+import { locationFrames, processName } from '../store/frames.ts';
+import { StackTree } from '../store/stack-tree.ts';
+import { buildFlameTree } from './flame-tree.ts';
+import type { FlameGraph } from './queries.ts';
+
+const TIMELINE_STEPS = 120;
+
+/** The flame graph of one whole profile, such as a file's, without a store. */
+export function profileGraph(profile: Profile): FlameGraph {
+  const table = new FrameTable();
+  const tree = new StackTree();
+  const frameIds = profile.locations.map((location) =>
+    locationFrames(profile, location).map((frame) => table.intern(frame)),
+  );
+  const counts: number[] = [0];
+  const nodes = new Map<string, number>();
+  for (const { process, stack, count } of profile.samples) {
+    const key = `${process}/${stack}`;
+    let node = nodes.get(key);
+    if (node === undefined) {
+      const name = processName(profile.processes[process]!);
+      node = tree.child(0, table.intern({ name, file: '', mapping: '', kind: 'process' }));
+      const locations = profile.stacks[stack]!;
+      for (let i = locations.length - 1; i >= 0; i--)
+        for (const frame of frameIds[locations[i]!]!) node = tree.child(node, frame);
+      nodes.set(key, node);
+    }
+    counts[node] = (counts[node] ?? 0) + count;
+  }
+  const part = {
+    frames: table.frames,
+    parents: tree.parents.subarray(0, tree.size),
+    nodeFrames: tree.frames.subarray(0, tree.size),
+    selfCounts: Float64Array.from({ length: tree.size }, (_, node) => counts[node] ?? 0),
+  };
+  const samples = profile.samples.reduce((sum, { count }) => sum + count, 0);
+  return {
+    tree: buildFlameTree([part]),
+    samples,
+    allSamples: samples,
+    cpuNanos: samples * Number(profile.period),
+    cpus: new Set(profile.samples.map(({ cpu }) => cpu).filter((cpu) => cpu >= 0)).size,
+    ...timeline(profile),
+  };
+}
+
+function timeline(profile: Profile): Pick<FlameGraph, 'range' | 'timeline'> {
+  const fromMs = Number(profile.timeUnixNano / 1_000_000n);
+  const toMs = fromMs + Math.max(1, Number(profile.durationNano / 1_000_000n));
+  const steps = new Float64Array(TIMELINE_STEPS);
+  for (const { timestamps } of profile.samples)
+    for (const time of timestamps) {
+      const step = Math.floor(((Number(time / 1_000_000n) - fromMs) / (toMs - fromMs)) * TIMELINE_STEPS);
+      steps[Math.min(TIMELINE_STEPS - 1, Math.max(0, step))]! += 1;
+    }
+  return { range: { fromMs, toMs }, timeline: steps };
+}
