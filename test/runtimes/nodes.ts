@@ -13,7 +13,7 @@ interface NodeBinary {
 
 const ROOT = join(process.env['EVERYFRAME_RUNTIMES'] ?? join(tmpdir(), 'everyframe-runtimes'), 'node');
 const MAJORS = [16, 18, 20, 22, 24, 25, 26];
-const IN_SAMPLE = 24;
+const IN_SAMPLE = 22;
 
 export function findNodes(): NodeBinary[] {
   const running = { title: `this Node (${process.version})`, path: process.execPath };
