@@ -4,11 +4,15 @@ import { gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { type Queries, RANGE_NAMES, type RangeName } from '../query/queries.ts';
+import { FilterError } from '../store/matcher.ts';
 import { isTrustedHost } from './host-check.ts';
 import { type ListenAddress, listenOn, stopListening } from './listen.ts';
+import { describeRoutes } from './openapi.ts';
 import type { PageFile } from './page-files.ts';
+import { RequestError } from './parameters.ts';
 import { flameGraphResponse, type StatusSources, statusResponse } from './responses.ts';
 import type { ErrorResponse, ProcessesResponse } from './types.ts';
+import { type FileAnswer, ROUTES, type Route } from './v1.ts';
 
 const compress = promisify(gzip);
 
@@ -89,6 +93,10 @@ class PageHandler {
       throw new HttpError(405, `${request.method} is not served here: only GET is`);
     }
     const url = new URL(request.url ?? '/', 'http://localhost');
+    if (url.pathname.startsWith('/api/v1/')) {
+      await this.#answerV1(url, request, response);
+      return;
+    }
     if (url.pathname.startsWith('/api/')) {
       await this.#send(request, response, 200, await this.#answer(url));
       return;
@@ -98,18 +106,51 @@ class PageHandler {
     await this.#send(request, response, 200, file.body, file);
   }
 
-  #answer(url: URL): Promise<string> {
+  async #answerV1(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams } = url;
-    if (pathname === '/api/status')
-      return this.#query(pathname, searchParams).then((value) => JSON.stringify(value));
-    const key = `${pathname}?${searchParams}`;
+    const route = Object.hasOwn(ROUTES, pathname) ? ROUTES[pathname] : undefined;
+    if (route?.response === undefined && route !== undefined) {
+      const file = (await this.#runV1(route, searchParams)) as FileAnswer;
+      response.setHeader('content-disposition', `attachment; filename="${file.fileName}"`);
+      await this.#send(request, response, 200, Buffer.from(file.bytes), { type: file.type });
+      return;
+    }
+    if (route === undefined) {
+      if (pathname !== '/api/v1/openapi.json') {
+        throw new HttpError(404, `nothing at ${pathname}: /api/v1/openapi.json lists what there is`);
+      }
+      await this.#send(request, response, 200, JSON.stringify(describeRoutes(ROUTES)));
+      return;
+    }
+    const body = await this.#cached(`${pathname}?${searchParams}`, () => this.#runV1(route, searchParams));
+    await this.#send(request, response, 200, body);
+  }
+
+  async #runV1(route: Route, parameters: URLSearchParams): Promise<unknown> {
+    const { status, now } = this.#options;
+    try {
+      return await route.run(parameters, { store: status.store, status, now });
+    } catch (error) {
+      if (!(error instanceof RequestError || error instanceof FilterError)) throw error;
+      throw new HttpError(400, error.message);
+    }
+  }
+
+  #cached(key: string, make: () => Promise<unknown>): Promise<string> {
     let answer = this.#answers.get(key);
     if (answer === undefined) {
-      answer = this.#query(pathname, searchParams).then((value) => JSON.stringify(value));
+      answer = make().then((value) => JSON.stringify(value));
       this.#answers.set(key, answer);
       answer.catch(() => this.#answers.delete(key));
     }
     return answer;
+  }
+
+  #answer(url: URL): Promise<string> {
+    const { pathname, searchParams } = url;
+    if (pathname === '/api/status')
+      return this.#query(pathname, searchParams).then((value) => JSON.stringify(value));
+    return this.#cached(`${pathname}?${searchParams}`, () => this.#query(pathname, searchParams));
   }
 
   async #query(path: string, parameters: URLSearchParams): Promise<unknown> {
@@ -139,7 +180,7 @@ class PageHandler {
     response: ServerResponse,
     httpStatus: number,
     body: string | Buffer,
-    file?: PageFile,
+    file?: Pick<PageFile, 'type'> & Partial<PageFile>,
   ): Promise<void> {
     let bytes = typeof body === 'string' ? Buffer.from(body) : body;
     response.setHeader('vary', 'accept-encoding');
@@ -153,7 +194,7 @@ class PageHandler {
       'content-type': file?.type ?? 'application/json; charset=utf-8',
       'content-length': bytes.length,
       'cache-control':
-        file === undefined ? 'no-store' : file.immutable ? 'max-age=31536000, immutable' : 'no-cache',
+        file?.body === undefined ? 'no-store' : file.immutable ? 'max-age=31536000, immutable' : 'no-cache',
     });
     response.end(request.method === 'HEAD' ? undefined : bytes);
   }

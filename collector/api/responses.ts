@@ -1,13 +1,10 @@
 import type { ReceiverStats } from '../ingest/receiver-stats.ts';
+import type { FlameTree } from '../query/flame-tree.ts';
 import type { FlameGraph } from '../query/queries.ts';
 import type { FrameKind, Store } from '../store/store.ts';
-import type { FlameGraphResponse, StatusResponse } from './types.ts';
+import type { FlameGraphResponse, StatusResponse, TreeColumns } from './types.ts';
 
-/** Columns of small integers: a tenth of the bytes of an object a node, and faster to parse. */
 export function flameGraphResponse({ range, tree, ...window }: FlameGraph): FlameGraphResponse {
-  const strings = new Interner<string>();
-  const kinds = new Interner<FrameKind>();
-  strings.id('');
   return {
     fromMs: range.fromMs,
     toMs: range.toMs,
@@ -16,6 +13,16 @@ export function flameGraphResponse({ range, tree, ...window }: FlameGraph): Flam
     cpuNanos: window.cpuNanos,
     cpus: window.cpus,
     timeline: Array.from(window.timeline),
+    ...flameColumns(tree),
+  };
+}
+
+/** Columns of small integers: a tenth of the bytes of an object a node, and faster to parse. */
+export function flameColumns(tree: FlameTree): TreeColumns {
+  const strings = new Interner<string>();
+  const kinds = new Interner<FrameKind>();
+  strings.id('');
+  return {
     frames: {
       name: tree.frames.map((frame) => strings.id(frame.name)),
       file: tree.frames.map((frame) => strings.id(frame.file)),

@@ -3,7 +3,7 @@ import type { ProcessGroup } from '../query/process-groups.ts';
 import type { FrameKind, StoreStats } from '../store/store.ts';
 
 /** `GET /api/flamegraph?range=60s|5m|15m|all&process=NAME`; a missing process means all. */
-export interface FlameGraphResponse {
+export interface FlameGraphResponse extends TreeColumns {
   fromMs: number;
   toMs: number;
   /** Events in the graph, and in the time range whatever their process. */
@@ -13,6 +13,10 @@ export interface FlameGraphResponse {
   cpus: number;
   /** Events in equal steps of the time range. */
   timeline: number[];
+}
+
+/** A tree as columns; the kinds of answers of /api/v1 that hold one are in schemas.ts. */
+export interface TreeColumns {
   strings: string[];
   kinds: FrameKind[];
   /** Columns: indices into `strings`, and into `kinds`. */

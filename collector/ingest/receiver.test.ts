@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { encodeOtlp } from '../../test/browser/encode-otlp.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
+import { readWindow } from '../query/read.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { describeRejected, Receiver, RefusedRequest } from './receiver.ts';
 import { ReasonCounter, ReceiverStats } from './receiver-stats.ts';
@@ -59,8 +60,8 @@ describe('Receiver', () => {
         const { stats } = receiver;
         expect(stats.acceptedRequests + stats.refusals.total).toBe(1);
         expect(store.stats().samples).toBe(stats.storedSamples);
-        const all = { fromMs: 0, toMs: NOW + 3_600_000, process: undefined };
-        expect((await store.readWindow(all, 1)).samples).toBe(stats.storedSamples);
+        const all = { fromMs: 0, toMs: NOW + 3_600_000, where: [] };
+        expect((await readWindow(store, all, 1)).samples).toBe(stats.storedSamples);
       }),
       { numRuns: 400 },
     );

@@ -39,7 +39,7 @@ export function buildFlameTree(parts: readonly StackCounts[], limits = DEFAULT_L
 }
 
 /** All parts as one tree; node 0 is the root, a parent's id is less than its children's. */
-interface MergedTree {
+export interface MergedTree {
   frames: Frame[];
   parents: Uint32Array;
   nodeFrames: Uint32Array;
@@ -47,14 +47,16 @@ interface MergedTree {
   totals: Float64Array;
 }
 
-function mergeParts(parts: readonly StackCounts[]): MergedTree {
+/** Given `nodeMaps`, an entry per part, each becomes the merged node of each of the part's nodes. */
+export function mergeParts(parts: readonly StackCounts[], nodeMaps?: Uint32Array[]): MergedTree {
   const table = new FrameTable();
   const tree = new StackTree();
   let selfCounts = new Float64Array(1024);
-  for (const part of parts) {
+  for (const [index, part] of parts.entries()) {
     const totals = sumSubtrees(part.parents, part.selfCounts);
     const frameIds = new Int32Array(part.frames.length).fill(-1);
     const nodes = new Uint32Array(part.parents.length);
+    if (nodeMaps !== undefined) nodeMaps[index] = nodes;
     selfCounts[0]! += part.selfCounts[0]!;
     for (let node = 1; node < nodes.length; node++) {
       if (totals[node] === 0) continue;

@@ -1,6 +1,7 @@
 import type { SampleFilter, Store, TimeRange, Window } from '../store/store.ts';
 import { buildFlameTree, type FlameTree } from './flame-tree.ts';
 import { groupProcesses, type ProcessGroup } from './process-groups.ts';
+import { readProcesses, readWindow } from './read.ts';
 
 export type RangeName = '60s' | '5m' | '15m' | 'all';
 
@@ -26,13 +27,15 @@ export class Queries {
 
   async flameGraph(rangeName: RangeName, process: string | undefined): Promise<FlameGraph> {
     const range = this.#range(rangeName);
-    const filter: SampleFilter = { ...range, process };
-    const { parts, ...window } = await this.#store.readWindow(filter, TIMELINE_STEPS);
+    const where =
+      process === undefined ? [] : [{ key: 'process', operator: '=' as const, values: [process] }];
+    const filter: SampleFilter = { ...range, where };
+    const { parts, ...window } = await readWindow(this.#store, filter, TIMELINE_STEPS);
     return { ...window, range, tree: buildFlameTree(parts) };
   }
 
   async processes(rangeName: RangeName): Promise<ProcessGroup[]> {
-    return groupProcesses(await this.#store.readProcesses(this.#range(rangeName)));
+    return groupProcesses(await readProcesses(this.#store, { ...this.#range(rangeName), where: [] }));
   }
 
   /** The range, widened to whole timeline steps: a live picture then moves by whole steps, without flicker. */

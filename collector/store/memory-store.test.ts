@@ -2,7 +2,10 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { buildFlameTree } from '../query/flame-tree.ts';
+import { readProcesses, readWindow } from '../query/read.ts';
+import { parseFilter } from './matcher.ts';
 import { MemoryStore } from './memory-store.ts';
+import type { SampleFilter } from './store.ts';
 
 const START_MS = Date.UTC(2026, 0, 1, 12);
 const MINUTE = 60_000;
@@ -16,10 +19,10 @@ beforeEach(() => {
 
 const makeStore = (maxBytes = 64 * MIB): MemoryStore =>
   new MemoryStore({ maxBytes, maxAgeMs: 60 * MINUTE, now });
-const everything = { fromMs: 0, toMs: START_MS + 100 * MINUTE, process: undefined };
+const everything = { fromMs: 0, toMs: START_MS + 100 * MINUTE, where: [] };
 
-async function readLines(store: MemoryStore, filter = everything as Parameters<typeof store.readWindow>[0]) {
-  const { parts } = await store.readWindow(filter, 1);
+async function readLines(store: MemoryStore, filter: SampleFilter = everything) {
+  const { parts } = await readWindow(store, filter, 1);
   const tree = buildFlameTree(parts, { minFraction: 0, maxNodes: 1e6 });
   const paths: string[] = [];
   const lines: string[] = [];
@@ -44,7 +47,7 @@ describe('MemoryStore', () => {
       'sh;main 2',
       'sh;main;fork;do_syscall_64 3',
     ]);
-    expect(await readLines(store, { ...everything, process: 'sh' })).toEqual([
+    expect(await readLines(store, { ...everything, where: parseFilter('process=sh') })).toEqual([
       'sh;main 2',
       'sh;main;fork;do_syscall_64 3',
     ]);
@@ -71,7 +74,11 @@ describe('MemoryStore', () => {
   it('filters by time to the millisecond and says what it found', async () => {
     const store = makeStore();
     store.append(profileFromText('a:1;x@n 100\nb:2;x@n 50', { endMs: nowMs, spanMs: 10_000 }));
-    const window = await store.readWindow({ fromMs: nowMs - 5000, toMs: nowMs, process: 'a' }, 5);
+    const window = await readWindow(
+      store,
+      { fromMs: nowMs - 5000, toMs: nowMs, where: parseFilter('process=a') },
+      5,
+    );
     expect(window.samples).toBe(50);
     expect(window.allSamples).toBe(75);
     expect(window.cpuNanos).toBe(50 * 50_000_000);
@@ -85,7 +92,7 @@ describe('MemoryStore', () => {
     profile.samples[0]!.timestamps = [];
     profile.durationNano = 999n * 1_000_000n;
     expect(store.append(profile).stored).toBe(7);
-    const window = await store.readWindow({ fromMs: nowMs - 1, toMs: nowMs, process: undefined }, 1);
+    const window = await readWindow(store, { fromMs: nowMs - 1, toMs: nowMs, where: [] }, 1);
     expect(window.samples).toBe(7);
     expect(store.stats().samples).toBe(7);
   });
@@ -137,7 +144,7 @@ describe('MemoryStore', () => {
     expect(samples + droppedForMemory).toBe(sent);
     expect(samples).toBeGreaterThan(400_000);
     expect(oldestMs).toBeGreaterThanOrEqual(START_MS);
-    const window = await store.readWindow(everything, 1);
+    const window = await readWindow(store, everything, 1);
     expect(window.samples).toBe(samples);
   });
 
@@ -185,7 +192,7 @@ describe('MemoryStore', () => {
     const profile = profileFromText('sh:1;a@n 5\nsh:2;a@n 3\nsh:1;b@n 2', { endMs: nowMs, spanMs: 1000 });
     profile.samples[2]!.tid = 99;
     store.append(profile);
-    const processes = await store.readProcesses({ fromMs: nowMs - 1000, toMs: nowMs });
+    const processes = await readProcesses(store, { fromMs: nowMs - 1000, toMs: nowMs, where: [] });
     expect(processes.sort((a, b) => a.pid - b.pid)).toMatchObject([
       { name: 'sh', pid: 1, path: '/usr/bin/sh', samples: 7, threads: 2 },
       { name: 'sh', pid: 2, samples: 3, threads: 1 },

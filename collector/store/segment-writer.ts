@@ -1,7 +1,6 @@
 import type { Profile, Sample } from '../../common/profile/profile.ts';
 import { locationFrames, processName } from './frames.ts';
-import type { Segment } from './segment.ts';
-import type { Frame } from './store.ts';
+import type { Frame, Series } from './store.ts';
 
 /** A deeper stack keeps its leaf side, and says so: no agent sends one, so this bounds hostile input. */
 const MAX_STACK_FRAMES = 4096;
@@ -18,38 +17,39 @@ export interface FrameBudget {
   frames: number;
 }
 
+/** What takes a profile's dictionaries: a segment in memory, or a partition of a database. */
+export interface Dictionaries {
+  readonly frames: { intern(frame: Frame): number };
+  readonly tree: { child(parent: number, frame: number): number };
+  internSeries(series: Series): number;
+}
+
 /** Brings the dictionaries of one profile into one segment, each entry once and only when it is needed. */
-export class SegmentWriter {
-  readonly segment: Segment;
+export class SegmentWriter<T extends Dictionaries> {
+  readonly segment: T;
   readonly #profile: Profile;
   readonly #budget: FrameBudget;
-  /** Profile's process index → the segment's. */
-  readonly #processes = new Map<number, number>();
+  /** Profile's process index → thread → the segment's series. */
+  readonly #series = new Map<number, Map<string, number>>();
   /** Profile's process index × stacks + stack index → node. */
   readonly #nodes = new Map<number, number>();
   /** Profile's location index → frame ids, outermost first. */
   readonly #locations = new Map<number, number[]>();
 
-  constructor(segment: Segment, profile: Profile, budget: FrameBudget) {
+  constructor(segment: T, profile: Profile, budget: FrameBudget) {
     this.segment = segment;
     this.#profile = profile;
     this.#budget = budget;
   }
 
-  process(index: number): number {
-    let id = this.#processes.get(index);
+  series(sample: Sample): number {
+    const threads = this.#series.get(sample.process) ?? new Map<string, number>();
+    this.#series.set(sample.process, threads);
+    const thread = `${sample.tid}/${sample.threadName}`;
+    let id = threads.get(thread);
     if (id === undefined) {
-      const process = this.#profile.processes[index]!;
-      id = this.segment.internProcess({
-        name: processName(process),
-        pid: process.pid,
-        path: process.executablePath,
-        containerId: process.containerId,
-        startUnixNano: process.startUnixNano,
-        host: this.#profile.host['host.name'] ?? '',
-        periodNanos: periodOf(this.#profile),
-      });
-      this.#processes.set(index, id);
+      id = this.segment.internSeries(seriesOf(this.#profile, sample));
+      threads.set(thread, id);
     }
     return id;
   }
@@ -105,4 +105,22 @@ export class SegmentWriter {
 /** A period that cannot be one (an hour and more) says nothing about CPU time. */
 function periodOf({ period }: Profile): number {
   return period < 3_600_000_000_000n ? Number(period) : 0;
+}
+
+function seriesOf(profile: Profile, sample: Sample): Series {
+  const process = profile.processes[sample.process]!;
+  return {
+    process: processName(process),
+    pid: process.pid,
+    tid: sample.tid,
+    thread: sample.threadName,
+    path: process.executablePath,
+    command: process.commandName,
+    containerId: process.containerId,
+    cgroup: process.cgroupPath,
+    service: process.serviceName,
+    host: profile.host['host.name'] ?? '',
+    startUnixNano: process.startUnixNano,
+    periodNanos: periodOf(profile),
+  };
 }

@@ -1,4 +1,5 @@
 import type { FrameType, Profile } from '../../common/profile/profile.ts';
+import type { Matcher } from './matcher.ts';
 
 /** What a box of the flame graph stands for: a frame of some type, or one of the graph's own levels. */
 export type FrameKind = Exclude<FrameType, ''> | 'unknown' | 'process' | 'root' | 'other';
@@ -20,8 +21,8 @@ export interface TimeRange {
 }
 
 export interface SampleFilter extends TimeRange {
-  /** Only processes of this name; undefined: all. */
-  process: string | undefined;
+  /** All must hold; none: everything. */
+  where: readonly Matcher[];
 }
 
 /**
@@ -83,10 +84,68 @@ export interface StoreStats {
   droppedForAge: number;
 }
 
-/** Where samples are kept. Reads are asynchronous because a lasting store is another process or a database. */
+/** One thread of one execution of a process under one sampling period: what its samples share. */
+export interface Series {
+  /** Name that the graph groups processes by. */
+  process: string;
+  pid: number;
+  tid: number;
+  thread: string;
+  path: string;
+  command: string;
+  containerId: string;
+  cgroup: string;
+  service: string;
+  host: string;
+  startUnixNano: bigint;
+  /** CPU time that one event stands for. */
+  periodNanos: number;
+}
+
+export type Column = 'time' | 'node' | 'series' | 'cpu';
+
+/** Masks hold 1 for each wanted id; a missing mask means every one. */
+export interface RowQuery extends TimeRange {
+  series: Uint8Array | undefined;
+  nodes: Uint8Array | undefined;
+  cpus: Uint8Array | undefined;
+  /** The columns that the caller will read: rows that agree in these may come summed. */
+  by: readonly Column[];
+  /** Times may be rounded down to `fromMs` plus a multiple of this. */
+  stepMs: number;
+}
+
+/** Rows in no order; columns that were not asked for may be missing. */
+export interface Rows {
+  length: number;
+  /** Milliseconds since the part's start. */
+  times: ArrayLike<number> | undefined;
+  nodes: ArrayLike<number> | undefined;
+  series: ArrayLike<number> | undefined;
+  /** Logical CPU, -1 if unknown. */
+  cpus: ArrayLike<number> | undefined;
+  /** Events that a row stands for; undefined: one each. */
+  weights: ArrayLike<number> | undefined;
+}
+
+/** The samples of a stretch of time with the dictionaries that only they need. */
+export interface SamplePart {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly series: readonly Series[];
+  /** The stacks without counts, as they are now: later samples may add to them. */
+  stacks(): Promise<Omit<StackCounts, 'selfCounts'>>;
+  rows(query: RowQuery): Promise<Rows>;
+}
+
+/**
+ * Where samples are kept. Every query is computed above it, from parts and rows, so that all stores answer alike.
+ * Reads are asynchronous because a lasting store is a database.
+ */
 export interface Store {
   append(profile: Profile): AppendResult;
-  readWindow(filter: SampleFilter, steps: number): Promise<Window>;
-  readProcesses(range: TimeRange): Promise<ProcessCount[]>;
+  /** The parts that overlap the range, the oldest first. */
+  parts(range: TimeRange): Promise<SamplePart[]>;
   stats(): StoreStats;
+  close(): Promise<void>;
 }

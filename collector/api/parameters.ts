@@ -1,0 +1,79 @@
+/** Reads the query strings of the API. */
+import { parseFilter } from '../store/matcher.ts';
+import type { SampleFilter, Store } from '../store/store.ts';
+
+export type Parameters = Pick<URLSearchParams, 'get'>;
+
+/** A request that can't be answered as it is; the message says what to change. */
+export class RequestError extends Error {
+  override name = 'RequestError';
+}
+
+const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const DEFAULT_RANGE = '15m';
+
+/**
+ * `from` and `to`, or `range`, and `where`; with a prefix such as `base_` each under that name.
+ *
+ * @throws RequestError
+ * @throws FilterError
+ */
+export function readFilter(
+  parameters: Parameters,
+  store: Pick<Store, 'stats'>,
+  now: () => number,
+  prefix = '',
+): SampleFilter {
+  const read = (name: string): string | undefined => parameters.get(prefix + name) ?? undefined;
+  const nowMs = now();
+  const where = parseFilter(read('where') ?? '');
+  const to = read('to');
+  const from = read('from');
+  if (from === undefined && read('range') === 'all') {
+    const { oldestMs = nowMs - 60_000, newestMs = nowMs } = store.stats();
+    return { fromMs: oldestMs, toMs: Math.max(newestMs, oldestMs) + 1, where };
+  }
+  const toMs = to === undefined ? nowMs + 1 : readTime(`${prefix}to`, to, nowMs);
+  const fromMs =
+    from === undefined
+      ? toMs - readDuration(`${prefix}range`, read('range') ?? DEFAULT_RANGE)
+      : readTime(`${prefix}from`, from, nowMs);
+  if (!(fromMs < toMs))
+    throw new RequestError(`${prefix}from (${fromMs}) must be before ${prefix}to (${toMs})`);
+  return { fromMs, toMs, where };
+}
+
+/** `now`, `-5m`, milliseconds since the Unix epoch, or ISO 8601. */
+function readTime(name: string, text: string, nowMs: number): number {
+  if (text === 'now') return nowMs + 1;
+  if (text.startsWith('-')) return nowMs - readDuration(name, text.slice(1));
+  const ms = /^\d+$/.test(text) ? Number(text) : Date.parse(text);
+  if (!Number.isSafeInteger(ms)) {
+    throw new RequestError(
+      `${name} is "${text}": write now, -5m, milliseconds since 1970, or 2026-01-31T12:00:00Z`,
+    );
+  }
+  return ms;
+}
+
+function readDuration(name: string, text: string): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text);
+  const ms = match === null ? 0 : Number(match[1]) * UNIT_MS[match[2]!]!;
+  if (!(ms >= 1))
+    throw new RequestError(`${name} is "${text}": write a time such as 60s, 15m, 6h or 7d, or all`);
+  return ms;
+}
+
+export function readInteger(
+  parameters: Parameters,
+  name: string,
+  { fallback, min, max }: { fallback: number; min: number; max: number },
+): number {
+  const text = parameters.get(name);
+  if (text === null) return fallback;
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= min && value <= max)) {
+    throw new RequestError(`${name} is "${text}": write a whole number from ${min} to ${max}`);
+  }
+  return value;
+}

@@ -1,0 +1,171 @@
+/** JSON Schemas of the API's answers (OpenAPI 3.1 uses them as they are). */
+import { LABELS } from '../store/matcher.ts';
+
+export type Schema = { readonly [key: string]: unknown };
+
+export interface Parameter {
+  name: string;
+  in: 'query';
+  description: string;
+  required: boolean;
+  schema: Schema;
+}
+
+const NUMBER = { type: 'number' };
+const INTEGER = { type: 'integer' };
+const STRING = { type: 'string' };
+const listOf = (items: Schema): Schema => ({ type: 'array', items });
+const NUMBERS = listOf(NUMBER);
+
+/** Every property is always there, and there are no others. */
+function object(properties: Record<string, Schema>, optional: Record<string, Schema> = {}): Schema {
+  return {
+    type: 'object',
+    properties: { ...properties, ...optional },
+    required: Object.keys(properties),
+    additionalProperties: false,
+  };
+}
+
+const parameter = (name: string, description: string, schema: Schema, required = false): Parameter => ({
+  name,
+  in: 'query',
+  description,
+  required,
+  schema,
+});
+
+export const text = (name: string, description: string, required = false): Parameter =>
+  parameter(name, description, STRING, required);
+export const integer = (name: string, description: string, fallback: number): Parameter =>
+  parameter(name, description, { type: 'integer', minimum: 1, default: fallback });
+export const limit = (what: string, fallback: number): Parameter =>
+  integer('limit', `at most so many ${what}`, fallback);
+export const oneOf = (
+  name: string,
+  description: string,
+  values: readonly string[],
+  required = false,
+): Parameter => parameter(name, description, { type: 'string', enum: values }, required);
+export const STEPS = integer('steps', 'steps of the timeline', 120);
+
+const filterOf = (prefix: string, what: string): Parameter[] => [
+  text(`${prefix}from`, `start${what}: now, -5m, milliseconds since 1970, or ISO 8601`),
+  text(`${prefix}to`, `end${what}, not included; default: now`),
+  text(
+    `${prefix}range`,
+    `instead of from: length of time up to the end, such as 60s, 15m, 6h; or all; default: 15m`,
+  ),
+  text(
+    `${prefix}where`,
+    `filter${what}: terms such as process=node,python3 host!=db1 thread~^worker cpu=0; keys: ${LABELS.join(', ')}; ` +
+      'operators: = != ~ !~ (regular expressions); values that hold spaces stand in double quotes',
+  ),
+];
+
+export const FILTER: readonly Parameter[] = filterOf('', '');
+export const BASE_FILTER: readonly Parameter[] = filterOf('base_', ' of what is compared with');
+
+const RANGE = { fromMs: NUMBER, toMs: NUMBER };
+const BASIS = {
+  ...RANGE,
+  samples: { ...NUMBER, description: 'events that passed the filter' },
+  allSamples: { ...NUMBER, description: 'all events of the range' },
+  cpuNanos: { ...NUMBER, description: 'CPU time that the events stand for' },
+  cpus: { ...INTEGER, description: 'logical CPUs that any event of the range named' },
+};
+const COLUMNS = {
+  strings: listOf(STRING),
+  kinds: listOf(STRING),
+  frames: object({ name: NUMBERS, file: NUMBERS, mapping: NUMBERS, kind: NUMBERS }),
+  nodes: object({ parent: NUMBERS, frame: NUMBERS, self: NUMBERS }),
+  folded: object({ nodes: NUMBER, samples: NUMBER }),
+};
+const FRAME = { name: STRING, file: STRING, mapping: STRING, kind: STRING };
+const COUNTED = { ...FRAME, self: NUMBER, total: NUMBER };
+
+export const TREE = object({ ...BASIS, timeline: NUMBERS, ...COLUMNS });
+export const TOP = object({ ...BASIS, functionCount: INTEGER, functions: listOf(object(COUNTED)) });
+export const CALLERS = object({
+  ...BASIS,
+  function: STRING,
+  functionSamples: NUMBER,
+  callers: object(COLUMNS),
+  callees: object(COLUMNS),
+});
+export const TIMELINE = object({
+  ...RANGE,
+  steps: INTEGER,
+  samples: NUMBER,
+  groupCount: INTEGER,
+  groups: listOf(object({ value: STRING, samples: NUMBER, counts: NUMBERS })),
+  other: NUMBERS,
+});
+export const HEATMAP = object({
+  ...RANGE,
+  columns: INTEGER,
+  rows: INTEGER,
+  cells: { ...NUMBERS, description: 'column by column' },
+});
+export const LABELS_ANSWER = object({ labels: listOf(STRING) });
+export const VALUES = object({
+  ...RANGE,
+  label: STRING,
+  valueCount: INTEGER,
+  values: listOf(object({ value: STRING, samples: NUMBER })),
+});
+export const DIFF = object({
+  base: object(BASIS),
+  now: object(BASIS),
+  functionCount: INTEGER,
+  functions: listOf(object({ ...COUNTED, baseSelf: NUMBER, baseTotal: NUMBER, selfShareChange: NUMBER })),
+});
+export const SAMPLES = object({
+  ...RANGE,
+  samples: { ...NUMBER, description: 'events that passed the filter' },
+  returned: { ...NUMBER, description: 'events in this answer' },
+  times: { ...NUMBERS, description: 'milliseconds since 1970' },
+  nodes: { ...NUMBERS, description: 'node of stackTable at which the stack ends' },
+  threads: { ...NUMBERS, description: 'index into threadTable' },
+  cpus: NUMBERS,
+  counts: NUMBERS,
+  threadTable: listOf(object({ process: STRING, pid: INTEGER, thread: STRING, tid: INTEGER, host: STRING })),
+  stackTable: object(COLUMNS),
+});
+
+const REASONS = listOf(object({ reason: STRING, count: NUMBER, lastMs: NUMBER }));
+const STATUS = object({
+  nowMs: NUMBER,
+  startedMs: NUMBER,
+  listen: object({ grpc: STRING, http: STRING }),
+  requests: object({ accepted: NUMBER, refused: NUMBER }, { repeated: NUMBER }),
+  refusals: REASONS,
+  rejections: REASONS,
+  samples: object({ received: NUMBER, stored: NUMBER, rejected: NUMBER }),
+  agents: listOf(
+    object({ peer: STRING, host: STRING, lastMs: NUMBER, samples: NUMBER }, { lastSamplesMs: NUMBER }),
+  ),
+  store: object(
+    {
+      samples: NUMBER,
+      bytes: NUMBER,
+      maxBytes: NUMBER,
+      maxAgeMs: NUMBER,
+      droppedForMemory: NUMBER,
+      droppedForAge: NUMBER,
+    },
+    { oldestMs: NUMBER, newestMs: NUMBER },
+  ),
+});
+export const HEALTH = object({
+  ...BASIS,
+  quality: object({
+    samples: NUMBER,
+    unwound: NUMBER,
+    named: NUMBER,
+    attributed: NUMBER,
+    worst: listOf(object({ process: STRING, samples: NUMBER, cut: NUMBER, unnamed: NUMBER })),
+  }),
+  status: STATUS,
+});
+export const ERROR = object({ error: STRING });

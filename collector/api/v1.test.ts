@@ -1,0 +1,176 @@
+import { gunzipSync } from 'node:zlib';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Profile as Pprof } from 'pprof-format';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
+import { profileFromText } from '../../test/browser/synthetic-profile.ts';
+import { ReceiverStats } from '../ingest/receiver-stats.ts';
+import { Queries } from '../query/queries.ts';
+import { MemoryStore } from '../store/memory-store.ts';
+import { startPageServer } from './page-server.ts';
+
+let server: Awaited<ReturnType<typeof startPageServer>>;
+let endMs = 0;
+
+beforeAll(async () => {
+  const now = Date.now;
+  endMs = now();
+  const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now });
+  const text = 'sh:10;main@n;fib@n;fib@n;vfs_write@k 6\nnode:12;main@n;render@j 4\nnode:12;main@n;fib@n 2';
+  store.append(profileFromText(text, { endMs, spanMs: 1000 }));
+  store.append(
+    profileFromText('node:12;main@n;parse@j 8', { endMs: endMs - 60_000, spanMs: 1000, host: 'db' }),
+  );
+  server = await startPageServer({
+    listen: { host: '127.0.0.1', port: 0 },
+    files: new Map(),
+    queries: new Queries(store, now),
+    status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: now() },
+    now,
+    logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
+  });
+});
+
+afterAll(() => server.stop());
+
+const fetchPath = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${server.port}${path}`);
+// biome-ignore lint/suspicious/noExplicitAny: answers are checked against their schema and by what is expected
+const get = async (path: string): Promise<any> => (await fetchPath(`/api/v1/${path}`)).json();
+
+const PATHS = [
+  'tree?range=15m&where=process%3Dsh',
+  'top',
+  'callers?function=fib',
+  'timeline?by=process&steps=10',
+  'heatmap?columns=10&rows=5',
+  'labels',
+  'values?label=process',
+  'diff?from=-30s&base_from=-2m&base_to=-30s',
+  'samples?limit=5',
+  'health',
+];
+
+describe('/api/v1', () => {
+  it('answers as its OpenAPI document says, each path of it', async () => {
+    const document = await get('openapi.json');
+    const described = Object.keys(document.paths).filter((path) => path !== '/api/v1/export');
+    expect(PATHS.map((path) => `/api/v1/${path.split('?')[0]}`).sort()).toEqual(described.sort());
+    const ajv = new Ajv2020({ allErrors: true, strict: false });
+    for (const path of PATHS) {
+      const { get: operation } = document.paths[`/api/v1/${path.split('?')[0]}`];
+      const { schema } = operation.responses[200].content['application/json'];
+      const answer = await get(path);
+      expect(ajv.validate(schema, answer), `${path}: ${ajv.errorsText()}`).toBe(true);
+    }
+  });
+
+  it('counts a recursion once in the total, and wholly in the function itself', async () => {
+    const { functions, samples } = await get('top?from=-30s');
+    expect(samples).toBe(12);
+    expect(functions.find(({ name }: { name: string }) => name === 'fib')).toMatchObject({
+      self: 2,
+      total: 8,
+    });
+    expect(functions[0]).toMatchObject({ name: 'vfs_write', self: 6, total: 6, kind: 'kernel' });
+  });
+
+  it('tells who calls a function and what it calls', async () => {
+    const { functionSamples, callers, callees } = await get('callers?from=-30s&function=fib');
+    expect(functionSamples).toBe(8);
+    expect(linesOf(callers)).toEqual(['fib;main;node 2', 'fib;main;sh 6']);
+    expect(linesOf(callees)).toEqual(['fib 2', 'fib;fib;vfs_write 6']);
+  });
+
+  it.each([
+    ['process=sh', 6],
+    ['process=sh,node host!=db', 12],
+    ['host.name=db', 8],
+    ['kind=kernel', 6],
+    ['kind!=kernel', 14],
+    ['frame~"^(render|parse)$"', 12],
+    ['cpu=0', 6 + 2 + 8],
+    ['process~^n thread=node pid=12 cpu=1', 4],
+    ['process=nothing', 0],
+  ])('filters by %s', async (where, expected) => {
+    const { samples, allSamples } = await get(`top?where=${encodeURIComponent(where)}`);
+    expect({ samples, allSamples }).toEqual({ samples: expected, allSamples: 20 });
+    const { total, rows } = await get(`samples?where=${encodeURIComponent(where)}`).then((answer) => ({
+      total: answer.samples,
+      rows: answer.times,
+    }));
+    expect(total).toBe(expected);
+    expect(rows).toEqual([...rows].sort((a: number, b: number) => a - b));
+  });
+
+  it('compares two windows', async () => {
+    const { base, now, functions } = await get('diff?from=-30s&base_from=-2m&base_to=-30s');
+    expect([base.samples, now.samples]).toEqual([8, 12]);
+    expect(functions[0]).toMatchObject({ name: 'parse', baseSelf: 8, self: 0, selfShareChange: -1 });
+  });
+
+  it('sums to the same events in every view', async () => {
+    const timeline = await get('timeline?by=host');
+    expect(timeline.groups.map(({ value, samples }: never) => [value, samples])).toEqual([
+      ['test-host', 12],
+      ['db', 8],
+    ]);
+    const { cells } = await get('heatmap');
+    expect(cells.reduce((a: number, b: number) => a + b)).toBe(20);
+    const { values } = await get('values?label=cpu');
+    expect(values).toEqual([
+      { value: '0', samples: 16 },
+      { value: '1', samples: 4 },
+    ]);
+  });
+
+  it('exports what is seen in every format', async () => {
+    const bytes = async (format: string): Promise<Uint8Array> =>
+      new Uint8Array(
+        await (await fetchPath(`/api/v1/export?format=${format}&where=process=sh`)).arrayBuffer(),
+      );
+    const text = async (format: string): Promise<string> => new TextDecoder().decode(await bytes(format));
+    expect(await text('folded')).toBe('sh;main;fib;fib;vfs_write_[k] 6\n');
+    expect(
+      Pprof.decode(gunzipSync(await bytes('pprof'))).sample.map(({ value }) => Number(value[0])),
+    ).toEqual([6]);
+    const otlp = decodeOtlp(await bytes('otlp'));
+    expect(otlp.profiles.flatMap(({ samples }) => samples).reduce((sum, { count }) => sum + count, 0)).toBe(
+      6,
+    );
+    const speedscope = JSON.parse(await text('speedscope'));
+    expect(speedscope.profiles).toMatchObject([{ name: 'sh', weights: [6], endValue: 6 }]);
+  });
+
+  it.each([
+    ['top?where=colour%3Dred', '"colour" is no key: use one of process, host'],
+    ['top?where=process', '"process" is no filter: write KEY=VALUE'],
+    ['top?where=process~%5B', 'is no regular expression'],
+    ['top?limit=0', 'limit is "0": write a whole number from 1 to 10000'],
+    ['top?from=yesterday', 'from is "yesterday": write now, -5m'],
+    ['top?range=1y', 'range is "1y": write a time such as 60s'],
+    ['tree?from=now&to=-5m', 'must be before'],
+    ['callers', 'function is missing'],
+    ['export?format=svg', 'format is "svg": use one of pprof, folded, speedscope, otlp'],
+  ])('refuses %s with a sentence', async (path, sentence) => {
+    const response = await fetchPath(`/api/v1/${path}`);
+    expect(response.status).toBe(400);
+    expect(((await response.json()) as { error: string }).error).toContain(sentence);
+  });
+});
+
+interface Columns {
+  strings: string[];
+  frames: { name: number[] };
+  nodes: { parent: number[]; frame: number[]; self: number[] };
+}
+
+function linesOf({ strings, frames, nodes }: Columns): string[] {
+  const paths: string[] = [];
+  const lines: string[] = [];
+  for (const [node, parent] of nodes.parent.entries()) {
+    const name = strings[frames.name[nodes.frame[node]!]!]!;
+    paths[node] = node === 0 ? '' : paths[parent] === '' ? name : `${paths[parent]};${name}`;
+    if (nodes.self[node]! > 0) lines.push(`${paths[node]} ${nodes.self[node]}`);
+  }
+  return lines.sort();
+}

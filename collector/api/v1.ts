@@ -1,0 +1,297 @@
+/** `/api/v1`: one entry per query, from which the router and the OpenAPI document are made. */
+
+import { EXPORT_FORMATS, type ExportFormat, readProfile } from '../query/export.ts';
+import { buildFlameTree, DEFAULT_LIMITS, mergeParts } from '../query/flame-tree.ts';
+import { callersAndCallees, compareFunctions, topFunctions } from '../query/functions.ts';
+import { measureQuality } from '../query/quality.ts';
+import { readSamples, readTimeline, readValues, readWindow } from '../query/read.ts';
+import { LABELS, labelOf, SERIES_LABELS } from '../store/matcher.ts';
+import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
+import { type Parameters, RequestError, readFilter, readInteger } from './parameters.ts';
+import { flameColumns, type StatusSources, statusResponse } from './responses.ts';
+import * as schema from './schemas.ts';
+
+export interface ApiContext {
+  store: Store;
+  status: StatusSources;
+  now: () => number;
+}
+
+/** A body that is not JSON. */
+export interface FileAnswer {
+  fileName: string;
+  type: string;
+  bytes: Uint8Array;
+}
+
+export interface Route {
+  summary: string;
+  parameters: readonly schema.Parameter[];
+  /** JSON Schema of the answer; undefined for a file. */
+  response: schema.Schema | undefined;
+  run(parameters: Parameters, context: ApiContext): Promise<unknown>;
+}
+
+const MAX_STEPS = 2000;
+const MAX_CELLS = 200_000;
+const MAX_SAMPLES = 100_000;
+const MAX_NODES = 100_000;
+/** A stacked timeline shows so many groups; the rest is summed. */
+const MAX_GROUPS = 20;
+
+/** What every answer stands on. */
+const basis = (filter: SampleFilter, { samples, allSamples, cpuNanos, cpus }: Window) => ({
+  fromMs: filter.fromMs,
+  toMs: filter.toMs,
+  samples,
+  allSamples,
+  cpuNanos,
+  cpus,
+});
+
+const limits = (parameters: Parameters) => ({
+  ...DEFAULT_LIMITS,
+  maxNodes: readInteger(parameters, 'limit', { fallback: DEFAULT_LIMITS.maxNodes, min: 1, max: MAX_NODES }),
+});
+
+async function window(parameters: Parameters, { store, now }: ApiContext, steps = 1, prefix = '') {
+  const filter = readFilter(parameters, store, now, prefix);
+  return { filter, window: await readWindow(store, filter, steps) };
+}
+
+const wanted = (parameters: Parameters, fallback: number): number =>
+  readInteger(parameters, 'limit', { fallback, min: 1, max: 10_000 });
+
+export const ROUTES: Readonly<Record<string, Route>> = {
+  '/api/v1/tree': {
+    summary: 'Flame graph: all stacks as a tree, the smallest boxes folded into "(other)"',
+    parameters: [
+      ...schema.FILTER,
+      schema.STEPS,
+      schema.limit('largest nodes that are kept', DEFAULT_LIMITS.maxNodes),
+    ],
+    response: schema.TREE,
+    async run(parameters, context) {
+      const steps = readInteger(parameters, 'steps', { fallback: 120, min: 1, max: MAX_STEPS });
+      const found = await window(parameters, context, steps);
+      return {
+        ...basis(found.filter, found.window),
+        timeline: Array.from(found.window.timeline),
+        ...flameColumns(buildFlameTree(found.window.parts, limits(parameters))),
+      };
+    },
+  },
+  '/api/v1/top': {
+    summary: 'Functions by the events in themselves, and in what they called',
+    parameters: [...schema.FILTER, schema.limit('functions', 50)],
+    response: schema.TOP,
+    async run(parameters, context) {
+      const found = await window(parameters, context);
+      const functions = topFunctions(found.window.parts);
+      return {
+        ...basis(found.filter, found.window),
+        functionCount: functions.length,
+        functions: functions.slice(0, wanted(parameters, 50)),
+      };
+    },
+  },
+  '/api/v1/callers': {
+    summary: 'Who calls a function (callers, as a tree away from it) and what it calls (callees)',
+    parameters: [
+      ...schema.FILTER,
+      schema.text('function', 'its name, exactly; several functions of that name are taken together', true),
+      schema.limit('largest nodes of each tree', 2000),
+    ],
+    response: schema.CALLERS,
+    async run(parameters, context) {
+      const name = parameters.get('function');
+      if (name === null || name === '')
+        throw new RequestError('function is missing: name the function to look at');
+      const found = await window(parameters, context);
+      const { samples, callers, callees } = callersAndCallees(found.window.parts, name);
+      const bound = { minFraction: 0, maxNodes: wanted(parameters, 2000) };
+      return {
+        ...basis(found.filter, found.window),
+        function: name,
+        functionSamples: samples,
+        callers: flameColumns(buildFlameTree([callers], bound)),
+        callees: flameColumns(buildFlameTree([callees], bound)),
+      };
+    },
+  },
+  '/api/v1/timeline': {
+    summary: 'Events in equal steps of time, in groups by a label',
+    parameters: [
+      ...schema.FILTER,
+      schema.STEPS,
+      schema.oneOf('by', 'label whose values become groups', [...SERIES_LABELS, 'cpu']),
+    ],
+    response: schema.TIMELINE,
+    async run(parameters, { store, now }) {
+      const filter = readFilter(parameters, store, now);
+      const by = parameters.get('by') ?? undefined;
+      const key = by === undefined ? undefined : labelOf(by);
+      if (key === 'kind' || key === 'frame')
+        throw new RequestError(`by is "${by}": a stack has many of these`);
+      const steps = readInteger(parameters, 'steps', { fallback: 120, min: 1, max: MAX_STEPS });
+      const groups = await readTimeline(store, filter, steps, key);
+      return { fromMs: filter.fromMs, toMs: filter.toMs, steps, ...foldGroups(groups, steps) };
+    },
+  },
+  '/api/v1/heatmap': {
+    summary: 'Events in a grid: columns of time, rows of time within a column',
+    parameters: [
+      ...schema.FILTER,
+      schema.integer('columns', 'columns of the grid', 120),
+      schema.integer('rows', 'rows of a column', 50),
+    ],
+    response: schema.HEATMAP,
+    async run(parameters, { store, now }) {
+      const filter = readFilter(parameters, store, now);
+      const columns = readInteger(parameters, 'columns', { fallback: 120, min: 1, max: MAX_STEPS });
+      const rows = readInteger(parameters, 'rows', { fallback: 50, min: 1, max: 1000 });
+      if (columns * rows > MAX_CELLS)
+        throw new RequestError(`${columns} × ${rows} cells: at most ${MAX_CELLS}`);
+      const groups = await readTimeline(store, filter, columns * rows, undefined);
+      const cells = Array.from(groups.get('') ?? new Float64Array(columns * rows));
+      return { fromMs: filter.fromMs, toMs: filter.toMs, columns, rows, cells };
+    },
+  },
+  '/api/v1/labels': {
+    summary: 'What samples can be filtered and grouped by',
+    parameters: [],
+    response: schema.LABELS_ANSWER,
+    run: async () => ({ labels: LABELS }),
+  },
+  '/api/v1/values': {
+    summary: 'Values of a label with their events; of kind and frame, those of the innermost frame',
+    parameters: [
+      ...schema.FILTER,
+      schema.oneOf('label', 'the label', LABELS, true),
+      schema.limit('values', 100),
+    ],
+    response: schema.VALUES,
+    async run(parameters, { store, now }) {
+      const label = labelOf(parameters.get('label') ?? '');
+      const filter = readFilter(parameters, store, now);
+      const values = await readValues(store, filter, label);
+      const { fromMs, toMs } = filter;
+      return {
+        fromMs,
+        toMs,
+        label,
+        valueCount: values.length,
+        values: values.slice(0, wanted(parameters, 100)),
+      };
+    },
+  },
+  '/api/v1/diff': {
+    summary: 'What changed: functions of two windows or filters by the change of their share',
+    parameters: [...schema.FILTER, ...schema.BASE_FILTER, schema.limit('functions', 50)],
+    response: schema.DIFF,
+    async run(parameters, context) {
+      const now = await window(parameters, context);
+      const base = await window(parameters, context, 1, 'base_');
+      const functions = compareFunctions(base.window, now.window);
+      return {
+        base: basis(base.filter, base.window),
+        now: basis(now.filter, now.window),
+        functionCount: functions.length,
+        functions: functions.slice(0, wanted(parameters, 50)),
+      };
+    },
+  },
+  '/api/v1/samples': {
+    summary: 'Single samples in the order of time, with their stacks, for a flame chart',
+    parameters: [...schema.FILTER, schema.limit('samples, the earliest first', 10_000)],
+    response: schema.SAMPLES,
+    run: samples,
+  },
+  '/api/v1/health': {
+    summary: 'Is the data complete: what arrived, what was lost and why, how many stacks are whole and named',
+    parameters: schema.FILTER,
+    response: schema.HEALTH,
+    async run(parameters, context) {
+      const found = await window(parameters, context);
+      const quality = measureQuality(found.window.parts);
+      return {
+        ...basis(found.filter, found.window),
+        quality,
+        status: statusResponse(context.status, context.now()),
+      };
+    },
+  },
+  '/api/v1/export': {
+    summary: 'What is seen as a file',
+    parameters: [
+      ...schema.FILTER,
+      schema.oneOf('format', 'format of the file', Object.keys(EXPORT_FORMATS), true),
+    ],
+    response: undefined,
+    async run(parameters, { store, now }) {
+      const name = parameters.get('format') ?? '';
+      if (!Object.hasOwn(EXPORT_FORMATS, name)) {
+        throw new RequestError(`format is "${name}": use one of ${Object.keys(EXPORT_FORMATS).join(', ')}`);
+      }
+      const format = EXPORT_FORMATS[name as ExportFormat];
+      const profile = await readProfile(store, readFilter(parameters, store, now));
+      return {
+        fileName: `everyframe.${format.ending}`,
+        type: format.type,
+        bytes: format.write(profile),
+      } satisfies FileAnswer;
+    },
+  },
+};
+
+/** The largest groups, and the others as one. */
+function foldGroups(groups: ReadonlyMap<string, Float64Array>, steps: number) {
+  const all = [...groups]
+    .map(([value, counts]) => ({ value, samples: counts.reduce((a, b) => a + b, 0), counts }))
+    .sort((a, b) => b.samples - a.samples || (a.value < b.value ? -1 : 1));
+  const other = new Float64Array(steps);
+  for (const { counts } of all.slice(MAX_GROUPS))
+    for (const [step, count] of counts.entries()) other[step]! += count;
+  return {
+    samples: all.reduce((sum, { samples }) => sum + samples, 0),
+    groupCount: all.length,
+    groups: all.slice(0, MAX_GROUPS).map((group) => ({ ...group, counts: Array.from(group.counts) })),
+    other: Array.from(other),
+  };
+}
+
+async function samples(parameters: Parameters, { store, now }: ApiContext): Promise<unknown> {
+  const filter = readFilter(parameters, store, now);
+  const limit = readInteger(parameters, 'limit', { fallback: 10_000, min: 1, max: MAX_SAMPLES });
+  const { rows, parts, total } = await readSamples(store, filter, limit);
+  const stacks = await Promise.all(parts.map((part: SamplePart) => part.stacks()));
+  const counts = stacks.map(
+    (part): StackCounts => ({ ...part, selfCounts: new Float64Array(part.parents.length) }),
+  );
+  for (const { part, node, count } of rows) counts[part]!.selfCounts[node]! += count;
+  const nodeMaps = counts.map(() => new Uint32Array());
+  const merged = mergeParts(counts, nodeMaps);
+  const threads: { process: string; pid: number; thread: string; tid: number; host: string }[] = [];
+  const threadIds = new Map<object, number>();
+  return {
+    fromMs: filter.fromMs,
+    toMs: filter.toMs,
+    samples: total,
+    returned: rows.reduce((sum, { count }) => sum + count, 0),
+    times: rows.map(({ timeMs }) => timeMs),
+    nodes: rows.map(({ part, node }) => nodeMaps[part]![node]!),
+    threads: rows.map(({ series }) => {
+      let id = threadIds.get(series);
+      if (id === undefined) {
+        const { process, pid, thread, tid, host } = series;
+        id = threads.push({ process, pid, thread, tid, host }) - 1;
+        threadIds.set(series, id);
+      }
+      return id;
+    }),
+    cpus: rows.map(({ cpu }) => cpu),
+    counts: rows.map(({ count }) => count),
+    threadTable: threads,
+    stackTable: flameColumns({ ...merged, foldedNodes: 0, foldedSamples: 0 }),
+  };
+}

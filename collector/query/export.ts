@@ -1,0 +1,145 @@
+/** What is seen, as a profile for the writers of every format. */
+
+import { writeFolded } from '../../common/profile/folded.ts';
+import { encodeOtlp } from '../../common/profile/otlp-encode.ts';
+import { writePprof } from '../../common/profile/pprof.ts';
+import { emptyMapping, emptyProcess, emptyProfile, type Profile } from '../../common/profile/profile.ts';
+import { compileMasks } from '../store/matcher.ts';
+import type { Frame, SampleFilter, SamplePart, Series, Store } from '../store/store.ts';
+import { writeSpeedscope } from './speedscope.ts';
+
+export const EXPORT_FORMATS = {
+  pprof: { type: 'application/octet-stream', ending: 'pb.gz', write: writePprof },
+  folded: { type: 'text/plain; charset=utf-8', ending: 'folded', write: writeFolded },
+  speedscope: { type: 'application/json', ending: 'speedscope.json', write: writeSpeedscope },
+  otlp: {
+    type: 'application/x-protobuf',
+    ending: 'otlp',
+    write: (profile: Profile) => encodeOtlp(profile, { scopeName: 'everyframe', scopeVersion: '' }),
+  },
+} as const;
+
+export type ExportFormat = keyof typeof EXPORT_FORMATS;
+
+/**
+ * Counts by stack and thread, without single times. Functions have no addresses: the store tells them apart by
+ * name, source file and binary.
+ */
+export async function readProfile(store: Pick<Store, 'parts'>, filter: SampleFilter): Promise<Profile> {
+  const builder = new ProfileBuilder(filter);
+  for (const part of await store.parts(filter)) {
+    const masks = await compileMasks(filter.where, part);
+    const { fromMs, toMs } = filter;
+    const rows = await part.rows({ fromMs, toMs, ...masks, by: ['node', 'series'], stepMs: 1 });
+    const counts = new Map<number, number>();
+    const width = part.series.length;
+    for (let row = 0; row < rows.length; row++) {
+      const key = rows.nodes![row]! * width + rows.series![row]!;
+      counts.set(key, (counts.get(key) ?? 0) + (rows.weights?.[row] ?? 1));
+    }
+    await builder.add(part, counts);
+  }
+  return builder.profile;
+}
+
+class ProfileBuilder {
+  readonly profile = emptyProfile();
+  readonly #mappings = new Map([['', 0]]);
+  readonly #locations = new Map<string, number>();
+  readonly #processes = new Map<string, number>();
+  readonly #stacks = new Map<string, number>();
+
+  constructor({ fromMs, toMs }: SampleFilter) {
+    this.profile.timeUnixNano = BigInt(Math.floor(fromMs)) * 1_000_000n;
+    this.profile.durationNano = BigInt(Math.ceil(toMs - fromMs)) * 1_000_000n;
+  }
+
+  async add(part: SamplePart, counts: ReadonlyMap<number, number>): Promise<void> {
+    const { frames, parents, nodeFrames } = await part.stacks();
+    const locations = new Map<number, number>();
+    const width = part.series.length;
+    for (const [key, count] of counts) {
+      const series = part.series[key % width]!;
+      const stack: number[] = [];
+      // The child of the root is the process, which is no frame.
+      for (let node = Math.floor(key / width); parents[node] !== 0; node = parents[node]!) {
+        const frame = nodeFrames[node]!;
+        const location = locations.get(frame) ?? this.#location(frames[frame]!);
+        locations.set(frame, location);
+        stack.push(location);
+      }
+      this.#noteShared(series);
+      this.profile.samples.push({
+        stack: this.#stack(stack),
+        process: this.#process(series),
+        tid: series.tid,
+        threadName: series.thread,
+        cpu: -1,
+        count,
+        timestamps: [],
+      });
+    }
+  }
+
+  #noteShared({ periodNanos, host }: Series): void {
+    const { profile } = this;
+    if (profile.samples.length === 0) {
+      profile.period = BigInt(Math.round(periodNanos));
+      if (host !== '') profile.host['host.name'] = host;
+    } else if (host !== profile.host['host.name']) {
+      delete profile.host['host.name'];
+    }
+  }
+
+  #stack(locations: number[]): number {
+    const { stacks } = this.profile;
+    return locations.length === 0
+      ? 0
+      : intern(this.#stacks, locations.join(), () => stacks.push(Uint32Array.from(locations)));
+  }
+
+  #location({ name, file, mapping, kind }: Frame): number {
+    const { profile } = this;
+    return intern(this.#locations, [kind, name, file, mapping].join('\0'), () => {
+      const func = profile.functions.push({ name, systemName: '', filename: file, startLine: 0 }) - 1;
+      return profile.locations.push({
+        mapping: intern(this.#mappings, mapping, () =>
+          profile.mappings.push({ ...emptyMapping(), filename: mapping }),
+        ),
+        address: 0n,
+        frameType:
+          kind === 'unknown' || kind === 'process' || kind === 'root' || kind === 'other' ? '' : kind,
+        lines: [{ func, line: 0, column: 0 }],
+      });
+    });
+  }
+
+  #process(series: Series): number {
+    const { processes } = this.profile;
+    const { process, pid, path, command, containerId, cgroup, service, startUnixNano, host } = series;
+    const key = [pid, startUnixNano, process, path, containerId, host].join('\0');
+    return intern(this.#processes, key, () =>
+      processes.push({
+        ...emptyProcess(),
+        pid,
+        executableName: process,
+        executablePath: path,
+        commandName: command,
+        containerId,
+        cgroupPath: cgroup,
+        serviceName: service,
+        startUnixNano,
+      }),
+    );
+  }
+}
+
+/** `add` gives the new length of its table. */
+function intern(ids: Map<string, number>, key: string, add: () => number): number {
+  let id = ids.get(key);
+  if (id === undefined) {
+    id = add() - 1;
+    ids.set(key, id);
+  }
+  return id;
+}

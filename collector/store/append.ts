@@ -1,0 +1,126 @@
+import type { Profile, Sample } from '../../common/profile/profile.ts';
+import { type Dictionaries, type FrameBudget, SegmentWriter } from './segment-writer.ts';
+import type { AppendResult } from './store.ts';
+
+/** Events may lie this far in the future: the clocks of two machines are never quite the same. */
+const MAX_CLOCK_SKEW_MS = 60_000;
+const MAX_FRAMES_PER_PROFILE = 8_000_000;
+const MAX_WEIGHT = 2 ** 32;
+
+export interface AppendLimits {
+  maxAgeMs: number;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+}
+
+interface StoredSample {
+  timeMs: number;
+  node: number;
+  series: number;
+  cpu: number;
+  /** Events. */
+  weight: number;
+}
+
+interface Part extends Dictionaries {
+  readonly startMs: number;
+}
+
+/** What differs between stores: which part takes a time, and where a row goes. */
+export interface SampleSink<T extends Part> {
+  partFor(timeMs: number): T;
+  push(part: T, sample: StoredSample): void;
+}
+
+/** Gives every event of a profile to the sink, or rejects it with a reason. */
+export function appendProfile<T extends Part>(
+  profile: Profile,
+  sink: SampleSink<T>,
+  limits: AppendLimits,
+): AppendResult {
+  const result: AppendResult = { stored: 0, rejected: new Map() };
+  const { type, unit } = profile.sampleType;
+  if (type === 'samples' && unit === 'count') {
+    new Appender(sink, profile, result, limits).run();
+  } else {
+    const events = profile.samples.reduce((sum, sample) => sum + sample.count, 0);
+    reject(result, `its sample type is ${type}/${unit}; only samples/count is shown`, events);
+  }
+  return result;
+}
+
+/** Appends one profile: remembers per part what of the profile is already there. */
+class Appender<T extends Part> {
+  readonly #sink: SampleSink<T>;
+  readonly #profile: Profile;
+  readonly #result: AppendResult;
+  readonly #budget: FrameBudget = { frames: MAX_FRAMES_PER_PROFILE };
+  readonly #writers = new Map<number, SegmentWriter<T>>();
+  readonly #oldestMs: number;
+  readonly #newestMs: number;
+  readonly #maxAgeMs: number;
+
+  constructor(sink: SampleSink<T>, profile: Profile, result: AppendResult, options: AppendLimits) {
+    this.#sink = sink;
+    this.#profile = profile;
+    this.#result = result;
+    this.#maxAgeMs = options.maxAgeMs;
+    this.#oldestMs = options.now() - options.maxAgeMs;
+    this.#newestMs = options.now() + MAX_CLOCK_SKEW_MS;
+  }
+
+  run(): void {
+    for (const sample of this.#profile.samples) {
+      // Without timestamps the profile's end stands in: the events are at most that old.
+      if (sample.timestamps.length === 0) {
+        const end = this.#profile.timeUnixNano + this.#profile.durationNano;
+        this.#add(sample, end, Math.min(sample.count, MAX_WEIGHT));
+      }
+      for (const time of sample.timestamps) this.#add(sample, time, 1);
+    }
+  }
+
+  #add(sample: Sample, timeUnixNano: bigint, weight: number): void {
+    const timeMs = Number(timeUnixNano / 1_000_000n);
+    if (!(weight >= 1)) return;
+    const problem = this.#timeProblem(timeMs);
+    if (problem !== undefined) {
+      reject(this.#result, problem, weight);
+      return;
+    }
+    const writer = this.#writerFor(timeMs);
+    const node = writer.node(sample);
+    if (node === undefined) {
+      const reason = `a profile's stacks add up to more than ${MAX_FRAMES_PER_PROFILE} frames`;
+      reject(this.#result, reason, weight);
+      return;
+    }
+    const series = writer.series(sample);
+    this.#sink.push(writer.segment, { timeMs, node, series, cpu: sample.cpu, weight });
+    this.#result.stored += weight;
+  }
+
+  #timeProblem(timeMs: number): string | undefined {
+    if (timeMs <= this.#oldestMs) {
+      return `its time is more than ${Math.round(this.#maxAgeMs / 60_000)} minutes ago, older than what is kept`;
+    }
+    if (timeMs >= this.#newestMs) {
+      return `its time is more than ${MAX_CLOCK_SKEW_MS / 1000} s in the future: compare the two machines' clocks`;
+    }
+    return undefined;
+  }
+
+  #writerFor(timeMs: number): SegmentWriter<T> {
+    const segment = this.#sink.partFor(timeMs);
+    let writer = this.#writers.get(segment.startMs);
+    if (writer?.segment !== segment) {
+      writer = new SegmentWriter(segment, this.#profile, this.#budget);
+      this.#writers.set(segment.startMs, writer);
+    }
+    return writer;
+  }
+}
+
+function reject(result: AppendResult, reason: string, events: number): void {
+  if (events > 0) result.rejected.set(reason, (result.rejected.get(reason) ?? 0) + events);
+}
