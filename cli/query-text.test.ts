@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import { diffText, topText, treeText } from './query-text.ts';
+
+const BASIS = { fromMs: 0, toMs: 60_000, samples: 8, allSamples: 10, cpuNanos: 4e8 };
+
+it('says how much a list stands on, and what it leaves out', () => {
+  const functions = [{ name: 'render', mapping: '/usr/bin/node', self: 6, total: 8 }];
+  expect(topText({ ...BASIS, functionCount: 3, functions })).toEqual([
+    '8 of 10 samples, 0.4 s of CPU, 1970-01-01T00:00:00Z to 1970-01-01T00:01:00Z',
+    '  self  total  function',
+    ' 75.0% 100.0%  render  node',
+    '… 2 more functions: raise --limit to see them',
+  ]);
+});
+
+it('keeps to its lines: the largest branches, parents first', () => {
+  const tree = {
+    strings: ['all', 'a', 'b', 'c'],
+    frames: { name: [0, 1, 2, 3] },
+    nodes: { parent: [0, 0, 0, 1], frame: [0, 1, 2, 3], self: [0, 1, 2, 5] },
+  };
+  expect(treeText(tree, 2)).toEqual([
+    '  total  self',
+    ' 75.0%  12.5%  a',
+    ' 62.5%  62.5%   c',
+    '… 1 more boxes, smaller ones: raise --limit to see them',
+  ]);
+});
+
+it('shows changes in points, with both shares', () => {
+  const row = {
+    name: 'parse',
+    mapping: '',
+    self: 2,
+    total: 2,
+    baseSelf: 6,
+    baseTotal: 6,
+    selfShareChange: -0.5,
+  };
+  expect(diffText({ base: BASIS, now: BASIS, functionCount: 1, functions: [row] }).at(-1)).toBe(
+    ' -50.0  75.0%  25.0%  parse',
+  );
+});

@@ -1,0 +1,102 @@
+/** `everyframe query …`: the answers of the query API as text or as JSON. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { ask, DEFAULT_URL, type Query } from './query-client.ts';
+import {
+  type Basis,
+  callersText,
+  describeBasis,
+  diffText,
+  type HealthAnswer,
+  healthText,
+  type TimelineAnswer,
+  type TreeColumns,
+  timelineText,
+  topText,
+  treeText,
+} from './query-text.ts';
+
+interface Flags {
+  url: string;
+  limit: number;
+  json?: true;
+  from?: string;
+  to?: string;
+  range?: string;
+  where?: string;
+  baseFrom?: string;
+  baseTo?: string;
+  baseRange?: string;
+  baseWhere?: string;
+  by?: string;
+}
+
+type ToText = (answer: never, flags: Flags) => string[];
+
+const TIMELINE_STEPS = 60;
+
+export function registerQuery(program: Command): void {
+  const query = program.command('query').description('ask a running collector, as text or with --json');
+  add(query, 'top', 'functions by the CPU they use', 'top', topText as ToText);
+  add(query, 'tree', 'the largest branches of all stacks', 'tree', ((
+    answer: Basis & TreeColumns,
+    { limit },
+  ) => [describeBasis(answer), ...treeText(answer, limit)]) as ToText);
+  add(query, 'callers <function>', 'who calls a function, and what it calls', 'callers', ((
+    answer,
+    { limit },
+  ) => callersText(answer, limit)) as ToText);
+  add(query, 'diff', 'what changed between two times or filters', 'diff', diffText as ToText)
+    .option('--base-from <TIME>', 'start of what is compared with')
+    .option('--base-to <TIME>', 'its end')
+    .option('--base-range <LENGTH>', 'instead of --base-from: its length')
+    .option('--base-where <FILTER>', 'its filter');
+  add(query, 'timeline', 'samples over time', 'timeline', ((answer: TimelineAnswer, { limit }) =>
+    timelineText(answer, limit)) as ToText).addOption(
+    new Option('--by <LABEL>', 'one line for each value of a label').default('process'),
+  );
+  add(query, 'health', 'is the data complete', 'health', ((answer: HealthAnswer, { limit }) =>
+    healthText(answer, limit)) as ToText);
+}
+
+function add(query: Command, usage: string, description: string, path: string, toText: ToText): Command {
+  return query
+    .command(usage)
+    .description(description)
+    .option('--url <URL>', 'the collector', DEFAULT_URL)
+    .option('--from <TIME>', 'now, -5m, milliseconds since 1970, or ISO 8601')
+    .option('--to <TIME>', 'end of the time; default: now')
+    .option('--range <LENGTH>', 'instead of --from: 60s, 15m, 6h, 7d, all; default: 15m')
+    .option('--where <FILTER>', 'such as: process=node,python3 host!=db1 thread~^worker cpu=0')
+    .addOption(
+      new Option('--limit <N>', 'lines of text, or entries of a list').argParser(readLimit).default(30),
+    )
+    .option('--json', "the API's answer as it is")
+    .action(async (...given: unknown[]) => {
+      const command = given.at(-1) as Command;
+      const flags = command.opts<Flags>();
+      const answer = await ask<never>(flags.url, path, toQuery(path, flags, command.args[0]));
+      const text = flags.json ? JSON.stringify(answer, undefined, 2) : toText(answer, flags).join('\n');
+      process.stdout.write(`${text}\n`);
+    });
+}
+
+function readLimit(text: string): number {
+  const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (!(limit >= 1 && limit <= 10_000))
+    throw new InvalidArgumentError('write a whole number from 1 to 10000.');
+  return limit;
+}
+
+/** As text, a tree is cut after it came, so that what is left out can be told. */
+function toQuery(path: string, flags: Flags, name: string | undefined): Query {
+  const { from, to, range, where, baseFrom, baseTo, baseRange, baseWhere, by, limit, json } = flags;
+  const base = { base_from: baseFrom, base_to: baseTo, base_range: baseRange, base_where: baseWhere };
+  const isTree = path === 'tree' || path === 'callers';
+  return {
+    ...{ from, to, range, where, by },
+    ...(path === 'diff' ? base : {}),
+    function: path === 'callers' ? name : undefined,
+    limit: isTree && !json ? undefined : limit,
+    steps: path === 'timeline' && !json ? TIMELINE_STEPS : undefined,
+  };
+}
