@@ -13,6 +13,9 @@ interface CollectorFlags {
   httpListen: string;
   pageListen: string;
   maxMemory: number;
+  data?: string;
+  maxDisk: number;
+  maxAge?: number;
   user?: string;
   child?: true;
 }
@@ -28,7 +31,7 @@ export interface CollectorReady {
 export function registerCollector(program: Command): void {
   program
     .command('collector')
-    .description('receive profiles over OTLP, keep them in memory and show them on a page')
+    .description('receive profiles over OTLP, keep them in memory or on disk, and show them on a page')
     .option('--grpc-listen <HOST:PORT>', 'OTLP over gRPC', COLLECTOR_DEFAULTS.grpcListen)
     .option('--http-listen <HOST:PORT>', 'OTLP over HTTP', COLLECTOR_DEFAULTS.httpListen)
     .option('--page-listen <HOST:PORT>', 'the page and its API', COLLECTOR_DEFAULTS.pageListen)
@@ -36,6 +39,18 @@ export function registerCollector(program: Command): void {
       new Option('--max-memory <SIZE>', 'room for samples, such as 512MiB or 2GiB: the oldest are dropped')
         .argParser(parseSize)
         .default(COLLECTOR_DEFAULTS.maxMemoryBytes, '256MiB'),
+    )
+    .option('--data <DIR>', 'keep samples in this directory, instead of in memory')
+    .addOption(
+      new Option('--max-disk <SIZE>', 'with --data: room for samples, the oldest are dropped')
+        .argParser(parseSize)
+        .default(COLLECTOR_DEFAULTS.maxDiskBytes, '10GiB'),
+    )
+    .addOption(
+      new Option(
+        '--max-age <LENGTH>',
+        'drop samples older than this, such as 6h or 7d (default: 1h, with --data 30d)',
+      ).argParser(parseAge),
     )
     .option('--user <NAME>', 'become this user once everything listens (needs root)')
     .addOption(new Option('--child', 'report to the parent process, and end with it').hideHelp())
@@ -46,7 +61,17 @@ async function runCollector(flags: CollectorFlags): Promise<void> {
   const logger = makeLogger('collector');
   let collector: Collector;
   try {
-    collector = await startCollector({ ...flags, maxMemoryBytes: flags.maxMemory, logger });
+    if (flags.data !== undefined && flags.user !== undefined) {
+      throw new CollectorStartError('--data and --user together: start the collector as that user instead');
+    }
+    const { data, maxDisk, maxAge, maxMemory, ...listen } = flags;
+    collector = await startCollector({
+      ...listen,
+      maxMemoryBytes: maxMemory,
+      ...(maxAge === undefined ? {} : { maxAgeMs: maxAge }),
+      ...(data === undefined ? {} : { data: { directory: data, maxBytes: maxDisk } }),
+      logger,
+    });
     if (flags.user !== undefined) becomeUser(flags.user);
   } catch (error) {
     if (!(error instanceof CollectorStartError)) throw error;
@@ -107,4 +132,14 @@ export function parseSize(text: string): number {
   const bytes = Math.floor(Number(match[1]) * UNITS[match[2]!.toUpperCase()]!);
   if (bytes < MIN_BYTES) throw new InvalidArgumentError('at least 16MiB are needed.');
   return bytes;
+}
+
+const AGE_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `90m`, `6h`, `7d`. */
+export function parseAge(text: string): number {
+  const match = /^(\d{1,6}(?:\.\d+)?)([mhd])$/.exec(text.trim());
+  const ms = match === null ? 0 : Number(match[1]) * AGE_MS[match[2]!]!;
+  if (!(ms >= 60_000)) throw new InvalidArgumentError('write a length of time such as 90m, 6h or 7d.');
+  return ms;
 }

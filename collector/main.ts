@@ -16,6 +16,8 @@ export const COLLECTOR_DEFAULTS = {
   pageListen: '127.0.0.1:11080',
   maxMemoryBytes: 256 * 1024 * 1024,
   maxAgeMs: 60 * 60_000,
+  maxDiskBytes: 10 * 1024 ** 3,
+  maxDiskAgeMs: 30 * 24 * 60 * 60_000,
 } as const;
 
 export interface CollectorOptions {
@@ -26,6 +28,8 @@ export interface CollectorOptions {
   /** Bounds of the store; the process itself needs some 60 MiB more. */
   maxMemoryBytes: number;
   maxAgeMs?: number;
+  /** Where samples are kept on disk; undefined: in memory. */
+  data?: { directory: string; maxBytes: number };
   /** Directory of the built page; by default build/web of this package. */
   pageDirectory?: string;
   logger: Pick<Logger, 'info' | 'warn' | 'error'>;
@@ -56,10 +60,10 @@ export class CollectorStartError extends Error {
  */
 export async function startCollector(options: CollectorOptions): Promise<Collector> {
   const now = Date.now;
-  const { maxMemoryBytes: maxBytes, maxAgeMs = COLLECTOR_DEFAULTS.maxAgeMs, logger } = options;
+  const { logger } = options;
   const listen = readAddresses(options);
   const files = readFiles(options.pageDirectory);
-  const store = new MemoryStore({ maxBytes, maxAgeMs, now });
+  const store = await openStore(options, now);
   const receiver = new Receiver(store, now, logger);
   const running = new RunningServers();
   try {
@@ -80,10 +84,36 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
     );
     urls.page = `http://${reachable(listen.page, pagePort)}/`;
     warnBeyondLoopback(listen, logger);
-    return { urls, store, stop: () => running.stop() };
+    const stop = async (): Promise<void> => {
+      await running.stop();
+      await store.close();
+    };
+    return { urls, store, stop };
   } catch (error) {
     await running.stop();
+    await store.close();
     throw error;
+  }
+}
+
+async function openStore(
+  { data, maxMemoryBytes, maxAgeMs, logger }: CollectorOptions,
+  now: () => number,
+): Promise<Store> {
+  if (data === undefined) {
+    return new MemoryStore({
+      maxBytes: maxMemoryBytes,
+      maxAgeMs: maxAgeMs ?? COLLECTOR_DEFAULTS.maxAgeMs,
+      now,
+    });
+  }
+  // Loaded here: the database's binary is large, and a collector in memory starts without it.
+  const { DuckDbStore } = await import('./store/duckdb-store.ts');
+  try {
+    const age = maxAgeMs ?? COLLECTOR_DEFAULTS.maxDiskAgeMs;
+    return await DuckDbStore.open({ ...data, maxAgeMs: age, now, logger });
+  } catch (error) {
+    throw new CollectorStartError(`--data ${data.directory}: ${(error as Error).message}`, { cause: error });
   }
 }
 

@@ -214,9 +214,11 @@ export async function readSamples(
   let total = 0;
   for (const [index, part] of parts.entries()) {
     const masks = await compileMasks(filter.where, part);
-    const rows = await part.rows(rowQuery(filter, masks, ['time', 'node', 'series', 'cpu']));
+    const counts = await part.rows(rowQuery(filter, masks, []));
+    for (let row = 0; row < counts.length; row++) total += weightOf(counts, row);
+    const query = rowQuery(filter, masks, ['time', 'node', 'series', 'cpu']);
+    const rows = await part.rows({ ...query, limit });
     for (let row = 0; row < rows.length; row++) {
-      total += weightOf(rows, row);
       found.push({
         timeMs: part.startMs + rows.times![row]!,
         part: index,

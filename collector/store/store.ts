@@ -113,6 +113,8 @@ export interface RowQuery extends TimeRange {
   by: readonly Column[];
   /** Times may be rounded down to `fromMs` plus a multiple of this. */
   stepMs: number;
+  /** Given: single rows, at least so many of the earliest if there are as many. */
+  limit?: number;
 }
 
 /** Rows in no order; columns that were not asked for may be missing. */

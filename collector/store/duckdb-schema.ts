@@ -1,0 +1,28 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+
+/** One entry per version: what brings a file of the version before to it. Entries are never changed, only added. */
+const MIGRATIONS: readonly string[] = [
+  'CREATE TABLE parts(id BIGINT PRIMARY KEY, start_ms BIGINT, events DOUBLE, min_ms BIGINT, max_ms BIGINT)',
+];
+
+/**
+ * Brings the file to this version's schema, in one transaction.
+ *
+ * @throws Error for a file of a newer version
+ */
+export async function migrate(connection: DuckDBConnection, migrations = MIGRATIONS): Promise<void> {
+  await connection.run('CREATE TABLE IF NOT EXISTS meta(schema_version INTEGER)');
+  const reader = await connection.runAndReadAll('SELECT coalesce(max(schema_version), 0) FROM meta');
+  const version = Number(reader.getColumns()[0]![0]);
+  if (version > migrations.length) {
+    throw new Error(
+      `the store has schema version ${version}, this program knows ${migrations.length}: ` +
+        'use the newer everyframe that wrote it, or another directory',
+    );
+  }
+  if (version === migrations.length) return;
+  await connection.run('BEGIN');
+  for (const sql of migrations.slice(version)) await connection.run(sql);
+  await connection.run(`DELETE FROM meta; INSERT INTO meta VALUES (${migrations.length})`);
+  await connection.run('COMMIT');
+}

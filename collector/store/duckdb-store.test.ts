@@ -1,0 +1,143 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import fc from 'fast-check';
+import { afterEach, expect, it } from 'vitest';
+import { profileFromText } from '../../test/browser/synthetic-profile.ts';
+import { topFunctions } from '../query/functions.ts';
+import { readProcesses, readSamples, readTimeline, readValues, readWindow } from '../query/read.ts';
+import { migrate } from './duckdb-schema.ts';
+import { DuckDbStore } from './duckdb-store.ts';
+import { parseFilter } from './matcher.ts';
+import { MemoryStore } from './memory-store.ts';
+import type { Store } from './store.ts';
+
+const HOUR = 3_600_000;
+const START_MS = Date.UTC(2026, 0, 1, 12);
+let nowMs = START_MS;
+const now = (): number => nowMs;
+const directories: string[] = [];
+const logger = { error: (...what: unknown[]) => expect.fail(JSON.stringify(what)) };
+
+const makeDirectory = (): string => {
+  const directory = mkdtempSync(join(tmpdir(), 'everyframe-store-'));
+  directories.push(directory);
+  return directory;
+};
+const open = (directory: string, changes = {}): Promise<DuckDbStore> =>
+  DuckDbStore.open({ directory, maxBytes: 2 ** 30, maxAgeMs: 48 * HOUR, now, logger, ...changes });
+
+afterEach(() => {
+  nowMs = START_MS;
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
+});
+
+const WHERE = ['', 'process=p cpu=0', 'kind!=kernel host=h', 'frame~^a pid!=2'];
+
+/** Everything that queries can see of a store. */
+async function observe(store: Store): Promise<unknown> {
+  const range = { fromMs: START_MS - 40 * HOUR, toMs: START_MS + HOUR };
+  const answers: unknown[] = [store.stats().samples];
+  for (const text of WHERE) {
+    const filter = { ...range, where: parseFilter(text) };
+    const { parts, timeline, ...window } = await readWindow(store, filter, 50);
+    const tops = topFunctions(parts);
+    const samples = await readSamples(store, filter, 7);
+    const processes = await readProcesses(store, filter);
+    answers.push({
+      text,
+      window,
+      timeline: [...timeline],
+      tops,
+      times: samples.rows.map(({ timeMs }) => timeMs),
+      total: samples.total,
+      cpus: await readValues(store, filter, 'cpu'),
+      kinds: await readValues(store, filter, 'kind'),
+      byThread: [...(await readTimeline(store, filter, 9, 'thread'))].map(([k, v]) => [k, ...v]).sort(),
+      processes: processes.sort((a, b) => a.pid - b.pid || (a.name < b.name ? -1 : 1)),
+    });
+  }
+  return answers;
+}
+
+it('answers like the store in memory, also after it was closed and opened again', async () => {
+  const stack = fc.record({
+    process: fc.constantFrom('p:1', 'p:2', 'q:3'),
+    frames: fc.array(fc.constantFrom('a@n', 'b@n', 'c@k', 'd@j', 'e'), { minLength: 1, maxLength: 6 }),
+    count: fc.integer({ min: 1, max: 50 }),
+  });
+  const batch = fc.record({
+    stacks: fc.array(stack, { minLength: 1, maxLength: 8 }),
+    agoMs: fc.nat(30 * HOUR),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(batch, { maxLength: 3 }), fc.boolean(), async (batches, reopen) => {
+      const directory = makeDirectory();
+      const memory = new MemoryStore({ maxBytes: 2 ** 28, maxAgeMs: 48 * HOUR, now });
+      let store = await open(directory);
+      for (const [index, { stacks, agoMs }] of batches.entries()) {
+        const text = stacks
+          .map(({ process, frames, count }) => `${process};${frames.join(';')} ${count}`)
+          .join('\n');
+        const options = { endMs: START_MS - agoMs, spanMs: 5000, host: index % 2 === 0 ? 'h' : 'i' };
+        const profile = profileFromText(text, options);
+        expect(store.append(profile)).toEqual(memory.append(profile));
+        if (!reopen) continue;
+        await store.close();
+        store = await open(directory);
+      }
+      expect(await observe(store)).toEqual(await observe(memory));
+      await store.close();
+    }),
+    { numRuns: 2, endOnFailure: true },
+  );
+}, 120_000);
+
+it('keeps what was flushed when the process ends without a word', async () => {
+  const directory = makeDirectory();
+  const store = await open(directory);
+  store.append(profileFromText('sh:1;main@n 5', { endMs: nowMs, spanMs: 1000 }));
+  await store.flush();
+  const copy = makeDirectory();
+  const { cpSync } = await import('node:fs');
+  cpSync(directory, copy, { recursive: true });
+  const again = await open(copy);
+  expect(again.stats()).toMatchObject({ samples: 5, oldestMs: expect.any(Number) });
+  await again.close();
+  await store.close();
+});
+
+it('drops whole parts for age, and for bytes the oldest first, and counts them', async () => {
+  const directory = makeDirectory();
+  const store = await open(directory);
+  for (let hour = 0; hour < 4; hour++) {
+    nowMs = START_MS + hour * HOUR;
+    store.append(profileFromText(`p:1;f${hour}@n 10`, { endMs: nowMs, spanMs: 1 }));
+  }
+  await store.close();
+  nowMs += HOUR;
+  const aged = await open(directory, { maxAgeMs: 3.5 * HOUR });
+  expect(aged.stats()).toMatchObject({ samples: 30, droppedForAge: 10, droppedForMemory: 0 });
+  await aged.close();
+  const small = await open(directory, { maxBytes: 1 });
+  expect(small.stats()).toMatchObject({ samples: 0, droppedForMemory: 30, oldestMs: undefined });
+  await small.close();
+});
+
+it('refuses a file of a newer version with a sentence, and brings an older one up to date', async () => {
+  const directory = makeDirectory();
+  const instance = await DuckDBInstance.create(join(directory, 'everyframe.duckdb'));
+  const connection = await instance.connect();
+  await migrate(connection, ['CREATE TABLE parts(id BIGINT)']);
+  await migrate(connection, ['never run again', 'ALTER TABLE parts ADD COLUMN later BIGINT']);
+  const columns = await connection.runAndReadAll(
+    "SELECT column_name FROM duckdb_columns() WHERE table_name = 'parts'",
+  );
+  expect(columns.getColumns()[0]).toEqual(['id', 'later']);
+  connection.closeSync();
+  instance.closeSync();
+  await expect(open(directory)).rejects.toThrow(
+    'schema version 2, this program knows 1: use the newer everyframe',
+  );
+});

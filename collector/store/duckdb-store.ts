@@ -1,0 +1,303 @@
+/**
+ * The store that lasts: a DuckDB file. A part holds the samples of an hour with its own dictionaries, so that
+ * dropping it frees everything it needed. A part is written by one life of one process; a later one, and events
+ * that come late, begin another part of the same hour. See docs/store.md.
+ */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { LRUCache } from 'lru-cache';
+import type { Logger } from 'pino';
+import type { Profile } from '../../common/profile/profile.ts';
+import { appendProfile, type SampleSink } from './append.ts';
+import {
+  DuckDbPart,
+  loadDictionaries,
+  OpenPart,
+  PART_MS,
+  type PartDictionaries,
+  type PartInfo,
+  PendingRows,
+} from './duckdb-part.ts';
+import { migrate } from './duckdb-schema.ts';
+import { type Batch, dropTablesSql, writeBatches } from './duckdb-writer.ts';
+import type { AppendResult, SamplePart, Store, StoreStats, TimeRange } from './store.ts';
+
+export interface DuckDbStoreOptions {
+  /** Directory of the file; made if it is not there. */
+  directory: string;
+  maxBytes: number;
+  maxAgeMs: number;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  logger: Pick<Logger, 'error'>;
+}
+
+/** A crash loses at most so much. */
+const FLUSH_INTERVAL_MS = 1000;
+/** While the disk takes nothing, so many rows wait in memory; later ones are refused, and counted. */
+const MAX_PENDING_ROWS = 1_000_000;
+const MAX_OPEN_PARTS = 6;
+const MAX_OPEN_BYTES = 64 * 2 ** 20;
+const RETENTION_INTERVAL_MS = 30_000;
+
+export class DuckDbStore implements Store {
+  readonly #options: DuckDbStoreOptions;
+  readonly #instance: DuckDBInstance;
+  readonly #writer: DuckDBConnection;
+  readonly #reader: DuckDBConnection;
+  readonly #infos: Map<number, PartInfo>;
+  readonly #timer: NodeJS.Timeout;
+  /** By start of the hour. */
+  readonly #open = new Map<number, OpenPart>();
+  readonly #loaded = new LRUCache<number, Promise<PartDictionaries>>({ max: 8 });
+  readonly #sink: SampleSink<OpenPart> = {
+    partFor: (timeMs) => this.#partFor(timeMs),
+    push: (part, { timeMs, node, series, cpu, weight }) => {
+      const { info, pending } = part;
+      pending.times.push(timeMs - part.startMs);
+      pending.nodes.push(node);
+      pending.series.push(series);
+      pending.cpus.push(cpu);
+      pending.weights.push(weight);
+      info.events += weight;
+      info.minMs = Math.min(info.minMs, timeMs);
+      info.maxMs = Math.max(info.maxMs, timeMs);
+      this.#pendingRows++;
+    },
+  };
+  #pendingRows = 0;
+  #nextId: number;
+  #bytes = 0;
+  #droppedForMemory = 0;
+  #droppedForAge = 0;
+  #retentionMs = 0;
+  #writing: Promise<void> = Promise.resolve();
+  #writeError: string | undefined;
+
+  private constructor(options: DuckDbStoreOptions, opened: Opened) {
+    this.#options = options;
+    this.#instance = opened.instance;
+    this.#writer = opened.writer;
+    this.#reader = opened.reader;
+    this.#infos = new Map(opened.infos.map((info) => [info.id, info]));
+    this.#nextId = Math.max(0, ...this.#infos.keys()) + 1;
+    this.#timer = setInterval(() => void this.flush(), FLUSH_INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  /** @throws Error when the file can't be opened, or was written by a newer version */
+  static async open(options: DuckDbStoreOptions): Promise<DuckDbStore> {
+    const store = new DuckDbStore(options, await openFile(options.directory));
+    await store.#applyRetention();
+    return store;
+  }
+
+  append(profile: Profile): AppendResult {
+    if (this.#pendingRows >= MAX_PENDING_ROWS) {
+      const events = profile.samples.reduce((sum, sample) => sum + sample.count, 0);
+      const reason = `the store could not write for a while: ${this.#writeError ?? 'the disk is slow'}`;
+      return { stored: 0, rejected: new Map([[reason, events]]) };
+    }
+    return appendProfile(profile, this.#sink, this.#options);
+  }
+
+  async parts({ fromMs, toMs }: TimeRange): Promise<SamplePart[]> {
+    await this.flush();
+    const infos = [...this.#infos.values()]
+      .filter(({ events, minMs, maxMs }) => events > 0 && minMs < toMs && maxMs >= fromMs)
+      .sort((a, b) => a.startMs - b.startMs || a.id - b.id);
+    const parts: SamplePart[] = [];
+    for (const info of infos) {
+      // What could not be written is not there to be read.
+      if (this.#openPart(info)?.written.events === 0) continue;
+      const dictionaries = await this.#dictionaries(info);
+      parts.push(new DuckDbPart(info, dictionaries, this.#reader, () => !this.#infos.has(info.id)));
+    }
+    return parts;
+  }
+
+  stats(): StoreStats {
+    const infos = [...this.#infos.values()].filter(({ events }) => events > 0);
+    return {
+      samples: infos.reduce((sum, { events }) => sum + events, 0),
+      bytes: this.#bytes,
+      maxBytes: this.#options.maxBytes,
+      maxAgeMs: this.#options.maxAgeMs,
+      oldestMs: infos.length === 0 ? undefined : Math.min(...infos.map(({ minMs }) => minMs)),
+      newestMs: infos.length === 0 ? undefined : Math.max(...infos.map(({ maxMs }) => maxMs)),
+      droppedForMemory: this.#droppedForMemory,
+      droppedForAge: this.#droppedForAge,
+    };
+  }
+
+  /** Writes what waits; a failure is logged, and tried again with the next flush. */
+  flush(): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#flush());
+    return this.#writing;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.flush();
+    this.#reader.closeSync();
+    this.#writer.closeSync();
+    this.#instance.closeSync();
+  }
+
+  async #flush(): Promise<void> {
+    const batches = [...this.#open.values()].filter(({ pending }) => pending.times.length > 0).map(takeBatch);
+    if (batches.length > 0) {
+      try {
+        await writeBatches(this.#writer, batches);
+        this.#writeError = undefined;
+        for (const { part, rows, end } of batches) {
+          part.written = end;
+          this.#pendingRows -= rows.times.length;
+        }
+      } catch (error) {
+        this.#writeError = (error as Error).message;
+        this.#options.logger.error({ err: error }, 'samples could not be written: trying again');
+        for (const batch of batches) giveBack(batch);
+      }
+    }
+    this.#closeOldParts();
+    if (this.#options.now() - this.#retentionMs >= RETENTION_INTERVAL_MS) await this.#applyRetention();
+  }
+
+  #partFor(timeMs: number): OpenPart {
+    const startMs = Math.floor(timeMs / PART_MS) * PART_MS;
+    let part = this.#open.get(startMs);
+    if (part === undefined || part.bytes > MAX_OPEN_BYTES) {
+      // A full part still has rows that wait: it stays open under a key that no event has.
+      if (part !== undefined) this.#open.set(-part.info.id, part);
+      const info = { id: this.#nextId++, startMs, events: 0, minMs: Number.MAX_SAFE_INTEGER, maxMs: 0 };
+      part = new OpenPart(info);
+      this.#infos.set(info.id, info);
+      this.#open.set(startMs, part);
+    }
+    return part;
+  }
+
+  #openPart({ id }: PartInfo): OpenPart | undefined {
+    return [...this.#open.values()].find(({ info }) => info.id === id);
+  }
+
+  #dictionaries(info: PartInfo): Promise<PartDictionaries> {
+    const open = this.#openPart(info);
+    if (open !== undefined) return Promise.resolve(open);
+    let loaded = this.#loaded.get(info.id);
+    if (loaded === undefined) {
+      loaded = loadDictionaries(this.#reader, info.id);
+      this.#loaded.set(info.id, loaded);
+      loaded.catch(() => this.#loaded.delete(info.id));
+    }
+    return loaded;
+  }
+
+  /** Full parts, and the oldest where events of many hours arrive. */
+  #closeOldParts(): void {
+    const idle = [...this.#open].filter(([, { pending }]) => pending.times.length === 0);
+    for (const [key] of idle) if (key < 0) this.#open.delete(key);
+    idle.sort(([a], [b]) => a - b);
+    for (const [key] of idle) {
+      if (this.#open.size <= MAX_OPEN_PARTS) break;
+      this.#open.delete(key);
+    }
+  }
+
+  async #applyRetention(): Promise<void> {
+    this.#retentionMs = this.#options.now();
+    const oldestMs = this.#retentionMs - this.#options.maxAgeMs;
+    try {
+      for (const info of this.#closedInfos()) {
+        if (info.maxMs < oldestMs && !this.#isWaiting(info)) this.#droppedForAge += await this.#drop(info);
+      }
+      this.#bytes = await this.#measure();
+      for (const info of this.#closedInfos()) {
+        if (this.#bytes <= this.#options.maxBytes) break;
+        if (this.#isWaiting(info)) continue;
+        this.#droppedForMemory += await this.#drop(info);
+        await this.#writer.run('CHECKPOINT');
+        this.#bytes = await this.#measure();
+      }
+    } catch (error) {
+      this.#options.logger.error({ err: error }, 'old samples could not be dropped: trying again');
+    }
+  }
+
+  /** Parts without rows that wait, the oldest first. */
+  #closedInfos(): PartInfo[] {
+    return [...this.#infos.values()]
+      .filter((info) => info.events > 0 && !this.#isWaiting(info))
+      .sort((a, b) => a.startMs - b.startMs || a.id - b.id);
+  }
+
+  /** Rows may arrive while the database is at work. */
+  #isWaiting(info: PartInfo): boolean {
+    return (this.#openPart(info)?.pending.times.length ?? 0) > 0;
+  }
+
+  async #drop(info: PartInfo): Promise<number> {
+    this.#infos.delete(info.id);
+    this.#loaded.delete(info.id);
+    for (const [key, part] of this.#open) if (part.info.id === info.id) this.#open.delete(key);
+    await this.#writer.run(dropTablesSql(info.id));
+    return info.events;
+  }
+
+  /** Bytes of blocks in use, and of the write-ahead log. */
+  async #measure(): Promise<number> {
+    const reader = await this.#writer.runAndReadAll(
+      'SELECT (block_size * used_blocks)::DOUBLE FROM pragma_database_size()',
+    );
+    return Number(reader.getColumns()[0]?.[0] ?? 0);
+  }
+}
+
+interface Opened {
+  instance: DuckDBInstance;
+  writer: DuckDBConnection;
+  reader: DuckDBConnection;
+  infos: PartInfo[];
+}
+
+async function openFile(directory: string): Promise<Opened> {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const instance = await DuckDBInstance.create(join(directory, 'everyframe.duckdb'), {
+    memory_limit: '160MB',
+    threads: '2',
+    preserve_insertion_order: 'false',
+  });
+  const writer = await instance.connect();
+  try {
+    await migrate(writer);
+    const rows = await writer.runAndReadAll('SELECT id, start_ms, events, min_ms, max_ms FROM parts');
+    const infos = rows.getRows().map((row): PartInfo => {
+      const [id = 0, startMs = 0, events = 0, minMs = 0, maxMs = 0] = row.map(Number);
+      return { id, startMs, events, minMs, maxMs };
+    });
+    return { instance, writer, reader: await instance.connect(), infos };
+  } catch (error) {
+    writer.closeSync();
+    instance.closeSync();
+    throw error;
+  }
+}
+
+/** In one step, without awaiting: what arrives from now on belongs to the next batch. */
+function takeBatch(part: OpenPart): Batch {
+  const rows = part.pending;
+  part.pending = new PendingRows();
+  const { frames, tree, series, info } = part;
+  const end = { frames: frames.frames.length, nodes: tree.size, series: series.length, events: info.events };
+  return { part, rows, end };
+}
+
+function giveBack({ part, rows }: Batch): void {
+  const later = part.pending;
+  part.pending = rows;
+  for (const name of ['times', 'nodes', 'series', 'cpus', 'weights'] as const) {
+    for (const value of later[name]) rows[name].push(value);
+  }
+}
