@@ -1,13 +1,13 @@
 /** Opens the files that an ELF file refers to for its symbols, in the places where distributions put them. */
-import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
-import type { ByteSource } from '../../common/elf/source.ts';
+import { type ByteSource, bufferSource } from '../../common/elf/source.ts';
 import type { FileAccess, FileRequest } from '../../common/symbols/source.ts';
 import { fdSource } from '../stack-deltas/fd-source.ts';
 
 const DEBUG_ROOT = '/usr/lib/debug';
-/** A program of many units in split DWARF has a file each. */
-const MAX_OPEN_FILES = 256;
+const MAX_OPEN_FILES = 16;
+const MAX_DWO_BYTES = 256 << 20;
 
 export class DebugFiles implements FileAccess {
   readonly #path: string;
@@ -23,6 +23,7 @@ export class DebugFiles implements FileAccess {
     for (const path of candidates(request, this.#path)) {
       const fd = openRegular(path);
       if (fd === undefined) continue;
+      if (request.kind === 'dwo') return readWhole(fd);
       this.#fds.push(fd);
       return fdSource(fd);
     }
@@ -71,4 +72,13 @@ function openRegular(path: string): number | undefined {
   if (fstatSync(fd).isFile()) return fd;
   closeSync(fd);
   return undefined;
+}
+
+/** There may be thousands of them, one a unit: they are small and don't stay open. */
+function readWhole(fd: number): ByteSource | undefined {
+  try {
+    return fstatSync(fd).size <= MAX_DWO_BYTES ? bufferSource(readFileSync(fd)) : undefined;
+  } finally {
+    closeSync(fd);
+  }
 }

@@ -1,4 +1,5 @@
 import type { ElfFile } from '../../common/elf/elf.ts';
+import { openDwarf } from '../../common/symbols/dwarf/dwarf-source.ts';
 import { readSymbolTable } from '../../common/symbols/elf-symbols.ts';
 import { readGoSymbols } from '../../common/symbols/go-pclntab.ts';
 import { symbolLadder, tableSource } from '../../common/symbols/ladder.ts';
@@ -19,7 +20,7 @@ export function openSymbols(elf: ElfFile, path: string): OpenSymbols {
   const table = tableSource(readSymbolTable(elf));
   const separate = readSeparateSymbols(elf, files);
   // before the file's own table, which is .dynsym alone then
-  const sources = [go, separate && tableSource(separate), table];
+  const sources = [go, openDwarf(elf, files), separate && tableSource(separate), table];
   const ladder = symbolLadder(sources.filter((source) => source !== undefined));
   return {
     lookup: (address) => ladder.lookup(address),

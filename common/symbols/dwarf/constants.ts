@@ -1,0 +1,93 @@
+/** Numbers of the DWARF standard, version 5, section 7, and of GNU's extensions that gcc and dwz write. */
+
+export const TAG_CLASS = 0x02;
+export const TAG_ENUMERATION = 0x04;
+export const TAG_STRUCTURE = 0x13;
+export const TAG_SUBROUTINE_TYPE = 0x15;
+export const TAG_UNION = 0x17;
+export const TAG_INLINED = 0x1d;
+export const TAG_SUBPROGRAM = 0x2e;
+export const TAG_CALL_SITE = 0x48;
+export const TAG_GNU_CALL_SITE = 0x4109;
+
+export const AT_SIBLING = 0x01;
+export const AT_NAME = 0x03;
+export const AT_STMT_LIST = 0x10;
+export const AT_LOW_PC = 0x11;
+export const AT_HIGH_PC = 0x12;
+export const AT_COMP_DIR = 0x1b;
+export const AT_INLINE = 0x20;
+export const AT_ABSTRACT_ORIGIN = 0x31;
+export const AT_DECLARATION = 0x3c;
+export const AT_SPECIFICATION = 0x47;
+export const AT_RANGES = 0x55;
+export const AT_CALL_COLUMN = 0x57;
+export const AT_CALL_FILE = 0x58;
+export const AT_CALL_LINE = 0x59;
+export const AT_LINKAGE_NAME = 0x6e;
+export const AT_STR_OFFSETS_BASE = 0x72;
+export const AT_ADDR_BASE = 0x73;
+export const AT_RNGLISTS_BASE = 0x74;
+export const AT_DWO_NAME = 0x76;
+export const AT_MIPS_LINKAGE_NAME = 0x2007;
+export const AT_GNU_DWO_NAME = 0x2130;
+export const AT_GNU_DWO_ID = 0x2131;
+export const AT_GNU_RANGES_BASE = 0x2132;
+export const AT_GNU_ADDR_BASE = 0x2133;
+
+export const FORM_ADDR = 0x01;
+export const FORM_BLOCK2 = 0x03;
+export const FORM_BLOCK4 = 0x04;
+export const FORM_DATA2 = 0x05;
+export const FORM_DATA4 = 0x06;
+export const FORM_DATA8 = 0x07;
+export const FORM_STRING = 0x08;
+export const FORM_BLOCK = 0x09;
+export const FORM_BLOCK1 = 0x0a;
+export const FORM_DATA1 = 0x0b;
+export const FORM_FLAG = 0x0c;
+export const FORM_SDATA = 0x0d;
+export const FORM_STRP = 0x0e;
+export const FORM_UDATA = 0x0f;
+export const FORM_REF_ADDR = 0x10;
+export const FORM_REF1 = 0x11;
+export const FORM_REF2 = 0x12;
+export const FORM_REF4 = 0x13;
+export const FORM_REF8 = 0x14;
+export const FORM_REF_UDATA = 0x15;
+export const FORM_INDIRECT = 0x16;
+export const FORM_SEC_OFFSET = 0x17;
+export const FORM_EXPRLOC = 0x18;
+export const FORM_FLAG_PRESENT = 0x19;
+export const FORM_STRX = 0x1a;
+export const FORM_ADDRX = 0x1b;
+export const FORM_REF_SUP4 = 0x1c;
+export const FORM_STRP_SUP = 0x1d;
+export const FORM_DATA16 = 0x1e;
+export const FORM_LINE_STRP = 0x1f;
+export const FORM_REF_SIG8 = 0x20;
+export const FORM_IMPLICIT_CONST = 0x21;
+export const FORM_LOCLISTX = 0x22;
+export const FORM_RNGLISTX = 0x23;
+export const FORM_REF_SUP8 = 0x24;
+export const FORM_STRX1 = 0x25;
+export const FORM_STRX2 = 0x26;
+export const FORM_STRX3 = 0x27;
+export const FORM_STRX4 = 0x28;
+export const FORM_ADDRX1 = 0x29;
+export const FORM_ADDRX2 = 0x2a;
+export const FORM_ADDRX3 = 0x2b;
+export const FORM_ADDRX4 = 0x2c;
+export const FORM_GNU_ADDR_INDEX = 0x1f01;
+export const FORM_GNU_STR_INDEX = 0x1f02;
+export const FORM_GNU_REF_ALT = 0x1f20;
+export const FORM_GNU_STRP_ALT = 0x1f21;
+
+export const UT_TYPE = 0x02;
+export const UT_SKELETON = 0x04;
+export const UT_SPLIT_COMPILE = 0x05;
+export const UT_SPLIT_TYPE = 0x06;
+
+export class DwarfError extends Error {
+  override readonly name = 'DwarfError';
+}

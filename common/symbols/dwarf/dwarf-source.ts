@@ -1,0 +1,219 @@
+/**
+ * Names, inline chains and lines from DWARF 2 to 5. Lazy: an index of units first, then only the units that
+ * contain an address, of which the last used ones stay within a byte bound.
+ */
+import { LRUCache } from 'lru-cache';
+import { type ElfFile, parseElf } from '../../elf/elf.ts';
+import { findCodeRange, readCodeRanges } from '../code-ranges.ts';
+import type { FileAccess, SymbolFrame, SymbolSource } from '../source.ts';
+import { DieNames } from './die-names.ts';
+import { DwarfFile } from './dwarf-file.ts';
+import { type FunctionRow, Functions, FunctionWalk } from './functions.ts';
+import { Intervals } from './intervals.ts';
+import { readLineTable } from './line-header.ts';
+import type { LineTable } from './line-table.ts';
+import { SplitUnits } from './split.ts';
+import { isTypeUnit, type Unit } from './unit.ts';
+import { UnitIndex } from './unit-index.ts';
+import { UnitList } from './unit-list.ts';
+
+export interface DwarfLimits {
+  /** Of units that were read and stay. One unit in use may be larger. */
+  cacheBytes: number;
+  /** Of all compressed sections of a file when decompressed; a section that exceeds it counts as missing. */
+  decompressedBytes: number;
+  /** Of one unit; a larger one has no names. */
+  unitBytes: number;
+}
+
+export const DEFAULT_LIMITS: DwarfLimits = {
+  cacheBytes: 64 << 20,
+  decompressedBytes: 1 << 30,
+  unitBytes: 256 << 20,
+};
+
+interface ParsedUnit {
+  unit: Unit;
+  functions: Functions;
+  lines: LineTable | undefined;
+  names: DieNames;
+  byteLength: number;
+}
+
+/** Undefined where the file has no DWARF. `code` is the file whose code it describes, if that is another one. */
+export function openDwarf(
+  elf: ElfFile,
+  files: FileAccess,
+  code: ElfFile = elf,
+  limits: DwarfLimits = DEFAULT_LIMITS,
+): DwarfSource | undefined {
+  const file = new DwarfFile(elf, false, limits.decompressedBytes);
+  return file.section('info').size > 0 ? new DwarfSource(file, files, code, limits) : undefined;
+}
+
+export class DwarfSource implements SymbolSource {
+  readonly #file: DwarfFile;
+  readonly #files: FileAccess;
+  readonly #limits: DwarfLimits;
+  readonly #isCode: (address: number) => boolean;
+  readonly #units: UnitList;
+  readonly #index: UnitIndex;
+  readonly #names: DieNames;
+  readonly #split: SplitUnits;
+  #alternate: UnitList | undefined | null;
+  readonly #parsed: LRUCache<number, ParsedUnit>;
+  /** Stays, also where it is larger than the cache. */
+  #last: { offset: number; parsed: ParsedUnit } | undefined;
+  #damaged = 0;
+
+  constructor(file: DwarfFile, files: FileAccess, code: ElfFile, limits: DwarfLimits) {
+    this.#file = file;
+    this.#files = files;
+    this.#limits = limits;
+    const ranges = readCodeRanges(code);
+    this.#isCode = (address) => findCodeRange(ranges, address) !== undefined;
+    this.#units = new UnitList(file);
+    this.#index = new UnitIndex(this.#units, this.#isCode);
+    this.#names = new DieNames(this.#units, () => this.#openAlternate());
+    this.#split = new SplitUnits(files, limits.decompressedBytes);
+    this.#parsed = new LRUCache({
+      maxSize: limits.cacheBytes,
+      sizeCalculation: ({ byteLength }) => byteLength + 1,
+    });
+  }
+
+  get byteLength(): number {
+    return (
+      this.#file.byteLength +
+      (this.#alternate ? this.#alternate.byteLength + this.#alternate.file.byteLength : 0) +
+      this.#units.byteLength +
+      this.#index.byteLength +
+      this.#names.byteLength +
+      this.#split.byteLength +
+      this.#parsed.calculatedSize
+    );
+  }
+
+  /** Units, tables and sections that are broken or exceed a limit, as far as look-ups met them. */
+  get damaged(): number {
+    return this.#damaged + this.#file.damaged;
+  }
+
+  lookup(address: number): SymbolFrame[] {
+    let best: SymbolFrame[] = [];
+    this.#attempt(() =>
+      this.#index.visit(address, (offset) => {
+        const frames = this.#framesIn(this.#unitAt(offset), address);
+        if (best.length === 0 || frames.at(-1)?.function) best = frames.length > 0 ? frames : best;
+        return best.at(-1)?.function !== undefined && best.at(-1)!.function !== '';
+      }),
+    );
+    return best;
+  }
+
+  #unitAt(offset: number): ParsedUnit {
+    if (this.#last?.offset === offset) return this.#last.parsed;
+    let parsed = this.#parsed.get(offset);
+    if (!parsed) {
+      parsed = this.#parse(this.#units.unit(offset));
+      this.#parsed.set(offset, parsed);
+    }
+    this.#last = { offset, parsed };
+    return parsed;
+  }
+
+  #parse(skeleton: Unit): ParsedUnit {
+    const { unit, units } = (skeleton.dwoName && this.#attempt(() => this.#split.find(skeleton))) || {
+      unit: skeleton,
+      units: this.#units,
+    };
+    const functions = this.#readFunctions(unit, units);
+    const lines = this.#attempt(() => readLineTable(skeleton, this.#isCode));
+    const isSplit = units !== this.#units;
+    const names = isSplit ? new DieNames(units, () => undefined) : this.#names;
+    const file = isSplit ? units.file.elf.source.size : 0;
+    const byteLength = functions.byteLength + (lines?.byteLength ?? 0) + file + 512;
+    return { unit, functions, lines, names, byteLength };
+  }
+
+  #readFunctions(unit: Unit, units: UnitList): Functions {
+    let walk: FunctionWalk | undefined;
+    if (isTypeUnit(unit) || unit.end - unit.offset > this.#limits.unitBytes) this.#damaged++;
+    else
+      this.#attempt(() => {
+        walk = new FunctionWalk(unit, units.abbrevs(unit), this.#isCode);
+        walk.run();
+      });
+    return walk?.finish() ?? NO_FUNCTIONS;
+  }
+
+  /** What was read before the damage stays. */
+  #attempt<T>(read: () => T): T | undefined {
+    try {
+      return read();
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.#damaged++;
+      return undefined;
+    }
+  }
+
+  #framesIn({ unit, functions, lines, names }: ParsedUnit, address: number): SymbolFrame[] {
+    const row = lines?.lookup(address);
+    const path = (file: number): string => lines?.header.path(file) ?? '';
+    let [file, line, column] = row ? [path(row.file), row.line, row.column] : ['', 0, 0];
+    const chain = functions.lookup(address);
+    if (chain.length === 0 && row)
+      return [{ function: '', systemName: '', file, line, column, inlined: false }];
+    return chain.map((entry: FunctionRow) => {
+      const { name, linkageName } = names.resolve(entry.nameDie, unit);
+      const frame: SymbolFrame = {
+        function: name || linkageName,
+        systemName: linkageName,
+        file,
+        line,
+        column,
+        inlined: entry.isInlined,
+      };
+      [file, line, column] = [path(entry.callFile), entry.callLine, entry.callColumn];
+      return frame;
+    });
+  }
+
+  #openAlternate(): UnitList | undefined {
+    if (this.#alternate === undefined)
+      this.#alternate = this.#attempt(() => openAlternate(this.#file.elf, this.#files, this.#limits)) ?? null;
+    return this.#alternate ?? undefined;
+  }
+}
+
+const NO_FUNCTIONS = new Functions(
+  {
+    nameDies: new Float64Array(0),
+    parents: new Int32Array(0),
+    callFiles: new Uint32Array(0),
+    callLines: new Uint32Array(0),
+    callColumns: new Uint16Array(0),
+  },
+  new Intervals(new Float64Array(0), new Float64Array(0), new Uint32Array(0)),
+);
+
+const DAMAGE = new Set(['DwarfError', 'OutOfBounds', 'ElfError']);
+const isDamage = (error: unknown): boolean => error instanceof Error && DAMAGE.has(error.name);
+
+/** The file of .gnu_debugaltlink: a path, NUL, and the build ID of that file. */
+function openAlternate(elf: ElfFile, files: FileAccess, limits: DwarfLimits): UnitList | undefined {
+  const section = elf.section('.gnu_debugaltlink');
+  if (!section) return undefined;
+  const bytes = elf.sectionData(section, 1 << 16);
+  const end = bytes.indexOf(0);
+  if (end < 0) return undefined;
+  const path = Buffer.from(bytes.subarray(0, end)).toString('utf8');
+  const buildId = Buffer.from(bytes.subarray(end + 1)).toString('hex');
+  const source = files.open({ kind: 'dwz', path, buildId });
+  if (!source) return undefined;
+  const alternate = parseElf(source);
+  return alternate.gnuBuildId === buildId
+    ? new UnitList(new DwarfFile(alternate, false, limits.decompressedBytes))
+    : undefined;
+}

@@ -1,0 +1,185 @@
+/** Which file and line an address was compiled from: .debug_line of DWARF 2 to 5, sections 6.2. */
+import type { Cursor } from '../../base/cursor.ts';
+import { DwarfError } from './constants.ts';
+import { Column, Intervals, lastAtOrBelow } from './intervals.ts';
+import type { LineHeader } from './line-header.ts';
+
+const MAX_ROWS = 1 << 23;
+const MAX_SEQUENCES = 1 << 20;
+
+export interface LineRow {
+  file: number;
+  line: number;
+  column: number;
+}
+
+export class LineTable {
+  readonly header: LineHeader;
+  readonly #rows: LineColumns;
+  /** Values are indices of sequences. */
+  readonly #sequences: Intervals;
+  readonly #firstRows: Uint32Array;
+
+  constructor(header: LineHeader, program: LineProgram) {
+    this.header = header;
+    this.#rows = program.columns();
+    const { starts, ends, firstRows } = program.sequences;
+    this.#sequences = new Intervals(
+      starts.finish(),
+      ends.finish(),
+      Uint32Array.from({ length: starts.length }, (_, i) => i),
+    );
+    this.#firstRows = firstRows.finish();
+  }
+
+  get byteLength(): number {
+    return this.#rows.addresses.length * 18 + this.#sequences.byteLength + this.header.byteLength;
+  }
+
+  lookup(address: number): LineRow | undefined {
+    const sequence = this.#sequences.find(address);
+    if (sequence < 0) return undefined;
+    const { addresses, files, lines, columns } = this.#rows;
+    const first = this.#firstRows[sequence]!;
+    const end = this.#firstRows[sequence + 1] ?? addresses.length;
+    const i = lastAtOrBelow(addresses, end, address, first);
+    return i < 0 ? undefined : { file: files[i]!, line: lines[i]!, column: columns[i]! };
+  }
+}
+
+interface LineColumns {
+  addresses: Float64Array;
+  files: Uint32Array;
+  lines: Uint32Array;
+  columns: Uint16Array;
+}
+
+/** Runs a line number program and keeps the last row of each address. */
+export class LineProgram {
+  readonly sequences = {
+    starts: new Column((n) => new Float64Array(n)),
+    ends: new Column((n) => new Float64Array(n)),
+    firstRows: new Column((n) => new Uint32Array(n)),
+  };
+  readonly #addresses = new Column((n) => new Float64Array(n));
+  readonly #files = new Column((n) => new Uint32Array(n));
+  readonly #lines = new Column((n) => new Uint32Array(n));
+  readonly #columns = new Column((n) => new Uint16Array(n));
+  readonly #header: LineHeader;
+  readonly #isCode: (address: number) => boolean;
+  /** Of the sequence under way. */
+  #first = 0;
+  #address = 0;
+  #file = 1;
+  #line = 1;
+  #column = 0;
+
+  constructor(header: LineHeader, isCode: (address: number) => boolean) {
+    this.#header = header;
+    this.#isCode = isCode;
+  }
+
+  columns(): LineColumns {
+    return {
+      addresses: this.#addresses.finish(),
+      files: this.#files.finish(),
+      lines: this.#lines.finish(),
+      columns: this.#columns.finish(),
+    };
+  }
+
+  run(cursor: Cursor): void {
+    const { opcodeBase, lineBase, lineRange, minInstruction } = this.#header;
+    const constAdvance = Math.floor((255 - opcodeBase) / lineRange) * minInstruction;
+    while (cursor.left > 0) {
+      const opcode = cursor.u8();
+      if (opcode >= opcodeBase) {
+        const adjusted = opcode - opcodeBase;
+        this.#address += Math.floor(adjusted / lineRange) * minInstruction;
+        this.#line += lineBase + (adjusted % lineRange);
+        this.#emit();
+      } else if (opcode === 0) this.#runExtended(cursor);
+      else this.#runStandard(cursor, opcode, constAdvance);
+    }
+  }
+
+  #runStandard(cursor: Cursor, opcode: number, constAdvance: number): void {
+    switch (opcode) {
+      case 1: // copy
+        this.#emit();
+        return;
+      case 2: // advance_pc
+        this.#address += cursor.uleb() * this.#header.minInstruction;
+        return;
+      case 3: // advance_line
+        this.#line += cursor.sleb();
+        return;
+      case 4: // set_file
+        this.#file = cursor.uleb();
+        return;
+      case 5: // set_column
+        this.#column = cursor.uleb();
+        return;
+      case 8: // const_add_pc
+        this.#address += constAdvance;
+        return;
+      case 9: // fixed_advance_pc
+        this.#address += cursor.u16();
+        return;
+      default:
+        // is_stmt, basic block, prologue end, epilogue begin, isa, and what came later: their operands only
+        for (let n = this.#header.operandCounts[opcode] ?? 0; n > 0; n--) cursor.uleb();
+    }
+  }
+
+  #runExtended(cursor: Cursor): void {
+    const length = cursor.uleb();
+    const end = cursor.at + length;
+    if (length > cursor.left) cursor.skip(length);
+    if (length === 0) return;
+    const opcode = cursor.u8();
+    if (opcode === 1) this.#endSequence();
+    else if (opcode === 2) this.#address = length - 1 === 4 ? cursor.u32() : cursor.u64();
+    cursor.at = end;
+  }
+
+  #emit(): void {
+    const addresses = this.#addresses;
+    const last = addresses.length - 1;
+    if (last >= this.#first && this.#address <= addresses.values[last]!) {
+      // a row of the same address replaces it; rows that go backwards are against the standard
+      if (this.#address < addresses.values[last]!) return;
+      this.#files.values[last] = this.#file;
+      this.#lines.values[last] = this.#line;
+      this.#columns.values[last] = this.#column;
+      return;
+    }
+    if (addresses.length >= MAX_ROWS) throw new DwarfError(`a line table of more than ${MAX_ROWS} rows`);
+    addresses.push(this.#address);
+    this.#files.push(this.#file);
+    this.#lines.push(this.#line);
+    this.#columns.push(this.#column);
+  }
+
+  /** Sequences of functions that the linker dropped start where no code is. */
+  #endSequence(): void {
+    const start = this.#addresses.values[this.#first]!;
+    const hasRows = this.#addresses.length > this.#first;
+    if (hasRows && this.#address > start && this.#isCode(start)) {
+      if (this.sequences.starts.length >= MAX_SEQUENCES)
+        throw new DwarfError(`a line table of more than ${MAX_SEQUENCES} sequences`);
+      this.sequences.starts.push(start);
+      this.sequences.ends.push(this.#address);
+      this.sequences.firstRows.push(this.#first);
+      this.#first = this.#addresses.length;
+    } else this.#truncate(this.#first);
+    this.#address = 0;
+    this.#file = 1;
+    this.#line = 1;
+    this.#column = 0;
+  }
+
+  #truncate(length: number): void {
+    for (const column of [this.#addresses, this.#files, this.#lines, this.#columns]) column.length = length;
+  }
+}
