@@ -107,8 +107,14 @@ describe('section data', () => {
     expect(Buffer.from(dataOf(compressed(1, content.length, deflateSync(content))))).toEqual(content);
   });
 
+  it('is decompressed from zstd', () => {
+    // one frame with a raw block of 3 bytes: RFC 8878, section 3.1.1
+    const frame = Buffer.from('28b52ffd200319000061626363'.slice(0, 24), 'hex');
+    expect(Buffer.from(dataOf(compressed(2, 3, frame))).toString()).toBe('abc');
+  });
+
   it.each([
-    ['zstd', compressed(2, 10, bytesOf()), /zstd: only zlib/],
+    ['garbage for zstd', compressed(2, 10, Buffer.alloc(9, 7)), /cannot be decompressed/],
     ['an unknown method', compressed(9, 10, bytesOf()), /method 9/],
     ['garbage', compressed(1, 10, Buffer.alloc(9, 7)), /cannot be decompressed/],
     ['more than it says', compressed(1, 10, deflateSync(content)), /cannot be decompressed/],

@@ -3,6 +3,7 @@
  * counts come from foreign files: each has a cap. Format: the System V ABI, chapters 4 and 5.
  */
 import { inflateSync } from 'node:zlib';
+import { decompress as decompressZstd } from 'fzstd';
 import { Cursor } from '../base/cursor.ts';
 import { type ByteSource, OutOfBounds } from './source.ts';
 
@@ -100,7 +101,8 @@ export class ElfFile {
     if (section.type === SHT_NOBITS) return new Uint8Array(0);
     if (section.size > maxBytes) throw new ElfError(`section ${section.name} has ${section.size} bytes`);
     const bytes = this.source.read(section.offset, section.size);
-    return section.flags & SHF_COMPRESSED ? decompress(section.name, bytes, maxBytes) : bytes;
+    if (section.flags & SHF_COMPRESSED) return decompress(section.name, bytes, maxBytes);
+    return section.name.startsWith('.zdebug') ? decompressGnu(section.name, bytes, maxBytes) : bytes;
   }
 
   /** Hex; '' if the file has none. */
@@ -174,14 +176,31 @@ function decompress(name: string, bytes: Uint8Array, maxBytes: number): Uint8Arr
   cursor.skip(4);
   const size = cursor.u64();
   cursor.skip(8);
-  if (type === ELFCOMPRESS_ZSTD)
-    throw new ElfError(`section ${name} is compressed by zstd: only zlib is supported`);
-  if (type !== ELFCOMPRESS_ZLIB)
-    throw new ElfError(`section ${name} is compressed by method ${type}, not zlib`);
+  if (type !== ELFCOMPRESS_ZSTD && type !== ELFCOMPRESS_ZLIB)
+    throw new ElfError(`section ${name} is compressed by method ${type}, not zlib or zstd`);
+  return expand(name, bytes.subarray(cursor.at), { size, maxBytes, isZstd: type === ELFCOMPRESS_ZSTD });
+}
+
+/** What binutils wrote before SHF_COMPRESSED, in sections called .zdebug_…: "ZLIB" and a big-endian size. */
+function decompressGnu(name: string, bytes: Uint8Array, maxBytes: number): Uint8Array {
+  const head = Buffer.from(bytes.subarray(0, 12));
+  if (head.length < 12 || head.toString('latin1', 0, 4) !== 'ZLIB')
+    throw new ElfError(`section ${name} does not start with ZLIB and its size`);
+  const size = Number(head.readBigUInt64BE(4));
+  return expand(name, bytes.subarray(12), { size, maxBytes, isZstd: false });
+}
+
+function expand(
+  name: string,
+  bytes: Uint8Array,
+  { size, maxBytes, isZstd }: { size: number; maxBytes: number; isZstd: boolean },
+): Uint8Array {
   if (size > maxBytes) throw new ElfError(`section ${name} has ${size} bytes when decompressed`);
   let content: Uint8Array;
   try {
-    content = inflateSync(bytes.subarray(cursor.at), { maxOutputLength: Math.max(size, 1) });
+    content = isZstd
+      ? decompressZstd(bytes, new Uint8Array(size))
+      : inflateSync(bytes, { maxOutputLength: Math.max(size, 1) });
   } catch (error) {
     throw new ElfError(`section ${name} cannot be decompressed: ${(error as Error).message}`);
   }

@@ -1,0 +1,83 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseElf, type Section } from '../../elf/elf.ts';
+import { bufferSource } from '../../elf/source.ts';
+import { readCodeRanges } from '../code-ranges.ts';
+import { openDwarf } from './dwarf-source.ts';
+
+const NO_FILES = { open: () => undefined };
+const SOURCE = `
+static inline __attribute__((always_inline)) int twice(int x) { return x * 2 + 1; }
+__attribute__((noinline)) int work(int x) { int s = 0; for (int i = 0; i < x; i++) s ^= twice(s + i); return s; }
+int main(int c, char **v) { return work(c * 100); }
+`;
+const hasGcc = spawnSync('gcc', ['--version']).status === 0;
+
+describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
+  let directory = '';
+  let bytes = Buffer.alloc(0);
+  let debugSections: Section[] = [];
+  let code: number[] = [];
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'everyframe-dwarf-'));
+    writeFileSync(join(directory, 'a.c'), SOURCE);
+    execFileSync('gcc', ['-O2', '-g', '-gdwarf-5', 'a.c', '-o', 'a'], { cwd: directory });
+    bytes = readFileSync(join(directory, 'a'));
+    const elf = parseElf(bufferSource(bytes));
+    debugSections = elf.sections.filter(({ name, size }) => name.startsWith('.debug_') && size > 0);
+    code = readCodeRanges(elf).flatMap(({ start, end }) =>
+      Array.from({ length: Math.ceil((end - start) / 8) }, (_, i) => start + i * 8),
+    );
+  });
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  const open = (file: Buffer, cacheBytes = 1 << 20) =>
+    openDwarf(parseElf(bufferSource(file)), NO_FILES, undefined, {
+      cacheBytes,
+      decompressedBytes: 1 << 26,
+      unitBytes: 1 << 26,
+    });
+
+  it('names an inline chain', () => {
+    const dwarf = open(bytes)!;
+    const chain = code.map((address) => dwarf.lookup(address)).find((frames) => frames.length === 2)!;
+    expect(chain.map(({ function: name, line, inlined }) => ({ name, line, inlined }))).toEqual([
+      { name: 'twice', line: 2, inlined: true },
+      { name: 'work', line: 3, inlined: false },
+    ]);
+    expect(chain[0]!.file).toMatch(/\/a\.c$/);
+  });
+
+  it('gives the same answers when nothing fits into the cache', () => {
+    const [roomy, narrow] = [open(bytes)!, open(bytes, 1)!];
+    expect(code.map((a) => narrow.lookup(a))).toEqual(code.map((a) => roomy.lookup(a)));
+    expect(narrow.byteLength).toBeLessThan(roomy.byteLength);
+  });
+
+  it('never throws where bytes are changed, and answers in bounds', () => {
+    const change = fc.record({
+      section: fc.nat(),
+      at: fc.nat(),
+      value: fc.oneof(fc.constantFrom(0, 0x7f, 0x80, 0xff), fc.nat(255)),
+    });
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 8 }), (changes) => {
+        const copy = Buffer.from(bytes);
+        for (const { section, at, value } of changes) {
+          const { offset, size } = debugSections[section % debugSections.length]!;
+          copy[offset + (at % size)] = value;
+        }
+        const dwarf = open(copy);
+        for (const address of code) {
+          const frames = dwarf?.lookup(address) ?? [];
+          expect(frames.length).toBeLessThanOrEqual(2048);
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+});

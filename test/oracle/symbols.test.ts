@@ -1,0 +1,65 @@
+/** What binutils and LLVM say of programs compiled here: name and line at every level of every inline chain. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { compareSymbols, type Oracle, ourLevels, sampleAddresses } from '../bench/compare-symbols.ts';
+
+const SOURCE = `
+extern "C" int puts(const char *);
+#define INLINE static inline __attribute__((always_inline))
+struct S { int v; __attribute__((noinline)) int out(int x) const { return x * v + 1; } };
+INLINE int fourth(int x) { return x * 3 + (x >> 1); }
+INLINE int third(int x) {
+  int s = 0;
+  for (int i = 0; i < x; i++) s += fourth(i);
+  return s;
+}
+INLINE int second(int x) { return third(x) + third(x + 1); }
+INLINE int first(int x) { return second(x) * 2; }
+__attribute__((noinline)) int chain(int x) { return first(x); }
+int main(int c, char **) {
+  if (c > 3) puts("many");
+  return chain(c) + S{c}.out(2);
+}
+`;
+
+const has = (command: string): boolean => spawnSync(command, ['--version']).status === 0;
+
+const CASES: [name: string, compiler: string, flags: string[], oracle: Oracle][] = [
+  ['gcc, DWARF 5', 'g++', ['-gdwarf-5'], 'llvm-symbolizer'],
+  ['gcc, DWARF 4, type units', 'g++', ['-gdwarf-4', '-fdebug-types-section'], 'llvm-symbolizer'],
+  ['gcc, DWARF 3', 'g++', ['-gdwarf-3'], 'llvm-symbolizer'],
+  ['gcc, compressed sections', 'g++', ['-gdwarf-5', '-gz=zlib'], 'llvm-symbolizer'],
+  ['gcc, .zdebug sections', 'g++', ['-gdwarf-4', '-gz=zlib-gnu'], 'llvm-symbolizer'],
+  ['gcc, split', 'g++', ['-gdwarf-5', '-gsplit-dwarf'], 'llvm-symbolizer'],
+  ['gcc, split DWARF 4', 'g++', ['-gdwarf-4', '-gsplit-dwarf'], 'llvm-symbolizer'],
+  ['clang, DWARF 5', 'clang++', ['-gdwarf-5'], 'llvm-symbolizer'],
+  ['clang, split', 'clang++', ['-gdwarf-5', '-gsplit-dwarf'], 'llvm-symbolizer'],
+];
+
+describe('names and lines', () => {
+  let directory = '';
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'everyframe-symbols-'));
+    writeFileSync(join(directory, 'chain.cc'), SOURCE);
+  });
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  it.each(CASES)('%s', (name, compiler, flags, oracle) => {
+    const missing = [compiler, oracle].find((command) => !has(command));
+    if (missing) return console.log(`skipped: ${missing} is not installed`);
+    const program = join(directory, name.replaceAll(/\W+/g, '-'));
+    const arguments_ = ['-O2', ...flags, '-o', program, 'chain.cc'];
+    execFileSync(compiler, arguments_, { cwd: directory, stdio: ['ignore', 'ignore', 'inherit'] });
+    const addresses = sampleAddresses(program, 2000);
+    const { same, stubs, borrowed, onlyOracle, differences } = compareSymbols(oracle, program, addresses);
+    expect(differences).toEqual([]);
+    // what only the oracle names lies between functions
+    expect(same + stubs + borrowed + onlyOracle).toBe(addresses.length);
+    expect(onlyOracle).toBeLessThan(addresses.length / 10);
+    const deepest = Math.max(...ourLevels(program, addresses).map((levels) => levels.length));
+    expect(deepest).toBe(5);
+  });
+});
