@@ -85,7 +85,6 @@ export const FORM_GNU_STRP_ALT = 0x1f21;
 
 export const UT_TYPE = 0x02;
 export const UT_SKELETON = 0x04;
-export const UT_SPLIT_COMPILE = 0x05;
 export const UT_SPLIT_TYPE = 0x06;
 
 export class DwarfError extends Error {
