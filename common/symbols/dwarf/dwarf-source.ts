@@ -32,6 +32,12 @@ export const DEFAULT_LIMITS: DwarfLimits = {
   unitBytes: 256 << 20,
 };
 
+/**
+ * The linker lets every unit that had a copy of a function claim the copy that was kept: where the first of them
+ * don't know a function there, none of the hundreds behind them will, and each would be read for it.
+ */
+const MAX_CLAIMANTS = 4;
+
 interface ParsedUnit {
   unit: Unit;
   functions: Functions;
@@ -101,11 +107,12 @@ export class DwarfSource implements SymbolSource {
 
   lookup(address: number): SymbolFrame[] {
     let best: SymbolFrame[] = [];
+    let claimants = 0;
     this.#attempt(() =>
       this.#index.visit(address, (offset) => {
         const frames = this.#framesIn(this.#unitAt(offset), address);
         if (best.length === 0 || frames.at(-1)?.function) best = frames.length > 0 ? frames : best;
-        return best.at(-1)?.function !== undefined && best.at(-1)!.function !== '';
+        return ++claimants >= MAX_CLAIMANTS || Boolean(best.at(-1)?.function);
       }),
     );
     return best;
