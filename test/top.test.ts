@@ -5,14 +5,15 @@ const PROGRAM = ['bin', 'everyframe'].join('/');
 const canRun = process.getuid?.() === 0 && spawnSync('python3', ['--version']).status === 0;
 if (!canRun) console.log('skipped: top in a terminal (it needs root and python3)');
 
-const inTerminal = (awaited: string, keys: string) =>
-  spawnSync('python3', ['test/fixtures/run-in-pty.py', awaited, keys, PROGRAM, 'top'], {
+/** Pairs of a text to wait for and the keys to press then. */
+const inTerminal = (...steps: [string, string][]) =>
+  spawnSync('python3', ['test/fixtures/run-in-pty.py', ...steps.flat(), '--', PROGRAM, 'top'], {
     encoding: 'utf8',
   }).stdout;
 
 describe.skipIf(!canRun)('everyframe top', () => {
   it('shows processes in 80×24, and leaves the terminal as it was', () => {
-    const text = inTerminal(' samples in ', 'pq');
+    const text = inTerminal([' samples in ', 'p'], ['processes, by self', 'q']);
     expect(text).toMatch(/exit 0, terminal as before\n$/);
     expect(text.split('\u001b[?1049h')).toHaveLength(2);
     expect(text.split('\u001b[?1049l')).toHaveLength(2);

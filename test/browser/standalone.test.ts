@@ -38,7 +38,7 @@ describe.skipIf(CHROMIUM === undefined)('a profile as .html', () => {
       await page.getByText('100 samples').waitFor();
       await page.locator('.flame canvas[data-boxes="6"]').waitFor();
       await page.getByLabel('Search functions').fill('<b>parse');
-      await page.getByText('60 % in 1 box').waitFor();
+      await page.getByText('60.0 % in 1 box').waitFor();
       expect(problems).toEqual([]);
     } finally {
       await browser.close();
