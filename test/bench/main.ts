@@ -25,7 +25,7 @@ if (process.getuid?.() !== 0) throw new Error('the benchmark loads BPF programs:
 
 const parts = [
   '# Benchmarks',
-  `Written by \`npm run bench\`: medians over ${rounds} rounds of ${seconds} s, in brackets the smallest and the largest. ${describeMachine()}.`,
+  `Written by \`npm run bench\`: medians over ${rounds} round(s) of ${seconds} s, in brackets the smallest and the largest. ${describeMachine()}.`,
 ];
 const directory = process.env['EVERYFRAME_BENCH'] ?? `${ROOT}../shared/bench`;
 if (values.only !== 'curves') {
