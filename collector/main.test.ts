@@ -76,11 +76,11 @@ describe('OTLP over gRPC', () => {
     });
     const before = await status();
     const answer = await pusher.push(request);
-    expect(answer.errorMessage).toMatch(/1 sample rejected: .*\(1\)/);
+    expect(answer.errorMessage).toMatch(/3 samples rejected: .*\(3\)/);
     expect(await samplesOf('lenient')).toBe(5);
     const after = await status();
-    expect(after.samples.rejected - before.samples.rejected).toBe(1);
-    expect(after.samples.received - before.samples.received).toBe(6);
+    expect(after.samples.rejected - before.samples.rejected).toBe(3);
+    expect(after.samples.received - before.samples.received).toBe(8);
     expect(after.rejections.reduce((sum, { count }) => sum + count, 0)).toBe(after.samples.rejected);
   });
 
@@ -102,9 +102,20 @@ describe('OTLP over HTTP', () => {
     const plain = await post(bodyOf(request), PROTOBUF);
     expect([plain.status, await plain.text()]).toEqual([200, '']);
     expect(plain.headers.get('content-type')).toBe('application/x-protobuf');
-    const zipped = await post(bodyOf(gzipSync(request)), { ...PROTOBUF, 'content-encoding': 'gzip' });
+    const other = gzipSync(encodeOtlp(profileOf('http:1;main@n 5')));
+    const zipped = await post(bodyOf(other), { ...PROTOBUF, 'content-encoding': 'gzip' });
     expect(zipped.status).toBe(200);
-    expect(await samplesOf('http')).toBe(8);
+    expect(await samplesOf('http')).toBe(9);
+  });
+
+  it('stores once what a sender repeats, over gRPC too', async () => {
+    const request = encodeOtlp(profileOf('again:1;main@n 4'));
+    const before = await status();
+    await post(bodyOf(request), PROTOBUF);
+    await post(bodyOf(gzipSync(request)), { ...PROTOBUF, 'content-encoding': 'gzip' });
+    await pusher.push(request);
+    expect(await samplesOf('again')).toBe(4);
+    expect((await status()).requests.repeated).toBe(before.requests.repeated + 2);
   });
 
   it('takes JSON and answers in JSON', async () => {

@@ -69,7 +69,11 @@ export function statusResponse(
     nowMs,
     startedMs,
     listen,
-    requests: { accepted: stats.acceptedRequests, refused: stats.refusals.total },
+    requests: {
+      accepted: stats.acceptedRequests,
+      refused: stats.refusals.total,
+      repeated: stats.repeatedRequests,
+    },
     refusals: stats.refusals.list(),
     rejections: stats.rejections.list(),
     samples: {

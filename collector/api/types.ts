@@ -54,7 +54,8 @@ export interface StatusResponse {
   nowMs: number;
   startedMs: number;
   listen: { grpc: string; http: string };
-  requests: { accepted: number; refused: number };
+  /** `repeated`: stored before, and not again. */
+  requests: { accepted: number; refused: number; repeated: number };
   /** Why whole requests were refused, and single samples; the most frequent first. */
   refusals: ReasonCount[];
   rejections: ReasonCount[];

@@ -9,7 +9,13 @@ import {
 } from '@grpc/grpc-js';
 import Long from 'long';
 import { opentelemetry } from '#otlp';
-import { type ExportResult, MAX_REQUEST_BYTES, type Receiver, RefusedRequest } from './receiver.ts';
+import {
+  BusyReceiver,
+  type ExportResult,
+  MAX_REQUEST_BYTES,
+  type Receiver,
+  RefusedRequest,
+} from './receiver.ts';
 
 const { ExportProfilesServiceResponse } = opentelemetry.proto.collector.profiles.v1development;
 
@@ -49,8 +55,7 @@ export async function startGrpcServer(listen: string, receiver: Receiver): Promi
       try {
         reply(null, encodeExportResponse(receiver.receiveProtobuf(call.request, peerHost(call.getPeer()))));
       } catch (error) {
-        const code = error instanceof RefusedRequest ? status.INVALID_ARGUMENT : status.INTERNAL;
-        reply({ code, details: error instanceof Error ? error.message : String(error) });
+        reply({ code: codeOf(error), details: error instanceof Error ? error.message : String(error) });
       }
     },
   });
@@ -60,6 +65,12 @@ export async function startGrpcServer(listen: string, receiver: Receiver): Promi
     );
   });
   return { port, stop: () => stopServer(server) };
+}
+
+/** OTLP's senders try again where it is UNAVAILABLE, and give up otherwise. */
+function codeOf(error: unknown): status {
+  if (error instanceof RefusedRequest) return status.INVALID_ARGUMENT;
+  return error instanceof BusyReceiver ? status.UNAVAILABLE : status.INTERNAL;
 }
 
 /** Requests under way get a second to end; connections that stay open are cut. */

@@ -3,7 +3,13 @@ import { createGunzip } from 'node:zlib';
 import { Writer } from 'protobufjs/minimal.js';
 import { type ListenAddress, listenOn, stopListening } from '../api/listen.ts';
 import { encodeExportResponse, type IngestServer } from './grpc-server.ts';
-import { type ExportResult, MAX_REQUEST_BYTES, type Receiver, RefusedRequest } from './receiver.ts';
+import {
+  BusyReceiver,
+  type ExportResult,
+  MAX_REQUEST_BYTES,
+  type Receiver,
+  RefusedRequest,
+} from './receiver.ts';
 
 const PATH = '/v1development/profiles';
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -11,6 +17,9 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** google.rpc.Code */
 const INVALID_ARGUMENT = 3;
 const UNKNOWN = 2;
+const UNAVAILABLE = 14;
+/** What a sender is asked to wait where nothing can be taken now. */
+const RETRY_AFTER_S = 5;
 
 class HttpError extends Error {
   override name = 'HttpError';
@@ -48,6 +57,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, receiv
     const { httpStatus, code } = classify(error);
     if (error instanceof HttpError && httpStatus !== 404 && httpStatus !== 405) receiver.refuse(message);
     if (!request.complete) response.setHeader('connection', 'close');
+    if (code === UNAVAILABLE) response.setHeader('retry-after', RETRY_AFTER_S);
     send(response, httpStatus, format, encodeStatus(format, code, message));
   }
 }
@@ -55,6 +65,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, receiv
 function classify(error: unknown): { httpStatus: number; code: number } {
   if (error instanceof HttpError) return { httpStatus: error.httpStatus, code: INVALID_ARGUMENT };
   if (error instanceof RefusedRequest) return { httpStatus: 400, code: INVALID_ARGUMENT };
+  if (error instanceof BusyReceiver) return { httpStatus: 503, code: UNAVAILABLE };
   return { httpStatus: 500, code: UNKNOWN };
 }
 

@@ -31,6 +31,8 @@ export class ReasonCounter {
 /** What has arrived, from whom, and what became of it, since the start. */
 export class ReceiverStats {
   acceptedRequests = 0;
+  /** Requests that were stored before, and not again. */
+  repeatedRequests = 0;
   storedSamples = 0;
   /** Whole requests. */
   readonly refusals = new ReasonCounter();

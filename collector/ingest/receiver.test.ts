@@ -4,8 +4,9 @@ import { encodeOtlp } from '../../test/browser/encode-otlp.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { readWindow } from '../query/read.ts';
 import { MemoryStore } from '../store/memory-store.ts';
-import { describeRejected, Receiver, RefusedRequest } from './receiver.ts';
+import { BusyReceiver, describeRejected, Receiver, RefusedRequest } from './receiver.ts';
 import { ReasonCounter, ReceiverStats } from './receiver-stats.ts';
+import { RecentRequests, requestId } from './recent-requests.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const now = (): number => NOW;
@@ -41,6 +42,64 @@ describe('Receiver', () => {
       { peer: 'other', host: 'test-host', samples: 15, lastSamplesMs: NOW },
       { peer: 'peer', host: '', samples: 0, lastSamplesMs: undefined },
     ]);
+  });
+
+  it('stores a request once, however often and from wherever it is sent', async () => {
+    const first = receiver.receiveProtobuf(request(), 'peer');
+    const json = '{"resourceProfiles":[],"dictionary":{}}';
+    receiver.receiveJson(json, 'peer');
+    expect(receiver.receiveProtobuf(request(), 'other')).toEqual(first);
+    receiver.receiveJson(json, 'peer');
+    receiver.receiveProtobuf(request(NOW - 1), 'peer');
+    expect(receiver.stats).toMatchObject({ acceptedRequests: 3, repeatedRequests: 2, storedSamples: 30 });
+    expect(store.stats().samples).toBe(30);
+  });
+
+  it('gives a request that is repeated the answer it got, and takes one again that was refused', () => {
+    const half = encodeOtlp(profileFromText(TEXT, { endMs: NOW, spanMs: 1000 }), ({ resourceProfiles }) => {
+      resourceProfiles[0]!.scopeProfiles[0]!.profiles[0]!.samples[0]!.stackIndex = 999;
+    });
+    const answer = receiver.receiveProtobuf(half, 'peer');
+    expect(answer.errorMessage).toMatch(/^6 samples rejected: stack index out of range \(6\)$/);
+    expect(receiver.receiveProtobuf(half, 'peer')).toEqual(answer);
+    for (let i = 0; i < 2; i++)
+      expect(() => receiver.receiveProtobuf(Buffer.from('junk'), 'peer')).toThrow(RefusedRequest);
+    expect(receiver.stats.refusals.total).toBe(2);
+    expect(receiver.stats.rejections.total).toBe(6);
+  });
+
+  it('counts the profiles of which nothing is left', () => {
+    const none = encodeOtlp(profileFromText(TEXT, { endMs: NOW, spanMs: 1000 }), ({ resourceProfiles }) => {
+      for (const { scopeProfiles } of resourceProfiles)
+        for (const sample of scopeProfiles[0]!.profiles[0]!.samples) sample.stackIndex = 999;
+    });
+    expect(receiver.receiveProtobuf(none, 'peer').rejectedProfiles).toBe(3);
+    expect(receiver.stats.receivedSamples).toBe(15);
+  });
+
+  it('remembers a request for a day, and a bounded number of them', () => {
+    let nowMs = NOW;
+    const recent = new RecentRequests<{ n: number }>(() => nowMs);
+    for (let n = 0; n < 40_000; n++) recent.note(requestId(`${n}`), { n });
+    expect(recent.answerTo(requestId('39999'))).toEqual({ n: 39_999 });
+    expect(recent.answerTo(requestId('0'))).toBeUndefined();
+    nowMs += 86_400_001;
+    expect(recent.answerTo(requestId('39999'))).toBeUndefined();
+  });
+
+  it('asks to send it again where the store can take nothing now, and stores it then', () => {
+    const full = {
+      busy: 'the disk is full' as string | undefined,
+      append: store.append.bind(store),
+      noteRequest: () => {},
+      recentRequests: () => [],
+    };
+    const other = new Receiver(full, now, logger);
+    expect(() => other.receiveProtobuf(request(), 'peer')).toThrow(new BusyReceiver('the disk is full'));
+    expect(other.stats).toMatchObject({ acceptedRequests: 0, receivedSamples: 0 });
+    full.busy = undefined;
+    other.receiveProtobuf(request(), 'peer');
+    expect(other.stats).toMatchObject({ acceptedRequests: 1, repeatedRequests: 0 });
   });
 
   it('survives any damage to a request: what it says was stored is there', async () => {

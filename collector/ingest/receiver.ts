@@ -7,6 +7,7 @@ import {
 } from '../../common/profile/otlp-decode.ts';
 import type { Store } from '../store/store.ts';
 import { ReceiverStats } from './receiver-stats.ts';
+import { RecentRequests, requestId } from './recent-requests.ts';
 
 /** Largest request, after decompression: as much as OpenTelemetry's profiler sends. */
 export const MAX_REQUEST_BYTES = 32 * 1024 * 1024;
@@ -22,28 +23,45 @@ export class RefusedRequest extends Error {
   override name = 'RefusedRequest';
 }
 
+/** Nothing can be taken now; sending it again later will help. */
+export class BusyReceiver extends Error {
+  override name = 'BusyReceiver';
+}
+
+const ALL_STORED: ExportResult = { rejectedProfiles: 0, errorMessage: '' };
+
+type RequestStore = Pick<Store, 'busy' | 'append' | 'noteRequest' | 'recentRequests'>;
+
 /** Takes requests of every protocol: decodes them, stores what is good, counts and tells what is not. */
 export class Receiver {
   readonly stats = new ReceiverStats();
-  readonly #store: Store;
+  readonly #store: RequestStore;
   readonly #now: () => number;
-
   readonly #logger: Pick<Logger, 'error'>;
+  readonly #recent: RecentRequests<ExportResult>;
 
-  constructor(store: Store, now: () => number, logger: Pick<Logger, 'error'>) {
+  constructor(store: RequestStore, now: () => number, logger: Pick<Logger, 'error'>) {
     this.#store = store;
     this.#now = now;
     this.#logger = logger;
+    this.#recent = new RecentRequests(now);
+    for (const id of store.recentRequests()) this.#recent.note(id, ALL_STORED);
   }
 
-  /** @throws RefusedRequest when the bytes are no OTLP profiles request of the supported version. */
+  /**
+   * @throws RefusedRequest when the bytes are no OTLP profiles request of the supported version
+   * @throws BusyReceiver
+   */
   receiveProtobuf(bytes: Uint8Array, peer: string): ExportResult {
-    return this.#receive(() => decodeOtlp(bytes), peer);
+    return this.#receive(bytes, () => decodeOtlp(bytes), peer);
   }
 
-  /** @throws RefusedRequest */
+  /**
+   * @throws RefusedRequest
+   * @throws BusyReceiver
+   */
   receiveJson(text: string, peer: string): ExportResult {
-    return this.#receive(() => decodeOtlpJson(text), peer);
+    return this.#receive(text, () => decodeOtlpJson(text), peer);
   }
 
   /** Counts a request that was refused before it was decoded, and makes the error that tells its sender. */
@@ -52,9 +70,21 @@ export class Receiver {
     return new RefusedRequest(reason);
   }
 
-  #receive(decode: () => DecodeResult, peer: string): ExportResult {
+  #receive(body: Uint8Array | string, decode: () => DecodeResult, peer: string): ExportResult {
+    const id = requestId(body);
+    const known = this.#recent.answerTo(id);
+    if (known !== undefined) {
+      this.stats.repeatedRequests++;
+      this.stats.noteAgent(peer, '', 0, this.#now());
+      return known;
+    }
+    const { busy } = this.#store;
+    if (busy !== undefined) throw new BusyReceiver(busy);
     try {
-      return this.#accept(decode(), peer);
+      const result = this.#accept(decode(), peer);
+      this.#recent.note(id, result);
+      this.#store.noteRequest(id);
+      return result;
     } catch (error) {
       if (error instanceof OtlpError) throw this.refuse(error.message);
       this.#logger.error({ err: error, peer }, 'a request could not be taken');
@@ -65,7 +95,7 @@ export class Receiver {
   #accept(decoded: DecodeResult, peer: string): ExportResult {
     const nowMs = this.#now();
     const rejected = new Map(decoded.problems);
-    let rejectedProfiles = 0;
+    let { rejectedProfiles } = decoded;
     let samples = 0;
     for (const profile of decoded.profiles) {
       const result = this.#store.append(profile);

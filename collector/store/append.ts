@@ -75,6 +75,7 @@ class Appender<T extends Part> {
       if (sample.timestamps.length === 0) {
         const end = this.#profile.timeUnixNano + this.#profile.durationNano;
         this.#add(sample, end, Math.min(sample.count, MAX_WEIGHT));
+        reject(this.#result, `more than ${MAX_WEIGHT} events in one sample`, sample.count - MAX_WEIGHT);
       }
       for (const time of sample.timestamps) this.#add(sample, time, 1);
     }

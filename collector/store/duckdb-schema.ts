@@ -3,6 +3,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 /** One entry per version: what brings a file of the version before to it. Entries are never changed, only added. */
 const MIGRATIONS: readonly string[] = [
   'CREATE TABLE parts(id BIGINT PRIMARY KEY, start_ms BIGINT, events DOUBLE, min_ms BIGINT, max_ms BIGINT)',
+  'CREATE TABLE requests(id VARCHAR, at_ms BIGINT)',
 ];
 
 /**

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
@@ -100,12 +100,38 @@ it('keeps what was flushed when the process ends without a word', async () => {
   store.append(profileFromText('sh:1;main@n 5', { endMs: nowMs, spanMs: 1000 }));
   await store.flush();
   const copy = makeDirectory();
-  const { cpSync } = await import('node:fs');
   cpSync(directory, copy, { recursive: true });
   const again = await open(copy);
   expect(again.stats()).toMatchObject({ samples: 5, oldestMs: expect.any(Number) });
   await again.close();
   await store.close();
+});
+
+it('knows after a restart which requests of the last day it has, and only where it has their samples', async () => {
+  const directory = makeDirectory();
+  const store = await open(directory);
+  store.noteRequest('yesterday');
+  await store.close();
+  nowMs += 24 * HOUR;
+  const second = await open(directory);
+  expect(second.recentRequests()).toEqual(['yesterday']);
+  for (const id of ['a', 'b']) second.noteRequest(id);
+  await second.flush();
+  second.append(profileFromText('sh:1;main@n 5', { endMs: nowMs, spanMs: 1000 }));
+  second.noteRequest('not written');
+  const crashed = makeDirectory();
+  cpSync(directory, crashed, { recursive: true });
+  const third = await open(crashed);
+  expect(third.recentRequests()).toEqual(['yesterday', 'a', 'b']);
+  expect(third.stats().samples).toBe(0);
+  await third.close();
+  await second.close();
+  nowMs += 1;
+  const aged = await open(directory);
+  await aged.close();
+  const fourth = await open(directory);
+  expect(fourth.recentRequests()).toEqual(['a', 'b', 'not written']);
+  await fourth.close();
 });
 
 it('drops whole parts for age, and for bytes the oldest first, and counts them', async () => {
@@ -135,9 +161,10 @@ it('refuses a file of a newer version with a sentence, and brings an older one u
     "SELECT column_name FROM duckdb_columns() WHERE table_name = 'parts'",
   );
   expect(columns.getColumns()[0]).toEqual(['id', 'later']);
+  await connection.run('UPDATE meta SET schema_version = 99');
   connection.closeSync();
   instance.closeSync();
   await expect(open(directory)).rejects.toThrow(
-    'schema version 2, this program knows 1: use the newer everyframe',
+    'schema version 99, this program knows 2: use the newer everyframe',
   );
 });

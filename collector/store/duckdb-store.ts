@@ -17,10 +17,18 @@ import {
   PART_MS,
   type PartDictionaries,
   type PartInfo,
-  PendingRows,
 } from './duckdb-part.ts';
 import { migrate } from './duckdb-schema.ts';
-import { type Batch, dropTablesSql, writeBatches } from './duckdb-writer.ts';
+import {
+  dropTablesSql,
+  type Flush,
+  forgetRequests,
+  giveBack,
+  type NotedRequest,
+  readRequests,
+  takeBatch,
+  writeFlush,
+} from './duckdb-writer.ts';
 import type { AppendResult, SamplePart, Store, StoreStats, TimeRange } from './store.ts';
 
 export interface DuckDbStoreOptions {
@@ -67,6 +75,8 @@ export class DuckDbStore implements Store {
     },
   };
   #pendingRows = 0;
+  #pendingRequests: NotedRequest[] = [];
+  readonly #recentRequests: readonly string[];
   #nextId: number;
   #bytes = 0;
   #droppedForMemory = 0;
@@ -81,6 +91,7 @@ export class DuckDbStore implements Store {
     this.#writer = opened.writer;
     this.#reader = opened.reader;
     this.#infos = new Map(opened.infos.map((info) => [info.id, info]));
+    this.#recentRequests = opened.requests;
     this.#nextId = Math.max(0, ...this.#infos.keys()) + 1;
     this.#timer = setInterval(() => void this.flush(), FLUSH_INTERVAL_MS);
     this.#timer.unref();
@@ -93,13 +104,21 @@ export class DuckDbStore implements Store {
     return store;
   }
 
+  get busy(): string | undefined {
+    if (this.#pendingRows < MAX_PENDING_ROWS) return undefined;
+    return `the store could not write for a while: ${this.#writeError ?? 'the disk is slow'}`;
+  }
+
   append(profile: Profile): AppendResult {
-    if (this.#pendingRows >= MAX_PENDING_ROWS) {
-      const events = profile.samples.reduce((sum, sample) => sum + sample.count, 0);
-      const reason = `the store could not write for a while: ${this.#writeError ?? 'the disk is slow'}`;
-      return { stored: 0, rejected: new Map([[reason, events]]) };
-    }
     return appendProfile(profile, this.#sink, this.#options);
+  }
+
+  noteRequest(id: string): void {
+    this.#pendingRequests.push({ id, atMs: this.#options.now() });
+  }
+
+  recentRequests(): readonly string[] {
+    return this.#recentRequests;
   }
 
   async parts({ fromMs, toMs }: TimeRange): Promise<SamplePart[]> {
@@ -146,23 +165,32 @@ export class DuckDbStore implements Store {
   }
 
   async #flush(): Promise<void> {
-    const batches = [...this.#open.values()].filter(({ pending }) => pending.times.length > 0).map(takeBatch);
-    if (batches.length > 0) {
+    const flush = this.#takeFlush();
+    if (flush.batches.length > 0 || flush.requests.length > 0) {
       try {
-        await writeBatches(this.#writer, batches);
+        await writeFlush(this.#writer, flush);
         this.#writeError = undefined;
-        for (const { part, rows, end } of batches) {
+        for (const { part, rows, end } of flush.batches) {
           part.written = end;
           this.#pendingRows -= rows.times.length;
         }
       } catch (error) {
         this.#writeError = (error as Error).message;
         this.#options.logger.error({ err: error }, 'samples could not be written: trying again');
-        for (const batch of batches) giveBack(batch);
+        for (const batch of flush.batches) giveBack(batch);
+        this.#pendingRequests = flush.requests.concat(this.#pendingRequests);
       }
     }
     this.#closeOldParts();
     if (this.#options.now() - this.#retentionMs >= RETENTION_INTERVAL_MS) await this.#applyRetention();
+  }
+
+  /** In one step, without awaiting: what arrives from now on belongs to the next flush. */
+  #takeFlush(): Flush {
+    const requests = this.#pendingRequests;
+    this.#pendingRequests = [];
+    const batches = [...this.#open.values()].filter(({ pending }) => pending.times.length > 0).map(takeBatch);
+    return { batches, requests };
   }
 
   #partFor(timeMs: number): OpenPart {
@@ -210,6 +238,7 @@ export class DuckDbStore implements Store {
     this.#retentionMs = this.#options.now();
     const oldestMs = this.#retentionMs - this.#options.maxAgeMs;
     try {
+      await forgetRequests(this.#writer, this.#retentionMs);
       for (const info of this.#closedInfos()) {
         if (info.maxMs < oldestMs && !this.#isWaiting(info)) this.#droppedForAge += await this.#drop(info);
       }
@@ -260,6 +289,7 @@ interface Opened {
   writer: DuckDBConnection;
   reader: DuckDBConnection;
   infos: PartInfo[];
+  requests: string[];
 }
 
 async function openFile(directory: string): Promise<Opened> {
@@ -277,27 +307,16 @@ async function openFile(directory: string): Promise<Opened> {
       const [id = 0, startMs = 0, events = 0, minMs = 0, maxMs = 0] = row.map(Number);
       return { id, startMs, events, minMs, maxMs };
     });
-    return { instance, writer, reader: await instance.connect(), infos };
+    return {
+      instance,
+      writer,
+      reader: await instance.connect(),
+      infos,
+      requests: await readRequests(writer),
+    };
   } catch (error) {
     writer.closeSync();
     instance.closeSync();
     throw error;
-  }
-}
-
-/** In one step, without awaiting: what arrives from now on belongs to the next batch. */
-function takeBatch(part: OpenPart): Batch {
-  const rows = part.pending;
-  part.pending = new PendingRows();
-  const { frames, tree, series, info } = part;
-  const end = { frames: frames.frames.length, nodes: tree.size, series: series.length, events: info.events };
-  return { part, rows, end };
-}
-
-function giveBack({ part, rows }: Batch): void {
-  const later = part.pending;
-  part.pending = rows;
-  for (const name of ['times', 'nodes', 'series', 'cpus', 'weights'] as const) {
-    for (const value of later[name]) rows[name].push(value);
   }
 }

@@ -1,8 +1,21 @@
 import { type DuckDBConnection, DuckDBDataChunk, type DuckDBType, type DuckDBValue } from '@duckdb/node-api';
-import type { OpenPart, PendingRows } from './duckdb-part.ts';
+import { type OpenPart, PendingRows } from './duckdb-part.ts';
+import { MAX_RECENT_REQUESTS, RECENT_REQUESTS_MS } from './store.ts';
 
 /** Rows of a DuckDB vector. */
 const CHUNK_ROWS = 2048;
+
+/** What is written together. */
+export interface Flush {
+  batches: Batch[];
+  requests: NotedRequest[];
+}
+
+export interface NotedRequest {
+  id: string;
+  /** Milliseconds since the Unix epoch. */
+  atMs: number;
+}
 
 /** What one flush writes of a part. */
 export interface Batch {
@@ -23,16 +36,49 @@ export const dropTablesSql = (id: number): string =>
   `${['frames', 'nodes', 'series', 'samples'].map((table) => `DROP TABLE ${table}_${id};`).join(' ')}
   DELETE FROM parts WHERE id = ${id};`;
 
-/** Writes batches in one transaction: after a crash either all of it is there or nothing. */
-export async function writeBatches(connection: DuckDBConnection, batches: readonly Batch[]): Promise<void> {
+export function takeBatch(part: OpenPart): Batch {
+  const rows = part.pending;
+  part.pending = new PendingRows();
+  const { frames, tree, series, info } = part;
+  const end = { frames: frames.frames.length, nodes: tree.size, series: series.length, events: info.events };
+  return { part, rows, end };
+}
+
+/** Before what has arrived since. */
+export function giveBack({ part, rows }: Batch): void {
+  const later = part.pending;
+  part.pending = rows;
+  for (const name of ['times', 'nodes', 'series', 'cpus', 'weights'] as const) {
+    for (const value of later[name]) rows[name].push(value);
+  }
+}
+
+/** Writes in one transaction: after a crash either all of it is there or nothing. */
+export async function writeFlush(connection: DuckDBConnection, { batches, requests }: Flush): Promise<void> {
   await connection.run('BEGIN');
   try {
     for (const batch of batches) await writeBatch(connection, batch);
+    await appendColumns(connection, 'requests', [
+      requests.map(({ id }) => id),
+      requests.map(({ atMs }) => BigInt(atMs)),
+    ]);
     await connection.run('COMMIT');
   } catch (error) {
     await connection.run('ROLLBACK').catch(() => {});
     throw error;
   }
+}
+
+/** The newest ones, the oldest of them first. */
+export async function readRequests(connection: DuckDBConnection): Promise<string[]> {
+  const reader = await connection.runAndReadAll(
+    `SELECT id FROM requests ORDER BY at_ms DESC, rowid DESC LIMIT ${MAX_RECENT_REQUESTS}`,
+  );
+  return (reader.getColumns()[0] ?? []).map(String).reverse();
+}
+
+export async function forgetRequests(connection: DuckDBConnection, nowMs: number): Promise<void> {
+  await connection.run(`DELETE FROM requests WHERE at_ms < ${nowMs - RECENT_REQUESTS_MS}`);
 }
 
 async function writeBatch(connection: DuckDBConnection, { part, rows, end }: Batch): Promise<void> {

@@ -12,6 +12,7 @@ export interface MemoryStoreOptions {
 
 /** Samples in memory, bounded in bytes and in age: the oldest segment goes first, and is counted. */
 export class MemoryStore implements Store {
+  readonly busy = undefined;
   readonly #options: MemoryStoreOptions;
   readonly #maxSegmentBytes: number;
   /** In order of their start; several may share a minute. */
@@ -43,6 +44,12 @@ export class MemoryStore implements Store {
   async parts({ fromMs, toMs }: TimeRange): Promise<SamplePart[]> {
     this.#evict();
     return this.#segments.filter(({ startMs, endMs }) => startMs < toMs && endMs > fromMs);
+  }
+
+  noteRequest(): void {}
+
+  recentRequests(): readonly string[] {
+    return [];
   }
 
   async close(): Promise<void> {}

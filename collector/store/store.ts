@@ -1,6 +1,10 @@
 import type { FrameType, Profile } from '../../common/profile/profile.ts';
 import type { Matcher } from './matcher.ts';
 
+/** Of so many requests it is known that they were stored: 27 minutes of 100 agents that send every 5 seconds. */
+export const MAX_RECENT_REQUESTS = 32_768;
+export const RECENT_REQUESTS_MS = 24 * 60 * 60_000;
+
 /** What a box of the flame graph stands for: a frame of some type, or one of the graph's own levels. */
 export type FrameKind = Exclude<FrameType, ''> | 'unknown' | 'process' | 'root' | 'other';
 
@@ -145,7 +149,13 @@ export interface SamplePart {
  * Reads are asynchronous because a lasting store is a database.
  */
 export interface Store {
+  /** Why nothing can be taken now; undefined: it can. */
+  readonly busy: string | undefined;
   append(profile: Profile): AppendResult;
+  /** Keeps what identifies a request together with its samples: after a crash both are there, or neither. */
+  noteRequest(id: string): void;
+  /** The requests of late that an earlier process noted, the oldest first. */
+  recentRequests(): readonly string[];
   /** The parts that overlap the range, the oldest first. */
   parts(range: TimeRange): Promise<SamplePart[]>;
   stats(): StoreStats;

@@ -8,7 +8,7 @@ const status = (changes: Partial<StatusResponse> = {}): StatusResponse => ({
   nowMs: NOW,
   startedMs: NOW - 600_000,
   listen: { grpc: '127.0.0.1:11000', http: 'http://127.0.0.1:4318/v1development/profiles' },
-  requests: { accepted: 10, refused: 0 },
+  requests: { accepted: 10, refused: 0, repeated: 0 },
   refusals: [],
   rejections: [],
   samples: { received: 100, stored: 100, rejected: 0 },
@@ -56,7 +56,7 @@ describe('diagnose', () => {
   });
 
   it('waits for a first agent and says how to start one', () => {
-    const quiet = status({ requests: { accepted: 0, refused: 0 }, agents: [] });
+    const quiet = status({ requests: { accepted: 0, refused: 0, repeated: 0 }, agents: [] });
     const said = text({ status: quiet });
     expect(said).toMatch(/^waiting\nNo agent has connected yet/);
     expect(said).toContain('everyframe agent --collection-agent 127.0.0.1:11000 --disable-tls');
@@ -64,7 +64,7 @@ describe('diagnose', () => {
 
   it('tells refused requests and why', () => {
     const refusals = [{ reason: 'too old a version', count: 14, lastMs: NOW - 3000 }];
-    const refused = status({ requests: { accepted: 0, refused: 14 }, agents: [], refusals });
+    const refused = status({ requests: { accepted: 0, refused: 14, repeated: 0 }, agents: [], refusals });
     expect(text({ status: refused })).toContain('14 requests refused');
     expect(text({ status: refused })).toContain('14 × too old a version (last 3.0 s ago)');
   });

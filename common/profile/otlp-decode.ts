@@ -29,12 +29,14 @@ const ExportRequest = opentelemetry.proto.collector.profiles.v1development.Expor
 
 export interface DecodeResult {
   profiles: Profile[];
-  /** Samples left out. */
+  /** Sample entries left out. */
   rejected: number;
-  /** Reason → samples. */
+  /** Reason → events in the entries that were left out. */
   problems: Map<string, number>;
   /** Sample entries in the request, the rejected ones included. */
   totalSamples: number;
+  /** Profiles of which no sample is left, though they had some. */
+  rejectedProfiles: number;
 }
 
 const MAX_DEPTH = 2048;
@@ -101,7 +103,13 @@ export function decodeOtlpJson(json: string): DecodeResult {
 }
 
 function decodeRequest(request: Request): DecodeResult {
-  const result: DecodeResult = { profiles: [], rejected: 0, problems: new Map(), totalSamples: 0 };
+  const result: DecodeResult = {
+    profiles: [],
+    rejected: 0,
+    problems: new Map(),
+    totalSamples: 0,
+    rejectedProfiles: 0,
+  };
   const resources = request.resourceProfiles ?? [];
   const dictionary = request.dictionary;
   if (!dictionary) {
@@ -115,15 +123,17 @@ function decodeRequest(request: Request): DecodeResult {
     const attributes = reader.keyValues(resource.resource?.attributes ?? []);
     for (const scope of resource.scopeProfiles ?? []) {
       for (const profile of scope.profiles ?? []) {
-        const samples = profile.samples?.length ?? 0;
-        if (samples === 0) continue;
+        const samples = profile.samples ?? [];
+        if (samples.length === 0) continue;
         if (profilesLeft-- <= 0) {
-          reject(result, `more than ${MAX_PROFILES} profiles`, samples);
-          result.totalSamples += samples;
+          for (const sample of samples) reject(result, `more than ${MAX_PROFILES} profiles`, sample);
+          result.totalSamples += samples.length;
+          result.rejectedProfiles++;
           continue;
         }
         const decoded = new ProfileDecoder(state, attributes).decode(profile);
         if (decoded.samples.length > 0) result.profiles.push(decoded);
+        else result.rejectedProfiles++;
       }
     }
   }
@@ -131,9 +141,16 @@ function decodeRequest(request: Request): DecodeResult {
   return result;
 }
 
-function reject(result: DecodeResult, reason: string, samples: number): void {
-  result.rejected += samples;
-  result.problems.set(reason, (result.problems.get(reason) ?? 0) + samples);
+function reject(result: DecodeResult, reason: string, sample: WireSample): void {
+  result.rejected++;
+  result.problems.set(reason, (result.problems.get(reason) ?? 0) + eventsOf(sample));
+}
+
+/** As far as a sample that can't be read says. */
+function eventsOf({ timestampsUnixNano, values }: WireSample): number {
+  if (timestampsUnixNano?.length) return timestampsUnixNano.length;
+  const sum = (values ?? []).reduce<number>((total, value) => total + toNumber(value), 0);
+  return sum >= 1 && Number.isSafeInteger(sum) ? sum : 1;
 }
 
 interface RequestState {
@@ -210,7 +227,7 @@ class ProfileDecoder {
       this.#profile.samples.push(this.#sample(wire));
     } catch (error) {
       if (!(error instanceof BadSample)) throw error;
-      reject(result, error.message, 1);
+      reject(result, error.message, wire);
     }
   }
 
