@@ -2,5 +2,6 @@
 #pragma once
 #include <napi.h>
 
+void DefineFiles(Napi::Env env, Napi::Object exports);
 void DefineMaps(Napi::Env env, Napi::Object exports);
 void DefinePerf(Napi::Env env, Napi::Object exports);

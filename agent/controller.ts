@@ -143,6 +143,7 @@ export class Controller {
       ...prefixed('processes', this.#processes.stats),
       ...prefixed('executables', executables),
       ...prefixed('executables.failed', failures),
+      ...prefixed('symbols', this.#executables.names.stats),
       ...prefixed('tables', {
         ...this.#tracer.tables.stats,
         bytes: this.#tracer.tables.bytes,

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { placeOf } from '../agent/symbols/debug-files.ts';
 import { openSymbols } from '../agent/symbols/open-symbols.ts';
 import type { SymbolFrame } from '../common/symbols/source.ts';
 import { parseAddress, withElf } from './open-elf.ts';
@@ -21,7 +22,7 @@ function showSymbol(path: string, texts: string[], options: Options): void {
   const addresses = texts.map((text) => parseAddress(text, 'ADDRESS'));
   const format = options.json ? formatJson : formatText;
   withElf(path, (elf) => {
-    const symbols = openSymbols(elf, path);
+    const symbols = openSymbols(elf, placeOf(path));
     try {
       for (const address of addresses) process.stdout.write(format(address, symbols.lookup(address)));
     } finally {

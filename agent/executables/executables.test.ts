@@ -1,8 +1,11 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   copyFileSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   rmSync,
   statSync,
@@ -178,6 +181,44 @@ describe('a program', () => {
     expect(executables.stats.opened).toBe(1);
     expect(executables.locate(record.key, 0x1000)).toBeDefined();
     await vi.waitFor(() => expect(tables.forgotten).toEqual([record.key]), 10_000);
+  });
+});
+
+describe.skipIf(process.getuid?.() !== 0)('a program in a container', () => {
+  test('has the names that lie in its own root, also when it has ended', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'executables-root-'));
+    const inRoot = (path: string) => join(root, path);
+    mkdirSync(inRoot('usr/lib/debug/.build-id'), { recursive: true });
+    const source =
+      'int pause(void);\nint deep(void) { return pause(); }\nint main(void) { for (;;) deep(); }';
+    execFileSync('gcc', ['-static', '-Wl,--build-id', '-o', inRoot('full'), '-x', 'c', '-'], {
+      input: source,
+    });
+    const deep = /^([0-9a-f]+) T deep$/m.exec(
+      execFileSync('nm', [inRoot('full')], { encoding: 'latin1' }),
+    )![1]!;
+    execFileSync('objcopy', ['--only-keep-debug', inRoot('full'), inRoot('program.debug')]);
+    execFileSync('objcopy', ['--strip-all', '--add-gnu-debuglink=program.debug', 'full', 'program'], {
+      cwd: root,
+    });
+    const child = spawn('chroot', [root, '/program']);
+    try {
+      await vi.waitFor(
+        () => expect(readFileSync(`/proc/${child.pid}/cmdline`, 'latin1')).toMatch(/^\/program/),
+        10_000,
+      );
+      const { executables } = create();
+      const record = { ...recordOf(inRoot('program')), pid: toPid(child.pid!), path: '/program' };
+      executables.onFile(record);
+      expect(await settled(executables, record.key)).toMatchObject({ state: 'ready' });
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+      expect(await resolveNames(executables, record.key, [Number(`0x${deep}`)])).toEqual(['deep']);
+      expect(executables.names.stats).toMatchObject({ debugFilesOpened: 1, debugFilesRefused: 0 });
+    } finally {
+      child.kill('SIGKILL');
+      rmSync(root, { recursive: true });
+    }
   });
 });
 

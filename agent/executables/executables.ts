@@ -5,7 +5,6 @@
  * end; then the file waits, open, for the one worker that makes tables; then the table goes to the kernel. Each
  * step is bounded, and a file that does not get through is reported again by BPF after a while.
  */
-import { close } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import { type FileId, type FileKey, toFileKey } from '../../common/base/brand.ts';
 import { PT_LOAD } from '../../common/elf/elf.ts';
@@ -17,8 +16,8 @@ import type { FileRecord } from '../tracer/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
 import { type Executable, locateOffset, newExecutable } from './executable.ts';
 import { ForgetQueue } from './forget-queue.ts';
-import { KeptFiles } from './kept-files.ts';
-import { type OpenFailure, openRecordedFile } from './open-file.ts';
+import { closeKept, type KeptFile, KeptFiles } from './kept-files.ts';
+import { type OpenFailure, openRecordedFile, openRootOf } from './open-file.ts';
 import { readFileId } from './read-file-id.ts';
 import { SymbolNames } from './symbol-names.ts';
 import type { SymbolDetail } from './symbol-service.ts';
@@ -226,8 +225,9 @@ export class Executables {
       this.#fail(executable, opened.kind, opened.detail);
       return;
     }
+    const file: KeptFile = { fd: opened.fd, root: await openRootOf(opened.path) };
     if (this.#stopped || this.#filesWaiting >= MAX_FILES_WAITING) {
-      close(opened.fd, () => {});
+      closeKept(file);
       if (this.#stopped) return;
       this.#fail(executable, 'overloaded', `${MAX_FILES_WAITING} open files wait for their tables`);
       return;
@@ -240,8 +240,8 @@ export class Executables {
       .then(() => this.#build(executable, opened.fd))
       .finally(() => {
         this.#filesWaiting--;
-        if (this.#isCurrent(executable) && !this.#stopped) this.#kept.put(executable.key, opened.fd);
-        else close(opened.fd, () => {});
+        if (this.#isCurrent(executable) && !this.#stopped) this.#kept.put(executable.key, file);
+        else closeKept(file);
       });
   }
 

@@ -7,8 +7,13 @@ import { close } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import type { FileKey } from '../../common/base/brand.ts';
 
-interface Kept {
+/** Descriptors of a file, and of the root directory in which it was found. */
+export interface KeptFile {
   fd: number;
+  root: number | undefined;
+}
+
+interface Kept extends KeptFile {
   users: number;
   doomed: boolean;
   usedAt: number;
@@ -36,19 +41,19 @@ export class KeptFiles {
     return this.#files.size;
   }
 
-  /** Takes over a descriptor; one that was kept under this key is closed. */
-  put(key: FileKey, fd: number): void {
-    this.#files.set(key, { fd, users: 0, doomed: false, usedAt: this.#now() });
+  /** Takes over the descriptors; those that were kept under this key are closed. */
+  put(key: FileKey, file: KeptFile): void {
+    this.#files.set(key, { ...file, users: 0, doomed: false, usedAt: this.#now() });
     this.#sweeper ??= setInterval(() => this.sweep(), this.#idleMs / 2).unref();
   }
 
-  /** Runs `use` with the descriptor, which stays open meanwhile; undefined if the file is not kept. */
-  async use<T>(key: FileKey, use: (fd: number) => Promise<T>): Promise<T | undefined> {
+  /** Runs `use` with the descriptors, which stay open meanwhile; undefined if the file is not kept. */
+  async use<T>(key: FileKey, use: (file: KeptFile) => Promise<T>): Promise<T | undefined> {
     const kept = this.#files.get(key);
     if (!kept) return undefined;
     kept.users++;
     try {
-      return await use(kept.fd);
+      return await use(kept);
     } finally {
       kept.users--;
       kept.usedAt = this.#now();
@@ -84,6 +89,11 @@ export class KeptFiles {
 
 function closeWhenUnused(kept: Kept): void {
   kept.doomed = true;
+  if (kept.users === 0) closeKept(kept);
+}
+
+export function closeKept({ fd, root }: KeptFile): void {
   // Errors of close() on a file that was only read mean nothing that could be acted on.
-  if (kept.users === 0) close(kept.fd, () => {});
+  close(fd, () => {});
+  if (root !== undefined) close(root, () => {});
 }

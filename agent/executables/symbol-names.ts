@@ -1,9 +1,8 @@
 /** Names of native addresses: asks the symbol worker, and gives it the file when it needs one. */
-import { close } from 'node:fs';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { Executable } from './executable.ts';
-import type { KeptFiles } from './kept-files.ts';
-import { openVerified } from './open-file.ts';
+import { closeKept, type KeptFile, type KeptFiles } from './kept-files.ts';
+import { openRootOf, openVerified } from './open-file.ts';
 import type { SymbolAnswer, SymbolDetail, SymbolRequest } from './symbol-service.ts';
 import { WorkerClient, WorkerFailure } from './worker-client.ts';
 
@@ -31,6 +30,10 @@ export class SymbolNames {
     unreadable: 0,
     /** Addresses of files that took the worker down, or too long. */
     workerFailed: 0,
+    /** Other files that executables named for their symbols. */
+    debugFilesOpened: 0,
+    /** Those that are no regular files, lie out of the process's reach, or that the executable's owner may not read. */
+    debugFilesRefused: 0,
   };
   readonly #kept: KeptFiles;
   readonly #detail: SymbolDetail;
@@ -84,6 +87,8 @@ export class SymbolNames {
       this.stats.unreadable += count;
       return undefined;
     }
+    this.stats.debugFilesOpened += answer.debugFiles.opened;
+    this.stats.debugFilesRefused += answer.debugFiles.refused;
     for (const { length } of answer.chains) if (length > 0) this.stats.named++;
     return this.#detail === 'full' ? answer.chains : answer.chains.map(outermost);
   }
@@ -92,11 +97,13 @@ export class SymbolNames {
   async #request(executable: Executable, addresses: Float64Array): Promise<SymbolAnswer | undefined> {
     const { key, fileId, bytes, path } = executable;
     if (bytes) return this.#worker.request({ fileId, bytes, path, addresses });
-    const kept = await this.#kept.use(key, (fd) => this.#worker.request({ fileId, fd, path, addresses }));
+    const kept = await this.#kept.use(key, (file) =>
+      this.#worker.request({ fileId, ...file, path, addresses }),
+    );
     if (kept) return kept;
     const cached = await this.#worker.request({ fileId, path, addresses });
     if (cached.kind !== 'need-file' || !(await this.#reopen(executable))) return cached;
-    return this.#kept.use(key, (fd) => this.#worker.request({ fileId, fd, path, addresses }));
+    return this.#kept.use(key, (file) => this.#worker.request({ fileId, ...file, path, addresses }));
   }
 
   /** Opens the file once more where it was found first, or below our own root, if it is still the same. */
@@ -105,8 +112,9 @@ export class SymbolNames {
       if (!place.startsWith('/')) continue;
       const opened = await openVerified(place, identity);
       if (opened.kind !== 'opened') continue;
-      if (this.#kept.has(key)) close(opened.fd, () => {});
-      else this.#kept.put(key, opened.fd);
+      const file: KeptFile = { fd: opened.fd, root: await openRootOf(opened.path) };
+      if (this.#kept.has(key)) closeKept(file);
+      else this.#kept.put(key, file);
       return true;
     }
     return false;

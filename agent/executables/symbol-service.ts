@@ -1,11 +1,13 @@
 /** What the symbol worker does: names for addresses of a file, from tables that it keeps for a while. */
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, fstatSync, openSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import { ElfError, parseElf } from '../../common/elf/elf.ts';
 import { bufferSource, OutOfBounds } from '../../common/elf/source.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import { fdSource } from '../stack-deltas/fd-source.ts';
+import type { FileStats } from '../symbols/file-pool.ts';
 import { type OpenSymbols, openSymbols } from '../symbols/open-symbols.ts';
+import { RootDirectory } from '../symbols/root-directory.ts';
 
 /** `full`: inlined functions and lines; `names`: functions only; `off`: addresses only. */
 export type SymbolDetail = 'full' | 'names' | 'off';
@@ -15,30 +17,36 @@ export interface SymbolRequest {
   /** An open descriptor of the file, or its bytes; without either only a table that is still there answers. */
   fd?: number;
   bytes?: Uint8Array;
-  /** Where the file lies, for the files beside it. */
+  /** An open descriptor of the root directory in which it was found. */
+  root?: number | undefined;
+  /** Where the file lies in that root, for the files beside it. */
   path: string;
   /** ELF virtual addresses. */
   addresses: Float64Array;
 }
 
 export type SymbolAnswer =
-  /** By address, innermost first; none where nothing covers one. */
-  | { kind: 'frames'; chains: SymbolFrame[][] }
+  /** By address, innermost first; none where nothing covers one. `debugFiles`: since the last answer. */
+  | { kind: 'frames'; chains: SymbolFrame[][]; debugFiles: FileStats }
   /** Ask again with the file. */
   | { kind: 'need-file' }
   /** No ELF file that can be handled; the reason is a sentence. */
   | { kind: 'unreadable'; reason: string };
 
 const MAX_TABLE_BYTES = 32 << 20;
+/** Each has up to six descriptors. */
+const MAX_FILES = 256;
 
 interface OpenFile {
   symbols: OpenSymbols;
   /** Its own, since what is read later is read later. */
   fd: number | undefined;
+  root: RootDirectory | undefined;
 }
 
 export class SymbolService {
   readonly #files = new LRUCache<string, OpenFile>({
+    max: MAX_FILES,
     maxSize: MAX_TABLE_BYTES,
     // One that is larger than all of the room has it for itself: reading it again costs seconds.
     sizeCalculation: ({ symbols }) => Math.min(symbols.byteLength + 256, MAX_TABLE_BYTES),
@@ -57,23 +65,28 @@ export class SymbolService {
     const chains = Array.from(request.addresses, (address) => symbols.lookup(address));
     // set again: it has grown
     this.#files.set(request.fileId, file, { noDisposeOnSet: true });
-    return { kind: 'frames', chains };
+    return { kind: 'frames', chains, debugFiles: symbols.takeFileStats() };
   }
 }
 
-function closeFile({ symbols, fd }: OpenFile): void {
+function closeFile({ symbols, fd, root }: OpenFile): void {
   symbols.close();
+  root?.close();
   if (fd !== undefined) closeSync(fd);
 }
 
-function openFile({ fd, bytes, path }: SymbolRequest): OpenFile | SymbolAnswer | undefined {
+function openFile({ fd, bytes, path, root }: SymbolRequest): OpenFile | SymbolAnswer | undefined {
   if (!bytes && fd === undefined) return undefined;
   const own = bytes ? undefined : openSync(`/proc/self/fd/${fd}`, 'r');
+  let ownRoot: RootDirectory | undefined;
   try {
+    if (root !== undefined) ownRoot = new RootDirectory(`/proc/self/fd/${root}`);
     const source = bytes ? bufferSource(bytes) : fdSource(own!);
-    return { symbols: openSymbols(parseElf(source), path), fd: own };
+    const uid = own === undefined ? 0n : fstatSync(own, { bigint: true }).uid;
+    return { symbols: openSymbols(parseElf(source), { path, root: ownRoot, uid }), fd: own, root: ownRoot };
   } catch (error) {
     if (own !== undefined) closeSync(own);
+    ownRoot?.close();
     if (error instanceof ElfError || error instanceof OutOfBounds) {
       return { kind: 'unreadable', reason: error.message };
     }

@@ -1,84 +1,103 @@
-/** Opens the files that an ELF file refers to for its symbols, in the places where distributions put them. */
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join } from 'node:path';
-import { type ByteSource, bufferSource } from '../../common/elf/source.ts';
-import type { FileAccess, FileRequest } from '../../common/symbols/source.ts';
-import { fdSource } from '../stack-deltas/fd-source.ts';
+/**
+ * Opens the files that an ELF file refers to for its symbols. Two places are kept apart: the root of the process
+ * that runs the file, in which any path that the file names may lead to something; and the debug directory of the
+ * host, where only a build ID is looked for.
+ */
+import { type BigIntStats, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { DebugFile, FileAccess, FileRequest } from '../../common/symbols/source.ts';
+import type { FilePool } from './file-pool.ts';
+import { ownRoot, type RootDirectory } from './root-directory.ts';
 
 const DEBUG_ROOT = '/usr/lib/debug';
-const MAX_OPEN_FILES = 16;
-const MAX_DWO_BYTES = 256 << 20;
+
+/** Where an ELF file lies, for the files that it names. */
+export interface ElfPlace {
+  /** In the root, from "/". */
+  path: string;
+  /** Undefined where it can't be had: then only the host's debug directory is left. */
+  root: RootDirectory | undefined;
+  /** Who owns the ELF file: it may name what they can read. */
+  uid: bigint;
+}
+
+/** Of a file that a person names. */
+export function placeOf(path: string): ElfPlace {
+  const { uid } = statSync(path, { bigint: true });
+  return { path: realpathSync(path), root: ownRoot(), uid };
+}
 
 export class DebugFiles implements FileAccess {
-  readonly #path: string;
-  readonly #fds: number[] = [];
+  readonly #place: ElfPlace;
+  readonly #pool: FilePool;
+  readonly #dwpBeside: readonly string[];
 
-  /** Of the ELF file that refers to them. */
-  constructor(path: string) {
-    this.#path = path;
+  /** `dwpBeside`: paths of the ELF files that the DWARF describes. */
+  constructor(place: ElfPlace, pool: FilePool, dwpBeside = [place.path]) {
+    this.#place = place;
+    this.#pool = pool;
+    this.#dwpBeside = dwpBeside;
   }
 
-  open(request: FileRequest): ByteSource | undefined {
-    if (this.#fds.length >= MAX_OPEN_FILES) return undefined;
-    for (const path of candidates(request, this.#path)) {
-      const fd = openRegular(path);
-      if (fd === undefined) continue;
-      if (request.kind === 'dwo') return readWhole(fd);
-      this.#fds.push(fd);
-      return fdSource(fd);
+  open(request: FileRequest): DebugFile | undefined {
+    const { root, uid } = this.#place;
+    for (const [where, path] of this.#candidates(request)) {
+      const directory = where === 'host' ? ownRoot() : root;
+      if (!directory) continue;
+      const mayRead = where === 'host' ? () => true : (stats: BigIntStats) => isReadableBy(uid, stats);
+      const file = this.#pool.add(() => directory.openRegular(path, mayRead));
+      if (!file) continue;
+      const place = { path, root: directory, uid: file.uid };
+      return { source: file.source, files: new DebugFiles(place, this.#pool, [path, ...this.#dwpBeside]) };
     }
     return undefined;
   }
 
-  close(): void {
-    for (const fd of this.#fds.splice(0)) closeSync(fd);
-  }
-}
-
-function candidates(request: FileRequest, path: string): string[] {
-  const directory = dirname(path);
-  switch (request.kind) {
-    case 'debuglink': {
-      const name = basename(request.name);
-      return [join(directory, name), join(directory, '.debug', name), join(DEBUG_ROOT, directory, name)];
+  #candidates(request: FileRequest): ['host' | 'root', string][] {
+    const directory = dirname(this.#place.path);
+    switch (request.kind) {
+      case 'build-id':
+        return buildIdPaths(request.buildId);
+      case 'debuglink': {
+        const name = basename(request.name);
+        const names = [
+          join(directory, name),
+          join(directory, '.debug', name),
+          join(DEBUG_ROOT, directory, name),
+        ];
+        return names.map((path) => ['root', path]);
+      }
+      case 'dwz':
+        return [
+          ['root', resolveFrom(directory, request.path)],
+          ...buildIdPaths(request.buildId),
+          ['root', join(DEBUG_ROOT, '.dwz', basename(request.path))],
+        ];
+      case 'dwo':
+        return [
+          ['root', resolveFrom(directory, request.directory, request.path)],
+          ['root', join(directory, basename(request.path))],
+        ];
+      case 'dwp':
+        return this.#dwpBeside.map((path) => ['root', `${path}.dwp`]);
     }
-    case 'build-id':
-      return [buildIdPath(request.buildId)];
-    case 'dwz': {
-      const direct = isAbsolute(request.path) ? request.path : join(directory, request.path);
-      return [direct, buildIdPath(request.buildId), join(DEBUG_ROOT, '.dwz', basename(request.path))];
-    }
-    case 'dwo':
-      return [
-        isAbsolute(request.path) ? request.path : join(request.directory, request.path),
-        join(directory, basename(request.path)),
-      ];
-    case 'dwp':
-      return [`${path}.dwp`];
   }
 }
 
-const buildIdPath = (buildId: string): string =>
-  join(DEBUG_ROOT, '.build-id', buildId.slice(0, 2), `${buildId.slice(2)}.debug`);
+/** As path.resolve, but never from the agent's own working directory: the first one is absolute. */
+const resolveFrom = (directory: string, ...paths: string[]): string =>
+  paths.reduce((from, path) => (path.startsWith('/') ? path : join(from, path)), directory);
 
-/** Without waiting for the other end of a pipe; what is no regular file is none. */
-function openRegular(path: string): number | undefined {
-  let fd: number;
-  try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch {
-    return undefined;
-  }
-  if (fstatSync(fd).isFile()) return fd;
-  closeSync(fd);
-  return undefined;
+/** The host's first: its administrator put it there, while the process's root may be whoever's. */
+function buildIdPaths(buildId: string): ['host' | 'root', string][] {
+  if (!/^[0-9a-f]{4,128}$/.test(buildId)) return [];
+  const path = join(DEBUG_ROOT, '.build-id', buildId.slice(0, 2), `${buildId.slice(2)}.debug`);
+  return [
+    ['host', path],
+    ['root', path],
+  ];
 }
 
-/** There may be thousands of them, one a unit: they are small and don't stay open. */
-function readWhole(fd: number): ByteSource | undefined {
-  try {
-    return fstatSync(fd).size <= MAX_DWO_BYTES ? bufferSource(readFileSync(fd)) : undefined;
-  } finally {
-    closeSync(fd);
-  }
-}
+/** The agent reads with the rights of root, on behalf of a file that anybody may have written. */
+const isReadableBy = (uid: bigint, stats: BigIntStats): boolean =>
+  uid === 0n || stats.uid === uid || (stats.mode & 0o004n) !== 0n;

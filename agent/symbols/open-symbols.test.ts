@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseElf } from '../../common/elf/elf.ts';
 import { bufferSource } from '../../common/elf/source.ts';
+import { placeOf } from './debug-files.ts';
 import { openSymbols } from './open-symbols.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'everyframe-symbols-'));
@@ -28,7 +29,7 @@ beforeAll(() => {
 afterAll(() => rmSync(directory, { recursive: true }));
 
 function nameOf(file: string, address: number): string | undefined {
-  const symbols = openSymbols(parseElf(bufferSource(readFileSync(path(file)))), path(file));
+  const symbols = openSymbols(parseElf(bufferSource(readFileSync(path(file)))), placeOf(path(file)));
   try {
     return symbols.lookup(address).at(-1)?.function;
   } finally {

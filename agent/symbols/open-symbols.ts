@@ -5,16 +5,20 @@ import { readGoSymbols } from '../../common/symbols/go-pclntab.ts';
 import { symbolLadder, tableSource } from '../../common/symbols/ladder.ts';
 import { readSeparateSymbols } from '../../common/symbols/separate-symbols.ts';
 import type { SymbolSource } from '../../common/symbols/source.ts';
-import { DebugFiles } from './debug-files.ts';
+import { DebugFiles, type ElfPlace } from './debug-files.ts';
+import { FilePool, type FileStats } from './file-pool.ts';
 
 export interface OpenSymbols extends SymbolSource {
+  /** Of the files that the ELF file refers to, since the last call. */
+  takeFileStats(): FileStats;
   /** Closes the files that look-ups opened. */
   close(): void;
 }
 
-/** The sources of names of an ELF file, best first. `path` is where the file lies, for the files beside it. */
-export function openSymbols(elf: ElfFile, path: string): OpenSymbols {
-  const files = new DebugFiles(path);
+/** The sources of names of an ELF file, best first. */
+export function openSymbols(elf: ElfFile, place: ElfPlace): OpenSymbols {
+  const pool = new FilePool();
+  const files = new DebugFiles(place, pool);
   // Go's own table knows lines and inlined calls, and costs far less than DWARF
   const go = readGoSymbols(elf);
   const table = tableSource(readSymbolTable(elf));
@@ -27,6 +31,7 @@ export function openSymbols(elf: ElfFile, path: string): OpenSymbols {
     get byteLength() {
       return ladder.byteLength;
     },
-    close: () => files.close(),
+    takeFileStats: () => pool.takeStats(),
+    close: () => pool.close(),
   };
 }

@@ -43,6 +43,11 @@ export interface Native {
   perfDisable(fds: number[]): void;
   closeFd(fd: number): void;
   probeFeatures(): KernelFeatures;
+  /**
+   * Looks a path up as if `rootFd` (a directory) were "/". A descriptor that can be asked what it is and no more
+   * (O_PATH), or a negative errno.
+   */
+  openInRoot(rootFd: number, path: string): number;
   /** CLOCK_MONOTONIC, the clock of the records. */
   monotonicNs(): bigint;
   /** What to add to CLOCK_MONOTONIC for Unix time, as of now. */

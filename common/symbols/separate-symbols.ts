@@ -19,7 +19,7 @@ export function readSeparateSymbols(elf: ElfFile, files: FileAccess): SymbolTabl
   if (link) requests.push(link);
   for (const request of requests) {
     try {
-      const source = files.open(request);
+      const source = files.open(request)?.source;
       const other = source && parseElf(source);
       if (other?.gnuBuildId === gnuBuildId && hasSymbols(other)) return readSymbolTable(other);
     } catch (error) {

@@ -46,5 +46,11 @@ export type FileRequest =
 /** How a source gets bytes of another file; the driver decides where to look, and closes them at the end. */
 export interface FileAccess {
   /** Undefined where there is no such file. Sources check identity (build ID, dwo ID) themselves. */
-  open(request: FileRequest): ByteSource | undefined;
+  open(request: FileRequest): DebugFile | undefined;
+}
+
+export interface DebugFile {
+  source: ByteSource;
+  /** For what this file refers to in its turn. */
+  files: FileAccess;
 }

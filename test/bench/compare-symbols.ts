@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { fdSource } from '../../agent/stack-deltas/fd-source.ts';
+import { placeOf } from '../../agent/symbols/debug-files.ts';
 import { openSymbols } from '../../agent/symbols/open-symbols.ts';
 import { parseElf } from '../../common/elf/elf.ts';
 import { readCodeRanges } from '../../common/symbols/code-ranges.ts';
@@ -63,7 +64,7 @@ export function sampleAddresses(path: string, count: number): number[] {
 
 export function ourLevels(path: string, addresses: readonly number[]): Level[][] {
   const fd = openSync(path, 'r');
-  const symbols = openSymbols(parseElf(fdSource(fd)), path);
+  const symbols = openSymbols(parseElf(fdSource(fd)), placeOf(path));
   try {
     return addresses.map((address) =>
       symbols.lookup(address).map((frame) => ({

@@ -40,6 +40,7 @@ describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
       cacheBytes,
       decompressedBytes: 1 << 26,
       unitBytes: 1 << 26,
+      splitBytes: 1 << 26,
     });
 
   it('names an inline chain', () => {

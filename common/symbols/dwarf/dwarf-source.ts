@@ -13,7 +13,7 @@ import { Intervals } from './intervals.ts';
 import { readLineTable } from './line-header.ts';
 import type { LineTable } from './line-table.ts';
 import { SplitUnits } from './split.ts';
-import { isTypeUnit, type Unit } from './unit.ts';
+import { isTypeUnit, type Unit, WHOLE_FILE } from './unit.ts';
 import { UnitIndex } from './unit-index.ts';
 import { UnitList } from './unit-list.ts';
 
@@ -24,12 +24,15 @@ export interface DwarfLimits {
   decompressedBytes: number;
   /** Of one unit; a larger one has no names. */
   unitBytes: number;
+  /** The same of a unit in a .dwo or .dwp file, and of all compressed sections of a .dwo when decompressed. */
+  splitBytes: number;
 }
 
 export const DEFAULT_LIMITS: DwarfLimits = {
   cacheBytes: 64 << 20,
   decompressedBytes: 1 << 30,
   unitBytes: 256 << 20,
+  splitBytes: 64 << 20,
 };
 
 /**
@@ -81,7 +84,7 @@ export class DwarfSource implements SymbolSource {
     this.#units = new UnitList(file);
     this.#index = new UnitIndex(this.#units, this.#isCode);
     this.#names = new DieNames(this.#units, () => this.#openAlternate());
-    this.#split = new SplitUnits(files, limits.decompressedBytes);
+    this.#split = new SplitUnits(files, limits);
     this.#parsed = new LRUCache({
       maxSize: limits.cacheBytes,
       sizeCalculation: ({ byteLength }) => byteLength + 1,
@@ -138,14 +141,16 @@ export class DwarfSource implements SymbolSource {
     const lines = this.#attempt(() => readLineTable(skeleton, this.#isCode));
     const isSplit = units !== this.#units;
     const names = isSplit ? new DieNames(units, () => undefined) : this.#names;
-    const file = isSplit ? units.file.elf.source.size : 0;
+    const file = isSplit && unit.contribution === WHOLE_FILE ? splitFileBytes(units) : 0;
     const byteLength = functions.byteLength + (lines?.byteLength ?? 0) + file + 512;
     return { unit, functions, lines, names, byteLength };
   }
 
   #readFunctions(unit: Unit, units: UnitList): Functions {
     let walk: FunctionWalk | undefined;
-    if (isTypeUnit(unit) || unit.end - unit.offset > this.#limits.unitBytes) this.#damaged++;
+    const { unitBytes, splitBytes } = this.#limits;
+    const limit = units === this.#units ? unitBytes : splitBytes;
+    if (isTypeUnit(unit) || unit.end - unit.offset > limit) this.#damaged++;
     else
       this.#attempt(() => {
         walk = new FunctionWalk(unit, units.abbrevs(unit), this.#isCode);
@@ -205,6 +210,13 @@ const NO_FUNCTIONS = new Functions(
   new Intervals(new Float64Array(0), new Float64Array(0), new Uint32Array(0)),
 );
 
+/** Names are read later, of windows that one section keeps at most. */
+const LATER_BYTES = 4 << 20;
+
+/** What the .dwo file of a unit holds in memory now, or will. */
+const splitFileBytes = (units: UnitList): number =>
+  Math.max(units.byteLength + units.file.byteLength, Math.min(units.file.elf.source.size, LATER_BYTES));
+
 const DAMAGE = new Set(['DwarfError', 'OutOfBounds', 'ElfError']);
 const isDamage = (error: unknown): boolean => error instanceof Error && DAMAGE.has(error.name);
 
@@ -217,7 +229,7 @@ function openAlternate(elf: ElfFile, files: FileAccess, limits: DwarfLimits): Un
   if (end < 0) return undefined;
   const path = Buffer.from(bytes.subarray(0, end)).toString('utf8');
   const buildId = Buffer.from(bytes.subarray(end + 1)).toString('hex');
-  const source = files.open({ kind: 'dwz', path, buildId });
+  const source = files.open({ kind: 'dwz', path, buildId })?.source;
   if (!source) return undefined;
   const alternate = parseElf(source);
   return alternate.gnuBuildId === buildId

@@ -21,14 +21,20 @@ interface PackagedUnit extends Contribution {
   info: number;
 }
 
+/** Of all compressed sections of a .dwp, and of a .dwo. */
+interface SplitLimits {
+  decompressedBytes: number;
+  splitBytes: number;
+}
+
 export class SplitUnits {
   readonly #files: FileAccess;
-  readonly #maxResident: number;
+  readonly #limits: SplitLimits;
   #package: { units: UnitList; index: Map<string, PackagedUnit> } | undefined | null;
 
-  constructor(files: FileAccess, maxResident: number) {
+  constructor(files: FileAccess, limits: SplitLimits) {
     this.#files = files;
-    this.#maxResident = maxResident;
+    this.#limits = limits;
   }
 
   get byteLength(): number {
@@ -46,9 +52,9 @@ export class SplitUnits {
       return { units, unit: readSplitUnit(units.file, packaged.info, packaged, skeleton) };
     }
     const request = { kind: 'dwo', path: skeleton.dwoName, directory: skeleton.compDir } as const;
-    const source = this.#files.open(request);
+    const source = this.#files.open(request)?.source;
     if (!source) return undefined;
-    const units = new UnitList(this.#open(source));
+    const units = new UnitList(openSplit(source, this.#limits.splitBytes));
     for (const offset of units.offsets) {
       const unit = readSplitUnit(units.file, offset, WHOLE_FILE, skeleton);
       if (unit.id === skeleton.id) return { unit, units };
@@ -56,15 +62,11 @@ export class SplitUnits {
     return undefined;
   }
 
-  #open(source: ByteSource): DwarfFile {
-    return new DwarfFile(parseElf(source), true, this.#maxResident);
-  }
-
   #openPackage(): { units: UnitList; index: Map<string, PackagedUnit> } | null {
-    const source = this.#files.open({ kind: 'dwp' });
+    const source = this.#files.open({ kind: 'dwp' })?.source;
     if (!source) return null;
     try {
-      const file = this.#open(source);
+      const file = openSplit(source, this.#limits.decompressedBytes);
       const section = file.section('cu_index');
       return { units: new UnitList(file), index: section.parse(0, section.size, readPackageIndex) };
     } catch (error) {
@@ -73,6 +75,9 @@ export class SplitUnits {
     }
   }
 }
+
+const openSplit = (source: ByteSource, maxResident: number): DwarfFile =>
+  new DwarfFile(parseElf(source), true, maxResident);
 
 function readSplitUnit(file: DwarfFile, offset: number, place: Contribution, skeleton: Unit): Unit {
   const section = file.section('info');

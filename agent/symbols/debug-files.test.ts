@@ -1,0 +1,279 @@
+/** A program with split DWARF in a directory that is its root; what it names is made hostile in turn. */
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { parseElf } from '../../common/elf/elf.ts';
+import { bufferSource, OutOfBounds } from '../../common/elf/source.ts';
+import type { FileRequest, SymbolFrame } from '../../common/symbols/source.ts';
+import { fdSource } from '../stack-deltas/fd-source.ts';
+import { DebugFiles, type ElfPlace } from './debug-files.ts';
+import { FilePool } from './file-pool.ts';
+import { openSymbols } from './open-symbols.ts';
+import { ownRoot, RootDirectory } from './root-directory.ts';
+
+const SOURCE = `
+static inline __attribute__((always_inline)) int twice(int x) { volatile int y = x; return y + y; }
+__attribute__((noinline)) int NAME(int x) { return twice(x) + 1; }
+`;
+const base = mkdtempSync(join(tmpdir(), 'everyframe-root-'));
+const inRoot = (path: string): string => join(base, 'root', path);
+const DWO = inRoot('build/program-one.dwo');
+/** An address where another function was inlined. */
+let work = 0;
+let root: RootDirectory;
+/** Who owns the program: nobody that owns anything else here. */
+const uid = 54_321n;
+
+beforeAll(() => {
+  mkdirSync(inRoot('build'), { recursive: true });
+  writeFileSync(inRoot('build/one.c'), SOURCE.replace('NAME', 'work'));
+  const units = Array.from({ length: 12 }, (_, i) => `unit${i}`);
+  for (const name of units) writeFileSync(inRoot(`build/${name}.c`), SOURCE.replace('NAME', name));
+  writeFileSync(
+    inRoot('build/main.c'),
+    `${units.map((name) => `int ${name}(int);`).join('')} int work(int);
+     int main(int c, char **v) { return work(c)${units.map((name) => ` + ${name}(c)`).join('')}; }`,
+  );
+  const sources = ['main', 'one', ...units].map((name) => `${name}.c`);
+  execFileSync(
+    'gcc',
+    ['-O1', '-g', '-gsplit-dwarf', `-fdebug-prefix-map=${inRoot('')}=/`, '-o', 'program', ...sources],
+    {
+      cwd: inRoot('build'),
+    },
+  );
+  const listed = execFileSync('nm', ['program'], { cwd: inRoot('build'), encoding: 'latin1' });
+  work = 4 + Number.parseInt(/^([0-9a-f]+) T work$/m.exec(listed)![1]!, 16);
+});
+beforeEach(() => {
+  root = new RootDirectory(inRoot(''));
+  copyFileSync(DWO, join(base, 'saved'));
+});
+afterEach(() => {
+  root.close();
+  rmSync(DWO, { recursive: true, force: true });
+  copyFileSync(join(base, 'saved'), DWO);
+  chmodSync(DWO, 0o644);
+});
+afterAll(() => rmSync(base, { recursive: true }));
+
+const place = (): ElfPlace => ({ path: '/build/program', root, uid });
+
+function openProgram() {
+  const fd = openSync(inRoot('build/program'), 'r');
+  const symbols = openSymbols(parseElf(fdSource(fd)), place());
+  return { symbols, close: () => [symbols.close(), closeSync(fd)] };
+}
+
+function askFor(address: number): { names: string[]; frames: SymbolFrame[]; refused: number; bytes: number } {
+  const { symbols, close } = openProgram();
+  try {
+    const frames = symbols.lookup(address);
+    const { refused } = symbols.takeFileStats();
+    return { frames, names: frames.map((frame) => frame.function), refused, bytes: symbols.byteLength };
+  } finally {
+    close();
+  }
+}
+
+describe('split DWARF in the root of a process', () => {
+  test('gives inlined functions and lines', () => {
+    const { frames, names, refused } = askFor(work);
+    expect(names).toEqual(['twice', 'work']);
+    expect(frames[1]!.file).toMatch(/one\.c$/);
+    expect(refused).toBe(0);
+  });
+
+  test('of more files than stay open', () => {
+    const listed = execFileSync('nm', [inRoot('build/program')], { encoding: 'latin1' });
+    const units = [...listed.matchAll(/^([0-9a-f]+) T (unit\d+)$/gm)];
+    expect(units).toHaveLength(12);
+    const { symbols, close } = openProgram();
+    for (let pass = 0; pass < 2; pass++)
+      for (const [, address, name] of units)
+        expect(symbols.lookup(4 + Number.parseInt(address!, 16)).map((frame) => frame.function)).toEqual([
+          'twice',
+          name,
+        ]);
+    expect(openBelow(inRoot('')).length).toBeLessThanOrEqual(6);
+    close();
+    expect(openBelow(inRoot(''))).toHaveLength(1);
+  });
+
+  const fromTheTable = (damage: () => void, refused = 1): void => {
+    rmSync(DWO);
+    damage();
+    const { names, frames, ...rest } = askFor(work);
+    // the line table stands in the program itself
+    expect(names).toEqual(['work']);
+    expect(frames[0]!.line).toBeGreaterThan(0);
+    expect(rest.refused).toBe(refused);
+    expect(rest.bytes).toBeLessThan(16 << 20);
+  };
+
+  test('that is a pipe without a writer is not waited for', () => {
+    fromTheTable(() => execFileSync('mkfifo', [DWO]), 2);
+  });
+
+  test('that is a directory', () => fromTheTable(() => mkdirSync(DWO), 2));
+
+  test('that is missing', () => fromTheTable(() => {}, 0));
+
+  test('that leads to a file outside of the root, by a symbolic link', () => {
+    fromTheTable(() => symlinkSync('/etc/shadow', DWO), 0);
+    fromTheTable(() => symlinkSync(join(base, 'saved'), DWO), 0);
+    fromTheTable(() => symlinkSync('../../saved', DWO), 0);
+    fromTheTable(() => symlinkSync('program-one.dwo', DWO), 2);
+  });
+
+  test('that leads to a file inside of the root, by an absolute symbolic link', () => {
+    renameSync(DWO, inRoot('elsewhere.dwo'));
+    symlinkSync('/elsewhere.dwo', DWO);
+    expect(askFor(work).names).toEqual(['twice', 'work']);
+  });
+
+  test("that the program's owner may not read", () => {
+    chmodSync(DWO, 0o640);
+    expect(askFor(work)).toMatchObject({ names: ['work'], refused: 2 });
+  });
+
+  test('that has gigabytes', () => {
+    truncateSync(DWO, 8 * 2 ** 30);
+    const { names, bytes } = askFor(work);
+    expect(names).toEqual(['twice', 'work']);
+    expect(bytes).toBeLessThan(16 << 20);
+  });
+
+  test('whose compressed section has more bytes than the budget', () => {
+    const [section, content] = ['.debug_info.dwo', join(base, 'content')];
+    fromTheTable(() => {
+      const objcopy = (...args: string[]) => execFileSync('objcopy', [...args, DWO]);
+      copyFileSync(join(base, 'saved'), DWO);
+      objcopy('--dump-section', `${section}=${content}`);
+      truncateSync(content, 80 << 20);
+      objcopy('--update-section', `${section}=${content}`);
+      objcopy('--compress-debug-sections=zlib');
+      expect(readFileSync(DWO).length).toBeLessThan(1 << 20);
+    }, 0);
+  });
+});
+
+describe('a path', () => {
+  const open = (request: FileRequest, at = place()) => {
+    const pool = new FilePool();
+    try {
+      const source = new DebugFiles(at, pool).open(request)?.source;
+      return { bytes: source && Buffer.from(source.read(0, source.size)).toString(), ...pool.takeStats() };
+    } finally {
+      pool.close();
+    }
+  };
+  const dwz = (path: string): FileRequest => ({ kind: 'dwz', path, buildId: '' });
+  beforeAll(() => {
+    writeFileSync(join(base, 'outside'), 'outside');
+    writeFileSync(inRoot('inside'), 'inside');
+  });
+
+  test('stays in the root, relative or absolute', () => {
+    expect(open(dwz('../inside')).bytes).toBe('inside');
+    expect(open(dwz('/inside')).bytes).toBe('inside');
+    expect(open(dwz('../../../../inside')).bytes).toBe('inside');
+    for (const path of ['../../outside', '/../outside', join(base, 'outside'), `/build/../..${base}/outside`])
+      expect(open(dwz(path)).bytes).toBeUndefined();
+  });
+
+  test('is empty, or longer than any', () => {
+    for (const path of ['', 'x'.repeat(300), 'x/'.repeat(5000), '\ud800'])
+      expect(open(dwz(path)).bytes).toBeUndefined();
+  });
+
+  test('does not depend on where the agent was started', () => {
+    const request = { kind: 'dwo', path: 'inside', directory: '..' } as const;
+    expect(open(request).bytes).toBe('inside');
+  });
+
+  const hostRoot = (): ElfPlace => ({ path: '/usr/bin/program', root: ownRoot(), uid });
+  test('into a pseudo file system is refused: reading could take from others, or never end', () => {
+    for (const path of ['/proc/self/maps', '/proc/version', '/sys/kernel/notes'].filter(existsSync))
+      expect(open(dwz(path), hostRoot())).toMatchObject({ bytes: undefined, refused: 1 });
+  });
+
+  test('through a link of /proc that leads anywhere is refused', () => {
+    const fd = openSync(inRoot('inside'), 'r');
+    const path = `/proc/${process.pid}/fd/${fd}`;
+    expect(open(dwz(path), hostRoot()).bytes).toBeUndefined();
+    expect(open(dwz(`/proc/${process.pid}/root${inRoot('inside')}`), hostRoot()).bytes).toBeUndefined();
+    closeSync(fd);
+  });
+
+  test('to a device or a secret is refused', () => {
+    for (const path of ['/dev/zero', '/etc/shadow'].filter(existsSync))
+      expect(open(dwz(path), hostRoot())).toMatchObject({ bytes: undefined, refused: 1 });
+  });
+
+  test('a build ID that is no hex number leads nowhere', () => {
+    const at = { ...place(), path: '/program' };
+    mkdirSync(dirname(inRoot('usr/lib/debug/.build-id/..')), { recursive: true });
+    expect(open({ kind: 'build-id', buildId: '../../../../inside' }, at)).toMatchObject({
+      opened: 0,
+      refused: 0,
+    });
+  });
+
+  test('a file that was replaced meanwhile is read no more', () => {
+    const pool = new FilePool(1);
+    const files = new DebugFiles(place(), pool);
+    writeFileSync(inRoot('first'), 'first');
+    const first = files.open(dwz('/first'))!.source;
+    const second = files.open(dwz('/inside'))!.source;
+    expect(Buffer.from(first.read(0, 5)).toString()).toBe('first');
+    expect(Buffer.from(second.read(0, 6)).toString()).toBe('inside');
+    writeFileSync(inRoot('new'), 'other');
+    renameSync(inRoot('new'), inRoot('first'));
+    expect(() => first.read(0, 5)).toThrow(OutOfBounds);
+    expect(() => second.read(0, 7)).toThrow(OutOfBounds);
+    pool.close();
+  });
+});
+
+test('without the root of the process only the host is asked, by build ID', () => {
+  const bytes = readFileSync(inRoot('build/program'));
+  const symbols = openSymbols(parseElf(bufferSource(bytes)), {
+    path: '/build/program',
+    root: undefined,
+    uid,
+  });
+  expect(symbols.lookup(work).map((frame) => frame.function)).toEqual(['work']);
+  expect(symbols.takeFileStats()).toEqual({ opened: 0, refused: 0 });
+  symbols.close();
+});
+
+/** Descriptors of this process that lead below a directory. */
+function openBelow(directory: string): string[] {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      const target = readlinkSync(`/proc/self/fd/${fd}`);
+      return target.startsWith(directory.replace(/\/$/, '')) ? [target] : [];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,0 +1,98 @@
+/**
+ * Files that are read in parts, of which only the last used ones are open: a program with split DWARF has thousands.
+ * One that was closed meanwhile is opened again, if it is still the same.
+ */
+import { closeSync, readSync } from 'node:fs';
+import { LRUCache } from 'lru-cache';
+import { type ByteSource, OutOfBounds } from '../../common/elf/source.ts';
+import type { NoFile, RegularFile } from './root-directory.ts';
+
+type Open = () => RegularFile | NoFile;
+
+export interface FileStats {
+  opened: number;
+  /** Names that lead to no regular file, or to one that the owner of the naming file may not read. */
+  refused: number;
+}
+
+export class FilePool {
+  #stats: FileStats = { opened: 0, refused: 0 };
+  readonly #fds: LRUCache<PooledFile, number>;
+
+  /** Of one program: its separate debug information, what that shares with others, and two units. */
+  constructor(max = 4) {
+    this.#fds = new LRUCache({ max, dispose: (fd) => closeSync(fd) });
+  }
+
+  /** The file that `open` opens, now and whenever it is needed again. */
+  add(open: Open): { source: ByteSource; uid: bigint } | undefined {
+    const opened = open();
+    if (typeof opened === 'string') {
+      if (opened === 'refused') this.#stats.refused++;
+      return undefined;
+    }
+    this.#stats.opened++;
+    const file = new PooledFile(this, open, opened);
+    this.#fds.set(file, opened.fd);
+    return { source: file, uid: opened.stats.uid };
+  }
+
+  /** Throws OutOfBounds where the file is no longer what it was. */
+  fdOf(file: PooledFile): number {
+    const kept = this.#fds.get(file);
+    if (kept !== undefined) return kept;
+    const fd = file.reopen();
+    this.#fds.set(file, fd);
+    return fd;
+  }
+
+  /** Since the last call. */
+  takeStats(): FileStats {
+    const taken = this.#stats;
+    this.#stats = { opened: 0, refused: 0 };
+    return taken;
+  }
+
+  close(): void {
+    this.#fds.clear();
+  }
+}
+
+class PooledFile implements ByteSource {
+  readonly size: number;
+  readonly #pool: FilePool;
+  readonly #open: Open;
+  readonly #identity: string;
+
+  constructor(pool: FilePool, open: Open, opened: RegularFile) {
+    this.#pool = pool;
+    this.#open = open;
+    this.#identity = identityOf(opened);
+    this.size = Number(opened.stats.size);
+  }
+
+  read(offset: number, length: number): Uint8Array {
+    if (!(offset >= 0 && length >= 0 && offset + length <= this.size)) {
+      throw new OutOfBounds(`${length} bytes at ${offset} of ${this.size}`);
+    }
+    const fd = this.#pool.fdOf(this);
+    const bytes = new Uint8Array(length);
+    for (let done = 0; done < length; ) {
+      const n = readSync(fd, bytes, done, length - done, offset + done);
+      if (n === 0) throw new OutOfBounds(`${length} bytes at ${offset}: the file ends at ${offset + done}`);
+      done += n;
+    }
+    return bytes;
+  }
+
+  reopen(): number {
+    const opened = this.#open();
+    if (typeof opened === 'string') throw new OutOfBounds('the file is gone');
+    if (identityOf(opened) === this.#identity) return opened.fd;
+    closeSync(opened.fd);
+    throw new OutOfBounds('the file was replaced');
+  }
+}
+
+const identityOf = ({ stats }: RegularFile): string =>
+  `${stats.dev}:${stats.ino}:${stats.size}:${stats.ctimeNs}`;
