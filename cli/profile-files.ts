@@ -3,6 +3,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { flameGraphResponse } from '../collector/api/responses.ts';
 import { profileGraph } from '../collector/query/profile-graph.ts';
+import { buildModel } from '../collector/web/flame-model.ts';
+import { flameSvg } from '../collector/web/flame-svg.ts';
 import { checkFormat, readProfile, writableEndings, writeProfile } from '../common/profile/formats.ts';
 import type { Profile } from '../common/profile/profile.ts';
 
@@ -11,13 +13,23 @@ const SHELL = ['../build/', '../../build/']
   .map((folder) => new URL(`${folder}standalone.html`, import.meta.url))
   .find(existsSync);
 
-const isPage = (fileName: string): boolean => fileName.endsWith('.html');
+/** Boxes of a .svg, which a browser holds all at once; what is smaller is told in the picture. */
+const SVG_LIMITS = { minFraction: 1 / 20_000, maxNodes: 3000 };
 
-export const outputEndings = (): string => `${writableEndings()}, .html`;
+const PICTURES: Record<string, (title: string, profile: Profile) => string> = {
+  '.html': makePage,
+  '.svg': (title, profile) =>
+    flameSvg(buildModel(flameGraphResponse(profileGraph(profile, SVG_LIMITS))), title),
+};
+
+const pictureEnding = (fileName: string): string | undefined =>
+  Object.keys(PICTURES).find((ending) => fileName.endsWith(ending));
+
+export const outputEndings = (): string => [writableEndings(), ...Object.keys(PICTURES)].join(', ');
 
 /** @throws Error that names the endings there are */
 export function checkOutput(fileName: string): void {
-  if (!isPage(fileName)) checkFormat(fileName);
+  if (pictureEnding(fileName) === undefined) checkFormat(fileName, Object.keys(PICTURES));
 }
 
 export function loadProfile(fileName: string): Profile {
@@ -31,9 +43,12 @@ export function loadProfile(fileName: string): Profile {
 }
 
 export function saveProfile(fileName: string, profile: Profile): void {
+  const ending = pictureEnding(fileName);
   writeFileSync(
     fileName,
-    isPage(fileName) ? makePage(basename(fileName, '.html'), profile) : writeProfile(fileName, profile),
+    ending === undefined
+      ? writeProfile(fileName, profile)
+      : PICTURES[ending]!(basename(fileName, ending), profile),
   );
 }
 

@@ -2,13 +2,13 @@ import type { Profile } from '../../common/profile/profile.ts';
 import { FrameTable } from '../store/frame-table.ts';
 import { locationFrames, processName } from '../store/frames.ts';
 import { StackTree } from '../store/stack-tree.ts';
-import { buildFlameTree } from './flame-tree.ts';
+import { buildFlameTree, DEFAULT_LIMITS } from './flame-tree.ts';
 import type { FlameGraph } from './queries.ts';
 
 const TIMELINE_STEPS = 120;
 
 /** The flame graph of one whole profile, such as a file's, without a store. */
-export function profileGraph(profile: Profile): FlameGraph {
+export function profileGraph(profile: Profile, limits = DEFAULT_LIMITS): FlameGraph {
   const table = new FrameTable();
   const tree = new StackTree();
   const frameIds = profile.locations.map((location) =>
@@ -37,7 +37,7 @@ export function profileGraph(profile: Profile): FlameGraph {
   };
   const samples = profile.samples.reduce((sum, { count }) => sum + count, 0);
   return {
-    tree: buildFlameTree([part]),
+    tree: buildFlameTree([part], limits),
     samples,
     allSamples: samples,
     cpuNanos: samples * Number(profile.period),

@@ -46,12 +46,31 @@ export const SHADES = 5;
 
 const CHROMA = 0.075;
 
+export interface Oklch {
+  lightness: number;
+  chroma: number;
+  /** Degrees. */
+  hue: number;
+}
+
 /** Fill of a box. Lightness keeps text at a contrast of 5.8:1 (dark) and 8.7:1 (light) or more. */
-export function kindColour(kind: FrameKind, shade: number, dark: boolean): string {
+export function kindFill(kind: FrameKind, shade: number, dark: boolean): Oklch {
   const { hue, chroma = CHROMA } = KINDS[kind];
   const level = LEVELS[kind] ?? { light: 0.85, dark: 0.44 };
   const step = (shade - (SHADES - 1) / 2) * (hue === undefined ? 0.006 : 0.014);
   const lightness = (dark ? level.dark : level.light) + step;
-  if (hue === undefined) return `oklch(${lightness.toFixed(3)} 0.008 255)`;
-  return `oklch(${lightness.toFixed(3)} ${chroma * (dark ? 0.9 : 1)} ${hue})`;
+  if (hue === undefined) return { lightness, chroma: 0.008, hue: 255 };
+  return { lightness, chroma: chroma * (dark ? 0.9 : 1), hue };
+}
+
+export function kindColour(kind: FrameKind, shade: number, dark: boolean): string {
+  const { lightness, chroma, hue } = kindFill(kind, shade, dark);
+  return `oklch(${lightness.toFixed(3)} ${chroma} ${hue})`;
+}
+
+/** A name's own shade, from 0 to SHADES - 1. */
+export function shadeOf(name: string): number {
+  let hash = 0;
+  for (let i = 0; i < name.length; i++) hash = Math.imul(hash, 31) + name.charCodeAt(i);
+  return (hash >>> 8) % SHADES;
 }

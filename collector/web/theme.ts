@@ -1,5 +1,5 @@
 import type { FrameKind } from '../store/store.ts';
-import { kindColour, SHADES } from './kinds.ts';
+import { kindColour, shadeOf } from './kinds.ts';
 
 /** Colours of the canvas; the rest of the page has them in styles.css. */
 export interface Theme {
@@ -56,10 +56,4 @@ export function makeTheme(dark: boolean): Theme {
         ring: '#10151c',
         hover: 'rgb(16 24 40 / 0.09)',
       };
-}
-
-function shadeOf(name: string): number {
-  let hash = 0;
-  for (let i = 0; i < name.length; i++) hash = Math.imul(hash, 31) + name.charCodeAt(i);
-  return (hash >>> 8) % SHADES;
 }

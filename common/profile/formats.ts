@@ -49,11 +49,11 @@ const endingsOf = (can: 'read' | 'write'): string =>
     .flatMap(({ endings }) => endings)
     .join(', ');
 
-function formatOf(fileName: string, can: 'read' | 'write'): Format {
+function formatOf(fileName: string, can: 'read' | 'write', others: readonly string[] = []): Format {
   const format = FORMATS.find((one) => one[can] && one.endings.some((ending) => fileName.endsWith(ending)));
   if (format) return format;
   throw new Error(
-    `${fileName}: its ending names no format that can be ${can === 'read' ? 'read' : 'written'}: use one of ${endingsOf(can)}`,
+    `${fileName}: its ending names no format that can be ${can === 'read' ? 'read' : 'written'}: use one of ${[endingsOf(can), ...others].join(', ')}`,
   );
 }
 
@@ -61,8 +61,12 @@ function formatOf(fileName: string, can: 'read' | 'write'): Format {
 export const readableEndings = (): string => endingsOf('read');
 export const writableEndings = (): string => endingsOf('write');
 
-/** @throws Error naming the known formats where the name has none of their endings */
-export const checkFormat = (fileName: string): void => void formatOf(fileName, 'write');
+/**
+ * @param others endings that the caller writes itself, to be named too
+ * @throws Error naming the known formats where the name has none of their endings
+ */
+export const checkFormat = (fileName: string, others: readonly string[] = []): void =>
+  void formatOf(fileName, 'write', others);
 
 /** @throws Error that names the file and what is wrong with it */
 export function readProfile(fileName: string, bytes: Uint8Array): Profile {

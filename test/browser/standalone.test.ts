@@ -46,3 +46,52 @@ describe.skipIf(CHROMIUM === undefined)('a profile as .html', () => {
     }
   });
 });
+
+/** As GitHub serves files, but for its `sandbox`, which would keep this test out too. */
+const STRICT = { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'" };
+
+describe.skipIf(CHROMIUM === undefined)('a profile as .svg', () => {
+  it('zooms and finds functions without a script, under a strict policy', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'everyframe-svg-'));
+    const browser = await chromium.launch({
+      executablePath: CHROMIUM!,
+      args: ['--no-sandbox', '--disable-gpu'],
+    });
+    try {
+      const folded = 'app;main;<b>parse 60\napp;main;write;vfs_write_[k] 39\nsh;main 1\n';
+      writeFileSync(join(folder, 'in.folded'), folded);
+      saveProfile(join(folder, 'a & b.svg'), loadProfile(join(folder, 'in.folded')));
+      const page = await browser.newPage({ viewport: { width: 1300, height: 800 } });
+      const problems: string[] = [];
+      page.on('console', (message) => problems.push(message.text()));
+      await page.route('**', (route) =>
+        route.fulfill({ path: join(folder, 'a & b.svg'), contentType: 'image/svg+xml', headers: STRICT }),
+      );
+      await page.goto('http://profile.invalid/a.svg');
+      const widthOf = async (name: string): Promise<number> => {
+        const box = page.locator('.box', { has: page.locator('text', { hasText: name }) }).locator('rect');
+        return Math.round(((await box.first().boundingBox())?.width ?? 0) / 13);
+      };
+      expect(await widthOf('all')).toBe(100);
+      expect(await widthOf('vfs_write')).toBe(39);
+      expect(await page.title()).toBe('a & b');
+      await page.locator('#boxes text', { hasText: 'vfs_write' }).click({ force: true });
+      await expect.poll(() => widthOf('vfs_write')).toBe(100);
+      expect(await widthOf('<b>parse')).toBe(0);
+      expect(await widthOf('app')).toBe(100);
+      await page.getByText('Whole picture').click();
+      await expect.poll(() => widthOf('vfs_write')).toBe(39);
+      await page.locator('a:not(:has(.box)) tspan', { hasText: '<b>parse' }).click();
+      await page.getByText('<b>parse: 60.0 % of the samples, in 1 box').waitFor();
+      const fills = (await page.evaluate(
+        "[...document.querySelectorAll('#boxes rect')].map((box) => getComputedStyle(box).fill)",
+      )) as string[];
+      expect(fills.filter((fill) => fill === 'rgb(245, 200, 66)')).toHaveLength(1);
+      expect(new Set(fills).size).toBe(2);
+      expect(problems).toEqual([]);
+    } finally {
+      await browser.close();
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
