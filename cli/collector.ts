@@ -6,6 +6,7 @@ import {
   CollectorStartError,
   startCollector,
 } from '../collector/main.ts';
+import { registerImport } from './collector-import.ts';
 import { makeLogger } from './logger.ts';
 
 interface CollectorFlags {
@@ -29,8 +30,9 @@ export interface CollectorReady {
 }
 
 export function registerCollector(program: Command): void {
-  program
+  const collector = program
     .command('collector')
+    .enablePositionalOptions()
     .description('receive profiles over OTLP, keep them in memory or on disk, and show them on a page')
     .option('--grpc-listen <HOST:PORT>', 'OTLP over gRPC', COLLECTOR_DEFAULTS.grpcListen)
     .option('--http-listen <HOST:PORT>', 'OTLP over HTTP', COLLECTOR_DEFAULTS.httpListen)
@@ -55,6 +57,7 @@ export function registerCollector(program: Command): void {
     .option('--user <NAME>', 'become this user once everything listens (needs root)')
     .addOption(new Option('--child', 'report to the parent process, and end with it').hideHelp())
     .action(runCollector);
+  registerImport(collector);
 }
 
 async function runCollector(flags: CollectorFlags): Promise<void> {

@@ -14,10 +14,22 @@ const toParameters = (query: Query): URLSearchParams => {
 
 /** @throws Error whose message says what to do: start a collector, correct the query */
 export async function ask<T>(baseUrl: string, path: string, query: Query): Promise<T> {
-  const url = new URL(`/api/v1/${path}?${toParameters(query)}`, baseUrl);
+  return answerTo<T>(new URL(`/api/v1/${path}?${toParameters(query)}`, baseUrl), {});
+}
+
+/** @throws Error as {@link ask} */
+export async function send<T>(baseUrl: string, path: string, query: Query, bytes: Buffer): Promise<T> {
+  return answerTo<T>(new URL(`/api/v1/${path}?${toParameters(query)}`, baseUrl), {
+    method: 'POST',
+    body: new Uint8Array(bytes),
+    headers: { 'content-type': 'application/octet-stream' },
+  });
+}
+
+async function answerTo<T>(url: URL, init: RequestInit): Promise<T> {
   let response: Response;
   try {
-    response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    response = await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
   } catch (error) {
     const cause = (error as Error).cause;
     const why = cause instanceof Error ? cause.message : (error as Error).message;

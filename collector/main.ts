@@ -80,7 +80,14 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
     const { grpc, http } = urls;
     const status = { stats: receiver.stats, store, listen: { grpc, http }, startedMs: now() };
     const pagePort = await running.add('page', listen.page, () =>
-      startPageServer({ listen: listen.page, files, queries, status, now, logger }),
+      startPageServer({
+        listen: listen.page,
+        files,
+        queries,
+        status,
+        now,
+        logger,
+      }),
     );
     urls.page = `http://${reachable(listen.page, pagePort)}/`;
     warnBeyondLoopback(listen, logger);

@@ -3,13 +3,16 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import { Importer } from '../import/importer.ts';
 import { type Queries, RANGE_NAMES, type RangeName } from '../query/queries.ts';
 import { FilterError } from '../store/matcher.ts';
 import { isTrustedHost } from './host-check.ts';
+import { IMPORT_PATH, ImportRoute } from './import-route.ts';
 import { type ListenAddress, listenOn, stopListening } from './listen.ts';
 import { describeRoutes } from './openapi.ts';
 import type { PageFile } from './page-files.ts';
 import { RequestError } from './parameters.ts';
+import { HttpError } from './read-body.ts';
 import { flameGraphResponse, type StatusSources, statusResponse } from './responses.ts';
 import type { ErrorResponse, ProcessesResponse } from './types.ts';
 import { type FileAnswer, ROUTES, type Route } from './v1.ts';
@@ -41,15 +44,6 @@ export interface PageServerOptions {
   logger: Pick<Logger, 'error'>;
 }
 
-class HttpError extends Error {
-  override name = 'HttpError';
-  readonly httpStatus: number;
-  constructor(httpStatus: number, message: string) {
-    super(message);
-    this.httpStatus = httpStatus;
-  }
-}
-
 /** Serves the page and the query API. */
 export async function startPageServer(
   options: PageServerOptions,
@@ -65,8 +59,11 @@ class PageHandler {
   /** Answers under way or just given, by URL. */
   readonly #answers = new LRUCache<string, Promise<string>>({ max: 64, ttl: ANSWER_LIFE_MS });
 
+  readonly #imports: ImportRoute;
+
   constructor(options: PageServerOptions) {
     this.#options = options;
+    this.#imports = new ImportRoute(new Importer(options.status.store, options.now), options.now);
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -79,6 +76,7 @@ class PageHandler {
         ? error.message
         : `the query failed: ${error instanceof Error ? error.message : error}`;
       const body: ErrorResponse = { error: message };
+      if (!request.complete) response.setHeader('connection', 'close');
       await this.#send(request, response, known ? error.httpStatus : 500, JSON.stringify(body));
     }
   }
@@ -89,10 +87,15 @@ class PageHandler {
       const port = this.#options.listen.port;
       throw new HttpError(421, `"${host}" is not a name of this server: open it as http://localhost:${port}`);
     }
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      throw new HttpError(405, `${request.method} is not served here: only GET is`);
-    }
     const url = new URL(request.url ?? '/', 'http://localhost');
+    if (url.pathname === IMPORT_PATH && request.method === 'POST') {
+      const result = await this.#imports.answer(request, url.searchParams);
+      await this.#send(request, response, 200, JSON.stringify(result));
+      return;
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      throw new HttpError(405, `${request.method} is not served here: only GET is, and POST ${IMPORT_PATH}`);
+    }
     if (url.pathname.startsWith('/api/v1/')) {
       await this.#answerV1(url, request, response);
       return;

@@ -43,8 +43,12 @@ export function readFilter(
   return { fromMs, toMs, where };
 }
 
-/** `now`, `-5m`, milliseconds since the Unix epoch, or ISO 8601. */
-function readTime(name: string, text: string, nowMs: number): number {
+/**
+ * `now`, `-5m`, milliseconds since the Unix epoch, or ISO 8601.
+ *
+ * @throws RequestError
+ */
+export function readTime(name: string, text: string, nowMs: number): number {
   if (text === 'now') return nowMs + 1;
   if (text.startsWith('-')) return nowMs - readDuration(name, text.slice(1));
   const ms = /^\d+$/.test(text) ? Number(text) : Date.parse(text);

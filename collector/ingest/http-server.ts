@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createGunzip } from 'node:zlib';
 import { Writer } from 'protobufjs/minimal.js';
 import { type ListenAddress, listenOn, stopListening } from '../api/listen.ts';
+import { HttpError, readBody } from '../api/read-body.ts';
 import { encodeExportResponse, type IngestServer } from './grpc-server.ts';
 import {
   BusyReceiver,
@@ -21,15 +21,6 @@ const UNAVAILABLE = 14;
 /** What a sender is asked to wait where nothing can be taken now. */
 const RETRY_AFTER_S = 5;
 
-class HttpError extends Error {
-  override name = 'HttpError';
-  readonly httpStatus: number;
-  constructor(httpStatus: number, message: string) {
-    super(message);
-    this.httpStatus = httpStatus;
-  }
-}
-
 type Format = 'protobuf' | 'json';
 
 /** Listens for OTLP over HTTP: `POST /v1development/profiles`, protobuf or JSON, gzip accepted. */
@@ -45,7 +36,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, receiv
   const format: Format = isJson(request) ? 'json' : 'protobuf';
   try {
     checkRequest(request);
-    const body = await readBody(request);
+    const body = await readBody(request, MAX_REQUEST_BYTES);
     const peer = request.socket.remoteAddress ?? '';
     const result =
       format === 'json'
@@ -86,35 +77,6 @@ function checkRequest(request: IncomingMessage): void {
   if (type !== 'application/x-protobuf' && type !== 'application/json') {
     throw new HttpError(415, `content-type is "${type}": send application/x-protobuf or application/json`);
   }
-}
-
-/** The body, decompressed. A failure leaves the socket open, so that the sender gets the answer. */
-function readBody(request: IncomingMessage): Promise<Buffer> {
-  const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
-  if (encoding !== 'gzip' && encoding !== 'identity') {
-    throw new HttpError(415, `content-encoding is "${encoding}": send gzip or none`);
-  }
-  return new Promise((resolve, reject) => {
-    const source = encoding === 'gzip' ? request.pipe(createGunzip()) : request;
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    const fail = (status: number, message: string): void => {
-      source.removeAllListeners('data');
-      request.unpipe();
-      request.resume();
-      reject(new HttpError(status, message));
-    };
-    source.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= MAX_REQUEST_BYTES) chunks.push(chunk);
-      else fail(413, `the request is larger than ${MAX_REQUEST_BYTES} bytes: send smaller ones`);
-    });
-    source.once('end', () => resolve(Buffer.concat(chunks)));
-    source.once('error', (error) => fail(400, `the body can't be read: ${error.message}`));
-    request.once('close', () => {
-      if (!request.complete) fail(400, 'the connection ended before the request did');
-    });
-  });
 }
 
 /** ExportProfilesServiceResponse in JSON: int64 is a string. */

@@ -5,8 +5,10 @@ import { MAX_RECENT_REQUESTS, RECENT_REQUESTS_MS } from '../store/store.ts';
 const ID_LENGTH = 22;
 
 /** What identifies a request: 132 bits of the SHA-256 of its bytes, decompressed. */
-export function requestId(body: Uint8Array | string): string {
-  return createHash('sha256').update(body).digest('base64url').slice(0, ID_LENGTH);
+export function requestId(...body: readonly (Uint8Array | string)[]): string {
+  const hash = createHash('sha256');
+  for (const bytes of body) hash.update(bytes);
+  return hash.digest('base64url').slice(0, ID_LENGTH);
 }
 
 /**

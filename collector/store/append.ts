@@ -6,6 +6,9 @@ import type { AppendResult } from './store.ts';
 const MAX_CLOCK_SKEW_MS = 60_000;
 const MAX_FRAMES_PER_PROFILE = 8_000_000;
 const MAX_WEIGHT = 2 ** 32;
+/** Each hour costs tables, however few samples it has. */
+const MAX_HOURS_PER_PROFILE = 1000;
+const HOUR_MS = 3_600_000;
 
 export interface AppendLimits {
   maxAgeMs: number;
@@ -59,6 +62,7 @@ class Appender<T extends Part> {
   readonly #oldestMs: number;
   readonly #newestMs: number;
   readonly #maxAgeMs: number;
+  readonly #hours = new Set<number>();
 
   constructor(sink: SampleSink<T>, profile: Profile, result: AppendResult, options: AppendLimits) {
     this.#sink = sink;
@@ -108,6 +112,10 @@ class Appender<T extends Part> {
     if (timeMs >= this.#newestMs) {
       return `its time is more than ${MAX_CLOCK_SKEW_MS / 1000} s in the future: compare the two machines' clocks`;
     }
+    const hour = Math.floor(timeMs / HOUR_MS);
+    if (this.#hours.size >= MAX_HOURS_PER_PROFILE && !this.#hours.has(hour))
+      return `its profile has samples of more than ${MAX_HOURS_PER_PROFILE} different hours`;
+    this.#hours.add(hour);
     return undefined;
   }
 

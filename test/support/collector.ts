@@ -1,0 +1,65 @@
+/** The built collector as a process of its own, on free ports. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+
+export const EVERYFRAME = join(
+  import.meta.dirname.replace(/\/dist\/test\//, '/test/'),
+  '../../bin/everyframe',
+);
+const FREE_PORTS = ['grpc', 'http', 'page'].flatMap((name) => [`--${name}-listen`, '127.0.0.1:0']);
+
+export interface RunningCollector {
+  process: ChildProcess;
+  page: string;
+  grpc: string;
+  http: string;
+  /** What it wrote to standard error. */
+  errors(): string;
+  /** GET of the query API, as JSON. */
+  query<T>(path: string): Promise<T>;
+  /** Ends it with a signal; resolves when it is gone. */
+  end(signal?: NodeJS.Signals): Promise<void>;
+}
+
+/** @throws Error with what it wrote when it ends instead of listening */
+export async function startCollectorProcess(...flags: string[]): Promise<RunningCollector> {
+  const child = spawn(EVERYFRAME, ['collector', ...FREE_PORTS, ...flags], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  const said = await firstLines(child, () => errors);
+  const [, page = '', grpc = '', http = ''] =
+    /^Open (\S+)\nAgents send to (\S+) \(gRPC\) or (\S+)\n/.exec(said) ?? [];
+  return {
+    process: child,
+    page,
+    grpc,
+    http,
+    errors: () => errors,
+    query: async <T>(path: string): Promise<T> => {
+      const response = await fetch(new URL(path, page));
+      if (!response.ok) throw new Error(await response.text());
+      return (await response.json()) as T;
+    },
+    async end(signal = 'SIGTERM') {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill(signal);
+      await once(child, 'exit');
+    },
+  };
+}
+
+function firstLines(child: ChildProcess, errors: () => string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let out = '';
+    child.stdout!.setEncoding('utf8').on('data', (text: string) => {
+      out += text;
+      if (out.split('\n').length > 2) resolve(out);
+    });
+    child.once('exit', () => reject(new Error(`the collector ended: ${errors()}`)));
+  });
+}
