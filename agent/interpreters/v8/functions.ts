@@ -4,7 +4,13 @@ import type { RuntimeFrame } from '../contract.ts';
 import { offsetOfBytecode } from './bytecodes.ts';
 import type { Code } from './code.ts';
 import { type Heap, type HeapAddress, pointerAt, smiAt } from './heap.ts';
-import { findBytecodeIndex, findPosition, type Position } from './positions.ts';
+import {
+  findBytecodeIndex,
+  findPosition,
+  type Position,
+  type PositionEntry,
+  readPositions,
+} from './positions.ts';
 import { findLineEnds, readCharacters, readText } from './strings.ts';
 
 export interface JsFunction {
@@ -27,6 +33,8 @@ const MAX_NAME_CHARS = 1024;
 const MAX_FILE_CHARS = 4096;
 const MAX_SOURCE_CHARS = 16 << 20;
 const MAX_POSITION_TABLE = 4 << 20;
+/** Bytes of a table that is kept as a list. */
+const MAX_ENTRIES = 64 << 10;
 const MAX_BYTECODES = 4 << 20;
 /** Slots behind a scope's variables that are searched for the function's name. */
 const NAME_SLOTS = 16;
@@ -153,6 +161,15 @@ export class Functions {
     const { bytecodes, hasFlaggedPositions } = this.#heap.layout;
     const table = this.#heap.byteArray(this.#heap.pointer(array, bytecodes.positions), MAX_POSITION_TABLE);
     return table && findPosition(table, index, hasFlaggedPositions);
+  }
+
+  /** The positions of a function's bytecodes. */
+  positionsOf(func: JsFunction): PositionEntry[] {
+    const { bytecodes, hasFlaggedPositions } = this.#heap.layout;
+    const array = this.bytecodesOf(func);
+    const object = array && this.#heap.pointer(array.address, bytecodes.positions);
+    const table = this.#heap.byteArray(object, MAX_ENTRIES);
+    return table ? [...readPositions(table, hasFlaggedPositions)] : [];
   }
 
   /** A function's bytecode, also below its baseline code. */

@@ -36,11 +36,14 @@ export interface V8Layout {
   deopt: { literals: number; shared: number; isSharedWrapped: boolean; positions: number };
   /** First numbers of a position table are unsigned and end in two flags. */
   hasFlaggedPositions: boolean;
+  /** Maglev compiles loops twice: peeled-loops.ts. */
+  hasPeeledLoops: boolean;
   /** Names of frame types by number. */
   frameTypes: Readonly<Record<number, string>>;
 }
 
 const OLDEST = 904;
+const PEELING = 1205;
 
 /** Throws {@link UnsupportedRuntime}. */
 export function layoutOf({ version: { major, minor, text }, constants, bytecodeSizes }: V8Binary): V8Layout {
@@ -62,6 +65,7 @@ export function layoutOf({ version: { major, minor, text }, constants, bytecodeS
     kindBaseline: c.get('CodeKindBaseline') ?? 11,
     deopt: deoptOf(c, version),
     hasFlaggedPositions: version >= 1400,
+    hasPeeledLoops: version >= PEELING,
     frameTypes: c.frameTypes(),
   };
 }

@@ -6,6 +6,7 @@ import { findV8, type V8Binary } from './find-v8.ts';
 import { Functions, type JsFunction } from './functions.ts';
 import { Heap } from './heap.ts';
 import { layoutOf, type V8Layout } from './layout.ts';
+import { repairPositions } from './peeled-loops.ts';
 
 /** What is known of a process; it has one entry of the plug-in's cache. */
 interface V8Process {
@@ -100,10 +101,18 @@ function nameOptimized(
   functions: Functions,
   { code, pc, func }: { code: Code; pc: number; func: JsFunction | undefined },
 ): Named {
-  const frames = findPlaces(heap, code, pc).flatMap(({ shared, offset }) => {
-    const found = functions.read(shared);
-    return typeof found === 'object' ? [functions.frame(found, offset)] : [];
-  });
+  const found = findPlaces(heap, code, pc);
+  const functionsOf = found.places.map(({ shared }) => functions.read(shared));
+  const known = (i: number): JsFunction | undefined => {
+    const one = functionsOf[i];
+    return typeof one === 'object' ? one : undefined;
+  };
+  const tableOf = (i: number) => (known(i) ? functions.positionsOf(known(i)!) : []);
+  const places =
+    code.isMaglev && heap.layout.hasPeeledLoops
+      ? repairPositions(heap, { code, pc }, found, tableOf)
+      : found.places;
+  const frames = places.flatMap(({ offset }, i) => (known(i) ? [functions.frame(known(i)!, offset)] : []));
   if (frames.length > 0) return frames;
   return func ? functions.frame(func, -1) : 'replaced';
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { offsetOfBytecode } from './bytecodes.ts';
-import { findBytecodeIndex, findPosition, readInlining } from './positions.ts';
+import { findBytecodeIndex, findPosition, readInlinings } from './positions.ts';
 
 function vlq(value: number): number[] {
   const bytes: number[] = [];
@@ -80,10 +80,11 @@ describe('position tables', () => {
     );
   });
 
-  it('refuses inlinings outside the list', () => {
-    expect(readInlining(new Uint8Array(32), 1)).toEqual({ caller: { offset: -1, inlining: -1 }, literal: 0 });
-    expect(readInlining(new Uint8Array(32), 2)).toBeUndefined();
-    expect(readInlining(new Uint8Array(32), -1)).toBeUndefined();
+  it('gives no inlinings outside the list', () => {
+    const first = { caller: { offset: -1, inlining: -1 }, literal: 0 };
+    expect(readInlinings(new Uint8Array(40), 1)).toEqual([first]);
+    expect(readInlinings(new Uint8Array(40), 9)).toEqual([first, first]);
+    expect(readInlinings(new Uint8Array(40), -1)).toEqual([]);
   });
 });
 

@@ -46,23 +46,43 @@ class VlqReader {
   }
 }
 
+/** An entry of a position table. */
+export interface PositionEntry {
+  /** Offset in the code from which on the position holds; -1 for the function's entry. */
+  code: number;
+  position: Position;
+  /** Where a statement begins, else an expression. */
+  isStatement: boolean;
+}
+
 /**
- * The position of the last entry at or before `codeOffset`. Entries are differences: of the code offset, from 14.0 on
- * with two flags below it, before that negative ones (-n - 1) for expressions; and of the position.
+ * A whole table. Entries are differences: of the code offset, from 14.0 on with two flags below it (bit 0: statement),
+ * before that negative ones (-n - 1) for expressions; and of the position.
  */
-export function findPosition(table: Uint8Array, codeOffset: number, hasFlags: boolean): Position {
+export function* readPositions(table: Uint8Array, hasFlags: boolean): Generator<PositionEntry> {
   const reader = new VlqReader(table);
   let code = -1;
-  let position = 0;
-  let found = -1;
+  let raw = 0;
   while (!reader.atEnd) {
-    const step = hasFlags ? Math.floor(reader.unsigned() / 4) : reader.signed();
-    code += step < 0 ? -step - 1 : step;
-    position += reader.signed();
+    const first = hasFlags ? reader.unsigned() : reader.signed();
+    code += hasFlags ? Math.floor(first / 4) : first < 0 ? -first - 1 : first;
+    raw += reader.signed();
+    yield {
+      code,
+      position: raw < 0 ? UNKNOWN : decodePosition(raw),
+      isStatement: hasFlags ? first % 2 === 1 : first >= 0,
+    };
+  }
+}
+
+/** The position of the last entry at or before `codeOffset`. */
+export function findPosition(table: Uint8Array, codeOffset: number, hasFlags: boolean): Position {
+  let found = UNKNOWN;
+  for (const { code, position } of readPositions(table, hasFlags)) {
     if (code > codeOffset) break;
     found = position;
   }
-  return found < 0 ? UNKNOWN : decodePosition(found);
+  return found;
 }
 
 /** Bits 1 to 30: offset + 1; 31 to 46: inlining + 1. Bit 0 marks positions in no script. */
@@ -81,15 +101,17 @@ export interface Inlining {
 
 const INLINING_BYTES = 16;
 
-/** An entry of the inlining positions: {u64 position, i32 literal, padding}. */
-export function readInlining(table: Uint8Array, index: number): Inlining | undefined {
-  const at = index * INLINING_BYTES;
-  if (index < 0 || at + INLINING_BYTES > table.length) return undefined;
+/** The first `count` inlinings, or as many as there are: {u64 position, i32 literal, padding} each. */
+export function readInlinings(table: Uint8Array, count: number): Inlining[] {
   const view = new DataView(table.buffer, table.byteOffset, table.length);
-  return {
-    caller: decodePosition(view.getUint32(at + 4, true) * 2 ** 32 + view.getUint32(at, true)),
-    literal: view.getInt32(at + 8, true),
-  };
+  const length = Math.min(count, Math.floor(table.length / INLINING_BYTES));
+  return Array.from({ length: Math.max(length, 0) }, (_, index) => {
+    const at = index * INLINING_BYTES;
+    return {
+      caller: decodePosition(view.getUint32(at + 4, true) * 2 ** 32 + view.getUint32(at, true)),
+      literal: view.getInt32(at + 8, true),
+    };
+  });
 }
 
 /**
