@@ -3,12 +3,14 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
 namespace {
 // Enough for the end of a verifier log, where the reason stands.
 constexpr size_t kLogLimit = 16 * 1024;
+constexpr char kRefused[] = "the kernel refused the BPF programs";
 thread_local std::string libbpf_log;
 
 int Print(libbpf_print_level level, const char* format, va_list args) {
@@ -21,6 +23,7 @@ int Print(libbpf_print_level level, const char* format, va_list args) {
 }
 // The verifier gives up with EAGAIN when a signal waits for the thread (a profiler's timer is enough).
 int LoadWithoutSignals(bpf_object* object) {
+  TakeLibbpfLog();
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -28,6 +31,34 @@ int LoadWithoutSignals(bpf_object* object) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return error;
 }
+
+// The object's own thread loads; nothing else may use the object until the promise is settled.
+class Load : public Napi::AsyncWorker {
+ public:
+  Load(const Napi::CallbackInfo& info, bpf_object* object)
+      : AsyncWorker(info.Env()),
+        deferred_(Napi::Promise::Deferred::New(info.Env())),
+        self_(Napi::Persistent(info.This().As<Napi::Object>())),
+        object_(object) {}
+  Napi::Promise Promise() const { return deferred_.Promise(); }
+  void Execute() override {
+    error_ = LoadWithoutSignals(object_);
+    log_ = TakeLibbpfLog();
+  }
+  void OnOK() override {
+    if (error_)
+      deferred_.Reject(SystemError(Env(), kRefused, -error_, log_).Value());
+    else
+      deferred_.Resolve(Env().Undefined());
+  }
+
+ private:
+  Napi::Promise::Deferred deferred_;
+  Napi::ObjectReference self_;
+  bpf_object* object_;
+  int error_ = 0;
+  std::string log_;
+};
 }  // namespace
 
 void CaptureLibbpfLog() { libbpf_set_print(Print); }
@@ -39,22 +70,28 @@ std::string TakeLibbpfLog() {
 }
 
 Napi::Error SystemError(Napi::Env env, const std::string& what, int error) {
+  return SystemError(env, what, error, TakeLibbpfLog());
+}
+
+Napi::Error SystemError(Napi::Env env, const std::string& what, int error, const std::string& log) {
   std::string message = what + ": " + strerror(error);
   Napi::Error result = Napi::Error::New(env, message);
   result.Set("errno", Napi::Number::New(env, error));
   result.Set("code", Napi::String::New(env, strerrorname_np(error) ? strerrorname_np(error) : "UNKNOWN"));
-  result.Set("log", Napi::String::New(env, TakeLibbpfLog()));
+  result.Set("log", Napi::String::New(env, log));
   return result;
 }
 
 Napi::Function BpfObject::Define(Napi::Env env) {
   return DefineClass(env, "BpfObject",
-                     {InstanceMethod("mapFd", &BpfObject::MapFd), InstanceMethod("programFd", &BpfObject::ProgramFd),
+                     {InstanceMethod("load", &BpfObject::Load), InstanceMethod("loadSync", &BpfObject::LoadSync),
+                      InstanceMethod("mapFd", &BpfObject::MapFd), InstanceMethod("programFd", &BpfObject::ProgramFd),
                       InstanceMethod("attachRawTracepoint", &BpfObject::AttachRawTracepoint),
                       InstanceMethod("close", &BpfObject::Close)});
 }
 
-// new BpfObject(path, { rodata: Buffer, maxEntries: { map: n }, skip: string[] })
+// new BpfObject(path, { rodata: Buffer, maxEntries: { map: n }, programs: string[], skipMaps: string[],
+//                       share?: BpfObject }): opened, not loaded. Maps that `share` has are taken from there.
 BpfObject::BpfObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<BpfObject>(info) {
   Napi::Env env = info.Env();
   std::string path = info[0].As<Napi::String>();
@@ -62,36 +99,68 @@ BpfObject::BpfObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<BpfObjec
   TakeLibbpfLog();
   object_ = bpf_object__open_file(path.c_str(), nullptr);
   if (!object_) throw SystemError(env, "cannot open the BPF object " + path, errno);
+  SelectPrograms(Names(options.Get("programs")));
+  for (const std::string& name : Names(options.Get("skipMaps"))) bpf_map__set_autocreate(FindMap(env, name), false);
+  Napi::Object sizes = options.Get("maxEntries").As<Napi::Object>();
+  for (const std::string& name : Names(sizes.GetPropertyNames()))
+    bpf_map__set_max_entries(FindMap(env, name), sizes.Get(name).As<Napi::Number>().Uint32Value());
+  SetRodata(env, options.Get("rodata").As<Napi::Buffer<uint8_t>>());
+  if (!options.Get("share").IsUndefined()) ShareMaps(env, *Unwrap(options.Get("share").As<Napi::Object>()));
+}
 
-  auto rodata = options.Get("rodata").As<Napi::Buffer<uint8_t>>();
+std::vector<std::string> BpfObject::Names(Napi::Value value) {
+  Napi::Array array = value.As<Napi::Array>();
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < array.Length(); i++) names.push_back(array.Get(i).As<Napi::String>());
+  return names;
+}
+
+bpf_map* BpfObject::FindMap(Napi::Env env, const std::string& name) {
+  bpf_map* map = bpf_object__find_map_by_name(object_, name.c_str());
+  if (!map) throw Napi::Error::New(env, "the BPF object has no map " + name);
+  return map;
+}
+
+void BpfObject::SelectPrograms(const std::vector<std::string>& wanted) {
+  bpf_program* program;
+  bpf_object__for_each_program(program, object_) {
+    bool is_wanted = std::find(wanted.begin(), wanted.end(), bpf_program__name(program)) != wanted.end();
+    bpf_program__set_autoload(program, is_wanted);
+  }
+}
+
+void BpfObject::SetRodata(Napi::Env env, Napi::Buffer<uint8_t> rodata) {
   bpf_map* map;
   bpf_object__for_each_map(map, object_) {
     // libbpf names it "<object>.rodata"
-    if (strstr(bpf_map__name(map), ".rodata") && bpf_map__value_size(map) == rodata.Length()) {
-      int error = bpf_map__set_initial_value(map, rodata.Data(), rodata.Length());
-      if (error) throw SystemError(env, "cannot set the BPF configuration", -error);
-    }
+    if (!strstr(bpf_map__name(map), ".rodata") || bpf_map__value_size(map) != rodata.Length()) continue;
+    int error = bpf_map__set_initial_value(map, rodata.Data(), rodata.Length());
+    if (error) throw SystemError(env, "cannot set the BPF configuration", -error);
   }
-  Napi::Object sizes = options.Get("maxEntries").As<Napi::Object>();
-  Napi::Array names = sizes.GetPropertyNames();
-  for (uint32_t i = 0; i < names.Length(); i++) {
-    std::string name = names.Get(i).As<Napi::String>();
-    bpf_map* sized = bpf_object__find_map_by_name(object_, name.c_str());
-    if (!sized) throw Napi::Error::New(env, "the BPF object has no map " + name);
-    bpf_map__set_max_entries(sized, sizes.Get(name).As<Napi::Number>().Uint32Value());
+}
+
+void BpfObject::ShareMaps(Napi::Env env, const BpfObject& other) {
+  bpf_map* map;
+  bpf_object__for_each_map(map, object_) {
+    if (bpf_map__is_internal(map)) continue;
+    int fd = bpf_object__find_map_fd_by_name(other.object_, bpf_map__name(map));
+    if (fd < 0) continue;
+    int error = bpf_map__reuse_fd(map, fd);
+    if (error) throw SystemError(env, std::string("cannot share the BPF map ") + bpf_map__name(map), -error);
   }
-  Napi::Array skip = options.Get("skip").As<Napi::Array>();
-  for (uint32_t i = 0; i < skip.Length(); i++) {
-    std::string name = skip.Get(i).As<Napi::String>();
-    bpf_program* program = bpf_object__find_program_by_name(object_, name.c_str());
-    if (program) bpf_program__set_autoload(program, false);
-  }
+}
+
+// load(): Promise<void>, on the thread pool; rejects with an Error of SystemError()
+Napi::Value BpfObject::Load(const Napi::CallbackInfo& info) {
+  auto* worker = new ::Load(info, object_);
+  worker->Queue();
+  return worker->Promise();
+}
+
+Napi::Value BpfObject::LoadSync(const Napi::CallbackInfo& info) {
   int error = LoadWithoutSignals(object_);
-  if (error) {
-    Napi::Error failure = SystemError(env, "the kernel refused the BPF programs", -error);
-    Release();
-    throw failure;
-  }
+  if (error) throw SystemError(info.Env(), kRefused, -error);
+  return info.Env().Undefined();
 }
 
 BpfObject::~BpfObject() { Release(); }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loaded BPF object: programs, maps and their attachments. All calls on the JavaScript thread.
+// A BPF object: programs, maps and their attachments. All calls on the JavaScript thread; load() works on another one,
+// and until its promise is settled the caller makes no other call.
 #pragma once
 #include <bpf/libbpf.h>
 #include <napi.h>
 
+#include <string>
 #include <vector>
 
 class BpfObject : public Napi::ObjectWrap<BpfObject> {
@@ -13,10 +15,17 @@ class BpfObject : public Napi::ObjectWrap<BpfObject> {
   ~BpfObject() override;
 
  private:
+  Napi::Value Load(const Napi::CallbackInfo& info);
+  Napi::Value LoadSync(const Napi::CallbackInfo& info);
   Napi::Value MapFd(const Napi::CallbackInfo& info);
   Napi::Value ProgramFd(const Napi::CallbackInfo& info);
   Napi::Value AttachRawTracepoint(const Napi::CallbackInfo& info);
   Napi::Value Close(const Napi::CallbackInfo& info);
+  static std::vector<std::string> Names(Napi::Value value);
+  bpf_map* FindMap(Napi::Env env, const std::string& name);
+  void SelectPrograms(const std::vector<std::string>& wanted);
+  void SetRodata(Napi::Env env, Napi::Buffer<uint8_t> rodata);
+  void ShareMaps(Napi::Env env, const BpfObject& other);
   void Release();
 
   bpf_object* object_ = nullptr;
@@ -28,3 +37,4 @@ std::string TakeLibbpfLog();
 void CaptureLibbpfLog();
 // An Error with `errno` set to the number and `code` to its text, e.g. "bpf_object__load: EPERM …".
 Napi::Error SystemError(Napi::Env env, const std::string& what, int error);
+Napi::Error SystemError(Napi::Env env, const std::string& what, int error, const std::string& log);

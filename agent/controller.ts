@@ -84,6 +84,7 @@ export class Controller {
       options,
       (buffer, at, size) => this.#onRecord(buffer, at, size),
       () => this.#traces.drained(),
+      (message) => log.warn(message),
     );
     this.#executables = new Executables({ symbols: options.symbols, tables: this.#tracer.tables });
     this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime);
@@ -123,7 +124,7 @@ export class Controller {
     await this.flush();
     await Promise.all([this.#executables.stop(), this.#sweep]);
     this.#lastCounters = this.counters();
-    this.#tracer.close();
+    await this.#tracer.close();
   }
 
   /** Makes a profile of what was counted so far and hands it to the sink. */
@@ -149,6 +150,7 @@ export class Controller {
         bytes: this.#tracer.tables.bytes,
         count: this.#tracer.tables.count,
       }),
+      ...prefixed('samplers', this.#tracer.samplers.stats),
       ...prefixed('kernel', this.#kernel.stats),
       ...prefixed('runtimeFrames', this.#runtimes.stats),
       'records.malformed': this.#malformedRecords,

@@ -51,7 +51,8 @@
 	X(python_read_failed, "Python frames or code objects that could not be read: the rest is native only") \
 	X(python_not_code, "Python frames whose code is no code object: the rest is native only") \
 	X(v8_read_failed, "JavaScript frames that could not be read: shown as native code") \
-	X(v8_processes, "Processes in which V8 was met")
+	X(v8_processes, "Processes in which V8 was met") \
+	X(sampler_missing, "Internal: timer ticks that found no sampler")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The sampler: one perf event a CPU runs `sample`. Kernel stack, then user stack, folded into a hash on the way;
- * the trace itself is sent once, from then on 64 bytes a sample. docs/architecture.md tells the whole path.
+ * The sampler: one perf event a CPU runs `tick`, which jumps to the `sample` that is in place: the first one knows no
+ * runtime, a wider one takes over when a runtime is first met. Kernel stack, then user stack, folded into a hash on
+ * the way; the trace itself is sent once, from then on 64 bytes a sample. docs/architecture.md tells the whole path.
  */
 #include "maps.h"
 #include "mapping.h"
@@ -34,9 +35,6 @@ static __always_inline void begin_sample(struct ef_scratch *s, u64 pid_tgid)
 	s->frame_pointer_frames = 0;
 	s->vma_lookups = 0;
 	s->has_interpreted = 0;
-	s->python.key = 0;
-	s->v8.key = 0;
-	s->v8.is_looked_up = 0;
 }
 
 /* Global, so that the loop is verified apart from the sampler. */
@@ -239,5 +237,14 @@ int sample(struct bpf_perf_event_data *ctx)
 	take_kernel_stack(ctx, s);
 	take_user_stack(ctx, s, task);
 	send_sample(s);
+	return 0;
+}
+
+/* Taking the jump or the next one is all that a change of the sampler means: no tick is lost, none counted twice. */
+SEC("perf_event")
+int tick(struct bpf_perf_event_data *ctx)
+{
+	bpf_tail_call(ctx, &samplers, 0);
+	count(EF_COUNTER_sampler_missing);
 	return 0;
 }

@@ -58,6 +58,14 @@ struct {
 	__type(value, struct ef_known_process);
 } processes SEC(".maps");
 
+/* Slot 0: the sampler. It is replaced by one with more runtimes when a runtime is first met. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, 4);
+	__uint(value_size, 4);
+} samplers SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -96,29 +104,6 @@ struct ef_registers {
 	u64 by_dwarf_number[16]; /* x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 */
 };
 
-/* The Python frames of this stack that were not taken yet. */
-struct ef_python_walk {
-	u64 key;               /* the interpreter's file; 0: none was met */
-	struct ef_python file; /* its entry, copied once a sample */
-	u64 has_begun;
-	u64 frame;
-	u64 cframe;
-	u64 link; /* the extra frame that ended the last run */
-	u64 outer_thread;
-	u8 bytes[256];
-	u8 code[256];
-};
-
-/* What the V8 unwinder knows of this sample's process and frame. */
-struct ef_v8_walk {
-	u64 key; /* V8's file; 0: not met in this process, or not looked for yet */
-	u32 is_looked_up;
-	u32 is_stepped; /* the frame has been left already: see step_leaf_without_frame() */
-	u64 slots[6];   /* from fp - 40: bytecode offset, bytecode array, argument count, function, context, fp */
-	u64 shared[8];
-	u64 code[2];
-};
-
 /* Everything that a sample works on. Counters that a loop bumps live here: in registers they would defeat
  * the verifier's pruning (1M instructions). So do structs: all functions on the way to the deepest one share
  * 512 bytes of stack. */
@@ -145,14 +130,12 @@ struct ef_scratch {
 	u32 wake;
 	u64 frame_pointer_frames;
 	u64 vma_lookups;
-	struct ef_python_walk python;
 	struct ef_x86_regs user_regs;
 	u64 signal_registers[17];
 	struct vma_fields vma;
 	struct file_identity file_identity;
 	struct ef_file_entry pending_file;
 	u64 maple_node[16];
-	struct ef_v8_walk v8;
 	struct ef_trace trace;
 	/* file and process records; a name of up to 256 bytes may overhang the end of each buffer */
 	union {

@@ -46,6 +46,33 @@ struct {
 	__type(value, struct ef_python);
 } python_files SEC(".maps");
 
+/* The Python frames of the sampled stack that were not taken yet. */
+struct ef_python_walk {
+	u64 ktime_ns;          /* of the sample that all else belongs to */
+	u64 key;               /* the interpreter's file; 0: none was met */
+	struct ef_python file; /* its entry, copied once a sample */
+	u64 has_begun;
+	u64 frame;
+	u64 cframe;
+	u64 link; /* the extra frame that ended the last run */
+	u64 outer_thread;
+	u8 bytes[256];
+	u8 code[256];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ef_python_walk);
+} python_walks SEC(".maps");
+
+static __always_inline struct ef_python_walk *get_python_walk(void)
+{
+	u32 zero = 0;
+	return bpf_map_lookup_elem(&python_walks, &zero);
+}
+
 /* Copies the file's entry: every native frame in the interpreter's file asks for it, and every Python frame. */
 static __always_inline int load_python(struct ef_python_walk *w, u64 key)
 {
@@ -195,11 +222,13 @@ static __always_inline u32 instruction_offset(const struct ef_python *py, const 
 /* Takes the frame at the head of the list. Global, so that it is verified once. */
 __noinline int take_python_frame(u32 slot)
 {
+	if (!HAS_RUNTIME(PYTHON))
+		return PYTHON_END;
 	struct ef_scratch *s = get_scratch();
-	if (!s)
+	struct ef_python_walk *w = get_python_walk();
+	if (!s || !w)
 		return PYTHON_END;
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
-	struct ef_python_walk *w = &s->python;
 	struct ef_python *py = &w->file;
 	u64 at = w->frame;
 
@@ -271,16 +300,23 @@ static __always_inline int is_in_loop(const struct ef_python *py, u64 file_offse
 	return 0;
 }
 
-/* Pushes the Python frames that belong to the native frame at s->pc, if that is one of the interpreter loop. */
+/* Pushes the Python frames that belong to the native frame at s->pc, if that is one of the interpreter loop. Returns
+ * 0: the native frame follows. */
 __noinline int unwind_python(u32 slot)
 {
+	if (!HAS_RUNTIME(PYTHON))
+		return 0;
 	struct ef_scratch *s = get_scratch();
-	if (!s)
+	struct ef_python_walk *w = get_python_walk();
+	if (!s || !w)
 		return 0;
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
-	struct ef_python_walk *w = &s->python;
 	struct ef_python *py = &w->file;
 
+	if (w->ktime_ns != s->sample.ktime_ns) {
+		w->ktime_ns = s->sample.ktime_ns;
+		w->key = 0;
+	}
 	if (w->key != m->key && load_python(w, m->key))
 		return 0;
 	if (!is_in_loop(py, s->table_offset))

@@ -213,6 +213,8 @@ struct ef_config {
 	__u32 wake_bytes;               /* wake user space when that much waits in the ring buffer */
 	__u32 user_regs_from_stack_top; /* where bpf_task_pt_regs is missing: pt_regs end this far below... */
 	__u32 thread_size;              /* ...the end of the kernel stack, which is this large */
+	__u32 runtimes;                 /* bit 1 << enum ef_runtime: the runtimes whose code is wanted */
+	__u32 reserved;
 };
 
 /* Where a thread keeps its Python thread state. Addresses, here and in code_type, are ELF addresses less the

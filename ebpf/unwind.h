@@ -249,15 +249,7 @@ static __always_inline int step_from(struct ef_scratch *s, u32 slot)
 	return apply_rule(s);
 }
 
-#include "python.h"
-#include "v8.h"
-
-/* Interpreted frames in place of the native one; its caller is the next frame then. */
-static __always_inline int unwind_instead(struct ef_scratch *s, u32 slot)
-{
-	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
-	return (m->file.runtime == EF_RUNTIME_V8 || !m->key) && unwind_v8(slot);
-}
+#include "runtimes.h"
 
 /* One frame; global, so that it is verified once and the loop around it stays small. */
 __noinline int unwind_step(void)
@@ -272,9 +264,7 @@ __noinline int unwind_step(void)
 		return cut(s, -slot);
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
 	s->table_offset = address + m->delta;
-	if (m->file.runtime == EF_RUNTIME_PYTHON)
-		unwind_python(slot);
-	if (unwind_instead(s, slot)) {
+	if (unwind_runtime(s, slot)) {
 		s->is_return_address = 1;
 		s->is_leaf = 0;
 		return s->pc ? STEP_NEXT : STEP_DONE;

@@ -49,24 +49,47 @@ struct {
 	__type(value, struct ef_v8_process);
 } v8_processes SEC(".maps");
 
+/* What is known of the sampled process and frame. */
+struct ef_v8_walk {
+	u64 ktime_ns; /* of the sample that all else belongs to */
+	u64 key;      /* V8's file; 0: not met in this process, or not looked for yet */
+	u64 is_looked_up;
+	u64 slots[6]; /* from fp - 40: bytecode offset, bytecode array, argument count, function, context, fp */
+	u64 shared[8];
+	u64 code[2];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ef_v8_walk);
+} v8_walks SEC(".maps");
+
+static __always_inline struct ef_v8_walk *get_v8_walk(void)
+{
+	u32 zero = 0;
+	return bpf_map_lookup_elem(&v8_walks, &zero);
+}
+
 static __always_inline bool is_heap_object(u64 word)
 {
 	return (word & 3) == 1 && word < 1ULL << 47;
 }
 
 /* Once a sample: was V8 met in this process? */
-static __always_inline void look_process_up(struct ef_scratch *s)
+static __always_inline void look_process_up(struct ef_scratch *s, struct ef_v8_walk *w)
 {
 	u32 tgid = s->sample.process.tgid;
 	struct ef_v8_process *known = bpf_map_lookup_elem(&v8_processes, &tgid);
 
-	s->v8.is_looked_up = 1;
+	w->is_looked_up = 1;
 	if (known && known->exec_id == s->sample.process.exec_id &&
 	    known->start_boottime_ns == s->sample.process.start_boottime_ns)
-		s->v8.key = known->key;
+		w->key = known->key;
 }
 
-static __always_inline void remember_v8_process(struct ef_scratch *s, u64 key)
+static __always_inline void remember_v8_process(struct ef_scratch *s, struct ef_v8_walk *w, u64 key)
 {
 	u32 tgid = s->sample.process.tgid;
 	struct ef_v8_process value = {
@@ -75,22 +98,26 @@ static __always_inline void remember_v8_process(struct ef_scratch *s, u64 key)
 		.exec_id = s->sample.process.exec_id,
 	};
 
-	s->v8.key = key;
+	w->key = key;
 	if (!bpf_map_update_elem(&v8_processes, &tgid, &value, BPF_ANY))
 		count(EF_COUNTER_v8_processes);
 }
 
 /* V8 of the process, where this frame is V8's code. */
-static __always_inline struct ef_v8 *enter_v8(struct ef_scratch *s, u32 slot)
+static __always_inline struct ef_v8 *enter_v8(struct ef_scratch *s, struct ef_v8_walk *w, u32 slot)
 {
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
 	u64 key = m->key;
 
-	if (!s->v8.is_looked_up)
-		look_process_up(s);
-	if (key && s->v8.key != key)
-		remember_v8_process(s, key);
-	key = s->v8.key;
+	if (w->ktime_ns != s->sample.ktime_ns) {
+		w->ktime_ns = s->sample.ktime_ns;
+		w->key = w->is_looked_up = 0;
+	}
+	if (!w->is_looked_up)
+		look_process_up(s, w);
+	if (key && w->key != key)
+		remember_v8_process(s, w, key);
+	key = w->key;
 	if (!key)
 		return 0;
 	struct ef_v8 *v8 = bpf_map_lookup_elem(&v8_files, &key);
@@ -99,13 +126,13 @@ static __always_inline struct ef_v8 *enter_v8(struct ef_scratch *s, u32 slot)
 	return v8;
 }
 
-static __always_inline u32 v8_cookie(struct ef_scratch *s, const struct ef_v8 *v8)
+static __always_inline u32 v8_cookie(const struct ef_v8_walk *w, const struct ef_v8 *v8)
 {
 	u64 hash = 0x9e3779b97f4a7c15ULL;
 
-	hash = (hash ^ s->v8.shared[(v8->shared_name >> 3) & 7]) * 0xff51afd7ed558ccdULL;
+	hash = (hash ^ w->shared[(v8->shared_name >> 3) & 7]) * 0xff51afd7ed558ccdULL;
 	hash ^= hash >> 32;
-	hash = (hash ^ s->v8.shared[(v8->shared_script >> 3) & 7]) * 0xff51afd7ed558ccdULL;
+	hash = (hash ^ w->shared[(v8->shared_script >> 3) & 7]) * 0xff51afd7ed558ccdULL;
 	return (u32)(hash ^ hash >> 32);
 }
 
@@ -121,22 +148,22 @@ static __always_inline void push_v8(struct ef_scratch *s, u32 tier, u64 operand,
 
 /* Program counter of JIT code in 48 bits; above them what tells its contents apart: code is freed and its place
  * used again. */
-static __always_inline u64 v8_code_word(struct ef_scratch *s, u64 pc, u32 cookie)
+static __always_inline u64 v8_code_word(struct ef_v8_walk *w, u64 pc, u32 cookie)
 {
 	u64 hash = cookie;
 
-	if (!USER_READ(s->v8.code, 16, pc - 8))
-		hash ^= mix64(s->v8.code[0] ^ mix64(s->v8.code[1]));
+	if (!USER_READ(w->code, 16, pc - 8))
+		hash ^= mix64(w->code[0] ^ mix64(w->code[1]));
 	return hash << 48 | (pc & ((1ULL << 48) - 1));
 }
 
-/* The SharedFunctionInfo of a JSFunction, its fields in s->v8.shared; 0 if there is none. */
-static __always_inline u64 read_shared(struct ef_scratch *s, const struct ef_v8 *v8, u64 function)
+/* The SharedFunctionInfo of a JSFunction, its fields in w->shared; 0 if there is none. */
+static __always_inline u64 read_shared(struct ef_v8_walk *w, const struct ef_v8 *v8, u64 function)
 {
 	u64 shared = 0;
 
 	if (!is_heap_object(function) || USER_READ(&shared, 8, function - 1 + v8->function_shared) ||
-	    !is_heap_object(shared) || USER_READ(s->v8.shared, V8_SHARED_BYTES, shared - 1)) {
+	    !is_heap_object(shared) || USER_READ(w->shared, V8_SHARED_BYTES, shared - 1)) {
 		count(EF_COUNTER_v8_read_failed);
 		return 0;
 	}
@@ -156,6 +183,8 @@ static __always_inline bool is_bytecode_array(const struct ef_v8 *v8, u64 object
 /* A built-in function that keeps no frame, called from JIT code: its return address is near the stack pointer. */
 __noinline u64 find_jit_return_address(u32 unused)
 {
+	if (!HAS_RUNTIME(V8))
+		return 0;
 	struct ef_scratch *s = get_scratch();
 	u64 words[2] = {};
 	if (!s || USER_READ(words, 16, s->sp))
@@ -169,14 +198,15 @@ __noinline u64 find_jit_return_address(u32 unused)
 	return 0;
 }
 
-static __always_inline int push_function(struct ef_scratch *s, const struct ef_v8 *v8, u64 function, u64 pc)
+static __always_inline int push_function(struct ef_scratch *s, struct ef_v8_walk *w, const struct ef_v8 *v8,
+					 u64 function, u64 pc)
 {
-	u64 shared = read_shared(s, v8, function);
+	u64 shared = read_shared(w, v8, function);
 	if (!shared)
 		return 0;
-	u32 cookie = v8_cookie(s, v8);
+	u32 cookie = v8_cookie(w, v8);
 	if (pc)
-		push_v8(s, EF_V8_JIT, shared, v8_code_word(s, pc, cookie));
+		push_v8(s, EF_V8_JIT, shared, v8_code_word(w, pc, cookie));
 	else
 		push_v8(s, EF_V8_FUNCTION, shared, cookie);
 	return 1;
@@ -184,7 +214,8 @@ static __always_inline int push_function(struct ef_scratch *s, const struct ef_v
 
 /* Where the leaf has no frame of its own, being at its first or last instruction: names it, and goes to the caller
  * by the return address on the stack. */
-static __always_inline int step_leaf_without_frame(struct ef_scratch *s, const struct ef_v8 *v8, bool is_jit)
+static __always_inline int step_leaf_without_frame(struct ef_scratch *s, struct ef_v8_walk *w,
+						   const struct ef_v8 *v8, bool is_jit)
 {
 	u64 code = 0, pc = s->pc, return_address = 0;
 	u64 at;
@@ -202,18 +233,18 @@ static __always_inline int step_leaf_without_frame(struct ef_scratch *s, const s
 	if (USER_READ(&return_address, 8, at))
 		return 0;
 	if ((code & 0xfe) == 0xc2)
-		push_v8(s, EF_V8_JIT, 0, v8_code_word(s, pc, 0));
-	else if (!push_function(s, v8, s->leaf.by_dwarf_number[REG_RDI], is_jit ? pc : 0))
+		push_v8(s, EF_V8_JIT, 0, v8_code_word(w, pc, 0));
+	else if (!push_function(s, w, v8, s->leaf.by_dwarf_number[REG_RDI], is_jit ? pc : 0))
 		return 0;
 	s->sp = at + 8;
 	s->pc = return_address;
-	s->v8.is_stepped = 1;
 	return 1;
 }
 
-static __always_inline int push_v8_frame(struct ef_scratch *s, const struct ef_v8 *v8, u64 pc, bool is_jit)
+static __always_inline int push_v8_frame(struct ef_scratch *s, struct ef_v8_walk *w, const struct ef_v8 *v8,
+					 u64 pc, bool is_jit)
 {
-	u64 *slots = s->v8.slots;
+	u64 *slots = w->slots;
 	u64 function = slots[V8_FUNCTION];
 	/* what lies below the stack pointer has not been pushed yet */
 	bool has_bytecodes = !s->is_leaf || s->fp - 40 >= s->sp;
@@ -225,16 +256,16 @@ static __always_inline int push_v8_frame(struct ef_scratch *s, const struct ef_v
 		return 1;
 	}
 	if (is_jit)
-		return push_function(s, v8, function, pc);
+		return push_function(s, w, v8, function, pc);
 	if (!has_bytecodes || !is_bytecode_array(v8, slots[V8_BYTECODES]))
-		return push_function(s, v8, function, s->is_leaf ? find_jit_return_address(0) : 0);
+		return push_function(s, w, v8, function, s->is_leaf ? find_jit_return_address(0) : 0);
 	if (slots[V8_OFFSET] & 1)
-		return push_function(s, v8, function, s->is_leaf ? find_jit_return_address(0) : 0);
-	u64 shared = read_shared(s, v8, function);
+		return push_function(s, w, v8, function, s->is_leaf ? find_jit_return_address(0) : 0);
+	u64 shared = read_shared(w, v8, function);
 	if (!shared)
 		return 0;
 	/* a small integer has its value in the upper half */
-	push_v8(s, EF_V8_INTERPRETED, shared, (slots[V8_OFFSET] >> 32) << 32 | v8_cookie(s, v8));
+	push_v8(s, EF_V8_INTERPRETED, shared, (slots[V8_OFFSET] >> 32) << 32 | v8_cookie(w, v8));
 	return 1;
 }
 
@@ -242,27 +273,29 @@ static __always_inline int push_v8_frame(struct ef_scratch *s, const struct ef_v
  * where the frame is none, and nothing has changed. Global, so that it is verified once. */
 __noinline int unwind_v8(u32 slot)
 {
+	if (!HAS_RUNTIME(V8))
+		return 0;
 	struct ef_scratch *s = get_scratch();
-	if (!s)
+	struct ef_v8_walk *w = get_v8_walk();
+	if (!s || !w)
 		return 0;
 	bool is_jit = !s->mappings[slot & (EF_MAPPINGS - 1)].key;
 	u64 pc = s->pc - s->is_return_address;
-	struct ef_v8 *v8 = enter_v8(s, slot);
+	struct ef_v8 *v8 = enter_v8(s, w, slot);
 
 	if (!v8 || s->fp < s->sp || s->fp - s->sp > FRAME_POINTER_REACH || s->fp & 7)
 		return 0;
-	s->v8.is_stepped = 0;
-	if (s->is_leaf && step_leaf_without_frame(s, v8, is_jit))
+	if (s->is_leaf && step_leaf_without_frame(s, w, v8, is_jit))
 		return 1;
-	if (USER_READ(s->v8.slots, sizeof(s->v8.slots), s->fp - 40))
+	if (USER_READ(w->slots, sizeof(w->slots), s->fp - 40))
 		return 0;
 	/* the frame is being built: its function is still in a register */
 	if (s->is_leaf && s->fp - 16 < s->sp && is_jit)
-		s->v8.slots[V8_CONTEXT] = 1, s->v8.slots[V8_FUNCTION] = s->leaf.by_dwarf_number[REG_RDI];
-	if (!push_v8_frame(s, v8, pc, is_jit))
+		w->slots[V8_CONTEXT] = 1, w->slots[V8_FUNCTION] = s->leaf.by_dwarf_number[REG_RDI];
+	if (!push_v8_frame(s, w, v8, pc, is_jit))
 		return 0;
 	u64 at = s->fp;
-	s->fp = s->v8.slots[V8_FP];
+	s->fp = w->slots[V8_FP];
 	s->sp = at + 16;
 	return !USER_READ(&s->pc, 8, at + 8) ? 1 : (s->pc = 0, 1);
 }

@@ -7,14 +7,16 @@
  *    plug-in is asked whether it is one of its own (`detect`). What it finds is data: facts for naming later, and
  *    `entry`, the value of the runtime's BPF map under the file's key. It parses foreign bytes: every size and
  *    count has a cap, and a throw costs this file its runtime, nothing else.
- * 2. PUBLISH, per file. The entry goes to the kernel together with the unwind table: from then on every process
- *    that maps the file is unwound with it, from its first sample. A runtime whose state can be found from
- *    addresses of the file and registers of the thread, as CPython's, needs nothing per process.
- * 3. UNWIND, in BPF. unwind_step() (ebpf/unwind.h) calls the runtime at each native frame in a file that has one.
+ * 2. LOAD, once. The first file of a runtime makes the sampler be loaded again with that runtime's code
+ *    (agent/tracer/samplers.ts); sampling goes on meanwhile. What does not run on a machine is never loaded there.
+ * 3. PUBLISH, per file. The entry goes to the kernel: from then on every process that maps the file is unwound with
+ *    it, from its first sample. A runtime whose state can be found from addresses of the file and registers of the
+ *    thread, as CPython's, needs nothing per process.
+ * 4. UNWIND, in BPF. unwind_step() (ebpf/unwind.h) calls the runtime at each native frame in a file that has one.
  *    It pushes the interpreted frames that this native frame runs, two words each (ebpf/records.h), and leaves
  *    the native frame itself to the native unwinder. The words must tell any two functions apart, also such as
  *    follow each other at one address.
- * 4. NAME, on the host. The words of a new trace are turned into names at once, since they are read from the
+ * 5. NAME, on the host. The words of a new trace are turned into names at once, since they are read from the
  *    memory of a process that may end soon (`nameFrame`).
  *
  * A plug-in imports common/, this file, the generated records and its own folder; a rule file enforces it.
@@ -78,8 +80,8 @@ export interface RuntimePlugin {
   readonly name: string;
   /** enum ef_runtime. */
   readonly id: number;
-  /** Its BPF map, keyed by file key. */
-  readonly map: string;
+  /** Its BPF maps, made when its code is loaded; the first is keyed by file key and gets the entries of files. */
+  readonly maps: readonly [string, ...string[]];
   /** enum ef_frame_kind of its frames. */
   readonly frameKind: number;
   readonly frameType: FrameType;

@@ -1,9 +1,12 @@
-/** Loads the BPF object with the settings of this machine, and says clearly what stands in the way. */
+/** Loads the BPF programs with the settings of this machine, and says clearly what stands in the way. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { RuntimePlugin } from '../interpreters/contract.ts';
+import { RUNTIMES } from '../interpreters/registry.ts';
 import type { KernelFeatures, Native, NativeBpfObject } from './native.ts';
 import { packageRoot } from './package-root.ts';
 import { CONFIG } from './records.gen.ts';
+import { Samplers } from './samplers.ts';
 
 export interface BpfSettings {
   maxUserFrames: number;
@@ -25,7 +28,11 @@ export class CannotProfile extends Error {
   override readonly name = 'CannotProfile';
 }
 
-function encodeConfig(settings: BpfSettings, features: KernelFeatures): Buffer {
+function encodeConfig(
+  settings: BpfSettings,
+  features: KernelFeatures,
+  runtimes: readonly RuntimePlugin[],
+): Buffer {
   const config = Buffer.alloc(CONFIG.bytes);
   config.writeUInt32LE(features.rdonlyCast && features.mapleTree ? 1 : 0, CONFIG.fastLoads);
   config.writeUInt32LE(features.taskPtRegs ? 1 : 0, CONFIG.hasTaskPtRegs);
@@ -35,6 +42,10 @@ function encodeConfig(settings: BpfSettings, features: KernelFeatures): Buffer {
   config.writeUInt32LE(settings.ringBytes / 4, CONFIG.wakeBytes);
   config.writeUInt32LE(X86_PT_REGS_BYTES, CONFIG.userRegsFromStackTop);
   config.writeUInt32LE(THREAD_SIZE, CONFIG.threadSize);
+  config.writeUInt32LE(
+    runtimes.reduce((mask, { id }) => mask | (1 << id), 0),
+    CONFIG.runtimes,
+  );
   return config;
 }
 
@@ -57,21 +68,54 @@ function explainLoadFailure(error: SystemFailure): CannotProfile {
 
 const lastLines = (log = ''): string => log.trimEnd().split('\n').slice(-12).join('\n');
 
-/** Loads the object; throws {@link CannotProfile}. */
-export function loadBpfObject(native: Native, settings: BpfSettings): NativeBpfObject {
-  try {
-    const features = native.probeFeatures();
-    return new native.BpfObject(join(packageRoot(), 'build/everyframe.bpf.o'), {
-      rodata: encodeConfig(settings, features),
-      maxEntries: {
-        records: settings.ringBytes,
-        files: settings.maxFiles,
-        tables: settings.maxTables,
-        seen: settings.maxSeenTraces,
-      },
-      skip: settings.filterTargets ? [] : ['on_fork'],
-    });
-  } catch (error) {
-    throw explainLoadFailure(error as SystemFailure);
+/** The BPF programs of one agent: the first object has all maps and the small programs, samplers come and go. */
+export class BpfPrograms {
+  readonly base: NativeBpfObject;
+  readonly samplers: Samplers;
+
+  /** Loads all; throws {@link CannotProfile}. */
+  constructor(native: Native, settings: BpfSettings, warn: (message: string) => void) {
+    const path = join(packageRoot(), 'build/everyframe.bpf.o');
+    try {
+      const features = native.probeFeatures();
+      const open = (
+        programs: string[],
+        maxEntries: Record<string, number>,
+        runtimes: readonly RuntimePlugin[],
+        share?: NativeBpfObject,
+      ): NativeBpfObject =>
+        new native.BpfObject(path, {
+          rodata: encodeConfig(settings, features, runtimes),
+          maxEntries,
+          programs,
+          skipMaps: RUNTIMES.filter((plugin) => !runtimes.includes(plugin)).flatMap(({ maps }) => maps),
+          share,
+        });
+      this.base = open(
+        ['tick', 'on_exec', 'on_exit', ...(settings.filterTargets ? ['on_fork'] : [])],
+        {
+          records: settings.ringBytes,
+          files: settings.maxFiles,
+          tables: settings.maxTables,
+          seen: settings.maxSeenTraces,
+        },
+        [],
+      );
+      this.base.loadSync();
+      this.samplers = new Samplers(
+        native,
+        this.base,
+        (runtimes, share) => open(['sample'], {}, runtimes, share),
+        ({ name }, error) =>
+          warn(`frames of ${name} will be missing from stacks: ${explainLoadFailure(error).message}`),
+      );
+    } catch (error) {
+      throw explainLoadFailure(error as SystemFailure);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.samplers.close();
+    this.base.close();
   }
 }

@@ -44,5 +44,6 @@ export const BPF_COUNTERS = [
   { name: 'python_not_code', text: "Python frames whose code is no code object: the rest is native only" },
   { name: 'v8_read_failed', text: "JavaScript frames that could not be read: shown as native code" },
   { name: 'v8_processes', text: "Processes in which V8 was met" },
+  { name: 'sampler_missing', text: "Internal: timer ticks that found no sampler" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import { packageRoot } from './package-root.ts';
 
 export interface NativeBpfObject {
+  /** On another thread; no other call until it is settled. */
+  load(): Promise<void>;
+  loadSync(): void;
   mapFd(name: string): number;
   programFd(name: string): number;
   attachRawTracepoint(program: string, tracepoint: string): void;
@@ -28,7 +31,16 @@ export interface KernelFeatures {
 export interface Native {
   BpfObject: new (
     path: string,
-    options: { rodata: Buffer; maxEntries: Record<string, number>; skip: string[] },
+    options: {
+      rodata: Buffer;
+      maxEntries: Record<string, number>;
+      /** The programs to load. */
+      programs: readonly string[];
+      /** Maps that the loaded code never reaches: they are not made. */
+      skipMaps: readonly string[];
+      /** Maps that this object has, by name, are used in place of new ones. */
+      share: NativeBpfObject | undefined;
+    },
   ) => NativeBpfObject;
   Ring: new (mapFd: number, onWake: () => void) => NativeRing;
   mapLookup(fd: number, key: Buffer, valueBytes: number): Buffer | undefined;

@@ -202,7 +202,7 @@ export const RULE = {
 
 /** Size and byte offsets of struct ef_config. */
 export const CONFIG = {
-  bytes: 32,
+  bytes: 40,
   fastLoads: 0,
   hasTaskPtRegs: 4,
   maxUserFrames: 8,
@@ -211,6 +211,8 @@ export const CONFIG = {
   wakeBytes: 20,
   userRegsFromStackTop: 24,
   threadSize: 28,
+  runtimes: 32,
+  reserved: 36,
 } as const;
 
 /** Size and byte offsets of struct ef_file_entry. */

@@ -1,10 +1,11 @@
 /** Unwind tables in the kernel: one array of blocks a file, found by file key; the least used leave first. */
 import type { FileKey } from '../../common/base/brand.ts';
-import type { DetectedRuntime } from '../interpreters/contract.ts';
+import type { DetectedRuntime, RuntimePlugin } from '../interpreters/contract.ts';
 import { RUNTIMES } from '../interpreters/registry.ts';
 import type { Native, NativeBpfObject } from './native.ts';
 import { EF_VDSO_KEY, FILE_ENTRY, FileState, Runtime } from './records.gen.ts';
 import { toKey } from './records.ts';
+import type { Samplers } from './samplers.ts';
 
 /** What the stack-delta packer makes: see the layout in ebpf/records.h. */
 export interface TableImage {
@@ -36,7 +37,7 @@ export class Tables {
   readonly #native: Native;
   readonly #filesFd: number;
   readonly #tablesFd: number;
-  readonly #runtimes: readonly { name: string; id: number; fd: number }[];
+  readonly #samplers: Pick<Samplers, 'add' | 'mapFd'>;
   readonly #maxBytes: number;
   readonly #installed = new Map<FileKey, Installed>();
   readonly #freeSlots: number[] = [];
@@ -45,11 +46,16 @@ export class Tables {
   readonly #maxTables: number;
   readonly stats = { installed: 0, evicted: 0, idle: 0, failed: 0, runtimesFailed: 0 };
 
-  constructor(native: Native, object: NativeBpfObject, limits: { maxTables: number; maxBytes: number }) {
+  constructor(
+    native: Native,
+    object: NativeBpfObject,
+    samplers: Pick<Samplers, 'add' | 'mapFd'>,
+    limits: { maxTables: number; maxBytes: number },
+  ) {
     this.#native = native;
     this.#filesFd = object.mapFd('files');
     this.#tablesFd = object.mapFd('tables');
-    this.#runtimes = RUNTIMES.map(({ name, id, map }) => ({ name, id, fd: object.mapFd(map) }));
+    this.#samplers = samplers;
     this.#maxTables = limits.maxTables;
     this.#maxBytes = limits.maxBytes;
   }
@@ -78,13 +84,36 @@ export class Tables {
         Buffer.from(buffer, byteOffset, length),
         BLOCK_BYTES,
       );
-      this.#writeEntry(key, FileState.TABLE, slot, table, this.#publishRuntime(key, runtime));
+      this.#writeEntry(key, FileState.TABLE, slot, table);
       this.stats.installed++;
     } catch (error) {
       this.stats.failed++;
       this.#release(key);
       this.markNoTable(key);
       throw error;
+    }
+    const plugin = RUNTIMES.find(({ name }) => name === runtime?.runtime);
+    if (plugin && runtime) await this.#installRuntime(key, table, plugin, runtime.entry);
+  }
+
+  /** Native frames are unwound already; the runtime's follow when its code is in the kernel. */
+  async #installRuntime(
+    key: FileKey,
+    table: TableImage,
+    plugin: RuntimePlugin,
+    value: Uint8Array,
+  ): Promise<void> {
+    const installed = this.#installed.get(key);
+    const isAdded = await this.#samplers.add(plugin);
+    if (!installed || this.#installed.get(key) !== installed) return; // dropped meanwhile
+    try {
+      const fd = isAdded ? this.#samplers.mapFd(plugin) : undefined;
+      if (fd === undefined) throw new Error('the runtime is not loaded');
+      this.#native.mapUpdate(fd, keyBytes(key), Buffer.from(value), BPF_ANY);
+      this.#writeEntry(key, FileState.TABLE, installed.slot, table, plugin.id);
+    } catch {
+      // refused, or the map is full: the file is unwound as native code
+      this.stats.runtimesFailed++;
     }
   }
 
@@ -119,22 +148,11 @@ export class Tables {
     return this.#bytes + more > this.#maxBytes || this.#installed.size >= this.#maxTables;
   }
 
-  /** The runtime's own map first, then the file's entry that says to look there. Returns enum ef_runtime. */
-  #publishRuntime(key: FileKey, detected: DetectedRuntime | undefined): number {
-    const runtime = this.#runtimes.find(({ name }) => name === detected?.runtime);
-    if (!detected || !runtime) return Runtime.NONE;
-    try {
-      this.#native.mapUpdate(runtime.fd, keyBytes(key), Buffer.from(detected.entry), BPF_ANY);
-      return runtime.id;
-    } catch {
-      // full: the file is unwound as native code
-      this.stats.runtimesFailed++;
-      return Runtime.NONE;
-    }
-  }
-
   #forgetRuntime(key: FileKey): void {
-    for (const { fd } of this.#runtimes) this.#native.mapDelete(fd, keyBytes(key));
+    for (const plugin of RUNTIMES) {
+      const fd = this.#samplers.mapFd(plugin);
+      if (fd !== undefined) this.#native.mapDelete(fd, keyBytes(key));
+    }
   }
 
   #writeEntry(

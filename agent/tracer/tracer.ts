@@ -4,11 +4,12 @@
  */
 
 import type { Pid } from '../../common/base/brand.ts';
-import { type BpfSettings, loadBpfObject } from './bpf-object.ts';
+import { BpfPrograms, type BpfSettings } from './bpf-object.ts';
 import { BPF_COUNTERS, type BpfCounter } from './counters.gen.ts';
 import { onlineCpus } from './cpus.ts';
 import { loadNative, type Native, type NativeBpfObject, type NativeRing } from './native.ts';
 import { PerfEvents } from './perf-events.ts';
+import type { Samplers } from './samplers.ts';
 import { Tables } from './tables.ts';
 
 export interface TracerOptions {
@@ -46,6 +47,8 @@ export class Tracer {
   readonly native: Native;
   readonly tables: Tables;
   readonly events: PerfEvents;
+  readonly samplers: Samplers;
+  readonly #programs: BpfPrograms;
   readonly #object: NativeBpfObject;
   readonly #batch = Buffer.alloc(BATCH_BYTES);
   readonly #consume: RecordConsumer;
@@ -55,7 +58,12 @@ export class Tracer {
   #draining = false;
 
   /** Loads and verifies, but does not sample yet. Throws CannotProfile. */
-  constructor(options: TracerOptions, consume: RecordConsumer, afterDrain: () => void) {
+  constructor(
+    options: TracerOptions,
+    consume: RecordConsumer,
+    afterDrain: () => void,
+    warn: (message: string) => void,
+  ) {
     this.#consume = consume;
     this.#afterDrain = afterDrain;
     this.native = loadNative();
@@ -66,15 +74,17 @@ export class Tracer {
       sendIdleFrames: options.sendIdleFrames,
       filterTargets: options.targets !== undefined,
     };
-    this.#object = loadBpfObject(this.native, settings);
-    this.tables = new Tables(this.native, this.#object, {
+    this.#programs = new BpfPrograms(this.native, settings, warn);
+    this.#object = this.#programs.base;
+    this.samplers = this.#programs.samplers;
+    this.tables = new Tables(this.native, this.#object, this.samplers, {
       maxTables: SETTINGS.maxTables,
       maxBytes: options.maxTableBytes,
     });
     this.events = new PerfEvents(this.native, {
       samplesPerSecond: options.samplesPerSecond,
       includeIdle: options.sendIdleFrames,
-      programFd: this.#object.programFd('sample'),
+      programFd: this.#object.programFd('tick'),
     });
     for (const pid of options.targets ?? []) this.addTarget(pid);
     if (options.targets) this.#object.attachRawTracepoint('on_fork', 'sched_process_fork');
@@ -154,10 +164,10 @@ export class Tracer {
     while (this.#ring && this.#drainBatch(this.#ring)) await new Promise(setImmediate);
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.events.close();
     this.#ring?.close();
     this.#ring = undefined;
-    this.#object.close();
+    await this.#programs.close();
   }
 }

@@ -21,7 +21,7 @@ interface Known {
 export const cpython: RuntimePlugin = {
   name: 'cpython',
   id: Runtime.PYTHON,
-  map: 'python_files',
+  maps: ['python_files', 'python_walks'],
   frameKind: FrameKind.PYTHON,
   frameType: 'cpython',
   detect(elf) {

@@ -21,7 +21,7 @@ const TIER_AT = 2 ** 48;
 export const v8: RuntimePlugin = {
   name: 'v8',
   id: Runtime.V8,
-  map: 'v8_files',
+  maps: ['v8_files', 'v8_processes', 'v8_walks'],
   frameKind: FrameKind.V8,
   frameType: 'v8js',
   detect(elf) {
