@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import type { RuntimePlugin } from '../interpreters/contract.ts';
+import { RUNTIMES } from '../interpreters/registry.ts';
+import type { Native, NativeBpfObject } from './native.ts';
+import { Samplers } from './samplers.ts';
+
+const [first, second] = RUNTIMES as [RuntimePlugin, RuntimePlugin];
+
+/** What the kernel was asked for, in order, as text; loading takes a turn of the event loop. */
+function fakeKernel(refuse: (runtimes: string) => boolean = () => false) {
+  const log: string[] = [];
+  const warnings: string[] = [];
+  const open = (runtimes: readonly RuntimePlugin[], share: NativeBpfObject): NativeBpfObject => {
+    const name = `[${runtimes.map((plugin) => plugin.name).join(' ')}]`;
+    log.push(`open ${name} sharing with ${share.mapFd('its name')}`);
+    const load = (): void => {
+      if (refuse(name)) throw new Error('E2BIG');
+      log.push(`load ${name}`);
+    };
+    return {
+      load: async () => {
+        await new Promise(setImmediate);
+        load();
+      },
+      loadSync: load,
+      mapFd: () => name as unknown as number,
+      programFd: () => runtimes.length,
+      attachRawTracepoint: () => {},
+      close: () => void log.push(`close ${name}`),
+    };
+  };
+  const base = { ...open([], { mapFd: () => 0 } as unknown as NativeBpfObject), mapFd: () => 7 };
+  log.length = 0;
+  const native = {
+    mapUpdate: (fd: number, _key: Buffer, value: Buffer) =>
+      void log.push(`slot of map ${fd} = sampler ${value.readUInt32LE(0)}`),
+  } as unknown as Native;
+  const samplers = new Samplers(native, base, open, ({ name }, error) =>
+    warnings.push(`${name}: ${error.message}`),
+  );
+  return { samplers, log, warnings };
+}
+
+describe('the samplers', () => {
+  it('begin without a runtime', () => {
+    const { samplers, log } = fakeKernel();
+    expect(log).toEqual(['open [] sharing with 7', 'load []', 'slot of map 7 = sampler 0']);
+    expect(samplers.mapFd(first)).toBeUndefined();
+  });
+
+  it('let the next one take over before the last one goes', async () => {
+    const { samplers, log } = fakeKernel();
+    log.length = 0;
+    expect(await samplers.add(first)).toBe(true);
+    expect(log).toEqual([
+      `open [${first.name}] sharing with []`,
+      `load [${first.name}]`,
+      'slot of map 7 = sampler 1',
+      'close []',
+    ]);
+    expect(samplers.mapFd(first)).toBe(`[${first.name}]`);
+    expect(samplers.mapFd(second)).toBeUndefined();
+  });
+
+  it('load a runtime once, and one at a time', async () => {
+    const { samplers, log } = fakeKernel();
+    log.length = 0;
+    expect(await Promise.all([first, second, first, second].map((p) => samplers.add(p)))).toEqual(
+      Array(4).fill(true),
+    );
+    expect(log.filter((line) => line.startsWith('load'))).toEqual([
+      `load [${first.name}]`,
+      `load [${first.name} ${second.name}]`,
+    ]);
+  });
+
+  it('stay as they are where the kernel refuses a runtime, and ask once', async () => {
+    const { samplers, log, warnings } = fakeKernel((runtimes) => runtimes.includes(first.name));
+    log.length = 0;
+    expect(await samplers.add(first)).toBe(false);
+    expect(await samplers.add(first)).toBe(false);
+    expect(log).toEqual([`open [${first.name}] sharing with []`, `close [${first.name}]`]);
+    expect(warnings).toEqual([`${first.name}: E2BIG`]);
+    expect(await samplers.add(second)).toBe(true);
+    expect(samplers.mapFd(first)).toBeUndefined();
+    expect(samplers.stats).toEqual({ runtimes: 1, refused: 1 });
+  });
+
+  it('end after a change that is under way, and take no other', async () => {
+    const { samplers, log } = fakeKernel();
+    const [change, closed] = [samplers.add(first), samplers.close()];
+    expect(await samplers.add(second)).toBe(false);
+    await closed;
+    await change;
+    expect(log.filter((line) => line.startsWith('close')).sort()).toEqual(
+      log
+        .filter((line) => line.startsWith('load'))
+        .map((line) => line.replace('load', 'close'))
+        .sort(),
+    );
+  });
+});
