@@ -10,10 +10,11 @@ import { Executables } from './executables/executables.ts';
 import { Kernel } from './executables/kernel.ts';
 import type { SymbolDetail } from './executables/symbol-service.ts';
 import { RuntimeFrames } from './interpreters/runtime-frames.ts';
+import { JitFrames } from './jit/jit-frames.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
 import { RecordType } from './tracer/records.gen.ts';
-import { readExitRecord, readFileRecord, readProcessRecord } from './tracer/records.ts';
+import { type ExitRecord, readExitRecord, readFileRecord, readProcessRecord } from './tracer/records.ts';
 import { Tracer } from './tracer/tracer.ts';
 import { FrameResolver } from './traces/frame-resolver.ts';
 import { ProfileMaker } from './traces/profile-maker.ts';
@@ -57,6 +58,7 @@ export class Controller {
   readonly #cache: TraceCache;
   readonly #traces: TraceHandler;
   readonly #runtimes: RuntimeFrames;
+  readonly #jit = new JitFrames();
   readonly #frames: FrameResolver;
   readonly #maker: ProfileMaker;
   readonly #sampling: Sampling;
@@ -88,7 +90,7 @@ export class Controller {
     );
     this.#executables = new Executables({ symbols: options.symbols, tables: this.#tracer.tables });
     this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime);
-    this.#frames = new FrameResolver(this.#executables, kernel, this.#runtimes);
+    this.#frames = new FrameResolver(this.#executables, kernel, this.#runtimes, this.#jit);
     this.#maker = new ProfileMaker({
       periodNs: this.#tracer.events.periodNs,
       frames: this.#frames,
@@ -122,7 +124,7 @@ export class Controller {
     this.#sampling.stop();
     await this.#tracer.stopSampling();
     await this.flush();
-    await Promise.all([this.#executables.stop(), this.#sweep]);
+    await Promise.all([this.#executables.stop(), this.#jit.stop(), this.#sweep]);
     this.#lastCounters = this.counters();
     await this.#tracer.close();
   }
@@ -153,6 +155,7 @@ export class Controller {
       ...prefixed('samplers', this.#tracer.samplers.stats),
       ...prefixed('kernel', this.#kernel.stats),
       ...prefixed('runtimeFrames', this.#runtimes.stats),
+      ...prefixed('jit', { ...this.#jit.stats }),
       'records.malformed': this.#malformedRecords,
       'samples.reported': this.#samplesReported,
       'memory.rssBytes': process.memoryUsage.rss(),
@@ -171,7 +174,7 @@ export class Controller {
         this.#processes.onProcess(readProcessRecord(buffer, at, size));
         break;
       case RecordType.EXIT:
-        this.#processes.onExit(readExitRecord(buffer, at));
+        this.#onExit(readExitRecord(buffer, at));
         break;
       case RecordType.FILE:
         this.#executables.onFile(readFileRecord(buffer, at, size));
@@ -181,10 +184,15 @@ export class Controller {
     }
   }
 
-  /** Names of interpreted functions are read at once: their process may be about to end. */
+  /** What a process has the names of is asked for at once: it may be about to end. */
   #onTrace(buffer: Buffer, at: number, size: number): void {
-    const interpreted = this.#traces.onTrace(buffer, at, size);
-    if (interpreted) this.#frames.framesOf(interpreted);
+    const ofProcess = this.#traces.onTrace(buffer, at, size);
+    if (ofProcess) this.#frames.framesOf(ofProcess);
+  }
+
+  #onExit(record: ExitRecord): void {
+    this.#processes.onExit(record);
+    this.#jit.onExit(record);
   }
 
   #schedule(): void {

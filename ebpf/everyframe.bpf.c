@@ -177,11 +177,11 @@ static __always_inline int send_trace(struct ef_scratch *s)
 	s->trace.words = words;
 	s->trace.flags =
 		(s->has_anonymous ? EF_TRACE_OF_PROCESS : 0) | (s->has_interpreted ? EF_TRACE_INTERPRETED : 0);
-	s->trace.tgid = s->sample.process.tgid;
+	s->trace.process = s->sample.process;
 	s->trace.trace_hash = hash;
 	u64 bytes = offsetof(struct ef_trace, frames) + words * 8;
-	/* the names of interpreted functions are in the process's memory: read them while it lives */
-	u64 wake = s->has_interpreted && is_young(s) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	/* the process knows the names of its interpreted and compiled functions: ask while it lives */
+	u64 wake = s->has_anonymous && is_young(s) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 	if (bpf_ringbuf_output(&records, &s->trace, bytes, wake)) {
 		count(EF_COUNTER_traces_lost_ring);
 		return 1;

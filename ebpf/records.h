@@ -85,7 +85,8 @@ struct ef_trace {
 	__u16 user_frames;
 	__u16 words;
 	__u32 flags;
-	__u32 tgid;
+	__u32 reserved;
+	struct ef_process_id process; /* that it was met in first; others may share it, see its flags */
 	__u64 trace_hash;
 	__u64 frames[EF_MAX_WORDS];
 };

@@ -119,15 +119,18 @@ export const SAMPLE = {
 
 /** Size and byte offsets of struct ef_trace. */
 export const TRACE = {
-  bytes: 17432,
+  bytes: 17448,
   type: 0,
   kernelFrames: 2,
   userFrames: 4,
   words: 6,
   flags: 8,
-  tgid: 12,
-  traceHash: 16,
-  frames: 24,
+  reserved: 12,
+  processTgid: 16,
+  processExecId: 20,
+  processStartBoottimeNs: 24,
+  traceHash: 32,
+  frames: 40,
 } as const;
 
 /** Size and byte offsets of struct ef_process. */

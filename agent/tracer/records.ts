@@ -1,7 +1,7 @@
 /** Decodes the records of the BPF ring buffer: layouts in records.gen.ts, meanings in ebpf/records.h. */
 import type { FileKey, Pid } from '../../common/base/brand.ts';
 import { toFileKey, toPid } from '../../common/base/brand.ts';
-import { EF_TRACE_INTERPRETED, EXIT, FILE, PROCESS, TRACE } from './records.gen.ts';
+import { EF_TRACE_OF_PROCESS, EXIT, FILE, PROCESS, TRACE } from './records.gen.ts';
 
 export interface FileRecord {
   key: FileKey;
@@ -43,15 +43,15 @@ export interface ExitRecord extends ProcessIdentity {
   ktimeNs: bigint;
 }
 
-export interface TraceRecord {
+/** The identity is that of the process in which the trace was met first. */
+export interface TraceRecord extends ProcessIdentity {
   hash: bigint;
   kernelFrames: number;
   userFrames: number;
-  pid: Pid;
   /** Kernel addresses, then the words of the user frames: see ebpf/records.h. */
   words: BigUint64Array;
-  /** It has frames whose names are in the process's memory. */
-  isInterpreted: boolean;
+  /** It has frames that mean something in this process only, and that the process has the names of. */
+  isOfProcess: boolean;
 }
 
 export const toKey = (value: bigint): FileKey => toFileKey(value.toString(16).padStart(16, '0'));
@@ -71,7 +71,11 @@ function readPath(buffer: Buffer, offset: number, bytes: number): string {
   return `/${parts.reverse().join('/')}`;
 }
 
-function readIdentity(buffer: Buffer, at: number, layout: typeof PROCESS | typeof EXIT): ProcessIdentity {
+function readIdentity(
+  buffer: Buffer,
+  at: number,
+  layout: typeof PROCESS | typeof EXIT | typeof TRACE,
+): ProcessIdentity {
   return {
     pid: toPid(buffer.readUInt32LE(at + layout.processTgid)),
     execId: buffer.readUInt32LE(at + layout.processExecId),
@@ -124,11 +128,11 @@ export function readTraceRecord(buffer: Buffer, at: number, size: number): Trace
   const words = new BigUint64Array(count);
   new Uint8Array(words.buffer).set(buffer.subarray(at + TRACE.frames, at + TRACE.frames + count * 8));
   return {
+    ...readIdentity(buffer, at, TRACE),
     hash: buffer.readBigUInt64LE(at + TRACE.traceHash),
     kernelFrames: Math.min(buffer.readUInt16LE(at + TRACE.kernelFrames), count),
     userFrames: buffer.readUInt16LE(at + TRACE.userFrames),
-    pid: toPid(buffer.readUInt32LE(at + TRACE.tgid)),
     words,
-    isInterpreted: (buffer.readUInt32LE(at + TRACE.flags) & EF_TRACE_INTERPRETED) !== 0,
+    isOfProcess: (buffer.readUInt32LE(at + TRACE.flags) & EF_TRACE_OF_PROCESS) !== 0,
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { toPid } from '../../common/base/brand.ts';
+import { type Pid, toPid } from '../../common/base/brand.ts';
 import { emptyMapping } from '../../common/profile/profile.ts';
+import { JitFrames } from '../jit/jit-frames.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
 import {
   FrameResolver,
@@ -15,6 +16,8 @@ const word = (kind: number, operand: bigint): bigint => (BigInt(kind) << 56n) | 
 const traceOf = (kernelFrames: number, words: bigint[]) => ({
   hash: 1n,
   pid: toPid(1),
+  execId: 0,
+  startBoottimeNs: 0n,
   kernelFrames,
   words: BigUint64Array.from(words),
 });
@@ -40,7 +43,7 @@ function resolver(isOpen = () => true): FrameResolver {
   const kernel: KernelSource = {
     locate: (address) => ({ mapping: emptyMapping(), address: 0, name: address.toString(16) }),
   };
-  return new FrameResolver(native, kernel, runtimes);
+  return new FrameResolver(native, kernel, runtimes, new JitFrames({ proc: '/nonexistent' }));
 }
 
 const runtimes: RuntimeSource = {
@@ -97,6 +100,15 @@ describe('the frame resolver', () => {
       frameType: 'abort-marker',
       lines: [{ function: MARKER_TEXT[Marker.ANON] }],
     });
+  });
+
+  it('keeps code that no file backs apart by execution', () => {
+    const subject = resolver();
+    const frameOf = (process: { pid?: Pid; execId?: number; startBoottimeNs?: bigint }) =>
+      subject.framesOf({ ...traceOf(0, [word(FrameKind.ANON, 0x1000n)]), ...process })[0];
+    const first = frameOf({});
+    const others = [frameOf({ pid: toPid(2) }), frameOf({ execId: 1 }), frameOf({ startBoottimeNs: 1n })];
+    expect(new Set([first, ...others]).size).toBe(4);
   });
 
   it('names a frame once its file is open', async () => {

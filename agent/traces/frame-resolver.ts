@@ -10,7 +10,7 @@ import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { FrameWords } from '../interpreters/contract.ts';
 import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
-import { toKey } from '../tracer/records.ts';
+import { type ProcessIdentity, toKey } from '../tracer/records.ts';
 import type { Trace } from './trace-cache.ts';
 
 /** An inlined or real function at a location, innermost first. */
@@ -64,6 +64,17 @@ export interface RuntimeSource {
   name(pid: Pid, key: FileKey | undefined, kind: number, words: FrameWords): NamedRuntimeFrame;
 }
 
+/** Frames in memory that no file backs. */
+export interface AnonymousSource {
+  /** Frames made since {@link forgetFrames}. */
+  readonly count: number;
+  /** The same object for the same address in the same execution of a process. */
+  frameOf(process: ProcessIdentity, address: number): Frame;
+  /** Completes in place what frames lack. */
+  nameFrames(): Promise<void>;
+  forgetFrames(): void;
+}
+
 /** What a person reads where a stack was cut. */
 export const MARKER_TEXT: Readonly<Record<number, string>> = {
   [Marker.DEPTH]: '[cut: deeper than the limit]',
@@ -99,17 +110,15 @@ const toLine = ({ function: name, systemName, file, line, column }: SymbolFrame)
   column,
 });
 
-const ANON: Mapping = { ...emptyMapping(), filename: '[anon]' };
-
 export class FrameResolver {
   readonly #native: NativeSource;
   readonly #kernel: KernelSource;
   readonly #runtimes: RuntimeSource;
+  readonly #anonymous: AnonymousSource;
   #kernelLeaves = new Map<number, Frame>();
   #kernelCallers = new Map<number, Frame>();
   /** By the low half of the file's key. */
   #files = new Map<number, FramesOfFile>();
-  #anonymousFrames = new Map<number, Frame>();
   #runtimeFrames = new Map<string, Frame>();
   readonly #markers = new Map<number, Frame>();
   #count = 0;
@@ -117,24 +126,30 @@ export class FrameResolver {
   readonly #keyOf = new Map<FileFrame, FileKey>();
   readonly #traces = new LRUCache<Trace, Frame[]>({ max: MAX_TRACES });
 
-  constructor(native: NativeSource, kernel: KernelSource, runtimes: RuntimeSource) {
+  constructor(
+    native: NativeSource,
+    kernel: KernelSource,
+    runtimes: RuntimeSource,
+    anonymous: AnonymousSource,
+  ) {
     this.#native = native;
     this.#kernel = kernel;
     this.#runtimes = runtimes;
+    this.#anonymous = anonymous;
   }
 
   /** Leaf first; call {@link nameFrames} afterwards, which completes the frames in place. */
   framesOf(trace: Trace): Frame[] {
     const known = this.#traces.get(trace);
     if (known) return known;
-    if (this.#count > MAX_FRAMES) this.#forgetAll();
+    if (this.#count + this.#anonymous.count > MAX_FRAMES) this.#forgetAll();
     const frames: Frame[] = [];
     const words = new Words(trace.words);
     for (let i = 0; i < trace.kernelFrames; i++) frames.push(this.#kernelFrame(words, i));
     for (let i = trace.kernelFrames; i < words.length; i++) {
       const kind = words.kind(i);
       if (kind === FrameKind.FILE && i + 1 < words.length) frames.push(this.#fileFrame(words, i++));
-      else if (kind === FrameKind.ANON) frames.push(this.#anonymousFrame(words.operand(i)));
+      else if (kind === FrameKind.ANON) frames.push(this.#anonymous.frameOf(trace, words.operand(i)));
       else if (isRuntime(kind) && i + 1 < words.length)
         frames.push(this.#runtimeFrame(trace.pid, words, i++));
       else if (kind === FrameKind.MARKER) frames.push(this.#marker(words.operand(i)));
@@ -153,7 +168,8 @@ export class FrameResolver {
       if (frames) frames.push(frame);
       else wanted.set(key, [frame]);
     }
-    await Promise.all([...wanted].map(([key, frames]) => this.#nameFile(key, frames)));
+    const files = [...wanted].map(([key, frames]) => this.#nameFile(key, frames));
+    await Promise.all([this.#anonymous.nameFrames(), ...files]);
   }
 
   /** Kernel symbols were read again, as after a module was loaded: names may have changed. */
@@ -267,16 +283,6 @@ export class FrameResolver {
     return undefined;
   }
 
-  #anonymousFrame(address: number): Frame {
-    let frame = this.#anonymousFrames.get(address);
-    if (!frame) {
-      frame = { mapping: ANON, address, frameType: 'native', lines: [] };
-      this.#anonymousFrames.set(address, frame);
-      this.#count++;
-    }
-    return frame;
-  }
-
   #marker(reason: number): Frame {
     let frame = this.#markers.get(reason);
     if (!frame) {
@@ -291,7 +297,7 @@ export class FrameResolver {
     this.#kernelLeaves = new Map();
     this.#kernelCallers = new Map();
     this.#files = new Map();
-    this.#anonymousFrames = new Map();
+    this.#anonymous.forgetFrames();
     this.#runtimeFrames = new Map();
     this.#unnamed = new Set();
     this.#keyOf.clear();

@@ -115,12 +115,13 @@ class Tables {
       places = new Map();
       this.#locationsByPlace.set(mapping, places);
     }
-    // interpreted frames and markers have no place, only what they say
-    let index = mapping === 0 ? this.#locationsByContent.get(contentOf(frame)) : places.get(frame.address);
+    // interpreted frames and markers have no place, only what they say; JIT code has another one in each process
+    const content = hasPlace(frame) ? undefined : contentOf(frame, mapping);
+    let index = content === undefined ? places.get(frame.address) : this.#locationsByContent.get(content);
     if (index === undefined) {
       index = this.#addLocation(frame, mapping);
-      if (mapping === 0) this.#locationsByContent.set(contentOf(frame), index);
-      else places.set(frame.address, index);
+      if (content === undefined) places.set(frame.address, index);
+      else this.#locationsByContent.set(content, index);
     }
     this.#locations.set(frame, index);
     return index;
@@ -173,8 +174,12 @@ class Tables {
   }
 }
 
-const contentOf = ({ frameType, address, lines }: Frame): string =>
-  `${frameType}\0${address}\0${lines.map((l) => `${l.function}\0${l.file}\0${l.line}\0${l.column}\0${l.startLine}`).join('\0')}`;
+/** Does its address mean the same wherever it is met? It does in files, and says nothing more where it has no name. */
+const hasPlace = ({ mapping, lines }: Frame): boolean =>
+  mapping.fileId !== '' || (mapping.filename !== '' && lines.length === 0);
+
+const contentOf = ({ frameType, address, lines }: Frame, mapping: number): string =>
+  `${mapping}\0${frameType}\0${address}\0${lines.map((l) => `${l.function}\0${l.file}\0${l.line}\0${l.column}\0${l.startLine}`).join('\0')}`;
 
 const areEqual = (a: Uint32Array, b: Uint32Array): boolean =>
   a.length === b.length && a.every((value, i) => value === b[i]);

@@ -7,12 +7,11 @@
  * two traces; then the newer one holds from there on and the older samples keep what they were counted under.
  */
 import { LRUCache } from 'lru-cache';
-import type { Pid } from '../../common/base/brand.ts';
-import type { TraceRecord } from '../tracer/records.ts';
+import type { ProcessIdentity, TraceRecord } from '../tracer/records.ts';
 
-export interface Trace {
+/** The identity is that of the process in which it was met first; others may share it. */
+export interface Trace extends Readonly<ProcessIdentity> {
   readonly hash: bigint;
-  readonly pid: Pid;
   readonly kernelFrames: number;
   readonly words: BigUint64Array;
 }
@@ -63,8 +62,8 @@ export class TraceCache {
     if (known) this.stats.conflicts++;
     this.stats.added++;
     this.#leaving.delete(record.hash);
-    const { hash, pid, kernelFrames, words } = record;
-    this.#traces.set(hash, { hash, pid, kernelFrames, words });
+    const { hash, pid, execId, startBoottimeNs, kernelFrames, words } = record;
+    this.#traces.set(hash, { hash, pid, execId, startBoottimeNs, kernelFrames, words });
   }
 
   get(hash: bigint): Trace | undefined {

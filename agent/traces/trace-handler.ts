@@ -52,7 +52,7 @@ export class TraceHandler {
   onTrace(buffer: Buffer, at: number, size: number): Trace | undefined {
     const record = readTraceRecord(buffer, at, size);
     this.#cache.add(record);
-    return record.isInterpreted ? this.#cache.get(record.hash) : undefined;
+    return record.isOfProcess ? this.#cache.get(record.hash) : undefined;
   }
 
   onSample(buffer: Buffer, at: number, size: number): void {
