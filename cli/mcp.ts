@@ -115,11 +115,14 @@ async function serve(url: string): Promise<void> {
 function pageLink(url: string, query: Query): string {
   const link = new URL('/', url);
   const state = new URLSearchParams();
+  const { from, to, where, function: name } = query;
   const range = String(query['range'] ?? '15m');
-  if (['60s', '5m', '15m', 'all'].includes(range)) state.set('range', range);
-  const process = /^process=([^\s,"]+)$/.exec(String(query['where'] ?? ''));
-  if (process !== null) state.set('process', process[1]!);
-  if (query['function'] !== undefined) state.set('search', String(query['function']));
+  if (from !== undefined && to !== undefined) {
+    state.set('from', String(from));
+    state.set('to', String(to));
+  } else if (['60s', '5m', '15m', '1h', 'all'].includes(range)) state.set('range', range);
+  if (where !== undefined) state.set('where', String(where));
+  if (name !== undefined) state.set('search', String(name));
   link.hash = state.toString();
   return link.href;
 }

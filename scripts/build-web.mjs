@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Bundles the page into build/web: index.html, icon.svg, Preact's licence, and script and styles with a hash of
+// Bundles the page into build/web: index.html, icon.svg, the libraries' licences, and script and styles with a hash of
 // their content in the name. index.html is written last, because make takes its time for the whole page's.
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -20,7 +20,7 @@ const { outputFiles } = await build({
   jsx: 'automatic',
   jsxImportSource: 'preact',
   entryNames: '[name]-[hash]',
-  banner: { js: '/*! With Preact: see preact.LICENSE.txt */' },
+  banner: { js: '/*! With Preact and uPlot: see preact.LICENSE.txt, uplot.LICENSE.txt */' },
   write: false,
 });
 
@@ -29,6 +29,7 @@ mkdirSync(target, { recursive: true });
 const copies = {
   'icon.svg': join(source, 'icon.svg'),
   'preact.LICENSE.txt': join(root, 'node_modules/preact/LICENSE'),
+  'uplot.LICENSE.txt': join(root, 'node_modules/uplot/LICENSE'),
 };
 const names = ['index.html', ...Object.keys(copies), ...outputFiles.map(({ path }) => basename(path))];
 for (const { path, contents } of outputFiles) {

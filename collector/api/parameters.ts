@@ -1,6 +1,6 @@
 /** Reads the query strings of the API. */
 import { parseFilter } from '../store/matcher.ts';
-import type { SampleFilter, Store } from '../store/store.ts';
+import type { SampleFilter, Store, TimeRange } from '../store/store.ts';
 
 export type Parameters = Pick<URLSearchParams, 'get'>;
 
@@ -11,9 +11,12 @@ export class RequestError extends Error {
 
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const DEFAULT_RANGE = '15m';
+/** Steps of an aligned range. */
+const ALIGN_STEPS = 120;
 
 /**
- * `from` and `to`, or `range`, and `where`; with a prefix such as `base_` each under that name.
+ * `from` and `to`, or `range`, and `where`; with a prefix such as `base_` each under that name. `align=1` widens a
+ * range that ends now to whole steps: a live picture then moves by whole steps, without flicker.
  *
  * @throws RequestError
  * @throws FilterError
@@ -31,6 +34,7 @@ export function readFilter(
   const from = read('from');
   if (from === undefined && read('range') === 'all') {
     const { oldestMs = nowMs - 60_000, newestMs = nowMs } = store.stats();
+    if (read('align') === '1') return { ...alignAll(oldestMs, Math.max(nowMs, newestMs) + 1), where };
     return { fromMs: oldestMs, toMs: Math.max(newestMs, oldestMs) + 1, where };
   }
   const toMs = to === undefined ? nowMs + 1 : readTime(`${prefix}to`, to, nowMs);
@@ -40,7 +44,21 @@ export function readFilter(
       : readTime(`${prefix}from`, from, nowMs);
   if (!(fromMs < toMs))
     throw new RequestError(`${prefix}from (${fromMs}) must be before ${prefix}to (${toMs})`);
-  return { fromMs, toMs, where };
+  const isAligned = read('align') === '1' && from === undefined && to === undefined;
+  return { ...(isAligned ? alignEnd(fromMs, toMs) : { fromMs, toMs }), where };
+}
+
+function alignEnd(fromMs: number, toMs: number): TimeRange {
+  const stepMs = (toMs - fromMs) / ALIGN_STEPS;
+  const endMs = Math.ceil(toMs / stepMs) * stepMs;
+  return { fromMs: endMs - (toMs - fromMs), toMs: endMs };
+}
+
+function alignAll(oldestMs: number, endMs: number): TimeRange {
+  // The next multiple of 0.5 s: a minute or less has the steps of the last minute.
+  const stepMs = Math.ceil((endMs - oldestMs) / (ALIGN_STEPS - 1) / 500) * 500;
+  const toMs = Math.ceil(endMs / stepMs) * stepMs;
+  return { fromMs: toMs - stepMs * ALIGN_STEPS, toMs };
 }
 
 /**

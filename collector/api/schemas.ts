@@ -63,7 +63,10 @@ const filterOf = (prefix: string, what: string): Parameter[] => [
   ),
 ];
 
-export const FILTER: readonly Parameter[] = filterOf('', '');
+export const FILTER: readonly Parameter[] = [
+  ...filterOf('', ''),
+  oneOf('align', '1: a range that ends now is widened to whole steps, 120ths of it', ['1']),
+];
 export const BASE_FILTER: readonly Parameter[] = filterOf('base_', ' of what is compared with');
 
 const RANGE = { fromMs: NUMBER, toMs: NUMBER };
@@ -97,6 +100,7 @@ export const TIMELINE = object({
   ...RANGE,
   steps: INTEGER,
   samples: NUMBER,
+  cpuNanos: { ...NUMBER, description: 'CPU time that the events stand for' },
   groupCount: INTEGER,
   groups: listOf(object({ value: STRING, samples: NUMBER, counts: NUMBERS })),
   other: NUMBERS,
@@ -134,7 +138,7 @@ export const SAMPLES = object({
 });
 
 const REASONS = listOf(object({ reason: STRING, count: NUMBER, lastMs: NUMBER }));
-const STATUS = object({
+export const STATUS = object({
   nowMs: NUMBER,
   startedMs: NUMBER,
   listen: object({ grpc: STRING, http: STRING }),

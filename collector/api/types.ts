@@ -2,7 +2,7 @@
 import type { ProcessGroup } from '../query/process-groups.ts';
 import type { FrameKind, StoreStats } from '../store/store.ts';
 
-/** `GET /api/flamegraph?range=60s|5m|15m|all&process=NAME`; a missing process means all. */
+/** `GET /api/v1/tree` */
 export interface FlameGraphResponse extends TreeColumns {
   fromMs: number;
   toMs: number;
@@ -49,7 +49,7 @@ export interface AgentStatus {
   samples: number;
 }
 
-/** `GET /api/status` */
+/** `GET /api/v1/status` */
 export interface StatusResponse {
   nowMs: number;
   startedMs: number;
@@ -67,4 +67,22 @@ export interface StatusResponse {
 /** Every answer with a status of 400 or more. */
 export interface ErrorResponse {
   error: string;
+}
+
+/** `GET /api/v1/timeline` */
+export interface TimelineAnswer {
+  fromMs: number;
+  toMs: number;
+  steps: number;
+  samples: number;
+  cpuNanos: number;
+  groupCount: number;
+  groups: { value: string; samples: number; counts: number[] }[];
+  other: number[];
+}
+
+/** `GET /api/v1/values` */
+export interface ValuesAnswer {
+  valueCount: number;
+  values: { value: string; samples: number }[];
 }

@@ -48,6 +48,7 @@ const PATHS = [
   'diff?from=-30s&base_from=-2m&base_to=-30s',
   'samples?limit=5',
   'health',
+  'status',
 ];
 
 describe('/api/v1', () => {
@@ -72,6 +73,22 @@ describe('/api/v1', () => {
       total: 8,
     });
     expect(functions[0]).toMatchObject({ name: 'vfs_write', self: 6, total: 6, kind: 'kernel' });
+  });
+
+  it('moves an aligned range by whole steps, and counts its CPU time', async () => {
+    for (const [path, stepMs] of [
+      ['range=60s&align=1', 500],
+      ['range=15m&align=1', 7500],
+    ] as const) {
+      const { fromMs, toMs, samples, cpuNanos } = await get(`timeline?${path}`);
+      expect(toMs % stepMs).toBe(0);
+      expect(toMs - fromMs).toBe(120 * stepMs);
+      expect(toMs).toBeGreaterThan(endMs);
+      expect(cpuNanos).toBe(samples * 50_000_000);
+    }
+    const all = await get('tree?range=all&align=1');
+    expect(all.samples).toBe(20);
+    expect(all.toMs % 500).toBe(0);
   });
 
   it('tells who calls a function and what it calls', async () => {

@@ -4,7 +4,7 @@ import { EXPORT_FORMATS, type ExportFormat, readProfile } from '../query/export.
 import { buildFlameTree, DEFAULT_LIMITS, mergeParts } from '../query/flame-tree.ts';
 import { callersAndCallees, compareFunctions, topFunctions } from '../query/functions.ts';
 import { measureQuality } from '../query/quality.ts';
-import { readSamples, readTimeline, readValues, readWindow } from '../query/read.ts';
+import { readSamples, readTimeline, readValues, readWindow, sumCpuNanos } from '../query/read.ts';
 import { LABELS, labelOf, SERIES_LABELS } from '../store/matcher.ts';
 import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
 import { type Parameters, RequestError, readFilter, readInteger } from './parameters.ts';
@@ -135,7 +135,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
         throw new RequestError(`by is "${by}": a stack has many of these`);
       const steps = readInteger(parameters, 'steps', { fallback: 120, min: 1, max: MAX_STEPS });
       const groups = await readTimeline(store, filter, steps, key);
-      return { fromMs: filter.fromMs, toMs: filter.toMs, steps, ...foldGroups(groups, steps) };
+      const cpuNanos = await sumCpuNanos(store, filter);
+      return { fromMs: filter.fromMs, toMs: filter.toMs, steps, cpuNanos, ...foldGroups(groups, steps) };
     },
   },
   '/api/v1/heatmap': {
@@ -220,6 +221,12 @@ export const ROUTES: Readonly<Record<string, Route>> = {
         status: statusResponse(context.status, context.now()),
       };
     },
+  },
+  '/api/v1/status': {
+    summary: 'What arrived and what was lost since the start, from whom, and how full the store is',
+    parameters: [],
+    response: schema.STATUS,
+    run: async (_, { status, now }) => statusResponse(status, now()),
   },
   '/api/v1/export': {
     summary: 'What is seen as a file',

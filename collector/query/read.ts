@@ -108,6 +108,15 @@ export async function readProcesses(store: PartStore, filter: SampleFilter): Pro
   return [...tallies.values()].map(({ tids, ...count }) => ({ ...count, threads: tids.size }));
 }
 
+/** CPU time that the filtered events stand for. */
+export async function sumCpuNanos(store: PartStore, filter: SampleFilter): Promise<number> {
+  let nanos = 0;
+  await sumSeries(store, filter, ({ periodNanos }, weight) => {
+    nanos += periodNanos * weight;
+  });
+  return nanos;
+}
+
 async function sumSeries(
   store: PartStore,
   filter: SampleFilter,

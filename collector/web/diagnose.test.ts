@@ -40,7 +40,8 @@ const observe = (changes: Partial<Observed>): Observed => ({
   samples: 0,
   error: undefined,
   rangeTitle: 'the last minute',
-  process: undefined,
+  where: '',
+  isFollowing: true,
   ...changes,
 });
 
@@ -87,7 +88,7 @@ describe('diagnose', () => {
   });
 
   it('speaks of the filter where that is what hides everything', () => {
-    expect(text({ process: 'nginx' })).toContain('No samples of nginx in the last minute');
+    expect(text({ where: 'process=nginx' })).toContain('No samples with process=nginx in the last minute');
   });
 
   it('warns beside a picture that is old, incomplete or cut', () => {

@@ -22,7 +22,10 @@ export interface Observed {
   /** Of the last request to the collector. */
   error: string | undefined;
   rangeTitle: string;
-  process: string | undefined;
+  /** Filter, '' for none. */
+  where: string;
+  /** The shown time ends now. */
+  isFollowing: boolean;
 }
 
 /** Agents send every 5 s or so: this long without samples is worth a word. */
@@ -60,15 +63,18 @@ function unreachable(error: string, samples: number | undefined): Diagnosis {
 
 type Explanation = Pick<Diagnosis, 'condition' | 'headline' | 'sentences' | 'command'>;
 
-function explainNothing({ process, rangeTitle }: Observed, status: StatusResponse): Explanation {
+function explainNothing(observed: Observed, status: StatusResponse): Explanation {
+  const { where, rangeTitle, isFollowing } = observed;
   const latest = latestSender(status);
   if (status.requests.accepted === 0) return explainNobody(status);
   if (latest === undefined) return explainIdle(status);
   const agoS = (status.nowMs - latest.lastSamplesMs!) / 1000;
-  const of = process === undefined ? '' : ` of ${process}`;
-  const headline = `No samples${of} in ${rangeTitle}`;
+  const that = where === '' ? '' : ` with ${where}`;
+  const headline = `No samples${that} in ${rangeTitle}`;
   const sentences = [`The last samples came ${formatDuration(agoS)} ago from ${agentName(latest)}.`];
-  if (process !== undefined) sentences.push('It has ended, or it did nothing in that time.');
+  if (where !== '') sentences.push('What the filter names has ended, or it did nothing in that time.');
+  else if (!isFollowing)
+    sentences.push('Nothing ran on a CPU in that time, or its samples are no longer kept.');
   else if (status.nowMs - latest.lastMs < STALE_MS)
     sentences.push('The agent is connected: this machine is idle.');
   else sentences.push('Is the agent still running? A longer range shows what it sent before.');

@@ -23,7 +23,7 @@ export function EmptyState({ diagnosis, onShowAll }: Properties) {
       {command !== '' && <code class="empty-command">{command}</code>}
       {onShowAll !== undefined && (
         <button type="button" class="button" onClick={onShowAll}>
-          Show all processes
+          Show everything
         </button>
       )}
     </section>

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { elideMiddle, formatCount, formatDuration, formatShare, plural } from './format.ts';
-import { formatHash, parseHash, type UrlState } from './url-state.ts';
 
 describe('formats', () => {
   it.each([
@@ -37,29 +36,5 @@ describe('formats', () => {
     expect(formatCount(1234567)).toBe('1,234,567');
     expect(plural(1, 'box', 'boxes')).toBe('1 box');
     expect(plural(2, 'sample')).toBe('2 samples');
-  });
-});
-
-describe('the address', () => {
-  const bare: UrlState = { range: '60s', process: undefined, search: '', zoom: '', view: 'graph' };
-
-  it('is bare at the start', () => {
-    expect(formatHash(bare)).toBe('');
-    expect(parseHash('')).toEqual(bare);
-  });
-
-  it('keeps the state, whatever characters are in it', () => {
-    const state: UrlState = {
-      range: '15m',
-      process: 'kworker/0:1 & co#',
-      search: '/a+b;c/i',
-      zoom: '1z',
-      view: 'tree',
-    };
-    expect(parseHash(formatHash(state))).toEqual(state);
-  });
-
-  it('ignores what it does not know', () => {
-    expect(parseHash('#range=1h&view=x&y=z')).toEqual(bare);
   });
 });

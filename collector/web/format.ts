@@ -32,3 +32,22 @@ export function elideMiddle(text: string, length: number): string {
 
 export const plural = (count: number, noun: string, nouns = `${noun}s`): string =>
   `${formatCount(count)} ${count === 1 ? noun : nouns}`;
+
+const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+const SHORT_CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short' });
+const DAY_MS = 86_400_000;
+
+/** A moment on an axis of so many milliseconds: seconds only where they differ. */
+export function formatClock(ms: number, spanMs: number): string {
+  if (spanMs <= 1_800_000) return CLOCK.format(ms);
+  return spanMs <= 1.5 * DAY_MS ? SHORT_CLOCK.format(ms) : `${DAY.format(ms)} ${SHORT_CLOCK.format(ms)}`;
+}
+
+/** `12:04:05 – 12:04:35 (30 s)`, in the reader's time zone; with the day where it is not today's. */
+export function formatSpan({ fromMs, toMs }: { fromMs: number; toMs: number }, nowMs = Date.now()): string {
+  const isToday = nowMs - fromMs < DAY_MS / 2 || DAY.format(fromMs) === DAY.format(nowMs);
+  const day = isToday ? '' : `${DAY.format(fromMs)}, `;
+  const end = toMs - fromMs < DAY_MS ? CLOCK.format(toMs) : `${DAY.format(toMs)}, ${CLOCK.format(toMs)}`;
+  return `${day}${CLOCK.format(fromMs)} – ${end} (${formatDuration((toMs - fromMs) / 1000)})`;
+}

@@ -1,7 +1,8 @@
 import type { RefObject } from 'preact';
 import type { Condition } from './diagnose.ts';
 import { formatDuration } from './format.ts';
-import { RANGES, type UrlState, type ViewName } from './url-state.ts';
+import { isFollowing } from './questions.ts';
+import { RANGES, type RangeName, type UrlState, type ViewName } from './url-state.ts';
 import { useNow } from './use-browser.ts';
 
 interface Properties {
@@ -16,6 +17,7 @@ interface Properties {
   hosts: string;
   searchBox: RefObject<HTMLInputElement | null>;
   onChange(change: Partial<UrlState>): void;
+  onRange(range: RangeName): void;
   onPause(): void;
   onHelp(): void;
   /** Enter in the search: to the matches. */
@@ -23,7 +25,7 @@ interface Properties {
 }
 
 export function Toolbar(properties: Properties) {
-  const { state, onChange, onPause, onHelp, paused } = properties;
+  const { state, onChange, onRange, onPause, onHelp, paused } = properties;
   return (
     <header class="toolbar">
       <h1 class="brand">
@@ -38,8 +40,8 @@ export function Toolbar(properties: Properties) {
       <Choice
         label="Time range"
         options={RANGES}
-        value={state.range}
-        onChoose={(range) => onChange({ range })}
+        value={state.overview === undefined ? state.range : undefined}
+        onChoose={onRange}
       />
       <button type="button" class="button icon" aria-pressed={paused} title="Pause (P)" onClick={onPause}>
         <span class={paused ? 'icon-play' : 'icon-pause'} aria-hidden="true" />
@@ -63,7 +65,8 @@ const VIEWS: readonly { name: ViewName; label: string; title: string }[] = [
 interface ChoiceProperties<T extends string> {
   label: string;
   options: readonly { name: T; label: string; title: string }[];
-  value: T;
+  /** Undefined: none of them. */
+  value: T | undefined;
   onChoose(value: T): void;
 }
 
@@ -119,13 +122,15 @@ const MARKS: Record<Condition, string> = {
   unreachable: 'Collector unreachable',
 };
 
-function LiveMark({ condition, paused, updatedMs, hosts }: Properties) {
+function LiveMark({ state, condition, paused, updatedMs, hosts }: Properties) {
   const now = useNow();
+  const isFixed = !isFollowing(state) && condition !== 'unreachable';
   const seconds = updatedMs === undefined ? 0 : Math.max(0, Math.round((now - updatedMs) / 1000));
-  const isOld = updatedMs !== undefined && (paused || seconds > 4);
-  const parts = [paused ? 'Paused' : MARKS[condition], hosts, isOld ? `${formatDuration(seconds)} ago` : ''];
+  const isOld = updatedMs !== undefined && !isFixed && (paused || seconds > 4);
+  const mark = isFixed ? 'Fixed time' : paused ? 'Paused' : MARKS[condition];
+  const parts = [mark, hosts, isOld ? `${formatDuration(seconds)} ago` : ''];
   return (
-    <span class={`live live-${paused ? 'paused' : condition}`}>
+    <span class={`live live-${paused || isFixed ? 'paused' : condition}`}>
       <i aria-hidden="true" />
       {parts.filter((part) => part !== '').join(' · ')}
     </span>

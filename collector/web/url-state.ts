@@ -1,44 +1,87 @@
-import type { RangeName } from '../query/queries.ts';
+import type { TimeRange } from '../store/store.ts';
 
-export type ViewName = 'graph' | 'tree';
+/** Ranges that end now and are followed. */
+export const RANGES = [
+  { name: '60s', label: '1 min', title: 'the last minute' },
+  { name: '5m', label: '5 min', title: 'the last 5 minutes' },
+  { name: '15m', label: '15 min', title: 'the last 15 minutes' },
+  { name: '1h', label: '1 h', title: 'the last hour' },
+  { name: 'all', label: 'All', title: 'everything that is kept' },
+] as const;
+
+export type RangeName = (typeof RANGES)[number]['name'];
+
+export const GROUPINGS = ['process', 'service', 'container', 'thread', 'host', 'cpu'] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+
+export const VIEWS = ['graph', 'tree'] as const;
+export type ViewName = (typeof VIEWS)[number];
 
 /** What a link to the page keeps. */
 export interface UrlState {
+  /** Followed, unless `overview` is set. */
   range: RangeName;
-  process: string | undefined;
+  /** A fixed stretch of time on the timeline. */
+  overview: TimeRange | undefined;
+  /** The part of the overview that was brushed; everything but the timeline shows only that. */
+  brush: TimeRange | undefined;
+  /** What the timeline stacks. */
+  by: Grouping;
+  /** Filter, as the API reads it. */
+  where: string;
   search: string;
   /** Path key of the zoomed box, '' for the root. */
   zoom: string;
   view: ViewName;
 }
 
-export const RANGES: readonly { name: RangeName; label: string; title: string }[] = [
-  { name: '60s', label: '1 min', title: 'the last minute' },
-  { name: '5m', label: '5 min', title: 'the last 5 minutes' },
-  { name: '15m', label: '15 min', title: 'the last 15 minutes' },
-  { name: 'all', label: 'All', title: 'everything that is kept' },
-];
-
 export function parseHash(hash: string): UrlState {
   const parameters = new URLSearchParams(hash.replace(/^#/, ''));
-  const range = RANGES.find(({ name }) => name === parameters.get('range'))?.name ?? '60s';
+  const read = (name: string): string => parameters.get(name) ?? '';
+  const shown = readSpan(read('from'), read('to'));
+  const overview = readSpan(read('over_from'), read('over_to')) ?? shown;
+  const isPart = shown !== undefined && overview !== shown;
   return {
-    range,
-    process: parameters.get('process') ?? undefined,
-    search: parameters.get('search') ?? '',
-    zoom: parameters.get('zoom') ?? '',
-    view: parameters.get('view') === 'tree' ? 'tree' : 'graph',
+    range: RANGES.find(({ name }) => name === read('range'))?.name ?? '60s',
+    overview,
+    brush: isPart ? shown : undefined,
+    by: oneOf(GROUPINGS, read('by')),
+    where: read('where'),
+    search: read('search'),
+    zoom: read('zoom'),
+    view: oneOf(VIEWS, read('view')),
   };
+}
+
+const oneOf = <T extends string>(names: readonly T[], text: string): T =>
+  names.find((name) => name === text) ?? names[0]!;
+
+/** Milliseconds since the Unix epoch, or ISO 8601. */
+function readSpan(from: string, to: string): TimeRange | undefined {
+  const [fromMs, toMs] = [from, to].map((text) => (/^\d+$/.test(text) ? Number(text) : Date.parse(text)));
+  return fromMs! < toMs! ? { fromMs: fromMs!, toMs: toMs! } : undefined;
 }
 
 /** Only what differs from the start, so that a fresh page has a bare address. */
 export function formatHash(state: UrlState): string {
+  const { overview, brush } = state;
+  const shown = brush ?? overview;
+  const entries: [name: string, value: string, fallback: string][] = [
+    ['range', state.range, '60s'],
+    ['from', text(shown?.fromMs), ''],
+    ['to', text(shown?.toMs), ''],
+    ['over_from', brush === undefined ? '' : text(overview?.fromMs), ''],
+    ['over_to', brush === undefined ? '' : text(overview?.toMs), ''],
+    ['by', state.by, GROUPINGS[0]],
+    ['where', state.where, ''],
+    ['search', state.search, ''],
+    ['zoom', state.zoom, ''],
+    ['view', state.view, VIEWS[0]],
+  ];
   const parameters = new URLSearchParams();
-  if (state.range !== '60s') parameters.set('range', state.range);
-  if (state.process !== undefined) parameters.set('process', state.process);
-  if (state.search !== '') parameters.set('search', state.search);
-  if (state.zoom !== '') parameters.set('zoom', state.zoom);
-  if (state.view !== 'graph') parameters.set('view', state.view);
-  const text = parameters.toString();
-  return text === '' ? '' : `#${text}`;
+  for (const [name, value, fallback] of entries) if (value !== fallback) parameters.set(name, value);
+  const all = parameters.toString();
+  return all === '' ? '' : `#${all}`;
 }
+
+const text = (ms: number | undefined): string => (ms === undefined ? '' : String(Math.round(ms)));

@@ -17,7 +17,9 @@ export function useShortcuts(actions: Shortcuts): void {
     const onKeyDown = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       if (document.querySelector('dialog[open]') !== null) return;
-      const field = event.target instanceof HTMLInputElement ? event.target : undefined;
+      const { target } = event;
+      const isField = target instanceof HTMLInputElement || target instanceof HTMLSelectElement;
+      const field = isField ? target : undefined;
       if (event.key === 'Escape') {
         actions.escape();
         field?.blur();

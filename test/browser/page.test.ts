@@ -223,14 +223,58 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await push(TEXT);
     await open();
     await untilBoxes(15);
-    await page.getByRole('button', { name: /^worker/ }).click();
+    await page
+      .locator('.facets')
+      .getByRole('button', { name: /^worker/ })
+      .click();
     await untilBoxes(5);
-    expect(page.url()).toContain('process=worker');
+    expect(page.url()).toContain('where=process%3Dworker');
     expect(await text('.summary')).toContain('40 samples');
-    await page.keyboard.press('ArrowUp');
     await page.keyboard.press('ArrowUp');
     await page.keyboard.press('Enter');
     await untilBoxes(15);
+    await page.keyboard.press('-');
+    await page.getByRole('button', { name: 'remove process=worker' }).click();
+    await expect.poll(() => text('.chips')).toContain('process!=server');
+    await untilBoxes(5);
+    await page.getByLabel('Filter samples').fill('cpu=');
+    await page.getByRole('alert').getByText('is no filter').waitFor();
+    await page.getByLabel('Filter samples').fill('kind=kernel');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => text('.summary')).toContain('20 samples');
+  });
+
+  it('shows what is brushed on the timeline, by pointer and by keyboard, and a link keeps it', async () => {
+    const endMs = Date.now();
+    await pusher.push(encodeOtlp(profileFromText(TEXT, { endMs, spanMs: 5000 })));
+    await open(`#from=${endMs - 5000}&to=${endMs}`);
+    await untilBoxes(15);
+    const { x, y, width } = (await page.locator('.u-over').boundingBox())!;
+    await page.mouse.move(x + 2, y + 20);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 2, y + 30, { steps: 4 });
+    await page.mouse.up();
+    await expect.poll(() => page.url()).toContain(`over_from=${endMs - 5000}&over_to=${endMs}`);
+    const [brushed] = /from=\d+&to=\d+/.exec(page.url())!;
+    const { samples } = (await (await fetch(`${collector.urls.page}api/v1/tree?${brushed}`)).json()) as {
+      samples: number;
+    };
+    expect(samples).toBeGreaterThan(40);
+    expect(samples).toBeLessThan(60);
+    await expect.poll(() => text('.summary')).toContain(`${samples} samples`);
+    const link = page.url();
+    await page.goto('about:blank');
+    await page.goto(link);
+    await expect.poll(() => text('.summary')).toContain(`${samples} samples`);
+    await page.locator('.timeline-plot').focus();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => text('.summary')).toContain('100 samples');
+    await page.keyboard.press('Home');
+    await expect.poll(() => text('.summary')).toMatch(/^(8|9|1\d) samples/);
+    await page.getByLabel('Stack by').selectOption('cpu');
+    await expect.poll(() => text('.areas')).toMatch(/^0 \d\d\.\d %\s+1 \d\d\.\d %$/);
+    await page.keyboard.press('1');
+    await expect.poll(() => page.url()).not.toContain('from=');
   });
 
   it('draws stacks of more than a thousand frames, and only what is in sight', async () => {

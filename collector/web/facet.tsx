@@ -1,0 +1,114 @@
+import type { ValuesAnswer } from '../api/types.ts';
+import { formatCount, formatShare } from './format.ts';
+import { ask } from './questions.ts';
+import { toggleValue, valuesOf, withoutKey } from './terms.ts';
+import type { UrlState } from './url-state.ts';
+import { useAnswer } from './use-answer.ts';
+
+/** The end of a long name stays in sight: `x86_64-linux-gnu-gcc` and `x86_64-linux-gnu-ld.bfd` differ there. */
+const LONG_NAME = 18;
+const TAIL = 7;
+/** A shorter bar is a dot. */
+const MIN_BAR = 0.02;
+const MAX_VALUES = 100;
+
+interface Properties {
+  label: string;
+  state: UrlState;
+  isLive: boolean;
+  onWhere(where: string): void;
+}
+
+/** Values of a label, the busiest first, counted under the rest of the filter; a click shows only that. */
+export function Facet({ label, state, isLive, onWhere }: Properties) {
+  const { where } = state;
+  const path = ask('values', { ...state, where: withoutKey(where, label) }, { label, limit: MAX_VALUES });
+  const { value: answer } = useAnswer<ValuesAnswer>(path, isLive);
+  const chosen = valuesOf(where, label, '=');
+  const refused = valuesOf(where, label, '!=');
+  const values = answer?.values ?? [];
+  const samples = values.reduce((sum, each) => sum + each.samples, 0);
+  const gone = [...chosen, ...refused].filter((value) => !values.some((each) => each.value === value));
+  const all = [...gone.map((value) => ({ value, samples: 0 })), ...values];
+  const more = (answer?.valueCount ?? 0) - values.length;
+  const current = chosen[0] ?? all[0]?.value;
+  return (
+    <>
+      <ul onKeyDown={walkEntries} aria-label={label}>
+        {all.map((each) => (
+          <Entry
+            key={each.value}
+            name={each.value === '' ? '(none)' : each.value}
+            samples={each.samples}
+            share={each.samples / samples}
+            isChosen={chosen.includes(each.value)}
+            isRefused={refused.includes(each.value)}
+            isStop={each.value === current}
+            onChoose={() => onWhere(toggleValue(where, label, '=', each.value))}
+            onRefuse={() => onWhere(toggleValue(where, label, '!=', each.value))}
+          />
+        ))}
+      </ul>
+      {more > 0 && <p class="soft facet-more">{formatCount(more)} more</p>}
+    </>
+  );
+}
+
+function walkEntries(event: KeyboardEvent): void {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const entry = (event.target as Element).closest('li');
+  if (step === undefined || entry === null) return;
+  const next = step === 1 ? entry.nextElementSibling : entry.previousElementSibling;
+  next?.querySelector('button')?.focus();
+  event.preventDefault();
+}
+
+interface EntryProperties {
+  name: string;
+  samples: number;
+  share: number;
+  isChosen: boolean;
+  isRefused: boolean;
+  /** One stop for Tab: arrow keys walk the list, which may have hundreds of entries. */
+  isStop: boolean;
+  onChoose(): void;
+  onRefuse(): void;
+}
+
+function Entry(entry: EntryProperties) {
+  const { name, samples, share, isChosen, isRefused, isStop, onChoose, onRefuse } = entry;
+  const tail = name.length > LONG_NAME ? TAIL : 0;
+  return (
+    <li class={isRefused ? 'refused' : ''}>
+      <button
+        type="button"
+        class="process"
+        aria-pressed={isChosen}
+        tabIndex={isStop ? 0 : -1}
+        title={`${name}: ${formatCount(samples)} samples`}
+        onClick={onChoose}
+        onKeyDown={(event) => event.key === '-' && onRefuse()}
+      >
+        <span class="process-name">
+          <span>{name.slice(0, name.length - tail)}</span>
+          {tail > 0 && <span>{name.slice(-tail)}</span>}
+        </span>
+        <span class="process-share">{samples === 0 ? '–' : formatShare(share)}</span>
+        {samples > 0 && share > MIN_BAR && (
+          <span class="process-bar" style={{ width: `${share * 100}%` }} aria-hidden="true" />
+        )}
+      </button>
+      <button
+        type="button"
+        class="refuse"
+        tabIndex={-1}
+        aria-pressed={isRefused}
+        aria-label={`without ${name}`}
+        title={`without ${name} (key: -)`}
+        onClick={onRefuse}
+      >
+        −
+      </button>
+    </li>
+  );
+}

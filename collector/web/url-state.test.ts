@@ -1,0 +1,48 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { formatHash, GROUPINGS, parseHash, RANGES, type UrlState, VIEWS } from './url-state.ts';
+
+const span = fc
+  .tuple(fc.integer({ min: 0, max: 4e12 }), fc.integer({ min: 1, max: 1e9 }))
+  .map(([fromMs, length]) => ({ fromMs, toMs: fromMs + length }));
+
+const times = fc.oneof(
+  fc.constant({ overview: undefined, brush: undefined }),
+  span.map((overview) => ({ overview, brush: undefined })),
+  fc.tuple(span, span).map(([overview, brush]) => ({ overview, brush })),
+);
+
+const states: fc.Arbitrary<UrlState> = fc
+  .record({
+    range: fc.constantFrom(...RANGES.map(({ name }) => name)),
+    by: fc.constantFrom(...GROUPINGS),
+    where: fc.string(),
+    search: fc.string({ unit: 'grapheme' }),
+    zoom: fc.string(),
+    view: fc.constantFrom(...VIEWS),
+  })
+  .chain((rest) => times.map((part) => ({ ...rest, ...part })));
+
+describe('the state in the address', () => {
+  it('is bare at the start', () => {
+    expect(formatHash(parseHash(''))).toBe('');
+  });
+
+  it('comes back as it was', () => {
+    fc.assert(
+      fc.property(states, (state) => {
+        expect(parseHash(formatHash(state))).toEqual(state);
+      }),
+    );
+  });
+
+  it('takes times as people write them', () => {
+    const { overview, brush } = parseHash('#from=2026-01-31T12:00:00Z&to=2026-01-31T12:05:00Z');
+    expect(overview).toEqual({ fromMs: 1769860800000, toMs: 1769861100000 });
+    expect(brush).toBeUndefined();
+  });
+
+  it('starts where a link says nothing that can be read', () => {
+    expect(parseHash('#range=9y&from=5&to=4&by=frame&view=nothing')).toEqual(parseHash(''));
+  });
+});

@@ -1,0 +1,75 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ErrorResponse } from '../api/types.ts';
+
+const INTERVAL_MS = 2000;
+const TIMEOUT_MS = 30_000;
+
+export interface Answer<T> {
+  /** The last good answer, to whatever was asked last. */
+  value: T | undefined;
+  /** Why the last attempt failed. */
+  error: string | undefined;
+  /** This browser's clock when the last answer came. */
+  updatedMs: number | undefined;
+  /** The value answers an earlier question. */
+  isStale: boolean;
+}
+
+/**
+ * Asks the collector for `path`, at once when it changes and then every 2 s while `isLive`; not while the page is
+ * hidden. An undefined path asks nothing.
+ */
+export function useAnswer<T>(path: string | undefined, isLive: boolean): Answer<T> {
+  const [data, setData] = useState<Answer<T> & { path: string | undefined }>({
+    value: undefined,
+    error: undefined,
+    updatedMs: undefined,
+    isStale: false,
+    path: undefined,
+  });
+  const asked = useRef<string>(undefined);
+  useEffect(() => {
+    // Paused: a new question is answered once, so that the picture fits the buttons.
+    if (path === undefined || (!isLive && asked.current === path)) return;
+    const controller = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isAsking = false;
+    const ask = async (): Promise<void> => {
+      isAsking = true;
+      const answer = await attempt<T>(path, controller.signal);
+      isAsking = false;
+      if (controller.signal.aborted) return;
+      asked.current = path;
+      setData((known) => ({ ...known, ...answer, path }));
+      const isFailed = answer.error !== undefined;
+      if ((isLive || isFailed) && !document.hidden) timer = setTimeout(ask, INTERVAL_MS);
+    };
+    const onVisible = (): void => {
+      clearTimeout(timer);
+      if (!document.hidden && isLive && !isAsking) void ask();
+    };
+    document.addEventListener('visibilitychange', onVisible);
+    void ask();
+    return () => {
+      controller.abort();
+      clearTimeout(timer);
+      document.removeEventListener('visibilitychange', onVisible);
+    };
+  }, [path, isLive]);
+  return { ...data, isStale: data.path !== path };
+}
+
+async function attempt<T>(path: string, signal: AbortSignal): Promise<Partial<Answer<T>>> {
+  try {
+    return { value: await fetchJson<T>(path, signal), error: undefined, updatedMs: Date.now() };
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function fetchJson<T>(path: string, signal: AbortSignal): Promise<T> {
+  const response = await fetch(path, { signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]) });
+  if (response.ok) return response.json();
+  const { error } = (await response.json().catch(() => ({ error: response.statusText }))) as ErrorResponse;
+  throw new Error(error);
+}
