@@ -1,5 +1,5 @@
 /** Reads the query strings of the API. */
-import { parseFilter } from '../store/matcher.ts';
+import { parseFilter } from '../../common/profile/filter.ts';
 import type { SampleFilter, Store, TimeRange } from '../store/store.ts';
 
 export type Parameters = Pick<URLSearchParams, 'get'>;

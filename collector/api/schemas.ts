@@ -1,5 +1,5 @@
 /** JSON Schemas of the API's answers (OpenAPI 3.1 uses them as they are). */
-import { LABELS } from '../store/matcher.ts';
+import { LABELS } from '../../common/profile/filter.ts';
 
 export type Schema = { readonly [key: string]: unknown };
 

@@ -1,11 +1,11 @@
 /** `/api/v1`: one entry per query, from which the router and the OpenAPI document are made. */
 
+import { isSeriesLabel, LABELS, labelOf, SERIES_LABELS } from '../../common/profile/filter.ts';
 import { EXPORT_FORMATS, type ExportFormat, readProfile } from '../query/export.ts';
 import { buildFlameTree, DEFAULT_LIMITS, mergeParts } from '../query/flame-tree.ts';
 import { callersAndCallees, compareFunctions, topFunctions } from '../query/functions.ts';
 import { measureQuality } from '../query/quality.ts';
 import { readSamples, readTimeline, readValues, readWindow, sumCpuNanos } from '../query/read.ts';
-import { LABELS, labelOf, SERIES_LABELS } from '../store/matcher.ts';
 import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
 import { type Parameters, RequestError, readFilter, readInteger } from './parameters.ts';
 import { flameColumns, type StatusSources, statusResponse } from './responses.ts';
@@ -131,7 +131,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const filter = readFilter(parameters, store, now);
       const by = parameters.get('by') ?? undefined;
       const key = by === undefined ? undefined : labelOf(by);
-      if (key === 'kind' || key === 'frame')
+      if (key !== undefined && key !== 'cpu' && !isSeriesLabel(key))
         throw new RequestError(`by is "${by}": a stack has many of these`);
       const steps = readInteger(parameters, 'steps', { fallback: 120, min: 1, max: MAX_STEPS });
       const groups = await readTimeline(store, filter, steps, key);

@@ -1,5 +1,6 @@
 /** What every view is made from: one pass over the parts of the store that a filter touches. */
-import { compileMasks, MAX_CPUS, type RowMasks, SERIES_LABELS, seriesValue } from '../store/matcher.ts';
+import { isSeriesLabel, type SeriesLabel } from '../../common/profile/filter.ts';
+import { compileMasks, MAX_CPUS, type RowMasks, seriesValue } from '../store/matcher.ts';
 import type {
   Column,
   ProcessCount,
@@ -140,7 +141,7 @@ export async function readValues(store: PartStore, filter: SampleFilter, key: st
   const counts = new Map<string, number>();
   const add = (value: string, weight: number): void =>
     void counts.set(value, (counts.get(value) ?? 0) + weight);
-  if (SERIES_LABELS.includes(key)) {
+  if (isSeriesLabel(key)) {
     await sumSeries(store, filter, (series, weight) => add(seriesValue(series, key), weight));
   } else {
     for (const part of await store.parts(filter)) await addNodeValues(part, filter, key, add);
@@ -175,7 +176,7 @@ export async function readTimeline(
   store: PartStore,
   filter: SampleFilter,
   steps: number,
-  by: string | undefined,
+  by: SeriesLabel | 'cpu' | undefined,
 ): Promise<Map<string, Float64Array>> {
   const stepMs = (filter.toMs - filter.fromMs) / steps;
   const groups = new Map<string, Float64Array>();

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
+import { parseFilter } from '../../common/profile/filter.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { topFunctions } from '../query/functions.ts';
 import { readProcesses, readSamples, readTimeline, readValues, readWindow } from '../query/read.ts';
 import { migrate } from './duckdb-schema.ts';
 import { DuckDbStore } from './duckdb-store.ts';
-import { parseFilter } from './matcher.ts';
 import { MemoryStore } from './memory-store.ts';
 import type { Store } from './store.ts';
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { parseFilter } from '../../common/profile/filter.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { buildFlameTree } from '../query/flame-tree.ts';
 import { readProcesses, readWindow } from '../query/read.ts';
-import { parseFilter } from './matcher.ts';
 import { MemoryStore } from './memory-store.ts';
 import type { SampleFilter } from './store.ts';
 

@@ -1,5 +1,5 @@
+import type { Matcher } from '../../common/profile/filter.ts';
 import type { FrameType, Profile } from '../../common/profile/profile.ts';
-import type { Matcher } from './matcher.ts';
 
 /** Of so many requests it is known that they were stored: 27 minutes of 100 agents that send every 5 seconds. */
 export const MAX_RECENT_REQUESTS = 32_768;

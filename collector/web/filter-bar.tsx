@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { FilterError, parseFilter } from '../store/matcher.ts';
+import { FilterError, parseFilter } from '../../common/profile/filter.ts';
 import { formatFilter } from './questions.ts';
 import { readTerms } from './terms.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LABELS, type Operator, parseFilter } from '../store/matcher.ts';
+import { LABELS, type Operator, parseFilter } from '../../common/profile/filter.ts';
 import { ask, askOverview, formatFilter } from './questions.ts';
 import { parseHash } from './url-state.ts';
 

@@ -1,5 +1,5 @@
 /** What the page asks of the API for a state of its own. */
-import type { Matcher } from '../store/matcher.ts';
+import type { Matcher } from '../../common/profile/filter.ts';
 import type { UrlState } from './url-state.ts';
 
 type Asked = Pick<UrlState, 'range' | 'overview' | 'brush' | 'where'>;

@@ -1,5 +1,5 @@
 /** Filters as the page changes them; the API's own reader is the judge of what they mean. */
-import { type Matcher, parseFilter } from '../store/matcher.ts';
+import { type Matcher, parseFilter } from '../../common/profile/filter.ts';
 import { formatFilter } from './questions.ts';
 
 export type Operator = '=' | '!=';

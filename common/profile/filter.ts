@@ -1,0 +1,106 @@
+/**
+ * Filters: `process=node,python3 host!=db1 thread~"^worker" cpu=0 kind=kernel`. All terms must hold; the values of
+ * one term are alternatives. `~` is an unanchored regular expression.
+ */
+
+export type Operator = '=' | '!=' | '~' | '!~';
+
+export interface Matcher {
+  key: string;
+  operator: Operator;
+  values: readonly string[];
+}
+
+/** A filter that can't be read; the message says where. */
+export class FilterError extends Error {
+  override name = 'FilterError';
+}
+
+/** OpenTelemetry's names of the same things. */
+const ALIASES: Record<string, string> = {
+  'process.executable.name': 'process',
+  'process.executable.path': 'path',
+  'process.command': 'command',
+  'process.pid': 'pid',
+  'process.linux.cgroup': 'cgroup',
+  'host.name': 'host',
+  'service.name': 'service',
+  'container.id': 'container',
+  'thread.name': 'thread',
+  'thread.id': 'tid',
+  'cpu.logical_number': 'cpu',
+  'profile.frame.type': 'kind',
+};
+
+/** Labels that all samples of a thread share. */
+export const SERIES_LABELS = [
+  'process',
+  'host',
+  'service',
+  'container',
+  'thread',
+  'pid',
+  'tid',
+  'path',
+  'command',
+  'cgroup',
+] as const;
+export type SeriesLabel = (typeof SERIES_LABELS)[number];
+
+/** Labels of frames: they hold where one frame of the stack has the value. */
+export const FRAME_LABELS: readonly string[] = ['kind', 'frame'];
+export const LABELS: readonly string[] = [...SERIES_LABELS, 'cpu', ...FRAME_LABELS];
+
+export const isSeriesLabel = (key: string): key is SeriesLabel =>
+  SERIES_LABELS.some((label) => label === key);
+
+const MAX_TERMS = 64;
+const MAX_LENGTH = 4096;
+
+const TERM =
+  /\s*([A-Za-z_][\w.]*)\s*(!=|!~|=|~)\s*((?:"(?:[^"\\]|\\.)*"|[^\s",]+)(?:,(?:"(?:[^"\\]|\\.)*"|[^\s",]+))*)\s*/y;
+const VALUE = /"((?:[^"\\]|\\.)*)"|[^\s",]+/g;
+
+/** @throws FilterError */
+export function parseFilter(text: string): Matcher[] {
+  if (text.length > MAX_LENGTH) throw new FilterError(`the filter is longer than ${MAX_LENGTH} characters`);
+  const matchers: Matcher[] = [];
+  TERM.lastIndex = 0;
+  for (let at = 0; at < text.trimEnd().length; at = TERM.lastIndex) {
+    TERM.lastIndex = at;
+    const match = TERM.exec(text);
+    if (match === null) {
+      throw new FilterError(
+        `"${text.slice(at)}" is no filter: write KEY=VALUE, such as process=node cpu=0,1`,
+      );
+    }
+    matchers.push(readTerm(match[1]!, match[2] as Operator, match[3]!));
+    if (matchers.length > MAX_TERMS) throw new FilterError(`the filter has more than ${MAX_TERMS} terms`);
+  }
+  return matchers;
+}
+
+function readTerm(name: string, operator: Operator, text: string): Matcher {
+  const key = labelOf(name);
+  const values = [...text.matchAll(VALUE)].map(([plain, quoted]) =>
+    quoted === undefined ? plain : quoted.replace(/\\(.)/g, '$1'),
+  );
+  if (operator.endsWith('~')) for (const value of values) toRegExp(value);
+  return { key, operator, values };
+}
+
+/** @throws FilterError naming the known keys */
+export function labelOf(name: string): string {
+  const key = Object.hasOwn(ALIASES, name) ? ALIASES[name]! : name;
+  if (!LABELS.includes(key)) throw new FilterError(`"${name}" is no key: use one of ${LABELS.join(', ')}`);
+  return key;
+}
+
+/** @throws FilterError */
+export function toRegExp(source: string): RegExp {
+  try {
+    return new RegExp(source, 'u');
+  } catch (error) {
+    throw new FilterError(`"${source}" is no regular expression: ${(error as Error).message}`);
+  }
+}
