@@ -3,10 +3,10 @@ import { fdSource } from '../agent/stack-deltas/fd-source.ts';
 import { type ElfFile, parseElf } from '../common/elf/elf.ts';
 
 /** Runs `use` with an ELF file that a person named; errors say which file it is about. */
-export function withElf<T>(path: string, use: (elf: ElfFile) => T): T {
+export async function withElf<T>(path: string, use: (elf: ElfFile) => T | Promise<T>): Promise<T> {
   const fd = openRegularFile(path);
   try {
-    return use(parseElf(fdSource(fd)));
+    return await use(parseElf(fdSource(fd)));
   } catch (error) {
     throw new Error(`${path}: ${(error as Error).message}`);
   } finally {

@@ -26,7 +26,7 @@ interface ObjectFacts {
   rungs: OfferedSymbols[];
 }
 
-function showObject(elf: ElfFile, options: Options): void {
+async function showObject(elf: ElfFile, options: Options): Promise<void> {
   const facts: ObjectFacts = {
     fileId: computeFileId(elf.source),
     gnuBuildId: elf.gnuBuildId,
@@ -35,7 +35,7 @@ function showObject(elf: ElfFile, options: Options): void {
     sections: elf.sections
       .filter(({ name }) => name !== '')
       .map(({ name, addr, size }) => ({ name, address: `0x${addr.toString(16)}`, size })),
-    rungs: surveySymbols(elf),
+    rungs: await surveySymbols(elf),
   };
   process.stdout.write(options.json ? `${JSON.stringify(facts)}\n` : formatText(facts));
 }

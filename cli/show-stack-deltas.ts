@@ -19,15 +19,13 @@ export function registerShowStackDeltas(show: Command): void {
     .action((path: string, options: Options) => showStackDeltas(path, options));
 }
 
-function showStackDeltas(path: string, options: Options): void {
+async function showStackDeltas(path: string, options: Options): Promise<void> {
   const at = options.at === undefined ? undefined : parseAddress(options.at, '--at');
-  const deltas = readDeltas(path);
+  const deltas = await withElf(path, extractStackDeltas);
   const format = options.json ? formatJson : formatText;
   if (at === undefined) printAll(path, deltas, format);
   else process.stdout.write(format(deltas, lastAtOrBelow(deltas.addresses, at)));
 }
-
-const readDeltas = (path: string): StackDeltas => withElf(path, extractStackDeltas);
 
 /** In pieces, as fast as the reader takes them: a table may have a million rows. */
 function printAll(

@@ -18,11 +18,11 @@ export function registerShowSymbol(show: Command): void {
     .action((path: string, addresses: string[], options: Options) => showSymbol(path, addresses, options));
 }
 
-function showSymbol(path: string, texts: string[], options: Options): void {
+function showSymbol(path: string, texts: string[], options: Options): Promise<void> {
   const addresses = texts.map((text) => parseAddress(text, 'ADDRESS'));
   const format = options.json ? formatJson : formatText;
-  withElf(path, (elf) => {
-    const symbols = openSymbols(elf, placeOf(path));
+  return withElf(path, async (elf) => {
+    const symbols = await openSymbols(elf, placeOf(path));
     try {
       for (const address of addresses) process.stdout.write(format(address, symbols.lookup(address)));
     } finally {

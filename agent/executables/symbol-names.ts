@@ -34,6 +34,8 @@ export class SymbolNames {
     debugFilesOpened: 0,
     /** Those that are no regular files, lie out of the process's reach, or that the executable's owner may not read. */
     debugFilesRefused: 0,
+    /** Compressed symbol tables (.gnu_debugdata) that can't be read, or exceed a limit. */
+    miniDebugInfoDamaged: 0,
   };
   readonly #kept: KeptFiles;
   readonly #detail: SymbolDetail;
@@ -89,6 +91,7 @@ export class SymbolNames {
     }
     this.stats.debugFilesOpened += answer.debugFiles.opened;
     this.stats.debugFilesRefused += answer.debugFiles.refused;
+    this.stats.miniDebugInfoDamaged += answer.debugFiles.damaged;
     for (const { length } of answer.chains) if (length > 0) this.stats.named++;
     return this.#detail === 'full' ? answer.chains : answer.chains.map(outermost);
   }

@@ -53,10 +53,10 @@ export class SymbolService {
     dispose: closeFile,
   });
 
-  resolve(request: SymbolRequest): SymbolAnswer {
+  async resolve(request: SymbolRequest): Promise<SymbolAnswer> {
     let file = this.#files.get(request.fileId);
     if (!file) {
-      const opened = openFile(request);
+      const opened = await openFile(request);
       if (!opened) return { kind: 'need-file' };
       if ('kind' in opened) return opened;
       file = opened;
@@ -75,7 +75,8 @@ function closeFile({ symbols, fd, root }: OpenFile): void {
   if (fd !== undefined) closeSync(fd);
 }
 
-function openFile({ fd, bytes, path, root }: SymbolRequest): OpenFile | SymbolAnswer | undefined {
+async function openFile(request: SymbolRequest): Promise<OpenFile | SymbolAnswer | undefined> {
+  const { fd, bytes, path, root } = request;
   if (!bytes && fd === undefined) return undefined;
   const own = bytes ? undefined : openSync(`/proc/self/fd/${fd}`, 'r');
   let ownRoot: RootDirectory | undefined;
@@ -83,7 +84,8 @@ function openFile({ fd, bytes, path, root }: SymbolRequest): OpenFile | SymbolAn
     if (root !== undefined) ownRoot = new RootDirectory(`/proc/self/fd/${root}`);
     const source = bytes ? bufferSource(bytes) : fdSource(own!);
     const uid = own === undefined ? 0n : fstatSync(own, { bigint: true }).uid;
-    return { symbols: openSymbols(parseElf(source), { path, root: ownRoot, uid }), fd: own, root: ownRoot };
+    const symbols = await openSymbols(parseElf(source), { path, root: ownRoot, uid });
+    return { symbols, fd: own, root: ownRoot };
   } catch (error) {
     if (own !== undefined) closeSync(own);
     ownRoot?.close();

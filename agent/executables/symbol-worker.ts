@@ -5,10 +5,10 @@ import type { WorkerReply } from './worker-client.ts';
 
 const service = new SymbolService();
 
-parentPort?.on('message', ({ id, request }: { id: number; request: SymbolRequest }) => {
+parentPort?.on('message', async ({ id, request }: { id: number; request: SymbolRequest }) => {
   let reply: WorkerReply<SymbolAnswer>;
   try {
-    reply = { id, answer: service.resolve(request) };
+    reply = { id, answer: await service.resolve(request) };
   } catch (error) {
     reply = { id, error: (error as Error).message };
   }

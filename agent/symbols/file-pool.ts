@@ -13,10 +13,14 @@ export interface FileStats {
   opened: number;
   /** Names that lead to no regular file, or to one that the owner of the naming file may not read. */
   refused: number;
+  /** Compressed symbol tables (.gnu_debugdata) that can't be read, or exceed a limit. */
+  damaged: number;
 }
 
+const noStats = (): FileStats => ({ opened: 0, refused: 0, damaged: 0 });
+
 export class FilePool {
-  #stats: FileStats = { opened: 0, refused: 0 };
+  #stats = noStats();
   readonly #fds: LRUCache<PooledFile, number>;
 
   /** Of one program: its separate debug information, what that shares with others, and two units. */
@@ -46,10 +50,14 @@ export class FilePool {
     return fd;
   }
 
+  countDamaged(): void {
+    this.#stats.damaged++;
+  }
+
   /** Since the last call. */
   takeStats(): FileStats {
     const taken = this.#stats;
-    this.#stats = { opened: 0, refused: 0 };
+    this.#stats = noStats();
     return taken;
   }
 

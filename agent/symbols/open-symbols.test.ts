@@ -28,8 +28,8 @@ beforeAll(() => {
 
 afterAll(() => rmSync(directory, { recursive: true }));
 
-function nameOf(file: string, address: number): string | undefined {
-  const symbols = openSymbols(parseElf(bufferSource(readFileSync(path(file)))), placeOf(path(file)));
+async function nameOf(file: string, address: number): Promise<string | undefined> {
+  const symbols = await openSymbols(parseElf(bufferSource(readFileSync(path(file)))), placeOf(path(file)));
   try {
     return symbols.lookup(address).at(-1)?.function;
   } finally {
@@ -37,18 +37,38 @@ function nameOf(file: string, address: number): string | undefined {
   }
 }
 
+test('a stripped program has inlined functions and lines of its separate debug information', async () => {
+  writeFileSync(
+    path('b.c'),
+    'static inline __attribute__((always_inline)) int twice(int x) {\n  volatile int y = x;\n  return y + y;\n}\n' +
+      '__attribute__((noinline)) int work(int x) { return twice(x); }\nint main(int c, char **v) { return work(c); }\n',
+  );
+  run('gcc', '-O1', '-g', '-Wl,--build-id=sha1', '-o', 'whole', 'b.c');
+  const work = Number.parseInt(/^([0-9a-f]+) T work$/m.exec(run('nm', 'whole'))![1]!, 16);
+  run('objcopy', '--only-keep-debug', 'whole', 'whole.debug');
+  run('objcopy', '--strip-all', '--add-gnu-debuglink=whole.debug', 'whole', 'stripped');
+  const bytes = readFileSync(path('stripped'));
+  const symbols = await openSymbols(parseElf(bufferSource(bytes)), placeOf(path('stripped')));
+  const frames = symbols.lookup(work).map(({ function: name, line, inlined }) => ({ name, line, inlined }));
+  symbols.close();
+  expect(frames).toEqual([
+    { name: 'twice', line: 2, inlined: true },
+    { name: 'work', line: 5, inlined: false },
+  ]);
+});
+
 describe('a stripped program', () => {
-  test('has the names of the file that its debug link names', () => {
-    expect(nameOf('program', helper)).toBe('helper');
+  test('has the names of the file that its debug link names', async () => {
+    expect(await nameOf('program', helper)).toBe('helper');
   });
 
-  test('has no names of a file that only bears that name', () => {
+  test('has no names of a file that only bears that name', async () => {
     run('objcopy', '--only-keep-debug', 'other', 'program.debug');
-    expect(nameOf('program', helper)).toBeUndefined();
+    expect(await nameOf('program', helper)).toBeUndefined();
   });
 
-  test('is nameless without that file, not wrong', () => {
+  test('is nameless without that file, not wrong', async () => {
     rmSync(path('program.debug'));
-    expect(nameOf('program', helper)).toBeUndefined();
+    expect(await nameOf('program', helper)).toBeUndefined();
   });
 });

@@ -1,9 +1,10 @@
-import type { ElfFile } from '../../common/elf/elf.ts';
+import { ElfError, type ElfFile } from '../../common/elf/elf.ts';
 import { openDwarf } from '../../common/symbols/dwarf/dwarf-source.ts';
 import { readSymbolTable } from '../../common/symbols/elf-symbols.ts';
 import { readGoSymbols } from '../../common/symbols/go-pclntab.ts';
 import { symbolLadder, tableSource } from '../../common/symbols/ladder.ts';
-import { readSeparateSymbols } from '../../common/symbols/separate-symbols.ts';
+import { readMiniDebugInfo } from '../../common/symbols/mini-debug-info.ts';
+import { findSeparateDebugInfo, hasSymbols } from '../../common/symbols/separate-symbols.ts';
 import type { SymbolSource } from '../../common/symbols/source.ts';
 import { DebugFiles, type ElfPlace } from './debug-files.ts';
 import { FilePool, type FileStats } from './file-pool.ts';
@@ -16,15 +17,9 @@ export interface OpenSymbols extends SymbolSource {
 }
 
 /** The sources of names of an ELF file, best first. */
-export function openSymbols(elf: ElfFile, place: ElfPlace): OpenSymbols {
+export async function openSymbols(elf: ElfFile, place: ElfPlace): Promise<OpenSymbols> {
   const pool = new FilePool();
-  const files = new DebugFiles(place, pool);
-  // Go's own table knows lines and inlined calls, and costs far less than DWARF
-  const go = readGoSymbols(elf);
-  const table = tableSource(readSymbolTable(elf));
-  const separate = readSeparateSymbols(elf, files);
-  // before the file's own table, which is .dynsym alone then
-  const sources = [go, openDwarf(elf, files), separate && tableSource(separate), table];
+  const sources = await openSources(elf, new DebugFiles(place, pool), pool);
   const ladder = symbolLadder(sources.filter((source) => source !== undefined));
   return {
     lookup: (address) => ladder.lookup(address),
@@ -34,4 +29,32 @@ export function openSymbols(elf: ElfFile, place: ElfPlace): OpenSymbols {
     takeFileStats: () => pool.takeStats(),
     close: () => pool.close(),
   };
+}
+
+async function openSources(
+  elf: ElfFile,
+  files: DebugFiles,
+  pool: FilePool,
+): Promise<(SymbolSource | undefined)[]> {
+  // Go's own table knows lines and inlined calls, and costs far less than DWARF
+  const go = readGoSymbols(elf);
+  const dwarf = openDwarf(elf, files);
+  const own = tableSource(readSymbolTable(elf));
+  if (hasSymbols(elf) && (go || dwarf)) return [go, dwarf, own];
+  const separate = findSeparateDebugInfo(elf, files);
+  const separateDwarf = separate && !go && !dwarf ? openDwarf(separate.elf, separate.files, elf) : undefined;
+  if (hasSymbols(elf)) return [go, dwarf, separateDwarf, own];
+  // either has the whole symbol table, of which the file itself kept .dynsym
+  const moved = separate && hasSymbols(separate.elf) ? separate.elf : await readMini(elf, pool);
+  return [go, dwarf, separateDwarf, moved && tableSource(readSymbolTable(moved)), own];
+}
+
+async function readMini(elf: ElfFile, pool: FilePool): Promise<ElfFile | undefined> {
+  try {
+    return await readMiniDebugInfo(elf);
+  } catch (error) {
+    if (!(error instanceof ElfError)) throw error;
+    pool.countDamaged();
+    return undefined;
+  }
 }

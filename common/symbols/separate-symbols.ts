@@ -1,27 +1,30 @@
 /**
- * The symbol table that was moved out of a stripped file: distributions put it below /usr/lib/debug by build ID,
- * others beside the file, by the name in `.gnu_debuglink`. Only a file with the same build ID is believed.
+ * The debug information that was moved out of a stripped file: distributions put it below /usr/lib/debug by build
+ * ID, others beside the file, by the name in `.gnu_debuglink`. Only a file with the same build ID is believed.
  */
 import { ElfError, type ElfFile, parseElf, SHT_SYMTAB } from '../elf/elf.ts';
 import { OutOfBounds } from '../elf/source.ts';
-import { readSymbolTable } from './elf-symbols.ts';
 import type { FileAccess, FileRequest } from './source.ts';
-import type { SymbolTable } from './symbol-table.ts';
 
 const MAX_LINK_BYTES = 4096;
 
-/** Undefined where the file has its symbols itself, or the other file is not there, or is another program's. */
-export function readSeparateSymbols(elf: ElfFile, files: FileAccess): SymbolTable | undefined {
+export interface SeparateDebugInfo {
+  elf: ElfFile;
+  files: FileAccess;
+}
+
+/** Undefined where the other file is not there, or is another program's. */
+export function findSeparateDebugInfo(elf: ElfFile, files: FileAccess): SeparateDebugInfo | undefined {
   const { gnuBuildId } = elf;
-  if (gnuBuildId === '' || hasSymbols(elf)) return undefined;
+  if (gnuBuildId === '') return undefined;
   const requests: FileRequest[] = [{ kind: 'build-id', buildId: gnuBuildId }];
   const link = readDebugLink(elf);
   if (link) requests.push(link);
   for (const request of requests) {
     try {
-      const source = files.open(request)?.source;
-      const other = source && parseElf(source);
-      if (other?.gnuBuildId === gnuBuildId && hasSymbols(other)) return readSymbolTable(other);
+      const file = files.open(request);
+      const other = file && parseElf(file.source);
+      if (other?.gnuBuildId === gnuBuildId) return { elf: other, files: file!.files };
     } catch (error) {
       if (!(error instanceof ElfError || error instanceof OutOfBounds)) throw error;
     }
@@ -29,7 +32,8 @@ export function readSeparateSymbols(elf: ElfFile, files: FileAccess): SymbolTabl
   return undefined;
 }
 
-const hasSymbols = (elf: ElfFile): boolean => elf.sections.some(({ type }) => type === SHT_SYMTAB);
+/** Whether the file's symbol table was not stripped. */
+export const hasSymbols = (elf: ElfFile): boolean => elf.sections.some(({ type }) => type === SHT_SYMTAB);
 
 /** A name, NUL, padding to 4 bytes, CRC-32. */
 function readDebugLink(elf: ElfFile): FileRequest | undefined {

@@ -1,4 +1,5 @@
-import type { ElfFile } from '../elf/elf.ts';
+import { ElfError, type ElfFile } from '../elf/elf.ts';
+import { readMiniDebugInfo } from './mini-debug-info.ts';
 
 export interface OfferedSymbols {
   rung: 'dwarf' | 'symtab' | 'gnu_debugdata' | 'gnu_debuglink' | 'gopclntab' | 'dynsym';
@@ -10,7 +11,8 @@ export interface OfferedSymbols {
 }
 
 /** The sources of names that stand in an ELF file, best first. */
-export function surveySymbols(elf: ElfFile): OfferedSymbols[] {
+export async function surveySymbols(elf: ElfFile): Promise<OfferedSymbols[]> {
+  const mini = await describeMini(elf);
   const rung = (
     name: OfferedSymbols['rung'],
     sections: RegExp,
@@ -21,21 +23,32 @@ export function surveySymbols(elf: ElfFile): OfferedSymbols[] {
     const present = bytes > 0;
     return { rung: name, present, bytes, detail: present ? detail(found.map((s) => s.name)) : '' };
   };
-  const entries = (table: string) => () => {
-    const { size = 0, entsize = 0 } = elf.section(table) ?? {};
-    return entsize > 0 ? `${Math.floor(size / entsize)} entries` : '';
-  };
   const hasUnits = elf.sections.some(({ name }) => /^\.z?debug_info(\.dwo)?$/.test(name));
   return [
     hasUnits
       ? rung('dwarf', /^(\.z?debug_|\.gnu_debugaltlink$)/, (names) => names.join(' '))
       : { rung: 'dwarf', present: false, bytes: 0, detail: '' },
-    rung('symtab', /^\.(symtab|strtab)$/, entries('.symtab')),
-    rung('gnu_debugdata', /^\.gnu_debugdata$/),
+    rung('symtab', /^\.(symtab|strtab)$/, () => entries(elf, '.symtab')),
+    rung('gnu_debugdata', /^\.gnu_debugdata$/, () => mini),
     rung('gnu_debuglink', /^\.gnu_debuglink$/, () => linkName(elf)),
     rung('gopclntab', /^(\.data\.rel\.ro)?\.gopclntab$/),
-    rung('dynsym', /^\.(dynsym|dynstr)$/, entries('.dynsym')),
+    rung('dynsym', /^\.(dynsym|dynstr)$/, () => entries(elf, '.dynsym')),
   ];
+}
+
+function entries(elf: ElfFile, table: string): string {
+  const { size = 0, entsize = 0 } = elf.section(table) ?? {};
+  return entsize > 0 ? `${Math.floor(size / entsize)} entries` : '';
+}
+
+async function describeMini(elf: ElfFile): Promise<string> {
+  try {
+    const mini = await readMiniDebugInfo(elf);
+    return mini ? `${entries(mini, '.symtab')}, ${mini.source.size} bytes when decompressed` : '';
+  } catch (error) {
+    if (!(error instanceof ElfError)) throw error;
+    return `not readable: ${error.message}`;
+  }
 }
 
 function linkName(elf: ElfFile): string {

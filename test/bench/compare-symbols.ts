@@ -62,9 +62,9 @@ export function sampleAddresses(path: string, count: number): number[] {
   }
 }
 
-export function ourLevels(path: string, addresses: readonly number[]): Level[][] {
+export async function ourLevels(path: string, addresses: readonly number[]): Promise<Level[][]> {
   const fd = openSync(path, 'r');
-  const symbols = openSymbols(parseElf(fdSource(fd)), placeOf(path));
+  const symbols = await openSymbols(parseElf(fdSource(fd)), placeOf(path));
   try {
     return addresses.map((address) =>
       symbols.lookup(address).map((frame) => ({
@@ -129,8 +129,12 @@ function pushLevel(levels: Level[], name: string, place: string): void {
   levels.push({ name, file: file === '??' ? '' : file, line: Number(match?.[2]) || 0 });
 }
 
-export function compareSymbols(oracle: Oracle, path: string, addresses: readonly number[]): Comparison {
-  const ours = ourLevels(path, addresses);
+export async function compareSymbols(
+  oracle: Oracle,
+  path: string,
+  addresses: readonly number[],
+): Promise<Comparison> {
+  const ours = await ourLevels(path, addresses);
   const theirs = theirLevels(oracle, path, addresses);
   if (theirs.length !== addresses.length)
     throw new Error(`${oracle} gave ${theirs.length} answers for ${addresses.length} addresses of ${path}`);

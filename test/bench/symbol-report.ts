@@ -9,7 +9,7 @@ console.log(
 for (const file of files) {
   const addresses = sampleAddresses(file, Number(count));
   for (const oracle of ['addr2line', 'llvm-symbolizer'] as Oracle[]) {
-    const { same, stubs, borrowed, onlyWe, onlyOracle, differences } = compareSymbols(
+    const { same, stubs, borrowed, onlyWe, onlyOracle, differences } = await compareSymbols(
       oracle,
       file,
       addresses,

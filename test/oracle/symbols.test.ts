@@ -47,19 +47,23 @@ describe('names and lines', () => {
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  it.each(CASES)('%s', (name, compiler, flags, oracle) => {
+  it.each(CASES)('%s', async (name, compiler, flags, oracle) => {
     const missing = [compiler, oracle].find((command) => !has(command));
     if (missing) return console.log(`skipped: ${missing} is not installed`);
     const program = join(directory, name.replaceAll(/\W+/g, '-'));
     const arguments_ = ['-O2', ...flags, '-o', program, 'chain.cc'];
     execFileSync(compiler, arguments_, { cwd: directory, stdio: ['ignore', 'ignore', 'inherit'] });
     const addresses = sampleAddresses(program, 2000);
-    const { same, stubs, borrowed, onlyOracle, differences } = compareSymbols(oracle, program, addresses);
+    const { same, stubs, borrowed, onlyOracle, differences } = await compareSymbols(
+      oracle,
+      program,
+      addresses,
+    );
     expect(differences).toEqual([]);
     // what only the oracle names lies between functions
     expect(same + stubs + borrowed + onlyOracle).toBe(addresses.length);
     expect(onlyOracle).toBeLessThan(addresses.length / 10);
-    const deepest = Math.max(...ourLevels(program, addresses).map((levels) => levels.length));
+    const deepest = Math.max(...(await ourLevels(program, addresses)).map((levels) => levels.length));
     expect(deepest).toBe(5);
   });
 });
