@@ -67,11 +67,14 @@ describe.skipIf(missingRights).each(missingRights ? [] : findNodes())('$title', 
     const child = spawn('nice', ['-n', '19', path, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
     const pid = toPid(child.pid!);
     const counts = () => countBy(scriptStacks(recording, pid, 'v8js'), textOf);
+    const showing = (error: Error): never => {
+      throw new Error(`${error.message}\nstacks:\n${[...counts()].map(String).join('\n')}`);
+    };
     try {
       recording.controller.addTarget(pid);
-      await recording.until(() => counts().has(expected));
+      await recording.until(() => counts().has(expected), 30_000).catch(showing);
       recording.clear();
-      await recording.until(() => sum(counts()) >= SAMPLES);
+      await recording.until(() => sum(counts()) >= SAMPLES).catch(showing);
       return counts();
     } finally {
       child.kill('SIGKILL');

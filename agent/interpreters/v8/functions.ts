@@ -28,6 +28,12 @@ interface Script {
   lineEnds: Uint32Array | undefined;
 }
 
+interface KnownScript {
+  name: HeapAddress | undefined;
+  source: HeapAddress | undefined;
+  script: Script;
+}
+
 const SHARED_BYTES = 64;
 const MAX_NAME_CHARS = 1024;
 const MAX_FILE_CHARS = 4096;
@@ -48,10 +54,11 @@ const MAX_LINES = 8 << 20;
 /** Reads functions of one process. */
 export class Functions {
   readonly #heap: Heap;
-  readonly #scripts = new LRUCache<string, Script>({
+  /** By address of the Script; its name and source move more often than itself. */
+  readonly #scripts = new LRUCache<HeapAddress, KnownScript>({
     max: MAX_SCRIPTS,
     maxSize: MAX_LINES,
-    sizeCalculation: ({ lineEnds }) => (lineEnds?.length ?? 0) + 1,
+    sizeCalculation: ({ script }) => (script.lineEnds?.length ?? 0) + 1,
   });
 
   constructor(heap: Heap) {
@@ -106,21 +113,20 @@ export class Functions {
   #script(object: HeapAddress | undefined): Script | undefined {
     const { types, script: fields } = this.#heap.layout;
     if (!this.#heap.isA(object, types.script)) return undefined;
-    const [name, source] = [
-      this.#heap.pointer(object, fields.name),
-      this.#heap.pointer(object, fields.source),
-    ];
-    const key = `${object} ${name} ${source}`;
-    let script = this.#scripts.get(key);
-    if (!script) {
-      const text = readCharacters(this.#heap, source, MAX_SOURCE_CHARS);
-      script = {
-        file: readText(this.#heap, name, MAX_FILE_CHARS) ?? '',
-        lineEnds: text && findLineEnds(text),
-      };
-      this.#scripts.set(key, script);
+    const name = this.#heap.pointer(object, fields.name);
+    const source = this.#heap.pointer(object, fields.source);
+    const known = this.#scripts.get(object);
+    if (known && known.name === name && known.source === source) return known.script;
+    const file = readText(this.#heap, name, MAX_FILE_CHARS);
+    const text = readCharacters(this.#heap, source, MAX_SOURCE_CHARS);
+    if (text) {
+      const script = { file: file ?? '', lineEnds: findLineEnds(text) };
+      this.#scripts.set(object, { name, source, script });
+      return script;
     }
-    return script;
+    // the collector is moving the source just now, and its lines are still those that were read before
+    const isSame = known !== undefined && (file === undefined || file === known.script.file);
+    return isSame ? known.script : { file: file ?? '', lineEnds: undefined };
   }
 
   /** The frame of a function at an offset of its script; without one, at its start. */
