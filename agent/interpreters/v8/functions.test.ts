@@ -72,11 +72,22 @@ describe('functions of V8', () => {
     };
 
     expect(lineOf()).toBe(2);
-    memory.word(source, 0xdead);
+    memory.word(source, 0xdead01);
     memory.word(script + 8, source + 16 + 1);
     expect(lineOf()).toBe(2);
     memory.word(script + 8, memory.text('\n\n\nfunction a() {\n b();\n}\n') + 1);
     expect(lineOf()).toBe(4);
+  });
+
+  it('have their lines from where the collector has just moved their source', () => {
+    const memory = new FakeMemory();
+    const source = memory.text('long gone');
+    memory.word(source, memory.text('a\nb'));
+    const script = memory.object(TYPES.script, [source + 1, memory.text('/app/a.js') + 1]);
+    const shared = memory.object(TYPES.shared, [0, 0, memory.text('a') + 1, 0, script + 1, 0, 0]);
+    const functions = new Functions(new Heap(memory, LAYOUT));
+    const func = functions.read(shared);
+    expect(typeof func === 'object' && functions.frame(func, 2).line).toBe(2);
   });
 
   it('keep no lines of another script that has come in its place', () => {

@@ -82,7 +82,8 @@ export class Functions {
   }
 
   /** A name or, where the function has one, its ScopeInfo. */
-  #name(object: HeapAddress | undefined): { name: string; start: number } {
+  #name(reference: HeapAddress | undefined): { name: string; start: number } {
+    const object = this.#heap.current(reference);
     const { types, scope } = this.#heap.layout;
     const text = readText(this.#heap, object, MAX_NAME_CHARS);
     if (text !== undefined) return { name: text, start: -1 };
@@ -110,7 +111,8 @@ export class Functions {
     return { name, start: -1 };
   }
 
-  #script(object: HeapAddress | undefined): Script | undefined {
+  #script(reference: HeapAddress | undefined): Script | undefined {
+    const object = this.#heap.current(reference);
     const { types, script: fields } = this.#heap.layout;
     if (!this.#heap.isA(object, types.script)) return undefined;
     const name = this.#heap.pointer(object, fields.name);
@@ -124,7 +126,7 @@ export class Functions {
       this.#scripts.set(object, { name, source, script });
       return script;
     }
-    // the collector is moving the source just now, and its lines are still those that were read before
+    // the collector has moved the source just now, and its lines are still those that were read before
     const isSame = known !== undefined && (file === undefined || file === known.script.file);
     return isSame ? known.script : { file: file ?? '', lineEnds: undefined };
   }

@@ -48,6 +48,17 @@ export class Heap {
     return view && pointerAt(view, 0);
   }
 
+  /**
+   * Where an object is. While the collector moves objects, the old copy of one begins with the address of the new one,
+   * untagged, in place of its map; references to it are updated later.
+   */
+  current(object: HeapAddress | undefined): HeapAddress | undefined {
+    const view = object === undefined ? undefined : this.bytes(object, 8);
+    if (!view || (view.getUint32(0, true) & 3) !== 0) return object;
+    const moved = wordAt(view, 0);
+    return moved > 0 && moved < MAX_ADDRESS ? moved : object;
+  }
+
   typeOf(object: HeapAddress): number | undefined {
     const map = this.pointer(object, 0);
     return map === undefined ? undefined : this.typeOfMap(map);

@@ -34,6 +34,7 @@ export function readCharacters(
   let start = 0;
   let length: number | undefined;
   for (let hop = 0; hop < MAX_HOPS && at !== undefined; hop++) {
+    at = heap.current(at)!;
     const type = heap.typeOf(at);
     if (type === undefined || type >= heap.layout.types.firstNonString) return undefined;
     length ??= heap.bytes(at + LENGTH, 4)?.getUint32(0, true);
