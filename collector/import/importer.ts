@@ -46,12 +46,12 @@ export interface ImportResult {
 }
 
 export class Importer {
-  readonly #store: Pick<Store, 'append' | 'busy'>;
+  readonly #store: Pick<Store, 'append' | 'busy' | 'commit'>;
   readonly #now: () => number;
   readonly #recent: RecentRequests<ImportResult>;
   #running = 0;
 
-  constructor(store: Pick<Store, 'append' | 'busy'>, now: () => number) {
+  constructor(store: Pick<Store, 'append' | 'busy' | 'commit'>, now: () => number) {
     this.#store = store;
     this.#now = now;
     this.#recent = new RecentRequests(now);
@@ -73,6 +73,7 @@ export class Importer {
     try {
       const result = this.#add(fileName, await this.#read(bytes, options));
       this.#recent.note(id, result);
+      await this.#store.commit();
       return result;
     } finally {
       this.#running--;

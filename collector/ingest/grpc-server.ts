@@ -32,6 +32,11 @@ const SERVICE: ServiceDefinition = {
   },
 };
 
+interface Call {
+  request: Buffer;
+  getPeer(): string;
+}
+
 export interface IngestServer {
   /** Bound port: the asked one, or the free one that was found for port 0. */
   port: number;
@@ -51,12 +56,11 @@ export async function startGrpcServer(listen: string, receiver: Receiver): Promi
     'grpc.keepalive_timeout_ms': 20_000,
   });
   server.addService(SERVICE, {
-    export: (call: { request: Buffer; getPeer(): string }, reply: sendUnaryData<Buffer>) => {
-      try {
-        reply(null, encodeExportResponse(receiver.receiveProtobuf(call.request, peerHost(call.getPeer()))));
-      } catch (error) {
-        reply({ code: codeOf(error), details: error instanceof Error ? error.message : String(error) });
-      }
+    export: (call: Call, reply: sendUnaryData<Buffer>) => {
+      receiver.receiveProtobuf(call.request, peerHost(call.getPeer())).then(
+        (result) => reply(null, encodeExportResponse(result)),
+        (error: Error) => reply({ code: codeOf(error), details: error.message }),
+      );
     },
   });
   const port = await new Promise<number>((resolve, reject) => {

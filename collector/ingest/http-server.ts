@@ -40,8 +40,8 @@ async function answer(request: IncomingMessage, response: ServerResponse, receiv
     const peer = request.socket.remoteAddress ?? '';
     const result =
       format === 'json'
-        ? receiver.receiveJson(body.toString('utf8'), peer)
-        : receiver.receiveProtobuf(body, peer);
+        ? await receiver.receiveJson(body.toString('utf8'), peer)
+        : await receiver.receiveProtobuf(body, peer);
     send(response, 200, format, format === 'json' ? exportJson(result) : encodeExportResponse(result));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

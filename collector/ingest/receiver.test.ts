@@ -24,20 +24,20 @@ const TEXT = 'sh:10;main@n;write@n;vfs_write@k 6\nsh:11;main@n 4\nnode:12;a@j;b@
 const request = (endMs = NOW): Buffer => encodeOtlp(profileFromText(TEXT, { endMs, spanMs: 1000 }));
 
 describe('Receiver', () => {
-  it('tells which events the store had no place for', () => {
-    const result = receiver.receiveProtobuf(request(NOW - 7_200_000), 'peer');
+  it('tells which events the store had no place for', async () => {
+    const result = await receiver.receiveProtobuf(request(NOW - 7_200_000), 'peer');
     expect(result.rejectedProfiles).toBe(3);
     expect(result.errorMessage).toMatch(/^15 samples rejected: .*60 minutes ago.*\(15\)$/);
     expect(receiver.stats).toMatchObject({ storedSamples: 0, receivedSamples: 15, acceptedRequests: 1 });
   });
 
-  it('takes an empty request as a sign of life', () => {
-    expect(receiver.receiveProtobuf(new Uint8Array(0), 'peer')).toEqual({
+  it('takes an empty request as a sign of life', async () => {
+    expect(await receiver.receiveProtobuf(new Uint8Array(0), 'peer')).toEqual({
       rejectedProfiles: 0,
       errorMessage: '',
     });
-    receiver.receiveProtobuf(request(), 'other');
-    receiver.receiveProtobuf(new Uint8Array(0), 'other');
+    await receiver.receiveProtobuf(request(), 'other');
+    await receiver.receiveProtobuf(new Uint8Array(0), 'other');
     expect(receiver.stats.agents()).toMatchObject([
       { peer: 'other', host: 'test-host', samples: 15, lastSamplesMs: NOW },
       { peer: 'peer', host: '', samples: 0, lastSamplesMs: undefined },
@@ -45,39 +45,39 @@ describe('Receiver', () => {
   });
 
   it('stores a request once, however often and from wherever it is sent', async () => {
-    const first = receiver.receiveProtobuf(request(), 'peer');
+    const first = await receiver.receiveProtobuf(request(), 'peer');
     const json = '{"resourceProfiles":[],"dictionary":{}}';
-    receiver.receiveJson(json, 'peer');
-    expect(receiver.receiveProtobuf(request(), 'other')).toEqual(first);
-    receiver.receiveJson(json, 'peer');
-    receiver.receiveProtobuf(request(NOW - 1), 'peer');
+    await receiver.receiveJson(json, 'peer');
+    expect(await receiver.receiveProtobuf(request(), 'other')).toEqual(first);
+    await receiver.receiveJson(json, 'peer');
+    await receiver.receiveProtobuf(request(NOW - 1), 'peer');
     expect(receiver.stats).toMatchObject({ acceptedRequests: 3, repeatedRequests: 2, storedSamples: 30 });
     expect(store.stats().samples).toBe(30);
   });
 
-  it('gives a request that is repeated the answer it got, and takes one again that was refused', () => {
+  it('gives a request that is repeated the answer it got, and takes one again that was refused', async () => {
     const half = encodeOtlp(profileFromText(TEXT, { endMs: NOW, spanMs: 1000 }), ({ resourceProfiles }) => {
       resourceProfiles[0]!.scopeProfiles[0]!.profiles[0]!.samples[0]!.stackIndex = 999;
     });
-    const answer = receiver.receiveProtobuf(half, 'peer');
+    const answer = await receiver.receiveProtobuf(half, 'peer');
     expect(answer.errorMessage).toMatch(/^6 samples rejected: stack index out of range \(6\)$/);
-    expect(receiver.receiveProtobuf(half, 'peer')).toEqual(answer);
+    expect(await receiver.receiveProtobuf(half, 'peer')).toEqual(answer);
     for (let i = 0; i < 2; i++)
-      expect(() => receiver.receiveProtobuf(Buffer.from('junk'), 'peer')).toThrow(RefusedRequest);
+      await expect(receiver.receiveProtobuf(Buffer.from('junk'), 'peer')).rejects.toThrow(RefusedRequest);
     expect(receiver.stats.refusals.total).toBe(2);
     expect(receiver.stats.rejections.total).toBe(6);
   });
 
-  it('counts the profiles of which nothing is left', () => {
+  it('counts the profiles of which nothing is left', async () => {
     const none = encodeOtlp(profileFromText(TEXT, { endMs: NOW, spanMs: 1000 }), ({ resourceProfiles }) => {
       for (const { scopeProfiles } of resourceProfiles)
         for (const sample of scopeProfiles[0]!.profiles[0]!.samples) sample.stackIndex = 999;
     });
-    expect(receiver.receiveProtobuf(none, 'peer').rejectedProfiles).toBe(3);
+    expect((await receiver.receiveProtobuf(none, 'peer')).rejectedProfiles).toBe(3);
     expect(receiver.stats.receivedSamples).toBe(15);
   });
 
-  it('remembers a request for a day, and a bounded number of them', () => {
+  it('remembers a request for a day, and a bounded number of them', async () => {
     let nowMs = NOW;
     const recent = new RecentRequests<{ n: number }>(() => nowMs);
     for (let n = 0; n < 40_000; n++) recent.note(requestId(`${n}`), { n });
@@ -87,19 +87,28 @@ describe('Receiver', () => {
     expect(recent.answerTo(requestId('39999'))).toBeUndefined();
   });
 
-  it('asks to send it again where the store can take nothing now, and stores it then', () => {
+  it('asks to send it again where the store can take nothing now, and stores it then', async () => {
+    let failing = true;
     const full = {
       busy: 'the disk is full' as string | undefined,
       append: store.append.bind(store),
       noteRequest: () => {},
+      commit: async () => {
+        if (failing) throw new Error('no space');
+      },
       recentRequests: () => [],
     };
     const other = new Receiver(full, now, logger);
-    expect(() => other.receiveProtobuf(request(), 'peer')).toThrow(new BusyReceiver('the disk is full'));
+    await expect(other.receiveProtobuf(request(), 'peer')).rejects.toThrow(
+      new BusyReceiver('the disk is full'),
+    );
     expect(other.stats).toMatchObject({ acceptedRequests: 0, receivedSamples: 0 });
     full.busy = undefined;
-    other.receiveProtobuf(request(), 'peer');
-    expect(other.stats).toMatchObject({ acceptedRequests: 1, repeatedRequests: 0 });
+    await expect(other.receiveProtobuf(request(), 'peer')).rejects.toThrow(new BusyReceiver('no space'));
+    failing = false;
+    await other.receiveProtobuf(request(), 'peer');
+    expect(other.stats).toMatchObject({ acceptedRequests: 1, repeatedRequests: 1, storedSamples: 15 });
+    expect(store.stats().samples).toBe(15);
   });
 
   it('survives any damage to a request: what it says was stored is there', async () => {
@@ -112,7 +121,7 @@ describe('Receiver', () => {
         const bad = Buffer.from(good.subarray(0, length ?? good.length));
         for (const [at, value] of bytes) if (at < bad.length) bad[at] = value;
         try {
-          receiver.receiveProtobuf(bad, 'peer');
+          await receiver.receiveProtobuf(bad, 'peer');
         } catch (error) {
           expect(error).toBeInstanceOf(RefusedRequest);
         }

@@ -30,7 +30,7 @@ export class BusyReceiver extends Error {
 
 const ALL_STORED: ExportResult = { rejectedProfiles: 0, errorMessage: '' };
 
-type RequestStore = Pick<Store, 'busy' | 'append' | 'noteRequest' | 'recentRequests'>;
+type RequestStore = Pick<Store, 'busy' | 'append' | 'noteRequest' | 'commit' | 'recentRequests'>;
 
 /** Takes requests of every protocol: decodes them, stores what is good, counts and tells what is not. */
 export class Receiver {
@@ -52,7 +52,7 @@ export class Receiver {
    * @throws RefusedRequest when the bytes are no OTLP profiles request of the supported version
    * @throws BusyReceiver
    */
-  receiveProtobuf(bytes: Uint8Array, peer: string): ExportResult {
+  receiveProtobuf(bytes: Uint8Array, peer: string): Promise<ExportResult> {
     return this.#receive(bytes, () => decodeOtlp(bytes), peer);
   }
 
@@ -60,7 +60,7 @@ export class Receiver {
    * @throws RefusedRequest
    * @throws BusyReceiver
    */
-  receiveJson(text: string, peer: string): ExportResult {
+  receiveJson(text: string, peer: string): Promise<ExportResult> {
     return this.#receive(text, () => decodeOtlpJson(text), peer);
   }
 
@@ -70,14 +70,25 @@ export class Receiver {
     return new RefusedRequest(reason);
   }
 
-  #receive(body: Uint8Array | string, decode: () => DecodeResult, peer: string): ExportResult {
+  async #receive(body: Uint8Array | string, decode: () => DecodeResult, peer: string): Promise<ExportResult> {
     const id = requestId(body);
     const known = this.#recent.answerTo(id);
-    if (known !== undefined) {
-      this.stats.repeatedRequests++;
-      this.stats.noteAgent(peer, '', 0, this.#now());
-      return known;
+    const result = known === undefined ? this.#take(id, decode, peer) : this.#noteRepeated(known, peer);
+    try {
+      await this.#store.commit();
+    } catch (error) {
+      throw new BusyReceiver((error as Error).message);
     }
+    return result;
+  }
+
+  #noteRepeated(known: ExportResult, peer: string): ExportResult {
+    this.stats.repeatedRequests++;
+    this.stats.noteAgent(peer, '', 0, this.#now());
+    return known;
+  }
+
+  #take(id: string, decode: () => DecodeResult, peer: string): ExportResult {
     const { busy } = this.#store;
     if (busy !== undefined) throw new BusyReceiver(busy);
     try {

@@ -1,4 +1,4 @@
-import type { DuckDBConnection } from '@duckdb/node-api';
+import type { DuckDbFile } from './duckdb-file.ts';
 import { FrameTable } from './frame-table.ts';
 import { seriesKey } from './segment.ts';
 import { StackTree } from './stack-tree.ts';
@@ -76,8 +76,11 @@ export interface PartDictionaries {
   stacks(): Promise<Stacks>;
 }
 
-export async function loadDictionaries(connection: DuckDBConnection, id: number): Promise<PartDictionaries> {
-  const read = async (sql: string) => (await connection.runAndReadAll(sql)).getColumns();
+export async function loadDictionaries(
+  file: Pick<DuckDbFile, 'read'>,
+  id: number,
+): Promise<PartDictionaries> {
+  const read = async (sql: string) => (await file.read(sql)).getColumns();
   const [names = [], files = [], mappings = [], kinds = []] = await read(
     `SELECT name, file, mapping, kind FROM frames_${id} ORDER BY id`,
   );
@@ -93,11 +96,11 @@ export async function loadDictionaries(connection: DuckDBConnection, id: number)
     parents: Uint32Array.from([0, ...(parents as number[])]),
     nodeFrames: Uint32Array.from([0, ...(nodeFrames as number[])]),
   };
-  return { series: await loadSeries(connection, id), stacks: async () => stacks };
+  return { series: await loadSeries(file, id), stacks: async () => stacks };
 }
 
-async function loadSeries(connection: DuckDBConnection, id: number): Promise<Series[]> {
-  const reader = await connection.runAndReadAll(`SELECT * FROM series_${id} ORDER BY id`);
+async function loadSeries(file: Pick<DuckDbFile, 'read'>, id: number): Promise<Series[]> {
+  const reader = await file.read(`SELECT * FROM series_${id} ORDER BY id`);
   return reader.getRowObjects().map((row) => ({
     process: String(row['process']),
     pid: Number(row['pid']),
@@ -129,20 +132,20 @@ export class DuckDbPart implements SamplePart {
   readonly endMs: number;
   readonly #info: PartInfo;
   readonly #dictionaries: PartDictionaries;
-  readonly #connection: DuckDBConnection;
+  readonly #file: Pick<DuckDbFile, 'read'>;
   readonly #isDropped: () => boolean;
 
   constructor(
     info: PartInfo,
     dictionaries: PartDictionaries,
-    connection: DuckDBConnection,
+    file: Pick<DuckDbFile, 'read'>,
     isDropped: () => boolean,
   ) {
     this.#info = info;
     this.startMs = info.startMs;
     this.endMs = info.startMs + PART_MS;
     this.#dictionaries = dictionaries;
-    this.#connection = connection;
+    this.#file = file;
     this.#isDropped = isDropped;
   }
 
@@ -158,7 +161,7 @@ export class DuckDbPart implements SamplePart {
     const sql = rowsSql(this.#info, query);
     if (sql === undefined) return EMPTY;
     try {
-      const reader = await this.#connection.runAndReadAll(sql);
+      const reader = await this.#file.read(sql);
       return readRows(reader.getColumns() as number[][], query, this.startMs);
     } catch (error) {
       // Retention may drop a part under a reader: its samples are gone then.

@@ -23,7 +23,12 @@ export async function migrate(connection: DuckDBConnection, migrations = MIGRATI
   }
   if (version === migrations.length) return;
   await connection.run('BEGIN');
-  for (const sql of migrations.slice(version)) await connection.run(sql);
-  await connection.run(`DELETE FROM meta; INSERT INTO meta VALUES (${migrations.length})`);
-  await connection.run('COMMIT');
+  try {
+    for (const sql of migrations.slice(version)) await connection.run(sql);
+    await connection.run(`DELETE FROM meta; INSERT INTO meta VALUES (${migrations.length})`);
+    await connection.run('COMMIT');
+  } catch (error) {
+    await connection.run('ROLLBACK').catch(() => {});
+    throw error;
+  }
 }

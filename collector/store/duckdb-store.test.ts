@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DuckDBInstance } from '@duckdb/node-api';
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
 import { parseFilter } from '../../common/profile/filter.ts';
@@ -151,20 +151,59 @@ it('drops whole parts for age, and for bytes the oldest first, and counts them',
   await small.close();
 });
 
-it('refuses a file of a newer version with a sentence, and brings an older one up to date', async () => {
+it('refuses a file of a newer version with a sentence', async () => {
   const directory = makeDirectory();
-  const instance = await DuckDBInstance.create(join(directory, 'everyframe.duckdb'));
-  const connection = await instance.connect();
-  await migrate(connection, ['CREATE TABLE parts(id BIGINT)']);
-  await migrate(connection, ['never run again', 'ALTER TABLE parts ADD COLUMN later BIGINT']);
-  const columns = await connection.runAndReadAll(
-    "SELECT column_name FROM duckdb_columns() WHERE table_name = 'parts'",
-  );
-  expect(columns.getColumns()[0]).toEqual(['id', 'later']);
-  await connection.run('UPDATE meta SET schema_version = 99');
-  connection.closeSync();
-  instance.closeSync();
+  await (await open(directory)).close();
+  await alter(directory, 'UPDATE meta SET schema_version = 99');
   await expect(open(directory)).rejects.toThrow(
     'schema version 99, this program knows 2: use the newer everyframe',
   );
 });
+
+it('brings a file of version 1 up to date, with what it holds', async () => {
+  const directory = makeDirectory();
+  const old = await open(directory);
+  old.append(profileFromText('sh:1;main@n 5', { endMs: nowMs, spanMs: 1000 }));
+  await old.close();
+  await alter(directory, 'DROP TABLE requests; UPDATE meta SET schema_version = 1');
+  const store = await open(directory);
+  store.append(profileFromText('sh:1;main@n 4', { endMs: nowMs, spanMs: 1000 }));
+  store.noteRequest('a');
+  await store.commit();
+  await store.close();
+  const again = await open(directory);
+  expect(again.stats().samples).toBe(9);
+  expect(again.recentRequests()).toEqual(['a']);
+  await again.close();
+});
+
+it('migrates wholly or not at all', async () => {
+  const directory = makeDirectory();
+  const file = join(directory, 'x.duckdb');
+  const steps = [
+    'CREATE TABLE a(x BIGINT)',
+    'ALTER TABLE a ADD COLUMN y BIGINT',
+    'ALTER TABLE missing DROP z',
+  ];
+  const read = (sql: string) => withFile(file, async (c) => (await c.runAndReadAll(sql)).getColumns()[0]);
+  await withFile(file, (connection) => migrate(connection, steps.slice(0, 1)));
+  await expect(withFile(file, (connection) => migrate(connection, steps))).rejects.toThrow(/missing/);
+  const columns = "SELECT column_name FROM duckdb_columns() WHERE table_name = 'a'";
+  expect([await read(columns), await read('SELECT schema_version FROM meta')]).toEqual([['x'], [1]]);
+  await withFile(file, (connection) => migrate(connection, steps.slice(0, 2)));
+  expect([await read(columns), await read('SELECT schema_version FROM meta')]).toEqual([['x', 'y'], [2]]);
+});
+
+async function withFile<T>(file: string, run: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+  const instance = await DuckDBInstance.create(file);
+  const connection = await instance.connect();
+  try {
+    return await run(connection);
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+  }
+}
+
+const alter = (directory: string, sql: string): Promise<unknown> =>
+  withFile(join(directory, 'everyframe.duckdb'), (connection) => connection.run(sql));

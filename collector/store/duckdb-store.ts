@@ -4,12 +4,11 @@
  * that come late, begin another part of the same hour. See docs/store.md.
  */
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Profile } from '../../common/profile/profile.ts';
 import { appendProfile, type SampleSink } from './append.ts';
+import { DuckDbFile } from './duckdb-file.ts';
 import {
   DuckDbPart,
   loadDictionaries,
@@ -18,12 +17,12 @@ import {
   type PartDictionaries,
   type PartInfo,
 } from './duckdb-part.ts';
-import { migrate } from './duckdb-schema.ts';
 import {
   dropTablesSql,
   type Flush,
   forgetRequests,
   giveBack,
+  isWritten,
   type NotedRequest,
   readRequests,
   takeBatch,
@@ -41,8 +40,10 @@ export interface DuckDbStoreOptions {
   logger: Pick<Logger, 'error'>;
 }
 
-/** A crash loses at most so much. */
+/** What could not be written is tried again so often. */
 const FLUSH_INTERVAL_MS = 1000;
+/** Requests wait for each other so long, to be written together: a transaction costs about 10 ms. */
+const COMMIT_GAP_MS = 100;
 /** While the disk takes nothing, so many rows wait in memory; later ones are refused, and counted. */
 const MAX_PENDING_ROWS = 1_000_000;
 const MAX_OPEN_PARTS = 6;
@@ -51,9 +52,7 @@ const RETENTION_INTERVAL_MS = 30_000;
 
 export class DuckDbStore implements Store {
   readonly #options: DuckDbStoreOptions;
-  readonly #instance: DuckDBInstance;
-  readonly #writer: DuckDBConnection;
-  readonly #reader: DuckDBConnection;
+  readonly #file: DuckDbFile;
   readonly #infos: Map<number, PartInfo>;
   readonly #timer: NodeJS.Timeout;
   /** By start of the hour. */
@@ -84,12 +83,17 @@ export class DuckDbStore implements Store {
   #retentionMs = 0;
   #writing: Promise<void> = Promise.resolve();
   #writeError: string | undefined;
+  /** Under way for all that ask before it begins. */
+  #commit: Promise<void> | undefined;
+  /** When the last flush ended, by the clock of `performance`. */
+  #flushedMs = 0;
+  #closed = false;
+  /** Written or not: the database gave up on the way. */
+  #uncertain: Flush | undefined;
 
   private constructor(options: DuckDbStoreOptions, opened: Opened) {
     this.#options = options;
-    this.#instance = opened.instance;
-    this.#writer = opened.writer;
-    this.#reader = opened.reader;
+    this.#file = opened.file;
     this.#infos = new Map(opened.infos.map((info) => [info.id, info]));
     this.#recentRequests = opened.requests;
     this.#nextId = Math.max(0, ...this.#infos.keys()) + 1;
@@ -117,6 +121,19 @@ export class DuckDbStore implements Store {
     this.#pendingRequests.push({ id, atMs: this.#options.now() });
   }
 
+  commit(): Promise<void> {
+    this.#commit ??= this.#commitSoon();
+    return this.#commit;
+  }
+
+  async #commitSoon(): Promise<void> {
+    const waitMs = this.#flushedMs + COMMIT_GAP_MS - performance.now();
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, waitMs)));
+    this.#commit = undefined;
+    await this.flush();
+    if (this.#writeError !== undefined) throw new Error(`nothing can be written: ${this.#writeError}`);
+  }
+
   recentRequests(): readonly string[] {
     return this.#recentRequests;
   }
@@ -131,7 +148,7 @@ export class DuckDbStore implements Store {
       // What could not be written is not there to be read.
       if (this.#openPart(info)?.written.events === 0) continue;
       const dictionaries = await this.#dictionaries(info);
-      parts.push(new DuckDbPart(info, dictionaries, this.#reader, () => !this.#infos.has(info.id)));
+      parts.push(new DuckDbPart(info, dictionaries, this.#file, () => !this.#infos.has(info.id)));
     }
     return parts;
   }
@@ -159,30 +176,58 @@ export class DuckDbStore implements Store {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.flush();
-    this.#reader.closeSync();
-    this.#writer.closeSync();
-    this.#instance.closeSync();
+    this.#closed = true;
+    await this.#file.close();
   }
 
   async #flush(): Promise<void> {
-    const flush = this.#takeFlush();
-    if (flush.batches.length > 0 || flush.requests.length > 0) {
-      try {
-        await writeFlush(this.#writer, flush);
-        this.#writeError = undefined;
-        for (const { part, rows, end } of flush.batches) {
-          part.written = end;
-          this.#pendingRows -= rows.times.length;
-        }
-      } catch (error) {
-        this.#writeError = (error as Error).message;
-        this.#options.logger.error({ err: error }, 'samples could not be written: trying again');
-        for (const batch of flush.batches) giveBack(batch);
-        this.#pendingRequests = flush.requests.concat(this.#pendingRequests);
-      }
+    if (this.#closed) return;
+    try {
+      if (!this.#file.isOpen) await this.#openAgain();
+      await this.#write(this.#takeFlush());
+      this.#writeError = undefined;
+    } catch (error) {
+      this.#writeError = (error as Error).message;
+      this.#options.logger.error({ err: error }, 'samples could not be written: trying again');
     }
+    this.#flushedMs = performance.now();
     this.#closeOldParts();
     if (this.#options.now() - this.#retentionMs >= RETENTION_INTERVAL_MS) await this.#applyRetention();
+  }
+
+  async #write(flush: Flush): Promise<void> {
+    if (flush.batches.length === 0 && flush.requests.length === 0) return;
+    try {
+      await writeFlush(this.#file.writer, flush);
+      this.#noteWritten(flush);
+    } catch (error) {
+      this.#file.noteError(error);
+      // What failed may have been the checkpoint after the commit: the file knows once it is open again.
+      if (this.#file.isOpen) this.#giveBack(flush);
+      else this.#uncertain = flush;
+      throw error;
+    }
+  }
+
+  async #openAgain(): Promise<void> {
+    await this.#file.reopen();
+    const flush = this.#uncertain;
+    this.#uncertain = undefined;
+    if (flush === undefined) return;
+    if (await isWritten(this.#file.writer, flush)) this.#noteWritten(flush);
+    else this.#giveBack(flush);
+  }
+
+  #noteWritten(flush: Flush): void {
+    for (const { part, rows, end } of flush.batches) {
+      part.written = end;
+      this.#pendingRows -= rows.times.length;
+    }
+  }
+
+  #giveBack(flush: Flush): void {
+    for (const batch of flush.batches) giveBack(batch);
+    this.#pendingRequests = flush.requests.concat(this.#pendingRequests);
   }
 
   /** In one step, without awaiting: what arrives from now on belongs to the next flush. */
@@ -216,7 +261,7 @@ export class DuckDbStore implements Store {
     if (open !== undefined) return Promise.resolve(open);
     let loaded = this.#loaded.get(info.id);
     if (loaded === undefined) {
-      loaded = loadDictionaries(this.#reader, info.id);
+      loaded = loadDictionaries(this.#file, info.id);
       this.#loaded.set(info.id, loaded);
       loaded.catch(() => this.#loaded.delete(info.id));
     }
@@ -235,10 +280,11 @@ export class DuckDbStore implements Store {
   }
 
   async #applyRetention(): Promise<void> {
+    if (!this.#file.isOpen) return;
     this.#retentionMs = this.#options.now();
     const oldestMs = this.#retentionMs - this.#options.maxAgeMs;
     try {
-      await forgetRequests(this.#writer, this.#retentionMs);
+      await forgetRequests(this.#file.writer, this.#retentionMs);
       for (const info of this.#closedInfos()) {
         if (info.maxMs < oldestMs && !this.#isWaiting(info)) this.#droppedForAge += await this.#drop(info);
       }
@@ -247,10 +293,11 @@ export class DuckDbStore implements Store {
         if (this.#bytes <= this.#options.maxBytes) break;
         if (this.#isWaiting(info)) continue;
         this.#droppedForMemory += await this.#drop(info);
-        await this.#writer.run('CHECKPOINT');
+        await this.#file.writer.run('CHECKPOINT');
         this.#bytes = await this.#measure();
       }
     } catch (error) {
+      this.#file.noteError(error);
       this.#options.logger.error({ err: error }, 'old samples could not be dropped: trying again');
     }
   }
@@ -269,15 +316,20 @@ export class DuckDbStore implements Store {
 
   async #drop(info: PartInfo): Promise<number> {
     this.#infos.delete(info.id);
+    try {
+      await this.#file.writer.run(dropTablesSql(info.id));
+    } catch (error) {
+      this.#infos.set(info.id, info);
+      throw error;
+    }
     this.#loaded.delete(info.id);
     for (const [key, part] of this.#open) if (part.info.id === info.id) this.#open.delete(key);
-    await this.#writer.run(dropTablesSql(info.id));
     return info.events;
   }
 
   /** Bytes of blocks in use, and of the write-ahead log. */
   async #measure(): Promise<number> {
-    const reader = await this.#writer.runAndReadAll(
+    const reader = await this.#file.writer.runAndReadAll(
       'SELECT (block_size * used_blocks)::DOUBLE FROM pragma_database_size()',
     );
     return Number(reader.getColumns()[0]?.[0] ?? 0);
@@ -285,38 +337,23 @@ export class DuckDbStore implements Store {
 }
 
 interface Opened {
-  instance: DuckDBInstance;
-  writer: DuckDBConnection;
-  reader: DuckDBConnection;
+  file: DuckDbFile;
   infos: PartInfo[];
   requests: string[];
 }
 
 async function openFile(directory: string): Promise<Opened> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const instance = await DuckDBInstance.create(join(directory, 'everyframe.duckdb'), {
-    memory_limit: '160MB',
-    threads: '2',
-    preserve_insertion_order: 'false',
-  });
-  const writer = await instance.connect();
+  const file = await DuckDbFile.open(directory);
   try {
-    await migrate(writer);
-    const rows = await writer.runAndReadAll('SELECT id, start_ms, events, min_ms, max_ms FROM parts');
+    const rows = await file.writer.runAndReadAll('SELECT id, start_ms, events, min_ms, max_ms FROM parts');
     const infos = rows.getRows().map((row): PartInfo => {
       const [id = 0, startMs = 0, events = 0, minMs = 0, maxMs = 0] = row.map(Number);
       return { id, startMs, events, minMs, maxMs };
     });
-    return {
-      instance,
-      writer,
-      reader: await instance.connect(),
-      infos,
-      requests: await readRequests(writer),
-    };
+    return { file, infos, requests: await readRequests(file.writer) };
   } catch (error) {
-    writer.closeSync();
-    instance.closeSync();
+    await file.close();
     throw error;
   }
 }

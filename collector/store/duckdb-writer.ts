@@ -69,6 +69,15 @@ export async function writeFlush(connection: DuckDBConnection, { batches, reques
   }
 }
 
+/** Whether a flush is in the file: all of it is where a part of it is. */
+export async function isWritten(connection: DuckDBConnection, { batches }: Flush): Promise<boolean> {
+  const [batch] = batches;
+  if (batch === undefined) return false;
+  const { id } = batch.part.info;
+  const reader = await connection.runAndReadAll(`SELECT events FROM parts WHERE id = ${id}`);
+  return reader.getColumns()[0]?.[0] === batch.end.events;
+}
+
 /** The newest ones, the oldest of them first. */
 export async function readRequests(connection: DuckDBConnection): Promise<string[]> {
   const reader = await connection.runAndReadAll(

@@ -48,6 +48,8 @@ export class MemoryStore implements Store {
 
   noteRequest(): void {}
 
+  async commit(): Promise<void> {}
+
   recentRequests(): readonly string[] {
     return [];
   }

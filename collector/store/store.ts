@@ -154,6 +154,12 @@ export interface Store {
   append(profile: Profile): AppendResult;
   /** Keeps what identifies a request together with its samples: after a crash both are there, or neither. */
   noteRequest(id: string): void;
+  /**
+   * Resolves when all that was appended and noted before is as safe as this store makes it.
+   *
+   * @throws Error when it could not be written; it is tried again
+   */
+  commit(): Promise<void>;
   /** The requests of late that an earlier process noted, the oldest first. */
   recentRequests(): readonly string[];
   /** The parts that overlap the range, the oldest first. */
