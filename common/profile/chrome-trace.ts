@@ -3,38 +3,46 @@
  * from one sample to the next is one complete event (`"ph":"X"`). A sample fills one period from its own time on,
  * or from the end of the one before where they are closer; samples without times follow each other.
  */
-import { FrameList } from './frame-list.ts';
-import {
-  isObject,
-  type Json,
-  list,
-  natural,
-  object,
-  ownHeader,
-  readOwnHeader,
-  text,
-  toBytes,
-} from './json.ts';
+import type { FrameList } from './frame-list.ts';
+import { isObject, type Json, list, natural, object, readOwnHeader, text, toBytes } from './json.ts';
 import type { Profile } from './profile.ts';
-import { markKernel, ProfileBuilder, unmarkKernel } from './profile-builder.ts';
-import { groupThreads, type ThreadGroup } from './thread-groups.ts';
+import { markKernel, type Owner, ProfileBuilder, unmarkKernel } from './profile-builder.ts';
+import { readMark, splitThreads, type ThreadGroup } from './thread-groups.ts';
 
 /** A gap of up to half a period is the timer's, not the thread's. */
 const MAX_GAP_PERIODS = 0.5;
+/** Linux hands out at most 2^22. */
+const FIRST_FREE_TID = 2 ** 22 + 1;
 
 export function writeChromeTrace(profile: Profile): Uint8Array {
-  const frames = new FrameList(profile);
+  const { frames, threads, header } = splitThreads(profile);
   const traceEvents: Json[] = [];
-  // threads without an ID, and processes that share a PID over time, must not fall into one row
-  for (const [i, group] of groupThreads(profile).entries()) {
-    const row = { pid: group.pid, tid: group.tid || i + 1 };
-    const { process, thread, pid, tid } = group;
-    const args = { name: thread || process, everyframe: { process, pid, tid, thread } };
+  const rows = new Rows();
+  for (const group of threads) {
+    const row = rows.claim(group);
+    const { process, thread, mark } = group;
+    const args = { name: thread || process, everyframe: mark };
     traceEvents.push({ ph: 'M', ...row, name: 'process_name', args: { name: process } });
     traceEvents.push({ ph: 'M', ...row, name: 'thread_name', args });
     new RowWriter(profile, frames, row, traceEvents).write(group);
   }
-  return toBytes({ displayTimeUnit: 'ms', otherData: { everyframe: ownHeader(profile) }, traceEvents });
+  return toBytes({ displayTimeUnit: 'ms', otherData: { everyframe: header }, traceEvents });
+}
+
+/**
+ * Threads without an ID, threads that changed their name, and processes that share a PID over time must not fall into
+ * one row, where their events would overlap: such a one gets an ID that no thread of its process has.
+ */
+class Rows {
+  readonly #taken = new Set<string>();
+  #next = FIRST_FREE_TID;
+
+  claim({ pid, tid }: ThreadGroup): { pid: number; tid: number } {
+    const isFree = tid > 0 && !this.#taken.has(`${pid}/${tid}`);
+    const row = { pid, tid: isFree ? tid : this.#next++ };
+    this.#taken.add(`${row.pid}/${row.tid}`);
+    return row;
+  }
 }
 
 interface Slot {
@@ -92,8 +100,14 @@ class RowWriter {
   #push(frame: number, start: number): void {
     const { name, file, line, frameType, column } = this.#frames.frames[frame]!;
     const args = { ...(file !== '' && { file }), ...(line > 0 && { line }), ...(column > 0 && { column }) };
-    const event = { ph: 'X', ...this.#row, cat: frameType || 'unknown', ts: start / 1000, dur: 0, args };
-    this.#open.push({ frame, event: { ...event, name: markKernel(name, frameType) }, start });
+    // speedscope shows them, even if there are none
+    const hasArgs = Object.keys(args).length > 0;
+    const event = { ph: 'X', ...this.#row, cat: frameType || 'unknown', ts: start / 1000, dur: 0 };
+    this.#open.push({
+      frame,
+      event: { ...event, name: markKernel(name, frameType), ...(hasArgs && { args }) },
+      start,
+    });
     this.#out.push(this.#open.at(-1)!.event);
   }
 
@@ -108,7 +122,7 @@ export const isChromeTrace = (value: unknown): boolean =>
 interface Row {
   process: string;
   thread: string;
-  own: Json | undefined;
+  own: Owner | undefined;
   pid: number;
   tid: number;
   /** In nanoseconds; the order among equals is that of the file. */
@@ -142,7 +156,7 @@ function readEvent(builder: ProfileBuilder, rows: Map<string, Row>, event: Json)
     case 'M':
       if (event['name'] === 'process_name') row.process = text(args['name']);
       if (event['name'] === 'thread_name') row.thread = text(args['name']);
-      if (isObject(args['everyframe'])) row.own = args['everyframe'];
+      row.own = readMark(args['everyframe']) ?? row.own;
       break;
     case 'X': {
       const end = Math.round((Number(event['ts']) + Number(event['dur'] ?? 0)) * 1000);
@@ -182,8 +196,7 @@ function addRow(builder: ProfileBuilder, row: Row): void {
     (a, b) => a.start - b.start || b.end - a.end,
   );
   const { process, pid, tid, thread } = row.own ?? row;
-  const name = text(process) || text(thread) || `pid ${row.pid}`;
-  const owner = { process: name, pid: natural(pid), tid: natural(tid), thread: text(thread) };
+  const owner = { process: process || thread || `pid ${row.pid}`, pid, tid, thread };
   const period = Number(builder.profile.period);
   const open: { end: number; location: number }[] = [];
   let since = 0;

@@ -1,42 +1,44 @@
 /**
  * The Firefox Profiler's processed format, version 48, which every later version of that program still reads:
  * https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md
- * Each thread has tables of its own. Read are also newer files, whose threads share them.
+ * Each thread has tables of its own.
  */
-import { FrameList } from './frame-list.ts';
-import {
-  at,
-  isObject,
-  type Json,
-  list,
-  natural,
-  object,
-  ownHeader,
-  readOwnHeader,
-  text,
-  toBytes,
-} from './json.ts';
+import type { FrameList, NamedFrame } from './frame-list.ts';
+import { type Json, toBytes } from './json.ts';
 import type { FrameType, Profile, Sample } from './profile.ts';
-import { type Owner, ProfileBuilder } from './profile-builder.ts';
-import { groupThreads, type ThreadGroup } from './thread-groups.ts';
+import { splitThreads, type ThreadGroup } from './thread-groups.ts';
 
-/** Colours are the program's own names. */
-const CATEGORIES: readonly { name: string; color: string; types: readonly FrameType[] }[] = [
-  { name: 'Other', color: 'grey', types: ['', 'abort-marker'] },
-  { name: 'Native', color: 'blue', types: ['native'] },
-  { name: 'Kernel', color: 'orange', types: ['kernel'] },
-  { name: 'Go', color: 'lightblue', types: ['go'] },
-  { name: 'Python', color: 'yellow', types: ['cpython'] },
-  { name: 'JavaScript', color: 'green', types: ['v8js'] },
-  { name: 'JVM', color: 'brown', types: ['jvm'] },
-  { name: 'Runtime', color: 'purple', types: ['ruby', 'perl', 'php', 'phpjit', 'dotnet', 'beam', 'luajit'] },
+/** Colours are the program's own names. A reader knows the type of a frame by its category. */
+const CATEGORIES: readonly { type: FrameType; name: string; color: string }[] = [
+  { type: '', name: 'Other', color: 'grey' },
+  { type: 'abort-marker', name: 'Incomplete', color: 'darkgrey' },
+  { type: 'native', name: 'Native', color: 'blue' },
+  { type: 'kernel', name: 'Kernel', color: 'orange' },
+  { type: 'go', name: 'Go', color: 'lightblue' },
+  { type: 'cpython', name: 'Python', color: 'yellow' },
+  { type: 'v8js', name: 'JavaScript (V8)', color: 'green' },
+  { type: 'jvm', name: 'JVM', color: 'brown' },
+  { type: 'ruby', name: 'Ruby', color: 'red' },
+  { type: 'perl', name: 'Perl', color: 'purple' },
+  { type: 'php', name: 'PHP', color: 'magenta' },
+  { type: 'phpjit', name: 'PHP (JIT)', color: 'magenta' },
+  { type: 'dotnet', name: '.NET', color: 'purple' },
+  { type: 'beam', name: 'BEAM', color: 'lightred' },
+  { type: 'luajit', name: 'LuaJIT', color: 'purple' },
 ];
+
+const categoryOf = (type: FrameType): number => CATEGORIES.findIndex((category) => category.type === type);
+
+/** Undefined for categories of other programs. */
+export const frameTypeOf = (category: string): FrameType | undefined =>
+  CATEGORIES.find(({ name }) => name === category)?.type;
+
 const VERSION = 48;
+const RESOURCE_LIBRARY = 1;
 
 export function writeFirefox(profile: Profile): Uint8Array {
   const startMs = Number(profile.timeUnixNano) / 1e6;
-  const frames = new FrameList(profile);
-  const threads = groupThreads(profile).map((group) => new ThreadWriter(profile, frames, group).write());
+  const { frames, threads, header } = splitThreads(profile, true);
   return toBytes({
     meta: {
       ...{ version: 27, preprocessedProfileVersion: VERSION, processType: 0, product: 'everyframe' },
@@ -46,13 +48,17 @@ export function writeFirefox(profile: Profile): Uint8Array {
       extensions: { length: 0, baseURL: [], id: [], name: [] },
       sampleUnits: { time: 'ms', eventDelay: 'ms', threadCPUDelta: 'ns' },
       sourceCodeIsNotOnSearchfox: true,
-      everyframe: ownHeader(profile),
+      everyframe: header,
     },
-    libs: [],
+    libs: profile.mappings.slice(1).map(({ filename, gnuBuildId }) => {
+      const name = filename.slice(filename.lastIndexOf('/') + 1);
+      const debug = { debugName: name, debugPath: filename, breakpadId: '' };
+      return { arch: '', name, path: filename, ...debug, codeId: gnuBuildId || null };
+    }),
     pages: [],
     counters: [],
     profilerOverhead: [],
-    threads,
+    threads: threads.map((group) => new ThreadWriter(profile, frames, group).write()),
   });
 }
 
@@ -68,9 +74,23 @@ class ThreadWriter {
   readonly #frames: FrameList;
   readonly #group: ThreadGroup;
   readonly #strings = new Map<string, number>();
-  readonly #func = { name: [] as number[], fileName: [] as (number | null)[], type: [] as FrameType[] };
+  readonly #func = {
+    name: [] as number[],
+    fileName: [] as (number | null)[],
+    resource: [] as number[],
+    isJS: [] as boolean[],
+  };
   readonly #funcs = new Map<string, number>();
-  readonly #frame = { func: [] as number[], line: [] as (number | null)[], column: [] as (number | null)[] };
+  readonly #frame = {
+    func: [] as number[],
+    line: [] as (number | null)[],
+    column: [] as (number | null)[],
+    address: [] as number[],
+    inlineDepth: [] as number[],
+    category: [] as number[],
+  };
+  /** Of libraries only: by index into the profile's mappings. */
+  readonly #resources = new Map<number, number>();
   readonly #frameIndices = new Map<number, number>();
   readonly #stack = { frame: [] as number[], prefix: [] as (number | null)[] };
   readonly #nodes = new Map<string, number>();
@@ -83,14 +103,9 @@ class ThreadWriter {
   }
 
   write(): Json {
-    const { process, pid, tid, thread, samples } = this.#group;
+    const { process, pid, tid, thread, samples, mark } = this.#group;
     const points = samples.flatMap((sample) => this.#points(sample)).sort((a, b) => a.timeMs - b.timeMs);
     const stack = points.map(({ sample }) => this.#stackOf(sample.stack));
-    const none = (length: number): null[] => new Array(length).fill(null);
-    const zeros = (length: number): number[] => new Array(length).fill(0);
-    const { func, frame, stack: nodes } = this.#finishTables();
-    const frameCategory = frame.func.map((index) => categoryOf(func.type[index]!));
-    const nodeCategory = nodes.frame.map((index) => frameCategory[index]!);
     return {
       ...{ processType: 'default', processName: process, name: thread || process, pid: String(pid), tid },
       ...{ isMainThread: pid === tid, registerTime: 0, unregisterTime: null, pausedRanges: [] },
@@ -103,31 +118,38 @@ class ThreadWriter {
         weightType: 'samples',
       },
       markers: { length: 0, data: [], name: [], startTime: [], endTime: [], phase: [], category: [] },
-      stackTable: {
-        ...{ length: nodes.frame.length, frame: nodes.frame, prefix: nodes.prefix },
-        ...{ category: nodeCategory, subcategory: zeros(nodes.frame.length) },
-      },
-      frameTable: {
-        ...{ length: frame.func.length, ...frame, address: new Array(frame.func.length).fill(-1) },
-        ...{ inlineDepth: zeros(frame.func.length), category: frameCategory },
-        ...{ subcategory: zeros(frame.func.length), nativeSymbol: none(frame.func.length) },
-        ...{ innerWindowID: none(frame.func.length), implementation: none(frame.func.length) },
-      },
-      funcTable: {
-        ...{ length: func.name.length, name: func.name, fileName: func.fileName },
-        ...{ isJS: func.type.map((type) => type === 'v8js'), resource: new Array(func.name.length).fill(-1) },
-        relevantForJS: new Array(func.name.length).fill(false),
-        ...{ lineNumber: none(func.name.length), columnNumber: none(func.name.length) },
-      },
-      resourceTable: { length: 0, lib: [], name: [], host: [], type: [] },
-      nativeSymbols: { length: 0, libIndex: [], address: [], name: [], functionSize: [] },
-      stringArray: [...this.#strings.keys()],
-      everyframe: { process, pid, tid, thread, frameTypes: func.type },
+      ...this.#finishTables(),
+      everyframe: mark,
     };
   }
 
-  #finishTables() {
-    return { func: this.#func, frame: this.#frame, stack: this.#stack };
+  #finishTables(): Json {
+    const [func, frame, nodes] = [this.#func, this.#frame, this.#stack];
+    const fill = (table: { length: number }, value: unknown) => new Array(table.length).fill(value);
+    const libs = [...this.#resources.keys()];
+    const names = libs.map((mapping) => this.#string(this.#profile.mappings[mapping]!.filename));
+    return {
+      stackTable: {
+        ...{ length: nodes.frame.length, frame: nodes.frame, prefix: nodes.prefix },
+        category: nodes.frame.map((index) => frame.category[index]!),
+        subcategory: fill(nodes.frame, 0),
+      },
+      frameTable: {
+        ...{ length: frame.func.length, ...frame, subcategory: fill(frame.func, 0) },
+        ...{ nativeSymbol: fill(frame.func, null), innerWindowID: fill(frame.func, null) },
+        implementation: fill(frame.func, null),
+      },
+      funcTable: {
+        ...{ length: func.name.length, ...func, relevantForJS: fill(func.name, false) },
+        ...{ lineNumber: fill(func.name, null), columnNumber: fill(func.name, null) },
+      },
+      resourceTable: {
+        ...{ length: libs.length, lib: libs.map((mapping) => mapping - 1), name: names },
+        ...{ host: fill(libs, null), type: fill(libs, RESOURCE_LIBRARY) },
+      },
+      nativeSymbols: { length: 0, libIndex: [], address: [], name: [], functionSize: [] },
+      stringArray: [...this.#strings.keys()],
+    };
   }
 
   #points(sample: Sample): Point[] {
@@ -159,24 +181,38 @@ class ThreadWriter {
   #frameOf(index: number): number {
     let own = this.#frameIndices.get(index);
     if (own === undefined) {
-      const { name, file, line, column, frameType } = this.#frames.frames[index]!;
-      own = this.#frame.func.push(this.#funcOf(name, file, frameType)) - 1;
-      this.#frame.line.push(line || null);
-      this.#frame.column.push(column || null);
+      const named = this.#frames.frames[index]!;
+      const { line, column, address, mapping, inlineDepth, frameType } = named;
+      const frame = this.#frame;
+      own = frame.func.push(this.#funcOf(named)) - 1;
+      frame.line.push(line || null);
+      frame.column.push(column || null);
+      // relative to the library, and a number of JSON
+      frame.address.push(mapping > 0 && address <= Number.MAX_SAFE_INTEGER ? Number(address) : -1);
+      frame.inlineDepth.push(inlineDepth);
+      frame.category.push(categoryOf(frameType));
       this.#frameIndices.set(index, own);
     }
     return own;
   }
 
-  #funcOf(name: string, file: string, type: FrameType): number {
-    const key = `${type}\0${file}\0${name}`;
+  #funcOf({ name, file, mapping, frameType }: NamedFrame): number {
+    const isJS = frameType === 'v8js';
+    const key = `${mapping}/${isJS}/${file}\0${name}`;
     let index = this.#funcs.get(key);
     if (index === undefined) {
       index = this.#func.name.push(this.#string(name)) - 1;
       this.#func.fileName.push(file === '' ? null : this.#string(file));
-      this.#func.type.push(type);
+      this.#func.resource.push(mapping === 0 ? -1 : this.#resourceOf(mapping));
+      this.#func.isJS.push(isJS);
       this.#funcs.set(key, index);
     }
+    return index;
+  }
+
+  #resourceOf(mapping: number): number {
+    const index = this.#resources.get(mapping) ?? this.#resources.size;
+    this.#resources.set(mapping, index);
     return index;
   }
 
@@ -184,99 +220,5 @@ class ThreadWriter {
     const index = this.#strings.get(value) ?? this.#strings.size;
     this.#strings.set(value, index);
     return index;
-  }
-}
-
-const categoryOf = (type: FrameType): number =>
-  Math.max(
-    0,
-    CATEGORIES.findIndex(({ types }) => types.includes(type)),
-  );
-
-export const isFirefox = (value: unknown): boolean =>
-  isObject(value) && isObject(value['meta']) && Array.isArray(value['threads']);
-
-/** @throws Error where the file contradicts its format */
-export function readFirefox(value: unknown): Profile {
-  const file = object(value);
-  const meta = object(file['meta']);
-  if (meta['preprocessedProfileVersion'] === undefined)
-    throw new Error('it is no processed profile: save it from profiler.firefox.com, which converts it');
-  const builder = new ProfileBuilder();
-  if (!readOwnHeader(builder.profile, meta['everyframe'])) {
-    builder.profile.timeUnixNano = BigInt(Math.round((Number(meta['startTime']) || 0) * 1e6));
-    builder.profile.period = BigInt(Math.round((Number(meta['interval']) || 0) * 1e6));
-  }
-  for (const thread of list(file['threads']))
-    new ThreadReader(builder, object(thread), object(file['shared'])).read();
-  return builder.profile;
-}
-
-class ThreadReader {
-  readonly #builder: ProfileBuilder;
-  readonly #thread: Json;
-  readonly #shared: Json;
-  readonly #strings: readonly unknown[];
-  readonly #types: readonly unknown[];
-
-  constructor(builder: ProfileBuilder, thread: Json, shared: Json) {
-    this.#builder = builder;
-    this.#thread = thread;
-    this.#shared = shared;
-    this.#strings = list(thread['stringArray'] ?? shared['stringArray']);
-    this.#types = list(object(thread['everyframe'])['frameTypes']);
-  }
-
-  read(): void {
-    const stacks = this.#readStacks();
-    const samples = object(this.#thread['samples']);
-    const [times, weights] = [list(samples['time']), list(samples['weight'])];
-    const owner = this.#owner();
-    for (const [i, stack] of list(samples['stack']).entries()) {
-      const weight = weights.length === 0 ? 1 : natural(weights[i]);
-      if (weight === 0) continue;
-      const timeMs = weight === 1 ? Number(times[i]) : Number.NaN;
-      const time = this.#builder.profile.timeUnixNano + BigInt(Math.round((timeMs || 0) * 1e6));
-      const index = stack === null ? 0 : at(stacks, stack, 'stack');
-      this.#builder.add(index, owner, weight, timeMs > 0 ? [time] : []);
-    }
-  }
-
-  #owner(): Owner {
-    const own = this.#thread['everyframe'];
-    const name = text(this.#thread['processName']) || text(this.#thread['name']);
-    const { process, pid, tid, thread } = isObject(own)
-      ? own
-      : { ...this.#thread, process: name, thread: this.#thread['name'] };
-    return { process: text(process), pid: natural(pid), tid: natural(tid), thread: text(thread) };
-  }
-
-  #readStacks(): number[] {
-    const table = object(this.#thread['stackTable'] ?? this.#shared['stackTable']);
-    const locations = this.#readFrames();
-    const leafFirst: number[][] = [];
-    return list(table['frame']).map((frame, i) => {
-      const prefix = list(table['prefix'])[i];
-      // a prefix comes before what it is a prefix of: no cycles
-      const callers = typeof prefix === 'number' ? at(leafFirst, prefix, 'stack') : [];
-      leafFirst[i] = [at(locations, frame, 'frame'), ...callers];
-      return this.#builder.stack(leafFirst[i]!);
-    });
-  }
-
-  #readFrames(): number[] {
-    const frames = object(this.#thread['frameTable'] ?? this.#shared['frameTable']);
-    const funcs = object(this.#thread['funcTable'] ?? this.#shared['funcTable']);
-    const [names, files] = [list(funcs['name']), list(funcs['fileName'])];
-    const string = (index: unknown): string => (typeof index === 'number' ? text(this.#strings[index]) : '');
-    return list(frames['func']).map((func, i) =>
-      this.#builder.location({
-        name: string(at(names, func, 'function')),
-        file: string(files[Number(func)]),
-        line: natural(list(frames['line'])[i]),
-        column: natural(list(frames['column'])[i]),
-        frameType: (text(this.#types[Number(func)]) || 'native') as FrameType,
-      }),
-    );
   }
 }

@@ -347,6 +347,12 @@ describe.runIf(hasGo)('go tool pprof', () => {
     expect(pprof(exampleProfile(), '-top', '-sample_index=samples')).toMatch(/of 6 total/);
   });
 
+  it('shows counts where the period is not known', () => {
+    const top = pprof({ ...exampleProfile(), period: 0n }, '-top');
+    expect(top).toMatch(/Type: samples\n/);
+    expect(top).toMatch(/ 3 50\.00% .* vfs_read/);
+  });
+
   it('reads labels, mappings and build IDs', () => {
     const raw = pprof(exampleProfile(), '-raw');
     expect(raw).toMatch(/pid:\[42\]/);

@@ -1,7 +1,8 @@
 /** File formats, chosen by the name's ending; JSON files are told apart by what they hold. */
 import { gunzipSync } from 'node:zlib';
 import { isChromeTrace, readChromeTrace, writeChromeTrace } from './chrome-trace.ts';
-import { isFirefox, readFirefox, writeFirefox } from './firefox.ts';
+import { writeFirefox } from './firefox.ts';
+import { isFirefox, readFirefox } from './firefox-read.ts';
 import { readFolded, writeFolded } from './folded.ts';
 import { parseJson } from './json.ts';
 import { mergeProfiles } from './merge.ts';

@@ -12,17 +12,24 @@ export interface NamedFrame {
   /** Index into the profile's mappings. */
   mapping: number;
   frameType: FrameType;
+  /** As the location's; 0 where the list is without addresses. */
+  address: bigint;
+  /** 0 for the outermost function of an inline chain; always 0 where the list is without addresses. */
+  inlineDepth: number;
 }
 
 /** Interns frames: a location's are looked up once, whatever the number of stacks that it is in. */
 export class FrameList {
   readonly frames: NamedFrame[] = [];
   readonly #profile: Profile;
+  readonly #hasAddresses: boolean;
   readonly #indices = new Map<string, number>();
   readonly #byLocation: (readonly number[] | undefined)[] = [];
 
-  constructor(profile: Profile) {
+  /** @param hasAddresses frames that differ by address only, or by their place in an inline chain, are two */
+  constructor(profile: Profile, hasAddresses = false) {
     this.#profile = profile;
+    this.#hasAddresses = hasAddresses;
   }
 
   /** Indices into `frames`, the outermost first. */
@@ -40,22 +47,23 @@ export class FrameList {
   }
 
   #read(index: number): number[] {
-    const { lines, mapping, frameType } = this.#profile.locations[index]!;
-    const named = lines.filter(({ func }) => this.#profile.functions[func]!.name !== '');
+    const { lines, mapping, frameType, address } = this.#profile.locations[index]!;
+    const place = { mapping, frameType, address: this.#hasAddresses ? address : 0n };
+    const named = lines.filter(({ func }) => this.#profile.functions[func]!.name !== '').reverse();
     if (named.length === 0) {
       const name = frameNames(this.#profile, index)[0]!;
-      return [this.#intern({ name, file: '', line: 0, column: 0, mapping, frameType })];
+      return [this.#intern({ name, file: '', line: 0, column: 0, inlineDepth: 0, ...place })];
     }
-    return named
-      .map(({ func, line, column }) => {
-        const { name, filename } = this.#profile.functions[func]!;
-        return this.#intern({ name, file: filename, line, column, mapping, frameType });
-      })
-      .reverse();
+    return named.map(({ func, line, column }, depth) => {
+      const { name, filename: file } = this.#profile.functions[func]!;
+      const inlineDepth = this.#hasAddresses ? depth : 0;
+      return this.#intern({ name, file, line, column, inlineDepth, ...place });
+    });
   }
 
   #intern(frame: NamedFrame): number {
-    const key = `${frame.line}/${frame.column}/${frame.mapping}/${frame.frameType}/${frame.file}\0${frame.name}`;
+    const { line, column, mapping, frameType, address, inlineDepth } = frame;
+    const key = `${line}/${column}/${mapping}/${frameType}/${address}/${inlineDepth}/${frame.file}\0${frame.name}`;
     let index = this.#indices.get(key);
     if (index === undefined) {
       index = this.frames.push(frame) - 1;

@@ -8,9 +8,12 @@ export function frameNames(profile: Profile, location: number): string[] {
   const { lines, mapping, address } = profile.locations[location]!;
   const names = lines.map((line) => profile.functions[line.func]!.name).filter((name) => name !== '');
   if (names.length > 0) return names;
-  const file = baseName(profile.mappings[mapping]!.filename) || '[unknown]';
-  return [`${file}+0x${address.toString(16)}`];
+  return [placeName(profile.mappings[mapping]!.filename, address)];
 }
+
+/** What is shown in place of a name. */
+export const placeName = (file: string, address: bigint): string =>
+  `${baseName(file) || '[unknown]'}+0x${address.toString(16)}`;
 
 /** Root first, names of all frames of a stack. */
 export function stackNames(

@@ -80,10 +80,24 @@ describe('mergeProfiles', () => {
         for (const table of ['mappings', 'functions', 'locations', 'processes'] as const)
           unique(merged[table]);
         unique(merged.stacks.map((stack) => [...stack]));
-        unique(merged.samples.map(({ count: _count, timestamps: _times, ...identity }) => identity));
+        unique(
+          merged.samples.map(({ count: _count, timestamps, ...identity }) => [
+            identity,
+            timestamps.length > 0,
+          ]),
+        );
         expect(describeEvents(all)).toEqual(before);
       }),
     );
+  });
+
+  it('keeps a time for each event of an entry, or none: counts of both kinds do not become one', () => {
+    const timed = profileWith({ samples: [sample({ count: 2, timestamps: [1n, 2n] })] });
+    const merged = mergeProfiles([timed, profileWith({ samples: [sample({ count: 3 })] })]);
+    expect(merged.samples.map(({ count, timestamps }) => [count, timestamps.length])).toEqual([
+      [2, 2],
+      [3, 0],
+    ]);
   });
 
   it('knows a process by PID, start and executable, and adds what it learns', () => {

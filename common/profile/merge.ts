@@ -69,7 +69,9 @@ class Merger {
   }
 
   #addSample(sample: Sample, stack: number, process: number): void {
-    const key = `${stack}/${process}/${sample.tid}/${sample.cpu}/${sample.threadName}`;
+    // counts without times would be lost among those with: an entry has a time for each event, or none
+    const isTimed = sample.timestamps.length > 0;
+    const key = `${stack}/${process}/${sample.tid}/${sample.cpu}/${isTimed}/${sample.threadName}`;
     const known = this.#samples.get(key);
     if (known) {
       known.count += sample.count;

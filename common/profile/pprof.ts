@@ -1,6 +1,6 @@
 /**
- * pprof's profile.proto, gzipped. Two values a sample: how many, and the CPU time that they stand for. Process and
- * thread are labels. The wire format is pprof-format's; see docs/decisions.
+ * pprof's profile.proto, gzipped. Two values a sample: how many, and the CPU time that they stand for, if that is
+ * known. Process and thread are labels. The wire format is pprof-format's; see docs/decisions.
  */
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { Profile as Pprof, StringTable } from 'pprof-format';
@@ -19,11 +19,12 @@ export function writePprof(profile: Profile): Uint8Array {
   const s = (text: string): number => strings.dedup(text);
   const pprof = new Pprof({
     stringTable: strings,
+    // without a period there is no time, and a default of zeros would show nothing
     sampleType: [
       { type: s(profile.sampleType.type), unit: s(profile.sampleType.unit) },
-      { type: s('cpu'), unit: s('nanoseconds') },
+      ...(hasTime(profile) ? [{ type: s('cpu'), unit: s('nanoseconds') }] : []),
     ],
-    defaultSampleType: s('cpu'),
+    defaultSampleType: s(hasTime(profile) ? 'cpu' : profile.sampleType.type),
     periodType: { type: s(profile.periodType.type), unit: s(profile.periodType.unit) },
     period: profile.period,
     timeNanos: profile.timeUnixNano,
@@ -40,6 +41,8 @@ export function writePprof(profile: Profile): Uint8Array {
   });
   return gzipSync(pprof.encode());
 }
+
+const hasTime = ({ period }: Profile): boolean => period > 0n;
 
 /** Mappings and locations: whether a frame is the kernel's is told by the name of its mapping. */
 function writePlaces(profile: Profile, s: (text: string) => number): Pick<Input, 'mapping' | 'location'> {
@@ -75,7 +78,7 @@ function writeSample(profile: Profile, sample: Sample, s: (text: string) => numb
     value === '' ? [] : [{ key: s(key), str: s(value) }];
   return {
     locationId: Array.from(profile.stacks[sample.stack]!, (location) => location + 1),
-    value: [sample.count, BigInt(sample.count) * profile.period],
+    value: hasTime(profile) ? [sample.count, BigInt(sample.count) * profile.period] : [sample.count],
     label: [
       { key: s('pid'), num: profile.processes[sample.process]!.pid },
       { key: s('tid'), num: sample.tid },

@@ -9,6 +9,8 @@ export interface FrameText {
   frameType?: FrameType;
   /** Path or name of the library. */
   mapping?: string;
+  /** The library's GNU build ID. */
+  buildId?: string;
   address?: bigint;
 }
 
@@ -23,7 +25,7 @@ export interface Owner {
 export class ProfileBuilder {
   readonly profile: Profile = emptyProfile();
   readonly #functions = new Map<string, number>();
-  readonly #mappings = new Map<string, number>([['', 0]]);
+  readonly #mappings = new Map<string, number>([['\0', 0]]);
   readonly #locations = new Map<string, number>();
   readonly #stacks = new Map<string, number>([['', 0]]);
   readonly #processes = new Map<string, number>();
@@ -32,11 +34,22 @@ export class ProfileBuilder {
   /** A frame is a location with one line. A frame without a name is where it is. */
   location(frame: FrameText): number {
     const { name, file = '', line = 0, column = 0, frameType = 'native', address = 0n } = frame;
-    const mapping = this.#mapping(frame.mapping ?? '');
+    const mapping = this.#mapping(frame.mapping ?? '', frame.buildId ?? '');
     const key = `${mapping}/${address}/${line}/${column}/${frameType}/${file}\0${name}`;
     return intern(this.#locations, key, this.profile.locations, () => ({
       ...{ mapping, address, frameType },
       lines: name === '' ? [] : [{ func: this.#function(name, file), line, column }],
+    }));
+  }
+
+  /** A frame whose function was compiled into that of `location`: both are one location. */
+  inlined(frame: FrameText, location: number): number {
+    const { name, file = '', line = 0, column = 0 } = frame;
+    const key = `${location} ${line}/${column}/${file}\0${name}`;
+    const into = this.profile.locations[location]!;
+    return intern(this.#locations, key, this.profile.locations, () => ({
+      ...into,
+      lines: [{ func: this.#function(name, file), line, column }, ...into.lines],
     }));
   }
 
@@ -64,8 +77,9 @@ export class ProfileBuilder {
     return intern(this.#functions, `${name}\0${filename}`, this.profile.functions, () => entry);
   }
 
-  #mapping(filename: string): number {
-    return intern(this.#mappings, filename, this.profile.mappings, () => ({ ...emptyMapping(), filename }));
+  #mapping(filename: string, gnuBuildId: string): number {
+    const entry = { ...emptyMapping(), filename, gnuBuildId };
+    return intern(this.#mappings, `${filename}\0${gnuBuildId}`, this.profile.mappings, () => entry);
   }
 
   #process(executableName: string, pid: number): number {

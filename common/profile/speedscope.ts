@@ -2,29 +2,17 @@
  * speedscope's own JSON: https://www.speedscope.app/file-format-schema.json. A thread is one `sampled` profile,
  * weighted in nanoseconds of CPU time.
  */
-import { FrameList } from './frame-list.ts';
-import {
-  at,
-  isObject,
-  type Json,
-  list,
-  natural,
-  object,
-  ownHeader,
-  readOwnHeader,
-  text,
-  toBytes,
-} from './json.ts';
+import { at, isObject, type Json, list, natural, object, readOwnHeader, text, toBytes } from './json.ts';
 import type { Profile } from './profile.ts';
 import { markKernel, type Owner, ProfileBuilder, unmarkKernel } from './profile-builder.ts';
-import { groupThreads } from './thread-groups.ts';
+import { readMark, splitThreads } from './thread-groups.ts';
 
 const SCHEMA = 'https://www.speedscope.app/file-format-schema.json';
 
 export function writeSpeedscope(profile: Profile): Uint8Array {
-  const frames = new FrameList(profile);
+  const { frames, threads, header } = splitThreads(profile);
   const period = Number(profile.period) || 1;
-  const profiles = groupThreads(profile).map(({ samples, ...owner }) => {
+  const profiles = threads.map(({ samples, mark, ...owner }) => {
     const weights = samples.map(({ count }) => count * period);
     return {
       type: 'sampled',
@@ -34,7 +22,7 @@ export function writeSpeedscope(profile: Profile): Uint8Array {
       endValue: weights.reduce((sum, weight) => sum + weight, 0),
       samples: samples.map(({ stack }) => frames.ofStack(stack)),
       weights,
-      everyframe: owner,
+      everyframe: mark,
     };
   });
   return toBytes({
@@ -51,7 +39,7 @@ export function writeSpeedscope(profile: Profile): Uint8Array {
       })),
     },
     profiles,
-    everyframe: ownHeader(profile),
+    everyframe: header,
   });
 }
 
@@ -75,7 +63,8 @@ export function readSpeedscope(value: unknown): Profile {
   });
   for (const entry of list(file['profiles'])) {
     const one = object(entry);
-    const owner = isOwn ? ownOwner(one) : { process: text(one['name']), pid: 0, tid: 0, thread: '' };
+    const other = { process: text(one['name']), pid: 0, tid: 0, thread: '' };
+    const owner = (isOwn && readMark(one['everyframe'])) || other;
     const scale = isOwn ? Number(builder.profile.period) : 1 / unitNanos(builder.profile, text(one['unit']));
     const add = (stack: readonly number[], weight: number): void => {
       const count = Math.round(weight / scale);
@@ -86,11 +75,6 @@ export function readSpeedscope(value: unknown): Profile {
   }
   return builder.profile;
 }
-
-const ownOwner = (profile: Json): Owner => {
-  const { process, pid, tid, thread } = object(profile['everyframe']);
-  return { process: text(process), pid: natural(pid), tid: natural(tid), thread: text(thread) };
-};
 
 const NANOS: Record<string, number> = { nanoseconds: 1, microseconds: 1e3, milliseconds: 1e6, seconds: 1e9 };
 

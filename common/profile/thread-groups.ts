@@ -1,15 +1,39 @@
-/** Samples by process and thread, for formats that show threads apart. */
+/** What the JSON formats that show threads apart have in common: their set-up, and who a thread belongs to. */
+import { FrameList } from './frame-list.ts';
 import { processName } from './frame-name.ts';
+import { isObject, type Json, natural, object, ownHeader, text } from './json.ts';
 import type { Profile, Sample } from './profile.ts';
 import type { Owner } from './profile-builder.ts';
 
 export interface ThreadGroup extends Owner {
   samples: Sample[];
+  /** The owner as this product's own readers want it: other programs shorten or merge names and IDs. */
+  mark: Json;
 }
 
-/** The busiest process's threads first. */
-export function groupThreads(profile: Profile): ThreadGroup[] {
-  const groups = new Map<string, ThreadGroup & { count: number }>();
+interface ThreadFile {
+  frames: FrameList;
+  /** The busiest process's threads first. */
+  threads: ThreadGroup[];
+  header: Json;
+}
+
+/** What a writer starts from. */
+export const splitThreads = (profile: Profile, hasAddresses = false): ThreadFile => ({
+  frames: new FrameList(profile, hasAddresses),
+  threads: groupThreads(profile),
+  header: ownHeader(profile),
+});
+
+/** Whom `ThreadGroup.mark` names; undefined for what is none. */
+export function readMark(mark: unknown): Owner | undefined {
+  if (!isObject(mark)) return undefined;
+  const { process, pid, tid, thread } = object(mark);
+  return { process: text(process), pid: natural(pid), tid: natural(tid), thread: text(thread) };
+}
+
+function groupThreads(profile: Profile): ThreadGroup[] {
+  const groups = new Map<string, { owner: Owner; samples: Sample[]; count: number }>();
   const perProcess = new Map<number, number>();
   for (const sample of profile.samples) {
     const { process, tid, threadName: thread, count } = sample;
@@ -17,15 +41,15 @@ export function groupThreads(profile: Profile): ThreadGroup[] {
     let group = groups.get(key);
     if (!group) {
       const { pid } = profile.processes[process]!;
-      group = { process: processName(profile, process), pid, tid, thread, samples: [], count: 0 };
+      group = { owner: { process: processName(profile, process), pid, tid, thread }, samples: [], count: 0 };
       groups.set(key, group);
     }
     group.samples.push(sample);
     group.count += count;
     perProcess.set(process, (perProcess.get(process) ?? 0) + count);
   }
-  const weight = ({ samples }: ThreadGroup): number => perProcess.get(samples[0]!.process)!;
+  const weight = (samples: Sample[]): number => perProcess.get(samples[0]!.process)!;
   return [...groups.values()]
-    .sort((a, b) => weight(b) - weight(a) || a.pid - b.pid || b.count - a.count)
-    .map(({ count: _count, ...group }) => group);
+    .sort((a, b) => weight(b.samples) - weight(a.samples) || a.owner.pid - b.owner.pid || b.count - a.count)
+    .map(({ owner, samples }) => ({ ...owner, samples, mark: { ...owner } }));
 }

@@ -1,0 +1,86 @@
+/** Each format opened by what people use: speedscope itself, and the flame-graph tools where they are installed. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Ajv } from 'ajv';
+import { type Browser, chromium } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadProfile, saveProfile } from '../cli/profile-files.ts';
+
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
+  existsSync,
+);
+const SPEEDSCOPE = join(import.meta.dirname, '../node_modules/speedscope/dist/release');
+if (CHROMIUM === undefined)
+  console.log('skipped: speedscope opens nothing, because Chromium is not installed');
+
+const FOLDED = 'app;main;parse 60\napp;main;write;vfs_write_[k] 30\nsh;fork 10\n';
+const folder = mkdtempSync(join(tmpdir(), 'everyframe-formats-'));
+const write = (name: string): string => {
+  const file = join(folder, name);
+  saveProfile(file, loadProfile(join(folder, 'in.folded')));
+  return file;
+};
+
+beforeAll(() => writeFileSync(join(folder, 'in.folded'), FOLDED));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe.skipIf(CHROMIUM === undefined)('speedscope', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({
+      executablePath: CHROMIUM!,
+      args: ['--no-sandbox', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'],
+    });
+  });
+  afterAll(() => browser.close());
+
+  /** As its command does it: the page is told of a script that holds the file. */
+  async function open(file: string): Promise<string[]> {
+    const script = join(folder, 'load.js');
+    const data = [file.slice(folder.length + 1), readFileSync(file).toString('base64')];
+    writeFileSync(script, `speedscope.loadFileFromBase64(...${JSON.stringify(data)})`);
+    const page = await browser.newPage({ viewport: { width: 1280, height: 700 } });
+    try {
+      await page.goto(`${pathToFileURL(join(SPEEDSCOPE, 'index.html'))}#localProfilePath=${script}`);
+      await page.getByText('Sandwich').click();
+      await page.getByRole('row').nth(3).waitFor();
+      const rows = await page.getByRole('row').allInnerTexts();
+      return rows.map((row) => row.replace(/\s+/g, ' ').replace(' (<0.01%)', '').trim());
+    } finally {
+      await page.close();
+    }
+  }
+
+  // it shows one profile at a time where a file has several: then the busiest process
+  it.each([
+    ['a.speedscope.json', ['60 (67%) 60 (67%) parse', '30 (33%) 30 (33%) vfs_write_[k]', '90 (100%) 0 main']],
+    ['a.pb.gz', ['60 (60%) 60 (60%) parse', '30 (30%) 30 (30%) vfs_write', '90 (90%) 0 main']],
+    ['a.trace.json', ['60.00ns (67%) 60.00ns (67%) parse', '90.00ns (100%) 0.00ns main']],
+    ['a.folded', ['60 (60%) 60 (60%) parse', '30 (30%) 30 (30%) vfs_write_[k]', '90 (90%) 0 app']],
+  ])('opens %s', async (name, expected) => {
+    const rows = await open(write(name));
+    expect(rows).toEqual(expect.arrayContaining(expected));
+  });
+
+  it("'s own schema holds for a.speedscope.json", () => {
+    const schema = JSON.parse(readFileSync(join(SPEEDSCOPE, 'file-format-schema.json'), 'utf8'));
+    const validate = new Ajv({ strict: false }).compile(schema);
+    const file = JSON.parse(readFileSync(write('a.speedscope.json'), 'utf8'));
+    expect([validate(file), validate.errors]).toEqual([true, null]);
+  });
+});
+
+describe.each(['flamegraph.pl', 'inferno-flamegraph'])('%s', (command) => {
+  const isInstalled = spawnSync(command, ['--help']).error === undefined;
+  if (!isInstalled) console.log(`skipped: ${command} draws nothing, because it is not installed`);
+
+  it.skipIf(!isInstalled)('draws folded stacks', () => {
+    const { stdout, stderr, status } = spawnSync(command, [write('a.folded')], { encoding: 'utf8' });
+    expect([status, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/<title>main \(90 samples, 90(\.00)?%\)/);
+    expect(stdout).toMatch(/<title>vfs_write(_\[k\])? \(30 samples, 30(\.00)?%\)/);
+  });
+});
