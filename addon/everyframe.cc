@@ -10,6 +10,7 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   CaptureLibbpfLog();
   exports.Set("BpfObject", BpfObject::Define(env));
   exports.Set("Ring", Ring::Define(env));
+  DefineBpfPrograms(env, exports);
   DefineFiles(env, exports);
   DefineMaps(env, exports);
   DefinePerf(env, exports);

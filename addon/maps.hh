@@ -2,6 +2,7 @@
 #pragma once
 #include <napi.h>
 
+void DefineBpfPrograms(Napi::Env env, Napi::Object exports);
 void DefineFiles(Napi::Env env, Napi::Object exports);
 void DefineMaps(Napi::Env env, Napi::Object exports);
 void DefinePerf(Napi::Env env, Napi::Object exports);

@@ -6,6 +6,7 @@
  */
 import type { Pid } from '../common/base/brand.ts';
 import type { Profile } from '../common/profile/profile.ts';
+import { BpfCode } from './executables/bpf-code.ts';
 import { Executables } from './executables/executables.ts';
 import { Kernel } from './executables/kernel.ts';
 import type { SymbolDetail } from './executables/symbol-service.ts';
@@ -13,6 +14,7 @@ import { RuntimeFrames } from './interpreters/runtime-frames.ts';
 import { JitFrames } from './jit/jit-frames.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
+import { loadNative } from './tracer/native.ts';
 import { RecordType } from './tracer/records.gen.ts';
 import { type ExitRecord, readExitRecord, readFileRecord, readProcessRecord } from './tracer/records.ts';
 import { Tracer } from './tracer/tracer.ts';
@@ -102,7 +104,7 @@ export class Controller {
 
   /** Loads and attaches everything, and samples from then on. Throws CannotProfile. */
   static async start(options: ControllerOptions, sink: ProfileSink, log: Log): Promise<Controller> {
-    const kernel = await Kernel.open();
+    const kernel = await Kernel.open({ bpf: new BpfCode(loadNative()) });
     if (kernel.unavailable !== '') log.warn(kernel.unavailable);
     const controller = new Controller(options, sink, log, kernel);
     await controller.#executables.loadVdso();

@@ -2,9 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { BpfCode } from './bpf-code.ts';
 import { Kernel } from './kernel.ts';
 
-const MINUTE = 60_000;
+const WAIT = 10_000;
 const BASE = `ffffffff81000000 T _text
 ffffffff81000000 T start_kernel
 ffffffff81000100 T do_work
@@ -29,7 +30,10 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-const open = (now: () => number) => Kernel.open({ proc: join(root, 'proc'), sys: join(root, 'sys') }, now);
+const open = (now: () => number, bpf?: BpfCode) => {
+  const roots = { proc: join(root, 'proc'), sys: join(root, 'sys') };
+  return Kernel.open(bpf ? { roots, now, bpf } : { roots, now });
+};
 
 test('the kernel and a module as mappings', async () => {
   proc('kallsyms', BASE + MODULE);
@@ -61,30 +65,37 @@ test('the kernel and a module as mappings', async () => {
   expect(kernel.mapping('../demo').gnuBuildId).toBe('');
 });
 
-test('a module that comes is noticed, at most once a minute', async () => {
+test('a module that comes or goes is noticed; how often it is used makes no difference', async () => {
   let now = 0;
   const kernel = await open(() => now);
   proc('kallsyms', BASE + MODULE);
   proc('modules', MODULE_LINE);
-  now = MINUTE - 1;
+  now = WAIT - 1;
   expect(await kernel.refresh()).toBe(false);
-  now = MINUTE;
+  now = WAIT;
   expect(await kernel.refresh()).toBe(true);
   expect(kernel.lookup(0xffffffffc0002001n)).toEqual({ name: 'work', module: 'demo', offset: 1 });
   expect(kernel.generation).toBe(2);
+  proc('modules', MODULE_LINE.replace(' 0 - ', ' 2 other,another, '));
+  now = 3 * WAIT;
+  expect(await kernel.refresh()).toBe(false);
+  proc('kallsyms', BASE);
+  proc('modules', '');
+  expect(await kernel.refresh()).toBe(true);
+  expect(kernel.lookup(0xffffffffc0002001n)).toBeUndefined();
 });
 
 test('an address without a name makes it look again, less and less often', async () => {
   let now = 0;
   const kernel = await open(() => now);
   const reloads: number[] = [];
-  for (now = 0; now < 20 * MINUTE; now += MINUTE) {
+  for (now = 0; now < 20 * WAIT; now += WAIT) {
     expect(kernel.lookup(0xffffffffc0900010n)).toBeUndefined();
-    if (await kernel.refresh()) reloads.push(now / MINUTE);
+    if (await kernel.refresh()) reloads.push(now / WAIT);
   }
   expect(reloads).toEqual([1, 3, 7, 15]);
   proc('kallsyms', BASE + PROGRAM);
-  now = 100 * MINUTE;
+  now = 100 * WAIT;
   expect(await kernel.refresh()).toBe(true);
   expect(kernel.lookup(0xffffffffc0900010n)).toMatchObject({ module: 'bpf', offset: 16 });
 });
@@ -92,10 +103,60 @@ test('an address without a name makes it look again, less and less often', async
 test('nothing missed, nothing changed: nothing is read', async () => {
   let now = 0;
   const kernel = await open(() => now);
-  now = 100 * MINUTE;
+  now = 100 * WAIT;
   kernel.lookup(0xffffffff81000000n);
   expect(await kernel.refresh()).toBe(false);
   expect(kernel.stats.loads).toBe(1);
+});
+
+/** Programs by ID, as the kernel would list them. */
+function programs(code: Map<number, [start: bigint, bytes: bigint][]>): BpfCode {
+  return new BpfCode({
+    nextBpfProgram: (after) => Math.min(...[...code.keys()].filter((id) => id > after), 1e9) % 1e9,
+    bpfProgramCode: (id) => BigUint64Array.from(code.get(id)?.flat() ?? []),
+  });
+}
+
+test('a BPF program ends where its code does, not where the next symbol is', async () => {
+  const text =
+    'ffffffffc0a00000 t bpf_trampoline_1\t[bpf]\nffffffffc0b00000 t ftrace_trampoline\t[__builtin__ftrace]\n';
+  proc('kallsyms', BASE + PROGRAM + text);
+  const kernel = await open(() => 0, programs(new Map([[7, [[0xffffffffc0900000n, 0x80n]]]])));
+  const name = (address: bigint) => kernel.lookup(address)?.name;
+  expect(name(0xffffffffc090007fn)).toBe('bpf_prog_0123456789abcdef_late');
+  expect(name(0xffffffffc0900080n)).toBeUndefined();
+  // what is no program's has a page
+  expect(name(0xffffffffc0a00fffn)).toBe('bpf_trampoline_1');
+  expect(name(0xffffffffc0a01000n)).toBeUndefined();
+  expect(name(0xffffffffc0b00010n)).toBe('ftrace_trampoline');
+  expect(name(0xffffffff81000100n)).toBe('do_work');
+});
+
+test('a BPF program has no name of one that was there before', async () => {
+  let now = 0;
+  proc('kallsyms', BASE + PROGRAM);
+  const list = new Map<number, [bigint, bigint][]>([[7, [[0xffffffffc0900000n, 0x80n]]]]);
+  const kernel = await open(() => now, programs(list));
+  expect(kernel.lookup(0xffffffffc0900010n)?.name).toBe('bpf_prog_0123456789abcdef_late');
+  list.delete(7);
+  list.set(8, [
+    [0xffffffffc0900000n, 0x40n],
+    [0xffffffffc0900048n, 0x20n],
+  ]);
+  expect(kernel.lookup(0xffffffffc0900010n)).toEqual({ name: '', module: 'bpf', offset: 16 });
+  proc('kallsyms', BASE + PROGRAM.replace('late', 'next'));
+  now = WAIT;
+  expect(await kernel.refresh()).toBe(true);
+  expect(kernel.lookup(0xffffffffc0900010n)?.name).toBe('bpf_prog_0123456789abcdef_next');
+  // of the same program, but without a symbol of its own
+  expect(kernel.lookup(0xffffffffc0900050n)).toEqual({ name: '', module: 'bpf', offset: 8 });
+});
+
+test('without the right to list programs a symbol reaches to the next one', async () => {
+  proc('kallsyms', BASE + PROGRAM);
+  const denied = new BpfCode({ nextBpfProgram: () => -1, bpfProgramCode: () => undefined });
+  const kernel = await open(() => 0, denied);
+  expect(kernel.lookup(0xffffffffc0900800n)?.name).toBe('bpf_prog_0123456789abcdef_late');
 });
 
 test('hidden or missing symbols say why', async () => {

@@ -8,26 +8,38 @@ import { emptyMapping, type Mapping } from '../../common/profile/profile.ts';
 import { findGnuBuildId } from '../../common/symbols/build-id-note.ts';
 import { KallsymsReader } from '../../common/symbols/kallsyms.ts';
 import { kernelFileId } from '../../common/symbols/kernel-file-id.ts';
-import { parseModules } from '../../common/symbols/kernel-images.ts';
+import { isPseudo, type ModuleRange, parseModules } from '../../common/symbols/kernel-images.ts';
 import {
   buildKernelSymbols,
   type KernelSymbol,
   type KernelSymbols,
   parseKallsyms,
 } from '../../common/symbols/kernel-symbols.ts';
+import type { BpfCode } from './bpf-code.ts';
 
 export interface KernelRoots {
   proc: string;
   sys: string;
 }
 
-const MODULES_CHECK_MS = 60_000;
+export interface KernelOptions {
+  roots?: KernelRoots;
+  /** Milliseconds, for tests. */
+  now?: () => number;
+  /** Without it, a BPF program is thought to reach up to the next symbol. */
+  bpf?: BpfCode;
+}
+
+/** Reading all symbols costs some 0.1 s of CPU time: so often at most, and ever less often where it is of no use. */
+const MIN_RELOAD_WAIT_MS = 10_000;
 const MAX_RELOAD_WAIT_MS = 3_600_000;
 /** Addresses without a symbol that are kept, to see whether reading the symbols again was of use. */
 const MAX_MISSES = 16;
 /** One read of kallsyms gives a page at most; a slice is parsed in about a millisecond, cold in five. */
 const SLICE_BYTES = 64 * 1024;
 const PAGE_BYTES = 4096;
+/** Code that the kernel makes and is no BPF program, such as a trampoline, has this much room. */
+const MAX_TRAMPOLINE = 4096;
 const MAX_NOTE_BYTES = 64 * 1024;
 
 const UNKNOWN: Mapping = { ...emptyMapping(), filename: '[kernel]' };
@@ -38,28 +50,28 @@ export class Kernel {
   generation = 0;
   readonly #roots: KernelRoots;
   readonly #now: () => number;
+  readonly #bpf: BpfCode | undefined;
   readonly #mappings = new Map<string, Mapping>();
   #symbols: KernelSymbols = parseKallsyms('');
-  #modules = '';
+  #modules: ModuleRange[] = [];
+  /** BPF programs up to this ID were there when the symbols were read; undefined: not known. */
+  #newestProgram: number | undefined;
   #missed: bigint[] = [];
-  #checkedAt = 0;
   #loadedAt = 0;
-  #reloadWaitMs = MODULES_CHECK_MS;
+  #reloadWaitMs = MIN_RELOAD_WAIT_MS;
 
-  private constructor(roots: KernelRoots, now: () => number) {
-    this.#roots = roots;
-    this.#now = now;
+  private constructor({ roots, now, bpf }: KernelOptions) {
+    this.#roots = roots ?? { proc: '/proc', sys: '/sys' };
+    this.#now = now ?? (() => performance.now());
+    this.#bpf = bpf;
   }
 
   /**
    * Reads the symbols, some 0.1 s of CPU time in slices of a few milliseconds. Never fails: without symbols every
-   * address is unknown, and `unavailable` says why. `now`: milliseconds, for tests.
+   * address is unknown, and `unavailable` says why.
    */
-  static async open(
-    roots: KernelRoots = { proc: '/proc', sys: '/sys' },
-    now: () => number = () => performance.now(),
-  ): Promise<Kernel> {
-    const kernel = new Kernel(roots, now);
+  static async open(options: KernelOptions = {}): Promise<Kernel> {
+    const kernel = new Kernel(options);
     kernel.#modules = kernel.#readModules();
     await kernel.#load();
     return kernel;
@@ -74,7 +86,7 @@ export class Kernel {
 
   /** What lies at an address of the kernel; undefined if nothing is known of it. */
   lookup(address: bigint): KernelSymbol | undefined {
-    const symbol = this.#symbols.lookup(address);
+    const symbol = this.#find(address);
     if (symbol === undefined || symbol.name === '') {
       this.stats.misses++;
       if (this.#missed.length < MAX_MISSES && this.unavailable === '') this.#missed.push(address);
@@ -112,33 +124,50 @@ export class Kernel {
   }
 
   /**
-   * To be called now and then, as between two reports: reads the symbols again if modules changed, looked at once
-   * a minute at most, or if addresses were met that no symbol covers, as of a BPF program loaded since. Where
-   * that brings no name it is tried less and less often. True if symbols were read.
+   * To be called now and then, as between two reports: reads the symbols again if modules came or went, or if
+   * addresses were met that no symbol covers, as of a BPF program loaded since. Where that brings no name it is tried
+   * less and less often. True if symbols were read.
    */
   async refresh(): Promise<boolean> {
-    const now = this.#now();
-    if (this.unavailable !== '' || now - this.#checkedAt < MODULES_CHECK_MS) return false;
-    this.#checkedAt = now;
+    const age = this.#now() - this.#loadedAt;
+    if (this.unavailable !== '' || age < MIN_RELOAD_WAIT_MS) return false;
     const modules = this.#readModules();
-    const changed = modules !== this.#modules;
+    const hasChanged = !areSame(modules, this.#modules);
     const missed = this.#missed;
-    const isDue = missed.length > 0 && now - this.#loadedAt >= this.#reloadWaitMs;
-    if (!changed && !isDue) return false;
+    if (!hasChanged && (missed.length === 0 || age < this.#reloadWaitMs)) return false;
     this.#modules = modules;
     this.#missed = [];
     if (!(await this.#load())) return false;
-    const helped = changed || missed.some((address) => (this.#symbols.lookup(address)?.name ?? '') !== '');
-    this.#reloadWaitMs = helped ? MODULES_CHECK_MS : Math.min(this.#reloadWaitMs * 2, MAX_RELOAD_WAIT_MS);
+    const helped = hasChanged || missed.some((address) => (this.#find(address)?.name ?? '') !== '');
+    this.#reloadWaitMs = helped ? MIN_RELOAD_WAIT_MS : Math.min(this.#reloadWaitMs * 2, MAX_RELOAD_WAIT_MS);
     return true;
+  }
+
+  #find(address: bigint): KernelSymbol | undefined {
+    const symbol = this.#symbols.lookup(address);
+    if (symbol && !isPseudo(symbol.module)) return symbol;
+    if (this.#newestProgram === undefined || this.#bpf?.update() === undefined) return symbol;
+    const code = this.#bpf.find(address);
+    if (!code) {
+      // a trampoline, or what was behind a program that is gone
+      const isTrampoline = symbol && symbol.offset < MAX_TRAMPOLINE && !symbol.name.startsWith('bpf_prog_');
+      return isTrampoline ? symbol : undefined;
+    }
+    const offset = Number(address - code.start);
+    // the symbol there may be that of an earlier program
+    const isItself = symbol?.offset === offset && code.id <= this.#newestProgram;
+    return isItself ? symbol : { name: '', module: 'bpf', offset };
   }
 
   async #load(): Promise<boolean> {
     const path = join(this.#roots.proc, 'kallsyms');
+    this.#bpf?.reset();
+    const newestProgram = this.#bpf?.update();
     try {
       const reader = new KallsymsReader();
       await readInSlices(path, (slice) => reader.push(slice));
-      this.#symbols = await inTurns(buildKernelSymbols(reader.finish(), parseModules(this.#modules)));
+      this.#symbols = await inTurns(buildKernelSymbols(reader.finish(), this.#modules));
+      this.#newestProgram = newestProgram;
       this.unavailable = this.#symbols.hiddenReason;
     } catch (error) {
       this.stats.failedLoads++;
@@ -154,12 +183,12 @@ export class Kernel {
     return true;
   }
 
-  /** '' where the kernel has no modules. */
-  #readModules(): string {
+  /** None where the kernel can't load any. */
+  #readModules(): ModuleRange[] {
     try {
-      return readFileSync(join(this.#roots.proc, 'modules'), 'latin1');
+      return parseModules(readFileSync(join(this.#roots.proc, 'modules'), 'latin1'));
     } catch {
-      return '';
+      return [];
     }
   }
 
@@ -174,6 +203,10 @@ export class Kernel {
     }
   }
 }
+
+/** Use counts change all the time; what counts is which module lies where. */
+const areSame = (a: readonly ModuleRange[], b: readonly ModuleRange[]): boolean =>
+  a.length === b.length && a.every(({ name, base }, i) => name === b[i]!.name && base === b[i]!.base);
 
 /** Runs something that goes by steps, a turn of the event loop each. */
 async function inTurns<T>(steps: Generator<void, T, void>): Promise<T> {

@@ -60,6 +60,10 @@ export interface Native {
    * (O_PATH), or a negative errno.
    */
   openInRoot(rootFd: number, path: string): number;
+  /** The lowest ID of a BPF program above `after`, 0 where there is none, or a negative errno. */
+  nextBpfProgram(after: number): number;
+  /** Address and bytes of each function of a BPF program, in turns; undefined where it is gone. */
+  bpfProgramCode(id: number): BigUint64Array | undefined;
   /** CLOCK_MONOTONIC, the clock of the records. */
   monotonicNs(): bigint;
   /** What to add to CLOCK_MONOTONIC for Unix time, as of now. */

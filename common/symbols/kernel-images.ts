@@ -40,6 +40,9 @@ export function parseModules(text: string): ModuleRange[] {
   return modules;
 }
 
+/** Does kallsyms give this name as a module to code that is none's? */
+export const isPseudo = (module: string): boolean => module === 'bpf' || module.startsWith('__builtin__');
+
 /** One image a module index of `raw`; those without a symbol have `limit` 0. */
 export function layOutImages(raw: RawSymbols, modules: readonly ModuleRange[]): KernelImage[] {
   const ranges = new Map(modules.map((module) => [module.name, module]));
@@ -50,7 +53,7 @@ export function layOutImages(raw: RawSymbols, modules: readonly ModuleRange[]): 
       name,
       start,
       limit: range ? start + range.size : 0,
-      pseudo: name === 'bpf' || name.startsWith('__builtin__'),
+      pseudo: isPseudo(name),
     };
   });
   for (let i = 0; i < raw.count; i++) {
