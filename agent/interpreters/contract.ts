@@ -43,7 +43,10 @@ export class UnsupportedRuntime extends Error {
 
 /** Memory of a live process. Addresses are below 2^47. */
 export interface ProcessMemory {
-  /** Up to `length` bytes, fewer where the rest is not mapped; undefined where nothing can be read. */
+  /**
+   * Up to `length` bytes, fewer where the rest is not mapped; undefined where nothing can be read. Copy what is kept:
+   * the bytes are another page's as soon as the event loop goes on.
+   */
   read(address: number, length: number): Uint8Array | undefined;
 }
 

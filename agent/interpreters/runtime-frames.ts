@@ -2,17 +2,10 @@
  * Names the interpreted frames of traces out of the memory of their processes: at once when a trace arrives, and
  * each distinct frame of a process only once. What could not be named stays so: its process is gone.
  */
-import { closeSync, openSync, readSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
-import type {
-  DetectedRuntime,
-  FrameWords,
-  NameFailure,
-  ProcessMemory,
-  RuntimeFrame,
-  RuntimePlugin,
-} from './contract.ts';
+import type { DetectedRuntime, FrameWords, NameFailure, RuntimeFrame, RuntimePlugin } from './contract.ts';
+import { ProcessMemories } from './process-memory.ts';
 import { RUNTIMES } from './registry.ts';
 
 /** The runtime that was found in a file. */
@@ -43,14 +36,13 @@ interface KnownProcess {
 export class RuntimeFrames {
   readonly stats = { named: 0, unreadable: 0, replaced: 0, malformed: 0, unknownFile: 0 };
   readonly #runtimeOf: RuntimeOfFile;
-  readonly #proc: string;
-  #memory: OpenMemory | undefined;
+  readonly #memories: ProcessMemories;
   /** By process and runtime. */
   readonly #processes = new LRUCache<string, KnownProcess>({ max: MAX_PROCESSES });
 
-  constructor(runtimeOf: RuntimeOfFile, proc = '/proc') {
+  constructor(runtimeOf: RuntimeOfFile, proc?: string) {
     this.#runtimeOf = runtimeOf;
-    this.#proc = proc;
+    this.#memories = new ProcessMemories(proc);
   }
 
   /** Does the file hold the runtime whose frames are of that kind? */
@@ -72,7 +64,7 @@ export class RuntimeFrames {
       this.stats.unknownFile++;
       return unnamed('runtime', plugin?.frameType ?? '', 'the file of its interpreter is not known any more');
     }
-    const frame = plugin.nameFrame(words, detected.facts, this.#memoryOf(pid), known.cache);
+    const frame = plugin.nameFrame(words, detected.facts, this.#memories.of(pid), known.cache);
     if (typeof frame === 'string') {
       this.stats[frame]++;
       return unnamed(plugin.name, plugin.frameType, REASONS[frame]);
@@ -90,21 +82,6 @@ export class RuntimeFrames {
     }
     return known;
   }
-
-  /** The memory stays open until the event loop goes on: a trace has many frames of one process. */
-  #memoryOf(pid: Pid): ProcessMemory {
-    const path = `${this.#proc}/${pid}/mem`;
-    if (this.#memory?.path === path) return this.#memory;
-    if (!this.#memory) setImmediate(() => this.#closeMemory());
-    else this.#memory.close();
-    this.#memory = new OpenMemory(path);
-    return this.#memory;
-  }
-
-  #closeMemory(): void {
-    this.#memory?.close();
-    this.#memory = undefined;
-  }
 }
 
 const pluginOf = (kind: number): RuntimePlugin | undefined =>
@@ -118,29 +95,3 @@ const unnamed = (
   frameType,
   lines: [{ name: `[${runtime}: ${reason}]`, file: '', line: 0, column: 0, startLine: 0 }],
 });
-
-/** Opened at the first read, since most frames are known without one. */
-class OpenMemory implements ProcessMemory {
-  readonly path: string;
-  #fd = -1;
-
-  constructor(path: string) {
-    this.path = path;
-  }
-
-  read(address: number, length: number): Uint8Array | undefined {
-    try {
-      if (this.#fd < 0) this.#fd = openSync(this.path, 'r');
-      const bytes = new Uint8Array(length);
-      const count = readSync(this.#fd, bytes, 0, length, address);
-      return count > 0 ? bytes.subarray(0, count) : undefined;
-    } catch {
-      // gone, not mapped, or not allowed: for the caller all the same
-      return undefined;
-    }
-  }
-
-  close(): void {
-    if (this.#fd >= 0) closeSync(this.#fd);
-  }
-}

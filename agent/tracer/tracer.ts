@@ -27,8 +27,10 @@ export type RecordConsumer = (buffer: Buffer, at: number, size: number) => void;
 const DRAIN_INTERVAL_MS = 1000;
 const HOTPLUG_INTERVAL_MS = 5000;
 const BATCH_BYTES = 256 * 1024;
-/** A full batch is followed by another one, but the event loop gets its turn in between. */
-const MAX_BATCHES_PER_TURN = 4;
+/** After that long the event loop gets its turn: a new trace of 100 interpreted frames takes several ms to name. */
+const SLICE_MS = 10;
+/** How many records are taken between two looks at the clock. */
+const RECORDS_PER_LOOK = 8;
 
 const SETTINGS = { maxFiles: 16384, maxTables: 8192, maxSeenTraces: 32768 };
 
@@ -56,6 +58,9 @@ export class Tracer {
   #ring: NativeRing | undefined;
   #timers: NodeJS.Timeout[] = [];
   #draining = false;
+  /** What of the batch is not consumed yet. */
+  #at = 0;
+  #used = 0;
 
   /** Loads and verifies, but does not sample yet. Throws CannotProfile. */
   constructor(
@@ -126,16 +131,13 @@ export class Tracer {
     >;
   }
 
-  /** Takes what waits in the ring buffer; the rest, if it is much, in the next turn of the event loop. */
+  /** Takes what waits in the ring buffer; the rest, if it takes long, in the next turn of the event loop. */
   drain(): void {
     if (!this.#ring || this.#draining) return;
     let more = false;
     this.#draining = true;
     try {
-      for (let batch = 0; batch < MAX_BATCHES_PER_TURN; batch++) {
-        more = this.#drainBatch(this.#ring);
-        if (!more) break;
-      }
+      more = this.#drainSlice(this.#ring);
     } finally {
       this.#draining = false;
     }
@@ -143,15 +145,31 @@ export class Tracer {
     else this.#afterDrain();
   }
 
-  #drainBatch(ring: NativeRing): boolean {
-    const used = ring.drain(this.#batch);
-    let at = 0;
-    while (at < used) {
+  /** Whether there may be more. */
+  #drainSlice(ring: NativeRing): boolean {
+    const end = performance.now() + SLICE_MS;
+    do {
+      if (this.#at >= this.#used) {
+        this.#used = ring.drain(this.#batch);
+        this.#at = 0;
+      }
+      const isLast = this.#used <= BATCH_BYTES / 2;
+      if (this.#consumeUntil(end) && isLast) return false;
+    } while (performance.now() < end);
+    return true;
+  }
+
+  /** Whether the batch was taken whole. */
+  #consumeUntil(end: number): boolean {
+    for (let count = 1; this.#at < this.#used; count++) {
+      const at = this.#at;
       const size = this.#batch.readUInt32LE(at);
+      // first, so that a record that can't be consumed is not met again
+      this.#at = at + 8 + ((size + 7) & ~7);
       this.#consume(this.#batch, at + 8, size);
-      at += 8 + ((size + 7) & ~7);
+      if (count % RECORDS_PER_LOOK === 0 && performance.now() >= end) break;
     }
-    return used > BATCH_BYTES / 2;
+    return this.#at >= this.#used;
   }
 
   /** Stops the timers of all CPUs and takes what they left. */
@@ -161,7 +179,7 @@ export class Tracer {
     this.#timers = [];
     this.drain();
     // what did not fit into one turn
-    while (this.#ring && this.#drainBatch(this.#ring)) await new Promise(setImmediate);
+    while (this.#ring && this.#drainSlice(this.#ring)) await new Promise(setImmediate);
   }
 
   async close(): Promise<void> {

@@ -11,6 +11,7 @@ import type { FrameWords } from '../interpreters/contract.ts';
 import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
 import { type ProcessIdentity, toKey } from '../tracer/records.ts';
+import { InterpretedFrames } from './interpreted-frames.ts';
 import type { Trace } from './trace-cache.ts';
 
 /** An inlined or real function at a location, innermost first. */
@@ -100,7 +101,6 @@ const named = (name: string): FrameLine[] =>
 /** Frames of runtimes, which have two words: the kinds from the first of them on. */
 const isRuntime = (kind: number): boolean => kind >= FrameKind.PYTHON;
 
-const NO_MAPPING: Mapping = emptyMapping();
 /** A mangled name only where it differs. */
 const toLine = ({ function: name, systemName, file, line, column }: SymbolFrame): FrameLine => ({
   function: name,
@@ -119,7 +119,7 @@ export class FrameResolver {
   #kernelCallers = new Map<number, Frame>();
   /** By the low half of the file's key. */
   #files = new Map<number, FramesOfFile>();
-  #runtimeFrames = new Map<string, Frame>();
+  readonly #interpreted = new InterpretedFrames();
   readonly #markers = new Map<number, Frame>();
   #count = 0;
   #unnamed = new Set<FileFrame>();
@@ -212,7 +212,8 @@ export class FrameResolver {
     if (!frame) {
       // a return address points behind its call
       const place = this.#kernel.locate(i === 0 ? words.at(i) : words.at(i) - 1n);
-      frame = { ...place, frameType: 'kernel', lines: named(place.name) };
+      const { mapping, address, name } = place;
+      frame = { mapping, address, frameType: 'kernel', lines: named(name) };
       frames.set(known, frame);
       this.#count++;
     }
@@ -255,19 +256,15 @@ export class FrameResolver {
 
   /** Two words: kind and operand, then one of the runtime's own. */
   #runtimeFrame(pid: Pid, words: Words, i: number): Frame {
-    const [operand, low, high] = [words.operand(i), words.low(i + 1), words.high(i + 1)];
-    const key = `${pid} ${words.kind(i)} ${operand} ${low} ${high}`;
-    let frame = this.#runtimeFrames.get(key);
-    if (!frame) {
+    const head = words.high(i);
+    const operandLow = words.low(i);
+    const [low, high] = [words.low(i + 1), words.high(i + 1)];
+    return this.#interpreted.of({ pid, head, operandLow, low, high }, () => {
+      this.#count++;
       const kind = words.kind(i);
       const file = this.#runtimeFile(words, kind, i + 2);
-      const named = this.#runtimes.name(pid, file, kind, { operand, low, high });
-      const lines = named.lines.map(({ name, ...line }) => ({ ...line, function: name, systemName: '' }));
-      frame = { mapping: NO_MAPPING, address: 0, frameType: named.frameType, lines };
-      this.#runtimeFrames.set(key, frame);
-      this.#count++;
-    }
-    return frame;
+      return this.#runtimes.name(pid, file, kind, { operand: words.operand(i), low, high });
+    });
   }
 
   /** The next native frame whose file holds the runtime. */
@@ -298,7 +295,7 @@ export class FrameResolver {
     this.#kernelCallers = new Map();
     this.#files = new Map();
     this.#anonymous.forgetFrames();
-    this.#runtimeFrames = new Map();
+    this.#interpreted.forget();
     this.#unnamed = new Set();
     this.#keyOf.clear();
     this.#traces.clear();

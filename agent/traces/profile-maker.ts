@@ -23,6 +23,7 @@ export interface ProfileMakerOptions {
   unixOffsetNs(): bigint;
 }
 
+const SLAB_WORDS = 16 << 10;
 const HOST = { 'host.name': hostname(), 'host.arch': process.arch === 'x64' ? 'amd64' : process.arch };
 
 export class ProfileMaker {
@@ -69,6 +70,8 @@ class Tables {
   /** Hash of the locations → stacks that have it. */
   readonly #stacksByHash = new Map<number, number[]>();
   readonly #processes = new Map<Process, number>();
+  #slab = new Uint32Array(SLAB_WORDS);
+  #slabUsed = 0;
 
   addGroup(group: SampleGroup, frames: Frame[], process: Process, offsetNs: bigint): void {
     this.profile.samples.push({
@@ -85,11 +88,21 @@ class Tables {
   #stack(frames: Frame[]): number {
     const known = this.#stacksByFrames.get(frames);
     if (known !== undefined) return known;
-    const locations = new Uint32Array(frames.length);
+    const locations = this.#room(frames.length);
     for (let i = 0; i < frames.length; i++) locations[i] = this.#location(frames[i]!);
     const index = this.#internStack(locations);
     this.#stacksByFrames.set(frames, index);
     return index;
+  }
+
+  /** A part of a large array: thousands of small ones cost an allocation outside the heap each. */
+  #room(length: number): Uint32Array {
+    if (this.#slabUsed + length > this.#slab.length) {
+      this.#slab = new Uint32Array(Math.max(SLAB_WORDS, length));
+      this.#slabUsed = 0;
+    }
+    this.#slabUsed += length;
+    return this.#slab.subarray(this.#slabUsed - length, this.#slabUsed);
   }
 
   #internStack(locations: Uint32Array): number {

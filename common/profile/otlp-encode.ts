@@ -93,6 +93,8 @@ class OtlpEncoder {
   readonly #functions: Int32Array;
   readonly #stacks: Int32Array;
   readonly #processAttributes = new Map<number, number[]>();
+  /** Of the stack that is being written. */
+  readonly #stackLocations: number[] = [];
 
   constructor(profile: Profile, info: ScopeInfo) {
     this.#profile = profile;
@@ -266,8 +268,9 @@ class OtlpEncoder {
   #stack(old: number): number {
     if (this.#stacks[old]! >= 0) return this.#stacks[old]!;
     const stack = this.#profile.stacks[old]!;
-    const locations = new Uint32Array(stack.length);
-    for (let i = 0; i < stack.length; i++) locations[i] = this.#location(stack[i]!);
+    const locations = this.#stackLocations;
+    locations.length = 0;
+    for (let i = 0; i < stack.length; i++) locations.push(this.#location(stack[i]!));
     this.#inner.clear();
     this.#inner.packedUint(1, locations);
     const index = this.#stackTable.intern(this.#inner);

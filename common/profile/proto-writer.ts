@@ -53,7 +53,12 @@ export class ProtoWriter {
 
   /** A string field; also the empty one is written, as an entry of a table needs it. */
   string(field: number, value: string): void {
-    this.bytes(field, encoder.encode(value));
+    const length = Buffer.byteLength(value);
+    this.#varint(field * 8 + 2);
+    this.#varint(length);
+    this.#reserve(length);
+    encoder.encodeInto(value, this.#bytes.subarray(this.#at, this.#at + length));
+    this.#at += length;
   }
 
   bytes(field: number, value: Uint8Array): void {

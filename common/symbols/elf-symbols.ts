@@ -5,9 +5,9 @@
 import { ElfError, type ElfFile, type Section, SHF_EXECINSTR, SHT_DYNSYM, SHT_SYMTAB } from '../elf/elf.ts';
 import { OutOfBounds } from '../elf/source.ts';
 import { findCodeRange, readCodeRanges } from './code-ranges.ts';
-import { BIND_GLOBAL, BIND_LOCAL, BIND_WEAK, compareAliases, NameColumn } from './name-column.ts';
+import { BIND_GLOBAL, BIND_LOCAL, BIND_WEAK } from './name-column.ts';
 import { addPltSymbols } from './plt-symbols.ts';
-import { forEachEntry, readStrings, readU64 } from './section-entries.ts';
+import { findStrings, forEachEntry, readU64 } from './section-entries.ts';
 import { SymbolCandidates } from './symbol-candidates.ts';
 import { type SymbolColumns, SymbolTable } from './symbol-table.ts';
 
@@ -34,7 +34,7 @@ export function readSymbolTable(elf: ElfFile): SymbolTable {
     ignoreDamage(candidates, () => addSymbols(elf, section, candidates));
   }
   ignoreDamage(candidates, () => addPltSymbols(elf, candidates));
-  return new SymbolTable(settle(candidates), candidates.skipped);
+  return new SymbolTable(elf.source, settle(candidates), candidates.skipped);
 }
 
 /** What was read before the damage stays. */
@@ -48,7 +48,8 @@ function ignoreDamage(candidates: SymbolCandidates, read: () => void): void {
 }
 
 function addSymbols(elf: ElfFile, section: Section, candidates: SymbolCandidates): void {
-  const source = candidates.addSource(readStrings(elf, section));
+  const { offset, size: bytes } = findStrings(elf, section);
+  const source = candidates.addSource({ offset, size: bytes, suffix: '' });
   forEachEntry(elf, section, { entryBytes: ENTRY_BYTES, limit: MAX_ENTRIES }, (view, at) => {
     const info = view.getUint8(at + 4);
     const type = info & 0xf;
@@ -71,41 +72,82 @@ function isCode(elf: ElfFile, sectionIndex: number): boolean {
   return section === undefined || (section.flags & SHF_EXECINSTR) !== 0;
 }
 
-/** Sorts, keeps the best of each address, gives sizes to those without, and finds what nests in what. */
+/** Sorts, keeps the largest of each address, gives sizes to those without, and finds what nests in what. */
 function settle(c: SymbolCandidates): SymbolColumns {
-  const order = chooseSymbols(c);
-  const columns: SymbolColumns = {
-    base: c.base,
-    starts: new Uint32Array(order.length),
-    sizes: new Uint32Array(order.length),
-    parents: new Int32Array(order.length),
-    nameStarts: new Uint32Array(order.length + 1),
-    names: new NameColumn(),
-  };
+  const order = sortCandidates(c);
+  const columns = new ColumnWriter(c);
   const open: number[] = [];
-  let count = 0;
-  for (let k = 0; k < order.length; k++) {
-    const i = order[k]!;
-    const start = c.starts[i]!;
-    while (open.length > 0 && endOf(columns, open.at(-1)!) <= start) open.pop();
-    let size = c.sizes[i]!;
-    if (size === 0) {
-      // A label inside a function of known size is no function.
-      if (open.length > 0) continue;
-      size = spaceBehind(c, start, order[k + 1]);
+  for (let k = 0; k < order.length; ) {
+    const start = c.starts[order[k]!]!;
+    let next = k;
+    let size = 0;
+    for (; next < order.length && c.starts[order[next]!] === start; next++)
+      size = Math.max(size, c.sizes[order[next]!]!);
+    while (open.length > 0 && columns.endOf(open.at(-1)!) <= start) open.pop();
+    const isLabel = size === 0;
+    // A label inside a function of known size is no function.
+    if (!isLabel || open.length === 0) {
+      const bytes = isLabel ? spaceBehind(c, start, order[next]) : size;
+      open.push(columns.add(start, bytes, open.at(-1) ?? -1));
+      for (; k < next; k++) if (c.sizes[order[k]!] === size) columns.addAlias(order[k]!);
     }
-    columns.starts[count] = start;
-    columns.sizes[count] = size;
-    columns.parents[count] = open.at(-1) ?? -1;
-    const name = c.alias(i);
-    columns.names.append(name.bytes, name.start, name.end);
-    columns.nameStarts[count + 1] = columns.names.length;
-    open.push(count++);
+    k = next;
   }
-  return shrink(columns, count);
+  return columns.finish();
 }
 
-const endOf = (columns: SymbolColumns, i: number): number => columns.starts[i]! + columns.sizes[i]!;
+class ColumnWriter {
+  readonly #c: SymbolCandidates;
+  readonly #columns: SymbolColumns;
+  #count = 0;
+  #aliases = 0;
+
+  constructor(c: SymbolCandidates) {
+    this.#c = c;
+    this.#columns = {
+      base: c.base,
+      starts: new Uint32Array(c.count),
+      sizes: new Uint32Array(c.count),
+      parents: new Int32Array(c.count),
+      firstAliases: new Uint32Array(c.count + 1),
+      nameAts: new Uint32Array(c.count),
+      kinds: new Uint8Array(c.count),
+      sources: c.sources,
+    };
+  }
+
+  add(start: number, size: number, parent: number): number {
+    const i = this.#count++;
+    this.#columns.starts[i] = start;
+    this.#columns.sizes[i] = size;
+    this.#columns.parents[i] = parent;
+    return i;
+  }
+
+  /** A name of the last symbol. */
+  addAlias(candidate: number): void {
+    this.#columns.nameAts[this.#aliases] = this.#c.nameAts[candidate]!;
+    this.#columns.kinds[this.#aliases++] = this.#c.kinds[candidate]!;
+    this.#columns.firstAliases[this.#count] = this.#aliases;
+  }
+
+  endOf(i: number): number {
+    return this.#columns.starts[i]! + this.#columns.sizes[i]!;
+  }
+
+  finish(): SymbolColumns {
+    const { starts, sizes, parents, firstAliases, nameAts, kinds, ...rest } = this.#columns;
+    return {
+      ...rest,
+      starts: starts.slice(0, this.#count),
+      sizes: sizes.slice(0, this.#count),
+      parents: parents.slice(0, this.#count),
+      firstAliases: firstAliases.slice(0, this.#count + 1),
+      nameAts: nameAts.slice(0, this.#aliases),
+      kinds: kinds.slice(0, this.#aliases),
+    };
+  }
+}
 
 /** Bytes to the next symbol, or to the end of the section. */
 function spaceBehind(c: SymbolCandidates, start: number, next: number | undefined): number {
@@ -114,35 +156,11 @@ function spaceBehind(c: SymbolCandidates, start: number, next: number | undefine
   return next === undefined ? toEnd : Math.min(toEnd, c.starts[next]! - start);
 }
 
-function shrink(columns: SymbolColumns, count: number): SymbolColumns {
-  columns.names.trim();
-  if (count === columns.starts.length) return columns;
-  return {
-    ...columns,
-    starts: columns.starts.slice(0, count),
-    sizes: columns.sizes.slice(0, count),
-    parents: columns.parents.slice(0, count),
-    nameStarts: columns.nameStarts.slice(0, count + 1),
-  };
-}
-
-/** Indices by ascending start, one an address: the largest, and of those the one with the most public name. */
-function chooseSymbols(c: SymbolCandidates): Uint32Array {
+/** Indices by ascending start, those of equal starts in the order of the file. */
+function sortCandidates(c: SymbolCandidates): Uint32Array {
   // Sorting doubles needs no comparator, which is many times faster for a million of them.
   const keys = new Float64Array(c.count);
   for (let i = 0; i < c.count; i++) keys[i] = c.starts[i]! * PACK + i;
   keys.sort();
-  const order = new Uint32Array(c.count);
-  let count = 0;
-  for (const key of keys) {
-    const i = key % PACK;
-    const last = count > 0 ? order[count - 1]! : -1;
-    if (last < 0 || c.starts[last] !== c.starts[i]) order[count++] = i;
-    else if (compare(c, i, last) < 0) order[count - 1] = i;
-  }
-  return order.subarray(0, count);
-}
-
-function compare(c: SymbolCandidates, i: number, j: number): number {
-  return c.sizes[j]! - c.sizes[i]! || compareAliases(c.alias(i), c.alias(j));
+  return Uint32Array.from(keys, (key) => key % PACK);
 }

@@ -4,8 +4,8 @@
  * instructions are read for its slot, which works for every linker's layout (.plt, .plt.sec, .plt.got).
  */
 import { type ElfFile, type Section, SHT_DYNSYM } from '../elf/elf.ts';
-import { BIND_LOCAL, NameColumn } from './name-column.ts';
-import { forEachEntry, readStrings, readU64 } from './section-entries.ts';
+import { BIND_LOCAL } from './name-column.ts';
+import { findStrings, forEachEntry, readU64 } from './section-entries.ts';
 import type { SymbolCandidates } from './symbol-candidates.ts';
 
 const SHT_RELA = 4;
@@ -16,20 +16,19 @@ const STUBS = /^\.plt(\.sec|\.got)?$/;
 const SLOT_TYPES = new Set([6, 7, 1025, 1026]);
 const MAX_RELOCATIONS = 1 << 20;
 const MAX_PLT_BYTES = 64 << 20;
-const MAX_NAME = 4096;
-const AT_PLT = new TextEncoder().encode('@plt\0');
 
 export function addPltSymbols(elf: ElfFile, candidates: SymbolCandidates): void {
   const stubs = elf.sections.filter(({ name, size }) => STUBS.test(name) && size <= MAX_PLT_BYTES);
   const symbols = elf.sections.find(({ type }) => type === SHT_DYNSYM);
   if (stubs.length === 0 || !symbols) return;
-  const found = findStubs(elf, stubs);
-  const names = { entries: elf.sectionData(symbols), strings: readStrings(elf, symbols) };
-  const column = new NameColumn();
-  const at = found.map(({ symbol }) => appendPltName(column, names, symbol));
-  const source = candidates.addSource(column.bytes);
-  for (const [i, { address, size }] of found.entries()) {
-    if (at[i]! >= 0) candidates.add(address, size, BIND_LOCAL, source, at[i]!);
+  const entries = elf.sectionData(symbols);
+  const view = new DataView(entries.buffer, entries.byteOffset, entries.byteLength);
+  const names = findStrings(elf, symbols);
+  const source = candidates.addSource({ offset: names.offset, size: names.size, suffix: '@plt' });
+  for (const { address, size, symbol } of findStubs(elf, stubs)) {
+    const at = symbol * SYMBOL_BYTES;
+    if (at + SYMBOL_BYTES <= view.byteLength)
+      candidates.add(address, size, BIND_LOCAL, source, view.getUint32(at, true));
   }
 }
 
@@ -94,21 +93,4 @@ function findSlotArm(code: Uint8Array, at: number, step: number, address: number
     return Math.floor((address + i) / 4096) * 4096 + pages * 4096 + ((ldr >>> 10) & 0xfff) * 8;
   }
   return undefined;
-}
-
-interface DynamicNames {
-  entries: Uint8Array;
-  strings: Uint8Array;
-}
-
-/** Where `name@plt` begins in `column`, -1 where the symbol has no name. */
-function appendPltName(column: NameColumn, { entries, strings }: DynamicNames, symbol: number): number {
-  const entry = symbol * SYMBOL_BYTES;
-  if (entry + SYMBOL_BYTES > entries.length) return -1;
-  const start = new DataView(entries.buffer, entries.byteOffset + entry, 4).getUint32(0, true);
-  const end = strings.indexOf(0, start);
-  if (end <= start || end - start > MAX_NAME) return -1;
-  const at = column.append(strings, start, end);
-  column.append(AT_PLT, 0, AT_PLT.length);
-  return at;
 }

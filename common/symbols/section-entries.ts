@@ -5,10 +5,17 @@ const MAX_STRINGS_BYTES = 256 << 20;
 const SHF_COMPRESSED = 0x800;
 const CHUNK_ENTRIES = 4096;
 
-/** The string table that a symbol table's names stand in. Throws ElfError or OutOfBounds. */
-export function readStrings(elf: ElfFile, symbols: Section): Uint8Array {
+/** The string table that a symbol table's names stand in. Throws ElfError. */
+export function findStrings(elf: ElfFile, symbols: Section): Section {
   const section = elf.sections[symbols.link];
   if (!section || section.type !== SHT_STRTAB) throw new ElfError(`${symbols.name} names no string table`);
+  if (section.flags & SHF_COMPRESSED) throw new ElfError(`${section.name} is compressed`);
+  return section;
+}
+
+/** Its bytes. Throws ElfError or OutOfBounds. */
+export function readStrings(elf: ElfFile, symbols: Section): Uint8Array {
+  const section = findStrings(elf, symbols);
   if (section.size > MAX_STRINGS_BYTES) throw new ElfError(`${section.name} has ${section.size} bytes`);
   return elf.sectionData(section);
 }

@@ -45,7 +45,7 @@ export function readCodeObject(
     file,
     firstLine: header.getInt32(layout.codeFirstLine, true),
     minor,
-    lineTable: lineTable ?? new Uint8Array(0),
+    lineTable: lineTable?.slice() ?? new Uint8Array(0),
   };
 }
 

@@ -3,7 +3,7 @@
  * behind the header of its heap object; so the object is found by going back from the program counter until a
  * header's type fits. That needs no list of code, and finds also such that no function refers to any more.
  */
-import { type Heap, type HeapAddress, pointerAt, wordAt } from './heap.ts';
+import { type Heap, type HeapAddress, PAGE, pointerAt, wordAt } from './heap.ts';
 import { findPosition, type Inlining, type Position, readInlinings, UNKNOWN } from './positions.ts';
 
 /** Code of one function, with what was inlined into it. */
@@ -21,12 +21,10 @@ export interface Code {
 
 const ALIGNMENT = 32;
 const STREAM_CODE = 8;
-const CHUNK = 16 << 10;
 /** How long code may be: V8 gives up optimizing long before. */
 const MAX_BACK = 512 << 10;
 /** Words that may be maps, looked at before the first code of a process is found. */
 const MAX_CANDIDATES = 64;
-const NEAR = 4096;
 const CODE_BYTES = 64;
 const MAX_TABLE = 4 << 20;
 const MAX_INLINED = 64;
@@ -35,30 +33,18 @@ const WRAPPED = 8;
 /** The code that holds an address; undefined where there is none of a JavaScript function. */
 export function findCode(heap: Heap, pc: number): Code | undefined {
   const { streamHeader } = heap.layout;
+  const last = pc - (pc % ALIGNMENT);
   let candidates = 0;
-  for (let back = 0; back < MAX_BACK; back += CHUNK) {
-    const end = pc - (pc % ALIGNMENT) - back;
-    const view = heap.bytes(end - CHUNK - streamHeader, CHUNK + streamHeader + 16);
-    if (!view) return back === 0 ? findNear(heap, pc) : undefined;
-    for (let start = end; start > end - CHUNK; start -= ALIGNMENT) {
-      const at = start - end + CHUNK;
-      const map = pointerAt(view, at);
-      if (map === undefined || (heap.codeMap !== undefined && map !== heap.codeMap)) continue;
-      if (heap.codeMap === undefined && ++candidates > MAX_CANDIDATES) return undefined;
-      const code = codeAt(heap, start, map);
-      if (code) return pc >= code.start && pc < code.start + code.size ? code : undefined;
-    }
-  }
-  return undefined;
-}
-
-/** Where less than a chunk can be read before the address: the beginning of the code's memory. */
-function findNear(heap: Heap, pc: number): Code | undefined {
-  for (let start = pc - (pc % ALIGNMENT); start > pc - NEAR; start -= ALIGNMENT) {
-    const map = heap.pointer(start - heap.layout.streamHeader, 0);
+  for (let start = last; start > last - MAX_BACK; start -= ALIGNMENT) {
+    const header = start - streamHeader;
+    const page = heap.page(header);
+    // where the memory for code begins
+    if (!page) return undefined;
+    const map = pointerAt(page, header % PAGE);
     if (map === undefined || (heap.codeMap !== undefined && map !== heap.codeMap)) continue;
+    if (heap.codeMap === undefined && ++candidates > MAX_CANDIDATES) return undefined;
     const code = codeAt(heap, start, map);
-    if (code && pc < code.start + code.size) return code;
+    if (code) return pc >= code.start && pc < code.start + code.size ? code : undefined;
   }
   return undefined;
 }

@@ -3,7 +3,8 @@ import { LRUCache } from 'lru-cache';
 import type { RuntimeFrame } from '../contract.ts';
 import { offsetOfBytecode } from './bytecodes.ts';
 import type { Code } from './code.ts';
-import { type Heap, type HeapAddress, pointerAt, smiAt } from './heap.ts';
+import { type Heap, type HeapAddress, pointerAt, smiAt, wordAt } from './heap.ts';
+import { type LineIndex, Lines, type Place, UNKNOWN_PLACE } from './lines.ts';
 import {
   findBytecodeIndex,
   findPosition,
@@ -11,7 +12,7 @@ import {
   type PositionEntry,
   readPositions,
 } from './positions.ts';
-import { findLineEnds, readCharacters, readText } from './strings.ts';
+import { locateText, readText, type TextSpan } from './strings.ts';
 
 export interface JsFunction {
   address: HeapAddress;
@@ -19,13 +20,24 @@ export interface JsFunction {
   script: Script | undefined;
   /** Offset in the script, -1 if unknown. */
   start: number;
+  startPlace: Place;
   data: HeapAddress | undefined;
 }
 
+/** What was read of a function, and what tells it from its successors at the address. */
+interface Known {
+  nameWord: number;
+  script: Script | undefined;
+  name: string;
+  start: number;
+  startPlace: Place;
+}
+
 interface Script {
+  address: HeapAddress;
   file: string;
   /** Undefined where the source can't be read or is too long. */
-  lineEnds: Uint32Array | undefined;
+  lines: LineIndex | undefined;
 }
 
 interface KnownScript {
@@ -33,6 +45,9 @@ interface KnownScript {
   source: HeapAddress | undefined;
   script: Script;
 }
+
+/** Processes that run the same script share what is known of it. */
+const lines = new Lines();
 
 const SHARED_BYTES = 64;
 const MAX_NAME_CHARS = 1024;
@@ -49,17 +64,14 @@ const SCOPE_SLOTS_AT = 8;
 const MAX_INLINE_NAMES = 75;
 const BASELINE_DATA = 16;
 const MAX_SCRIPTS = 256;
-const MAX_LINES = 8 << 20;
+const MAX_FUNCTIONS = 4096;
 
 /** Reads functions of one process. */
 export class Functions {
   readonly #heap: Heap;
   /** By address of the Script; its name and source move more often than itself. */
-  readonly #scripts = new LRUCache<HeapAddress, KnownScript>({
-    max: MAX_SCRIPTS,
-    maxSize: MAX_LINES,
-    sizeCalculation: ({ script }) => (script.lineEnds?.length ?? 0) + 1,
-  });
+  readonly #scripts = new LRUCache<HeapAddress, KnownScript>({ max: MAX_SCRIPTS });
+  readonly #known = new LRUCache<HeapAddress, Known>({ max: MAX_FUNCTIONS });
 
   constructor(heap: Heap) {
     this.#heap = heap;
@@ -68,17 +80,25 @@ export class Functions {
   /** Undefined where no SharedFunctionInfo stands at the address; `cookie` 0: any will do. */
   read(address: HeapAddress | undefined, cookie = 0): JsFunction | 'replaced' | undefined {
     const { layout } = this.#heap;
-    if (!this.#heap.isA(address, layout.types.shared)) return undefined;
-    const view = this.#heap.bytes(address, SHARED_BYTES);
-    if (!view) return undefined;
+    const view = address === undefined ? undefined : this.#heap.bytes(address, SHARED_BYTES);
+    if (!view || address === undefined) return undefined;
+    let known = this.#known.get(address);
+    const nameWord = wordAt(view, layout.shared.name);
     if (cookie !== 0 && functionCookie(view, layout.shared) !== cookie) return 'replaced';
-    const name = this.#name(pointerAt(view, layout.shared.name));
-    return {
-      address,
-      ...name,
-      script: this.#script(pointerAt(view, layout.shared.script)),
-      data: pointerAt(view, layout.shared.data),
-    };
+    const script = this.#script(pointerAt(view, layout.shared.script));
+    if (known?.nameWord !== nameWord || known.script !== script) {
+      if (!this.#heap.isA(address, layout.types.shared)) return undefined;
+      known = this.#describe(nameWord, pointerAt(view, layout.shared.name), script);
+      this.#known.set(address, known);
+    }
+    // property by property: copies by spreading would have a hidden class each
+    const { name, start, startPlace } = known;
+    return { address, name, start, script, startPlace, data: pointerAt(view, layout.shared.data) };
+  }
+
+  #describe(nameWord: number, object: HeapAddress | undefined, script: Script | undefined): Known {
+    const { name, start } = this.#name(object);
+    return { nameWord, script, name, start, startPlace: this.#placeOf(script, start) };
   }
 
   /** A name or, where the function has one, its ScopeInfo. */
@@ -120,27 +140,38 @@ export class Functions {
     const known = this.#scripts.get(object);
     if (known && known.name === name && known.source === source) return known.script;
     const file = readText(this.#heap, name, MAX_FILE_CHARS);
-    const text = readCharacters(this.#heap, source, MAX_SOURCE_CHARS);
-    if (text) {
-      const script = { file: file ?? '', lineEnds: findLineEnds(text) };
+    const span = locateText(this.#heap, source, MAX_SOURCE_CHARS);
+    const index = span && lines.of(this.#heap, file ?? '', span);
+    if (index) {
+      const script = { address: object, file: file ?? '', lines: index };
       this.#scripts.set(object, { name, source, script });
       return script;
     }
     // the collector has moved the source just now, and its lines are still those that were read before
     const isSame = known !== undefined && (file === undefined || file === known.script.file);
-    return isSame ? known.script : { file: file ?? '', lineEnds: undefined };
+    return isSame ? known.script : { address: object, file: file ?? '', lines: undefined };
+  }
+
+  #sourceOf({ address }: Script): TextSpan | undefined {
+    const source = this.#heap.pointer(address, this.#heap.layout.script.source);
+    return locateText(this.#heap, source, MAX_SOURCE_CHARS);
   }
 
   /** The frame of a function at an offset of its script; without one, at its start. */
   frame(func: JsFunction, offset: number): RuntimeFrame {
-    const place = placeOf(func.script, offset >= 0 ? offset : func.start);
+    const place = offset >= 0 ? this.#placeOf(func.script, offset) : func.startPlace;
     return {
       name: func.name === '' ? '<anonymous>' : func.name,
       file: fileOf(func.script),
       line: place.line,
       column: place.column,
-      startLine: placeOf(func.script, func.start).line,
+      startLine: func.startPlace.line,
     };
+  }
+
+  #placeOf(script: Script | undefined, offset: number): Place {
+    if (!script?.lines || offset < 0) return UNKNOWN_PLACE;
+    return script.lines.placeOf(offset, this.#heap, () => this.#sourceOf(script));
   }
 
   /** Position of a bytecode, by its offset as V8 keeps it: from the tagged pointer to the array. */
@@ -204,20 +235,6 @@ const fileOf = (script: Script | undefined): string => {
     return file;
   }
 };
-
-/** Line and column from 1; 0 where the position or the source is not known. */
-function placeOf(script: Script | undefined, offset: number): { line: number; column: number } {
-  const ends = script?.lineEnds;
-  if (!ends || offset < 0) return { line: 0, column: 0 };
-  let low = 0;
-  let high = ends.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (ends[middle]! < offset) low = middle + 1;
-    else high = middle;
-  }
-  return { line: low + 1, column: offset - (low > 0 ? ends[low - 1]! : -1) };
-}
 
 const MASK = (1n << 64n) - 1n;
 

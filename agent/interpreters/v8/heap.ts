@@ -13,11 +13,15 @@ const MAP_INSTANCE_TYPE = 12;
 const ARRAY_LENGTH = 8;
 const ARRAY_DATA = 16;
 const MAX_KNOWN_MAPS = 256;
+export const PAGE = 4096;
+const PAGES = 32;
 
 export class Heap {
   readonly layout: V8Layout;
-  /** Opened anew for each trace. */
-  memory: ProcessMemory;
+  #memory: ProcessMemory;
+  /** Pages that pointers were read from lately, by the lower bits of their numbers. */
+  readonly #pageNumbers = new Float64Array(PAGES).fill(-1);
+  readonly #pages: (DataView | undefined)[] = new Array(PAGES).fill(undefined);
   /** Types by address of their maps: those of V8's own types stay where they are. */
   readonly #types = new Map<number, number>();
 
@@ -25,14 +29,22 @@ export class Heap {
   codeMap: HeapAddress | undefined;
 
   constructor(memory: ProcessMemory, layout: V8Layout) {
-    this.memory = memory;
+    this.#memory = memory;
     this.layout = layout;
+  }
+
+  /** The process's memory is opened anew for each turn of the event loop. */
+  set memory(memory: ProcessMemory) {
+    if (memory === this.#memory) return;
+    this.#memory = memory;
+    this.#pageNumbers.fill(-1);
+    this.#pages.fill(undefined);
   }
 
   /** Exactly `length` bytes; undefined where they can't be read. */
   bytes(address: number, length: number): DataView | undefined {
     if (!(address > 0 && address + length < MAX_ADDRESS)) return undefined;
-    const bytes = this.memory.read(address, length);
+    const bytes = this.#memory.read(address, length);
     return bytes?.length === length ? new DataView(bytes.buffer, bytes.byteOffset, length) : undefined;
   }
 
@@ -44,8 +56,21 @@ export class Heap {
 
   /** The object that a field refers to. */
   pointer(object: HeapAddress, offset: number): HeapAddress | undefined {
-    const view = this.bytes(object + offset, 8);
-    return view && pointerAt(view, 0);
+    const at = object + offset;
+    const view = this.page(at);
+    // an object's fields are aligned; what is not is no object
+    return view && at % 8 === 0 ? pointerAt(view, at % PAGE) : undefined;
+  }
+
+  /** The page that holds an address. */
+  page(address: number): DataView | undefined {
+    const number = Math.floor(address / PAGE);
+    const slot = number % PAGES;
+    if (this.#pageNumbers[slot] === number) return this.#pages[slot];
+    const view = this.bytes(number * PAGE, PAGE);
+    this.#pageNumbers[slot] = number;
+    this.#pages[slot] = view;
+    return view;
   }
 
   /**
@@ -68,7 +93,8 @@ export class Heap {
   typeOfMap(map: HeapAddress): number | undefined {
     const known = this.#types.get(map);
     if (known !== undefined) return known;
-    const type = this.bytes(map + MAP_INSTANCE_TYPE, 2)?.getUint16(0, true);
+    const at = map + MAP_INSTANCE_TYPE;
+    const type = at % 2 === 0 ? this.page(at)?.getUint16(at % PAGE, true) : undefined;
     if (type !== undefined && this.#types.size < MAX_KNOWN_MAPS) this.#types.set(map, type);
     return type;
   }

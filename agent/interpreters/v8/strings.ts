@@ -23,13 +23,40 @@ export interface Characters {
   isTwoByte: boolean;
 }
 
+/** Where the characters of a string stand. */
+export interface TextSpan {
+  data: number;
+  /** Characters. */
+  length: number;
+  isTwoByte: boolean;
+}
+
+/** Undefined where it is no string, its halves are not joined, or it has more than `maxChars`. */
+export function locateText(
+  heap: Heap,
+  string: HeapAddress | undefined,
+  maxChars: number,
+): TextSpan | undefined {
+  const found = follow(heap, string, maxChars);
+  return found && 'data' in found ? found : undefined;
+}
+
 /** Undefined where it is no string, can't be read or has more than `maxChars`. */
 export function readCharacters(
   heap: Heap,
   string: HeapAddress | undefined,
   maxChars: number,
-  isHalf = false,
 ): Characters | undefined {
+  const found = follow(heap, string, maxChars);
+  if (!found) return undefined;
+  return 'data' in found ? readSpan(heap, found) : joinCons(heap, found.cons, maxChars);
+}
+
+function follow(
+  heap: Heap,
+  string: HeapAddress | undefined,
+  maxChars: number,
+): TextSpan | { cons: HeapAddress } | undefined {
   let at = string;
   let start = 0;
   let length: number | undefined;
@@ -40,12 +67,13 @@ export function readCharacters(
     length ??= heap.bytes(at + LENGTH, 4)?.getUint32(0, true);
     if (length === undefined || length > maxChars) return undefined;
     const isTwoByte = (type & ONE_BYTE) === 0;
+    const width = isTwoByte ? 2 : 1;
     switch (type & REPRESENTATION) {
       case SEQUENTIAL:
-        return readAt(heap, at + CHARS, { start, length, isTwoByte });
+        return { data: at + CHARS + start * width, length, isTwoByte };
       case EXTERNAL: {
         const data = heap.word(at + EXTERNAL_DATA);
-        return data === undefined ? undefined : readAt(heap, data, { start, length, isTwoByte });
+        return data === undefined ? undefined : { data: data + start * width, length, isTwoByte };
       }
       case SLICED:
         start += heap.bytes(at + SECOND, 8)?.getInt32(4, true) ?? 0;
@@ -54,7 +82,7 @@ export function readCharacters(
       case CONS:
         // V8 flattens what it compiles: the second half is empty then
         if (heap.bytes((heap.pointer(at, SECOND) ?? 0) + LENGTH, 4)?.getUint32(0, true) !== 0)
-          return isHalf ? undefined : joinCons(heap, at, maxChars);
+          return { cons: at };
         at = heap.pointer(at, FIRST);
         break;
       case THIN:
@@ -69,21 +97,18 @@ export function readCharacters(
 
 /** Halves that are not joined yet: names such as `get x` that nobody has looked at. One level is read. */
 function joinCons(heap: Heap, cons: HeapAddress, maxChars: number): Characters | undefined {
-  const first = readCharacters(heap, heap.pointer(cons, FIRST), maxChars, true);
-  const second = readCharacters(heap, heap.pointer(cons, SECOND), maxChars, true);
+  const half = (field: number): Characters | undefined => {
+    const span = locateText(heap, heap.pointer(cons, field), maxChars);
+    return span && readSpan(heap, span);
+  };
+  const [first, second] = [half(FIRST), half(SECOND)];
   if (!first || !second) return undefined;
-  const text = toText(first) + toText(second);
-  return { bytes: Buffer.from(text, 'utf16le'), isTwoByte: true };
+  return { bytes: Buffer.from(toText(first) + toText(second), 'utf16le'), isTwoByte: true };
 }
 
-function readAt(
-  heap: Heap,
-  data: number,
-  { start, length, isTwoByte }: { start: number; length: number; isTwoByte: boolean },
-): Characters | undefined {
+export function readSpan(heap: Heap, { data, length, isTwoByte }: TextSpan): Characters | undefined {
   if (length === 0) return { bytes: new Uint8Array(0), isTwoByte };
-  const width = isTwoByte ? 2 : 1;
-  const view = heap.bytes(data + start * width, length * width);
+  const view = heap.bytes(data, length * (isTwoByte ? 2 : 1));
   return view && { bytes: new Uint8Array(view.buffer, view.byteOffset, view.byteLength), isTwoByte };
 }
 
@@ -93,14 +118,4 @@ export const toText = ({ bytes, isTwoByte }: Characters): string =>
 export function readText(heap: Heap, string: HeapAddress | undefined, maxChars: number): string | undefined {
   const characters = readCharacters(heap, string, maxChars);
   return characters && toText(characters);
-}
-
-/** Positions of the line feeds, in characters. */
-export function findLineEnds({ bytes, isTwoByte }: Characters): Uint32Array {
-  const width = isTwoByte ? 2 : 1;
-  const ends: number[] = [];
-  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) {
-    if (!isTwoByte || (at % 2 === 0 && bytes[at + 1] === 0)) ends.push(at / width);
-  }
-  return Uint32Array.from(ends);
 }

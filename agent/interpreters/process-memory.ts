@@ -1,0 +1,105 @@
+/**
+ * Memory of live processes, as naming reads it: some ten small reads a function, most of them beside one another.
+ * Pages are therefore read whole and kept for one turn of the event loop; the buffers that hold them are used again.
+ */
+import { closeSync, openSync, readSync } from 'node:fs';
+import type { Pid } from '../../common/base/brand.ts';
+import type { ProcessMemory } from './contract.ts';
+
+const PAGE = 4096;
+/** Of one turn; what is read beyond them is read without being kept. */
+const MAX_PAGES = 256;
+const SLAB_PAGES = 16;
+const MAX_OPEN = 16;
+
+export class ProcessMemories {
+  readonly #proc: string;
+  readonly #pool = new PagePool();
+  readonly #open = new Map<Pid, OpenMemory>();
+
+  constructor(proc = '/proc') {
+    this.#proc = proc;
+  }
+
+  /** Valid, like all that is read through it, until the event loop goes on. */
+  of(pid: Pid): ProcessMemory {
+    let memory = this.#open.get(pid);
+    if (!memory) {
+      if (this.#open.size === 0) setImmediate(() => this.#closeAll());
+      else if (this.#open.size >= MAX_OPEN) this.#closeAll();
+      memory = new OpenMemory(`${this.#proc}/${pid}/mem`, this.#pool);
+      this.#open.set(pid, memory);
+    }
+    return memory;
+  }
+
+  #closeAll(): void {
+    for (const memory of this.#open.values()) memory.close();
+    this.#open.clear();
+    this.#pool.reset();
+  }
+}
+
+/** Buffers of one page each. */
+class PagePool {
+  readonly #pages: Uint8Array[] = [];
+  #used = 0;
+
+  /** Undefined where all are in use. */
+  take(): Uint8Array | undefined {
+    if (this.#used === MAX_PAGES) return undefined;
+    if (this.#used === this.#pages.length) {
+      const slab = new Uint8Array(SLAB_PAGES * PAGE);
+      for (let i = 0; i < SLAB_PAGES; i++) this.#pages.push(slab.subarray(i * PAGE, (i + 1) * PAGE));
+    }
+    return this.#pages[this.#used++];
+  }
+
+  reset(): void {
+    this.#used = 0;
+  }
+}
+
+/** Opened at the first read, since most frames are known without one. */
+class OpenMemory implements ProcessMemory {
+  readonly #path: string;
+  readonly #pool: PagePool;
+  /** By number of the page; undefined for what can't be read. */
+  readonly #pages = new Map<number, Uint8Array | undefined>();
+  #fd = -1;
+
+  constructor(path: string, pool: PagePool) {
+    this.#path = path;
+    this.#pool = pool;
+  }
+
+  read(address: number, length: number): Uint8Array | undefined {
+    const within = address % PAGE;
+    if (within + length > PAGE) return this.#readInto(new Uint8Array(length), address);
+    const number = (address - within) / PAGE;
+    let page = this.#pages.get(number);
+    if (!page && !this.#pages.has(number)) {
+      const buffer = this.#pool.take();
+      if (!buffer) return this.#readInto(new Uint8Array(length), address);
+      page = this.#readInto(buffer, number * PAGE);
+      this.#pages.set(number, page);
+    }
+    return page?.length === PAGE ? page.subarray(within, within + length) : undefined;
+  }
+
+  #readInto(buffer: Uint8Array, address: number): Uint8Array | undefined {
+    try {
+      if (this.#fd < 0) this.#fd = openSync(this.#path, 'r');
+      const count = readSync(this.#fd, buffer, 0, buffer.length, address);
+      if (count === 0) return undefined;
+      return count === buffer.length ? buffer : buffer.subarray(0, count);
+    } catch {
+      // gone, not mapped, or not allowed: for the caller all the same
+      return undefined;
+    }
+  }
+
+  close(): void {
+    if (this.#fd >= 0) closeSync(this.#fd);
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * Frames of language runtimes. Each pair of words that stands for one in a process is named once; program counters of
+ * one line, and processes that run the same program, share a frame.
+ */
+import type { Pid } from '../../common/base/brand.ts';
+import { emptyMapping, type Mapping } from '../../common/profile/profile.ts';
+import type { RuntimeFrame } from '../interpreters/contract.ts';
+import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
+import type { Frame, FrameLine } from './frame-resolver.ts';
+
+/** What stands for a frame, in numbers of 32 bits: a text of them would cost more than all the rest. */
+interface FrameIdentity {
+  pid: Pid;
+  /** Upper half of the first word: kind and operand. */
+  head: number;
+  operandLow: number;
+  low: number;
+  high: number;
+}
+
+interface IdentityNode extends FrameIdentity {
+  frame: Frame;
+  /** Another one of the same hash. */
+  next: IdentityNode | undefined;
+}
+
+interface ContentNode {
+  frame: Frame;
+  next: ContentNode | undefined;
+}
+
+const NO_MAPPING: Mapping = emptyMapping();
+
+export class InterpretedFrames {
+  #byIdentity = new Map<number, IdentityNode>();
+  #byContent = new Map<number, ContentNode>();
+
+  /** `name` is called for what was not met before. */
+  of({ pid, head, operandLow, low, high }: FrameIdentity, name: () => NamedRuntimeFrame): Frame {
+    const hash = (pid ^ Math.imul(operandLow ^ Math.imul(low, 31), 31) ^ Math.imul(high, 961)) | 0;
+    const first = this.#byIdentity.get(hash);
+    for (let node = first; node; node = node.next) {
+      const isSameOperand = node.head === head && node.operandLow === operandLow;
+      if (isSameOperand && node.pid === pid && node.low === low && node.high === high) return node.frame;
+    }
+    const frame = this.#intern(name());
+    this.#byIdentity.set(hash, { pid, head, operandLow, low, high, frame, next: first });
+    return frame;
+  }
+
+  forget(): void {
+    this.#byIdentity = new Map();
+    this.#byContent = new Map();
+  }
+
+  #intern({ frameType, lines }: NamedRuntimeFrame): Frame {
+    const hash = lines.reduce((sum, line) => Math.imul(sum, 31) + hashOf(line), 0) | 0;
+    const first = this.#byContent.get(hash);
+    for (let node = first; node; node = node.next)
+      if (node.frame.frameType === frameType && areSameLines(node.frame.lines, lines)) return node.frame;
+    const frame = { mapping: NO_MAPPING, address: 0, frameType, lines: lines.map(toFrameLine) };
+    this.#byContent.set(hash, { frame, next: first });
+    return frame;
+  }
+}
+
+/** Property by property: copies by spreading would have a hidden class each. */
+const toFrameLine = ({ name, file, line, column, startLine }: RuntimeFrame): FrameLine => ({
+  function: name,
+  systemName: '',
+  file,
+  line,
+  column,
+  startLine,
+});
+
+function hashOf({ name, file, line, column }: RuntimeFrame): number {
+  let hash = Math.imul(line, 961) + Math.imul(column, 31) + file.length;
+  for (let i = 0; i < name.length; i++) hash = Math.imul(hash, 31) + name.charCodeAt(i);
+  return hash | 0;
+}
+
+const areSameLines = (lines: readonly FrameLine[], others: readonly RuntimeFrame[]): boolean =>
+  lines.length === others.length &&
+  lines.every((a, i) => {
+    const b = others[i]!;
+    const isSamePlace = a.line === b.line && a.column === b.column && a.startLine === b.startLine;
+    return isSamePlace && a.function === b.name && a.file === b.file;
+  });
