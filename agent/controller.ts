@@ -14,6 +14,7 @@ import { RuntimeFrames } from './interpreters/runtime-frames.ts';
 import { JitFrames } from './jit/jit-frames.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
+import { Debuginfod, type DebuginfodOptions } from './symbols/debuginfod.ts';
 import { loadNative } from './tracer/native.ts';
 import { RecordType } from './tracer/records.gen.ts';
 import { type ExitRecord, readExitRecord, readFileRecord, readProcessRecord } from './tracer/records.ts';
@@ -32,6 +33,8 @@ export interface Log {
 export interface ControllerOptions extends SamplingOptions {
   samplesPerSecond: number;
   symbols: SymbolDetail;
+  /** Servers to fetch debug information from; none unless a person asks for it. */
+  debuginfod?: DebuginfodOptions;
   sendIdleFrames: boolean;
   maxUserFrames: number;
   maxTableBytes: number;
@@ -56,6 +59,7 @@ export class Controller {
   readonly #tracer: Tracer;
   readonly #kernel: Kernel;
   readonly #processes = new ProcessManager();
+  readonly #debuginfod: Debuginfod | undefined;
   readonly #executables: Executables;
   readonly #cache: TraceCache;
   readonly #traces: TraceHandler;
@@ -90,7 +94,14 @@ export class Controller {
       () => this.#traces.drained(),
       (message) => log.warn(message),
     );
-    this.#executables = new Executables({ symbols: options.symbols, tables: this.#tracer.tables });
+    this.#debuginfod =
+      options.debuginfod && new Debuginfod(options.debuginfod, (message) => log.warn(message));
+    this.#executables = new Executables({
+      symbols: options.symbols,
+      tables: this.#tracer.tables,
+      debuginfod: this.#debuginfod,
+      onBetterNames: (key) => this.#frames.renameFile(key),
+    });
     this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime);
     this.#frames = new FrameResolver(this.#executables, kernel, this.#runtimes, this.#jit);
     this.#maker = new ProfileMaker({
@@ -149,6 +160,7 @@ export class Controller {
       ...prefixed('executables', executables),
       ...prefixed('executables.failed', failures),
       ...prefixed('symbols', this.#executables.names.stats),
+      ...(this.#debuginfod && prefixed('debuginfod', this.#debuginfod.stats)),
       ...prefixed('tables', {
         ...this.#tracer.tables.stats,
         bytes: this.#tracer.tables.bytes,

@@ -42,6 +42,10 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     default: 'full',
     help: 'names of native code: with lines and inlined functions, functions only, or none',
   },
+  {
+    flag: 'debuginfod',
+    help: 'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',
+  },
   { flag: 'send-idle-frames', help: 'sample the idle task as well' },
   {
     flag: 'probabilistic-threshold',
@@ -133,6 +137,7 @@ const agentSchema = v.strictObject({
     ['full', 'names', 'off'],
     ({ input }) => `--symbols is ${input}: give full, names or off`,
   ),
+  debuginfod: onOff,
   sendIdleFrames: onOff,
   probabilisticThreshold: number('probabilistic-threshold', 1, 100),
   probabilisticInterval: duration('probabilistic-interval', 60_000, 300_000),

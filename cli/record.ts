@@ -18,6 +18,7 @@ interface RecordFlags {
   pid?: Pid[];
   output: string;
   symbols: string;
+  debuginfod?: boolean;
   verbose?: boolean;
 }
 
@@ -45,6 +46,10 @@ export function registerRecord(program: Command): void {
     .option('-p, --pid <PID>', 'only this process and its children; repeatable', collectPid)
     .option('-o, --output <FILE>', `its ending is the format: ${outputEndings()}`, 'everyframe.pb.gz')
     .option('--symbols <full|names|off>', 'lines and inlined functions, functions only, or addresses', 'full')
+    .option(
+      '--debuginfod',
+      'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',
+    )
     .option('-v, --verbose', 'log more, and what was counted')
     .passThroughOptions()
     .action(record);
@@ -75,6 +80,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     reporterInterval: '1s',
     reporterJitter: '0',
     symbols: flags.symbols,
+    debuginfod: flags.debuginfod,
   });
   const limitMs = durationOf(flags, command.length > 0);
   const child = command.length > 0 ? startHeld(command) : undefined;

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import { Controller, type ControllerOptions, type ProfileSink } from '../agent/controller.ts';
 import type { AgentOptions } from '../agent/options.ts';
+import { debuginfodFromEnvironment } from '../agent/symbols/debuginfod-settings.ts';
 import { missingCapabilities, readHostFacts } from '../agent/tracer/host-facts.ts';
 import { raiseCompilerBudget } from './compiler-budget.ts';
 
@@ -27,6 +28,7 @@ export function startController(
 export const controllerOptions = (options: AgentOptions): ControllerOptions => ({
   samplesPerSecond: options.samplesPerSecond,
   symbols: options.symbols,
+  ...(options.debuginfod && { debuginfod: debuginfodFromEnvironment(process.env) }),
   sendIdleFrames: options.sendIdleFrames,
   maxUserFrames: options.maxUserFrames,
   maxTableBytes: options.maxTableBytes,

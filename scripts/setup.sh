@@ -85,6 +85,7 @@ need linux-libc-dev 'the kernel'\''s user-space headers' any_file /usr/include/l
 if [ "$mode" = --test ]; then
 	need gcc 'gcc' any_command gcc
 	need binutils 'readelf and nm of binutils' any_command readelf
+	need debuginfod 'debuginfod, the server' any_command debuginfod
 	need xz-utils 'xz' any_command xz
 	need musl-tools 'musl-gcc' any_command musl-gcc
 	need rustc 'rustc' any_command rustc

@@ -12,6 +12,7 @@ import type { Mapping } from '../../common/profile/profile.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { TableBuilder, type TableResult } from '../stack-deltas/table-builder.ts';
+import type { Debuginfod } from '../symbols/debuginfod.ts';
 import type { FileRecord } from '../tracer/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
 import { type Executable, locateOffset, newExecutable } from './executable.ts';
@@ -37,6 +38,10 @@ export interface ExecutablesOptions {
   tables: TableSink;
   /** How much is told of native code; everything by default. */
   symbols?: SymbolDetail;
+  /** Where debug information that is missing here is fetched; nowhere by default. */
+  debuginfod?: Debuginfod | undefined;
+  /** More is known of a file now: what was resolved before may be asked for again. */
+  onBetterNames?: (key: FileKey) => void;
   proc?: string;
   maxExecutables?: number;
   /** First wait before BPF may report a file again that could not be opened; doubles up to a minute. */
@@ -118,7 +123,12 @@ export class Executables {
     this.#proc = options.proc ?? '/proc';
     this.#retryMs = options.retryMs ?? 1000;
     this.#forgets = new ForgetQueue((key) => this.#forget(key), MAX_FORGETS_WAITING);
-    this.names = new SymbolNames(this.#kept, options.symbols ?? 'full');
+    this.names = new SymbolNames({
+      kept: this.#kept,
+      detail: options.symbols ?? 'full',
+      debuginfod: options.debuginfod,
+      onBetterNames: options.onBetterNames ?? (() => {}),
+    });
     this.#byKey = new LRUCache({
       max: options.maxExecutables ?? DEFAULT_MAX_EXECUTABLES,
       dispose: (_executable, key, reason) => {

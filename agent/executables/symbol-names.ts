@@ -1,5 +1,7 @@
 /** Names of native addresses: asks the symbol worker, and gives it the file when it needs one. */
+import type { FileKey } from '../../common/base/brand.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
+import type { Debuginfod } from '../symbols/debuginfod.ts';
 import type { Executable } from './executable.ts';
 import { closeKept, type KeptFile, type KeptFiles } from './kept-files.ts';
 import { openRootOf, openVerified } from './open-file.ts';
@@ -18,6 +20,15 @@ function workerUrl(): URL {
     compiled ? './symbol-worker.js' : '../../dist/agent/executables/symbol-worker.js',
     import.meta.url,
   );
+}
+
+export interface SymbolNamesOptions {
+  kept: KeptFiles;
+  detail: SymbolDetail;
+  /** Where debug information that is missing here is fetched. */
+  debuginfod: Debuginfod | undefined;
+  /** More is known of a file now: what was resolved before may be asked for again. */
+  onBetterNames: (key: FileKey) => void;
 }
 
 export class SymbolNames {
@@ -40,10 +51,16 @@ export class SymbolNames {
   readonly #kept: KeptFiles;
   readonly #detail: SymbolDetail;
   readonly #worker: WorkerClient<SymbolRequest, SymbolAnswer>;
+  readonly #debuginfod: Debuginfod | undefined;
+  /** Of executables for which something was fetched: where it lies, by build ID. */
+  readonly #fetched = new WeakMap<Executable, Record<string, string>>();
+  readonly #onBetterNames: (key: FileKey) => void;
 
-  constructor(kept: KeptFiles, detail: SymbolDetail) {
+  constructor({ kept, detail, debuginfod, onBetterNames }: SymbolNamesOptions) {
     this.#kept = kept;
     this.#detail = detail;
+    this.#debuginfod = debuginfod;
+    this.#onBetterNames = onBetterNames;
     this.#worker = new WorkerClient({
       url: workerUrl(),
       idleMs: IDLE_MS,
@@ -60,8 +77,8 @@ export class SymbolNames {
     return names ?? addresses.map(() => []);
   }
 
-  stop(): Promise<void> {
-    return this.#worker.stop();
+  async stop(): Promise<void> {
+    await Promise.all([this.#worker.stop(), this.#debuginfod?.stop()]);
   }
 
   async #ask(executable: Executable, addresses: number[]): Promise<SymbolFrame[][] | undefined> {
@@ -71,6 +88,7 @@ export class SymbolNames {
     }
     try {
       const answer = await this.#request(executable, Float64Array.from(addresses));
+      if (answer?.kind === 'frames') void this.#fetch(executable, answer.debugFiles.missing);
       return this.#read(answer, addresses.length);
     } catch (error) {
       // What took the worker down once is not tried again.
@@ -78,6 +96,16 @@ export class SymbolNames {
       this.stats.workerFailed += addresses.length;
       return undefined;
     }
+  }
+
+  async #fetch(executable: Executable, buildIds: readonly string[]): Promise<void> {
+    const known = this.#fetched.get(executable);
+    const wanted = buildIds.filter((buildId) => known?.[buildId] === undefined);
+    const paths = await Promise.all(wanted.map((buildId) => this.#debuginfod?.find(buildId)));
+    const found = wanted.flatMap((buildId, i) => (paths[i] === undefined ? [] : [[buildId, paths[i]]]));
+    if (found.length === 0) return;
+    this.#fetched.set(executable, { ...this.#fetched.get(executable), ...Object.fromEntries(found) });
+    this.#onBetterNames(executable.key);
   }
 
   #read(answer: SymbolAnswer | undefined, count: number): SymbolFrame[][] | undefined {
@@ -99,14 +127,15 @@ export class SymbolNames {
   /** Undefined where the worker needs the file and the file can't be had any more. */
   async #request(executable: Executable, addresses: Float64Array): Promise<SymbolAnswer | undefined> {
     const { key, fileId, bytes, path } = executable;
-    if (bytes) return this.#worker.request({ fileId, bytes, path, addresses });
+    const fetched = this.#fetched.get(executable);
+    if (bytes) return this.#worker.request({ fileId, bytes, path, fetched, addresses });
     const kept = await this.#kept.use(key, (file) =>
-      this.#worker.request({ fileId, ...file, path, addresses }),
+      this.#worker.request({ fileId, ...file, path, fetched, addresses }),
     );
     if (kept) return kept;
-    const cached = await this.#worker.request({ fileId, path, addresses });
+    const cached = await this.#worker.request({ fileId, path, fetched, addresses });
     if (cached.kind !== 'need-file' || !(await this.#reopen(executable))) return cached;
-    return this.#kept.use(key, (file) => this.#worker.request({ fileId, ...file, path, addresses }));
+    return this.#kept.use(key, (file) => this.#worker.request({ fileId, ...file, path, fetched, addresses }));
   }
 
   /** Opens the file once more where it was found first, or below our own root, if it is still the same. */

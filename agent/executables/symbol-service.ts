@@ -19,6 +19,8 @@ export interface SymbolRequest {
   bytes?: Uint8Array;
   /** An open descriptor of the root directory in which it was found. */
   root?: number | undefined;
+  /** Debug information that was fetched for it: where it lies on the host, by build ID. */
+  fetched?: Readonly<Record<string, string>> | undefined;
   /** Where the file lies in that root, for the files beside it. */
   path: string;
   /** ELF virtual addresses. */
@@ -42,6 +44,7 @@ interface OpenFile {
   /** Its own, since what is read later is read later. */
   fd: number | undefined;
   root: RootDirectory | undefined;
+  fetched: number;
 }
 
 export class SymbolService {
@@ -55,7 +58,7 @@ export class SymbolService {
 
   async resolve(request: SymbolRequest): Promise<SymbolAnswer> {
     let file = this.#files.get(request.fileId);
-    if (!file) {
+    if (!file || (file.fetched < countFetched(request) && isOpenable(request))) {
       const opened = await openFile(request);
       if (!opened) return { kind: 'need-file' };
       if ('kind' in opened) return opened;
@@ -69,6 +72,10 @@ export class SymbolService {
   }
 }
 
+const isOpenable = ({ fd, bytes }: SymbolRequest): boolean => fd !== undefined || bytes !== undefined;
+
+const countFetched = ({ fetched = {} }: SymbolRequest): number => Object.keys(fetched).length;
+
 function closeFile({ symbols, fd, root }: OpenFile): void {
   symbols.close();
   root?.close();
@@ -76,16 +83,21 @@ function closeFile({ symbols, fd, root }: OpenFile): void {
 }
 
 async function openFile(request: SymbolRequest): Promise<OpenFile | SymbolAnswer | undefined> {
-  const { fd, bytes, path, root } = request;
-  if (!bytes && fd === undefined) return undefined;
+  const { fd, bytes, path, root, fetched } = request;
+  if (!isOpenable(request)) return undefined;
   const own = bytes ? undefined : openSync(`/proc/self/fd/${fd}`, 'r');
   let ownRoot: RootDirectory | undefined;
   try {
     if (root !== undefined) ownRoot = new RootDirectory(`/proc/self/fd/${root}`);
     const source = bytes ? bufferSource(bytes) : fdSource(own!);
     const uid = own === undefined ? 0n : fstatSync(own, { bigint: true }).uid;
-    const symbols = await openSymbols(parseElf(source), { path, root: ownRoot, uid });
-    return { symbols, fd: own, root: ownRoot };
+    const symbols = await openSymbols(parseElf(source), {
+      path,
+      root: ownRoot,
+      uid,
+      ...(fetched && { fetched }),
+    });
+    return { symbols, fd: own, root: ownRoot, fetched: countFetched(request) };
   } catch (error) {
     if (own !== undefined) closeSync(own);
     ownRoot?.close();

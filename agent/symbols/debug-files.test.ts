@@ -269,7 +269,7 @@ test('without the root of the process only the host is asked, by build ID', asyn
     uid,
   });
   expect(symbols.lookup(work).map((frame) => frame.function)).toEqual(['work']);
-  expect(symbols.takeFileStats()).toEqual({ opened: 0, refused: 0, damaged: 0 });
+  expect(symbols.takeFileStats()).toMatchObject({ opened: 0, refused: 0, damaged: 0 });
   symbols.close();
 });
 

@@ -19,6 +19,8 @@ export interface ElfPlace {
   root: RootDirectory | undefined;
   /** Who owns the ELF file: it may name what they can read. */
   uid: bigint;
+  /** Debug information that was fetched for it: where it lies on the host, by build ID. */
+  fetched?: Readonly<Record<string, string>>;
 }
 
 /** Of a file that a person names. */
@@ -40,17 +42,27 @@ export class DebugFiles implements FileAccess {
   }
 
   open(request: FileRequest): DebugFile | undefined {
-    const { root, uid } = this.#place;
+    const { root, uid, fetched } = this.#place;
+    const known = 'buildId' in request && fetched?.[request.buildId];
+    if (known) return this.#openFetched(known);
     for (const [where, path] of this.#candidates(request)) {
       const directory = where === 'host' ? ownRoot() : root;
       if (!directory) continue;
       const mayRead = where === 'host' ? () => true : (stats: BigIntStats) => isReadableBy(uid, stats);
       const file = this.#pool.add(() => directory.openRegular(path, mayRead));
       if (!file) continue;
-      const place = { path, root: directory, uid: file.uid };
+      const place = { ...this.#place, path, root: directory, uid: file.uid };
       return { source: file.source, files: new DebugFiles(place, this.#pool, [path, ...this.#dwpBeside]) };
     }
+    if ('buildId' in request) this.#pool.noteMissing(request.buildId);
     return undefined;
+  }
+
+  /** It came from elsewhere: of the files that it names only those with a build ID are looked for. */
+  #openFetched(path: string): DebugFile | undefined {
+    const file = this.#pool.add(() => ownRoot().openRegular(path, () => true));
+    const place = { ...this.#place, path, root: undefined };
+    return file && { source: file.source, files: new DebugFiles(place, this.#pool, []) };
   }
 
   #candidates(request: FileRequest): ['host' | 'root', string][] {

@@ -15,9 +15,13 @@ export interface FileStats {
   refused: number;
   /** Compressed symbol tables (.gnu_debugdata) that can't be read, or exceed a limit. */
   damaged: number;
+  /** Build IDs of files with debug information that were looked for in vain. */
+  missing: string[];
 }
 
-const noStats = (): FileStats => ({ opened: 0, refused: 0, damaged: 0 });
+const MAX_MISSING = 8;
+
+const noStats = (): FileStats => ({ opened: 0, refused: 0, damaged: 0, missing: [] });
 
 export class FilePool {
   #stats = noStats();
@@ -48,6 +52,11 @@ export class FilePool {
     const fd = file.reopen();
     this.#fds.set(file, fd);
     return fd;
+  }
+
+  noteMissing(buildId: string): void {
+    const { missing } = this.#stats;
+    if (missing.length < MAX_MISSING && !missing.includes(buildId)) missing.push(buildId);
   }
 
   countDamaged(): void {

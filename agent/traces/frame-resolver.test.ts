@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Pid, toPid } from '../../common/base/brand.ts';
+import { type FileKey, type Pid, toFileKey, toPid } from '../../common/base/brand.ts';
 import { emptyMapping } from '../../common/profile/profile.ts';
 import { JitFrames } from '../jit/jit-frames.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
@@ -23,22 +23,26 @@ const traceOf = (kernelFrames: number, words: bigint[]) => ({
 });
 
 /** Names a file's frames after its key and address, the kernel's after their address. */
-function resolver(isOpen = () => true): FrameResolver {
+function resolver(isOpen = () => true, isKnown: (key: FileKey) => boolean = () => true): FrameResolver {
   const native: NativeSource = {
     locate: (key, offset) =>
       isOpen() ? { mapping: { ...emptyMapping(), fileId: key }, address: offset + 0x1000 } : undefined,
     nameOf: () => '/bin/late',
     resolve: async (key, addresses) =>
-      addresses.map((address) => [
-        {
-          function: `${key}+${address.toString(16)}`,
-          systemName: '',
-          file: '',
-          line: 0,
-          column: 0,
-          inlined: false,
-        },
-      ]),
+      addresses.map((address) =>
+        isKnown(key)
+          ? [
+              {
+                function: `${key}+${address.toString(16)}`,
+                systemName: '',
+                file: '',
+                line: 0,
+                column: 0,
+                inlined: false,
+              },
+            ]
+          : [],
+      ),
   };
   const kernel: KernelSource = {
     locate: (address) => ({ mapping: emptyMapping(), address: 0, name: address.toString(16) }),
@@ -120,6 +124,35 @@ describe('the frame resolver', () => {
     open = true;
     await subject.nameFrames();
     expect(namesOf([frame!])).toEqual(['0000000000000005+1020']);
+  });
+
+  it('names frames of a file again when more is known of it, and loses none of what it knew', async () => {
+    let [known, asked] = [false, 0];
+    const frames = resolver(
+      () => true,
+      () => {
+        asked++;
+        return known;
+      },
+    );
+    const trace = traceOf(0, [word(FrameKind.FILE, 0x10n), 7n, word(FrameKind.FILE, 0x20n), 8n]);
+    const name = async () => {
+      const [first, second] = frames.framesOf(trace);
+      await frames.nameFrames();
+      return [first!.lines[0]?.function, second!.lines[0]?.function];
+    };
+    const [seven, eight] = ['0000000000000007', '0000000000000008'].map(toFileKey);
+    expect(await name()).toEqual([undefined, undefined]);
+    expect(await name()).toEqual([undefined, undefined]);
+    expect(asked).toBe(2);
+    known = true;
+    frames.renameFile(seven!);
+    expect(await name()).toEqual([`${seven}+1010`, undefined]);
+    known = false;
+    frames.renameFile(seven!);
+    frames.renameFile(eight!);
+    expect(await name()).toEqual([`${seven}+1010`, undefined]);
+    expect(asked).toBe(5);
   });
 
   it('ends at a file word without its key', () => {

@@ -179,13 +179,26 @@ export class FrameResolver {
     this.#traces.clear();
   }
 
+  /** More is known of a file now: its frames are named again, and keep what they have until then. */
+  renameFile(key: FileKey): void {
+    for (const head of this.#files.values())
+      for (let file: FramesOfFile | undefined = head; file; file = file.next) {
+        if (file.key !== key) continue;
+        for (const frame of file.frames.values()) {
+          this.#unnamed.add(frame);
+          this.#keyOf.set(frame, key);
+        }
+      }
+  }
+
   async #nameFile(key: FileKey, frames: FileFrame[]): Promise<void> {
     const chains = await this.#native.resolve(
       key,
       frames.map((frame) => frame.address),
     );
     for (const [i, frame] of frames.entries()) {
-      frame.lines = chains[i]!.map(toLine);
+      // asked for again in vain, as when the file is gone: the names it had are right
+      if (chains[i]!.length > 0) frame.lines = chains[i]!.map(toLine);
       frame.named = true;
       this.#unnamed.delete(frame);
       this.#keyOf.delete(frame);
