@@ -14,6 +14,13 @@ build/everyframe.bpf.o: $(wildcard ebpf/*.c ebpf/*.h) Makefile
 		-idirafter /usr/include/$(shell uname -m)-linux-gnu -c ebpf/everyframe.bpf.c -o $@.tmp
 	$(LLVM_STRIP) -g $@.tmp && mv $@.tmp $@
 
+# The unwinders as an ordinary program, for test/unwinders: not part of the product.
+build/unwinders: $(wildcard test/unwinders/*.[ch] test/unwinders/shim/bpf/*.h ebpf/*.h) Makefile
+	@mkdir -p build
+	gcc -std=gnu17 -O1 -g -Wall -Wextra -Wno-unused-parameter -Wno-unknown-pragmas -Wno-sign-compare -Werror \
+		-fsanitize=address,undefined -fno-sanitize-recover=all -Itest/unwinders/shim \
+		test/unwinders/unwinders.c test/unwinders/host.c -o $@
+
 build/everyframe.node: $(wildcard addon/*.cc addon/*.hh) Makefile
 	@mkdir -p build
 	$(CXX) -std=c++20 -O2 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Werror -DNAPI_VERSION=9 -DNODE_ADDON_API_DISABLE_DEPRECATED \
@@ -29,7 +36,7 @@ build/otlp.js: $(shell find proto -name '*.proto') package-lock.json
 build/web/index.html: $(shell find collector/web -type f) package-lock.json
 	node scripts/build-web.mjs
 
-SOURCES := $(shell find agent collector common cli scripts test/bench -name '*.ts' -not -name '*.test.ts')
+SOURCES := $(shell find agent collector common cli scripts test/bench test/oracle test/unwinders -name '*.ts' -not -name '*.test.ts')
 dist/.stamp: $(SOURCES) tsconfig.json package.json build/otlp.js
 	node_modules/.bin/tsc -b
 	@touch $@

@@ -48,11 +48,12 @@
 	X(exits_lost_ring, "Exit records lost because the ring buffer was full") \
 	X(targets_full, "Children not followed because the map of target processes is full") \
 	X(python_no_thread, "Samples in CPython's interpreter loop of a thread without a Python thread state") \
-	X(python_read_failed, "Python frames or code objects that could not be read: the rest is native only") \
+	X(python_read_failed, "Reads of CPython's state that failed: the rest is native only") \
 	X(python_not_code, "Python frames whose code is no code object: the rest is native only") \
-	X(v8_read_failed, "JavaScript frames that could not be read: shown as native code") \
+	X(v8_read_failed, "Reads of V8's frames and objects that failed: shown as native code, or without the place") \
 	X(v8_processes, "Processes in which V8 was met") \
-	X(sampler_missing, "Internal: timer ticks that found no sampler")
+	X(sampler_missing, "Internal: timer ticks that found no sampler") \
+	X(v8_not_object, "JavaScript frames whose function is no object: shown as native code")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

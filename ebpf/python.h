@@ -91,11 +91,21 @@ static __always_inline u64 thread_pointer(void)
 	return BPF_CORE_READ(task, thread.fsbase);
 }
 
-/* A word of the process's memory, 0 where it can't be read. */
+/* As USER_READ, but a failure counts. */
+static __always_inline long python_read(void *dst, u32 size, u64 address)
+{
+	long error = USER_READ(dst, size, address);
+	if (error)
+		count(EF_COUNTER_python_read_failed);
+	return error;
+}
+
+/* A word of the process's memory, 0 where it can't be read or the address comes of a null pointer. */
 static __always_inline u64 user_word(u64 address)
 {
 	u64 word = 0;
-	USER_READ(&word, 8, address);
+	if (address >= 4096)
+		python_read(&word, 8, address);
 	return word;
 }
 
@@ -120,7 +130,7 @@ static __always_inline u64 read_thread_state(const struct ef_python *py, const s
 	switch (access->kind) {
 	case EF_PYTHON_KEY:
 		/* int is_initialized; pthread_key_t key: the number alone says nothing before it is set */
-		USER_READ(words, 8, access->at - delta - 4);
+		python_read(words, 8, access->at - delta - 4);
 		if (py->has_key_flag && !(u32)words[0])
 			return 0;
 		return (words[0] >> 32) < 1024 ? read_pthread_key(py, tp, words[0] >> 32) : 0;
@@ -128,7 +138,7 @@ static __always_inline u64 read_thread_state(const struct ef_python *py, const s
 		return user_word(tp + access->at);
 	case EF_PYTHON_MODULE:
 		/* module ID and offset, which the loader has filled in; then the thread's vector of modules */
-		if (USER_READ(words, 16, access->at - delta) || words[0] > 0xffff)
+		if (python_read(words, 16, access->at - delta) || words[0] > 0xffff)
 			return 0;
 		words[0] = user_word(user_word(tp + 8) + words[0] * (py->is_musl ? 8 : 16));
 		return words[0] && words[0] < USER_ADDRESS_END ? user_word(words[0] + words[1] + access->add) : 0;
@@ -237,10 +247,8 @@ __noinline int take_python_frame(u32 slot)
 	u32 bytes = py->frame_bytes, code_bytes = py->code_bytes;
 	if (bytes > PYTHON_MAX_BYTES || code_bytes > PYTHON_MAX_BYTES)
 		return PYTHON_END;
-	if (USER_READ(w->bytes, bytes, at)) {
-		count(EF_COUNTER_python_read_failed);
+	if (python_read(w->bytes, bytes, at))
 		return PYTHON_END;
-	}
 	u32 boundary = w->bytes[py->frame_boundary];
 	u64 code = WORD_AT(w->bytes, py->frame_code) & ~(u64)py->code_tag_mask;
 	u64 previous = WORD_AT(w->bytes, py->frame_previous);
@@ -249,10 +257,12 @@ __noinline int take_python_frame(u32 slot)
 		w->frame = previous;
 		return PYTHON_RUN_OVER;
 	}
-	if (!code || code >= USER_ADDRESS_END || USER_READ(w->code, code_bytes, code)) {
-		count(EF_COUNTER_python_read_failed);
+	if (!code || code >= USER_ADDRESS_END) {
+		count(EF_COUNTER_python_not_code);
 		return PYTHON_END;
 	}
+	if (python_read(w->code, code_bytes, code))
+		return PYTHON_END;
 	if (!is_code_type(py, WORD_AT(w->code, py->object_type), m->delta)) {
 		count(EF_COUNTER_python_not_code);
 		return PYTHON_END;

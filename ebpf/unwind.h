@@ -286,4 +286,65 @@ __noinline int unwind_step(void)
 	return result == STEP_NEXT && s->pc ? STEP_NEXT : STEP_DONE;
 }
 
+/* Counter of the way in which a user stack ended, in the order of enum ef_marker. */
+static __always_inline u32 marker_counter(u32 marker)
+{
+	switch (marker) {
+	case EF_MARKER_NONE:
+		return EF_COUNTER_user_complete;
+	case EF_MARKER_DEPTH:
+		return EF_COUNTER_user_cut_depth;
+	case EF_MARKER_NO_TABLE:
+		return EF_COUNTER_user_cut_no_table;
+	case EF_MARKER_PENDING:
+		return EF_COUNTER_user_cut_pending;
+	case EF_MARKER_NO_RULE:
+		return EF_COUNTER_user_cut_no_rule;
+	case EF_MARKER_ANON:
+		return EF_COUNTER_user_cut_anon;
+	case EF_MARKER_STACK_READ:
+		return EF_COUNTER_user_cut_stack_read;
+	case EF_MARKER_REGISTER:
+		return EF_COUNTER_user_cut_register;
+	case EF_MARKER_NO_PROGRESS:
+		return EF_COUNTER_user_cut_no_progress;
+	case EF_MARKER_COMPAT:
+		return EF_COUNTER_user_cut_compat;
+	case EF_MARKER_VMA_RACE:
+		return EF_COUNTER_user_cut_vma_race;
+	default:
+		return EF_COUNTER_user_cut_unmapped;
+	}
+}
+
+/* Unwinds to the root, the limit, or the reason to stop. */
+static __always_inline void unwind_user(struct ef_scratch *s, bool in_kernel)
+{
+	u32 i;
+
+	s->is_leaf = 1;
+	s->is_return_address = 0;
+	for (i = 0; i < EF_MAX_USER_FRAMES; i++) {
+		if (s->user_frames >= config.max_user_frames) {
+			s->marker = EF_MARKER_DEPTH;
+			break;
+		}
+		if (unwind_step())
+			break;
+	}
+	if (i == EF_MAX_USER_FRAMES)
+		s->marker = EF_MARKER_DEPTH;
+	if (in_kernel && !s->user_frames) {
+		/* exec has put the new registers in place, but not yet the memory that they point to */
+		count(EF_COUNTER_user_leaf_unmapped);
+		return;
+	}
+	count(marker_counter(s->marker));
+	if (s->marker)
+		push_word(s, FRAME_WORD(EF_FRAME_MARKER, s->marker));
+	if (s->frame_pointer_frames)
+		count_by(EF_COUNTER_frames_frame_pointer, s->frame_pointer_frames);
+	count_by(EF_COUNTER_vma_lookups, s->vma_lookups);
+}
+
 #endif

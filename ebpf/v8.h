@@ -72,6 +72,15 @@ static __always_inline struct ef_v8_walk *get_v8_walk(void)
 	return bpf_map_lookup_elem(&v8_walks, &zero);
 }
 
+/* As USER_READ, but a failure counts. */
+static __always_inline long v8_read(void *dst, u32 size, u64 address)
+{
+	long error = USER_READ(dst, size, address);
+	if (error)
+		count(EF_COUNTER_v8_read_failed);
+	return error;
+}
+
 static __always_inline bool is_heap_object(u64 word)
 {
 	return (word & 3) == 1 && word < 1ULL << 47;
@@ -152,7 +161,7 @@ static __always_inline u64 v8_code_word(struct ef_v8_walk *w, u64 pc, u32 cookie
 {
 	u64 hash = cookie;
 
-	if (!USER_READ(w->code, 16, pc - 8))
+	if (!v8_read(w->code, 16, pc - 8))
 		hash ^= mix64(w->code[0] ^ mix64(w->code[1]));
 	return hash << 48 | (pc & ((1ULL << 48) - 1));
 }
@@ -162,12 +171,17 @@ static __always_inline u64 read_shared(struct ef_v8_walk *w, const struct ef_v8 
 {
 	u64 shared = 0;
 
-	if (!is_heap_object(function) || USER_READ(&shared, 8, function - 1 + v8->function_shared) ||
-	    !is_heap_object(shared) || USER_READ(w->shared, V8_SHARED_BYTES, shared - 1)) {
-		count(EF_COUNTER_v8_read_failed);
+	if (!is_heap_object(function)) {
+		count(EF_COUNTER_v8_not_object);
 		return 0;
 	}
-	return shared - 1;
+	if (v8_read(&shared, 8, function - 1 + v8->function_shared))
+		return 0;
+	if (!is_heap_object(shared)) {
+		count(EF_COUNTER_v8_not_object);
+		return 0;
+	}
+	return v8_read(w->shared, V8_SHARED_BYTES, shared - 1) ? 0 : shared - 1;
 }
 
 static __always_inline bool is_bytecode_array(const struct ef_v8 *v8, u64 object)
@@ -175,9 +189,9 @@ static __always_inline bool is_bytecode_array(const struct ef_v8 *v8, u64 object
 	u64 map = 0;
 	u16 type = 0;
 
-	if (!is_heap_object(object) || USER_READ(&map, 8, object - 1) || !is_heap_object(map))
+	if (!is_heap_object(object) || v8_read(&map, 8, object - 1) || !is_heap_object(map))
 		return 0;
-	return !USER_READ(&type, 2, map - 1 + V8_MAP_INSTANCE_TYPE) && type == v8->bytecode_array_type;
+	return !v8_read(&type, 2, map - 1 + V8_MAP_INSTANCE_TYPE) && type == v8->bytecode_array_type;
 }
 
 /* A built-in function that keeps no frame, called from JIT code: its return address is near the stack pointer. */
@@ -187,7 +201,7 @@ __noinline u64 find_jit_return_address(u32 unused)
 		return 0;
 	struct ef_scratch *s = get_scratch();
 	u64 words[2] = {};
-	if (!s || USER_READ(words, 16, s->sp))
+	if (!s || v8_read(words, 16, s->sp))
 		return 0;
 	for (int i = 0; i < 2; i++) {
 		u64 address = words[i] - 1;
@@ -220,7 +234,7 @@ static __always_inline int step_leaf_without_frame(struct ef_scratch *s, struct 
 	u64 code = 0, pc = s->pc, return_address = 0;
 	u64 at;
 
-	if (USER_READ(&code, 8, pc))
+	if (v8_read(&code, 8, pc))
 		return 0;
 	if ((code & ((1ULL << (8 * V8_PROLOGUE_BYTES)) - 1)) == V8_PROLOGUE)
 		at = s->sp;
@@ -230,7 +244,7 @@ static __always_inline int step_leaf_without_frame(struct ef_scratch *s, struct 
 		at = s->sp; /* ret */
 	else
 		return 0;
-	if (USER_READ(&return_address, 8, at))
+	if (v8_read(&return_address, 8, at))
 		return 0;
 	if ((code & 0xfe) == 0xc2)
 		push_v8(s, EF_V8_JIT, 0, v8_code_word(w, pc, 0));
@@ -287,7 +301,7 @@ __noinline int unwind_v8(u32 slot)
 		return 0;
 	if (s->is_leaf && step_leaf_without_frame(s, w, v8, is_jit))
 		return 1;
-	if (USER_READ(w->slots, sizeof(w->slots), s->fp - 40))
+	if (v8_read(w->slots, sizeof(w->slots), s->fp - 40))
 		return 0;
 	/* the frame is being built: its function is still in a register */
 	if (s->is_leaf && s->fp - 16 < s->sp && is_jit)
@@ -297,7 +311,11 @@ __noinline int unwind_v8(u32 slot)
 	u64 at = s->fp;
 	s->fp = w->slots[V8_FP];
 	s->sp = at + 16;
-	return !USER_READ(&s->pc, 8, at + 8) ? 1 : (s->pc = 0, 1);
+	if (v8_read(&s->pc, 8, at + 8)) {
+		s->pc = 0;
+		cut(s, EF_MARKER_STACK_READ);
+	}
+	return 1;
 }
 
 #endif

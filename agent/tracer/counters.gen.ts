@@ -40,10 +40,11 @@ export const BPF_COUNTERS = [
   { name: 'exits_lost_ring', text: "Exit records lost because the ring buffer was full" },
   { name: 'targets_full', text: "Children not followed because the map of target processes is full" },
   { name: 'python_no_thread', text: "Samples in CPython's interpreter loop of a thread without a Python thread state" },
-  { name: 'python_read_failed', text: "Python frames or code objects that could not be read: the rest is native only" },
+  { name: 'python_read_failed', text: "Reads of CPython's state that failed: the rest is native only" },
   { name: 'python_not_code', text: "Python frames whose code is no code object: the rest is native only" },
-  { name: 'v8_read_failed', text: "JavaScript frames that could not be read: shown as native code" },
+  { name: 'v8_read_failed', text: "Reads of V8's frames and objects that failed: shown as native code, or without the place" },
   { name: 'v8_processes', text: "Processes in which V8 was met" },
   { name: 'sampler_missing', text: "Internal: timer ticks that found no sampler" },
+  { name: 'v8_not_object', text: "JavaScript frames whose function is no object: shown as native code" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

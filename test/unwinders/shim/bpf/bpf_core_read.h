@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* Nothing is relocated: a field is where the compiler has put it. */
+#ifndef EF_SHIM_CORE_READ_H
+#define EF_SHIM_CORE_READ_H
+
+#define BPF_CORE_READ(struct_pointer, field) ((struct_pointer)->field)
+#define bpf_core_field_offset(type, field) offsetof(type, field)
+
+#endif
