@@ -11,6 +11,8 @@ import type { DetectedRuntime, ProcessMemory, RuntimeFrame } from '../../agent/i
 import { RUNTIMES } from '../../agent/interpreters/registry.ts';
 import { FrameKind, Marker } from '../../agent/tracer/records.gen.ts';
 
+const PAGE_BYTES = 4096;
+
 /** What host.c says of one stack. */
 export interface Unwound {
   reads: number;
@@ -100,13 +102,32 @@ export function parseCase(text: string): Case {
   return result;
 }
 
-/** Pieces lie apart from one another: what is read must lie in one, or be cut where it ends. */
-const memoryOf = (pieces: readonly { start: number; bytes: Buffer }[]): ProcessMemory => ({
-  read(address, length) {
-    const piece = pieces.find(({ start, bytes }) => address >= start && address < start + bytes.length);
-    return piece?.bytes.subarray(address - piece.start, address - piece.start + length);
-  },
-});
+/** Whole pages, 0 where nothing was captured: naming reads by pages, too. A page without any piece is not mapped. */
+function memoryOf(pieces: readonly { start: number; bytes: Buffer }[]): ProcessMemory {
+  const pages = new Map<number, Buffer>();
+  for (const { start, bytes } of pieces) {
+    for (let at = start; at < start + bytes.length; ) {
+      const number = Math.floor(at / PAGE_BYTES);
+      const end = Math.min((number + 1) * PAGE_BYTES, start + bytes.length);
+      const page = pages.get(number) ?? Buffer.alloc(PAGE_BYTES);
+      bytes.copy(page, at % PAGE_BYTES, at - start, end - start);
+      pages.set(number, page);
+      at = end;
+    }
+  }
+  return {
+    read(address, length) {
+      const parts: Buffer[] = [];
+      for (let at = address; at < address + length; ) {
+        const page = pages.get(Math.floor(at / PAGE_BYTES));
+        if (!page) break;
+        parts.push(page.subarray(at % PAGE_BYTES, (at % PAGE_BYTES) + address + length - at));
+        at += parts.at(-1)!.length;
+      }
+      return parts.length > 0 ? new Uint8Array(Buffer.concat(parts)) : undefined;
+    },
+  };
+}
 
 /** A line a frame, leaf first, inlined functions expanded. */
 export function textOf(frames: readonly Frame[], source: Case): string[] {

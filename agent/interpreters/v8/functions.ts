@@ -113,8 +113,7 @@ export class Functions {
     const locals = (count && smiAt(count, 0)) ?? 0;
     if (locals < 0 || locals > 1 << 16) return { name: '', start: -1 };
     const first = scope.firstVars + (locals < MAX_INLINE_NAMES ? 2 * locals : locals + 1);
-    const rest = this.#heap.bytes(object + SCOPE_SLOTS_AT + first * 8, NAME_SLOTS * 8);
-    const found = rest ? this.#firstName(rest) : { name: '', start: -1 };
+    const found = this.#firstName(this.#heap.bytesUpTo(object + SCOPE_SLOTS_AT + first * 8, NAME_SLOTS * 8));
     const start = scope.hasPositions ? slot(3) : undefined;
     return { name: found.name, start: (start && smiAt(start, 0)) ?? found.start };
   }
@@ -122,9 +121,10 @@ export class Functions {
   /** The first text among the slots; older versions keep start and end behind it. */
   #firstName(slots: DataView): { name: string; start: number } {
     let name = '';
-    for (let i = 0; i < NAME_SLOTS; i++) {
+    const count = Math.floor(slots.byteLength / 8);
+    for (let i = 0; i < count; i++) {
       if (name === '') name = readText(this.#heap, pointerAt(slots, i * 8), MAX_NAME_CHARS) ?? '';
-      const [start, end] = [smiAt(slots, i * 8), i + 1 < NAME_SLOTS ? smiAt(slots, i * 8 + 8) : undefined];
+      const [start, end] = [smiAt(slots, i * 8), i + 1 < count ? smiAt(slots, i * 8 + 8) : undefined];
       if (i > 0 && start !== undefined && end !== undefined && start >= 0 && start < end)
         return { name, start };
     }

@@ -41,6 +41,14 @@ export class Heap {
     this.#pages.fill(undefined);
   }
 
+  /** Up to `length` bytes: behind an object the memory may end. */
+  bytesUpTo(address: number, length: number): DataView {
+    const bytes = address > 0 && address + length < MAX_ADDRESS && this.#memory.read(address, length);
+    return bytes
+      ? new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+      : new DataView(new ArrayBuffer(0));
+  }
+
   /** Exactly `length` bytes; undefined where they can't be read. */
   bytes(address: number, length: number): DataView | undefined {
     if (!(address > 0 && address + length < MAX_ADDRESS)) return undefined;
