@@ -93,7 +93,8 @@ export class Tables {
       throw error;
     }
     const plugin = RUNTIMES.find(({ name }) => name === runtime?.runtime);
-    if (plugin && runtime) await this.#installRuntime(key, table, plugin, runtime.entry);
+    // not awaited: loading takes a while, and other files wait for their tables
+    if (plugin && runtime) void this.#installRuntime(key, table, plugin, runtime.entry);
   }
 
   /** Native frames are unwound already; the runtime's follow when its code is in the kernel. */
