@@ -86,6 +86,7 @@ if [ "$mode" = --test ]; then
 	need gcc 'gcc' any_command gcc
 	need binutils 'readelf and nm of binutils' any_command readelf
 	need debuginfod 'debuginfod, the server' any_command debuginfod
+	need binutils-aarch64-linux-gnu 'ld and objdump for arm64' any_command aarch64-linux-gnu-ld
 	need xz-utils 'xz' any_command xz
 	need musl-tools 'musl-gcc' any_command musl-gcc
 	need rustc 'rustc' any_command rustc

@@ -116,6 +116,8 @@ test.each(libraries.filter((path) => existsSync(path)))(
     expect(wrong).toEqual([]);
     expect(symbols.skipped).toBe(0);
   },
+  // 79,000 names of node
+  60_000,
 );
 
 /** A file with one section of code at 0x1000 and a .symtab of these entries. */

@@ -49,17 +49,20 @@ function ignoreDamage(candidates: SymbolCandidates, read: () => void): void {
 
 function addSymbols(elf: ElfFile, section: Section, candidates: SymbolCandidates): void {
   const { offset, size: bytes } = findStrings(elf, section);
-  const source = candidates.addSource({ offset, size: bytes, suffix: '' });
+  const source = candidates.addSource({ offset, size: bytes, suffix: '', isOfResolvers: false });
+  const resolvers = candidates.addSource({ offset, size: bytes, suffix: '', isOfResolvers: true });
   forEachEntry(elf, section, { entryBytes: ENTRY_BYTES, limit: MAX_ENTRIES }, (view, at) => {
     const info = view.getUint8(at + 4);
     const type = info & 0xf;
     if (type !== STT_FUNC && type !== STT_NOTYPE && type !== STT_GNU_IFUNC) return;
     const index = view.getUint16(at + 6, true);
     if (index === SHN_UNDEF || index === SHN_ABS || index === SHN_COMMON) return;
-    const size = readU64(view, at + 16);
+    const [value, size] = [readU64(view, at + 8), readU64(view, at + 16)];
     const bind = info >> 4;
     if (type === STT_NOTYPE && (!isCode(elf, index) || (size === 0 && bind === STB_LOCAL))) return;
-    candidates.add(readU64(view, at + 8), size, publicity(bind), source, view.getUint32(at, true));
+    if (size === 0 && isAtItsEnd(elf, index, value)) return;
+    const names = type === STT_GNU_IFUNC ? resolvers : source;
+    candidates.add(value, size, publicity(bind), names, view.getUint32(at, true));
   });
 }
 
@@ -70,6 +73,12 @@ const publicity = (bind: number): number =>
 function isCode(elf: ElfFile, sectionIndex: number): boolean {
   const section = elf.sections[sectionIndex];
   return section === undefined || (section.flags & SHF_EXECINSTR) !== 0;
+}
+
+/** `etext` and `__stop_NAME` say where a section ends; what the next one begins with is not theirs. */
+function isAtItsEnd(elf: ElfFile, sectionIndex: number, value: number): boolean {
+  const section = elf.sections[sectionIndex];
+  return section !== undefined && value >= section.addr + section.size;
 }
 
 /** Sorts, keeps the largest of each address, gives sizes to those without, and finds what nests in what. */

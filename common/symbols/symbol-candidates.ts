@@ -13,6 +13,8 @@ export interface NameSource {
   size: number;
   /** What is put behind each name. */
   suffix: '' | '@plt';
+  /** What stands at its symbols chooses the functions that they name (STT_GNU_IFUNC). */
+  isOfResolvers: boolean;
 }
 
 export class SymbolCandidates {
@@ -57,6 +59,16 @@ export class SymbolCandidates {
   addSource(source: NameSource): number {
     if (this.sources.length === MAX_SOURCES) throw new ElfError(`more than ${MAX_SOURCES} symbol tables`);
     return this.sources.push(source) - 1;
+  }
+
+  /** The table that an entry's name stands in. */
+  sourceOf(i: number): NameSource {
+    return this.sources[this.kinds[i]! >> 2]!;
+  }
+
+  /** How public an entry is: see name-column.ts. */
+  bindOf(i: number): number {
+    return this.kinds[i]! & 3;
   }
 
   #grow(capacity: number): void {

@@ -92,15 +92,21 @@ export class SymbolTable {
     const { firstAliases, kinds, sources } = this.#columns;
     const first = firstAliases[i]!;
     const end = Math.min(firstAliases[i + 1]!, first + MAX_ALIASES);
-    let best: Alias | undefined;
-    let suffix = '';
+    let best: { alias: Alias; source: NameSource } | undefined;
     for (let k = first; k < end; k++) {
+      const source = sources[kinds[k]! >> 2]!;
       const alias = this.#alias(k);
-      if (!alias || (best && compareAliases(alias, best) >= 0)) continue;
-      best = alias;
-      suffix = sources[kinds[k]! >> 2]!.suffix;
+      if (!alias) continue;
+      // a function has its own name rather than that of what it chooses
+      const isWorse =
+        best &&
+        (Number(source.isOfResolvers) - Number(best.source.isOfResolvers) ||
+          compareAliases(alias, best.alias)) >= 0;
+      if (!isWorse) best = { alias, source };
     }
-    return best ? decoder.decode(best.bytes.subarray(best.start, best.end)) + suffix : '';
+    if (!best) return '';
+    const { bytes, start, end: nameEnd } = best.alias;
+    return decoder.decode(bytes.subarray(start, nameEnd)) + best.source.suffix;
   }
 
   /** Without a version (`@GLIBC_2.34`); undefined where there is no name. */
