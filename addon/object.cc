@@ -15,9 +15,14 @@ thread_local std::string libbpf_log;
 
 int Print(libbpf_print_level level, const char* format, va_list args) {
   if (level == LIBBPF_DEBUG) return 0;
-  char line[4096];
-  int n = vsnprintf(line, sizeof(line), format, args);
-  if (n > 0) libbpf_log.append(line, std::min<size_t>(n, sizeof(line) - 1));
+  // A verifier's log is one message of many megabytes.
+  va_list again;
+  va_copy(again, args);
+  int n = vsnprintf(nullptr, 0, format, args);
+  std::string text(std::max(n, 0) + 1, '\0');
+  vsnprintf(text.data(), text.size(), format, again);
+  va_end(again);
+  libbpf_log.append(text, 0, text.size() - 1);
   if (libbpf_log.size() > kLogLimit) libbpf_log.erase(0, libbpf_log.size() - kLogLimit);
   return n;
 }

@@ -260,6 +260,8 @@ __noinline int unwind_step(void)
 	u64 address = s->pc - s->is_return_address;
 	int slot = find_mapping(s, address);
 
+	/* clang 17 and later know what resolve_mapping() returns and drop the mask below; the verifier does not */
+	OPAQUE(slot);
 	if (slot < 0)
 		return cut(s, -slot);
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
