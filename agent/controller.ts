@@ -14,6 +14,7 @@ import { RuntimeFrames } from './interpreters/runtime-frames.ts';
 import { JitFrames } from './jit/jit-frames.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
+import { SourceMaps } from './source-maps/source-maps.ts';
 import { Debuginfod, type DebuginfodOptions } from './symbols/debuginfod.ts';
 import { loadNative } from './tracer/native.ts';
 import { RecordType } from './tracer/records.gen.ts';
@@ -38,6 +39,8 @@ export interface ControllerOptions extends SamplingOptions {
   sendIdleFrames: boolean;
   maxUserFrames: number;
   maxTableBytes: number;
+  /** Show sources in place of the scripts that were made from them. */
+  sourceMaps: boolean;
   /** Sample only these processes and their children; undefined: every process. */
   targets?: Pid[];
   /** Time between two profiles, and its random share either way. */
@@ -65,6 +68,7 @@ export class Controller {
   readonly #traces: TraceHandler;
   readonly #runtimes: RuntimeFrames;
   readonly #jit = new JitFrames();
+  readonly #sourceMaps: SourceMaps | undefined;
   readonly #frames: FrameResolver;
   readonly #maker: ProfileMaker;
   readonly #sampling: Sampling;
@@ -103,7 +107,8 @@ export class Controller {
       onBetterNames: (key) => this.#frames.renameFile(key),
     });
     this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime);
-    this.#frames = new FrameResolver(this.#executables, kernel, this.#runtimes, this.#jit);
+    this.#sourceMaps = options.sourceMaps ? new SourceMaps() : undefined;
+    this.#frames = new FrameResolver(this.#executables, kernel, this.#runtimes, this.#jit, this.#sourceMaps);
     this.#maker = new ProfileMaker({
       periodNs: this.#tracer.events.periodNs,
       frames: this.#frames,
@@ -137,7 +142,7 @@ export class Controller {
     this.#sampling.stop();
     await this.#tracer.stopSampling();
     await this.flush();
-    await Promise.all([this.#executables.stop(), this.#jit.stop(), this.#sweep]);
+    await Promise.all([this.#executables.stop(), this.#jit.stop(), this.#sourceMaps?.stop(), this.#sweep]);
     this.#lastCounters = this.counters();
     await this.#tracer.close();
   }
@@ -170,6 +175,7 @@ export class Controller {
       ...prefixed('kernel', this.#kernel.stats),
       ...prefixed('runtimeFrames', this.#runtimes.stats),
       ...prefixed('jit', { ...this.#jit.stats }),
+      ...prefixed('sourceMaps', { ...this.#sourceMaps?.stats }),
       'records.malformed': this.#malformedRecords,
       'samples.reported': this.#samplesReported,
       'memory.rssBytes': process.memoryUsage.rss(),

@@ -46,6 +46,10 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     flag: 'debuginfod',
     help: 'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',
   },
+  {
+    flag: 'no-source-maps',
+    help: 'show JavaScript as it runs, not the sources (TypeScript) that its source maps lead to',
+  },
   { flag: 'send-idle-frames', help: 'sample the idle task as well' },
   {
     flag: 'probabilistic-threshold',
@@ -138,6 +142,7 @@ const agentSchema = v.strictObject({
     ({ input }) => `--symbols is ${input}: give full, names or off`,
   ),
   debuginfod: onOff,
+  noSourceMaps: onOff,
   sendIdleFrames: onOff,
   probabilisticThreshold: number('probabilistic-threshold', 1, 100),
   probabilisticInterval: duration('probabilistic-interval', 60_000, 300_000),

@@ -40,6 +40,10 @@ export function splitAgentFlags(flags: Record<string, unknown>): {
         ignored.push(`--no-kernel-version-check has no effect: ${IGNORED_FLAGS['no-kernel-version-check']}`);
       continue;
     }
+    if (name === 'sourceMaps') {
+      if (value === false) settings['noSourceMaps'] = true;
+      continue;
+    }
     const flag = camelIgnored.get(name);
     if (flag === undefined) settings[name] = value;
     else ignored.push(`--${flag} has no effect: ${IGNORED_FLAGS[flag]}`);

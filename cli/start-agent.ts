@@ -29,6 +29,7 @@ export const controllerOptions = (options: AgentOptions): ControllerOptions => (
   samplesPerSecond: options.samplesPerSecond,
   symbols: options.symbols,
   ...(options.debuginfod && { debuginfod: debuginfodFromEnvironment(process.env) }),
+  sourceMaps: !options.noSourceMaps,
   sendIdleFrames: options.sendIdleFrames,
   maxUserFrames: options.maxUserFrames,
   maxTableBytes: options.maxTableBytes,

@@ -68,6 +68,8 @@ export interface RuntimeFrame {
   column: number;
   /** First line of the function, 0 if unknown. */
   startLine: number;
+  /** Where its parameters begin in that line; left out where the runtime doesn't have it. */
+  startColumn?: number;
 }
 
 /** Why a frame has no name. */

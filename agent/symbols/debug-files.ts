@@ -7,7 +7,7 @@ import { type BigIntStats, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { DebugFile, FileAccess, FileRequest } from '../../common/symbols/source.ts';
 import type { FilePool } from './file-pool.ts';
-import { ownRoot, type RootDirectory } from './root-directory.ts';
+import { isReadableBy, ownRoot, type RootDirectory } from './root-directory.ts';
 
 const DEBUG_ROOT = '/usr/lib/debug';
 
@@ -109,7 +109,3 @@ function buildIdPaths(buildId: string): ['host' | 'root', string][] {
     ['root', path],
   ];
 }
-
-/** The agent reads with the rights of root, on behalf of a file that anybody may have written. */
-const isReadableBy = (uid: bigint, stats: BigIntStats): boolean =>
-  uid === 0n || stats.uid === uid || (stats.mode & 0o004n) !== 0n;

@@ -71,6 +71,10 @@ export class RootDirectory {
   }
 }
 
+/** The agent reads with the rights of root, on behalf of a file or process that anybody may have made. */
+export const isReadableBy = (uid: bigint, stats: BigIntStats): boolean =>
+  uid === 0n || stats.uid === uid || (stats.mode & 0o004n) !== 0n;
+
 let own: RootDirectory | undefined;
 
 /** The agent's own root, of the host unless the agent runs in a container. */

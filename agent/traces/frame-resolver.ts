@@ -11,7 +11,7 @@ import type { FrameWords } from '../interpreters/contract.ts';
 import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
 import { type ProcessIdentity, toKey } from '../tracer/records.ts';
-import { InterpretedFrames } from './interpreted-frames.ts';
+import { InterpretedFrames, type ScriptSource } from './interpreted-frames.ts';
 import type { Trace } from './trace-cache.ts';
 
 /** An inlined or real function at a location, innermost first. */
@@ -21,6 +21,7 @@ export interface FrameLine extends Omit<Line, 'func'> {
   file: string;
   /** First line of the function; left out where it is not known. */
   startLine?: number;
+  startColumn?: number;
 }
 
 export interface Frame {
@@ -29,6 +30,8 @@ export interface Frame {
   address: number;
   frameType: FrameType;
   lines: FrameLine[];
+  /** Where the code that ran stands, if its lines are those of the source that it was made from. */
+  generated?: string;
 }
 
 export interface NativeSource {
@@ -115,11 +118,12 @@ export class FrameResolver {
   readonly #kernel: KernelSource;
   readonly #runtimes: RuntimeSource;
   readonly #anonymous: AnonymousSource;
+  readonly #scripts: ScriptSource | undefined;
   #kernelLeaves = new Map<number, Frame>();
   #kernelCallers = new Map<number, Frame>();
   /** By the low half of the file's key. */
   #files = new Map<number, FramesOfFile>();
-  readonly #interpreted = new InterpretedFrames();
+  readonly #interpreted: InterpretedFrames;
   readonly #markers = new Map<number, Frame>();
   #count = 0;
   #unnamed = new Set<FileFrame>();
@@ -131,11 +135,14 @@ export class FrameResolver {
     kernel: KernelSource,
     runtimes: RuntimeSource,
     anonymous: AnonymousSource,
+    scripts?: ScriptSource,
   ) {
     this.#native = native;
     this.#kernel = kernel;
     this.#runtimes = runtimes;
     this.#anonymous = anonymous;
+    this.#scripts = scripts;
+    this.#interpreted = new InterpretedFrames(scripts);
   }
 
   /** Leaf first; call {@link nameFrames} afterwards, which completes the frames in place. */
@@ -169,7 +176,7 @@ export class FrameResolver {
       else wanted.set(key, [frame]);
     }
     const files = [...wanted].map(([key, frames]) => this.#nameFile(key, frames));
-    await Promise.all([this.#anonymous.nameFrames(), ...files]);
+    await Promise.all([this.#anonymous.nameFrames(), this.#scripts?.nameFrames(), ...files]);
   }
 
   /** Kernel symbols were read again, as after a module was loaded: names may have changed. */

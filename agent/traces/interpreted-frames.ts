@@ -26,14 +26,33 @@ interface IdentityNode extends FrameIdentity {
 
 interface ContentNode {
   frame: Frame;
+  /** As they were named: those of the frame may be their sources by now. */
+  lines: readonly RuntimeFrame[];
+  /** The same path is another script in another root. */
+  root: number;
   next: ContentNode | undefined;
 }
 
 const NO_MAPPING: Mapping = emptyMapping();
 
+/** Sources from which scripts were made. */
+export interface ScriptSource {
+  /** Tells file systems apart in which processes see their scripts. */
+  rootOf(pid: Pid): number;
+  /** Completes the frame in place, now or later. */
+  add(pid: Pid, frame: Frame): void;
+  /** Waits for what was added. */
+  nameFrames(): Promise<void>;
+}
+
 export class InterpretedFrames {
+  readonly #scripts: ScriptSource | undefined;
   #byIdentity = new Map<number, IdentityNode>();
   #byContent = new Map<number, ContentNode>();
+
+  constructor(scripts?: ScriptSource) {
+    this.#scripts = scripts;
+  }
 
   /** `name` is called for what was not met before. */
   of({ pid, head, operandLow, low, high }: FrameIdentity, name: () => NamedRuntimeFrame): Frame {
@@ -43,7 +62,7 @@ export class InterpretedFrames {
       const isSameOperand = node.head === head && node.operandLow === operandLow;
       if (isSameOperand && node.pid === pid && node.low === low && node.high === high) return node.frame;
     }
-    const frame = this.#intern(name());
+    const frame = this.#intern(pid, name());
     this.#byIdentity.set(hash, { pid, head, operandLow, low, high, frame, next: first });
     return frame;
   }
@@ -53,25 +72,31 @@ export class InterpretedFrames {
     this.#byContent = new Map();
   }
 
-  #intern({ frameType, lines }: NamedRuntimeFrame): Frame {
+  #intern(pid: Pid, { frameType, lines }: NamedRuntimeFrame): Frame {
+    const scripts = frameType === 'v8js' ? this.#scripts : undefined;
+    const root = scripts?.rootOf(pid) ?? 0;
     const hash = lines.reduce((sum, line) => Math.imul(sum, 31) + hashOf(line), 0) | 0;
     const first = this.#byContent.get(hash);
-    for (let node = first; node; node = node.next)
-      if (node.frame.frameType === frameType && areSameLines(node.frame.lines, lines)) return node.frame;
-    const frame = { mapping: NO_MAPPING, address: 0, frameType, lines: lines.map(toFrameLine) };
-    this.#byContent.set(hash, { frame, next: first });
+    for (let node = first; node; node = node.next) {
+      const isSameKind = node.frame.frameType === frameType && node.root === root;
+      if (isSameKind && areSameLines(node.lines, lines)) return node.frame;
+    }
+    const frame: Frame = { mapping: NO_MAPPING, address: 0, frameType, lines: lines.map(toFrameLine) };
+    this.#byContent.set(hash, { frame, lines, root, next: first });
+    scripts?.add(pid, frame);
     return frame;
   }
 }
 
 /** Property by property: copies by spreading would have a hidden class each. */
-const toFrameLine = ({ name, file, line, column, startLine }: RuntimeFrame): FrameLine => ({
+const toFrameLine = ({ name, file, line, column, startLine, startColumn = 0 }: RuntimeFrame): FrameLine => ({
   function: name,
   systemName: '',
   file,
   line,
   column,
   startLine,
+  startColumn,
 });
 
 function hashOf({ name, file, line, column }: RuntimeFrame): number {
@@ -80,10 +105,10 @@ function hashOf({ name, file, line, column }: RuntimeFrame): number {
   return hash | 0;
 }
 
-const areSameLines = (lines: readonly FrameLine[], others: readonly RuntimeFrame[]): boolean =>
+const areSameLines = (lines: readonly RuntimeFrame[], others: readonly RuntimeFrame[]): boolean =>
   lines.length === others.length &&
   lines.every((a, i) => {
     const b = others[i]!;
     const isSamePlace = a.line === b.line && a.column === b.column && a.startLine === b.startLine;
-    return isSamePlace && a.function === b.name && a.file === b.file;
+    return isSamePlace && a.name === b.name && a.file === b.file;
   });

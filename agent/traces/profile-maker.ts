@@ -141,12 +141,13 @@ class Tables {
   }
 
   #addLocation(frame: Frame, mapping: number): number {
-    const { frameType, lines } = frame;
+    const { frameType, lines, generated } = frame;
     const location = {
       mapping,
       address: BigInt(frame.address),
       frameType,
       lines: lines.map((line) => ({ func: this.#function(line), line: line.line, column: line.column })),
+      ...(generated ? { generated } : {}),
     };
     return this.profile.locations.push(location) - 1;
   }
@@ -191,8 +192,8 @@ class Tables {
 const hasPlace = ({ mapping, lines }: Frame): boolean =>
   mapping.fileId !== '' || (mapping.filename !== '' && lines.length === 0);
 
-const contentOf = ({ frameType, address, lines }: Frame, mapping: number): string =>
-  `${mapping}\0${frameType}\0${address}\0${lines.map((l) => `${l.function}\0${l.file}\0${l.line}\0${l.column}\0${l.startLine}`).join('\0')}`;
+const contentOf = ({ frameType, address, lines, generated = '' }: Frame, mapping: number): string =>
+  `${mapping}\0${frameType}\0${address}\0${generated}\0${lines.map((l) => `${l.function}\0${l.file}\0${l.line}\0${l.column}\0${l.startLine}`).join('\0')}`;
 
 const areEqual = (a: Uint32Array, b: Uint32Array): boolean =>
   a.length === b.length && a.every((value, i) => value === b[i]);

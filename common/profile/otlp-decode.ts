@@ -17,7 +17,7 @@ import {
 } from './otlp-dictionary.ts';
 import { OLD_WIRE, OtlpError, scanRequest } from './otlp-scan.ts';
 import type { FrameType, Process, Profile, Sample } from './profile.ts';
-import { emptyProcess, emptyProfile } from './profile.ts';
+import { emptyProcess, emptyProfile, GENERATED_PLACE } from './profile.ts';
 
 export { OtlpError };
 
@@ -301,7 +301,8 @@ class ProfileDecoder {
       if (lines.length > MAX_INLINED)
         throw new BadSample(`more than ${MAX_INLINED} inlined functions at one location`);
       this.#spend(1 + lines.length + (location.attributeIndices?.length ?? 0));
-      const type = text(this.#reader.attributes(location.attributeIndices), 'profile.frame.type');
+      const attributes = this.#reader.attributes(location.attributeIndices);
+      const [type, generated] = [text(attributes, 'profile.frame.type'), text(attributes, GENERATED_PLACE)];
       return (
         this.#profile.locations.push({
           mapping: this.#mapping(location.mappingIndex ?? 0),
@@ -312,6 +313,7 @@ class ProfileDecoder {
             line: toNumber(line.line),
             column: toNumber(line.column),
           })),
+          ...(generated ? { generated } : {}),
         }) - 1
       );
     });

@@ -6,7 +6,14 @@
  * Resources are grouped by service, container and executable; process and thread are attributes of the sample.
  * What receivers need of it was tried with the OpenTelemetry Collector and read in the sources of others.
  */
-import type { Location, Mapping, Process, Profile, Sample } from './profile.ts';
+import {
+  GENERATED_PLACE,
+  type Location,
+  type Mapping,
+  type Process,
+  type Profile,
+  type Sample,
+} from './profile.ts';
 import { ProtoWriter } from './proto-writer.ts';
 
 export interface ScopeInfo {
@@ -285,6 +292,7 @@ class OtlpEncoder {
     const functions = location.lines.map((line) => this.#function(line.func));
     const attributes =
       location.frameType === '' ? [] : [this.#textAttribute('profile.frame.type', location.frameType)];
+    if (location.generated) attributes.push(this.#textAttribute(GENERATED_PLACE, location.generated));
     this.#inner.clear();
     this.#inner.uint(1, mapping);
     this.#inner.uint(2, location.address);

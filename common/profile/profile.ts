@@ -24,6 +24,9 @@ export type FrameType =
   | 'luajit'
   | 'abort-marker';
 
+/** Attribute of a location: {@link Location.generated}. */
+export const GENERATED_PLACE = 'source_map.generated';
+
 export interface Mapping {
   /** ELF virtual address range, 0 where unknown. */
   memoryStart: bigint;
@@ -63,6 +66,11 @@ export interface Location {
   frameType: FrameType;
   /** Innermost inlined function first; empty where the frame has no name. */
   lines: Line[];
+  /**
+   * Where the code that ran stands, if `lines` are those of the source that it was made from: `file:line:column` of each
+   * such line, separated by ", ".
+   */
+  generated?: string;
 }
 
 /** Who was sampled: one entry per execution of a process (an exec starts a new one). */

@@ -7,6 +7,7 @@ const DEFAULTS: ControllerOptions = {
   samplesPerSecond: 499,
   symbols: 'full' as const,
   sendIdleFrames: false,
+  sourceMaps: true,
   maxUserFrames: 1023,
   maxTableBytes: 128 << 20,
   intervalMs: 250,

@@ -166,6 +166,7 @@ export class Functions {
       line: place.line,
       column: place.column,
       startLine: func.startPlace.line,
+      startColumn: func.startPlace.column,
     };
   }
 

@@ -1,0 +1,166 @@
+/** What the source map worker does: reads scripts and their maps in the root of the process that runs them. */
+import { type BigIntStats, closeSync, readSync, statSync } from 'node:fs';
+import { LRUCache } from 'lru-cache';
+import { createBootClock } from '../processes/boot-clock.ts';
+import { parseStat, readSmallFile } from '../processes/proc-files.ts';
+import { isReadableBy, RootDirectory } from '../symbols/root-directory.ts';
+import {
+  findMapUrl,
+  type OriginalPlace,
+  pathOfMap,
+  readDataUrl,
+  ScriptMap,
+  type ScriptPlace,
+} from './script-map.ts';
+
+export interface SourceMapRequest {
+  pid: number;
+  /** Absolute path of the script, as the process sees it. */
+  file: string;
+  places: ScriptPlace[];
+}
+
+/** Why a script has no map. */
+export type NoMap =
+  /** There is none, or no such script. */
+  | 'none'
+  /** The process has ended. */
+  | 'gone'
+  /** The script or its map changed after the process had started. */
+  | 'changed'
+  /** No regular file, outside of the process's root, or not readable for the process's owner. */
+  | 'refused'
+  | 'too-large'
+  | 'malformed';
+
+export type SourceMapAnswer =
+  /** By place, undefined where the map says nothing of it. */
+  { kind: 'places'; places: (OriginalPlace | undefined)[] } | { kind: NoMap };
+
+const MAX_SCRIPT_BYTES = 32 << 20;
+const MAX_MAP_BYTES = 64 << 20;
+const MAX_KEPT_BYTES = 96 << 20;
+const MAX_SCRIPTS = 1024;
+/** What a decoded map takes, in bytes of its text. */
+const DECODED = 4;
+const TICK_NS = 10_000_000n;
+/** A file may have been written right before the process began. */
+const START_STEP_MS = 1000;
+
+class NoMapError extends Error {
+  readonly kind: NoMap;
+
+  constructor(kind: NoMap) {
+    super(kind);
+    this.kind = kind;
+  }
+}
+
+interface TextFile {
+  text: string;
+  /** Same for the same content. */
+  identity: string;
+}
+
+/** A process's root, and what may be read there. */
+interface Place {
+  root: RootDirectory;
+  uid: bigint;
+  startMs: number;
+}
+
+export class SourceMapService {
+  readonly #proc: string;
+  readonly #clock: ReturnType<typeof createBootClock>;
+  /** By process and path. */
+  readonly #scripts = new LRUCache<string, { map: ScriptMap | undefined; kind: NoMap }>({ max: MAX_SCRIPTS });
+  /** By content: processes often run the same scripts. */
+  readonly #maps = new LRUCache<string, { map: ScriptMap; bytes: number }>({
+    max: MAX_SCRIPTS,
+    maxSize: MAX_KEPT_BYTES,
+    sizeCalculation: ({ bytes }) => Math.min(bytes, MAX_KEPT_BYTES),
+  });
+
+  constructor(proc = '/proc') {
+    this.#proc = proc;
+    this.#clock = createBootClock(proc);
+  }
+
+  resolve({ pid, file, places }: SourceMapRequest): SourceMapAnswer {
+    const key = `${pid} ${file}`;
+    let script = this.#scripts.get(key);
+    if (!script) {
+      script = this.#open(pid, file);
+      this.#scripts.set(key, script);
+    }
+    const { map, kind } = script;
+    return map ? { kind: 'places', places: places.map((place) => map.originalOf(place)) } : { kind };
+  }
+
+  #open(pid: number, file: string): { map: ScriptMap | undefined; kind: NoMap } {
+    let place: Place | undefined;
+    try {
+      place = this.#placeOf(pid);
+      return { map: this.#read(place, file), kind: 'none' };
+    } catch (error) {
+      return { map: undefined, kind: error instanceof NoMapError ? error.kind : 'malformed' };
+    } finally {
+      place?.root.close();
+    }
+  }
+
+  #placeOf(pid: number): Place {
+    try {
+      const folder = `${this.#proc}/${pid}`;
+      const stat = parseStat(readSmallFile(`${folder}/stat`) ?? '');
+      const root = new RootDirectory(`${folder}/root`);
+      const { uid } = statSync(folder, { bigint: true });
+      const startNs = this.#clock.toUnixNanos((stat?.startTicks ?? 0n) * TICK_NS);
+      return { root, uid, startMs: Number(startNs / 1_000_000n) };
+    } catch {
+      throw new NoMapError('gone');
+    }
+  }
+
+  #read(place: Place, file: string): ScriptMap {
+    const script = readText(place, file, MAX_SCRIPT_BYTES);
+    const url = findMapUrl(script.text);
+    const held = url === undefined ? undefined : readDataUrl(url);
+    const path = url === undefined ? `${file}.map` : pathOfMap(url, file);
+    if (held !== undefined) return this.#parse(script, { text: held, identity: '' }, file);
+    if (path === undefined) throw new NoMapError('none');
+    return this.#parse(script, readText(place, path, MAX_MAP_BYTES), path);
+  }
+
+  #parse(script: TextFile, map: TextFile, path: string): ScriptMap {
+    const key = `${script.identity} ${map.identity} ${path}`;
+    const known = this.#maps.get(key);
+    if (known) return known.map;
+    const parsed = new ScriptMap(script.text, map.text, path);
+    this.#maps.set(key, { map: parsed, bytes: script.text.length + map.text.length * DECODED });
+    return parsed;
+  }
+}
+
+function readText({ root, uid, startMs }: Place, path: string, maxBytes: number): TextFile {
+  const opened = root.openRegular(path, (stats) => isReadableBy(uid, stats));
+  if (typeof opened === 'string') throw new NoMapError(opened === 'missing' ? 'none' : 'refused');
+  try {
+    const { size, ctimeMs } = opened.stats;
+    if (size > maxBytes) throw new NoMapError('too-large');
+    if (Number(ctimeMs) > startMs + START_STEP_MS) throw new NoMapError('changed');
+    return { text: readAll(opened.fd, Number(size)), identity: identityOf(opened.stats) };
+  } finally {
+    closeSync(opened.fd);
+  }
+}
+
+const identityOf = ({ dev, ino, size, ctimeNs }: BigIntStats): string => `${dev}:${ino}:${size}:${ctimeNs}`;
+
+function readAll(fd: number, size: number): string {
+  const bytes = Buffer.alloc(size);
+  let done = 0;
+  for (let count = -1; count !== 0 && done < size; done += count)
+    count = readSync(fd, bytes, done, size - done, done);
+  return bytes.toString('utf8', 0, done);
+}

@@ -1,0 +1,170 @@
+/**
+ * Turns places in scripts into places in the sources that they were made from, where there is a source map. Files
+ * are read and decoded by a worker thread, at the first frame of a script, since its process may end soon.
+ */
+import { statSync } from 'node:fs';
+import { LRUCache } from 'lru-cache';
+import type { Pid } from '../../common/base/brand.ts';
+import { WorkerClient } from '../executables/worker-client.ts';
+import type { Frame, FrameLine } from '../traces/frame-resolver.ts';
+import type { OriginalPlace } from './script-map.ts';
+import type { NoMap, SourceMapAnswer, SourceMapRequest } from './source-map-service.ts';
+
+const IDLE_MS = 12_000;
+/** A script whose map takes longer has none. */
+const TIMEOUT_MS = 10_000;
+const HEAP_MB = 512;
+/** A report does not wait longer; the frames are in the next one with their sources. */
+const MAX_WAIT_MS = 2000;
+const MAX_SCRIPTS = 8192;
+const MAX_WAITING = 32_768;
+
+/** The compiled worker, also when this module runs from its source (in tests). */
+function workerUrl(): URL {
+  const compiled = import.meta.url.endsWith('.js');
+  return new URL(
+    compiled ? './source-map-worker.js' : '../../dist/agent/source-maps/source-map-worker.js',
+    import.meta.url,
+  );
+}
+
+/** Lines of frames that ask for their source, of one script. */
+interface Asking {
+  pid: Pid;
+  file: string;
+  lines: { frame: Frame; index: number }[];
+}
+
+export class SourceMaps {
+  readonly stats = {
+    /** Scripts that were looked at, once a process. */
+    scripts: 0,
+    /** Places in them that have a source. */
+    places: 0,
+    none: 0,
+    gone: 0,
+    changed: 0,
+    refused: 0,
+    tooLarge: 0,
+    malformed: 0,
+    /** Scripts that took the worker down, or too long. */
+    workerFailed: 0,
+    /** Reports that did not wait longer. */
+    late: 0,
+    /** Frames that came while too many were waiting. */
+    dropped: 0,
+  };
+  /** Scripts by process and path: whether it is known that there is no map. */
+  readonly #hasNone = new LRUCache<string, boolean>({ max: MAX_SCRIPTS });
+  readonly #worker = new WorkerClient<SourceMapRequest, SourceMapAnswer>({
+    url: workerUrl(),
+    idleMs: IDLE_MS,
+    timeoutMs: TIMEOUT_MS,
+    maxHeapMb: HEAP_MB,
+  });
+  #asking = new Map<string, Asking>();
+  #waiting = 0;
+  #updating: Promise<void> | undefined;
+
+  /** 0 where the process has ended. */
+  rootOf(pid: Pid): number {
+    try {
+      const { dev, ino } = statSync(`/proc/${pid}/root/`);
+      return (Math.imul(dev, 31) + ino) | 0;
+    } catch {
+      return 0;
+    }
+  }
+
+  /** Completed in place, at the latest by {@link nameFrames}. */
+  add(pid: Pid, frame: Frame): void {
+    for (const [index, { file, line }] of frame.lines.entries()) {
+      const key = `${pid} ${file}`;
+      if (line === 0 || !file.startsWith('/') || this.#hasNone.get(key)) continue;
+      if (this.#waiting >= MAX_WAITING) {
+        this.stats.dropped++;
+        return;
+      }
+      const asking = this.#asking.get(key) ?? { pid, file, lines: [] };
+      asking.lines.push({ frame, index });
+      this.#waiting++;
+      this.#asking.set(key, asking);
+    }
+    if (this.#asking.size > 0) void this.#update();
+  }
+
+  /** Resolves when all sources are there that can be had, or when that takes too long. */
+  async nameFrames(): Promise<void> {
+    if (this.#asking.size === 0 && !this.#updating) return;
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<boolean>((resolve) => {
+      timer = setTimeout(() => resolve(false), MAX_WAIT_MS);
+    });
+    if (!(await Promise.race([this.#update().then(() => true), timeout]))) this.stats.late++;
+    clearTimeout(timer);
+  }
+
+  stop(): Promise<void> {
+    return this.#worker.stop();
+  }
+
+  #update(): Promise<void> {
+    this.#updating ??= this.#updateAll().finally(() => {
+      this.#updating = undefined;
+    });
+    return this.#updating;
+  }
+
+  /** Script by script, until nobody asks any more. */
+  async #updateAll(): Promise<void> {
+    // let frames gather that come with the first one
+    await new Promise(setImmediate);
+    for (let next = takeFirst(this.#asking); next; next = takeFirst(this.#asking)) {
+      this.#waiting -= next.lines.length;
+      await this.#ask(next);
+    }
+  }
+
+  async #ask({ pid, file, lines }: Asking): Promise<void> {
+    const key = `${pid} ${file}`;
+    const places = lines.map(({ frame, index }) => {
+      const { function: name, line, column, startLine = 0, startColumn = 0 } = frame.lines[index]!;
+      return { name, line, column, startLine, startColumn };
+    });
+    if (!this.#hasNone.has(key)) this.stats.scripts++;
+    try {
+      const answer = await this.#worker.request({ pid, file, places });
+      this.#hasNone.set(key, answer.kind !== 'places');
+      if (answer.kind === 'places') this.#apply(lines, answer.places);
+      else this.stats[counterOf(answer.kind)]++;
+    } catch {
+      this.#hasNone.set(key, true);
+      this.stats.workerFailed++;
+    }
+  }
+
+  #apply(lines: Asking['lines'], places: (OriginalPlace | undefined)[]): void {
+    for (const [i, { frame, index }] of lines.entries()) {
+      const place = places[i];
+      if (!place) continue;
+      this.stats.places++;
+      const before = frame.lines[index]!;
+      const { name, ...rest } = place;
+      frame.lines[index] = { ...rest, function: name, systemName: '' };
+      frame.generated = frame.generated ? `${frame.generated}, ${textOf(before)}` : textOf(before);
+    }
+  }
+}
+
+const textOf = ({ file, line, column }: FrameLine): string => `${file}:${line}:${column}`;
+
+const counterOf = (kind: NoMap): Exclude<NoMap, 'too-large'> | 'tooLarge' =>
+  kind === 'too-large' ? 'tooLarge' : kind;
+
+function takeFirst<K, V>(map: Map<K, V>): V | undefined {
+  for (const [key, value] of map) {
+    map.delete(key);
+    return value;
+  }
+  return undefined;
+}
