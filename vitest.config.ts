@@ -19,6 +19,8 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,
+          // Busy machines: a condition may take its time.
+          expect: { poll: { timeout: 10_000 } },
         },
       },
     ],

@@ -179,6 +179,8 @@ export class Controller {
       'records.malformed': this.#malformedRecords,
       'samples.reported': this.#samplesReported,
       'memory.rssBytes': process.memoryUsage.rss(),
+      'cpu.userMicros': process.cpuUsage().user,
+      'cpu.systemMicros': process.cpuUsage().system,
     };
   }
 

@@ -17,7 +17,12 @@ export interface RunningAgent {
 }
 
 /** Samples and pushes until stopped. */
-export async function startAgent(options: AgentOptions, log: Logger): Promise<RunningAgent> {
+/** `metricsIntervalMs`: of --self-metrics; by default a minute. */
+export async function startAgent(
+  options: AgentOptions,
+  log: Logger,
+  metricsIntervalMs?: number,
+): Promise<RunningAgent> {
   const transport = reporterOptions(options);
   const reporter = new Reporter(transport, log);
   let controller: Controller;
@@ -33,7 +38,9 @@ export async function startAgent(options: AgentOptions, log: Logger): Promise<Ru
       Object.entries(reporter.stats()).map(([name, value]) => [`reporter.${name}`, value]),
     ),
   });
-  const metrics = options.selfMetrics ? new SelfMetrics(transport, counters, log) : undefined;
+  const metrics = options.selfMetrics
+    ? new SelfMetrics(transport, counters, log, metricsIntervalMs)
+    : undefined;
   return {
     async stop() {
       await controller.stop();

@@ -15,6 +15,8 @@ const COLLECTOR_FLAGS = ['grpc-listen', 'http-listen', 'page-listen', 'max-memor
 const UNPRIVILEGED_USER = 'nobody';
 const READY_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 5000;
+/** The page's health view shows what the agent counts. */
+const METRICS_INTERVAL_MS = 5000;
 
 export function registerRun(program: Command): void {
   const command = program
@@ -50,8 +52,9 @@ async function run(flags: Record<string, unknown>): Promise<void> {
   const options = parseAgentOptions(settings, process.env);
   const collector = await startCollectorProcess(collectorArguments);
   const agent = await startAgent(
-    { ...options, collectionAgent: collector.ready.grpc, disableTls: true, selfMetrics: false },
+    { ...options, collectionAgent: collector.ready.grpc, disableTls: true, selfMetrics: true },
     log,
+    METRICS_INTERVAL_MS,
   ).catch(async (error) => {
     await collector.stop();
     throw error;

@@ -4,70 +4,22 @@
  */
 import { hostname } from 'node:os';
 import { type ClientUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
-import type { MetricData, ResourceMetrics } from '@opentelemetry/sdk-metrics';
+import { encodeCounters, METRICS_EXPORT_PATH } from '../../common/profile/otlp-metrics.ts';
 import { type ConnectionOptions, GrpcClient } from './grpc-client.ts';
 import type { Failure, ReporterLog } from './link-log.ts';
 import { readScope } from './scope.ts';
 
-const EXPORT_PATH = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export';
 const PREFIX = 'everyframe.agent.';
 const INTERVAL_MS = 60_000;
 const DEADLINE_MS = 5000;
 /** At stop the last values get that long. */
 const STOP_DEADLINE_MS = 500;
 /** Numbers that also fall, by the end of their names. */
-const GAUGE = /(?:^|\.)(?:queueBytes|queueEntries|samplesQueued)$/;
-/** api.ValueType, which the SDK doesn't pass on: INT and DOUBLE. */
-const INT = 0;
-const DOUBLE = 1;
-
+const GAUGE = /(?:^|\.)(?:queueBytes|queueEntries|samplesQueued|rssBytes)$/;
 const failureOf = (error: ServiceError): Failure => ({
   code: status[error.code] ?? `code ${error.code}`,
   message: error.details,
 });
-
-type HrTime = [seconds: number, nanos: number];
-
-const hrTime = (unixMs: number): HrTime => [Math.floor(unixMs / 1000), Math.floor((unixMs % 1000) * 1e6)];
-
-type Transformer = typeof import('@opentelemetry/otlp-transformer') &
-  typeof import('@opentelemetry/sdk-metrics');
-
-/** Loaded when first needed: the libraries take more memory than all that the reporter holds. */
-async function loadTransformer(): Promise<Transformer> {
-  const [transformer, sdk] = await Promise.all([
-    import('@opentelemetry/otlp-transformer'),
-    import('@opentelemetry/sdk-metrics'),
-  ]);
-  return { ...transformer, ...sdk };
-}
-
-/** Counters as cumulative monotonic sums since `startMs`; what isn't a finite number is left out. */
-function toMetrics(
-  sdk: Transformer,
-  counters: Record<string, number>,
-  startMs: number,
-  nowMs: number,
-): MetricData[] {
-  const times = { startTime: hrTime(startMs), endTime: hrTime(nowMs), attributes: {} };
-  return Object.entries(counters)
-    .filter(([, value]) => Number.isFinite(value))
-    .map(([name, value]): MetricData => {
-      const shared = {
-        descriptor: {
-          name: PREFIX + name,
-          description: '',
-          unit: '',
-          valueType: Number.isSafeInteger(value) ? INT : DOUBLE,
-        },
-        aggregationTemporality: sdk.AggregationTemporality.CUMULATIVE,
-        dataPoints: [{ ...times, value }],
-      };
-      return GAUGE.test(name)
-        ? { ...shared, dataPointType: sdk.DataPointType.GAUGE }
-        : { ...shared, dataPointType: sdk.DataPointType.SUM, isMonotonic: true };
-    });
-}
 
 export class SelfMetrics {
   readonly #client: GrpcClient;
@@ -76,7 +28,6 @@ export class SelfMetrics {
   readonly #timer: NodeJS.Timeout;
   readonly #startMs = Date.now();
   readonly #scope = readScope();
-  readonly #transformer: Promise<Transformer>;
   #failedWith: string | undefined;
   #pushing: Promise<void> | undefined;
   #call: ClientUnaryCall | undefined;
@@ -91,7 +42,6 @@ export class SelfMetrics {
     this.#client = new GrpcClient(connection);
     this.#counters = counters;
     this.#log = log;
-    this.#transformer = loadTransformer();
     this.#timer = setInterval(() => void this.#push(DEADLINE_MS), intervalMs);
     this.#timer.unref();
   }
@@ -116,28 +66,21 @@ export class SelfMetrics {
   }
 
   async #pushOnce(deadlineMs: number): Promise<void> {
-    const sdk = await this.#transformer;
-    const { scopeName, scopeVersion } = this.#scope;
-    const request: ResourceMetrics = {
-      // The serialiser reads nothing but the attributes of a resource.
+    const report = {
       resource: {
-        attributes: {
-          'service.name': `${scopeName}-agent`,
-          'service.version': scopeVersion,
-          'host.name': hostname(),
-        },
-      } as unknown as ResourceMetrics['resource'],
-      scopeMetrics: [
-        {
-          scope: { name: scopeName, version: scopeVersion },
-          metrics: toMetrics(sdk, this.#counters(), this.#startMs, Date.now()),
-        },
-      ],
+        'service.name': `${this.#scope.scopeName}-agent`,
+        'service.version': this.#scope.scopeVersion,
+        'host.name': hostname(),
+      },
+      startMs: this.#startMs,
+      timeMs: Date.now(),
+      counters: Object.fromEntries(
+        Object.entries(this.#counters()).map(([name, value]) => [PREFIX + name, value]),
+      ),
     };
-    const bytes = sdk.ProtobufMetricsSerializer.serializeRequest(request);
-    if (!bytes) return;
+    const bytes = encodeCounters(report, this.#scope, (name) => GAUGE.test(name));
     await new Promise<void>((resolve) => {
-      this.#call = this.#client.call(EXPORT_PATH, bytes, deadlineMs, (error) => {
+      this.#call = this.#client.call(METRICS_EXPORT_PATH, bytes, deadlineMs, (error) => {
         this.#call = undefined;
         // Cancelled by stop(), which pushes anew.
         if (error?.code !== status.CANCELLED) this.#noteResult(error && failureOf(error));

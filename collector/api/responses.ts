@@ -81,7 +81,7 @@ export function statusResponse(
       stored: stats.storedSamples,
       rejected: stats.rejections.total,
     },
-    agents: stats.agents(),
+    agents: stats.agents(nowMs),
     store: store.stats(),
   };
 }

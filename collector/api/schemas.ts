@@ -1,5 +1,6 @@
 /** JSON Schemas of the API's answers (OpenAPI 3.1 uses them as they are). */
 import { LABELS } from '../../common/profile/filter.ts';
+import { TRANSFORMS } from '../../common/profile/transform-list.ts';
 
 export type Schema = { readonly [key: string]: unknown };
 
@@ -67,6 +68,14 @@ export const FILTER: readonly Parameter[] = [
   ...filterOf('', ''),
   oneOf('align', '1: a range that ends now is widened to whole steps, 120ths of it', ['1']),
 ];
+export const TRANSFORM = text(
+  'transform',
+  `changes of the stacks, from left to right, such as focus=main hide~^std:: recursion=all only=mine: ${Object.entries(
+    TRANSFORMS,
+  )
+    .map(([name, what]) => `${name}: ${what}`)
+    .join('; ')}`,
+);
 export const BASE_FILTER: readonly Parameter[] = filterOf('base_', ' of what is compared with');
 
 const RANGE = { fromMs: NUMBER, toMs: NUMBER };
@@ -124,6 +133,17 @@ export const DIFF = object({
   functionCount: INTEGER,
   functions: listOf(object({ ...COUNTED, baseSelf: NUMBER, baseTotal: NUMBER, selfShareChange: NUMBER })),
 });
+export const DIFF_TREE = object({
+  base: object(BASIS),
+  now: object(BASIS),
+  ...COLUMNS,
+  nodes: object({
+    parent: NUMBERS,
+    frame: NUMBERS,
+    self: NUMBERS,
+    baseSelf: { ...NUMBERS, description: 'events of its own in the base' },
+  }),
+});
 export const SAMPLES = object({
   ...RANGE,
   samples: { ...NUMBER, description: 'events that passed the filter' },
@@ -147,7 +167,19 @@ export const STATUS = object({
   rejections: REASONS,
   samples: object({ received: NUMBER, stored: NUMBER, rejected: NUMBER }),
   agents: listOf(
-    object({ peer: STRING, host: STRING, lastMs: NUMBER, samples: NUMBER }, { lastSamplesMs: NUMBER }),
+    object(
+      { peer: STRING, host: STRING, lastMs: NUMBER, samples: NUMBER, samplesPerSecond: NUMBER },
+      {
+        lastSamplesMs: NUMBER,
+        version: STRING,
+        counters: {
+          type: 'object',
+          additionalProperties: NUMBER,
+          description: 'what the agent counts, by name; sent with --self-metrics',
+        },
+        countersSpanMs: { ...NUMBER, description: 'from the start of the agent to the counters' },
+      },
+    ),
   ),
   store: object(
     {

@@ -1,5 +1,7 @@
 /** What the page and the query API exchange, as JSON. */
+import type { FunctionChange, FunctionCount } from '../query/functions.ts';
 import type { ProcessGroup } from '../query/process-groups.ts';
+import type { Quality } from '../query/quality.ts';
 import type { FrameKind, StoreStats } from '../store/store.ts';
 
 /** `GET /api/v1/tree` */
@@ -47,6 +49,12 @@ export interface AgentStatus {
   /** When it last sent a sample; undefined if it never did. */
   lastSamplesMs: number | undefined;
   samples: number;
+  /** Over the last one to two minutes. */
+  samplesPerSecond: number;
+  /** What it tells of itself with --self-metrics: its version, its counters by name, and their time since its start. */
+  version?: string;
+  counters?: Record<string, number>;
+  countersSpanMs?: number;
 }
 
 /** `GET /api/v1/status` */
@@ -85,4 +93,49 @@ export interface TimelineAnswer {
 export interface ValuesAnswer {
   valueCount: number;
   values: { value: string; samples: number }[];
+}
+
+/** What every counted answer stands on. */
+export interface Basis {
+  fromMs: number;
+  toMs: number;
+  samples: number;
+  allSamples: number;
+  cpuNanos: number;
+  cpus: number;
+}
+
+/** `GET /api/v1/top` */
+export interface TopAnswer extends Basis {
+  functionCount: number;
+  functions: FunctionCount[];
+}
+
+/** `GET /api/v1/callers` */
+export interface CallersAnswer extends Basis {
+  function: string;
+  functionSamples: number;
+  callers: TreeColumns;
+  callees: TreeColumns;
+}
+
+/** `GET /api/v1/diff` */
+export interface DiffAnswer {
+  base: Basis;
+  now: Basis;
+  functionCount: number;
+  functions: FunctionChange[];
+}
+
+/** `GET /api/v1/difftree` */
+export interface DiffTreeAnswer extends TreeColumns {
+  base: Basis;
+  now: Basis;
+  nodes: TreeColumns['nodes'] & { baseSelf: number[] };
+}
+
+/** `GET /api/v1/health` */
+export interface HealthAnswer extends Basis {
+  quality: Quality;
+  status: StatusResponse;
 }

@@ -49,6 +49,7 @@ const PATHS = [
   'samples?limit=5',
   'health',
   'status',
+  'difftree?from=-30s&base_from=-2m&base_to=-30s',
 ];
 
 describe('/api/v1', () => {
@@ -160,14 +161,14 @@ describe('/api/v1', () => {
 
   it.each([
     ['top?where=colour%3Dred', '"colour" is no key: use one of process, host'],
-    ['top?where=process', '"process" is no filter: write KEY=VALUE'],
+    ['top?where=process', `"process" can't be read: write KEY=VALUE`],
     ['top?where=process~%5B', 'is no regular expression'],
     ['top?limit=0', 'limit is "0": write a whole number from 1 to 10000'],
     ['top?from=yesterday', 'from is "yesterday": write now, -5m'],
     ['top?range=1y', 'range is "1y": write a time such as 60s'],
     ['tree?from=now&to=-5m', 'must be before'],
     ['callers', 'function is missing'],
-    ['export?format=svg', 'format is "svg": use one of pprof, folded, speedscope, otlp'],
+    ['export?format=gif', 'format is "gif": use one of pprof, folded, speedscope, otlp'],
   ])('refuses %s with a sentence', async (path, sentence) => {
     const response = await fetchPath(`/api/v1/${path}`);
     expect(response.status).toBe(400);

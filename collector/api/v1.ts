@@ -1,12 +1,16 @@
 /** `/api/v1`: one entry per query, from which the router and the OpenAPI document are made. */
 
 import { isSeriesLabel, LABELS, labelOf, SERIES_LABELS } from '../../common/profile/filter.ts';
-import { EXPORT_FORMATS, type ExportFormat, readProfile } from '../query/export.ts';
-import { buildFlameTree, DEFAULT_LIMITS, mergeParts } from '../query/flame-tree.ts';
+import { parseTransforms } from '../../common/profile/transform-list.ts';
+import { readProfile } from '../query/export.ts';
+import { buildDiffTree, buildFlameTree, DEFAULT_LIMITS, mergeParts } from '../query/flame-tree.ts';
 import { callersAndCallees, compareFunctions, topFunctions } from '../query/functions.ts';
+import { invertParts } from '../query/invert.ts';
 import { measureQuality } from '../query/quality.ts';
 import { readSamples, readTimeline, readValues, readWindow, sumCpuNanos } from '../query/read.ts';
+import { transformParts } from '../query/transforms.ts';
 import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
+import { EXPORT_FORMATS, type ExportFormat } from './export-formats.ts';
 import { type Parameters, RequestError, readFilter, readInteger } from './parameters.ts';
 import { flameColumns, type StatusSources, statusResponse } from './responses.ts';
 import * as schema from './schemas.ts';
@@ -40,7 +44,7 @@ const MAX_NODES = 100_000;
 const MAX_GROUPS = 20;
 
 /** What every answer stands on. */
-const basis = (filter: SampleFilter, { samples, allSamples, cpuNanos, cpus }: Window) => ({
+const basis = (filter: SampleFilter, { samples, allSamples, cpuNanos, cpus }: Omit<Window, 'parts'>) => ({
   fromMs: filter.fromMs,
   toMs: filter.toMs,
   samples,
@@ -56,7 +60,9 @@ const limits = (parameters: Parameters) => ({
 
 async function window(parameters: Parameters, { store, now }: ApiContext, steps = 1, prefix = '') {
   const filter = readFilter(parameters, store, now, prefix);
-  return { filter, window: await readWindow(store, filter, steps) };
+  const transforms = parseTransforms(parameters.get('transform') ?? '');
+  const found = await readWindow(store, filter, steps);
+  return { filter, window: { ...found, parts: transformParts(found.parts, transforms) } };
 }
 
 const wanted = (parameters: Parameters, fallback: number): number =>
@@ -67,6 +73,10 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     summary: 'Flame graph: all stacks as a tree, the smallest boxes folded into "(other)"',
     parameters: [
       ...schema.FILTER,
+      schema.TRANSFORM,
+      schema.oneOf('invert', '1: the innermost function first, its callers below, the largest at the left', [
+        '1',
+      ]),
       schema.STEPS,
       schema.limit('largest nodes that are kept', DEFAULT_LIMITS.maxNodes),
     ],
@@ -74,20 +84,29 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     async run(parameters, context) {
       const steps = readInteger(parameters, 'steps', { fallback: 120, min: 1, max: MAX_STEPS });
       const found = await window(parameters, context, steps);
+      const bound = limits(parameters);
+      const isInverted = parameters.get('invert') === '1';
+      const parts = isInverted ? [invertParts(found.window.parts, bound.minFraction)] : found.window.parts;
       return {
         ...basis(found.filter, found.window),
         timeline: Array.from(found.window.timeline),
-        ...flameColumns(buildFlameTree(found.window.parts, limits(parameters))),
+        ...flameColumns(buildFlameTree(parts, bound, isInverted ? 'size' : 'name')),
       };
     },
   },
   '/api/v1/top': {
     summary: 'Functions by the events in themselves, and in what they called',
-    parameters: [...schema.FILTER, schema.limit('functions', 50)],
+    parameters: [
+      ...schema.FILTER,
+      schema.TRANSFORM,
+      schema.oneOf('sort', 'the most of which comes first; default: self', ['self', 'total']),
+      schema.limit('functions', 50),
+    ],
     response: schema.TOP,
     async run(parameters, context) {
       const found = await window(parameters, context);
       const functions = topFunctions(found.window.parts);
+      if (parameters.get('sort') === 'total') functions.sort((a, b) => b.total - a.total);
       return {
         ...basis(found.filter, found.window),
         functionCount: functions.length,
@@ -99,6 +118,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     summary: 'Who calls a function (callers, as a tree away from it) and what it calls (callees)',
     parameters: [
       ...schema.FILTER,
+      schema.TRANSFORM,
       schema.text('function', 'its name, exactly; several functions of that name are taken together', true),
       schema.limit('largest nodes of each tree', 2000),
     ],
@@ -188,7 +208,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   },
   '/api/v1/diff': {
     summary: 'What changed: functions of two windows or filters by the change of their share',
-    parameters: [...schema.FILTER, ...schema.BASE_FILTER, schema.limit('functions', 50)],
+    parameters: [...schema.FILTER, ...schema.BASE_FILTER, schema.TRANSFORM, schema.limit('functions', 50)],
     response: schema.DIFF,
     async run(parameters, context) {
       const now = await window(parameters, context);
@@ -199,6 +219,28 @@ export const ROUTES: Readonly<Record<string, Route>> = {
         now: basis(now.filter, now.window),
         functionCount: functions.length,
         functions: functions.slice(0, wanted(parameters, 50)),
+      };
+    },
+  },
+  '/api/v1/difftree': {
+    summary: 'What changed, as a flame graph: each node with the events of both windows',
+    parameters: [
+      ...schema.FILTER,
+      ...schema.BASE_FILTER,
+      schema.TRANSFORM,
+      schema.limit('largest nodes that are kept', DEFAULT_LIMITS.maxNodes),
+    ],
+    response: schema.DIFF_TREE,
+    async run(parameters, context) {
+      const now = await window(parameters, context);
+      const base = await window(parameters, context, 1, 'base_');
+      const tree = buildDiffTree(now.window.parts, base.window.parts, limits(parameters));
+      const { nodes, ...columns } = flameColumns(tree);
+      return {
+        base: basis(base.filter, base.window),
+        now: basis(now.filter, now.window),
+        ...columns,
+        nodes: { ...nodes, baseSelf: Array.from(tree.carried ?? []) },
       };
     },
   },
@@ -232,6 +274,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     summary: 'What is seen as a file',
     parameters: [
       ...schema.FILTER,
+      schema.TRANSFORM,
       schema.oneOf('format', 'format of the file', Object.keys(EXPORT_FORMATS), true),
     ],
     response: undefined,
@@ -241,7 +284,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
         throw new RequestError(`format is "${name}": use one of ${Object.keys(EXPORT_FORMATS).join(', ')}`);
       }
       const format = EXPORT_FORMATS[name as ExportFormat];
-      const profile = await readProfile(store, readFilter(parameters, store, now));
+      const transforms = parseTransforms(parameters.get('transform') ?? '');
+      const profile = await readProfile(store, readFilter(parameters, store, now), transforms);
       return {
         fileName: `everyframe.${format.ending}`,
         type: format.type,

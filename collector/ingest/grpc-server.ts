@@ -9,6 +9,7 @@ import {
 } from '@grpc/grpc-js';
 import Long from 'long';
 import { opentelemetry } from '#otlp';
+import { METRICS_EXPORT_PATH } from '../../common/profile/otlp-metrics.ts';
 import {
   BusyReceiver,
   type ExportResult,
@@ -37,6 +38,11 @@ interface Call {
   getPeer(): string;
 }
 
+/** Where agents push their own counters, with --self-metrics; of other metrics nothing is kept. */
+const METRICS_SERVICE: ServiceDefinition = {
+  export: { ...SERVICE['export']!, path: METRICS_EXPORT_PATH },
+};
+
 export interface IngestServer {
   /** Bound port: the asked one, or the free one that was found for port 0. */
   port: number;
@@ -61,6 +67,16 @@ export async function startGrpcServer(listen: string, receiver: Receiver): Promi
         (result) => reply(null, encodeExportResponse(result)),
         (error: Error) => reply({ code: codeOf(error), details: error.message }),
       );
+    },
+  });
+  server.addService(METRICS_SERVICE, {
+    export: (call: Call, reply: sendUnaryData<Buffer>) => {
+      try {
+        receiver.receiveCounters(call.request, peerHost(call.getPeer()));
+        reply(null, Buffer.alloc(0));
+      } catch (error) {
+        reply({ code: codeOf(error), details: error instanceof Error ? error.message : String(error) });
+      }
     },
   });
   const port = await new Promise<number>((resolve, reject) => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { encodeCounters } from '../../common/profile/otlp-metrics.ts';
 import { encodeOtlp } from '../../test/browser/encode-otlp.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { readWindow } from '../query/read.ts';
@@ -38,10 +39,41 @@ describe('Receiver', () => {
     });
     await receiver.receiveProtobuf(request(), 'other');
     await receiver.receiveProtobuf(new Uint8Array(0), 'other');
-    expect(receiver.stats.agents()).toMatchObject([
+    expect(receiver.stats.agents(NOW)).toMatchObject([
       { peer: 'other', host: 'test-host', samples: 15, lastSamplesMs: NOW },
       { peer: 'peer', host: '', samples: 0, lastSamplesMs: undefined },
     ]);
+  });
+
+  it('keeps what an agent counts of itself, beside its samples, and nothing of other senders', async () => {
+    await receiver.receiveProtobuf(request(), 'peer');
+    const report = (service: string, count: number) =>
+      encodeCounters(
+        {
+          resource: { 'service.name': service, 'service.version': '0.1.0', 'host.name': 'test-host' },
+          startMs: NOW - 9000,
+          timeMs: NOW,
+          counters: { 'everyframe.agent.bpf.samples': count, 'process.threads': 9 },
+        },
+        { scopeName: 'everyframe', scopeVersion: '' },
+        () => false,
+      );
+    receiver.receiveCounters(report('everyframe-agent', 70), 'peer');
+    receiver.receiveCounters(report('something-else', 71), 'peer');
+    expect(receiver.stats.agents(NOW + 10_000)).toEqual([
+      {
+        peer: 'peer',
+        host: 'test-host',
+        lastMs: NOW,
+        lastSamplesMs: NOW,
+        samples: 15,
+        samplesPerSecond: 1.5,
+        version: '0.1.0',
+        counters: { 'bpf.samples': 70 },
+        countersSpanMs: 9000,
+      },
+    ]);
+    expect(() => receiver.receiveCounters(Buffer.from('no protobuf'), 'peer')).toThrow(RefusedRequest);
   });
 
   it('stores a request once, however often and from wherever it is sent', async () => {
@@ -150,8 +182,8 @@ describe('counts', () => {
   it('keeps a bounded number of agents', () => {
     const stats = new ReceiverStats();
     for (let i = 0; i < 1000; i++) stats.noteAgent(`10.0.${i >> 8}.${i & 255}`, `host-${i}`, 1, NOW + i);
-    expect(stats.agents().length).toBeLessThanOrEqual(256);
-    expect(stats.agents()[0]!.host).toBe('host-999');
+    expect(stats.agents(Date.now()).length).toBeLessThanOrEqual(256);
+    expect(stats.agents(Date.now())[0]!.host).toBe('host-999');
   });
 
   it('writes a sentence', () => {

@@ -5,12 +5,16 @@ import {
   decodeOtlpJson,
   OtlpError,
 } from '../../common/profile/otlp-decode.ts';
+import { type CounterReport, decodeCounters } from '../../common/profile/otlp-metrics.ts';
 import type { Store } from '../store/store.ts';
 import { ReceiverStats } from './receiver-stats.ts';
 import { RecentRequests, requestId } from './recent-requests.ts';
 
 /** Largest request, after decompression: as much as OpenTelemetry's profiler sends. */
 export const MAX_REQUEST_BYTES = 32 * 1024 * 1024;
+
+/** `service.name` under which everyframe's agent tells its counters. */
+const AGENT_SERVICE = 'everyframe-agent';
 
 /** OTLP's partial success: nothing to tell when `rejectedProfiles` is 0 and the message empty. */
 export interface ExportResult {
@@ -62,6 +66,24 @@ export class Receiver {
    */
   receiveJson(text: string, peer: string): Promise<ExportResult> {
     return this.#receive(text, () => decodeOtlpJson(text), peer);
+  }
+
+  /**
+   * An OTLP metrics request: an agent's own counters.
+   *
+   * @throws RefusedRequest
+   */
+  receiveCounters(bytes: Uint8Array, peer: string): void {
+    let reports: CounterReport[];
+    try {
+      reports = decodeCounters(bytes);
+    } catch (error) {
+      throw new RefusedRequest(`this is no OTLP metrics request: ${(error as Error).message}`);
+    }
+    for (const report of reports) {
+      if (report.resource['service.name'] === AGENT_SERVICE)
+        this.stats.noteCounters(peer, report, this.#now());
+    }
   }
 
   /** Counts a request that was refused before it was decoded, and makes the error that tells its sender. */

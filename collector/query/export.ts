@@ -1,31 +1,20 @@
 /** What is seen, as a profile for the writers of every format. */
 
-import { writeFolded } from '../../common/profile/folded.ts';
-import { encodeOtlp } from '../../common/profile/otlp-encode.ts';
-import { writePprof } from '../../common/profile/pprof.ts';
 import { emptyMapping, emptyProcess, emptyProfile, type Profile } from '../../common/profile/profile.ts';
+import type { Transform } from '../../common/profile/transform-list.ts';
 import { compileMasks } from '../store/matcher.ts';
-import type { Frame, SampleFilter, SamplePart, Series, Store } from '../store/store.ts';
-import { writeSpeedscope } from './speedscope.ts';
-
-export const EXPORT_FORMATS = {
-  pprof: { type: 'application/octet-stream', ending: 'pb.gz', write: writePprof },
-  folded: { type: 'text/plain; charset=utf-8', ending: 'folded', write: writeFolded },
-  speedscope: { type: 'application/json', ending: 'speedscope.json', write: writeSpeedscope },
-  otlp: {
-    type: 'application/x-protobuf',
-    ending: 'otlp',
-    write: (profile: Profile) => encodeOtlp(profile, { scopeName: 'everyframe', scopeVersion: '' }),
-  },
-} as const;
-
-export type ExportFormat = keyof typeof EXPORT_FORMATS;
+import type { Frame, SampleFilter, Series, Store } from '../store/store.ts';
+import { type Transformed, transformStacks } from './transforms.ts';
 
 /**
  * Counts by stack and thread, without single times. Functions have no addresses: the store tells them apart by
  * name, source file and binary.
  */
-export async function readProfile(store: Pick<Store, 'parts'>, filter: SampleFilter): Promise<Profile> {
+export async function readProfile(
+  store: Pick<Store, 'parts'>,
+  filter: SampleFilter,
+  transforms: readonly Transform[] = [],
+): Promise<Profile> {
   const builder = new ProfileBuilder(filter);
   for (const part of await store.parts(filter)) {
     const masks = await compileMasks(filter.where, part);
@@ -37,7 +26,7 @@ export async function readProfile(store: Pick<Store, 'parts'>, filter: SampleFil
       const key = rows.nodes![row]! * width + rows.series![row]!;
       counts.set(key, (counts.get(key) ?? 0) + (rows.weights?.[row] ?? 1));
     }
-    await builder.add(part, counts);
+    builder.add(part.series, transformStacks(await part.stacks(), transforms), counts);
   }
   return builder.profile;
 }
@@ -54,15 +43,22 @@ class ProfileBuilder {
     this.profile.durationNano = BigInt(Math.ceil(toMs - fromMs)) * 1_000_000n;
   }
 
-  async add(part: SamplePart, counts: ReadonlyMap<number, number>): Promise<void> {
-    const { frames, parents, nodeFrames } = await part.stacks();
+  /** `counts`: events by node of the stacks as they were, times the number of series, plus the series. */
+  add(
+    allSeries: readonly Series[],
+    { stacks, nodes }: Transformed,
+    counts: ReadonlyMap<number, number>,
+  ): void {
+    const { frames, parents, nodeFrames } = stacks;
     const locations = new Map<number, number>();
-    const width = part.series.length;
+    const width = allSeries.length;
     for (const [key, count] of counts) {
-      const series = part.series[key % width]!;
+      const start = nodes[Math.floor(key / width)]!;
+      if (start < 0) continue;
+      const series = allSeries[key % width]!;
       const stack: number[] = [];
       // The child of the root is the process, which is no frame.
-      for (let node = Math.floor(key / width); parents[node] !== 0; node = parents[node]!) {
+      for (let node = start; parents[node] !== 0; node = parents[node]!) {
         const frame = nodeFrames[node]!;
         const location = locations.get(frame) ?? this.#location(frames[frame]!);
         locations.set(frame, location);

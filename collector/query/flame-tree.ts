@@ -18,7 +18,7 @@ export const DEFAULT_LIMITS: PruneLimits = { minFraction: 1 / 20_000, maxNodes: 
 /**
  * A pruned flame graph, breadth first: a parent comes before its children, the children of a node are
  * neighbours, and so are the nodes of a level, in the order in which they are drawn. Node 0 is the root.
- * Children are in the order of their names, so that a live picture keeps its places; what was folded is a
+ * Children are in the order of their names, so that a live picture keeps its places, unless asked otherwise; what was folded is a
  * last child of kind `other`. The self counts add up to the samples.
  */
 export interface FlameTree {
@@ -30,13 +30,22 @@ export interface FlameTree {
   /** How many nodes went into the remainders, and the samples in them. */
   foldedNodes: number;
   foldedSamples: number;
+  /** A second count of each node's own, where one was carried along. */
+  carried?: Float64Array;
 }
 
-export function buildFlameTree(parts: readonly StackCounts[], limits = DEFAULT_LIMITS): FlameTree {
+export function buildFlameTree(
+  parts: readonly StackCounts[],
+  limits = DEFAULT_LIMITS,
+  order: Order = 'name',
+): FlameTree {
   const merged = mergeParts(parts);
   const kept = chooseKept(merged, limits);
-  return layOut(merged, kept);
+  return layOut(merged, kept, { order });
 }
+
+/** Of children: by name, or the largest first. */
+type Order = 'name' | 'size';
 
 /** All parts as one tree; node 0 is the root, a parent's id is less than its children's. */
 export interface MergedTree {
@@ -103,23 +112,72 @@ function chooseKept({ totals }: MergedTree, limits: PruneLimits): Uint8Array {
   return kept;
 }
 
-function layOut(merged: MergedTree, kept: Uint8Array): FlameTree {
+/**
+ * The tree of two windows: boxes are kept by the mean of their shares, `selfCounts` are those of now and `carried`
+ * those of the base.
+ */
+export function buildDiffTree(
+  now: readonly StackCounts[],
+  base: readonly StackCounts[],
+  limits = DEFAULT_LIMITS,
+): FlameTree {
+  const nodeMaps = [...now, ...base].map(() => new Uint32Array());
+  const merged = mergeParts([...now, ...base], nodeMaps);
+  const count = (parts: readonly StackCounts[], first: number): Float64Array => {
+    const counts = new Float64Array(merged.parents.length);
+    for (const [i, { selfCounts }] of parts.entries()) {
+      for (const [node, self] of selfCounts.entries()) counts[nodeMaps[first + i]![node]!]! += self;
+    }
+    return counts;
+  };
+  const own = count(now, 0);
+  const other = count(base, now.length);
+  const sum = (counts: Float64Array): number =>
+    Math.max(
+      1,
+      counts.reduce((a, b) => a + b, 0),
+    );
+  const [ownSum, otherSum] = [sum(own), sum(other)];
+  const weights = own.map((self, node) => self / ownSum + other[node]! / otherSum);
+  const weighted = { ...merged, selfCounts: weights, totals: sumSubtrees(merged.parents, weights) };
+  const kept = chooseKept(weighted, limits);
+  const shown = { ...merged, selfCounts: own, totals: sumSubtrees(merged.parents, own) };
+  return layOut(shown, kept, { order: 'name', carried: other });
+}
+
+function layOut(
+  merged: MergedTree,
+  kept: Uint8Array,
+  { order, carried }: { order: Order; carried?: Float64Array },
+): FlameTree {
   const { totals } = merged;
-  const children = listChildren(merged, kept);
+  const carriedTotals = carried && sumSubtrees(merged.parents, carried);
+  const children = listChildren(merged, kept, order);
   const out = new FlameTreeBuilder(merged.frames);
+  if (carried !== undefined) out.carried.push(carried[0]!);
   const queue: { node: number; at: number }[] = [{ node: 0, at: out.addRoot(merged.selfCounts[0]!) }];
   for (const { node, at } of queue) {
     let rest = totals[node]! - merged.selfCounts[node]!;
+    let carriedRest = carried === undefined ? 0 : carriedTotals![node]! - carried[node]!;
     for (const child of children[node] ?? []) {
       rest -= totals[child]!;
       queue.push({ node: child, at: out.add(at, merged.nodeFrames[child]!, merged.selfCounts[child]!) });
+      if (carried === undefined) continue;
+      carriedRest -= carriedTotals![child]!;
+      out.carried.push(carried[child]!);
     }
-    if (rest > 0) out.addOther(at, rest);
+    if (rest <= 0 && carriedRest <= 0) continue;
+    out.addOther(at, rest);
+    if (carried !== undefined) out.carried.push(carriedRest);
   }
   return out.finish(kept.length - kept.reduce((sum, one) => sum + one, 0));
 }
 
-function listChildren({ frames, parents, nodeFrames }: MergedTree, kept: Uint8Array): number[][] {
+function listChildren(
+  { frames, parents, nodeFrames, totals }: MergedTree,
+  kept: Uint8Array,
+  order: Order,
+): number[][] {
   const children: number[][] = [];
   for (let node = 1; node < parents.length; node++) {
     if (kept[node] === 0) continue;
@@ -128,9 +186,9 @@ function listChildren({ frames, parents, nodeFrames }: MergedTree, kept: Uint8Ar
     else siblings.push(node);
   }
   const frameOf = (node: number): Frame => frames[nodeFrames[node]!]!;
-  for (const list of children) {
-    if (list !== undefined && list.length > 1) list.sort((a, b) => compareFrames(frameOf(a), frameOf(b)));
-  }
+  const compareNodes = (a: number, b: number): number =>
+    (order === 'size' ? totals[b]! - totals[a]! : 0) || compareFrames(frameOf(a), frameOf(b));
+  for (const list of children) if (list !== undefined && list.length > 1) list.sort(compareNodes);
   return children;
 }
 
@@ -152,6 +210,8 @@ class FlameTreeBuilder {
   readonly #nodeFrames: number[] = [];
   readonly #selfCounts: number[] = [];
   #foldedSamples = 0;
+  /** Filled in step with the nodes, if there is a second count. */
+  readonly carried: number[] = [];
 
   constructor(source: readonly Frame[]) {
     this.#source = source;
@@ -183,6 +243,7 @@ class FlameTreeBuilder {
       selfCounts: Float64Array.from(this.#selfCounts),
       foldedNodes,
       foldedSamples: this.#foldedSamples,
+      ...(this.carried.length === 0 ? {} : { carried: Float64Array.from(this.carried) }),
     };
   }
 

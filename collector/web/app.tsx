@@ -5,16 +5,21 @@ import { EmptyState } from './empty-state.tsx';
 import { Facets } from './facets.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { formatSpan, plural } from './format.ts';
-import { GraphView } from './graph-view.tsx';
+import { FunctionMenu, type MenuRequest } from './function-menu.tsx';
+import { HealthView } from './health-view.tsx';
 import { HelpDialog } from './help-dialog.tsx';
+import { MainView } from './main-view.tsx';
 import { askOverview, isFollowing } from './questions.ts';
+import { Tabs } from './tabs.tsx';
 import { toggleValue } from './terms.ts';
 import { Timeline } from './timeline.tsx';
 import { Toolbar } from './toolbar.tsx';
+import { TransformBar } from './transform-bar.tsx';
 import { RANGES, type UrlState } from './url-state.ts';
 import { useAnswer } from './use-answer.ts';
 import { useShortcuts } from './use-shortcuts.ts';
 import { useUrlState } from './use-url-state.ts';
+import type { ViewProperties } from './view-properties.ts';
 
 /** Enough for a wide screen; more for a long time. */
 const TIMELINE_STEPS = 240;
@@ -25,41 +30,23 @@ export function App() {
   const [paused, setPaused] = useState(false);
   const [help, setHelp] = useState(false);
   const [jumps, setJumps] = useState(0);
+  const [menu, setMenu] = useState<MenuRequest>();
   const [note, setNote] = useState({ text: '', isBad: false });
   const [spoken, announce] = useState('');
   const searchBox = useRef<HTMLInputElement>(null);
-  const follows = isFollowing(state);
-  const isLive = follows && !paused;
-  const timelinePath = askOverview('timeline', state, {
-    by: state.by,
-    steps: follows && state.range === '60s' ? MINUTE_STEPS : TIMELINE_STEPS,
-  });
-  const timeline = useAnswer<TimelineAnswer>(timelinePath, isLive);
-  const status = useAnswer<StatusResponse>('api/v1/status', !paused);
-  const { value: answer } = timeline;
-  const rangeTitle = titleOf(state);
-  const diagnosis = diagnose({
-    status: status.value,
-    error: status.error ?? timeline.error,
-    rangeTitle,
-    samples: answer?.samples,
-    where: state.where,
-    isFollowing: follows,
-  });
-  const hosts = listHosts(status.value);
+  const { diagnosis, timeline, hosts, rangeTitle } = useOverview(state, paused);
+  const isLive = isFollowing(state) && !paused;
+  const onWhere = (where: string): void => change({ where, zoom: '' });
 
   useShortcuts({
     search: () => searchBox.current?.focus(),
     help: () => setHelp(true),
     pause: () => setPaused(!paused),
-    view: () => change({ view: state.view === 'graph' ? 'tree' : 'graph' }),
+    view: () => change({ view: state.view === 'tree' ? 'icicle' : 'tree' }),
     range: (index) => change(followed(RANGES[index]!.name)),
     escape: () => change(lessOf(state)),
   });
   useEffect(() => announce(note.text), [note.text]);
-  useEffect(() => {
-    document.title = ['everyframe', hosts].filter((part) => part !== '').join(' · ');
-  }, [hosts]);
 
   return (
     <div class="page">
@@ -76,42 +63,101 @@ export function App() {
         onSearchEnter={() => setJumps(jumps + 1)}
       />
       <div class="body">
-        <Facets {...{ state, isLive }} onWhere={(where) => change({ where, zoom: '' })} />
+        <Facets {...{ state, isLive, onWhere }} />
         <main>
           {diagnosis.warnings.map((warning) => (
             <p key={warning} class="warning" role="status">
               {warning}
             </p>
           ))}
-          <FilterBar where={state.where} onWhere={(where) => change({ where, zoom: '' })} />
-          {answer !== undefined && (answer.samples > 0 || state.brush !== undefined) && (
-            <Timeline
-              {...{ answer }}
-              brush={state.brush}
-              base={undefined}
-              by={state.by}
-              onBy={(by) => change({ by })}
-              onBrush={(brush) => change(brushed(state, brush, answer))}
-              onPick={(value) => change({ where: toggleValue(state.where, state.by, '=', value), zoom: '' })}
-            />
-          )}
-          {answer !== undefined && answer.samples > 0 ? (
-            <GraphView {...{ state, change, isLive, rangeTitle, jumps, announce }} onSearchNote={setNote} />
-          ) : (
-            diagnosis.headline !== '' && (
-              <EmptyState
-                diagnosis={diagnosis}
-                onShowAll={state.where === '' ? undefined : () => change({ where: '' })}
-              />
-            )
-          )}
+          <FilterBar where={state.where} onWhere={onWhere} />
+          <Shown
+            {...{ state, isLive, rangeTitle, jumps, change, announce, diagnosis }}
+            timeline={timeline.value}
+            onMenu={setMenu}
+            onSearchNote={setNote}
+          />
         </main>
       </div>
       <div class="visually-hidden" aria-live="polite">
         {spoken}
       </div>
+      {menu !== undefined && (
+        <FunctionMenu {...menu} {...{ state, change }} onClose={() => setMenu(undefined)} />
+      )}
       {help && <HelpDialog onClose={() => setHelp(false)} />}
     </div>
+  );
+}
+
+/** The timeline and what can be said of it. */
+function useOverview(state: UrlState, paused: boolean) {
+  const follows = isFollowing(state);
+  const path = askOverview('timeline', state, {
+    by: state.by,
+    steps: follows && state.range === '60s' ? MINUTE_STEPS : TIMELINE_STEPS,
+  });
+  const timeline = useAnswer<TimelineAnswer>(path, follows && !paused);
+  const status = useAnswer<StatusResponse>('api/v1/status', !paused);
+  const rangeTitle = titleOf(state);
+  const diagnosis = diagnose({
+    status: status.value,
+    error: status.error ?? timeline.error,
+    rangeTitle,
+    samples: timeline.value?.samples,
+    where: state.where,
+    isFollowing: follows,
+  });
+  const hosts = listHosts(status.value);
+  useEffect(() => {
+    document.title = ['everyframe', hosts].filter((part) => part !== '').join(' · ');
+  }, [hosts]);
+  return { diagnosis, timeline, hosts, rangeTitle };
+}
+
+type ShownProperties = Omit<ViewProperties, 'timeline'> & {
+  timeline: TimelineAnswer | undefined;
+  diagnosis: ReturnType<typeof diagnose>;
+};
+
+function Shown({ timeline, diagnosis, ...view }: ShownProperties) {
+  const { state, change } = view;
+  const hasSamples = timeline !== undefined && timeline.samples > 0;
+  return (
+    <>
+      {timeline !== undefined && (hasSamples || state.brush !== undefined) && (
+        <Timeline
+          answer={timeline}
+          brush={state.brush}
+          base={state.view === 'diff' ? state.base : undefined}
+          by={state.by}
+          onBy={(by) => change({ by })}
+          onBrush={(span, isBase) => change(brushed(state, span, isBase, timeline))}
+          onPick={(value) => change({ where: toggleValue(state.where, state.by, '=', value), zoom: '' })}
+        />
+      )}
+      <div class="tab-row">
+        <Tabs view={state.view} onView={(name) => change({ view: name, zoom: '' })} />
+        <TransformBar
+          transform={state.transform}
+          onTransform={(transform) => change({ transform, zoom: '' })}
+        />
+      </div>
+      <div class="view" id="view" role="tabpanel" aria-labelledby={`tab-${state.view}`}>
+        {state.view === 'health' ? (
+          <HealthView {...view} />
+        ) : hasSamples ? (
+          <MainView {...view} timeline={timeline} />
+        ) : (
+          diagnosis.headline !== '' && (
+            <EmptyState
+              diagnosis={diagnosis}
+              onShowAll={state.where === '' ? undefined : () => change({ where: '' })}
+            />
+          )
+        )}
+      </div>
+    </>
   );
 }
 
@@ -124,11 +170,13 @@ const followed = (range: UrlState['range']): Partial<UrlState> => ({
 /** A brush fixes the timeline under it, so that it stays where it is, and so does a link to it. */
 function brushed(
   state: UrlState,
-  brush: UrlState['brush'],
+  span: UrlState['brush'],
+  isBase: boolean,
   { fromMs, toMs }: TimelineAnswer,
 ): Partial<UrlState> {
-  if (brush === undefined) return { brush };
-  return { brush, overview: state.overview ?? { fromMs: Math.round(fromMs), toMs: Math.round(toMs) } };
+  if (span === undefined) return { brush: undefined };
+  const overview = state.overview ?? { fromMs: Math.round(fromMs), toMs: Math.round(toMs) };
+  return isBase ? { base: span, overview, view: 'diff' } : { brush: span, overview };
 }
 
 /** What Escape takes away: the search, then the zoom, then the brush. */

@@ -1,8 +1,9 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { cpuSeconds } from './describe.ts';
+import { sharesOf } from './diff-model.ts';
 import { type FlameModel, kindOf, nameOf } from './flame-model.ts';
 import { ROW_HEIGHT } from './flame-painter.ts';
-import { formatCount, formatDuration, formatShare } from './format.ts';
+import { formatCount, formatDuration, formatPoints, formatShare } from './format.ts';
 import { KindSwatch } from './kind-swatch.tsx';
 import { kindLabel } from './kinds.ts';
 
@@ -46,7 +47,11 @@ export function BoxTooltip({ model, node, root, anchor, bounds }: Properties) {
       </div>
       {model.mappings[frame] !== '' && <div class="tooltip-file">{model.mappings[frame]}</div>}
       {model.files[frame] !== '' && <div class="tooltip-file">{model.files[frame]}</div>}
-      <Figures model={model} node={node} root={root} />
+      {model.comparison === undefined ? (
+        <Figures model={model} node={node} root={root} />
+      ) : (
+        <Change comparison={model.comparison} node={node} />
+      )}
     </div>
   );
 }
@@ -77,6 +82,31 @@ function belowBox(box: { left: number; top: number; width: number }, size: Exten
     left: Math.max(0, Math.min(box.left + box.width, bounds.width - MARGIN) - size.width),
     top: below + size.height <= bounds.height ? below : Math.max(0, above),
   };
+}
+
+function Change({ comparison, node }: { comparison: NonNullable<FlameModel['comparison']>; node: number }) {
+  const { now, base } = sharesOf(comparison, node);
+  return (
+    <table>
+      <tbody>
+        <tr>
+          <th>Now</th>
+          <td>{formatShare(now)}</td>
+          <td>{formatCount(comparison.now[node]!)}</td>
+        </tr>
+        <tr>
+          <th>Before</th>
+          <td>{formatShare(base)}</td>
+          <td>{formatCount(comparison.base[node]!)}</td>
+        </tr>
+        <tr>
+          <th>Change</th>
+          <td>{formatPoints(now - base)}</td>
+          <td />
+        </tr>
+      </tbody>
+    </table>
+  );
 }
 
 function Figures({ model, node, root }: Pick<Properties, 'model' | 'node' | 'root'>) {

@@ -1,14 +1,14 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { type FlameModel, kindOf, nameOf } from './flame-model.ts';
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { type FlameModel, functionOf, kindOf, nameOf } from './flame-model.ts';
 import { formatCount, formatShare } from './format.ts';
+import type { MenuRequest } from './function-menu.tsx';
 import { KindSwatch } from './kind-swatch.tsx';
 import { kindLabel } from './kinds.ts';
+import { RowGap } from './row-gap.tsx';
 import type { SearchResult } from './search.ts';
 import { listRows, type TreeRowData } from './tree-rows.ts';
-import { useSize } from './use-browser.ts';
+import { useRows } from './use-rows.ts';
 
-const ROW_HEIGHT = 28;
-const OVERSCAN = 8;
 /** Deeper rows are not moved further to the right. */
 const MAX_INDENT = 40;
 
@@ -17,13 +17,12 @@ interface Properties {
   root: number;
   found: SearchResult | undefined;
   onZoom(node: number): void;
+  onMenu(request: MenuRequest): void;
 }
 
 /** The flame graph as a table of rows that open and close; only the visible rows exist in the page. */
-export function CallTree({ model, root, found, onZoom }: Properties) {
+export function CallTree({ model, root, found, onZoom, onMenu }: Properties) {
   const scroller = useRef<HTMLDivElement>(null);
-  const { height } = useSize(scroller);
-  const [scrollTop, setScrollTop] = useState(0);
   /** Path keys of rows whose state is not the one they start with. */
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
   const [current, setCurrent] = useState('');
@@ -32,15 +31,7 @@ export function CallTree({ model, root, found, onZoom }: Properties) {
     0,
     rows.findIndex(({ node }) => model.pathKey[node] === current),
   );
-  const first = Math.max(0, Math.floor(scrollTop / ROW_HEIGHT) - OVERSCAN);
-  const last = Math.min(rows.length, Math.ceil((scrollTop + height) / ROW_HEIGHT) + OVERSCAN);
-
-  useEffect(() => {
-    const view = scroller.current!;
-    const top = currentIndex * ROW_HEIGHT;
-    if (top < view.scrollTop) view.scrollTop = top;
-    else if (top + 2 * ROW_HEIGHT > view.scrollTop + height) view.scrollTop = top + 2 * ROW_HEIGHT - height;
-  }, [currentIndex]);
+  const { first, end: last, pageRows, onScroll } = useRows(scroller, rows.length, currentIndex);
   const toggle = (node: number): void => {
     const next = new Set(toggled);
     if (!next.delete(model.pathKey[node]!)) next.add(model.pathKey[node]!);
@@ -50,19 +41,27 @@ export function CallTree({ model, root, found, onZoom }: Properties) {
     const row = rows[Math.min(rows.length - 1, Math.max(0, index))];
     if (row !== undefined) setCurrent(model.pathKey[row.node]!);
   };
+  const openMenu = (node: number, at: MenuRequest['at']): void => {
+    const target = functionOf(model, node);
+    if (target !== undefined) onMenu({ target, at });
+  };
   const onKeyDown = (event: KeyboardEvent): void => {
     const row = rows[currentIndex];
     if (row === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
     const actions: Record<string, () => void> = {
       ArrowDown: () => moveTo(currentIndex + 1),
       ArrowUp: () => moveTo(currentIndex - 1),
-      PageDown: () => moveTo(currentIndex + Math.floor(height / ROW_HEIGHT) - 2),
-      PageUp: () => moveTo(currentIndex - Math.floor(height / ROW_HEIGHT) + 2),
+      PageDown: () => moveTo(currentIndex + pageRows),
+      PageUp: () => moveTo(currentIndex - pageRows),
       Home: () => moveTo(0),
       End: () => moveTo(rows.length - 1),
       ArrowRight: () => (row.isOpen ? moveTo(currentIndex + 1) : row.hasChildren && toggle(row.node)),
       ArrowLeft: () => (row.isOpen ? toggle(row.node) : setCurrent(model.pathKey[model.parent[row.node]!]!)),
       Enter: () => onZoom(row.node),
+      m: () => {
+        const box = scroller.current!.querySelector('tr.current')?.getBoundingClientRect();
+        openMenu(row.node, { x: (box?.left ?? 0) + 300, y: box?.bottom ?? 0 });
+      },
       Backspace: () => onZoom(model.parent[root]!),
     };
     const action = actions[event.key];
@@ -72,7 +71,7 @@ export function CallTree({ model, root, found, onZoom }: Properties) {
   };
 
   return (
-    <div ref={scroller} class="tree" onScroll={() => setScrollTop(scroller.current!.scrollTop)}>
+    <div ref={scroller} class="tree" onScroll={onScroll}>
       <table
         // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a treegrid is a table that opens
         role="treegrid"
@@ -84,16 +83,26 @@ export function CallTree({ model, root, found, onZoom }: Properties) {
       >
         <thead>
           <tr aria-rowindex={1}>
-            <th scope="col">Total</th>
-            <th scope="col">Self</th>
-            <th scope="col">Samples</th>
+            <th scope="col" class="figure">
+              Total
+            </th>
+            <th scope="col" class="figure">
+              Self
+            </th>
+            <th scope="col" class="figure">
+              Samples
+            </th>
             <th scope="col">Function</th>
-            <th scope="col">Kind</th>
-            <th scope="col">File</th>
+            <th scope="col" class="kind">
+              Kind
+            </th>
+            <th scope="col" class="file">
+              File
+            </th>
           </tr>
         </thead>
         <tbody>
-          <Gap rows={first} />
+          <RowGap rows={first} />
           {rows.slice(first, last).map((row, offset) => (
             <TreeRow
               key={model.pathKey[row.node]}
@@ -104,18 +113,14 @@ export function CallTree({ model, root, found, onZoom }: Properties) {
               onSelect={() => setCurrent(model.pathKey[row.node]!)}
               onToggle={() => toggle(row.node)}
               onZoom={() => onZoom(row.node)}
+              onMenu={(at) => openMenu(row.node, at)}
             />
           ))}
-          <Gap rows={rows.length - last} />
+          <RowGap rows={rows.length - last} />
         </tbody>
       </table>
     </div>
   );
-}
-
-/** Stands for rows outside of the viewport. */
-function Gap({ rows }: { rows: number }) {
-  return rows > 0 ? <tr style={{ height: `${rows * ROW_HEIGHT}px` }} /> : null;
 }
 
 interface RowProperties {
@@ -128,9 +133,11 @@ interface RowProperties {
   onSelect(): void;
   onToggle(): void;
   onZoom(): void;
+  onMenu(at: MenuRequest['at']): void;
 }
 
-function TreeRow({ model, root, row, index, isCurrent, isMatch, onSelect, onToggle, onZoom }: RowProperties) {
+function TreeRow(properties: RowProperties) {
+  const { model, root, row, index, isCurrent, isMatch, onSelect, onToggle, onZoom, onMenu } = properties;
   const { node, level, isOpen, hasChildren } = row;
   const all = model.total[root]!;
   const frame = model.frame[node]!;
@@ -146,10 +153,15 @@ function TreeRow({ model, root, row, index, isCurrent, isMatch, onSelect, onTogg
       aria-selected={isCurrent}
       onClick={onSelect}
       onDblClick={onZoom}
+      onContextMenu={(event) => {
+        event.preventDefault();
+        onSelect();
+        onMenu({ x: event.clientX, y: event.clientY });
+      }}
     >
-      <td>{formatShare(model.total[node]! / all)}</td>
-      <td>{formatShare(model.self[node]! / all)}</td>
-      <td>{formatCount(model.total[node]!)}</td>
+      <td class="figure">{formatShare(model.total[node]! / all)}</td>
+      <td class="figure">{formatShare(model.self[node]! / all)}</td>
+      <td class="figure">{formatCount(model.total[node]!)}</td>
       <td class="tree-name" title={nameOf(model, node)}>
         <span style={{ paddingLeft: `${Math.min(level, MAX_INDENT) * 14}px` }}>
           {/* biome-ignore lint/a11y/useKeyWithClickEvents: arrow keys open and close rows */}
@@ -159,8 +171,8 @@ function TreeRow({ model, root, row, index, isCurrent, isMatch, onSelect, onTogg
           {nameOf(model, node)}
         </span>
       </td>
-      <td>{kindLabel(kind)}</td>
-      <td class="tree-file" title={file}>
+      <td class="kind">{kindLabel(kind)}</td>
+      <td class="file" title={file}>
         {file}
       </td>
     </tr>

@@ -1,5 +1,6 @@
+import { sharesOf } from './diff-model.ts';
 import { type FlameModel, kindOf, nameOf } from './flame-model.ts';
-import { formatCount, formatDuration, formatShare, plural } from './format.ts';
+import { formatCount, formatDuration, formatPoints, formatShare, plural } from './format.ts';
 import { kindLabel } from './kinds.ts';
 
 /** Seconds of CPU time that some samples stand for. */
@@ -8,6 +9,7 @@ export const cpuSeconds = (model: FlameModel, samples: number): number =>
 
 /** What a screen reader says of a box. */
 export function describeBox(model: FlameModel, node: number, root: number): string {
+  if (model.comparison !== undefined) return describeChange(model, model.comparison, node);
   const total = model.total[node]!;
   const self = model.self[node]!;
   const parts = [
@@ -19,6 +21,16 @@ export function describeBox(model: FlameModel, node: number, root: number): stri
     `level ${model.depth[node]! + 1}`,
   ];
   return parts.join(', ');
+}
+
+function describeChange(
+  model: FlameModel,
+  comparison: NonNullable<FlameModel['comparison']>,
+  node: number,
+): string {
+  const { now, base } = sharesOf(comparison, node);
+  const shares = `${formatShare(now)} now, ${formatShare(base)} before, ${formatPoints(now - base)}`;
+  return `${nameOf(model, node)}, ${kindLabel(kindOf(model, node))}, ${shares}, level ${model.depth[node]! + 1}`;
 }
 
 /** One line on what the graph stands for, or its zoomed part. */

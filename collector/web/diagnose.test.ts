@@ -32,6 +32,7 @@ const agent = (changes: Partial<AgentStatus> = {}): AgentStatus => ({
   lastMs: NOW - 2000,
   lastSamplesMs: NOW - 2000,
   samples: 100,
+  samplesPerSecond: 20,
   ...changes,
 });
 

@@ -1,32 +1,41 @@
+import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { BoxTooltip } from './box-tooltip.tsx';
 import { describeBox } from './describe.ts';
-import { deepestRow, type FlameModel } from './flame-model.ts';
-import { boxOf, FlamePainter, ROW_HEIGHT, type Scene } from './flame-painter.ts';
-import { walk } from './keyboard.ts';
+import { handleKeys } from './flame-keys.ts';
+import { deepestRow, type FlameModel, functionOf } from './flame-model.ts';
+import { boxOf, FlamePainter, ROW_HEIGHT, type Scene, topOf } from './flame-painter.ts';
+import type { MenuRequest } from './function-menu.tsx';
 import { nextMatch, type SearchResult } from './search.ts';
 import { useSize, useTheme } from './use-browser.ts';
+import { useFlameScroll } from './use-flame-scroll.ts';
 import { usePointer } from './use-pointer.ts';
 import { useZoomedRange } from './use-zoomed-range.ts';
 
-const LABEL = 'Flame graph: arrow keys walk the boxes, Enter zooms, Backspace goes back, T shows a table';
-/** Callers that stay in sight above a zoomed box. */
-const CALLER_ROWS = 2;
+const KEYS = 'arrow keys walk the boxes, Enter zooms, Backspace goes back, M opens a menu';
 const BOTTOM_MARGIN = 8;
 
-interface Properties {
+export interface FlameGraphProperties {
   model: FlameModel;
   /** Zoomed box, 0 for the whole graph. */
   root: number;
   found: SearchResult | undefined;
   /** Grows by one for each wish to go to the next match. */
   jumps: number;
+  /** What the picture is, for those who don't see it. */
+  label: string;
+  /** Callees grow up, from the bottom. */
+  isFlipped: boolean;
   onZoom(node: number): void;
+  /** Double click and O: the function by itself. */
+  onOpen?(name: string): void;
+  onMenu?(request: MenuRequest): void;
   announce(text: string): void;
 }
 
 /** A canvas of the viewport's size that stays in place while an empty column beside it scrolls. */
-export function FlameGraph({ model, root, found, jumps, onZoom, announce }: Properties) {
+export function FlameGraph(properties: FlameGraphProperties) {
+  const { model, root, found, jumps, isFlipped, onZoom, onMenu, announce } = properties;
   const scroller = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const { width, height } = useSize(scroller);
@@ -36,54 +45,53 @@ export function FlameGraph({ model, root, found, jumps, onZoom, announce }: Prop
   const [chosen, setChosen] = useState<{ path: string; byKeyboard: boolean }>();
   const [isFocused, setFocused] = useState(false);
   const { from, to } = useZoomedRange(model, root);
-  const pointer = usePointer(model, { from, to, scrollTop, width });
+  const rows = useMemo(() => deepestRow(model, root) + 1, [model, root]);
+  const layout = { from, to, scrollTop, width, height, isFlipped, rows };
+  const pointer = usePointer(model, layout);
   const selected = chosen && model.nodeByPath.get(chosen.path);
   const marked = isFocused && chosen?.byKeyboard ? selected : undefined;
   const scene: Scene = {
-    ...{ model, theme, from, to, root, scrollTop, width, height, found },
+    ...{ ...layout, model, theme, root, found },
     hovered: pointer.node,
     selected: marked,
   };
   usePainter(canvas, scene);
-  const rows = useMemo(() => deepestRow(model, root) + 1, [model, root]);
-  const rootPath = model.pathKey[root]!;
-  useEffect(() => {
-    const top = Math.max(0, model.depth[root]! - CALLER_ROWS) * ROW_HEIGHT;
-    scroller.current?.scrollTo({ top });
-  }, [rootPath]);
+  useFlameScroll(scroller, { model, root, rows, height, isFlipped });
 
   const choose = (node: number): void => {
     setChosen({ path: model.pathKey[node]!, byKeyboard: true });
     pointer.leave();
     announce(describeBox(model, node, root));
-    scrollIntoView(scroller.current!, model.depth[node]! * ROW_HEIGHT);
+    scrollIntoView(scroller.current!, topOf(layout, model.depth[node]!) + scrollTop);
   };
   const chooseMatch = (step: 1 | -1): void => {
     const match = found && nextMatch(model, found, root, selected, step);
     if (match !== undefined) choose(match);
   };
-  useEffect(() => {
-    if (jumps === 0) return;
-    scroller.current!.focus();
-    chooseMatch(1);
-  }, [jumps]);
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    if (event.key === 'Enter') onZoom(selected ?? root);
-    else if (event.key === 'Backspace') onZoom(model.parent[root]!);
-    else if (event.key === 'n' || event.key === 'N') chooseMatch(event.key === 'n' ? 1 : -1);
-    else {
-      const next = walk(model, selected ?? root, root, event.key);
-      if (next === undefined) return;
-      choose(selected === undefined ? root : next);
-    }
-    event.preventDefault();
+  useJumps(jumps, scroller, () => chooseMatch(1));
+  const openMenu = (node: number, at: MenuRequest['at']): void => {
+    const target = functionOf(model, node);
+    if (target !== undefined) onMenu?.({ target, at });
   };
-  const onClick = (event: MouseEvent): void => {
+  const onKeyDown = handleKeys(properties, selected, {
+    choose,
+    chooseMatch,
+    openMenu(node) {
+      const box = boxOf(scene, node);
+      const { left, top } = canvas.current!.getBoundingClientRect();
+      openMenu(node, { x: left + (box?.left ?? 0), y: top + (box?.top ?? 0) + ROW_HEIGHT });
+    },
+  });
+  const onPointer = (event: MouseEvent): void => {
     const node = pointer.nodeUnder(event);
     if (node === undefined) return;
     setChosen({ path: model.pathKey[node]!, byKeyboard: false });
-    onZoom(node);
+    if (event.type === 'click') onZoom(node);
+    else {
+      event.preventDefault();
+      pointer.leave();
+      openMenu(node, { x: event.clientX, y: event.clientY });
+    }
   };
 
   const shown = pointer.node ?? marked;
@@ -94,7 +102,7 @@ export function FlameGraph({ model, root, found, jumps, onZoom, announce }: Prop
         class="flame-scroller"
         role="application"
         aria-roledescription="flame graph"
-        aria-label={LABEL}
+        aria-label={`${properties.label}: ${KEYS}`}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: an application takes the keyboard as a whole
         tabIndex={0}
         onScroll={() => setScrollTop(scroller.current!.scrollTop)}
@@ -108,9 +116,12 @@ export function FlameGraph({ model, root, found, jumps, onZoom, announce }: Prop
           class={pointer.node === undefined ? '' : 'pointing'}
           onMouseMove={pointer.move}
           onMouseLeave={pointer.leave}
-          onClick={onClick}
+          onClick={onPointer}
+          onContextMenu={onPointer}
         />
-        <div style={{ height: `${Math.max(0, rows * ROW_HEIGHT + BOTTOM_MARGIN - height)}px` }} />
+        <div
+          style={{ height: `${Math.max(0, rows * ROW_HEIGHT + (isFlipped ? 0 : BOTTOM_MARGIN) - height)}px` }}
+        />
       </div>
       {shown !== undefined && (
         <BoxTooltip
@@ -122,6 +133,15 @@ export function FlameGraph({ model, root, found, jumps, onZoom, announce }: Prop
       )}
     </div>
   );
+}
+
+/** Enter in the search leads here, and to the largest match. */
+function useJumps(jumps: number, view: RefObject<HTMLElement | null>, toMatch: () => void): void {
+  useEffect(() => {
+    if (jumps === 0) return;
+    view.current!.focus();
+    toMatch();
+  }, [jumps]);
 }
 
 /** Paints after every render; the number of boxes is left on the canvas for tests and curious people. */

@@ -35,6 +35,8 @@ export interface FlameModel {
   toMs: number;
   timeline: number[];
   folded: { nodes: number; samples: number };
+  /** Totals of the two sides where two profiles are compared; lengths are shares then, not samples. */
+  comparison?: { now: Float64Array; base: Float64Array; nowSamples: number; baseSamples: number };
 }
 
 export function buildModel(response: FlameGraphResponse): FlameModel {
@@ -130,6 +132,17 @@ export function subtreeOf(model: FlameModel, root: number): Uint8Array {
 
 export const nameOf = (model: FlameModel, node: number): string => model.names[model.frame[node]!]!;
 export const kindOf = (model: FlameModel, node: number): FrameKind => model.kinds[model.frame[node]!]!;
+
+/** The function of a box; undefined for boxes that stand for something else. */
+export function functionOf(
+  model: FlameModel,
+  node: number,
+): { name: string; file: string; mapping: string } | undefined {
+  const frame = model.frame[node]!;
+  const kind = model.kinds[frame]!;
+  if (kind === 'root' || kind === 'process' || kind === 'other') return undefined;
+  return { name: model.names[frame]!, file: model.files[frame]!, mapping: model.mappings[frame]! };
+}
 
 /** The node of a row under position `x` (in samples), or undefined where the row has a gap. */
 export function nodeAt(model: FlameModel, row: number, x: number): number | undefined {

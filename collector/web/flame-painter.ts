@@ -1,3 +1,4 @@
+import { growthOf } from './diff-model.ts';
 import { type FlameModel, kindOf, lastStartingBefore, nameOf } from './flame-model.ts';
 import { Labels } from './labels.ts';
 import type { SearchResult } from './search.ts';
@@ -25,6 +26,10 @@ export interface Scene {
   scrollTop: number;
   width: number;
   height: number;
+  /** Callees grow up, from the bottom of the picture. */
+  isFlipped: boolean;
+  /** Rows that the picture has, with those of the callers of a zoomed box. */
+  rows: number;
   found: SearchResult | undefined;
   hovered: number | undefined;
   selected: number | undefined;
@@ -66,8 +71,9 @@ export class FlamePainter {
     context.fillStyle = scene.theme.background;
     context.fillRect(0, 0, scene.width, scene.height);
     const rows = scene.model.rowStart.length - 1;
-    const first = Math.max(0, Math.floor(scene.scrollTop / ROW_HEIGHT));
-    const last = Math.min(rows - 1, Math.floor((scene.scrollTop + scene.height) / ROW_HEIGHT));
+    const [a, b] = [rowAt(scene, 0), rowAt(scene, scene.height)];
+    const first = Math.max(0, Math.min(a, b));
+    const last = Math.min(rows - 1, Math.max(a, b));
     let boxes = 0;
     for (let row = first; row <= last; row++) boxes += this.#paintRow(scene, row);
     if (scene.hovered !== undefined) this.#paintHover(scene, scene.hovered);
@@ -85,7 +91,7 @@ export class FlamePainter {
     const { model, from, to, width } = scene;
     const scale = width / (to - from);
     const end = model.rowStart[row + 1]!;
-    const top = row * ROW_HEIGHT - scene.scrollTop;
+    const top = topOf(scene, row);
     let node = lastStartingBefore(model, row, from) ?? model.rowStart[row]!;
     let boxes = 0;
     let dust: Dust | undefined;
@@ -115,7 +121,7 @@ export class FlamePainter {
     const context = this.#context;
     if (isMatch) context.fillStyle = theme.match;
     else if (found !== undefined) context.fillStyle = theme.dimmed;
-    else context.fillStyle = theme.fill(kindOf(model, node), nameOf(model, node));
+    else context.fillStyle = fillOf(theme, model, node);
     context.globalAlpha = isMatch ? 1 : DUST_ALPHA;
     context.fillRect(left, top, Math.max(right - left, MIN_DUST_WIDTH), ROW_HEIGHT - GAP);
     context.globalAlpha = 1;
@@ -131,7 +137,7 @@ export class FlamePainter {
     const isCaller = model.depth[node]! < model.depth[root]!;
     if (isMatch) context.fillStyle = theme.match;
     else if (isDimmed) context.fillStyle = theme.dimmed;
-    else context.fillStyle = theme.fill(kindOf(model, node), name);
+    else context.fillStyle = fillOf(theme, model, node);
     if (isCaller && !isMatch) context.globalAlpha = 0.55;
     this.#fillBox(left, top, width);
     if (width >= MIN_LABEL_WIDTH) {
@@ -175,6 +181,30 @@ export class FlamePainter {
   }
 }
 
+function fillOf(theme: Theme, model: FlameModel, node: number): string {
+  if (model.comparison === undefined) return theme.fill(kindOf(model, node), nameOf(model, node));
+  return theme.growth(growthOf(model, node));
+}
+
+type Rows = Pick<Scene, 'isFlipped' | 'rows' | 'height' | 'scrollTop'>;
+
+/** Where the lowest row ends: at the bottom of the viewport, unless there is more than fits. */
+const floorOf = ({ rows, height }: Rows): number => Math.max(rows * ROW_HEIGHT, height);
+
+/** Top of a row in the viewport. */
+export function topOf(scene: Rows, row: number): number {
+  const top = scene.isFlipped ? floorOf(scene) - (row + 1) * ROW_HEIGHT : row * ROW_HEIGHT;
+  return top - scene.scrollTop;
+}
+
+/** The row at a height in the viewport. */
+export function rowAt(scene: Rows, y: number): number {
+  const below = y + scene.scrollTop;
+  return scene.isFlipped
+    ? Math.ceil((floorOf(scene) - below) / ROW_HEIGHT) - 1
+    : Math.floor(below / ROW_HEIGHT);
+}
+
 /** Where a node's box is in the viewport, clipped to its sides; undefined if it lies outside of them. */
 export function boxOf(scene: Scene, node: number): { left: number; top: number; width: number } | undefined {
   const { model, from, to, width } = scene;
@@ -184,7 +214,7 @@ export function boxOf(scene: Scene, node: number): { left: number; top: number; 
   if (right <= left) return undefined;
   return {
     left,
-    top: model.depth[node]! * ROW_HEIGHT - scene.scrollTop,
+    top: topOf(scene, model.depth[node]!),
     width: Math.max(right - left - (right - left > 3 ? GAP : 0), 1),
   };
 }

@@ -51,3 +51,18 @@ export function formatSpan({ fromMs, toMs }: { fromMs: number; toMs: number }, n
   const end = toMs - fromMs < DAY_MS ? CLOCK.format(toMs) : `${DAY.format(toMs)}, ${CLOCK.format(toMs)}`;
   return `${day}${CLOCK.format(fromMs)} – ${end} (${formatDuration((toMs - fromMs) / 1000)})`;
 }
+
+/** A change of a share, in percentage points. */
+export function formatPoints(change: number): string {
+  const points = change * 100;
+  if (Math.abs(points) < 0.005) return '±0';
+  return `${points > 0 ? '+' : '−'}${Math.abs(points).toFixed(Math.abs(points) < 1 ? 2 : 1)} points`;
+}
+
+const BYTE_UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+export function formatBytes(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const value = bytes / 1024 ** power;
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${BYTE_UNITS[power]}`;
+}

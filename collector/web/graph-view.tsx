@@ -11,43 +11,45 @@ import { ask } from './questions.ts';
 import { parseSearch, type SearchResult, search } from './search.ts';
 import type { UrlState } from './url-state.ts';
 import { useAnswer } from './use-answer.ts';
+import type { SearchNote, ViewProperties } from './view-properties.ts';
 
-interface Properties {
-  state: UrlState;
-  isLive: boolean;
-  rangeTitle: string;
-  /** Grows by one for each wish to go to the next match. */
-  jumps: number;
-  change(change: Partial<UrlState>): void;
-  announce(text: string): void;
-  onSearchNote(note: { text: string; isBad: boolean }): void;
-}
+const LABELS = { icicle: 'Icicle', flame: 'Flame graph', inverted: 'Inverted icicle' };
 
 /** All stacks as one picture or table. */
-export function GraphView({ state, isLive, rangeTitle, jumps, change, announce, onSearchNote }: Properties) {
-  const { value: answer } = useAnswer<FlameGraphResponse>(ask('tree', state), isLive);
+export function GraphView(properties: ViewProperties) {
+  const { state, isLive, rangeTitle, jumps, change, announce, onMenu, onSearchNote } = properties;
+  const { view, transform } = state;
+  const path = ask('tree', state, { transform, invert: view === 'inverted' ? 1 : undefined });
+  const { value: answer, error } = useAnswer<FlameGraphResponse>(path, isLive);
   const model = useMemo(() => answer && buildModel(answer), [answer]);
   const { root, zoomTo } = useZoom(model, state, change);
-  const { found, note, isBad } = useSearch(model, state.search, root);
-  useEffect(() => onSearchNote({ text: note, isBad }), [note, isBad]);
+  const { found, note } = useSearch(model, state.search, root);
+  useEffect(() => onSearchNote(note), [note.text, note.isBad]);
   // Once per change of what is shown, not per refresh: a reader must not be talked over every 2 s.
   const isThere = model !== undefined;
   useEffect(() => {
     if (isThere) announce(`${rangeTitle}, ${state.where || 'everything'}: ${describeView(model, 0)}`);
-  }, [isThere, rangeTitle, state.where]);
-  if (model === undefined || model.samples === 0) return null;
+  }, [isThere, rangeTitle, state.where, transform]);
+  if (model === undefined) return error === undefined ? null : <p class="hint">{error}</p>;
+  if (model.total[0] === 0) return <p class="hint">The transforms leave no stack. Take one back.</p>;
   return (
     <>
       <div class="heading">
         <Breadcrumb model={model} root={root} onZoom={zoomTo} />
         <p class="summary">{describeView(model, root)}</p>
       </div>
-      {state.view === 'graph' ? (
-        <FlameGraph {...{ model, root, found, jumps, announce }} onZoom={zoomTo} />
+      {view === 'tree' ? (
+        <CallTree {...{ model, root, found, onMenu }} onZoom={zoomTo} />
       ) : (
-        <CallTree {...{ model, root, found }} onZoom={zoomTo} />
+        <FlameGraph
+          {...{ model, root, found, jumps, announce, onMenu }}
+          label={LABELS[view as keyof typeof LABELS] ?? LABELS.icicle}
+          isFlipped={view === 'flame'}
+          onZoom={zoomTo}
+          onOpen={(name) => change({ view: 'callers', function: name })}
+        />
       )}
-      <Legend model={model} root={root} />
+      <Legend model={model} root={root} isInverted={view === 'inverted'} />
     </>
   );
 }
@@ -71,18 +73,18 @@ function useZoom(
 
 interface Search {
   found: SearchResult | undefined;
-  note: string;
-  isBad: boolean;
+  note: SearchNote;
 }
 
 function useSearch(model: FlameModel | undefined, text: string, root: number): Search {
   return useMemo(() => {
     const matcher = parseSearch(text);
-    if (matcher === undefined || model === undefined) return { found: undefined, note: '', isBad: false };
-    if ('error' in matcher) return { found: undefined, note: matcher.error, isBad: true };
+    const noteOf = (said: string, isBad = false): SearchNote => ({ text: said, isBad });
+    if (matcher === undefined || model === undefined) return { found: undefined, note: noteOf('') };
+    if ('error' in matcher) return { found: undefined, note: noteOf(matcher.error, true) };
     const found = search(model, matcher, root);
     const share = formatShare(model.total[root] === 0 ? 0 : found.samples / model.total[root]!);
     const note = found.nodes === 0 ? 'no match' : `${share} in ${plural(found.nodes, 'box', 'boxes')}`;
-    return { found, note, isBad: false };
+    return { found, note: noteOf(note) };
   }, [model, text, root]);
 }

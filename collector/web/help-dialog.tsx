@@ -10,8 +10,11 @@ const KEYS: readonly [keys: string, meaning: string][] = [
   ['Esc', 'clear the search, then the zoom'],
   ['/', 'search; Enter goes to the largest match'],
   ['N Shift+N', 'next, previous match'],
-  ['T', 'graph or table'],
-  ['1 – 4', 'time range'],
+  ['M', 'menu of the chosen function'],
+  ['O', 'its callers and callees'],
+  ['T', 'call tree, and back'],
+  ['1 – 5', 'time range'],
+  ['-', 'in a list of filters: without this'],
   ['P', 'pause, go on'],
   ['?', 'this help'],
 ];

@@ -30,6 +30,17 @@ export function walk(model: FlameModel, node: number, root: number, key: string)
   }
 }
 
+/** The key that means the same where callees grow up. */
+export function flipKey(key: string): string {
+  const flipped: Record<string, string> = {
+    ArrowUp: 'ArrowDown',
+    ArrowDown: 'ArrowUp',
+    PageUp: 'PageDown',
+    PageDown: 'PageUp',
+  };
+  return flipped[key] ?? key;
+}
+
 function repeat(node: number, step: (node: number) => number): number {
   let at = node;
   for (let i = 0; i < PAGE_ROWS; i++) at = step(at);

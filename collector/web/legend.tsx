@@ -6,8 +6,18 @@ import { KindSwatch } from './kind-swatch.tsx';
 import { kindLabel } from './kinds.ts';
 
 /** The colours in the picture, each with the share of samples that ended in code of that kind. */
-export function Legend({ model, root }: { model: FlameModel; root: number }) {
-  const shares = useMemo(() => sharesByKind(model, root), [model, root]);
+interface Properties {
+  model: FlameModel;
+  root: number;
+  /** The innermost functions are below the root, not at the ends. */
+  isInverted?: boolean;
+}
+
+export function Legend({ model, root, isInverted = false }: Properties) {
+  const shares = useMemo(
+    () => (isInverted ? sharesOfFirstRow(model) : sharesByKind(model, root)),
+    [model, root, isInverted],
+  );
   return (
     <ul class="legend" aria-label="Colours">
       {shares.map(({ kind, share }) => (
@@ -28,8 +38,25 @@ const TITLES: Partial<Record<FrameKind, string>> = {
   other: 'of the samples are in branches too small to be sent',
 };
 
+interface KindShare {
+  kind: FrameKind;
+  share: number;
+}
+
+function sharesOfFirstRow(model: FlameModel): KindShare[] {
+  const sums = new Map<FrameKind, number>();
+  const first = model.firstChild[0]!;
+  for (let node = first; node < first + model.childCount[0]!; node++) {
+    sums.set(kindOf(model, node), (sums.get(kindOf(model, node)) ?? 0) + model.total[node]!);
+  }
+  return toShares(sums, model.total[0]!);
+}
+
+const toShares = (sums: ReadonlyMap<FrameKind, number>, all: number): KindShare[] =>
+  [...sums].map(([kind, samples]) => ({ kind, share: samples / all })).sort((a, b) => b.share - a.share);
+
 /** Samples of a kind's own; for incomplete stacks all that hangs below the marker, which has none of its own. */
-function sharesByKind(model: FlameModel, root: number): { kind: FrameKind; share: number }[] {
+function sharesByKind(model: FlameModel, root: number): KindShare[] {
   const inside = subtreeOf(model, root);
   const sums = new Map<FrameKind, number>();
   for (let node = root; node < model.count; node++) {
@@ -38,7 +65,5 @@ function sharesByKind(model: FlameModel, root: number): { kind: FrameKind; share
     const samples = kind === 'abort-marker' ? model.total[node]! : model.self[node]!;
     if (samples > 0) sums.set(kind, (sums.get(kind) ?? 0) + samples);
   }
-  return [...sums]
-    .map(([kind, samples]) => ({ kind, share: samples / model.total[root]! }))
-    .sort((a, b) => b.share - a.share);
+  return toShares(sums, model.total[root]!);
 }

@@ -1,5 +1,6 @@
 /** What the page asks of the API for a state of its own. */
 import type { Matcher } from '../../common/profile/filter.ts';
+import type { TimeRange } from '../store/store.ts';
 import type { UrlState } from './url-state.ts';
 
 type Asked = Pick<UrlState, 'range' | 'overview' | 'brush' | 'where'>;
@@ -32,6 +33,10 @@ export const ask = (query: string, state: Asked, parameters: Parameters = {}): s
 /** A query about the whole timeline. */
 export const askOverview = (query: string, state: Asked, parameters: Parameters = {}): string =>
   pathOf(query, { ...overviewTime(state), where: state.where, ...parameters });
+
+/** A query about a stretch of time. */
+export const askSpan = (query: string, span: TimeRange, parameters: Parameters): string =>
+  pathOf(query, { from: Math.round(span.fromMs), to: Math.round(span.toMs), ...parameters });
 
 /** True while the shown time ends now. */
 export const isFollowing = (state: Asked): boolean => state.overview === undefined;

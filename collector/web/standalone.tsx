@@ -37,7 +37,12 @@ function Standalone({ model, title }: { model: FlameModel; title: string }) {
           <Breadcrumb model={model} root={root} onZoom={setRoot} />
           <p class="summary">{describeView(model, root)}</p>
         </div>
-        <FlameGraph {...{ model, root, found, jumps, announce }} onZoom={setRoot} />
+        <FlameGraph
+          {...{ model, root, found, jumps, announce }}
+          label="Flame graph"
+          isFlipped={false}
+          onZoom={setRoot}
+        />
         <Legend model={model} root={root} />
       </main>
       <div class="visually-hidden" aria-live="polite">

@@ -15,6 +15,17 @@ export interface Theme {
   ring: string;
   hover: string;
   fill(kind: FrameKind, name: string): string;
+  /** Fill of a box that grew (up to 1) or shrank (down to -1). */
+  growth(change: number): string;
+}
+
+/** Growth is told apart in so many steps on each side. */
+const GROWTH_STEPS = 8;
+
+function growthColour(change: number, dark: boolean): string {
+  const step = Math.round(Math.abs(change) * GROWTH_STEPS) / GROWTH_STEPS;
+  const lightness = dark ? 0.34 + 0.12 * step : 0.94 - 0.14 * step;
+  return `oklch(${lightness.toFixed(3)} ${(0.135 * step).toFixed(3)} ${change > 0 ? 30 : 250})`;
 }
 
 export function makeTheme(dark: boolean): Theme {
@@ -29,10 +40,12 @@ export function makeTheme(dark: boolean): Theme {
     }
     return colour;
   };
+  const growth = (change: number): string => growthColour(change, dark);
   return dark
     ? {
         dark,
         fill,
+        growth,
         background: '#15181d',
         text: '#eef1f5',
         faintText: '#a9b2be',
@@ -46,6 +59,7 @@ export function makeTheme(dark: boolean): Theme {
     : {
         dark,
         fill,
+        growth,
         background: '#ffffff',
         text: '#1c2430',
         faintText: '#59636f',

@@ -1,8 +1,9 @@
 import type { RefObject } from 'preact';
 import type { Condition } from './diagnose.ts';
+import { ExportMenu } from './export-menu.tsx';
 import { formatDuration } from './format.ts';
 import { isFollowing } from './questions.ts';
-import { RANGES, type RangeName, type UrlState, type ViewName } from './url-state.ts';
+import { RANGES, type RangeName, type UrlState } from './url-state.ts';
 import { useNow } from './use-browser.ts';
 
 interface Properties {
@@ -25,7 +26,7 @@ interface Properties {
 }
 
 export function Toolbar(properties: Properties) {
-  const { state, onChange, onRange, onPause, onHelp, paused } = properties;
+  const { state, onRange, onPause, onHelp, paused } = properties;
   return (
     <header class="toolbar">
       <h1 class="brand">
@@ -48,7 +49,7 @@ export function Toolbar(properties: Properties) {
         <span class="visually-hidden">Pause</span>
       </button>
       <SearchBox {...properties} />
-      <Choice label="View" options={VIEWS} value={state.view} onChoose={(view) => onChange({ view })} />
+      <ExportMenu state={state} />
       <button type="button" class="button icon" title="Help (?)" onClick={onHelp}>
         <span aria-hidden="true">?</span>
         <span class="visually-hidden">Help</span>
@@ -56,11 +57,6 @@ export function Toolbar(properties: Properties) {
     </header>
   );
 }
-
-const VIEWS: readonly { name: ViewName; label: string; title: string }[] = [
-  { name: 'graph', label: 'Graph', title: 'flame graph (T)' },
-  { name: 'tree', label: 'Table', title: 'call tree as a table (T)' },
-];
 
 interface ChoiceProperties<T extends string> {
   label: string;

@@ -14,7 +14,7 @@ export type RangeName = (typeof RANGES)[number]['name'];
 export const GROUPINGS = ['process', 'service', 'container', 'thread', 'host', 'cpu'] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
-export const VIEWS = ['graph', 'tree'] as const;
+export const VIEWS = ['icicle', 'flame', 'inverted', 'top', 'callers', 'tree', 'diff', 'health'] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 /** What a link to the page keeps. */
@@ -29,6 +29,16 @@ export interface UrlState {
   by: Grouping;
   /** Filter, as the API reads it. */
   where: string;
+  /** Transforms of the stacks, as the API reads them. */
+  transform: string;
+  /** The function in the middle of callers and callees, '' for none. */
+  function: string;
+  /** Column that the top functions are sorted by, '' for the first. */
+  sort: string;
+  /** What the shown time is compared with; undefined: the time before. */
+  base: TimeRange | undefined;
+  /** Filter of that side; undefined: the same. */
+  baseWhere: string | undefined;
   search: string;
   /** Path key of the zoomed box, '' for the root. */
   zoom: string;
@@ -47,6 +57,11 @@ export function parseHash(hash: string): UrlState {
     brush: isPart ? shown : undefined,
     by: oneOf(GROUPINGS, read('by')),
     where: read('where'),
+    transform: read('transform'),
+    function: read('function'),
+    sort: read('sort'),
+    base: readSpan(read('base_from'), read('base_to')),
+    baseWhere: parameters.get('base_where') ?? undefined,
     search: read('search'),
     zoom: read('zoom'),
     view: oneOf(VIEWS, read('view')),
@@ -74,6 +89,12 @@ export function formatHash(state: UrlState): string {
     ['over_to', brush === undefined ? '' : text(overview?.toMs), ''],
     ['by', state.by, GROUPINGS[0]],
     ['where', state.where, ''],
+    ['transform', state.transform, ''],
+    ['function', state.function, ''],
+    ['sort', state.sort, ''],
+    ['base_from', text(state.base?.fromMs), ''],
+    ['base_to', text(state.base?.toMs), ''],
+    ['base_where', state.baseWhere ?? '', ''],
     ['search', state.search, ''],
     ['zoom', state.zoom, ''],
     ['view', state.view, VIEWS[0]],

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { type FlameModel, nodeAt } from './flame-model.ts';
-import { ROW_HEIGHT, type Scene } from './flame-painter.ts';
+import { rowAt, type Scene } from './flame-painter.ts';
 
 /** The box under the pointer: kept by path, so that it survives a refresh. */
 interface Hovered {
@@ -8,7 +8,7 @@ interface Hovered {
   at: { x: number; y: number };
 }
 
-type View = Pick<Scene, 'from' | 'to' | 'scrollTop' | 'width'>;
+type View = Pick<Scene, 'from' | 'to' | 'scrollTop' | 'width' | 'height' | 'isFlipped' | 'rows'>;
 
 export interface PointerState {
   /** The hovered box, if there is one. */
@@ -20,7 +20,8 @@ export interface PointerState {
   leave(): void;
 }
 
-export function usePointer(model: FlameModel, { from, to, scrollTop, width }: View): PointerState {
+export function usePointer(model: FlameModel, view: View): PointerState {
+  const { from, to, width } = view;
   const [hovered, setHovered] = useState<Hovered>();
   const position = (event: MouseEvent): { x: number; y: number } => {
     const bounds = (event.currentTarget as Element).getBoundingClientRect();
@@ -28,7 +29,7 @@ export function usePointer(model: FlameModel, { from, to, scrollTop, width }: Vi
   };
   const nodeUnder = (event: MouseEvent): number | undefined => {
     const { x, y } = position(event);
-    return nodeAt(model, Math.floor((y + scrollTop) / ROW_HEIGHT), from + (x / width) * (to - from));
+    return nodeAt(model, rowAt(view, y), from + (x / width) * (to - from));
   };
   return {
     node: hovered && model.nodeByPath.get(hovered.path),

@@ -19,6 +19,7 @@ export function useShortcuts(actions: Shortcuts): void {
       if (document.querySelector('dialog[open]') !== null) return;
       const { target } = event;
       const isField = target instanceof HTMLInputElement || target instanceof HTMLSelectElement;
+      if (target instanceof Element && target.closest('[role=menu]') !== null) return;
       const field = isField ? target : undefined;
       if (event.key === 'Escape') {
         actions.escape();

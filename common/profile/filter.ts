@@ -63,31 +63,36 @@ const VALUE = /"((?:[^"\\]|\\.)*)"|[^\s",]+/g;
 
 /** @throws FilterError */
 export function parseFilter(text: string): Matcher[] {
-  if (text.length > MAX_LENGTH) throw new FilterError(`the filter is longer than ${MAX_LENGTH} characters`);
-  const matchers: Matcher[] = [];
-  TERM.lastIndex = 0;
+  return readTerms(text, 'process=node cpu=0,1').map(({ key, operator, values }) => {
+    if (operator.endsWith('~')) for (const value of values) toRegExp(value);
+    return { key: labelOf(key), operator, values };
+  });
+}
+
+/**
+ * Terms of any keys.
+ *
+ * @throws FilterError that gives the example
+ */
+export function readTerms(text: string, example: string): Matcher[] {
+  if (text.length > MAX_LENGTH) throw new FilterError(`the text is longer than ${MAX_LENGTH} characters`);
+  const terms: Matcher[] = [];
   for (let at = 0; at < text.trimEnd().length; at = TERM.lastIndex) {
     TERM.lastIndex = at;
     const match = TERM.exec(text);
     if (match === null) {
-      throw new FilterError(
-        `"${text.slice(at)}" is no filter: write KEY=VALUE, such as process=node cpu=0,1`,
-      );
+      throw new FilterError(`"${text.slice(at)}" can't be read: write KEY=VALUE, such as ${example}`);
     }
-    matchers.push(readTerm(match[1]!, match[2] as Operator, match[3]!));
-    if (matchers.length > MAX_TERMS) throw new FilterError(`the filter has more than ${MAX_TERMS} terms`);
+    terms.push({ key: match[1]!, operator: match[2] as Operator, values: readValues(match[3]!) });
+    if (terms.length > MAX_TERMS) throw new FilterError(`the text has more than ${MAX_TERMS} terms`);
   }
-  return matchers;
+  return terms;
 }
 
-function readTerm(name: string, operator: Operator, text: string): Matcher {
-  const key = labelOf(name);
-  const values = [...text.matchAll(VALUE)].map(([plain, quoted]) =>
+const readValues = (text: string): string[] =>
+  [...text.matchAll(VALUE)].map(([plain, quoted]) =>
     quoted === undefined ? plain : quoted.replace(/\\(.)/g, '$1'),
   );
-  if (operator.endsWith('~')) for (const value of values) toRegExp(value);
-  return { key, operator, values };
-}
 
 /** @throws FilterError naming the known keys */
 export function labelOf(name: string): string {

@@ -235,10 +235,10 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await untilBoxes(15);
     await page.keyboard.press('-');
     await page.getByRole('button', { name: 'remove process=worker' }).click();
-    await expect.poll(() => text('.chips')).toContain('process!=server');
+    await expect.poll(() => text('.filter .chips')).toContain('process!=server');
     await untilBoxes(5);
     await page.getByLabel('Filter samples').fill('cpu=');
-    await page.getByRole('alert').getByText('is no filter').waitFor();
+    await page.getByRole('alert').getByText("can't be read").waitFor();
     await page.getByLabel('Filter samples').fill('kind=kernel');
     await page.keyboard.press('Enter');
     await expect.poll(() => text('.summary')).toContain('20 samples');
@@ -311,6 +311,110 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await expect.poll(() => page.locator('.breadcrumb [aria-current]').innerText()).toBe('server');
     await page.keyboard.press('t');
     await graph().waitFor();
+  });
+
+  const tab = (name: string) => page.getByRole('tab', { name, exact: true });
+  const tableRows = async (): Promise<string[]> =>
+    (await page.locator('.tree tbody tr').allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' ').trim());
+
+  it('has a tab for each way to look, walked by arrow keys, and one picture in three directions', async () => {
+    await push(TEXT);
+    await open();
+    await untilBoxes(15);
+    await tab('Icicle').focus();
+    await page.keyboard.press('ArrowRight');
+    await expect.poll(() => page.url()).toContain('view=flame');
+    await untilBoxes(15);
+    await page.locator('.flame-scroller').focus();
+    // Callers are below: the key goes up to what is called.
+    for (const key of ['ArrowUp', 'ArrowUp', 'ArrowUp']) await page.keyboard.press(key);
+    await expect.poll(spoken).toMatch(/^_start, native/);
+    await tab('Inverted').click();
+    await page.locator('.flame-scroller').focus();
+    for (const key of ['ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
+    await expect.poll(spoken).toMatch(/^parse_json, JavaScript, 40\.0 %/);
+    expect(await text('.legend')).toMatch(/JavaScript 40\.0 %[\s\S]*native 40\.0 %[\s\S]*kernel 20\.0 %/);
+  });
+
+  it('lists functions, and shows who calls one and what it calls', async () => {
+    await push(TEXT);
+    await open('#view=top');
+    await expect.poll(tableRows).toHaveLength(12);
+    expect((await tableRows())[0]).toBe('40.0 % 40.0 % parse_json JavaScript');
+    await page.getByRole('button', { name: 'Total', exact: true }).click();
+    await expect.poll(async () => (await tableRows())[0]).toMatch(/^0 % 60\.0 % _start native/);
+    await page.getByRole('grid', { name: 'Functions' }).focus();
+    await page.getByLabel('Search functions').fill('do_sys');
+    await expect.poll(tableRows).toEqual(['0 % 20.0 % do_syscall_64 kernel vmlinux']);
+    await page.getByRole('grid', { name: 'Functions' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'do_syscall_64' }).waitFor();
+    expect(page.url()).toContain('view=callers&function=do_syscall_64'.split('&')[1]);
+    await expect.poll(() => text('.summary')).toBe('on the stack in 20 samples of 100 (20.0 %)');
+    const halves = async () =>
+      (await page.locator('.half canvas').all()).map((canvas) => canvas.getAttribute('data-boxes'));
+    await expect.poll(async () => Promise.all(await halves())).toEqual(['7', '2']);
+  });
+
+  it('hides, focuses and collapses functions by menu, and takes it back', async () => {
+    await push(TEXT);
+    await open();
+    await untilBoxes(15);
+    const { x, y } = await point(5, 0.2);
+    await page.mouse.click(x, y, { button: 'right' });
+    await page.getByRole('menuitem', { name: 'Focus: begin stacks here' }).click();
+    await untilBoxes(7);
+    expect(page.url()).toContain('transform=focus%3Dhandle_request');
+    await page.locator('.flame-scroller').focus();
+    for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'ArrowDown', 'm'])
+      await page.keyboard.press(key);
+    await page.getByRole('menu', { name: 'Actions on parse_json' }).waitFor();
+    for (const key of ['ArrowDown', 'ArrowDown', 'Enter']) await page.keyboard.press(key);
+    await expect.poll(() => text('.transforms .chips')).toContain('hide=parse_json');
+    await untilBoxes(6);
+    await page.locator('.export summary').click();
+    const link = await page.getByRole('link', { name: 'Folded stacks' }).getAttribute('href');
+    const folded = await (await fetch(collector.urls.page + link)).text();
+    expect(folded.trim().split('\n').sort()).toEqual([
+      'server;handle_request 30',
+      'server;handle_request;write;do_syscall_64_[k];tcp_sendmsg_[k] 20',
+    ]);
+    await page.getByRole('button', { name: 'take back focus=handle_request' }).click();
+    await page.getByRole('button', { name: 'take back hide=parse_json' }).click();
+    await untilBoxes(15);
+    await page.getByRole('button', { name: 'My code only' }).click();
+    await untilBoxes(6);
+  });
+
+  it('compares two times, and two filters', async () => {
+    const endMs = Date.now();
+    const after = TEXT.replace('parse_json@n 30', 'parse_json@n 80');
+    await pusher.push(encodeOtlp(profileFromText(TEXT, { endMs: endMs - 10_000, spanMs: 5000 })));
+    await pusher.push(encodeOtlp(profileFromText(after, { endMs, spanMs: 5000 })));
+    const times = `from=${endMs - 5000}&to=${endMs}&base_from=${endMs - 15_000}&base_to=${endMs - 10_000}`;
+    await open(`#${times}&view=diff`);
+    await page.getByText('150 samples against 100 samples').waitFor();
+    await untilBoxes(15);
+    await page.locator('.flame-scroller').focus();
+    for (let i = 0; i < 7; i++) await page.keyboard.press('ArrowDown');
+    await expect.poll(spoken).toMatch(/^parse_json, native, 53\.3 % now, 30\.0 % before, \+23\.3 points/);
+    await page.getByRole('button', { name: 'Table' }).click();
+    await expect.poll(async () => (await tableRows())[0]).toMatch(/^\+23\.3 points 53\.3 % 30\.0 %/);
+    await page.getByLabel('Its filter').fill('process=server');
+    await page.keyboard.press('Enter');
+    await page.getByText('150 samples against 60 samples').waitFor();
+    expect(page.url()).toContain('base_where=process%3Dserver');
+  });
+
+  it('tells how complete the data are, and what to do about losses', async () => {
+    await open('#view=health');
+    await page.getByText(`None has connected to ${collector.urls.grpc} yet.`).waitFor();
+    await push(`${TEXT}cut:9;main@n;[cut: no unwind table]@m 25`);
+    await expect.poll(() => text('.health')).toMatch(/unwound\s+80\.0 %\s+100 of 125/);
+    expect(await text('.health')).toMatch(/stored\s+100 %\s+125 of 125/);
+    expect(await text('.health')).toContain('start it with --self-metrics');
+    await page.getByRole('button', { name: 'cut', exact: true }).click();
+    await expect.poll(() => text('.summary')).toContain('25 samples');
   });
 
   it('says so when the collector is gone, and keeps the picture', async () => {

@@ -1,0 +1,49 @@
+import type { TimeRange } from '../store/store.ts';
+import { formatSpan } from './format.ts';
+import type { ViewProperties } from './view-properties.ts';
+
+type Properties = ViewProperties & { now: TimeRange; base: TimeRange };
+
+/** What the shown time is compared with, and how to choose it. */
+export function DiffBase({ state, change, now, base, timeline }: Properties) {
+  const brush = state.brush;
+  return (
+    <div class="diff-base">
+      <p>
+        <b>{formatSpan(now)}</b> against <b class="base-name">{formatSpan(base)}</b>
+      </p>
+      {brush !== undefined && (
+        <button
+          type="button"
+          class="button"
+          title="the brushed part becomes what is compared with; then brush another (Shift and drag does it at once)"
+          onClick={() =>
+            change({ base: brush, brush: undefined, overview: state.overview ?? spanOf(timeline) })
+          }
+        >
+          Compare with the brushed part
+        </button>
+      )}
+      {state.base !== undefined && (
+        <button type="button" class="button" onClick={() => change({ base: undefined })}>
+          With the time before
+        </button>
+      )}
+      <label>
+        Its filter{' '}
+        <input
+          class="base-filter"
+          placeholder={state.where === '' ? 'none, or such as process=node' : `same: ${state.where}`}
+          spellcheck={false}
+          value={state.baseWhere ?? ''}
+          onChange={(event) => change({ baseWhere: event.currentTarget.value.trim() || undefined })}
+        />
+      </label>
+    </div>
+  );
+}
+
+const spanOf = ({ fromMs, toMs }: TimeRange): TimeRange => ({
+  fromMs: Math.round(fromMs),
+  toMs: Math.round(toMs),
+});

@@ -1,0 +1,43 @@
+/** What can be done with a function, wherever it is seen: each is a change of the state in the address. */
+import { formatFilter } from './questions.ts';
+import { toggleValue } from './terms.ts';
+import type { UrlState } from './url-state.ts';
+
+export interface FunctionRef {
+  name: string;
+  file: string;
+  mapping: string;
+}
+
+export interface FunctionAction {
+  title: string;
+  /** Undefined: the name goes to the clipboard. */
+  change: Partial<UrlState> | undefined;
+}
+
+export function actionsOn({ name, mapping }: FunctionRef, state: UrlState): FunctionAction[] {
+  const add = (key: string, value: string): Partial<UrlState> => ({
+    transform: [state.transform, formatFilter([{ key, operator: '=', values: [value] }])]
+      .filter((part) => part !== '')
+      .join(' '),
+    zoom: '',
+  });
+  const library = mapping.slice(mapping.lastIndexOf('/') + 1);
+  return [
+    { title: 'Callers and callees', change: { view: 'callers', function: name } },
+    { title: 'Focus: begin stacks here', change: add('focus', name) },
+    { title: 'Hide: take the function out', change: add('hide', name) },
+    { title: 'Collapse: take its callees out', change: add('collapse', name) },
+    { title: 'Collapse its recursion', change: add('recursion', name) },
+    ...(library === '' ? [] : [{ title: `Collapse ${library}`, change: add('library', library) }]),
+    {
+      title: 'Only stacks that hold it',
+      change: { where: toggleValue(state.where, 'frame', '=', name), zoom: '' },
+    },
+    {
+      title: 'Only stacks without it',
+      change: { where: toggleValue(state.where, 'frame', '!=', name), zoom: '' },
+    },
+    { title: 'Copy its name', change: undefined },
+  ];
+}

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import type { AgentStatus, HealthAnswer } from '../api/types.ts';
+import { listLosses, listStages } from './health-model.ts';
+
+const NOW = 1_000_000_000;
+
+const agent = (counters?: Record<string, number>): AgentStatus => ({
+  peer: '10.0.0.7',
+  host: 'web-1',
+  lastMs: NOW,
+  lastSamplesMs: NOW,
+  samples: 90,
+  samplesPerSecond: 40,
+  ...(counters === undefined ? {} : { counters }),
+});
+
+const health = (changes: Partial<HealthAnswer['status']> = {}): HealthAnswer => ({
+  samples: 80,
+  allSamples: 80,
+  cpuNanos: 4e9,
+  cpus: 2,
+  fromMs: NOW - 60_000,
+  toMs: NOW,
+  quality: { samples: 80, unwound: 70, named: 60, attributed: 79, worst: [] },
+  status: {
+    nowMs: NOW,
+    startedMs: NOW - 600_000,
+    listen: { grpc: 'g', http: 'h' },
+    requests: { accepted: 3, refused: 0, repeated: 0 },
+    refusals: [],
+    rejections: [],
+    samples: { received: 92, stored: 90, rejected: 2 },
+    agents: [agent()],
+    store: {
+      samples: 90,
+      bytes: 1,
+      maxBytes: 2,
+      maxAgeMs: 3,
+      oldestMs: undefined,
+      newestMs: undefined,
+      droppedForMemory: 0,
+      droppedForAge: 0,
+    },
+    ...changes,
+  },
+});
+
+describe('listStages', () => {
+  it('tells what the store can tell where agents say nothing', () => {
+    expect(listStages(health()).map(({ stage, count, of }) => [stage, count, of])).toEqual([
+      ['taken', undefined, undefined],
+      ['unwound', 70, 80],
+      ['named', 60, 80],
+      ['attributed', 79, 80],
+      ['exported', undefined, undefined],
+      ['stored', 90, 92],
+    ]);
+  });
+
+  it('sums what agents count, without what still waits in their queues', () => {
+    const counters = {
+      'bpf.samples': 100,
+      'traces.samples': 97,
+      'reporter.samplesPushed': 95,
+      'reporter.samplesSent': 90,
+      'reporter.samplesQueued': 4,
+    };
+    const stages = listStages(health({ agents: [agent(counters), agent(counters), agent()] }));
+    expect(stages.find(({ stage }) => stage === 'taken')).toMatchObject({ count: 194, of: 200 });
+    expect(stages.find(({ stage }) => stage === 'exported')).toMatchObject({ count: 180, of: 182 });
+  });
+});
+
+describe('listLosses', () => {
+  it('names each loss with its reason and what to do, by stage', () => {
+    const counters = { 'bpf.samples_lost_ring': 3, 'bpf.user_cut_anon': 5, 'bpf.user_cut_no_table': 9 };
+    const rejections = [{ reason: 'bad stack', count: 2, lastMs: NOW }];
+    const losses = listLosses(health({ agents: [agent(counters)], rejections }));
+    expect(losses.map(({ stage, count }) => [stage, count])).toEqual([
+      ['taken', 3],
+      ['unwound', 9],
+      ['unwound', 5],
+      ['named', 20],
+      ['attributed', 1],
+      ['stored', 2],
+    ]);
+    expect(losses.every(({ reason, advice }) => reason !== '' && advice !== '')).toBe(true);
+  });
+});

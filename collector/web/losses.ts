@@ -1,0 +1,136 @@
+/** Each counter that tells of a loss: at which stage, why, and what to do about it. */
+
+export type Stage = 'taken' | 'unwound' | 'named' | 'attributed' | 'exported' | 'stored';
+
+export interface LossKind {
+  stage: Stage;
+  reason: string;
+  advice: string;
+}
+
+const NOTHING = 'Nothing to do: it passes by itself.';
+const POINTERS =
+  'Build the program with -fno-omit-frame-pointer, or keep its .eh_frame; "everyframe show stack-deltas FILE" tells what a file has.';
+const LOWER_RATE = 'Give the agent more CPU time, or sample less often with --samples-per-second.';
+
+/** By the agent's name of the counter. */
+export const LOSSES: Readonly<Record<string, LossKind>> = {
+  'bpf.samples_lost_ring': { stage: 'taken', reason: 'the ring buffer was full', advice: LOWER_RATE },
+  'bpf.traces_lost_ring': {
+    stage: 'taken',
+    reason: 'the ring buffer had no room for a new stack',
+    advice: LOWER_RATE,
+  },
+  'bpf.scratch_missing': {
+    stage: 'taken',
+    reason: 'the kernel had no scratch memory for the CPU',
+    advice: 'Report it: this should not happen.',
+  },
+  'traces.lostTraceMissing': {
+    stage: 'taken',
+    reason: 'the stack of a sample never arrived',
+    advice: 'It follows from a full ring buffer: see there.',
+  },
+  'traces.lostIntervalFull': {
+    stage: 'taken',
+    reason: 'too many different stacks in one interval',
+    advice: 'Push more often with --reporter-interval, or sample less often.',
+  },
+  'traces.malformed': { stage: 'taken', reason: 'a record could not be read', advice: 'Report it.' },
+  'records.malformed': { stage: 'taken', reason: 'a record of an unknown kind', advice: 'Report it.' },
+  'bpf.user_cut_depth': {
+    stage: 'unwound',
+    reason: 'the stack is deeper than the limit',
+    advice: 'Raise --max-user-frames, up to 1023.',
+  },
+  'bpf.user_cut_no_table': {
+    stage: 'unwound',
+    reason: 'the file has no unwind table and no frame pointers',
+    advice: POINTERS,
+  },
+  'bpf.user_cut_pending': {
+    stage: 'unwound',
+    reason: 'the table of a file that was new was still being made',
+    advice: NOTHING,
+  },
+  'bpf.user_cut_no_rule': {
+    stage: 'unwound',
+    reason: "the file's unwind table says nothing about the address",
+    advice: POINTERS,
+  },
+  'bpf.user_cut_anon': {
+    stage: 'unwound',
+    reason: 'code that no file backs, without frame pointers',
+    advice: 'Start the just-in-time compiler with frame pointers, such as java -XX:+PreserveFramePointer.',
+  },
+  'bpf.user_cut_stack_read': {
+    stage: 'unwound',
+    reason: 'a page of the stack was not in memory',
+    advice: 'Only swapped or new stacks lack pages: more memory helps.',
+  },
+  'bpf.user_cut_unmapped': {
+    stage: 'unwound',
+    reason: 'a return address led outside of all code',
+    advice: POINTERS,
+  },
+  'bpf.user_cut_register': {
+    stage: 'unwound',
+    reason: 'the unwind rule needs a register that only the innermost frame has',
+    advice: POINTERS,
+  },
+  'bpf.user_cut_no_progress': {
+    stage: 'unwound',
+    reason: 'the stack pointer did not move up',
+    advice: POINTERS,
+  },
+  'bpf.user_cut_compat': {
+    stage: 'unwound',
+    reason: 'the process is a 32-bit one',
+    advice: 'Not supported: only its kernel frames are shown.',
+  },
+  'bpf.user_cut_vma_race': {
+    stage: 'unwound',
+    reason: 'the memory map changed while it was read',
+    advice: NOTHING,
+  },
+  'bpf.user_regs_failed': {
+    stage: 'unwound',
+    reason: "the process's registers could not be read",
+    advice: NOTHING,
+  },
+  'bpf.kernel_stack_failed': {
+    stage: 'unwound',
+    reason: 'the kernel gave no stack of its own',
+    advice: NOTHING,
+  },
+  'bpf.kernel_stack_cut': {
+    stage: 'unwound',
+    reason: 'the kernel stack is deeper than 127 frames',
+    advice: 'Not adjustable.',
+  },
+  'reporter.samplesDroppedOverflow': {
+    stage: 'exported',
+    reason: 'the queue was full while this collector was away or slow',
+    advice: 'Raise --max-queue-bytes, or look at why the collector did not answer.',
+  },
+  'reporter.samplesRefused': {
+    stage: 'exported',
+    reason: 'the collector refused the request',
+    advice: "The agent's log quotes the collector's words.",
+  },
+  'reporter.samplesTooLarge': {
+    stage: 'exported',
+    reason: 'a profile was larger than a request may be',
+    advice: 'Push more often with --reporter-interval.',
+  },
+  'reporter.samplesRejectedPartial': {
+    stage: 'exported',
+    reason: 'the collector took only a part of the request',
+    advice: 'See what is rejected below "stored".',
+  },
+  'reporter.samplesDroppedStop': {
+    stage: 'exported',
+    reason: 'the agent was stopped before they were out',
+    advice: NOTHING,
+  },
+};

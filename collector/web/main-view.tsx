@@ -1,0 +1,19 @@
+import { CallersView } from './callers-view.tsx';
+import { DiffView } from './diff-view.tsx';
+import { GraphView } from './graph-view.tsx';
+import { TopView } from './top-view.tsx';
+import type { ViewProperties } from './view-properties.ts';
+
+/** What the chosen tab shows. */
+export function MainView(properties: ViewProperties) {
+  switch (properties.state.view) {
+    case 'top':
+      return <TopView {...properties} />;
+    case 'callers':
+      return <CallersView {...properties} />;
+    case 'diff':
+      return <DiffView {...properties} />;
+    default:
+      return <GraphView {...properties} />;
+  }
+}

@@ -1,0 +1,57 @@
+import { useEffect, useMemo } from 'preact/hooks';
+import type { TopAnswer } from '../api/types.ts';
+import { formatCount, formatShare } from './format.ts';
+import { type FigureColumn, FunctionTable } from './function-table.tsx';
+import { ask } from './questions.ts';
+import { parseSearch } from './search.ts';
+import { useAnswer } from './use-answer.ts';
+import type { ViewProperties } from './view-properties.ts';
+
+const LIMIT = 2000;
+
+type Row = TopAnswer['functions'][number];
+
+/** Functions by the events in themselves, or in what they called. */
+export function TopView({ state, isLive, change, onMenu, onSearchNote }: ViewProperties) {
+  const sort = state.sort === 'Total' ? 'Total' : 'Self';
+  const path = ask('top', state, { limit: LIMIT, sort: sort.toLowerCase(), transform: state.transform });
+  const { value: answer } = useAnswer<TopAnswer>(path, isLive);
+  const matcher = useMemo(() => parseSearch(state.search), [state.search]);
+  const isBad = matcher !== undefined && 'error' in matcher;
+  const rows = useMemo(() => {
+    const all = answer?.functions ?? [];
+    return typeof matcher === 'function' ? all.filter(({ name }) => matcher(name)) : all;
+  }, [answer, matcher]);
+  const note = matcher === undefined ? '' : isBad ? matcher.error : `${formatCount(rows.length)} functions`;
+  useEffect(() => onSearchNote({ text: note, isBad }), [note, isBad]);
+  if (answer === undefined) return null;
+  return (
+    <>
+      <p class="summary">
+        {formatCount(answer.samples)} samples in {formatCount(answer.functionCount)} functions
+        {answer.functionCount > LIMIT ? `, the first ${formatCount(LIMIT)} of them` : ''}
+      </p>
+      <FunctionTable
+        label="Functions"
+        {...{ rows, sort }}
+        columns={columnsFor(answer.samples)}
+        onSort={(name) => change({ sort: name })}
+        onOpen={({ name }) => change({ view: 'callers', function: name })}
+        onMenu={(target, at) => onMenu({ target, at })}
+      />
+    </>
+  );
+}
+
+const columnsFor = (samples: number): FigureColumn<Row>[] => [
+  {
+    name: 'Self',
+    title: 'share of the samples in the function itself',
+    format: ({ self }) => formatShare(self / samples),
+  },
+  {
+    name: 'Total',
+    title: 'share of the samples in the function or in what it called',
+    format: ({ total }) => formatShare(total / samples),
+  },
+];

@@ -1,0 +1,38 @@
+import type { RefObject } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { useSize } from './use-browser.ts';
+
+export const ROW_HEIGHT = 28;
+const OVERSCAN = 8;
+
+export interface VisibleRows {
+  first: number;
+  /** Behind the last one. */
+  end: number;
+  /** How many rows a Page key passes. */
+  pageRows: number;
+  onScroll(): void;
+}
+
+/** Which rows of a long table exist in the page: those in sight and a few more. The current row is kept in sight. */
+export function useRows(
+  scroller: RefObject<HTMLElement | null>,
+  count: number,
+  current: number,
+): VisibleRows {
+  const { height } = useSize(scroller);
+  const [scrollTop, setScrollTop] = useState(0);
+  useEffect(() => {
+    const view = scroller.current;
+    if (view === null) return;
+    const top = current * ROW_HEIGHT;
+    if (top < view.scrollTop) view.scrollTop = top;
+    else if (top + 2 * ROW_HEIGHT > view.scrollTop + height) view.scrollTop = top + 2 * ROW_HEIGHT - height;
+  }, [current]);
+  return {
+    first: Math.max(0, Math.floor(scrollTop / ROW_HEIGHT) - OVERSCAN),
+    end: Math.min(count, Math.ceil((scrollTop + height) / ROW_HEIGHT) + OVERSCAN),
+    pageRows: Math.max(1, Math.floor(height / ROW_HEIGHT) - 2),
+    onScroll: () => setScrollTop(scroller.current!.scrollTop),
+  };
+}
