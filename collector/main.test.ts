@@ -49,8 +49,8 @@ const profileOf = (text: string) => profileFromText(text, { endMs: Date.now(), s
 const query = async <T>(path: string): Promise<T> =>
   (await (await fetch(new URL(path, collector.urls.page))).json()) as T;
 const samplesOf = async (process: string): Promise<number> =>
-  (await query<FlameGraphResponse>(`/api/flamegraph?process=${process}`)).samples;
-const status = (): Promise<StatusResponse> => query<StatusResponse>('/api/status');
+  (await query<FlameGraphResponse>(`/api/v1/tree?where=process%3D${process}`)).samples;
+const status = (): Promise<StatusResponse> => query<StatusResponse>('/api/v1/status');
 const post = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>): Promise<Response> =>
   fetch(collector.urls.http, { method: 'POST', body, headers });
 const bodyOf = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(bytes);
@@ -62,7 +62,7 @@ describe('OTLP over gRPC', () => {
     const text = 'grpc-sh:10;main@n;write@n;vfs_write@k 6\ngrpc-sh:11;main@n 4';
     expect(await pusher.push(encodeOtlp(profileOf(text)))).toEqual({ rejectedProfiles: 0, errorMessage: '' });
     expect(await samplesOf('grpc-sh')).toBe(10);
-    const graph = await query<FlameGraphResponse>('/api/flamegraph?process=grpc-sh');
+    const graph = await query<FlameGraphResponse>('/api/v1/tree?where=process%3Dgrpc-sh');
     expect(graph.strings).toEqual(expect.arrayContaining(['main', 'write', 'vfs_write', 'vmlinux']));
     expect(graph.kinds).toEqual(expect.arrayContaining(['native', 'kernel']));
     expect(graph.cpuNanos).toBe(10 * 50_000_000);

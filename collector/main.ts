@@ -6,7 +6,6 @@ import { startPageServer } from './api/page-server.ts';
 import { startGrpcServer } from './ingest/grpc-server.ts';
 import { startHttpIngest } from './ingest/http-server.ts';
 import { Receiver } from './ingest/receiver.ts';
-import { Queries } from './query/queries.ts';
 import { MemoryStore } from './store/memory-store.ts';
 import type { Store } from './store/store.ts';
 
@@ -76,14 +75,12 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
       http: `http://${reachable(listen.http, httpPort)}/v1development/profiles`,
       page: '',
     };
-    const queries = new Queries(store, now);
     const { grpc, http } = urls;
     const status = { stats: receiver.stats, store, listen: { grpc, http }, startedMs: now() };
     const pagePort = await running.add('page', listen.page, () =>
       startPageServer({
         listen: listen.page,
         files,
-        queries,
         status,
         now,
         logger,

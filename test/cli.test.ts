@@ -156,10 +156,10 @@ describe.skipIf(missingRights)('everyframe', () => {
       expect(await (await fetch(page)).text()).toContain('id="app"');
       const second = everyframe('record', '-d', '2s', '-o', file('second.folded'));
       await until(async () => {
-        const { groups } = (await (await fetch(new URL('api/processes?range=60s', page))).json()) as {
-          groups: { name: string }[];
-        };
-        return groups.some(({ name }) => name === 'deep-cli') || undefined;
+        const { values } = (await (
+          await fetch(new URL('api/v1/values?label=process&range=60s', page))
+        ).json()) as { values: { value: string }[] };
+        return values.some(({ value }) => value === 'deep-cli') || undefined;
       }, 'the busy program on the page');
       expect((await second.exited).code).toBe(0);
       const status = readFileSync(`/proc/${collectorOf(run)}/status`, 'utf8');

@@ -5,11 +5,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
-import { Queries } from '../query/queries.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { readPageFiles } from './page-files.ts';
 import { startPageServer } from './page-server.ts';
-import type { FlameGraphResponse, ProcessesResponse, StatusResponse } from './types.ts';
+import type { FlameGraphResponse, StatusResponse, ValuesAnswer } from './types.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'everyframe-page-'));
 let server: Awaited<ReturnType<typeof startPageServer>>;
@@ -25,7 +24,6 @@ beforeAll(async () => {
   server = await startPageServer({
     listen: { host: '127.0.0.1', port: 0 },
     files: readPageFiles(directory),
-    queries: new Queries(store, now),
     status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: now() },
     now,
     logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
@@ -58,7 +56,7 @@ describe('the page server', () => {
   });
 
   it('answers the flame graph in columns', async () => {
-    const graph = (await (await get('/api/flamegraph?range=60s')).json()) as FlameGraphResponse;
+    const graph = (await (await get('/api/v1/tree?range=60s')).json()) as FlameGraphResponse;
     const names = graph.nodes.frame.map((frame) => graph.strings[graph.frames.name[frame]!]);
     expect(names).toEqual(['all', 'node', 'sh', 'main', 'main', 'render', 'write', 'vfs_write']);
     expect(graph.nodes.parent).toEqual([0, 0, 0, 1, 2, 3, 4, 6]);
@@ -69,20 +67,21 @@ describe('the page server', () => {
   });
 
   it('filters by process', async () => {
-    const graph = (await (await get('/api/flamegraph?range=all&process=sh')).json()) as FlameGraphResponse;
+    const graph = (await (
+      await get('/api/v1/tree?range=all&where=process%3Dsh')
+    ).json()) as FlameGraphResponse;
     expect(graph).toMatchObject({ samples: 6, allSamples: 10 });
-    const none = (await (await get('/api/flamegraph?process=nothing')).json()) as FlameGraphResponse;
+    const none = (await (await get('/api/v1/tree?where=process%3Dnothing')).json()) as FlameGraphResponse;
     expect(none).toMatchObject({ samples: 0, nodes: { self: [0] } });
   });
 
   it('lists processes and tells its status', async () => {
-    const { samples, groups } = (await (await get('/api/processes?range=5m')).json()) as ProcessesResponse;
-    expect(samples).toBe(10);
-    expect(groups).toMatchObject([
-      { name: 'sh', samples: 6, processes: 1, busiest: [{ pid: 10, path: '/usr/bin/sh', samples: 6 }] },
-      { name: 'node', samples: 4 },
+    const { values } = (await (await get('/api/v1/values?label=process')).json()) as ValuesAnswer;
+    expect(values).toEqual([
+      { value: 'sh', samples: 6, processes: 1 },
+      { value: 'node', samples: 4, processes: 1 },
     ]);
-    const status = (await (await get('/api/status')).json()) as StatusResponse;
+    const status = (await (await get('/api/v1/status')).json()) as StatusResponse;
     expect(status).toMatchObject({
       listen: { grpc: 'g' },
       requests: { accepted: 0 },
@@ -91,8 +90,8 @@ describe('the page server', () => {
   });
 
   it.each([
-    ['/api/flamegraph?range=1h', 400, 'range is "1h": ask for one of 60s, 5m, 15m, all'],
-    ['/api/nothing', 404, 'nothing at /api/nothing'],
+    ['/api/v1/tree?range=1y', 400, 'range is "1y": write a time such as 60s'],
+    ['/api/v1/nothing', 404, 'nothing at /api/v1/nothing: /api/v1/openapi.json lists what there is'],
     ['/../../etc/passwd', 404, 'nothing at /etc/passwd'],
     ['/main.js.map', 404, 'nothing at'],
   ])('answers %s with %i and a sentence', async (path, httpStatus, sentence) => {
@@ -102,7 +101,7 @@ describe('the page server', () => {
   });
 
   it('refuses to be written to', async () => {
-    expect((await get('/api/status', { method: 'POST' })).status).toBe(405);
+    expect((await get('/api/v1/status', { method: 'POST' })).status).toBe(405);
   });
 
   it('refuses names that a foreign page could have brought about', async () => {
@@ -115,7 +114,7 @@ describe('the page server', () => {
 
 function getWithHost(host: string): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port: server.port, path: '/api/status', headers: { host } };
+    const options = { host: '127.0.0.1', port: server.port, path: '/api/v1/status', headers: { host } };
     const outgoing = request(options, (response) => {
       let body = '';
       response.setEncoding('utf8');

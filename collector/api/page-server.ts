@@ -5,7 +5,6 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { FilterError } from '../../common/profile/filter.ts';
 import { Importer } from '../import/importer.ts';
-import { type Queries, RANGE_NAMES, type RangeName } from '../query/queries.ts';
 import { isTrustedHost } from './host-check.ts';
 import { IMPORT_PATH, ImportRoute } from './import-route.ts';
 import { type ListenAddress, listenOn, stopListening } from './listen.ts';
@@ -13,8 +12,8 @@ import { describeRoutes } from './openapi.ts';
 import type { PageFile } from './page-files.ts';
 import { RequestError } from './parameters.ts';
 import { HttpError } from './read-body.ts';
-import { flameGraphResponse, type StatusSources, statusResponse } from './responses.ts';
-import type { ErrorResponse, ProcessesResponse } from './types.ts';
+import type { StatusSources } from './responses.ts';
+import type { ErrorResponse } from './types.ts';
 import { type FileAnswer, ROUTES, type Route } from './v1.ts';
 
 const compress = promisify(gzip);
@@ -38,7 +37,6 @@ export interface PageServerOptions {
   listen: ListenAddress;
   /** By URL path: see readPageFiles. */
   files: ReadonlyMap<string, PageFile>;
-  queries: Queries;
   status: StatusSources;
   now: () => number;
   logger: Pick<Logger, 'error'>;
@@ -100,10 +98,6 @@ class PageHandler {
       await this.#answerV1(url, request, response);
       return;
     }
-    if (url.pathname.startsWith('/api/')) {
-      await this.#send(request, response, 200, await this.#answer(url));
-      return;
-    }
     const file = this.#options.files.get(url.pathname);
     if (file === undefined) throw new HttpError(404, `nothing at ${url.pathname}`);
     await this.#send(request, response, 200, file.body, file);
@@ -125,7 +119,10 @@ class PageHandler {
       await this.#send(request, response, 200, JSON.stringify(describeRoutes(ROUTES)));
       return;
     }
-    const body = await this.#cached(`${pathname}?${searchParams}`, () => this.#runV1(route, searchParams));
+    const run = (): Promise<unknown> => this.#runV1(route, searchParams);
+    const body = route.isCurrent
+      ? JSON.stringify(await run())
+      : await this.#cached(`${pathname}?${searchParams}`, run);
     await this.#send(request, response, 200, body);
   }
 
@@ -147,35 +144,6 @@ class PageHandler {
       answer.catch(() => this.#answers.delete(key));
     }
     return answer;
-  }
-
-  #answer(url: URL): Promise<string> {
-    const { pathname, searchParams } = url;
-    if (pathname === '/api/status')
-      return this.#query(pathname, searchParams).then((value) => JSON.stringify(value));
-    return this.#cached(`${pathname}?${searchParams}`, () => this.#query(pathname, searchParams));
-  }
-
-  async #query(path: string, parameters: URLSearchParams): Promise<unknown> {
-    const { queries, status, now } = this.#options;
-    switch (path) {
-      case '/api/flamegraph': {
-        const process = parameters.get('process') ?? undefined;
-        return flameGraphResponse(await queries.flameGraph(readRange(parameters), process));
-      }
-      case '/api/processes': {
-        const groups = await queries.processes(readRange(parameters));
-        const samples = groups.reduce((sum, group) => sum + group.samples, 0);
-        return { samples, groups } satisfies ProcessesResponse;
-      }
-      case '/api/status':
-        return statusResponse(status, now());
-      default:
-        throw new HttpError(
-          404,
-          `nothing at ${path}: there are /api/flamegraph, /api/processes, /api/status`,
-        );
-    }
   }
 
   async #send(
@@ -201,12 +169,4 @@ class PageHandler {
     });
     response.end(request.method === 'HEAD' ? undefined : bytes);
   }
-}
-
-function readRange(parameters: URLSearchParams): RangeName {
-  const range = parameters.get('range') ?? '60s';
-  if (!RANGE_NAMES.includes(range)) {
-    throw new HttpError(400, `range is "${range}": ask for one of ${RANGE_NAMES.join(', ')}`);
-  }
-  return range as RangeName;
 }

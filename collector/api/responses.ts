@@ -1,6 +1,6 @@
 import type { ReceiverStats } from '../ingest/receiver-stats.ts';
 import type { FlameTree } from '../query/flame-tree.ts';
-import type { FlameGraph } from '../query/queries.ts';
+import type { FlameGraph } from '../query/profile-graph.ts';
 import type { FrameKind, Store } from '../store/store.ts';
 import type { FlameGraphResponse, StatusResponse, TreeColumns } from './types.ts';
 

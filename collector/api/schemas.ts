@@ -125,7 +125,12 @@ export const VALUES = object({
   ...RANGE,
   label: STRING,
   valueCount: INTEGER,
-  values: listOf(object({ value: STRING, samples: NUMBER })),
+  values: listOf(
+    object(
+      { value: STRING, samples: NUMBER },
+      { processes: { ...INTEGER, description: 'of the label process: executions of that name' } },
+    ),
+  ),
 });
 export const DIFF = object({
   base: object(BASIS),

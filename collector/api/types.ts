@@ -1,6 +1,5 @@
 /** What the page and the query API exchange, as JSON. */
 import type { FunctionChange, FunctionCount } from '../query/functions.ts';
-import type { ProcessGroup } from '../query/process-groups.ts';
 import type { Quality } from '../query/quality.ts';
 import type { FrameKind, StoreStats } from '../store/store.ts';
 
@@ -26,12 +25,6 @@ export interface TreeColumns {
   /** Columns, breadth first (see FlameTree): indices of the parent and of the frame, events of its own. */
   nodes: { parent: number[]; frame: number[]; self: number[] };
   folded: { nodes: number; samples: number };
-}
-
-/** `GET /api/processes?range=…` */
-export interface ProcessesResponse {
-  samples: number;
-  groups: ProcessGroup[];
 }
 
 export interface ReasonCount {
@@ -92,7 +85,7 @@ export interface TimelineAnswer {
 /** `GET /api/v1/values` */
 export interface ValuesAnswer {
   valueCount: number;
-  values: { value: string; samples: number }[];
+  values: { value: string; samples: number; processes?: number }[];
 }
 
 /** What every counted answer stands on. */

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
-import { Queries } from '../query/queries.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { startPageServer } from './page-server.ts';
 
@@ -24,7 +23,6 @@ beforeAll(async () => {
   server = await startPageServer({
     listen: { host: '127.0.0.1', port: 0 },
     files: new Map(),
-    queries: new Queries(store, now),
     status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: now() },
     now,
     logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },

@@ -7,7 +7,14 @@ import { buildDiffTree, buildFlameTree, DEFAULT_LIMITS, mergeParts } from '../qu
 import { callersAndCallees, compareFunctions, topFunctions } from '../query/functions.ts';
 import { invertParts } from '../query/invert.ts';
 import { measureQuality } from '../query/quality.ts';
-import { readSamples, readTimeline, readValues, readWindow, sumCpuNanos } from '../query/read.ts';
+import {
+  readProcesses,
+  readSamples,
+  readTimeline,
+  readValues,
+  readWindow,
+  sumCpuNanos,
+} from '../query/read.ts';
 import { transformParts } from '../query/transforms.ts';
 import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
 import { EXPORT_FORMATS, type ExportFormat } from './export-formats.ts';
@@ -33,6 +40,8 @@ export interface Route {
   parameters: readonly schema.Parameter[];
   /** JSON Schema of the answer; undefined for a file. */
   response: schema.Schema | undefined;
+  /** Never a second old, as others may be. */
+  isCurrent?: true;
   run(parameters: Parameters, context: ApiContext): Promise<unknown>;
 }
 
@@ -196,13 +205,16 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const label = labelOf(parameters.get('label') ?? '');
       const filter = readFilter(parameters, store, now);
       const values = await readValues(store, filter, label);
+      const executions = label === 'process' ? await countExecutions(store, filter) : undefined;
       const { fromMs, toMs } = filter;
       return {
         fromMs,
         toMs,
         label,
         valueCount: values.length,
-        values: values.slice(0, wanted(parameters, 100)),
+        values: values
+          .slice(0, wanted(parameters, 100))
+          .map((each) => ({ ...each, ...(executions && { processes: executions.get(each.value) ?? 0 }) })),
       };
     },
   },
@@ -268,6 +280,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     summary: 'What arrived and what was lost since the start, from whom, and how full the store is',
     parameters: [],
     response: schema.STATUS,
+    isCurrent: true,
     run: async (_, { status, now }) => statusResponse(status, now()),
   },
   '/api/v1/export': {
@@ -309,6 +322,12 @@ function foldGroups(groups: ReadonlyMap<string, Float64Array>, steps: number) {
     groups: all.slice(0, MAX_GROUPS).map((group) => ({ ...group, counts: Array.from(group.counts) })),
     other: Array.from(other),
   };
+}
+
+async function countExecutions(store: Store, filter: SampleFilter): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (const { name } of await readProcesses(store, filter)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
 }
 
 async function samples(parameters: Parameters, { store, now }: ApiContext): Promise<unknown> {

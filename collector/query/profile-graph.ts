@@ -2,10 +2,15 @@ import type { Profile } from '../../common/profile/profile.ts';
 import { FrameTable } from '../store/frame-table.ts';
 import { locationFrames, processName } from '../store/frames.ts';
 import { StackTree } from '../store/stack-tree.ts';
-import { buildFlameTree, DEFAULT_LIMITS } from './flame-tree.ts';
-import type { FlameGraph } from './queries.ts';
+import type { TimeRange, Window } from '../store/store.ts';
+import { buildFlameTree, DEFAULT_LIMITS, type FlameTree } from './flame-tree.ts';
 
 const TIMELINE_STEPS = 120;
+
+export interface FlameGraph extends Omit<Window, 'parts'> {
+  range: TimeRange;
+  tree: FlameTree;
+}
 
 /** The flame graph of one whole profile, such as a file's, without a store. */
 export function profileGraph(profile: Profile, limits = DEFAULT_LIMITS): FlameGraph {

@@ -77,14 +77,14 @@ export function App() {
             onMenu={setMenu}
             onSearchNote={setNote}
           />
+          {menu !== undefined && (
+            <FunctionMenu {...menu} {...{ state, change }} onClose={() => setMenu(undefined)} />
+          )}
         </main>
       </div>
       <div class="visually-hidden" aria-live="polite">
         {spoken}
       </div>
-      {menu !== undefined && (
-        <FunctionMenu {...menu} {...{ state, change }} onClose={() => setMenu(undefined)} />
-      )}
       {help && <HelpDialog onClose={() => setHelp(false)} />}
     </div>
   );

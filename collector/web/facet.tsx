@@ -29,7 +29,7 @@ export function Facet({ label, state, isLive, onWhere }: Properties) {
   const values = answer?.values ?? [];
   const samples = values.reduce((sum, each) => sum + each.samples, 0);
   const gone = [...chosen, ...refused].filter((value) => !values.some((each) => each.value === value));
-  const all = [...gone.map((value) => ({ value, samples: 0 })), ...values];
+  const all = [...gone.map((value) => ({ value, samples: 0, processes: 1 })), ...values];
   const more = (answer?.valueCount ?? 0) - values.length;
   const current = chosen[0] ?? all[0]?.value;
   return (
@@ -40,6 +40,7 @@ export function Facet({ label, state, isLive, onWhere }: Properties) {
             key={each.value}
             name={each.value === '' ? '(none)' : each.value}
             samples={each.samples}
+            processes={each.processes ?? 1}
             share={each.samples / samples}
             isChosen={chosen.includes(each.value)}
             isRefused={refused.includes(each.value)}
@@ -66,6 +67,8 @@ function walkEntries(event: KeyboardEvent): void {
 interface EntryProperties {
   name: string;
   samples: number;
+  /** How many processes have the name. */
+  processes: number;
   share: number;
   isChosen: boolean;
   isRefused: boolean;
@@ -76,7 +79,7 @@ interface EntryProperties {
 }
 
 function Entry(entry: EntryProperties) {
-  const { name, samples, share, isChosen, isRefused, isStop, onChoose, onRefuse } = entry;
+  const { name, samples, processes, share, isChosen, isRefused, isStop, onChoose, onRefuse } = entry;
   const tail = name.length > LONG_NAME ? TAIL : 0;
   return (
     <li class={isRefused ? 'refused' : ''}>
@@ -93,6 +96,7 @@ function Entry(entry: EntryProperties) {
           <span>{name.slice(0, name.length - tail)}</span>
           {tail > 0 && <span>{name.slice(-tail)}</span>}
         </span>
+        {processes > 1 && <span class="process-count">×{formatCount(processes)}</span>}
         <span class="process-share">{samples === 0 ? '–' : formatShare(share)}</span>
         {samples > 0 && share > MIN_BAR && (
           <span class="process-bar" style={{ width: `${share * 100}%` }} aria-hidden="true" />

@@ -71,7 +71,7 @@ describe('everyframe collector', () => {
     expect(status).toMatch(/^Uid:\s+(?!0\s)(\d+)\s+\1\s+\1\s+\1$/m);
     expect(status).toMatch(/^Groups:\s*$/m);
     expect(status).toMatch(/^CapEff:\s+0+$/m);
-    expect((await fetch(new URL('api/status', /http:\S+/.exec(output.out)![0]))).status).toBe(200);
+    expect((await fetch(new URL('api/v1/status', /http:\S+/.exec(output.out)![0]))).status).toBe(200);
     const bad = start(...FREE_PORTS, '--user', 'no-such-user');
     expect(await bad.exited).toBe(1);
     expect(bad.output.err).toContain('--user no-such-user: /etc/passwd has no such user');

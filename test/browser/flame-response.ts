@@ -1,7 +1,9 @@
 import { flameGraphResponse } from '../../collector/api/responses.ts';
 import type { FlameGraphResponse } from '../../collector/api/types.ts';
-import { Queries } from '../../collector/query/queries.ts';
+import { buildFlameTree } from '../../collector/query/flame-tree.ts';
+import { readWindow } from '../../collector/query/read.ts';
 import { MemoryStore } from '../../collector/store/memory-store.ts';
+import { parseFilter } from '../../common/profile/filter.ts';
 import { profileFromText } from './synthetic-profile.ts';
 
 /** What the API answers for the stacks of a text (see profileFromText). */
@@ -10,5 +12,8 @@ export async function responseFromText(text: string, process?: string): Promise<
   const now = (): number => endMs;
   const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now });
   store.append(profileFromText(text, { endMs, spanMs: 10_000 }));
-  return flameGraphResponse(await new Queries(store, now).flameGraph('60s', process));
+  const range = { fromMs: endMs - 60_000, toMs: endMs + 1 };
+  const where = process === undefined ? '' : `process=${process}`;
+  const { parts, ...window } = await readWindow(store, { ...range, where: parseFilter(where) }, 120);
+  return flameGraphResponse({ ...window, range, tree: buildFlameTree(parts) });
 }

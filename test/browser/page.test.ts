@@ -1,27 +1,12 @@
-import { existsSync } from 'node:fs';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Collector, startCollector } from '../../collector/main.ts';
+import { CHROMIUM, launchChromium } from './chromium.ts';
 import { encodeOtlp } from './encode-otlp.ts';
 import { Pusher } from './push.ts';
 import { profileFromText } from './synthetic-profile.ts';
 
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-  existsSync,
-);
 if (CHROMIUM === undefined) console.log('skipped: the page is not tested, because Chromium is not installed');
-
-/** Nothing that calls home; no sandbox, because tests run as root. */
-const ARGUMENTS = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 
 const TEXT = `
 server:10;_start@n;main@n;serve@n;handle_request@n;parse_json@n 30
@@ -50,7 +35,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
   let problems: string[];
 
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: CHROMIUM!, args: ARGUMENTS });
+    browser = await launchChromium();
   });
   afterAll(() => browser.close());
 
