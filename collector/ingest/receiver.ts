@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
+import type { CounterReport } from '../../common/profile/counter-report.ts';
 import {
   type DecodeResult,
   decodeOtlp,
   decodeOtlpJson,
   OtlpError,
 } from '../../common/profile/otlp-decode.ts';
-import { type CounterReport, decodeCounters } from '../../common/profile/otlp-metrics.ts';
+import { decodeCounters } from '../../common/profile/otlp-metrics.ts';
 import type { Store } from '../store/store.ts';
 import { ReceiverStats } from './receiver-stats.ts';
 import { RecentRequests, requestId } from './recent-requests.ts';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type CounterReport, decodeCounters, encodeCounters } from './otlp-metrics.ts';
+import type { CounterReport } from './counter-report.ts';
+import { decodeCounters, encodeCounters } from './otlp-metrics.ts';
 
 const SCOPE = { scopeName: 'everyframe', scopeVersion: '1.2.3' };
 

@@ -3,6 +3,7 @@
  * gauges with one point each. Written and read by hand: OpenTelemetry's SDK takes 16 MiB of an agent that has 60.
  */
 import protobuf from 'protobufjs/minimal.js';
+import type { CounterReport } from './counter-report.ts';
 import { ProtoWriter } from './proto-writer.ts';
 
 export const METRICS_EXPORT_PATH = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export';
@@ -12,15 +13,6 @@ const CUMULATIVE = 2;
 const MAX_METRICS = 2000;
 const MAX_ATTRIBUTES = 100;
 const MAX_TEXT = 200;
-
-export interface CounterReport {
-  /** Attributes of the sender, such as `service.version` and `host.name`. */
-  resource: Record<string, string>;
-  startMs: number;
-  timeMs: number;
-  /** By name; whatever is no finite number is left out of a request. */
-  counters: Record<string, number>;
-}
 
 export interface Scope {
   scopeName: string;
