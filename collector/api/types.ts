@@ -132,3 +132,29 @@ export interface HealthAnswer extends Basis {
   quality: Quality;
   status: StatusResponse;
 }
+
+/** `GET /api/v1/samples` */
+export interface SamplesAnswer {
+  fromMs: number;
+  toMs: number;
+  samples: number;
+  returned: number;
+  /** Columns over the samples; times in milliseconds since the Unix epoch. */
+  times: number[];
+  nodes: number[];
+  threads: number[];
+  cpus: number[];
+  counts: number[];
+  threadTable: { process: string; pid: number; thread: string; tid: number; host: string }[];
+  stackTable: TreeColumns;
+}
+
+/** `GET /api/v1/heatmap` */
+export interface HeatmapAnswer {
+  fromMs: number;
+  toMs: number;
+  columns: number;
+  rows: number;
+  /** Column by column. */
+  cells: number[];
+}

@@ -103,6 +103,7 @@ function useOverview(state: UrlState, paused: boolean) {
   const diagnosis = diagnose({
     status: status.value,
     error: status.error ?? timeline.error,
+    isRefused: status.error === undefined && timeline.isRefused,
     rangeTitle,
     samples: timeline.value?.samples,
     where: state.where,

@@ -40,6 +40,7 @@ const observe = (changes: Partial<Observed>): Observed => ({
   status: status(),
   samples: 0,
   error: undefined,
+  isRefused: false,
   rangeTitle: 'the last minute',
   where: '',
   isFollowing: true,
@@ -110,5 +111,11 @@ describe('diagnose', () => {
       /^unreachable\nThe collector does not answer/,
     );
     expect(text({ error: 'Failed to fetch', samples: 5 })).toContain('This is the last picture it sent.');
+  });
+
+  it('quotes the collector where it refuses what a link asks', () => {
+    const said = text({ error: '"x" is no key', isRefused: true, samples: undefined });
+    expect(said).toContain('The collector cannot answer what the address asks');
+    expect(said).toContain('It says: "x" is no key.');
   });
 });

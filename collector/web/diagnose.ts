@@ -21,6 +21,8 @@ export interface Observed {
   samples: number | undefined;
   /** Of the last request to the collector. */
   error: string | undefined;
+  /** The collector answers, but not this. */
+  isRefused: boolean;
   rangeTitle: string;
   /** Filter, '' for none. */
   where: string;
@@ -34,10 +36,10 @@ const STALE_MS = 15_000;
 const RECENT_MS = 120_000;
 
 export function diagnose(observed: Observed): Diagnosis {
-  const { status, error, samples } = observed;
+  const { status, error, isRefused, samples } = observed;
   const diagnosis: Diagnosis = { condition: 'live', headline: '', sentences: [], command: '', warnings: [] };
   if (error !== undefined || status === undefined)
-    return error === undefined ? diagnosis : unreachable(error, samples);
+    return error === undefined ? diagnosis : isRefused ? refused(error) : unreachable(error, samples);
   diagnosis.warnings = [
     ...refusalWarnings(status),
     ...staleWarnings(status, samples),
@@ -58,6 +60,17 @@ function unreachable(error: string, samples: number | undefined): Diagnosis {
     ],
     command: '',
     warnings: samples === undefined ? [] : [`${headline} (${error}). This is the last picture it sent.`],
+  };
+}
+
+/** What the address asks for, since buttons ask for nothing that is refused. */
+function refused(error: string): Diagnosis {
+  return {
+    condition: 'silent',
+    headline: 'The collector cannot answer what the address asks',
+    sentences: [`It says: ${error}.`],
+    command: '',
+    warnings: [],
   };
 }
 

@@ -1,6 +1,7 @@
 import { CallersView } from './callers-view.tsx';
 import { DiffView } from './diff-view.tsx';
 import { GraphView } from './graph-view.tsx';
+import { TimeView } from './time-view.tsx';
 import { TopView } from './top-view.tsx';
 import type { ViewProperties } from './view-properties.ts';
 
@@ -11,6 +12,8 @@ export function MainView(properties: ViewProperties) {
       return <TopView {...properties} />;
     case 'callers':
       return <CallersView {...properties} />;
+    case 'time':
+      return <TimeView {...properties} />;
     case 'diff':
       return <DiffView {...properties} />;
     default:

@@ -14,7 +14,17 @@ export type RangeName = (typeof RANGES)[number]['name'];
 export const GROUPINGS = ['process', 'service', 'container', 'thread', 'host', 'cpu'] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
-export const VIEWS = ['icicle', 'flame', 'inverted', 'top', 'callers', 'tree', 'diff', 'health'] as const;
+export const VIEWS = [
+  'icicle',
+  'flame',
+  'inverted',
+  'top',
+  'callers',
+  'tree',
+  'time',
+  'diff',
+  'health',
+] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 /** What a link to the page keeps. */

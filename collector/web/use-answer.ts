@@ -9,6 +9,8 @@ export interface Answer<T> {
   value: T | undefined;
   /** Why the last attempt failed. */
   error: string | undefined;
+  /** The collector answered that it can't answer this. */
+  isRefused: boolean;
   /** This browser's clock when the last answer came. */
   updatedMs: number | undefined;
   /** The value answers an earlier question. */
@@ -23,6 +25,7 @@ export function useAnswer<T>(path: string | undefined, isLive: boolean): Answer<
   const [data, setData] = useState<Answer<T> & { path: string | undefined }>({
     value: undefined,
     error: undefined,
+    isRefused: false,
     updatedMs: undefined,
     isStale: false,
     path: undefined,
@@ -59,11 +62,15 @@ export function useAnswer<T>(path: string | undefined, isLive: boolean): Answer<
   return { ...data, isStale: data.path !== path };
 }
 
+class RefusedError extends Error {}
+
 async function attempt<T>(path: string, signal: AbortSignal): Promise<Partial<Answer<T>>> {
   try {
-    return { value: await fetchJson<T>(path, signal), error: undefined, updatedMs: Date.now() };
+    const value = await fetchJson<T>(path, signal);
+    return { value, error: undefined, isRefused: false, updatedMs: Date.now() };
   } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error) };
+    const isRefused = error instanceof RefusedError;
+    return { error: error instanceof Error ? error.message : String(error), isRefused };
   }
 }
 
@@ -71,5 +78,5 @@ async function fetchJson<T>(path: string, signal: AbortSignal): Promise<T> {
   const response = await fetch(path, { signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]) });
   if (response.ok) return response.json();
   const { error } = (await response.json().catch(() => ({ error: response.statusText }))) as ErrorResponse;
-  throw new Error(error);
+  throw new RefusedError(error);
 }

@@ -71,6 +71,7 @@ describe.skipIf(CHROMIUM === undefined)('for everybody, the page', () => {
     ['top functions', 'view=top', '.tree tbody tr'],
     ['callers', 'view=callers&function=parse_json', '.half canvas[data-boxes]'],
     ['call tree', 'view=tree', '.tree tbody tr'],
+    ['time', 'view=time', '.chart canvas[data-boxes]'],
     ['diff', 'view=diff', '.flame canvas[data-boxes]'],
     ['health', 'view=health', '.stages'],
     ['nothing', 'where=process%3Dnobody', '.empty'],

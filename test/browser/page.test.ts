@@ -371,6 +371,24 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await untilBoxes(6);
   });
 
+  it('shows when things happened: as a heat map, and a thread in the order of time', async () => {
+    const endMs = Date.now();
+    await pusher.push(encodeOtlp(profileFromText(TEXT, { endMs, spanMs: 4000 })));
+    await open(`#from=${endMs - 5000}&to=${endMs}&view=time&where=process%3Dworker`);
+    const chart = page.locator('.chart canvas');
+    // 40 samples of one stack, 100 ms apart: one box a frame.
+    await expect.poll(() => chart.getAttribute('data-boxes')).toBe('3');
+    await page.locator('.chart').focus();
+    for (const key of ['ArrowRight', 'ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
+    await expect
+      .poll(spoken)
+      .toMatch(/^parse_json, JavaScript, at \d\d:\d\d:\d\d\.\d{3} for about 4\.\d s, 40 samples/);
+    const { x, y, width } = (await page.locator('.heat-plot canvas').boundingBox())!;
+    await page.mouse.click(x + width * 0.5, y + 10);
+    await expect.poll(() => page.url()).toContain(`over_from=${endMs - 5000}`);
+    await expect.poll(() => text('.summary')).toBe('1 sample');
+  });
+
   it('compares two times, and two filters', async () => {
     const endMs = Date.now();
     const after = TEXT.replace('parse_json@n 30', 'parse_json@n 80');

@@ -1,0 +1,21 @@
+import { describe, expect, it } from 'vitest';
+import { cellSpan, columnSpan, moveCell } from './heat-model.ts';
+
+const grid = { fromMs: 1000, toMs: 61_000, columns: 60, rows: 10 };
+
+describe('the heat map', () => {
+  it('knows the time of a cell and of its column', () => {
+    expect(cellSpan(grid, 25)).toEqual({ fromMs: 3500, toMs: 3600 });
+    expect(columnSpan(grid, 25)).toEqual({ fromMs: 3000, toMs: 4000 });
+    expect(columnSpan({ ...grid, toMs: 1010 }, 599).toMs).toBeGreaterThan(1009);
+  });
+
+  it('is walked by arrow keys, within its edges', () => {
+    expect(moveCell(grid, undefined, 'ArrowLeft')).toBe(590);
+    expect(moveCell(grid, 25, 'ArrowRight')).toBe(35);
+    expect(moveCell(grid, 25, 'ArrowUp')).toBe(24);
+    expect(moveCell(grid, 5, 'ArrowLeft')).toBe(5);
+    expect(moveCell(grid, 599, 'ArrowDown')).toBe(599);
+    expect(moveCell(grid, 5, 'Enter')).toBeUndefined();
+  });
+});
