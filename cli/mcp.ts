@@ -122,7 +122,10 @@ function pageLink(url: string, query: Query): string {
     state.set('to', String(to));
   } else if (['60s', '5m', '15m', '1h', 'all'].includes(range)) state.set('range', range);
   if (where !== undefined) state.set('where', String(where));
-  if (name !== undefined) state.set('search', String(name));
+  if (name !== undefined) {
+    state.set('view', 'callers');
+    state.set('function', String(name));
+  }
   link.hash = state.toString();
   return link.href;
 }

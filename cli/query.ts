@@ -23,6 +23,7 @@ interface Flags {
   to?: string;
   range?: string;
   where?: string;
+  transform?: string;
   baseFrom?: string;
   baseTo?: string;
   baseRange?: string;
@@ -36,16 +37,18 @@ const TIMELINE_STEPS = 60;
 
 export function registerQuery(program: Command): void {
   const query = program.command('query').description('ask a running collector, as text or with --json');
-  add(query, 'top', 'functions by the CPU they use', 'top', topText as ToText);
-  add(query, 'tree', 'the largest branches of all stacks', 'tree', ((
+  transformed(add(query, 'top', 'functions by the CPU they use', 'top', topText as ToText));
+  const tree = add(query, 'tree', 'the largest branches of all stacks', 'tree', ((
     answer: Basis & TreeColumns,
     { limit },
   ) => [describeBasis(answer), ...treeText(answer, limit)]) as ToText);
-  add(query, 'callers <function>', 'who calls a function, and what it calls', 'callers', ((
+  transformed(tree);
+  const callers = add(query, 'callers <function>', 'who calls a function, and what it calls', 'callers', ((
     answer,
     { limit },
   ) => callersText(answer, limit)) as ToText);
-  add(query, 'diff', 'what changed between two times or filters', 'diff', diffText as ToText)
+  transformed(callers);
+  transformed(add(query, 'diff', 'what changed between two times or filters', 'diff', diffText as ToText))
     .option('--base-from <TIME>', 'start of what is compared with')
     .option('--base-to <TIME>', 'its end')
     .option('--base-range <LENGTH>', 'instead of --base-from: its length')
@@ -57,6 +60,9 @@ export function registerQuery(program: Command): void {
   add(query, 'health', 'is the data complete', 'health', ((answer: HealthAnswer, { limit }) =>
     healthText(answer, limit)) as ToText);
 }
+
+const transformed = (command: Command): Command =>
+  command.option('--transform <LIST>', 'changes of the stacks, such as: focus=main hide~^std:: only=mine');
 
 function add(query: Command, usage: string, description: string, path: string, toText: ToText): Command {
   return query
@@ -89,11 +95,12 @@ function readLimit(text: string): number {
 
 /** As text, a tree is cut after it came, so that what is left out can be told. */
 function toQuery(path: string, flags: Flags, name: string | undefined): Query {
-  const { from, to, range, where, baseFrom, baseTo, baseRange, baseWhere, by, limit, json } = flags;
+  const { from, to, range, where, transform, by, limit, json } = flags;
+  const { baseFrom, baseTo, baseRange, baseWhere } = flags;
   const base = { base_from: baseFrom, base_to: baseTo, base_range: baseRange, base_where: baseWhere };
   const isTree = path === 'tree' || path === 'callers';
   return {
-    ...{ from, to, range, where, by },
+    ...{ from, to, range, where, transform, by },
     ...(path === 'diff' ? base : {}),
     function: path === 'callers' ? name : undefined,
     limit: isTree && !json ? undefined : limit,
