@@ -103,20 +103,30 @@ function usePaint(canvas: { current: HTMLCanvasElement | null }, scene: Scene): 
     context.fillStyle = scene.theme.background;
     context.fillRect(0, 0, scene.width, scene.height);
     labels.current ??= new Labels(context);
+    const pen: Pen = { context, labels: labels.current, painted: [] };
     let drawn = 0;
-    for (const box of scene.chart.boxes) if (paintBox(context, labels.current, scene, box)) drawn++;
+    for (const box of scene.chart.boxes) if (paintBox(pen, scene, box)) drawn++;
     canvas.current!.dataset['boxes'] = String(drawn);
   });
 }
 
-/** Whether the box is in sight. */
-function paintBox(context: CanvasRenderingContext2D, labels: Labels, scene: Scene, box: ChartBox): boolean {
+interface Pen {
+  context: CanvasRenderingContext2D;
+  labels: Labels;
+  /** How far each row is painted: of boxes narrower than a pixel one is enough there. */
+  painted: number[];
+}
+
+/** Whether the box was painted. */
+function paintBox({ context, labels, painted }: Pen, scene: Scene, box: ChartBox): boolean {
   const { answer, theme, width, height, scrollTop, chosen } = scene;
   const top = box.depth * ROW_HEIGHT - scrollTop;
   const scale = width / (answer.toMs - answer.fromMs);
   const left = Math.max(0, (box.startMs - answer.fromMs) * scale);
   const right = Math.min(width, (box.endMs - answer.fromMs) * scale);
   if (top + ROW_HEIGHT < 0 || top > height || right <= left) return false;
+  if (right <= (painted[box.depth] ?? -1)) return false;
+  painted[box.depth] = Math.ceil(right);
   const { strings, kinds, frames } = answer.stackTable;
   const name = strings[frames.name[box.frame]!]!;
   const boxWidth = Math.max(0.6, right - left - (right - left > 3 ? 1 : 0));
