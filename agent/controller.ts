@@ -18,7 +18,13 @@ import { SourceMaps } from './source-maps/source-maps.ts';
 import { Debuginfod, type DebuginfodOptions } from './symbols/debuginfod.ts';
 import { loadNative } from './tracer/native.ts';
 import { RecordType } from './tracer/records.gen.ts';
-import { type ExitRecord, readExitRecord, readFileRecord, readProcessRecord } from './tracer/records.ts';
+import {
+  type ExitRecord,
+  type ProcessRecord,
+  readExitRecord,
+  readFileRecord,
+  readProcessRecord,
+} from './tracer/records.ts';
 import { Tracer } from './tracer/tracer.ts';
 import { FrameResolver } from './traces/frame-resolver.ts';
 import { ProfileMaker } from './traces/profile-maker.ts';
@@ -173,7 +179,7 @@ export class Controller {
       }),
       ...prefixed('samplers', this.#tracer.samplers.stats),
       ...prefixed('kernel', this.#kernel.stats),
-      ...prefixed('runtimeFrames', this.#runtimes.stats),
+      ...prefixed('runtimeFrames', { ...this.#runtimes.stats, processes: this.#runtimes.processes }),
       ...prefixed('jit', { ...this.#jit.stats }),
       ...prefixed('sourceMaps', { ...this.#sourceMaps?.stats }),
       'records.malformed': this.#malformedRecords,
@@ -193,7 +199,7 @@ export class Controller {
         this.#onTrace(buffer, at, size);
         break;
       case RecordType.PROCESS:
-        this.#processes.onProcess(readProcessRecord(buffer, at, size));
+        this.#onProcess(readProcessRecord(buffer, at, size));
         break;
       case RecordType.EXIT:
         this.#onExit(readExitRecord(buffer, at));
@@ -212,8 +218,15 @@ export class Controller {
     if (ofProcess) this.#frames.framesOf(ofProcess);
   }
 
+  #onProcess(record: ProcessRecord): void {
+    this.#processes.onProcess(record);
+    // what was known of a program that ran under this number before
+    this.#runtimes.forget(record.pid);
+  }
+
   #onExit(record: ExitRecord): void {
     this.#processes.onExit(record);
+    this.#runtimes.forget(record.pid);
     this.#jit.onExit(record);
   }
 

@@ -1,5 +1,6 @@
 /** The symbol worker thread: reads symbol tables of foreign files, away from the main loop and its memory. */
 import { parentPort } from 'node:worker_threads';
+import { collectDeadBuffers } from './collect-garbage.ts';
 import { type SymbolAnswer, type SymbolRequest, SymbolService } from './symbol-service.ts';
 import type { WorkerReply } from './worker-client.ts';
 
@@ -13,4 +14,5 @@ parentPort?.on('message', async ({ id, request }: { id: number; request: SymbolR
     reply = { id, error: (error as Error).message };
   }
   parentPort?.postMessage(reply);
+  collectDeadBuffers();
 });

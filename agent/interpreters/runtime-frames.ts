@@ -11,7 +11,7 @@ import { RUNTIMES } from './registry.ts';
 /** The runtime that was found in a file. */
 export type RuntimeOfFile = (key: FileKey) => DetectedRuntime | undefined;
 
-const MAX_PROCESSES = 512;
+const MAX_PROCESSES = 256;
 /** Past this many a process's names are read anew: it may be making functions endlessly. */
 const MAX_CACHED = 16_384;
 
@@ -37,8 +37,8 @@ export class RuntimeFrames {
   readonly stats = { named: 0, unreadable: 0, replaced: 0, malformed: 0, unknownFile: 0 };
   readonly #runtimeOf: RuntimeOfFile;
   readonly #memories: ProcessMemories;
-  /** By process and runtime. */
-  readonly #processes = new LRUCache<string, KnownProcess>({ max: MAX_PROCESSES });
+  /** By {@link processKey}. */
+  readonly #processes = new LRUCache<number, KnownProcess>({ max: MAX_PROCESSES });
 
   constructor(runtimeOf: RuntimeOfFile, proc?: string) {
     this.#runtimeOf = runtimeOf;
@@ -73,8 +73,18 @@ export class RuntimeFrames {
     return { frameType: plugin.frameType, lines: Array.isArray(frame) ? frame : [frame] };
   }
 
+  /** How many processes names are known of, one for each runtime in them. */
+  get processes(): number {
+    return this.#processes.size;
+  }
+
+  /** The process has ended, or runs another program now. */
+  forget(pid: Pid): void {
+    for (const { frameKind } of RUNTIMES) this.#processes.delete(processKey(pid, frameKind));
+  }
+
   #processOf(pid: Pid, kind: number): KnownProcess {
-    const key = `${pid} ${kind}`;
+    const key = processKey(pid, kind);
     let known = this.#processes.get(key);
     if (!known || known.cache.size > MAX_CACHED) {
       known = { cache: new Map(), file: known?.file };
@@ -83,6 +93,9 @@ export class RuntimeFrames {
     return known;
   }
 }
+
+/** Of a process and a runtime in it. */
+const processKey = (pid: Pid, kind: number): number => pid * 256 + kind;
 
 const pluginOf = (kind: number): RuntimePlugin | undefined =>
   RUNTIMES.find(({ frameKind }) => frameKind === kind);

@@ -1,6 +1,7 @@
 /** The worker thread: parses foreign files, so that a hostile one costs this thread and not the agent. */
 import { parentPort } from 'node:worker_threads';
 import { bufferSource } from '../../common/elf/source.ts';
+import { collectDeadBuffers } from '../executables/collect-garbage.ts';
 import { type BuildResult, buildTable } from './build-table.ts';
 import { fdSource } from './fd-source.ts';
 
@@ -24,4 +25,5 @@ parentPort?.on('message', ({ id, fd, bytes }: WorkerRequest) => {
   }
   const image = result.kind === 'built' ? result.executable.table?.image : undefined;
   parentPort?.postMessage({ id, result } satisfies WorkerReply, image ? [image.buffer as ArrayBuffer] : []);
+  collectDeadBuffers();
 });

@@ -24,6 +24,9 @@ export interface ProfileMakerOptions {
 }
 
 const SLAB_WORDS = 16 << 10;
+const SLICE_MS = 10;
+/** How many groups are taken between two looks at the clock. */
+const ITEMS_PER_LOOK = 16;
 const HOST = { 'host.name': hostname(), 'host.arch': process.arch === 'x64' ? 'amd64' : process.arch };
 
 export class ProfileMaker {
@@ -36,14 +39,15 @@ export class ProfileMaker {
   /** Names what it can; never throws for what it can't. */
   async make(interval: Interval): Promise<Profile> {
     const { frames, processes, periodNs } = this.#options;
-    const stacks = interval.groups.map((group) => frames.framesOf(group.trace));
+    const stacks: Frame[][] = [];
+    await inSlices(interval.groups, (group) => stacks.push(frames.framesOf(group.trace)));
     await frames.nameFrames();
     const offsetNs = this.#options.unixOffsetNs();
     const tables = new Tables();
-    for (const [i, group] of interval.groups.entries()) {
+    await inSlices(interval.groups, (group, i) => {
       const process = processes.get(group.pid, group.execId, group.startBoottimeNs);
       tables.addGroup(group, stacks[i]!, process, offsetNs);
-    }
+    });
     const { profile } = tables;
     profile.host = HOST;
     profile.period = BigInt(periodNs);
@@ -53,6 +57,18 @@ export class ProfileMaker {
       profile.durationNano = BigInt(interval.lastKtimeNs - interval.firstKtimeNs) + 1n;
     }
     return profile;
+  }
+}
+
+/** Between two slices the event loop goes on: a machine with many CPUs has tens of thousands of groups. */
+async function inSlices<T>(items: readonly T[], take: (item: T, i: number) => void): Promise<void> {
+  let end = performance.now() + SLICE_MS;
+  for (const [i, item] of items.entries()) {
+    if (i % ITEMS_PER_LOOK === 0 && performance.now() >= end) {
+      await new Promise(setImmediate);
+      end = performance.now() + SLICE_MS;
+    }
+    take(item, i);
   }
 }
 
