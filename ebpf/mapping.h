@@ -49,6 +49,10 @@ static __always_inline void attach_file(struct ef_scratch *s, struct ef_mapping 
 	if (entry) {
 		m->file = *entry;
 		entry->last_used_ns = s->sample.ktime_ns;
+		if (entry->state == EF_FILE_MEMORY) {
+			m->key = 0;
+			m->delta = 0;
+		}
 		return;
 	}
 	struct ef_file_entry *pending = &s->pending_file;

@@ -183,6 +183,7 @@ enum ef_file_state {
 	EF_FILE_PENDING = 0, /* the file event is out */
 	EF_FILE_TABLE = 1,
 	EF_FILE_NO_TABLE = 2, /* opened, but it has nothing to unwind with */
+	EF_FILE_MEMORY = 3,   /* shared memory that a process puts code into: no file at all */
 };
 
 /* Value of the `files` map; user space makes the table and then fills the entry in one update. */

@@ -103,7 +103,7 @@ describe.skipIf(!isInstalled)('debuginfod', () => {
       debuginfodFromEnvironment({ ...env, CACHE_DIRECTORY: path('agent-cache') }),
     );
     const executables = new Executables({
-      tables: { install: async () => {}, markNoTable: () => {}, forget: () => {} },
+      tables: { install: async () => {}, markNoTable: () => {}, markMemory: () => {}, forget: () => {} },
       debuginfod,
       onBetterNames: (which) => which === key && improved(),
     });

@@ -63,6 +63,12 @@ describe.skipIf(!isHere)('JIT code', () => {
     expect([...names(two)].filter((name) => name.startsWith('one:'))).toEqual([]);
   });
 
+  it.each(['memfd', 'shared'])('has names in shared memory, too: %s', async (memory) => {
+    const child = started(jit, 'map', 'its:', memory);
+    child.stdin!.write('\n');
+    await until(child, (stack) => jitFrames(stack) === 'its:spin its:outer');
+  });
+
   it('has names and lines of a jitdump, also after it moved', async () => {
     const folder = join(scratchFolder, 'dump');
     mkdirSync(folder, { recursive: true });

@@ -9,6 +9,7 @@ import {
   readlinkSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   unlinkSync,
   writeFileSync,
@@ -26,6 +27,7 @@ import { kernelDevice } from './open-file.ts';
 class Sink {
   readonly installed = new Map<FileKey, TableImage>();
   readonly without = new Set<FileKey>();
+  readonly memory = new Set<FileKey>();
   readonly forgotten: FileKey[] = [];
   full = false;
   async install(key: FileKey, table: TableImage): Promise<void> {
@@ -34,6 +36,9 @@ class Sink {
   }
   markNoTable(key: FileKey): void {
     this.without.add(key);
+  }
+  markMemory(key: FileKey): void {
+    this.memory.add(key);
   }
   forget(key: FileKey): void {
     this.forgotten.push(key);
@@ -236,6 +241,21 @@ describe('bad files', () => {
       mapping: { filename: path },
     });
     expect(await resolveNames(executables, record.key, [0x123])).toEqual([undefined]);
+  });
+
+  test('no ELF and in no folder: shared memory, whose code no file backs', async () => {
+    const path = join(directory, 'memory');
+    writeFileSync(path, 'x'.repeat(4096));
+    const record = { ...recordOf(path), path: '' };
+    const proc = join(directory, 'proc');
+    const maps = join(proc, `${record.pid}/map_files`);
+    mkdirSync(maps, { recursive: true });
+    symlinkSync(path, join(maps, `${record.vmaStart.toString(16)}-${record.vmaEnd.toString(16)}`));
+    const { tables, executables } = create({ proc });
+    executables.onFile(record);
+    expect(await settled(executables, record.key)).toMatchObject({ state: 'not-elf' });
+    expect([...tables.memory]).toEqual([record.key]);
+    expect(tables.without.size).toBe(0);
   });
 
   test('empty', async () => {

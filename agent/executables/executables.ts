@@ -30,6 +30,8 @@ export interface TableSink {
   install(key: FileKey, table: TableImage, runtime?: DetectedRuntime): Promise<void>;
   /** The file has nothing to unwind with. */
   markNoTable(key: FileKey): void;
+  /** It is shared memory: code in it is taken for code that no file backs. */
+  markMemory(key: FileKey): void;
   /** BPF reports the file again when it next meets it. */
   forget(key: FileKey): Promise<void> | void;
 }
@@ -318,7 +320,10 @@ export class Executables {
   #giveUp(executable: Executable, state: 'no-table' | 'not-elf', reason: string): void {
     executable.state = state;
     executable.reason = reason;
-    this.#tables.markNoTable(executable.key);
+    // Memory that processes share or map twice (a memfd, /dev/zero, System V) is a file in no folder. JITs that never
+    // have it writable and executable at one address put their code there; a memfd may be a program, too.
+    if (state === 'not-elf' && executable.path === '') this.#tables.markMemory(executable.key);
+    else this.#tables.markNoTable(executable.key);
   }
 
   /** For now: BPF reports the file again, and the next process that maps it may still be there. */

@@ -66,6 +66,7 @@ export const FileState = {
   PENDING: 0,
   TABLE: 1,
   NO_TABLE: 2,
+  MEMORY: 3,
 } as const;
 
 export const Runtime = {

@@ -33,6 +33,8 @@ const keyBytes = (key: FileKey): Buffer => {
   return bytes;
 };
 
+const NO_TABLE = { firstPage: 0, pageCount: 0, rulesAt: 0, rowsAt: 0 };
+
 export class Tables {
   readonly #native: Native;
   readonly #filesFd: number;
@@ -120,7 +122,12 @@ export class Tables {
 
   /** The file was read and has nothing to unwind with. */
   markNoTable(key: FileKey): void {
-    this.#writeEntry(key, FileState.NO_TABLE, 0, { firstPage: 0, pageCount: 0, rulesAt: 0, rowsAt: 0 });
+    this.#writeEntry(key, FileState.NO_TABLE, 0, NO_TABLE);
+  }
+
+  /** It is shared memory: code in it is taken for code that no file backs. */
+  markMemory(key: FileKey): void {
+    this.#writeEntry(key, FileState.MEMORY, 0, NO_TABLE);
   }
 
   /** BPF reports the file again when it next meets it. */
