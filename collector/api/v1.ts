@@ -95,7 +95,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const found = await window(parameters, context, steps);
       const bound = limits(parameters);
       const isInverted = parameters.get('invert') === '1';
-      const parts = isInverted ? [invertParts(found.window.parts, bound.minFraction)] : found.window.parts;
+      const parts = isInverted ? [invertParts(found.window.parts, bound)] : found.window.parts;
       return {
         ...basis(found.filter, found.window),
         timeline: Array.from(found.window.timeline),

@@ -1,6 +1,6 @@
 import { StackTree } from '../store/stack-tree.ts';
 import type { StackCounts } from '../store/store.ts';
-import { type MergedTree, mergeParts } from './flame-tree.ts';
+import { type MergedTree, mergeParts, type PruneLimits } from './flame-tree.ts';
 
 /** Stacks that share their innermost frames down to some node of the inverted tree. */
 interface Group {
@@ -9,25 +9,34 @@ interface Group {
   /** For each stack the node of the tree that comes next, and its events. */
   cursors: number[];
   counts: number[];
+  /** Their sum. */
+  total: number;
 }
 
 /**
- * The stacks with the innermost frame first and the process last. A node that holds less than `minFraction` of the
- * events is not followed further out: with a million stacks the whole would be too large, and a picture folds it
- * anyway.
+ * The stacks with the innermost frame first and the process last. The largest nodes are followed further out first,
+ * `maxNodes` of them, and none that holds less than `minFraction` of the events: with a million stacks the whole would
+ * be too large, and a picture folds the rest anyway. No node is larger than the one that it hangs below.
  */
-export function invertParts(parts: readonly StackCounts[], minFraction: number): StackCounts {
+export function invertParts(
+  parts: readonly StackCounts[],
+  { minFraction, maxNodes }: PruneLimits,
+): StackCounts {
   const merged = mergeParts(parts);
   const tree = new StackTree();
   const selfCounts: number[] = [0];
-  const minimum = merged.totals[0]! * minFraction;
-  const queue: Group[] = [{ at: 0, ...leavesOf(merged) }];
+  const minimum = Math.max(1, merged.totals[0]! * minFraction);
+  const queue = new LargestFirst();
+  queue.push({ at: 0, total: merged.totals[0]!, ...leavesOf(merged) });
+  let expanded = 0;
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+    if (next.total < minimum || expanded++ > maxNodes) {
+      addTo(selfCounts, next.at, next.total);
+      continue;
+    }
     for (const group of splitByFrame(merged, next, tree)) {
-      const total = group.counts.reduce((a, b) => a + b, 0);
-      if (total >= minimum) stepOut(merged, group, selfCounts);
-      else addTo(selfCounts, group.at, total);
-      if (total >= minimum && group.cursors.length > 0) queue.push(group);
+      stepOut(merged, group, selfCounts);
+      if (group.cursors.length > 0) queue.push(group);
     }
   }
   const { parents, frames, size } = tree;
@@ -56,7 +65,7 @@ function splitByFrame({ nodeFrames }: MergedTree, { at, cursors, counts }: Group
     const frame = nodeFrames[cursor]!;
     let group = groups.get(frame);
     if (group === undefined) {
-      group = { at: tree.child(at, frame), cursors: [], counts: [] };
+      group = { at: tree.child(at, frame), cursors: [], counts: [], total: 0 };
       groups.set(frame, group);
     }
     group.cursors.push(cursor);
@@ -70,6 +79,7 @@ function stepOut({ parents }: MergedTree, group: Group, selfCounts: number[]): v
   const { at, cursors, counts } = group;
   group.cursors = [];
   group.counts = [];
+  group.total = 0;
   for (const [i, cursor] of cursors.entries()) {
     const parent = parents[cursor]!;
     if (parent === 0) {
@@ -78,9 +88,43 @@ function stepOut({ parents }: MergedTree, group: Group, selfCounts: number[]): v
     }
     group.cursors.push(parent);
     group.counts.push(counts[i]!);
+    group.total += counts[i]!;
   }
 }
 
 function addTo(counts: number[], node: number, count: number): void {
   counts[node] = (counts[node] ?? 0) + count;
+}
+
+/** A binary heap. */
+class LargestFirst {
+  readonly #heap: Group[] = [];
+
+  push(group: Group): void {
+    const heap = this.#heap;
+    let at = heap.push(group) - 1;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      if (heap[above]!.total >= group.total) break;
+      heap[at] = heap[above]!;
+      at = above;
+    }
+    heap[at] = group;
+  }
+
+  pop(): Group | undefined {
+    const heap = this.#heap;
+    const top = heap[0];
+    const last = heap.pop();
+    if (top === undefined || last === undefined || heap.length === 0) return top;
+    let at = 0;
+    for (let child = 1; child < heap.length; child = 2 * at + 1) {
+      if (child + 1 < heap.length && heap[child + 1]!.total > heap[child]!.total) child++;
+      if (heap[child]!.total <= last.total) break;
+      heap[at] = heap[child]!;
+      at = child;
+    }
+    heap[at] = last;
+    return top;
+  }
 }

@@ -4,6 +4,7 @@ import { parseTransforms } from '../../common/profile/transform-list.ts';
 import { FrameTable } from '../store/frame-table.ts';
 import { StackTree } from '../store/stack-tree.ts';
 import type { FrameKind, StackCounts } from '../store/store.ts';
+import { buildFlameTree, type FlameTree } from './flame-tree.ts';
 import { invertParts } from './invert.ts';
 import { transformParts } from './transforms.ts';
 
@@ -128,13 +129,38 @@ describe('transforms', () => {
 });
 
 describe('invertParts', () => {
+  const all = { minFraction: 0, maxNodes: 1e6 };
+
   it('puts the innermost frame first, the process last', () => {
     const part = partOf(['sh;main;f;g 3', 'cc;g 2', 'sh;main 1']);
-    expect(linesOf([invertParts([part], 0)])).toEqual(['g;cc 2', 'g;f;main;sh 3', 'main;sh 1']);
+    expect(linesOf([invertParts([part], all)])).toEqual(['g;cc 2', 'g;f;main;sh 3', 'main;sh 1']);
   });
 
   it('goes no further where there is little, and counts all of it', () => {
     const part = partOf(['sh;main;f;g 99', 'sh;main;f;h 1']);
-    expect(linesOf([invertParts([part], 0.05)])).toEqual(['g;f;main;sh 99', 'h 1']);
+    const few = invertParts([part], { ...all, minFraction: 0.05 });
+    expect(linesOf([few])).toEqual(['g;f;main;sh 99', 'h 1']);
+  });
+
+  it('follows the largest first, so that none of those that are kept is missing', () => {
+    const path = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 6 });
+    const line = fc.tuple(path, fc.integer({ min: 1, max: 99 })).map(([f, n]) => `p;${f.join(';')} ${n}`);
+    fc.assert(
+      fc.property(
+        fc.array(line, { minLength: 1, maxLength: 30 }),
+        fc.integer({ min: 1, max: 20 }),
+        (lines, maxNodes) => {
+          const limits = { minFraction: 0, maxNodes };
+          const whole = buildFlameTree([invertParts([partOf(lines)], all)], limits, 'size');
+          const bounded = buildFlameTree([invertParts([partOf(lines)], limits)], limits, 'size');
+          const sizes = ({ parents, selfCounts }: FlameTree): number[] => {
+            const totals = selfCounts.slice();
+            for (let node = totals.length - 1; node > 0; node--) totals[parents[node]!]! += totals[node]!;
+            return [...totals].sort((a, b) => b - a).slice(0, maxNodes);
+          };
+          expect(sizes(bounded)).toEqual(sizes(whole));
+        },
+      ),
+    );
   });
 });

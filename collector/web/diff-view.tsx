@@ -10,6 +10,7 @@ import { askSpan } from './questions.ts';
 import { parseSearch, search } from './search.ts';
 import { useAnswer } from './use-answer.ts';
 import type { ViewProperties } from './view-properties.ts';
+import { Waiting } from './waiting.tsx';
 
 const LIMIT = 1000;
 
@@ -30,7 +31,11 @@ export function DiffView(properties: ViewProperties) {
   return (
     <>
       <DiffBase {...properties} base={base} now={now} />
-      {tree !== undefined && table !== undefined && <Compared {...properties} tree={tree} table={table} />}
+      {tree === undefined || table === undefined ? (
+        <Waiting />
+      ) : (
+        <Compared {...properties} tree={tree} table={table} />
+      )}
     </>
   );
 }

@@ -12,6 +12,7 @@ import { parseSearch, type SearchResult, search } from './search.ts';
 import type { UrlState } from './url-state.ts';
 import { useAnswer } from './use-answer.ts';
 import type { SearchNote, ViewProperties } from './view-properties.ts';
+import { Waiting } from './waiting.tsx';
 
 const LABELS = { icicle: 'Icicle', flame: 'Flame graph', inverted: 'Inverted icicle' };
 
@@ -30,7 +31,7 @@ export function GraphView(properties: ViewProperties) {
   useEffect(() => {
     if (isThere) announce(`${rangeTitle}, ${state.where || 'everything'}: ${describeView(model, 0)}`);
   }, [isThere, rangeTitle, state.where, transform]);
-  if (model === undefined) return error === undefined ? null : <p class="hint">{error}</p>;
+  if (model === undefined) return error === undefined ? <Waiting /> : <p class="hint">{error}</p>;
   if (model.total[0] === 0) return <p class="hint">The transforms leave no stack. Take one back.</p>;
   return (
     <>

@@ -60,7 +60,8 @@ describe('listStages', () => {
   it('sums what agents count, without what still waits in their queues', () => {
     const counters = {
       'bpf.samples': 100,
-      'traces.samples': 97,
+      'bpf.samples_lost_ring': 2,
+      'traces.lostTraceMissing': 1,
       'reporter.samplesPushed': 95,
       'reporter.samplesSent': 90,
       'reporter.samplesQueued': 4,

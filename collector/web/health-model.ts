@@ -22,6 +22,10 @@ const SHOWN = 'of the shown time';
 
 export function listStages({ quality, status }: HealthAnswer): StageRow[] {
   const taken = sumCounter(status.agents, 'bpf.samples');
+  // Not what user space has seen so far: some samples are always on their way.
+  const lost = Object.entries(LOSSES)
+    .filter(([, { stage }]) => stage === 'taken')
+    .reduce((sum, [name]) => sum + (sumCounter(status.agents, name) ?? 0), 0);
   const sent = sumCounter(status.agents, 'reporter.samplesSent');
   const queued = sumCounter(status.agents, 'reporter.samplesQueued') ?? 0;
   const { samples, unwound, named, attributed } = quality;
@@ -29,7 +33,7 @@ export function listStages({ quality, status }: HealthAnswer): StageRow[] {
     {
       stage: 'taken',
       title: 'Samples that arrived in the agent',
-      count: sumCounter(status.agents, 'traces.samples'),
+      count: taken === undefined ? undefined : taken - lost,
       of: taken,
       scope: SINCE_START,
     },

@@ -4,6 +4,7 @@ import { type LossRow, listLosses, listStages, type StageRow } from './health-mo
 import { ask } from './questions.ts';
 import { useAnswer } from './use-answer.ts';
 import type { ViewProperties } from './view-properties.ts';
+import { Waiting } from './waiting.tsx';
 
 /** Below this share a stage is shown as one that needs a look. */
 const GOOD = 0.95;
@@ -11,7 +12,7 @@ const GOOD = 0.95;
 /** Is the data complete: what came through each stage, what was lost and why, and who sends. */
 export function HealthView({ state, isLive, change }: Pick<ViewProperties, 'state' | 'isLive' | 'change'>) {
   const { value: health } = useAnswer<HealthAnswer>(ask('health', state), isLive);
-  if (health === undefined) return null;
+  if (health === undefined) return <Waiting />;
   const losses = listLosses(health);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard

@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
-import type { HeatmapAnswer, SamplesAnswer } from '../api/types.ts';
+import type { HeatmapAnswer, SamplesAnswer, TimelineAnswer } from '../api/types.ts';
+import type { TimeRange } from '../store/store.ts';
 import { layOutChart, listThreads } from './chart-model.ts';
 import { FlameChart } from './flame-chart.tsx';
 import { formatCount, plural } from './format.ts';
@@ -9,14 +10,22 @@ import { useAnswer } from './use-answer.ts';
 import type { ViewProperties } from './view-properties.ts';
 
 const COLUMNS = 120;
-const ROWS = 25;
+const MIN_ROWS = 4;
+const MAX_ROWS = 50;
 /** More samples are more than a screen has pixels for. */
 const MAX_SAMPLES = 20_000;
+
+/** A row is no shorter than the time between two samples of a CPU, or it would show the sampling itself. */
+function rowsFor({ fromMs, toMs, samples, cpuNanos }: TimelineAnswer, brush: TimeRange | undefined): number {
+  const spanMs = brush === undefined ? toMs - fromMs : brush.toMs - brush.fromMs;
+  const periodMs = samples === 0 ? 10 : cpuNanos / samples / 1e6;
+  return Math.min(MAX_ROWS, Math.max(MIN_ROWS, Math.floor(spanMs / COLUMNS / periodMs)));
+}
 
 /** What happened when: a heat map of all, and one thread's calls in the order of time. */
 export function TimeView({ state, isLive, timeline, change, announce }: ViewProperties) {
   const heat = useAnswer<HeatmapAnswer>(
-    ask('heatmap', state, { columns: COLUMNS, rows: ROWS }),
+    ask('heatmap', state, { columns: COLUMNS, rows: rowsFor(timeline, state.brush) }),
     isLive,
   ).value;
   const samples = useAnswer<SamplesAnswer>(ask('samples', state, { limit: MAX_SAMPLES }), isLive).value;

@@ -6,6 +6,7 @@ import { ask } from './questions.ts';
 import { parseSearch } from './search.ts';
 import { useAnswer } from './use-answer.ts';
 import type { ViewProperties } from './view-properties.ts';
+import { Waiting } from './waiting.tsx';
 
 const LIMIT = 2000;
 
@@ -24,7 +25,7 @@ export function TopView({ state, isLive, change, onMenu, onSearchNote }: ViewPro
   }, [answer, matcher]);
   const note = matcher === undefined ? '' : isBad ? matcher.error : `${formatCount(rows.length)} functions`;
   useEffect(() => onSearchNote({ text: note, isBad }), [note, isBad]);
-  if (answer === undefined) return null;
+  if (answer === undefined) return <Waiting />;
   return (
     <>
       <p class="summary">
