@@ -1,22 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { registerAgent } from './agent.ts';
 import { AGENT_FLAG_NAMES, normaliseDashes } from './agent-flags.ts';
-import { registerCollector } from './collector.ts';
-import { registerConvert } from './convert.ts';
-import { registerDiff } from './diff.ts';
-import { registerDoctor } from './doctor.ts';
-import { registerMcp } from './mcp.ts';
-import { probeSampler } from './probe-sampler.ts';
-import { registerQuery } from './query.ts';
-import { registerRecord } from './record.ts';
-import { registerReport } from './report.ts';
-import { registerRun } from './run.ts';
-import { registerShowObject } from './show-object.ts';
-import { registerShowStackDeltas } from './show-stack-deltas.ts';
-import { registerShowSymbol } from './show-symbol.ts';
-import { registerTop } from './top.ts';
 
 // `everyframe show … | head` ends when head has seen enough
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -32,23 +17,35 @@ const program = new Command('everyframe')
   .version(version)
   .enablePositionalOptions()
   .showHelpAfterError('(--help lists the flags)');
-registerRun(program);
-registerAgent(program);
-registerCollector(program);
-registerRecord(program);
-registerReport(program);
-registerConvert(program);
-registerDiff(program);
-registerTop(program);
-registerQuery(program);
-registerMcp(program);
-registerDoctor(program, [probeSampler]);
-const show = program.command('show').description("print what the product makes of a machine's parts");
-registerShowStackDeltas(show);
-registerShowSymbol(show);
-registerShowObject(show);
+/** What a command needs is loaded with it: all of it together takes longer than naming an address. */
+const COMMANDS: Record<string, () => Promise<void>> = {
+  run: async () => (await import('./run.ts')).registerRun(program),
+  agent: async () => (await import('./agent.ts')).registerAgent(program),
+  collector: async () => (await import('./collector.ts')).registerCollector(program),
+  record: async () => (await import('./record.ts')).registerRecord(program),
+  report: async () => (await import('./report.ts')).registerReport(program),
+  convert: async () => (await import('./convert.ts')).registerConvert(program),
+  diff: async () => (await import('./diff.ts')).registerDiff(program),
+  top: async () => (await import('./top.ts')).registerTop(program),
+  query: async () => (await import('./query.ts')).registerQuery(program),
+  mcp: async () => (await import('./mcp.ts')).registerMcp(program),
+  doctor: async () => {
+    const { probeSampler } = await import('./probe-sampler.ts');
+    (await import('./doctor.ts')).registerDoctor(program, [probeSampler]);
+  },
+  show: async () => {
+    const show = program.command('show').description("print what the product makes of a machine's parts");
+    (await import('./show-stack-deltas.ts')).registerShowStackDeltas(show);
+    (await import('./show-symbol.ts')).registerShowSymbol(show);
+    (await import('./show-object.ts')).registerShowObject(show);
+  },
+};
 
+// without a command it is `run`, or a person wants to see them all
+const command = process.argv[2] ?? '';
+const wanted = Object.hasOwn(COMMANDS, command) ? [command] : Object.keys(COMMANDS);
 try {
+  for (const name of wanted) await COMMANDS[name]!();
   await program.parseAsync(normaliseDashes(process.argv.slice(2), AGENT_FLAG_NAMES), { from: 'user' });
 } catch (error) {
   console.error(`everyframe: ${(error as Error).message}`);

@@ -1,61 +1,8 @@
 /** What `everyframe top` shows: the last seconds as rows, and a screen of text out of them. No I/O. */
 import { processName, stackNames } from '../common/profile/frame-name.ts';
-import type { Profile } from '../common/profile/profile.ts';
-import { countSamples, formatShare, residencies } from '../common/profile/residency.ts';
-
-export interface TopState {
-  view: 'functions' | 'processes' | 'stacks';
-  sort: 'self' | 'total';
-  filter: string;
-  /** While the filter is being typed, its keys are text. */
-  isTyping: boolean;
-  /** First row in sight. */
-  scroll: number;
-  paused: boolean;
-}
-
-export const initialState = (): TopState => ({
-  ...{ view: 'functions', sort: 'self', filter: '', isTyping: false, scroll: 0, paused: false },
-});
-
-/** @returns the state after a key, or undefined where it ends the program */
-export function onKey(state: TopState, key: string): TopState | undefined {
-  if (key === '\x03') return undefined;
-  if (state.isTyping) return onText(state, key);
-  switch (key) {
-    case 'q':
-      return undefined;
-    case 'f':
-      return { ...state, view: 'functions', scroll: 0 };
-    case 'p':
-      return { ...state, view: 'processes', scroll: 0 };
-    case 't':
-      return { ...state, view: 'stacks', scroll: 0 };
-    case 's':
-      return { ...state, sort: state.sort === 'self' ? 'total' : 'self', scroll: 0 };
-    case '/':
-      return { ...state, isTyping: true, scroll: 0 };
-    case ' ':
-      return { ...state, paused: !state.paused };
-    case '\x1b':
-      return { ...state, filter: '', scroll: 0 };
-    case '\x1b[B':
-    case 'j':
-      return { ...state, scroll: state.scroll + 1 };
-    case '\x1b[A':
-    case 'k':
-      return { ...state, scroll: Math.max(0, state.scroll - 1) };
-    default:
-      return state;
-  }
-}
-
-function onText(state: TopState, key: string): TopState {
-  if (key === '\r' || key === '\n') return { ...state, isTyping: false };
-  if (key === '\x1b') return { ...state, isTyping: false, filter: '' };
-  if (key === '\x7f' || key === '\b') return { ...state, filter: state.filter.slice(0, -1) };
-  return /^[\x20-\x7e]+$/.test(key) ? { ...state, filter: state.filter + key } : state;
-}
+import type { Profile, Sample } from '../common/profile/profile.ts';
+import { asCall, countSamples, formatShare, residencies } from '../common/profile/residency.ts';
+import type { Scope, Shown, TopState } from './top-state.ts';
 
 interface Row {
   name: string;
@@ -65,41 +12,92 @@ interface Row {
   kernel: number;
 }
 
-const HELP = 'q quit f func p proc t stacks s sort / filter space pause j k scroll';
+export interface Screen extends Shown {
+  /** At most as many as asked for, of at most `columns` characters. */
+  lines: string[];
+  /** Of the selected row, -1 where there is none. */
+  selectedLine: number;
+}
 
-/** A screen of at most `lines` lines of at most `columns` characters. */
-export function renderTop(profile: Profile, state: TopState, columns: number, lines: number): string[] {
+const HELP = 'q quit  p f t view  enter in  bksp out  s sort  / filter  space pause';
+const HEADER_LINES = 2;
+const FOOTER_LINES = 1;
+
+export function renderTop(profile: Profile, state: TopState, columns: number, lines: number): Screen {
   const samples = countSamples(profile);
-  const all = rowsOf(profile, state.view).sort((a, b) => b[state.sort] - a[state.sort] || b.total - a.total);
-  const wanted = state.filter.toLowerCase();
-  const rows = all.filter(({ name }) => name.toLowerCase().includes(wanted));
-  const height = Math.max(0, lines - 4);
-  const first = Math.min(state.scroll, Math.max(0, rows.length - height));
+  const share = (count: number): string => formatShare(samples === 0 ? 0 : count / samples).padStart(7);
+  const rows = rowsFor(profile, state);
+  const names = rows.map(({ name }) => name);
+  const height = Math.max(0, lines - HEADER_LINES - FOOTER_LINES);
+  const selectedRow = findSelected(state, names);
+  const first = Math.max(0, Math.min(selectedRow - (height >> 1), rows.length - height));
+  const body = rows
+    .slice(first, first + height)
+    .map((row) => `${share(row.self)} ${share(row.total)} ${share(row.kernel)}  ${row.name}`);
+  const filled = [...body, ...new Array<string>(Math.max(0, height - body.length)).fill('')];
+  const foot = `${rows.length === 0 ? 0 : selectedRow + 1} of ${rows.length}  ${HELP}`;
+  const all = [headLine(profile, samples, state.paused), titleLine(state), ...filled, foot];
+  return {
+    lines: all.slice(0, lines).map((line) => Array.from(printable(line)).slice(0, columns).join('')),
+    selectedLine: body.length === 0 ? -1 : HEADER_LINES + selectedRow - first,
+    ...{ names, selectedRow, height },
+  };
+}
+
+function headLine(profile: Profile, samples: number, isPaused: boolean): string {
   const kernel = profile.samples.reduce(
     (sum, one) => sum + (isKernel(profile, one.stack) ? one.count : 0),
     0,
   );
   const share = (count: number): string => formatShare(samples === 0 ? 0 : count / samples).padStart(7);
   const seconds = Math.round(Number(profile.durationNano) / 1e9);
-  const head = `everyframe top: ${samples} samples in ${seconds} s, user${share(samples - kernel)}, kernel${share(kernel)}${state.paused ? '  (paused)' : ''}`;
-  const filter =
-    state.isTyping || state.filter !== '' ? `filter: ${state.filter}${state.isTyping ? '_' : ''}` : '';
-  const title = `   self   total  kernel  ${state.view}, by ${state.sort}  ${filter}`;
-  const body = rows
-    .slice(first, first + height)
-    .map((row) => `${share(row.self)} ${share(row.total)} ${share(row.kernel)}  ${printable(row.name)}`);
-  const foot = `${Math.min(rows.length, first + body.length)} of ${rows.length}  ${HELP}`;
-  const filled = [...body, ...new Array<string>(Math.max(0, height - body.length)).fill('')];
-  return [head, title, ...filled, foot].slice(0, lines).map((line) => line.slice(0, columns));
+  return `everyframe top: ${samples} samples in ${seconds} s, user${share(samples - kernel)}, kernel${share(kernel)}${isPaused ? '  (paused)' : ''}`;
 }
 
-function rowsOf(profile: Profile, view: TopState['view']): Row[] {
-  if (view === 'functions') return withKernel(profile, residencies(profile, 'function'));
+function titleLine({ view, sort, filter, isTyping, scopes }: TopState): string {
+  const what = view === 'frames' ? 'frames, innermost first' : `${view}, by ${sort}`;
+  const inside = scopes.map(({ name }) => `  in ${name}`).join('');
+  const typed = isTyping || filter !== '' ? `  filter: ${filter}${isTyping ? '_' : ''}` : '';
+  return `   self   total  kernel  ${what}${typed}${inside}`;
+}
+
+const findSelected = ({ selected }: TopState, names: readonly string[]): number => {
+  const found = selected.name === '' ? -1 : names.indexOf(selected.name);
+  return found >= 0 ? found : Math.max(0, Math.min(selected.row, names.length - 1));
+};
+
+function rowsFor(profile: Profile, { view, sort, filter, scopes }: TopState): Row[] {
+  const inScope = scopes.map((scope) => matcherOf(profile, scope));
+  const samples = profile.samples.filter((sample) => inScope.every((matches) => matches(sample)));
+  const selected = { ...profile, samples };
+  const wanted = filter.toLowerCase();
+  const rows = view === 'frames' ? framesOf(profile, selected) : rowsOf(selected, view);
+  const found = rows.filter(({ name }) => name.toLowerCase().includes(wanted));
+  if (view === 'frames') return found;
+  const byName = (a: Row, b: Row): number => (a.name < b.name ? -1 : 1);
+  if (sort === 'name') return found.sort(byName);
+  return found.sort((a, b) => b[sort] - a[sort] || b.total - a.total || byName(a, b));
+}
+
+function matcherOf(profile: Profile, { view, name }: Scope): (sample: Sample) => boolean {
+  if (view === 'processes') return (sample) => processRow(profile, sample) === name;
+  const stacks = new Map<number, boolean>();
+  const matches =
+    view === 'functions' ? (stack: number) => stackNames(profile, stack, asCall).includes(name) : () => true;
+  return (sample) => {
+    if (view === 'stacks') return stackRow(profile, sample) === name;
+    const known = stacks.get(sample.stack) ?? matches(sample.stack);
+    stacks.set(sample.stack, known);
+    return known;
+  };
+}
+
+function rowsOf(profile: Profile, view: 'processes' | 'functions' | 'stacks'): Row[] {
+  if (view === 'functions') return withKernel(profile);
   const rows = new Map<string, Row>();
-  for (const { stack, process, count } of profile.samples) {
-    const process1 = processName(profile, process);
-    const { pid } = profile.processes[process]!;
-    const name = view === 'processes' ? `${process1} (${pid})` : stackLine(profile, process1, stack);
+  for (const sample of profile.samples) {
+    const { stack, count } = sample;
+    const name = view === 'processes' ? processRow(profile, sample) : stackRow(profile, sample);
     const row = rows.get(name) ?? { name, self: 0, total: 0, kernel: 0 };
     row.self += count;
     row.total += count;
@@ -109,9 +107,22 @@ function rowsOf(profile: Profile, view: TopState['view']): Row[] {
   return [...rows.values()];
 }
 
+/** One stack's frames, each with what its function uses in the whole window. */
+function framesOf(profile: Profile, selected: Profile): Row[] {
+  const stack = selected.samples[0]?.stack;
+  if (stack === undefined) return [];
+  const known = new Map(withKernel(profile).map((row) => [row.name, row]));
+  return stackNames(profile, stack, asCall)
+    .reverse()
+    .map((name) => known.get(name)!);
+}
+
+const processRow = (profile: Profile, { process }: Sample): string =>
+  `${processName(profile, process)} (${profile.processes[process]!.pid})`;
+
 /** Innermost first, because the end of a long line is cut. */
-const stackLine = (profile: Profile, process: string, stack: number): string =>
-  `${process}: ${stackNames(profile, stack).reverse().join(' < ')}`;
+const stackRow = (profile: Profile, { process, stack }: Sample): string =>
+  `${processName(profile, process)}: ${stackNames(profile, stack).reverse().join(' < ')}`;
 
 const isKernel = (profile: Profile, stack: number): boolean => {
   const leaf = profile.stacks[stack]![0];
@@ -119,10 +130,10 @@ const isKernel = (profile: Profile, stack: number): boolean => {
 };
 
 /** A function's samples that ended in the kernel: its own system calls and faults among them. */
-function withKernel(profile: Profile, rows: readonly { name: string; self: number; total: number }[]): Row[] {
+function withKernel(profile: Profile): Row[] {
   const inKernel = { ...profile, samples: profile.samples.filter(({ stack }) => isKernel(profile, stack)) };
   const kernel = new Map(residencies(inKernel, 'function').map(({ name, total }) => [name, total]));
-  return rows.map((row) => ({ ...row, kernel: kernel.get(row.name) ?? 0 }));
+  return residencies(profile, 'function').map((row) => ({ ...row, kernel: kernel.get(row.name) ?? 0 }));
 }
 
 /** Names come from strangers: no control character of theirs reaches the terminal. */

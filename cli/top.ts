@@ -5,13 +5,19 @@ import { mergeProfiles } from '../common/profile/merge.ts';
 import { emptyProfile, type Profile } from '../common/profile/profile.ts';
 import { makeLogger } from './logger.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
-import { initialState, onKey, renderTop } from './top-view.ts';
+import { initialState, onKey } from './top-state.ts';
+import { renderTop } from './top-view.ts';
 
 /** Seconds that are shown together, one profile each. */
 const WINDOW = 5;
-/** Alternate screen, cursor hidden; and back. The main screen is as it was. */
-const ENTER = '\x1b[?1049h\x1b[?25l';
-const LEAVE = '\x1b[?25h\x1b[?1049l';
+/** Alternate screen, cursor hidden, wide characters cut and not wrapped; and back. The main screen is as it was. */
+const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l';
+const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l';
+/** What was pasted or typed fast arrives as one; an escape sequence is one key. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: keys are control characters
+const KEYS = /\x1b[[O][0-9;]*[A-Za-z~]|[\s\S]/gu;
+const SELECTED = '\x1b[7m';
+const NORMAL = '\x1b[0m';
 
 export function registerTop(program: Command): void {
   program
@@ -83,11 +89,10 @@ class Screen {
     process.stdout.write(LEAVE);
   };
 
-  /** What was pasted or typed fast arrives as one; an escape sequence is one key. */
   readonly #onInput = (input: string): void => {
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: keys are control characters
-    for (const key of input.match(/\x1b\[[A-Z]|[\s\S]/g) ?? []) {
-      const next = onKey(this.#state, key);
+    for (const key of input.match(KEYS) ?? []) {
+      // terminals in application mode send ESC O for ESC [
+      const next = onKey(this.#state, key.replace('\x1bO', '\x1b['), this.#render());
       if (next === undefined) {
         this.#end();
         return;
@@ -99,9 +104,14 @@ class Screen {
 
   readonly #draw = (): void => {
     if (!this.#isOpen) return;
-    const { columns = 80, rows = 24 } = process.stdout;
-    const lines = renderTop(this.#shown, this.#state, columns, rows);
+    const { lines, selectedLine } = this.#render();
+    const shown = lines.map((line, i) => (i === selectedLine ? SELECTED + line + NORMAL : line));
     // each line is overwritten and cleared to its end: no flicker over ssh
-    process.stdout.write(`\x1b[H${lines.map((line) => `${line}\x1b[K`).join('\r\n')}\x1b[J`);
+    process.stdout.write(`\x1b[H${shown.map((line) => `${line}\x1b[K`).join('\r\n')}\x1b[J`);
   };
+
+  #render() {
+    const { columns = 80, rows = 24 } = process.stdout;
+    return renderTop(this.#shown, this.#state, columns, rows);
+  }
 }

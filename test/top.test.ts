@@ -11,16 +11,49 @@ const inTerminal = (...steps: [string, string][]) =>
     encoding: 'utf8',
   }).stdout;
 
+/** A selected row: there are samples. */
+const SELECTED = '\x1b[7m';
+
+/** Each screen's lines, without what marks the selected one. */
+const screensOf = (text: string): string[][] =>
+  text.split('\x1b[H').map((screen) => {
+    const lines = screen.split('\x1b[J')[0]!.split('\r\n');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: sequences of the terminal
+    return lines.map((line) => line.replace(/\x1b\[[0-9]*[mK]|\r/g, ''));
+  });
+
 describe.skipIf(!canRun)('everyframe top', () => {
   it('shows processes in 80×24, and leaves the terminal as it was', () => {
-    const text = inTerminal([' samples in ', 'p'], ['processes, by self', 'q']);
+    const text = inTerminal([SELECTED, 'p'], ['processes, by self', 'q']);
     expect(text).toMatch(/exit 0, terminal as before\n$/);
     expect(text.split('\u001b[?1049h')).toHaveLength(2);
     expect(text.split('\u001b[?1049l')).toHaveLength(2);
-    const screens = text.split('\u001b[H').map((screen) => screen.split('\u001b[J')[0]!.split('\u001b[K'));
+    const screens = screensOf(text);
     const last = screens.at(-1)!;
     expect(last[1]).toMatch(/self +total +kernel +processes, by self/);
     for (const lines of screens.slice(1)) expect(lines.length).toBeLessThanOrEqual(24);
+  });
+
+  it('goes into a row and out again, and follows the size of the terminal', () => {
+    const text = inTerminal(
+      [SELECTED, 'p'],
+      ['processes, by self', '\r'],
+      ['functions, by self  in ', '\r'],
+      ['stacks, by self  in ', '\r'],
+      ['frames, innermost first  in ', '\x1b[D'],
+      ['stacks, by self  in ', 'resize 50x10'],
+      ['\x1b[H', 'resize 100x30'],
+      ['q quit  p f t view  enter in  bksp out  s sort  / filter  space pause', '\x1bOD'],
+      ['functions, by self  in ', 's'],
+      ['functions, by total  in ', '\x03'],
+    );
+    expect(text).toMatch(/exit 0, terminal as before\n$/);
+    const screens = screensOf(text);
+    // 50 columns: the last line, the keys, is cut
+    const small = screens.filter((lines) => lines.length === 10);
+    expect(small.length).toBeGreaterThan(0);
+    expect(Math.max(...small[0]!.map((line) => Array.from(line).length))).toBeLessThanOrEqual(50);
+    expect(screens.some((lines) => lines.length === 30)).toBe(true);
   });
 
   it('says what to use where there is no terminal', () => {

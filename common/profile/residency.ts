@@ -48,7 +48,7 @@ interface Places {
 const placesOf = (rows: Residency[]): Places => ({ all: [...new Set(rows)], leaf: rows.at(-1) });
 
 function pathsOf(profile: Profile, stack: number, by: By): string[] {
-  const names = stackNames(profile, stack, call);
+  const names = stackNames(profile, stack, asCall);
   if (by === 'function') return names;
   let path = '';
   return names.map((name) => {
@@ -58,7 +58,7 @@ function pathsOf(profile: Profile, stack: number, by: By): string[] {
 }
 
 /** Functions read as calls; addresses and markers stay as they are. */
-const call = (name: string): string => (/[()[\]+]/.test(name) ? name : `${name}()`);
+export const asCall = (name: string): string => (/[()[\]+]/.test(name) ? name : `${name}()`);
 
 /** A first line with the total, then `80% main();foo();bar()`, the largest share first. */
 export function formatReport(profile: Profile, by: By, top = Number.POSITIVE_INFINITY): string {

@@ -1,9 +1,13 @@
 /**
  * The best name that a file's sources have for an address. Sources stand best first: DWARF, then symbol tables.
  */
+import { LRUCache } from 'lru-cache';
 import { demangle } from './demangle/demangle.ts';
 import type { SymbolFrame, SymbolSource } from './source.ts';
 import type { SymbolTable } from './symbol-table.ts';
+
+/** Characters of names in both forms: those of inlined functions come again and again. */
+const CACHED_CHARACTERS = 1 << 20;
 
 export function tableSource(table: SymbolTable): SymbolSource {
   return {
@@ -31,25 +35,40 @@ const frameOf = (name: string): SymbolFrame => ({
  * lines and no functions; static C++ functions may have no mangled name), the next sources supply.
  */
 export function symbolLadder(sources: readonly SymbolSource[]): SymbolSource {
+  const names = new LRUCache<string, string>({
+    maxSize: CACHED_CHARACTERS,
+    // an entry's own bytes, and never 0: there are frames without a name
+    sizeCalculation: (readable, name) => readable.length + name.length + 64,
+  });
+  const readName = (name: string): string => {
+    const known = names.get(name) ?? demangle(name);
+    names.set(name, known);
+    return known;
+  };
   return {
-    lookup: (address) => lookupIn(sources, address),
+    lookup: (address) => lookupIn(sources, address, readName),
     get byteLength() {
-      return sources.reduce((sum, source) => sum + source.byteLength, 0);
+      // most names are of one byte a character
+      return sources.reduce((sum, source) => sum + source.byteLength, names.calculatedSize);
     },
   };
 }
 
-function lookupIn(sources: readonly SymbolSource[], address: number): SymbolFrame[] {
+function lookupIn(
+  sources: readonly SymbolSource[],
+  address: number,
+  readName: (name: string) => string,
+): SymbolFrame[] {
   let best: SymbolFrame[] = [];
   for (const source of sources) {
     if (best.length === 0) best = source.lookup(address);
     else complete(best.at(-1)!, source, address);
     const outermost = best.at(-1);
-    if (outermost?.function && outermost.systemName) break;
+    if (outermost?.function && outermost.systemName && !isShared(outermost.systemName)) break;
   }
   for (const frame of best) {
     frame.systemName ||= frame.function;
-    const readable = demangle(frame.systemName);
+    const readable = readName(frame.systemName);
     if (readable !== frame.systemName) frame.function = readable;
   }
   // lines without a function name nothing
@@ -59,6 +78,13 @@ function lookupIn(sources: readonly SymbolSource[], address: number): SymbolFram
 function complete(outermost: SymbolFrame, source: SymbolSource, address: number): void {
   const other = source.lookup(address).at(-1);
   if (!other) return;
+  if (isShared(outermost.systemName) && isCopyOf(other.systemName, outermost.systemName))
+    outermost.systemName = other.systemName;
   outermost.systemName ||= other.systemName;
   outermost.function ||= other.function;
 }
+
+/** What gcc's copies of a constructor or destructor have in common; symbols are named C1, C2, D0, D1 or D2. */
+const isShared = (name: string): boolean => /[CD]4[EI]/.test(name);
+const isCopyOf = (copy: string, shared: string): boolean =>
+  copy.length === shared.length && copy.replaceAll(/([CD])[0-5](?=[EI])/g, '$14') === shared;

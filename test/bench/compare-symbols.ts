@@ -6,6 +6,7 @@ import { placeOf } from '../../agent/symbols/debug-files.ts';
 import { openSymbols } from '../../agent/symbols/open-symbols.ts';
 import { parseElf } from '../../common/elf/elf.ts';
 import { readCodeRanges } from '../../common/symbols/code-ranges.ts';
+import { demangle } from '../../common/symbols/demangle/demangle.ts';
 
 /** One level of an inline chain. */
 export interface Level {
@@ -31,6 +32,8 @@ export interface Comparison {
   /** The oracle has no name for the address, or we have none: it lies between functions. */
   onlyWe: number;
   onlyOracle: number;
+  /** The addresses of `onlyOracle`. */
+  nameless: number[];
   differences: Difference[];
 }
 
@@ -145,6 +148,7 @@ export async function compareSymbols(
     borrowed: 0,
     onlyWe: 0,
     onlyOracle: 0,
+    nameless: [],
     differences: [],
   };
   for (const [i, address] of addresses.entries()) {
@@ -153,8 +157,10 @@ export async function compareSymbols(
     else if (ours[i]![0]?.name.endsWith('@plt')) result.stubs++;
     else if (kind === 'name' && isBorrowed(ours[i]!, theirs[i]!)) result.borrowed++;
     else if (theirs[i]!.length === 0) result.onlyWe++;
-    else if (ours[i]!.length === 0) result.onlyOracle++;
-    else result.differences.push({ address, kind, ours: ours[i]!, theirs: theirs[i]! });
+    else if (ours[i]!.length === 0) {
+      result.onlyOracle++;
+      result.nameless.push(address);
+    } else result.differences.push({ address, kind, ours: ours[i]!, theirs: theirs[i]! });
   }
   return result;
 }
@@ -163,19 +169,23 @@ function isBorrowed(ours: Level[], theirs: Level[]): boolean {
   const [inner, outer] = [theirs[0]!, theirs.at(-1)!];
   const isPlain = ours[0]!.name === ours[0]!.plain;
   const corrected = [{ ...inner, name: ours[0]!.name }, ...theirs.slice(1)];
-  return ours.length > 1 && isPlain && inner.name === outer.name && !differ(ours, corrected);
+  const isOfOuter = withoutClone(inner.name) === withoutClone(outer.name);
+  return ours.length > 1 && isPlain && isOfOuter && !differ(ours, corrected);
 }
 
-/** LLVM takes the outermost name from the symbol table, where gcc's copies of a function have a suffix. */
+/** LLVM takes the outermost name from the symbol table, where compilers' copies of a function have a suffix. */
 const withoutClone = (name: string): string =>
-  name.replace(/(\.(isra|constprop|part|cold|lto_priv)(\.\d+)?)+$/, '');
+  name.replace(/(\.(isra|constprop|part|cold|lto_priv|llvm)(\.\d+)?)+$/, '');
+
+/** The linker's names, or what a person reads: several symbols may be one function (C1 and C2 of a constructor). */
+const isSameName = (our: Level, their: string): boolean =>
+  withoutClone(our.name) === their || our.plain === their || our.plain === demangle(their);
 
 function differ(ours: Level[], theirs: Level[]): Difference['kind'] | undefined {
   if (ours.length !== theirs.length) return 'levels';
   for (const [i, our] of ours.entries()) {
     const their = theirs[i]!;
-    const name = withoutClone(their.name);
-    if (withoutClone(our.name) !== name && our.plain !== name) return 'name';
+    if (!isSameName(our, withoutClone(their.name))) return 'name';
     if (our.line !== their.line) return 'line';
     // without lines, oracles name the file of the nearest STT_FILE symbol
     if (our.line > 0 && our.file !== their.file) return 'file';

@@ -19,9 +19,12 @@ INLINE int third(int x) {
 INLINE int second(int x) { return third(x) + third(x + 1); }
 INLINE int first(int x) { return second(x) * 2; }
 __attribute__((noinline)) int chain(int x) { return first(x); }
+struct F { int (*call)(int); };
+INLINE F make() { return F{[](int x) { return second(x) + 1; }}; }
+__attribute__((noinline)) int apply(F f, int x) { return f.call(x) + 1; }
 int main(int c, char **) {
   if (c > 3) puts("many");
-  return chain(c) + S{c}.out(2);
+  return chain(c) + S{c}.out(2) + apply(make(), c);
 }
 `;
 

@@ -9,18 +9,13 @@ export const KIND_SUBPROGRAM = 1;
 export const KIND_INLINED = 2;
 /** Its descendants hold no code, and it says where they end. */
 export const KIND_JUMP = 3;
+/** The same, but for one that is local to a function: a lambda's code stands in its class. */
+export const KIND_CLASS = 4;
 
 const MAX_ABBREVS = 1 << 16;
 const MAX_ATTRIBUTES = 1 << 20;
-const BARREN = new Set([
-  D.TAG_CLASS,
-  D.TAG_STRUCTURE,
-  D.TAG_UNION,
-  D.TAG_ENUMERATION,
-  D.TAG_SUBROUTINE_TYPE,
-  D.TAG_CALL_SITE,
-  D.TAG_GNU_CALL_SITE,
-]);
+const CLASSES = new Set([D.TAG_CLASS, D.TAG_STRUCTURE, D.TAG_UNION]);
+const BARREN = new Set([D.TAG_ENUMERATION, D.TAG_SUBROUTINE_TYPE, D.TAG_CALL_SITE, D.TAG_GNU_CALL_SITE]);
 
 export class AbbrevTable {
   readonly #rows = new Map<number, number>();
@@ -83,6 +78,7 @@ export class AbbrevTable {
 function kindOf(tag: number, hasSibling: boolean): number {
   if (tag === D.TAG_SUBPROGRAM) return KIND_SUBPROGRAM;
   if (tag === D.TAG_INLINED) return KIND_INLINED;
+  if (hasSibling && CLASSES.has(tag)) return KIND_CLASS;
   return hasSibling && BARREN.has(tag) ? KIND_JUMP : KIND_OTHER;
 }
 

@@ -3,7 +3,7 @@
  * function a row of numbers is kept, and its name is read when an address asks for it.
  */
 import { Cursor } from '../../base/cursor.ts';
-import { type AbbrevTable, KIND_INLINED, KIND_JUMP, KIND_SUBPROGRAM } from './abbrevs.ts';
+import { type AbbrevTable, KIND_CLASS, KIND_INLINED, KIND_JUMP, KIND_SUBPROGRAM } from './abbrevs.ts';
 import * as D from './constants.ts';
 import { readForm } from './forms.ts';
 import { Column, Intervals } from './intervals.ts';
@@ -13,6 +13,10 @@ import { highAddress, readAddress, type Unit } from './unit.ts';
 const MAX_DEPTH = 2048;
 const MAX_FUNCTIONS = 1 << 22;
 const MAX_RANGES = 1 << 22;
+
+/** Instead of the function to which code belongs: there is none, or it has no code of its own. */
+const OUTSIDE = -1;
+const WITHOUT_CODE = -2;
 
 export interface FunctionRow {
   /** Offset of the DIE that leads to the name, in the file of the unit. */
@@ -75,7 +79,8 @@ class FunctionDie {
   callFile = 0;
   callLine = 0;
   callColumn = 0;
-  /** It is a declaration, or the abstract form of an inlined function. */
+  isDeclaration = false;
+  /** The abstract form of an inlined function. */
   isAbstract = false;
 
   clear(): void {
@@ -87,6 +92,7 @@ class FunctionDie {
     this.callFile = 0;
     this.callLine = 0;
     this.callColumn = 0;
+    this.isDeclaration = false;
     this.isAbstract = false;
   }
 
@@ -121,6 +127,8 @@ class FunctionDie {
         this.callColumn = value;
         break;
       case D.AT_DECLARATION:
+        this.isDeclaration = true;
+        break;
       case D.AT_INLINE:
         this.isAbstract = true;
         break;
@@ -186,8 +194,8 @@ export class FunctionWalk {
   run(): void {
     const cursor = this.#cursor;
     const { kinds, hasChildren } = this.#abbrevs;
-    /** By depth: the function whose code the DIE belongs to, -1 outside. */
-    const owners = new Int32Array(MAX_DEPTH).fill(-1);
+    /** By depth: the function whose code the DIE belongs to. */
+    const owners = new Int32Array(MAX_DEPTH).fill(OUTSIDE);
     let depth = 0;
     while (cursor.left > 0) {
       const dieAt = cursor.at;
@@ -203,8 +211,9 @@ export class FunctionWalk {
       if (kind === KIND_SUBPROGRAM || kind === KIND_INLINED) {
         this.#readDie(row);
         owner = this.#addFunction(dieAt, kind, owner);
-        if (hasChildren[row]! && owner === -1 && this.#jump()) continue;
-      } else if (kind === KIND_JUMP) {
+        // gcc puts the code of a lambda under the abstract form of the function that it is in
+        if (hasChildren[row]! && this.#die.isDeclaration && this.#jump()) continue;
+      } else if (kind === KIND_JUMP || (kind === KIND_CLASS && owner === OUTSIDE)) {
         this.#readDie(row);
         if (hasChildren[row]! && this.#jump()) continue;
       } else this.#skipDie(row);
@@ -250,12 +259,12 @@ export class FunctionWalk {
     return true;
   }
 
-  /** The function to which descendants belong: itself, or `owner` where it has no code of its own. */
+  /** The function to which the code of descendants belongs. */
   #addFunction(dieAt: number, kind: number, owner: number): number {
     const die = this.#die;
     const isInlined = kind === KIND_INLINED;
-    const none = isInlined ? owner : -1;
-    if (die.isAbstract || (die.lowForm === 0 && die.rangesForm === 0)) return none;
+    const none = isInlined ? owner : WITHOUT_CODE;
+    if (die.isDeclaration || die.isAbstract || (die.lowForm === 0 && die.rangesForm === 0)) return none;
     const before = this.#starts.length;
     const index = this.#nameDies.length;
     if (index >= MAX_FUNCTIONS) throw new D.DwarfError(`more than ${MAX_FUNCTIONS} functions in a unit`);
@@ -263,7 +272,7 @@ export class FunctionWalk {
     if (this.#starts.length === before) return none;
     // the root DIE itself is at 0 of the cursor
     this.#nameDies.push(die.origin >= 0 ? die.origin : this.#unit.firstDie + dieAt);
-    this.#parents.push(isInlined ? owner : -1);
+    this.#parents.push(isInlined ? owner : OUTSIDE);
     this.#callFiles.push(die.callFile);
     this.#callLines.push(die.callLine);
     this.#callColumns.push(die.callColumn);
