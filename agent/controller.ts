@@ -40,6 +40,8 @@ export interface Log {
 export interface ControllerOptions extends SamplingOptions {
   samplesPerSecond: number;
   symbols: SymbolDetail;
+  /** Directory where names of native code are kept for later runs. */
+  symbolCache?: string | undefined;
   /** Servers to fetch debug information from; none unless a person asks for it. */
   debuginfod?: DebuginfodOptions;
   sendIdleFrames: boolean;
@@ -109,6 +111,7 @@ export class Controller {
     this.#executables = new Executables({
       symbols: options.symbols,
       tables: this.#tracer.tables,
+      symbolCache: options.symbolCache,
       debuginfod: this.#debuginfod,
       onBetterNames: (key) => this.#frames.renameFile(key),
     });

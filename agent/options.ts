@@ -42,6 +42,7 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     default: 'full',
     help: 'names of native code: with lines and inlined functions, functions only, or none',
   },
+  { flag: 'symbol-cache', value: 'DIR', help: 'keep names of native code there, for later runs' },
   {
     flag: 'debuginfod',
     help: 'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',
@@ -141,6 +142,7 @@ const agentSchema = v.strictObject({
     ['full', 'names', 'off'],
     ({ input }) => `--symbols is ${input}: give full, names or off`,
   ),
+  symbolCache: optionalText,
   debuginfod: onOff,
   noSourceMaps: onOff,
   sendIdleFrames: onOff,

@@ -18,6 +18,7 @@ interface RecordFlags {
   pid?: Pid[];
   output: string;
   symbols: string;
+  symbolCache?: string;
   debuginfod?: boolean;
   verbose?: boolean;
 }
@@ -46,6 +47,7 @@ export function registerRecord(program: Command): void {
     .option('-p, --pid <PID>', 'only this process and its children; repeatable', collectPid)
     .option('-o, --output <FILE>', `its ending is the format: ${outputEndings()}`, 'everyframe.pb.gz')
     .option('--symbols <full|names|off>', 'lines and inlined functions, functions only, or addresses', 'full')
+    .option('--symbol-cache <DIR>', 'keep names of native code there, for later runs')
     .option(
       '--debuginfod',
       'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',
@@ -80,6 +82,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     reporterInterval: '1s',
     reporterJitter: '0',
     symbols: flags.symbols,
+    symbolCache: flags.symbolCache,
     debuginfod: flags.debuginfod,
   });
   const limitMs = durationOf(flags, command.length > 0);

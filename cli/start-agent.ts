@@ -1,7 +1,9 @@
 /** What `agent`, `run` and `record` share: rights checked, settings turned into the controller's. */
+import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { Controller, type ControllerOptions, type ProfileSink } from '../agent/controller.ts';
 import type { AgentOptions } from '../agent/options.ts';
+import { AnswerCache } from '../agent/symbols/answer-cache.ts';
 import { debuginfodFromEnvironment } from '../agent/symbols/debuginfod-settings.ts';
 import { missingCapabilities, readHostFacts } from '../agent/tracer/host-facts.ts';
 import { raiseCompilerBudget } from './compiler-budget.ts';
@@ -28,6 +30,7 @@ export function startController(
 export const controllerOptions = (options: AgentOptions): ControllerOptions => ({
   samplesPerSecond: options.samplesPerSecond,
   symbols: options.symbols,
+  symbolCache: options.symbolCache && checkedCache(options.symbolCache),
   ...(options.debuginfod && { debuginfod: debuginfodFromEnvironment(process.env) }),
   sourceMaps: !options.noSourceMaps,
   sendIdleFrames: options.sendIdleFrames,
@@ -38,6 +41,16 @@ export const controllerOptions = (options: AgentOptions): ControllerOptions => (
   probabilisticThreshold: options.probabilisticThreshold,
   probabilisticIntervalMs: options.probabilisticInterval,
 });
+
+/** Made, and writable by this user alone: the worker that uses it could only fail. */
+function checkedCache(directory: string): string {
+  try {
+    new AnswerCache(directory);
+  } catch (error) {
+    throw new Error(`--symbol-cache: ${(error as Error).message}`);
+  }
+  return resolve(directory);
+}
 
 /** Under `npm start` one Ctrl-C arrives twice: from the terminal, and passed on by npm. */
 const SAME_KEY_PRESS_MS = 1000;

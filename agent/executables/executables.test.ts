@@ -189,6 +189,56 @@ describe('a program', () => {
   });
 });
 
+describe('names that are kept on disk', () => {
+  const source =
+    'static inline __attribute__((always_inline)) int twice(int x) { volatile int y = x; return y + y; }\n' +
+    '__attribute__((noinline)) int work(int x) { return twice(x); }\nint main(int c, char **v) { return work(c); }\n';
+
+  /** What an agent that starts now says, and how much of it is from an earlier one. */
+  async function ask(symbolCache: string, path: string, addresses: number[]) {
+    const { executables } = create({ symbolCache });
+    const record = recordOf(path);
+    executables.onFile(record);
+    await settled(executables, record.key);
+    const names = (await executables.resolve(record.key, addresses)).map((frames) =>
+      frames.map((frame) => `${frame.function}:${frame.line}`).join(' '),
+    );
+    const { fromCache, workerFailed } = executables.names.stats;
+    expect(workerFailed).toBe(0);
+    await executables.stop();
+    return { names, fromCache };
+  }
+
+  test('answer later runs, until one of the files that they stand on is another', async () => {
+    const base = mkdtempSync(join(tmpdir(), 'executables-cache-'));
+    const [path, debug, cache] = ['program', 'program.debug', 'cache'].map((name) => join(base, name));
+    const run = (command: string, ...args: string[]) =>
+      execFileSync(command, args, { cwd: base, encoding: 'latin1' });
+    writeFileSync(join(base, 'a.c'), source);
+    run('gcc', '-O1', '-g', '-Wl,--build-id', '-o', 'full', 'a.c');
+    const work = Number(`0x${/^([0-9a-f]+) T work$/m.exec(run('nm', 'full'))![1]}`);
+    run('objcopy', '--only-keep-debug', 'full', 'program.debug');
+    run('objcopy', '--strip-all', '--add-gnu-debuglink=program.debug', 'full', 'program');
+    const addresses = Array.from({ length: 20 }, (_, i) => work - 4 + i);
+    const first = await ask(cache!, path!, addresses);
+    expect(first.fromCache).toBe(0);
+    expect(first.names).toContain('twice:1 work:2');
+    const second = await ask(cache!, path!, addresses);
+    expect(second).toEqual({ names: first.names, fromCache: 20 });
+    expect((await ask(cache!, path!, [...addresses, work + 1000])).names.slice(0, 20)).toEqual(first.names);
+    unlinkSync(debug!);
+    const without = await ask(cache!, path!, addresses);
+    expect(without.fromCache).toBe(0);
+    expect(without.names).not.toContain('twice:1 work:2');
+    run('objcopy', '--only-keep-debug', 'full', 'program.debug');
+    expect(await ask(cache!, path!, addresses)).toEqual(first);
+    // a copy has the same file ID, and may stand on other files
+    copyFileSync(path!, join(base, 'copy'));
+    expect((await ask(cache!, join(base, 'copy'), addresses)).fromCache).toBe(0);
+    rmSync(base, { recursive: true });
+  });
+});
+
 describe.skipIf(process.getuid?.() !== 0)('a program in a container', () => {
   test('has the names that lie in its own root, also when it has ended', async () => {
     const root = mkdtempSync(join(tmpdir(), 'executables-root-'));

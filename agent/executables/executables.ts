@@ -40,6 +40,8 @@ export interface ExecutablesOptions {
   tables: TableSink;
   /** How much is told of native code; everything by default. */
   symbols?: SymbolDetail;
+  /** Directory where names are kept for later runs; none by default. */
+  symbolCache?: string | undefined;
   /** Where debug information that is missing here is fetched; nowhere by default. */
   debuginfod?: Debuginfod | undefined;
   /** More is known of a file now: what was resolved before may be asked for again. */
@@ -128,6 +130,7 @@ export class Executables {
     this.names = new SymbolNames({
       kept: this.#kept,
       detail: options.symbols ?? 'full',
+      cache: options.symbolCache,
       debuginfod: options.debuginfod,
       onBetterNames: options.onBetterNames ?? (() => {}),
     });

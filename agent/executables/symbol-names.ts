@@ -5,7 +5,7 @@ import type { Debuginfod } from '../symbols/debuginfod.ts';
 import type { Executable } from './executable.ts';
 import { closeKept, type KeptFile, type KeptFiles } from './kept-files.ts';
 import { openRootOf, openVerified } from './open-file.ts';
-import type { SymbolAnswer, SymbolDetail, SymbolRequest } from './symbol-service.ts';
+import type { SymbolAnswer, SymbolDetail, SymbolRequest, SymbolWorkerData } from './symbol-service.ts';
 import { WorkerClient, WorkerFailure } from './worker-client.ts';
 
 /** Two report intervals and a bit: it lives on while each of them brings something new, and then ends. */
@@ -25,6 +25,8 @@ function workerUrl(): URL {
 export interface SymbolNamesOptions {
   kept: KeptFiles;
   detail: SymbolDetail;
+  /** Directory where names are kept for later runs. */
+  cache: string | undefined;
   /** Where debug information that is missing here is fetched. */
   debuginfod: Debuginfod | undefined;
   /** More is known of a file now: what was resolved before may be asked for again. */
@@ -35,6 +37,8 @@ export class SymbolNames {
   readonly stats = {
     asked: 0,
     named: 0,
+    /** Addresses that an earlier run knew. */
+    fromCache: 0,
     /** Addresses of files that could not be opened again. */
     fileGone: 0,
     /** Addresses of files without readable symbol tables. */
@@ -56,7 +60,7 @@ export class SymbolNames {
   readonly #fetched = new WeakMap<Executable, Record<string, string>>();
   readonly #onBetterNames: (key: FileKey) => void;
 
-  constructor({ kept, detail, debuginfod, onBetterNames }: SymbolNamesOptions) {
+  constructor({ kept, detail, cache, debuginfod, onBetterNames }: SymbolNamesOptions) {
     this.#kept = kept;
     this.#detail = detail;
     this.#debuginfod = debuginfod;
@@ -66,6 +70,7 @@ export class SymbolNames {
       idleMs: IDLE_MS,
       timeoutMs: TIMEOUT_MS,
       maxHeapMb: HEAP_MB,
+      data: { cache } satisfies SymbolWorkerData,
     });
   }
 
@@ -117,6 +122,7 @@ export class SymbolNames {
       this.stats.unreadable += count;
       return undefined;
     }
+    this.stats.fromCache += answer.cached;
     this.stats.debugFilesOpened += answer.debugFiles.opened;
     this.stats.debugFilesRefused += answer.debugFiles.refused;
     this.stats.miniDebugInfoDamaged += answer.debugFiles.damaged;

@@ -5,9 +5,11 @@ import { ElfError, parseElf } from '../../common/elf/elf.ts';
 import { bufferSource, OutOfBounds } from '../../common/elf/source.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import { fdSource } from '../stack-deltas/fd-source.ts';
+import type { AnswerCache } from '../symbols/answer-cache.ts';
 import type { FileStats } from '../symbols/file-pool.ts';
 import { type OpenSymbols, openSymbols } from '../symbols/open-symbols.ts';
 import { RootDirectory } from '../symbols/root-directory.ts';
+import { CachedNames } from './cached-names.ts';
 
 /** `full`: inlined functions and lines; `names`: functions only; `off`: addresses only. */
 export type SymbolDetail = 'full' | 'names' | 'off';
@@ -28,8 +30,11 @@ export interface SymbolRequest {
 }
 
 export type SymbolAnswer =
-  /** By address, innermost first; none where nothing covers one. `debugFiles`: since the last answer. */
-  | { kind: 'frames'; chains: SymbolFrame[][]; debugFiles: FileStats }
+  /**
+   * By address, innermost first; none where nothing covers one. `cached` of them are known
+   * from an earlier run. `debugFiles`: since the last answer.
+   */
+  | { kind: 'frames'; chains: SymbolFrame[][]; cached: number; debugFiles: FileStats }
   /** Ask again with the file. */
   | { kind: 'need-file' }
   /** No ELF file that can be handled; the reason is a sentence. */
@@ -47,28 +52,45 @@ interface OpenFile {
   fetched: number;
 }
 
+export interface SymbolWorkerData {
+  /** Directory of names that were found in earlier runs. */
+  cache: string | undefined;
+}
+
 export class SymbolService {
-  readonly #files = new LRUCache<string, OpenFile>({
-    max: MAX_FILES,
-    maxSize: MAX_TABLE_BYTES,
-    // One that is larger than all of the room has it for itself: reading it again costs seconds.
-    sizeCalculation: ({ symbols }) => Math.min(symbols.byteLength + 256, MAX_TABLE_BYTES),
-    dispose: closeFile,
-  });
+  readonly #files: LRUCache<string, OpenFile>;
+  readonly #cached: CachedNames | undefined;
+
+  /** `cache`: where names are kept for later runs. `maxBytes`: of the tables that stay. */
+  constructor(cache?: AnswerCache, maxBytes = MAX_TABLE_BYTES) {
+    this.#files = new LRUCache({
+      max: MAX_FILES,
+      maxSize: maxBytes,
+      // One that is larger than half of the room leaves the other half to the others: reading it again costs seconds.
+      sizeCalculation: ({ symbols }) => Math.min(symbols.byteLength + 256, Math.floor(maxBytes / 2)),
+      dispose: closeFile,
+    });
+    this.#cached = cache && new CachedNames(cache);
+  }
 
   async resolve(request: SymbolRequest): Promise<SymbolAnswer> {
+    const cached = this.#cached?.answer(request);
+    if (cached) return cached;
     let file = this.#files.get(request.fileId);
     if (!file || (file.fetched < countFetched(request) && isOpenable(request))) {
       const opened = await openFile(request);
       if (!opened) return { kind: 'need-file' };
       if ('kind' in opened) return opened;
+      this.#files.delete(request.fileId);
       file = opened;
     }
     const { symbols } = file;
     const chains = Array.from(request.addresses, (address) => symbols.lookup(address));
-    // set again: it has grown
-    this.#files.set(request.fileId, file, { noDisposeOnSet: true });
-    return { kind: 'frames', chains, debugFiles: symbols.takeFileStats() };
+    // It has grown: set again, as another object, since for the same one the cache does not ask for its size.
+    this.#files.set(request.fileId, { ...file }, { noDisposeOnSet: true });
+    const debugFiles = symbols.takeFileStats();
+    this.#cached?.keep(request, chains, symbols.probes, debugFiles.missing);
+    return { kind: 'frames', chains, cached: 0, debugFiles };
   }
 }
 

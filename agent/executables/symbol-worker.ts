@@ -1,10 +1,17 @@
 /** The symbol worker thread: reads symbol tables of foreign files, away from the main loop and its memory. */
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
+import { AnswerCache } from '../symbols/answer-cache.ts';
 import { collectDeadBuffers } from './collect-garbage.ts';
-import { type SymbolAnswer, type SymbolRequest, SymbolService } from './symbol-service.ts';
+import {
+  type SymbolAnswer,
+  type SymbolRequest,
+  SymbolService,
+  type SymbolWorkerData,
+} from './symbol-service.ts';
 import type { WorkerReply } from './worker-client.ts';
 
-const service = new SymbolService();
+const { cache } = workerData as SymbolWorkerData;
+const service = new SymbolService(cache === undefined ? undefined : new AnswerCache(cache));
 
 parentPort?.on('message', async ({ id, request }: { id: number; request: SymbolRequest }) => {
   let reply: WorkerReply<SymbolAnswer>;

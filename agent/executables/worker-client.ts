@@ -28,6 +28,8 @@ export interface WorkerClientOptions {
   timeoutMs: number;
   /** MiB of its JavaScript heap. */
   maxHeapMb: number;
+  /** What the worker sees as `workerData`. */
+  data?: unknown;
 }
 
 export type WorkerReply<Answer> = { id: number; answer: Answer } | { id: number; error: string };
@@ -96,7 +98,10 @@ export class WorkerClient<Request, Answer> {
   }
 
   #start(): Worker {
-    const options: WorkerOptions = { resourceLimits: { maxOldGenerationSizeMb: this.#options.maxHeapMb } };
+    const options: WorkerOptions = {
+      resourceLimits: { maxOldGenerationSizeMb: this.#options.maxHeapMb },
+      workerData: this.#options.data,
+    };
     const worker = new Worker(this.#options.url, options);
     this.#worker = worker;
     this.stats.started++;

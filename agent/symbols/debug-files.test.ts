@@ -13,6 +13,7 @@ import {
   readlinkSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -259,6 +260,18 @@ describe('a path', () => {
     expect(() => second.read(0, 7)).toThrow(OutOfBounds);
     pool.close();
   });
+});
+
+test('what names depend on is told: files that were found, and places where there was none', async () => {
+  const { symbols, close } = await openProgram();
+  symbols.lookup(work);
+  const { ino } = statSync(DWO);
+  expect(symbols.probes).toEqual([
+    { where: 'root', path: '/build/program.dwp', identity: '' },
+    { where: 'root', path: '/build/program-one.dwo', identity: expect.stringContaining(`:${ino}:`) },
+  ]);
+  for (const { path, identity } of symbols.probes!) expect(root.identify(path)).toBe(identity);
+  close();
 });
 
 test('without the root of the process only the host is asked, by build ID', async () => {

@@ -49,7 +49,7 @@ export class DebugFiles implements FileAccess {
       const directory = where === 'host' ? ownRoot() : root;
       if (!directory) continue;
       const mayRead = where === 'host' ? () => true : (stats: BigIntStats) => isReadableBy(uid, stats);
-      const file = this.#pool.add(() => directory.openRegular(path, mayRead));
+      const file = this.#pool.add(() => directory.openRegular(path, mayRead), where, path);
       if (!file) continue;
       const place = { ...this.#place, path, root: directory, uid: file.uid };
       return { source: file.source, files: new DebugFiles(place, this.#pool, [path, ...this.#dwpBeside]) };
@@ -60,7 +60,7 @@ export class DebugFiles implements FileAccess {
 
   /** It came from elsewhere: of the files that it names only those with a build ID are looked for. */
   #openFetched(path: string): DebugFile | undefined {
-    const file = this.#pool.add(() => ownRoot().openRegular(path, () => true));
+    const file = this.#pool.add(() => ownRoot().openRegular(path, () => true), 'host', path);
     const place = { ...this.#place, path, root: undefined };
     return file && { source: file.source, files: new DebugFiles(place, this.#pool, []) };
   }

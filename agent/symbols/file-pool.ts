@@ -5,7 +5,8 @@
 import { closeSync, readSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import { type ByteSource, OutOfBounds } from '../../common/elf/source.ts';
-import type { NoFile, RegularFile } from './root-directory.ts';
+import type { Probe } from './answer-cache.ts';
+import { identityOf, type NoFile, type RegularFile } from './root-directory.ts';
 
 type Open = () => RegularFile | NoFile;
 
@@ -20,11 +21,13 @@ export interface FileStats {
 }
 
 const MAX_MISSING = 8;
+const MAX_PROBES = 64;
 
-const noStats = (): FileStats => ({ opened: 0, refused: 0, damaged: 0, missing: [] });
+export const noStats = (): FileStats => ({ opened: 0, refused: 0, damaged: 0, missing: [] });
 
 export class FilePool {
   #stats = noStats();
+  #probes: Probe[] | undefined = [];
   readonly #fds: LRUCache<PooledFile, number>;
 
   /** Of one program: its separate debug information, what that shares with others, and two units. */
@@ -32,17 +35,31 @@ export class FilePool {
     this.#fds = new LRUCache({ max, dispose: (fd) => closeSync(fd) });
   }
 
+  /** What was tried up to now; undefined where that is too much, or depends on more than the files. */
+  get probes(): readonly Probe[] | undefined {
+    return this.#probes;
+  }
+
   /** The file that `open` opens, now and whenever it is needed again. */
-  add(open: Open): { source: ByteSource; uid: bigint } | undefined {
+  add(open: Open, where: Probe['where'], path: string): { source: ByteSource; uid: bigint } | undefined {
     const opened = open();
     if (typeof opened === 'string') {
-      if (opened === 'refused') this.#stats.refused++;
+      if (opened === 'refused') {
+        this.#stats.refused++;
+        this.#probes = undefined;
+      } else this.#note({ where, path, identity: '' });
       return undefined;
     }
+    this.#note({ where, path, identity: identityOf(opened.stats) });
     this.#stats.opened++;
     const file = new PooledFile(this, open, opened);
     this.#fds.set(file, opened.fd);
     return { source: file, uid: opened.stats.uid };
+  }
+
+  #note(probe: Probe): void {
+    if (this.#probes && this.#probes.length >= MAX_PROBES) this.#probes = undefined;
+    this.#probes?.push(probe);
   }
 
   /** Throws OutOfBounds where the file is no longer what it was. */
@@ -84,7 +101,7 @@ class PooledFile implements ByteSource {
   constructor(pool: FilePool, open: Open, opened: RegularFile) {
     this.#pool = pool;
     this.#open = open;
-    this.#identity = identityOf(opened);
+    this.#identity = identityOf(opened.stats);
     this.size = Number(opened.stats.size);
   }
 
@@ -105,11 +122,8 @@ class PooledFile implements ByteSource {
   reopen(): number {
     const opened = this.#open();
     if (typeof opened === 'string') throw new OutOfBounds('the file is gone');
-    if (identityOf(opened) === this.#identity) return opened.fd;
+    if (identityOf(opened.stats) === this.#identity) return opened.fd;
     closeSync(opened.fd);
     throw new OutOfBounds('the file was replaced');
   }
 }
-
-const identityOf = ({ stats }: RegularFile): string =>
-  `${stats.dev}:${stats.ino}:${stats.size}:${stats.ctimeNs}`;

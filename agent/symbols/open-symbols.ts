@@ -6,12 +6,15 @@ import { symbolLadder, tableSource } from '../../common/symbols/ladder.ts';
 import { readMiniDebugInfo } from '../../common/symbols/mini-debug-info.ts';
 import { findSeparateDebugInfo, hasSymbols } from '../../common/symbols/separate-symbols.ts';
 import type { SymbolSource } from '../../common/symbols/source.ts';
+import type { Probe } from './answer-cache.ts';
 import { DebugFiles, type ElfPlace } from './debug-files.ts';
 import { FilePool, type FileStats } from './file-pool.ts';
 
 export interface OpenSymbols extends SymbolSource {
   /** Of the files that the ELF file refers to, since the last call. */
   takeFileStats(): FileStats;
+  /** The files that names depend on up to now, besides the ELF file; undefined where that can't be told. */
+  readonly probes: readonly Probe[] | undefined;
   /** Closes the files that look-ups opened. */
   close(): void;
 }
@@ -27,6 +30,9 @@ export async function openSymbols(elf: ElfFile, place: ElfPlace): Promise<OpenSy
       return ladder.byteLength;
     },
     takeFileStats: () => pool.takeStats(),
+    get probes() {
+      return pool.probes;
+    },
     close: () => pool.close(),
   };
 }

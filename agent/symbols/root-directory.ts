@@ -66,6 +66,18 @@ export class RootDirectory {
     }
   }
 
+  /** What a path leads to; '' where that is nothing. */
+  identify(path: string): string {
+    const native = loadNative();
+    const name = native.openInRoot(this.#fd, path);
+    if (name < 0) return '';
+    try {
+      return identityOf(fstatSync(name, { bigint: true }));
+    } finally {
+      native.closeFd(name);
+    }
+  }
+
   close(): void {
     closeSync(this.#fd);
   }
@@ -74,6 +86,10 @@ export class RootDirectory {
 /** The agent reads with the rights of root, on behalf of a file or process that anybody may have made. */
 export const isReadableBy = (uid: bigint, stats: BigIntStats): boolean =>
   uid === 0n || stats.uid === uid || (stats.mode & 0o004n) !== 0n;
+
+/** Nobody can set the change time, so it tells a changed file from the original. */
+export const identityOf = ({ dev, ino, size, ctimeNs }: BigIntStats): string =>
+  `${dev}:${ino}:${size}:${ctimeNs}`;
 
 let own: RootDirectory | undefined;
 

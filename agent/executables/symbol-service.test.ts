@@ -1,0 +1,111 @@
+import { execFileSync } from 'node:child_process';
+import {
+  closeSync,
+  copyFileSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parseElf } from '../../common/elf/elf.ts';
+import { bufferSource } from '../../common/elf/source.ts';
+import { placeOf } from '../symbols/debug-files.ts';
+import { openSymbols } from '../symbols/open-symbols.ts';
+import { SymbolService } from './symbol-service.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'symbol-service-'));
+const path = (name: string): string => join(directory, name);
+let addresses = new Float64Array(0);
+
+beforeAll(() => {
+  const names = Array.from({ length: 300 }, (_, i) => `f${i}`);
+  writeFileSync(
+    path('a.c'),
+    `${names.map((name, i) => `int ${name}(int x) { return x * ${i + 3}; }`).join('\n')}\nint main(void) { return 0; }\n`,
+  );
+  execFileSync('gcc', ['-O1', '-g', '-Wl,--build-id', '-o', 'program', 'a.c'], { cwd: directory });
+  const listed = execFileSync('nm', ['program'], { cwd: directory, encoding: 'latin1' });
+  addresses = Float64Array.from(listed.matchAll(/^([0-9a-f]+) T f\d+$/gm), (match) =>
+    Number(`0x${match[1]}`),
+  );
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+async function ask(service: SymbolService, name: string, fetched?: Record<string, string>): Promise<number> {
+  const fd = openSync(path(name), 'r');
+  try {
+    const answer = await service.resolve({ fileId: name, fd, path: path(name), addresses, fetched });
+    return answer.kind === 'frames' ? answer.chains.filter((chain) => chain[0]?.line).length : -1;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Bytes of the program's tables when it is opened, and when all is asked for. */
+async function sizes(): Promise<{ opened: number; grown: number }> {
+  const elf = parseElf(bufferSource(readFileSync(path('program'))));
+  const symbols = await openSymbols(elf, placeOf(path('program')));
+  const opened = symbols.byteLength;
+  for (const address of addresses) symbols.lookup(address);
+  const grown = symbols.byteLength;
+  symbols.close();
+  return { opened, grown };
+}
+
+/** How many files of the test are open. */
+const open = (): number =>
+  readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).startsWith(directory);
+    } catch {
+      return false;
+    }
+  }).length;
+
+test('files whose tables grew beyond the room are closed, and opened again when they are asked for', async () => {
+  for (let i = 0; i < 6; i++) copyFileSync(path('program'), path(`copy${i}`));
+  const { opened, grown } = await sizes();
+  expect(grown).toBeGreaterThan(3 * opened);
+  // room for six as they are opened, and for two as they get
+  const service = new SymbolService(undefined, Math.floor(2.5 * grown));
+  const few = { fileId: '', addresses: new Float64Array(0), path: path('program') };
+  for (let i = 0; i < 6; i++) {
+    const fd = openSync(path(`copy${i}`), 'r');
+    await service.resolve({ ...few, fileId: `copy${i}`, fd });
+    closeSync(fd);
+  }
+  expect(open()).toBe(6);
+  for (let i = 0; i < 6; i++) expect(await ask(service, `copy${i}`)).toBe(300);
+  expect(open()).toBe(2);
+  expect(await ask(service, 'copy0')).toBe(300);
+  expect(open()).toBe(2);
+});
+
+test('a file is opened anew with debug information that was fetched for it, once', async () => {
+  const before = open();
+  const run = (command: string, ...args: string[]) =>
+    execFileSync(command, args, { cwd: directory, encoding: 'latin1' });
+  run('objcopy', '--only-keep-debug', 'program', 'fetched');
+  run('strip', '--strip-all', '-o', 'bare', 'program');
+  const buildId = /Build ID: ([0-9a-f]+)/.exec(run('readelf', '-n', 'bare'))![1]!;
+  const service = new SymbolService();
+  expect(await ask(service, 'bare')).toBe(0);
+  expect(open()).toBe(before + 1);
+  const fetched = { [buildId]: path('fetched') };
+  for (let i = 0; i < 3; i++) expect(await ask(service, 'bare', fetched)).toBe(300);
+  expect(open()).toBe(before + 2);
+  // without the file what is there answers
+  const answer = await service.resolve({
+    fileId: 'bare',
+    path: path('bare'),
+    addresses,
+    fetched: { ...fetched, ff: '/x' },
+  });
+  expect(answer.kind).toBe('frames');
+});

@@ -1,0 +1,175 @@
+/**
+ * Names that were found in an earlier run, on disk: a file per executable, in a directory of this user alone. An
+ * answer depends on the executable and on the files that it names for its symbols, found or missing; it is believed
+ * only while all of them are the same by device, inode, size and change time. The file ID alone would not do: it
+ * covers the edges of a file, and whoever crafts another one with those edges could name its functions for good.
+ */
+import { createHash } from 'node:crypto';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import type { SymbolFrame } from '../../common/symbols/source.ts';
+import { packageRoot } from '../tracer/package-root.ts';
+
+/** A path that was tried for the sake of a file's symbols. */
+export interface Probe {
+  /** Below our own root, or below that of the process. */
+  where: 'host' | 'root';
+  path: string;
+  /** '' where there was nothing. */
+  identity: string;
+}
+
+const FORMAT = 'everyframe-names 1';
+const ENDING = '.names';
+const MAX_FILE_BYTES = 8 << 20;
+const MAX_ADDRESSES = 4096;
+const MAX_PROBES = 64;
+const DEFAULT_MAX_BYTES = 64 << 20;
+const MIN_NEW = 16;
+
+const frame = v.object({
+  function: v.string(),
+  systemName: v.string(),
+  file: v.string(),
+  line: v.number(),
+  column: v.number(),
+  inlined: v.boolean(),
+});
+const content = v.object({
+  probes: v.array(v.object({ where: v.picklist(['host', 'root']), path: v.string(), identity: v.string() })),
+  missing: v.array(v.string()),
+  answers: v.array(v.tuple([v.number(), v.array(frame)])),
+});
+
+/** The answers for one executable. */
+export class Answers {
+  readonly chains = new Map<number, SymbolFrame[]>();
+  /** Build IDs of debug information that was missing when they were found. */
+  readonly missing = new Set<string>();
+  /** How many are on disk. */
+  saved = 0;
+  #probes: Map<string, Probe> | undefined = new Map();
+
+  /** What they depend on; undefined where that is too much, or can't be told. */
+  get probes(): Probe[] | undefined {
+    return this.#probes && [...this.#probes.values()];
+  }
+
+  dependOn(probes: readonly Probe[] | undefined): void {
+    for (const probe of probes ?? []) this.#probes?.set(JSON.stringify(probe), probe);
+    if (!probes || (this.#probes?.size ?? 0) > MAX_PROBES) this.#probes = undefined;
+  }
+
+  add(address: number, chain: SymbolFrame[]): void {
+    if (this.chains.size < MAX_ADDRESSES) this.chains.set(address, chain);
+  }
+}
+
+export class AnswerCache {
+  readonly #directory: string;
+  readonly #maxBytes: number;
+  /** With the version of the product: another one may read the same symbols in another way. */
+  readonly #format: string;
+  #pruned = false;
+
+  /** Throws where the directory can't be made, or others may write to it. */
+  constructor(directory: string, maxBytes = DEFAULT_MAX_BYTES) {
+    this.#directory = directory;
+    this.#maxBytes = maxBytes;
+    const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
+    this.#format = `${FORMAT} ${version}`;
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const { uid, mode } = lstatSync(directory);
+    if (uid !== process.getuid?.() || (mode & 0o022) !== 0)
+      throw new Error(
+        `${directory} belongs to somebody else, or others may write to it: names in it can't be trusted`,
+      );
+  }
+
+  /** What is still right of an earlier run; `identify` tells what a path leads to now. */
+  load(key: string, identify: (where: Probe['where'], path: string) => string): Answers {
+    const answers = new Answers();
+    const path = this.#pathOf(key);
+    try {
+      const body = readChecked(path, this.#format);
+      if (body === undefined) return answers;
+      const found = v.parse(content, JSON.parse(body));
+      if (found.probes.some((probe) => identify(probe.where, probe.path) !== probe.identity)) return answers;
+      for (const [address, chain] of found.answers) answers.add(address, chain);
+      for (const buildId of found.missing) answers.missing.add(buildId);
+      answers.dependOn(found.probes);
+      answers.saved = answers.chains.size;
+      const now = new Date();
+      utimesSync(path, now, now);
+    } catch {
+      // what is damaged is found anew, and written over
+    }
+    return answers;
+  }
+
+  /** Writes them where enough is new, and it is known what they depend on. */
+  save(key: string, answers: Answers): void {
+    const { probes } = answers;
+    const count = answers.chains.size;
+    if (!probes) return;
+    // one file is written a few times while it grows, and not for each straggler
+    if (count - answers.saved < Math.max(MIN_NEW, answers.saved / 4)) return;
+    const body = JSON.stringify({ probes, missing: [...answers.missing], answers: [...answers.chains] });
+    if (body.length > MAX_FILE_BYTES) return;
+    answers.saved = count;
+    const path = this.#pathOf(key);
+    const partial = `${path}.${process.pid}`;
+    try {
+      this.#prune();
+      writeFileSync(partial, `${this.#format} ${checksum(body)}\n${body}`, { mode: 0o600, flag: 'wx' });
+      renameSync(partial, path);
+    } catch {
+      // a full disk: the next run finds names as this one did
+      rmSync(partial, { force: true });
+    }
+  }
+
+  #pathOf(key: string): string {
+    return join(this.#directory, createHash('sha256').update(key).digest('hex').slice(0, 40) + ENDING);
+  }
+
+  /** Once a run: what was used longest ago leaves. */
+  #prune(): void {
+    if (this.#pruned) return;
+    this.#pruned = true;
+    const files = readdirSync(this.#directory).map((name) => {
+      const path = join(this.#directory, name);
+      const { size, mtimeMs } = lstatSync(path);
+      return { path, size, mtimeMs };
+    });
+    files.sort((a, b) => b.mtimeMs - a.mtimeMs);
+    let total = 0;
+    for (const { path, size } of files) {
+      total += size;
+      if (total > this.#maxBytes) rmSync(path, { force: true });
+    }
+  }
+}
+
+const checksum = (body: string): string => createHash('sha256').update(body).digest('hex');
+
+/** Undefined where there is none, or one of another version, of somebody else, or damaged. */
+function readChecked(path: string, format: string): string | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (!stats?.isFile() || stats.uid !== process.getuid?.() || (stats.mode & 0o022) !== 0) return undefined;
+  if (stats.size > MAX_FILE_BYTES + 4096) return undefined;
+  const text = readFileSync(path, 'utf8');
+  const end = text.indexOf('\n');
+  const body = text.slice(end + 1);
+  return text.slice(0, end) === `${format} ${checksum(body)}` ? body : undefined;
+}
