@@ -6,11 +6,8 @@
  * recently used first; for what no server has an empty file, for an hour. What a server sends is not trusted: it is
  * read like any foreign file, in the symbol worker, and believed only if it has that build ID.
  */
-import { createWriteStream } from 'node:fs';
-import { lstat, mkdir, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 
 export interface DebuginfodOptions {
   /** Asked in this order, without a slash at the end. */
@@ -182,25 +179,20 @@ export class Debuginfod {
         return undefined;
       }
       if (!response.ok) throw new Error(`${url} answers ${response.status}`);
+      await rm(partial, { force: true });
+      // before the first byte, and closed before it is removed: nothing is left of what breaks off
+      const file = await open(partial, 'wx', 0o600);
       let size = 0;
-      const counted = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-        for await (const chunk of chunks) {
+      try {
+        for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
           timer.refresh();
           size += chunk.length;
           if (size > maxFileBytes) throw new TooLarge(`${url} sends more than ${maxFileBytes} bytes`);
-          yield chunk;
+          await file.writeFile(chunk);
         }
-      };
-      await rm(partial, { force: true });
-      const file = createWriteStream(partial, { flags: 'wx', mode: 0o600 });
-      await pipeline(
-        Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]),
-        counted,
-        file,
-        {
-          signal,
-        },
-      );
+      } finally {
+        await file.close();
+      }
       await rename(partial, path);
       return size;
     } finally {
