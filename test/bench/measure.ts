@@ -29,7 +29,7 @@ interface BpfProgram {
   run_time_ns?: number;
 }
 
-const bpftool = <T>(what: string): T[] => {
+export const bpftool = <T>(what: string): T[] => {
   const rows = JSON.parse(execFileSync('bpftool', [what, 'show', '-j'], { encoding: 'utf8' }) || '[]');
   return Array.isArray(rows) ? rows : [];
 };
@@ -48,29 +48,48 @@ function residentMiB(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
 }
 
+/** What perf_event programs have cost that came after this was made; the kernel's books are switched on. */
+export class BpfRuns {
+  readonly #before: ReadonlySet<number>;
+
+  constructor() {
+    if (existsSync(STATS_ENABLED)) writeFileSync(STATS_ENABLED, '1');
+    this.#before = new Set(programs().map((p) => p.id));
+  }
+
+  read(): { samples: number; ns: number } {
+    let [samples, ns] = [0, 0];
+    for (const program of programs()) {
+      if (this.#before.has(program.id)) continue;
+      samples += program.run_cnt ?? 0;
+      ns += program.run_time_ns ?? 0;
+    }
+    return { samples, ns };
+  }
+}
+
 /** bin/everyframe replaces itself by node, so the child's PID is the agent's. */
 export class MeasuredAgent {
   readonly #child: ChildProcess;
-  readonly #programsBefore: Set<number>;
+  readonly #bpf: BpfRuns;
   readonly #mapsBefore: Map<number, number>;
 
-  private constructor(child: ChildProcess, programsBefore: Set<number>, mapsBefore: Map<number, number>) {
+  private constructor(child: ChildProcess, bpf: BpfRuns, mapsBefore: Map<number, number>) {
     this.#child = child;
-    this.#programsBefore = programsBefore;
+    this.#bpf = bpf;
     this.#mapsBefore = mapsBefore;
   }
 
   /** Starts everyframe's agent; resolves once its sampler has run. */
   static async start(samplesPerSecond: number): Promise<MeasuredAgent> {
-    if (existsSync(STATS_ENABLED)) writeFileSync(STATS_ENABLED, '1');
-    const [known, maps] = [new Set(programs().map((p) => p.id)), mapIds()];
+    const [bpf, maps] = [new BpfRuns(), mapIds()];
     const rate = ['--samples-per-second', String(samplesPerSecond)];
     // nobody listens on port 1: the queue is part of the cost, a collector's is not
     const target = ['--collection-agent', '127.0.0.1:1', '--disable-tls'];
     const child = spawn(`${ROOT}bin/everyframe`, ['agent', ...rate, ...target], { stdio: 'ignore' });
-    const agent = new MeasuredAgent(child, known, maps);
+    const agent = new MeasuredAgent(child, bpf, maps);
     const deadline = Date.now() + 60_000;
-    while (agent.#runs().samples === 0) {
+    while (agent.#bpf.read().samples === 0) {
       if (child.exitCode !== null) throw new Error(`the agent ended with exit code ${child.exitCode}`);
       if (Date.now() > deadline) throw new Error('the agent took no sample within 60 s');
       await sleep(200);
@@ -80,13 +99,13 @@ export class MeasuredAgent {
 
   async measure(seconds: number): Promise<Cost> {
     const pid = this.#child.pid!;
-    const [before, cpuBefore, begun] = [this.#runs(), cpuSeconds(pid), performance.now()];
+    const [before, cpuBefore, begun] = [this.#bpf.read(), cpuSeconds(pid), performance.now()];
     let resident = 0;
     while (performance.now() - begun < seconds * 1000) {
       await sleep(1000);
       resident = Math.max(resident, residentMiB(pid));
     }
-    const [after, cpuAfter] = [this.#runs(), cpuSeconds(pid)];
+    const [after, cpuAfter] = [this.#bpf.read(), cpuSeconds(pid)];
     const elapsed = (performance.now() - begun) / 1000;
     const samples = after.samples - before.samples;
     let maps = 0;
@@ -105,16 +124,6 @@ export class MeasuredAgent {
     const ended = new Promise((resolve) => this.#child.once('exit', resolve));
     this.#child.kill('SIGTERM');
     await ended;
-  }
-
-  #runs(): { samples: number; ns: number } {
-    let [samples, ns] = [0, 0];
-    for (const program of programs()) {
-      if (this.#programsBefore.has(program.id)) continue;
-      samples += program.run_cnt ?? 0;
-      ns += program.run_time_ns ?? 0;
-    }
-    return { samples, ns };
   }
 }
 
