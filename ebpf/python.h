@@ -56,6 +56,8 @@ struct ef_python_walk {
 	u64 cframe;
 	u64 link; /* the extra frame that ended the last run */
 	u64 outer_thread;
+	u64 kept_frame; /* the list from here on was found to belong further out than kept_link */
+	u64 kept_link;
 	u8 bytes[256];
 	u8 code[256];
 };
@@ -81,7 +83,7 @@ static __always_inline int load_python(struct ef_python_walk *w, u64 key)
 		return 1;
 	w->file = *file;
 	w->key = key;
-	w->has_begun = w->frame = w->cframe = w->outer_thread = 0;
+	w->has_begun = w->frame = w->cframe = w->outer_thread = w->kept_frame = w->kept_link = 0;
 	return 0;
 }
 
@@ -342,6 +344,8 @@ __noinline int unwind_python(u32 slot)
 	u64 end = native_frame_end(s, slot);
 	if (py->thread_cframe && end && w->cframe >= end)
 		return 0; /* not entered yet, or left already */
+	if (end && w->frame == w->kept_frame && w->kept_link >= end)
+		return 0; /* found out before: each frame on the way would walk all of it again */
 	u64 hash = s->hash, frame = w->frame;
 	u32 words = s->words, frames = s->user_frames;
 	w->link = 0;
@@ -356,7 +360,8 @@ __noinline int unwind_python(u32 slot)
 		s->hash = hash;
 		s->words = words;
 		s->user_frames = frames;
-		w->frame = frame;
+		w->frame = w->kept_frame = frame;
+		w->kept_link = w->link;
 	}
 	return 0;
 }

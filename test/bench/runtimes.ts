@@ -115,6 +115,7 @@ async function measureProgram({ command, runtime }: BusyProgram, seconds: number
       samplesPerSecond: RATE,
       targets: [toPid(child.pid!)],
       symbols: 'off',
+      sourceMaps: false,
       sendIdleFrames: false,
       maxUserFrames: 1023,
       maxTableBytes: 64 << 20,

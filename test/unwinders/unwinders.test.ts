@@ -10,6 +10,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { EF_MAX_USER_FRAMES, EF_MAX_WORDS, FrameKind, Marker } from '../../agent/tracer/records.gen.ts';
 import { hasTool } from '../support/fixtures.ts';
 import { type Frame, framesOf, parseCase, parseStacks, textOf, type Unwound } from './case.ts';
+import { madeCase } from './made-case.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CASES = join(import.meta.dirname, 'cases');
@@ -111,5 +112,24 @@ describe.skipIf(!hasTool('gcc')).each(readdirSync(CASES))('%s', (name) => {
       expect(stack.words.length).toBeLessThanOrEqual(EF_MAX_WORDS);
       framesOf(stack.words);
     }
+  });
+});
+
+describe.skipIf(!hasTool('gcc'))('a list of Python frames', () => {
+  beforeAll(() => {
+    execFileSync('make', ['-s', 'build/unwinders'], { cwd: ROOT });
+  });
+
+  it('that belongs to a frame far out is not walked again for each frame on the way', () => {
+    const [natives, pythons] = [400, 500];
+    const stack = run(['run'], madeCase(natives, pythons))[0]!;
+    const kinds = framesOf(stack.words).map(({ kind }) => kind);
+    expect(kinds).toEqual([
+      ...Array(natives - 1).fill(FrameKind.FILE),
+      ...Array(pythons).fill(FrameKind.PYTHON),
+      FrameKind.FILE,
+    ]);
+    // a frame of the list takes three reads, a native one has one return address
+    expect(stack.reads).toBeLessThan(2 * 3 * pythons + 2 * natives);
   });
 });
