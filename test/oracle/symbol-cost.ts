@@ -24,6 +24,9 @@ print(json.dumps([end - begin, used.ru_utime + used.ru_stime, used.ru_maxrss / 1
 export const NAMERS = ['everyframe', 'addr2line', 'llvm-symbolizer', 'blazecli'] as const;
 export type Namer = (typeof NAMERS)[number];
 
+/** What of everyframe's figures is the start of its runtime. */
+export const costOfNode = (): Cost => measure(['node', '-e', '0'], '', 3);
+
 /** With inlined calls and demangled names; addresses come as arguments or by standard input. */
 function commandOf(namer: Namer, path: string, addresses: readonly string[]): string[] {
   switch (namer) {
@@ -40,14 +43,17 @@ function commandOf(namer: Namer, path: string, addresses: readonly string[]): st
 
 /** The fastest of `runs` fresh processes. */
 export function costOf(namer: Namer, path: string, addresses: readonly number[], runs: number): Cost {
+  const texts = addresses.map((address) => `0x${address.toString(16)}`);
+  return measure(commandOf(namer, path, texts), `${texts.join('\n')}\n`, runs);
+}
+
+function measure(command: string[], input: string, runs: number): Cost {
   const folder = mkdtempSync(join(tmpdir(), 'everyframe-cost-'));
   try {
-    const texts = addresses.map((address) => `0x${address.toString(16)}`);
-    const input = join(folder, 'input');
-    writeFileSync(input, `${texts.join('\n')}\n`);
-    const command = commandOf(namer, path, texts);
+    const file = join(folder, 'input');
+    writeFileSync(file, input);
     const costs = Array.from({ length: runs }, () => {
-      const text = execFileSync('python3', ['-c', MEASURE, input, ...command], { encoding: 'utf8' });
+      const text = execFileSync('python3', ['-c', MEASURE, file, ...command], { encoding: 'utf8' });
       const [seconds, cpuSeconds, mebibytes] = JSON.parse(text) as [number, number, number];
       return { seconds, cpuSeconds, mebibytes };
     });

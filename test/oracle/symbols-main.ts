@@ -9,7 +9,7 @@ import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 import { sampleAddresses } from '../bench/compare-symbols.ts';
 import { compareProgram, EXPLANATIONS, type Row } from './explain-symbols.ts';
-import { type Cost, costOf, NAMERS, type Namer } from './symbol-cost.ts';
+import { type Cost, costOf, costOfNode, NAMERS, type Namer } from './symbol-cost.ts';
 import { compareDemangled, compareNm, type NameRow } from './symbol-names.ts';
 import { buildPrograms, type Program, versionOf } from './symbol-programs.ts';
 
@@ -102,6 +102,7 @@ function measureCosts(programs: readonly Program[]): string {
         rows.push([`${title}, ${size}`, grouped(many.length), namer, ...figures[i]!]);
     }
   }
+  rows.push(['no file', '0', 'Node alone', ...cells(costOfNode())]);
   return table(['file', 'addresses', 'tool', 'time', 'CPU time', 'peak memory'], rows);
 }
 
@@ -127,7 +128,7 @@ const parts = [
 ];
 if (values.cost)
   parts.push(
-    '## Cost\n\nFresh processes that read the file, and name one address or all of them with inlined calls, lines and demangled names; CPU time tells more than time where the machine is shared. everyframe’s figures contain the start of Node.',
+    '## Cost\n\nFresh processes that read the file, and name one address or all of them with inlined calls, lines and demangled names; CPU time tells more than time where the machine is shared. everyframe’s figures contain the start of Node (last row).',
     measureCosts(programs),
   );
 if (unexplained.length > 0)
