@@ -61,6 +61,13 @@ export function mergeParts(parts: readonly StackCounts[], nodeMaps?: Uint32Array
   const table = new FrameTable();
   const tree = new StackTree();
   let selfCounts = new Float64Array(1024);
+  // parts that were loaded from disk share their frames
+  const known = new Map<Frame, number>();
+  const idOf = (frame: Frame): number => {
+    const id = known.get(frame) ?? table.intern(frame);
+    known.set(frame, id);
+    return id;
+  };
   for (const [index, part] of parts.entries()) {
     const totals = sumSubtrees(part.parents, part.selfCounts);
     const frameIds = new Int32Array(part.frames.length).fill(-1);
@@ -70,7 +77,7 @@ export function mergeParts(parts: readonly StackCounts[], nodeMaps?: Uint32Array
     for (let node = 1; node < nodes.length; node++) {
       if (totals[node] === 0) continue;
       const frame = part.nodeFrames[node]!;
-      if (frameIds[frame] === -1) frameIds[frame] = table.intern(part.frames[frame]!);
+      if (frameIds[frame] === -1) frameIds[frame] = idOf(part.frames[frame]!);
       const merged = tree.child(nodes[part.parents[node]!]!, frameIds[frame]!);
       nodes[node] = merged;
       if (merged >= selfCounts.length) selfCounts = enlarged(selfCounts);

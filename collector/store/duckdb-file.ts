@@ -81,6 +81,8 @@ async function connect(path: string): Promise<Connections> {
     memory_limit: '160MB',
     threads: '2',
     preserve_insertion_order: 'false',
+    // sums by node are kept in an array, not in a hash table, up to so many bits of node ids
+    perfect_ht_threshold: '20',
   });
   try {
     const writer = await instance.connect();

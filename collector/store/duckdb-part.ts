@@ -1,8 +1,9 @@
+import { LRUCache } from 'lru-cache';
 import type { DuckDbFile } from './duckdb-file.ts';
 import { FrameTable } from './frame-table.ts';
 import { seriesKey } from './segment.ts';
 import { StackTree } from './stack-tree.ts';
-import type { Column, FrameKind, RowQuery, Rows, SamplePart, Series, StackCounts } from './store.ts';
+import type { Column, Frame, FrameKind, RowQuery, Rows, SamplePart, Series, StackCounts } from './store.ts';
 
 type Stacks = Omit<StackCounts, 'selfCounts'>;
 
@@ -76,30 +77,103 @@ export interface PartDictionaries {
   stacks(): Promise<Stacks>;
 }
 
-export async function loadDictionaries(
-  file: Pick<DuckDbFile, 'read'>,
+/** What a series takes in memory, roughly. */
+const SERIES_BYTES = 700;
+/** Some 300 bytes each. */
+const MAX_POOLED_FRAMES = 400_000;
+
+/** Dictionaries of a part that is not being written. What asks for times and labels needs no stacks. */
+export class LoadedDictionaries implements PartDictionaries {
+  readonly series: readonly Series[];
+  readonly #load: () => Promise<Stacks>;
+
+  private constructor(series: readonly Series[], load: () => Promise<Stacks>) {
+    this.series = series;
+    this.#load = load;
+  }
+
+  static async open(file: Reads, id: number, cache: DictionaryCache): Promise<LoadedDictionaries> {
+    const series = await cache.get(`series ${id}`, async () => {
+      const value = await loadSeries(file, id);
+      return { value, bytes: SERIES_BYTES * value.length };
+    });
+    return new LoadedDictionaries(series, () =>
+      cache.get(`stacks ${id}`, () => loadStacks(file, id, cache.frames)),
+    );
+  }
+
+  stacks(): Promise<Stacks> {
+    return this.#load();
+  }
+}
+
+type Reads = Pick<DuckDbFile, 'read'>;
+
+/** Hours have most frames in common: each is one object, whichever parts it is in. */
+class FramePool {
+  readonly #frames = new Map<string, Frame>();
+
+  share(name: string, file: string, mapping: string, kind: FrameKind): Frame {
+    const key = `${kind}\0${mapping}\0${file}\0${name}`;
+    let frame = this.#frames.get(key);
+    if (frame === undefined) {
+      if (this.#frames.size >= MAX_POOLED_FRAMES) this.#frames.clear();
+      frame = { name, file, mapping, kind };
+      this.#frames.set(key, frame);
+    }
+    return frame;
+  }
+}
+
+/** What was loaded of late, within a number of bytes. */
+export class DictionaryCache {
+  readonly frames = new FramePool();
+  readonly #values: LRUCache<string, object>;
+  readonly #loading = new Map<string, Promise<object>>();
+
+  constructor(maxBytes: number) {
+    this.#values = new LRUCache({ maxSize: maxBytes });
+  }
+
+  /** Loads what is not there; who asks meanwhile gets the same. */
+  async get<T extends object>(key: string, load: () => Promise<{ value: T; bytes: number }>): Promise<T> {
+    const known = this.#values.get(key) ?? (await this.#loading.get(key));
+    if (known !== undefined) return known as T;
+    const loading = load().then(({ value, bytes }) => {
+      this.#values.set(key, value, { size: Math.max(1, bytes) });
+      return value;
+    });
+    this.#loading.set(key, loading);
+    try {
+      return await loading;
+    } finally {
+      this.#loading.delete(key);
+    }
+  }
+}
+
+async function loadStacks(
+  file: Reads,
   id: number,
-): Promise<PartDictionaries> {
+  pool: FramePool,
+): Promise<{ value: Stacks; bytes: number }> {
   const read = async (sql: string) => (await file.read(sql)).getColumns();
   const [names = [], files = [], mappings = [], kinds = []] = await read(
     `SELECT name, file, mapping, kind FROM frames_${id} ORDER BY id`,
   );
-  const frames = names.map((name, i) => ({
-    name: String(name),
-    file: String(files[i]),
-    mapping: String(mappings[i]),
-    kind: String(kinds[i]) as FrameKind,
-  }));
+  const frames = names.map((name, i) =>
+    pool.share(String(name), String(files[i]), String(mappings[i]), String(kinds[i]) as FrameKind),
+  );
   const [parents = [], nodeFrames = []] = await read(`SELECT parent, frame FROM nodes_${id} ORDER BY id`);
-  const stacks: Stacks = {
+  const value: Stacks = {
     frames,
     parents: Uint32Array.from([0, ...(parents as number[])]),
     nodeFrames: Uint32Array.from([0, ...(nodeFrames as number[])]),
   };
-  return { series: await loadSeries(file, id), stacks: async () => stacks };
+  return { value, bytes: 8 * frames.length + 8 * value.parents.length };
 }
 
-async function loadSeries(file: Pick<DuckDbFile, 'read'>, id: number): Promise<Series[]> {
+async function loadSeries(file: Reads, id: number): Promise<Series[]> {
   const reader = await file.read(`SELECT * FROM series_${id} ORDER BY id`);
   return reader.getRowObjects().map((row) => ({
     process: String(row['process']),
@@ -176,7 +250,9 @@ const SQL_COLUMNS: Record<Column, string> = { time: 'step', node: 'node', series
 /** Undefined where nothing can match. Every value in it is a number. */
 function rowsSql(info: PartInfo, query: RowQuery): string | undefined {
   const from = query.fromMs - info.startMs;
-  const conditions = [`t >= ${from}`, `t < ${query.toMs - info.startMs}`];
+  const conditions: string[] = [];
+  if (query.fromMs > info.minMs) conditions.push(`t >= ${from}`);
+  if (query.toMs <= info.maxMs) conditions.push(`t < ${query.toMs - info.startMs}`);
   for (const [column, mask] of [
     ['series', query.series],
     ['node', query.nodes],
@@ -191,7 +267,7 @@ function rowsSql(info: PartInfo, query: RowQuery): string | undefined {
   const step = query.stepMs === 1 ? 't' : `floor((t - (${from})) / ${query.stepMs})`;
   const columns = query.by.map((column) => SQL_COLUMNS[column]);
   const selected = query.by.map((column) => (column === 'time' ? `${step} AS step` : SQL_COLUMNS[column]));
-  const where = `FROM samples_${info.id} WHERE ${conditions.join(' AND ')}`;
+  const where = `FROM samples_${info.id} ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`}`;
   if (query.limit !== undefined)
     return `SELECT ${[...selected, 'weight'].join()} ${where} ORDER BY t LIMIT ${query.limit}`;
   const group = columns.length === 0 ? '' : `GROUP BY ${columns.join()}`;

@@ -4,14 +4,14 @@
  * that come late, begin another part of the same hour. See docs/store.md.
  */
 import { mkdirSync } from 'node:fs';
-import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Profile } from '../../common/profile/profile.ts';
 import { appendProfile, type SampleSink } from './append.ts';
 import { DuckDbFile } from './duckdb-file.ts';
 import {
+  DictionaryCache,
   DuckDbPart,
-  loadDictionaries,
+  LoadedDictionaries,
   OpenPart,
   PART_MS,
   type PartDictionaries,
@@ -48,6 +48,8 @@ const COMMIT_GAP_MS = 100;
 const MAX_PENDING_ROWS = 1_000_000;
 const MAX_OPEN_PARTS = 6;
 const MAX_OPEN_BYTES = 64 * 2 ** 20;
+/** Dictionaries of parts that were read. */
+const MAX_LOADED_BYTES = 96 * 2 ** 20;
 const RETENTION_INTERVAL_MS = 30_000;
 
 export class DuckDbStore implements Store {
@@ -57,7 +59,7 @@ export class DuckDbStore implements Store {
   readonly #timer: NodeJS.Timeout;
   /** By start of the hour. */
   readonly #open = new Map<number, OpenPart>();
-  readonly #loaded = new LRUCache<number, Promise<PartDictionaries>>({ max: 8 });
+  readonly #loaded = new DictionaryCache(MAX_LOADED_BYTES);
   readonly #sink: SampleSink<OpenPart> = {
     partFor: (timeMs) => this.#partFor(timeMs),
     push: (part, { timeMs, node, series, cpu, weight }) => {
@@ -256,16 +258,8 @@ export class DuckDbStore implements Store {
     return [...this.#open.values()].find(({ info }) => info.id === id);
   }
 
-  #dictionaries(info: PartInfo): Promise<PartDictionaries> {
-    const open = this.#openPart(info);
-    if (open !== undefined) return Promise.resolve(open);
-    let loaded = this.#loaded.get(info.id);
-    if (loaded === undefined) {
-      loaded = loadDictionaries(this.#file, info.id);
-      this.#loaded.set(info.id, loaded);
-      loaded.catch(() => this.#loaded.delete(info.id));
-    }
-    return loaded;
+  async #dictionaries(info: PartInfo): Promise<PartDictionaries> {
+    return this.#openPart(info) ?? LoadedDictionaries.open(this.#file, info.id, this.#loaded);
   }
 
   /** Full parts, and the oldest where events of many hours arrive. */
@@ -322,7 +316,6 @@ export class DuckDbStore implements Store {
       this.#infos.set(info.id, info);
       throw error;
     }
-    this.#loaded.delete(info.id);
     for (const [key, part] of this.#open) if (part.info.id === info.id) this.#open.delete(key);
     return info.events;
   }

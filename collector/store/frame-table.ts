@@ -3,33 +3,53 @@ import type { Frame } from './store.ts';
 /** Rough costs in V8's heap: an object with four fields plus its map entry; a string's header plus its entry. */
 const FRAME_BYTES = 160;
 const STRING_BYTES = 80;
+const PLACE_BYTES = 100;
+
+/** Ids of strings and places are far below these: a string takes some 100 bytes. */
+const MAX_IDS = 2 ** 26;
 
 /** Frames without duplicates, whose strings are kept once. */
 export class FrameTable {
   readonly frames: Frame[] = [];
   bytes = 0;
-  readonly #ids = new Map<string, number>();
+  /** By name and place: what frames of a file, a binary and a kind share. Keys are numbers, which hash fast. */
+  readonly #ids = new Map<number, number>();
+  readonly #places = new Map<string, number>();
   readonly #strings = new Map<string, number>();
   readonly #stringList: string[] = [];
+  /** Frames of one place often follow each other. */
+  #lastPlace = { file: '', mapping: '', kind: '', id: -1 };
 
-  intern(frame: Frame): number {
-    const name = this.#internString(frame.name);
-    const file = this.#internString(frame.file);
-    const mapping = this.#internString(frame.mapping);
-    const key = `${frame.kind} ${name} ${file} ${mapping}`;
+  intern({ name, file, mapping, kind }: Frame): number {
+    const nameId = this.#internString(name);
+    const key = this.#place(file, mapping, kind) * MAX_IDS + nameId;
     let id = this.#ids.get(key);
     if (id === undefined) {
       id = this.frames.length;
       const strings = this.#stringList;
       this.frames.push({
-        name: strings[name]!,
-        file: strings[file]!,
-        mapping: strings[mapping]!,
-        kind: frame.kind,
+        name: strings[nameId]!,
+        file: strings[this.#internString(file)]!,
+        mapping: strings[this.#internString(mapping)]!,
+        kind,
       });
       this.#ids.set(key, id);
       this.bytes += FRAME_BYTES;
     }
+    return id;
+  }
+
+  #place(file: string, mapping: string, kind: string): number {
+    const last = this.#lastPlace;
+    if (last.file === file && last.mapping === mapping && last.kind === kind) return last.id;
+    const key = `${kind} ${this.#internString(file)} ${this.#internString(mapping)}`;
+    let id = this.#places.get(key);
+    if (id === undefined) {
+      id = this.#places.size;
+      this.#places.set(key, id);
+      this.bytes += PLACE_BYTES;
+    }
+    this.#lastPlace = { file, mapping, kind, id };
     return id;
   }
 

@@ -1,4 +1,4 @@
-import type { Profile, Sample } from '../../common/profile/profile.ts';
+import type { Location, Profile, Sample } from '../../common/profile/profile.ts';
 import { locationFrames, processName } from './frames.ts';
 import type { Frame, Series } from './store.ts';
 
@@ -35,6 +35,8 @@ export class SegmentWriter<T extends Dictionaries> {
   readonly #nodes = new Map<number, number>();
   /** Profile's location index → frame ids, outermost first. */
   readonly #locations = new Map<number, number[]>();
+  /** Frame type → profile's function × mappings + mapping → frame id. */
+  readonly #functions = new Map<string, Map<number, number>>();
 
   constructor(segment: T, profile: Profile, budget: FrameBudget) {
     this.segment = segment;
@@ -94,11 +96,29 @@ export class SegmentWriter<T extends Dictionaries> {
   #locationFrames(index: number): number[] {
     let ids = this.#locations.get(index);
     if (ids === undefined) {
-      const frames = locationFrames(this.#profile, this.#profile.locations[index]!);
-      ids = frames.map((frame) => this.segment.frames.intern(frame));
+      ids = this.#internFrames(this.#profile.locations[index]!);
       this.#locations.set(index, ids);
     }
     return ids;
+  }
+
+  /** Locations of a function differ only in address and line: its frame is interned once a profile. */
+  #internFrames(location: Location): number[] {
+    const { frames } = this.segment;
+    const { lines, mapping, frameType } = location;
+    const [line] = lines;
+    if (lines.length !== 1 || line!.func === 0)
+      return locationFrames(this.#profile, location).map((frame) => frames.intern(frame));
+    const byFunction = this.#functions.get(frameType) ?? new Map<number, number>();
+    this.#functions.set(frameType, byFunction);
+    const key = line!.func * this.#profile.mappings.length + mapping;
+    let id = byFunction.get(key);
+    if (id === undefined) {
+      const [frame] = locationFrames(this.#profile, location);
+      id = frames.intern(frame!);
+      byFunction.set(key, id);
+    }
+    return [id];
   }
 }
 

@@ -3,10 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
-export const EVERYFRAME = join(
-  import.meta.dirname.replace(/\/dist\/test\//, '/test/'),
-  '../../bin/everyframe',
-);
+/** This file runs from test/support, and for benchmarks from dist/test/support. */
+const ROOT = join(import.meta.dirname, import.meta.dirname.includes('/dist/test/') ? '../../..' : '../..');
+export const EVERYFRAME = join(ROOT, 'bin/everyframe');
 const FREE_PORTS = ['grpc', 'http', 'page'].flatMap((name) => [`--${name}-listen`, '127.0.0.1:0']);
 
 export interface RunningCollector {

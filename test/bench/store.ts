@@ -1,0 +1,160 @@
+/**
+ * `npm run bench:store [-- --seconds 20 --ingest 300000]`: what the store costs with what the product's own agent
+ * sends. Prints the table of docs/store.md. Needs root and a quiet machine; takes a minute.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { Pusher } from '../browser/push.ts';
+import { type RunningCollector, startCollectorProcess } from '../support/collector.ts';
+import { describeMachine } from './measure.ts';
+import { captureRequests, Repeater } from './store-load.ts';
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '20' },
+    ingest: { type: 'string', default: '300000' },
+    hosts: { type: 'string', default: '4' },
+    /** Kept, and used again as it is; without: a new one for a while. */
+    directory: { type: 'string' },
+  },
+});
+const IN_FLIGHT = 8;
+const HOUR_MS = 3_600_000;
+const TICKS = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
+const directory = values.directory ?? mkdtempSync(join(tmpdir(), 'everyframe-bench-'));
+const file = join(directory, 'everyframe.duckdb');
+if (values.directory === undefined)
+  process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
+
+const rows: [what: string, value: string][] = [];
+const note = (what: string, value: string): void => {
+  rows.push([what, value]);
+  console.error(`${what}: ${value}`);
+};
+const count = (n: number): string => n.toLocaleString('en-US', { maximumFractionDigits: 0 });
+
+const requests = await captureRequests(Number(values.seconds));
+const repeater = new Repeater(requests, Number(values.hosts));
+const sizes = requests.map(({ length }) => length);
+note(
+  'requests',
+  `${requests.length} of ${count(repeater.samples)} samples in all, ${count(sizes.reduce((a, b) => a + b, 0) / requests.length)} bytes each`,
+);
+if (!existsSync(file)) await ingest();
+for (const target of [1e6, 1e7]) {
+  await fill(target);
+  await measureQueries(target);
+}
+console.log(`${describeMachine()}.\n\n| what | measured |\n|---|---|`);
+for (const [what, value] of rows) console.log(`| ${what} | ${value} |`);
+
+function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS;
+}
+
+function memoryMiB(pid: number, name: 'VmHWM' | 'VmRSS'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)![1]) / 1024;
+}
+
+async function ingest(): Promise<void> {
+  const collector = await startCollectorProcess('--data', directory, '--max-age', '365d');
+  const pid = collector.process.pid!;
+  const pusher = new Pusher(collector.grpc);
+  const rounds = Math.ceil(Number(values.ingest) / repeater.samples);
+  // all in the hour before the last one, so that no part is half full
+  const firstNanos = BigInt((Math.floor(Date.now() / HOUR_MS) - 1) * HOUR_MS) * 1_000_000n;
+  const bytes: Buffer[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const startNanos = firstNanos + (BigInt(round) * BigInt(HOUR_MS - 60_000) * 1_000_000n) / BigInt(rounds);
+    bytes.push(...repeater.round(round, startNanos - repeater.firstNanos));
+  }
+  const warm = bytes.splice(0, Math.floor(bytes.length / 5));
+  await send(pusher, warm);
+  const [cpu, start] = [cpuSeconds(pid), performance.now()];
+  const before = (await collector.query<{ samples: number }>('/api/v1/top?range=all&q=1')).samples;
+  await send(pusher, bytes);
+  const seconds = (performance.now() - start) / 1000;
+  const cpuTime = cpuSeconds(pid) - cpu;
+  const stored = (await collector.query<{ samples: number }>('/api/v1/top?range=all&q=2')).samples - before;
+  note('ingested', `${count(stored)} samples in ${seconds.toFixed(1)} s, ${cpuTime.toFixed(1)} s of CPU`);
+  note('ingest, samples a second of one core', count(stored / cpuTime));
+  note('memory while ingesting, at most', `${count(memoryMiB(pid, 'VmHWM'))} MiB`);
+  pusher.close();
+  await collector.end();
+}
+
+async function send(pusher: Pusher, all: readonly Buffer[]): Promise<void> {
+  let next = 0;
+  const one = async (): Promise<void> => {
+    for (let at = next++; at < all.length; at = next++) {
+      const { errorMessage } = await pusher.push(all[at]!);
+      if (errorMessage !== '') throw new Error(errorMessage);
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, one));
+}
+
+/** Copies the first part, whole or in part, to earlier hours until the store has so many samples. */
+async function fill(target: number): Promise<void> {
+  const instance = await DuckDBInstance.create(file);
+  const connection = await instance.connect();
+  const read = async (sql: string): Promise<number[]> =>
+    (await connection.runAndReadAll(sql)).getRows()[0]!.map(Number);
+  const [from = 0, startMs = 0] = await read('SELECT id, start_ms FROM parts ORDER BY id LIMIT 1');
+  let [have = 0, id = 0] = await read('SELECT sum(events), max(id) FROM parts');
+  while (have < target) {
+    id++;
+    for (const table of ['frames', 'nodes', 'series', 'samples'])
+      await connection.run(`CREATE TABLE ${table}_${id} AS SELECT * FROM ${table}_${from}`);
+    await connection.run(`DELETE FROM samples_${id} WHERE rowid >= ${target - have}`);
+    const startsMs = startMs - (id - from) * HOUR_MS;
+    await connection.run(
+      `INSERT INTO parts SELECT ${id}, ${startsMs}, sum(weight), ${startsMs} + min(t), ${startsMs} + max(t) FROM samples_${id}`,
+    );
+    [have = 0] = await read('SELECT sum(events) FROM parts');
+  }
+  await connection.run('CHECKPOINT');
+  const [used = 0] = await read('SELECT (block_size * used_blocks)::DOUBLE FROM pragma_database_size()');
+  note(`bytes a sample, ${count(have)} samples`, (used / have).toFixed(1));
+  connection.closeSync();
+  instance.closeSync();
+}
+
+async function measureQueries(target: number): Promise<void> {
+  const collector = await startCollectorProcess('--data', directory, '--max-age', '365d');
+  const pid = collector.process.pid!;
+  const label = `${target / 1e6}M samples`;
+  for (const [what, path] of [
+    ['flame graph', 'tree?range=all'],
+    ['flame graph of one process', 'tree?range=all&where=process%3Dnode'],
+    ['timeline by process', 'timeline?range=all&by=process&steps=120'],
+    ['timeline', 'timeline?range=all&steps=120'],
+    ['top functions', 'top?range=all'],
+    ['values of a label', 'values?range=all&label=process'],
+  ] as const) {
+    note(`${what}, ${label}`, await timeQuery(collector, path));
+  }
+  note(`memory, ${label}, at most`, `${count(memoryMiB(pid, 'VmHWM'))} MiB`);
+  note(`file, ${label}`, `${count(statSync(file).size / 2 ** 20)} MiB`);
+  await collector.end();
+}
+
+/** The first time, and the median of the next five. */
+async function timeQuery(collector: RunningCollector, path: string): Promise<string> {
+  const times: number[] = [];
+  const cpu = cpuSeconds(collector.process.pid!);
+  for (let i = 0; i < 6; i++) {
+    const start = performance.now();
+    await collector.query(`/api/v1/${path}&question=${i}`);
+    times.push(performance.now() - start);
+  }
+  const again = times.slice(1).sort((a, b) => a - b);
+  const cpuMs = ((cpuSeconds(collector.process.pid!) - cpu) * 1000) / times.length;
+  return `${count(again[2]!)} ms (first ${count(times[0]!)} ms, ${count(cpuMs)} ms of CPU each)`;
+}
