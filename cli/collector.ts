@@ -17,6 +17,11 @@ interface CollectorFlags {
   data?: string;
   maxDisk: number;
   maxAge?: number;
+  tlsCert?: string;
+  tlsKey?: string;
+  tokenFile?: string;
+  allowAnyone?: true;
+  maxSenderRate: number;
   user?: string;
   child?: true;
 }
@@ -54,6 +59,15 @@ export function registerCollector(program: Command): void {
         'drop samples older than this, such as 6h or 7d (default: 1h, with --data 30d)',
       ).argParser(parseAge),
     )
+    .option('--tls-cert <FILE>', 'serve TLS with this certificate (PEM), on every address')
+    .option('--tls-key <FILE>', 'its private key (PEM)')
+    .option('--token-file <FILE>', 'take only requests with the token in this file, on every address')
+    .option('--allow-anyone', 'listen beyond this machine without a token')
+    .addOption(
+      new Option('--max-sender-rate <SIZE>', 'what one address may send a second; more has to wait')
+        .argParser(parseRate)
+        .default(COLLECTOR_DEFAULTS.maxSenderRate, '32MiB'),
+    )
     .option('--user <NAME>', 'become this user once everything listens (needs root)')
     .addOption(new Option('--child', 'report to the parent process, and end with it').hideHelp())
     .action(runCollector);
@@ -67,9 +81,10 @@ async function runCollector(flags: CollectorFlags): Promise<void> {
     if (flags.data !== undefined && flags.user !== undefined) {
       throw new CollectorStartError('--data and --user together: start the collector as that user instead');
     }
-    const { data, maxDisk, maxAge, maxMemory, ...listen } = flags;
+    const { data, maxDisk, maxAge, maxMemory, tlsCert, tlsKey, tokenFile, ...rest } = flags;
     collector = await startCollector({
-      ...listen,
+      ...rest,
+      access: { tlsCert, tlsKey, tokenFile },
       maxMemoryBytes: maxMemory,
       ...(maxAge === undefined ? {} : { maxAgeMs: maxAge }),
       ...(data === undefined ? {} : { data: { directory: data, maxBytes: maxDisk } }),
@@ -130,11 +145,21 @@ const MIN_BYTES = 16 * 2 ** 20;
 
 /** `512MiB`, `512M`, `2G`, or bytes. */
 export function parseSize(text: string): number {
-  const match = /^(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?$/i.exec(text.trim());
-  if (match === null) throw new InvalidArgumentError('write a size such as 512MiB or 2GiB.');
-  const bytes = Math.floor(Number(match[1]) * UNITS[match[2]!.toUpperCase()]!);
+  const bytes = parseBytes(text);
   if (bytes < MIN_BYTES) throw new InvalidArgumentError('at least 16MiB are needed.');
   return bytes;
+}
+
+function parseRate(text: string): number {
+  const bytes = parseBytes(text);
+  if (bytes < 1024) throw new InvalidArgumentError('at least 1K are needed.');
+  return bytes;
+}
+
+function parseBytes(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?$/i.exec(text.trim());
+  if (match === null) throw new InvalidArgumentError('write a size such as 512MiB or 2GiB.');
+  return Math.floor(Number(match[1]) * UNITS[match[2]!.toUpperCase()]!);
 }
 
 const AGE_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };

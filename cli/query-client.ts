@@ -1,4 +1,5 @@
 /** Asks a collector's query API. */
+import { readFileSync } from 'node:fs';
 
 export const DEFAULT_URL = 'http://127.0.0.1:11080';
 const TIMEOUT_MS = 60_000;
@@ -26,10 +27,22 @@ export async function send<T>(baseUrl: string, path: string, query: Query, bytes
   });
 }
 
+/** The collector's --token-file, where it has one. */
+function authorization(): Record<string, string> {
+  const path = process.env['EVERYFRAME_TOKEN_FILE'];
+  if (path === undefined || path === '') return {};
+  try {
+    return { authorization: `Bearer ${readFileSync(path, 'utf8').trim()}` };
+  } catch (error) {
+    throw new Error(`can't read ${path}, which EVERYFRAME_TOKEN_FILE names: ${(error as Error).message}`);
+  }
+}
+
 async function answerTo<T>(url: URL, init: RequestInit): Promise<T> {
+  const headers = { ...(init.headers as Record<string, string>), ...authorization() };
   let response: Response;
   try {
-    response = await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    response = await fetch(url, { ...init, headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
   } catch (error) {
     const cause = (error as Error).cause;
     const why = cause instanceof Error ? cause.message : (error as Error).message;

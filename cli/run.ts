@@ -26,6 +26,7 @@ export function registerRun(program: Command): void {
     .option('--http-listen <HOST:PORT>', `OTLP over HTTP (default: ${COLLECTOR_DEFAULTS.httpListen})`)
     .option('--page-listen <HOST:PORT>', `the page (default: ${COLLECTOR_DEFAULTS.pageListen})`)
     .option('--max-memory <SIZE>', "room for the collector's samples (default: 256MiB)")
+    .option('--allow-anyone', 'listen beyond this machine without a token')
     .action(run);
   addAgentFlags(command, [
     'collection-agent',
@@ -47,6 +48,8 @@ async function run(flags: Record<string, unknown>): Promise<void> {
     delete settings[name];
     return value === undefined ? [] : [`--${flag}`, String(value)];
   });
+  if (settings['allowAnyone'] === true) collectorArguments.push('--allow-anyone');
+  delete settings['allowAnyone'];
   const log = makeLogger('everyframe', settings['verbose'] === true);
   for (const text of ignored) log.warn(text);
   const options = parseAgentOptions(settings, process.env);

@@ -1,4 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { get as httpsGet } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -175,11 +178,138 @@ describe('startCollector', () => {
     await expect(start({ pageDirectory: '/nowhere' })).rejects.toThrow('the page is not built (/nowhere)');
   });
 
-  it('warns when others can reach it', async () => {
-    const open = await start({ grpcListen: '0.0.0.0:0' });
+  it('lets others reach it only with a token, or when told to', async () => {
+    await expect(start({ pageListen: '0.0.0.0:0' })).rejects.toThrow(
+      /--page-listen 0\.0\.0\.0:0 is beyond this machine, and whoever reaches it sees what runs here: give --token-file/,
+    );
+    const open = await start({ grpcListen: '0.0.0.0:0', allowAnyone: true });
     await open.stop();
+    const access = { tokenFile: writeFile('token', TOKEN) };
+    const guarded = await start({ httpListen: '0.0.0.0:0', access });
+    await guarded.stop();
     expect(warnings).toEqual([
-      expect.stringMatching(/OTLP over gRPC listens on 0\.0\.0\.0:0, beyond this machine/),
+      expect.stringMatching(/--grpc-listen 0\.0\.0\.0:0 is beyond.*can send profiles/),
+      expect.stringMatching(/--http-listen 0\.0\.0\.0:0 is beyond.*without --tls-cert/),
     ]);
+  });
+
+  it.each([
+    [{ tlsCert: '/nowhere' }, /--tls-cert needs --tls-key/],
+    [{ tlsKey: '/nowhere' }, /--tls-key needs --tls-cert/],
+    [{ tlsCert: '/nowhere', tlsKey: '/nowhere' }, /can't read \/nowhere, which --tls-cert names: ENOENT/],
+    [{ tlsCert: '/etc/hosts', tlsKey: '/etc/hosts' }, /\/etc\/hosts, which --tls-cert names, is no PEM/],
+    [{ tokenFile: '/etc/hosts' }, /\/etc\/hosts \(--token-file\) must hold one line of 16 or more/],
+  ])('says what is wrong with %j', async (access, message) => {
+    await expect(start({ access })).rejects.toThrow(message);
+  });
+});
+
+const TOKEN = 'f00dfacef00dface';
+const writeFile = (name: string, text: string): string => {
+  const path = join(pageDirectory, name);
+  writeFileSync(path, text);
+  return path;
+};
+
+describe('a collector with a token', () => {
+  let guarded: Collector;
+  const request = () => encodeOtlp(profileOf('guarded:1;main@n 3'));
+
+  beforeAll(async () => {
+    guarded = await start({ access: { tokenFile: writeFile('token', `${TOKEN}\n`) } });
+  });
+  afterAll(() => guarded.stop());
+
+  const tryHttp = async (authorization?: string): Promise<number> => {
+    const headers = { ...PROTOBUF, ...(authorization === undefined ? {} : { authorization }) };
+    return (await fetch(guarded.urls.http, { method: 'POST', body: bodyOf(request()), headers })).status;
+  };
+
+  it('takes and tells nothing without it', async () => {
+    const wrong = [undefined, '', 'Bearer', 'Bearer x', `Token ${TOKEN}`, `Bearer ${TOKEN}x`, TOKEN];
+    expect(await Promise.all(wrong.map(tryHttp))).toEqual(wrong.map(() => 401));
+    const sender = new Pusher(guarded.urls.grpc);
+    await expect(sender.push(request())).rejects.toMatchObject({ code: grpcStatus.UNAUTHENTICATED });
+    sender.close();
+    for (const path of ['', 'api/v1/top', 'api/status', 'api/v1/openapi.json']) {
+      const answer = await fetch(new URL(path, guarded.urls.page));
+      expect([path, answer.status]).toEqual([path, 401]);
+      expect(answer.headers.get('www-authenticate')).toMatch(/^Basic /);
+    }
+    expect(guarded.store.stats().samples).toBe(0);
+  });
+
+  it('takes and tells everything with it, also as the password that a browser sends', async () => {
+    expect(await tryHttp(`bearer ${TOKEN}`)).toBe(200);
+    const sender = new Pusher(guarded.urls.grpc, { authorization: `Bearer ${TOKEN}` });
+    await sender.push(request());
+    sender.close();
+    const authorization = `Basic ${Buffer.from(`anyone:${TOKEN}`).toString('base64')}`;
+    const answer = await fetch(new URL('api/v1/top', guarded.urls.page), { headers: { authorization } });
+    expect(await answer.json()).toMatchObject({ samples: 6 });
+  });
+});
+
+describe('a collector with a certificate', () => {
+  const [cert, key] = ['cert.pem', 'key.pem'].map((name) => join(pageDirectory, name)) as [string, string];
+  let encrypted: Collector;
+  beforeAll(async () => {
+    const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'];
+    const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', ...name];
+    execFileSync('openssl', ['req', '-x509', ...made, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+    encrypted = await start({ access: { tlsCert: cert, tlsKey: key } });
+  });
+  afterAll(() => encrypted.stop());
+
+  /** node:https, since fetch takes no certificate authority. */
+  const get = (url: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const request = httpsGet(url, { ca: readFileSync(cert) }, (response) => {
+        response.setEncoding('utf8').on('data', resolve);
+      });
+      request.once('error', reject);
+    });
+
+  it('speaks TLS on every address, and nothing else', async () => {
+    const request = encodeOtlp(profileOf('tls:1;main@n 2'));
+    const sender = new Pusher(encrypted.urls.grpc, {}, readFileSync(cert));
+    await sender.push(request);
+    sender.close();
+    expect(encrypted.urls.page).toMatch(/^https:/);
+    expect(JSON.parse(await get(new URL('api/v1/top', encrypted.urls.page).href))).toMatchObject({
+      samples: 2,
+    });
+    expect(await get(encrypted.urls.http.replace(/\/v1.*/, '/'))).toMatch(/nothing at/);
+    const plain = new Pusher(encrypted.urls.grpc);
+    await expect(plain.push(request)).rejects.toMatchObject({ code: grpcStatus.UNAVAILABLE });
+    plain.close();
+    for (const url of [encrypted.urls.page, encrypted.urls.http])
+      await expect(fetch(url.replace('https:', 'http:'))).rejects.toThrow();
+  });
+
+  it('takes only a pair', async () => {
+    const other = writeFile('other.pem', generateKeyPairSync('ed25519').privateKey.export(PEM) as string);
+    await expect(start({ access: { tlsCert: cert, tlsKey: other } })).rejects.toThrow(
+      /other\.pem \(--tls-key\) is not the key of .*cert\.pem \(--tls-cert\): give the pair/,
+    );
+  });
+});
+
+const PEM = { type: 'pkcs8', format: 'pem' } as const;
+
+describe('a collector with a limit for each sender', () => {
+  it('asks who sends too much to wait, and takes it later', async () => {
+    const slow = await start({ maxSenderRate: 10 });
+    const send = () =>
+      fetch(slow.urls.http, {
+        method: 'POST',
+        body: bodyOf(encodeOtlp(profileOf('slow:1;main@n 1'))),
+        headers: PROTOBUF,
+      });
+    expect((await send()).status).toBe(200);
+    const answer = await send();
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5']);
+    expect(await answer.text()).toMatch(/more than 10 bytes a second from one address/);
+    await slow.stop();
   });
 });

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
+import { type Access, type AccessFiles, readAccess } from './access.ts';
 import { formatAddress, isLoopback, type ListenAddress, parseListenAddress } from './api/listen.ts';
 import { readPageFiles } from './api/page-files.ts';
 import { startPageServer } from './api/page-server.ts';
@@ -16,6 +17,7 @@ export const COLLECTOR_DEFAULTS = {
   maxMemoryBytes: 256 * 1024 * 1024,
   maxAgeMs: 60 * 60_000,
   maxDiskBytes: 10 * 1024 ** 3,
+  maxSenderRate: 32 * 1024 * 1024,
   maxDiskAgeMs: 30 * 24 * 60 * 60_000,
 } as const;
 
@@ -29,6 +31,12 @@ export interface CollectorOptions {
   maxAgeMs?: number;
   /** Where samples are kept on disk; undefined: in memory. */
   data?: { directory: string; maxBytes: number };
+  /** TLS and the token that requests need: files, read at the start. */
+  access?: AccessFiles;
+  /** Others may reach it without a token. */
+  allowAnyone?: boolean;
+  /** Bytes of requests a second that one address may send. */
+  maxSenderRate?: number;
   /** Directory of the built page; by default build/web of this package. */
   pageDirectory?: string;
   logger: Pick<Logger, 'info' | 'warn' | 'error'>;
@@ -61,18 +69,27 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
   const now = Date.now;
   const { logger } = options;
   const listen = readAddresses(options);
+  const access = readAccessFiles(options);
+  checkBeyondLoopback(listen, access, options);
   const files = readFiles(options.pageDirectory);
   const store = await openStore(options, now);
-  const receiver = new Receiver(store, now, logger);
+  const receiver = new Receiver(
+    store,
+    now,
+    logger,
+    options.maxSenderRate ?? COLLECTOR_DEFAULTS.maxSenderRate,
+  );
   const running = new RunningServers();
   try {
     const grpcPort = await running.add('grpc', listen.grpc, () =>
-      startGrpcServer(formatAddress(listen.grpc), receiver),
+      startGrpcServer(formatAddress(listen.grpc), receiver, access),
     );
-    const httpPort = await running.add('http', listen.http, () => startHttpIngest(listen.http, receiver));
+    const httpPort = await running.add('http', listen.http, () =>
+      startHttpIngest(listen.http, receiver, access),
+    );
     const urls = {
       grpc: reachable(listen.grpc, grpcPort),
-      http: `http://${reachable(listen.http, httpPort)}/v1development/profiles`,
+      http: `${access.scheme}://${reachable(listen.http, httpPort)}/v1development/profiles`,
       page: '',
     };
     const { grpc, http } = urls;
@@ -80,14 +97,14 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
     const pagePort = await running.add('page', listen.page, () =>
       startPageServer({
         listen: listen.page,
+        access,
         files,
         status,
         now,
         logger,
       }),
     );
-    urls.page = `http://${reachable(listen.page, pagePort)}/`;
-    warnBeyondLoopback(listen, logger);
+    urls.page = `${access.scheme}://${reachable(listen.page, pagePort)}/`;
     const stop = async (): Promise<void> => {
       await running.stop();
       await store.close();
@@ -208,13 +225,31 @@ function reachable({ host }: ListenAddress, port: number): string {
   return formatAddress({ host: host === '0.0.0.0' || host === '::' ? 'localhost' : host, port });
 }
 
-function warnBeyondLoopback(listen: Addresses, logger: CollectorOptions['logger']): void {
+function readAccessFiles({ access = {} }: CollectorOptions): Access {
+  try {
+    return readAccess(access);
+  } catch (error) {
+    throw new CollectorStartError((error as Error).message, { cause: error });
+  }
+}
+
+/** Who reaches the collector sees what runs on the machines that send to it. */
+function checkBeyondLoopback(
+  listen: Addresses,
+  access: Access,
+  { allowAnyone = false, logger }: CollectorOptions,
+): void {
   for (const name of ['grpc', 'http', 'page'] as const) {
     if (isLoopback(listen[name].host)) continue;
-    const access = name === 'page' ? 'sees what runs on this machine' : 'can send profiles';
-    logger.warn(
-      `${PURPOSE[name]} listens on ${formatAddress(listen[name])}, beyond this machine, without encryption or ` +
-        `password: whoever reaches it ${access}`,
-    );
+    const where = `--${name}-listen ${formatAddress(listen[name])} is beyond this machine`;
+    const danger = name === 'page' ? 'sees what runs here' : 'can send profiles';
+    if (!access.needsToken && !allowAnyone) {
+      throw new CollectorStartError(
+        `${where}, and whoever reaches it ${danger}: give --token-file (and --tls-cert, --tls-key), or --allow-anyone`,
+      );
+    }
+    if (!access.needsToken) logger.warn(`${where}: whoever reaches it ${danger} (--allow-anyone)`);
+    else if (access.tls === undefined)
+      logger.warn(`${where}: without --tls-cert and --tls-key the token can be read on the way`);
   }
 }

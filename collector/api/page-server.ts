@@ -1,9 +1,10 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { FilterError } from '../../common/profile/filter.ts';
+import { type Access, OPEN_ACCESS, TOKEN_NEEDED } from '../access.ts';
 import { Importer } from '../import/importer.ts';
 import { isTrustedHost } from './host-check.ts';
 import { IMPORT_PATH, ImportRoute } from './import-route.ts';
@@ -34,6 +35,8 @@ const SECURITY_HEADERS = {
 };
 
 export interface PageServerOptions {
+  /** By default anyone may ask. */
+  access?: Access;
   listen: ListenAddress;
   /** By URL path: see readPageFiles. */
   files: ReadonlyMap<string, PageFile>;
@@ -47,7 +50,8 @@ export async function startPageServer(
   options: PageServerOptions,
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const handler = new PageHandler(options);
-  const server = createServer((request, response) => void handler.handle(request, response));
+  const { access = OPEN_ACCESS } = options;
+  const server = access.createServer({}, (request, response) => void handler.handle(request, response));
   const port = await listenOn(server, options.listen);
   return { port, stop: () => stopListening(server) };
 }
@@ -84,6 +88,14 @@ class PageHandler {
     if (!isTrustedHost(host, this.#options.listen.host)) {
       const port = this.#options.listen.port;
       throw new HttpError(421, `"${host}" is not a name of this server: open it as http://localhost:${port}`);
+    }
+    const { access = OPEN_ACCESS } = this.#options;
+    if (!access.allowsRequest(request)) {
+      response.setHeader(
+        'www-authenticate',
+        'Basic realm="everyframe: the token is the password", charset="UTF-8"',
+      );
+      throw new HttpError(401, TOKEN_NEEDED);
     }
     const url = new URL(request.url ?? '/', 'http://localhost');
     if (url.pathname === IMPORT_PATH && request.method === 'POST') {

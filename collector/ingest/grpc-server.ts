@@ -1,5 +1,6 @@
 import {
   logVerbosity,
+  type Metadata,
   Server,
   ServerCredentials,
   type ServiceDefinition,
@@ -10,6 +11,7 @@ import {
 import Long from 'long';
 import { opentelemetry } from '#otlp';
 import { METRICS_EXPORT_PATH } from '../../common/profile/otlp-metrics.ts';
+import { type Access, OPEN_ACCESS, TOKEN_NEEDED } from '../access.ts';
 import {
   BusyReceiver,
   type ExportResult,
@@ -35,6 +37,7 @@ const SERVICE: ServiceDefinition = {
 
 interface Call {
   request: Buffer;
+  metadata: Metadata;
   getPeer(): string;
 }
 
@@ -54,15 +57,27 @@ export interface IngestServer {
  *
  * @throws Error of grpc-js when the address can't be bound
  */
-export async function startGrpcServer(listen: string, receiver: Receiver): Promise<IngestServer> {
+export async function startGrpcServer(
+  listen: string,
+  receiver: Receiver,
+  access = OPEN_ACCESS,
+): Promise<IngestServer> {
   const server = new Server({
     'grpc.max_receive_message_length': MAX_REQUEST_BYTES,
     // Agents that lost their network are noticed after a minute, not after hours.
     'grpc.keepalive_time_ms': 60_000,
     'grpc.keepalive_timeout_ms': 20_000,
   });
+  const admits = (call: Call, reply: sendUnaryData<Buffer>): boolean => {
+    const [authorization] = call.metadata.get('authorization');
+    if (access.allows(authorization?.toString())) return true;
+    receiver.refuse('no right token');
+    reply({ code: status.UNAUTHENTICATED, details: TOKEN_NEEDED });
+    return false;
+  };
   server.addService(SERVICE, {
     export: (call: Call, reply: sendUnaryData<Buffer>) => {
+      if (!admits(call, reply)) return;
       receiver.receiveProtobuf(call.request, peerHost(call.getPeer())).then(
         (result) => reply(null, encodeExportResponse(result)),
         (error: Error) => reply({ code: codeOf(error), details: error.message }),
@@ -71,6 +86,7 @@ export async function startGrpcServer(listen: string, receiver: Receiver): Promi
   });
   server.addService(METRICS_SERVICE, {
     export: (call: Call, reply: sendUnaryData<Buffer>) => {
+      if (!admits(call, reply)) return;
       try {
         receiver.receiveCounters(call.request, peerHost(call.getPeer()));
         reply(null, Buffer.alloc(0));
@@ -80,11 +96,16 @@ export async function startGrpcServer(listen: string, receiver: Receiver): Promi
     },
   });
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(listen, ServerCredentials.createInsecure(), (error, bound) =>
+    server.bindAsync(listen, credentialsOf(access), (error, bound) =>
       error === null ? resolve(bound) : reject(error),
     );
   });
   return { port, stop: () => stopServer(server) };
+}
+
+function credentialsOf({ tls }: Access): ServerCredentials {
+  if (tls === undefined) return ServerCredentials.createInsecure();
+  return ServerCredentials.createSsl(null, [{ cert_chain: tls.cert, private_key: tls.key }]);
 }
 
 /** OTLP's senders try again where it is UNAVAILABLE, and give up otherwise. */

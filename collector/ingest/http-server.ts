@@ -1,5 +1,6 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Writer } from 'protobufjs/minimal.js';
+import { type Access, OPEN_ACCESS, TOKEN_NEEDED } from '../access.ts';
 import { type ListenAddress, listenOn, stopListening } from '../api/listen.ts';
 import { HttpError, readBody } from '../api/read-body.ts';
 import { encodeExportResponse, type IngestServer } from './grpc-server.ts';
@@ -18,24 +19,35 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const INVALID_ARGUMENT = 3;
 const UNKNOWN = 2;
 const UNAVAILABLE = 14;
+const UNAUTHENTICATED = 16;
 /** What a sender is asked to wait where nothing can be taken now. */
 const RETRY_AFTER_S = 5;
 
 type Format = 'protobuf' | 'json';
 
 /** Listens for OTLP over HTTP: `POST /v1development/profiles`, protobuf or JSON, gzip accepted. */
-export async function startHttpIngest(listen: ListenAddress, receiver: Receiver): Promise<IngestServer> {
-  const server: Server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
-    void answer(request, response, receiver);
+export async function startHttpIngest(
+  listen: ListenAddress,
+  receiver: Receiver,
+  access = OPEN_ACCESS,
+): Promise<IngestServer> {
+  const server = access.createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
+    void answer(request, response, receiver, access);
   });
   const port = await listenOn(server, listen);
   return { port, stop: () => stopListening(server) };
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, receiver: Receiver): Promise<void> {
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  receiver: Receiver,
+  access: Access,
+): Promise<void> {
   const format: Format = isJson(request) ? 'json' : 'protobuf';
   try {
     checkRequest(request);
+    if (!access.allowsRequest(request)) throw new HttpError(401, TOKEN_NEEDED);
     const body = await readBody(request, MAX_REQUEST_BYTES);
     const peer = request.socket.remoteAddress ?? '';
     const result =
@@ -48,13 +60,17 @@ async function answer(request: IncomingMessage, response: ServerResponse, receiv
     const { httpStatus, code } = classify(error);
     if (error instanceof HttpError && httpStatus !== 404 && httpStatus !== 405) receiver.refuse(message);
     if (!request.complete) response.setHeader('connection', 'close');
+    if (code === UNAUTHENTICATED) response.setHeader('www-authenticate', 'Bearer');
     if (code === UNAVAILABLE) response.setHeader('retry-after', RETRY_AFTER_S);
     send(response, httpStatus, format, encodeStatus(format, code, message));
   }
 }
 
 function classify(error: unknown): { httpStatus: number; code: number } {
-  if (error instanceof HttpError) return { httpStatus: error.httpStatus, code: INVALID_ARGUMENT };
+  if (error instanceof HttpError) {
+    const { httpStatus } = error;
+    return { httpStatus, code: httpStatus === 401 ? UNAUTHENTICATED : INVALID_ARGUMENT };
+  }
   if (error instanceof RefusedRequest) return { httpStatus: 400, code: INVALID_ARGUMENT };
   if (error instanceof BusyReceiver) return { httpStatus: 503, code: UNAVAILABLE };
   return { httpStatus: 500, code: UNKNOWN };

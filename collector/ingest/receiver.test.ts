@@ -163,7 +163,7 @@ describe('Receiver', () => {
         const all = { fromMs: 0, toMs: NOW + 3_600_000, where: [] };
         expect((await readWindow(store, all, 1)).samples).toBe(stats.storedSamples);
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
     );
   });
 });

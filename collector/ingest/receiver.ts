@@ -10,6 +10,7 @@ import { decodeCounters } from '../../common/profile/otlp-metrics.ts';
 import type { Store } from '../store/store.ts';
 import { ReceiverStats } from './receiver-stats.ts';
 import { RecentRequests, requestId } from './recent-requests.ts';
+import { SenderLimits } from './sender-limits.ts';
 
 /** Largest request, after decompression: as much as OpenTelemetry's profiler sends. */
 export const MAX_REQUEST_BYTES = 32 * 1024 * 1024;
@@ -43,12 +44,20 @@ export class Receiver {
   readonly #store: RequestStore;
   readonly #now: () => number;
   readonly #logger: Pick<Logger, 'error'>;
+  readonly #limits: SenderLimits;
   readonly #recent: RecentRequests<ExportResult>;
 
-  constructor(store: RequestStore, now: () => number, logger: Pick<Logger, 'error'>) {
+  constructor(
+    store: RequestStore,
+    now: () => number,
+    logger: Pick<Logger, 'error'>,
+    /** Of one sender. */
+    maxBytesPerS = Number.MAX_SAFE_INTEGER,
+  ) {
     this.#store = store;
     this.#now = now;
     this.#logger = logger;
+    this.#limits = new SenderLimits(maxBytesPerS, now);
     this.#recent = new RecentRequests(now);
     for (const id of store.recentRequests()) this.#recent.note(id, ALL_STORED);
   }
@@ -94,6 +103,11 @@ export class Receiver {
   }
 
   async #receive(body: Uint8Array | string, decode: () => DecodeResult, peer: string): Promise<ExportResult> {
+    const tooMuch = this.#limits.take(peer, body.length);
+    if (tooMuch !== undefined) {
+      this.stats.refusals.add(tooMuch, 1, this.#now());
+      throw new BusyReceiver(tooMuch);
+    }
     const id = requestId(body);
     const known = this.#recent.answerTo(id);
     const result = known === undefined ? this.#take(id, decode, peer) : this.#noteRepeated(known, peer);

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { MAX_RECENT_REQUESTS, RECENT_REQUESTS_MS } from '../store/store.ts';
 
 const ID_LENGTH = 22;
@@ -16,23 +15,24 @@ export function requestId(...body: readonly (Uint8Array | string)[]): string {
  * get the same answer and are not stored a second time. See docs/decisions/retried-requests.md.
  */
 export class RecentRequests<Answer extends object> {
-  readonly #answers: LRUCache<string, Answer>;
+  readonly #now: () => number;
+  /** In the order of their arrival. */
+  readonly #answers = new Map<string, { answer: Answer; atMs: number }>();
 
   constructor(now: () => number) {
-    this.#answers = new LRUCache({
-      max: MAX_RECENT_REQUESTS,
-      ttl: RECENT_REQUESTS_MS,
-      ttlResolution: 0,
-      perf: { now },
-    });
+    this.#now = now;
   }
 
-  /** Does not make it more recent: a sender can't keep what it repeats for ever. */
   answerTo(id: string): Answer | undefined {
-    return this.#answers.peek(id);
+    const known = this.#answers.get(id);
+    return known !== undefined && this.#now() - known.atMs <= RECENT_REQUESTS_MS ? known.answer : undefined;
   }
 
   note(id: string, answer: Answer): void {
-    this.#answers.set(id, answer);
+    this.#answers.delete(id);
+    this.#answers.set(id, { answer, atMs: this.#now() });
+    if (this.#answers.size <= MAX_RECENT_REQUESTS) return;
+    const [oldest] = this.#answers.keys();
+    this.#answers.delete(oldest!);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:store [-- --seconds 20 --ingest 300000]`: what the store costs with what the product's own agent
+ * `make && node dist/test/bench/store.js [--seconds 20 --ingest 300000]`: what the store costs with what the product's own agent
  * sends. Prints the table of docs/store.md. Needs root and a quiet machine; takes a minute.
  */
 import { execFileSync } from 'node:child_process';

@@ -13,8 +13,12 @@ export interface PushAnswer {
 export class Pusher {
   readonly #client: Client;
 
-  constructor(address: string) {
-    this.#client = new Client(address, credentials.createInsecure(), {
+  readonly #headers: Record<string, string>;
+
+  constructor(address: string, headers: Record<string, string> = {}, ca?: Buffer) {
+    this.#headers = headers;
+    const channel = ca === undefined ? credentials.createInsecure() : credentials.createSsl(ca);
+    this.#client = new Client(address, channel, {
       'grpc.default_compression_algorithm': 2,
       'grpc.max_send_message_length': -1,
     });
@@ -31,7 +35,7 @@ export class Pusher {
         same,
         readAnswer,
         request,
-        new Metadata(),
+        metadataOf(this.#headers),
         { deadline: Date.now() + 10_000 },
         done,
       );
@@ -41,6 +45,12 @@ export class Pusher {
   close(): void {
     this.#client.close();
   }
+}
+
+function metadataOf(headers: Record<string, string>): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+  return metadata;
 }
 
 function readAnswer(bytes: Buffer): PushAnswer {

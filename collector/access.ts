@@ -1,0 +1,116 @@
+/** Who may talk to the collector, and how: TLS and a bearer token, the same for each of its servers. */
+import { createHash, createPrivateKey, timingSafeEqual, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
+import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+
+export interface Tls {
+  /** PEM. */
+  cert: Buffer;
+  key: Buffer;
+}
+
+export interface AccessFiles {
+  tlsCert?: string | undefined;
+  tlsKey?: string | undefined;
+  tokenFile?: string | undefined;
+}
+
+/** Shorter ones can be guessed. */
+const MIN_TOKEN_LENGTH = 16;
+
+export class Access {
+  readonly tls: Tls | undefined;
+  readonly #token: Buffer | undefined;
+
+  constructor(tls: Tls | undefined, token: string | undefined) {
+    this.tls = tls;
+    this.#token = token === undefined ? undefined : digest(token);
+  }
+
+  get needsToken(): boolean {
+    return this.#token !== undefined;
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.tls === undefined ? 'http' : 'https';
+  }
+
+  /** `Bearer TOKEN`; or Basic with the token as the password, which is what a browser can send. */
+  allows(authorization: string | undefined): boolean {
+    if (this.#token === undefined) return true;
+    const [, scheme = '', value = ''] = /^(\S+)\s+(\S+)\s*$/.exec(authorization ?? '') ?? [];
+    const basic =
+      scheme.toLowerCase() === 'basic' ? Buffer.from(value, 'base64').toString('utf8') : undefined;
+    const given = basic === undefined ? value : basic.slice(basic.indexOf(':') + 1);
+    if (basic === undefined && scheme.toLowerCase() !== 'bearer') return false;
+    return timingSafeEqual(digest(given), this.#token);
+  }
+
+  allowsRequest({ headers }: { headers: IncomingHttpHeaders }): boolean {
+    return this.allows(headers.authorization);
+  }
+
+  createServer(options: { requestTimeout?: number }, listener: RequestListener): Server {
+    if (this.tls === undefined) return createServer(options, listener);
+    return createTlsServer({ ...options, ...this.tls, minVersion: 'TLSv1.2' }, listener);
+  }
+}
+
+export const OPEN_ACCESS = new Access(undefined, undefined);
+
+/** What a request without a right token is told. */
+export const TOKEN_NEEDED =
+  'a token is needed: send "authorization: Bearer TOKEN" with the token of --token-file';
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** @throws Error whose message names the flag, the file and what is wrong */
+export function readAccess({ tlsCert, tlsKey, tokenFile }: AccessFiles): Access {
+  if ((tlsCert === undefined) !== (tlsKey === undefined)) {
+    const [given, missing] = tlsCert === undefined ? ['key', 'cert'] : ['cert', 'key'];
+    throw new Error(`--tls-${given} needs --tls-${missing}: give both, or neither`);
+  }
+  const tls = tlsCert === undefined ? undefined : readTls(tlsCert, tlsKey!);
+  return new Access(tls, tokenFile === undefined ? undefined : readToken(tokenFile));
+}
+
+function readTls(certPath: string, keyPath: string): Tls {
+  const cert = readSetting('tls-cert', certPath);
+  const key = readSetting('tls-key', keyPath);
+  const certificate = parse('tls-cert', certPath, 'PEM certificate', () => new X509Certificate(cert));
+  const privateKey = parse('tls-key', keyPath, 'PEM private key without a passphrase', () =>
+    createPrivateKey(key),
+  );
+  if (!certificate.checkPrivateKey(privateKey))
+    throw new Error(`${keyPath} (--tls-key) is not the key of ${certPath} (--tls-cert): give the pair`);
+  return { cert, key };
+}
+
+function readToken(path: string): string {
+  const token = readSetting('token-file', path).toString('utf8').trim();
+  if (!/^[\x21-\x7e]+$/.test(token) || token.length < MIN_TOKEN_LENGTH) {
+    throw new Error(
+      `${path} (--token-file) must hold one line of ${MIN_TOKEN_LENGTH} or more printable characters without ` +
+        'spaces: make one with `openssl rand -hex 32`',
+    );
+  }
+  return token;
+}
+
+function readSetting(flag: string, path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new Error(`can't read ${path}, which --${flag} names: ${(error as Error).message}`);
+  }
+}
+
+function parse<T>(flag: string, path: string, what: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new Error(`${path}, which --${flag} names, is no ${what}: ${(error as Error).message}`);
+  }
+}
