@@ -70,7 +70,10 @@ export class SymbolNames {
       idleMs: IDLE_MS,
       timeoutMs: TIMEOUT_MS,
       maxHeapMb: HEAP_MB,
-      data: { cache } satisfies SymbolWorkerData,
+      // what is kept on disk is as full as it can be
+      data: (detail === 'names'
+        ? { detail, cache: undefined }
+        : { detail: 'full', cache }) satisfies SymbolWorkerData,
     });
   }
 

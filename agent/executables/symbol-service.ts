@@ -7,7 +7,7 @@ import type { SymbolFrame } from '../../common/symbols/source.ts';
 import { fdSource } from '../stack-deltas/fd-source.ts';
 import type { AnswerCache } from '../symbols/answer-cache.ts';
 import type { FileStats } from '../symbols/file-pool.ts';
-import { type OpenSymbols, openSymbols } from '../symbols/open-symbols.ts';
+import { type OpenSymbols, openSymbols, type SourceDetail } from '../symbols/open-symbols.ts';
 import { RootDirectory } from '../symbols/root-directory.ts';
 import { CachedNames } from './cached-names.ts';
 
@@ -53,6 +53,7 @@ interface OpenFile {
 }
 
 export interface SymbolWorkerData {
+  detail: SourceDetail;
   /** Directory of names that were found in earlier runs. */
   cache: string | undefined;
 }
@@ -60,9 +61,11 @@ export interface SymbolWorkerData {
 export class SymbolService {
   readonly #files: LRUCache<string, OpenFile>;
   readonly #cached: CachedNames | undefined;
+  readonly #detail: SourceDetail;
 
   /** `cache`: where names are kept for later runs. `maxBytes`: of the tables that stay. */
-  constructor(cache?: AnswerCache, maxBytes = MAX_TABLE_BYTES) {
+  constructor(detail: SourceDetail = 'full', cache?: AnswerCache, maxBytes = MAX_TABLE_BYTES) {
+    this.#detail = detail;
     this.#files = new LRUCache({
       max: MAX_FILES,
       maxSize: maxBytes,
@@ -78,7 +81,7 @@ export class SymbolService {
     if (cached) return cached;
     let file = this.#files.get(request.fileId);
     if (!file || (file.fetched < countFetched(request) && isOpenable(request))) {
-      const opened = await openFile(request);
+      const opened = await openFile(request, this.#detail);
       if (!opened) return { kind: 'need-file' };
       if ('kind' in opened) return opened;
       this.#files.delete(request.fileId);
@@ -104,7 +107,10 @@ function closeFile({ symbols, fd, root }: OpenFile): void {
   if (fd !== undefined) closeSync(fd);
 }
 
-async function openFile(request: SymbolRequest): Promise<OpenFile | SymbolAnswer | undefined> {
+async function openFile(
+  request: SymbolRequest,
+  detail: SourceDetail,
+): Promise<OpenFile | SymbolAnswer | undefined> {
   const { fd, bytes, path, root, fetched } = request;
   if (!isOpenable(request)) return undefined;
   const own = bytes ? undefined : openSync(`/proc/self/fd/${fd}`, 'r');
@@ -113,12 +119,8 @@ async function openFile(request: SymbolRequest): Promise<OpenFile | SymbolAnswer
     if (root !== undefined) ownRoot = new RootDirectory(`/proc/self/fd/${root}`);
     const source = bytes ? bufferSource(bytes) : fdSource(own!);
     const uid = own === undefined ? 0n : fstatSync(own, { bigint: true }).uid;
-    const symbols = await openSymbols(parseElf(source), {
-      path,
-      root: ownRoot,
-      uid,
-      ...(fetched && { fetched }),
-    });
+    const place = { path, root: ownRoot, uid, ...(fetched && { fetched }) };
+    const symbols = await openSymbols(parseElf(source), place, detail);
     return { symbols, fd: own, root: ownRoot, fetched: countFetched(request) };
   } catch (error) {
     if (own !== undefined) closeSync(own);

@@ -10,8 +10,8 @@ import {
 } from './symbol-service.ts';
 import type { WorkerReply } from './worker-client.ts';
 
-const { cache } = workerData as SymbolWorkerData;
-const service = new SymbolService(cache === undefined ? undefined : new AnswerCache(cache));
+const { cache, detail } = workerData as SymbolWorkerData;
+const service = new SymbolService(detail, cache === undefined ? undefined : new AnswerCache(cache));
 
 parentPort?.on('message', async ({ id, request }: { id: number; request: SymbolRequest }) => {
   let reply: WorkerReply<SymbolAnswer>;

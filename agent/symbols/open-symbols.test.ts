@@ -51,6 +51,9 @@ test('a stripped program has inlined functions and lines of its separate debug i
   const symbols = await openSymbols(parseElf(bufferSource(bytes)), placeOf(path('stripped')));
   const frames = symbols.lookup(work).map(({ function: name, line, inlined }) => ({ name, line, inlined }));
   symbols.close();
+  const names = await openSymbols(parseElf(bufferSource(bytes)), placeOf(path('stripped')), 'names');
+  expect(names.lookup(work)).toMatchObject([{ function: 'work', line: 0, inlined: false }]);
+  names.close();
   expect(frames).toEqual([
     { name: 'twice', line: 2, inlined: true },
     { name: 'work', line: 5, inlined: false },

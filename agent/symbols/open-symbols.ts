@@ -19,10 +19,17 @@ export interface OpenSymbols extends SymbolSource {
   close(): void;
 }
 
+/** `full`: with inlined functions and lines, from DWARF; `names`: functions, from symbol tables alone. */
+export type SourceDetail = 'full' | 'names';
+
 /** The sources of names of an ELF file, best first. */
-export async function openSymbols(elf: ElfFile, place: ElfPlace): Promise<OpenSymbols> {
+export async function openSymbols(
+  elf: ElfFile,
+  place: ElfPlace,
+  detail: SourceDetail = 'full',
+): Promise<OpenSymbols> {
   const pool = new FilePool();
-  const sources = await openSources(elf, new DebugFiles(place, pool), pool);
+  const sources = await openSources(elf, new DebugFiles(place, pool), pool, detail);
   const ladder = symbolLadder(sources.filter((source) => source !== undefined));
   return {
     lookup: (address) => ladder.lookup(address),
@@ -41,14 +48,17 @@ async function openSources(
   elf: ElfFile,
   files: DebugFiles,
   pool: FilePool,
+  detail: SourceDetail,
 ): Promise<(SymbolSource | undefined)[]> {
   // Go's own table knows lines and inlined calls, and costs far less than DWARF
   const go = readGoSymbols(elf);
-  const dwarf = openDwarf(elf, files);
+  const dwarf = detail === 'full' ? openDwarf(elf, files) : undefined;
   const own = tableSource(readSymbolTable(elf));
   if (hasSymbols(elf) && (go || dwarf)) return [go, dwarf, own];
+  if (hasSymbols(elf) && detail === 'names') return [go, own];
   const separate = findSeparateDebugInfo(elf, files);
-  const separateDwarf = separate && !go && !dwarf ? openDwarf(separate.elf, separate.files, elf) : undefined;
+  const wantsDwarf = detail === 'full' && !go && !dwarf;
+  const separateDwarf = separate && wantsDwarf ? openDwarf(separate.elf, separate.files, elf) : undefined;
   if (hasSymbols(elf)) return [go, dwarf, separateDwarf, own];
   // either has the whole symbol table, of which the file itself kept .dynsym
   const moved = separate && hasSymbols(separate.elf) ? separate.elf : await readMini(elf, pool);
