@@ -22,11 +22,7 @@ Napi::Value Open(const Napi::CallbackInfo& info) {
   attr.size = sizeof(attr);
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_CPU_CLOCK;
-  attr.freq = getenv("EF_FREQ") ? 1 : 0;
-  if (attr.freq)
-    attr.sample_freq = 97;
-  else
-    attr.sample_period = info[1].As<Napi::Number>().Int64Value();
+  attr.sample_period = info[1].As<Napi::Number>().Int64Value();
   attr.disabled = 1;
   attr.exclude_idle = !info[2].As<Napi::Boolean>().Value();
   int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);

@@ -39,10 +39,11 @@ export type SourceMapAnswer =
 
 const MAX_SCRIPT_BYTES = 32 << 20;
 const MAX_MAP_BYTES = 64 << 20;
-const MAX_KEPT_BYTES = 96 << 20;
+/** Of maps that stay; one that is larger has the room for itself. */
+const MAX_KEPT_BYTES = 24 << 20;
 const MAX_SCRIPTS = 1024;
-/** What a decoded map takes, in bytes of its text. */
-const DECODED = 4;
+/** What a decoded map takes, in bytes of its text: each of its segments is an array. */
+const DECODED = 12;
 const TICK_NS = 10_000_000n;
 /** A file may have been written right before the process began. */
 const START_STEP_MS = 1000;
@@ -69,11 +70,14 @@ interface Place {
   startMs: number;
 }
 
+/** What was found for a script: the key of its map, which may have been dropped since, or why there is none. */
+type KnownScript = { map: string } | { kind: NoMap };
+
 export class SourceMapService {
   readonly #proc: string;
   readonly #clock: ReturnType<typeof createBootClock>;
   /** By process and path. */
-  readonly #scripts = new LRUCache<string, { map: ScriptMap | undefined; kind: NoMap }>({ max: MAX_SCRIPTS });
+  readonly #scripts = new LRUCache<string, KnownScript>({ max: MAX_SCRIPTS });
   /** By content: processes often run the same scripts. */
   readonly #maps = new LRUCache<string, { map: ScriptMap; bytes: number }>({
     max: MAX_SCRIPTS,
@@ -88,22 +92,22 @@ export class SourceMapService {
 
   resolve({ pid, file, places }: SourceMapRequest): SourceMapAnswer {
     const key = `${pid} ${file}`;
-    let script = this.#scripts.get(key);
-    if (!script) {
-      script = this.#open(pid, file);
-      this.#scripts.set(key, script);
-    }
-    const { map, kind } = script;
-    return map ? { kind: 'places', places: places.map((place) => map.originalOf(place)) } : { kind };
+    const known = this.#scripts.get(key);
+    if (known && !('map' in known)) return known;
+    const kept = known && this.#maps.get(known.map);
+    if (kept) return answer(kept.map, places);
+    const opened = this.#open(pid, file);
+    this.#scripts.set(key, 'kind' in opened ? opened : { map: opened.key });
+    return 'kind' in opened ? opened : answer(opened.map, places);
   }
 
-  #open(pid: number, file: string): { map: ScriptMap | undefined; kind: NoMap } {
+  #open(pid: number, file: string): { map: ScriptMap; key: string } | { kind: NoMap } {
     let place: Place | undefined;
     try {
       place = this.#placeOf(pid);
-      return { map: this.#read(place, file), kind: 'none' };
+      return this.#read(place, file);
     } catch (error) {
-      return { map: undefined, kind: error instanceof NoMapError ? error.kind : 'malformed' };
+      return { kind: error instanceof NoMapError ? error.kind : 'malformed' };
     } finally {
       place?.root.close();
     }
@@ -122,7 +126,7 @@ export class SourceMapService {
     }
   }
 
-  #read(place: Place, file: string): ScriptMap {
+  #read(place: Place, file: string): { map: ScriptMap; key: string } {
     const script = readText(place, file, MAX_SCRIPT_BYTES);
     const url = findMapUrl(script.text);
     const held = url === undefined ? undefined : readDataUrl(url);
@@ -132,15 +136,20 @@ export class SourceMapService {
     return this.#parse(script, readText(place, path, MAX_MAP_BYTES), path);
   }
 
-  #parse(script: TextFile, map: TextFile, path: string): ScriptMap {
+  #parse(script: TextFile, map: TextFile, path: string): { map: ScriptMap; key: string } {
     const key = `${script.identity} ${map.identity} ${path}`;
     const known = this.#maps.get(key);
-    if (known) return known.map;
+    if (known) return { map: known.map, key };
     const parsed = new ScriptMap(script.text, map.text, path);
     this.#maps.set(key, { map: parsed, bytes: script.text.length + map.text.length * DECODED });
-    return parsed;
+    return { map: parsed, key };
   }
 }
+
+const answer = (map: ScriptMap, places: ScriptPlace[]): SourceMapAnswer => ({
+  kind: 'places',
+  places: places.map((place) => map.originalOf(place)),
+});
 
 function readText({ root, uid, startMs }: Place, path: string, maxBytes: number): TextFile {
   const opened = root.openRegular(path, (stats) => isReadableBy(uid, stats));

@@ -1,5 +1,6 @@
 /** The source map worker thread: reads and decodes what foreign programs say of their scripts. */
 import { parentPort } from 'node:worker_threads';
+import { collectDeadBuffers } from '../executables/collect-garbage.ts';
 import type { WorkerReply } from '../executables/worker-client.ts';
 import { type SourceMapAnswer, type SourceMapRequest, SourceMapService } from './source-map-service.ts';
 
@@ -13,4 +14,5 @@ parentPort?.on('message', ({ id, request }: { id: number; request: SourceMapRequ
     reply = { id, error: (error as Error).message };
   }
   parentPort?.postMessage(reply);
+  collectDeadBuffers();
 });
