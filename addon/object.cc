@@ -10,6 +10,9 @@
 namespace {
 // Enough for the end of a verifier log, where the reason stands.
 constexpr size_t kLogLimit = 16 * 1024;
+// Two lines of figures a program ("processed N insns (limit 1000000) ..."), and notes on its functions.
+constexpr size_t kStatsBytes = 256 * 1024;
+constexpr int kLogStats = 4;  // the kernel's BPF_LOG_STATS
 constexpr char kRefused[] = "the kernel refused the BPF programs";
 thread_local std::string libbpf_log;
 
@@ -88,11 +91,13 @@ Napi::Error SystemError(Napi::Env env, const std::string& what, int error, const
 }
 
 Napi::Function BpfObject::Define(Napi::Env env) {
-  return DefineClass(env, "BpfObject",
-                     {InstanceMethod("load", &BpfObject::Load), InstanceMethod("loadSync", &BpfObject::LoadSync),
-                      InstanceMethod("mapFd", &BpfObject::MapFd), InstanceMethod("programFd", &BpfObject::ProgramFd),
-                      InstanceMethod("attachRawTracepoint", &BpfObject::AttachRawTracepoint),
-                      InstanceMethod("close", &BpfObject::Close)});
+  return DefineClass(
+      env, "BpfObject",
+      {InstanceMethod("load", &BpfObject::Load), InstanceMethod("loadSync", &BpfObject::LoadSync),
+       InstanceMethod("mapFd", &BpfObject::MapFd), InstanceMethod("programFd", &BpfObject::ProgramFd),
+       InstanceMethod("attachRawTracepoint", &BpfObject::AttachRawTracepoint),
+       InstanceMethod("askForStats", &BpfObject::AskForStats),
+       InstanceMethod("verifierStats", &BpfObject::VerifierStats), InstanceMethod("close", &BpfObject::Close)});
 }
 
 // new BpfObject(path, { rodata: Buffer, maxEntries: { map: n }, programs: string[], skipMaps: string[],
@@ -201,6 +206,26 @@ Napi::Value BpfObject::AttachRawTracepoint(const Napi::CallbackInfo& info) {
   if (!link) throw SystemError(info.Env(), "cannot attach to the raw tracepoint " + tracepoint, errno);
   links_.push_back(link);
   return info.Env().Undefined();
+}
+
+// askForStats(): to be called before loading
+Napi::Value BpfObject::AskForStats(const Napi::CallbackInfo& info) {
+  bpf_program* program;
+  bpf_object__for_each_program(program, object_) {
+    if (!bpf_program__autoload(program)) continue;
+    std::vector<char>& buffer = stats_[bpf_program__name(program)];
+    buffer.assign(kStatsBytes, 0);
+    bpf_program__set_log_level(program, kLogStats);
+    bpf_program__set_log_buf(program, buffer.data(), buffer.size());
+  }
+  return info.Env().Undefined();
+}
+
+// verifierStats(): { program: text }
+Napi::Value BpfObject::VerifierStats(const Napi::CallbackInfo& info) {
+  Napi::Object result = Napi::Object::New(info.Env());
+  for (const auto& [name, text] : stats_) result.Set(name, std::string(text.data(), strnlen(text.data(), text.size())));
+  return result;
 }
 
 Napi::Value BpfObject::Close(const Napi::CallbackInfo& info) {

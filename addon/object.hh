@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <napi.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ class BpfObject : public Napi::ObjectWrap<BpfObject> {
   Napi::Value MapFd(const Napi::CallbackInfo& info);
   Napi::Value ProgramFd(const Napi::CallbackInfo& info);
   Napi::Value AttachRawTracepoint(const Napi::CallbackInfo& info);
+  Napi::Value AskForStats(const Napi::CallbackInfo& info);
+  Napi::Value VerifierStats(const Napi::CallbackInfo& info);
   Napi::Value Close(const Napi::CallbackInfo& info);
   static std::vector<std::string> Names(Napi::Value value);
   bpf_map* FindMap(Napi::Env env, const std::string& name);
@@ -30,6 +33,7 @@ class BpfObject : public Napi::ObjectWrap<BpfObject> {
 
   bpf_object* object_ = nullptr;
   std::vector<bpf_link*> links_;
+  std::map<std::string, std::vector<char>> stats_;  // by program; the kernel writes them while it loads
 };
 
 // The last lines that libbpf printed on this thread (verifier log included); taking them empties the store.

@@ -143,29 +143,27 @@ static __always_inline int read_vma_fast(u64 mm, u64 address, struct vma_fields 
 	return VMA_OK;
 }
 
-static __always_inline int read_vma(u64 mm, u64 address, struct vma_fields *out, u64 *node)
+/* `words`: room for a maple node, and then for the second reading: of the 512 bytes of stack that a chain of calls may
+ * have in all, Linux 6.1 leaves none for them. */
+static __always_inline int read_vma(u64 mm, u64 address, struct vma_fields *out, u64 *words)
 {
-	u64 range[2], backing[2], range2[2], backing2[2], owner = 0;
-	u64 vma = bpf_core_field_exists(struct mm_struct, mm_mt) ? maple_walk(mm, address, node) :
+	u64 vma = bpf_core_field_exists(struct mm_struct, mm_mt) ? maple_walk(mm, address, words) :
 								   rb_walk(mm, address);
 
 	if (vma < 4096)
 		return VMA_NONE;
-	u64 range_at = vma + FIELD_OFFSET(vm_area_struct, vm_start);
-	u64 backing_at = vma + FIELD_OFFSET(vm_area_struct, vm_pgoff);
-	if (KERNEL_READ(range, 16, range_at) || KERNEL_READ(backing, 16, backing_at))
+	u64 range = vma + FIELD_OFFSET(vm_area_struct, vm_start);
+	u64 backing = vma + FIELD_OFFSET(vm_area_struct, vm_pgoff);
+	if (KERNEL_READ(&out->start, 16, range) || KERNEL_READ(&out->pgoff, 16, backing))
 		return VMA_RACE;
-	if (address < range[0] || address >= range[1])
+	if (address < out->start || address >= out->end)
 		return VMA_NONE;
-	out->start = range[0];
-	out->end = range[1];
-	out->pgoff = backing[0];
-	out->file = backing[1];
 	out->flags = KERNEL_WORD(vma, vm_area_struct, vm_flags);
-	KERNEL_READ(&owner, 8, vma + FIELD_OFFSET(vm_area_struct, vm_mm));
-	if (KERNEL_READ(range2, 16, range_at) || KERNEL_READ(backing2, 16, backing_at) || owner != mm ||
-	    range[0] != range2[0] || range[1] != range2[1] || backing[0] != backing2[0] ||
-	    backing[1] != backing2[1])
+	if (KERNEL_READ(words, 16, range) || KERNEL_READ(words + 2, 16, backing) ||
+	    KERNEL_READ(words + 4, 8, vma + FIELD_OFFSET(vm_area_struct, vm_mm)))
+		return VMA_RACE;
+	if (words[0] != out->start || words[1] != out->end || words[2] != out->pgoff || words[3] != out->file ||
+	    words[4] != mm)
 		return VMA_RACE;
 	return VMA_OK;
 }

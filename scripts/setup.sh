@@ -93,6 +93,9 @@ if [ "$mode" = --test ]; then
 	need clang-format 'clang-format' any_command clang-format
 	need python3 'Python 3' any_command python3
 	need protobuf-compiler 'protoc' any_command protoc
+	need qemu-system-x86 'qemu for x86-64, to boot other kernels' any_command qemu-system-x86_64
+	need busybox-static 'busybox' any_command busybox
+	need cpio 'cpio' any_command cpio
 	need chromium 'Chromium' any_command chromium chromium-browser google-chrome
 fi
 

@@ -54,7 +54,7 @@ interface SystemFailure extends Error {
   log?: string;
 }
 
-function explainLoadFailure(error: SystemFailure): CannotProfile {
+export function explainLoadFailure(error: SystemFailure): CannotProfile {
   if (error.code === 'EPERM' || error.code === 'EACCES') {
     const release = readFileSync('/proc/sys/kernel/osrelease', 'utf8').trim();
     return new CannotProfile(
@@ -68,6 +68,40 @@ function explainLoadFailure(error: SystemFailure): CannotProfile {
 
 const lastLines = (log = ''): string => log.trimEnd().split('\n').slice(-12).join('\n');
 
+/** Opens the object, without loading it; maps that `share` has are taken from there. */
+export type OpenObject = (
+  programs: readonly string[],
+  runtimes: readonly RuntimePlugin[],
+  share?: NativeBpfObject,
+) => NativeBpfObject;
+
+export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
+  const path = join(packageRoot(), 'build/everyframe.bpf.o');
+  const features = native.probeFeatures();
+  const sizes = {
+    records: settings.ringBytes,
+    files: settings.maxFiles,
+    tables: settings.maxTables,
+    seen: settings.maxSeenTraces,
+  };
+  return (programs, runtimes, share) =>
+    new native.BpfObject(path, {
+      rodata: encodeConfig(settings, features, runtimes),
+      maxEntries: share ? {} : sizes,
+      programs,
+      skipMaps: RUNTIMES.filter((plugin) => !runtimes.includes(plugin)).flatMap(({ maps }) => maps),
+      share,
+    });
+}
+
+/** Those beside the sampler. */
+export const basePrograms = (settings: BpfSettings): string[] => [
+  'tick',
+  'on_exec',
+  'on_exit',
+  ...(settings.filterTargets ? ['on_fork'] : []),
+];
+
 /** The BPF programs of one agent: the first object has all maps and the small programs, samplers come and go. */
 export class BpfPrograms {
   readonly base: NativeBpfObject;
@@ -75,37 +109,14 @@ export class BpfPrograms {
 
   /** Loads all; throws {@link CannotProfile}. */
   constructor(native: Native, settings: BpfSettings, warn: (message: string) => void) {
-    const path = join(packageRoot(), 'build/everyframe.bpf.o');
     try {
-      const features = native.probeFeatures();
-      const open = (
-        programs: string[],
-        maxEntries: Record<string, number>,
-        runtimes: readonly RuntimePlugin[],
-        share?: NativeBpfObject,
-      ): NativeBpfObject =>
-        new native.BpfObject(path, {
-          rodata: encodeConfig(settings, features, runtimes),
-          maxEntries,
-          programs,
-          skipMaps: RUNTIMES.filter((plugin) => !runtimes.includes(plugin)).flatMap(({ maps }) => maps),
-          share,
-        });
-      this.base = open(
-        ['tick', 'on_exec', 'on_exit', ...(settings.filterTargets ? ['on_fork'] : [])],
-        {
-          records: settings.ringBytes,
-          files: settings.maxFiles,
-          tables: settings.maxTables,
-          seen: settings.maxSeenTraces,
-        },
-        [],
-      );
+      const open = makeOpener(native, settings);
+      this.base = open(basePrograms(settings), []);
       this.base.loadSync();
       this.samplers = new Samplers(
         native,
         this.base,
-        (runtimes, share) => open(['sample'], {}, runtimes, share),
+        (runtimes, share) => open(['sample'], runtimes, share),
         ({ name }, error) =>
           warn(`frames of ${name} will be missing from stacks: ${explainLoadFailure(error).message}`),
       );

@@ -11,6 +11,10 @@ export interface NativeBpfObject {
   mapFd(name: string): number;
   programFd(name: string): number;
   attachRawTracepoint(program: string, tracepoint: string): void;
+  /** Before loading: keep what the verifier says of each program. */
+  askForStats(): void;
+  /** What it said, by program; empty unless asked for. */
+  verifierStats(): Record<string, string>;
   close(): void;
 }
 

@@ -26,6 +26,8 @@ function fakeKernel(refuse: (runtimes: string) => boolean = () => false) {
       mapFd: () => name as unknown as number,
       programFd: () => runtimes.length,
       attachRawTracepoint: () => {},
+      askForStats: () => {},
+      verifierStats: () => ({}),
       close: () => void log.push(`close ${name}`),
     };
   };

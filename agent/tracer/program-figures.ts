@@ -1,0 +1,64 @@
+/** What the running kernel's verifier makes of each BPF program: loads all of them, without attaching any. */
+import { RUNTIMES } from '../interpreters/registry.ts';
+import { type BpfSettings, basePrograms, explainLoadFailure, makeOpener } from './bpf-object.ts';
+import { loadNative, type NativeBpfObject } from './native.ts';
+
+export interface ProgramFigures {
+  program: string;
+  /** Instructions that the verifier walked through, over all paths; the kernel refuses a program beyond 1,000,000. */
+  verified: number;
+  /** Time that it took the verifier, ms. */
+  loadMs: number;
+}
+
+const SETTINGS: BpfSettings = {
+  maxUserFrames: 1023,
+  filterTargets: true,
+  sendIdleFrames: false,
+  ringBytes: 1 << 20,
+  maxFiles: 1024,
+  maxTables: 1024,
+  maxSeenTraces: 1024,
+};
+
+/** The sampler alone, with each runtime, and with all of them. Throws CannotProfile where the kernel refuses one. */
+export function measurePrograms(): ProgramFigures[] {
+  const open = makeOpener(loadNative(), SETTINGS);
+  const base = open(basePrograms(SETTINGS), []);
+  const samplers = [[], ...RUNTIMES.map((plugin) => [plugin]), RUNTIMES];
+  try {
+    return [
+      ...measure(base, ''),
+      ...samplers.flatMap((runtimes) => {
+        const sampler = open(['sample'], runtimes, base);
+        try {
+          return measure(sampler, runtimes.map(({ name }) => `+${name}`).join(''));
+        } finally {
+          sampler.close();
+        }
+      }),
+    ];
+  } finally {
+    base.close();
+  }
+}
+
+function measure(object: NativeBpfObject, suffix: string): ProgramFigures[] {
+  object.askForStats();
+  try {
+    object.loadSync();
+  } catch (error) {
+    throw explainLoadFailure(error as Error);
+  }
+  return Object.entries(object.verifierStats()).map(([name, text]) =>
+    parseVerifierStats(name + suffix, text),
+  );
+}
+
+/** Reads "verification time 123 usec" and "processed 456 insns (limit 1000000) …": kernel/bpf/verifier.c, 5.2 on. */
+export function parseVerifierStats(program: string, text: string): ProgramFigures {
+  const verified = /^processed (\d+) insns/m.exec(text)?.[1];
+  const usec = /^verification time (\d+) usec/m.exec(text)?.[1];
+  if (!verified || !usec) throw new Error(`the kernel gave no figures on the program ${program}: "${text}"`);
+  return { program, verified: Number(verified), loadMs: Number(usec) / 1000 };
+}

@@ -1,0 +1,24 @@
+import type { Command } from 'commander';
+import { measurePrograms, type ProgramFigures } from '../agent/tracer/program-figures.ts';
+
+export function registerShowPrograms(show: Command): void {
+  show
+    .command('programs')
+    .description('load every BPF program into this kernel and print what that cost its verifier')
+    .option('--json', 'one JSON object a line: program, verified (instructions walked through), loadMs')
+    .action((options: { json?: boolean }) => {
+      const figures = measurePrograms();
+      process.stdout.write(
+        options.json ? figures.map((f) => `${JSON.stringify(f)}\n`).join('') : formatText(figures),
+      );
+    });
+}
+
+function formatText(figures: readonly ProgramFigures[]): string {
+  const row = (...[program, verified, load]: string[]): string =>
+    `${program!.padEnd(16)} ${verified!.padStart(21)} ${load!.padStart(10)}\n`;
+  return [
+    row('program', 'instructions verified', 'ms'),
+    ...figures.map((f) => row(f.program, String(f.verified), f.loadMs.toFixed(1))),
+  ].join('');
+}

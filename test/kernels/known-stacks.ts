@@ -1,0 +1,69 @@
+/** The programs that run in the guest, and what each knows about its own stacks. */
+
+export interface FoldedSample {
+  process: string;
+  /** Root first. */
+  frames: string[];
+  count: number;
+}
+
+export interface KnownProgram {
+  /** Its file in the guest, so that short-lived copies can be told from the one that stays. */
+  name: string;
+  source: string;
+  flags: string[];
+  isWhole(sample: FoldedSample): boolean;
+}
+
+export interface ProgramStacks {
+  program: string;
+  samples: number;
+  whole: number;
+  /** The most frequent of the others. */
+  others: FoldedSample[];
+}
+
+const callsOf = (sample: FoldedSample): number => sample.frames.filter((f) => f === 'recurse').length;
+const isDeep = (sample: FoldedSample): boolean => callsOf(sample) === 40 && sample.frames[0] === '_start';
+
+export const KNOWN_PROGRAMS: readonly KnownProgram[] = [
+  { name: 'deep', source: 'deep.c', flags: ['-O2', '-fomit-frame-pointer'], isWhole: isDeep },
+  { name: 'short', source: 'deep.c', flags: ['-O2', '-fomit-frame-pointer'], isWhole: isDeep },
+  {
+    name: 'threads',
+    source: 'threads.c',
+    flags: ['-O2', '-pthread'],
+    // clone3, which Debian's stripped libc has no name for
+    isWhole: (sample) => callsOf(sample) === 20 && /clone|libc\.so/.test(sample.frames[0]!),
+  },
+];
+
+/** "process;root;…;leaf count" a line. */
+export function parseFolded(lines: readonly string[]): FoldedSample[] {
+  return lines.flatMap((line) => {
+    const match = /^([^;]+);(.*) (\d+)$/.exec(line);
+    return match ? [{ process: match[1]!, frames: match[2]!.split(';'), count: Number(match[3]) }] : [];
+  });
+}
+
+const total = (samples: readonly FoldedSample[]): number => samples.reduce((sum, s) => sum + s.count, 0);
+
+/**
+ * Judged are the samples at the bottom of the recursion, whose stack is known exactly, from when the tables were
+ * there: what came before ends in a marker that says so.
+ */
+export function judgeStacks(program: KnownProgram, samples: readonly FoldedSample[]): ProgramStacks {
+  const judged = samples.filter(
+    ({ process, frames }) =>
+      process === program.name &&
+      /^(spin|recurse)$/.test(frames.at(-1)!) &&
+      !frames.some((frame) => /not ready yet/.test(frame)),
+  );
+  const others = judged.filter((s) => !program.isWhole(s)).sort((a, b) => b.count - a.count);
+  return {
+    program: program.name,
+    samples: total(judged),
+    whole: total(judged) - total(others),
+    others: others.slice(0, 3),
+  };
+}

@@ -1,0 +1,54 @@
+/** `npm run test:kernels [-- --suite bullseye …] [--programs-only] [--update]`: boots Debian's kernels and checks the product in each. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import {
+  buildInitramfs,
+  checkKernel,
+  describe,
+  fetchKernel,
+  knownFigures,
+  missingTools,
+  SUITES,
+  type Suite,
+  TABLE,
+} from './matrix.ts';
+import { type KernelFigures, updateTable } from './ratchet.ts';
+
+const BOOT_LIMIT_MS = 1_800_000;
+
+const { values } = parseArgs({
+  options: {
+    suite: { type: 'string', multiple: true, default: [...SUITES] },
+    'programs-only': { type: 'boolean', default: false },
+    update: { type: 'boolean', default: false },
+  },
+});
+const unknown = values.suite.filter((suite) => !SUITES.includes(suite as Suite));
+if (unknown.length > 0) throw new Error(`--suite ${unknown}: unknown, choose from ${SUITES.join(', ')}`);
+const missing = missingTools();
+if (missing.length > 0) throw new Error(`install first: ${missing.join(', ')} (scripts/setup.sh --test)`);
+
+const initramfs = buildInitramfs();
+const known = values.update ? [] : knownFigures();
+const figures: KernelFigures[] = [];
+let failed = 0;
+for (const suite of values.suite as Suite[]) {
+  const verdict = await checkKernel({
+    kernel: fetchKernel(suite),
+    initramfs,
+    programsOnly: values['programs-only'],
+    limitMs: BOOT_LIMIT_MS,
+    known,
+  });
+  console.log(`${suite}: ${describe(verdict)}\n`);
+  figures.push(...verdict.figures);
+  failed += verdict.problems.length > 0 ? 1 : 0;
+}
+if (values.update) {
+  writeFileSync(TABLE, updateTable(readFileSync(TABLE, 'utf8'), figures));
+  console.log(`written: ${TABLE}`);
+}
+if (failed > 0) {
+  console.log(`${failed} of ${values.suite.length} kernels failed`);
+  process.exitCode = 1;
+}

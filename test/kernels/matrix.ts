@@ -1,0 +1,127 @@
+/** One kernel: gets it, boots it with the product inside, and judges what the guest printed. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { packageRoot } from '../../agent/tracer/package-root.ts';
+import type { ProgramFigures } from '../../agent/tracer/program-figures.ts';
+import { judgeStacks, KNOWN_PROGRAMS, type ProgramStacks, parseFolded } from './known-stacks.ts';
+import { findGrowth, type KernelFigures, kernelOf, parseTable } from './ratchet.ts';
+import { type BootOptions, boot, type Console } from './virtual-machine.ts';
+
+/** Debian's suites, oldest kernel first: 5.10, 6.1, 6.12, and whatever sid has today. */
+export const SUITES = ['bullseye', 'bookworm', 'trixie', 'sid'] as const;
+export type Suite = (typeof SUITES)[number];
+
+export const TABLE = join(packageRoot(), 'docs/kernels.md');
+const SOURCES = join(packageRoot(), 'test/kernels');
+const FETCH_LIMIT_MS = 300_000;
+const WHOLE_SHARE = 0.98;
+/** guest-init records until it has as many. */
+const MIN_SAMPLES = 60;
+const CONSOLE_LINES = 40;
+
+export interface Verdict {
+  release: string;
+  seconds: number;
+  figures: KernelFigures[];
+  stacks: ProgramStacks[];
+  /** The sentence that sums up. */
+  doctor: string;
+  /** Each a sentence; none: all is well. */
+  problems: string[];
+}
+
+/** Tools that are not installed. */
+export const missingTools = (): string[] =>
+  ['qemu-system-x86_64', 'busybox', 'cpio', 'apt-get', 'gcc'].filter(
+    (tool) => spawnSync('which', [tool]).status !== 0,
+  );
+
+/** Path of the suite's kernel; throws with what apt says where it can't be had. */
+export function fetchKernel(suite: Suite): string {
+  const fetched = spawnSync(join(SOURCES, 'fetch-kernel.sh'), [suite], {
+    encoding: 'utf8',
+    timeout: FETCH_LIMIT_MS,
+  });
+  if (fetched.status === 0) return fetched.stdout.trim();
+  const reason = fetched.stderr.trim().split('\n').slice(-3).join('; ');
+  throw new Error(`the kernel of Debian's ${suite} can't be fetched: ${reason}`);
+}
+
+/** Compiles the known programs and packs the machine that the kernels boot, in a folder that goes with this process. */
+export function buildInitramfs(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'everyframe-kernels-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const programs = KNOWN_PROGRAMS.map(({ name, source, flags }) => {
+    const path = join(folder, name);
+    execFileSync('gcc', [...flags, '-o', path, join(packageRoot(), 'test/fixtures', source)]);
+    return path;
+  });
+  const initramfs = join(folder, 'initramfs.cpio');
+  execFileSync(join(SOURCES, 'make-initramfs.sh'), [initramfs, ...programs], { stdio: 'pipe' });
+  return initramfs;
+}
+
+export interface CheckOptions extends BootOptions {
+  /** What the programs may cost, from {@link knownFigures}. */
+  known: KernelFigures[];
+}
+
+export const knownFigures = (): KernelFigures[] => parseTable(readFileSync(TABLE, 'utf8'));
+
+export async function checkKernel(options: CheckOptions): Promise<Verdict> {
+  const console = await boot(options);
+  const { sections, failure, seconds } = console;
+  const section = (name: string): string[] => sections.get(name) ?? [];
+  const release = section('kernel')[0] ?? 'unknown';
+  const figures = section('programs')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => ({ kernel: kernelOf(release), ...(JSON.parse(line) as ProgramFigures) }));
+  const folded = parseFolded(section('stacks'));
+  const programs = options.programsOnly ? [] : KNOWN_PROGRAMS;
+  const stacks = programs.map((program) => judgeStacks(program, folded));
+  const problems = [
+    ...(failure ? [failure] : []),
+    ...(section('programs').length > 0 && figures.length === section('programs').length
+      ? []
+      : ['not every BPF program was loaded']),
+    ...findGrowth(options.known, figures),
+    ...(options.programsOnly || section('doctor').includes('exit code 0')
+      ? []
+      : ['the doctor found something fatal']),
+    ...stacks.flatMap(judgeShare),
+  ];
+  if (problems.length > 0) problems.push(lastLines(console));
+  return { release, seconds, figures, stacks, doctor: section('doctor').at(-2) ?? '', problems };
+}
+
+function judgeShare({ program, samples, whole, others }: ProgramStacks): string[] {
+  if (samples < MIN_SAMPLES) return [`${program}: only ${samples} samples`];
+  if (whole >= samples * WHOLE_SHARE) return [];
+  return [
+    `${program}: ${whole} of ${samples} stacks are whole`,
+    ...others.map(({ frames, count }) => `  ${count} × ${frames.join(';')}`),
+  ];
+}
+
+/** What was printed outside of the stacks, from the end. */
+function lastLines({ sections }: Console): string {
+  const lines = [...sections].flatMap(([name, text]) => (name === 'stacks' ? [] : text));
+  return `the console's last lines:\n    ${lines.slice(-CONSOLE_LINES).join('\n    ')}`;
+}
+
+export function describe({ release, seconds, figures, stacks, doctor, problems }: Verdict): string {
+  return [
+    `Linux ${release}, ${seconds.toFixed(0)} s`,
+    ...(doctor ? [`  doctor: ${doctor}`] : []),
+    ...figures.map(
+      ({ program, verified, loadMs }) =>
+        `  program ${program.padEnd(18)} ${String(verified).padStart(8)} instructions verified in ${loadMs.toFixed(1)} ms`,
+    ),
+    ...stacks.map(
+      ({ program, samples, whole }) => `  stacks of ${program.padEnd(9)} ${whole} of ${samples} whole`,
+    ),
+    ...problems.map((problem) => `  FAILED: ${problem}`),
+  ].join('\n');
+}
