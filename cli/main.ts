@@ -2,21 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { AGENT_FLAG_NAMES, normaliseDashes } from './agent-flags.ts';
-import { registerCollector } from './collector.ts';
-import { registerConvert } from './convert.ts';
-import { registerDiff } from './diff.ts';
-import { registerDoctor } from './doctor.ts';
-import { registerMcp } from './mcp.ts';
-import { probeSampler } from './probe-sampler.ts';
-import { registerQuery } from './query.ts';
-import { registerRecord } from './record.ts';
-import { registerReport } from './report.ts';
-import { registerRun } from './run.ts';
-import { registerShowObject } from './show-object.ts';
-import { registerShowPrograms } from './show-programs.ts';
-import { registerShowStackDeltas } from './show-stack-deltas.ts';
-import { registerShowSymbol } from './show-symbol.ts';
-import { registerTop } from './top.ts';
 
 // `everyframe show … | head` ends when head has seen enough
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -53,24 +38,9 @@ const COMMANDS: Record<string, () => Promise<void>> = {
     (await import('./show-stack-deltas.ts')).registerShowStackDeltas(show);
     (await import('./show-symbol.ts')).registerShowSymbol(show);
     (await import('./show-object.ts')).registerShowObject(show);
+    (await import('./show-programs.ts')).registerShowPrograms(show);
   },
 };
-registerRun(program);
-registerAgent(program);
-registerCollector(program);
-registerRecord(program);
-registerReport(program);
-registerConvert(program);
-registerDiff(program);
-registerTop(program);
-registerQuery(program);
-registerMcp(program);
-registerDoctor(program, [probeSampler]);
-const show = program.command('show').description("print what the product makes of a machine's parts");
-registerShowStackDeltas(show);
-registerShowSymbol(show);
-registerShowObject(show);
-registerShowPrograms(show);
 
 // without a command it is `run`, or a person wants to see them all
 const command = process.argv[2] ?? '';
