@@ -52,8 +52,10 @@ async function openSources(
 ): Promise<(SymbolSource | undefined)[]> {
   // Go's own table knows lines and inlined calls, and costs far less than DWARF
   const go = readGoSymbols(elf);
-  const dwarf = detail === 'full' ? openDwarf(elf, files) : undefined;
-  const own = tableSource(readSymbolTable(elf));
+  const readDwarf = () => (detail === 'full' ? openDwarf(elf, files) : undefined);
+  // and leaves the rest for what it does not know, as C in a Go program
+  const dwarf = go ? deferredSource(readDwarf) : readDwarf();
+  const own = deferredSource(() => tableSource(readSymbolTable(elf)));
   if (hasSymbols(elf) && (go || dwarf)) return [go, dwarf, own];
   if (hasSymbols(elf) && detail === 'names') return [go, own];
   const separate = findSeparateDebugInfo(elf, files);
@@ -63,6 +65,22 @@ async function openSources(
   // either has the whole symbol table, of which the file itself kept .dynsym
   const moved = separate && hasSymbols(separate.elf) ? separate.elf : await readMini(elf, pool);
   return [go, dwarf, separateDwarf, moved && tableSource(readSymbolTable(moved)), own];
+}
+
+/** Opened when it is asked for the first time. */
+function deferredSource(open: () => SymbolSource | undefined): SymbolSource {
+  let source: SymbolSource | undefined;
+  let isOpen = false;
+  return {
+    lookup(address) {
+      if (!isOpen) source = open();
+      isOpen = true;
+      return source?.lookup(address) ?? [];
+    },
+    get byteLength() {
+      return source?.byteLength ?? 0;
+    },
+  };
 }
 
 async function readMini(elf: ElfFile, pool: FilePool): Promise<ElfFile | undefined> {
