@@ -40,7 +40,7 @@ export type SymbolAnswer =
   /** No ELF file that can be handled; the reason is a sentence. */
   | { kind: 'unreadable'; reason: string };
 
-const MAX_TABLE_BYTES = 16 << 20;
+const MAX_TABLE_BYTES = 32 << 20;
 /** Each has up to six descriptors. */
 const MAX_FILES = 256;
 
