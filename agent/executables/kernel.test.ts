@@ -44,6 +44,7 @@ test('the kernel and a module as mappings', async () => {
     mapping: kernel.mapping('demo'),
     address: 16,
     name: 'work',
+    mayChange: false,
   });
   expect(kernel.locate(0xffffffff90000001n)).toMatchObject({
     mapping: { filename: '[kernel]' },

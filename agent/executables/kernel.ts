@@ -96,12 +96,17 @@ export class Kernel {
 
   /**
    * An address as a frame: in the mapping of its image, with the address counted from there. Where nothing is
-   * known of it, the mapping is `[kernel]` and the address its low 52 bits, which a number holds exactly.
+   * known of it, the mapping is `[kernel]` and the address its low 52 bits, which a number holds exactly. `mayChange`:
+   * other code may stand there at any time, as where BPF programs come and go.
    */
-  locate(address: bigint): { mapping: Mapping; address: number; name: string } {
+  locate(address: bigint): { mapping: Mapping; address: number; name: string; mayChange: boolean } {
     const symbol = this.lookup(address);
-    if (symbol) return { mapping: this.mapping(symbol.module), address: symbol.offset, name: symbol.name };
-    return { mapping: UNKNOWN, address: Number(BigInt.asUintN(52, address)), name: '' };
+    if (!symbol) {
+      const low = Number(BigInt.asUintN(52, address));
+      return { mapping: UNKNOWN, address: low, name: '', mayChange: false };
+    }
+    const { module, offset, name } = symbol;
+    return { mapping: this.mapping(module), address: offset, name, mayChange: isPseudo(module) };
   }
 
   /** The image of a module, '' for the kernel itself, as a mapping of the profile; the same object each time. */

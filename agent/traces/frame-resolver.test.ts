@@ -45,7 +45,12 @@ function resolver(isOpen = () => true, isKnown: (key: FileKey) => boolean = () =
       ),
   };
   const kernel: KernelSource = {
-    locate: (address) => ({ mapping: emptyMapping(), address: 0, name: address.toString(16) }),
+    locate: (address) => ({
+      mapping: emptyMapping(),
+      address: 0,
+      name: address.toString(16),
+      mayChange: false,
+    }),
   };
   return new FrameResolver(native, kernel, runtimes, new JitFrames({ proc: '/nonexistent' }));
 }
@@ -75,6 +80,19 @@ describe('the frame resolver', () => {
       traceOf(3, [0xffff_ffff_8100_0010n, 0xffff_ffff_8100_0010n, 0xffff_ffff_c000_0000n]),
     );
     expect(namesOf(frames)).toEqual(['ffffffff81000010', 'ffffffff8100000f', 'ffffffffbfffffff']);
+  });
+
+  it('asks each time what stands where kernel code comes and goes', () => {
+    let now = 'bpf_prog_first';
+    const kernel: KernelSource = {
+      locate: () => ({ mapping: emptyMapping(), address: 16, name: now, mayChange: true }),
+    };
+    const native: NativeSource = { locate: () => undefined, nameOf: () => '', resolve: async () => [] };
+    const frames = new FrameResolver(native, kernel, runtimes, new JitFrames({ proc: '/nonexistent' }));
+    const trace = traceOf(1, [0xffff_ffff_c000_0010n]);
+    expect(namesOf(frames.framesOf(trace))).toEqual(['bpf_prog_first']);
+    now = 'bpf_prog_second';
+    expect(namesOf(frames.framesOf(trace))).toEqual(['bpf_prog_second']);
   });
 
   it('tells files apart whose keys share a half, and offsets past 4 GiB', async () => {

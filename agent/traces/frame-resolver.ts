@@ -44,7 +44,8 @@ export interface NativeSource {
 }
 
 export interface KernelSource {
-  locate(address: bigint): { mapping: Mapping; address: number; name: string };
+  /** `mayChange`: other code may stand there at any time; what was found holds for now only. */
+  locate(address: bigint): { mapping: Mapping; address: number; name: string; mayChange: boolean };
 }
 
 interface FramesOfFile {
@@ -152,7 +153,12 @@ export class FrameResolver {
     if (this.#count + this.#anonymous.count > MAX_FRAMES) this.#forgetAll();
     const frames: Frame[] = [];
     const words = new Words(trace.words);
-    for (let i = 0; i < trace.kernelFrames; i++) frames.push(this.#kernelFrame(words, i));
+    let isLasting = true;
+    for (let i = 0; i < trace.kernelFrames; i++) {
+      const frame = this.#kernelFrame(words, i);
+      isLasting &&= this.#isKept(frame, words, i);
+      frames.push(frame);
+    }
     for (let i = trace.kernelFrames; i < words.length; i++) {
       const kind = words.kind(i);
       if (kind === FrameKind.FILE && i + 1 < words.length) frames.push(this.#fileFrame(words, i++));
@@ -161,7 +167,7 @@ export class FrameResolver {
         frames.push(this.#runtimeFrame(trace.pid, words, i++));
       else if (kind === FrameKind.MARKER) frames.push(this.#marker(words.operand(i)));
     }
-    this.#traces.set(trace, frames);
+    if (isLasting) this.#traces.set(trace, frames);
     return frames;
   }
 
@@ -232,12 +238,18 @@ export class FrameResolver {
     if (!frame) {
       // a return address points behind its call
       const place = this.#kernel.locate(i === 0 ? words.at(i) : words.at(i) - 1n);
-      const { mapping, address, name } = place;
+      const { mapping, address, name, mayChange } = place;
       frame = { mapping, address, frameType: 'kernel', lines: named(name) };
+      if (mayChange) return frame;
       frames.set(known, frame);
       this.#count++;
     }
     return frame;
+  }
+
+  /** Is it the frame of this kernel address until the symbols are read again? */
+  #isKept(frame: Frame, words: Words, i: number): boolean {
+    return (i === 0 ? this.#kernelLeaves : this.#kernelCallers).get(words.operand(i)) === frame;
   }
 
   /** Two words: kind and file offset, then the file's key. */

@@ -76,18 +76,19 @@ export class Recording {
 }
 
 export function stacksOf(profile: Profile): Stack[] {
-  const name = (index: number): string => {
-    const location = profile.locations[index]!;
-    const line = location.lines[0];
-    if (line) return profile.functions[line.func]!.name + (location.frameType === 'kernel' ? '_[k]' : '');
-    return `${profile.mappings[location.mapping]!.filename}+0x${location.address.toString(16)}`;
+  // inlined functions are frames, too: libc has some where its debug information is installed
+  const namesOf = (index: number): string[] => {
+    const { lines, frameType, mapping, address } = profile.locations[index]!;
+    const suffix = frameType === 'kernel' ? '_[k]' : '';
+    if (lines.length > 0) return lines.map(({ func }) => profile.functions[func]!.name + suffix);
+    return [`${profile.mappings[mapping]!.filename}+0x${address.toString(16)}`];
   };
   return profile.samples.map((sample) => {
     const locations = profile.stacks[sample.stack]!;
     return {
       pid: profile.processes[sample.process]!.pid,
       threadName: sample.threadName,
-      frames: Array.from(locations, name),
+      frames: Array.from(locations).flatMap(namesOf),
       kernelFrames: locations.filter((l) => profile.locations[l]!.frameType === 'kernel').length,
       count: sample.count,
     };
