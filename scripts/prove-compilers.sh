@@ -27,12 +27,12 @@ for suite in 'bookworm 14 15 16' 'trixie 17 18 19'; do
 		tail "$root/log"
 		exit 1
 	}
-	mkdir "$debian/work"
-	cp -a Makefile ebpf "$debian/work/"
+	mkdir "$debian/product"
+	cp -a Makefile ebpf "$debian/product/"
 	for version in "$2" "$3" "$4"; do
-		rm -f "$debian/work/build/everyframe.bpf.o" "$root/out.folded"
-		chroot "$debian" make -s -C /work build/everyframe.bpf.o "CLANG=clang-$version" LLVM_STRIP=true
-		cp "$debian/work/build/everyframe.bpf.o" "$root/product/build/everyframe.bpf.o"
+		rm -f "$debian/product/build/everyframe.bpf.o" "$root/out.folded"
+		chroot "$debian" make -s -C /product build/everyframe.bpf.o "CLANG=clang-$version" LLVM_STRIP=true
+		cp "$debian/product/build/everyframe.bpf.o" "$root/product/build/everyframe.bpf.o"
 		"$strip" -g "$root/product/build/everyframe.bpf.o"
 		"$root/product/bin/everyframe" record -F 997 -o "$root/out.folded" -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done'
 		grep -q 'sh;' "$root/out.folded" || {
