@@ -73,7 +73,7 @@ test('files whose tables grew beyond the room are closed, and opened again when 
   const { opened, grown } = await sizes();
   expect(grown).toBeGreaterThan(3 * opened);
   // room for six as they are opened, and for two as they get
-  const service = new SymbolService('full', undefined, Math.floor(2.5 * grown));
+  const service = new SymbolService('full', { maxBytes: Math.floor(2.5 * grown) });
   const few = { fileId: '', addresses: new Float64Array(0), path: path('program') };
   for (let i = 0; i < 6; i++) {
     const fd = openSync(path(`copy${i}`), 'r');

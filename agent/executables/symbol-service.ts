@@ -9,6 +9,7 @@ import type { AnswerCache } from '../symbols/answer-cache.ts';
 import type { FileStats } from '../symbols/file-pool.ts';
 import { type OpenSymbols, openSymbols, type SourceDetail } from '../symbols/open-symbols.ts';
 import { RootDirectory } from '../symbols/root-directory.ts';
+import { ScratchFile, type ScratchRoom } from '../symbols/scratch-file.ts';
 import { CachedNames } from './cached-names.ts';
 
 /** `full`: inlined functions and lines; `names`: functions only; `off`: addresses only. */
@@ -41,7 +42,9 @@ export type SymbolAnswer =
   | { kind: 'unreadable'; reason: string };
 
 const MAX_TABLE_BYTES = 32 << 20;
-/** Each has up to six descriptors. */
+/** With tables in files, what is left are windows and indices. */
+const MAX_OUTSIDE_BYTES = 24 << 20;
+/** Each has up to seven descriptors. */
 const MAX_FILES = 256;
 
 interface OpenFile {
@@ -50,6 +53,7 @@ interface OpenFile {
   fd: number | undefined;
   root: RootDirectory | undefined;
   fetched: number;
+  scratch: ScratchFile | undefined;
 }
 
 export interface SymbolWorkerData {
@@ -58,14 +62,25 @@ export interface SymbolWorkerData {
   cache: string | undefined;
 }
 
+export interface SymbolServiceOptions {
+  /** Where names are kept for later runs. */
+  cache?: AnswerCache | undefined;
+  /** Where tables are kept, so that they need not stay in memory. */
+  room?: ScratchRoom | undefined;
+  /** Of the tables that stay in memory. */
+  maxBytes?: number;
+}
+
 export class SymbolService {
   readonly #files: LRUCache<string, OpenFile>;
   readonly #cached: CachedNames | undefined;
   readonly #detail: SourceDetail;
+  readonly #room: ScratchRoom | undefined;
 
-  /** `cache`: where names are kept for later runs. `maxBytes`: of the tables that stay. */
-  constructor(detail: SourceDetail = 'full', cache?: AnswerCache, maxBytes = MAX_TABLE_BYTES) {
+  constructor(detail: SourceDetail = 'full', options: SymbolServiceOptions = {}) {
+    const { cache, room, maxBytes = room ? MAX_OUTSIDE_BYTES : MAX_TABLE_BYTES } = options;
     this.#detail = detail;
+    this.#room = room;
     this.#files = new LRUCache({
       max: MAX_FILES,
       maxSize: maxBytes,
@@ -81,7 +96,7 @@ export class SymbolService {
     if (cached) return cached;
     let file = this.#files.get(request.fileId);
     if (!file || (file.fetched < countFetched(request) && isOpenable(request))) {
-      const opened = await openFile(request, this.#detail);
+      const opened = await openFile(request, this.#detail, this.#room);
       if (!opened) return { kind: 'need-file' };
       if ('kind' in opened) return opened;
       this.#files.delete(request.fileId);
@@ -101,8 +116,9 @@ const isOpenable = ({ fd, bytes }: SymbolRequest): boolean => fd !== undefined |
 
 const countFetched = ({ fetched = {} }: SymbolRequest): number => Object.keys(fetched).length;
 
-function closeFile({ symbols, fd, root }: OpenFile): void {
+function closeFile({ symbols, fd, root, scratch }: OpenFile): void {
   symbols.close();
+  scratch?.close();
   root?.close();
   if (fd !== undefined) closeSync(fd);
 }
@@ -110,21 +126,24 @@ function closeFile({ symbols, fd, root }: OpenFile): void {
 async function openFile(
   request: SymbolRequest,
   detail: SourceDetail,
+  room: ScratchRoom | undefined,
 ): Promise<OpenFile | SymbolAnswer | undefined> {
   const { fd, bytes, path, root, fetched } = request;
   if (!isOpenable(request)) return undefined;
   const own = bytes ? undefined : openSync(`/proc/self/fd/${fd}`, 'r');
   let ownRoot: RootDirectory | undefined;
+  const scratch = room && new ScratchFile(room);
   try {
     if (root !== undefined) ownRoot = new RootDirectory(`/proc/self/fd/${root}`);
     const source = bytes ? bufferSource(bytes) : fdSource(own!);
     const uid = own === undefined ? 0n : fstatSync(own, { bigint: true }).uid;
     const place = { path, root: ownRoot, uid, ...(fetched && { fetched }) };
-    const symbols = await openSymbols(parseElf(source), place, detail);
-    return { symbols, fd: own, root: ownRoot, fetched: countFetched(request) };
+    const symbols = await openSymbols(parseElf(source), place, detail, scratch);
+    return { symbols, fd: own, root: ownRoot, fetched: countFetched(request), scratch };
   } catch (error) {
     if (own !== undefined) closeSync(own);
     ownRoot?.close();
+    scratch?.close();
     if (error instanceof ElfError || error instanceof OutOfBounds) {
       return { kind: 'unreadable', reason: error.message };
     }

@@ -1,6 +1,7 @@
 /** The symbol worker thread: reads symbol tables of foreign files, away from the main loop and its memory. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { AnswerCache } from '../symbols/answer-cache.ts';
+import { findScratchRoom } from '../symbols/scratch-file.ts';
 import { collectDeadBuffers } from './collect-garbage.ts';
 import {
   type SymbolAnswer,
@@ -11,7 +12,10 @@ import {
 import type { WorkerReply } from './worker-client.ts';
 
 const { cache, detail } = workerData as SymbolWorkerData;
-const service = new SymbolService(detail, cache === undefined ? undefined : new AnswerCache(cache));
+const service = new SymbolService(detail, {
+  cache: cache === undefined ? undefined : new AnswerCache(cache),
+  room: findScratchRoom([cache]),
+});
 
 parentPort?.on('message', async ({ id, request }: { id: number; request: SymbolRequest }) => {
   let reply: WorkerReply<SymbolAnswer>;

@@ -1,9 +1,10 @@
 import { ElfError, type ElfFile } from '../../common/elf/elf.ts';
-import { openDwarf } from '../../common/symbols/dwarf/dwarf-source.ts';
+import { DEFAULT_LIMITS, openDwarf } from '../../common/symbols/dwarf/dwarf-source.ts';
 import { readSymbolTable } from '../../common/symbols/elf-symbols.ts';
 import { readGoSymbols } from '../../common/symbols/go-pclntab.ts';
 import { symbolLadder, tableSource } from '../../common/symbols/ladder.ts';
 import { readMiniDebugInfo } from '../../common/symbols/mini-debug-info.ts';
+import { IN_MEMORY, type Scratch } from '../../common/symbols/scratch.ts';
 import { findSeparateDebugInfo, hasSymbols } from '../../common/symbols/separate-symbols.ts';
 import type { SymbolSource } from '../../common/symbols/source.ts';
 import type { Probe } from './answer-cache.ts';
@@ -22,14 +23,18 @@ export interface OpenSymbols extends SymbolSource {
 /** `full`: with inlined functions and lines, from DWARF; `names`: functions, from symbol tables alone. */
 export type SourceDetail = 'full' | 'names';
 
-/** The sources of names of an ELF file, best first. */
+/** With tables outside memory, what was parsed of DWARF comes back cheaply. */
+const OUTSIDE_LIMITS = { ...DEFAULT_LIMITS, cacheBytes: 2 << 20 };
+
+/** The sources of names of an ELF file, best first. Tables go into `scratch`, which stays the caller's. */
 export async function openSymbols(
   elf: ElfFile,
   place: ElfPlace,
   detail: SourceDetail = 'full',
+  scratch: Scratch = IN_MEMORY,
 ): Promise<OpenSymbols> {
   const pool = new FilePool();
-  const sources = await openSources(elf, new DebugFiles(place, pool), pool, detail);
+  const sources = await openSources(elf, new DebugFiles(place, pool), pool, { detail, scratch });
   const ladder = symbolLadder(sources.filter((source) => source !== undefined));
   return {
     lookup: (address) => ladder.lookup(address),
@@ -48,23 +53,25 @@ async function openSources(
   elf: ElfFile,
   files: DebugFiles,
   pool: FilePool,
-  detail: SourceDetail,
+  { detail, scratch }: { detail: SourceDetail; scratch: Scratch },
 ): Promise<(SymbolSource | undefined)[]> {
   // Go's own table knows lines and inlined calls, and costs far less than DWARF
   const go = readGoSymbols(elf);
-  const readDwarf = () => (detail === 'full' ? openDwarf(elf, files) : undefined);
+  const limits = scratch.isOutside ? OUTSIDE_LIMITS : DEFAULT_LIMITS;
+  const readDwarf = () => (detail === 'full' ? openDwarf(elf, files, elf, limits, scratch) : undefined);
   // and leaves the rest for what it does not know, as C in a Go program
   const dwarf = go ? deferredSource(readDwarf) : readDwarf();
-  const own = deferredSource(() => tableSource(readSymbolTable(elf)));
+  const own = deferredSource(() => tableSource(readSymbolTable(elf, scratch)));
   if (hasSymbols(elf) && (go || dwarf)) return [go, dwarf, own];
   if (hasSymbols(elf) && detail === 'names') return [go, own];
   const separate = findSeparateDebugInfo(elf, files);
   const wantsDwarf = detail === 'full' && !go && !dwarf;
-  const separateDwarf = separate && wantsDwarf ? openDwarf(separate.elf, separate.files, elf) : undefined;
+  const separateDwarf =
+    separate && wantsDwarf ? openDwarf(separate.elf, separate.files, elf, limits, scratch) : undefined;
   if (hasSymbols(elf)) return [go, dwarf, separateDwarf, own];
   // either has the whole symbol table, of which the file itself kept .dynsym
   const moved = separate && hasSymbols(separate.elf) ? separate.elf : await readMini(elf, pool);
-  return [go, dwarf, separateDwarf, moved && tableSource(readSymbolTable(moved)), own];
+  return [go, dwarf, separateDwarf, moved && tableSource(readSymbolTable(moved, scratch)), own];
 }
 
 /** Opened when it is asked for the first time. */

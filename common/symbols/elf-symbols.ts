@@ -7,6 +7,7 @@ import { OutOfBounds } from '../elf/source.ts';
 import { findCodeRange, readCodeRanges } from './code-ranges.ts';
 import { BIND_GLOBAL, BIND_LOCAL, BIND_WEAK } from './name-column.ts';
 import { addPltSymbols } from './plt-symbols.ts';
+import type { Scratch } from './scratch.ts';
 import { findStrings, forEachEntry, readU64 } from './section-entries.ts';
 import { SymbolCandidates } from './symbol-candidates.ts';
 import { type SymbolColumns, SymbolTable } from './symbol-table.ts';
@@ -27,14 +28,14 @@ const PACK = 2 ** 21;
  * Functions, sized labels in code and exported labels without a size (`_start` of hand-written assembly), each
  * address once with its most public name. A table that can't be read is left out; the result may be empty.
  */
-export function readSymbolTable(elf: ElfFile): SymbolTable {
+export function readSymbolTable(elf: ElfFile, scratch?: Scratch): SymbolTable {
   const candidates = new SymbolCandidates(readCodeRanges(elf));
   for (const section of elf.sections) {
     if (section.type !== SHT_SYMTAB && section.type !== SHT_DYNSYM) continue;
     ignoreDamage(candidates, () => addSymbols(elf, section, candidates));
   }
   ignoreDamage(candidates, () => addPltSymbols(elf, candidates));
-  return new SymbolTable(elf.source, settle(candidates), candidates.skipped);
+  return new SymbolTable(elf.source, settle(candidates), candidates.skipped, scratch);
 }
 
 /** What was read before the damage stays. */

@@ -7,15 +7,18 @@
  * the address belongs to. Inlined calls form a tree; each says at which address of the function it was made, and
  * the file and line of that address are those of the call.
  */
-import { ElfError, type ElfFile } from '../elf/elf.ts';
-import { OutOfBounds } from '../elf/source.ts';
+import { ElfError, type ElfFile, type Section } from '../elf/elf.ts';
+import { bufferSource, OutOfBounds } from '../elf/source.ts';
+import { SectionBytes } from './dwarf/section-bytes.ts';
 import { findGoModule, type GoModule } from './go-module.ts';
 import type { SymbolFrame, SymbolSource } from './source.ts';
 
 const MAGIC_1_18 = 0xfffffff0;
 const MAGIC_1_20 = 0xfffffff1;
 const HEADER_BYTES = 72;
-const MAX_TABLE_BYTES = 256 << 20;
+const MAX_DECOMPRESSED_BYTES = 256 << 20;
+const WINDOWS = 48;
+const SHF_COMPRESSED = 0x800;
 const MAX_NAME = 4096;
 /** Of one address; real chains have ten at most. */
 const MAX_INLINED = 64;
@@ -31,14 +34,20 @@ export function readGoSymbols(elf: ElfFile): SymbolSource | undefined {
   const section = elf.section('.gopclntab') ?? elf.section('.data.rel.ro.gopclntab');
   if (!section || section.size < HEADER_BYTES) return undefined;
   try {
-    const bytes = elf.sectionData(section, MAX_TABLE_BYTES);
-    const module = findGoModule(elf, section.addr);
-    return GoTable.open(bytes, module);
+    return GoTable.open(openSection(elf, section), findGoModule(elf, section.addr));
   } catch (error) {
     if (error instanceof OutOfBounds || error instanceof ElfError || error instanceof RangeError)
       return undefined;
     throw error;
   }
+}
+
+/** In windows: of the tables of a large program, which have 50 MB, a profile needs some hundred places. */
+function openSection(elf: ElfFile, section: Section): SectionBytes {
+  if (!(section.flags & SHF_COMPRESSED))
+    return new SectionBytes(elf.source, section.offset, section.size, false, WINDOWS);
+  const bytes = elf.sectionData(section, MAX_DECOMPRESSED_BYTES);
+  return new SectionBytes(bufferSource(bytes), 0, bytes.length, true);
 }
 
 interface Header {
@@ -54,28 +63,27 @@ interface Header {
 }
 
 class GoTable implements SymbolSource {
-  readonly byteLength: number;
-  readonly #bytes: Uint8Array;
-  readonly #view: DataView;
+  readonly #bytes: SectionBytes;
   readonly #header: Header;
   readonly #module: GoModule;
 
-  private constructor(bytes: Uint8Array, view: DataView, header: Header, module: GoModule) {
+  private constructor(bytes: SectionBytes, header: Header, module: GoModule) {
     this.#bytes = bytes;
-    this.#view = view;
     this.#header = header;
     this.#module = module;
-    this.byteLength = bytes.length;
   }
 
-  static open(bytes: Uint8Array, module: GoModule): GoTable | undefined {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const magic = view.getUint32(0, true);
+  get byteLength(): number {
+    return this.#bytes.byteLength;
+  }
+
+  static open(bytes: SectionBytes, module: GoModule): GoTable | undefined {
+    const magic = bytes.uint(0, 4);
     if (magic !== MAGIC_1_18 && magic !== MAGIC_1_20) return undefined;
-    const word = (i: number): number => Number(view.getBigUint64(8 + 8 * i, true));
+    const word = (i: number): number => bytes.uint(8 + 8 * i, 8);
     const header: Header = {
       magic,
-      quantum: bytes[6]!,
+      quantum: bytes.uint(6, 1),
       functions: word(0),
       // since Go 1.26 it is 0, and only the module knows
       textStart: word(2) || module.text,
@@ -87,8 +95,8 @@ class GoTable implements SymbolSource {
     };
     const { names, units, files, programs, table, functions } = header;
     const isOrdered = names <= units && units <= files && files <= programs && programs <= table;
-    if (!isOrdered || table + (functions + 1) * 8 > bytes.length || header.textStart === 0) return undefined;
-    return new GoTable(bytes, view, header, module);
+    if (!isOrdered || table + (functions + 1) * 8 > bytes.size || header.textStart === 0) return undefined;
+    return new GoTable(bytes, header, module);
   }
 
   lookup(address: number): SymbolFrame[] {
@@ -105,8 +113,8 @@ class GoTable implements SymbolSource {
     const offset = address - textStart;
     const index = this.#find(offset);
     if (index < 0) return [];
-    const entry = this.#view.getUint32(table + 8 * index, true);
-    const func = new GoFunction(this.#view, table + this.#view.getUint32(table + 8 * index + 4, true), entry);
+    const entry = this.#bytes.uint(table + 8 * index, 4);
+    const func = new GoFunction(this.#bytes, table + this.#bytes.uint(table + 8 * index + 4, 4), entry);
     return this.#chain(func, offset - entry);
   }
 
@@ -117,7 +125,7 @@ class GoTable implements SymbolSource {
     let high = functions + 1;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (this.#view.getUint32(table + 8 * middle, true) <= offset) low = middle + 1;
+      if (this.#bytes.uint(table + 8 * middle, 4) <= offset) low = middle + 1;
       else high = middle;
     }
     return low > functions || low === 0 ? -1 : low - 1;
@@ -161,86 +169,77 @@ class GoTable implements SymbolSource {
   #file(func: GoFunction, index: number): string {
     if (index < 0) return '';
     const { units, files } = this.#header;
-    const offset = this.#view.getUint32(units + 4 * (func.unit + index), true);
+    const offset = this.#bytes.uint(units + 4 * (func.unit + index), 4);
     return offset === NO_DATA ? '' : this.#text(files + offset);
   }
 
   #text(at: number): string {
-    const end = this.#bytes.indexOf(0, at);
-    if (at < 0 || end < 0) throw new RangeError('no text');
-    return Buffer.from(this.#bytes.subarray(at, Math.min(end, at + MAX_NAME))).toString();
+    return this.#bytes.string(at).slice(0, MAX_NAME);
   }
 
   /** Runs a program up to an offset of its function; -1 where it has no value. */
   #value(program: number, offset: number): number {
     if (program === 0) return -1;
-    let at = this.#header.programs + program;
-    let value = -1;
-    let end = 0;
-    const varint = (): number => {
-      let result = 0;
-      for (let shift = 0; shift < 35; shift += 7) {
-        const byte = this.#view.getUint8(at++);
-        result += (byte & 0x7f) * 2 ** shift;
-        if (byte < 0x80) return result;
+    const { quantum, programs } = this.#header;
+    return this.#bytes.parse(programs + program, this.#bytes.size, (cursor) => {
+      let value = -1;
+      let end = 0;
+      for (let step = 0; step < MAX_STEPS; step++) {
+        const delta = cursor.uleb();
+        if (delta === 0 && step > 0) return -1;
+        value += delta % 2 === 1 ? -(delta + 1) / 2 : delta / 2;
+        end += cursor.uleb() * quantum;
+        if (offset < end) return value;
       }
-      throw new RangeError('no number');
-    };
-    for (let step = 0; step < MAX_STEPS; step++) {
-      const delta = varint();
-      if (delta === 0 && step > 0) return -1;
-      value += delta % 2 === 1 ? -(delta + 1) / 2 : delta / 2;
-      end += varint() * this.#header.quantum;
-      if (offset < end) return value;
-    }
-    return -1;
+      return -1;
+    });
   }
 }
 
 /** The `_func` of one function. */
 class GoFunction {
-  readonly #view: DataView;
+  readonly #bytes: SectionBytes;
   readonly #at: number;
   readonly #size: number;
 
   /** `at` is its place in the table; `entry` is checked against what it says of itself. */
-  constructor(view: DataView, at: number, entry: number) {
-    if (view.getUint32(at, true) !== entry) throw new RangeError('tables contradict each other');
-    const hasStartLine = view.getUint32(0, true) === MAGIC_1_20;
-    this.#view = view;
+  constructor(bytes: SectionBytes, at: number, entry: number) {
+    if (bytes.uint(at, 4) !== entry) throw new RangeError('tables contradict each other');
+    const hasStartLine = bytes.uint(0, 4) === MAGIC_1_20;
+    this.#bytes = bytes;
     this.#at = at;
     this.#size = hasStartLine ? 44 : 40;
   }
 
   get nameOffset(): number {
-    return this.#view.getInt32(this.#at + 4, true);
+    return this.#bytes.uint(this.#at + 4, 4) | 0;
   }
 
   get fileProgram(): number {
-    return this.#view.getUint32(this.#at + 20, true);
+    return this.#bytes.uint(this.#at + 20, 4);
   }
 
   get lineProgram(): number {
-    return this.#view.getUint32(this.#at + 24, true);
+    return this.#bytes.uint(this.#at + 24, 4);
   }
 
   /** Index of its compilation unit's first file. */
   get unit(): number {
-    return this.#view.getUint32(this.#at + 32, true);
+    return this.#bytes.uint(this.#at + 32, 4);
   }
 
   get #programs(): number {
-    return this.#view.getUint32(this.#at + 28, true);
+    return this.#bytes.uint(this.#at + 28, 4);
   }
 
   /** A program of its own, 0 if there is none. */
   data(index: number): number {
-    return index < this.#programs ? this.#view.getUint32(this.#at + this.#size + 4 * index, true) : 0;
+    return index < this.#programs ? this.#bytes.uint(this.#at + this.#size + 4 * index, 4) : 0;
   }
 
   /** Offset of data in the module, {@link NO_DATA} if there is none. */
   functionData(index: number): number {
-    if (index >= this.#view.getUint8(this.#at + this.#size - 1)) return NO_DATA;
-    return this.#view.getUint32(this.#at + this.#size + 4 * (this.#programs + index), true);
+    if (index >= this.#bytes.uint(this.#at + this.#size - 1, 1)) return NO_DATA;
+    return this.#bytes.uint(this.#at + this.#size + 4 * (this.#programs + index), 4);
   }
 }

@@ -3,10 +3,12 @@
  * size has no name: a guess by the nearest symbol would be a wrong name that looks right.
  *
  * Names stay in the file and are read when somebody asks: of a table of 100,000 symbols a profile shows some
- * hundred, and reading all names costs ten times what all the rest of the table does.
+ * hundred, and reading all names costs ten times what all the rest of the table does. The rest stays outside memory as
+ * well, where there is room: of a table of 2 MB, a look-up reads one block of 1 KB.
  */
 import { type ByteSource, OutOfBounds } from '../elf/source.ts';
 import { type Alias, compareAliases } from './name-column.ts';
+import { IN_MEMORY, type Scratch } from './scratch.ts';
 import type { NameSource } from './symbol-candidates.ts';
 
 export interface ElfSymbol {
@@ -45,57 +47,94 @@ const FIRST_PIECE = 192;
 const MAX_NAME = 16 * 1024;
 const AT_SIGN = 0x40;
 
+/** Words of a row: start, size, parent, first alias; one row more ends the aliases of the last. */
+const ROW_WORDS = 4;
+/** Words of an alias: where its name stands, kind. */
+const ALIAS_WORDS = 2;
+/** The starts of every so many rows stay in memory, so that a look-up reads one block. */
+const BLOCK_ROWS = 64;
+
 const decoder = new TextDecoder();
+
+interface Row {
+  start: number;
+  size: number;
+  parent: number;
+}
 
 export class SymbolTable {
   readonly #file: ByteSource;
-  readonly #columns: SymbolColumns;
+  readonly #base: number;
+  readonly #sources: readonly NameSource[];
+  readonly #blockStarts: Uint32Array;
+  readonly #rows: ByteSource;
+  readonly #aliases: ByteSource;
+  readonly count: number;
   /** Entries of the file that are broken or too many. */
   readonly skipped: number;
+  /** Bytes in memory. */
+  readonly byteLength: number;
 
-  /** `file` is where the names are read from, for as long as the table is in use. */
-  constructor(file: ByteSource, columns: SymbolColumns, skipped: number) {
+  /** `file` is where the names are read from, for as long as the table is in use; rows go into `scratch`. */
+  constructor(file: ByteSource, columns: SymbolColumns, skipped: number, scratch: Scratch = IN_MEMORY) {
+    const { base, starts, sources } = columns;
     this.#file = file;
-    this.#columns = columns;
+    this.#base = base;
+    this.#sources = sources;
+    this.count = starts.length;
     this.skipped = skipped;
-  }
-
-  get count(): number {
-    return this.#columns.starts.length;
-  }
-
-  get byteLength(): number {
-    const { starts, sizes, parents, firstAliases, nameAts, kinds } = this.#columns;
-    return [starts, sizes, parents, firstAliases, nameAts, kinds].reduce((sum, c) => sum + c.byteLength, 0);
+    this.#blockStarts = Uint32Array.from(
+      { length: Math.ceil(starts.length / BLOCK_ROWS) },
+      (_, i) => starts[i * BLOCK_ROWS]!,
+    );
+    this.#rows = scratch.store(packRows(columns));
+    this.#aliases = scratch.store(packAliases(columns));
+    const stored = scratch.isOutside ? 0 : this.#rows.size + this.#aliases.size;
+    this.byteLength = this.#blockStarts.byteLength + stored;
   }
 
   /** The innermost symbol that contains an ELF virtual address, and has a readable name. */
   lookup(address: number): ElfSymbol | undefined {
-    const { base, starts, sizes, parents } = this.#columns;
-    const at = address - base;
-    let i = findLast(starts, at);
+    const at = address - this.#base;
+    let i = this.#lastAtOrBelow(at);
     for (let step = 0; i >= 0 && step < MAX_NESTING; step++) {
-      const symbol = at - starts[i]! < sizes[i]! ? this.at(i) : undefined;
+      const { start, size, parent } = this.#row(i);
+      const symbol = at - start < size ? this.at(i) : undefined;
       if (symbol && symbol.name !== '') return symbol;
-      i = parents[i]!;
+      i = parent;
     }
     return undefined;
   }
 
   /** The symbol of an index below `count`; its name is '' where it can't be read. */
   at(i: number): ElfSymbol {
-    const { base, starts, sizes } = this.#columns;
-    return { name: this.#name(i), start: base + starts[i]!, size: sizes[i]! };
+    const { start, size } = this.#row(i);
+    return { name: this.#name(i), start: this.#base + start, size };
+  }
+
+  #row(i: number): Row {
+    const [start, size, parent] = wordsAt(this.#rows, i * ROW_WORDS, 3);
+    return { start: start!, size: size!, parent: parent! | 0 };
+  }
+
+  #lastAtOrBelow(at: number): number {
+    const block = findLast(this.#blockStarts, this.#blockStarts.length, 1, at);
+    if (block < 0) return -1;
+    const first = block * BLOCK_ROWS;
+    const rows = Math.min(BLOCK_ROWS, this.count - first);
+    const words = wordsAt(this.#rows, first * ROW_WORDS, rows * ROW_WORDS);
+    return first + findLast(words, rows, ROW_WORDS, at);
   }
 
   #name(i: number): string {
-    const { firstAliases, kinds, sources } = this.#columns;
-    const first = firstAliases[i]!;
-    const end = Math.min(firstAliases[i + 1]!, first + MAX_ALIASES);
+    const [first, , , , end] = wordsAt(this.#rows, i * ROW_WORDS + 3, ROW_WORDS + 1);
+    const count = Math.min(end! - first!, MAX_ALIASES);
+    const aliases = wordsAt(this.#aliases, first! * ALIAS_WORDS, count * ALIAS_WORDS);
     let best: { alias: Alias; source: NameSource } | undefined;
-    for (let k = first; k < end; k++) {
-      const source = sources[kinds[k]! >> 2]!;
-      const alias = this.#alias(k);
+    for (let k = 0; k < count; k++) {
+      const kind = aliases[k * ALIAS_WORDS + 1]!;
+      const source = this.#sources[kind >> 2]!;
+      const alias = this.#alias(source, aliases[k * ALIAS_WORDS]!, kind & 3);
       if (!alias) continue;
       // a function has its own name rather than that of what it chooses
       const isWorse =
@@ -110,17 +149,14 @@ export class SymbolTable {
   }
 
   /** Without a version (`@GLIBC_2.34`); undefined where there is no name. */
-  #alias(k: number): Alias | undefined {
-    const { nameAts, kinds, sources } = this.#columns;
-    const source = sources[kinds[k]! >> 2]!;
-    const nameAt = nameAts[k]!;
+  #alias(source: NameSource, nameAt: number, bind: number): Alias | undefined {
     const room = Math.min(source.size - nameAt, MAX_NAME);
     try {
       for (const length of [Math.min(room, FIRST_PIECE), room]) {
         const bytes = this.#file.read(source.offset + nameAt, length);
         const end = endOfName(bytes);
         if (end === 0) return undefined;
-        if (end < length || length === room) return { bind: kinds[k]! & 3, bytes, start: 0, end };
+        if (end < length || length === room) return { bind, bytes, start: 0, end };
       }
     } catch (error) {
       // the file was cut short since
@@ -138,13 +174,39 @@ function endOfName(bytes: Uint8Array): number {
   return bytes.length;
 }
 
-/** Index of the last entry that is not greater than `value`, -1 if none. */
-function findLast(sorted: Uint32Array, value: number): number {
+function packRows({ starts, sizes, parents, firstAliases }: SymbolColumns): Uint8Array {
+  const words = new Uint32Array((starts.length + 1) * ROW_WORDS);
+  for (let i = 0; i < starts.length; i++) {
+    words[i * ROW_WORDS] = starts[i]!;
+    words[i * ROW_WORDS + 1] = sizes[i]!;
+    words[i * ROW_WORDS + 2] = parents[i]!;
+    words[i * ROW_WORDS + 3] = firstAliases[i]!;
+  }
+  words[starts.length * ROW_WORDS + 3] = firstAliases[starts.length]!;
+  return new Uint8Array(words.buffer);
+}
+
+function packAliases({ nameAts, kinds }: SymbolColumns): Uint8Array {
+  const words = new Uint32Array(nameAts.length * ALIAS_WORDS);
+  for (let i = 0; i < nameAts.length; i++) {
+    words[i * ALIAS_WORDS] = nameAts[i]!;
+    words[i * ALIAS_WORDS + 1] = kinds[i]!;
+  }
+  return new Uint8Array(words.buffer);
+}
+
+function wordsAt(source: ByteSource, first: number, count: number): Uint32Array {
+  const { buffer, byteOffset } = source.read(first * 4, count * 4);
+  return new Uint32Array(buffer, byteOffset, count);
+}
+
+/** Index of the last of `count` ascending values that is not greater, -1 if none; they stand `stride` words apart. */
+function findLast(sorted: Uint32Array, count: number, stride: number, value: number): number {
   let low = 0;
-  let high = sorted.length;
+  let high = count;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (sorted[middle]! <= value) low = middle + 1;
+    if (sorted[middle * stride]! <= value) low = middle + 1;
     else high = middle;
   }
   return low - 1;

@@ -59,6 +59,24 @@ describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
     expect(narrow.byteLength).toBeLessThan(roomy.byteLength);
   });
 
+  it('gives the same answers from units that were packed, and reads each of them once', () => {
+    const stored: Uint8Array[] = [];
+    const scratch = {
+      isOutside: true,
+      store: (packed: Uint8Array) => {
+        stored.push(packed);
+        return bufferSource(packed);
+      },
+    };
+    const limits = { cacheBytes: 1, decompressedBytes: 1 << 26, unitBytes: 1 << 26, splitBytes: 1 << 26 };
+    const packing = openDwarf(parseElf(bufferSource(bytes)), NO_FILES, undefined, limits, scratch)!;
+    const expected = code.map((a) => open(bytes)!.lookup(a));
+    for (let round = 0; round < 2; round++) expect(code.map((a) => packing.lookup(a))).toEqual(expected);
+    expect(new Set(stored).size).toBe(stored.length);
+    expect(stored.length).toBeGreaterThan(0);
+    expect(stored.length % 3).toBe(0);
+  });
+
   it('never throws where bytes are changed, and answers in bounds', () => {
     const change = fc.record({
       section: fc.nat(),

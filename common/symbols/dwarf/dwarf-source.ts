@@ -4,14 +4,17 @@
  */
 import { LRUCache } from 'lru-cache';
 import { type ElfFile, parseElf } from '../../elf/elf.ts';
+import type { ByteSource } from '../../elf/source.ts';
 import { findCodeRange, readCodeRanges } from '../code-ranges.ts';
+import { IN_MEMORY, type Scratch } from '../scratch.ts';
 import type { FileAccess, SymbolFrame, SymbolSource } from '../source.ts';
 import { DieNames } from './die-names.ts';
 import { DwarfFile } from './dwarf-file.ts';
+import { FileNames } from './file-names.ts';
 import { type FunctionRow, Functions, FunctionWalk } from './functions.ts';
 import { Intervals } from './intervals.ts';
 import { readLineTable } from './line-header.ts';
-import type { LineTable } from './line-table.ts';
+import { LineTable } from './line-table.ts';
 import { SplitUnits } from './split.ts';
 import { isTypeUnit, type Unit, WHOLE_FILE } from './unit.ts';
 import { UnitIndex } from './unit-index.ts';
@@ -49,15 +52,45 @@ interface ParsedUnit {
   byteLength: number;
 }
 
+interface PackedUnit {
+  unit: Unit;
+  functions: ByteSource;
+  lines: { rows: ByteSource; files: ByteSource } | undefined;
+}
+
+/** About what stays in memory of one. */
+const PACKED_UNIT_BYTES = 1024;
+const MAX_PACKED_UNITS = 8192;
+
+function packUnit({ unit, functions, lines }: ParsedUnit, scratch: Scratch): PackedUnit {
+  return {
+    unit,
+    functions: scratch.store(functions.pack()),
+    lines: lines && { rows: scratch.store(lines.pack()), files: scratch.store(lines.files.pack()) },
+  };
+}
+
+function unpackUnit({ unit, functions, lines }: PackedUnit, names: DieNames): ParsedUnit {
+  const byteLength = functions.size + (lines?.rows.size ?? 0) + 512;
+  return {
+    unit,
+    functions: Functions.unpack(functions),
+    lines: lines && LineTable.unpack(FileNames.unpack(lines.files), lines.rows),
+    names,
+    byteLength,
+  };
+}
+
 /** Undefined where the file has no DWARF. `code` is the file whose code it describes, if that is another one. */
 export function openDwarf(
   elf: ElfFile,
   files: FileAccess,
   code: ElfFile = elf,
   limits: DwarfLimits = DEFAULT_LIMITS,
+  scratch: Scratch = IN_MEMORY,
 ): DwarfSource | undefined {
   const file = new DwarfFile(elf, false, limits.decompressedBytes);
-  return file.section('info').size > 0 ? new DwarfSource(file, files, code, limits) : undefined;
+  return file.section('info').size > 0 ? new DwarfSource(file, files, code, limits, scratch) : undefined;
 }
 
 export class DwarfSource implements SymbolSource {
@@ -71,12 +104,16 @@ export class DwarfSource implements SymbolSource {
   readonly #split: SplitUnits;
   #alternate: UnitList | undefined | null;
   readonly #parsed: LRUCache<number, ParsedUnit>;
+  readonly #scratch: Scratch;
+  /** Units that were parsed before: what was read of them, outside memory. */
+  readonly #packed = new Map<number, PackedUnit>();
   /** Stays, also where it is larger than the cache. */
   #last: { offset: number; parsed: ParsedUnit } | undefined;
   #damaged = 0;
 
-  constructor(file: DwarfFile, files: FileAccess, code: ElfFile, limits: DwarfLimits) {
+  constructor(file: DwarfFile, files: FileAccess, code: ElfFile, limits: DwarfLimits, scratch: Scratch) {
     this.#file = file;
+    this.#scratch = scratch;
     this.#files = files;
     this.#limits = limits;
     const ranges = readCodeRanges(code);
@@ -99,6 +136,7 @@ export class DwarfSource implements SymbolSource {
       this.#index.byteLength +
       this.#names.byteLength +
       this.#split.byteLength +
+      this.#packed.size * PACKED_UNIT_BYTES +
       this.#parsed.calculatedSize
     );
   }
@@ -125,10 +163,20 @@ export class DwarfSource implements SymbolSource {
     if (this.#last?.offset === offset) return this.#last.parsed;
     let parsed = this.#parsed.get(offset);
     if (!parsed) {
-      parsed = this.#parse(this.#units.unit(offset));
+      const packed = this.#packed.get(offset);
+      parsed = packed ? unpackUnit(packed, this.#names) : this.#parseNew(offset);
       this.#parsed.set(offset, parsed);
     }
     this.#last = { offset, parsed };
+    return parsed;
+  }
+
+  #parseNew(offset: number): ParsedUnit {
+    const parsed = this.#parse(this.#units.unit(offset));
+    // a split unit needs its file, which would stay open
+    const isWhole = parsed.names === this.#names;
+    const hasRoom = this.#scratch.isOutside && this.#packed.size < MAX_PACKED_UNITS;
+    if (hasRoom && isWhole) this.#packed.set(offset, packUnit(parsed, this.#scratch));
     return parsed;
   }
 
@@ -172,7 +220,7 @@ export class DwarfSource implements SymbolSource {
 
   #framesIn({ unit, functions, lines, names }: ParsedUnit, address: number): SymbolFrame[] {
     const row = lines?.lookup(address);
-    const path = (file: number): string => lines?.header.path(file) ?? '';
+    const path = (file: number): string => lines?.files.path(file) ?? '';
     let [file, line, column] = row ? [path(row.file), row.line, row.column] : ['', 0, 0];
     const chain = functions.lookup(address);
     if (chain.length === 0 && row)

@@ -3,6 +3,8 @@
  * function a row of numbers is kept, and its name is read when an address asks for it.
  */
 import { Cursor } from '../../base/cursor.ts';
+import type { ByteSource } from '../../elf/source.ts';
+import { packColumns, unpackColumns } from '../scratch.ts';
 import { type AbbrevTable, KIND_CLASS, KIND_INLINED, KIND_JUMP, KIND_SUBPROGRAM } from './abbrevs.ts';
 import * as D from './constants.ts';
 import { readForm } from './forms.ts';
@@ -40,6 +42,18 @@ export class Functions {
     return this.#columns.nameDies.length * 24 + this.#intervals.byteLength;
   }
 
+  pack(): Uint8Array {
+    const { nameDies, parents, callFiles, callLines, callColumns } = this.#columns;
+    const own = [nameDies, parents, callFiles, callLines, callColumns];
+    return packColumns([...own, ...this.#intervals.columns]);
+  }
+
+  static unpack(packed: ByteSource): Functions {
+    const [nameDies, parents, callFiles, callLines, callColumns, ...intervals] = unpackColumns(packed, TYPES);
+    const columns = { nameDies, parents, callFiles, callLines, callColumns };
+    return new Functions(columns, new Intervals(...intervals));
+  }
+
   /** The chain at an address, innermost first; empty if no function is there. */
   lookup(address: number): FunctionRow[] {
     const { nameDies, parents, callFiles, callLines, callColumns } = this.#columns;
@@ -56,6 +70,19 @@ export class Functions {
     return chain;
   }
 }
+
+/** Of {@link FunctionColumns}, and of {@link Intervals}. */
+const TYPES = [
+  Float64Array,
+  Int32Array,
+  Uint32Array,
+  Uint32Array,
+  Uint16Array,
+  Float64Array,
+  Float64Array,
+  Uint32Array,
+  Int32Array,
+] as const;
 
 interface FunctionColumns {
   nameDies: Float64Array;

@@ -38,8 +38,18 @@ export class Intervals {
   readonly #values: Uint32Array;
   readonly #parents: Int32Array;
 
-  /** Columns of equal length; where start and end are equal, the later one is the inner one. */
-  constructor(starts: Float64Array, ends: Float64Array, values: Uint32Array) {
+  /**
+   * Columns of equal length; where start and end are equal, the later one is the inner one. With `parents` they are
+   * those of {@link columns}.
+   */
+  constructor(starts: Float64Array, ends: Float64Array, values: Uint32Array, parents?: Int32Array) {
+    if (parents) {
+      this.starts = starts;
+      this.#ends = ends;
+      this.#values = values;
+      this.#parents = parents;
+      return;
+    }
     const order = sortedOrder(starts, ends);
     const at = (column: Float64Array): Float64Array => Float64Array.from(order, (i) => column[i]!);
     this.starts = at(starts);
@@ -56,6 +66,11 @@ export class Intervals {
 
   get byteLength(): number {
     return this.starts.length * 24;
+  }
+
+  /** What it is made of: starts, ends, values, parents. */
+  get columns(): [Float64Array, Float64Array, Uint32Array, Int32Array] {
+    return [this.starts, this.#ends, this.#values, this.#parents];
   }
 
   /** Value of the innermost interval that contains the address, -1 if none. */

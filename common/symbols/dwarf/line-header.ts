@@ -1,6 +1,7 @@
 /** Headers of line tables: their file names, and how their programs are to be read. */
 import { Cursor } from '../../base/cursor.ts';
 import { DwarfError } from './constants.ts';
+import { type FileList, FileNames } from './file-names.ts';
 import { type Encoding, readForm } from './forms.ts';
 import { LineProgram, LineTable } from './line-table.ts';
 import { readString, type Unit } from './unit.ts';
@@ -17,17 +18,6 @@ export interface LineHeader {
   opcodeBase: number;
   /** By opcode. */
   operandCounts: number[];
-  /** Path of a file number as rows and DIEs give it; '' if there is none of that number. */
-  path(file: number): string;
-  byteLength: number;
-}
-
-interface FileNames {
-  directories: string[];
-  names: string[];
-  directoryIndices: number[];
-  /** Number of the first file: 1 before DWARF 5. */
-  first: number;
 }
 
 /** The line table of a unit; undefined if it names none. Throws DwarfError or OutOfBounds where it is damaged. */
@@ -40,18 +30,18 @@ export function readLineTable(unit: Unit, isCode: (address: number) => boolean):
   if (length === 0xffff_ffff) [length, offsetSize] = [prefix.u64(), 8];
   if (length > MAX_PROGRAM_BYTES) throw new DwarfError(`a line table of ${length} bytes`);
   const cursor = new Cursor(section.bytes(unit.stmtList + prefix.at, length));
-  const { header, programAt } = readHeader(cursor, unit, offsetSize);
+  const { header, files, programAt } = readHeader(cursor, unit, offsetSize);
   cursor.at = programAt;
   const program = new LineProgram(header, isCode);
   program.run(cursor);
-  return new LineTable(header, program);
+  return LineTable.of(files, program);
 }
 
 function readHeader(
   cursor: Cursor,
   unit: Unit,
   offsetSize: number,
-): { header: LineHeader; programAt: number } {
+): { header: LineHeader; files: FileNames; programAt: number } {
   const version = cursor.u16();
   if (version < 2 || version > 5) throw new DwarfError(`a line table of version ${version}`);
   let { addressSize } = unit;
@@ -72,29 +62,13 @@ function readHeader(
   for (let i = 1; i < opcodeBase; i++) operandCounts.push(cursor.u8());
   const encoding = { version, offsetSize, addressSize };
   const names = version >= 5 ? readNames5(cursor, unit, encoding) : readNames2(cursor, unit);
-  const header = { minInstruction, lineBase, lineRange, opcodeBase, operandCounts, ...pathsOf(names, unit) };
-  return { header, programAt };
+  const header = { minInstruction, lineBase, lineRange, opcodeBase, operandCounts };
+  return { header, files: new FileNames(names), programAt };
 }
 
-function pathsOf(files: FileNames, unit: Unit): Pick<LineHeader, 'path' | 'byteLength'> {
-  const join = (directory: string, name: string): string =>
-    name.startsWith('/') || directory === '' ? name : `${directory.replace(/\/$/, '')}/${name}`;
-  let byteLength = 0;
-  for (const text of [...files.directories, ...files.names]) byteLength += text.length * 2 + 24;
-  return {
-    byteLength,
-    path(file) {
-      const i = file - files.first;
-      const name = files.names[i];
-      if (name === undefined) return '';
-      const directory = files.directories[files.directoryIndices[i]!] ?? '';
-      return join(join(unit.compDir, directory), name);
-    },
-  };
-}
-
-function readNames2(cursor: Cursor, unit: Unit): FileNames {
-  const files: FileNames = { directories: [unit.compDir], names: [], directoryIndices: [], first: 1 };
+function readNames2(cursor: Cursor, unit: Unit): FileList {
+  const { compDir } = unit;
+  const files: FileList = { compDir, directories: [compDir], names: [], directoryIndices: [], first: 1 };
   for (let name = cursor.cstring(); name !== ''; name = cursor.cstring()) {
     files.directories.push(utf8(name));
     if (files.directories.length > MAX_FILES) throw new DwarfError(`more than ${MAX_FILES} directories`);
@@ -111,10 +85,11 @@ function readNames2(cursor: Cursor, unit: Unit): FileNames {
 
 const utf8 = (latin1: string): string => Buffer.from(latin1, 'latin1').toString('utf8');
 
-function readNames5(cursor: Cursor, unit: Unit, encoding: Encoding): FileNames {
+function readNames5(cursor: Cursor, unit: Unit, encoding: Encoding): FileList {
   const directories = readEntries(cursor, unit, encoding);
   const files = readEntries(cursor, unit, encoding);
   return {
+    compDir: unit.compDir,
     directories: directories.names,
     names: files.names,
     directoryIndices: files.directories,

@@ -1,6 +1,9 @@
 /** Which file and line an address was compiled from: .debug_line of DWARF 2 to 5, sections 6.2. */
 import type { Cursor } from '../../base/cursor.ts';
+import type { ByteSource } from '../../elf/source.ts';
+import { packColumns, unpackColumns } from '../scratch.ts';
 import { DwarfError } from './constants.ts';
+import type { FileNames } from './file-names.ts';
 import { Column, Intervals, lastAtOrBelow } from './intervals.ts';
 import type { LineHeader } from './line-header.ts';
 
@@ -13,27 +16,53 @@ export interface LineRow {
   column: number;
 }
 
+/** Of {@link LineColumns}, of the first rows of sequences, and of {@link Intervals}. */
+const TYPES = [
+  Float64Array,
+  Uint32Array,
+  Uint32Array,
+  Uint16Array,
+  Uint32Array,
+  Float64Array,
+  Float64Array,
+  Uint32Array,
+  Int32Array,
+] as const;
+
 export class LineTable {
-  readonly header: LineHeader;
+  readonly files: FileNames;
   readonly #rows: LineColumns;
   /** Values are indices of sequences. */
   readonly #sequences: Intervals;
   readonly #firstRows: Uint32Array;
 
-  constructor(header: LineHeader, program: LineProgram) {
-    this.header = header;
-    this.#rows = program.columns();
+  constructor(files: FileNames, rows: LineColumns, firstRows: Uint32Array, sequences: Intervals) {
+    this.files = files;
+    this.#rows = rows;
+    this.#sequences = sequences;
+    this.#firstRows = firstRows;
+  }
+
+  static of(files: FileNames, program: LineProgram): LineTable {
     const { starts, ends, firstRows } = program.sequences;
-    this.#sequences = new Intervals(
-      starts.finish(),
-      ends.finish(),
-      Uint32Array.from({ length: starts.length }, (_, i) => i),
-    );
-    this.#firstRows = firstRows.finish();
+    const indices = Uint32Array.from({ length: starts.length }, (_, i) => i);
+    const sequences = new Intervals(starts.finish(), ends.finish(), indices);
+    return new LineTable(files, program.columns(), firstRows.finish(), sequences);
+  }
+
+  /** Without the names of files. */
+  pack(): Uint8Array {
+    const { addresses, files, lines, columns } = this.#rows;
+    return packColumns([addresses, files, lines, columns, this.#firstRows, ...this.#sequences.columns]);
+  }
+
+  static unpack(names: FileNames, packed: ByteSource): LineTable {
+    const [addresses, files, lines, columns, firstRows, ...sequences] = unpackColumns(packed, TYPES);
+    return new LineTable(names, { addresses, files, lines, columns }, firstRows, new Intervals(...sequences));
   }
 
   get byteLength(): number {
-    return this.#rows.addresses.length * 18 + this.#sequences.byteLength + this.header.byteLength;
+    return this.#rows.addresses.length * 18 + this.#sequences.byteLength + this.files.byteLength;
   }
 
   lookup(address: number): LineRow | undefined {

@@ -6,7 +6,7 @@ import { Cursor } from '../../base/cursor.ts';
 import { type ByteSource, OutOfBounds } from '../../elf/source.ts';
 
 const WINDOW_BYTES = 16 << 10;
-const MAX_WINDOWS = 256;
+const MAX_WINDOWS = 64;
 const MAX_STRING_BYTES = 64 << 10;
 
 export class SectionBytes {
@@ -17,8 +17,11 @@ export class SectionBytes {
   readonly #resident: number;
   readonly #windows = new Map<number, Uint8Array>();
 
+  readonly #maxWindows: number;
+
   /** `size` bytes at `offset` of a source; `resident` says that the source is memory and not a file. */
-  constructor(source: ByteSource, offset: number, size: number, resident: boolean) {
+  constructor(source: ByteSource, offset: number, size: number, resident: boolean, maxWindows = MAX_WINDOWS) {
+    this.#maxWindows = maxWindows;
     this.#source = source;
     this.#offset = offset;
     this.size = size;
@@ -81,14 +84,14 @@ export class SectionBytes {
     let window = this.#windows.get(first);
     if (window) {
       // the least recently used one stands first
-      if (this.#windows.size === MAX_WINDOWS) {
+      if (this.#windows.size === this.#maxWindows) {
         this.#windows.delete(first);
         this.#windows.set(first, window);
       }
       return window;
     }
     window = this.#source.read(this.#offset + first, Math.min(WINDOW_BYTES, this.size - first));
-    if (this.#windows.size >= MAX_WINDOWS) this.#windows.delete(this.#windows.keys().next().value!);
+    if (this.#windows.size >= this.#maxWindows) this.#windows.delete(this.#windows.keys().next().value!);
     this.#windows.set(first, window);
     return window;
   }

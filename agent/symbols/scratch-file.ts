@@ -1,0 +1,104 @@
+/** Tables that were made of a file, in a file without a name: it is gone when it is closed, also after a crash. */
+import { randomBytes } from 'node:crypto';
+import { closeSync, constants, openSync, readSync, statfsSync, unlinkSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ByteSource, bufferSource, OutOfBounds } from '../../common/elf/source.ts';
+import type { Scratch } from '../../common/symbols/scratch.ts';
+
+const MAX_BYTES = 512 << 20;
+/** open(2): O_TMPFILE holds O_DIRECTORY, whose value depends on the architecture. */
+const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
+const TMPFS_MAGIC = 0x01021994;
+
+/** Bytes that all scratch files together may still take. */
+export interface ScratchRoom {
+  directory: string;
+  left: number;
+}
+
+/** Room on a disk; undefined where none of the directories is on one and can be written to. */
+export function findScratchRoom(directories: readonly (string | undefined)[]): ScratchRoom | undefined {
+  for (const directory of new Set([...directories, '/var/tmp', tmpdir()])) {
+    if (directory === undefined || !isOnDisk(directory)) continue;
+    try {
+      closeSync(openNameless(directory));
+      return { directory, left: MAX_BYTES };
+    } catch {
+      // the next one
+    }
+  }
+  return undefined;
+}
+
+export class ScratchFile implements Scratch {
+  readonly #room: ScratchRoom;
+  #fd: number | undefined;
+  #size = 0;
+  #isFull = false;
+
+  constructor(room: ScratchRoom) {
+    this.#room = room;
+  }
+
+  get isOutside(): boolean {
+    return !this.#isFull;
+  }
+
+  store(bytes: Uint8Array): ByteSource {
+    if (bytes.length > this.#room.left) this.#isFull = true;
+    if (this.#isFull) return bufferSource(bytes);
+    const at = this.#size;
+    try {
+      this.#fd ??= openNameless(this.#room.directory);
+      for (let done = 0; done < bytes.length; )
+        done += writeSync(this.#fd, bytes, done, bytes.length - done, at + done);
+    } catch {
+      // no disk left: what comes from now on stays in memory, as it would without the file
+      this.#isFull = true;
+      return bufferSource(bytes);
+    }
+    this.#size += bytes.length;
+    this.#room.left -= bytes.length;
+    return { size: bytes.length, read: (offset, length) => this.#read(at, bytes.length, offset, length) };
+  }
+
+  close(): void {
+    this.#room.left += this.#size;
+    this.#size = 0;
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = undefined;
+  }
+
+  #read(at: number, size: number, offset: number, length: number): Uint8Array {
+    if (this.#fd === undefined || !(offset >= 0 && length >= 0 && offset + length <= size))
+      throw new OutOfBounds(`${length} bytes at ${offset} of ${size}`);
+    const bytes = new Uint8Array(length);
+    for (let done = 0; done < length; ) {
+      const n = readSync(this.#fd, bytes, done, length - done, at + offset + done);
+      if (n === 0) throw new OutOfBounds(`${length} bytes at ${offset}: the scratch file ends`);
+      done += n;
+    }
+    return bytes;
+  }
+}
+
+function openNameless(directory: string): number {
+  try {
+    return openSync(directory, O_TMPFILE | constants.O_RDWR, 0o600);
+  } catch {
+    // overlayfs of old kernels, network file systems
+    const path = join(directory, `.everyframe-${randomBytes(12).toString('hex')}`);
+    const fd = openSync(path, 'wx+', 0o600);
+    unlinkSync(path);
+    return fd;
+  }
+}
+
+function isOnDisk(directory: string): boolean {
+  try {
+    return statfsSync(directory).type !== TMPFS_MAGIC;
+  } catch {
+    return false;
+  }
+}
