@@ -6,6 +6,7 @@ import {
   CollectorStartError,
   startCollector,
 } from '../collector/main.ts';
+import type { DataOwner } from '../collector/store/data-directory.ts';
 import { registerImport } from './collector-import.ts';
 import { makeLogger } from './logger.ts';
 
@@ -78,19 +79,17 @@ async function runCollector(flags: CollectorFlags): Promise<void> {
   const logger = makeLogger('collector');
   let collector: Collector;
   try {
-    if (flags.data !== undefined && flags.user !== undefined) {
-      throw new CollectorStartError('--data and --user together: start the collector as that user instead');
-    }
-    const { data, maxDisk, maxAge, maxMemory, tlsCert, tlsKey, tokenFile, ...rest } = flags;
+    const { data, maxDisk, maxAge, maxMemory, tlsCert, tlsKey, tokenFile, user: userName, ...rest } = flags;
+    const user = userName === undefined ? undefined : findUser(userName);
     collector = await startCollector({
       ...rest,
       access: { tlsCert, tlsKey, tokenFile },
       maxMemoryBytes: maxMemory,
       ...(maxAge === undefined ? {} : { maxAgeMs: maxAge }),
-      ...(data === undefined ? {} : { data: { directory: data, maxBytes: maxDisk } }),
+      ...(data === undefined ? {} : { data: { directory: data, maxBytes: maxDisk, owner: user } }),
       logger,
     });
-    if (flags.user !== undefined) becomeUser(flags.user);
+    if (user !== undefined) becomeUser(user);
   } catch (error) {
     if (!(error instanceof CollectorStartError)) throw error;
     logger.error(error.message);
@@ -120,21 +119,26 @@ function untilEnd(): Promise<'signal' | 'orphaned'> {
   });
 }
 
-/**
- * Gives up root for good, and every supplementary group with it.
- *
- * @throws CollectorStartError when there is no such user or this process may not become it
- */
-function becomeUser(name: string): void {
+/** @throws CollectorStartError when there is no such user */
+function findUser(name: string): DataOwner {
   const entry = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => line.split(':'))
     .find(([user]) => user === name);
   if (entry === undefined) throw new CollectorStartError(`--user ${name}: /etc/passwd has no such user`);
+  return { name, uid: Number(entry[2]), gid: Number(entry[3]) };
+}
+
+/**
+ * Gives up root for good, and every supplementary group with it.
+ *
+ * @throws CollectorStartError when this process may not become that user
+ */
+function becomeUser({ name, uid, gid }: DataOwner): void {
   try {
     process.setgroups!([]);
-    process.setgid!(Number(entry[3]));
-    process.setuid!(Number(entry[2]));
+    process.setgid!(gid);
+    process.setuid!(uid);
   } catch (error) {
     throw new CollectorStartError(`--user ${name}: ${(error as Error).message}; only root can do this`);
   }

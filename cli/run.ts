@@ -11,7 +11,15 @@ import type { CollectorReady } from './collector.ts';
 import { makeLogger } from './logger.ts';
 import { untilSignal } from './start-agent.ts';
 
-const COLLECTOR_FLAGS = ['grpc-listen', 'http-listen', 'page-listen', 'max-memory'] as const;
+const COLLECTOR_FLAGS = [
+  'grpc-listen',
+  'http-listen',
+  'page-listen',
+  'max-memory',
+  'data',
+  'max-disk',
+  'max-age',
+] as const;
 const UNPRIVILEGED_USER = 'nobody';
 const READY_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 5000;
@@ -26,6 +34,12 @@ export function registerRun(program: Command): void {
     .option('--http-listen <HOST:PORT>', `OTLP over HTTP (default: ${COLLECTOR_DEFAULTS.httpListen})`)
     .option('--page-listen <HOST:PORT>', `the page (default: ${COLLECTOR_DEFAULTS.pageListen})`)
     .option('--max-memory <SIZE>', "room for the collector's samples (default: 256MiB)")
+    .option(
+      '--data <DIR>',
+      `keep samples in this directory of user ${UNPRIVILEGED_USER}, instead of in memory`,
+    )
+    .option('--max-disk <SIZE>', 'with --data: room for samples (default: 10GiB)')
+    .option('--max-age <LENGTH>', 'drop samples older than this (default: 1h, with --data 30d)')
     .option('--allow-anyone', 'listen beyond this machine without a token')
     .action(run);
   addAgentFlags(command, [

@@ -7,6 +7,7 @@ import { startPageServer } from './api/page-server.ts';
 import { startGrpcServer } from './ingest/grpc-server.ts';
 import { startHttpIngest } from './ingest/http-server.ts';
 import { Receiver } from './ingest/receiver.ts';
+import { asOwner, type DataOwner } from './store/data-directory.ts';
 import { MemoryStore } from './store/memory-store.ts';
 import type { Store } from './store/store.ts';
 
@@ -30,7 +31,7 @@ export interface CollectorOptions {
   maxMemoryBytes: number;
   maxAgeMs?: number;
   /** Where samples are kept on disk; undefined: in memory. */
-  data?: { directory: string; maxBytes: number };
+  data?: { directory: string; maxBytes: number; owner?: DataOwner | undefined };
   /** TLS and the token that requests need: files, read at the start. */
   access?: AccessFiles;
   /** Others may reach it without a token. */
@@ -130,9 +131,12 @@ async function openStore(
   }
   // Loaded here: the database's binary is large, and a collector in memory starts without it.
   const { DuckDbStore } = await import('./store/duckdb-store.ts');
+  const { directory, maxBytes, owner } = data;
+  const age = maxAgeMs ?? COLLECTOR_DEFAULTS.maxDiskAgeMs;
   try {
-    const age = maxAgeMs ?? COLLECTOR_DEFAULTS.maxDiskAgeMs;
-    return await DuckDbStore.open({ ...data, maxAgeMs: age, now, logger });
+    return await asOwner(directory, owner, () =>
+      DuckDbStore.open({ directory, maxBytes, maxAgeMs: age, now, logger }),
+    );
   } catch (error) {
     throw new CollectorStartError(`--data ${data.directory}: ${(error as Error).message}`, { cause: error });
   }

@@ -1,6 +1,6 @@
 /** The commands as a person types them: real processes, real files, exit codes. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readProfile } from '../common/profile/formats.ts';
@@ -169,6 +169,34 @@ describe.skipIf(missingRights)('everyframe', () => {
       run.process.kill('SIGINT');
       expect(await run.exited).toMatchObject({ code: 0 });
       expect(Date.now() - stopping).toBeLessThan(10_000);
+    });
+
+    it('keeps samples in a directory of the user whom the collector becomes, and has them after a restart', async () => {
+      const [parent, locked] = [file('kept'), file('locked')];
+      mkdirSync(parent, { mode: 0o711 });
+      mkdirSync(locked, { mode: 0o700 });
+      chmodSync(scratchFolder, 0o711);
+      const flags = ['run', '--reporter-interval', '1s', '--data', join(parent, 'data'), ...ANY_PORT];
+      const oldest = async (run: Running): Promise<number | undefined> => {
+        const health = await fetch(new URL('/api/v1/status', await pageOf(run)));
+        return ((await health.json()) as { store: { oldestMs?: number } }).store.oldestMs;
+      };
+      const first = everyframe(...flags);
+      const since = await until(() => oldest(first), 'stored samples');
+      first.process.kill('SIGINT');
+      expect(await first.exited).toMatchObject({ code: 0 });
+      expect(statSync(join(parent, 'data/everyframe.duckdb')).uid).toBe(statSync(join(parent, 'data')).uid);
+      expect(statSync(join(parent, 'data')).uid).not.toBe(0);
+      const second = everyframe(...flags);
+      expect(await oldest(second)).toBe(since);
+      second.process.kill('SIGINT');
+      expect(await second.exited).toMatchObject({ code: 0 });
+
+      const refused = everyframe('run', '--data', join(locked, 'data'), ...ANY_PORT);
+      expect(await refused.exited).toMatchObject({
+        code: 1,
+        output: expect.stringMatching(/user nobody, whom the collector becomes.*EACCES.*choose a directory/),
+      });
     });
 
     it('says so and fails when the collector ends by itself', async () => {
