@@ -43,7 +43,7 @@ export type SymbolAnswer =
 
 const MAX_TABLE_BYTES = 32 << 20;
 /** With tables in files, what is left are windows and indices. */
-const MAX_OUTSIDE_BYTES = 24 << 20;
+const MAX_OUTSIDE_BYTES = 16 << 20;
 /** Each has up to seven descriptors. */
 const MAX_FILES = 256;
 

@@ -60,7 +60,12 @@ export class ScratchFile implements Scratch {
     }
     this.#size += bytes.length;
     this.#room.left -= bytes.length;
-    return { size: bytes.length, read: (offset, length) => this.#read(at, bytes.length, offset, length) };
+    return this.#part(at, bytes.length);
+  }
+
+  /** Not where the bytes are in scope: they would live as long as the part does. */
+  #part(at: number, size: number): ByteSource {
+    return { size, read: (offset, length) => this.#read(at, size, offset, length) };
   }
 
   close(): void {

@@ -1,6 +1,7 @@
 /** The debug sections of one ELF file: an executable, its separate debug information, a .dwo, .dwp or dwz file. */
 import { ElfError, type ElfFile, SHT_NOBITS } from '../../elf/elf.ts';
 import { bufferSource, OutOfBounds } from '../../elf/source.ts';
+import { IN_MEMORY, type Scratch } from '../scratch.ts';
 import { SectionBytes } from './section-bytes.ts';
 
 const SHF_COMPRESSED = 0x800;
@@ -27,13 +28,16 @@ export class DwarfFile {
   /** Sections are called `.debug_….dwo`. */
   readonly isSplit: boolean;
   readonly #maxResident: number;
+  /** Where decompressed sections go. */
+  readonly #scratch: Scratch;
   readonly #sections = new Map<SectionName, SectionBytes>();
   /** Sections that could not be decompressed, or are too large for it. */
   damaged = 0;
   #resident = 0;
 
   /** `maxResident`: bytes that all compressed sections together may have when decompressed. */
-  constructor(elf: ElfFile, isSplit: boolean, maxResident: number) {
+  constructor(elf: ElfFile, isSplit: boolean, maxResident: number, scratch: Scratch = IN_MEMORY) {
+    this.#scratch = scratch;
     this.elf = elf;
     this.isSplit = isSplit;
     this.#maxResident = maxResident;
@@ -66,7 +70,8 @@ export class DwarfFile {
         return new SectionBytes(elf.source, section.offset, section.size, false);
       const content = elf.sectionData(section, this.#maxResident - this.#resident);
       this.#resident += content.length;
-      return new SectionBytes(bufferSource(content), 0, content.length, true);
+      const stored = this.#scratch.store(content);
+      return new SectionBytes(stored, 0, content.length, !this.#scratch.isOutside);
     } catch (error) {
       if (!(error instanceof ElfError || error instanceof OutOfBounds)) throw error;
       this.damaged++;

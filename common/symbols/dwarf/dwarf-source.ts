@@ -89,7 +89,7 @@ export function openDwarf(
   limits: DwarfLimits = DEFAULT_LIMITS,
   scratch: Scratch = IN_MEMORY,
 ): DwarfSource | undefined {
-  const file = new DwarfFile(elf, false, limits.decompressedBytes);
+  const file = new DwarfFile(elf, false, limits.decompressedBytes, scratch);
   return file.section('info').size > 0 ? new DwarfSource(file, files, code, limits, scratch) : undefined;
 }
 

@@ -6,7 +6,7 @@ import { Cursor } from '../../base/cursor.ts';
 import { type ByteSource, OutOfBounds } from '../../elf/source.ts';
 
 const WINDOW_BYTES = 16 << 10;
-const MAX_WINDOWS = 64;
+const MAX_WINDOWS = 24;
 const MAX_STRING_BYTES = 64 << 10;
 
 export class SectionBytes {
