@@ -225,11 +225,13 @@ export class Controller {
     this.#processes.onProcess(record);
     // what was known of a program that ran under this number before
     this.#runtimes.forget(record.pid);
+    this.#frames.forgetProcess(record.pid);
   }
 
   #onExit(record: ExitRecord): void {
     this.#processes.onExit(record);
     this.#runtimes.forget(record.pid);
+    this.#frames.forgetProcess(record.pid);
     this.#jit.onExit(record);
   }
 

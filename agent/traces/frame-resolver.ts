@@ -185,6 +185,11 @@ export class FrameResolver {
     await Promise.all([this.#anonymous.nameFrames(), this.#scripts?.nameFrames(), ...files]);
   }
 
+  /** It ended, or runs another program now. */
+  forgetProcess(pid: Pid): void {
+    this.#interpreted.forgetProcess(pid);
+  }
+
   /** Kernel symbols were read again, as after a module was loaded: names may have changed. */
   forgetKernel(): void {
     this.#kernelLeaves = new Map();

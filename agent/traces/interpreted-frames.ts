@@ -49,6 +49,8 @@ export class InterpretedFrames {
   readonly #scripts: ScriptSource | undefined;
   #byIdentity = new Map<number, IdentityNode>();
   #byContent = new Map<number, ContentNode>();
+  /** Of processes with scripts. */
+  #roots = new Map<Pid, number>();
 
   constructor(scripts?: ScriptSource) {
     this.#scripts = scripts;
@@ -70,11 +72,23 @@ export class InterpretedFrames {
   forget(): void {
     this.#byIdentity = new Map();
     this.#byContent = new Map();
+    this.#roots = new Map();
+  }
+
+  /** It ended, or runs another program now. */
+  forgetProcess(pid: Pid): void {
+    this.#roots.delete(pid);
+  }
+
+  #rootOf(pid: Pid): number {
+    const root = this.#roots.get(pid) ?? this.#scripts?.rootOf(pid) ?? 0;
+    this.#roots.set(pid, root);
+    return root;
   }
 
   #intern(pid: Pid, { frameType, lines }: NamedRuntimeFrame): Frame {
     const scripts = frameType === 'v8js' ? this.#scripts : undefined;
-    const root = scripts?.rootOf(pid) ?? 0;
+    const root = scripts ? this.#rootOf(pid) : 0;
     const hash = lines.reduce((sum, line) => Math.imul(sum, 31) + hashOf(line), 0) | 0;
     const first = this.#byContent.get(hash);
     for (let node = first; node; node = node.next) {

@@ -1,14 +1,9 @@
 /** From an interval of counted samples to a profile: frames named, clock converted, tables interned. */
 import { hostname } from 'node:os';
 import type { Pid } from '../../common/base/brand.ts';
-import {
-  emptyProfile,
-  type Func,
-  type Mapping,
-  type Process,
-  type Profile,
-} from '../../common/profile/profile.ts';
-import type { Frame, FrameLine, FrameResolver } from './frame-resolver.ts';
+import { emptyProfile, type Process, type Profile } from '../../common/profile/profile.ts';
+import type { Frame, FrameResolver } from './frame-resolver.ts';
+import { FrameTables } from './frame-tables.ts';
 import type { Interval, SampleGroup } from './trace-handler.ts';
 
 export interface ProcessSource {
@@ -31,6 +26,7 @@ const HOST = { 'host.name': hostname(), 'host.arch': process.arch === 'x64' ? 'a
 
 export class ProfileMaker {
   readonly #options: ProfileMakerOptions;
+  #frameTables = new FrameTables();
 
   constructor(options: ProfileMakerOptions) {
     this.#options = options;
@@ -43,7 +39,8 @@ export class ProfileMaker {
     await inSlices(interval.groups, (group) => stacks.push(frames.framesOf(group.trace)));
     await frames.nameFrames();
     const offsetNs = this.#options.unixOffsetNs();
-    const tables = new Tables();
+    if (this.#frameTables.isFull) this.#frameTables = new FrameTables();
+    const tables = new Tables(this.#frameTables);
     await inSlices(interval.groups, (group, i) => {
       const process = processes.get(group.pid, group.execId, group.startBoottimeNs);
       tables.addGroup(group, stacks[i]!, process, offsetNs);
@@ -74,20 +71,20 @@ async function inSlices<T>(items: readonly T[], take: (item: T, i: number) => vo
 
 /** Interns by identity first (frames and processes are shared objects) and by content where that may repeat. */
 class Tables {
-  readonly profile: Profile = emptyProfile();
-  readonly #mappings = new Map<Mapping, number>();
-  readonly #mappingsByContent = new Map<string, number>();
-  readonly #functions = new Map<string, number>();
-  readonly #locations = new Map<Frame, number>();
-  /** Mapping → address → location: copies of one file have frames of their own, but one location. */
-  readonly #locationsByPlace = new Map<number, Map<number, number>>();
-  readonly #locationsByContent = new Map<string, number>();
+  readonly profile: Profile;
+  readonly #frames: FrameTables;
   readonly #stacksByFrames = new Map<Frame[], number>();
   /** Hash of the locations → stacks that have it. */
   readonly #stacksByHash = new Map<number, number[]>();
   readonly #processes = new Map<Process, number>();
   #slab = new Uint32Array(SLAB_WORDS);
   #slabUsed = 0;
+
+  constructor(frames: FrameTables) {
+    const { mappings, functions, locations } = frames;
+    this.#frames = frames;
+    this.profile = { ...emptyProfile(), mappings, functions, locations };
+  }
 
   addGroup(group: SampleGroup, frames: Frame[], process: Process, offsetNs: bigint): void {
     this.profile.samples.push({
@@ -105,7 +102,7 @@ class Tables {
     const known = this.#stacksByFrames.get(frames);
     if (known !== undefined) return known;
     const locations = this.#room(frames.length);
-    for (let i = 0; i < frames.length; i++) locations[i] = this.#location(frames[i]!);
+    for (let i = 0; i < frames.length; i++) locations[i] = this.#frames.locationOf(frames[i]!);
     const index = this.#internStack(locations);
     this.#stacksByFrames.set(frames, index);
     return index;
@@ -135,66 +132,6 @@ class Tables {
     return index;
   }
 
-  #location(frame: Frame): number {
-    const known = this.#locations.get(frame);
-    if (known !== undefined) return known;
-    const mapping = this.#mapping(frame.mapping);
-    let places = this.#locationsByPlace.get(mapping);
-    if (!places) {
-      places = new Map();
-      this.#locationsByPlace.set(mapping, places);
-    }
-    // interpreted frames and markers have no place, only what they say; JIT code has another one in each process
-    const content = hasPlace(frame) ? undefined : contentOf(frame, mapping);
-    let index = content === undefined ? places.get(frame.address) : this.#locationsByContent.get(content);
-    if (index === undefined) {
-      index = this.#addLocation(frame, mapping);
-      if (content === undefined) places.set(frame.address, index);
-      else this.#locationsByContent.set(content, index);
-    }
-    this.#locations.set(frame, index);
-    return index;
-  }
-
-  #addLocation(frame: Frame, mapping: number): number {
-    const { frameType, lines, generated } = frame;
-    const location = {
-      mapping,
-      address: BigInt(frame.address),
-      frameType,
-      lines: lines.map((line) => ({ func: this.#function(line), line: line.line, column: line.column })),
-      ...(generated ? { generated } : {}),
-    };
-    return this.profile.locations.push(location) - 1;
-  }
-
-  #mapping(mapping: Mapping): number {
-    const known = this.#mappings.get(mapping);
-    if (known !== undefined) return known;
-    const { filename, fileId, gnuBuildId, memoryStart, memoryLimit, fileOffset } = mapping;
-    const content = `${filename}\0${fileId}\0${gnuBuildId}\0${memoryStart}/${memoryLimit}/${fileOffset}`;
-    const isNone = filename === '' && fileId === '';
-    const index = isNone ? 0 : intern(this.#mappingsByContent, content, this.profile.mappings, () => mapping);
-    this.#mappings.set(mapping, index);
-    return index;
-  }
-
-  #function(line: FrameLine): number {
-    const startLine = line.startLine ?? 0;
-    const content = `${line.function}\0${line.systemName}\0${line.file}\0${startLine}`;
-    return intern(
-      this.#functions,
-      content,
-      this.profile.functions,
-      (): Func => ({
-        name: line.function,
-        systemName: line.systemName,
-        filename: line.file,
-        startLine,
-      }),
-    );
-  }
-
   #process(process: Process): number {
     const known = this.#processes.get(process);
     if (known !== undefined) return known;
@@ -204,21 +141,5 @@ class Tables {
   }
 }
 
-/** Does its address mean the same wherever it is met? It does in files, and says nothing more where it has no name. */
-const hasPlace = ({ mapping, lines }: Frame): boolean =>
-  mapping.fileId !== '' || (mapping.filename !== '' && lines.length === 0);
-
-const contentOf = ({ frameType, address, lines, generated = '' }: Frame, mapping: number): string =>
-  `${mapping}\0${frameType}\0${address}\0${generated}\0${lines.map((l) => `${l.function}\0${l.file}\0${l.line}\0${l.column}\0${l.startLine}`).join('\0')}`;
-
 const areEqual = (a: Uint32Array, b: Uint32Array): boolean =>
   a.length === b.length && a.every((value, i) => value === b[i]);
-
-function intern<T>(indices: Map<string, number>, key: string, table: T[], make: () => T): number {
-  let index = indices.get(key);
-  if (index === undefined) {
-    index = table.push(make()) - 1;
-    indices.set(key, index);
-  }
-  return index;
-}

@@ -53,9 +53,9 @@ describe('a file of the Firefox Profiler', () => {
     });
     expect(profile.functions.map(({ name, filename }) => `${name} ${filename}`)).toEqual([
       ' ',
-      'main a.c',
-      'work a.c',
       'leaf ',
+      'work a.c',
+      'main a.c',
     ]);
     expect(main!.frameType).toBe('kernel');
   });

@@ -41,22 +41,33 @@ class Merger {
   add(other: Profile): void {
     this.#widen(other);
     const { profile } = this;
-    const mappings = other.mappings.map((m) => intern(this.#mappings, mappingKey(m), profile.mappings, m));
-    const functions = other.functions.map((f) =>
-      intern(this.#functions, functionKey(f), profile.functions, f),
-    );
-    const locations = other.locations.map((location) => {
-      const lines = location.lines.map((line) => ({ ...line, func: functions[line.func]! }));
-      const moved = { ...location, mapping: mappings[location.mapping]!, lines };
-      return intern(this.#locations, locationKey(moved), profile.locations, moved);
-    });
+    // only what a stack leads to: tables may hold what other profiles need
+    const locations = new Map<number, number>();
+    const locationOf = (old: number): number => {
+      const index = locations.get(old) ?? this.#addLocation(other, old);
+      locations.set(old, index);
+      return index;
+    };
     const stacks = other.stacks.map((stack) => {
-      const moved = stack.map((location) => locations[location]!);
+      const moved = stack.map(locationOf);
       return intern(this.#stacks, moved.join(), profile.stacks, moved);
     });
     const processes = other.processes.map((p) => this.#addProcess(p));
     for (const sample of other.samples)
       this.#addSample(sample, stacks[sample.stack]!, processes[sample.process]!);
+  }
+
+  #addLocation(other: Profile, old: number): number {
+    const { profile } = this;
+    const location = other.locations[old]!;
+    const mapping = other.mappings[location.mapping]!;
+    const lines = location.lines.map((line) => {
+      const func = other.functions[line.func]!;
+      return { ...line, func: intern(this.#functions, functionKey(func), profile.functions, func) };
+    });
+    const index = intern(this.#mappings, mappingKey(mapping), profile.mappings, mapping);
+    const moved = { ...location, mapping: index, lines };
+    return intern(this.#locations, locationKey(moved), profile.locations, moved);
   }
 
   /** What one of the profiles did not know of a process yet is taken from the other. */

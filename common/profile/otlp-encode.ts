@@ -92,6 +92,8 @@ class OtlpEncoder {
   readonly #stackTable = new Table(7, 32 << 10);
   /** Key and value → index, so that a known attribute need not be written again to be found. */
   readonly #attributes = new Map<string, number>();
+  /** Attributes of a location whose frame is of a type. */
+  readonly #frameTypes = new Map<string, number[]>();
   readonly #inner = new ProtoWriter();
   readonly #innermost = new ProtoWriter();
   /** New index of each of the profile's entries, -1 where nothing has referred to it yet. */
@@ -289,16 +291,17 @@ class OtlpEncoder {
     if (this.#locations[old]! >= 0) return this.#locations[old]!;
     const location: Location = this.#profile.locations[old]!;
     const mapping = this.#mapping(location.mapping);
-    const functions = location.lines.map((line) => this.#function(line.func));
-    const attributes =
-      location.frameType === '' ? [] : [this.#textAttribute('profile.frame.type', location.frameType)];
-    if (location.generated) attributes.push(this.#textAttribute(GENERATED_PLACE, location.generated));
+    const { lines } = location;
+    // their dictionary entries use the shared writers, so they come first
+    for (let i = 0; i < lines.length; i++) this.#function(lines[i]!.func);
+    const attributes = this.#locationAttributes(location);
     this.#inner.clear();
     this.#inner.uint(1, mapping);
     this.#inner.uint(2, location.address);
-    for (const [i, line] of location.lines.entries()) {
+    for (let i = 0; i < lines.length; i++) {
+      const line = lines[i]!;
       this.#innermost.clear();
-      this.#innermost.uint(1, functions[i]!);
+      this.#innermost.uint(1, this.#functions[line.func]!);
       this.#innermost.uint(2, line.line);
       this.#innermost.uint(3, line.column);
       this.#inner.message(3, this.#innermost);
@@ -307,6 +310,15 @@ class OtlpEncoder {
     const index = this.#locationTable.intern(this.#inner);
     this.#locations[old] = index;
     return index;
+  }
+
+  #locationAttributes({ frameType, generated }: Location): number[] {
+    let attributes = this.#frameTypes.get(frameType);
+    if (!attributes) {
+      attributes = frameType === '' ? [] : [this.#textAttribute('profile.frame.type', frameType)];
+      this.#frameTypes.set(frameType, attributes);
+    }
+    return generated ? [...attributes, this.#textAttribute(GENERATED_PLACE, generated)] : attributes;
   }
 
   #mapping(old: number): number {

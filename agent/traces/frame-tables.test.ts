@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { emptyMapping } from '../../common/profile/profile.ts';
+import type { Frame, FrameLine } from './frame-resolver.ts';
+import { FrameTables } from './frame-tables.ts';
+
+const line = (name: string, at = 1): FrameLine => ({
+  function: name,
+  systemName: '',
+  file: 'a.c',
+  line: at,
+  column: 0,
+});
+const file = { ...emptyMapping(), filename: '/bin/a', fileId: 'aa' };
+const frame = (fields: Partial<Frame>): Frame => ({
+  mapping: file,
+  address: 16,
+  frameType: 'native',
+  lines: [],
+  ...fields,
+});
+const namesAt = (tables: FrameTables, index: number): string[] =>
+  tables.locations[index]!.lines.map(({ func }) => tables.functions[func]!.name);
+
+test('a frame that learned its name has another location from then on, and keeps it', () => {
+  const tables = new FrameTables();
+  const shared = frame({});
+  const before = tables.locationOf(shared);
+  shared.lines = [line('inlined'), line('outer', 9)];
+  const after = tables.locationOf(shared);
+  expect([namesAt(tables, before), namesAt(tables, after)]).toEqual([[], ['inlined', 'outer']]);
+  expect(tables.locationOf(shared)).toBe(after);
+  expect(tables.locationOf(frame({ lines: [line('inlined'), line('outer', 9)] }))).toBe(after);
+});
+
+test('a frame whose file was opened meanwhile has the place in it', () => {
+  const tables = new FrameTables();
+  const late = frame({ mapping: { ...emptyMapping(), filename: '[file not open]' } });
+  const before = tables.locationOf(late);
+  late.mapping = file;
+  late.address = 32;
+  const location = tables.locations[tables.locationOf(late)]!;
+  expect(tables.locationOf(late)).not.toBe(before);
+  expect([tables.mappings[location.mapping]!.fileId, location.address]).toEqual(['aa', 32n]);
+});
+
+test('copies of a file share a location; frames without a place share it where they say the same', () => {
+  const tables = new FrameTables();
+  const copy = { ...file };
+  expect(tables.locationOf(frame({ mapping: copy }))).toBe(tables.locationOf(frame({})));
+  const script = { mapping: emptyMapping(), address: 0, frameType: 'v8js' } as const;
+  const [a, b, c] = ['f', 'f', 'g'].map((name) =>
+    tables.locationOf(frame({ ...script, lines: [line(name)] })),
+  );
+  expect([a === b, a === c]).toEqual([true, false]);
+});

@@ -1,0 +1,135 @@
+/**
+ * Tables of a profile that say what frames are, kept from one interval to the next: nearly all frames come again.
+ * Entries are only added; what a profile does not refer to, its writers leave out.
+ */
+import { emptyProfile, type Func, type Location, type Mapping } from '../../common/profile/profile.ts';
+import type { Frame, FrameLine } from './frame-resolver.ts';
+
+/** Past this many all are made anew. */
+const MAX_LOCATIONS = 32_768;
+
+/** What a frame said when its location was made: it may know more by now. */
+interface KnownFrame {
+  location: number;
+  lines: FrameLine[];
+  mapping: Mapping;
+}
+
+export class FrameTables {
+  readonly mappings: Mapping[];
+  readonly functions: Func[];
+  readonly locations: Location[];
+  readonly #mappings = new Map<Mapping, number>();
+  readonly #mappingsByContent = new Map<string, number>();
+  readonly #functions = new Map<string, number>();
+  readonly #frames = new Map<Frame, KnownFrame>();
+  /** Mapping → address → location: copies of one file have frames of their own, but one location. */
+  readonly #byPlace = new Map<number, Map<number, number>>();
+  readonly #byContent = new Map<string, number>();
+
+  constructor() {
+    ({ mappings: this.mappings, functions: this.functions, locations: this.locations } = emptyProfile());
+  }
+
+  get isFull(): boolean {
+    return this.locations.length > MAX_LOCATIONS;
+  }
+
+  /** Index of the frame's location, as the frame is now. */
+  locationOf(frame: Frame): number {
+    const known = this.#frames.get(frame);
+    if (known && known.lines === frame.lines && known.mapping === frame.mapping) return known.location;
+    const mapping = this.#mapping(frame.mapping);
+    const location = hasPlace(frame) ? this.#placed(frame, mapping) : this.#unplaced(frame, mapping);
+    this.#frames.set(frame, { location, lines: frame.lines, mapping: frame.mapping });
+    return location;
+  }
+
+  #placed(frame: Frame, mapping: number): number {
+    let places = this.#byPlace.get(mapping);
+    if (!places) {
+      places = new Map();
+      this.#byPlace.set(mapping, places);
+    }
+    const known = places.get(frame.address);
+    if (known !== undefined && saysTheSame(this.locations[known]!, this.functions, frame)) return known;
+    const index = this.#add(frame, mapping);
+    places.set(frame.address, index);
+    return index;
+  }
+
+  /** Interpreted frames and markers have no place, only what they say; JIT code has another one in each process. */
+  #unplaced(frame: Frame, mapping: number): number {
+    return intern(this.#byContent, contentOf(frame, mapping), this.locations, () =>
+      this.#locationOf(frame, mapping),
+    );
+  }
+
+  #add(frame: Frame, mapping: number): number {
+    return this.locations.push(this.#locationOf(frame, mapping)) - 1;
+  }
+
+  #locationOf({ address, frameType, lines, generated }: Frame, mapping: number): Location {
+    return {
+      mapping,
+      address: BigInt(address),
+      frameType,
+      lines: lines.map((line) => ({ func: this.#function(line), line: line.line, column: line.column })),
+      ...(generated ? { generated } : {}),
+    };
+  }
+
+  #mapping(mapping: Mapping): number {
+    const known = this.#mappings.get(mapping);
+    if (known !== undefined) return known;
+    const { filename, fileId, gnuBuildId, memoryStart, memoryLimit, fileOffset } = mapping;
+    const content = `${filename}\0${fileId}\0${gnuBuildId}\0${memoryStart}/${memoryLimit}/${fileOffset}`;
+    const isNone = filename === '' && fileId === '';
+    const index = isNone ? 0 : intern(this.#mappingsByContent, content, this.mappings, () => mapping);
+    this.#mappings.set(mapping, index);
+    return index;
+  }
+
+  #function(line: FrameLine): number {
+    const startLine = line.startLine ?? 0;
+    const content = `${line.function}\0${line.systemName}\0${line.file}\0${startLine}`;
+    return intern(
+      this.#functions,
+      content,
+      this.functions,
+      (): Func => ({
+        name: line.function,
+        systemName: line.systemName,
+        filename: line.file,
+        startLine,
+      }),
+    );
+  }
+}
+
+/** Does its address mean the same wherever it is met? It does in files, and says nothing more where it has no name. */
+const hasPlace = ({ mapping, lines }: Frame): boolean =>
+  mapping.fileId !== '' || (mapping.filename !== '' && lines.length === 0);
+
+/** Names of one place grow: from none to a function, to inlined ones with lines. */
+const saysTheSame = (location: Location, functions: readonly Func[], { lines }: Frame): boolean =>
+  location.lines.length === lines.length &&
+  location.lines.every(({ func, line, column }, i) => {
+    const other = lines[i]!;
+    const { name, filename } = functions[func]!;
+    return (
+      line === other.line && column === other.column && name === other.function && filename === other.file
+    );
+  });
+
+const contentOf = ({ frameType, address, lines, generated = '' }: Frame, mapping: number): string =>
+  `${mapping}\0${frameType}\0${address}\0${generated}\0${lines.map((l) => `${l.function}\0${l.file}\0${l.line}\0${l.column}\0${l.startLine}`).join('\0')}`;
+
+function intern<T>(indices: Map<string, number>, key: string, table: T[], make: () => T): number {
+  let index = indices.get(key);
+  if (index === undefined) {
+    index = table.push(make()) - 1;
+    indices.set(key, index);
+  }
+  return index;
+}
