@@ -53,6 +53,15 @@ export function readProcProcess(proc: string, pid: number, startBoottimeNs: bigi
   return { comm: after.comm, parentPid: after.parentPid, executablePath, cgroupPath };
 }
 
+/** The cgroup alone, of the process that started at this time; undefined where it is gone. */
+export function readProcCgroup(proc: string, pid: number, startBoottimeNs: bigint): string | undefined {
+  const directory = join(proc, String(pid));
+  const text = readSmallFile(join(directory, 'cgroup'));
+  // looked at afterwards: whoever has the PID now had it then, or started since
+  if (text === undefined || readStat(directory)?.startTicks !== startBoottimeNs / TICK_NS) return undefined;
+  return parseProcCgroup(text);
+}
+
 function readStat(directory: string): ProcStat | undefined {
   const text = readSmallFile(join(directory, 'stat'));
   return text === undefined ? undefined : parseStat(text);
@@ -67,6 +76,9 @@ function readExecutablePath(directory: string): string {
   }
 }
 
+/** Reading is synchronous, and what was read is made a text at once. */
+const buffer = Buffer.alloc(MAX_FILE_BYTES);
+
 /** The first 16 KiB of a file as text, undefined if it can't be read. */
 export function readSmallFile(path: string): string | undefined {
   let fd: number;
@@ -76,14 +88,13 @@ export function readSmallFile(path: string): string | undefined {
     return undefined;
   }
   try {
-    const bytes = Buffer.alloc(MAX_FILE_BYTES);
     let used = 0;
-    while (used < bytes.length) {
-      const n = readSync(fd, bytes, used, bytes.length - used, null);
+    while (used < buffer.length) {
+      const n = readSync(fd, buffer, used, buffer.length - used, null);
       if (n === 0) break;
       used += n;
     }
-    return bytes.toString('utf8', 0, used);
+    return buffer.toString('utf8', 0, used);
   } catch {
     // ESRCH: the process ended after its file was opened
     return undefined;

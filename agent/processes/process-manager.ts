@@ -13,7 +13,7 @@ import { emptyProcess, type Process } from '../../common/profile/profile.ts';
 import type { ExitRecord, ProcessIdentity, ProcessRecord } from '../tracer/records.ts';
 import { type BootClock, createBootClock } from './boot-clock.ts';
 import { type CgroupOwner, readCgroupOwner, usesCgroupV1 } from './cgroup-owner.ts';
-import { type ProcProcess, readProcProcess, readSmallFile } from './proc-files.ts';
+import { type ProcProcess, readProcCgroup, readProcProcess, readSmallFile } from './proc-files.ts';
 import { KERNEL_SERVICE, serviceNameOf } from './service-name.ts';
 
 export interface ProcessManagerOptions {
@@ -203,14 +203,21 @@ export class ProcessManager {
 
   /** Facts from BPF's record; /proc is asked only for what BPF can't see. */
   #describe(record: ProcessRecord): Process {
-    const needsProc = record.executablePath === '' || (this.#readsCgroupFiles && record.cgroupPath === '/');
-    const found = needsProc ? readProcProcess(this.#proc, record.pid, record.startBoottimeNs) : undefined;
-    return this.#build(record, {
-      comm: record.comm,
-      parentPid: record.parentPid,
-      executablePath: record.executablePath || (found?.executablePath ?? ''),
-      cgroupPath: record.cgroupPath.length > 1 ? record.cgroupPath : found?.cgroupPath || record.cgroupPath,
-    });
+    const { pid, comm, parentPid, startBoottimeNs } = record;
+    let { executablePath, cgroupPath } = record;
+    const lacksCgroup = this.#readsCgroupFiles && cgroupPath === '/';
+    if (executablePath === '') {
+      const found = readProcProcess(this.#proc, pid, startBoottimeNs);
+      executablePath = found?.executablePath ?? '';
+      if (cgroupPath.length <= 1) cgroupPath = found?.cgroupPath || cgroupPath;
+    } else if (lacksCgroup) cgroupPath = this.#cgroupOf(record) || cgroupPath;
+    return this.#build(record, { comm, parentPid, executablePath, cgroupPath });
+  }
+
+  /** Of a process that ended already: that of its parent, in which it was started. */
+  #cgroupOf({ pid, parentPid, startBoottimeNs }: ProcessRecord): string {
+    const own = readProcCgroup(this.#proc, pid, startBoottimeNs);
+    return own ?? this.#byPid.peek(parentPid)?.newest.process.cgroupPath ?? '';
   }
 
   #build(identity: ProcessIdentity, facts: ProcProcess): Process {
