@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { type Access, type AccessFiles, readAccess } from './access.ts';
@@ -10,6 +11,7 @@ import { Receiver } from './ingest/receiver.ts';
 import { asOwner, type DataOwner } from './store/data-directory.ts';
 import { MemoryStore } from './store/memory-store.ts';
 import type { Store } from './store/store.ts';
+import { SymbolSources } from './symbols/symbol-sources.ts';
 
 export const COLLECTOR_DEFAULTS = {
   grpcListen: '127.0.0.1:11000',
@@ -80,6 +82,7 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
     logger,
     options.maxSenderRate ?? COLLECTOR_DEFAULTS.maxSenderRate,
   );
+  const symbols = new SymbolSources(options.data && join(options.data.directory, 'symbols'), logger);
   const running = new RunningServers();
   try {
     const grpcPort = await running.add('grpc', listen.grpc, () =>
@@ -101,6 +104,7 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
         access,
         files,
         status,
+        symbols,
         now,
         logger,
       }),
@@ -108,6 +112,7 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
     urls.page = `${access.scheme}://${reachable(listen.page, pagePort)}/`;
     const stop = async (): Promise<void> => {
       await running.stop();
+      await symbols.close();
       await store.close();
     };
     return { urls, store, stop };

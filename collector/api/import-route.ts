@@ -1,18 +1,13 @@
 /** `POST /api/v1/import?name=FILE[&at=now|TIME]` with a file's bytes as the body: see docs/api.md. */
 import type { IncomingMessage } from 'node:http';
-import {
-  ImportBusyError,
-  ImportError,
-  type Importer,
-  type ImportResult,
-  MAX_IMPORT_BYTES,
-} from '../import/importer.ts';
+import { ImportBusyError, ImportError, type Importer, MAX_IMPORT_BYTES } from '../import/importer.ts';
 import { RequestError, readTime } from './parameters.ts';
 import { HttpError, readBody } from './read-body.ts';
+import type { ImportResult } from './types.ts';
+import { checkOrigin, readFileName } from './uploads.ts';
 
 export const IMPORT_PATH = '/api/v1/import';
 
-const MAX_NAME_LENGTH = 255;
 /** Of all bodies at a time: they wait in memory. */
 const MAX_UPLOADS = 4;
 
@@ -45,9 +40,7 @@ export class ImportRoute {
   }
 
   #readOptions(parameters: URLSearchParams) {
-    const fileName = parameters.get('name') ?? '';
-    if (fileName === '' || fileName.length > MAX_NAME_LENGTH)
-      throw new HttpError(400, `name is "${fileName}": give the file's name, whose ending is its format`);
+    const fileName = readFileName(parameters);
     const at = parameters.get('at');
     const modified = parameters.get('modified');
     const nowMs = this.#now();
@@ -58,19 +51,3 @@ export class ImportRoute {
     };
   }
 }
-
-/**
- * A page of another origin can post here without asking only what a form can: not this content type. The browser
- * names the page's origin with every POST.
- */
-function checkOrigin(request: IncomingMessage): void {
-  const { origin, host } = request.headers;
-  if (origin !== undefined && !/^https?:\/\//.test(origin)) throw foreign(origin);
-  if (origin !== undefined && new URL(origin).host !== host) throw foreign(origin);
-  const type = (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
-  if (type !== 'application/octet-stream')
-    throw new HttpError(415, `content-type is "${type}": send application/octet-stream`);
-}
-
-const foreign = (origin: string): HttpError =>
-  new HttpError(403, `requests from another page (${origin}) are not accepted`);

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
 import { MemoryStore } from '../store/memory-store.ts';
+import { SymbolSources } from '../symbols/symbol-sources.ts';
 import { readPageFiles } from './page-files.ts';
 import { startPageServer } from './page-server.ts';
 import type { FlameGraphResponse, StatusResponse, ValuesAnswer } from './types.ts';
@@ -25,6 +26,7 @@ beforeAll(async () => {
     listen: { host: '127.0.0.1', port: 0 },
     files: readPageFiles(directory),
     status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: now() },
+    symbols: new SymbolSources(undefined, { error: expect.fail }),
     now,
     logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
   });

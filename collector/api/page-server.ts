@@ -6,6 +6,8 @@ import type { Logger } from 'pino';
 import { FilterError } from '../../common/profile/filter.ts';
 import { type Access, OPEN_ACCESS, TOKEN_NEEDED } from '../access.ts';
 import { Importer } from '../import/importer.ts';
+import { withLateNames } from '../symbols/named-store.ts';
+import type { SymbolSources } from '../symbols/symbol-sources.ts';
 import { isTrustedHost } from './host-check.ts';
 import { IMPORT_PATH, ImportRoute } from './import-route.ts';
 import { type ListenAddress, listenOn, stopListening } from './listen.ts';
@@ -14,6 +16,7 @@ import type { PageFile } from './page-files.ts';
 import { RequestError } from './parameters.ts';
 import { HttpError } from './read-body.ts';
 import type { StatusSources } from './responses.ts';
+import { SYMBOLS_PATH, SymbolRoute } from './symbol-route.ts';
 import type { ErrorResponse } from './types.ts';
 import { type FileAnswer, ROUTES, type Route } from './v1.ts';
 
@@ -41,6 +44,8 @@ export interface PageServerOptions {
   /** By URL path: see readPageFiles. */
   files: ReadonlyMap<string, PageFile>;
   status: StatusSources;
+  /** What names frames that arrived without a name. */
+  symbols: SymbolSources;
   now: () => number;
   logger: Pick<Logger, 'error'>;
 }
@@ -61,11 +66,17 @@ class PageHandler {
   /** Answers under way or just given, by URL. */
   readonly #answers = new LRUCache<string, Promise<string>>({ max: 64, ttl: ANSWER_LIFE_MS });
 
-  readonly #imports: ImportRoute;
+  readonly #uploads: Readonly<Record<string, ImportRoute | SymbolRoute>>;
+  readonly #store: ReturnType<typeof withLateNames>;
 
   constructor(options: PageServerOptions) {
     this.#options = options;
-    this.#imports = new ImportRoute(new Importer(options.status.store, options.now), options.now);
+    const { status, symbols, now } = options;
+    this.#store = withLateNames(status.store, symbols.names);
+    this.#uploads = {
+      [IMPORT_PATH]: new ImportRoute(new Importer(status.store, now), now),
+      [SYMBOLS_PATH]: new SymbolRoute(symbols, status.store, now),
+    };
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -98,13 +109,17 @@ class PageHandler {
       throw new HttpError(401, TOKEN_NEEDED);
     }
     const url = new URL(request.url ?? '/', 'http://localhost');
-    if (url.pathname === IMPORT_PATH && request.method === 'POST') {
-      const result = await this.#imports.answer(request, url.searchParams);
+    const upload = Object.hasOwn(this.#uploads, url.pathname) ? this.#uploads[url.pathname] : undefined;
+    if (upload !== undefined && request.method === 'POST') {
+      const result = await upload.answer(request, url.searchParams);
       await this.#send(request, response, 200, JSON.stringify(result));
       return;
     }
     if (request.method !== 'GET' && request.method !== 'HEAD') {
-      throw new HttpError(405, `${request.method} is not served here: only GET is, and POST ${IMPORT_PATH}`);
+      throw new HttpError(
+        405,
+        `${request.method} is not served here: only GET is, and POST ${IMPORT_PATH} and ${SYMBOLS_PATH}`,
+      );
     }
     if (url.pathname.startsWith('/api/v1/')) {
       await this.#answerV1(url, request, response);
@@ -141,7 +156,7 @@ class PageHandler {
   async #runV1(route: Route, parameters: URLSearchParams): Promise<unknown> {
     const { status, now } = this.#options;
     try {
-      return await route.run(parameters, { store: status.store, status, now });
+      return await route.run(parameters, { store: this.#store, status, now });
     } catch (error) {
       if (!(error instanceof RequestError || error instanceof FilterError)) throw error;
       throw new HttpError(400, error.message);

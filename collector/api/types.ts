@@ -27,6 +27,33 @@ export interface TreeColumns {
   folded: { nodes: number; samples: number };
 }
 
+/** `POST /api/v1/import` */
+export interface ImportResult {
+  fileName: string;
+  /** Events that were stored. */
+  samples: number;
+  rejected: { reason: string; count: number }[];
+  /** Times of what was in the file, milliseconds since the Unix epoch; `toMs` not included. */
+  fromMs: number;
+  toMs: number;
+  /** The same file was imported before, and is not stored again. */
+  repeated: boolean;
+}
+
+/** `POST /api/v1/symbols` */
+export interface SymbolsResult {
+  fileName: string;
+  /** 32 hex digits. */
+  fileId: string;
+  /** Hex, '' if it has none. */
+  gnuBuildId: string;
+  /** Where its names are from: `DWARF`, `Go`, `symtab`. */
+  sources: string[];
+  /** Addresses of it that arrived without a name and are stored; and how many of them have one now. */
+  nameless: number;
+  named: number;
+}
+
 export interface ReasonCount {
   reason: string;
   count: number;

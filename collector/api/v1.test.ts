@@ -6,6 +6,7 @@ import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
 import { MemoryStore } from '../store/memory-store.ts';
+import { SymbolSources } from '../symbols/symbol-sources.ts';
 import { startPageServer } from './page-server.ts';
 
 let server: Awaited<ReturnType<typeof startPageServer>>;
@@ -24,6 +25,7 @@ beforeAll(async () => {
     listen: { host: '127.0.0.1', port: 0 },
     files: new Map(),
     status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: now() },
+    symbols: new SymbolSources(undefined, { error: expect.fail }),
     now,
     logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
   });

@@ -23,7 +23,7 @@ import { flameColumns, type StatusSources, statusResponse } from './responses.ts
 import * as schema from './schemas.ts';
 
 export interface ApiContext {
-  store: Store;
+  store: Pick<Store, 'parts' | 'stats'>;
   status: StatusSources;
   now: () => number;
 }
@@ -324,7 +324,10 @@ function foldGroups(groups: ReadonlyMap<string, Float64Array>, steps: number) {
   };
 }
 
-async function countExecutions(store: Store, filter: SampleFilter): Promise<Map<string, number>> {
+async function countExecutions(
+  store: Pick<Store, 'parts'>,
+  filter: SampleFilter,
+): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const { name } of await readProcesses(store, filter)) counts.set(name, (counts.get(name) ?? 0) + 1);
   return counts;

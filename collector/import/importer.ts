@@ -2,6 +2,7 @@
 import { basename } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Profile } from '../../common/profile/profile.ts';
+import type { ImportResult } from '../api/types.ts';
 import { RecentRequests, requestId } from '../ingest/recent-requests.ts';
 import type { Store } from '../store/store.ts';
 import type { ImportFile, ImportReply } from './import-worker.ts';
@@ -31,18 +32,6 @@ export interface ImportOptions {
   endMs?: number | undefined;
   /** For a file that doesn't say when: now, unless given. */
   fallbackEndMs?: number | undefined;
-}
-
-export interface ImportResult {
-  fileName: string;
-  /** Events that were stored. */
-  samples: number;
-  rejected: { reason: string; count: number }[];
-  /** Times of what was in the file, milliseconds since the Unix epoch; `toMs` not included. */
-  fromMs: number;
-  toMs: number;
-  /** The same file was imported before, and is not stored again. */
-  repeated: boolean;
 }
 
 export class Importer {

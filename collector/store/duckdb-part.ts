@@ -113,12 +113,12 @@ type Reads = Pick<DuckDbFile, 'read'>;
 class FramePool {
   readonly #frames = new Map<string, Frame>();
 
-  share(name: string, file: string, mapping: string, kind: FrameKind): Frame {
-    const key = `${kind}\0${mapping}\0${file}\0${name}`;
+  share({ name, file, mapping, kind, binary }: Required<Frame>): Frame {
+    const key = `${kind}\0${mapping}\0${file}\0${name}\0${binary}`;
     let frame = this.#frames.get(key);
     if (frame === undefined) {
       if (this.#frames.size >= MAX_POOLED_FRAMES) this.#frames.clear();
-      frame = { name, file, mapping, kind };
+      frame = { name, file, mapping, kind, ...(binary !== '' && { binary }) };
       this.#frames.set(key, frame);
     }
     return frame;
@@ -158,11 +158,17 @@ async function loadStacks(
   pool: FramePool,
 ): Promise<{ value: Stacks; bytes: number }> {
   const read = async (sql: string) => (await file.read(sql)).getColumns();
-  const [names = [], files = [], mappings = [], kinds = []] = await read(
-    `SELECT name, file, mapping, kind FROM frames_${id} ORDER BY id`,
+  const [names = [], files = [], mappings = [], kinds = [], binaries = []] = await read(
+    `SELECT name, file, mapping, kind, "binary" FROM frames_${id} ORDER BY id`,
   );
   const frames = names.map((name, i) =>
-    pool.share(String(name), String(files[i]), String(mappings[i]), String(kinds[i]) as FrameKind),
+    pool.share({
+      name: String(name),
+      file: String(files[i]),
+      mapping: String(mappings[i]),
+      kind: String(kinds[i]) as FrameKind,
+      binary: String(binaries[i]),
+    }),
   );
   const [parents = [], nodeFrames = []] = await read(`SELECT parent, frame FROM nodes_${id} ORDER BY id`);
   const value: Stacks = {

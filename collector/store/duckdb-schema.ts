@@ -1,9 +1,12 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 
+type Migration = string | ((connection: DuckDBConnection) => Promise<unknown>);
+
 /** One entry per version: what brings a file of the version before to it. Entries are never changed, only added. */
-const MIGRATIONS: readonly string[] = [
+const MIGRATIONS: readonly Migration[] = [
   'CREATE TABLE parts(id BIGINT PRIMARY KEY, start_ms BIGINT, events DOUBLE, min_ms BIGINT, max_ms BIGINT)',
   'CREATE TABLE requests(id VARCHAR, at_ms BIGINT)',
+  addBinaries,
 ];
 
 /**
@@ -24,11 +27,19 @@ export async function migrate(connection: DuckDBConnection, migrations = MIGRATI
   if (version === migrations.length) return;
   await connection.run('BEGIN');
   try {
-    for (const sql of migrations.slice(version)) await connection.run(sql);
+    for (const step of migrations.slice(version))
+      await (typeof step === 'string' ? connection.run(step) : step(connection));
     await connection.run(`DELETE FROM meta; INSERT INTO meta VALUES (${migrations.length})`);
     await connection.run('COMMIT');
   } catch (error) {
     await connection.run('ROLLBACK').catch(() => {});
     throw error;
   }
+}
+
+/** Which binary a frame without a name is of: parts before did not keep it. */
+async function addBinaries(connection: DuckDBConnection): Promise<void> {
+  const reader = await connection.runAndReadAll('SELECT id FROM parts');
+  for (const id of reader.getColumns()[0] ?? [])
+    await connection.run(`ALTER TABLE frames_${id} ADD COLUMN IF NOT EXISTS "binary" VARCHAR DEFAULT ''`);
 }

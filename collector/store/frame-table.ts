@@ -12,17 +12,17 @@ const MAX_IDS = 2 ** 26;
 export class FrameTable {
   readonly frames: Frame[] = [];
   bytes = 0;
-  /** By name and place: what frames of a file, a binary and a kind share. Keys are numbers, which hash fast. */
+  /** By name and place: what frames of a file, a mapping and a kind share. Keys are numbers, which hash fast. */
   readonly #ids = new Map<number, number>();
   readonly #places = new Map<string, number>();
   readonly #strings = new Map<string, number>();
   readonly #stringList: string[] = [];
   /** Frames of one place often follow each other. */
-  #lastPlace = { file: '', mapping: '', kind: '', id: -1 };
+  #lastPlace = { file: '', mapping: '', kind: '', binary: '', id: -1 };
 
-  intern({ name, file, mapping, kind }: Frame): number {
+  intern({ name, file, mapping, kind, binary = '' }: Frame): number {
     const nameId = this.#internString(name);
-    const key = this.#place(file, mapping, kind) * MAX_IDS + nameId;
+    const key = this.#place(file, mapping, kind, binary) * MAX_IDS + nameId;
     let id = this.#ids.get(key);
     if (id === undefined) {
       id = this.frames.length;
@@ -32,6 +32,7 @@ export class FrameTable {
         file: strings[this.#internString(file)]!,
         mapping: strings[this.#internString(mapping)]!,
         kind,
+        ...(binary !== '' && { binary: strings[this.#internString(binary)]! }),
       });
       this.#ids.set(key, id);
       this.bytes += FRAME_BYTES;
@@ -39,17 +40,19 @@ export class FrameTable {
     return id;
   }
 
-  #place(file: string, mapping: string, kind: string): number {
+  #place(file: string, mapping: string, kind: string, binary: string): number {
     const last = this.#lastPlace;
-    if (last.file === file && last.mapping === mapping && last.kind === kind) return last.id;
-    const key = `${kind} ${this.#internString(file)} ${this.#internString(mapping)}`;
+    const { file: lastFile, mapping: lastMapping, kind: lastKind, binary: lastBinary } = last;
+    if (lastFile === file && lastMapping === mapping && lastKind === kind && lastBinary === binary)
+      return last.id;
+    const key = `${kind} ${this.#internString(file)} ${this.#internString(mapping)} ${binary}`;
     let id = this.#places.get(key);
     if (id === undefined) {
       id = this.#places.size;
       this.#places.set(key, id);
       this.bytes += PLACE_BYTES;
     }
-    this.#lastPlace = { file, mapping, kind, id };
+    this.#lastPlace = { file, mapping, kind, binary, id };
     return id;
   }
 

@@ -1,4 +1,4 @@
-import type { FrameType, Location, Process, Profile } from '../../common/profile/profile.ts';
+import type { FrameType, Location, Mapping, Process, Profile } from '../../common/profile/profile.ts';
 import type { Frame, FrameKind } from './store.ts';
 
 /** Name of a process in the graph's second level: all processes of a name share a box. */
@@ -10,7 +10,11 @@ export function processName(process: Process): string {
 export function locationFrames(profile: Profile, location: Location): Frame[] {
   const mapping = profile.mappings[location.mapping]?.filename ?? '';
   const kind = frameKind(location.frameType);
-  if (location.lines.length === 0) return [{ name: unnamed(location, mapping), file: '', mapping, kind }];
+  const nameless = (): Frame => ({ name: unnamed(location, mapping), file: '', mapping, kind });
+  if (location.lines.length === 0) {
+    const binary = binaryOf(profile.mappings[location.mapping], location);
+    return [binary === '' ? nameless() : { ...nameless(), binary }];
+  }
   return location.lines
     .map((line): Frame => {
       const func = profile.functions[line.func];
@@ -19,6 +23,19 @@ export function locationFrames(profile: Profile, location: Location): Frame[] {
     })
     .reverse();
 }
+
+/**
+ * What names of a later time are found by: file ID, `/`, GNU build ID, each of which may be ''. '' for what no file
+ * names: code of runtimes and of the kernel.
+ */
+function binaryOf(mapping: Mapping | undefined, { address, frameType }: Location): string {
+  const isOfFile = (frameType === 'native' || frameType === 'go') && address > 0n;
+  if (!isOfFile || mapping === undefined || (mapping.fileId === '' && mapping.gnuBuildId === '')) return '';
+  return `${mapping.fileId}/${mapping.gnuBuildId}`;
+}
+
+/** The address of a frame that has a binary. */
+export const addressOf = ({ name }: Frame): number => Number(name.slice(name.lastIndexOf('+0x') + 1));
 
 function frameKind(type: FrameType): FrameKind {
   return type === '' ? 'unknown' : type;

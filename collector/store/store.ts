@@ -16,6 +16,8 @@ export interface Frame {
   /** Path or name of the binary, '' if unknown. */
   mapping: string;
   kind: FrameKind;
+  /** Native code without a name: see binaryOf; the name then ends in `+0x` and the ELF virtual address. */
+  binary?: string;
 }
 
 /** Milliseconds since the Unix epoch: `fromMs` included, `toMs` not. */

@@ -3,6 +3,7 @@ import type { StatusResponse, TimelineAnswer } from '../api/types.ts';
 import { diagnose } from './diagnose.ts';
 import { EmptyState } from './empty-state.tsx';
 import { Facets } from './facets.tsx';
+import { FileDrop } from './file-drop.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { formatSpan, plural } from './format.ts';
 import { FunctionMenu, type MenuRequest } from './function-menu.tsx';
@@ -30,6 +31,7 @@ export function App() {
   const [paused, setPaused] = useState(false);
   const [help, setHelp] = useState(false);
   const [jumps, setJumps] = useState(0);
+  const [wishes, setWishes] = useState(0);
   const [menu, setMenu] = useState<MenuRequest>();
   const [note, setNote] = useState({ text: '', isBad: false });
   const [spoken, announce] = useState('');
@@ -60,6 +62,7 @@ export function App() {
         onRange={(range) => change(followed(range))}
         onPause={() => setPaused(!paused)}
         onHelp={() => setHelp(true)}
+        onImport={() => setWishes(wishes + 1)}
         onSearchEnter={() => setJumps(jumps + 1)}
       />
       <div class="body">
@@ -85,6 +88,10 @@ export function App() {
       <div class="visually-hidden" aria-live="polite">
         {spoken}
       </div>
+      <FileDrop
+        wishes={wishes}
+        onShow={(span) => change({ overview: span, brush: undefined, where: '', zoom: '' })}
+      />
       {help && <HelpDialog onClose={() => setHelp(false)} />}
     </div>
   );

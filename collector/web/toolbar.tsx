@@ -21,12 +21,13 @@ interface Properties {
   onRange(range: RangeName): void;
   onPause(): void;
   onHelp(): void;
+  onImport(): void;
   /** Enter in the search: to the matches. */
   onSearchEnter(): void;
 }
 
 export function Toolbar(properties: Properties) {
-  const { state, onRange, onPause, onHelp, paused } = properties;
+  const { state, onRange, onPause, onHelp, onImport, paused } = properties;
   return (
     <header class="toolbar">
       <h1 class="brand">
@@ -49,6 +50,14 @@ export function Toolbar(properties: Properties) {
         <span class="visually-hidden">Pause</span>
       </button>
       <SearchBox {...properties} />
+      <button
+        type="button"
+        class="button"
+        title="Profiles, or programs and debug files that name functions; they can be dropped on the page as well"
+        onClick={onImport}
+      >
+        Import
+      </button>
       <ExportMenu state={state} />
       <button type="button" class="button icon" title="Help (?)" onClick={onHelp}>
         <span aria-hidden="true">?</span>

@@ -31,8 +31,14 @@ export function otlpRequest(profile: Profile) {
   const locationTable = profile.locations.map((location) => tables.location(location));
   const mappingTable = profile.mappings.map((mapping) => ({
     filenameStrindex: tables.string(mapping.filename),
-    attributeIndices:
-      mapping.fileId === '' ? [] : [tables.attribute('process.executable.build_id.htlhash', mapping.fileId)],
+    attributeIndices: (
+      [
+        ['process.executable.build_id.htlhash', mapping.fileId],
+        ['process.executable.build_id.gnu', mapping.gnuBuildId],
+      ] as const
+    )
+      .filter(([, id]) => id !== '')
+      .map(([key, id]) => tables.attribute(key, id)),
   }));
   const resourceProfiles = profile.processes.flatMap((process, index) => {
     const samples = profile.samples.filter((sample) => sample.process === index);
