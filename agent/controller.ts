@@ -12,6 +12,7 @@ import { Kernel } from './executables/kernel.ts';
 import type { SymbolDetail } from './executables/symbol-service.ts';
 import { RuntimeFrames } from './interpreters/runtime-frames.ts';
 import { JitFrames } from './jit/jit-frames.ts';
+import { LoopDelay } from './loop-delay.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
 import { SourceMaps } from './source-maps/source-maps.ts';
@@ -54,6 +55,8 @@ export interface ControllerOptions extends SamplingOptions {
   /** Time between two profiles, and its random share either way. */
   intervalMs: number;
   jitter: number;
+  /** Measure how long the main loop is kept from its work. */
+  watchLoop?: boolean;
 }
 
 export interface ProfileSink {
@@ -80,6 +83,7 @@ export class Controller {
   readonly #frames: FrameResolver;
   readonly #maker: ProfileMaker;
   readonly #sampling: Sampling;
+  readonly #loopDelay = new LoopDelay();
   #timer: NodeJS.Timeout | undefined;
   #sweptAtMs = performance.now();
   #sweep: Promise<void> = Promise.resolve();
@@ -135,6 +139,7 @@ export class Controller {
     await controller.#executables.loadVdso();
     await controller.#tracer.start();
     controller.#sampling.start();
+    if (options.watchLoop) controller.#loopDelay.start();
     controller.#schedule();
     return controller;
   }
@@ -148,6 +153,7 @@ export class Controller {
     if (this.#stopped) return;
     this.#stopped = true;
     clearTimeout(this.#timer);
+    this.#loopDelay.stop();
     this.#sampling.stop();
     await this.#tracer.stopSampling();
     await this.flush();
@@ -185,6 +191,7 @@ export class Controller {
       ...prefixed('runtimeFrames', { ...this.#runtimes.stats, processes: this.#runtimes.processes }),
       ...prefixed('jit', { ...this.#jit.stats }),
       ...prefixed('sourceMaps', { ...this.#sourceMaps?.stats }),
+      ...(this.#options.watchLoop && prefixed('loop', this.#loopDelay.stats)),
       'records.malformed': this.#malformedRecords,
       'samples.reported': this.#samplesReported,
       'memory.rssBytes': process.memoryUsage.rss(),
@@ -251,6 +258,7 @@ export class Controller {
         this.#sink.push(await this.#maker.make(interval));
         this.#samplesReported += interval.samples;
       }
+      this.#loopDelay.takeInterval();
       this.#processes.releaseUntil(takenAt);
       this.#sweepTables();
       if (await this.#kernel.refresh()) this.#frames.forgetKernel();

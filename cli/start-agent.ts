@@ -38,6 +38,7 @@ export const controllerOptions = (options: AgentOptions): ControllerOptions => (
   maxTableBytes: options.maxTableBytes,
   intervalMs: options.reporterInterval,
   jitter: options.reporterJitter,
+  watchLoop: options.selfMetrics || options.verbose,
   probabilisticThreshold: options.probabilisticThreshold,
   probabilisticIntervalMs: options.probabilisticInterval,
 });

@@ -15,7 +15,7 @@ const DEADLINE_MS = 5000;
 /** At stop the last values get that long. */
 const STOP_DEADLINE_MS = 500;
 /** Numbers that also fall, by the end of their names. */
-const GAUGE = /(?:^|\.)(?:queueBytes|queueEntries|samplesQueued|rssBytes)$/;
+const GAUGE = /(?:^|\.)(?:queueBytes|queueEntries|samplesQueued|rssBytes|maxDelayMs)$/;
 const failureOf = (error: ServiceError): Failure => ({
   code: status[error.code] ?? `code ${error.code}`,
   message: error.details,

@@ -36,7 +36,8 @@ export const bpftool = <T>(what: string): T[] => {
 
 const programs = (): BpfProgram[] => bpftool<BpfProgram>('prog').filter((p) => p.type === 'perf_event');
 
-const mapIds = (): Map<number, number> =>
+/** Bytes of each BPF map of the machine, by its id. */
+export const mapIds = (): Map<number, number> =>
   new Map(bpftool<{ id: number; bytes_memlock?: number }>('map').map((m) => [m.id, m.bytes_memlock ?? 0]));
 
 function cpuSeconds(pid: number): number {
@@ -138,7 +139,7 @@ export class Load {
   async stop(): Promise<void> {
     await Promise.all(
       this.#children.map(async (child) => {
-        if (child.exitCode !== null || child.pid === undefined) return;
+        if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
         const ended = new Promise((resolve) => child.once('exit', resolve));
         process.kill(-child.pid, 'SIGKILL');
         await ended;
