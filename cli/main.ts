@@ -17,6 +17,13 @@ const program = new Command('everyframe')
   .version(version)
   .enablePositionalOptions()
   .showHelpAfterError('(--help lists the flags)');
+/** The parts that `show` prints, in the order of its help. */
+const SHOW_PARTS: Record<string, (show: Command) => Promise<void>> = {
+  'stack-deltas': async (show) => (await import('./show-stack-deltas.ts')).registerShowStackDeltas(show),
+  symbol: async (show) => (await import('./show-symbol.ts')).registerShowSymbol(show),
+  object: async (show) => (await import('./show-object.ts')).registerShowObject(show),
+  programs: async (show) => (await import('./show-programs.ts')).registerShowPrograms(show),
+};
 /** What a command needs is loaded with it: all of it together takes longer than naming an address. */
 const COMMANDS: Record<string, () => Promise<void>> = {
   run: async () => (await import('./run.ts')).registerRun(program),
@@ -35,10 +42,10 @@ const COMMANDS: Record<string, () => Promise<void>> = {
   },
   show: async () => {
     const show = program.command('show').description("print what the product makes of a machine's parts");
-    (await import('./show-stack-deltas.ts')).registerShowStackDeltas(show);
-    (await import('./show-symbol.ts')).registerShowSymbol(show);
-    (await import('./show-object.ts')).registerShowObject(show);
-    (await import('./show-programs.ts')).registerShowPrograms(show);
+    const parts = Object.hasOwn(SHOW_PARTS, process.argv[3] ?? '')
+      ? [process.argv[3]!]
+      : Object.keys(SHOW_PARTS);
+    for (const part of parts) await SHOW_PARTS[part]!(show);
   },
 };
 

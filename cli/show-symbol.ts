@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { placeOf } from '../agent/symbols/debug-files.ts';
-import { Debuginfod } from '../agent/symbols/debuginfod.ts';
-import { debuginfodFromEnvironment } from '../agent/symbols/debuginfod-settings.ts';
+import type { Debuginfod } from '../agent/symbols/debuginfod.ts';
 import { openSymbols } from '../agent/symbols/open-symbols.ts';
 import type { ElfFile } from '../common/elf/elf.ts';
 import type { SymbolFrame } from '../common/symbols/source.ts';
@@ -25,14 +24,21 @@ export function registerShowSymbol(show: Command): void {
     .action((path: string, addresses: string[], options: Options) => showSymbol(path, addresses, options));
 }
 
-function showSymbol(path: string, texts: string[], options: Options): Promise<void> {
+async function showSymbol(path: string, texts: string[], options: Options): Promise<void> {
   const addresses = texts.map((text) => parseAddress(text, 'ADDRESS'));
   const format = options.json ? formatJson : formatText;
-  const debuginfod = options.debuginfod && new Debuginfod(debuginfodFromEnvironment(process.env), remark);
+  const debuginfod = options.debuginfod ? await openDebuginfod() : undefined;
   return withElf(path, async (elf) => {
-    const chains = await lookUp(elf, path, addresses, debuginfod || undefined);
+    const chains = await lookUp(elf, path, addresses, debuginfod);
     for (const [i, address] of addresses.entries()) process.stdout.write(format(address, chains[i]!));
   });
+}
+
+/** Loaded where it is asked for: naming one address takes less time than reading what fetches files. */
+async function openDebuginfod(): Promise<Debuginfod> {
+  const { Debuginfod } = await import('../agent/symbols/debuginfod.ts');
+  const { debuginfodFromEnvironment } = await import('../agent/symbols/debuginfod-settings.ts');
+  return new Debuginfod(debuginfodFromEnvironment(process.env), remark);
 }
 
 const remark = (message: string): void => void process.stderr.write(`everyframe: ${message}\n`);
