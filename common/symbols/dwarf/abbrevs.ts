@@ -18,9 +18,8 @@ const CLASSES = new Set([D.TAG_CLASS, D.TAG_STRUCTURE, D.TAG_UNION]);
 const BARREN = new Set([D.TAG_ENUMERATION, D.TAG_SUBROUTINE_TYPE, D.TAG_CALL_SITE, D.TAG_GNU_CALL_SITE]);
 
 export class AbbrevTable {
-  readonly #rows = new Map<number, number>();
-  /** Row of code i, where the codes are 1, 2, 3, …, as all compilers number them. */
-  #dense = true;
+  /** By code; undefined while row i has the code i + 1, as all compilers number them. */
+  #rows: Map<number, number> | undefined;
   readonly tags: number[] = [];
   readonly kinds: number[] = [];
   readonly hasChildren: boolean[] = [];
@@ -30,17 +29,19 @@ export class AbbrevTable {
   readonly attributeStarts: number[] = [0];
   readonly names: number[] = [];
   readonly forms: number[] = [];
+  /** By attribute: bytes of its value, -1 where that depends on the value. */
+  readonly sizes: number[] = [];
   /** Value of FORM_IMPLICIT_CONST, else 0. */
   readonly implicit: number[] = [];
 
   /** Row of a code, -1 if there is none. */
   find(code: number): number {
-    if (this.#dense) return code > 0 && code <= this.tags.length ? code - 1 : -1;
-    return this.#rows.get(code) ?? -1;
+    if (this.#rows) return this.#rows.get(code) ?? -1;
+    return code > 0 && code <= this.tags.length ? code - 1 : -1;
   }
 
   get byteLength(): number {
-    return this.tags.length * 96 + this.names.length * 24;
+    return this.tags.length * 96 + this.names.length * 32;
   }
 
   /** False at the end of the table. */
@@ -49,8 +50,8 @@ export class AbbrevTable {
     if (code === 0) return 0;
     const row = this.tags.length;
     if (row >= MAX_ABBREVS) throw new D.DwarfError(`more than ${MAX_ABBREVS} abbreviations`);
-    if (code !== row + 1) this.#dense = false;
-    if (!this.#rows.has(code)) this.#rows.set(code, row);
+    if (code !== row + 1) this.#rows ??= new Map(this.tags.map((_, i) => [i + 1, i]));
+    if (this.#rows && !this.#rows.has(code)) this.#rows.set(code, row);
     const tag = cursor.uleb();
     this.tags.push(tag);
     this.hasChildren.push(cursor.u8() !== 0);
@@ -65,6 +66,7 @@ export class AbbrevTable {
       this.forms.push(form);
       this.implicit.push(form === D.FORM_IMPLICIT_CONST ? cursor.sleb() : 0);
       const size = formSize(form, encoding);
+      this.sizes.push(size);
       fixed = fixed < 0 || size < 0 ? -1 : fixed + size;
       if (name === D.AT_SIBLING) hasSibling = true;
     }

@@ -68,7 +68,8 @@ function indirectForm(cursor: Cursor): number {
   return form;
 }
 
-function sized(cursor: Cursor, size: number): number {
+/** A value of so many bytes; where it is too long for a number, its position. */
+export function readSized(cursor: Cursor, size: number): number {
   switch (size) {
     case 0:
       return 1;
@@ -93,7 +94,11 @@ function sized(cursor: Cursor, size: number): number {
  */
 export function readForm(cursor: Cursor, form: number, encoding: Encoding): number {
   const size = formSize(form, encoding);
-  if (size >= 0) return sized(cursor, size);
+  return size >= 0 ? readSized(cursor, size) : readUnsized(cursor, form, encoding);
+}
+
+/** The same, of a form whose size depends on the value. */
+export function readUnsized(cursor: Cursor, form: number, encoding: Encoding): number {
   const at = cursor.at;
   switch (form) {
     case F.FORM_UDATA:

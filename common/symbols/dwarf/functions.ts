@@ -7,7 +7,7 @@ import type { ByteSource } from '../../elf/source.ts';
 import { packColumns, unpackColumns } from '../scratch.ts';
 import { type AbbrevTable, KIND_CLASS, KIND_INLINED, KIND_JUMP, KIND_SUBPROGRAM } from './abbrevs.ts';
 import * as D from './constants.ts';
-import { readForm } from './forms.ts';
+import { readSized, readUnsized } from './forms.ts';
 import { Column, Intervals } from './intervals.ts';
 import { readRanges } from './ranges.ts';
 import { highAddress, readAddress, type Unit } from './unit.ts';
@@ -254,26 +254,44 @@ export class FunctionWalk {
   }
 
   #skipDie(row: number): void {
-    const { fixedSizes, attributeStarts, forms } = this.#abbrevs;
+    const { fixedSizes, attributeStarts, forms, sizes } = this.#abbrevs;
+    const cursor = this.#cursor;
     const fixed = fixedSizes[row]!;
     if (fixed >= 0) {
-      this.#cursor.skip(fixed);
+      cursor.skip(fixed);
       return;
     }
     const end = attributeStarts[row + 1]!;
+    // those of fixed sizes between others are skipped together
+    let pending = 0;
     for (let i = attributeStarts[row]!; i < end; i++) {
-      if (forms[i] !== D.FORM_IMPLICIT_CONST) readForm(this.#cursor, forms[i]!, this.#unit);
+      const size = sizes[i]!;
+      if (size >= 0) {
+        pending += size;
+        continue;
+      }
+      if (pending > 0) cursor.skip(pending);
+      pending = 0;
+      readUnsized(cursor, forms[i]!, this.#unit);
     }
+    if (pending > 0) cursor.skip(pending);
   }
 
   #readDie(row: number): void {
-    const { attributeStarts, names, forms, implicit } = this.#abbrevs;
+    const { attributeStarts, names, forms, sizes, implicit } = this.#abbrevs;
     const die = this.#die;
+    const cursor = this.#cursor;
     die.clear();
     const end = attributeStarts[row + 1]!;
     for (let i = attributeStarts[row]!; i < end; i++) {
       const form = forms[i]!;
-      const value = form === D.FORM_IMPLICIT_CONST ? implicit[i]! : readForm(this.#cursor, form, this.#unit);
+      const size = sizes[i]!;
+      const value =
+        form === D.FORM_IMPLICIT_CONST
+          ? implicit[i]!
+          : size >= 0
+            ? readSized(cursor, size)
+            : readUnsized(cursor, form, this.#unit);
       die.set(names[i]!, form, value, this.#unit);
     }
   }
@@ -309,18 +327,19 @@ export class FunctionWalk {
   #addRanges(index: number): void {
     const die = this.#die;
     const unit = this.#unit;
-    const add = (start: number, end: number): void => {
-      if (!(end > start && this.#isCode(start))) return;
-      if (this.#starts.length >= MAX_RANGES)
-        throw new D.DwarfError(`more than ${MAX_RANGES} ranges in a unit`);
-      this.#starts.push(start);
-      this.#ends.push(end);
-      this.#owners.push(index);
-    };
-    if (die.rangesForm !== 0) readRanges(unit, die.rangesForm, die.ranges, add);
+    if (die.rangesForm !== 0)
+      readRanges(unit, die.rangesForm, die.ranges, (start, end) => this.#addRange(index, start, end));
     else if (die.highForm !== 0) {
       const low = readAddress(unit, die.lowForm, die.low);
-      add(low, highAddress(unit, low, die.highForm, die.high));
+      this.#addRange(index, low, highAddress(unit, low, die.highForm, die.high));
     }
+  }
+
+  #addRange(index: number, start: number, end: number): void {
+    if (!(end > start && this.#isCode(start))) return;
+    if (this.#starts.length >= MAX_RANGES) throw new D.DwarfError(`more than ${MAX_RANGES} ranges in a unit`);
+    this.#starts.push(start);
+    this.#ends.push(end);
+    this.#owners.push(index);
   }
 }

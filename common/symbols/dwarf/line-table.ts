@@ -83,6 +83,21 @@ interface LineColumns {
   columns: Uint16Array;
 }
 
+const makeRows = (length: number): LineColumns => ({
+  addresses: new Float64Array(length),
+  files: new Uint32Array(length),
+  lines: new Uint32Array(length),
+  columns: new Uint16Array(length),
+});
+
+/** The first `length` rows, or all of them and room for more. */
+function resizeRows(rows: LineColumns, length: number): LineColumns {
+  const resized = makeRows(length);
+  for (const key of ['addresses', 'files', 'lines', 'columns'] as const)
+    resized[key].set(length < rows[key].length ? rows[key].subarray(0, length) : rows[key]);
+  return resized;
+}
+
 /** Runs a line number program and keeps the last row of each address. */
 export class LineProgram {
   readonly sequences = {
@@ -90,10 +105,8 @@ export class LineProgram {
     ends: new Column((n) => new Float64Array(n)),
     firstRows: new Column((n) => new Uint32Array(n)),
   };
-  readonly #addresses = new Column((n) => new Float64Array(n));
-  readonly #files = new Column((n) => new Uint32Array(n));
-  readonly #lines = new Column((n) => new Uint32Array(n));
-  readonly #columns = new Column((n) => new Uint16Array(n));
+  #rows = makeRows(1024);
+  #count = 0;
   readonly #header: LineHeader;
   readonly #isCode: (address: number) => boolean;
   /** Of the sequence under way. */
@@ -109,23 +122,25 @@ export class LineProgram {
   }
 
   columns(): LineColumns {
-    return {
-      addresses: this.#addresses.finish(),
-      files: this.#files.finish(),
-      lines: this.#lines.finish(),
-      columns: this.#columns.finish(),
-    };
+    return resizeRows(this.#rows, this.#count);
   }
 
   run(cursor: Cursor): void {
     const { opcodeBase, lineBase, lineRange, minInstruction } = this.#header;
     const constAdvance = Math.floor((255 - opcodeBase) / lineRange) * minInstruction;
-    while (cursor.left > 0) {
+    // what each special opcode adds, worked out once and not for each of some hundred thousand rows
+    const addressSteps = new Float64Array(256);
+    const lineSteps = new Int32Array(256);
+    for (let opcode = opcodeBase; opcode < 256; opcode++) {
+      const adjusted = opcode - opcodeBase;
+      addressSteps[opcode] = Math.floor(adjusted / lineRange) * minInstruction;
+      lineSteps[opcode] = lineBase + (adjusted % lineRange);
+    }
+    while (cursor.at < cursor.end) {
       const opcode = cursor.u8();
       if (opcode >= opcodeBase) {
-        const adjusted = opcode - opcodeBase;
-        this.#address += Math.floor(adjusted / lineRange) * minInstruction;
-        this.#line += lineBase + (adjusted % lineRange);
+        this.#address += addressSteps[opcode]!;
+        this.#line += lineSteps[opcode]!;
         this.#emit();
       } else if (opcode === 0) this.#runExtended(cursor);
       else this.#runStandard(cursor, opcode, constAdvance);
@@ -173,42 +188,37 @@ export class LineProgram {
   }
 
   #emit(): void {
-    const addresses = this.#addresses;
-    const last = addresses.length - 1;
-    if (last >= this.#first && this.#address <= addresses.values[last]!) {
+    const address = this.#address;
+    let i = this.#count;
+    if (i > this.#first && address <= this.#rows.addresses[i - 1]!) {
       // a row of the same address replaces it; rows that go backwards are against the standard
-      if (this.#address < addresses.values[last]!) return;
-      this.#files.values[last] = this.#file;
-      this.#lines.values[last] = this.#line;
-      this.#columns.values[last] = this.#column;
-      return;
+      if (address < this.#rows.addresses[--i]!) return;
+    } else {
+      if (i >= MAX_ROWS) throw new DwarfError(`a line table of more than ${MAX_ROWS} rows`);
+      if (i === this.#rows.addresses.length) this.#rows = resizeRows(this.#rows, i * 2);
+      this.#rows.addresses[i] = address;
+      this.#count++;
     }
-    if (addresses.length >= MAX_ROWS) throw new DwarfError(`a line table of more than ${MAX_ROWS} rows`);
-    addresses.push(this.#address);
-    this.#files.push(this.#file);
-    this.#lines.push(this.#line);
-    this.#columns.push(this.#column);
+    this.#rows.files[i] = this.#file;
+    this.#rows.lines[i] = this.#line;
+    this.#rows.columns[i] = this.#column;
   }
 
   /** Sequences of functions that the linker dropped start where no code is. */
   #endSequence(): void {
-    const start = this.#addresses.values[this.#first]!;
-    const hasRows = this.#addresses.length > this.#first;
+    const start = this.#rows.addresses[this.#first]!;
+    const hasRows = this.#count > this.#first;
     if (hasRows && this.#address > start && this.#isCode(start)) {
       if (this.sequences.starts.length >= MAX_SEQUENCES)
         throw new DwarfError(`a line table of more than ${MAX_SEQUENCES} sequences`);
       this.sequences.starts.push(start);
       this.sequences.ends.push(this.#address);
       this.sequences.firstRows.push(this.#first);
-      this.#first = this.#addresses.length;
-    } else this.#truncate(this.#first);
+      this.#first = this.#count;
+    } else this.#count = this.#first;
     this.#address = 0;
     this.#file = 1;
     this.#line = 1;
     this.#column = 0;
-  }
-
-  #truncate(length: number): void {
-    for (const column of [this.#addresses, this.#files, this.#lines, this.#columns]) column.length = length;
   }
 }

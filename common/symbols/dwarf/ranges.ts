@@ -9,18 +9,20 @@ export type Emit = (start: number, end: number) => void;
 
 /** Calls `emit` with the ranges that a DW_AT_ranges names. */
 export function readRanges(unit: Unit, form: number, value: number, emit: Emit): void {
-  for (const [start, end] of collectRanges(unit, form, value)) emit(start, end);
+  const found = collectRanges(unit, form, value);
+  for (let i = 0; i < found.length; i += 2) emit(found[i]!, found[i + 1]!);
 }
 
-function collectRanges(unit: Unit, form: number, value: number): [number, number][] {
+/** Starts and ends in turn. */
+function collectRanges(unit: Unit, form: number, value: number): number[] {
   if (unit.version < 5) {
     const section = unit.addressFile.section('ranges');
     const at = value + (unit.file.isSplit ? unit.rangesBase : 0);
-    return section.parse(at, section.size, (cursor) => readPairs(cursor, unit));
+    return section.parseNear(at, (cursor) => readPairs(cursor, unit));
   }
   const section = unit.file.section('rnglists');
   const at = form === FORM_RNGLISTX ? listOffset(unit, value) : value;
-  return section.parse(at, section.size, (cursor) => readList(cursor, unit));
+  return section.parseNear(at, (cursor) => readList(cursor, unit));
 }
 
 function listOffset(unit: Unit, index: number): number {
@@ -30,8 +32,8 @@ function listOffset(unit: Unit, index: number): number {
 
 const address = (cursor: Cursor, size: number): number => (size === 8 ? cursor.u64() : cursor.u32());
 
-function readPairs(cursor: Cursor, unit: Unit): [number, number][] {
-  const found: [number, number][] = [];
+function readPairs(cursor: Cursor, unit: Unit): number[] {
+  const found: number[] = [];
   const newBase = unit.addressSize === 8 ? 2 ** 64 : 2 ** 32 - 1;
   let base = unit.lowPc;
   for (let n = 0; n < MAX_RANGES; n++) {
@@ -39,17 +41,17 @@ function readPairs(cursor: Cursor, unit: Unit): [number, number][] {
     const end = address(cursor, unit.addressSize);
     if (start === 0 && end === 0) return found;
     if (start === newBase) base = end;
-    else if (end > start) found.push([base + start, base + end]);
+    else if (end > start) found.push(base + start, base + end);
   }
   throw new DwarfError(`a list of more than ${MAX_RANGES} ranges`);
 }
 
-function readList(cursor: Cursor, unit: Unit): [number, number][] {
-  const found: [number, number][] = [];
+function readList(cursor: Cursor, unit: Unit): number[] {
+  const found: number[] = [];
   const indexed = (): number => readAddress(unit, FORM_ADDRX, cursor.uleb());
   let base = unit.lowPc;
   const push = (start: number, end: number): void => {
-    if (end > start) found.push([start, end]);
+    if (end > start) found.push(start, end);
   };
   for (let n = 0; n < MAX_RANGES; n++) {
     const kind = cursor.u8();

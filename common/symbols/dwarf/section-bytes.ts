@@ -16,6 +16,8 @@ export class SectionBytes {
   /** It is held in memory whole, with so many bytes. */
   readonly #resident: number;
   readonly #windows = new Map<number, Uint8Array>();
+  /** Of {@link parseNear}. */
+  #near: { first: number; cursor: Cursor } | undefined;
 
   readonly #maxWindows: number;
 
@@ -58,6 +60,26 @@ export class SectionBytes {
         if (!(error instanceof OutOfBounds) || at + length >= end) throw error;
         length = Math.min(end - at, Math.max(length * 8, 4096));
       }
+    }
+  }
+
+  /**
+   * As {@link parse}, for short items that mostly stand one behind the other: they have one cursor, which goes over
+   * a window. `read` may be called twice, and must not come back here.
+   */
+  parseNear<T>(at: number, read: (cursor: Cursor) => T): T {
+    const first = at - (at % WINDOW_BYTES);
+    if (this.#near?.first !== first) {
+      const bytes = this.bytes(first, Math.min(WINDOW_BYTES, this.size - first));
+      this.#near = { first, cursor: new Cursor(bytes) };
+    }
+    const { cursor } = this.#near;
+    cursor.at = at - first;
+    try {
+      return read(cursor);
+    } catch (error) {
+      if (!(error instanceof OutOfBounds)) throw error;
+      return this.parse(at, this.size, read);
     }
   }
 
