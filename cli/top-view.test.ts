@@ -129,4 +129,10 @@ describe('going into a row', () => {
     const state = press(['p', '\r']);
     expect(renderTop(readProfile('a.folded', Buffer.from('sh 1\n')), state, 80, 24).names).toEqual([]);
   });
+
+  it('has the last line of the log instead of the keys, without its control characters', () => {
+    const { lines } = renderTop(profile, initialState(), 40, 24, '[12:00:00] WARN: a\x1b[2Jb');
+    expect(lines).toHaveLength(24);
+    expect(lines.at(-1)).toBe('[12:00:00] WARN: a?[2Jb');
+  });
 });

@@ -23,7 +23,14 @@ const HELP = 'q quit  p f t view  enter in  bksp out  s sort  / filter  space pa
 const HEADER_LINES = 2;
 const FOOTER_LINES = 1;
 
-export function renderTop(profile: Profile, state: TopState, columns: number, lines: number): Screen {
+/** `note` is a line of the log, for which the keys make room. */
+export function renderTop(
+  profile: Profile,
+  state: TopState,
+  columns: number,
+  lines: number,
+  note = '',
+): Screen {
   const samples = countSamples(profile);
   const share = (count: number): string => formatShare(samples === 0 ? 0 : count / samples).padStart(7);
   const rows = rowsFor(profile, state);
@@ -35,7 +42,7 @@ export function renderTop(profile: Profile, state: TopState, columns: number, li
     .slice(first, first + height)
     .map((row) => `${share(row.self)} ${share(row.total)} ${share(row.kernel)}  ${row.name}`);
   const filled = [...body, ...new Array<string>(Math.max(0, height - body.length)).fill('')];
-  const foot = `${rows.length === 0 ? 0 : selectedRow + 1} of ${rows.length}  ${HELP}`;
+  const foot = note || `${rows.length === 0 ? 0 : selectedRow + 1} of ${rows.length}  ${HELP}`;
   const all = [headLine(profile, samples, state.paused), titleLine(state), ...filled, foot];
   return {
     lines: all.slice(0, lines).map((line) => Array.from(printable(line)).slice(0, columns).join('')),

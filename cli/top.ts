@@ -3,7 +3,8 @@ import type { Controller } from '../agent/controller.ts';
 import { parseAgentOptions } from '../agent/options.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
 import { emptyProfile, type Profile } from '../common/profile/profile.ts';
-import { makeLogger } from './logger.ts';
+import { HeldLog } from './held-log.ts';
+import { makeLogger, makeLoggerTo } from './logger.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
 import { initialState, onKey } from './top-state.ts';
 import { renderTop } from './top-view.ts';
@@ -36,10 +37,13 @@ async function top(flags: { frequency: string }): Promise<void> {
   const options = parseAgentOptions({
     ...{ samplesPerSecond: flags.frequency, reporterInterval: '1s', reporterJitter: '0' },
   });
-  const screen = new Screen();
-  const controller: Controller = await startController(controllerOptions(options), screen, makeLogger('top'));
-  screen.open();
+  const held = new HeldLog((text) => void process.stderr.write(text));
+  const screen = new Screen(held);
+  // what goes to a file can't garble the screen
+  const log = process.stderr.isTTY ? makeLoggerTo('top', (line) => screen.log(line)) : makeLogger('top');
+  const controller: Controller = await startController(controllerOptions(options), screen, log);
   try {
+    screen.open();
     await Promise.race([screen.ended, untilSignal()]);
   } finally {
     screen.close();
@@ -55,8 +59,10 @@ class Screen {
   #window: Profile[] = [];
   #shown: Profile = emptyProfile();
   #isOpen = false;
+  readonly #held: HeldLog;
 
-  constructor() {
+  constructor(held: HeldLog) {
+    this.#held = held;
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
@@ -68,8 +74,15 @@ class Screen {
     this.#draw();
   }
 
+  /** A line of the log: as the last line of the screen until a key is pressed, and for good when it has ended. */
+  log(line: string): void {
+    this.#held.add(line);
+    this.#draw();
+  }
+
   open(): void {
     this.#isOpen = true;
+    this.#held.hold();
     process.stdout.write(ENTER);
     process.stdin.setRawMode(true);
     process.stdin.setEncoding('utf8');
@@ -87,9 +100,11 @@ class Screen {
     process.stdin.pause();
     process.stdout.off('resize', this.#draw);
     process.stdout.write(LEAVE);
+    this.#held.release();
   };
 
   readonly #onInput = (input: string): void => {
+    this.#held.markRead();
     for (const key of input.match(KEYS) ?? []) {
       // terminals in application mode send ESC O for ESC [
       const next = onKey(this.#state, key.replace('\x1bO', '\x1b['), this.#render());
@@ -112,6 +127,6 @@ class Screen {
 
   #render() {
     const { columns = 80, rows = 24 } = process.stdout;
-    return renderTop(this.#shown, this.#state, columns, rows);
+    return renderTop(this.#shown, this.#state, columns, rows, this.#held.unread);
   }
 }

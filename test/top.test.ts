@@ -6,10 +6,16 @@ const canRun = process.getuid?.() === 0 && spawnSync('python3', ['--version']).s
 if (!canRun) console.log('skipped: top in a terminal (it needs root and python3)');
 
 /** Pairs of a text to wait for and the keys to press then. */
-const inTerminal = (...steps: [string, string][]) =>
+const inTerminal = (...steps: [string, string][]) => inTerminalWith({}, ...steps);
+const inTerminalWith = (env: Record<string, string>, ...steps: [string, string][]) =>
   spawnSync('python3', ['test/fixtures/run-in-pty.py', ...steps.flat(), '--', PROGRAM, 'top'], {
     encoding: 'utf8',
+    env: { ...process.env, ...env },
   }).stdout;
+
+const LEFT_SCREEN = '\x1b[?1049l';
+/** A mistake of ours, at the signal's moment. */
+const CRASH = `data:text/javascript,process.on('SIGUSR2',()=>{throw%20new%20Error('made%20to%20fail')})`;
 
 /** A selected row: there are samples. */
 const SELECTED = '\x1b[7m';
@@ -54,6 +60,19 @@ describe.skipIf(!canRun)('everyframe top', () => {
     expect(small.length).toBeGreaterThan(0);
     expect(Math.max(...small[0]!.map((line) => Array.from(line).length))).toBeLessThanOrEqual(50);
     expect(screens.some((lines) => lines.length === 30)).toBe(true);
+  });
+
+  it('leaves the terminal as it was at SIGTERM', () => {
+    const text = inTerminal([SELECTED, 'signal TERM']);
+    expect(text).toMatch(/exit 0, terminal as before\n$/);
+    expect(text.split(LEFT_SCREEN)).toHaveLength(2);
+  });
+
+  it('leaves the terminal as it was when it crashes, and says why on the main screen', () => {
+    const text = inTerminalWith({ NODE_OPTIONS: `--import=${CRASH}` }, [SELECTED, 'signal USR2']);
+    expect(text).toMatch(/exit 1, terminal as before\n$/);
+    expect(text.split(LEFT_SCREEN)).toHaveLength(2);
+    expect(text.split(LEFT_SCREEN)[1]).toContain('Error: made to fail');
   });
 
   it('says what to use where there is no terminal', () => {
