@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { readableEndings } from '../common/profile/formats.ts';
+import type { Profile } from '../common/profile/profile.ts';
 import { reportJson, type Selection, select } from '../common/profile/report-data.ts';
 import { type By, countSamples, formatReport } from '../common/profile/residency.ts';
 import { loadProfile } from './profile-files.ts';
@@ -50,5 +51,13 @@ export function registerReport(program: Command): void {
       const all = countSamples(profile);
       if (!flags.json && selected.samples.length < profile.samples.length)
         process.stderr.write(`selected of ${all} samples in the file\n`);
+      const foreign = flags.myCode ? countBare(selected) : 0;
+      if (!flags.json && foreign > 0)
+        process.stderr.write(
+          `${foreign} of these samples have no frame of your own code: they count in the total and are in no line\n`,
+        );
     });
 }
+
+const countBare = ({ samples, stacks }: Profile): number =>
+  samples.reduce((sum, { stack, count }) => sum + (stacks[stack]!.length === 0 ? count : 0), 0);

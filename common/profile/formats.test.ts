@@ -154,6 +154,12 @@ describe('formats', () => {
     );
   });
 
+  it('says that pictures are no profiles', () => {
+    expect(() => readProfile('a.html', Buffer.from('<html>'))).toThrow(
+      "a.html is for looking at, in a browser, and can't be read again: name the .pb.gz",
+    );
+  });
+
   it.each([
     ['a.pb.gz', Buffer.from([0x1f, 0x8b, 1, 2]), /^a\.pb\.gz is no \.pb\.gz profile: /],
     ['a.folded', Buffer.from('a;b 3\nno count\n'), /^a\.folded is no .*line 2 /],

@@ -50,9 +50,15 @@ const endingsOf = (can: 'read' | 'write'): string =>
     .flatMap(({ endings }) => endings)
     .join(', ');
 
+const PICTURES = /\.(html|svg)$/;
+
 function formatOf(fileName: string, can: 'read' | 'write', others: readonly string[] = []): Format {
   const format = FORMATS.find((one) => one[can] && one.endings.some((ending) => fileName.endsWith(ending)));
   if (format) return format;
+  if (can === 'read' && PICTURES.test(fileName))
+    throw new Error(
+      `${fileName} is for looking at, in a browser, and can't be read again: name the .pb.gz or other profile that it was made from`,
+    );
   throw new Error(
     `${fileName}: its ending names no format that can be ${can === 'read' ? 'read' : 'written'}: use one of ${[endingsOf(can), ...others].join(', ')}`,
   );
