@@ -1,5 +1,15 @@
 # Builds the whole product into build/ (BPF object, addon, generated code, page) and dist/ (TypeScript).
-ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
+# What knows the processor goes into $(OUT): "make CPU=aarch64 native" cross-compiles, with the Debian packages that
+# test/kernels/fetch-packages.sh has unpacked into $(SYSROOT).
+HOST_CPU := $(shell uname -m)
+CPU := $(HOST_CPU)
+OUT := build$(if $(filter-out $(HOST_CPU),$(CPU)),/$(CPU))
+ifneq ($(OUT),build)
+CXX := $(CPU)-linux-gnu-g++
+SYSROOT_FLAGS := -isystem $(SYSROOT)/usr/include -L$(SYSROOT)/usr/lib/$(CPU)-linux-gnu \
+	-Wl,-rpath-link,$(SYSROOT)/usr/lib/$(CPU)-linux-gnu:$(SYSROOT)/lib/$(CPU)-linux-gnu
+endif
+BPF_ARCH := $(subst x86_64,x86,$(subst aarch64,arm64,$(CPU)))
 # Any clang from 14 on builds the BPF object; the newest that is installed is taken.
 CLANG ?= $(shell for v in 19 18 17 16 15 14; do command -v clang-$$v && break; done || command -v clang)
 LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/null | tail -1)
@@ -8,24 +18,26 @@ ADDON_INCLUDE := node_modules/node-addon-api
 
 all: build/everyframe.bpf.o build/everyframe.node build/otlp.js build/web/index.html dist/.stamp
 
-build/everyframe.bpf.o: $(wildcard ebpf/*.c ebpf/*.h) Makefile
-	@mkdir -p build
-	$(CLANG) -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations -Werror -target bpf -mcpu=v2 -D__TARGET_ARCH_$(ARCH) \
+native: $(OUT)/everyframe.bpf.o $(OUT)/everyframe.node
+
+$(OUT)/everyframe.bpf.o: $(wildcard ebpf/*.c ebpf/*.h) Makefile
+	@mkdir -p $(OUT)
+	$(CLANG) -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations -Werror -target bpf -mcpu=v2 -D__TARGET_ARCH_$(BPF_ARCH) \
 		-idirafter /usr/include/$(shell uname -m)-linux-gnu -c ebpf/everyframe.bpf.c -o $@.tmp
 	$(LLVM_STRIP) -g $@.tmp && mv $@.tmp $@
 
 # The unwinders as an ordinary program, for test/unwinders: not part of the product.
 build/unwinders: $(wildcard test/unwinders/*.[ch] test/unwinders/shim/bpf/*.h ebpf/*.h) Makefile
 	@mkdir -p build
-	gcc -std=gnu17 -O1 -g -Wall -Wextra -Wno-unused-parameter -Wno-unknown-pragmas -Wno-sign-compare -Werror \
+	gcc -std=gnu17 -O1 -g -D__TARGET_ARCH_x86 -Wall -Wextra -Wno-unused-parameter -Wno-unknown-pragmas -Wno-sign-compare -Werror \
 		-fsanitize=address,undefined -fno-sanitize-recover=all -Itest/unwinders/shim \
 		test/unwinders/unwinders.c test/unwinders/host.c -o $@
 
-build/everyframe.node: $(wildcard addon/*.cc addon/*.hh) Makefile
-	@mkdir -p build
+$(OUT)/everyframe.node: $(wildcard addon/*.cc addon/*.hh) Makefile
+	@mkdir -p $(OUT)
 	$(CXX) -std=c++20 -O2 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Werror -DNAPI_VERSION=9 -DNODE_ADDON_API_DISABLE_DEPRECATED \
 		-isystem $(ADDON_INCLUDE) -isystem $(NODE_INCLUDE) addon/*.cc -o $@ \
-		-lbpf
+		$(SYSROOT_FLAGS) -lbpf
 
 # OTLP's protobuf code: a protobufjs static module, imported as #otlp (package.json, "imports").
 build/otlp.js: $(shell find proto -name '*.proto') package-lock.json
@@ -44,4 +56,4 @@ dist/.stamp: $(SOURCES) tsconfig.json package.json build/otlp.js
 clean:
 	rm -rf build dist tsconfig.tsbuildinfo
 
-.PHONY: all clean
+.PHONY: all native clean

@@ -87,7 +87,20 @@ Napi::Value CloseFd(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// probeFeatures(): { rdonlyCast, mapleTree, taskPtRegs }: each found by asking the kernel, not by its version
+// The bits that are left of a return address, all set, once the processor has taken the signature of pointer
+// authentication away (xpaclri; bit 55 says that it is no kernel address). A processor without it does nothing.
+uint64_t CodeAddressMask() {
+#ifdef __aarch64__
+  uint64_t address = ~(uint64_t{1} << 55);
+  asm("mov x30, %0\n\thint #7\n\tmov %0, x30" : "+r"(address) : : "x30");
+  return address;
+#else
+  return ~uint64_t{0};
+#endif
+}
+
+// probeFeatures(): { rdonlyCast, mapleTree, taskPtRegs, pageBytes, codeAddressMask }: each found by asking the kernel
+// or the processor, not by its version
 Napi::Value Probe(const Napi::CallbackInfo& info) {
   Napi::Object result = Napi::Object::New(info.Env());
   btf* kernel = btf__load_vmlinux_btf();
@@ -100,6 +113,8 @@ Napi::Value Probe(const Napi::CallbackInfo& info) {
   result.Set("rdonlyCast", cast);
   result.Set("mapleTree", maple);
   result.Set("taskPtRegs", regs == 1);
+  result.Set("pageBytes", static_cast<double>(sysconf(_SC_PAGESIZE)));
+  result.Set("codeAddressMask", Napi::BigInt::New(info.Env(), CodeAddressMask()));
   TakeLibbpfLog();
   return result;
 }

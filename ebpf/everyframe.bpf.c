@@ -51,10 +51,11 @@ __noinline int hash_kernel_frames(u32 n)
 	return 0;
 }
 
-static __always_inline void take_kernel_stack(struct bpf_perf_event_data *ctx, struct ef_scratch *s)
+static __always_inline void take_kernel_stack(struct bpf_perf_event_data *ctx, struct ef_scratch *s,
+					      bool in_kernel)
 {
 	s->trace.kernel_frames = 0;
-	if (is_user_mode(&ctx->regs))
+	if (!in_kernel)
 		return;
 	long bytes = bpf_get_stack(ctx, s->trace.frames, EF_MAX_KERNEL_FRAMES * 8, 0);
 	if (bytes < 0) {
@@ -70,26 +71,26 @@ static __always_inline void take_kernel_stack(struct bpf_perf_event_data *ctx, s
 }
 
 static __always_inline void take_user_stack(struct bpf_perf_event_data *ctx, struct ef_scratch *s,
-					    struct task_struct *task)
+					    struct task_struct *task, u64 mode)
 {
-	u64 cs = 0;
+	bool in_kernel = !is_user_mode(mode);
 
 	s->mm = (u64)BPF_CORE_READ(task, mm);
 	if (!s->mm) {
 		count(EF_COUNTER_user_none);
 		return;
 	}
-	u32 failed = load_user_regs(ctx, s, task, &cs);
+	u32 failed = load_user_regs(ctx, s, task, &mode);
 	if (failed) {
 		count(failed);
 		return;
 	}
-	if (cs == USER32_CS) {
+	if (is_32_bit(mode)) {
 		count(EF_COUNTER_user_cut_compat);
 		push_word(s, FRAME_WORD(EF_FRAME_MARKER, EF_MARKER_COMPAT));
 		return;
 	}
-	unwind_user(s, !is_user_mode(&ctx->regs));
+	unwind_user(s, in_kernel);
 }
 
 static __always_inline bool is_young(struct ef_scratch *s)
@@ -173,8 +174,10 @@ int sample(struct bpf_perf_event_data *ctx)
 	begin_sample(s, pid_tgid);
 	read_process_id(task, &s->sample.process);
 	report_sampled_process(s, task);
-	take_kernel_stack(ctx, s);
-	take_user_stack(ctx, s, task);
+	/* read once: of a second reading clang may make a pointer into ctx, which the verifier refuses */
+	u64 mode = PROCESSOR_MODE(&ctx->regs);
+	take_kernel_stack(ctx, s, !is_user_mode(mode));
+	take_user_stack(ctx, s, task, mode);
 	send_sample(s);
 	return 0;
 }

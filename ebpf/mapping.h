@@ -27,7 +27,7 @@ static __always_inline void report_file(struct ef_scratch *s, u64 key, const str
 	event->generation = id->generation;
 	event->vma_start = vma->start;
 	event->vma_end = vma->end;
-	event->vma_offset = vma->pgoff << 12;
+	event->vma_offset = vma->pgoff << PAGE_SHIFT;
 	if (bpf_ringbuf_output(&records, event, FILE_PATH_AT + path_bytes, BPF_RB_FORCE_WAKEUP)) {
 		count(EF_COUNTER_files_lost_ring);
 		bpf_map_delete_elem(&files, &key);
@@ -45,7 +45,7 @@ static __always_inline void attach_file(struct ef_scratch *s, struct ef_mapping 
 	struct ef_file_entry *entry = bpf_map_lookup_elem(&files, &key);
 
 	m->key = key;
-	m->delta = (vma->pgoff << 12) - vma->start;
+	m->delta = (vma->pgoff << PAGE_SHIFT) - vma->start;
 	if (entry) {
 		m->file = *entry;
 		entry->last_used_ns = s->sample.ktime_ns;

@@ -11,6 +11,14 @@
 
 const volatile struct ef_config config = {};
 
+#include "arch.h"
+
+struct bpf_perf_event_data {
+	struct ef_user_regs regs;
+	u64 sample_period;
+	u64 addr;
+};
+
 struct ef_block {
 	u8 bytes[EF_BLOCK_BYTES];
 };
@@ -101,7 +109,7 @@ struct file_identity {
 };
 
 struct ef_registers {
-	u64 by_dwarf_number[16]; /* x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 */
+	u64 by_dwarf_number[EF_REGISTERS];
 };
 
 /* Everything that a sample works on. Counters that a loop bumps live here: in registers they would defeat
@@ -130,8 +138,8 @@ struct ef_scratch {
 	u32 wake;
 	u64 frame_pointer_frames;
 	u64 vma_lookups;
-	struct ef_x86_regs user_regs;
-	u64 signal_registers[17];
+	struct ef_user_regs user_regs;
+	u64 signal_registers[SIGNAL_REGISTERS];
 	struct vma_fields vma;
 	struct file_identity file_identity;
 	struct ef_file_entry pending_file;

@@ -90,7 +90,7 @@ static __always_inline int load_python(struct ef_python_walk *w, u64 key)
 static __always_inline u64 thread_pointer(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	return BPF_CORE_READ(task, thread.fsbase);
+	return BPF_CORE_READ(task, THREAD_POINTER_MEMBER);
 }
 
 /* As USER_READ, but a failure counts. */

@@ -157,11 +157,11 @@ enum ef_rule_kind {
 	EF_RULE_PLT = 3,           /* CFA = rsp + cfa_offset + ((rip & 15) >= cfa_offset2 ? 8 : 0) */
 	EF_RULE_SIGNAL = 4,        /* registers are in the signal frame */
 	EF_RULE_STOP = 5,          /* the return address is undefined: the root */
-	EF_RULE_FRAME_POINTER = 6, /* CFA = fp + 16, fp at CFA - 16, return address at CFA - 8 */
+	EF_RULE_FRAME_POINTER = 6, /* CFA = fp + cfa_offset, which may lie below the stack pointer */
 };
 
 enum ef_value_kind {
-	EF_VALUE_SAME = 0, /* fp keeps its value; return address: in the link register (arm64) */
+	EF_VALUE_SAME = 0, /* fp keeps its value */
 	EF_VALUE_UNDEFINED = 1,
 	EF_VALUE_CFA = 2,      /* saved at CFA + offset */
 	EF_VALUE_REGISTER = 3, /* in register number `offset` (return address only) */
@@ -216,7 +216,8 @@ struct ef_config {
 	__u32 user_regs_from_stack_top; /* where bpf_task_pt_regs is missing: pt_regs end this far below... */
 	__u32 thread_size;              /* ...the end of the kernel stack, which is this large */
 	__u32 runtimes;                 /* bit 1 << enum ef_runtime: the runtimes whose code is wanted */
-	__u32 reserved;
+	__u32 page_shift;               /* of the kernel's pages; used where the processor leaves a choice */
+	__u64 code_address_mask;        /* bits of a return address that are the address; arm64 */
 };
 
 /* Where a thread keeps its Python thread state. Addresses, here and in code_type, are ELF addresses less the

@@ -15,11 +15,6 @@
 #include "mapping.h"
 #include "table.h"
 
-#define REG_RDI 5
-#define REG_FP 6
-#define REG_SP 7
-/* struct rt_sigframe: the ucontext's general registers (arch/x86/include/uapi/asm/sigcontext.h) */
-#define SIGNAL_REGISTERS_AT 40
 /* A frame larger than this is taken for garbage by the frame-pointer fallback. */
 #define FRAME_POINTER_REACH (1ULL << 20)
 
@@ -84,24 +79,14 @@ static __always_inline int step_frame_pointer(struct ef_scratch *s, u32 marker_i
 /* Back to what a signal interrupted: every register is known again and pc is no return address. */
 static __always_inline int step_signal(struct ef_scratch *s)
 {
-	u64 *r = s->signal_registers; /* r8..r15 rdi rsi rbp rbx rdx rax rcx rsp rip */
+	u64 *r = s->signal_registers;
 
 	if (USER_READ(r, sizeof(s->signal_registers), s->sp + SIGNAL_REGISTERS_AT))
 		return cut(s, EF_MARKER_STACK_READ);
-	u64 *leaf = s->leaf.by_dwarf_number;
-	leaf[0] = r[13];
-	leaf[1] = r[12];
-	leaf[2] = r[14];
-	leaf[3] = r[11];
-	leaf[4] = r[9];
-	leaf[5] = r[8];
-	leaf[6] = r[10];
-	leaf[7] = r[15];
-	for (int i = 0; i < 8; i++)
-		leaf[8 + i] = r[i];
-	s->fp = r[10];
-	s->sp = r[15];
-	s->pc = r[16];
+	copy_signal_registers(s->leaf.by_dwarf_number, r);
+	s->fp = r[SIGNAL_FP];
+	s->sp = r[SIGNAL_SP];
+	s->pc = r[SIGNAL_PC];
 	s->is_leaf = 1;
 	s->is_return_address = 0;
 	return s->pc ? STEP_NEXT : STEP_DONE;
@@ -115,7 +100,7 @@ static __always_inline int base_register(struct ef_scratch *s, u32 number, u64 *
 	else if (number == REG_FP)
 		*value = s->fp;
 	else if (s->is_leaf)
-		*value = s->leaf.by_dwarf_number[number & 15];
+		*value = s->leaf.by_dwarf_number[number & (EF_REGISTERS - 1)];
 	else
 		return 1;
 	return 0;
@@ -184,23 +169,11 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 
 static __always_inline int apply_rule(struct ef_scratch *s)
 {
-	const struct ef_rule frame_pointer = {
-		.kind = EF_RULE_FRAME_POINTER,
-		.cfa_reg = REG_FP,
-		.cfa_offset = 16,
-		.fp_kind = EF_VALUE_CFA,
-		.fp_offset = -16,
-		.ra_kind = EF_VALUE_CFA,
-		.ra_offset = -8,
-	};
 	switch (s->rule.kind) {
 	case EF_RULE_STOP:
 		return STEP_DONE;
 	case EF_RULE_SIGNAL:
 		return step_signal(s);
-	case EF_RULE_FRAME_POINTER:
-		s->rule = frame_pointer;
-		/* fallthrough */
 	default:
 		return step_rule(s, &s->rule);
 	}
@@ -208,24 +181,19 @@ static __always_inline int apply_rule(struct ef_scratch *s)
 
 /*
  * A caller in code that no file backs: small stubs return right after their call, and what they undo then says where
- * the return address is. CPython's perf trampoline is "sub $8,%rsp; call *%rcx; add $8,%rsp; ret", in later
- * versions "push %rbp; mov %rsp,%rbp; call *%rcx; pop %rbp; ret" (Python/asm_trampoline.S).
+ * the return address is (RETURN_ADDRESS_ON_STACK; else they keep a frame pointer to find it by).
  */
 static __always_inline int step_epilogue(struct ef_scratch *s)
 {
-	u64 code = 0, sp = s->sp;
+	u64 code = 0, sp = s->sp, bytes = 0;
+	bool pops_fp = 0;
 
-	if (s->is_leaf || USER_READ(&code, 8, s->pc))
+	if (!RETURN_ADDRESS_ON_STACK || s->is_leaf || USER_READ(&code, 8, s->pc) ||
+	    !is_epilogue(code, &bytes, &pops_fp))
 		return 1;
-	if ((code & 0xff00ffffffULL) == 0xc300c48348ULL) { /* add $n,%rsp; ret */
-		sp += code >> 24 & 0x7f;
-	} else if ((code & 0xffff) == 0xc35d) { /* pop %rbp; ret */
-		if (USER_READ(&s->fp, 8, sp))
-			return 1;
-		sp += 8;
-	} else {
+	if (pops_fp && USER_READ(&s->fp, 8, sp))
 		return 1;
-	}
+	sp += bytes;
 	if (USER_READ(&s->pc, 8, sp))
 		return 1;
 	s->sp = sp + 8;
@@ -257,6 +225,7 @@ __noinline int unwind_step(void)
 	struct ef_scratch *s = get_scratch();
 	if (!s)
 		return STEP_DONE;
+	s->pc = CODE_ADDRESS(s->pc);
 	u64 address = s->pc - s->is_return_address;
 	int slot = find_mapping(s, address);
 

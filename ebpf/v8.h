@@ -234,7 +234,7 @@ static __always_inline int step_leaf_without_frame(struct ef_scratch *s, struct 
 	u64 code = 0, pc = s->pc, return_address = 0;
 	u64 at;
 
-	if (v8_read(&code, 8, pc))
+	if (!RETURN_ADDRESS_ON_STACK || v8_read(&code, 8, pc))
 		return 0;
 	if ((code & ((1ULL << (8 * V8_PROLOGUE_BYTES)) - 1)) == V8_PROLOGUE)
 		at = s->sp;
@@ -248,7 +248,7 @@ static __always_inline int step_leaf_without_frame(struct ef_scratch *s, struct 
 		return 0;
 	if ((code & 0xfe) == 0xc2)
 		push_v8(s, EF_V8_JIT, 0, v8_code_word(w, pc, 0));
-	else if (!push_function(s, w, v8, s->leaf.by_dwarf_number[REG_RDI], is_jit ? pc : 0))
+	else if (!push_function(s, w, v8, s->leaf.by_dwarf_number[REG_V8_FUNCTION], is_jit ? pc : 0))
 		return 0;
 	s->sp = at + 8;
 	s->pc = return_address;
@@ -305,7 +305,7 @@ __noinline int unwind_v8(u32 slot)
 		return 0;
 	/* the frame is being built: its function is still in a register */
 	if (s->is_leaf && s->fp - 16 < s->sp && is_jit)
-		w->slots[V8_CONTEXT] = 1, w->slots[V8_FUNCTION] = s->leaf.by_dwarf_number[REG_RDI];
+		w->slots[V8_CONTEXT] = 1, w->slots[V8_FUNCTION] = s->leaf.by_dwarf_number[REG_V8_FUNCTION];
 	if (!push_v8_frame(s, w, v8, pc, is_jit))
 		return 0;
 	u64 at = s->fp;

@@ -43,18 +43,6 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_F_INNER_MAP = 1 << 12 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2, BPF_RB_AVAIL_DATA = 0 };
 
-/* UAPI, stable: arch/x86/include/uapi/asm/ptrace.h */
-struct ef_x86_regs {
-	u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax, rip, cs, eflags,
-		rsp, ss;
-};
-
-struct bpf_perf_event_data {
-	struct ef_x86_regs regs;
-	u64 sample_period;
-	u64 addr;
-};
-
 struct bpf_raw_tracepoint_args {
 	u64 args[0];
 };
@@ -181,7 +169,10 @@ struct cred {
 };
 
 struct thread_struct {
-	unsigned long fsbase;
+	unsigned long fsbase; /* x86 */
+	struct {
+		unsigned long tp_value;
+	} uw; /* arm64 */
 };
 struct task_struct {
 	struct thread_struct thread;

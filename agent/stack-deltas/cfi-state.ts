@@ -130,8 +130,10 @@ export class CfiState {
     out.cfaReg = this.cfaReg;
     out.cfaOffset = this.cfaOffset;
     out.cfaOffset2 = this.cfaOffset2;
-    out.raKind = this.raKind;
-    out.raOffset = this.raOffset;
+    // arm64: it is still in the link register
+    const isInLink = this.raKind === ValueKind.SAME;
+    out.raKind = isInLink ? ValueKind.REGISTER : this.raKind;
+    out.raOffset = isInLink ? REGISTERS.aarch64.ra : this.raOffset;
     out.fpKind = this.fpKind;
     out.fpOffset = this.fpOffset;
     if (this.fpKind === VALUE_UNSUPPORTED || !fits16(this.fpOffset)) {

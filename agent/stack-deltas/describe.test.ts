@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { describeRule } from './describe.ts';
-import { FRAME_POINTER_RULE, INVALID_RULE, type Rule, SIGNAL_RULE, STOP_RULE } from './rules.ts';
+import { framePointerRule, INVALID_RULE, type Rule, SIGNAL_RULE, STOP_RULE } from './rules.ts';
 
 const rule = (fields: Partial<Rule>): Rule => ({
   ...INVALID_RULE,
@@ -35,7 +35,7 @@ it('names what the rule does', () => {
 });
 
 it('names the registers of arm64', () => {
-  const leaf = rule({ cfaReg: 31, cfaOffset: 0, raKind: ValueKind.SAME });
+  const leaf = rule({ cfaReg: 31, cfaOffset: 0, raKind: ValueKind.REGISTER, raOffset: 30 });
   expect(describeRule(leaf, 'aarch64')).toEqual({ kind: 'rule', cfa: 'sp+0', fp: 'same', ra: 'x30' });
   expect(describeRule(rule({ cfaReg: 29, cfaOffset: 32 }), 'aarch64')).toMatchObject({ cfa: 'x29+32' });
 });
@@ -46,10 +46,16 @@ it('has kinds without a CFA', () => {
     { kind: 'stop' },
     { kind: 'signal' },
   ]);
-  expect(describeRule(FRAME_POINTER_RULE, 'x86_64')).toEqual({
+  expect(describeRule(framePointerRule(6), 'x86_64')).toEqual({
     kind: 'frame-pointer',
     cfa: 'rbp+16',
     fp: 'cfa-16',
     ra: 'cfa-8',
+  });
+  expect(describeRule(framePointerRule(29, 48), 'aarch64')).toEqual({
+    kind: 'frame-pointer',
+    cfa: 'x29+56',
+    fp: 'cfa-56',
+    ra: 'cfa-48',
   });
 });

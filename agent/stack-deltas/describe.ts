@@ -30,19 +30,11 @@ const KINDS: Readonly<Record<number, RuleText['kind']>> = {
 export function describeRule(rule: Rule, machine: Machine): RuleText {
   const kind = KINDS[rule.kind] ?? 'rule';
   if (kind !== 'rule' && kind !== 'plt' && kind !== 'frame-pointer') return { kind };
-  if (kind === 'frame-pointer') {
-    return {
-      kind,
-      cfa: `${registerName(machine, machine === 'aarch64' ? 29 : 6)}+16`,
-      fp: 'cfa-16',
-      ra: 'cfa-8',
-    };
-  }
   return {
     kind,
     cfa: describeCfa(rule, machine),
-    fp: describeValue(rule.fpKind, rule.fpOffset, machine, 'same'),
-    ra: describeValue(rule.raKind, rule.raOffset, machine, registerName(machine, 30)),
+    fp: describeValue(rule.fpKind, rule.fpOffset, machine),
+    ra: describeValue(rule.raKind, rule.raOffset, machine),
   };
 }
 
@@ -53,10 +45,10 @@ function describeCfa(rule: Rule, machine: Machine): string {
   return rule.cfaOffset2 === 0 ? `*(${base})` : `*(${base})${signed(rule.cfaOffset2)}`;
 }
 
-function describeValue(kind: number, offset: number, machine: Machine, same: string): string {
+function describeValue(kind: number, offset: number, machine: Machine): string {
   switch (kind) {
     case ValueKind.SAME:
-      return same;
+      return 'same';
     case ValueKind.CFA:
       return `cfa${signed(offset)}`;
     case ValueKind.REGISTER:

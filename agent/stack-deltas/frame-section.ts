@@ -7,7 +7,7 @@ import { Cursor } from '../../common/base/cursor.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
 import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { BadFrame, CfiProgram, type ProgramContext } from './cfi-program.ts';
-import { CfiState, type Inexpressible, REGISTERS, type Registers } from './cfi-state.ts';
+import { CfiState, type Inexpressible, type Registers } from './cfi-state.ts';
 import { DW_EH_PE_OMIT, DW_EH_PE_PCREL, readEncoded, skipEncoded } from './encodings.ts';
 import type { FunctionRows } from './rows.ts';
 import { INVALID_RULE, type Rule, type RuleTable } from './rules.ts';
@@ -54,6 +54,8 @@ const MAX_REASONS = 32;
 /** A CIE is read anew for each distinct place that FDEs name, so both its size and their number have a cap. */
 const MAX_CIE_BYTES = 4096;
 const MAX_CIES = 65_536;
+/** Offsets of rules have 16 bits. */
+const FIRST_OFFSET = -32_768;
 
 /** In .eh_frame it has 4 bytes whatever the length (LSB, "Exception Frames"), in .debug_frame 8 with a 64-bit one. */
 const readId = (cursor: Cursor, is64: boolean, isEhFrame: boolean): number =>
@@ -258,10 +260,10 @@ class FrameDecoder {
   }
 }
 
-/** In Go's calling convention a frame of at least one word begins with the caller's fp (cmd/internal/obj/x86). */
+/** In Go's calling convention a frame of at least one word has the caller's fp (cmd/internal/obj/{x86,arm64}). */
 function addSavedFp(rule: Rule): void {
-  const hasFrame = rule.kind === RuleKind.CFA && rule.cfaReg === REGISTERS.x86_64.sp && rule.cfaOffset >= 16;
-  if (!hasFrame || rule.fpKind !== ValueKind.SAME) return;
+  const hasFrame = rule.kind === RuleKind.CFA && rule.raKind === ValueKind.CFA && rule.cfaOffset >= 16;
+  if (!hasFrame || rule.fpKind !== ValueKind.SAME || rule.raOffset < FIRST_OFFSET + 8) return;
   rule.fpKind = ValueKind.CFA;
-  rule.fpOffset = -16;
+  rule.fpOffset = rule.raOffset - 8;
 }

@@ -9,7 +9,7 @@ import { OutOfBounds } from '../../common/elf/source.ts';
 import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { REGISTERS } from './cfi-state.ts';
 import type { FunctionRows } from './rows.ts';
-import { FRAME_POINTER_RULE, INVALID_RULE, type Rule, type RuleTable, STOP_RULE } from './rules.ts';
+import { framePointerRule, INVALID_RULE, type Rule, type RuleTable, STOP_RULE } from './rules.ts';
 
 /**
  * `root`: nothing called it. `switch`: it goes over to another stack and keeps its frame pointer, or, where it has no
@@ -35,7 +35,8 @@ const SPECIAL: ReadonlyMap<string, Special> = new Map([
 ]);
 const MAX_FRAME_BYTES = 0x7fff_fff0;
 const RETURN_ADDRESS_BYTES = 8;
-const SMALLEST_OFFSET = -32_768;
+/** Offsets of rules have 16 bits. */
+const LARGEST_FRAME_BYTES = 32_768 - RETURN_ADDRESS_BYTES;
 
 export interface GoFrames {
   /** What unwind information says of a function that begins there is disregarded. */
@@ -116,9 +117,15 @@ class GoRows {
   /** `switched`: with a stack of that size, the frame pointer is what counts. */
   #addBySize(f: GoFunction, switched: number | undefined): boolean {
     return this.#table.stackSizes(f, (address, bytes) => {
-      const rule = bytes === switched ? FRAME_POINTER_RULE : this.#ruleFor(bytes);
+      const rule = bytes === switched ? this.#switched(bytes) : this.#ruleFor(bytes);
       this.#rows.addRow(address, rule === INVALID_RULE ? 0 : this.#rules.intern(rule));
     });
+  }
+
+  #switched(bytes: number): Readonly<Rule> {
+    const { fp } = REGISTERS[this.#machine];
+    const isBelowFrame = this.#machine === 'aarch64' && bytes >= 16 && bytes <= LARGEST_FRAME_BYTES;
+    return framePointerRule(fp, isBelowFrame ? bytes : RETURN_ADDRESS_BYTES);
   }
 
   #largest(f: GoFunction): number {
@@ -148,10 +155,10 @@ class GoRows {
   /** The return address lies at the stack pointer, the caller's frame pointer below that. */
   #arm64(bytes: number): Readonly<Rule> {
     const rule = this.#rule;
-    if (-bytes - 8 < SMALLEST_OFFSET) return FRAME_POINTER_RULE;
+    if (bytes > LARGEST_FRAME_BYTES) return framePointerRule(REGISTERS.aarch64.fp);
     rule.cfaOffset = bytes;
-    rule.raKind = bytes === 0 ? ValueKind.SAME : ValueKind.CFA;
-    rule.raOffset = bytes === 0 ? 0 : -bytes;
+    rule.raKind = bytes === 0 ? ValueKind.REGISTER : ValueKind.CFA;
+    rule.raOffset = bytes === 0 ? REGISTERS.aarch64.ra : -bytes;
     rule.fpKind = bytes === 0 ? ValueKind.SAME : ValueKind.CFA;
     rule.fpOffset = bytes === 0 ? 0 : -bytes - 8;
     return rule;

@@ -30,7 +30,21 @@ const plain = (kind: number): Rule => ({
 export const INVALID_RULE: Readonly<Rule> = plain(RuleKind.INVALID);
 export const STOP_RULE: Readonly<Rule> = plain(RuleKind.STOP);
 export const SIGNAL_RULE: Readonly<Rule> = plain(RuleKind.SIGNAL);
-export const FRAME_POINTER_RULE: Readonly<Rule> = plain(RuleKind.FRAME_POINTER);
+
+/**
+ * The frame pointer points at the caller's, above which the return address lies, `bytes` below the CFA: where nothing
+ * else is in between, 8. What the stack pointer says doesn't matter, it may be that of another stack.
+ */
+export const framePointerRule = (fp: number, bytes = 8): Readonly<Rule> => ({
+  kind: RuleKind.FRAME_POINTER,
+  cfaReg: fp,
+  fpKind: ValueKind.CFA,
+  raKind: ValueKind.CFA,
+  cfaOffset: 8 + bytes,
+  cfaOffset2: 0,
+  fpOffset: -8 - bytes,
+  raOffset: -bytes,
+});
 
 /** Row ids are 16 bits wide; the last one is never given out. */
 export const MAX_RULES = 65_535;

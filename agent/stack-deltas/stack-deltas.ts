@@ -86,7 +86,7 @@ function decodeDebugFrame(elf: ElfFile, target: DecodeTarget): FrameSectionStats
   const covered = coverage(target.rows);
   return decodeFrameSection(section, {
     ...target,
-    savesFpBelowReturnAddress: target.isX86 && isGo(elf),
+    savesFpBelowReturnAddress: isGo(elf),
     accepts: (start) => target.accepts(start) && !covered(start),
   });
 }

@@ -19,9 +19,13 @@ export interface BpfSettings {
   maxSeenTraces: number;
 }
 
-/** x86-64 without KASAN; needed only before 5.15, where no helper tells where the user registers are. */
+/**
+ * A kernel stack, without KASAN, has at least a page (arch/{x86,arm64}/include/asm); needed only before 5.15, where no
+ * helper tells where the user registers are.
+ */
 const THREAD_SIZE = 16384;
-const X86_PT_REGS_BYTES = 21 * 8;
+/** struct pt_regs; on arm64 from 5.10 to 5.14. */
+const PT_REGS_BYTES: Readonly<Record<string, number>> = { x64: 21 * 8, arm64: 42 * 8 };
 
 /** The agent cannot run here; the message is a sentence for people. */
 export class CannotProfile extends Error {
@@ -40,8 +44,10 @@ function encodeConfig(
   config.writeUInt32LE(settings.filterTargets ? 1 : 0, CONFIG.filterTargets);
   config.writeUInt32LE(settings.sendIdleFrames ? 1 : 0, CONFIG.sendIdle);
   config.writeUInt32LE(settings.ringBytes / 4, CONFIG.wakeBytes);
-  config.writeUInt32LE(X86_PT_REGS_BYTES, CONFIG.userRegsFromStackTop);
-  config.writeUInt32LE(THREAD_SIZE, CONFIG.threadSize);
+  config.writeUInt32LE(PT_REGS_BYTES[process.arch] ?? 0, CONFIG.userRegsFromStackTop);
+  config.writeUInt32LE(Math.max(THREAD_SIZE, features.pageBytes), CONFIG.threadSize);
+  config.writeUInt32LE(Math.log2(features.pageBytes), CONFIG.pageShift);
+  config.writeBigUInt64LE(features.codeAddressMask, CONFIG.codeAddressMask);
   config.writeUInt32LE(
     runtimes.reduce((mask, { id }) => mask | (1 << id), 0),
     CONFIG.runtimes,

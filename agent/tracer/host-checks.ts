@@ -49,9 +49,10 @@ function checkKernel({ kernelRelease, kernelVersion }: HostFacts): Check {
 }
 
 function checkArchitecture({ architecture }: HostFacts): Check {
-  return architecture === 'x64'
-    ? ok('architecture', 'x86_64')
-    : fatal('architecture', `${architecture} is not supported yet`, 'run it on an x86_64 machine');
+  const name = { x64: 'x86_64', arm64: 'arm64' }[architecture];
+  return name
+    ? ok('architecture', name)
+    : fatal('architecture', `${architecture} is not supported`, 'run it on an x86_64 or arm64 machine');
 }
 
 function checkNode({ nodeVersion }: HostFacts): Check {

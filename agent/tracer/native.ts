@@ -29,6 +29,9 @@ export interface KernelFeatures {
   rdonlyCast: boolean;
   mapleTree: boolean;
   taskPtRegs: boolean;
+  pageBytes: number;
+  /** Bits of a return address that are no signature of it. */
+  codeAddressMask: bigint;
 }
 
 /** Errors of these calls carry `code` (such as 'EPERM'), `errno`, and libbpf's last lines in `log`. */

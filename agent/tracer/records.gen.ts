@@ -206,7 +206,7 @@ export const RULE = {
 
 /** Size and byte offsets of struct ef_config. */
 export const CONFIG = {
-  bytes: 40,
+  bytes: 48,
   fastLoads: 0,
   hasTaskPtRegs: 4,
   maxUserFrames: 8,
@@ -216,7 +216,8 @@ export const CONFIG = {
   userRegsFromStackTop: 24,
   threadSize: 28,
   runtimes: 32,
-  reserved: 36,
+  pageShift: 36,
+  codeAddressMask: 40,
 } as const;
 
 /** Size and byte offsets of struct ef_file_entry. */

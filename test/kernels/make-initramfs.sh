@@ -1,21 +1,45 @@
 #!/bin/sh
 # make-initramfs.sh OUT PROGRAM…: packs the built product, Node, the programs and what they are linked with into an
 # initramfs whose init is guest-init. Needs busybox and cpio. Not compressed: an emulated CPU unpacks slowly.
+# For another processor: CPU says which (aarch64), NODE where its Node is, and SYSROOT where its libraries and busybox
+# are.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 out=$1
 shift
+native=$top/build${CPU:+/$CPU}
+sysroot=${SYSROOT:-}
+busybox=${sysroot:+$sysroot/bin/busybox}
+node=${NODE:-$(readlink -f "$(command -v node)")}
+
+# Paths, in the guest, of the libraries that these files need, and those need in turn.
+list_libraries() {
+	if [ -z "$sysroot" ]; then
+		ldd "$@" 2>/dev/null | awk '/=> \//{ print $3 } /^\t\/lib/{ print $1 }' | sort -u
+		return
+	fi
+	for file; do
+		readelf -ld "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p; s/.*interpreter: .*\/\(.*\)\]/\1/p'
+	done | sort -u | while read -r name; do
+		for folder in "/lib/$CPU-linux-gnu" "/usr/lib/$CPU-linux-gnu"; do
+			[ -e "$sysroot$folder/$name" ] || continue
+			echo "$folder/$name"
+			list_libraries "$sysroot$folder/$name"
+		done
+	done | sort -u
+}
+
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev" "$root/tmp" "$root/programs" "$root/everyframe/build"
 cp "$here/guest-init" "$root/init"
 cp "$here/known-programs" "$root/programs/"
-cp "$(command -v busybox)" "$(readlink -f "$(command -v node)")" "$root/bin/"
+cp "${busybox:-$(command -v busybox)}" "$root/bin/busybox"
+cp "$node" "$root/bin/node"
 cp "$@" "$root/programs/"
 cp -a "$top/bin" "$top/dist" "$top/package.json" "$root/everyframe/"
-cd "$top/build"
-cp -a everyframe.bpf.o everyframe.node otlp.js web "$root/everyframe/build/"
+cp -a "$native/everyframe.bpf.o" "$native/everyframe.node" "$top/build/otlp.js" "$top/build/web" "$root/everyframe/build/"
 cd "$top"
 # DuckDB is the collector's, and larger than all the rest
 npm ls --omit=dev --all --parseable 2>/dev/null | sed -n "s|^$top/node_modules/||p" | grep -v @duckdb |
@@ -24,11 +48,12 @@ npm ls --omit=dev --all --parseable 2>/dev/null | sed -n "s|^$top/node_modules/|
 		[ -e "$root/everyframe/node_modules/$module" ] ||
 			cp -a "node_modules/$module" "$root/everyframe/node_modules/$module"
 	done
-ldd "$root/bin/busybox" "$root/bin/node" build/everyframe.node "$root"/programs/* 2>/dev/null |
-	awk '/=> \//{ print $3 } /^\t\/lib/{ print $1 }' | sort -u |
+list_libraries "$root/bin/busybox" "$root/bin/node" "$native/everyframe.node" "$@" |
 	while read -r library; do
 		mkdir -p "$root$(dirname "$library")"
-		cp -L "$library" "$root$library"
+		cp -L "$sysroot$library" "$root$library"
 	done
+# where Debian's programs for arm64 look for the loader
+[ ! -e "$root/lib/aarch64-linux-gnu" ] || ln -s aarch64-linux-gnu/ld-linux-aarch64.so.1 "$root/lib/ld-linux-aarch64.so.1"
 cd "$root"
 find . -print0 | cpio --null -o -H newc --quiet >"$out"

@@ -86,8 +86,8 @@ struct unwound unwind(const uint64_t registers[REGISTERS], uint64_t thread_point
 	s->sample.process.tgid = tgid;
 	s->sample.ktime_ns = ktime_ns;
 	s->hash = 0x9e3779b97f4a7c15ULL;
-	task.thread.fsbase = thread_pointer;
-	for (int i = 0; i < 16; i++)
+	task.THREAD_POINTER_MEMBER = thread_pointer;
+	for (int i = 0; i < EF_REGISTERS; i++)
 		s->leaf.by_dwarf_number[i] = registers[i];
 	s->fp = registers[REG_FP];
 	s->sp = registers[REG_SP];

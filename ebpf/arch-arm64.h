@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * arm64. Register numbers: AADWARF64, section 4.1. The return address comes in x30; a function that calls others saves
+ * it next to the caller's frame pointer, which is the pair that x29 then points to (AAPCS64, section 6.4.6), and may
+ * sign it first: then its upper bits are no part of the address (CODE_ADDRESS).
+ */
+#ifndef EF_ARCH_ARM64_H
+#define EF_ARCH_ARM64_H
+
+#define EF_REGISTERS 32 /* x0..x30 sp */
+#define REG_FP 29
+#define REG_SP 31
+#define REG_V8_FUNCTION 1
+#define RETURN_ADDRESS_ON_STACK 0
+
+/* 4, 16 or 64 KiB: the kernel's choice */
+#define PAGE_SHIFT config.page_shift
+#define THREAD_POINTER_MEMBER thread.uw.tp_value
+
+/* UAPI, stable: arch/arm64/include/uapi/asm/ptrace.h, struct user_pt_regs */
+struct ef_user_regs {
+	u64 x[31], sp, pc, pstate;
+};
+
+/* struct rt_sigframe: siginfo (128), ucontext up to uc_mcontext (176), its fault_address (8), then x0..x30, sp, pc
+ * (arch/arm64/include/uapi/asm/{ucontext,sigcontext}.h) */
+#define SIGNAL_REGISTERS_AT 312
+#define SIGNAL_REGISTERS 33
+#define SIGNAL_FP 29
+#define SIGNAL_SP 31
+#define SIGNAL_PC 32
+
+#define PROCESSOR_MODE(regs) ((regs)->pstate)
+
+/* PSR_MODE_EL0t, of 64-bit and of 32-bit programs */
+static __always_inline bool is_user_mode(u64 mode)
+{
+	return (mode & 15) == 0;
+}
+
+static __always_inline bool is_32_bit(u64 mode)
+{
+	return mode & 0x10; /* PSR_MODE32_BIT */
+}
+
+#define USER_PC(regs) ((regs)->pc)
+#define USER_FP(regs) ((regs)->x[REG_FP])
+#define USER_SP(regs) ((regs)->sp)
+
+static __always_inline void copy_registers(u64 *leaf, const struct ef_user_regs *regs)
+{
+#pragma unroll
+	for (int i = 0; i < 31; i++)
+		leaf[i] = regs->x[i];
+	leaf[REG_SP] = regs->sp;
+}
+
+static __always_inline void copy_signal_registers(u64 *leaf, const u64 *r)
+{
+#pragma unroll
+	for (int i = 0; i < EF_REGISTERS; i++)
+		leaf[i] = r[i];
+}
+
+static __always_inline bool is_epilogue(u64 code, u64 *bytes, bool *pops_fp)
+{
+	return 0;
+}
+
+/* without the signature of pointer authentication */
+#define CODE_ADDRESS(word) ((word)&config.code_address_mask)
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* x86-64. Register numbers: System V ABI, AMD64 supplement, figure 3.36. */
+#ifndef EF_ARCH_X86_H
+#define EF_ARCH_X86_H
+
+#define EF_REGISTERS 16 /* rax rdx rcx rbx rsi rdi rbp rsp r8..r15 */
+#define REG_FP 6
+#define REG_SP 7
+/* In which V8 passes the function that is called, and its code: see v8.h */
+#define REG_V8_FUNCTION 5 /* rdi */
+/* The link register is a stack slot here. */
+#define RETURN_ADDRESS_ON_STACK 1
+
+#define PAGE_SHIFT 12
+/* Member of task_struct in which the kernel keeps the user's thread pointer. */
+#define THREAD_POINTER_MEMBER thread.fsbase
+
+/* UAPI, stable: arch/x86/include/uapi/asm/ptrace.h */
+struct ef_user_regs {
+	u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax, rip, cs, eflags,
+		rsp, ss;
+};
+
+/* struct rt_sigframe: the ucontext's general registers (arch/x86/include/uapi/asm/sigcontext.h) */
+#define SIGNAL_REGISTERS_AT 40
+#define SIGNAL_REGISTERS 17 /* r8..r15 rdi rsi rbp rbx rdx rax rcx rsp rip */
+#define SIGNAL_FP 10
+#define SIGNAL_SP 15
+#define SIGNAL_PC 16
+
+#define PROCESSOR_MODE(regs) ((regs)->cs)
+
+static __always_inline bool is_user_mode(u64 mode)
+{
+	return (mode & 3) == 3;
+}
+
+static __always_inline bool is_32_bit(u64 mode)
+{
+	return mode == 0x23; /* USER32_CS: arch/x86/include/asm/segment.h */
+}
+
+#define USER_PC(regs) ((regs)->rip)
+#define USER_FP(regs) ((regs)->rbp)
+#define USER_SP(regs) ((regs)->rsp)
+
+static __always_inline void copy_registers(u64 *leaf, const struct ef_user_regs *regs)
+{
+	leaf[0] = regs->rax;
+	leaf[1] = regs->rdx;
+	leaf[2] = regs->rcx;
+	leaf[3] = regs->rbx;
+	leaf[4] = regs->rsi;
+	leaf[5] = regs->rdi;
+	leaf[6] = regs->rbp;
+	leaf[7] = regs->rsp;
+	leaf[8] = regs->r8;
+	leaf[9] = regs->r9;
+	leaf[10] = regs->r10;
+	leaf[11] = regs->r11;
+	leaf[12] = regs->r12;
+	leaf[13] = regs->r13;
+	leaf[14] = regs->r14;
+	leaf[15] = regs->r15;
+}
+
+static __always_inline void copy_signal_registers(u64 *leaf, const u64 *r)
+{
+	leaf[0] = r[13];
+	leaf[1] = r[12];
+	leaf[2] = r[14];
+	leaf[3] = r[11];
+	leaf[4] = r[9];
+	leaf[5] = r[8];
+	leaf[6] = r[10];
+	leaf[7] = r[15];
+	for (int i = 0; i < 8; i++)
+		leaf[8 + i] = r[i];
+}
+
+/*
+ * Whether code behind a call goes back to the caller at once, after taking `bytes` from the stack, of which the frame
+ * pointer may be the first eight. CPython's perf trampoline is "sub $8,%rsp; call *%rcx; add $8,%rsp; ret", in later
+ * versions "push %rbp; mov %rsp,%rbp; call *%rcx; pop %rbp; ret" (Python/asm_trampoline.S).
+ */
+static __always_inline bool is_epilogue(u64 code, u64 *bytes, bool *pops_fp)
+{
+	if ((code & 0xff00ffffffULL) == 0xc300c48348ULL) { /* add $n,%rsp; ret */
+		*bytes = code >> 24 & 0x7f;
+		return 1;
+	}
+	*pops_fp = 1;
+	*bytes = 8;
+	return (code & 0xffff) == 0xc35d; /* pop %rbp; ret */
+}
+
+/* What a return address is but for bits that are no part of it. */
+#define CODE_ADDRESS(word) (word)
+
+#endif
