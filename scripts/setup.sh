@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes a checkout ready to run: system packages, Node packages, build. `--test` adds what the tests need.
+# Makes a checkout ready to run: system packages, Node packages, build. `--test` adds what the tests need,
+# `--test-arm64` what cross-compiling for arm64 and booting its kernels needs beside.
 # With nothing to do it says nothing and calls neither apt nor npm, so that `npm start` stays fast.
 set -eu
 
@@ -8,9 +9,9 @@ PATH=$PATH:/usr/sbin:/sbin # bpftool lives there, and a user's PATH often lacks 
 
 mode=${1:-}
 case $mode in
-'' | --test) ;;
+'' | --test | --test-arm64) ;;
 *)
-	echo "usage: scripts/setup.sh [--test]" >&2
+	echo "usage: scripts/setup.sh [--test | --test-arm64]" >&2
 	exit 2
 	;;
 esac
@@ -82,6 +83,13 @@ need libbpf-dev 'libbpf, 1.1 or newer: headers and library' any_file /usr/includ
 need libelf-dev 'libelf: headers and library' any_file /usr/include/libelf.h
 need zlib1g-dev 'zlib: headers and library' any_file /usr/include/zlib.h
 need linux-libc-dev 'the kernel'\''s user-space headers' any_file /usr/include/linux/bpf.h
+if [ "$mode" = --test-arm64 ]; then
+	need g++-aarch64-linux-gnu 'g++ for arm64' any_command aarch64-linux-gnu-g++
+	need libc6-dev-arm64-cross 'the C library for arm64' any_file /usr/aarch64-linux-gnu/include/stdio.h
+	need qemu-system-arm 'qemu for arm64' any_command qemu-system-aarch64
+	need binutils 'readelf' any_command readelf
+	need cpio 'cpio' any_command cpio
+fi
 if [ "$mode" = --test ]; then
 	need gcc 'gcc' any_command gcc
 	need binutils 'readelf and nm of binutils' any_command readelf

@@ -83,6 +83,60 @@ describe('code that has no unwind information', () => {
   });
 });
 
+describe('the vDSO of arm64', () => {
+  const code = codeWith({ 4352: '681180d2010000d4' });
+  const named = (name: string): SectionSpec => ({
+    name: '.dynstr',
+    bytes: Uint8Array.from(Buffer.from(name)),
+  });
+
+  it('has the code that a signal handler returns to', () => {
+    const deltas = deltasOf({ machine: 183, code, sections: [named('linux-vdso.so.1')] });
+    expect(textOf(deltas)).toEqual(['0x10ff signal', '0x1108 invalid']);
+  });
+
+  it('is known by its name', () => {
+    expect(textOf(deltasOf({ machine: 183, code, sections: [named('libc.so.6')] }))).toEqual([]);
+  });
+});
+
+describe('the procedure linkage table of arm64', () => {
+  const table = (code: string): SectionSpec => ({
+    name: '.plt',
+    addr: 0x1100,
+    flags: 6,
+    bytes: Uint8Array.from(Buffer.from(code, 'hex')),
+  });
+  // adrp x16; ldr x17, [x16]; add x16, x16, #0; br x17
+  const entry = '10000090110240f91002009120021fd6';
+
+  it('pushes two registers in its first entry', () => {
+    const code = `f07bbfa9${entry}1f2003d51f2003d51f2003d5${entry}`;
+    expect(textOf(deltasOf({ machine: 183, sections: [table(code)] }))).toEqual([
+      '0x1100 sp+0 same x30',
+      '0x1104 sp+16 same cfa-8',
+      '0x1114 sp+0 same x30',
+      '0x1130 invalid',
+    ]);
+  });
+
+  it('does not push in a static program', () => {
+    expect(textOf(deltasOf({ machine: 183, sections: [table(entry)] }))).toEqual([
+      '0x1100 sp+0 same x30',
+      '0x1110 invalid',
+    ]);
+  });
+
+  it('is left as unwind information says, and is none on amd64', () => {
+    const eh: RecordSpec[] = [
+      { ra: 30, program: [0x0c, 31, 0] },
+      { start: 0x1100, size: 0x10, program: [0x0e, 32] },
+    ];
+    expect(textOf(deltasOf({ machine: 183, eh, sections: [table(entry)] }))[0]).toBe('0x1100 sp+32 same x30');
+    expect(textOf(deltasOf({ sections: [table(entry)] }))).toEqual([]);
+  });
+});
+
 describe('_init and _fini', () => {
   const section = (name: string, hex: string): SectionSpec => ({
     name,
@@ -114,6 +168,15 @@ describe('the entry point', () => {
     // xor %rbp,%rbp; mov %rsp,%rdi; and $-16,%rsp; call
     const code = codeWith({ 4352: '4831ed4889e74883e4f0e800000000' });
     expect(textOf(deltasOf({ entry: 0x1100, code }))).toEqual(['0x1100 stop', '0x110f invalid']);
+  });
+
+  it('on arm64 too', () => {
+    // mov x29, #0; mov x0, sp; and sp, x0, #-16; b
+    const code = codeWith({ 4352: '1d0080d2e00300911fec7c9201000014' });
+    expect(textOf(deltasOf({ machine: 183, entry: 0x1100, code }))).toEqual([
+      '0x1100 stop',
+      '0x1110 invalid',
+    ]);
   });
 
   it('ends where the next function begins', () => {

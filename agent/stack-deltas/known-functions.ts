@@ -1,6 +1,6 @@
 /**
  * Assembly functions without unwind information, recognised by their machine code: musl's start of a thread, which is
- * a root, and the code that a signal handler returns to (musl, Go). musl strips even its symbols, so names would not
+ * a root, and the code that a signal handler returns to (musl, Go, the vDSO of arm64). musl strips even its symbols, so names would not
  * do.
  */
 import { ElfError, type ElfFile, PF_X, PT_LOAD } from '../../common/elf/elf.ts';
@@ -40,6 +40,8 @@ const CODE: Readonly<Record<ElfFile['machine'], readonly CodePattern[]>> = {
   ],
 };
 const LONGEST_PATTERN = 16;
+const VDSO_NAME = 'linux-vdso.so.1';
+const MAX_VDSO_BYTES = 64 << 10;
 const CHUNK_BYTES = 1 << 20;
 const MAX_CODE_BYTES = 512 << 20;
 const MAX_FOUND = 64;
@@ -48,10 +50,16 @@ const MAX_FOUND = 64;
 export const isStaticProgram = (elf: ElfFile): boolean =>
   elf.entry !== 0 && !elf.segments.some((s) => s.type === PT_INTERP);
 
+/** On arm64 the kernel took the unwind information of its signal trampoline away (Linux 5.8). */
+function isVdso({ machine, source }: ElfFile): boolean {
+  if (machine !== 'aarch64' || source.size > MAX_VDSO_BYTES) return false;
+  return Buffer.from(source.read(0, source.size)).includes(VDSO_NAME);
+}
+
 export function findKnownFunctions(elf: ElfFile): KnownFunctions {
   const found = new Map<number, KnownFunction>();
   try {
-    if (isGo(elf) || isStaticProgram(elf)) findByCode(elf, found);
+    if (isGo(elf) || isStaticProgram(elf) || isVdso(elf)) findByCode(elf, found);
   } catch (error) {
     // cut short, or not to be decompressed: what was found is good
     if (!(error instanceof OutOfBounds || error instanceof ElfError)) throw error;

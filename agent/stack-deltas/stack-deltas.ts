@@ -12,6 +12,7 @@ import { findDebugFrame, findEhFrame } from './frame-sources.ts';
 import { type GoFrames, readGoFrames } from './go-frames.ts';
 import { coverage, joinFunctions } from './join.ts';
 import { findKnownFunctions, type KnownFunctions } from './known-functions.ts';
+import { addLinkageTable } from './linkage-table.ts';
 import { FunctionRows } from './rows.ts';
 import { type Rule, RuleTable, STOP_RULE } from './rules.ts';
 import { addStartFunctions } from './start-functions.ts';
@@ -40,8 +41,13 @@ export interface StackDeltas {
 
 /** Longest start-up stub that has no unwind information of its own. */
 const ENTRY_STUB_BYTES = 64;
-/** and $-16, %rsp; call: how start-up code of amd64 ends. */
-const ALIGN_AND_CALL = Buffer.from('4883e4f0e8', 'hex');
+/** How start-up code ends, up to the distance that it jumps by, which has four bytes. */
+const ALIGN_AND_CALL: Readonly<Record<Machine, Buffer>> = {
+  // and $-16, %rsp; call
+  x86_64: Buffer.from('4883e4f0e8', 'hex'),
+  // and sp, x0, #-16; b: distance and operation are one word
+  aarch64: Buffer.from('1fec7c92', 'hex'),
+};
 
 export function extractStackDeltas(elf: ElfFile): StackDeltas {
   const rows = new FunctionRows();
@@ -63,6 +69,7 @@ export function extractStackDeltas(elf: ElfFile): StackDeltas {
   addKnownFunctions(known, rows, rules);
   const goFunctions = go?.addRows(rows, rules, coverage(rows)) ?? 0;
   addStartFunctions(elf, rows, rules, coverage(rows));
+  addLinkageTable(elf, rows, rules, coverage(rows));
   addEntryStub(elf, rows, rules);
   const { addresses, ruleIds, overlaps } = joinFunctions(rows);
   const stats = { ehFrame, debugFrame, goFunctions, inexpressible, ruleOverflow: rules.overflow, overlaps };
@@ -124,9 +131,9 @@ function addEntryStub(elf: ElfFile, rows: FunctionRows, rules: RuleTable): void 
 /** Past its call, which never returns, the next function begins. */
 function endOfStub(elf: ElfFile, entry: number, end: number): number {
   const offset = elf.addressToFileOffset(entry);
-  if (elf.machine !== 'x86_64' || offset === undefined || offset + (end - entry) > elf.source.size)
-    return end;
+  if (offset === undefined || offset + (end - entry) > elf.source.size) return end;
   const bytes = elf.source.read(offset, end - entry);
-  const call = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(ALIGN_AND_CALL);
-  return call < 0 ? end : Math.min(end, entry + call + ALIGN_AND_CALL.length + 4);
+  const wanted = ALIGN_AND_CALL[elf.machine];
+  const call = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(wanted);
+  return call < 0 ? end : Math.min(end, entry + call + wanted.length + 4);
 }

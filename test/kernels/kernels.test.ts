@@ -9,7 +9,7 @@ import {
   missingTools,
   type Suite,
 } from './matrix.ts';
-import { findGrowth, type KernelFigures, parseTable, updateTable } from './ratchet.ts';
+import { findGrowth, type KernelFigures, kernelOf, parseTable, updateTable } from './ratchet.ts';
 
 /** A minute where nothing else runs, but a busy machine may take many times that: see virtual-machine.ts. */
 const BOOT_LIMIT_MS = 1_200_000;
@@ -17,26 +17,33 @@ const BOOT_LIMIT_MS = 1_200_000;
 /** Shown even where the test passes: the figures are there to be seen. */
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
-const missing = missingTools();
+const missing = missingTools('amd64');
 if (missing.length > 0) print(`skipped: other kernels, not installed: ${missing.join(', ')}`);
 
 describe.skipIf(missing.length > 0)('the product in another kernel', () => {
   let initramfs = '';
   beforeAll(() => {
-    initramfs = buildInitramfs();
+    initramfs = buildInitramfs('amd64');
   });
 
   /** Skips where the mirror can't be reached. */
   async function check(suite: Suite, programsOnly: boolean, skip: () => void): Promise<void> {
     let kernel = '';
     try {
-      kernel = fetchKernel(suite);
+      kernel = fetchKernel(suite, 'amd64');
     } catch (error) {
       print(`skipped: ${(error as Error).message}`);
       skip();
     }
     const known = knownFigures();
-    const verdict = await checkKernel({ kernel, initramfs, programsOnly, limitMs: BOOT_LIMIT_MS, known });
+    const verdict = await checkKernel({
+      architecture: 'amd64',
+      kernel,
+      initramfs,
+      programsOnly,
+      limitMs: BOOT_LIMIT_MS,
+      known,
+    });
     print(describeVerdict(verdict));
     expect(verdict.problems.join('\n')).toBe('');
   }
@@ -96,6 +103,16 @@ describe('the table of what the verifier walked through', () => {
       ['7.2', 'sample', 1234],
     ]);
     expect(updated.startsWith('Words.') && updated.endsWith('More words.')).toBe(true);
+  });
+
+  it('tells the kernels of arm64 from those of amd64', () => {
+    expect(['5.10.0-39-cloud-amd64', '5.10.0-39-cloud-arm64'].map(kernelOf)).toEqual(['5.10', '5.10 arm64']);
+    const updated = updateTable(page, [row('5.10 arm64', 'sample', 7)]);
+    expect(parseTable(updated).map((r) => [r.kernel, r.verified])).toEqual([
+      ['5.10', 82_043],
+      ['5.10 arm64', 7],
+      ['6.1', 90_000],
+    ]);
   });
 
   it('allows a tenth more, and says what grew beyond', () => {

@@ -12,6 +12,8 @@ export interface KnownProgram {
   name: string;
   source: string;
   flags: string[];
+  /** Beside those; the compiler's default signs no return address. */
+  arm64Flags?: string[];
   isWhole(sample: FoldedSample): boolean;
 }
 
@@ -27,7 +29,13 @@ const callsOf = (sample: FoldedSample): number => sample.frames.filter((f) => f 
 const isDeep = (sample: FoldedSample): boolean => callsOf(sample) === 40 && sample.frames[0] === '_start';
 
 export const KNOWN_PROGRAMS: readonly KnownProgram[] = [
-  { name: 'deep', source: 'deep.c', flags: ['-O2', '-fomit-frame-pointer'], isWhole: isDeep },
+  {
+    name: 'deep',
+    source: 'deep.c',
+    flags: ['-O2', '-fomit-frame-pointer'],
+    arm64Flags: ['-mbranch-protection=standard'],
+    isWhole: isDeep,
+  },
   { name: 'short', source: 'deep.c', flags: ['-O2', '-fomit-frame-pointer'], isWhole: isDeep },
   {
     name: 'threads',

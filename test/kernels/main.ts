@@ -1,4 +1,7 @@
-/** `npm run test:kernels [-- --suite bullseye …] [--programs-only] [--update]`: boots Debian's kernels and checks the product in each. */
+/**
+ * `npm run test:kernels [-- --suite bullseye …] [--programs-only] [--update]`: boots Debian's kernels and checks the
+ * product in each. `npm run test:kernels:arm64` does so with `--architecture arm64`.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import {
@@ -13,11 +16,13 @@ import {
   TABLE,
 } from './matrix.ts';
 import { type KernelFigures, updateTable } from './ratchet.ts';
+import { type Architecture, EMULATORS } from './virtual-machine.ts';
 
 const BOOT_LIMIT_MS = 1_800_000;
 
 const { values } = parseArgs({
   options: {
+    architecture: { type: 'string', default: 'amd64' },
     suite: { type: 'string', multiple: true, default: [...SUITES] },
     'programs-only': { type: 'boolean', default: false },
     update: { type: 'boolean', default: false },
@@ -25,16 +30,25 @@ const { values } = parseArgs({
 });
 const unknown = values.suite.filter((suite) => !SUITES.includes(suite as Suite));
 if (unknown.length > 0) throw new Error(`--suite ${unknown}: unknown, choose from ${SUITES.join(', ')}`);
-const missing = missingTools();
-if (missing.length > 0) throw new Error(`install first: ${missing.join(', ')} (scripts/setup.sh --test)`);
+const architecture = values.architecture as Architecture;
+if (!(architecture in EMULATORS))
+  throw new Error(
+    `--architecture ${architecture}: unknown, choose from ${Object.keys(EMULATORS).join(', ')}`,
+  );
+const missing = missingTools(architecture);
+if (missing.length > 0) {
+  const mode = architecture === 'arm64' ? '--test-arm64' : '--test';
+  throw new Error(`install first: ${missing.join(', ')} (scripts/setup.sh ${mode})`);
+}
 
-const initramfs = buildInitramfs();
+const initramfs = buildInitramfs(architecture);
 const known = values.update ? [] : knownFigures();
 const figures: KernelFigures[] = [];
 let failed = 0;
 for (const suite of values.suite as Suite[]) {
   const verdict = await checkKernel({
-    kernel: fetchKernel(suite),
+    architecture,
+    kernel: fetchKernel(suite, architecture),
     initramfs,
     programsOnly: values['programs-only'],
     limitMs: BOOT_LIMIT_MS,

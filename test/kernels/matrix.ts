@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packageRoot } from '../../agent/tracer/package-root.ts';
 import type { ProgramFigures } from '../../agent/tracer/program-figures.ts';
+import { prepareArm64Guest } from './arm64-guest.ts';
 import { judgeStacks, KNOWN_PROGRAMS, type ProgramStacks, parseFolded } from './known-stacks.ts';
 import { findGrowth, type KernelFigures, kernelOf, parseTable } from './ratchet.ts';
-import { type BootOptions, boot, type Console } from './virtual-machine.ts';
+import { type Architecture, type BootOptions, boot, type Console, EMULATORS } from './virtual-machine.ts';
 
 /** Debian's suites, oldest kernel first: 5.10, 6.1, 6.12, and whatever sid has today. */
 export const SUITES = ['bullseye', 'bookworm', 'trixie', 'sid'] as const;
@@ -20,6 +21,11 @@ const WHOLE_SHARE = 0.98;
 /** guest-init records until it has as many. */
 const MIN_SAMPLES = 60;
 const CONSOLE_LINES = 40;
+/** For C, and for C++ where the product itself is cross-compiled. */
+const COMPILERS: Readonly<Record<Architecture, readonly [string, ...string[]]>> = {
+  amd64: ['gcc'],
+  arm64: ['aarch64-linux-gnu-gcc', 'aarch64-linux-gnu-g++'],
+};
 
 export interface Verdict {
   release: string;
@@ -33,14 +39,18 @@ export interface Verdict {
 }
 
 /** Tools that are not installed. */
-export const missingTools = (): string[] =>
-  ['qemu-system-x86_64', 'busybox', 'cpio', 'apt-get', 'gcc'].filter(
-    (tool) => spawnSync('which', [tool]).status !== 0,
-  );
+export const missingTools = (architecture: Architecture): string[] =>
+  [
+    EMULATORS[architecture].command,
+    ...COMPILERS[architecture],
+    ...(architecture === 'amd64' ? ['busybox'] : ['make', 'npm', 'readelf']),
+    'cpio',
+    'apt-get',
+  ].filter((tool) => spawnSync('which', [tool]).status !== 0);
 
 /** Path of the suite's kernel; throws with what apt says where it can't be had. */
-export function fetchKernel(suite: Suite): string {
-  const fetched = spawnSync(join(SOURCES, 'fetch-kernel.sh'), [suite], {
+export function fetchKernel(suite: Suite, architecture: Architecture): string {
+  const fetched = spawnSync(join(SOURCES, 'fetch-kernel.sh'), [suite, architecture], {
     encoding: 'utf8',
     timeout: FETCH_LIMIT_MS,
   });
@@ -50,16 +60,23 @@ export function fetchKernel(suite: Suite): string {
 }
 
 /** Compiles the known programs and packs the machine that the kernels boot, in a folder that goes with this process. */
-export function buildInitramfs(): string {
+export function buildInitramfs(architecture: Architecture): string {
   const folder = mkdtempSync(join(tmpdir(), 'everyframe-kernels-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const programs = KNOWN_PROGRAMS.map(({ name, source, flags }) => {
+  const programs = KNOWN_PROGRAMS.map(({ name, source, flags, arm64Flags }) => {
     const path = join(folder, name);
-    execFileSync('gcc', [...flags, '-o', path, join(packageRoot(), 'test/fixtures', source)]);
+    const all = [...flags, ...((architecture === 'arm64' && arm64Flags) || [])];
+    execFileSync(COMPILERS[architecture][0], [
+      ...all,
+      '-o',
+      path,
+      join(packageRoot(), 'test/fixtures', source),
+    ]);
     return path;
   });
   const initramfs = join(folder, 'initramfs.cpio');
-  execFileSync(join(SOURCES, 'make-initramfs.sh'), [initramfs, ...programs], { stdio: 'pipe' });
+  const env = { ...process.env, ...(architecture === 'arm64' ? prepareArm64Guest() : {}) };
+  execFileSync(join(SOURCES, 'make-initramfs.sh'), [initramfs, ...programs], { stdio: 'pipe', env });
   return initramfs;
 }
 

@@ -5,16 +5,20 @@
 import type { ProgramFigures } from '../../agent/tracer/program-figures.ts';
 
 export interface KernelFigures extends ProgramFigures {
-  /** Such as "5.10". */
+  /** Such as "5.10", "5.10 arm64". */
   kernel: string;
 }
 
 const TOLERANCE = 0.1;
 /** Small programs differ by more with each kernel's prologue. */
 const SLACK = 100;
-const ROW = /^\| (\d+\.\d+) \| `(\S+)` \| ([\d,]+) \| ([\d.]+) \|$/;
+const ROW = /^\| (\d+\.\d+(?: arm64)?) \| `(\S+)` \| ([\d,]+) \| ([\d.]+) \|$/;
 
-export const kernelOf = (release: string): string => /^\d+\.\d+/.exec(release)?.[0] ?? release;
+export function kernelOf(release: string): string {
+  const version = /^\d+\.\d+/.exec(release)?.[0];
+  if (!version) return release;
+  return release.endsWith('arm64') ? `${version} arm64` : version;
+}
 
 export function parseTable(page: string): KernelFigures[] {
   return page.split('\n').flatMap((line) => {

@@ -63,7 +63,9 @@ class Comparer {
       .filter((f, i, all) => i === 0 || starts[all[i - 1]!] !== starts[f]);
     this.#starts = Float64Array.from(this.#order, (i) => starts[i]!);
     this.#texts = deltas.rules.map((rule) => describeRule(rule, deltas.machine));
-    this.#knownRanges = ['.init', '.fini'].map((name) => elf.section(name)).filter((s) => s !== undefined);
+    this.#knownRanges = ['.init', '.fini', '.plt']
+      .map((name) => elf.section(name))
+      .filter((s) => s !== undefined);
     this.#hasOwnStart = isStaticProgram(elf);
   }
 

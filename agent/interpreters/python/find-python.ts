@@ -64,6 +64,9 @@ export function findPython(elf: ElfFile): PythonBinary | undefined {
   const facts = readVersion(elf, symbols);
   if (facts.minor < OLDEST)
     throw new UnsupportedRuntime(`Python ${facts.version}: 3.${OLDEST} is the oldest`);
+  // where a thread keeps its state, and the parts of a split loop, are found in amd64's instructions and thread layout
+  if (elf.machine !== 'x86_64')
+    throw new UnsupportedRuntime(`Python ${facts.version}: only amd64 is supported`);
   const bound = findBoundThread(elf, symbols, facts.minor);
   if (!bound)
     throw new UnsupportedRuntime(`Python ${facts.version}: PyGILState_GetThisThreadState not decoded`);
