@@ -133,7 +133,8 @@ struct ef_scratch {
 	u32 is_leaf;
 	u32 has_anonymous;
 	u32 has_interpreted;
-	u32 reserved;
+	/* marker of the frame that was passed by its frame pointer, until its caller proves to be code */
+	u32 marker_if_guess_fails;
 	u32 marker;
 	u32 wake;
 	u64 frame_pointer_frames;

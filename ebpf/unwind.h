@@ -60,7 +60,8 @@ static __always_inline int find_mapping(struct ef_scratch *s, u64 address)
 #define USER_READ(dst, size, address) bpf_probe_read_user((dst), (size), (const void *)(u64)(address))
 
 /* [fp] is the caller's fp, [fp + 8] the return address: trusted only where fp lies a little above the stack
- * pointer and is aligned. Whether the address found is code is checked by the next step. */
+ * pointer and is aligned. Whether the address found is code is checked by the next step: if it is not, the stack ends
+ * for the reason for which it was guessed. */
 static __always_inline int step_frame_pointer(struct ef_scratch *s, u32 marker_if_not)
 {
 	u64 saved[2];
@@ -73,6 +74,7 @@ static __always_inline int step_frame_pointer(struct ef_scratch *s, u32 marker_i
 	s->fp = saved[0];
 	s->pc = saved[1];
 	s->frame_pointer_frames++;
+	s->marker_if_guess_fails = marker_if_not;
 	return STEP_NEXT;
 }
 
@@ -232,7 +234,8 @@ __noinline int unwind_step(void)
 	/* clang 17 and later know what resolve_mapping() returns and drop the mask below; the verifier does not */
 	OPAQUE(slot);
 	if (slot < 0)
-		return cut(s, -slot);
+		return cut(s, s->marker_if_guess_fails ? s->marker_if_guess_fails : (u32)-slot);
+	s->marker_if_guess_fails = EF_MARKER_NONE;
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
 	s->table_offset = address + m->delta;
 	if (unwind_runtime(s, slot)) {

@@ -75,6 +75,21 @@ function fileLines(): string[] {
   ];
 }
 
+/** A leaf whose file has no table yet; its frame pointer points to `fp` and `returnAddress`. */
+export function pendingCase(returnAddress: number): string {
+  const entry = bytesOf(FILE_ENTRY.bytes, (b) => b.writeUInt32LE(FileState.PENDING, FILE_ENTRY.state));
+  const fp = STACK + 16;
+  const registers = [0, 0, 0, 0, 0, 0, fp, STACK, 0, 0, 0, 0, 0, 0, 0, 0, CODE + 0x200, THREAD];
+  return [
+    'config 3ff 0',
+    `registers ${registers.map(hex).join(' ')}`,
+    `entry files ${bytesOf(8, (b) => b.writeBigUInt64LE(0x100n))} ${entry}`,
+    `mapping ${hex(CODE)} ${hex(CODE + 0x1000)} ${hex(-CODE)} 100`,
+    `memory ${hex(fp)} ${bytesOf(16, (b) => b.writeBigUInt64LE(BigInt(returnAddress), 8))}`,
+    '',
+  ].join('\n');
+}
+
 /** `natives` frames of the loop, and a list of `pythons` frames that belong to the outermost of them. */
 export function madeCase(natives: number, pythons: number): string {
   const stack = bytesOf(natives * NATIVE_FRAME_BYTES, (b) => {

@@ -10,7 +10,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { EF_MAX_USER_FRAMES, EF_MAX_WORDS, FrameKind, Marker } from '../../agent/tracer/records.gen.ts';
 import { hasTool } from '../support/fixtures.ts';
 import { type Frame, framesOf, parseCase, parseStacks, textOf, type Unwound } from './case.ts';
-import { madeCase } from './made-case.ts';
+import { madeCase, pendingCase } from './made-case.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CASES = join(import.meta.dirname, 'cases');
@@ -131,5 +131,20 @@ describe.skipIf(!hasTool('gcc'))('a list of Python frames', () => {
     ]);
     // a frame of the list takes three reads, a native one has one return address
     expect(stack.reads).toBeLessThan(2 * 3 * pythons + 2 * natives);
+  });
+});
+
+describe.skipIf(!hasTool('gcc'))('a frame pointer that is followed for want of a table', () => {
+  beforeAll(() => {
+    execFileSync('make', ['-s', 'build/unwinders'], { cwd: ROOT });
+  });
+  const unwind = (returnAddress: number): Unwound => run(['run'], pendingCase(returnAddress))[0]!;
+
+  it('and leads to no code: the stack ends for want of that table', () => {
+    expect(unwind(0x1234_5678)).toMatchObject({ frames: 1, marker: Marker.PENDING });
+  });
+
+  it('and leads to code: that is a frame, and the next guess stands for itself', () => {
+    expect(unwind(0x10300)).toMatchObject({ frames: 2, marker: Marker.PENDING });
   });
 });
