@@ -16,8 +16,8 @@ import {
   toNumber,
 } from './otlp-dictionary.ts';
 import { OLD_WIRE, OtlpError, scanRequest } from './otlp-scan.ts';
-import type { FrameType, Process, Profile, Sample } from './profile.ts';
-import { emptyProcess, emptyProfile, GENERATED_PLACE } from './profile.ts';
+import type { Process, Profile, Sample } from './profile.ts';
+import { emptyProcess, emptyProfile } from './profile.ts';
 
 export { OtlpError };
 
@@ -48,22 +48,6 @@ const MAX_ENTRIES = 8_000_000;
 const MAX_JSON_OBJECTS = 3_000_000;
 /** Longest form of a time: `2026-11-21T04:38:42.123456789+00:00`, and some. */
 const MAX_TIME_LENGTH = 40;
-const FRAME_TYPES: ReadonlySet<string> = new Set<FrameType>([
-  'native',
-  'kernel',
-  'go',
-  'cpython',
-  'jvm',
-  'ruby',
-  'perl',
-  'php',
-  'phpjit',
-  'v8js',
-  'dotnet',
-  'beam',
-  'luajit',
-  'abort-marker',
-]);
 
 /** @throws OtlpError */
 export function decodeOtlp(bytes: Uint8Array): DecodeResult {
@@ -186,6 +170,8 @@ class ProfileDecoder {
   readonly #locations: Indices = new Map([[0, 0]]);
   readonly #stacks: Indices = new Map([[0, 0]]);
   readonly #processes = new Map<string, number>();
+  /** By the indices of the attributes that say which process it is. */
+  readonly #processesByIndices = new Map<string, number>();
   /** Texts of processes, so that their key is short whatever a sender makes of them. */
   readonly #texts = new Map<string, number>();
 
@@ -237,13 +223,24 @@ class ProfileDecoder {
     const values = (wire.values ?? []).map(toNumber);
     return {
       stack: this.#stack(wire.stackIndex ?? 0),
-      process: this.#process(attributes),
+      process: this.#processOf(wire.attributeIndices ?? [], attributes),
       tid: number(attributes, 'thread.id'),
       threadName: text(attributes, 'thread.name'),
       cpu: attributes.has('cpu.logical_number') ? number(attributes, 'cpu.logical_number') : -1,
       count: countOf(timestamps.length, values),
       timestamps,
     };
+  }
+
+  #processOf(indices: readonly number[], attributes: Attributes): number {
+    let key = '';
+    for (const index of indices) if (!this.#reader.isOfThread(index)) key += `${index} `;
+    let process = this.#processesByIndices.get(key);
+    if (process === undefined) {
+      process = this.#process(attributes);
+      this.#processesByIndices.set(key, process);
+    }
+    return process;
   }
 
   #process(attributes: Attributes): number {
@@ -288,7 +285,11 @@ class ProfileDecoder {
       const indices = stack.locationIndices ?? [];
       if (indices.length > MAX_DEPTH) throw new BadSample(`stack deeper than ${MAX_DEPTH} frames`);
       this.#spend(indices.length);
-      const locations = Uint32Array.from(indices, (index) => this.#location(index));
+      const locations = new Uint32Array(indices.length);
+      for (let i = 0; i < indices.length; i++) {
+        const known = this.#locations.get(indices[i]!);
+        locations[i] = typeof known === 'number' ? known : this.#location(indices[i]!);
+      }
       return this.#profile.stacks.push(locations) - 1;
     });
   }
@@ -301,13 +302,12 @@ class ProfileDecoder {
       if (lines.length > MAX_INLINED)
         throw new BadSample(`more than ${MAX_INLINED} inlined functions at one location`);
       this.#spend(1 + lines.length + (location.attributeIndices?.length ?? 0));
-      const attributes = this.#reader.attributes(location.attributeIndices);
-      const [type, generated] = [text(attributes, 'profile.frame.type'), text(attributes, GENERATED_PLACE)];
+      const { type, generated } = this.#reader.place(location.attributeIndices);
       return (
         this.#profile.locations.push({
           mapping: this.#mapping(location.mappingIndex ?? 0),
           address: toBigint(location.address),
-          frameType: FRAME_TYPES.has(type) ? (type as FrameType) : '',
+          frameType: type,
           lines: lines.map((line) => ({
             func: this.#function(line.functionIndex ?? 0),
             line: toNumber(line.line),

@@ -1,5 +1,6 @@
 /** The dictionary of an OTLP request: strings and attributes by index, in both forms that attributes come in. */
 import type { opentelemetry } from '#otlp';
+import { type FrameType, GENERATED_PLACE } from './profile.ts';
 
 type Dictionary = opentelemetry.proto.profiles.v1development.IProfilesDictionary;
 type AnyValue = opentelemetry.proto.common.v1.IAnyValue;
@@ -22,7 +23,9 @@ export function toNumber(value: Integer): number {
 export function toBigint(value: Integer): bigint {
   if (value === null || value === undefined) return 0n;
   if (typeof value === 'number') return BigInt.asUintN(64, BigInt(Math.trunc(value)));
-  return (BigInt(value.high >>> 0) << 32n) | BigInt(value.low >>> 0);
+  const [high, low] = [value.high >>> 0, value.low >>> 0];
+  // below 2^53 a number holds it, and needs one BigInt instead of four
+  return high < 2 ** 21 ? BigInt(high * 2 ** 32 + low) : (BigInt(high) << 32n) | BigInt(low);
 }
 
 export const text = (attributes: Attributes, key: string): string => String(attributes.get(key) ?? '');
@@ -35,9 +38,38 @@ export const number = (attributes: Attributes, key: string): number => {
 const isPlaceKey = (key: string): boolean =>
   key === 'profile.frame.type' || key.startsWith('process.executable.build_id.');
 
+const FRAME_TYPES: ReadonlySet<string> = new Set<FrameType>([
+  'native',
+  'kernel',
+  'go',
+  'cpython',
+  'jvm',
+  'ruby',
+  'perl',
+  'php',
+  'phpjit',
+  'v8js',
+  'dotnet',
+  'beam',
+  'luajit',
+  'abort-marker',
+]);
+
+/** What the attributes of a location say. */
+export interface Place {
+  type: FrameType;
+  generated: string;
+}
+
+/** Attributes that differ between samples of a process. */
+const THREAD_KEYS: ReadonlySet<string> = new Set(['thread.id', 'thread.name', 'cpu.logical_number']);
+const UNKNOWN_PLACE: Place = { type: '', generated: '' };
+
 export class DictionaryReader {
   readonly tables: Dictionary;
   readonly #attributes: (readonly [string, Value] | undefined)[] = [];
+  /** By attribute, of locations that have only that one: nearly all have. */
+  readonly #places: (Place | undefined)[] = [];
 
   constructor(tables: Dictionary) {
     this.tables = tables;
@@ -74,6 +106,23 @@ export class DictionaryReader {
     return found;
   }
 
+  /** @throws BadSample */
+  place(indices: readonly number[] | null | undefined): Place {
+    if (!indices?.length) return UNKNOWN_PLACE;
+    if (indices.length > 1) return toPlace(this.attributes(indices));
+    const [index = 0] = indices;
+    const known = this.#places[index];
+    if (known) return known;
+    const place = toPlace(this.attributes(indices));
+    this.#places[index] = place;
+    return place;
+  }
+
+  /** @throws BadSample */
+  isOfThread(index: number): boolean {
+    return THREAD_KEYS.has(this.#attribute(index)[0]);
+  }
+
   /** True for attributes that no sender means: the zero entry, and those of mappings and locations. */
   isOddForSample(index: number): boolean {
     const entry = this.tables.attributeTable?.[index];
@@ -99,4 +148,12 @@ export class DictionaryReader {
     if (value.intValue !== null && value.intValue !== undefined) return toNumber(value.intValue);
     return value.doubleValue || (value.boolValue ? 'true' : '');
   }
+}
+
+function toPlace(attributes: Attributes): Place {
+  const type = text(attributes, 'profile.frame.type');
+  return {
+    type: FRAME_TYPES.has(type) ? (type as FrameType) : '',
+    generated: text(attributes, GENERATED_PLACE),
+  };
 }

@@ -4,14 +4,13 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import Long from 'long';
+import { opentelemetry } from '#otlp';
 import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
-import { encodeOtlp } from '../../common/profile/otlp-encode.ts';
-import type { Profile } from '../../common/profile/profile.ts';
 import { ScriptedReceiver } from '../fixtures/scripted-receiver.ts';
 import { ROOT } from './measure.ts';
 
 const PATH = '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export';
-const SCOPE = { scopeName: 'everyframe', scopeVersion: 'bench' };
 
 /** Requests of `seconds` of this machine at 97 Hz, kept under build/: captured once. Needs root. */
 export async function captureRequests(seconds: number): Promise<Buffer[]> {
@@ -45,41 +44,45 @@ async function capture(seconds: number): Promise<Buffer[]> {
   return requests;
 }
 
-/** The same requests again and again, each time later and from the next of several hosts. */
+type Request = opentelemetry.proto.collector.profiles.v1development.IExportProfilesServiceRequest;
+const ExportRequest = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
+
+/** The same requests again and again, each time later and from the next of several hosts; nothing else differs. */
 export class Repeater {
-  readonly #profiles: Profile[][];
+  readonly #requests: readonly Buffer[];
   readonly #hosts: number;
+  readonly samples: number;
   /** Time of the oldest event. */
   readonly firstNanos: bigint;
 
   constructor(requests: readonly Buffer[], hosts: number) {
-    this.#profiles = requests.map((bytes) => decodeOtlp(bytes).profiles);
+    this.#requests = requests;
     this.#hosts = hosts;
-    const times = this.#profiles
-      .flat()
-      .flatMap(({ samples }) => samples.flatMap(({ timestamps }) => timestamps));
-    const sorted = times.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
-    this.firstNanos = sorted[0] ?? 0n;
-  }
-
-  get samples(): number {
-    return this.#profiles
-      .flat()
-      .reduce((sum, { samples }) => sum + samples.reduce((n, s) => n + s.count, 0), 0);
+    const samples = requests
+      .flatMap((bytes) => decodeOtlp(bytes).profiles)
+      .flatMap((profile) => profile.samples);
+    this.samples = samples.reduce((sum, { count }) => sum + count, 0);
+    const times = samples.flatMap(({ timestamps }) => timestamps);
+    this.firstNanos = times.reduce((least, time) => (time < least ? time : least), times[0] ?? 0n);
   }
 
   /** Requests of one round; `shiftNanos` is added to all their times. */
   *round(index: number, shiftNanos: bigint): Generator<Buffer> {
-    for (const profiles of this.#profiles) {
-      for (const profile of profiles) {
-        const samples = profile.samples.map((sample) => ({
-          ...sample,
-          timestamps: sample.timestamps.map((time) => time + shiftNanos),
-        }));
-        const host = { ...profile.host, 'host.name': `host-${index % this.#hosts}` };
-        const moved = { ...profile, timeUnixNano: profile.timeUnixNano + shiftNanos, samples, host };
-        yield Buffer.from(encodeOtlp(moved, SCOPE));
+    const shift = Long.fromBigInt(shiftNanos, true);
+    for (const bytes of this.#requests) {
+      const request: Request = ExportRequest.decode(bytes);
+      for (const { resource, scopeProfiles } of request.resourceProfiles ?? []) {
+        for (const attribute of resource?.attributes ?? [])
+          if (attribute.key === 'host.name') attribute.value = { stringValue: `host-${index % this.#hosts}` };
+        for (const profile of scopeProfiles?.flatMap(({ profiles }) => profiles ?? []) ?? []) {
+          profile.timeUnixNano = shift.add(Long.fromValue(profile.timeUnixNano ?? 0));
+          for (const sample of profile.samples ?? [])
+            sample.timestampsUnixNano = (sample.timestampsUnixNano ?? []).map((time) =>
+              shift.add(Long.fromValue(time)),
+            );
+        }
       }
+      yield Buffer.from(ExportRequest.encode(request).finish());
     }
   }
 }
