@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { DuckDbFile } from './duckdb-file.ts';
 import { FrameTable } from './frame-table.ts';
+import { rowsSql } from './row-sql.ts';
 import { seriesKey } from './segment.ts';
 import { StackTree } from './stack-tree.ts';
 import type { Column, Frame, FrameKind, RowQuery, Rows, SamplePart, Series, StackCounts } from './store.ts';
@@ -17,6 +18,8 @@ export interface PartInfo {
   events: number;
   minMs: number;
   maxMs: number;
+  /** Whether there are sums of ten seconds: files of an older version have parts without. */
+  hasSums: boolean;
 }
 
 export const PART_MS = 3_600_000;
@@ -249,35 +252,6 @@ export class DuckDbPart implements SamplePart {
       throw error;
     }
   }
-}
-
-const SQL_COLUMNS: Record<Column, string> = { time: 'step', node: 'node', series: 'series', cpu: 'cpu' };
-
-/** Undefined where nothing can match. Every value in it is a number. */
-function rowsSql(info: PartInfo, query: RowQuery): string | undefined {
-  const from = query.fromMs - info.startMs;
-  const conditions: string[] = [];
-  if (query.fromMs > info.minMs) conditions.push(`t >= ${from}`);
-  if (query.toMs <= info.maxMs) conditions.push(`t < ${query.toMs - info.startMs}`);
-  for (const [column, mask] of [
-    ['series', query.series],
-    ['node', query.nodes],
-    ['cpu', query.cpus],
-  ] as const) {
-    if (mask === undefined || !mask.includes(0)) continue;
-    const ids: number[] = [];
-    for (const [id, wanted] of mask.entries()) if (wanted === 1) ids.push(id);
-    if (ids.length === 0) return undefined;
-    conditions.push(`${column} IN (${ids.join()})`);
-  }
-  const step = query.stepMs === 1 ? 't' : `floor((t - (${from})) / ${query.stepMs})`;
-  const columns = query.by.map((column) => SQL_COLUMNS[column]);
-  const selected = query.by.map((column) => (column === 'time' ? `${step} AS step` : SQL_COLUMNS[column]));
-  const where = `FROM samples_${info.id} ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`}`;
-  if (query.limit !== undefined)
-    return `SELECT ${[...selected, 'weight'].join()} ${where} ORDER BY t LIMIT ${query.limit}`;
-  const group = columns.length === 0 ? '' : `GROUP BY ${columns.join()}`;
-  return `SELECT ${[...selected, 'coalesce(sum(weight), 0)::DOUBLE'].join()} ${where} ${group}`;
 }
 
 function readRows(columns: number[][], query: RowQuery, startMs: number): Rows {

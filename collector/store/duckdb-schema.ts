@@ -7,6 +7,7 @@ const MIGRATIONS: readonly Migration[] = [
   'CREATE TABLE parts(id BIGINT PRIMARY KEY, start_ms BIGINT, events DOUBLE, min_ms BIGINT, max_ms BIGINT)',
   'CREATE TABLE requests(id VARCHAR, at_ms BIGINT)',
   addBinaries,
+  'ALTER TABLE parts ADD COLUMN has_sums BOOLEAN DEFAULT false',
 ];
 
 /**

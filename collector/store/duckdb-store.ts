@@ -246,7 +246,8 @@ export class DuckDbStore implements Store {
     if (part === undefined || part.bytes > MAX_OPEN_BYTES) {
       // A full part still has rows that wait: it stays open under a key that no event has.
       if (part !== undefined) this.#open.set(-part.info.id, part);
-      const info = { id: this.#nextId++, startMs, events: 0, minMs: Number.MAX_SAFE_INTEGER, maxMs: 0 };
+      const id = this.#nextId++;
+      const info = { id, startMs, events: 0, minMs: Number.MAX_SAFE_INTEGER, maxMs: 0, hasSums: true };
       part = new OpenPart(info);
       this.#infos.set(info.id, info);
       this.#open.set(startMs, part);
@@ -339,10 +340,12 @@ async function openFile(directory: string): Promise<Opened> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const file = await DuckDbFile.open(directory);
   try {
-    const rows = await file.writer.runAndReadAll('SELECT id, start_ms, events, min_ms, max_ms FROM parts');
+    const rows = await file.writer.runAndReadAll(
+      'SELECT id, start_ms, events, min_ms, max_ms, has_sums FROM parts',
+    );
     const infos = rows.getRows().map((row): PartInfo => {
       const [id = 0, startMs = 0, events = 0, minMs = 0, maxMs = 0] = row.map(Number);
-      return { id, startMs, events, minMs, maxMs };
+      return { id, startMs, events, minMs, maxMs, hasSums: row[5] === true };
     });
     return { file, infos, requests: await readRequests(file.writer) };
   } catch (error) {

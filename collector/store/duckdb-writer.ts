@@ -1,5 +1,6 @@
 import { type DuckDBConnection, DuckDBDataChunk, type DuckDBType, type DuckDBValue } from '@duckdb/node-api';
 import { type OpenPart, PendingRows } from './duckdb-part.ts';
+import { SUM_MS } from './row-sql.ts';
 import { MAX_RECENT_REQUESTS, RECENT_REQUESTS_MS } from './store.ts';
 
 /** Rows of a DuckDB vector. */
@@ -31,10 +32,12 @@ export const createTablesSql = (id: number): string => `
   CREATE TABLE series_${id}(id UINTEGER, process VARCHAR, pid BIGINT, tid BIGINT, thread VARCHAR, path VARCHAR,
     command VARCHAR, container_id VARCHAR, cgroup VARCHAR, service VARCHAR, host VARCHAR, start_unix_nano UBIGINT,
     period_nanos DOUBLE);
-  CREATE TABLE samples_${id}(t UINTEGER, node UINTEGER, series UINTEGER, cpu SMALLINT, weight DOUBLE);`;
+  CREATE TABLE samples_${id}(t UINTEGER, node UINTEGER, series UINTEGER, cpu SMALLINT, weight DOUBLE);
+  CREATE TABLE sums_${id}(tens USMALLINT, series UINTEGER, weight DOUBLE);`;
 
 export const dropTablesSql = (id: number): string =>
   `${['frames', 'nodes', 'series', 'samples'].map((table) => `DROP TABLE ${table}_${id};`).join(' ')}
+  DROP TABLE IF EXISTS sums_${id};
   DELETE FROM parts WHERE id = ${id};`;
 
 export function takeBatch(part: OpenPart): Batch {
@@ -132,9 +135,29 @@ async function writeBatch(connection: DuckDBConnection, { part, rows, end }: Bat
     rows.cpus,
     rows.weights,
   ]);
+  if (info.hasSums) await appendColumns(connection, `sums_${id}`, sumRows(rows));
   await connection.run(
-    `INSERT OR REPLACE INTO parts VALUES (${id}, ${info.startMs}, ${end.events}, ${info.minMs}, ${info.maxMs})`,
+    `INSERT OR REPLACE INTO parts VALUES (${id}, ${info.startMs}, ${end.events}, ${info.minMs}, ${info.maxMs}, ${info.hasSums})`,
   );
+}
+
+/** Events in every ten seconds of each series: a flush adds rows, so that a pair may have several. */
+function sumRows({ times, series, weights }: PendingRows): [number[], number[], number[]] {
+  const indices = new Map<number, number>();
+  const columns: [number[], number[], number[]] = [[], [], []];
+  const [tens, ids, sums] = columns;
+  for (let row = 0; row < times.length; row++) {
+    const ten = Math.floor(times[row]! / SUM_MS);
+    const key = series[row]! * SUM_MS + ten;
+    const index = indices.get(key);
+    if (index !== undefined) sums[index]! += weights[row]!;
+    else {
+      indices.set(key, tens.push(ten) - 1);
+      ids.push(series[row]!);
+      sums.push(weights[row]!);
+    }
+  }
+  return columns;
 }
 
 async function appendColumns(
