@@ -229,6 +229,24 @@ describe('Reporter', () => {
     ]);
   });
 
+  it('gives a request that got no answer in time longer with each try, and the next one as long as ever', async () => {
+    const { reporter, transport, answer } = setUp();
+    reporter.push(profileOf([[1, 1]]));
+    reporter.push(profileOf([[1, 1]]));
+    const given: number[] = [];
+    for (const code of Array(6).fill('DEADLINE_EXCEEDED')) {
+      given.push(transport.pending!.deadlineMs);
+      await answer(retry(code, 0));
+      await vi.advanceTimersByTimeAsync(30_000);
+    }
+    expect(given).toEqual([5000, 10_000, 20_000, 40_000, 60_000, 60_000]);
+    await answer(ok);
+    expect(transport.pending!.deadlineMs).toBe(5000);
+    await answer(retry('UNAVAILABLE', 0));
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(transport.pending!.deadlineMs).toBe(5000);
+  });
+
   it('flushes what waits at once, and drops what is left at the deadline', async () => {
     const { reporter, transport, answer } = setUp();
     reporter.push(profileOf([[1, 5]]));

@@ -37,6 +37,8 @@ export interface ProfileCodec {
 }
 
 /** A receiver that asks for more than this is not believed. */
+/** Each request that got no answer in time is given twice as long, up to this. */
+const MAX_REQUEST_TIMEOUT_MS = 60_000;
 const MAX_RETRY_INFO_MS = 300_000;
 /** Share of the limit that a split aims at, because dictionaries don't shrink in proportion. */
 const SPLIT_AIM = 0.8;
@@ -61,6 +63,8 @@ export class Reporter {
   /** The head of the queue while it is on the wire. */
   #sending: QueueEntry | undefined;
   #failures = 0;
+  /** Times that the oldest request got no answer in time since one was answered. */
+  #timeouts = 0;
   #backoff: NodeJS.Timeout | undefined;
   #flush: { done: Promise<void>; end(): void; endsAtMs: number } | undefined;
   #closed = false;
@@ -167,7 +171,10 @@ export class Reporter {
       return;
     }
     this.#sending = entry;
-    const { requestTimeoutMs } = this.#options;
+    const requestTimeoutMs = Math.min(
+      this.#options.requestTimeoutMs * 2 ** this.#timeouts,
+      MAX_REQUEST_TIMEOUT_MS,
+    );
     const timeoutMs = this.#flush ? Math.min(requestTimeoutMs, this.#flushRemainingMs()) : requestTimeoutMs;
     void this.#transport.send(entry.bytes, timeoutMs).then((result) => {
       // Otherwise a flush has given the entry up.
@@ -180,12 +187,15 @@ export class Reporter {
     if (result.kind === 'retry') {
       this.#link.unreachable(result);
       this.#counters.retries++;
+      // A busy machine may need longer for a large request each time: it must get through in the end.
+      if (result.code === 'DEADLINE_EXCEEDED') this.#timeouts = Math.min(this.#timeouts + 1, 30);
       // It may come back with another configuration.
       this.#maxRequestBytes = this.#options.maxRequestBytes;
       this.#waitToRetry(result.delayMs);
       return;
     }
     this.#failures = 0;
+    this.#timeouts = 0;
     this.#queue.shift();
     if (result.kind === 'ok') {
       this.#noteSent(entry, result.rejectedProfiles, result.message);

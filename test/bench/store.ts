@@ -8,6 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DuckDBInstance } from '@duckdb/node-api';
+import { Receiver } from '../../collector/ingest/receiver.ts';
+import { DuckDbStore } from '../../collector/store/duckdb-store.ts';
+import { SUM_MS } from '../../collector/store/row-sql.ts';
 import { Pusher } from '../browser/push.ts';
 import { type RunningCollector, startCollectorProcess } from '../support/collector.ts';
 import { describeMachine } from './measure.ts';
@@ -44,7 +47,10 @@ note(
   'requests',
   `${requests.length} of ${count(repeater.samples)} samples in all, ${count(sizes.reduce((a, b) => a + b, 0) / requests.length)} bytes each`,
 );
-if (!existsSync(file)) await ingest();
+if (!existsSync(file)) {
+  await ingestInProcess();
+  await ingest();
+}
 for (const target of [1e6, 1e7]) {
   await fill(target);
   await measureQueries(target);
@@ -67,13 +73,7 @@ async function ingest(): Promise<void> {
   const pid = collector.process.pid!;
   const pusher = new Pusher(collector.grpc);
   const rounds = Math.ceil(Number(values.ingest) / repeater.samples);
-  // all in the hour before the last one, so that no part is half full
-  const firstNanos = BigInt((Math.floor(Date.now() / HOUR_MS) - 1) * HOUR_MS) * 1_000_000n;
-  const bytes: Buffer[] = [];
-  for (let round = 0; round < rounds; round++) {
-    const startNanos = firstNanos + (BigInt(round) * BigInt(HOUR_MS - 60_000) * 1_000_000n) / BigInt(rounds);
-    bytes.push(...repeater.round(round, startNanos - repeater.firstNanos));
-  }
+  const bytes = repeatedRequests(rounds);
   const warm = bytes.splice(0, Math.floor(bytes.length / 5));
   await send(pusher, warm);
   const [cpu, start] = [cpuSeconds(pid), performance.now()];
@@ -89,13 +89,47 @@ async function ingest(): Promise<void> {
   await collector.end();
 }
 
-async function send(pusher: Pusher, all: readonly Buffer[]): Promise<void> {
+/** Decoding to disk, as the collector does it, without gRPC; CPU time is that of all threads. */
+async function ingestInProcess(): Promise<void> {
+  const scratch = mkdtempSync(join(tmpdir(), 'everyframe-bench-'));
+  const limits = { maxBytes: 1e10, maxAgeMs: 365 * 24 * HOUR_MS };
+  const store = await DuckDbStore.open({ directory: scratch, ...limits, now: Date.now, logger: console });
+  const receiver = new Receiver(store, Date.now, console);
+  const bytes = repeatedRequests(Math.ceil(Number(values.ingest) / repeater.samples));
+  const take = (all: Buffer[]) => inParallel(all, (one) => receiver.receiveProtobuf(one, 'bench'));
+  await take(bytes.splice(0, Math.floor(bytes.length / 5)));
+  const [cpu, start, before] = [process.cpuUsage(), performance.now(), receiver.stats.storedSamples];
+  await take(bytes);
+  const { user, system } = process.cpuUsage(cpu);
+  const [cpuTime, seconds] = [(user + system) / 1e6, (performance.now() - start) / 1000];
+  const stored = receiver.stats.storedSamples - before;
+  note(
+    'ingest without gRPC, samples a second of one core',
+    `${count(stored / cpuTime)} (${count(stored)} in ${cpuTime.toFixed(1)} s of CPU, ${seconds.toFixed(1)} s on the clock)`,
+  );
+  await store.close();
+  rmSync(scratch, { recursive: true });
+}
+
+/** All in the hour before the last one, so that no part is half full. */
+function repeatedRequests(rounds: number): Buffer[] {
+  const firstNanos = BigInt((Math.floor(Date.now() / HOUR_MS) - 1) * HOUR_MS) * 1_000_000n;
+  const stepNanos = (BigInt(HOUR_MS - 60_000) * 1_000_000n) / BigInt(rounds);
+  return Array.from({ length: rounds }, (_, round) => [
+    ...repeater.round(round, firstNanos + BigInt(round) * stepNanos - repeater.firstNanos),
+  ]).flat();
+}
+
+const send = (pusher: Pusher, all: readonly Buffer[]): Promise<void> =>
+  inParallel(all, async (one) => {
+    const { errorMessage } = await pusher.push(one);
+    if (errorMessage !== '') throw new Error(errorMessage);
+  });
+
+async function inParallel(all: readonly Buffer[], run: (one: Buffer) => Promise<unknown>): Promise<void> {
   let next = 0;
   const one = async (): Promise<void> => {
-    for (let at = next++; at < all.length; at = next++) {
-      const { errorMessage } = await pusher.push(all[at]!);
-      if (errorMessage !== '') throw new Error(errorMessage);
-    }
+    for (let at = next++; at < all.length; at = next++) await run(all[at]!);
   };
   await Promise.all(Array.from({ length: IN_FLIGHT }, one));
 }
@@ -113,9 +147,12 @@ async function fill(target: number): Promise<void> {
     for (const table of ['frames', 'nodes', 'series', 'samples'])
       await connection.run(`CREATE TABLE ${table}_${id} AS SELECT * FROM ${table}_${from}`);
     await connection.run(`DELETE FROM samples_${id} WHERE rowid >= ${target - have}`);
+    await connection.run(
+      `CREATE TABLE sums_${id} AS SELECT (t // ${SUM_MS})::USMALLINT AS tens, series, sum(weight) AS weight FROM samples_${id} GROUP BY ALL`,
+    );
     const startsMs = startMs - (id - from) * HOUR_MS;
     await connection.run(
-      `INSERT INTO parts SELECT ${id}, ${startsMs}, sum(weight), ${startsMs} + min(t), ${startsMs} + max(t) FROM samples_${id}`,
+      `INSERT INTO parts SELECT ${id}, ${startsMs}, sum(weight), ${startsMs} + min(t), ${startsMs} + max(t), true FROM samples_${id}`,
     );
     [have = 0] = await read('SELECT sum(events) FROM parts');
   }
