@@ -24,7 +24,8 @@ export function useRows(
   const [scrollTop, setScrollTop] = useState(0);
   useEffect(() => {
     const view = scroller.current;
-    if (view === null) return;
+    // Before it is measured nothing is out of sight.
+    if (view === null || height === 0) return;
     const top = current * ROW_HEIGHT;
     if (top < view.scrollTop) view.scrollTop = top;
     else if (top + 2 * ROW_HEIGHT > view.scrollTop + height) view.scrollTop = top + 2 * ROW_HEIGHT - height;
