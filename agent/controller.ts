@@ -179,6 +179,7 @@ export class Controller {
       ...prefixed('processes', this.#processes.stats),
       ...prefixed('executables', executables),
       ...prefixed('executables.failed', failures),
+      ...prefixed('executables', this.#executables.tableStats),
       ...prefixed('symbols', this.#executables.names.stats),
       ...(this.#debuginfod && prefixed('debuginfod', this.#debuginfod.stats)),
       ...prefixed('tables', {

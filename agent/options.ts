@@ -42,7 +42,11 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     default: 'full',
     help: 'names of native code: with lines and inlined functions, functions only, or none',
   },
-  { flag: 'symbol-cache', value: 'DIR', help: 'keep names of native code there, for later runs' },
+  {
+    flag: 'symbol-cache',
+    value: 'DIR',
+    help: 'keep names of native code and unwind tables there, for later runs',
+  },
   {
     flag: 'debuginfod',
     help: 'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',

@@ -47,7 +47,7 @@ export function registerRecord(program: Command): void {
     .option('-p, --pid <PID>', 'only this process and its children; repeatable', collectPid)
     .option('-o, --output <FILE>', `its ending is the format: ${outputEndings()}`, 'everyframe.pb.gz')
     .option('--symbols <full|names|off>', 'lines and inlined functions, functions only, or addresses', 'full')
-    .option('--symbol-cache <DIR>', 'keep names of native code there, for later runs')
+    .option('--symbol-cache <DIR>', 'keep names of native code and unwind tables there, for later runs')
     .option(
       '--debuginfod',
       'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',

@@ -2,6 +2,10 @@ import type { Command } from 'commander';
 import { describeRule, type RuleText } from '../agent/stack-deltas/describe.ts';
 import { lastAtOrBelow } from '../agent/stack-deltas/sorted.ts';
 import { extractStackDeltas, type StackDeltas } from '../agent/stack-deltas/stack-deltas.ts';
+import { DebugFiles, placeOf } from '../agent/symbols/debug-files.ts';
+import { FilePool } from '../agent/symbols/file-pool.ts';
+import type { ElfFile } from '../common/elf/elf.ts';
+import { findSeparateDebugInfo } from '../common/symbols/separate-symbols.ts';
 import { parseAddress, withElf } from './open-elf.ts';
 
 interface Options {
@@ -21,10 +25,20 @@ export function registerShowStackDeltas(show: Command): void {
 
 async function showStackDeltas(path: string, options: Options): Promise<void> {
   const at = options.at === undefined ? undefined : parseAddress(options.at, '--at');
-  const deltas = await withElf(path, extractStackDeltas);
+  const deltas = await withElf(path, (elf) => extractWithDebugFiles(elf, path));
   const format = options.json ? formatJson : formatText;
   if (at === undefined) printAll(path, deltas, format);
   else process.stdout.write(format(deltas, lastAtOrBelow(deltas.addresses, at)));
+}
+
+function extractWithDebugFiles(elf: ElfFile, path: string): StackDeltas {
+  const pool = new FilePool();
+  try {
+    const files = new DebugFiles(placeOf(path), pool);
+    return extractStackDeltas(elf, () => findSeparateDebugInfo(elf, files)?.elf);
+  } finally {
+    pool.close();
+  }
 }
 
 /** In pieces, as fast as the reader takes them: a table may have a million rows. */
@@ -52,7 +66,7 @@ function printAll(
 
 function printRemarks(path: string, { addresses, stats }: StackDeltas): void {
   if (addresses.length === 0) console.error(`${path} has no unwind information`);
-  for (const section of [stats.ehFrame, stats.debugFrame]) {
+  for (const section of [stats.ehFrame, stats.debugFrame, stats.separateFrame]) {
     if (!section || section.badFdes === 0) continue;
     const reasons = [...section.reasons].map(([reason, n]) => `${n} × ${reason}`).join('; ');
     console.error(

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { Controller, type ControllerOptions, type ProfileSink } from '../agent/controller.ts';
 import type { AgentOptions } from '../agent/options.ts';
+import { TableCache } from '../agent/stack-deltas/table-cache.ts';
 import { AnswerCache } from '../agent/symbols/answer-cache.ts';
 import { debuginfodFromEnvironment } from '../agent/symbols/debuginfod-settings.ts';
 import { missingCapabilities, readHostFacts } from '../agent/tracer/host-facts.ts';
@@ -43,10 +44,11 @@ export const controllerOptions = (options: AgentOptions): ControllerOptions => (
   probabilisticIntervalMs: options.probabilisticInterval,
 });
 
-/** Made, and writable by this user alone: the worker that uses it could only fail. */
+/** Made, and writable by this user alone: the workers that use it could only fail. */
 function checkedCache(directory: string): string {
   try {
     new AnswerCache(directory);
+    new TableCache(directory);
   } catch (error) {
     throw new Error(`--symbol-cache: ${(error as Error).message}`);
   }

@@ -40,7 +40,7 @@ export interface ExecutablesOptions {
   tables: TableSink;
   /** How much is told of native code; everything by default. */
   symbols?: SymbolDetail;
-  /** Directory where names are kept for later runs; none by default. */
+  /** Directory where names and tables are kept for later runs; none by default. */
   symbolCache?: string | undefined;
   /** Where debug information that is missing here is fetched; nowhere by default. */
   debuginfod?: Debuginfod | undefined;
@@ -86,6 +86,8 @@ export class Executables {
     broken: 0,
     installFailed: 0,
     badFdes: 0,
+    /** With rules of the separate file that has their debug information. */
+    separateRules: 0,
     /** Files with a language runtime that is unwound, and such with one that can't be. */
     runtimes: 0,
     runtimesUnsupported: 0,
@@ -105,7 +107,7 @@ export class Executables {
   readonly #tables: TableSink;
   readonly #proc: string;
   readonly #retryMs: number;
-  readonly #builder = new TableBuilder();
+  readonly #builder: TableBuilder;
   readonly #byKey: LRUCache<FileKey, Executable>;
   /** Apart from the others: BPF reports it never, so it must not be dropped. */
   #vdso: Executable | undefined;
@@ -125,6 +127,7 @@ export class Executables {
   constructor(options: ExecutablesOptions) {
     this.#tables = options.tables;
     this.#proc = options.proc ?? '/proc';
+    this.#builder = new TableBuilder(options.symbolCache);
     this.#retryMs = options.retryMs ?? 1000;
     this.#forgets = new ForgetQueue((key) => this.#forget(key), MAX_FORGETS_WAITING);
     this.names = new SymbolNames({
@@ -143,6 +146,11 @@ export class Executables {
         this.#forget(key);
       },
     });
+  }
+
+  /** What became of tables on disk. */
+  get tableStats(): TableBuilder['stats'] {
+    return this.#builder.stats;
   }
 
   get count(): number {
@@ -252,7 +260,7 @@ export class Executables {
     executable.state = 'reading';
     this.#filesWaiting++;
     this.#building = this.#building
-      .then(() => this.#build(executable, opened.fd))
+      .then(() => this.#build(executable, file))
       .finally(() => {
         this.#filesWaiting--;
         if (this.#isCurrent(executable) && !this.#stopped) this.#kept.put(executable.key, file);
@@ -260,7 +268,7 @@ export class Executables {
       });
   }
 
-  async #build(executable: Executable, fd: number): Promise<void> {
+  async #build(executable: Executable, { fd, root }: KeptFile): Promise<void> {
     if (this.#stopped) return;
     try {
       executable.fileId = await readFileId(fd, executable.size);
@@ -270,8 +278,8 @@ export class Executables {
     }
     const recent = this.#recentTables.get(executable.fileId);
     if (recent) this.stats.shared++;
-    const result = recent ?? (await this.#builder.buildFromFd(fd));
-    if (result.kind === 'built') {
+    const result = recent ?? (await this.#builder.buildFromFd(fd, { root, path: executable.path }));
+    if (result.kind === 'built' && !result.executable.usesSeparate) {
       this.#recentTables.set(executable.fileId, result);
       this.#recentTimer.refresh();
     }
@@ -295,6 +303,7 @@ export class Executables {
     executable.segments = segments.filter(({ type }) => type === PT_LOAD);
     executable.mappings.clear();
     this.stats.badFdes += built.badFdes;
+    if (built.usesSeparate) this.stats.separateRules++;
     executable.runtime = built.runtime;
     if (built.runtime) this.stats.runtimes++;
     if (built.runtimeProblem !== '') this.stats.runtimesUnsupported++;

@@ -1,22 +1,21 @@
 /** Everything that is read of an executable when it is first met, in one go. */
 
-import { ElfError, type Machine, parseElf, type Segment } from '../../common/elf/elf.ts';
+import { ElfError, type ElfFile, type Machine, parseElf, type Segment } from '../../common/elf/elf.ts';
 import { computeFileId } from '../../common/elf/file-id.ts';
 import { type ByteSource, OutOfBounds } from '../../common/elf/source.ts';
+import { findSeparateDebugInfo } from '../../common/symbols/separate-symbols.ts';
+import type { FileAccess } from '../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { detectRuntime } from '../interpreters/registry.ts';
 import { type PackedTable, packTable, TableTooLarge } from './pack.ts';
 import { extractStackDeltas } from './stack-deltas.ts';
 
-export interface ExecutableTable {
+export interface ExecutableTable extends UnwindTable {
   fileId: string;
   gnuBuildId: string;
   goBuildId: string;
   machine: Machine;
   segments: readonly Segment[];
-  /** Undefined where the file has no unwind information. */
-  table: PackedTable | undefined;
-  badFdes: number;
   /** The language runtime that the file contains. */
   runtime: DetectedRuntime | undefined;
   /** Why a runtime in it can't be unwound, '' otherwise. */
@@ -30,11 +29,26 @@ export type BuildResult =
   /** Truncated, contradictory, or too large. */
   | { kind: 'broken'; reason: string };
 
-export function buildTable(source: ByteSource): BuildResult {
+export interface BuildOptions {
+  /** How the file with its debug information is found; without, rules come from the file alone. */
+  files?: FileAccess | undefined;
+  /** What an earlier run made of this very file. */
+  cached?: UnwindTable | undefined;
+}
+
+/** Made of the file alone, but for what `usesSeparate` tells. */
+export interface UnwindTable {
+  /** Undefined where the file has no unwind information. */
+  table: PackedTable | undefined;
+  badFdes: number;
+  /** It has rules of another file, that with its debug information: what holds for a copy of this file may differ. */
+  usesSeparate: boolean;
+}
+
+export function buildTable(source: ByteSource, { files, cached }: BuildOptions = {}): BuildResult {
   try {
     const elf = parseElf(source);
-    const deltas = extractStackDeltas(elf);
-    const { ehFrame, debugFrame } = deltas.stats;
+    const unwind = cached ?? makeUnwindTable(elf, files);
     const { runtime, problem } = detectRuntime(elf);
     return {
       kind: 'built',
@@ -44,8 +58,7 @@ export function buildTable(source: ByteSource): BuildResult {
         goBuildId: elf.goBuildId,
         machine: elf.machine,
         segments: elf.segments,
-        table: packTable(deltas, elf.segments),
-        badFdes: (ehFrame?.badFdes ?? 0) + (debugFrame?.badFdes ?? 0),
+        ...unwind,
         runtime,
         runtimeProblem: problem,
       },
@@ -56,4 +69,11 @@ export function buildTable(source: ByteSource): BuildResult {
       return { kind: 'broken', reason: error.message };
     throw error;
   }
+}
+
+function makeUnwindTable(elf: ElfFile, files: FileAccess | undefined): UnwindTable {
+  const deltas = extractStackDeltas(elf, () => files && findSeparateDebugInfo(elf, files)?.elf);
+  const { ehFrame, debugFrame, separateFrame } = deltas.stats;
+  const badFdes = [ehFrame, debugFrame, separateFrame].reduce((sum, s) => sum + (s?.badFdes ?? 0), 0);
+  return { table: packTable(deltas, elf.segments), badFdes, usesSeparate: separateFrame !== undefined };
 }

@@ -9,9 +9,9 @@ const BLOCK_BYTES = 1 << EF_BLOCK_BITS;
 const BLOCK_ROWS = BLOCK_BYTES / 4;
 const PAGE_BYTES = 1 << EF_PAGE_BITS;
 /** 4 GiB of code. */
-const MAX_PAGES = 1 << 20;
+export const MAX_PAGES = 1 << 20;
 /** Rows of some 100 MiB of code have 10 MiB. */
-const MAX_IMAGE_BYTES = 64 << 20;
+export const MAX_IMAGE_BYTES = 64 << 20;
 
 /** A table that is too large to be kept. */
 export class TableTooLarge extends Error {

@@ -1,7 +1,7 @@
 /**
  * Stack deltas of an ELF file: sorted rows (address, rule), each valid up to the next. Sources, best first:
- * .eh_frame, .debug_frame for what that leaves out, Go's own table of functions, and what is known of a few functions
- * that have none of these.
+ * .eh_frame, .debug_frame for what that leaves out, Go's own table of functions, .debug_frame of the separate file
+ * with its debug information, and what is known of a few functions that have none of these.
  */
 
 import { type ElfFile, type Machine, PF_X, PT_LOAD } from '../../common/elf/elf.ts';
@@ -13,6 +13,7 @@ import { type GoFrames, readGoFrames } from './go-frames.ts';
 import { coverage, joinFunctions } from './join.ts';
 import { findKnownFunctions, type KnownFunctions } from './known-functions.ts';
 import { addLinkageTable } from './linkage-table.ts';
+import { lacksRules } from './lacks-rules.ts';
 import { FunctionRows } from './rows.ts';
 import { type Rule, RuleTable, STOP_RULE } from './rules.ts';
 import { addStartFunctions } from './start-functions.ts';
@@ -20,6 +21,8 @@ import { addStartFunctions } from './start-functions.ts';
 export interface StackDeltaStats {
   ehFrame: FrameSectionStats | undefined;
   debugFrame: FrameSectionStats | undefined;
+  /** Of the file with its debug information. */
+  separateFrame: FrameSectionStats | undefined;
   /** Whose rules come from Go's table. */
   goFunctions: number;
   inexpressible: Inexpressible;
@@ -49,7 +52,10 @@ const ALIGN_AND_CALL: Readonly<Record<Machine, Buffer>> = {
   aarch64: Buffer.from('1fec7c92', 'hex'),
 };
 
-export function extractStackDeltas(elf: ElfFile): StackDeltas {
+/** Finds the file that has the debug information of this one; it is asked where much code has no rules yet. */
+export type FindSeparate = () => ElfFile | undefined;
+
+export function extractStackDeltas(elf: ElfFile, findSeparate: FindSeparate = () => undefined): StackDeltas {
   const rows = new FunctionRows();
   const rules = new RuleTable();
   const inexpressible = newInexpressible();
@@ -68,11 +74,14 @@ export function extractStackDeltas(elf: ElfFile): StackDeltas {
   const debugFrame = decodeDebugFrame(elf, target);
   addKnownFunctions(known, rows, rules);
   const goFunctions = go?.addRows(rows, rules, coverage(rows)) ?? 0;
+  const separate = lacksRules(elf, rows) ? findSeparate() : undefined;
+  const separateFrame = separate && decodeDebugFrame(separate, target);
   addStartFunctions(elf, rows, rules, coverage(rows));
   addLinkageTable(elf, rows, rules, coverage(rows));
   addEntryStub(elf, rows, rules);
   const { addresses, ruleIds, overlaps } = joinFunctions(rows);
-  const stats = { ehFrame, debugFrame, goFunctions, inexpressible, ruleOverflow: rules.overflow, overlaps };
+  const ruleOverflow = rules.overflow;
+  const stats = { ehFrame, debugFrame, separateFrame, goFunctions, inexpressible, ruleOverflow, overlaps };
   return { machine: elf.machine, addresses, ruleIds, rules: rules.rules, stats };
 }
 

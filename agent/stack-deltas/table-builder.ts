@@ -1,7 +1,8 @@
 /** One worker thread that exists only while there is work, and that is replaced when a file brings it down. */
 import { Worker } from 'node:worker_threads';
+import type { FilePlace } from './build-from-file.ts';
 import type { BuildResult } from './build-table.ts';
-import type { WorkerReply, WorkerRequest } from './worker.ts';
+import type { TableWorkerData, WorkerReply, WorkerRequest } from './worker.ts';
 
 export type TableResult = BuildResult | { kind: 'crashed'; reason: string };
 
@@ -21,15 +22,32 @@ function workerUrl(): URL {
 }
 
 export class TableBuilder {
+  readonly stats = {
+    /** Tables that an earlier run made. */
+    tablesFromDisk: 0,
+    /** Tables on disk that were damaged, and made anew. */
+    tablesDamagedOnDisk: 0,
+    /** Tables that could not be written to disk. */
+    tablesNotKept: 0,
+  };
+  readonly #cache: string | undefined;
   #worker: Worker | undefined;
   readonly #queue: Job[] = [];
   #running: { id: number; job: Job; timer: NodeJS.Timeout } | undefined;
   #idle: NodeJS.Timeout | undefined;
   #nextId = 1;
 
-  /** Reads the file at a descriptor that stays open until the promise settles. Never rejects. */
-  buildFromFd(fd: number): Promise<TableResult> {
-    return this.#submit({ fd });
+  /** `cache`: directory where tables are kept for later runs, below it. */
+  constructor(cache?: string) {
+    this.#cache = cache;
+  }
+
+  /**
+   * Reads the file at a descriptor that stays open, as that of its root, until the promise settles. Without a place,
+   * no other file is looked at. Never rejects.
+   */
+  buildFromFd(fd: number, place?: FilePlace): Promise<TableResult> {
+    return this.#submit({ fd, ...(place && { place }) });
   }
 
   buildFromBytes(bytes: Uint8Array): Promise<TableResult> {
@@ -69,9 +87,16 @@ export class TableBuilder {
   }
 
   #start(): Worker {
-    const worker = new Worker(workerUrl(), { resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB } });
-    worker.on('message', ({ id, result }: WorkerReply) => {
-      if (this.#running?.id === id) this.#settle(result);
+    const worker = new Worker(workerUrl(), {
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
+      workerData: { cache: this.#cache } satisfies TableWorkerData,
+    });
+    worker.on('message', ({ id, result, cache }: WorkerReply) => {
+      if (this.#running?.id !== id) return;
+      if (cache.kind === 'found') this.stats.tablesFromDisk++;
+      if (cache.kind === 'damaged') this.stats.tablesDamagedOnDisk++;
+      if (cache.failed) this.stats.tablesNotKept++;
+      this.#settle(result);
     });
     worker.on('error', (error) => {
       if (worker === this.#worker) this.#fail(error.message);

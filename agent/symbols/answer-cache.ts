@@ -5,20 +5,12 @@
  * covers the edges of a file, and whoever crafts another one with those edges could name its functions for good.
  */
 import { createHash } from 'node:crypto';
-import {
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { readFileSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import { packageRoot } from '../tracer/package-root.ts';
+import { makeCacheDirectory, pruneCacheFiles, readCacheFile, writeCacheFile } from './cache-directory.ts';
 
 /** A path that was tried for the sake of a file's symbols. */
 export interface Probe {
@@ -31,6 +23,8 @@ export interface Probe {
 
 const FORMAT = 'everyframe-names 1';
 const ENDING = '.names';
+/** Half-written ones of runs that were killed, too. */
+const ANY_NAMES = /\.names(\.\d+)?$/;
 const MAX_FILE_BYTES = 8 << 20;
 const MAX_ADDRESSES = 4096;
 const MAX_PROBES = 64;
@@ -88,12 +82,7 @@ export class AnswerCache {
     this.#maxBytes = maxBytes;
     const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
     this.#format = `${FORMAT} ${version}`;
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    const { uid, mode } = lstatSync(directory);
-    if (uid !== process.getuid?.() || (mode & 0o022) !== 0)
-      throw new Error(
-        `${directory} belongs to somebody else, or others may write to it: names in it can't be trusted`,
-      );
+    makeCacheDirectory(directory);
   }
 
   /** What is still right of an earlier run; `identify` tells what a path leads to now. */
@@ -127,16 +116,9 @@ export class AnswerCache {
     const body = JSON.stringify({ probes, missing: [...answers.missing], answers: [...answers.chains] });
     if (body.length > MAX_FILE_BYTES) return;
     answers.saved = count;
-    const path = this.#pathOf(key);
-    const partial = `${path}.${process.pid}`;
-    try {
-      this.#prune();
-      writeFileSync(partial, `${this.#format} ${checksum(body)}\n${body}`, { mode: 0o600, flag: 'wx' });
-      renameSync(partial, path);
-    } catch {
-      // a full disk: the next run finds names as this one did
-      rmSync(partial, { force: true });
-    }
+    this.#prune();
+    // a full disk: the next run finds names as this one did
+    writeCacheFile(this.#pathOf(key), `${this.#format} ${checksum(body)}\n${body}`);
   }
 
   #pathOf(key: string): string {
@@ -147,16 +129,10 @@ export class AnswerCache {
   #prune(): void {
     if (this.#pruned) return;
     this.#pruned = true;
-    const files = readdirSync(this.#directory).map((name) => {
-      const path = join(this.#directory, name);
-      const { size, mtimeMs } = lstatSync(path);
-      return { path, size, mtimeMs };
-    });
-    files.sort((a, b) => b.mtimeMs - a.mtimeMs);
-    let total = 0;
-    for (const { path, size } of files) {
-      total += size;
-      if (total > this.#maxBytes) rmSync(path, { force: true });
+    try {
+      pruneCacheFiles(this.#directory, ANY_NAMES, this.#maxBytes);
+    } catch {
+      // the directory is gone: nothing can be written, either
     }
   }
 }
@@ -165,10 +141,8 @@ const checksum = (body: string): string => createHash('sha256').update(body).dig
 
 /** Undefined where there is none, or one of another version, of somebody else, or damaged. */
 function readChecked(path: string, format: string): string | undefined {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
-  if (!stats?.isFile() || stats.uid !== process.getuid?.() || (stats.mode & 0o022) !== 0) return undefined;
-  if (stats.size > MAX_FILE_BYTES + 4096) return undefined;
-  const text = readFileSync(path, 'utf8');
+  const text = readCacheFile(path, MAX_FILE_BYTES + 4096)?.toString('utf8');
+  if (text === undefined) return undefined;
   const end = text.indexOf('\n');
   const body = text.slice(end + 1);
   return text.slice(0, end) === `${format} ${checksum(body)}` ? body : undefined;

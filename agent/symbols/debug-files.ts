@@ -19,6 +19,8 @@ export interface ElfPlace {
   root: RootDirectory | undefined;
   /** Who owns the ELF file: it may name what they can read. */
   uid: bigint;
+  /** Only files of the same owner or of root are opened: what they say is used for all who run the ELF file. */
+  ownerOnly?: boolean;
   /** Debug information that was fetched for it: where it lies on the host, by build ID. */
   fetched?: Readonly<Record<string, string>>;
 }
@@ -42,13 +44,14 @@ export class DebugFiles implements FileAccess {
   }
 
   open(request: FileRequest): DebugFile | undefined {
-    const { root, uid, fetched } = this.#place;
+    const { root, uid, ownerOnly, fetched } = this.#place;
     const known = 'buildId' in request && fetched?.[request.buildId];
     if (known) return this.#openFetched(known);
     for (const [where, path] of this.#candidates(request)) {
       const directory = where === 'host' ? ownRoot() : root;
       if (!directory) continue;
-      const mayRead = where === 'host' ? () => true : (stats: BigIntStats) => isReadableBy(uid, stats);
+      const mayRead = (stats: BigIntStats) =>
+        where === 'host' || (isReadableBy(uid, stats) && (!ownerOnly || isOwn(uid, stats)));
       const file = this.#pool.add(() => directory.openRegular(path, mayRead), where, path);
       if (!file) continue;
       const place = { ...this.#place, path, root: directory, uid: file.uid };
@@ -95,6 +98,8 @@ export class DebugFiles implements FileAccess {
     }
   }
 }
+
+const isOwn = (uid: bigint, stats: BigIntStats): boolean => stats.uid === uid || stats.uid === 0n;
 
 /** As path.resolve, but never from the agent's own working directory: the first one is absolute. */
 const resolveFrom = (directory: string, ...paths: string[]): string =>

@@ -1,7 +1,7 @@
 /**
  * `npm run test:oracle [-- --no-packages] [FOLDER…]`: compares the stack deltas of every ELF file under /usr/bin,
- * /usr/lib and /usr/sbin, and of a broad set of packages of Debian trixie for amd64 and arm64, with what readelf says
- * of them. Writes docs/oracle.md; fails where there is a difference. With folders, only those, and nothing is written.
+ * /usr/lib and /usr/sbin, and of hundreds of packages of other Debians and of arm64, with what readelf says of them.
+ * Writes docs/oracle.md; fails where there is a difference. With folders, only those, and nothing is written.
  */
 import { closeSync, openSync, readdirSync, readFileSync, readSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,6 +12,12 @@ import { unpackPackages } from './packages.ts';
 import { addFile, describeGroups, type Group, newGroup } from './summary.ts';
 
 const MIN_ELF_BYTES = 64;
+/** That of this machine is compared as it is installed. */
+const PACKAGE_SETS = [
+  ['trixie', 'amd64'],
+  ['trixie', 'arm64'],
+  ['bookworm', 'arm64'],
+] as const;
 
 const { values, positionals } = parseArgs({
   options: { packages: { type: 'boolean', default: true } },
@@ -64,10 +70,10 @@ else {
   const release =
     /^PRETTY_NAME="?([^"\n]*)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'this machine';
   groups.push(await compareFolders(release, ['/usr/bin', '/usr/lib', '/usr/sbin']));
-  for (const architecture of values.packages ? (['amd64', 'arm64'] as const) : [])
-    groups.push(
-      await compareFolders(`Debian trixie, ${architecture}`, [unpackPackages('trixie', architecture)]),
-    );
+  for (const [suite, architecture] of values.packages ? PACKAGE_SETS : []) {
+    const folder = unpackPackages(suite, architecture);
+    groups.push(await compareFolders(`packages of Debian ${suite}, ${architecture}`, [folder]));
+  }
 }
 const summary = describeGroups(groups);
 console.log(summary);

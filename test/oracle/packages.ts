@@ -18,6 +18,8 @@ export const PACKAGES =
   nginx-core apache2-bin redis-server postgresql-17 mariadb-server-core libprotobuf32t64 libgrpc++1.51t64 libboost-filesystem1.83.0
   libmpfr6 libcurl4t64 libxml2 libnss3 libcap2 libbpf1 libelf1t64 libffi8`.split(/\s+/);
 
+export type Architecture = 'amd64' | 'arm64';
+
 const cacheRoot = (): string =>
   join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'everyframe-oracle');
 
@@ -37,12 +39,33 @@ function findMirror(): string {
 const listFolder = (path: string): string[] =>
   existsSync(path) ? readdirSync(path).map((name) => join(path, name)) : [];
 
-/** Unpacks what there is of PACKAGES; what is there already is kept. The folder's path. */
-export function unpackPackages(suite: string, architecture: 'amd64' | 'arm64'): string {
+/** Unpacks PACKAGES and all that they depend on, as far as the suite has it; what is there is kept. The folder. */
+export function unpackPackages(suite: string, architecture: Architecture): string {
   const root = join(cacheRoot(), `${suite}-${architecture}`);
   const [state, files] = [join(root, 'state'), join(root, 'files')];
   for (const folder of [join(state, 'lists/partial'), join(state, 'cache/archives/partial'), files])
     mkdirSync(folder, { recursive: true });
+  const apt = aptFor(state, suite, architecture);
+  if (listFolder(join(state, 'lists')).length < 2) apt('apt-get', '-qq', 'update');
+  const missing = withDependencies(apt, architecture).filter((name) => !existsSync(join(files, name)));
+  for (const name of missing) {
+    try {
+      apt('apt-get', '-qq', 'download', name);
+      const archive = readdirSync(state).find((file) => file.endsWith('.deb'));
+      if (!archive) continue;
+      execFileSync('dpkg-deb', ['-x', join(state, archive), join(files, name)]);
+      rmSync(join(state, archive));
+    } catch (error) {
+      console.error(`${suite} ${architecture} ${name}: ${(error as Error).message.split('\n')[0]}`);
+    }
+  }
+  return files;
+}
+
+type Apt = (tool: string, ...args: string[]) => string;
+
+/** apt with lists and a cache of its own, so that this machine's stay as they are. */
+function aptFor(state: string, suite: string, architecture: Architecture): Apt {
   writeFileSync(join(state, 'sources.list'), `deb ${findMirror()} ${suite} main\n`);
   writeFileSync(join(state, 'status'), '');
   const options = [
@@ -55,22 +78,19 @@ export function unpackPackages(suite: string, architecture: 'amd64' | 'arm64'): 
     ['APT::Architectures', architecture],
     ['APT::Sandbox::User', 'root'],
   ].flatMap(([name, value]) => ['-o', `${name}=${value}`]);
-  const apt = (tool: string, ...args: string[]): string =>
-    execFileSync(tool, [...options, ...args], { cwd: state, encoding: 'utf8', maxBuffer: 64 << 20 });
-  if (listFolder(join(state, 'lists')).length < 2) apt('apt-get', '-qq', 'update');
+  return (tool, ...args) =>
+    execFileSync(tool, [...options, ...args], { cwd: state, encoding: 'utf8', maxBuffer: 256 << 20 });
+}
+
+/** Names, without packages that have the same content on every architecture: they hold no machine code. */
+function withDependencies(apt: Apt, architecture: Architecture): string[] {
   const known = new Set(apt('apt-cache', 'pkgnames').split('\n'));
-  for (const name of PACKAGES) {
-    const target = join(files, name);
-    if (!known.has(name) || existsSync(target)) continue;
-    try {
-      apt('apt-get', '-qq', 'download', name);
-      const archive = readdirSync(state).find((file) => file.endsWith('.deb'));
-      if (!archive) continue;
-      execFileSync('dpkg-deb', ['-x', join(state, archive), target]);
-      rmSync(join(state, archive));
-    } catch (error) {
-      console.error(`${suite} ${architecture} ${name}: ${(error as Error).message.split('\n')[0]}`);
-    }
-  }
-  return files;
+  const roots = PACKAGES.filter((name) => known.has(name));
+  const others = ['recommends', 'suggests', 'conflicts', 'breaks', 'replaces', 'enhances'];
+  const depends = apt('apt-cache', 'depends', '--recurse', ...others.map((kind) => `--no-${kind}`), ...roots);
+  const names = depends.split('\n').filter((line) => /^[a-z0-9]/.test(line) && known.has(line));
+  const shown = apt('apt-cache', 'show', '--no-all-versions', ...new Set(names));
+  return [...shown.matchAll(/^Package: (\S+)\n(?:.+\n)*?Architecture: (\S+)$/gm)]
+    .filter(([, , built]) => built === architecture)
+    .map(([, name]) => name!);
 }

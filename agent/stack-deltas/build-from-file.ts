@@ -1,0 +1,88 @@
+/** The table of an open file: from an earlier run, or made of the file and of that with its debug information. */
+import { fstatSync } from 'node:fs';
+import { ElfError, type ElfFile, parseElf } from '../../common/elf/elf.ts';
+import { computeFileId } from '../../common/elf/file-id.ts';
+import { type ByteSource, OutOfBounds } from '../../common/elf/source.ts';
+import type { FileAccess } from '../../common/symbols/source.ts';
+import { DebugFiles } from '../symbols/debug-files.ts';
+import { FilePool } from '../symbols/file-pool.ts';
+import { identityOf, RootDirectory } from '../symbols/root-directory.ts';
+import { type BuildResult, buildTable } from './build-table.ts';
+import { fdSource } from './fd-source.ts';
+import type { CachedTable, TableCache } from './table-cache.ts';
+
+/** Where the file was found. */
+export interface FilePlace {
+  /** Descriptor of the root directory; undefined where it can't be had. */
+  root: number | undefined;
+  /** In that root. */
+  path: string;
+}
+
+/** What became of the table on disk. */
+export interface CacheUse {
+  kind: CachedTable['kind'] | 'unused';
+  /** It could not be written. */
+  failed: boolean;
+}
+
+export interface FileResult {
+  result: BuildResult;
+  cache: CacheUse;
+}
+
+export function buildFromFile(
+  fd: number,
+  place: FilePlace | undefined,
+  cache: TableCache | undefined,
+): FileResult {
+  const before = fstatSync(fd, { bigint: true });
+  const source = fdSource(fd);
+  const elf = cache && tryParse(source);
+  const key = elf ? `${computeFileId(source)} ${identityOf(before)}` : '';
+  const cached = elf ? cache.load(key, elf.machine) : ({ kind: 'unused' } as const);
+  const result = withDebugFiles(place, before.uid, (files) =>
+    buildTable(source, { files, cached: cached.kind === 'found' ? cached.unwind : undefined }),
+  );
+  if (identityOf(fstatSync(fd, { bigint: true })) !== identityOf(before))
+    return {
+      result: { kind: 'broken', reason: 'it changed while it was read' },
+      cache: { kind: 'unused', failed: false },
+    };
+  const isNew = elf && cached.kind !== 'found' && result.kind === 'built';
+  const isKept = isNew && result.executable.table && !result.executable.usesSeparate;
+  const failed = isKept ? !cache.save(key, result.executable) : false;
+  return { result, cache: { kind: cached.kind, failed } };
+}
+
+/** What is no ELF file is told by the attempt to make its table. */
+function tryParse(source: ByteSource): ElfFile | undefined {
+  try {
+    return parseElf(source);
+  } catch (error) {
+    if (error instanceof ElfError || error instanceof OutOfBounds) return undefined;
+    throw error;
+  }
+}
+
+/** Nothing is opened unless it is asked for: few files need another one for their rules. */
+function withDebugFiles<T>(
+  place: FilePlace | undefined,
+  uid: bigint,
+  use: (files: FileAccess | undefined) => T,
+): T {
+  if (!place) return use(undefined);
+  const pool = new FilePool();
+  let root: RootDirectory | undefined;
+  try {
+    return use({
+      open: (request) => {
+        if (place.root !== undefined) root ??= new RootDirectory(`/proc/self/fd/${place.root}`);
+        return new DebugFiles({ path: place.path, root, uid, ownerOnly: true }, pool).open(request);
+      },
+    });
+  } finally {
+    pool.close();
+    root?.close();
+  }
+}

@@ -1,0 +1,47 @@
+/** Files that later runs believe: in a directory of this user alone, written whole or not at all, and bounded. */
+import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Makes it if need be. Throws where it can't be made, or others may write to it. */
+export function makeCacheDirectory(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const { uid, mode } = lstatSync(path);
+  if (uid !== process.getuid?.() || (mode & 0o022) !== 0)
+    throw new Error(
+      `${path} belongs to somebody else, or others may write to it: what is in it can't be trusted`,
+    );
+}
+
+/** Undefined where there is none, or one of somebody else, or a larger one. */
+export function readCacheFile(path: string, maxBytes: number): Buffer | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (!stats?.isFile() || stats.uid !== process.getuid?.() || (stats.mode & 0o022) !== 0) return undefined;
+  return stats.size > maxBytes ? undefined : readFileSync(path);
+}
+
+/** Whoever reads it meanwhile sees the old one. False where the disk is full, or not to be written to. */
+export function writeCacheFile(path: string, content: string | Uint8Array): boolean {
+  const partial = `${path}.${process.pid}`;
+  try {
+    writeFileSync(partial, content, { mode: 0o600, flag: 'wx' });
+    renameSync(partial, path);
+    return true;
+  } catch {
+    rmSync(partial, { force: true });
+    return false;
+  }
+}
+
+/** Of the files in a directory, those that were used longest ago leave. Those of other kinds are left alone. */
+export function pruneCacheFiles(directory: string, kind: RegExp, maxBytes: number): void {
+  const files = readdirSync(directory)
+    .filter((name) => kind.test(name))
+    .map((name) => join(directory, name))
+    .map((path) => ({ path, stats: lstatSync(path, { throwIfNoEntry: false }) }))
+    .sort((a, b) => (b.stats?.mtimeMs ?? 0) - (a.stats?.mtimeMs ?? 0));
+  let total = 0;
+  for (const { path, stats } of files) {
+    total += stats?.size ?? 0;
+    if (total > maxBytes) rmSync(path, { force: true });
+  }
+}
