@@ -90,7 +90,8 @@ test('a lie with a right checksum is found out', () => {
 });
 
 test('what was used longest ago leaves when there is too much', () => {
-  const size = ((cache) => (cache.save('0', unwind), statSync(files()[0]!).size))(new TableCache(directory));
+  new TableCache(directory).save('0', unwind);
+  const { size } = statSync(files()[0]!);
   const cache = new TableCache(directory, size * 8);
   for (let i = 1; i < 40; i++) {
     cache.save(`${i}`, unwind);

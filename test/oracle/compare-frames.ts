@@ -199,11 +199,15 @@ function judge(
     return ours.kind === 'invalid' ? '?CFA by expression' : `~CFA by expression (${ours.kind})`;
   if (/exp|v[+-]/.test(ra)) return ours.kind === 'invalid' ? '?return address by expression' : text;
   const ourRa = ours.ra === 'x30' ? 'u' : ours.ra;
+  if (ours.kind === 'invalid' && isFar(ra)) return '?saved further than 32 KiB from the CFA';
   if (ours.kind !== 'rule' || ours.cfa !== cfa || ourRa !== saved(ra)) return text;
   return judgeFp(ours.fp ?? '', registers.get(fp) ?? 'u', text);
 }
 
 const saved = (column: string): string => column.replace(/^c(?=[+-])/, 'cfa');
+
+/** Offsets in rules have 16 bits (ebpf/records.h): arm64 saves both registers at the far end of a frame. */
+const isFar = (column: string): boolean => Math.abs(Number(/^c([+-]\d+)$/.exec(column)?.[1] ?? 0)) > 32_767;
 
 function judgeFp(ours: string, column: string, text: string): Verdict {
   if (column === 'u' || column === 's') return ours === 'same' || ours === 'undefined' ? 'same' : text;
