@@ -66,7 +66,7 @@ function printAll(
 
 function printRemarks(path: string, { addresses, stats }: StackDeltas): void {
   if (addresses.length === 0) console.error(`${path} has no unwind information`);
-  for (const section of [stats.ehFrame, stats.debugFrame, stats.separateFrame]) {
+  for (const section of [stats.ehFrame, stats.debugFrame, stats.sframe, stats.separateFrame]) {
     if (!section || section.badFdes === 0) continue;
     const reasons = [...section.reasons].map(([reason, n]) => `${n} × ${reason}`).join('; ');
     console.error(

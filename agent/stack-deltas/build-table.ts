@@ -73,7 +73,7 @@ export function buildTable(source: ByteSource, { files, cached }: BuildOptions =
 
 function makeUnwindTable(elf: ElfFile, files: FileAccess | undefined): UnwindTable {
   const deltas = extractStackDeltas(elf, () => files && findSeparateDebugInfo(elf, files)?.elf);
-  const { ehFrame, debugFrame, separateFrame } = deltas.stats;
-  const badFdes = [ehFrame, debugFrame, separateFrame].reduce((sum, s) => sum + (s?.badFdes ?? 0), 0);
+  const { ehFrame, debugFrame, sframe, separateFrame } = deltas.stats;
+  const badFdes = [ehFrame, debugFrame, sframe, separateFrame].reduce((sum, s) => sum + (s?.badFdes ?? 0), 0);
   return { table: packTable(deltas, elf.segments), badFdes, usesSeparate: separateFrame !== undefined };
 }

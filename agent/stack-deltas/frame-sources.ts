@@ -16,6 +16,7 @@ import type { FrameSection } from './frame-section.ts';
 
 /** The largest known programs have 60 MiB. */
 const MAX_FRAME_BYTES = 256 << 20;
+const PT_GNU_SFRAME = 0x6474e554;
 const MAX_TABLE_ENTRIES = 8 << 20;
 const MAX_HEADER_BYTES = 64;
 
@@ -28,6 +29,16 @@ export function findEhFrame(elf: ElfFile): FrameSection | undefined {
 export function findDebugFrame(elf: ElfFile): FrameSection | undefined {
   const section = elf.section('.debug_frame');
   return section && readSection(elf, section, false);
+}
+
+/** Without section headers, by its segment. */
+export function findSframe(elf: ElfFile): FrameSection | undefined {
+  const section = elf.section('.sframe');
+  if (section) return readSection(elf, section, false);
+  const segment = elf.segments.find(({ type }) => type === PT_GNU_SFRAME);
+  if (!segment || segment.filesz === 0) return undefined;
+  const bytes = attempt(() => elf.source.read(segment.offset, Math.min(segment.filesz, MAX_FRAME_BYTES)));
+  return bytes && { bytes, address: segment.vaddr, isEhFrame: false };
 }
 
 function readSection(elf: ElfFile, section: Section, isEhFrame: boolean): FrameSection | undefined {

@@ -57,6 +57,8 @@ export function packTable(deltas: StackDeltas, segments: readonly Segment[]): Pa
   const lastPage = Math.floor((Math.max(...code.map((s) => s.offset + s.filesz)) - 1) / PAGE_BYTES);
   const pageCount = lastPage - firstPage + 1;
   const pages = code.reduce((sum, s) => sum + s.filesz / PAGE_BYTES + 2, 0);
+  // BPF counts pages in 32 bits
+  if (lastPage > 0xffff_ffff) throw new TableTooLarge(`its code lies at page ${lastPage} of the file`);
   if (Math.max(pageCount, pages) > MAX_PAGES) throw new TableTooLarge(`its code spans ${pageCount} pages`);
   const rulesAt = align(pageCount * PAGE.bytes, RULE.bytes);
   const rowsAt = rulesAt + deltas.rules.length * RULE.bytes;

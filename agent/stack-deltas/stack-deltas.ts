@@ -1,14 +1,14 @@
 /**
  * Stack deltas of an ELF file: sorted rows (address, rule), each valid up to the next. Sources, best first:
- * .eh_frame, .debug_frame for what that leaves out, Go's own table of functions, .debug_frame of the separate file
- * with its debug information, and what is known of a few functions that have none of these.
+ * .eh_frame, .debug_frame for what that leaves out, Go's own table of functions, SFrame, .debug_frame of the separate
+ * file with its debug information, and what is known of a few functions that have none of these.
  */
 
 import { type ElfFile, type Machine, PF_X, PT_LOAD } from '../../common/elf/elf.ts';
 import { findGoPclntab, isGo } from '../../common/elf/go-pclntab.ts';
 import { type Inexpressible, newInexpressible, REGISTERS } from './cfi-state.ts';
 import { type DecodeTarget, decodeFrameSection, type FrameSectionStats } from './frame-section.ts';
-import { findDebugFrame, findEhFrame } from './frame-sources.ts';
+import { findDebugFrame, findEhFrame, findSframe } from './frame-sources.ts';
 import { type GoFrames, readGoFrames } from './go-frames.ts';
 import { coverage, joinFunctions } from './join.ts';
 import { findKnownFunctions, type KnownFunctions } from './known-functions.ts';
@@ -16,11 +16,13 @@ import { addLinkageTable } from './linkage-table.ts';
 import { lacksRules } from './lacks-rules.ts';
 import { FunctionRows } from './rows.ts';
 import { type Rule, RuleTable, STOP_RULE } from './rules.ts';
+import { decodeSframe } from './sframe.ts';
 import { addStartFunctions } from './start-functions.ts';
 
 export interface StackDeltaStats {
   ehFrame: FrameSectionStats | undefined;
   debugFrame: FrameSectionStats | undefined;
+  sframe: FrameSectionStats | undefined;
   /** Of the file with its debug information. */
   separateFrame: FrameSectionStats | undefined;
   /** Whose rules come from Go's table. */
@@ -74,6 +76,7 @@ export function extractStackDeltas(elf: ElfFile, findSeparate: FindSeparate = ()
   const debugFrame = decodeDebugFrame(elf, target);
   addKnownFunctions(known, rows, rules);
   const goFunctions = go?.addRows(rows, rules, coverage(rows)) ?? 0;
+  const sframe = addSframe(elf, target);
   const separate = lacksRules(elf, rows) ? findSeparate() : undefined;
   const separateFrame = separate && decodeDebugFrame(separate, target);
   addStartFunctions(elf, rows, rules, coverage(rows));
@@ -81,7 +84,8 @@ export function extractStackDeltas(elf: ElfFile, findSeparate: FindSeparate = ()
   addEntryStub(elf, rows, rules);
   const { addresses, ruleIds, overlaps } = joinFunctions(rows);
   const ruleOverflow = rules.overflow;
-  const stats = { ehFrame, debugFrame, separateFrame, goFunctions, inexpressible, ruleOverflow, overlaps };
+  const sources = { ehFrame, debugFrame, sframe, separateFrame, goFunctions };
+  const stats = { ...sources, inexpressible, ruleOverflow, overlaps };
   return { machine: elf.machine, addresses, ruleIds, rules: rules.rules, stats };
 }
 
@@ -103,6 +107,17 @@ function decodeDebugFrame(elf: ElfFile, target: DecodeTarget): FrameSectionStats
   return decodeFrameSection(section, {
     ...target,
     savesFpBelowReturnAddress: isGo(elf),
+    accepts: (start) => target.accepts(start) && !covered(start),
+  });
+}
+
+/** Functions that neither .eh_frame nor .debug_frame describes. */
+function addSframe(elf: ElfFile, target: DecodeTarget): FrameSectionStats | undefined {
+  const section = findSframe(elf);
+  if (!section) return undefined;
+  const covered = coverage(target.rows);
+  return decodeSframe(section, {
+    ...target,
     accepts: (start) => target.accepts(start) && !covered(start),
   });
 }
