@@ -210,10 +210,14 @@ class SframeDecoder {
     rule.cfaOffset = offsets[0]!;
     let next = 1;
     rule.raOffset = header.fixedRa !== 0 ? header.fixedRa : (offsets[next++] ?? 0);
-    rule.raKind = rule.raOffset === 0 ? ValueKind.SAME : ValueKind.CFA;
+    rule.raKind = ValueKind.CFA;
     rule.fpOffset = header.fixedFp !== 0 ? header.fixedFp : (offsets[next++] ?? 0);
     rule.fpKind = rule.fpOffset === 0 ? ValueKind.SAME : ValueKind.CFA;
-    if (rule.raKind === ValueKind.SAME && this.#target.isX86) throw new BadFrame('no return address');
+    if (rule.raOffset === 0) {
+      if (this.#target.isX86) throw new BadFrame('no return address');
+      // still in the link register
+      [rule.raKind, rule.raOffset] = [ValueKind.REGISTER, registers.ra];
+    }
     if (!fits16(rule.raOffset) || !fits16(rule.fpOffset)) {
       inexpressible.offsetRange++;
       return 0;
