@@ -158,7 +158,7 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 	if (in_register) {
 		if (!s->is_leaf)
 			return cut(s, EF_MARKER_REGISTER);
-		pc = s->leaf.by_dwarf_number[rule->ra_offset & 15];
+		pc = s->leaf.by_dwarf_number[rule->ra_offset & (EF_REGISTERS - 1)];
 	} else if (USER_READ(&pc, 8, cfa + (s64)rule->ra_offset)) {
 		return cut(s, EF_MARKER_STACK_READ);
 	}
