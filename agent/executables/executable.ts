@@ -47,8 +47,10 @@ export interface Executable {
   failures: number;
   /** When its table was made last, milliseconds of performance.now(). */
   builtAt: number;
-  /** Its symbols brought the worker down. */
-  symbolsBroken: boolean;
+  /** When its symbols are asked for again, milliseconds of performance.now(); Infinity: they took the worker down. */
+  symbolsBrokenUntil: number;
+  /** How often the worker took too long for it. */
+  symbolTimeouts: number;
   mappings: Map<Segment | undefined, Mapping>;
 }
 
@@ -70,7 +72,8 @@ export function newExecutable(key: FileKey, path: string, identity: FileIdentity
     bytes: undefined,
     failures: 0,
     builtAt: Number.NEGATIVE_INFINITY,
-    symbolsBroken: false,
+    symbolsBrokenUntil: 0,
+    symbolTimeouts: 0,
     mappings: new Map(),
   };
 }

@@ -12,6 +12,9 @@ import { WorkerClient, WorkerFailure } from './worker-client.ts';
 const IDLE_MS = 12_000;
 const TIMEOUT_MS = 30_000;
 const HEAP_MB = 256;
+/** Doubled at each timeout of a file. */
+const RETRY_MS = 30_000;
+const MAX_TIMEOUTS = 5;
 
 /** The compiled worker, also when this module runs from its source (in tests). */
 function workerUrl(): URL {
@@ -90,7 +93,7 @@ export class SymbolNames {
   }
 
   async #ask(executable: Executable, addresses: number[]): Promise<SymbolFrame[][] | undefined> {
-    if (executable.symbolsBroken) {
+    if (performance.now() < executable.symbolsBrokenUntil) {
       this.stats.workerFailed += addresses.length;
       return undefined;
     }
@@ -99,8 +102,7 @@ export class SymbolNames {
       if (answer?.kind === 'frames') void this.#fetch(executable, answer.debugFiles.missing);
       return this.#read(answer, addresses.length);
     } catch (error) {
-      // What took the worker down once is not tried again.
-      executable.symbolsBroken = !(error instanceof WorkerFailure && error.reason === 'stopped');
+      noteFailure(executable, error);
       this.stats.workerFailed += addresses.length;
       return undefined;
     }
@@ -160,6 +162,15 @@ export class SymbolNames {
     }
     return false;
   }
+}
+
+/** What took the worker down once is not tried again; what took too long is, since the machine may have been busy. */
+function noteFailure(executable: Executable, error: unknown): void {
+  const reason = error instanceof WorkerFailure ? error.reason : 'crashed';
+  if (reason === 'stopped') return;
+  const isLast = reason === 'crashed' || ++executable.symbolTimeouts >= MAX_TIMEOUTS;
+  const pause = isLast ? Number.POSITIVE_INFINITY : RETRY_MS * 2 ** executable.symbolTimeouts;
+  executable.symbolsBrokenUntil = performance.now() + pause;
 }
 
 /** The function alone. */
