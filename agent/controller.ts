@@ -11,6 +11,7 @@ import { Executables } from './executables/executables.ts';
 import { Kernel } from './executables/kernel.ts';
 import type { SymbolDetail } from './executables/symbol-service.ts';
 import { RuntimeFrames } from './interpreters/runtime-frames.ts';
+import { tellUnverified } from './interpreters/verified.ts';
 import { JitFrames } from './jit/jit-frames.ts';
 import { LoopDelay } from './loop-delay.ts';
 import { ProcessManager } from './processes/process-manager.ts';
@@ -118,6 +119,7 @@ export class Controller {
       symbolCache: options.symbolCache,
       debuginfod: this.#debuginfod,
       onBetterNames: (key) => this.#frames.renameFile(key),
+      onRuntime: tellUnverified((message) => log.warn(message)),
     });
     this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime);
     this.#sourceMaps = options.sourceMaps ? new SourceMaps() : undefined;

@@ -4,7 +4,7 @@
  * lie in the executable as the "embedded blob", and JIT code in anonymous memory) keeps a frame pointer, so going to
  * the caller is simple. What a frame belongs to stands below its frame pointer:
  *
- *   fp - 8    context, or a small integer: the type of a frame without a JavaScript function
+ *   fp - 8    context, or twice the type of a frame without a JavaScript function
  *   fp - 16   JSFunction
  *   fp - 32   BytecodeArray        interpreted and baseline code, and stale in code entered by on-stack replacement
  *   fp - 40   bytecode offset      the same; baseline: feedback
@@ -22,6 +22,8 @@
 
 #define V8_MAP_INSTANCE_TYPE 12
 #define V8_SHARED_BYTES 64
+/* StackFrame::TypeToMarker(): V8 has about 30 types of frames */
+#define V8_MAX_MARKER 512
 /* push rbp; mov rbp, rsp; push rsi; push rdi: how every compiled JavaScript function begins */
 #define V8_PROLOGUE 0x5756e5894855ULL
 #define V8_PROLOGUE_BYTES 6
@@ -266,7 +268,9 @@ static __always_inline int push_v8_frame(struct ef_scratch *s, struct ef_v8_walk
 	if (!(slots[V8_CONTEXT] & 1)) {
 		if (!is_jit)
 			return 0; /* a stub of the blob: it has a name as native code */
-		push_v8(s, EF_V8_STUB, 0, (slots[V8_CONTEXT] >> 33) << 48 | (pc & ((1ULL << 48) - 1)));
+		if (slots[V8_CONTEXT] >= V8_MAX_MARKER)
+			return 0; /* not one of V8's frames, or not a whole one yet */
+		push_v8(s, EF_V8_STUB, 0, (slots[V8_CONTEXT] >> 1) << 48 | (pc & ((1ULL << 48) - 1)));
 		return 1;
 	}
 	if (is_jit)

@@ -44,6 +44,7 @@ check types tsc -p tsconfig.check.json
 check layers check_layers
 check unused knip --no-progress
 check generated node dist/scripts/generate-records.js --check
+check supported node dist/scripts/runtime-support.js --check
 if command -v clang-format >/dev/null; then
 	check c-format check_c_format
 else

@@ -11,6 +11,7 @@ import { PT_LOAD } from '../../common/elf/elf.ts';
 import type { Mapping } from '../../common/profile/profile.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
+import { isVerified } from '../interpreters/verified.ts';
 import { TableBuilder, type TableResult } from '../stack-deltas/table-builder.ts';
 import type { Debuginfod } from '../symbols/debuginfod.ts';
 import type { FileRecord } from '../tracer/records.ts';
@@ -46,6 +47,8 @@ export interface ExecutablesOptions {
   debuginfod?: Debuginfod | undefined;
   /** More is known of a file now: what was resolved before may be asked for again. */
   onBetterNames?: (key: FileKey) => void;
+  /** A language runtime was found in a file. */
+  onRuntime?: (runtime: DetectedRuntime, path: string) => void;
   proc?: string;
   maxExecutables?: number;
   /** First wait before BPF may report a file again that could not be opened; doubles up to a minute. */
@@ -91,6 +94,8 @@ export class Executables {
     /** Files with a language runtime that is unwound, and such with one that can't be. */
     runtimes: 0,
     runtimesUnsupported: 0,
+    /** Of those that are unwound: in a version that the agent was not tested with. */
+    runtimesUnverified: 0,
     evicted: 0,
     failures: {
       gone: 0,
@@ -104,6 +109,7 @@ export class Executables {
     } satisfies Record<Failure, number>,
   };
   readonly names: SymbolNames;
+  readonly #onRuntime: (runtime: DetectedRuntime, path: string) => void;
   readonly #tables: TableSink;
   readonly #proc: string;
   readonly #retryMs: number;
@@ -126,6 +132,7 @@ export class Executables {
 
   constructor(options: ExecutablesOptions) {
     this.#tables = options.tables;
+    this.#onRuntime = options.onRuntime ?? (() => {});
     this.#proc = options.proc ?? '/proc';
     this.#builder = new TableBuilder(options.symbolCache);
     this.#retryMs = options.retryMs ?? 1000;
@@ -305,7 +312,7 @@ export class Executables {
     this.stats.badFdes += built.badFdes;
     if (built.usesSeparate) this.stats.separateRules++;
     executable.runtime = built.runtime;
-    if (built.runtime) this.stats.runtimes++;
+    if (built.runtime) this.#noteRuntime(built.runtime, executable.path);
     if (built.runtimeProblem !== '') this.stats.runtimesUnsupported++;
     if (!table) {
       this.stats.noTable++;
@@ -321,6 +328,12 @@ export class Executables {
       this.stats.installFailed++;
       this.#giveUp(executable, 'no-table', (error as Error).message);
     }
+  }
+
+  #noteRuntime(runtime: DetectedRuntime, path: string): void {
+    this.stats.runtimes++;
+    if (!isVerified(runtime)) this.stats.runtimesUnverified++;
+    this.#onRuntime(runtime, path);
   }
 
   /** False where the bound on executables dropped it meanwhile: then BPF was told to forget it, too. */

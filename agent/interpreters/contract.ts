@@ -81,6 +81,17 @@ export type NameFailure =
   /** What stands there contradicts itself. */
   | 'malformed';
 
+/** What a plug-in remembers of one process; it is dropped when all of them together hold too much. */
+export class NameCache extends Map<number, unknown> {
+  /** What the plug-in says that its entries hold, roughly. */
+  bytes = 0;
+
+  override clear(): void {
+    super.clear();
+    this.bytes = 0;
+  }
+}
+
 export interface RuntimePlugin {
   readonly name: string;
   /** enum ef_runtime. */
@@ -100,6 +111,6 @@ export interface RuntimePlugin {
     words: FrameWords,
     facts: unknown,
     memory: ProcessMemory,
-    cache: Map<number, unknown>,
+    cache: NameCache,
   ): RuntimeFrame | readonly RuntimeFrame[] | NameFailure;
 }

@@ -14,3 +14,18 @@ test('what is known of a process goes with it', () => {
   frames.forget(pid);
   expect(frames.processes).toBe(1);
 });
+
+test('a process that costs too much is left unnamed, and the others are not', () => {
+  const runtime = { runtime: 'cpython', version: '3.13.1', facts: {}, entry: new Uint8Array(0) };
+  const key = toFileKey('1'.repeat(16));
+  const clock = { cpu: 0, cpuMicros: () => (clock.cpu += 500_000), wallMs: () => 0 };
+  const frames = new RuntimeFrames(() => runtime, '/nonexistent', clock);
+  const name = (pid: number) =>
+    frames.name(toPid(pid), key, FrameKind.PYTHON, { operand: 4096, low: 1, high: 0 }).lines[0]!.name;
+  // each takes half a second
+  const names = Array.from({ length: 6 }, () => name(4711));
+  expect(names.slice(4)).toEqual(Array(2).fill('[cpython: reading the names of its process takes too long]'));
+  expect(frames.stats).toMatchObject({ unreadable: 4, costly: 2 });
+  name(4712);
+  expect(frames.stats).toMatchObject({ unreadable: 5, costly: 2 });
+});

@@ -4,7 +4,16 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
-import type { DetectedRuntime, FrameWords, NameFailure, RuntimeFrame, RuntimePlugin } from './contract.ts';
+import {
+  type DetectedRuntime,
+  type FrameWords,
+  NameCache,
+  type NameFailure,
+  type ProcessMemory,
+  type RuntimeFrame,
+  type RuntimePlugin,
+} from './contract.ts';
+import { type Clock, NamingTime } from './naming-time.ts';
 import { ProcessMemories } from './process-memory.ts';
 import { RUNTIMES } from './registry.ts';
 
@@ -14,11 +23,14 @@ export type RuntimeOfFile = (key: FileKey) => DetectedRuntime | undefined;
 const MAX_PROCESSES = 256;
 /** Past this many a process's names are read anew: it may be making functions endlessly. */
 const MAX_CACHED = 16_384;
+/** Past this what is known of the process that holds most of it is read anew. */
+const MAX_CACHED_BYTES = 32 << 20;
 
-const REASONS: Readonly<Record<NameFailure, string>> = {
+const REASONS: Readonly<Record<NameFailure | 'costly', string>> = {
   unreadable: 'its process ended before it could be read',
   replaced: 'it was gone before it could be read',
   malformed: 'its names contradict themselves',
+  costly: 'reading the names of its process takes too long',
 };
 
 export interface NamedRuntimeFrame {
@@ -28,19 +40,31 @@ export interface NamedRuntimeFrame {
 }
 
 interface KnownProcess {
-  cache: Map<number, unknown>;
+  cache: NameCache;
+  time: NamingTime;
   /** The runtime's file, once a trace has named it. */
   file: FileKey | undefined;
 }
 
 export class RuntimeFrames {
-  readonly stats = { named: 0, unreadable: 0, replaced: 0, malformed: 0, unknownFile: 0 };
+  readonly stats = {
+    named: 0,
+    unreadable: 0,
+    replaced: 0,
+    malformed: 0,
+    costly: 0,
+    unknownFile: 0,
+    cachesDropped: 0,
+  };
   readonly #runtimeOf: RuntimeOfFile;
   readonly #memories: ProcessMemories;
+  readonly #clock: Clock | undefined;
+  #cachedBytes = 0;
   /** By {@link processKey}. */
   readonly #processes = new LRUCache<number, KnownProcess>({ max: MAX_PROCESSES });
 
-  constructor(runtimeOf: RuntimeOfFile, proc?: string) {
+  constructor(runtimeOf: RuntimeOfFile, proc?: string, clock?: Clock) {
+    this.#clock = clock;
     this.#runtimeOf = runtimeOf;
     this.#memories = new ProcessMemories(proc);
   }
@@ -64,13 +88,40 @@ export class RuntimeFrames {
       this.stats.unknownFile++;
       return unnamed('runtime', plugin?.frameType ?? '', 'the file of its interpreter is not known any more');
     }
-    const frame = plugin.nameFrame(words, detected.facts, this.#memories.of(pid), known.cache);
+    const frame = this.#read(pid, known, (memory) =>
+      plugin.nameFrame(words, detected.facts, memory, known.cache),
+    );
     if (typeof frame === 'string') {
       this.stats[frame]++;
       return unnamed(plugin.name, plugin.frameType, REASONS[frame]);
     }
     this.stats.named++;
     return { frameType: plugin.frameType, lines: Array.isArray(frame) ? frame : [frame] };
+  }
+
+  /** Within the time that one process may take of the agent's, and the memory that all of them may. */
+  #read<T>(pid: Pid, known: KnownProcess, read: (memory: ProcessMemory) => T): T | 'costly' {
+    if (known.time.isUp) return 'costly';
+    const before = known.cache.bytes;
+    const result = known.time.spend(() => read(this.#memories.of(pid)));
+    this.#cachedBytes += known.cache.bytes - before;
+    if (this.#cachedBytes > MAX_CACHED_BYTES) this.#dropLargest();
+    return result;
+  }
+
+  #dropLargest(): void {
+    let largest: KnownProcess | undefined;
+    let bytes = 0;
+    for (const known of this.#processes.values()) {
+      bytes += known.cache.bytes;
+      if (known.cache.bytes > (largest?.cache.bytes ?? 0)) largest = known;
+    }
+    // processes that are gone have taken theirs along
+    this.#cachedBytes = bytes;
+    if (!largest || bytes <= MAX_CACHED_BYTES) return;
+    this.#cachedBytes -= largest.cache.bytes;
+    largest.cache.clear();
+    this.stats.cachesDropped++;
   }
 
   /** How many processes names are known of, one for each runtime in them. */
@@ -87,7 +138,7 @@ export class RuntimeFrames {
     const key = processKey(pid, kind);
     let known = this.#processes.get(key);
     if (!known || known.cache.size > MAX_CACHED) {
-      known = { cache: new Map(), file: known?.file };
+      known = { cache: new NameCache(), time: known?.time ?? new NamingTime(this.#clock), file: known?.file };
       this.#processes.set(key, known);
     }
     return known;

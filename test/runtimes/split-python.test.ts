@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { describe } from 'vitest';
 import { missingRights } from '../support/fixtures.ts';
-import { findPythons, isWholeMatrix } from './pythons.ts';
+import { isWholeMatrix } from './debian-roots.ts';
+import { findPythons } from './pythons.ts';
 import { itKeepsTheSplit } from './split.ts';
 
 const SCRIPT = join(import.meta.dirname, 'python/split.py');
@@ -10,6 +11,7 @@ const pythons = missingRights ? [] : findPythons().slice(0, isWholeMatrix ? unde
 describe.skipIf(missingRights).each(pythons)('30 % and 70 % in $title', (python) => {
   itKeepsTheSplit({
     command: [...python.command, python.place(SCRIPT)],
+    build: python.build,
     shapes: ['leaf', 'recursive', 'threads'],
     frameType: 'cpython',
   });

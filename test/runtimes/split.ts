@@ -5,8 +5,10 @@ import { toPid } from '../../common/base/brand.ts';
 import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
 import { encodeOtlp } from '../../common/profile/otlp-encode.ts';
 import type { FrameType, Profile } from '../../common/profile/profile.ts';
+import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { Recording } from '../support/recording.ts';
-import { isWholeMatrix } from './pythons.ts';
+import './builds.ts';
+import { isWholeMatrix } from './debian-roots.ts';
 
 const SHARE = 0.3;
 const TOLERANCE = 0.03;
@@ -21,6 +23,7 @@ const LIMIT_MS = isWholeMatrix ? 180_000 : 90_000;
 export interface SplitProgram {
   /** Program and arguments before the shape. */
   command: readonly string[];
+  build: TestedBuild;
   shapes: readonly string[];
   frameType: FrameType;
 }
@@ -82,7 +85,7 @@ class Windows {
 }
 
 /** Runs all shapes of a program at once and holds each to its share. */
-export function itKeepsTheSplit({ command, shapes, frameType }: SplitProgram): void {
+export function itKeepsTheSplit({ command, build, shapes, frameType }: SplitProgram): void {
   const running = new Map<string, ChildProcess>();
   const seen = new Map<string, Windows>();
   let recording: Recording;
@@ -118,11 +121,13 @@ export function itKeepsTheSplit({ command, shapes, frameType }: SplitProgram): v
     await recording?.stop();
   });
 
-  it.each(shapes)('%s', (shape) => {
+  it.for(shapes)('%s', (shape, { task }) => {
     const windows = seen.get(shape)!.whole;
     const whole = windows.reduce((x, y) => ({ a: x.a + y.a, b: x.b + y.b }), { a: 0, b: 0 });
+    task.meta.build = build;
+    task.meta.split = { shape, samples: all(whole), share: shareOf(whole), windows: windows.map(shareOf) };
     const texts = windows.map((split) => `${(shareOf(split) * 100).toFixed(1)} % of ${all(split)}`);
-    console.log(`${command.at(-1)} ${shape}: in a() ${texts.join(', ')}`);
+    console.log(`${build.series} ${shape}: in a() ${texts.join(', ')}`);
     for (const split of windows)
       expect(Math.abs(shareOf(split) - SHARE), texts.join(', ')).toBeLessThanOrEqual(
         Math.max(TOLERANCE, 4 * deviation(split)),

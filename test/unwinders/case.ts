@@ -7,7 +7,12 @@
  *   #said TEXT                 what the program itself said of where it is
  *   #expect FRAME              the stack, leaf first
  */
-import type { DetectedRuntime, ProcessMemory, RuntimeFrame } from '../../agent/interpreters/contract.ts';
+import {
+  type DetectedRuntime,
+  NameCache,
+  type ProcessMemory,
+  type RuntimeFrame,
+} from '../../agent/interpreters/contract.ts';
 import { RUNTIMES } from '../../agent/interpreters/registry.ts';
 import { FrameKind, Marker } from '../../agent/tracer/records.gen.ts';
 
@@ -131,7 +136,7 @@ function memoryOf(pieces: readonly { start: number; bytes: Buffer }[]): ProcessM
 
 /** A line a frame, leaf first, inlined functions expanded. */
 export function textOf(frames: readonly Frame[], source: Case): string[] {
-  const caches = new Map<number, Map<number, unknown>>();
+  const caches = new Map<number, NameCache>();
   return frames.flatMap((frame, i): string[] => {
     const key = frame.second.toString(16);
     const at = frame.operand.toString(16);
@@ -146,7 +151,7 @@ export function textOf(frames: readonly Frame[], source: Case): string[] {
       .find((f) => f.kind === FrameKind.FILE && source.runtimes.has(f.second.toString(16)));
     const runtime = source.runtimes.get(file?.second.toString(16) ?? '');
     if (!plugin || !runtime) return ['[runtime of no file]'];
-    const cache = caches.get(frame.kind) ?? new Map<number, unknown>();
+    const cache = caches.get(frame.kind) ?? new NameCache();
     caches.set(frame.kind, cache);
     const words = {
       operand: Number(frame.operand),

@@ -12,6 +12,10 @@ interface Facts {
   layout: PythonLayout;
 }
 
+const ENTRY_BYTES = 256;
+const sizeOf = ({ name, file, lineTable }: CodeObject): number =>
+  ENTRY_BYTES + 2 * (name.length + file.length) + lineTable.length;
+
 /** A code object that was read, and which one it was. */
 interface Known {
   cookie: number;
@@ -41,6 +45,7 @@ export const cpython: RuntimePlugin = {
     if (known?.cookie !== low) {
       const code = readCodeObject(memory, facts as Facts, operand, low);
       if (typeof code === 'string') return code;
+      cache.bytes += sizeOf(code) - (known ? sizeOf(known.code) : 0);
       known = { cookie: low, code };
       cache.set(operand, known);
     }

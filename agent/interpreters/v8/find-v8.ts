@@ -6,6 +6,7 @@
 import { type ElfFile, PT_GNU_EH_FRAME, SHT_DYNSYM, SHT_SYMTAB } from '../../../common/elf/elf.ts';
 import { forEachEntry, readStrings, readU64 } from '../../../common/symbols/section-entries.ts';
 import { UnsupportedRuntime } from '../contract.ts';
+import { findBytecodeSizes } from './bytecode-sizes.ts';
 
 export interface V8Version {
   major: number;
@@ -27,6 +28,7 @@ const PREFIX = 'v8dbg_';
 const VERSION = /^_ZN2v88internal7Version6(major|minor|build)_E$/;
 const BYTECODE_SIZES = '_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE';
 const MAX_BYTECODE_SIZES = 3 * 256;
+const MAX_RODATA = 128 << 20;
 const SYMBOL_BYTES = 24;
 const MAX_SYMBOLS = 1 << 22;
 /** V8 has about 500. */
@@ -41,7 +43,7 @@ export function findV8(elf: ElfFile): V8Binary | undefined {
   const symbols = readSymbols(elf);
   if (!symbols?.constants.has('HeapObjectTag')) return undefined;
   const { constants, parts } = symbols;
-  const bytecodeSizes = symbols.bytecodeSizes ?? readHiddenSizes(elf);
+  const bytecodeSizes = symbols.bytecodeSizes ?? findHiddenSizes(elf);
   const [major, minor, build] = [parts.get('major'), parts.get('minor'), parts.get('build')];
   if (major === undefined || minor === undefined) throw new UnsupportedRuntime('V8 of unknown version');
   const version = { major, minor, text: `${major}.${minor}.${build ?? 0}` };
@@ -75,20 +77,12 @@ function readSymbols(elf: ElfFile): Symbols | undefined {
   return undefined;
 }
 
-/** From V8 13 on the table is no public symbol any more; builds that are not stripped still have its name. */
-function readHiddenSizes(elf: ElfFile): Uint8Array | undefined {
-  const section = elf.sections.find(({ type }) => type === SHT_SYMTAB);
-  if (!section) return undefined;
-  const bytes = readStrings(elf, section);
-  const name = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(`${BYTECODE_SIZES}\0`);
-  let found: Uint8Array | undefined;
-  if (name < 0) return undefined;
-  forEachEntry(elf, section, { entryBytes: SYMBOL_BYTES, limit: MAX_SYMBOLS }, (view, at) => {
-    const size = readU64(view, at + 16);
-    if (view.getUint32(at, true) !== name || size > MAX_BYTECODE_SIZES) return;
-    found = readAt(elf, readU64(view, at + 8), size)?.slice();
-  });
-  return found;
+/** From V8 13 on the table is no public symbol any more. */
+function findHiddenSizes(elf: ElfFile): Uint8Array | undefined {
+  const section = elf.section('.rodata');
+  if (!section || section.size > MAX_RODATA) return undefined;
+  const data = elf.sectionData(section, MAX_RODATA);
+  return findBytecodeSizes(Buffer.from(data.buffer, data.byteOffset, data.length));
 }
 
 function addSymbol(

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parseElf } from '../../../common/elf/elf.ts';
 import { bufferSource } from '../../../common/elf/source.ts';
 import { V8Tier } from '../../tracer/records.gen.ts';
-import type { ProcessMemory } from '../contract.ts';
+import { NameCache, type ProcessMemory } from '../contract.ts';
 import type { V8Layout } from './layout.ts';
 import { v8 } from './plugin.ts';
 
@@ -90,7 +90,7 @@ describe('names of V8 out of memory that lies', () => {
           { operand, low: tier === V8Tier.JIT ? BASE + low : 0, high: 64 },
           layout,
           memory,
-          new Map(),
+          new NameCache(),
         );
         expect(memory.reads).toBeLessThan(MAX_READS);
         expect(memory.bytes).toBeLessThan(MAX_BYTES);
@@ -115,7 +115,7 @@ describe('names of V8 out of memory that lies', () => {
       pattern.writeBigUInt64LE(BigInt(word));
       for (const tier of TIERS) {
         const memory = new Pattern(pattern);
-        v8.nameFrame({ operand: tier * 2 ** 48 + BASE, low: BASE, high: 0 }, layout, memory, new Map());
+        v8.nameFrame({ operand: tier * 2 ** 48 + BASE, low: BASE, high: 0 }, layout, memory, new NameCache());
         expect(memory.reads).toBeLessThan(MAX_READS);
         expect(memory.bytes).toBeLessThan(MAX_BYTES);
       }

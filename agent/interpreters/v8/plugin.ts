@@ -1,6 +1,13 @@
 /** V8 9.4 and later, as in Node 16 to 26: docs/interpreters/v8.md. */
 import { FrameKind, Runtime, V8, V8Tier } from '../../tracer/records.gen.ts';
-import type { FrameWords, NameFailure, ProcessMemory, RuntimeFrame, RuntimePlugin } from '../contract.ts';
+import type {
+  FrameWords,
+  NameCache,
+  NameFailure,
+  ProcessMemory,
+  RuntimeFrame,
+  RuntimePlugin,
+} from '../contract.ts';
 import { type Code, findCode, findPlaces } from './code.ts';
 import { findV8, type V8Binary } from './find-v8.ts';
 import { Functions, type JsFunction } from './functions.ts';
@@ -58,7 +65,7 @@ function encode({ blob }: V8Binary, layout: V8Layout): Uint8Array {
   return entry;
 }
 
-function processOf(layout: V8Layout, memory: ProcessMemory, cache: Map<number, unknown>): V8Process {
+function processOf(layout: V8Layout, memory: ProcessMemory, cache: NameCache): V8Process {
   const known = cache.get(PROCESS) as V8Process | undefined;
   if (known && known.heap.layout === layout) {
     known.heap.memory = memory;

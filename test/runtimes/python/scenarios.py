@@ -186,7 +186,8 @@ def subinterpreter():
     made = interpreters.create()
     # from 3.12 on the frames of the interpreter below are not found: docs/interpreters/python.md
     outer = sys._getframe() if sys.version_info < (3, 12) else None
-    report(outer, [['spin', '<string>', 4, 1], ['<module>', '<string>', 5, 1]], 1)
+    file = '<script>' if sys.version_info >= (3, 14) else '<string>'
+    report(outer, [['spin', file, 4, 1], ['<module>', file, 5, 1]], 1)
     run(made, 'def spin():\n    x = 1\n    while True:\n        x = x * 31 % 1000003\nspin()\n')
 
 

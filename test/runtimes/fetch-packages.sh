@@ -1,5 +1,5 @@
 #!/bin/sh
-# fetch-python.sh FOLDER SUITE PACKAGE…: a Debian suite's CPython with what it needs, unpacked into FOLDER/SUITE,
+# fetch-packages.sh FOLDER SUITE PACKAGE…: packages of a Debian suite with what they need, unpacked into FOLDER/SUITE,
 # to be run by chroot. It has an apt of its own: the machine's packages and sources stay as they are.
 set -eu
 
