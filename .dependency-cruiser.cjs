@@ -1,5 +1,5 @@
 /**
- * The house's layers: cli → agent | collector → common. scripts/lint.sh also asserts how many modules were
+ * The house's layers: cli → agent | collector → otlp-client → common. scripts/lint.sh also asserts how many modules were
  * seen, because a TypeScript that dependency-cruiser can't load makes it see none, and pass.
  */
 const BUILTIN_IO =
@@ -45,6 +45,13 @@ module.exports = {
       name: 'common-at-the-bottom',
       severity: 'error',
       from: { path: '^common/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^(agent|collector|otlp-client|cli|addon|test|scripts)/' },
+    },
+    {
+      name: 'otlp-client-above-common',
+      comment: 'What sends OTLP, for both halves: it knows neither of them.',
+      severity: 'error',
+      from: { path: '^otlp-client/', pathNot: TEST },
       to: { path: '^(agent|collector|cli|addon|test|scripts)/' },
     },
     {
@@ -59,7 +66,7 @@ module.exports = {
       comment: 'The page is bundled for browsers: it sees its own folder and common, nothing of Node.',
       severity: 'error',
       from: { path: '^collector/web/', pathNot: TEST },
-      to: { path: '^(agent|cli|collector/(?!web/))', dependencyTypesNot: ['type-only'] },
+      to: { path: '^(agent|cli|otlp-client|collector/(?!web/))', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'page-no-node',
@@ -85,13 +92,13 @@ module.exports = {
     {
       name: 'no-test-in-product',
       severity: 'error',
-      from: { path: '^(agent|collector|common|cli)/', pathNot: TEST },
+      from: { path: '^(agent|collector|common|otlp-client|cli)/', pathNot: TEST },
       to: { path: `^test/|${TEST}` },
     },
     {
       name: 'no-dev-dependency-in-product',
       severity: 'error',
-      from: { path: '^(agent|common|cli|collector/(?!web/))', pathNot: TEST },
+      from: { path: '^(agent|common|otlp-client|cli|collector/(?!web/))', pathNot: TEST },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only'] },
     },
   ],

@@ -7,7 +7,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{agent,collector,common,cli,scripts}/**/*.test.ts'],
+          include: ['{agent,collector,common,otlp-client,cli,scripts}/**/*.test.ts'],
           testTimeout: 20_000,
         },
       },

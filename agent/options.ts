@@ -4,6 +4,7 @@
  * agent starts where that one did.
  */
 import * as v from 'valibot';
+import { BadSetting } from '../common/base/bad-setting.ts';
 
 export interface Setting {
   flag: string;
@@ -90,11 +91,6 @@ export const IGNORED_FLAGS: Readonly<Record<string, string>> = {
   'bpf-log-level': "the verifier's reason is always printed",
   'no-kernel-version-check': 'features are probed, no version is checked',
 };
-
-/** A setting that a person got wrong; the message is a sentence. */
-export class BadSetting extends Error {
-  override readonly name = 'BadSetting';
-}
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 

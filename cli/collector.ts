@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { ForwardSettings } from '../collector/forward/forward-options.ts';
 import {
   COLLECTOR_DEFAULTS,
   type Collector,
@@ -23,7 +24,12 @@ interface CollectorFlags {
   tokenFile?: string;
   allowAnyone?: true;
   maxSenderRate: number;
+  forwardTo?: string;
+  forwardTlsCa?: string;
+  forwardHeadersFile?: string;
+  maxForwardQueue: number;
   user?: string;
+  plainLoopback?: true;
   child?: true;
 }
 
@@ -69,7 +75,20 @@ export function registerCollector(program: Command): void {
         .argParser(parseRate)
         .default(COLLECTOR_DEFAULTS.maxSenderRate, '32MiB'),
     )
+    .option(
+      '--forward-to <HOST:PORT>',
+      'pass on all that arrives to this OTLP gRPC receiver too: with TLS, unless it is on this machine or written ' +
+        'http://HOST:PORT',
+    )
+    .option('--forward-tls-ca <FILE>', 'certificate authorities to trust there')
+    .option('--forward-headers-file <FILE>', 'gRPC metadata to send there, NAME=VALUE a line')
+    .addOption(
+      new Option('--max-forward-queue <SIZE>', 'memory for what waits for it: the oldest is dropped')
+        .argParser(parseSize)
+        .default(COLLECTOR_DEFAULTS.maxForwardQueueBytes, '64MiB'),
+    )
     .option('--user <NAME>', 'become this user once everything listens (needs root)')
+    .addOption(new Option('--plain-loopback', 'with TLS: a gRPC server without, on loopback').hideHelp())
     .addOption(new Option('--child', 'report to the parent process, and end with it').hideHelp())
     .action(runCollector);
   registerImport(collector);
@@ -87,6 +106,7 @@ async function runCollector(flags: CollectorFlags): Promise<void> {
       maxMemoryBytes: maxMemory,
       ...(maxAge === undefined ? {} : { maxAgeMs: maxAge }),
       ...(data === undefined ? {} : { data: { directory: data, maxBytes: maxDisk, owner: user } }),
+      ...(flags.forwardTo !== undefined && { forward: forwardSettings(flags, flags.forwardTo) }),
       logger,
     });
     if (user !== undefined) becomeUser(user);
@@ -110,6 +130,16 @@ async function runCollector(flags: CollectorFlags): Promise<void> {
   await stop();
   if (process.connected) process.disconnect();
 }
+
+const forwardSettings = (
+  { forwardTlsCa, forwardHeadersFile, maxForwardQueue }: CollectorFlags,
+  to: string,
+): ForwardSettings => ({
+  to,
+  tlsCa: forwardTlsCa,
+  headersFile: forwardHeadersFile,
+  maxQueueBytes: maxForwardQueue,
+});
 
 function untilEnd(): Promise<'signal' | 'orphaned'> {
   return new Promise((resolve) => {

@@ -171,7 +171,21 @@ export interface HealthAnswer extends Basis {
     samples: { received: number; stored: number; rejected: number };
     agents: { peer: string; host: string; lastMs: number; samples: number }[];
     store: { samples: number; bytes: number; droppedForMemory: number; droppedForAge: number };
+    forward?: {
+      to: string;
+      samples: { received: number; sent: number; waiting: number; lost: number };
+      losses: { reason: string; count: number }[];
+    };
   };
+}
+
+function forwardLines(forward: HealthAnswer['status']['forward']): string[] {
+  if (forward === undefined) return [];
+  const { to, samples, losses } = forward;
+  return [
+    `passed on to ${to}: ${samples.sent} of ${samples.received} samples, ${samples.waiting} wait, ${samples.lost} lost`,
+    ...losses.map(({ reason, count }) => `${count} samples not passed on: ${reason}`),
+  ];
 }
 
 export function healthText(answer: HealthAnswer, limit: number): string[] {
@@ -186,6 +200,7 @@ export function healthText(answer: HealthAnswer, limit: number): string[] {
       `${status.requests.accepted} requests taken, ${status.requests.refused} refused`,
     `store: ${store.samples} samples in ${(store.bytes / 2 ** 20).toFixed(1)} MiB; dropped ${store.droppedForAge} for age, ` +
       `${store.droppedForMemory} for room`,
+    ...forwardLines(status.forward),
     ...status.agents.map(
       ({ peer, host, samples, lastMs }) =>
         `sender ${host || peer}: ${samples} samples, last heard ${Math.round((status.nowMs - lastMs) / 1000)} s ago`,

@@ -4,6 +4,7 @@ import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { parseAgentOptions } from '../agent/options.ts';
+import { readToken } from '../collector/access.ts';
 import { COLLECTOR_DEFAULTS } from '../collector/main.ts';
 import { startAgent } from './agent.ts';
 import { addAgentFlags, splitAgentFlags } from './agent-flags.ts';
@@ -19,6 +20,14 @@ const COLLECTOR_FLAGS = [
   'data',
   'max-disk',
   'max-age',
+  'tls-cert',
+  'tls-key',
+  'token-file',
+  'max-sender-rate',
+  'forward-to',
+  'forward-tls-ca',
+  'forward-headers-file',
+  'max-forward-queue',
 ] as const;
 const UNPRIVILEGED_USER = 'nobody';
 const READY_TIMEOUT_MS = 20_000;
@@ -40,6 +49,14 @@ export function registerRun(program: Command): void {
     )
     .option('--max-disk <SIZE>', 'with --data: room for samples (default: 10GiB)')
     .option('--max-age <LENGTH>', 'drop samples older than this (default: 1h, with --data 30d)')
+    .option('--tls-cert <FILE>', 'serve TLS with this certificate (PEM), on every address')
+    .option('--tls-key <FILE>', 'its private key (PEM)')
+    .option('--token-file <FILE>', 'take only requests with the token in this file, on every address')
+    .option('--max-sender-rate <SIZE>', 'what one address may send a second (default: 32MiB)')
+    .option('--forward-to <HOST:PORT>', 'pass on all that arrives to this OTLP gRPC receiver too')
+    .option('--forward-tls-ca <FILE>', 'certificate authorities to trust there')
+    .option('--forward-headers-file <FILE>', 'gRPC metadata to send there, NAME=VALUE a line')
+    .option('--max-forward-queue <SIZE>', 'memory for what waits for it (default: 64MiB)')
     .option('--allow-anyone', 'listen beyond this machine without a token')
     .action(run);
   addAgentFlags(command, [
@@ -56,6 +73,7 @@ export function registerRun(program: Command): void {
 
 async function run(flags: Record<string, unknown>): Promise<void> {
   const { settings, ignored } = splitAgentFlags(flags);
+  const { tokenFile } = settings;
   const collectorArguments = COLLECTOR_FLAGS.flatMap((flag) => {
     const name = flag.replace(/-([a-z])/g, (_, c: string) => c.toUpperCase());
     const value = settings[name];
@@ -67,9 +85,10 @@ async function run(flags: Record<string, unknown>): Promise<void> {
   const log = makeLogger('everyframe', settings['verbose'] === true);
   for (const text of ignored) log.warn(text);
   const options = parseAgentOptions(settings, process.env);
+  const header = typeof tokenFile === 'string' ? [`authorization=Bearer ${readToken(tokenFile)}`] : [];
   const collector = await startCollectorProcess(collectorArguments);
   const agent = await startAgent(
-    { ...options, collectionAgent: collector.ready.grpc, disableTls: true, selfMetrics: true },
+    { ...options, header, collectionAgent: collector.ready.grpc, disableTls: true, selfMetrics: true },
     log,
     METRICS_INTERVAL_MS,
   ).catch(async (error) => {
@@ -114,7 +133,7 @@ async function startCollectorProcess(flags: string[]): Promise<CollectorProcess>
   const child = spawn(
     process.execPath,
     // not execArgv: the agent's small heap is not the collector's
-    [process.argv[1]!, 'collector', '--child', ...drop, ...flags],
+    [process.argv[1]!, 'collector', '--child', '--plain-loopback', ...drop, ...flags],
     { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], detached: true },
   );
   const exited = new Promise<{ code: number | null }>((resolve) => {

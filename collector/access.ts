@@ -22,11 +22,17 @@ const MIN_TOKEN_LENGTH = 16;
 
 export class Access {
   readonly tls: Tls | undefined;
+  /** Digest of it. */
   readonly #token: Buffer | undefined;
 
-  constructor(tls: Tls | undefined, token: string | undefined) {
+  constructor(tls: Tls | undefined, token: string | Buffer | undefined) {
     this.tls = tls;
-    this.#token = token === undefined ? undefined : digest(token);
+    this.#token = typeof token === 'string' ? digest(token) : token;
+  }
+
+  /** The same token without TLS: for what does not leave this machine. */
+  withoutTls(): Access {
+    return new Access(undefined, this.#token);
   }
 
   get needsToken(): boolean {
@@ -88,7 +94,8 @@ function readTls(certPath: string, keyPath: string): Tls {
   return { cert, key };
 }
 
-function readToken(path: string): string {
+/** @throws Error whose message names the file and what is wrong */
+export function readToken(path: string): string {
   const token = readSetting('token-file', path).toString('utf8').trim();
   if (!/^[\x21-\x7e]+$/.test(token) || token.length < MIN_TOKEN_LENGTH) {
     throw new Error(

@@ -1,10 +1,13 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
+import { BadSetting } from '../common/base/bad-setting.ts';
 import { type Access, type AccessFiles, readAccess } from './access.ts';
 import { formatAddress, isLoopback, type ListenAddress, parseListenAddress } from './api/listen.ts';
 import { readPageFiles } from './api/page-files.ts';
 import { startPageServer } from './api/page-server.ts';
+import { type ForwardSettings, forwardOptions } from './forward/forward-options.ts';
+import { Forwarder } from './forward/forwarder.ts';
 import { startGrpcServer } from './ingest/grpc-server.ts';
 import { startHttpIngest } from './ingest/http-server.ts';
 import { Receiver } from './ingest/receiver.ts';
@@ -21,6 +24,7 @@ export const COLLECTOR_DEFAULTS = {
   maxAgeMs: 60 * 60_000,
   maxDiskBytes: 10 * 1024 ** 3,
   maxSenderRate: 32 * 1024 * 1024,
+  maxForwardQueueBytes: 64 * 1024 * 1024,
   maxDiskAgeMs: 30 * 24 * 60 * 60_000,
 } as const;
 
@@ -36,10 +40,14 @@ export interface CollectorOptions {
   data?: { directory: string; maxBytes: number; owner?: DataOwner | undefined };
   /** TLS and the token that requests need: files, read at the start. */
   access?: AccessFiles;
+  /** Where the servers speak TLS: another one for OTLP over gRPC on loopback that does not, at `urls.grpc`. */
+  plainLoopback?: boolean;
   /** Others may reach it without a token. */
   allowAnyone?: boolean;
   /** Bytes of requests a second that one address may send. */
   maxSenderRate?: number;
+  /** Another receiver that gets all that arrives, too. */
+  forward?: ForwardSettings;
   /** Directory of the built page; by default build/web of this package. */
   pageDirectory?: string;
   logger: Pick<Logger, 'info' | 'warn' | 'error'>;
@@ -75,12 +83,14 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
   const access = readAccessFiles(options);
   checkBeyondLoopback(listen, access, options);
   const files = readFiles(options.pageDirectory);
+  const forwarder = makeForwarder(options);
   const store = await openStore(options, now);
   const receiver = new Receiver(
     store,
     now,
     logger,
     options.maxSenderRate ?? COLLECTOR_DEFAULTS.maxSenderRate,
+    forwarder,
   );
   const symbols = new SymbolSources(options.data && join(options.data.directory, 'symbols'), logger);
   const running = new RunningServers();
@@ -88,16 +98,24 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
     const grpcPort = await running.add('grpc', listen.grpc, () =>
       startGrpcServer(formatAddress(listen.grpc), receiver, access),
     );
+    const plainPort =
+      options.plainLoopback && access.tls && (await addPlainLoopback(running, receiver, access));
     const httpPort = await running.add('http', listen.http, () =>
       startHttpIngest(listen.http, receiver, access),
     );
     const urls = {
-      grpc: reachable(listen.grpc, grpcPort),
+      grpc: plainPort === undefined ? reachable(listen.grpc, grpcPort) : `127.0.0.1:${plainPort}`,
       http: `${access.scheme}://${reachable(listen.http, httpPort)}/v1development/profiles`,
       page: '',
     };
     const { grpc, http } = urls;
-    const status = { stats: receiver.stats, store, listen: { grpc, http }, startedMs: now() };
+    const status = {
+      stats: receiver.stats,
+      store,
+      listen: { grpc, http },
+      startedMs: now(),
+      forwarder,
+    };
     const pagePort = await running.add('page', listen.page, () =>
       startPageServer({
         listen: listen.page,
@@ -113,13 +131,31 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
     const stop = async (): Promise<void> => {
       await running.stop();
       await symbols.close();
-      await store.close();
+      await Promise.all([forwarder?.stop(), store.close()]);
     };
     return { urls, store, stop };
   } catch (error) {
     await running.stop();
-    await store.close();
+    await Promise.all([forwarder?.stop(), store.close()]);
     throw error;
+  }
+}
+
+/** For an agent of this machine: no certificate is for the name "localhost". */
+function addPlainLoopback(running: RunningServers, receiver: Receiver, access: Access): Promise<number> {
+  const address = { host: '127.0.0.1', port: 0 };
+  return running.add('grpc', address, () =>
+    startGrpcServer(formatAddress(address), receiver, access.withoutTls()),
+  );
+}
+
+function makeForwarder({ forward, logger }: CollectorOptions): Forwarder | undefined {
+  if (forward === undefined) return undefined;
+  try {
+    return new Forwarder(forwardOptions(forward), logger);
+  } catch (error) {
+    if (!(error instanceof BadSetting)) throw error;
+    throw new CollectorStartError(error.message, { cause: error });
   }
 }
 

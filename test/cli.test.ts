@@ -1,6 +1,7 @@
 /** The commands as a person types them: real processes, real files, exit codes. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { get as httpsGet } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readProfile } from '../common/profile/formats.ts';
@@ -144,7 +145,7 @@ describe.skipIf(missingRights)('everyframe', () => {
 
   describe('run', () => {
     const pageOf = (run: Running): Promise<string> =>
-      until(() => /Open (http:\S+)/.exec(run.output())?.[1], `the address of the page in: ${run.output()}`);
+      until(() => /Open (https?:\S+)/.exec(run.output())?.[1], `the address of the page in: ${run.output()}`);
     const collectorOf = (run: Running): number =>
       Number(
         execFileSync('pgrep', ['-P', String(run.process.pid), '-f', 'collector'], {
@@ -199,6 +200,36 @@ describe.skipIf(missingRights)('everyframe', () => {
         code: 1,
         output: expect.stringMatching(/user nobody, whom the collector becomes.*EACCES.*choose a directory/),
       });
+    });
+
+    it('sends its own samples with the token that everyone needs, under TLS', async () => {
+      const [cert, key, token] = ['cert.pem', 'key.pem', 'token'].map(file) as [string, string, string];
+      const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+      const name = ['-subj', '/CN=example', '-addext', 'subjectAltName=IP:127.0.0.1'];
+      execFileSync('openssl', ['req', '-x509', ...made, ...name, '-keyout', key, '-out', cert]);
+      writeFileSync(token, 'f00dfacef00dface\n');
+      const access = ['--tls-cert', cert, '--tls-key', key, '--token-file', token];
+      const run = everyframe('run', '--reporter-interval', '1s', ...access, ...ANY_PORT);
+      const url = new URL('api/v1/values?label=process&range=60s', await pageOf(run));
+      const ask = (headers: Record<string, string>): Promise<string> =>
+        new Promise((resolve, reject) => {
+          const request = httpsGet(url, { ca: readFileSync(cert), headers }, (response) => {
+            let text = '';
+            response.setEncoding('utf8').on('data', (part: string) => {
+              text += part;
+            });
+            response.once('end', () => resolve(text));
+          });
+          request.once('error', reject);
+        });
+      expect(await ask({})).toMatch(/a token is needed/);
+      const authorization = 'Bearer f00dfacef00dface';
+      await until(
+        async () => (await ask({ authorization })).includes('"deep-cli"') || undefined,
+        'the busy program on the page',
+      );
+      run.process.kill('SIGINT');
+      expect(await run.exited).toMatchObject({ code: 0 });
     });
 
     it('says so and fails when the collector ends by itself', async () => {

@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { BadSetting, parseAgentOptions } from '../options.ts';
+import { BadSetting } from '../../common/base/bad-setting.ts';
+import { parseAgentOptions } from '../options.ts';
 import { reporterOptions } from './options.ts';
 
 let dir = '';

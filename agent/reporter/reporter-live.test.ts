@@ -1,10 +1,11 @@
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { opentelemetry } from '#otlp';
+import type { SenderOptions } from '../../otlp-client/request-sender.ts';
 import { eventsIn, profileOf } from '../../test/fixtures/otlp-samples.ts';
 import { retryInfo } from '../../test/fixtures/retry-info.ts';
 import { type ReceivedCall, ScriptedReceiver } from '../../test/fixtures/scripted-receiver.ts';
-import { Reporter, type ReporterOptions } from './reporter.ts';
+import { Reporter } from './reporter.ts';
 
 const PATH = '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export';
 const Response = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceResponse;
@@ -57,14 +58,15 @@ afterEach(() => {
   collector.current?.stop();
 });
 
-async function setUp(more: Partial<ReporterOptions> = {}) {
+async function setUp(more: Partial<SenderOptions> = {}) {
   const server = new Collector();
   collector.current = server;
   const address = await server.start();
   const lines: string[] = [];
   const add = (line: string) => lines.push(line);
-  const options: ReporterOptions = {
+  const options: SenderOptions = {
     ...{ address, tls: undefined, headers: [], compression: 'gzip', notes: [] },
+    hints: { plaintext: '', authority: '', credentials: '' },
     ...{ maxRequestBytes: 4 << 20, minRequestBytes: 1, maxQueueBytes: 8 << 20, maxQueueEntries: 100 },
     ...{ requestTimeoutMs: 500, backoffMinMs: 10, backoffMaxMs: 50 },
     ...more,

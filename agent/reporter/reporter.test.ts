@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Profile } from '../../common/profile/profile.ts';
+import type { ExportResult, Transport } from '../../otlp-client/exporter.ts';
+import type { SenderOptions } from '../../otlp-client/request-sender.ts';
 import { eventsIn, profileOf } from '../../test/fixtures/otlp-samples.ts';
-import type { ExportResult, Transport } from './exporter.ts';
-import { Reporter, type ReporterOptions } from './reporter.ts';
+import { Reporter } from './reporter.ts';
 
 /** Answers when the test says so. */
 class HandTransport implements Transport {
@@ -42,7 +43,7 @@ const retry = (code = 'UNAVAILABLE', delayMs?: number): ExportResult => ({
 const refused: ExportResult = { kind: 'refused', code: 'UNIMPLEMENTED', message: 'no such service' };
 const tooLarge: ExportResult = { kind: 'too-large', message: 'larger than max' };
 
-const OPTIONS: ReporterOptions = {
+const OPTIONS: SenderOptions = {
   address: 'collector:4317',
   tls: undefined,
   headers: [],
@@ -55,9 +56,10 @@ const OPTIONS: ReporterOptions = {
   backoffMinMs: 500,
   backoffMaxMs: 30_000,
   notes: [],
+  hints: { plaintext: '', authority: '', credentials: '' },
 };
 
-function setUp(more: Partial<ReporterOptions> = {}) {
+function setUp(more: Partial<SenderOptions> = {}) {
   const lines: string[] = [];
   const log = {
     info: (text: string) => lines.push(`info ${text}`),

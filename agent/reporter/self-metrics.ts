@@ -5,8 +5,8 @@
 import { hostname } from 'node:os';
 import { type ClientUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
 import { encodeCounters, METRICS_EXPORT_PATH } from '../../common/profile/otlp-metrics.ts';
-import { type ConnectionOptions, GrpcClient } from './grpc-client.ts';
-import type { Failure, ReporterLog } from './link-log.ts';
+import { type ConnectionOptions, GrpcClient } from '../../otlp-client/grpc-client.ts';
+import type { Failure, SenderLog } from '../../otlp-client/link-log.ts';
 import { readScope } from './scope.ts';
 
 const PREFIX = 'everyframe.agent.';
@@ -24,7 +24,7 @@ const failureOf = (error: ServiceError): Failure => ({
 export class SelfMetrics {
   readonly #client: GrpcClient;
   readonly #counters: () => Record<string, number>;
-  readonly #log: ReporterLog;
+  readonly #log: SenderLog;
   readonly #timer: NodeJS.Timeout;
   readonly #startMs = Date.now();
   readonly #scope = readScope();
@@ -36,7 +36,7 @@ export class SelfMetrics {
   constructor(
     connection: ConnectionOptions,
     counters: () => Record<string, number>,
-    log: ReporterLog,
+    log: SenderLog,
     intervalMs = INTERVAL_MS,
   ) {
     this.#client = new GrpcClient(connection);

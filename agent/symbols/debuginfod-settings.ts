@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { BadSetting } from '../options.ts';
+import { BadSetting } from '../../common/base/bad-setting.ts';
 import { DEBUGINFOD_DEFAULTS, type DebuginfodOptions } from './debuginfod.ts';
 
 type Environment = Record<string, string | undefined>;

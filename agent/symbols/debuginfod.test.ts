@@ -16,7 +16,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { BadSetting } from '../options.ts';
+import { BadSetting } from '../../common/base/bad-setting.ts';
 import { DEBUGINFOD_DEFAULTS, Debuginfod, type DebuginfodOptions } from './debuginfod.ts';
 import { debuginfodFromEnvironment } from './debuginfod-settings.ts';
 

@@ -1,3 +1,4 @@
+import type { Forwarder } from '../forward/forwarder.ts';
 import type { ReceiverStats } from '../ingest/receiver-stats.ts';
 import type { FlameTree } from '../query/flame-tree.ts';
 import type { FlameGraph } from '../query/profile-graph.ts';
@@ -56,13 +57,14 @@ class Interner<T> {
 
 export interface StatusSources {
   stats: ReceiverStats;
+  forwarder?: Pick<Forwarder, 'status'> | undefined;
   store: Store;
   listen: { grpc: string; http: string };
   startedMs: number;
 }
 
 export function statusResponse(
-  { stats, store, listen, startedMs }: StatusSources,
+  { stats, store, listen, startedMs, forwarder }: StatusSources,
   nowMs: number,
 ): StatusResponse {
   return {
@@ -83,5 +85,6 @@ export function statusResponse(
     },
     agents: stats.agents(nowMs),
     store: store.stats(),
+    ...(forwarder && { forward: forwarder.status() }),
   };
 }

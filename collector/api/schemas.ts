@@ -163,41 +163,55 @@ export const SAMPLES = object({
 });
 
 const REASONS = listOf(object({ reason: STRING, count: NUMBER, lastMs: NUMBER }));
-export const STATUS = object({
-  nowMs: NUMBER,
-  startedMs: NUMBER,
-  listen: object({ grpc: STRING, http: STRING }),
-  requests: object({ accepted: NUMBER, refused: NUMBER }, { repeated: NUMBER }),
-  refusals: REASONS,
-  rejections: REASONS,
-  samples: object({ received: NUMBER, stored: NUMBER, rejected: NUMBER }),
-  agents: listOf(
-    object(
-      { peer: STRING, host: STRING, lastMs: NUMBER, samples: NUMBER, samplesPerSecond: NUMBER },
-      {
-        lastSamplesMs: NUMBER,
-        version: STRING,
-        counters: {
-          type: 'object',
-          additionalProperties: NUMBER,
-          description: 'what the agent counts, by name; sent with --self-metrics',
+export const STATUS = object(
+  {
+    nowMs: NUMBER,
+    startedMs: NUMBER,
+    listen: object({ grpc: STRING, http: STRING }),
+    requests: object({ accepted: NUMBER, refused: NUMBER }, { repeated: NUMBER }),
+    refusals: REASONS,
+    rejections: REASONS,
+    samples: object({ received: NUMBER, stored: NUMBER, rejected: NUMBER }),
+    agents: listOf(
+      object(
+        { peer: STRING, host: STRING, lastMs: NUMBER, samples: NUMBER, samplesPerSecond: NUMBER },
+        {
+          lastSamplesMs: NUMBER,
+          version: STRING,
+          counters: {
+            type: 'object',
+            additionalProperties: NUMBER,
+            description: 'what the agent counts, by name; sent with --self-metrics',
+          },
+          countersSpanMs: { ...NUMBER, description: 'from the start of the agent to the counters' },
         },
-        countersSpanMs: { ...NUMBER, description: 'from the start of the agent to the counters' },
-      },
+      ),
     ),
-  ),
-  store: object(
-    {
-      samples: NUMBER,
-      bytes: NUMBER,
-      maxBytes: NUMBER,
-      maxAgeMs: NUMBER,
-      droppedForMemory: NUMBER,
-      droppedForAge: NUMBER,
+    store: object(
+      {
+        samples: NUMBER,
+        bytes: NUMBER,
+        maxBytes: NUMBER,
+        maxAgeMs: NUMBER,
+        droppedForMemory: NUMBER,
+        droppedForAge: NUMBER,
+      },
+      { oldestMs: NUMBER, newestMs: NUMBER },
+    ),
+  },
+  {
+    forward: {
+      ...object({
+        to: STRING,
+        samples: object({ received: NUMBER, sent: NUMBER, waiting: NUMBER, lost: NUMBER }),
+        losses: listOf(object({ reason: STRING, count: NUMBER })),
+        requests: object({ sent: NUMBER, retried: NUMBER, waiting: NUMBER, waitingBytes: NUMBER }),
+        counterReports: object({ sent: NUMBER, lost: NUMBER }),
+      }),
+      description: 'what became of what is passed on to another receiver; with --forward-to',
     },
-    { oldestMs: NUMBER, newestMs: NUMBER },
-  ),
-});
+  },
+);
 export const HEALTH = object({
   ...BASIS,
   quality: object({

@@ -77,6 +77,19 @@ export interface AgentStatus {
   countersSpanMs?: number;
 }
 
+/** What became of what was passed on to another receiver, since the start. */
+export interface ForwardStatus {
+  /** `host:port` */
+  to: string;
+  /** received = sent + waiting + lost */
+  samples: { received: number; sent: number; waiting: number; lost: number };
+  /** Why samples were lost; only those reasons that happened. */
+  losses: { reason: string; count: number }[];
+  requests: { sent: number; retried: number; waiting: number; waitingBytes: number };
+  /** Agents' reports of their own counters. */
+  counterReports: { sent: number; lost: number };
+}
+
 /** `GET /api/v1/status` */
 export interface StatusResponse {
   nowMs: number;
@@ -90,6 +103,8 @@ export interface StatusResponse {
   samples: { received: number; stored: number; rejected: number };
   agents: AgentStatus[];
   store: StoreStats;
+  /** With --forward-to. */
+  forward?: ForwardStatus;
 }
 
 /** Every answer with a status of 400 or more. */

@@ -6,7 +6,9 @@ import {
   decodeOtlpJson,
   OtlpError,
 } from '../../common/profile/otlp-decode.ts';
+import { otlpJsonToProtobuf } from '../../common/profile/otlp-json.ts';
 import { decodeCounters } from '../../common/profile/otlp-metrics.ts';
+import type { Forwarder } from '../forward/forwarder.ts';
 import type { Store } from '../store/store.ts';
 import { ReceiverStats } from './receiver-stats.ts';
 import { RecentRequests, requestId } from './recent-requests.ts';
@@ -38,6 +40,13 @@ const ALL_STORED: ExportResult = { rejectedProfiles: 0, errorMessage: '' };
 
 type RequestStore = Pick<Store, 'busy' | 'append' | 'noteRequest' | 'commit' | 'recentRequests'>;
 
+/** A request as it arrived, and how to read it. */
+interface Arrived {
+  body: Uint8Array | string;
+  decode(): DecodeResult;
+  protobuf(): Uint8Array;
+}
+
 /** Takes requests of every protocol: decodes them, stores what is good, counts and tells what is not. */
 export class Receiver {
   readonly stats = new ReceiverStats();
@@ -46,6 +55,7 @@ export class Receiver {
   readonly #logger: Pick<Logger, 'error'>;
   readonly #limits: SenderLimits;
   readonly #recent: RecentRequests<ExportResult>;
+  readonly #forwarder: Pick<Forwarder, 'forward' | 'forwardCounters'> | undefined;
 
   constructor(
     store: RequestStore,
@@ -53,10 +63,13 @@ export class Receiver {
     logger: Pick<Logger, 'error'>,
     /** Of one sender. */
     maxBytesPerS = Number.MAX_SAFE_INTEGER,
+    /** Gets what arrived, as it arrived, once. */
+    forwarder?: Pick<Forwarder, 'forward' | 'forwardCounters'>,
   ) {
     this.#store = store;
     this.#now = now;
     this.#logger = logger;
+    this.#forwarder = forwarder;
     this.#limits = new SenderLimits(maxBytesPerS, now);
     this.#recent = new RecentRequests(now);
     for (const id of store.recentRequests()) this.#recent.note(id, ALL_STORED);
@@ -67,7 +80,7 @@ export class Receiver {
    * @throws BusyReceiver
    */
   receiveProtobuf(bytes: Uint8Array, peer: string): Promise<ExportResult> {
-    return this.#receive(bytes, () => decodeOtlp(bytes), peer);
+    return this.#receive({ body: bytes, decode: () => decodeOtlp(bytes), protobuf: () => bytes }, peer);
   }
 
   /**
@@ -75,7 +88,8 @@ export class Receiver {
    * @throws BusyReceiver
    */
   receiveJson(text: string, peer: string): Promise<ExportResult> {
-    return this.#receive(text, () => decodeOtlpJson(text), peer);
+    const protobuf = (): Uint8Array => otlpJsonToProtobuf(text);
+    return this.#receive({ body: text, decode: () => decodeOtlpJson(text), protobuf }, peer);
   }
 
   /**
@@ -90,6 +104,7 @@ export class Receiver {
     } catch (error) {
       throw new RefusedRequest(`this is no OTLP metrics request: ${(error as Error).message}`);
     }
+    this.#forwarder?.forwardCounters(bytes);
     for (const report of reports) {
       if (report.resource['service.name'] === AGENT_SERVICE)
         this.stats.noteCounters(peer, report, this.#now());
@@ -102,7 +117,8 @@ export class Receiver {
     return new RefusedRequest(reason);
   }
 
-  async #receive(body: Uint8Array | string, decode: () => DecodeResult, peer: string): Promise<ExportResult> {
+  async #receive(request: Arrived, peer: string): Promise<ExportResult> {
+    const { body } = request;
     const tooMuch = this.#limits.take(peer, body.length);
     if (tooMuch !== undefined) {
       this.stats.refusals.add(tooMuch, 1, this.#now());
@@ -110,7 +126,7 @@ export class Receiver {
     }
     const id = requestId(body);
     const known = this.#recent.answerTo(id);
-    const result = known === undefined ? this.#take(id, decode, peer) : this.#noteRepeated(known, peer);
+    const result = known === undefined ? this.#take(id, request, peer) : this.#noteRepeated(known, peer);
     try {
       await this.#store.commit();
     } catch (error) {
@@ -125,13 +141,15 @@ export class Receiver {
     return known;
   }
 
-  #take(id: string, decode: () => DecodeResult, peer: string): ExportResult {
+  #take(id: string, request: Arrived, peer: string): ExportResult {
     const { busy } = this.#store;
     if (busy !== undefined) throw new BusyReceiver(busy);
     try {
-      const result = this.#accept(decode(), peer);
+      const decoded = request.decode();
+      const result = this.#accept(decoded, peer);
       this.#recent.note(id, result);
       this.#store.noteRequest(id);
+      this.#forwarder?.forward(request.protobuf(), countEvents(decoded));
       return result;
     } catch (error) {
       if (error instanceof OtlpError) throw this.refuse(error.message);
@@ -159,6 +177,14 @@ export class Receiver {
     this.stats.storedSamples += samples;
     return { rejectedProfiles, errorMessage: describeRejected(rejected) };
   }
+}
+
+/** Sampling events of a request, those that were left out included: another receiver may judge otherwise. */
+function countEvents({ profiles, problems }: DecodeResult): number {
+  let events = 0;
+  for (const { samples } of profiles) for (const { count } of samples) events += count;
+  for (const count of problems.values()) events += count;
+  return events;
 }
 
 /** `12 samples rejected: stack index out of range (10); …`, '' if none. */

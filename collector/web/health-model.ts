@@ -18,6 +18,7 @@ export interface LossRow extends LossKind {
 }
 
 const SINCE_START = 'since the agents started';
+const SINCE_COLLECTOR = 'since the collector started';
 const SHOWN = 'of the shown time';
 
 export function listStages({ quality, status }: HealthAnswer): StageRow[] {
@@ -61,8 +62,9 @@ export function listStages({ quality, status }: HealthAnswer): StageRow[] {
       title: 'Samples that this collector keeps or kept',
       count: status.samples.stored,
       of: status.samples.received,
-      scope: 'since the collector started',
+      scope: SINCE_COLLECTOR,
     },
+    ...forwardStage(status),
   ];
 }
 
@@ -97,11 +99,41 @@ export function listLosses({ quality, status }: HealthAnswer): LossRow[] {
       count: unknown,
     });
   }
-  rows.push(...storeLosses(status));
+  rows.push(...storeLosses(status), ...forwardLosses(status));
   return rows.sort((a, b) => STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage) || b.count - a.count);
 }
 
-const STAGES: readonly Stage[] = ['taken', 'unwound', 'named', 'attributed', 'exported', 'stored'];
+const STAGES: readonly Stage[] = [
+  'taken',
+  'unwound',
+  'named',
+  'attributed',
+  'exported',
+  'stored',
+  'forwarded',
+];
+
+function forwardStage({ forward }: HealthAnswer['status']): StageRow[] {
+  if (forward === undefined) return [];
+  const { received, sent, waiting } = forward.samples;
+  return [
+    {
+      stage: 'forwarded',
+      title: `Samples passed on to ${forward.to}`,
+      count: sent,
+      of: received - waiting,
+      scope: SINCE_COLLECTOR,
+    },
+  ];
+}
+
+const forwardLosses = ({ forward }: HealthAnswer['status']): LossRow[] =>
+  (forward?.losses ?? []).map(({ reason, count }) => ({
+    stage: 'forwarded',
+    reason,
+    advice: `See what ${forward!.to} says; --max-forward-queue gives more room while it is away.`,
+    count,
+  }));
 
 function storeLosses({ rejections, refusals, store }: HealthAnswer['status']): LossRow[] {
   const rows = [

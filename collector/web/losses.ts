@@ -1,6 +1,6 @@
 /** Each counter that tells of a loss: at which stage, why, and what to do about it. */
 
-export type Stage = 'taken' | 'unwound' | 'named' | 'attributed' | 'exported' | 'stored';
+export type Stage = 'taken' | 'unwound' | 'named' | 'attributed' | 'exported' | 'stored' | 'forwarded';
 
 export interface LossKind {
   stage: Stage;

@@ -14,6 +14,10 @@ export function writeOtlpJson(profile: Profile, info: ScopeInfo): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(plain));
 }
 
+/** The same request in protobuf. @throws Error for what `decodeOtlpJson` refuses to parse */
+export const otlpJsonToProtobuf = (json: string): Uint8Array =>
+  ExportRequest.encode(ExportRequest.fromObject(JSON.parse(json) as object)).finish();
+
 export const isOtlpJson = (value: unknown): boolean => isObject(value) && isObject(value['dictionary']);
 
 export const readOtlpJson = (value: unknown): Profile =>

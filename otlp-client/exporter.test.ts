@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { ServerCredentials, status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { opentelemetry } from '#otlp';
-import { retryInfo } from '../../test/fixtures/retry-info.ts';
+import { retryInfo } from '../test/fixtures/retry-info.ts';
 import {
   type ReceivedCall,
   type ReceiverOptions,
   ScriptedReceiver,
-} from '../../test/fixtures/scripted-receiver.ts';
+} from '../test/fixtures/scripted-receiver.ts';
 import { Exporter } from './exporter.ts';
 import type { ConnectionOptions } from './grpc-client.ts';
 

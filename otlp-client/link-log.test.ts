@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { LinkLog } from './link-log.ts';
 
+const HINTS = { plaintext: 'give --plain', authority: '--tls-ca', credentials: '--headers-file' };
+
 function setUp() {
   const lines: string[] = [];
   let nowMs = 0;
@@ -9,7 +11,7 @@ function setUp() {
     warn: (text: string) => lines.push(`warn ${text}`),
     error: (text: string) => lines.push(`error ${text}`),
   };
-  const link = new LinkLog('c:1', log, () => nowMs);
+  const link = new LinkLog('c:1', log, HINTS, () => nowMs);
   return {
     link,
     lines,
@@ -54,7 +56,7 @@ describe('LinkLog', () => {
   });
 
   it.each([
-    ['write EPROTO ...:SSL routines:ssl3_get_record:wrong version number', '--disable-tls'],
+    ['write EPROTO ...:SSL routines:ssl3_get_record:wrong version number', 'give --plain'],
     ['self-signed certificate in certificate chain', '--tls-ca'],
     ['unable to verify the first certificate', '--tls-ca'],
   ])('names the flag for "%s"', (message, flag) => {

@@ -1,8 +1,18 @@
 /** Says when the way to the receiver changes its state, never what became of a single request. */
-export interface ReporterLog {
+export interface SenderLog {
   info(message: string): void;
   warn(message: string): void;
   error(message: string): void;
+}
+
+/** What a person can change where the receiver can't be spoken to. */
+export interface LinkHints {
+  /** How to go without TLS. */
+  plaintext: string;
+  /** Flag that names certificate authorities. */
+  authority: string;
+  /** Flags that name what identifies the sender. */
+  credentials: string;
 }
 
 /** A failure as the exporter tells it. */
@@ -16,18 +26,18 @@ type LinkState = 'new' | 'up' | 'unreachable' | 'refused';
 /** A receiver that changes its mind with every request gets a line of each kind a minute. */
 const QUIET_MS = 60_000;
 
-const REFUSED_HINTS: Readonly<Record<string, string>> = {
-  UNIMPLEMENTED: 'nothing takes profiles at this port: enable the receiver and its profiles pipeline',
-  UNAUTHENTICATED: 'check --header, --headers-file, --tls-cert and --tls-key',
-  PERMISSION_DENIED: 'check --header, --headers-file, --tls-cert and --tls-key',
-};
+function refusedHint(code: string, { credentials }: LinkHints): string {
+  if (code === 'UNIMPLEMENTED')
+    return '; nothing takes profiles at this port: enable the receiver and its profiles pipeline';
+  return code === 'UNAUTHENTICATED' || code === 'PERMISSION_DENIED' ? `; check ${credentials}` : '';
+}
 
-function unreachableHint(message: string): string {
+function unreachableHint(message: string, hints: LinkHints): string {
   if (/wrong version number|packet length too long/i.test(message)) {
-    return '; it seems to speak no TLS: give --disable-tls';
+    return `; it seems to speak no TLS: ${hints.plaintext}`;
   }
   if (/certificate|self-signed|altnames/i.test(message)) {
-    return '; name the authority that signed its certificate with --tls-ca';
+    return `; name the authority that signed its certificate with ${hints.authority}`;
   }
   return '';
 }
@@ -36,7 +46,8 @@ const seconds = (ms: number): string => `${(ms / 1000).toFixed(ms < 10_000 ? 1 :
 
 export class LinkLog {
   readonly #address: string;
-  readonly #log: ReporterLog;
+  readonly #log: SenderLog;
+  readonly #hints: LinkHints;
   readonly #now: () => number;
   #state: LinkState = 'new';
   #code = '';
@@ -44,9 +55,15 @@ export class LinkLog {
   readonly #saidAtMs = new Map<string, number>();
 
   /** `now`: milliseconds of a clock that never steps. */
-  constructor(address: string, log: ReporterLog, now: () => number = () => performance.now()) {
+  constructor(
+    address: string,
+    log: SenderLog,
+    hints: LinkHints,
+    now: () => number = () => performance.now(),
+  ) {
     this.#address = address;
     this.#log = log;
+    this.#hints = hints;
     this.#now = now;
   }
 
@@ -63,7 +80,7 @@ export class LinkLog {
   unreachable(failure: Failure): void {
     if (this.#state === 'unreachable') return;
     this.#enter('unreachable', failure.code);
-    const why = `${failure.code}: ${failure.message}${unreachableHint(failure.message)}`;
+    const why = `${failure.code}: ${failure.message}${unreachableHint(failure.message, this.#hints)}`;
     this.#say(
       'unreachable',
       'warn',
@@ -74,11 +91,10 @@ export class LinkLog {
   refused(failure: Failure): void {
     if (this.#state === 'refused' && this.#code === failure.code) return;
     this.#enter('refused', failure.code);
-    const hint = REFUSED_HINTS[failure.code];
     this.#say(
       `refused ${failure.code}`,
       'error',
-      `${this.#address} refuses profiles (${failure.code}: ${failure.message}): they are dropped${hint ? `; ${hint}` : ''}`,
+      `${this.#address} refuses profiles (${failure.code}: ${failure.message}): they are dropped${refusedHint(failure.code, this.#hints)}`,
     );
   }
 
@@ -102,7 +118,7 @@ export class LinkLog {
     this.#sinceMs = this.#now();
   }
 
-  #say(kind: string, level: keyof ReporterLog, message: string): void {
+  #say(kind: string, level: keyof SenderLog, message: string): void {
     const now = this.#now();
     if (now - (this.#saidAtMs.get(kind) ?? Number.NEGATIVE_INFINITY) < QUIET_MS) return;
     this.#saidAtMs.set(kind, now);

@@ -26,6 +26,8 @@ const TABLE_OF: Readonly<Record<string, keyof Dictionary>> = {
   functionIndex: 'functionTable',
 };
 
+const NOWHERE = -1;
+
 const tableOf = (field: string): keyof Dictionary | undefined =>
   field.endsWith('Strindex') ? 'stringTable' : TABLE_OF[field];
 
@@ -72,10 +74,13 @@ class SmallerDictionary {
     const table = this.#tables.get(name)!;
     const known = table.newIndex.get(index);
     if (known !== undefined) return known;
+    const from = this.#from[name];
+    // Points nowhere, and still does in the copy: its receiver says what that costs.
+    if (!(index >= 0 && index < (from?.length ?? 0))) return NOWHERE;
     const kept = table.entries.length;
     table.newIndex.set(index, kept);
     table.entries.push(undefined);
-    table.entries[kept] = this.#adoptValue(this.#from[name]?.[index]);
+    table.entries[kept] = this.#adoptValue(from![index]);
     return kept;
   }
 }

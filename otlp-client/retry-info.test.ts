@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { retryInfo } from '../../test/fixtures/retry-info.ts';
+import { retryInfo } from '../test/fixtures/retry-info.ts';
 import { parseRetryDelay, retryDelayOf } from './retry-info.ts';
 
 const statusBytes = (seconds: number, nanos: number): Buffer =>
