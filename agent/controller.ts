@@ -61,7 +61,7 @@ export interface ControllerOptions extends SamplingOptions {
 }
 
 export interface ProfileSink {
-  push(profile: Profile): void;
+  push(profile: Profile): void | Promise<void>;
 }
 
 const TRACE_CACHE_BYTES = 12 << 20;
@@ -258,7 +258,7 @@ export class Controller {
       const takenAt = this.#tracer.native.monotonicNs();
       const interval = this.#traces.takeInterval();
       if (interval.samples > 0) {
-        this.#sink.push(await this.#maker.make(interval));
+        await this.#sink.push(await this.#maker.make(interval));
         this.#samplesReported += interval.samples;
       }
       this.#loopDelay.takeInterval();

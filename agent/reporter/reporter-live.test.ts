@@ -73,7 +73,7 @@ async function setUp(more: Partial<SenderOptions> = {}) {
   };
   const reporter = new Reporter(options, { info: add, warn: add, error: add });
   collector.reporter = reporter;
-  const push = (count: number): void =>
+  const push = (count: number): void | Promise<void> =>
     reporter.push(profileOf([[count, 10], ...Array(3).fill([count, 10])]));
   const untilStats = (expected: Record<string, number>) =>
     vi.waitFor(() => expect(reporter.stats()).toMatchObject(expected), 15_000);
@@ -114,7 +114,7 @@ describe('Reporter against a real gRPC server', () => {
 
   it('splits for a receiver with a smaller limit', async () => {
     const { server, reporter, untilStats } = await setUp({ compression: 'none' });
-    reporter.push(profileOf(Array.from({ length: 40 }, () => [2, 250])));
+    await reporter.push(profileOf(Array.from({ length: 40 }, () => [2, 250])));
     await untilStats({ samplesSent: 80, samplesTooLarge: 0 });
     expect(new Set(server.taken).size).toBe(80);
   });

@@ -1,13 +1,14 @@
 /** Takes profiles and pushes them to a receiver, as requests that it can take. */
-import { encodeOtlp, splitProfile } from '../../common/profile/otlp-encode.ts';
+import { encodeOtlpInSteps, splitProfile } from '../../common/profile/otlp-encode.ts';
 import type { Profile } from '../../common/profile/profile.ts';
 import { Exporter, type Transport } from '../../otlp-client/exporter.ts';
 import type { SenderLog } from '../../otlp-client/link-log.ts';
 import { RequestSender, type SenderOptions } from '../../otlp-client/request-sender.ts';
+import { runInSlices } from '../slices.ts';
 import { readScope } from './scope.ts';
 
 export interface ProfileCodec {
-  encode(profile: Profile): Uint8Array;
+  encode(profile: Profile): Uint8Array | Promise<Uint8Array>;
   /** Profiles of at most `maxSamples` entries of `samples` each, which together hold them all. */
   split(profile: Profile, maxSamples: number): Profile[];
 }
@@ -17,7 +18,10 @@ const SPLIT_AIM = 0.8;
 
 function otlpCodec(): ProfileCodec {
   const scope = readScope();
-  return { encode: (profile) => encodeOtlp(profile, scope), split: splitProfile };
+  return {
+    encode: (profile) => runInSlices(encodeOtlpInSteps(profile, scope)),
+    split: splitProfile,
+  };
 }
 
 const countEvents = (profile: Profile): number => profile.samples.reduce((sum, { count }) => sum + count, 0);
@@ -37,11 +41,11 @@ export class Reporter {
     this.#sender = new RequestSender(options, log, transport);
   }
 
-  /** Takes a profile; one without samples is skipped. */
-  push(profile: Profile): void {
+  /** Takes a profile; one without samples is skipped. Resolves when it waits to be sent. */
+  push(profile: Profile): void | Promise<void> {
     if (countEvents(profile) === 0) return;
     this.#profilesPushed++;
-    this.#push(profile);
+    return this.#encode(profile);
   }
 
   /** Sends all that waits, without regard to backoff, for at most `timeoutMs`; what is left then is dropped and counted. */
@@ -59,9 +63,15 @@ export class Reporter {
     return { profilesPushed: this.#profilesPushed, ...this.#sender.stats() };
   }
 
+  #encode(profile: Profile): void | Promise<void> {
+    const encoded = this.#codec.encode(profile);
+    return encoded instanceof Uint8Array
+      ? this.#take(profile, encoded)
+      : encoded.then((bytes) => this.#take(profile, bytes));
+  }
+
   /** Splitting the profile costs less than decoding the request to split that. */
-  #push(profile: Profile): void {
-    const bytes = this.#codec.encode(profile);
+  #take(profile: Profile, bytes: Uint8Array): void | Promise<void> {
     const { maxRequestBytes } = this.#sender;
     const entries = profile.samples.length;
     if (bytes.length <= maxRequestBytes || entries < 2) {
@@ -69,6 +79,11 @@ export class Reporter {
       return;
     }
     const aim = Math.floor((entries * maxRequestBytes * SPLIT_AIM) / bytes.length);
-    for (const part of this.#codec.split(profile, Math.max(1, Math.min(aim, entries - 1)))) this.#push(part);
+    return this.#codec
+      .split(profile, Math.max(1, Math.min(aim, entries - 1)))
+      .reduce<void | Promise<void>>(
+        (before, part) => (before ? before.then(() => this.#encode(part)) : this.#encode(part)),
+        undefined,
+      );
   }
 }

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import type { Pid } from '../../common/base/brand.ts';
 import { emptyProfile, type Process, type Profile } from '../../common/profile/profile.ts';
+import { inSlices } from '../slices.ts';
 import type { Frame, FrameResolver } from './frame-resolver.ts';
 import { FrameTables } from './frame-tables.ts';
 import type { Interval, SampleGroup } from './trace-handler.ts';
@@ -19,9 +20,6 @@ export interface ProfileMakerOptions {
 }
 
 const SLAB_WORDS = 16 << 10;
-const SLICE_MS = 10;
-/** How many groups are taken between two looks at the clock. */
-const ITEMS_PER_LOOK = 16;
 const HOST = { 'host.name': hostname(), 'host.arch': process.arch === 'x64' ? 'amd64' : process.arch };
 
 export class ProfileMaker {
@@ -54,18 +52,6 @@ export class ProfileMaker {
       profile.durationNano = BigInt(interval.lastKtimeNs - interval.firstKtimeNs) + 1n;
     }
     return profile;
-  }
-}
-
-/** Between two slices the event loop goes on: a machine with many CPUs has tens of thousands of groups. */
-async function inSlices<T>(items: readonly T[], take: (item: T, i: number) => void): Promise<void> {
-  let end = performance.now() + SLICE_MS;
-  for (const [i, item] of items.entries()) {
-    if (i % ITEMS_PER_LOOK === 0 && performance.now() >= end) {
-      await new Promise(setImmediate);
-      end = performance.now() + SLICE_MS;
-    }
-    take(item, i);
   }
 }
 

@@ -24,8 +24,18 @@ export interface ScopeInfo {
 const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.37.0';
 
 export function encodeOtlp(profile: Profile, info: ScopeInfo): Uint8Array {
-  return new OtlpEncoder(profile, info).encode();
+  const steps = encodeOtlpInSteps(profile, info);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
 }
+
+/** The same in steps of some samples each, for threads that have other things to do in between. */
+export const encodeOtlpInSteps = (profile: Profile, info: ScopeInfo): Generator<void, Uint8Array> =>
+  new OtlpEncoder(profile, info).encode();
+
+const SAMPLES_PER_STEP = 16;
 
 /** Smaller profiles of at most `maxSamples` (1 at least) entries of `samples` each; they share the tables. */
 export function splitProfile(profile: Profile, maxSamples: number): Profile[] {
@@ -115,13 +125,13 @@ class OtlpEncoder {
     this.#stringTable.string(5, '');
   }
 
-  encode(): Uint8Array {
+  *encode(): Generator<void, Uint8Array> {
     const out = new ProtoWriter(256 << 10);
     const window = windowOf(this.#profile);
     for (const [process, samples] of this.#groupByResource()) {
       const resource = new ProtoWriter(16 << 10);
       resource.bytes(1, this.#resource(process));
-      resource.bytes(2, this.#scope(samples, window));
+      resource.bytes(2, yield* this.#scope(samples, window));
       resource.string(3, SCHEMA_URL);
       out.message(1, resource);
     }
@@ -171,22 +181,26 @@ class OtlpEncoder {
     return resource.finish();
   }
 
-  #scope(samples: Sample[], window: Window): Uint8Array {
+  *#scope(samples: Sample[], window: Window): Generator<void, Uint8Array> {
+    const profile = yield* this.#profileMessage(samples, window);
     const scope = new ProtoWriter(16 << 10);
     this.#inner.clear();
     this.#inner.string(1, this.#info.scopeName);
     this.#inner.string(2, this.#info.scopeVersion);
     scope.message(1, this.#inner);
-    scope.bytes(2, this.#profileMessage(samples, window));
+    scope.bytes(2, profile);
     scope.string(3, SCHEMA_URL);
     return scope.finish();
   }
 
-  #profileMessage(samples: Sample[], window: Window): Uint8Array {
+  *#profileMessage(samples: Sample[], window: Window): Generator<void, Uint8Array> {
     const { sampleType, periodType, period } = this.#profile;
     const message = new ProtoWriter(16 << 10);
     message.bytes(1, this.#valueType(sampleType));
-    for (const sample of samples) message.bytes(2, this.#sample(sample));
+    for (let i = 0; i < samples.length; i++) {
+      message.bytes(2, this.#sample(samples[i]!));
+      if ((i + 1) % SAMPLES_PER_STEP === 0) yield;
+    }
     message.fixed64(3, window.start);
     message.uint(4, window.duration);
     message.bytes(5, this.#valueType(periodType));

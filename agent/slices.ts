@@ -1,0 +1,29 @@
+/** Long work on the main loop, in slices: between two of them the event loop goes on. */
+
+const SLICE_MS = 10;
+/** How many items are taken between two looks at the clock. */
+const ITEMS_PER_LOOK = 16;
+
+const nextTurn = (): Promise<void> => new Promise(setImmediate);
+
+/** A machine with many CPUs has tens of thousands of groups of samples. */
+export async function inSlices<T>(items: readonly T[], take: (item: T, i: number) => void): Promise<void> {
+  let end = performance.now() + SLICE_MS;
+  for (const [i, item] of items.entries()) {
+    if (i % ITEMS_PER_LOOK === 0 && performance.now() >= end) {
+      await nextTurn();
+      end = performance.now() + SLICE_MS;
+    }
+    take(item, i);
+  }
+}
+
+/** What the steps come to: at once where the first slice is enough. */
+export function runInSlices<T>(steps: Generator<void, T>): T | Promise<T> {
+  const end = performance.now() + SLICE_MS;
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    if (performance.now() >= end) return nextTurn().then(() => runInSlices(steps));
+  }
+}
