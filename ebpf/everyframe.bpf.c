@@ -52,11 +52,15 @@ __noinline int hash_kernel_frames(u32 n)
 	return 0;
 }
 
-static __always_inline void take_kernel_stack(struct bpf_perf_event_data *ctx, struct ef_scratch *s,
-					      bool in_kernel)
+static __always_inline bool in_kernel(const struct ef_scratch *s)
+{
+	return !is_user_mode(*(const volatile u64 *)&s->mode);
+}
+
+static __always_inline void take_kernel_stack(struct bpf_perf_event_data *ctx, struct ef_scratch *s)
 {
 	s->trace.kernel_frames = 0;
-	if (!in_kernel)
+	if (!in_kernel(s))
 		return;
 	long bytes = bpf_get_stack(ctx, s->trace.frames, EF_MAX_KERNEL_FRAMES * 8, 0);
 	if (bytes < 0) {
@@ -72,9 +76,9 @@ static __always_inline void take_kernel_stack(struct bpf_perf_event_data *ctx, s
 }
 
 static __always_inline void take_user_stack(struct bpf_perf_event_data *ctx, struct ef_scratch *s,
-					    struct task_struct *task, u64 mode)
+					    struct task_struct *task)
 {
-	bool in_kernel = !is_user_mode(mode);
+	u64 mode = 0;
 
 	s->mm = (u64)BPF_CORE_READ(task, mm);
 	if (!s->mm) {
@@ -91,7 +95,7 @@ static __always_inline void take_user_stack(struct bpf_perf_event_data *ctx, str
 		push_word(s, FRAME_WORD(EF_FRAME_MARKER, EF_MARKER_COMPAT));
 		return;
 	}
-	unwind_user(s, in_kernel);
+	unwind_user(s, in_kernel(s));
 }
 
 static __always_inline bool is_young(struct ef_scratch *s)
@@ -176,9 +180,9 @@ int sample(struct bpf_perf_event_data *ctx)
 	read_process_id(task, &s->sample.process);
 	report_sampled_process(s, task);
 	/* read once: of a second reading clang may make a pointer into ctx, which the verifier refuses */
-	u64 mode = PROCESSOR_MODE(&ctx->regs);
-	take_kernel_stack(ctx, s, !is_user_mode(mode));
-	take_user_stack(ctx, s, task, mode);
+	s->mode = PROCESSOR_MODE(&ctx->regs);
+	take_kernel_stack(ctx, s);
+	take_user_stack(ctx, s, task);
 	send_sample(s);
 	return 0;
 }

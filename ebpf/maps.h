@@ -139,6 +139,8 @@ struct ef_scratch {
 	u32 wake;
 	u64 frame_pointer_frames;
 	u64 vma_lookups;
+	/* Processor mode of the interrupted code; here, since in a register it doubles what the verifier walks through */
+	u64 mode;
 	struct ef_user_regs user_regs;
 	u64 signal_registers[SIGNAL_REGISTERS];
 	struct vma_fields vma;

@@ -30,6 +30,7 @@ static __always_inline u64 saved_user_regs(struct task_struct *task)
 static __always_inline u32 load_user_regs(struct bpf_perf_event_data *ctx, struct ef_scratch *s,
 					  struct task_struct *task, u64 *mode)
 {
+	*mode = *(const volatile u64 *)&s->mode;
 	if (is_user_mode(*mode)) {
 		set_leaf(s, &ctx->regs);
 		/* or clang joins the end of this with the same below, and reads by a pointer that may be into ctx */
