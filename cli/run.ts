@@ -86,6 +86,8 @@ async function run(flags: Record<string, unknown>): Promise<void> {
   for (const text of ignored) log.warn(text);
   const options = parseAgentOptions(settings, process.env);
   const header = typeof tokenFile === 'string' ? [`authorization=Bearer ${readToken(tokenFile)}`] : [];
+  // from here on, so that a Ctrl-C while it starts ends it in order
+  const signalled = untilSignal();
   const collector = await startCollectorProcess(collectorArguments);
   const agent = await startAgent(
     { ...options, header, collectionAgent: collector.ready.grpc, disableTls: true, selfMetrics: true },
@@ -96,7 +98,7 @@ async function run(flags: Record<string, unknown>): Promise<void> {
     throw error;
   });
   announce(collector.ready.page, options.samplesPerSecond);
-  const ended = await Promise.race([untilSignal(), collector.exited]);
+  const ended = await Promise.race([signalled, collector.exited]);
   await agent.stop();
   if (typeof ended === 'string') await collector.stop();
   else collectorDied(ended.code, log);

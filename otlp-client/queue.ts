@@ -8,6 +8,8 @@ export interface QueueEntry {
   readonly bytes: Uint8Array;
   /** Sampling events in it. */
   readonly samples: number;
+  /** It was sent, and what became of it is not known. */
+  mayHaveArrived?: boolean;
 }
 
 export interface QueueLimits {
@@ -23,7 +25,7 @@ export class RequestQueue {
   #bytes = 0;
   #samples = 0;
   /** What found no room since the start. */
-  readonly dropped = { requests: 0, samples: 0 };
+  readonly dropped = { requests: 0, samples: 0, unansweredSamples: 0 };
 
   constructor(limits: QueueLimits) {
     this.#limits = limits;
@@ -100,6 +102,7 @@ export class RequestQueue {
   #countDropped(entry: QueueEntry): void {
     this.dropped.requests++;
     this.dropped.samples += entry.samples;
+    if (entry.mayHaveArrived) this.dropped.unansweredSamples += entry.samples;
   }
 
   #swapFirstTwo(): void {

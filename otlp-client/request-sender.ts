@@ -4,7 +4,8 @@
  * Every sample is accounted for. At any time
  *   samplesPushed = samplesSent + samplesDroppedOverflow + samplesRefused + samplesRejectedPartial
  *                 + samplesDroppedStop + samplesTooLarge + samplesQueued
- * where the request on the wire is still the head of the queue. Samples here are sampling events.
+ * where the request on the wire is still the head of the queue. Samples here are sampling events. Of the dropped ones,
+ * samplesDroppedUnanswered were sent at least once: a receiver that died or stalled may have them.
  */
 import { Exporter, type ExportResult, type Transport } from './exporter.ts';
 import type { ConnectionOptions } from './grpc-client.ts';
@@ -43,6 +44,7 @@ export type SenderStats = Record<
   | 'requestsSent'
   | 'retries'
   | 'samplesDroppedOverflow'
+  | 'samplesDroppedUnanswered'
   | 'queueBytes'
   | 'queueEntries'
   | 'samplesQueued',
@@ -66,6 +68,7 @@ export class RequestSender {
   #backoff: NodeJS.Timeout | undefined;
   #flush: { done: Promise<void>; end(): void; endsAtMs: number } | undefined;
   #closed = false;
+  #stoppedUnanswered = 0;
   readonly #counters = {
     samplesPushed: 0,
     samplesSent: 0,
@@ -133,6 +136,7 @@ export class RequestSender {
     return {
       ...this.#counters,
       samplesDroppedOverflow: this.#queue.dropped.samples,
+      samplesDroppedUnanswered: this.#queue.dropped.unansweredSamples + this.#stoppedUnanswered,
       queueBytes: this.#queue.bytes,
       queueEntries: this.#queue.length,
       samplesQueued: this.#queue.samples,
@@ -171,6 +175,7 @@ export class RequestSender {
     if (result.kind === 'retry') {
       this.#link.unreachable(result);
       this.#counters.retries++;
+      entry.mayHaveArrived = true;
       // A busy machine may need longer for a large request each time: it must get through in the end.
       if (result.code === 'DEADLINE_EXCEEDED') this.#timeouts = Math.min(this.#timeouts + 1, 30);
       // It may come back with another configuration.
@@ -262,9 +267,11 @@ export class RequestSender {
   #dropAll(): void {
     this.#stopBackoff();
     const onWire = this.#sending !== undefined;
+    if (this.#sending) this.#sending.mayHaveArrived = true;
     this.#sending = undefined;
     for (let entry = this.#queue.shift(); entry; entry = this.#queue.shift()) {
       this.#counters.samplesDroppedStop += entry.samples;
+      if (entry.mayHaveArrived) this.#stoppedUnanswered += entry.samples;
     }
     if (onWire) this.#transport.cancel();
     this.#flush?.end();

@@ -278,7 +278,12 @@ describe('Reporter', () => {
     await vi.advanceTimersByTimeAsync(0);
     await answer(ok);
     expect(transport.sends).toBe(2);
-    expect(reporter.stats()).toMatchObject({ samplesDroppedStop: 1, samplesSent: 2, retries: 0 });
+    expect(reporter.stats()).toMatchObject({
+      samplesDroppedStop: 1,
+      samplesDroppedUnanswered: 1,
+      samplesSent: 2,
+      retries: 0,
+    });
   });
 
   it('ends a flush at once where nothing waits or the receiver wants to wait longer', async () => {

@@ -112,6 +112,8 @@ class PageHandler {
     const upload = Object.hasOwn(this.#uploads, url.pathname) ? this.#uploads[url.pathname] : undefined;
     if (upload !== undefined && request.method === 'POST') {
       const result = await upload.answer(request, url.searchParams);
+      // whoever gave it sees it with the next answer
+      this.#answers.clear();
       await this.#send(request, response, 200, JSON.stringify(result));
       return;
     }
