@@ -16,7 +16,7 @@ describe('RequestQueue', () => {
     const [a, b, c, d] = [entry(1, 10), entry(1, 20), entry(1, 30), entry(9, 40)];
     for (const each of [a, b, c]) queue.push(each);
     queue.push(d);
-    expect(queue.dropped).toEqual({ requests: 2, samples: 30 });
+    expect(queue.dropped).toEqual({ requests: 2, samples: 30, unansweredSamples: 0 });
     expect([queue.length, queue.bytes, queue.samples]).toEqual([2, 10, 70]);
     expect(drain(queue)).toEqual([c, d]);
   });
@@ -37,7 +37,7 @@ describe('RequestQueue', () => {
     queue.push(entry(1, 1));
     queue.push(entry(1, 7), true);
     queue.unshift(entry(1, 9));
-    expect(queue.dropped).toEqual({ requests: 3, samples: 21 });
+    expect(queue.dropped).toEqual({ requests: 3, samples: 21, unansweredSamples: 0 });
     expect(queue.length).toBe(1);
   });
 

@@ -21,6 +21,9 @@ export class RequestError extends Error {
   override readonly name = 'RequestError';
 }
 
+/** Three semi-spaces, of which all stay resident; nearly all that workers hold lies outside their heaps. */
+const YOUNG_MB = 6;
+
 export interface WorkerClientOptions {
   /** Module of the worker, or its path. */
   url: URL;
@@ -99,7 +102,10 @@ export class WorkerClient<Request, Answer> {
 
   #start(): Worker {
     const options: WorkerOptions = {
-      resourceLimits: { maxOldGenerationSizeMb: this.#options.maxHeapMb },
+      resourceLimits: {
+        maxOldGenerationSizeMb: this.#options.maxHeapMb,
+        maxYoungGenerationSizeMb: YOUNG_MB,
+      },
       workerData: this.#options.data,
     };
     const worker = new Worker(this.#options.url, options);
