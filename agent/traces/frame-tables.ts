@@ -6,7 +6,7 @@ import { emptyProfile, type Func, type Location, type Mapping } from '../../comm
 import type { Frame, FrameLine } from './frame-resolver.ts';
 
 /** Past this many all are made anew. */
-const MAX_LOCATIONS = 32_768;
+const MAX_LOCATIONS = 12_288;
 
 /** What a frame said when its location was made: it may know more by now. */
 interface KnownFrame {
