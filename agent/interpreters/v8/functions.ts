@@ -66,12 +66,16 @@ const BASELINE_DATA = 16;
 const MAX_SCRIPTS = 256;
 const MAX_FUNCTIONS = 4096;
 
+/** A bound on size, not on entries: with `max` each process would take room for all of them at once, 150 KB. */
+const makeCache = <T extends object>(count: number): LRUCache<HeapAddress, T> =>
+  new LRUCache({ maxSize: count, sizeCalculation: () => 1 });
+
 /** Reads functions of one process. */
 export class Functions {
   readonly #heap: Heap;
   /** By address of the Script; its name and source move more often than itself. */
-  readonly #scripts = new LRUCache<HeapAddress, KnownScript>({ max: MAX_SCRIPTS });
-  readonly #known = new LRUCache<HeapAddress, Known>({ max: MAX_FUNCTIONS });
+  readonly #scripts = makeCache<KnownScript>(MAX_SCRIPTS);
+  readonly #known = makeCache<Known>(MAX_FUNCTIONS);
 
   constructor(heap: Heap) {
     this.#heap = heap;
