@@ -17,6 +17,7 @@ interface CollectorFlags {
   pageListen: string;
   maxMemory: number;
   data?: string;
+  clickhouse?: string;
   maxDisk: number;
   maxAge?: number;
   tlsCert?: string;
@@ -56,6 +57,14 @@ export function registerCollector(program: Command): void {
     )
     .option('--data <DIR>', 'keep samples in this directory, instead of in memory')
     .addOption(
+      new Option(
+        '--clickhouse <URL>',
+        'keep samples in this ClickHouse, such as http://USER:PASSWORD@HOST:8123/DATABASE',
+      )
+        .env('EVERYFRAME_CLICKHOUSE')
+        .conflicts('data'),
+    )
+    .addOption(
       new Option('--max-disk <SIZE>', 'with --data: room for samples, the oldest are dropped')
         .argParser(parseSize)
         .default(COLLECTOR_DEFAULTS.maxDiskBytes, '10GiB'),
@@ -63,7 +72,7 @@ export function registerCollector(program: Command): void {
     .addOption(
       new Option(
         '--max-age <LENGTH>',
-        'drop samples older than this, such as 6h or 7d (default: 1h, with --data 30d)',
+        'drop samples older than this, such as 6h or 7d (default: 1h, with --data or --clickhouse 30d)',
       ).argParser(parseAge),
     )
     .option('--tls-cert <FILE>', 'serve TLS with this certificate (PEM), on every address')

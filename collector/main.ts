@@ -38,6 +38,8 @@ export interface CollectorOptions {
   maxAgeMs?: number;
   /** Where samples are kept on disk; undefined: in memory. */
   data?: { directory: string; maxBytes: number; owner?: DataOwner | undefined };
+  /** URL of a ClickHouse server that keeps them, with user, password and database. */
+  clickhouse?: string | undefined;
   /** TLS and the token that requests need: files, read at the start. */
   access?: AccessFiles;
   /** Where the servers speak TLS: another one for OTLP over gRPC on loopback that does not, at `urls.grpc`. */
@@ -160,9 +162,12 @@ function makeForwarder({ forward, logger }: CollectorOptions): Forwarder | undef
 }
 
 async function openStore(
-  { data, maxMemoryBytes, maxAgeMs, logger }: CollectorOptions,
+  { data, clickhouse, maxMemoryBytes, maxAgeMs, logger }: CollectorOptions,
   now: () => number,
 ): Promise<Store> {
+  if (clickhouse !== undefined) {
+    return openClickHouse(clickhouse, maxAgeMs ?? COLLECTOR_DEFAULTS.maxDiskAgeMs, now, logger);
+  }
   if (data === undefined) {
     return new MemoryStore({
       maxBytes: maxMemoryBytes,
@@ -180,6 +185,25 @@ async function openStore(
     );
   } catch (error) {
     throw new CollectorStartError(`--data ${data.directory}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+async function openClickHouse(
+  url: string,
+  maxAgeMs: number,
+  now: () => number,
+  logger: CollectorOptions['logger'],
+): Promise<Store> {
+  const { ClickHouseStore } = await import('./store/clickhouse-store.ts');
+  try {
+    return await ClickHouseStore.open({ url, maxAgeMs, now, logger });
+  } catch (error) {
+    // The URL may hold a password.
+    const where = URL.canParse(url) ? new URL(url).host : 'what is given';
+    throw new CollectorStartError(
+      `--clickhouse: ${where} can't be used: ${(error as Error).message || String(error)}`,
+      { cause: error },
+    );
   }
 }
 

@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import type { DuckDbFile } from './duckdb-file.ts';
 import { FrameTable } from './frame-table.ts';
-import { rowsSql } from './row-sql.ts';
+import { EMPTY_ROWS, readRows, rowsSql } from './row-sql.ts';
 import { seriesKey } from './segment.ts';
 import { StackTree } from './stack-tree.ts';
-import type { Column, Frame, FrameKind, RowQuery, Rows, SamplePart, Series, StackCounts } from './store.ts';
+import type { Frame, FrameKind, RowQuery, Rows, SamplePart, Series, StackCounts } from './store.ts';
 
-type Stacks = Omit<StackCounts, 'selfCounts'>;
+export type Stacks = Omit<StackCounts, 'selfCounts'>;
 
 /** What the catalogue says of a part. */
 export interface PartInfo {
@@ -18,7 +18,7 @@ export interface PartInfo {
   events: number;
   minMs: number;
   maxMs: number;
-  /** Whether there are sums of ten seconds: files of an older version have parts without. */
+  /** Whether there are sums of ten seconds: not in files of an older version, nor in ClickHouse. */
   hasSums: boolean;
 }
 
@@ -200,15 +200,6 @@ async function loadSeries(file: Reads, id: number): Promise<Series[]> {
   }));
 }
 
-const EMPTY: Rows = {
-  length: 0,
-  times: [],
-  nodes: [],
-  series: [],
-  cpus: [],
-  weights: [],
-};
-
 /** A part as queries see it: rows come summed from the database. */
 export class DuckDbPart implements SamplePart {
   readonly startMs: number;
@@ -241,33 +232,17 @@ export class DuckDbPart implements SamplePart {
   }
 
   async rows(query: RowQuery): Promise<Rows> {
-    const sql = rowsSql(this.#info, query);
-    if (sql === undefined) return EMPTY;
+    const { id, hasSums } = this.#info;
+    const tables = { samples: `samples_${id}`, sums: hasSums ? `sums_${id}` : undefined };
+    const sql = rowsSql(this.#info, query, tables);
+    if (sql === undefined) return EMPTY_ROWS;
     try {
       const reader = await this.#file.read(sql);
       return readRows(reader.getColumns() as number[][], query, this.startMs);
     } catch (error) {
       // Retention may drop a part under a reader: its samples are gone then.
-      if (this.#isDropped()) return EMPTY;
+      if (this.#isDropped()) return EMPTY_ROWS;
       throw error;
     }
   }
-}
-
-function readRows(columns: number[][], query: RowQuery, startMs: number): Rows {
-  const column = (name: Column): number[] | undefined => {
-    const index = query.by.indexOf(name);
-    return index < 0 ? undefined : (columns[index] ?? []);
-  };
-  const from = query.fromMs - startMs;
-  const times = column('time');
-  const weights = columns[query.by.length] ?? [];
-  return {
-    length: weights.length,
-    times: query.stepMs === 1 ? times : times?.map((step) => from + step * query.stepMs),
-    nodes: column('node'),
-    series: column('series'),
-    cpus: column('cpu'),
-    weights,
-  };
 }

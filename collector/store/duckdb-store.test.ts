@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
 import { parseFilter } from '../../common/profile/filter.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
-import { topFunctions } from '../query/functions.ts';
-import { readProcesses, readSamples, readTimeline, readValues, readWindow } from '../query/read.ts';
+import { testStoreThatLasts } from '../../test/support/store-contract.ts';
+import { readTimeline, readValues } from '../query/read.ts';
 import { migrate } from './duckdb-schema.ts';
 import { DuckDbStore } from './duckdb-store.ts';
 import { MemoryStore } from './memory-store.ts';
@@ -33,66 +33,10 @@ afterEach(() => {
   for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
 });
 
-const WHERE = ['', 'process=p cpu=0', 'kind!=kernel host=h', 'frame~^a pid!=2'];
-
-/** Everything that queries can see of a store. */
-async function observe(store: Store): Promise<unknown> {
-  const range = { fromMs: START_MS - 40 * HOUR, toMs: START_MS + HOUR };
-  const answers: unknown[] = [store.stats().samples];
-  for (const text of WHERE) {
-    const filter = { ...range, where: parseFilter(text) };
-    const { parts, timeline, ...window } = await readWindow(store, filter, 50);
-    const tops = topFunctions(parts);
-    const samples = await readSamples(store, filter, 7);
-    const processes = await readProcesses(store, filter);
-    answers.push({
-      text,
-      window,
-      timeline: [...timeline],
-      tops,
-      times: samples.rows.map(({ timeMs }) => timeMs),
-      total: samples.total,
-      cpus: await readValues(store, filter, 'cpu'),
-      kinds: await readValues(store, filter, 'kind'),
-      byThread: [...(await readTimeline(store, filter, 9, 'thread'))].map(([k, v]) => [k, ...v]).sort(),
-      processes: processes.sort((a, b) => a.pid - b.pid || (a.name < b.name ? -1 : 1)),
-    });
-  }
-  return answers;
-}
-
-it('answers like the store in memory, also after it was closed and opened again', async () => {
-  const stack = fc.record({
-    process: fc.constantFrom('p:1', 'p:2', 'q:3'),
-    frames: fc.array(fc.constantFrom('a@n', 'b@n', 'c@k', 'd@j', 'e'), { minLength: 1, maxLength: 6 }),
-    count: fc.integer({ min: 1, max: 50 }),
-  });
-  const batch = fc.record({
-    stacks: fc.array(stack, { minLength: 1, maxLength: 8 }),
-    agoMs: fc.nat(30 * HOUR),
-  });
-  await fc.assert(
-    fc.asyncProperty(fc.array(batch, { maxLength: 3 }), fc.boolean(), async (batches, reopen) => {
-      const directory = makeDirectory();
-      const memory = new MemoryStore({ maxBytes: 2 ** 28, maxAgeMs: 48 * HOUR, now });
-      let store = await open(directory);
-      for (const [index, { stacks, agoMs }] of batches.entries()) {
-        const text = stacks
-          .map(({ process, frames, count }) => `${process};${frames.join(';')} ${count}`)
-          .join('\n');
-        const options = { endMs: START_MS - agoMs, spanMs: 5000, host: index % 2 === 0 ? 'h' : 'i' };
-        const profile = profileFromText(text, options);
-        expect(store.append(profile)).toEqual(memory.append(profile));
-        if (!reopen) continue;
-        await store.close();
-        store = await open(directory);
-      }
-      expect(await observe(store)).toEqual(await observe(memory));
-      await store.close();
-    }),
-    { numRuns: 2, endOnFailure: true },
-  );
-}, 120_000);
+testStoreThatLasts(now, () => {
+  const directory = makeDirectory();
+  return { open: () => open(directory) };
+});
 
 it('has the same timeline from sums as from single samples, wherever ranges and steps begin', async () => {
   const directory = makeDirectory();

@@ -1,10 +1,11 @@
 /**
- * The SQL that reads rows of a part. Who asks for times and series only gets them from the sums of ten seconds, which
- * have some 15 times fewer rows than there are samples; where a step or the range begins within ten seconds, these
- * are read from the samples, so that both say the same.
+ * The SQL that reads rows of a part, in words that DuckDB and ClickHouse share, and what its answer says. Who asks for
+ * times and series only gets them from the sums of ten seconds, where the part has them: they have some 15 times fewer
+ * rows than there are samples; where a step or the range begins within ten seconds, these are read from the samples,
+ * so that both say the same.
  */
 import type { PartInfo } from './duckdb-part.ts';
-import type { Column, RowQuery } from './store.ts';
+import type { Column, RowQuery, Rows } from './store.ts';
 
 export const SUM_MS = 10_000;
 const SUMS_PER_PART = 360;
@@ -13,20 +14,45 @@ const MAX_CUT_SUMS = 60;
 
 const SQL_COLUMNS: Record<Column, string> = { time: 'step', node: 'node', series: 'series', cpu: 'cpu' };
 
-/** Undefined where nothing can match. Every value in it is a number. */
-export function rowsSql(info: PartInfo, query: RowQuery): string | undefined {
+export const EMPTY_ROWS: Rows = {
+  length: 0,
+  times: [],
+  nodes: [],
+  series: [],
+  cpus: [],
+  weights: [],
+};
+
+/** Where a part's rows are. */
+export interface RowTables {
+  samples: string;
+  /** Undefined: the part has no sums of ten seconds. */
+  sums?: string | undefined;
+  /** What tells the part's rows apart in tables that have those of others too. */
+  condition?: string;
+}
+
+/** A part, and where its rows are. */
+type Source = PartInfo & RowTables;
+
+/** Not `::`, which ClickHouse reads as a cast of a text after a number in parentheses. */
+const double = (expression: number | string): string => `CAST(${expression} AS DOUBLE)`;
+
+/** Undefined where nothing can match. Every value of the query in it is a number. */
+export function rowsSql(info: PartInfo, query: RowQuery, tables: RowTables): string | undefined {
   const masks = maskConditions(query);
   if (masks === undefined) return undefined;
+  const source: Source = { ...info, ...tables };
   const columns = query.by.map((column) => SQL_COLUMNS[column]);
   if (query.limit !== undefined) {
-    const from = samplesSql(info, query, masks);
+    const from = samplesSql(source, query, masks);
     return `${from} ORDER BY t LIMIT ${query.limit}`;
   }
-  const cut = canUseSums(info, query) ? cutSums(info, query) : undefined;
+  const cut = canUseSums(source, query) ? cutSums(source, query) : undefined;
   const rows =
-    cut === undefined ? samplesSql(info, query, masks) : sumsSql(info, query, masks, mergeRanges(cut));
+    cut === undefined ? samplesSql(source, query, masks) : sumsSql(source, query, masks, mergeRanges(cut));
   const group = columns.length === 0 ? '' : `GROUP BY ${columns.join()}`;
-  return `SELECT ${[...columns, 'coalesce(sum(weight), 0)::DOUBLE'].join()} FROM (${rows}) ${group}`;
+  return `SELECT ${[...columns, double('coalesce(sum(weight), 0)')].join()} FROM (${rows}) ${group}`;
 }
 
 /** Undefined where a mask wants nothing. */
@@ -49,40 +75,40 @@ function maskConditions(query: RowQuery): string[] | undefined {
 /** `t` is an expression for milliseconds since the part's start. */
 function selected(info: PartInfo, query: RowQuery, t: string): string {
   const from = query.fromMs - info.startMs;
-  const step = query.stepMs === 1 ? t : `floor((${t} - (${from})::DOUBLE) / ${query.stepMs}::DOUBLE + 1e-9)`;
+  const step = query.stepMs === 1 ? t : `floor((${t} - ${double(from)}) / ${double(query.stepMs)} + 1e-9)`;
   const columns = query.by.map((column) => (column === 'time' ? `${step} AS step` : SQL_COLUMNS[column]));
   return `SELECT ${[...columns, 'weight'].join()}`;
 }
 
-function rangeConditions(info: PartInfo, query: RowQuery, t: string): string[] {
-  const conditions: string[] = [];
-  if (query.fromMs > info.minMs) conditions.push(`${t} >= ${query.fromMs - info.startMs}`);
-  if (query.toMs <= info.maxMs) conditions.push(`${t} < ${query.toMs - info.startMs}`);
+function rangeConditions(source: Source, query: RowQuery, t: string): string[] {
+  const conditions = source.condition === undefined ? [] : [source.condition];
+  if (query.fromMs > source.minMs) conditions.push(`${t} >= ${query.fromMs - source.startMs}`);
+  if (query.toMs <= source.maxMs) conditions.push(`${t} < ${query.toMs - source.startMs}`);
   return conditions;
 }
 
 const whereSql = (conditions: string[]): string =>
   conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
 
-function samplesSql(info: PartInfo, query: RowQuery, more: string[]): string {
-  const conditions = [...rangeConditions(info, query, 't'), ...more];
-  return `${selected(info, query, 't')} FROM samples_${info.id} ${whereSql(conditions)}`;
+function samplesSql(source: Source, query: RowQuery, more: string[]): string {
+  const conditions = [...rangeConditions(source, query, 't'), ...more];
+  return `${selected(source, query, 't')} FROM ${source.samples} ${whereSql(conditions)}`;
 }
 
-function sumsSql(info: PartInfo, query: RowQuery, masks: string[], cut: readonly Range[]): string {
-  const t = `(tens::UINTEGER * ${SUM_MS})::UINTEGER`;
+function sumsSql(source: Source, query: RowQuery, masks: string[], cut: readonly Range[]): string {
+  const t = `(tens * ${double(SUM_MS)})`;
   const isCut = cut.map(([from, to]) => `tens BETWEEN ${from} AND ${to - 1}`);
   const whole = isCut.map((condition) => `NOT (${condition})`);
-  const conditions = [...rangeConditions(info, query, t), ...whole, ...masks];
-  const sums = `${selected(info, query, t)} FROM sums_${info.id} ${whereSql(conditions)}`;
+  const conditions = [...rangeConditions(source, query, t), ...whole, ...masks];
+  const sums = `${selected(source, query, t)} FROM ${source.sums} ${whereSql(conditions)}`;
   if (cut.length === 0) return sums;
   const within = cut.map(([from, to]) => `t >= ${from * SUM_MS} AND t < ${to * SUM_MS}`);
-  return `${sums} UNION ALL ${samplesSql(info, query, [`(${within.join(' OR ')})`, ...masks])}`;
+  return `${sums} UNION ALL ${samplesSql(source, query, [`(${within.join(' OR ')})`, ...masks])}`;
 }
 
-function canUseSums({ hasSums }: PartInfo, { by, nodes, cpus }: RowQuery): boolean {
+function canUseSums({ sums }: RowTables, { by, nodes, cpus }: RowQuery): boolean {
   const isFree = (mask: Uint8Array | undefined): boolean => mask === undefined || !mask.includes(0);
-  return hasSums && isFree(nodes) && isFree(cpus) && !by.includes('node') && !by.includes('cpu');
+  return sums !== undefined && isFree(nodes) && isFree(cpus) && !by.includes('node') && !by.includes('cpu');
 }
 
 /** The tens of seconds of which only some milliseconds are wanted, or that two steps share; undefined: too many. */
@@ -112,4 +138,23 @@ function mergeRanges(sorted: readonly number[]): Range[] {
     else ranges.push([one, one + 1]);
   }
   return ranges;
+}
+
+/** @param columns of the answer to `rowsSql` */
+export function readRows(columns: number[][], query: RowQuery, startMs: number): Rows {
+  const column = (name: Column): number[] | undefined => {
+    const index = query.by.indexOf(name);
+    return index < 0 ? undefined : (columns[index] ?? []);
+  };
+  const from = query.fromMs - startMs;
+  const times = column('time');
+  const weights = columns[query.by.length] ?? [];
+  return {
+    length: weights.length,
+    times: query.stepMs === 1 ? times : times?.map((step) => from + step * query.stepMs),
+    nodes: column('node'),
+    series: column('series'),
+    cpus: column('cpu'),
+    weights,
+  };
 }
