@@ -141,6 +141,27 @@ describe('/api/v1', () => {
     ]);
   });
 
+  it('knows a thread again in each part of the store', async () => {
+    const now = () => Date.UTC(2026, 0, 1, 12, 1, 30);
+    const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now });
+    store.append(profileFromText('sh:10;main@n 40', { endMs: now(), spanMs: 180_000 }));
+    expect((await store.parts({ fromMs: 0, toMs: now() + 1 })).length).toBeGreaterThan(1);
+    const other = await startPageServer({
+      listen: { host: '127.0.0.1', port: 0 },
+      files: new Map(),
+      status: { stats: new ReceiverStats(), store, listen: { grpc: 'g', http: 'h' }, startedMs: now() },
+      symbols: new SymbolSources(undefined, { error: expect.fail }),
+      now,
+      logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
+    });
+    const answer = await fetch(`http://127.0.0.1:${other.port}/api/v1/samples?range=15m`);
+    // biome-ignore lint/suspicious/noExplicitAny: what is in it is what is tested
+    const { threadTable, threads }: any = await answer.json();
+    await other.stop();
+    expect(threadTable).toHaveLength(1);
+    expect(threads).toEqual(Array(40).fill(0));
+  });
+
   it('exports what is seen in every format', async () => {
     const bytes = async (format: string): Promise<Uint8Array> =>
       new Uint8Array(

@@ -345,7 +345,8 @@ async function samples(parameters: Parameters, { store, now }: ApiContext): Prom
   const nodeMaps = counts.map(() => new Uint32Array());
   const merged = mergeParts(counts, nodeMaps);
   const threads: { process: string; pid: number; thread: string; tid: number; host: string }[] = [];
-  const threadIds = new Map<object, number>();
+  // by content: each part has series of its own
+  const threadIds = new Map<string, number>();
   return {
     fromMs: filter.fromMs,
     toMs: filter.toMs,
@@ -354,11 +355,12 @@ async function samples(parameters: Parameters, { store, now }: ApiContext): Prom
     times: rows.map(({ timeMs }) => timeMs),
     nodes: rows.map(({ part, node }) => nodeMaps[part]![node]!),
     threads: rows.map(({ series }) => {
-      let id = threadIds.get(series);
+      const { process, pid, thread, tid, host } = series;
+      const key = `${host}\0${process}\0${pid}\0${tid}\0${thread}`;
+      let id = threadIds.get(key);
       if (id === undefined) {
-        const { process, pid, thread, tid, host } = series;
         id = threads.push({ process, pid, thread, tid, host }) - 1;
-        threadIds.set(series, id);
+        threadIds.set(key, id);
       }
       return id;
     }),
