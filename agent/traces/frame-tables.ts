@@ -19,10 +19,11 @@ export class FrameTables {
   readonly mappings: Mapping[];
   readonly functions: Func[];
   readonly locations: Location[];
-  readonly #mappings = new Map<Mapping, number>();
+  /** Weak, as what follows: frames of files that can't be opened, and of BPF code, are other objects each time. */
+  readonly #mappings = new WeakMap<Mapping, number>();
   readonly #mappingsByContent = new Map<string, number>();
   readonly #functions = new Map<string, number>();
-  readonly #frames = new Map<Frame, KnownFrame>();
+  readonly #frames = new WeakMap<Frame, KnownFrame>();
   /** Mapping → address → location: copies of one file have frames of their own, but one location. */
   readonly #byPlace = new Map<number, Map<number, number>>();
   readonly #byContent = new Map<string, number>();
