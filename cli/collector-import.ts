@@ -1,11 +1,19 @@
-/** `everyframe collector import FILE…`: profiles from files into a running collector, or into its directory. */
-import { readFileSync, statSync } from 'node:fs';
-import { basename } from 'node:path';
+/**
+ * `everyframe collector import FILE…`: profiles, and programs and debug files that name their functions, into a running
+ * collector or into its directory.
+ */
+import { closeSync, createReadStream, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { copyFile, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { readTime } from '../collector/api/parameters.ts';
-import type { ImportResult } from '../collector/api/types.ts';
+import type { ImportResult, SymbolsResult } from '../collector/api/types.ts';
 import { Importer, MAX_IMPORT_BYTES } from '../collector/import/importer.ts';
 import { COLLECTOR_DEFAULTS } from '../collector/main.ts';
+import { MAX_SYMBOL_FILE_BYTES } from '../collector/symbols/symbol-files.ts';
+import { ELF_MAGIC, SymbolIntake } from '../collector/symbols/symbol-intake.ts';
+import { SymbolSources } from '../collector/symbols/symbol-sources.ts';
 import { readableEndings } from '../common/profile/formats.ts';
 import { makeLogger } from './logger.ts';
 import { DEFAULT_URL, send } from './query-client.ts';
@@ -18,15 +26,16 @@ interface Flags {
 
 interface FileToImport {
   path: string;
-  bytes: Buffer;
+  /** By its first bytes: it names functions of stored samples. */
+  isElf: boolean;
   modifiedMs: number;
 }
 
 export function registerImport(collector: Command): void {
   collector
     .command('import')
-    .description('store profiles from files, to be seen like those that agents send')
-    .argument('<FILE...>', readableEndings())
+    .description('store profiles from files, or names for stored frames from programs and debug files')
+    .argument('<FILE...>', `${readableEndings()}, or an ELF file with symbols or debug information`)
     .option('--url <URL>', 'a running collector', DEFAULT_URL)
     .option('--data <DIR>', 'instead: the directory of a collector that is not running')
     .option(
@@ -34,24 +43,36 @@ export function registerImport(collector: Command): void {
       'when the newest sample is to have happened, such as now, -1h or 2026-01-31T12:00:00Z (default: as the file says, or when it was written)',
     )
     .action(async (files: string[], flags: Flags) => {
-      const importFile = flags.data === undefined ? overHttp(flags) : await intoDirectory(flags);
+      const target = flags.data === undefined ? overHttp(flags) : await intoDirectory(flags);
       try {
-        for (const path of files) report(await importFile.run(readFile(path)));
+        for (const path of files) {
+          const file = look(path);
+          if (file.isElf) reportSymbols(await target.addSymbols(file));
+          else report(await target.addProfile(file));
+        }
       } finally {
-        await importFile.end();
+        await target.end();
       }
     });
 }
 
 interface Target {
-  run(file: FileToImport): Promise<ImportResult>;
+  addProfile(file: FileToImport): Promise<ImportResult>;
+  addSymbols(file: FileToImport): Promise<SymbolsResult>;
   end(): Promise<void>;
 }
 
 function overHttp({ url, at }: Flags): Target {
   return {
-    run: ({ path, bytes, modifiedMs }) =>
-      send<ImportResult>(url, 'import', { name: basename(path), at, modified: modifiedMs }, bytes),
+    addProfile: ({ path, modifiedMs }) =>
+      send(url, 'import', { name: basename(path), at, modified: modifiedMs }, readFileSync(path)),
+    addSymbols: ({ path }) =>
+      send(
+        url,
+        'symbols',
+        { name: basename(path) },
+        Readable.toWeb(createReadStream(path)) as ReadableStream,
+      ),
     end: async () => {},
   };
 }
@@ -59,35 +80,69 @@ function overHttp({ url, at }: Flags): Target {
 /** Nothing is dropped for its age or size: that is for the collector, which knows how much it is to keep. */
 async function intoDirectory({ data, at }: Flags): Promise<Target> {
   const { DuckDbStore } = await import('../collector/store/duckdb-store.ts');
+  const logger = makeLogger('import');
   const store = await DuckDbStore.open({
     directory: data!,
     maxBytes: Number.POSITIVE_INFINITY,
     maxAgeMs: Number.POSITIVE_INFINITY,
     now: Date.now,
-    logger: makeLogger('import'),
+    logger,
   }).catch((error: Error) => {
     const holder = /PID (\d+)/.exec(error.message)?.[1];
     if (holder === undefined) throw new Error(`--data ${data}: ${error.message}`);
     throw new Error(`--data ${data} is in use by process ${holder}: give its --url instead`);
   });
   const importer = new Importer(store, Date.now);
+  const symbols = new SymbolSources(join(data!, 'symbols'), logger);
+  const intake = new SymbolIntake(symbols, store, Date.now);
   const endMs = at === undefined ? undefined : readTime('--at', at, Date.now());
   return {
-    run: ({ path, bytes, modifiedMs }) =>
-      importer.import(bytes, { fileName: basename(path), endMs, fallbackEndMs: modifiedMs }),
-    end: () => store.close(),
+    addProfile: ({ path, modifiedMs }) =>
+      importer.import(readFileSync(path), { fileName: basename(path), endMs, fallbackEndMs: modifiedMs }),
+    async addSymbols({ path }) {
+      const incoming = symbols.files.incomingPath();
+      try {
+        await copyFile(path, incoming);
+        return { fileName: basename(path), ...(await intake.take(basename(path), incoming)) };
+      } finally {
+        await rm(incoming, { force: true });
+      }
+    },
+    async end() {
+      await symbols.close();
+      await store.close();
+    },
   };
 }
 
-function readFile(path: string): FileToImport {
+/** What a file is; one that is too large is said to be so before it is read. */
+function look(path: string): FileToImport {
   try {
     const { size, mtimeMs } = statSync(path);
-    if (size > MAX_IMPORT_BYTES)
-      throw new Error(`it has ${size} bytes, and at most ${MAX_IMPORT_BYTES} are taken`);
-    return { path, bytes: readFileSync(path), modifiedMs: Math.floor(mtimeMs) };
+    const isElf = startsAsElf(path);
+    const maxBytes = isElf ? MAX_SYMBOL_FILE_BYTES : MAX_IMPORT_BYTES;
+    if (size > maxBytes) throw new Error(`it has ${size} bytes, and at most ${maxBytes} are taken`);
+    return { path, isElf, modifiedMs: Math.floor(mtimeMs) };
   } catch (error) {
     throw new Error(`${path} can't be imported: ${(error as Error).message}`);
   }
+}
+
+function startsAsElf(path: string): boolean {
+  const file = openSync(path, 'r');
+  try {
+    const start = Buffer.alloc(4);
+    return readSync(file, start, 0, 4, 0) === 4 && start.readUInt32BE(0) === ELF_MAGIC;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function reportSymbols({ fileName, sources, nameless, named }: SymbolsResult): void {
+  const kept = `${fileName}: names from ${sources.join(' and ')} are kept`;
+  if (nameless > 0)
+    console.log(`${kept}; ${named} of ${nameless} stored addresses without a name have one now`);
+  else console.log(`${kept}; no stored stack needs them: samples that arrive without names will`);
 }
 
 function report({ fileName, samples, rejected, fromMs, toMs, repeated }: ImportResult): void {

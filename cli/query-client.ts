@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 
 export const DEFAULT_URL = 'http://127.0.0.1:11080';
 const TIMEOUT_MS = 60_000;
+/** A debug file of a GiB takes its time. */
+const SEND_TIMEOUT_MS = 10 * 60_000;
 
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
@@ -19,12 +21,20 @@ export async function ask<T>(baseUrl: string, path: string, query: Query): Promi
 }
 
 /** @throws Error as {@link ask} */
-export async function send<T>(baseUrl: string, path: string, query: Query, bytes: Buffer): Promise<T> {
-  return answerTo<T>(new URL(`/api/v1/${path}?${toParameters(query)}`, baseUrl), {
+export async function send<T>(
+  baseUrl: string,
+  path: string,
+  query: Query,
+  body: Uint8Array<ArrayBuffer> | ReadableStream,
+): Promise<T> {
+  const init: RequestInit = {
     method: 'POST',
-    body: new Uint8Array(bytes),
+    body,
     headers: { 'content-type': 'application/octet-stream' },
-  });
+    // what fetch wants of a body whose length it does not know
+    ...(body instanceof ReadableStream && { duplex: 'half' as const }),
+  };
+  return answerTo<T>(new URL(`/api/v1/${path}?${toParameters(query)}`, baseUrl), init, SEND_TIMEOUT_MS);
 }
 
 /** The collector's --token-file, where it has one. */
@@ -38,11 +48,11 @@ function authorization(): Record<string, string> {
   }
 }
 
-async function answerTo<T>(url: URL, init: RequestInit): Promise<T> {
+async function answerTo<T>(url: URL, init: RequestInit, timeoutMs = TIMEOUT_MS): Promise<T> {
   const headers = { ...(init.headers as Record<string, string>), ...authorization() };
   let response: Response;
   try {
-    response = await fetch(url, { ...init, headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    response = await fetch(url, { ...init, headers, signal: AbortSignal.timeout(timeoutMs) });
   } catch (error) {
     const cause = (error as Error).cause;
     const why = cause instanceof Error ? cause.message : (error as Error).message;

@@ -1,5 +1,5 @@
 /** Files into a collector, by the command and over HTTP. */
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -95,6 +95,58 @@ describe('everyframe collector import', () => {
     const found = await reopened.query<{ samples: number; fromMs: number }>('/api/v1/top?range=all');
     expect(found).toMatchObject({ samples: 10, fromMs: writtenS * 1000 });
     await reopened.end();
+  });
+});
+
+describe('everyframe collector import of a program', () => {
+  /** A profile of one address in `work` that arrived without a name, as a stripped program sends it. */
+  const build = (): { program: string; profile: string } => {
+    const program = join(folder, 'program');
+    writeFileSync(`${program}.c`, 'int work(int n) { return n + 1; } int main(void) { return work(1); }');
+    execFileSync('gcc', ['-g', '-Wl,--build-id=sha1', '-o', program, `${program}.c`]);
+    const notes = execFileSync('readelf', ['-n', program], { encoding: 'utf8' });
+    const address = execFileSync('nm', [program], { encoding: 'utf8' }).match(/^(\w+) T work$/m)![1]!;
+    const made = profileFromText('nameless:1;work@n 5', { endMs: Date.now(), spanMs: 1000 });
+    const location = made.locations.at(-1)!;
+    location.lines = [];
+    location.address = BigInt(`0x${address}`) + 2n;
+    made.mappings[location.mapping]!.gnuBuildId = notes.match(/Build ID: (\w+)/)![1]!;
+    made.mappings[location.mapping]!.fileId = '';
+    const profile = join(folder, 'nameless.otlp');
+    writeFileSync(profile, writeProfile(profile, made));
+    return { program, profile };
+  };
+
+  it('names what a running collector has stored', async () => {
+    const { program, profile } = build();
+    const where = encodeURIComponent('process=nameless');
+    expect((await run('--url', collector.page, profile)).out).toMatch(/5 samples/);
+    expect((await run('--url', collector.page, program)).out).toMatch(
+      /^program: names from DWARF.* are kept; 1 of 1 stored addresses without a name have one now$/m,
+    );
+    const { functions } = await collector.query<Top>(`/api/v1/top?range=15m&where=${where}`);
+    expect(functions.map(({ name }) => name)).toEqual(['work']);
+  });
+
+  it('keeps it in the directory of one that does not run', async () => {
+    const other = join(folder, 'named');
+    const { program, profile } = build();
+    const { code, out, err } = await run('--data', other, profile, program);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(/1 of 1 stored addresses without a name have one now/);
+    const reopened = await startCollectorProcess('--data', other);
+    const { functions } = await reopened.query<Top>('/api/v1/top?range=all');
+    await reopened.end();
+    expect(functions.map(({ name }) => name)).toEqual(['work']);
+  });
+
+  it('says why a file names nothing', async () => {
+    const cut = join(folder, 'cut');
+    writeFileSync(cut, '\x7fELF and nothing else');
+    expect(await run('--url', collector.page, cut)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/cut can't be read: /),
+    });
   });
 });
 

@@ -223,4 +223,20 @@ export const HEALTH = object({
   }),
   status: STATUS,
 });
+export const IMPORTED = object({
+  fileName: STRING,
+  samples: { ...NUMBER, description: 'events that were stored' },
+  rejected: listOf(object({ reason: STRING, count: NUMBER })),
+  fromMs: NUMBER,
+  toMs: NUMBER,
+  repeated: { type: 'boolean', description: 'the same file was imported before, and is not stored again' },
+});
+export const TAKEN_SYMBOLS = object({
+  fileName: STRING,
+  fileId: { ...STRING, description: '32 hex digits' },
+  gnuBuildId: { ...STRING, description: 'hex, empty if it has none' },
+  sources: { ...listOf(STRING), description: 'where its names are from: DWARF, Go, symtab' },
+  nameless: { ...NUMBER, description: 'stored addresses of it that arrived without a name' },
+  named: { ...NUMBER, description: 'those of them that have one now' },
+});
 export const ERROR = object({ error: STRING });

@@ -4,33 +4,26 @@ import { rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Frame, Store } from '../store/store.ts';
-import { isOfFile, MAX_SYMBOL_FILE_BYTES, type SymbolFile } from '../symbols/symbol-files.ts';
-import { SymbolError } from '../symbols/symbol-reader.ts';
+import type { Store } from '../store/store.ts';
+import { MAX_SYMBOL_FILE_BYTES } from '../symbols/symbol-files.ts';
+import { ELF_MAGIC, SymbolFileError, SymbolIntake } from '../symbols/symbol-intake.ts';
 import type { SymbolSources } from '../symbols/symbol-sources.ts';
-import type { Inspected } from '../symbols/symbol-worker.ts';
 import { HttpError } from './read-body.ts';
 import type { SymbolsResult } from './types.ts';
 import { checkOrigin, readFileName } from './uploads.ts';
 
-type Ids = Pick<SymbolFile, 'fileId' | 'gnuBuildId'>;
-
 export const SYMBOLS_PATH = '/api/v1/symbols';
 
 const MAX_UPLOADS = 2;
-/** The newest parts of the store in which what a file names is counted. */
-const MAX_COUNTED_PARTS = 60;
 
 export class SymbolRoute {
   readonly #sources: SymbolSources;
-  readonly #store: Pick<Store, 'parts'>;
-  readonly #now: () => number;
+  readonly #intake: SymbolIntake;
   #uploads = 0;
 
   constructor(sources: SymbolSources, store: Pick<Store, 'parts'>, now: () => number) {
     this.#sources = sources;
-    this.#store = store;
-    this.#now = now;
+    this.#intake = new SymbolIntake(sources, store, now);
   }
 
   /** @throws HttpError */
@@ -42,39 +35,13 @@ export class SymbolRoute {
     const path = this.#sources.files.incomingPath();
     try {
       await receive(request, path);
-      const { sources, ...ids } = await this.#inspect(fileName, path);
-      this.#sources.files.keep(path, ids, this.#now());
-      return { fileName, ...ids, sources, ...(await this.#count(ids)) };
+      return { fileName, ...(await this.#intake.take(fileName, path)) };
+    } catch (error) {
+      throw error instanceof SymbolFileError ? new HttpError(422, error.message) : error;
     } finally {
       this.#uploads--;
       await rm(path, { force: true });
     }
-  }
-
-  async #inspect(fileName: string, path: string): Promise<Inspected> {
-    const inspected = await this.#sources.reader.ask({ kind: 'inspect', path }).catch((error: unknown) => {
-      if (!(error instanceof SymbolError)) throw error;
-      throw new HttpError(422, `${fileName} can't be read: ${error.message}`);
-    });
-    if (!('inspected' in inspected)) throw new Error('the symbol worker answered another question');
-    if (inspected.inspected.sources.length > 0) return inspected.inspected;
-    throw new HttpError(
-      422,
-      `${fileName} has no names: it was stripped; give the file before that, or its debug file (GNU build ID ` +
-        `${inspected.inspected.gnuBuildId || 'none'})`,
-    );
-  }
-
-  /** Places in stored stacks that arrived without a name and are of this file, and how many have one now. */
-  async #count(ids: Ids): Promise<{ nameless: number; named: number }> {
-    const parts = await this.#store.parts({ fromMs: 0, toMs: Number.MAX_SAFE_INTEGER });
-    const nameless = new Map<string, Frame>();
-    for (const part of parts.slice(-MAX_COUNTED_PARTS)) {
-      for (const frame of (await part.stacks()).frames)
-        if (isOfFile(frame, ids)) nameless.set(`${frame.binary} ${frame.name}`, frame);
-    }
-    const found = await this.#sources.names.resolve([...nameless.values()]);
-    return { nameless: nameless.size, named: found.size };
   }
 }
 
@@ -104,5 +71,3 @@ async function receive(request: IncomingMessage, path: string): Promise<void> {
   }
   if (problem !== undefined) throw problem;
 }
-
-const ELF_MAGIC = 0x7f454c46;

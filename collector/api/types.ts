@@ -2,6 +2,7 @@
 import type { FunctionChange, FunctionCount } from '../query/functions.ts';
 import type { Quality } from '../query/quality.ts';
 import type { FrameKind, StoreStats } from '../store/store.ts';
+import type { TakenSymbols } from '../symbols/symbol-intake.ts';
 
 /** `GET /api/v1/tree` */
 export interface FlameGraphResponse extends TreeColumns {
@@ -41,17 +42,8 @@ export interface ImportResult {
 }
 
 /** `POST /api/v1/symbols` */
-export interface SymbolsResult {
+export interface SymbolsResult extends TakenSymbols {
   fileName: string;
-  /** 32 hex digits. */
-  fileId: string;
-  /** Hex, '' if it has none. */
-  gnuBuildId: string;
-  /** Where its names are from: `DWARF`, `Go`, `symtab`. */
-  sources: string[];
-  /** Addresses of it that arrived without a name and are stored; and how many of them have one now. */
-  nameless: number;
-  named: number;
 }
 
 export interface ReasonCount {

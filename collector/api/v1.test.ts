@@ -1,3 +1,7 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Profile as Pprof } from 'pprof-format';
@@ -11,6 +15,7 @@ import { startPageServer } from './page-server.ts';
 
 let server: Awaited<ReturnType<typeof startPageServer>>;
 let endMs = 0;
+const folder = mkdtempSync(join(tmpdir(), 'everyframe-v1-'));
 
 beforeAll(async () => {
   const now = Date.now;
@@ -31,7 +36,10 @@ beforeAll(async () => {
   });
 });
 
-afterAll(() => server.stop());
+afterAll(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true });
+});
 
 const fetchPath = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${server.port}${path}`);
 // biome-ignore lint/suspicious/noExplicitAny: answers are checked against their schema and by what is expected
@@ -55,7 +63,9 @@ const PATHS = [
 describe('/api/v1', () => {
   it('answers as its OpenAPI document says, each path of it', async () => {
     const document = await get('openapi.json');
-    const described = Object.keys(document.paths).filter((path) => path !== '/api/v1/export');
+    const described = Object.keys(document.paths).filter(
+      (path) => path !== '/api/v1/export' && document.paths[path].get !== undefined,
+    );
     expect(PATHS.map((path) => `/api/v1/${path.split('?')[0]}`).sort()).toEqual(described.sort());
     const ajv = new Ajv2020({ allErrors: true, strict: false });
     for (const path of PATHS) {
@@ -194,6 +204,31 @@ describe('/api/v1', () => {
     const response = await fetchPath(`/api/v1/${path}`);
     expect(response.status).toBe(400);
     expect(((await response.json()) as { error: string }).error).toContain(sentence);
+  });
+
+  it('answers files as its OpenAPI document says', async () => {
+    const { paths } = await get('openapi.json');
+    const ajv = new Ajv2020({ allErrors: true, strict: false });
+    const object = join(folder, 'names.o');
+    writeFileSync(`${object}.c`, 'int answer(void) { return 42; }');
+    execFileSync('gcc', ['-g', '-c', '-o', object, `${object}.c`]);
+    for (const [path, body] of [
+      ['import?name=a.folded&at=-50m', Buffer.from('posted;main 3')],
+      ['symbols?name=names.o', readFileSync(object)],
+    ] as const) {
+      const response = await fetch(`http://127.0.0.1:${server.port}/api/v1/${path}`, {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/octet-stream' },
+      });
+      const { post } = paths[`/api/v1/${path.split('?')[0]}`];
+      expect(post.requestBody.content).toHaveProperty('application/octet-stream');
+      const { schema } = post.responses[200].content['application/json'];
+      const answer = await response.json();
+      expect(ajv.validate(schema, answer), `${path}: ${JSON.stringify(answer)} ${ajv.errorsText()}`).toBe(
+        true,
+      );
+    }
   });
 });
 
