@@ -97,7 +97,7 @@ const settled = (executables: Executables, key: FileKey) =>
   vi.waitFor(() => {
     expect(['opening', 'reading', undefined]).not.toContain(executables.get(key)?.state);
     return executables.get(key)!;
-  }, 15_000);
+  }, 60_000);
 const openFiles = (path: string) =>
   readdirSync('/proc/self/fd').filter((fd) => {
     try {

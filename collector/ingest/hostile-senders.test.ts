@@ -129,4 +129,4 @@ it('answers every damaged request, and counts exactly what it keeps', async () =
   expect(await pusher.push(encodeOtlp(profile()))).toEqual({ rejectedProfiles: 0, errorMessage: '' });
   const after = await query<StatusResponse>('/api/v1/status');
   expect(after.samples.stored - before.samples.stored).toBe(15);
-}, 120_000);
+});

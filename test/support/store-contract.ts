@@ -90,7 +90,7 @@ export function testStoreThatLasts(now: () => number, makePlace: () => Place): v
       }),
       { numRuns: 2, endOnFailure: true },
     );
-  }, 120_000);
+  });
 
   it('knows which binary a frame without a name is of, also after it was closed and opened again', async () => {
     const profile = profileFromText('p:1;named@n;0@n;1@n;2@k 5', { endMs: now(), spanMs: 1 });
@@ -112,7 +112,7 @@ export function testStoreThatLasts(now: () => number, makePlace: () => Place): v
     const second = await place.open();
     expect(await binariesIn(second, now())).toEqual(expected);
     await second.close();
-  }, 60_000);
+  });
 
   it('knows after a restart which requests it has', async () => {
     const place = makePlace();
@@ -125,5 +125,5 @@ export function testStoreThatLasts(now: () => number, makePlace: () => Place): v
     expect([...second.recentRequests()].sort()).toEqual(['a', 'b']);
     expect(second.stats().samples).toBe(5);
     await second.close();
-  }, 60_000);
+  });
 }

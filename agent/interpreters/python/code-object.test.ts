@@ -50,7 +50,7 @@ describe.skipIf(!existsSync(PYTHON))('code objects', () => {
         }
       },
     };
-  }, 60_000);
+  });
 
   afterAll(() => {
     closeSync(memory.fd);
