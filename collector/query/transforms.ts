@@ -3,10 +3,8 @@ import { toRegExp } from '../../common/profile/filter.ts';
 import type { Transform } from '../../common/profile/transform-list.ts';
 import { FrameTable } from '../store/frame-table.ts';
 import { StackTree } from '../store/stack-tree.ts';
-import type { Frame, StackCounts } from '../store/store.ts';
+import type { Frame, StackCounts, Stacks } from '../store/store.ts';
 import { isMine } from './my-code.ts';
-
-export type Stacks = Omit<StackCounts, 'selfCounts'>;
 
 export interface Transformed {
   stacks: Stacks;

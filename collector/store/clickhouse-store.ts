@@ -6,12 +6,20 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import type { Logger } from 'pino';
 import type { Profile } from '../../common/profile/profile.ts';
-import { appendProfile, type SampleSink } from './append.ts';
-import { ClickHousePart, loadDictionaries, readColumns } from './clickhouse-part.ts';
 import { DAILY_TABLES, migrate } from './clickhouse-schema.ts';
 import { writeFlush } from './clickhouse-writer.ts';
-import { DictionaryCache, OpenPart, PART_MS, type PartInfo } from './duckdb-part.ts';
-import { type Flush, type NotedRequest, takeBatch } from './duckdb-writer.ts';
+import {
+  type Columns,
+  DatabasePart,
+  DictionaryCache,
+  type DictionarySource,
+  emptyPart,
+  loadDictionaries,
+  PART_MS,
+  type PartInfo,
+} from './database-part.ts';
+import { Flusher } from './flusher.ts';
+import { type Flush, OpenParts } from './open-parts.ts';
 import {
   type AppendResult,
   MAX_RECENT_REQUESTS,
@@ -30,48 +38,27 @@ export interface ClickHouseStoreOptions {
   logger: Pick<Logger, 'error'>;
 }
 
-/** What could not be written is tried again so often. */
-const FLUSH_INTERVAL_MS = 1000;
 /** Requests wait for each other so long: ClickHouse likes few, large inserts. */
 const COMMIT_GAP_MS = 200;
-/** While the server takes nothing, so many rows wait in memory; later requests are asked to come again. */
-const MAX_PENDING_ROWS = 1_000_000;
-const MAX_OPEN_PARTS = 6;
-const MAX_OPEN_BYTES = 64 * 2 ** 20;
 const MAX_LOADED_BYTES = 96 * 2 ** 20;
 const RETENTION_INTERVAL_MS = 30_000;
 const DAY_MS = 24 * 3_600_000;
+/** Id lists of filters make long statements. */
+const QUERY_SETTINGS = {
+  max_query_size: String(2 ** 26),
+  max_ast_elements: '10000000',
+  max_expanded_ast_elements: '10000000',
+};
 
 export class ClickHouseStore implements Store {
   readonly #options: ClickHouseStoreOptions;
   readonly #client: ClickHouseClient;
-  readonly #timer: NodeJS.Timeout;
-  /** By start of the hour. */
-  readonly #open = new Map<number, OpenPart>();
+  readonly #open: OpenParts;
+  readonly #flusher: Flusher;
   readonly #loaded = new DictionaryCache(MAX_LOADED_BYTES);
-  readonly #sink: SampleSink<OpenPart> = {
-    partFor: (timeMs) => this.#partFor(timeMs),
-    push: ({ startMs, pending, info }, { timeMs, node, series, cpu, weight }) => {
-      pending.times.push(timeMs - startMs);
-      pending.nodes.push(node);
-      pending.series.push(series);
-      pending.cpus.push(cpu);
-      pending.weights.push(weight);
-      info.events += weight;
-      this.#pendingRows++;
-      this.#pendingEvents += weight;
-    },
-  };
-  #pendingRows = 0;
-  #pendingEvents = 0;
-  #pendingRequests: NotedRequest[] = [];
   #recentRequests: readonly string[] = [];
   /** Given to the server without an answer that says whether it was written: goes first, under its own name. */
   #unwritten: { flush: Flush; token: string } | undefined;
-  #writing: Promise<void> = Promise.resolve();
-  #writeError: string | undefined;
-  #commit: Promise<void> | undefined;
-  #flushedMs = 0;
   #retentionMs = 0;
   #droppedForAge = 0;
   #figures = {
@@ -80,13 +67,21 @@ export class ClickHouseStore implements Store {
     oldestMs: undefined as number | undefined,
     newestMs: undefined as number | undefined,
   };
-  #closed = false;
 
   private constructor(options: ClickHouseStoreOptions, client: ClickHouseClient) {
     this.#options = options;
     this.#client = client;
-    this.#timer = setInterval(() => void this.flush(), FLUSH_INTERVAL_MS);
-    this.#timer.unref();
+    this.#open = new OpenParts((startMs) => {
+      // No two processes that share the database choose the same.
+      const id = Number(randomBytes(8).readBigUInt64LE() >> 12n);
+      return emptyPart(id, startMs, false);
+    }, options);
+    this.#flusher = new Flusher({
+      gapMs: COMMIT_GAP_MS,
+      write: () => this.#write(),
+      tidy: () => this.#tidy(),
+      logger: options.logger,
+    });
   }
 
   /** @throws Error when the server can't be asked, or its database was made by a newer version */
@@ -114,21 +109,20 @@ export class ClickHouseStore implements Store {
   }
 
   get busy(): string | undefined {
-    if (this.#pendingRows < MAX_PENDING_ROWS) return undefined;
-    return `the store could not write for a while: ${this.#writeError ?? 'the server is slow'}`;
+    if (!this.#open.isFull) return undefined;
+    return `the store could not write for a while: ${this.#flusher.error ?? 'the server is slow'}`;
   }
 
   append(profile: Profile): AppendResult {
-    return appendProfile(profile, this.#sink, this.#options);
+    return this.#open.append(profile);
   }
 
   noteRequest(id: string): void {
-    this.#pendingRequests.push({ id, atMs: this.#options.now() });
+    this.#open.noteRequest(id);
   }
 
   commit(): Promise<void> {
-    this.#commit ??= this.#commitSoon();
-    return this.#commit;
+    return this.#flusher.commit();
   }
 
   recentRequests(): readonly string[] {
@@ -142,9 +136,10 @@ export class ClickHouseStore implements Store {
     );
     return Promise.all(
       found.map(async (info) => {
-        const open = [...this.#open.values()].find((part) => part.info.id === info.id);
-        const dictionaries = open ?? (await loadDictionaries(this.#client, info, this.#loaded));
-        return new ClickHousePart(info, dictionaries, this.#client);
+        const dictionaries =
+          this.#open.find(info) ?? (await loadDictionaries(this.#dictionarySource(info), this.#loaded));
+        const tables = { samples: 'samples', condition: `part = ${info.id}` };
+        return new DatabasePart(info, dictionaries, tables, (sql) => readColumns(this.#client, sql));
       }),
     );
   }
@@ -153,7 +148,7 @@ export class ClickHouseStore implements Store {
   stats(): StoreStats {
     return {
       ...this.#figures,
-      samples: this.#figures.samples + this.#pendingEvents,
+      samples: this.#figures.samples + this.#open.waitingEvents,
       maxBytes: Number.MAX_SAFE_INTEGER,
       maxAgeMs: this.#options.maxAgeMs,
       droppedForMemory: 0,
@@ -163,103 +158,55 @@ export class ClickHouseStore implements Store {
 
   /** Writes what waits; a failure is logged, and tried again with the next flush. */
   flush(): Promise<void> {
-    this.#writing = this.#writing.then(() => this.#flush());
-    return this.#writing;
+    return this.#flusher.flush();
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.flush();
-    this.#closed = true;
+    await this.#flusher.close();
     await this.#client.close();
   }
 
-  async #commitSoon(): Promise<void> {
-    const waitMs = this.#flushedMs + COMMIT_GAP_MS - performance.now();
-    await new Promise((resolve) => setTimeout(resolve, Math.max(0, waitMs)));
-    this.#commit = undefined;
-    await this.flush();
-    if (this.#writeError !== undefined) throw new Error(`nothing can be written: ${this.#writeError}`);
+  #dictionarySource({ id, events }: PartInfo): DictionarySource {
+    return {
+      // Another collector may still add to it: what is known of it holds as long as it has as many events.
+      key: `${id} ${events}`,
+      // An entry may be there twice, where a flush was tried again.
+      read: (columns, table) =>
+        readColumns(
+          this.#client,
+          `SELECT ${columns} FROM ${table} WHERE part = ${id} ORDER BY id LIMIT 1 BY id`,
+        ),
+    };
   }
 
-  async #flush(): Promise<void> {
-    if (this.#closed) return;
-    try {
-      await this.#writeNext();
-      await this.#writeNext();
-      this.#writeError = undefined;
-    } catch (error) {
-      this.#writeError = (error as Error).message;
-      this.#options.logger.error({ err: error }, 'samples could not be written: trying again');
-    }
-    this.#flushedMs = performance.now();
-    this.#closeOldParts();
-    if (this.#options.now() - this.#retentionMs >= RETENTION_INTERVAL_MS) {
-      await this.#maintain().catch((error) =>
-        this.#options.logger.error({ err: error }, 'old samples could not be dropped: trying again'),
-      );
-    }
+  async #write(): Promise<void> {
+    if (this.#unwritten !== undefined) await this.#writeNext();
+    await this.#writeNext();
+  }
+
+  async #tidy(): Promise<void> {
+    this.#open.closeOld();
+    if (this.#options.now() - this.#retentionMs < RETENTION_INTERVAL_MS) return;
+    await this.#maintain().catch((error) =>
+      this.#options.logger.error({ err: error }, 'old samples could not be dropped: trying again'),
+    );
   }
 
   /** First what may or may not have been written, again: the server knows it by its token. */
   async #writeNext(): Promise<void> {
-    this.#unwritten ??= { flush: this.#takeFlush(), token: randomUUID() };
+    this.#unwritten ??= { flush: this.#open.takeFlush(), token: randomUUID() };
     const { flush, token } = this.#unwritten;
     if (flush.batches.length > 0 || flush.requests.length > 0) await writeFlush(this.#client, flush, token);
     this.#unwritten = undefined;
-    for (const { part, rows, end } of flush.batches) {
-      part.written = end;
-      const events = rows.weights.reduce((sum, weight) => sum + weight, 0);
-      this.#pendingRows -= rows.times.length;
-      this.#pendingEvents -= events;
-      this.#noteFigures(part, rows.times, events);
-    }
+    for (const { part, end } of flush.batches) this.#noteFigures(part.info, end.events - part.written.events);
+    this.#open.noteWritten(flush);
   }
 
-  #noteFigures({ startMs }: OpenPart, times: readonly number[], events: number): void {
+  #noteFigures({ minMs, maxMs }: PartInfo, events: number): void {
     const figures = this.#figures;
     figures.samples += events;
-    for (const time of times) {
-      figures.oldestMs = Math.min(figures.oldestMs ?? Number.MAX_SAFE_INTEGER, startMs + time);
-      figures.newestMs = Math.max(figures.newestMs ?? 0, startMs + time);
-    }
-  }
-
-  /** In one step, without awaiting: what arrives from now on belongs to the next flush. */
-  #takeFlush(): Flush {
-    const requests = this.#pendingRequests;
-    this.#pendingRequests = [];
-    const batches = [...this.#open.values()].filter(({ pending }) => pending.times.length > 0).map(takeBatch);
-    return { batches, requests };
-  }
-
-  #partFor(timeMs: number): OpenPart {
-    const startMs = Math.floor(timeMs / PART_MS) * PART_MS;
-    let part = this.#open.get(startMs);
-    if (part === undefined || part.bytes > MAX_OPEN_BYTES) {
-      // A full part still has rows that wait: it stays open under a key that no event has.
-      if (part !== undefined) this.#open.set(-part.info.id, part);
-      // No two processes that share the database choose the same.
-      const id = Number(randomBytes(8).readBigUInt64LE() >> 12n);
-      part = new OpenPart({
-        ...{ id, startMs, events: 0, hasSums: false },
-        ...{ minMs: Number.MAX_SAFE_INTEGER, maxMs: 0 },
-      });
-      this.#open.set(startMs, part);
-    }
-    return part;
-  }
-
-  /** Full parts, and the oldest where events of many hours arrive. */
-  #closeOldParts(): void {
-    if (this.#unwritten !== undefined) return;
-    const idle = [...this.#open].filter(([, { pending }]) => pending.times.length === 0);
-    for (const [key] of idle) if (key < 0) this.#open.delete(key);
-    idle.sort(([a], [b]) => a - b);
-    for (const [key] of idle) {
-      if (this.#open.size <= MAX_OPEN_PARTS) break;
-      this.#open.delete(key);
-    }
+    figures.oldestMs = Math.min(figures.oldestMs ?? minMs, minMs);
+    figures.newestMs = Math.max(figures.newestMs ?? maxMs, maxMs);
   }
 
   /** Those that begin in the range; the oldest first. */
@@ -304,4 +251,15 @@ export class ClickHouseStore implements Store {
       newestMs: kept.length === 0 ? undefined : Math.max(...kept.map(({ maxMs }) => maxMs)),
     };
   }
+}
+
+/** @throws Error of the server */
+async function readColumns(client: ClickHouseClient, query: string): Promise<Columns> {
+  const { stream } = await client.exec({
+    query: `${query} FORMAT JSONCompactColumns`,
+    clickhouse_settings: { ...QUERY_SETTINGS, output_format_json_quote_64bit_integers: 1 },
+  });
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return JSON.parse(Buffer.concat(chunks).toString('utf8')) as Columns;
 }

@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { Flush } from './duckdb-writer.ts';
+import type { Batch, Flush } from './open-parts.ts';
 
 type Row = (string | number)[];
 
@@ -32,8 +32,6 @@ export async function writeFlush(client: ClickHouseClient, flush: Flush, token: 
     requests.map(({ id, atMs }) => [id, atMs]),
   );
 }
-
-type Batch = Flush['batches'][number];
 
 function framesOf({ part, end }: Batch): Row[] {
   const { id, startMs } = part.info;

@@ -1,6 +1,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
@@ -77,7 +78,7 @@ it('has the same timeline from sums as from single samples, wherever ranges and 
     { numRuns: 40, endOnFailure: true },
   );
   await store.close();
-}, 120_000);
+});
 
 it('keeps what was flushed when the process ends without a word', async () => {
   const directory = makeDirectory();
@@ -134,6 +135,21 @@ it('drops whole parts for age, and for bytes the oldest first, and counts them',
   const small = await open(directory, { maxBytes: 1 });
   expect(small.stats()).toMatchObject({ samples: 0, droppedForMemory: 30, oldestMs: undefined });
   await small.close();
+});
+
+it('keeps events that arrive while the old ones of their hour are dropped', async () => {
+  nowMs = START_MS + HOUR - 1;
+  const store = await open(makeDirectory(), { maxAgeMs: HOUR });
+  store.append(profileFromText('p:1;old@n 10', { endMs: START_MS + 1000, spanMs: 1 }));
+  await store.flush();
+  nowMs = START_MS + 1.5 * HOUR;
+  const dropped = store.flush();
+  while (store.stats().samples > 0) await setImmediate();
+  store.append(profileFromText('p:1;new@n 7', { endMs: START_MS + HOUR - 1, spanMs: 1 }));
+  await dropped;
+  await store.flush();
+  expect(store.stats()).toMatchObject({ samples: 7, droppedForAge: 10 });
+  await store.close();
 });
 
 it('refuses a file of a newer version with a sentence', async () => {

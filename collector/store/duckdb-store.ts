@@ -6,28 +6,19 @@
 import { mkdirSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { Profile } from '../../common/profile/profile.ts';
-import { appendProfile, type SampleSink } from './append.ts';
-import { DuckDbFile } from './duckdb-file.ts';
 import {
+  type Columns,
+  DatabasePart,
   DictionaryCache,
-  DuckDbPart,
-  LoadedDictionaries,
-  OpenPart,
-  PART_MS,
-  type PartDictionaries,
+  type DictionarySource,
+  emptyPart,
+  loadDictionaries,
   type PartInfo,
-} from './duckdb-part.ts';
-import {
-  dropTablesSql,
-  type Flush,
-  forgetRequests,
-  giveBack,
-  isWritten,
-  type NotedRequest,
-  readRequests,
-  takeBatch,
-  writeFlush,
-} from './duckdb-writer.ts';
+} from './database-part.ts';
+import { DuckDbFile } from './duckdb-file.ts';
+import { dropTablesSql, forgetRequests, isWritten, readRequests, writeFlush } from './duckdb-writer.ts';
+import { Flusher } from './flusher.ts';
+import { type Flush, OpenParts } from './open-parts.ts';
 import type { AppendResult, SamplePart, Store, StoreStats, TimeRange } from './store.ts';
 
 export interface DuckDbStoreOptions {
@@ -40,14 +31,8 @@ export interface DuckDbStoreOptions {
   logger: Pick<Logger, 'error'>;
 }
 
-/** What could not be written is tried again so often. */
-const FLUSH_INTERVAL_MS = 1000;
 /** Requests wait for each other so long, to be written together: a transaction costs about 10 ms. */
 const COMMIT_GAP_MS = 100;
-/** While the disk takes nothing, so many rows wait in memory; later ones are refused, and counted. */
-const MAX_PENDING_ROWS = 1_000_000;
-const MAX_OPEN_PARTS = 6;
-const MAX_OPEN_BYTES = 64 * 2 ** 20;
 /** Dictionaries of parts that were read. */
 const MAX_LOADED_BYTES = 96 * 2 ** 20;
 const RETENTION_INTERVAL_MS = 30_000;
@@ -56,40 +41,15 @@ export class DuckDbStore implements Store {
   readonly #options: DuckDbStoreOptions;
   readonly #file: DuckDbFile;
   readonly #infos: Map<number, PartInfo>;
-  readonly #timer: NodeJS.Timeout;
-  /** By start of the hour. */
-  readonly #open = new Map<number, OpenPart>();
+  readonly #open: OpenParts;
+  readonly #flusher: Flusher;
   readonly #loaded = new DictionaryCache(MAX_LOADED_BYTES);
-  readonly #sink: SampleSink<OpenPart> = {
-    partFor: (timeMs) => this.#partFor(timeMs),
-    push: (part, { timeMs, node, series, cpu, weight }) => {
-      const { info, pending } = part;
-      pending.times.push(timeMs - part.startMs);
-      pending.nodes.push(node);
-      pending.series.push(series);
-      pending.cpus.push(cpu);
-      pending.weights.push(weight);
-      info.events += weight;
-      info.minMs = Math.min(info.minMs, timeMs);
-      info.maxMs = Math.max(info.maxMs, timeMs);
-      this.#pendingRows++;
-    },
-  };
-  #pendingRows = 0;
-  #pendingRequests: NotedRequest[] = [];
   readonly #recentRequests: readonly string[];
   #nextId: number;
   #bytes = 0;
   #droppedForMemory = 0;
   #droppedForAge = 0;
   #retentionMs = 0;
-  #writing: Promise<void> = Promise.resolve();
-  #writeError: string | undefined;
-  /** Under way for all that ask before it begins. */
-  #commit: Promise<void> | undefined;
-  /** When the last flush ended, by the clock of `performance`. */
-  #flushedMs = 0;
-  #closed = false;
   /** Written or not: the database gave up on the way. */
   #uncertain: Flush | undefined;
 
@@ -99,8 +59,13 @@ export class DuckDbStore implements Store {
     this.#infos = new Map(opened.infos.map((info) => [info.id, info]));
     this.#recentRequests = opened.requests;
     this.#nextId = Math.max(0, ...this.#infos.keys()) + 1;
-    this.#timer = setInterval(() => void this.flush(), FLUSH_INTERVAL_MS);
-    this.#timer.unref();
+    this.#open = new OpenParts((startMs) => this.#beginPart(startMs), options);
+    this.#flusher = new Flusher({
+      gapMs: COMMIT_GAP_MS,
+      write: () => this.#write(),
+      tidy: () => this.#tidy(),
+      logger: options.logger,
+    });
   }
 
   /** @throws Error when the file can't be opened, or was written by a newer version */
@@ -111,29 +76,20 @@ export class DuckDbStore implements Store {
   }
 
   get busy(): string | undefined {
-    if (this.#pendingRows < MAX_PENDING_ROWS) return undefined;
-    return `the store could not write for a while: ${this.#writeError ?? 'the disk is slow'}`;
+    if (!this.#open.isFull) return undefined;
+    return `the store could not write for a while: ${this.#flusher.error ?? 'the disk is slow'}`;
   }
 
   append(profile: Profile): AppendResult {
-    return appendProfile(profile, this.#sink, this.#options);
+    return this.#open.append(profile);
   }
 
   noteRequest(id: string): void {
-    this.#pendingRequests.push({ id, atMs: this.#options.now() });
+    this.#open.noteRequest(id);
   }
 
   commit(): Promise<void> {
-    this.#commit ??= this.#commitSoon();
-    return this.#commit;
-  }
-
-  async #commitSoon(): Promise<void> {
-    const waitMs = this.#flushedMs + COMMIT_GAP_MS - performance.now();
-    await new Promise((resolve) => setTimeout(resolve, Math.max(0, waitMs)));
-    this.#commit = undefined;
-    await this.flush();
-    if (this.#writeError !== undefined) throw new Error(`nothing can be written: ${this.#writeError}`);
+    return this.#flusher.commit();
   }
 
   recentRequests(): readonly string[] {
@@ -148,9 +104,11 @@ export class DuckDbStore implements Store {
     const parts: SamplePart[] = [];
     for (const info of infos) {
       // What could not be written is not there to be read.
-      if (this.#openPart(info)?.written.events === 0) continue;
-      const dictionaries = await this.#dictionaries(info);
-      parts.push(new DuckDbPart(info, dictionaries, this.#file, () => !this.#infos.has(info.id)));
+      const open = this.#open.find(info);
+      if (open?.written.events === 0) continue;
+      const dictionaries = open ?? (await loadDictionaries(this.#dictionarySource(info), this.#loaded));
+      const tables = { samples: `samples_${info.id}`, sums: info.hasSums ? `sums_${info.id}` : undefined };
+      parts.push(new DatabasePart(info, dictionaries, tables, (sql) => this.#readRows(sql, info)));
     }
     return parts;
   }
@@ -171,41 +129,51 @@ export class DuckDbStore implements Store {
 
   /** Writes what waits; a failure is logged, and tried again with the next flush. */
   flush(): Promise<void> {
-    this.#writing = this.#writing.then(() => this.#flush());
-    return this.#writing;
+    return this.#flusher.flush();
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.flush();
-    this.#closed = true;
+    await this.#flusher.close();
     await this.#file.close();
   }
 
-  async #flush(): Promise<void> {
-    if (this.#closed) return;
-    try {
-      if (!this.#file.isOpen) await this.#openAgain();
-      await this.#write(this.#takeFlush());
-      this.#writeError = undefined;
-    } catch (error) {
-      this.#writeError = (error as Error).message;
-      this.#options.logger.error({ err: error }, 'samples could not be written: trying again');
-    }
-    this.#flushedMs = performance.now();
-    this.#closeOldParts();
-    if (this.#options.now() - this.#retentionMs >= RETENTION_INTERVAL_MS) await this.#applyRetention();
+  #beginPart(startMs: number): PartInfo {
+    const info = emptyPart(this.#nextId++, startMs, true);
+    this.#infos.set(info.id, info);
+    return info;
   }
 
-  async #write(flush: Flush): Promise<void> {
+  #dictionarySource({ id }: PartInfo): DictionarySource {
+    return {
+      key: String(id),
+      read: async (columns, table) => {
+        const answer = await this.#file.read(`SELECT ${columns} FROM ${table}_${id} ORDER BY id`);
+        return answer.getColumns();
+      },
+    };
+  }
+
+  async #readRows(sql: string, { id }: PartInfo): Promise<Columns> {
+    try {
+      return (await this.#file.read(sql)).getColumns();
+    } catch (error) {
+      // Retention may drop a part under a reader: its samples are gone then.
+      if (!this.#infos.has(id)) return [];
+      throw error;
+    }
+  }
+
+  async #write(): Promise<void> {
+    if (!this.#file.isOpen) await this.#openAgain();
+    const flush = this.#open.takeFlush();
     if (flush.batches.length === 0 && flush.requests.length === 0) return;
     try {
       await writeFlush(this.#file.writer, flush);
-      this.#noteWritten(flush);
+      this.#open.noteWritten(flush);
     } catch (error) {
       this.#file.noteError(error);
       // What failed may have been the checkpoint after the commit: the file knows once it is open again.
-      if (this.#file.isOpen) this.#giveBack(flush);
+      if (this.#file.isOpen) this.#open.giveBack(flush);
       else this.#uncertain = flush;
       throw error;
     }
@@ -216,62 +184,13 @@ export class DuckDbStore implements Store {
     const flush = this.#uncertain;
     this.#uncertain = undefined;
     if (flush === undefined) return;
-    if (await isWritten(this.#file.writer, flush)) this.#noteWritten(flush);
-    else this.#giveBack(flush);
+    if (await isWritten(this.#file.writer, flush)) this.#open.noteWritten(flush);
+    else this.#open.giveBack(flush);
   }
 
-  #noteWritten(flush: Flush): void {
-    for (const { part, rows, end } of flush.batches) {
-      part.written = end;
-      this.#pendingRows -= rows.times.length;
-    }
-  }
-
-  #giveBack(flush: Flush): void {
-    for (const batch of flush.batches) giveBack(batch);
-    this.#pendingRequests = flush.requests.concat(this.#pendingRequests);
-  }
-
-  /** In one step, without awaiting: what arrives from now on belongs to the next flush. */
-  #takeFlush(): Flush {
-    const requests = this.#pendingRequests;
-    this.#pendingRequests = [];
-    const batches = [...this.#open.values()].filter(({ pending }) => pending.times.length > 0).map(takeBatch);
-    return { batches, requests };
-  }
-
-  #partFor(timeMs: number): OpenPart {
-    const startMs = Math.floor(timeMs / PART_MS) * PART_MS;
-    let part = this.#open.get(startMs);
-    if (part === undefined || part.bytes > MAX_OPEN_BYTES) {
-      // A full part still has rows that wait: it stays open under a key that no event has.
-      if (part !== undefined) this.#open.set(-part.info.id, part);
-      const id = this.#nextId++;
-      const info = { id, startMs, events: 0, minMs: Number.MAX_SAFE_INTEGER, maxMs: 0, hasSums: true };
-      part = new OpenPart(info);
-      this.#infos.set(info.id, info);
-      this.#open.set(startMs, part);
-    }
-    return part;
-  }
-
-  #openPart({ id }: PartInfo): OpenPart | undefined {
-    return [...this.#open.values()].find(({ info }) => info.id === id);
-  }
-
-  async #dictionaries(info: PartInfo): Promise<PartDictionaries> {
-    return this.#openPart(info) ?? LoadedDictionaries.open(this.#file, info.id, this.#loaded);
-  }
-
-  /** Full parts, and the oldest where events of many hours arrive. */
-  #closeOldParts(): void {
-    const idle = [...this.#open].filter(([, { pending }]) => pending.times.length === 0);
-    for (const [key] of idle) if (key < 0) this.#open.delete(key);
-    idle.sort(([a], [b]) => a - b);
-    for (const [key] of idle) {
-      if (this.#open.size <= MAX_OPEN_PARTS) break;
-      this.#open.delete(key);
-    }
+  async #tidy(): Promise<void> {
+    this.#open.closeOld();
+    if (this.#options.now() - this.#retentionMs >= RETENTION_INTERVAL_MS) await this.#applyRetention();
   }
 
   async #applyRetention(): Promise<void> {
@@ -306,18 +225,19 @@ export class DuckDbStore implements Store {
 
   /** Rows may arrive while the database is at work. */
   #isWaiting(info: PartInfo): boolean {
-    return (this.#openPart(info)?.pending.times.length ?? 0) > 0;
+    return (this.#open.find(info)?.waitingEvents ?? 0) > 0;
   }
 
   async #drop(info: PartInfo): Promise<number> {
     this.#infos.delete(info.id);
+    // Before the database is at work: what arrives meanwhile goes elsewhere.
+    this.#open.close(info);
     try {
       await this.#file.writer.run(dropTablesSql(info.id));
     } catch (error) {
       this.#infos.set(info.id, info);
       throw error;
     }
-    for (const [key, part] of this.#open) if (part.info.id === info.id) this.#open.delete(key);
     return info.events;
   }
 

@@ -1,31 +1,12 @@
 import { type DuckDBConnection, DuckDBDataChunk, type DuckDBType, type DuckDBValue } from '@duckdb/node-api';
-import { type OpenPart, PendingRows } from './duckdb-part.ts';
+import type { Batch, Flush, PendingRows } from './open-parts.ts';
 import { SUM_MS } from './row-sql.ts';
 import { MAX_RECENT_REQUESTS, RECENT_REQUESTS_MS } from './store.ts';
 
 /** Rows of a DuckDB vector. */
 const CHUNK_ROWS = 2048;
 
-/** What is written together. */
-export interface Flush {
-  batches: Batch[];
-  requests: NotedRequest[];
-}
-
-export interface NotedRequest {
-  id: string;
-  /** Milliseconds since the Unix epoch. */
-  atMs: number;
-}
-
-/** What one flush writes of a part. */
-export interface Batch {
-  part: OpenPart;
-  rows: PendingRows;
-  end: { frames: number; nodes: number; series: number; events: number };
-}
-
-export const createTablesSql = (id: number): string => `
+const createTablesSql = (id: number): string => `
   CREATE TABLE frames_${id}(id UINTEGER, name VARCHAR, file VARCHAR, mapping VARCHAR, kind VARCHAR,
     "binary" VARCHAR);
   CREATE TABLE nodes_${id}(id UINTEGER, parent UINTEGER, frame UINTEGER);
@@ -39,23 +20,6 @@ export const dropTablesSql = (id: number): string =>
   `${['frames', 'nodes', 'series', 'samples'].map((table) => `DROP TABLE ${table}_${id};`).join(' ')}
   DROP TABLE IF EXISTS sums_${id};
   DELETE FROM parts WHERE id = ${id};`;
-
-export function takeBatch(part: OpenPart): Batch {
-  const rows = part.pending;
-  part.pending = new PendingRows();
-  const { frames, tree, series, info } = part;
-  const end = { frames: frames.frames.length, nodes: tree.size, series: series.length, events: info.events };
-  return { part, rows, end };
-}
-
-/** Before what has arrived since. */
-export function giveBack({ part, rows }: Batch): void {
-  const later = part.pending;
-  part.pending = rows;
-  for (const name of ['times', 'nodes', 'series', 'cpus', 'weights'] as const) {
-    for (const value of later[name]) rows[name].push(value);
-  }
-}
 
 /** Writes in one transaction: after a crash either all of it is there or nothing. */
 export async function writeFlush(connection: DuckDBConnection, { batches, requests }: Flush): Promise<void> {

@@ -6,7 +6,7 @@ import {
   type SeriesLabel,
   toRegExp,
 } from '../../common/profile/filter.ts';
-import type { SamplePart, Series, StackCounts } from './store.ts';
+import type { SamplePart, Series, Stacks } from './store.ts';
 
 /** Which rows of a part a filter wants: see RowQuery. */
 export interface RowMasks {
@@ -59,10 +59,7 @@ export async function compileMasks(where: readonly Matcher[], part: SamplePart):
 }
 
 /** A stack matches if one of its frames does, and a negated term if none does. */
-function nodeMask(
-  matcher: Matcher,
-  { frames, parents, nodeFrames }: Omit<StackCounts, 'selfCounts'>,
-): Uint8Array {
+function nodeMask(matcher: Matcher, { frames, parents, nodeFrames }: Stacks): Uint8Array {
   const negated = matcher.operator.startsWith('!');
   const test = tester({ ...matcher, operator: matcher.operator.endsWith('~') ? '~' : '=' });
   const hits = frames.map(

@@ -4,7 +4,7 @@
  * rows than there are samples; where a step or the range begins within ten seconds, these are read from the samples,
  * so that both say the same.
  */
-import type { PartInfo } from './duckdb-part.ts';
+import type { PartInfo } from './database-part.ts';
 import type { Column, RowQuery, Rows } from './store.ts';
 
 export const SUM_MS = 10_000;

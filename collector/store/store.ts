@@ -46,6 +46,9 @@ export interface StackCounts {
   selfCounts: Float64Array;
 }
 
+/** Stacks without counts. */
+export type Stacks = Omit<StackCounts, 'selfCounts'>;
+
 /** What happened in a time range. */
 export interface Window {
   /** The parts overlap: the same stack may be in several. */
@@ -141,8 +144,8 @@ export interface SamplePart {
   readonly startMs: number;
   readonly endMs: number;
   readonly series: readonly Series[];
-  /** The stacks without counts, as they are now: later samples may add to them. */
-  stacks(): Promise<Omit<StackCounts, 'selfCounts'>>;
+  /** As they are now: later samples may add to them. */
+  stacks(): Promise<Stacks>;
   rows(query: RowQuery): Promise<Rows>;
 }
 

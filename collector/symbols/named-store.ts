@@ -1,20 +1,10 @@
 /** A store whose frames have the names that came later: what is stored stays as it was sent. */
 import { FrameTable } from '../store/frame-table.ts';
 import { StackTree } from '../store/stack-tree.ts';
-import type {
-  Frame,
-  RowQuery,
-  Rows,
-  SamplePart,
-  Series,
-  StackCounts,
-  Store,
-  TimeRange,
-} from '../store/store.ts';
+import type { Frame, RowQuery, Rows, SamplePart, Series, Stacks, Store, TimeRange } from '../store/store.ts';
 import type { LateNames } from './late-names.ts';
 
 type ReadStore = Pick<Store, 'parts' | 'stats'>;
-type Stacks = Omit<StackCounts, 'selfCounts'>;
 
 /** The parts of a store with late names. */
 export function withLateNames(store: ReadStore, names: LateNames): ReadStore {
