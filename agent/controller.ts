@@ -107,8 +107,11 @@ export class Controller {
     this.#traces = new TraceHandler(this.#cache);
     this.#tracer = new Tracer(
       options,
-      (buffer, at, size) => this.#onRecord(buffer, at, size),
-      () => this.#traces.drained(),
+      {
+        beginBatch: () => this.#runtimes.beginBatch(),
+        onRecord: (buffer, at, size) => this.#onRecord(buffer, at, size),
+        drained: () => this.#traces.drained(),
+      },
       (message) => log.warn(message),
     );
     this.#debuginfod =

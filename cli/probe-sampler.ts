@@ -13,8 +13,7 @@ export async function probeSampler(): Promise<Check[]> {
   try {
     const tracer = new Tracer(
       { samplesPerSecond: 1, sendIdleFrames: false, maxUserFrames: 1023, maxTableBytes: 4 << 20 },
-      () => {},
-      () => {},
+      { onRecord: () => {} },
       (message) => void refused.push(message),
     );
     try {

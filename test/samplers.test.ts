@@ -51,10 +51,11 @@ describe.skipIf(missingRights || !hasTool('bpftool'))('the sampler', () => {
     tracer = new Tracer(
       // the idle task, too: each tick of each CPU is a sample
       { samplesPerSecond: 1999, sendIdleFrames: true, maxUserFrames: 1023, maxTableBytes: 4 << 20 },
-      (buffer, at) => {
-        if (buffer.readUInt16LE(at) === RecordType.SAMPLE) sampleRecords++;
+      {
+        onRecord(buffer, at) {
+          if (buffer.readUInt16LE(at) === RecordType.SAMPLE) sampleRecords++;
+        },
       },
-      () => {},
       (message) => expect.unreachable(message),
     );
     await tracer.start();

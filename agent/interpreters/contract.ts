@@ -45,7 +45,7 @@ export class UnsupportedRuntime extends Error {
 export interface ProcessMemory {
   /**
    * Up to `length` bytes, fewer where the rest is not mapped; undefined where nothing can be read. Copy what is kept:
-   * the bytes are another page's as soon as the event loop goes on.
+   * the bytes are another page's once the process is given with another object.
    */
   read(address: number, length: number): Uint8Array | undefined;
 }

@@ -1,6 +1,8 @@
 /**
  * Memory of live processes, as naming reads it: some ten small reads a function, most of them beside one another.
- * Pages are therefore read whole and kept for one turn of the event loop; the buffers that hold them are used again.
+ * Pages are therefore read whole and kept for one batch of records, and no longer than one turn of the event loop; the
+ * buffers that hold them are used again. Several batches come in one turn, tens of milliseconds apart on a busy machine:
+ * a trace of the second may run through code that was not there yet when a page was read for the first.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Pid } from '../../common/base/brand.ts';
@@ -21,7 +23,7 @@ export class ProcessMemories {
     this.#proc = proc;
   }
 
-  /** Valid, like all that is read through it, until the event loop goes on. */
+  /** Valid, like all that is read through it, until {@link renew} or until the event loop goes on. */
   of(pid: Pid): ProcessMemory {
     let memory = this.#open.get(pid);
     if (!memory) {
@@ -31,6 +33,11 @@ export class ProcessMemories {
       this.#open.set(pid, memory);
     }
     return memory;
+  }
+
+  /** Forgets what was read: the next frames may be younger. */
+  renew(): void {
+    if (this.#open.size > 0) this.#closeAll();
   }
 
   #closeAll(): void {

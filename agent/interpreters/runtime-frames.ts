@@ -69,6 +69,11 @@ export class RuntimeFrames {
     this.#memories = new ProcessMemories(proc);
   }
 
+  /** Frames that are named from now on were met later than those named so far. */
+  beginBatch(): void {
+    this.#memories.renew();
+  }
+
   /** Does the file hold the runtime whose frames are of that kind? */
   runs(key: FileKey, kind: number): boolean {
     const runtime = this.#runtimeOf(key)?.runtime;

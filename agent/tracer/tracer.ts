@@ -21,8 +21,15 @@ export interface TracerOptions {
   maxTableBytes: number;
 }
 
-/** Receives each record in the order of the ring buffer: its type is the u16 at `at`. */
-export type RecordConsumer = (buffer: Buffer, at: number, size: number) => void;
+/** Receives records in the order of the ring buffer. */
+export interface RecordConsumer {
+  /** Records were taken from the ring buffer: what was read of their processes before may be older than they are. */
+  beginBatch?(): void;
+  /** Its type is the u16 at `at`. */
+  onRecord(buffer: Buffer, at: number, size: number): void;
+  /** The ring buffer was empty. */
+  drained?(): void;
+}
 
 const DRAIN_INTERVAL_MS = 1000;
 const HOTPLUG_INTERVAL_MS = 5000;
@@ -53,8 +60,7 @@ export class Tracer {
   readonly #programs: BpfPrograms;
   readonly #object: NativeBpfObject;
   readonly #batch = Buffer.alloc(BATCH_BYTES);
-  readonly #consume: RecordConsumer;
-  readonly #afterDrain: () => void;
+  readonly #consumer: RecordConsumer;
   #ring: NativeRing | undefined;
   #timers: NodeJS.Timeout[] = [];
   #draining = false;
@@ -63,14 +69,8 @@ export class Tracer {
   #used = 0;
 
   /** Loads and verifies, but does not sample yet. Throws CannotProfile. */
-  constructor(
-    options: TracerOptions,
-    consume: RecordConsumer,
-    afterDrain: () => void,
-    warn: (message: string) => void,
-  ) {
-    this.#consume = consume;
-    this.#afterDrain = afterDrain;
+  constructor(options: TracerOptions, consumer: RecordConsumer, warn: (message: string) => void) {
+    this.#consumer = consumer;
     this.native = loadNative();
     const settings: BpfSettings = {
       ...SETTINGS,
@@ -142,7 +142,7 @@ export class Tracer {
       this.#draining = false;
     }
     if (more) setImmediate(() => this.drain());
-    else this.#afterDrain();
+    else this.#consumer.drained?.();
   }
 
   /** Whether there may be more. */
@@ -152,6 +152,7 @@ export class Tracer {
       if (this.#at >= this.#used) {
         this.#used = ring.drain(this.#batch);
         this.#at = 0;
+        this.#consumer.beginBatch?.();
       }
       const isLast = this.#used <= BATCH_BYTES / 2;
       if (this.#consumeUntil(end) && isLast) return false;
@@ -166,7 +167,7 @@ export class Tracer {
       const size = this.#batch.readUInt32LE(at);
       // first, so that a record that can't be consumed is not met again
       this.#at = at + 8 + ((size + 7) & ~7);
-      this.#consume(this.#batch, at + 8, size);
+      this.#consumer.onRecord(this.#batch, at + 8, size);
       if (count % RECORDS_PER_LOOK === 0 && performance.now() >= end) break;
     }
     return this.#at >= this.#used;

@@ -194,8 +194,7 @@ async function measureSizes(): Promise<RuntimeSize[]> {
   const known = new Set(bpftool<{ id: number }>('prog').map(({ id }) => id));
   const tracer = new Tracer(
     { samplesPerSecond: 1, sendIdleFrames: false, maxUserFrames: 1023, maxTableBytes: 4 << 20 },
-    () => {},
-    () => {},
+    { onRecord: () => {} },
     QUIET.warn,
   );
   const read = (runtimes: string): RuntimeSize => {

@@ -19,8 +19,6 @@ const TIERS: readonly { tier: string; flags: string[]; from: number }[] = [
   { tier: 'Maglev', flags: ['--no-opt'], from: 24 },
   { tier: 'all tiers', flags: [], from: 0 },
 ];
-/** Some runs of later versions say only which function called, not where: a limit named in docs/interpreters/support.md. */
-const ROUGH_BASELINE = { from: 24, also: ['far < both:23,58', 'near < both:23,58'] };
 const NO_MAGLEV = { flag: '--no-maglev', from: 20, tiers: ['interpreted', 'baseline'] };
 /** Leaf first: name and line; the leaf's own line changes. */
 const CHAIN = [
@@ -130,8 +128,7 @@ describe.skipIf(missingRights).each(missingRights ? [] : findNodes())('$title', 
   it.for(tiers)('calls in a loop, $tier', async (tier, { task }) => {
     task.meta.build = build;
     const counts = await record([...flagsOf(tier), node.place(SITES_SCRIPT)], CALLS[2]!, callOf);
-    const isRough = tier.tier === 'baseline' && major >= ROUGH_BASELINE.from;
-    expectShare(counts, isRough ? [...CALLS, ...ROUGH_BASELINE.also] : CALLS);
-    if (!isRough) expect([...counts.keys()]).toEqual(expect.arrayContaining(CALLS));
+    expectShare(counts, CALLS);
+    expect([...counts.keys()]).toEqual(expect.arrayContaining(CALLS));
   });
 });
