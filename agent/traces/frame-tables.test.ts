@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { emptyMapping } from '../../common/profile/profile.ts';
 import type { Frame, FrameLine } from './frame-resolver.ts';
@@ -52,4 +54,24 @@ test('copies of a file share a location; frames without a place share it where t
     tables.locationOf(frame({ ...script, lines: [line(name)] })),
   );
   expect([a === b, a === c]).toEqual([true, false]);
+});
+
+test('frames and mappings that are made anew each time go, and their locations stay', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const tables = new FrameTables();
+  const locations = new Set<number>();
+  const meet = (): WeakRef<object>[] => {
+    const made = frame({ mapping: { ...file } });
+    locations.add(tables.locationOf(made));
+    return [new WeakRef(made), new WeakRef(made.mapping)];
+  };
+  // The first one's mapping is the table's own.
+  meet();
+  const references = Array.from({ length: 100 }, meet).flat();
+  // What a WeakRef refers to stays until the job that made it ends.
+  await new Promise(setImmediate);
+  collect();
+  expect(references.filter((reference) => reference.deref() !== undefined)).toEqual([]);
+  expect(locations.size).toBe(1);
 });
