@@ -1,4 +1,8 @@
 /** Growing columns of (address, rule) rows, grouped by function. */
+import { MAX_IMAGE_BYTES, TableTooLarge } from './pack.ts';
+
+/** More would not fit into a table. A few bytes of a file can repeat many rows. */
+const MAX_ROWS = MAX_IMAGE_BYTES / 4;
 
 const grow = <T extends Float64Array | Uint16Array | Uint32Array | Uint8Array>(column: T): T => {
   const larger = new (column.constructor as new (n: number) => T)(column.length * 2);
@@ -33,7 +37,11 @@ export class FunctionRows {
     this.#previousRule = -1;
   }
 
-  /** From `address` on; rows at or past the function's end and repeated rules are dropped. */
+  /**
+   * From `address` on; rows at or past the function's end and repeated rules are dropped.
+   *
+   * @throws TableTooLarge
+   */
   addRow(address: number, rule: number): void {
     if (rule === this.#previousRule || address >= this.ends[this.count]!) return;
     // a later row for the same address replaces the earlier one
@@ -44,6 +52,7 @@ export class FunctionRows {
       return;
     }
     if (this.rowCount >= this.addresses.length) {
+      if (this.rowCount >= MAX_ROWS) throw new TableTooLarge(`it has more than ${this.rowCount} rows`);
       this.addresses = grow(this.addresses);
       this.rules = grow(this.rules);
     }

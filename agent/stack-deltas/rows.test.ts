@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+import { buildGoPclntab } from '../../common/elf/build-go-pclntab.ts';
+import { GoPclntab } from '../../common/elf/go-pclntab.ts';
+import { readGoFrames } from './go-frames.ts';
+import { TableTooLarge } from './pack.ts';
+import { FunctionRows } from './rows.ts';
+import { RuleTable } from './rules.ts';
+
+it('refuses a file of which many functions share one long list of rows', () => {
+  const [steps, count] = [60_000, 600];
+  const sizes = Array.from({ length: steps }, (_, i) => [i, (i % 2) * 8] as const);
+  const functions = Array.from({ length: count }, (_, i) => {
+    return { name: 'f', start: i * steps, sizes: i === 0 ? sizes : [] };
+  });
+  const bytes = buildGoPclntab({
+    form: '1.20',
+    textStart: 0,
+    saysTextStart: 1,
+    end: count * steps,
+    functions,
+  });
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  const records = Number(view.getBigUint64(64, true)) + (count + 1) * 8;
+  for (let i = 1; i < count; i++)
+    view.setUint32(records + i * 48 + 16, view.getUint32(records + 16, true), true);
+  const table = new GoPclntab(bytes, () => undefined);
+  const rows = new FunctionRows();
+  const add = () => readGoFrames(table, 'x86_64').addRows(rows, new RuleTable(), () => false);
+  expect(add).toThrow(TableTooLarge);
+});
