@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { describeRule, type RuleText } from '../agent/stack-deltas/describe.ts';
-import { lastAtOrBelow } from '../agent/stack-deltas/sorted.ts';
 import { extractStackDeltas, type StackDeltas } from '../agent/stack-deltas/stack-deltas.ts';
 import { DebugFiles, placeOf } from '../agent/symbols/debug-files.ts';
 import { FilePool } from '../agent/symbols/file-pool.ts';
+import { lastAtOrBelow } from '../common/base/search.ts';
 import type { ElfFile } from '../common/elf/elf.ts';
 import { findSeparateDebugInfo } from '../common/symbols/separate-symbols.ts';
 import { parseAddress, withElf } from './open-elf.ts';

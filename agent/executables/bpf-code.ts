@@ -2,6 +2,7 @@
  * Where the machine code of BPF programs lies. kallsyms knows their names, but no sizes, and it is read now and then
  * only: a program that was loaded since may lie behind another one, or where another one was.
  */
+import { countBelow } from '../../common/base/search.ts';
 import type { Native } from '../tracer/native.ts';
 
 export interface BpfFunction {
@@ -45,14 +46,8 @@ export class BpfCode {
 
   /** The function at an address, as of the last update. */
   find(address: bigint): BpfFunction | undefined {
-    let low = 0;
-    let high = this.#functions.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.#functions[middle]!.start <= address) low = middle + 1;
-      else high = middle;
-    }
-    const last = this.#functions[low - 1];
+    const functions = this.#functions;
+    const last = functions[countBelow(functions.length, (i) => functions[i]!.start <= address) - 1];
     return last && address < last.end ? last : undefined;
   }
 

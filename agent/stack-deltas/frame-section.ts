@@ -9,6 +9,7 @@ import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { BadFrame, CfiProgram, type ProgramContext } from './cfi-program.ts';
 import { CfiState, type Inexpressible, type Registers } from './cfi-state.ts';
 import { DW_EH_PE_OMIT, DW_EH_PE_PCREL, readEncoded, skipEncoded } from './encodings.ts';
+import { FrameSectionStats } from './frame-stats.ts';
 import type { FunctionRows } from './rows.ts';
 import { INVALID_RULE, type Rule, type RuleTable } from './rules.ts';
 
@@ -19,14 +20,6 @@ export interface FrameSection {
   isEhFrame: boolean;
   /** A zero length ends it: its real end is not known. */
   endsAtZero?: boolean;
-}
-
-export interface FrameSectionStats {
-  fdes: number;
-  badFdes: number;
-  badCies: number;
-  /** Reason → FDEs, of the first few reasons. */
-  reasons: Map<string, number>;
 }
 
 export interface DecodeTarget {
@@ -50,7 +43,6 @@ interface Cie {
   initial: CfiState;
 }
 
-const MAX_REASONS = 32;
 /** A CIE is read anew for each distinct place that FDEs name, so both its size and their number have a cap. */
 const MAX_CIE_BYTES = 4096;
 const MAX_CIES = 65_536;
@@ -74,7 +66,7 @@ class FrameDecoder {
   readonly #cursor: Cursor;
   readonly #program = new CfiProgram();
   readonly #cies = new Map<number, Cie | BadFrame>();
-  readonly #stats: FrameSectionStats = { fdes: 0, badFdes: 0, badCies: 0, reasons: new Map() };
+  readonly #stats = new FrameSectionStats();
   readonly #rule: Rule = { ...INVALID_RULE };
 
   constructor(section: FrameSection, target: DecodeTarget) {
@@ -104,7 +96,7 @@ class FrameDecoder {
       }
       const body = cursor.at;
       if (length > bytes.length - body) {
-        this.#countBad(new BadFrame('it ends behind its section'));
+        this.#stats.countBad(new BadFrame('it ends behind its section'));
         break;
       }
       next = body + length;
@@ -121,17 +113,8 @@ class FrameDecoder {
       if (id === cieId(is64, isEhFrame)) return;
       this.#fde(isEhFrame ? body - id : id);
     } catch (error) {
-      this.#countBad(error);
+      this.#stats.countBad(error);
     }
-  }
-
-  #countBad(error: unknown): void {
-    if (!(error instanceof BadFrame || error instanceof OutOfBounds)) throw error;
-    const { reasons } = this.#stats;
-    const reason = error instanceof BadFrame ? error.message : 'reads past its end';
-    if (reasons.has(reason) || reasons.size < MAX_REASONS)
-      reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
-    this.#stats.badFdes++;
   }
 
   #fde(cieAt: number): void {

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { lastAtOrBelow } from '../../common/base/search.ts';
 import { coverage, joinFunctions } from './join.ts';
 import { FunctionRows } from './rows.ts';
-import { lastAtOrBelow, sortedOrder } from './sorted.ts';
+import { sortedOrder } from './sorted.ts';
 
 interface Fn {
   start: number;

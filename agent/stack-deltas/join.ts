@@ -3,8 +3,10 @@
  * the one that begins last holds, as in an unwinder that searches a table of starts; what encloses it goes on
  * behind it. Of two that begin at once the first in the file holds.
  */
+
+import { lastAtOrBelow } from '../../common/base/search.ts';
 import type { FunctionRows } from './rows.ts';
-import { lastAtOrBelow, sortedOrder } from './sorted.ts';
+import { sortedOrder } from './sorted.ts';
 
 export interface JoinedRows {
   addresses: Float64Array;

@@ -1,8 +1,9 @@
 /** Stack deltas to the table image that the kernel side searches: the layout is described in ebpf/records.h. */
+
+import { lastAtOrBelow } from '../../common/base/search.ts';
 import { PF_X, PT_LOAD, type Segment } from '../../common/elf/elf.ts';
 import { EF_BLOCK_BITS, EF_PAGE_BITS, PAGE, RULE } from '../tracer/records.gen.ts';
 import type { Rule } from './rules.ts';
-import { lastAtOrBelow } from './sorted.ts';
 import type { StackDeltas } from './stack-deltas.ts';
 
 const BLOCK_BYTES = 1 << EF_BLOCK_BITS;

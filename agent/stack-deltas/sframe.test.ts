@@ -3,19 +3,20 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { lastAtOrBelow } from '../../common/base/search.ts';
 import { type Machine, parseElf } from '../../common/elf/elf.ts';
 import { bufferSource } from '../../common/elf/source.ts';
 import { ByteWriter } from './build-frames.ts';
 import { newInexpressible, REGISTERS } from './cfi-state.ts';
 import { describeRule } from './describe.ts';
 import { CODE_AT, deltasOf, ruleTextAt, textOf } from './fixture.ts';
-import { decodeFrameSection, type FrameSection, type FrameSectionStats } from './frame-section.ts';
+import { decodeFrameSection, type FrameSection } from './frame-section.ts';
 import { findEhFrame, findSframe } from './frame-sources.ts';
+import type { FrameSectionStats } from './frame-stats.ts';
 import { joinFunctions } from './join.ts';
 import { FunctionRows } from './rows.ts';
 import { RuleTable } from './rules.ts';
 import { decodeSframe } from './sframe.ts';
-import { lastAtOrBelow } from './sorted.ts';
 
 interface Decoded {
   stats: FrameSectionStats;

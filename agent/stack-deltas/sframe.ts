@@ -5,10 +5,10 @@
  * sourceware.org/binutils/docs-2.44/sframe-spec.html.
  */
 import { Cursor } from '../../common/base/cursor.ts';
-import { OutOfBounds } from '../../common/elf/source.ts';
 import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { BadFrame } from './cfi-program.ts';
-import type { DecodeTarget, FrameSection, FrameSectionStats } from './frame-section.ts';
+import type { DecodeTarget, FrameSection } from './frame-section.ts';
+import { FrameSectionStats } from './frame-stats.ts';
 import { INVALID_RULE, type Rule, STOP_RULE } from './rules.ts';
 
 const MAGIC = 0xdee2;
@@ -26,7 +26,6 @@ const SMALLEST_FRE_BYTES = 3;
 const MAX_REPEATED_FRES = 64;
 const MAX_REPEATED_ROWS = 1 << 20;
 const MAX_OFFSETS = 3;
-const MAX_REASONS = 32;
 
 const fits16 = (offset: number): boolean => offset >= -32_768 && offset <= 32_767;
 
@@ -59,7 +58,7 @@ class SframeDecoder {
   readonly #section: FrameSection;
   readonly #target: DecodeTarget;
   readonly #cursor: Cursor;
-  readonly #stats: FrameSectionStats = { fdes: 0, badFdes: 0, badCies: 0, reasons: new Map() };
+  readonly #stats = new FrameSectionStats();
   readonly #rule: Rule = { ...INVALID_RULE, kind: RuleKind.CFA };
   readonly #offsets: number[] = [];
   /** Functions may share rows; those of all together have no more than fit into the section. */
@@ -88,12 +87,7 @@ class SframeDecoder {
     try {
       return read();
     } catch (error) {
-      if (!(error instanceof BadFrame || error instanceof OutOfBounds)) throw error;
-      const { reasons } = this.#stats;
-      const reason = error instanceof BadFrame ? error.message : 'reads past its end';
-      if (reasons.has(reason) || reasons.size < MAX_REASONS)
-        reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
-      this.#stats.badFdes++;
+      this.#stats.countBad(error);
       return undefined;
     }
   }

@@ -1,15 +1,3 @@
-/** Index of the last element that is not greater than `value` in an ascending column, -1 if there is none. */
-export function lastAtOrBelow(sorted: Float64Array, value: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (sorted[middle]! <= value) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
-}
-
 /** Indices of the first `count` keys by ascending key; of equal keys the higher index first. */
 export function sortedOrder(keys: Float64Array, count: number): Uint32Array {
   const order = new Uint32Array(count);

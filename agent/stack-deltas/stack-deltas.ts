@@ -7,8 +7,9 @@
 import { type ElfFile, type Machine, PF_X, PT_LOAD } from '../../common/elf/elf.ts';
 import { findGoPclntab, isGo } from '../../common/elf/go-pclntab.ts';
 import { type Inexpressible, newInexpressible, REGISTERS } from './cfi-state.ts';
-import { type DecodeTarget, decodeFrameSection, type FrameSectionStats } from './frame-section.ts';
+import { type DecodeTarget, decodeFrameSection } from './frame-section.ts';
 import { findDebugFrame, findEhFrame, findSframe } from './frame-sources.ts';
+import type { FrameSectionStats } from './frame-stats.ts';
 import { type GoFrames, readGoFrames } from './go-frames.ts';
 import { coverage, joinFunctions } from './join.ts';
 import { findKnownFunctions, type KnownFunctions } from './known-functions.ts';

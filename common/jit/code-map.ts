@@ -5,6 +5,8 @@
  * New entries wait in a log; the first look-up after them lays them over the sorted, disjoint pieces that there are.
  */
 
+import { lastAtOrBelow } from '../base/search.ts';
+
 /** Sorted and disjoint. */
 interface Pieces {
   starts: Float64Array;
@@ -49,14 +51,8 @@ export class CodeMap {
   find(address: number): number | undefined {
     this.#settle();
     const { starts, ends, places, length } = this.#pieces;
-    let low = 0;
-    let high = length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (starts[middle]! <= address) low = middle + 1;
-      else high = middle;
-    }
-    return low > 0 && address < ends[low - 1]! ? places[low - 1] : undefined;
+    const i = lastAtOrBelow(starts, address, 0, length);
+    return i >= 0 && address < ends[i]! ? places[i] : undefined;
   }
 
   #settle(): void {

@@ -1,3 +1,4 @@
+import { countBelow } from '../base/search.ts';
 import { type ElfFile, PF_X, PT_LOAD, SHF_EXECINSTR } from '../elf/elf.ts';
 
 /** Executable bytes of a file: its sections with instructions, or its segments where sections were stripped. */
@@ -25,13 +26,6 @@ export function readCodeRanges(elf: ElfFile): CodeRange[] {
 
 /** The range that contains an address. */
 export function findCodeRange(ranges: readonly CodeRange[], address: number): CodeRange | undefined {
-  let low = 0;
-  let high = ranges.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (ranges[middle]!.start <= address) low = middle + 1;
-    else high = middle;
-  }
-  const range = ranges[low - 1];
+  const range = ranges[countBelow(ranges.length, (i) => ranges[i]!.start <= address) - 1];
   return range && address < range.end ? range : undefined;
 }

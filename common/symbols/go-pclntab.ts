@@ -7,6 +7,7 @@
  * the address belongs to. Inlined calls form a tree; each says at which address of the function it was made, and
  * the file and line of that address are those of the call.
  */
+import { countBelow } from '../base/search.ts';
 import { ElfError, type ElfFile, type Section } from '../elf/elf.ts';
 import { bufferSource, OutOfBounds } from '../elf/source.ts';
 import { SectionBytes } from './dwarf/section-bytes.ts';
@@ -121,14 +122,8 @@ class GoTable implements SymbolSource {
   /** The function that contains an offset of the text, -1 if none: the last entry is where all of them end. */
   #find(offset: number): number {
     const { functions, table } = this.#header;
-    let low = 0;
-    let high = functions + 1;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.#bytes.uint(table + 8 * middle, 4) <= offset) low = middle + 1;
-      else high = middle;
-    }
-    return low > functions || low === 0 ? -1 : low - 1;
+    const below = countBelow(functions + 1, (i) => this.#bytes.uint(table + 8 * i, 4) <= offset);
+    return below > functions ? -1 : below - 1;
   }
 
   #chain(func: GoFunction, start: number): SymbolFrame[] {

@@ -2,7 +2,7 @@
  * Names of kernel addresses. Symbols of the kernel and of its modules carry no size: one ends where the next
  * begins, or where its image does.
  */
-
+import { lastAtOrBelow } from '../base/search.ts';
 import { KallsymsReader, KERNEL_BASE, type RawSymbols } from './kallsyms.ts';
 import { KALLSYMS_HIDDEN_REASON, type KernelImage, layOutImages, type ModuleRange } from './kernel-images.ts';
 import { buildKernelTable, type KernelTable, PADDING_PREFIX } from './kernel-table.ts';
@@ -73,7 +73,7 @@ export class KernelSymbols {
   lookup(address: bigint): KernelSymbol | undefined {
     if (address < KERNEL_BASE) return undefined;
     const at = Number(address - KERNEL_BASE);
-    const i = findLast(this.#table.addresses, at);
+    const i = lastAtOrBelow(this.#table.addresses, at);
     if (i >= 0) {
       const image = this.images[this.#table.imageOf[i]!]!;
       const start = this.#table.addresses[i]!;
@@ -96,16 +96,4 @@ export class KernelSymbols {
     const end = nameStarts[i + 1]!;
     return start === end ? PADDING_PREFIX + this.#name(i + 1) : names.decode(start, end);
   }
-}
-
-/** Index of the last entry that is not greater than `value`, -1 if none. */
-function findLast(sorted: Float64Array, value: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (sorted[middle]! <= value) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
 }

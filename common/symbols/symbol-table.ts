@@ -6,6 +6,7 @@
  * hundred, and reading all names costs ten times what all the rest of the table does. The rest stays outside memory as
  * well, where there is room: of a table of 2 MB, a look-up reads one block of 1 KB.
  */
+import { countBelow, lastAtOrBelow } from '../base/search.ts';
 import { type ByteSource, OutOfBounds } from '../elf/source.ts';
 import { type Alias, compareAliases } from './name-column.ts';
 import { IN_MEMORY, type Scratch } from './scratch.ts';
@@ -118,12 +119,12 @@ export class SymbolTable {
   }
 
   #lastAtOrBelow(at: number): number {
-    const block = findLast(this.#blockStarts, this.#blockStarts.length, 1, at);
+    const block = lastAtOrBelow(this.#blockStarts, at);
     if (block < 0) return -1;
     const first = block * BLOCK_ROWS;
     const rows = Math.min(BLOCK_ROWS, this.count - first);
     const words = wordsAt(this.#rows, first * ROW_WORDS, rows * ROW_WORDS);
-    return first + findLast(words, rows, ROW_WORDS, at);
+    return first + countBelow(rows, (i) => words[i * ROW_WORDS]! <= at) - 1;
   }
 
   #name(i: number): string {
@@ -198,16 +199,4 @@ function packAliases({ nameAts, kinds }: SymbolColumns): Uint8Array {
 function wordsAt(source: ByteSource, first: number, count: number): Uint32Array {
   const { buffer, byteOffset } = source.read(first * 4, count * 4);
   return new Uint32Array(buffer, byteOffset, count);
-}
-
-/** Index of the last of `count` ascending values that is not greater, -1 if none; they stand `stride` words apart. */
-function findLast(sorted: Uint32Array, count: number, stride: number, value: number): number {
-  let low = 0;
-  let high = count;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (sorted[middle * stride]! <= value) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
 }

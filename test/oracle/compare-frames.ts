@@ -1,8 +1,8 @@
 /** Compares our stack deltas with readelf's rows, at every boundary of a row and one byte to either side. */
 import { describeRule, type RuleText } from '../../agent/stack-deltas/describe.ts';
 import { isStaticProgram } from '../../agent/stack-deltas/known-functions.ts';
-import { lastAtOrBelow } from '../../agent/stack-deltas/sorted.ts';
 import type { StackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
+import { lastAtOrBelow } from '../../common/base/search.ts';
 import type { ElfFile } from '../../common/elf/elf.ts';
 import type { ReadelfFrames, ReadelfRule } from './readelf-frames.ts';
 

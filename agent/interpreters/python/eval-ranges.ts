@@ -8,6 +8,7 @@
  * Jumps are found by looking at every byte for the opcodes of jumps with a 32-bit distance (jmp E9, jcc 0F 8x).
  * Bytes that only look like one lead into the loop and back by chance about once in 10^5 files.
  */
+import { lastAtOrBelow } from '../../../common/base/search.ts';
 import { type ElfFile, PT_GNU_EH_FRAME } from '../../../common/elf/elf.ts';
 
 export interface CodeRange {
@@ -96,21 +97,15 @@ function readFunctions(elf: ElfFile): FunctionTable {
 
 /** The function that holds an address; undefined where none does or its FDE has an unusual form. */
 function findFunction({ starts, fdes, elf }: FunctionTable, address: number): CodeRange | undefined {
-  let low = 0;
-  let high = starts.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (starts[middle]! <= address) low = middle + 1;
-    else high = middle;
-  }
-  if (low === 0) return undefined;
-  const start = starts[low - 1]!;
-  const at = elf.addressToFileOffset(fdes[low - 1]!);
+  const i = lastAtOrBelow(starts, address);
+  if (i < 0) return undefined;
+  const start = starts[i]!;
+  const at = elf.addressToFileOffset(fdes[i]!);
   if (at === undefined || at + 16 > elf.source.size) return undefined;
   // length, CIE, start relative to itself, size
   const fde = elf.source.read(at, 16);
   const view = new DataView(fde.buffer, fde.byteOffset, fde.byteLength);
-  if (fdes[low - 1]! + 8 + view.getInt32(8, true) !== start) return undefined;
+  if (fdes[i]! + 8 + view.getInt32(8, true) !== start) return undefined;
   const end = start + view.getUint32(12, true);
   return address < end ? { start, end } : undefined;
 }

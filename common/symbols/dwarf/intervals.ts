@@ -1,4 +1,5 @@
 /** Columns that grow, and intervals of addresses that nest: which of them are open at an address. */
+import { lastAtOrBelow } from '../../base/search.ts';
 
 export class Column<T extends Uint32Array | Int32Array | Float64Array | Uint16Array> {
   values: T;
@@ -78,29 +79,12 @@ export class Intervals {
 
   /** Visits the values of all intervals that contain the address, the innermost first, until `visit` is true. */
   visit(address: number, visit: (value: number) => boolean): void {
-    let i = lastAtOrBelow(this.starts, this.starts.length, address);
+    let i = lastAtOrBelow(this.starts, address);
     for (let step = 0; i >= 0 && step < MAX_NESTING; step++) {
       if (address < this.#ends[i]! && visit(this.#values[i]!)) return;
       i = this.#parents[i]!;
     }
   }
-}
-
-/** Index of the last of `count` ascending values that is not greater, -1 if none. */
-export function lastAtOrBelow(
-  sorted: Float64Array | Uint32Array,
-  count: number,
-  value: number,
-  from = 0,
-): number {
-  let low = from;
-  let high = count;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (sorted[middle]! <= value) low = middle + 1;
-    else high = middle;
-  }
-  return low > from ? low - 1 : -1;
 }
 
 function gather<T extends Float64Array | Uint32Array>(from: T, to: T, order: Uint32Array): T {

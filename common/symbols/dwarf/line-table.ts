@@ -1,10 +1,11 @@
 /** Which file and line an address was compiled from: .debug_line of DWARF 2 to 5, sections 6.2. */
 import type { Cursor } from '../../base/cursor.ts';
+import { lastAtOrBelow } from '../../base/search.ts';
 import type { ByteSource } from '../../elf/source.ts';
 import { packColumns, unpackColumns } from '../scratch.ts';
 import { DwarfError } from './constants.ts';
 import type { FileNames } from './file-names.ts';
-import { Column, Intervals, lastAtOrBelow } from './intervals.ts';
+import { Column, Intervals } from './intervals.ts';
 import type { LineHeader } from './line-header.ts';
 
 const MAX_ROWS = 1 << 23;
@@ -71,7 +72,7 @@ export class LineTable {
     const { addresses, files, lines, columns } = this.#rows;
     const first = this.#firstRows[sequence]!;
     const end = this.#firstRows[sequence + 1] ?? addresses.length;
-    const i = lastAtOrBelow(addresses, end, address, first);
+    const i = lastAtOrBelow(addresses, address, first, end);
     return i < 0 ? undefined : { file: files[i]!, line: lines[i]!, column: columns[i]! };
   }
 }

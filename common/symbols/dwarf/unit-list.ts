@@ -1,9 +1,10 @@
 /** The units of one DWARF file: where they stand, and their tables, as far as they were asked for. */
 import { LRUCache } from 'lru-cache';
+import { lastAtOrBelow } from '../../base/search.ts';
 import { type AbbrevTable, readAbbrevs } from './abbrevs.ts';
 import { DwarfError } from './constants.ts';
 import type { DwarfFile } from './dwarf-file.ts';
-import { Column, lastAtOrBelow } from './intervals.ts';
+import { Column } from './intervals.ts';
 import { readUnit, readUnitHeader, type Unit } from './unit.ts';
 
 const MAX_UNITS = 1 << 20;
@@ -46,7 +47,7 @@ export class UnitList {
 
   /** The unit that a DIE belongs to. */
   unitOf(die: number): Unit {
-    const i = lastAtOrBelow(this.offsets, this.offsets.length, die);
+    const i = lastAtOrBelow(this.offsets, die);
     if (i < 0) throw new DwarfError(`no unit at ${die}`);
     return this.unit(this.offsets[i]!);
   }

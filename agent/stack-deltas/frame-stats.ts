@@ -1,0 +1,23 @@
+import { OutOfBounds } from '../../common/elf/source.ts';
+import { BadFrame } from './cfi-program.ts';
+
+const MAX_REASONS = 32;
+
+/** What became of the functions of a section. */
+export class FrameSectionStats {
+  fdes = 0;
+  badFdes = 0;
+  badCies = 0;
+  /** Reason → FDEs, of the first few reasons. */
+  readonly reasons = new Map<string, number>();
+
+  /** @throws what is no fault of the section */
+  countBad(error: unknown): void {
+    if (!(error instanceof BadFrame || error instanceof OutOfBounds)) throw error;
+    const { reasons } = this;
+    const reason = error instanceof BadFrame ? error.message : 'reads past its end';
+    if (reasons.has(reason) || reasons.size < MAX_REASONS)
+      reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+    this.badFdes++;
+  }
+}
