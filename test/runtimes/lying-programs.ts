@@ -17,7 +17,12 @@ export class LyingPrograms {
       modes.map((mode) => [mode, spawn('nice', ['-n', '19', path, mode], { stdio: 'ignore' })]),
     );
     const targets = [...running.values()].map(({ pid }) => toPid(pid!));
-    return new LyingPrograms(running, await Recording.start({ targets }));
+    try {
+      return new LyingPrograms(running, await Recording.start({ targets }));
+    } catch (error) {
+      for (const child of running.values()) child.kill('SIGKILL');
+      throw error;
+    }
   }
 
   stacksOf(mode: string): Stack[] {
