@@ -63,6 +63,13 @@ async function namesIn(file: Buffer, ...addresses: number[]): Promise<string[]> 
 }
 
 describe('a jitdump', () => {
+  it('looks for what was moved a limited number of times', () => {
+    const dump = new JitDump(1000);
+    const moves = Array.from({ length: 5000 }, () => move(0x1000, 0x2000, 8, 77));
+    readAll(dump, Buffer.concat([header(), load(0x1000, 8, 1, 'f'), ...moves]));
+    expect(dump.stats).toEqual({ functions: 1, malformed: 4096, dropped: 904 });
+  });
+
   it('names the code of its loads, also of records larger than what is read at a time', async () => {
     const file = Buffer.concat([
       header(),

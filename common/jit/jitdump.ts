@@ -72,6 +72,7 @@ export class JitDump implements JitCode {
   readonly #indices = new Column();
   /** A row a move: what was moved, and how far it lies from where its load had put it. */
   readonly #moves: { load: number; by: number }[] = [];
+  #movesLeft = MAX_MOVES;
   #pendingDebug = { at: 0, address: -1 };
   #isClosed = false;
 
@@ -150,9 +151,14 @@ export class JitDump implements JitCode {
   #move(cursor: Cursor): void {
     cursor.skip(16);
     const [from, to, size, index] = [cursor.u64(), cursor.u64(), cursor.u64(), cursor.u64()];
+    if (this.#movesLeft === 0) {
+      this.stats.dropped++;
+      return;
+    }
+    this.#movesLeft--;
     const load = this.#indices.lastIndexOf(index);
     if (load < 0 || !(size > 0 && Math.max(from, to) + size <= MAX_ADDRESS)) this.stats.malformed++;
-    else if (this.#moves.length < MAX_MOVES && this.#code.add(from, size, NOTHING)) {
+    else if (this.#code.add(from, size, NOTHING)) {
       const place = MOVED + this.#moves.length;
       const before = this.#moves.findLast((move) => move.load === load)?.by ?? 0;
       this.#moves.push({ load, by: before + to - from });

@@ -83,13 +83,20 @@ export class PerfMap implements JitCode {
 
 /** Undefined where it is no line of a perf map, or names nothing. */
 function parseLine(bytes: Uint8Array, at: number, end: number): Line | undefined {
-  const afterStart = bytes.indexOf(SPACE, at);
-  const afterSize = afterStart < 0 ? -1 : bytes.indexOf(SPACE, afterStart + 1);
+  const afterStart = findSpace(bytes, at, end);
+  const afterSize = afterStart < 0 ? -1 : findSpace(bytes, afterStart + 1, end);
   if (afterSize < 0 || afterSize + 1 >= end) return undefined;
   const start = parseHex(bytes, at, afterStart);
   const size = parseHex(bytes, afterStart + 1, afterSize);
   if (!(size > 0 && start + size <= MAX_ADDRESS)) return undefined;
   return { start, size, nameAt: afterSize + 1 };
+}
+
+/** The space behind a number, -1 where there is none. Not beyond: the rest of the bytes may be lines without any. */
+function findSpace(bytes: Uint8Array, from: number, end: number): number {
+  const last = Math.min(end, from + MAX_NUMBER_LENGTH + 3);
+  for (let at = from; at < last; at++) if (bytes[at] === SPACE) return at;
+  return -1;
 }
 
 /** NaN where it is no number. */
