@@ -1,0 +1,132 @@
+/**
+ * Programs that make trouble: each costs a bounded share, shows up in the counters, and takes nothing from the stacks
+ * of the program beside it.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { toPid } from '../common/base/brand.ts';
+import { compile, missingRights, scratchFolder } from './support/fixtures.ts';
+import { Recording, type Stack, share, total } from './support/recording.ts';
+
+const SAMPLES = 100;
+const EH_FRAME_BYTES = 64 << 20;
+const MAX_USER_FRAMES = 1023;
+
+const running: ChildProcess[] = [];
+let recording: Recording | undefined;
+
+function start(path: string, ...args: string[]): number {
+  // nice replaces itself
+  const child = spawn('nice', ['-n', '19', path, ...args], { stdio: 'ignore' });
+  running.push(child);
+  return child.pid!;
+}
+
+const isWhole = ({ frames }: Stack): boolean =>
+  frames.filter((frame) => frame === 'recurse').length === 40 && frames.at(-1) === '_start';
+const atTheBottom = (stacks: Stack[]): Stack[] =>
+  stacks.filter(({ frames }) => frames.some((frame) => frame === 'spin'));
+
+/** A CIE and as many FDEs as there is room for, in no order; each claims 16 bytes somewhere in `span`. */
+function hugeEhFrame(start: number, span: number): Buffer {
+  const bytes = Buffer.alloc(EH_FRAME_BYTES);
+  // length, ID 0, version 1, no augmentation, code factor 1, data factor -8, return address 16, CFA rsp+8, ra cfa-8
+  Buffer.from('14000000000000000100017810' + '0c07089001' + '000000000000', 'hex').copy(bytes);
+  const fdeBytes = 28;
+  let seed = 1;
+  for (let at = 24; at + fdeBytes <= bytes.length - 4; at += fdeBytes) {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    bytes.writeUInt32LE(fdeBytes - 4, at);
+    bytes.writeUInt32LE(at + 4, at + 4);
+    bytes.writeBigUInt64LE(BigInt(start + (seed % span)), at + 8);
+    bytes.writeBigUInt64LE(16n, at + 16);
+  }
+  return bytes;
+}
+
+/** deep.c with 64 MiB of unwind information, of which little is true. */
+function compileHuge(): string {
+  const [data, assembly] = [join(scratchFolder, 'eh.bin'), join(scratchFolder, 'eh.s')];
+  writeFileSync(data, hugeEhFrame(0x401000, 1 << 20));
+  writeFileSync(assembly, `.section .eh_frame,"a",@progbits\n.incbin "${data}"\n`);
+  const object = join(scratchFolder, 'eh.o');
+  execFileSync('gcc', ['-c', '-o', object, assembly]);
+  return compile('hostile-huge', 'gcc', ['-O2', '-no-pie', '-Wl,--no-eh-frame-hdr', object], 'deep.c');
+}
+
+describe.skipIf(missingRights)('hostile programs', () => {
+  const pids: Record<'deep' | 'regions' | 'exec' | 'garbage' | 'huge', number> = {
+    ...{ deep: 0, regions: 0, exec: 0, garbage: 0, huge: 0 },
+  };
+  const stacksOf = (name: keyof typeof pids): Stack[] => recording!.stacks(pids[name]);
+  const counter = (name: string): number => recording!.controller.counters()[name] ?? 0;
+
+  beforeAll(async () => {
+    const hostile = compile('hostile', 'gcc', ['-O2', '-no-pie'], 'hostile.c');
+    pids.deep = start(compile('hostile-deep', 'gcc', ['-O2', '-fomit-frame-pointer'], 'deep.c'), '40');
+    for (const name of ['regions', 'exec', 'garbage'] as const) pids[name] = start(hostile, name);
+    pids.huge = start(compileHuge(), '40');
+    recording = await Recording.start({ targets: Object.values(pids).map(toPid) });
+    await recording.until(() => stacksOf('deep').some(isWhole), 120_000);
+    recording.clear();
+    const enough = (name: keyof typeof pids): boolean => total(stacksOf(name)) >= SAMPLES;
+    await recording.until(() => (Object.keys(pids) as (keyof typeof pids)[]).every(enough), 240_000);
+  }, 400_000);
+
+  afterAll(async () => {
+    for (const child of running) child.kill('SIGKILL');
+    await recording?.stop();
+  });
+
+  it('take nothing from the stacks of another', () => {
+    const deep = atTheBottom(stacksOf('deep'));
+    expect(share(deep, isWhole), JSON.stringify(deep.filter((s) => !isWhole(s)).slice(0, 3))).toBeGreaterThan(
+      0.98,
+    );
+    expect(counter('records.malformed')).toBe(0);
+  });
+
+  it('65,000 regions: every one is found, at a few look-ups a stack', () => {
+    const lines = readFileSync(`/proc/${pids.regions}/maps`, 'utf8').split('\n').length;
+    expect(lines).toBeGreaterThan(65_000);
+    const stacks = stacksOf('regions');
+    const unmapped = stacks.filter(({ frames }) => frames.some((f) => /no code|unmapped/.test(f)));
+    expect(total(unmapped) / total(stacks), JSON.stringify(unmapped.slice(0, 3))).toBeLessThan(0.05);
+    const inMain = stacks.filter(({ frames }) => frames.includes('spin'));
+    expect(share(inMain, ({ frames }) => frames.at(-1) === '_start')).toBeGreaterThan(0.98);
+  });
+
+  it('exec in a loop: every program is counted, and its samples are its own', () => {
+    expect(counter('bpf.execs')).toBeGreaterThan(100);
+    expect(total(stacksOf('exec'))).toBeGreaterThanOrEqual(SAMPLES);
+    // one entry a program that was sampled at the most, and they go once they are reported
+    expect(counter('processes.reported')).toBeLessThanOrEqual(counter('bpf.execs') + 100);
+  });
+
+  it('false stacks and registers: cut with a reason, never longer than allowed, all of them counted', () => {
+    const stacks = stacksOf('garbage');
+    expect(Math.max(...stacks.map(({ frames }) => frames.length))).toBeLessThanOrEqual(
+      MAX_USER_FRAMES + 128 + 1,
+    );
+    const onFalseStack = stacks.filter(({ frames }) => frames.includes('run_on'));
+    expect(total(onFalseStack)).toBeGreaterThan(0);
+    const cut = Object.entries(recording!.controller.counters())
+      .filter(([name]) => name.startsWith('bpf.user_cut_'))
+      .reduce((sum, [, count]) => sum + count, 0);
+    expect(cut).toBeGreaterThan(0);
+    // who stands on garbage must not pass for somebody with a root
+    expect(share(onFalseStack, ({ frames }) => frames.at(-1) === '_start')).toBeLessThan(0.1);
+  });
+
+  it('64 MiB of .eh_frame: a table in time or counted as broken, and the agent goes on', async () => {
+    const settled = (): boolean =>
+      counter('executables.broken') > 0 || stacksOf('huge').some(({ frames }) => !isPending(frames));
+    await recording!.until(settled, 120_000);
+    expect(process.memoryUsage.rss()).toBeLessThan(1 << 30);
+    expect(total(stacksOf('huge'))).toBeGreaterThanOrEqual(SAMPLES);
+  }, 180_000);
+});
+
+const isPending = (frames: string[]): boolean => frames.some((frame) => /not ready yet/.test(frame));

@@ -1,0 +1,45 @@
+/** The matrix as a page: docs/toolchains.md. */
+import { execFileSync } from 'node:child_process';
+import type { KnownProgram, Outcome } from './known-stacks.ts';
+
+/** Stacks are cut short while a program starts, and where a page of its stack is not in memory. */
+export const WHOLE_SHARE = 0.98;
+
+const HEAD = `# Toolchains
+
+Written by \`npm run test:toolchains\` (root): programs that know their own stacks, built by each toolchain with each
+option that shapes unwind information, sampled by the agent at 499 Hz. A stack is whole if it has every call from the
+one that spins up to the root, and none that was not made.
+`;
+
+/** Programs that were not built are told as left out. */
+export function describeToolchains(
+  programs: readonly KnownProgram[],
+  outcomes: ReadonlyMap<KnownProgram, Outcome>,
+): string {
+  const rows = programs.map((program) => describeProgram(program, outcomes.get(program)));
+  const tools = [...new Set([...outcomes.keys()].flatMap(({ tools }) => tools))].map(describeTool);
+  return [
+    HEAD,
+    ...tools.map((tool) => `- ${tool}`),
+    '',
+    '| program | samples | whole |',
+    '|---|--:|--:|',
+    ...rows,
+    '',
+  ].join('\n');
+}
+
+function describeProgram({ title, limit }: KnownProgram, outcome: Outcome | undefined): string {
+  if (!outcome) return `| ${title} | – | left out |`;
+  const whole = `${(outcome.wholeShare * 100).toFixed(1)} %`;
+  return `| ${title} | ${outcome.samples} | ${limit ? `${whole}: ${limit}` : whole} |`;
+}
+
+/** Its version, as it tells it. */
+function describeTool(tool: string): string {
+  const [command, ...args] = tool === 'go' ? ['go', 'version'] : [tool, '--version'];
+  const text = execFileSync(command!, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  const version = text.split('\n')[0]!;
+  return version.startsWith(tool) ? version : `${tool}: ${version}`;
+}
