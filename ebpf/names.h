@@ -95,7 +95,7 @@ static __noinline u64 kernfs_parent_5_10(u64 node)
 
 #define CGROUP_LEVELS 16
 
-/* The cgroup v2 path of a kernfs node, behind the path; the root has no name worth sending. */
+/* The cgroup path of a kernfs node, behind the path; the root has no name worth sending. */
 static __always_inline u32 write_cgroup(u8 *buffer, u64 node)
 {
 	volatile u16 *path_used = (void *)(buffer + USED_AT);

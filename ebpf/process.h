@@ -30,8 +30,6 @@ static __always_inline void fill_process(struct ef_process *p, struct task_struc
 	p->parent_tgid = BPF_CORE_READ(leader, real_parent, tgid);
 	p->uid = BPF_CORE_READ(task, cred, uid.val);
 	p->ktime_ns = ktime_ns;
-	p->cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
-	p->exe_file_key = 0;
 	BPF_CORE_READ_INTO(&p->comm, leader, comm);
 }
 
@@ -46,9 +44,46 @@ static __always_inline u64 process_record_bytes(struct ef_process *p)
 	return PROCESS_NAMES_AT + names;
 }
 
-static __always_inline u64 cgroup_node(struct task_struct *task)
+static __always_inline u64 cgroup_of_controller(u64 set, u64 controller)
 {
-	return (u64)BPF_CORE_READ(task, cgroups, dfl_cgrp, kn);
+	u64 state = 0;
+
+	KERNEL_READ(&state, 8, set + FIELD_OFFSET(css_set, subsys) + controller * 8);
+	return state ? KERNEL_WORD(state, cgroup_subsys_state, cgroup) : 0;
+}
+
+static __always_inline u32 cgroup_level(u64 cgroup)
+{
+	u32 level = 0;
+
+	KERNEL_READ(&level, 4, cgroup + FIELD_OFFSET(cgroup, level));
+	return level;
+}
+
+#define LOOK_AT_CONTROLLER(id) \
+	if (bpf_core_enum_value_exists(enum cgroup_subsys_id, id)) { \
+		u64 other = cgroup_of_controller(set, bpf_core_enum_value(enum cgroup_subsys_id, id)); \
+		u32 depth = other ? cgroup_level(other) : 0; \
+		if (depth > level) { \
+			cgroup = other; \
+			level = depth; \
+		} \
+	}
+
+/* The kernfs node of a task's cgroup: of the unified hierarchy or, where the machine still keeps its groups in
+ * hierarchies of version 1, the deepest of those that engines and systemd always use. */
+static __noinline u64 cgroup_node(u64 task)
+{
+	u64 set = KERNEL_WORD(task, task_struct, cgroups);
+	u64 cgroup = KERNEL_WORD(set, css_set, dfl_cgrp);
+	u32 level = cgroup_level(cgroup);
+
+	if (level == 0) {
+		LOOK_AT_CONTROLLER(memory_cgrp_id);
+		LOOK_AT_CONTROLLER(pids_cgrp_id);
+		LOOK_AT_CONTROLLER(cpu_cgrp_id);
+	}
+	return KERNEL_WORD(cgroup, cgroup, kn);
 }
 
 /* Marks the identity as sent; until the record is out the next sample tries again. */
@@ -80,7 +115,7 @@ static __always_inline void report_sampled_process(struct ef_scratch *s, struct 
 	p->path_bytes = 0;
 	if (exe)
 		process_path_into_record(exe);
-	cgroup_into_record(cgroup_node(task));
+	cgroup_into_record(cgroup_node((u64)task));
 	p->process = s->sample.process;
 	fill_process(p, task, s->sample.ktime_ns);
 	u64 bytes = process_record_bytes(p);
@@ -114,7 +149,7 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 	e->process.path_bytes = 0;
 	if (exe)
 		process_path_into_event(exe);
-	cgroup_into_event(cgroup_node(task));
+	cgroup_into_event(cgroup_node((u64)task));
 	e->process.process = id;
 	fill_process(&e->process, task, bpf_ktime_get_ns());
 	u64 bytes = process_record_bytes(&e->process);

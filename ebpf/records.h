@@ -100,8 +100,6 @@ struct ef_process {
 	__u32 uid;
 	struct ef_process_id process;
 	__u64 ktime_ns;
-	__u64 cgroup_id;
-	__u64 exe_file_key;
 	char comm[EF_COMM_SIZE];
 	/* components leaf first, each NUL-terminated: the executable's path, then the cgroup's */
 	char names[EF_PATH_BYTES + EF_CGROUP_BYTES];

@@ -143,15 +143,24 @@ struct vm_area_struct___5_10 {
 struct kernfs_node {
 	struct kernfs_node *parent;
 	const char *name;
-	u64 id;
 };
 struct kernfs_node___6_15 {
 	struct kernfs_node *__parent;
 };
 struct cgroup {
 	struct kernfs_node *kn;
+	int level;
+};
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+enum cgroup_subsys_id {
+	cpu_cgrp_id,
+	memory_cgrp_id,
+	pids_cgrp_id,
 };
 struct css_set {
+	struct cgroup_subsys_state *subsys[1];
 	struct cgroup *dfl_cgrp;
 };
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseProcCgroup, readCgroupOwner, usesCgroupV1 } from './cgroup-owner.ts';
+import { parseProcCgroup, readCgroupOwner } from './cgroup-owner.ts';
 
 const ID = '3d1c0b5f7a9e4c2d8b6f1e0a3d1c0b5f7a9e4c2d8b6f1e0a3d1c0b5f7a9e4c2d';
 const OTHER = 'f'.repeat(64);
@@ -70,8 +70,6 @@ test('/proc/PID/cgroup: the unified path, or the most telling one of cgroup v1',
   expect(parseProcCgroup('0::/\n')).toBe('/');
   expect(parseProcCgroup('4:cpu,cpuacct:/a:b\n')).toBe('/a:b');
   expect(parseProcCgroup('')).toBe('');
-  expect(usesCgroupV1('0::/\n')).toBe(false);
-  expect(usesCgroupV1('1:cpu:/\n0::/\n')).toBe(true);
 });
 
 test('any path is survived', () => {

@@ -76,6 +76,3 @@ export function parseProcCgroup(text: string): string {
   }
   return unified.length > 1 ? unified : longest || unified;
 }
-
-/** Whether some controllers are on cgroup v1, so that a path of the unified hierarchy may say nothing. */
-export const usesCgroupV1 = (text: string): boolean => /^[1-9]\d*:/m.test(text);

@@ -53,15 +53,6 @@ export function readProcProcess(proc: string, pid: number, startBoottimeNs: bigi
   return { comm: after.comm, parentPid: after.parentPid, executablePath, cgroupPath };
 }
 
-/** The cgroup alone, of the process that started at this time; undefined where it is gone. */
-export function readProcCgroup(proc: string, pid: number, startBoottimeNs: bigint): string | undefined {
-  const directory = join(proc, String(pid));
-  const text = readSmallFile(join(directory, 'cgroup'));
-  // looked at afterwards: whoever has the PID now had it then, or started since
-  if (text === undefined || readStat(directory)?.startTicks !== startBoottimeNs / TICK_NS) return undefined;
-  return parseProcCgroup(text);
-}
-
 function readStat(directory: string): ProcStat | undefined {
   const text = readSmallFile(join(directory, 'stat'));
   return text === undefined ? undefined : parseStat(text);

@@ -1,11 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { toFileKey, toPid } from '../../common/base/brand.ts';
+import { describe, expect, test } from 'vitest';
+import { toPid } from '../../common/base/brand.ts';
 import type { ProcessRecord } from '../tracer/records.ts';
 import { parseStat } from './proc-files.ts';
 import { ProcessManager } from './process-manager.ts';
@@ -27,8 +25,6 @@ const record = (
   parentPid: toPid(1),
   uid: 0,
   ktimeNs: start,
-  cgroupId: 1n,
-  exeFileKey: toFileKey('0000000000000000'),
   comm: 'main',
   executablePath: `/usr/bin/p${pid}-${execId}`,
   cgroupPath: '/',
@@ -64,32 +60,6 @@ describe('facts', () => {
     const processes = manager();
     processes.onProcess(record(10, 1, 5n, { cgroupPath: '/system.slice/nginx.service' }));
     expect(processes.get(toPid(10), 1, 5n).serviceName).toBe('nginx');
-  });
-
-  test('where cgroups are v1, a process that ended before it was read about has the cgroup of its parent', () => {
-    const proc = mkdtempSync(join(tmpdir(), 'everyframe-proc-'));
-    onTestFinished(() => rmSync(proc, { recursive: true }));
-    const docker = `/docker/${'cd'.repeat(32)}`;
-    for (const [pid, path] of [
-      ['self', '/'],
-      ['9', docker],
-    ] as const) {
-      mkdirSync(join(proc, pid));
-      writeFileSync(join(proc, pid, 'cgroup'), `5:memory:${path}\n1:name=systemd:${path}\n`);
-    }
-    const start = 12_340_000_000n;
-    const fields = ['S', '1', ...Array.from({ length: 17 }, () => '0'), '1234', '0'];
-    writeFileSync(join(proc, '9', 'stat'), `9 (sh) ${fields.join(' ')}\n`);
-    const processes = manager({ proc });
-    processes.onProcess(record(9, 1, start));
-    processes.onProcess(record(10, 1, start + 10n, { parentPid: toPid(9) }));
-    processes.onProcess(record(11, 1, start + 10n, { parentPid: toPid(8) }));
-    const pathOf = (pid: number, at: bigint) => processes.get(toPid(pid), 1, at).cgroupPath;
-    expect([pathOf(9, start), pathOf(10, start + 10n), pathOf(11, start + 10n)]).toEqual([
-      docker,
-      docker,
-      '/',
-    ]);
   });
 
   test('a kernel thread has a name, no path, and shares one service with the others', () => {

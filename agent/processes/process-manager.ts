@@ -12,8 +12,8 @@ import type { Pid } from '../../common/base/brand.ts';
 import { emptyProcess, type Process } from '../../common/profile/profile.ts';
 import type { ExitRecord, ProcessIdentity, ProcessRecord } from '../tracer/records.ts';
 import { type BootClock, createBootClock } from './boot-clock.ts';
-import { type CgroupOwner, readCgroupOwner, usesCgroupV1 } from './cgroup-owner.ts';
-import { type ProcProcess, readProcCgroup, readProcProcess, readSmallFile } from './proc-files.ts';
+import { type CgroupOwner, readCgroupOwner } from './cgroup-owner.ts';
+import { type ProcProcess, readProcProcess } from './proc-files.ts';
 import { KERNEL_SERVICE, serviceNameOf } from './service-name.ts';
 
 export interface ProcessManagerOptions {
@@ -60,12 +60,10 @@ export class ProcessManager {
   readonly #owners = new LRUCache<string, CgroupOwner & { path: string }>({ max: MAX_CGROUPS });
   /** Executions that ended, in the order in which that became known. */
   #ended: { pid: number; execution: Execution }[] = [];
-  readonly #readsCgroupFiles: boolean;
 
   constructor(options: ProcessManagerOptions = {}) {
     this.#proc = options.proc ?? '/proc';
     this.#clock = options.clock ?? createBootClock(this.#proc);
-    this.#readsCgroupFiles = usesCgroupV1(readSmallFile(`${this.#proc}/self/cgroup`) ?? '');
     this.#maxProcesses = options.maxProcesses ?? DEFAULT_MAX_PROCESSES;
     // A bound on size, not on entries: with `max` the cache would allocate for all of them at once.
     this.#byPid = new LRUCache({
@@ -205,19 +203,12 @@ export class ProcessManager {
   #describe(record: ProcessRecord): Process {
     const { pid, comm, parentPid, startBoottimeNs } = record;
     let { executablePath, cgroupPath } = record;
-    const lacksCgroup = this.#readsCgroupFiles && cgroupPath === '/';
     if (executablePath === '') {
       const found = readProcProcess(this.#proc, pid, startBoottimeNs);
       executablePath = found?.executablePath ?? '';
       if (cgroupPath.length <= 1) cgroupPath = found?.cgroupPath || cgroupPath;
-    } else if (lacksCgroup) cgroupPath = this.#cgroupOf(record) || cgroupPath;
+    }
     return this.#build(record, { comm, parentPid, executablePath, cgroupPath });
-  }
-
-  /** Of a process that ended already: that of its parent, in which it was started. */
-  #cgroupOf({ pid, parentPid, startBoottimeNs }: ProcessRecord): string {
-    const own = readProcCgroup(this.#proc, pid, startBoottimeNs);
-    return own ?? this.#byPid.peek(parentPid)?.newest.process.cgroupPath ?? '';
   }
 
   #build(identity: ProcessIdentity, facts: ProcProcess): Process {

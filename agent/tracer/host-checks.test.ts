@@ -58,7 +58,6 @@ describe('checkHost', () => {
       'kernel.kptr_restrict = 2',
     ],
     ['no JIT', { bpfJit: 0 }, 'degraded', 'bpf jit', 'interpreted'],
-    ['cgroups of old', { cgroupVersion: 1 }, 'degraded', 'cgroups', 'version 1'],
     ['unreadable capabilities', { capabilities: undefined }, 'degraded', 'capabilities', '/proc/self/status'],
     [
       'little locked memory on 5.10',

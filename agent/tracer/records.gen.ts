@@ -136,7 +136,7 @@ export const TRACE = {
 
 /** Size and byte offsets of struct ef_process. */
 export const PROCESS = {
-  bytes: 1608,
+  bytes: 1592,
   type: 0,
   pathBytes: 2,
   cgroupBytes: 4,
@@ -147,10 +147,8 @@ export const PROCESS = {
   processExecId: 20,
   processStartBoottimeNs: 24,
   ktimeNs: 32,
-  cgroupId: 40,
-  exeFileKey: 48,
-  comm: 56,
-  names: 72,
+  comm: 40,
+  names: 56,
 } as const;
 
 /** Size and byte offsets of struct ef_exit. */

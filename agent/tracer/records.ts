@@ -1,4 +1,5 @@
 /** Decodes the records of the BPF ring buffer: layouts in records.gen.ts, meanings in ebpf/records.h. */
+import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
 import { toFileKey, toPid } from '../../common/base/brand.ts';
 import { EF_TRACE_OF_PROCESS, EXIT, FILE, PROCESS, TRACE } from './records.gen.ts';
@@ -30,12 +31,10 @@ export interface ProcessRecord extends ProcessIdentity {
   parentPid: Pid;
   uid: number;
   ktimeNs: bigint;
-  cgroupId: bigint;
-  exeFileKey: FileKey;
   comm: string;
   /** '' for a kernel thread. */
   executablePath: string;
-  /** Path in the cgroup v2 hierarchy, '/' for the root. */
+  /** Path in the cgroup v2 hierarchy, else the deepest of cgroup v1; '/' for the root. */
   cgroupPath: string;
 }
 
@@ -48,8 +47,8 @@ export interface TraceRecord extends ProcessIdentity {
   hash: bigint;
   kernelFrames: number;
   userFrames: number;
-  /** Kernel addresses, then the words of the user frames: see ebpf/records.h. */
-  words: BigUint64Array;
+  /** Kernel addresses, then the words of the user frames, each as its low and its high half: see ebpf/records.h. */
+  halves: Uint32Array;
   /** It has frames that mean something in this process only, and that the process has the names of. */
   isOfProcess: boolean;
 }
@@ -63,24 +62,28 @@ export function readComm(buffer: Buffer, offset: number, size = 16): string {
   return buffer.toString('utf8', offset, end);
 }
 
+/** Paths by their components as they came: most processes run one of few programs, in one of few cgroups. */
+const paths = new LRUCache<string, string>({ max: 512 });
+
 /** Components that came leaf first, each NUL-terminated. */
 function readPath(buffer: Buffer, offset: number, bytes: number): string {
   if (bytes === 0) return '';
-  const parts = buffer.toString('utf8', offset, offset + bytes).split('\0');
-  if (parts.at(-1) === '') parts.pop();
-  return `/${parts.reverse().join('/')}`;
+  const components = buffer.toString('utf8', offset, offset + bytes);
+  let path = paths.get(components);
+  if (path === undefined) {
+    const parts = components.split('\0');
+    if (parts.at(-1) === '') parts.pop();
+    path = `/${parts.reverse().join('/')}`;
+    paths.set(components, path);
+  }
+  return path;
 }
 
-function readIdentity(
-  buffer: Buffer,
-  at: number,
-  layout: typeof PROCESS | typeof EXIT | typeof TRACE,
-): ProcessIdentity {
-  return {
-    pid: toPid(buffer.readUInt32LE(at + layout.processTgid)),
-    execId: buffer.readUInt32LE(at + layout.processExecId),
-    startBoottimeNs: buffer.readBigUInt64LE(at + layout.processStartBoottimeNs),
-  };
+/** Buffer's own reader makes four BigInts on the way to one. */
+let view: DataView = new DataView(new ArrayBuffer(0));
+function readU64(buffer: Buffer, at: number): bigint {
+  if (view.buffer !== buffer.buffer) view = new DataView(buffer.buffer);
+  return view.getBigUint64(buffer.byteOffset + at, true);
 }
 
 export function readProcessRecord(buffer: Buffer, at: number, size: number): ProcessRecord {
@@ -88,12 +91,12 @@ export function readProcessRecord(buffer: Buffer, at: number, size: number): Pro
   const pathBytes = Math.min(buffer.readUInt16LE(at + PROCESS.pathBytes), room);
   const cgroupBytes = Math.min(buffer.readUInt16LE(at + PROCESS.cgroupBytes), room - pathBytes);
   return {
-    ...readIdentity(buffer, at, PROCESS),
+    pid: toPid(buffer.readUInt32LE(at + PROCESS.processTgid)),
+    execId: buffer.readUInt32LE(at + PROCESS.processExecId),
+    startBoottimeNs: readU64(buffer, at + PROCESS.processStartBoottimeNs),
     parentPid: toPid(buffer.readUInt32LE(at + PROCESS.parentTgid)),
     uid: buffer.readUInt32LE(at + PROCESS.uid),
-    ktimeNs: buffer.readBigUInt64LE(at + PROCESS.ktimeNs),
-    cgroupId: buffer.readBigUInt64LE(at + PROCESS.cgroupId),
-    exeFileKey: toKey(buffer.readBigUInt64LE(at + PROCESS.exeFileKey)),
+    ktimeNs: readU64(buffer, at + PROCESS.ktimeNs),
     comm: readComm(buffer, at + PROCESS.comm),
     executablePath: readPath(buffer, at + PROCESS.names, pathBytes),
     cgroupPath: readPath(buffer, at + PROCESS.names + pathBytes, cgroupBytes) || '/',
@@ -101,22 +104,27 @@ export function readProcessRecord(buffer: Buffer, at: number, size: number): Pro
 }
 
 export function readExitRecord(buffer: Buffer, at: number): ExitRecord {
-  return { ...readIdentity(buffer, at, EXIT), ktimeNs: buffer.readBigUInt64LE(at + EXIT.ktimeNs) };
+  return {
+    pid: toPid(buffer.readUInt32LE(at + EXIT.processTgid)),
+    execId: buffer.readUInt32LE(at + EXIT.processExecId),
+    startBoottimeNs: readU64(buffer, at + EXIT.processStartBoottimeNs),
+    ktimeNs: readU64(buffer, at + EXIT.ktimeNs),
+  };
 }
 
 export function readFileRecord(buffer: Buffer, at: number, size: number): FileRecord {
   const pathBytes = Math.min(buffer.readUInt16LE(at + FILE.pathBytes), Math.max(0, size - FILE.path));
   return {
-    key: toKey(buffer.readBigUInt64LE(at + FILE.key)),
+    key: toKey(readU64(buffer, at + FILE.key)),
     pid: toPid(buffer.readUInt32LE(at + FILE.tgid)),
-    inode: buffer.readBigUInt64LE(at + FILE.inode),
-    size: buffer.readBigUInt64LE(at + FILE.size),
-    ctimeNs: buffer.readBigUInt64LE(at + FILE.ctimeNs),
+    inode: readU64(buffer, at + FILE.inode),
+    size: readU64(buffer, at + FILE.size),
+    ctimeNs: readU64(buffer, at + FILE.ctimeNs),
     device: buffer.readUInt32LE(at + FILE.device),
     generation: buffer.readUInt32LE(at + FILE.generation),
-    vmaStart: buffer.readBigUInt64LE(at + FILE.vmaStart),
-    vmaEnd: buffer.readBigUInt64LE(at + FILE.vmaEnd),
-    vmaOffset: buffer.readBigUInt64LE(at + FILE.vmaOffset),
+    vmaStart: readU64(buffer, at + FILE.vmaStart),
+    vmaEnd: readU64(buffer, at + FILE.vmaEnd),
+    vmaOffset: readU64(buffer, at + FILE.vmaOffset),
     path: readPath(buffer, at + FILE.path, pathBytes),
   };
 }
@@ -124,15 +132,17 @@ export function readFileRecord(buffer: Buffer, at: number, size: number): FileRe
 export function readTraceRecord(buffer: Buffer, at: number, size: number): TraceRecord {
   const room = Math.max(0, Math.floor((size - TRACE.frames) / 8));
   const count = Math.min(buffer.readUInt16LE(at + TRACE.words), room);
-  // one copy of the bytes: a BigInt a word would cost more than the rest of the trace
-  const words = new BigUint64Array(count);
-  new Uint8Array(words.buffer).set(buffer.subarray(at + TRACE.frames, at + TRACE.frames + count * 8));
+  // not as BigInts: those would cost more than the rest of the trace
+  const halves = new Uint32Array(count * 2);
+  for (let i = 0; i < halves.length; i++) halves[i] = buffer.readUInt32LE(at + TRACE.frames + i * 4);
   return {
-    ...readIdentity(buffer, at, TRACE),
-    hash: buffer.readBigUInt64LE(at + TRACE.traceHash),
+    pid: toPid(buffer.readUInt32LE(at + TRACE.processTgid)),
+    execId: buffer.readUInt32LE(at + TRACE.processExecId),
+    startBoottimeNs: readU64(buffer, at + TRACE.processStartBoottimeNs),
+    hash: readU64(buffer, at + TRACE.traceHash),
     kernelFrames: Math.min(buffer.readUInt16LE(at + TRACE.kernelFrames), count),
     userFrames: buffer.readUInt16LE(at + TRACE.userFrames),
-    words,
+    halves,
     isOfProcess: (buffer.readUInt32LE(at + TRACE.flags) & EF_TRACE_OF_PROCESS) !== 0,
   };
 }

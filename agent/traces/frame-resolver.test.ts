@@ -19,7 +19,7 @@ const traceOf = (kernelFrames: number, words: bigint[]) => ({
   execId: 0,
   startBoottimeNs: 0n,
   kernelFrames,
-  words: BigUint64Array.from(words),
+  halves: new Uint32Array(BigUint64Array.from(words).buffer),
 });
 
 /** Names a file's frames after its key and address, the kernel's after their address. */

@@ -152,7 +152,7 @@ export class FrameResolver {
     if (known) return known;
     if (this.#count + this.#anonymous.count > MAX_FRAMES) this.#forgetAll();
     const frames: Frame[] = [];
-    const words = new Words(trace.words);
+    const words = new Words(trace.halves);
     let isLasting = true;
     for (let i = 0; i < trace.kernelFrames; i++) {
       const frame = this.#kernelFrame(words, i);
@@ -342,20 +342,18 @@ export class FrameResolver {
 
 /** The words of a trace by halves: a BigInt for each of them would cost more than all else that is done here. */
 class Words {
-  readonly #words: BigUint64Array;
   readonly #halves: Uint32Array;
 
-  constructor(words: BigUint64Array) {
-    this.#words = words;
-    this.#halves = new Uint32Array(words.buffer, words.byteOffset, words.length * 2);
+  constructor(halves: Uint32Array) {
+    this.#halves = halves;
   }
 
   get length(): number {
-    return this.#words.length;
+    return this.#halves.length / 2;
   }
 
   at(i: number): bigint {
-    return this.#words[i]!;
+    return (BigInt(this.high(i)) << 32n) | BigInt(this.low(i));
   }
 
   low(i: number): number {

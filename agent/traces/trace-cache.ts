@@ -13,7 +13,8 @@ import type { ProcessIdentity, TraceRecord } from '../tracer/records.ts';
 export interface Trace extends Readonly<ProcessIdentity> {
   readonly hash: bigint;
   readonly kernelFrames: number;
-  readonly words: BigUint64Array;
+  /** As in the record. */
+  readonly halves: Uint32Array;
 }
 
 export interface TraceCacheOptions {
@@ -26,7 +27,7 @@ export interface TraceCacheOptions {
 const OVERHEAD_BYTES = 320;
 const DRAINS_TO_WAIT = 2;
 
-const traceBytes = (trace: Trace): number => trace.words.byteLength + OVERHEAD_BYTES;
+const traceBytes = (trace: Trace): number => trace.halves.byteLength + OVERHEAD_BYTES;
 
 export class TraceCache {
   readonly #traces: LRUCache<bigint, Trace>;
@@ -62,8 +63,7 @@ export class TraceCache {
     if (known) this.stats.conflicts++;
     this.stats.added++;
     this.#leaving.delete(record.hash);
-    const { hash, pid, execId, startBoottimeNs, kernelFrames, words } = record;
-    this.#traces.set(hash, { hash, pid, execId, startBoottimeNs, kernelFrames, words });
+    this.#traces.set(record.hash, record);
   }
 
   get(hash: bigint): Trace | undefined {
@@ -81,5 +81,5 @@ export class TraceCache {
 
 const haveSameFrames = (a: Trace, b: TraceRecord): boolean =>
   a.kernelFrames === b.kernelFrames &&
-  a.words.length === b.words.length &&
-  a.words.every((word, i) => word === b.words[i]);
+  a.halves.length === b.halves.length &&
+  a.halves.every((half, i) => half === b.halves[i]);

@@ -90,7 +90,7 @@ describe('the trace handler', () => {
           };
           const take = (): void => {
             for (const group of handler.takeInterval().groups) {
-              add(got, `${group.trace.words[0]}/${group.tid}/${group.threadName}`, group.ktimesNs.length);
+              add(got, `${group.trace.halves[0]}/${group.tid}/${group.threadName}`, group.ktimesNs.length);
             }
           };
           for (const step of events) {

@@ -70,18 +70,16 @@ class Table {
 
   /** The index of the entry that was just written. */
   intern(entry: ProtoWriter): number {
-    const bytes = entry.finish();
-    if (bytes.length === 0) return 0;
-    let hash = bytes.length;
-    for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ bytes[i]!, 0x0100_0193);
+    if (entry.length === 0) return 0;
+    const hash = entry.hash();
     const newest = this.#newest.get(hash) ?? -1;
     for (let index = newest; index >= 0; index = this.#next[index]!) {
-      if (this.#out.holds(bytes, this.#starts[index]!, this.#ends[index]!)) return index;
+      if (this.#out.holds(entry, this.#starts[index]!, this.#ends[index]!)) return index;
     }
-    this.#out.bytes(this.#field, bytes);
+    this.#out.message(this.#field, entry);
     this.#newest.set(hash, this.#ends.length);
     this.#next.push(newest);
-    this.#starts.push(this.#out.length - bytes.length);
+    this.#starts.push(this.#out.length - entry.length);
     return this.#ends.push(this.#out.length) - 1;
   }
 
@@ -100,8 +98,9 @@ class OtlpEncoder {
   readonly #functionTable = new Table(3, 16 << 10);
   readonly #attributeTable = new Table(6, 8192);
   readonly #stackTable = new Table(7, 32 << 10);
-  /** Key and value → index, so that a known attribute need not be written again to be found. */
-  readonly #attributes = new Map<string, number>();
+  /** Key → value → index, so that a known attribute need not be written again to be found. */
+  readonly #textAttributes = new Map<string, Map<string, number>>();
+  readonly #intAttributes = new Map<string, Map<number, number>>();
   /** Attributes of a location whose frame is of a type. */
   readonly #frameTypes = new Map<string, number[]>();
   readonly #inner = new ProtoWriter();
@@ -198,7 +197,7 @@ class OtlpEncoder {
     const message = new ProtoWriter(16 << 10);
     message.bytes(1, this.#valueType(sampleType));
     for (let i = 0; i < samples.length; i++) {
-      message.bytes(2, this.#sample(samples[i]!));
+      message.message(2, this.#sample(samples[i]!));
       if ((i + 1) % SAMPLES_PER_STEP === 0) yield;
     }
     message.fixed64(3, window.start);
@@ -215,7 +214,7 @@ class OtlpEncoder {
     return message.finish();
   }
 
-  #sample(sample: Sample): Uint8Array {
+  #sample(sample: Sample): ProtoWriter {
     // its dictionary entries use the shared writers, so they come first
     const stack = this.#stack(sample.stack);
     const attributes = this.#sampleAttributes(sample);
@@ -225,7 +224,7 @@ class OtlpEncoder {
     // a sample with one timestamp an event has no values; without timestamps its count is one
     if (sample.timestamps.length === 0) this.#inner.packedUint(4, [sample.count]);
     this.#inner.packedFixed64(5, sample.timestamps);
-    return this.#inner.finish();
+    return this.#inner;
   }
 
   #sampleAttributes(sample: Sample): number[] {
@@ -261,31 +260,37 @@ class OtlpEncoder {
   }
 
   #textAttribute(key: string, value: string): number {
-    return this.#attribute(key, value, (any) => any.string(1, value));
+    const values = valuesOf(this.#textAttributes, key);
+    let index = values.get(value);
+    if (index === undefined) {
+      this.#innermost.clear();
+      this.#innermost.string(1, value);
+      index = this.#newAttribute(key);
+      values.set(value, index);
+    }
+    return index;
   }
 
   #intAttribute(key: string, value: number): number {
-    return this.#attribute(key, `#${value}`, (any) => {
-      if (value !== 0) any.uint(3, value);
-      // the presence of a zero must be written: it tells the kind of the value
-      else any.raw(INT_ZERO);
-    });
-  }
-
-  #attribute(key: string, identity: string, writeValue: (any: ProtoWriter) => void): number {
-    const id = `${key}\0${identity}`;
-    let index = this.#attributes.get(id);
+    const values = valuesOf(this.#intAttributes, key);
+    let index = values.get(value);
     if (index === undefined) {
-      const keyAt = this.#string(key);
       this.#innermost.clear();
-      writeValue(this.#innermost);
-      this.#inner.clear();
-      this.#inner.uint(1, keyAt);
-      this.#inner.message(2, this.#innermost);
-      index = this.#attributeTable.intern(this.#inner);
-      this.#attributes.set(id, index);
+      if (value !== 0) this.#innermost.uint(3, value);
+      // the presence of a zero must be written: it tells the kind of the value
+      else this.#innermost.raw(INT_ZERO);
+      index = this.#newAttribute(key);
+      values.set(value, index);
     }
     return index;
+  }
+
+  /** Its value is in the innermost writer. */
+  #newAttribute(key: string): number {
+    this.#inner.clear();
+    this.#inner.uint(1, this.#string(key));
+    this.#inner.message(2, this.#innermost);
+    return this.#attributeTable.intern(this.#inner);
   }
 
   #stack(old: number): number {
@@ -374,6 +379,15 @@ class OtlpEncoder {
     this.#functions[old] = index;
     return index;
   }
+}
+
+function valuesOf<V>(attributes: Map<string, Map<V, number>>, key: string): Map<V, number> {
+  let values = attributes.get(key);
+  if (!values) {
+    values = new Map();
+    attributes.set(key, values);
+  }
+  return values;
 }
 
 interface Window {
