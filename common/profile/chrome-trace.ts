@@ -6,7 +6,7 @@
 import type { FrameList } from './frame-list.ts';
 import { isObject, type Json, list, natural, object, readOwnHeader, text, toBytes } from './json.ts';
 import type { Profile } from './profile.ts';
-import { markKernel, type Owner, ProfileBuilder, unmarkKernel } from './profile-builder.ts';
+import { frameOfName, markKernel, type Owner, ProfileBuilder } from './profile-builder.ts';
 import { readMark, splitThreads, type ThreadGroup } from './thread-groups.ts';
 
 /** A gap of up to half a period is the timer's, not the thread's. */
@@ -176,7 +176,7 @@ function readEvent(builder: ProfileBuilder, rows: Map<string, Row>, event: Json)
 
 function readLocation(builder: ProfileBuilder, event: Json): number {
   const { file, line, column } = object(event['args']);
-  const { name, frameType } = unmarkKernel(text(event['name']));
+  const { name, frameType } = frameOfName(text(event['name']));
   return builder.location({
     name,
     frameType,

@@ -4,7 +4,7 @@
  */
 import { processName, stackNames } from './frame-name.ts';
 import type { Profile } from './profile.ts';
-import { markKernel, ProfileBuilder, unmarkKernel } from './profile-builder.ts';
+import { frameOfName, markKernel, ProfileBuilder } from './profile-builder.ts';
 
 const MAX_LINES = 10_000_000;
 
@@ -46,7 +46,7 @@ export function readFolded(bytes: Uint8Array): Profile {
     if (!match || !Number.isSafeInteger(count))
       throw new Error(`line ${i + 1} is no folded stack: it needs to end in a count`);
     const [process = '', ...frames] = match[1]!.split(';');
-    const stack = builder.stack(frames.reverse().map((frame) => builder.location(unmarkKernel(frame))));
+    const stack = builder.stack(frames.reverse().map((frame) => builder.location(frameOfName(frame))));
     if (count > 0) builder.add(stack, { process, pid: 0, tid: 0, thread: '' }, count);
   }
   return builder.profile;

@@ -6,7 +6,15 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { Profile as Pprof, StringTable } from 'pprof-format';
 import { processName } from './frame-name.ts';
 import { mergeProfiles } from './merge.ts';
-import { emptyMapping, emptyProcess, emptyProfile, type Profile, type Sample } from './profile.ts';
+import {
+  emptyMapping,
+  emptyProcess,
+  emptyProfile,
+  type FrameType,
+  type Profile,
+  type Sample,
+} from './profile.ts';
+import { isMarkerName } from './profile-builder.ts';
 
 const KERNEL_FILE = '[kernel.kallsyms]';
 const MAX_BYTES = 1 << 30;
@@ -166,12 +174,11 @@ class PprofReader {
   }
 
   #addLocation(l: Pprof['location'][number]): void {
-    const isKernel = this.#kernelMappings.has(Number(l.mappingId));
     const index =
       this.#profile.locations.push({
         mapping: this.#mappings.get(Number(l.mappingId)) ?? 0,
         address: BigInt(l.address),
-        frameType: isKernel ? 'kernel' : 'native',
+        frameType: this.#frameType(l),
         lines: l.line.map((line) => ({
           func: this.#functions.get(Number(line.functionId)) ?? 0,
           line: Number(line.line),
@@ -179,6 +186,12 @@ class PprofReader {
         })),
       }) - 1;
     this.#locations.set(Number(l.id), index);
+  }
+
+  #frameType({ mappingId, line }: Pprof['location'][number]): FrameType {
+    if (this.#kernelMappings.has(Number(mappingId))) return 'kernel';
+    const func = this.#functions.get(Number(line[0]?.functionId ?? 0)) ?? 0;
+    return isMarkerName(this.#profile.functions[func]!.name) ? 'abort-marker' : 'native';
   }
 
   #sample(sample: Pprof['sample'][number]): Sample {

@@ -103,7 +103,12 @@ const KERNEL_SUFFIX = '_[k]';
 export const markKernel = (name: string, frameType: FrameType): string =>
   frameType === 'kernel' ? name + KERNEL_SUFFIX : name;
 
-export function unmarkKernel(text: string): { name: string; frameType: FrameType } {
+/** The agent's marker of a stack that was cut: no frame of the program. */
+export const isMarkerName = (name: string): boolean => /^\[cut: .*\]$/.test(name);
+
+/** What a name tells of its frame's type where nothing else does. */
+export function frameOfName(text: string): { name: string; frameType: FrameType } {
+  if (isMarkerName(text)) return { name: text, frameType: 'abort-marker' };
   if (!text.endsWith(KERNEL_SUFFIX)) return { name: text, frameType: 'native' };
   return { name: text.slice(0, -KERNEL_SUFFIX.length), frameType: 'kernel' };
 }

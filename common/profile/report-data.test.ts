@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readProfile } from './formats.ts';
+import { readProfile, writeProfile } from './formats.ts';
 import type { Profile } from './profile.ts';
 import { diffProfiles, formatDiff, reportJson, select } from './report-data.ts';
 import { formatReport } from './residency.ts';
@@ -37,6 +37,21 @@ describe('report', () => {
       { name: 'write()', total: 50, self: 50, share: 0.5 },
     ]);
   });
+});
+
+describe('a stack that was cut', () => {
+  const cut = folded('app;[cut: deeper than the limit];main 3\n');
+
+  it.each(['a.folded', 'a.pb.gz', 'a.speedscope.json', 'a.trace.json', 'a.firefox.json', 'a.otlp'])(
+    'has a marker, which is not own code, also when read from %s',
+    (file) => {
+      const profile = readProfile(file, writeProfile(file, cut));
+      const mine = select(profile, { myCode: true });
+      expect(reportJson(profile, mine, 'function', 9).rows).toEqual([
+        { name: 'main()', total: 3, self: 3, share: 1 },
+      ]);
+    },
+  );
 });
 
 describe('diff', () => {

@@ -4,7 +4,7 @@
  */
 import { at, isObject, type Json, list, natural, object, readOwnHeader, text, toBytes } from './json.ts';
 import type { Profile } from './profile.ts';
-import { markKernel, type Owner, ProfileBuilder, unmarkKernel } from './profile-builder.ts';
+import { frameOfName, markKernel, type Owner, ProfileBuilder } from './profile-builder.ts';
 import { readMark, splitThreads } from './thread-groups.ts';
 
 const SCHEMA = 'https://www.speedscope.app/file-format-schema.json';
@@ -57,7 +57,7 @@ export function readSpeedscope(value: unknown): Profile {
   const isOwn = readOwnHeader(builder.profile, file['everyframe']);
   const locations = list(object(file['shared'])['frames']).map((entry) => {
     const frame = object(entry);
-    const { name, frameType } = unmarkKernel(text(frame['name']));
+    const { name, frameType } = frameOfName(text(frame['name']));
     const place = { line: natural(frame['line']), column: natural(frame['col']) };
     return builder.location({ name, frameType, file: text(frame['file']), ...place });
   });
