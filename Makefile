@@ -16,7 +16,7 @@ LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/n
 NODE_INCLUDE := node_modules/node-api-headers/include
 ADDON_INCLUDE := node_modules/node-addon-api
 
-all: build/everyframe.bpf.o build/everyframe.node build/otlp.js build/web/index.html dist/.stamp
+all: build/everyframe.bpf.o build/everyframe.node build/otlp.js build/web/index.html dist/.stamp build/show/symbol.cjs
 
 native: $(OUT)/everyframe.bpf.o $(OUT)/everyframe.node
 
@@ -52,6 +52,13 @@ SOURCES := $(shell find agent collector common otlp-client cli scripts test/benc
 dist/.stamp: $(SOURCES) tsconfig.json package.json build/otlp.js
 	node_modules/.bin/tsc -b
 	@touch $@
+
+# `show symbol` as one file, which starts in half the time; --enable-source-maps makes its stack traces those of the sources.
+build/show/symbol.cjs: dist/.stamp
+	@mkdir -p build/show
+	node_modules/.bin/esbuild cli/show-symbol-main.ts --bundle --platform=node --format=cjs --target=node20.19 --minify-whitespace \
+		--minify-syntax --sourcemap --log-level=warning --outfile=$@ \
+		--define:import.meta.url=bundleUrl --define:import.meta.dirname=__dirname --banner:js="const bundleUrl = require('node:url').pathToFileURL(__filename).href;"
 
 clean:
 	rm -rf build dist tsconfig.tsbuildinfo

@@ -1,22 +1,8 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
-import { Command } from 'commander';
-import { AGENT_FLAG_NAMES, normaliseDashes } from './agent-flags.ts';
+import type { Command } from 'commander';
+import { newProgram, newShow, runProgram } from './program.ts';
 
-// `everyframe show … | head` ends when head has seen enough
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0);
-  throw error;
-});
-
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-const program = new Command('everyframe')
-  .description(
-    'Every frame of every process on this machine, as a flame graph and as OpenTelemetry profiles.',
-  )
-  .version(version)
-  .enablePositionalOptions()
-  .showHelpAfterError('(--help lists the flags)');
+const program = newProgram();
 /** The parts that `show` prints, in the order of its help. */
 const SHOW_PARTS: Record<string, (show: Command) => Promise<void>> = {
   'stack-deltas': async (show) => (await import('./show-stack-deltas.ts')).registerShowStackDeltas(show),
@@ -41,7 +27,7 @@ const COMMANDS: Record<string, () => Promise<void>> = {
     (await import('./doctor.ts')).registerDoctor(program, [probeSampler]);
   },
   show: async () => {
-    const show = program.command('show').description("print what the product makes of a machine's parts");
+    const show = newShow(program);
     const parts = Object.hasOwn(SHOW_PARTS, process.argv[3] ?? '')
       ? [process.argv[3]!]
       : Object.keys(SHOW_PARTS);
@@ -52,11 +38,6 @@ const COMMANDS: Record<string, () => Promise<void>> = {
 // without a command it is `run`, or a person wants to see them all
 const command = process.argv[2] ?? '';
 const wanted = Object.hasOwn(COMMANDS, command) ? [command] : Object.keys(COMMANDS);
-try {
+await runProgram(program, async () => {
   for (const name of wanted) await COMMANDS[name]!();
-  await program.parseAsync(normaliseDashes(process.argv.slice(2), AGENT_FLAG_NAMES), { from: 'user' });
-} catch (error) {
-  console.error(`everyframe: ${(error as Error).message}`);
-  // whatever was started before it failed does not keep the process alive
-  process.exit(1);
-}
+});

@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
-import { placeOf } from '../agent/symbols/debug-files.ts';
 import type { Debuginfod } from '../agent/symbols/debuginfod.ts';
-import { openSymbols } from '../agent/symbols/open-symbols.ts';
-import type { ElfFile } from '../common/elf/elf.ts';
 import type { SymbolFrame } from '../common/symbols/source.ts';
+import { AddressNamer } from './address-namer.ts';
 import { parseAddress, withElf } from './open-elf.ts';
 
 interface Options {
@@ -11,27 +9,65 @@ interface Options {
   debuginfod?: boolean;
 }
 
-const MAX_FETCHES = 3;
+/** Addresses of standard input that are looked up together, which bounds memory: their answers wait for each other. */
+const BATCH = 1 << 16;
+/** Answers that are written together. */
+const ANSWERS_AT_ONCE = 256;
 
 export function registerShowSymbol(show: Command): void {
   show
     .command('symbol')
     .description('name addresses of an ELF file, with the functions that were inlined there')
     .argument('<ELF>', 'executable, shared library or its separate debug information')
-    .argument('<ADDRESS...>', 'ELF virtual addresses (0x… or decimal)')
+    .argument(
+      '<ADDRESS...>',
+      'ELF virtual addresses (0x… or decimal); - reads them from standard input, one a line',
+    )
     .option('--json', 'one JSON object a line')
     .option('--debuginfod', 'fetch debug information that is missing here from DEBUGINFOD_URLS')
     .action((path: string, addresses: string[], options: Options) => showSymbol(path, addresses, options));
 }
 
 async function showSymbol(path: string, texts: string[], options: Options): Promise<void> {
-  const addresses = texts.map((text) => parseAddress(text, 'ADDRESS'));
+  const given = texts.filter((text) => text !== '-').map((text) => parseAddress(text, 'ADDRESS'));
   const format = options.json ? formatJson : formatText;
   const debuginfod = options.debuginfod ? await openDebuginfod() : undefined;
   return withElf(path, async (elf) => {
-    const chains = await lookUp(elf, path, addresses, debuginfod);
-    for (const [i, address] of addresses.entries()) process.stdout.write(format(address, chains[i]!));
+    const namer = new AddressNamer(elf, path, debuginfod, remark);
+    const answer = async (addresses: readonly number[]): Promise<void> =>
+      print(addresses, await namer.lookUp(addresses), format);
+    try {
+      await answer(given);
+      if (texts.includes('-')) for await (const batch of readAddresses()) await answer(batch);
+    } finally {
+      namer.close();
+    }
   });
+}
+
+/** Of standard input. */
+async function* readAddresses(): AsyncGenerator<number[]> {
+  const { createInterface } = await import('node:readline');
+  let batch: number[] = [];
+  for await (const line of createInterface({ input: process.stdin })) {
+    if (line.trim() === '') continue;
+    batch.push(parseAddress(line.trim(), 'the address of standard input'));
+    if (batch.length < BATCH) continue;
+    yield batch;
+    batch = [];
+  }
+  yield batch;
+}
+
+function print(
+  addresses: readonly number[],
+  chains: readonly SymbolFrame[][],
+  format: (address: number, frames: SymbolFrame[]) => string,
+): void {
+  for (let first = 0; first < addresses.length; first += ANSWERS_AT_ONCE) {
+    const some = addresses.slice(first, first + ANSWERS_AT_ONCE);
+    process.stdout.write(some.map((address, i) => format(address, chains[first + i]!)).join(''));
+  }
 }
 
 /** Loaded where it is asked for: naming one address takes less time than reading what fetches files. */
@@ -42,31 +78,6 @@ async function openDebuginfod(): Promise<Debuginfod> {
 }
 
 const remark = (message: string): void => void process.stderr.write(`everyframe: ${message}\n`);
-
-/** Once more with what was fetched, while something new is: a debug file may refer to a part it shares with others. */
-async function lookUp(
-  elf: ElfFile,
-  path: string,
-  addresses: readonly number[],
-  debuginfod: Debuginfod | undefined,
-): Promise<SymbolFrame[][]> {
-  const fetched: Record<string, string> = {};
-  for (let round = 0; ; round++) {
-    const symbols = await openSymbols(elf, { ...placeOf(path), fetched });
-    const chains = addresses.map((address) => symbols.lookup(address));
-    const { missing } = symbols.takeFileStats();
-    symbols.close();
-    let isNew = false;
-    for (const buildId of debuginfod && round < MAX_FETCHES ? missing : []) {
-      const found = await debuginfod!.find(buildId);
-      if (found === undefined) remark(`no server gave the debug information of build ID ${buildId}`);
-      if (found === undefined) continue;
-      fetched[buildId] = found;
-      isNew = true;
-    }
-    if (!isNew) return chains;
-  }
-}
 
 const hex = (address: number): string => `0x${address.toString(16)}`;
 

@@ -101,3 +101,41 @@ describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
     );
   });
 });
+
+const LOCAL_CODE = `
+#include <algorithm>
+#include <string>
+#include <vector>
+struct Item { std::string text; int n; };
+__attribute__((noinline)) int order(std::vector<Item> &all) {
+  struct Local { __attribute__((noinline)) static int count(const std::string &t) { return static_cast<int>(t.size()) * 3; } };
+  std::sort(all.begin(), all.end(), [](const Item &a, const Item &b) { return Local::count(a.text) + a.n < Local::count(b.text) + b.n; });
+  auto each = [&](int from) __attribute__((noinline)) { int sum = from; for (auto &item : all) sum += item.n; return sum; };
+  return each(1) + each(2);
+}
+int main(int c, char **v) { std::vector<Item> all; for (int i = 0; i < c; i++) all.push_back({v[i], i}); return order(all); }
+`;
+
+describe.each(['g++', 'clang++'])('DWARF of a program of %s with functions in functions', (compiler) => {
+  const isInstalled = spawnSync(compiler, ['--version']).status === 0;
+  const directory = mkdtempSync(join(tmpdir(), 'everyframe-dwarf-'));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  it.skipIf(!isInstalled)('is answered for one address as when its unit was read whole', () => {
+    writeFileSync(join(directory, 'a.cc'), LOCAL_CODE);
+    execFileSync(compiler, ['-std=c++17', '-O1', '-gdwarf-5', 'a.cc', '-o', 'a'], { cwd: directory });
+    const file = readFileSync(join(directory, 'a'));
+    const open = () => openDwarf(parseElf(bufferSource(file)), NO_FILES)!;
+    const whole = open();
+    const addresses = readCodeRanges(parseElf(bufferSource(file))).flatMap(({ start, end }) =>
+      Array.from({ length: Math.ceil((end - start) / 16) }, (_, i) => start + i * 16),
+    );
+    // the first look-up is for one address, those behind it are not
+    for (const address of addresses) whole.lookup(address);
+    const named = addresses.map((address) => whole.lookup(address));
+    expect(addresses.map((address) => open().lookup(address))).toEqual(named);
+    const functions = new Set(named.flat().map((frame) => frame.function));
+    expect(functions).toContain('count');
+    expect(functions).toContain('operator()');
+  });
+});

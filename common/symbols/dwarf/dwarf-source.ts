@@ -107,6 +107,8 @@ export class DwarfSource implements SymbolSource {
   readonly #scratch: Scratch;
   /** Units that were parsed before: what was read of them, outside memory. */
   readonly #packed = new Map<number, PackedUnit>();
+  /** Units that were asked for one address. */
+  readonly #asked = new Set<number>();
   /** Stays, also where it is larger than the cache. */
   #last: { offset: number; parsed: ParsedUnit } | undefined;
   #damaged = 0;
@@ -137,6 +139,7 @@ export class DwarfSource implements SymbolSource {
       this.#names.byteLength +
       this.#split.byteLength +
       this.#packed.size * PACKED_UNIT_BYTES +
+      this.#asked.size * 16 +
       this.#parsed.calculatedSize
     );
   }
@@ -151,12 +154,22 @@ export class DwarfSource implements SymbolSource {
     let claimants = 0;
     this.#attempt(() =>
       this.#index.visit(address, (offset) => {
-        const frames = this.#framesIn(this.#unitAt(offset), address);
+        const frames = this.#framesAt(offset, address);
         if (best.length === 0 || frames.at(-1)?.function) best = frames.length > 0 ? frames : best;
         return ++claimants >= MAX_CLAIMANTS || Boolean(best.at(-1)?.function);
       }),
     );
     return best;
+  }
+
+  /** Of a unit that nobody asked for yet, only what is at the address is read: often nobody comes back. */
+  #framesAt(offset: number, address: number): SymbolFrame[] {
+    if (!this.#scratch.isOutside && !this.#asked.has(offset)) {
+      this.#asked.add(offset);
+      const frames = this.#framesIn(this.#parse(this.#units.unit(offset), address), address);
+      if (frames.at(-1)?.function) return frames;
+    }
+    return this.#framesIn(this.#unitAt(offset), address);
   }
 
   #unitAt(offset: number): ParsedUnit {
@@ -180,12 +193,13 @@ export class DwarfSource implements SymbolSource {
     return parsed;
   }
 
-  #parse(skeleton: Unit): ParsedUnit {
+  /** With `only`, for that address. */
+  #parse(skeleton: Unit, only?: number): ParsedUnit {
     const { unit, units } = (skeleton.dwoName && this.#attempt(() => this.#split.find(skeleton))) || {
       unit: skeleton,
       units: this.#units,
     };
-    const functions = this.#readFunctions(unit, units);
+    const functions = this.#readFunctions(unit, units, only);
     const lines = this.#attempt(() => readLineTable(skeleton, this.#isCode));
     const isSplit = units !== this.#units;
     const names = isSplit ? new DieNames(units, () => undefined) : this.#names;
@@ -194,14 +208,14 @@ export class DwarfSource implements SymbolSource {
     return { unit, functions, lines, names, byteLength };
   }
 
-  #readFunctions(unit: Unit, units: UnitList): Functions {
+  #readFunctions(unit: Unit, units: UnitList, only: number | undefined): Functions {
     let walk: FunctionWalk | undefined;
     const { unitBytes, splitBytes } = this.#limits;
     const limit = units === this.#units ? unitBytes : splitBytes;
     if (isTypeUnit(unit) || unit.end - unit.offset > limit) this.#damaged++;
     else
       this.#attempt(() => {
-        walk = new FunctionWalk(unit, units.abbrevs(unit), this.#isCode);
+        walk = new FunctionWalk(unit, units.abbrevs(unit), this.#isCode, only);
         walk.run();
       });
     return walk?.finish() ?? NO_FUNCTIONS;

@@ -16,6 +16,7 @@ export class FileNames {
   readonly byteLength: number;
   readonly #read: () => FileList;
   #list: FileList | undefined;
+  readonly #paths: (string | undefined)[] = [];
 
   /** `read` is called when the first path is asked for. */
   constructor(list: FileList | (() => FileList)) {
@@ -35,9 +36,11 @@ export class FileNames {
   path(file: number): string {
     this.#list ??= this.#read();
     const { compDir, directories, names, directoryIndices, first } = this.#list;
-    const name = names[file - first];
+    const i = file - first;
+    const name = names[i];
     if (name === undefined) return '';
-    return join(join(compDir, directories[directoryIndices[file - first]!] ?? ''), name);
+    this.#paths[i] ??= join(join(compDir, directories[directoryIndices[i]!] ?? ''), name);
+    return this.#paths[i];
   }
 
   pack(): Uint8Array {

@@ -19,6 +19,8 @@ const MAX_RANGES = 1 << 22;
 /** Instead of the function to which code belongs: there is none, or it has no code of its own. */
 const OUTSIDE = -1;
 const WITHOUT_CODE = -2;
+/** It has code, but not at the only address that is asked for. */
+const ELSEWHERE = -3;
 
 export interface FunctionRow {
   /** Offset of the DIE that leads to the name, in the file of the unit. */
@@ -184,6 +186,7 @@ export class FunctionWalk {
   readonly #unit: Unit;
   readonly #abbrevs: AbbrevTable;
   readonly #isCode: (address: number) => boolean;
+  readonly #only: number | undefined;
   readonly #cursor: Cursor;
   readonly #die = new FunctionDie();
   readonly #nameDies = new Column((n) => new Float64Array(n));
@@ -195,11 +198,16 @@ export class FunctionWalk {
   readonly #ends = new Column((n) => new Float64Array(n));
   readonly #owners = new Column((n) => new Uint32Array(n));
 
-  /** `isCode` says whether the file has code at an address. */
-  constructor(unit: Unit, abbrevs: AbbrevTable, isCode: (address: number) => boolean) {
+  /**
+   * `isCode` says whether the file has code at an address. With `only`, functions whose code is elsewhere are left out
+   * with all that is in them, which takes a fraction of the time. Where gcc says how far such a function goes, local
+   * classes with functions of their own (lambdas) go with it: an address without a function needs a whole walk.
+   */
+  constructor(unit: Unit, abbrevs: AbbrevTable, isCode: (address: number) => boolean, only?: number) {
     this.#unit = unit;
     this.#abbrevs = abbrevs;
     this.#isCode = isCode;
+    this.#only = only;
     const { firstDie, end, section } = unit;
     this.#cursor = new Cursor(section.bytes(firstDie, Math.min(end, section.size) - firstDie));
   }
@@ -235,11 +243,12 @@ export class FunctionWalk {
       if (row < 0) throw new D.DwarfError(`abbreviation ${code} is not in the table`);
       const kind = kinds[row]!;
       let owner = owners[depth]!;
-      if (kind === KIND_SUBPROGRAM || kind === KIND_INLINED) {
+      if (kind === KIND_SUBPROGRAM || (kind === KIND_INLINED && owner !== ELSEWHERE)) {
         this.#readDie(row);
         owner = this.#addFunction(dieAt, kind, owner);
         // gcc puts the code of a lambda under the abstract form of the function that it is in
-        if (hasChildren[row]! && this.#die.isDeclaration && this.#jump()) continue;
+        const isBarren = this.#die.isDeclaration || owner === ELSEWHERE;
+        if (hasChildren[row]! && isBarren && this.#jump()) continue;
       } else if (kind === KIND_JUMP || (kind === KIND_CLASS && owner === OUTSIDE)) {
         this.#readDie(row);
         if (hasChildren[row]! && this.#jump()) continue;
@@ -315,6 +324,10 @@ export class FunctionWalk {
     if (index >= MAX_FUNCTIONS) throw new D.DwarfError(`more than ${MAX_FUNCTIONS} functions in a unit`);
     this.#addRanges(index);
     if (this.#starts.length === before) return none;
+    if (!isInlined && this.#only !== undefined && !this.#covers(before, this.#only)) {
+      for (const column of [this.#starts, this.#ends, this.#owners]) column.length = before;
+      return ELSEWHERE;
+    }
     // the root DIE itself is at 0 of the cursor
     this.#nameDies.push(die.origin >= 0 ? die.origin : this.#unit.firstDie + dieAt);
     this.#parents.push(isInlined ? owner : OUTSIDE);
@@ -322,6 +335,13 @@ export class FunctionWalk {
     this.#callLines.push(die.callLine);
     this.#callColumns.push(die.callColumn);
     return index;
+  }
+
+  /** Whether one of the ranges from `first` on does. */
+  #covers(first: number, address: number): boolean {
+    for (let i = first; i < this.#starts.length; i++)
+      if (address >= this.#starts.values[i]! && address < this.#ends.values[i]!) return true;
+    return false;
   }
 
   #addRanges(index: number): void {

@@ -1,0 +1,9 @@
+/**
+ * `everyframe show symbol` and nothing else. What it needs is bundled into one file (build/show-symbol.cjs, which
+ * bin/everyframe starts): to find and load seventy modules takes longer than to name an address.
+ */
+import { newProgram, newShow, runProgram } from './program.ts';
+import { registerShowSymbol } from './show-symbol.ts';
+
+const program = newProgram();
+void runProgram(program, async () => registerShowSymbol(newShow(program)));
