@@ -139,7 +139,7 @@ export class DwarfSource implements SymbolSource {
       this.#names.byteLength +
       this.#split.byteLength +
       this.#packed.size * PACKED_UNIT_BYTES +
-      this.#asked.size * 16 +
+      this.#asked.size * 32 +
       this.#parsed.calculatedSize
     );
   }
@@ -164,9 +164,12 @@ export class DwarfSource implements SymbolSource {
 
   /** Of a unit that nobody asked for yet, only what is at the address is read: often nobody comes back. */
   #framesAt(offset: number, address: number): SymbolFrame[] {
-    if (!this.#scratch.isOutside && !this.#asked.has(offset)) {
-      this.#asked.add(offset);
-      const frames = this.#framesIn(this.#parse(this.#units.unit(offset), address), address);
+    const isFirst = !this.#scratch.isOutside && !this.#asked.has(offset);
+    this.#asked.add(offset);
+    const unit = isFirst ? this.#units.unit(offset) : undefined;
+    // a .dwo file is not looked for twice
+    if (unit?.dwoName === '') {
+      const frames = this.#framesIn(this.#parse(unit, address), address);
       if (frames.at(-1)?.function) return frames;
     }
     return this.#framesIn(this.#unitAt(offset), address);
