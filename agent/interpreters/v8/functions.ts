@@ -213,7 +213,7 @@ export class Functions {
     const array = this.bytecodesOf(func);
     const object = array && this.#heap.pointer(array.address, bytecodes.positions);
     const table = this.#heap.byteArray(object, MAX_ENTRIES);
-    return table ? [...readPositions(table, hasFlaggedPositions)] : [];
+    return table ? readPositions(table, hasFlaggedPositions) : [];
   }
 
   /** A function's bytecode, also below its baseline code. */

@@ -86,9 +86,9 @@ export class Heap {
    * untagged, in place of its map; references to it are updated later.
    */
   current(object: HeapAddress | undefined): HeapAddress | undefined {
-    const view = object === undefined ? undefined : this.bytes(object, 8);
-    if (!view || (view.getUint32(0, true) & 3) !== 0) return object;
-    const moved = wordAt(view, 0);
+    const view = object === undefined || object % 8 !== 0 ? undefined : this.page(object);
+    if (!view || (view.getUint32(object! % PAGE, true) & 3) !== 0) return object;
+    const moved = wordAt(view, object! % PAGE);
     return moved > 0 && moved < MAX_ADDRESS ? moved : object;
   }
 

@@ -46,43 +46,63 @@ class VlqReader {
   }
 }
 
-/** An entry of a position table. */
-export interface PositionEntry {
-  /** Offset in the code from which on the position holds; -1 for the function's entry. */
-  code: number;
-  position: Position;
-  /** Where a statement begins, else an expression. */
-  isStatement: boolean;
-}
-
 /**
- * A whole table. Entries are differences: of the code offset, from 14.0 on with two flags below it (bit 0: statement),
- * before that negative ones (-n - 1) for expressions; and of the position.
+ * Walks a table. Entries are differences: of the code offset, from 14.0 on with two flags below it (bit 0: statement),
+ * before that negative ones (-n - 1) for expressions; and of the position. It makes no object an entry: a table has
+ * thousands, and each frame looks for one.
  */
-export function* readPositions(table: Uint8Array, hasFlags: boolean): Generator<PositionEntry> {
-  const reader = new VlqReader(table);
-  let code = -1;
-  let raw = 0;
-  while (!reader.atEnd) {
-    const first = hasFlags ? reader.unsigned() : reader.signed();
-    code += hasFlags ? Math.floor(first / 4) : first < 0 ? -first - 1 : first;
-    raw += reader.signed();
-    yield {
-      code,
-      position: raw < 0 ? UNKNOWN : decodePosition(raw),
-      isStatement: hasFlags ? first % 2 === 1 : first >= 0,
-    };
+class PositionReader {
+  readonly #reader: VlqReader;
+  readonly #hasFlags: boolean;
+  /** Offset in the code from which on the position holds; -1 for the function's entry. */
+  code = -1;
+  /** Where a statement begins, else an expression. */
+  isStatement = false;
+  #raw = 0;
+
+  constructor(table: Uint8Array, hasFlags: boolean) {
+    this.#reader = new VlqReader(table);
+    this.#hasFlags = hasFlags;
+  }
+
+  /** To the next entry; false if there is none. */
+  next(): boolean {
+    if (this.#reader.atEnd) return false;
+    const first = this.#hasFlags ? this.#reader.unsigned() : this.#reader.signed();
+    this.isStatement = this.#hasFlags ? first % 2 === 1 : first >= 0;
+    this.code += this.#hasFlags ? Math.floor(first / 4) : first < 0 ? -first - 1 : first;
+    this.#raw += this.#reader.signed();
+    return true;
+  }
+
+  get raw(): number {
+    return this.#raw;
+  }
+
+  get position(): Position {
+    return toPosition(this.#raw);
   }
 }
+
+/** An entry of a position table. */
+export type PositionEntry = Readonly<Pick<PositionReader, 'code' | 'position' | 'isStatement'>>;
+
+export function readPositions(table: Uint8Array, hasFlags: boolean): PositionEntry[] {
+  const entries: PositionEntry[] = [];
+  const reader = new PositionReader(table, hasFlags);
+  while (reader.next())
+    entries.push({ code: reader.code, position: reader.position, isStatement: reader.isStatement });
+  return entries;
+}
+
+const toPosition = (raw: number): Position => (raw < 0 ? UNKNOWN : decodePosition(raw));
 
 /** The position of the last entry at or before `codeOffset`. */
 export function findPosition(table: Uint8Array, codeOffset: number, hasFlags: boolean): Position {
-  let found = UNKNOWN;
-  for (const { code, position } of readPositions(table, hasFlags)) {
-    if (code > codeOffset) break;
-    found = position;
-  }
-  return found;
+  const entries = new PositionReader(table, hasFlags);
+  let raw = -1;
+  while (entries.next() && entries.code <= codeOffset) raw = entries.raw;
+  return toPosition(raw);
 }
 
 /** Bits 1 to 30: offset + 1; 31 to 46: inlining + 1. Bit 0 marks positions in no script. */
