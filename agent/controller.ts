@@ -138,9 +138,11 @@ export class Controller {
 
   /** Loads and attaches everything, and samples from then on. Throws CannotProfile. */
   static async start(options: ControllerOptions, sink: ProfileSink, log: Log): Promise<Controller> {
-    const kernel = await Kernel.open({ bpf: new BpfCode(loadNative()) });
-    if (kernel.unavailable !== '') log.warn(kernel.unavailable);
+    const kernel = new Kernel({ bpf: new BpfCode(loadNative()) });
     const controller = new Controller(options, sink, log, kernel);
+    // now that the programs are loaded: reading the symbols again for the sake of their names would cost as much
+    await kernel.open();
+    if (kernel.unavailable !== '') log.warn(kernel.unavailable);
     await controller.#executables.loadVdso();
     await controller.#tracer.start();
     controller.#sampling.start();

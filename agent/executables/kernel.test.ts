@@ -30,9 +30,11 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-const open = (now: () => number, bpf?: BpfCode) => {
+const open = async (now: () => number, bpf?: BpfCode) => {
   const roots = { proc: join(root, 'proc'), sys: join(root, 'sys') };
-  return Kernel.open(bpf ? { roots, now, bpf } : { roots, now });
+  const kernel = new Kernel(bpf ? { roots, now, bpf } : { roots, now });
+  await kernel.open();
+  return kernel;
 };
 
 test('the kernel and a module as mappings', async () => {

@@ -60,7 +60,8 @@ export class Kernel {
   #loadedAt = 0;
   #reloadWaitMs = MIN_RELOAD_WAIT_MS;
 
-  private constructor({ roots, now, bpf }: KernelOptions) {
+  /** Knows nothing until {@link open}. */
+  constructor({ roots, now, bpf }: KernelOptions = {}) {
     this.#roots = roots ?? { proc: '/proc', sys: '/sys' };
     this.#now = now ?? (() => performance.now());
     this.#bpf = bpf;
@@ -70,11 +71,9 @@ export class Kernel {
    * Reads the symbols, some 0.1 s of CPU time in slices of a few milliseconds. Never fails: without symbols every
    * address is unknown, and `unavailable` says why.
    */
-  static async open(options: KernelOptions = {}): Promise<Kernel> {
-    const kernel = new Kernel(options);
-    kernel.#modules = kernel.#readModules();
-    await kernel.#load();
-    return kernel;
+  async open(): Promise<void> {
+    this.#modules = this.#readModules();
+    await this.#load();
   }
 
   /** Why there are no names, with the fix; '' if there are. */

@@ -46,24 +46,22 @@ export const isPseudo = (module: string): boolean => module === 'bpf' || module.
 /** One image a module index of `raw`; those without a symbol have `limit` 0. */
 export function layOutImages(raw: RawSymbols, modules: readonly ModuleRange[]): KernelImage[] {
   const ranges = new Map(modules.map((module) => [module.name, module]));
-  const images = raw.moduleNames.map((name): KernelImage => {
-    const range = ranges.get(name);
-    const start = range ? Number(range.base - KERNEL_BASE) : Number.POSITIVE_INFINITY;
-    return {
-      name,
-      start,
-      limit: range ? start + range.size : 0,
-      pseudo: isPseudo(name),
-    };
-  });
+  // not in the images themselves: each new number there would be an object, two for each of 200,000 symbols
+  const starts = new Float64Array(raw.moduleNames.length).fill(Number.POSITIVE_INFINITY);
+  const limits = new Float64Array(raw.moduleNames.length);
   for (let i = 0; i < raw.count; i++) {
-    const image = images[raw.modules[i]!]!;
-    if (ranges.has(image.name)) continue;
+    const index = raw.modules[i]!;
     const address = raw.addresses[i]!;
-    image.start = Math.min(image.start, address);
-    // The size of the last symbol is not known: it lies in this page at least.
-    image.limit = Math.max(image.limit, (Math.floor(address / PAGE) + 1) * PAGE);
+    if (address < starts[index]!) starts[index] = address;
+    if (address >= limits[index]!) limits[index] = address;
   }
+  const images = raw.moduleNames.map((name, index): KernelImage => {
+    const range = ranges.get(name);
+    const start = range ? Number(range.base - KERNEL_BASE) : starts[index]!;
+    // the size of the last symbol is not known: it lies in this page at least
+    const end = limits[index]! > 0 ? (Math.floor(limits[index]! / PAGE) + 1) * PAGE : 0;
+    return { name, start, limit: range ? start + range.size : end, pseudo: isPseudo(name) };
+  });
   narrowToText(raw, images[0]!);
   return images;
 }
