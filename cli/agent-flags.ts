@@ -1,7 +1,11 @@
 import { type Command, Option } from 'commander';
 import { AGENT_SETTINGS, IGNORED_FLAGS } from '../agent/options.ts';
 
-const collect = (value: string, previous: string[] | undefined): string[] => [...(previous ?? []), value];
+/** For options that can be given several times. */
+export const collect = (value: string, previous: string[] | undefined): string[] => [
+  ...(previous ?? []),
+  value,
+];
 
 /** Adds the settings of the agent, except those that the command has no use for. */
 export function addAgentFlags(command: Command, except: readonly string[] = []): Command {

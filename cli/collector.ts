@@ -8,6 +8,7 @@ import {
   startCollector,
 } from '../collector/main.ts';
 import type { DataOwner } from '../collector/store/data-directory.ts';
+import { collect } from './agent-flags.ts';
 import { registerImport } from './collector-import.ts';
 import { makeLogger } from './logger.ts';
 
@@ -29,6 +30,7 @@ interface CollectorFlags {
   forwardTlsCa?: string;
   forwardHeadersFile?: string;
   maxForwardQueue: number;
+  source?: string[];
   user?: string;
   plainLoopback?: true;
   child?: true;
@@ -95,6 +97,12 @@ export function registerCollector(program: Command): void {
       new Option('--max-forward-queue <SIZE>', 'memory for what waits for it: the oldest is dropped')
         .argParser(parseSize)
         .default(COLLECTOR_DEFAULTS.maxForwardQueueBytes, '64MiB'),
+    )
+    .addOption(
+      new Option(
+        '--source <DIR>',
+        'show source files below this directory on the page, where samples are in them (repeatable)',
+      ).argParser(collect),
     )
     .option('--user <NAME>', 'become this user once everything listens (needs root)')
     .addOption(new Option('--plain-loopback', 'with TLS: a gRPC server without, on loopback').hideHelp())

@@ -1,13 +1,13 @@
 /** `everyframe`: agent and collector as two processes, the collector without rights; each watches the other. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { hostname, userInfo } from 'node:os';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Logger } from 'pino';
 import { parseAgentOptions } from '../agent/options.ts';
 import { readToken } from '../collector/access.ts';
 import { COLLECTOR_DEFAULTS } from '../collector/main.ts';
 import { startAgent } from './agent.ts';
-import { addAgentFlags, splitAgentFlags } from './agent-flags.ts';
+import { addAgentFlags, collect, splitAgentFlags } from './agent-flags.ts';
 import type { CollectorReady } from './collector.ts';
 import { makeLogger } from './logger.ts';
 import { untilSignal } from './start-agent.ts';
@@ -57,6 +57,12 @@ export function registerRun(program: Command): void {
     .option('--forward-tls-ca <FILE>', 'certificate authorities to trust there')
     .option('--forward-headers-file <FILE>', 'gRPC metadata to send there, NAME=VALUE a line')
     .option('--max-forward-queue <SIZE>', 'memory for what waits for it (default: 64MiB)')
+    .addOption(
+      new Option(
+        '--source <DIR>',
+        `show source files below this directory, as far as user ${UNPRIVILEGED_USER} can read them (repeatable)`,
+      ).argParser(collect),
+    )
     .option('--allow-anyone', 'listen beyond this machine without a token')
     .action(run);
   addAgentFlags(command, [
@@ -80,6 +86,9 @@ async function run(flags: Record<string, unknown>): Promise<void> {
     delete settings[name];
     return value === undefined ? [] : [`--${flag}`, String(value)];
   });
+  for (const directory of (settings['source'] ?? []) as string[])
+    collectorArguments.push('--source', directory);
+  delete settings['source'];
   if (settings['allowAnyone'] === true) collectorArguments.push('--allow-anyone');
   delete settings['allowAnyone'];
   const log = makeLogger('everyframe', settings['verbose'] === true);

@@ -11,6 +11,7 @@ import { Forwarder } from './forward/forwarder.ts';
 import { startGrpcServer } from './ingest/grpc-server.ts';
 import { startHttpIngest } from './ingest/http-server.ts';
 import { Receiver } from './ingest/receiver.ts';
+import { SourceDirectoryError, SourceFiles } from './source/source-files.ts';
 import { asOwner, type DataOwner } from './store/data-directory.ts';
 import { MemoryStore } from './store/memory-store.ts';
 import type { Store } from './store/store.ts';
@@ -48,6 +49,8 @@ export interface CollectorOptions {
   allowAnyone?: boolean;
   /** Bytes of requests a second that one address may send. */
   maxSenderRate?: number;
+  /** Directories whose files the page may show as source; by default none. */
+  source?: readonly string[];
   /** Another receiver that gets all that arrives, too. */
   forward?: ForwardSettings;
   /** Directory of the built page; by default build/web of this package. */
@@ -85,6 +88,7 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
   const access = readAccessFiles(options);
   checkBeyondLoopback(listen, access, options);
   const files = readFiles(options.pageDirectory);
+  const sources = await openSources(options);
   const forwarder = makeForwarder(options);
   const store = await openStore(options, now);
   const receiver = new Receiver(
@@ -125,6 +129,7 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
         files,
         status,
         symbols,
+        sources,
         now,
         logger,
       }),
@@ -149,6 +154,15 @@ function addPlainLoopback(running: RunningServers, receiver: Receiver, access: A
   return running.add('grpc', address, () =>
     startGrpcServer(formatAddress(address), receiver, access.withoutTls()),
   );
+}
+
+async function openSources({ source = [] }: CollectorOptions): Promise<SourceFiles> {
+  try {
+    return await SourceFiles.open(source);
+  } catch (error) {
+    if (!(error instanceof SourceDirectoryError)) throw error;
+    throw new CollectorStartError(error.message, { cause: error });
+  }
 }
 
 function makeForwarder({ forward, logger }: CollectorOptions): Forwarder | undefined {

@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { FilterError } from '../../common/profile/filter.ts';
 import { type Access, OPEN_ACCESS, TOKEN_NEEDED } from '../access.ts';
 import { Importer } from '../import/importer.ts';
+import { SourceFiles } from '../source/source-files.ts';
 import { withLateNames } from '../symbols/named-store.ts';
 import type { SymbolSources } from '../symbols/symbol-sources.ts';
 import { isTrustedHost } from './host-check.ts';
@@ -46,6 +47,8 @@ export interface PageServerOptions {
   status: StatusSources;
   /** What names frames that arrived without a name. */
   symbols: SymbolSources;
+  /** What source files it may show; by default none. */
+  sources?: SourceFiles;
   now: () => number;
   logger: Pick<Logger, 'error'>;
 }
@@ -156,9 +159,9 @@ class PageHandler {
   }
 
   async #runV1(route: Route, parameters: URLSearchParams): Promise<unknown> {
-    const { status, now } = this.#options;
+    const { status, now, sources = SourceFiles.NONE } = this.#options;
     try {
-      return await route.run(parameters, { store: this.#store, status, now });
+      return await route.run(parameters, { store: this.#store, status, sources, now });
     } catch (error) {
       if (!(error instanceof RequestError || error instanceof FilterError)) throw error;
       throw new HttpError(400, error.message);

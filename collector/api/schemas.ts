@@ -114,6 +114,32 @@ export const TIMELINE = object({
   groups: listOf(object({ value: STRING, samples: NUMBER, counts: NUMBERS })),
   other: NUMBERS,
 });
+export const SOURCE = object(
+  {
+    ...BASIS,
+    file: STRING,
+    fileSamples: { ...NUMBER, description: 'events whose stack holds a frame of the file' },
+    firstMs: { ...NUMBER, description: 'the first event that passed the filter was before' },
+    line: { ...INTEGER, description: 'the one to look at, 0 if none has events' },
+    counts: {
+      ...listOf(object({ line: INTEGER, function: STRING, self: NUMBER, total: NUMBER })),
+      description: 'lines with events: in the line itself, and in it or what it called',
+    },
+    problem: { ...STRING, description: 'why there is no text, empty if there is' },
+  },
+  {
+    text: {
+      ...object({
+        path: STRING,
+        modifiedMs: NUMBER,
+        lineCount: INTEGER,
+        firstLine: INTEGER,
+        lines: listOf(STRING),
+      }),
+      description: 'below a directory of --source; at most 4,000 lines around the wanted one',
+    },
+  },
+);
 export const HEATMAP = object({
   ...RANGE,
   columns: INTEGER,

@@ -1,6 +1,8 @@
 /** What the page and the query API exchange, as JSON. */
 import type { FunctionChange, FunctionCount } from '../query/functions.ts';
 import type { Quality } from '../query/quality.ts';
+import type { LineCount } from '../query/source-lines.ts';
+import type { SourceText } from '../source/source-files.ts';
 import type { FrameKind, StoreStats } from '../store/store.ts';
 import type { TakenSymbols } from '../symbols/symbol-intake.ts';
 
@@ -181,6 +183,27 @@ export interface SamplesAnswer {
   counts: number[];
   threadTable: { process: string; pid: number; thread: string; tid: number; host: string }[];
   stackTable: TreeColumns;
+}
+
+/** `GET /api/v1/source` */
+export interface SourceAnswer {
+  fromMs: number;
+  toMs: number;
+  samples: number;
+  allSamples: number;
+  /** As frames name it. */
+  file: string;
+  /** Events whose stack holds a frame of it. */
+  fileSamples: number;
+  /** The first event that passed the filter was before. */
+  firstMs: number;
+  /** The line to look at, 0 if none has events. */
+  line: number;
+  /** Lines with events, in their order. */
+  counts: LineCount[];
+  /** Why there is no text, '' if there is. */
+  problem: string;
+  text?: SourceText;
 }
 
 /** `GET /api/v1/heatmap` */

@@ -55,6 +55,7 @@ const PATHS = [
   'values?label=process',
   'diff?from=-30s&base_from=-2m&base_to=-30s',
   'samples?limit=5',
+  'source?file=/srv/app.py',
   'health',
   'status',
   'difftree?from=-30s&base_from=-2m&base_to=-30s',
@@ -199,6 +200,7 @@ describe('/api/v1', () => {
     ['top?range=1y', 'range is "1y": write a time such as 60s'],
     ['tree?from=now&to=-5m', 'must be before'],
     ['callers', 'function is missing'],
+    ['source', 'file is missing'],
     ['export?format=gif', 'format is "gif": use one of pprof, folded, speedscope, otlp'],
   ])('refuses %s with a sentence', async (path, sentence) => {
     const response = await fetchPath(`/api/v1/${path}`);

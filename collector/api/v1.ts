@@ -15,16 +15,20 @@ import {
   readWindow,
   sumCpuNanos,
 } from '../query/read.ts';
+import { countLines, hottestLine } from '../query/source-lines.ts';
 import { transformParts } from '../query/transforms.ts';
+import type { SourceFiles } from '../source/source-files.ts';
 import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
 import { EXPORT_FORMATS, type ExportFormat } from './export-formats.ts';
 import { type Parameters, RequestError, readFilter, readInteger } from './parameters.ts';
 import { flameColumns, type StatusSources, statusResponse } from './responses.ts';
 import * as schema from './schemas.ts';
+import type { SourceAnswer } from './types.ts';
 
 export interface ApiContext {
   store: Pick<Store, 'parts' | 'stats'>;
   status: StatusSources;
+  sources: SourceFiles;
   now: () => number;
 }
 
@@ -262,6 +266,16 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     response: schema.SAMPLES,
     run: samples,
   },
+  '/api/v1/source': {
+    summary: 'A source file: its lines with the events in them, and its text where the collector may show it',
+    parameters: [
+      ...schema.FILTER,
+      schema.text('file', 'as frames name it', true),
+      schema.text('function', 'whose line with the most events is looked for; default: any of the file'),
+    ],
+    response: schema.SOURCE,
+    run: source,
+  },
   '/api/v1/health': {
     summary: 'Is the data complete: what arrived, what was lost and why, how many stacks are whole and named',
     parameters: schema.FILTER,
@@ -307,6 +321,38 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     },
   },
 };
+
+const FIRST_STEPS = 120;
+
+/** End of the first step that has events. */
+function endOfFirst({ fromMs, toMs }: SampleFilter, timeline: Float64Array): number {
+  const step = timeline.findIndex((count) => count > 0);
+  return step < 0 ? toMs : fromMs + ((step + 1) * (toMs - fromMs)) / timeline.length;
+}
+
+/** Of files only those are read that a stack of the window names: see SourceFiles. */
+async function source(parameters: Parameters, { store, sources, now }: ApiContext): Promise<SourceAnswer> {
+  const file = parameters.get('file');
+  if (file === null || file === '')
+    throw new RequestError('file is missing: name the file, as frames name it');
+  const filter = readFilter(parameters, store, now);
+  const found = await readWindow(store, filter, FIRST_STEPS);
+  const counts = countLines(found.parts, file);
+  const line = hottestLine(counts, parameters.get('function') ?? '');
+  const text =
+    counts.samples > 0
+      ? await sources.read(file, line)
+      : { problem: `no sample of this time and filter is in ${file}` };
+  return {
+    ...basis(filter, found),
+    file,
+    fileSamples: counts.samples,
+    firstMs: endOfFirst(filter, found.timeline),
+    line,
+    counts: counts.lines,
+    ...('problem' in text ? text : { problem: '', text }),
+  };
+}
 
 /** The largest groups, and the others as one. */
 function foldGroups(groups: ReadonlyMap<string, Float64Array>, steps: number) {

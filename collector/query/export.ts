@@ -8,7 +8,7 @@ import { type Transformed, transformStacks } from './transforms.ts';
 
 /**
  * Counts by stack and thread, without single times. Functions have no addresses: the store tells them apart by
- * name, source file and binary.
+ * name, source file and binary, and keeps their lines.
  */
 export async function readProfile(
   store: Pick<Store, 'parts'>,
@@ -34,6 +34,7 @@ export async function readProfile(
 class ProfileBuilder {
   readonly profile = emptyProfile();
   readonly #mappings = new Map([['', 0]]);
+  readonly #functions = new Map<string, number>();
   readonly #locations = new Map<string, number>();
   readonly #processes = new Map<string, number>();
   readonly #stacks = new Map<string, number>();
@@ -94,10 +95,12 @@ class ProfileBuilder {
       : intern(this.#stacks, locations.join(), () => stacks.push(Uint32Array.from(locations)));
   }
 
-  #location({ name, file, mapping, kind }: Frame): number {
+  #location({ name, file, mapping, kind, line = 0 }: Frame): number {
     const { profile } = this;
-    return intern(this.#locations, [kind, name, file, mapping].join('\0'), () => {
-      const func = profile.functions.push({ name, systemName: '', filename: file, startLine: 0 }) - 1;
+    const func = intern(this.#functions, `${name}\0${file}`, () =>
+      profile.functions.push({ name, systemName: '', filename: file, startLine: 0 }),
+    );
+    return intern(this.#locations, [kind, func, mapping, line].join('\0'), () => {
       return profile.locations.push({
         mapping: intern(this.#mappings, mapping, () =>
           profile.mappings.push({ ...emptyMapping(), filename: mapping }),
@@ -105,7 +108,7 @@ class ProfileBuilder {
         address: 0n,
         frameType:
           kind === 'unknown' || kind === 'process' || kind === 'root' || kind === 'other' ? '' : kind,
-        lines: [{ func, line: 0, column: 0 }],
+        lines: [{ func, line, column: 0 }],
       });
     });
   }

@@ -9,43 +9,49 @@ export interface FunctionCount extends Frame {
   total: number;
 }
 
-interface FunctionSums {
-  frames: readonly Frame[];
+/** By what stacks are grouped by: events in it, and in it or below. */
+export interface Sums {
   self: Float64Array;
   total: Float64Array;
 }
 
 /** The most self first. */
 export function topFunctions(parts: readonly StackCounts[]): FunctionCount[] {
-  return listCounts(sumFunctions(mergeParts(parts))).sort(
+  const merged = mergeParts(parts);
+  return listCounts(merged.frames, sumGroups(merged, merged.nodeFrames, merged.frames.length)).sort(
     (a, b) => b.self - a.self || b.total - a.total || (a.name < b.name ? -1 : 1),
   );
 }
 
-const listCounts = ({ frames, self, total }: FunctionSums): FunctionCount[] =>
+const listCounts = (frames: readonly Frame[], { self, total }: Sums): FunctionCount[] =>
   frames
     .map((frame, id) => ({ ...frame, self: self[id]!, total: total[id]! }))
     .filter((count) => count.total > 0 && count.kind !== 'process');
 
-function sumFunctions({ frames, parents, nodeFrames, selfCounts, totals }: MergedTree): FunctionSums {
-  const self = new Float64Array(frames.length);
-  const total = new Float64Array(frames.length);
+/** Sums over nodes that belong together; a stack that holds a group several times counts once. */
+export function sumGroups(
+  { parents, selfCounts, totals }: Pick<MergedTree, 'parents' | 'selfCounts' | 'totals'>,
+  groups: Uint32Array,
+  groupCount: number,
+): Sums {
+  const self = new Float64Array(groupCount);
+  const total = new Float64Array(groupCount);
   const firstChild = new Uint32Array(parents.length);
   const sibling = new Uint32Array(parents.length);
   for (let node = parents.length - 1; node > 0; node--) {
     sibling[node] = firstChild[parents[node]!]!;
     firstChild[parents[node]!] = node;
   }
-  // Depth first without a call stack: how often each function is on the path tells recursion.
-  const onPath = new Uint32Array(frames.length);
+  // Depth first without a call stack: how often each group is on the path tells recursion.
+  const onPath = new Uint32Array(groupCount);
   let node = firstChild[0]!;
   while (node !== 0) {
-    const frame = nodeFrames[node]!;
-    self[frame]! += selfCounts[node]!;
-    if (onPath[frame]!++ === 0) total[frame]! += totals[node]!;
+    const group = groups[node]!;
+    self[group]! += selfCounts[node]!;
+    if (onPath[group]!++ === 0) total[group]! += totals[node]!;
     let next = firstChild[node]!;
     while (next === 0 && node !== 0) {
-      onPath[nodeFrames[node]!]!--;
+      onPath[groups[node]!]!--;
       next = sibling[node]!;
       if (next === 0) {
         node = parents[node]!;
@@ -54,7 +60,7 @@ function sumFunctions({ frames, parents, nodeFrames, selfCounts, totals }: Merge
     }
     node = next;
   }
-  return { frames, self, total };
+  return { self, total };
 }
 
 export interface Sandwich {

@@ -16,7 +16,8 @@ export interface Transformed {
 export function transformStacks(stacks: Stacks, transforms: readonly Transform[]): Transformed {
   let done: Transformed = { stacks, nodes: Int32Array.from(stacks.parents, (_, node) => node) };
   for (const transform of transforms) {
-    const next = new Pass(done.stacks).run(ruleOf(transform, done.stacks.frames));
+    const rule = ruleOf(transform, done.stacks.frames);
+    const next = new Pass(done.stacks, rule.kind !== 'merge').run(rule);
     done = { stacks: next.stacks, nodes: done.nodes.map((node) => (node < 0 ? -1 : next.nodes[node]!)) };
   }
   return done;
@@ -102,14 +103,16 @@ function memo(frames: readonly Frame[], test: (frame: Frame) => boolean): (id: n
 /** One transform over one tree; parents come before children, so one sweep does it. */
 class Pass {
   readonly #old: Stacks;
-  readonly #table = new FrameTable();
+  readonly #table: FrameTable;
   readonly #tree = new StackTree();
   readonly #frameIds: Int32Array;
   readonly #nodes: Int32Array;
   /** Per old node: below a focused function, or at or below one that was collapsed. */
   readonly #marked: Uint8Array;
 
-  constructor(old: Stacks) {
+  /** Neighbours that become one are told by their functions, whatever their lines. */
+  constructor(old: Stacks, keepsLines: boolean) {
+    this.#table = new FrameTable({ keepsLines });
     this.#old = old;
     this.#frameIds = new Int32Array(old.frames.length).fill(-1);
     this.#nodes = new Int32Array(old.parents.length);

@@ -31,6 +31,7 @@ const MIGRATIONS: readonly (readonly string[])[] = [
     `CREATE MATERIALIZED VIEW IF NOT EXISTS parts_of_samples TO parts AS
     SELECT part, start, sum(weight) AS events, min(t) AS min_t, max(t) AS max_t FROM samples GROUP BY part, start`,
   ],
+  ['ALTER TABLE frames ADD COLUMN IF NOT EXISTS line UInt32 CODEC(ZSTD)'],
 ];
 
 /** Tables with a partition a day. */

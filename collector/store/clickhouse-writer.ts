@@ -36,9 +36,11 @@ export async function writeFlush(client: ClickHouseClient, flush: Flush, token: 
 function framesOf({ part, end }: Batch): Row[] {
   const { id, startMs } = part.info;
   const first = part.written.frames;
-  return part.frames.frames.slice(first, end.frames).map(({ name, file, mapping, kind, binary = '' }, i) => {
-    return [id, seconds(startMs), first + i, name, file, mapping, kind, binary];
-  });
+  return part.frames.frames
+    .slice(first, end.frames)
+    .map(({ name, file, mapping, kind, binary = '', line = 0 }, i) => {
+      return [id, seconds(startMs), first + i, name, file, mapping, kind, binary, line];
+    });
 }
 
 function nodesOf({ part, end }: Batch): Row[] {

@@ -61,12 +61,12 @@ export async function loadDictionaries(
 class FramePool {
   readonly #frames = new Map<string, Frame>();
 
-  share({ name, file, mapping, kind, binary }: Required<Frame>): Frame {
-    const key = `${kind}\0${mapping}\0${file}\0${name}\0${binary}`;
+  share({ name, file, mapping, kind, binary, line }: Required<Frame>): Frame {
+    const key = `${kind}\0${mapping}\0${file}\0${name}\0${binary}\0${line}`;
     let frame = this.#frames.get(key);
     if (frame === undefined) {
       if (this.#frames.size >= MAX_POOLED_FRAMES) this.#frames.clear();
-      frame = { name, file, mapping, kind, ...(binary !== '' && { binary }) };
+      frame = { name, file, mapping, kind, ...(binary !== '' && { binary }), ...(line > 0 && { line }) };
       this.#frames.set(key, frame);
     }
     return frame;
@@ -104,8 +104,8 @@ async function loadStacks(
   source: DictionarySource,
   pool: FramePool,
 ): Promise<{ value: Stacks; bytes: number }> {
-  const columns = await source.read('name, file, mapping, kind, "binary"', 'frames');
-  const [names = [], files = [], mappings = [], kinds = [], binaries = []] = columns;
+  const columns = await source.read('name, file, mapping, kind, "binary", line', 'frames');
+  const [names = [], files = [], mappings = [], kinds = [], binaries = [], lines = []] = columns;
   const frames = names.map((name, i) =>
     pool.share({
       name: String(name),
@@ -113,6 +113,7 @@ async function loadStacks(
       mapping: String(mappings[i]),
       kind: String(kinds[i]) as FrameKind,
       binary: String(binaries[i]),
+      line: Number(lines[i]),
     }),
   );
   const [parents = [], nodeFrames = []] = await source.read('parent, frame', 'nodes');

@@ -6,8 +6,10 @@ type Migration = string | ((connection: DuckDBConnection) => Promise<unknown>);
 const MIGRATIONS: readonly Migration[] = [
   'CREATE TABLE parts(id BIGINT PRIMARY KEY, start_ms BIGINT, events DOUBLE, min_ms BIGINT, max_ms BIGINT)',
   'CREATE TABLE requests(id VARCHAR, at_ms BIGINT)',
-  addBinaries,
+  // which binary a frame without a name is of: parts before did not keep it
+  (connection) => addToFrames(connection, `"binary" VARCHAR DEFAULT ''`),
   'ALTER TABLE parts ADD COLUMN has_sums BOOLEAN DEFAULT false',
+  (connection) => addToFrames(connection, 'line UINTEGER DEFAULT 0'),
 ];
 
 /**
@@ -38,9 +40,8 @@ export async function migrate(connection: DuckDBConnection, migrations = MIGRATI
   }
 }
 
-/** Which binary a frame without a name is of: parts before did not keep it. */
-async function addBinaries(connection: DuckDBConnection): Promise<void> {
+async function addToFrames(connection: DuckDBConnection, column: string): Promise<void> {
   const reader = await connection.runAndReadAll('SELECT id FROM parts');
   for (const id of reader.getColumns()[0] ?? [])
-    await connection.run(`ALTER TABLE frames_${id} ADD COLUMN IF NOT EXISTS "binary" VARCHAR DEFAULT ''`);
+    await connection.run(`ALTER TABLE frames_${id} ADD COLUMN IF NOT EXISTS ${column}`);
 }

@@ -8,7 +8,8 @@ import { afterEach, expect, it } from 'vitest';
 import { parseFilter } from '../../common/profile/filter.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { testStoreThatLasts } from '../../test/support/store-contract.ts';
-import { readTimeline, readValues } from '../query/read.ts';
+import { readTimeline, readValues, readWindow } from '../query/read.ts';
+import { countLines } from '../query/source-lines.ts';
 import { migrate } from './duckdb-schema.ts';
 import { DuckDbStore } from './duckdb-store.ts';
 import { MemoryStore } from './memory-store.ts';
@@ -157,7 +158,7 @@ it('refuses a file of a newer version with a sentence', async () => {
   await (await open(directory)).close();
   await alter(directory, 'UPDATE meta SET schema_version = 99');
   await expect(open(directory)).rejects.toThrow(
-    'schema version 99, this program knows 4: use the newer everyframe',
+    'schema version 99, this program knows 5: use the newer everyframe',
   );
 });
 
@@ -168,11 +169,11 @@ it('brings a file of version 1 up to date, with what it holds', async () => {
   await old.close();
   await alter(
     directory,
-    'DROP TABLE requests; ALTER TABLE frames_1 DROP COLUMN "binary"; ALTER TABLE parts DROP has_sums; ' +
+    'DROP TABLE requests; ALTER TABLE frames_1 DROP COLUMN "binary"; ALTER TABLE frames_1 DROP COLUMN line; ALTER TABLE parts DROP has_sums; ' +
       'DROP TABLE sums_1; UPDATE meta SET schema_version = 1',
   );
   const store = await open(directory);
-  store.append(profileFromText('sh:1;main@n 4', { endMs: nowMs, spanMs: 1000 }));
+  store.append(profileFromText('sh:1;main@p:/a.py:3 4', { endMs: nowMs, spanMs: 1000 }));
   store.noteRequest('a');
   await store.commit();
   await store.close();
@@ -181,6 +182,9 @@ it('brings a file of version 1 up to date, with what it holds', async () => {
   const range = { fromMs: START_MS - HOUR, toMs: START_MS + HOUR, where: [] };
   expect((await readTimeline(again, range, 1, undefined)).get('')).toEqual(Float64Array.of(9));
   expect(again.recentRequests()).toEqual(['a']);
+  expect(countLines((await readWindow(again, range, 1)).parts, '/a.py').lines).toEqual([
+    { line: 3, function: 'main', self: 4, total: 4 },
+  ]);
   await again.close();
 });
 

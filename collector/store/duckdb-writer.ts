@@ -8,7 +8,7 @@ const CHUNK_ROWS = 2048;
 
 const createTablesSql = (id: number): string => `
   CREATE TABLE frames_${id}(id UINTEGER, name VARCHAR, file VARCHAR, mapping VARCHAR, kind VARCHAR,
-    "binary" VARCHAR);
+    "binary" VARCHAR, line UINTEGER);
   CREATE TABLE nodes_${id}(id UINTEGER, parent UINTEGER, frame UINTEGER);
   CREATE TABLE series_${id}(id UINTEGER, process VARCHAR, pid BIGINT, tid BIGINT, thread VARCHAR, path VARCHAR,
     command VARCHAR, container_id VARCHAR, cgroup VARCHAR, service VARCHAR, host VARCHAR, start_unix_nano UBIGINT,
@@ -70,6 +70,7 @@ async function writeBatch(connection: DuckDBConnection, { part, rows, end }: Bat
     frames.map(({ mapping }) => mapping),
     frames.map(({ kind }) => kind),
     frames.map(({ binary = '' }) => binary),
+    frames.map(({ line = 0 }) => line),
   ]);
   await appendColumns(connection, `nodes_${id}`, [
     Array.from({ length: end.nodes - written.nodes }, (_, i) => written.nodes + i),

@@ -5,22 +5,45 @@ const FRAME_BYTES = 160;
 const STRING_BYTES = 80;
 const PLACE_BYTES = 100;
 
+/** Higher lines are left out: no file that a person wrote has so many. */
+const MAX_LINES = 2 ** 20;
+
 /** Ids of strings and places are far below these: a string takes some 100 bytes. */
 const MAX_IDS = 2 ** 26;
 
-/** Frames without duplicates, whose strings are kept once. */
+/** Frames without duplicates, whose strings are kept once. Lines of a function are one frame, unless they are kept. */
 export class FrameTable {
   readonly frames: Frame[] = [];
   bytes = 0;
   /** By name and place: what frames of a file, a mapping and a kind share. Keys are numbers, which hash fast. */
   readonly #ids = new Map<number, number>();
+  /** By the id of the function's first frame and the line, where lines are kept. */
+  readonly #lines = new Map<number, number>();
+  readonly #keepsLines: boolean;
   readonly #places = new Map<string, number>();
   readonly #strings = new Map<string, number>();
   readonly #stringList: string[] = [];
   /** Frames of one place often follow each other. */
   #lastPlace = { file: '', mapping: '', kind: '', binary: '', id: -1 };
 
-  intern({ name, file, mapping, kind, binary = '' }: Frame): number {
+  constructor({ keepsLines = false } = {}) {
+    this.#keepsLines = keepsLines;
+  }
+
+  intern(frame: Frame): number {
+    const { line = 0 } = frame;
+    if (!this.#keepsLines || !(line > 0 && line < MAX_LINES)) return this.#internFunction(frame);
+    const key = this.#internFunction(frame) * MAX_LINES + line;
+    let id = this.#lines.get(key);
+    if (id === undefined) {
+      id = this.frames.push({ ...this.frames[Math.floor(key / MAX_LINES)]!, line }) - 1;
+      this.#lines.set(key, id);
+      this.bytes += FRAME_BYTES;
+    }
+    return id;
+  }
+
+  #internFunction({ name, file, mapping, kind, binary = '' }: Frame): number {
     const nameId = this.#internString(name);
     const key = this.#place(file, mapping, kind, binary) * MAX_IDS + nameId;
     let id = this.#ids.get(key);

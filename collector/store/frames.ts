@@ -19,7 +19,8 @@ export function locationFrames(profile: Profile, location: Location): Frame[] {
     .map((line): Frame => {
       const func = profile.functions[line.func];
       const name = func?.name || func?.systemName || unnamed(location, mapping);
-      return { name, file: func?.filename ?? '', mapping, kind };
+      const file = func?.filename ?? '';
+      return { name, file, mapping, kind, ...(file !== '' && line.line > 0 && { line: line.line }) };
     })
     .reverse();
 }

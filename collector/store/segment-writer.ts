@@ -35,8 +35,8 @@ export class SegmentWriter<T extends Dictionaries> {
   readonly #nodes = new Map<number, number>();
   /** Profile's location index → frame ids, outermost first. */
   readonly #locations = new Map<number, number[]>();
-  /** Frame type → profile's function × mappings + mapping → frame id. */
-  readonly #functions = new Map<string, Map<number, number>>();
+  /** Frame type → line → profile's function × mappings + mapping → frame id. */
+  readonly #functions = new Map<string, Map<number, Map<number, number>>>();
 
   constructor(segment: T, profile: Profile, budget: FrameBudget) {
     this.segment = segment;
@@ -102,15 +102,17 @@ export class SegmentWriter<T extends Dictionaries> {
     return ids;
   }
 
-  /** Locations of a function differ only in address and line: its frame is interned once a profile. */
+  /** Locations of a line differ only in address: its frame is interned once a profile. */
   #internFrames(location: Location): number[] {
     const { frames } = this.segment;
     const { lines, mapping, frameType } = location;
     const [line] = lines;
     if (lines.length !== 1 || line!.func === 0)
       return locationFrames(this.#profile, location).map((frame) => frames.intern(frame));
-    const byFunction = this.#functions.get(frameType) ?? new Map<number, number>();
-    this.#functions.set(frameType, byFunction);
+    const byLine = this.#functions.get(frameType) ?? new Map<number, Map<number, number>>();
+    this.#functions.set(frameType, byLine);
+    const byFunction = byLine.get(line!.line) ?? new Map<number, number>();
+    byLine.set(line!.line, byFunction);
     const key = line!.func * this.#profile.mappings.length + mapping;
     let id = byFunction.get(key);
     if (id === undefined) {

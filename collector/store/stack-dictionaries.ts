@@ -7,7 +7,7 @@ const SERIES_BYTES = 500;
 
 /** What samples of a part refer to, while samples are added: each entry once. */
 export class StackDictionaries {
-  readonly frames = new FrameTable();
+  readonly frames = new FrameTable({ keepsLines: true });
   readonly tree = new StackTree();
   readonly series: Series[] = [];
   readonly #seriesIds = new Map<string, number>();

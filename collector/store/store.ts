@@ -8,7 +8,10 @@ export const RECENT_REQUESTS_MS = 24 * 60 * 60_000;
 /** What a box of the flame graph stands for: a frame of some type, or one of the graph's own levels. */
 export type FrameKind = Exclude<FrameType, ''> | 'unknown' | 'process' | 'root' | 'other';
 
-/** One function as the flame graph tells functions apart: addresses and lines within it are merged. */
+/**
+ * One function as the flame graph tells functions apart: addresses within it are merged. Stores keep its lines apart;
+ * what merges stacks of several parts merges them too (see FrameTable).
+ */
 export interface Frame {
   name: string;
   /** Source file, '' if unknown. */
@@ -18,6 +21,8 @@ export interface Frame {
   kind: FrameKind;
   /** Native code without a name: see binaryOf; the name then ends in `+0x` and the ELF virtual address. */
   binary?: string;
+  /** Line of the source file that ran, or that called what is below; from 1, missing where it is not known. */
+  line?: number;
 }
 
 /** Milliseconds since the Unix epoch: `fromMs` included, `toMs` not. */

@@ -117,6 +117,8 @@ function toFrames({ mapping, kind }: Frame, chain: readonly SymbolFrame[]): Fram
   return chain
     .slice(-MAX_CHAIN)
     .filter((frame) => frame.function !== '')
-    .map((frame): Frame => ({ name: frame.function, file: frame.file, mapping, kind }))
+    .map(
+      ({ function: name, file, line }): Frame => ({ name, file, mapping, kind, ...(line > 0 && { line }) }),
+    )
     .reverse();
 }

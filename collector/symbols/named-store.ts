@@ -83,7 +83,7 @@ async function startNaming(stacks: Stacks, names: LateNames): Promise<Naming | u
 /** Grows with its part: nodes that are there keep their ids. */
 class Naming {
   readonly #chains: ReadonlyMap<Frame, readonly Frame[]>;
-  readonly #table = new FrameTable();
+  readonly #table = new FrameTable({ keepsLines: true });
   readonly #tree = new StackTree();
   /** By old frame: ids of the new ones, outermost first. */
   readonly #frames: number[][] = [];

@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { type FlameModel, functionOf, kindOf, nameOf } from './flame-model.ts';
 import { formatCount, formatShare } from './format.ts';
+import type { FunctionRef } from './function-actions.ts';
 import type { MenuRequest } from './function-menu.tsx';
 import { RowTable } from './row-table.tsx';
 import type { SearchResult } from './search.ts';
@@ -11,13 +12,14 @@ interface Properties {
   root: number;
   found: SearchResult | undefined;
   onZoom(node: number): void;
+  onSource(target: FunctionRef): void;
   onMenu(request: MenuRequest): void;
 }
 
 const HEADS = [{ name: 'Total' }, { name: 'Self' }, { name: 'Samples' }];
 
 /** The flame graph as a table of rows that open and close. */
-export function CallTree({ model, root, found, onZoom, onMenu }: Properties) {
+export function CallTree({ model, root, found, onZoom, onSource, onMenu }: Properties) {
   /** Path keys of rows whose state is not the one they start with. */
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
   const [currentKey, setCurrentKey] = useState('');
@@ -55,6 +57,10 @@ export function CallTree({ model, root, found, onZoom, onMenu }: Properties) {
         ArrowLeft: (row) =>
           row.isOpen ? toggle(row) : setCurrentKey(model.pathKey[model.parent[row.node]!]!),
         Enter: ({ node }) => onZoom(node),
+        s: ({ node }) => {
+          const target = functionOf(model, node);
+          if (target !== undefined) onSource(target);
+        },
         Backspace: () => onZoom(model.parent[root]!),
       }}
     />

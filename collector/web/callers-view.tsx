@@ -4,6 +4,7 @@ import { FlameGraph } from './flame-graph.tsx';
 import { buildModel, deepestRow, type FlameModel } from './flame-model.ts';
 import { ROW_HEIGHT } from './flame-painter.ts';
 import { formatCount, formatShare, plural } from './format.ts';
+import { showSource } from './function-actions.ts';
 import { ask } from './questions.ts';
 import { parseSearch, search } from './search.ts';
 import { TopView } from './top-view.tsx';
@@ -99,6 +100,7 @@ function Half({ model, title, isFlipped, state, jumps, announce, change, onMenu 
         label={title}
         onZoom={(node) => setZoom(node === 0 ? '' : model.pathKey[node]!)}
         onOpen={(name) => change({ function: name })}
+        onSource={(target) => change(showSource(target))}
       />
     </section>
   );

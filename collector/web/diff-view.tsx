@@ -5,6 +5,7 @@ import { DiffBase } from './diff-base.tsx';
 import { buildDiffModel } from './diff-model.ts';
 import { FlameGraph } from './flame-graph.tsx';
 import { formatPoints, formatShare, plural } from './format.ts';
+import { showSource } from './function-actions.ts';
 import { type FigureColumn, FunctionTable } from './function-table.tsx';
 import { askSpan } from './questions.ts';
 import { parseSearch, search } from './search.ts';
@@ -103,6 +104,7 @@ function Compared({ tree, table, ...properties }: ComparedProperties) {
           sort="Change"
           onSort={() => {}}
           onOpen={({ name }) => change({ view: 'callers', function: name })}
+          onSource={(row) => change(showSource(row))}
           onMenu={(target, at) => onMenu({ target, at })}
         />
       ) : (
@@ -112,6 +114,7 @@ function Compared({ tree, table, ...properties }: ComparedProperties) {
           isFlipped={false}
           onZoom={(node) => change({ zoom: node === 0 ? '' : model.pathKey[node]! })}
           onOpen={(name) => change({ view: 'callers', function: name })}
+          onSource={(target) => change(showSource(target))}
         />
       )}
     </>

@@ -5,6 +5,7 @@ import { describeBox } from './describe.ts';
 import { handleKeys } from './flame-keys.ts';
 import { deepestRow, type FlameModel, functionOf } from './flame-model.ts';
 import { boxOf, FlamePainter, ROW_HEIGHT, type Scene, topOf } from './flame-painter.ts';
+import type { FunctionRef } from './function-actions.ts';
 import type { MenuRequest } from './function-menu.tsx';
 import { nextMatch, type SearchResult } from './search.ts';
 import { useSize, useTheme } from './use-browser.ts';
@@ -29,13 +30,15 @@ export interface FlameGraphProperties {
   onZoom(node: number): void;
   /** Double click and O: the function by itself. */
   onOpen?(name: string): void;
+  /** Shift with a click, and S: its source. */
+  onSource?(target: FunctionRef): void;
   onMenu?(request: MenuRequest): void;
   announce(text: string): void;
 }
 
 /** A canvas of the viewport's size that stays in place while an empty column beside it scrolls. */
 export function FlameGraph(properties: FlameGraphProperties) {
-  const { model, root, found, jumps, isFlipped, onZoom, onMenu, announce } = properties;
+  const { model, root, found, jumps, isFlipped, onMenu, announce } = properties;
   const scroller = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const { width, height } = useSize(scroller);
@@ -86,7 +89,7 @@ export function FlameGraph(properties: FlameGraphProperties) {
     const node = pointer.nodeUnder(event);
     if (node === undefined) return;
     setChosen({ path: model.pathKey[node]!, byKeyboard: false });
-    if (event.type === 'click') onZoom(node);
+    if (event.type === 'click') click(properties, node, event.shiftKey);
     else {
       event.preventDefault();
       pointer.leave();
@@ -133,6 +136,12 @@ export function FlameGraph(properties: FlameGraphProperties) {
       )}
     </div>
   );
+}
+
+function click({ model, onZoom, onSource }: FlameGraphProperties, node: number, wantsSource: boolean): void {
+  const target = wantsSource ? functionOf(model, node) : undefined;
+  if (target !== undefined && onSource !== undefined) onSource(target);
+  else onZoom(node);
 }
 
 /** Enter in the search leads here, and to the largest match. */

@@ -10,7 +10,7 @@ interface Actions {
 
 /** What the keys do in a flame graph; `selected` is where arrow keys start. */
 export function handleKeys(
-  { model, root, isFlipped, onZoom, onOpen }: FlameGraphProperties,
+  { model, root, isFlipped, onZoom, onOpen, onSource }: FlameGraphProperties,
   selected: number | undefined,
   { choose, chooseMatch, openMenu }: Actions,
 ) {
@@ -18,6 +18,10 @@ export function handleKeys(
     o: (node) => {
       const name = functionOf(model, node)?.name;
       if (name !== undefined) onOpen?.(name);
+    },
+    s: (node) => {
+      const target = functionOf(model, node);
+      if (target !== undefined) onSource?.(target);
     },
     m: openMenu,
     ContextMenu: openMenu,

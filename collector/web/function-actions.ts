@@ -15,7 +15,14 @@ export interface FunctionAction {
   change: Partial<UrlState> | undefined;
 }
 
-export function actionsOn({ name, mapping }: FunctionRef, state: UrlState): FunctionAction[] {
+/** To the function's lines. */
+export const showSource = ({ name, file }: FunctionRef): Partial<UrlState> => ({
+  view: 'source',
+  function: name,
+  file,
+});
+
+export function actionsOn({ name, file, mapping }: FunctionRef, state: UrlState): FunctionAction[] {
   const add = (key: string, value: string): Partial<UrlState> => ({
     transform: [state.transform, formatFilter([{ key, operator: '=', values: [value] }])]
       .filter((part) => part !== '')
@@ -25,6 +32,9 @@ export function actionsOn({ name, mapping }: FunctionRef, state: UrlState): Func
   const library = mapping.slice(mapping.lastIndexOf('/') + 1);
   return [
     { title: 'Callers and callees', change: { view: 'callers', function: name } },
+    ...(file === ''
+      ? []
+      : [{ title: 'Source: samples by line', change: showSource({ name, file, mapping }) }]),
     { title: 'Focus: begin stacks here', change: add('focus', name) },
     { title: 'Hide: take the function out', change: add('hide', name) },
     { title: 'Collapse: take its callees out', change: add('collapse', name) },

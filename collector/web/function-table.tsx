@@ -23,12 +23,14 @@ interface Properties<Row extends FunctionRow> {
   onSort(name: string): void;
   /** Enter and double click: who calls it. */
   onOpen(row: Row): void;
+  /** S: its source. */
+  onSource?(row: Row): void;
   onMenu(row: Row, at: { x: number; y: number }): void;
 }
 
 /** Functions with figures. */
 export function FunctionTable<Row extends FunctionRow>(properties: Properties<Row>) {
-  const { label, rows, columns, sort, onSort, onOpen, onMenu } = properties;
+  const { label, rows, columns, sort, onSort, onOpen, onSource, onMenu } = properties;
   const [current, setCurrent] = useState(0);
   return (
     <RowTable
@@ -45,7 +47,7 @@ export function FunctionTable<Row extends FunctionRow>(properties: Properties<Ro
       })}
       current={Math.min(current, Math.max(0, rows.length - 1))}
       onCurrent={setCurrent}
-      keys={{ Enter: onOpen }}
+      keys={{ Enter: onOpen, ...(onSource && { s: onSource }) }}
     />
   );
 }

@@ -6,6 +6,7 @@ import { describeView } from './describe.ts';
 import { FlameGraph } from './flame-graph.tsx';
 import { ancestors, buildModel, type FlameModel } from './flame-model.ts';
 import { formatShare, plural } from './format.ts';
+import { showSource } from './function-actions.ts';
 import { Legend } from './legend.tsx';
 import { ask } from './questions.ts';
 import { parseSearch, type SearchResult, search } from './search.ts';
@@ -40,7 +41,11 @@ export function GraphView(properties: ViewProperties) {
         <p class="summary">{describeView(model, root)}</p>
       </div>
       {view === 'tree' ? (
-        <CallTree {...{ model, root, found, onMenu }} onZoom={zoomTo} />
+        <CallTree
+          {...{ model, root, found, onMenu }}
+          onZoom={zoomTo}
+          onSource={(target) => change(showSource(target))}
+        />
       ) : (
         <FlameGraph
           {...{ model, root, found, jumps, announce, onMenu }}
@@ -48,6 +53,7 @@ export function GraphView(properties: ViewProperties) {
           isFlipped={view === 'flame'}
           onZoom={zoomTo}
           onOpen={(name) => change({ view: 'callers', function: name })}
+          onSource={(target) => change(showSource(target))}
         />
       )}
       <Legend model={model} root={root} isInverted={view === 'inverted'} />

@@ -12,6 +12,7 @@ const KEYS: readonly [keys: string, meaning: string][] = [
   ['N Shift+N', 'next, previous match'],
   ['M', 'menu of the chosen function'],
   ['O', 'its callers and callees'],
+  ['S', 'its source, by line; or Shift and a click'],
   ['T', 'call tree, and back'],
   ['1 – 5', 'time range'],
   ['-', 'in a list of filters: without this'],

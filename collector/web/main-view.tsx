@@ -1,6 +1,7 @@
 import { CallersView } from './callers-view.tsx';
 import { DiffView } from './diff-view.tsx';
 import { GraphView } from './graph-view.tsx';
+import { SourceView } from './source-view.tsx';
 import { TimeView } from './time-view.tsx';
 import { TopView } from './top-view.tsx';
 import type { ViewProperties } from './view-properties.ts';
@@ -12,6 +13,8 @@ export function MainView(properties: ViewProperties) {
       return <TopView {...properties} />;
     case 'callers':
       return <CallersView {...properties} />;
+    case 'source':
+      return <SourceView {...properties} />;
     case 'time':
       return <TimeView {...properties} />;
     case 'diff':

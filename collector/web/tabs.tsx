@@ -8,6 +8,7 @@ const TITLES: Record<ViewName, { label: string; title: string }> = {
   top: { label: 'Top functions', title: 'a table of functions' },
   callers: { label: 'Callers, callees', title: 'one function, who calls it and what it calls' },
   tree: { label: 'Call tree', title: 'the icicle as a table' },
+  source: { label: 'Source', title: 'samples by line of a source file' },
   time: { label: 'Time', title: 'a heat map, and one thread in the order of time' },
   diff: { label: 'Diff', title: 'what changed between two times or filters' },
   health: { label: 'Health', title: 'is the data complete' },

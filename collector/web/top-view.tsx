@@ -1,6 +1,7 @@
 import { useEffect, useMemo } from 'preact/hooks';
 import type { TopAnswer } from '../api/types.ts';
 import { formatCount, formatShare } from './format.ts';
+import { showSource } from './function-actions.ts';
 import { type FigureColumn, FunctionTable } from './function-table.tsx';
 import { ask } from './questions.ts';
 import { parseSearch } from './search.ts';
@@ -38,6 +39,7 @@ export function TopView({ state, isLive, change, onMenu, onSearchNote }: ViewPro
         columns={columnsFor(answer.samples)}
         onSort={(name) => change({ sort: name })}
         onOpen={({ name }) => change({ view: 'callers', function: name })}
+        onSource={(row) => change(showSource(row))}
         onMenu={(target, at) => onMenu({ target, at })}
       />
     </>

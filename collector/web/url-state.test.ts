@@ -19,6 +19,7 @@ const states: fc.Arbitrary<UrlState> = fc
     where: fc.string(),
     transform: fc.string(),
     function: fc.string(),
+    file: fc.string(),
     sort: fc.string(),
     base: fc.option(span, { nil: undefined }),
     baseWhere: fc.option(fc.string({ minLength: 1 }), { nil: undefined }),

@@ -21,6 +21,7 @@ export const VIEWS = [
   'top',
   'callers',
   'tree',
+  'source',
   'time',
   'diff',
   'health',
@@ -43,6 +44,8 @@ export interface UrlState {
   transform: string;
   /** The function in the middle of callers and callees, '' for none. */
   function: string;
+  /** The source file that is shown, as frames name it; '' for none. */
+  file: string;
   /** Column that the top functions are sorted by, '' for the first. */
   sort: string;
   /** What the shown time is compared with; undefined: the time before. */
@@ -69,6 +72,7 @@ export function parseHash(hash: string): UrlState {
     where: read('where'),
     transform: read('transform'),
     function: read('function'),
+    file: read('file'),
     sort: read('sort'),
     base: readSpan(read('base_from'), read('base_to')),
     baseWhere: parameters.get('base_where') ?? undefined,
@@ -101,6 +105,7 @@ export function formatHash(state: UrlState): string {
     ['where', state.where, ''],
     ['transform', state.transform, ''],
     ['function', state.function, ''],
+    ['file', state.file, ''],
     ['sort', state.sort, ''],
     ['base_from', text(state.base?.fromMs), ''],
     ['base_to', text(state.base?.toMs), ''],

@@ -19,6 +19,7 @@ export function useRows(
   scroller: RefObject<HTMLElement | null>,
   count: number,
   current: number,
+  rowHeight = ROW_HEIGHT,
 ): VisibleRows {
   const { height } = useSize(scroller);
   const [scrollTop, setScrollTop] = useState(0);
@@ -26,14 +27,14 @@ export function useRows(
     const view = scroller.current;
     // Before it is measured nothing is out of sight.
     if (view === null || height === 0) return;
-    const top = current * ROW_HEIGHT;
+    const top = current * rowHeight;
     if (top < view.scrollTop) view.scrollTop = top;
-    else if (top + 2 * ROW_HEIGHT > view.scrollTop + height) view.scrollTop = top + 2 * ROW_HEIGHT - height;
+    else if (top + 2 * rowHeight > view.scrollTop + height) view.scrollTop = top + 2 * rowHeight - height;
   }, [current]);
   return {
-    first: Math.max(0, Math.floor(scrollTop / ROW_HEIGHT) - OVERSCAN),
-    end: Math.min(count, Math.ceil((scrollTop + height) / ROW_HEIGHT) + OVERSCAN),
-    pageRows: Math.max(1, Math.floor(height / ROW_HEIGHT) - 2),
+    first: Math.max(0, Math.floor(scrollTop / rowHeight) - OVERSCAN),
+    end: Math.min(count, Math.ceil((scrollTop + height) / rowHeight) + OVERSCAN),
+    pageRows: Math.max(1, Math.floor(height / rowHeight) - 2),
     onScroll: () => setScrollTop(scroller.current!.scrollTop),
   };
 }

@@ -18,7 +18,7 @@ const TEXT = `
 server:10;_start@n;main@n;serve@n;parse_json@n 30
 server:10;_start@n;main@n;serve@n;write@n;do_syscall_64@k;tcp_sendmsg@k 20
 worker:20;start@j;renderPage@j;parse_json@j 40
-cut:9;main@p;[cut: no unwind table]@m 10
+cut:9;main@p:/srv/app.py:3;[cut: no unwind table]@m 10
 `;
 
 /** One line a violation: the rule, how bad it is, and where. */
@@ -71,6 +71,8 @@ describe.skipIf(CHROMIUM === undefined)('for everybody, the page', () => {
     ['top functions', 'view=top', '.tree tbody tr'],
     ['callers', 'view=callers&function=parse_json', '.half canvas[data-boxes]'],
     ['call tree', 'view=tree', '.tree tbody tr'],
+    ['source', 'view=source&file=/srv/app.py', '.source tbody tr'],
+    ['source files', 'view=source', '.functions tbody tr'],
     ['time', 'view=time', '.chart canvas[data-boxes]'],
     ['diff', 'view=diff', '.flame canvas[data-boxes]'],
     ['health', 'view=health', '.stages'],

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { launchChromium } from './chromium.ts';
 
 const [url = 'http://127.0.0.1:11080/', directory = 'docs/images'] = process.argv.slice(2);
-const VIEWS = ['icicle', 'inverted', 'top', 'callers', 'tree', 'time', 'diff', 'health'];
+const VIEWS = ['icicle', 'inverted', 'top', 'callers', 'tree', 'source', 'time', 'diff', 'health'];
 
 const browser = await launchChromium();
 const page = await browser.newPage({ viewport: { width: 1100, height: 640 }, reducedMotion: 'reduce' });

@@ -22,6 +22,7 @@ export interface SyntheticOptions {
 /**
  * A profile from text, one stack a line, root first: `PROCESS:PID;main@n;write@n;vfs_write@k COUNT`. The letter
  * after @ is the kind of frame: k kernel, n native, g Go, p Python, j JavaScript, v JVM, m a marker for a stack that was cut; none: unknown.
+ * `parse@p:/srv/app.py:12` is at a line of a source file.
  */
 export function profileFromText(text: string, options: SyntheticOptions): Profile {
   const { endMs, spanMs, periodNanos = 50_000_000, host = 'test-host' } = options;
@@ -56,6 +57,7 @@ export function profileFromText(text: string, options: SyntheticOptions): Profil
 class Builder {
   readonly profile = emptyProfile();
   readonly #locations = new Map<string, number>();
+  readonly #functions = new Map<string, number>();
   readonly #processes = new Map<string, number>();
   readonly #stacks = new Map<string, number>();
 
@@ -90,14 +92,23 @@ class Builder {
     const known = this.#locations.get(frame);
     if (known !== undefined) return known;
     const { profile } = this;
-    const [, name, letter] = /^(.*?)(?:@(\w))?$/.exec(frame)!;
+    const [, name, letter, file = '', line = '0'] = /^(.*?)(?:@(\w)(?::(.+):(\d+))?)?$/.exec(frame)!;
     const frameType = letter === undefined ? '' : KINDS[letter]!;
-    const func = profile.functions.push({ name: name!, systemName: '', filename: '', startLine: 0 }) - 1;
-    const address = BigInt(0x1000 + 16 * func);
-    const lines = [{ func, line: 0, column: 0 }];
+    const func = this.#function(name!, file);
+    const address = BigInt(0x1000 + 16 * profile.locations.length);
+    const lines = [{ func, line: Number(line), column: 0 }];
     const index =
       profile.locations.push({ mapping: this.#mapping(frameType), address, frameType, lines }) - 1;
     this.#locations.set(frame, index);
+    return index;
+  }
+
+  #function(name: string, filename: string): number {
+    const key = `${name}\0${filename}`;
+    const known = this.#functions.get(key);
+    if (known !== undefined) return known;
+    const index = this.profile.functions.push({ name, systemName: '', filename, startLine: 0 }) - 1;
+    this.#functions.set(key, index);
     return index;
   }
 
