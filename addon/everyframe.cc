@@ -13,6 +13,7 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   DefineBpfPrograms(env, exports);
   DefineFiles(env, exports);
   DefineMaps(env, exports);
+  DefineMemory(env, exports);
   DefinePerf(env, exports);
   return exports;
 }

@@ -4,5 +4,6 @@
 
 void DefineBpfPrograms(Napi::Env env, Napi::Object exports);
 void DefineFiles(Napi::Env env, Napi::Object exports);
+void DefineMemory(Napi::Env env, Napi::Object exports);
 void DefineMaps(Napi::Env env, Napi::Object exports);
 void DefinePerf(Napi::Env env, Napi::Object exports);

@@ -66,6 +66,8 @@ export interface ProfileSink {
 
 const TRACE_CACHE_BYTES = 12 << 20;
 const TABLE_SWEEP_MS = 30_000;
+/** Parsing leaves much that is free, in the first seconds most of all. */
+const RELEASE_MEMORY_MS = 10_000;
 
 export class Controller {
   readonly #options: ControllerOptions;
@@ -87,6 +89,7 @@ export class Controller {
   readonly #loopDelay = new LoopDelay();
   #timer: NodeJS.Timeout | undefined;
   #sweptAtMs = performance.now();
+  #releasedAtMs = performance.now();
   #sweep: Promise<void> = Promise.resolve();
   #flushing: Promise<void> = Promise.resolve();
   #stopped = false;
@@ -269,11 +272,18 @@ export class Controller {
       this.#loopDelay.takeInterval();
       this.#processes.releaseUntil(takenAt);
       this.#sweepTables();
+      this.#releaseMemory();
       if (await this.#kernel.refresh()) this.#frames.forgetKernel();
     } catch (error) {
       // one interval is lost, the agent goes on
       this.#log.warn(`an interval could not be made into a profile: ${(error as Error).stack}`);
     }
+  }
+
+  #releaseMemory(): void {
+    if (performance.now() - this.#releasedAtMs < RELEASE_MEMORY_MS) return;
+    this.#releasedAtMs = performance.now();
+    this.#tracer.native.releaseFreeMemory();
   }
 
   /** Beside the intervals: each table that goes waits for a grace period of the kernel. */

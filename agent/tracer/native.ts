@@ -71,6 +71,8 @@ export interface Native {
   nextBpfProgram(after: number): number;
   /** Address and bytes of each function of a BPF program, in turns; undefined where it is gone. */
   bpfProgramCode(id: number): BigUint64Array | undefined;
+  /** Gives the pages that malloc keeps free back to the system, a millisecond's work; only glibc can. */
+  releaseFreeMemory(): void;
   /** CLOCK_MONOTONIC, the clock of the records. */
   monotonicNs(): bigint;
   /** What to add to CLOCK_MONOTONIC for Unix time, as of now. */
