@@ -50,7 +50,7 @@ test.each(['exit', 'throw', 'grow'])(
 );
 
 test('a request that never ends is ended', async () => {
-  const client = create(60_000, 500);
+  const client = create(60_000, 3000);
   const hanging = client.request('hang');
   const next = client.request('a');
   await expect(hanging).rejects.toMatchObject({ reason: 'timeout' });
@@ -72,7 +72,7 @@ test('an idle worker ends, and another one starts when needed', async () => {
   expect(client.stats).toMatchObject({ started: 2, crashed: 0 });
 });
 
-test('stopping rejects what waits', async () => {
+test('stopping rejects what waits, and what comes later', async () => {
   const client = create();
   const waiting = [client.request('hang'), client.request('a')].map((request) =>
     request.catch((error) => error),
@@ -80,4 +80,6 @@ test('stopping rejects what waits', async () => {
   await client.stop();
   for (const error of await Promise.all(waiting)) expect(error).toBeInstanceOf(WorkerFailure);
   expect(client.pending).toBe(0);
+  await expect(client.request('a')).rejects.toMatchObject({ reason: 'stopped' });
+  expect(client.isRunning).toBe(false);
 });

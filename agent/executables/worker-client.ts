@@ -51,6 +51,7 @@ export class WorkerClient<Request, Answer> {
   #current: (Pending<Request, Answer> & { id: number }) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #nextId = 1;
+  #isStopped = false;
 
   constructor(options: WorkerClientOptions) {
     this.#options = options;
@@ -68,6 +69,7 @@ export class WorkerClient<Request, Answer> {
 
   /** Rejects with {@link WorkerFailure} or {@link RequestError}. */
   request(request: Request): Promise<Answer> {
+    if (this.#isStopped) return Promise.reject(stopped());
     this.stats.requests++;
     return new Promise((resolve, reject) => {
       this.#queue.push({ request, resolve, reject });
@@ -75,12 +77,13 @@ export class WorkerClient<Request, Answer> {
     });
   }
 
-  /** Ends the worker; what waits is rejected. */
+  /** Ends the worker; what waits is rejected, and what comes later. */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     const waiting = this.#queue.splice(0);
     if (this.#current) waiting.unshift(this.#current);
     this.#current = undefined;
-    for (const { reject } of waiting) reject(new WorkerFailure('stopped', 'the worker was stopped'));
+    for (const { reject } of waiting) reject(stopped());
     await this.#terminate();
   }
 
@@ -154,3 +157,5 @@ export class WorkerClient<Request, Answer> {
     await worker?.terminate();
   }
 }
+
+const stopped = (): WorkerFailure => new WorkerFailure('stopped', 'the worker was stopped');

@@ -2,12 +2,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { bufferSource } from '../../common/elf/source.ts';
 import { collectDeadBuffers } from '../executables/collect-garbage.ts';
-import { buildFromFile, type CacheUse, type FilePlace, type FileResult } from './build-from-file.ts';
-import { type BuildResult, buildTable } from './build-table.ts';
+import type { WorkerReply } from '../executables/worker-client.ts';
+import { buildFromFile, type FilePlace, type FileResult } from './build-from-file.ts';
+import { buildTable } from './build-table.ts';
 import { TableCache } from './table-cache.ts';
 
-export interface WorkerRequest {
-  id: number;
+export interface TableRequest {
   fd?: number;
   /** Of the file at `fd`. */
   place?: FilePlace;
@@ -17,12 +17,6 @@ export interface WorkerRequest {
 export interface TableWorkerData {
   /** Directory where tables are kept for later runs. */
   cache: string | undefined;
-}
-
-export interface WorkerReply {
-  id: number;
-  result: BuildResult | { kind: 'crashed'; reason: string };
-  cache: CacheUse;
 }
 
 const { cache: directory } = workerData as TableWorkerData;
@@ -37,7 +31,7 @@ function openCache(path: string): TableCache | undefined {
   }
 }
 
-function build({ fd, place, bytes }: WorkerRequest): FileResult {
+function build({ fd, place, bytes }: TableRequest): FileResult {
   if (fd !== undefined) return buildFromFile(fd, place, cache);
   return {
     result: buildTable(bufferSource(bytes ?? new Uint8Array(0))),
@@ -45,19 +39,16 @@ function build({ fd, place, bytes }: WorkerRequest): FileResult {
   };
 }
 
-parentPort?.on('message', (request: WorkerRequest) => {
-  let reply: Omit<WorkerReply, 'id'>;
+parentPort?.on('message', ({ id, request }: { id: number; request: TableRequest }) => {
+  let reply: WorkerReply<FileResult>;
+  let image: Uint8Array | undefined;
   try {
-    reply = build(request);
+    reply = { id, answer: build(request) };
+    const { result } = reply.answer;
+    if (result.kind === 'built') image = result.executable.table?.image;
   } catch (error) {
-    const reason = (error as Error).message;
-    reply = { result: { kind: 'crashed', reason }, cache: { kind: 'unused', failed: false } };
+    reply = { id, error: (error as Error).message };
   }
-  const { result } = reply;
-  const image = result.kind === 'built' ? result.executable.table?.image : undefined;
-  parentPort?.postMessage(
-    { id: request.id, ...reply } satisfies WorkerReply,
-    image ? [image.buffer as ArrayBuffer] : [],
-  );
+  parentPort?.postMessage(reply, image ? [image.buffer as ArrayBuffer] : []);
   collectDeadBuffers();
 });
