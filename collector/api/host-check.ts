@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 
@@ -12,4 +13,18 @@ export function isTrustedHost(header: string | undefined, boundHost: string): bo
   const name = (match[1] ?? match[2]!).toLowerCase();
   if (isIP(name) !== 0) return true;
   return name === 'localhost' || name === boundHost.toLowerCase() || name === hostname().toLowerCase();
+}
+
+/**
+ * True if a browser says that a page of another site has it ask, as for an image: the answer is kept from that page,
+ * but making it may take seconds. A link that a person follows is no such request. See w3c.github.io/webappsec-fetch-metadata.
+ */
+export function isOfAnotherSite(headers: IncomingHttpHeaders): boolean {
+  const site = headers['sec-fetch-site'];
+  return (
+    site !== undefined &&
+    site !== 'same-origin' &&
+    site !== 'none' &&
+    headers['sec-fetch-dest'] !== 'document'
+  );
 }

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
+import { type OutgoingHttpHeaders, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -107,16 +107,32 @@ describe('the page server', () => {
   });
 
   it('refuses names that a foreign page could have brought about', async () => {
-    const { status, body } = await getWithHost('attacker.example:11080');
+    const { status, body } = await getWith({ host: 'attacker.example:11080' });
     expect(status).toBe(421);
     expect(JSON.parse(body).error).toContain('"attacker.example:11080" is not a name of this server');
-    expect((await getWithHost('localhost')).status).toBe(200);
+    expect((await getWith({ host: 'localhost' })).status).toBe(200);
+  });
+
+  it('works for no foreign page, which could not read the answer but have it made', async () => {
+    const image = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' };
+    const { status, body } = await getWith(image);
+    expect([status, JSON.parse(body).error]).toEqual([403, expect.stringContaining('another site')]);
+    expect((await getWith({ ...image, 'sec-fetch-dest': 'document' })).status).toBe(200);
+    expect((await getWith({ ...image, 'sec-fetch-site': 'same-origin' })).status).toBe(200);
+    expect((await getWith(image, '/')).status).toBe(200);
+  });
+
+  it('refuses an address that is none', async () => {
+    expect((await getWith({}, '//')).status).toBe(400);
   });
 });
 
-function getWithHost(host: string): Promise<{ status: number; body: string }> {
+function getWith(
+  headers: OutgoingHttpHeaders,
+  path = '/api/v1/status',
+): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port: server.port, path: '/api/v1/status', headers: { host } };
+    const options = { host: '127.0.0.1', port: server.port, path, headers };
     const outgoing = request(options, (response) => {
       let body = '';
       response.setEncoding('utf8');

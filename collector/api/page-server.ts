@@ -9,7 +9,7 @@ import { Importer } from '../import/importer.ts';
 import { SourceFiles } from '../source/source-files.ts';
 import { withLateNames } from '../symbols/named-store.ts';
 import type { SymbolSources } from '../symbols/symbol-sources.ts';
-import { isTrustedHost } from './host-check.ts';
+import { isOfAnotherSite, isTrustedHost } from './host-check.ts';
 import { IMPORT_PATH, ImportRoute } from './import-route.ts';
 import { type ListenAddress, listenOn, stopListening } from './listen.ts';
 import { describeRoutes } from './openapi.ts';
@@ -111,7 +111,7 @@ class PageHandler {
       );
       throw new HttpError(401, TOKEN_NEEDED);
     }
-    const url = new URL(request.url ?? '/', 'http://localhost');
+    const url = readUrl(request);
     const upload = Object.hasOwn(this.#uploads, url.pathname) ? this.#uploads[url.pathname] : undefined;
     if (upload !== undefined && request.method === 'POST') {
       const result = await upload.answer(request, url.searchParams);
@@ -127,6 +127,8 @@ class PageHandler {
       );
     }
     if (url.pathname.startsWith('/api/v1/')) {
+      if (isOfAnotherSite(request.headers))
+        throw new HttpError(403, 'a page of another site asks: only pages of this server may');
       await this.#answerV1(url, request, response);
       return;
     }
@@ -201,4 +203,10 @@ class PageHandler {
     });
     response.end(request.method === 'HEAD' ? undefined : bytes);
   }
+}
+
+/** @throws HttpError */
+function readUrl({ url = '/' }: IncomingMessage): URL {
+  if (!URL.canParse(url, 'http://localhost')) throw new HttpError(400, `"${url}" is no address`);
+  return new URL(url, 'http://localhost');
 }
