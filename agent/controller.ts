@@ -290,7 +290,9 @@ export class Controller {
   #sweepTables(): void {
     if (this.#stopped || performance.now() - this.#sweptAtMs < TABLE_SWEEP_MS) return;
     this.#sweptAtMs = performance.now();
-    this.#sweep = this.#sweep.then(() => this.#tracer.tables.dropIdle(() => this.#stopped));
+    this.#sweep = this.#sweep
+      .then(() => this.#tracer.tables.dropIdle(() => this.#stopped))
+      .catch((error: Error) => this.#log.warn(`tables that are not used can't be dropped: ${error.message}`));
   }
 }
 

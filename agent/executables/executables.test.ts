@@ -30,11 +30,13 @@ class Sink {
   readonly memory = new Set<FileKey>();
   readonly forgotten: FileKey[] = [];
   full = false;
+  broken = false;
   async install(key: FileKey, table: TableImage): Promise<void> {
     if (this.full) throw new Error('no room');
     this.installed.set(key, table);
   }
   markNoTable(key: FileKey): void {
+    if (this.broken) throw new Error('cannot write a BPF map');
     this.without.add(key);
   }
   markMemory(key: FileKey): void {
@@ -173,6 +175,21 @@ describe('a program', () => {
     expect(await settled(executables, record.key)).toMatchObject({ state: 'no-table', reason: 'no room' });
     expect(tables.without.has(record.key)).toBe(true);
     expect(await resolveNames(executables, record.key, [symbols.get('main')!])).toEqual(['main']);
+  });
+
+  test('that can not even be marked costs no other file its table', async () => {
+    const { tables, executables } = create();
+    const broken = recordOf(copy('broken'));
+    Object.assign(tables, { full: true, broken: true });
+    executables.onFile(broken);
+    expect(await settled(executables, broken.key)).toMatchObject({
+      state: 'failed',
+      reason: 'cannot write a BPF map',
+    });
+    Object.assign(tables, { full: false, broken: false });
+    const record = recordOf(program);
+    executables.onFile(record);
+    expect(await settled(executables, record.key)).toMatchObject({ state: 'ready' });
   });
 
   test('whose table is evicted at once is not made again and again', async () => {

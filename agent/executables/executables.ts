@@ -268,6 +268,8 @@ export class Executables {
     this.#filesWaiting++;
     this.#building = this.#building
       .then(() => this.#build(executable, file))
+      // BPF's maps can't be written: that costs this file, and not those that wait behind it
+      .catch((error: Error) => this.#fail(executable, 'failed', error.message))
       .finally(() => {
         this.#filesWaiting--;
         if (this.#isCurrent(executable) && !this.#stopped) this.#kept.put(executable.key, file);

@@ -27,6 +27,12 @@ interface Installed {
   bytes: number;
 }
 
+/** Of the addon. */
+type TableMaps = Pick<
+  Native,
+  'installTable' | 'removeTable' | 'mapUpdate' | 'mapDelete' | 'mapLookup' | 'monotonicNs'
+>;
+
 const keyBytes = (key: FileKey): Buffer => {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64LE(BigInt(`0x${key}`));
@@ -36,7 +42,7 @@ const keyBytes = (key: FileKey): Buffer => {
 const NO_TABLE = { firstPage: 0, pageCount: 0, rulesAt: 0, rowsAt: 0 };
 
 export class Tables {
-  readonly #native: Native;
+  readonly #native: TableMaps;
   readonly #filesFd: number;
   readonly #tablesFd: number;
   readonly #samplers: Pick<Samplers, 'add' | 'mapFd'>;
@@ -46,11 +52,13 @@ export class Tables {
   #nextSlot = 0;
   #bytes = 0;
   readonly #maxTables: number;
+  /** One change at a time: threads make them, and would end them in any order. */
+  #changing: Promise<unknown> = Promise.resolve();
   readonly stats = { installed: 0, evicted: 0, idle: 0, failed: 0, runtimesFailed: 0 };
 
   constructor(
-    native: Native,
-    object: NativeBpfObject,
+    native: TableMaps,
+    object: Pick<NativeBpfObject, 'mapFd'>,
     samplers: Pick<Samplers, 'add' | 'mapFd'>,
     limits: { maxTables: number; maxBytes: number },
   ) {
@@ -72,11 +80,16 @@ export class Tables {
   }
 
   /** Publishes a file's table; from then on every process that maps the file unwinds through it. */
-  async install(key: FileKey, table: TableImage, runtime?: DetectedRuntime): Promise<void> {
+  install(key: FileKey, table: TableImage, runtime?: DetectedRuntime): Promise<void> {
+    return this.#inTurn(() => this.#install(key, table, runtime));
+  }
+
+  async #install(key: FileKey, table: TableImage, runtime: DetectedRuntime | undefined): Promise<void> {
     if (this.#installed.has(key)) await this.#remove(key);
     while (this.#installed.size > 0 && this.#isFull(table.image.length)) await this.#evictLeastUsed();
     const slot = this.#freeSlots.pop() ?? this.#nextSlot++;
-    this.#installed.set(key, { slot, bytes: table.image.length });
+    const installed: Installed = { slot, bytes: table.image.length };
+    this.#installed.set(key, installed);
     this.#bytes += table.image.length;
     try {
       const { buffer, byteOffset, length } = table.image;
@@ -90,7 +103,8 @@ export class Tables {
       this.stats.installed++;
     } catch (error) {
       this.stats.failed++;
-      this.#release(key);
+      this.#installed.delete(key);
+      this.#free(installed);
       this.markNoTable(key);
       throw error;
     }
@@ -131,9 +145,8 @@ export class Tables {
   }
 
   /** BPF reports the file again when it next meets it. */
-  async forget(key: FileKey): Promise<void> {
-    if (this.#installed.has(key)) await this.#remove(key);
-    else this.#native.mapDelete(this.#filesFd, keyBytes(key));
+  forget(key: FileKey): Promise<void> {
+    return this.#inTurn(() => this.#remove(key));
   }
 
   /** Drops tables that no sample has needed for a while: their files may be gone, and come back if they are not. */
@@ -141,10 +154,18 @@ export class Tables {
     const before = this.#native.monotonicNs() - MAX_IDLE_NS;
     for (const key of [...this.#installed.keys()]) {
       if (isStopping()) return;
-      if (key === VDSO || this.#lastUsedNs(key) >= before) continue;
-      this.stats.idle++;
-      await this.#remove(key);
+      await this.#inTurn(async () => {
+        if (key === VDSO || !this.#installed.has(key) || this.#lastUsedNs(key) >= before) return;
+        this.stats.idle++;
+        await this.#remove(key);
+      });
     }
+  }
+
+  #inTurn(change: () => Promise<void>): Promise<void> {
+    const done = this.#changing.then(change);
+    this.#changing = done.catch(() => {});
+    return done;
   }
 
   #lastUsedNs(key: FileKey): bigint {
@@ -182,12 +203,9 @@ export class Tables {
     this.#native.mapUpdate(this.#filesFd, keyBytes(key), entry, BPF_ANY);
   }
 
-  #release(key: FileKey): void {
-    const installed = this.#installed.get(key);
-    if (!installed) return;
-    this.#installed.delete(key);
-    this.#bytes -= installed.bytes;
-    this.#freeSlots.push(installed.slot);
+  #free({ slot, bytes }: Installed): void {
+    this.#bytes -= bytes;
+    this.#freeSlots.push(slot);
   }
 
   /** First the key, so that no new sample finds the table, then the table itself. */
@@ -196,8 +214,10 @@ export class Tables {
     this.#forgetRuntime(key);
     const installed = this.#installed.get(key);
     if (!installed) return;
+    // at once, so that no entry is written for a slot that is about to be another file's
+    this.#installed.delete(key);
     await this.#native.removeTable(this.#tablesFd, installed.slot);
-    this.#release(key);
+    this.#free(installed);
   }
 
   async #evictLeastUsed(): Promise<void> {
