@@ -35,6 +35,7 @@ static __always_inline void begin_sample(struct ef_scratch *s, u64 pid_tgid)
 	s->frame_pointer_frames = 0;
 	s->vma_lookups = 0;
 	s->has_interpreted = 0;
+	s->trace.runtime_file = 0;
 	s->marker_if_guess_fails = EF_MARKER_NONE;
 }
 

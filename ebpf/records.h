@@ -6,8 +6,8 @@
  * A trace is an array of 64-bit words: first `kernel_frames` raw kernel addresses (leaf first), then the user
  * frames (leaf first). A user frame starts with a header word: bits 63..56 are its kind, bits 55..0 its
  * operand; EF_FRAME_FILE has one more word, the file key, and frames of a runtime have one of theirs: they are
- * followed, somewhere in the trace, by the EF_FRAME_FILE of the native code that runs them. Return addresses are already decremented by one in
- * user frames, not in kernel frames.
+ * followed, somewhere in the trace, by the EF_FRAME_FILE of the native code that runs them, unless the stack was cut
+ * before it: see runtime_file. Return addresses are already decremented by one in user frames, not in kernel frames.
  */
 #ifndef EF_RECORDS_H
 #define EF_RECORDS_H
@@ -88,6 +88,7 @@ struct ef_trace {
 	__u32 reserved;
 	struct ef_process_id process; /* that it was met in first; others may share it, see its flags */
 	__u64 trace_hash;
+	__u64 runtime_file; /* key: of the outermost frames that stand in place of native ones; 0: there are none */
 	__u64 frames[EF_MAX_WORDS];
 };
 

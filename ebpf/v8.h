@@ -312,6 +312,7 @@ __noinline int unwind_v8(u32 slot)
 		w->slots[V8_CONTEXT] = 1, w->slots[V8_FUNCTION] = s->leaf.by_dwarf_number[REG_V8_FUNCTION];
 	if (!push_v8_frame(s, w, v8, pc, is_jit))
 		return 0;
+	s->trace.runtime_file = w->key;
 	u64 at = s->fp;
 	s->fp = w->slots[V8_FP];
 	s->sp = at + 16;

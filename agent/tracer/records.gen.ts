@@ -120,7 +120,7 @@ export const SAMPLE = {
 
 /** Size and byte offsets of struct ef_trace. */
 export const TRACE = {
-  bytes: 17448,
+  bytes: 17456,
   type: 0,
   kernelFrames: 2,
   userFrames: 4,
@@ -131,7 +131,8 @@ export const TRACE = {
   processExecId: 20,
   processStartBoottimeNs: 24,
   traceHash: 32,
-  frames: 40,
+  runtimeFile: 40,
+  frames: 48,
 } as const;
 
 /** Size and byte offsets of struct ef_process. */

@@ -49,6 +49,8 @@ export interface TraceRecord extends ProcessIdentity {
   userFrames: number;
   /** Kernel addresses, then the words of the user frames, each as its low and its high half: see ebpf/records.h. */
   halves: Uint32Array;
+  /** Key of the file whose runtime has frames in place of native ones, 0 if none: the words may not name it. */
+  runtimeFile: bigint;
   /** It has frames that mean something in this process only, and that the process has the names of. */
   isOfProcess: boolean;
 }
@@ -143,6 +145,7 @@ export function readTraceRecord(buffer: Buffer, at: number, size: number): Trace
     kernelFrames: Math.min(buffer.readUInt16LE(at + TRACE.kernelFrames), count),
     userFrames: buffer.readUInt16LE(at + TRACE.userFrames),
     halves,
+    runtimeFile: readU64(buffer, at + TRACE.runtimeFile),
     isOfProcess: (buffer.readUInt32LE(at + TRACE.flags) & EF_TRACE_OF_PROCESS) !== 0,
   };
 }

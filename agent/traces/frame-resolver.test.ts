@@ -20,6 +20,7 @@ const traceOf = (kernelFrames: number, words: bigint[]) => ({
   startBoottimeNs: 0n,
   kernelFrames,
   halves: new Uint32Array(BigUint64Array.from(words).buffer),
+  runtimeFile: 0n,
 });
 
 /** Names a file's frames after its key and address, the kernel's after their address. */
@@ -122,6 +123,14 @@ describe('the frame resolver', () => {
       frameType: 'abort-marker',
       lines: [{ function: MARKER_TEXT[Marker.ANON] }],
     });
+  });
+
+  it('finds the runtime of a stack that was cut before any of its native frames', () => {
+    const words = [word(FrameKind.V8, 0x10n), 0x2_0000_0001n, word(FrameKind.MARKER, BigInt(Marker.DEPTH))];
+    const [frame] = resolver().framesOf({ ...traceOf(0, words), runtimeFile: 7n });
+    expect(namesOf([frame!])).toEqual(['1 0000000000000007 16 1 2']);
+    const [nameless] = resolver().framesOf(traceOf(0, words));
+    expect(namesOf([nameless!])).toEqual(['1 undefined 16 1 2']);
   });
 
   it('keeps code that no file backs apart by execution', () => {

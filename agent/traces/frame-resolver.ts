@@ -163,8 +163,7 @@ export class FrameResolver {
       const kind = words.kind(i);
       if (kind === FrameKind.FILE && i + 1 < words.length) frames.push(this.#fileFrame(words, i++));
       else if (kind === FrameKind.ANON) frames.push(this.#anonymous.frameOf(trace, words.operand(i)));
-      else if (isRuntime(kind) && i + 1 < words.length)
-        frames.push(this.#runtimeFrame(trace.pid, words, i++));
+      else if (isRuntime(kind) && i + 1 < words.length) frames.push(this.#runtimeFrame(trace, words, i++));
       else if (kind === FrameKind.MARKER) frames.push(this.#marker(words.operand(i)));
     }
     if (isLasting) this.#traces.set(trace, frames);
@@ -292,14 +291,14 @@ export class FrameResolver {
   }
 
   /** Two words: kind and operand, then one of the runtime's own. */
-  #runtimeFrame(pid: Pid, words: Words, i: number): Frame {
+  #runtimeFrame({ pid, runtimeFile }: Trace, words: Words, i: number): Frame {
     const head = words.high(i);
     const operandLow = words.low(i);
     const [low, high] = [words.low(i + 1), words.high(i + 1)];
     return this.#interpreted.of({ pid, head, operandLow, low, high }, () => {
       this.#count++;
       const kind = words.kind(i);
-      const file = this.#runtimeFile(words, kind, i + 2);
+      const file = this.#runtimeFile(words, kind, i + 2) ?? this.#runtimeOfCut(runtimeFile, kind);
       return this.#runtimes.name(pid, file, kind, { operand: words.operand(i), low, high });
     });
   }
@@ -315,6 +314,12 @@ export class FrameResolver {
       if (next === FrameKind.FILE || isRuntime(next)) i++;
     }
     return undefined;
+  }
+
+  /** Of a stack that was cut before it came to such a frame. */
+  #runtimeOfCut(runtimeFile: bigint, kind: number): FileKey | undefined {
+    const key = toKey(runtimeFile);
+    return runtimeFile !== 0n && this.#runtimes.runs(key, kind) ? key : undefined;
   }
 
   #marker(reason: number): Frame {

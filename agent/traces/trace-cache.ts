@@ -15,6 +15,7 @@ export interface Trace extends Readonly<ProcessIdentity> {
   readonly kernelFrames: number;
   /** As in the record. */
   readonly halves: Uint32Array;
+  readonly runtimeFile: bigint;
 }
 
 export interface TraceCacheOptions {
