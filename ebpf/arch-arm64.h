@@ -10,6 +10,7 @@
 #define EF_REGISTERS 32 /* x0..x30 sp */
 #define REG_FP 29
 #define REG_SP 31
+#define REG_KEPT EF_REGISTERS /* no CFA counts from another than fp and sp */
 #define REG_V8_FUNCTION 1
 #define RETURN_ADDRESS_ON_STACK 0
 

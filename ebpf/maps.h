@@ -131,6 +131,9 @@ struct ef_scratch {
 	u32 user_frames;
 	u32 is_return_address;
 	u32 is_leaf;
+	/* past the leaf: its kept register is still known, or that of the caller was found */
+	u32 knows_kept;
+	u32 found_kept;
 	u32 has_anonymous;
 	u32 has_interpreted;
 	/* marker of the frame that was passed by its frame pointer, until its caller proves to be code */

@@ -167,13 +167,22 @@ enum ef_value_kind {
 	EF_VALUE_FRAME = 4,    /* saved at fp + offset */
 };
 
+/*
+ * The kept register (x86-64: rbx) is one that callees preserve and that some CFA counts from, as that of the dynamic
+ * linker's trampoline does. Only files with such a rule say what becomes of it.
+ */
+enum ef_kept {
+	EF_KEPT_UNKNOWN = 0,
+	EF_KEPT_SAME = 1,
+};
+
 struct ef_rule {
 	__u8 kind;
 	__u8 cfa_reg; /* DWARF register number of the architecture */
 	__u8 fp_kind;
 	__u8 ra_kind;
 	__s32 cfa_offset;
-	__s32 cfa_offset2;
+	__s32 cfa_offset2; /* of EF_RULE_CFA: enum ef_kept, or where the kept register is saved, CFA + a negative offset */
 	__s16 fp_offset;
 	__s16 ra_offset;
 };

@@ -90,18 +90,19 @@ static __always_inline int step_signal(struct ef_scratch *s)
 	s->sp = r[SIGNAL_SP];
 	s->pc = r[SIGNAL_PC];
 	s->is_leaf = 1;
+	s->found_kept = 1;
 	s->is_return_address = 0;
 	return s->pc ? STEP_NEXT : STEP_DONE;
 }
 
-/* The value of the register that a CFA counts from. Past the leaf only fp and sp are known. */
+/* The value of the register that a CFA counts from. Past the leaf fp, sp and perhaps the kept register are known. */
 static __always_inline int base_register(struct ef_scratch *s, u32 number, u64 *value)
 {
 	if (number == REG_SP)
 		*value = s->sp;
 	else if (number == REG_FP)
 		*value = s->fp;
-	else if (s->is_leaf)
+	else if (s->is_leaf || (s->knows_kept && number == REG_KEPT))
 		*value = s->leaf.by_dwarf_number[number & (EF_REGISTERS - 1)];
 	else
 		return 1;
@@ -143,6 +144,18 @@ static __always_inline int restore_fp(struct ef_scratch *s, const struct ef_rule
 	return USER_READ(&s->fp, 8, at);
 }
 
+/* The caller's value, where the rule says it: see enum ef_kept. */
+static __always_inline void restore_kept(struct ef_scratch *s, const struct ef_rule *rule, u64 cfa)
+{
+	s64 at = rule->cfa_offset2;
+
+	if (REG_KEPT >= EF_REGISTERS || rule->kind != EF_RULE_CFA || at == EF_KEPT_UNKNOWN)
+		return;
+	s->found_kept = at == EF_KEPT_SAME ?
+				s->knows_kept :
+				!USER_READ(&s->leaf.by_dwarf_number[REG_KEPT & (EF_REGISTERS - 1)], 8, cfa + at);
+}
+
 static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule *rule)
 {
 	u64 cfa = 0, pc = 0;
@@ -164,6 +177,7 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 	}
 	if (restore_fp(s, rule, cfa))
 		return cut(s, EF_MARKER_STACK_READ);
+	restore_kept(s, rule, cfa);
 	s->sp = cfa;
 	s->pc = pc;
 	return STEP_NEXT;
@@ -241,6 +255,7 @@ __noinline int unwind_step(void)
 	if (unwind_runtime(s, slot)) {
 		s->is_return_address = 1;
 		s->is_leaf = 0;
+		s->knows_kept = 0;
 		return s->pc ? STEP_NEXT : STEP_DONE;
 	}
 	if (m->key) {
@@ -252,10 +267,12 @@ __noinline int unwind_step(void)
 	}
 	s->user_frames++;
 	s->is_return_address = 1;
+	s->found_kept = 0;
 	int result = step_from(s, slot);
 	/* unless that was a signal frame, which clears it and makes the next frame a leaf */
 	if (s->is_return_address)
 		s->is_leaf = 0;
+	s->knows_kept = s->found_kept;
 	/* a chain that ends in 0 is how _start and clone begin where they have no unwind information */
 	return result == STEP_NEXT && s->pc ? STEP_NEXT : STEP_DONE;
 }
@@ -297,6 +314,7 @@ static __always_inline void unwind_user(struct ef_scratch *s, bool in_kernel)
 	u32 i;
 
 	s->is_leaf = 1;
+	s->knows_kept = 1;
 	s->is_return_address = 0;
 	for (i = 0; i < EF_MAX_USER_FRAMES; i++) {
 		if (s->user_frames >= config.max_user_frames) {

@@ -36,6 +36,7 @@ const ENUMS = [
   'ef_record_type',
   'ef_rule_kind',
   'ef_value_kind',
+  'ef_kept',
   'ef_file_state',
   'ef_runtime',
   'ef_python_access_kind',
@@ -87,7 +88,7 @@ function enumView(header: string, name: string): string {
   const prefix = name.replace(/_(kind|type|state|tier)$/, '').toUpperCase();
   const members = [...body.matchAll(/^\s*(EF_\w+) = (\d+)/gm)].map(([, member, value]) => {
     const short = (member as string).replace(
-      /^EF_(FRAME|MARKER|RECORD|RULE|VALUE|FILE|RUNTIME|PYTHON|V8)_/,
+      /^EF_(FRAME|MARKER|RECORD|RULE|VALUE|KEPT|FILE|RUNTIME|PYTHON|V8)_/,
       '',
     );
     return `  ${short}: ${value},`;

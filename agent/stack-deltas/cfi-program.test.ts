@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { Kept } from '../tracer/records.gen.ts';
 import { ByteWriter } from './build-frames.ts';
 import { CODE_AT, deltasOf, rowsOf, ruleTextAt } from './fixture.ts';
 
@@ -330,5 +331,30 @@ describe('random programs', () => {
       ),
       { numRuns: 500 },
     );
+  });
+});
+
+describe('the register that a CFA counts from past the leaf', () => {
+  const RBX = 3;
+  /** Offset 2 of the rule that holds at 0x1001, in a file with or without a CFA that counts from rbx. */
+  const keptAfter = (isNeeded: boolean, ...bytes: number[]): number => {
+    const needs = { start: 0x1800, size: 0x100, program: [0x41, 0x0d, RBX] };
+    const asked = { start: CODE_AT, size: 0x100, program: [0x41, 0x0e, 24, ...bytes] };
+    const deltas = deltasOf({ eh: [{}, asked, ...(isNeeded ? [needs] : [])] });
+    return deltas.rules[deltas.ruleIds[1]!]!.cfaOffset2;
+  };
+
+  it.each([
+    ['is as in this frame', [], Kept.SAME],
+    ['was saved', [0x80 | RBX, 3], -24],
+    ['was saved and restored', [0x80 | RBX, 3, 0xc0 | RBX], Kept.SAME],
+    ['is lost', [0x07, RBX], Kept.UNKNOWN],
+    ['is in another register', [0x09, RBX, 12], Kept.UNKNOWN],
+    ['lies above the frame', [0x2f, RBX, 3], Kept.UNKNOWN],
+  ])('%s', (_, bytes, kept) => expect(keptAfter(true, ...bytes)).toBe(kept));
+
+  it('is left out of files without such a CFA', () => {
+    expect(keptAfter(false, 0x80 | RBX, 3)).toBe(Kept.UNKNOWN);
+    expect(keptAfter(false)).toBe(Kept.UNKNOWN);
   });
 });

@@ -1,7 +1,7 @@
 /** Runs call frame instructions (DWARF 5, section 6.4.2, and GNU's extensions): one state, rows as it moves. */
 import type { Cursor } from '../../common/base/cursor.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
-import { ValueKind } from '../tracer/records.gen.ts';
+import { Kept, ValueKind } from '../tracer/records.gen.ts';
 import { CfiState, type Registers, VALUE_UNSUPPORTED } from './cfi-state.ts';
 import { applyCfaExpression, applyFpExpression } from './expressions.ts';
 
@@ -24,6 +24,11 @@ export interface ProgramContext {
 const MAX_REMEMBERED = 64;
 /** Programs are bounded by their bytes; so many instructions in one function are no program of a compiler. */
 const MAX_INSTRUCTIONS = 1 << 20;
+
+function keptOf(kind: number, offset: number): number {
+  if (kind === ValueKind.SAME) return Kept.SAME;
+  return kind === ValueKind.CFA && offset < 0 ? offset : Kept.UNKNOWN;
+}
 
 export class CfiProgram {
   readonly state = new CfiState();
@@ -192,6 +197,8 @@ export class CfiProgram {
       this.state.raOffset = offset;
     } else if (reg === registers.sp) {
       this.state.spMoved = kind !== ValueKind.SAME && kind !== ValueKind.UNDEFINED;
+    } else if (reg === registers.kept) {
+      this.state.kept = keptOf(kind, offset);
     }
   }
 
@@ -199,6 +206,7 @@ export class CfiProgram {
     if (reg === registers.fp) this.#set(reg, initial.fpKind, initial.fpOffset, registers);
     else if (reg === registers.ra) this.#set(reg, initial.raKind, initial.raOffset, registers);
     else if (reg === registers.sp) this.state.spMoved = initial.spMoved;
+    else if (reg === registers.kept) this.state.kept = initial.kept;
   }
 
   #remember(): void {

@@ -1,17 +1,25 @@
 /** What a call frame program has established at one point: the CFA and where fp and return address are saved. */
-import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
+import { Kept, RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { INVALID_RULE, type Rule, SIGNAL_RULE, STOP_RULE } from './rules.ts';
 
 export interface Registers {
   fp: number;
   sp: number;
   ra: number;
+  /** The kept register (ebpf/records.h), where the rules tell what becomes of it. */
+  kept?: number;
 }
 
 /** DWARF register numbers: System V ABI of amd64 (figure 3.36), of arm64 (AADWARF64). */
 export const REGISTERS: Readonly<Record<'x86_64' | 'aarch64', Registers>> = {
   x86_64: { fp: 6, sp: 7, ra: 16 },
   aarch64: { fp: 29, sp: 31, ra: 30 },
+};
+
+/** Which register may be kept. */
+export const KEPT: Readonly<Record<'x86_64' | 'aarch64', number | undefined>> = {
+  x86_64: 3,
+  aarch64: undefined,
 };
 
 /** Beside the rule kinds: a CFA that cannot be expressed. */
@@ -53,6 +61,8 @@ export class CfiState {
   fpOffset = 0;
   raKind: number = ValueKind.SAME;
   raOffset = 0;
+  /** Of the kept register: as in the rule. */
+  kept: number = Kept.SAME;
   /** The stack pointer has a rule of its own. */
   spMoved = false;
   #isExpression = false;
@@ -68,6 +78,7 @@ export class CfiState {
     this.fpOffset = other.fpOffset;
     this.raKind = other.raKind;
     this.raOffset = other.raOffset;
+    this.kept = other.kept;
     this.spMoved = other.spMoved;
     this.#isExpression = other.#isExpression;
     this.#plainOffset = other.#plainOffset;
@@ -103,7 +114,13 @@ export class CfiState {
   }
 
   /** Writes the rule into `out`; what cannot be expressed is counted. `out` is returned, or a constant rule. */
-  toRule(isSignal: boolean, isX86: boolean, out: Rule, counts: Inexpressible): Readonly<Rule> {
+  toRule(
+    isSignal: boolean,
+    isX86: boolean,
+    keepsRegister: boolean,
+    out: Rule,
+    counts: Inexpressible,
+  ): Readonly<Rule> {
     if (isSignal) return SIGNAL_RULE;
     if (this.raKind === ValueKind.UNDEFINED) return STOP_RULE;
     if (this.cfaKind === CFA_UNSUPPORTED) {
@@ -129,7 +146,7 @@ export class CfiState {
     out.kind = this.cfaKind;
     out.cfaReg = this.cfaReg;
     out.cfaOffset = this.cfaOffset;
-    out.cfaOffset2 = this.cfaOffset2;
+    out.cfaOffset2 = keepsRegister && this.cfaKind === RuleKind.CFA ? this.kept : this.cfaOffset2;
     // arm64: it is still in the link register
     const isInLink = this.raKind === ValueKind.SAME;
     out.raKind = isInLink ? ValueKind.REGISTER : this.raKind;

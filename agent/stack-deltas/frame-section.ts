@@ -140,8 +140,9 @@ class FrameDecoder {
   }
 
   #emit(location: number, isSignal: boolean): void {
-    const { rows, rules, isX86, inexpressible } = this.#target;
-    const rule = this.#program.state.toRule(isSignal, isX86, this.#rule, inexpressible);
+    const { rows, rules, isX86, inexpressible, registers } = this.#target;
+    const keepsRegister = registers.kept !== undefined;
+    const rule = this.#program.state.toRule(isSignal, isX86, keepsRegister, this.#rule, inexpressible);
     if (this.#target.savesFpBelowReturnAddress && rule === this.#rule) addSavedFp(this.#rule);
     rows.addRow(location, rule === INVALID_RULE ? 0 : rules.intern(rule));
   }

@@ -11,6 +11,7 @@ export interface Rule {
   fpKind: number;
   raKind: number;
   cfaOffset: number;
+  /** Of a plain CFA rule: what becomes of the kept register (ebpf/records.h, enum ef_kept). */
   cfaOffset2: number;
   fpOffset: number;
   raOffset: number;

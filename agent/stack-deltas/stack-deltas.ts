@@ -6,7 +6,8 @@
 
 import { type ElfFile, type Machine, PF_X, PT_LOAD } from '../../common/elf/elf.ts';
 import { findGoPclntab, isGo } from '../../common/elf/go-pclntab.ts';
-import { type Inexpressible, newInexpressible, REGISTERS } from './cfi-state.ts';
+import { RuleKind } from '../tracer/records.gen.ts';
+import { type Inexpressible, KEPT, newInexpressible, REGISTERS, type Registers } from './cfi-state.ts';
 import { type DecodeTarget, decodeFrameSection } from './frame-section.ts';
 import { findDebugFrame, findEhFrame, findSframe } from './frame-sources.ts';
 import type { FrameSectionStats } from './frame-stats.ts';
@@ -59,6 +60,15 @@ const ALIGN_AND_CALL: Readonly<Record<Machine, Buffer>> = {
 export type FindSeparate = () => ElfFile | undefined;
 
 export function extractStackDeltas(elf: ElfFile, findSeparate: FindSeparate = () => undefined): StackDeltas {
+  const deltas = extract(elf, findSeparate, REGISTERS[elf.machine]);
+  const kept = KEPT[elf.machine];
+  // few files need it, so the others have neither the longer dictionary nor its cost
+  const isNeeded = deltas.rules.some(({ kind, cfaReg }) => kind === RuleKind.CFA && cfaReg === kept);
+  if (!isNeeded || kept === undefined) return deltas;
+  return extract(elf, findSeparate, { ...REGISTERS[elf.machine], kept });
+}
+
+function extract(elf: ElfFile, findSeparate: FindSeparate, registers: Registers): StackDeltas {
   const rows = new FunctionRows();
   const rules = new RuleTable();
   const inexpressible = newInexpressible();
@@ -67,7 +77,7 @@ export function extractStackDeltas(elf: ElfFile, findSeparate: FindSeparate = ()
   const target: DecodeTarget = {
     rows,
     rules,
-    registers: REGISTERS[elf.machine],
+    registers,
     isX86: elf.machine === 'x86_64',
     inexpressible,
     savesFpBelowReturnAddress: false,

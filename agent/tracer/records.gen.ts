@@ -62,6 +62,11 @@ export const ValueKind = {
   FRAME: 4,
 } as const;
 
+export const Kept = {
+  UNKNOWN: 0,
+  SAME: 1,
+} as const;
+
 export const FileState = {
   PENDING: 0,
   TABLE: 1,
