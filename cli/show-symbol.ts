@@ -10,7 +10,7 @@ interface Options {
 }
 
 /** Addresses of standard input that are looked up together, which bounds memory: their answers wait for each other. */
-const BATCH = 1 << 16;
+const BATCH = 1 << 17;
 /** Answers that are written together. */
 const ANSWERS_AT_ONCE = 256;
 

@@ -46,7 +46,7 @@ export function readGoSymbols(elf: ElfFile): SymbolSource | undefined {
 /** In windows: of the tables of a large program, which have 50 MB, a profile needs some hundred places. */
 function openSection(elf: ElfFile, section: Section): SectionBytes {
   if (!(section.flags & SHF_COMPRESSED))
-    return new SectionBytes(elf.source, section.offset, section.size, false, WINDOWS);
+    return new SectionBytes(elf.source, section.offset, section.size, false, { maxWindows: WINDOWS });
   const bytes = elf.sectionData(section, MAX_DECOMPRESSED_BYTES);
   return new SectionBytes(bufferSource(bytes), 0, bytes.length, true);
 }

@@ -67,7 +67,10 @@ export class DwarfFile {
     const isGnuCompressed = section.name.startsWith('.zdebug');
     try {
       if (!(section.flags & SHF_COMPRESSED) && !isGnuCompressed)
-        return new SectionBytes(elf.source, section.offset, section.size, false);
+        return new SectionBytes(elf.source, section.offset, section.size, false, {
+          // where memory is short enough to keep tables elsewhere, there is none for this
+          holdsLast: !this.#scratch.isOutside,
+        });
       const content = elf.sectionData(section, this.#maxResident - this.#resident);
       this.#resident += content.length;
       const stored = this.#scratch.store(content);

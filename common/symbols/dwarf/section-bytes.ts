@@ -8,6 +8,10 @@ import { type ByteSource, OutOfBounds } from '../../elf/source.ts';
 const WINDOW_BYTES = 16 << 10;
 const MAX_WINDOWS = 24;
 const MAX_STRING_BYTES = 64 << 10;
+/** Where a name is read beside the others; most have fewer bytes. */
+const FIRST_STRING_BYTES = 256;
+/** Of what was read at once, such as a unit, and stays for what refers into it. */
+const MAX_HELD_BYTES = 8 << 20;
 
 export class SectionBytes {
   readonly size: number;
@@ -19,11 +23,26 @@ export class SectionBytes {
   /** Of {@link parseNear}. */
   #near: { first: number; cursor: Cursor } | undefined;
 
+  /** The last piece that is larger than a window, where such pieces are held. */
+  #held: { at: number; bytes: Uint8Array } | undefined;
   readonly #maxWindows: number;
+  readonly #maxHeld: number;
+  /** The window that the last string stood in, while it is not kept. */
+  #missed = -1;
 
-  /** `size` bytes at `offset` of a source; `resident` says that the source is memory and not a file. */
-  constructor(source: ByteSource, offset: number, size: number, resident: boolean, maxWindows = MAX_WINDOWS) {
+  /**
+   * `size` bytes at `offset` of a source; `resident` says that the source is memory and not a file, `holdsLast` that the
+   * last large piece stays in memory, which saves reading its parts again.
+   */
+  constructor(
+    source: ByteSource,
+    offset: number,
+    size: number,
+    resident: boolean,
+    { maxWindows = MAX_WINDOWS, holdsLast = false } = {},
+  ) {
     this.#maxWindows = maxWindows;
+    this.#maxHeld = holdsLast ? MAX_HELD_BYTES : 0;
     this.#source = source;
     this.#offset = offset;
     this.size = size;
@@ -31,16 +50,23 @@ export class SectionBytes {
   }
 
   get byteLength(): number {
-    return this.#resident || this.#windows.size * WINDOW_BYTES;
+    return this.#resident || this.#windows.size * WINDOW_BYTES + (this.#held?.bytes.length ?? 0);
   }
 
   /** Exactly `length` bytes at `at`; throws OutOfBounds. They are shared: read only. */
   bytes(at: number, length: number): Uint8Array {
     if (!(at >= 0 && length >= 0 && at + length <= this.size))
       throw new OutOfBounds(`${length} bytes at ${at} of ${this.size}`);
+    if (this.#resident > 0) return this.#source.read(this.#offset + at, length);
+    const held = this.#held;
+    if (held && at >= held.at && at + length <= held.at + held.bytes.length)
+      return held.bytes.subarray(at - held.at, at - held.at + length);
     const first = at - (at % WINDOW_BYTES);
-    if (this.#resident > 0 || at + length > first + WINDOW_BYTES)
-      return this.#source.read(this.#offset + at, length);
+    if (at + length > first + WINDOW_BYTES) {
+      const bytes = this.#source.read(this.#offset + at, length);
+      if (length <= this.#maxHeld) this.#held = { at, bytes };
+      return bytes;
+    }
     const window = this.#window(first);
     return window.subarray(at - first, at - first + length);
   }
@@ -52,7 +78,7 @@ export class SectionBytes {
   parse<T>(at: number, limit: number, read: (cursor: Cursor) => T): T {
     const end = Math.min(limit, this.size);
     if (!(at >= 0 && at <= end)) throw new OutOfBounds(`offset ${at} of ${end}`);
-    let length = Math.min(end - at, WINDOW_BYTES - (at % WINDOW_BYTES));
+    let length = Math.min(end - at, Math.max(WINDOW_BYTES - (at % WINDOW_BYTES), this.#heldBehind(at)));
     for (;;) {
       try {
         return read(new Cursor(this.bytes(at, length)));
@@ -85,14 +111,29 @@ export class SectionBytes {
 
   /** The NUL-terminated string at `at`; a longer one than 64 KiB is cut. */
   string(at: number): string {
-    for (let length = 256; ; length *= 16) {
-      const bytes = this.bytes(at, Math.max(0, Math.min(length, this.size - at)));
+    for (let length = FIRST_STRING_BYTES; ; length *= 16) {
+      const bytes = this.#bytesOfString(at, Math.max(0, Math.min(length, this.size - at)));
       const end = bytes.indexOf(0);
       if (end >= 0 || length >= MAX_STRING_BYTES || bytes.length < length) {
         const text = bytes.subarray(0, end < 0 ? bytes.length : end);
         return Buffer.from(text.buffer, text.byteOffset, text.byteLength).toString('utf8');
       }
     }
+  }
+
+  /** Linkers scatter strings over hundreds of megabytes: a window is read for two of them, and not for each. */
+  #bytesOfString(at: number, length: number): Uint8Array {
+    const first = at - (at % WINDOW_BYTES);
+    const isKept = this.#resident > 0 || this.#windows.has(first) || first === this.#missed;
+    if (isKept || !(at >= 0 && at + length <= this.size)) return this.bytes(at, length);
+    this.#missed = first;
+    return this.#source.read(this.#offset + at, length);
+  }
+
+  /** Bytes of the piece that is held, from `at` on. */
+  #heldBehind(at: number): number {
+    const held = this.#held;
+    return held && at >= held.at ? held.at + held.bytes.length - at : 0;
   }
 
   uint(at: number, size: number): number {
