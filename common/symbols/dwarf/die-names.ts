@@ -10,9 +10,14 @@ const MAX_HOPS = 16;
 const KEPT_NAMES = 16_384;
 
 export interface DieName {
+  /** '' beside a linkage name that says it all. */
   name: string;
   linkageName: string;
 }
+
+/** The readable name is made of it: of C++ and Rust. */
+const isWhole = (linkageName: string): boolean =>
+  linkageName.startsWith('_Z') || linkageName.startsWith('_R');
 
 interface NameAttributes extends DieName {
   /** The DIE that has more, and in which file. */
@@ -58,7 +63,7 @@ export class DieNames {
       const read = this.#read(die, unit, units);
       found.name ||= read.name;
       found.linkageName ||= read.linkageName;
-      if (found.linkageName && found.name) return;
+      if (found.linkageName && (found.name || isWhole(found.linkageName))) return;
       die = read.next;
       if (read.isInAlternate) {
         const alternate = this.#alternate();
@@ -75,13 +80,14 @@ export class DieNames {
       const result: NameAttributes = { name: '', linkageName: '', next: -1, isInAlternate: false };
       const row = abbrevs.find(cursor.uleb());
       if (row < 0) throw new D.DwarfError(`no DIE at ${die}`);
+      let [nameForm, name] = [0, 0];
       for (let i = abbrevs.attributeStarts[row]!; i < abbrevs.attributeStarts[row + 1]!; i++) {
         const form = abbrevs.forms[i]!;
         if (form === D.FORM_IMPLICIT_CONST) continue;
         const value = readForm(cursor, form, unit);
         switch (abbrevs.names[i]) {
           case D.AT_NAME:
-            result.name = this.#text(unit, form, value, cursor.bytes);
+            [nameForm, name] = [form, value];
             break;
           case D.AT_LINKAGE_NAME:
           case D.AT_MIPS_LINKAGE_NAME:
@@ -94,6 +100,8 @@ export class DieNames {
             break;
         }
       }
+      if (nameForm !== 0 && !isWhole(result.linkageName))
+        result.name = this.#text(unit, nameForm, name, cursor.bytes);
       return result;
     });
   }
