@@ -2,6 +2,7 @@
  * Tables of a profile that say what frames are, kept from one interval to the next: nearly all frames come again.
  * Entries are only added; what a profile does not refer to, its writers leave out.
  */
+import { intern } from '../../common/profile/intern.ts';
 import { emptyProfile, type Func, type Location, type Mapping } from '../../common/profile/profile.ts';
 import type { Frame, FrameLine } from './frame-resolver.ts';
 
@@ -125,12 +126,3 @@ const saysTheSame = (location: Location, functions: readonly Func[], { lines }: 
 
 const contentOf = ({ frameType, address, lines, generated = '' }: Frame, mapping: number): string =>
   `${mapping}\0${frameType}\0${address}\0${generated}\0${lines.map((l) => `${l.function}\0${l.file}\0${l.line}\0${l.column}\0${l.startLine}`).join('\0')}`;
-
-function intern<T>(indices: Map<string, number>, key: string, table: T[], make: () => T): number {
-  let index = indices.get(key);
-  if (index === undefined) {
-    index = table.push(make()) - 1;
-    indices.set(key, index);
-  }
-  return index;
-}

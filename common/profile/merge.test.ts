@@ -47,6 +47,18 @@ const profileWith = (fields: Partial<Profile>): Profile => ({
 });
 
 describe('mergeProfiles', () => {
+  it('tells places of generated code apart that come from one place in the source', () => {
+    const location = { mapping: 0, address: 0n, frameType: 'v8js', lines: [] } as const;
+    const of = (generated: string): Profile =>
+      profileWith({
+        locations: [...emptyProfile().locations, { ...location, lines: [], generated }],
+        stacks: [...emptyProfile().stacks, Uint32Array.of(1)],
+        samples: [sample({ stack: 1 })],
+      });
+    const { locations } = mergeProfiles([of('/a.js:1:1'), of('/a.js:1:9'), of('/a.js:1:1')]);
+    expect(locations.slice(1).map(({ generated }) => generated)).toEqual(['/a.js:1:1', '/a.js:1:9']);
+  });
+
   // one period, so that they are of one kind; no starts, so that every field tells processes apart
   const profiles = fc.array(
     arbitraryProfile.map((profile) => ({

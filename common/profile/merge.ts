@@ -1,4 +1,5 @@
 /** Several profiles as one: tables interned by content, equal samples joined. */
+import { intern } from './intern.ts';
 import {
   emptyProfile,
   type Func,
@@ -50,7 +51,7 @@ class Merger {
     };
     const stacks = other.stacks.map((stack) => {
       const moved = stack.map(locationOf);
-      return intern(this.#stacks, moved.join(), profile.stacks, moved);
+      return intern(this.#stacks, moved.join(), profile.stacks, () => moved);
     });
     const processes = other.processes.map((p) => this.#addProcess(p));
     for (const sample of other.samples)
@@ -63,17 +64,17 @@ class Merger {
     const mapping = other.mappings[location.mapping]!;
     const lines = location.lines.map((line) => {
       const func = other.functions[line.func]!;
-      return { ...line, func: intern(this.#functions, functionKey(func), profile.functions, func) };
+      return { ...line, func: intern(this.#functions, functionKey(func), profile.functions, () => func) };
     });
-    const index = intern(this.#mappings, mappingKey(mapping), profile.mappings, mapping);
+    const index = intern(this.#mappings, mappingKey(mapping), profile.mappings, () => mapping);
     const moved = { ...location, mapping: index, lines };
-    return intern(this.#locations, locationKey(moved), profile.locations, moved);
+    return intern(this.#locations, locationKey(moved), profile.locations, () => moved);
   }
 
   /** What one of the profiles did not know of a process yet is taken from the other. */
   #addProcess(process: Process): number {
     const { processes } = this.profile;
-    const index = intern(this.#processes, processKey(process), processes, process);
+    const index = intern(this.#processes, processKey(process), processes, () => process);
     const known = processes[index]!;
     if (known !== process && index > 0) processes[index] = complete(known, process);
     return index;
@@ -118,15 +119,6 @@ class Merger {
   }
 }
 
-function intern<T>(indices: Map<string, number>, key: string, table: T[], entry: T): number {
-  let index = indices.get(key);
-  if (index === undefined) {
-    index = table.push(entry) - 1;
-    indices.set(key, index);
-  }
-  return index;
-}
-
 const kindOf = ({ sampleType, periodType, period }: Profile): string =>
   `${sampleType.type}/${sampleType.unit} every ${period} ${periodType.type}/${periodType.unit}`;
 
@@ -136,7 +128,7 @@ const mappingKey = (m: Mapping): string =>
 const functionKey = (f: Func): string => [f.name, f.systemName, f.filename, f.startLine].join('\0');
 
 const locationKey = (l: Location): string =>
-  `${l.mapping}/${l.address}/${l.frameType}/${l.lines.map((line) => `${line.func}:${line.line}:${line.column}`).join()}`;
+  `${l.mapping}/${l.address}/${l.frameType}/${l.lines.map((line) => `${line.func}:${line.line}:${line.column}`).join()}/${l.generated ?? ''}`;
 
 /** Where PID and start are not known, as in most file formats, everything else has to tell processes apart. */
 function processKey(process: Process): string {

@@ -1,4 +1,5 @@
 /** Makes a profile out of what formats without tables of locations say: names, files and lines. */
+import { intern } from './intern.ts';
 import { emptyMapping, emptyProcess, emptyProfile, type FrameType, type Profile } from './profile.ts';
 
 export interface FrameText {
@@ -86,15 +87,6 @@ export class ProfileBuilder {
     const entry = { ...emptyProcess(), executableName, pid };
     return intern(this.#processes, `${pid}\0${executableName}`, this.profile.processes, () => entry);
   }
-}
-
-function intern<T>(indices: Map<string, number>, key: string, table: T[], make: () => T): number {
-  let index = indices.get(key);
-  if (index === undefined) {
-    index = table.push(make()) - 1;
-    indices.set(key, index);
-  }
-  return index;
 }
 
 /** Kernel frames where a format has names only: perf's and FlameGraph's convention. */
