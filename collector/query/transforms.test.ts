@@ -92,6 +92,12 @@ describe('transforms', () => {
       'own;work 1',
       'py;app 3',
     ]);
+    expect(apply('only=go,python', lines)).toEqual([
+      'go;example.org/x.Handle 4',
+      'go;main.work;page 2',
+      'own;start;work 1',
+      'py;app;malloc 3',
+    ]);
   });
 
   it('come one after the other', () => {

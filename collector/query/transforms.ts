@@ -1,10 +1,10 @@
 /** Stacks as a reader wants to see them: each transform makes a new tree, and no event is counted twice. */
 import { toRegExp } from '../../common/profile/filter.ts';
+import { ALL_RUNTIMES, isMine, readRuntimes } from '../../common/profile/my-code.ts';
 import type { Transform } from '../../common/profile/transform-list.ts';
 import { FrameTable } from '../store/frame-table.ts';
 import { StackTree } from '../store/stack-tree.ts';
 import type { Frame, StackCounts, Stacks } from '../store/store.ts';
-import { isMine } from './my-code.ts';
 
 export interface Transformed {
   stacks: Stacks;
@@ -54,8 +54,10 @@ function ruleOf({ name, operator, values }: Transform, frames: readonly Frame[])
       return { kind: 'focus', isFocus: byName };
     case 'hide':
       return { kind: 'hide', isHidden: byName };
-    case 'only':
-      return { kind: 'hide', isHidden: memo(frames, (frame) => !isMine(frame)) };
+    case 'only': {
+      const runtimes = readRuntimes(values) ?? ALL_RUNTIMES;
+      return { kind: 'hide', isHidden: memo(frames, (frame) => !isMine(frame, runtimes)) };
+    }
     case 'collapse':
       return { kind: 'collapse', isLast: byName };
     case 'recursion': {

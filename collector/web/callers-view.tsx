@@ -97,6 +97,7 @@ function Half({ model, title, isFlipped, state, jumps, announce, change, onMenu 
       <h3>{title}</h3>
       <FlameGraph
         {...{ model, root, found, jumps, announce, isFlipped, onMenu }}
+        colour={state.colour === 'library' ? 'library' : 'kind'}
         label={title}
         onZoom={(node) => setZoom(node === 0 ? '' : model.pathKey[node]!)}
         onOpen={(name) => change({ function: name })}

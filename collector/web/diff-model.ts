@@ -27,6 +27,39 @@ export function buildDiffModel({ now, base, ...tree }: DiffTreeAnswer): FlameMod
   };
 }
 
+/** As wide as they are now; what is gone has no box. */
+export function buildChangeModel({ now, base: _, ...tree }: DiffTreeAnswer): FlameModel {
+  const { nodes } = tree;
+  const total = sumUp(nodes.parent, nodes.self);
+  const baseTotal = sumUp(nodes.parent, nodes.baseSelf);
+  const kept: number[] = [];
+  const ids = new Uint32Array(total.length);
+  for (let node = 0; node < total.length; node++) {
+    if (node > 0 && total[node] === 0) continue;
+    ids[node] = kept.push(node) - 1;
+  }
+  const pick = (column: ArrayLike<number>): number[] => kept.map((node) => column[node]!);
+  const model = buildModel({
+    ...now,
+    ...tree,
+    timeline: [],
+    nodes: {
+      parent: pick(nodes.parent).map((parent) => ids[parent]!),
+      frame: pick(nodes.frame),
+      self: pick(nodes.self),
+    },
+  });
+  return {
+    ...model,
+    comparison: {
+      now: Float64Array.from(pick(total)),
+      base: Float64Array.from(pick(baseTotal)),
+      nowSamples: total[0]!,
+      baseSamples: baseTotal[0]!,
+    },
+  };
+}
+
 /** By how much a box grew, from -1 (gone) over 0 to 1 (new). */
 export function growthOf({ comparison }: FlameModel, node: number): number {
   if (comparison === undefined) return 0;

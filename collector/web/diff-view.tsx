@@ -1,13 +1,14 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { DiffAnswer, DiffTreeAnswer } from '../api/types.ts';
-import type { TimeRange } from '../store/store.ts';
+import { ColourChoice } from './colour-choice.tsx';
 import { DiffBase } from './diff-base.tsx';
 import { buildDiffModel } from './diff-model.ts';
+import { askDiff, baseOf, shownSpan } from './diff-range.ts';
 import { FlameGraph } from './flame-graph.tsx';
 import { formatPoints, formatShare, plural } from './format.ts';
 import { showSource } from './function-actions.ts';
 import { type FigureColumn, FunctionTable } from './function-table.tsx';
-import { askSpan } from './questions.ts';
+import { Legend } from './legend.tsx';
 import { parseSearch, search } from './search.ts';
 import { useAnswer } from './use-answer.ts';
 import type { ViewProperties } from './view-properties.ts';
@@ -17,21 +18,12 @@ const LIMIT = 1000;
 
 /** What changed between two stretches of time, or between two filters: as a picture and as a table. */
 export function DiffView(properties: ViewProperties) {
-  const { state, timeline, isLive } = properties;
-  const now = state.brush ?? timeline;
-  const base = baseOf(properties, now);
-  const filters = {
-    where: state.where,
-    base_from: Math.round(base.fromMs),
-    base_to: Math.round(base.toMs),
-    base_where: state.baseWhere ?? state.where,
-    transform: state.transform,
-  };
-  const tree = useAnswer<DiffTreeAnswer>(askSpan('difftree', now, filters), isLive).value;
-  const table = useAnswer<DiffAnswer>(askSpan('diff', now, { ...filters, limit: LIMIT }), isLive).value;
+  const { isLive } = properties;
+  const tree = useAnswer<DiffTreeAnswer>(askDiff('difftree', properties), isLive).value;
+  const table = useAnswer<DiffAnswer>(askDiff('diff', properties, LIMIT), isLive).value;
   return (
     <>
-      <DiffBase {...properties} base={base} now={now} />
+      <DiffBase {...properties} base={baseOf(properties)} now={shownSpan(properties)} />
       {tree === undefined || table === undefined ? (
         <Waiting />
       ) : (
@@ -41,23 +33,13 @@ export function DiffView(properties: ViewProperties) {
   );
 }
 
-/** What was chosen, or else the same length of time right before. */
-function baseOf({ state, timeline }: ViewProperties, now: TimeRange): TimeRange {
-  if (state.base !== undefined) return state.base;
-  if (state.baseWhere !== undefined) return now;
-  const length = now.toMs - now.fromMs;
-  // Within the timeline there may be no time before: half of it is compared with the other.
-  return state.brush === undefined || now.fromMs - length >= timeline.fromMs
-    ? { fromMs: now.fromMs - length, toMs: now.fromMs }
-    : { fromMs: timeline.fromMs, toMs: Math.max(now.fromMs, timeline.fromMs + 1) };
-}
-
 type ComparedProperties = ViewProperties & { tree: DiffTreeAnswer; table: DiffAnswer };
 
 function Compared({ tree, table, ...properties }: ComparedProperties) {
   const { state, change, jumps, announce, onMenu, onSearchNote } = properties;
   const [isTable, setTable] = useState(false);
   const model = useMemo(() => buildDiffModel(tree), [tree]);
+  const colour = state.colour ?? 'difference';
   const root = model.nodeByPath.get(state.zoom) ?? 0;
   const matcher = useMemo(() => parseSearch(state.search), [state.search]);
   const isBad = matcher !== undefined && 'error' in matcher;
@@ -83,15 +65,13 @@ function Compared({ tree, table, ...properties }: ComparedProperties) {
         <p class="summary">
           {plural(now.samples, 'sample')} against {plural(base.samples, 'sample')}
         </p>
-        <ul class="legend" aria-label="Colours">
-          <li>
-            <span class="swatch grew" /> grew
-          </li>
-          <li>
-            <span class="swatch shrank" /> shrank
-          </li>
-          <li class="soft">width: mean of both shares</li>
-        </ul>
+        <Legend {...{ model, root, colour }} />
+        {colour === 'difference' && <span class="soft">width: mean of both shares</span>}
+        <ColourChoice
+          {...{ colour }}
+          options={['difference', 'kind', 'library']}
+          onColour={(name) => change({ colour: name === 'difference' ? undefined : name })}
+        />
         <button type="button" class="button" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
           Table
         </button>
@@ -109,7 +89,7 @@ function Compared({ tree, table, ...properties }: ComparedProperties) {
         />
       ) : (
         <FlameGraph
-          {...{ model, root, found, jumps, announce, onMenu }}
+          {...{ model, root, found, colour, jumps, announce, onMenu }}
           label="Differences"
           isFlipped={false}
           onZoom={(node) => change({ zoom: node === 0 ? '' : model.pathKey[node]! })}

@@ -8,6 +8,7 @@ import { boxOf, FlamePainter, ROW_HEIGHT, type Scene, topOf } from './flame-pain
 import type { FunctionRef } from './function-actions.ts';
 import type { MenuRequest } from './function-menu.tsx';
 import { nextMatch, type SearchResult } from './search.ts';
+import type { Colour } from './url-state.ts';
 import { useSize, useTheme } from './use-browser.ts';
 import { useFlameScroll } from './use-flame-scroll.ts';
 import { usePointer } from './use-pointer.ts';
@@ -21,6 +22,7 @@ export interface FlameGraphProperties {
   /** Zoomed box, 0 for the whole graph. */
   root: number;
   found: SearchResult | undefined;
+  colour: Colour;
   /** Grows by one for each wish to go to the next match. */
   jumps: number;
   /** What the picture is, for those who don't see it. */
@@ -38,7 +40,7 @@ export interface FlameGraphProperties {
 
 /** A canvas of the viewport's size that stays in place while an empty column beside it scrolls. */
 export function FlameGraph(properties: FlameGraphProperties) {
-  const { model, root, found, jumps, isFlipped, onMenu, announce } = properties;
+  const { model, root, found, colour, jumps, isFlipped, onMenu, announce } = properties;
   const scroller = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const { width, height } = useSize(scroller);
@@ -54,7 +56,7 @@ export function FlameGraph(properties: FlameGraphProperties) {
   const selected = chosen && model.nodeByPath.get(chosen.path);
   const marked = isFocused && chosen?.byKeyboard ? selected : undefined;
   const scene: Scene = {
-    ...{ ...layout, model, theme, root, found },
+    ...{ ...layout, model, theme, root, found, colour },
     hovered: pointer.node,
     selected: marked,
   };

@@ -1,6 +1,7 @@
 import type { FlameGraphResponse } from '../api/types.ts';
 import type { FrameKind } from '../store/store.ts';
 import { toKind } from './kinds.ts';
+import { libraryName } from './library.ts';
 
 /**
  * A flame graph ready to be drawn, as columns over its nodes. Breadth first: node 0 is the root, a node's
@@ -27,6 +28,8 @@ export interface FlameModel {
   files: string[];
   mappings: string[];
   kinds: FrameKind[];
+  /** What holds the code: see libraryName. */
+  libraries: string[];
   samples: number;
   allSamples: number;
   cpuNanos: number;
@@ -48,6 +51,9 @@ export function buildModel(response: FlameGraphResponse): FlameModel {
   const files = frames.file.map((id) => strings[id]!);
   const mappings = frames.mapping.map((id) => strings[id]!);
   const kinds = frames.kind.map((id) => toKind(response.kinds[id]!));
+  const libraries = names.map((name, i) =>
+    libraryName({ name, file: files[i]!, mapping: mappings[i]!, kind: kinds[i]! }),
+  );
   const pathKey = pathKeys(parent, frame, frameHashes(names, mappings, files, kinds));
   const { timeline, samples, allSamples, cpuNanos, cpus, fromMs, toMs, folded } = response;
   return {
@@ -58,7 +64,7 @@ export function buildModel(response: FlameGraphResponse): FlameModel {
     self,
     pathKey,
     nodeByPath: new Map(pathKey.map((key, node) => [key, node])),
-    ...{ names, files, mappings, kinds },
+    ...{ names, files, mappings, kinds, libraries },
     ...{ samples, allSamples, cpuNanos, cpus, fromMs, toMs, timeline, folded },
   };
 }
@@ -131,6 +137,7 @@ export function subtreeOf(model: FlameModel, root: number): Uint8Array {
 }
 
 export const nameOf = (model: FlameModel, node: number): string => model.names[model.frame[node]!]!;
+export const libraryOf = (model: FlameModel, node: number): string => model.libraries[model.frame[node]!]!;
 export const kindOf = (model: FlameModel, node: number): FrameKind => model.kinds[model.frame[node]!]!;
 
 /** The function of a box; undefined for boxes that stand for something else. */

@@ -1,8 +1,9 @@
 import { growthOf } from './diff-model.ts';
-import { type FlameModel, kindOf, lastStartingBefore, nameOf } from './flame-model.ts';
+import { type FlameModel, kindOf, lastStartingBefore, libraryOf, nameOf } from './flame-model.ts';
 import { Labels } from './labels.ts';
 import type { SearchResult } from './search.ts';
 import type { Theme } from './theme.ts';
+import type { Colour } from './url-state.ts';
 
 export const ROW_HEIGHT = 21;
 const GAP = 1;
@@ -31,6 +32,7 @@ export interface Scene {
   /** Rows that the picture has, with those of the callers of a zoomed box. */
   rows: number;
   found: SearchResult | undefined;
+  colour: Colour;
   hovered: number | undefined;
   selected: number | undefined;
 }
@@ -117,11 +119,12 @@ export class FlamePainter {
   }
 
   /** In the colour of its first box; a match among the boxes must be seen. */
-  #paintDust({ model, theme, found }: Scene, { left, right, node, isMatch }: Dust, top: number): void {
+  #paintDust(scene: Scene, { left, right, node, isMatch }: Dust, top: number): void {
+    const { theme, found } = scene;
     const context = this.#context;
     if (isMatch) context.fillStyle = theme.match;
     else if (found !== undefined) context.fillStyle = theme.dimmed;
-    else context.fillStyle = fillOf(theme, model, node);
+    else context.fillStyle = fillOf(scene, node);
     context.globalAlpha = isMatch ? 1 : DUST_ALPHA;
     context.fillRect(left, top, Math.max(right - left, MIN_DUST_WIDTH), ROW_HEIGHT - GAP);
     context.globalAlpha = 1;
@@ -137,7 +140,7 @@ export class FlamePainter {
     const isCaller = model.depth[node]! < model.depth[root]!;
     if (isMatch) context.fillStyle = theme.match;
     else if (isDimmed) context.fillStyle = theme.dimmed;
-    else context.fillStyle = fillOf(theme, model, node);
+    else context.fillStyle = fillOf(scene, node);
     if (isCaller && !isMatch) context.globalAlpha = 0.55;
     this.#fillBox(left, top, width);
     if (width >= MIN_LABEL_WIDTH) {
@@ -181,9 +184,12 @@ export class FlamePainter {
   }
 }
 
-function fillOf(theme: Theme, model: FlameModel, node: number): string {
-  if (model.comparison === undefined) return theme.fill(kindOf(model, node), nameOf(model, node));
-  return theme.growth(growthOf(model, node));
+function fillOf({ theme, model, colour }: Scene, node: number): string {
+  if (colour === 'difference' && model.comparison !== undefined) return theme.growth(growthOf(model, node));
+  const library = colour === 'library' ? libraryOf(model, node) : '';
+  return library === ''
+    ? theme.fill(kindOf(model, node), nameOf(model, node))
+    : theme.libraryFill(library, nameOf(model, node));
 }
 
 type Rows = Pick<Scene, 'isFlipped' | 'rows' | 'height' | 'scrollTop'>;

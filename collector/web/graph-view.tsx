@@ -1,16 +1,19 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import type { FlameGraphResponse } from '../api/types.ts';
+import type { DiffTreeAnswer, FlameGraphResponse } from '../api/types.ts';
 import { Breadcrumb } from './breadcrumb.tsx';
 import { CallTree } from './call-tree.tsx';
+import { ColourChoice } from './colour-choice.tsx';
 import { describeView } from './describe.ts';
+import { buildChangeModel } from './diff-model.ts';
+import { askDiff, baseOf } from './diff-range.ts';
 import { FlameGraph } from './flame-graph.tsx';
 import { ancestors, buildModel, type FlameModel } from './flame-model.ts';
-import { formatShare, plural } from './format.ts';
+import { formatShare, formatSpan, plural } from './format.ts';
 import { showSource } from './function-actions.ts';
 import { Legend } from './legend.tsx';
 import { ask } from './questions.ts';
 import { parseSearch, type SearchResult, search } from './search.ts';
-import type { UrlState } from './url-state.ts';
+import { COLOURS, type Colour, type UrlState } from './url-state.ts';
 import { useAnswer } from './use-answer.ts';
 import type { SearchNote, ViewProperties } from './view-properties.ts';
 import { Waiting } from './waiting.tsx';
@@ -19,11 +22,10 @@ const LABELS = { icicle: 'Icicle', flame: 'Flame graph', inverted: 'Inverted ici
 
 /** All stacks as one picture or table. */
 export function GraphView(properties: ViewProperties) {
-  const { state, isLive, rangeTitle, jumps, change, announce, onMenu, onSearchNote } = properties;
+  const { state, rangeTitle, jumps, change, announce, onMenu, onSearchNote } = properties;
   const { view, transform } = state;
-  const path = ask('tree', state, { transform, invert: view === 'inverted' ? 1 : undefined });
-  const { value: answer, error } = useAnswer<FlameGraphResponse>(path, isLive);
-  const model = useMemo(() => answer && buildModel(answer), [answer]);
+  const colour = colourOf(state);
+  const { model, error } = useModel(properties, colour);
   const { root, zoomTo } = useZoom(model, state, change);
   const { found, note } = useSearch(model, state.search, root);
   useEffect(() => onSearchNote(note), [note.text, note.isBad]);
@@ -48,7 +50,7 @@ export function GraphView(properties: ViewProperties) {
         />
       ) : (
         <FlameGraph
-          {...{ model, root, found, jumps, announce, onMenu }}
+          {...{ model, root, found, colour, jumps, announce, onMenu }}
           label={LABELS[view as keyof typeof LABELS] ?? LABELS.icicle}
           isFlipped={view === 'flame'}
           onZoom={zoomTo}
@@ -56,9 +58,49 @@ export function GraphView(properties: ViewProperties) {
           onSource={(target) => change(showSource(target))}
         />
       )}
-      <Legend model={model} root={root} isInverted={view === 'inverted'} />
+      <div class="legend-row">
+        <Legend {...{ model, root, colour }} isInverted={view === 'inverted'} />
+        {colour === 'difference' && (
+          <span class="soft">
+            against {formatSpan(baseOf(properties))}
+            {model.comparison?.baseSamples === 0 && ', which has no samples'}
+          </span>
+        )}
+        {view !== 'tree' && (
+          <ColourChoice
+            {...{ colour }}
+            options={COLOURS.filter((name) => name !== 'difference' || canCompare(view))}
+            onColour={(name) => change({ colour: name === 'kind' ? undefined : name })}
+          />
+        )}
+      </div>
     </>
   );
+}
+
+/** Both sides of a difference are trees from the outermost function inwards. */
+const canCompare = (view: UrlState['view']): boolean => view === 'icicle' || view === 'flame';
+
+function colourOf({ view, colour = 'kind' }: UrlState): Colour {
+  return view === 'tree' || (colour === 'difference' && !canCompare(view)) ? 'kind' : colour;
+}
+
+/** The picture; where colours tell the difference also of the time before, or of what was chosen on the diff tab. */
+function useModel(properties: ViewProperties, colour: Colour) {
+  const { state, isLive } = properties;
+  const path =
+    colour === 'difference'
+      ? askDiff('difftree', properties)
+      : ask('tree', state, {
+          transform: state.transform,
+          invert: state.view === 'inverted' ? 1 : undefined,
+        });
+  const { value: answer, error } = useAnswer<FlameGraphResponse | DiffTreeAnswer>(path, isLive);
+  const model = useMemo(
+    () => answer && ('base' in answer ? buildChangeModel(answer) : buildModel(answer)),
+    [answer],
+  );
+  return { model, error };
 }
 
 /** The zoomed box, or while it is missing from the data the nearest of its callers that is there. */

@@ -68,9 +68,26 @@ export function kindColour(kind: FrameKind, shade: number, dark: boolean): strin
   return `oklch(${lightness.toFixed(3)} ${chroma} ${hue})`;
 }
 
+/** Fill of a box by the name of its library, as far from others as a hash of names brings it; see kindFill. */
+export function libraryColour(library: string, shade: number, dark: boolean): string {
+  const hash = hashText(library);
+  const step = (shade - (SHADES - 1) / 2) * 0.014;
+  const lightness = (dark ? 0.44 : 0.85) + step;
+  const chroma = (hash & 1 ? 0.08 : 0.05) * (dark ? 0.9 : 1);
+  return `oklch(${lightness.toFixed(3)} ${chroma.toFixed(4)} ${(hash >>> 1) % 360})`;
+}
+
 /** A name's own shade, from 0 to SHADES - 1. */
 export function shadeOf(name: string): number {
   let hash = 0;
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash, 31) + name.charCodeAt(i);
   return (hash >>> 8) % SHADES;
+}
+
+/** FNV-1a with the finalizer of MurmurHash3: names that differ in one letter are to differ in hue. */
+function hashText(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  return (hash ^ (hash >>> 13)) >>> 0;
 }

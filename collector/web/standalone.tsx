@@ -41,9 +41,10 @@ function Standalone({ model, title }: { model: FlameModel; title: string }) {
           {...{ model, root, found, jumps, announce }}
           label="Flame graph"
           isFlipped={false}
+          colour="kind"
           onZoom={setRoot}
         />
-        <Legend model={model} root={root} />
+        <Legend model={model} root={root} colour="kind" />
       </main>
       <div class="visually-hidden" aria-live="polite">
         {spoken}

@@ -1,5 +1,5 @@
 import type { FrameKind } from '../store/store.ts';
-import { kindColour, shadeOf } from './kinds.ts';
+import { kindColour, libraryColour, shadeOf } from './kinds.ts';
 
 /** Colours of the canvas; the rest of the page has them in styles.css. */
 export interface Theme {
@@ -15,9 +15,13 @@ export interface Theme {
   ring: string;
   hover: string;
   fill(kind: FrameKind, name: string): string;
+  /** The same by library. */
+  libraryFill(library: string, name: string): string;
   /** Fill of a box that grew (up to 1) or shrank (down to -1). */
   growth(change: number): string;
 }
+
+const MAX_FILLS = 10_000;
 
 /** Growth is told apart in so many steps on each side. */
 const GROWTH_STEPS = 8;
@@ -40,11 +44,24 @@ export function makeTheme(dark: boolean): Theme {
     }
     return colour;
   };
+  const libraryFill = (library: string, name: string): string => {
+    const shade = shadeOf(name);
+    const key = `${library}\0${shade}`;
+    let colour = fills.get(key);
+    if (colour === undefined) {
+      // names of libraries are strangers'
+      if (fills.size > MAX_FILLS) fills.clear();
+      colour = libraryColour(library, shade, dark);
+      fills.set(key, colour);
+    }
+    return colour;
+  };
   const growth = (change: number): string => growthColour(change, dark);
   return dark
     ? {
         dark,
         fill,
+        libraryFill,
         growth,
         background: '#15181d',
         text: '#eef1f5',
@@ -59,6 +76,7 @@ export function makeTheme(dark: boolean): Theme {
     : {
         dark,
         fill,
+        libraryFill,
         growth,
         background: '#ffffff',
         text: '#1c2430',

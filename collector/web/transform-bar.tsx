@@ -1,3 +1,4 @@
+import { libraryOf, RUNTIMES, type Runtime } from '../../common/profile/my-code.ts';
 import { parseTransforms, type Transform } from '../../common/profile/transform-list.ts';
 import { formatFilter } from './questions.ts';
 
@@ -6,44 +7,95 @@ interface Properties {
   onTransform(transform: string): void;
 }
 
-const MINE = 'only=mine';
+const LABELS: Record<Runtime, string> = {
+  node: 'JavaScript',
+  python: 'Python',
+  jvm: 'JVM',
+  go: 'Go',
+  ruby: 'Ruby',
+  php: 'PHP',
+  perl: 'Perl',
+  dotnet: '.NET',
+  beam: 'BEAM',
+  lua: 'Lua',
+  native: 'native',
+};
 
 /** The transforms in force, each of which can be taken back. */
 export function TransformBar({ transform, onTransform }: Properties) {
-  const list = readTransforms(transform).map(({ name, ...rest }) => formatFilter([{ key: name, ...rest }]));
-  const isMine = list.includes(MINE);
+  const list = readTransforms(transform);
+  const mine = list.find(({ name }) => name === 'only');
+  const others = list.filter(({ name }) => name !== 'only');
+  const setMine = (values: string): void =>
+    onTransform([...others.map(format), ...(values === '' ? [] : [`only=${values}`])].join(' '));
   return (
     <div class="transforms">
-      <button
-        type="button"
-        class="button"
-        aria-pressed={isMine}
-        title="takes out the kernel, runtimes and their libraries"
-        onClick={() =>
-          onTransform((isMine ? list.filter((each) => each !== MINE) : [...list, MINE]).join(' '))
-        }
-      >
-        My code only
-      </button>
+      <MyCode values={mine?.values.join() ?? ''} onValues={setMine} />
       <ul class="chips" aria-label="Transforms">
-        {list.map((each, i) =>
-          each === MINE ? null : (
-            <li key={`${i} ${each}`} class="chip">
-              <span>{each}</span>
-              <button
-                type="button"
-                aria-label={`take back ${each}`}
-                onClick={() => onTransform(list.filter((_, other) => other !== i).join(' '))}
-              >
-                ×
-              </button>
-            </li>
-          ),
-        )}
+        {others.map((each, i) => (
+          <li key={`${i} ${format(each)}`} class="chip">
+            <span>{format(each)}</span>
+            <button
+              type="button"
+              aria-label={`take back ${format(each)}`}
+              onClick={() =>
+                onTransform(
+                  list
+                    .filter((other) => other !== each)
+                    .map(format)
+                    .join(' '),
+                )
+              }
+            >
+              ×
+            </button>
+          </li>
+        ))}
       </ul>
     </div>
   );
 }
+
+interface MyCodeProperties {
+  /** Of `only=`, '' for none. */
+  values: string;
+  onValues(values: string): void;
+}
+
+/** On and off, and while it is on of which runtimes. */
+function MyCode({ values, onValues }: MyCodeProperties) {
+  const isPreset = values === 'mine' || RUNTIMES.some((runtime) => runtime === values);
+  return (
+    <span class="my-code">
+      <button
+        type="button"
+        class="button"
+        aria-pressed={values !== ''}
+        title="takes out the kernel, runtimes and their libraries"
+        onClick={() => onValues(values === '' ? 'mine' : '')}
+      >
+        My code only
+      </button>
+      {values !== '' && (
+        <select
+          aria-label="My code only, of"
+          value={values}
+          onChange={(event) => onValues(event.currentTarget.value)}
+        >
+          <option value="mine">all code</option>
+          {RUNTIMES.map((runtime) => (
+            <option key={runtime} value={runtime} title={`without ${libraryOf(runtime)}`}>
+              {LABELS[runtime]}
+            </option>
+          ))}
+          {!isPreset && <option value={values}>{values}</option>}
+        </select>
+      )}
+    </span>
+  );
+}
+
+const format = ({ name, ...rest }: Transform): string => formatFilter([{ key: name, ...rest }]);
 
 /** None for a text that can't be read, as the collector will say. */
 function readTransforms(text: string): Transform[] {

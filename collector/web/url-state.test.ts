@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatHash, GROUPINGS, parseHash, RANGES, type UrlState, VIEWS } from './url-state.ts';
+import { COLOURS, formatHash, GROUPINGS, parseHash, RANGES, type UrlState, VIEWS } from './url-state.ts';
 
 const span = fc
   .tuple(fc.integer({ min: 0, max: 4e12 }), fc.integer({ min: 1, max: 1e9 }))
@@ -23,6 +23,7 @@ const states: fc.Arbitrary<UrlState> = fc
     sort: fc.string(),
     base: fc.option(span, { nil: undefined }),
     baseWhere: fc.option(fc.string({ minLength: 1 }), { nil: undefined }),
+    colour: fc.option(fc.constantFrom(...COLOURS), { nil: undefined }),
     search: fc.string({ unit: 'grapheme' }),
     zoom: fc.string(),
     view: fc.constantFrom(...VIEWS),

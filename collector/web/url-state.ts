@@ -28,6 +28,10 @@ export const VIEWS = [
 ] as const;
 export type ViewName = (typeof VIEWS)[number];
 
+/** What the colour of a box says. */
+export const COLOURS = ['kind', 'library', 'difference'] as const;
+export type Colour = (typeof COLOURS)[number];
+
 /** What a link to the page keeps. */
 export interface UrlState {
   /** Followed, unless `overview` is set. */
@@ -52,6 +56,8 @@ export interface UrlState {
   base: TimeRange | undefined;
   /** Filter of that side; undefined: the same. */
   baseWhere: string | undefined;
+  /** Undefined: the view's own. */
+  colour: Colour | undefined;
   search: string;
   /** Path key of the zoomed box, '' for the root. */
   zoom: string;
@@ -76,6 +82,7 @@ export function parseHash(hash: string): UrlState {
     sort: read('sort'),
     base: readSpan(read('base_from'), read('base_to')),
     baseWhere: parameters.get('base_where') ?? undefined,
+    colour: COLOURS.find((name) => name === read('colour')),
     search: read('search'),
     zoom: read('zoom'),
     view: oneOf(VIEWS, read('view')),
@@ -110,6 +117,7 @@ export function formatHash(state: UrlState): string {
     ['base_from', text(state.base?.fromMs), ''],
     ['base_to', text(state.base?.toMs), ''],
     ['base_where', state.baseWhere ?? '', ''],
+    ['colour', state.colour ?? '', ''],
     ['search', state.search, ''],
     ['zoom', state.zoom, ''],
     ['view', state.view, VIEWS[0]],

@@ -1,6 +1,7 @@
 /** What `report --json` and `diff --json` print: short, with totals that add up, and a word on what was left out. */
 import { stackNames } from './frame-name.ts';
-import type { Profile } from './profile.ts';
+import { ALL_RUNTIMES, isMine } from './my-code.ts';
+import type { Location, Profile } from './profile.ts';
 import { type By, countSamples, formatShare, type Residency, residencies } from './residency.ts';
 
 export interface Selection {
@@ -13,10 +14,7 @@ export interface Selection {
 
 /** What the selection leaves of a profile; its samples are fewer, its stacks shorter. */
 export function select(profile: Profile, { focus, ignore, myCode }: Selection): Profile {
-  const { locations, stacks, mappings } = profile;
-  const isMine = locations.map(
-    ({ frameType, mapping }) => !isForeign(frameType, mappings[mapping]!.filename),
-  );
+  const { stacks } = profile;
   const isKept = stacks.map((_, stack) => {
     const names = focus || ignore ? stackNames(profile, stack) : [];
     return (
@@ -26,17 +24,33 @@ export function select(profile: Profile, { focus, ignore, myCode }: Selection): 
   });
   return {
     ...profile,
-    stacks: myCode ? stacks.map((stack) => stack.filter((location) => isMine[location])) : stacks,
+    ...(myCode && hideLibraries(profile)),
     samples: profile.samples.filter(({ stack }) => isKept[stack]),
   };
 }
 
-/** Shared objects, the kernel, and what a distribution installs; a program of one's own is elsewhere. */
-const LIBRARY =
-  /\.so(\.|$)|^\[|^\/(usr\/)?(lib|lib64|libexec|s?bin)\/|\/(node_modules|site-packages|dist-packages|gems)\//;
-
-const isForeign = (frameType: string, file: string): boolean =>
-  frameType === 'kernel' || frameType === 'abort-marker' || LIBRARY.test(file);
+/** Stacks without the frames that are nobody's own; of inlined functions those that are stay. */
+function hideLibraries({
+  locations,
+  functions,
+  mappings,
+  stacks,
+}: Profile): Pick<Profile, 'locations' | 'stacks'> {
+  const own = locations.map((location): Location | undefined => {
+    const mapping = mappings[location.mapping]!.filename;
+    const isOwn = (name: string, file: string): boolean =>
+      isMine({ name, file, mapping, kind: location.frameType }, ALL_RUNTIMES);
+    const lines = location.lines.filter(({ func }) =>
+      isOwn(functions[func]!.name, functions[func]!.filename),
+    );
+    const isKept = location.lines.length === 0 ? isOwn('', '') : lines.length > 0;
+    return isKept ? { ...location, lines } : undefined;
+  });
+  return {
+    locations: own.map((location, i) => location ?? locations[i]!),
+    stacks: stacks.map((stack) => stack.filter((location) => own[location] !== undefined)),
+  };
+}
 
 export interface ReportJson {
   schema: 'everyframe.report/1';

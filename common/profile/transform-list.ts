@@ -3,6 +3,7 @@
  * to right. Values follow the rules of filters.
  */
 import { FilterError, readTerms, toRegExp } from './filter.ts';
+import { RUNTIMES, readRuntimes } from './my-code.ts';
 
 export const TRANSFORMS = {
   focus: 'stacks begin at the function; those without it are left out',
@@ -11,7 +12,7 @@ export const TRANSFORMS = {
   library: 'neighbouring frames of a binary become one',
   kind: 'neighbouring frames of a kind become one',
   recursion: 'calls of the function by itself become one; "all": of every function',
-  only: '"mine": frames of the kernel, of runtimes and of their libraries are taken out',
+  only: `"mine": frames of the kernel, of runtimes and of their libraries are taken out; or of some runtimes: ${RUNTIMES.join(', ')}`,
 } as const;
 
 export type TransformName = keyof typeof TRANSFORMS;
@@ -35,8 +36,10 @@ export function parseTransforms(text: string): Transform[] {
       throw new FilterError(`"${key}${operator}" is no transform: write ${key}=VALUE or ${key}~EXPRESSION`);
     }
     if (operator === '~') for (const value of values) toRegExp(value);
-    if (key === 'only' && (operator !== '=' || values.join() !== 'mine')) {
-      throw new FilterError(`"only" takes one value: write only=mine`);
+    if (key === 'only' && (operator !== '=' || readRuntimes(values) === undefined)) {
+      throw new FilterError(
+        `"${key}${operator}${values.join()}": write only=mine, or runtimes of ${RUNTIMES.join(', ')}`,
+      );
     }
     return { name: key as TransformName, operator, values };
   });

@@ -57,7 +57,7 @@ const HARNESS = `
     const painter = new FlamePainter(canvas);
     const scene = {
       model, theme: makeTheme(false), root: 0, from: 0, to: columns, width, height, isFlipped: false,
-      rows: rows + 1, found: undefined, hovered: undefined, selected: undefined,
+      rows: rows + 1, found: undefined, colour: 'kind', hovered: undefined, selected: undefined,
       scrollTop: bottom ? (rows + 1) * ROW_HEIGHT - height : 0,
     };
     const context = canvas.getContext('2d');

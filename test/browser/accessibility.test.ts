@@ -68,6 +68,8 @@ describe.skipIf(CHROMIUM === undefined)('for everybody, the page', () => {
     ['icicle', 'view=icicle&search=parse&where=process!%3Dnone', '.flame canvas[data-boxes]'],
     ['flame graph', 'view=flame&transform=recursion%3Dall', '.flame canvas[data-boxes]'],
     ['inverted', 'view=inverted', '.flame canvas[data-boxes]'],
+    ['colours by library', 'colour=library', '.flame canvas[data-boxes]'],
+    ['colours by difference', 'colour=difference', '.flame canvas[data-boxes]'],
     ['top functions', 'view=top', '.tree tbody tr'],
     ['callers', 'view=callers&function=parse_json', '.half canvas[data-boxes]'],
     ['call tree', 'view=tree', '.tree tbody tr'],

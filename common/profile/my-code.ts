@@ -1,0 +1,168 @@
+/**
+ * Which frames are the program's own, as far as a name, a path and a kind can tell: the rules of the page's and the
+ * report's "my code only". Each runtime has its own; what none of them knows is the program's.
+ */
+
+export interface CodeFrame {
+  name: string;
+  /** Source file, '' if unknown. */
+  file: string;
+  /** Path or name of the binary, '' if unknown. */
+  mapping: string;
+  /** OpenTelemetry's frame type, or what a view has in its place. */
+  kind: string;
+}
+
+interface Rule {
+  /** In words, after "without". */
+  what: string;
+  kinds: readonly string[];
+  /** Of a frame of these kinds. */
+  isLibrary(frame: CodeFrame): boolean;
+  /** The runtime's own programs and libraries, by their file names. */
+  binaries?: RegExp;
+}
+
+/** Where distributions put what nobody wrote for this program. */
+const SYSTEM_PATH =
+  /^(?:\/(?:usr\/)?(?:lib(?:32|64|x32|exec)?|s?bin)\/|\/usr\/share\/|\/nix\/store\/|\/gnu\/store\/|\[)/;
+/** Where package managers of languages put what they fetch. */
+const PACKAGES = /\/(?:node_modules|site-packages|dist-packages|gems)\//;
+/** A library by its name alone, as some agents send it. */
+const BARE_LIBRARY = /^[^/]+\.so(?:\.|$)/;
+const SYSTEM_SOURCE = /^(?:\/usr\/(?:include|lib|src)\/|\/rustc\/)|\/\.?cargo\/(?:registry|git)\//;
+
+const byFile =
+  (pattern: RegExp) =>
+  ({ file }: CodeFrame): boolean =>
+    pattern.test(file);
+const byName =
+  (pattern: RegExp) =>
+  ({ name }: CodeFrame): boolean =>
+    pattern.test(name);
+
+const RULES = {
+  node: {
+    what: 'node: modules and node_modules',
+    kinds: ['v8js'],
+    isLibrary: byFile(/^(?:node|internal|ext|deno):|^internal\/|\/node_modules\//),
+    binaries: /^(?:node|nodejs|deno|bun)$|^libnode\b/,
+  },
+  python: {
+    what: 'the standard library and site-packages',
+    kinds: ['cpython'],
+    isLibrary: ({ name, file }) =>
+      name.startsWith('<frozen') ||
+      /^<frozen|\/lib(?:64)?\/python[\d.]+t?\/|\/(?:site|dist)-packages\//.test(file),
+    binaries: /^(?:python[\d.]*t?|pypy[\d.]*)$|^lib(?:python|pypy)/,
+  },
+  jvm: {
+    what: 'the JDK and the libraries of its languages',
+    kinds: ['jvm'],
+    isLibrary: byName(/^(?:java|javax|jdk|sun|com[./]sun|kotlin|kotlinx|scala|groovy|clojure)[./]/),
+    binaries: /^java$|^lib(?:jvm|java|nio|net|zip|jimage)\.so/,
+  },
+  go: {
+    what: 'the standard library and modules',
+    kinds: ['go'],
+    // the standard library by the first part of its import paths: those of others begin with a domain
+    isLibrary: ({ name, file }) =>
+      /^(?:archive|bufio|bytes|cmp|compress|container|context|crypto|database|debug|embed|encoding|errors|expvar|flag|fmt|go|hash|html|image|index|internal|io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|runtime|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|type|unicode|unique|unsafe|vendor|weak)[./:]/.test(
+        name,
+      ) || /\/pkg\/mod\/|\/vendor\/|^\/usr\/(?:local|lib)\/go/.test(file),
+  },
+  ruby: {
+    what: 'the standard library and gems',
+    kinds: ['ruby'],
+    isLibrary: byFile(/^<internal:|\/lib\/ruby\/|\/gems\//),
+    binaries: /^ruby[\d.]*$|^libruby/,
+  },
+  php: {
+    what: 'vendor directories',
+    kinds: ['php', 'phpjit'],
+    isLibrary: byFile(/^phar:|\/vendor\/|^\/usr\/share\//),
+    binaries: /^php(?:-fpm|-cgi)?[\d.]*$|^libphp/,
+  },
+  perl: {
+    what: 'the modules of perl and of CPAN',
+    kinds: ['perl'],
+    isLibrary: byFile(/\/perl5?\/|\/site_perl\//),
+    binaries: /^perl[\d.]*$|^libperl/,
+  },
+  dotnet: {
+    what: 'System, Microsoft and NuGet packages',
+    kinds: ['dotnet'],
+    isLibrary: ({ name, mapping, file }) =>
+      /^(?:System|Microsoft|Internal|Interop)[./]/.test(name) ||
+      /(?:^|\/)(?:System|Microsoft)\.[^/]*\.dll$/.test(mapping) ||
+      /\/\.nuget\/packages\//.test(`${mapping}\n${file}`),
+    binaries: /^dotnet$|^lib(?:coreclr|clrjit|hostfxr|hostpolicy|System\.)/,
+  },
+  beam: {
+    what: "OTP, Elixir's own modules and dependencies",
+    kinds: ['beam'],
+    isLibrary: ({ name, file }) =>
+      /^(?:Elixir\.)?(?:Enum|Stream|Task|GenServer|Agent|Kernel|String|Map|List|Keyword|Process|Registry|Supervisor|Code|Module)\b/.test(
+        name,
+      ) ||
+      /^(?:erlang|lists|gen|gen_server|gen_statem|gen_event|proc_lib|sys|supervisor|maps|io|io_lib|file|code|code_server|ets|timer|string|binary|unicode|erl_\w+|init|prim_\w+|inet\w*|logger\w*)[:.]/.test(
+        name,
+      ) ||
+      /\/(?:erlang|elixir)\/|\/deps\//.test(file),
+    binaries: /^beam(?:\.smp)?$|^erlexec$/,
+  },
+  lua: {
+    what: 'modules in share/lua and what is built in',
+    kinds: ['luajit'],
+    isLibrary: ({ name, file }) => /^\[?builtin/.test(name) || /\/share\/lua\/|\/luarocks\//.test(file),
+    binaries: /^(?:luajit|lua)[-\d.]*$|^libluajit/,
+  },
+  native: {
+    what: 'the kernel, system libraries and installed programs',
+    kinds: ['kernel', 'native', 'unknown', '', 'abort-marker'],
+    isLibrary: ({ kind, file, mapping }) =>
+      kind === 'kernel' ||
+      kind === 'abort-marker' ||
+      SYSTEM_PATH.test(mapping) ||
+      PACKAGES.test(mapping) ||
+      BARE_LIBRARY.test(mapping) ||
+      SYSTEM_SOURCE.test(file) ||
+      isRuntime(mapping),
+  },
+} as const satisfies Record<string, Rule>;
+
+export type Runtime = keyof typeof RULES;
+export const RUNTIMES = Object.keys(RULES) as readonly Runtime[];
+
+/** What is taken out for a runtime, in words after "without". */
+export const libraryOf = (runtime: Runtime): string => RULES[runtime].what;
+
+const fileName = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
+
+const rules: readonly (readonly [Runtime, Rule])[] = RUNTIMES.map((runtime) => [runtime, RULES[runtime]]);
+
+function isRuntime(mapping: string): boolean {
+  const name = fileName(mapping);
+  return rules.some(([, { binaries }]) => binaries?.test(name) === true);
+}
+
+const isNative = (kind: string): boolean => kind === 'native' || kind === 'unknown' || kind === '';
+
+/** Whether a frame stays where the libraries of these runtimes are taken out. */
+export function isMine(frame: CodeFrame, runtimes: ReadonlySet<Runtime>): boolean {
+  return !rules.some(
+    ([runtime, { kinds, isLibrary, binaries }]) =>
+      runtimes.has(runtime) &&
+      ((kinds.includes(frame.kind) && isLibrary(frame)) ||
+        (isNative(frame.kind) && binaries?.test(fileName(frame.mapping)) === true)),
+  );
+}
+
+export const ALL_RUNTIMES: ReadonlySet<Runtime> = new Set(RUNTIMES);
+
+/** `mine` for every runtime, or some of their names. Undefined: not all of them are such names. */
+export function readRuntimes(values: readonly string[]): ReadonlySet<Runtime> | undefined {
+  if (values.join() === 'mine') return ALL_RUNTIMES;
+  const known = RUNTIMES.filter((runtime) => values.includes(runtime));
+  return values.length > 0 && known.length === new Set(values).size ? new Set(known) : undefined;
+}

@@ -1,0 +1,125 @@
+/** What colours say and whose code is shown, chosen as a person does. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Collector, startCollector } from '../../collector/main.ts';
+import { CHROMIUM, launchChromium } from './chromium.ts';
+import { encodeOtlp } from './encode-otlp.ts';
+import { Pusher } from './push.ts';
+import { profileFromText } from './synthetic-profile.ts';
+
+if (CHROMIUM === undefined) console.log('skipped: colours are not tested, because Chromium is not installed');
+
+const MODULES = '/srv/app/node_modules';
+const stacks = (slow: number): string => `
+web:10;start@j:/srv/app/main.js:1;route@j:${MODULES}/router/index.js:3;query@j:${MODULES}/pg/client.js:9 ${slow}
+web:10;start@j:/srv/app/main.js:1;render@j:/srv/app/view.js:5;write@n 20
+web:10;start@j:/srv/app/main.js:1;emit@j:node:events:7 10
+`;
+
+/** The colour of a box's left part, which holds no text. */
+const colourAt = (row: number, share: number): string => `(() => {
+  const canvas = document.querySelector('.flame canvas');
+  const [x, y] = [Math.round(canvas.width * ${share}) + 3, ${row} * 21 + 3];
+  return [...canvas.getContext('2d').getImageData(x, y, 1, 1).data].join();
+})()`;
+
+describe.skipIf(CHROMIUM === undefined)('colours and presets', () => {
+  let browser: Browser;
+  let collector: Collector;
+  let endMs: number;
+  const problems: string[] = [];
+
+  beforeAll(async () => {
+    browser = await launchChromium();
+    collector = await startCollector({
+      grpcListen: '127.0.0.1:0',
+      httpListen: '127.0.0.1:0',
+      pageListen: '127.0.0.1:0',
+      maxMemoryBytes: 2 ** 26,
+      logger: { info: () => {}, warn: () => {}, error: (what: unknown) => expect.fail(String(what)) },
+    });
+    const pusher = new Pusher(collector.urls.grpc);
+    endMs = Date.now();
+    await pusher.push(encodeOtlp(profileFromText(stacks(10), { endMs: endMs - 5000, spanMs: 4000 })));
+    await pusher.push(encodeOtlp(profileFromText(stacks(70), { endMs, spanMs: 4000 })));
+    pusher.close();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await collector.stop();
+    expect(problems).toEqual([]);
+  });
+
+  const open = async (hash = ''): Promise<Page> => {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
+    page.setDefaultTimeout(20_000);
+    page.on('pageerror', (error) => problems.push(String(error)));
+    page.on('console', (message) => message.type() === 'error' && problems.push(message.text()));
+    await page.goto(`${collector.urls.page}#from=${endMs - 5000}&to=${endMs}&${hash}`);
+    return page;
+  };
+  const legend = async (page: Page): Promise<string> =>
+    (await page.locator('.legend').innerText()).replaceAll(/\s+/g, ' ').trim();
+  const rows = async (page: Page): Promise<string[]> =>
+    (await page.locator('.tree tbody tr td:nth-child(3)').allInnerTexts()).map((row) => row.trim());
+
+  it('tell libraries apart, with a legend, and a link keeps it', async () => {
+    const page = await open();
+    await page.locator('.flame canvas[data-boxes]').waitFor();
+    await expect.poll(() => legend(page)).toBe('JavaScript 80.0 % native 20.0 %');
+    // emit, render and route are on the fourth row; the first and the last are of one kind
+    const colours = (): Promise<string[]> =>
+      Promise.all([0, 0.3].map((share) => page.evaluate<string>(colourAt(3, share))));
+    const before = await colours();
+    await page.getByLabel('Colours by').selectOption('library');
+    await expect.poll(() => legend(page)).toBe('pg 70.0 % libc.so.6 20.0 % node 10.0 %');
+    expect(page.url()).toContain('colour=library');
+    await expect.poll(colours).not.toEqual(before);
+    const byLibrary = await colours();
+    expect(byLibrary[0]).not.toBe(byLibrary[1]);
+    const link = page.url();
+    await page.goto('about:blank');
+    await page.goto(link);
+    await expect.poll(() => legend(page)).toContain('pg 70.0 %');
+    expect(await page.getByLabel('Colours by').inputValue()).toBe('library');
+    await page.getByLabel('Colours by').focus();
+    await page.keyboard.press('ArrowUp');
+    await expect.poll(() => page.url()).not.toContain('colour=');
+    await page.close();
+  });
+
+  it('tell what grew against the time before, in boxes as wide as now', async () => {
+    const page = await open('colour=difference');
+    await expect.poll(() => legend(page)).toBe('grew shrank');
+    await expect.poll(() => page.locator('.summary').innerText()).toContain('100 samples');
+    expect(await page.locator('.legend-row').innerText()).toMatch(/against .*\d:\d\d/);
+    const channels = async (share: number): Promise<number[]> =>
+      (await page.evaluate<string>(colourAt(3, share))).split(',').map(Number);
+    // emit went from a quarter to a tenth; route from a quarter to seven tenths
+    const [emit, route] = [await channels(0.02), await channels(0.6)];
+    expect(emit[2]!).toBeGreaterThan(emit[0]!);
+    expect(route[0]!).toBeGreaterThan(route[2]!);
+    await page.getByRole('tab', { name: 'Inverted', exact: true }).click();
+    await expect.poll(() => legend(page)).toContain('JavaScript');
+    await page.getByRole('tab', { name: 'Diff', exact: true }).click();
+    await expect.poll(() => legend(page)).toBe('grew shrank');
+    await page.getByLabel('Colours by').selectOption('library');
+    await expect.poll(() => legend(page)).toMatch(/^pg \d/);
+    await page.close();
+  });
+
+  it('leave my code of one runtime, or of all', async () => {
+    const page = await open('view=top');
+    await expect.poll(() => rows(page)).toEqual(['query', 'write', 'emit', 'start', 'route', 'render']);
+    await page.getByRole('button', { name: 'My code only' }).click();
+    await expect.poll(() => page.url()).toContain('transform=only%3Dmine');
+    await page.getByLabel('My code only, of').selectOption('node');
+    await expect.poll(() => rows(page)).toEqual(['start', 'write', 'render']);
+    expect(page.url()).toContain('transform=only%3Dnode');
+    await page.getByLabel('My code only, of').selectOption('mine');
+    await expect.poll(() => rows(page)).toEqual(['start', 'render']);
+    await page.getByRole('button', { name: 'My code only' }).click();
+    await expect.poll(async () => (await rows(page)).length).toBe(6);
+    await page.close();
+  });
+});
