@@ -14,6 +14,7 @@ import { RuntimeFrames } from './interpreters/runtime-frames.ts';
 import { tellUnverified } from './interpreters/verified.ts';
 import { JitFrames } from './jit/jit-frames.ts';
 import { LoopDelay } from './loop-delay.ts';
+import { MemoryBudget } from './memory-budget.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
 import { SourceMaps } from './source-maps/source-maps.ts';
@@ -49,6 +50,8 @@ export interface ControllerOptions extends SamplingOptions {
   sendIdleFrames: boolean;
   maxUserFrames: number;
   maxTableBytes: number;
+  /** Of the process and its BPF maps, bytes. */
+  maxMemoryBytes: number;
   /** Show sources in place of the scripts that were made from them. */
   sourceMaps: boolean;
   /** Sample only these processes and their children; undefined: every process. */
@@ -87,6 +90,7 @@ export class Controller {
   readonly #maker: ProfileMaker;
   readonly #sampling: Sampling;
   readonly #loopDelay = new LoopDelay();
+  readonly #memory: MemoryBudget;
   #timer: NodeJS.Timeout | undefined;
   #sweptAtMs = performance.now();
   #releasedAtMs = performance.now();
@@ -137,6 +141,18 @@ export class Controller {
       unixOffsetNs: () => this.#tracer.native.unixOffsetNs(),
     });
     this.#sampling = new Sampling(options, this.#tracer.events);
+    this.#memory = new MemoryBudget(
+      { maxBytes: options.maxMemoryBytes, maxTableBytes: options.maxTableBytes },
+      {
+        residentBytes: () => process.memoryUsage.rss(),
+        mapBytes: () => this.#tracer.mapBytes,
+        releaseFreeMemory: () => this.#tracer.native.releaseFreeMemory(),
+        dropCaches: () => this.#dropCaches(),
+        tableBytes: () => this.#tracer.tables.bytes,
+        limitTables: (bytes) => this.#tracer.tables.limit(bytes),
+      },
+      (message) => log.warn(message),
+    );
   }
 
   /** Loads and attaches everything, and samples from then on. Throws CannotProfile. */
@@ -198,6 +214,7 @@ export class Controller {
         count: this.#tracer.tables.count,
       }),
       ...prefixed('samplers', this.#tracer.samplers.stats),
+      ...prefixed('memory', this.#memory.stats),
       ...prefixed('kernel', this.#kernel.stats),
       ...prefixed('runtimeFrames', { ...this.#runtimes.stats, processes: this.#runtimes.processes }),
       ...prefixed('jit', { ...this.#jit.stats }),
@@ -273,11 +290,21 @@ export class Controller {
       this.#processes.releaseUntil(takenAt);
       this.#sweepTables();
       this.#releaseMemory();
+      if (!this.#stopped) await this.#memory.check();
       if (await this.#kernel.refresh()) this.#frames.forgetKernel();
     } catch (error) {
       // one interval is lost, the agent goes on
       this.#log.warn(`an interval could not be made into a profile: ${(error as Error).stack}`);
     }
+  }
+
+  /** What they held is made again as it is needed, at the cost of some CPU time. */
+  #dropCaches(): void {
+    this.#cache.dropHalf();
+    this.#frames.forget();
+    this.#maker.forget();
+    this.#executables.names.release();
+    this.#sourceMaps?.release();
   }
 
   #releaseMemory(): void {

@@ -42,3 +42,10 @@ describe('parseAgentOptions', () => {
     expect(() => parseAgentOptions(flags)).toThrow(message);
   });
 });
+
+it('the memory budget is a size', () => {
+  expect(parseAgentOptions({}).maxMemory).toBe(256 * 2 ** 20);
+  expect(parseAgentOptions({ maxMemory: '1.5G' }).maxMemory).toBe(1.5 * 2 ** 30);
+  for (const maxMemory of ['256', 'lots', '16MiB'])
+    expect(() => parseAgentOptions({ maxMemory })).toThrow('--max-memory: give a size of 64MiB or more');
+});

@@ -5,6 +5,7 @@
  */
 import * as v from 'valibot';
 import { BadSetting } from '../common/base/bad-setting.ts';
+import { parseBytes } from '../common/base/size.ts';
 
 export interface Setting {
   flag: string;
@@ -75,6 +76,12 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     default: '33554432',
     help: 'memory for profiles that wait for the receiver',
   },
+  {
+    flag: 'max-memory',
+    value: 'SIZE',
+    default: '256MiB',
+    help: 'memory of the agent, its BPF maps included: caches and unwind tables leave by least use',
+  },
   { flag: 'max-table-bytes', value: 'BYTES', default: '134217728', help: 'kernel memory for unwind tables' },
   { flag: 'self-metrics', help: "push the agent's own counters as OTLP metrics" },
   { flag: 'verbose', help: 'log more' },
@@ -84,13 +91,16 @@ export const AGENT_SETTINGS: readonly Setting[] = [
 export const IGNORED_FLAGS: Readonly<Record<string, string>> = {
   tracers: 'every runtime that is supported is unwound',
   t: 'every runtime that is supported is unwound',
-  'map-scale-factor': 'tables are sized by --max-table-bytes',
+  'map-scale-factor': 'tables are sized by --max-memory and --max-table-bytes',
   'monitor-interval': 'there is no such timer',
   'clock-sync-interval': 'the clock is synchronised at each push',
   'frame-cache-size': 'the cache is sized in bytes',
   'bpf-log-level': "the verifier's reason is always printed",
   'no-kernel-version-check': 'features are probed, no version is checked',
 };
+
+/** Less than what it takes to run at all. */
+const MIN_MEMORY = 64 << 20;
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
@@ -149,6 +159,11 @@ const agentSchema = v.strictObject({
   probabilisticThreshold: number('probabilistic-threshold', 1, 100),
   probabilisticInterval: duration('probabilistic-interval', 60_000, 300_000),
   maxQueueBytes: number('max-queue-bytes', 1 << 20, 2 ** 40),
+  maxMemory: v.pipe(
+    v.string(),
+    v.transform(parseBytes),
+    v.check((bytes) => bytes >= MIN_MEMORY, '--max-memory: give a size of 64MiB or more, such as 256MiB'),
+  ),
   maxTableBytes: number('max-table-bytes', 4 << 20, 2 ** 40),
   selfMetrics: onOff,
   verbose: onOff,

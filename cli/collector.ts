@@ -8,6 +8,7 @@ import {
   startCollector,
 } from '../collector/main.ts';
 import type { DataOwner } from '../collector/store/data-directory.ts';
+import { parseBytes } from '../common/base/size.ts';
 import { collect } from './agent-flags.ts';
 import { registerImport } from './collector-import.ts';
 import { makeLogger } from './logger.ts';
@@ -191,26 +192,25 @@ function becomeUser({ name, uid, gid }: DataOwner): void {
   }
 }
 
-const UNITS: Record<string, number> = { '': 1, K: 2 ** 10, M: 2 ** 20, G: 2 ** 30 };
 const MIN_BYTES = 16 * 2 ** 20;
 
-/** `512MiB`, `512M`, `2G`, or bytes. */
+/** Bytes; see {@link parseBytes}. */
 export function parseSize(text: string): number {
-  const bytes = parseBytes(text);
+  const bytes = readBytes(text);
   if (bytes < MIN_BYTES) throw new InvalidArgumentError('at least 16MiB are needed.');
   return bytes;
 }
 
 function parseRate(text: string): number {
-  const bytes = parseBytes(text);
+  const bytes = readBytes(text);
   if (bytes < 1024) throw new InvalidArgumentError('at least 1K are needed.');
   return bytes;
 }
 
-function parseBytes(text: string): number {
-  const match = /^(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?$/i.exec(text.trim());
-  if (match === null) throw new InvalidArgumentError('write a size such as 512MiB or 2GiB.');
-  return Math.floor(Number(match[1]) * UNITS[match[2]!.toUpperCase()]!);
+function readBytes(text: string): number {
+  const bytes = parseBytes(text);
+  if (Number.isNaN(bytes)) throw new InvalidArgumentError('write a size such as 512MiB or 2GiB.');
+  return bytes;
 }
 
 const AGE_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };

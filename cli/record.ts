@@ -84,6 +84,8 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     symbols: flags.symbols,
     symbolCache: flags.symbolCache,
     debuginfod: flags.debuginfod,
+    // the recording itself grows in this process
+    maxMemory: '4GiB',
   });
   const limitMs = durationOf(flags, command.length > 0);
   const child = command.length > 0 ? startHeld(command) : undefined;

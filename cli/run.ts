@@ -67,6 +67,7 @@ export function registerRun(program: Command): void {
     .action(run);
   addAgentFlags(command, [
     'collection-agent',
+    'max-memory',
     'disable-tls',
     'tls-ca',
     'tls-cert',

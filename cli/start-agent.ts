@@ -37,6 +37,7 @@ export const controllerOptions = (options: AgentOptions): ControllerOptions => (
   sendIdleFrames: options.sendIdleFrames,
   maxUserFrames: options.maxUserFrames,
   maxTableBytes: options.maxTableBytes,
+  maxMemoryBytes: options.maxMemory,
   intervalMs: options.reporterInterval,
   jitter: options.reporterJitter,
   watchLoop: options.selfMetrics || options.verbose,

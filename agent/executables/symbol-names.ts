@@ -88,6 +88,11 @@ export class SymbolNames {
     return names ?? addresses.map(() => []);
   }
 
+  /** Gives up what was read of files. */
+  release(): void {
+    this.#worker.release();
+  }
+
   async stop(): Promise<void> {
     await Promise.all([this.#worker.stop(), this.#debuginfod?.stop()]);
   }

@@ -77,6 +77,11 @@ export class WorkerClient<Request, Answer> {
     });
   }
 
+  /** Ends the worker if it has nothing to do; the next request starts another one. */
+  release(): void {
+    if (this.pending === 0) void this.#terminate();
+  }
+
   /** Ends the worker; what waits is rejected, and what comes later. */
   async stop(): Promise<void> {
     this.#isStopped = true;

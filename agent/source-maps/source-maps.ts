@@ -108,6 +108,11 @@ export class SourceMaps {
     return this.#worker.stop();
   }
 
+  /** Gives up the maps that were read. */
+  release(): void {
+    this.#worker.release();
+  }
+
   #update(): Promise<void> {
     this.#updating ??= this.#updateAll().finally(() => {
       this.#updating = undefined;

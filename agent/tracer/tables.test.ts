@@ -79,3 +79,30 @@ it('keeps the table of a file that comes back while its old one goes, whatever t
   expect(maps.slots.size).toBe(2);
   expect(tables).toMatchObject({ count: 2, bytes: 2 * 16384 });
 });
+
+it('drops the least used tables where the limit becomes smaller, in turn with other changes', async () => {
+  const maps = new Maps();
+  let now = 0n;
+  maps.monotonicNs = () => ++now;
+  const object = { mapFd: (name: string) => (name === 'files' ? FILES : TABLES) };
+  const samplers = { add: async () => false, mapFd: () => undefined };
+  const tables = new Tables(maps, object, samplers, { maxTables: 8, maxBytes: 8 * 16384 });
+  const changes = [
+    tables.install(A, table),
+    tables.install(B, table),
+    tables.install(toFileKey('00000000000000cc'), table),
+    tables.limit(2 * 16384),
+    // comes back
+    tables.install(A, table),
+  ];
+  let left = changes.length;
+  for (const change of changes) void change.finally(() => left--);
+  while (left > 0) {
+    maps.waiting.shift()?.();
+    await setImmediate();
+  }
+  expect([...maps.files.keys()]).toContain('aa00000000000000');
+  expect(tables).toMatchObject({ count: 2, bytes: 2 * 16384 });
+  expect(maps.files.size).toBe(2);
+  expect(maps.slots.size).toBe(2);
+});

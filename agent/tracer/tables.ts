@@ -46,7 +46,7 @@ export class Tables {
   readonly #filesFd: number;
   readonly #tablesFd: number;
   readonly #samplers: Pick<Samplers, 'add' | 'mapFd'>;
-  readonly #maxBytes: number;
+  #maxBytes: number;
   readonly #installed = new Map<FileKey, Installed>();
   readonly #freeSlots: number[] = [];
   #nextSlot = 0;
@@ -147,6 +147,13 @@ export class Tables {
   /** BPF reports the file again when it next meets it. */
   forget(key: FileKey): Promise<void> {
     return this.#inTurn(() => this.#remove(key));
+  }
+
+  /** What all tables may take from now on, bytes; the least used of those beyond leave. */
+  async limit(maxBytes: number): Promise<void> {
+    this.#maxBytes = maxBytes;
+    const isDone = () => this.#bytes <= this.#maxBytes || this.#installed.size <= 1;
+    while (!isDone()) await this.#inTurn(async () => (isDone() ? undefined : this.#evictLeastUsed()));
   }
 
   /** Drops tables that no sample has needed for a while: their files may be gone, and come back if they are not. */

@@ -7,6 +7,7 @@ import type { Pid } from '../../common/base/brand.ts';
 import { BpfPrograms, type BpfSettings } from './bpf-object.ts';
 import { BPF_COUNTERS, type BpfCounter } from './counters.gen.ts';
 import { onlineCpus } from './cpus.ts';
+import { openMapBytes } from './map-bytes.ts';
 import { loadNative, type Native, type NativeBpfObject, type NativeRing } from './native.ts';
 import { PerfEvents } from './perf-events.ts';
 import type { Samplers } from './samplers.ts';
@@ -64,6 +65,7 @@ export class Tracer {
   #ring: NativeRing | undefined;
   #timers: NodeJS.Timeout[] = [];
   #draining = false;
+  #fixedMaps: { runtimes: number; bytes: number } | undefined;
   /** What of the batch is not consumed yet. */
   #at = 0;
   #used = 0;
@@ -129,6 +131,14 @@ export class Tracer {
       BpfCounter,
       number
     >;
+  }
+
+  /** Kernel memory of all BPF maps, bytes. */
+  get mapBytes(): number {
+    const { runtimes } = this.samplers.stats;
+    // maps other than tables come with runtimes only
+    if (this.#fixedMaps?.runtimes !== runtimes) this.#fixedMaps = { runtimes, bytes: openMapBytes() };
+    return this.#fixedMaps.bytes + this.tables.bytes;
   }
 
   /** Takes what waits in the ring buffer; the rest, if it takes long, in the next turn of the event loop. */

@@ -150,7 +150,7 @@ export class FrameResolver {
   framesOf(trace: Trace): Frame[] {
     const known = this.#traces.get(trace);
     if (known) return known;
-    if (this.#count + this.#anonymous.count > MAX_FRAMES) this.#forgetAll();
+    if (this.#count + this.#anonymous.count > MAX_FRAMES) this.forget();
     const frames: Frame[] = [];
     const words = new Words(trace.halves);
     let isLasting = true;
@@ -187,6 +187,19 @@ export class FrameResolver {
   /** It ended, or runs another program now. */
   forgetProcess(pid: Pid): void {
     this.#interpreted.forgetProcess(pid);
+  }
+
+  /** All frames are made anew; not while {@link nameFrames} runs. */
+  forget(): void {
+    this.#kernelLeaves = new Map();
+    this.#kernelCallers = new Map();
+    this.#files = new Map();
+    this.#anonymous.forgetFrames();
+    this.#interpreted.forget();
+    this.#unnamed = new Set();
+    this.#keyOf.clear();
+    this.#traces.clear();
+    this.#count = 0;
   }
 
   /** Kernel symbols were read again, as after a module was loaded: names may have changed. */
@@ -330,18 +343,6 @@ export class FrameResolver {
       this.#markers.set(reason, frame);
     }
     return frame;
-  }
-
-  #forgetAll(): void {
-    this.#kernelLeaves = new Map();
-    this.#kernelCallers = new Map();
-    this.#files = new Map();
-    this.#anonymous.forgetFrames();
-    this.#interpreted.forget();
-    this.#unnamed = new Set();
-    this.#keyOf.clear();
-    this.#traces.clear();
-    this.#count = 0;
   }
 }
 

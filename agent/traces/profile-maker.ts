@@ -30,6 +30,11 @@ export class ProfileMaker {
     this.#options = options;
   }
 
+  /** The next profile makes its tables anew. */
+  forget(): void {
+    this.#frameTables = new FrameTables();
+  }
+
   /** Names what it can; never throws for what it can't. */
   async make(interval: Interval): Promise<Profile> {
     const { frames, processes, periodNs } = this.#options;
@@ -37,7 +42,7 @@ export class ProfileMaker {
     await inSlices(interval.groups, (group) => stacks.push(frames.framesOf(group.trace)));
     await frames.nameFrames();
     const offsetNs = this.#options.unixOffsetNs();
-    if (this.#frameTables.isFull) this.#frameTables = new FrameTables();
+    if (this.#frameTables.isFull) this.forget();
     const tables = new Tables(this.#frameTables);
     await inSlices(interval.groups, (group, i) => {
       const process = processes.get(group.pid, group.execId, group.startBoottimeNs);

@@ -67,6 +67,12 @@ export class TraceCache {
     this.#traces.set(record.hash, record);
   }
 
+  /** Makes room: the half that was not seen for longest leaves. */
+  dropHalf(): void {
+    const target = this.#traces.calculatedSize / 2;
+    while (this.#traces.calculatedSize > target) this.#traces.pop();
+  }
+
   get(hash: bigint): Trace | undefined {
     return this.#traces.get(hash) ?? this.#leaving.get(hash)?.trace;
   }

@@ -119,6 +119,7 @@ async function measureProgram({ command, runtime }: BusyProgram, seconds: number
       sendIdleFrames: false,
       maxUserFrames: 1023,
       maxTableBytes: 64 << 20,
+      maxMemoryBytes: 2 ** 32,
       intervalMs: 500,
       jitter: 0,
       probabilisticThreshold: 100,

@@ -10,6 +10,8 @@ const DEFAULTS: ControllerOptions = {
   sourceMaps: true,
   maxUserFrames: 1023,
   maxTableBytes: 128 << 20,
+  // with the test runner's own memory
+  maxMemoryBytes: 4 * 2 ** 30,
   intervalMs: 250,
   jitter: 0,
   probabilisticThreshold: 100,

@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import { MemoryBudget, TARGET } from './memory-budget.ts';
+
+const MIB = 1 << 20;
+
+/** With what it aims at, MiB. */
+function budget(targetMib: number) {
+  const state = { fixed: 60 * MIB, free: 0, caches: 0, tables: 0, tableLimit: 128 * MIB };
+  const warnings: string[] = [];
+  const subject = new MemoryBudget(
+    { maxBytes: (targetMib * MIB) / TARGET, maxTableBytes: state.tableLimit },
+    {
+      residentBytes: () => state.fixed + state.free + state.caches,
+      mapBytes: () => 10 * MIB + state.tables,
+      releaseFreeMemory() {
+        state.free = 0;
+      },
+      dropCaches() {
+        state.caches = 0;
+      },
+      tableBytes: () => state.tables,
+      limitTables: async (bytes) => {
+        state.tableLimit = bytes;
+        state.tables = Math.min(state.tables, bytes);
+      },
+    },
+    (message) => warnings.push(message),
+  );
+  return { state, warnings, subject };
+}
+
+test('inside the budget nothing is given up', async () => {
+  const { state, subject } = budget(256);
+  Object.assign(state, { free: 20 * MIB, caches: 50 * MIB, tables: 100 * MIB });
+  await subject.check();
+  expect(state).toMatchObject({ free: 20 * MIB, caches: 50 * MIB, tables: 100 * MIB });
+  expect(subject.stats).toMatchObject({ usedBytes: 240 * MIB, cachesDropped: 0 });
+});
+
+test('free memory goes first, then caches, then tables, as far as it takes', async () => {
+  const { state, subject } = budget(100);
+  Object.assign(state, { free: 1 * MIB, caches: 5 * MIB, tables: 30 * MIB });
+  await subject.check();
+  expect(state).toMatchObject({ free: 0, caches: 0, tables: 30 * MIB });
+  expect(subject.stats.intervalsOver).toBe(0);
+  await subject.check();
+  // exactly full
+  expect(state.tables).toBe(30 * MIB);
+  state.fixed += 3 * MIB;
+  await subject.check();
+  await subject.check();
+  expect(state).toMatchObject({ tables: 27 * MIB, tableLimit: 27 * MIB });
+  await subject.check();
+  expect(subject.stats).toMatchObject({ usedBytes: 100 * MIB, cachesDropped: 2, tablesLimited: 1 });
+});
+
+test('tables may grow again once there is room', async () => {
+  const { state, subject } = budget(100);
+  state.tables = 60 * MIB;
+  await subject.check();
+  await subject.check();
+  expect(state.tableLimit).toBe(30 * MIB);
+  state.tables = 8 * MIB;
+  await subject.check();
+  expect(state.tableLimit).toBe(37.5 * MIB);
+  for (let i = 0; i < 20; i++) await subject.check();
+  expect(state.tableLimit).toBe(128 * MIB);
+});
+
+test('a budget that is too small is said once, with what is in use', async () => {
+  const { state, warnings, subject } = budget(45);
+  state.tables = 20 * MIB;
+  for (let i = 0; i < 10; i++) await subject.check();
+  expect(subject.stats.intervalsOver).toBe(10);
+  expect(state.tables).toBe(3.125 * MIB);
+  expect(warnings).toHaveLength(1);
+  expect(warnings[0]).toMatch(/^74 MiB are in use.*--max-memory 50: give it more$/);
+});
