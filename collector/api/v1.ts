@@ -8,6 +8,7 @@ import { callersAndCallees, compareFunctions, topFunctions } from '../query/func
 import { invertParts } from '../query/invert.ts';
 import { measureQuality } from '../query/quality.ts';
 import {
+  readLargestGroups,
   readProcesses,
   readSamples,
   readTimeline,
@@ -167,9 +168,9 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       if (key !== undefined && key !== 'cpu' && !isSeriesLabel(key))
         throw new RequestError(`by is "${by}": a stack has many of these`);
       const steps = readInteger(parameters, 'steps', { fallback: 120, min: 1, max: MAX_STEPS });
-      const groups = await readTimeline(store, filter, steps, key);
+      const groups = await readLargestGroups(store, filter, steps, key, MAX_GROUPS);
       const cpuNanos = await sumCpuNanos(store, filter);
-      return { fromMs: filter.fromMs, toMs: filter.toMs, steps, cpuNanos, ...foldGroups(groups, steps) };
+      return { fromMs: filter.fromMs, toMs: filter.toMs, steps, cpuNanos, ...groups };
     },
   },
   '/api/v1/heatmap': {
@@ -351,22 +352,6 @@ async function source(parameters: Parameters, { store, sources, now }: ApiContex
     line,
     counts: counts.lines,
     ...('problem' in text ? text : { problem: '', text }),
-  };
-}
-
-/** The largest groups, and the others as one. */
-function foldGroups(groups: ReadonlyMap<string, Float64Array>, steps: number) {
-  const all = [...groups]
-    .map(([value, counts]) => ({ value, samples: counts.reduce((a, b) => a + b, 0), counts }))
-    .sort((a, b) => b.samples - a.samples || (a.value < b.value ? -1 : 1));
-  const other = new Float64Array(steps);
-  for (const { counts } of all.slice(MAX_GROUPS))
-    for (const [step, count] of counts.entries()) other[step]! += count;
-  return {
-    samples: all.reduce((sum, { samples }) => sum + samples, 0),
-    groupCount: all.length,
-    groups: all.slice(0, MAX_GROUPS).map((group) => ({ ...group, counts: Array.from(group.counts) })),
-    other: Array.from(other),
   };
 }
 

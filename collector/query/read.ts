@@ -178,13 +178,63 @@ export async function readTimeline(
   steps: number,
   by: SeriesLabel | 'cpu' | undefined,
 ): Promise<Map<string, Float64Array>> {
-  const stepMs = (filter.toMs - filter.fromMs) / steps;
   const groups = new Map<string, Float64Array>();
-  const groupOf = (value: string): Float64Array => {
+  await addSteps(store, filter, { steps, by }, (value) => {
     const group = groups.get(value) ?? new Float64Array(steps);
     groups.set(value, group);
     return group;
+  });
+  return groups;
+}
+
+export interface GroupedTimeline {
+  samples: number;
+  groupCount: number;
+  /** The largest first. */
+  groups: { value: string; samples: number; counts: number[] }[];
+  /** Of all other groups. */
+  other: number[];
+}
+
+/** As {@link readTimeline}, with the `max` largest groups apart: a label may have a million values, as PIDs have. */
+export async function readLargestGroups(
+  store: PartStore,
+  filter: SampleFilter,
+  steps: number,
+  by: SeriesLabel | 'cpu' | undefined,
+  max: number,
+): Promise<GroupedTimeline> {
+  const values = by === undefined ? undefined : await readValues(store, filter, by);
+  const other = new Float64Array(steps);
+  const groups = new Map(
+    (values ?? [{ value: '' }]).slice(0, max).map(({ value }) => [value, new Float64Array(steps)]),
+  );
+  await addSteps(store, filter, { steps, by }, (value) => groups.get(value) ?? other);
+  const sum = (counts: Float64Array): number => counts.reduce((a, b) => a + b, 0);
+  const named = [...groups]
+    .map(([value, counts]) => ({ value, samples: sum(counts), counts: Array.from(counts) }))
+    .filter(({ samples }) => samples > 0);
+  return {
+    samples: named.reduce((total, { samples }) => total + samples, sum(other)),
+    groupCount: values?.length ?? named.length,
+    groups: named,
+    other: Array.from(other),
   };
+}
+
+interface Grouping {
+  steps: number;
+  by: SeriesLabel | 'cpu' | undefined;
+}
+
+/** Adds each event to its step of the group of its label's value. */
+async function addSteps(
+  store: PartStore,
+  filter: SampleFilter,
+  { steps, by }: Grouping,
+  groupOf: (value: string) => Float64Array,
+): Promise<void> {
+  const stepMs = (filter.toMs - filter.fromMs) / steps;
   for (const part of await store.parts(filter)) {
     const masks = await compileMasks(filter.where, part);
     const columns: Column[] =
@@ -199,7 +249,6 @@ export async function readTimeline(
       groupOf(value)[stepOf(rows.times![row]! + shift, stepMs, steps)]! += weightOf(rows, row);
     }
   }
-  return groups;
 }
 
 export interface SampleRow {
