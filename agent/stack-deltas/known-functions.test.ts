@@ -159,15 +159,26 @@ describe('_init and _fini', () => {
   });
 
   it('say nothing past what is not understood', () => {
-    expect(deltas('.fini', '4883ec080f0bc3')).toEqual(['0x1100 rsp+8 same cfa-8', '0x1104 invalid']);
+    expect(deltas('.fini', '4883ec0806c3')).toEqual(['0x1100 rsp+8 same cfa-8', '0x1104 invalid']);
   });
 });
 
 describe('the entry point', () => {
   it('ends with the call that never returns', () => {
     // xor %rbp,%rbp; mov %rsp,%rdi; and $-16,%rsp; call
-    const code = codeWith({ 4352: '4831ed4889e74883e4f0e800000000' });
+    const code = codeWith({ 4352: '4831ed4889e74883e4f0e80000001006' });
     expect(textOf(deltasOf({ entry: 0x1100, code }))).toEqual(['0x1100 stop', '0x110f invalid']);
+  });
+
+  it('leads to what it calls, and to main, whose address it loads', () => {
+    // lea +0x40(%rip),%rdi; and $-16,%rsp; call +0x30
+    const start = '488d3d400000004883e4f0e830000000';
+    // push %rbp; pop %rbp; ret
+    const code = codeWith({ 4352: start, 4416: '555dc3', 4423: '50900658c3' });
+    const rows = textOf(deltasOf({ entry: 0x1100, code }));
+    expect(rows).toContain('0x1141 rsp+16 cfa-16 cfa-8');
+    expect(rows).toContain('0x1148 rsp+16 same cfa-8');
+    expect(rows).toContain('0x1149 invalid');
   });
 
   it('on arm64 too', () => {

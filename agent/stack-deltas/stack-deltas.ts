@@ -16,10 +16,10 @@ import { coverage, joinFunctions } from './join.ts';
 import { findKnownFunctions, type KnownFunctions } from './known-functions.ts';
 import { lacksRules } from './lacks-rules.ts';
 import { addLinkageTable } from './linkage-table.ts';
+import { addCode } from './machine-code/add-code.ts';
 import { FunctionRows } from './rows.ts';
 import { type Rule, RuleTable, STOP_RULE } from './rules.ts';
 import { decodeSframe } from './sframe.ts';
-import { addStartFunctions } from './start-functions.ts';
 
 export interface StackDeltaStats {
   ehFrame: FrameSectionStats | undefined;
@@ -90,9 +90,10 @@ function extract(elf: ElfFile, findSeparate: FindSeparate, registers: Registers)
   const sframe = addSframe(elf, target);
   const separate = lacksRules(elf, rows) ? findSeparate() : undefined;
   const separateFrame = separate && decodeDebugFrame(separate, target);
-  addStartFunctions(elf, rows, rules, coverage(rows));
   addLinkageTable(elf, rows, rules, coverage(rows));
   addEntryStub(elf, rows, rules);
+  // Go's own table leaves out what has no frame like others
+  if (!go) addCode(elf, rows, rules, coverage(rows), lacksRules(elf, rows));
   const { addresses, ruleIds, overlaps } = joinFunctions(rows);
   const ruleOverflow = rules.overflow;
   const sources = { ehFrame, debugFrame, sframe, separateFrame, goFunctions };

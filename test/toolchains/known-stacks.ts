@@ -10,8 +10,6 @@ export interface KnownProgram {
   /** Builds it; the command that runs it. */
   build(): readonly [string, ...string[]];
   isWhole(stack: Stack): boolean;
-  /** Why its stacks can't be whole; a limit that is gone must go from here, too. */
-  limit?: string;
 }
 
 export interface Outcome {

@@ -53,25 +53,17 @@ const place = (
   isWhole,
 });
 
-const limited = (limit: string, program: KnownProgram): KnownProgram => ({ ...program, limit });
-
 const OPTIMISED: readonly string[][] = [['-O0'], ['-O2'], ['-Os'], ['-O3', '-flto']];
 
-function withoutRules(tool: string): KnownProgram {
-  const program = recursion(tool, '-O2', '-fno-omit-frame-pointer', '-fno-asynchronous-unwind-tables');
-  return tool === 'gcc'
-    ? limited('gcc gives a leaf no frame pointer, so its caller is missing', program)
-    : program;
-}
-
-/** -fno-asynchronous-unwind-tables: .debug_frame has the rules, or else frame pointers lead on. */
+/** -fno-asynchronous-unwind-tables: .debug_frame has the rules, or else the machine code itself. */
 const c = ['gcc', 'clang'].flatMap((tool) => [
   ...OPTIMISED.flatMap((flags) => [
     recursion(tool, ...flags, '-fomit-frame-pointer'),
     recursion(tool, ...flags, '-fno-omit-frame-pointer'),
   ]),
   recursion(tool, '-O2', '-g', '-fomit-frame-pointer', '-fno-asynchronous-unwind-tables'),
-  withoutRules(tool),
+  recursion(tool, '-O2', '-fno-omit-frame-pointer', '-fno-asynchronous-unwind-tables'),
+  recursion(tool, '-O2', '-fomit-frame-pointer', '-fno-asynchronous-unwind-tables'),
   recursion(tool, '-O2', '-static'),
   recursion(tool, '-O2', '-static-pie'),
   recursion(tool, '-O2', '-no-pie'),
@@ -85,10 +77,7 @@ const musl = [
   ['-O2', '-static'],
   ['-O2', '-static', '-static-pie', '-fPIE'],
   ['-O0', '-static', '-g'],
-].map((flags) => {
-  const program = recursion('musl-gcc', ...flags);
-  return flags.includes('-static') ? program : limited("musl's library has no unwind information", program);
-});
+].map((flags) => recursion('musl-gcc', ...flags));
 
 const frames = ['gcc', 'clang'].flatMap((tool) =>
   ['alloca', 'large', 'aligned', 'array'].flatMap((kind) =>
@@ -146,7 +135,6 @@ const rust = [
     tools: ['rustc'],
     build: () => [buildWith('rustc', flags, join(FIXTURES, 'deep.rs')), '40'],
     isWhole: deep(40, /recurse/),
-    ...(flags.join(' ') === '-O -C panic=abort' ? { limit: 'rustc gives main no unwind information' } : {}),
   }),
 );
 

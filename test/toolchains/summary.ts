@@ -30,10 +30,9 @@ export function describeToolchains(
   ].join('\n');
 }
 
-function describeProgram({ title, limit }: KnownProgram, outcome: Outcome | undefined): string {
+function describeProgram({ title }: KnownProgram, outcome: Outcome | undefined): string {
   if (!outcome) return `| ${title} | – | left out |`;
-  const whole = `${(outcome.wholeShare * 100).toFixed(1)} %`;
-  return `| ${title} | ${outcome.samples} | ${limit ? `${whole}: ${limit}` : whole} |`;
+  return `| ${title} | ${outcome.samples} | ${(outcome.wholeShare * 100).toFixed(1)} % |`;
 }
 
 /** Its version, as it tells it. */

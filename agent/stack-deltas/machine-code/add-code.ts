@@ -1,0 +1,112 @@
+/**
+ * Rules of code that nothing describes, made of the code itself (x86-64). Every file begins with some: the functions
+ * around a program's start, `_init` and `_fini`, and `main` of a Rust program that aborts on panic. Some have nothing
+ * else: musl, and what was built with -fno-asynchronous-unwind-tables.
+ */
+import { Cursor } from '../../../common/base/cursor.ts';
+import {
+  ElfError,
+  type ElfFile,
+  PF_X,
+  PT_LOAD,
+  SHF_EXECINSTR,
+  SHT_DYNSYM,
+  SHT_SYMTAB,
+} from '../../../common/elf/elf.ts';
+import { OutOfBounds } from '../../../common/elf/source.ts';
+import type { FunctionRows } from '../rows.ts';
+import type { RuleTable } from '../rules.ts';
+import { CodeWalk, type ReadCode } from './walk.ts';
+
+/** musl has 110,000; what is beyond stays without rules. */
+const MAX_INSTRUCTIONS = 150_000;
+const MAX_STARTS = 50_000;
+const MAX_SYMBOLS_BYTES = 4 << 20;
+const SYMBOL_BYTES = 24;
+const STT_FUNC = 2;
+const CHUNK_BYTES = 64 << 10;
+/** A piece reaches this far into the next one, so that every instruction lies in one. */
+const OVERLAP_BYTES = 16;
+const MAX_CHUNKS = 64;
+
+/** Adds rows for code that `covered` says nothing about; `isPoor`: much of the file's code is like that. */
+export function addCode(
+  elf: ElfFile,
+  rows: FunctionRows,
+  rules: RuleTable,
+  covered: (address: number) => boolean,
+  isPoor: boolean,
+): void {
+  if (elf.machine !== 'x86_64') return;
+  try {
+    const options = { covered, maxInstructions: MAX_INSTRUCTIONS, maxStarts: MAX_STARTS };
+    const walk = new CodeWalk(codeReader(elf), options);
+    if (elf.entry !== 0) walk.addEntry(elf.entry);
+    for (const name of ['.init', '.fini']) {
+      const section = elf.section(name);
+      if (section && section.flags & SHF_EXECINSTR) walk.addStart(section.addr);
+    }
+    if (isPoor) for (const start of functionSymbols(elf)) walk.addStart(start);
+    walk.run();
+    addRows(walk, rows, rules);
+  } catch (error) {
+    // cut short, or not to be decompressed: these functions stay without rules
+    if (!(error instanceof OutOfBounds || error instanceof ElfError)) throw error;
+  }
+}
+
+/** Reads the file in pieces, and keeps the last few. */
+function codeReader(elf: ElfFile): ReadCode {
+  const code = elf.segments.filter((s) => s.type === PT_LOAD && s.flags & PF_X);
+  const chunks = new Map<number, { start: number; bytes: Uint8Array }>();
+  return (address) => {
+    const segment = code.find((s) => address >= s.vaddr && address < s.vaddr + s.filesz);
+    if (!segment) return undefined;
+    const at = Math.floor((address - segment.vaddr) / CHUNK_BYTES) * CHUNK_BYTES;
+    const start = segment.vaddr + at;
+    let chunk = chunks.get(start);
+    if (!chunk) {
+      if (chunks.size >= MAX_CHUNKS) chunks.clear();
+      const size = Math.min(CHUNK_BYTES + OVERLAP_BYTES, segment.filesz - at);
+      chunk = { start, bytes: elf.source.read(segment.offset + at, size) };
+      chunks.set(start, chunk);
+    }
+    return chunk;
+  };
+}
+
+function* functionSymbols(elf: ElfFile): Iterable<number> {
+  for (const section of elf.sections) {
+    const isTable = section.type === SHT_SYMTAB || section.type === SHT_DYNSYM;
+    if (!isTable || section.size > MAX_SYMBOLS_BYTES) continue;
+    const cursor = new Cursor(elf.sectionData(section));
+    for (let at = 0; at + SYMBOL_BYTES <= cursor.end; at += SYMBOL_BYTES) {
+      cursor.at = at + 4;
+      const type = cursor.u8() & 0xf;
+      cursor.skip(1);
+      const section = cursor.u16();
+      const value = cursor.u64();
+      if (type === STT_FUNC && section !== 0 && value > 0) yield value;
+    }
+  }
+}
+
+/** Code without gaps becomes one function. */
+function addRows(walk: CodeWalk, rows: FunctionRows, rules: RuleTable): void {
+  let pending: { address: number; rule: number }[] = [];
+  let end = 0;
+  const flush = (): void => {
+    if (pending.length === 0) return;
+    rows.beginFunction(pending[0]!.address, end);
+    for (const { address, rule } of pending) rows.addRow(address, rule);
+    rows.endFunction();
+    pending = [];
+  };
+  for (const { address, length, state } of walk.instructions()) {
+    if (address !== end) flush();
+    const rule = rules.intern(state.toRule());
+    if (pending.at(-1)?.rule !== rule) pending.push({ address, rule });
+    end = address + length;
+  }
+  flush();
+}

@@ -1,0 +1,108 @@
+/** Where a function's frame is, instruction by instruction: what a compiler would have written as unwind information. */
+import { RuleKind, ValueKind } from '../../tracer/records.gen.ts';
+import { REGISTERS } from '../cfi-state.ts';
+import { INVALID_RULE, type Rule } from '../rules.ts';
+import { Effect, type InstructionReader } from './instruction.ts';
+
+const MAX_OFFSET = 1 << 20;
+const MAX_FP_OFFSET = 1 << 15;
+const UNKNOWN = -1;
+
+/** Offsets are counted down from the CFA: rsp = CFA - sp. */
+export class FrameState {
+  /** Not known while rsp is aligned or moved by a variable amount. */
+  sp = 8;
+  /** Where rbp points while it is the frame pointer. */
+  fp = UNKNOWN;
+  /** Where the caller's rbp is saved; 0: it is still in rbp. */
+  savedFp = 0;
+
+  /** One number for each state. */
+  get key(): number {
+    return (this.sp + 1) * 2 ** 32 + (this.fp + 1) * 2 ** 16 + this.savedFp;
+  }
+
+  set key(key: number) {
+    this.sp = Math.floor(key / 2 ** 32) - 1;
+    this.fp = (Math.floor(key / 2 ** 16) & 0xffff) - 1;
+    this.savedFp = key % 2 ** 16;
+  }
+
+  /** Whether a function may return, or go to another one, like this. */
+  get isAsAtEntry(): boolean {
+    return this.sp === 8 && this.savedFp === 0;
+  }
+
+  toRule(): Rule {
+    const { fp, sp } = REGISTERS.x86_64;
+    const isFramePointer = this.sp === UNKNOWN;
+    return {
+      ...INVALID_RULE,
+      kind: RuleKind.CFA,
+      cfaReg: isFramePointer ? fp : sp,
+      cfaOffset: isFramePointer ? this.fp : this.sp,
+      fpKind: this.savedFp === 0 ? ValueKind.SAME : ValueKind.CFA,
+      fpOffset: this.savedFp === 0 ? 0 : -this.savedFp,
+      raKind: ValueKind.CFA,
+      raOffset: -8,
+    };
+  }
+
+  /** After the instruction; false where that can't be told. */
+  apply({ effect, value }: InstructionReader): boolean {
+    switch (effect) {
+      case Effect.MOVE_SP:
+        return this.#moveSp(value);
+      case Effect.PUSH_FP:
+        return this.#moveSp(8) && this.#saveFp();
+      case Effect.POP_FP:
+        return this.#popFp();
+      case Effect.SET_FP:
+        return this.#setFp(value);
+      case Effect.SP_FROM_FP:
+        return this.#setSp(this.fp === UNKNOWN ? UNKNOWN : this.fp - value);
+      case Effect.LEAVE:
+        return this.#setSp(this.fp) && this.#popFp();
+      case Effect.LOSE_SP:
+        this.sp = UNKNOWN;
+        return this.fp !== UNKNOWN;
+      case Effect.LOSE_FP:
+        this.fp = UNKNOWN;
+        return this.savedFp !== 0 && this.sp !== UNKNOWN;
+      default:
+        return true;
+    }
+  }
+
+  #moveSp(bytes: number): boolean {
+    if (this.sp === UNKNOWN) return this.fp !== UNKNOWN;
+    return this.#setSp(this.sp + bytes);
+  }
+
+  #setSp(sp: number): boolean {
+    this.sp = sp;
+    return sp >= 8 && sp <= MAX_OFFSET;
+  }
+
+  /** The first push saves it; later ones pass on a value of this function. */
+  #saveFp(): boolean {
+    if (this.savedFp !== 0 || this.fp !== UNKNOWN) return true;
+    if (this.sp === UNKNOWN || this.sp > MAX_FP_OFFSET) return false;
+    this.savedFp = this.sp;
+    return true;
+  }
+
+  /** From where it was saved: what follows relies on it. */
+  #popFp(): boolean {
+    if (this.sp === UNKNOWN || this.sp !== this.savedFp) return false;
+    this.savedFp = 0;
+    this.fp = UNKNOWN;
+    return this.#setSp(this.sp - 8);
+  }
+
+  #setFp(value: number): boolean {
+    if (this.sp === UNKNOWN || this.savedFp === 0) return false;
+    this.fp = this.sp - value;
+    return this.fp >= 8 && this.fp <= MAX_FP_OFFSET;
+  }
+}

@@ -1,0 +1,105 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { describeRule } from '../describe.ts';
+import { CodeWalk } from './walk.ts';
+
+const START = 0x1000;
+
+/** `0x1000 rsp+8 same`, a line an instruction; starts are offsets in the code. */
+function walkOf(code: string, starts: readonly number[] = [0], covered = (_: number) => false): string[] {
+  const bytes = Buffer.from(code.replaceAll(/\s/g, ''), 'hex');
+  const read = (at: number) =>
+    at >= START && at < START + bytes.length ? { start: START, bytes } : undefined;
+  const walk = new CodeWalk(read, { covered, maxInstructions: 1000, maxStarts: 100 });
+  for (const start of starts) walk.addStart(START + start);
+  walk.run();
+  return Array.from(walk.instructions(), ({ address, state }) => {
+    const { cfa, fp } = describeRule(state.toRule(), 'x86_64');
+    return `+${address - START} ${cfa} ${fp}`;
+  });
+}
+
+describe('machine code without unwind information', () => {
+  it('is followed through pushes, room on the stack, and the way back', () => {
+    // push %rbp; push %rbx; sub $24,%rsp; nop; add $24,%rsp; pop %rbx; pop %rbp; ret
+    expect(walkOf('55 53 4883ec18 90 4883c418 5b 5d c3')).toEqual([
+      '+0 rsp+8 same',
+      '+1 rsp+16 cfa-16',
+      '+2 rsp+24 cfa-16',
+      '+6 rsp+48 cfa-16',
+      '+7 rsp+48 cfa-16',
+      '+11 rsp+24 cfa-16',
+      '+12 rsp+16 cfa-16',
+      '+13 rsp+8 same',
+    ]);
+  });
+
+  it('has its frame at rbp once the stack pointer is aligned or moved by a variable', () => {
+    // push %rbp; mov %rsp,%rbp; and $-64,%rsp; sub %rax,%rsp; leave; ret
+    expect(walkOf('55 4889e5 4883e4c0 4829c4 c9 c3')).toEqual([
+      '+0 rsp+8 same',
+      '+1 rsp+16 cfa-16',
+      '+4 rsp+16 cfa-16',
+      '+8 rbp+16 cfa-16',
+      '+11 rbp+16 cfa-16',
+      '+12 rsp+8 same',
+    ]);
+  });
+
+  it('is followed along both ways of a branch', () => {
+    // push %rbx; je +2; pop %rbx; ret; pop %rbx; ret
+    expect(walkOf('53 7402 5b c3 5b c3')).toEqual([
+      '+0 rsp+8 same',
+      '+1 rsp+16 same',
+      '+3 rsp+16 same',
+      '+4 rsp+8 same',
+      '+5 rsp+16 same',
+      '+6 rsp+8 same',
+    ]);
+  });
+
+  it('leads to the functions that it calls', () => {
+    // call +1; ret; push %rbx; pop %rbx; ret
+    expect(walkOf('e801000000 c3 53 5b c3')).toContain('+7 rsp+16 same');
+  });
+
+  it('does not go on behind the call of what never returns', () => {
+    // push %rbx; call +3; push, of another function that nothing leads to; pop; ret; ud2
+    expect(walkOf('53 e803000000 55 5d c3 0f0b')).toEqual([
+      '+0 rsp+8 same',
+      '+1 rsp+16 same',
+      '+9 rsp+8 same',
+    ]);
+  });
+
+  it('says nothing of a function that returns with another stack than it was called with', () => {
+    expect(walkOf('53 53 5b c3')).toEqual([]);
+  });
+
+  it('says nothing of a place to which two ways lead with different stacks', () => {
+    // je +1; push %rbx; nop; ud2
+    expect(walkOf('7401 53 90 0f0b')).toEqual(['+0 rsp+8 same', '+2 rsp+8 same']);
+  });
+
+  it('ends where an instruction is not understood, at covered code, and at the end of the code', () => {
+    expect(walkOf('53 06 90')).toEqual(['+0 rsp+8 same']);
+    expect(walkOf('53 90 90', [0], (at) => at >= START + 2)).toEqual(['+0 rsp+8 same', '+1 rsp+16 same']);
+    expect(walkOf('53 4883')).toEqual(['+0 rsp+8 same']);
+  });
+
+  it('leaves a lost frame pointer alone that was never saved', () => {
+    // mov %rax,%rbp; ret
+    expect(walkOf('4889c5 c3')).toEqual(['+0 rsp+8 same']);
+  });
+
+  it('of random bytes ends, in order, with rules that fit', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 1, maxLength: 300 }), fc.nat(299), (bytes, start) => {
+        const lines = walkOf(Buffer.from(bytes).toString('hex'), [start]);
+        const offsets = lines.map((line) => Number.parseInt(line.slice(1), 10));
+        expect(offsets).toEqual([...offsets].sort((a, b) => a - b));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
