@@ -16,8 +16,7 @@ export interface RunningAgent {
   stop(): Promise<void>;
 }
 
-/** Samples and pushes until stopped. */
-/** `metricsIntervalMs`: of --self-metrics; by default a minute. */
+/** Samples and pushes until stopped. `metricsIntervalMs`: of --self-metrics; by default a minute. */
 export async function startAgent(
   options: AgentOptions,
   log: Logger,

@@ -22,6 +22,7 @@ export class SymbolReader {
   #idle: NodeJS.Timeout | undefined;
   /** One request at a time, so that it is known which one took the worker down. */
   #last: Promise<unknown> = Promise.resolve();
+  #isStopped = false;
 
   /** @throws SymbolError */
   ask(request: SymbolRequest): Promise<Exclude<SymbolReply, { error: string }>> {
@@ -30,7 +31,13 @@ export class SymbolReader {
     return answer;
   }
 
-  async stop(): Promise<void> {
+  /** What waits is refused, and what comes later. */
+  stop(): Promise<void> {
+    this.#isStopped = true;
+    return this.#endWorker();
+  }
+
+  async #endWorker(): Promise<void> {
     clearTimeout(this.#idle);
     const worker = this.#worker;
     this.#worker = undefined;
@@ -38,15 +45,16 @@ export class SymbolReader {
   }
 
   async #run(request: SymbolRequest): Promise<Exclude<SymbolReply, { error: string }>> {
+    if (this.#isStopped) throw new SymbolError('the collector is stopping');
     clearTimeout(this.#idle);
     this.#worker ??= this.#start();
     const reply = await answerOf(this.#worker, request);
     if ('failed' in reply) {
-      await this.stop();
+      await this.#endWorker();
       throw new SymbolError(reply.failed);
     }
     this.#worker?.unref();
-    this.#idle = setTimeout(() => void this.stop(), IDLE_MS).unref();
+    this.#idle = setTimeout(() => void this.#endWorker(), IDLE_MS).unref();
     if ('error' in reply) throw new SymbolError(reply.error);
     return reply;
   }
