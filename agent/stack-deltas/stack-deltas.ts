@@ -88,12 +88,13 @@ function extract(elf: ElfFile, findSeparate: FindSeparate, registers: Registers)
   addKnownFunctions(known, rows, rules);
   const goFunctions = go?.addRows(rows, rules, coverage(rows)) ?? 0;
   const sframe = addSframe(elf, target);
-  const separate = lacksRules(elf, rows) ? findSeparate() : undefined;
+  const isPoor = lacksRules(elf, rows);
+  const separate = isPoor ? findSeparate() : undefined;
   const separateFrame = separate && decodeDebugFrame(separate, target);
   addLinkageTable(elf, rows, rules, coverage(rows));
   addEntryStub(elf, rows, rules);
   // Go's own table leaves out what has no frame like others
-  if (!go) addCode(elf, rows, rules, coverage(rows), lacksRules(elf, rows));
+  if (!go) addCode(elf, rows, rules, coverage(rows), isPoor && lacksRules(elf, rows));
   const { addresses, ruleIds, overlaps } = joinFunctions(rows);
   const ruleOverflow = rules.overflow;
   const sources = { ehFrame, debugFrame, sframe, separateFrame, goFunctions };
