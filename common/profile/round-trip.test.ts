@@ -50,8 +50,9 @@ const placesOf: Describe = (profile, location, index) => {
 
 const pprofPlacesOf: Describe = (profile, { lines, mapping, address }) => {
   const { filename, gnuBuildId, memoryStart, memoryLimit, fileOffset } = profile.mappings[mapping]!;
+  // one that says nothing is none
   const functions = lines
-    .filter(({ func }) => func !== 0)
+    .filter(({ func }) => Object.values(profile.functions[func]!).some(Boolean))
     .map(({ func, line, column }) => {
       const { name, systemName, ...rest } = profile.functions[func]!;
       return { name, systemName: systemName || name, ...rest, line, column };

@@ -31,7 +31,7 @@ export const costOfNode = (): Cost => measure(['node', '-e', '0'], '', 3);
 function commandOf(namer: Namer, path: string, addresses: readonly string[]): string[] {
   switch (namer) {
     case 'everyframe':
-      return [EVERYFRAME, 'show', 'symbol', '--json', path, ...addresses];
+      return [EVERYFRAME, 'show', 'symbol', '--json', path, ...(addresses.length > 1 ? ['-'] : addresses)];
     case 'addr2line':
       return ['addr2line', '-fiC', '-e', path];
     case 'llvm-symbolizer':

@@ -109,6 +109,8 @@ export class DwarfSource implements SymbolSource {
   readonly #packed = new Map<number, PackedUnit>();
   /** Units that were asked for one address. */
   readonly #asked = new Set<number>();
+  /** One of them was asked for more. */
+  #isAskedAgain = false;
   /** Stays, also where it is larger than the cache. */
   #last: { offset: number; parsed: ParsedUnit } | undefined;
   #damaged = 0;
@@ -162,11 +164,11 @@ export class DwarfSource implements SymbolSource {
     return best;
   }
 
-  /** Of a unit that nobody asked for yet, only what is at the address is read: often nobody comes back. */
+  /** While nobody has come back to a unit, only what is at the address is read of each. */
   #framesAt(offset: number, address: number): SymbolFrame[] {
-    const isFirst = !this.#scratch.isOutside && !this.#asked.has(offset);
-    this.#asked.add(offset);
-    const unit = isFirst ? this.#units.unit(offset) : undefined;
+    this.#isAskedAgain ||= this.#scratch.isOutside || this.#asked.has(offset);
+    if (!this.#isAskedAgain) this.#asked.add(offset);
+    const unit = this.#isAskedAgain ? undefined : this.#units.unit(offset);
     // a .dwo file is not looked for twice
     if (unit?.dwoName === '') {
       const frames = this.#framesIn(this.#parse(unit, address), address);
