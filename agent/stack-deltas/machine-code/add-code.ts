@@ -18,7 +18,7 @@ import type { FunctionRows } from '../rows.ts';
 import type { RuleTable } from '../rules.ts';
 import { CodeWalk, type ReadCode } from './walk.ts';
 
-/** musl has 110,000; what is beyond stays without rules. */
+/** musl has 101,000; what is beyond stays without rules. */
 const MAX_INSTRUCTIONS = 150_000;
 const MAX_STARTS = 50_000;
 const MAX_SYMBOLS_BYTES = 4 << 20;
