@@ -33,7 +33,7 @@ export class AddressNamer {
    * The chains of some addresses, in their order. Once more with what was fetched, while something new is: a debug file
    * may refer to a part that it shares with others.
    */
-  async lookUp(addresses: readonly number[]): Promise<SymbolFrame[][]> {
+  async lookUp(addresses: ArrayLike<number>): Promise<SymbolFrame[][]> {
     for (;;) {
       this.#symbols ??= await openSymbols(this.#elf, { ...placeOf(this.#path), fetched: this.#fetched });
       const chains = lookUpAscending(this.#symbols, addresses);
@@ -66,7 +66,7 @@ export class AddressNamer {
 }
 
 /** Neighbours are answered by the same compilation unit: in ascending order each is read once. */
-function lookUpAscending(symbols: OpenSymbols, addresses: readonly number[]): SymbolFrame[][] {
+function lookUpAscending(symbols: OpenSymbols, addresses: ArrayLike<number>): SymbolFrame[][] {
   const chains: SymbolFrame[][] = new Array(addresses.length);
   const order = Uint32Array.from(addresses, (_, i) => i).sort((a, b) => addresses[a]! - addresses[b]!);
   for (const i of order) chains[i] = symbols.lookup(addresses[i]!);

@@ -26,13 +26,28 @@ describe.skipIf(!hasGcc)('show symbol', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   const show = (args: string[], input = '') =>
-    spawnSync(join(ROOT, 'bin/everyframe'), ['show', 'symbol', ...args], { encoding: 'utf8', input });
+    spawnSync(join(ROOT, 'bin/everyframe'), ['show', 'symbol', ...args], {
+      encoding: 'utf8',
+      input,
+      maxBuffer: 1 << 26,
+    });
   const names = (text: string) =>
     text
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line) as { address: string; frames: { function: string }[] })
       .map(({ address, frames }) => `${address} ${frames[0]?.function}`);
+
+  it('answers in their order, too, where threads share many addresses', () => {
+    const given = Array.from({ length: 30_000 }, (_, i) => [work, main, `0x${i.toString(16)}`][i % 3]!);
+    const { stdout, stderr } = show([program, '-', '--json'], given.join('\n'));
+    expect(stderr).toBe('');
+    const lines = names(stdout);
+    expect(lines).toHaveLength(given.length);
+    expect(lines.filter((line, i) => i % 3 === 0 && line !== `${work} work`)).toEqual([]);
+    expect(lines.filter((line, i) => i % 3 === 1 && line !== `${main} main`)).toEqual([]);
+    expect(lines.filter((line, i) => i % 3 === 2 && !line.startsWith(`${given[i]} `))).toEqual([]);
+  });
 
   it('answers in the order of the addresses', () => {
     const { stdout, stderr } = show([program, main, '0x1', work, main, '--json']);

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import type { Debuginfod } from '../agent/symbols/debuginfod.ts';
-import type { SymbolFrame } from '../common/symbols/source.ts';
 import { AddressNamer } from './address-namer.ts';
 import { parseAddress, withElf } from './open-elf.ts';
+import { nameInThreads, threadsFor } from './parallel-namer.ts';
+import { symbolText } from './symbol-text.ts';
 
 interface Options {
   json?: boolean;
@@ -30,15 +31,19 @@ export function registerShowSymbol(show: Command): void {
 
 async function showSymbol(path: string, texts: string[], options: Options): Promise<void> {
   const given = texts.filter((text) => text !== '-').map((text) => parseAddress(text, 'ADDRESS'));
-  const format = options.json ? formatJson : formatText;
+  const json = options.json === true;
   const debuginfod = options.debuginfod ? await openDebuginfod() : undefined;
   return withElf(path, async (elf) => {
     const namer = new AddressNamer(elf, path, debuginfod, remark);
-    const answer = async (addresses: readonly number[]): Promise<void> =>
-      print(addresses, await namer.lookUp(addresses), format);
+    const name = async (addresses: readonly number[]): Promise<string[]> => {
+      const threads = debuginfod ? 1 : threadsFor(addresses.length);
+      if (threads > 1) return nameInThreads(path, addresses, { threads, json });
+      const chains = await namer.lookUp(addresses);
+      return chains.map((frames, i) => symbolText(addresses[i]!, frames, json));
+    };
     try {
-      await answer(given);
-      if (texts.includes('-')) for await (const batch of readAddresses()) await answer(batch);
+      print(await name(given));
+      if (texts.includes('-')) for await (const batch of readAddresses()) print(await name(batch));
     } finally {
       namer.close();
     }
@@ -59,15 +64,9 @@ async function* readAddresses(): AsyncGenerator<number[]> {
   yield batch;
 }
 
-function print(
-  addresses: readonly number[],
-  chains: readonly SymbolFrame[][],
-  format: (address: number, frames: SymbolFrame[]) => string,
-): void {
-  for (let first = 0; first < addresses.length; first += ANSWERS_AT_ONCE) {
-    const some = addresses.slice(first, first + ANSWERS_AT_ONCE);
-    process.stdout.write(some.map((address, i) => format(address, chains[first + i]!)).join(''));
-  }
+function print(answers: readonly string[]): void {
+  for (let first = 0; first < answers.length; first += ANSWERS_AT_ONCE)
+    process.stdout.write(answers.slice(first, first + ANSWERS_AT_ONCE).join(''));
 }
 
 /** Loaded where it is asked for: naming one address takes less time than reading what fetches files. */
@@ -78,24 +77,3 @@ async function openDebuginfod(): Promise<Debuginfod> {
 }
 
 const remark = (message: string): void => void process.stderr.write(`everyframe: ${message}\n`);
-
-const hex = (address: number): string => `0x${address.toString(16)}`;
-
-function formatJson(address: number, frames: SymbolFrame[]): string {
-  const shown = frames.map(({ function: name, file, line, column, inlined }) => ({
-    function: name,
-    file,
-    line,
-    column,
-    inlined,
-  }));
-  return `${JSON.stringify({ address: hex(address), frames: shown })}\n`;
-}
-
-function formatText(address: number, frames: SymbolFrame[]): string {
-  const texts = frames.map(({ function: name, file, line, column, inlined }) => {
-    const place = file && `${file}${line ? `:${line}${column ? `:${column}` : ''}` : ''}`;
-    return [name || '?', place && `at ${place}`, inlined && '(inlined)'].filter(Boolean).join(' ');
-  });
-  return `${hex(address).padEnd(18)} ${texts.join(`\n${' '.repeat(19)}`) || '?'}\n`;
-}

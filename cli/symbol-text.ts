@@ -1,0 +1,26 @@
+/** What `show symbol` prints for an address. */
+import type { SymbolFrame } from '../common/symbols/source.ts';
+
+export const symbolText = (address: number, frames: readonly SymbolFrame[], json: boolean): string =>
+  json ? asJson(address, frames) : asText(address, frames);
+
+const hex = (address: number): string => `0x${address.toString(16)}`;
+
+function asJson(address: number, frames: readonly SymbolFrame[]): string {
+  const shown = frames.map(({ function: name, file, line, column, inlined }) => ({
+    function: name,
+    file,
+    line,
+    column,
+    inlined,
+  }));
+  return `${JSON.stringify({ address: hex(address), frames: shown })}\n`;
+}
+
+function asText(address: number, frames: readonly SymbolFrame[]): string {
+  const texts = frames.map(({ function: name, file, line, column, inlined }) => {
+    const place = file && `${file}${line ? `:${line}${column ? `:${column}` : ''}` : ''}`;
+    return [name || '?', place && `at ${place}`, inlined && '(inlined)'].filter(Boolean).join(' ');
+  });
+  return `${hex(address).padEnd(18)} ${texts.join(`\n${' '.repeat(19)}`) || '?'}\n`;
+}
