@@ -29,6 +29,8 @@ debootstrap --variant=minbase --include=ca-certificates,git "$suite" "$root" "$m
 	exit 1
 }
 rm -f "$root.log"
+# mktemp makes it for its owner alone, but processes of other users live in there
+chmod 755 "$root"
 
 node=$(command -v node)
 modules=$(npm root -g 2>/dev/null)

@@ -95,18 +95,18 @@ describe('FDEs', () => {
     expect(deltas.stats.ehFrame).toMatchObject({ badFdes: 1 });
   });
 
-  it('of signal trampolines hold from one byte before', () => {
+  it('of signal trampolines hold from one byte before to one behind', () => {
     const deltas = deltasOf({
       eh: [{ augmentation: 'zRS' }, { start: 0x1001, size: 15 }, {}, { start: 0x1800, size: 1 }],
     });
-    expect(textOf(deltas).slice(0, 2)).toEqual(['0x1000 signal', '0x1010 invalid']);
+    expect(textOf(deltas).slice(0, 2)).toEqual(['0x1000 signal', '0x1011 invalid']);
   });
 
   it('of signal trampolines leave the byte before to another function', () => {
     const deltas = deltasOf({
       eh: [{}, { start: 0x1000, size: 16 }, { augmentation: 'zRS' }, { start: 0x1010, size: 16 }],
     });
-    expect(textOf(deltas)).toEqual(['0x1000 rsp+8 same cfa-8', '0x1010 signal', '0x1020 invalid']);
+    expect(textOf(deltas)).toEqual(['0x1000 rsp+8 same cfa-8', '0x1010 signal', '0x1021 invalid']);
   });
 });
 

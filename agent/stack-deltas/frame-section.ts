@@ -127,7 +127,8 @@ class FrameDecoder {
     if (cie.hasAugmentationData) cursor.skip(cursor.uleb());
     if (size <= 0 || start <= 0 || !Number.isSafeInteger(start + size) || !accepts(start)) return;
     this.#stats.fdes++;
-    // a signal trampoline is entered by "return": it is looked up one byte before its first instruction
+    // a signal trampoline is entered by "return", so it is looked up one byte before its first instruction; the kernel
+    // interrupts it behind its last one, the system call
     rows.beginFunction(start, start + size, cie.isSignal ? 1 : 0);
     try {
       this.#program.state.copyFrom(cie.initial);

@@ -8,14 +8,14 @@ import { sortedOrder } from './sorted.ts';
 interface Fn {
   start: number;
   size: number;
-  early: number;
+  margin: number;
   rows: [number, number][];
 }
 
 function rowsOf(functions: readonly Fn[]): FunctionRows {
   const rows = new FunctionRows();
-  for (const { start, size, early, rows: list } of functions) {
-    rows.beginFunction(start, start + size, early);
+  for (const { start, size, margin, rows: list } of functions) {
+    rows.beginFunction(start, start + size, margin);
     for (const [offset, rule] of list) rows.addRow(start + offset, rule);
     rows.endFunction();
   }
@@ -26,7 +26,7 @@ const fnArbitrary: fc.Arbitrary<Fn> = fc
   .record({
     start: fc.integer({ min: 1, max: 120 }),
     size: fc.integer({ min: 1, max: 60 }),
-    early: fc.constant(0),
+    margin: fc.constant(0),
     offsets: fc.uniqueArray(fc.nat(59), { maxLength: 5 }),
     rules: fc.array(fc.nat(4), { minLength: 6, maxLength: 6 }),
   })
@@ -77,12 +77,12 @@ describe('joinFunctions', () => {
   });
 
   it('counts functions that begin inside of others', () => {
-    const fn = (start: number, size: number): Fn => ({ start, size, early: 0, rows: [[0, 1]] });
+    const fn = (start: number, size: number): Fn => ({ start, size, margin: 0, rows: [[0, 1]] });
     expect(joinFunctions(rowsOf([fn(10, 10), fn(20, 10), fn(25, 1), fn(25, 1)])).overlaps).toBe(2);
   });
 
   it('joins functions without a gap between them, whatever their order', () => {
-    const fn = (start: number, rule: number): Fn => ({ start, size: 10, early: 0, rows: [[0, rule]] });
+    const fn = (start: number, rule: number): Fn => ({ start, size: 10, margin: 0, rows: [[0, rule]] });
     const { addresses, ruleIds } = joinFunctions(rowsOf([fn(30, 2), fn(10, 1), fn(20, 1)]));
     expect([[...addresses], [...ruleIds]]).toEqual([
       [10, 30, 40],
@@ -90,16 +90,17 @@ describe('joinFunctions', () => {
     ]);
   });
 
-  it('lets a row begin one byte early where nothing else holds', () => {
-    const fn = (start: number, early: number): Fn => ({ start, size: 10, early, rows: [[0, 1 + early]] });
-    expect([...joinFunctions(rowsOf([fn(11, 1)])).addresses]).toEqual([10, 21]);
-    expect([...joinFunctions(rowsOf([fn(10, 0), fn(20, 1)])).addresses]).toEqual([10, 20, 30]);
+  it('lets a row begin a byte early, and end a byte late, where nothing else holds', () => {
+    const fn = (start: number, margin: number): Fn => ({ start, size: 10, margin, rows: [[0, 1 + margin]] });
+    expect([...joinFunctions(rowsOf([fn(11, 1)])).addresses]).toEqual([10, 22]);
+    expect([...joinFunctions(rowsOf([fn(10, 0), fn(20, 1)])).addresses]).toEqual([10, 20, 31]);
+    expect([...joinFunctions(rowsOf([fn(10, 1), fn(20, 0)])).addresses]).toEqual([9, 20, 30]);
   });
 
   it('takes ten thousand functions inside each other', () => {
     const nested = Array.from(
       { length: 10_000 },
-      (_, i): Fn => ({ start: 1 + i, size: 40_000 - 2 * i, early: 0, rows: [[0, 1 + (i % 2)]] }),
+      (_, i): Fn => ({ start: 1 + i, size: 40_000 - 2 * i, margin: 0, rows: [[0, 1 + (i % 2)]] }),
     );
     const { addresses, overlaps } = joinFunctions(rowsOf(nested));
     expect([addresses.length, overlaps]).toEqual([20_000, 9999]);

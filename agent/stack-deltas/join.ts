@@ -60,7 +60,7 @@ class Joiner {
 
   open(f: number): void {
     const start = this.#rows.starts[f]!;
-    const early = Math.max(this.#at, start - this.#rows.early[f]!);
+    const early = Math.max(this.#at, start - this.#rows.margin[f]!);
     this.#advance(early);
     // only where nothing else holds: assembly code already begins a signal's FDE one byte early
     if (this.#open.length > 0) this.#advance(start);
@@ -87,10 +87,18 @@ class Joiner {
       }
       if (this.#rows.ends[f]! > to) return;
       this.#open.pop();
+      if (this.#open.length === 0) this.#goOnBehind(f, to);
     }
     if (this.#at >= to) return;
     if (this.#count > 0) this.#push(this.#at, 0);
     this.#at = to;
+  }
+
+  #goOnBehind(f: number, to: number): void {
+    const end = Math.min(this.#rows.ends[f]! + this.#rows.margin[f]!, to);
+    if (end <= this.#at) return;
+    this.#write(f, this.#at, end);
+    this.#at = end;
   }
 
   #write(f: number, from: number, to: number): void {

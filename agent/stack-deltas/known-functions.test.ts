@@ -56,7 +56,7 @@ describe('code that has no unwind information', () => {
     const code = codeWith({ 4353: SIGRETURN, 4624: MUSL_CLONE });
     expect(program({ eh, code })).toEqual([
       '0x10ff signal',
-      '0x110a invalid',
+      '0x110b invalid',
       '0x1200 rsp+8 same cfa-8',
       '0x1240 invalid',
       ...ENTRY,

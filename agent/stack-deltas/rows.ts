@@ -17,22 +17,22 @@ export class FunctionRows {
   /** Function i has rows firstRow[i] … firstRow[i + 1]. */
   starts = new Float64Array(256);
   ends = new Float64Array(256);
-  /** 1: its first row also holds for the byte before it, unless another function does. */
-  early = new Uint8Array(256);
+  /** 1: it also holds for the byte before it and for the one behind it, unless another function does. */
+  margin = new Uint8Array(256);
   firstRow = new Uint32Array(257);
   count = 0;
   #previousRule = -1;
 
-  beginFunction(start: number, end: number, early = 0): void {
+  beginFunction(start: number, end: number, margin = 0): void {
     if (this.count + 1 >= this.starts.length) {
       this.starts = grow(this.starts);
       this.ends = grow(this.ends);
-      this.early = grow(this.early);
+      this.margin = grow(this.margin);
       this.firstRow = grow(this.firstRow);
     }
     this.starts[this.count] = start;
     this.ends[this.count] = end;
-    this.early[this.count] = early;
+    this.margin[this.count] = margin;
     this.firstRow[this.count] = this.rowCount;
     this.#previousRule = -1;
   }

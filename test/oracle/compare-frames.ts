@@ -25,7 +25,7 @@ type Verdict = string;
 
 const MAX_DIFFERENCES = 20;
 const NO_FDE = -1;
-const SIGNAL_ENTRY = -2;
+const SIGNAL_EDGE = -2;
 
 export function compareFrames(elf: ElfFile, deltas: StackDeltas, frames: ReadelfFrames): Comparison {
   return new Comparer(elf, deltas, frames).compare();
@@ -141,16 +141,26 @@ class Comparer {
   #ruleAt(address: number): number {
     const { ends, firstRow, addresses, ruleIds } = this.#frames;
     const i = lastAtOrBelow(this.#starts, address);
+    let isBehindSignal = false;
     for (let at = i; at >= 0 && at > i - 8; at--) {
       const fde = this.#order[at]!;
-      if (address >= ends[fde]!) continue;
+      if (address >= ends[fde]!) {
+        if (address === ends[fde]! && this.#isSignal(fde)) isBehindSignal = true;
+        continue;
+      }
       const first = firstRow[fde]!;
       const rows = this.#rowAddresses.subarray(first, firstRow[fde + 1] ?? addresses.length);
       return ruleIds[first + Math.max(0, lastAtOrBelow(rows, address))]!;
     }
+    if (isBehindSignal) return SIGNAL_EDGE;
     const next = this.#order[i + 1];
     if (next === undefined || this.#starts[i + 1] !== address + 1) return NO_FDE;
-    return this.#frames.rules[ruleIds[firstRow[next]!]!]!.isSignal ? SIGNAL_ENTRY : NO_FDE;
+    return this.#isSignal(next) ? SIGNAL_EDGE : NO_FDE;
+  }
+
+  #isSignal(fde: number): boolean {
+    const { firstRow, ruleIds, rules } = this.#frames;
+    return rules[ruleIds[firstRow[fde]!]!]!.isSignal;
   }
 
   /** What the extractor reads from instructions, since no FDE describes it. */
@@ -178,7 +188,7 @@ function judge(
   expected: ReadelfRule | undefined,
   machine: StackDeltas['machine'],
 ): Verdict {
-  if (id === SIGNAL_ENTRY) return ours.kind === 'signal' ? 'same' : 'a signal trampoline follows';
+  if (id === SIGNAL_EDGE) return ours.kind === 'signal' ? 'same' : 'a signal trampoline begins or ends here';
   if (!expected) return ours.kind === 'invalid' || ours.kind === 'stop' ? 'same' : 'no FDE covers it';
   if (expected.isSignal) return ours.kind === 'signal' ? 'same' : 'it is a signal frame';
   const isX86 = machine === 'x86_64';
