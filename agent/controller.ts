@@ -94,6 +94,7 @@ export class Controller {
   #timer: NodeJS.Timeout | undefined;
   #sweptAtMs = performance.now();
   #releasedAtMs = performance.now();
+  #isShrinking = false;
   #sweep: Promise<void> = Promise.resolve();
   #flushing: Promise<void> = Promise.resolve();
   #stopped = false;
@@ -149,7 +150,7 @@ export class Controller {
         releaseFreeMemory: () => this.#tracer.native.releaseFreeMemory(),
         dropCaches: () => this.#dropCaches(),
         tableBytes: () => this.#tracer.tables.bytes,
-        limitTables: (bytes) => this.#tracer.tables.limit(bytes),
+        limitTables: (bytes) => this.#tracer.tables.limit(bytes, () => this.#stopped),
       },
       (message) => log.warn(message),
     );
@@ -290,12 +291,25 @@ export class Controller {
       this.#processes.releaseUntil(takenAt);
       this.#sweepTables();
       this.#releaseMemory();
-      if (!this.#stopped) await this.#memory.check();
+      this.#keepBudget();
       if (await this.#kernel.refresh()) this.#frames.forgetKernel();
     } catch (error) {
       // one interval is lost, the agent goes on
       this.#log.warn(`an interval could not be made into a profile: ${(error as Error).stack}`);
     }
+  }
+
+  /** Caches go at once, tables beside the intervals, as in {@link #sweepTables}; not before the last ones are gone. */
+  #keepBudget(): void {
+    if (this.#stopped || this.#isShrinking) return;
+    this.#isShrinking = true;
+    const check = this.#memory
+      .check()
+      .catch((error: Error) => this.#log.warn(`memory can't be given up: ${error.message}`))
+      .finally(() => {
+        this.#isShrinking = false;
+      });
+    this.#sweep = this.#sweep.then(() => check);
   }
 
   /** What they held is made again as it is needed, at the cost of some CPU time. */

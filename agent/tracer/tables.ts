@@ -150,9 +150,9 @@ export class Tables {
   }
 
   /** What all tables may take from now on, bytes; the least used of those beyond leave. */
-  async limit(maxBytes: number): Promise<void> {
+  async limit(maxBytes: number, isStopping: () => boolean = () => false): Promise<void> {
     this.#maxBytes = maxBytes;
-    const isDone = () => this.#bytes <= this.#maxBytes || this.#installed.size <= 1;
+    const isDone = () => isStopping() || this.#bytes <= this.#maxBytes || this.#installed.size <= 1;
     while (!isDone()) await this.#inTurn(async () => (isDone() ? undefined : this.#evictLeastUsed()));
   }
 
