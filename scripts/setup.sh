@@ -95,6 +95,8 @@ if [ "$mode" = --test ]; then
 	need binutils 'readelf and nm of binutils' any_command readelf
 	need debuginfod 'debuginfod, the server' any_command debuginfod
 	need binutils-aarch64-linux-gnu 'ld and objdump for arm64' any_command aarch64-linux-gnu-ld
+	need libc6-arm64-cross 'a C library of arm64, to read' any_file /usr/aarch64-linux-gnu/lib/libc.so.6
+	need libstdc++6-arm64-cross 'a C++ library of arm64, to read' any_file /usr/aarch64-linux-gnu/lib/libstdc++.so.6
 	need xz-utils 'xz' any_command xz
 	need musl-tools 'musl-gcc' any_command musl-gcc
 	need rustc 'rustc' any_command rustc

@@ -205,6 +205,17 @@ describe('arm64', () => {
       END,
     ]);
   });
+
+  it('has it in another register where the CIE says so, also where an instruction goes back to that', () => {
+    // mov x15, x30 before; str x15, [sp, #-16]!; ldr x15, [sp], #16
+    const program = [0x41, 0x0e, 16, 0x8f, 2, 0x41, 0x0e, 0, 0xcf];
+    expect(rowsOf(program, { ...cie, ra: 15 }, 183)).toEqual([
+      '0x1000 sp+0 same x15',
+      '0x1004 sp+16 same cfa-16',
+      '0x1008 sp+0 same x15',
+      END,
+    ]);
+  });
 });
 
 /** The model: a function's state is a plain value; an instruction makes the next one. */

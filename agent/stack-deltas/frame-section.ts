@@ -40,6 +40,7 @@ interface Cie {
   isSignal: boolean;
   hasAugmentationData: boolean;
   fdeEncoding: number;
+  registers: Registers;
   initial: CfiState;
 }
 
@@ -152,7 +153,7 @@ class FrameDecoder {
     return {
       codeAlign: cie.codeAlign,
       dataAlign: cie.dataAlign,
-      registers: this.#target.registers,
+      registers: cie.registers,
       initial: cie.initial,
       readAddress: (cursor) => this.#pointer(cursor, cie.fdeEncoding),
     };
@@ -204,17 +205,28 @@ class FrameDecoder {
       isSignal: false,
       hasAugmentationData: false,
       fdeEncoding: 0,
+      registers: this.#target.registers,
       initial: new CfiState(),
     };
-    const ra = version === 1 ? cursor.u8() : cursor.uleb();
-    if (ra !== this.#target.registers.ra) throw new BadFrame(`the return address is in column ${ra}`);
+    this.#readReturnColumn(version === 1 ? cursor.u8() : cursor.uleb(), cie);
     if (augmentation.startsWith('z')) this.#readAugmentation(cursor, augmentation, cie);
     else if (augmentation !== '' && augmentation !== 'eh')
       throw new BadFrame(`augmentation "${augmentation}"`);
     const program = new CfiProgram();
+    program.state.copyFrom(cie.initial);
     program.run(cursor, { ...this.#context(cie), initial: new CfiState() }, 0, undefined);
     cie.initial.copyFrom(program.state);
     return cie;
+  }
+
+  /** On arm64 assembly may have moved the return address into another register and say so (glibc's rawmemchr). */
+  #readReturnColumn(ra: number, cie: Cie): void {
+    if (ra === cie.registers.ra) return;
+    if (this.#target.isX86 || ra >= cie.registers.fp)
+      throw new BadFrame(`the return address is in column ${ra}`);
+    cie.registers = { ...cie.registers, ra };
+    cie.initial.raKind = ValueKind.REGISTER;
+    cie.initial.raOffset = ra;
   }
 
   #readAugmentation(cursor: Cursor, augmentation: string, cie: Cie): void {

@@ -208,7 +208,7 @@ function judge(
   if (cfa === 'exp')
     return ours.kind === 'invalid' ? '?CFA by expression' : `~CFA by expression (${ours.kind})`;
   if (/exp|v[+-]/.test(ra)) return ours.kind === 'invalid' ? '?return address by expression' : text;
-  const ourRa = ours.ra === 'x30' ? 'u' : ours.ra;
+  const ourRa = ours.ra === `x${expected.returnColumn}` ? 'u' : ours.ra;
   if (ours.kind === 'invalid' && isFar(ra)) return '?saved further than 32 KiB from the CFA';
   if (ours.kind !== 'rule' || ours.cfa !== cfa || ourRa !== saved(ra)) return text;
   return judgeFp(ours.fp ?? '', registers.get(fp) ?? 'u', text);

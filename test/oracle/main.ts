@@ -1,7 +1,8 @@
 /**
- * `npm run test:oracle [-- --no-packages] [FOLDER…]`: compares the stack deltas of every ELF file under /usr/bin,
+ * `npm run test:oracle [-- --set SET … | FOLDER…]`: compares the stack deltas of every ELF file under /usr/bin,
  * /usr/lib and /usr/sbin, and of hundreds of packages of other Debians and of arm64, with what readelf says of them.
- * Writes docs/oracle.md; fails where there is a difference. With folders, only those, and nothing is written.
+ * Writes what it comes to into docs/oracle.md, a set at a time; fails where there is a difference. With folders, only
+ * those, and nothing is written.
  */
 import { closeSync, openSync, readdirSync, readFileSync, readSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,21 +10,26 @@ import { parseArgs } from 'node:util';
 import { ElfError } from '../../common/elf/elf.ts';
 import { compareFile } from './compare-file.ts';
 import { unpackPackages } from './packages.ts';
-import { addFile, describeGroups, type Group, newGroup } from './summary.ts';
+import { addFile, describeGroups, type Group, newGroup, updatePage } from './summary.ts';
 
 const MIN_ELF_BYTES = 64;
-/** That of this machine is compared as it is installed. */
-const PACKAGE_SETS = [
-  ['trixie', 'amd64'],
-  ['trixie', 'arm64'],
-  ['bookworm', 'arm64'],
-] as const;
+const PAGE = new URL('../../../docs/oracle.md', import.meta.url);
+/** The release of this machine is compared as it is installed. */
+const INSTALLED = 'installed';
+const PACKAGE_SETS = {
+  'trixie-amd64': ['trixie', 'amd64'],
+  'trixie-arm64': ['trixie', 'arm64'],
+  'bookworm-arm64': ['bookworm', 'arm64'],
+} as const;
+const SETS = [INSTALLED, ...(Object.keys(PACKAGE_SETS) as (keyof typeof PACKAGE_SETS)[])] as const;
+type SetName = (typeof SETS)[number];
 
 const { values, positionals } = parseArgs({
-  options: { packages: { type: 'boolean', default: true } },
-  allowNegative: true,
+  options: { set: { type: 'string', multiple: true, default: [...SETS] } },
   allowPositionals: true,
 });
+const unknown = values.set.filter((name) => !SETS.includes(name as SetName));
+if (unknown.length > 0) throw new Error(`--set ${unknown}: unknown, choose from ${SETS.join(', ')}`);
 
 /** Regular files, each once; a link is not followed, what it names is met by itself. */
 function* walk(folder: string): Iterable<string> {
@@ -64,18 +70,24 @@ async function compareFolders(name: string, folders: readonly string[]): Promise
   return group;
 }
 
+function compareSet(name: SetName): Promise<Group> {
+  if (name === INSTALLED) {
+    const release = /^PRETTY_NAME="?([^"\n]*)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1];
+    return compareFolders(release ?? 'this machine', ['/usr/bin', '/usr/lib', '/usr/sbin']);
+  }
+  const [suite, architecture] = PACKAGE_SETS[name];
+  const folder = unpackPackages(suite, architecture);
+  return compareFolders(`packages of Debian ${suite}, ${architecture}`, [folder]);
+}
+
 const groups: Group[] = [];
 if (positionals.length > 0) groups.push(await compareFolders(positionals.join(' '), positionals));
 else {
-  const release =
-    /^PRETTY_NAME="?([^"\n]*)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'this machine';
-  groups.push(await compareFolders(release, ['/usr/bin', '/usr/lib', '/usr/sbin']));
-  for (const [suite, architecture] of values.packages ? PACKAGE_SETS : []) {
-    const folder = unpackPackages(suite, architecture);
-    groups.push(await compareFolders(`packages of Debian ${suite}, ${architecture}`, [folder]));
+  for (const name of values.set as SetName[]) {
+    const group = await compareSet(name);
+    groups.push(group);
+    writeFileSync(PAGE, updatePage(readFileSync(PAGE, 'utf8'), group));
   }
 }
-const summary = describeGroups(groups);
-console.log(summary);
-if (positionals.length === 0) writeFileSync(new URL('../../../docs/oracle.md', import.meta.url), summary);
+console.log(describeGroups(groups));
 if (groups.some((group) => group.differences > 0 || group.badFdes > 0)) process.exitCode = 1;

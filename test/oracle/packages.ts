@@ -85,7 +85,8 @@ function aptFor(state: string, suite: string, architecture: Architecture): Apt {
 /** Names, without packages that have the same content on every architecture: they hold no machine code. */
 function withDependencies(apt: Apt, architecture: Architecture): string[] {
   const known = new Set(apt('apt-cache', 'pkgnames').split('\n'));
-  const roots = PACKAGES.filter((name) => known.has(name));
+  // a library with 64-bit time has had a name of its own since trixie
+  const roots = PACKAGES.flatMap((name) => [name, name.replace(/t64$/, '')].find((n) => known.has(n)) ?? []);
   const others = ['recommends', 'suggests', 'conflicts', 'breaks', 'replaces', 'enhances'];
   const depends = apt('apt-cache', 'depends', '--recurse', ...others.map((kind) => `--no-${kind}`), ...roots);
   const names = depends.split('\n').filter((line) => /^[a-z0-9]/.test(line) && known.has(line));

@@ -12,6 +12,8 @@ export interface ReadelfRule {
   /** `c-16` saved there, `u` not said or undefined, `s` the same, `exp`, `vexp`, `v+8`, a register; by column name. */
   registers: ReadonlyMap<string, string>;
   isSignal: boolean;
+  /** Number of the column that is called ra. */
+  returnColumn: number;
 }
 
 /** FDEs in the order of the file; FDE i has rows firstRow[i] … firstRow[i + 1], the last one to the end. */
@@ -31,11 +33,12 @@ export interface ReadelfSections {
 
 interface Cie {
   isSignal: boolean;
+  returnColumn: number;
   ruleId: number;
 }
 
 const FDE = /^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+)/;
-const CIE = /^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE "([^"]*)"/;
+const CIE = /^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE "([^"]*)".* ra=(\d+)/;
 const ROW_ADDRESS_DIGITS = 16;
 const hex = (text: string): number => Number.parseInt(text, 16);
 const isHexDigit = (code: number): boolean => (code >= 48 && code <= 57) || (code >= 97 && code <= 102);
@@ -98,7 +101,7 @@ class Reader {
     if (!cie && !fde) return;
     this.#closeFde();
     if (cie) {
-      this.#cie = { isSignal: cie[2]!.includes('S'), ruleId: -1 };
+      this.#cie = { isSignal: cie[2]!.includes('S'), returnColumn: Number(cie[3]), ruleId: -1 };
       this.#cies.set(cie[1]!, this.#cie);
     } else if (fde) {
       this.#cie = this.#cies.get(fde[1]!);
@@ -117,29 +120,30 @@ class Reader {
     const { starts, firstRow, addresses, ruleIds } = this.#frames!;
     if (firstRow.at(-1) !== addresses.length) return;
     addresses.push(starts.at(-1)!);
-    ruleIds.push(this.#cie && this.#cie.ruleId >= 0 ? this.#cie.ruleId : this.#ruleId('', false));
+    ruleIds.push(this.#cie && this.#cie.ruleId >= 0 ? this.#cie.ruleId : this.#ruleId('', undefined));
   }
 
   #row(line: string): void {
-    const id = this.#ruleId(line.slice(ROW_ADDRESS_DIGITS), this.#cie?.isSignal ?? false);
+    const id = this.#ruleId(line.slice(ROW_ADDRESS_DIGITS), this.#cie);
     if (this.#inFde) {
       this.#frames!.addresses.push(hex(line.slice(0, ROW_ADDRESS_DIGITS)));
       this.#frames!.ruleIds.push(id);
     } else if (this.#cie) this.#cie.ruleId = id;
   }
 
-  #ruleId(text: string, isSignal: boolean): number {
-    const key = `${isSignal ? 'S' : ''}${this.#columns}\n${text}`;
+  #ruleId(text: string, cie: Cie | undefined): number {
+    const { isSignal = false, returnColumn = 0 } = cie ?? {};
+    const key = `${isSignal ? 'S' : ''}${returnColumn}${this.#columns}\n${text}`;
     let id = this.#ids.get(key);
     if (id === undefined) {
-      id = this.#frames!.rules.push(parseRule(text, this.#columns, isSignal)) - 1;
+      id = this.#frames!.rules.push({ ...parseRule(text, this.#columns), isSignal, returnColumn }) - 1;
       this.#ids.set(key, id);
     }
     return id;
   }
 }
 
-function parseRule(text: string, columnLine: string, isSignal: boolean): ReadelfRule {
+function parseRule(text: string, columnLine: string): Pick<ReadelfRule, 'cfa' | 'registers'> {
   // a register is printed with its number first: r1 (rdx)
   const split = (line: string): string[] =>
     line
@@ -149,5 +153,5 @@ function parseRule(text: string, columnLine: string, isSignal: boolean): Readelf
   const [cfa, ...values] = split(text);
   const columns = split(columnLine).slice(2);
   const registers = new Map(values.map((value, i) => [columns[i] ?? '', value]));
-  return { cfa: cfa ?? '', registers, isSignal };
+  return { cfa: cfa ?? '', registers };
 }

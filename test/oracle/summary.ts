@@ -56,17 +56,46 @@ const share = (bytes: number, of: number): string => `${((100 * bytes) / Math.ma
 const total = (kinds: ReadonlyMap<string, number>): number => [...kinds.values()].reduce((a, b) => a + b, 0);
 const grouped = (n: number): string => n.toLocaleString('en-US');
 
-export function describeGroups(groups: readonly Group[]): string {
-  const parts = [
-    '# Stack deltas against readelf',
-    'Written by `npm run test:oracle`: the rules made of `.eh_frame`, compared with `readelf --debug-dump=frames-interp` at each boundary of a row and one byte to either side. Files without `.eh_frame`, relocatable objects and Go programs are left out.',
-    `| files | compared | left out | addresses | covered bytes | differences | bad FDEs | we can't express | readelf doesn't say |
-|---|--:|--:|--:|--:|--:|--:|--:|--:|
-${groups.map(describeGroup).join('\n')}`,
-    "## By kind\n\nWhat we can't express ends a stack with a marker, or loses the frame pointer of that one frame. What readelf doesn't say (it prints expressions as `exp`) is not compared here, but by tests of each expression's shape.",
-    ...groups.map(describeKinds),
-  ];
-  return `${parts.join('\n\n')}\n`;
+const HEAD = `# Stack deltas against readelf
+
+Written by \`npm run test:oracle\`: the rules made of \`.eh_frame\`, compared with \`readelf --debug-dump=frames-interp\` at each boundary of a row and one byte to either side. Files without \`.eh_frame\`, relocatable objects and Go programs are left out.
+
+| files | compared | left out | addresses | covered bytes | differences | bad FDEs | we can't express | readelf doesn't say |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|`;
+const KINDS = `## By kind
+
+What we can't express ends a stack with a marker, or loses the frame pointer of that one frame. What readelf doesn't say (it prints expressions as \`exp\`) is not compared here, but by tests of each expression's shape.`;
+
+/** A group's row in the first table, and what it has of each kind. */
+interface Entry {
+  row: string;
+  kinds: string;
+}
+
+export const describeGroups = (groups: readonly Group[]): string =>
+  formatPage(new Map(groups.map((group) => [group.name, entryOf(group)])));
+
+/** The page with what it says of this group replaced; what it says of others stays. */
+export const updatePage = (page: string, group: Group): string =>
+  formatPage(parsePage(page).set(group.name, entryOf(group)));
+
+const entryOf = (group: Group): Entry => ({ row: describeGroup(group), kinds: describeKinds(group) });
+
+function formatPage(entries: ReadonlyMap<string, Entry>): string {
+  const rows = [...entries.values()].map(({ row }) => row);
+  return `${[[HEAD, ...rows].join('\n'), KINDS, ...[...entries.values()].map(({ kinds }) => kinds)].join('\n\n')}\n`;
+}
+
+function parsePage(page: string): Map<string, Entry> {
+  const [head = '', ...sections] = page.trimEnd().split(/\n\n(?=### )/);
+  return new Map(
+    sections.map((kinds) => {
+      const name = kinds.slice('### '.length).split('\n')[0]!;
+      const row = head.split('\n').find((line) => line.startsWith(`| ${name} |`));
+      if (!row) throw new Error(`docs/oracle.md has no row for ${name}`);
+      return [name, { row, kinds }];
+    }),
+  );
 }
 
 const describeGroup = (g: Group): string =>
@@ -80,7 +109,7 @@ function describeKinds(group: Group): string {
         ([kind, bytes]) => `| ${title} | ${kind} | ${grouped(bytes)} | ${share(bytes, group.coveredBytes)} |`,
       );
   const rows = [...lines("we can't", group.inexpressible), ...lines("readelf doesn't", group.unsaid)];
-  const table = `| | kind | bytes | share |\n|---|---|--:|--:|\n${rows.join('\n')}`;
+  const table = ['| | kind | bytes | share |', '|---|---|--:|--:|', ...rows].join('\n');
   return [`### ${group.name}`, table, ...(group.examples.length ? [group.examples.join('\n')] : [])].join(
     '\n\n',
   );
