@@ -20,6 +20,7 @@ import { Sampling, type SamplingOptions } from './sampling.ts';
 import { SourceMaps } from './source-maps/source-maps.ts';
 import { Debuginfod, type DebuginfodOptions } from './symbols/debuginfod.ts';
 import { loadNative } from './tracer/native.ts';
+import { RecordDispatch } from './tracer/record-dispatch.ts';
 import { RecordType } from './tracer/records.gen.ts';
 import {
   type ExitRecord,
@@ -77,6 +78,7 @@ export class Controller {
   readonly #sink: ProfileSink;
   readonly #log: Log;
   readonly #tracer: Tracer;
+  readonly #records: RecordDispatch;
   readonly #kernel: Kernel;
   readonly #processes = new ProcessManager();
   readonly #debuginfod: Debuginfod | undefined;
@@ -98,7 +100,6 @@ export class Controller {
   #sweep: Promise<void> = Promise.resolve();
   #flushing: Promise<void> = Promise.resolve();
   #stopped = false;
-  #malformedRecords = 0;
   #samplesReported = 0;
   /** What was counted by the end. */
   #lastCounters: Record<string, number> | undefined;
@@ -113,11 +114,21 @@ export class Controller {
       forget: (hash) => this.#tracer.forgetTrace(hash),
     });
     this.#traces = new TraceHandler(this.#cache);
+    this.#records = new RecordDispatch(
+      {
+        [RecordType.SAMPLE]: (buffer, at, size) => this.#traces.onSample(buffer, at, size),
+        [RecordType.TRACE]: (buffer, at, size) => this.#onTrace(buffer, at, size),
+        [RecordType.PROCESS]: (buffer, at, size) => this.#onProcess(readProcessRecord(buffer, at, size)),
+        [RecordType.EXIT]: (buffer, at) => this.#onExit(readExitRecord(buffer, at)),
+        [RecordType.FILE]: (buffer, at, size) => this.#executables.onFile(readFileRecord(buffer, at, size)),
+      },
+      (message) => log.warn(message),
+    );
     this.#tracer = new Tracer(
       options,
       {
         beginBatch: () => this.#runtimes.beginBatch(),
-        onRecord: (buffer, at, size) => this.#onRecord(buffer, at, size),
+        onRecord: (buffer, at, size) => this.#records.take(buffer, at, size),
         drained: () => this.#traces.drained(),
       },
       (message) => log.warn(message),
@@ -132,7 +143,9 @@ export class Controller {
       onBetterNames: (key) => this.#frames.renameFile(key),
       onRuntime: tellUnverified((message) => log.warn(message)),
     });
-    this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime);
+    this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime, {
+      warn: (message) => log.warn(message),
+    });
     this.#sourceMaps = options.sourceMaps ? new SourceMaps() : undefined;
     this.#frames = new FrameResolver(this.#executables, kernel, this.#runtimes, this.#jit, this.#sourceMaps);
     this.#maker = new ProfileMaker({
@@ -221,34 +234,12 @@ export class Controller {
       ...prefixed('jit', { ...this.#jit.stats }),
       ...prefixed('sourceMaps', { ...this.#sourceMaps?.stats }),
       ...(this.#options.watchLoop && prefixed('loop', this.#loopDelay.stats)),
-      'records.malformed': this.#malformedRecords,
+      ...prefixed('records', this.#records.stats),
       'samples.reported': this.#samplesReported,
       'memory.rssBytes': process.memoryUsage.rss(),
       'cpu.userMicros': process.cpuUsage().user,
       'cpu.systemMicros': process.cpuUsage().system,
     };
-  }
-
-  #onRecord(buffer: Buffer, at: number, size: number): void {
-    switch (buffer.readUInt16LE(at)) {
-      case RecordType.SAMPLE:
-        this.#traces.onSample(buffer, at, size);
-        break;
-      case RecordType.TRACE:
-        this.#onTrace(buffer, at, size);
-        break;
-      case RecordType.PROCESS:
-        this.#onProcess(readProcessRecord(buffer, at, size));
-        break;
-      case RecordType.EXIT:
-        this.#onExit(readExitRecord(buffer, at));
-        break;
-      case RecordType.FILE:
-        this.#executables.onFile(readFileRecord(buffer, at, size));
-        break;
-      default:
-        this.#malformedRecords++;
-    }
   }
 
   /** What a process has the names of is asked for at once: it may be about to end. */

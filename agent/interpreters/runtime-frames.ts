@@ -26,17 +26,28 @@ const MAX_CACHED = 16_384;
 /** Past this what is known of the process that holds most of it is read anew. */
 const MAX_CACHED_BYTES = 32 << 20;
 
-const REASONS: Readonly<Record<NameFailure | 'costly', string>> = {
+/** `costly` and `failed` say nothing of what was read. */
+type Unnamed = NameFailure | 'costly' | 'failed';
+
+const REASONS: Readonly<Record<Unnamed, string>> = {
   unreadable: 'its process ended before it could be read',
   replaced: 'it was gone before it could be read',
   malformed: 'its names contradict themselves',
   costly: 'reading the names of its process takes too long',
+  failed: "the agent's code for it failed",
 };
 
 export interface NamedRuntimeFrame {
   frameType: RuntimePlugin['frameType'];
   /** The innermost inlined function first; at least one. */
   lines: readonly RuntimeFrame[];
+}
+
+export interface RuntimeFramesOptions {
+  /** Where procfs is. */
+  proc?: string;
+  clock?: Clock;
+  warn?: (message: string) => void;
 }
 
 interface KnownProcess {
@@ -53,18 +64,22 @@ export class RuntimeFrames {
     replaced: 0,
     malformed: 0,
     costly: 0,
+    /** A plug-in threw: an error of the agent's, which costs the frame. */
+    failed: 0,
     unknownFile: 0,
     cachesDropped: 0,
   };
   readonly #runtimeOf: RuntimeOfFile;
   readonly #memories: ProcessMemories;
   readonly #clock: Clock | undefined;
+  readonly #warn: (message: string) => void;
   #cachedBytes = 0;
   /** By {@link processKey}. */
   readonly #processes = new LRUCache<number, KnownProcess>({ max: MAX_PROCESSES });
 
-  constructor(runtimeOf: RuntimeOfFile, proc?: string, clock?: Clock) {
+  constructor(runtimeOf: RuntimeOfFile, { proc, clock, warn = () => {} }: RuntimeFramesOptions = {}) {
     this.#clock = clock;
+    this.#warn = warn;
     this.#runtimeOf = runtimeOf;
     this.#memories = new ProcessMemories(proc);
   }
@@ -93,9 +108,13 @@ export class RuntimeFrames {
       this.stats.unknownFile++;
       return unnamed('runtime', plugin?.frameType ?? '', 'the file of its interpreter is not known any more');
     }
-    const frame = this.#read(pid, known, (memory) =>
-      plugin.nameFrame(words, detected.facts, memory, known.cache),
-    );
+    const frame = this.#read(pid, known, (memory) => {
+      try {
+        return plugin.nameFrame(words, detected.facts, memory, known.cache);
+      } catch (error) {
+        return this.#fail(plugin, error as Error);
+      }
+    });
     if (typeof frame === 'string') {
       this.stats[frame]++;
       return unnamed(plugin.name, plugin.frameType, REASONS[frame]);
@@ -112,6 +131,12 @@ export class RuntimeFrames {
     this.#cachedBytes += known.cache.bytes - before;
     if (this.#cachedBytes > MAX_CACHED_BYTES) this.#dropLargest();
     return result;
+  }
+
+  #fail({ name }: RuntimePlugin, error: Error): 'failed' {
+    if (this.stats.failed === 0)
+      this.#warn(`a frame of ${name} could not be named: ${error.stack}; others are counted`);
+    return 'failed';
   }
 
   #dropLargest(): void {

@@ -9,6 +9,7 @@ export interface LossKind {
 }
 
 const NOTHING = 'Nothing to do: it passes by itself.';
+const REPORT = "Report it: the agent's log says more.";
 const POINTERS =
   'Build the program with -fno-omit-frame-pointer, or keep its .eh_frame; "everyframe show stack-deltas FILE" tells what a file has.';
 const LOWER_RATE = 'Give the agent more CPU time, or sample less often with --samples-per-second.';
@@ -36,8 +37,9 @@ export const LOSSES: Readonly<Record<string, LossKind>> = {
     reason: 'too many different stacks in one interval',
     advice: 'Push more often with --reporter-interval, or sample less often.',
   },
-  'traces.malformed': { stage: 'taken', reason: 'a record could not be read', advice: 'Report it.' },
-  'records.malformed': { stage: 'taken', reason: 'a record of an unknown kind', advice: 'Report it.' },
+  'traces.malformed': { stage: 'taken', reason: 'a record could not be read', advice: REPORT },
+  'records.malformed': { stage: 'taken', reason: 'a record of an unknown kind', advice: REPORT },
+  'records.failed': { stage: 'taken', reason: 'a record the agent failed at', advice: REPORT },
   'bpf.user_cut_depth': {
     stage: 'unwound',
     reason: 'the stack is deeper than the limit',
