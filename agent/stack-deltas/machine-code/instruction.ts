@@ -38,6 +38,8 @@ export const Effect = {
   UNKNOWN: 17,
 } as const;
 
+/** Bytes; more are refused by the processor. */
+export const LONGEST_INSTRUCTION = 15;
 const SP = 4;
 const FP = 5;
 
@@ -135,7 +137,7 @@ export class InstructionReader {
       this.effect = Effect.UNKNOWN;
     }
     this.length = this.#at - offset;
-    if (this.length > 15) this.effect = Effect.UNKNOWN;
+    if (this.length > LONGEST_INSTRUCTION) this.effect = Effect.UNKNOWN;
   }
 
   #u8(): number {
@@ -152,9 +154,10 @@ export class InstructionReader {
   }
 
   #instruction(): void {
+    const end = this.#at + LONGEST_INSTRUCTION;
     let op = this.#u8();
     let isAddress32 = false;
-    while (IS_PREFIX[op] === 1) {
+    while (IS_PREFIX[op] === 1 && this.#at <= end) {
       if (op === 0x66) this.#is16 = true;
       if (op === 0x67) isAddress32 = true;
       op = this.#u8();

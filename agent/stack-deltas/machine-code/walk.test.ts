@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { describeRule } from '../describe.ts';
+import { Effect, InstructionReader } from './instruction.ts';
 import { CodeWalk } from './walk.ts';
 
 const START = 0x1000;
@@ -101,5 +102,49 @@ describe('machine code without unwind information', () => {
       }),
       { numRuns: 500 },
     );
+  });
+});
+
+describe('code that was made to be slow to follow', () => {
+  /** How often the code was asked for: once for each instruction, since every piece is too short for the next. */
+  function readsOf(bytes: Buffer): number {
+    let reads = 0;
+    const read = (address: number) => {
+      reads++;
+      const at = address - START;
+      return at >= 0 && at < bytes.length
+        ? { start: address, bytes: bytes.subarray(at, at + 14) }
+        : undefined;
+    };
+    const walk = new CodeWalk(read, { covered: () => false, maxInstructions: 100_000, maxStarts: 100 });
+    walk.addStart(START);
+    walk.run();
+    return reads;
+  }
+
+  const COUNT = 1000;
+
+  /** Branches to `displacement` bytes into each of COUNT units behind them, and a byte that misaligns those. */
+  function branchesInto(unit: string, displacement: number): Buffer {
+    const size = unit.length / 2;
+    const code = Buffer.from(`${'0f8400000000'.repeat(COUNT)}90${unit.repeat(COUNT)}c3`, 'hex');
+    for (let i = 0; i < COUNT; i++) {
+      const end = 6 * (i + 1);
+      code.writeInt32LE(6 * COUNT + 1 + i * size + displacement - end, end - 4);
+    }
+    return code;
+  }
+
+  it('is not searched far for the end of a function', () => {
+    // padding that never comes to an address that functions are aligned to; in each a call that ends where it ends
+    expect(readsOf(branchesInto('0f1f84e8ffffff7f', 3))).toBeLessThan(60 * COUNT);
+  });
+
+  it('is not read on where prefixes never end', () => {
+    const bytes = Buffer.alloc(100, 0x66);
+    const reader = new InstructionReader(bytes, START);
+    reader.read(0);
+    expect(reader.effect).toBe(Effect.UNKNOWN);
+    expect(reader.length).toBeLessThanOrEqual(16);
   });
 });

@@ -5,7 +5,7 @@
  * nothing at all.
  */
 import { FrameState } from './frame-state.ts';
-import { Effect, InstructionReader } from './instruction.ts';
+import { Effect, InstructionReader, LONGEST_INSTRUCTION } from './instruction.ts';
 
 /** The code at an address, undefined where there is none: a piece of it that begins at `start`. */
 export type ReadCode = (address: number) => { start: number; bytes: Uint8Array } | undefined;
@@ -27,8 +27,9 @@ export interface WalkedInstruction {
 /** What calls a function that never returns may itself never return. */
 const PASSES = 3;
 const MAX_ENTRY_BYTES = 64;
-const LONGEST_INSTRUCTION = 15;
 const FUNCTION_ALIGNMENT = 16;
+/** Compilers align functions to no more than a cache line. */
+const MAX_PADDING_BYTES = 64;
 /** A note is one number: start, state and length. */
 const LENGTHS = 16;
 const STATES = 2 ** 16;
@@ -209,7 +210,7 @@ export class CodeWalk {
 
   /** Whether another function comes next, perhaps behind padding: behind a call that never returns. */
   #endsFunction(from: number): boolean {
-    for (let at = from; ; ) {
+    for (let at = from; at <= from + MAX_PADDING_BYTES; ) {
       if (this.#isStart.has(at)) return true;
       const reader = this.#seek(at);
       reader?.read(at - this.#readerStart);
@@ -218,5 +219,6 @@ export class CodeWalk {
       if (reader.effect !== Effect.PADDING && reader.effect !== Effect.END) return false;
       at += reader.length;
     }
+    return false;
   }
 }
