@@ -250,16 +250,20 @@ export class Controller {
 
   #onProcess(record: ProcessRecord): void {
     this.#processes.onProcess(record);
-    // what was known of a program that ran under this number before
-    this.#runtimes.forget(record.pid);
-    this.#frames.forgetProcess(record.pid);
+    this.#forgetProcess(record.pid);
   }
 
   #onExit(record: ExitRecord): void {
     this.#processes.onExit(record);
-    this.#runtimes.forget(record.pid);
-    this.#frames.forgetProcess(record.pid);
+    this.#forgetProcess(record.pid);
     this.#jit.onExit(record);
+  }
+
+  /** What is known of a program that ran under this number. */
+  #forgetProcess(pid: Pid): void {
+    this.#runtimes.forget(pid);
+    this.#frames.forgetProcess(pid);
+    this.#sourceMaps?.forgetProcess(pid);
   }
 
   #schedule(): void {

@@ -21,7 +21,8 @@ describe('source maps of a process', () => {
     writeFileSync(join(folder, `proc/${PID}/stat`), `${PID} (node) S ${fields.slice(1).join(' ')}\n`);
   };
   const write = (name: string, text: string): void => writeFileSync(join(root, name), text);
-  const resolve = (file: string) => service.resolve({ pid: PID, file, places: [PLACE] });
+  const resolve = (file: string, execution = 1) =>
+    service.resolve({ pid: PID, execution, file, places: [PLACE] });
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'everyframe-source-maps-'));
@@ -39,6 +40,14 @@ describe('source maps of a process', () => {
     write('a.js', 'a()\n//# sourceMappingURL=a.js.map\n');
     write('a.js.map', MAP);
     expect(resolve('/a.js')).toMatchObject({ kind: 'places', places: [{ file: '/a.ts', line: 1 }] });
+  });
+
+  it('are looked for again for another program under its PID', () => {
+    expect(resolve('/a.js').kind).toBe('none');
+    write('a.js', 'a()\n//# sourceMappingURL=a.js.map\n');
+    write('a.js.map', MAP);
+    expect(resolve('/a.js').kind).toBe('none');
+    expect(resolve('/a.js', 2).kind).toBe('places');
   });
 
   it('may lie beside their scripts without being named', () => {
@@ -73,6 +82,6 @@ describe('source maps of a process', () => {
     startAt(0);
     write('b.js', 'a()\n');
     expect(resolve('/b.js')).toEqual({ kind: 'changed' });
-    expect(service.resolve({ pid: 1, file: '/a.js', places: [] })).toEqual({ kind: 'gone' });
+    expect(service.resolve({ pid: 1, execution: 1, file: '/a.js', places: [] })).toEqual({ kind: 'gone' });
   });
 });

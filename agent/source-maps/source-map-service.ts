@@ -15,6 +15,8 @@ import {
 
 export interface SourceMapRequest {
   pid: number;
+  /** Another one for each program that runs under the PID. */
+  execution: number;
   /** Absolute path of the script, as the process sees it. */
   file: string;
   places: ScriptPlace[];
@@ -76,7 +78,7 @@ type KnownScript = { map: string } | { kind: NoMap };
 export class SourceMapService {
   readonly #proc: string;
   readonly #clock: ReturnType<typeof createBootClock>;
-  /** By process and path. */
+  /** By execution and path. */
   readonly #scripts = new LRUCache<string, KnownScript>({ max: MAX_SCRIPTS });
   /** By content: processes often run the same scripts. */
   readonly #maps = new LRUCache<string, { map: ScriptMap; bytes: number }>({
@@ -90,8 +92,8 @@ export class SourceMapService {
     this.#clock = createBootClock(proc);
   }
 
-  resolve({ pid, file, places }: SourceMapRequest): SourceMapAnswer {
-    const key = `${pid} ${file}`;
+  resolve({ pid, execution, file, places }: SourceMapRequest): SourceMapAnswer {
+    const key = `${execution} ${file}`;
     const known = this.#scripts.get(key);
     if (known && !('map' in known)) return known;
     const kept = known && this.#maps.get(known.map);

@@ -31,6 +31,7 @@ function workerUrl(): URL {
 /** Lines of frames that ask for their source, of one script. */
 interface Asking {
   pid: Pid;
+  execution: number;
   file: string;
   lines: { frame: Frame; index: number }[];
 }
@@ -54,7 +55,10 @@ export class SourceMaps {
     /** Frames that came while too many were waiting. */
     dropped: 0,
   };
-  /** Scripts by process and path: whether it is known that there is no map. */
+  /** Tells programs apart that run under one PID, one after the other. */
+  readonly #executions = new LRUCache<Pid, number>({ max: MAX_SCRIPTS });
+  #lastExecution = 0;
+  /** Scripts by {@link keyOf}: whether it is known that there is no map. */
   readonly #hasNone = new LRUCache<string, boolean>({ max: MAX_SCRIPTS });
   readonly #worker = new WorkerClient<SourceMapRequest, SourceMapAnswer>({
     url: workerUrl(),
@@ -78,19 +82,25 @@ export class SourceMaps {
 
   /** Completed in place, at the latest by {@link nameFrames}. */
   add(pid: Pid, frame: Frame): void {
+    const execution = this.#executionOf(pid);
     for (const [index, { file, line }] of frame.lines.entries()) {
-      const key = `${pid} ${file}`;
+      const key = keyOf(execution, file);
       if (line === 0 || !file.startsWith('/') || this.#hasNone.get(key)) continue;
       if (this.#waiting >= MAX_WAITING) {
         this.stats.dropped++;
         return;
       }
-      const asking = this.#asking.get(key) ?? { pid, file, lines: [] };
+      const asking = this.#asking.get(key) ?? { pid, execution, file, lines: [] };
       asking.lines.push({ frame, index });
       this.#waiting++;
       this.#asking.set(key, asking);
     }
     if (this.#asking.size > 0) void this.#update();
+  }
+
+  /** It ended, or runs another program now. */
+  forgetProcess(pid: Pid): void {
+    this.#executions.delete(pid);
   }
 
   /** Resolves when all sources are there that can be had, or when that takes too long. */
@@ -113,6 +123,12 @@ export class SourceMaps {
     this.#worker.release();
   }
 
+  #executionOf(pid: Pid): number {
+    const execution = this.#executions.get(pid) ?? ++this.#lastExecution;
+    this.#executions.set(pid, execution);
+    return execution;
+  }
+
   #update(): Promise<void> {
     this.#updating ??= this.#updateAll().finally(() => {
       this.#updating = undefined;
@@ -130,15 +146,15 @@ export class SourceMaps {
     }
   }
 
-  async #ask({ pid, file, lines }: Asking): Promise<void> {
-    const key = `${pid} ${file}`;
+  async #ask({ pid, execution, file, lines }: Asking): Promise<void> {
+    const key = keyOf(execution, file);
     const places = lines.map(({ frame, index }) => {
       const { function: name, line, column, startLine = 0, startColumn = 0 } = frame.lines[index]!;
       return { name, line, column, startLine, startColumn };
     });
     if (!this.#hasNone.has(key)) this.stats.scripts++;
     try {
-      const answer = await this.#worker.request({ pid, file, places });
+      const answer = await this.#worker.request({ pid, execution, file, places });
       this.#hasNone.set(key, answer.kind !== 'places');
       if (answer.kind === 'places') this.#apply(lines, answer.places);
       else this.stats[counterOf(answer.kind)]++;
@@ -160,6 +176,8 @@ export class SourceMaps {
     }
   }
 }
+
+const keyOf = (execution: number, file: string): string => `${execution} ${file}`;
 
 const textOf = ({ file, line, column }: FrameLine): string => `${file}:${line}:${column}`;
 
