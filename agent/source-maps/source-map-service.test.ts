@@ -82,6 +82,6 @@ describe('source maps of a process', () => {
     startAt(0);
     write('b.js', 'a()\n');
     expect(resolve('/b.js')).toEqual({ kind: 'changed' });
-    expect(service.resolve({ pid: 1, execution: 1, file: '/a.js', places: [] })).toEqual({ kind: 'gone' });
+    expect(service.resolve({ pid: 1, execution: 2, file: '/a.js', places: [] })).toEqual({ kind: 'gone' });
   });
 });
