@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { readableEndings } from '../common/profile/formats.ts';
+import { compilePattern, type Pattern } from '../common/profile/pattern.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { reportJson, type Selection, select } from '../common/profile/report-data.ts';
 import { type By, countSamples, formatReport } from '../common/profile/residency.ts';
@@ -19,9 +20,9 @@ export const parseTop = (text: string): number => {
   return top;
 };
 
-export const parsePattern = (text: string): RegExp => {
+export const parsePattern = (text: string): Pattern => {
   try {
-    return new RegExp(text);
+    return compilePattern(text);
   } catch (error) {
     throw new InvalidArgumentError((error as Error).message);
   }

@@ -20,7 +20,9 @@ const { outputFiles } = await build({
   jsx: 'automatic',
   jsxImportSource: 'preact',
   entryNames: '[name]-[hash]',
-  banner: { js: '/*! With Preact and uPlot: see preact.LICENSE.txt, uplot.LICENSE.txt */' },
+  banner: {
+    js: '/*! With Preact, uPlot and RE2JS: see preact.LICENSE.txt, uplot.LICENSE.txt, re2js.LICENSE.txt */',
+  },
   write: false,
 });
 
@@ -30,6 +32,7 @@ const copies = {
   'icon.svg': join(source, 'icon.svg'),
   'preact.LICENSE.txt': join(root, 'node_modules/preact/LICENSE'),
   'uplot.LICENSE.txt': join(root, 'node_modules/uplot/LICENSE'),
+  're2js.LICENSE.txt': join(root, 'node_modules/re2js/LICENSE'),
 };
 const names = ['index.html', ...Object.keys(copies), ...outputFiles.map(({ path }) => basename(path))];
 for (const { path, contents } of outputFiles) {
@@ -54,10 +57,12 @@ const inlined = await build({
   write: false,
 });
 const textOf = (ending) => inlined.outputFiles.find(({ path }) => path.endsWith(ending)).text;
-const licence = readFileSync(join(root, 'node_modules/preact/LICENSE'), 'utf8');
+const licences = ['preact', 're2js'].map(
+  (name) => `${name}:\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`,
+);
 const parts = {
   '/*styles*/': textOf('.css'),
-  '/*script*/': `/*! With Preact:\n${licence}*/\n${textOf('.js').replaceAll('</script', '<\\/script')}`,
+  '/*script*/': `/*! With ${licences.join('\n')}*/\n${textOf('.js').replaceAll('</script', '<\\/script')}`,
 };
 let standalone = readFileSync(join(source, 'standalone.html'), 'utf8');
 for (const [mark, text] of Object.entries(parts)) standalone = standalone.replace(mark, () => text);

@@ -1,5 +1,5 @@
 /** Stacks as a reader wants to see them: each transform makes a new tree, and no event is counted twice. */
-import { toRegExp } from '../../common/profile/filter.ts';
+import { toPattern } from '../../common/profile/filter.ts';
 import { ALL_RUNTIMES, isMine, readRuntimes } from '../../common/profile/my-code.ts';
 import type { Transform } from '../../common/profile/transform-list.ts';
 import { FrameTable } from '../store/frame-table.ts';
@@ -89,7 +89,7 @@ const wholeKind = ({ kind }: Frame): Frame => ({ name: `[${kind}]`, file: '', ma
 
 function tester(operator: Transform['operator'], values: readonly string[]): (text: string) => boolean {
   if (operator === '=') return (text) => values.includes(text);
-  const patterns = values.map(toRegExp);
+  const patterns = values.map(toPattern);
   return (text) => patterns.some((pattern) => pattern.test(text));
 }
 

@@ -4,7 +4,7 @@ import {
   isSeriesLabel,
   type Matcher,
   type SeriesLabel,
-  toRegExp,
+  toPattern,
 } from '../../common/profile/filter.ts';
 import type { SamplePart, Series, Stacks } from './store.ts';
 
@@ -78,7 +78,7 @@ function tester({ operator, values }: Matcher): (text: string) => boolean {
     const set = new Set(values);
     return (text) => set.has(text) !== negated;
   }
-  const patterns = values.map(toRegExp);
+  const patterns = values.map(toPattern);
   return (text) => patterns.some((pattern) => pattern.test(text)) !== negated;
 }
 

@@ -1,3 +1,4 @@
+import { compilePattern } from '../../common/profile/pattern.ts';
 import { type FlameModel, subtreeOf } from './flame-model.ts';
 
 export interface SearchResult {
@@ -19,7 +20,7 @@ export function parseSearch(text: string): Matcher | { error: string } | undefin
   const expression = /^\/(.+)\/(i?)$/.exec(text);
   if (expression !== null) {
     try {
-      const pattern = new RegExp(expression[1]!, expression[2]);
+      const pattern = compilePattern(expression[1]!, { ignoreCase: expression[2] === 'i' });
       return (name) => pattern.test(name);
     } catch (error) {
       return { error: error instanceof Error ? error.message : String(error) };

@@ -2,6 +2,7 @@
  * Filters: `process=node,python3 host!=db1 thread~"^worker" cpu=0 kind=kernel`. All terms must hold; the values of
  * one term are alternatives. `~` is an unanchored regular expression.
  */
+import { compilePattern, type Pattern } from './pattern.ts';
 
 export type Operator = '=' | '!=' | '~' | '!~';
 
@@ -64,7 +65,7 @@ const VALUE = /"((?:[^"\\]|\\.)*)"|[^\s",]+/g;
 /** @throws FilterError */
 export function parseFilter(text: string): Matcher[] {
   return readTerms(text, 'process=node cpu=0,1').map(({ key, operator, values }) => {
-    if (operator.endsWith('~')) for (const value of values) toRegExp(value);
+    if (operator.endsWith('~')) for (const value of values) toPattern(value);
     return { key: labelOf(key), operator, values };
   });
 }
@@ -102,10 +103,10 @@ export function labelOf(name: string): string {
 }
 
 /** @throws FilterError */
-export function toRegExp(source: string): RegExp {
+export function toPattern(source: string): Pattern {
   try {
-    return new RegExp(source, 'u');
+    return compilePattern(source);
   } catch (error) {
-    throw new FilterError(`"${source}" is no regular expression: ${(error as Error).message}`);
+    throw new FilterError((error as Error).message);
   }
 }

@@ -1,13 +1,14 @@
 /** What `report --json` and `diff --json` print: short, with totals that add up, and a word on what was left out. */
 import { stackNames } from './frame-name.ts';
 import { ALL_RUNTIMES, isMine } from './my-code.ts';
+import type { Pattern } from './pattern.ts';
 import type { Location, Profile } from './profile.ts';
 import { type By, countSamples, formatShare, type Residency, residencies } from './residency.ts';
 
 export interface Selection {
   /** Only samples with such a frame; without those with such a frame. */
-  focus?: RegExp;
-  ignore?: RegExp;
+  focus?: Pattern;
+  ignore?: Pattern;
   /** Frames of the kernel, libraries and runtimes are hidden. */
   myCode?: boolean;
 }
@@ -15,17 +16,25 @@ export interface Selection {
 /** What the selection leaves of a profile; its samples are fewer, its stacks shorter. */
 export function select(profile: Profile, { focus, ignore, myCode }: Selection): Profile {
   const { stacks } = profile;
+  const [isFocus, isIgnored] = [focus && testOnce(focus), ignore && testOnce(ignore)];
   const isKept = stacks.map((_, stack) => {
     const names = focus || ignore ? stackNames(profile, stack) : [];
-    return (
-      (!focus || names.some((name) => focus.test(name))) &&
-      !(ignore && names.some((name) => ignore.test(name)))
-    );
+    return (!isFocus || names.some(isFocus)) && !(isIgnored && names.some(isIgnored));
   });
   return {
     ...profile,
     ...(myCode && hideLibraries(profile)),
     samples: profile.samples.filter(({ stack }) => isKept[stack]),
+  };
+}
+
+/** Most names are in many stacks. */
+function testOnce(pattern: Pattern): (name: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (name) => {
+    const answer = known.get(name) ?? pattern.test(name);
+    known.set(name, answer);
+    return answer;
   };
 }
 

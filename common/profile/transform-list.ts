@@ -2,7 +2,7 @@
  * Transforms of stacks as text: `focus=parse hide~^v8:: library=libc.so.6 recursion=all only=mine`, applied from left
  * to right. Values follow the rules of filters.
  */
-import { FilterError, readTerms, toRegExp } from './filter.ts';
+import { FilterError, readTerms, toPattern } from './filter.ts';
 import { RUNTIMES, readRuntimes } from './my-code.ts';
 
 export const TRANSFORMS = {
@@ -35,7 +35,7 @@ export function parseTransforms(text: string): Transform[] {
     if (operator !== '=' && operator !== '~') {
       throw new FilterError(`"${key}${operator}" is no transform: write ${key}=VALUE or ${key}~EXPRESSION`);
     }
-    if (operator === '~') for (const value of values) toRegExp(value);
+    if (operator === '~') for (const value of values) toPattern(value);
     if (key === 'only' && (operator !== '=' || readRuntimes(values) === undefined)) {
       throw new FilterError(
         `"${key}${operator}${values.join()}": write only=mine, or runtimes of ${RUNTIMES.join(', ')}`,

@@ -124,7 +124,7 @@ describe('ClickHouseStore', () => {
     const database = makeDatabase();
     await (await open(database)).close();
     server.run(`INSERT INTO ${database}.meta VALUES (99)`);
-    await expect(open(database)).rejects.toThrow('schema version 99, this program knows 1: use the newer');
+    await expect(open(database)).rejects.toThrow(/schema version 99, this program knows \d+: use the newer/);
   }, 60_000);
 });
 
