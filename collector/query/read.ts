@@ -240,13 +240,18 @@ async function addSteps(
     const columns: Column[] =
       by === undefined ? ['time'] : by === 'cpu' ? ['cpu', 'time'] : ['series', 'time'];
     const rows = await part.rows(rowQuery(filter, masks, columns, stepMs));
-    const bySeries =
-      by === undefined || by === 'cpu' ? [] : part.series.map((series) => seriesValue(series, by));
+    const bySeries: Float64Array[] = [];
+    const groupOfSeries = (id: number): Float64Array =>
+      (bySeries[id] ??= groupOf(seriesValue(part.series[id]!, by as SeriesLabel)));
     const shift = part.startMs - filter.fromMs;
     for (let row = 0; row < rows.length; row++) {
-      const value =
-        by === undefined ? '' : by === 'cpu' ? String(rows.cpus![row]!) : bySeries[rows.series![row]!]!;
-      groupOf(value)[stepOf(rows.times![row]! + shift, stepMs, steps)]! += weightOf(rows, row);
+      const group =
+        by === undefined
+          ? groupOf('')
+          : by === 'cpu'
+            ? groupOf(String(rows.cpus![row]!))
+            : groupOfSeries(rows.series![row]!);
+      group[stepOf(rows.times![row]! + shift, stepMs, steps)]! += weightOf(rows, row);
     }
   }
 }

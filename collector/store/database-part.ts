@@ -1,6 +1,7 @@
 /** What the stores in DuckDB and in ClickHouse have in common to read a part with: SQL that both understand. */
 import { LRUCache } from 'lru-cache';
-import { EMPTY_ROWS, type RowTables, readRows, rowsSql } from './row-sql.ts';
+import { PartSums } from './part-sums.ts';
+import { EMPTY_ROWS, type RowTables, readRows, rowsSql, splitBySums } from './row-sql.ts';
 import type { Frame, FrameKind, RowQuery, Rows, SamplePart, Series, Stacks } from './store.ts';
 
 export const PART_MS = 3_600_000;
@@ -34,6 +35,8 @@ export type Columns = readonly (readonly unknown[])[];
 export interface PartDictionaries {
   readonly series: readonly Series[];
   stacks(): Promise<Stacks>;
+  /** Missing where samples are still added. */
+  sums?(): Promise<PartSums>;
 }
 
 /** Where the dictionaries of a part are that this process does not write. */
@@ -42,6 +45,8 @@ export interface DictionarySource {
   key: string;
   /** Entries in the order of their ids. */
   read(columns: string, table: 'frames' | 'nodes' | 'series'): Promise<Columns>;
+  /** Tens of seconds, series and events of the part's sums, if it has them. */
+  readSums?(): Promise<Columns>;
 }
 
 export async function loadDictionaries(
@@ -54,7 +59,15 @@ export async function loadDictionaries(
   });
   const stacks = (): Promise<Stacks> =>
     cache.get(`stacks ${source.key}`, () => loadStacks(source, cache.frames));
-  return { series, stacks };
+  const readSums = source.readSums?.bind(source);
+  if (readSums === undefined) return { series, stacks };
+  const sums = (): Promise<PartSums> =>
+    cache.get(`sums ${source.key}`, async () => {
+      const [tens = [], ids = [], weights = []] = (await readSums()) as number[][];
+      const value = new PartSums(tens, ids, weights);
+      return { value, bytes: value.bytes };
+    });
+  return { series, stacks, sums };
 }
 
 /** Hours have most frames in common: each is one object, whichever parts it is in. */
@@ -182,8 +195,36 @@ export class DatabasePart implements SamplePart {
   }
 
   async rows(query: RowQuery): Promise<Rows> {
+    const sums = this.#dictionaries.sums;
+    const split = sums && splitBySums(this.#info, query, this.#tables);
+    if (split !== undefined) {
+      const whole = (await sums!()).select(query, split.isWhole);
+      return split.rest === undefined ? whole : concatRows(whole, await this.#readRows(split.rest, query));
+    }
     const sql = rowsSql(this.#info, query, this.#tables);
-    if (sql === undefined) return EMPTY_ROWS;
+    return sql === undefined ? EMPTY_ROWS : this.#readRows(sql, query);
+  }
+
+  async #readRows(sql: string, query: RowQuery): Promise<Rows> {
     return readRows((await this.#read(sql)) as number[][], query, this.startMs);
   }
+}
+
+/** Of the same query. */
+function concatRows(a: Rows, b: Rows): Rows {
+  const join = (one: ArrayLike<number> | undefined, two: ArrayLike<number> | undefined) => {
+    if (one === undefined || two === undefined) return undefined;
+    const both = new Float64Array(one.length + two.length);
+    both.set(one);
+    both.set(two, one.length);
+    return both;
+  };
+  return {
+    length: a.length + b.length,
+    times: join(a.times, b.times),
+    nodes: undefined,
+    series: join(a.series, b.series),
+    cpus: undefined,
+    weights: join(a.weights, b.weights),
+  };
 }

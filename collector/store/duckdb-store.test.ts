@@ -40,46 +40,53 @@ testStoreThatLasts(now, () => {
   return { open: () => open(directory) };
 });
 
-it('has the same timeline from sums as from single samples, wherever ranges and steps begin', async () => {
-  const directory = makeDirectory();
-  const memory = new MemoryStore({ maxBytes: 2 ** 28, maxAgeMs: 48 * HOUR, now });
-  const store = await open(directory);
-  for (const [index, spanMs] of [90 * 60_000, 70_000, 40_000].entries()) {
-    const text = 'p:1;a@n 700\nq:2;a@n;b@k 400\np:3;c@n 200';
-    const profile = profileFromText(text, { endMs: START_MS - index, spanMs, host: `h${index}` });
-    store.append(profile);
-    memory.append(profile);
-    await store.flush();
-  }
-  const range = fc.record({
-    agoMs: fc.oneof(
-      fc.nat(2 * HOUR),
-      fc.nat(12).map((tens) => tens * 10_000),
-    ),
-    stepMs: fc.oneof(
-      fc.double({ min: 1, max: 200_000, noNaN: true }),
-      fc.constantFrom(5000, 10_000, 30_000, 60_000),
-    ),
-    steps: fc.integer({ min: 1, max: 300 }),
-  });
-  const asked = fc.tuple(
-    range,
-    fc.constantFrom('', 'process=p', 'host!=h1 pid=2,3'),
-    fc.constantFrom(undefined, 'process' as const),
-  );
-  await fc.assert(
-    fc.asyncProperty(asked, async ([{ agoMs, stepMs, steps }, text, by]) => {
-      const fromMs = START_MS - agoMs;
-      const filter = { fromMs, toMs: Math.ceil(fromMs + stepMs * steps), where: parseFilter(text) };
-      const sorted = async (of: Store) =>
-        [...(await readTimeline(of, filter, steps, by))].map(([k, v]) => [k, ...v]).sort();
-      expect(await sorted(store)).toEqual(await sorted(memory));
-      expect(await readValues(store, filter, 'host')).toEqual(await readValues(memory, filter, 'host'));
-    }),
-    { numRuns: 40, endOnFailure: true },
-  );
-  await store.close();
-});
+it.each(['while they are written', 'after a restart'])(
+  'has the same timeline from sums as from single samples, wherever ranges and steps begin, %s',
+  async (when) => {
+    const directory = makeDirectory();
+    const memory = new MemoryStore({ maxBytes: 2 ** 28, maxAgeMs: 48 * HOUR, now });
+    let store = await open(directory);
+    for (const [index, spanMs] of [90 * 60_000, 70_000, 40_000].entries()) {
+      const text = 'p:1;a@n 700\nq:2;a@n;b@k 400\np:3;c@n 200';
+      const profile = profileFromText(text, { endMs: START_MS - index, spanMs, host: `h${index}` });
+      store.append(profile);
+      memory.append(profile);
+      await store.flush();
+    }
+    if (when === 'after a restart') {
+      await store.close();
+      store = await open(directory);
+    }
+    const range = fc.record({
+      agoMs: fc.oneof(
+        fc.nat(2 * HOUR),
+        fc.nat(12).map((tens) => tens * 10_000),
+      ),
+      stepMs: fc.oneof(
+        fc.double({ min: 1, max: 200_000, noNaN: true }),
+        fc.constantFrom(5000, 10_000, 30_000, 60_000),
+      ),
+      steps: fc.integer({ min: 1, max: 300 }),
+    });
+    const asked = fc.tuple(
+      range,
+      fc.constantFrom('', 'process=p', 'host!=h1 pid=2,3'),
+      fc.constantFrom(undefined, 'process' as const),
+    );
+    await fc.assert(
+      fc.asyncProperty(asked, async ([{ agoMs, stepMs, steps }, text, by]) => {
+        const fromMs = START_MS - agoMs;
+        const filter = { fromMs, toMs: Math.ceil(fromMs + stepMs * steps), where: parseFilter(text) };
+        const sorted = async (of: Store) =>
+          [...(await readTimeline(of, filter, steps, by))].map(([k, v]) => [k, ...v]).sort();
+        expect(await sorted(store)).toEqual(await sorted(memory));
+        expect(await readValues(store, filter, 'host')).toEqual(await readValues(memory, filter, 'host'));
+      }),
+      { numRuns: 40, endOnFailure: true },
+    );
+    await store.close();
+  },
+);
 
 it('keeps what was flushed when the process ends without a word', async () => {
   const directory = makeDirectory();

@@ -143,13 +143,18 @@ export class DuckDbStore implements Store {
     return info;
   }
 
-  #dictionarySource({ id }: PartInfo): DictionarySource {
+  #dictionarySource(info: PartInfo): DictionarySource {
+    const { id } = info;
     return {
       key: String(id),
       read: async (columns, table) => {
         const answer = await this.#file.read(`SELECT ${columns} FROM ${table}_${id} ORDER BY id`);
         return answer.getColumns();
       },
+      ...(info.hasSums && {
+        readSums: () =>
+          this.#readRows(`SELECT tens, series, sum(weight) FROM sums_${id} GROUP BY tens, series`, info),
+      }),
     };
   }
 

@@ -1,6 +1,6 @@
 import { type DuckDBConnection, DuckDBDataChunk, type DuckDBType, type DuckDBValue } from '@duckdb/node-api';
 import type { Batch, Flush, PendingRows } from './open-parts.ts';
-import { SUM_MS } from './row-sql.ts';
+import { SUM_MS } from './part-sums.ts';
 import { MAX_RECENT_REQUESTS, RECENT_REQUESTS_MS } from './store.ts';
 
 /** Rows of a DuckDB vector. */

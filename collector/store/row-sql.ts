@@ -5,10 +5,9 @@
  * so that both say the same.
  */
 import type { PartInfo } from './database-part.ts';
+import { SUM_MS, SUMS_PER_PART } from './part-sums.ts';
 import type { Column, RowQuery, Rows } from './store.ts';
 
-export const SUM_MS = 10_000;
-const SUMS_PER_PART = 360;
 /** With more cut sums than this reading the samples is cheaper. */
 const MAX_CUT_SUMS = 60;
 
@@ -43,7 +42,6 @@ export function rowsSql(info: PartInfo, query: RowQuery, tables: RowTables): str
   const masks = maskConditions(query);
   if (masks === undefined) return undefined;
   const source: Source = { ...info, ...tables };
-  const columns = query.by.map((column) => SQL_COLUMNS[column]);
   if (query.limit !== undefined) {
     const from = samplesSql(source, query, masks);
     return `${from} ORDER BY t LIMIT ${query.limit}`;
@@ -51,6 +49,11 @@ export function rowsSql(info: PartInfo, query: RowQuery, tables: RowTables): str
   const cut = canUseSums(source, query) ? cutSums(source, query) : undefined;
   const rows =
     cut === undefined ? samplesSql(source, query, masks) : sumsSql(source, query, masks, mergeRanges(cut));
+  return groupedSql(query, rows);
+}
+
+function groupedSql(query: RowQuery, rows: string): string {
+  const columns = query.by.map((column) => SQL_COLUMNS[column]);
   const group = columns.length === 0 ? '' : `GROUP BY ${columns.join()}`;
   return `SELECT ${[...columns, double('coalesce(sum(weight), 0)')].join()} FROM (${rows}) ${group}`;
 }
@@ -102,9 +105,36 @@ function sumsSql(source: Source, query: RowQuery, masks: string[], cut: readonly
   const conditions = [...rangeConditions(source, query, t), ...whole, ...masks];
   const sums = `${selected(source, query, t)} FROM ${source.sums} ${whereSql(conditions)}`;
   if (cut.length === 0) return sums;
-  const within = cut.map(([from, to]) => `t >= ${from * SUM_MS} AND t < ${to * SUM_MS}`);
-  return `${sums} UNION ALL ${samplesSql(source, query, [`(${within.join(' OR ')})`, ...masks])}`;
+  return `${sums} UNION ALL ${samplesSql(source, query, [withinSql(cut), ...masks])}`;
 }
+
+function withinSql(ranges: readonly Range[]): string {
+  const within = ranges.map(([from, to]) => `t >= ${from * SUM_MS} AND t < ${to * SUM_MS}`);
+  return `(${within.join(' OR ')})`;
+}
+
+/**
+ * What of a query the sums in memory answer, if they do, and the SQL for the rest: samples of the tens of seconds that
+ * are wanted in part.
+ */
+export function splitBySums(
+  info: PartInfo,
+  query: RowQuery,
+  tables: RowTables,
+): { isWhole: Uint8Array; rest: string | undefined } | undefined {
+  const cut = query.limit === undefined && canUseSums(tables, query) ? cutSums(info, query) : undefined;
+  if (cut === undefined) return undefined;
+  const isWhole = new Uint8Array(SUMS_PER_PART);
+  isWhole.fill(1, tensOf(query.fromMs - info.startMs), tensOf(query.toMs - info.startMs));
+  for (const tens of cut) isWhole[tens] = 0;
+  const masks = maskConditions(query);
+  if (masks === undefined || cut.length === 0) return { isWhole, rest: undefined };
+  const samples = samplesSql({ ...info, ...tables }, query, [withinSql(mergeRanges(cut)), ...masks]);
+  return { isWhole, rest: groupedSql(query, samples) };
+}
+
+/** Of a time before the part, its first. */
+const tensOf = (t: number): number => Math.max(0, Math.ceil(t / SUM_MS));
 
 function canUseSums({ sums }: RowTables, { by, nodes, cpus }: RowQuery): boolean {
   const isFree = (mask: Uint8Array | undefined): boolean => mask === undefined || !mask.includes(0);

@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { Receiver } from '../../collector/ingest/receiver.ts';
 import { DuckDbStore } from '../../collector/store/duckdb-store.ts';
-import { SUM_MS } from '../../collector/store/row-sql.ts';
+import { SUM_MS } from '../../collector/store/part-sums.ts';
 import { Pusher } from '../browser/push.ts';
 import { type RunningCollector, startCollectorProcess } from '../support/collector.ts';
 import { describeMachine } from './measure.ts';
