@@ -8,9 +8,12 @@ describe('parseDuration', () => {
     ['1m', 60_000],
     ['0.5h', 1_800_000],
     ['10', 10_000],
+    // as Go writes them
+    ['1m0s', 60_000],
+    ['1m30.5s', 90_500],
   ])('reads %s', (text, ms) => expect(parseDuration(text)).toBe(ms));
 
-  it.each(['', 'five', '5x', '-1s'])('refuses "%s"', (text) => {
+  it.each(['', 'five', '5x', '-1s', '5 s', '1m2', '1.2.3s'])('refuses "%s"', (text) => {
     expect(() => parseDuration(text)).toThrow(/is no duration/);
   });
 });
@@ -33,8 +36,9 @@ describe('parseAgentOptions', () => {
   });
 
   it.each([
-    [{ samplesPerSecond: '0' }, /--samples-per-second is 0/],
-    [{ samplesPerSecond: 'fast' }, /--samples-per-second/],
+    [{ samplesPerSecond: '0' }, /--samples-per-second or -F is "0"/],
+    [{ samplesPerSecond: 'fast' }, /is "fast": give a whole number from 1 to 10000/],
+    [{ reporterJitter: '2' }, /--reporter-jitter is "2": give a number from 0 to 1/],
     [{ maxUserFrames: '5000' }, /from 1 to 1023/],
     [{ compression: 'zip' }, /give gzip or none/],
     [{ probabilisticInterval: '1s' }, /60s to 300s/],

@@ -97,6 +97,11 @@ export const IGNORED_FLAGS: Readonly<Record<string, string>> = {
   'frame-cache-size': 'the cache is sized in bytes',
   'bpf-log-level': "the verifier's reason is always printed",
   'no-kernel-version-check': 'features are probed, no version is checked',
+  'send-error-frames': 'a stack that was cut always says so',
+  'off-cpu-threshold': 'CPU time alone is sampled',
+  'filter-min-process-age': 'young processes are sampled like all others',
+  'env-vars': 'variables of the environment are not sent',
+  pprof: '--self-metrics pushes what the agent counts',
 };
 
 /** Less than what it takes to run at all. */
@@ -104,23 +109,28 @@ const MIN_MEMORY = 64 << 20;
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** `500ms`, `5s`, `1m`, `2h`, or a bare number of seconds, in milliseconds. */
+const DURATION = /^\d+(?:\.\d+)?$|^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
+
+/** `500ms`, `5s`, `1m30s`, `2h`, or a bare number of seconds, in milliseconds. */
 export function parseDuration(text: string): number {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text.trim());
-  if (!match) throw new BadSetting(`"${text}" is no duration: write 500ms, 5s, 1m or 2h`);
-  return Number(match[1]) * (UNITS[match[2] ?? 's'] as number);
+  if (!DURATION.test(text.trim()))
+    throw new BadSetting(`"${text}" is no duration: write 500ms, 5s, 1m or 2h`);
+  const parts = text.matchAll(/([\d.]+)(ms|s|m|h)?/g);
+  return [...parts].reduce((sum, [, count, unit = 's']) => sum + Number(count) * UNITS[unit]!, 0);
 }
 
-const number = (flag: string, min: number, max: number, integer = true) =>
-  v.pipe(
+const number = (flags: string, min: number, max: number, integer = true) => {
+  const isValid = (text: string): boolean => {
+    const n = text.trim() === '' ? Number.NaN : Number(text);
+    return n >= min && n <= max && (!integer || Number.isInteger(n));
+  };
+  const kind = integer ? 'a whole number' : 'a number';
+  return v.pipe(
     v.string(),
-    v.transform((text) => (text.trim() === '' ? Number.NaN : Number(text))),
-    v.check(
-      (n) => n >= min && n <= max && (!integer || Number.isInteger(n)),
-      ({ input }) =>
-        `--${flag} is ${input}: give ${integer ? 'a whole number' : 'a number'} from ${min} to ${max}`,
-    ),
+    v.check(isValid, ({ input }) => `${flags} is "${input}": give ${kind} from ${min} to ${max}`),
+    v.transform(Number),
   );
+};
 
 const duration = (flag: string, minMs: number, maxMs: number) =>
   v.pipe(
@@ -144,10 +154,10 @@ const agentSchema = v.strictObject({
   header: v.optional(v.array(v.string()), []),
   headersFile: optionalText,
   compression: v.picklist(['gzip', 'none'], ({ input }) => `--compression is ${input}: give gzip or none`),
-  samplesPerSecond: number('samples-per-second', 1, 10_000),
+  samplesPerSecond: number('--samples-per-second or -F', 1, 10_000),
   reporterInterval: duration('reporter-interval', 100, 3_600_000),
-  reporterJitter: number('reporter-jitter', 0, 1, false),
-  maxUserFrames: number('max-user-frames', 1, 1023),
+  reporterJitter: number('--reporter-jitter', 0, 1, false),
+  maxUserFrames: number('--max-user-frames', 1, 1023),
   symbols: v.picklist(
     ['full', 'names', 'off'],
     ({ input }) => `--symbols is ${input}: give full, names or off`,
@@ -156,15 +166,15 @@ const agentSchema = v.strictObject({
   debuginfod: onOff,
   noSourceMaps: onOff,
   sendIdleFrames: onOff,
-  probabilisticThreshold: number('probabilistic-threshold', 1, 100),
+  probabilisticThreshold: number('--probabilistic-threshold', 1, 100),
   probabilisticInterval: duration('probabilistic-interval', 60_000, 300_000),
-  maxQueueBytes: number('max-queue-bytes', 1 << 20, 2 ** 40),
+  maxQueueBytes: number('--max-queue-bytes', 1 << 20, 2 ** 40),
   maxMemory: v.pipe(
     v.string(),
     v.transform(parseBytes),
     v.check((bytes) => bytes >= MIN_MEMORY, '--max-memory: give a size of 64MiB or more, such as 256MiB'),
   ),
-  maxTableBytes: number('max-table-bytes', 4 << 20, 2 ** 40),
+  maxTableBytes: number('--max-table-bytes', 4 << 20, 2 ** 40),
   selfMetrics: onOff,
   verbose: onOff,
 });

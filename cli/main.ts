@@ -38,6 +38,8 @@ const COMMANDS: Record<string, () => Promise<void>> = {
 // without a command it is `run`, or a person wants to see them all
 const command = process.argv[2] ?? '';
 const wanted = Object.hasOwn(COMMANDS, command) ? [command] : Object.keys(COMMANDS);
+const isNone = !Object.hasOwn(COMMANDS, command) && !/^(-.*|help)?$/s.test(command);
 await runProgram(program, async () => {
+  if (isNone) throw new Error(`"${command}" is no command: everyframe --help lists them`);
   for (const name of wanted) await COMMANDS[name]!();
 });

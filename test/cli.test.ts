@@ -132,14 +132,15 @@ describe.skipIf(missingRights)('everyframe', () => {
       expect(top).toMatch(/ spin$/m);
     });
 
-    it('says what is wrong with its arguments', async () => {
-      const ending = await everyframe('record', '-o', 'x.xyz').exited;
-      expect(ending).toMatchObject({ code: 1, output: expect.stringMatching(/x\.xyz.*\.pb\.gz/) });
-      const process = await everyframe('record', '-p', '4000000').exited;
-      expect(process).toMatchObject({
-        code: 1,
-        output: expect.stringMatching(/4000000: there is no such process/),
-      });
+    it.each([
+      ['record -o x.xyz', /x\.xyz.*\.pb\.gz/],
+      ['record -o /nonexistent/x.folded -d 1h', /\/nonexistent\/x\.folded can't be written: ENOENT/],
+      ['record -p 4000000', /4000000: there is no such process/],
+      ['record -F often', /-F is "often": give a whole number/],
+      ['recrod', /"recrod" is no command: everyframe --help lists them/],
+    ])('says at once what is wrong with: %s', async (line, message) => {
+      const ended = await everyframe(...line.split(' ')).exited;
+      expect(ended).toMatchObject({ code: 1, output: expect.stringMatching(message) });
     });
   });
 
