@@ -9,12 +9,12 @@ const nextTurn = (): Promise<void> => new Promise(setImmediate);
 /** A machine with many CPUs has tens of thousands of groups of samples. */
 export async function inSlices<T>(items: readonly T[], take: (item: T, i: number) => void): Promise<void> {
   let end = performance.now() + SLICE_MS;
-  for (const [i, item] of items.entries()) {
+  for (let i = 0; i < items.length; i++) {
     if (i % ITEMS_PER_LOOK === 0 && performance.now() >= end) {
       await nextTurn();
       end = performance.now() + SLICE_MS;
     }
-    take(item, i);
+    take(items[i]!, i);
   }
 }
 

@@ -53,6 +53,8 @@ export interface TraceRecord extends ProcessIdentity {
   runtimeFile: bigint;
   /** It has frames that mean something in this process only, and that the process has the names of. */
   isOfProcess: boolean;
+  /** How many came so far. */
+  samples: number;
 }
 
 export const toKey = (value: bigint): FileKey => toFileKey(value.toString(16).padStart(16, '0'));
@@ -83,7 +85,7 @@ function readPath(buffer: Buffer, offset: number, bytes: number): string {
 
 /** Buffer's own reader makes four BigInts on the way to one. */
 let view: DataView = new DataView(new ArrayBuffer(0));
-function readU64(buffer: Buffer, at: number): bigint {
+export function readU64(buffer: Buffer, at: number): bigint {
   if (view.buffer !== buffer.buffer) view = new DataView(buffer.buffer);
   return view.getBigUint64(buffer.byteOffset + at, true);
 }
@@ -134,9 +136,9 @@ export function readFileRecord(buffer: Buffer, at: number, size: number): FileRe
 export function readTraceRecord(buffer: Buffer, at: number, size: number): TraceRecord {
   const room = Math.max(0, Math.floor((size - TRACE.frames) / 8));
   const count = Math.min(buffer.readUInt16LE(at + TRACE.words), room);
-  // not as BigInts: those would cost more than the rest of the trace
+  // not as BigInts: those would cost more than the rest of the trace; BPF's hosts and Node's are little-endian
   const halves = new Uint32Array(count * 2);
-  for (let i = 0; i < halves.length; i++) halves[i] = buffer.readUInt32LE(at + TRACE.frames + i * 4);
+  new Uint8Array(halves.buffer).set(buffer.subarray(at + TRACE.frames, at + TRACE.frames + count * 8));
   return {
     pid: toPid(buffer.readUInt32LE(at + TRACE.processTgid)),
     execId: buffer.readUInt32LE(at + TRACE.processExecId),
@@ -147,5 +149,6 @@ export function readTraceRecord(buffer: Buffer, at: number, size: number): Trace
     halves,
     runtimeFile: readU64(buffer, at + TRACE.runtimeFile),
     isOfProcess: (buffer.readUInt32LE(at + TRACE.flags) & EF_TRACE_OF_PROCESS) !== 0,
+    samples: 0,
   };
 }

@@ -21,6 +21,7 @@ const traceOf = (kernelFrames: number, words: bigint[]) => ({
   kernelFrames,
   halves: new Uint32Array(BigUint64Array.from(words).buffer),
   runtimeFile: 0n,
+  samples: 0,
 });
 
 /** Names a file's frames after its key and address, the kernel's after their address. */

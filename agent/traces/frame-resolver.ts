@@ -32,6 +32,17 @@ export interface Frame {
   lines: FrameLine[];
   /** Where the code that ran stands, if its lines are those of the source that it was made from. */
   generated?: string;
+  /** Its place in the tables of profiles. */
+  inTables?: FramePlace;
+}
+
+/** What a frame said when its location was made: it may know more by now. */
+export interface FramePlace {
+  /** Of the tables. */
+  generation: number;
+  location: number;
+  lines: FrameLine[];
+  mapping: Mapping;
 }
 
 export interface NativeSource {
@@ -166,7 +177,8 @@ export class FrameResolver {
       else if (isRuntime(kind) && i + 1 < words.length) frames.push(this.#runtimeFrame(trace, words, i++));
       else if (kind === FrameKind.MARKER) frames.push(this.#marker(words.operand(i)));
     }
-    if (isLasting) this.#traces.set(trace, frames);
+    // of most traces of short-lived processes there is one sample
+    if (isLasting && trace.samples !== 1) this.#traces.set(trace, frames);
     return frames;
   }
 

@@ -9,22 +9,17 @@ import type { Frame, FrameLine } from './frame-resolver.ts';
 /** Past this many all are made anew. */
 const MAX_LOCATIONS = 12_288;
 
-/** What a frame said when its location was made: it may know more by now. */
-interface KnownFrame {
-  location: number;
-  lines: FrameLine[];
-  mapping: Mapping;
-}
+let generations = 0;
 
 export class FrameTables {
   readonly mappings: Mapping[];
   readonly functions: Func[];
   readonly locations: Location[];
-  /** Weak, as what follows: frames of files that can't be opened, and of BPF code, are other objects each time. */
+  readonly #generation = ++generations;
+  /** Weak: those of files that can't be opened, and of BPF code, are other objects each time. */
   readonly #mappings = new WeakMap<Mapping, number>();
   readonly #mappingsByContent = new Map<string, number>();
   readonly #functions = new Map<string, number>();
-  readonly #frames = new WeakMap<Frame, KnownFrame>();
   /** Mapping → address → location: copies of one file have frames of their own, but one location. */
   readonly #byPlace = new Map<number, Map<number, number>>();
   readonly #byContent = new Map<string, number>();
@@ -39,11 +34,12 @@ export class FrameTables {
 
   /** Index of the frame's location, as the frame is now. */
   locationOf(frame: Frame): number {
-    const known = this.#frames.get(frame);
-    if (known && known.lines === frame.lines && known.mapping === frame.mapping) return known.location;
-    const mapping = this.#mapping(frame.mapping);
-    const location = hasPlace(frame) ? this.#placed(frame, mapping) : this.#unplaced(frame, mapping);
-    this.#frames.set(frame, { location, lines: frame.lines, mapping: frame.mapping });
+    const { inTables: place, lines, mapping } = frame;
+    if (place?.generation === this.#generation && place.lines === lines && place.mapping === mapping)
+      return place.location;
+    const index = this.#mapping(mapping);
+    const location = hasPlace(frame) ? this.#placed(frame, index) : this.#unplaced(frame, index);
+    frame.inTables = { generation: this.#generation, location, lines, mapping };
     return location;
   }
 

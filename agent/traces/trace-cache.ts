@@ -16,6 +16,8 @@ export interface Trace extends Readonly<ProcessIdentity> {
   /** As in the record. */
   readonly halves: Uint32Array;
   readonly runtimeFile: bigint;
+  /** How many came so far. */
+  samples: number;
 }
 
 export interface TraceCacheOptions {

@@ -2,10 +2,9 @@
  * Counts samples under (trace, execution of a process, thread, CPU) until the next interval is taken. This is
  * what runs for each sample: no object is made for a sample that joins a group.
  */
-import type { Pid, Tid } from '../../common/base/brand.ts';
-import { toPid, toTid } from '../../common/base/brand.ts';
+import { type Tid, toPid, toTid } from '../../common/base/brand.ts';
 import { SAMPLE } from '../tracer/records.gen.ts';
-import { type ProcessIdentity, readComm, readTraceRecord } from '../tracer/records.ts';
+import { type ProcessIdentity, readComm, readTraceRecord, readU64 } from '../tracer/records.ts';
 import type { Trace, TraceCache } from './trace-cache.ts';
 
 /** Samples that differ in nothing but their time. */
@@ -26,18 +25,22 @@ export interface Interval {
   lastKtimeNs: number;
 }
 
+/** With the record's own words, signed so that V8 keeps them in place: comparing two samples makes nothing. */
 interface GroupNode extends SampleGroup {
-  commWords: [number, number, number, number];
-  startWords: [number, number];
-  /** The next group of the same trace, thread and CPU. */
+  startLow: number;
+  startHigh: number;
+  comm0: number;
+  comm1: number;
+  comm2: number;
+  comm3: number;
+  /** Another group of the same hash. */
   next: GroupNode | undefined;
 }
 
-const MAX_CPUS = 16384;
-
 export class TraceHandler {
   readonly #cache: TraceCache;
-  #byTrace = new Map<Trace, Map<number, GroupNode>>();
+  /** By a hash of trace, thread and CPU. */
+  #byHash = new Map<number, GroupNode>();
   #interval = emptyInterval();
   readonly #maxSamples: number;
   readonly stats = { samples: 0, lostTraceMissing: 0, lostIntervalFull: 0, malformed: 0 };
@@ -61,7 +64,7 @@ export class TraceHandler {
       return;
     }
     this.stats.samples++;
-    const trace = this.#cache.get(buffer.readBigUInt64LE(at + SAMPLE.traceHash));
+    const trace = this.#cache.get(readU64(buffer, at + SAMPLE.traceHash));
     if (!trace) {
       this.stats.lostTraceMissing++;
       return;
@@ -72,8 +75,9 @@ export class TraceHandler {
     }
     const ktimeNs =
       buffer.readUInt32LE(at + SAMPLE.ktimeNs + 4) * 2 ** 32 + buffer.readUInt32LE(at + SAMPLE.ktimeNs);
-    this.#groupOf(trace, buffer, at).ktimesNs.push(ktimeNs);
+    this.#count(trace, ktimeNs, buffer, at);
     this.#interval.samples++;
+    trace.samples++;
     if (ktimeNs < this.#interval.firstKtimeNs) this.#interval.firstKtimeNs = ktimeNs;
     if (ktimeNs > this.#interval.lastKtimeNs) this.#interval.lastKtimeNs = ktimeNs;
   }
@@ -86,27 +90,24 @@ export class TraceHandler {
   takeInterval(): Interval {
     const interval = this.#interval;
     this.#interval = emptyInterval();
-    this.#byTrace = new Map();
+    this.#byHash = new Map();
     return interval;
   }
 
-  #groupOf(trace: Trace, buffer: Buffer, at: number): GroupNode {
-    let groups = this.#byTrace.get(trace);
-    if (!groups) {
-      groups = new Map();
-      this.#byTrace.set(trace, groups);
-    }
-    const tid = buffer.readUInt32LE(at + SAMPLE.tid);
-    const cpu = buffer.readUInt32LE(at + SAMPLE.cpu);
-    const key = tid * MAX_CPUS + cpu;
-    const first = groups.get(key);
+  #count(trace: Trace, ktimeNs: number, buffer: Buffer, at: number): void {
+    const tid = buffer.readInt32LE(at + SAMPLE.tid);
+    const cpu = buffer.readInt32LE(at + SAMPLE.cpu);
+    const hash = buffer.readInt32LE(at + SAMPLE.traceHash) ^ Math.imul(tid, 0x9e37_79b1) ^ cpu;
+    const first = this.#byHash.get(hash);
     for (let node = first; node; node = node.next) {
-      if (isSameGroup(node, buffer, at)) return node;
+      if (node.trace === trace && isSameGroup(node, buffer, at)) {
+        node.ktimesNs.push(ktimeNs);
+        return;
+      }
     }
-    const node = makeGroup(trace, buffer, at, first);
-    groups.set(key, node);
+    const node = makeGroup(trace, ktimeNs, buffer, at, first);
+    this.#byHash.set(hash, node);
     this.#interval.groups.push(node);
-    return node;
   }
 }
 
@@ -119,30 +120,42 @@ const emptyInterval = (): Interval => ({
 
 function isSameGroup(node: GroupNode, buffer: Buffer, at: number): boolean {
   return (
-    node.startWords[0] === buffer.readUInt32LE(at + SAMPLE.processStartBoottimeNs) &&
-    node.startWords[1] === buffer.readUInt32LE(at + SAMPLE.processStartBoottimeNs + 4) &&
+    node.tid === buffer.readUInt32LE(at + SAMPLE.tid) &&
+    node.cpu === buffer.readUInt32LE(at + SAMPLE.cpu) &&
+    node.startLow === buffer.readInt32LE(at + SAMPLE.processStartBoottimeNs) &&
+    node.startHigh === buffer.readInt32LE(at + SAMPLE.processStartBoottimeNs + 4) &&
     node.execId === buffer.readUInt32LE(at + SAMPLE.processExecId) &&
     node.pid === buffer.readUInt32LE(at + SAMPLE.processTgid) &&
-    node.commWords[0] === buffer.readUInt32LE(at + SAMPLE.comm) &&
-    node.commWords[1] === buffer.readUInt32LE(at + SAMPLE.comm + 4) &&
-    node.commWords[2] === buffer.readUInt32LE(at + SAMPLE.comm + 8) &&
-    node.commWords[3] === buffer.readUInt32LE(at + SAMPLE.comm + 12)
+    node.comm0 === buffer.readInt32LE(at + SAMPLE.comm) &&
+    node.comm1 === buffer.readInt32LE(at + SAMPLE.comm + 4) &&
+    node.comm2 === buffer.readInt32LE(at + SAMPLE.comm + 8) &&
+    node.comm3 === buffer.readInt32LE(at + SAMPLE.comm + 12)
   );
 }
 
-function makeGroup(trace: Trace, buffer: Buffer, at: number, next: GroupNode | undefined): GroupNode {
-  const word = (offset: number): number => buffer.readUInt32LE(at + offset);
+function makeGroup(
+  trace: Trace,
+  ktimeNs: number,
+  buffer: Buffer,
+  at: number,
+  next: GroupNode | undefined,
+): GroupNode {
   return {
     trace,
-    pid: toPid(word(SAMPLE.processTgid)) as Pid,
-    execId: word(SAMPLE.processExecId),
-    startBoottimeNs: buffer.readBigUInt64LE(at + SAMPLE.processStartBoottimeNs),
-    tid: toTid(word(SAMPLE.tid)),
+    pid: toPid(buffer.readUInt32LE(at + SAMPLE.processTgid)),
+    execId: buffer.readUInt32LE(at + SAMPLE.processExecId),
+    startBoottimeNs: readU64(buffer, at + SAMPLE.processStartBoottimeNs),
+    tid: toTid(buffer.readUInt32LE(at + SAMPLE.tid)),
     threadName: readComm(buffer, at + SAMPLE.comm),
-    cpu: word(SAMPLE.cpu),
-    ktimesNs: [],
-    startWords: [word(SAMPLE.processStartBoottimeNs), word(SAMPLE.processStartBoottimeNs + 4)],
-    commWords: [word(SAMPLE.comm), word(SAMPLE.comm + 4), word(SAMPLE.comm + 8), word(SAMPLE.comm + 12)],
+    cpu: buffer.readUInt32LE(at + SAMPLE.cpu),
+    // most groups have one sample; room for more would be several times this object
+    ktimesNs: [ktimeNs],
+    startLow: buffer.readInt32LE(at + SAMPLE.processStartBoottimeNs),
+    startHigh: buffer.readInt32LE(at + SAMPLE.processStartBoottimeNs + 4),
+    comm0: buffer.readInt32LE(at + SAMPLE.comm),
+    comm1: buffer.readInt32LE(at + SAMPLE.comm + 4),
+    comm2: buffer.readInt32LE(at + SAMPLE.comm + 8),
+    comm3: buffer.readInt32LE(at + SAMPLE.comm + 12),
     next,
   };
 }

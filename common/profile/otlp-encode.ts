@@ -68,6 +68,14 @@ class Table {
     this.#ends = [this.#out.length];
   }
 
+  /** The index of an entry that is known to be new. */
+  add(entry: ProtoWriter): number {
+    this.#out.message(this.#field, entry);
+    this.#next.push(-1);
+    this.#starts.push(this.#out.length - entry.length);
+    return this.#ends.push(this.#out.length) - 1;
+  }
+
   /** The index of the entry that was just written. */
   intern(entry: ProtoWriter): number {
     if (entry.length === 0) return 0;
@@ -111,6 +119,8 @@ class OtlpEncoder {
   readonly #functions: Int32Array;
   readonly #stacks: Int32Array;
   readonly #processAttributes = new Map<number, number[]>();
+  /** Of the sample that is being written. */
+  readonly #attributes: number[] = [];
   /** Of the stack that is being written. */
   readonly #stackLocations: number[] = [];
 
@@ -149,12 +159,20 @@ class OtlpEncoder {
 
   #groupByResource(): Map<Process, Sample[]> {
     const groups = new Map<string, [Process, Sample[]]>();
-    for (const sample of this.#profile.samples) {
-      const process = this.#profile.processes[sample.process]!;
-      const key = `${process.serviceName}\0${process.containerId}\0${process.executablePath}\0${process.executableName}`;
-      const group = groups.get(key);
-      if (group) group[1].push(sample);
-      else groups.set(key, [process, [sample]]);
+    const ofProcesses: (Sample[] | undefined)[] = [];
+    const all = this.#profile.samples;
+    for (let i = 0; i < all.length; i++) {
+      const sample = all[i]!;
+      let samples = ofProcesses[sample.process];
+      if (!samples) {
+        const process = this.#profile.processes[sample.process]!;
+        const key = `${process.serviceName}\0${process.containerId}\0${process.executablePath}\0${process.executableName}`;
+        const group = groups.get(key) ?? [process, []];
+        groups.set(key, group);
+        samples = group[1];
+        ofProcesses[sample.process] = samples;
+      }
+      samples.push(sample);
     }
     return new Map(groups.values());
   }
@@ -243,10 +261,13 @@ class OtlpEncoder {
       }
       this.#processAttributes.set(sample.process, attributes);
     }
-    const own = [this.#intAttribute('thread.id', sample.tid)];
-    if (sample.threadName !== '') own.push(this.#textAttribute('thread.name', sample.threadName));
-    if (sample.cpu >= 0) own.push(this.#intAttribute('cpu.logical_number', sample.cpu));
-    return [...attributes, ...own];
+    const all = this.#attributes;
+    all.length = 0;
+    for (let i = 0; i < attributes.length; i++) all.push(attributes[i]!);
+    all.push(this.#intAttribute('thread.id', sample.tid));
+    if (sample.threadName !== '') all.push(this.#textAttribute('thread.name', sample.threadName));
+    if (sample.cpu >= 0) all.push(this.#intAttribute('cpu.logical_number', sample.cpu));
+    return all;
   }
 
   #string(text: string): number {
@@ -285,12 +306,12 @@ class OtlpEncoder {
     return index;
   }
 
-  /** Its value is in the innermost writer. */
+  /** Its value is in the innermost writer, and was not there with this key before. */
   #newAttribute(key: string): number {
     this.#inner.clear();
     this.#inner.uint(1, this.#string(key));
     this.#inner.message(2, this.#innermost);
-    return this.#attributeTable.intern(this.#inner);
+    return this.#attributeTable.add(this.#inner);
   }
 
   #stack(old: number): number {
@@ -398,8 +419,11 @@ interface Window {
 /** The profile's window, made wider where timestamps lie outside: Parca refuses those. */
 function windowOf({ timeUnixNano, durationNano, samples }: Profile): Window {
   let [start, end] = [timeUnixNano, timeUnixNano + durationNano];
-  for (const { timestamps } of samples) {
-    for (const time of timestamps) {
+  // by index, as in all that runs for each sample: an iterator makes an object a step
+  for (let i = 0; i < samples.length; i++) {
+    const { timestamps } = samples[i]!;
+    for (let k = 0; k < timestamps.length; k++) {
+      const time = timestamps[k]!;
       if (time < start || start === 0n) start = time;
       if (time > end) end = time;
     }

@@ -107,7 +107,7 @@ export class ProtoWriter {
     if (values.length === 0) return;
     this.#varint(field * 8 + 2);
     this.#varint(values.length * 8);
-    for (const value of values) this.#fixed64(value);
+    for (let i = 0; i < values.length; i++) this.#fixed64(values[i]!);
   }
 
   #reserve(n: number): void {
