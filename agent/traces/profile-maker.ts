@@ -5,7 +5,7 @@ import { emptyProfile, type Process, type Profile } from '../../common/profile/p
 import { inSlices } from '../slices.ts';
 import type { Frame, FrameResolver } from './frame-resolver.ts';
 import { FrameTables } from './frame-tables.ts';
-import type { Interval, SampleGroup } from './trace-handler.ts';
+import type { Interval, SampleGroup } from './interval.ts';
 
 export interface ProcessSource {
   get(pid: Pid, execId: number, startBoottimeNs: bigint): Process;
@@ -39,12 +39,13 @@ export class ProfileMaker {
   async make(interval: Interval): Promise<Profile> {
     const { frames, processes, periodNs } = this.#options;
     const stacks: Frame[][] = [];
-    await inSlices(interval.groups, (group) => stacks.push(frames.framesOf(group.trace)));
+    await inSlices(interval.size, (i) => stacks.push(frames.framesOf(interval.traceOf(i))));
     await frames.nameFrames();
     const offsetNs = this.#options.unixOffsetNs();
     if (this.#frameTables.isFull) this.forget();
     const tables = new Tables(this.#frameTables);
-    await inSlices(interval.groups, (group, i) => {
+    await inSlices(interval.size, (i) => {
+      const group = interval.group(i);
       const process = processes.get(group.pid, group.execId, group.startBoottimeNs);
       tables.addGroup(group, stacks[i]!, process, offsetNs);
     });

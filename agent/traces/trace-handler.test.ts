@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SAMPLE, TRACE } from '../tracer/records.gen.ts';
+import type { Interval, SampleGroup } from './interval.ts';
 import { TraceCache } from './trace-cache.ts';
 import { TraceHandler } from './trace-handler.ts';
 
@@ -55,6 +56,9 @@ function sampleRecord(hash: bigint, tid: number): Buffer {
   return record;
 }
 
+const groupsOf = (interval: Interval): SampleGroup[] =>
+  Array.from({ length: interval.size }, (_, i) => interval.group(i));
+
 const event = fc.oneof(
   {
     weight: 12,
@@ -89,7 +93,7 @@ describe('the trace handler', () => {
             handler.drained();
           };
           const take = (): void => {
-            for (const group of handler.takeInterval().groups) {
+            for (const group of groupsOf(handler.takeInterval())) {
               add(got, `${group.trace.halves[0]}/${group.tid}/${group.threadName}`, group.ktimesNs.length);
             }
           };
@@ -120,6 +124,59 @@ describe('the trace handler', () => {
     handler.onSample(sampleRecord(99n, 1), 0, SAMPLE.bytes);
     expect(handler.stats).toMatchObject({ samples: 1, lostTraceMissing: 1 });
     expect(handler.takeInterval().samples).toBe(0);
+  });
+
+  it('keeps groups apart that differ in one part of their identity, with all times of each in order', () => {
+    const handler = new TraceHandler(new TraceCache({ maxBytes: 1 << 20, forget: () => {} }));
+    for (const [hash, stack] of [
+      [1n, 3],
+      [2n, 4],
+    ] as const) {
+      const trace = traceRecord(hash, stack);
+      handler.onTrace(trace, 0, trace.length);
+    }
+    const parts = {
+      hash: fc.constantFrom(1n, 2n),
+      pid: fc.constantFrom(7, 0xffff_fff0),
+      execId: fc.constantFrom(0, 0x8000_0001),
+      start: fc.constantFrom(5n, 5n + (1n << 63n), (1n << 32n) + 5n),
+      tid: fc.constantFrom(7, 8),
+      cpu: fc.constantFrom(0, 8191),
+      name: fc.constantFrom('', 'a', 'sixteen-letters'),
+    };
+    fc.assert(
+      fc.property(fc.array(fc.record(parts), { minLength: 1, maxLength: 3000 }), (samples) => {
+        const expected = new Map<string, number[]>();
+        for (const [i, part] of samples.entries()) {
+          const record = sampleRecord(part.hash, part.tid);
+          record.fill(0, SAMPLE.comm, SAMPLE.comm + 16).write(part.name, SAMPLE.comm);
+          record.writeUInt32LE(part.pid, SAMPLE.processTgid);
+          record.writeUInt32LE(part.execId, SAMPLE.processExecId);
+          record.writeBigUInt64LE(part.start, SAMPLE.processStartBoottimeNs);
+          record.writeUInt32LE(part.cpu, SAMPLE.cpu);
+          const ktimeNs = 2 ** 45 + i;
+          record.writeBigUInt64LE(BigInt(ktimeNs), SAMPLE.ktimeNs);
+          handler.onSample(record, 0, SAMPLE.bytes);
+          const key = Object.values(part).join('/');
+          expected.set(key, [...(expected.get(key) ?? []), ktimeNs]);
+        }
+        const interval = handler.takeInterval();
+        const got = groupsOf(interval).map(
+          (g) =>
+            [
+              [g.trace.hash, g.pid, g.execId, g.startBoottimeNs, g.tid, g.cpu, g.threadName].join('/'),
+              g.ktimesNs,
+            ] as const,
+        );
+        expect(new Map(got)).toEqual(expected);
+        expect([got.length, interval.samples]).toEqual([expected.size, samples.length]);
+        expect([interval.firstKtimeNs, interval.lastKtimeNs]).toEqual([
+          2 ** 45,
+          2 ** 45 + samples.length - 1,
+        ]);
+      }),
+      { numRuns: 40 },
+    );
   });
 
   it('bounds an interval', () => {

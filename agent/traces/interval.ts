@@ -1,0 +1,145 @@
+/**
+ * The samples of one interval, in columns of numbers. Thousands of objects that live for seconds are what V8's
+ * collector would spend most on: they outlive the young generation, and its old one is marked again for them.
+ */
+import { type Tid, toPid, toTid } from '../../common/base/brand.ts';
+import { SAMPLE } from '../tracer/records.gen.ts';
+import { type ProcessIdentity, readComm } from '../tracer/records.ts';
+import type { Trace } from './trace-cache.ts';
+
+/** Samples that differ in nothing but their time. */
+export interface SampleGroup extends ProcessIdentity {
+  trace: Trace;
+  tid: Tid;
+  threadName: string;
+  cpu: number;
+  /** CLOCK_MONOTONIC, nanoseconds, one an event. */
+  ktimesNs: number[];
+}
+
+/** Where the words stand in a record that make two samples of one trace the same group. */
+const IDENTITY = [
+  SAMPLE.processStartBoottimeNs,
+  SAMPLE.processStartBoottimeNs + 4,
+  SAMPLE.comm,
+  SAMPLE.comm + 4,
+  SAMPLE.comm + 8,
+  SAMPLE.comm + 12,
+  SAMPLE.processTgid,
+  SAMPLE.processExecId,
+  SAMPLE.tid,
+  SAMPLE.cpu,
+];
+const [TGID, EXEC_ID, TID, CPU] = [6, 7, 8, 9];
+/** Behind the identity: the next group of the same hash, and the newest of the group's samples. */
+const NEXT_GROUP = IDENTITY.length;
+const NEWEST_SAMPLE = NEXT_GROUP + 1;
+const GROUP_WORDS = NEXT_GROUP + 2;
+const NONE = -1;
+const FIRST_ROOM = 1024;
+
+/** Start of the process and name of the thread, as they stand in the identity. */
+const scratch = new Int32Array(6);
+const startBoottimeNs = new BigUint64Array(scratch.buffer, 0, 1);
+const comm = Buffer.from(scratch.buffer, 8, 16);
+
+export class Interval {
+  /** The earliest and the latest ktime in it; Infinity and 0 where it has no sample. */
+  firstKtimeNs = Number.POSITIVE_INFINITY;
+  lastKtimeNs = 0;
+  readonly #traces: Trace[] = [];
+  #groups = new Int32Array(FIRST_ROOM * GROUP_WORDS);
+  /** By a hash of trace, thread and CPU. */
+  readonly #newestGroups = new Map<number, number>();
+  #samples = 0;
+  #ktimesNs = new Float64Array(FIRST_ROOM);
+  /** The sample before in the same group. */
+  #previousSample = new Int32Array(FIRST_ROOM);
+
+  get samples(): number {
+    return this.#samples;
+  }
+
+  /** How many groups. */
+  get size(): number {
+    return this.#traces.length;
+  }
+
+  /** Counts a sample record under its trace. */
+  add(trace: Trace, buffer: Buffer, at: number): void {
+    const ktimeNs =
+      buffer.readUInt32LE(at + SAMPLE.ktimeNs + 4) * 2 ** 32 + buffer.readUInt32LE(at + SAMPLE.ktimeNs);
+    if (ktimeNs < this.firstKtimeNs) this.firstKtimeNs = ktimeNs;
+    if (ktimeNs > this.lastKtimeNs) this.lastKtimeNs = ktimeNs;
+    const newest = this.#groupOf(trace, buffer, at) * GROUP_WORDS + NEWEST_SAMPLE;
+    const sample = this.#samples++;
+    if (sample >= this.#ktimesNs.length) this.#growSamples();
+    this.#ktimesNs[sample] = ktimeNs;
+    this.#previousSample[sample] = this.#groups[newest]!;
+    this.#groups[newest] = sample;
+  }
+
+  traceOf(group: number): Trace {
+    return this.#traces[group]!;
+  }
+
+  group(index: number): SampleGroup {
+    const words = index * GROUP_WORDS;
+    for (let i = 0; i < scratch.length; i++) scratch[i] = this.#groups[words + i]!;
+    return {
+      trace: this.#traces[index]!,
+      pid: toPid(this.#groups[words + TGID]! >>> 0),
+      execId: this.#groups[words + EXEC_ID]! >>> 0,
+      startBoottimeNs: startBoottimeNs[0]!,
+      tid: toTid(this.#groups[words + TID]! >>> 0),
+      threadName: readComm(comm, 0),
+      cpu: this.#groups[words + CPU]! >>> 0,
+      ktimesNs: this.#ktimesOf(this.#groups[words + NEWEST_SAMPLE]!),
+    };
+  }
+
+  #ktimesOf(newest: number): number[] {
+    const ktimesNs: number[] = [];
+    for (let i = newest; i !== NONE; i = this.#previousSample[i]!) ktimesNs.push(this.#ktimesNs[i]!);
+    return ktimesNs.reverse();
+  }
+
+  #groupOf(trace: Trace, buffer: Buffer, at: number): number {
+    const tid = buffer.readInt32LE(at + SAMPLE.tid);
+    const cpu = buffer.readInt32LE(at + SAMPLE.cpu);
+    const hash = buffer.readInt32LE(at + SAMPLE.traceHash) ^ Math.imul(tid, 0x9e37_79b1) ^ cpu;
+    const newest = this.#newestGroups.get(hash) ?? NONE;
+    for (let group = newest; group !== NONE; group = this.#groups[group * GROUP_WORDS + NEXT_GROUP]!) {
+      if (this.#traces[group] === trace && this.#isGroup(group, buffer, at)) return group;
+    }
+    const group = this.#traces.push(trace) - 1;
+    const words = group * GROUP_WORDS;
+    if (words + GROUP_WORDS > this.#groups.length) this.#groups = grown(this.#groups);
+    for (let i = 0; i < IDENTITY.length; i++) this.#groups[words + i] = buffer.readInt32LE(at + IDENTITY[i]!);
+    this.#groups[words + NEXT_GROUP] = newest;
+    this.#groups[words + NEWEST_SAMPLE] = NONE;
+    this.#newestGroups.set(hash, group);
+    return group;
+  }
+
+  #isGroup(group: number, buffer: Buffer, at: number): boolean {
+    const words = group * GROUP_WORDS;
+    for (let i = 0; i < IDENTITY.length; i++) {
+      if (this.#groups[words + i] !== buffer.readInt32LE(at + IDENTITY[i]!)) return false;
+    }
+    return true;
+  }
+
+  #growSamples(): void {
+    this.#previousSample = grown(this.#previousSample);
+    const ktimesNs = new Float64Array(this.#ktimesNs.length * 2);
+    ktimesNs.set(this.#ktimesNs);
+    this.#ktimesNs = ktimesNs;
+  }
+}
+
+function grown(column: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(column.length * 2);
+  larger.set(column);
+  return larger;
+}
