@@ -119,13 +119,9 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     response: schema.TOP,
     async run(parameters, context) {
       const found = await window(parameters, context);
-      const functions = topFunctions(found.window.parts);
-      if (parameters.get('sort') === 'total') functions.sort((a, b) => b.total - a.total);
-      return {
-        ...basis(found.filter, found.window),
-        functionCount: functions.length,
-        functions: functions.slice(0, wanted(parameters, 50)),
-      };
+      const sort = parameters.get('sort') === 'total' ? 'total' : 'self';
+      const { count, functions } = topFunctions(found.window.parts, wanted(parameters, 50), sort);
+      return { ...basis(found.filter, found.window), functionCount: count, functions };
     },
   },
   '/api/v1/callers': {
@@ -230,12 +226,12 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     async run(parameters, context) {
       const now = await window(parameters, context);
       const base = await window(parameters, context, 1, 'base_');
-      const functions = compareFunctions(base.window, now.window);
+      const { count, functions } = compareFunctions(base.window, now.window, wanted(parameters, 50));
       return {
         base: basis(base.filter, base.window),
         now: basis(now.filter, now.window),
-        functionCount: functions.length,
-        functions: functions.slice(0, wanted(parameters, 50)),
+        functionCount: count,
+        functions,
       };
     },
   },

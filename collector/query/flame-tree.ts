@@ -59,7 +59,7 @@ export interface MergedTree {
 /** Given `nodeMaps`, an entry per part, each becomes the merged node of each of the part's nodes. */
 export function mergeParts(parts: readonly StackCounts[], nodeMaps?: Uint32Array[]): MergedTree {
   const table = new FrameTable();
-  const tree = new StackTree();
+  const tree = new StackTree(Math.max(0, ...parts.map(({ parents }) => parents.length)));
   let selfCounts = new Float64Array(1024);
   // parts that were loaded from disk share their frames
   const known = new Map<Frame, number>();
@@ -128,28 +128,33 @@ export function buildDiffTree(
   base: readonly StackCounts[],
   limits = DEFAULT_LIMITS,
 ): FlameTree {
-  const nodeMaps = [...now, ...base].map(() => new Uint32Array());
-  const merged = mergeParts([...now, ...base], nodeMaps);
-  const count = (parts: readonly StackCounts[], first: number): Float64Array => {
-    const counts = new Float64Array(merged.parents.length);
-    for (const [i, { selfCounts }] of parts.entries()) {
-      for (const [node, self] of selfCounts.entries()) counts[nodeMaps[first + i]![node]!]! += self;
-    }
-    return counts;
-  };
-  const own = count(now, 0);
-  const other = count(base, now.length);
-  const sum = (counts: Float64Array): number =>
-    Math.max(
-      1,
-      counts.reduce((a, b) => a + b, 0),
-    );
-  const [ownSum, otherSum] = [sum(own), sum(other)];
-  const weights = own.map((self, node) => self / ownSum + other[node]! / otherSum);
+  const { merged, own, other } = mergeWindows(now, base);
+  const [ownSum, otherSum] = [Math.max(1, own.totals[0]!), Math.max(1, other.totals[0]!)];
+  const weights = own.selfCounts.map((self, node) => self / ownSum + other.selfCounts[node]! / otherSum);
   const weighted = { ...merged, selfCounts: weights, totals: sumSubtrees(merged.parents, weights) };
   const kept = chooseKept(weighted, limits);
-  const shown = { ...merged, selfCounts: own, totals: sumSubtrees(merged.parents, own) };
-  return layOut(shown, kept, { order: 'name', carried: other });
+  return layOut({ ...merged, ...own }, kept, { order: 'name', carried: other.selfCounts });
+}
+
+type Counts = Pick<MergedTree, 'parents' | 'selfCounts' | 'totals'>;
+
+/** The stacks of two windows as one tree, with the counts of each. */
+export function mergeWindows(
+  now: readonly StackCounts[],
+  base: readonly StackCounts[],
+): { merged: MergedTree; own: Counts; other: Counts } {
+  const nodeMaps = [...now, ...base].map(() => new Uint32Array());
+  const merged = mergeParts([...now, ...base], nodeMaps);
+  const { parents } = merged;
+  const count = (parts: readonly StackCounts[], first: number): Counts => {
+    const selfCounts = new Float64Array(parents.length);
+    for (const [i, part] of parts.entries()) {
+      const nodes = nodeMaps[first + i]!;
+      for (let node = 0; node < nodes.length; node++) selfCounts[nodes[node]!]! += part.selfCounts[node]!;
+    }
+    return { parents, selfCounts, totals: sumSubtrees(parents, selfCounts) };
+  };
+  return { merged, own: count(now, 0), other: count(base, now.length) };
 }
 
 function layOut(

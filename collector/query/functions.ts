@@ -1,7 +1,7 @@
 /** Views by function, over all stacks it occurs in. */
 import { StackTree } from '../store/stack-tree.ts';
 import type { Frame, StackCounts } from '../store/store.ts';
-import { type MergedTree, mergeParts } from './flame-tree.ts';
+import { type MergedTree, mergeParts, mergeWindows } from './flame-tree.ts';
 
 export interface FunctionCount extends Frame {
   /** Events in the function itself, and in it or what it called: a recursion counts once. */
@@ -15,18 +15,57 @@ export interface Sums {
   total: Float64Array;
 }
 
-/** The most self first. */
-export function topFunctions(parts: readonly StackCounts[]): FunctionCount[] {
-  const merged = mergeParts(parts);
-  return listCounts(merged.frames, sumGroups(merged, merged.nodeFrames, merged.frames.length)).sort(
-    (a, b) => b.self - a.self || b.total - a.total || (a.name < b.name ? -1 : 1),
-  );
+export interface Ranking<T> {
+  /** How many functions there are. */
+  count: number;
+  /** The first of them. */
+  functions: T[];
 }
 
-const listCounts = (frames: readonly Frame[], { self, total }: Sums): FunctionCount[] =>
-  frames
-    .map((frame, id) => ({ ...frame, self: self[id]!, total: total[id]! }))
-    .filter((count) => count.total > 0 && count.kind !== 'process');
+/** Those with the largest count of the kind first. */
+export function topFunctions(
+  parts: readonly StackCounts[],
+  limit = Number.POSITIVE_INFINITY,
+  sort: keyof Sums = 'self',
+): Ranking<FunctionCount> {
+  const merged = mergeParts(parts);
+  const { frames } = merged;
+  const { self, total } = sumGroups(merged, merged.nodeFrames, frames.length);
+  const keys = sort === 'self' ? [self, total] : [total, self];
+  return rankFunctions(frames, { isCounted: (id) => total[id]! > 0, keys, limit }, (id) => ({
+    ...frames[id]!,
+    self: self[id]!,
+    total: total[id]!,
+  }));
+}
+
+interface Order {
+  isCounted(id: number): boolean;
+  /** A number for each frame: the largest come first, by the second where the first are the same, then by name. */
+  keys: readonly Float64Array[];
+  limit: number;
+}
+
+/** Names are compared, and entries made, only of those that are shown: an hour of a busy machine has 100,000 functions. */
+function rankFunctions<T>(
+  frames: readonly Frame[],
+  { isCounted, keys, limit }: Order,
+  describe: (id: number) => T,
+): Ranking<T> {
+  const byKeys = (a: number, b: number): number => {
+    for (const key of keys) if (key[a] !== key[b]) return key[b]! - key[a]!;
+    return 0;
+  };
+  const ids = Uint32Array.from(frames.keys())
+    .filter((id) => frames[id]!.kind !== 'process' && isCounted(id))
+    .sort(byKeys);
+  let end = Math.min(limit, ids.length);
+  while (end > 0 && end < ids.length && byKeys(ids[end - 1]!, ids[end]!) === 0) end++;
+  const shown = [...ids.subarray(0, end)].sort(
+    (a, b) => byKeys(a, b) || (frames[a]!.name < frames[b]!.name ? -1 : 1),
+  );
+  return { count: ids.length, functions: shown.slice(0, limit).map(describe) };
+}
 
 /** Sums over nodes that belong together; a stack that holds a group several times counts once. */
 export function sumGroups(
@@ -137,28 +176,23 @@ export interface FunctionChange extends Frame {
 export function compareFunctions(
   base: { parts: readonly StackCounts[]; samples: number },
   now: { parts: readonly StackCounts[]; samples: number },
-): FunctionChange[] {
-  const changes = new Map<string, FunctionChange>();
-  const change = ({ name, file, mapping, kind }: Frame): FunctionChange => {
-    const key = [kind, name, file, mapping].join('\0');
-    let entry = changes.get(key);
-    if (entry === undefined) {
-      entry = { name, file, mapping, kind, baseSelf: 0, baseTotal: 0, self: 0, total: 0, selfShareChange: 0 };
-      changes.set(key, entry);
-    }
-    return entry;
-  };
-  for (const count of topFunctions(base.parts)) {
-    Object.assign(change(count), { baseSelf: count.self, baseTotal: count.total });
-  }
-  for (const count of topFunctions(now.parts)) {
-    Object.assign(change(count), { self: count.self, total: count.total });
-  }
+  limit = Number.POSITIVE_INFINITY,
+): Ranking<FunctionChange> {
+  const { merged, own, other } = mergeWindows(now.parts, base.parts);
+  const { frames, nodeFrames } = merged;
+  const after = sumGroups(own, nodeFrames, frames.length);
+  const before = sumGroups(other, nodeFrames, frames.length);
   const share = (count: number, of: number): number => (of === 0 ? 0 : count / of);
-  for (const entry of changes.values()) {
-    entry.selfShareChange = share(entry.self, now.samples) - share(entry.baseSelf, base.samples);
-  }
-  return [...changes.values()].sort(
-    (a, b) => Math.abs(b.selfShareChange) - Math.abs(a.selfShareChange) || (a.name < b.name ? -1 : 1),
+  const change = after.self.map(
+    (self, id) => share(self, now.samples) - share(before.self[id]!, base.samples),
   );
+  const isCounted = (id: number): boolean => after.total[id]! > 0 || before.total[id]! > 0;
+  return rankFunctions(frames, { isCounted, keys: [change.map(Math.abs)], limit }, (id) => ({
+    ...frames[id]!,
+    baseSelf: before.self[id]!,
+    baseTotal: before.total[id]!,
+    self: after.self[id]!,
+    total: after.total[id]!,
+    selfShareChange: change[id]!,
+  }));
 }

@@ -60,7 +60,7 @@ describe('lines of a file', () => {
     const tree = buildFlameTree(parts);
     const names = Array.from(tree.nodeFrames, (frame) => tree.frames[frame]!.name);
     expect(names.filter((name) => name === 'main')).toHaveLength(1);
-    const main = topFunctions(parts).find(({ name }) => name === 'main');
+    const main = topFunctions(parts).functions.find(({ name }) => name === 'main');
     expect(main).toEqual({
       name: 'main',
       file: '/srv/app.py',

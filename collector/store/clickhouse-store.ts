@@ -171,11 +171,13 @@ export class ClickHouseStore implements Store {
       // Another collector may still add to it: what is known of it holds as long as it has as many events.
       key: `${id} ${events}`,
       // An entry may be there twice, where a flush was tried again.
-      read: (columns, table) =>
-        readColumns(
+      read: (columns, table, ids) => {
+        const where = ids === undefined ? '' : `AND id >= ${ids[0]} AND id < ${ids[1]}`;
+        return readColumns(
           this.#client,
-          `SELECT ${columns} FROM ${table} WHERE part = ${id} ORDER BY id LIMIT 1 BY id`,
-        ),
+          `SELECT ${columns} FROM ${table} WHERE part = ${id} ${where} ORDER BY id LIMIT 1 BY id`,
+        );
+      },
     };
   }
 

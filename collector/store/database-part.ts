@@ -1,5 +1,6 @@
 /** What the stores in DuckDB and in ClickHouse have in common to read a part with: SQL that both understand. */
 import { LRUCache } from 'lru-cache';
+import { FrameTable } from './frame-table.ts';
 import { PartSums } from './part-sums.ts';
 import { EMPTY_ROWS, type RowTables, readRows, rowsSql, splitBySums } from './row-sql.ts';
 import type { Frame, FrameKind, RowQuery, Rows, SamplePart, Series, Stacks } from './store.ts';
@@ -7,8 +8,9 @@ import type { Frame, FrameKind, RowQuery, Rows, SamplePart, Series, Stacks } fro
 export const PART_MS = 3_600_000;
 /** What a loaded series takes in memory, roughly. */
 const SERIES_BYTES = 700;
-/** Some 300 bytes each. */
-const MAX_POOLED_FRAMES = 400_000;
+const MAX_POOL_BYTES = 64 * 2 ** 20;
+const PAGE_ROWS = 32_768;
+const FRAME_COLUMNS = 'name, file, mapping, kind, "binary", line';
 
 /** What the catalogue says of a part. */
 export interface PartInfo {
@@ -43,8 +45,12 @@ export interface PartDictionaries {
 export interface DictionarySource {
   /** Another one's is another; it changes when the dictionaries may have grown. */
   key: string;
-  /** Entries in the order of their ids. */
-  read(columns: string, table: 'frames' | 'nodes' | 'series'): Promise<Columns>;
+  /** Entries in the order of their ids; given `ids`, those from the first to before the second. */
+  read(
+    columns: string,
+    table: 'frames' | 'nodes' | 'series',
+    ids?: readonly [number, number],
+  ): Promise<Columns>;
   /** Tens of seconds, series and events of the part's sums, if it has them. */
   readSums?(): Promise<Columns>;
 }
@@ -70,19 +76,13 @@ export async function loadDictionaries(
   return { series, stacks, sums };
 }
 
-/** Hours have most frames in common: each is one object, whichever parts it is in. */
+/** Hours have most frames in common: each is one object, whichever parts it is in, and so are their texts. */
 class FramePool {
-  readonly #frames = new Map<string, Frame>();
+  #table = new FrameTable({ keepsLines: true });
 
-  share({ name, file, mapping, kind, binary, line }: Required<Frame>): Frame {
-    const key = `${kind}\0${mapping}\0${file}\0${name}\0${binary}\0${line}`;
-    let frame = this.#frames.get(key);
-    if (frame === undefined) {
-      if (this.#frames.size >= MAX_POOLED_FRAMES) this.#frames.clear();
-      frame = { name, file, mapping, kind, ...(binary !== '' && { binary }), ...(line > 0 && { line }) };
-      this.#frames.set(key, frame);
-    }
-    return frame;
+  share(frame: Frame): Frame {
+    if (this.#table.bytes > MAX_POOL_BYTES) this.#table = new FrameTable({ keepsLines: true });
+    return this.#table.frames[this.#table.intern(frame)]!;
   }
 }
 
@@ -117,25 +117,47 @@ async function loadStacks(
   source: DictionarySource,
   pool: FramePool,
 ): Promise<{ value: Stacks; bytes: number }> {
-  const columns = await source.read('name, file, mapping, kind, "binary", line', 'frames');
-  const [names = [], files = [], mappings = [], kinds = [], binaries = [], lines = []] = columns;
-  const frames = names.map((name, i) =>
-    pool.share({
-      name: String(name),
-      file: String(files[i]),
-      mapping: String(mappings[i]),
-      kind: String(kinds[i]) as FrameKind,
-      binary: String(binaries[i]),
-      line: Number(lines[i]),
-    }),
-  );
-  const [parents = [], nodeFrames = []] = await source.read('parent, frame', 'nodes');
-  const value: Stacks = {
-    frames,
-    parents: Uint32Array.from([0, ...(parents as number[])]),
-    nodeFrames: Uint32Array.from([0, ...(nodeFrames as number[])]),
-  };
+  const frames: Frame[] = [];
+  for await (const page of readPages(source, FRAME_COLUMNS, 'frames')) {
+    const [names = [], files = [], mappings = [], kinds = [], binaries = [], lines = []] = page;
+    for (const [i, name] of names.entries()) {
+      const [file, mapping, binary] = [String(files[i]), String(mappings[i]), String(binaries[i])];
+      const kind = String(kinds[i]) as FrameKind;
+      frames.push(pool.share({ name: String(name), file, mapping, kind, binary, line: Number(lines[i]) }));
+    }
+  }
+  const parents = [Uint32Array.of(0)];
+  const nodeFrames = [Uint32Array.of(0)];
+  for await (const [parent = [], frame = []] of readPages(source, 'parent, frame', 'nodes')) {
+    parents.push(Uint32Array.from(parent as number[]));
+    nodeFrames.push(Uint32Array.from(frame as number[]));
+  }
+  const value: Stacks = { frames, parents: concat(parents), nodeFrames: concat(nodeFrames) };
   return { value, bytes: 8 * frames.length + 8 * value.parents.length };
+}
+
+/** An answer is objects of JavaScript until it is copied: a whole part's would take hundreds of MiB for a moment. */
+async function* readPages(
+  { read }: DictionarySource,
+  columns: string,
+  table: 'frames' | 'nodes',
+): AsyncGenerator<Columns> {
+  for (let from = 0; ; from += PAGE_ROWS) {
+    const page = await read(columns, table, [from, from + PAGE_ROWS]);
+    yield page;
+    // node 0, the root, is in no table
+    if ((page[0]?.length ?? 0) < PAGE_ROWS - 1) return;
+  }
+}
+
+function concat(pages: readonly Uint32Array[]): Uint32Array {
+  const all = new Uint32Array(pages.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const page of pages) {
+    all.set(page, at);
+    at += page.length;
+  }
+  return all;
 }
 
 async function loadSeries(source: DictionarySource): Promise<Series[]> {

@@ -147,8 +147,9 @@ export class DuckDbStore implements Store {
     const { id } = info;
     return {
       key: String(id),
-      read: async (columns, table) => {
-        const answer = await this.#file.read(`SELECT ${columns} FROM ${table}_${id} ORDER BY id`);
+      read: async (columns, table, ids) => {
+        const where = ids === undefined ? '' : `WHERE id >= ${ids[0]} AND id < ${ids[1]}`;
+        const answer = await this.#file.read(`SELECT ${columns} FROM ${table}_${id} ${where} ORDER BY id`);
         return answer.getColumns();
       },
       ...(info.hasSums && {

@@ -5,11 +5,19 @@ const INITIAL_CAPACITY = 256;
  * that finds the child of a parent. Node 0 is the root; children have larger ids than their parent.
  */
 export class StackTree {
-  parents = new Uint32Array(INITIAL_CAPACITY);
-  frames = new Uint32Array(INITIAL_CAPACITY);
+  parents: Uint32Array<ArrayBuffer>;
+  frames: Uint32Array<ArrayBuffer>;
   size = 1;
   /** Open addressing; a slot holds a node id, 0 when free (the root is nobody's child). */
-  #slots = new Uint32Array(INITIAL_CAPACITY * 2);
+  #slots: Uint32Array;
+
+  /** @param expected nodes: with so many it need not grow */
+  constructor(expected = 0) {
+    const capacity = Math.max(INITIAL_CAPACITY, 2 ** Math.ceil(Math.log2(expected + 1)));
+    this.parents = new Uint32Array(capacity);
+    this.frames = new Uint32Array(capacity);
+    this.#slots = new Uint32Array(2 * capacity);
+  }
 
   get bytes(): number {
     return this.parents.byteLength + this.frames.byteLength + this.#slots.byteLength;

@@ -95,6 +95,7 @@ async function measurePainting(): Promise<void> {
   await page.addScriptTag({ content: bundle.outputFiles[0]!.text });
   const cases = [
     { what: '20,000 boxes in sight', rows: 67, columns: 300, bottom: false },
+    { what: '15,000 boxes, each wide enough for two letters', rows: 67, columns: 220, bottom: false },
     { what: '2,800 rows deep, at the bottom', rows: 2800, columns: 30, bottom: true },
     { what: '2,800 rows deep, at the top', rows: 2800, columns: 30, bottom: false },
   ];
