@@ -21,7 +21,7 @@ const report = (...tests: TestReport['testResults'][0]['assertionResults']): Tes
 });
 
 const NODE_24 = build('Node 24', '24.21.0', '13.6.233');
-const SPLIT = { shape: 'hot', samples: 4000, share: 0.301, windows: [0.3, 0.302] };
+const SPLIT = { shape: 'hot', rate: 997, samples: 4000, share: 0.301, windows: [0.3, 0.302] };
 
 describe('results of runtime tests', () => {
   it('are gathered by build: what passed, what failed, and the splits', () => {
@@ -29,12 +29,14 @@ describe('results of runtime tests', () => {
       report(
         { status: 'passed', title: 'chain', meta: { build: NODE_24 } },
         { status: 'failed', title: 'sites', meta: { build: NODE_24 } },
-        { status: 'passed', title: 'hot', meta: { build: NODE_24, split: SPLIT } },
+        { status: 'passed', title: 'hot at 997 Hz', meta: { build: NODE_24, split: SPLIT } },
         { status: 'skipped', title: 'other', meta: { build: NODE_24 } },
         { status: 'passed', title: 'of no build' },
       ),
     );
-    expect(results).toEqual([{ ...NODE_24, passed: ['chain', 'hot'], failed: ['sites'], splits: [SPLIT] }]);
+    expect(results).toEqual([
+      { ...NODE_24, passed: ['chain', 'hot at 997 Hz'], failed: ['sites'], splits: [SPLIT] },
+    ]);
   });
 
   it('replace earlier ones of the same series, and stand in the order of their versions', () => {
@@ -53,10 +55,15 @@ describe('results of runtime tests', () => {
   });
 
   it('of one version are kept a test each: the last counts', () => {
-    const earlier = { ...NODE_24, passed: ['chain', 'hot'], failed: ['sites'], splits: [SPLIT] };
-    const later = { ...NODE_24, passed: ['sites'], failed: ['hot'], splits: [{ ...SPLIT, share: 0.5 }] };
+    const earlier = { ...NODE_24, passed: ['chain', 'hot at 997 Hz'], failed: ['sites'], splits: [SPLIT] };
+    const later = {
+      ...NODE_24,
+      passed: ['sites'],
+      failed: ['hot at 997 Hz'],
+      splits: [{ ...SPLIT, share: 0.5 }],
+    };
     expect(mergeResults([earlier], [later])).toEqual([
-      { ...later, passed: ['chain', 'sites'], failed: ['hot'] },
+      { ...later, passed: ['chain', 'sites'], failed: ['hot at 997 Hz'] },
     ]);
   });
 

@@ -27,11 +27,16 @@ export interface TestedBuild {
 /** A program that spends 30 % of its time in one function and 70 % in another, as a receiver saw it. */
 export interface TestedSplit {
   shape: string;
+  /** Samples a second of each CPU. */
+  rate: number;
   samples: number;
   /** Share in the first function, 0 to 1: of all samples, and of each window of 5 s. */
   share: number;
   windows: number[];
 }
+
+/** Of the test that has made it. */
+export const titleOfSplit = (shape: string, rate: number): string => `${shape} at ${rate} Hz`;
 
 export interface TestedResult extends TestedBuild {
   /** Names of tests. */
@@ -86,7 +91,10 @@ function mergeTests(earlier: TestedResult, later: TestedResult): TestedResult {
     ...later,
     passed: [...earlier.passed.filter(isKept), ...later.passed].sort(),
     failed: [...earlier.failed.filter(isKept), ...later.failed].sort(),
-    splits: [...earlier.splits.filter(({ shape }) => isKept(shape)), ...later.splits],
+    splits: [
+      ...earlier.splits.filter(({ shape, rate }) => isKept(titleOfSplit(shape, rate))),
+      ...later.splits,
+    ],
   };
 }
 
@@ -130,13 +138,13 @@ const percent = (share: number): string => (share * 100).toFixed(1);
 function splitsTable(results: TestedResult[]): string {
   const rows = results.flatMap(({ series, origin, splits }) =>
     splits.map(
-      ({ shape, samples, share, windows }) =>
-        `| ${series} (${origin}) | ${shape} | ${samples} | **${percent(share)}** | ${windows.map(percent).join(' · ')} |`,
+      ({ shape, rate, samples, share, windows }) =>
+        `| ${series} (${origin}) | ${shape} | ${rate} | ${samples} | **${percent(share)}** | ${windows.map(percent).join(' · ')} |`,
     ),
   );
   return [
-    '| build | shape | samples | % in a() | by windows of 5 s |',
-    '|---|---|--:|--:|---|',
+    '| build | shape | Hz | samples | % in a() | by windows of 5 s |',
+    '|---|---|--:|--:|--:|---|',
     ...rows,
   ].join('\n');
 }

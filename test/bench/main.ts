@@ -1,12 +1,13 @@
 /**
  * `npm run bench [-- --rounds 3 --seconds 30 --only side-by-side|curves]`: writes docs/benchmarks.md. Needs root,
  * gcc, bpftool and a quiet machine; takes most of an hour. `--only runtimes --seconds 5` writes
- * docs/interpreters/cost.md in five minutes.
+ * docs/interpreters/cost.md in five minutes, `--only split --seconds 35` docs/interpreters/known-split.md.
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { describeCurves, measureCurves } from './curves.ts';
+import { compareSplits, describeSplits } from './known-split.ts';
 import { describeMachine, ROOT } from './measure.ts';
 import { describeRuntimes, measureRuntimes } from './runtimes.ts';
 import { CASES, compareSideBySide, describeComparisons } from './side-by-side.ts';
@@ -34,6 +35,10 @@ const parts = [
 const directory = process.env['EVERYFRAME_BENCH'] ?? `${ROOT}../shared/bench`;
 if (values.only === 'runtimes') {
   await writeRuntimes();
+  process.exit();
+}
+if (values.only === 'split') {
+  await writeSplits();
   process.exit();
 }
 if (values.only !== 'curves') {
@@ -65,6 +70,22 @@ ${describeRuntimes(await measureRuntimes(seconds))}
 `;
   writeFileSync(`${ROOT}docs/interpreters/cost.md`, text);
   console.error('wrote docs/interpreters/cost.md');
+}
+
+async function writeSplits(): Promise<void> {
+  const text = `# Known split, next to the reference
+
+Written by \`npm run bench -- --only split --seconds ${seconds}\`: programs that spend 30 % of their CPU time in \`a()\` and 70 %
+in \`b()\`, by their own clock. The OpenTelemetry eBPF profiler and everyframe sample the same processes at the same time
+at 997 Hz, and each pushes to a receiver of its own; the figures are what that receiver got. ${describeMachine()}.
+All programs run at once, so each has a part of a CPU.
+
+${describeSplits(await compareSplits(`${directory}/../peers`, seconds))}
+
+What each build of Node and Python that is tested shows: [support.md](support.md).
+`;
+  writeFileSync(`${ROOT}docs/interpreters/known-split.md`, text);
+  console.error('wrote docs/interpreters/known-split.md');
 }
 
 function write(): void {
