@@ -32,13 +32,13 @@ interface SplitRow {
   ours: Split[];
 }
 
-const RATE = 997;
+const RATE = 97;
 const EXPORT = '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export';
 const MAX_REQUEST_BYTES = 64 << 20;
 /** Until what they last sampled has arrived. */
 const SETTLE_MS = 12_000;
-/** For an agent to have read the files of all programs; it has four of that on a machine that does nothing else. */
-const LIMIT_MS = 90_000;
+/** For an agent to have read the files of all programs, which takes some seconds on a machine that does nothing else. */
+const LIMIT_MS = 120_000;
 /** A window with fewer says nothing. */
 const MIN_SAMPLES = 20;
 
@@ -71,40 +71,42 @@ function programs(): Program[] {
 class Observed {
   readonly #receiver: ScriptedReceiver;
   readonly #agent: ChildProcess;
-  readonly #requests: Buffer[];
+  readonly #programs: readonly Running[];
+  #seen = new Map<Running, Windows>();
 
-  private constructor(receiver: ScriptedReceiver, agent: ChildProcess, requests: Buffer[]) {
+  private constructor(receiver: ScriptedReceiver, agent: ChildProcess, programs: readonly Running[]) {
     this.#receiver = receiver;
     this.#agent = agent;
-    this.#requests = requests;
+    this.#programs = programs;
+    this.clear();
   }
 
   /** `log`: file that gets what the agent writes. */
-  static async start(command: readonly [string, ...string[]], log: string): Promise<Observed> {
-    const requests: Buffer[] = [];
+  static async start(
+    command: readonly [string, ...string[]],
+    programs: readonly Running[],
+    log: string,
+  ): Promise<Observed> {
+    let observed: Observed | undefined;
     const receiver = await ScriptedReceiver.start({
       path: EXPORT,
       onCall: (call) => {
-        requests.push(call.request);
+        observed?.take(call.request);
         call.ok();
       },
       channel: { 'grpc.max_receive_message_length': MAX_REQUEST_BYTES },
     });
     const [program, ...args] = command;
-    const flags = [
-      '-collection-agent',
-      receiver.address,
-      '-disable-tls',
-      '-samples-per-second',
-      String(RATE),
-    ];
+    const rate = ['-samples-per-second', String(RATE)];
+    const flags = ['-collection-agent', receiver.address, '-disable-tls', ...rate];
     const output = openSync(log, 'w');
     const agent = spawn(program, [...args, ...flags], { stdio: ['ignore', output, output] });
-    return new Observed(receiver, agent, requests);
+    observed = new Observed(receiver, agent, programs);
+    return observed;
   }
 
-  knows({ child, frameType }: Running): boolean {
-    return this.#splitOf(child.pid!, frameType).hasAny;
+  get knowsAll(): boolean {
+    return [...this.#seen.values()].every(({ hasAny }) => hasAny);
   }
 
   get hasEnded(): boolean {
@@ -113,23 +115,21 @@ class Observed {
 
   /** What comes from now on counts. */
   clear(): void {
-    this.#requests.length = 0;
+    this.#seen = new Map(this.#programs.map((program) => [program, new Windows()]));
   }
 
-  windowsOf({ child, frameType }: Running): Split[] {
-    return this.#splitOf(child.pid!, frameType).whole(MIN_SAMPLES);
-  }
-
-  #splitOf(pid: number, frameType: FrameType): Windows {
-    const windows = new Windows();
-    for (const request of this.#requests)
-      for (const profile of decodeOtlp(request).profiles) windows.add(profile, pid, frameType);
-    return windows;
+  windowsOf(program: Running): Split[] {
+    return this.#seen.get(program)!.whole(MIN_SAMPLES);
   }
 
   stop(): void {
     this.#agent.kill('SIGTERM');
     this.#receiver.stop();
+  }
+
+  take(request: Buffer): void {
+    for (const profile of decodeOtlp(request).profiles)
+      for (const [{ child, frameType }, windows] of this.#seen) windows.add(profile, child.pid!, frameType);
   }
 }
 
@@ -150,9 +150,12 @@ export async function compareSplits(peers: string, seconds: number): Promise<Spl
   }));
   const agents: Observed[] = [];
   try {
-    agents.push(await Observed.start([reference], join(directory, 'reference.log')));
-    agents.push(await Observed.start([`${ROOT}bin/everyframe`, 'agent'], join(directory, 'ours.log')));
-    await untilKnown(agents, running);
+    for (const [name, command] of [
+      ['reference', [reference]],
+      ['ours', [`${ROOT}bin/everyframe`, 'agent']],
+    ] as const)
+      agents.push(await Observed.start(command, running, join(directory, `${name}.log`)));
+    await untilKnown(agents);
     for (const agent of agents) agent.clear();
     await sleep(seconds * 1000 + SETTLE_MS);
     const [theirs, own] = agents as [Observed, Observed];
@@ -170,12 +173,12 @@ export async function compareSplits(peers: string, seconds: number): Promise<Spl
 }
 
 /** Until both agents name functions of every program; one that never does has no row of figures then. */
-async function untilKnown(agents: Observed[], running: Running[]): Promise<void> {
+async function untilKnown(agents: readonly Observed[]): Promise<void> {
   const end = Date.now() + LIMIT_MS;
-  while (Date.now() < end && !agents.every((agent) => running.every((program) => agent.knows(program)))) {
+  while (Date.now() < end && !agents.every(({ knowsAll }) => knowsAll)) {
     if (agents.some(({ hasEnded }) => hasEnded))
       throw new Error('an agent ended: its log is in everyframe-split-*');
-    await sleep(1000);
+    await sleep(250);
   }
 }
 

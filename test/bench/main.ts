@@ -1,16 +1,21 @@
 /**
  * `npm run bench [-- --rounds 3 --seconds 30 --only side-by-side|curves]`: writes docs/benchmarks.md. Needs root,
  * gcc, bpftool and a quiet machine; takes most of an hour. `--only runtimes --seconds 5` writes
- * docs/interpreters/cost.md in five minutes, `--only split --seconds 35` docs/interpreters/known-split.md.
+ * docs/interpreters/cost.md in five minutes, `--only split --seconds 35` docs/interpreters/known-split.md, and
+ * `--only first-stack` prints how soon a new process has its first stack with names.
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { describeCurves, measureCurves } from './curves.ts';
+import { describeFirstStacks, measureFirstStacks } from './first-stack.ts';
 import { compareSplits, describeSplits } from './known-split.ts';
 import { describeMachine, ROOT } from './measure.ts';
 import { describeRuntimes, measureRuntimes } from './runtimes.ts';
 import { CASES, compareSideBySide, describeComparisons } from './side-by-side.ts';
+
+/** Starts of each program. */
+const FIRST_STACKS = 20;
 
 const { values } = parseArgs({
   options: {
@@ -35,6 +40,10 @@ const parts = [
 const directory = process.env['EVERYFRAME_BENCH'] ?? `${ROOT}../shared/bench`;
 if (values.only === 'runtimes') {
   await writeRuntimes();
+  process.exit();
+}
+if (values.only === 'first-stack') {
+  console.log(describeFirstStacks(await measureFirstStacks(FIRST_STACKS)));
   process.exit();
 }
 if (values.only === 'split') {
@@ -77,7 +86,7 @@ async function writeSplits(): Promise<void> {
 
 Written by \`npm run bench -- --only split --seconds ${seconds}\`: programs that spend 30 % of their CPU time in \`a()\` and 70 %
 in \`b()\`, by their own clock. The OpenTelemetry eBPF profiler and everyframe sample the same processes at the same time
-at 997 Hz, and each pushes to a receiver of its own; the figures are what that receiver got. ${describeMachine()}.
+at 97 Hz, and each pushes to a receiver of its own; the figures are what that receiver got. ${describeMachine()}.
 All programs run at once, so each has a part of a CPU.
 
 ${describeSplits(await compareSplits(`${directory}/../peers`, seconds))}

@@ -23,8 +23,10 @@ const ALIGNMENT = 32;
 const STREAM_CODE = 8;
 /** How long code may be: V8 gives up optimizing long before. */
 const MAX_BACK = 512 << 10;
-/** Words that may be maps, looked at before the first code of a process is found. */
+/** Words that may be maps of an isolate not met yet, looked at for one program counter. */
 const MAX_CANDIDATES = 64;
+/** Isolates of a process, such as its worker threads: to V8 10 each has a map of its own for what holds code. */
+const MAX_CODE_MAPS = 256;
 const CODE_BYTES = 64;
 const MAX_TABLE = 4 << 20;
 const MAX_INLINED = 64;
@@ -41,8 +43,7 @@ export function findCode(heap: Heap, pc: number): Code | undefined {
     // where the memory for code begins
     if (!page) return undefined;
     const map = pointerAt(page, header % PAGE);
-    if (map === undefined || (heap.codeMap !== undefined && map !== heap.codeMap)) continue;
-    if (heap.codeMap === undefined && ++candidates > MAX_CANDIDATES) return undefined;
+    if (map === undefined || (!heap.codeMaps.has(map) && ++candidates > MAX_CANDIDATES)) continue;
     const code = codeAt(heap, start, map);
     if (code) return pc >= code.start && pc < code.start + code.size ? code : undefined;
   }
@@ -51,7 +52,8 @@ export function findCode(heap: Heap, pc: number): Code | undefined {
 
 function codeAt(heap: Heap, start: number, map: HeapAddress): Code | undefined {
   const { layout } = heap;
-  if (heap.typeOfMap(map) !== (layout.types.instructionStream ?? layout.types.code)) return undefined;
+  const type = layout.types.instructionStream ?? layout.types.code;
+  if (!heap.codeMaps.has(map) && heap.readTypeOfMap(map) !== type) return undefined;
   const { code: fields } = layout;
   const stream = start - layout.streamHeader;
   const isSplit = layout.types.instructionStream !== undefined;
@@ -59,7 +61,7 @@ function codeAt(heap: Heap, start: number, map: HeapAddress): Code | undefined {
   if (!heap.isA(address, layout.types.code)) return undefined;
   const view = heap.bytes(address, CODE_BYTES);
   if (!view || (isSplit && wordAt(view, fields.start) !== start)) return undefined;
-  heap.codeMap = map;
+  if (heap.codeMaps.size < MAX_CODE_MAPS) heap.codeMaps.add(map);
   const kind = view.getUint32(fields.flags, true) & layout.kindMask;
   return {
     address,

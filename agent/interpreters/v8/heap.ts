@@ -25,8 +25,8 @@ export class Heap {
   /** Types by address of their maps: those of V8's own types stay where they are. */
   readonly #types = new Map<number, number>();
 
-  /** The map of all objects that hold code, once one has been found. */
-  codeMap: HeapAddress | undefined;
+  /** The maps of objects that hold code, as they were found. */
+  readonly codeMaps = new Set<HeapAddress>();
 
   constructor(memory: ProcessMemory, layout: V8Layout) {
     this.#memory = memory;
@@ -101,10 +101,15 @@ export class Heap {
   typeOfMap(map: HeapAddress): number | undefined {
     const known = this.#types.get(map);
     if (known !== undefined) return known;
-    const at = map + MAP_INSTANCE_TYPE;
-    const type = at % 2 === 0 ? this.page(at)?.getUint16(at % PAGE, true) : undefined;
+    const type = this.readTypeOfMap(map);
     if (type !== undefined && this.#types.size < MAX_KNOWN_MAPS) this.#types.set(map, type);
     return type;
+  }
+
+  /** Of what may be no map; it is not kept. */
+  readTypeOfMap(map: HeapAddress): number | undefined {
+    const at = map + MAP_INSTANCE_TYPE;
+    return at % 2 === 0 ? this.page(at)?.getUint16(at % PAGE, true) : undefined;
   }
 
   isA(object: HeapAddress | undefined, ...types: readonly number[]): object is HeapAddress {
