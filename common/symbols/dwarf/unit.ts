@@ -152,8 +152,18 @@ interface UnitPlace {
 function makeUnit(place: UnitPlace, attributes: Map<number, RootAttribute>, bytes: Uint8Array): Unit {
   const { file, section, header, contribution, skeleton } = place;
   const number = (name: number): number | undefined => attributes.get(name)?.value;
+  const { offset, end, firstDie, abbrevOffset, type, id, version, offsetSize, addressSize } = header;
+  // field by field: a spread header would make V8 add those behind it one at a time
   const unit: Unit = {
-    ...header,
+    offset,
+    end,
+    firstDie,
+    abbrevOffset,
+    type,
+    id,
+    version,
+    offsetSize,
+    addressSize,
     file,
     section,
     contribution,
