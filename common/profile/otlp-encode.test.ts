@@ -100,6 +100,11 @@ describe('encodeOtlp', () => {
     );
   });
 
+  it('holds no more memory than it has bytes', () => {
+    const request = encode(emptyProfile());
+    expect(request.buffer.byteLength).toBe(request.byteLength);
+  });
+
   it('starts at the first timestamp where no window is known', () => {
     const profile = { ...emptyProfile(), samples: [sampleAt([30n, 10n])] };
     expect(profilesOf(readBack(profile))[0]).toMatchObject({ timeUnixNano: '10', durationNano: '20' });

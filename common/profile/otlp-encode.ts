@@ -154,7 +154,8 @@ class OtlpEncoder {
     dictionary.raw(this.#attributeTable.finish());
     dictionary.raw(this.#stackTable.finish());
     out.message(2, dictionary);
-    return out.finish();
+    // requests wait in queues that count their bytes: without what the buffer has to spare
+    return new Uint8Array(out.finish());
   }
 
   #groupByResource(): Map<Process, Sample[]> {
