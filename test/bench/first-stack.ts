@@ -35,6 +35,8 @@ interface ScriptStarts {
 const RATE = 97;
 const INTERVAL_MS = 250;
 const LIMIT_MS = 60_000;
+/** Without a file that is met or read. */
+const QUIET_MS = 3000;
 const MAX_MEMORY = 2 ** 32;
 const QUIET = { info: () => {}, debug: () => {}, warn: (message: string) => console.error(message) };
 
@@ -111,6 +113,7 @@ export async function measureFirstStacks(starts: number): Promise<ScriptStarts[]
     }
   };
   try {
+    await untilQuiet(controller);
     const results: ScriptStarts[] = [];
     for (const script of writeScripts(directory)) {
       const first = await measure(script);
@@ -123,6 +126,18 @@ export async function measureFirstStacks(starts: number): Promise<ScriptStarts[]
   } finally {
     await controller.stop();
     rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Until the agent has read the files of what ran before: an agent that has just begun has a queue of them. */
+async function untilQuiet(controller: Controller): Promise<void> {
+  const end = Date.now() + LIMIT_MS;
+  let [known, since] = [-1, Date.now()];
+  while (Date.now() < end && Date.now() - since < QUIET_MS) {
+    const counters = controller.counters();
+    const now = (counters['executables.reported'] ?? 0) + (counters['tables.installed'] ?? 0);
+    if (now !== known) [known, since] = [now, Date.now()];
+    await sleep(200);
   }
 }
 
