@@ -1,4 +1,7 @@
-/** Each format opened by what people use: speedscope itself, and the flame-graph tools where they are installed. */
+/**
+ * Each format opened by what people use: speedscope itself, and the flame-graph tools and the Firefox Profiler's own
+ * importer where they are installed (scripts/test-viewers.sh installs what registries have of them).
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -82,5 +85,33 @@ describe.each(['flamegraph.pl', 'inferno-flamegraph'])('%s', (command) => {
     expect([status, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/<title>main \(90 samples, 90(\.00)?%\)/);
     expect(stdout).toMatch(/<title>vfs_write(_\[k\])? \(30 samples, 30(\.00)?%\)/);
+  });
+});
+
+describe("the Firefox Profiler's own importer", () => {
+  const run = (command: string, ...args: string[]) =>
+    spawnSync('profiler-cli', [command, ...args], {
+      encoding: 'utf8',
+      timeout: 60_000,
+      // its background process keeps what is open there
+      env: { ...process.env, PROFILER_CLI_SESSION_DIR: join(folder, 'sessions') },
+    });
+  const isInstalled = run('--version').status === 0;
+  if (!isInstalled)
+    console.log('skipped: the Firefox Profiler opens nothing, because profiler-cli is not installed');
+  afterAll(() => void (isInstalled && run('stop', '--all')));
+
+  it.skipIf(!isInstalled)('opens a file without times as a busy stretch, the busiest thread first', () => {
+    const profile = loadProfile(join(folder, 'in.folded'));
+    Object.assign(profile, { periodType: { type: 'cpu', unit: 'nanoseconds' }, period: 10_000_000n });
+    saveProfile(join(folder, 'a.firefox.json'), profile);
+    const { status, stdout, stderr } = run('load', join(folder, 'a.firefox.json'));
+    expect(status, stderr).toBe(0);
+    expect(stdout).toMatch(/Selected thread: t-0 \(app/);
+    expect(run('profile', 'info').stdout).toMatch(/t-0: app \[tid 0\] - 890\.0/);
+    const { stdout: functions } = run('thread', 'functions');
+    expect(functions).toMatch(/parse - self: 60 \(66\.7%\), total: 60/);
+    expect(functions).toMatch(/vfs_write - self: 30 \(33\.3%\), total: 30/);
+    expect(functions).toMatch(/main - self: 0 \(0\.0%\), total: 90 \(100\.0%\)/);
   });
 });

@@ -58,10 +58,11 @@ class ThreadReader {
     const samples = object(this.#thread['samples']);
     const [times, weights] = [readTimes(samples), list(samples['weight'])];
     const owner = this.#owner();
+    const isTimed = object(this.#thread['everyframe'])['isTimed'] !== false;
     for (const [i, stack] of list(samples['stack']).entries()) {
       const weight = weights.length === 0 ? 1 : natural(weights[i]);
       if (weight === 0) continue;
-      const timeMs = weight === 1 ? Number(times[i]) : Number.NaN;
+      const timeMs = isTimed && weight === 1 ? Number(times[i]) : Number.NaN;
       const time = this.#builder.profile.timeUnixNano + BigInt(Math.round((timeMs || 0) * 1e6));
       this.#builder.add(this.#stack(stack), owner, weight, timeMs > 0 ? [time] : []);
     }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { readProfile } from './formats.ts';
+import { readProfile, writeProfile } from './formats.ts';
 import { stackNames } from './frame-name.ts';
+import type { Profile } from './profile.ts';
 
 const read = (file: object) => readProfile('a.firefox.json', Buffer.from(JSON.stringify(file)));
 
@@ -76,5 +77,40 @@ describe('a file of the Firefox Profiler', () => {
   ])('is refused where its stacks go round in circles or nowhere: %j', (change, message) => {
     const stackTable = { ...shared.stackTable, ...change };
     expect(() => read({ meta, libs, shared: { ...shared, stackTable }, threads })).toThrow(message);
+  });
+});
+
+describe('what is written', () => {
+  const write = (profile: Profile) =>
+    JSON.parse(Buffer.from(writeProfile('a.firefox.json', profile)).toString());
+  const folded = () => {
+    const profile = readProfile('a.folded', Buffer.from('app;main;parse 3\napp;main 1\n'));
+    return Object.assign(profile, {
+      periodType: { type: 'cpu', unit: 'nanoseconds' },
+      period: 10_000_000n,
+    });
+  };
+
+  it('stands one behind the other where no times were kept, and has none when it is read back', () => {
+    const profile = folded();
+    const [thread] = write(profile).threads;
+    expect(thread.samples.time).toEqual([0, 10, 20, 30]);
+    expect(thread.samples.weight).toEqual([1, 1, 1, 1]);
+    expect(read(write(profile)).samples.map(({ count, timestamps }) => [count, timestamps])).toEqual(
+      profile.samples.map(({ count }) => [count, []]),
+    );
+  });
+
+  it('stays bounded where a stack has many events', () => {
+    const { samples } = write(readProfile('a.folded', Buffer.from('a;b 5000000\na 5\n'))).threads[0];
+    expect(samples.weight).toEqual([5_000_000, 5]);
+    expect(samples.time).toEqual([0, 5_000_000]);
+  });
+
+  it('says how much CPU time it stands for, if that is what was counted', () => {
+    const profile = folded();
+    expect(write(profile).threads[0].samples.threadCPUDelta).toEqual([1e7, 1e7, 1e7, 1e7]);
+    const waits = { ...profile, periodType: { type: 'off-cpu', unit: 'nanoseconds' } };
+    expect(write(waits).threads[0].samples.threadCPUDelta).toBeUndefined();
   });
 });

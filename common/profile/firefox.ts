@@ -3,9 +3,10 @@
  * https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md
  * Each thread has tables of its own.
  */
+import { cpuDeltas, periodMsOf, pointsOf } from './firefox-points.ts';
 import type { FrameList, NamedFrame } from './frame-list.ts';
 import { type Json, toBytes } from './json.ts';
-import type { FrameType, Profile, Sample } from './profile.ts';
+import type { FrameType, Profile } from './profile.ts';
 import { splitThreads, type ThreadGroup } from './thread-groups.ts';
 
 /** Colours are the program's own names. A reader knows the type of a frame by its category. */
@@ -42,8 +43,11 @@ export function writeFirefox(profile: Profile): Uint8Array {
   return toBytes({
     meta: {
       ...{ version: 27, preprocessedProfileVersion: VERSION, processType: 0, product: 'everyframe' },
-      ...{ interval: Number(profile.period) / 1e6 || 1, startTime: startMs, stackwalk: 1, debug: false },
+      ...{ interval: periodMsOf(profile), startTime: startMs, stackwalk: 1, debug: false },
+      ...{ oscpu: `Linux ${profile.host['host.arch'] ?? ''}`.trim() },
       ...{ symbolicated: true, markerSchema: [], importedFrom: 'everyframe', usesOnlyOneStackType: true },
+      // the busiest
+      ...(threads.length > 0 && { initialSelectedThreads: [0] }),
       categories: CATEGORIES.map(({ name, color }) => ({ name, color, subcategories: ['Other'] })),
       extensions: { length: 0, baseURL: [], id: [], name: [] },
       sampleUnits: { time: 'ms', eventDelay: 'ms', threadCPUDelta: 'ns' },
@@ -51,7 +55,7 @@ export function writeFirefox(profile: Profile): Uint8Array {
       everyframe: header,
     },
     libs: profile.mappings.slice(1).map(({ filename, gnuBuildId }) => {
-      const name = filename.slice(filename.lastIndexOf('/') + 1);
+      const name = baseName(filename);
       const debug = { debugName: name, debugPath: filename, breakpadId: '' };
       return { arch: '', name, path: filename, ...debug, codeId: gnuBuildId || null };
     }),
@@ -62,12 +66,7 @@ export function writeFirefox(profile: Profile): Uint8Array {
   });
 }
 
-/** One event, or all of a sample entry that kept no times. */
-interface Point {
-  timeMs: number;
-  sample: Sample;
-  weight: number;
-}
+const baseName = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 
 class ThreadWriter {
   readonly #profile: Profile;
@@ -104,22 +103,24 @@ class ThreadWriter {
 
   write(): Json {
     const { process, pid, tid, thread, samples, mark } = this.#group;
-    const points = samples.flatMap((sample) => this.#points(sample)).sort((a, b) => a.timeMs - b.timeMs);
-    const stack = points.map(({ sample }) => this.#stackOf(sample.stack));
+    const { rows, isTimed } = pointsOf(this.#profile, samples);
+    const threadCPUDelta = cpuDeltas(this.#profile, rows);
+    const stack = rows.map(({ sample }) => this.#stackOf(sample.stack));
     return {
       ...{ processType: 'default', processName: process, name: thread || process, pid: String(pid), tid },
       ...{ isMainThread: pid === tid, registerTime: 0, unregisterTime: null, pausedRanges: [] },
       ...{ processStartupTime: 0, processShutdownTime: null, showMarkersInTimeline: false },
       samples: {
-        length: points.length,
+        length: rows.length,
         stack,
-        time: points.map(({ timeMs }) => timeMs),
-        weight: points.map(({ weight }) => weight),
+        time: rows.map(({ timeMs }) => timeMs),
+        weight: rows.map(({ weight }) => weight),
         weightType: 'samples',
+        ...(threadCPUDelta && { threadCPUDelta }),
       },
       markers: { length: 0, data: [], name: [], startTime: [], endTime: [], phase: [], category: [] },
       ...this.#finishTables(),
-      everyframe: mark,
+      everyframe: { ...mark, ...(!isTimed && { isTimed }) },
     };
   }
 
@@ -127,7 +128,7 @@ class ThreadWriter {
     const [func, frame, nodes] = [this.#func, this.#frame, this.#stack];
     const fill = (table: { length: number }, value: unknown) => new Array(table.length).fill(value);
     const libs = [...this.#resources.keys()];
-    const names = libs.map((mapping) => this.#string(this.#profile.mappings[mapping]!.filename));
+    const names = libs.map((mapping) => this.#string(baseName(this.#profile.mappings[mapping]!.filename)));
     return {
       stackTable: {
         ...{ length: nodes.frame.length, frame: nodes.frame, prefix: nodes.prefix },
@@ -150,12 +151,6 @@ class ThreadWriter {
       nativeSymbols: { length: 0, libIndex: [], address: [], name: [], functionSize: [] },
       stringArray: [...this.#strings.keys()],
     };
-  }
-
-  #points(sample: Sample): Point[] {
-    if (sample.timestamps.length === 0) return [{ timeMs: 0, sample, weight: sample.count }];
-    const start = this.#profile.timeUnixNano;
-    return sample.timestamps.map((time) => ({ timeMs: Number(time - start) / 1e6, sample, weight: 1 }));
   }
 
   #stackOf(stack: number): number | null {
