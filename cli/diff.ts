@@ -41,7 +41,18 @@ export function registerDiff(program: Command): void {
     .action((before: string, after: string, { failOn, threshold = 0.005, ...flags }: DiffFlags) => {
       const [a, b] = [before, after].map((file) => select(loadProfile(file), flags));
       const result = diffProfiles(a!, b!, { ...flags, failOn, threshold });
+      if (failOn !== undefined) {
+        refuseEmpty(before, result.samples.before, flags);
+        refuseEmpty(after, result.samples.after, flags);
+      }
       process.stdout.write(flags.json ? `${JSON.stringify(result)}\n` : formatDiff(result));
       if (result.regressions > 0) process.exitCode = REGRESSED;
     });
+}
+
+/** A gate that compares with nothing would pass whatever happened. */
+function refuseEmpty(file: string, samples: number, { focus, ignore }: Selection): void {
+  if (samples > 0) return;
+  const selected = focus || ignore ? ' that --focus and --ignore leave' : '';
+  throw new Error(`${file} has no samples${selected}: --fail-on can tell nothing of it`);
 }

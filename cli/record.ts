@@ -110,6 +110,11 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     ),
   );
   clearInterval(progress);
+  // names and lines of what came last take a moment, longer on a busy machine
+  if (progress)
+    process.stderr.write(
+      `\r\x1b[K${recording.samples} samples, naming the last and writing ${flags.output} …`,
+    );
   await controller.stop();
   saveProfile(flags.output, recording.finish());
   report(recording, flags.output, controller, log);
@@ -142,7 +147,9 @@ function showProgress(recording: Recording, controller: Controller): NodeJS.Time
     const seconds = Math.round((Date.now() - started) / 1000);
     const lost = lostSamples(controller.counters());
     const losses = lost === 0 ? 'none lost' : `${lost} lost`;
-    process.stderr.write(`\r${seconds} s, ${recording.samples} samples, ${losses}; Ctrl-C writes the file `);
+    process.stderr.write(
+      `\r\x1b[K${seconds} s, ${recording.samples} samples, ${losses}; Ctrl-C writes the file `,
+    );
   }, 1000);
 }
 
@@ -152,8 +159,7 @@ function report(
   controller: Controller,
   log: ReturnType<typeof makeLogger>,
 ): void {
-  if (process.stderr.isTTY)
-    process.stderr.write(`\r${recording.samples} samples in ${output}${' '.repeat(24)}\n`);
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${recording.samples} samples in ${output}\n`);
   if (recording.samples === 0) log.warn(`${output} has no samples: nothing that was chosen ran on a CPU`);
   log.debug({ counters: controller.counters() }, 'what the agent counted');
 }

@@ -13,11 +13,12 @@ export function registerShowObject(show: Command): void {
     .command('object')
     .description('print what an ELF file offers to a profiler: its identity and its sources of names')
     .argument('<ELF>', 'executable or shared library')
-    .option('--json', 'one JSON object')
+    .option('--json', 'print {"schema":"everyframe.object/1",…}')
     .action((path: string, options: Options) => withElf(path, (elf) => showObject(elf, options)));
 }
 
 interface ObjectFacts {
+  schema: 'everyframe.object/1';
   fileId: string;
   gnuBuildId: string;
   goBuildId: string;
@@ -28,6 +29,7 @@ interface ObjectFacts {
 
 async function showObject(elf: ElfFile, options: Options): Promise<void> {
   const facts: ObjectFacts = {
+    schema: 'everyframe.object/1',
     fileId: computeFileId(elf.source),
     gnuBuildId: elf.gnuBuildId,
     goBuildId: elf.goBuildId,

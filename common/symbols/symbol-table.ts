@@ -70,6 +70,8 @@ export class SymbolTable {
   readonly #blockStarts: Uint32Array;
   readonly #rows: ByteSource;
   readonly #aliases: ByteSource;
+  /** That was named last: neighbours ask for it again. */
+  #last: { index: number; symbol: ElfSymbol } | undefined;
   readonly count: number;
   /** Entries of the file that are broken or too many. */
   readonly skipped: number;
@@ -98,10 +100,15 @@ export class SymbolTable {
   lookup(address: number): ElfSymbol | undefined {
     const at = address - this.#base;
     let i = this.#lastAtOrBelow(at);
+    const last = this.#last;
+    if (last?.index === i && address - last.symbol.start < last.symbol.size) return last.symbol;
     for (let step = 0; i >= 0 && step < MAX_NESTING; step++) {
       const { start, size, parent } = this.#row(i);
       const symbol = at - start < size ? this.at(i) : undefined;
-      if (symbol && symbol.name !== '') return symbol;
+      if (symbol && symbol.name !== '') {
+        this.#last = { index: i, symbol };
+        return symbol;
+      }
       i = parent;
     }
     return undefined;
