@@ -55,6 +55,23 @@ describe('a loop that was compiled twice', () => {
     expect(findFirstPass([inlined(241, 0), inlined(246, 0)], 1, CHAIN)).toBe(-1);
   });
 
+  it('is looked for with few looks at a long table, and not in a list that V8 never makes', () => {
+    let looks = 0;
+    const counted = ({ code, position, isStatement }: PositionEntry): PositionEntry => ({
+      code,
+      position,
+      get isStatement() {
+        looks++;
+        return isStatement;
+      },
+    });
+    const long = Array.from({ length: 2000 }, (_, i) => entry(-1, i, false));
+    findFirstPass([inlined(278, 0), inlined(246, 0)], 1, [...long, ...CHAIN].map(counted));
+    expect(looks).toBeLessThan(10_000);
+    const many = Array.from({ length: 50_000 }, (_, i) => inlined(i % 2 ? 278 : 246, i));
+    expect(findFirstPass(many, many.length - 1, CHAIN)).toBe(-1);
+  });
+
   it('takes any list', () => {
     const inlining = fc
       .tuple(

@@ -21,6 +21,8 @@ import { type Heap, smiAt } from './heap.ts';
 import type { Inlining, PositionEntry } from './positions.ts';
 
 const MAX_SAFEPOINTS = 4096;
+/** V8 stops at some ten; each is compared with all before it. */
+const MAX_INLININGS = 1024;
 const SAFEPOINT_HEADER = 16;
 const DEOPT_HEADER_BEHIND_POSITIONS = 4;
 const DEOPT_ENTRY = 3;
@@ -67,8 +69,10 @@ export function findFirstPass(
   index: number,
   entries: readonly PositionEntry[],
 ): number {
+  if (index >= MAX_INLININGS) return -1;
   const { caller } = inlinings[index]!;
-  const before = entries.filter(({ code }) => code < (findBackJump(entries, caller.offset)?.code ?? 0));
+  const end = findBackJump(entries, caller.offset)?.code ?? 0;
+  const before = entries.filter(({ code }) => code < end);
   const inLoop = new Set(before.map(({ position }) => position.offset).filter((at) => at > caller.offset));
   const first: number[] = [];
   let next = 0;
