@@ -4,44 +4,28 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
-import type { Logger } from 'pino';
-import type { Profile } from '../../common/profile/profile.ts';
 import { DAILY_TABLES, migrate } from './clickhouse-schema.ts';
 import { writeFlush } from './clickhouse-writer.ts';
 import {
   type Columns,
   DatabasePart,
-  DictionaryCache,
   type DictionarySource,
   emptyPart,
   loadDictionaries,
   PART_MS,
   type PartInfo,
 } from './database-part.ts';
-import { Flusher } from './flusher.ts';
-import { type Flush, OpenParts } from './open-parts.ts';
-import {
-  type AppendResult,
-  MAX_RECENT_REQUESTS,
-  type SamplePart,
-  type Store,
-  type StoreStats,
-  type TimeRange,
-} from './store.ts';
+import { DatabaseStore, type DatabaseStoreOptions } from './database-store.ts';
+import type { Flush } from './open-parts.ts';
+import { MAX_RECENT_REQUESTS, type SamplePart, type StoreStats, type TimeRange } from './store.ts';
 
-export interface ClickHouseStoreOptions {
+export interface ClickHouseStoreOptions extends DatabaseStoreOptions {
   /** `http(s)://USER:PASSWORD@HOST:PORT/DATABASE` */
   url: string;
-  maxAgeMs: number;
-  /** Milliseconds since the Unix epoch. */
-  now: () => number;
-  logger: Pick<Logger, 'error'>;
 }
 
-/** Requests wait for each other so long: ClickHouse likes few, large inserts. */
+/** ClickHouse likes few, large inserts. */
 const COMMIT_GAP_MS = 200;
-const MAX_LOADED_BYTES = 96 * 2 ** 20;
-const RETENTION_INTERVAL_MS = 30_000;
 const DAY_MS = 24 * 3_600_000;
 /** Id lists of filters make long statements. */
 const QUERY_SETTINGS = {
@@ -50,16 +34,12 @@ const QUERY_SETTINGS = {
   max_expanded_ast_elements: '10000000',
 };
 
-export class ClickHouseStore implements Store {
+export class ClickHouseStore extends DatabaseStore {
   readonly #options: ClickHouseStoreOptions;
   readonly #client: ClickHouseClient;
-  readonly #open: OpenParts;
-  readonly #flusher: Flusher;
-  readonly #loaded = new DictionaryCache(MAX_LOADED_BYTES);
   #recentRequests: readonly string[] = [];
   /** Given to the server without an answer that says whether it was written: goes first, under its own name. */
   #unwritten: { flush: Flush; token: string } | undefined;
-  #retentionMs = 0;
   #droppedForAge = 0;
   #figures = {
     samples: 0,
@@ -69,19 +49,9 @@ export class ClickHouseStore implements Store {
   };
 
   private constructor(options: ClickHouseStoreOptions, client: ClickHouseClient) {
+    super(options, { commitGapMs: COMMIT_GAP_MS, bottleneck: 'server' });
     this.#options = options;
     this.#client = client;
-    this.#open = new OpenParts((startMs) => {
-      // No two processes that share the database choose the same.
-      const id = Number(randomBytes(8).readBigUInt64LE() >> 12n);
-      return emptyPart(id, startMs, false);
-    }, options);
-    this.#flusher = new Flusher({
-      gapMs: COMMIT_GAP_MS,
-      write: () => this.#write(),
-      tidy: () => this.#tidy(),
-      logger: options.logger,
-    });
   }
 
   /** @throws Error when the server can't be asked, or its database was made by a newer version */
@@ -100,29 +70,12 @@ export class ClickHouseStore implements Store {
         `SELECT id FROM requests ORDER BY at_ms DESC LIMIT ${MAX_RECENT_REQUESTS}`,
       );
       store.#recentRequests = ids.map(String).reverse();
-      await store.#maintain();
+      await store.retain();
       return store;
     } catch (error) {
       await client.close();
       throw error;
     }
-  }
-
-  get busy(): string | undefined {
-    if (!this.#open.isFull) return undefined;
-    return `the store could not write for a while: ${this.#flusher.error ?? 'the server is slow'}`;
-  }
-
-  append(profile: Profile): AppendResult {
-    return this.#open.append(profile);
-  }
-
-  noteRequest(id: string): void {
-    this.#open.noteRequest(id);
-  }
-
-  commit(): Promise<void> {
-    return this.#flusher.commit();
   }
 
   recentRequests(): readonly string[] {
@@ -137,7 +90,7 @@ export class ClickHouseStore implements Store {
     return Promise.all(
       found.map(async (info) => {
         const dictionaries =
-          this.#open.find(info) ?? (await loadDictionaries(this.#dictionarySource(info), this.#loaded));
+          this.open.find(info) ?? (await loadDictionaries(this.#dictionarySource(info), this.loaded));
         const tables = { samples: 'samples', condition: `part = ${info.id}` };
         return new DatabasePart(info, dictionaries, tables, (sql) => readColumns(this.#client, sql));
       }),
@@ -148,7 +101,7 @@ export class ClickHouseStore implements Store {
   stats(): StoreStats {
     return {
       ...this.#figures,
-      samples: this.#figures.samples + this.#open.waitingEvents,
+      samples: this.#figures.samples + this.open.waitingEvents,
       maxBytes: Number.MAX_SAFE_INTEGER,
       maxAgeMs: this.#options.maxAgeMs,
       droppedForMemory: 0,
@@ -156,14 +109,15 @@ export class ClickHouseStore implements Store {
     };
   }
 
-  /** Writes what waits; a failure is logged, and tried again with the next flush. */
-  flush(): Promise<void> {
-    return this.#flusher.flush();
+  override async close(): Promise<void> {
+    await super.close();
+    await this.#client.close();
   }
 
-  async close(): Promise<void> {
-    await this.#flusher.close();
-    await this.#client.close();
+  protected beginPart(startMs: number): PartInfo {
+    // No two processes that share the database choose the same.
+    const id = Number(randomBytes(8).readBigUInt64LE() >> 12n);
+    return emptyPart(id, startMs, false);
   }
 
   #dictionarySource({ id, events }: PartInfo): DictionarySource {
@@ -181,27 +135,19 @@ export class ClickHouseStore implements Store {
     };
   }
 
-  async #write(): Promise<void> {
+  protected async write(): Promise<void> {
     if (this.#unwritten !== undefined) await this.#writeNext();
     await this.#writeNext();
   }
 
-  async #tidy(): Promise<void> {
-    this.#open.closeOld();
-    if (this.#options.now() - this.#retentionMs < RETENTION_INTERVAL_MS) return;
-    await this.#maintain().catch((error) =>
-      this.#options.logger.error({ err: error }, 'old samples could not be dropped: trying again'),
-    );
-  }
-
   /** First what may or may not have been written, again: the server knows it by its token. */
   async #writeNext(): Promise<void> {
-    this.#unwritten ??= { flush: this.#open.takeFlush(), token: randomUUID() };
+    this.#unwritten ??= { flush: this.open.takeFlush(), token: randomUUID() };
     const { flush, token } = this.#unwritten;
     if (flush.batches.length > 0 || flush.requests.length > 0) await writeFlush(this.#client, flush, token);
     this.#unwritten = undefined;
     for (const { part, end } of flush.batches) this.#noteFigures(part.info, end.events - part.written.events);
-    this.#open.noteWritten(flush);
+    this.open.noteWritten(flush);
   }
 
   #noteFigures({ minMs, maxMs }: PartInfo, events: number): void {
@@ -229,9 +175,8 @@ export class ClickHouseStore implements Store {
   }
 
   /** Drops days of which every sample is too old, and reads the figures anew: others may share the database. */
-  async #maintain(): Promise<void> {
-    this.#retentionMs = this.#options.now();
-    const oldestMs = this.#retentionMs - this.#options.maxAgeMs;
+  protected async retain(): Promise<void> {
+    const oldestMs = this.#options.now() - this.#options.maxAgeMs;
     const infos = await this.#readParts(0, Number.MAX_SAFE_INTEGER);
     const dayOf = ({ startMs }: PartInfo): number => Math.floor(startMs / DAY_MS);
     const isOld = (info: PartInfo): boolean => (dayOf(info) + 1) * DAY_MS <= oldestMs;

@@ -4,92 +4,55 @@
  * that come late, begin another part of the same hour. See docs/store.md.
  */
 import { mkdirSync } from 'node:fs';
-import type { Logger } from 'pino';
-import type { Profile } from '../../common/profile/profile.ts';
 import {
   type Columns,
   DatabasePart,
-  DictionaryCache,
   type DictionarySource,
   emptyPart,
   loadDictionaries,
   type PartInfo,
 } from './database-part.ts';
+import { DatabaseStore, type DatabaseStoreOptions } from './database-store.ts';
 import { DuckDbFile } from './duckdb-file.ts';
 import { dropTablesSql, forgetRequests, isWritten, readRequests, writeFlush } from './duckdb-writer.ts';
-import { Flusher } from './flusher.ts';
-import { type Flush, OpenParts } from './open-parts.ts';
-import type { AppendResult, SamplePart, Store, StoreStats, TimeRange } from './store.ts';
+import type { Flush } from './open-parts.ts';
+import type { SamplePart, StoreStats, TimeRange } from './store.ts';
 
-export interface DuckDbStoreOptions {
+export interface DuckDbStoreOptions extends DatabaseStoreOptions {
   /** Directory of the file; made if it is not there. */
   directory: string;
   maxBytes: number;
-  maxAgeMs: number;
-  /** Milliseconds since the Unix epoch. */
-  now: () => number;
-  logger: Pick<Logger, 'error'>;
 }
 
-/** Requests wait for each other so long, to be written together: a transaction costs about 10 ms. */
+/** A transaction costs about 10 ms. */
 const COMMIT_GAP_MS = 100;
-/** Dictionaries of parts that were read. */
-const MAX_LOADED_BYTES = 96 * 2 ** 20;
-const RETENTION_INTERVAL_MS = 30_000;
 
-export class DuckDbStore implements Store {
+export class DuckDbStore extends DatabaseStore {
   readonly #options: DuckDbStoreOptions;
   readonly #file: DuckDbFile;
   readonly #infos: Map<number, PartInfo>;
-  readonly #open: OpenParts;
-  readonly #flusher: Flusher;
-  readonly #loaded = new DictionaryCache(MAX_LOADED_BYTES);
   readonly #recentRequests: readonly string[];
   #nextId: number;
   #bytes = 0;
   #droppedForMemory = 0;
   #droppedForAge = 0;
-  #retentionMs = 0;
   /** Written or not: the database gave up on the way. */
   #uncertain: Flush | undefined;
 
   private constructor(options: DuckDbStoreOptions, opened: Opened) {
+    super(options, { commitGapMs: COMMIT_GAP_MS, bottleneck: 'disk' });
     this.#options = options;
     this.#file = opened.file;
     this.#infos = new Map(opened.infos.map((info) => [info.id, info]));
     this.#recentRequests = opened.requests;
     this.#nextId = Math.max(0, ...this.#infos.keys()) + 1;
-    this.#open = new OpenParts((startMs) => this.#beginPart(startMs), options);
-    this.#flusher = new Flusher({
-      gapMs: COMMIT_GAP_MS,
-      write: () => this.#write(),
-      tidy: () => this.#tidy(),
-      logger: options.logger,
-    });
   }
 
   /** @throws Error when the file can't be opened, or was written by a newer version */
   static async open(options: DuckDbStoreOptions): Promise<DuckDbStore> {
     const store = new DuckDbStore(options, await openFile(options.directory));
-    await store.#applyRetention();
+    await store.tryToRetain();
     return store;
-  }
-
-  get busy(): string | undefined {
-    if (!this.#open.isFull) return undefined;
-    return `the store could not write for a while: ${this.#flusher.error ?? 'the disk is slow'}`;
-  }
-
-  append(profile: Profile): AppendResult {
-    return this.#open.append(profile);
-  }
-
-  noteRequest(id: string): void {
-    this.#open.noteRequest(id);
-  }
-
-  commit(): Promise<void> {
-    return this.#flusher.commit();
   }
 
   recentRequests(): readonly string[] {
@@ -104,9 +67,9 @@ export class DuckDbStore implements Store {
     const parts: SamplePart[] = [];
     for (const info of infos) {
       // What could not be written is not there to be read.
-      const open = this.#open.find(info);
+      const open = this.open.find(info);
       if (open?.written.events === 0) continue;
-      const dictionaries = open ?? (await loadDictionaries(this.#dictionarySource(info), this.#loaded));
+      const dictionaries = open ?? (await loadDictionaries(this.#dictionarySource(info), this.loaded));
       const tables = { samples: `samples_${info.id}`, sums: info.hasSums ? `sums_${info.id}` : undefined };
       parts.push(new DatabasePart(info, dictionaries, tables, (sql) => this.#readRows(sql, info)));
     }
@@ -127,17 +90,12 @@ export class DuckDbStore implements Store {
     };
   }
 
-  /** Writes what waits; a failure is logged, and tried again with the next flush. */
-  flush(): Promise<void> {
-    return this.#flusher.flush();
-  }
-
-  async close(): Promise<void> {
-    await this.#flusher.close();
+  override async close(): Promise<void> {
+    await super.close();
     await this.#file.close();
   }
 
-  #beginPart(startMs: number): PartInfo {
+  protected beginPart(startMs: number): PartInfo {
     const info = emptyPart(this.#nextId++, startMs, true);
     this.#infos.set(info.id, info);
     return info;
@@ -169,17 +127,17 @@ export class DuckDbStore implements Store {
     }
   }
 
-  async #write(): Promise<void> {
+  protected async write(): Promise<void> {
     if (!this.#file.isOpen) await this.#openAgain();
-    const flush = this.#open.takeFlush();
+    const flush = this.open.takeFlush();
     if (flush.batches.length === 0 && flush.requests.length === 0) return;
     try {
       await writeFlush(this.#file.writer, flush);
-      this.#open.noteWritten(flush);
+      this.open.noteWritten(flush);
     } catch (error) {
       this.#file.noteError(error);
       // What failed may have been the checkpoint after the commit: the file knows once it is open again.
-      if (this.#file.isOpen) this.#open.giveBack(flush);
+      if (this.#file.isOpen) this.open.giveBack(flush);
       else this.#uncertain = flush;
       throw error;
     }
@@ -190,35 +148,37 @@ export class DuckDbStore implements Store {
     const flush = this.#uncertain;
     this.#uncertain = undefined;
     if (flush === undefined) return;
-    if (await isWritten(this.#file.writer, flush)) this.#open.noteWritten(flush);
-    else this.#open.giveBack(flush);
+    if (await isWritten(this.#file.writer, flush)) this.open.noteWritten(flush);
+    else this.open.giveBack(flush);
   }
 
-  async #tidy(): Promise<void> {
-    this.#open.closeOld();
-    if (this.#options.now() - this.#retentionMs >= RETENTION_INTERVAL_MS) await this.#applyRetention();
-  }
-
-  async #applyRetention(): Promise<void> {
+  protected async retain(): Promise<void> {
     if (!this.#file.isOpen) return;
-    this.#retentionMs = this.#options.now();
-    const oldestMs = this.#retentionMs - this.#options.maxAgeMs;
+    const now = this.#options.now();
     try {
-      await forgetRequests(this.#file.writer, this.#retentionMs);
-      for (const info of this.#closedInfos()) {
-        if (info.maxMs < oldestMs && !this.#isWaiting(info)) this.#droppedForAge += await this.#drop(info);
-      }
-      this.#bytes = await this.#measure();
-      for (const info of this.#closedInfos()) {
-        if (this.#bytes <= this.#options.maxBytes) break;
-        if (this.#isWaiting(info)) continue;
-        this.#droppedForMemory += await this.#drop(info);
-        await this.#file.writer.run('CHECKPOINT');
-        this.#bytes = await this.#measure();
-      }
+      await forgetRequests(this.#file.writer, now);
+      await this.#dropOld(now - this.#options.maxAgeMs);
+      await this.#dropLarge();
     } catch (error) {
       this.#file.noteError(error);
-      this.#options.logger.error({ err: error }, 'old samples could not be dropped: trying again');
+      throw error;
+    }
+  }
+
+  async #dropOld(oldestMs: number): Promise<void> {
+    for (const info of this.#closedInfos()) {
+      if (info.maxMs < oldestMs && !this.#isWaiting(info)) this.#droppedForAge += await this.#drop(info);
+    }
+  }
+
+  async #dropLarge(): Promise<void> {
+    this.#bytes = await this.#measure();
+    for (const info of this.#closedInfos()) {
+      if (this.#bytes <= this.#options.maxBytes) break;
+      if (this.#isWaiting(info)) continue;
+      this.#droppedForMemory += await this.#drop(info);
+      await this.#file.writer.run('CHECKPOINT');
+      this.#bytes = await this.#measure();
     }
   }
 
@@ -231,13 +191,13 @@ export class DuckDbStore implements Store {
 
   /** Rows may arrive while the database is at work. */
   #isWaiting(info: PartInfo): boolean {
-    return (this.#open.find(info)?.waitingEvents ?? 0) > 0;
+    return (this.open.find(info)?.waitingEvents ?? 0) > 0;
   }
 
   async #drop(info: PartInfo): Promise<number> {
     this.#infos.delete(info.id);
     // Before the database is at work: what arrives meanwhile goes elsewhere.
-    this.#open.close(info);
+    this.open.close(info);
     try {
       await this.#file.writer.run(dropTablesSql(info.id));
     } catch (error) {

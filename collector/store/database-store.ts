@@ -1,0 +1,101 @@
+/** What the stores in databases have in common: samples gather in open parts, and are written together. */
+import type { Logger } from 'pino';
+import type { Profile } from '../../common/profile/profile.ts';
+import { DictionaryCache, type PartInfo } from './database-part.ts';
+import { Flusher } from './flusher.ts';
+import { OpenParts } from './open-parts.ts';
+import type { AppendResult, SamplePart, Store, StoreStats, TimeRange } from './store.ts';
+
+export interface DatabaseStoreOptions {
+  maxAgeMs: number;
+  /** Milliseconds since the Unix epoch. */
+  now: () => number;
+  logger: Pick<Logger, 'error'>;
+}
+
+interface Database {
+  /** Those who commit wait for each other so long, to be written together. */
+  commitGapMs: number;
+  /** What is slow where nothing fails and too much waits. */
+  bottleneck: string;
+}
+
+/** Dictionaries of parts that were read. */
+const MAX_LOADED_BYTES = 96 * 2 ** 20;
+const RETENTION_INTERVAL_MS = 30_000;
+
+export abstract class DatabaseStore implements Store {
+  protected readonly open: OpenParts;
+  protected readonly loaded = new DictionaryCache(MAX_LOADED_BYTES);
+  readonly #options: DatabaseStoreOptions;
+  readonly #bottleneck: string;
+  readonly #flusher: Flusher;
+  #retainedMs: number;
+
+  protected constructor(options: DatabaseStoreOptions, { commitGapMs, bottleneck }: Database) {
+    this.#options = options;
+    this.#bottleneck = bottleneck;
+    this.#retainedMs = options.now();
+    this.open = new OpenParts((startMs) => this.beginPart(startMs), options);
+    this.#flusher = new Flusher({
+      gapMs: commitGapMs,
+      write: () => this.write(),
+      tidy: () => this.#tidy(),
+      logger: options.logger,
+    });
+  }
+
+  abstract recentRequests(): readonly string[];
+  abstract parts(range: TimeRange): Promise<SamplePart[]>;
+  abstract stats(): StoreStats;
+
+  /** Names the part that begins at a time. */
+  protected abstract beginPart(startMs: number): PartInfo;
+  /** @throws Error when not everything that waits was written: it is tried again */
+  protected abstract write(): Promise<void>;
+  /** Drops what is older, or more, than is to be kept; when the store is opened, and every half minute. */
+  protected abstract retain(): Promise<void>;
+
+  get busy(): string | undefined {
+    if (!this.open.isFull) return undefined;
+    const reason = this.#flusher.error ?? `the ${this.#bottleneck} is slow`;
+    return `the store could not write for a while: ${reason}`;
+  }
+
+  append(profile: Profile): AppendResult {
+    return this.open.append(profile);
+  }
+
+  noteRequest(id: string): void {
+    this.open.noteRequest(id);
+  }
+
+  commit(): Promise<void> {
+    return this.#flusher.commit();
+  }
+
+  /** Writes what waits; a failure is logged, and tried again with the next flush. */
+  flush(): Promise<void> {
+    return this.#flusher.flush();
+  }
+
+  /** After a last flush. */
+  close(): Promise<void> {
+    return this.#flusher.close();
+  }
+
+  async #tidy(): Promise<void> {
+    this.open.closeOld();
+    if (this.#options.now() - this.#retainedMs < RETENTION_INTERVAL_MS) return;
+    this.#retainedMs = this.#options.now();
+    await this.tryToRetain();
+  }
+
+  protected async tryToRetain(): Promise<void> {
+    try {
+      await this.retain();
+    } catch (error) {
+      this.#options.logger.error({ err: error }, 'old samples could not be dropped: trying again');
+    }
+  }
+}
