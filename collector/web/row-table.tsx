@@ -3,6 +3,7 @@ import { useRef } from 'preact/hooks';
 import { KindSwatch } from './kind-swatch.tsx';
 import { kindLabel, toKind } from './kinds.ts';
 import { RowGap } from './row-gap.tsx';
+import { besideCurrent, stepOf } from './row-keys.ts';
 import { useRows } from './use-rows.ts';
 
 /** A column of figures, left of the function's name. */
@@ -76,26 +77,12 @@ function pressKey<Row>(event: KeyboardEvent, properties: Properties<Row>, pageRo
   const { rows, current, keys, onCurrent, onMenu } = properties;
   const row = rows[current];
   if (row === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
-  const steps: Record<string, number> = {
-    ArrowDown: 1,
-    ArrowUp: -1,
-    PageDown: pageRows,
-    PageUp: -pageRows,
-    Home: -rows.length,
-    End: rows.length,
-  };
-  const step = steps[event.key];
+  const step = stepOf(event.key, pageRows, rows.length);
   if (step !== undefined) onCurrent(Math.min(rows.length - 1, Math.max(0, current + step)));
   else if (event.key === 'm' || event.key === 'ContextMenu') onMenu(row, besideCurrent(event));
   else if (Object.hasOwn(keys, event.key)) keys[event.key]!(row);
   else return;
   event.preventDefault();
-}
-
-/** Where the menu opens that no pointer asked for. */
-function besideCurrent({ currentTarget }: KeyboardEvent): { x: number; y: number } {
-  const box = (currentTarget as Element).querySelector('tr.current')?.getBoundingClientRect();
-  return { x: (box?.left ?? 0) + 300, y: box?.bottom ?? 0 };
 }
 
 function TableHead<Row>({ heads, sort }: Pick<Properties<Row>, 'heads' | 'sort'>) {

@@ -2,6 +2,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { SourceAnswer } from '../api/types.ts';
 import { formatShare } from './format.ts';
 import { RowGap } from './row-gap.tsx';
+import { besideCurrent, stepOf } from './row-keys.ts';
 import type { Matcher } from './search.ts';
 import { listSourceRows, nextWithSamples, type SourceRow } from './source-rows.ts';
 import { useSize } from './use-browser.ts';
@@ -92,16 +93,9 @@ function targetOf(
   pageRows: number,
   key: string,
 ): number | undefined {
-  const steps: Record<string, number> = {
-    ArrowDown: 1,
-    ArrowUp: -1,
-    PageDown: pageRows,
-    PageUp: -pageRows,
-    Home: -rows.length,
-    End: rows.length,
-  };
   if (key === 'n' || key === 'N') return nextWithSamples(rows, current, key === 'n' ? 1 : -1);
-  return steps[key] === undefined ? undefined : current + steps[key];
+  const step = stepOf(key, pageRows, rows.length);
+  return step === undefined ? undefined : current + step;
 }
 
 /** Once the height is known, the first line that is looked at comes to the middle. */
@@ -113,12 +107,6 @@ function useCentre(scroller: { current: HTMLElement | null }, current: number): 
     isDone.current = true;
     scroller.current!.scrollTop = current * ROW_HEIGHT - height / 2;
   }, [height]);
-}
-
-/** Where the menu opens that no pointer asked for. */
-function besideCurrent({ currentTarget }: KeyboardEvent): { x: number; y: number } {
-  const box = (currentTarget as Element).querySelector('tr.current')?.getBoundingClientRect();
-  return { x: (box?.left ?? 0) + 300, y: box?.bottom ?? 0 };
 }
 
 interface RowProperties extends Pick<Properties, 'onOpen' | 'onMenu'> {

@@ -2,13 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Collector, startCollector } from '../../collector/main.ts';
-import { CHROMIUM, launchChromium } from './chromium.ts';
-import { encodeOtlp } from './encode-otlp.ts';
-import { Pusher } from './push.ts';
-import { profileFromText } from './synthetic-profile.ts';
+import { CHROMIUM } from './chromium.ts';
+import { ShownPage } from './shown-page.ts';
 
 if (CHROMIUM === undefined)
   console.log('skipped: accessibility is not tested, because Chromium is not installed');
@@ -28,41 +25,17 @@ const listViolations = ({ violations }: AxeResults): string[] =>
   );
 
 describe.skipIf(CHROMIUM === undefined)('for everybody, the page', () => {
-  let browser: Browser;
-  let collector: Collector;
+  let shown: ShownPage;
   let endMs: number;
 
   beforeAll(async () => {
-    browser = await launchChromium();
-    collector = await startCollector({
-      grpcListen: '127.0.0.1:0',
-      httpListen: '127.0.0.1:0',
-      pageListen: '127.0.0.1:0',
-      maxMemoryBytes: 2 ** 26,
-      logger: { info: () => {}, warn: () => {}, error: (what: unknown) => expect.fail(String(what)) },
-    });
-    const pusher = new Pusher(collector.urls.grpc);
+    shown = await ShownPage.start();
     endMs = Date.now();
-    for (const end of [endMs - 5000, endMs]) {
-      await pusher.push(encodeOtlp(profileFromText(TEXT, { endMs: end, spanMs: 5000 })));
-    }
-    pusher.close();
+    await shown.push(...[endMs - 5000, endMs].map((end) => ({ text: TEXT, endMs: end, spanMs: 5000 })));
   });
-  afterAll(async () => {
-    await browser.close();
-    await collector.stop();
-  });
+  afterAll(() => shown.stop());
 
-  const openPage = async (hash: string): Promise<Page> => {
-    const page = await browser.newPage({
-      viewport: { width: 1280, height: 900 },
-      reducedMotion: 'reduce',
-    });
-    page.setDefaultTimeout(20_000);
-    const times = `from=${endMs - 5000}&to=${endMs}`;
-    await page.goto(`${collector.urls.page}#${times}&${hash}`);
-    return page;
-  };
+  const openPage = (hash: string): Promise<Page> => shown.open(`from=${endMs - 5000}&to=${endMs}&${hash}`);
 
   it.each([
     ['icicle', 'view=icicle&search=parse&where=process!%3Dnone', '.flame canvas[data-boxes]'],

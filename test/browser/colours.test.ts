@@ -1,11 +1,8 @@
 /** What colours say and whose code is shown, chosen as a person does. */
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Collector, startCollector } from '../../collector/main.ts';
-import { CHROMIUM, launchChromium } from './chromium.ts';
-import { encodeOtlp } from './encode-otlp.ts';
-import { Pusher } from './push.ts';
-import { profileFromText } from './synthetic-profile.ts';
+import { CHROMIUM } from './chromium.ts';
+import { ShownPage } from './shown-page.ts';
 
 if (CHROMIUM === undefined) console.log('skipped: colours are not tested, because Chromium is not installed');
 
@@ -24,40 +21,20 @@ const colourAt = (row: number, share: number): string => `(() => {
 })()`;
 
 describe.skipIf(CHROMIUM === undefined)('colours and presets', () => {
-  let browser: Browser;
-  let collector: Collector;
+  let shown: ShownPage;
   let endMs: number;
-  const problems: string[] = [];
 
   beforeAll(async () => {
-    browser = await launchChromium();
-    collector = await startCollector({
-      grpcListen: '127.0.0.1:0',
-      httpListen: '127.0.0.1:0',
-      pageListen: '127.0.0.1:0',
-      maxMemoryBytes: 2 ** 26,
-      logger: { info: () => {}, warn: () => {}, error: (what: unknown) => expect.fail(String(what)) },
-    });
-    const pusher = new Pusher(collector.urls.grpc);
+    shown = await ShownPage.start();
     endMs = Date.now();
-    await pusher.push(encodeOtlp(profileFromText(stacks(10), { endMs: endMs - 5000, spanMs: 4000 })));
-    await pusher.push(encodeOtlp(profileFromText(stacks(70), { endMs, spanMs: 4000 })));
-    pusher.close();
+    await shown.push(
+      { text: stacks(10), endMs: endMs - 5000, spanMs: 4000 },
+      { text: stacks(70), endMs, spanMs: 4000 },
+    );
   });
-  afterAll(async () => {
-    await browser.close();
-    await collector.stop();
-    expect(problems).toEqual([]);
-  });
+  afterAll(() => shown.stop());
 
-  const open = async (hash = ''): Promise<Page> => {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
-    page.setDefaultTimeout(20_000);
-    page.on('pageerror', (error) => problems.push(String(error)));
-    page.on('console', (message) => message.type() === 'error' && problems.push(message.text()));
-    await page.goto(`${collector.urls.page}#from=${endMs - 5000}&to=${endMs}&${hash}`);
-    return page;
-  };
+  const open = (hash = ''): Promise<Page> => shown.open(`from=${endMs - 5000}&to=${endMs}&${hash}`);
   const legend = async (page: Page): Promise<string> =>
     (await page.locator('.legend').innerText()).replaceAll(/\s+/g, ' ').trim();
   const rows = async (page: Page): Promise<string[]> =>

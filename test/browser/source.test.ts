@@ -2,14 +2,11 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SourceAnswer } from '../../collector/api/types.ts';
-import { type Collector, startCollector } from '../../collector/main.ts';
-import { CHROMIUM, launchChromium } from './chromium.ts';
-import { encodeOtlp } from './encode-otlp.ts';
-import { Pusher } from './push.ts';
-import { profileFromText } from './synthetic-profile.ts';
+import { CHROMIUM } from './chromium.ts';
+import { ShownPage } from './shown-page.ts';
 
 if (CHROMIUM === undefined)
   console.log('skipped: the source view is not tested, because Chromium is not installed');
@@ -29,10 +26,8 @@ def main():
 const PADDING = Array.from({ length: 300 }, (_, i) => `# ${i}`).join('\n');
 
 describe.skipIf(CHROMIUM === undefined)('the source view', () => {
-  let browser: Browser;
-  let collector: Collector;
+  let shown: ShownPage;
   let page: Page;
-  const problems: string[] = [];
 
   beforeAll(async () => {
     mkdirSync(root);
@@ -42,16 +37,7 @@ describe.skipIf(CHROMIUM === undefined)('the source view', () => {
     symlinkSync(secret, join(root, 'link.py'));
     const before = Date.now() / 1000 - 3600;
     for (const path of [file, join(root, 'long.py')]) utimesSync(path, before, before);
-    browser = await launchChromium();
-    collector = await startCollector({
-      grpcListen: '127.0.0.1:0',
-      httpListen: '127.0.0.1:0',
-      pageListen: '127.0.0.1:0',
-      maxMemoryBytes: 2 ** 26,
-      source: [root],
-      logger: { info: () => {}, warn: () => {}, error: (what: unknown) => expect.fail(String(what)) },
-    });
-    const pusher = new Pusher(collector.urls.grpc);
+    shown = await ShownPage.start({ source: [root] });
     const text = `
 app:10;main@p:${file}:7;parse@p:${file}:2;split@n 30
 app:10;main@p:${file}:6;read@n 10
@@ -60,22 +46,15 @@ app:10;evil@p:/etc/shadow:1 5
 app:10;evil@p:${secret}:1 5
 app:10;evil@p:${join(root, 'link.py')}:1 5
 `;
-    await pusher.push(encodeOtlp(profileFromText(text, { endMs: Date.now(), spanMs: 5000 })));
-    pusher.close();
+    await shown.push({ text, endMs: Date.now(), spanMs: 5000 });
   });
   afterAll(async () => {
-    await browser.close();
-    await collector.stop();
+    await shown.stop();
     rmSync(folder, { recursive: true });
-    expect(problems).toEqual([]);
   });
 
   const open = async (hash: string): Promise<void> => {
-    page = await browser.newPage({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
-    page.setDefaultTimeout(20_000);
-    page.on('pageerror', (error) => problems.push(String(error)));
-    page.on('console', (message) => message.type() === 'error' && problems.push(message.text()));
-    await page.goto(`${collector.urls.page}#range=all&${hash}`);
+    page = await shown.open(`range=all&${hash}`);
   };
   const grid = () => page.getByRole('grid', { name: /^Source of / });
   const currentRow = async (): Promise<string> =>
@@ -146,7 +125,7 @@ app:10;evil@p:${join(root, 'link.py')}:1 5
   it('is nothing for a file that no sample names, although it may be shown', async () => {
     const path = `api/v1/source?range=all&file=${encodeURIComponent(join(root, 'unsampled.py'))}`;
     writeFileSync(join(root, 'unsampled.py'), 'x = 1');
-    const answer = (await (await fetch(collector.urls.page + path)).json()) as SourceAnswer;
+    const answer = (await (await fetch(shown.collector.urls.page + path)).json()) as SourceAnswer;
     expect(answer).toMatchObject({
       fileSamples: 0,
       counts: [],
@@ -156,19 +135,10 @@ app:10;evil@p:${join(root, 'link.py')}:1 5
   });
 
   it('says how to switch it on', async () => {
-    const other = await startCollector({
-      grpcListen: '127.0.0.1:0',
-      httpListen: '127.0.0.1:0',
-      pageListen: '127.0.0.1:0',
-      maxMemoryBytes: 2 ** 26,
-      logger: { info: () => {}, warn: () => {}, error: (what: unknown) => expect.fail(String(what)) },
-    });
-    const pusher = new Pusher(other.urls.grpc);
-    await pusher.push(
-      encodeOtlp(profileFromText(`app:1;main@p:${file}:7 3`, { endMs: Date.now(), spanMs: 100 })),
-    );
-    pusher.close();
-    const answer = await fetch(`${other.urls.page}api/v1/source?file=${encodeURIComponent(file)}`);
+    const other = await ShownPage.start();
+    await other.push({ text: `app:1;main@p:${file}:7 3`, endMs: Date.now(), spanMs: 100 });
+    const url = `${other.collector.urls.page}api/v1/source?file=${encodeURIComponent(file)}`;
+    const answer = await fetch(url);
     expect(await answer.json()).toMatchObject({
       fileSamples: 3,
       problem: expect.stringContaining('--source DIR'),
