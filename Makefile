@@ -16,14 +16,16 @@ LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/n
 NODE_INCLUDE := node_modules/node-api-headers/include
 ADDON_INCLUDE := node_modules/node-addon-api
 
-all: build/everyframe.bpf.o build/everyframe.node build/otlp.js build/web/index.html dist/.stamp build/show/symbol.cjs
+all: build/everyframe.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/otlp.js build/web/index.html dist/.stamp build/show/symbol.cjs
 
-native: $(OUT)/everyframe.bpf.o $(OUT)/everyframe.node
+native: $(OUT)/everyframe.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o $(OUT)/everyframe.node
 
-$(OUT)/everyframe.bpf.o: $(wildcard ebpf/*.c ebpf/*.h) Makefile
+$(OUT)/deferred-6.18.bpf.o: BPF_DEFINES := -DEF_TASK_WORK_IMPL
+$(OUT)/deferred-6.18.bpf.o: BPF_SOURCE := deferred
+$(OUT)/%.bpf.o: $(wildcard ebpf/*.c ebpf/*.h) Makefile
 	@mkdir -p $(OUT)
-	$(CLANG) -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations -Werror -target bpf -mcpu=v2 -D__TARGET_ARCH_$(BPF_ARCH) \
-		-idirafter /usr/include/$(shell uname -m)-linux-gnu -c ebpf/everyframe.bpf.c -o $@.tmp
+	$(CLANG) $(BPF_DEFINES) -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations -Werror -target bpf -mcpu=v2 -D__TARGET_ARCH_$(BPF_ARCH) \
+		-idirafter /usr/include/$(shell uname -m)-linux-gnu -c ebpf/$(or $(BPF_SOURCE),$*).bpf.c -o $@.tmp
 	$(LLVM_STRIP) -g $@.tmp && mv $@.tmp $@
 
 # The unwinders as an ordinary program, for test/unwinders: not part of the product.

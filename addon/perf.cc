@@ -99,8 +99,8 @@ uint64_t CodeAddressMask() {
 #endif
 }
 
-// probeFeatures(): { rdonlyCast, mapleTree, taskPtRegs, pageBytes, codeAddressMask }: each found by asking the kernel
-// or the processor, not by its version
+// probeFeatures(): { rdonlyCast, mapleTree, taskWork, taskWorkImpl, taskPtRegs, pageBytes, codeAddressMask }: each
+// found by asking the kernel or the processor, not by its version
 Napi::Value Probe(const Napi::CallbackInfo& info) {
   Napi::Object result = Napi::Object::New(info.Env());
   btf* kernel = btf__load_vmlinux_btf();
@@ -108,11 +108,15 @@ Napi::Value Probe(const Napi::CallbackInfo& info) {
     throw SystemError(info.Env(), "cannot read the kernel's type information /sys/kernel/btf/vmlinux", errno);
   bool cast = btf__find_by_name_kind(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
   bool maple = btf__find_by_name_kind(kernel, "maple_tree", BTF_KIND_STRUCT) > 0;
+  bool work = btf__find_by_name_kind(kernel, "bpf_task_work_schedule_resume", BTF_KIND_FUNC) > 0;
+  bool work_impl = btf__find_by_name_kind(kernel, "bpf_task_work_schedule_resume_impl", BTF_KIND_FUNC) > 0;
   btf__free(kernel);
   int regs = libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, nullptr);
   result.Set("rdonlyCast", cast);
   result.Set("mapleTree", maple);
   result.Set("taskPtRegs", regs == 1);
+  result.Set("taskWork", work);
+  result.Set("taskWorkImpl", work_impl);
   result.Set("pageBytes", static_cast<double>(sysconf(_SC_PAGESIZE)));
   result.Set("codeAddressMask", Napi::BigInt::New(info.Env(), CodeAddressMask()));
   TakeLibbpfLog();

@@ -53,7 +53,12 @@
 	X(v8_read_failed, "Reads of V8's frames and objects that failed: shown as native code, or without the place") \
 	X(v8_processes, "Processes in which V8 was met") \
 	X(sampler_missing, "Internal: timer ticks that found no sampler") \
-	X(v8_not_object, "JavaScript frames whose function is no object: shown as native code")
+	X(v8_not_object, "JavaScript frames whose function is no object: shown as native code") \
+	X(stacks_deferred, "User stacks left to be read on return to user space: a stack page was not resident") \
+	X(stacks_completed, "Deferred stacks of which every page could be read then") \
+	X(stacks_incomplete, "Deferred stacks of which a page could not be read then either: cut, as counted above") \
+	X(stacks_too_late, "Deferred stacks whose process had a new program or none by then: cut where they were") \
+	X(stacks_not_deferred, "User stacks cut at a page that was not resident: no such memory, too many wait already, or Linux before 6.18")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

@@ -66,10 +66,10 @@ struct {
 	__type(value, struct ef_known_process);
 } processes SEC(".maps");
 
-/* Slot 0: the sampler. It is replaced by one with more runtimes when a runtime is first met. */
+/* The sampler is replaced by one with more runtimes when a runtime is first met; see enum ef_sampler_slot. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, EF_SAMPLER_SLOT_MAX);
 	__uint(key_size, 4);
 	__uint(value_size, 4);
 } samplers SEC(".maps");
@@ -139,7 +139,8 @@ struct ef_scratch {
 	/* marker of the frame that was passed by its frame pointer, until its caller proves to be code */
 	u32 marker_if_guess_fails;
 	u32 marker;
-	u32 wake;
+	u32 is_unwound;
+	u64 unread; /* address of the part of the stack that could not be read; 0: none */
 	u64 frame_pointer_frames;
 	u64 vma_lookups;
 	/* Processor mode of the interrupted code; here, since in a register it doubles what the verifier walks through */
@@ -188,12 +189,19 @@ static __always_inline struct ef_scratch *get_scratch(void)
 	return bpf_map_lookup_elem(&scratch, &zero);
 }
 
+/* One add instruction for whom a tick may interrupt. */
+#ifdef EF_INTERRUPTIBLE
+#define ADD(value, n) __sync_fetch_and_add((value), (n))
+#else
+#define ADD(value, n) (*(value) += (n))
+#endif
+
 static __always_inline void count_by(enum ef_counter counter, u64 n)
 {
 	u32 key = counter;
 	u64 *value = bpf_map_lookup_elem(&counters, &key);
 	if (value)
-		*value += n;
+		ADD(value, n);
 }
 
 static __always_inline void count(enum ef_counter counter)

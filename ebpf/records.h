@@ -20,6 +20,8 @@
 #define EF_PATH_BYTES 1024
 #define EF_PATH_COMPONENTS 32
 #define EF_CGROUP_BYTES 512
+/* Stacks that may wait on each CPU for a page */
+#define EF_DEFERRED_PER_CPU 8
 
 enum ef_frame_kind {
 	EF_FRAME_NONE = 0,
@@ -226,6 +228,15 @@ struct ef_config {
 	__u32 runtimes;                 /* bit 1 << enum ef_runtime: the runtimes whose code is wanted */
 	__u32 page_shift;               /* of the kernel's pages; used where the processor leaves a choice */
 	__u64 code_address_mask;        /* bits of a return address that are the address; arm64 */
+	__u32 can_defer; /* the kernel has bpf_task_work (6.18): EF_SAMPLER_SLOT_DEFER may be filled */
+	__u32 reserved;
+};
+
+/* Who stands where in the map `samplers`. */
+enum ef_sampler_slot {
+	EF_SAMPLER_SLOT_SAMPLE = 0, /* every tick jumps to it */
+	EF_SAMPLER_SLOT_DEFER = 1,  /* stacks of which a part is not in memory; empty until there was one */
+	EF_SAMPLER_SLOT_MAX
 };
 
 /* Where a thread keeps its Python thread state. Addresses, here and in code_type, are ELF addresses less the

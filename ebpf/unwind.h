@@ -59,6 +59,13 @@ static __always_inline int find_mapping(struct ef_scratch *s, u64 address)
 
 #define USER_READ(dst, size, address) bpf_probe_read_user((dst), (size), (const void *)(u64)(address))
 
+/* A part of the stack that is not there now. What it is needed for may be completed later: see deferred.bpf.c. */
+static __always_inline int cut_unread(struct ef_scratch *s, u64 address, u32 marker)
+{
+	s->unread = address;
+	return cut(s, marker);
+}
+
 /* [fp] is the caller's fp, [fp + 8] the return address: trusted only where fp lies a little above the stack
  * pointer and is aligned. Whether the address found is code is checked by the next step: if it is not, the stack ends
  * for the reason for which it was guessed. */
@@ -69,7 +76,7 @@ static __always_inline int step_frame_pointer(struct ef_scratch *s, u32 marker_i
 	if (s->fp < s->sp || s->fp - s->sp > FRAME_POINTER_REACH || s->fp & 7)
 		return cut(s, marker_if_not);
 	if (USER_READ(saved, 16, s->fp))
-		return cut(s, marker_if_not);
+		return cut_unread(s, s->fp, marker_if_not);
 	s->sp = s->fp + 16;
 	s->fp = saved[0];
 	s->pc = saved[1];
@@ -84,7 +91,7 @@ static __always_inline int step_signal(struct ef_scratch *s)
 	u64 *r = s->signal_registers;
 
 	if (USER_READ(r, sizeof(s->signal_registers), s->sp + SIGNAL_REGISTERS_AT))
-		return cut(s, EF_MARKER_STACK_READ);
+		return cut_unread(s, s->sp + SIGNAL_REGISTERS_AT, EF_MARKER_STACK_READ);
 	copy_signal_registers(s->leaf.by_dwarf_number, r);
 	s->fp = r[SIGNAL_FP];
 	s->sp = r[SIGNAL_SP];
@@ -121,8 +128,10 @@ static __always_inline int compute_cfa(struct ef_scratch *s, const struct ef_rul
 		return EF_MARKER_REGISTER;
 	*cfa = base + (s64)rule->cfa_offset;
 	if (rule->kind == EF_RULE_CFA_DEREF) {
-		if (USER_READ(&base, 8, *cfa))
+		if (USER_READ(&base, 8, *cfa)) {
+			s->unread = *cfa;
 			return EF_MARKER_STACK_READ;
+		}
 		*cfa = base + (s64)rule->cfa_offset2;
 	}
 	return 0;
@@ -141,7 +150,10 @@ static __always_inline int restore_fp(struct ef_scratch *s, const struct ef_rule
 			s->fp = 0;
 		return 0;
 	}
-	return USER_READ(&s->fp, 8, at);
+	if (!USER_READ(&s->fp, 8, at))
+		return 0;
+	s->unread = at;
+	return 1;
 }
 
 /* The caller's value, where the rule says it: see enum ef_kept. */
@@ -173,7 +185,7 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 			return cut(s, EF_MARKER_REGISTER);
 		pc = s->leaf.by_dwarf_number[rule->ra_offset & (EF_REGISTERS - 1)];
 	} else if (USER_READ(&pc, 8, cfa + (s64)rule->ra_offset)) {
-		return cut(s, EF_MARKER_STACK_READ);
+		return cut_unread(s, cfa + (s64)rule->ra_offset, EF_MARKER_STACK_READ);
 	}
 	if (restore_fp(s, rule, cfa))
 		return cut(s, EF_MARKER_STACK_READ);
@@ -308,11 +320,31 @@ static __always_inline u32 marker_counter(u32 marker)
 	}
 }
 
+/* What a sample's frames are gathered in, empty. */
+static __always_inline void begin_stack(struct ef_scratch *s)
+{
+	s->words = 0;
+	s->user_frames = 0;
+	s->hash = 0x9e3779b97f4a7c15ULL;
+	s->has_anonymous = 0;
+	s->marker = EF_MARKER_NONE;
+	s->next_mapping = 0;
+	s->mappings[0].length = s->mappings[1].length = s->mappings[2].length = s->mappings[3].length = 0;
+	s->frame_pointer_frames = 0;
+	s->vma_lookups = 0;
+	s->has_interpreted = 0;
+	s->trace.runtime_file = 0;
+	s->marker_if_guess_fails = EF_MARKER_NONE;
+	s->unread = 0;
+	s->is_unwound = 0;
+}
+
 /* Unwinds to the root, the limit, or the reason to stop. */
-static __always_inline void unwind_user(struct ef_scratch *s, bool in_kernel)
+static __always_inline void unwind_user(struct ef_scratch *s)
 {
 	u32 i;
 
+	s->is_unwound = 1;
 	s->is_leaf = 1;
 	s->knows_kept = 1;
 	s->is_return_address = 0;
@@ -326,6 +358,13 @@ static __always_inline void unwind_user(struct ef_scratch *s, bool in_kernel)
 	}
 	if (i == EF_MAX_USER_FRAMES)
 		s->marker = EF_MARKER_DEPTH;
+}
+
+/* Says how the user stack ended, once it is as complete as it gets. */
+static __always_inline void end_user_stack(struct ef_scratch *s, bool in_kernel)
+{
+	if (!s->is_unwound)
+		return;
 	if (in_kernel && !s->user_frames) {
 		/* exec has put the new registers in place, but not yet the memory that they point to */
 		count(EF_COUNTER_user_leaf_unmapped);

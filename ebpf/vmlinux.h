@@ -43,6 +43,11 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_F_INNER_MAP = 1 << 12 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2, BPF_RB_AVAIL_DATA = 0 };
 
+/* 6.18 and later; found in map values by this name */
+struct bpf_task_work {
+	__u64 opaque;
+} __attribute__((aligned(8)));
+
 struct bpf_raw_tracepoint_args {
 	u64 args[0];
 };

@@ -43,6 +43,7 @@ const ENUMS = [
   'ef_python_instruction_kind',
   'ef_python_boundary_kind',
   'ef_v8_tier',
+  'ef_sampler_slot',
 ];
 
 const root = join(import.meta.dirname, '../..');
@@ -88,7 +89,7 @@ function enumView(header: string, name: string): string {
   const prefix = name.replace(/_(kind|type|state|tier)$/, '').toUpperCase();
   const members = [...body.matchAll(/^\s*(EF_\w+) = (\d+)/gm)].map(([, member, value]) => {
     const short = (member as string).replace(
-      /^EF_(FRAME|MARKER|RECORD|RULE|VALUE|KEPT|FILE|RUNTIME|PYTHON|V8)_/,
+      /^EF_(FRAME|MARKER|RECORD|RULE|VALUE|KEPT|FILE|RUNTIME|PYTHON|V8|SAMPLER_SLOT)_/,
       '',
     );
     return `  ${short}: ${value},`;

@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { RUNTIMES } from '../interpreters/registry.ts';
+import { onlineCpus } from './cpus.ts';
 import type { KernelFeatures, Native, NativeBpfObject } from './native.ts';
 import { packageRoot } from './package-root.ts';
-import { CONFIG } from './records.gen.ts';
-import { Samplers } from './samplers.ts';
+import { CONFIG, EF_DEFERRED_PER_CPU } from './records.gen.ts';
+import { type OpenSampler, Samplers } from './samplers.ts';
 
 export interface BpfSettings {
   maxUserFrames: number;
@@ -47,6 +48,7 @@ function encodeConfig(
   config.writeUInt32LE(PT_REGS_BYTES[process.arch] ?? 0, CONFIG.userRegsFromStackTop);
   config.writeUInt32LE(Math.max(THREAD_SIZE, features.pageBytes), CONFIG.threadSize);
   config.writeUInt32LE(Math.log2(features.pageBytes), CONFIG.pageShift);
+  config.writeUInt32LE(deferringObject(features) ? 1 : 0, CONFIG.canDefer);
   config.writeBigUInt64LE(features.codeAddressMask, CONFIG.codeAddressMask);
   config.writeUInt32LE(
     runtimes.reduce((mask, { id }) => mask | (1 << id), 0),
@@ -81,8 +83,10 @@ export type OpenObject = (
   share?: NativeBpfObject,
 ) => NativeBpfObject;
 
-export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
-  const path = join(packageRoot(), 'build/everyframe.bpf.o');
+export function makeOpener(
+  native: Native,
+  settings: BpfSettings,
+): { open: OpenObject; openDeferring: OpenSampler | undefined } {
   const features = native.probeFeatures();
   const sizes = {
     records: settings.ringBytes,
@@ -90,15 +94,37 @@ export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
     tables: settings.maxTables,
     seen: settings.maxSeenTraces,
   };
-  return (programs, runtimes, share) =>
-    new native.BpfObject(path, {
+  const skipped = (runtimes: readonly RuntimePlugin[]): string[] =>
+    RUNTIMES.filter((plugin) => !runtimes.includes(plugin)).flatMap(({ maps }) => maps);
+  const openObject: OpenObject = (programs, runtimes, share) =>
+    new native.BpfObject(join(packageRoot(), 'build/everyframe.bpf.o'), {
       rodata: encodeConfig(settings, features, runtimes),
       maxEntries: share ? {} : sizes,
       programs,
-      skipMaps: RUNTIMES.filter((plugin) => !runtimes.includes(plugin)).flatMap(({ maps }) => maps),
+      skipMaps: skipped(runtimes),
       share,
     });
+  const deferring = deferringObject(features);
+  if (!deferring) return { open: openObject, openDeferring: undefined };
+  const openDeferring: OpenSampler = (runtimes, share) =>
+    new native.BpfObject(join(packageRoot(), 'build', deferring), {
+      rodata: encodeConfig(settings, features, runtimes),
+      maxEntries: { deferred: EF_DEFERRED_PER_CPU * (Math.max(...onlineCpus()) + 1) },
+      programs: ['defer'],
+      skipMaps: skipped(runtimes).map(nameWhereDeferred),
+      share,
+    });
+  return { open: openObject, openDeferring };
 }
+
+/** The object that can put stacks off until their pages are there; undefined: the kernel can't. */
+function deferringObject({ taskWork, taskWorkImpl }: KernelFeatures): string | undefined {
+  if (taskWork) return 'deferred.bpf.o';
+  return taskWorkImpl ? 'deferred-6.18.bpf.o' : undefined;
+}
+
+/** What a sample works on is other memory there: ebpf/deferred.bpf.c. */
+const nameWhereDeferred = (map: string): string => (map.endsWith('_walks') ? `deferred_${map}` : map);
 
 /** Those beside the sampler. */
 export const basePrograms = (settings: BpfSettings): string[] => [
@@ -116,15 +142,14 @@ export class BpfPrograms {
   /** Loads all; throws {@link CannotProfile}. */
   constructor(native: Native, settings: BpfSettings, warn: (message: string) => void) {
     try {
-      const open = makeOpener(native, settings);
+      const { open, openDeferring } = makeOpener(native, settings);
       this.base = open(basePrograms(settings), []);
       this.base.loadSync();
       this.samplers = new Samplers(
         native,
         this.base,
-        (runtimes, share) => open(['sample'], runtimes, share),
-        ({ name }, error) =>
-          warn(`frames of ${name} will be missing from stacks: ${explainLoadFailure(error).message}`),
+        { open: (runtimes, share) => open(['sample'], runtimes, share), openDeferring },
+        (what, error) => warn(`${what}: ${explainLoadFailure(error).message}`),
       );
     } catch (error) {
       throw explainLoadFailure(error as SystemFailure);

@@ -46,5 +46,10 @@ export const BPF_COUNTERS = [
   { name: 'v8_processes', text: "Processes in which V8 was met" },
   { name: 'sampler_missing', text: "Internal: timer ticks that found no sampler" },
   { name: 'v8_not_object', text: "JavaScript frames whose function is no object: shown as native code" },
+  { name: 'stacks_deferred', text: "User stacks left to be read on return to user space: a stack page was not resident" },
+  { name: 'stacks_completed', text: "Deferred stacks of which every page could be read then" },
+  { name: 'stacks_incomplete', text: "Deferred stacks of which a page could not be read then either: cut, as counted above" },
+  { name: 'stacks_too_late', text: "Deferred stacks whose process had a new program or none by then: cut where they were" },
+  { name: 'stacks_not_deferred', text: "User stacks cut at a page that was not resident: no such memory, too many wait already, or Linux before 6.18" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

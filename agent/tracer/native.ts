@@ -29,6 +29,9 @@ export interface KernelFeatures {
   rdonlyCast: boolean;
   mapleTree: boolean;
   taskPtRegs: boolean;
+  /** bpf_task_work (6.18), by the name that it has from 7.0 on, and by the one that came first. */
+  taskWork: boolean;
+  taskWorkImpl: boolean;
   pageBytes: number;
   /** Bits of a return address that are no signature of it. */
   codeAddressMask: bigint;

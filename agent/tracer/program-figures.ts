@@ -1,7 +1,9 @@
 /** What the running kernel's verifier makes of each BPF program: loads all of them, without attaching any. */
+import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { RUNTIMES } from '../interpreters/registry.ts';
 import { type BpfSettings, basePrograms, explainLoadFailure, makeOpener } from './bpf-object.ts';
 import { loadNative, type NativeBpfObject } from './native.ts';
+import type { OpenSampler } from './samplers.ts';
 
 export interface ProgramFigures {
   program: string;
@@ -23,7 +25,7 @@ const SETTINGS: BpfSettings = {
 
 /** The sampler alone, with each runtime, and with all of them. Throws CannotProfile where the kernel refuses one. */
 export function measurePrograms(): ProgramFigures[] {
-  const open = makeOpener(loadNative(), SETTINGS);
+  const { open, openDeferring } = makeOpener(loadNative(), SETTINGS);
   const base = open(basePrograms(SETTINGS), []);
   const samplers = [[], ...RUNTIMES.map((plugin) => [plugin]), RUNTIMES];
   try {
@@ -32,7 +34,8 @@ export function measurePrograms(): ProgramFigures[] {
       ...samplers.flatMap((runtimes) => {
         const sampler = open(['sample'], runtimes, base);
         try {
-          return measure(sampler, runtimes.map(({ name }) => `+${name}`).join(''));
+          const suffix = runtimes.map(({ name }) => `+${name}`).join('');
+          return [...measure(sampler, suffix), ...measureDeferring(openDeferring, runtimes, sampler, suffix)];
         } finally {
           sampler.close();
         }
@@ -40,6 +43,20 @@ export function measurePrograms(): ProgramFigures[] {
     ];
   } finally {
     base.close();
+  }
+}
+
+function measureDeferring(
+  open: OpenSampler | undefined,
+  runtimes: readonly RuntimePlugin[],
+  sampler: NativeBpfObject,
+  suffix: string,
+): ProgramFigures[] {
+  const object = open?.(runtimes, sampler);
+  try {
+    return object ? measure(object, suffix) : [];
+  } finally {
+    object?.close();
   }
 }
 

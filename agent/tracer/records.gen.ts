@@ -6,6 +6,7 @@ export const EF_COMM_SIZE = 16;
 export const EF_PATH_BYTES = 1024;
 export const EF_PATH_COMPONENTS = 32;
 export const EF_CGROUP_BYTES = 512;
+export const EF_DEFERRED_PER_CPU = 8;
 export const EF_TRACE_OF_PROCESS = 1;
 export const EF_TRACE_INTERPRETED = 2;
 export const EF_BLOCK_BITS = 14;
@@ -105,6 +106,11 @@ export const V8Tier = {
   JIT: 1,
   FUNCTION: 2,
   STUB: 3,
+} as const;
+
+export const SamplerSlot = {
+  SAMPLE: 0,
+  DEFER: 1,
 } as const;
 
 /** Size and byte offsets of struct ef_sample. */
@@ -210,7 +216,7 @@ export const RULE = {
 
 /** Size and byte offsets of struct ef_config. */
 export const CONFIG = {
-  bytes: 48,
+  bytes: 56,
   fastLoads: 0,
   hasTaskPtRegs: 4,
   maxUserFrames: 8,
@@ -222,6 +228,8 @@ export const CONFIG = {
   runtimes: 32,
   pageShift: 36,
   codeAddressMask: 40,
+  canDefer: 48,
+  reserved: 52,
 } as const;
 
 /** Size and byte offsets of struct ef_file_entry. */

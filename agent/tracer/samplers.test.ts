@@ -34,11 +34,24 @@ function fakeKernel(refuse: (runtimes: string) => boolean = () => false) {
   const base = { ...open([], { mapFd: () => 0 } as unknown as NativeBpfObject), mapFd: () => 7 };
   log.length = 0;
   const native = {
-    mapUpdate: (fd: number, _key: Buffer, value: Buffer) =>
-      void log.push(`slot of map ${fd} = sampler ${value.readUInt32LE(0)}`),
+    mapUpdate: (fd: number, key: Buffer, value: Buffer) =>
+      void log.push(`slot ${key.readUInt32LE(0)} of map ${fd} = sampler ${value.readUInt32LE(0)}`),
   } as unknown as Native;
-  const samplers = new Samplers(native, base, open, ({ name }, error) =>
-    warnings.push(`${name}: ${error.message}`),
+  const openDeferring = (runtimes: readonly RuntimePlugin[], share: NativeBpfObject): NativeBpfObject => {
+    const name = `deferring [${runtimes.map((plugin) => plugin.name).join(' ')}]`;
+    log.push(`open ${name} sharing with ${share.mapFd('its name')}`);
+    return {
+      ...open(runtimes, share),
+      load: async () => {
+        if (refuse(name)) throw new Error('ENOTSUP');
+        log.push(`load ${name}`);
+      },
+      programFd: () => 100 + runtimes.length,
+      close: () => void log.push(`close ${name}`),
+    };
+  };
+  const samplers = new Samplers(native, base, { open, openDeferring }, (what, error) =>
+    warnings.push(`${what}: ${error.message}`),
   );
   return { samplers, log, warnings };
 }
@@ -46,7 +59,7 @@ function fakeKernel(refuse: (runtimes: string) => boolean = () => false) {
 describe('the samplers', () => {
   it('begin without a runtime', () => {
     const { samplers, log } = fakeKernel();
-    expect(log).toEqual(['open [] sharing with 7', 'load []', 'slot of map 7 = sampler 0']);
+    expect(log).toEqual(['open [] sharing with 7', 'load []', 'slot 0 of map 7 = sampler 0']);
     expect(samplers.mapFd(first)).toBeUndefined();
   });
 
@@ -57,7 +70,7 @@ describe('the samplers', () => {
     expect(log).toEqual([
       `open [${first.name}] sharing with []`,
       `load [${first.name}]`,
-      'slot of map 7 = sampler 1',
+      'slot 0 of map 7 = sampler 1',
       'close []',
     ]);
     expect(samplers.mapFd(first)).toBe(`[${first.name}]`);
@@ -82,10 +95,46 @@ describe('the samplers', () => {
     expect(await samplers.add(first)).toBe(false);
     expect(await samplers.add(first)).toBe(false);
     expect(log).toEqual([`open [${first.name}] sharing with []`, `close [${first.name}]`]);
-    expect(warnings).toEqual([`${first.name}: E2BIG`]);
+    expect(warnings).toEqual([`frames of ${first.name} will be missing from stacks: E2BIG`]);
     expect(await samplers.add(second)).toBe(true);
     expect(samplers.mapFd(first)).toBeUndefined();
-    expect(samplers.stats).toEqual({ runtimes: 1, refused: 1 });
+    expect(samplers.stats).toEqual({ runtimes: 1, refused: 1, deferring: 0 });
+  });
+
+  it('put stacks off once they are asked to, with the runtimes that they have, then and later', async () => {
+    const { samplers, log } = fakeKernel();
+    await samplers.add(first);
+    log.length = 0;
+    await Promise.all([samplers.deferStacks(), samplers.deferStacks()]);
+    expect(log.filter((line) => /deferring|^slot/.test(line))).toEqual([
+      `open deferring [${first.name}] sharing with [${first.name}]`,
+      `load deferring [${first.name}]`,
+      'slot 1 of map 7 = sampler 101',
+    ]);
+    expect(samplers.mayDefer).toBe(false);
+    log.length = 0;
+    await samplers.add(second);
+    const both = `[${first.name} ${second.name}]`;
+    expect(log.filter((line) => /deferring|^slot|^close/.test(line))).toEqual([
+      'slot 0 of map 7 = sampler 2',
+      `open deferring ${both} sharing with ${both}`,
+      `load deferring ${both}`,
+      'slot 1 of map 7 = sampler 102',
+      `close [${first.name}]`,
+    ]);
+    log.length = 0;
+    await samplers.close();
+    expect(log).toEqual([`close ${both}`, `close deferring [${first.name}]`, `close deferring ${both}`]);
+  });
+
+  it('ask once where the kernel refuses to put stacks off', async () => {
+    const { samplers, log, warnings } = fakeKernel((name) => name.startsWith('deferring'));
+    await samplers.deferStacks();
+    expect(samplers.mayDefer).toBe(false);
+    log.length = 0;
+    await samplers.deferStacks();
+    expect(log).toEqual([]);
+    expect(warnings).toEqual(['stacks will be cut where their memory is not resident: ENOTSUP']);
   });
 
   it('end after a change that is under way, and take no other', async () => {

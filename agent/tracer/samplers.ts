@@ -8,17 +8,24 @@
  */
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import type { Native, NativeBpfObject } from './native.ts';
+import { SamplerSlot } from './records.gen.ts';
 
 /** Opens, but does not load, a sampler with these runtimes; maps that `share` has are taken from there. */
 export type OpenSampler = (runtimes: readonly RuntimePlugin[], share: NativeBpfObject) => NativeBpfObject;
 
-/** The kernel does not take the runtime's code: its frames will be missing. */
-export type OnRefused = (plugin: RuntimePlugin, error: Error) => void;
+export interface SamplerObjects {
+  open: OpenSampler;
+  /** The program for stacks of which a part is not in memory; undefined: the kernel can't run it. */
+  openDeferring: OpenSampler | undefined;
+}
+
+/** The kernel does not take some of the code: what that means, for people. */
+export type OnRefused = (what: string, error: Error) => void;
 
 export class Samplers {
   readonly #native: Native;
   readonly #slotsFd: number;
-  readonly #open: OpenSampler;
+  readonly #objects: SamplerObjects;
   #current: NativeBpfObject;
   #runtimes: readonly RuntimePlugin[] = [];
   readonly #onRefused: OnRefused;
@@ -27,17 +34,19 @@ export class Samplers {
   /** One change at a time. */
   #changes: Promise<unknown> = Promise.resolve();
   #closed = false;
-  readonly stats = { runtimes: 0, refused: 0 };
+  readonly #deferring: NativeBpfObject[] = [];
+  #defersNot = false;
+  readonly stats = { runtimes: 0, refused: 0, deferring: 0 };
 
   /** Loads the first sampler; throws what the kernel says. `base` has all maps but those of runtimes. */
-  constructor(native: Native, base: NativeBpfObject, open: OpenSampler, onRefused: OnRefused) {
+  constructor(native: Native, base: NativeBpfObject, objects: SamplerObjects, onRefused: OnRefused) {
     this.#native = native;
-    this.#open = open;
+    this.#objects = objects;
     this.#onRefused = onRefused;
     this.#slotsFd = base.mapFd('samplers');
-    this.#current = open([], base);
+    this.#current = objects.open([], base);
     this.#current.loadSync();
-    this.#putInPlace(this.#current);
+    this.#putInPlace(SamplerSlot.SAMPLE, this.#current.programFd('sample'));
   }
 
   /** The map of a runtime that is part of the sampler, valid until the next await; undefined if it is not. */
@@ -57,6 +66,37 @@ export class Samplers {
     this.#closed = true;
     await this.#changes;
     this.#current.close();
+    for (const object of this.#deferring) object.close();
+  }
+
+  /** Whether asking for {@link deferStacks} may change anything. */
+  get mayDefer(): boolean {
+    return this.#objects.openDeferring !== undefined && this.#deferring.length === 0 && !this.#defersNot;
+  }
+
+  /** From now on stacks of which a part is not in memory wait for it; nothing happens where the kernel can't. */
+  deferStacks(): Promise<void> {
+    const added = this.#changes.then(() => (this.mayDefer ? this.#defer() : undefined));
+    this.#changes = added;
+    return added;
+  }
+
+  /** Loads the program for the present runtimes. Older ones stay: threads may still be on their way to them. */
+  async #defer(): Promise<void> {
+    if (this.#closed || !this.#objects.openDeferring) return;
+    let object: NativeBpfObject | undefined;
+    try {
+      object = this.#objects.openDeferring(this.#runtimes, this.#current);
+      await object.load();
+      this.#putInPlace(SamplerSlot.DEFER, object.programFd('defer'));
+      this.#deferring.push(object);
+      this.stats.deferring = 1;
+    } catch (error) {
+      object?.close();
+      this.#defersNot = true;
+      this.stats.refused++;
+      this.#onRefused('stacks will be cut where their memory is not resident', error as Error);
+    }
   }
 
   async #widen(plugin: RuntimePlugin): Promise<boolean> {
@@ -66,26 +106,28 @@ export class Samplers {
     const before = this.#current;
     let wider: NativeBpfObject | undefined;
     try {
-      wider = this.#open(runtimes, before);
+      wider = this.#objects.open(runtimes, before);
       await wider.load();
-      this.#putInPlace(wider);
+      this.#putInPlace(SamplerSlot.SAMPLE, wider.programFd('sample'));
     } catch (error) {
       wider?.close();
       this.#refused.add(plugin);
       this.stats.refused++;
-      this.#onRefused(plugin, error as Error);
+      this.#onRefused(`frames of ${plugin.name} will be missing from stacks`, error as Error);
       return false;
     }
     this.#current = wider;
     this.#runtimes = runtimes;
     this.stats.runtimes++;
+    if (this.#deferring.length > 0) await this.#defer();
     before.close();
     return true;
   }
 
-  #putInPlace(sampler: NativeBpfObject): void {
-    const [slot, program] = [Buffer.alloc(4), Buffer.alloc(4)];
-    program.writeUInt32LE(sampler.programFd('sample'));
-    this.#native.mapUpdate(this.#slotsFd, slot, program, 0);
+  #putInPlace(slot: number, programFd: number): void {
+    const [key, program] = [Buffer.alloc(4), Buffer.alloc(4)];
+    key.writeUInt32LE(slot);
+    program.writeUInt32LE(programFd);
+    this.#native.mapUpdate(this.#slotsFd, key, program, 0);
   }
 }

@@ -103,10 +103,16 @@ export class Tracer {
     this.#ring = new this.native.Ring(this.#object.mapFd('records'), () => this.drain());
     await this.events.follow(onlineCpus());
     this.#timers = [
-      setInterval(() => this.drain(), DRAIN_INTERVAL_MS),
+      setInterval(() => this.#look(), DRAIN_INTERVAL_MS),
       setInterval(() => void this.events.follow(onlineCpus()).catch(() => {}), HOTPLUG_INTERVAL_MS),
     ];
     await this.events.enable();
+  }
+
+  #look(): void {
+    this.drain();
+    // most machines never need it: it is loaded once a stack was cut for want of it
+    if (this.samplers.mayDefer && this.counters().stacks_not_deferred > 0) void this.samplers.deferStacks();
   }
 
   addTarget(pid: Pid): void {

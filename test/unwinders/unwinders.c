@@ -92,7 +92,8 @@ struct unwound unwind(const uint64_t registers[REGISTERS], uint64_t thread_point
 	s->fp = registers[REG_FP];
 	s->sp = registers[REG_SP];
 	s->pc = registers[16];
-	unwind_user(s, 0);
+	unwind_user(s);
+	end_user_stack(s, 0);
 	return (struct unwound){
 		.words = (const uint64_t *)s->trace.frames,
 		.word_count = s->words,

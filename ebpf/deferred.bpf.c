@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * Stacks of which a part is not in memory: its page was never touched, or went to swap or back to its file. In the
+ * timer's interrupt nobody can wait for a page. The sampler jumps here then; what it needs to begin again is put aside,
+ * and the thread does the rest itself on its way back to user space (bpf_task_work, Linux 6.18), where it may wait: it
+ * touches the page, as the program is about to, and unwinds with the registers of the sample, which are still its own.
+ *
+ * An object of its own, since no older kernel takes a program with a callback, and loaded when a stack was cut for want
+ * of a page: docs/decisions/stack-pages.md.
+ */
+#define EF_INTERRUPTIBLE
+/* A tick may interrupt the callback: what a sample works on is here other memory than there. */
+#define scratch deferred_scratch
+#define python_walks deferred_python_walks
+#define v8_walks deferred_v8_walks
+#include "process.h"
+#include "send.h"
+#include "user-regs.h"
+#undef scratch
+
+/* The sampler's own; the same map under the name that it has there. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ef_scratch);
+} scratch SEC(".maps");
+
+/* Of a stack that is in vain waited for, that much is kept. */
+#define KEPT_WORDS 256
+/* Pages that are read at a time: a stack goes on in the pages above. */
+#define PAGES 16
+#define PAGE_BYTES (1ULL << EF_PAGE_BITS)
+#define ROUNDS 16
+
+#define VM_READ 0x1
+#define VM_UFFD_MISSING 0x200
+#define VM_PFNMAP 0x400
+#define VM_UFFD_WP 0x1000
+#define VM_IO 0x4000
+#define PF_EXITING 0x4
+
+struct ef_deferred {
+	struct bpf_task_work work;
+	u32 is_taken; /* set by the CPU that it belongs to, cleared by the thread */
+	u32 kernel_frames;
+	u32 words;
+	u32 user_frames;
+	u32 marker;
+	u32 has_anonymous;
+	u32 has_interpreted;
+	u32 reserved;
+	u64 hash;
+	u64 runtime_file;
+	u64 mm;
+	u64 mode;
+	u64 pc;
+	u64 sp;
+	u64 fp;
+	u64 unread;
+	u64 unread_end; /* of the mapping that it lies in */
+	struct ef_registers leaf;
+	struct ef_sample sample;
+	u64 frames[KEPT_WORDS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EF_DEFERRED_PER_CPU);
+	__type(key, u32);
+	__type(value, struct ef_deferred);
+} deferred SEC(".maps");
+
+/* libbpf takes no incomplete type for the kernel's complete one */
+struct bpf_map {
+	u32 key_size;
+} __attribute__((preserve_access_index));
+typedef int task_work_callback(struct bpf_map *map, void *key, void *value);
+/* 6.18 and 6.19 want an argument that the verifier fills in, and the kernel knows the function by another name. */
+#ifdef EF_TASK_WORK_IMPL
+extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map,
+					      task_work_callback *callback, void *aux) __ksym;
+#define SCHEDULE(task, work, map, callback) bpf_task_work_schedule_resume_impl(task, work, map, callback, NULL)
+#else
+extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work *work, void *map,
+					 task_work_callback *callback) __ksym;
+#define SCHEDULE(task, work, map, callback) bpf_task_work_schedule_resume(task, work, map, callback)
+#endif
+extern void bpf_preempt_disable(void) __ksym;
+extern void bpf_preempt_enable(void) __ksym;
+
+/* Whether to touch it does no more than wait for a page: devices and memory that another process hands out are left
+ * alone. */
+static __always_inline bool can_touch(struct ef_scratch *s)
+{
+	if (read_vma_fast(s->mm, s->unread, &s->vma) != VMA_OK)
+		return 0;
+	return (s->vma.flags & VM_READ) && !(s->vma.flags & (VM_IO | VM_PFNMAP | VM_UFFD_MISSING | VM_UFFD_WP));
+}
+
+/* 0 if the page that was missing is there now, and what follows it as far as it could be had. */
+static __always_inline int touch(const struct ef_deferred *d)
+{
+	u64 at = d->unread;
+	u8 byte;
+
+	for (int i = 0; i < PAGES; i++) {
+		if (i && at >= d->unread_end)
+			break;
+		if (bpf_copy_from_user(&byte, 1, (const void *)at))
+			return i ? 0 : 1;
+		at = (at & ~(PAGE_BYTES - 1)) + PAGE_BYTES;
+	}
+	return 0;
+}
+
+static __always_inline void restore(struct ef_scratch *s, const struct ef_deferred *d)
+{
+	s->sample = d->sample;
+	begin_stack(s);
+	s->mode = d->mode;
+	s->mm = d->mm;
+	s->leaf = d->leaf;
+	s->pc = d->pc;
+	s->sp = d->sp;
+	s->fp = d->fp;
+	bpf_probe_read_kernel(s->trace.frames, sizeof(d->frames), d->frames);
+	s->trace.kernel_frames = d->kernel_frames;
+	s->words = d->kernel_frames;
+	hash_kernel_frames(d->kernel_frames);
+}
+
+/* The stack as far as the sampler came. */
+static __always_inline void restore_cut(struct ef_scratch *s, const struct ef_deferred *d)
+{
+	s->is_unwound = 1;
+	s->marker = d->marker;
+	s->unread = d->unread;
+	if (d->words <= d->kernel_frames)
+		return;
+	s->words = d->words;
+	s->user_frames = d->user_frames;
+	s->hash = d->hash;
+	s->has_anonymous = d->has_anonymous;
+	s->has_interpreted = d->has_interpreted;
+	s->trace.runtime_file = d->runtime_file;
+}
+
+/* After an exec, or past the end of its memory, the thread has nothing to unwind. */
+static __always_inline bool is_too_late(const struct ef_deferred *d)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct ef_process_id now;
+
+	read_process_id(task, &now);
+	return (u64)BPF_CORE_READ(task, mm) != d->mm || now.exec_id != d->sample.process.exec_id;
+}
+
+/* Unwinds once more. Returns 1 when the sample is out, 0 if a page more is to be touched; `is_last`: there won't be. */
+__noinline int unwind_again(u32 index, u32 is_last)
+{
+	struct ef_scratch *s = get_scratch();
+	struct ef_deferred *d = bpf_map_lookup_elem(&deferred, &index);
+
+	if (!s || !d)
+		return 1;
+	restore(s, d);
+	if (is_too_late(d)) {
+		restore_cut(s, d);
+		count(EF_COUNTER_stacks_too_late);
+	} else {
+		unwind_user(s);
+		if (s->unread && !is_last && s->unread != d->unread && can_touch(s)) {
+			d->unread = s->unread;
+			d->unread_end = s->vma.end;
+			return 0;
+		}
+		count(s->unread ? EF_COUNTER_stacks_incomplete : EF_COUNTER_stacks_completed);
+	}
+	end_user_stack(s, in_kernel(s));
+	send_sample(s);
+	return 1;
+}
+
+/* Runs in the sampled thread on its way to user space. */
+static int complete(struct bpf_map *map, void *key, void *value)
+{
+	struct ef_deferred *d = value;
+	u32 index = *(u32 *)key;
+
+	for (u32 round = 1; round <= ROUNDS; round++) {
+		u32 is_last = touch(d) || round == ROUNDS;
+		/* the memory to unwind in is that of the CPU: nobody else gets there before the sample is out */
+		bpf_preempt_disable();
+		int is_out = unwind_again(index, is_last);
+		bpf_preempt_enable();
+		if (is_out)
+			break;
+	}
+	d->is_taken = 0;
+	return 0;
+}
+
+/* The first place of this CPU that is free; only half of them are for threads that are in the kernel, since they may
+ * stay there for days. */
+static __always_inline struct ef_deferred *find_place(struct ef_scratch *s)
+{
+	u32 first = s->sample.cpu * EF_DEFERRED_PER_CPU,
+	    places = in_kernel(s) ? EF_DEFERRED_PER_CPU / 2 : EF_DEFERRED_PER_CPU;
+
+	for (u32 i = 0; i < EF_DEFERRED_PER_CPU; i++) {
+		u32 index = first + i;
+		struct ef_deferred *d = bpf_map_lookup_elem(&deferred, &index);
+		if (i >= places || !d)
+			return NULL;
+		if (!d->is_taken)
+			return d;
+	}
+	return NULL;
+}
+
+static __always_inline void put_aside(struct ef_scratch *s, struct ef_deferred *d)
+{
+	d->sample = s->sample;
+	d->kernel_frames = s->trace.kernel_frames;
+	d->words = s->words <= KEPT_WORDS ? s->words : s->trace.kernel_frames;
+	d->user_frames = s->user_frames;
+	d->marker = s->marker;
+	d->has_anonymous = s->has_anonymous;
+	d->has_interpreted = s->has_interpreted;
+	d->hash = s->hash;
+	d->runtime_file = s->trace.runtime_file;
+	d->mm = s->mm;
+	d->mode = s->mode;
+	d->pc = s->pc;
+	d->sp = s->sp;
+	d->fp = s->fp;
+	d->unread = s->unread;
+	d->unread_end = s->vma.end;
+	d->leaf = s->leaf;
+	bpf_probe_read_kernel(d->frames, sizeof(d->frames), s->trace.frames);
+}
+
+static __always_inline bool defer_stack(struct bpf_perf_event_data *ctx, struct ef_scratch *s)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 mode;
+
+	if (task->flags & PF_EXITING || !can_touch(s))
+		return 0;
+	struct ef_deferred *d = find_place(s);
+	if (!d) {
+		count(EF_COUNTER_stacks_not_deferred);
+		return 0;
+	}
+	/* unwinding has used them up */
+	if (load_user_regs(ctx, s, task, &mode))
+		return 0;
+	put_aside(s, d);
+	d->is_taken = 1;
+	if (!SCHEDULE(task, &d->work, &deferred, complete)) {
+		count(EF_COUNTER_stacks_deferred);
+		return 1;
+	}
+	d->is_taken = 0;
+	count(EF_COUNTER_stacks_not_deferred);
+	return 0;
+}
+
+SEC("perf_event")
+int defer(struct bpf_perf_event_data *ctx)
+{
+	u32 zero = 0;
+	struct ef_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
+
+	if (!s || defer_stack(ctx, s))
+		return 0;
+	end_user_stack(s, in_kernel(s));
+	send_sample(s);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

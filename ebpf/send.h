@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* What becomes of a sample once its stack is taken: its trace, unless user space has it, and the event. */
+#ifndef EF_SEND_H
+#define EF_SEND_H
+
+#include "unwind.h"
+
+/* A process that may end before user space looks on its own account (once a second). */
+#define YOUNG_NS 3000000000ULL
+
+static __always_inline bool in_kernel(const struct ef_scratch *s)
+{
+	return !is_user_mode(*(const volatile u64 *)&s->mode);
+}
+
+/* Global, so that the loop is verified apart from the sampler. */
+__noinline int hash_kernel_frames(u32 n)
+{
+	struct ef_scratch *s = get_scratch();
+	if (!s)
+		return 0;
+	for (u32 i = 0; i < EF_MAX_KERNEL_FRAMES; i++) {
+		if (i >= n)
+			break;
+		fold(s, s->trace.frames[i]);
+	}
+	return 0;
+}
+
+static __always_inline bool is_young(struct ef_scratch *s)
+{
+	return bpf_ktime_get_boot_ns() - s->sample.process.start_boottime_ns < YOUNG_NS;
+}
+
+/* Sends the trace unless user space has it. A trace counts as sent only once its output has succeeded. */
+static __always_inline int send_trace(struct ef_scratch *s)
+{
+	u64 hash = s->hash;
+	u64 words = s->words;
+	u32 one = 1;
+
+	OPAQUE(words);
+	if (words > EF_MAX_WORDS)
+		words = EF_MAX_WORDS;
+	if (bpf_map_lookup_elem(&seen, &hash)) {
+		count(EF_COUNTER_traces_known);
+		return 0;
+	}
+	s->trace.type = EF_RECORD_TRACE;
+	s->trace.user_frames = s->user_frames;
+	s->trace.words = words;
+	s->trace.flags =
+		(s->has_anonymous ? EF_TRACE_OF_PROCESS : 0) | (s->has_interpreted ? EF_TRACE_INTERPRETED : 0);
+	s->trace.process = s->sample.process;
+	s->trace.trace_hash = hash;
+	u64 bytes = offsetof(struct ef_trace, frames) + words * 8;
+	/* the process knows the names of its interpreted and compiled functions: ask while it lives */
+	u64 wake = s->has_anonymous && is_young(s) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	if (bpf_ringbuf_output(&records, &s->trace, bytes, wake)) {
+		count(EF_COUNTER_traces_lost_ring);
+		return 1;
+	}
+	count(EF_COUNTER_traces_sent);
+	bpf_map_update_elem(&seen, &hash, &one, BPF_ANY);
+	return 0;
+}
+
+static __always_inline void send_sample(struct ef_scratch *s)
+{
+	/* what a frame means in memory without a file is known inside this process only */
+	if (s->has_anonymous) {
+		fold(s, (u64)s->sample.process.tgid << 32 | s->sample.process.exec_id);
+		fold(s, s->sample.process.start_boottime_ns);
+	}
+	s->hash = mix64(s->hash ^ s->words);
+	if (send_trace(s))
+		return;
+	s->sample.trace_hash = s->hash;
+	u64 waiting = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
+	u64 flags = waiting >= config.wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	if (bpf_ringbuf_output(&records, &s->sample, sizeof(s->sample), flags))
+		count(EF_COUNTER_samples_lost_ring);
+	else
+		count(EF_COUNTER_samples_sent);
+}
+
+#endif
