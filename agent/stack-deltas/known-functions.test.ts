@@ -186,7 +186,9 @@ describe('the entry point', () => {
     const code = codeWith({ 4352: '1d0080d2e00300911fec7c9201000014' });
     expect(textOf(deltasOf({ machine: 183, entry: 0x1100, code }))).toEqual([
       '0x1100 stop',
-      '0x1110 invalid',
+      // what it goes to, an instruction that nothing runs behind
+      '0x1110 sp+0 same x30',
+      '0x1114 invalid',
     ]);
   });
 

@@ -19,6 +19,12 @@ export interface GoModule {
   functionData: { read(offset: number, length: number): Uint8Array } | undefined;
 }
 
+/** Before 1.18 functions say themselves where their inline trees are, and the table where the code is. */
+export const oldGoModule = (elf: ElfFile): GoModule => ({
+  text: 0,
+  functionData: { read: (address, length) => readAt(elf, address, length) },
+});
+
 export function findGoModule(elf: ElfFile, tableAddress: number): GoModule {
   const own = elf.section('.go.func') ?? elf.section('.data.rel.ro.go.func');
   const found = DATA.map((name) => elf.section(name)).map(

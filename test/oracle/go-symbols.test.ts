@@ -44,7 +44,7 @@ beforeAll(() => {
   const build = (...flags: string[]) => {
     const { status, stderr } = spawnSync('go', ['build', ...flags, join(directory, 'main.go')], {
       encoding: 'utf8',
-      env: { ...process.env, GOFLAGS: '-mod=mod', GO111MODULE: 'off' },
+      env: { ...process.env, GOFLAGS: '-mod=mod' },
     });
     if (status !== 0) throw new Error(stderr);
   };

@@ -5,38 +5,54 @@ import { newInexpressible, REGISTERS } from '../../agent/stack-deltas/cfi-state.
 import { decodeFrameSection } from '../../agent/stack-deltas/frame-section.ts';
 import { findEhFrame } from '../../agent/stack-deltas/frame-sources.ts';
 import { joinFunctions } from '../../agent/stack-deltas/join.ts';
+import { PROCESSORS } from '../../agent/stack-deltas/machine-code/add-code.ts';
 import { CodeWalk } from '../../agent/stack-deltas/machine-code/walk.ts';
 import { FunctionRows } from '../../agent/stack-deltas/rows.ts';
 import { type Rule, RuleTable } from '../../agent/stack-deltas/rules.ts';
 import { RuleKind, ValueKind } from '../../agent/tracer/records.gen.ts';
 import { lastAtOrBelow } from '../../common/base/search.ts';
-import { PF_X, PT_LOAD, parseElf } from '../../common/elf/elf.ts';
+import { parseElf, SHF_EXECINSTR } from '../../common/elf/elf.ts';
 import { bufferSource } from '../../common/elf/source.ts';
 
-/** A static program: everything is reached from its entry point. */
-const PROGRAM = '/bin/busybox';
-/** The dynamic linker's trampolines are entered with two words pushed, which their own code does not tell. */
-const MAX_DIFFERENT_SHARE = 0.001;
+interface Subject {
+  path: string;
+  /** Of instructions, those whose rule may differ. */
+  maxDifferentShare: number;
+}
+
+const SUBJECTS: readonly Subject[] = [
+  // a static program, all of which is reached from its entry point; the dynamic linker's trampolines are entered with
+  // two words pushed, which their own code does not tell
+  { path: '/bin/busybox', maxDifferentShare: 0.001 },
+  { path: '/usr/aarch64-linux-gnu/lib/libc.so.6', maxDifferentShare: 0.001 },
+  { path: '/usr/aarch64-linux-gnu/lib/libstdc++.so.6', maxDifferentShare: 0.001 },
+];
 const MIN_INSTRUCTIONS = 10_000;
 
-const missing = process.arch === 'x64' && existsSync(PROGRAM) ? '' : `${PROGRAM} of amd64 is missing`;
-if (missing) console.log(`skipped: ${missing}`);
+const isUsable = ({ path }: Subject): boolean =>
+  existsSync(path) && (path !== '/bin/busybox' || process.arch === 'x64');
+for (const subject of SUBJECTS)
+  if (!isUsable(subject)) console.log(`skipped: ${subject.path} is missing, or of another processor`);
 
-it.skipIf(missing)('agree', () => {
-  const elf = parseElf(bufferSource(readFileSync(PROGRAM)));
+it.each(SUBJECTS.filter(isUsable))('agree in $path', ({ path, maxDifferentShare }) => {
+  const elf = parseElf(bufferSource(readFileSync(path)));
+  const isX86 = elf.machine === 'x86_64';
+  const registers = REGISTERS[elf.machine];
   const rows = new FunctionRows();
   const rules = new RuleTable();
   decodeFrameSection(findEhFrame(elf)!, {
-    ...{ rows, rules, registers: REGISTERS.x86_64, isX86: true, inexpressible: newInexpressible() },
+    ...{ rows, rules, registers, isX86, inexpressible: newInexpressible() },
     ...{ savesFpBelowReturnAddress: false, accepts: () => true },
   });
   const { addresses, ruleIds } = joinFunctions(rows);
-  const code = elf.segments
-    .filter(({ type, flags }) => type === PT_LOAD && flags & PF_X)
-    .map((s) => ({ start: s.vaddr, bytes: elf.source.read(s.offset, s.filesz) }));
+  const code = elf.sections
+    .filter(({ flags }) => flags & SHF_EXECINSTR)
+    .map((s) => ({ start: s.addr, bytes: elf.sectionData(s) }));
   const read = (at: number) => code.find(({ start, bytes }) => at >= start && at < start + bytes.length);
-  const walk = new CodeWalk(read, { covered: () => false, maxInstructions: 200_000, maxStarts: 50_000 });
-  walk.addEntry(elf.entry);
+  const options = { covered: () => false, maxInstructions: 400_000, maxStarts: 50_000 };
+  const walk = new CodeWalk(PROCESSORS[elf.machine], read, options);
+  if (elf.entry !== 0) walk.addEntry(elf.entry);
+  if (!isX86) for (let i = 0; i < rows.count; i++) walk.addStart(rows.starts[i]!);
   walk.run();
 
   let same = 0;
@@ -44,19 +60,24 @@ it.skipIf(missing)('agree', () => {
   for (const { address, state } of walk.instructions()) {
     const theirs = rules.rules[ruleIds[lastAtOrBelow(addresses, address)] ?? 0]!;
     if (theirs.kind !== RuleKind.CFA) continue;
-    if (agree(theirs, state.toRule(), state.fp)) same++;
+    if (agree(theirs, state.toRule(), state.framePointer, registers.fp)) same++;
     else different.push(`0x${address.toString(16)}`);
   }
   expect(same).toBeGreaterThan(MIN_INSTRUCTIONS);
-  expect(different.length / same, different.slice(0, 20).join(' ')).toBeLessThan(MAX_DIFFERENT_SHARE);
+  expect(different.length / same, different.slice(0, 20).join(' ')).toBeLessThan(maxDifferentShare);
 });
 
-/** The same frame, perhaps found from the other register; behind its pop the caller's rbp is also still in memory. */
-function agree(theirs: Rule, ours: Rule, fp: number): boolean {
+/** The same frame, perhaps found from the other register; behind their loads the caller's are also still in memory. */
+function agree(theirs: Rule, ours: Rule, framePointer: number, fp: number): boolean {
   const isSameCfa =
     theirs.cfaReg === ours.cfaReg
       ? theirs.cfaOffset === ours.cfaOffset
-      : theirs.cfaReg === REGISTERS.x86_64.fp && theirs.cfaOffset === fp;
+      : theirs.cfaReg === fp && theirs.cfaOffset === framePointer;
   const isSameFp = theirs.fpKind === ours.fpKind && theirs.fpOffset === ours.fpOffset;
-  return isSameCfa && (isSameFp || ours.fpKind === ValueKind.SAME);
+  const isSameLink = theirs.raKind === ours.raKind && theirs.raOffset === ours.raOffset;
+  return (
+    isSameCfa &&
+    (isSameFp || ours.fpKind === ValueKind.SAME) &&
+    (isSameLink || ours.raKind === ValueKind.REGISTER)
+  );
 }

@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { scratchFolder } from '../support/fixtures.ts';
 import type { Stack } from '../support/recording.ts';
+import { goEnvironment } from './go-releases.ts';
 import { countOf, isChain, type KnownProgram, root } from './known-stacks.ts';
 
 const SOURCES = join(import.meta.dirname, 'programs');
@@ -138,11 +139,12 @@ const rust = [
   }),
 );
 
-function buildGo(name: string, flags: readonly string[], cgo: boolean): string {
+/** `tool`: go as it is installed, or one of its releases. */
+function buildGo(tool: string, name: string, flags: readonly string[], cgo: boolean): string {
   const out = outName();
   const folder = join(scratchFolder, 'go');
   mkdirSync(folder, { recursive: true });
-  const env = { ...process.env, CGO_ENABLED: cgo ? '1' : '0', GOFLAGS: '-mod=mod', GOTOOLCHAIN: 'local' };
+  const env = { ...goEnvironment(tool), CGO_ENABLED: cgo ? '1' : '0' };
   execFileSync('go', ['build', ...flags, '-o', out, name], {
     cwd: folder,
     env,
@@ -152,16 +154,17 @@ function buildGo(name: string, flags: readonly string[], cgo: boolean): string {
 }
 
 const GO_ROOT = /^runtime\.goexit/;
+const goProgram = (tool: string, flags: string[]): KnownProgram => ({
+  title: [tool, 'build', ...flags].join(' '),
+  tools: [tool],
+  build: () => [buildGo(tool, join(FIXTURES, 'deep.go'), flags, false)],
+  isWhole: (stack) =>
+    GO_ROOT.test(root(stack))
+      ? countOf(stack, /^main\.leaf$/) === 0 || countOf(stack, /^main\.recurse$/) === 40
+      : isRuntimeThread(stack),
+});
 const go = [[], ['-ldflags=-s -w'], ['-ldflags=-w'], ['-buildmode=pie'], ['-gcflags=all=-N -l']].map(
-  (flags): KnownProgram => ({
-    title: ['go build', ...flags].join(' '),
-    tools: ['go'],
-    build: () => [buildGo(join(FIXTURES, 'deep.go'), flags, false)],
-    isWhole: (stack) =>
-      GO_ROOT.test(root(stack))
-        ? countOf(stack, /^main\.leaf$/) === 0 || countOf(stack, /^main\.recurse$/) === 40
-        : isRuntimeThread(stack),
-  }),
+  (flags) => goProgram('go', flags),
 );
 
 /** A thread of Go's scheduler, not of the program. */
@@ -169,22 +172,34 @@ const isRuntimeThread = (stack: Stack): boolean =>
   countOf(stack, /^main\./) === 0 &&
   /^(runtime\.(mstart|rt0_go|mcall|morestack)|_start|_rt0_|clone|.*libc\.so)/.test(root(stack));
 
+const cgoProgram = (tool: string, back: boolean, flags: string[]): KnownProgram => ({
+  title: [
+    `${tool === 'go' ? '' : `${tool} `}cgo,`,
+    back ? 'and back into Go' : 'C at the bottom',
+    ...flags,
+  ].join(' '),
+  tools: [tool, 'gcc'],
+  build: () => [buildGo(tool, join(SOURCES, 'cgo.go'), flags, true), ...(back ? ['back'] : [])],
+  isWhole: (stack) => {
+    if (!GO_ROOT.test(root(stack))) return isRuntimeThread(stack);
+    const bottom = back ? /^main\.spin$/ : /c_spin/;
+    if (countOf(stack, bottom) === 0) return countOf(stack, /^main\.recurse$/) <= 10;
+    const isStripped = flags.length > 0;
+    return countOf(stack, /^main\.recurse$/) === 10 && (isStripped || atTheBottomOfC(stack, back));
+  },
+});
 const cgo = [[], ['-ldflags=-s -w']].flatMap((flags) =>
-  [false, true].map(
-    (back): KnownProgram => ({
-      title: ['cgo,', back ? 'and back into Go' : 'C at the bottom', ...flags].join(' '),
-      tools: ['go', 'gcc'],
-      build: () => [buildGo(join(SOURCES, 'cgo.go'), flags, true), ...(back ? ['back'] : [])],
-      isWhole: (stack) => {
-        if (!GO_ROOT.test(root(stack))) return isRuntimeThread(stack);
-        const bottom = back ? /^main\.spin$/ : /c_spin/;
-        if (countOf(stack, bottom) === 0) return countOf(stack, /^main\.recurse$/) <= 10;
-        const isStripped = flags.length > 0;
-        return countOf(stack, /^main\.recurse$/) === 10 && (isStripped || atTheBottomOfC(stack, back));
-      },
-    }),
-  ),
+  [false, true].map((back) => cgoProgram('go', back, flags)),
 );
+
+/** The last of each release that changed what a table of functions or a crossing into C looks like, and those between. */
+const GO_RELEASES = ['1.16.15', '1.17.13', '1.18.10', '1.19.13', '1.20.14', '1.21.13', '1.22.12', '1.23.12']
+  .concat('1.24.6', '1.25.1', '1.26.0', '1.27.1')
+  .map((version) => `go${version}`);
+const goReleases = GO_RELEASES.flatMap((tool) => [
+  goProgram(tool, ['-ldflags=-s -w']),
+  cgoProgram(tool, true, []),
+]);
 
 export const ALL_PROGRAMS: readonly KnownProgram[] = [
   ...c,
@@ -196,6 +211,7 @@ export const ALL_PROGRAMS: readonly KnownProgram[] = [
   ...rust,
   ...go,
   ...cgo,
+  ...goReleases,
 ];
 
 /** What `npm test` has time for: a few of each kind. */

@@ -1,5 +1,5 @@
 /**
- * Rules of code that nothing describes, made of the code itself (x86-64). Every file begins with some: the functions
+ * Rules of code that nothing describes, made of the code itself. Every file begins with some: the functions
  * around a program's start, `_init` and `_fini`, and `main` of a Rust program that aborts on panic. Some have nothing
  * else: musl, and what was built with -fno-asynchronous-unwind-tables.
  */
@@ -7,17 +7,23 @@ import { Cursor } from '../../../common/base/cursor.ts';
 import {
   ElfError,
   type ElfFile,
+  type Machine,
   PF_X,
   PT_LOAD,
   SHF_EXECINSTR,
   SHT_DYNSYM,
+  SHT_NOBITS,
   SHT_SYMTAB,
 } from '../../../common/elf/elf.ts';
 import { OutOfBounds } from '../../../common/elf/source.ts';
 import type { FunctionRows } from '../rows.ts';
 import type { RuleTable } from '../rules.ts';
+import { AARCH64 } from './arm64-frame.ts';
+import type { Processor } from './code-reader.ts';
+import { X86_64 } from './frame-state.ts';
 import { CodeWalk, type ReadCode } from './walk.ts';
 
+export const PROCESSORS: Readonly<Record<Machine, Processor>> = { x86_64: X86_64, aarch64: AARCH64 };
 /** musl has 101,000; what is beyond stays without rules. */
 const MAX_INSTRUCTIONS = 150_000;
 const MAX_STARTS = 50_000;
@@ -28,6 +34,7 @@ const CHUNK_BYTES = 64 << 10;
 /** A piece reaches this far into the next one, so that every instruction lies in one. */
 const OVERLAP_BYTES = 16;
 const MAX_CHUNKS = 64;
+const MAX_CODE_SECTIONS = 64;
 
 /** Adds rows for code that `covered` says nothing about; `isPoor`: much of the file's code is like that. */
 export function addCode(
@@ -37,10 +44,9 @@ export function addCode(
   covered: (address: number) => boolean,
   isPoor: boolean,
 ): void {
-  if (elf.machine !== 'x86_64') return;
   try {
     const options = { covered, maxInstructions: MAX_INSTRUCTIONS, maxStarts: MAX_STARTS };
-    const walk = new CodeWalk(codeReader(elf), options);
+    const walk = new CodeWalk(PROCESSORS[elf.machine], codeReader(elf), options);
     if (elf.entry !== 0) walk.addEntry(elf.entry);
     for (const name of ['.init', '.fini']) {
       const section = elf.section(name);
@@ -55,20 +61,29 @@ export function addCode(
   }
 }
 
+/** A segment of code may hold constants as well; where sections are known, they tell. */
+function findCode(elf: ElfFile): { addr: number; offset: number; size: number }[] {
+  const sections = elf.sections.filter(({ type, flags }) => flags & SHF_EXECINSTR && type !== SHT_NOBITS);
+  if (sections.length > 0) return sections.slice(0, MAX_CODE_SECTIONS);
+  return elf.segments
+    .filter(({ type, flags }) => type === PT_LOAD && flags & PF_X)
+    .map(({ vaddr, offset, filesz }) => ({ addr: vaddr, offset, size: filesz }));
+}
+
 /** Reads the file in pieces, and keeps the last few. */
 function codeReader(elf: ElfFile): ReadCode {
-  const code = elf.segments.filter((s) => s.type === PT_LOAD && s.flags & PF_X);
+  const code = findCode(elf);
   const chunks = new Map<number, { start: number; bytes: Uint8Array }>();
   return (address) => {
-    const segment = code.find((s) => address >= s.vaddr && address < s.vaddr + s.filesz);
-    if (!segment) return undefined;
-    const at = Math.floor((address - segment.vaddr) / CHUNK_BYTES) * CHUNK_BYTES;
-    const start = segment.vaddr + at;
+    const part = code.find(({ addr, size }) => address >= addr && address < addr + size);
+    if (!part) return undefined;
+    const at = Math.floor((address - part.addr) / CHUNK_BYTES) * CHUNK_BYTES;
+    const start = part.addr + at;
     let chunk = chunks.get(start);
     if (!chunk) {
       if (chunks.size >= MAX_CHUNKS) chunks.clear();
-      const size = Math.min(CHUNK_BYTES + OVERLAP_BYTES, segment.filesz - at);
-      chunk = { start, bytes: elf.source.read(segment.offset + at, size) };
+      const size = Math.min(CHUNK_BYTES + OVERLAP_BYTES, part.size - at);
+      chunk = { start, bytes: elf.source.read(part.offset + at, size) };
       chunks.set(start, chunk);
     }
     return chunk;

@@ -2,14 +2,15 @@
 import { RuleKind, ValueKind } from '../../tracer/records.gen.ts';
 import { REGISTERS } from '../cfi-state.ts';
 import { INVALID_RULE, type Rule } from '../rules.ts';
-import { Effect, type InstructionReader } from './instruction.ts';
+import { Effect, type FrameTracker, type Processor } from './code-reader.ts';
+import { InstructionReader } from './instruction.ts';
 
 const MAX_OFFSET = 1 << 20;
 const MAX_FP_OFFSET = 1 << 15;
 const UNKNOWN = -1;
 
 /** Offsets are counted down from the CFA: rsp = CFA - sp. */
-export class FrameState {
+class FrameState implements FrameTracker {
   /** Not known while rsp is aligned or moved by a variable amount. */
   sp = 8;
   /** Where rbp points while it is the frame pointer. */
@@ -17,7 +18,6 @@ export class FrameState {
   /** Where the caller's rbp is saved; 0: it is still in rbp. */
   savedFp = 0;
 
-  /** One number for each state. */
   get key(): number {
     return (this.sp + 1) * 2 ** 32 + (this.fp + 1) * 2 ** 16 + this.savedFp;
   }
@@ -28,7 +28,13 @@ export class FrameState {
     this.savedFp = key % 2 ** 16;
   }
 
-  /** Whether a function may return, or go to another one, like this. */
+  get framePointer(): number {
+    return this.fp;
+  }
+
+  /** It is on the stack. */
+  readonly isSafeFromCalls = true;
+
   get isAsAtEntry(): boolean {
     return this.sp === 8 && this.savedFp === 0;
   }
@@ -48,7 +54,6 @@ export class FrameState {
     };
   }
 
-  /** After the instruction; false where that can't be told. */
   apply({ effect, value }: InstructionReader): boolean {
     switch (effect) {
       case Effect.MOVE_SP:
@@ -106,3 +111,10 @@ export class FrameState {
     return this.fp >= 8 && this.fp <= MAX_FP_OFFSET;
   }
 }
+
+export const X86_64: Processor = {
+  newReader: (code, base) => new InstructionReader(code, base),
+  newFrame: () => new FrameState(),
+  // other places in code are loaded, too
+  loadedAlignment: 16,
+};

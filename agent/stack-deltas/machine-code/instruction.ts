@@ -3,40 +3,7 @@
  * Crash course: prefixes, REX (0x40–0x4f), opcode (one byte, or behind 0f, 0f38, 0f3a, VEX, EVEX), ModR/M with SIB and
  * displacement, immediate. Source: Intel's manual, volume 2, chapter 2 and appendix A.
  */
-
-/** What an instruction means for the stack and for what runs next. */
-export const Effect = {
-  NONE: 0,
-  /** rsp moves down by `value` bytes (up where it is negative). */
-  MOVE_SP: 1,
-  PUSH_FP: 2,
-  POP_FP: 3,
-  /** rbp = rsp + value. */
-  SET_FP: 4,
-  /** rsp = rbp + value. */
-  SP_FROM_FP: 5,
-  LEAVE: 6,
-  /** rsp becomes something that is not followed: aligned, or of variable size. */
-  LOSE_SP: 7,
-  /** rbp becomes something else. */
-  LOSE_FP: 8,
-  /** `value` is the address that is called. */
-  CALL: 9,
-  JUMP: 10,
-  /** A jump that may not be taken. */
-  BRANCH: 11,
-  /** To where a register or memory says. */
-  JUMP_INDIRECT: 12,
-  RETURN: 13,
-  /** Nothing runs behind it. */
-  END: 14,
-  /** `value` is an address that is loaded. */
-  LOAD_ADDRESS: 15,
-  /** Fills up to the next function. */
-  PADDING: 16,
-  /** Not understood, or cut short by the end of the code. */
-  UNKNOWN: 17,
-} as const;
+import { type CodeReader, Effect } from './code-reader.ts';
 
 /** Bytes; more are refused by the processor. */
 export const LONGEST_INSTRUCTION = 15;
@@ -95,7 +62,7 @@ const HAS_IMM8_0F = opcodes(0x0f, [0x70, 0x73], 0xa4, 0xac, 0xba, 0xc2, [0xc4, 0
 const WRITES_REG_0F = opcodes([0x40, 0x4f], 0xaf, [0xb6, 0xb8], [0xbc, 0xbf]);
 
 /** Reads one after the other; nothing is allocated for each. */
-export class InstructionReader {
+export class InstructionReader implements CodeReader {
   readonly #view: DataView;
   /** Address of the first byte. */
   readonly #base: number;
@@ -110,12 +77,12 @@ export class InstructionReader {
   #displacement = 0;
   #isRipRelative = false;
 
-  /** Bytes of the instruction. */
   length = 0;
   effect: number = Effect.UNKNOWN;
   value = 0;
-  /** It pushes a register that belongs to the caller: functions begin so. */
   savesRegister = false;
+  /** Functions begin at round addresses, which tells more. */
+  readonly beginsFunction = false;
 
   constructor(code: Uint8Array, base: number) {
     this.#view = new DataView(code.buffer, code.byteOffset, code.byteLength);

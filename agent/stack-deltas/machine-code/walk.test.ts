@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { describeRule } from '../describe.ts';
-import { Effect, InstructionReader } from './instruction.ts';
+import { Effect } from './code-reader.ts';
+import { X86_64 } from './frame-state.ts';
+import { InstructionReader } from './instruction.ts';
 import { CodeWalk } from './walk.ts';
 
 const START = 0x1000;
@@ -11,7 +13,7 @@ function walkOf(code: string, starts: readonly number[] = [0], covered = (_: num
   const bytes = Buffer.from(code.replaceAll(/\s/g, ''), 'hex');
   const read = (at: number) =>
     at >= START && at < START + bytes.length ? { start: START, bytes } : undefined;
-  const walk = new CodeWalk(read, { covered, maxInstructions: 1000, maxStarts: 100 });
+  const walk = new CodeWalk(X86_64, read, { covered, maxInstructions: 1000, maxStarts: 100 });
   for (const start of starts) walk.addStart(START + start);
   walk.run();
   return Array.from(walk.instructions(), ({ address, state }) => {
@@ -116,7 +118,11 @@ describe('code that was made to be slow to follow', () => {
         ? { start: address, bytes: bytes.subarray(at, at + 14) }
         : undefined;
     };
-    const walk = new CodeWalk(read, { covered: () => false, maxInstructions: 100_000, maxStarts: 100 });
+    const walk = new CodeWalk(X86_64, read, {
+      covered: () => false,
+      maxInstructions: 100_000,
+      maxStarts: 100,
+    });
     walk.addStart(START);
     walk.run();
     return reads;

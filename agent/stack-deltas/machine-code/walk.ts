@@ -4,8 +4,8 @@
  * stack that it was called with, and what is not understood is not passed. A function that fails the second says
  * nothing at all.
  */
-import { FrameState } from './frame-state.ts';
-import { Effect, InstructionReader, LONGEST_INSTRUCTION } from './instruction.ts';
+import { type CodeReader, Effect, type FrameTracker, type Processor } from './code-reader.ts';
+import { LONGEST_INSTRUCTION } from './instruction.ts';
 
 /** The code at an address, undefined where there is none: a piece of it that begins at `start`. */
 export type ReadCode = (address: number) => { start: number; bytes: Uint8Array } | undefined;
@@ -21,7 +21,7 @@ export interface WalkOptions {
 export interface WalkedInstruction {
   address: number;
   length: number;
-  state: FrameState;
+  state: FrameTracker;
 }
 
 /** What calls a function that never returns may itself never return. */
@@ -37,6 +37,7 @@ const STARTS_ANOTHER: ReadonlySet<number> = new Set([Effect.CALL, Effect.LOAD_AD
 const ENDS: ReadonlySet<number> = new Set([Effect.JUMP, Effect.JUMP_INDIRECT, Effect.RETURN, Effect.END]);
 
 export class CodeWalk {
+  readonly #processor: Processor;
   readonly #read: ReadCode;
   readonly #options: WalkOptions;
   readonly #states: number[] = [];
@@ -51,15 +52,17 @@ export class CodeWalk {
   readonly #notes = new Map<number, number>();
   /** Address and state of what is still to be followed. */
   readonly #todo: number[] = [];
-  readonly #state = new FrameState();
+  readonly #state: FrameTracker;
   #origin = 0;
   /** The last line that was followed ended where nothing runs behind it, or where this start had been. */
   #hasEnded = false;
-  #reader: InstructionReader | undefined;
+  #reader: CodeReader | undefined;
   #readerEnd = 0;
   #readerStart = 0;
 
-  constructor(read: ReadCode, options: WalkOptions) {
+  constructor(processor: Processor, read: ReadCode, options: WalkOptions) {
+    this.#processor = processor;
+    this.#state = processor.newFrame();
     this.#read = read;
     this.#options = options;
   }
@@ -99,7 +102,7 @@ export class CodeWalk {
 
   /** In ascending order, without those of starts whose code contradicts itself. */
   *instructions(): Iterable<WalkedInstruction> {
-    const state = new FrameState();
+    const state = this.#processor.newFrame();
     for (const address of Float64Array.from(this.#notes.keys()).sort()) {
       const note = this.#notes.get(address)!;
       const origin = Math.floor(note / (LENGTHS * STATES));
@@ -112,16 +115,16 @@ export class CodeWalk {
   #walkAll(): void {
     for (let i = 0; i < this.#starts.length; i++) {
       this.#origin = i;
-      this.#todo.push(this.#starts[i]!, new FrameState().key);
+      this.#todo.push(this.#starts[i]!, this.#processor.newFrame().key);
       while (this.#todo.length > 0) this.#follow();
     }
   }
 
   /** The reader that has the code there. */
-  #seek(address: number): InstructionReader | undefined {
+  #seek(address: number): CodeReader | undefined {
     if (address >= this.#readerStart && address + LONGEST_INSTRUCTION <= this.#readerEnd) return this.#reader;
     const code = this.#read(address);
-    this.#reader = code && new InstructionReader(code.bytes, code.start);
+    this.#reader = code && this.#processor.newReader(code.bytes, code.start);
     this.#readerStart = code?.start ?? 0;
     this.#readerEnd = code ? code.start + code.bytes.length : 0;
     return this.#reader;
@@ -179,7 +182,7 @@ export class CodeWalk {
     return id;
   }
 
-  #flow(reader: InstructionReader, address: number): boolean {
+  #flow(reader: CodeReader, address: number): boolean {
     const { effect, value, length } = reader;
     switch (effect) {
       case Effect.RETURN:
@@ -192,11 +195,14 @@ export class CodeWalk {
         return effect === Effect.BRANCH;
       case Effect.CALL:
         this.addStart(value);
-        this.#hasEnded = this.#neverReturns.has(value) || this.#endsFunction(address + length);
+        this.#hasEnded = this.#neverReturns.has(value) || this.#isLastCall(address + length);
+        return !this.#hasEnded;
+      case Effect.CALL_INDIRECT:
+        this.#hasEnded = this.#isLastCall(address + length);
         return !this.#hasEnded;
       case Effect.LOAD_ADDRESS:
         // of code that is loaded the start of a function is likely, other places in it are not
-        if (value % FUNCTION_ALIGNMENT === 0) this.addStart(value);
+        if (value % this.#processor.loadedAlignment === 0) this.addStart(value);
         return true;
       case Effect.END:
         this.#hasEnded = true;
@@ -208,13 +214,17 @@ export class CodeWalk {
     }
   }
 
+  #isLastCall(behind: number): boolean {
+    return !this.#state.isSafeFromCalls || this.#endsFunction(behind);
+  }
+
   /** Whether another function comes next, perhaps behind padding: behind a call that never returns. */
   #endsFunction(from: number): boolean {
     for (let at = from; at <= from + MAX_PADDING_BYTES; ) {
       if (this.#isStart.has(at)) return true;
       const reader = this.#seek(at);
       reader?.read(at - this.#readerStart);
-      if (!reader) return true;
+      if (!reader || reader.beginsFunction) return true;
       if (at % FUNCTION_ALIGNMENT === 0) return at > from || reader.savesRegister;
       if (reader.effect !== Effect.PADDING && reader.effect !== Effect.END) return false;
       at += reader.length;
