@@ -25,7 +25,11 @@ const traceOf = (kernelFrames: number, words: bigint[]) => ({
 });
 
 /** Names a file's frames after its key and address, the kernel's after their address. */
-function resolver(isOpen = () => true, isKnown: (key: FileKey) => boolean = () => true): FrameResolver {
+function resolver(
+  isOpen = () => true,
+  isKnown: (key: FileKey) => boolean = () => true,
+  source: RuntimeSource = runtimes,
+): FrameResolver {
   const native: NativeSource = {
     locate: (key, offset) =>
       isOpen() ? { mapping: { ...emptyMapping(), fileId: key }, address: offset + 0x1000 } : undefined,
@@ -54,7 +58,7 @@ function resolver(isOpen = () => true, isKnown: (key: FileKey) => boolean = () =
       mayChange: false,
     }),
   };
-  return new FrameResolver(native, kernel, runtimes, new JitFrames({ proc: '/nonexistent' }));
+  return new FrameResolver(native, kernel, source, new JitFrames({ proc: '/nonexistent' }));
 }
 
 const runtimes: RuntimeSource = {
@@ -124,6 +128,22 @@ describe('the frame resolver', () => {
       frameType: 'abort-marker',
       lines: [{ function: MARKER_TEXT[Marker.ANON] }],
     });
+  });
+
+  it('names the same words anew in the next execution of a process', () => {
+    let names = 0;
+    const counting: RuntimeSource = {
+      runs: () => true,
+      name: (...frame) => {
+        names++;
+        return runtimes.name(...frame);
+      },
+    };
+    const frames = resolver(undefined, undefined, counting);
+    const trace = traceOf(0, [word(FrameKind.PYTHON, 1n), 2n]);
+    for (const execution of [{}, { execId: 1 }, { startBoottimeNs: 1n }, { pid: toPid(2) }, { execId: 1 }])
+      frames.framesOf({ ...trace, ...execution });
+    expect(names).toBe(4);
   });
 
   it('finds the runtime of a stack that was cut before any of its native frames', () => {

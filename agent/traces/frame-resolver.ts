@@ -316,11 +316,11 @@ export class FrameResolver {
   }
 
   /** Two words: kind and operand, then one of the runtime's own. */
-  #runtimeFrame({ pid, runtimeFile }: Trace, words: Words, i: number): Frame {
+  #runtimeFrame({ pid, execId, startBoottimeNs, runtimeFile }: Trace, words: Words, i: number): Frame {
     const head = words.high(i);
     const operandLow = words.low(i);
     const [low, high] = [words.low(i + 1), words.high(i + 1)];
-    return this.#interpreted.of({ pid, head, operandLow, low, high }, () => {
+    return this.#interpreted.of({ pid, execId, startBoottimeNs, head, operandLow, low, high }, () => {
       this.#count++;
       const kind = words.kind(i);
       const file = this.#runtimeFile(words, kind, i + 2) ?? this.#runtimeOfCut(runtimeFile, kind);

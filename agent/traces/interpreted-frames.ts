@@ -6,11 +6,14 @@ import type { Pid } from '../../common/base/brand.ts';
 import { emptyMapping, type Mapping } from '../../common/profile/profile.ts';
 import type { RuntimeFrame } from '../interpreters/contract.ts';
 import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
+import type { ProcessIdentity } from '../tracer/records.ts';
 import type { Frame, FrameLine } from './frame-resolver.ts';
 
-/** What stands for a frame, in numbers of 32 bits: a text of them would cost more than all the rest. */
-interface FrameIdentity {
-  pid: Pid;
+/**
+ * What stands for a frame, in numbers of 32 bits: a text of them would cost more than all the rest. The same words
+ * may mean something else in the next execution of a process.
+ */
+interface FrameIdentity extends ProcessIdentity {
   /** Upper half of the first word: kind and operand. */
   head: number;
   operandLow: number;
@@ -57,15 +60,19 @@ export class InterpretedFrames {
   }
 
   /** `name` is called for what was not met before. */
-  of({ pid, head, operandLow, low, high }: FrameIdentity, name: () => NamedRuntimeFrame): Frame {
+  of(identity: FrameIdentity, name: () => NamedRuntimeFrame): Frame {
+    const { pid, head, operandLow, low, high } = identity;
     const hash = (pid ^ Math.imul(operandLow ^ Math.imul(low, 31), 31) ^ Math.imul(high, 961)) | 0;
     const first = this.#byIdentity.get(hash);
     for (let node = first; node; node = node.next) {
       const isSameOperand = node.head === head && node.operandLow === operandLow;
-      if (isSameOperand && node.pid === pid && node.low === low && node.high === high) return node.frame;
+      if (isSameOperand && node.low === low && node.high === high && isSameExecution(node, identity))
+        return node.frame;
     }
     const frame = this.#intern(pid, name());
-    this.#byIdentity.set(hash, { pid, head, operandLow, low, high, frame, next: first });
+    const { execId, startBoottimeNs } = identity;
+    const node = { pid, execId, startBoottimeNs, head, operandLow, low, high, frame, next: first };
+    this.#byIdentity.set(hash, node);
     return frame;
   }
 
@@ -101,6 +108,9 @@ export class InterpretedFrames {
     return frame;
   }
 }
+
+const isSameExecution = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
+  a.pid === b.pid && a.execId === b.execId && a.startBoottimeNs === b.startBoottimeNs;
 
 /** Property by property: copies by spreading would have a hidden class each. */
 const toFrameLine = ({ name, file, line, column, startLine, startColumn = 0 }: RuntimeFrame): FrameLine => ({
