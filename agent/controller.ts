@@ -196,7 +196,11 @@ export class Controller {
     this.#loopDelay.stop();
     this.#sampling.stop();
     await this.#tracer.stopSampling();
-    await this.flush();
+    // a record that a CPU is still writing holds back those behind it
+    do {
+      await this.flush();
+      this.#tracer.drain();
+    } while (this.#traces.waiting > 0);
     await Promise.all([this.#executables.stop(), this.#jit.stop(), this.#sourceMaps?.stop(), this.#sweep]);
     this.#lastCounters = this.counters();
     await this.#tracer.close();

@@ -45,6 +45,11 @@ export class TraceHandler {
     trace.samples++;
   }
 
+  /** Samples of the interval that was not taken yet. */
+  get waiting(): number {
+    return this.#interval.samples;
+  }
+
   drained(): void {
     this.#cache.drained();
   }
