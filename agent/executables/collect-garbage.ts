@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 
 const MAX_BUFFER_BYTES = 12 << 20;
 
-let collect: (() => void) | undefined;
+let collect: ((options?: { type: 'minor' }) => void) | undefined;
 /** Buffers that were still in use after the last collection, bytes. */
 let inUse = 0;
 
@@ -16,8 +16,10 @@ export function collectDeadBuffers(): void {
   if (process.memoryUsage().arrayBuffers - inUse < MAX_BUFFER_BYTES) return;
   if (!collect) {
     setFlagsFromString('--expose-gc');
-    collect = runInNewContext('gc') as () => void;
+    collect = runInNewContext('gc') as typeof collect;
   }
-  collect();
+  // most are young, and then a tenth of the time will do
+  collect?.({ type: 'minor' });
+  if (process.memoryUsage().arrayBuffers - inUse >= MAX_BUFFER_BYTES / 2) collect?.();
   inUse = process.memoryUsage().arrayBuffers;
 }

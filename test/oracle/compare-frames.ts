@@ -26,6 +26,7 @@ type Verdict = string;
 const MAX_DIFFERENCES = 20;
 const NO_FDE = -1;
 const SIGNAL_EDGE = -2;
+const CALL_WEAK_FN_BYTES = 20;
 
 export function compareFrames(elf: ElfFile, deltas: StackDeltas, frames: ReadelfFrames): Comparison {
   return new Comparer(elf, deltas, frames).compare();
@@ -63,9 +64,8 @@ class Comparer {
       .filter((f, i, all) => i === 0 || starts[all[i - 1]!] !== starts[f]);
     this.#starts = Float64Array.from(this.#order, (i) => starts[i]!);
     this.#texts = deltas.rules.map((rule) => describeRule(rule, deltas.machine));
-    this.#knownRanges = ['.init', '.fini', '.plt']
-      .map((name) => elf.section(name))
-      .filter((s) => s !== undefined);
+    const sections = ['.init', '.fini', '.plt'].map((name) => elf.section(name));
+    this.#knownRanges = [...sections.filter((s) => s !== undefined), ...calledByInit(elf)];
     this.#hasOwnStart = isStaticProgram(elf);
   }
 
@@ -180,6 +180,16 @@ class Comparer {
     }
     return verdict;
   }
+}
+
+/** glibc's call_weak_fn: on arm64 `.init` does not hold the call of __gmon_start__ itself. */
+function calledByInit(elf: ElfFile): { addr: number; size: number }[] {
+  const init = elf.machine === 'aarch64' && elf.section('.init');
+  if (!init) return [];
+  const code = new DataView(Uint8Array.from(elf.source.read(init.offset, init.size)).buffer);
+  return Array.from({ length: init.size >> 2 }, (_, i) => ({ at: i * 4, word: code.getInt32(i * 4, true) }))
+    .filter(({ word }) => word >>> 26 === 0b100101)
+    .map(({ at, word }) => ({ addr: init.addr + at + ((word << 6) >> 4), size: CALL_WEAK_FN_BYTES }));
 }
 
 function judge(
