@@ -315,6 +315,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     for (const key of ['ArrowUp', 'ArrowUp', 'ArrowUp']) await page.keyboard.press(key);
     await expect.poll(spoken).toMatch(/^_start, native/);
     await tab('Inverted').click();
+    await untilBoxes(24);
     await page.locator('.flame-scroller').focus();
     for (const key of ['ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
     await expect.poll(spoken).toMatch(/^parse_json, JavaScript, 40\.0 %/);

@@ -4,7 +4,7 @@ import { fdSource } from '../../agent/stack-deltas/fd-source.ts';
 import { extractStackDeltas, type StackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
 import { type ElfFile, parseElf } from '../../common/elf/elf.ts';
 import { isGo } from '../../common/elf/go-pclntab.ts';
-import { type Comparison, compareFrames } from './compare-frames.ts';
+import { type CodeRange, type Comparison, calledByInit, compareFrames } from './compare-frames.ts';
 import { readelfFrames } from './readelf-frames.ts';
 
 export interface FileComparison extends Comparison {
@@ -19,6 +19,7 @@ export async function compareFile(path: string): Promise<FileComparison | undefi
   const fd = openSync(path, 'r');
   let elf: ElfFile;
   let deltas: StackDeltas;
+  let called: CodeRange[];
   const before = performance.now();
   try {
     elf = parseElf(fdSource(fd));
@@ -27,12 +28,13 @@ export async function compareFile(path: string): Promise<FileComparison | undefi
     deltas = extractStackDeltas(elf);
     // its .eh_frame is cgo's; of Go's own functions the compiler's .debug_frame leaves out where fp is
     if (isGo(elf) || !deltas.stats.ehFrame) return undefined;
+    called = calledByInit(elf);
   } finally {
     closeSync(fd);
   }
   const milliseconds = performance.now() - before;
   const { ehFrame, debugFrame } = deltas.stats;
-  const comparison = compareFrames(elf, deltas, (await readelfFrames(path)).ehFrame);
+  const comparison = compareFrames(elf, deltas, (await readelfFrames(path)).ehFrame, called);
   const badFdes = (ehFrame?.badFdes ?? 0) + (debugFrame?.badFdes ?? 0);
   return { ...comparison, machine: deltas.machine, badFdes, milliseconds };
 }

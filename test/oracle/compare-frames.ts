@@ -28,8 +28,19 @@ const NO_FDE = -1;
 const SIGNAL_EDGE = -2;
 const CALL_WEAK_FN_BYTES = 20;
 
-export function compareFrames(elf: ElfFile, deltas: StackDeltas, frames: ReadelfFrames): Comparison {
-  return new Comparer(elf, deltas, frames).compare();
+export interface CodeRange {
+  addr: number;
+  size: number;
+}
+
+/** `called`: code that is known without an FDE, as what {@link calledByInit} finds. */
+export function compareFrames(
+  elf: ElfFile,
+  deltas: StackDeltas,
+  frames: ReadelfFrames,
+  called: readonly CodeRange[] = [],
+): Comparison {
+  return new Comparer(elf, deltas, frames, called).compare();
 }
 
 class Comparer {
@@ -41,7 +52,7 @@ class Comparer {
   readonly #starts: Float64Array;
   readonly #texts: RuleText[];
   readonly #verdicts = new Map<number, Verdict>();
-  readonly #knownRanges: readonly { addr: number; size: number }[];
+  readonly #knownRanges: readonly CodeRange[];
   readonly #hasOwnStart: boolean;
   readonly #result: Comparison = {
     compared: 0,
@@ -52,7 +63,7 @@ class Comparer {
     differences: [],
   };
 
-  constructor(elf: ElfFile, deltas: StackDeltas, frames: ReadelfFrames) {
+  constructor(elf: ElfFile, deltas: StackDeltas, frames: ReadelfFrames, called: readonly CodeRange[]) {
     this.#deltas = deltas;
     this.#frames = frames;
     this.#rowAddresses = Float64Array.from(frames.addresses);
@@ -65,7 +76,7 @@ class Comparer {
     this.#starts = Float64Array.from(this.#order, (i) => starts[i]!);
     this.#texts = deltas.rules.map((rule) => describeRule(rule, deltas.machine));
     const sections = ['.init', '.fini', '.plt'].map((name) => elf.section(name));
-    this.#knownRanges = [...sections.filter((s) => s !== undefined), ...calledByInit(elf)];
+    this.#knownRanges = [...sections.filter((s) => s !== undefined), ...called];
     this.#hasOwnStart = isStaticProgram(elf);
   }
 
@@ -183,7 +194,7 @@ class Comparer {
 }
 
 /** glibc's call_weak_fn: on arm64 `.init` does not hold the call of __gmon_start__ itself. */
-function calledByInit(elf: ElfFile): { addr: number; size: number }[] {
+export function calledByInit(elf: ElfFile): CodeRange[] {
   const init = elf.machine === 'aarch64' && elf.section('.init');
   if (!init) return [];
   const code = new DataView(Uint8Array.from(elf.source.read(init.offset, init.size)).buffer);
