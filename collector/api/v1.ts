@@ -3,9 +3,10 @@
 import { isSeriesLabel, LABELS, labelOf, SERIES_LABELS } from '../../common/profile/filter.ts';
 import { parseTransforms } from '../../common/profile/transform-list.ts';
 import { readProfile } from '../query/export.ts';
-import { buildDiffTree, buildFlameTree, DEFAULT_LIMITS, mergeParts } from '../query/flame-tree.ts';
+import { buildDiffTree, buildFlameTree, DEFAULT_LIMITS } from '../query/flame-tree.ts';
 import { callersAndCallees, compareFunctions, topFunctions } from '../query/functions.ts';
 import { invertParts } from '../query/invert.ts';
+import { mergeParts } from '../query/merged-tree.ts';
 import { measureQuality } from '../query/quality.ts';
 import {
   readLargestGroups,

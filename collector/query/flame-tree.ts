@@ -1,6 +1,10 @@
-import { FrameTable } from '../store/frame-table.ts';
-import { StackTree } from '../store/stack-tree.ts';
+/**
+ * Flame graphs of many stacks. Boxes of several parts, and of a function's lines, are merged from the root on, the largest
+ * first, and only as far out as boxes are shown: most stacks of an hour are in boxes that nobody could see.
+ */
 import type { Frame, StackCounts } from '../store/store.ts';
+import { LargestFirst } from './largest-first.ts';
+import { FunctionTable, linkChildren, sumSubtrees } from './merged-tree.ts';
 
 export interface PruneLimits {
   /** A node whose share of all samples is below this is folded. */
@@ -27,96 +31,25 @@ export interface FlameTree {
   /** Index into `frames`. */
   nodeFrames: Uint32Array;
   selfCounts: Float64Array;
-  /** How many nodes went into the remainders, and the samples in them. */
+  /** How many nodes went into the remainders, without those below them, and the samples in them. */
   foldedNodes: number;
   foldedSamples: number;
   /** A second count of each node's own, where one was carried along. */
   carried?: Float64Array;
 }
 
+/** Of children: by name, or the largest first. */
+type Order = 'name' | 'size';
+
 export function buildFlameTree(
   parts: readonly StackCounts[],
   limits = DEFAULT_LIMITS,
   order: Order = 'name',
 ): FlameTree {
-  const merged = mergeParts(parts);
-  const kept = chooseKept(merged, limits);
-  return layOut(merged, kept, { order });
-}
-
-/** Of children: by name, or the largest first. */
-type Order = 'name' | 'size';
-
-/** All parts as one tree; node 0 is the root, a parent's id is less than its children's. */
-export interface MergedTree {
-  frames: Frame[];
-  parents: Uint32Array;
-  nodeFrames: Uint32Array;
-  selfCounts: Float64Array;
-  totals: Float64Array;
-}
-
-/** Given `nodeMaps`, an entry per part, each becomes the merged node of each of the part's nodes. */
-export function mergeParts(parts: readonly StackCounts[], nodeMaps?: Uint32Array[]): MergedTree {
-  const table = new FrameTable();
-  const tree = new StackTree(Math.max(0, ...parts.map(({ parents }) => parents.length)));
-  let selfCounts = new Float64Array(1024);
-  // parts that were loaded from disk share their frames
-  const known = new Map<Frame, number>();
-  const idOf = (frame: Frame): number => {
-    const id = known.get(frame) ?? table.intern(frame);
-    known.set(frame, id);
-    return id;
-  };
-  for (const [index, part] of parts.entries()) {
-    const totals = sumSubtrees(part.parents, part.selfCounts);
-    const frameIds = new Int32Array(part.frames.length).fill(-1);
-    const nodes = new Uint32Array(part.parents.length);
-    if (nodeMaps !== undefined) nodeMaps[index] = nodes;
-    selfCounts[0]! += part.selfCounts[0]!;
-    for (let node = 1; node < nodes.length; node++) {
-      if (totals[node] === 0) continue;
-      const frame = part.nodeFrames[node]!;
-      if (frameIds[frame] === -1) frameIds[frame] = idOf(part.frames[frame]!);
-      const merged = tree.child(nodes[part.parents[node]!]!, frameIds[frame]!);
-      nodes[node] = merged;
-      if (merged >= selfCounts.length) selfCounts = enlarged(selfCounts);
-      selfCounts[merged]! += part.selfCounts[node]!;
-    }
-  }
-  const parents = tree.parents.subarray(0, tree.size);
-  selfCounts = selfCounts.subarray(0, tree.size);
-  const totals = sumSubtrees(parents, selfCounts);
-  return {
-    frames: table.frames,
-    parents,
-    nodeFrames: tree.frames.subarray(0, tree.size),
-    selfCounts,
-    totals,
-  };
-}
-
-export function sumSubtrees(parents: Uint32Array, selfCounts: Float64Array): Float64Array {
-  const totals = selfCounts.slice();
-  for (let node = totals.length - 1; node > 0; node--) totals[parents[node]!]! += totals[node]!;
-  return totals;
-}
-
-function enlarged(array: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
-  const larger = new Float64Array(array.length * 2);
-  larger.set(array);
-  return larger;
-}
-
-/** The largest nodes. A parent counts no less than its children and has a smaller id: it is kept with them. */
-function chooseKept({ totals }: MergedTree, limits: PruneLimits): Uint8Array {
-  const minimum = totals[0]! * limits.minFraction;
-  const large: number[] = [];
-  for (let node = 0; node < totals.length; node++) if (totals[node]! >= minimum) large.push(node);
-  if (large.length > limits.maxNodes) large.sort((a, b) => totals[b]! - totals[a]! || a - b);
-  const kept = new Uint8Array(totals.length);
-  for (const node of large.slice(0, Math.max(1, limits.maxNodes))) kept[node] = 1;
-  return kept;
+  const grower = new Grower();
+  for (const part of parts) grower.add(part, false);
+  const { root, foldedNodes } = grower.grow(limits, 1, 0);
+  return layOut(root, grower.frames, { order, foldedNodes, carries: false });
 }
 
 /**
@@ -128,80 +61,157 @@ export function buildDiffTree(
   base: readonly StackCounts[],
   limits = DEFAULT_LIMITS,
 ): FlameTree {
-  const { merged, own, other } = mergeWindows(now, base);
-  const [ownSum, otherSum] = [Math.max(1, own.totals[0]!), Math.max(1, other.totals[0]!)];
-  const weights = own.selfCounts.map((self, node) => self / ownSum + other.selfCounts[node]! / otherSum);
-  const weighted = { ...merged, selfCounts: weights, totals: sumSubtrees(merged.parents, weights) };
-  const kept = chooseKept(weighted, limits);
-  return layOut({ ...merged, ...own }, kept, { order: 'name', carried: other.selfCounts });
+  const grower = new Grower();
+  for (const part of now) grower.add(part, false);
+  for (const part of base) grower.add(part, true);
+  const { own, carried } = grower.samples;
+  const { root, foldedNodes } = grower.grow(limits, 1 / Math.max(1, own), 1 / Math.max(1, carried));
+  return layOut(root, grower.frames, { order: 'name', foldedNodes, carries: true });
 }
 
-type Counts = Pick<MergedTree, 'parents' | 'selfCounts' | 'totals'>;
-
-/** The stacks of two windows as one tree, with the counts of each. */
-export function mergeWindows(
-  now: readonly StackCounts[],
-  base: readonly StackCounts[],
-): { merged: MergedTree; own: Counts; other: Counts } {
-  const nodeMaps = [...now, ...base].map(() => new Uint32Array());
-  const merged = mergeParts([...now, ...base], nodeMaps);
-  const { parents } = merged;
-  const count = (parts: readonly StackCounts[], first: number): Counts => {
-    const selfCounts = new Float64Array(parents.length);
-    for (const [i, part] of parts.entries()) {
-      const nodes = nodeMaps[first + i]!;
-      for (let node = 0; node < nodes.length; node++) selfCounts[nodes[node]!]! += part.selfCounts[node]!;
-    }
-    return { parents, selfCounts, totals: sumSubtrees(parents, selfCounts) };
-  };
-  return { merged, own: count(now, 0), other: count(base, now.length) };
+/** A part's stacks, ready to be followed from the root outwards. */
+interface Source {
+  part: StackCounts;
+  totals: Float64Array;
+  firstChild: Uint32Array;
+  sibling: Uint32Array;
+  idOf(frame: number): number;
+  isCarried: boolean;
 }
 
-function layOut(
-  merged: MergedTree,
-  kept: Uint8Array,
-  { order, carried }: { order: Order; carried?: Float64Array },
-): FlameTree {
-  const { totals } = merged;
-  const carriedTotals = carried && sumSubtrees(merged.parents, carried);
-  const children = listChildren(merged, kept, order);
-  const out = new FlameTreeBuilder(merged.frames);
-  if (carried !== undefined) out.carried.push(carried[0]!);
-  const queue: { node: number; at: number }[] = [{ node: 0, at: out.addRoot(merged.selfCounts[0]!) }];
-  for (const { node, at } of queue) {
-    let rest = totals[node]! - merged.selfCounts[node]!;
-    let carriedRest = carried === undefined ? 0 : carriedTotals![node]! - carried[node]!;
-    for (const child of children[node] ?? []) {
-      rest -= totals[child]!;
-      queue.push({ node: child, at: out.add(at, merged.nodeFrames[child]!, merged.selfCounts[child]!) });
-      if (carried === undefined) continue;
-      carriedRest -= carriedTotals![child]!;
-      out.carried.push(carried[child]!);
-    }
-    if (rest <= 0 && carriedRest <= 0) continue;
-    out.addOther(at, rest);
-    if (carried !== undefined) out.carried.push(carriedRest);
+/** A box. Counts are those of its own and of what is below it too. */
+class Box {
+  readonly frame: number;
+  /** What it is chosen by. */
+  total = 0;
+  self = 0;
+  events = 0;
+  carriedSelf = 0;
+  carriedEvents = 0;
+  /** Where it is: sources and nodes, in turn. */
+  members: number[] = [];
+  kept: Box[] = [];
+
+  readonly parent: Box | undefined;
+
+  constructor(frame: number, parent?: Box) {
+    this.frame = frame;
+    this.parent = parent;
   }
-  return out.finish(kept.length - kept.reduce((sum, one) => sum + one, 0));
 }
 
-function listChildren(
-  { frames, parents, nodeFrames, totals }: MergedTree,
-  kept: Uint8Array,
-  order: Order,
-): number[][] {
-  const children: number[][] = [];
-  for (let node = 1; node < parents.length; node++) {
-    if (kept[node] === 0) continue;
-    const siblings = children[parents[node]!];
-    if (siblings === undefined) children[parents[node]!] = [node];
-    else siblings.push(node);
+class Grower {
+  readonly #table = new FunctionTable();
+  readonly #sources: Source[] = [];
+
+  get frames(): readonly Frame[] {
+    return this.#table.frames;
   }
-  const frameOf = (node: number): Frame => frames[nodeFrames[node]!]!;
-  const compareNodes = (a: number, b: number): number =>
-    (order === 'size' ? totals[b]! - totals[a]! : 0) || compareFrames(frameOf(a), frameOf(b));
-  for (const list of children) if (list !== undefined && list.length > 1) list.sort(compareNodes);
-  return children;
+
+  get samples(): { own: number; carried: number } {
+    const samples = { own: 0, carried: 0 };
+    for (const { totals, isCarried } of this.#sources) samples[isCarried ? 'carried' : 'own'] += totals[0]!;
+    return samples;
+  }
+
+  add(part: StackCounts, isCarried: boolean): void {
+    this.#sources.push({
+      part,
+      totals: sumSubtrees(part.parents, part.selfCounts),
+      ...linkChildren(part.parents),
+      idOf: this.#table.idsOf(part.frames),
+      isCarried,
+    });
+  }
+
+  /** Keeps the largest boxes, by the sum of their counts times the factors. None is larger than the one that it hangs below. */
+  grow(
+    { minFraction, maxNodes }: PruneLimits,
+    factor: number,
+    carriedFactor: number,
+  ): { root: Box; foldedNodes: number } {
+    const root = new Box(-1);
+    for (const index of this.#sources.keys()) this.#addMember(root, index, 0);
+    const weigh = (box: Box): void => {
+      box.total = factor * box.events + carriedFactor * box.carriedEvents;
+    };
+    weigh(root);
+    const minimum = root.total * minFraction;
+    const queue = new LargestFirst<Box>();
+    let folded = 0;
+    const expand = (box: Box): void => {
+      for (const child of this.#childrenOf(box)) {
+        weigh(child);
+        if (child.total < minimum) folded++;
+        else queue.push(child);
+      }
+      box.members = [];
+    };
+    expand(root);
+    for (let count = 1; count < maxNodes; count++) {
+      const box = queue.pop();
+      if (box === undefined) break;
+      box.parent!.kept.push(box);
+      expand(box);
+    }
+    return { root, foldedNodes: folded + queue.length };
+  }
+
+  #childrenOf(box: Box): Iterable<Box> {
+    const { members } = box;
+    const children = new Map<number, Box>();
+    for (let i = 0; i < members.length; i += 2) {
+      const source = this.#sources[members[i]!]!;
+      const { firstChild, sibling, totals, part, idOf } = source;
+      for (let node = firstChild[members[i + 1]!]!; node !== 0; node = sibling[node]!) {
+        if (totals[node] === 0) continue;
+        const frame = idOf(part.nodeFrames[node]!);
+        let child = children.get(frame);
+        if (child === undefined) {
+          child = new Box(frame, box);
+          children.set(frame, child);
+        }
+        this.#addMember(child, members[i]!, node);
+      }
+    }
+    return children.values();
+  }
+
+  #addMember(box: Box, index: number, node: number): void {
+    const { totals, part, isCarried } = this.#sources[index]!;
+    box.members.push(index, node);
+    if (isCarried) {
+      box.carriedSelf += part.selfCounts[node]!;
+      box.carriedEvents += totals[node]!;
+    } else {
+      box.self += part.selfCounts[node]!;
+      box.events += totals[node]!;
+    }
+  }
+}
+
+interface LayOut {
+  order: Order;
+  foldedNodes: number;
+  carries: boolean;
+}
+
+function layOut(root: Box, frames: readonly Frame[], { order, foldedNodes, carries }: LayOut): FlameTree {
+  const out = new FlameTreeBuilder(frames);
+  const compareBoxes = (a: Box, b: Box): number =>
+    (order === 'size' ? b.events - a.events : 0) || compareFrames(frames[a.frame]!, frames[b.frame]!);
+  const queue = [{ box: root, at: out.addRoot(root) }];
+  for (const { box, at } of queue) {
+    let rest = box.events - box.self;
+    let carriedRest = box.carriedEvents - box.carriedSelf;
+    for (const child of box.kept.sort(compareBoxes)) {
+      rest -= child.events;
+      carriedRest -= child.carriedEvents;
+      queue.push({ box: child, at: out.add(at, child) });
+    }
+    if (rest > 0 || carriedRest > 0) out.addOther(at, rest, carriedRest);
+  }
+  return out.finish(foldedNodes, carries);
 }
 
 function compareFrames(a: Frame, b: Frame): number {
@@ -216,38 +226,37 @@ const OTHER: Frame = { name: '(other)', file: '', mapping: '', kind: 'other' };
 class FlameTreeBuilder {
   readonly #source: readonly Frame[];
   readonly #frames: Frame[] = [ROOT, OTHER];
-  /** Frame of the merged tree → frame of the result, which has only what its nodes need. */
+  /** Frame of the boxes → frame of the result, which has only what its nodes need. */
   readonly #frameIds = new Map<number, number>();
   readonly #parents: number[] = [];
   readonly #nodeFrames: number[] = [];
   readonly #selfCounts: number[] = [];
+  readonly #carried: number[] = [];
   #foldedSamples = 0;
-  /** Filled in step with the nodes, if there is a second count. */
-  readonly carried: number[] = [];
 
   constructor(source: readonly Frame[]) {
     this.#source = source;
   }
 
-  addRoot(self: number): number {
-    return this.#push(0, 0, self);
+  addRoot({ self, carriedSelf }: Box): number {
+    return this.#push(0, 0, self, carriedSelf);
   }
 
-  addOther(parent: number, samples: number): void {
+  addOther(parent: number, samples: number, carried: number): void {
     this.#foldedSamples += samples;
-    this.#push(parent, 1, samples);
+    this.#push(parent, 1, samples, carried);
   }
 
-  add(parent: number, frame: number, self: number): number {
+  add(parent: number, { frame, self, carriedSelf }: Box): number {
     let id = this.#frameIds.get(frame);
     if (id === undefined) {
       id = this.#frames.push(this.#source[frame]!) - 1;
       this.#frameIds.set(frame, id);
     }
-    return this.#push(parent, id, self);
+    return this.#push(parent, id, self, carriedSelf);
   }
 
-  finish(foldedNodes: number): FlameTree {
+  finish(foldedNodes: number, carries: boolean): FlameTree {
     return {
       frames: this.#frames,
       parents: Uint32Array.from(this.#parents),
@@ -255,13 +264,14 @@ class FlameTreeBuilder {
       selfCounts: Float64Array.from(this.#selfCounts),
       foldedNodes,
       foldedSamples: this.#foldedSamples,
-      ...(this.carried.length === 0 ? {} : { carried: Float64Array.from(this.carried) }),
+      ...(carries && { carried: Float64Array.from(this.#carried) }),
     };
   }
 
-  #push(parent: number, frame: number, self: number): number {
+  #push(parent: number, frame: number, self: number, carried: number): number {
     this.#nodeFrames.push(frame);
     this.#selfCounts.push(self);
+    this.#carried.push(carried);
     return this.#parents.push(parent) - 1;
   }
 }

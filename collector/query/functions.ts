@@ -1,7 +1,7 @@
 /** Views by function, over all stacks it occurs in. */
 import { StackTree } from '../store/stack-tree.ts';
 import type { Frame, StackCounts } from '../store/store.ts';
-import { type MergedTree, mergeParts, mergeWindows } from './flame-tree.ts';
+import { FunctionTable, linkChildren, type MergedTree, mergeParts, sumSubtrees } from './merged-tree.ts';
 
 export interface FunctionCount extends Frame {
   /** Events in the function itself, and in it or what it called: a recursion counts once. */
@@ -28,15 +28,31 @@ export function topFunctions(
   limit = Number.POSITIVE_INFINITY,
   sort: keyof Sums = 'self',
 ): Ranking<FunctionCount> {
-  const merged = mergeParts(parts);
-  const { frames } = merged;
-  const { self, total } = sumGroups(merged, merged.nodeFrames, frames.length);
+  const table = new FunctionTable();
+  const { self, total } = sumFunctions(parts, table);
+  const { frames } = table;
   const keys = sort === 'self' ? [self, total] : [total, self];
   return rankFunctions(frames, { isCounted: (id) => total[id]! > 0, keys, limit }, (id) => ({
     ...frames[id]!,
     self: self[id]!,
     total: total[id]!,
   }));
+}
+
+/** By function, as the table knows it; functions that it gets to know later are missing. */
+function sumFunctions(parts: readonly StackCounts[], table: FunctionTable): Sums {
+  const sums: Sums = { self: new Float64Array(0), total: new Float64Array(0) };
+  for (const { parents, nodeFrames, selfCounts, frames } of parts) {
+    const totals = sumSubtrees(parents, selfCounts);
+    const idOf = table.idsOf(frames);
+    const groups = nodeFrames.map((frame, node) => (node > 0 && totals[node]! > 0 ? idOf(frame) : 0));
+    const ofPart = sumGroups({ parents, selfCounts, totals }, groups, table.frames.length);
+    for (const key of ['self', 'total'] as const) {
+      for (const [id, sum] of sums[key].entries()) ofPart[key][id]! += sum;
+      sums[key] = ofPart[key];
+    }
+  }
+  return sums;
 }
 
 interface Order {
@@ -75,12 +91,7 @@ export function sumGroups(
 ): Sums {
   const self = new Float64Array(groupCount);
   const total = new Float64Array(groupCount);
-  const firstChild = new Uint32Array(parents.length);
-  const sibling = new Uint32Array(parents.length);
-  for (let node = parents.length - 1; node > 0; node--) {
-    sibling[node] = firstChild[parents[node]!]!;
-    firstChild[parents[node]!] = node;
-  }
+  const { firstChild, sibling } = linkChildren(parents);
   // Depth first without a call stack: how often each group is on the path tells recursion.
   const onPath = new Uint32Array(groupCount);
   let node = firstChild[0]!;
@@ -178,21 +189,23 @@ export function compareFunctions(
   now: { parts: readonly StackCounts[]; samples: number },
   limit = Number.POSITIVE_INFINITY,
 ): Ranking<FunctionChange> {
-  const { merged, own, other } = mergeWindows(now.parts, base.parts);
-  const { frames, nodeFrames } = merged;
-  const after = sumGroups(own, nodeFrames, frames.length);
-  const before = sumGroups(other, nodeFrames, frames.length);
+  const table = new FunctionTable();
+  const before = sumFunctions(base.parts, table);
+  const after = sumFunctions(now.parts, table);
+  const { frames } = table;
+  const of = (counts: Float64Array, id: number): number => counts[id] ?? 0;
   const share = (count: number, of: number): number => (of === 0 ? 0 : count / of);
-  const change = after.self.map(
-    (self, id) => share(self, now.samples) - share(before.self[id]!, base.samples),
+  const change = Float64Array.from(
+    frames,
+    (_, id) => share(of(after.self, id), now.samples) - share(of(before.self, id), base.samples),
   );
-  const isCounted = (id: number): boolean => after.total[id]! > 0 || before.total[id]! > 0;
+  const isCounted = (id: number): boolean => of(after.total, id) > 0 || of(before.total, id) > 0;
   return rankFunctions(frames, { isCounted, keys: [change.map(Math.abs)], limit }, (id) => ({
     ...frames[id]!,
-    baseSelf: before.self[id]!,
-    baseTotal: before.total[id]!,
-    self: after.self[id]!,
-    total: after.total[id]!,
+    baseSelf: of(before.self, id),
+    baseTotal: of(before.total, id),
+    self: of(after.self, id),
+    total: of(after.total, id),
     selfShareChange: change[id]!,
   }));
 }

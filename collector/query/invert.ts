@@ -1,6 +1,8 @@
 import { StackTree } from '../store/stack-tree.ts';
 import type { StackCounts } from '../store/store.ts';
-import { type MergedTree, mergeParts, type PruneLimits } from './flame-tree.ts';
+import type { PruneLimits } from './flame-tree.ts';
+import { LargestFirst } from './largest-first.ts';
+import { type MergedTree, mergeParts } from './merged-tree.ts';
 
 /** Stacks that share their innermost frames down to some node of the inverted tree. */
 interface Group {
@@ -26,7 +28,7 @@ export function invertParts(
   const tree = new StackTree();
   const selfCounts: number[] = [0];
   const minimum = Math.max(1, merged.totals[0]! * minFraction);
-  const queue = new LargestFirst();
+  const queue = new LargestFirst<Group>();
   queue.push({ at: 0, total: merged.totals[0]!, ...leavesOf(merged) });
   let expanded = 0;
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
@@ -94,37 +96,4 @@ function stepOut({ parents }: MergedTree, group: Group, selfCounts: number[]): v
 
 function addTo(counts: number[], node: number, count: number): void {
   counts[node] = (counts[node] ?? 0) + count;
-}
-
-/** A binary heap. */
-class LargestFirst {
-  readonly #heap: Group[] = [];
-
-  push(group: Group): void {
-    const heap = this.#heap;
-    let at = heap.push(group) - 1;
-    while (at > 0) {
-      const above = (at - 1) >> 1;
-      if (heap[above]!.total >= group.total) break;
-      heap[at] = heap[above]!;
-      at = above;
-    }
-    heap[at] = group;
-  }
-
-  pop(): Group | undefined {
-    const heap = this.#heap;
-    const top = heap[0];
-    const last = heap.pop();
-    if (top === undefined || last === undefined || heap.length === 0) return top;
-    let at = 0;
-    for (let child = 1; child < heap.length; child = 2 * at + 1) {
-      if (child + 1 < heap.length && heap[child + 1]!.total > heap[child]!.total) child++;
-      if (heap[child]!.total <= last.total) break;
-      heap[at] = heap[child]!;
-      at = child;
-    }
-    heap[at] = last;
-    return top;
-  }
 }

@@ -1,6 +1,5 @@
 /** How good the stored samples are: what of them is whole, named and attributed, and which processes are worst. */
 import type { StackCounts } from '../store/store.ts';
-import { mergeParts } from './flame-tree.ts';
 
 export interface Quality {
   samples: number;
@@ -11,23 +10,42 @@ export interface Quality {
   /** Events whose process is known. */
   attributed: number;
   /** Processes with the most events that are cut or not wholly named. */
-  worst: { process: string; samples: number; cut: number; unnamed: number }[];
+  worst: Tally[];
 }
 
 const MAX_WORST = 10;
 const CUT = 1;
 const UNNAMED = 2;
 
+interface Tally {
+  process: string;
+  samples: number;
+  cut: number;
+  unnamed: number;
+}
+
 export function measureQuality(parts: readonly StackCounts[]): Quality {
-  const { frames, parents, nodeFrames, selfCounts } = mergeParts(parts);
+  const processes = new Map<string, Tally>();
+  const quality: Quality = { samples: 0, unwound: 0, named: 0, attributed: 0, worst: [] };
+  for (const part of parts) addPart(part, quality, processes);
+  quality.worst = [...processes.values()]
+    .filter(({ cut, unnamed }) => cut + unnamed > 0)
+    .sort((a, b) => b.cut + b.unnamed - a.cut - a.unnamed)
+    .slice(0, MAX_WORST);
+  return quality;
+}
+
+function addPart(
+  { frames, parents, nodeFrames, selfCounts }: StackCounts,
+  quality: Quality,
+  processes: Map<string, Tally>,
+): void {
   const flaws = frames.map(({ kind, name }) => {
     if (kind === 'process') return 0;
     return kind === 'abort-marker' ? CUT : /\+0x[0-9a-f]+$|^\[.*\]$/.test(name) ? UNNAMED : 0;
   });
   const found = new Uint8Array(parents.length);
-  const processes = new Map<string, { process: string; samples: number; cut: number; unnamed: number }>();
-  const ofNode: { process: string; samples: number; cut: number; unnamed: number }[] = [];
-  const quality: Quality = { samples: 0, unwound: 0, named: 0, attributed: 0, worst: [] };
+  const ofNode: Tally[] = [];
   for (let node = 1; node < parents.length; node++) {
     const frame = nodeFrames[node]!;
     const parent = parents[node]!;
@@ -50,9 +68,4 @@ export function measureQuality(parts: readonly StackCounts[]): Quality {
     else quality.named += count;
     if (tally.process !== '(unknown process)') quality.attributed += count;
   }
-  quality.worst = [...processes.values()]
-    .filter(({ cut, unnamed }) => cut + unnamed > 0)
-    .sort((a, b) => b.cut + b.unnamed - a.cut - a.unnamed)
-    .slice(0, MAX_WORST);
-  return quality;
 }
