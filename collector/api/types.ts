@@ -27,6 +27,7 @@ export interface TreeColumns {
   frames: { name: number[]; file: number[]; mapping: number[]; kind: number[] };
   /** Columns, breadth first (see FlameTree): indices of the parent and of the frame, events of its own. */
   nodes: { parent: number[]; frame: number[]; self: number[] };
+  /** What is in "(other)": boxes, without those below them, and the samples of both. */
   folded: { nodes: number; samples: number };
 }
 

@@ -58,7 +58,7 @@ describe('a flame graph as .svg', () => {
     const lines = Array.from({ length: 50 }, (_, i) => `app;f${i};g${i} ${i + 1}\n`).join('');
     expect(svgOf(lines)).not.toContain('too small');
     expect(svgOf(lines, 12)).toMatch(
-      /90 boxes too small to draw, 81\.2 % of the samples, are in “\(other\)”/,
+      /45 boxes too small to draw, with what is called there 81\.2 % of the samples, are in “\(other\)”/,
     );
     expect(boxesOf(svgOf(lines, 12)).length).toBeLessThan(20);
   });

@@ -60,7 +60,7 @@ function header(model: FlameModel, title: string): string {
   const cut =
     folded.samples === 0
       ? ''
-      : `; ${plural(folded.nodes, 'box', 'boxes')} too small to draw, ${formatShare(folded.samples / samples)} of the samples, are in “(other)”`;
+      : `; ${plural(folded.nodes, 'box', 'boxes')} too small to draw, with what is called there ${formatShare(folded.samples / samples)} of the samples, are in “(other)”`;
   const hint = 'Click a box to zoom in, or a function below the picture to mark its boxes.';
   return [
     `<text x="8" y="20" font-size="15" font-weight="600">${escapeXml(elideMiddle(title, MAX_LABEL))}</text>\n`,
