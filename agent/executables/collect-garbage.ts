@@ -8,18 +8,22 @@ import { runInNewContext } from 'node:vm';
 const MAX_BUFFER_BYTES = 12 << 20;
 
 let collect: ((options?: { type: 'minor' }) => void) | undefined;
-/** Buffers that were still in use after the last collection, bytes. */
+/** Bytes of buffers after the last collection, and after the last one that was thorough. */
+let left = 0;
 let inUse = 0;
 
 /** Collects them where they may be many. Call it between two pieces of work. */
 export function collectDeadBuffers(): void {
-  if (process.memoryUsage().arrayBuffers - inUse < MAX_BUFFER_BYTES) return;
+  if (process.memoryUsage().arrayBuffers - left < MAX_BUFFER_BYTES) return;
   if (!collect) {
     setFlagsFromString('--expose-gc');
     collect = runInNewContext('gc') as typeof collect;
   }
-  // most are young, and then a tenth of the time will do
+  // most are young, and then a tenth of the time will do; older ones that are dead add up until there are as many
   collect?.({ type: 'minor' });
-  if (process.memoryUsage().arrayBuffers - inUse >= MAX_BUFFER_BYTES / 2) collect?.();
-  inUse = process.memoryUsage().arrayBuffers;
+  left = process.memoryUsage().arrayBuffers;
+  if (left - inUse < MAX_BUFFER_BYTES) return;
+  collect?.();
+  left = process.memoryUsage().arrayBuffers;
+  inUse = left;
 }

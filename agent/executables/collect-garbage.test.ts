@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { collectDeadBuffers } from './collect-garbage.ts';
+
+const MIB = 1 << 20;
+
+test('buffers that died old go as well, though most collections look at young ones only', () => {
+  const before = process.memoryUsage().arrayBuffers;
+  const held: Uint8Array[] = [];
+  let most = 0;
+  for (let round = 0; round < 40; round++) {
+    // each survives three collections
+    if (held.length > 3) held.shift();
+    held.push(new Uint8Array(3 * MIB));
+    for (let i = 0; i < 10; i++) new Uint8Array(MIB).fill(1);
+    collectDeadBuffers();
+    most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+  }
+  expect(most).toBeLessThan(48 * MIB);
+});
