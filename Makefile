@@ -16,7 +16,7 @@ LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/n
 NODE_INCLUDE := node_modules/node-api-headers/include
 ADDON_INCLUDE := node_modules/node-addon-api
 
-all: build/everyframe.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/otlp.js build/web/index.html dist/.stamp build/show/symbol.cjs
+all: build/everyframe.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/otlp.js build/web/index.html dist/.stamp build/show/symbol.cjs build/workers/.stamp
 
 native: $(OUT)/everyframe.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o $(OUT)/everyframe.node
 
@@ -61,6 +61,15 @@ build/show/symbol.cjs: dist/.stamp
 	node_modules/.bin/esbuild cli/show-symbol-main.ts --bundle --platform=node --format=cjs --target=node20.19 --minify-whitespace \
 		--minify-syntax --sourcemap --log-level=warning --outfile=$@ \
 		--define:import.meta.url=bundleUrl --define:import.meta.dirname=__dirname --banner:js="const bundleUrl = require('node:url').pathToFileURL(__filename).href;"
+
+# Each worker thread of the agent as one file. Lines stay, for stack traces.
+build/workers/.stamp: dist/.stamp
+	@mkdir -p build/workers
+	node_modules/.bin/esbuild --bundle --platform=node --format=cjs --target=node20.19 --minify-syntax --log-level=warning \
+		--outdir=build/workers --out-extension:.js=.cjs --define:import.meta.url=bundleUrl --define:import.meta.dirname=__dirname \
+		--banner:js="const bundleUrl = require('node:url').pathToFileURL(__filename).href;" stack-deltas=agent/stack-deltas/worker.ts \
+		symbols=agent/executables/symbol-worker.ts source-maps=agent/source-maps/source-map-worker.ts
+	@touch $@
 
 clean:
 	rm -rf build dist tsconfig.tsbuildinfo

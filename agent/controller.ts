@@ -16,6 +16,7 @@ import { JitFrames } from './jit/jit-frames.ts';
 import { LoopDelay } from './loop-delay.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { ProcessManager } from './processes/process-manager.ts';
+import { readAhead } from './read-ahead.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
 import { SourceMaps } from './source-maps/source-maps.ts';
 import { Debuginfod, type DebuginfodOptions } from './symbols/debuginfod.ts';
@@ -57,6 +58,8 @@ export interface ControllerOptions extends SamplingOptions {
   sourceMaps: boolean;
   /** Sample only these processes and their children; undefined: every process. */
   targets?: Pid[];
+  /** With targets: files that they will run or run already. Their tables are made before sampling starts. */
+  expectedFiles?: readonly string[];
   /** Time between two profiles, and its random share either way. */
   intervalMs: number;
   jitter: number;
@@ -72,6 +75,9 @@ const TRACE_CACHE_BYTES = 12 << 20;
 const TABLE_SWEEP_MS = 30_000;
 /** Parsing leaves much that is free, in the first seconds most of all. */
 const RELEASE_MEMORY_MS = 10_000;
+/** The first time; four times as long after each time, since less and less is left that only starting needed. */
+const RELEASE_CODE_MS = 10_000;
+const MAX_RELEASE_CODE_MS = 600_000;
 
 export class Controller {
   readonly #options: ControllerOptions;
@@ -96,6 +102,8 @@ export class Controller {
   #timer: NodeJS.Timeout | undefined;
   #sweptAtMs = performance.now();
   #releasedAtMs = performance.now();
+  #releasedCodeAtMs = performance.now();
+  #releaseCodeWaitMs = RELEASE_CODE_MS;
   #isShrinking = false;
   #sweep: Promise<void> = Promise.resolve();
   #flushing: Promise<void> = Promise.resolve();
@@ -139,6 +147,7 @@ export class Controller {
       symbols: options.symbols,
       tables: this.#tracer.tables,
       symbolCache: options.symbolCache,
+      maxMemory: options.maxMemoryBytes,
       debuginfod: this.#debuginfod,
       onBetterNames: (key) => this.#frames.renameFile(key),
       onRuntime: tellUnverified((message) => log.warn(message)),
@@ -177,11 +186,18 @@ export class Controller {
     await kernel.open();
     if (kernel.unavailable !== '') log.warn(kernel.unavailable);
     await controller.#executables.loadVdso();
+    await readAhead(options.expectedFiles ?? [], controller.#tracer, controller.#executables);
     await controller.#tracer.start();
     controller.#sampling.start();
     if (options.watchLoop) controller.#loopDelay.start();
     controller.#schedule();
     return controller;
+  }
+
+  /** Resolves when the tables of all files that were met so far are there, or after `limitMs`. */
+  tablesReady(limitMs: number): Promise<void> {
+    this.#tracer.drain();
+    return this.#executables.settled(limitMs);
   }
 
   addTarget(pid: Pid): void {
@@ -324,6 +340,10 @@ export class Controller {
     if (performance.now() - this.#releasedAtMs < RELEASE_MEMORY_MS) return;
     this.#releasedAtMs = performance.now();
     this.#tracer.native.releaseFreeMemory();
+    if (performance.now() - this.#releasedCodeAtMs < this.#releaseCodeWaitMs) return;
+    this.#releasedCodeAtMs = performance.now();
+    this.#releaseCodeWaitMs = Math.min(this.#releaseCodeWaitMs * 4, MAX_RELEASE_CODE_MS);
+    this.#tracer.native.releaseCode();
   }
 
   /** Beside the intervals: each table that goes waits for a grace period of the kernel. */

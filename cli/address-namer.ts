@@ -2,7 +2,8 @@ import { placeOf } from '../agent/symbols/debug-files.ts';
 import type { Debuginfod } from '../agent/symbols/debuginfod.ts';
 import { type OpenSymbols, openSymbols } from '../agent/symbols/open-symbols.ts';
 import type { ElfFile } from '../common/elf/elf.ts';
-import type { SymbolFrame } from '../common/symbols/source.ts';
+import { type AnswerParts, AnswerText } from './answer-text.ts';
+import { symbolText } from './symbol-text.ts';
 
 const MAX_FETCHES = 3;
 
@@ -30,14 +31,17 @@ export class AddressNamer {
   }
 
   /**
-   * The chains of some addresses, in their order. Once more with what was fetched, while something new is: a debug file
-   * may refer to a part that it shares with others.
+   * What `show symbol` prints for some ascending addresses. Once more with what was fetched, while something new is: a
+   * debug file may refer to a part that it shares with others.
    */
-  async lookUp(addresses: ArrayLike<number>): Promise<SymbolFrame[][]> {
+  async answer(addresses: ArrayLike<number>, json: boolean): Promise<AnswerParts> {
+    const shape = { json, path: this.#path };
     for (;;) {
       this.#symbols ??= await openSymbols(this.#elf, { ...placeOf(this.#path), fetched: this.#fetched });
-      const chains = lookUpAscending(this.#symbols, addresses);
-      if (!(await this.#fetch(this.#symbols.takeFileStats().missing))) return chains;
+      const text = new AnswerText(addresses.length);
+      for (let i = 0; i < addresses.length; i++)
+        text.add(symbolText(addresses[i]!, this.#symbols.lookup(addresses[i]!), shape));
+      if (!(await this.#fetch(this.#symbols.takeFileStats().missing))) return text.parts();
       this.close();
     }
   }
@@ -63,12 +67,4 @@ export class AddressNamer {
     }
     return isNew;
   }
-}
-
-/** Neighbours are answered by the same compilation unit: in ascending order each is read once. */
-function lookUpAscending(symbols: OpenSymbols, addresses: ArrayLike<number>): SymbolFrame[][] {
-  const chains: SymbolFrame[][] = new Array(addresses.length);
-  const order = Uint32Array.from(addresses, (_, i) => i).sort((a, b) => addresses[a]! - addresses[b]!);
-  for (const i of order) chains[i] = symbols.lookup(addresses[i]!);
-  return chains;
 }

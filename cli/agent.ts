@@ -9,11 +9,14 @@ import { addAgentFlags, splitAgentFlags } from './agent-flags.ts';
 import { makeLogger } from './logger.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
 
-/** The last interval has that long to leave. */
-const STOP_DEADLINE_MS = 4000;
+/** From the signal on: the last interval is named and has left by then. */
+const STOP_DEADLINE_MS = 4500;
+/** Also where naming took long, a receiver gets that long to take it. */
+const MIN_FLUSH_MS = 1000;
 
 export interface RunningAgent {
-  stop(): Promise<void>;
+  /** Without a receiver what waits for it is dropped, and counted. */
+  stop(hasReceiver?: boolean): Promise<void>;
 }
 
 /** Samples and pushes until stopped. `metricsIntervalMs`: of --self-metrics; by default a minute. */
@@ -41,9 +44,10 @@ export async function startAgent(
     ? new SelfMetrics(transport, counters, log, metricsIntervalMs)
     : undefined;
   return {
-    async stop() {
+    async stop(hasReceiver = true) {
+      const deadline = performance.now() + STOP_DEADLINE_MS;
       await controller.stop();
-      await reporter.flush(STOP_DEADLINE_MS);
+      await reporter.flush(hasReceiver ? Math.max(MIN_FLUSH_MS, deadline - performance.now()) : 0);
       const nonZero = Object.entries(counters()).filter(([, value]) => value !== 0);
       log.info({ counters: Object.fromEntries(nonZero) }, 'stopped; what the agent counted');
       await metrics?.stop();

@@ -1,12 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { COLLECTOR_DEFAULTS } from '../collector/defaults.ts';
 import type { ForwardSettings } from '../collector/forward/forward-options.ts';
-import {
-  COLLECTOR_DEFAULTS,
-  type Collector,
-  CollectorStartError,
-  startCollector,
-} from '../collector/main.ts';
+import { type Collector, CollectorStartError, startCollector } from '../collector/main.ts';
 import type { DataOwner } from '../collector/store/data-directory.ts';
 import { parseBytes } from '../common/base/size.ts';
 import { collect } from './agent-flags.ts';

@@ -1,5 +1,6 @@
 /** `everyframe mcp`: the query API as tools for a language model, over stdio. */
 import type { Command } from 'commander';
+import { type Answered, pageLink } from './page-link.ts';
 import { ask, DEFAULT_URL, type Query } from './query-client.ts';
 import {
   type Basis,
@@ -41,10 +42,10 @@ async function serve(url: string): Promise<void> {
   const limit = z.number().int().min(1).max(200).default(DEFAULT_LINES).describe('lines of the answer');
   const readOnly = { readOnlyHint: true, openWorldHint: false };
 
-  const answer = async <T>(path: string, query: Query, toText: (value: T) => string[]) => {
+  const answer = async <T extends Answered>(path: string, query: Query, toText: (value: T) => string[]) => {
     try {
-      const lines = toText(await ask<T>(url, path, query));
-      const text = [...lines, `Page: ${pageLink(url, query)}`].join('\n');
+      const value = await ask<T>(url, path, query);
+      const text = [...toText(value), `Page: ${pageLink(url, query, value)}`].join('\n');
       return { content: [{ type: 'text' as const, text }] };
     } catch (error) {
       return { content: [{ type: 'text' as const, text: (error as Error).message }], isError: true };
@@ -90,11 +91,16 @@ async function serve(url: string): Promise<void> {
         base_range: filter.range,
         base_from: filter.from,
         base_to: filter.to,
-        base_where: filter.where,
+        base_where: filter.where.describe('filter of A; default: where'),
       },
       annotations: readOnly,
     },
-    (query) => answer<Parameters<typeof diffText>[0]>('diff', query, diffText),
+    (query) =>
+      answer<Parameters<typeof diffText>[0]>(
+        'diff',
+        { ...query, base_where: query.base_where ?? query.where },
+        diffText,
+      ),
   );
   server.registerTool(
     'is_the_data_complete',
@@ -109,23 +115,4 @@ async function serve(url: string): Promise<void> {
       answer<HealthAnswer>('health', query, (value) => healthText(value, lines)),
   );
   await server.connect(new StdioServerTransport());
-}
-
-/** The page shows what the answer stands on, as far as its own URL can say it. */
-function pageLink(url: string, query: Query): string {
-  const link = new URL('/', url);
-  const state = new URLSearchParams();
-  const { from, to, where, function: name } = query;
-  const range = String(query['range'] ?? '15m');
-  if (from !== undefined && to !== undefined) {
-    state.set('from', String(from));
-    state.set('to', String(to));
-  } else if (['60s', '5m', '15m', '1h', 'all'].includes(range)) state.set('range', range);
-  if (where !== undefined) state.set('where', String(where));
-  if (name !== undefined) {
-    state.set('view', 'callers');
-    state.set('function', String(name));
-  }
-  link.hash = state.toString();
-  return link.href;
 }

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { packageRoot } from '../agent/tracer/package-root.ts';
+import type { AnswerParts } from './answer-text.ts';
 
 /** What a thread is given. */
 export interface NamingShare {
@@ -25,36 +26,27 @@ const MAX_THREADS = 8;
 export const threadsFor = (addresses: number): number =>
   Math.max(1, Math.min(availableParallelism(), MAX_THREADS, Math.floor(addresses / LEAST_SHARE)));
 
-/** What `show symbol` prints for each address, in their order. Throws what a thread throws. */
+/** What `show symbol` prints for ascending addresses: of each thread the answers to its share. Throws what one throws. */
 export async function nameInThreads(
   path: string,
-  addresses: readonly number[],
+  ascending: Float64Array,
   { threads, json }: { threads: number; json: boolean },
-): Promise<string[]> {
-  const order = Uint32Array.from(addresses, (_, i) => i).sort((a, b) => addresses[a]! - addresses[b]!);
-  const size = Math.ceil(order.length / threads);
-  const texts: string[] = new Array(addresses.length);
-  await Promise.all(
-    Array.from({ length: threads }, async (_, thread) => {
-      const share = order.subarray(thread * size, (thread + 1) * size);
-      const named = await nameShare({
-        path,
-        addresses: Float64Array.from(share, (i) => addresses[i]!),
-        json,
-      });
-      for (const [at, i] of share.entries()) texts[i] = named[at]!;
-    }),
+): Promise<AnswerParts[]> {
+  const size = Math.ceil(ascending.length / threads);
+  return Promise.all(
+    Array.from({ length: threads }, (_, thread) =>
+      nameShare({ path, addresses: ascending.slice(thread * size, (thread + 1) * size), json }),
+    ),
   );
-  return texts;
 }
 
-async function nameShare(share: NamingShare): Promise<string[]> {
+async function nameShare(share: NamingShare): Promise<AnswerParts> {
   const url = pathToFileURL(join(packageRoot(), 'dist/cli/name-worker.js'));
   const worker = new Worker(url, {
     workerData: share,
     transferList: [share.addresses.buffer as ArrayBuffer],
   });
   // rejects at its error
-  const [texts] = (await once(worker, 'message')) as [string[]];
-  return texts;
+  const [parts] = (await once(worker, 'message')) as [AnswerParts];
+  return parts;
 }

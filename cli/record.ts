@@ -8,6 +8,7 @@ import { parseAgentOptions, parseDuration } from '../agent/options.ts';
 import { type Pid, toPid } from '../common/base/brand.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
 import type { Profile } from '../common/profile/profile.ts';
+import { filesOfCommand, filesOfProcess } from './expected-files.ts';
 import { makeLogger } from './logger.ts';
 import { checkOutput, outputEndings, saveProfile } from './profile-files.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
@@ -26,6 +27,12 @@ interface RecordFlags {
 const DEFAULT_DURATION = '10s';
 /** A recording is merged now and then, so that its memory grows with what is distinct in it. */
 const MERGE_EVERY = 16;
+/** A command that does not end at SIGTERM. */
+const END_COMMAND_MS = 3000;
+/** Where new programs are met all the time, it begins without the tables of some. */
+const MAX_WARM_UP_MS = 5000;
+const WARM_UP_LOOK_MS = 250;
+const HOLDING_SHELL = '/bin/sh';
 
 const collectPid = (text: string, previous: Pid[] | undefined): Pid[] => {
   const pid = Number(text);
@@ -68,6 +75,11 @@ class Recording {
     if (this.#profiles.length >= MERGE_EVERY) this.#profiles = [mergeProfiles(this.#profiles)];
   }
 
+  clear(): void {
+    this.#profiles = [];
+    this.samples = 0;
+  }
+
   finish(): Profile {
     return mergeProfiles(this.#profiles);
   }
@@ -94,7 +106,10 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
   let controller: Controller;
   try {
     controller = await startController(
-      { ...controllerOptions(options), ...(targets && { targets }) },
+      {
+        ...controllerOptions(options),
+        ...(targets && { targets, expectedFiles: expectedFiles(command, flags.pid ?? []) }),
+      },
       recording,
       log,
     );
@@ -102,10 +117,12 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     child?.process.kill('SIGKILL');
     throw error;
   }
+  const signal = untilSignal();
+  if (!child) await Promise.race([signal, warmUp(controller, recording)]);
   child?.release();
   const progress = showProgress(recording, controller);
   await Promise.race(
-    [untilSignal(), child?.ended, limitMs > 0 ? sleep(limitMs) : undefined].filter(
+    [signal, child?.ended, limitMs > 0 ? sleep(limitMs) : undefined].filter(
       (promise) => promise !== undefined,
     ),
   );
@@ -119,6 +136,32 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
   saveProfile(flags.output, recording.finish());
   report(recording, flags.output, controller, log);
   if (child) process.exitCode = await exitCodeOf(child);
+}
+
+const expectedFiles = (command: readonly string[], pids: readonly Pid[]): string[] => [
+  // the shell that becomes the command is a target, too
+  ...(command.length > 0 ? [HOLDING_SHELL, command[0]!] : []).flatMap((program) =>
+    filesOfCommand([program], environmentOfCommand(process.env)),
+  ),
+  ...pids.flatMap((pid) => filesOfProcess(pid)),
+];
+
+/**
+ * The time that was asked for begins when what runs can be unwound: without this a recording of a second would be one
+ * of stacks that lack their tables. What was sampled meanwhile is dropped.
+ */
+async function warmUp(controller: Controller, recording: Recording): Promise<void> {
+  const end = performance.now() + MAX_WARM_UP_MS;
+  let before: number;
+  let cut = 0;
+  do {
+    before = cut;
+    await sleep(WARM_UP_LOOK_MS);
+    await controller.tablesReady(Math.max(0, end - performance.now()));
+    cut = controller.counters()['bpf.user_cut_pending'] ?? 0;
+  } while (cut > before && performance.now() < end);
+  await controller.flush();
+  recording.clear();
 }
 
 /** Milliseconds, 0 for no limit. */
@@ -177,7 +220,7 @@ interface HeldCommand {
  */
 function startHeld(command: string[]): HeldCommand {
   const script = 'read -r _ <&3; exec 3<&-; exec "$@"';
-  const child = spawn('/bin/sh', ['-c', script, 'sh', ...command], {
+  const child = spawn(HOLDING_SHELL, ['-c', script, 'sh', ...command], {
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
     env: environmentOfCommand(process.env),
   });
@@ -197,9 +240,14 @@ function environmentOfCommand(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return rest;
 }
 
-/** As a shell reports it: the code, or 128 + the signal's number. A command that still runs when time is up ends. */
+/**
+ * As a shell reports it: the code, or 128 + the signal's number. A command that still runs when time is up ends, if need
+ * be by force.
+ */
 async function exitCodeOf(child: HeldCommand): Promise<number> {
   if (child.process.exitCode === null && child.process.signalCode === null) child.process.kill('SIGTERM');
+  const force = setTimeout(() => child.process.kill('SIGKILL'), END_COMMAND_MS);
   const { code, signal } = await child.ended;
+  clearTimeout(force);
   return signal ? 128 + (constants.signals[signal] ?? 0) : (code ?? 1);
 }

@@ -5,7 +5,7 @@ import { type Command, Option } from 'commander';
 import type { Logger } from 'pino';
 import { parseAgentOptions } from '../agent/options.ts';
 import { readToken } from '../collector/access.ts';
-import { COLLECTOR_DEFAULTS } from '../collector/main.ts';
+import { COLLECTOR_DEFAULTS } from '../collector/defaults.ts';
 import { startAgent } from './agent.ts';
 import { addAgentFlags, collect, splitAgentFlags } from './agent-flags.ts';
 import type { CollectorReady } from './collector.ts';
@@ -30,7 +30,8 @@ const COLLECTOR_FLAGS = [
   'max-forward-queue',
 ] as const;
 const UNPRIVILEGED_USER = 'nobody';
-const READY_TIMEOUT_MS = 20_000;
+/** A machine that is busy many times over takes half a minute. */
+const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 5000;
 /** The page's health view shows what the agent counts. */
 const METRICS_INTERVAL_MS = 5000;
@@ -109,9 +110,10 @@ async function run(flags: Record<string, unknown>): Promise<void> {
   });
   announce(collector.ready.page, options.samplesPerSecond);
   const ended = await Promise.race([signalled, collector.exited]);
-  await agent.stop();
-  if (typeof ended === 'string') await collector.stop();
-  else collectorDied(ended.code, log);
+  const hasReceiver = typeof ended === 'string';
+  if (!hasReceiver) collectorDied(ended.code, log);
+  await agent.stop(hasReceiver);
+  if (hasReceiver) await collector.stop();
 }
 
 function announce(page: string, samplesPerSecond: number): void {

@@ -1,9 +1,10 @@
+import { once } from 'node:events';
 import type { Command } from 'commander';
 import type { Debuginfod } from '../agent/symbols/debuginfod.ts';
 import { AddressNamer } from './address-namer.ts';
+import { type AnswerParts, answerAt } from './answer-text.ts';
 import { parseAddress, withElf } from './open-elf.ts';
 import { nameInThreads, threadsFor } from './parallel-namer.ts';
-import { symbolText } from './symbol-text.ts';
 
 interface Options {
   json?: boolean;
@@ -35,15 +36,20 @@ async function showSymbol(path: string, texts: string[], options: Options): Prom
   const debuginfod = options.debuginfod ? await openDebuginfod() : undefined;
   return withElf(path, async (elf) => {
     const namer = new AddressNamer(elf, path, debuginfod, remark);
-    const name = async (addresses: readonly number[]): Promise<string[]> => {
+    /** Neighbours are answered by the same compilation unit: in ascending order each is read once. */
+    const answer = async (addresses: readonly number[]): Promise<void> => {
+      const order = Uint32Array.from(addresses, (_, i) => i).sort((a, b) => addresses[a]! - addresses[b]!);
+      const ascending = Float64Array.from(order, (i) => addresses[i]!);
       const threads = debuginfod ? 1 : threadsFor(addresses.length);
-      if (threads > 1) return nameInThreads(path, addresses, { threads, json });
-      const chains = await namer.lookUp(addresses);
-      return chains.map((frames, i) => symbolText(addresses[i]!, frames, json));
+      const shares =
+        threads > 1
+          ? await nameInThreads(path, ascending, { threads, json })
+          : [await namer.answer(ascending, json)];
+      await print(shares, order);
     };
     try {
-      print(await name(given));
-      if (texts.includes('-')) for await (const batch of readAddresses()) print(await name(batch));
+      await answer(given);
+      if (texts.includes('-')) for await (const batch of readAddresses()) await answer(batch);
     } finally {
       namer.close();
     }
@@ -64,9 +70,18 @@ async function* readAddresses(): AsyncGenerator<number[]> {
   yield batch;
 }
 
-function print(answers: readonly string[]): void {
-  for (let first = 0; first < answers.length; first += ANSWERS_AT_ONCE)
-    process.stdout.write(answers.slice(first, first + ANSWERS_AT_ONCE).join(''));
+/** `shares`: runs of answers to `order`, which says which of the addresses comes there; each but the last is as long. */
+async function print(shares: readonly AnswerParts[], order: Uint32Array): Promise<void> {
+  const size = Math.ceil(order.length / shares.length);
+  const ranks = new Uint32Array(order.length);
+  for (const [rank, i] of order.entries()) ranks[i] = rank;
+  for (let first = 0; first < ranks.length; first += ANSWERS_AT_ONCE) {
+    const answers = Array.from(ranks.subarray(first, first + ANSWERS_AT_ONCE), (rank) =>
+      answerAt(shares[Math.floor(rank / size)]!, rank % size),
+    );
+    // who reads slowly must not cost memory
+    if (!process.stdout.write(Buffer.concat(answers))) await once(process.stdout, 'drain');
+  }
 }
 
 /** Loaded where it is asked for: naming one address takes less time than reading what fetches files. */

@@ -1,8 +1,13 @@
 /** What `show symbol` prints for an address. */
+import { basename } from 'node:path';
 import type { SymbolFrame } from '../common/symbols/source.ts';
 
-export const symbolText = (address: number, frames: readonly SymbolFrame[], json: boolean): string =>
-  json ? asJson(address, frames) : asText(address, frames);
+/** `path`: of the file, for an address that has no name. */
+export const symbolText = (
+  address: number,
+  frames: readonly SymbolFrame[],
+  { json, path }: { json: boolean; path: string },
+): string => (json ? asJson(address, frames) : asText(address, frames, path));
 
 const hex = (address: number): string => `0x${address.toString(16)}`;
 
@@ -17,10 +22,11 @@ function asJson(address: number, frames: readonly SymbolFrame[]): string {
   return `${JSON.stringify({ address: hex(address), frames: shown })}\n`;
 }
 
-function asText(address: number, frames: readonly SymbolFrame[]): string {
+function asText(address: number, frames: readonly SymbolFrame[], path: string): string {
+  const nameless = `${basename(path)}+${hex(address)}`;
   const texts = frames.map(({ function: name, file, line, column, inlined }) => {
     const place = file && `${file}${line ? `:${line}${column ? `:${column}` : ''}` : ''}`;
-    return [name || '?', place && `at ${place}`, inlined && '(inlined)'].filter(Boolean).join(' ');
+    return [name || nameless, place && `at ${place}`, inlined && '(inlined)'].filter(Boolean).join(' ');
   });
-  return `${hex(address).padEnd(18)} ${texts.join(`\n${' '.repeat(19)}`) || '?'}\n`;
+  return `${hex(address).padEnd(18)} ${texts.join(`\n${' '.repeat(19)}`) || nameless}\n`;
 }

@@ -6,6 +6,7 @@ import { type Access, type AccessFiles, readAccess } from './access.ts';
 import { formatAddress, isLoopback, type ListenAddress, parseListenAddress } from './api/listen.ts';
 import { readPageFiles } from './api/page-files.ts';
 import { startPageServer } from './api/page-server.ts';
+import { COLLECTOR_DEFAULTS } from './defaults.ts';
 import { type ForwardSettings, forwardOptions } from './forward/forward-options.ts';
 import { Forwarder } from './forward/forwarder.ts';
 import { startGrpcServer } from './ingest/grpc-server.ts';
@@ -16,18 +17,6 @@ import { asOwner, type DataOwner } from './store/data-directory.ts';
 import { MemoryStore } from './store/memory-store.ts';
 import type { Store } from './store/store.ts';
 import { SymbolSources } from './symbols/symbol-sources.ts';
-
-export const COLLECTOR_DEFAULTS = {
-  grpcListen: '127.0.0.1:11000',
-  httpListen: '127.0.0.1:4318',
-  pageListen: '127.0.0.1:11080',
-  maxMemoryBytes: 256 * 1024 * 1024,
-  maxAgeMs: 60 * 60_000,
-  maxDiskBytes: 10 * 1024 ** 3,
-  maxSenderRate: 32 * 1024 * 1024,
-  maxForwardQueueBytes: 64 * 1024 * 1024,
-  maxDiskAgeMs: 30 * 24 * 60 * 60_000,
-} as const;
 
 export interface CollectorOptions {
   /** `host:port`; port 0 takes a free one. */

@@ -112,3 +112,22 @@ int tick(struct bpf_perf_event_data *ctx)
 	count(EF_COUNTER_sampler_missing);
 	return 0;
 }
+
+/*
+ * Reports the file that the calling process has mapped at an address, as if it had been sampled there: user space can
+ * not form the key of a file that it means to unwind through. Run by the agent itself (BPF_PROG_TEST_RUN) and only
+ * before the first tick, since what it works on is that of the samples.
+ */
+SEC("raw_tp")
+int report_mapped(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct ef_scratch *s = get_scratch();
+	if (!s)
+		return 0;
+	s->sample.ktime_ns = bpf_ktime_get_ns();
+	s->sample.process.tgid = bpf_get_current_pid_tgid() >> 32;
+	s->mm = (u64)BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm);
+	if (find_vma(s, ctx->args[0]) == VMA_OK && s->vma.file)
+		attach_file(s, &s->mappings[0], &s->vma);
+	return 0;
+}

@@ -89,13 +89,9 @@ static __always_inline void attach_anonymous(struct ef_scratch *s, struct ef_map
 	m->delta = 0;
 }
 
-/* Resolves `address` into the next slot of scratch->mappings; global, so that it is verified once. Returns the
- * slot, or -EF_MARKER_… where there is no executable mapping. */
-__noinline int resolve_mapping(u64 address)
+/* Reads the VMA of s->mm that covers `address` into s->vma; again where it changed meanwhile. */
+static __always_inline int find_vma(struct ef_scratch *s, u64 address)
 {
-	struct ef_scratch *s = get_scratch();
-	if (!s)
-		return -EF_MARKER_UNMAPPED;
 	struct vma_fields *vma = &s->vma;
 	int result = VMA_RACE;
 
@@ -106,6 +102,19 @@ __noinline int resolve_mapping(u64 address)
 		result = config.fast_loads ? read_vma_fast(s->mm, address, vma) :
 					     read_vma(s->mm, address, vma, s->maple_node);
 	}
+	return result;
+}
+
+/* Resolves `address` into the next slot of scratch->mappings; global, so that it is verified once. Returns the
+ * slot, or -EF_MARKER_… where there is no executable mapping. */
+__noinline int resolve_mapping(u64 address)
+{
+	struct ef_scratch *s = get_scratch();
+	if (!s)
+		return -EF_MARKER_UNMAPPED;
+	struct vma_fields *vma = &s->vma;
+	int result = find_vma(s, address);
+
 	if (result == VMA_RACE)
 		return -EF_MARKER_VMA_RACE;
 	if (result == VMA_NONE || !(vma->flags & VM_EXEC))

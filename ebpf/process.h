@@ -21,12 +21,12 @@ static __always_inline u64 executable_file(struct task_struct *task)
 	return mm ? KERNEL_WORD(mm, mm_struct, exe_file) : 0;
 }
 
-static __always_inline void fill_process(struct ef_process *p, struct task_struct *task, u64 ktime_ns)
+static __always_inline void fill_process(struct ef_process *p, struct task_struct *task, u64 ktime_ns, u64 exe)
 {
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 
 	p->type = EF_RECORD_PROCESS;
-	p->flags = 0;
+	p->flags = exe ? 0 : EF_PROCESS_NO_FILE;
 	p->parent_tgid = BPF_CORE_READ(leader, real_parent, tgid);
 	p->uid = BPF_CORE_READ(task, cred, uid.val);
 	p->ktime_ns = ktime_ns;
@@ -117,7 +117,7 @@ static __always_inline void report_sampled_process(struct ef_scratch *s, struct 
 		process_path_into_record(exe);
 	cgroup_into_record(cgroup_node((u64)task));
 	p->process = s->sample.process;
-	fill_process(p, task, s->sample.ktime_ns);
+	fill_process(p, task, s->sample.ktime_ns, exe);
 	u64 bytes = process_record_bytes(p);
 	if (bpf_ringbuf_output(&records, p, bytes, BPF_RB_NO_WAKEUP)) {
 		count(EF_COUNTER_processes_lost_ring);
@@ -151,7 +151,7 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 		process_path_into_event(exe);
 	cgroup_into_event(cgroup_node((u64)task));
 	e->process.process = id;
-	fill_process(&e->process, task, bpf_ktime_get_ns());
+	fill_process(&e->process, task, bpf_ktime_get_ns(), exe);
 	u64 bytes = process_record_bytes(&e->process);
 	if (bpf_ringbuf_output(&records, &e->process, bytes, BPF_RB_NO_WAKEUP)) {
 		count(EF_COUNTER_processes_lost_ring);

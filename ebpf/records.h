@@ -94,6 +94,9 @@ struct ef_trace {
 	__u64 frames[EF_MAX_WORDS];
 };
 
+/* Flags of a process. */
+#define EF_PROCESS_NO_FILE 1 /* it is a kernel thread, or has ended but for its last steps */
+
 struct ef_process {
 	__u16 type;
 	__u16 path_bytes;

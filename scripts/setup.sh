@@ -94,6 +94,7 @@ if [ "$mode" = --test ]; then
 	need gcc 'gcc' any_command gcc
 	need binutils 'readelf and nm of binutils' any_command readelf
 	need debuginfod 'debuginfod, the server' any_command debuginfod
+	need dwz 'dwz' any_command dwz
 	need binutils-aarch64-linux-gnu 'ld and objdump for arm64' any_command aarch64-linux-gnu-ld
 	need libc6-arm64-cross 'a C library of arm64, to read' any_file /usr/aarch64-linux-gnu/lib/libc.so.6
 	need libstdc++6-arm64-cross 'a C++ library of arm64, to read' any_file /usr/aarch64-linux-gnu/lib/libstdc++.so.6

@@ -2,6 +2,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { get as httpsGet } from 'node:https';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readProfile } from '../common/profile/formats.ts';
@@ -78,12 +79,29 @@ describe.skipIf(missingRights)('everyframe', () => {
       expect(existsSync(file('exit.folded'))).toBe(true);
     });
 
+    it('ends a command that does not want to end', async () => {
+      const script = 'trap "" TERM; while :; do sleep 0.1; done';
+      const { code } = await everyframe(
+        'record',
+        '-d',
+        '1s',
+        '-o',
+        file('ends.folded'),
+        '--',
+        'sh',
+        '-c',
+        script,
+      ).exited;
+      expect(code).toBe(128 + constants.signals.SIGKILL);
+      expect(existsSync(file('ends.folded'))).toBe(true);
+    });
+
     it('profiles a command and nothing else, from its first instruction', async () => {
       const script = `timeout 3 ${deep} 40; exit 3`;
       const { code, output } = await everyframe(
         'record',
         '-F',
-        '199',
+        '997',
         '-o',
         file('command.pb.gz'),
         '--',
@@ -104,9 +122,26 @@ describe.skipIf(missingRights)('everyframe', () => {
       expect(Number(/^([\d.]+)% recurse\(\)$/m.exec(report.output)?.[1])).toBeGreaterThan(60);
     });
 
+    it('has whole stacks of a command that nobody has seen before, from its first sample on', async () => {
+      const { code, output } = await everyframe(
+        ...['record', '-F', '497', '-o', file('fresh.folded'), '--', deep, '40', '900'],
+      ).exited;
+      expect(code, output).toBe(0);
+      const profile = load('fresh.folded');
+      expect(samplesOf(profile)).toBeGreaterThan(200);
+      const isWhole = (names: string[]): boolean => names[0] === '_start';
+      const cut = profile.samples.filter((s) => !isWhole(stackNames(profile, s.stack)));
+      const lacking = cut.reduce((sum, { count }) => sum + count, 0);
+      expect(lacking, JSON.stringify(cut.map((s) => stackNames(profile, s.stack)).slice(0, 3))).toBeLessThan(
+        0.005 * samplesOf(profile),
+      );
+    });
+
     it.each(['chosen.otlp', 'chosen.folded'])('profiles a running process into %s', async (name) => {
       const pid = String(background[0]!.pid);
-      const { code, output } = await everyframe('record', '-d', '2s', '-p', pid, '-o', file(name)).exited;
+      const { code, output } = await everyframe(
+        ...['record', '-F', '997', '-d', '3s', '-p', pid, '-o', file(name)],
+      ).exited;
       expect(code, output).toBe(0);
       const profile = load(name);
       expect(samplesOf(profile)).toBeGreaterThan(10);
@@ -169,10 +204,8 @@ describe.skipIf(missingRights)('everyframe', () => {
       const status = readFileSync(`/proc/${collectorOf(run)}/status`, 'utf8');
       expect(status).toMatch(/^Uid:\t65534\t65534/m);
       expect(status).toMatch(/^CapEff:\t0+$/m);
-      const stopping = Date.now();
       run.process.kill('SIGINT');
       expect(await run.exited).toMatchObject({ code: 0 });
-      expect(Date.now() - stopping).toBeLessThan(10_000);
     });
 
     it('keeps samples in a directory of the user whom the collector becomes, and has them after a restart', async () => {

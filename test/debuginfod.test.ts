@@ -103,7 +103,13 @@ describe.skipIf(!isInstalled)('debuginfod', () => {
       debuginfodFromEnvironment({ ...env, CACHE_DIRECTORY: path('agent-cache') }),
     );
     const executables = new Executables({
-      tables: { install: async () => {}, markNoTable: () => {}, markMemory: () => {}, forget: () => {} },
+      tables: {
+        announce: async () => {},
+        install: async () => {},
+        markNoTable: () => {},
+        markMemory: () => {},
+        forget: () => {},
+      },
       debuginfod,
       onBetterNames: (which) => which === key && improved(),
     });

@@ -1,6 +1,6 @@
 /**
- * Where the machine code of BPF programs lies. kallsyms knows their names, but no sizes, and it is read now and then
- * only: a program that was loaded since may lie behind another one, or where another one was.
+ * Where the machine code of BPF programs lies, and its names. kallsyms knows those too, but no sizes, and to read it
+ * again for each program that is loaded would cost 0.1 s of CPU time.
  */
 import { countBelow } from '../../common/base/search.ts';
 import type { Native } from '../tracer/native.ts';
@@ -8,6 +8,8 @@ import type { Native } from '../tracer/native.ts';
 export interface BpfFunction {
   start: bigint;
   end: bigint;
+  /** As in kallsyms; '' where it was gone when it was asked for. */
+  name: string | undefined;
   /** Of its program; later ones have higher IDs. */
   id: number;
 }
@@ -15,12 +17,12 @@ export interface BpfFunction {
 const MAX_PROGRAMS = 16_384;
 
 export class BpfCode {
-  readonly #native: Pick<Native, 'nextBpfProgram' | 'bpfProgramCode'>;
+  readonly #native: Pick<Native, 'nextBpfProgram' | 'bpfProgramFunctions'>;
   /** By address; none overlap. */
   #functions: BpfFunction[] = [];
   #newestId = 0;
 
-  constructor(native: Pick<Native, 'nextBpfProgram' | 'bpfProgramCode'>) {
+  constructor(native: Pick<Native, 'nextBpfProgram' | 'bpfProgramFunctions'>) {
     this.#native = native;
   }
 
@@ -44,21 +46,25 @@ export class BpfCode {
     return this.#newestId;
   }
 
-  /** The function at an address, as of the last update. */
-  find(address: bigint): BpfFunction | undefined {
+  /** The function at an address, as of the last update, with its name. */
+  find(address: bigint): (BpfFunction & { name: string }) | undefined {
     const functions = this.#functions;
     const last = functions[countBelow(functions.length, (i) => functions[i]!.start <= address) - 1];
-    return last && address < last.end ? last : undefined;
+    if (!last || address >= last.end) return undefined;
+    last.name ??= this.#nameOf(last);
+    return last as BpfFunction & { name: string };
+  }
+
+  #nameOf({ id, start }: BpfFunction): string {
+    const functions = this.#native.bpfProgramFunctions(id, true);
+    return functions?.find((f) => f.start === start)?.name ?? '';
   }
 
   #read(id: number): BpfFunction[] {
-    const code = this.#native.bpfProgramCode(id) ?? new BigUint64Array(0);
-    const functions: BpfFunction[] = [];
-    for (let i = 0; i + 1 < code.length; i += 2) {
-      // 0: not shown, or interpreted
-      if (code[i] !== 0n) functions.push({ start: code[i]!, end: code[i]! + code[i + 1]!, id });
-    }
-    return functions;
+    const functions = this.#native.bpfProgramFunctions(id, false) ?? [];
+    return functions
+      .filter(({ start }) => start !== 0n)
+      .map(({ start, bytes }) => ({ start, end: start + BigInt(bytes), name: undefined, id }));
   }
 
   /** Programs that lay where the new ones do are gone. */

@@ -51,7 +51,8 @@ export interface Executable {
   symbolsBrokenUntil: number;
   /** How often the worker took too long for it. */
   symbolTimeouts: number;
-  mappings: Map<Segment | undefined, Mapping>;
+  /** Made for the first frame: of most files that come and go there is none. */
+  mappings: Map<Segment | undefined, Mapping> | undefined;
 }
 
 export function newExecutable(key: FileKey, path: string, identity: FileIdentity): Executable {
@@ -74,7 +75,7 @@ export function newExecutable(key: FileKey, path: string, identity: FileIdentity
     builtAt: Number.NEGATIVE_INFINITY,
     symbolsBrokenUntil: 0,
     symbolTimeouts: 0,
-    mappings: new Map(),
+    mappings: undefined,
   };
 }
 
@@ -88,6 +89,7 @@ export function locateOffset(
 ): { mapping: Mapping; address: number } | undefined {
   if (executable.segments.length === 0 && executable.state !== 'not-elf') return undefined;
   const segment = findSegment(executable.segments, offset);
+  executable.mappings ??= new Map();
   let mapping = executable.mappings.get(segment);
   if (!mapping) {
     mapping = makeMapping(executable, segment);
@@ -96,10 +98,22 @@ export function locateOffset(
   return { mapping, address: segment ? segment.vaddr + (offset - segment.offset) : offset };
 }
 
+/** Those that are loaded, without what objects that came from another thread take beside their fields. */
+export const loadedSegments = (segments: readonly Segment[]): Segment[] =>
+  segments
+    .filter(({ type }) => type === PT_LOAD)
+    .map(({ type, flags, offset, vaddr, filesz, memsz }) => ({ type, flags, offset, vaddr, filesz, memsz }));
+
 /** Two segments can hold the same page of the file: that with code is meant. */
 function findSegment(segments: readonly Segment[], offset: number): Segment | undefined {
-  const holds = (s: Segment) => s.type === PT_LOAD && offset >= s.offset && offset < s.offset + s.filesz;
-  return segments.find((s) => s.flags & PF_X && holds(s)) ?? segments.find(holds);
+  let found: Segment | undefined;
+  for (let i = 0; i < segments.length; i++) {
+    const s = segments[i]!;
+    if (s.type !== PT_LOAD || offset < s.offset || offset >= s.offset + s.filesz) continue;
+    if (s.flags & PF_X) return s;
+    found ??= s;
+  }
+  return found;
 }
 
 function makeMapping(

@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type FileKey, toFileKey, toPid } from '../../common/base/brand.ts';
+import type { DetectedRuntime } from '../interpreters/contract.ts';
 import type { FileRecord } from '../tracer/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
 import { Executables, type ExecutablesOptions, VDSO_KEY } from './executables.ts';
@@ -34,6 +35,10 @@ class Sink {
   async install(key: FileKey, table: TableImage): Promise<void> {
     if (this.full) throw new Error('no room');
     this.installed.set(key, table);
+  }
+  readonly announced: { key: FileKey; runtime: string; isInstalled: boolean }[] = [];
+  async announce(key: FileKey, { runtime }: DetectedRuntime): Promise<void> {
+    this.announced.push({ key, runtime, isInstalled: this.installed.has(key) });
   }
   markNoTable(key: FileKey): void {
     if (this.broken) throw new Error('cannot write a BPF map');
@@ -394,6 +399,22 @@ describe('bounds', () => {
     expect(executables.stats.evicted).toBe(1);
     await vi.waitFor(() => expect(openFiles(paths[0]!)).toEqual([]), 10_000);
     expect(openFiles(paths[2]!)).toHaveLength(1);
+  });
+
+  test('a language runtime is announced before its table is made, and is the same object afterwards', async () => {
+    const { tables, executables } = create();
+    const record = recordOf(process.execPath);
+    executables.onFile(record);
+    const announced = await vi.waitFor(() => {
+      const { runtime } = executables.get(record.key)!;
+      expect(runtime).toBeDefined();
+      return runtime!;
+    }, 60_000);
+    const executable = await settled(executables, record.key);
+    expect(tables.announced).toEqual([{ key: record.key, runtime: 'v8', isInstalled: false }]);
+    expect(executable).toMatchObject({ state: 'ready' });
+    expect(executable.runtime).toBe(announced);
+    expect(executables.stats.runtimes).toBe(1);
   });
 
   test('events about a file that is being read are one', async () => {

@@ -2,21 +2,23 @@
  * Executables: opens what BPF met, has its table made and installed, and names its addresses.
  *
  * A file event goes through three steps. Opening comes first and at once, because the process may be about to
- * end; then the file waits, open, for the one worker that makes tables; then the table goes to the kernel. Each
- * step is bounded, and a file that does not get through is reported again by BPF after a while.
+ * end; then the file waits, open, for the one worker that makes tables; then the table goes to the kernel, and before it
+ * what a language runtime in the file needs there. Each step is bounded, and a file that does not get through is reported again by BPF after a while.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type FileId, type FileKey, toFileKey } from '../../common/base/brand.ts';
-import { PT_LOAD } from '../../common/elf/elf.ts';
 import type { Mapping } from '../../common/profile/profile.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
+import { mayHoldRuntime } from '../interpreters/registry.ts';
 import { isVerified } from '../interpreters/verified.ts';
 import { TableBuilder, type TableResult } from '../stack-deltas/table-builder.ts';
 import type { Debuginfod } from '../symbols/debuginfod.ts';
 import type { FileRecord } from '../tracer/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
-import { type Executable, locateOffset, newExecutable } from './executable.ts';
+import { BuildQueue } from './build-queue.ts';
+import { type Executable, loadedSegments, locateOffset, newExecutable } from './executable.ts';
 import { ForgetQueue } from './forget-queue.ts';
 import { closeKept, type KeptFile, KeptFiles } from './kept-files.ts';
 import { type OpenFailure, openRecordedFile, openRootOf } from './open-file.ts';
@@ -29,6 +31,8 @@ import { readVdso } from './vdso.ts';
 export interface TableSink {
   /** Publishes a file's table; rejects where it does not fit. */
   install(key: FileKey, table: TableImage, runtime?: DetectedRuntime): Promise<void>;
+  /** A runtime was found in a file whose table is still being made: its frames are unwound from now on. */
+  announce(key: FileKey, runtime: DetectedRuntime): Promise<void>;
   /** The file has nothing to unwind with. */
   markNoTable(key: FileKey): void;
   /** It is shared memory: code in it is taken for code that no file backs. */
@@ -43,6 +47,8 @@ export interface ExecutablesOptions {
   symbols?: SymbolDetail;
   /** Directory where names and tables are kept for later runs; none by default. */
   symbolCache?: string | undefined;
+  /** Of the agent, in bytes: what reading a file may take of it. */
+  maxMemory?: number;
   /** Where debug information that is missing here is fetched; nowhere by default. */
   debuginfod?: Debuginfod | undefined;
   /** More is known of a file now: what was resolved before may be asked for again. */
@@ -60,6 +66,7 @@ export const VDSO_KEY = toFileKey('0000000000000001');
 export const VDSO_NAME = '[vdso]';
 
 const DEFAULT_MAX_EXECUTABLES = 8192;
+const DEFAULT_MAX_MEMORY = 256 << 20;
 /** A dead network mount blocks a thread of libuv's pool; two of the four can be lost to that. */
 const MAX_OPENS_AT_ONCE = 2;
 const MAX_OPENS_WAITING = 1024;
@@ -68,6 +75,7 @@ const MAX_KEPT_FILES = 128;
 const KEPT_IDLE_MS = 60_000;
 const MAX_FORGETS_WAITING = 4096;
 const MAX_RETRY_MS = 60_000;
+const SETTLED_LOOK_MS = 5;
 /** Copies of a file are met together, as when containers start; later their tables are not worth the memory. */
 const RECENT_TABLE_BYTES = 8 << 20;
 const RECENT_TABLE_MS = 60_000;
@@ -127,7 +135,7 @@ export class Executables {
   readonly #opens: { record: FileRecord; executable: Executable }[] = [];
   #opening = 0;
   #filesWaiting = 0;
-  #building: Promise<unknown> = Promise.resolve();
+  readonly #building = new BuildQueue(mayHoldRuntime);
   #stopped = false;
 
   constructor(options: ExecutablesOptions) {
@@ -141,6 +149,7 @@ export class Executables {
       kept: this.#kept,
       detail: options.symbols ?? 'full',
       cache: options.symbolCache,
+      maxMemory: options.maxMemory ?? DEFAULT_MAX_MEMORY,
       debuginfod: options.debuginfod,
       onBetterNames: options.onBetterNames ?? (() => {}),
     });
@@ -193,6 +202,13 @@ export class Executables {
     this.#openNext();
   }
 
+  /** Resolves when no file that was reported waits for its table, or after `limitMs`. */
+  async settled(limitMs: number): Promise<void> {
+    const end = performance.now() + limitMs;
+    while (this.#opening + this.#opens.length + this.#filesWaiting > 0 && performance.now() < end)
+      await sleep(SETTLED_LOOK_MS);
+  }
+
   /** Where an offset of the file lies; undefined while the file is not read, or never will be. */
   locate(key: FileKey, fileOffset: number): { mapping: Mapping; address: number } | undefined {
     const executable = this.get(key);
@@ -233,7 +249,7 @@ export class Executables {
     this.#forgets.stop();
     clearTimeout(this.#recentTimer);
     await Promise.all([this.#builder.close(), this.names.stop()]);
-    await this.#building;
+    await this.#building.drained();
     this.#kept.closeAll();
   }
 
@@ -266,15 +282,16 @@ export class Executables {
     executable.openedPath = opened.path;
     executable.state = 'reading';
     this.#filesWaiting++;
-    this.#building = this.#building
-      .then(() => this.#build(executable, file))
-      // BPF's maps can't be written: that costs this file, and not those that wait behind it
-      .catch((error: Error) => this.#fail(executable, 'failed', error.message))
-      .finally(() => {
-        this.#filesWaiting--;
-        if (this.#isCurrent(executable) && !this.#stopped) this.#kept.put(executable.key, file);
-        else closeKept(file);
-      });
+    this.#building.add(executable, () =>
+      this.#build(executable, file)
+        // BPF's maps can't be written: that costs this file, and not those that wait behind it
+        .catch((error: Error) => this.#fail(executable, 'failed', error.message))
+        .finally(() => {
+          this.#filesWaiting--;
+          if (this.#isCurrent(executable) && !this.#stopped) this.#kept.put(executable.key, file);
+          else closeKept(file);
+        }),
+    );
   }
 
   async #build(executable: Executable, { fd, root }: KeptFile): Promise<void> {
@@ -287,12 +304,21 @@ export class Executables {
     }
     const recent = this.#recentTables.get(executable.fileId);
     if (recent) this.stats.shared++;
-    const result = recent ?? (await this.#builder.buildFromFd(fd, { root, path: executable.path }));
+    const place = { root, path: executable.path };
+    const result =
+      recent ??
+      (await this.#builder.buildFromFd(fd, place, (runtime) => this.#announce(executable, runtime)));
     if (result.kind === 'built' && !result.executable.usesSeparate) {
       this.#recentTables.set(executable.fileId, result);
       this.#recentTimer.refresh();
     }
     await this.#install(executable, result);
+  }
+
+  #announce(executable: Executable, runtime: DetectedRuntime): void {
+    if (this.#stopped || !this.#isCurrent(executable)) return;
+    executable.runtime = runtime;
+    void this.#tables.announce(executable.key, runtime).catch(() => {});
   }
 
   async #install(executable: Executable, result: TableResult): Promise<void> {
@@ -309,11 +335,12 @@ export class Executables {
     executable.fileId = built.fileId as FileId;
     executable.gnuBuildId = built.gnuBuildId;
     executable.goBuildId = built.goBuildId;
-    executable.segments = segments.filter(({ type }) => type === PT_LOAD);
-    executable.mappings.clear();
+    executable.segments = loadedSegments(segments);
+    executable.mappings = undefined;
     this.stats.badFdes += built.badFdes;
     if (built.usesSeparate) this.stats.separateRules++;
-    executable.runtime = built.runtime;
+    // what is known of processes hangs on the object that was announced
+    if (executable.runtime?.version !== built.runtime?.version) executable.runtime = built.runtime;
     if (built.runtime) this.#noteRuntime(built.runtime, executable.path);
     if (built.runtimeProblem !== '') this.stats.runtimesUnsupported++;
     if (!table) {

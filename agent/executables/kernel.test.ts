@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { NativeBpfFunction } from '../tracer/native.ts';
 import { BpfCode } from './bpf-code.ts';
-import { Kernel } from './kernel.ts';
+import { fullAddress, Kernel } from './kernel.ts';
 
 const WAIT = 10_000;
 const BASE = `ffffffff81000000 T _text
@@ -53,6 +54,10 @@ test('the kernel and a module as mappings', async () => {
     address: 0xfffff90000001,
     name: '',
   });
+  const unknown = kernel.locate(0xffffffff90000001n);
+  expect(fullAddress(unknown.mapping, unknown.address)).toBe(0xffffffff90000001n);
+  const known = kernel.locate(0xffffffffc0002010n);
+  expect(fullAddress(known.mapping, known.address)).toBe(16n);
   expect(kernel.mapping('')).toMatchObject({
     filename: 'vmlinux',
     memoryLimit: 0x1000n,
@@ -113,10 +118,11 @@ test('nothing missed, nothing changed: nothing is read', async () => {
 });
 
 /** Programs by ID, as the kernel would list them. */
-function programs(code: Map<number, [start: bigint, bytes: bigint][]>): BpfCode {
+function programs(code: Map<number, NativeBpfFunction[]>): BpfCode {
   return new BpfCode({
     nextBpfProgram: (after) => Math.min(...[...code.keys()].filter((id) => id > after), 1e9) % 1e9,
-    bpfProgramCode: (id) => BigUint64Array.from(code.get(id)?.flat() ?? []),
+    bpfProgramFunctions: (id, named) =>
+      code.get(id)?.map(({ start, bytes, name }) => ({ start, bytes, ...(named && name ? { name } : {}) })),
   });
 }
 
@@ -124,7 +130,12 @@ test('a BPF program ends where its code does, not where the next symbol is', asy
   const text =
     'ffffffffc0a00000 t bpf_trampoline_1\t[bpf]\nffffffffc0b00000 t ftrace_trampoline\t[__builtin__ftrace]\n';
   proc('kallsyms', BASE + PROGRAM + text);
-  const kernel = await open(() => 0, programs(new Map([[7, [[0xffffffffc0900000n, 0x80n]]]])));
+  const kernel = await open(
+    () => 0,
+    programs(
+      new Map([[7, [{ start: 0xffffffffc0900000n, bytes: 0x80, name: 'bpf_prog_0123456789abcdef_late' }]]]),
+    ),
+  );
   const name = (address: bigint) => kernel.lookup(address)?.name;
   expect(name(0xffffffffc090007fn)).toBe('bpf_prog_0123456789abcdef_late');
   expect(name(0xffffffffc0900080n)).toBeUndefined();
@@ -135,29 +146,45 @@ test('a BPF program ends where its code does, not where the next symbol is', asy
   expect(name(0xffffffff81000100n)).toBe('do_work');
 });
 
-test('a BPF program has no name of one that was there before', async () => {
-  let now = 0;
+test('a BPF program has its own name, whenever it was loaded, and none of one that was there before', async () => {
   proc('kallsyms', BASE + PROGRAM);
-  const list = new Map<number, [bigint, bigint][]>([[7, [[0xffffffffc0900000n, 0x80n]]]]);
-  const kernel = await open(() => now, programs(list));
-  expect(kernel.lookup(0xffffffffc0900010n)?.name).toBe('bpf_prog_0123456789abcdef_late');
+  const start = 0xffffffffc0900000n;
+  const list = new Map([[7, [{ start, bytes: 0x80, name: 'bpf_prog_0123456789abcdef_late' }]]]);
+  const kernel = await open(() => WAIT, programs(list));
+  expect(kernel.lookup(start + 16n)?.name).toBe('bpf_prog_0123456789abcdef_late');
   list.delete(7);
   list.set(8, [
-    [0xffffffffc0900000n, 0x40n],
-    [0xffffffffc0900048n, 0x20n],
+    { start, bytes: 0x40, name: 'bpf_prog_ffff456789abcdef_next' },
+    { start: start + 0x48n, bytes: 0x20, name: 'bpf_prog_ffff456789abcdef_part' },
   ]);
-  expect(kernel.lookup(0xffffffffc0900010n)).toEqual({ name: '', module: 'bpf', offset: 16 });
-  proc('kallsyms', BASE + PROGRAM.replace('late', 'next'));
-  now = WAIT;
+  expect(kernel.lookup(start + 16n)).toEqual({
+    name: 'bpf_prog_ffff456789abcdef_next',
+    module: 'bpf',
+    offset: 16,
+  });
+  expect(kernel.lookup(start + 0x50n)).toMatchObject({ name: 'bpf_prog_ffff456789abcdef_part', offset: 8 });
+  // between the two
+  expect(kernel.lookup(start + 0x44n)).toBeUndefined();
+  // ended before anybody asked
+  list.set(9, [{ start: start + 0x1000n, bytes: 0x20, name: '' }]);
+  expect(kernel.lookup(start + 0x1000n)).toEqual({ name: '', module: 'bpf', offset: 0 });
+  expect(kernel.stats.loads).toBe(1);
+});
+
+test('an address that was missed once only is not worth reading all symbols', async () => {
+  let now = 0;
+  const kernel = await open(() => now);
+  now = 2 * WAIT;
+  expect(kernel.lookup(0xffffffffc0900010n)).toBeUndefined();
+  expect(await kernel.refresh()).toBe(false);
+  expect(await kernel.refresh()).toBe(false);
+  kernel.lookup(0xffffffffc0900010n);
   expect(await kernel.refresh()).toBe(true);
-  expect(kernel.lookup(0xffffffffc0900010n)?.name).toBe('bpf_prog_0123456789abcdef_next');
-  // of the same program, but without a symbol of its own
-  expect(kernel.lookup(0xffffffffc0900050n)).toEqual({ name: '', module: 'bpf', offset: 8 });
 });
 
 test('without the right to list programs a symbol reaches to the next one', async () => {
   proc('kallsyms', BASE + PROGRAM);
-  const denied = new BpfCode({ nextBpfProgram: () => -1, bpfProgramCode: () => undefined });
+  const denied = new BpfCode({ nextBpfProgram: () => -1, bpfProgramFunctions: () => undefined });
   const kernel = await open(() => 0, denied);
   expect(kernel.lookup(0xffffffffc0900800n)?.name).toBe('bpf_prog_0123456789abcdef_late');
 });

@@ -35,6 +35,8 @@ const MIN_RELOAD_WAIT_MS = 10_000;
 const MAX_RELOAD_WAIT_MS = 3_600_000;
 /** Addresses without a symbol that are kept, to see whether reading the symbols again was of use. */
 const MAX_MISSES = 16;
+/** In so many intervals an address has to be missed. */
+const TIMES_TO_MISS = 2;
 /** One read of kallsyms gives a page at most; a slice is parsed in about a millisecond, cold in five. */
 const SLICE_BYTES = 64 * 1024;
 const PAGE_BYTES = 4096;
@@ -43,6 +45,11 @@ const MAX_TRAMPOLINE = 4096;
 const MAX_NOTE_BYTES = 64 * 1024;
 
 const UNKNOWN: Mapping = { ...emptyMapping(), filename: '[kernel]' };
+const UPPER_BITS = 0xfffn << 52n;
+
+/** The address of a frame as people know it: of /proc/kallsyms or System.map where nothing is known of kernel code. */
+export const fullAddress = (mapping: Mapping, address: number): bigint =>
+  mapping === UNKNOWN ? UPPER_BITS | BigInt(address) : BigInt(address);
 
 export class Kernel {
   readonly stats = { loads: 0, failedLoads: 0, misses: 0 };
@@ -54,9 +61,11 @@ export class Kernel {
   readonly #mappings = new Map<string, Mapping>();
   #symbols: KernelSymbols = parseKallsyms('');
   #modules: ModuleRange[] = [];
-  /** BPF programs up to this ID were there when the symbols were read; undefined: not known. */
-  #newestProgram: number | undefined;
   #missed: bigint[] = [];
+  /** Since the last call of {@link refresh}. */
+  #hasMissed = false;
+  /** How many calls found that an address was missed, since symbols were read. */
+  #missedTimes = 0;
   #loadedAt = 0;
   #reloadWaitMs = MIN_RELOAD_WAIT_MS;
 
@@ -86,23 +95,26 @@ export class Kernel {
   /** What lies at an address of the kernel; undefined if nothing is known of it. */
   lookup(address: bigint): KernelSymbol | undefined {
     const symbol = this.#find(address);
-    if (symbol === undefined || symbol.name === '') {
-      this.stats.misses++;
-      if (this.#missed.length < MAX_MISSES && this.unavailable === '') this.#missed.push(address);
+    if (symbol === undefined || symbol.name === '') this.stats.misses++;
+    // of BPF code all is known that there is to know
+    if (symbol === undefined && this.unavailable === '') {
+      this.#hasMissed = true;
+      if (this.#missed.length < MAX_MISSES) this.#missed.push(address);
     }
     return symbol;
   }
 
   /**
    * An address as a frame: in the mapping of its image, with the address counted from there. Where nothing is
-   * known of it, the mapping is `[kernel]` and the address its low 52 bits, which a number holds exactly. `mayChange`:
-   * other code may stand there at any time, as where BPF programs come and go.
+   * known of it, the mapping is `[kernel]` and the address less its upper 12 bits, which are set in all of the kernel's
+   * and which a number could not hold ({@link fullAddress} has them again). `mayChange`:
+   * other code may stand there at any time, as where BPF programs come and go, or a symbol may be read for it.
    */
   locate(address: bigint): { mapping: Mapping; address: number; name: string; mayChange: boolean } {
     const symbol = this.lookup(address);
     if (!symbol) {
       const low = Number(BigInt.asUintN(52, address));
-      return { mapping: UNKNOWN, address: low, name: '', mayChange: false };
+      return { mapping: UNKNOWN, address: low, name: '', mayChange: this.unavailable === '' };
     }
     const { module, offset, name } = symbol;
     return { mapping: this.mapping(module), address: offset, name, mayChange: isPseudo(module) };
@@ -129,18 +141,21 @@ export class Kernel {
 
   /**
    * To be called now and then, as between two reports: reads the symbols again if modules came or went, or if
-   * addresses were met that no symbol covers, as of a BPF program loaded since. Where that brings no name it is tried
-   * less and less often. True if symbols were read.
+   * addresses were met twice that no symbol covers, as of a trampoline made since; once only, they may well be those of
+   * a BPF program that is gone. Where that brings no name it is tried less and less often. True if symbols were read.
    */
   async refresh(): Promise<boolean> {
+    if (this.#hasMissed) this.#missedTimes++;
+    this.#hasMissed = false;
     const age = this.#now() - this.#loadedAt;
     if (this.unavailable !== '' || age < MIN_RELOAD_WAIT_MS) return false;
     const modules = this.#readModules();
     const hasChanged = !areSame(modules, this.#modules);
     const missed = this.#missed;
-    if (!hasChanged && (missed.length === 0 || age < this.#reloadWaitMs)) return false;
+    if (!hasChanged && (this.#missedTimes < TIMES_TO_MISS || age < this.#reloadWaitMs)) return false;
     this.#modules = modules;
     this.#missed = [];
+    this.#missedTimes = 0;
     if (!(await this.#load())) return false;
     const helped = hasChanged || missed.some((address) => (this.#find(address)?.name ?? '') !== '');
     this.#reloadWaitMs = helped ? MIN_RELOAD_WAIT_MS : Math.min(this.#reloadWaitMs * 2, MAX_RELOAD_WAIT_MS);
@@ -150,28 +165,24 @@ export class Kernel {
   #find(address: bigint): KernelSymbol | undefined {
     const symbol = this.#symbols.lookup(address);
     if (symbol && !isPseudo(symbol.module)) return symbol;
-    if (this.#newestProgram === undefined || this.#bpf?.update() === undefined) return symbol;
+    if (this.#bpf?.update() === undefined) return symbol;
     const code = this.#bpf.find(address);
     if (!code) {
       // a trampoline, or what was behind a program that is gone
       const isTrampoline = symbol && symbol.offset < MAX_TRAMPOLINE && !symbol.name.startsWith('bpf_prog_');
       return isTrampoline ? symbol : undefined;
     }
-    const offset = Number(address - code.start);
-    // the symbol there may be that of an earlier program
-    const isItself = symbol?.offset === offset && code.id <= this.#newestProgram;
-    return isItself ? symbol : { name: '', module: 'bpf', offset };
+    return { name: code.name, module: 'bpf', offset: Number(address - code.start) };
   }
 
   async #load(): Promise<boolean> {
     const path = join(this.#roots.proc, 'kallsyms');
     this.#bpf?.reset();
-    const newestProgram = this.#bpf?.update();
+    this.#bpf?.update();
     try {
       const reader = new KallsymsReader();
       await readInSlices(path, (slice) => reader.push(slice));
       this.#symbols = await inTurns(buildKernelSymbols(reader.finish(), this.#modules));
-      this.#newestProgram = newestProgram;
       this.unavailable = this.#symbols.hiddenReason;
     } catch (error) {
       this.stats.failedLoads++;

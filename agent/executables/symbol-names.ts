@@ -2,6 +2,7 @@
 import type { FileKey } from '../../common/base/brand.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { Debuginfod } from '../symbols/debuginfod.ts';
+import { workerUrl } from '../worker-url.ts';
 import type { Executable } from './executable.ts';
 import { closeKept, type KeptFile, type KeptFiles } from './kept-files.ts';
 import { openRootOf, openVerified } from './open-file.ts';
@@ -16,20 +17,13 @@ const HEAP_MB = 256;
 const RETRY_MS = 30_000;
 const MAX_TIMEOUTS = 5;
 
-/** The compiled worker, also when this module runs from its source (in tests). */
-function workerUrl(): URL {
-  const compiled = import.meta.url.endsWith('.js');
-  return new URL(
-    compiled ? './symbol-worker.js' : '../../dist/agent/executables/symbol-worker.js',
-    import.meta.url,
-  );
-}
-
 export interface SymbolNamesOptions {
   kept: KeptFiles;
   detail: SymbolDetail;
   /** Directory where names are kept for later runs. */
   cache: string | undefined;
+  /** Of the agent, in bytes: what a compressed section may take of it. */
+  maxMemory: number;
   /** Where debug information that is missing here is fetched. */
   debuginfod: Debuginfod | undefined;
   /** More is known of a file now: what was resolved before may be asked for again. */
@@ -54,6 +48,8 @@ export class SymbolNames {
     debugFilesRefused: 0,
     /** Compressed symbol tables (.gnu_debugdata) that can't be read, or exceed a limit. */
     miniDebugInfoDamaged: 0,
+    /** Units, tables and sections of DWARF that are broken or exceed a limit, as compressed ones that get too large. */
+    dwarfDamaged: 0,
   };
   readonly #kept: KeptFiles;
   readonly #detail: SymbolDetail;
@@ -63,20 +59,20 @@ export class SymbolNames {
   readonly #fetched = new WeakMap<Executable, Record<string, string>>();
   readonly #onBetterNames: (key: FileKey) => void;
 
-  constructor({ kept, detail, cache, debuginfod, onBetterNames }: SymbolNamesOptions) {
+  constructor({ kept, detail, cache, maxMemory, debuginfod, onBetterNames }: SymbolNamesOptions) {
     this.#kept = kept;
     this.#detail = detail;
     this.#debuginfod = debuginfod;
     this.#onBetterNames = onBetterNames;
     this.#worker = new WorkerClient({
-      url: workerUrl(),
+      url: workerUrl('symbols'),
       idleMs: IDLE_MS,
       timeoutMs: TIMEOUT_MS,
       maxHeapMb: HEAP_MB,
       // what is kept on disk is as full as it can be
       data: (detail === 'names'
-        ? { detail, cache: undefined }
-        : { detail: 'full', cache }) satisfies SymbolWorkerData,
+        ? { detail, cache: undefined, maxMemory }
+        : { detail: 'full', cache, maxMemory }) satisfies SymbolWorkerData,
     });
   }
 
@@ -136,6 +132,7 @@ export class SymbolNames {
     this.stats.debugFilesOpened += answer.debugFiles.opened;
     this.stats.debugFilesRefused += answer.debugFiles.refused;
     this.stats.miniDebugInfoDamaged += answer.debugFiles.damaged;
+    this.stats.dwarfDamaged += answer.debugFiles.dwarfDamaged;
     for (const { length } of answer.chains) if (length > 0) this.stats.named++;
     return this.#detail === 'full' ? answer.chains : answer.chains.map(outermost);
   }

@@ -60,6 +60,8 @@ export interface SymbolWorkerData {
   detail: SourceDetail;
   /** Directory of names that were found in earlier runs. */
   cache: string | undefined;
+  /** Of the agent, in bytes. */
+  maxMemory: number;
 }
 
 export interface SymbolServiceOptions {
@@ -69,6 +71,8 @@ export interface SymbolServiceOptions {
   room?: ScratchRoom | undefined;
   /** Of the tables that stay in memory. */
   maxBytes?: number;
+  /** Of what compressed debug sections may have when decompressed. */
+  decompressedBytes?: number;
 }
 
 export class SymbolService {
@@ -76,9 +80,11 @@ export class SymbolService {
   readonly #cached: CachedNames | undefined;
   readonly #detail: SourceDetail;
   readonly #room: ScratchRoom | undefined;
+  readonly #decompressedBytes: number | undefined;
 
   constructor(detail: SourceDetail = 'full', options: SymbolServiceOptions = {}) {
     const { cache, room, maxBytes = room ? MAX_OUTSIDE_BYTES : MAX_TABLE_BYTES } = options;
+    this.#decompressedBytes = options.decompressedBytes;
     this.#detail = detail;
     this.#room = room;
     this.#files = new LRUCache({
@@ -96,20 +102,28 @@ export class SymbolService {
     if (cached) return cached;
     let file = this.#files.get(request.fileId);
     if (!file || (file.fetched < countFetched(request) && isOpenable(request))) {
-      const opened = await openFile(request, this.#detail, this.#room);
+      const opened = await openFile(request, this.#detail, this.#room, this.#decompressedBytes);
       if (!opened) return { kind: 'need-file' };
       if ('kind' in opened) return opened;
       this.#files.delete(request.fileId);
       file = opened;
     }
     const { symbols } = file;
-    const chains = Array.from(request.addresses, (address) => symbols.lookup(address));
+    const chains = lookUp(symbols, request.addresses);
     // It has grown: set again, as another object, since for the same one the cache does not ask for its size.
     this.#files.set(request.fileId, { ...file }, { noDisposeOnSet: true });
     const debugFiles = symbols.takeFileStats();
     this.#cached?.keep(request, chains, symbols.probes, debugFiles.missing);
     return { kind: 'frames', chains, cached: 0, debugFiles };
   }
+}
+
+/** In ascending order: neighbours share what is read of a table for them. */
+function lookUp(symbols: OpenSymbols, addresses: Float64Array): SymbolFrame[][] {
+  const order = Array.from(addresses.keys()).sort((a, b) => addresses[a]! - addresses[b]!);
+  const chains = new Array<SymbolFrame[]>(addresses.length);
+  for (const i of order) chains[i] = symbols.lookup(addresses[i]!);
+  return chains;
 }
 
 const isOpenable = ({ fd, bytes }: SymbolRequest): boolean => fd !== undefined || bytes !== undefined;
@@ -127,6 +141,7 @@ async function openFile(
   request: SymbolRequest,
   detail: SourceDetail,
   room: ScratchRoom | undefined,
+  decompressedBytes: number | undefined,
 ): Promise<OpenFile | SymbolAnswer | undefined> {
   const { fd, bytes, path, root, fetched } = request;
   if (!isOpenable(request)) return undefined;
@@ -138,7 +153,10 @@ async function openFile(
     const source = bytes ? bufferSource(bytes) : fdSource(own!);
     const uid = own === undefined ? 0n : fstatSync(own, { bigint: true }).uid;
     const place = { path, root: ownRoot, uid, ...(fetched && { fetched }) };
-    const symbols = await openSymbols(parseElf(source), place, detail, scratch);
+    const symbols = await openSymbols(parseElf(source), place, detail, {
+      ...(scratch && { scratch }),
+      ...(decompressedBytes !== undefined && { decompressedBytes }),
+    });
     return { symbols, fd: own, root: ownRoot, fetched: countFetched(request), scratch };
   } catch (error) {
     if (own !== undefined) closeSync(own);

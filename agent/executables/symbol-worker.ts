@@ -1,5 +1,6 @@
 /** The symbol worker thread: reads symbol tables of foreign files, away from the main loop and its memory. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { DEFAULT_LIMITS } from '../../common/symbols/dwarf/dwarf-source.ts';
 import { AnswerCache } from '../symbols/answer-cache.ts';
 import { findScratchRoom } from '../symbols/scratch-file.ts';
 import { collectDeadBuffers } from './collect-garbage.ts';
@@ -11,8 +12,12 @@ import {
 } from './symbol-service.ts';
 import type { WorkerReply } from './worker-client.ts';
 
-const { cache, detail } = workerData as SymbolWorkerData;
+const { cache, detail, maxMemory } = workerData as SymbolWorkerData;
+/** A section is held once as it stands in the file and once decompressed, beside all the rest of the agent. */
+const DECOMPRESSED_SHARE = 1 / 4;
+
 const service = new SymbolService(detail, {
+  decompressedBytes: Math.min(DEFAULT_LIMITS.decompressedBytes, maxMemory * DECOMPRESSED_SHARE),
   cache: cache === undefined ? undefined : new AnswerCache(cache),
   room: findScratchRoom([cache]),
 });

@@ -1,7 +1,8 @@
 /**
  * One worker thread for one kind of work: started by the first request, ended when idle. Requests run one at a
  * time in the order they came, so that a request that takes the worker down is known by name, and costs only
- * itself. The protocol: post { id, request }, answer { id, answer } or { id, error }.
+ * itself. The protocol: post { id, request }, answer { id, answer } or { id, error }, and before that any number of
+ * { id, note }.
  */
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
@@ -35,20 +36,25 @@ export interface WorkerClientOptions {
   data?: unknown;
 }
 
-export type WorkerReply<Answer> = { id: number; answer: Answer } | { id: number; error: string };
+export type WorkerReply<Answer, Note = never> =
+  | { id: number; answer: Answer }
+  | { id: number; error: string }
+  /** What is known before the answer is. */
+  | { id: number; note: Note };
 
-interface Pending<Request, Answer> {
+interface Pending<Request, Answer, Note> {
   request: Request;
+  onNote: ((note: Note) => void) | undefined;
   resolve(answer: Answer): void;
   reject(error: Error): void;
 }
 
-export class WorkerClient<Request, Answer> {
+export class WorkerClient<Request, Answer, Note = never> {
   readonly stats = { started: 0, requests: 0, crashed: 0, timeouts: 0 };
   readonly #options: WorkerClientOptions;
-  readonly #queue: Pending<Request, Answer>[] = [];
+  readonly #queue: Pending<Request, Answer, Note>[] = [];
   #worker: Worker | undefined;
-  #current: (Pending<Request, Answer> & { id: number }) | undefined;
+  #current: (Pending<Request, Answer, Note> & { id: number }) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #nextId = 1;
   #isStopped = false;
@@ -68,11 +74,11 @@ export class WorkerClient<Request, Answer> {
   }
 
   /** Rejects with {@link WorkerFailure} or {@link RequestError}. */
-  request(request: Request): Promise<Answer> {
+  request(request: Request, onNote?: (note: Note) => void): Promise<Answer> {
     if (this.#isStopped) return Promise.reject(stopped());
     this.stats.requests++;
     return new Promise((resolve, reject) => {
-      this.#queue.push({ request, resolve, reject });
+      this.#queue.push({ request, onNote, resolve, reject });
       this.#next();
     });
   }
@@ -119,15 +125,19 @@ export class WorkerClient<Request, Answer> {
     const worker = new Worker(this.#options.url, options);
     this.#worker = worker;
     this.stats.started++;
-    worker.on('message', (reply: WorkerReply<Answer>) => this.#receive(reply));
+    worker.on('message', (reply: WorkerReply<Answer, Note>) => this.#receive(reply));
     worker.on('error', (error) => this.#crash(worker, error.message));
     worker.on('exit', (code) => this.#crash(worker, `it ended with code ${code}`));
     return worker;
   }
 
-  #receive(reply: WorkerReply<Answer>): void {
+  #receive(reply: WorkerReply<Answer, Note>): void {
     const current = this.#current;
     if (!current || reply.id !== current.id) return;
+    if ('note' in reply) {
+      current.onNote?.(reply.note);
+      return;
+    }
     this.#current = undefined;
     if ('error' in reply) current.reject(new RequestError(reply.error));
     else current.resolve(reply.answer);

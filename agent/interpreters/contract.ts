@@ -9,8 +9,9 @@
  *    count has a cap, and a throw costs this file its runtime, nothing else.
  * 2. LOAD, once. The first file of a runtime makes the sampler be loaded again with that runtime's code
  *    (agent/tracer/samplers.ts); sampling goes on meanwhile. What does not run on a machine is never loaded there.
- * 3. PUBLISH, per file. The entry goes to the kernel: from then on every process that maps the file is unwound with
- *    it, from its first sample. A runtime whose state can be found from addresses of the file and registers of the
+ * 3. PUBLISH, per file. The entry goes to the kernel, before the file's unwind table, which takes longer to make: from
+ *    then on every process that maps the file is unwound with it, from its first sample; until the table is there
+ *    stacks end below the interpreted frames. A runtime whose state can be found from addresses of the file and registers of the
  *    thread, as CPython's, needs nothing per process.
  * 4. UNWIND, in BPF. unwind_step() (ebpf/unwind.h) calls the runtime at each native frame in a file that has one.
  *    It pushes the interpreted frames that this native frame runs, two words each (ebpf/records.h), and leaves
@@ -94,6 +95,11 @@ export class NameCache extends Map<number, unknown> {
 
 export interface RuntimePlugin {
   readonly name: string;
+  /**
+   * How files that hold it are usually called. They are read before others, so that a new process soon has its names;
+   * what is in a file is told by `detect` alone.
+   */
+  readonly fileName: RegExp;
   /** enum ef_runtime. */
   readonly id: number;
   /** Its BPF maps, made when its code is loaded; the first is keyed by file key and gets the entries of files. */

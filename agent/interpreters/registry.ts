@@ -7,6 +7,10 @@ import { v8 } from './v8/plugin.ts';
 
 export const RUNTIMES: readonly RuntimePlugin[] = [cpython, v8];
 
+/** By its name alone: whether it holds one is found by reading it. */
+export const mayHoldRuntime = (fileName: string): boolean =>
+  RUNTIMES.some((plugin) => plugin.fileName.test(fileName));
+
 /** Asks every plug-in; a file that one of them can't handle has no runtime, and a reason. */
 export function detectRuntime(elf: ElfFile): {
   runtime: DetectedRuntime | undefined;

@@ -161,7 +161,8 @@ export class RuntimeFrames {
 
   /** The process has ended, or runs another program now. */
   forget(pid: Pid): void {
-    for (const { frameKind } of RUNTIMES) this.#processes.delete(processKey(pid, frameKind));
+    if (this.#processes.size === 0) return;
+    for (let i = 0; i < RUNTIMES.length; i++) this.#processes.delete(processKey(pid, RUNTIMES[i]!.frameKind));
   }
 
   #processOf(pid: Pid, kind: number): KnownProcess {

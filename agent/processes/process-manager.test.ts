@@ -27,6 +27,7 @@ const record = (
   ktimeNs: start,
   comm: 'main',
   executablePath: `/usr/bin/p${pid}-${execId}`,
+  hasExecutable: true,
   cgroupPath: '/',
   ...more,
 });
@@ -94,6 +95,24 @@ describe('facts', () => {
     processes.onProcess(record(99, 3, 7n));
     expect(processes.get(toPid(99), 3, 7n)).toBe(unknown);
     expect(unknown.executableName).toBe('p99-3');
+  });
+
+  test('/proc is asked for the executable of a process only where it has one', async () => {
+    const child = spawn('/bin/sleep', ['60']);
+    await once(child, 'spawn');
+    try {
+      const { startTicks } = parseStat(readFileSync(`/proc/${child.pid}/stat`, 'utf8'))!;
+      const nameOf = (hasExecutable: boolean): string => {
+        const processes = new ProcessManager();
+        const start = startTicks * 10_000_000n;
+        processes.onProcess(record(child.pid!, 1, start, { executablePath: '', comm: 'c', hasExecutable }));
+        return processes.get(toPid(child.pid!), 1, start).executableName;
+      };
+      expect(nameOf(true)).toMatch(/sleep|coreutils|busybox/);
+      expect(nameOf(false)).toBe('c');
+    } finally {
+      child.kill('SIGKILL');
+    }
   });
 
   test('who was not reported and still runs is read from /proc', async () => {

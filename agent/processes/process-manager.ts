@@ -9,6 +9,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Pid } from '../../common/base/brand.ts';
+import { NO_OPTIONS } from '../../common/base/lru-options.ts';
 import { emptyProcess, type Process } from '../../common/profile/profile.ts';
 import type { ExitRecord, ProcessIdentity, ProcessRecord } from '../tracer/records.ts';
 import { type BootClock, createBootClock } from './boot-clock.ts';
@@ -127,7 +128,7 @@ export class ProcessManager {
   }
 
   #find(pid: number, execId: number, startBoottimeNs: bigint): Execution | undefined {
-    let execution = this.#byPid.get(pid)?.newest;
+    let execution = this.#byPid.get(pid, NO_OPTIONS)?.newest;
     while (execution && !(execution.execId === execId && execution.startBoottimeNs === startBoottimeNs)) {
       execution = execution.older;
     }
@@ -201,9 +202,9 @@ export class ProcessManager {
 
   /** Facts from BPF's record; /proc is asked only for what BPF can't see. */
   #describe(record: ProcessRecord): Process {
-    const { pid, comm, parentPid, startBoottimeNs } = record;
+    const { pid, comm, parentPid, startBoottimeNs, hasExecutable } = record;
     let { executablePath, cgroupPath } = record;
-    if (executablePath === '') {
+    if (executablePath === '' && hasExecutable) {
       const found = readProcProcess(this.#proc, pid, startBoottimeNs);
       executablePath = found?.executablePath ?? '';
       if (cgroupPath.length <= 1) cgroupPath = found?.cgroupPath || cgroupPath;

@@ -1,5 +1,5 @@
 /** Takes profiles and pushes them to a receiver, as requests that it can take. */
-import { encodeOtlpInSteps, splitProfile } from '../../common/profile/otlp-encode.ts';
+import { OtlpEncoder, splitProfile } from '../../common/profile/otlp-encode.ts';
 import type { Profile } from '../../common/profile/profile.ts';
 import { Exporter, type Transport } from '../../otlp-client/exporter.ts';
 import type { SenderLog } from '../../otlp-client/link-log.ts';
@@ -17,9 +17,9 @@ export interface ProfileCodec {
 const SPLIT_AIM = 0.8;
 
 function otlpCodec(): ProfileCodec {
-  const scope = readScope();
+  const encoder = new OtlpEncoder(readScope());
   return {
-    encode: (profile) => runInSlices(encodeOtlpInSteps(profile, scope)),
+    encode: (profile) => runInSlices(encoder.encode(profile)),
     split: splitProfile,
   };
 }

@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache';
 import type { Pid } from '../../common/base/brand.ts';
 import { WorkerClient } from '../executables/worker-client.ts';
 import type { Frame, FrameLine } from '../traces/frame-resolver.ts';
+import { workerUrl } from '../worker-url.ts';
 import type { OriginalPlace } from './script-map.ts';
 import type { NoMap, SourceMapAnswer, SourceMapRequest } from './source-map-service.ts';
 
@@ -18,15 +19,6 @@ const HEAP_MB = 512;
 const MAX_WAIT_MS = 2000;
 const MAX_SCRIPTS = 8192;
 const MAX_WAITING = 32_768;
-
-/** The compiled worker, also when this module runs from its source (in tests). */
-function workerUrl(): URL {
-  const compiled = import.meta.url.endsWith('.js');
-  return new URL(
-    compiled ? './source-map-worker.js' : '../../dist/agent/source-maps/source-map-worker.js',
-    import.meta.url,
-  );
-}
 
 /** Lines of frames that ask for their source, of one script. */
 interface Asking {
@@ -61,7 +53,7 @@ export class SourceMaps {
   /** Scripts by {@link keyOf}: whether it is known that there is no map. */
   readonly #hasNone = new LRUCache<string, boolean>({ max: MAX_SCRIPTS });
   readonly #worker = new WorkerClient<SourceMapRequest, SourceMapAnswer>({
-    url: workerUrl(),
+    url: workerUrl('source-maps'),
     idleMs: IDLE_MS,
     timeoutMs: TIMEOUT_MS,
     maxHeapMb: HEAP_MB,

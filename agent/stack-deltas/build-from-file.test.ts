@@ -53,7 +53,7 @@ afterAll(() => {
 function build(name: string, cache?: TableCache): FileResult {
   const fd = openSync(inBase(name), 'r');
   try {
-    return buildFromFile(fd, { root, path: inBase(name) }, cache);
+    return buildFromFile(fd, { place: { root, path: inBase(name) }, cache });
   } finally {
     closeSync(fd);
   }

@@ -4,6 +4,7 @@ import { ElfError, type ElfFile, parseElf } from '../../common/elf/elf.ts';
 import { computeFileId } from '../../common/elf/file-id.ts';
 import { type ByteSource, OutOfBounds } from '../../common/elf/source.ts';
 import type { FileAccess } from '../../common/symbols/source.ts';
+import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { DebugFiles } from '../symbols/debug-files.ts';
 import { FilePool } from '../symbols/file-pool.ts';
 import { identityOf, RootDirectory } from '../symbols/root-directory.ts';
@@ -31,18 +32,21 @@ export interface FileResult {
   cache: CacheUse;
 }
 
-export function buildFromFile(
-  fd: number,
-  place: FilePlace | undefined,
-  cache: TableCache | undefined,
-): FileResult {
+export interface FileOptions {
+  place: FilePlace | undefined;
+  cache: TableCache | undefined;
+  /** As in {@link BuildOptions}. */
+  onRuntime?: (runtime: DetectedRuntime) => void;
+}
+
+export function buildFromFile(fd: number, { place, cache, onRuntime }: FileOptions): FileResult {
   const before = fstatSync(fd, { bigint: true });
   const source = fdSource(fd);
   const elf = cache && tryParse(source);
   const key = elf ? `${computeFileId(source)} ${identityOf(before)}` : '';
   const cached = elf ? cache.load(key, elf.machine) : ({ kind: 'unused' } as const);
   const result = withDebugFiles(place, before.uid, (files) =>
-    buildTable(source, { files, cached: cached.kind === 'found' ? cached.unwind : undefined }),
+    buildTable(source, { files, cached: cached.kind === 'found' ? cached.unwind : undefined, onRuntime }),
   );
   if (identityOf(fstatSync(fd, { bigint: true })) !== identityOf(before))
     return {

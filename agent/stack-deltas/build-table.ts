@@ -34,6 +34,8 @@ export interface BuildOptions {
   files?: FileAccess | undefined;
   /** What an earlier run made of this very file. */
   cached?: UnwindTable | undefined;
+  /** Is told of a language runtime in the file before the table is made, which takes longer. */
+  onRuntime?: ((runtime: DetectedRuntime) => void) | undefined;
 }
 
 /** Made of the file alone, but for what `usesSeparate` tells. */
@@ -45,11 +47,12 @@ export interface UnwindTable {
   usesSeparate: boolean;
 }
 
-export function buildTable(source: ByteSource, { files, cached }: BuildOptions = {}): BuildResult {
+export function buildTable(source: ByteSource, { files, cached, onRuntime }: BuildOptions = {}): BuildResult {
   try {
     const elf = parseElf(source);
-    const unwind = cached ?? makeUnwindTable(elf, files);
     const { runtime, problem } = detectRuntime(elf);
+    if (runtime) onRuntime?.(runtime);
+    const unwind = cached ?? makeUnwindTable(elf, files);
     return {
       kind: 'built',
       executable: {

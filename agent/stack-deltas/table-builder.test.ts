@@ -49,6 +49,17 @@ it('answers in order, and tells what is no ELF file or cut short', async () => {
   expect(results.map((r) => r.kind)).toEqual(['not-elf', 'built', 'built', 'crashed']);
 });
 
+it('tells of a language runtime before it has made the table', async () => {
+  const events: string[] = [];
+  const built = builder.buildFromFd(fd, undefined, ({ runtime }) => events.push(runtime));
+  const result = await built.then((made) => {
+    events.push(made.kind);
+    return made;
+  });
+  expect(events).toEqual(['v8', 'built']);
+  expect(result).toMatchObject({ executable: { runtime: { runtime: 'v8' } } });
+});
+
 it('settles what waits when it is closed, and what comes later', async () => {
   const other = new TableBuilder();
   const waiting = [other.buildFromFd(fd), other.buildFromFd(fd)];

@@ -1,5 +1,7 @@
 /** Makes tables in a worker thread, which a file may bring down. */
 import { WorkerClient } from '../executables/worker-client.ts';
+import type { DetectedRuntime } from '../interpreters/contract.ts';
+import { workerUrl } from '../worker-url.ts';
 import type { FilePlace, FileResult } from './build-from-file.ts';
 import type { BuildResult } from './build-table.ts';
 import type { TableRequest, TableWorkerData } from './worker.ts';
@@ -10,12 +12,6 @@ const IDLE_MS = 10_000;
 const TIMEOUT_MS = 30_000;
 const HEAP_MB = 512;
 
-/** The compiled worker, also when this module runs from its source (in tests). */
-function workerUrl(): URL {
-  const compiled = import.meta.url.endsWith('.js');
-  return new URL(compiled ? './worker.js' : '../../dist/agent/stack-deltas/worker.js', import.meta.url);
-}
-
 export class TableBuilder {
   readonly stats = {
     /** Tables that an earlier run made. */
@@ -25,12 +21,12 @@ export class TableBuilder {
     /** Tables that could not be written to disk. */
     tablesNotKept: 0,
   };
-  readonly #worker: WorkerClient<TableRequest, FileResult>;
+  readonly #worker: WorkerClient<TableRequest, FileResult, DetectedRuntime>;
 
   /** `cache`: directory where tables are kept for later runs, below it. */
   constructor(cache?: string) {
     this.#worker = new WorkerClient({
-      url: workerUrl(),
+      url: workerUrl('stack-deltas'),
       idleMs: IDLE_MS,
       timeoutMs: TIMEOUT_MS,
       maxHeapMb: HEAP_MB,
@@ -40,10 +36,14 @@ export class TableBuilder {
 
   /**
    * Reads the file at a descriptor that stays open, as that of its root, until the promise settles. Without a place,
-   * no other file is looked at. Never rejects.
+   * no other file is looked at. `onRuntime` is told of a language runtime in it as soon as that is known. Never rejects.
    */
-  buildFromFd(fd: number, place?: FilePlace): Promise<TableResult> {
-    return this.#build({ fd, ...(place && { place }) });
+  buildFromFd(
+    fd: number,
+    place?: FilePlace,
+    onRuntime?: (runtime: DetectedRuntime) => void,
+  ): Promise<TableResult> {
+    return this.#build({ fd, ...(place && { place }) }, onRuntime);
   }
 
   /** Never rejects. */
@@ -55,9 +55,9 @@ export class TableBuilder {
     return this.#worker.stop();
   }
 
-  async #build(request: TableRequest): Promise<TableResult> {
+  async #build(request: TableRequest, onRuntime?: (runtime: DetectedRuntime) => void): Promise<TableResult> {
     try {
-      const { result, cache } = await this.#worker.request(request);
+      const { result, cache } = await this.#worker.request(request, onRuntime);
       if (cache.kind === 'found') this.stats.tablesFromDisk++;
       if (cache.kind === 'damaged') this.stats.tablesDamagedOnDisk++;
       if (cache.failed) this.stats.tablesNotKept++;

@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { bufferSource } from '../../common/elf/source.ts';
 import { collectDeadBuffers } from '../executables/collect-garbage.ts';
 import type { WorkerReply } from '../executables/worker-client.ts';
+import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { buildFromFile, type FilePlace, type FileResult } from './build-from-file.ts';
 import { buildTable } from './build-table.ts';
 import { TableCache } from './table-cache.ts';
@@ -31,8 +32,11 @@ function openCache(path: string): TableCache | undefined {
   }
 }
 
-function build({ fd, place, bytes }: TableRequest): FileResult {
-  if (fd !== undefined) return buildFromFile(fd, place, cache);
+function build(
+  { fd, place, bytes }: TableRequest,
+  onRuntime: (runtime: DetectedRuntime) => void,
+): FileResult {
+  if (fd !== undefined) return buildFromFile(fd, { place, cache, onRuntime });
   return {
     result: buildTable(bufferSource(bytes ?? new Uint8Array(0))),
     cache: { kind: 'unused', failed: false },
@@ -40,11 +44,12 @@ function build({ fd, place, bytes }: TableRequest): FileResult {
 }
 
 parentPort?.on('message', ({ id, request }: { id: number; request: TableRequest }) => {
-  let reply: WorkerReply<FileResult>;
+  let reply: WorkerReply<FileResult, DetectedRuntime>;
   let image: Uint8Array | undefined;
   try {
-    reply = { id, answer: build(request) };
-    const { result } = reply.answer;
+    const answer = build(request, (note) => parentPort?.postMessage({ id, note } satisfies typeof reply));
+    reply = { id, answer };
+    const { result } = answer;
     if (result.kind === 'built') image = result.executable.table?.image;
   } catch (error) {
     reply = { id, error: (error as Error).message };

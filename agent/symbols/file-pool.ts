@@ -16,6 +16,8 @@ export interface FileStats {
   refused: number;
   /** Compressed symbol tables (.gnu_debugdata) that can't be read, or exceed a limit. */
   damaged: number;
+  /** Units, tables and sections of DWARF that are broken or exceed a limit. */
+  dwarfDamaged: number;
   /** Build IDs of files with debug information that were looked for in vain. */
   missing: string[];
 }
@@ -23,7 +25,13 @@ export interface FileStats {
 const MAX_MISSING = 8;
 const MAX_PROBES = 64;
 
-export const noStats = (): FileStats => ({ opened: 0, refused: 0, damaged: 0, missing: [] });
+export const noStats = (): FileStats => ({
+  opened: 0,
+  refused: 0,
+  damaged: 0,
+  dwarfDamaged: 0,
+  missing: [],
+});
 
 export class FilePool {
   #stats = noStats();

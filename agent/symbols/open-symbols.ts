@@ -1,5 +1,5 @@
 import { ElfError, type ElfFile } from '../../common/elf/elf.ts';
-import { DEFAULT_LIMITS, openDwarf } from '../../common/symbols/dwarf/dwarf-source.ts';
+import { DEFAULT_LIMITS, type DwarfLimits, openDwarf } from '../../common/symbols/dwarf/dwarf-source.ts';
 import { readSymbolTable } from '../../common/symbols/elf-symbols.ts';
 import { readGoSymbols } from '../../common/symbols/go-pclntab.ts';
 import { symbolLadder, tableSource } from '../../common/symbols/ladder.ts';
@@ -26,22 +26,39 @@ export type SourceDetail = 'full' | 'names';
 /** With tables outside memory, what was parsed of DWARF comes back cheaply. */
 const OUTSIDE_LIMITS = { ...DEFAULT_LIMITS, cacheBytes: 2 << 20 };
 
-/** The sources of names of an ELF file, best first. Tables go into `scratch`, which stays the caller's. */
+export interface SymbolRoom {
+  /** Where tables go; it stays the caller's. */
+  scratch?: Scratch;
+  /** Of debug sections that are compressed, see {@link DwarfLimits}. */
+  decompressedBytes?: number;
+}
+
+/** The sources of names of an ELF file, best first. */
 export async function openSymbols(
   elf: ElfFile,
   place: ElfPlace,
   detail: SourceDetail = 'full',
-  scratch: Scratch = IN_MEMORY,
+  { scratch = IN_MEMORY, decompressedBytes = DEFAULT_LIMITS.decompressedBytes }: SymbolRoom = {},
 ): Promise<OpenSymbols> {
   const pool = new FilePool();
-  const sources = await openSources(elf, new DebugFiles(place, pool), pool, { detail, scratch });
+  const base = scratch.isOutside ? OUTSIDE_LIMITS : DEFAULT_LIMITS;
+  const sources = await openSources(elf, new DebugFiles(place, pool), pool, {
+    detail,
+    scratch,
+    limits: { ...base, decompressedBytes },
+  });
   const ladder = symbolLadder(sources.filter((source) => source !== undefined));
+  let told = 0;
   return {
     lookup: (address) => ladder.lookup(address),
     get byteLength() {
       return ladder.byteLength;
     },
-    takeFileStats: () => pool.takeStats(),
+    takeFileStats: () => {
+      const dwarfDamaged = (ladder.damaged ?? 0) - told;
+      told += dwarfDamaged;
+      return { ...pool.takeStats(), dwarfDamaged };
+    },
     get probes() {
       return pool.probes;
     },
@@ -53,11 +70,10 @@ async function openSources(
   elf: ElfFile,
   files: DebugFiles,
   pool: FilePool,
-  { detail, scratch }: { detail: SourceDetail; scratch: Scratch },
+  { detail, scratch, limits }: { detail: SourceDetail; scratch: Scratch; limits: DwarfLimits },
 ): Promise<(SymbolSource | undefined)[]> {
   // Go's own table knows lines and inlined calls, and costs far less than DWARF
   const go = readGoSymbols(elf);
-  const limits = scratch.isOutside ? OUTSIDE_LIMITS : DEFAULT_LIMITS;
   const readDwarf = () => (detail === 'full' ? openDwarf(elf, files, elf, limits, scratch) : undefined);
   // and leaves the rest for what it does not know, as C in a Go program
   const dwarf = go ? deferredSource(readDwarf) : readDwarf();
@@ -86,6 +102,9 @@ function deferredSource(open: () => SymbolSource | undefined): SymbolSource {
     },
     get byteLength() {
       return source?.byteLength ?? 0;
+    },
+    get damaged() {
+      return source?.damaged ?? 0;
     },
   };
 }

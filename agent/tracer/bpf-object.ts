@@ -131,7 +131,7 @@ export const basePrograms = (settings: BpfSettings): string[] => [
   'tick',
   'on_exec',
   'on_exit',
-  ...(settings.filterTargets ? ['on_fork'] : []),
+  ...(settings.filterTargets ? ['on_fork', 'report_mapped'] : []),
 ];
 
 /** The BPF programs of one agent: the first object has all maps and the small programs, samplers come and go. */

@@ -18,5 +18,7 @@ test('sums the maps among the open descriptors', () => {
   open(6, 'anon_inode:bpf-prog', 'pos:\t0\nmemlock:\t8192\n');
   open(7, 'anon_inode:bpf-map', 'memlock:\t1000000\n');
   symlinkSync('anon_inode:bpf-map', join(self, 'fd', '8'));
+  // the first one again, through another object
+  open(9, 'anon_inode:bpf-map', 'memlock:\t4096\nmap_id:\t7\n');
   expect(openMapBytes(self)).toBe(1_004_096);
 });

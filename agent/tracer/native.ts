@@ -70,16 +70,34 @@ export interface Native {
    * (O_PATH), or a negative errno.
    */
   openInRoot(rootFd: number, path: string): number;
+  /** Maps the first page of a file, for reading; its address. */
+  mapFile(fd: number): bigint;
+  unmapFile(address: bigint): void;
+  /** Runs a program of the kind raw tracepoint once, in this thread. */
+  runProgram(programFd: number, argument: bigint): void;
   /** The lowest ID of a BPF program above `after`, 0 where there is none, or a negative errno. */
   nextBpfProgram(after: number): number;
-  /** Address and bytes of each function of a BPF program, in turns; undefined where it is gone. */
-  bpfProgramCode(id: number): BigUint64Array | undefined;
+  /** The machine code of a BPF program, its first function first; undefined where it is gone. */
+  bpfProgramFunctions(id: number, named: boolean): NativeBpfFunction[] | undefined;
   /** Gives the pages that malloc keeps free back to the system, a millisecond's work; only glibc can. */
   releaseFreeMemory(): void;
+  /**
+   * Unmaps the pages of executables that this process only reads, some milliseconds' work; what is needed is mapped
+   * again as it is touched. Returns bytes.
+   */
+  releaseCode(): number;
   /** CLOCK_MONOTONIC, the clock of the records. */
   monotonicNs(): bigint;
   /** What to add to CLOCK_MONOTONIC for Unix time, as of now. */
   unixOffsetNs(): bigint;
+}
+
+export interface NativeBpfFunction {
+  /** 0: not shown, or interpreted. */
+  start: bigint;
+  bytes: number;
+  /** As in kallsyms, if names are asked for: they are in the program's types, which cost more than all the rest. */
+  name?: string;
 }
 
 let loaded: Native | undefined;

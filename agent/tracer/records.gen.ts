@@ -9,6 +9,7 @@ export const EF_CGROUP_BYTES = 512;
 export const EF_DEFERRED_PER_CPU = 8;
 export const EF_TRACE_OF_PROCESS = 1;
 export const EF_TRACE_INTERPRETED = 2;
+export const EF_PROCESS_NO_FILE = 1;
 export const EF_BLOCK_BITS = 14;
 export const EF_PAGE_BITS = 12;
 export const EF_PYTHON_RANGES = 4;

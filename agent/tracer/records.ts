@@ -2,7 +2,8 @@
 import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
 import { toFileKey, toPid } from '../../common/base/brand.ts';
-import { EF_TRACE_OF_PROCESS, EXIT, FILE, PROCESS, TRACE } from './records.gen.ts';
+import { NO_OPTIONS } from '../../common/base/lru-options.ts';
+import { EF_PROCESS_NO_FILE, EF_TRACE_OF_PROCESS, EXIT, FILE, PROCESS, TRACE } from './records.gen.ts';
 
 export interface FileRecord {
   key: FileKey;
@@ -32,8 +33,10 @@ export interface ProcessRecord extends ProcessIdentity {
   uid: number;
   ktimeNs: bigint;
   comm: string;
-  /** '' for a kernel thread. */
+  /** '' where there is none, or it can't be read. */
   executablePath: string;
+  /** A kernel thread has none, nor has a process that is about to be gone. */
+  hasExecutable: boolean;
   /** Path in the cgroup v2 hierarchy, else the deepest of cgroup v1; '/' for the root. */
   cgroupPath: string;
 }
@@ -73,7 +76,7 @@ const paths = new LRUCache<string, string>({ max: 512 });
 function readPath(buffer: Buffer, offset: number, bytes: number): string {
   if (bytes === 0) return '';
   const components = buffer.toString('utf8', offset, offset + bytes);
-  let path = paths.get(components);
+  let path = paths.get(components, NO_OPTIONS);
   if (path === undefined) {
     const parts = components.split('\0');
     if (parts.at(-1) === '') parts.pop();
@@ -103,6 +106,7 @@ export function readProcessRecord(buffer: Buffer, at: number, size: number): Pro
     ktimeNs: readU64(buffer, at + PROCESS.ktimeNs),
     comm: readComm(buffer, at + PROCESS.comm),
     executablePath: readPath(buffer, at + PROCESS.names, pathBytes),
+    hasExecutable: (buffer.readUInt16LE(at + PROCESS.flags) & EF_PROCESS_NO_FILE) === 0,
     cgroupPath: readPath(buffer, at + PROCESS.names + pathBytes, cgroupBytes) || '/',
   };
 }
@@ -133,12 +137,30 @@ export function readFileRecord(buffer: Buffer, at: number, size: number): FileRe
   };
 }
 
+/**
+ * Traces are kept in pieces of larger memory: one of its own would take as much again. Small enough, so that a few traces
+ * that stay for long do not hold much of what has left.
+ */
+const SLAB_BYTES = 8192;
+let slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
+let slabUsed = 0;
+
+/** Words by halves, not as BigInts: those would cost more than the rest of the trace. Both sides are little-endian. */
+function copyOf(buffer: Buffer, from: number, bytes: number): Uint32Array {
+  if (slabUsed + bytes > slab.length) {
+    slab = Buffer.allocUnsafeSlow(Math.max(SLAB_BYTES, bytes));
+    slabUsed = 0;
+  }
+  const halves = new Uint32Array(slab.buffer, slabUsed, bytes / 4);
+  buffer.copy(slab, slabUsed, from, from + bytes);
+  slabUsed += bytes;
+  return halves;
+}
+
 export function readTraceRecord(buffer: Buffer, at: number, size: number): TraceRecord {
   const room = Math.max(0, Math.floor((size - TRACE.frames) / 8));
   const count = Math.min(buffer.readUInt16LE(at + TRACE.words), room);
-  // not as BigInts: those would cost more than the rest of the trace; BPF's hosts and Node's are little-endian
-  const halves = new Uint32Array(count * 2);
-  new Uint8Array(halves.buffer).set(buffer.subarray(at + TRACE.frames, at + TRACE.frames + count * 8));
+  const halves = copyOf(buffer, at + TRACE.frames, count * 8);
   return {
     pid: toPid(buffer.readUInt32LE(at + TRACE.processTgid)),
     execId: buffer.readUInt32LE(at + TRACE.processExecId),

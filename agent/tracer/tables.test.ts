@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { toFileKey } from '../../common/base/brand.ts';
-import { FILE_ENTRY } from './records.gen.ts';
+import type { DetectedRuntime } from '../interpreters/contract.ts';
+import { FILE_ENTRY, FileState, Runtime } from './records.gen.ts';
 import { type TableImage, Tables } from './tables.ts';
 
 const FILES = 1;
@@ -105,4 +106,79 @@ it('drops the least used tables where the limit becomes smaller, in turn with ot
   expect(tables).toMatchObject({ count: 2, bytes: 2 * 16384 });
   expect(maps.files.size).toBe(2);
   expect(maps.slots.size).toBe(2);
+});
+
+describe('a runtime in a file whose table is still being made', () => {
+  const RUNTIMES = 3;
+  const runtime: DetectedRuntime = { runtime: 'v8', version: '1', facts: {}, entry: new Uint8Array(8) };
+  const object = { mapFd: (name: string) => (name === 'files' ? FILES : TABLES) };
+  const stateOf = (maps: Maps) => {
+    const entry = maps.files.get('aa00000000000000')!;
+    return [entry.readUInt32LE(FILE_ENTRY.state), entry.readUInt32LE(FILE_ENTRY.runtime)];
+  };
+  /** As BPF does when it meets the file, and a sampler that is wider once `load` was called. */
+  function meet() {
+    const maps = new Maps();
+    const pending = Buffer.alloc(FILE_ENTRY.bytes);
+    pending.writeUInt32LE(FileState.PENDING, FILE_ENTRY.state);
+    maps.files.set('aa00000000000000', pending);
+    const values = new Map<string, Buffer>();
+    const update = maps.mapUpdate.bind(maps);
+    const writes: number[] = [];
+    maps.mapUpdate = (fd: number, key: Buffer, value: Buffer) => {
+      if (fd === RUNTIMES) values.set(key.toString('hex'), value);
+      else update(fd, key, value);
+      if (fd === FILES) writes.push(value.readUInt32LE(FILE_ENTRY.runtime));
+    };
+    let load = () => {};
+    let isLoaded = false;
+    const loading = new Promise<boolean>((resolve) => {
+      load = () => {
+        isLoaded = true;
+        resolve(true);
+      };
+    });
+    const samplers = { add: () => loading, mapFd: () => (isLoaded ? RUNTIMES : undefined) };
+    const tables = new Tables(maps, object, samplers, { maxTables: 8, maxBytes: 1 << 20 });
+    return { maps, tables, load, values, writes };
+  }
+
+  it('is published at once, and stays when the table comes', async () => {
+    const { maps, tables, load, values, writes } = meet();
+    const announced = tables.announce(A, runtime);
+    load();
+    await announced;
+    expect(stateOf(maps)).toEqual([FileState.PENDING, Runtime.V8]);
+    expect([...values.keys()]).toEqual(['aa00000000000000']);
+    const installed = tables.install(A, table, runtime);
+    await setImmediate();
+    maps.waiting.shift()!();
+    await installed;
+    expect(stateOf(maps)).toEqual([FileState.TABLE, Runtime.V8]);
+    // no sample in between finds the file without it
+    expect(writes).toEqual([Runtime.V8, Runtime.V8]);
+  });
+
+  it('does not undo a table that was sooner', async () => {
+    const { maps, tables, load } = meet();
+    const announced = tables.announce(A, runtime);
+    const installed = tables.install(A, table, runtime);
+    await setImmediate();
+    maps.waiting.shift()!();
+    await installed;
+    expect(stateOf(maps)).toEqual([FileState.TABLE, Runtime.NONE]);
+    load();
+    await announced;
+    await setImmediate();
+    expect(stateOf(maps)).toEqual([FileState.TABLE, Runtime.V8]);
+  });
+
+  it('is not published for a file that was dropped meanwhile', async () => {
+    const { maps, tables, load, values } = meet();
+    const announced = tables.announce(A, runtime);
+    await tables.forget(A);
+    load();
+    await announced;
+    expect(maps.files.size + values.size).toBe(0);
+  });
 });

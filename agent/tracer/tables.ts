@@ -91,6 +91,7 @@ export class Tables {
     const installed: Installed = { slot, bytes: table.image.length };
     this.#installed.set(key, installed);
     this.#bytes += table.image.length;
+    let isPublished = false;
     try {
       const { buffer, byteOffset, length } = table.image;
       await this.#native.installTable(
@@ -99,7 +100,8 @@ export class Tables {
         Buffer.from(buffer, byteOffset, length),
         BLOCK_BYTES,
       );
-      this.#writeEntry(key, FileState.TABLE, slot, table);
+      isPublished = this.#writeWithRuntime(key, { state: FileState.TABLE, slot, table }, runtime);
+      if (!isPublished) this.#writeEntry(key, FileState.TABLE, slot, table);
       this.stats.installed++;
     } catch (error) {
       this.stats.failed++;
@@ -108,30 +110,49 @@ export class Tables {
       this.markNoTable(key);
       throw error;
     }
-    const plugin = RUNTIMES.find(({ name }) => name === runtime?.runtime);
     // not awaited: loading takes a while, and other files wait for their tables
-    if (plugin && runtime) void this.#installRuntime(key, table, plugin, runtime.entry);
+    if (runtime && !isPublished) void this.#installRuntime(key, table, runtime);
+  }
+
+  /**
+   * A runtime was found in a file whose table is still being made: its frames are unwound from now on, and stacks end at
+   * the first native frame of the file.
+   */
+  async announce(key: FileKey, runtime: DetectedRuntime): Promise<void> {
+    const plugin = pluginOf(runtime);
+    if (!plugin || !(await this.#samplers.add(plugin))) return;
+    const entry = this.#native.mapLookup(this.#filesFd, keyBytes(key), FILE_ENTRY.bytes);
+    if (entry?.readUInt32LE(FILE_ENTRY.state) !== FileState.PENDING) return; // its table was sooner, or it was dropped
+    this.#writeWithRuntime(key, { state: FileState.PENDING, slot: 0, table: NO_TABLE }, runtime);
   }
 
   /** Native frames are unwound already; the runtime's follow when its code is in the kernel. */
-  async #installRuntime(
-    key: FileKey,
-    table: TableImage,
-    plugin: RuntimePlugin,
-    value: Uint8Array,
-  ): Promise<void> {
+  async #installRuntime(key: FileKey, table: TableImage, runtime: DetectedRuntime): Promise<void> {
+    const plugin = pluginOf(runtime);
     const installed = this.#installed.get(key);
-    const isAdded = await this.#samplers.add(plugin);
+    const isAdded = plugin !== undefined && (await this.#samplers.add(plugin));
     if (!installed || this.#installed.get(key) !== installed) return; // dropped meanwhile
+    const entry = { state: FileState.TABLE, slot: installed.slot, table };
+    // refused, or the map is full: the file is unwound as native code
+    if (!isAdded || !this.#writeWithRuntime(key, entry, runtime)) this.stats.runtimesFailed++;
+  }
+
+  /** False where the runtime is not part of the sampler, or its map is full: nothing is written then. */
+  #writeWithRuntime(
+    key: FileKey,
+    { state, slot, table }: { state: number; slot: number; table: Omit<TableImage, 'image'> },
+    runtime: DetectedRuntime | undefined,
+  ): boolean {
+    const plugin = runtime && pluginOf(runtime);
+    const fd = plugin && this.#samplers.mapFd(plugin);
+    if (!plugin || fd === undefined) return false;
     try {
-      const fd = isAdded ? this.#samplers.mapFd(plugin) : undefined;
-      if (fd === undefined) throw new Error('the runtime is not loaded');
-      this.#native.mapUpdate(fd, keyBytes(key), Buffer.from(value), BPF_ANY);
-      this.#writeEntry(key, FileState.TABLE, installed.slot, table, plugin.id);
+      this.#native.mapUpdate(fd, keyBytes(key), Buffer.from(runtime.entry), BPF_ANY);
     } catch {
-      // refused, or the map is full: the file is unwound as native code
-      this.stats.runtimesFailed++;
+      return false;
     }
+    this.#writeEntry(key, state, slot, table, plugin.id);
+    return true;
   }
 
   /** The file was read and has nothing to unwind with. */
@@ -240,5 +261,8 @@ export class Tables {
     await this.#remove(victim);
   }
 }
+
+const pluginOf = ({ runtime }: DetectedRuntime): RuntimePlugin | undefined =>
+  RUNTIMES.find(({ name }) => name === runtime);
 
 const VDSO = toKey(BigInt(EF_VDSO_KEY));

@@ -99,8 +99,28 @@ export class Tracer {
     this.#object.attachRawTracepoint('on_exit', 'sched_process_exit');
   }
 
+  /**
+   * Makes BPF report a file as if a target had been sampled in it. Only before {@link start} and with targets. The
+   * function that is returned is called once the file was opened. Throws where the file can't be mapped.
+   */
+  reportFile(fd: number): () => void {
+    this.#openRing();
+    const address = this.native.mapFile(fd);
+    try {
+      this.native.runProgram(this.#object.programFd('report_mapped'), address);
+    } catch (error) {
+      this.native.unmapFile(address);
+      throw error;
+    }
+    return () => this.native.unmapFile(address);
+  }
+
+  #openRing(): void {
+    this.#ring ??= new this.native.Ring(this.#object.mapFd('records'), () => this.drain());
+  }
+
   async start(): Promise<void> {
-    this.#ring = new this.native.Ring(this.#object.mapFd('records'), () => this.drain());
+    this.#openRing();
     await this.events.follow(onlineCpus());
     this.#timers = [
       setInterval(() => this.#look(), DRAIN_INTERVAL_MS),

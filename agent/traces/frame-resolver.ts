@@ -5,6 +5,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
+import { NO_OPTIONS } from '../../common/base/lru-options.ts';
 import { emptyMapping, type FrameType, type Line, type Mapping } from '../../common/profile/profile.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { FrameWords } from '../interpreters/contract.ts';
@@ -159,7 +160,7 @@ export class FrameResolver {
 
   /** Leaf first; call {@link nameFrames} afterwards, which completes the frames in place. */
   framesOf(trace: Trace): Frame[] {
-    const known = this.#traces.get(trace);
+    const known = this.#traces.get(trace, NO_OPTIONS);
     if (known) return known;
     if (this.#count + this.#anonymous.count > MAX_FRAMES) this.forget();
     const frames: Frame[] = [];
@@ -238,7 +239,8 @@ export class FrameResolver {
       key,
       frames.map((frame) => frame.address),
     );
-    for (const [i, frame] of frames.entries()) {
+    for (let i = 0; i < frames.length; i++) {
+      const frame = frames[i]!;
       // asked for again in vain, as when the file is gone: the names it had are right
       if (chains[i]!.length > 0) frame.lines = chains[i]!.map(toLine);
       frame.named = true;
@@ -305,7 +307,8 @@ export class FrameResolver {
   }
 
   #file(words: Words, i: number): FramesOfFile {
-    const [low, high] = [words.low(i), words.high(i)];
+    const low = words.low(i);
+    const high = words.high(i);
     let file = this.#files.get(low);
     while (file && file.high !== high) file = file.next;
     if (!file) {
@@ -319,7 +322,8 @@ export class FrameResolver {
   #runtimeFrame({ pid, execId, startBoottimeNs, runtimeFile }: Trace, words: Words, i: number): Frame {
     const head = words.high(i);
     const operandLow = words.low(i);
-    const [low, high] = [words.low(i + 1), words.high(i + 1)];
+    const low = words.low(i + 1);
+    const high = words.high(i + 1);
     return this.#interpreted.of({ pid, execId, startBoottimeNs, head, operandLow, low, high }, () => {
       this.#count++;
       const kind = words.kind(i);

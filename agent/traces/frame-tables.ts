@@ -4,6 +4,7 @@
  */
 import { intern } from '../../common/profile/intern.ts';
 import { emptyProfile, type Func, type Location, type Mapping } from '../../common/profile/profile.ts';
+import { fullAddress } from '../executables/kernel.ts';
 import type { Frame, FrameLine } from './frame-resolver.ts';
 
 /** Past this many all are made anew. */
@@ -67,10 +68,11 @@ export class FrameTables {
     return this.locations.push(this.#locationOf(frame, mapping)) - 1;
   }
 
-  #locationOf({ address, frameType, lines, generated }: Frame, mapping: number): Location {
+  #locationOf(frame: Frame, mapping: number): Location {
+    const { address, frameType, lines, generated } = frame;
     return {
       mapping,
-      address: BigInt(address),
+      address: fullAddress(frame.mapping, address),
       frameType,
       lines: lines.map((line) => ({ func: this.#function(line), line: line.line, column: line.column })),
       ...(generated ? { generated } : {}),

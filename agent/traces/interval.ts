@@ -13,8 +13,8 @@ export interface SampleGroup extends ProcessIdentity {
   tid: Tid;
   threadName: string;
   cpu: number;
-  /** CLOCK_MONOTONIC, nanoseconds, one an event. */
-  ktimesNs: number[];
+  /** Nanoseconds, one an event. */
+  timestamps: bigint[];
 }
 
 /** Where the words stand in a record that make two samples of one trace the same group. */
@@ -83,7 +83,8 @@ export class Interval {
     return this.#traces[group]!;
   }
 
-  group(index: number): SampleGroup {
+  /** `offsetNs` is added to CLOCK_MONOTONIC. */
+  group(index: number, offsetNs: bigint): SampleGroup {
     const words = index * GROUP_WORDS;
     for (let i = 0; i < scratch.length; i++) scratch[i] = this.#groups[words + i]!;
     return {
@@ -94,14 +95,15 @@ export class Interval {
       tid: toTid(this.#groups[words + TID]! >>> 0),
       threadName: readComm(comm, 0),
       cpu: this.#groups[words + CPU]! >>> 0,
-      ktimesNs: this.#ktimesOf(this.#groups[words + NEWEST_SAMPLE]!),
+      timestamps: this.#timestampsOf(this.#groups[words + NEWEST_SAMPLE]!, offsetNs),
     };
   }
 
-  #ktimesOf(newest: number): number[] {
-    const ktimesNs: number[] = [];
-    for (let i = newest; i !== NONE; i = this.#previousSample[i]!) ktimesNs.push(this.#ktimesNs[i]!);
-    return ktimesNs.reverse();
+  #timestampsOf(newest: number, offsetNs: bigint): bigint[] {
+    const timestamps = [BigInt(this.#ktimesNs[newest]!) + offsetNs];
+    for (let i = this.#previousSample[newest]!; i !== NONE; i = this.#previousSample[i]!)
+      timestamps.push(BigInt(this.#ktimesNs[i]!) + offsetNs);
+    return timestamps.length > 1 ? timestamps.reverse() : timestamps;
   }
 
   #groupOf(trace: Trace, buffer: Buffer, at: number): number {

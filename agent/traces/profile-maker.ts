@@ -45,9 +45,9 @@ export class ProfileMaker {
     if (this.#frameTables.isFull) this.forget();
     const tables = new Tables(this.#frameTables);
     await inSlices(interval.size, (i) => {
-      const group = interval.group(i);
+      const group = interval.group(i, offsetNs);
       const process = processes.get(group.pid, group.execId, group.startBoottimeNs);
-      tables.addGroup(group, stacks[i]!, process, offsetNs);
+      tables.addGroup(group, stacks[i]!, process);
     });
     const { profile } = tables;
     profile.host = HOST;
@@ -66,8 +66,8 @@ class Tables {
   readonly profile: Profile;
   readonly #frames: FrameTables;
   readonly #stacksByFrames = new Map<Frame[], number>();
-  /** Hash of the locations → stacks that have it. */
-  readonly #stacksByHash = new Map<number, number[]>();
+  /** By the hash of the locations, or the next number that is free. */
+  readonly #stacksByHash = new Map<number, number>();
   readonly #processes = new Map<Process, number>();
   #slab = new Uint32Array(SLAB_WORDS);
   #slabUsed = 0;
@@ -78,15 +78,15 @@ class Tables {
     this.profile = { ...emptyProfile(), mappings, functions, locations };
   }
 
-  addGroup(group: SampleGroup, frames: Frame[], process: Process, offsetNs: bigint): void {
+  addGroup(group: SampleGroup, frames: Frame[], process: Process): void {
     this.profile.samples.push({
       stack: this.#stack(frames),
       process: this.#process(process),
       tid: group.tid,
       threadName: group.threadName,
       cpu: group.cpu,
-      count: group.ktimesNs.length,
-      timestamps: group.ktimesNs.map((ktime) => BigInt(ktime) + offsetNs),
+      count: group.timestamps.length,
+      timestamps: group.timestamps,
     });
   }
 
@@ -115,12 +115,14 @@ class Tables {
     const { stacks } = this.profile;
     let hash = locations.length;
     for (let i = 0; i < locations.length; i++) hash = (Math.imul(hash, 31) + locations[i]!) | 0;
-    const candidates = this.#stacksByHash.get(hash);
-    const known = candidates?.find((index) => areEqual(stacks[index]!, locations));
+    let known = this.#stacksByHash.get(hash);
+    while (known !== undefined && !areEqual(stacks[known]!, locations)) {
+      hash = (hash + 1) | 0;
+      known = this.#stacksByHash.get(hash);
+    }
     if (known !== undefined) return known;
     const index = stacks.push(locations) - 1;
-    if (candidates) candidates.push(index);
-    else this.#stacksByHash.set(hash, [index]);
+    this.#stacksByHash.set(hash, index);
     return index;
   }
 
@@ -133,5 +135,8 @@ class Tables {
   }
 }
 
-const areEqual = (a: Uint32Array, b: Uint32Array): boolean =>
-  a.length === b.length && a.every((value, i) => value === b[i]);
+function areEqual(a: Uint32Array, b: Uint32Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}

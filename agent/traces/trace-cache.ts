@@ -7,6 +7,7 @@
  * two traces; then the newer one holds from there on and the older samples keep what they were counted under.
  */
 import { LRUCache } from 'lru-cache';
+import { NO_OPTIONS } from '../../common/base/lru-options.ts';
 import type { ProcessIdentity, TraceRecord } from '../tracer/records.ts';
 
 /** The identity is that of the process in which it was met first; others may share it. */
@@ -76,7 +77,7 @@ export class TraceCache {
   }
 
   get(hash: bigint): Trace | undefined {
-    return this.#traces.get(hash) ?? this.#leaving.get(hash)?.trace;
+    return this.#traces.get(hash, NO_OPTIONS) ?? this.#leaving.get(hash)?.trace;
   }
 
   /** A drain has emptied the ring buffer. */

@@ -57,7 +57,7 @@ function sampleRecord(hash: bigint, tid: number): Buffer {
 }
 
 const groupsOf = (interval: Interval): SampleGroup[] =>
-  Array.from({ length: interval.size }, (_, i) => interval.group(i));
+  Array.from({ length: interval.size }, (_, i) => interval.group(i, 0n));
 
 const event = fc.oneof(
   {
@@ -94,7 +94,7 @@ describe('the trace handler', () => {
           };
           const take = (): void => {
             for (const group of groupsOf(handler.takeInterval())) {
-              add(got, `${group.trace.halves[0]}/${group.tid}/${group.threadName}`, group.ktimesNs.length);
+              add(got, `${group.trace.halves[0]}/${group.tid}/${group.threadName}`, group.timestamps.length);
             }
           };
           for (const step of events) {
@@ -165,7 +165,7 @@ describe('the trace handler', () => {
           (g) =>
             [
               [g.trace.hash, g.pid, g.execId, g.startBoottimeNs, g.tid, g.cpu, g.threadName].join('/'),
-              g.ktimesNs,
+              g.timestamps.map(Number),
             ] as const,
         );
         expect(new Map(got)).toEqual(expected);

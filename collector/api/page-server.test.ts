@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
 import { MemoryStore } from '../store/memory-store.ts';
+import { PartDropped, type Store } from '../store/store.ts';
 import { SymbolSources } from '../symbols/symbol-sources.ts';
 import { readPageFiles } from './page-files.ts';
 import { startPageServer } from './page-server.ts';
@@ -144,3 +145,45 @@ function getWith(
     outgoing.on('error', reject).end();
   });
 }
+
+it('answers without what retention drops while it reads, and not with a half of it', async () => {
+  const now = Date.now;
+  const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now });
+  store.append(profileFromText('p:1;kept@n 7', { endMs: now(), spanMs: 1 }));
+  const [part] = await store.parts({ fromMs: 0, toMs: Number.MAX_SAFE_INTEGER });
+  let asked = 0;
+  const dropping = {
+    stats: () => store.stats(),
+    parts: async () => {
+      const { startMs, endMs, groups } = part!;
+      const rows = () => Promise.reject(new PartDropped());
+      const dropped = {
+        startMs,
+        endMs,
+        groups,
+        rows,
+        series: () => part!.series(),
+        stacks: () => part!.stacks(),
+      };
+      return asked++ === 0 ? [part!, dropped] : [part!];
+    },
+  };
+  const status = {
+    stats: new ReceiverStats(),
+    store: dropping as unknown as Store,
+    listen: { grpc: 'g', http: 'h' },
+  };
+  const symbols = new SymbolSources(undefined, { error: expect.fail });
+  const other = await startPageServer({
+    listen: { host: '127.0.0.1', port: 0 },
+    files: readPageFiles(directory),
+    status: { ...status, startedMs: now() },
+    symbols,
+    now,
+    logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
+  });
+  const response = await fetch(`http://127.0.0.1:${other.port}/api/v1/tree?range=all`);
+  expect(await response.json()).toMatchObject({ samples: 7, allSamples: 7 });
+  expect(asked).toBe(2);
+  await other.stop();
+});

@@ -7,6 +7,7 @@ import { FilterError } from '../../common/profile/filter.ts';
 import { type Access, OPEN_ACCESS, TOKEN_NEEDED } from '../access.ts';
 import { Importer } from '../import/importer.ts';
 import { SourceFiles } from '../source/source-files.ts';
+import { PartDropped } from '../store/store.ts';
 import { withLateNames } from '../symbols/named-store.ts';
 import type { SymbolSources } from '../symbols/symbol-sources.ts';
 import { isOfAnotherSite, isTrustedHost } from './host-check.ts';
@@ -26,6 +27,8 @@ const compress = promisify(gzip);
 /** Less than the page's interval: several open pages cost as much as one. */
 const ANSWER_LIFE_MS = 900;
 const MIN_COMPRESSED_BYTES = 2048;
+/** Each time at least one part of an hour was dropped meanwhile. */
+const MAX_TRIES = 5;
 
 /** The page asks its own server and nothing else, and nobody may frame it. */
 const SECURITY_HEADERS = {
@@ -163,7 +166,7 @@ class PageHandler {
   async #runV1(route: Route, parameters: URLSearchParams): Promise<unknown> {
     const { status, now, sources = SourceFiles.NONE } = this.#options;
     try {
-      return await route.run(parameters, { store: this.#store, status, sources, now });
+      return await untilWhole(() => route.run(parameters, { store: this.#store, status, sources, now }));
     } catch (error) {
       if (!(error instanceof RequestError || error instanceof FilterError)) throw error;
       throw new HttpError(400, error.message);
@@ -202,6 +205,17 @@ class PageHandler {
         file?.body === undefined ? 'no-store' : file.immutable ? 'max-age=31536000, immutable' : 'no-cache',
     });
     response.end(request.method === 'HEAD' ? undefined : bytes);
+  }
+}
+
+/** Retention may drop samples under a query: it is answered without them, not with a half of them. */
+async function untilWhole<T>(run: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!(error instanceof PartDropped) || tries === MAX_TRIES) throw error;
+    }
   }
 }
 

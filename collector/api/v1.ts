@@ -4,10 +4,10 @@ import { isSeriesLabel, LABELS, labelOf, SERIES_LABELS } from '../../common/prof
 import { parseTransforms } from '../../common/profile/transform-list.ts';
 import { readProfile } from '../query/export.ts';
 import { buildDiffTree, buildFlameTree, DEFAULT_LIMITS } from '../query/flame-tree.ts';
-import { callersAndCallees, compareFunctions, topFunctions } from '../query/functions.ts';
+import { callersAndCallees, compareFunctions, FunctionSums } from '../query/functions.ts';
 import { invertParts } from '../query/invert.ts';
 import { mergeParts } from '../query/merged-tree.ts';
-import { measureQuality } from '../query/quality.ts';
+import { QualityMeter } from '../query/quality.ts';
 import {
   readLargestGroups,
   readProcesses,
@@ -16,6 +16,7 @@ import {
   readValues,
   readWindow,
   sumCpuNanos,
+  visitWindow,
 } from '../query/read.ts';
 import { countLines, hottestLine } from '../query/source-lines.ts';
 import { transformParts } from '../query/transforms.ts';
@@ -119,10 +120,15 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     ],
     response: schema.TOP,
     async run(parameters, context) {
-      const found = await window(parameters, context);
+      const filter = readFilter(parameters, context.store, context.now);
+      const transforms = parseTransforms(parameters.get('transform') ?? '');
+      const sums = new FunctionSums();
+      const found = await visitWindow(context.store, filter, 1, (part) => {
+        for (const transformed of transformParts([part], transforms)) sums.add(transformed);
+      });
       const sort = parameters.get('sort') === 'total' ? 'total' : 'self';
-      const { count, functions } = topFunctions(found.window.parts, wanted(parameters, 50), sort);
-      return { ...basis(found.filter, found.window), functionCount: count, functions };
+      const { count, functions } = sums.rank(wanted(parameters, 50), sort);
+      return { ...basis(filter, found), functionCount: count, functions };
     },
   },
   '/api/v1/callers': {
@@ -279,11 +285,12 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     parameters: schema.FILTER,
     response: schema.HEALTH,
     async run(parameters, context) {
-      const found = await window(parameters, context);
-      const quality = measureQuality(found.window.parts);
+      const filter = readFilter(parameters, context.store, context.now);
+      const meter = new QualityMeter();
+      const found = await visitWindow(context.store, filter, 1, (part) => meter.add(part));
       return {
-        ...basis(found.filter, found.window),
-        quality,
+        ...basis(filter, found),
+        quality: meter.quality,
         status: statusResponse(context.status, context.now()),
       };
     },

@@ -3,6 +3,7 @@
 import { emptyMapping, emptyProcess, emptyProfile, type Profile } from '../../common/profile/profile.ts';
 import type { Transform } from '../../common/profile/transform-list.ts';
 import { compileMasks } from '../store/matcher.ts';
+import type { SeriesTable } from '../store/series-table.ts';
 import type { Frame, SampleFilter, Series, Store } from '../store/store.ts';
 import { type Transformed, transformStacks } from './transforms.ts';
 
@@ -21,12 +22,13 @@ export async function readProfile(
     const { fromMs, toMs } = filter;
     const rows = await part.rows({ fromMs, toMs, ...masks, by: ['node', 'series'], stepMs: 1 });
     const counts = new Map<number, number>();
-    const width = part.series.length;
+    const series = await part.series();
+    const width = series.length;
     for (let row = 0; row < rows.length; row++) {
       const key = rows.nodes![row]! * width + rows.series![row]!;
       counts.set(key, (counts.get(key) ?? 0) + (rows.weights?.[row] ?? 1));
     }
-    builder.add(part.series, transformStacks(await part.stacks(), transforms), counts);
+    builder.add(series, transformStacks(await part.stacks(), transforms), counts);
   }
   return builder.profile;
 }
@@ -45,18 +47,14 @@ class ProfileBuilder {
   }
 
   /** `counts`: events by node of the stacks as they were, times the number of series, plus the series. */
-  add(
-    allSeries: readonly Series[],
-    { stacks, nodes }: Transformed,
-    counts: ReadonlyMap<number, number>,
-  ): void {
+  add(allSeries: SeriesTable, { stacks, nodes }: Transformed, counts: ReadonlyMap<number, number>): void {
     const { frames, parents, nodeFrames } = stacks;
     const locations = new Map<number, number>();
     const width = allSeries.length;
     for (const [key, count] of counts) {
       const start = nodes[Math.floor(key / width)]!;
       if (start < 0) continue;
-      const series = allSeries[key % width]!;
+      const series = allSeries.at(key % width);
       const stack: number[] = [];
       // The child of the root is the process, which is no frame.
       for (let node = start; parents[node] !== 0; node = parents[node]!) {

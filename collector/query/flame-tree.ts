@@ -103,6 +103,8 @@ class Box {
 class Grower {
   readonly #table = new FunctionTable();
   readonly #sources: Source[] = [];
+  /** By frame; 0 between two looks. */
+  readonly #sums: number[] = [];
 
   get frames(): readonly Frame[] {
     return this.#table.frames;
@@ -132,19 +134,15 @@ class Grower {
   ): { root: Box; foldedNodes: number } {
     const root = new Box(-1);
     for (const index of this.#sources.keys()) this.#addMember(root, index, 0);
-    const weigh = (box: Box): void => {
-      box.total = factor * box.events + carriedFactor * box.carriedEvents;
-    };
-    weigh(root);
+    root.total = factor * root.events + carriedFactor * root.carriedEvents;
+    const weights = this.#sources.map(({ isCarried }) => (isCarried ? carriedFactor : factor));
     const minimum = root.total * minFraction;
     const queue = new LargestFirst<Box>();
     let folded = 0;
     const expand = (box: Box): void => {
-      for (const child of this.#childrenOf(box)) {
-        weigh(child);
-        if (child.total < minimum) folded++;
-        else queue.push(child);
-      }
+      const children = this.#childrenOf(box, minimum, weights);
+      for (const child of children.kept) queue.push(child);
+      folded += children.folded;
       box.members = [];
     };
     expand(root);
@@ -157,24 +155,50 @@ class Grower {
     return { root, foldedNodes: folded + queue.length };
   }
 
-  #childrenOf(box: Box): Iterable<Box> {
+  /** Most children of a box are too small to be seen: those are counted, and nothing is made of them. */
+  #childrenOf(
+    box: Box,
+    minimum: number,
+    weights: readonly number[],
+  ): { kept: Iterable<Box>; folded: number } {
     const { members } = box;
+    const found = this.#sumChildren(box, weights);
     const children = new Map<number, Box>();
-    for (let i = 0; i < members.length; i += 2) {
-      const source = this.#sources[members[i]!]!;
-      const { firstChild, sibling, totals, part, idOf } = source;
+    for (const frame of found) {
+      const total = this.#sums[frame]!;
+      if (total < minimum || this.frames[frame]!.kind === 'other') continue;
+      const child = new Box(frame, box);
+      child.total = total;
+      children.set(frame, child);
+    }
+    for (let i = 0; children.size > 0 && i < members.length; i += 2) {
+      const { firstChild, sibling, totals, part, idOf } = this.#sources[members[i]!]!;
       for (let node = firstChild[members[i + 1]!]!; node !== 0; node = sibling[node]!) {
         if (totals[node] === 0) continue;
-        const frame = idOf(part.nodeFrames[node]!);
-        let child = children.get(frame);
-        if (child === undefined) {
-          child = new Box(frame, box);
-          children.set(frame, child);
-        }
-        this.#addMember(child, members[i]!, node);
+        const child = children.get(idOf(part.nodeFrames[node]!));
+        if (child !== undefined) this.#addMember(child, members[i]!, node);
       }
     }
-    return children.values();
+    for (const frame of found) this.#sums[frame] = 0;
+    return { kept: children.values(), folded: found.length - children.size };
+  }
+
+  /** The frames of a box's children; what they weigh is in `#sums`. */
+  #sumChildren({ members }: Box, weights: readonly number[]): number[] {
+    const found: number[] = [];
+    for (let i = 0; i < members.length; i += 2) {
+      const { firstChild, sibling, totals, part, idOf } = this.#sources[members[i]!]!;
+      const weight = weights[members[i]!]!;
+      for (let node = firstChild[members[i + 1]!]!; node !== 0; node = sibling[node]!) {
+        const total = totals[node]!;
+        if (total === 0) continue;
+        const frame = idOf(part.nodeFrames[node]!);
+        const sum = this.#sums[frame] ?? 0;
+        if (sum === 0) found.push(frame);
+        this.#sums[frame] = sum + weight * total;
+      }
+    }
+    return found;
   }
 
   #addMember(box: Box, index: number, node: number): void {

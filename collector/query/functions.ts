@@ -28,31 +28,50 @@ export function topFunctions(
   limit = Number.POSITIVE_INFINITY,
   sort: keyof Sums = 'self',
 ): Ranking<FunctionCount> {
-  const table = new FunctionTable();
-  const { self, total } = sumFunctions(parts, table);
-  const { frames } = table;
-  const keys = sort === 'self' ? [self, total] : [total, self];
-  return rankFunctions(frames, { isCounted: (id) => total[id]! > 0, keys, limit }, (id) => ({
-    ...frames[id]!,
-    self: self[id]!,
-    total: total[id]!,
-  }));
+  const sums = new FunctionSums();
+  for (const part of parts) sums.add(part);
+  return sums.rank(limit, sort);
 }
 
-/** By function, as the table knows it; functions that it gets to know later are missing. */
-function sumFunctions(parts: readonly StackCounts[], table: FunctionTable): Sums {
-  const sums: Sums = { self: new Float64Array(0), total: new Float64Array(0) };
-  for (const { parents, nodeFrames, selfCounts, frames } of parts) {
+/** Events by function, part by part: none is kept. */
+export class FunctionSums {
+  readonly #table: FunctionTable;
+  readonly sums: Sums = { self: new Float64Array(0), total: new Float64Array(0) };
+
+  /** @param table functions that it gets to know later are missing in the sums */
+  constructor(table = new FunctionTable()) {
+    this.#table = table;
+  }
+
+  add({ parents, nodeFrames, selfCounts, frames }: StackCounts): void {
     const totals = sumSubtrees(parents, selfCounts);
-    const idOf = table.idsOf(frames);
+    const idOf = this.#table.idsOf(frames);
     const groups = nodeFrames.map((frame, node) => (node > 0 && totals[node]! > 0 ? idOf(frame) : 0));
-    const ofPart = sumGroups({ parents, selfCounts, totals }, groups, table.frames.length);
+    const ofPart = sumGroups({ parents, selfCounts, totals }, groups, this.#table.frames.length);
     for (const key of ['self', 'total'] as const) {
-      for (const [id, sum] of sums[key].entries()) ofPart[key][id]! += sum;
-      sums[key] = ofPart[key];
+      for (const [id, sum] of this.sums[key].entries()) ofPart[key][id]! += sum;
+      this.sums[key] = ofPart[key];
     }
   }
-  return sums;
+
+  /** Those with the largest count of the kind first. */
+  rank(limit: number, sort: keyof Sums): Ranking<FunctionCount> {
+    const { frames } = this.#table;
+    const { self, total } = this.sums;
+    const keys = sort === 'self' ? [self, total] : [total, self];
+    return rankFunctions(frames, { isCounted: (id) => total[id]! > 0, keys, limit }, (id) => ({
+      ...frames[id]!,
+      self: self[id]!,
+      total: total[id]!,
+    }));
+  }
+}
+
+/** By function, as the table knows it. */
+function sumFunctions(parts: readonly StackCounts[], table: FunctionTable): Sums {
+  const sums = new FunctionSums(table);
+  for (const part of parts) sums.add(part);
+  return sums.sums;
 }
 
 interface Order {

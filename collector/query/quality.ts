@@ -24,15 +24,22 @@ interface Tally {
   unnamed: number;
 }
 
-export function measureQuality(parts: readonly StackCounts[]): Quality {
-  const processes = new Map<string, Tally>();
-  const quality: Quality = { samples: 0, unwound: 0, named: 0, attributed: 0, worst: [] };
-  for (const part of parts) addPart(part, quality, processes);
-  quality.worst = [...processes.values()]
-    .filter(({ cut, unnamed }) => cut + unnamed > 0)
-    .sort((a, b) => b.cut + b.unnamed - a.cut - a.unnamed)
-    .slice(0, MAX_WORST);
-  return quality;
+/** Of parts that come one after the other; none is kept. */
+export class QualityMeter {
+  readonly #processes = new Map<string, Tally>();
+  readonly #quality: Quality = { samples: 0, unwound: 0, named: 0, attributed: 0, worst: [] };
+
+  add(part: StackCounts): void {
+    addPart(part, this.#quality, this.#processes);
+  }
+
+  get quality(): Quality {
+    const worst = [...this.#processes.values()]
+      .filter(({ cut, unnamed }) => cut + unnamed > 0)
+      .sort((a, b) => b.cut + b.unnamed - a.cut - a.unnamed)
+      .slice(0, MAX_WORST);
+    return { ...this.#quality, worst };
+  }
 }
 
 function addPart(

@@ -1,6 +1,14 @@
 /** What every view is made from: one pass over the parts of the store that a filter touches. */
 import { isSeriesLabel, type SeriesLabel } from '../../common/profile/filter.ts';
-import { compileMasks, MAX_CPUS, type RowMasks, seriesValue } from '../store/matcher.ts';
+import {
+  compileMasks,
+  groupValue,
+  isGroupLabel,
+  MAX_CPUS,
+  type RowMasks,
+  seriesValue,
+} from '../store/matcher.ts';
+import type { SeriesGroup } from '../store/series-table.ts';
 import type {
   Column,
   ProcessCount,
@@ -9,14 +17,16 @@ import type {
   SampleFilter,
   SamplePart,
   Series,
+  StackCounts,
   Store,
   TimeRange,
   Window,
 } from '../store/store.ts';
+import { FoldingParts } from './fold-parts.ts';
 
 type PartStore = Pick<Store, 'parts'>;
 
-const EVERYTHING: RowMasks = { series: undefined, nodes: undefined, cpus: undefined };
+const EVERYTHING: RowMasks = { series: undefined, groups: undefined, nodes: undefined, cpus: undefined };
 
 const rowQuery = (range: TimeRange, masks: RowMasks, by: Column[], stepMs = 1): RowQuery => ({
   fromMs: range.fromMs,
@@ -30,27 +40,54 @@ const weightOf = (rows: Rows, row: number): number => rows.weights?.[row] ?? 1;
 
 /** What happened in a time range: stacks with counts, and a timeline of `steps` equal steps. */
 export async function readWindow(store: PartStore, filter: SampleFilter, steps: number): Promise<Window> {
-  const window: Window = {
-    parts: [],
-    samples: 0,
-    allSamples: 0,
-    cpuNanos: 0,
-    cpus: 0,
-    timeline: new Float64Array(steps),
-  };
+  const parts: FoldingParts[] = [];
+  const window = await visitWindow(store, filter, steps, (part, { samples, partCount }) => {
+    parts[0] ??= new FoldingParts(samples, partCount);
+    parts[0].add(part);
+  });
+  return { ...window, parts: parts[0]?.parts ?? [] };
+}
+
+/** What is known before the stacks are read. */
+interface WindowSize {
+  /** Events that pass the filter. */
+  samples: number;
+  /** Of the store. */
+  partCount: number;
+}
+
+/** As {@link readWindow}, for what needs only one part's stacks at a time. */
+export async function visitWindow(
+  store: PartStore,
+  filter: SampleFilter,
+  steps: number,
+  visit: (part: StackCounts, size: WindowSize) => void,
+): Promise<Omit<Window, 'parts'>> {
+  const window = { samples: 0, allSamples: 0, cpuNanos: 0, cpus: 0, timeline: new Float64Array(steps) };
   const cpusByHost = new Map<string, Set<number>>();
+  const found: { part: SamplePart; masks: RowMasks }[] = [];
   for (const part of await store.parts(filter)) {
     const masks = await compileMasks(filter.where, part);
-    noteCpus(part, await part.rows(rowQuery(filter, EVERYTHING, ['series', 'cpu'])), window, cpusByHost);
+    noteCpus(part, await part.rows(rowQuery(filter, EVERYTHING, ['group', 'cpu'])), window, cpusByHost);
     await addTimeline(part, filter, masks, window);
-    await addStacks(part, filter, masks, window);
+    found.push({ part, masks });
   }
   for (const seen of cpusByHost.values()) window.cpus += seen.size;
+  const size = { samples: window.samples, partCount: found.length };
+  for (const { part, masks } of found) {
+    const counts = await countStacks(part, filter, masks);
+    if (counts !== undefined) visit(counts, size);
+  }
   return window;
 }
 
-function noteCpus(part: SamplePart, rows: Rows, window: Window, cpusByHost: Map<string, Set<number>>): void {
-  const byHost = part.series.map(({ host }) => {
+function noteCpus(
+  part: SamplePart,
+  rows: Rows,
+  window: Omit<Window, 'parts'>,
+  cpusByHost: Map<string, Set<number>>,
+): void {
+  const byHost = part.groups.map(({ host }) => {
     const seen = cpusByHost.get(host) ?? new Set();
     cpusByHost.set(host, seen);
     return seen;
@@ -58,19 +95,24 @@ function noteCpus(part: SamplePart, rows: Rows, window: Window, cpusByHost: Map<
   for (let row = 0; row < rows.length; row++) {
     window.allSamples += weightOf(rows, row);
     const cpu = rows.cpus![row]!;
-    if (cpu >= 0 && cpu < MAX_CPUS) byHost[rows.series![row]!]!.add(cpu);
+    if (cpu >= 0 && cpu < MAX_CPUS) byHost[rows.groups![row]!]!.add(cpu);
   }
 }
 
-async function addTimeline(part: SamplePart, filter: SampleFilter, masks: RowMasks, window: Window) {
+async function addTimeline(
+  part: SamplePart,
+  filter: SampleFilter,
+  masks: RowMasks,
+  window: Omit<Window, 'parts'>,
+) {
   const { timeline } = window;
   const stepMs = (filter.toMs - filter.fromMs) / timeline.length;
-  const rows = await part.rows(rowQuery(filter, masks, ['series', 'time'], stepMs));
+  const rows = await part.rows(rowQuery(filter, masks, ['group', 'time'], stepMs));
   const shift = part.startMs - filter.fromMs;
   for (let row = 0; row < rows.length; row++) {
     const weight = weightOf(rows, row);
     window.samples += weight;
-    window.cpuNanos += weight * part.series[rows.series![row]!]!.periodNanos;
+    window.cpuNanos += weight * part.groups[rows.groups![row]!]!.periodNanos;
     timeline[stepOf(rows.times![row]! + shift, stepMs, timeline.length)]! += weight;
   }
 }
@@ -79,13 +121,18 @@ async function addTimeline(part: SamplePart, filter: SampleFilter, masks: RowMas
 const stepOf = (offsetMs: number, stepMs: number, steps: number): number =>
   Math.min(steps - 1, Math.max(0, Math.floor(offsetMs / stepMs + 1e-9)));
 
-async function addStacks(part: SamplePart, filter: SampleFilter, masks: RowMasks, window: Window) {
+/** Undefined where no event passes the filter. */
+async function countStacks(
+  part: SamplePart,
+  filter: SampleFilter,
+  masks: RowMasks,
+): Promise<StackCounts | undefined> {
   const rows = await part.rows(rowQuery(filter, masks, ['node']));
-  if (rows.length === 0) return;
+  if (rows.length === 0) return undefined;
   const stacks = await part.stacks();
   const selfCounts = new Float64Array(stacks.parents.length);
   for (let row = 0; row < rows.length; row++) selfCounts[rows.nodes![row]!]! += weightOf(rows, row);
-  window.parts.push({ ...stacks, selfCounts });
+  return { ...stacks, selfCounts };
 }
 
 interface ProcessTally extends ProcessCount {
@@ -112,7 +159,7 @@ export async function readProcesses(store: PartStore, filter: SampleFilter): Pro
 /** CPU time that the filtered events stand for. */
 export async function sumCpuNanos(store: PartStore, filter: SampleFilter): Promise<number> {
   let nanos = 0;
-  await sumSeries(store, filter, ({ periodNanos }, weight) => {
+  await sumGroups(store, filter, ({ periodNanos }, weight) => {
     nanos += periodNanos * weight;
   });
   return nanos;
@@ -125,10 +172,27 @@ async function sumSeries(
 ): Promise<void> {
   for (const part of await store.parts(filter)) {
     const rows = await part.rows(rowQuery(filter, await compileMasks(filter.where, part), ['series']));
-    const sums = new Float64Array(part.series.length);
-    for (let row = 0; row < rows.length; row++) sums[rows.series![row]!]! += weightOf(rows, row);
-    for (const [id, sum] of sums.entries()) if (sum > 0) add(part.series[id]!, sum);
+    const table = await part.series();
+    for (const [id, sum] of sumIds(rows.series!, rows, table.length)) add(table.at(id), sum);
   }
+}
+
+async function sumGroups(
+  store: PartStore,
+  filter: SampleFilter,
+  add: (group: SeriesGroup, weight: number) => void,
+): Promise<void> {
+  for (const part of await store.parts(filter)) {
+    const rows = await part.rows(rowQuery(filter, await compileMasks(filter.where, part), ['group']));
+    for (const [id, sum] of sumIds(rows.groups!, rows, part.groups.length)) add(part.groups[id]!, sum);
+  }
+}
+
+/** Those of which there are any. */
+function* sumIds(ids: ArrayLike<number>, rows: Rows, length: number): Generator<[id: number, sum: number]> {
+  const sums = new Float64Array(length);
+  for (let row = 0; row < rows.length; row++) sums[ids[row]!]! += weightOf(rows, row);
+  for (const [id, sum] of sums.entries()) if (sum > 0) yield [id, sum];
 }
 
 export interface ValueCount {
@@ -141,7 +205,9 @@ export async function readValues(store: PartStore, filter: SampleFilter, key: st
   const counts = new Map<string, number>();
   const add = (value: string, weight: number): void =>
     void counts.set(value, (counts.get(value) ?? 0) + weight);
-  if (isSeriesLabel(key)) {
+  if (isSeriesLabel(key) && isGroupLabel(key)) {
+    await sumGroups(store, filter, (group, weight) => add(groupValue(group, key), weight));
+  } else if (isSeriesLabel(key)) {
     await sumSeries(store, filter, (series, weight) => add(seriesValue(series, key), weight));
   } else {
     for (const part of await store.parts(filter)) await addNodeValues(part, filter, key, add);
@@ -237,23 +303,31 @@ async function addSteps(
   const stepMs = (filter.toMs - filter.fromMs) / steps;
   for (const part of await store.parts(filter)) {
     const masks = await compileMasks(filter.where, part);
-    const columns: Column[] =
-      by === undefined ? ['time'] : by === 'cpu' ? ['cpu', 'time'] : ['series', 'time'];
-    const rows = await part.rows(rowQuery(filter, masks, columns, stepMs));
-    const bySeries: Float64Array[] = [];
-    const groupOfSeries = (id: number): Float64Array =>
-      (bySeries[id] ??= groupOf(seriesValue(part.series[id]!, by as SeriesLabel)));
+    const id = by === undefined || by === 'cpu' ? by : isGroupLabel(by) ? 'group' : 'series';
+    const rows = await part.rows(rowQuery(filter, masks, id === undefined ? ['time'] : [id, 'time'], stepMs));
+    const ids = { cpu: rows.cpus, group: rows.groups, series: rows.series };
+    const describe = await valueReader(part, by);
+    const known = new Map<number, Float64Array>();
     const shift = part.startMs - filter.fromMs;
     for (let row = 0; row < rows.length; row++) {
-      const group =
-        by === undefined
-          ? groupOf('')
-          : by === 'cpu'
-            ? groupOf(String(rows.cpus![row]!))
-            : groupOfSeries(rows.series![row]!);
+      const value = id === undefined ? 0 : ids[id]![row]!;
+      let group = known.get(value);
+      if (group === undefined) {
+        group = groupOf(describe(value));
+        known.set(value, group);
+      }
       group[stepOf(rows.times![row]! + shift, stepMs, steps)]! += weightOf(rows, row);
     }
   }
+}
+
+/** What a label says of a CPU, a group or a series. */
+async function valueReader(part: SamplePart, by: Grouping['by']): Promise<(id: number) => string> {
+  if (by === undefined) return () => '';
+  if (by === 'cpu') return String;
+  if (isGroupLabel(by)) return (id) => groupValue(part.groups[id]!, by);
+  const table = await part.series();
+  return (id) => seriesValue(table.at(id), by);
 }
 
 export interface SampleRow {
@@ -282,12 +356,13 @@ export async function readSamples(
     for (let row = 0; row < counts.length; row++) total += weightOf(counts, row);
     const query = rowQuery(filter, masks, ['time', 'node', 'series', 'cpu']);
     const rows = await part.rows({ ...query, limit });
+    const table = await part.series();
     for (let row = 0; row < rows.length; row++) {
       found.push({
         timeMs: part.startMs + rows.times![row]!,
         part: index,
         node: rows.nodes![row]!,
-        series: part.series[rows.series![row]!]!,
+        series: table.at(rows.series![row]!),
         cpu: rows.cpus![row]!,
         count: weightOf(rows, row),
       });

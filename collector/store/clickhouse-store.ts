@@ -4,17 +4,10 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import { ClickHousePart, type Columns, type DictionarySource, loadDictionaries } from './clickhouse-part.ts';
 import { DAILY_TABLES, migrate } from './clickhouse-schema.ts';
 import { writeFlush } from './clickhouse-writer.ts';
-import {
-  type Columns,
-  DatabasePart,
-  type DictionarySource,
-  emptyPart,
-  loadDictionaries,
-  PART_MS,
-  type PartInfo,
-} from './database-part.ts';
+import { emptyPart, PART_MS, type PartInfo } from './database-part.ts';
 import { DatabaseStore, type DatabaseStoreOptions } from './database-store.ts';
 import type { Flush } from './open-parts.ts';
 import { MAX_RECENT_REQUESTS, type SamplePart, type StoreStats, type TimeRange } from './store.ts';
@@ -91,8 +84,7 @@ export class ClickHouseStore extends DatabaseStore {
       found.map(async (info) => {
         const dictionaries =
           this.open.find(info) ?? (await loadDictionaries(this.#dictionarySource(info), this.loaded));
-        const tables = { samples: 'samples', condition: `part = ${info.id}` };
-        return new DatabasePart(info, dictionaries, tables, (sql) => readColumns(this.#client, sql));
+        return new ClickHousePart(info, dictionaries, (sql) => readColumns(this.#client, sql));
       }),
     );
   }
@@ -117,7 +109,7 @@ export class ClickHouseStore extends DatabaseStore {
   protected beginPart(startMs: number): PartInfo {
     // No two processes that share the database choose the same.
     const id = Number(randomBytes(8).readBigUInt64LE() >> 12n);
-    return emptyPart(id, startMs, false);
+    return emptyPart(id, startMs);
   }
 
   #dictionarySource({ id, events }: PartInfo): DictionarySource {
@@ -170,7 +162,7 @@ export class ClickHouseStore extends DatabaseStore {
     return ids.map((id, i) => {
       const startMs = Number(starts[i]) * 1000;
       const [minMs, maxMs] = [startMs + Number(oldest[i]), startMs + Number(newest[i])];
-      return { id: Number(id), startMs, events: Number(events[i]), minMs, maxMs, hasSums: false };
+      return { id: Number(id), startMs, events: Number(events[i]), minMs, maxMs };
     });
   }
 

@@ -53,12 +53,14 @@ function nodesOf({ part, end }: Batch): Row[] {
 
 function seriesOf({ part, end }: Batch): Row[] {
   const { id, startMs } = part.info;
-  const first = part.written.series;
-  return part.series.slice(first, end.series).map((each, i) => {
+  const rows: Row[] = [];
+  for (let series = part.written.series; series < end.series; series++) {
+    const each = part.seriesTable.at(series);
     const { process, pid, tid, thread, path, command, containerId, cgroup, service, host } = each;
     const identity = [process, pid, tid, thread, path, command, containerId, cgroup, service, host];
-    return [id, seconds(startMs), first + i, ...identity, String(each.startUnixNano), each.periodNanos];
-  });
+    rows.push([id, seconds(startMs), series, ...identity, String(each.startUnixNano), each.periodNanos]);
+  }
+  return rows;
 }
 
 function samplesOf({ part, rows }: Batch): Row[] {

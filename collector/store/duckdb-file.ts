@@ -1,15 +1,14 @@
 import { join } from 'node:path';
-import { type DuckDBConnection, DuckDBInstance, type DuckDBResultReader } from '@duckdb/node-api';
+import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance } from '@duckdb/node-api';
 import { migrate } from './duckdb-schema.ts';
 
 interface Connections {
   instance: DuckDBInstance;
   writer: DuckDBConnection;
-  reader: DuckDBConnection;
 }
 
 /**
- * The database and its two connections. DuckDB gives up on itself when a checkpoint fails, as on a full disk: it
+ * The database and the connection that writes. DuckDB gives up on itself when a checkpoint fails, as on a full disk: it
  * then refuses everything until it is opened anew, which replays what was committed.
  */
 export class DuckDbFile {
@@ -37,13 +36,17 @@ export class DuckDbFile {
     return this.#connections().writer;
   }
 
-  /** @throws Error as `writer`, and DuckDB's own */
-  read(sql: string): Promise<DuckDBResultReader> {
-    const answer = this.#connections().reader.runAndReadAll(sql);
-    this.#reads.add(answer);
-    const forget = (): void => void this.#reads.delete(answer);
-    answer.then(forget, forget);
-    return answer;
+  /**
+   * Gives an answer chunk by chunk, in no order. Each has a connection of its own: a second statement would end the first.
+   *
+   * @throws Error as `writer`, and DuckDB's own
+   */
+  scan(sql: string, take: (chunk: DuckDBDataChunk) => void): Promise<void> {
+    const reading = scan(this.#connections().instance, sql, take);
+    this.#reads.add(reading);
+    const forget = (): void => void this.#reads.delete(reading);
+    reading.then(forget, forget);
+    return reading;
   }
 
   /** Closes the database where an error says that it gave up: `isOpen` is false then. */
@@ -63,7 +66,6 @@ export class DuckDbFile {
     const open = this.#open;
     this.#open = undefined;
     this.#closing = Promise.allSettled(this.#reads).then(() => {
-      open?.reader.closeSync();
       open?.writer.closeSync();
       open?.instance.closeSync();
     });
@@ -81,15 +83,32 @@ async function connect(path: string): Promise<Connections> {
     memory_limit: '160MB',
     threads: '2',
     preserve_insertion_order: 'false',
-    // sums by node are kept in an array, not in a hash table, up to so many bits of node ids
-    perfect_ht_threshold: '20',
   });
   try {
     const writer = await instance.connect();
     await migrate(writer);
-    return { instance, writer, reader: await instance.connect() };
+    return { instance, writer };
   } catch (error) {
     instance.closeSync();
     throw error;
+  }
+}
+
+async function scan(
+  instance: DuckDBInstance,
+  sql: string,
+  take: (chunk: DuckDBDataChunk) => void,
+): Promise<void> {
+  const connection = await instance.connect();
+  try {
+    const result = await connection.stream(sql);
+    for (
+      let chunk = await result.fetchChunk();
+      chunk !== null && chunk.rowCount > 0;
+      chunk = await result.fetchChunk()
+    )
+      take(chunk);
+  } finally {
+    connection.closeSync();
   }
 }

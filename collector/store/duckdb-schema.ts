@@ -10,6 +10,8 @@ const MIGRATIONS: readonly Migration[] = [
   (connection) => addToFrames(connection, `"binary" VARCHAR DEFAULT ''`),
   'ALTER TABLE parts ADD COLUMN has_sums BOOLEAN DEFAULT false',
   (connection) => addToFrames(connection, 'line UINTEGER DEFAULT 0'),
+  // what frames, and what series, have in common is kept once; sums are by group
+  (connection) => forEachPart(connection, splitPartSql),
 ];
 
 /**
@@ -40,8 +42,30 @@ export async function migrate(connection: DuckDBConnection, migrations = MIGRATI
   }
 }
 
-async function addToFrames(connection: DuckDBConnection, column: string): Promise<void> {
+const addToFrames = (connection: DuckDBConnection, column: string): Promise<void> =>
+  forEachPart(connection, (id) => `ALTER TABLE frames_${id} ADD COLUMN IF NOT EXISTS ${column}`);
+
+async function forEachPart(connection: DuckDBConnection, sql: (id: number) => string): Promise<void> {
   const reader = await connection.runAndReadAll('SELECT id FROM parts');
-  for (const id of reader.getColumns()[0] ?? [])
-    await connection.run(`ALTER TABLE frames_${id} ADD COLUMN IF NOT EXISTS ${column}`);
+  for (const id of reader.getColumns()[0] ?? []) await connection.run(sql(Number(id)));
 }
+
+const PLACE = 'file, mapping, kind, "binary"';
+const GROUP = 'process, thread, path, command, container_id, cgroup, service, host, period_nanos';
+
+const splitPartSql = (id: number): string => `
+  CREATE TABLE places_${id} AS SELECT (row_number() OVER () - 1)::UINTEGER AS id, * FROM
+    (SELECT DISTINCT ${PLACE} FROM frames_${id});
+  CREATE TABLE new_frames AS SELECT frames.id, name, places.id AS place, line FROM frames_${id} frames
+    JOIN places_${id} places USING (${PLACE});
+  DROP TABLE frames_${id};
+  ALTER TABLE new_frames RENAME TO frames_${id};
+  CREATE TABLE groups_${id} AS SELECT (row_number() OVER () - 1)::UINTEGER AS id, * FROM
+    (SELECT DISTINCT ${GROUP} FROM series_${id});
+  CREATE TABLE new_series AS SELECT series.id, groups.id AS grp, pid, tid, start_unix_nano FROM series_${id} series
+    JOIN groups_${id} groups USING (${GROUP});
+  DROP TABLE series_${id};
+  ALTER TABLE new_series RENAME TO series_${id};
+  DROP TABLE IF EXISTS sums_${id};
+  CREATE TABLE sums_${id} AS SELECT (t // 10000)::USMALLINT AS tens, grp, cpu, sum(weight) AS weight
+    FROM samples_${id} samples JOIN series_${id} series ON samples.series = series.id GROUP BY ALL;`;

@@ -13,7 +13,7 @@ import { countLines } from '../query/source-lines.ts';
 import { migrate } from './duckdb-schema.ts';
 import { DuckDbStore } from './duckdb-store.ts';
 import { MemoryStore } from './memory-store.ts';
-import type { Store } from './store.ts';
+import { PartDropped, type Store } from './store.ts';
 
 const HOUR = 3_600_000;
 const START_MS = Date.UTC(2026, 0, 1, 12);
@@ -145,6 +145,19 @@ it('drops whole parts for age, and for bytes the oldest first, and counts them',
   await small.close();
 });
 
+it('says that a part was dropped to who still reads it', async () => {
+  const store = await open(makeDirectory(), { maxAgeMs: HOUR });
+  store.append(profileFromText('p:1;old@n 10', { endMs: nowMs, spanMs: 1 }));
+  const range = { fromMs: 0, toMs: START_MS + HOUR };
+  const [part] = await store.parts(range);
+  nowMs += 2 * HOUR;
+  await store.flush();
+  expect(await store.parts(range)).toEqual([]);
+  const everything = { series: undefined, groups: undefined, nodes: undefined, cpus: undefined };
+  await expect(part!.rows({ ...range, ...everything, by: ['node'], stepMs: 1 })).rejects.toThrow(PartDropped);
+  await store.close();
+});
+
 it('keeps events that arrive while the old ones of their hour are dropped', async () => {
   nowMs = START_MS + HOUR - 1;
   const store = await open(makeDirectory(), { maxAgeMs: HOUR });
@@ -165,7 +178,7 @@ it('refuses a file of a newer version with a sentence', async () => {
   await (await open(directory)).close();
   await alter(directory, 'UPDATE meta SET schema_version = 99');
   await expect(open(directory)).rejects.toThrow(
-    'schema version 99, this program knows 5: use the newer everyframe',
+    'schema version 99, this program knows 6: use the newer everyframe',
   );
 });
 
@@ -176,8 +189,11 @@ it('brings a file of version 1 up to date, with what it holds', async () => {
   await old.close();
   await alter(
     directory,
-    'DROP TABLE requests; ALTER TABLE frames_1 DROP COLUMN "binary"; ALTER TABLE frames_1 DROP COLUMN line; ALTER TABLE parts DROP has_sums; ' +
-      'DROP TABLE sums_1; UPDATE meta SET schema_version = 1',
+    `CREATE TABLE old_frames AS SELECT frames_1.id, name, file, mapping, kind FROM frames_1 JOIN places_1 ON place = places_1.id;
+    CREATE TABLE old_series AS SELECT groups_1.* EXCLUDE id, series_1.* EXCLUDE grp FROM series_1 JOIN groups_1 ON grp = groups_1.id;
+    DROP TABLE frames_1; DROP TABLE places_1; DROP TABLE series_1; DROP TABLE groups_1; DROP TABLE sums_1; DROP TABLE requests;
+    ALTER TABLE old_frames RENAME TO frames_1; ALTER TABLE old_series RENAME TO series_1; ALTER TABLE parts DROP has_sums;
+    UPDATE meta SET schema_version = 1`,
   );
   const store = await open(directory);
   store.append(profileFromText('sh:1;main@p:/a.py:3 4', { endMs: nowMs, spanMs: 1000 }));

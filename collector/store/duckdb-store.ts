@@ -4,19 +4,13 @@
  * that come late, begin another part of the same hour. See docs/store.md.
  */
 import { mkdirSync } from 'node:fs';
-import {
-  type Columns,
-  DatabasePart,
-  type DictionarySource,
-  emptyPart,
-  loadDictionaries,
-  type PartInfo,
-} from './database-part.ts';
+import { emptyPart, type PartInfo } from './database-part.ts';
 import { DatabaseStore, type DatabaseStoreOptions } from './database-store.ts';
 import { DuckDbFile } from './duckdb-file.ts';
+import { DuckDbPart, loadDictionaries, type Scan } from './duckdb-part.ts';
 import { dropTablesSql, forgetRequests, isWritten, readRequests, writeFlush } from './duckdb-writer.ts';
 import type { Flush } from './open-parts.ts';
-import type { SamplePart, StoreStats, TimeRange } from './store.ts';
+import { PartDropped, type SamplePart, type StoreStats, type TimeRange } from './store.ts';
 
 export interface DuckDbStoreOptions extends DatabaseStoreOptions {
   /** Directory of the file; made if it is not there. */
@@ -69,9 +63,9 @@ export class DuckDbStore extends DatabaseStore {
       // What could not be written is not there to be read.
       const open = this.open.find(info);
       if (open?.written.events === 0) continue;
-      const dictionaries = open ?? (await loadDictionaries(this.#dictionarySource(info), this.loaded));
-      const tables = { samples: `samples_${info.id}`, sums: info.hasSums ? `sums_${info.id}` : undefined };
-      parts.push(new DatabasePart(info, dictionaries, tables, (sql) => this.#readRows(sql, info)));
+      const scan = this.#scanOf(info);
+      const dictionaries = open ?? (await loadDictionaries(info, scan, this.loaded));
+      parts.push(new DuckDbPart(info, dictionaries, scan));
     }
     return parts;
   }
@@ -96,35 +90,19 @@ export class DuckDbStore extends DatabaseStore {
   }
 
   protected beginPart(startMs: number): PartInfo {
-    const info = emptyPart(this.#nextId++, startMs, true);
+    const info = emptyPart(this.#nextId++, startMs);
     this.#infos.set(info.id, info);
     return info;
   }
 
-  #dictionarySource(info: PartInfo): DictionarySource {
-    const { id } = info;
-    return {
-      key: String(id),
-      read: async (columns, table, ids) => {
-        const where = ids === undefined ? '' : `WHERE id >= ${ids[0]} AND id < ${ids[1]}`;
-        const answer = await this.#file.read(`SELECT ${columns} FROM ${table}_${id} ${where} ORDER BY id`);
-        return answer.getColumns();
-      },
-      ...(info.hasSums && {
-        readSums: () =>
-          this.#readRows(`SELECT tens, series, sum(weight) FROM sums_${id} GROUP BY tens, series`, info),
-      }),
+  #scanOf({ id }: PartInfo): Scan {
+    return async (sql, take) => {
+      try {
+        await this.#file.scan(sql, take);
+      } catch (error) {
+        throw this.#infos.has(id) ? error : new PartDropped();
+      }
     };
-  }
-
-  async #readRows(sql: string, { id }: PartInfo): Promise<Columns> {
-    try {
-      return (await this.#file.read(sql)).getColumns();
-    } catch (error) {
-      // Retention may drop a part under a reader: its samples are gone then.
-      if (!this.#infos.has(id)) return [];
-      throw error;
-    }
   }
 
   protected async write(): Promise<void> {
@@ -226,12 +204,10 @@ async function openFile(directory: string): Promise<Opened> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const file = await DuckDbFile.open(directory);
   try {
-    const rows = await file.writer.runAndReadAll(
-      'SELECT id, start_ms, events, min_ms, max_ms, has_sums FROM parts',
-    );
+    const rows = await file.writer.runAndReadAll('SELECT id, start_ms, events, min_ms, max_ms FROM parts');
     const infos = rows.getRows().map((row): PartInfo => {
       const [id = 0, startMs = 0, events = 0, minMs = 0, maxMs = 0] = row.map(Number);
-      return { id, startMs, events, minMs, maxMs, hasSums: row[5] === true };
+      return { id, startMs, events, minMs, maxMs };
     });
     return { file, infos, requests: await readRequests(file.writer) };
   } catch (error) {

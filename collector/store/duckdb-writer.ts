@@ -1,25 +1,29 @@
-import { type DuckDBConnection, DuckDBDataChunk, type DuckDBType, type DuckDBValue } from '@duckdb/node-api';
-import type { Batch, Flush, PendingRows } from './open-parts.ts';
+import { type DuckDBConnection, DuckDBDataChunk, type DuckDBType } from '@duckdb/node-api';
+import { setNumbers } from './duckdb-columns.ts';
+import type { Batch, Flush } from './open-parts.ts';
 import { SUM_MS } from './part-sums.ts';
 import { MAX_RECENT_REQUESTS, RECENT_REQUESTS_MS } from './store.ts';
 
 /** Rows of a DuckDB vector. */
 const CHUNK_ROWS = 2048;
+/** More than a column of the type SMALLINT holds. */
+const MAX_CPUS = 2 ** 16;
 
 const createTablesSql = (id: number): string => `
-  CREATE TABLE frames_${id}(id UINTEGER, name VARCHAR, file VARCHAR, mapping VARCHAR, kind VARCHAR,
-    "binary" VARCHAR, line UINTEGER);
+  CREATE TABLE places_${id}(id UINTEGER, file VARCHAR, mapping VARCHAR, kind VARCHAR, "binary" VARCHAR);
+  CREATE TABLE frames_${id}(id UINTEGER, name VARCHAR, place UINTEGER, line UINTEGER);
   CREATE TABLE nodes_${id}(id UINTEGER, parent UINTEGER, frame UINTEGER);
-  CREATE TABLE series_${id}(id UINTEGER, process VARCHAR, pid BIGINT, tid BIGINT, thread VARCHAR, path VARCHAR,
-    command VARCHAR, container_id VARCHAR, cgroup VARCHAR, service VARCHAR, host VARCHAR, start_unix_nano UBIGINT,
-    period_nanos DOUBLE);
+  CREATE TABLE groups_${id}(id UINTEGER, process VARCHAR, thread VARCHAR, path VARCHAR, command VARCHAR,
+    container_id VARCHAR, cgroup VARCHAR, service VARCHAR, host VARCHAR, period_nanos DOUBLE);
+  CREATE TABLE series_${id}(id UINTEGER, grp UINTEGER, pid BIGINT, tid BIGINT, start_unix_nano UBIGINT);
   CREATE TABLE samples_${id}(t UINTEGER, node UINTEGER, series UINTEGER, cpu SMALLINT, weight DOUBLE);
-  CREATE TABLE sums_${id}(tens USMALLINT, series UINTEGER, weight DOUBLE);`;
+  CREATE TABLE sums_${id}(tens USMALLINT, grp UINTEGER, cpu SMALLINT, weight DOUBLE);`;
+
+/** Those of a part; each name ends in `_` and the part's id. */
+export const PART_TABLES = ['places', 'frames', 'nodes', 'groups', 'series', 'samples', 'sums'];
 
 export const dropTablesSql = (id: number): string =>
-  `${['frames', 'nodes', 'series', 'samples'].map((table) => `DROP TABLE ${table}_${id};`).join(' ')}
-  DROP TABLE IF EXISTS sums_${id};
-  DELETE FROM parts WHERE id = ${id};`;
+  `${PART_TABLES.map((table) => `DROP TABLE ${table}_${id};`).join(' ')} DELETE FROM parts WHERE id = ${id};`;
 
 /** Writes in one transaction: after a crash either all of it is there or nothing. */
 export async function writeFlush(connection: DuckDBConnection, { batches, requests }: Flush): Promise<void> {
@@ -28,7 +32,7 @@ export async function writeFlush(connection: DuckDBConnection, { batches, reques
     for (const batch of batches) await writeBatch(connection, batch);
     await appendColumns(connection, 'requests', [
       requests.map(({ id }) => id),
-      requests.map(({ atMs }) => BigInt(atMs)),
+      BigInt64Array.from(requests, ({ atMs }) => BigInt(atMs)),
     ]);
     await connection.run('COMMIT');
   } catch (error) {
@@ -58,77 +62,119 @@ export async function forgetRequests(connection: DuckDBConnection, nowMs: number
   await connection.run(`DELETE FROM requests WHERE at_ms < ${nowMs - RECENT_REQUESTS_MS}`);
 }
 
-async function writeBatch(connection: DuckDBConnection, { part, rows, end }: Batch): Promise<void> {
+async function writeBatch(connection: DuckDBConnection, batch: Batch): Promise<void> {
+  const { rows, end, part } = batch;
   const { info, written } = part;
   const { id } = info;
   if (written.events === 0) await connection.run(createTablesSql(id));
-  const frames = part.frames.frames.slice(written.frames, end.frames);
-  await appendColumns(connection, `frames_${id}`, [
-    frames.map((_, i) => written.frames + i),
-    frames.map(({ name }) => name),
-    frames.map(({ file }) => file),
-    frames.map(({ mapping }) => mapping),
-    frames.map(({ kind }) => kind),
-    frames.map(({ binary = '' }) => binary),
-    frames.map(({ line = 0 }) => line),
-  ]);
+  await writeFrames(connection, batch);
   await appendColumns(connection, `nodes_${id}`, [
-    Array.from({ length: end.nodes - written.nodes }, (_, i) => written.nodes + i),
-    Array.from(part.tree.parents.subarray(written.nodes, end.nodes)),
-    Array.from(part.tree.frames.subarray(written.nodes, end.nodes)),
+    idsBetween(written.nodes, end.nodes),
+    part.tree.parents.subarray(written.nodes, end.nodes),
+    part.tree.frames.subarray(written.nodes, end.nodes),
   ]);
-  const series = part.series.slice(written.series, end.series);
-  await appendColumns(connection, `series_${id}`, [
-    series.map((_, i) => written.series + i),
-    series.map(({ process }) => process),
-    series.map(({ pid }) => BigInt(pid)),
-    series.map(({ tid }) => BigInt(tid)),
-    series.map(({ thread }) => thread),
-    series.map(({ path }) => path),
-    series.map(({ command }) => command),
-    series.map(({ containerId }) => containerId),
-    series.map(({ cgroup }) => cgroup),
-    series.map(({ service }) => service),
-    series.map(({ host }) => host),
-    series.map(({ startUnixNano }) => startUnixNano),
-    series.map(({ periodNanos }) => periodNanos),
-  ]);
+  await writeSeries(connection, batch);
   await appendColumns(connection, `samples_${id}`, [
-    rows.times,
-    rows.nodes,
-    rows.series,
-    rows.cpus,
-    rows.weights,
+    Uint32Array.from(rows.times),
+    Uint32Array.from(rows.nodes),
+    Uint32Array.from(rows.series),
+    Int16Array.from(rows.cpus),
+    Float64Array.from(rows.weights),
   ]);
-  if (info.hasSums) await appendColumns(connection, `sums_${id}`, sumRows(rows));
+  await appendColumns(connection, `sums_${id}`, sumRows(batch));
   await connection.run(
-    `INSERT OR REPLACE INTO parts VALUES (${id}, ${info.startMs}, ${end.events}, ${info.minMs}, ${info.maxMs}, ${info.hasSums})`,
+    `INSERT OR REPLACE INTO parts VALUES (${id}, ${info.startMs}, ${end.events}, ${info.minMs}, ${info.maxMs}, true)`,
   );
 }
 
-/** Events in every ten seconds of each series: a flush adds rows, so that a pair may have several. */
-function sumRows({ times, series, weights }: PendingRows): [number[], number[], number[]] {
+async function writeFrames(connection: DuckDBConnection, { part, end }: Batch): Promise<void> {
+  const { written, frames: table } = part;
+  const { id } = part.info;
+  const places = table.places.slice(written.places, end.places);
+  await appendColumns(connection, `places_${id}`, [
+    idsBetween(written.places, end.places),
+    places.map(({ file }) => file),
+    places.map(({ mapping }) => mapping),
+    places.map(({ kind }) => kind),
+    places.map(({ binary }) => binary),
+  ]);
+  const frames = table.frames.slice(written.frames, end.frames);
+  await appendColumns(connection, `frames_${id}`, [
+    idsBetween(written.frames, end.frames),
+    frames.map(({ name }) => name),
+    Uint32Array.from(table.placeIds.slice(written.frames, end.frames)),
+    Uint32Array.from(frames, ({ line = 0 }) => line),
+  ]);
+}
+
+async function writeSeries(connection: DuckDBConnection, { part, end }: Batch): Promise<void> {
+  const { written, seriesTable } = part;
+  const { id } = part.info;
+  const groups = seriesTable.groups.slice(written.groups, end.groups);
+  await appendColumns(connection, `groups_${id}`, [
+    idsBetween(written.groups, end.groups),
+    groups.map(({ process }) => process),
+    groups.map(({ thread }) => thread),
+    groups.map(({ path }) => path),
+    groups.map(({ command }) => command),
+    groups.map(({ containerId }) => containerId),
+    groups.map(({ cgroup }) => cgroup),
+    groups.map(({ service }) => service),
+    groups.map(({ host }) => host),
+    Float64Array.from(groups, ({ periodNanos }) => periodNanos),
+  ]);
+  const series = seriesTable.slice(written.series, end.series);
+  await appendColumns(connection, `series_${id}`, [
+    idsBetween(written.series, end.series),
+    series.groups,
+    BigInt64Array.from(series.pids, BigInt),
+    BigInt64Array.from(series.tids, BigInt),
+    series.startsUnixNano,
+  ]);
+}
+
+const idsBetween = (from: number, to: number): Uint32Array =>
+  Uint32Array.from({ length: to - from }, (_, i) => from + i);
+
+/** Events in every ten seconds of each group on each CPU: a flush adds rows, so that the same three may have several. */
+function sumRows({ part, rows: { times, series, cpus, weights } }: Batch): Column[] {
   const indices = new Map<number, number>();
-  const columns: [number[], number[], number[]] = [[], [], []];
-  const [tens, ids, sums] = columns;
+  const [tens, groups, ofCpus, sums]: number[][] = [[], [], [], []];
   for (let row = 0; row < times.length; row++) {
     const ten = Math.floor(times[row]! / SUM_MS);
-    const key = series[row]! * SUM_MS + ten;
+    const group = part.seriesTable.groupOf(series[row]!);
+    const key = (group * SUM_MS + ten) * MAX_CPUS + cpus[row]!;
     const index = indices.get(key);
-    if (index !== undefined) sums[index]! += weights[row]!;
+    if (index !== undefined) sums![index]! += weights[row]!;
     else {
-      indices.set(key, tens.push(ten) - 1);
-      ids.push(series[row]!);
-      sums.push(weights[row]!);
+      indices.set(key, tens!.push(ten) - 1);
+      groups!.push(group);
+      ofCpus!.push(cpus[row]!);
+      sums!.push(weights[row]!);
     }
   }
-  return columns;
+  return [
+    Uint16Array.from(tens!),
+    Uint32Array.from(groups!),
+    Int16Array.from(ofCpus!),
+    Float64Array.from(sums!),
+  ];
 }
+
+/** Texts, or an array of the column's own type. */
+type Column =
+  | readonly string[]
+  | Uint16Array
+  | Int16Array
+  | Uint32Array
+  | Float64Array
+  | BigInt64Array
+  | BigUint64Array;
 
 async function appendColumns(
   connection: DuckDBConnection,
   table: string,
-  columns: readonly (readonly DuckDBValue[])[],
+  columns: readonly Column[],
 ): Promise<void> {
   const count = columns[0]!.length;
   if (count === 0) return;
@@ -137,7 +183,11 @@ async function appendColumns(
   for (let at = 0; at < count; at += CHUNK_ROWS) {
     const rows = Math.min(CHUNK_ROWS, count - at);
     const chunk = DuckDBDataChunk.create(types, rows);
-    for (const [i, values] of columns.entries()) chunk.setColumnValues(i, values.slice(at, at + rows));
+    for (const [i, values] of columns.entries()) {
+      const some = values.slice(at, at + rows);
+      if (Array.isArray(some)) chunk.setColumnValues(i, some);
+      else setNumbers(chunk, i, some as Exclude<Column, readonly string[]>);
+    }
     appender.appendDataChunk(chunk);
   }
   appender.closeSync();

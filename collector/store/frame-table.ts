@@ -11,16 +11,22 @@ const MAX_LINES = 2 ** 20;
 /** Ids of strings and places are far below these: a string takes some 100 bytes. */
 const MAX_IDS = 2 ** 26;
 
+/** What frames of a file, a mapping and a kind share. */
+export type Place = Pick<Frame, 'file' | 'mapping' | 'kind'> & { binary: string };
+
 /** Frames without duplicates, whose strings are kept once. Lines of a function are one frame, unless they are kept. */
 export class FrameTable {
   readonly frames: Frame[] = [];
+  readonly places: Place[] = [];
+  /** Index into `places` of each frame. */
+  readonly placeIds: number[] = [];
   bytes = 0;
-  /** By name and place: what frames of a file, a mapping and a kind share. Keys are numbers, which hash fast. */
+  /** By name and place. Keys are numbers, which hash fast. */
   readonly #ids = new Map<number, number>();
   /** By the id of the function's first frame and the line, where lines are kept. */
   readonly #lines = new Map<number, number>();
   readonly #keepsLines: boolean;
-  readonly #places = new Map<string, number>();
+  readonly #placeKeys = new Map<string, number>();
   readonly #strings = new Map<string, number>();
   readonly #stringList: string[] = [];
   /** Frames of one place often follow each other. */
@@ -33,10 +39,12 @@ export class FrameTable {
   intern(frame: Frame): number {
     const { line = 0 } = frame;
     if (!this.#keepsLines || !(line > 0 && line < MAX_LINES)) return this.#internFunction(frame);
-    const key = this.#internFunction(frame) * MAX_LINES + line;
+    const func = this.#internFunction(frame);
+    const key = func * MAX_LINES + line;
     let id = this.#lines.get(key);
     if (id === undefined) {
-      id = this.frames.push({ ...this.frames[Math.floor(key / MAX_LINES)]!, line }) - 1;
+      id = this.frames.push({ ...this.frames[func]!, line }) - 1;
+      this.placeIds.push(this.placeIds[func]!);
       this.#lines.set(key, id);
       this.bytes += FRAME_BYTES;
     }
@@ -45,34 +53,33 @@ export class FrameTable {
 
   #internFunction({ name, file, mapping, kind, binary = '' }: Frame): number {
     const nameId = this.#internString(name);
-    const key = this.#place(file, mapping, kind, binary) * MAX_IDS + nameId;
+    const placeId = this.#place(file, mapping, kind, binary);
+    const key = placeId * MAX_IDS + nameId;
     let id = this.#ids.get(key);
     if (id === undefined) {
-      id = this.frames.length;
-      const strings = this.#stringList;
-      this.frames.push({
-        name: strings[nameId]!,
-        file: strings[this.#internString(file)]!,
-        mapping: strings[this.#internString(mapping)]!,
-        kind,
-        ...(binary !== '' && { binary: strings[this.#internString(binary)]! }),
-      });
+      const place = this.places[placeId]!;
+      const shared = { name: this.#stringList[nameId]!, file: place.file, mapping: place.mapping, kind };
+      id = this.frames.push(binary === '' ? shared : { ...shared, binary: place.binary }) - 1;
+      this.placeIds.push(placeId);
       this.#ids.set(key, id);
       this.bytes += FRAME_BYTES;
     }
     return id;
   }
 
-  #place(file: string, mapping: string, kind: string, binary: string): number {
+  #place(file: string, mapping: string, kind: Frame['kind'], binary: string): number {
     const last = this.#lastPlace;
     const { file: lastFile, mapping: lastMapping, kind: lastKind, binary: lastBinary } = last;
     if (lastFile === file && lastMapping === mapping && lastKind === kind && lastBinary === binary)
       return last.id;
     const key = `${kind} ${this.#internString(file)} ${this.#internString(mapping)} ${binary}`;
-    let id = this.#places.get(key);
+    let id = this.#placeKeys.get(key);
     if (id === undefined) {
-      id = this.#places.size;
-      this.#places.set(key, id);
+      const strings = this.#stringList;
+      const shared = (text: string): string => strings[this.#internString(text)]!;
+      id =
+        this.places.push({ file: shared(file), mapping: shared(mapping), kind, binary: shared(binary) }) - 1;
+      this.#placeKeys.set(key, id);
       this.bytes += PLACE_BYTES;
     }
     this.#lastPlace = { file, mapping, kind, binary, id };

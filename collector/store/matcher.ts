@@ -6,23 +6,25 @@ import {
   type SeriesLabel,
   toPattern,
 } from '../../common/profile/filter.ts';
+import type { SeriesGroup } from './series-table.ts';
 import type { SamplePart, Series, Stacks } from './store.ts';
 
 /** Which rows of a part a filter wants: see RowQuery. */
 export interface RowMasks {
   series: Uint8Array | undefined;
+  groups: Uint8Array | undefined;
   nodes: Uint8Array | undefined;
   cpus: Uint8Array | undefined;
 }
 
-const SERIES_KEYS: Record<SeriesLabel, (series: Series) => string> = {
+type GroupLabel = Exclude<SeriesLabel, 'pid' | 'tid'>;
+
+const GROUP_KEYS: Record<GroupLabel, (group: SeriesGroup) => string> = {
   process: ({ process }) => process,
   host: ({ host }) => host,
   service: ({ service }) => service,
   container: ({ containerId }) => containerId,
   thread: ({ thread }) => thread,
-  pid: ({ pid }) => String(pid),
-  tid: ({ tid }) => String(tid),
   path: ({ path }) => path,
   command: ({ command }) => command,
   cgroup: ({ cgroup }) => cgroup,
@@ -31,13 +33,21 @@ const SERIES_KEYS: Record<SeriesLabel, (series: Series) => string> = {
 /** Linux allows at most 8,192 CPUs. */
 export const MAX_CPUS = 8192;
 
+/** Whether all series of a group have one value of the label. */
+export const isGroupLabel = (key: SeriesLabel): key is GroupLabel => key !== 'pid' && key !== 'tid';
+
+/** Value of a label that all samples of a group share. */
+export function groupValue(group: SeriesGroup, key: GroupLabel): string {
+  return GROUP_KEYS[key](group);
+}
+
 /** Value of a label that all samples of a series share. */
 export function seriesValue(series: Series, key: SeriesLabel): string {
-  return SERIES_KEYS[key](series);
+  return isGroupLabel(key) ? GROUP_KEYS[key](series) : String(series[key]);
 }
 
 export async function compileMasks(where: readonly Matcher[], part: SamplePart): Promise<RowMasks> {
-  const masks: RowMasks = { series: undefined, nodes: undefined, cpus: undefined };
+  const masks: RowMasks = { series: undefined, groups: undefined, nodes: undefined, cpus: undefined };
   for (const matcher of where) {
     const test = tester(matcher);
     if (matcher.key === 'cpu') {
@@ -48,14 +58,29 @@ export async function compileMasks(where: readonly Matcher[], part: SamplePart):
     } else if (FRAME_LABELS.includes(matcher.key)) {
       masks.nodes = both(masks.nodes, nodeMask(matcher, await part.stacks()));
     } else if (isSeriesLabel(matcher.key)) {
-      const read = SERIES_KEYS[matcher.key];
-      masks.series = both(
-        masks.series,
-        Uint8Array.from(part.series, (series) => bit(test(read(series)))),
-      );
+      const { key } = matcher;
+      if (isGroupLabel(key)) {
+        masks.groups = both(
+          masks.groups,
+          Uint8Array.from(part.groups, (group) => bit(test(groupValue(group, key)))),
+        );
+      } else {
+        masks.series = both(masks.series, idMask((await part.series()).ids(key), test));
+      }
     }
   }
   return masks;
+}
+
+/** Threads of a process have one PID: what was found out of one is not asked again of the next. */
+function idMask(ids: Float64Array, test: (text: string) => boolean): Uint8Array {
+  let last: number | undefined;
+  let wanted = 0;
+  return Uint8Array.from(ids, (id) => {
+    if (id !== last) wanted = bit(test(String(id)));
+    last = id;
+    return wanted;
+  });
 }
 
 /** A stack matches if one of its frames does, and a negated term if none does. */

@@ -8,7 +8,7 @@ const NOW_MS = Date.UTC(2026, 0, 1, 12);
 it('is full once what few rows refer to is large, until that is written', () => {
   let nextId = 1;
   const limits = { maxAgeMs: 3_600_000, now: () => NOW_MS };
-  const parts = new OpenParts((startMs) => emptyPart(nextId++, startMs, true), limits);
+  const parts = new OpenParts((startMs) => emptyPart(nextId++, startMs), limits);
   let profiles = 0;
   while (!parts.isFull && profiles < 100) {
     const profile = profileFromText('p:1;a@n 1', { endMs: NOW_MS, spanMs: 1 });

@@ -23,11 +23,21 @@ export interface NotedRequest {
   atMs: number;
 }
 
+/** How much there is of a part. */
+export interface Extent {
+  frames: number;
+  places: number;
+  nodes: number;
+  series: number;
+  groups: number;
+  events: number;
+}
+
 /** What one flush writes of a part. */
 export interface Batch {
   part: OpenPart;
   rows: PendingRows;
-  end: { frames: number; nodes: number; series: number; events: number };
+  end: Extent;
 }
 
 /** Rows that wait to be written. */
@@ -45,7 +55,7 @@ export class OpenPart extends StackDictionaries {
   readonly startMs: number;
   pending = new PendingRows();
   /** Entries of the dictionaries that the database has; node 0, the root, is in no table. */
-  written = { frames: 0, nodes: 1, series: 0, events: 0 };
+  written: Extent = { frames: 0, places: 0, nodes: 1, series: 0, groups: 0, events: 0 };
 
   constructor(info: PartInfo) {
     super();
@@ -174,7 +184,14 @@ export class OpenParts {
 function takeBatch(part: OpenPart): Batch {
   const rows = part.pending;
   part.pending = new PendingRows();
-  const { frames, tree, series, info } = part;
-  const end = { frames: frames.frames.length, nodes: tree.size, series: series.length, events: info.events };
+  const { frames, tree, seriesTable, info } = part;
+  const end = {
+    frames: frames.frames.length,
+    places: frames.places.length,
+    nodes: tree.size,
+    series: seriesTable.length,
+    groups: seriesTable.groups.length,
+    events: info.events,
+  };
   return { part, rows, end };
 }

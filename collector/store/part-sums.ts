@@ -1,61 +1,104 @@
 /**
- * Sums of ten seconds of a part that this process does not write, in memory: a timeline of days reads them again with
- * each look, and asking the database for each part costs more than adding up what it answers.
+ * Sums of ten seconds of a part, by CPU and group of series: a timeline of days reads them again with each look, and where
+ * processes are short-lived they are hundreds of times fewer than samples are.
  */
 import type { RowQuery, Rows } from './store.ts';
 
 export const SUM_MS = 10_000;
-export const SUMS_PER_PART = 360;
+const SUMS_PER_PART = 360;
+/** With more cut sums than this reading the samples is cheaper. */
+const MAX_CUT_SUMS = 60;
 
-export class PartSums {
-  readonly #tens: Uint16Array;
-  readonly #series: Uint32Array;
-  readonly #weights: Float64Array;
-
-  /** Columns of one length: tens of seconds since the part's start, series, events. */
-  constructor(tens: ArrayLike<number>, series: ArrayLike<number>, weights: ArrayLike<number>) {
-    this.#tens = Uint16Array.from(tens);
-    this.#series = Uint32Array.from(series);
-    this.#weights = Float64Array.from(weights);
-  }
-
-  get bytes(): number {
-    return this.#tens.byteLength + this.#series.byteLength + this.#weights.byteLength;
-  }
-
-  /** @param isWanted 1 for each of the part's tens of seconds that is wanted whole */
-  select({ by, series }: RowQuery, isWanted: Uint8Array): Rows {
-    const [allTens, allSeries, allWeights] = [this.#tens, this.#series, this.#weights];
-    const rows = new Uint32Array(allTens.length);
-    let length = 0;
-    for (let row = 0; row < rows.length; row++) {
-      if (isWanted[allTens[row]!] !== 1) continue;
-      if (series === undefined || series[allSeries[row]!] === 1) rows[length++] = row;
-    }
-    const wanted = rows.subarray(0, length);
-    const tens = (): Uint32Array => wanted.map((row) => allTens[row]!);
-    const seriesIds = (): Uint32Array => wanted.map((row) => allSeries[row]!);
-    const weights = Float64Array.from(wanted, (row) => allWeights[row]!);
-    const empty = { times: undefined, nodes: undefined, series: undefined, cpus: undefined };
-    if (by.includes('time') && by.includes('series')) {
-      return { ...empty, length, times: tens().map(timeOf), series: seriesIds(), weights };
-    }
-    if (by.includes('time')) {
-      const [ids, sums] = sumBy(tens(), weights);
-      return { ...empty, length: ids.length, times: ids.map(timeOf), weights: sums };
-    }
-    const [ids, sums] = sumBy(by.includes('series') ? seriesIds() : new Uint32Array(length), weights);
-    return { ...empty, length: ids.length, series: ids, weights: sums };
-  }
+/** Chunks of columns of one length each: tens of seconds since the part's start, groups, CPUs, events. The same three may come several times. */
+export interface SumChunk {
+  tens: Uint16Array;
+  groups: Uint32Array;
+  cpus: Int16Array;
+  weights: Float64Array;
 }
 
-const timeOf = (tens: number): number => tens * SUM_MS;
+/** @param isWanted 1 for each of the part's tens of seconds that is wanted whole */
+export function selectSums(chunks: readonly SumChunk[], query: RowQuery, isWanted: Uint8Array): Rows {
+  const total = chunks.reduce((sum, { tens }) => sum + tens.length, 0);
+  const times = new Uint32Array(total);
+  const found = new Uint32Array(total);
+  const foundCpus = new Int16Array(total);
+  const sums = new Float64Array(total);
+  let length = 0;
+  for (const { tens, groups, cpus, weights } of chunks) {
+    for (let row = 0; row < tens.length; row++) {
+      if (isWanted[tens[row]!] !== 1) continue;
+      if (query.groups !== undefined && query.groups[groups[row]!] !== 1) continue;
+      if (query.cpus !== undefined && query.cpus[cpus[row]!] !== 1) continue;
+      times[length] = tens[row]! * SUM_MS;
+      found[length] = groups[row]!;
+      foundCpus[length] = cpus[row]!;
+      sums[length++] = weights[row]!;
+    }
+  }
+  return {
+    length,
+    times: times.subarray(0, length),
+    groups: found.subarray(0, length),
+    cpus: foundCpus.subarray(0, length),
+    weights: sums.subarray(0, length),
+    nodes: undefined,
+    series: undefined,
+  };
+}
 
-/** Each key once, with the sum of its weights. */
-function sumBy(keys: Uint32Array, weights: Float64Array): [keys: number[], sums: number[]] {
-  const sums = new Float64Array(keys.reduce((most, key) => Math.max(most, key), -1) + 1);
-  for (let row = 0; row < keys.length; row++) sums[keys[row]!]! += weights[row]!;
-  const found: number[] = [];
-  for (const [key, sum] of sums.entries()) if (sum > 0) found.push(key);
-  return [found, found.map((key) => sums[key]!)];
+/** From the first to before the second, in milliseconds since the part's start. */
+export type Range = [from: number, to: number];
+
+/** What of a query sums can answer: whole tens of seconds. The others have to be read from the samples. */
+export interface SplitQuery {
+  /** 1 for each of the part's tens of seconds that is wanted whole. */
+  isWhole: Uint8Array;
+  /** Those wanted in part, or of several steps. */
+  cut: Range[];
+}
+
+/** Undefined where sums are of no use. */
+export function splitBySums(startMs: number, query: RowQuery): SplitQuery | undefined {
+  if (query.limit !== undefined || !isSummed(query)) return undefined;
+  const cut = cutSums(startMs, query);
+  if (cut === undefined) return undefined;
+  const isWhole = new Uint8Array(SUMS_PER_PART);
+  isWhole.fill(1, tensOf(query.fromMs - startMs), tensOf(query.toMs - startMs));
+  for (const tens of cut) isWhole[tens] = 0;
+  return { isWhole, cut: mergeRanges(cut) };
+}
+
+/** Of a time before the part, its first. */
+const tensOf = (t: number): number => Math.max(0, Math.ceil(t / SUM_MS));
+
+function isSummed({ by, series, nodes }: RowQuery): boolean {
+  const isFree = (mask: Uint8Array | undefined): boolean => mask === undefined || !mask.includes(0);
+  return by.every((column) => column !== 'node' && column !== 'series') && isFree(series) && isFree(nodes);
+}
+
+/** The tens of seconds of which only some milliseconds are wanted, or that two steps share; undefined: too many. */
+function cutSums(startMs: number, { fromMs, toMs, by, stepMs }: RowQuery): number[] | undefined {
+  const [from, to] = [fromMs - startMs, toMs - startMs];
+  const hasTime = by.includes('time');
+  // where the first and the last millisecond are in one step all between them are
+  const stepOf = (t: number): number => (hasTime ? Math.floor((t - from) / stepMs + 1e-9) : 0);
+  const cut: number[] = [];
+  for (let tens = 0; tens < SUMS_PER_PART; tens++) {
+    const [first, last] = [tens * SUM_MS, (tens + 1) * SUM_MS - 1];
+    if (last < from || first >= to) continue;
+    if (first < from || last >= to || stepOf(first) !== stepOf(last)) cut.push(tens);
+    if (cut.length > MAX_CUT_SUMS) return undefined;
+  }
+  return cut;
+}
+
+function mergeRanges(sorted: readonly number[]): Range[] {
+  const ranges: Range[] = [];
+  for (const tens of sorted) {
+    const last = ranges.at(-1);
+    if (last?.[1] === tens * SUM_MS) last[1] += SUM_MS;
+    else ranges.push([tens * SUM_MS, (tens + 1) * SUM_MS]);
+  }
+  return ranges;
 }

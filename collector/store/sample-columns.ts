@@ -52,7 +52,7 @@ export class SampleColumns {
       if (query.cpus !== undefined && query.cpus[cpus[row]!] !== 1) continue;
       wanted[count++] = row;
     }
-    if (count === length) return { length, times, nodes, series, cpus, weights };
+    if (count === length) return { length, times, nodes, series, groups: undefined, cpus, weights };
     const rows = wanted.subarray(0, count);
     const has = (column: Column): boolean => query.by.includes(column);
     return {
@@ -60,6 +60,7 @@ export class SampleColumns {
       times: has('time') ? rows.map((row) => times[row]!) : undefined,
       nodes: has('node') ? rows.map((row) => nodes[row]!) : undefined,
       series: has('series') ? rows.map((row) => series[row]!) : undefined,
+      groups: undefined,
       cpus: has('cpu') ? Int32Array.from(rows, (row) => cpus[row]!) : undefined,
       weights: weights && Float64Array.from(rows, (row) => weights[row]!),
     };

@@ -1,6 +1,7 @@
 import type { Location, Profile, Sample } from '../../common/profile/profile.ts';
 import { locationFrames, processName } from './frames.ts';
-import type { Frame, Series } from './store.ts';
+import type { SeriesGroup, SeriesTable } from './series-table.ts';
+import type { Frame } from './store.ts';
 
 /** A deeper stack keeps its leaf side, and says so: no agent sends one, so this bounds hostile input. */
 const MAX_STACK_FRAMES = 4096;
@@ -21,7 +22,7 @@ export interface FrameBudget {
 export interface Dictionaries {
   readonly frames: { intern(frame: Frame): number };
   readonly tree: { child(parent: number, frame: number): number };
-  internSeries(series: Series): number;
+  readonly seriesTable: Pick<SeriesTable, 'intern' | 'internGroup'>;
 }
 
 /** Brings the dictionaries of one profile into one segment, each entry once and only when it is needed. */
@@ -50,7 +51,10 @@ export class SegmentWriter<T extends Dictionaries> {
     const thread = `${sample.tid}/${sample.threadName}`;
     let id = threads.get(thread);
     if (id === undefined) {
-      id = this.segment.internSeries(seriesOf(this.#profile, sample));
+      const { seriesTable } = this.segment;
+      const { pid, startUnixNano } = this.#profile.processes[sample.process]!;
+      const group = seriesTable.internGroup(groupOf(this.#profile, sample));
+      id = seriesTable.intern(group, pid, sample.tid, startUnixNano);
       threads.set(thread, id);
     }
     return id;
@@ -129,12 +133,10 @@ function periodOf({ period }: Profile): number {
   return period < 3_600_000_000_000n ? Number(period) : 0;
 }
 
-function seriesOf(profile: Profile, sample: Sample): Series {
+function groupOf(profile: Profile, sample: Sample): SeriesGroup {
   const process = profile.processes[sample.process]!;
   return {
     process: processName(process),
-    pid: process.pid,
-    tid: sample.tid,
     thread: sample.threadName,
     path: process.executablePath,
     command: process.commandName,
@@ -142,7 +144,6 @@ function seriesOf(profile: Profile, sample: Sample): Series {
     cgroup: process.cgroupPath,
     service: process.serviceName,
     host: profile.host['host.name'] ?? '',
-    startUnixNano: process.startUnixNano,
     periodNanos: periodOf(profile),
   };
 }

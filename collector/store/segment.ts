@@ -1,3 +1,4 @@
+import { rowsByGroup } from './rows-by-group.ts';
 import { SampleColumns } from './sample-columns.ts';
 import { StackDictionaries } from './stack-dictionaries.ts';
 import type { RowQuery, Rows, SamplePart } from './store.ts';
@@ -25,7 +26,7 @@ export class Segment extends StackDictionaries implements SamplePart {
     return super.bytes + this.columns.bytes;
   }
 
-  async rows(query: RowQuery): Promise<Rows> {
-    return this.columns.select(query, this.startMs);
+  rows(query: RowQuery): Promise<Rows> {
+    return rowsByGroup(this, query, async (bySeries) => this.columns.select(bySeries, this.startMs));
   }
 }

@@ -1,5 +1,6 @@
 import type { Matcher } from '../../common/profile/filter.ts';
 import type { FrameType, Profile } from '../../common/profile/profile.ts';
+import type { SeriesGroup, SeriesTable } from './series-table.ts';
 
 /** Of so many requests it is known that they were stored: 27 minutes of 100 agents that send every 5 seconds. */
 export const MAX_RECENT_REQUESTS = 32_768;
@@ -116,11 +117,13 @@ export interface Series {
   periodNanos: number;
 }
 
-export type Column = 'time' | 'node' | 'series' | 'cpu';
+export type Column = 'time' | 'node' | 'series' | 'group' | 'cpu';
 
 /** Masks hold 1 for each wanted id; a missing mask means every one. */
 export interface RowQuery extends TimeRange {
   series: Uint8Array | undefined;
+  /** Groups of series. */
+  groups: Uint8Array | undefined;
   nodes: Uint8Array | undefined;
   cpus: Uint8Array | undefined;
   /** The columns that the caller will read: rows that agree in these may come summed. */
@@ -138,6 +141,7 @@ export interface Rows {
   times: ArrayLike<number> | undefined;
   nodes: ArrayLike<number> | undefined;
   series: ArrayLike<number> | undefined;
+  groups: ArrayLike<number> | undefined;
   /** Logical CPU, -1 if unknown. */
   cpus: ArrayLike<number> | undefined;
   /** Events that a row stands for; undefined: one each. */
@@ -148,10 +152,22 @@ export interface Rows {
 export interface SamplePart {
   readonly startMs: number;
   readonly endMs: number;
-  readonly series: readonly Series[];
+  /** What series have in common: enough to filter and to group by most labels. */
+  readonly groups: readonly SeriesGroup[];
+  /** As they are now: later samples may add to them. */
+  series(): Promise<SeriesTable>;
   /** As they are now: later samples may add to them. */
   stacks(): Promise<Stacks>;
   rows(query: RowQuery): Promise<Rows>;
+}
+
+/** Samples of a query became too old while it was being answered: asked again, it is answered without them. */
+export class PartDropped extends Error {
+  override name = 'PartDropped';
+
+  constructor() {
+    super('samples of this time were dropped by the retention while they were read: ask again');
+  }
 }
 
 /**

@@ -1,7 +1,8 @@
 /** A store whose frames have the names that came later: what is stored stays as it was sent. */
 import { FrameTable } from '../store/frame-table.ts';
+import type { SeriesTable } from '../store/series-table.ts';
 import { StackTree } from '../store/stack-tree.ts';
-import type { Frame, RowQuery, Rows, SamplePart, Series, Stacks, Store, TimeRange } from '../store/store.ts';
+import type { Frame, RowQuery, Rows, SamplePart, Stacks, Store, TimeRange } from '../store/store.ts';
 import type { LateNames } from './late-names.ts';
 
 type ReadStore = Pick<Store, 'parts' | 'stats'>;
@@ -40,8 +41,12 @@ class NamedPart implements SamplePart {
     return this.#part.endMs;
   }
 
-  get series(): readonly Series[] {
-    return this.#part.series;
+  get groups(): SamplePart['groups'] {
+    return this.#part.groups;
+  }
+
+  series(): Promise<SeriesTable> {
+    return this.#part.series();
   }
 
   async stacks(): Promise<Stacks> {

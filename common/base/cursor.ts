@@ -70,6 +70,19 @@ export class Cursor {
   }
 
   uleb(): number {
+    // nearly all numbers have one byte
+    const { at } = this;
+    if (at >= 0 && at < this.end) {
+      const byte = this.bytes[at]!;
+      if (byte < 0x80) {
+        this.at = at + 1;
+        return byte;
+      }
+    }
+    return this.#longUleb();
+  }
+
+  #longUleb(): number {
     let value = 0;
     let scale = 1;
     for (let i = 0; i < MAX_LEB_BYTES; i++) {

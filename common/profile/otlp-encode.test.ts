@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { opentelemetry } from '#otlp';
 import { arbitraryProfile, describeSamples } from '../../test/support/arbitrary-profile.ts';
 import { decodeOtlp } from './otlp-decode.ts';
-import { encodeOtlp, splitProfile } from './otlp-encode.ts';
+import { encodeOtlp, OtlpEncoder, splitProfile } from './otlp-encode.ts';
 import { emptyMapping, emptyProcess, emptyProfile, type Profile } from './profile.ts';
 
 const ExportRequest = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
@@ -37,6 +37,28 @@ function collectIndices(value: unknown, found: Map<string, Set<number>>): void {
   }
 }
 
+function finish(steps: Generator<void, Uint8Array>): Uint8Array {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** A sample of each function. */
+function profileOfFunctions(count: number): Profile {
+  const profile = emptyProfile();
+  profile.processes.push({ ...emptyProcess(), pid: 1 });
+  for (let i = 1; i <= count; i++) {
+    profile.functions.push({ name: `f${i}`, systemName: '', filename: 'a.c', startLine: 0 });
+    const lines = [{ func: i, line: i, column: 0 }];
+    profile.locations.push({ mapping: 0, address: BigInt(i), frameType: 'native', lines });
+    profile.stacks.push(Uint32Array.of(i));
+    const [tid, threadName, cpu, timestamps] = [1, 't', 0, [BigInt(i)]];
+    profile.samples.push({ stack: i, process: 1, tid, threadName, cpu, count: 1, timestamps });
+  }
+  return profile;
+}
+
 describe('encodeOtlp', () => {
   it('is read back as it was', () => {
     fc.assert(
@@ -54,6 +76,42 @@ describe('encodeOtlp', () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it('writes the same whatever it wrote before', () => {
+    fc.assert(
+      fc.property(fc.array(arbitraryProfile, { minLength: 2, maxLength: 4 }), (profiles) => {
+        const encoder = new OtlpEncoder(SCOPE);
+        for (const profile of profiles) expect(finish(encoder.encode(profile))).toEqual(encode(profile));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('writes the same after a request that was too large to keep its room', () => {
+    const encoder = new OtlpEncoder(SCOPE);
+    const large = profileOfFunctions(40_000);
+    expect(finish(encoder.encode(large))).toEqual(encode(large));
+    const small = profileOfFunctions(3);
+    expect(finish(encoder.encode(small))).toEqual(encode(small));
+    expect(readBack(large)['dictionary'].functionTable).toHaveLength(40_001);
+  });
+
+  it('writes the same after texts that were too long to keep their room', () => {
+    const encoder = new OtlpEncoder(SCOPE);
+    const large = profileOfFunctions(30);
+    for (const func of large.functions) func.systemName = func.name.padEnd(100_000, '_');
+    expect(finish(encoder.encode(large))).toEqual(encode(large));
+    expect(finish(encoder.encode(profileOfFunctions(3)))).toEqual(encode(profileOfFunctions(3)));
+  });
+
+  it('refuses a profile while another one is not done', () => {
+    const encoder = new OtlpEncoder(SCOPE);
+    const first = encoder.encode(profileOfFunctions(40));
+    first.next();
+    expect(() => encoder.encode(profileOfFunctions(1)).next()).toThrow('one profile after the other');
+    expect(finish(first)).toEqual(encode(profileOfFunctions(40)));
+    expect(finish(encoder.encode(profileOfFunctions(1)))).toEqual(encode(profileOfFunctions(1)));
   });
 
   it('writes dictionaries with a zero entry, without duplicates, without what nothing refers to', () => {

@@ -6,7 +6,10 @@
  * Resources are grouped by service, container and executable; process and thread are attributes of the sample.
  * What receivers need of it was tried with the OpenTelemetry Collector and read in the sources of others.
  */
+
+import { EntryTable, StringTable } from './otlp-tables.ts';
 import {
+  emptyProfile,
   GENERATED_PLACE,
   type Location,
   type Mapping,
@@ -24,18 +27,15 @@ export interface ScopeInfo {
 const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.37.0';
 
 export function encodeOtlp(profile: Profile, info: ScopeInfo): Uint8Array {
-  const steps = encodeOtlpInSteps(profile, info);
+  const steps = new OtlpEncoder(info).encode(profile);
   for (;;) {
     const step = steps.next();
     if (step.done) return step.value;
   }
 }
 
-/** The same in steps of some samples each, for threads that have other things to do in between. */
-export const encodeOtlpInSteps = (profile: Profile, info: ScopeInfo): Generator<void, Uint8Array> =>
-  new OtlpEncoder(profile, info).encode();
-
 const SAMPLES_PER_STEP = 16;
+const NONE = emptyProfile();
 
 /** Smaller profiles of at most `maxSamples` (1 at least) entries of `samples` each; they share the tables. */
 export function splitProfile(profile: Profile, maxSamples: number): Profile[] {
@@ -49,63 +49,15 @@ export function splitProfile(profile: Profile, maxSamples: number): Profile[] {
   return parts;
 }
 
-/** A table of the dictionary. Entries are told apart by their bytes; the zero entry has none. */
-class Table {
-  readonly #field: number;
-  readonly #out: ProtoWriter;
-  /** Hash of an entry's bytes → the newest entry that has it; `#next` leads to older ones, -1 ends. */
-  readonly #newest = new Map<number, number>();
-  readonly #next: number[] = [-1];
-  /** Where each entry's bytes lie in what was written. */
-  readonly #starts: number[];
-  readonly #ends: number[];
-
-  constructor(field: number, capacity: number) {
-    this.#field = field;
-    this.#out = new ProtoWriter(capacity);
-    this.#out.bytes(field, new Uint8Array(0));
-    this.#starts = [this.#out.length];
-    this.#ends = [this.#out.length];
-  }
-
-  /** The index of an entry that is known to be new. */
-  add(entry: ProtoWriter): number {
-    this.#out.message(this.#field, entry);
-    this.#next.push(-1);
-    this.#starts.push(this.#out.length - entry.length);
-    return this.#ends.push(this.#out.length) - 1;
-  }
-
-  /** The index of the entry that was just written. */
-  intern(entry: ProtoWriter): number {
-    if (entry.length === 0) return 0;
-    const hash = entry.hash();
-    const newest = this.#newest.get(hash) ?? -1;
-    for (let index = newest; index >= 0; index = this.#next[index]!) {
-      if (this.#out.holds(entry, this.#starts[index]!, this.#ends[index]!)) return index;
-    }
-    this.#out.message(this.#field, entry);
-    this.#newest.set(hash, this.#ends.length);
-    this.#next.push(newest);
-    this.#starts.push(this.#out.length - entry.length);
-    return this.#ends.push(this.#out.length) - 1;
-  }
-
-  finish(): Uint8Array {
-    return this.#out.finish();
-  }
-}
-
-class OtlpEncoder {
-  readonly #profile: Profile;
+/** Keeps its tables' room, and what texts there are, from one profile to the next. */
+export class OtlpEncoder {
   readonly #info: ScopeInfo;
-  readonly #strings = new Map<string, number>([['', 0]]);
-  readonly #stringTable = new ProtoWriter(16 << 10);
-  readonly #mappingTable = new Table(1, 4096);
-  readonly #locationTable = new Table(2, 32 << 10);
-  readonly #functionTable = new Table(3, 16 << 10);
-  readonly #attributeTable = new Table(6, 8192);
-  readonly #stackTable = new Table(7, 32 << 10);
+  readonly #strings = new StringTable(5);
+  readonly #mappingTable = new EntryTable(1, 4096);
+  readonly #locationTable = new EntryTable(2, 32 << 10);
+  readonly #functionTable = new EntryTable(3, 16 << 10);
+  readonly #attributeTable = new EntryTable(6, 8192);
+  readonly #stackTable = new EntryTable(7, 32 << 10);
   /** Key → value → index, so that a known attribute need not be written again to be found. */
   readonly #textAttributes = new Map<string, Map<string, number>>();
   readonly #intAttributes = new Map<string, Map<number, number>>();
@@ -113,31 +65,61 @@ class OtlpEncoder {
   readonly #frameTypes = new Map<string, number[]>();
   readonly #inner = new ProtoWriter();
   readonly #innermost = new ProtoWriter();
+  #isBusy = false;
+  #profile: Profile = NONE;
   /** New index of each of the profile's entries, -1 where nothing has referred to it yet. */
-  readonly #mappings: Int32Array;
-  readonly #locations: Int32Array;
-  readonly #functions: Int32Array;
-  readonly #stacks: Int32Array;
+  #mappings = new Int32Array(0);
+  #locations = new Int32Array(0);
+  #functions = new Int32Array(0);
+  #stacks = new Int32Array(0);
   readonly #processAttributes = new Map<number, number[]>();
-  /** Of the sample that is being written. */
-  readonly #attributes: number[] = [];
+  /** Of the sample that is being written: those of its process and three more. */
+  readonly #attributes = new Int32Array(16);
   /** Of the stack that is being written. */
-  readonly #stackLocations: number[] = [];
+  #stackLocations = new Int32Array(256);
 
-  constructor(profile: Profile, info: ScopeInfo) {
-    this.#profile = profile;
+  constructor(info: ScopeInfo) {
     this.#info = info;
+  }
+
+  #begin(profile: Profile): void {
+    this.#profile = profile;
     this.#mappings = new Int32Array(profile.mappings.length).fill(-1);
     this.#locations = new Int32Array(profile.locations.length).fill(-1);
     this.#functions = new Int32Array(profile.functions.length).fill(-1);
     this.#stacks = new Int32Array(profile.stacks.length).fill(-1);
-    this.#stringTable.string(5, '');
+    this.#strings.clear();
+    for (const table of [
+      this.#mappingTable,
+      this.#locationTable,
+      this.#functionTable,
+      this.#attributeTable,
+      this.#stackTable,
+    ])
+      table.clear();
+    this.#textAttributes.clear();
+    this.#intAttributes.clear();
+    this.#frameTypes.clear();
+    this.#processAttributes.clear();
   }
 
-  *encode(): Generator<void, Uint8Array> {
+  /** In steps of some samples each. Throws where the steps of another profile are not done. */
+  *encode(profile: Profile): Generator<void, Uint8Array> {
+    if (this.#isBusy) throw new Error('an encoder writes one profile after the other');
+    this.#isBusy = true;
+    try {
+      return yield* this.#encode(profile);
+    } finally {
+      this.#isBusy = false;
+      this.#profile = NONE;
+    }
+  }
+
+  *#encode(profile: Profile): Generator<void, Uint8Array> {
+    this.#begin(profile);
     const out = new ProtoWriter(256 << 10);
     const window = windowOf(this.#profile);
-    for (const [process, samples] of this.#groupByResource()) {
+    for (const { process, samples } of this.#groupByResource()) {
       const resource = new ProtoWriter(16 << 10);
       resource.bytes(1, this.#resource(process));
       resource.bytes(2, yield* this.#scope(samples, window));
@@ -150,7 +132,7 @@ class OtlpEncoder {
     dictionary.raw(this.#functionTable.finish());
     // links: only the zero entry
     dictionary.bytes(4, new Uint8Array(0));
-    dictionary.raw(this.#stringTable.finish());
+    dictionary.raw(this.#strings.finish());
     dictionary.raw(this.#attributeTable.finish());
     dictionary.raw(this.#stackTable.finish());
     out.message(2, dictionary);
@@ -158,24 +140,30 @@ class OtlpEncoder {
     return new Uint8Array(out.finish());
   }
 
-  #groupByResource(): Map<Process, Sample[]> {
-    const groups = new Map<string, [Process, Sample[]]>();
-    const ofProcesses: (Sample[] | undefined)[] = [];
+  /** A group for each set of what resources say of processes, with the first of its processes. */
+  #groupByResource(): Group[] {
+    const groups: Group[] = [];
+    const byPath = new Map<string, Group>();
+    const ofProcesses: (Group | undefined)[] = [];
     const all = this.#profile.samples;
     for (let i = 0; i < all.length; i++) {
       const sample = all[i]!;
-      let samples = ofProcesses[sample.process];
-      if (!samples) {
+      let group = ofProcesses[sample.process];
+      if (!group) {
         const process = this.#profile.processes[sample.process]!;
-        const key = `${process.serviceName}\0${process.containerId}\0${process.executablePath}\0${process.executableName}`;
-        const group = groups.get(key) ?? [process, []];
-        groups.set(key, group);
-        samples = group[1];
-        ofProcesses[sample.process] = samples;
+        const newest = byPath.get(process.executablePath);
+        group = newest;
+        while (group && !haveSameResource(group.process, process)) group = group.older;
+        if (!group) {
+          group = { process, samples: [], older: newest };
+          groups.push(group);
+          byPath.set(process.executablePath, group);
+        }
+        ofProcesses[sample.process] = group;
       }
-      samples.push(sample);
+      group.samples.push(sample);
     }
-    return new Map(groups.values());
+    return groups;
   }
 
   #resource(process: Process): Uint8Array {
@@ -228,69 +216,66 @@ class OtlpEncoder {
 
   #valueType({ type, unit }: { type: string; unit: string }): Uint8Array {
     const message = new ProtoWriter(16);
-    message.uint(1, this.#string(type));
-    message.uint(2, this.#string(unit));
+    message.uint(1, this.#strings.indexOf(type));
+    message.uint(2, this.#strings.indexOf(unit));
     return message.finish();
   }
 
   #sample(sample: Sample): ProtoWriter {
     // its dictionary entries use the shared writers, so they come first
     const stack = this.#stack(sample.stack);
-    const attributes = this.#sampleAttributes(sample);
+    const count = this.#sampleAttributes(sample);
     this.#inner.clear();
     this.#inner.uint(1, stack);
-    this.#inner.packedUint(2, attributes);
+    this.#inner.packedUint(2, this.#attributes, count);
     // a sample with one timestamp an event has no values; without timestamps its count is one
     if (sample.timestamps.length === 0) this.#inner.packedUint(4, [sample.count]);
     this.#inner.packedFixed64(5, sample.timestamps);
     return this.#inner;
   }
 
-  #sampleAttributes(sample: Sample): number[] {
-    let attributes = this.#processAttributes.get(sample.process);
-    if (!attributes) {
-      const process = this.#profile.processes[sample.process]!;
-      attributes = [this.#intAttribute('process.pid', process.pid)];
-      if (process.parentPid > 0) attributes.push(this.#intAttribute('process.parent_pid', process.parentPid));
-      if (process.commandName !== '')
-        attributes.push(this.#textAttribute('process.command', process.commandName));
-      if (process.cgroupPath !== '')
-        attributes.push(this.#textAttribute('process.linux.cgroup', process.cgroupPath));
-      if (process.startUnixNano > 0n) {
-        const created = new Date(Number(process.startUnixNano / 1_000_000n)).toISOString();
-        attributes.push(this.#textAttribute('process.creation.time', created));
-      }
-      this.#processAttributes.set(sample.process, attributes);
+  /** How many of `#attributes` are the sample's. */
+  #sampleAttributes(sample: Sample): number {
+    let ofProcess = this.#processAttributes.get(sample.process);
+    if (!ofProcess) {
+      ofProcess = this.#attributesOf(this.#profile.processes[sample.process]!);
+      this.#processAttributes.set(sample.process, ofProcess);
     }
     const all = this.#attributes;
-    all.length = 0;
-    for (let i = 0; i < attributes.length; i++) all.push(attributes[i]!);
-    all.push(this.#intAttribute('thread.id', sample.tid));
-    if (sample.threadName !== '') all.push(this.#textAttribute('thread.name', sample.threadName));
-    if (sample.cpu >= 0) all.push(this.#intAttribute('cpu.logical_number', sample.cpu));
-    return all;
+    let count = ofProcess.length;
+    for (let i = 0; i < count; i++) all[i] = ofProcess[i]!;
+    all[count++] = this.#intAttribute('thread.id', sample.tid);
+    if (sample.threadName !== '') all[count++] = this.#textAttribute('thread.name', sample.threadName);
+    if (sample.cpu >= 0) all[count++] = this.#intAttribute('cpu.logical_number', sample.cpu);
+    return count;
   }
 
-  #string(text: string): number {
-    let index = this.#strings.get(text);
-    if (index === undefined) {
-      index = this.#strings.size;
-      this.#strings.set(text, index);
-      this.#stringTable.string(5, text);
+  #attributesOf({ pid, parentPid, commandName, cgroupPath, startUnixNano }: Process): number[] {
+    const attributes = [this.#intAttribute('process.pid', pid)];
+    if (parentPid > 0) attributes.push(this.#intAttribute('process.parent_pid', parentPid));
+    if (commandName !== '') attributes.push(this.#textAttribute('process.command', commandName));
+    if (cgroupPath !== '') attributes.push(this.#textAttribute('process.linux.cgroup', cgroupPath));
+    if (startUnixNano > 0n) {
+      const created = new Date(Number(startUnixNano / 1_000_000n)).toISOString();
+      attributes.push(this.#newTextAttribute('process.creation.time', created));
     }
-    return index;
+    return attributes;
   }
 
   #textAttribute(key: string, value: string): number {
     const values = valuesOf(this.#textAttributes, key);
     let index = values.get(value);
     if (index === undefined) {
-      this.#innermost.clear();
-      this.#innermost.string(1, value);
-      index = this.#newAttribute(key);
+      index = this.#newTextAttribute(key, value);
       values.set(value, index);
     }
     return index;
+  }
+
+  #newTextAttribute(key: string, value: string): number {
+    this.#innermost.clear();
+    this.#innermost.string(1, value);
+    return this.#newAttribute(key);
   }
 
   #intAttribute(key: string, value: number): number {
@@ -307,22 +292,23 @@ class OtlpEncoder {
     return index;
   }
 
-  /** Its value is in the innermost writer, and was not there with this key before. */
+  /** Its value is in the innermost writer. */
   #newAttribute(key: string): number {
     this.#inner.clear();
-    this.#inner.uint(1, this.#string(key));
+    this.#inner.uint(1, this.#strings.indexOf(key));
     this.#inner.message(2, this.#innermost);
-    return this.#attributeTable.add(this.#inner);
+    return this.#attributeTable.intern(this.#inner);
   }
 
   #stack(old: number): number {
     if (this.#stacks[old]! >= 0) return this.#stacks[old]!;
     const stack = this.#profile.stacks[old]!;
+    const { length } = stack;
+    if (length > this.#stackLocations.length) this.#stackLocations = new Int32Array(length * 2);
     const locations = this.#stackLocations;
-    locations.length = 0;
-    for (let i = 0; i < stack.length; i++) locations.push(this.#location(stack[i]!));
+    for (let i = 0; i < length; i++) locations[i] = this.#location(stack[i]!);
     this.#inner.clear();
-    this.#inner.packedUint(1, locations);
+    this.#inner.packedUint(1, locations, length);
     const index = this.#stackTable.intern(this.#inner);
     this.#stacks[old] = index;
     return index;
@@ -372,7 +358,7 @@ class OtlpEncoder {
     add('process.executable.build_id.gnu', mapping.gnuBuildId);
     add('process.executable.build_id.go', mapping.goBuildId);
     add('process.executable.build_id.htlhash', mapping.fileId);
-    const filename = this.#string(mapping.filename);
+    const filename = this.#strings.indexOf(mapping.filename);
     this.#inner.clear();
     this.#inner.uint(1, mapping.memoryStart);
     this.#inner.uint(2, mapping.memoryLimit);
@@ -387,15 +373,10 @@ class OtlpEncoder {
   #function(old: number): number {
     if (this.#functions[old]! >= 0) return this.#functions[old]!;
     const { name, systemName, filename, startLine } = this.#profile.functions[old]!;
-    const [nameAt, systemNameAt, filenameAt] = [
-      this.#string(name),
-      this.#string(systemName),
-      this.#string(filename),
-    ];
     this.#inner.clear();
-    this.#inner.uint(1, nameAt);
-    this.#inner.uint(2, systemNameAt);
-    this.#inner.uint(3, filenameAt);
+    this.#inner.uint(1, this.#strings.indexOf(name));
+    this.#inner.uint(2, this.#strings.indexOf(systemName));
+    this.#inner.uint(3, this.#strings.indexOf(filename));
     this.#inner.uint(4, startLine);
     const index = this.#functionTable.intern(this.#inner);
     this.#functions[old] = index;
@@ -411,6 +392,19 @@ function valuesOf<V>(attributes: Map<string, Map<V, number>>, key: string): Map<
   }
   return values;
 }
+
+interface Group {
+  process: Process;
+  samples: Sample[];
+  /** Another one of the same executable. */
+  older: Group | undefined;
+}
+
+const haveSameResource = (a: Process, b: Process): boolean =>
+  a.serviceName === b.serviceName &&
+  a.containerId === b.containerId &&
+  a.executablePath === b.executablePath &&
+  a.executableName === b.executableName;
 
 interface Window {
   start: bigint;

@@ -5,6 +5,8 @@ const MAX_INT32 = 0x7fff_ffff;
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 /** Up to here a loop is faster than a view of the bytes. */
 const FEW_BYTES = 96;
+/** Of at most three bytes each, so that they take less than 128. */
+const FEW_CHARACTERS = 42;
 
 export class ProtoWriter {
   #bytes: Buffer;
@@ -61,8 +63,16 @@ export class ProtoWriter {
 
   /** A string field; also the empty one is written, as an entry of a table needs it. */
   string(field: number, value: string): void {
-    const length = Buffer.byteLength(value);
     this.#varint(field * 8 + 2);
+    if (value.length <= FEW_CHARACTERS) {
+      // its length takes one byte whatever it is: no need to ask for it first
+      this.#reserve(128);
+      const length = this.#bytes.write(value, this.#at + 1, 'utf8');
+      this.#bytes[this.#at] = length;
+      this.#at += length + 1;
+      return;
+    }
+    const length = Buffer.byteLength(value);
     this.#varint(length);
     this.#reserve(length);
     this.#bytes.write(value, this.#at, length, 'utf8');
@@ -94,13 +104,14 @@ export class ProtoWriter {
     for (let i = 0; i < length; i++) this.#bytes[this.#at++] = inner.#bytes[i]!;
   }
 
-  packedUint(field: number, values: ArrayLike<number>): void {
-    if (values.length === 0) return;
+  /** The first `count` of the values. */
+  packedUint(field: number, values: ArrayLike<number>, count = values.length): void {
+    if (count === 0) return;
     let size = 0;
-    for (let i = 0; i < values.length; i++) size += varintSize(values[i]!);
+    for (let i = 0; i < count; i++) size += varintSize(values[i]!);
     this.#varint(field * 8 + 2);
     this.#varint(size);
-    for (let i = 0; i < values.length; i++) this.#varint(values[i]!);
+    for (let i = 0; i < count; i++) this.#varint(values[i]!);
   }
 
   packedFixed64(field: number, values: readonly bigint[]): void {

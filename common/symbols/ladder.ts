@@ -1,7 +1,7 @@
 /**
  * The best name that a file's sources have for an address. Sources stand best first: DWARF, then symbol tables.
  */
-import { LRUCache } from 'lru-cache';
+import { RecentMap } from '../base/recent-map.ts';
 import { demangle } from './demangle/demangle.ts';
 import type { SymbolFrame, SymbolSource } from './source.ts';
 import type { SymbolTable } from './symbol-table.ts';
@@ -35,21 +35,24 @@ const frameOf = (name: string): SymbolFrame => ({
  * lines and no functions; static C++ functions may have no mangled name), the next sources supply.
  */
 export function symbolLadder(sources: readonly SymbolSource[]): SymbolSource {
-  const names = new LRUCache<string, string>({
-    maxSize: CACHED_CHARACTERS,
-    // an entry's own bytes, and never 0: there are frames without a name
-    sizeCalculation: (readable, name) => readable.length + name.length + 64,
-  });
+  // an entry's own bytes, and never 0: there are frames without a name
+  const weigh = (readable: string, name: string): number => readable.length + name.length + 64;
+  const names = new RecentMap<string, string>(CACHED_CHARACTERS, weigh);
   const readName = (name: string): string => {
-    const known = names.get(name) ?? demangle(name);
-    names.set(name, known);
-    return known;
+    const known = names.get(name);
+    if (known !== undefined) return known;
+    const readable = demangle(name);
+    names.set(name, readable);
+    return readable;
   };
   return {
     lookup: (address) => lookupIn(sources, address, readName),
+    get damaged() {
+      return sources.reduce((sum, source) => sum + (source.damaged ?? 0), 0);
+    },
     get byteLength() {
-      // most names are of one byte a character
-      return sources.reduce((sum, source) => sum + source.byteLength, names.calculatedSize);
+      // most names have one byte a character
+      return sources.reduce((sum, source) => sum + source.byteLength, names.weight);
     },
   };
 }

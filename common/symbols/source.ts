@@ -28,6 +28,8 @@ export interface SymbolSource {
   lookup(address: number): SymbolFrame[];
   /** Bytes that it holds now; grows with look-ups up to the source's own bound. */
   readonly byteLength: number;
+  /** Parts of the file that are broken or exceed a limit, as far as look-ups met them. */
+  readonly damaged?: number;
 }
 
 /** Another file that an ELF file refers to. Names come from that file: drivers must confine them. */

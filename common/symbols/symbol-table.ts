@@ -70,6 +70,8 @@ export class SymbolTable {
   readonly #blockStarts: Uint32Array;
   readonly #rows: ByteSource;
   readonly #aliases: ByteSource;
+  /** That was read last: who has many addresses asks for them in ascending order. */
+  #block: { index: number; words: Uint32Array } | undefined;
   /** That was named last: neighbours ask for it again. */
   #last: { index: number; symbol: ElfSymbol } | undefined;
   readonly count: number;
@@ -121,17 +123,28 @@ export class SymbolTable {
   }
 
   #row(i: number): Row {
-    const [start, size, parent] = wordsAt(this.#rows, i * ROW_WORDS, 3);
-    return { start: start!, size: size!, parent: parent! | 0 };
+    const block = Math.floor(i / BLOCK_ROWS);
+    const isRead = this.#block?.index === block;
+    const words = isRead ? this.#block!.words : wordsAt(this.#rows, i * ROW_WORDS, 3);
+    const at = isRead ? (i - block * BLOCK_ROWS) * ROW_WORDS : 0;
+    return { start: words[at]!, size: words[at + 1]!, parent: words[at + 2]! | 0 };
   }
 
   #lastAtOrBelow(at: number): number {
     const block = lastAtOrBelow(this.#blockStarts, at);
     if (block < 0) return -1;
-    const first = block * BLOCK_ROWS;
-    const rows = Math.min(BLOCK_ROWS, this.count - first);
-    const words = wordsAt(this.#rows, first * ROW_WORDS, rows * ROW_WORDS);
-    return first + countBelow(rows, (i) => words[i * ROW_WORDS]! <= at) - 1;
+    const words = this.#wordsOf(block);
+    return block * BLOCK_ROWS + countBelow(words.length / ROW_WORDS, (i) => words[i * ROW_WORDS]! <= at) - 1;
+  }
+
+  /** A copy of a block's rows. */
+  #wordsOf(block: number): Uint32Array {
+    if (this.#block?.index !== block) {
+      const first = block * BLOCK_ROWS;
+      const rows = Math.min(BLOCK_ROWS, this.count - first);
+      this.#block = { index: block, words: wordsAt(this.#rows, first * ROW_WORDS, rows * ROW_WORDS).slice() };
+    }
+    return this.#block.words;
   }
 
   #name(i: number): string {

@@ -1,11 +1,21 @@
 /**
- * How long after its start a new process has its first stack with names of its own functions, on an agent that runs:
- * the very first process of a runtime, whose files have to be read, and each further one.
+ * How long after its start a new process has its first stack with names of its own functions, by the times of samples,
+ * on an agent that runs: processes whose interpreter the agent has never met (each runs a copy of it with other
+ * contents, so neither memory nor disk knows its table), and such of one that it has read before.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Controller } from '../../agent/controller.ts';
@@ -14,7 +24,8 @@ import { median } from './measure.ts';
 
 interface Script {
   title: string;
-  command: readonly [string, ...string[]];
+  interpreter: string;
+  script: string;
   frameType: FrameType;
 }
 
@@ -28,7 +39,8 @@ interface Start {
 
 interface ScriptStarts {
   title: string;
-  first: Start;
+  /** Of interpreters that were never met; the first one has its runtime's code loaded, too. */
+  unmet: Start[];
   further: Start[];
 }
 
@@ -46,8 +58,13 @@ function writeScripts(directory: string): Script[] {
   writeFileSync(node, 'function busy() {\n  for (;;) JSON.parse("[1,2,3]");\n}\nbusy();\n');
   const version = execFileSync('/usr/bin/python3', ['--version'], { encoding: 'utf8' }).trim();
   return [
-    { title: version, command: ['/usr/bin/python3', python], frameType: 'cpython' },
-    { title: `Node ${process.versions.node}`, command: [process.execPath, node], frameType: 'v8js' },
+    { title: version, interpreter: realpathSync('/usr/bin/python3'), script: python, frameType: 'cpython' },
+    {
+      title: `Node ${process.versions.node}`,
+      interpreter: process.execPath,
+      script: node,
+      frameType: 'v8js',
+    },
   ];
 }
 
@@ -97,9 +114,12 @@ export async function measureFirstStacks(starts: number): Promise<ScriptStarts[]
     { push: (profile) => watch?.take(profile) },
     QUIET,
   );
-  const measure = async ({ command, frameType, title }: Script): Promise<Start> => {
+  const measure = async ({ interpreter, script, frameType, title }: Script): Promise<Start> => {
     const begun = Date.now();
-    const child = spawn(command[0], command.slice(1), { stdio: 'ignore' });
+    const child = spawn(interpreter, [script], {
+      stdio: 'ignore',
+      env: { ...process.env, PYTHONHOME: '/usr' },
+    });
     const own = new Watch(child.pid!, frameType);
     watch = own;
     try {
@@ -116,10 +136,16 @@ export async function measureFirstStacks(starts: number): Promise<ScriptStarts[]
     await untilQuiet(controller);
     const results: ScriptStarts[] = [];
     for (const script of writeScripts(directory)) {
-      const first = await measure(script);
+      const unmet: Start[] = [];
+      for (let i = 0; i < starts; i++) {
+        const interpreter = copyWithMark(script.interpreter, join(directory, 'interpreters'), i);
+        unmet.push(await measure({ ...script, interpreter }));
+        rmSync(interpreter);
+      }
+      await measure(script);
       const further: Start[] = [];
       for (let i = 0; i < starts; i++) further.push(await measure(script));
-      results.push({ title: script.title, first, further });
+      results.push({ title: script.title, unmet, further });
       console.error(describeFirstStacks(results.slice(-1)));
     }
     return results;
@@ -127,6 +153,16 @@ export async function measureFirstStacks(starts: number): Promise<ScriptStarts[]
     await controller.stop();
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+/** The same program in a file that nobody has seen. */
+function copyWithMark(path: string, folder: string, number: number): string {
+  mkdirSync(folder, { recursive: true });
+  const copy = join(folder, basename(path));
+  copyFileSync(path, copy);
+  appendFileSync(copy, `${process.pid} ${number} ${Date.now()}`);
+  chmodSync(copy, 0o755);
+  return copy;
 }
 
 /** Until the agent has read the files of what ran before: an agent that has just begun has a queue of them. */
@@ -144,11 +180,11 @@ async function untilQuiet(controller: Controller): Promise<void> {
 export function describeFirstStacks(results: readonly ScriptStarts[]): string {
   const ms = (values: number[]): string => `${median(values).toFixed(0)} (${Math.max(...values).toFixed(0)})`;
   return [
-    '| program | first of its kind: sampled, ms | named, ms | further: sampled, ms | named, ms |',
+    '| program | interpreter never met: sampled, ms | named, ms | further: sampled, ms | named, ms |',
     '|---|--:|--:|--:|--:|',
     ...results.map(
-      ({ title, first, further }) =>
-        `| ${title} | ${first.sampled.toFixed(0)} | ${first.named.toFixed(0)} | ${ms(further.map(({ sampled }) => sampled))} | ${ms(further.map(({ named }) => named))} |`,
+      ({ title, unmet, further }) =>
+        `| ${title} | ${ms(unmet.map(({ sampled }) => sampled))} | ${ms(unmet.map(({ named }) => named))} | ${ms(further.map(({ sampled }) => sampled))} | ${ms(further.map(({ named }) => named))} |`,
     ),
   ].join('\n');
 }

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
 import type { FrameType } from '../../common/profile/profile.ts';
 import { ScriptedReceiver } from '../fixtures/scripted-receiver.ts';
-import { all, type Split, shareOf, sumOf, Windows } from '../runtimes/known-split.ts';
+import { all, type Split, shareOf, Windows } from '../runtimes/known-split.ts';
 import { ROOT } from './measure.ts';
 
 interface Program {
@@ -25,11 +25,19 @@ interface Running extends Program {
   child: ChildProcess;
 }
 
+/** What an agent said of a program. */
+interface Seen {
+  /** Of its process, whatever they show. */
+  samples: number;
+  sum: Split;
+  /** Of 5 s. */
+  windows: Split[];
+}
+
 interface SplitRow {
   title: string;
-  /** Windows of 5 s of each agent. */
-  reference: Split[];
-  ours: Split[];
+  reference: Seen;
+  ours: Seen;
 }
 
 const RATE = 97;
@@ -118,8 +126,9 @@ class Observed {
     this.#seen = new Map(this.#programs.map((program) => [program, new Windows()]));
   }
 
-  windowsOf(program: Running): Split[] {
-    return this.#seen.get(program)!.whole(MIN_SAMPLES);
+  seenOf(program: Running): Seen {
+    const windows = this.#seen.get(program)!;
+    return { samples: windows.samples, sum: windows.sum, windows: windows.whole(MIN_SAMPLES) };
   }
 
   stop(): void {
@@ -163,8 +172,8 @@ export async function compareSplits(peers: string, seconds: number): Promise<Spl
     rmSync(directory, { recursive: true, force: true });
     return running.map((program) => ({
       title: program.title,
-      reference: theirs.windowsOf(program),
-      ours: own.windowsOf(program),
+      reference: theirs.seenOf(program),
+      ours: own.seenOf(program),
     }));
   } finally {
     for (const { child } of running) child.kill('SIGKILL');
@@ -172,7 +181,7 @@ export async function compareSplits(peers: string, seconds: number): Promise<Spl
   }
 }
 
-/** Until both agents name functions of every program; one that never does has no row of figures then. */
+/** Until both agents name functions of every program, or one of them has had time enough to and does not. */
 async function untilKnown(agents: readonly Observed[]): Promise<void> {
   const end = Date.now() + LIMIT_MS;
   while (Date.now() < end && !agents.every(({ knowsAll }) => knowsAll)) {
@@ -183,15 +192,14 @@ async function untilKnown(agents: readonly Observed[]): Promise<void> {
 }
 
 export function describeSplits(rows: SplitRow[]): string {
-  const show = (splits: Split[]): string => {
-    const whole = sumOf(splits);
-    if (all(whole) === 0) return ' 0 | – | –';
-    const windows = splits.map((split) => (shareOf(split) * 100).toFixed(0)).join(' ');
-    return ` ${all(whole)} | **${(shareOf(whole) * 100).toFixed(1)}** | ${windows}`;
+  const show = ({ samples, sum, windows }: Seen): string => {
+    if (all(sum) === 0) return ` ${samples} | 0 | – | –`;
+    const shares = windows.map((split) => (shareOf(split) * 100).toFixed(0)).join(' ');
+    return ` ${samples} | ${all(sum)} | **${(shareOf(sum) * 100).toFixed(1)}** | ${shares || '–'}`;
   };
   return [
-    '| program | reference: samples | % in a() | by windows of 5 s | everyframe: samples | % in a() | by windows of 5 s |',
-    '|---|--:|--:|---|--:|--:|---|',
+    '| program | reference: samples | with a() or b() | % in a() | by windows of 5 s | everyframe: samples | with a() or b() | % in a() | by windows of 5 s |',
+    '|---|--:|--:|--:|---|--:|--:|--:|---|',
     ...rows.map(({ title, reference, ours }) => `| ${title} |${show(reference)} |${show(ours)} |`),
   ].join('\n');
 }

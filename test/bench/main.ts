@@ -1,21 +1,22 @@
 /**
  * `npm run bench [-- --rounds 3 --seconds 30 --only side-by-side|curves]`: writes docs/benchmarks.md. Needs root,
  * gcc, bpftool and a quiet machine; takes most of an hour. `--only runtimes --seconds 5` writes
- * docs/interpreters/cost.md in five minutes, `--only split --seconds 35` docs/interpreters/known-split.md, and
- * `--only first-stack` prints how soon a new process has its first stack with names.
+ * docs/interpreters/cost.md in five minutes, `--only split --seconds 35` docs/interpreters/known-split.md,
+ * `--only stacks --seconds 20` docs/comparison.md, and `--only first-stack` prints how soon a new process has its first stack with names.
  */
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { describeCurves, measureCurves } from './curves.ts';
 import { describeFirstStacks, measureFirstStacks } from './first-stack.ts';
 import { compareSplits, describeSplits } from './known-split.ts';
-import { describeMachine, ROOT } from './measure.ts';
+import { describeMachine, exitOnSignals, ROOT } from './measure.ts';
 import { describeRuntimes, measureRuntimes } from './runtimes.ts';
 import { CASES, compareSideBySide, describeComparisons } from './side-by-side.ts';
+import { compareStacks, describeStacks } from './stacks.ts';
 
 /** Starts of each program. */
-const FIRST_STACKS = 20;
+const FIRST_STACKS = 12;
 
 const { values } = parseArgs({
   options: {
@@ -33,6 +34,8 @@ if (!(rounds >= 1 && seconds >= leastSeconds)) {
 }
 if (process.getuid?.() !== 0) throw new Error('the benchmark loads BPF programs: run it as root');
 
+exitOnSignals();
+
 const parts = [
   '# Benchmarks',
   `Written by \`npm run bench\`: medians over ${rounds} round(s) of ${seconds} s, in brackets the smallest and the largest. ${describeMachine()}.`,
@@ -44,6 +47,10 @@ if (values.only === 'runtimes') {
 }
 if (values.only === 'first-stack') {
   console.log(describeFirstStacks(await measureFirstStacks(FIRST_STACKS)));
+  process.exit();
+}
+if (values.only === 'stacks') {
+  await writeStacks();
   process.exit();
 }
 if (values.only === 'split') {
@@ -87,7 +94,7 @@ async function writeSplits(): Promise<void> {
 Written by \`npm run bench -- --only split --seconds ${seconds}\`: programs that spend 30 % of their CPU time in \`a()\` and 70 %
 in \`b()\`, by their own clock. The OpenTelemetry eBPF profiler and everyframe sample the same processes at the same time
 at 97 Hz, and each pushes to a receiver of its own; the figures are what that receiver got. ${describeMachine()}.
-All programs run at once, so each has a part of a CPU.
+All programs run at once, so each has a part of a CPU; windows with fewer than 20 samples are left out.
 
 ${describeSplits(await compareSplits(`${directory}/../peers`, seconds))}
 
@@ -95,6 +102,21 @@ What each build of Node and Python that is tested shows: [support.md](support.md
 `;
   writeFileSync(`${ROOT}docs/interpreters/known-split.md`, text);
   console.error('wrote docs/interpreters/known-split.md');
+}
+
+/** The page with its table renewed; what explains the differences was written by hand and stays. */
+async function writeStacks(): Promise<void> {
+  const reference = `${directory}/../peers/ebpf-profiler.xz`;
+  const compared = await compareStacks({ seconds, reference: existsSync(reference) ? reference : undefined });
+  const { table, examples } = describeStacks(compared);
+  const renewed = `<!-- table -->\nOne run of ${seconds} s. ${describeMachine()}.\n\n${table}\n<!-- end -->`;
+  const page = readFileSync(`${ROOT}docs/comparison.md`, 'utf8');
+  writeFileSync(
+    `${ROOT}docs/comparison.md`,
+    page.replace(/<!-- table -->[\s\S]*<!-- end -->/, () => renewed),
+  );
+  console.log(`${table}\n\n${examples}`);
+  console.error('wrote docs/comparison.md');
 }
 
 function write(): void {

@@ -2,6 +2,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -88,6 +89,7 @@ export class MeasuredAgent {
     // nobody listens on port 1: the queue is part of the cost, a collector's is not
     const target = ['--collection-agent', '127.0.0.1:1', '--disable-tls'];
     const child = spawn(`${ROOT}bin/everyframe`, ['agent', ...rate, ...target], { stdio: 'ignore' });
+    process.once('exit', () => child.kill());
     const agent = new MeasuredAgent(child, bpf, maps);
     const deadline = Date.now() + 60_000;
     while (agent.#bpf.read().samples === 0) {
@@ -128,25 +130,49 @@ export class MeasuredAgent {
   }
 }
 
-/** Processes that this benchmark started, ended together. */
+/** Makes an interrupted benchmark end in order: what it started ends with it. */
+export function exitOnSignals(): void {
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)
+    process.once(signal, () => process.exit(code));
+}
+
+/** Processes that this benchmark started, ended together: at the latest with it. */
 export class Load {
   readonly #children: ChildProcess[] = [];
+  readonly #onExit = (): void => {
+    for (const child of this.#children) if (isRunning(child)) process.kill(-child.pid!, 'SIGKILL');
+  };
 
-  start(path: string, args: string[] = []): void {
-    this.#children.push(spawn(path, args, { stdio: 'ignore', detached: true }));
+  constructor() {
+    process.once('exit', this.#onExit);
+  }
+
+  /** Returns the PID. */
+  start(path: string, args: string[] = []): number {
+    const child = spawn(path, args, { stdio: 'ignore', detached: true });
+    this.#children.push(child);
+    if (child.pid === undefined) throw new Error(`${path} did not start`);
+    return child.pid;
   }
 
   async stop(): Promise<void> {
     await Promise.all(
       this.#children.map(async (child) => {
-        if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+        if (!isRunning(child)) return;
         const ended = new Promise((resolve) => child.once('exit', resolve));
-        process.kill(-child.pid, 'SIGKILL');
+        process.kill(-child.pid!, 'SIGKILL');
         await ended;
       }),
     );
+    process.off('exit', this.#onExit);
   }
 }
+
+const isRunning = ({ pid, exitCode, signalCode }: ChildProcess): boolean =>
+  pid !== undefined && exitCode === null && signalCode === null;
 
 export const median = (values: number[]): number => {
   const sorted = [...values].sort((a, b) => a - b);

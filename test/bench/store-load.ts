@@ -9,6 +9,7 @@ import { opentelemetry } from '#otlp';
 import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
 import { ScriptedReceiver } from '../fixtures/scripted-receiver.ts';
 import { ROOT } from './measure.ts';
+import { firstPidSince, varyRequest } from './vary-request.ts';
 
 const PATH = '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export';
 
@@ -47,23 +48,27 @@ async function capture(seconds: number): Promise<Buffer[]> {
 type Request = opentelemetry.proto.collector.profiles.v1development.IExportProfilesServiceRequest;
 const ExportRequest = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
 
-/** The same requests again and again, each time later and from the next of several hosts; nothing else differs. */
+/** The same requests again and again, each time later and with as much that is new as a recording of that time would have. */
 export class Repeater {
   readonly #requests: readonly Buffer[];
-  readonly #hosts: number;
   readonly samples: number;
   /** Time of the oldest event. */
   readonly firstNanos: bigint;
+  /** PIDs from here on are of processes that began during the recording. */
+  readonly #firstNewPid: number;
 
-  constructor(requests: readonly Buffer[], hosts: number) {
+  constructor(requests: readonly Buffer[]) {
     this.#requests = requests;
-    this.#hosts = hosts;
     const samples = requests
       .flatMap((bytes) => decodeOtlp(bytes).profiles)
       .flatMap((profile) => profile.samples);
     this.samples = samples.reduce((sum, { count }) => sum + count, 0);
     const times = samples.flatMap(({ timestamps }) => timestamps);
     this.firstNanos = times.reduce((least, time) => (time < least ? time : least), times[0] ?? 0n);
+    this.#firstNewPid = firstPidSince(
+      requests.map((bytes) => ExportRequest.decode(bytes)),
+      this.firstNanos,
+    );
   }
 
   /** Requests of one round; `shiftNanos` is added to all their times. */
@@ -71,9 +76,8 @@ export class Repeater {
     const shift = Long.fromBigInt(shiftNanos, true);
     for (const bytes of this.#requests) {
       const request: Request = ExportRequest.decode(bytes);
-      for (const { resource, scopeProfiles } of request.resourceProfiles ?? []) {
-        for (const attribute of resource?.attributes ?? [])
-          if (attribute.key === 'host.name') attribute.value = { stringValue: `host-${index % this.#hosts}` };
+      varyRequest(request, index, this.#firstNewPid);
+      for (const { scopeProfiles } of request.resourceProfiles ?? []) {
         for (const profile of scopeProfiles?.flatMap(({ profiles }) => profiles ?? []) ?? []) {
           profile.timeUnixNano = shift.add(Long.fromValue(profile.timeUnixNano ?? 0));
           for (const sample of profile.samples ?? [])

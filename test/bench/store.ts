@@ -1,6 +1,7 @@
 /**
- * `make && node dist/test/bench/store.js [--seconds 20 --ingest 300000]`: what the store costs with what the product's own agent
- * sends. Prints the table of docs/store.md. Needs root and a quiet machine; takes a minute.
+ * `make && node dist/test/bench/store.js [--seconds 180 --ingest 600000]`: what the store costs with what the product's own agent
+ * sent of this machine, varied as an hour of it would be. Prints the table of docs/store.md. Needs root and a quiet machine; takes
+ * minutes.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -10,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { Receiver } from '../../collector/ingest/receiver.ts';
 import { DuckDbStore } from '../../collector/store/duckdb-store.ts';
-import { SUM_MS } from '../../collector/store/part-sums.ts';
+import { PART_TABLES } from '../../collector/store/duckdb-writer.ts';
 import { Pusher } from '../browser/push.ts';
 import { type RunningCollector, startCollectorProcess } from '../support/collector.ts';
 import { describeMachine } from './measure.ts';
@@ -18,9 +19,8 @@ import { captureRequests, Repeater } from './store-load.ts';
 
 const { values } = parseArgs({
   options: {
-    seconds: { type: 'string', default: '20' },
-    ingest: { type: 'string', default: '300000' },
-    hosts: { type: 'string', default: '4' },
+    seconds: { type: 'string', default: '180' },
+    ingest: { type: 'string', default: '600000' },
     /** Kept, and used again as it is; without: a new one for a while. */
     directory: { type: 'string' },
   },
@@ -41,7 +41,7 @@ const note = (what: string, value: string): void => {
 const count = (n: number): string => n.toLocaleString('en-US', { maximumFractionDigits: 0 });
 
 const requests = await captureRequests(Number(values.seconds));
-const repeater = new Repeater(requests, Number(values.hosts));
+const repeater = new Repeater(requests);
 const sizes = requests.map(({ length }) => length);
 note(
   'requests',
@@ -134,30 +134,33 @@ async function inParallel(all: readonly Buffer[], run: (one: Buffer) => Promise<
   await Promise.all(Array.from({ length: IN_FLIGHT }, one));
 }
 
-/** Copies the first part, whole or in part, to earlier hours until the store has so many samples. */
+/** Copies the parts of the recorded hour to earlier hours until the store has so many samples. */
 async function fill(target: number): Promise<void> {
   const instance = await DuckDBInstance.create(file);
   const connection = await instance.connect();
-  const read = async (sql: string): Promise<number[]> =>
-    (await connection.runAndReadAll(sql)).getRows()[0]!.map(Number);
-  const [from = 0, startMs = 0] = await read('SELECT id, start_ms FROM parts ORDER BY id LIMIT 1');
-  let [have = 0, id = 0] = await read('SELECT sum(events), max(id) FROM parts');
-  while (have < target) {
-    id++;
-    for (const table of ['frames', 'nodes', 'series', 'samples'])
-      await connection.run(`CREATE TABLE ${table}_${id} AS SELECT * FROM ${table}_${from}`);
-    await connection.run(`DELETE FROM samples_${id} WHERE rowid >= ${target - have}`);
-    await connection.run(
-      `CREATE TABLE sums_${id} AS SELECT (t // ${SUM_MS})::USMALLINT AS tens, series, sum(weight) AS weight FROM samples_${id} GROUP BY ALL`,
-    );
-    const startsMs = startMs - (id - from) * HOUR_MS;
-    await connection.run(
-      `INSERT INTO parts SELECT ${id}, ${startsMs}, sum(weight), ${startsMs} + min(t), ${startsMs} + max(t), true FROM samples_${id}`,
-    );
-    [have = 0] = await read('SELECT sum(events) FROM parts');
+  const read = async (sql: string): Promise<number[][]> =>
+    (await connection.runAndReadAll(sql)).getRows().map((row) => row.map(Number));
+  const parts = await read(
+    'SELECT id, start_ms, min_ms, max_ms, events FROM parts WHERE start_ms = (SELECT max(start_ms) FROM parts)',
+  );
+  let [[have = 0, id = 0, hours = 0] = []] = await read(
+    'SELECT sum(events), max(id), count(DISTINCT start_ms) FROM parts',
+  );
+  for (; have < target; hours++) {
+    const agoMs = hours * HOUR_MS;
+    for (const [from, startMs = 0, minMs = 0, maxMs = 0, events = 0] of parts) {
+      id++;
+      for (const table of PART_TABLES)
+        await connection.run(`CREATE TABLE ${table}_${id} AS SELECT * FROM ${table}_${from}`);
+      const times = [startMs - agoMs, events, minMs - agoMs, maxMs - agoMs];
+      await connection.run(`INSERT INTO parts VALUES (${[id, ...times, true].join()})`);
+      have += events;
+    }
   }
   await connection.run('CHECKPOINT');
-  const [used = 0] = await read('SELECT (block_size * used_blocks)::DOUBLE FROM pragma_database_size()');
+  const [[used = 0] = []] = await read(
+    'SELECT (block_size * used_blocks)::DOUBLE FROM pragma_database_size()',
+  );
   note(`bytes a sample, ${count(have)} samples`, (used / have).toFixed(1));
   connection.closeSync();
   instance.closeSync();

@@ -1,9 +1,11 @@
 /** What binutils and LLVM say of programs compiled here: name and line at every level of every inline chain. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseElf } from '../../common/elf/elf.ts';
+import { bufferSource } from '../../common/elf/source.ts';
 import { compareSymbols, type Oracle, ourLevels, sampleAddresses } from '../bench/compare-symbols.ts';
 
 const SOURCE = `
@@ -68,5 +70,51 @@ describe('names and lines', () => {
     expect(onlyOracle).toBeLessThan(addresses.length / 10);
     const deepest = Math.max(...(await ourLevels(program, addresses)).map((levels) => levels.length));
     expect(deepest).toBe(5);
+  });
+});
+
+/** Run in a folder that holds a.out, and split.out with its split-chain.dwo; what makes OUT of them. */
+const KEPT: [name: string, tool: string, command: string, section: string][] = [
+  ['zlib', 'objcopy', 'objcopy --compress-debug-sections=zlib a.out OUT', '.debug_info'],
+  ['zstd', 'objcopy', 'objcopy --compress-debug-sections=zstd a.out OUT', '.debug_info'],
+  [
+    'what two files share in a third',
+    'dwz',
+    'cp a.out OUT; cp a.out b; dwz -m shared OUT b',
+    '.gnu_debugaltlink',
+  ],
+  ['a package of split units', 'dwp', 'cp split.out OUT; dwp -e OUT -o OUT.dwp; rm *.dwo', '.debug_addr'],
+];
+
+/** The same debug information, kept in another way, has the same answers as where it was compiled. */
+describe('debug information kept as', () => {
+  let directory = '';
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'everyframe-kept-'));
+    writeFileSync(join(directory, 'chain.cc'), SOURCE);
+    if (!has('g++')) return;
+    for (const flags of [
+      ['-gdwarf-5', '-o', 'a.out'],
+      // binutils' dwp falls over DWARF 5
+      ['-gdwarf-4', '-gsplit-dwarf', '-dumpdir', 'split-', '-o', 'split.out'],
+    ])
+      execFileSync('g++', ['-O2', ...flags, 'chain.cc'], { cwd: directory });
+  });
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  it.each(KEPT)('%s', async (name, tool, command, section) => {
+    const missing = ['g++', 'addr2line', tool].find((one) => !has(one));
+    if (missing) return console.log(`skipped: ${missing} is not installed`);
+    const [plain, kept] = [join(directory, 'a.out'), join(directory, name.replaceAll(/\W+/g, '-'))];
+    execFileSync('sh', ['-ec', command.replaceAll('OUT', kept)], { cwd: directory });
+    const elf = parseElf(bufferSource(readFileSync(kept)));
+    expect(elf.section(section)).toBeDefined();
+    const addresses = sampleAddresses(plain, 2000);
+    expect(await ourLevels(kept, addresses)).toEqual(await ourLevels(plain, addresses));
+    // binutils reads no package
+    if (tool !== 'dwp')
+      expect(await compareSymbols('addr2line', kept, addresses)).toEqual(
+        await compareSymbols('addr2line', plain, addresses),
+      );
   });
 });

@@ -21,10 +21,13 @@ export const sumOf = (splits: readonly Split[]): Split =>
 export class Windows {
   readonly #splits: (Split | undefined)[] = [];
   #first: bigint | undefined;
+  /** Samples of the process, also such that show neither a() nor b(). */
+  samples = 0;
 
   add(profile: Profile, pid: number, frameType: FrameType): void {
     for (const { process, stack, timestamps } of profile.samples) {
       if (profile.processes[process]!.pid !== pid) continue;
+      this.samples += timestamps.length;
       const names = [...profile.stacks[stack]!].flatMap((at) => {
         const { frameType: type, lines } = profile.locations[at]!;
         return type === frameType ? lines.map(({ func }) => profile.functions[func]!.name) : [];
@@ -45,6 +48,11 @@ export class Windows {
 
   get hasAny(): boolean {
     return this.#first !== undefined;
+  }
+
+  /** All that was seen. */
+  get sum(): Split {
+    return sumOf(this.#splits.filter((split) => split !== undefined));
   }
 
   /** Those that are over and have so many samples. */

@@ -24,6 +24,7 @@ interface Known {
 
 export const cpython: RuntimePlugin = {
   name: 'cpython',
+  fileName: /^(lib)?python\d/,
   id: Runtime.PYTHON,
   maps: ['python_files', 'python_walks'],
   frameKind: FrameKind.PYTHON,

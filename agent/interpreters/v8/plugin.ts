@@ -27,6 +27,7 @@ const TIER_AT = 2 ** 48;
 
 export const v8: RuntimePlugin = {
   name: 'v8',
+  fileName: /^(lib)?node/,
   id: Runtime.V8,
   maps: ['v8_files', 'v8_processes', 'v8_walks'],
   frameKind: FrameKind.V8,

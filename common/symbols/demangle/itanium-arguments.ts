@@ -91,18 +91,23 @@ export function readTemplateArgs(reader: Reader, names: boolean): Node[] {
 }
 
 export function readTemplateArgument(reader: Reader): Node {
-  return reader.budget.run(() => {
-    if (reader.take('X')) {
-      const expression = reader.grammar.expression(reader);
-      reader.expect('E');
-      return expression;
-    }
-    if (reader.take('J')) return { kind: 'pack', items: reader.untilEnd(() => readTemplateArgument(reader)) };
-    if (reader.take('LZ')) {
-      const encoding = reader.grammar.encoding(reader);
-      reader.expect('E');
-      return encoding;
-    }
-    return reader.peek() === 'L' ? reader.grammar.literal(reader) : reader.grammar.type(reader);
-  });
+  reader.budget.enter();
+  const node = readArgumentHere(reader);
+  reader.budget.leave();
+  return node;
+}
+
+function readArgumentHere(reader: Reader): Node {
+  if (reader.take('X')) {
+    const expression = reader.grammar.expression(reader);
+    reader.expect('E');
+    return expression;
+  }
+  if (reader.take('J')) return { kind: 'pack', items: reader.untilEnd(() => readTemplateArgument(reader)) };
+  if (reader.take('LZ')) {
+    const encoding = reader.grammar.encoding(reader);
+    reader.expect('E');
+    return encoding;
+  }
+  return reader.peek() === 'L' ? reader.grammar.literal(reader) : reader.grammar.type(reader);
 }

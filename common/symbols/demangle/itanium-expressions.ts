@@ -12,7 +12,10 @@ import { LITERAL_SUFFIXES, OPERATORS } from './itanium-tables.ts';
 import { NotDemangled } from './output.ts';
 
 export function readExpression(reader: Reader): Node {
-  return reader.budget.run(() => readPrimary(reader) ?? readOperation(reader));
+  reader.budget.enter();
+  const node = readPrimary(reader) ?? readOperation(reader);
+  reader.budget.leave();
+  return node;
 }
 
 /** What has no operator. */

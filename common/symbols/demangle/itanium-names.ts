@@ -21,20 +21,25 @@ interface NameFacts {
 
 /** A function with its parameters, a variable, or a special name. */
 export function readEncoding(reader: Reader, isTop: boolean): Node {
-  return reader.budget.run(() => {
-    if (reader.peek() === 'T' || (reader.peek() === 'G' && /[VRT]/.test(reader.peek(1)))) {
-      return readSpecialName(reader);
-    }
-    const [outerArgs, outerForwards] = [reader.templateArgs, reader.forwards];
-    reader.templateArgs = [];
-    reader.forwards = [];
-    const facts: NameFacts = { qualifiers: '' };
-    const name = readName(reader, facts);
-    resolveForwards(reader);
-    const encoding = readSignature(reader, name, facts, isTop);
-    [reader.templateArgs, reader.forwards] = [outerArgs, outerForwards];
-    return encoding;
-  });
+  reader.budget.enter();
+  const node = readEncodingHere(reader, isTop);
+  reader.budget.leave();
+  return node;
+}
+
+function readEncodingHere(reader: Reader, isTop: boolean): Node {
+  if (reader.peek() === 'T' || (reader.peek() === 'G' && /[VRT]/.test(reader.peek(1)))) {
+    return readSpecialName(reader);
+  }
+  const [outerArgs, outerForwards] = [reader.templateArgs, reader.forwards];
+  reader.templateArgs = [];
+  reader.forwards = [];
+  const facts: NameFacts = { qualifiers: '' };
+  const name = readName(reader, facts);
+  resolveForwards(reader);
+  const encoding = readSignature(reader, name, facts, isTop);
+  [reader.templateArgs, reader.forwards] = [outerArgs, outerForwards];
+  return encoding;
 }
 
 function resolveForwards(reader: Reader): void {
@@ -107,20 +112,25 @@ function readCallOffset(reader: Reader): void {
 }
 
 export function readName(reader: Reader, facts?: NameFacts): Node {
-  return reader.budget.run(() => {
-    if (reader.peek() === 'N') return readNestedName(reader, facts);
-    if (reader.peek() === 'Z') return readLocalName(reader, facts);
-    let name: Node;
-    if (reader.peek() === 'S' && reader.peek(1) !== 't') {
-      name = readSubstitution(reader);
-      if (reader.peek() !== 'I') throw new NotDemangled('no template');
-    } else {
-      name = readUnscopedName(reader);
-      if (reader.peek() !== 'I') return name;
-      reader.substitute(name);
-    }
-    return { kind: 'template', name, args: readTemplateArgs(reader, facts !== undefined) };
-  });
+  reader.budget.enter();
+  const node = readNameHere(reader, facts);
+  reader.budget.leave();
+  return node;
+}
+
+function readNameHere(reader: Reader, facts: NameFacts | undefined): Node {
+  if (reader.peek() === 'N') return readNestedName(reader, facts);
+  if (reader.peek() === 'Z') return readLocalName(reader, facts);
+  let name: Node;
+  if (reader.peek() === 'S' && reader.peek(1) !== 't') {
+    name = readSubstitution(reader);
+    if (reader.peek() !== 'I') throw new NotDemangled('no template');
+  } else {
+    name = readUnscopedName(reader);
+    if (reader.peek() !== 'I') return name;
+    reader.substitute(name);
+  }
+  return { kind: 'template', name, args: readTemplateArgs(reader, facts !== undefined) };
 }
 
 function readUnscopedName(reader: Reader): Node {

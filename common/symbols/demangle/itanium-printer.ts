@@ -18,6 +18,21 @@ export function printName(node: Node, options: PrintOptions): string {
   return printer.text;
 }
 
+/** The part of a declarator behind its name. */
+function hasRight({ kind }: Node): boolean {
+  switch (kind) {
+    case 'parameter':
+    case 'qualified':
+    case 'pointer':
+    case 'array':
+    case 'memberPointer':
+    case 'function':
+      return true;
+    default:
+      return false;
+  }
+}
+
 class Printer {
   readonly #options: PrintOptions;
   readonly #out = new Output();
@@ -36,25 +51,25 @@ class Printer {
   }
 
   print(node: Node): void {
-    this.#budget.run(() => {
-      this.#left(node);
-      this.#right(node);
-    });
+    this.#left(node);
+    this.#right(node);
   }
 
   #left(node: Node): void {
-    this.#budget.run(() => this.#printLeft(node));
+    if (node.kind === 'text') {
+      this.#out.add(node.text);
+      return;
+    }
+    this.#budget.enter();
+    this.#printLeft(node);
+    this.#budget.leave();
   }
 
   #printLeft(node: Node): void {
-    const out = this.#out;
     switch (node.kind) {
-      case 'text':
-        out.add(node.text);
-        return;
       case 'nested':
         this.print(node.scope);
-        out.add('::');
+        this.#out.add('::');
         this.print(node.name);
         return;
       case 'template':
@@ -130,7 +145,10 @@ class Printer {
   }
 
   #right(node: Node): void {
-    this.#budget.run(() => this.#printRight(node));
+    if (!hasRight(node)) return;
+    this.#budget.enter();
+    this.#printRight(node);
+    this.#budget.leave();
   }
 
   #printRight(node: Node): void {
@@ -203,11 +221,11 @@ class Printer {
     const out = this.#out;
     let first = true;
     for (const item of items) {
-      const before = out.text;
+      const before = out.pieces;
       if (!first) out.add(', ');
-      const start = out.text.length;
+      const start = out.pieces;
       this.print(item);
-      if (out.text.length === start) out.text = before;
+      if (out.pieces === start) out.cut(before);
       else first = false;
     }
   }
@@ -248,23 +266,27 @@ class Printer {
   /** What a parameter stands for here; undefined for an item that its pack does not have. */
   #resolve(node: Node | undefined): Node | undefined {
     if (node?.kind !== 'parameter') return node;
-    return this.#budget.run(() => {
-      const { target } = node;
-      if (target?.kind !== 'pack') return this.#resolve(target);
-      if (this.#packSize < 0) this.#packSize = target.items.length;
-      return this.#packIndex < 0 ? target : this.#resolve(target.items[this.#packIndex]);
-    });
+    this.#budget.enter();
+    const resolved = this.#argument(node);
+    this.#budget.leave();
+    return resolved;
+  }
+
+  #argument({ target }: Of<'parameter'>): Node | undefined {
+    if (target?.kind !== 'pack') return this.#resolve(target);
+    if (this.#packSize < 0) this.#packSize = target.items.length;
+    return this.#packIndex < 0 ? target : this.#resolve(target.items[this.#packIndex]);
   }
 
   #expand(child: Node): void {
     const [index, size] = [this.#packIndex, this.#packSize];
-    const before = this.#out.text;
+    const before = this.#out.pieces;
     this.#packIndex = 0;
     this.#packSize = -1;
     this.print(child);
     const count: number = this.#packSize;
     if (count < 0) this.#out.add('...');
-    else if (count === 0) this.#out.text = before;
+    else if (count === 0) this.#out.cut(before);
     for (let i = 1; i < count; i++) {
       this.#packIndex = i;
       this.#out.add(', ');

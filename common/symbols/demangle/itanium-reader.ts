@@ -14,6 +14,14 @@ export interface Grammar {
   literal(reader: Reader): Node;
 }
 
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+
+/** 0-9 and A-Z; NaN for what is no digit. */
+function digitOf(code: number): number {
+  if (isDigit(code)) return code - 0x30;
+  return code >= 0x41 && code <= 0x5a ? code - 0x41 + 10 : Number.NaN;
+}
+
 export class Reader {
   readonly grammar: Grammar;
   readonly source: string;
@@ -56,7 +64,7 @@ export class Reader {
   /** Digits, possibly none. */
   digits(): string {
     const start = this.at;
-    while (this.peek() >= '0' && this.peek() <= '9') this.at++;
+    while (isDigit(this.source.charCodeAt(this.at))) this.at++;
     return this.source.slice(start, this.at);
   }
 
@@ -70,12 +78,17 @@ export class Reader {
   index(radix = 10): number {
     if (this.take('_')) return 0;
     const start = this.at;
-    while (/[0-9A-Z]/.test(this.peek())) this.at++;
-    const text = this.source.slice(start, this.at);
-    const value = Number.parseInt(text, radix);
+    let value = 0;
+    for (;;) {
+      const digit = digitOf(this.source.charCodeAt(this.at));
+      if (!(digit < radix)) break;
+      // numbers have no zeros in front
+      if (value === 0 && this.at > start) throw new NotDemangled('no index');
+      value = value * radix + digit;
+      this.at++;
+    }
+    if (this.at === start || !Number.isSafeInteger(value)) throw new NotDemangled('no index');
     this.expect('_');
-    if (!Number.isSafeInteger(value) || value.toString(radix).toUpperCase() !== text)
-      throw new NotDemangled('no index');
     return value + 1;
   }
 

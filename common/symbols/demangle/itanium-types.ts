@@ -14,20 +14,25 @@ import { BUILTIN_TYPES, D_TYPES } from './itanium-tables.ts';
 const SIGNS: Readonly<Record<string, '*' | '&' | '&&'>> = { P: '*', R: '&', O: '&&' };
 
 export function readType(reader: Reader): Node {
-  return reader.budget.run(() => {
-    const builtin = BUILTIN_TYPES[reader.peek()];
-    if (builtin) {
-      reader.at++;
-      return text(builtin);
-    }
-    if (reader.peek() === 'S' && reader.peek(1) !== 't') return readSubstitutedType(reader);
-    if (reader.peek() === 'D' && D_TYPES[reader.peek(1)]) {
-      reader.at += 2;
-      return text(D_TYPES[reader.source[reader.at - 1]!]!);
-    }
-    if (reader.take('DF')) return readFloat(reader);
-    return reader.substitute(readCompoundType(reader));
-  });
+  reader.budget.enter();
+  const node = readTypeHere(reader);
+  reader.budget.leave();
+  return node;
+}
+
+function readTypeHere(reader: Reader): Node {
+  const builtin = BUILTIN_TYPES[reader.peek()];
+  if (builtin) {
+    reader.at++;
+    return text(builtin);
+  }
+  if (reader.peek() === 'S' && reader.peek(1) !== 't') return readSubstitutedType(reader);
+  if (reader.peek() === 'D' && D_TYPES[reader.peek(1)]) {
+    reader.at += 2;
+    return text(D_TYPES[reader.source[reader.at - 1]!]!);
+  }
+  if (reader.take('DF')) return readFloat(reader);
+  return reader.substitute(readCompoundType(reader));
 }
 
 /** `S_` alone is a type that has its number already; with arguments it is a new one. */

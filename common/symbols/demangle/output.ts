@@ -14,31 +14,52 @@ export class NotDemangled extends Error {
   override readonly name = 'NotDemangled';
 }
 
-/** Bounds the depth and the number of steps of a recursive walk. */
+/**
+ * Bounds the depth and the number of steps of a recursive walk. A name that leaves them is given up as a whole, so that
+ * nothing leaves what it did not finish.
+ */
 export class Budget {
   #depth = 0;
   #steps = 0;
 
-  run<T>(step: () => T): T {
+  enter(): void {
     if (++this.#depth > MAX_DEPTH || ++this.#steps > MAX_STEPS) throw new NotDemangled('too deep');
-    try {
-      return step();
-    } finally {
-      this.#depth--;
-    }
+  }
+
+  leave(): void {
+    this.#depth--;
   }
 }
 
+/** In pieces: text that is looked at while it grows would be copied each time. */
 export class Output {
-  text = '';
+  readonly #pieces: string[] = [];
+  #length = 0;
 
   add(text: string): void {
-    this.text += text;
-    if (this.text.length > MAX_OUTPUT) throw new NotDemangled('too long');
+    if (text === '') return;
+    this.#pieces.push(text);
+    this.#length += text.length;
+    if (this.#length > MAX_OUTPUT) throw new NotDemangled('too long');
+  }
+
+  get text(): string {
+    return this.#pieces.join('');
+  }
+
+  /** Grows with everything that is added. */
+  get pieces(): number {
+    return this.#pieces.length;
+  }
+
+  /** Takes back what was added since there were so many pieces. */
+  cut(pieces: number): void {
+    while (this.#pieces.length > pieces) this.#length -= this.#pieces.pop()!.length;
   }
 
   /** The last character, '' at the start. */
   get last(): string {
-    return this.text.slice(-1);
+    const piece = this.#pieces.at(-1);
+    return piece === undefined ? '' : piece[piece.length - 1]!;
   }
 }

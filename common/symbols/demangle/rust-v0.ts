@@ -73,7 +73,9 @@ export class RustDemangler {
 
   /** `inValue`: generic arguments are written `::<…>`, as in an expression. */
   path(inValue: boolean): void {
-    this.#budget.run(() => this.#path(inValue));
+    this.#budget.enter();
+    this.#path(inValue);
+    this.#budget.leave();
   }
 
   #path(inValue: boolean): void {
@@ -154,7 +156,9 @@ export class RustDemangler {
     if (this.#isSilent) return;
     const after = reader.at;
     reader.at = target;
-    this.#budget.run(read);
+    this.#budget.enter();
+    read();
+    this.#budget.leave();
     reader.at = after;
   }
 
@@ -188,7 +192,9 @@ export class RustDemangler {
   }
 
   type(): void {
-    this.#budget.run(() => this.#type());
+    this.#budget.enter();
+    this.#type();
+    this.#budget.leave();
   }
 
   #type(): void {

@@ -1,5 +1,5 @@
 /** Names of functions: along abstract origins and specifications, also into other units and files. */
-import { LRUCache } from 'lru-cache';
+import { RecentMap } from '../../base/recent-map.ts';
 import * as D from './constants.ts';
 import { readForm } from './forms.ts';
 import { localReference } from './functions.ts';
@@ -29,7 +29,7 @@ export class DieNames {
   readonly #units: UnitList;
   /** The shared part that dwz split off. */
   readonly #alternate: () => UnitList | undefined;
-  readonly #kept = new LRUCache<number, DieName>({ max: KEPT_NAMES });
+  readonly #kept = new RecentMap<number, DieName>(KEPT_NAMES);
 
   constructor(units: UnitList, alternate: () => UnitList | undefined) {
     this.#units = units;
@@ -38,7 +38,7 @@ export class DieNames {
 
   /** About; for the memory bound. */
   get byteLength(): number {
-    return this.#kept.size * 160;
+    return this.#kept.weight * 160;
   }
 
   /** Of the DIE at an offset in .debug_info. `hint` is the unit in which it probably stands. */
@@ -76,7 +76,7 @@ export class DieNames {
 
   #read(die: number, unit: Unit, units: UnitList): NameAttributes {
     const abbrevs = units.abbrevs(unit);
-    return unit.section.parse(die, Math.min(unit.end, unit.section.size), (cursor) => {
+    return unit.section.parseNear(die, Math.min(unit.end, unit.section.size), (cursor) => {
       const result: NameAttributes = { name: '', linkageName: '', next: -1, isInAlternate: false };
       const row = abbrevs.find(cursor.uleb());
       if (row < 0) throw new D.DwarfError(`no DIE at ${die}`);

@@ -2,7 +2,7 @@
 import { ElfError, type ElfFile, SHT_NOBITS } from '../../elf/elf.ts';
 import { bufferSource, OutOfBounds } from '../../elf/source.ts';
 import { IN_MEMORY, type Scratch } from '../scratch.ts';
-import { SectionBytes } from './section-bytes.ts';
+import { MANY_WINDOWS, SectionBytes } from './section-bytes.ts';
 
 const SHF_COMPRESSED = 0x800;
 
@@ -27,7 +27,7 @@ export class DwarfFile {
   readonly elf: ElfFile;
   /** Sections are called `.debug_….dwo`. */
   readonly isSplit: boolean;
-  readonly #maxResident: number;
+  readonly #maxDecompressed: number;
   /** Where decompressed sections go. */
   readonly #scratch: Scratch;
   readonly #sections = new Map<SectionName, SectionBytes>();
@@ -35,12 +35,15 @@ export class DwarfFile {
   damaged = 0;
   #resident = 0;
 
-  /** `maxResident`: bytes that all compressed sections together may have when decompressed. */
-  constructor(elf: ElfFile, isSplit: boolean, maxResident: number, scratch: Scratch = IN_MEMORY) {
+  /**
+   * `maxDecompressed`: bytes that a compressed section may have when decompressed, and all of those together that do not
+   * go into `scratch`.
+   */
+  constructor(elf: ElfFile, isSplit: boolean, maxDecompressed: number, scratch: Scratch = IN_MEMORY) {
     this.#scratch = scratch;
     this.elf = elf;
     this.isSplit = isSplit;
-    this.#maxResident = maxResident;
+    this.#maxDecompressed = maxDecompressed;
   }
 
   /** Empty where the file has none. */
@@ -59,6 +62,12 @@ export class DwarfFile {
     return sum;
   }
 
+  /** Where memory is short enough to keep tables elsewhere, there is none for more. */
+  #room(name: SectionName): { maxWindows?: number; holdsLast: boolean } {
+    if (this.#scratch.isOutside) return { holdsLast: false };
+    return name === 'str' ? { holdsLast: true, maxWindows: MANY_WINDOWS } : { holdsLast: true };
+  }
+
   #open(name: SectionName): SectionBytes {
     const { elf } = this;
     const suffix = this.isSplit && !name.endsWith('_index') ? '.dwo' : '';
@@ -67,14 +76,16 @@ export class DwarfFile {
     const isGnuCompressed = section.name.startsWith('.zdebug');
     try {
       if (!(section.flags & SHF_COMPRESSED) && !isGnuCompressed)
-        return new SectionBytes(elf.source, section.offset, section.size, false, {
-          // where memory is short enough to keep tables elsewhere, there is none for this
-          holdsLast: !this.#scratch.isOutside,
-        });
-      const content = elf.sectionData(section, this.#maxResident - this.#resident);
-      this.#resident += content.length;
+        return new SectionBytes(elf.source, section.offset, section.size, false, this.#room(name));
+      const left = this.#maxDecompressed - this.#resident;
+      const content = elf.sectionData(section, this.#scratch.isOutside ? this.#maxDecompressed : left);
       const stored = this.#scratch.store(content);
-      return new SectionBytes(stored, 0, content.length, !this.#scratch.isOutside);
+      const isResident = !this.#scratch.isOutside;
+      // the scratch room may have ended with this one
+      if (isResident && content.length > left)
+        throw new ElfError(`section ${section.name} has ${content.length} bytes when decompressed`);
+      if (isResident) this.#resident += content.length;
+      return new SectionBytes(stored, 0, content.length, isResident);
     } catch (error) {
       if (!(error instanceof ElfError || error instanceof OutOfBounds)) throw error;
       this.damaged++;

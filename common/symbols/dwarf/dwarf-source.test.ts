@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseElf, type Section } from '../../elf/elf.ts';
 import { bufferSource } from '../../elf/source.ts';
 import { readCodeRanges } from '../code-ranges.ts';
+import type { Scratch } from '../scratch.ts';
 import { openDwarf } from './dwarf-source.ts';
 
 const NO_FILES = { open: () => undefined };
@@ -16,6 +17,12 @@ __attribute__((noinline)) int work(int x) { int s = 0; for (int i = 0; i < x; i+
 int main(int c, char **v) { return work(c * 100); }
 `;
 const hasGcc = spawnSync('gcc', ['--version']).status === 0;
+
+/** Of the sections that are read. */
+function sizesOf(sections: readonly Section[]): { sizes: number; largest: number } {
+  const sizes = sections.map(({ size }) => size);
+  return { sizes: sizes.reduce((sum, size) => sum + size, 0), largest: Math.max(...sizes) };
+}
 
 describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
   let directory = '';
@@ -35,13 +42,14 @@ describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  const open = (file: Buffer, cacheBytes = 1 << 20) =>
-    openDwarf(parseElf(bufferSource(file)), NO_FILES, undefined, {
-      cacheBytes,
-      decompressedBytes: 1 << 26,
-      unitBytes: 1 << 26,
-      splitBytes: 1 << 26,
-    });
+  const LIMITS = {
+    cacheBytes: 1 << 20,
+    decompressedBytes: 1 << 26,
+    unitBytes: 1 << 26,
+    splitBytes: 1 << 26,
+  };
+  const open = (file: Buffer, cacheBytes = LIMITS.cacheBytes) =>
+    openDwarf(parseElf(bufferSource(file)), NO_FILES, undefined, { ...LIMITS, cacheBytes });
 
   it('names an inline chain', () => {
     const dwarf = open(bytes)!;
@@ -51,6 +59,25 @@ describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
       { name: 'work', line: 3, inlined: false },
     ]);
     expect(chain[0]!.file).toMatch(/\/a\.c$/);
+  });
+
+  it.each(['memory', 'a file'])('has sections that are decompressed into %s within a bound', (place) => {
+    const { sizes, largest } = sizesOf(debugSections);
+    execFileSync('gcc', ['-O2', '-g', '-gdwarf-5', '-gz=zlib', 'a.c', '-o', 'z'], { cwd: directory });
+    const elf = parseElf(bufferSource(readFileSync(join(directory, 'z'))));
+    const answers = (decompressedBytes: number) => {
+      const scratch: Scratch = { isOutside: place === 'a file', store: bufferSource };
+      const dwarf = openDwarf(elf, NO_FILES, undefined, { ...LIMITS, decompressedBytes }, scratch);
+      const found = code.map((address) => dwarf?.lookup(address) ?? []);
+      return { found, isLess: !dwarf || dwarf.damaged > 0, bytes: dwarf?.byteLength ?? 0 };
+    };
+    const all = code.map((address) => open(bytes)!.lookup(address));
+    expect(answers(sizes)).toMatchObject({ found: all, isLess: false });
+    // one after the other goes into a file, in memory they stay together
+    expect(answers(largest).isLess).toBe(place === 'memory');
+    const few = answers(largest - 1);
+    expect(few.isLess).toBe(true);
+    expect(few.found).not.toEqual(all);
   });
 
   it('gives the same answers when nothing fits into the cache', () => {

@@ -23,7 +23,10 @@ import { UnitList } from './unit-list.ts';
 export interface DwarfLimits {
   /** Of units that were read and stay. One unit in use may be larger. */
   cacheBytes: number;
-  /** Of all compressed sections of a file when decompressed; a section that exceeds it counts as missing. */
+  /**
+   * Of each compressed section when decompressed, and of all that stay in memory; a section that exceeds it counts as
+   * missing.
+   */
   decompressedBytes: number;
   /** Of one unit; a larger one has no names. */
   unitBytes: number;

@@ -18,11 +18,11 @@ function collectRanges(unit: Unit, form: number, value: number): number[] {
   if (unit.version < 5) {
     const section = unit.addressFile.section('ranges');
     const at = value + (unit.file.isSplit ? unit.rangesBase : 0);
-    return section.parseNear(at, (cursor) => readPairs(cursor, unit));
+    return section.parseNear(at, section.size, (cursor) => readPairs(cursor, unit));
   }
   const section = unit.file.section('rnglists');
   const at = form === FORM_RNGLISTX ? listOffset(unit, value) : value;
-  return section.parseNear(at, (cursor) => readList(cursor, unit));
+  return section.parseNear(at, section.size, (cursor) => readList(cursor, unit));
 }
 
 function listOffset(unit: Unit, index: number): number {

@@ -7,6 +7,9 @@ import { type ByteSource, OutOfBounds } from '../../elf/source.ts';
 
 const WINDOW_BYTES = 16 << 10;
 const MAX_WINDOWS = 24;
+/** Of a section of strings, where memory is not short. */
+export const MANY_WINDOWS = 192;
+const MAX_CREDIT = 512;
 const MAX_STRING_BYTES = 64 << 10;
 /** Where a name is read beside the others; most have fewer bytes. */
 const FIRST_STRING_BYTES = 256;
@@ -29,6 +32,8 @@ export class SectionBytes {
   readonly #maxHeld: number;
   /** The window that the last string stood in, while it is not kept. */
   #missed = -1;
+  /** Windows that may still be read for one string, since that paid before; in large sections it has to show first. */
+  #credit: number;
 
   /**
    * `size` bytes at `offset` of a source; `resident` says that the source is memory and not a file, `holdsLast` that the
@@ -46,6 +51,7 @@ export class SectionBytes {
     this.#source = source;
     this.#offset = offset;
     this.size = size;
+    this.#credit = maxWindows - MAX_WINDOWS;
     this.#resident = resident ? size : 0;
   }
 
@@ -64,7 +70,10 @@ export class SectionBytes {
     const first = at - (at % WINDOW_BYTES);
     if (at + length > first + WINDOW_BYTES) {
       const bytes = this.#source.read(this.#offset + at, length);
-      if (length <= this.#maxHeld) this.#held = { at, bytes };
+      if (length <= this.#maxHeld) {
+        this.#held = { at, bytes };
+        this.#near = undefined;
+      }
       return bytes;
     }
     const window = this.#window(first);
@@ -91,22 +100,28 @@ export class SectionBytes {
 
   /**
    * As {@link parse}, for short items that mostly stand one behind the other: they have one cursor, which goes over
-   * a window. `read` may be called twice, and must not come back here.
+   * the piece that is held, or over a window. `read` may be called twice, and must not come back here.
    */
-  parseNear<T>(at: number, read: (cursor: Cursor) => T): T {
-    const first = at - (at % WINDOW_BYTES);
-    if (this.#near?.first !== first) {
-      const bytes = this.bytes(first, Math.min(WINDOW_BYTES, this.size - first));
-      this.#near = { first, cursor: new Cursor(bytes) };
-    }
-    const { cursor } = this.#near;
+  parseNear<T>(at: number, limit: number, read: (cursor: Cursor) => T): T {
+    const { first, cursor } = this.#cursorNear(at);
     cursor.at = at - first;
+    cursor.end = Math.min(cursor.bytes.length, limit - first);
     try {
       return read(cursor);
     } catch (error) {
       if (!(error instanceof OutOfBounds)) throw error;
-      return this.parse(at, this.size, read);
+      return this.parse(at, limit, read);
     }
+  }
+
+  #cursorNear(at: number): { first: number; cursor: Cursor } {
+    const near = this.#near;
+    if (near && at >= near.first && at < near.first + near.cursor.bytes.length) return near;
+    const held = this.#heldBehind(at) > 0 ? this.#held : undefined;
+    const first = held?.at ?? at - (at % WINDOW_BYTES);
+    const bytes = held?.bytes ?? this.bytes(first, Math.min(WINDOW_BYTES, this.size - first));
+    this.#near = { first, cursor: new Cursor(bytes) };
+    return this.#near;
   }
 
   /** The NUL-terminated string at `at`; a longer one than 64 KiB is cut. */
@@ -121,13 +136,20 @@ export class SectionBytes {
     }
   }
 
-  /** Linkers scatter strings over hundreds of megabytes: a window is read for two of them, and not for each. */
+  /**
+   * Some linkers leave the strings of a unit together, others scatter them over hundreds of megabytes: windows are read
+   * for as long as others come back to them, and then for two strings in a row alone.
+   */
   #bytesOfString(at: number, length: number): Uint8Array {
     const first = at - (at % WINDOW_BYTES);
-    const isKept = this.#resident > 0 || this.#windows.has(first) || first === this.#missed;
-    if (isKept || !(at >= 0 && at + length <= this.size)) return this.bytes(at, length);
-    this.#missed = first;
-    return this.#source.read(this.#offset + at, length);
+    if (this.#resident > 0 || !(at >= 0 && at + length <= this.size)) return this.bytes(at, length);
+    if (this.#windows.has(first)) this.#credit = Math.min(MAX_CREDIT, this.#credit + 1);
+    else if (first !== this.#missed && --this.#credit < 0) {
+      this.#credit = 0;
+      this.#missed = first;
+      return this.#source.read(this.#offset + at, length);
+    }
+    return this.bytes(at, length);
   }
 
   /** Bytes of the piece that is held, from `at` on. */

@@ -1,0 +1,40 @@
+/**
+ * Tables of files that are about to be sampled. Without it the first samples of a process are cut, once for each file
+ * that is new on their stacks: one meets the program, the next one libc, and so on.
+ */
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import type { Executables } from './executables/executables.ts';
+import type { Tracer } from './tracer/tracer.ts';
+
+/** A shell with its libraries has 5 files, a browser some 300. */
+const MAX_FILES = 512;
+/** Then sampling starts without the tables that are not there. */
+const LIMIT_MS = 10_000;
+
+const READ = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
+
+/** Returns when the tables are in the kernel; a file that can't be read has none then, as when it is sampled. */
+export async function readAhead(
+  paths: readonly string[],
+  tracer: Pick<Tracer, 'reportFile' | 'drain'>,
+  executables: Pick<Executables, 'settled'>,
+): Promise<void> {
+  const releases = paths.slice(0, MAX_FILES).flatMap((path) => reportFile(path, tracer) ?? []);
+  if (releases.length === 0) return;
+  tracer.drain();
+  await executables.settled(LIMIT_MS);
+  for (const release of releases) release();
+}
+
+function reportFile(path: string, tracer: Pick<Tracer, 'reportFile'>): (() => void) | undefined {
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, READ);
+    return fstatSync(fd).isFile() ? tracer.reportFile(fd) : undefined;
+  } catch {
+    // gone, unreadable, or Linux can't run programs on demand: it is met by a sample like any other
+    return undefined;
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}

@@ -1,0 +1,58 @@
+import { chmodSync, mkdtempSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { filesOfCommand, filesOfProcess } from './expected-files.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'expected-files-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const script = (name: string, text: string): string => {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  chmodSync(path, 0o755);
+  return path;
+};
+
+describe('filesOfCommand', () => {
+  it('finds a program in PATH, and the libraries that its dynamic linker will load', () => {
+    const [program, ...libraries] = filesOfCommand(['sh', '-c', 'exit'], { PATH: '/nowhere:/bin' });
+    expect(program).toBe('/bin/sh');
+    expect(libraries.some((path) => /libc[.-]/.test(path))).toBe(true);
+    expect(libraries.some((path) => /ld-/.test(path))).toBe(true);
+  });
+
+  it.each(['#!/bin/sh\n', '#! /usr/bin/env sh\n', '#!/bin/sh -e\nexit'])(
+    'goes through the first line of a script: %j',
+    (text) => {
+      expect(filesOfCommand([script('script', text)], { PATH: '/bin' })[0]).toBe('/bin/sh');
+    },
+  );
+
+  it('ends where scripts lead to each other', () => {
+    const path = join(folder, 'loop');
+    expect(filesOfCommand([script('loop', `#!${path}\n`)], {})).toEqual([]);
+  });
+
+  it('expects nothing of what is not there, no program, or damaged', () => {
+    expect(filesOfCommand(['no-such-command'], { PATH: '/bin' })).toEqual([]);
+    expect(filesOfCommand([''], { PATH: '/bin' })).toEqual([]);
+    expect(filesOfCommand([folder], {})).toEqual([]);
+    const damaged = script('damaged', '\x7fELF');
+    expect(filesOfCommand([damaged], {})).toEqual([damaged]);
+  });
+});
+
+describe('filesOfProcess', () => {
+  it('names each mapped executable once, by its mapping', () => {
+    const links = filesOfProcess(process.pid);
+    expect(new Set(links).size).toBe(links.length);
+    for (const link of links) expect(link).toMatch(/^\/proc\/\d+\/map_files\/[0-9a-f]+-[0-9a-f]+$/);
+    if (process.getuid?.() !== 0) return;
+    expect(links.map((link) => readlinkSync(link))).toContain(readlinkSync('/proc/self/exe'));
+  });
+
+  it('names nothing of a process that is gone', () => {
+    expect(filesOfProcess(0x3fff_ffff)).toEqual([]);
+  });
+});

@@ -1,0 +1,69 @@
+/** CPython inside other programs: in the library that Debian's gdb, vim and uWSGI are linked with, or load as a plug-in. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { toPid } from '../../common/base/brand.ts';
+import { hasTool, missingRights } from '../support/fixtures.ts';
+import { Recording, type Stack } from '../support/recording.ts';
+import { fetchPackages, inRoot, isWholeMatrix, ROOTS } from './debian-roots.ts';
+
+const SCRIPT = join(import.meta.dirname, 'python/recurse.py');
+const CALLS = 20;
+/** At the bottom of the recursion, with all calls down to it. */
+const SAMPLES = 100;
+const LIMIT_MS = 240_000;
+
+interface Embedder {
+  title: string;
+  command: readonly [string, ...string[]];
+}
+
+function findEmbedders(): Embedder[] {
+  const found: Embedder[] = [];
+  if (hasTool('gdb')) found.push({ title: 'gdb', command: ['gdb', '-nx', '-batch', '-x', SCRIPT] });
+  else console.log('skipped: gdb is not installed');
+  const root = isWholeMatrix
+    ? fetchPackages(join(ROOTS, 'embedders'), 'bookworm', ['uwsgi-plugin-python3', 'vim-nox'])
+    : undefined;
+  if (!root) return found;
+  const [vim, uwsgi] = [inRoot(root, '/usr/bin/vim.nox'), inRoot(root, '/usr/bin/uwsgi-core')];
+  const script = vim.place(SCRIPT);
+  const plugin = ['--plugins-dir', '/usr/lib/uwsgi/plugins', '--plugin', 'python311'];
+  return [
+    ...found,
+    { title: 'vim', command: [...vim.command, '-u', 'NONE', '-es', '-c', `py3file ${script}`] },
+    { title: 'uWSGI', command: [...uwsgi.command, ...plugin, '--pyrun', script] },
+  ];
+}
+
+const isAtBottom = ({ frames }: Stack): boolean => frames[0] === 'spin' && !frames.at(-1)!.startsWith('[cut');
+const callsOf = ({ frames }: Stack): number => frames.filter((name) => name === 'recurse').length;
+const total = (stacks: Stack[]): number => stacks.reduce((sum, { count }) => sum + count, 0);
+
+describe.skipIf(missingRights).each(missingRights ? [] : findEmbedders())(
+  'Python in $title',
+  ({ command }) => {
+    let child: ChildProcess | undefined;
+    let recording: Recording | undefined;
+
+    afterEach(async () => {
+      child?.kill('SIGKILL');
+      await recording?.stop();
+    });
+
+    it('shows its functions between the native frames of the program', {
+      timeout: LIMIT_MS + 60_000,
+    }, async () => {
+      child = spawn(command[0], command.slice(1), { stdio: 'ignore' });
+      recording = await Recording.start({ targets: [toPid(child.pid!)] });
+      await recording.until((stacks) => total(stacks.filter(isAtBottom)) >= SAMPLES, LIMIT_MS);
+      const stacks = recording.stacks().filter(isAtBottom);
+      const whole = stacks.filter((stack) => callsOf(stack) === CALLS && stack.frames.includes('<module>'));
+      expect(total(whole) / total(stacks)).toBeGreaterThan(0.98);
+      // below the script the program's own functions, down to the C library's
+      expect(whole.every(({ frames }) => frames.some((name) => /^__libc_start|libc\.so/.test(name)))).toBe(
+        true,
+      );
+    });
+  },
+);
