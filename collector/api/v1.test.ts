@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
+import { readProfile } from '../query/export.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { SymbolSources } from '../symbols/symbol-sources.ts';
 import { startPageServer } from './page-server.ts';
@@ -171,6 +172,16 @@ describe('/api/v1', () => {
     await other.stop();
     expect(threadTable).toHaveLength(1);
     expect(threads).toEqual(Array(40).fill(0));
+  });
+
+  it('exports a stack once, however many parts of the store it is in', async () => {
+    const now = () => Date.UTC(2026, 0, 1, 12, 1, 30);
+    const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now });
+    store.append(profileFromText('sh:10;main@n 40', { endMs: now(), spanMs: 180_000 }));
+    const filter = { fromMs: 0, toMs: now() + 1, where: [] };
+    expect((await store.parts(filter)).length).toBeGreaterThan(1);
+    const { samples } = await readProfile(store, filter);
+    expect(samples).toMatchObject([{ count: 40 }]);
   });
 
   it('exports what is seen in every format', async () => {

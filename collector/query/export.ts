@@ -40,6 +40,8 @@ class ProfileBuilder {
   readonly #locations = new Map<string, number>();
   readonly #processes = new Map<string, number>();
   readonly #stacks = new Map<string, number>();
+  /** Each part of the store has its own count of what went on through its end. */
+  readonly #samples = new Map<string, number>();
 
   constructor({ fromMs, toMs }: SampleFilter) {
     this.profile.timeUnixNano = BigInt(Math.floor(fromMs)) * 1_000_000n;
@@ -64,16 +66,18 @@ class ProfileBuilder {
         stack.push(location);
       }
       this.#noteShared(series);
-      this.profile.samples.push({
-        stack: this.#stack(stack),
-        process: this.#process(series),
-        tid: series.tid,
-        threadName: series.thread,
-        cpu: -1,
-        count,
-        timestamps: [],
-      });
+      this.#addSample(this.#stack(stack), series, count);
     }
+  }
+
+  #addSample(stack: number, series: Series, count: number): void {
+    const { samples } = this.profile;
+    const process = this.#process(series);
+    const { tid, thread: threadName } = series;
+    const sample = intern(this.#samples, [stack, process, tid, threadName].join('\0'), () =>
+      samples.push({ stack, process, tid, threadName, cpu: -1, count: 0, timestamps: [] }),
+    );
+    samples[sample]!.count += count;
   }
 
   #noteShared({ periodNanos, host }: Series): void {
