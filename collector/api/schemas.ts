@@ -48,7 +48,11 @@ export const oneOf = (
   values: readonly string[],
   required = false,
 ): Parameter => parameter(name, description, { type: 'string', enum: values }, required);
-export const STEPS = integer('steps', 'steps of the timeline', 120);
+export const STEPS = integer(
+  'steps',
+  'steps of the timeline; in steps of 200 s and more, ten seconds count where they begin',
+  120,
+);
 
 const filterOf = (prefix: string, what: string): Parameter[] => [
   text(`${prefix}from`, `start${what}: now, -5m, milliseconds since 1970, or ISO 8601`),

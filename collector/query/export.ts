@@ -20,7 +20,14 @@ export async function readProfile(
   for (const part of await store.parts(filter)) {
     const masks = await compileMasks(filter.where, part);
     const { fromMs, toMs } = filter;
-    const rows = await part.rows({ fromMs, toMs, ...masks, by: ['node', 'series'], stepMs: 1 });
+    const rows = await part.rows({
+      fromMs,
+      toMs,
+      ...masks,
+      by: ['node', 'series'],
+      stepMs: 1,
+      resolutionMs: 1,
+    });
     const counts = new Map<number, number>();
     const series = await part.series();
     const width = series.length;

@@ -8,6 +8,7 @@ import {
   type RowMasks,
   seriesValue,
 } from '../store/matcher.ts';
+import { SUM_MS } from '../store/part-sums.ts';
 import type { SeriesGroup } from '../store/series-table.ts';
 import type {
   Column,
@@ -28,12 +29,19 @@ type PartStore = Pick<Store, 'parts'>;
 
 const EVERYTHING: RowMasks = { series: undefined, groups: undefined, nodes: undefined, cpus: undefined };
 
+/**
+ * Of so long a step ten seconds count where they begin: stores have sums of ten seconds, and no two thousandths of a timeline's
+ * width are seen. What begins before a range counts in its first step.
+ */
+const LONG_STEP_MS = 20 * SUM_MS;
+
 const rowQuery = (range: TimeRange, masks: RowMasks, by: Column[], stepMs = 1): RowQuery => ({
   fromMs: range.fromMs,
   toMs: range.toMs,
   ...masks,
   by,
   stepMs,
+  resolutionMs: stepMs >= LONG_STEP_MS ? SUM_MS : 1,
 });
 
 const weightOf = (rows: Rows, row: number): number => rows.weights?.[row] ?? 1;

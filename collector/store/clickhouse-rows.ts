@@ -54,7 +54,8 @@ function maskConditions(query: RowQuery): string[] | undefined {
 
 function samplesSql(info: PartInfo, query: RowQuery, masks: readonly string[]): string {
   const from = query.fromMs - info.startMs;
-  const step = query.stepMs === 1 ? 't' : `floor((t - ${double(from)}) / ${double(query.stepMs)} + 1e-9)`;
+  const t = query.resolutionMs === 1 ? 't' : `(t - t % ${query.resolutionMs})`;
+  const step = query.stepMs === 1 ? t : `floor((${t} - ${double(from)}) / ${double(query.stepMs)} + 1e-9)`;
   const columns = query.by.map((column) => (column === 'time' ? `${step} AS step` : SQL_COLUMNS[column]));
   const conditions = [`part = ${info.id}`, ...masks];
   if (query.fromMs > info.minMs) conditions.push(`t >= ${from}`);

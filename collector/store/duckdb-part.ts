@@ -3,6 +3,7 @@ import type { DuckDBDataChunk } from '@duckdb/node-api';
 import { type DictionaryCache, PART_MS, type PartDictionaries, type PartInfo } from './database-part.ts';
 import { numbersOf, textsOf } from './duckdb-columns.ts';
 import { type Range, type SumChunk, selectSums, splitBySums } from './part-sums.ts';
+import { roundTimes } from './round-times.ts';
 import { RowCollector } from './row-collector.ts';
 import { rowsByGroup } from './rows-by-group.ts';
 import { type SeriesColumns, type SeriesGroup, SeriesTable } from './series-table.ts';
@@ -18,12 +19,27 @@ interface Counts {
   series: number;
 }
 
+interface SummedDictionaries extends PartDictionaries {
+  sums(): Promise<SumChunk[]>;
+}
+
+/** The dictionaries of a part that this process writes; its sums are read anew each time. */
+export function openDictionaries(part: PartDictionaries, { id }: PartInfo, scan: Scan): SummedDictionaries {
+  const { groups } = part;
+  return {
+    groups,
+    series: () => part.series(),
+    stacks: () => part.stacks(),
+    sums: () => readSums(id, scan),
+  };
+}
+
 /** The dictionaries of a part that this process does not write. */
 export async function loadDictionaries(
   { id }: PartInfo,
   scan: Scan,
   cache: DictionaryCache,
-): Promise<PartDictionaries> {
+): Promise<SummedDictionaries> {
   const { groups } = await cache.get(`groups ${id}`, async () => {
     const value = { groups: await readGroups(id, scan) };
     return { value, bytes: 500 * value.groups.length };
@@ -51,7 +67,21 @@ export async function loadDictionaries(
         const value = await readStacks(id, scan, cache.frames, await count());
         return { value, bytes: 8 * value.frames.length + 8 * value.parents.length };
       }),
+    sums: () =>
+      cache.get(`sums ${id}`, async () => {
+        const value = await readSums(id, scan);
+        return { value, bytes: value.reduce((sum, { tens }) => sum + 16 * tens.length, 0) };
+      }),
   };
+}
+
+async function readSums(id: number, scan: Scan): Promise<SumChunk[]> {
+  const chunks: SumChunk[] = [];
+  await scan(`SELECT tens, grp, cpu, weight FROM sums_${id}`, (chunk) => {
+    const [tens, groups, cpus, weights] = [0, 1, 2, 3].map((column) => numbersOf(chunk, column).slice());
+    chunks.push({ tens, groups, cpus, weights } as SumChunk);
+  });
+  return chunks;
 }
 
 async function readGroups(id: number, scan: Scan): Promise<SeriesGroup[]> {
@@ -160,10 +190,10 @@ export class DuckDbPart implements SamplePart {
   readonly endMs: number;
   readonly groups: SamplePart['groups'];
   readonly #info: PartInfo;
-  readonly #dictionaries: PartDictionaries;
+  readonly #dictionaries: SummedDictionaries;
   readonly #scan: Scan;
 
-  constructor(info: PartInfo, dictionaries: PartDictionaries, scan: Scan) {
+  constructor(info: PartInfo, dictionaries: SummedDictionaries, scan: Scan) {
     this.#info = info;
     this.startMs = info.startMs;
     this.endMs = info.startMs + PART_MS;
@@ -182,22 +212,13 @@ export class DuckDbPart implements SamplePart {
 
   async rows(query: RowQuery): Promise<Rows> {
     const split = splitBySums(this.startMs, query);
-    if (split === undefined) return rowsByGroup(this, query, (bySeries) => this.#readSamples(bySeries));
-    const whole = selectSums(await this.#readSums(), query, split.isWhole);
-    if (split.cut.length === 0) return whole;
-    return concatRows(
-      whole,
-      await rowsByGroup(this, query, (bySeries) => this.#readSamples(bySeries, split.cut)),
-    );
-  }
-
-  async #readSums(): Promise<SumChunk[]> {
-    const chunks: SumChunk[] = [];
-    await this.#scan(`SELECT tens, grp, cpu, weight FROM sums_${this.#info.id}`, (chunk) => {
-      const [tens, groups, cpus, weights] = [0, 1, 2, 3].map((column) => numbersOf(chunk, column).slice());
-      chunks.push({ tens, groups, cpus, weights } as SumChunk);
-    });
-    return chunks;
+    const read = (within?: readonly Range[]): Promise<Rows> =>
+      rowsByGroup(this, query, async (bySeries) =>
+        roundTimes(await this.#readSamples(bySeries, within), query),
+      );
+    if (split === undefined) return read();
+    const whole = selectSums(await this.#dictionaries.sums(), query, split.isWhole);
+    return split.cut.length === 0 ? whole : concatRows(whole, await read(split.cut));
   }
 
   /** @param within only these milliseconds since the part's start */

@@ -7,7 +7,7 @@ import { mkdirSync } from 'node:fs';
 import { emptyPart, type PartInfo } from './database-part.ts';
 import { DatabaseStore, type DatabaseStoreOptions } from './database-store.ts';
 import { DuckDbFile } from './duckdb-file.ts';
-import { DuckDbPart, loadDictionaries, type Scan } from './duckdb-part.ts';
+import { DuckDbPart, loadDictionaries, openDictionaries, type Scan } from './duckdb-part.ts';
 import { dropTablesSql, forgetRequests, isWritten, readRequests, writeFlush } from './duckdb-writer.ts';
 import type { Flush } from './open-parts.ts';
 import { PartDropped, type SamplePart, type StoreStats, type TimeRange } from './store.ts';
@@ -64,7 +64,10 @@ export class DuckDbStore extends DatabaseStore {
       const open = this.open.find(info);
       if (open?.written.events === 0) continue;
       const scan = this.#scanOf(info);
-      const dictionaries = open ?? (await loadDictionaries(info, scan, this.loaded));
+      const dictionaries =
+        open === undefined
+          ? await loadDictionaries(info, scan, this.loaded)
+          : openDictionaries(open, info, scan);
       parts.push(new DuckDbPart(info, dictionaries, scan));
     }
     return parts;

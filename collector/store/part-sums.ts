@@ -78,9 +78,10 @@ function isSummed({ by, series, nodes }: RowQuery): boolean {
 }
 
 /** The tens of seconds of which only some milliseconds are wanted, or that two steps share; undefined: too many. */
-function cutSums(startMs: number, { fromMs, toMs, by, stepMs }: RowQuery): number[] | undefined {
+function cutSums(startMs: number, query: RowQuery): number[] | undefined {
+  const { fromMs, toMs, by, stepMs, resolutionMs } = query;
   const [from, to] = [fromMs - startMs, toMs - startMs];
-  const hasTime = by.includes('time');
+  const hasTime = by.includes('time') && resolutionMs < SUM_MS;
   // where the first and the last millisecond are in one step all between them are
   const stepOf = (t: number): number => (hasTime ? Math.floor((t - from) / stepMs + 1e-9) : 0);
   const cut: number[] = [];

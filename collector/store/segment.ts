@@ -1,3 +1,4 @@
+import { roundTimes } from './round-times.ts';
 import { rowsByGroup } from './rows-by-group.ts';
 import { SampleColumns } from './sample-columns.ts';
 import { StackDictionaries } from './stack-dictionaries.ts';
@@ -27,6 +28,8 @@ export class Segment extends StackDictionaries implements SamplePart {
   }
 
   rows(query: RowQuery): Promise<Rows> {
-    return rowsByGroup(this, query, async (bySeries) => this.columns.select(bySeries, this.startMs));
+    return rowsByGroup(this, query, async (bySeries) =>
+      roundTimes(this.columns.select(bySeries, this.startMs), query),
+    );
   }
 }

@@ -130,6 +130,8 @@ export interface RowQuery extends TimeRange {
   by: readonly Column[];
   /** Times may be rounded down to `fromMs` plus a multiple of this. */
   stepMs: number;
+  /** First they are rounded down to a multiple of this since the Unix epoch. */
+  resolutionMs: number;
   /** Given: single rows, at least so many of the earliest if there are as many. */
   limit?: number;
 }
