@@ -9,7 +9,7 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { describeCurves, measureCurves } from './curves.ts';
 import { describeFirstStacks, measureFirstStacks } from './first-stack.ts';
-import { compareSplits, describeSplits } from './known-split.ts';
+import { compareSplits, describeSplits, SPLIT_RATE } from './known-split.ts';
 import { describeMachine, exitOnSignals, ROOT } from './measure.ts';
 import { describeRuntimes, measureRuntimes } from './runtimes.ts';
 import { CASES, compareSideBySide, describeComparisons } from './side-by-side.ts';
@@ -88,35 +88,30 @@ ${describeRuntimes(await measureRuntimes(seconds))}
   console.error('wrote docs/interpreters/cost.md');
 }
 
+/** The page with its table renewed; what explains the differences was written by hand and stays. */
 async function writeSplits(): Promise<void> {
-  const text = `# Known split, next to the reference
-
-Written by \`npm run bench -- --only split --seconds ${seconds}\`: programs that spend 30 % of their CPU time in \`a()\` and 70 %
-in \`b()\`, by their own clock. The OpenTelemetry eBPF profiler and everyframe sample the same processes at the same time
-at 97 Hz, and each pushes to a receiver of its own; the figures are what that receiver got. ${describeMachine()}.
-All programs run at once, so each has a part of a CPU; windows with fewer than 20 samples are left out.
-
-${describeSplits(await compareSplits(`${directory}/../peers`, seconds))}
-
-What each build of Node and Python that is tested shows: [support.md](support.md).
-`;
-  writeFileSync(`${ROOT}docs/interpreters/known-split.md`, text);
-  console.error('wrote docs/interpreters/known-split.md');
+  const table = describeSplits(await compareSplits(`${directory}/../peers`, seconds));
+  console.log(table);
+  const head = `One run: windows of ${seconds} s in all, ${SPLIT_RATE} Hz. ${describeMachine()}.`;
+  renewTable(`${ROOT}docs/interpreters/known-split.md`, `${head}\n\n${table}`);
 }
 
-/** The page with its table renewed; what explains the differences was written by hand and stays. */
 async function writeStacks(): Promise<void> {
   const reference = `${directory}/../peers/ebpf-profiler.xz`;
   const compared = await compareStacks({ seconds, reference: existsSync(reference) ? reference : undefined });
   const { table, examples } = describeStacks(compared);
-  const renewed = `<!-- table -->\nOne run of ${seconds} s. ${describeMachine()}.\n\n${table}\n<!-- end -->`;
-  const page = readFileSync(`${ROOT}docs/comparison.md`, 'utf8');
+  renewTable(`${ROOT}docs/comparison.md`, `One run of ${seconds} s. ${describeMachine()}.\n\n${table}`);
+  console.log(`${table}\n\n${examples}`);
+}
+
+function renewTable(path: string, table: string): void {
+  const page = readFileSync(path, 'utf8');
+  const renewed = `<!-- table -->\n${table}\n<!-- end -->`;
   writeFileSync(
-    `${ROOT}docs/comparison.md`,
+    path,
     page.replace(/<!-- table -->[\s\S]*<!-- end -->/, () => renewed),
   );
-  console.log(`${table}\n\n${examples}`);
-  console.error('wrote docs/comparison.md');
+  console.error(`wrote ${path}`);
 }
 
 function write(): void {

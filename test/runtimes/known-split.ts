@@ -17,37 +17,52 @@ export const deviation = (split: Split): number => Math.sqrt((SHARE * (1 - SHARE
 export const sumOf = (splits: readonly Split[]): Split =>
   splits.reduce((x, y) => ({ a: x.a + y.a, b: x.b + y.b }), { a: 0, b: 0 });
 
-/** The split of one process by windows of 5 s since its first sample. */
+/** Unix nanoseconds, the end excluded. */
+export interface Span {
+  from: bigint;
+  to: bigint;
+}
+
+/** The split of one process by windows of 5 s, since the beginning of a span or else since its first sample. */
 export class Windows {
+  readonly #span: Span | undefined;
   readonly #splits: (Split | undefined)[] = [];
   #first: bigint | undefined;
-  /** Samples of the process, also such that show neither a() nor b(). */
+  /** Samples of the process in the span, also such that show neither a() nor b(). */
   samples = 0;
+  hasAny = false;
+
+  constructor(span?: Span) {
+    this.#span = span;
+    this.#first = span?.from;
+  }
 
   add(profile: Profile, pid: number, frameType: FrameType): void {
     for (const { process, stack, timestamps } of profile.samples) {
       if (profile.processes[process]!.pid !== pid) continue;
-      this.samples += timestamps.length;
+      const times = timestamps.filter((time) => this.#isInSpan(time));
+      this.samples += times.length;
       const names = [...profile.stacks[stack]!].flatMap((at) => {
         const { frameType: type, lines } = profile.locations[at]!;
         return type === frameType ? lines.map(({ func }) => profile.functions[func]!.name) : [];
       });
       const name = names.find((text) => text === 'a' || text === 'b');
       if (name !== 'a' && name !== 'b') continue;
-      for (const time of timestamps) this.#count(name, time);
+      for (const time of times) this.#count(name, time);
     }
   }
 
+  #isInSpan(time: bigint): boolean {
+    return this.#span === undefined || (time >= this.#span.from && time < this.#span.to);
+  }
+
   #count(name: 'a' | 'b', time: bigint): void {
+    this.hasAny = true;
     this.#first ??= time;
     const window = Math.max(0, Number((time - this.#first) / WINDOW_NS));
     const split = this.#splits[window] ?? { a: 0, b: 0 };
     split[name]++;
     this.#splits[window] = split;
-  }
-
-  get hasAny(): boolean {
-    return this.#first !== undefined;
   }
 
   /** All that was seen. */
@@ -60,5 +75,10 @@ export class Windows {
     return this.#splits
       .slice(0, -1)
       .filter((split) => split !== undefined && all(split) >= minSamples) as Split[];
+  }
+
+  /** All windows of a span, undefined where nothing was seen. */
+  inSpan({ from, to }: Span): (Split | undefined)[] {
+    return Array.from({ length: Number((to - from) / WINDOW_NS) }, (_, i) => this.#splits[i]);
   }
 }
