@@ -16,6 +16,9 @@ export interface Setting {
   help: string;
 }
 
+export const SYMBOL_CACHE_HELP =
+  'keep names of native code and unwind tables there for later runs, or off (default: /var/cache/everyframe for root, else below ~/.cache)';
+
 export const AGENT_SETTINGS: readonly Setting[] = [
   { flag: 'collection-agent', value: 'HOST:PORT', help: 'OTLP gRPC receiver to push profiles to' },
   { flag: 'disable-tls', help: 'push without TLS' },
@@ -47,7 +50,7 @@ export const AGENT_SETTINGS: readonly Setting[] = [
   {
     flag: 'symbol-cache',
     value: 'DIR',
-    help: 'keep names of native code and unwind tables there, for later runs',
+    help: SYMBOL_CACHE_HELP,
   },
   {
     flag: 'debuginfod',

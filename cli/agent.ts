@@ -29,7 +29,7 @@ export async function startAgent(
   const reporter = new Reporter(transport, log);
   let controller: Controller;
   try {
-    controller = await startController(controllerOptions(options), reporter, log);
+    controller = await startController(controllerOptions(options, log), reporter, log);
   } catch (error) {
     reporter.close();
     throw error;

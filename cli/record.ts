@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import type { Writable } from 'node:stream';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Controller } from '../agent/controller.ts';
-import { parseAgentOptions, parseDuration } from '../agent/options.ts';
+import { parseAgentOptions, parseDuration, SYMBOL_CACHE_HELP } from '../agent/options.ts';
 import { type Pid, toPid } from '../common/base/brand.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
 import type { Profile } from '../common/profile/profile.ts';
@@ -54,7 +54,7 @@ export function registerRecord(program: Command): void {
     .option('-p, --pid <PID>', 'only this process and its children; repeatable', collectPid)
     .option('-o, --output <FILE>', `its ending is the format: ${outputEndings()}`, 'everyframe.pb.gz')
     .option('--symbols <full|names|off>', 'lines and inlined functions, functions only, or addresses', 'full')
-    .option('--symbol-cache <DIR>', 'keep names of native code and unwind tables there, for later runs')
+    .option('--symbol-cache <DIR>', SYMBOL_CACHE_HELP)
     .option(
       '--debuginfod',
       'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',
@@ -107,7 +107,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
   try {
     controller = await startController(
       {
-        ...controllerOptions(options),
+        ...controllerOptions(options, log),
         ...(targets && { targets, expectedFiles: expectedFiles(command, flags.pid ?? []) }),
       },
       recording,

@@ -1,12 +1,10 @@
 /** What `agent`, `run` and `record` share: rights checked, settings turned into the controller's. */
-import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { Controller, type ControllerOptions, type ProfileSink } from '../agent/controller.ts';
 import type { AgentOptions } from '../agent/options.ts';
-import { TableCache } from '../agent/stack-deltas/table-cache.ts';
-import { AnswerCache } from '../agent/symbols/answer-cache.ts';
 import { debuginfodFromEnvironment } from '../agent/symbols/debuginfod-settings.ts';
 import { missingCapabilities, readHostFacts } from '../agent/tracer/host-facts.ts';
+import { placeOfCache } from './cache-place.ts';
 import { raiseCompilerBudget } from './compiler-budget.ts';
 
 /** Starts sampling; says which rights are missing and what each costs. Throws with a sentence. */
@@ -28,10 +26,11 @@ export function startController(
   });
 }
 
-export const controllerOptions = (options: AgentOptions): ControllerOptions => ({
+/** Says where nothing can be kept for later runs. */
+export const controllerOptions = (options: AgentOptions, log: Logger): ControllerOptions => ({
   samplesPerSecond: options.samplesPerSecond,
   symbols: options.symbols,
-  symbolCache: options.symbolCache && checkedCache(options.symbolCache),
+  symbolCache: placeOfCache(options.symbolCache, process.env, (text) => log.info(text)),
   ...(options.debuginfod && { debuginfod: debuginfodFromEnvironment(process.env) }),
   sourceMaps: !options.noSourceMaps,
   sendIdleFrames: options.sendIdleFrames,
@@ -44,17 +43,6 @@ export const controllerOptions = (options: AgentOptions): ControllerOptions => (
   probabilisticThreshold: options.probabilisticThreshold,
   probabilisticIntervalMs: options.probabilisticInterval,
 });
-
-/** Made, and writable by this user alone: the workers that use it could only fail. */
-function checkedCache(directory: string): string {
-  try {
-    new AnswerCache(directory);
-    new TableCache(directory);
-  } catch (error) {
-    throw new Error(`--symbol-cache: ${(error as Error).message}`);
-  }
-  return resolve(directory);
-}
 
 /** Under `npm start` one Ctrl-C arrives twice: from the terminal, and passed on by npm. */
 const SAME_KEY_PRESS_MS = 1000;

@@ -41,7 +41,7 @@ async function top(flags: { frequency: string }): Promise<void> {
   const screen = new Screen(held);
   // what goes to a file can't garble the screen
   const log = process.stderr.isTTY ? makeLoggerTo('top', (line) => screen.log(line)) : makeLogger('top');
-  const controller: Controller = await startController(controllerOptions(options), screen, log);
+  const controller: Controller = await startController(controllerOptions(options, log), screen, log);
   try {
     screen.open();
     await Promise.race([screen.ended, untilSignal()]);

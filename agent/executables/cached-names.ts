@@ -1,59 +1,53 @@
-/** Answers requests for names from what an earlier run found, where all of it is known. */
+/** Names that were found before, in an earlier run too. */
 import { fstatSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { AnswerCache, Answers, Probe } from '../symbols/answer-cache.ts';
-import { noStats } from '../symbols/file-pool.ts';
 import { identityOf, ownRoot, RootDirectory } from '../symbols/root-directory.ts';
-import type { SymbolAnswer, SymbolRequest } from './symbol-service.ts';
+import type { SymbolRequest } from './symbol-service.ts';
 
 const MAX_EXECUTABLES = 64;
 
+/** Of one file. */
+export interface KnownNames {
+  readonly key: string;
+  readonly answers: Answers;
+}
+
+/** Names that are new, and what they depend on. */
+export interface FoundNames {
+  addresses: Float64Array;
+  chains: readonly SymbolFrame[][];
+  probes: readonly Probe[] | undefined;
+  /** Build IDs. */
+  missing: readonly string[];
+}
+
 export class CachedNames {
   readonly #cache: AnswerCache;
-  readonly #answers = new LRUCache<string, Answers>({ max: MAX_EXECUTABLES });
+  readonly #known = new LRUCache<string, KnownNames>({ max: MAX_EXECUTABLES });
 
   constructor(cache: AnswerCache) {
     this.#cache = cache;
   }
 
-  /** Undefined where an address is not known. */
-  answer(request: SymbolRequest): SymbolAnswer | undefined {
-    const answers = this.#answersFor(request);
-    if (!answers) return undefined;
-    const chains: SymbolFrame[][] = [];
-    for (const address of request.addresses) {
-      const chain = answers.chains.get(address);
-      if (!chain) return undefined;
-      chains.push(chain);
-    }
-    const debugFiles = { ...noStats(), missing: [...answers.missing] };
-    return { kind: 'frames', chains, cached: chains.length, debugFiles };
-  }
-
-  keep(
-    request: SymbolRequest,
-    chains: readonly SymbolFrame[][],
-    probes: readonly Probe[] | undefined,
-    missing: readonly string[],
-  ): void {
-    const answers = this.#answersFor(request);
-    if (!answers) return;
-    for (const [i, address] of request.addresses.entries()) answers.add(address, chains[i]!);
-    for (const buildId of missing) answers.missing.add(buildId);
-    answers.dependOn(probes);
-    this.#cache.save(keyOf(request)!, answers);
-  }
-
-  #answersFor(request: SymbolRequest): Answers | undefined {
+  /** Undefined for what is no open file. */
+  of(request: SymbolRequest): KnownNames | undefined {
     const key = keyOf(request);
     if (key === undefined) return undefined;
-    let answers = this.#answers.get(key);
-    if (!answers) {
-      answers = this.#load(key, request.root);
-      this.#answers.set(key, answers);
+    let known = this.#known.get(key);
+    if (!known) {
+      known = { key, answers: this.#load(key, request.root) };
+      this.#known.set(key, known);
     }
-    return answers;
+    return known;
+  }
+
+  keep({ key, answers }: KnownNames, { addresses, chains, probes, missing }: FoundNames): void {
+    for (let i = 0; i < addresses.length; i++) answers.add(addresses[i]!, chains[i]!);
+    for (const buildId of missing) answers.missing.add(buildId);
+    answers.dependOn(probes);
+    this.#cache.save(key, answers);
   }
 
   #load(key: string, rootFd: number | undefined): Answers {

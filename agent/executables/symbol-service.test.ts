@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseElf } from '../../common/elf/elf.ts';
 import { bufferSource } from '../../common/elf/source.ts';
+import { AnswerCache } from '../symbols/answer-cache.ts';
 import { placeOf } from '../symbols/debug-files.ts';
 import { openSymbols } from '../symbols/open-symbols.ts';
 import { SymbolService } from './symbol-service.ts';
@@ -108,4 +109,21 @@ test('a file is opened anew with debug information that was fetched for it, once
     fetched: { ...fetched, ff: '/x' },
   });
   expect(answer.kind).toBe('frames');
+});
+
+test('what was found before is not looked for again, and stands in its place among what is new', async () => {
+  const cache = new AnswerCache(path('cache'));
+  const request = async (addresses: Float64Array, options = {}) => {
+    const fd = openSync(path('program'), 'r');
+    const service = new SymbolService('full', options);
+    const answer = await service.resolve({ fileId: 'program', fd, path: path('program'), addresses });
+    closeSync(fd);
+    if (answer.kind !== 'frames') throw new Error(answer.kind);
+    return answer;
+  };
+  const known = addresses.filter((_, i) => i % 3 === 1);
+  const { chains: expected } = await request(addresses);
+  expect(new Set(expected.map((chain) => chain[0]?.function)).size).toBe(300);
+  expect(await request(known, { cache })).toMatchObject({ cached: 0 });
+  expect(await request(addresses, { cache })).toMatchObject({ cached: known.length, chains: expected });
 });

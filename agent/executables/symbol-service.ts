@@ -6,11 +6,11 @@ import { bufferSource, OutOfBounds } from '../../common/elf/source.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import { fdSource } from '../stack-deltas/fd-source.ts';
 import type { AnswerCache } from '../symbols/answer-cache.ts';
-import type { FileStats } from '../symbols/file-pool.ts';
+import { type FileStats, noStats } from '../symbols/file-pool.ts';
 import { type OpenSymbols, openSymbols, type SourceDetail } from '../symbols/open-symbols.ts';
 import { RootDirectory } from '../symbols/root-directory.ts';
 import { ScratchFile, type ScratchRoom } from '../symbols/scratch-file.ts';
-import { CachedNames } from './cached-names.ts';
+import { CachedNames, type KnownNames } from './cached-names.ts';
 
 /** `full`: inlined functions and lines; `names`: functions only; `off`: addresses only. */
 export type SymbolDetail = 'full' | 'names' | 'off';
@@ -32,8 +32,8 @@ export interface SymbolRequest {
 
 export type SymbolAnswer =
   /**
-   * By address, innermost first; none where nothing covers one. `cached` of them are known
-   * from an earlier run. `debugFiles`: since the last answer.
+   * By address, innermost first; none where nothing covers one. `cached` of them were found before, in an
+   * earlier run too. `debugFiles`: since the last answer.
    */
   | { kind: 'frames'; chains: SymbolFrame[][]; cached: number; debugFiles: FileStats }
   /** Ask again with the file. */
@@ -98,8 +98,22 @@ export class SymbolService {
   }
 
   async resolve(request: SymbolRequest): Promise<SymbolAnswer> {
-    const cached = this.#cached?.answer(request);
-    if (cached) return cached;
+    const known = this.#cached?.of(request);
+    if (!known) return this.#find(request, request.addresses);
+    const chains = Array.from(request.addresses, (address) => known.answers.chains.get(address));
+    const unknown = request.addresses.filter((_, i) => !chains[i]);
+    const answer = unknown.length > 0 ? await this.#find(request, unknown, known) : nothing();
+    if (answer.kind !== 'frames') return answer;
+    const found = answer.chains.values();
+    return {
+      kind: 'frames',
+      chains: chains.map((chain) => chain ?? found.next().value!),
+      cached: chains.length - unknown.length,
+      debugFiles: { ...answer.debugFiles, missing: [...known.answers.missing] },
+    };
+  }
+
+  async #find(request: SymbolRequest, addresses: Float64Array, known?: KnownNames): Promise<SymbolAnswer> {
     let file = this.#files.get(request.fileId);
     if (!file || (file.fetched < countFetched(request) && isOpenable(request))) {
       const opened = await openFile(request, this.#detail, this.#room, this.#decompressedBytes);
@@ -109,14 +123,19 @@ export class SymbolService {
       file = opened;
     }
     const { symbols } = file;
-    const chains = lookUp(symbols, request.addresses);
+    const chains = lookUp(symbols, addresses);
     // It has grown: set again, as another object, since for the same one the cache does not ask for its size.
     this.#files.set(request.fileId, { ...file }, { noDisposeOnSet: true });
     const debugFiles = symbols.takeFileStats();
-    this.#cached?.keep(request, chains, symbols.probes, debugFiles.missing);
+    if (known) {
+      const { probes } = symbols;
+      this.#cached?.keep(known, { addresses, chains, probes, missing: debugFiles.missing });
+    }
     return { kind: 'frames', chains, cached: 0, debugFiles };
   }
 }
+
+const nothing = (): SymbolAnswer => ({ kind: 'frames', chains: [], cached: 0, debugFiles: noStats() });
 
 /** In ascending order: neighbours share what is read of a table for them. */
 function lookUp(symbols: OpenSymbols, addresses: Float64Array): SymbolFrame[][] {

@@ -1,6 +1,13 @@
 /** Files that later runs believe: in a directory of this user alone, written whole or not at all, and bounded. */
 import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
+
+/** CACHE_DIRECTORY is what systemd sets for a unit with CacheDirectory=. */
+export function defaultCacheDirectory(env: Record<string, string | undefined>): string {
+  const own = process.getuid?.() === 0 ? '/var/cache' : env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
+  return env['CACHE_DIRECTORY']?.split(':')[0] || join(own, 'everyframe');
+}
 
 /** Makes it if need be. Throws where it can't be made, or others may write to it. */
 export function makeCacheDirectory(path: string): void {

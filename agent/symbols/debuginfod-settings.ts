@@ -1,6 +1,6 @@
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { BadSetting } from '../../common/base/bad-setting.ts';
+import { defaultCacheDirectory } from './cache-directory.ts';
 import { DEBUGINFOD_DEFAULTS, type DebuginfodOptions } from './debuginfod.ts';
 
 type Environment = Record<string, string | undefined>;
@@ -21,17 +21,10 @@ export function debuginfodFromEnvironment(env: Environment): DebuginfodOptions {
   return {
     ...DEBUGINFOD_DEFAULTS,
     urls: urls.map((url) => url.replace(/\/+$/, '')),
-    cache: cacheDirectory(env),
+    cache: join(defaultCacheDirectory(env), 'debuginfod'),
     maxFileBytes: numberFrom(env, 'DEBUGINFOD_MAXSIZE') ?? DEBUGINFOD_DEFAULTS.maxFileBytes,
     timeoutMs: (numberFrom(env, 'DEBUGINFOD_MAXTIME') ?? 0) * 1000 || DEBUGINFOD_DEFAULTS.timeoutMs,
   };
-}
-
-/** CACHE_DIRECTORY is what systemd sets for a unit with CacheDirectory=. */
-function cacheDirectory(env: Environment): string {
-  const own = process.getuid?.() === 0 ? '/var/cache' : env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
-  const base = env['CACHE_DIRECTORY']?.split(':')[0] || join(own, 'everyframe');
-  return join(base, 'debuginfod');
 }
 
 function numberFrom(env: Environment, name: string): number | undefined {
