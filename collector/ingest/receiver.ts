@@ -8,6 +8,7 @@ import {
 } from '../../common/profile/otlp-decode.ts';
 import { otlpJsonToProtobuf } from '../../common/profile/otlp-json.ts';
 import { decodeCounters } from '../../common/profile/otlp-metrics.ts';
+import { TextCache } from '../../common/profile/text-cache.ts';
 import type { Forwarder } from '../forward/forwarder.ts';
 import type { Store } from '../store/store.ts';
 import { ReceiverStats } from './receiver-stats.ts';
@@ -55,6 +56,7 @@ export class Receiver {
   readonly #logger: Pick<Logger, 'error'>;
   readonly #limits: SenderLimits;
   readonly #recent: RecentRequests<ExportResult>;
+  readonly #texts = new TextCache();
   readonly #forwarder: Pick<Forwarder, 'forward' | 'forwardCounters'> | undefined;
 
   constructor(
@@ -80,7 +82,10 @@ export class Receiver {
    * @throws BusyReceiver
    */
   receiveProtobuf(bytes: Uint8Array, peer: string): Promise<ExportResult> {
-    return this.#receive({ body: bytes, decode: () => decodeOtlp(bytes), protobuf: () => bytes }, peer);
+    return this.#receive(
+      { body: bytes, decode: () => decodeOtlp(bytes, this.#texts), protobuf: () => bytes },
+      peer,
+    );
   }
 
   /**

@@ -133,8 +133,11 @@ async function writeSeries(connection: DuckDBConnection, { part, end }: Batch): 
   ]);
 }
 
-const idsBetween = (from: number, to: number): Uint32Array =>
-  Uint32Array.from({ length: to - from }, (_, i) => from + i);
+function idsBetween(from: number, to: number): Uint32Array {
+  const ids = new Uint32Array(to - from);
+  for (let i = 0; i < ids.length; i++) ids[i] = from + i;
+  return ids;
+}
 
 /** Events in every ten seconds of each group on each CPU: a flush adds rows, so that the same three may have several. */
 function sumRows({ part, rows: { times, series, cpus, weights } }: Batch): Column[] {
@@ -171,6 +174,8 @@ type Column =
   | BigInt64Array
   | BigUint64Array;
 
+const isTexts = (column: Column): column is readonly string[] => Array.isArray(column);
+
 async function appendColumns(
   connection: DuckDBConnection,
   table: string,
@@ -184,9 +189,8 @@ async function appendColumns(
     const rows = Math.min(CHUNK_ROWS, count - at);
     const chunk = DuckDBDataChunk.create(types, rows);
     for (const [i, values] of columns.entries()) {
-      const some = values.slice(at, at + rows);
-      if (Array.isArray(some)) chunk.setColumnValues(i, some);
-      else setNumbers(chunk, i, some as Exclude<Column, readonly string[]>);
+      if (isTexts(values)) chunk.setColumnValues(i, values.slice(at, at + rows));
+      else setNumbers(chunk, i, values.subarray(at, at + rows));
     }
     appender.appendDataChunk(chunk);
   }

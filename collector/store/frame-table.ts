@@ -1,15 +1,13 @@
+import { PairTable } from './pair-table.ts';
 import type { Frame } from './store.ts';
 
-/** Rough costs in V8's heap: an object with four fields plus its map entry; a string's header plus its entry. */
-const FRAME_BYTES = 160;
+/** Rough costs in V8's heap: an object with four fields; a string's header plus its map entry. */
+const FRAME_BYTES = 96;
 const STRING_BYTES = 80;
 const PLACE_BYTES = 100;
 
 /** Higher lines are left out: no file that a person wrote has so many. */
 const MAX_LINES = 2 ** 20;
-
-/** Ids of strings and places are far below these: a string takes some 100 bytes. */
-const MAX_IDS = 2 ** 26;
 
 /** What frames of a file, a mapping and a kind share. */
 export type Place = Pick<Frame, 'file' | 'mapping' | 'kind'> & { binary: string };
@@ -20,13 +18,17 @@ export class FrameTable {
   readonly places: Place[] = [];
   /** Index into `places` of each frame. */
   readonly placeIds: number[] = [];
-  bytes = 0;
-  /** By name and place. Keys are numbers, which hash fast. */
-  readonly #ids = new Map<number, number>();
+  #textBytes = 0;
+  /** By place and name. */
+  readonly #ids = new PairTable();
   /** By the id of the function's first frame and the line, where lines are kept. */
-  readonly #lines = new Map<number, number>();
+  readonly #lines = new PairTable();
   readonly #keepsLines: boolean;
-  readonly #placeKeys = new Map<string, number>();
+  /** By the id of a file and a mapping, and by that of a kind and a binary: what both ids give is a place. */
+  readonly #files = new PairTable();
+  readonly #kinds = new PairTable();
+  readonly #placeIds = new PairTable();
+  #pairs = 0;
   readonly #strings = new Map<string, number>();
   readonly #stringList: string[] = [];
   /** Frames of one place often follow each other. */
@@ -36,17 +38,23 @@ export class FrameTable {
     this.#keepsLines = keepsLines;
   }
 
+  get bytes(): number {
+    return this.#textBytes + this.#ids.bytes + this.#lines.bytes + this.#placeIds.bytes;
+  }
+
   intern(frame: Frame): number {
-    const { line = 0 } = frame;
-    if (!this.#keepsLines || !(line > 0 && line < MAX_LINES)) return this.#internFunction(frame);
-    const func = this.#internFunction(frame);
-    const key = func * MAX_LINES + line;
-    let id = this.#lines.get(key);
+    return this.internLine(this.#internFunction(frame), frame.line ?? 0);
+  }
+
+  /** The frame of a line, from 1, of a function: `func` is what `intern` gave for it without a line. */
+  internLine(func: number, line: number): number {
+    if (!this.#keepsLines || !(line > 0 && line < MAX_LINES)) return func;
+    let id = this.#lines.get(func, line);
     if (id === undefined) {
       id = this.frames.push({ ...this.frames[func]!, line }) - 1;
       this.placeIds.push(this.placeIds[func]!);
-      this.#lines.set(key, id);
-      this.bytes += FRAME_BYTES;
+      this.#lines.set(func, line, id);
+      this.#textBytes += FRAME_BYTES;
     }
     return id;
   }
@@ -54,15 +62,14 @@ export class FrameTable {
   #internFunction({ name, file, mapping, kind, binary = '' }: Frame): number {
     const nameId = this.#internString(name);
     const placeId = this.#place(file, mapping, kind, binary);
-    const key = placeId * MAX_IDS + nameId;
-    let id = this.#ids.get(key);
+    let id = this.#ids.get(placeId, nameId);
     if (id === undefined) {
       const place = this.places[placeId]!;
       const shared = { name: this.#stringList[nameId]!, file: place.file, mapping: place.mapping, kind };
       id = this.frames.push(binary === '' ? shared : { ...shared, binary: place.binary }) - 1;
       this.placeIds.push(placeId);
-      this.#ids.set(key, id);
-      this.bytes += FRAME_BYTES;
+      this.#ids.set(placeId, nameId, id);
+      this.#textBytes += FRAME_BYTES;
     }
     return id;
   }
@@ -72,17 +79,28 @@ export class FrameTable {
     const { file: lastFile, mapping: lastMapping, kind: lastKind, binary: lastBinary } = last;
     if (lastFile === file && lastMapping === mapping && lastKind === kind && lastBinary === binary)
       return last.id;
-    const key = `${kind} ${this.#internString(file)} ${this.#internString(mapping)} ${binary}`;
-    let id = this.#placeKeys.get(key);
+    const ofFile = this.#pairId(this.#files, file, mapping);
+    const ofKind = this.#pairId(this.#kinds, kind, binary);
+    let id = this.#placeIds.get(ofFile, ofKind);
     if (id === undefined) {
       const strings = this.#stringList;
       const shared = (text: string): string => strings[this.#internString(text)]!;
       id =
         this.places.push({ file: shared(file), mapping: shared(mapping), kind, binary: shared(binary) }) - 1;
-      this.#placeKeys.set(key, id);
-      this.bytes += PLACE_BYTES;
+      this.#placeIds.set(ofFile, ofKind, id);
+      this.#textBytes += PLACE_BYTES;
     }
     this.#lastPlace = { file, mapping, kind, binary, id };
+    return id;
+  }
+
+  #pairId(table: PairTable, a: string, b: string): number {
+    const [first, second] = [this.#internString(a), this.#internString(b)];
+    let id = table.get(first, second);
+    if (id === undefined) {
+      id = this.#pairs++;
+      table.set(first, second, id);
+    }
     return id;
   }
 
@@ -92,7 +110,7 @@ export class FrameTable {
       id = this.#stringList.length;
       this.#stringList.push(text);
       this.#strings.set(text, id);
-      this.bytes += STRING_BYTES + 2 * text.length;
+      this.#textBytes += STRING_BYTES + 2 * text.length;
     }
     return id;
   }

@@ -38,7 +38,7 @@ function binaryOf(mapping: Mapping | undefined, { address, frameType }: Location
 /** The address of a frame that has a binary. */
 export const addressOf = ({ name }: Frame): number => Number(name.slice(name.lastIndexOf('+0x') + 1));
 
-function frameKind(type: FrameType): FrameKind {
+export function frameKind(type: FrameType): FrameKind {
   return type === '' ? 'unknown' : type;
 }
 

@@ -1,6 +1,8 @@
-import type { Location, Profile, Sample } from '../../common/profile/profile.ts';
-import { locationFrames, processName } from './frames.ts';
+import type { FrameType, Location, Profile, Sample } from '../../common/profile/profile.ts';
+import type { FrameTable } from './frame-table.ts';
+import { frameKind, locationFrames, processName } from './frames.ts';
 import type { SeriesGroup, SeriesTable } from './series-table.ts';
+import { StackTree } from './stack-tree.ts';
 import type { Frame } from './store.ts';
 
 /** A deeper stack keeps its leaf side, and says so: no agent sends one, so this bounds hostile input. */
@@ -20,43 +22,58 @@ export interface FrameBudget {
 
 /** What takes a profile's dictionaries: a segment in memory, or a partition of a database. */
 export interface Dictionaries {
-  readonly frames: { intern(frame: Frame): number };
-  readonly tree: { child(parent: number, frame: number): number };
+  readonly frames: Pick<FrameTable, 'intern' | 'internLine'>;
+  readonly tree: Pick<StackTree, 'child'>;
   readonly seriesTable: Pick<SeriesTable, 'intern' | 'internGroup'>;
 }
 
-/** Brings the dictionaries of one profile into one segment, each entry once and only when it is needed. */
+const UNKNOWN = -1;
+const SEVERAL = -2;
+
+/**
+ * Brings the dictionaries of one profile into one segment, each entry once and only when it is needed. Stacks go through a
+ * tree of the profile's own first, by location: it fits into the processor's cache, and the segment's tree, which does not,
+ * is asked once for what the profile's stacks have in common.
+ */
 export class SegmentWriter<T extends Dictionaries> {
   readonly segment: T;
   readonly #profile: Profile;
   readonly #budget: FrameBudget;
-  /** Profile's process index → thread → the segment's series. */
-  readonly #series = new Map<number, Map<string, number>>();
+  /** Profile's process index → TID → the name that it had last and the segment's series. */
+  readonly #series = new Map<number, Map<number, { name: string; id: number }>>();
   /** Profile's process index × stacks + stack index → node. */
   readonly #nodes = new Map<number, number>();
-  /** Profile's location index → frame ids, outermost first. */
-  readonly #locations = new Map<number, number[]>();
-  /** Frame type → line → profile's function × mappings + mapping → frame id. */
-  readonly #functions = new Map<string, Map<number, Map<number, number>>>();
+  /** Children of the root are the profile's processes, all below are its locations. */
+  readonly #tree = new StackTree();
+  /** Node of that tree → node of the segment. */
+  readonly #treeNodes = [0];
+  /** Profile's location index → frame id, UNKNOWN before it is asked for, SEVERAL where functions are inlined. */
+  readonly #frameIds: Int32Array;
+  /** Frame ids of such locations, outermost first. */
+  readonly #inlined = new Map<number, number[]>();
+  /** Frame type → profile's function × mappings + mapping → id of the frame without a line. */
+  readonly #functions = new Map<FrameType, Map<number, number>>();
 
   constructor(segment: T, profile: Profile, budget: FrameBudget) {
     this.segment = segment;
     this.#profile = profile;
     this.#budget = budget;
+    this.#frameIds = new Int32Array(profile.locations.length).fill(UNKNOWN);
   }
 
-  series(sample: Sample): number {
-    const threads = this.#series.get(sample.process) ?? new Map<string, number>();
-    this.#series.set(sample.process, threads);
-    const thread = `${sample.tid}/${sample.threadName}`;
-    let id = threads.get(thread);
-    if (id === undefined) {
-      const { seriesTable } = this.segment;
-      const { pid, startUnixNano } = this.#profile.processes[sample.process]!;
-      const group = seriesTable.internGroup(groupOf(this.#profile, sample));
-      id = seriesTable.intern(group, pid, sample.tid, startUnixNano);
-      threads.set(thread, id);
+  series({ process, tid, threadName }: Sample): number {
+    let threads = this.#series.get(process);
+    if (threads === undefined) {
+      threads = new Map();
+      this.#series.set(process, threads);
     }
+    const known = threads.get(tid);
+    if (known?.name === threadName) return known.id;
+    const { seriesTable } = this.segment;
+    const { pid, startUnixNano } = this.#profile.processes[process]!;
+    const group = seriesTable.internGroup(groupOf(this.#profile, process, threadName));
+    const id = seriesTable.intern(group, pid, tid, startUnixNano);
+    threads.set(tid, { name: threadName, id });
     return id;
   }
 
@@ -71,60 +88,89 @@ export class SegmentWriter<T extends Dictionaries> {
     return node;
   }
 
-  #addStack(sample: Sample): number | undefined {
-    const { frames, tree } = this.segment;
-    const name = processName(this.#profile.processes[sample.process]!);
-    const path = this.#leafFirst(this.#profile.stacks[sample.stack]!);
-    this.#budget.frames -= path.length;
+  #addStack({ process, stack }: Sample): number | undefined {
+    const locations = this.#profile.stacks[stack]!;
+    const length = this.#countFrames(locations);
+    this.#budget.frames -= Math.min(length, MAX_STACK_FRAMES + 1);
     if (this.#budget.frames < 0) return undefined;
-    let node = tree.child(0, frames.intern({ name, file: '', mapping: '', kind: 'process' }));
-    for (let i = path.length - 1; i >= 0; i--) node = tree.child(node, path[i]!);
+    let at = this.#processNode(process);
+    if (length > MAX_STACK_FRAMES) return this.#addCut(this.#treeNodes[at]!, locations);
+    for (let i = locations.length - 1; i >= 0; i--) at = this.#child(at, locations[i]!);
+    return this.#treeNodes[at];
+  }
+
+  #countFrames(locations: Uint32Array): number {
+    let count = locations.length;
+    for (let i = 0; i < locations.length; i++) {
+      const location = locations[i]!;
+      if (this.#frameIds[location]! < 0) count += this.#framesOf(location).length - 1;
+    }
+    return count;
+  }
+
+  #processNode(process: number): number {
+    const at = this.#tree.child(0, process);
+    if (at === this.#treeNodes.length) {
+      const { frames, tree } = this.segment;
+      const name = processName(this.#profile.processes[process]!);
+      this.#treeNodes.push(tree.child(0, frames.intern({ name, file: '', mapping: '', kind: 'process' })));
+    }
+    return at;
+  }
+
+  #child(parent: number, location: number): number {
+    const at = this.#tree.child(parent, location);
+    if (at === this.#treeNodes.length) {
+      const { tree } = this.segment;
+      let node = this.#treeNodes[parent]!;
+      const frame = this.#frameIds[location]!;
+      if (frame >= 0) node = tree.child(node, frame);
+      else for (const one of this.#framesOf(location)) node = tree.child(node, one);
+      this.#treeNodes.push(node);
+    }
+    return at;
+  }
+
+  #addCut(process: number, locations: Uint32Array): number {
+    const { frames, tree } = this.segment;
+    let node = tree.child(process, frames.intern(CUT_MARKER));
+    const path = [...locations].reverse().flatMap((location) => this.#framesOf(location));
+    for (const frame of path.slice(-MAX_STACK_FRAMES)) node = tree.child(node, frame);
     return node;
   }
 
-  #leafFirst(stack: Uint32Array): number[] {
-    const path: number[] = [];
-    for (const location of stack) {
-      const frames = this.#locationFrames(location);
-      for (let i = frames.length - 1; i >= 0; i--) {
-        if (path.length === MAX_STACK_FRAMES) {
-          path.push(this.segment.frames.intern(CUT_MARKER));
-          return path;
-        }
-        path.push(frames[i]!);
-      }
-    }
-    return path;
-  }
-
-  #locationFrames(index: number): number[] {
-    let ids = this.#locations.get(index);
-    if (ids === undefined) {
-      ids = this.#internFrames(this.#profile.locations[index]!);
-      this.#locations.set(index, ids);
-    }
+  #framesOf(index: number): number[] {
+    const known = this.#frameIds[index]!;
+    if (known >= 0) return [known];
+    if (known === SEVERAL) return this.#inlined.get(index)!;
+    const ids = this.#internFrames(this.#profile.locations[index]!);
+    this.#frameIds[index] = ids.length === 1 ? ids[0]! : SEVERAL;
+    if (ids.length !== 1) this.#inlined.set(index, ids);
     return ids;
   }
 
-  /** Locations of a line differ only in address: its frame is interned once a profile. */
   #internFrames(location: Location): number[] {
     const { frames } = this.segment;
     const { lines, mapping, frameType } = location;
-    const [line] = lines;
-    if (lines.length !== 1 || line!.func === 0)
+    const [first] = lines;
+    const func = this.#profile.functions[first?.func ?? 0];
+    const name = func?.name || func?.systemName;
+    if (lines.length !== 1 || first === undefined || !func || !name)
       return locationFrames(this.#profile, location).map((frame) => frames.intern(frame));
-    const byLine = this.#functions.get(frameType) ?? new Map<number, Map<number, number>>();
-    this.#functions.set(frameType, byLine);
-    const byFunction = byLine.get(line!.line) ?? new Map<number, number>();
-    byLine.set(line!.line, byFunction);
-    const key = line!.func * this.#profile.mappings.length + mapping;
+    // A function's locations differ in address and line: its texts are looked up once a profile.
+    let byFunction = this.#functions.get(frameType);
+    if (byFunction === undefined) {
+      byFunction = new Map();
+      this.#functions.set(frameType, byFunction);
+    }
+    const key = first.func * this.#profile.mappings.length + mapping;
     let id = byFunction.get(key);
     if (id === undefined) {
-      const [frame] = locationFrames(this.#profile, location);
-      id = frames.intern(frame!);
+      const { filename = '' } = this.#profile.mappings[mapping] ?? {};
+      id = frames.intern({ name, file: func.filename, mapping: filename, kind: frameKind(frameType) });
       byFunction.set(key, id);
     }
-    return [id];
+    return [func.filename === '' ? id : frames.internLine(id, first.line)];
   }
 }
 
@@ -133,11 +179,11 @@ function periodOf({ period }: Profile): number {
   return period < 3_600_000_000_000n ? Number(period) : 0;
 }
 
-function groupOf(profile: Profile, sample: Sample): SeriesGroup {
-  const process = profile.processes[sample.process]!;
+function groupOf(profile: Profile, index: number, thread: string): SeriesGroup {
+  const process = profile.processes[index]!;
   return {
     process: processName(process),
-    thread: sample.threadName,
+    thread,
     path: process.executablePath,
     command: process.commandName,
     containerId: process.containerId,

@@ -1,3 +1,5 @@
+import { hashPair } from './pair-table.ts';
+
 const INITIAL_CAPACITY = 256;
 
 /**
@@ -63,12 +65,4 @@ function grow(array: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
   const larger = new Uint32Array(array.length * 2);
   larger.set(array);
   return larger;
-}
-
-/** Mixes two ids; the finalizer of MurmurHash3 (32 bit) spreads the low bits that the mask keeps. */
-function hashPair(a: number, b: number): number {
-  let hash = Math.imul(a, 0x9e3779b1) ^ Math.imul(b, 0x85ebca77);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
 }

@@ -6,24 +6,23 @@
  * key and text in place or as indices into the string table; both are read everywhere.
  */
 import { opentelemetry } from '#otlp';
+import { EntryMap, SequenceTable } from './index-tables.ts';
+import { type Attributes, BadSample, DictionaryReader, number, ROLE, text } from './otlp-dictionary.ts';
 import {
-  type Attributes,
-  BadSample,
-  DictionaryReader,
-  number,
-  text,
-  toBigint,
-  toNumber,
-} from './otlp-dictionary.ts';
+  layOut,
+  type ProfileHeader,
+  Ranges,
+  rangesOf,
+  readProfileHeader,
+  WireSample,
+} from './otlp-request.ts';
 import { OLD_WIRE, OtlpError, scanRequest } from './otlp-scan.ts';
-import type { Process, Profile, Sample } from './profile.ts';
+import type { Line, Process, Profile, Sample } from './profile.ts';
 import { emptyProcess, emptyProfile } from './profile.ts';
+import { BadProtobuf, bytesTag, IntList, ProtoReader, varintTag } from './proto-reader.ts';
+import { TextCache } from './text-cache.ts';
 
 export { OtlpError };
-
-type Request = opentelemetry.proto.collector.profiles.v1development.IExportProfilesServiceRequest;
-type WireProfile = opentelemetry.proto.profiles.v1development.IProfile;
-type WireSample = opentelemetry.proto.profiles.v1development.ISample;
 
 const ExportRequest = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
 
@@ -49,18 +48,20 @@ const MAX_JSON_OBJECTS = 3_000_000;
 /** Longest form of a time: `2026-11-21T04:38:42.123456789+00:00`, and some. */
 const MAX_TIME_LENGTH = 40;
 
-/** @throws OtlpError */
-export function decodeOtlp(bytes: Uint8Array): DecodeResult {
+/**
+ * @param texts what is kept from one request to the next
+ * @throws OtlpError
+ */
+export function decodeOtlp(bytes: Uint8Array, texts = new TextCache()): DecodeResult {
   scanRequest(bytes);
-  let request: Request;
   try {
-    request = ExportRequest.decode(bytes);
+    return decodeRequest(new ProtoReader(bytes), texts);
   } catch (error) {
+    if (!(error instanceof BadProtobuf)) throw error;
     throw new OtlpError(
-      `these ${bytes.length} bytes are no OTLP profiles request of opentelemetry-proto 1.10 or later: ${(error as Error).message}`,
+      `these ${bytes.length} bytes are no OTLP profiles request of opentelemetry-proto 1.10 or later: ${error.message}`,
     );
   }
-  return decodeRequest(request);
 }
 
 /** @throws OtlpError */
@@ -74,19 +75,19 @@ export function decodeOtlpJson(json: string): DecodeResult {
       );
     }
   }
-  let request: Request;
+  let bytes: Uint8Array;
   try {
     const value: unknown = JSON.parse(json);
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw new TypeError('an object is needed');
-    request = ExportRequest.fromObject(value);
+    bytes = ExportRequest.encode(ExportRequest.fromObject(value)).finish();
   } catch (error) {
     throw new OtlpError(`this text is no OTLP profiles request in JSON: ${(error as Error).message}`);
   }
-  return decodeRequest(request);
+  return decodeOtlp(bytes);
 }
 
-function decodeRequest(request: Request): DecodeResult {
+function decodeRequest(reader: ProtoReader, texts: TextCache): DecodeResult {
   const result: DecodeResult = {
     profiles: [],
     rejected: 0,
@@ -94,55 +95,107 @@ function decodeRequest(request: Request): DecodeResult {
     totalSamples: 0,
     rejectedProfiles: 0,
   };
-  const resources = request.resourceProfiles ?? [];
-  const dictionary = request.dictionary;
-  if (!dictionary) {
-    if (resources.length > 0) throw new OtlpError(`the request has no dictionary: ${OLD_WIRE}`);
+  const { tables, resourceProfiles } = layOut(reader);
+  if (!tables) {
+    if (resourceProfiles.length > 0) throw new OtlpError(`the request has no dictionary: ${OLD_WIRE}`);
     return result;
   }
-  const reader = new DictionaryReader(dictionary);
-  const state: RequestState = { reader, result, entriesLeft: MAX_ENTRIES, oldLooking: 0 };
-  let profilesLeft = MAX_PROFILES;
-  for (const resource of resources) {
-    const attributes = reader.keyValues(resource.resource?.attributes ?? []);
-    for (const scope of resource.scopeProfiles ?? []) {
-      for (const profile of scope.profiles ?? []) {
-        const samples = profile.samples ?? [];
-        if (samples.length === 0) continue;
-        if (profilesLeft-- <= 0) {
-          for (const sample of samples) reject(result, `more than ${MAX_PROFILES} profiles`, sample);
-          result.totalSamples += samples.length;
-          result.rejectedProfiles++;
-          continue;
-        }
-        const decoded = new ProfileDecoder(state, attributes).decode(profile);
-        if (decoded.samples.length > 0) result.profiles.push(decoded);
-        else result.rejectedProfiles++;
-      }
-    }
-  }
+  const state = new RequestState(new DictionaryReader(reader, tables, texts), result);
+  for (let i = 0; i < resourceProfiles.length; i++) decodeResource(state, resourceProfiles.open(reader, i));
   if (looksOld(state)) throw new OtlpError(OLD_WIRE);
   return result;
 }
 
-function reject(result: DecodeResult, reason: string, sample: WireSample): void {
-  result.rejected++;
-  result.problems.set(reason, (result.problems.get(reason) ?? 0) + eventsOf(sample));
+function decodeResource(state: RequestState, end: number): void {
+  const { reader } = state.dictionary;
+  const [{ at }, profiles] = [reader, new Ranges()];
+  const scopes = rangesOf(reader, end, 2);
+  for (let i = 0; i < scopes.length; i++) {
+    const scope = rangesOf(reader, scopes.open(reader, i), 2);
+    for (let j = 0; j < scope.length; j++) {
+      const profileEnd = scope.open(reader, j);
+      profiles.push(reader.at, profileEnd);
+    }
+  }
+  const attributes = readResource(state.dictionary, at, end);
+  for (let i = 0; i < profiles.length; i++)
+    decodeProfile(state, attributes, readProfileHeader(reader, profiles.open(reader, i)));
+}
+
+function decodeProfile(state: RequestState, resource: Attributes, header: ProfileHeader): void {
+  const { result } = state;
+  if (header.samples.length === 0) return;
+  if (state.profilesLeft-- <= 0) {
+    state.rejectAll(header, `more than ${MAX_PROFILES} profiles`);
+    result.rejectedProfiles++;
+    return;
+  }
+  const decoded = new ProfileDecoder(state, resource).decode(header);
+  if (decoded.samples.length > 0) result.profiles.push(decoded);
+  else result.rejectedProfiles++;
+}
+
+/** The resource is field 1, its attributes are the resource's field 1. */
+function readResource(dictionary: DictionaryReader, start: number, end: number): Attributes {
+  const { reader } = dictionary;
+  reader.at = start;
+  const pairs = new Ranges();
+  const resources = rangesOf(reader, end, 1);
+  for (let i = 0; i < resources.length; i++) {
+    const attributes = rangesOf(reader, resources.open(reader, i), 1);
+    for (let j = 0; j < attributes.length; j++) {
+      const pairEnd = attributes.open(reader, j);
+      pairs.push(reader.at, pairEnd);
+    }
+  }
+  return dictionary.keyValues(pairs);
 }
 
 /** As far as a sample that can't be read says. */
-function eventsOf({ timestampsUnixNano, values }: WireSample): number {
-  if (timestampsUnixNano?.length) return timestampsUnixNano.length;
-  const sum = (values ?? []).reduce<number>((total, value) => total + toNumber(value), 0);
+function eventsOf({ timestamps, values }: WireSample): number {
+  if (timestamps.length > 0) return timestamps.length;
+  const sum = values.reduce((total, value) => total + value, 0);
   return sum >= 1 && Number.isSafeInteger(sum) ? sum : 1;
 }
 
-interface RequestState {
-  readonly reader: DictionaryReader;
+/** What the profiles of a request share. */
+class RequestState {
+  readonly dictionary: DictionaryReader;
   readonly result: DecodeResult;
-  entriesLeft: number;
+  readonly sample = new WireSample();
+  entriesLeft = MAX_ENTRIES;
+  profilesLeft = MAX_PROFILES;
   /** Samples whose attributes are none that a sample has. */
-  oldLooking: number;
+  oldLooking = 0;
+  readonly mappings: EntryMap;
+  readonly functions: EntryMap;
+  readonly locations: EntryMap;
+  readonly stacks: EntryMap;
+
+  constructor(dictionary: DictionaryReader, result: DecodeResult) {
+    this.dictionary = dictionary;
+    this.result = result;
+    this.mappings = new EntryMap(dictionary.count('mapping'));
+    this.functions = new EntryMap(dictionary.count('func'));
+    this.locations = new EntryMap(dictionary.count('location'));
+    this.stacks = new EntryMap(dictionary.count('stack'));
+  }
+
+  /** The sample that was read. */
+  reject(reason: string): void {
+    const { result } = this;
+    result.rejected++;
+    result.problems.set(reason, (result.problems.get(reason) ?? 0) + eventsOf(this.sample));
+  }
+
+  rejectAll({ samples }: ProfileHeader, reason: string): void {
+    const { reader } = this.dictionary;
+    for (let i = 0; i < samples.length; i++) {
+      this.sample.read(reader, samples.open(reader, i));
+      this.reject(reason);
+    }
+    this.result.totalSamples += samples.length;
+  }
 }
 
 const NO_STACK = 'stack index out of range';
@@ -151,94 +204,113 @@ const NO_STACK = 'stack index out of range';
  * What the scan of the bytes can't see. Up to 1.9 a sample's values stood where its attributes stand now, so its
  * "attributes" are counts; up to 1.7 there was no table of stacks.
  */
-function looksOld({ reader, result, oldLooking }: RequestState): boolean {
+function looksOld({ dictionary, result, oldLooking }: RequestState): boolean {
   const { totalSamples, rejected, problems } = result;
   if (totalSamples === 0) return false;
   if (oldLooking === totalSamples) return true;
-  const hasNoStacks = (reader.tables.stackTable?.length ?? 0) === 0;
+  const hasNoStacks = dictionary.count('stack') === 0;
   return rejected === totalSamples && problems.size === 1 && problems.has(NO_STACK) && hasNoStacks;
 }
 
 class ProfileDecoder {
   readonly #state: RequestState;
-  readonly #reader: DictionaryReader;
+  readonly #dictionary: DictionaryReader;
+  readonly #reader: ProtoReader;
   readonly #resource: Attributes;
   readonly #profile = emptyProfile();
-  // old index → new one, or why there is none: a bad entry costs its work once, however many samples refer to it
-  readonly #mappings: Indices = new Map([[0, 0]]);
-  readonly #functions: Indices = new Map([[0, 0]]);
-  readonly #locations: Indices = new Map([[0, 0]]);
-  readonly #stacks: Indices = new Map([[0, 0]]);
   readonly #processes = new Map<string, number>();
-  /** By the indices of the attributes that say which process it is. */
-  readonly #processesByIndices = new Map<string, number>();
+  /** The attributes that say which process it is → process. */
+  readonly #processAttributes = new SequenceTable();
+  readonly #processesByAttributes: number[] = [];
   /** Texts of processes, so that their key is short whatever a sender makes of them. */
   readonly #texts = new Map<string, number>();
+  readonly #ofProcess = new IntList();
 
   constructor(state: RequestState, resource: Attributes) {
     this.#state = state;
-    this.#reader = state.reader;
+    this.#dictionary = state.dictionary;
+    this.#reader = state.dictionary.reader;
     this.#resource = resource;
+    for (const map of [state.mappings, state.functions, state.locations, state.stacks]) map.clear();
   }
 
-  decode(wire: WireProfile): Profile {
+  decode({ samples, ...header }: ProfileHeader): Profile {
     const profile = this.#profile;
-    profile.timeUnixNano = toBigint(wire.timeUnixNano);
-    profile.durationNano = toBigint(wire.durationNano);
-    profile.period = toBigint(wire.period);
-    profile.sampleType = this.#valueType(wire.sampleType) ?? profile.sampleType;
-    profile.periodType = this.#valueType(wire.periodType) ?? profile.periodType;
+    profile.timeUnixNano = header.timeUnixNano;
+    profile.durationNano = header.durationNano;
+    profile.period = header.period;
+    profile.sampleType = this.#valueType(header.sampleType) ?? profile.sampleType;
+    profile.periodType = this.#valueType(header.periodType) ?? profile.periodType;
     for (const key of ['host.name', 'host.id', 'host.arch']) {
       const value = text(this.#resource, key);
       if (value !== '') profile.host[key] = value;
     }
-    for (const sample of wire.samples ?? []) this.#addSample(sample);
+    for (let i = 0; i < samples.length; i++) {
+      this.#state.sample.read(this.#reader, samples.open(this.#reader, i));
+      this.#addSample();
+    }
     return profile;
   }
 
-  #valueType(wire: WireProfile['sampleType']): Profile['sampleType'] | undefined {
-    if (!wire) return undefined;
-    const { stringTable } = this.#reader.tables;
-    const name = (index: number | null | undefined): string => stringTable?.[index ?? 0] ?? '';
-    return { type: name(wire.typeStrindex), unit: name(wire.unitStrindex) };
+  #valueType(indices: ProfileHeader['sampleType']): Profile['sampleType'] | undefined {
+    if (!indices) return undefined;
+    const count = this.#dictionary.count('string');
+    const [type = '', unit = ''] = indices.map((index) =>
+      index >= 0 && index < count ? this.#dictionary.string(index) : '',
+    );
+    return { type, unit };
   }
 
-  #addSample(wire: WireSample): void {
-    const { result } = this.#state;
+  /** The one that was read. */
+  #addSample(): void {
+    const { result, sample } = this.#state;
     result.totalSamples++;
-    const attributes = wire.attributeIndices ?? [];
-    if (attributes.length > 0 && attributes.every((index) => this.#reader.isOddForSample(index)))
-      this.#state.oldLooking++;
+    if (this.#looksOdd(sample)) this.#state.oldLooking++;
     try {
-      this.#profile.samples.push(this.#sample(wire));
+      this.#profile.samples.push(this.#sample(sample));
     } catch (error) {
       if (!(error instanceof BadSample)) throw error;
-      reject(result, error.message, wire);
+      this.#state.reject(error.message);
     }
   }
 
-  #sample(wire: WireSample): Sample {
-    const attributes = this.#reader.attributes(wire.attributeIndices);
-    const timestamps = (wire.timestampsUnixNano ?? []).map(toBigint);
-    const values = (wire.values ?? []).map(toNumber);
+  #looksOdd({ attributes }: WireSample): boolean {
+    for (let i = 0; i < attributes.length; i++)
+      if (!this.#dictionary.isOddForSample(attributes.values[i]!)) return false;
+    return attributes.length > 0;
+  }
+
+  #sample({ stack, attributes, timestamps, values }: WireSample): Sample {
+    const dictionary = this.#dictionary;
+    let [tid, threadName, cpu] = [0, '', -1];
+    this.#ofProcess.length = 0;
+    for (let i = 0; i < attributes.length; i++) {
+      const index = attributes.values[i]!;
+      const role = dictionary.roleOf(index);
+      if (role === ROLE.process) this.#ofProcess.push(index);
+      else if (role === ROLE.tid) tid = dictionary.integer(index);
+      else if (role === ROLE.threadName) threadName = dictionary.value(index);
+      else cpu = dictionary.integer(index);
+    }
+    const ofStack = this.#stack(stack);
+    const process = this.#processOf(this.#ofProcess);
     return {
-      stack: this.#stack(wire.stackIndex ?? 0),
-      process: this.#processOf(wire.attributeIndices ?? [], attributes),
-      tid: number(attributes, 'thread.id'),
-      threadName: text(attributes, 'thread.name'),
-      cpu: attributes.has('cpu.logical_number') ? number(attributes, 'cpu.logical_number') : -1,
+      stack: ofStack,
+      process,
+      tid,
+      threadName,
+      cpu,
       count: countOf(timestamps.length, values),
       timestamps,
     };
   }
 
-  #processOf(indices: readonly number[], attributes: Attributes): number {
-    let key = '';
-    for (const index of indices) if (!this.#reader.isOfThread(index)) key += `${index} `;
-    let process = this.#processesByIndices.get(key);
+  #processOf(indices: IntList): number {
+    const key = this.#processAttributes.intern(indices);
+    let process = this.#processesByAttributes[key];
     if (process === undefined) {
-      process = this.#process(attributes);
-      this.#processesByIndices.set(key, process);
+      process = this.#process(this.#dictionary.attributes(indices.view()));
+      this.#processesByAttributes[key] = process;
     }
     return process;
   }
@@ -279,58 +351,88 @@ class ProfileDecoder {
   }
 
   #stack(old: number): number {
-    return this.#entry(this.#stacks, old, () => {
-      const stack = this.#reader.tables.stackTable?.[old];
-      if (!stack) throw new BadSample(NO_STACK);
-      const indices = stack.locationIndices ?? [];
+    return this.#entry(this.#state.stacks, old, () => {
+      const end = this.#dictionary.open('stack', old);
+      if (end < 0) throw new BadSample(NO_STACK);
+      const indices = this.#readIndices(end);
       if (indices.length > MAX_DEPTH) throw new BadSample(`stack deeper than ${MAX_DEPTH} frames`);
       this.#spend(indices.length);
-      const locations = new Uint32Array(indices.length);
-      for (let i = 0; i < indices.length; i++) {
-        const known = this.#locations.get(indices[i]!);
-        locations[i] = typeof known === 'number' ? known : this.#location(indices[i]!);
+      const locations = new Uint32Array(indices.view());
+      for (let i = 0; i < locations.length; i++) {
+        const index = locations[i]! | 0;
+        const known = this.#state.locations.find(index);
+        locations[i] = known >= 0 ? known : this.#location(index);
       }
       return this.#profile.stacks.push(locations) - 1;
     });
   }
 
+  /** Of a Stack. */
+  #readIndices(end: number): IntList {
+    const indices = this.#dictionary.indices();
+    while (this.#reader.at < end) {
+      const tag = this.#reader.int32();
+      if (tag === bytesTag(1)) indices.pushPacked(this.#reader);
+      else if (tag === varintTag(1)) indices.push(this.#reader.int32());
+      else this.#reader.skip(tag);
+    }
+    return indices;
+  }
+
   #location(old: number): number {
-    return this.#entry(this.#locations, old, () => {
-      const location = this.#reader.tables.locationTable?.[old];
-      if (!location) throw new BadSample('location index out of range');
-      const lines = location.lines ?? [];
+    return this.#entry(this.#state.locations, old, () => {
+      const reader = this.#reader;
+      const end = this.#dictionary.open('location', old);
+      if (end < 0) throw new BadSample('location index out of range');
+      const attributes = this.#dictionary.indices();
+      const lines: Line[] = [];
+      let [mapping, address] = [0, 0n];
+      while (reader.at < end) {
+        const tag = reader.int32();
+        if (tag === varintTag(1)) mapping = reader.int32();
+        else if (tag === varintTag(2)) address = reader.bigint();
+        else if (tag === bytesTag(3)) lines.push(readLine(reader, reader.end()));
+        else if (tag === bytesTag(4)) attributes.pushPacked(reader);
+        else if (tag === varintTag(4)) attributes.push(reader.int32());
+        else reader.skip(tag);
+      }
       if (lines.length > MAX_INLINED)
         throw new BadSample(`more than ${MAX_INLINED} inlined functions at one location`);
-      this.#spend(1 + lines.length + (location.attributeIndices?.length ?? 0));
-      const { type, generated } = this.#reader.place(location.attributeIndices);
-      return (
-        this.#profile.locations.push({
-          mapping: this.#mapping(location.mappingIndex ?? 0),
-          address: toBigint(location.address),
-          frameType: type,
-          lines: lines.map((line) => ({
-            func: this.#function(line.functionIndex ?? 0),
-            line: toNumber(line.line),
-            column: toNumber(line.column),
-          })),
-          ...(generated ? { generated } : {}),
-        }) - 1
-      );
+      this.#spend(1 + lines.length + attributes.length);
+      const { type: frameType, generated } = this.#dictionary.place(attributes.view());
+      mapping = this.#mapping(mapping);
+      for (const line of lines) line.func = this.#function(line.func);
+      const location = { mapping, address, frameType, lines };
+      return this.#profile.locations.push(generated ? { ...location, generated } : location) - 1;
     });
   }
 
   #mapping(old: number): number {
-    return this.#entry(this.#mappings, old, () => {
-      const mapping = this.#reader.tables.mappingTable?.[old];
-      if (!mapping) throw new BadSample('mapping index out of range');
-      this.#spend(1 + (mapping.attributeIndices?.length ?? 0));
-      const attributes = this.#reader.attributes(mapping.attributeIndices);
+    return this.#entry(this.#state.mappings, old, () => {
+      const reader = this.#reader;
+      const end = this.#dictionary.open('mapping', old);
+      if (end < 0) throw new BadSample('mapping index out of range');
+      const indices = this.#dictionary.indices();
+      let [memoryStart, memoryLimit, fileOffset] = [0n, 0n, 0n];
+      let name = 0;
+      while (reader.at < end) {
+        const tag = reader.int32();
+        if (tag === varintTag(1)) memoryStart = reader.bigint();
+        else if (tag === varintTag(2)) memoryLimit = reader.bigint();
+        else if (tag === varintTag(3)) fileOffset = reader.bigint();
+        else if (tag === varintTag(4)) name = reader.int32();
+        else if (tag === bytesTag(5)) indices.pushPacked(reader);
+        else if (tag === varintTag(5)) indices.push(reader.int32());
+        else reader.skip(tag);
+      }
+      this.#spend(1 + indices.length);
+      const attributes = this.#dictionary.attributes(indices.view());
       return (
         this.#profile.mappings.push({
-          memoryStart: toBigint(mapping.memoryStart),
-          memoryLimit: toBigint(mapping.memoryLimit),
-          fileOffset: toBigint(mapping.fileOffset),
-          filename: this.#reader.string(mapping.filenameStrindex),
+          memoryStart,
+          memoryLimit,
+          fileOffset,
+          filename: this.#dictionary.string(name),
           gnuBuildId: text(attributes, 'process.executable.build_id.gnu'),
           goBuildId: text(attributes, 'process.executable.build_id.go'),
           fileId: text(attributes, 'process.executable.build_id.htlhash'),
@@ -340,16 +442,26 @@ class ProfileDecoder {
   }
 
   #function(old: number): number {
-    return this.#entry(this.#functions, old, () => {
-      const func = this.#reader.tables.functionTable?.[old];
-      if (!func) throw new BadSample('function index out of range');
+    return this.#entry(this.#state.functions, old, () => {
+      const reader = this.#reader;
+      const end = this.#dictionary.open('func', old);
+      if (end < 0) throw new BadSample('function index out of range');
       this.#spend(1);
+      let [name, systemName, file, startLine] = [0, 0, 0, 0];
+      while (reader.at < end) {
+        const tag = reader.int32();
+        if (tag === varintTag(1)) name = reader.int32();
+        else if (tag === varintTag(2)) systemName = reader.int32();
+        else if (tag === varintTag(3)) file = reader.int32();
+        else if (tag === varintTag(4)) startLine = reader.number();
+        else reader.skip(tag);
+      }
       return (
         this.#profile.functions.push({
-          name: this.#reader.string(func.nameStrindex),
-          systemName: this.#reader.string(func.systemNameStrindex),
-          filename: this.#reader.string(func.filenameStrindex),
-          startLine: toNumber(func.startLine),
+          name: this.#dictionary.string(name),
+          systemName: this.#dictionary.string(systemName),
+          filename: this.#dictionary.string(file),
+          startLine,
         }) - 1
       );
     });
@@ -362,23 +474,35 @@ class ProfileDecoder {
     this.#state.entriesLeft -= entries;
   }
 
-  #entry(known: Indices, old: number, make: () => number): number {
-    let index = known.get(old);
-    if (index === undefined) {
-      try {
-        index = make();
-      } catch (error) {
-        if (!(error instanceof BadSample)) throw error;
-        index = error;
-      }
-      known.set(old, index);
+  /** A bad entry costs its work once, however many samples refer to it. */
+  #entry(known: EntryMap, old: number, make: () => number): number {
+    if (old === 0) return 0;
+    const index = known.find(old);
+    if (index >= 0) return index;
+    const problem = known.problemOf(old);
+    if (problem !== undefined) throw problem;
+    try {
+      const made = make();
+      known.set(old, made);
+      return made;
+    } catch (error) {
+      if (error instanceof BadSample) known.setProblem(old, error);
+      throw error;
     }
-    if (typeof index === 'number') return index;
-    throw index;
   }
 }
 
-type Indices = Map<number, number | BadSample>;
+function readLine(reader: ProtoReader, end: number): Line {
+  let [func, line, column] = [0, 0, 0];
+  while (reader.at < end) {
+    const tag = reader.int32();
+    if (tag === varintTag(1)) func = reader.int32();
+    else if (tag === varintTag(2)) line = reader.number();
+    else if (tag === varintTag(3)) column = reader.number();
+    else reader.skip(tag);
+  }
+  return { func, line, column };
+}
 
 /** One an event; without timestamps the values say how many, without values it is one. */
 function countOf(timestamps: number, values: readonly number[]): number {
