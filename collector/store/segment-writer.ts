@@ -1,6 +1,7 @@
 import type { FrameType, Location, Profile, Sample } from '../../common/profile/profile.ts';
 import type { FrameTable } from './frame-table.ts';
 import { frameKind, locationFrames, processName } from './frames.ts';
+import { PairTable } from './pair-table.ts';
 import type { SeriesGroup, SeriesTable } from './series-table.ts';
 import { StackTree } from './stack-tree.ts';
 import type { Frame } from './store.ts';
@@ -51,8 +52,9 @@ export class SegmentWriter<T extends Dictionaries> {
   readonly #frameIds: Int32Array;
   /** Frame ids of such locations, outermost first. */
   readonly #inlined = new Map<number, number[]>();
-  /** Frame type → profile's function × mappings + mapping → id of the frame without a line. */
-  readonly #functions = new Map<FrameType, Map<number, number>>();
+  /** By profile's function × mappings + mapping, and by frame type: id of the frame without a line. */
+  readonly #functions = new PairTable();
+  readonly #frameTypes: FrameType[] = [];
 
   constructor(segment: T, profile: Profile, budget: FrameBudget) {
     this.segment = segment;
@@ -158,17 +160,14 @@ export class SegmentWriter<T extends Dictionaries> {
     if (lines.length !== 1 || first === undefined || !func || !name)
       return locationFrames(this.#profile, location).map((frame) => frames.intern(frame));
     // A function's locations differ in address and line: its texts are looked up once a profile.
-    let byFunction = this.#functions.get(frameType);
-    if (byFunction === undefined) {
-      byFunction = new Map();
-      this.#functions.set(frameType, byFunction);
-    }
+    let type = this.#frameTypes.indexOf(frameType);
+    if (type < 0) type = this.#frameTypes.push(frameType) - 1;
     const key = first.func * this.#profile.mappings.length + mapping;
-    let id = byFunction.get(key);
+    let id = this.#functions.get(key, type);
     if (id === undefined) {
       const { filename = '' } = this.#profile.mappings[mapping] ?? {};
       id = frames.intern({ name, file: func.filename, mapping: filename, kind: frameKind(frameType) });
-      byFunction.set(key, id);
+      this.#functions.set(key, type, id);
     }
     return [func.filename === '' ? id : frames.internLine(id, first.line)];
   }

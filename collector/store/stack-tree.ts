@@ -29,8 +29,10 @@ export class StackTree {
   child(parent: number, frame: number): number {
     const mask = this.#slots.length - 1;
     let slot = hashPair(parent, frame) & mask;
+    // the newest node has no child yet, which spares looking at others
+    const isNew = parent === this.size - 1;
     for (let node = this.#slots[slot]!; node !== 0; node = this.#slots[slot]!) {
-      if (this.parents[node] === parent && this.frames[node] === frame) return node;
+      if (!isNew && this.parents[node] === parent && this.frames[node] === frame) return node;
       slot = (slot + 1) & mask;
     }
     return this.#add(parent, frame, slot);

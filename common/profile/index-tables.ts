@@ -41,6 +41,22 @@ export class EntryMap {
   }
 }
 
+const ROOM = 16_384;
+
+/** Arrays of indices as views of few buffers: one each would be memory outside of the heap. */
+export class IndexRoom {
+  #free = new Uint32Array(0);
+
+  /** A copy. */
+  take({ values, length }: IntList): Uint32Array<ArrayBuffer> {
+    if (length > this.#free.length) this.#free = new Uint32Array(Math.max(ROOM, length));
+    const taken = this.#free.subarray(0, length);
+    this.#free = this.#free.subarray(length);
+    for (let i = 0; i < length; i++) taken[i] = values[i]!;
+    return taken;
+  }
+}
+
 /** Lists of integers, each once; ids count from 0. */
 export class SequenceTable {
   /** Each list's length, then its values. */

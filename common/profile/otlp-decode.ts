@@ -6,7 +6,7 @@
  * key and text in place or as indices into the string table; both are read everywhere.
  */
 import { opentelemetry } from '#otlp';
-import { EntryMap, SequenceTable } from './index-tables.ts';
+import { EntryMap, IndexRoom, SequenceTable } from './index-tables.ts';
 import { type Attributes, BadSample, DictionaryReader, number, ROLE, text } from './otlp-dictionary.ts';
 import {
   layOut,
@@ -163,6 +163,7 @@ class RequestState {
   readonly dictionary: DictionaryReader;
   readonly result: DecodeResult;
   readonly sample = new WireSample();
+  readonly room = new IndexRoom();
   entriesLeft = MAX_ENTRIES;
   profilesLeft = MAX_PROFILES;
   /** Samples whose attributes are none that a sample has. */
@@ -351,20 +352,22 @@ class ProfileDecoder {
   }
 
   #stack(old: number): number {
-    return this.#entry(this.#state.stacks, old, () => {
-      const end = this.#dictionary.open('stack', old);
-      if (end < 0) throw new BadSample(NO_STACK);
-      const indices = this.#readIndices(end);
-      if (indices.length > MAX_DEPTH) throw new BadSample(`stack deeper than ${MAX_DEPTH} frames`);
-      this.#spend(indices.length);
-      const locations = new Uint32Array(indices.view());
-      for (let i = 0; i < locations.length; i++) {
-        const index = locations[i]! | 0;
-        const known = this.#state.locations.find(index);
-        locations[i] = known >= 0 ? known : this.#location(index);
-      }
-      return this.#profile.stacks.push(locations) - 1;
-    });
+    return this.#entry(this.#state.stacks, old, this.#makeStack);
+  }
+
+  #makeStack(old: number): number {
+    const end = this.#dictionary.open('stack', old);
+    if (end < 0) throw new BadSample(NO_STACK);
+    const indices = this.#readIndices(end);
+    if (indices.length > MAX_DEPTH) throw new BadSample(`stack deeper than ${MAX_DEPTH} frames`);
+    this.#spend(indices.length);
+    const locations = this.#state.room.take(indices);
+    for (let i = 0; i < locations.length; i++) {
+      const index = locations[i]! | 0;
+      const known = this.#state.locations.find(index);
+      locations[i] = known >= 0 ? known : this.#location(index);
+    }
+    return this.#profile.stacks.push(locations) - 1;
   }
 
   /** Of a Stack. */
@@ -380,91 +383,98 @@ class ProfileDecoder {
   }
 
   #location(old: number): number {
-    return this.#entry(this.#state.locations, old, () => {
-      const reader = this.#reader;
-      const end = this.#dictionary.open('location', old);
-      if (end < 0) throw new BadSample('location index out of range');
-      const attributes = this.#dictionary.indices();
-      const lines: Line[] = [];
-      let [mapping, address] = [0, 0n];
-      while (reader.at < end) {
-        const tag = reader.int32();
-        if (tag === varintTag(1)) mapping = reader.int32();
-        else if (tag === varintTag(2)) address = reader.bigint();
-        else if (tag === bytesTag(3)) lines.push(readLine(reader, reader.end()));
-        else if (tag === bytesTag(4)) attributes.pushPacked(reader);
-        else if (tag === varintTag(4)) attributes.push(reader.int32());
-        else reader.skip(tag);
-      }
-      if (lines.length > MAX_INLINED)
-        throw new BadSample(`more than ${MAX_INLINED} inlined functions at one location`);
-      this.#spend(1 + lines.length + attributes.length);
-      const { type: frameType, generated } = this.#dictionary.place(attributes.view());
-      mapping = this.#mapping(mapping);
-      for (const line of lines) line.func = this.#function(line.func);
-      const location = { mapping, address, frameType, lines };
-      return this.#profile.locations.push(generated ? { ...location, generated } : location) - 1;
-    });
+    return this.#entry(this.#state.locations, old, this.#makeLocation);
+  }
+
+  #makeLocation(old: number): number {
+    const reader = this.#reader;
+    const end = this.#dictionary.open('location', old);
+    if (end < 0) throw new BadSample('location index out of range');
+    const attributes = this.#dictionary.indices();
+    let lines: Line[] | undefined;
+    let [mapping, address] = [0, 0n];
+    while (reader.at < end) {
+      const tag = reader.int32();
+      if (tag === varintTag(1)) mapping = reader.int32();
+      else if (tag === varintTag(2)) address = reader.bigint();
+      else if (tag === bytesTag(3)) lines = withLine(lines, readLine(reader, reader.end()));
+      else if (tag === bytesTag(4)) attributes.pushPacked(reader);
+      else if (tag === varintTag(4)) attributes.push(reader.int32());
+      else reader.skip(tag);
+    }
+    lines ??= [];
+    if (lines.length > MAX_INLINED)
+      throw new BadSample(`more than ${MAX_INLINED} inlined functions at one location`);
+    this.#spend(1 + lines.length + attributes.length);
+    const { type: frameType, generated } = this.#dictionary.place(attributes);
+    mapping = this.#mapping(mapping);
+    for (const line of lines) line.func = this.#function(line.func);
+    const location = { mapping, address, frameType, lines };
+    return this.#profile.locations.push(generated ? { ...location, generated } : location) - 1;
   }
 
   #mapping(old: number): number {
-    return this.#entry(this.#state.mappings, old, () => {
-      const reader = this.#reader;
-      const end = this.#dictionary.open('mapping', old);
-      if (end < 0) throw new BadSample('mapping index out of range');
-      const indices = this.#dictionary.indices();
-      let [memoryStart, memoryLimit, fileOffset] = [0n, 0n, 0n];
-      let name = 0;
-      while (reader.at < end) {
-        const tag = reader.int32();
-        if (tag === varintTag(1)) memoryStart = reader.bigint();
-        else if (tag === varintTag(2)) memoryLimit = reader.bigint();
-        else if (tag === varintTag(3)) fileOffset = reader.bigint();
-        else if (tag === varintTag(4)) name = reader.int32();
-        else if (tag === bytesTag(5)) indices.pushPacked(reader);
-        else if (tag === varintTag(5)) indices.push(reader.int32());
-        else reader.skip(tag);
-      }
-      this.#spend(1 + indices.length);
-      const attributes = this.#dictionary.attributes(indices.view());
-      return (
-        this.#profile.mappings.push({
-          memoryStart,
-          memoryLimit,
-          fileOffset,
-          filename: this.#dictionary.string(name),
-          gnuBuildId: text(attributes, 'process.executable.build_id.gnu'),
-          goBuildId: text(attributes, 'process.executable.build_id.go'),
-          fileId: text(attributes, 'process.executable.build_id.htlhash'),
-        }) - 1
-      );
-    });
+    return this.#entry(this.#state.mappings, old, this.#makeMapping);
+  }
+
+  #makeMapping(old: number): number {
+    const reader = this.#reader;
+    const end = this.#dictionary.open('mapping', old);
+    if (end < 0) throw new BadSample('mapping index out of range');
+    const indices = this.#dictionary.indices();
+    let [memoryStart, memoryLimit, fileOffset] = [0n, 0n, 0n];
+    let name = 0;
+    while (reader.at < end) {
+      const tag = reader.int32();
+      if (tag === varintTag(1)) memoryStart = reader.bigint();
+      else if (tag === varintTag(2)) memoryLimit = reader.bigint();
+      else if (tag === varintTag(3)) fileOffset = reader.bigint();
+      else if (tag === varintTag(4)) name = reader.int32();
+      else if (tag === bytesTag(5)) indices.pushPacked(reader);
+      else if (tag === varintTag(5)) indices.push(reader.int32());
+      else reader.skip(tag);
+    }
+    this.#spend(1 + indices.length);
+    const attributes = this.#dictionary.attributes(indices.view());
+    return (
+      this.#profile.mappings.push({
+        memoryStart,
+        memoryLimit,
+        fileOffset,
+        filename: this.#dictionary.string(name),
+        gnuBuildId: text(attributes, 'process.executable.build_id.gnu'),
+        goBuildId: text(attributes, 'process.executable.build_id.go'),
+        fileId: text(attributes, 'process.executable.build_id.htlhash'),
+      }) - 1
+    );
   }
 
   #function(old: number): number {
-    return this.#entry(this.#state.functions, old, () => {
-      const reader = this.#reader;
-      const end = this.#dictionary.open('func', old);
-      if (end < 0) throw new BadSample('function index out of range');
-      this.#spend(1);
-      let [name, systemName, file, startLine] = [0, 0, 0, 0];
-      while (reader.at < end) {
-        const tag = reader.int32();
-        if (tag === varintTag(1)) name = reader.int32();
-        else if (tag === varintTag(2)) systemName = reader.int32();
-        else if (tag === varintTag(3)) file = reader.int32();
-        else if (tag === varintTag(4)) startLine = reader.number();
-        else reader.skip(tag);
-      }
-      return (
-        this.#profile.functions.push({
-          name: this.#dictionary.string(name),
-          systemName: this.#dictionary.string(systemName),
-          filename: this.#dictionary.string(file),
-          startLine,
-        }) - 1
-      );
-    });
+    return this.#entry(this.#state.functions, old, this.#makeFunction);
+  }
+
+  #makeFunction(old: number): number {
+    const reader = this.#reader;
+    const end = this.#dictionary.open('func', old);
+    if (end < 0) throw new BadSample('function index out of range');
+    this.#spend(1);
+    let [name, systemName, file, startLine] = [0, 0, 0, 0];
+    while (reader.at < end) {
+      const tag = reader.int32();
+      if (tag === varintTag(1)) name = reader.int32();
+      else if (tag === varintTag(2)) systemName = reader.int32();
+      else if (tag === varintTag(3)) file = reader.int32();
+      else if (tag === varintTag(4)) startLine = reader.number();
+      else reader.skip(tag);
+    }
+    return (
+      this.#profile.functions.push({
+        name: this.#dictionary.string(name),
+        systemName: this.#dictionary.string(systemName),
+        filename: this.#dictionary.string(file),
+        startLine,
+      }) - 1
+    );
   }
 
   /** Before the work is done, so that a refusal is cheap. */
@@ -475,14 +485,14 @@ class ProfileDecoder {
   }
 
   /** A bad entry costs its work once, however many samples refer to it. */
-  #entry(known: EntryMap, old: number, make: () => number): number {
+  #entry(known: EntryMap, old: number, make: (old: number) => number): number {
     if (old === 0) return 0;
     const index = known.find(old);
     if (index >= 0) return index;
     const problem = known.problemOf(old);
     if (problem !== undefined) throw problem;
     try {
-      const made = make();
+      const made = make.call(this, old);
       known.set(old, made);
       return made;
     } catch (error) {
@@ -490,6 +500,13 @@ class ProfileDecoder {
       throw error;
     }
   }
+}
+
+/** Nearly all locations have one: a list that begins empty has room for many. */
+function withLine(lines: Line[] | undefined, line: Line): Line[] {
+  if (lines === undefined) return [line];
+  lines.push(line);
+  return lines;
 }
 
 function readLine(reader: ProtoReader, end: number): Line {

@@ -125,13 +125,13 @@ export class DictionaryReader {
   }
 
   /** @throws BadSample */
-  place(indices: Int32Array): Place {
+  place(indices: IntList): Place {
     if (indices.length === 0) return UNKNOWN_PLACE;
-    if (indices.length > 1) return toPlace(this.attributes(indices));
-    const [index = 0] = indices;
+    if (indices.length > 1) return toPlace(this.attributes(indices.view()));
+    const index = indices.values[0]!;
     const known = this.#places[index];
     if (known) return known;
-    const place = toPlace(this.attributes(indices));
+    const place = toPlace(this.attributes(indices.view()));
     this.#places[index] = place;
     return place;
   }

@@ -119,7 +119,7 @@ export class WireSample {
   read(reader: ProtoReader, end: number): void {
     this.stack = 0;
     this.attributes.length = 0;
-    this.values = [];
+    if (this.values.length > 0) this.values = [];
     this.timestamps = [];
     while (reader.at < end) {
       const tag = reader.int32();
@@ -141,6 +141,11 @@ export class WireSample {
 
   #readTimestamps(reader: ProtoReader): void {
     const end = reader.end();
-    while (reader.at < end) this.timestamps.push(reader.fixed64());
+    const count = (end - reader.at) >>> 3;
+    // exactly as large as needed, where they come in one piece as nearly always
+    const read = new Array<bigint>(count);
+    for (let i = 0; i < count; i++) read[i] = reader.fixed64();
+    reader.at = end;
+    this.timestamps = this.timestamps.length === 0 ? read : this.timestamps.concat(read);
   }
 }

@@ -1,74 +1,92 @@
-/** More characters are not remembered: requests of one sender repeat far fewer. */
-const MAX_CHARACTERS = 8 << 20;
+/** More bytes are not remembered: requests of one sender repeat far fewer. */
+const MAX_BYTES = 8 << 20;
 const MAX_LENGTH = 2048;
 const FIRST_SLOTS = 1024;
+const FIRST_BYTES = 64 << 10;
 
 /**
  * Texts of one request are mostly those of the one before. They are found by their bytes, so that a known one costs no new
  * string, and is the same string: what is looked up by it later need not hash it anew.
  */
 export class TextCache {
-  /** Open addressing. */
-  #slots: (string | undefined)[] = new Array(FIRST_SLOTS);
-  #hashes = new Int32Array(FIRST_SLOTS);
-  #count = 0;
-  #characters = 0;
+  /** Open addressing; a slot holds an id and 1, 0 when free. */
+  #slots = new Int32Array(FIRST_SLOTS);
+  readonly #texts: string[] = [];
+  readonly #hashes: number[] = [];
+  /** Where the bytes of each text begin among all. */
+  readonly #starts: number[] = [];
+  #bytes = Buffer.alloc(FIRST_BYTES);
+  #end = 0;
 
   /** What the bytes say in UTF-8. */
   read(bytes: Buffer, start: number, end: number): string {
     const length = end - start;
     if (length === 0) return '';
-    let [hash, all] = [length, 0];
-    for (let i = start; i < end; i++) {
-      const byte = bytes[i]!;
-      all |= byte;
-      hash = Math.imul(hash ^ byte, 0x0100_0193);
-    }
-    if (all >= 0x80 || length > MAX_LENGTH) return bytes.toString('utf8', start, end);
+    if (length > MAX_LENGTH) return bytes.toString('utf8', start, end);
+    const hash = hashOf(bytes, start, end);
     const mask = this.#slots.length - 1;
-    let slot = (hash ^ (hash >>> 15)) & mask;
-    for (let known = this.#slots[slot]; known !== undefined; known = this.#slots[slot]) {
-      if (this.#hashes[slot] === hash && isSame(known, bytes, start, length)) return known;
+    let slot = hash & mask;
+    for (let id = this.#slots[slot]! - 1; id >= 0; id = this.#slots[slot]! - 1) {
+      if (this.#hashes[id] === hash && this.#isSame(id, bytes, start, length)) return this.#texts[id]!;
       slot = (slot + 1) & mask;
     }
-    const text = bytes.toString('latin1', start, end);
-    this.#add(text, hash, slot);
+    const text = bytes.toString('utf8', start, end);
+    this.#add(text, hash, bytes.subarray(start, end));
     return text;
   }
 
-  #add(text: string, hash: number, slot: number): void {
-    this.#slots[slot] = text;
-    this.#hashes[slot] = hash;
-    this.#characters += text.length;
-    this.#count++;
-    if (this.#characters > MAX_CHARACTERS) this.#resize(FIRST_SLOTS);
-    else if (2 * this.#count > this.#slots.length) this.#resize(2 * this.#slots.length);
+  #isSame(id: number, bytes: Buffer, start: number, length: number): boolean {
+    const from = this.#starts[id]!;
+    if ((this.#starts[id + 1] ?? this.#end) - from !== length) return false;
+    const own = this.#bytes;
+    for (let i = 0; i < length; i++) if (own[from + i] !== bytes[start + i]) return false;
+    return true;
   }
 
-  /** To more slots, with what was there; to as few as at first, without. */
-  #resize(size: number): void {
-    const [slots, hashes] = [this.#slots, this.#hashes];
-    this.#slots = new Array(size);
-    this.#hashes = new Int32Array(size);
-    if (size === FIRST_SLOTS) {
-      this.#count = 0;
-      this.#characters = 0;
-      return;
+  #add(text: string, hash: number, bytes: Buffer): void {
+    if (this.#end + bytes.length > MAX_BYTES) this.#forget();
+    if (2 * this.#texts.length >= this.#slots.length) this.#enlarge();
+    if (this.#end + bytes.length > this.#bytes.length) {
+      const larger = Buffer.alloc(2 * this.#bytes.length);
+      larger.set(this.#bytes);
+      this.#bytes = larger;
     }
-    for (const [i, text] of slots.entries()) {
-      if (text === undefined) continue;
-      const hash = hashes[i]!;
-      let slot = (hash ^ (hash >>> 15)) & (size - 1);
-      while (this.#slots[slot] !== undefined) slot = (slot + 1) & (size - 1);
-      this.#slots[slot] = text;
-      this.#hashes[slot] = hash;
-    }
+    this.#starts.push(this.#end);
+    this.#hashes.push(hash);
+    this.#place(this.#texts.push(text) - 1);
+    this.#bytes.set(bytes, this.#end);
+    this.#end += bytes.length;
+  }
+
+  #forget(): void {
+    this.#slots = new Int32Array(FIRST_SLOTS);
+    this.#bytes = Buffer.alloc(FIRST_BYTES);
+    this.#end = 0;
+    for (const column of [this.#texts, this.#hashes, this.#starts]) column.length = 0;
+  }
+
+  #enlarge(): void {
+    this.#slots = new Int32Array(2 * this.#slots.length);
+    for (let id = 0; id < this.#texts.length; id++) this.#place(id);
+  }
+
+  #place(id: number): void {
+    const mask = this.#slots.length - 1;
+    let slot = this.#hashes[id]! & mask;
+    while (this.#slots[slot] !== 0) slot = (slot + 1) & mask;
+    this.#slots[slot] = id + 1;
   }
 }
 
-/** Of a text of ASCII. */
-function isSame(text: string, bytes: Buffer, start: number, length: number): boolean {
-  if (text.length !== length) return false;
-  for (let i = 0; i < length; i++) if (text.charCodeAt(i) !== bytes[start + i]) return false;
-  return true;
+/** Four bytes a step; the low bits, by which a slot is found, take the high ones in. */
+function hashOf(bytes: Buffer, start: number, end: number): number {
+  let hash = end - start;
+  let i = start;
+  for (; i + 3 < end; i += 4) {
+    const word = bytes[i]! | (bytes[i + 1]! << 8) | (bytes[i + 2]! << 16) | (bytes[i + 3]! << 24);
+    hash = Math.imul(hash ^ word, 0x9e3779b1);
+    hash ^= hash >>> 15;
+  }
+  for (; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x0100_0193);
+  return hash ^ (hash >>> 15);
 }
