@@ -9,6 +9,7 @@ import { invertParts } from '../query/invert.ts';
 import { mergeParts } from '../query/merged-tree.ts';
 import { QualityMeter } from '../query/quality.ts';
 import {
+  type Precision,
   readLargestGroups,
   readProcesses,
   readSamples,
@@ -74,10 +75,14 @@ const limits = (parameters: Parameters) => ({
   maxNodes: readInteger(parameters, 'limit', { fallback: DEFAULT_LIMITS.maxNodes, min: 1, max: MAX_NODES }),
 });
 
-async function window(parameters: Parameters, { store, now }: ApiContext, steps = 1, prefix = '') {
+async function window(
+  parameters: Parameters,
+  { store, now }: ApiContext,
+  { steps = 1, prefix = '', precision }: { steps?: number; prefix?: string; precision?: Precision } = {},
+) {
   const filter = readFilter(parameters, store, now, prefix);
   const transforms = parseTransforms(parameters.get('transform') ?? '');
-  const found = await readWindow(store, filter, steps);
+  const found = await readWindow(store, filter, steps, precision);
   return { filter, window: { ...found, parts: transformParts(found.parts, transforms) } };
 }
 
@@ -99,7 +104,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     response: schema.TREE,
     async run(parameters, context) {
       const steps = readInteger(parameters, 'steps', { fallback: 120, min: 1, max: MAX_STEPS });
-      const found = await window(parameters, context, steps);
+      const found = await window(parameters, context, { steps, precision: 'shown' });
       const bound = limits(parameters);
       const isInverted = parameters.get('invert') === '1';
       const parts = isInverted ? [invertParts(found.window.parts, bound)] : found.window.parts;
@@ -232,7 +237,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     response: schema.DIFF,
     async run(parameters, context) {
       const now = await window(parameters, context);
-      const base = await window(parameters, context, 1, 'base_');
+      const base = await window(parameters, context, { prefix: 'base_' });
       const { count, functions } = compareFunctions(base.window, now.window, wanted(parameters, 50));
       return {
         base: basis(base.filter, base.window),
@@ -252,8 +257,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     ],
     response: schema.DIFF_TREE,
     async run(parameters, context) {
-      const now = await window(parameters, context);
-      const base = await window(parameters, context, 1, 'base_');
+      const now = await window(parameters, context, { precision: 'shown' });
+      const base = await window(parameters, context, { prefix: 'base_', precision: 'shown' });
       const tree = buildDiffTree(now.window.parts, base.window.parts, limits(parameters));
       const { nodes, ...columns } = flameColumns(tree);
       return {

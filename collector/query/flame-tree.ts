@@ -2,9 +2,11 @@
  * Flame graphs of many stacks. Boxes of several parts, and of a function's lines, are merged from the root on, the largest
  * first, and only as far out as boxes are shown: most stacks of an hour are in boxes that nobody could see.
  */
+import { OTHER } from '../store/frames.ts';
 import type { Frame, StackCounts } from '../store/store.ts';
+import { sumSubtrees } from '../store/sum-subtrees.ts';
 import { LargestFirst } from './largest-first.ts';
-import { FunctionTable, linkChildren, sumSubtrees } from './merged-tree.ts';
+import { FunctionTable, linkChildren } from './merged-tree.ts';
 
 export interface PruneLimits {
   /** A node whose share of all samples is below this is folded. */
@@ -245,7 +247,6 @@ function compareFrames(a: Frame, b: Frame): number {
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 const ROOT: Frame = { name: 'all', file: '', mapping: '', kind: 'root' };
-const OTHER: Frame = { name: '(other)', file: '', mapping: '', kind: 'other' };
 
 class FlameTreeBuilder {
   readonly #source: readonly Frame[];

@@ -3,10 +3,10 @@ import { expect, it } from 'vitest';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import type { StackCounts } from '../store/store.ts';
+import { sumSubtrees } from '../store/sum-subtrees.ts';
 import { buildFlameTree } from './flame-tree.ts';
 import { FoldingParts } from './fold-parts.ts';
 import { topFunctions } from './functions.ts';
-import { sumSubtrees } from './merged-tree.ts';
 import { readWindow } from './read.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1, 12);

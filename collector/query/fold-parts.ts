@@ -2,16 +2,15 @@
  * Stacks of a window, within the memory that its collector has. Days of a busy machine have more different stacks than fit,
  * and most were seen once: where there are too many, the ends of those that no picture could show become "(other)".
  */
-import type { Frame, StackCounts } from '../store/store.ts';
+import { OTHER } from '../store/frames.ts';
+import type { StackCounts } from '../store/store.ts';
+import { sumSubtrees } from '../store/sum-subtrees.ts';
 import { DEFAULT_LIMITS } from './flame-tree.ts';
-import { sumSubtrees } from './merged-tree.ts';
 
 /** Of all parts: a node takes some 40 bytes while a picture is made. */
 const MAX_NODES = 4_000_000;
 /** So many times smaller than the smallest box that is shown, over all parts. */
 const MARGIN = 4;
-
-const OTHER: Frame = { name: '(other)', file: '', mapping: '', kind: 'other' };
 
 /**
  * Takes the parts of a window. Small windows stay as they are; of large ones the counts are right but for 1/80,000 of all

@@ -1,7 +1,8 @@
 /** Views by function, over all stacks it occurs in. */
 import { StackTree } from '../store/stack-tree.ts';
 import type { Frame, StackCounts } from '../store/store.ts';
-import { FunctionTable, linkChildren, type MergedTree, mergeParts, sumSubtrees } from './merged-tree.ts';
+import { sumSubtrees } from '../store/sum-subtrees.ts';
+import { FunctionTable, linkChildren, type MergedTree, mergeParts } from './merged-tree.ts';
 
 export interface FunctionCount extends Frame {
   /** Events in the function itself, and in it or what it called: a recursion counts once. */

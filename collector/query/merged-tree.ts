@@ -2,6 +2,7 @@
 import { FrameTable } from '../store/frame-table.ts';
 import { StackTree } from '../store/stack-tree.ts';
 import type { Frame, StackCounts } from '../store/store.ts';
+import { sumSubtrees } from '../store/sum-subtrees.ts';
 
 /** All parts as one tree; node 0 is the root, a parent's id is less than its children's. */
 export interface MergedTree {
@@ -67,12 +68,6 @@ export function mergeParts(parts: readonly StackCounts[], nodeMaps?: Uint32Array
     selfCounts,
     totals,
   };
-}
-
-export function sumSubtrees(parents: Uint32Array, selfCounts: Float64Array): Float64Array {
-  const totals = selfCounts.slice();
-  for (let node = totals.length - 1; node > 0; node--) totals[parents[node]!]! += totals[node]!;
-  return totals;
 }
 
 /** The children of each node as a list: its first child, and the next of the same parent; 0 ends it. */

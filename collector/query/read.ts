@@ -24,6 +24,7 @@ import type {
   Window,
 } from '../store/store.ts';
 import { FoldingParts } from './fold-parts.ts';
+import { readSums } from './summed-parts.ts';
 
 type PartStore = Pick<Store, 'parts'>;
 
@@ -46,13 +47,22 @@ const rowQuery = (range: TimeRange, masks: RowMasks, by: Column[], stepMs = 1): 
 
 const weightOf = (rows: Rows, row: number): number => rows.weights?.[row] ?? 1;
 
+/** `shown`: without lines, and what is too rare to be seen in a flame graph is "(other)" of the function above. */
+export type Precision = 'whole' | 'shown';
+
 /** What happened in a time range: stacks with counts, and a timeline of `steps` equal steps. */
-export async function readWindow(store: PartStore, filter: SampleFilter, steps: number): Promise<Window> {
+export async function readWindow(
+  store: PartStore,
+  filter: SampleFilter,
+  steps: number,
+  precision: Precision = 'whole',
+): Promise<Window> {
   const parts: FoldingParts[] = [];
-  const window = await visitWindow(store, filter, steps, (part, { samples, partCount }) => {
+  const visit = (part: StackCounts, { samples, partCount }: WindowSize): void => {
     parts[0] ??= new FoldingParts(samples, partCount);
     parts[0].add(part);
-  });
+  };
+  const window = await visitWindow(store, filter, steps, visit, precision);
   return { ...window, parts: parts[0]?.parts ?? [] };
 }
 
@@ -70,6 +80,7 @@ export async function visitWindow(
   filter: SampleFilter,
   steps: number,
   visit: (part: StackCounts, size: WindowSize) => void,
+  precision: Precision = 'whole',
 ): Promise<Omit<Window, 'parts'>> {
   const window = { samples: 0, allSamples: 0, cpuNanos: 0, cpus: 0, timeline: new Float64Array(steps) };
   const cpusByHost = new Map<string, Set<number>>();
@@ -82,7 +93,11 @@ export async function visitWindow(
   }
   for (const seen of cpusByHost.values()) window.cpus += seen.size;
   const size = { samples: window.samples, partCount: found.length };
+  const parts = precision === 'shown' ? found.map(({ part }) => part) : [];
+  const sums = await readSums(parts, filter, window.samples);
+  if (sums !== undefined) visit(sums.stacks, size);
   for (const { part, masks } of found) {
+    if (sums?.parts.has(part)) continue;
     const counts = await countStacks(part, filter, masks);
     if (counts !== undefined) visit(counts, size);
   }

@@ -84,8 +84,12 @@ export abstract class DatabaseStore implements Store {
     return this.#flusher.close();
   }
 
+  /** Of complete parts; after each flush. */
+  protected async sumParts(): Promise<void> {}
+
   async #tidy(): Promise<void> {
     this.open.closeOld();
+    await this.sumParts();
     if (this.#options.now() - this.#retainedMs < RETENTION_INTERVAL_MS) return;
     this.#retainedMs = this.#options.now();
     await this.tryToRetain();

@@ -2,12 +2,24 @@
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import { type DictionaryCache, PART_MS, type PartDictionaries, type PartInfo } from './database-part.ts';
 import { numbersOf, textsOf } from './duckdb-columns.ts';
+import type { DuckDbTrees } from './duckdb-trees.ts';
 import { type Range, type SumChunk, selectSums, splitBySums } from './part-sums.ts';
 import { roundTimes } from './round-times.ts';
 import { RowCollector } from './row-collector.ts';
 import { rowsByGroup } from './rows-by-group.ts';
 import { type SeriesColumns, type SeriesGroup, SeriesTable } from './series-table.ts';
-import type { Column, Frame, FrameKind, RowQuery, Rows, SamplePart, Stacks } from './store.ts';
+import type {
+  Column,
+  Frame,
+  FrameKind,
+  RowQuery,
+  Rows,
+  SamplePart,
+  StackCounts,
+  Stacks,
+  SummedStacks,
+  TimeRange,
+} from './store.ts';
 
 /** Gives an answer chunk by chunk, in no order. */
 export type Scan = (sql: string, take: (chunk: DuckDBDataChunk) => void) => Promise<void>;
@@ -44,17 +56,7 @@ export async function loadDictionaries(
     const value = { groups: await readGroups(id, scan) };
     return { value, bytes: 500 * value.groups.length };
   });
-  const count = async (): Promise<Counts> => {
-    let counts = { frames: 0, nodes: 0, series: 0 };
-    const next = (table: string): string => `(SELECT coalesce(max(id) + 1, 0) FROM ${table}_${id})::DOUBLE`;
-    await scan(`SELECT ${next('frames')}, ${next('nodes')}, ${next('series')}`, (chunk) => {
-      const [frames = 0, nodes = 0, series = 0] = [0, 1, 2].map((column) =>
-        Number(numbersOf(chunk, column)[0]),
-      );
-      counts = { frames, nodes: Math.max(1, nodes), series };
-    });
-    return counts;
-  };
+  const count = (): Promise<Counts> => readCounts(id, scan);
   return {
     groups,
     series: () =>
@@ -82,6 +84,18 @@ async function readSums(id: number, scan: Scan): Promise<SumChunk[]> {
     chunks.push({ tens, groups, cpus, weights } as SumChunk);
   });
   return chunks;
+}
+
+async function readCounts(id: number, scan: Scan): Promise<Counts> {
+  let counts = { frames: 0, nodes: 0, series: 0 };
+  const next = (table: string): string => `(SELECT coalesce(max(id) + 1, 0) FROM ${table}_${id})::DOUBLE`;
+  await scan(`SELECT ${next('frames')}, ${next('nodes')}, ${next('series')}`, (chunk) => {
+    const [frames = 0, nodes = 0, series = 0] = [0, 1, 2].map((column) =>
+      Number(numbersOf(chunk, column)[0]),
+    );
+    counts = { frames, nodes: Math.max(1, nodes), series };
+  });
+  return counts;
 }
 
 async function readGroups(id: number, scan: Scan): Promise<SeriesGroup[]> {
@@ -183,6 +197,21 @@ async function readFrames(
   return frames;
 }
 
+/** Every stack of a part with its events; frames and nodes are not kept in the cache. */
+export async function readAllStacks(
+  { id }: PartInfo,
+  scan: Scan,
+  cache: DictionaryCache,
+): Promise<StackCounts> {
+  const stacks = await readStacks(id, scan, cache.frames, await readCounts(id, scan));
+  const selfCounts = new Float64Array(stacks.parents.length);
+  await scan(`SELECT node, weight FROM samples_${id}`, (chunk) => {
+    const [nodes, weights] = [numbersOf(chunk, 0), numbersOf(chunk, 1) as Float64Array];
+    for (let row = 0; row < weights.length; row++) selfCounts[Number(nodes[row])]! += weights[row]!;
+  });
+  return { ...stacks, selfCounts };
+}
+
 const SQL_COLUMNS = { time: 't', node: 'node', series: 'series', cpu: 'cpu' } as const;
 
 export class DuckDbPart implements SamplePart {
@@ -192,9 +221,11 @@ export class DuckDbPart implements SamplePart {
   readonly #info: PartInfo;
   readonly #dictionaries: SummedDictionaries;
   readonly #scan: Scan;
+  readonly #trees: DuckDbTrees;
 
-  constructor(info: PartInfo, dictionaries: SummedDictionaries, scan: Scan) {
+  constructor(info: PartInfo, dictionaries: SummedDictionaries, scan: Scan, trees: DuckDbTrees) {
     this.#info = info;
+    this.#trees = trees;
     this.startMs = info.startMs;
     this.endMs = info.startMs + PART_MS;
     this.groups = dictionaries.groups;
@@ -208,6 +239,13 @@ export class DuckDbPart implements SamplePart {
 
   stacks(): Promise<Stacks> {
     return this.#dictionaries.stacks();
+  }
+
+  summed({ fromMs, toMs }: TimeRange): SummedStacks | undefined {
+    const { id, minMs, maxMs } = this.#info;
+    const nodes = this.#trees.nodesOf(id);
+    if (nodes === undefined || fromMs > minMs || toMs <= maxMs) return undefined;
+    return { nodes, read: (minimum) => this.#trees.read(id, minimum, this.#scan) };
   }
 
   async rows(query: RowQuery): Promise<Rows> {

@@ -12,6 +12,8 @@ const MIGRATIONS: readonly Migration[] = [
   (connection) => addToFrames(connection, 'line UINTEGER DEFAULT 0'),
   // what frames, and what series, have in common is kept once; sums are by group
   (connection) => forEachPart(connection, splitPartSql),
+  `CREATE TABLE functions(id UINTEGER, name VARCHAR, file VARCHAR, mapping VARCHAR, kind VARCHAR, "binary" VARCHAR);
+   CREATE TABLE trees(part BIGINT PRIMARY KEY, nodes DOUBLE)`,
 ];
 
 /**

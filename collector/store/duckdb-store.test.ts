@@ -181,7 +181,7 @@ it('refuses a file of a newer version with a sentence', async () => {
   await (await open(directory)).close();
   await alter(directory, 'UPDATE meta SET schema_version = 99');
   await expect(open(directory)).rejects.toThrow(
-    'schema version 99, this program knows 6: use the newer everyframe',
+    'schema version 99, this program knows 7: use the newer everyframe',
   );
 });
 
@@ -196,7 +196,7 @@ it('brings a file of version 1 up to date, with what it holds', async () => {
     CREATE TABLE old_series AS SELECT groups_1.* EXCLUDE id, series_1.* EXCLUDE grp FROM series_1 JOIN groups_1 ON grp = groups_1.id;
     DROP TABLE frames_1; DROP TABLE places_1; DROP TABLE series_1; DROP TABLE groups_1; DROP TABLE sums_1; DROP TABLE requests;
     ALTER TABLE old_frames RENAME TO frames_1; ALTER TABLE old_series RENAME TO series_1; ALTER TABLE parts DROP has_sums;
-    UPDATE meta SET schema_version = 1`,
+    DROP TABLE functions; DROP TABLE trees; UPDATE meta SET schema_version = 1`,
   );
   const store = await open(directory);
   store.append(profileFromText('sh:1;main@p:/a.py:3 4', { endMs: nowMs, spanMs: 1000 }));

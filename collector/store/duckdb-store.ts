@@ -7,7 +7,8 @@ import { mkdirSync } from 'node:fs';
 import { emptyPart, type PartInfo } from './database-part.ts';
 import { DatabaseStore, type DatabaseStoreOptions } from './database-store.ts';
 import { DuckDbFile } from './duckdb-file.ts';
-import { DuckDbPart, loadDictionaries, openDictionaries, type Scan } from './duckdb-part.ts';
+import { DuckDbPart, loadDictionaries, openDictionaries, readAllStacks, type Scan } from './duckdb-part.ts';
+import { DuckDbTrees, makeTree } from './duckdb-trees.ts';
 import { dropTablesSql, forgetRequests, isWritten, readRequests, writeFlush } from './duckdb-writer.ts';
 import type { Flush } from './open-parts.ts';
 import { PartDropped, type SamplePart, type StoreStats, type TimeRange } from './store.ts';
@@ -18,6 +19,8 @@ export interface DuckDbStoreOptions extends DatabaseStoreOptions {
   maxBytes: number;
 }
 
+/** Smaller parts are read as fast as they are. */
+const MIN_SUMMED_EVENTS = 1000;
 /** A transaction costs about 10 ms. */
 const COMMIT_GAP_MS = 100;
 
@@ -32,6 +35,11 @@ export class DuckDbStore extends DatabaseStore {
   #droppedForAge = 0;
   /** Written or not: the database gave up on the way. */
   #uncertain: Flush | undefined;
+  readonly #trees: DuckDbTrees;
+  /** Parts of which no tree could be made. */
+  readonly #unsummed = new Set<number>();
+  /** By the clock of `performance`. */
+  #nextSumMs = 0;
 
   private constructor(options: DuckDbStoreOptions, opened: Opened) {
     super(options, { commitGapMs: COMMIT_GAP_MS, bottleneck: 'disk' });
@@ -39,6 +47,7 @@ export class DuckDbStore extends DatabaseStore {
     this.#file = opened.file;
     this.#infos = new Map(opened.infos.map((info) => [info.id, info]));
     this.#recentRequests = opened.requests;
+    this.#trees = opened.trees;
     this.#nextId = Math.max(0, ...this.#infos.keys()) + 1;
   }
 
@@ -68,7 +77,7 @@ export class DuckDbStore extends DatabaseStore {
         open === undefined
           ? await loadDictionaries(info, scan, this.loaded)
           : openDictionaries(open, info, scan);
-      parts.push(new DuckDbPart(info, dictionaries, scan));
+      parts.push(new DuckDbPart(info, dictionaries, scan, this.#trees));
     }
     return parts;
   }
@@ -140,10 +149,50 @@ export class DuckDbStore extends DatabaseStore {
       await forgetRequests(this.#file.writer, now);
       await this.#dropOld(now - this.#options.maxAgeMs);
       await this.#dropLarge();
+      await this.#trees.tidy(this.#file.writer);
     } catch (error) {
       this.#file.noteError(error);
       throw error;
     }
+  }
+
+  /** One part, and then nothing for ten times as long: what arrives does not wait often. */
+  protected override async sumParts(): Promise<void> {
+    if (!this.#file.isOpen || performance.now() < this.#nextSumMs) return;
+    const [info] = this.#partsToSum();
+    if (info === undefined) return;
+    const startMs = performance.now();
+    try {
+      await this.#sumPart(info);
+    } catch (error) {
+      this.#unsummed.add(info.id);
+      this.#file.noteError(error);
+      this.#options.logger.error(
+        { err: error },
+        'samples of an hour could not be summed: large pictures are slow',
+      );
+    }
+    this.#nextSumMs = performance.now() + 10 * (performance.now() - startMs);
+  }
+
+  /** Complete parts of which pictures read every stack until they are summed too. */
+  get partsToSum(): number {
+    return this.#partsToSum().length;
+  }
+
+  #partsToSum(): PartInfo[] {
+    return this.#closedInfos().filter((info) => {
+      const isOpen = this.open.find(info) !== undefined;
+      const isDone = this.#unsummed.has(info.id) || this.#trees.nodesOf(info.id) !== undefined;
+      return info.events >= MIN_SUMMED_EVENTS && !isOpen && !isDone;
+    });
+  }
+
+  async #sumPart(info: PartInfo): Promise<void> {
+    const scan = this.#scanOf(info);
+    const counts = await readAllStacks(info, scan, this.loaded);
+    if (!(await this.#trees.write(this.#file.writer, scan, info.id, makeTree(counts))))
+      this.#unsummed.add(info.id);
   }
 
   async #dropOld(oldestMs: number): Promise<void> {
@@ -180,7 +229,9 @@ export class DuckDbStore extends DatabaseStore {
     // Before the database is at work: what arrives meanwhile goes elsewhere.
     this.open.close(info);
     try {
-      await this.#file.writer.run(dropTablesSql(info.id));
+      await this.#file.writer.run(`${this.#trees.dropSql(info.id)} ${dropTablesSql(info.id)}`);
+      this.#trees.noteDropped(info.id);
+      this.#unsummed.delete(info.id);
     } catch (error) {
       this.#infos.set(info.id, info);
       throw error;
@@ -199,6 +250,7 @@ export class DuckDbStore extends DatabaseStore {
 
 interface Opened {
   file: DuckDbFile;
+  trees: DuckDbTrees;
   infos: PartInfo[];
   requests: string[];
 }
@@ -212,7 +264,8 @@ async function openFile(directory: string): Promise<Opened> {
       const [id = 0, startMs = 0, events = 0, minMs = 0, maxMs = 0] = row.map(Number);
       return { id, startMs, events, minMs, maxMs };
     });
-    return { file, infos, requests: await readRequests(file.writer) };
+    const trees = await DuckDbTrees.open(file.writer);
+    return { file, infos, trees, requests: await readRequests(file.writer) };
   } catch (error) {
     await file.close();
     throw error;

@@ -196,3 +196,5 @@ async function appendColumns(
   }
   appender.closeSync();
 }
+
+export { appendColumns };

@@ -1,6 +1,9 @@
 import type { FrameType, Location, Mapping, Process, Profile } from '../../common/profile/profile.ts';
 import type { Frame, FrameKind } from './store.ts';
 
+/** What stands for boxes that were folded. */
+export const OTHER: Frame = { name: '(other)', file: '', mapping: '', kind: 'other' };
+
 /** Name of a process in the graph's second level: all processes of a name share a box. */
 export function processName(process: Process): string {
   return process.executableName || process.commandName || process.serviceName || '(unknown process)';

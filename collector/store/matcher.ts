@@ -97,6 +97,13 @@ function nodeMask(matcher: Matcher, { frames, parents, nodeFrames }: Stacks): Ui
   return negated ? mask.map((one) => 1 - one) : mask;
 }
 
+/** Whether a process of that name passes; undefined where more than its name decides. */
+export function processTest(where: readonly Matcher[]): ((name: string) => boolean) | undefined {
+  if (where.some(({ key }) => key !== 'process')) return undefined;
+  const tests = where.map(tester);
+  return (name) => tests.every((test) => test(name));
+}
+
 function tester({ operator, values }: Matcher): (text: string) => boolean {
   const negated = operator.startsWith('!');
   if (!operator.endsWith('~')) {

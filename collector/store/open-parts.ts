@@ -10,6 +10,8 @@ const MAX_PENDING_ROWS = 1_000_000;
 const MAX_PENDING_BYTES = 256 * 2 ** 20;
 const MAX_OPEN_PARTS = 6;
 const MAX_OPEN_BYTES = 64 * 2 ** 20;
+/** A part of an hour that is over is closed when nothing came for so long. */
+const IDLE_MS = 5 * 60_000;
 
 /** What is written together. */
 export interface Flush {
@@ -54,6 +56,8 @@ export class OpenPart extends StackDictionaries {
   readonly info: PartInfo;
   readonly startMs: number;
   pending = new PendingRows();
+  /** When rows were last taken to be written. */
+  flushedMs = 0;
   /** Entries of the dictionaries that the database has; node 0, the root, is in no table. */
   written: Extent = { frames: 0, places: 0, nodes: 1, series: 0, groups: 0, events: 0 };
 
@@ -129,7 +133,10 @@ export class OpenParts {
     this.#requests = [];
     const batches = [...this.#parts.values()]
       .filter(({ pending }) => pending.times.length > 0)
-      .map(takeBatch);
+      .map((part) => {
+        part.flushedMs = this.#limits.now();
+        return takeBatch(part);
+      });
     return { batches, requests };
   }
 
@@ -152,10 +159,12 @@ export class OpenParts {
     this.#requests = requests.concat(this.#requests);
   }
 
-  /** Closes parts of which nothing waits: full ones, and the oldest where events of many hours arrive. */
+  /** Closes parts of which nothing waits: full ones, complete ones, and the oldest where events of many hours arrive. */
   closeOld(): void {
     const idle = [...this.#parts].filter(([, { waitingEvents }]) => waitingEvents === 0);
-    for (const [key] of idle) if (key < 0) this.#parts.delete(key);
+    const idleMs = this.#limits.now() - IDLE_MS;
+    for (const [key, { startMs, flushedMs }] of idle)
+      if (key < 0 || (startMs + PART_MS < idleMs && flushedMs < idleMs)) this.#parts.delete(key);
     idle.sort(([a], [b]) => a - b);
     for (const [key] of idle) {
       if (this.#parts.size <= MAX_OPEN_PARTS) break;

@@ -161,6 +161,19 @@ export interface SamplePart {
   /** As they are now: later samples may add to them. */
   stacks(): Promise<Stacks>;
   rows(query: RowQuery): Promise<Rows>;
+  /** All its stacks, summed before; undefined where it has no such sums, or where some of its samples are not in the range. */
+  summed?(range: TimeRange): SummedStacks | undefined;
+}
+
+/** Boxes of very few events are not in it: see LEAST_EVENTS. */
+export interface SummedStacks {
+  /** Nodes of the part's `stacks()`. */
+  nodes: number;
+  /**
+   * By function. Boxes of fewer events than `minimum`, but for those of processes, are "(other)" of the function above.
+   * A function has the same index in all parts of a store.
+   */
+  read(minimum: number): Promise<StackCounts>;
 }
 
 /** Samples of a query became too old while it was being answered: asked again, it is answered without them. */

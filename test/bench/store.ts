@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { Receiver } from '../../collector/ingest/receiver.ts';
@@ -136,6 +137,7 @@ async function inParallel(all: readonly Buffer[], run: (one: Buffer) => Promise<
 
 /** Copies the parts of the recorded hour to earlier hours until the store has so many samples. */
 async function fill(target: number): Promise<void> {
+  await sumParts();
   const instance = await DuckDBInstance.create(file);
   const connection = await instance.connect();
   const read = async (sql: string): Promise<number[][]> =>
@@ -150,10 +152,11 @@ async function fill(target: number): Promise<void> {
     const agoMs = hours * HOUR_MS;
     for (const [from, startMs = 0, minMs = 0, maxMs = 0, events = 0] of parts) {
       id++;
-      for (const table of PART_TABLES)
+      for (const table of [...PART_TABLES, 'tree'])
         await connection.run(`CREATE TABLE ${table}_${id} AS SELECT * FROM ${table}_${from}`);
       const times = [startMs - agoMs, events, minMs - agoMs, maxMs - agoMs];
-      await connection.run(`INSERT INTO parts VALUES (${[id, ...times, true].join()})`);
+      await connection.run(`INSERT INTO parts VALUES (${[id, ...times, true].join()});
+        INSERT INTO trees SELECT ${id}, nodes FROM trees WHERE part = ${from}`);
       have += events;
     }
   }
@@ -164,6 +167,17 @@ async function fill(target: number): Promise<void> {
   note(`bytes a sample, ${count(have)} samples`, (used / have).toFixed(1));
   connection.closeSync();
   instance.closeSync();
+}
+
+/** Of the recorded hour, as the collector does it by the way. */
+async function sumParts(): Promise<void> {
+  const limits = { maxBytes: 1e11, maxAgeMs: 365 * 24 * HOUR_MS };
+  const store = await DuckDbStore.open({ directory, ...limits, now: Date.now, logger: console });
+  const [parts, cpu] = [store.partsToSum, process.cpuUsage()];
+  for (await store.flush(); store.partsToSum > 0; await store.flush()) await sleep(10);
+  const { user, system } = process.cpuUsage(cpu);
+  if (parts > 0) note(`summing ${parts} parts`, `${count((user + system) / 1e3)} ms of CPU`);
+  await store.close();
 }
 
 async function measureQueries(target: number): Promise<void> {

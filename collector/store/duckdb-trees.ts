@@ -1,0 +1,225 @@
+/**
+ * Summed trees of the parts in the DuckDB file, one for each part that is complete, and the functions that they share: a
+ * picture of a hundred parts reads a hundred arrays of numbers, and each name once.
+ */
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { numbersOf, textsOf } from './duckdb-columns.ts';
+import type { Scan } from './duckdb-part.ts';
+import { appendColumns } from './duckdb-writer.ts';
+import { FrameTable } from './frame-table.ts';
+import { OTHER } from './frames.ts';
+import type { Frame, FrameKind, StackCounts } from './store.ts';
+import { type SummedTree, stacksOf, sumTree } from './summed-tree.ts';
+
+/** With more no trees are made until the retention has made room. */
+const MAX_FUNCTION_BYTES = 64 * 2 ** 20;
+
+/** What the id 0 stands for; it is in no table. */
+const OTHER_ID = 0;
+
+/** Functions by id. */
+class Functions {
+  readonly #table = new FrameTable();
+  /** By index in the table. */
+  readonly #ids: number[] = [];
+  #frames: Frame[] = [OTHER];
+  #isShared = false;
+
+  get bytes(): number {
+    return this.#table.bytes;
+  }
+
+  /** By id; it does not change. */
+  get frames(): readonly Frame[] {
+    this.#isShared = true;
+    return this.#frames;
+  }
+
+  /** One that is in the file. */
+  add(frame: Frame, id: number): void {
+    const index = this.#table.intern(frame);
+    this.#frames[id] = this.#table.frames[index]!;
+    this.#ids[index] = id;
+  }
+
+  /** Where functions were that no tree has any more. */
+  fillGaps(): void {
+    for (let id = 0; id < this.#frames.length; id++) this.#frames[id] ??= OTHER;
+  }
+
+  intern(frame: Frame): number {
+    const index = this.#table.intern(frame);
+    if (this.#ids[index] !== undefined) return this.#ids[index];
+    if (this.#isShared) this.#frames = this.#frames.slice();
+    this.#isShared = false;
+    this.#ids[index] = this.#frames.push(this.#table.frames[index]!) - 1;
+    return this.#ids[index];
+  }
+}
+
+/** A tree that is not written yet, with functions of its own. */
+export interface MadeTree {
+  tree: SummedTree;
+  functions: readonly Frame[];
+  /** Of all the part's stacks. */
+  nodes: number;
+}
+
+export function makeTree(part: StackCounts): MadeTree {
+  const table = new FrameTable();
+  const ids = new Int32Array(part.frames.length).fill(-1);
+  const tree = sumTree(part, (frame) => {
+    if (ids[frame] === -1) ids[frame] = table.intern(part.frames[frame]!);
+    return ids[frame]!;
+  });
+  return { tree, functions: table.frames, nodes: part.parents.length };
+}
+
+export class DuckDbTrees {
+  /** Part → nodes of all its stacks. */
+  readonly #nodes: Map<number, number>;
+  #functions: Promise<Functions> | undefined;
+  #dropped = 0;
+
+  private constructor(nodes: Map<number, number>) {
+    this.#nodes = nodes;
+  }
+
+  static async open(connection: DuckDBConnection): Promise<DuckDbTrees> {
+    const reader = await connection.runAndReadAll('SELECT part, nodes FROM trees');
+    return new DuckDbTrees(new Map(reader.getRows().map(([part, nodes]) => [Number(part), Number(nodes)])));
+  }
+
+  /** Nodes of all stacks of a part that has a tree. */
+  nodesOf(part: number): number | undefined {
+    return this.#nodes.get(part);
+  }
+
+  /** Boxes of at least so many events. */
+  async read(part: number, minimum: number, scan: Scan): Promise<StackCounts> {
+    const chunks: [Uint32Array, Uint32Array, Uint32Array, Float64Array, Float64Array][] = [];
+    const sql = `SELECT id, parent, func, total, self FROM tree_${part} WHERE parent = 0 OR total >= ${minimum}`;
+    await scan(sql, (chunk) => {
+      chunks.push([0, 1, 2, 3, 4].map((column) => numbersOf(chunk, column).slice()) as (typeof chunks)[0]);
+    });
+    const length = chunks.reduce((sum, [ids]) => sum + ids.length, 0);
+    const tree: SummedTree = {
+      parents: new Uint32Array(length),
+      functions: new Uint32Array(length),
+      totals: new Float64Array(length),
+      selfCounts: new Float64Array(length),
+    };
+    for (const [ids, parents, functions, totals, selfCounts] of chunks) {
+      for (let row = 0; row < ids.length; row++) {
+        const id = ids[row]!;
+        tree.parents[id] = parents[row]!;
+        tree.functions[id] = functions[row]!;
+        tree.totals[id] = totals[row]!;
+        tree.selfCounts[id] = selfCounts[row]!;
+      }
+    }
+    return stacksOf(tree, (await this.#load(scan)).frames, OTHER_ID);
+  }
+
+  /** In one transaction; false where there are too many functions. */
+  async write(
+    connection: DuckDBConnection,
+    scan: Scan,
+    part: number,
+    { tree, functions, nodes }: MadeTree,
+  ): Promise<boolean> {
+    const shared = await this.#load(scan);
+    if (shared.bytes > MAX_FUNCTION_BYTES) return false;
+    const first = shared.frames.length;
+    const ids = new Map<number, number>();
+    const idOf = (local: number): number => {
+      const id = ids.get(local) ?? shared.intern(functions[local]!);
+      ids.set(local, id);
+      return id;
+    };
+    // the root has no function
+    const funcs = tree.functions.map((local, node) => (node === 0 ? OTHER_ID : idOf(local)));
+    try {
+      await connection.run(`BEGIN; CREATE TABLE tree_${part}(id UINTEGER, parent UINTEGER, func UINTEGER,
+        total DOUBLE, self DOUBLE)`);
+      await appendFunctions(connection, shared.frames, first);
+      await appendColumns(connection, `tree_${part}`, [
+        Uint32Array.from(funcs.keys()),
+        tree.parents,
+        funcs,
+        tree.totals,
+        tree.selfCounts,
+      ]);
+      await connection.run(`INSERT INTO trees VALUES (${part}, ${nodes}); COMMIT`);
+      this.#nodes.set(part, nodes);
+      return true;
+    } catch (error) {
+      this.#functions = undefined;
+      await connection.run('ROLLBACK').catch(() => {});
+      throw error;
+    }
+  }
+
+  /** What drops a part's tree, to be run with what drops the part. */
+  dropSql(part: number): string {
+    return `DROP TABLE IF EXISTS tree_${part}; DELETE FROM trees WHERE part = ${part};`;
+  }
+
+  noteDropped(part: number): void {
+    if (this.#nodes.delete(part)) this.#dropped++;
+  }
+
+  /** Forgets functions that no tree has, once as many trees were dropped as there are: all of them are read for it. */
+  async tidy(connection: DuckDBConnection): Promise<void> {
+    if (this.#dropped === 0 || this.#dropped < this.#nodes.size) return;
+    this.#dropped = 0;
+    const used = [...this.#nodes.keys()].map((part) => `SELECT func FROM tree_${part}`);
+    const where = used.length === 0 ? '' : `WHERE id NOT IN (${used.join(' UNION ')})`;
+    await connection.run(`DELETE FROM functions ${where}`);
+    this.#functions = undefined;
+  }
+
+  #load(scan: Scan): Promise<Functions> {
+    this.#functions ??= loadFunctions(scan).catch((error) => {
+      this.#functions = undefined;
+      throw error;
+    });
+    return this.#functions;
+  }
+}
+
+async function loadFunctions(scan: Scan): Promise<Functions> {
+  const functions = new Functions();
+  await scan('SELECT id, name, file, mapping, kind, "binary" FROM functions', (chunk) => {
+    const ids = numbersOf(chunk, 0);
+    const [name, file, mapping, kind, binary] = [1, 2, 3, 4, 5].map((column) => textsOf(chunk, column));
+    for (let row = 0; row < chunk.rowCount; row++) {
+      const frame: Frame = {
+        name: name!(row),
+        file: file!(row),
+        mapping: mapping!(row),
+        kind: kind!(row) as FrameKind,
+        binary: binary!(row),
+      };
+      functions.add(frame, Number(ids[row]));
+    }
+  });
+  functions.fillGaps();
+  return functions;
+}
+
+async function appendFunctions(
+  connection: DuckDBConnection,
+  frames: readonly Frame[],
+  first: number,
+): Promise<void> {
+  const added = frames.slice(first);
+  await appendColumns(connection, 'functions', [
+    Uint32Array.from(added, (_, i) => first + i),
+    added.map(({ name }) => name),
+    added.map(({ file }) => file),
+    added.map(({ mapping }) => mapping),
+    added.map(({ kind }) => kind),
+    added.map(({ binary = '' }) => binary),
+  ]);
+}
