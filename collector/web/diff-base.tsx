@@ -1,5 +1,6 @@
 import type { TimeRange } from '../store/store.ts';
 import { formatSpan } from './format.ts';
+import type { UrlState } from './url-state.ts';
 import type { ViewProperties } from './view-properties.ts';
 
 type Properties = ViewProperties & { now: TimeRange; base: TimeRange };
@@ -33,7 +34,7 @@ export function DiffBase({ state, change, now, base, timeline }: Properties) {
         Its filter{' '}
         <input
           class="base-filter"
-          placeholder={state.where === '' ? 'none, or such as process=node' : `same: ${state.where}`}
+          placeholder={placeholder(state)}
           spellcheck={false}
           value={state.baseWhere ?? ''}
           onChange={(event) => change({ baseWhere: event.currentTarget.value.trim() || undefined })}
@@ -41,6 +42,11 @@ export function DiffBase({ state, change, now, base, timeline }: Properties) {
       </label>
     </div>
   );
+}
+
+/** What an empty field stands for. */
+function placeholder({ where, baseWhere }: Pick<UrlState, 'where' | 'baseWhere'>): string {
+  return where === '' || baseWhere === '' ? 'none, or such as process=node' : `same: ${where}`;
 }
 
 const spanOf = ({ fromMs, toMs }: TimeRange): TimeRange => ({

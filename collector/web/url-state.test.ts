@@ -22,7 +22,7 @@ const states: fc.Arbitrary<UrlState> = fc
     file: fc.string(),
     sort: fc.string(),
     base: fc.option(span, { nil: undefined }),
-    baseWhere: fc.option(fc.string({ minLength: 1 }), { nil: undefined }),
+    baseWhere: fc.option(fc.string(), { nil: undefined }),
     colour: fc.option(fc.constantFrom(...COLOURS), { nil: undefined }),
     search: fc.string({ unit: 'grapheme' }),
     zoom: fc.string(),

@@ -54,7 +54,7 @@ export interface UrlState {
   sort: string;
   /** What the shown time is compared with; undefined: the time before. */
   base: TimeRange | undefined;
-  /** Filter of that side; undefined: the same. */
+  /** Filter of that side, '' for none; undefined: the same. */
   baseWhere: string | undefined;
   /** Undefined: the view's own. */
   colour: Colour | undefined;
@@ -102,7 +102,7 @@ function readSpan(from: string, to: string): TimeRange | undefined {
 export function formatHash(state: UrlState): string {
   const { overview, brush } = state;
   const shown = brush ?? overview;
-  const entries: [name: string, value: string, fallback: string][] = [
+  const entries: [name: string, value: string | undefined, fallback: string | undefined][] = [
     ['range', state.range, '60s'],
     ['from', text(shown?.fromMs), ''],
     ['to', text(shown?.toMs), ''],
@@ -116,14 +116,16 @@ export function formatHash(state: UrlState): string {
     ['sort', state.sort, ''],
     ['base_from', text(state.base?.fromMs), ''],
     ['base_to', text(state.base?.toMs), ''],
-    ['base_where', state.baseWhere ?? '', ''],
+    // an empty one is a choice too: everything, whatever the other side's filter
+    ['base_where', state.baseWhere, undefined],
     ['colour', state.colour ?? '', ''],
     ['search', state.search, ''],
     ['zoom', state.zoom, ''],
     ['view', state.view, VIEWS[0]],
   ];
   const parameters = new URLSearchParams();
-  for (const [name, value, fallback] of entries) if (value !== fallback) parameters.set(name, value);
+  for (const [name, value, fallback] of entries)
+    if (value !== undefined && value !== fallback) parameters.set(name, value);
   const all = parameters.toString();
   return all === '' ? '' : `#${all}`;
 }
