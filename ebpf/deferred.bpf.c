@@ -19,12 +19,7 @@
 #undef scratch
 
 /* The sampler's own; the same map under the name that it has there. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct ef_scratch);
-} scratch SEC(".maps");
+PER_CPU_MAP(scratch, struct ef_scratch)
 
 /* Of a stack that is in vain waited for, that much is kept. */
 #define KEPT_WORDS 256
@@ -125,9 +120,7 @@ static __always_inline void restore(struct ef_scratch *s, const struct ef_deferr
 	s->sp = d->sp;
 	s->fp = d->fp;
 	bpf_probe_read_kernel(s->trace.frames, sizeof(d->frames), d->frames);
-	s->trace.kernel_frames = d->kernel_frames;
-	s->words = d->kernel_frames;
-	hash_kernel_frames(d->kernel_frames);
+	begin_with_kernel_frames(s, d->kernel_frames);
 }
 
 /* The stack as far as the sampler came. */
@@ -177,8 +170,7 @@ __noinline int unwind_again(u32 index, u32 is_last)
 		}
 		count(s->unread ? EF_COUNTER_stacks_incomplete : EF_COUNTER_stacks_completed);
 	}
-	end_user_stack(s, in_kernel(s));
-	send_sample(s);
+	finish_sample(s);
 	return 1;
 }
 
@@ -275,8 +267,7 @@ int defer(struct bpf_perf_event_data *ctx)
 
 	if (!s || defer_stack(ctx, s))
 		return 0;
-	end_user_stack(s, in_kernel(s));
-	send_sample(s);
+	finish_sample(s);
 	return 0;
 }
 

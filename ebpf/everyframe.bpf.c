@@ -37,9 +37,7 @@ static __always_inline void take_kernel_stack(struct bpf_perf_event_data *ctx, s
 	u32 frames = (u32)bytes / 8;
 	if (frames >= EF_MAX_KERNEL_FRAMES)
 		count(EF_COUNTER_kernel_stack_cut);
-	s->trace.kernel_frames = frames;
-	s->words = frames;
-	hash_kernel_frames(frames);
+	begin_with_kernel_frames(s, frames);
 }
 
 static __always_inline void take_user_stack(struct bpf_perf_event_data *ctx, struct ef_scratch *s,
@@ -99,8 +97,7 @@ int sample(struct bpf_perf_event_data *ctx)
 			bpf_tail_call(ctx, &samplers, EF_SAMPLER_SLOT_DEFER);
 		count(EF_COUNTER_stacks_not_deferred);
 	}
-	end_user_stack(s, in_kernel(s));
-	send_sample(s);
+	finish_sample(s);
 	return 0;
 }
 

@@ -88,6 +88,22 @@ struct {
 	__type(value, u64);
 } counters SEC(".maps");
 
+/* Memory of each CPU, since BPF's own stack has 512 bytes; PER_CPU also makes get_NAME(). */
+#define PER_CPU_MAP(name, of_type) \
+	struct { \
+		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); \
+		__uint(max_entries, 1); \
+		__type(key, u32); \
+		__type(value, of_type); \
+	} name SEC(".maps");
+#define PER_CPU(name, of_type) \
+	PER_CPU_MAP(name, of_type) \
+	static __always_inline of_type *get_##name(void) \
+	{ \
+		u32 zero = 0; \
+		return bpf_map_lookup_elem(&name, &zero); \
+	}
+
 /* A mapping of the sampled process, kept for the length of one sample. */
 struct ef_mapping {
 	u64 start;
@@ -164,30 +180,14 @@ struct ef_scratch {
 };
 _Static_assert(sizeof(struct ef_scratch) < 32768, "a per-CPU array's value must stay below 32 KiB");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct ef_scratch);
-} scratch SEC(".maps");
+PER_CPU(scratch, struct ef_scratch)
 
 /* Process events run in task context and may be interrupted by a sample: they have memory of their own. */
 struct ef_event_scratch {
 	struct ef_process process;
 	u8 overhang[256];
 };
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct ef_event_scratch);
-} event_scratch SEC(".maps");
-
-static __always_inline struct ef_scratch *get_scratch(void)
-{
-	u32 zero = 0;
-	return bpf_map_lookup_elem(&scratch, &zero);
-}
+PER_CPU(event_scratch, struct ef_event_scratch)
 
 /* One add instruction for whom a tick may interrupt. */
 #ifdef EF_INTERRUPTIBLE

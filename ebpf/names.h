@@ -11,10 +11,9 @@
 /* The record that a path goes into: of this CPU's sample, or of its process event. */
 static __always_inline u8 *name_buffer(u32 in_event)
 {
-	u32 zero = 0;
 	if (in_event)
-		return bpf_map_lookup_elem(&event_scratch, &zero);
-	struct ef_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
+		return (u8 *)get_event_scratch();
+	struct ef_scratch *s = get_scratch();
 	return s ? s->record.bytes : NULL;
 }
 

@@ -133,14 +133,13 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (void *)ctx->args[0];
 	struct ef_process_id id = {};
-	u32 zero = 0;
 
 	count(EF_COUNTER_execs);
 	read_process_id(task, &id);
 	u32 tgid = id.tgid;
 	if (!bpf_map_lookup_elem(&processes, &tgid))
 		return 0;
-	struct ef_event_scratch *e = bpf_map_lookup_elem(&event_scratch, &zero);
+	struct ef_event_scratch *e = get_event_scratch();
 	if (!e) {
 		count(EF_COUNTER_scratch_missing);
 		return 0;

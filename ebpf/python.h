@@ -62,18 +62,7 @@ struct ef_python_walk {
 	u8 code[256];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct ef_python_walk);
-} python_walks SEC(".maps");
-
-static __always_inline struct ef_python_walk *get_python_walk(void)
-{
-	u32 zero = 0;
-	return bpf_map_lookup_elem(&python_walks, &zero);
-}
+PER_CPU(python_walks, struct ef_python_walk)
 
 /* Copies the file's entry: every native frame in the interpreter's file asks for it, and every Python frame. */
 static __always_inline int load_python(struct ef_python_walk *w, u64 key)
@@ -237,7 +226,7 @@ __noinline int take_python_frame(u32 slot)
 	if (!HAS_RUNTIME(PYTHON))
 		return PYTHON_END;
 	struct ef_scratch *s = get_scratch();
-	struct ef_python_walk *w = get_python_walk();
+	struct ef_python_walk *w = get_python_walks();
 	if (!s || !w)
 		return PYTHON_END;
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
@@ -319,7 +308,7 @@ __noinline int unwind_python(u32 slot)
 	if (!HAS_RUNTIME(PYTHON))
 		return 0;
 	struct ef_scratch *s = get_scratch();
-	struct ef_python_walk *w = get_python_walk();
+	struct ef_python_walk *w = get_python_walks();
 	if (!s || !w)
 		return 0;
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];

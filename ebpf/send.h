@@ -27,6 +27,14 @@ __noinline int hash_kernel_frames(u32 n)
 	return 0;
 }
 
+/* Frames of the kernel that are in place already: the user's follow. */
+static __always_inline void begin_with_kernel_frames(struct ef_scratch *s, u32 frames)
+{
+	s->trace.kernel_frames = frames;
+	s->words = frames;
+	hash_kernel_frames(frames);
+}
+
 static __always_inline bool is_young(struct ef_scratch *s)
 {
 	return bpf_ktime_get_boot_ns() - s->sample.process.start_boottime_ns < YOUNG_NS;
@@ -82,6 +90,12 @@ static __always_inline void send_sample(struct ef_scratch *s)
 		count(EF_COUNTER_samples_lost_ring);
 	else
 		count(EF_COUNTER_samples_sent);
+}
+
+static __always_inline void finish_sample(struct ef_scratch *s)
+{
+	end_user_stack(s, in_kernel(s));
+	send_sample(s);
 }
 
 #endif

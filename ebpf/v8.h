@@ -61,18 +61,7 @@ struct ef_v8_walk {
 	u64 code[2];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct ef_v8_walk);
-} v8_walks SEC(".maps");
-
-static __always_inline struct ef_v8_walk *get_v8_walk(void)
-{
-	u32 zero = 0;
-	return bpf_map_lookup_elem(&v8_walks, &zero);
-}
+PER_CPU(v8_walks, struct ef_v8_walk)
 
 /* As USER_READ, but a failure counts. */
 static __always_inline long v8_read(void *dst, u32 size, u64 address)
@@ -294,7 +283,7 @@ __noinline int unwind_v8(u32 slot)
 	if (!HAS_RUNTIME(V8))
 		return 0;
 	struct ef_scratch *s = get_scratch();
-	struct ef_v8_walk *w = get_v8_walk();
+	struct ef_v8_walk *w = get_v8_walks();
 	if (!s || !w)
 		return 0;
 	bool is_jit = !s->mappings[slot & (EF_MAPPINGS - 1)].key;

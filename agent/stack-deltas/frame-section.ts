@@ -47,6 +47,10 @@ interface Cie {
 /** A CIE is read anew for each distinct place that FDEs name, so both its size and their number have a cap. */
 const MAX_CIE_BYTES = 4096;
 const MAX_CIES = 65_536;
+/** In .eh_frame with 4-byte pointers, as everywhere. */
+const LEAST_FDE_BYTES = 20;
+/** C++ of gcc and clang has 5 to 8 bytes a row, heads included. */
+const USUAL_ROW_BYTES = 4;
 /** Offsets of rules have 16 bits. */
 const FIRST_OFFSET = -32_768;
 
@@ -78,6 +82,7 @@ class FrameDecoder {
 
   decode(): FrameSectionStats {
     const { bytes, isEhFrame } = this.#section;
+    this.#target.rows.reserve(bytes.length / LEAST_FDE_BYTES, bytes.length / USUAL_ROW_BYTES);
     const cursor = this.#cursor;
     let next = 0;
     while (next + 4 <= bytes.length) {

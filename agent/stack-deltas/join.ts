@@ -71,8 +71,8 @@ class Joiner {
   finish(): JoinedRows {
     this.#advance(Number.MAX_SAFE_INTEGER);
     return {
-      addresses: this.#addresses.slice(0, this.#count),
-      ruleIds: this.#ruleIds.slice(0, this.#count),
+      addresses: this.#addresses.subarray(0, this.#count),
+      ruleIds: this.#ruleIds.subarray(0, this.#count),
       overlaps: this.#overlaps,
     };
   }
@@ -102,14 +102,15 @@ class Joiner {
   }
 
   #write(f: number, from: number, to: number): void {
-    const { addresses, rules, firstRow } = this.#rows;
+    const { offsets, rules, firstRow } = this.#rows;
+    const start = this.#rows.starts[f]!;
     const last = firstRow[f + 1]! - 1;
     let row = this.#row[f]!;
-    while (row < last && addresses[row + 1]! <= from) row++;
+    while (row < last && start + offsets[row + 1]! <= from) row++;
     this.#push(from, rules[row]!);
-    while (row < last && addresses[row + 1]! < to) {
+    while (row < last && start + offsets[row + 1]! < to) {
       row++;
-      this.#push(addresses[row]!, rules[row]!);
+      this.#push(start + offsets[row]!, rules[row]!);
     }
     this.#row[f] = row;
   }

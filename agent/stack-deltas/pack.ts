@@ -32,8 +32,13 @@ export interface PackedTable {
 
 /** One page's rows, sorted, in the order of file offsets. */
 class RowWriter {
-  rows = new Uint32Array(4096);
+  rows: Uint32Array<ArrayBuffer>;
   count = 0;
+
+  /** `expected` rows, some less than what blocks that are not full will take. */
+  constructor(expected: number) {
+    this.rows = new Uint32Array(Math.min(BLOCK_ROWS + Math.ceil(expected * 1.1), MAX_IMAGE_BYTES / 4));
+  }
 
   /** Leaves room so that `n` rows lie in one block, counted from the start of the image. */
   reserve(n: number, rowsBefore: number): void {
@@ -64,7 +69,7 @@ export function packTable(deltas: StackDeltas, segments: readonly Segment[]): Pa
   const rulesAt = align(pageCount * PAGE.bytes, RULE.bytes);
   const rowsAt = rulesAt + deltas.rules.length * RULE.bytes;
   const directory = new Uint32Array(pageCount * 2);
-  const writer = new RowWriter();
+  const writer = new RowWriter(deltas.addresses.length + pages);
   for (const segment of code)
     packSegment(deltas, segment, { directory, firstPage, rowsBefore: rowsAt / 4 }, writer);
   const image = new Uint8Array(align(rowsAt + writer.count * 4, BLOCK_BYTES));

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { buildGoPclntab } from '../../common/elf/build-go-pclntab.ts';
 import { GoPclntab } from '../../common/elf/go-pclntab.ts';
 import { readGoFrames } from './go-frames.ts';
+import { joinFunctions } from './join.ts';
 import { TableTooLarge } from './pack.ts';
 import { FunctionRows } from './rows.ts';
 import { RuleTable } from './rules.ts';
@@ -27,4 +28,21 @@ it('refuses a file of which many functions share one long list of rows', () => {
   const rows = new FunctionRows();
   const add = () => readGoFrames(table, 'x86_64').addRows(rows, new RuleTable(), () => false);
   expect(add).toThrow(TableTooLarge);
+});
+
+it('keeps rows of any address, and as many more as were expected, but none 4 GiB behind their function', () => {
+  const rows = new FunctionRows();
+  const start = 2 ** 47;
+  rows.beginFunction(start, start + 2 ** 33);
+  rows.addRow(start, 1);
+  rows.reserve(10, 100_000);
+  rows.addRow(start + 2 ** 32 - 1, 2);
+  rows.addRow(start + 2 ** 32, 3);
+  rows.endFunction();
+  rows.beginFunction(16, 32);
+  rows.addRow(20, 4);
+  rows.endFunction();
+  const { addresses, ruleIds } = joinFunctions(rows);
+  expect([...addresses]).toEqual([16, 32, start, start + 2 ** 32 - 1, start + 2 ** 33]);
+  expect([...ruleIds]).toEqual([4, 0, 1, 2, 0]);
 });
