@@ -6,7 +6,10 @@
 #include <bpf/bpf.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "object.hh"
@@ -128,27 +131,41 @@ Napi::Value Install(const Napi::CallbackInfo& info) {
   return worker->Promise();
 }
 
-class RemoveTable : public Napi::AsyncWorker {
+// The kernel ends each removal with a grace period, some ten milliseconds. Those that begin together share one, hence a
+// thread for each; of the thread pool all of them take one.
+class RemoveTables : public Napi::AsyncWorker {
  public:
-  RemoveTable(Napi::Env env, int outer, uint32_t index)
-      : AsyncWorker(env), deferred_(Napi::Promise::Deferred::New(env)), outer_(outer), index_(index) {}
+  RemoveTables(Napi::Env env, int outer, std::vector<uint32_t> indices)
+      : AsyncWorker(env), deferred_(Napi::Promise::Deferred::New(env)), outer_(outer), indices_(std::move(indices)) {}
   Napi::Promise Promise() const { return deferred_.Promise(); }
   void Execute() override {
-    if (bpf_map_delete_elem(outer_, &index_) && errno != ENOENT)
-      SetError(std::string("cannot remove an unwind table: ") + strerror(errno));
+    std::atomic<int> error = 0;
+    for (size_t begin = 0; begin < indices_.size(); begin += kAtOnce) {
+      size_t end = std::min(begin + kAtOnce, indices_.size());
+      std::vector<std::jthread> others;
+      for (size_t i = begin + 1; i < end; i++) others.emplace_back([&, i] { RemoveOne(i, error); });
+      RemoveOne(begin, error);
+    }
+    if (error) SetError(std::string("cannot remove an unwind table: ") + strerror(error));
   }
   void OnOK() override { deferred_.Resolve(Env().Undefined()); }
   void OnError(const Napi::Error& error) override { deferred_.Reject(error.Value()); }
 
  private:
+  static constexpr size_t kAtOnce = 32;
+  void RemoveOne(size_t i, std::atomic<int>& error) const {
+    if (bpf_map_delete_elem(outer_, &indices_[i]) && errno != ENOENT) error = errno;
+  }
   Napi::Promise::Deferred deferred_;
   int outer_;
-  uint32_t index_;
+  std::vector<uint32_t> indices_;
 };
 
-// removeTable(outerFd, index): Promise<void>
+// removeTables(outerFd, indices: Uint32Array): Promise<void>
 Napi::Value Remove(const Napi::CallbackInfo& info) {
-  auto* worker = new RemoveTable(info.Env(), Fd(info), info[1].As<Napi::Number>().Uint32Value());
+  auto indices = info[1].As<Napi::Uint32Array>();
+  std::vector<uint32_t> copy(indices.Data(), indices.Data() + indices.ElementLength());
+  auto* worker = new RemoveTables(info.Env(), Fd(info), std::move(copy));
   worker->Queue();
   return worker->Promise();
 }
@@ -161,5 +178,5 @@ void DefineMaps(Napi::Env env, Napi::Object exports) {
   exports.Set("mapNextKey", Napi::Function::New(env, NextKey));
   exports.Set("sumPerCpu", Napi::Function::New(env, SumPerCpu));
   exports.Set("installTable", Napi::Function::New(env, Install));
-  exports.Set("removeTable", Napi::Function::New(env, Remove));
+  exports.Set("removeTables", Napi::Function::New(env, Remove));
 }

@@ -7,6 +7,7 @@
 import type { Pid } from '../common/base/brand.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { BpfCode } from './executables/bpf-code.ts';
+import { collectGarbage } from './executables/collect-garbage.ts';
 import { Executables } from './executables/executables.ts';
 import { Kernel } from './executables/kernel.ts';
 import type { SymbolDetail } from './executables/symbol-service.ts';
@@ -72,6 +73,7 @@ export interface ProfileSink {
 }
 
 const TRACE_CACHE_BYTES = 12 << 20;
+const MEMORY_LOOK_MS = 1000;
 const TABLE_SWEEP_MS = 30_000;
 /** Parsing leaves much that is free, in the first seconds most of all. */
 const RELEASE_MEMORY_MS = 10_000;
@@ -100,6 +102,7 @@ export class Controller {
   readonly #loopDelay = new LoopDelay();
   readonly #memory: MemoryBudget;
   #timer: NodeJS.Timeout | undefined;
+  #memoryTimer: NodeJS.Timeout | undefined;
   #sweptAtMs = performance.now();
   #releasedAtMs = performance.now();
   #releasedCodeAtMs = performance.now();
@@ -169,7 +172,10 @@ export class Controller {
       {
         residentBytes: () => process.memoryUsage.rss(),
         mapBytes: () => this.#tracer.mapBytes,
-        releaseFreeMemory: () => this.#tracer.native.releaseFreeMemory(),
+        releaseFreeMemory: () => {
+          this.#tracer.native.releaseFreeMemory();
+          this.#tracer.native.releaseCode();
+        },
         dropCaches: () => this.#dropCaches(),
         tableBytes: () => this.#tracer.tables.bytes,
         limitTables: (bytes) => this.#tracer.tables.limit(bytes, () => this.#stopped),
@@ -191,6 +197,7 @@ export class Controller {
     controller.#sampling.start();
     if (options.watchLoop) controller.#loopDelay.start();
     controller.#schedule();
+    controller.#memoryTimer = setInterval(() => controller.#keepBudget(), MEMORY_LOOK_MS).unref();
     return controller;
   }
 
@@ -209,6 +216,7 @@ export class Controller {
     if (this.#stopped) return;
     this.#stopped = true;
     clearTimeout(this.#timer);
+    clearInterval(this.#memoryTimer);
     this.#loopDelay.stop();
     this.#sampling.stop();
     await this.#tracer.stopSampling();
@@ -306,7 +314,6 @@ export class Controller {
       this.#processes.releaseUntil(takenAt);
       this.#sweepTables();
       this.#releaseMemory();
-      this.#keepBudget();
       if (await this.#kernel.refresh()) this.#frames.forgetKernel();
     } catch (error) {
       // one interval is lost, the agent goes on
@@ -334,6 +341,8 @@ export class Controller {
     this.#maker.forget();
     this.#executables.names.release();
     this.#sourceMaps?.release();
+    collectGarbage();
+    this.#tracer.native.releaseFreeMemory();
   }
 
   #releaseMemory(): void {

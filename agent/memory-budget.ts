@@ -1,6 +1,6 @@
 /**
  * Keeps the agent inside `--max-memory`: its resident memory and its BPF maps together. What can be made again goes
- * first, a step further at each interval that finds it too large: what malloc keeps free, caches of names and traces,
+ * first, a step further each time that finds it too large: what malloc keeps free, caches of names and traces,
  * unwind tables by least use. A process smaller than what the agent needs to run at all can't be had: that is said.
  */
 
@@ -11,7 +11,7 @@ export interface Reclaimable {
   /** Kernel memory of the BPF maps, the unwind tables included, bytes. */
   mapBytes(): number;
   releaseFreeMemory(): void;
-  /** Drops caches that the main thread and the workers fill. */
+  /** Drops caches that the main thread and the workers fill, and collects what was the main thread's. */
   dropCaches(): void;
   /** Unwind tables, bytes. */
   tableBytes(): number;
@@ -23,7 +23,9 @@ export interface Reclaimable {
 const LEAST_TABLES = 1 / 16;
 /** Of the budget: from there on something is given up, since more comes before that has effect. */
 export const TARGET = 0.9;
-/** Tables grow again below this share of the budget, by so much at each interval. */
+/** Inside the budget something is given up at every so many looks; caches half as often, they fill again. */
+export const CALM_LOOKS = 5;
+/** Tables grow again below this share of the budget, by so much at a time. */
 const ROOMY = 0.75;
 const GROWTH = 1.25;
 
@@ -33,13 +35,15 @@ export class MemoryBudget {
   readonly #maxTableBytes: number;
   readonly #warn: (message: string) => void;
   #tableLimit: number;
-  #turns = 0;
+  #looks = 0;
+  /** Look at which caches may be dropped again. */
+  #nextDrop = 0;
   #hasWarned = false;
   readonly stats = {
     budgetBytes: 0,
     usedBytes: 0,
-    /** Intervals that ended above the budget. */
-    intervalsOver: 0,
+    /** Times that it was found above the budget. */
+    timesOver: 0,
     cachesDropped: 0,
     tablesLimited: 0,
   };
@@ -57,32 +61,34 @@ export class MemoryBudget {
     this.stats.budgetBytes = limits.maxBytes;
   }
 
-  /** At the end of each interval. */
+  /** Once a second. What is above the budget can't wait; what is above the target is looked at every few seconds. */
   async check(): Promise<void> {
-    if (this.#excess() <= 0) {
-      this.#turns = 0;
-      await this.#letTablesGrow();
-      return;
-    }
-    this.#parts.releaseFreeMemory();
+    this.#looks++;
     const excess = this.#excess();
-    if (excess <= 0) return;
-    if (this.stats.usedBytes > this.#maxBytes) this.stats.intervalsOver++;
-    this.#turns++;
-    // what has just been dropped is free at the next collection of garbage only: it gets an interval's time
-    if (this.#turns % 2 === 1) this.#dropCaches();
-    else await this.#shrinkTables(excess);
+    const isOver = this.stats.usedBytes > this.#maxBytes;
+    if (isOver) this.stats.timesOver++;
+    else if (this.#looks % CALM_LOOKS !== 0) return;
+    if (excess > 0) await this.#giveUp();
+    else await this.#letTablesGrow();
+  }
+
+  async #giveUp(): Promise<void> {
+    this.#parts.releaseFreeMemory();
+    if (this.#excess() <= 0) return;
+    if (this.#looks >= this.#nextDrop) {
+      this.#nextDrop = this.#looks + 2 * CALM_LOOKS;
+      this.stats.cachesDropped++;
+      this.#parts.dropCaches();
+      // workers take a moment to end: tables wait for that inside the budget, and only there
+      if (this.#excess() <= 0 || this.stats.usedBytes <= this.#maxBytes) return;
+    }
+    await this.#shrinkTables(this.#excess());
   }
 
   /** Bytes above the target. */
   #excess(): number {
     this.stats.usedBytes = this.#parts.residentBytes() + this.#parts.mapBytes();
     return this.stats.usedBytes - this.#maxBytes * TARGET;
-  }
-
-  #dropCaches(): void {
-    this.stats.cachesDropped++;
-    this.#parts.dropCaches();
   }
 
   async #shrinkTables(excess: number): Promise<void> {
@@ -104,7 +110,7 @@ export class MemoryBudget {
   }
 
   #warnOnce(): void {
-    if (this.#hasWarned) return;
+    if (this.#hasWarned || this.stats.usedBytes <= this.#maxBytes) return;
     this.#hasWarned = true;
     const mib = (bytes: number): number => Math.ceil(bytes / 2 ** 20);
     this.#warn(

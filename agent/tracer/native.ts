@@ -59,7 +59,8 @@ export interface Native {
   mapNextKey(fd: number, key: Buffer | undefined, keyBytes: number): Buffer | undefined;
   sumPerCpu(fd: number, entries: number): Float64Array;
   installTable(outerFd: number, index: number, image: Buffer, blockBytes: number): Promise<void>;
-  removeTable(outerFd: number, index: number): Promise<void>;
+  /** All at once: each waits for the kernel, together hardly longer than one. */
+  removeTables(outerFd: number, indices: Uint32Array): Promise<void>;
   perfOpen(cpu: number, periodNs: number, includeIdle: boolean, programFd: number): number;
   perfEnable(fds: number[], gapNs: number): Promise<number>;
   perfDisable(fds: number[]): void;

@@ -21,12 +21,16 @@ class Maps {
   readonly files = new Map<string, Buffer>();
   readonly slots = new Set<number>();
   readonly waiting: (() => void)[] = [];
+  removals = 0;
 
   installTable(_fd: number, slot: number): Promise<void> {
     return this.#later(() => this.slots.add(slot));
   }
-  removeTable(_fd: number, slot: number): Promise<void> {
-    return this.#later(() => this.slots.delete(slot));
+  removeTables(_fd: number, slots: Uint32Array): Promise<void> {
+    this.removals++;
+    return this.#later(() => {
+      for (const slot of slots) this.slots.delete(slot);
+    });
   }
   mapUpdate(_fd: number, key: Buffer, value: Buffer): void {
     this.files.set(key.toString('hex'), value);
@@ -106,6 +110,33 @@ it('drops the least used tables where the limit becomes smaller, in turn with ot
   expect(tables).toMatchObject({ count: 2, bytes: 2 * 16384 });
   expect(maps.files.size).toBe(2);
   expect(maps.slots.size).toBe(2);
+});
+
+it('drops many tables in one go, and some more than it has to where a new one needs room', async () => {
+  const maps = new Maps();
+  let now = 0n;
+  maps.monotonicNs = () => ++now;
+  const object = { mapFd: (name: string) => (name === 'files' ? FILES : TABLES) };
+  const samplers = { add: async () => false, mapFd: () => undefined };
+  const tables = new Tables(maps, object, samplers, { maxTables: 64, maxBytes: 64 * 16384 });
+  const finish = async (change: Promise<void>): Promise<void> => {
+    let isDone = false;
+    void change.finally(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      maps.waiting.shift()?.();
+      await setImmediate();
+    }
+  };
+  const key = (i: number) => toFileKey(`00000000000000${i.toString(16).padStart(2, '0')}`);
+  for (let i = 16; i < 80; i++) await finish(tables.install(key(i), table));
+  expect(tables.count).toBe(64);
+  await finish(tables.install(A, table));
+  expect([tables.count, maps.removals]).toEqual([60, 1]);
+  await finish(tables.limit(16 * 16384));
+  expect([tables.count, maps.removals, tables.stats.evicted]).toEqual([16, 2, 49]);
+  expect(maps.slots.size).toBe(16);
 });
 
 describe('a runtime in a file whose table is still being made', () => {

@@ -19,6 +19,8 @@ export interface TableImage {
 
 const BLOCK_BYTES = 16384;
 const BPF_ANY = 0;
+/** Of all tables: as many more leave when one has to. */
+const SPARE_SHARE = 1 / 16;
 /** Long enough for what runs now and then; reading a file again costs some milliseconds. */
 const MAX_IDLE_NS = 180_000_000_000n;
 
@@ -30,7 +32,7 @@ interface Installed {
 /** Of the addon. */
 type TableMaps = Pick<
   Native,
-  'installTable' | 'removeTable' | 'mapUpdate' | 'mapDelete' | 'mapLookup' | 'monotonicNs'
+  'installTable' | 'removeTables' | 'mapUpdate' | 'mapDelete' | 'mapLookup' | 'monotonicNs'
 >;
 
 const keyBytes = (key: FileKey): Buffer => {
@@ -85,8 +87,8 @@ export class Tables {
   }
 
   async #install(key: FileKey, table: TableImage, runtime: DetectedRuntime | undefined): Promise<void> {
-    if (this.#installed.has(key)) await this.#remove(key);
-    while (this.#installed.size > 0 && this.#isFull(table.image.length)) await this.#evictLeastUsed();
+    if (this.#installed.has(key)) await this.#remove([key]);
+    if (this.#isFull(table.image.length)) await this.#makeRoom(table.image.length);
     const slot = this.#freeSlots.pop() ?? this.#nextSlot++;
     const installed: Installed = { slot, bytes: table.image.length };
     this.#installed.set(key, installed);
@@ -167,27 +169,26 @@ export class Tables {
 
   /** BPF reports the file again when it next meets it. */
   forget(key: FileKey): Promise<void> {
-    return this.#inTurn(() => this.#remove(key));
+    return this.#inTurn(() => this.#remove([key]));
   }
 
   /** What all tables may take from now on, bytes; the least used of those beyond leave. */
   async limit(maxBytes: number, isStopping: () => boolean = () => false): Promise<void> {
     this.#maxBytes = maxBytes;
-    const isDone = () => isStopping() || this.#bytes <= this.#maxBytes || this.#installed.size <= 1;
-    while (!isDone()) await this.#inTurn(async () => (isDone() ? undefined : this.#evictLeastUsed()));
+    await this.#inTurn(async () => {
+      if (!isStopping()) await this.#evictDownTo(this.#maxBytes, this.#maxTables);
+    });
   }
 
   /** Drops tables that no sample has needed for a while: their files may be gone, and come back if they are not. */
   async dropIdle(isStopping: () => boolean): Promise<void> {
     const before = this.#native.monotonicNs() - MAX_IDLE_NS;
-    for (const key of [...this.#installed.keys()]) {
+    await this.#inTurn(async () => {
       if (isStopping()) return;
-      await this.#inTurn(async () => {
-        if (key === VDSO || !this.#installed.has(key) || this.#lastUsedNs(key) >= before) return;
-        this.stats.idle++;
-        await this.#remove(key);
-      });
-    }
+      const idle = this.#byLastUse().filter(({ usedNs }) => usedNs < before);
+      this.stats.idle += idle.length;
+      await this.#remove(idle.map(({ key }) => key));
+    });
   }
 
   #inTurn(change: () => Promise<void>): Promise<void> {
@@ -236,29 +237,55 @@ export class Tables {
     this.#freeSlots.push(slot);
   }
 
-  /** First the key, so that no new sample finds the table, then the table itself. */
-  async #remove(key: FileKey): Promise<void> {
-    this.#native.mapDelete(this.#filesFd, keyBytes(key));
-    this.#forgetRuntime(key);
-    const installed = this.#installed.get(key);
-    if (!installed) return;
-    // at once, so that no entry is written for a slot that is about to be another file's
-    this.#installed.delete(key);
-    await this.#native.removeTable(this.#tablesFd, installed.slot);
-    this.#free(installed);
+  /** First the keys, so that no new sample finds the tables, then the tables themselves. */
+  async #remove(keys: readonly FileKey[]): Promise<void> {
+    const leaving: Installed[] = [];
+    for (const key of keys) {
+      this.#native.mapDelete(this.#filesFd, keyBytes(key));
+      this.#forgetRuntime(key);
+      const installed = this.#installed.get(key);
+      if (!installed) continue;
+      leaving.push(installed);
+      // at once, so that no entry is written for a slot that is about to be another file's
+      this.#installed.delete(key);
+    }
+    if (leaving.length === 0) return;
+    await this.#native.removeTables(
+      this.#tablesFd,
+      Uint32Array.from(leaving, ({ slot }) => slot),
+    );
+    for (const installed of leaving) this.#free(installed);
   }
 
-  async #evictLeastUsed(): Promise<void> {
-    let victim: FileKey | undefined;
-    let oldest: bigint | undefined;
-    for (const key of this.#installed.keys()) {
-      if (key === VDSO) continue;
-      const used = this.#lastUsedNs(key);
-      if (oldest === undefined || used < oldest) [victim, oldest] = [key, used];
-    }
-    if (victim === undefined) throw new Error(`an unwind table does not fit into ${this.#maxBytes} bytes`);
-    this.stats.evicted++;
-    await this.#remove(victim);
+  /** Not only for this one: the next would have to wait for the kernel again. */
+  async #makeRoom(bytes: number): Promise<void> {
+    const more = Math.floor(this.#installed.size * SPARE_SHARE);
+    await this.#evictDownTo(this.#maxBytes - bytes, this.#maxTables - 1, more);
+    if (this.#bytes + bytes > this.#maxBytes)
+      throw new Error(`an unwind table does not fit into ${this.#maxBytes} bytes`);
+  }
+
+  /** All but that which BPF never asks for again, the least used first. */
+  #byLastUse(): { key: FileKey; usedNs: bigint }[] {
+    return [...this.#installed.keys()]
+      .filter((key) => key !== VDSO)
+      .map((key) => ({ key, usedNs: this.#lastUsedNs(key) }))
+      .sort((a, b) => Number(a.usedNs - b.usedNs));
+  }
+
+  /** `more` leave besides those that have to. */
+  async #evictDownTo(bytes: number, count: number, more = 0): Promise<void> {
+    const byLastUse = this.#byLastUse();
+    let [left, tables] = [this.#bytes, this.#installed.size];
+    const needed = byLastUse.findIndex(({ key }) => {
+      if (left <= bytes && tables <= count) return true;
+      left -= this.#installed.get(key)!.bytes;
+      tables--;
+      return false;
+    });
+    const victims = byLastUse.slice(0, needed < 0 ? undefined : needed + more).map(({ key }) => key);
+    this.stats.evicted += victims.length;
+    await this.#remove(victims);
   }
 }
 

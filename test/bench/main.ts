@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- --rounds 3 --seconds 30 --only side-by-side|curves]`: writes docs/benchmarks.md. Needs root,
+ * `npm run bench [-- --rounds 3 --seconds 30 --only side-by-side|curves]`: renews its tables in docs/benchmarks.md. Needs root,
  * gcc, bpftool and a quiet machine; takes most of an hour. `--only runtimes --seconds 5` writes
  * docs/interpreters/cost.md in five minutes, `--only split --seconds 35` docs/interpreters/known-split.md,
  * `--only stacks --seconds 20` docs/comparison.md, and `--only first-stack` prints how soon a new process has its first stack with names.
@@ -36,10 +36,6 @@ if (process.getuid?.() !== 0) throw new Error('the benchmark loads BPF programs:
 
 exitOnSignals();
 
-const parts = [
-  '# Benchmarks',
-  `Written by \`npm run bench\`: medians over ${rounds} round(s) of ${seconds} s, in brackets the smallest and the largest. ${describeMachine()}.`,
-];
 const directory = process.env['EVERYFRAME_BENCH'] ?? `${ROOT}../shared/bench`;
 if (values.only === 'runtimes') {
   await writeRuntimes();
@@ -60,8 +56,8 @@ if (values.only === 'split') {
 if (values.only !== 'curves') {
   if (existsSync(`${directory}/side_by_side.py`)) {
     const comparisons = compareSideBySide(CASES, { directory, rounds, seconds });
-    parts.push('## Against the OpenTelemetry eBPF profiler', describeComparisons(comparisons));
-    write();
+    const how = `Medians over ${rounds} round(s) of ${seconds} s, in brackets the smallest and the largest. ${describeMachine()}.`;
+    renew('side by side', `${how}\n\n${describeComparisons(comparisons)}`);
   } else {
     console.error(
       `skipped the comparison: no ${directory}/side_by_side.py (EVERYFRAME_BENCH names its directory)`,
@@ -69,10 +65,9 @@ if (values.only !== 'curves') {
   }
 }
 if (values.only !== 'side-by-side') {
-  const curves = await measureCurves({ warmSeconds: 15, seconds });
-  parts.push('## What cost depends on', describeCurves(curves));
+  const curves = await measureCurves({ warmSeconds: 12, seconds });
+  renew('curves', `One run, ${seconds} s a row. ${describeMachine()}.\n\n${describeCurves(curves)}`);
 }
-write();
 console.error('wrote docs/benchmarks.md');
 
 async function writeRuntimes(): Promise<void> {
@@ -88,32 +83,31 @@ ${describeRuntimes(await measureRuntimes(seconds))}
   console.error('wrote docs/interpreters/cost.md');
 }
 
-/** The page with its table renewed; what explains the differences was written by hand and stays. */
 async function writeSplits(): Promise<void> {
   const table = describeSplits(await compareSplits(`${directory}/../peers`, seconds));
   console.log(table);
   const head = `One run: windows of ${seconds} s in all, ${SPLIT_RATE} Hz. ${describeMachine()}.`;
-  renewTable(`${ROOT}docs/interpreters/known-split.md`, `${head}\n\n${table}`);
+  renew('table', `${head}\n\n${table}`, 'docs/interpreters/known-split.md');
+  console.error('wrote docs/interpreters/known-split.md');
 }
 
+/** What explains the differences was written by hand and stays. */
 async function writeStacks(): Promise<void> {
   const reference = `${directory}/../peers/ebpf-profiler.xz`;
   const compared = await compareStacks({ seconds, reference: existsSync(reference) ? reference : undefined });
   const { table, examples } = describeStacks(compared);
-  renewTable(`${ROOT}docs/comparison.md`, `One run of ${seconds} s. ${describeMachine()}.\n\n${table}`);
+  renew('table', `One run of ${seconds} s. ${describeMachine()}.\n\n${table}`, 'docs/comparison.md');
   console.log(`${table}\n\n${examples}`);
+  console.error('wrote docs/comparison.md');
 }
 
-function renewTable(path: string, table: string): void {
-  const page = readFileSync(path, 'utf8');
-  const renewed = `<!-- table -->\n${table}\n<!-- end -->`;
+/** Replaces what a page has between `<!-- part -->` and the end mark that follows; the rest was written by hand. */
+function renew(part: string, text: string, page = 'docs/benchmarks.md'): void {
+  const old = readFileSync(`${ROOT}${page}`, 'utf8');
+  const place = new RegExp(`(<!-- ${part} -->\n)[\\s\\S]*?(\n<!-- end -->)`);
+  if (!place.test(old)) throw new Error(`${page} has no place <!-- ${part} --> … <!-- end -->`);
   writeFileSync(
-    path,
-    page.replace(/<!-- table -->[\s\S]*<!-- end -->/, () => renewed),
+    `${ROOT}${page}`,
+    old.replace(place, (_, begin: string, end: string) => begin + text + end),
   );
-  console.error(`wrote ${path}`);
-}
-
-function write(): void {
-  writeFileSync(`${ROOT}docs/benchmarks.md`, `${parts.join('\n\n')}\n`);
 }

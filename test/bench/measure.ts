@@ -1,16 +1,22 @@
 /** What an agent costs, read from the kernel's own books: /proc and bpftool. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { BPF_COUNTERS } from '../../agent/tracer/counters.gen.ts';
 
 /** The checkout, seen from dist/test/bench. */
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 const STATS_ENABLED = '/proc/sys/kernel/bpf_stats_enabled';
+/** BPF_MAP_TYPE_ARRAY_OF_MAPS and BPF_PROG_TYPE_PERF_EVENT of linux/bpf.h. */
+const ARRAY_OF_MAPS = 12;
+const PERF_EVENT = 7;
+const SAMPLES = BPF_COUNTERS.findIndex(({ name }) => name === 'samples');
+const BOOKS = { encoding: 'utf8', maxBuffer: 64 << 20 } as const;
 
 export interface Cost {
   samples: number;
@@ -22,24 +28,46 @@ export interface Cost {
   mapsMiB: number;
 }
 
-interface BpfProgram {
-  id: number;
-  name?: string;
-  type: string;
-  run_cnt?: number;
-  run_time_ns?: number;
-}
-
-export const bpftool = <T>(what: string): T[] => {
-  const rows = JSON.parse(execFileSync('bpftool', [what, 'show', '-j'], { encoding: 'utf8' }) || '[]');
+export const bpftool = <T>(what: string, ...args: string[]): T[] => {
+  const rows = JSON.parse(execFileSync('bpftool', ['-j', what, ...args], BOOKS) || '[]');
   return Array.isArray(rows) ? rows : [];
 };
 
-const programs = (): BpfProgram[] => bpftool<BpfProgram>('prog').filter((p) => p.type === 'perf_event');
+/** The fdinfo of each descriptor of a kind, proc(5): of this process alone, whatever else is measured on the machine. */
+function fdinfos(pid: number, kind: 'bpf-map' | 'bpf-prog'): string[] {
+  return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+    try {
+      if (readlinkSync(`/proc/${pid}/fd/${fd}`) !== `anon_inode:${kind}`) return [];
+      return [readFileSync(`/proc/${pid}/fdinfo/${fd}`, 'utf8')];
+    } catch {
+      return []; // closed meanwhile
+    }
+  });
+}
 
-/** Bytes of each BPF map of the machine, by its id. */
-export const mapIds = (): Map<number, number> =>
-  new Map(bpftool<{ id: number; bytes_memlock?: number }>('map').map((m) => [m.id, m.bytes_memlock ?? 0]));
+const figure = (fdinfo: string, name: string): number =>
+  Number(new RegExp(`^${name}:\\s*(\\d+)$`, 'm').exec(fdinfo)?.[1] ?? 0);
+
+/** Bytes as bpftool writes them, "0x12" each. */
+const littleEndian = (bytes: readonly string[]): number =>
+  bytes.reduceRight((number, byte) => number * 256 + Number(byte), 0);
+
+/** Bytes of each BPF map of a process by its id, the maps that are held by one of its maps included. */
+export function mapsOf(pid: number): Map<number, number> {
+  const maps = new Map<number, number>();
+  const inner = new Set<number>();
+  for (const info of fdinfos(pid, 'bpf-map')) {
+    const id = figure(info, 'map_id');
+    maps.set(id, figure(info, 'memlock'));
+    if (figure(info, 'map_type') !== ARRAY_OF_MAPS) continue;
+    const rows = bpftool<{ value: string[] | object }>('map', 'dump', 'id', String(id));
+    for (const { value } of rows) if (Array.isArray(value)) inner.add(littleEndian(value));
+  }
+  if (inner.size === 0) return maps;
+  for (const { id, bytes_memlock } of bpftool<{ id: number; bytes_memlock?: number }>('map', 'show'))
+    if (inner.has(id)) maps.set(id, bytes_memlock ?? 0);
+  return maps;
+}
 
 function cpuSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
@@ -50,23 +78,41 @@ function residentMiB(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
 }
 
-/** What perf_event programs have cost that came after this was made; the kernel's books are switched on. */
+/** What a process's perf_event programs have cost since they were loaded, and for how many samples; the kernel's books are
+ * switched on. */
 export class BpfRuns {
-  readonly #before: ReadonlySet<number>;
+  readonly #pid: number;
+  #counters: number | undefined;
 
-  constructor() {
+  constructor(pid: number) {
     if (existsSync(STATS_ENABLED)) writeFileSync(STATS_ENABLED, '1');
-    this.#before = new Set(programs().map((p) => p.id));
+    this.#pid = pid;
   }
 
   read(): { samples: number; ns: number } {
-    let [samples, ns] = [0, 0];
-    for (const program of programs()) {
-      if (this.#before.has(program.id)) continue;
-      samples += program.run_cnt ?? 0;
-      ns += program.run_time_ns ?? 0;
-    }
-    return { samples, ns };
+    const programs = new Map<number, string>();
+    for (const info of fdinfos(this.#pid, 'bpf-prog'))
+      if (figure(info, 'prog_type') === PERF_EVENT) programs.set(figure(info, 'prog_id'), info);
+    const ns = [...programs.values()].reduce((sum, info) => sum + figure(info, 'run_time_ns'), 0);
+    return { samples: programs.size > 0 ? this.#samples() : 0, ns };
+  }
+
+  /** Ticks on the idle task, and on processes that were not asked for, are none. */
+  #samples(): number {
+    this.#counters ??= this.#findCounters();
+    const at = ['lookup', 'id', String(this.#counters), 'key', String(SAMPLES), '0', '0', '0'];
+    const { values } = JSON.parse(execFileSync('bpftool', ['-j', 'map', ...at], BOOKS)) as {
+      values: { value: string[] }[];
+    };
+    return values.reduce((sum, { value }) => sum + littleEndian(value), 0);
+  }
+
+  #findCounters(): number {
+    const own = mapsOf(this.#pid);
+    const maps = bpftool<{ id: number; name?: string }>('map', 'show');
+    const found = maps.find(({ id, name }) => name === 'counters' && own.has(id));
+    if (!found) throw new Error(`process ${this.#pid} has no BPF map of counters`);
+    return found.id;
   }
 }
 
@@ -74,23 +120,19 @@ export class BpfRuns {
 export class MeasuredAgent {
   readonly #child: ChildProcess;
   readonly #bpf: BpfRuns;
-  readonly #mapsBefore: Map<number, number>;
+  readonly #onExit = (): void => killGroup(this.#child.pid!);
 
-  private constructor(child: ChildProcess, bpf: BpfRuns, mapsBefore: Map<number, number>) {
+  private constructor(child: ChildProcess) {
     this.#child = child;
-    this.#bpf = bpf;
-    this.#mapsBefore = mapsBefore;
+    this.#bpf = new BpfRuns(child.pid!);
   }
 
-  /** Starts everyframe's agent; resolves once its sampler has run. */
-  static async start(samplesPerSecond: number): Promise<MeasuredAgent> {
-    const [bpf, maps] = [new BpfRuns(), mapIds()];
-    const rate = ['--samples-per-second', String(samplesPerSecond)];
-    // nobody listens on port 1: the queue is part of the cost, a collector's is not
-    const target = ['--collection-agent', '127.0.0.1:1', '--disable-tls'];
-    const child = spawn(`${ROOT}bin/everyframe`, ['agent', ...rate, ...target], { stdio: 'ignore' });
-    process.once('exit', () => child.kill());
-    const agent = new MeasuredAgent(child, bpf, maps);
+  /** Starts everyframe recording a command and its children, and nothing else; resolves once its sampler has run. */
+  static async record(samplesPerSecond: number, output: string, command: string[]): Promise<MeasuredAgent> {
+    const flags = ['record', '-F', String(samplesPerSecond), '-d', '0', '-o', output, '--', ...command];
+    const child = spawn(`${ROOT}bin/everyframe`, flags, { stdio: 'ignore', detached: true });
+    const agent = new MeasuredAgent(child);
+    process.once('exit', agent.#onExit);
     const deadline = Date.now() + 60_000;
     while (agent.#bpf.read().samples === 0) {
       if (child.exitCode !== null) throw new Error(`the agent ended with exit code ${child.exitCode}`);
@@ -111,8 +153,7 @@ export class MeasuredAgent {
     const [after, cpuAfter] = [this.#bpf.read(), cpuSeconds(pid)];
     const elapsed = (performance.now() - begun) / 1000;
     const samples = after.samples - before.samples;
-    let maps = 0;
-    for (const [id, bytes] of mapIds()) if (!this.#mapsBefore.has(id)) maps += bytes;
+    const maps = [...mapsOf(pid).values()].reduce((sum, bytes) => sum + bytes, 0);
     return {
       samples,
       bpfNsPerSample: (after.ns - before.ns) / Math.max(1, samples),
@@ -123,10 +164,20 @@ export class MeasuredAgent {
   }
 
   async stop(): Promise<void> {
+    process.off('exit', this.#onExit);
     if (this.#child.exitCode !== null) return;
     const ended = new Promise((resolve) => this.#child.once('exit', resolve));
-    this.#child.kill('SIGTERM');
+    this.#onExit();
     await ended;
+  }
+}
+
+/** With what runs in it. */
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // it has ended already
   }
 }
 
@@ -169,6 +220,14 @@ export class Load {
     );
     process.off('exit', this.#onExit);
   }
+}
+
+/** What the processes of load/spread.c share: two of them have the first turns. */
+export function writeTurns(path: string, processes: number): void {
+  const turns = new Uint32Array(processes);
+  turns[0]!++;
+  turns[processes >> 1]!++;
+  writeFileSync(path, turns);
 }
 
 const isRunning = ({ pid, exitCode, signalCode }: ChildProcess): boolean =>

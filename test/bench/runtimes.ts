@@ -108,7 +108,7 @@ async function withoutRuntimes<T>(run: () => Promise<T>): Promise<T> {
 
 async function measureProgram({ command, runtime }: BusyProgram, seconds: number): Promise<SampleCost> {
   const child = spawn(command[0]!, command.slice(1), { stdio: 'ignore' });
-  const runs = new BpfRuns();
+  const runs = new BpfRuns(process.pid);
   let [samples, frames] = [0, 0];
   const controller = await Controller.start(
     {
@@ -192,7 +192,7 @@ async function round(controller: Controller, runs: BpfRuns, seconds: number): Pr
 
 /** Machine code of the sampler, and maps of the runtimes in it, as one runtime after the other is met. */
 async function measureSizes(): Promise<RuntimeSize[]> {
-  const known = new Set(bpftool<{ id: number }>('prog').map(({ id }) => id));
+  const known = new Set(bpftool<{ id: number }>('prog', 'show').map(({ id }) => id));
   const tracer = new Tracer(
     { samplesPerSecond: 1, sendIdleFrames: false, maxUserFrames: 1023, maxTableBytes: 4 << 20 },
     { onRecord: () => {} },
@@ -201,10 +201,11 @@ async function measureSizes(): Promise<RuntimeSize[]> {
   const read = (runtimes: string): RuntimeSize => {
     const own = bpftool<{ id: number; name: string; type: string; bytes_jited: number; map_ids?: number[] }>(
       'prog',
+      'show',
     ).filter(({ id, type }) => !known.has(id) && type === 'perf_event');
     const ids = new Set(own.flatMap(({ map_ids }) => map_ids ?? []));
     const names: readonly string[] = RUNTIMES.flatMap(({ maps }) => maps);
-    const maps = bpftool<{ id: number; name?: string; bytes_memlock: number }>('map').filter(
+    const maps = bpftool<{ id: number; name?: string; bytes_memlock: number }>('map', 'show').filter(
       ({ id, name }) => ids.has(id) && name !== undefined && names.includes(name),
     );
     // the last sampler goes once no CPU can be running it

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type AgentFootprint, AgentProcess } from '../support/agent-process.ts';
 import { startCollectorProcess } from '../support/collector.ts';
-import { Load, mapIds, median, ROOT } from './measure.ts';
+import { Load, mapsOf, median, ROOT, writeTurns } from './measure.ts';
 
 const RATE = 97;
 /** Of the run: from then on nothing may grow (5 minutes of 30). */
@@ -49,7 +49,9 @@ function startLoad(directory: string): Load {
   const churn = gcc('churn', 'bench/load/churn.c', '-pthread');
   const load = new Load();
   // nice: the agent is to keep up, whatever else the machine does
-  load.start('nice', ['-n', '19', gcc('spread', 'bench/load/spread.c'), '20', '30', '60']);
+  const turns = join(directory, 'turns');
+  writeTurns(turns, 20);
+  load.start('nice', ['-n', '19', gcc('spread', 'bench/load/spread.c'), turns, '0', '20', '30']);
   for (let i = 0; i < 3; i++) {
     copyFileSync(churn, join(directory, `churn-${i}`));
     // a copy has another inode, and mv puts it in the place of the one that still runs
@@ -87,12 +89,12 @@ export function findGrowth(minutes: readonly Minute[]): string[] {
   });
 }
 
-function look(agent: AgentProcess, mapsBefore: ReadonlyMap<number, number>): Figures {
-  const maps = [...mapIds()].filter(([id]) => !mapsBefore.has(id));
+function look(agent: AgentProcess): Figures {
+  const maps = mapsOf(agent.pid);
   return {
     ...agent.footprint(),
-    bpfMaps: maps.length,
-    bpfMapBytes: maps.reduce((sum, [, bytes]) => sum + bytes, 0),
+    bpfMaps: maps.size,
+    bpfMapBytes: [...maps.values()].reduce((sum, bytes) => sum + bytes, 0),
   };
 }
 
@@ -118,13 +120,12 @@ async function soak(length: number): Promise<string[]> {
   const directory = mkdtempSync(join(tmpdir(), 'everyframe-soak-'));
   const load = startLoad(directory);
   const collector = await startCollectorProcess();
-  const mapsBefore = mapIds();
   const flags = ['--samples-per-second', String(RATE), '--self-metrics'];
   const agent = new AgentProcess(collector.grpc, ...flags);
   try {
     const minutes: Minute[] = [];
     for (let minute = 1; minute <= length; minute++) {
-      minutes.push(await watchMinute(minute, () => look(agent, mapsBefore)));
+      minutes.push(await watchMinute(minute, () => look(agent)));
       console.log(describe(minutes.at(-1)!));
     }
     const counters = await agent.stop();

@@ -41,6 +41,7 @@ describe.skipIf(missing.length > 0)('the product in another kernel', () => {
       kernel,
       initramfs,
       programsOnly,
+      cpus: 1,
       limitMs: BOOT_LIMIT_MS,
       known,
     });

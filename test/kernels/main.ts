@@ -1,6 +1,6 @@
 /**
- * `npm run test:kernels [-- --suite bullseye …] [--all] [--programs-only] [--update]`: boots Debian's kernels and checks the
- * product in each; with --all also with programs of musl, Go and cgo. `npm run test:kernels:arm64` does so with `--architecture arm64`.
+ * `npm run test:kernels [-- --suite bullseye …] [--all] [--cpus 2] [--programs-only] [--update]`: boots Debian's kernels and
+ * checks the product in each; with --all also with programs of musl, Go and cgo. `npm run test:kernels:arm64` does so with `--architecture arm64`.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -25,6 +25,7 @@ const { values } = parseArgs({
     architecture: { type: 'string', default: 'amd64' },
     suite: { type: 'string', multiple: true, default: [...SUITES] },
     all: { type: 'boolean', default: false },
+    cpus: { type: 'string', default: '1' },
     'programs-only': { type: 'boolean', default: false },
     update: { type: 'boolean', default: false },
   },
@@ -36,6 +37,9 @@ if (!(architecture in EMULATORS))
   throw new Error(
     `--architecture ${architecture}: unknown, choose from ${Object.keys(EMULATORS).join(', ')}`,
   );
+const cpus = Number(values.cpus);
+if (!(Number.isInteger(cpus) && cpus >= 1)) throw new Error(`--cpus ${values.cpus}: not a number of CPUs`);
+if (cpus > 1 && values.update) throw new Error('--update takes the times of one CPU: leave out --cpus');
 const missing = missingTools(architecture);
 if (missing.length > 0) {
   const mode = architecture === 'arm64' ? '--test-arm64' : '--test';
@@ -52,6 +56,7 @@ for (const suite of values.suite as Suite[]) {
     kernel: fetchKernel(suite, architecture),
     initramfs,
     programsOnly: values['programs-only'],
+    cpus,
     limitMs: BOOT_LIMIT_MS,
     known,
     all: values.all,

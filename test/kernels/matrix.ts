@@ -123,8 +123,10 @@ export async function checkKernel(options: CheckOptions): Promise<Verdict> {
   const folded = parseFolded(section('stacks'));
   const programs = options.programsOnly ? [] : knownPrograms(options.all ?? false);
   const stacks = programs.map((program) => judgeStacks(program, folded));
+  const cpus = section('kernel')[1] ?? 'no CPU';
   const problems = [
     ...(failure ? [failure] : []),
+    ...(cpus === `CPUs: ${options.cpus}` ? [] : [`it was to have ${options.cpus} CPUs, and has ${cpus}`]),
     ...(section('programs').length > 0 && figures.length === section('programs').length
       ? []
       : ['not every BPF program was loaded']),

@@ -38,7 +38,9 @@ export const EMULATORS: Readonly<Record<Architecture, Emulator>> = {
  * Time in the guest is what it has executed, 2 ns an instruction, and idle time is skipped: a busy host makes the
  * guest later but not slower, so that nothing in it depends on the host's speed. It takes a single CPU.
  */
-const CLOCK = ['-accel', 'tcg,thread=single', '-icount', 'shift=1,sleep=off', '-smp', '1'];
+const ONE_CPU = ['-accel', 'tcg,thread=single', '-icount', 'shift=1,sleep=off', '-smp', '1'];
+/** A thread each, and the host's time: where the host is busy, less is done in it. */
+const severalCpus = (cpus: number): string[] => ['-accel', 'tcg,thread=multi', '-smp', String(cpus)];
 const DEVICES = [
   '-m',
   '1024',
@@ -57,12 +59,13 @@ export interface BootOptions {
   initramfs: string;
   /** Only load the BPF programs. */
   programsOnly: boolean;
+  cpus: number;
   limitMs: number;
 }
 
 /** Ends by itself after `limitMs` at the latest. */
 export async function boot(bootOptions: BootOptions): Promise<Console> {
-  const { kernel, initramfs, programsOnly, limitMs } = bootOptions;
+  const { kernel, initramfs, programsOnly, cpus, limitMs } = bootOptions;
   const { command, machine: cpu, kernelOptions } = EMULATORS[bootOptions.architecture];
   const start = performance.now();
   const sections = new Map<string, string[]>([['', []]]);
@@ -70,7 +73,8 @@ export async function boot(bootOptions: BootOptions): Promise<Console> {
   let failure = '';
   const options = programsOnly ? `${kernelOptions} check=programs` : kernelOptions;
   const image = ['-kernel', kernel, '-initrd', initramfs, '-append', options];
-  const machine = spawn(command, [...CLOCK, ...cpu, ...image, ...DEVICES], {
+  const clock = cpus === 1 ? ONE_CPU : severalCpus(cpus);
+  const machine = spawn(command, [...clock, ...cpu, ...image, ...DEVICES], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const limit = setTimeout(() => {
