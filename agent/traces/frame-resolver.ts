@@ -12,7 +12,7 @@ import type { FrameWords } from '../interpreters/contract.ts';
 import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
 import { type ProcessIdentity, toKey } from '../tracer/records.ts';
-import { InterpretedFrames, type ScriptSource } from './interpreted-frames.ts';
+import { InterpretedFrames, NO_MAPPING, type ScriptSource } from './interpreted-frames.ts';
 import type { Trace } from './trace-cache.ts';
 
 /** An inlined or real function at a location, innermost first. */
@@ -33,8 +33,8 @@ export interface Frame {
   lines: FrameLine[];
   /** Where the code that ran stands, if its lines are those of the source that it was made from. */
   generated?: string;
-  /** Its place in the tables of profiles. */
-  inTables?: FramePlace;
+  /** Its place in the tables of profiles. Made with the frame: what is added later costs V8 an array. */
+  inTables?: FramePlace | undefined;
 }
 
 /** What a frame said when its location was made: it may know more by now. */
@@ -126,6 +126,8 @@ const toLine = ({ function: name, systemName, file, line, column }: SymbolFrame)
   column,
 });
 
+const NO_LINES: FrameLine[] = [];
+
 export class FrameResolver {
   readonly #native: NativeSource;
   readonly #kernel: KernelSource;
@@ -139,8 +141,7 @@ export class FrameResolver {
   readonly #interpreted: InterpretedFrames;
   readonly #markers = new Map<number, Frame>();
   #count = 0;
-  #unnamed = new Set<FileFrame>();
-  readonly #keyOf = new Map<FileFrame, FileKey>();
+  readonly #unnamed = new Map<FileFrame, FileKey>();
   readonly #traces = new LRUCache<Trace, Frame[]>({ max: MAX_TRACES });
 
   constructor(
@@ -186,8 +187,7 @@ export class FrameResolver {
   /** Asks for what the frames made so far still lack. */
   async nameFrames(): Promise<void> {
     const wanted = new Map<FileKey, FileFrame[]>();
-    for (const frame of this.#unnamed) {
-      const key = this.#keyOf.get(frame)!;
+    for (const [frame, key] of this.#unnamed) {
       if (!frame.located && !this.#locate(frame, key)) continue;
       const frames = wanted.get(key);
       if (frames) frames.push(frame);
@@ -209,8 +209,7 @@ export class FrameResolver {
     this.#files = new Map();
     this.#anonymous.forgetFrames();
     this.#interpreted.forget();
-    this.#unnamed = new Set();
-    this.#keyOf.clear();
+    this.#unnamed.clear();
     this.#traces.clear();
     this.#count = 0;
   }
@@ -227,10 +226,7 @@ export class FrameResolver {
     for (const head of this.#files.values())
       for (let file: FramesOfFile | undefined = head; file; file = file.next) {
         if (file.key !== key) continue;
-        for (const frame of file.frames.values()) {
-          this.#unnamed.add(frame);
-          this.#keyOf.set(frame, key);
-        }
+        for (const frame of file.frames.values()) this.#unnamed.set(frame, key);
       }
   }
 
@@ -245,7 +241,6 @@ export class FrameResolver {
       if (chains[i]!.length > 0) frame.lines = chains[i]!.map(toLine);
       frame.named = true;
       this.#unnamed.delete(frame);
-      this.#keyOf.delete(frame);
     }
   }
 
@@ -270,7 +265,7 @@ export class FrameResolver {
       // a return address points behind its call
       const place = this.#kernel.locate(i === 0 ? words.at(i) : words.at(i) - 1n);
       const { mapping, address, name, mayChange } = place;
-      frame = { mapping, address, frameType: 'kernel', lines: named(name) };
+      frame = { mapping, address, frameType: 'kernel', lines: named(name), inTables: undefined };
       if (mayChange) return frame;
       frames.set(known, frame);
       this.#count++;
@@ -290,17 +285,17 @@ export class FrameResolver {
     let frame = file.frames.get(offset);
     if (!frame) {
       frame = {
-        mapping: emptyMapping(),
+        mapping: NO_MAPPING,
         address: offset,
         offset,
         frameType: 'native',
-        lines: [],
+        lines: NO_LINES,
         located: false,
         named: false,
+        inTables: undefined,
       };
       file.frames.set(offset, frame);
-      this.#unnamed.add(frame);
-      this.#keyOf.set(frame, file.key);
+      this.#unnamed.set(frame, file.key);
       this.#count++;
     }
     return frame;
@@ -355,7 +350,7 @@ export class FrameResolver {
     let frame = this.#markers.get(reason);
     if (!frame) {
       const text = MARKER_TEXT[reason] ?? `[cut: reason ${reason}]`;
-      frame = { mapping: emptyMapping(), address: 0, frameType: 'abort-marker', lines: named(text) };
+      frame = { mapping: NO_MAPPING, address: 0, frameType: 'abort-marker', lines: named(text) };
       this.#markers.set(reason, frame);
     }
     return frame;

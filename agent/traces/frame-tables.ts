@@ -10,6 +10,7 @@ import type { Frame, FrameLine } from './frame-resolver.ts';
 /** Past this many all are made anew. */
 const MAX_LOCATIONS = 12_288;
 
+const NONE = -1;
 let generations = 0;
 
 export class FrameTables {
@@ -20,7 +21,9 @@ export class FrameTables {
   /** Weak: those of files that can't be opened, and of BPF code, are other objects each time. */
   readonly #mappings = new WeakMap<Mapping, number>();
   readonly #mappingsByContent = new Map<string, number>();
-  readonly #functions = new Map<string, number>();
+  readonly #newestByName = new Map<string, number>();
+  /** By function: another one of the same name. */
+  readonly #olderOfName: number[] = [NONE];
   /** Mapping → address → location: copies of one file have frames of their own, but one location. */
   readonly #byPlace = new Map<number, Map<number, number>>();
   readonly #byContent = new Map<string, number>();
@@ -70,13 +73,13 @@ export class FrameTables {
 
   #locationOf(frame: Frame, mapping: number): Location {
     const { address, frameType, lines, generated } = frame;
-    return {
+    const location: Location = {
       mapping,
       address: fullAddress(frame.mapping, address),
       frameType,
       lines: lines.map((line) => ({ func: this.#function(line), line: line.line, column: line.column })),
-      ...(generated ? { generated } : {}),
     };
+    return generated ? { ...location, generated } : location;
   }
 
   #mapping(mapping: Mapping): number {
@@ -90,20 +93,17 @@ export class FrameTables {
     return index;
   }
 
-  #function(line: FrameLine): number {
-    const startLine = line.startLine ?? 0;
-    const content = `${line.function}\0${line.systemName}\0${line.file}\0${startLine}`;
-    return intern(
-      this.#functions,
-      content,
-      this.functions,
-      (): Func => ({
-        name: line.function,
-        systemName: line.systemName,
-        filename: line.file,
-        startLine,
-      }),
-    );
+  #function({ function: name, systemName, file: filename, startLine = 0 }: FrameLine): number {
+    const newest = this.#newestByName.get(name) ?? NONE;
+    for (let index = newest; index !== NONE; index = this.#olderOfName[index]!) {
+      const known = this.functions[index]!;
+      if (known.filename === filename && known.systemName === systemName && known.startLine === startLine)
+        return index;
+    }
+    const index = this.functions.push({ name, systemName, filename, startLine }) - 1;
+    this.#olderOfName[index] = newest;
+    this.#newestByName.set(name, index);
+    return index;
   }
 }
 

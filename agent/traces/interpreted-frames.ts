@@ -36,7 +36,8 @@ interface ContentNode {
   next: ContentNode | undefined;
 }
 
-const NO_MAPPING: Mapping = emptyMapping();
+/** Shared: of frames that have none. */
+export const NO_MAPPING: Mapping = emptyMapping();
 
 /** Sources from which scripts were made. */
 export interface ScriptSource {
@@ -102,7 +103,14 @@ export class InterpretedFrames {
       const isSameKind = node.frame.frameType === frameType && node.root === root;
       if (isSameKind && areSameLines(node.lines, lines)) return node.frame;
     }
-    const frame: Frame = { mapping: NO_MAPPING, address: 0, frameType, lines: lines.map(toFrameLine) };
+    const frame: Frame = {
+      mapping: NO_MAPPING,
+      address: 0,
+      frameType,
+      lines: lines.map(toFrameLine),
+      generated: '',
+      inTables: undefined,
+    };
     this.#byContent.set(hash, { frame, lines, root, next: first });
     scripts?.add(pid, frame);
     return frame;
