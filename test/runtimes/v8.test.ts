@@ -1,4 +1,4 @@
-/** JavaScript stacks of real Nodes, in each of V8's tiers, compared with the program's known chain of calls. */
+/** JavaScript stacks of real Nodes and Denos, in each of V8's tiers, compared with the program's known chain of calls. */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -6,6 +6,7 @@ import { toPid } from '../../common/base/brand.ts';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
+import { findDenos } from './denos.ts';
 import { findNodes } from './nodes.ts';
 import { countBy, type ScriptFrame, scriptStacks, sum } from './script-frames.ts';
 
@@ -19,7 +20,8 @@ const TIERS: readonly { tier: string; flags: string[]; from: number }[] = [
   { tier: 'Maglev', flags: ['--no-opt'], from: 24 },
   { tier: 'all tiers', flags: [], from: 0 },
 ];
-const NO_MAGLEV = { flag: '--no-maglev', from: 20, tiers: ['interpreted', 'baseline'] };
+const UNOPTIMIZED = ['interpreted', 'baseline'];
+const NO_MAGLEV = { flag: '--no-maglev', from: 20, tiers: UNOPTIMIZED };
 /** Leaf first: name and line; the leaf's own line changes. */
 const CHAIN = [
   'leaf',
@@ -60,9 +62,13 @@ function callOf(frames: ScriptFrame[]): string | undefined {
   return at < 1 ? undefined : `${frames[at - 1]!.name} < both:${frames[at]!.line}`;
 }
 
-describe.skipIf(missingRights).each(missingRights ? [] : findNodes())('$title', (node) => {
-  const { major, build } = node;
-  const tiers = TIERS.filter(({ from }) => major >= from);
+const programs = missingRights ? [] : [...findNodes(), ...findDenos()];
+
+describe.skipIf(missingRights).each(programs)('$title', (node) => {
+  const { major, build, showsInlined } = node;
+  const tiers = TIERS.filter(
+    ({ tier, from }) => major >= from && (showsInlined || UNOPTIMIZED.includes(tier)),
+  );
   let recording: Recording;
 
   beforeAll(async () => {
@@ -75,11 +81,12 @@ describe.skipIf(missingRights).each(missingRights ? [] : findNodes())('$title', 
 
   /** Samples of a program by their text, from the first with the expected one on. */
   async function record(
-    args: string[],
+    script: { path: string; flags?: string[] },
     expected: string | RegExp,
     textOf: (frames: ScriptFrame[]) => string | undefined,
   ): Promise<Map<string, number>> {
-    const child = spawn('nice', ['-n', '19', ...node.command, ...args], {
+    const command = [...node.commandWith(script.flags ?? []), node.place(script.path)];
+    const child = spawn('nice', ['-n', '19', ...command], {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     const pid = toPid(child.pid!);
@@ -113,21 +120,22 @@ describe.skipIf(missingRights).each(missingRights ? [] : findNodes())('$title', 
 
   it.for(tiers)('chain, $tier', async (tier, { task }) => {
     task.meta.build = build;
-    expectShare(await record([...flagsOf(tier), node.place(CHAIN_SCRIPT)], CHAIN, chainOf), [CHAIN]);
+    expectShare(await record({ path: CHAIN_SCRIPT, flags: flagsOf(tier) }, CHAIN, chainOf), [CHAIN]);
   });
 
   it('WebAssembly', async ({ task }) => {
     task.meta.build = build;
-    const counts = await record([node.place(WASM_SCRIPT)], WASM, calledBy('wasm'));
+    const counts = await record({ path: WASM_SCRIPT }, WASM, calledBy('wasm'));
     expectShare(
       counts,
       [...counts.keys()].filter((name) => WASM.test(name)),
     );
   });
 
-  it.for(tiers)('calls in a loop, $tier', async (tier, { task }) => {
+  // Deno runs what it has made of a script, in which these are other lines
+  it.for(showsInlined ? tiers : [])('calls in a loop, $tier', async (tier, { task }) => {
     task.meta.build = build;
-    const counts = await record([...flagsOf(tier), node.place(SITES_SCRIPT)], CALLS[2]!, callOf);
+    const counts = await record({ path: SITES_SCRIPT, flags: flagsOf(tier) }, CALLS[2]!, callOf);
     expectShare(counts, CALLS);
     expect([...counts.keys()]).toEqual(expect.arrayContaining(CALLS));
   });

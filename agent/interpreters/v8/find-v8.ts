@@ -1,12 +1,14 @@
 /**
  * Is V8 in this ELF file, which version, and where are its built-in functions? V8 exports what a debugger needs to
  * know of its objects as integers with names that begin with `v8dbg_` (V8's tools/gen-postmortem-metadata.py), in
- * .dynsym, also of stripped builds. The file's name doesn't matter: `node`, libnode and other embedders look alike.
+ * .dynsym, also of stripped builds. The file's name doesn't matter: `node` and libnode look alike. For a V8 that exports
+ * nothing see unnamed-v8.ts.
  */
 import { type ElfFile, PT_GNU_EH_FRAME, SHT_DYNSYM, SHT_SYMTAB } from '../../../common/elf/elf.ts';
 import { forEachEntry, readStrings, readU64 } from '../../../common/symbols/section-entries.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import { findBytecodeSizes } from './bytecode-sizes.ts';
+import { findUnnamedV8 } from './unnamed-v8.ts';
 
 export interface V8Version {
   major: number;
@@ -41,9 +43,9 @@ const MIN_BLOB_BYTES = 512 << 10;
 /** Undefined where the file has no V8. Throws {@link UnsupportedRuntime}. */
 export function findV8(elf: ElfFile): V8Binary | undefined {
   const symbols = readSymbols(elf);
-  if (!symbols?.constants.has('HeapObjectTag')) return undefined;
+  if (!symbols?.constants.has('HeapObjectTag')) return findWithoutSymbols(elf);
   const { constants, parts } = symbols;
-  const bytecodeSizes = symbols.bytecodeSizes ?? findHiddenSizes(elf);
+  const bytecodeSizes = symbols.bytecodeSizes ?? findHiddenSizes(readConstants(elf));
   const [major, minor, build] = [parts.get('major'), parts.get('minor'), parts.get('build')];
   if (major === undefined || minor === undefined) throw new UnsupportedRuntime('V8 of unknown version');
   const version = { major, minor, text: `${major}.${minor}.${build ?? 0}` };
@@ -77,13 +79,24 @@ function readSymbols(elf: ElfFile): Symbols | undefined {
   return undefined;
 }
 
-/** From V8 13 on the table is no public symbol any more. */
-function findHiddenSizes(elf: ElfFile): Uint8Array | undefined {
+function findWithoutSymbols(elf: ElfFile): V8Binary | undefined {
+  let data: Buffer | undefined;
+  const found = findUnnamedV8(elf, () => {
+    data = readConstants(elf);
+    return data;
+  });
+  return found && { ...found, bytecodeSizes: findHiddenSizes(data) };
+}
+
+function readConstants(elf: ElfFile): Buffer | undefined {
   const section = elf.section('.rodata');
   if (!section || section.size > MAX_RODATA) return undefined;
   const data = elf.sectionData(section, MAX_RODATA);
-  return findBytecodeSizes(Buffer.from(data.buffer, data.byteOffset, data.length));
+  return Buffer.from(data.buffer, data.byteOffset, data.length);
 }
+
+/** From V8 13 on the table is no public symbol any more. */
+const findHiddenSizes = (data: Buffer | undefined): Uint8Array | undefined => data && findBytecodeSizes(data);
 
 function addSymbol(
   elf: ElfFile,
