@@ -55,19 +55,26 @@ dist/.stamp: $(SOURCES) tsconfig.json package.json build/otlp.js
 	node_modules/.bin/tsc -b
 	@touch $@
 
-# `show symbol` as one file, which starts in half the time; --enable-source-maps makes its stack traces those of the sources.
+# `show symbol` as one file, which starts in half the time, and the code that V8 makes of it (cli/bundle-start.ts).
+# `node --enable-source-maps build/show/symbol-bundle.cjs` makes its stack traces those of the sources.
+# Code that V8 has from a file can't import() what is no part of it.
+BUNDLE := node_modules/.bin/esbuild --bundle --platform=node --format=cjs --target=node20.19 --minify-syntax --log-level=warning \
+	--define:import.meta.url=bundleUrl --define:import.meta.dirname=__dirname \
+	--banner:js="const bundleUrl = require('node:url').pathToFileURL(__filename).href;"
 build/show/symbol.cjs: dist/.stamp
-	@mkdir -p build/show
-	node_modules/.bin/esbuild cli/show-symbol-main.ts --bundle --platform=node --format=cjs --target=node20.19 --minify-whitespace \
-		--minify-syntax --sourcemap --log-level=warning --outfile=$@ \
-		--define:import.meta.url=bundleUrl --define:import.meta.dirname=__dirname --banner:js="const bundleUrl = require('node:url').pathToFileURL(__filename).href;"
+	@mkdir -p build/show && rm -f build/show/*
+	$(BUNDLE) --minify-whitespace --supported:dynamic-import=false --sourcemap --outfile=build/show/symbol-bundle.cjs cli/show-symbol-main.ts
+	$(BUNDLE) --outfile=build/show/start.cjs cli/bundle-start.ts
+	echo 'namespace a { template <class T> T f(T x) { return x + 1; } template int f(int); }' | \
+		g++ -g -shared -fPIC -o build/show/example -x c++ -
+	EVERYFRAME_WRITE_CODE=1 node --single-threaded-gc build/show/start.cjs show symbol --json build/show/example \
+		$$(nm build/show/example | awk '/_ZN1a1f/ { print "0x" $$1 }') >/dev/null
+	@mv build/show/start.cjs $@
 
 # Each worker thread of the agent as one file. Lines stay, for stack traces.
 build/workers/.stamp: dist/.stamp
 	@mkdir -p build/workers
-	node_modules/.bin/esbuild --bundle --platform=node --format=cjs --target=node20.19 --minify-syntax --log-level=warning \
-		--outdir=build/workers --out-extension:.js=.cjs --define:import.meta.url=bundleUrl --define:import.meta.dirname=__dirname \
-		--banner:js="const bundleUrl = require('node:url').pathToFileURL(__filename).href;" stack-deltas=agent/stack-deltas/worker.ts \
+	$(BUNDLE) --outdir=build/workers --out-extension:.js=.cjs stack-deltas=agent/stack-deltas/worker.ts \
 		symbols=agent/executables/symbol-worker.ts source-maps=agent/source-maps/source-map-worker.ts
 	@touch $@
 

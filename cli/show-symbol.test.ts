@@ -25,10 +25,11 @@ describe.skipIf(!hasGcc)('show symbol', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  const show = (args: string[], input = '') =>
+  const show = (args: string[], input = '', env: Record<string, string> = {}) =>
     spawnSync(join(ROOT, 'bin/everyframe'), ['show', 'symbol', ...args], {
       encoding: 'utf8',
       input,
+      env: { ...process.env, ...env },
       maxBuffer: 1 << 26,
     });
   const names = (text: string) =>
@@ -67,6 +68,20 @@ describe.skipIf(!hasGcc)('show symbol', () => {
       'the address of standard input main is no address: write 0x… or a decimal number',
     );
     expect(status).toBe(1);
+  });
+
+  it('starts with the code that V8 made of it at build time', () => {
+    const telling = join(folder, 'telling.cjs');
+    writeFileSync(
+      telling,
+      `const vm = require('node:vm');
+      vm.Script = class extends vm.Script {
+        constructor(...all) { super(...all); console.error('rejected:', this.cachedDataRejected); }
+      };`,
+    );
+    const { stdout, stderr } = show([program, main], '', { NODE_OPTIONS: `--require ${telling}` });
+    expect(stderr).toBe('rejected: false\n');
+    expect(stdout).toBe(show([program, main]).stdout);
   });
 
   it('prints as one bundled file what it prints from its modules', () => {

@@ -4,7 +4,6 @@ import type { Debuginfod } from '../agent/symbols/debuginfod.ts';
 import { AddressNamer } from './address-namer.ts';
 import { type AnswerParts, answerAt } from './answer-text.ts';
 import { parseAddress, withElf } from './open-elf.ts';
-import { nameInThreads, threadsFor } from './parallel-namer.ts';
 
 interface Options {
   json?: boolean;
@@ -13,6 +12,7 @@ interface Options {
 
 /** Addresses of standard input that are looked up together, which bounds memory: their answers wait for each other. */
 const BATCH = 1 << 17;
+const SHARED_FROM = 20_000;
 /** Answers that are written together. */
 const ANSWERS_AT_ONCE = 256;
 
@@ -40,12 +40,8 @@ async function showSymbol(path: string, texts: string[], options: Options): Prom
     const answer = async (addresses: readonly number[]): Promise<void> => {
       const order = Uint32Array.from(addresses, (_, i) => i).sort((a, b) => addresses[a]! - addresses[b]!);
       const ascending = Float64Array.from(order, (i) => addresses[i]!);
-      const threads = debuginfod ? 1 : threadsFor(addresses.length);
-      const shares =
-        threads > 1
-          ? await nameInThreads(path, ascending, { threads, json })
-          : [await namer.answer(ascending, json)];
-      await print(shares, order);
+      const shares = debuginfod ? undefined : await shareOut(path, ascending, json);
+      await print(shares ?? [await namer.answer(ascending, json)], order);
     };
     try {
       await answer(given);
@@ -54,6 +50,18 @@ async function showSymbol(path: string, texts: string[], options: Options): Prom
       namer.close();
     }
   });
+}
+
+/** Undefined where that is not worth it: few addresses take less time than to load what starts threads. */
+async function shareOut(
+  path: string,
+  ascending: Float64Array,
+  json: boolean,
+): Promise<AnswerParts[] | undefined> {
+  if (ascending.length < SHARED_FROM) return undefined;
+  const { nameInThreads, threadsFor } = await import('./parallel-namer.ts');
+  const threads = threadsFor(ascending.length);
+  return threads > 1 ? nameInThreads(path, ascending, { threads, json }) : undefined;
 }
 
 /** Of standard input. */

@@ -3,7 +3,6 @@
  * the functions that .dynsym lacks. Fedora and its kin put it into every program. Described in the manual of GDB,
  * "MiniDebugInfo".
  */
-import xz from 'xz-decompress';
 import { ElfError, type ElfFile, parseElf } from '../elf/elf.ts';
 import { bufferSource, OutOfBounds } from '../elf/source.ts';
 
@@ -34,6 +33,8 @@ export async function readMiniDebugInfo(
 }
 
 async function decompress(compressed: Uint8Array, maxBytes: number): Promise<Uint8Array> {
+  // loaded where it is needed: it brings Node's web streams along
+  const { default: xz } = await import('xz-decompress');
   const chunks: Uint8Array[] = [];
   let size = 0;
   const reader = new xz.XzReadableStream(inOneChunk(compressed)).getReader();

@@ -116,8 +116,6 @@ export class DwarfSource implements SymbolSource {
   #isAskedAgain = false;
   /** Stays, also where it is larger than the cache. */
   #last: { offset: number; parsed: ParsedUnit } | undefined;
-  /** Of the unit that was last read for one address: who comes back to it needs the same. */
-  #lastLines: { offset: number; lines: LineTable | undefined } | undefined;
   #damaged = 0;
 
   constructor(file: DwarfFile, files: FileAccess, code: ElfFile, limits: DwarfLimits, scratch: Scratch) {
@@ -147,7 +145,6 @@ export class DwarfSource implements SymbolSource {
       this.#split.byteLength +
       this.#packed.size * PACKED_UNIT_BYTES +
       this.#asked.size * 32 +
-      (this.#lastLines?.lines?.byteLength ?? 0) +
       this.#parsed.calculatedSize
     );
   }
@@ -211,20 +208,12 @@ export class DwarfSource implements SymbolSource {
       units: this.#units,
     };
     const functions = this.#readFunctions(unit, units, only);
-    const lines = this.#readLines(skeleton, only !== undefined);
+    const lines = this.#attempt(() => readLineTable(skeleton, this.#isCode, only));
     const isSplit = units !== this.#units;
     const names = isSplit ? new DieNames(units, () => undefined) : this.#names;
     const file = isSplit && unit.contribution === WHOLE_FILE ? splitFileBytes(units) : 0;
     const byteLength = functions.byteLength + (lines?.byteLength ?? 0) + file + 512;
     return { unit, functions, lines, names, byteLength };
-  }
-
-  #readLines(unit: Unit, isForOne: boolean): LineTable | undefined {
-    const kept = this.#lastLines;
-    const lines =
-      kept?.offset === unit.offset ? kept.lines : this.#attempt(() => readLineTable(unit, this.#isCode));
-    this.#lastLines = isForOne ? { offset: unit.offset, lines } : undefined;
-    return lines;
   }
 
   #readFunctions(unit: Unit, units: UnitList, only: number | undefined): Functions {

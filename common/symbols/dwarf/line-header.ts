@@ -20,8 +20,15 @@ export interface LineHeader {
   operandCounts: number[];
 }
 
-/** The line table of a unit; undefined if it names none. Throws DwarfError or OutOfBounds where it is damaged. */
-export function readLineTable(unit: Unit, isCode: (address: number) => boolean): LineTable | undefined {
+/**
+ * The line table of a unit, or what of it is about the address `only`; undefined if it names none. Throws DwarfError or
+ * OutOfBounds where it is damaged.
+ */
+export function readLineTable(
+  unit: Unit,
+  isCode: (address: number) => boolean,
+  only?: number,
+): LineTable | undefined {
   if (unit.stmtList < 0) return undefined;
   const section = unit.file.section('line');
   if (section.size === 0) return undefined;
@@ -32,7 +39,7 @@ export function readLineTable(unit: Unit, isCode: (address: number) => boolean):
   const cursor = new Cursor(section.bytes(unit.stmtList + prefix.at, length));
   const { header, files, programAt } = readHeader(cursor, unit, offsetSize);
   cursor.at = programAt;
-  const program = new LineProgram(header, isCode);
+  const program = new LineProgram(header, isCode, only);
   program.run(cursor);
   return LineTable.of(files, program);
 }

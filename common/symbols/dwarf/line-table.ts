@@ -99,7 +99,10 @@ function resizeRows(rows: LineColumns, length: number): LineColumns {
   return resized;
 }
 
-/** Runs a line number program and keeps the last row of each address. */
+/**
+ * Runs a line number program and keeps the last row of each address. For one address (`only`), just the row that holds
+ * there, and no further than behind it: a program of a whole library takes as long to run as Node to start.
+ */
 export class LineProgram {
   readonly sequences = {
     starts: new Column((n) => new Float64Array(n)),
@@ -110,16 +113,20 @@ export class LineProgram {
   #count = 0;
   readonly #header: LineHeader;
   readonly #isCode: (address: number) => boolean;
+  readonly #only: number | undefined;
+  #isDone = false;
   /** Of the sequence under way. */
   #first = 0;
+  #start = 0;
   #address = 0;
   #file = 1;
   #line = 1;
   #column = 0;
 
-  constructor(header: LineHeader, isCode: (address: number) => boolean) {
+  constructor(header: LineHeader, isCode: (address: number) => boolean, only?: number) {
     this.#header = header;
     this.#isCode = isCode;
+    this.#only = only;
   }
 
   columns(): LineColumns {
@@ -137,7 +144,7 @@ export class LineProgram {
       addressSteps[opcode] = Math.floor(adjusted / lineRange) * minInstruction;
       lineSteps[opcode] = lineBase + (adjusted % lineRange);
     }
-    while (cursor.at < cursor.end) {
+    while (cursor.at < cursor.end && !this.#isDone) {
       const opcode = cursor.u8();
       if (opcode >= opcodeBase) {
         this.#address += addressSteps[opcode]!;
@@ -190,13 +197,19 @@ export class LineProgram {
 
   #emit(): void {
     const address = this.#address;
+    if (this.#only !== undefined && address > this.#only) {
+      if (this.#count > this.#first && this.#isCode(this.#start)) this.#endSequence();
+      return;
+    }
     let i = this.#count;
-    if (i > this.#first && address <= this.#rows.addresses[i - 1]!) {
+    if (i > this.#first && (address <= this.#rows.addresses[i - 1]! || this.#only !== undefined)) {
       // a row of the same address replaces it; rows that go backwards are against the standard
       if (address < this.#rows.addresses[--i]!) return;
+      this.#rows.addresses[i] = address;
     } else {
       if (i >= MAX_ROWS) throw new DwarfError(`a line table of more than ${MAX_ROWS} rows`);
       if (i === this.#rows.addresses.length) this.#rows = resizeRows(this.#rows, i * 2);
+      if (i === this.#first) this.#start = address;
       this.#rows.addresses[i] = address;
       this.#count++;
     }
@@ -207,9 +220,10 @@ export class LineProgram {
 
   /** Sequences of functions that the linker dropped start where no code is. */
   #endSequence(): void {
-    const start = this.#rows.addresses[this.#first]!;
-    const hasRows = this.#count > this.#first;
-    if (hasRows && this.#address > start && this.#isCode(start)) {
+    const start = this.#start;
+    const hasRows = this.#count > this.#first && this.#address > Math.max(start, this.#only ?? 0);
+    if (hasRows && this.#isCode(start)) {
+      this.#isDone = this.#only !== undefined;
       if (this.sequences.starts.length >= MAX_SEQUENCES)
         throw new DwarfError(`a line table of more than ${MAX_SEQUENCES} sequences`);
       this.sequences.starts.push(start);
