@@ -3,7 +3,7 @@ import { readableEndings } from '../common/profile/formats.ts';
 import { diffProfiles, formatDiff, type Selection, select } from '../common/profile/report-data.ts';
 import type { By } from '../common/profile/residency.ts';
 import { loadProfile } from './profile-files.ts';
-import { byOption, parsePattern, parseTop } from './report.ts';
+import { byOption, parsePattern, parseTop, SHORT_NAMES } from './report.ts';
 
 /** Exit code where something grew by what `--fail-on` says; errors exit with 1. */
 const REGRESSED = 3;
@@ -37,6 +37,7 @@ export function registerDiff(program: Command): void {
     .option('--focus <REGEX>', 'only samples with such a function on the stack', parsePattern)
     .option('--ignore <REGEX>', 'without samples that have such a function on the stack', parsePattern)
     .option('--my-code', 'hide frames of the kernel, of libraries and of installed programs')
+    .option('--short-names', SHORT_NAMES)
     .option('--json', 'print {"schema":"everyframe.diff/1",…}')
     .action((before: string, after: string, { failOn, threshold = 0.005, ...flags }: DiffFlags) => {
       const [a, b] = [before, after].map((file) => select(loadProfile(file), flags));

@@ -7,6 +7,7 @@ import { type By, countSamples, formatReport } from '../common/profile/residency
 import { loadProfile } from './profile-files.ts';
 
 const JSON_ROWS = 50;
+export const SHORT_NAMES = 'C++ functions without their parameters and template arguments';
 
 interface ReportFlags extends Selection {
   by: By;
@@ -41,6 +42,7 @@ export function registerReport(program: Command): void {
     .option('--focus <REGEX>', 'only samples with such a function on the stack', parsePattern)
     .option('--ignore <REGEX>', 'without samples that have such a function on the stack', parsePattern)
     .option('--my-code', 'hide frames of the kernel, of libraries and of installed programs')
+    .option('--short-names', SHORT_NAMES)
     .option('--json', 'print {"schema":"everyframe.report/1",…}')
     .action((file: string, flags: ReportFlags) => {
       const profile = loadProfile(file);

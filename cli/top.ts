@@ -3,8 +3,10 @@ import type { Controller } from '../agent/controller.ts';
 import { parseAgentOptions } from '../agent/options.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
 import { emptyProfile, type Profile } from '../common/profile/profile.ts';
+import { withShortNames } from '../common/profile/short-names.ts';
 import { HeldLog } from './held-log.ts';
 import { makeLogger, makeLoggerTo } from './logger.ts';
+import { SHORT_NAMES } from './report.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
 import { initialState, onKey } from './top-state.ts';
 import { renderTop } from './top-view.ts';
@@ -25,10 +27,11 @@ export function registerTop(program: Command): void {
     .command('top')
     .description('show live in the terminal which functions and processes use the CPUs')
     .option('-F, --frequency <HZ>', 'samples a second on each CPU', '97')
+    .option('--short-names', SHORT_NAMES)
     .action(top);
 }
 
-async function top(flags: { frequency: string }): Promise<void> {
+async function top(flags: { frequency: string; shortNames?: boolean }): Promise<void> {
   const { stdin, stdout } = process;
   if (!stdin.isTTY || !stdout.isTTY)
     throw new Error(
@@ -41,7 +44,10 @@ async function top(flags: { frequency: string }): Promise<void> {
   const screen = new Screen(held);
   // what goes to a file can't garble the screen
   const log = process.stderr.isTTY ? makeLoggerTo('top', (line) => screen.log(line)) : makeLogger('top');
-  const controller: Controller = await startController(controllerOptions(options, log), screen, log);
+  const receiver = flags.shortNames
+    ? { push: (profile: Profile) => screen.push(withShortNames(profile)) }
+    : screen;
+  const controller: Controller = await startController(controllerOptions(options, log), receiver, log);
   try {
     screen.open();
     await Promise.race([screen.ended, untilSignal()]);

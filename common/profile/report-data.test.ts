@@ -29,6 +29,19 @@ describe('report', () => {
     expect(formatReport(select(AFTER, { ignore: /write/ }), 'function')).toMatch(/^160 samples, 3 functions/);
   });
 
+  it('has short names where there are mangled ones, and selects by them', () => {
+    const functions = BEFORE.functions.map((func) =>
+      func.name === 'parse'
+        ? { ...func, name: 'int Parser<char>::parse<int>(int)', systemName: '_ZN6ParserIcE5parseIiEEiT_' }
+        : func,
+    );
+    const short = select({ ...BEFORE, functions }, { shortNames: true, focus: /^Parser::parse$/ });
+    expect(reportJson(BEFORE, short, 'function', 9).rows).toEqual([
+      { name: 'Parser::parse()', total: 50, self: 50, share: 1 },
+      { name: 'main()', total: 50, self: 0, share: 1 },
+    ]);
+  });
+
   it('hides the kernel and libraries, and keeps their time', () => {
     const mine = select(BEFORE, { myCode: true });
     expect(reportJson(BEFORE, mine, 'function', 9).rows).toEqual([

@@ -4,6 +4,7 @@ import { ALL_RUNTIMES, isMine } from './my-code.ts';
 import type { Pattern } from './pattern.ts';
 import type { Location, Profile } from './profile.ts';
 import { type By, countSamples, formatShare, type Residency, residencies } from './residency.ts';
+import { withShortNames } from './short-names.ts';
 
 export interface Selection {
   /** Only samples with such a frame; without those with such a frame. */
@@ -11,10 +12,13 @@ export interface Selection {
   ignore?: Pattern;
   /** Frames of the kernel, libraries and runtimes are hidden. */
   myCode?: boolean;
+  /** C++ functions without parameters and template arguments; patterns see them so, too. */
+  shortNames?: boolean;
 }
 
 /** What the selection leaves of a profile; its samples are fewer, its stacks shorter. */
-export function select(profile: Profile, { focus, ignore, myCode }: Selection): Profile {
+export function select(file: Profile, { focus, ignore, myCode, shortNames }: Selection): Profile {
+  const profile = shortNames ? withShortNames(file) : file;
   const { stacks } = profile;
   const [isFocus, isIgnored] = [focus && testOnce(focus), ignore && testOnce(ignore)];
   const isKept = stacks.map((_, stack) => {
