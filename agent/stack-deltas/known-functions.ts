@@ -4,7 +4,7 @@
  * do.
  */
 import { ElfError, type ElfFile, PF_X, PT_LOAD } from '../../common/elf/elf.ts';
-import { isGo } from '../../common/elf/go-pclntab.ts';
+import { isGo } from '../../common/elf/go-module.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
 import { type Rule, SIGNAL_RULE, STOP_RULE } from './rules.ts';
 

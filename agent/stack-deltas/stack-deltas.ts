@@ -5,7 +5,8 @@
  */
 
 import { type ElfFile, type Machine, PF_X, PT_LOAD } from '../../common/elf/elf.ts';
-import { findGoPclntab, isGo } from '../../common/elf/go-pclntab.ts';
+import { isGo } from '../../common/elf/go-module.ts';
+import { findGoPclntab } from '../../common/elf/go-pclntab.ts';
 import { RuleKind } from '../tracer/records.gen.ts';
 import { type Inexpressible, KEPT, newInexpressible, REGISTERS, type Registers } from './cfi-state.ts';
 import { type DecodeTarget, decodeFrameSection } from './frame-section.ts';

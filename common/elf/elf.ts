@@ -37,6 +37,7 @@ export const PT_LOAD = 1;
 export const PT_NOTE = 4;
 export const PT_GNU_EH_FRAME = 0x6474e550;
 export const PF_X = 1;
+export const PF_W = 2;
 export const SHT_SYMTAB = 2;
 export const SHT_STRTAB = 3;
 export const SHT_NOBITS = 8;

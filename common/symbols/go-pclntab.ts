@@ -8,16 +8,19 @@
  * the file and line of that address are those of the call.
  */
 import { countBelow } from '../base/search.ts';
-import { ElfError, type ElfFile, type Section } from '../elf/elf.ts';
+import { ElfError, type ElfFile } from '../elf/elf.ts';
+import { type GoHeader, readGoHeader } from '../elf/go-header.ts';
+import {
+  findGoFunctionData,
+  findGoText,
+  GO_HEADER_BYTES,
+  type GoTablePlace,
+  locateGoTable,
+} from '../elf/go-module.ts';
 import { bufferSource, OutOfBounds } from '../elf/source.ts';
 import { SectionBytes } from './dwarf/section-bytes.ts';
-import { findGoModule, type GoModule, oldGoModule } from './go-module.ts';
 import type { SymbolFrame, SymbolSource } from './source.ts';
 
-const MAGIC_1_16 = 0xfffffffa;
-const MAGIC_1_18 = 0xfffffff0;
-const MAGIC_1_20 = 0xfffffff1;
-const HEADER_BYTES = 72;
 const MAX_DECOMPRESSED_BYTES = 256 << 20;
 const WINDOWS = 48;
 const SHF_COMPRESSED = 0x800;
@@ -33,69 +36,46 @@ const NO_DATA = 0xffff_ffff;
 
 /** Undefined where the file has no such table, or one of another version. */
 export function readGoSymbols(elf: ElfFile): SymbolSource | undefined {
-  const section = elf.section('.gopclntab') ?? elf.section('.data.rel.ro.gopclntab');
-  if (!section || section.size < HEADER_BYTES) return undefined;
   try {
-    const bytes = openSection(elf, section);
-    const isOld = bytes.uint(0, 4) === MAGIC_1_16;
-    return GoTable.open(bytes, isOld ? oldGoModule(elf) : findGoModule(elf, section.addr));
+    const place = locateGoTable(elf);
+    if (!place) return undefined;
+    const bytes = openTable(elf, place);
+    const start = bytes.bytes(0, Math.min(GO_HEADER_BYTES, bytes.size));
+    const header = readGoHeader(start, bytes.size, () => findGoText(elf, place.address));
+    return new GoTable(elf, bytes, header, inlineTrees(elf, header, place));
   } catch (error) {
-    if (error instanceof OutOfBounds || error instanceof ElfError || error instanceof RangeError)
-      return undefined;
+    if (error instanceof OutOfBounds || error instanceof ElfError) return undefined;
     throw error;
   }
 }
 
 /** In windows: of the tables of a large program, which have 50 MB, a profile needs some hundred places. */
-function openSection(elf: ElfFile, section: Section): SectionBytes {
-  if (!(section.flags & SHF_COMPRESSED))
-    return new SectionBytes(elf.source, section.offset, section.size, false, { maxWindows: WINDOWS });
+function openTable(elf: ElfFile, { section, offset, size }: GoTablePlace): SectionBytes {
+  if (!section || !(section.flags & SHF_COMPRESSED))
+    return new SectionBytes(elf.source, offset, size, false, { maxWindows: WINDOWS });
   const bytes = elf.sectionData(section, MAX_DECOMPRESSED_BYTES);
   return new SectionBytes(bufferSource(bytes), 0, bytes.length, true);
 }
 
-interface Header {
-  magic: number;
-  /** Bytes of an address of a function, and of its place in the table. */
-  entryBytes: number;
-  quantum: number;
-  functions: number;
-  textStart: number;
-  names: number;
-  units: number;
-  files: number;
-  programs: number;
-  table: number;
-}
+/** What places of inline trees count from; before 1.18 they are addresses. Undefined if unknown. */
+const inlineTrees = (elf: ElfFile, { release }: GoHeader, { address }: GoTablePlace): number | undefined =>
+  release === 16 ? 0 : findGoFunctionData(elf, address);
 
 class GoTable implements SymbolSource {
+  readonly #elf: ElfFile;
   readonly #bytes: SectionBytes;
-  readonly #header: Header;
-  readonly #module: GoModule;
+  readonly #header: GoHeader;
+  readonly #trees: number | undefined;
 
-  private constructor(bytes: SectionBytes, header: Header, module: GoModule) {
+  constructor(elf: ElfFile, bytes: SectionBytes, header: GoHeader, trees: number | undefined) {
+    this.#elf = elf;
     this.#bytes = bytes;
     this.#header = header;
-    this.#module = module;
+    this.#trees = trees;
   }
 
   get byteLength(): number {
     return this.#bytes.byteLength;
-  }
-
-  static open(bytes: SectionBytes, module: GoModule): GoTable | undefined {
-    const magic = bytes.uint(0, 4);
-    if (magic !== MAGIC_1_16 && magic !== MAGIC_1_18 && magic !== MAGIC_1_20) return undefined;
-    const isOld = magic === MAGIC_1_16;
-    const word = (i: number): number => bytes.uint(8 + 8 * i, 8);
-    const [names, units, files, programs, table] = [3, 4, 5, 6, 7].map((i) => word(isOld ? i - 1 : i));
-    const header: Header = {
-      ...{ magic, entryBytes: isOld ? 8 : 4, quantum: bytes.uint(6, 1), functions: word(0) },
-      // since Go 1.26 it is 0, and only the module knows
-      textStart: isOld ? 0 : word(2) || module.text,
-      ...{ names: names!, units: units!, files: files!, programs: programs!, table: table! },
-    };
-    return isConsistent(header, bytes.size) ? new GoTable(bytes, header, module) : undefined;
   }
 
   lookup(address: number): SymbolFrame[] {
@@ -108,25 +88,25 @@ class GoTable implements SymbolSource {
   }
 
   #lookup(address: number): SymbolFrame[] {
-    const { textStart, table } = this.#header;
+    const { textStart, functions, release } = this.#header;
     const offset = address - textStart;
     const index = this.#find(offset);
     if (index < 0) return [];
     const entry = this.#entry(2 * index);
-    const func = new GoFunction(this.#bytes, table + this.#entry(2 * index + 1), entry);
+    const func = new GoFunction(this.#bytes, release, functions + this.#entry(2 * index + 1), entry);
     return this.#chain(func, offset - entry);
   }
 
   /** The function that contains an offset of the text, -1 if none: the last entry is where all of them end. */
   #find(offset: number): number {
-    const { functions } = this.#header;
-    const below = countBelow(functions + 1, (i) => this.#entry(2 * i) <= offset);
-    return below > functions ? -1 : below - 1;
+    const { functionCount } = this.#header;
+    const below = countBelow(functionCount + 1, (i) => this.#entry(2 * i) <= offset);
+    return below > functionCount ? -1 : below - 1;
   }
 
   #entry(index: number): number {
-    const { table, entryBytes } = this.#header;
-    return this.#bytes.uint(table + entryBytes * index, entryBytes);
+    const { functions, wordBytes } = this.#header;
+    return this.#bytes.uint(functions + wordBytes * index, wordBytes);
   }
 
   #chain(func: GoFunction, start: number): SymbolFrame[] {
@@ -152,16 +132,22 @@ class GoTable implements SymbolSource {
   #inlinedCall(func: GoFunction, at: number): { name: number; parent: number } | undefined {
     const program = func.data(PCDATA_INL_TREE_INDEX);
     const tree = func.functionData(FUNCDATA_INL_TREE);
-    const { functionData } = this.#module;
-    if (!program || tree === NO_DATA || !functionData) return undefined;
+    if (!program || tree === NO_DATA || this.#trees === undefined) return undefined;
     const index = this.#value(program, at);
     if (index < 0) return undefined;
     // 1.20: { funcID u8, 3 bytes, name i32, parentPc i32, startLine i32 }; before: 20 bytes with file and line
-    const [size, nameAt, parentAt] = this.#header.magic === MAGIC_1_20 ? [16, 4, 8] : [20, 12, 16];
-    const entry = functionData.read(tree + index * size, size);
+    const [size, nameAt, parentAt] = this.#header.release === 20 ? [16, 4, 8] : [20, 12, 16];
+    const entry = this.#read(this.#trees + tree + index * size, size);
     const view = new DataView(entry.buffer, entry.byteOffset, size);
     const parent = view.getInt32(parentAt, true);
     return parent < 0 ? undefined : { name: view.getInt32(nameAt, true), parent };
+  }
+
+  /** Bytes at an ELF virtual address. */
+  #read(address: number, length: number): Uint8Array {
+    const offset = this.#elf.addressToFileOffset(address);
+    if (offset === undefined) throw new OutOfBounds(`${length} bytes at address ${address}`);
+    return this.#elf.source.read(offset, length);
   }
 
   #file(func: GoFunction, index: number): string {
@@ -194,13 +180,6 @@ class GoTable implements SymbolSource {
   }
 }
 
-function isConsistent(header: Header, size: number): boolean {
-  const { magic, names, units, files, programs, table, functions, entryBytes, textStart } = header;
-  const isOrdered = names <= units && units <= files && files <= programs && programs <= table;
-  const isInside = table + (2 * functions + 1) * entryBytes <= size;
-  return isOrdered && isInside && (magic === MAGIC_1_16 || textStart !== 0);
-}
-
 /** The `_func` of one function. */
 class GoFunction {
   readonly #bytes: SectionBytes;
@@ -210,13 +189,12 @@ class GoFunction {
   readonly #isOld: boolean;
 
   /** `at` is its place in the table; `entry` is checked against what it says of itself. */
-  constructor(bytes: SectionBytes, at: number, entry: number) {
-    const magic = bytes.uint(0, 4);
-    this.#isOld = magic === MAGIC_1_16;
+  constructor(bytes: SectionBytes, release: GoHeader['release'], at: number, entry: number) {
+    this.#isOld = release === 16;
     if (bytes.uint(at, this.#isOld ? 8 : 4) !== entry) throw new RangeError('tables contradict each other');
     this.#bytes = bytes;
     this.#at = this.#isOld ? at + 4 : at;
-    this.#size = magic === MAGIC_1_20 ? 44 : 40;
+    this.#size = release === 20 ? 44 : 40;
   }
 
   get nameOffset(): number {

@@ -1,4 +1,6 @@
 import { ElfError, type ElfFile } from '../elf/elf.ts';
+import { type GoTablePlace, locateGoTable } from '../elf/go-module.ts';
+import { OutOfBounds } from '../elf/source.ts';
 import { readMiniDebugInfo } from './mini-debug-info.ts';
 
 export interface OfferedSymbols {
@@ -31,9 +33,24 @@ export async function surveySymbols(elf: ElfFile): Promise<OfferedSymbols[]> {
     rung('symtab', /^\.(symtab|strtab)$/, () => entries(elf, '.symtab')),
     rung('gnu_debugdata', /^\.gnu_debugdata$/, () => mini),
     rung('gnu_debuglink', /^\.gnu_debuglink$/, () => linkName(elf)),
-    rung('gopclntab', /^(\.data\.rel\.ro)?\.gopclntab$/),
+    goTable(elf),
     rung('dynsym', /^\.(dynsym|dynstr)$/, () => entries(elf, '.dynsym')),
   ];
+}
+
+/** Go's runtime needs no section to find it, nor do we; where it ends is not known then. */
+function goTable(elf: ElfFile): OfferedSymbols {
+  const { section, size = 0 } = locateIn(elf) ?? {};
+  return { rung: 'gopclntab', present: size > 0, bytes: size, detail: size > 0 && !section ? 'at most' : '' };
+}
+
+function locateIn(elf: ElfFile): GoTablePlace | undefined {
+  try {
+    return locateGoTable(elf);
+  } catch (error) {
+    if (!(error instanceof OutOfBounds)) throw error;
+    return undefined;
+  }
 }
 
 function entries(elf: ElfFile, table: string): string {

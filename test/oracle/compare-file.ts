@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import { fdSource } from '../../agent/stack-deltas/fd-source.ts';
 import { extractStackDeltas, type StackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
 import { type ElfFile, parseElf } from '../../common/elf/elf.ts';
-import { isGo } from '../../common/elf/go-pclntab.ts';
+import { isGo } from '../../common/elf/go-module.ts';
 import { type CodeRange, type Comparison, calledByInit, compareFrames } from './compare-frames.ts';
 import { readelfFrames } from './readelf-frames.ts';
 

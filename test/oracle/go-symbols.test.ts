@@ -99,6 +99,21 @@ test.skipIf(!hasGo)('inlined calls, each with the line of its call', () => {
   ]);
 });
 
+test.skipIf(!hasGo)('the same without section headers', () => {
+  const bytes = readFileSync(join(directory, 'stripped'));
+  // e_shoff, e_shnum and e_shstrndx
+  bytes.writeBigUInt64LE(0n, 40);
+  bytes.writeUInt32LE(0, 60);
+  const bare = parseElf(bufferSource(bytes));
+  expect(bare.sections).toEqual([]);
+  const text = elf.section('.text')!;
+  const addresses = Array.from({ length: 1000 }, (_, i) => text.addr + Math.floor((text.size * i) / 1000));
+  const found = readGoSymbols(bare)!;
+  expect(addresses.map((address) => found.lookup(address))).toEqual(
+    addresses.map((address) => symbols.lookup(address)),
+  );
+});
+
 test.skipIf(!hasGo)('nothing outside of Go functions', () => {
   const text = elf.section('.text')!;
   expect(symbols.lookup(text.addr - 1)).toEqual([]);
