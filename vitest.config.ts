@@ -11,6 +11,7 @@ export default defineConfig({
           include: ['{agent,collector,common,otlp-client,cli,scripts}/**/*.test.ts'],
           // Only what hangs should end here: other work may have the machine for minutes.
           testTimeout: 120_000,
+          hookTimeout: 120_000,
           expect: { poll: { timeout: 30_000 } },
         },
       },

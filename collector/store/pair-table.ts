@@ -1,3 +1,5 @@
+import { HASH_KEYS } from '../../common/base/hash-keys.ts';
+
 const FIRST_SLOTS = 256;
 /** Words of a slot: both keys, the value and 1 (0 when free), and one that makes a slot lie within one line of the cache. */
 const STRIDE = 4;
@@ -49,9 +51,11 @@ export class PairTable {
   }
 }
 
+const [KEY_A, KEY_B] = HASH_KEYS;
+
 /** Mixes two ids; the finalizer of MurmurHash3 (32 bit) spreads the low bits that a mask keeps. */
 export function hashPair(a: number, b: number): number {
-  let hash = Math.imul(a, 0x9e3779b1) ^ Math.imul(b, 0x85ebca77);
+  let hash = Math.imul(a, KEY_A) ^ Math.imul(b, KEY_B);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) >>> 0;

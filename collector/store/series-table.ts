@@ -2,6 +2,7 @@
  * The series of a part in columns. Where processes are short-lived, most samples bring a series of their own; what these
  * have in common with others of their program is kept once, as a group.
  */
+import { HASH_KEYS } from '../../common/base/hash-keys.ts';
 import type { Series } from './store.ts';
 
 /** A series without what tells one execution of a thread from the next. */
@@ -152,7 +153,11 @@ function groupKey(group: SeriesGroup): string {
 /** The finalizer of MurmurHash3 (32 bit) spreads the low bits that the mask keeps. */
 function hash(group: number, pid: number, tid: number, startUnixNano: bigint): number {
   const start = Number(startUnixNano & 0xffff_ffffn);
-  let mixed = Math.imul(group, 0x9e3779b1) ^ Math.imul(pid, 0x85ebca77) ^ Math.imul(tid, 0x27d4eb2f) ^ start;
+  let mixed =
+    Math.imul(group, HASH_KEYS[0]) ^
+    Math.imul(pid, HASH_KEYS[1]) ^
+    Math.imul(tid, HASH_KEYS[2]) ^
+    Math.imul(start, HASH_KEYS[3]);
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
   return (mixed ^ (mixed >>> 16)) >>> 0;

@@ -160,6 +160,11 @@ describe('formats', () => {
     );
   });
 
+  it('says that a report is no profile', () => {
+    const report = writeProfile('a.txt', exampleProfile());
+    expect(() => readProfile('a.txt', report)).toThrow(/^a\.txt is .* it is a report, .* name the \.pb\.gz/);
+  });
+
   it.each([
     ['a.pb.gz', Buffer.from([0x1f, 0x8b, 1, 2]), /^a\.pb\.gz is no \.pb\.gz profile: /],
     ['a.folded', Buffer.from('a;b 3\nno count\n'), /^a\.folded is no .*line 2 /],

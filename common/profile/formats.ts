@@ -50,6 +50,8 @@ const endingsOf = (can: 'read' | 'write'): string =>
     .flatMap(({ endings }) => endings)
     .join(', ');
 
+/** What {@link formatReport} begins with. */
+const REPORT = /^[\d,]+ samples, [\d,]+ stacks\n/;
 const PICTURES = /\.(html|svg)$/;
 
 function formatOf(fileName: string, can: 'read' | 'write', others: readonly string[] = []): Format {
@@ -91,6 +93,10 @@ export const writeProfile = (fileName: string, profile: Profile): Uint8Array =>
 
 /** Folded stacks or perf's text: a `.txt` may be either. */
 function readText(bytes: Uint8Array): Profile {
+  if (REPORT.test(new TextDecoder().decode(bytes.subarray(0, 64))))
+    throw new Error(
+      "it is a report, which can't be read again: name the .pb.gz or other profile that it was made from",
+    );
   return isPerfScript(bytes) ? readPerfScript(bytes) : readFolded(bytes);
 }
 

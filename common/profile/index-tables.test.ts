@@ -24,6 +24,19 @@ it('gives each list of integers one id, which counts from 0', () => {
   );
 });
 
+it('does not look far for lists that were made to have one hash', () => {
+  // flips of the highest bit go through a multiplication as they are, so the next number can take them back
+  const block = (isFlipped: boolean): number[] => (isFlipped ? [-0x8000_0000, 0x8001_0000 | 0] : [0, 0]);
+  const lists = Array.from({ length: 1024 }, (_, i) =>
+    Array.from({ length: 10 }, (_, bit) => block(((i >> bit) & 1) === 1)).flat(),
+  );
+  const table = new SequenceTable();
+  const ids = lists.map((list) => table.intern(listOf(list)));
+  expect(new Set(ids).size).toBe(1024);
+  expect(table.intern(listOf(lists[0]!))).toBe(ids[0]);
+  expect(table.intern(listOf(lists[1023]!))).toBe(1024);
+});
+
 it('forgets what another profile had', () => {
   const map = new EntryMap(3);
   map.clear();

@@ -57,7 +57,10 @@ export class IndexRoom {
   }
 }
 
-/** Lists of integers, each once; ids count from 0. */
+/** Whoever makes lists with one hash on purpose gets a new id for those that would stand further away from where it leads. */
+const MAX_STEPS = 64;
+
+/** Lists of integers, each once (but see {@link MAX_STEPS}); ids count from 0. */
 export class SequenceTable {
   /** Each list's length, then its values. */
   #words = new Int32Array(64);
@@ -69,14 +72,17 @@ export class SequenceTable {
   intern(list: IntList): number {
     const mask = this.#slots.length - 1;
     let slot = hashOf(list.values, 0, list.length) & mask;
-    for (let id = this.#slots[slot]! - 1; id >= 0; id = this.#slots[slot]! - 1) {
+    let steps = 0;
+    for (let id = this.#slots[slot]! - 1; id >= 0 && steps < MAX_STEPS; id = this.#slots[slot]! - 1) {
       if (this.#isSame(this.#starts[id]!, list)) return id;
       slot = (slot + 1) & mask;
+      steps++;
     }
-    this.#slots[slot] = this.#starts.push(this.#end);
+    const id = this.#starts.push(this.#end) - 1;
+    if (steps < MAX_STEPS) this.#slots[slot] = id + 1;
     this.#append(list);
     if (2 * this.#starts.length > this.#slots.length) this.#grow();
-    return this.#starts.length - 1;
+    return id;
   }
 
   #isSame(start: number, { values, length }: IntList): boolean {
@@ -102,8 +108,9 @@ export class SequenceTable {
     const mask = slots.length - 1;
     for (const [id, start] of this.#starts.entries()) {
       let slot = hashOf(this.#words, start + 1, this.#words[start]!) & mask;
-      while (slots[slot] !== 0) slot = (slot + 1) & mask;
-      slots[slot] = id + 1;
+      let steps = 0;
+      for (; slots[slot] !== 0 && steps < MAX_STEPS; steps++) slot = (slot + 1) & mask;
+      if (steps < MAX_STEPS) slots[slot] = id + 1;
     }
     this.#slots = slots;
   }

@@ -1,6 +1,11 @@
 /** More bytes are not remembered: requests of one sender repeat far fewer. */
 const MAX_BYTES = 8 << 20;
 const MAX_LENGTH = 2048;
+/**
+ * Whoever makes texts with one hash on purpose has them made each time: a text that would stand further away from where its hash
+ * leads is not remembered.
+ */
+const MAX_STEPS = 64;
 const FIRST_SLOTS = 1024;
 const FIRST_BYTES = 64 << 10;
 
@@ -18,6 +23,11 @@ export class TextCache {
   #bytes = Buffer.alloc(FIRST_BYTES);
   #end = 0;
 
+  /** Texts that are remembered. */
+  get count(): number {
+    return this.#texts.length;
+  }
+
   /** What the bytes say in UTF-8. */
   read(bytes: Buffer, start: number, end: number): string {
     const length = end - start;
@@ -26,12 +36,14 @@ export class TextCache {
     const hash = hashOf(bytes, start, end);
     const mask = this.#slots.length - 1;
     let slot = hash & mask;
-    for (let id = this.#slots[slot]! - 1; id >= 0; id = this.#slots[slot]! - 1) {
+    let steps = 0;
+    for (let id = this.#slots[slot]! - 1; id >= 0 && steps < MAX_STEPS; id = this.#slots[slot]! - 1) {
       if (this.#hashes[id] === hash && this.#isSame(id, bytes, start, length)) return this.#texts[id]!;
       slot = (slot + 1) & mask;
+      steps++;
     }
     const text = bytes.toString('utf8', start, end);
-    this.#add(text, hash, bytes.subarray(start, end));
+    if (steps < MAX_STEPS) this.#add(text, hash, bytes.subarray(start, end));
     return text;
   }
 
