@@ -42,7 +42,10 @@ export class SegmentWriter<T extends Dictionaries> {
   readonly #budget: FrameBudget;
   /** Profile's process index → TID → the name that it had last and the segment's series. */
   readonly #series = new Map<number, Map<number, { name: string; id: number }>>();
-  /** Profile's process index × stacks + stack index → node. */
+  /** By the profile's stack: the first process that had it and the node; 0 where none had yet. */
+  readonly #firstProcesses: Uint32Array;
+  readonly #firstNodes: Uint32Array;
+  /** Of other processes: process index × stacks + stack index → node. */
   readonly #nodes = new Map<number, number>();
   /** Children of the root are the profile's processes, all below are its locations. */
   readonly #tree = new StackTree();
@@ -61,6 +64,8 @@ export class SegmentWriter<T extends Dictionaries> {
     this.#profile = profile;
     this.#budget = budget;
     this.#frameIds = new Int32Array(profile.locations.length).fill(UNKNOWN);
+    this.#firstProcesses = new Uint32Array(profile.stacks.length);
+    this.#firstNodes = new Uint32Array(profile.stacks.length);
   }
 
   series({ process, tid, threadName }: Sample): number {
@@ -81,12 +86,19 @@ export class SegmentWriter<T extends Dictionaries> {
 
   /** The node of a sample's stack, or undefined once the profile has used up its budget. */
   node(sample: Sample): number | undefined {
-    const key = sample.process * this.#profile.stacks.length + sample.stack;
-    let node = this.#nodes.get(key);
-    if (node === undefined) {
-      node = this.#addStack(sample);
-      if (node !== undefined) this.#nodes.set(key, node);
+    const { process, stack } = sample;
+    if (this.#firstNodes[stack] === 0) {
+      const node = this.#addStack(sample);
+      this.#firstProcesses[stack] = process;
+      this.#firstNodes[stack] = node ?? 0;
+      return node;
     }
+    if (this.#firstProcesses[stack] === process) return this.#firstNodes[stack];
+    const key = process * this.#profile.stacks.length + stack;
+    const known = this.#nodes.get(key);
+    if (known !== undefined) return known;
+    const node = this.#addStack(sample);
+    if (node !== undefined) this.#nodes.set(key, node);
     return node;
   }
 

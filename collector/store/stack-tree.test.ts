@@ -33,3 +33,12 @@ it('counts its bytes as it grows', () => {
   expect(tree.bytes).toBeGreaterThan(before);
   expect(tree.bytes / tree.size).toBeLessThan(32);
 });
+
+it('takes little where nodes have one child each, as most have', () => {
+  const [chain, star] = [new StackTree(), new StackTree()];
+  for (let frame = 0; frame < 10_000; frame++) {
+    chain.child(chain.size - 1, frame);
+    star.child(0, frame);
+  }
+  expect(chain.bytes).toBeLessThan(0.8 * star.bytes);
+});
