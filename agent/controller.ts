@@ -11,11 +11,13 @@ import { collectGarbage } from './executables/collect-garbage.ts';
 import { Executables } from './executables/executables.ts';
 import { Kernel } from './executables/kernel.ts';
 import type { SymbolDetail } from './executables/symbol-service.ts';
+import { mayHoldRuntime } from './interpreters/registry.ts';
 import { RuntimeFrames } from './interpreters/runtime-frames.ts';
 import { tellUnverified } from './interpreters/verified.ts';
 import { JitFrames } from './jit/jit-frames.ts';
 import { LoopDelay } from './loop-delay.ts';
 import { MemoryBudget } from './memory-budget.ts';
+import { runningFiles } from './processes/mapped-files.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { readAhead } from './read-ahead.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
@@ -192,7 +194,7 @@ export class Controller {
     await kernel.open();
     if (kernel.unavailable !== '') log.warn(kernel.unavailable);
     await controller.#executables.loadVdso();
-    await readAhead(options.expectedFiles ?? [], controller.#tracer, controller.#executables);
+    await controller.#readAhead();
     await controller.#tracer.start();
     controller.#sampling.start();
     if (options.watchLoop) controller.#loopDelay.start();
@@ -285,6 +287,17 @@ export class Controller {
     this.#processes.onExit(record);
     this.#forgetProcess(record.pid);
     this.#jit.onExit(record);
+  }
+
+  /** Waits for what a person wants to see; of the whole machine runtimes are read while sampling begins. */
+  async #readAhead(): Promise<void> {
+    const { targets, expectedFiles } = this.#options;
+    const reading = readAhead(
+      targets ? (expectedFiles ?? []) : runningFiles(mayHoldRuntime),
+      this.#tracer,
+      this.#executables,
+    );
+    if (targets) await reading;
   }
 
   /** What is known of a program that ran under this number. */

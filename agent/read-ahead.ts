@@ -1,6 +1,7 @@
 /**
  * Tables of files that are about to be sampled. Without it the first samples of a process are cut, once for each file
- * that is new on their stacks: one meets the program, the next one libc, and so on.
+ * that is new on their stacks: one meets the program, the next one libc, and so on. Of a language runtime also its part
+ * of the sampler is loaded ahead.
  */
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import type { Executables } from './executables/executables.ts';

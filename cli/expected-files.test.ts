@@ -1,8 +1,8 @@
-import { chmodSync, mkdtempSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { filesOfCommand, filesOfProcess } from './expected-files.ts';
+import { filesOfCommand } from './expected-files.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'expected-files-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -40,19 +40,5 @@ describe('filesOfCommand', () => {
     expect(filesOfCommand([folder], {})).toEqual([]);
     const damaged = script('damaged', '\x7fELF');
     expect(filesOfCommand([damaged], {})).toEqual([damaged]);
-  });
-});
-
-describe('filesOfProcess', () => {
-  it('names each mapped executable once, by its mapping', () => {
-    const links = filesOfProcess(process.pid);
-    expect(new Set(links).size).toBe(links.length);
-    for (const link of links) expect(link).toMatch(/^\/proc\/\d+\/map_files\/[0-9a-f]+-[0-9a-f]+$/);
-    if (process.getuid?.() !== 0) return;
-    expect(links.map((link) => readlinkSync(link))).toContain(readlinkSync('/proc/self/exe'));
-  });
-
-  it('names nothing of a process that is gone', () => {
-    expect(filesOfProcess(0x3fff_ffff)).toEqual([]);
   });
 });

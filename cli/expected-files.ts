@@ -1,6 +1,6 @@
-/** Which executables and libraries a command will run, or a process runs: what can be known beforehand. */
+/** Which executables and libraries a command will run: what can be known beforehand. */
 import { execFileSync } from 'node:child_process';
-import { accessSync, closeSync, constants, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fdSource } from '../agent/stack-deltas/fd-source.ts';
 import { parseElf } from '../common/elf/elf.ts';
@@ -25,27 +25,6 @@ export function filesOfCommand([command]: readonly string[], env: NodeJS.Process
     program = findCommand(isEnv ? (interpreter.at(-1) ?? '') : interpreter[0]!, env);
   }
   return [];
-}
-
-/** What a process has mapped to execute; nothing where it has a root of its own or is gone. */
-export function filesOfProcess(pid: number): string[] {
-  try {
-    if (!isSameFile(`/proc/${pid}/root/`, '/')) return [];
-    const lines = readFileSync(`/proc/${pid}/maps`, 'latin1').matchAll(
-      /^([0-9a-f]+-[0-9a-f]+) ..x. \S+ \S+ \d+ +(\/.*)$/gm,
-    );
-    const byPath = new Map(
-      Array.from(lines, ([, range, path]) => [path!, `/proc/${pid}/map_files/${range}`]),
-    );
-    return [...byPath.values()];
-  } catch {
-    return [];
-  }
-}
-
-function isSameFile(one: string, other: string): boolean {
-  const [a, b] = [statSync(one, { bigint: true }), statSync(other, { bigint: true })];
-  return a.dev === b.dev && a.ino === b.ino;
 }
 
 /** As execvp(3) finds it. */

@@ -5,10 +5,11 @@ import type { Writable } from 'node:stream';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Controller } from '../agent/controller.ts';
 import { parseAgentOptions, parseDuration, SYMBOL_CACHE_HELP } from '../agent/options.ts';
+import { mappedExecutables } from '../agent/processes/mapped-files.ts';
 import { type Pid, toPid } from '../common/base/brand.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
 import type { Profile } from '../common/profile/profile.ts';
-import { filesOfCommand, filesOfProcess } from './expected-files.ts';
+import { filesOfCommand } from './expected-files.ts';
 import { makeLogger } from './logger.ts';
 import { checkOutput, outputEndings, saveProfile } from './profile-files.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
@@ -143,7 +144,7 @@ const expectedFiles = (command: readonly string[], pids: readonly Pid[]): string
   ...(command.length > 0 ? [HOLDING_SHELL, command[0]!] : []).flatMap((program) =>
     filesOfCommand([program], environmentOfCommand(process.env)),
   ),
-  ...pids.flatMap((pid) => filesOfProcess(pid)),
+  ...pids.flatMap((pid) => mappedExecutables(pid).map(({ link }) => link)),
 ];
 
 /**

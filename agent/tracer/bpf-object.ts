@@ -129,9 +129,10 @@ const nameWhereDeferred = (map: string): string => (map.endsWith('_walks') ? `de
 /** Those beside the sampler. */
 export const basePrograms = (settings: BpfSettings): string[] => [
   'tick',
+  'report_mapped',
   'on_exec',
   'on_exit',
-  ...(settings.filterTargets ? ['on_fork', 'report_mapped'] : []),
+  ...(settings.filterTargets ? ['on_fork'] : []),
 ];
 
 /** The BPF programs of one agent: the first object has all maps and the small programs, samplers come and go. */

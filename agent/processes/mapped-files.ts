@@ -1,0 +1,72 @@
+/** Files that processes run: what /proc tells of them before they are sampled. */
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+
+export interface MappedFile {
+  /** As the process knows it. */
+  path: string;
+  /** Opens the very file, also one that was replaced: /proc/PID/map_files/…; needs CAP_CHECKPOINT_RESTORE. */
+  link: string;
+}
+
+/** A machine with more has its other programs met as they are sampled. */
+const MAX_PROCESSES = 16_384;
+/** Programs whose mappings are read, each once; a browser has 1 MiB of them. */
+const MAX_PROGRAMS = 64;
+
+/** What a process has mapped to execute, each file once; nothing where it has a root of its own or is gone. */
+export function mappedExecutables(pid: number, proc = '/proc'): MappedFile[] {
+  try {
+    if (!isSameFile(join(proc, `${pid}/root/`), '/')) return [];
+    const lines = readFileSync(join(proc, `${pid}/maps`), 'latin1').matchAll(
+      /^([0-9a-f]+-[0-9a-f]+) ..x. \S+ \S+ \d+ +(\/.*)$/gm,
+    );
+    const byPath = new Map(
+      Array.from(lines, ([, range, path]) => [
+        path!,
+        { path: path!, link: join(proc, `${pid}/map_files/${range}`) },
+      ]),
+    );
+    return [...byPath.values()];
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * Links to the files of a kind that programs of that kind run now, by the names of both: of `python3` its program and
+ * `libpython3.so`. `isOne` is given the last component of a path.
+ */
+export function runningFiles(isOne: (name: string) => boolean, proc = '/proc'): string[] {
+  const links = new Map<string, string>();
+  const programs = new Set<string>();
+  for (const pid of processes(proc)) {
+    const program = programOf(join(proc, String(pid)));
+    if (!isOne(basename(program)) || programs.has(program) || programs.size >= MAX_PROGRAMS) continue;
+    const files = mappedExecutables(pid, proc);
+    // else it is gone, or a container's: the next one of that name may not be
+    if (files.length > 0) programs.add(program);
+    for (const { path, link } of files) if (isOne(basename(path))) links.set(path, link);
+  }
+  return [...links.values()];
+}
+
+const processes = (proc: string): number[] =>
+  readdirSync(proc)
+    .map(Number)
+    .filter((pid) => pid > 0)
+    .slice(0, MAX_PROCESSES);
+
+/** '' for a kernel thread, and for a process that is gone. */
+function programOf(directory: string): string {
+  try {
+    return readlinkSync(join(directory, 'exe'));
+  } catch {
+    return '';
+  }
+}
+
+function isSameFile(one: string, other: string): boolean {
+  const [a, b] = [statSync(one, { bigint: true }), statSync(other, { bigint: true })];
+  return a.dev === b.dev && a.ino === b.ino;
+}
