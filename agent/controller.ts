@@ -21,6 +21,7 @@ import { runningFiles } from './processes/mapped-files.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { readAhead } from './read-ahead.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
+import { nextTurn } from './slices.ts';
 import { SourceMaps } from './source-maps/source-maps.ts';
 import { Debuginfod, type DebuginfodOptions } from './symbols/debuginfod.ts';
 import { loadNative } from './tracer/native.ts';
@@ -347,14 +348,17 @@ export class Controller {
     this.#sweep = this.#sweep.then(() => check);
   }
 
-  /** What they held is made again as it is needed, at the cost of some CPU time. */
-  #dropCaches(): void {
+  /** What they held is made again as it is needed, at the cost of some CPU time. In turns: each takes up to 30 ms. */
+  async #dropCaches(): Promise<void> {
     this.#cache.dropHalf();
+    await nextTurn();
     this.#frames.forget();
     this.#maker.forget();
     this.#executables.names.release();
     this.#sourceMaps?.release();
+    await nextTurn();
     collectGarbage();
+    await nextTurn();
     this.#tracer.native.releaseFreeMemory();
   }
 

@@ -15,7 +15,7 @@ function budget(targetMib: number) {
       releaseFreeMemory() {
         state.free = 0;
       },
-      dropCaches() {
+      async dropCaches() {
         state.caches = 0;
       },
       tableBytes: () => state.tables,

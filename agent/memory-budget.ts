@@ -12,7 +12,7 @@ export interface Reclaimable {
   mapBytes(): number;
   releaseFreeMemory(): void;
   /** Drops caches that the main thread and the workers fill, and collects what was the main thread's. */
-  dropCaches(): void;
+  dropCaches(): Promise<void>;
   /** Unwind tables, bytes. */
   tableBytes(): number;
   /** What the tables may take from now on, bytes; those beyond it leave. */
@@ -78,7 +78,7 @@ export class MemoryBudget {
     if (this.#looks >= this.#nextDrop) {
       this.#nextDrop = this.#looks + 2 * CALM_LOOKS;
       this.stats.cachesDropped++;
-      this.#parts.dropCaches();
+      await this.#parts.dropCaches();
       // workers take a moment to end: tables wait for that inside the budget, and only there
       if (this.#excess() <= 0 || this.stats.usedBytes <= this.#maxBytes) return;
     }

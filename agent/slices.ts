@@ -4,7 +4,7 @@ const SLICE_MS = 10;
 /** How many items are taken between two looks at the clock. */
 const ITEMS_PER_LOOK = 16;
 
-const nextTurn = (): Promise<void> => new Promise(setImmediate);
+export const nextTurn = (): Promise<void> => new Promise(setImmediate);
 
 /** A machine with many CPUs has tens of thousands of groups of samples. */
 export async function inSlices(count: number, take: (i: number) => void): Promise<void> {
