@@ -46,7 +46,12 @@ export function buildFromFile(fd: number, { place, cache, onRuntime }: FileOptio
   const key = elf ? `${computeFileId(source)} ${identityOf(before)}` : '';
   const cached = elf ? cache.load(key, elf.machine) : ({ kind: 'unused' } as const);
   const result = withDebugFiles(place, before.uid, (files) =>
-    buildTable(source, { files, cached: cached.kind === 'found' ? cached.unwind : undefined, onRuntime }),
+    buildTable(source, {
+      path: place?.path,
+      files,
+      cached: cached.kind === 'found' ? cached.unwind : undefined,
+      onRuntime,
+    }),
   );
   if (identityOf(fstatSync(fd, { bigint: true })) !== identityOf(before))
     return {

@@ -30,6 +30,8 @@ export type BuildResult =
   | { kind: 'broken'; reason: string };
 
 export interface BuildOptions {
+  /** Of the file: decides about order only. */
+  path?: string | undefined;
   /** How the file with its debug information is found; without, rules come from the file alone. */
   files?: FileAccess | undefined;
   /** What an earlier run made of this very file. */
@@ -47,10 +49,13 @@ export interface UnwindTable {
   usesSeparate: boolean;
 }
 
-export function buildTable(source: ByteSource, { files, cached, onRuntime }: BuildOptions = {}): BuildResult {
+export function buildTable(
+  source: ByteSource,
+  { path, files, cached, onRuntime }: BuildOptions = {},
+): BuildResult {
   try {
     const elf = parseElf(source);
-    const { runtime, problem } = detectRuntime(elf);
+    const { runtime, problem } = detectRuntime(elf, path);
     if (runtime) onRuntime?.(runtime);
     const unwind = cached ?? makeUnwindTable(elf, files);
     return {

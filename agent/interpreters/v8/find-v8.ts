@@ -8,6 +8,7 @@ import { type ElfFile, PT_GNU_EH_FRAME, SHT_DYNSYM, SHT_SYMTAB } from '../../../
 import { forEachEntry, readStrings, readU64 } from '../../../common/symbols/section-entries.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import { findBytecodeSizes } from './bytecode-sizes.ts';
+import { windowsOfConstants } from './constants.ts';
 import { findUnnamedV8 } from './unnamed-v8.ts';
 
 export interface V8Version {
@@ -27,10 +28,10 @@ export interface V8Binary {
 }
 
 const PREFIX = 'v8dbg_';
-const VERSION = /^_ZN2v88internal7Version6(major|minor|build)_E$/;
 const BYTECODE_SIZES = '_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE';
+const VERSION_PARTS = ['major', 'minor', 'build'] as const;
+const versionSymbol = (part: (typeof VERSION_PARTS)[number]): string => `_ZN2v88internal7Version6${part}_E`;
 const MAX_BYTECODE_SIZES = 3 * 256;
-const MAX_RODATA = 128 << 20;
 const SYMBOL_BYTES = 24;
 const MAX_SYMBOLS = 1 << 22;
 /** V8 has about 500. */
@@ -45,7 +46,7 @@ export function findV8(elf: ElfFile): V8Binary | undefined {
   const symbols = readSymbols(elf);
   if (!symbols?.constants.has('HeapObjectTag')) return findWithoutSymbols(elf);
   const { constants, parts } = symbols;
-  const bytecodeSizes = symbols.bytecodeSizes ?? findHiddenSizes(readConstants(elf));
+  const bytecodeSizes = symbols.bytecodeSizes ?? findHiddenSizes(elf);
   const [major, minor, build] = [parts.get('major'), parts.get('minor'), parts.get('build')];
   if (major === undefined || minor === undefined) throw new UnsupportedRuntime('V8 of unknown version');
   const version = { major, minor, text: `${major}.${minor}.${build ?? 0}` };
@@ -68,11 +69,13 @@ function readSymbols(elf: ElfFile): Symbols | undefined {
     const names = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     if (!names.includes(PREFIX)) continue;
     const symbols: Symbols = { constants: new Map(), parts: new Map(), bytecodeSizes: undefined };
+    const wanted = offsetsOf(names, [BYTECODE_SIZES, ...VERSION_PARTS.map(versionSymbol)]);
     forEachEntry(elf, section, { entryBytes: SYMBOL_BYTES, limit: MAX_SYMBOLS }, (view, at) => {
-      const size = readU64(view, at + 16);
-      if (size !== 4 && (size < 64 * 3 || size > MAX_BYTECODE_SIZES)) return;
-      const name = nameAt(names, view.getUint32(at, true));
-      addSymbol(elf, symbols, { name, address: readU64(view, at + 8), size });
+      const nameOffset = view.getUint32(at, true);
+      // of 80,000 names: a text of each would take as long as all the rest
+      if (!beginsWithPrefix(names, nameOffset) && !wanted.has(nameOffset)) return;
+      const name = wanted.get(nameOffset) ?? nameAt(names, nameOffset);
+      addSymbol(elf, symbols, { name, address: readU64(view, at + 8), size: readU64(view, at + 16) });
     });
     if (symbols.constants.size > 0) return symbols;
   }
@@ -80,37 +83,45 @@ function readSymbols(elf: ElfFile): Symbols | undefined {
 }
 
 function findWithoutSymbols(elf: ElfFile): V8Binary | undefined {
-  let data: Buffer | undefined;
-  const found = findUnnamedV8(elf, () => {
-    data = readConstants(elf);
-    return data;
-  });
-  return found && { ...found, bytecodeSizes: findHiddenSizes(data) };
-}
-
-function readConstants(elf: ElfFile): Buffer | undefined {
-  const section = elf.section('.rodata');
-  if (!section || section.size > MAX_RODATA) return undefined;
-  const data = elf.sectionData(section, MAX_RODATA);
-  return Buffer.from(data.buffer, data.byteOffset, data.length);
+  const found = findUnnamedV8(elf);
+  return found && { ...found, bytecodeSizes: findHiddenSizes(elf) };
 }
 
 /** From V8 13 on the table is no public symbol any more. */
-const findHiddenSizes = (data: Buffer | undefined): Uint8Array | undefined => data && findBytecodeSizes(data);
+function findHiddenSizes(elf: ElfFile): Uint8Array | undefined {
+  for (const data of windowsOfConstants(elf)) {
+    const sizes = findBytecodeSizes(data);
+    if (sizes) return sizes;
+  }
+  return undefined;
+}
 
 function addSymbol(
   elf: ElfFile,
   symbols: Symbols,
   { name, address, size }: { name: string; address: number; size: number },
 ): void {
-  if (name === BYTECODE_SIZES) symbols.bytecodeSizes = readAt(elf, address, size)?.slice();
-  const part = VERSION.exec(name)?.[1];
-  if (size !== 4 || !(part || name.startsWith(PREFIX))) return;
+  if (name === BYTECODE_SIZES && size <= MAX_BYTECODE_SIZES)
+    symbols.bytecodeSizes = readAt(elf, address, size)?.slice();
+  if (size !== 4) return;
+  const part = VERSION_PARTS.find((one) => name === versionSymbol(one));
   const bytes = readAt(elf, address, 4);
   if (!bytes || symbols.constants.size >= MAX_CONSTANTS) return;
   const value = new DataView(bytes.buffer, bytes.byteOffset, 4).getInt32(0, true);
   if (part) symbols.parts.set(part, value);
-  else symbols.constants.set(name.slice(PREFIX.length), value);
+  else if (name.startsWith(PREFIX)) symbols.constants.set(name.slice(PREFIX.length), value);
+}
+
+const [PREFIX_0, PREFIX_1] = Buffer.from(PREFIX) as unknown as [number, number];
+
+/** Nearly: names of others are told apart once they are read. */
+const beginsWithPrefix = (names: Buffer, at: number): boolean =>
+  names[at] === PREFIX_0 && names[at + 1] === PREFIX_1;
+
+/** Where these names stand among `names`. */
+function offsetsOf(names: Buffer, wanted: readonly string[]): Map<number, string> {
+  const found = wanted.map((name) => [names.indexOf(`\0${name}\0`, 0, 'latin1') + 1, name] as const);
+  return new Map(found.filter(([at]) => at > 0));
 }
 
 function nameAt(names: Buffer, at: number): string {
@@ -138,7 +149,7 @@ function findBlob(elf: ElfFile, { text }: V8Version): { start: number; length: n
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const text0 = elf.section('.text');
   const endOfText = text0 ? text0.addr + text0.size : Number.POSITIVE_INFINITY;
-  let best = { start: 0, length: 0 };
+  let best = { start: 0, length: MIN_BLOB_BYTES };
   for (let i = 0; i < count; i++) {
     const start = segment.vaddr + view.getInt32(i * 8, true);
     const next = i + 1 < count ? segment.vaddr + view.getInt32(i * 8 + 8, true) : endOfText;
@@ -147,7 +158,7 @@ function findBlob(elf: ElfFile, { text }: V8Version): { start: number; length: n
     if (next - end > best.length) best = { start: end, length: next - end };
   }
   const offset = elf.addressToFileOffset(best.start);
-  if (best.length < MIN_BLOB_BYTES || offset === undefined)
+  if (best.start === 0 || offset === undefined)
     throw new UnsupportedRuntime(`V8 ${text}: its built-in functions were not found`);
   return { start: offset, length: best.length };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { buildElf } from '../../../common/elf/build-elf.ts';
-import { type ElfFile, PF_X, PT_LOAD, parseElf } from '../../../common/elf/elf.ts';
+import { PF_X, PT_LOAD, parseElf } from '../../../common/elf/elf.ts';
 import { bufferSource } from '../../../common/elf/source.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import { findV8 } from './find-v8.ts';
@@ -12,19 +12,23 @@ const DATA_AT = 0x1000;
 const CODE_AT = 0x10000;
 /** Pages of other code before the blob. */
 const OTHER = 3;
+/** The flag is in the first megabyte, the version in the second. */
+const BETWEEN = 2 ** 20 - 44;
 const FLAG = 'interpreted_frames_native_stack\0';
 
 /** Each function of V8's ends in padding, at a multiple of 64. */
 const ENDS = Array.from({ length: FUNCTIONS }, (_, i) => 64 * (i * 2 + 1 + (i % 2)));
 
-function dataOf(version: string): Buffer {
+/** `before` and `behind`: bytes of other constants. */
+function dataOf(version: string, { before = 0, behind = 64 }): Buffer {
   const table = Buffer.alloc(FUNCTIONS * 8);
   for (const [i, end] of ENDS.entries()) {
     table.writeUInt32LE(end, i * 8);
     table.writeUInt32LE(i, i * 8 + 4);
   }
   // not at a multiple of eight
-  return Buffer.concat([Buffer.from(`${FLAG}${version}\0`.padEnd(100, '\0')), table, Buffer.alloc(64, 0xff)]);
+  const marks = Buffer.from(`${FLAG}${version}\0`.padEnd(100, '\0'));
+  return Buffer.concat([Buffer.alloc(before), marks, table, Buffer.alloc(behind, 0xff)]);
 }
 
 function codeOf({ padding = 0xcc } = {}): Buffer {
@@ -33,9 +37,16 @@ function codeOf({ padding = 0xcc } = {}): Buffer {
   return code;
 }
 
+interface FileOptions {
+  size?: number;
+  padding?: number;
+  before?: number;
+  behind?: number;
+}
+
 /** A file that says to be of so many bytes, as programs with V8 in them are. */
-function fileOf(version: string, { size = 64 << 20, padding = 0xcc } = {}): ElfFile {
-  const [data, code] = [dataOf(version), codeOf({ padding })];
+function fileOf(version: string, { size = 64 << 20, padding = 0xcc, ...others } = {} as FileOptions) {
+  const [data, code] = [dataOf(version, others), codeOf({ padding })];
   const bytes = buildElf({
     segments: [{ type: PT_LOAD, flags: PF_X | 4, offset: CODE_AT, filesz: code.length, vaddr: CODE_AT }],
     sections: [
@@ -44,12 +55,17 @@ function fileOf(version: string, { size = 64 << 20, padding = 0xcc } = {}): ElfF
     ],
   });
   const source = bufferSource(bytes);
-  return parseElf({ size: Math.max(size, bytes.length), read: (at, length) => source.read(at, length) });
+  const reads: number[] = [];
+  const read = (at: number, length: number): Uint8Array => {
+    reads.push(length);
+    return source.read(at, length);
+  };
+  return { elf: parseElf({ size: Math.max(size, bytes.length), read }), reads };
 }
 
 describe('V8 in a file that does not describe it', () => {
   it('is known where it is a build of Deno: what its objects look like, and where its functions are', () => {
-    const found = findV8(fileOf('15.0.245.2-rusty'))!;
+    const found = findV8(fileOf('15.0.245.2-rusty').elf)!;
     expect(found.version).toEqual({ major: 15, minor: 0, text: '15.0.245' });
     expect(found.blob).toEqual({ start: CODE_AT + OTHER * PAGE, length: ENDS.at(-1) });
     const { types, bytecodes, deopt, kindBaseline } = layoutOf(found);
@@ -63,12 +79,27 @@ describe('V8 in a file that does not describe it', () => {
     ['of a version never looked at', '13.1.201.2-rusty', {}, /13\.1\.201 of Deno: known are 14\.0/],
     ['whose functions are somewhere else', '15.0.245.2-rusty', { padding: 0x90 }, /were not found/],
   ])('is refused with a reason %s', (_, version, options, reason) => {
-    const elf = fileOf(version, options);
+    const { elf } = fileOf(version, options);
     expect(() => findV8(elf)).toThrow(UnsupportedRuntime);
     expect(() => findV8(elf)).toThrow(reason);
   });
 
+  it('is looked for in a megabyte at a time, also where its marks are in two of them', () => {
+    for (const before of [2 ** 20 - 20, 3 * 2 ** 20, BETWEEN]) {
+      const { elf, reads } = fileOf('15.0.245.2', { before });
+      expect(() => findV8(elf)).toThrow(/not described/);
+      expect(Math.max(...reads)).toBeLessThanOrEqual(1 << 20);
+    }
+    expect(findV8(fileOf('15.0.245.2-rusty', { before: BETWEEN }).elf)?.version.major).toBe(15);
+  });
+
+  it('is not looked for any further once it is found', () => {
+    const { elf, reads } = fileOf('13.1.201.2-rusty', { behind: 8 << 20 });
+    expect(() => findV8(elf)).toThrow(/known are/);
+    expect(reads.reduce((sum, length) => sum + length, 0)).toBeLessThan(2 << 20);
+  });
+
   it('is not looked for in small files', () => {
-    expect(findV8(fileOf('15.0.245.2-rusty', { size: 1 << 20 }))).toBeUndefined();
+    expect(findV8(fileOf('15.0.245.2-rusty', { size: 1 << 20 }).elf)).toBeUndefined();
   });
 });

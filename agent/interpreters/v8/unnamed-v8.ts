@@ -6,6 +6,7 @@
  */
 import type { ElfFile } from '../../../common/elf/elf.ts';
 import { UnsupportedRuntime } from '../contract.ts';
+import { readConstants, windowsOfConstants } from './constants.ts';
 import { findEmbeddedBlob } from './embedded-blob.ts';
 
 export interface UnnamedV8 {
@@ -68,23 +69,32 @@ const CONSTANTS: Readonly<Record<string, number>> = {
   class_BytecodeArray__data__uintptr_t: 64,
 };
 
-/**
- * Undefined where there is no V8. Throws {@link UnsupportedRuntime}. `readConstants`: of the file's .rodata, which has
- * 20 MB and more.
- */
-export function findUnnamedV8(elf: ElfFile, readConstants: () => Buffer | undefined): UnnamedV8 | undefined {
+/** Undefined where there is no V8. Throws {@link UnsupportedRuntime}. */
+export function findUnnamedV8(elf: ElfFile): UnnamedV8 | undefined {
   if (elf.source.size < MIN_FILE_BYTES) return undefined;
-  const data = readConstants();
-  if (!data?.includes(FLAG)) return undefined;
-  const version = readVersion(data);
+  const { hasFlag, version } = findMarks(elf);
+  if (!hasFlag) return undefined;
   if (!version) throw new UnsupportedRuntime('V8 of a build that is not described in the file');
   const { major, minor, text } = version;
   const build = BUILDS[`${major}.${minor}`];
   if (!build) throw new UnsupportedRuntime(`V8 ${text} of Deno: known are ${Object.keys(BUILDS).join(', ')}`);
   if (elf.machine !== 'x86_64') throw new UnsupportedRuntime(`V8 ${text}: only amd64 is supported`);
-  const blob = findEmbeddedBlob(elf, data);
+  const data = readConstants(elf);
+  const blob = data && findEmbeddedBlob(elf, data);
   if (!blob) throw new UnsupportedRuntime(`V8 ${text}: its built-in functions were not found`);
   return { version, constants: constantsOf(build), blob };
+}
+
+/** Read until both are there. */
+function findMarks(elf: ElfFile): { hasFlag: boolean; version: UnnamedV8['version'] | undefined } {
+  let hasFlag = false;
+  let version: UnnamedV8['version'] | undefined;
+  for (const data of windowsOfConstants(elf)) {
+    hasFlag ||= data.includes(FLAG);
+    version ??= readVersion(data);
+    if (hasFlag && version) break;
+  }
+  return { hasFlag, version };
 }
 
 function readVersion(data: Buffer): UnnamedV8['version'] | undefined {
