@@ -35,6 +35,14 @@ export interface StackDeltaStats {
   ruleOverflow: number;
   /** Functions that begin inside another one. */
   overlaps: number;
+  /** Code whose rules come from elsewhere than .eh_frame, unsorted. */
+  beyondEhFrame: CodeRanges;
+}
+
+/** ELF virtual addresses: range i is [starts[i], ends[i]). */
+export interface CodeRanges {
+  starts: Float64Array;
+  ends: Float64Array;
 }
 
 export interface StackDeltas {
@@ -85,6 +93,7 @@ function extract(elf: ElfFile, findSeparate: FindSeparate, registers: Registers)
     accepts: known.size === 0 && !go ? () => true : (start) => !known.has(start) && !go?.isSpecial(start),
   };
   const ehFrame = decodeEhFrame(elf, target);
+  const described = rows.count;
   const debugFrame = decodeDebugFrame(elf, target);
   addKnownFunctions(known, rows, rules);
   const goFunctions = go?.addRows(rows, rules, coverage(rows)) ?? 0;
@@ -99,7 +108,11 @@ function extract(elf: ElfFile, findSeparate: FindSeparate, registers: Registers)
   const { addresses, ruleIds, overlaps } = joinFunctions(rows);
   const ruleOverflow = rules.overflow;
   const sources = { ehFrame, debugFrame, sframe, separateFrame, goFunctions };
-  const stats = { ...sources, inexpressible, ruleOverflow, overlaps };
+  const beyondEhFrame = {
+    starts: rows.starts.slice(described, rows.count),
+    ends: rows.ends.slice(described, rows.count),
+  };
+  const stats = { ...sources, inexpressible, ruleOverflow, overlaps, beyondEhFrame };
   return { machine: elf.machine, addresses, ruleIds, rules: rules.rules, stats };
 }
 

@@ -2,9 +2,9 @@
 import { closeSync, openSync } from 'node:fs';
 import { fdSource } from '../../agent/stack-deltas/fd-source.ts';
 import { extractStackDeltas, type StackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
-import { type ElfFile, parseElf } from '../../common/elf/elf.ts';
+import { parseElf } from '../../common/elf/elf.ts';
 import { isGo } from '../../common/elf/go-module.ts';
-import { type CodeRange, type Comparison, calledByInit, compareFrames } from './compare-frames.ts';
+import { type Comparison, compareFrames } from './compare-frames.ts';
 import { readelfFrames } from './readelf-frames.ts';
 
 export interface FileComparison extends Comparison {
@@ -17,24 +17,21 @@ export interface FileComparison extends Comparison {
 /** Undefined where the file has no .eh_frame. Throws ElfError for what is no ELF file of amd64 or arm64. */
 export async function compareFile(path: string): Promise<FileComparison | undefined> {
   const fd = openSync(path, 'r');
-  let elf: ElfFile;
   let deltas: StackDeltas;
-  let called: CodeRange[];
   const before = performance.now();
   try {
-    elf = parseElf(fdSource(fd));
+    const elf = parseElf(fdSource(fd));
     // relocatable objects have no addresses yet
     if (elf.type !== 2 && elf.type !== 3) return undefined;
     deltas = extractStackDeltas(elf);
     // its .eh_frame is cgo's; of Go's own functions the compiler's .debug_frame leaves out where fp is
     if (isGo(elf) || !deltas.stats.ehFrame) return undefined;
-    called = calledByInit(elf);
   } finally {
     closeSync(fd);
   }
   const milliseconds = performance.now() - before;
   const { ehFrame, debugFrame } = deltas.stats;
-  const comparison = compareFrames(elf, deltas, (await readelfFrames(path)).ehFrame, called);
+  const comparison = compareFrames(deltas, (await readelfFrames(path)).ehFrame);
   const badFdes = (ehFrame?.badFdes ?? 0) + (debugFrame?.badFdes ?? 0);
   return { ...comparison, machine: deltas.machine, badFdes, milliseconds };
 }

@@ -1,9 +1,7 @@
 /** Compares our stack deltas with readelf's rows, at every boundary of a row and one byte to either side. */
 import { describeRule, type RuleText } from '../../agent/stack-deltas/describe.ts';
-import { isStaticProgram } from '../../agent/stack-deltas/known-functions.ts';
 import type { StackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
 import { lastAtOrBelow } from '../../common/base/search.ts';
-import type { ElfFile } from '../../common/elf/elf.ts';
 import type { ReadelfFrames, ReadelfRule } from './readelf-frames.ts';
 
 export interface Comparison {
@@ -26,22 +24,9 @@ type Verdict = string;
 const MAX_DIFFERENCES = 20;
 const NO_FDE = -1;
 const SIGNAL_EDGE = -2;
-const CALL_WEAK_FN_BYTES = 20;
 
-export interface CodeRange {
-  addr: number;
-  size: number;
-}
-
-/** `called`: code that is known without an FDE, as what {@link calledByInit} finds. */
-export function compareFrames(
-  elf: ElfFile,
-  deltas: StackDeltas,
-  frames: ReadelfFrames,
-  called: readonly CodeRange[] = [],
-): Comparison {
-  return new Comparer(elf, deltas, frames, called).compare();
-}
+export const compareFrames = (deltas: StackDeltas, frames: ReadelfFrames): Comparison =>
+  new Comparer(deltas, frames).compare();
 
 class Comparer {
   readonly #deltas: StackDeltas;
@@ -52,8 +37,6 @@ class Comparer {
   readonly #starts: Float64Array;
   readonly #texts: RuleText[];
   readonly #verdicts = new Map<number, Verdict>();
-  readonly #knownRanges: readonly CodeRange[];
-  readonly #hasOwnStart: boolean;
   readonly #result: Comparison = {
     compared: 0,
     coveredBytes: 0,
@@ -63,7 +46,7 @@ class Comparer {
     differences: [],
   };
 
-  constructor(elf: ElfFile, deltas: StackDeltas, frames: ReadelfFrames, called: readonly CodeRange[]) {
+  constructor(deltas: StackDeltas, frames: ReadelfFrames) {
     this.#deltas = deltas;
     this.#frames = frames;
     this.#rowAddresses = Float64Array.from(frames.addresses);
@@ -75,9 +58,6 @@ class Comparer {
       .filter((f, i, all) => i === 0 || starts[all[i - 1]!] !== starts[f]);
     this.#starts = Float64Array.from(this.#order, (i) => starts[i]!);
     this.#texts = deltas.rules.map((rule) => describeRule(rule, deltas.machine));
-    const sections = ['.init', '.fini', '.plt'].map((name) => elf.section(name));
-    this.#knownRanges = [...sections.filter((s) => s !== undefined), ...called];
-    this.#hasOwnStart = isStaticProgram(elf);
   }
 
   compare(): Comparison {
@@ -174,12 +154,10 @@ class Comparer {
     return rules[ruleIds[firstRow[fde]!]!]!.isSignal;
   }
 
-  /** What the extractor reads from instructions, since no FDE describes it. */
+  /** Another source than .eh_frame describes it: its linkage table, its instructions. */
   #isKnownWithoutFde(address: number): boolean {
-    return (
-      this.#hasOwnStart ||
-      this.#knownRanges.some(({ addr, size }) => address >= addr && address < addr + size)
-    );
+    const { starts, ends } = this.#deltas.stats.beyondEhFrame;
+    return starts.some((start, i) => address >= start && address < ends[i]!);
   }
 
   #verdict(ours: number, expected: number): Verdict {
@@ -191,16 +169,6 @@ class Comparer {
     }
     return verdict;
   }
-}
-
-/** glibc's call_weak_fn: on arm64 `.init` does not hold the call of __gmon_start__ itself. */
-export function calledByInit(elf: ElfFile): CodeRange[] {
-  const init = elf.machine === 'aarch64' && elf.section('.init');
-  if (!init) return [];
-  const code = new DataView(Uint8Array.from(elf.source.read(init.offset, init.size)).buffer);
-  return Array.from({ length: init.size >> 2 }, (_, i) => ({ at: i * 4, word: code.getInt32(i * 4, true) }))
-    .filter(({ word }) => word >>> 26 === 0b100101)
-    .map(({ at, word }) => ({ addr: init.addr + at + ((word << 6) >> 4), size: CALL_WEAK_FN_BYTES }));
 }
 
 function judge(
