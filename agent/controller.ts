@@ -354,7 +354,7 @@ export class Controller {
     await nextTurn();
     this.#frames.forget();
     this.#maker.forget();
-    this.#executables.names.release();
+    this.#executables.release();
     this.#sourceMaps?.release();
     await nextTurn();
     collectGarbage();

@@ -22,11 +22,11 @@ export interface Reclaimable {
 /** Of the budget, for tables in any case: with less they would push each other out. */
 const LEAST_TABLES = 1 / 16;
 /** Of the budget: from there on something is given up, since more comes before that has effect. */
-export const TARGET = 0.9;
+export const TARGET = 0.8;
 /** Inside the budget something is given up at every so many looks; caches half as often, they fill again. */
 export const CALM_LOOKS = 5;
 /** Tables grow again below this share of the budget, by so much at a time. */
-const ROOMY = 0.75;
+const ROOMY = 0.65;
 const GROWTH = 1.25;
 
 export class MemoryBudget {

@@ -242,6 +242,13 @@ export class Executables {
     return executable.state === 'ready';
   }
 
+  /** Gives up what can be made again: what the workers read, tables for copies of a file. */
+  release(): void {
+    this.#recentTables.clear();
+    this.#builder.release();
+    this.names.release();
+  }
+
   /** Ends the workers and closes every file. */
   async stop(): Promise<void> {
     this.#stopped = true;

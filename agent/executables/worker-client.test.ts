@@ -72,6 +72,21 @@ test('an idle worker ends, and another one starts when needed', async () => {
   expect(client.stats).toMatchObject({ started: 2, crashed: 0 });
 });
 
+test('a worker that is released ends behind the request that it has, and another one goes on', async () => {
+  const client = create();
+  const answers = ['a', 'b', 'c'].map((request) => client.request(request));
+  client.release();
+  expect(await Promise.all(answers)).toEqual([
+    ['a', 1],
+    ['b', 1],
+    ['c', 2],
+  ]);
+  client.release();
+  await vi.waitFor(() => expect(client.isRunning).toBe(false), 10_000);
+  expect(await client.request('d')).toEqual(['d', 1]);
+  expect(client.stats).toMatchObject({ started: 3, crashed: 0 });
+});
+
 test('stopping rejects what waits, and what comes later', async () => {
   const client = create();
   const waiting = [client.request('hang'), client.request('a')].map((request) =>

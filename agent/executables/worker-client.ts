@@ -58,6 +58,9 @@ export class WorkerClient<Request, Answer, Note = never> {
   #timer: NodeJS.Timeout | undefined;
   #nextId = 1;
   #isStopped = false;
+  /** It ends with the request that it has. */
+  #isReleased = false;
+  #isEnding = false;
 
   constructor(options: WorkerClientOptions) {
     this.#options = options;
@@ -83,9 +86,10 @@ export class WorkerClient<Request, Answer, Note = never> {
     });
   }
 
-  /** Ends the worker if it has nothing to do; the next request starts another one. */
+  /** Ends the worker, behind the request that it has; the next request starts another one. */
   release(): void {
-    if (this.pending === 0) void this.#terminate();
+    if (this.#current) this.#isReleased = true;
+    else void this.#replace();
   }
 
   /** Ends the worker; what waits is rejected, and what comes later. */
@@ -99,7 +103,7 @@ export class WorkerClient<Request, Answer, Note = never> {
   }
 
   #next(): void {
-    if (this.#current) return;
+    if (this.#current || this.#isEnding) return;
     clearTimeout(this.#timer);
     const pending = this.#queue.shift();
     if (!pending) {
@@ -141,12 +145,14 @@ export class WorkerClient<Request, Answer, Note = never> {
     this.#current = undefined;
     if ('error' in reply) current.reject(new RequestError(reply.error));
     else current.resolve(reply.answer);
-    this.#next();
+    if (this.#isReleased) void this.#replace();
+    else this.#next();
   }
 
   #crash(worker: Worker, message: string): void {
     if (worker !== this.#worker) return;
     this.#worker = undefined;
+    this.#isReleased = false;
     this.stats.crashed++;
     this.#fail(new WorkerFailure('crashed', `a worker thread failed: ${message}`));
   }
@@ -165,8 +171,17 @@ export class WorkerClient<Request, Answer, Note = never> {
     this.#next();
   }
 
+  /** What the old worker holds is free before the next one takes anything. */
+  async #replace(): Promise<void> {
+    this.#isEnding = true;
+    await this.#terminate();
+    this.#isEnding = false;
+    this.#next();
+  }
+
   async #terminate(): Promise<void> {
     clearTimeout(this.#timer);
+    this.#isReleased = false;
     const worker = this.#worker;
     this.#worker = undefined;
     await worker?.terminate();

@@ -51,6 +51,11 @@ export class TableBuilder {
     return this.#build({ bytes });
   }
 
+  /** Gives up what the worker holds. */
+  release(): void {
+    this.#worker.release();
+  }
+
   close(): Promise<void> {
     return this.#worker.stop();
   }
