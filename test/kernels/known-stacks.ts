@@ -1,25 +1,32 @@
 /** The programs that run in the guest, and what each knows about its own stacks. */
+import { basename } from 'node:path';
+import { processName, stackNames } from '../../common/profile/frame-name.ts';
+import type { Profile } from '../../common/profile/profile.ts';
 
-export interface FoldedSample {
+export interface NamedSample {
   process: string;
   /** Root first. */
   frames: string[];
+  /** Of those that a runtime interprets or compiles, root first: `function file:line`. */
+  places: string[];
   count: number;
 }
 
 export interface KnownProgram {
   /** Its file in the guest, so that short-lived copies can be told from the one that stays. */
   name: string;
+  /** Its executable's name where that is not the program's own. */
+  process?: RegExp;
   /** Below test/. */
   source: string;
-  /** By the C compiler where none is named; without its compiler the program is left out. */
-  language?: 'go' | 'cgo' | 'musl';
+  /** By the C compiler where none is named; without its compiler or interpreter the program is left out. */
+  language?: 'go' | 'cgo' | 'musl' | 'node' | 'python';
   flags: string[];
   /** Beside those; the compiler's default signs no return address. */
   arm64Flags?: string[];
-  /** The leaf where all calls are known to be there; guest-init knows it, too. */
-  bottom: RegExp;
-  isWhole(sample: FoldedSample): boolean;
+  /** Are all calls known to be there? guest-init looks for such samples, too. */
+  isJudged(sample: NamedSample): boolean;
+  isWhole(sample: NamedSample): boolean;
 }
 
 export interface ProgramStacks {
@@ -27,14 +34,28 @@ export interface ProgramStacks {
   samples: number;
   whole: number;
   /** The most frequent of the others. */
-  others: FoldedSample[];
+  others: NamedSample[];
 }
 
-const callsOf = (sample: FoldedSample, name = 'recurse'): number =>
+const callsOf = (sample: NamedSample, name = 'recurse'): number =>
   sample.frames.filter((frame) => frame === name).length;
-const isDeep = (sample: FoldedSample): boolean => callsOf(sample) === 40 && sample.frames[0] === '_start';
-const isOfGo = (sample: FoldedSample): boolean => /^runtime\.goexit/.test(sample.frames[0]!);
-const BOTTOM_OF_C = /^(spin|recurse)$/;
+const isDeep = (sample: NamedSample): boolean => callsOf(sample) === 40 && sample.frames[0] === '_start';
+const isOfGo = (sample: NamedSample): boolean => /^runtime\.goexit/.test(sample.frames[0]!);
+const endsIn =
+  (leaf: RegExp) =>
+  ({ frames }: NamedSample): boolean =>
+    leaf.test(frames.at(-1)!);
+const isBottomOfC = endsIn(/^(spin|recurse)$/);
+
+/** `calls`: functions of the script with their lines, from the root to the one that computes for ever. */
+const inScript = (file: string, calls: RegExp): Pick<KnownProgram, 'isJudged' | 'isWhole'> => {
+  const placesOf = ({ places }: NamedSample): string[] =>
+    places.filter((place) => place.includes(` ${file}:`)).map((place) => place.replace(` ${file}`, ''));
+  return {
+    isJudged: (sample) => placesOf(sample).length > 0,
+    isWhole: (sample) => sample.frames[0] === '_start' && calls.test(placesOf(sample).join(' ')),
+  };
+};
 
 export const KNOWN_PROGRAMS: readonly KnownProgram[] = [
   {
@@ -42,21 +63,21 @@ export const KNOWN_PROGRAMS: readonly KnownProgram[] = [
     source: 'fixtures/deep.c',
     flags: ['-O2', '-fomit-frame-pointer'],
     arm64Flags: ['-mbranch-protection=standard'],
-    bottom: BOTTOM_OF_C,
+    isJudged: isBottomOfC,
     isWhole: isDeep,
   },
   {
     name: 'short',
     source: 'fixtures/deep.c',
     flags: ['-O2', '-fomit-frame-pointer'],
-    bottom: BOTTOM_OF_C,
+    isJudged: isBottomOfC,
     isWhole: isDeep,
   },
   {
     name: 'threads',
     source: 'fixtures/threads.c',
     flags: ['-O2', '-pthread'],
-    bottom: BOTTOM_OF_C,
+    isJudged: isBottomOfC,
     // clone3, which Debian's stripped libc has no name for
     isWhole: (sample) => callsOf(sample) === 20 && /clone|libc\.so/.test(sample.frames[0]!),
   },
@@ -66,7 +87,7 @@ export const KNOWN_PROGRAMS: readonly KnownProgram[] = [
     source: 'fixtures/deep.c',
     language: 'musl',
     flags: ['-O2', '-fomit-frame-pointer', '-static'],
-    bottom: BOTTOM_OF_C,
+    isJudged: isBottomOfC,
     isWhole: isDeep,
   },
   {
@@ -74,7 +95,7 @@ export const KNOWN_PROGRAMS: readonly KnownProgram[] = [
     source: 'fixtures/deep.go',
     language: 'go',
     flags: ['-ldflags=-s -w'],
-    bottom: /^main\.leaf$/,
+    isJudged: endsIn(/^main\.leaf$/),
     isWhole: (sample) => callsOf(sample, 'main.recurse') === 40 && isOfGo(sample),
   },
   {
@@ -82,32 +103,55 @@ export const KNOWN_PROGRAMS: readonly KnownProgram[] = [
     source: 'toolchains/programs/cgo.go',
     language: 'cgo',
     flags: [],
-    bottom: /^main\.spin$/,
+    isJudged: endsIn(/^main\.spin$/),
     isWhole: (sample) =>
       callsOf(sample, 'c_recurse') === 10 && callsOf(sample, 'main.recurse') === 10 && isOfGo(sample),
   },
+  {
+    name: 'deep.cjs',
+    process: /^node$/,
+    source: 'fixtures/deep.cjs',
+    language: 'node',
+    flags: [],
+    ...inScript('deep.cjs', /^<anonymous>:17 main:14( recurse:10){9} recurse:9 leaf:[345]$/),
+  },
+  {
+    name: 'deep.py',
+    process: /^python3/,
+    source: 'fixtures/deep.py',
+    language: 'python',
+    flags: [],
+    ...inScript('deep.py', /^<module>:22 main:19( recurse:14){9} recurse:13 leaf:[678]$/),
+  },
 ];
 
-/** "process;root;…;leaf count" a line. */
-export function parseFolded(lines: readonly string[]): FoldedSample[] {
-  return lines.flatMap((line) => {
-    const match = /^([^;]+);(.*) (\d+)$/.exec(line);
-    return match ? [{ process: match[1]!, frames: match[2]!.split(';'), count: Number(match[3]) }] : [];
+export function namedSamples(profile: Profile): NamedSample[] {
+  const { functions, locations } = profile;
+  return profile.samples.map(({ stack, process, count }) => {
+    const places = [...profile.stacks[stack]!].reverse().flatMap((at) => {
+      const { frameType, lines } = locations[at]!;
+      if (frameType !== 'v8js' && frameType !== 'cpython') return [];
+      return lines.toReversed().map(({ func, line }) => {
+        const { name, filename } = functions[func]!;
+        return `${name} ${basename(filename)}:${line}`;
+      });
+    });
+    return { process: processName(profile, process), frames: stackNames(profile, stack), places, count };
   });
 }
 
-const total = (samples: readonly FoldedSample[]): number => samples.reduce((sum, s) => sum + s.count, 0);
+const total = (samples: readonly NamedSample[]): number => samples.reduce((sum, s) => sum + s.count, 0);
 
 /**
  * Judged are the samples at the bottom of the recursion, whose stack is known exactly, from when the tables were
  * there: what came before ends in a marker that says so.
  */
-export function judgeStacks(program: KnownProgram, samples: readonly FoldedSample[]): ProgramStacks {
+export function judgeStacks(program: KnownProgram, samples: readonly NamedSample[]): ProgramStacks {
   const judged = samples.filter(
-    ({ process, frames }) =>
-      process === program.name &&
-      program.bottom.test(frames.at(-1)!) &&
-      !frames.some((frame) => /not ready yet/.test(frame)),
+    (sample) =>
+      (program.process?.test(sample.process) ?? sample.process === program.name) &&
+      program.isJudged(sample) &&
+      !sample.frames.some((frame) => /not ready yet/.test(frame)),
   );
   const others = judged.filter((s) => !program.isWhole(s)).sort((a, b) => b.count - a.count);
   return {

@@ -1,6 +1,7 @@
 #!/bin/sh
 # make-initramfs.sh OUT PROGRAM…: packs the built product, Node, the programs and what they are linked with into an
 # initramfs whose init is guest-init. Needs busybox and cpio. Not compressed: an emulated CPU unpacks slowly.
+# PYTHON: one that goes with it, too, as /programs/python.
 # For another processor: CPU says which (aarch64), NODE where its Node is, and SYSROOT where its libraries and busybox
 # are.
 set -eu
@@ -48,7 +49,20 @@ npm ls --omit=dev --all --parseable 2>/dev/null | sed -n "s|^$top/node_modules/|
 		[ -e "$root/everyframe/node_modules/$module" ] ||
 			cp -a "node_modules/$module" "$root/everyframe/node_modules/$module"
 	done
-list_libraries "$root/bin/busybox" "$root/bin/node" "$native/everyframe.node" "$@" |
+python=
+if [ -n "${PYTHON:-}" ]; then
+	python=$(readlink -f "$PYTHON")
+	# its landmark, and what it imports before a script
+	"$python" -ISc 'import os, sys
+for module in sys.modules.values():
+    if getattr(module, "__file__", None): print(module.__file__)' |
+		while read -r file; do cp --parents "$file" "$root"; done
+	cp --parents "$python" "$root"
+	mkdir "$root/usr/lib/${python##*/}/lib-dynload" # so that it does not complain
+	ln -s "$python" "$root/programs/python"
+fi
+# shellcheck disable=SC2086 # none or one
+list_libraries "$root/bin/busybox" "$root/bin/node" "$native/everyframe.node" $python "$@" |
 	while read -r library; do
 		mkdir -p "$root$(dirname "$library")"
 		cp -L "$sysroot$library" "$root$library"

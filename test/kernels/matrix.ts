@@ -1,17 +1,20 @@
 /** One kernel: gets it, boots it with the product inside, and judges what the guest printed. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { packageRoot } from '../../agent/tracer/package-root.ts';
 import type { ProgramFigures } from '../../agent/tracer/program-figures.ts';
+import { readProfile } from '../../common/profile/formats.ts';
 import { muslForArm64, prepareArm64Guest } from './arm64-guest.ts';
 import {
   judgeStacks,
   KNOWN_PROGRAMS,
   type KnownProgram,
+  type NamedSample,
+  namedSamples,
   type ProgramStacks,
-  parseFolded,
 } from './known-stacks.ts';
 import { findGrowth, type KernelFigures, kernelOf, parseTable } from './ratchet.ts';
 import { type Architecture, type BootOptions, boot, type Console, EMULATORS } from './virtual-machine.ts';
@@ -23,6 +26,9 @@ export type Suite = (typeof SUITES)[number];
 export const TABLE = join(packageRoot(), 'docs/kernels.md');
 const SOURCES = join(packageRoot(), 'test/kernels');
 const FETCH_LIMIT_MS = 300_000;
+/** Debian's, which goes into the guest with what it needs of its library. */
+const PYTHON = '/usr/bin/python3';
+const MAX_PROFILE_BYTES = 256 << 20;
 const WHOLE_SHARE = 0.98;
 /** guest-init records until it has as many. */
 const MIN_SAMPLES = 60;
@@ -65,10 +71,12 @@ export function fetchKernel(suite: Suite, architecture: Architecture): string {
   throw new Error(`the kernel of Debian's ${suite} can't be fetched: ${reason}`);
 }
 
-/** The C library's; `all`: also musl's and, where Go is installed, its. */
-export const knownPrograms = (all: boolean): KnownProgram[] =>
+/** The C library's, and where runtimes are unwound theirs; `all`: also musl's and, where Go is installed, its. */
+export const knownPrograms = (architecture: Architecture, all: boolean): KnownProgram[] =>
   KNOWN_PROGRAMS.filter(({ language }) => {
     if (language === undefined) return true;
+    if (language === 'node') return architecture === 'amd64';
+    if (language === 'python') return architecture === 'amd64' && existsSync(PYTHON);
     return all && (language === 'musl' || spawnSync('go', ['version']).status === 0);
   });
 
@@ -77,9 +85,11 @@ export function buildInitramfs(architecture: Architecture, all = false): string 
   const folder = mkdtempSync(join(tmpdir(), 'everyframe-kernels-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   const guest = architecture === 'arm64' ? prepareArm64Guest() : {};
-  const programs = knownPrograms(all).map((program) => compileFor(architecture, program, folder));
+  const known = knownPrograms(architecture, all);
+  const programs = known.map((program) => compileFor(architecture, program, folder));
   const initramfs = join(folder, 'initramfs.cpio');
-  const env = { ...process.env, ...guest };
+  const python = known.some(({ language }) => language === 'python') ? { PYTHON } : {};
+  const env = { ...process.env, ...guest, ...python };
   execFileSync(join(SOURCES, 'make-initramfs.sh'), [initramfs, ...programs], { stdio: 'pipe', env });
   return initramfs;
 }
@@ -89,7 +99,8 @@ function compileFor(architecture: Architecture, program: KnownProgram, folder: s
   const out = join(folder, name);
   const path = join(packageRoot(), 'test', source);
   const compiler = COMPILERS[architecture][0];
-  if (language === 'go' || language === 'cgo') {
+  if (language === 'node' || language === 'python') copyFileSync(path, out);
+  else if (language === 'go' || language === 'cgo') {
     const cgo = { CGO_ENABLED: language === 'cgo' ? '1' : '0', CC: compiler };
     const env = { ...process.env, GOARCH: architecture, GOFLAGS: '-mod=mod', GOTOOLCHAIN: 'local', ...cgo };
     execFileSync('go', ['build', ...flags, '-o', out, path], { cwd: folder, env, stdio: 'pipe' });
@@ -120,9 +131,9 @@ export async function checkKernel(options: CheckOptions): Promise<Verdict> {
   const figures = section('programs')
     .filter((line) => line.startsWith('{'))
     .map((line) => ({ kernel: kernelOf(release), ...(JSON.parse(line) as ProgramFigures) }));
-  const folded = parseFolded(section('stacks'));
-  const programs = options.programsOnly ? [] : knownPrograms(options.all ?? false);
-  const stacks = programs.map((program) => judgeStacks(program, folded));
+  const programs = options.programsOnly ? [] : knownPrograms(options.architecture, options.all ?? false);
+  const samples = readSamples(section('profile'));
+  const stacks = programs.map((program) => judgeStacks(program, samples));
   const cpus = section('kernel')[1] ?? 'no CPU';
   const problems = [
     ...(failure ? [failure] : []),
@@ -140,18 +151,25 @@ export async function checkKernel(options: CheckOptions): Promise<Verdict> {
   return { release, seconds, figures, stacks, doctor: section('doctor').at(-2) ?? '', problems };
 }
 
+/** `lines`: an OTLP profile, zipped, in base64. */
+function readSamples(lines: readonly string[]): NamedSample[] {
+  if (lines.length === 0) return [];
+  const zipped = Buffer.from(lines.join(''), 'base64');
+  return namedSamples(readProfile('guest.otlp', gunzipSync(zipped, { maxOutputLength: MAX_PROFILE_BYTES })));
+}
+
 function judgeShare({ program, samples, whole, others }: ProgramStacks): string[] {
   if (samples < MIN_SAMPLES) return [`${program}: only ${samples} samples`];
   if (whole >= samples * WHOLE_SHARE) return [];
   return [
     `${program}: ${whole} of ${samples} stacks are whole`,
-    ...others.map(({ frames, count }) => `  ${count} × ${frames.join(';')}`),
+    ...others.map(({ frames, places, count }) => `  ${count} × ${frames.join(';')} ${places.join(', ')}`),
   ];
 }
 
-/** What was printed outside of the stacks, from the end. */
+/** What was printed outside of the profile, from the end. */
 function lastLines({ sections }: Console): string {
-  const lines = [...sections].flatMap(([name, text]) => (name === 'stacks' ? [] : text));
+  const lines = [...sections].flatMap(([name, text]) => (name === 'profile' ? [] : text));
   return `the console's last lines:\n    ${lines.slice(-CONSOLE_LINES).join('\n    ')}`;
 }
 
