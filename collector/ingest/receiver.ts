@@ -1,13 +1,15 @@
 import type { Logger } from 'pino';
 import type { CounterReport } from '../../common/profile/counter-report.ts';
+import type { ColumnProfile } from '../../common/profile/frame-columns.ts';
 import {
-  type DecodeResult,
-  decodeOtlp,
+  type DecodeResult as Decoded,
+  decodeColumns,
   decodeOtlpJson,
   OtlpError,
 } from '../../common/profile/otlp-decode.ts';
 import { otlpJsonToProtobuf } from '../../common/profile/otlp-json.ts';
 import { decodeCounters } from '../../common/profile/otlp-metrics.ts';
+import type { Profile } from '../../common/profile/profile.ts';
 import { TextCache } from '../../common/profile/text-cache.ts';
 import type { Forwarder } from '../forward/forwarder.ts';
 import type { Store } from '../store/store.ts';
@@ -40,6 +42,8 @@ export class BusyReceiver extends Error {
 const ALL_STORED: ExportResult = { rejectedProfiles: 0, errorMessage: '' };
 
 type RequestStore = Pick<Store, 'busy' | 'append' | 'noteRequest' | 'commit' | 'recentRequests'>;
+
+type DecodeResult = Decoded<Profile | ColumnProfile>;
 
 /** A request as it arrived, and how to read it. */
 interface Arrived {
@@ -83,7 +87,7 @@ export class Receiver {
    */
   receiveProtobuf(bytes: Uint8Array, peer: string): Promise<ExportResult> {
     return this.#receive(
-      { body: bytes, decode: () => decodeOtlp(bytes, this.#texts), protobuf: () => bytes },
+      { body: bytes, decode: () => decodeColumns(bytes, this.#texts), protobuf: () => bytes },
       peer,
     );
   }

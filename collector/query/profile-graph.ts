@@ -17,7 +17,9 @@ export function profileGraph(profile: Profile, limits = DEFAULT_LIMITS): FlameGr
   const table = new FrameTable();
   const tree = new StackTree();
   const frameIds = profile.locations.map((location) =>
-    locationFrames(profile, location).map((frame) => table.intern(frame)),
+    locationFrames(profile.mappings[location.mapping], location, (func) => profile.functions[func]).map(
+      (frame) => table.intern(frame),
+    ),
   );
   const counts: number[] = [0];
   const nodes = new Map<string, number>();

@@ -1,3 +1,4 @@
+import { type ColumnProfile, columnProfile } from '../../common/profile/frame-columns.ts';
 import type { Profile, Sample } from '../../common/profile/profile.ts';
 import { type Dictionaries, type FrameBudget, SegmentWriter } from './segment-writer.ts';
 import type { AppendResult } from './store.ts';
@@ -5,6 +6,8 @@ import type { AppendResult } from './store.ts';
 /** Events may lie this far in the future: the clocks of two machines are never quite the same. */
 const MAX_CLOCK_SKEW_MS = 60_000;
 const MAX_FRAMES_PER_PROFILE = 8_000_000;
+/** Entries of a profile's tables, over all parts that it has samples of: each part learns anew which of its own they are. */
+const MAX_ENTRIES_OF_PARTS = 32_000_000;
 const MAX_WEIGHT = 2 ** 32;
 /** Each hour costs tables, however few samples it has. */
 const MAX_HOURS_PER_PROFILE = 1000;
@@ -37,14 +40,15 @@ export interface SampleSink<T extends Part> {
 
 /** Gives every event of a profile to the sink, or rejects it with a reason. */
 export function appendProfile<T extends Part>(
-  profile: Profile,
+  profile: Profile | ColumnProfile,
   sink: SampleSink<T>,
   limits: AppendLimits,
 ): AppendResult {
   const result: AppendResult = { stored: 0, rejected: new Map() };
   const { type, unit } = profile.sampleType;
   if (type === 'samples' && unit === 'count') {
-    new Appender(sink, profile, result, limits).run();
+    const columns = 'frames' in profile ? profile : columnProfile(profile);
+    new Appender(sink, columns, result, limits).run();
   } else {
     const events = profile.samples.reduce((sum, sample) => sum + sample.count, 0);
     reject(result, `its sample type is ${type}/${unit}; only samples/count is shown`, events);
@@ -55,7 +59,7 @@ export function appendProfile<T extends Part>(
 /** Appends one profile: remembers per part what of the profile is already there. */
 class Appender<T extends Part> {
   readonly #sink: SampleSink<T>;
-  readonly #profile: Profile;
+  readonly #profile: ColumnProfile;
   readonly #result: AppendResult;
   readonly #budget: FrameBudget = { frames: MAX_FRAMES_PER_PROFILE };
   readonly #writers = new Map<number, SegmentWriter<T>>();
@@ -63,8 +67,9 @@ class Appender<T extends Part> {
   readonly #newestMs: number;
   readonly #maxAgeMs: number;
   readonly #hours = new Set<number>();
+  #entriesLeft = MAX_ENTRIES_OF_PARTS;
 
-  constructor(sink: SampleSink<T>, profile: Profile, result: AppendResult, options: AppendLimits) {
+  constructor(sink: SampleSink<T>, profile: ColumnProfile, result: AppendResult, options: AppendLimits) {
     this.#sink = sink;
     this.#profile = profile;
     this.#result = result;
@@ -94,6 +99,11 @@ class Appender<T extends Part> {
       return;
     }
     const writer = this.#writerFor(timeMs);
+    if (writer === undefined) {
+      const reason = `a profile's tables times its hours have more than ${MAX_ENTRIES_OF_PARTS} entries`;
+      reject(this.#result, reason, weight);
+      return;
+    }
     const node = writer.node(sample);
     if (node === undefined) {
       const reason = `a profile's stacks add up to more than ${MAX_FRAMES_PER_PROFILE} frames`;
@@ -119,10 +129,14 @@ class Appender<T extends Part> {
     return undefined;
   }
 
-  #writerFor(timeMs: number): SegmentWriter<T> {
+  /** Undefined once the profile has used up its entries. */
+  #writerFor(timeMs: number): SegmentWriter<T> | undefined {
     const segment = this.#sink.partFor(timeMs);
     let writer = this.#writers.get(segment.startMs);
     if (writer?.segment !== segment) {
+      const { frames, stacks } = this.#profile;
+      this.#entriesLeft -= frames.locationCount + frames.functionCount + stacks.length;
+      if (this.#entriesLeft < 0) return undefined;
       writer = new SegmentWriter(segment, this.#profile, this.#budget);
       this.#writers.set(segment.startMs, writer);
     }

@@ -1,5 +1,6 @@
 /** What the stores in databases have in common: samples gather in open parts, and are written together. */
 import type { Logger } from 'pino';
+import type { ColumnProfile } from '../../common/profile/frame-columns.ts';
 import type { Profile } from '../../common/profile/profile.ts';
 import { DictionaryCache, type PartInfo } from './database-part.ts';
 import { Flusher } from './flusher.ts';
@@ -62,7 +63,7 @@ export abstract class DatabaseStore implements Store {
     return `the store could not write for a while: ${reason}`;
   }
 
-  append(profile: Profile): AppendResult {
+  append(profile: Profile | ColumnProfile): AppendResult {
     return this.open.append(profile);
   }
 

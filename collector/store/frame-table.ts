@@ -1,3 +1,4 @@
+import { LOOSE_TEXTS, type Texts } from '../../common/profile/frame-columns.ts';
 import { PairTable } from './pair-table.ts';
 import type { Frame } from './store.ts';
 
@@ -9,8 +10,15 @@ const PLACE_BYTES = 100;
 /** Higher lines are left out: no file that a person wrote has so many. */
 const MAX_LINES = 2 ** 20;
 
+/** What frames of many files share. */
+interface Origin {
+  mapping: string;
+  kind: Frame['kind'];
+  binary: string;
+}
+
 /** What frames of a file, a mapping and a kind share. */
-export type Place = Pick<Frame, 'file' | 'mapping' | 'kind'> & { binary: string };
+export type Place = Origin & Pick<Frame, 'file'>;
 
 /** Frames without duplicates, whose strings are kept once. Lines of a function are one frame, unless they are kept. */
 export class FrameTable {
@@ -24,29 +32,37 @@ export class FrameTable {
   /** By the id of the function's first frame and the line, where lines are kept. */
   readonly #lines = new PairTable();
   readonly #keepsLines: boolean;
-  /** By the id of a file and a mapping, and by that of a kind and a binary: what both ids give is a place. */
-  readonly #files = new PairTable();
+  /** By kind and binary; by what that gives and the mapping; by what that gives and the file. */
   readonly #kinds = new PairTable();
+  readonly #originIds = new PairTable();
   readonly #placeIds = new PairTable();
-  #pairs = 0;
+  #kindCount = 0;
+  readonly #origins: Origin[] = [];
+  /** By origin and the lower half of an address. */
+  readonly #addresses = new PairTable();
   readonly #strings = new Map<string, number>();
   readonly #stringList: string[] = [];
   /** Frames of one place often follow each other. */
   #lastPlace = { file: '', mapping: '', kind: '', binary: '', id: -1 };
+  /** By text of a sender's: id of the string and 1. */
+  #textIds = new Int32Array(0);
+  #texts: Texts | undefined;
+  #generation = 0;
 
   constructor({ keepsLines = false } = {}) {
     this.#keepsLines = keepsLines;
   }
 
   get bytes(): number {
-    return this.#textBytes + this.#ids.bytes + this.#lines.bytes + this.#placeIds.bytes;
+    const { bytes } = this.#addresses;
+    return this.#textBytes + this.#ids.bytes + this.#lines.bytes + this.#placeIds.bytes + bytes;
   }
 
   intern(frame: Frame): number {
-    return this.internLine(this.#internFunction(frame), frame.line ?? 0);
+    return this.internLine(this.#internFrame(frame), frame.line ?? 0);
   }
 
-  /** The frame of a line, from 1, of a function: `func` is what `intern` gave for it without a line. */
+  /** The frame of a line, from 1, of a function: `func` is what `intern` or `internFunction` gave for it without a line. */
   internLine(func: number, line: number): number {
     if (!this.#keepsLines || !(line > 0 && line < MAX_LINES)) return func;
     let id = this.#lines.get(func, line);
@@ -59,49 +75,101 @@ export class FrameTable {
     return id;
   }
 
-  #internFunction({ name, file, mapping, kind, binary = '' }: Frame): number {
-    const nameId = this.#internString(name);
-    const placeId = this.#place(file, mapping, kind, binary);
-    let id = this.#ids.get(placeId, nameId);
-    if (id === undefined) {
-      const place = this.places[placeId]!;
-      const shared = { name: this.#stringList[nameId]!, file: place.file, mapping: place.mapping, kind };
-      id = this.frames.push(binary === '' ? shared : { ...shared, binary: place.binary }) - 1;
-      this.placeIds.push(placeId);
-      this.#ids.set(placeId, nameId, id);
-      this.#textBytes += FRAME_BYTES;
+  /** Id of what frames of a mapping share. */
+  origin(mapping: string, kind: Frame['kind'], binary: string): number {
+    const ofKind = this.#internPair(this.#kinds, this.#internString(kind), this.#internString(binary), () => {
+      return this.#kindCount++;
+    });
+    return this.#internPair(this.#originIds, ofKind, this.#internString(mapping), () => {
+      this.#textBytes += PLACE_BYTES;
+      return this.#origins.push({ mapping: this.#shared(mapping), kind, binary: this.#shared(binary) }) - 1;
+    });
+  }
+
+  /** Id of a text of a sender's. */
+  textId(texts: Texts, text: number): number {
+    if (text >= LOOSE_TEXTS) return this.#internString(texts.text(text));
+    if (texts !== this.#texts || texts.generation !== this.#generation) {
+      this.forgetTexts();
+      this.#texts = texts;
+      this.#generation = texts.generation;
     }
+    const known = this.#textIds[text];
+    if (known !== undefined && known !== 0) return known - 1;
+    if (known === undefined) this.#makeRoom(text);
+    const id = this.#internString(texts.text(text));
+    this.#textIds[text] = id + 1;
+    return id;
+  }
+
+  /** Gives back what only is there for more of the same sender's texts. */
+  forgetTexts(): void {
+    this.#texts = undefined;
+    this.#textIds = new Int32Array(0);
+  }
+
+  /** The frame of a function without a line; name and file as ids of texts. */
+  internFunction(origin: number, file: number, name: number): number {
+    return this.#internAt(this.#internPlace(origin, file), name);
+  }
+
+  /** The frame of an address that nothing names. `low`: the lower half of an address without an upper one. */
+  internAddress(origin: number, low: number, name: () => string): number {
+    return this.#internPair(this.#addresses, origin, low, () =>
+      this.internFunction(origin, this.#internString(''), this.#internString(name())),
+    );
+  }
+
+  #internFrame({ name, file, mapping, kind, binary = '' }: Frame): number {
+    const nameId = this.#internString(name);
+    return this.#internAt(this.#place(file, mapping, kind, binary), nameId);
+  }
+
+  #internAt(placeId: number, nameId: number): number {
+    const known = this.#ids.get(placeId, nameId);
+    if (known !== undefined) return known;
+    const { binary, ...place } = this.places[placeId]!;
+    const shared = { name: this.#stringList[nameId]!, ...place };
+    const id = this.frames.push(binary === '' ? shared : { ...shared, binary }) - 1;
+    this.placeIds.push(placeId);
+    this.#ids.set(placeId, nameId, id);
+    this.#textBytes += FRAME_BYTES;
     return id;
   }
 
   #place(file: string, mapping: string, kind: Frame['kind'], binary: string): number {
     const last = this.#lastPlace;
-    const { file: lastFile, mapping: lastMapping, kind: lastKind, binary: lastBinary } = last;
-    if (lastFile === file && lastMapping === mapping && lastKind === kind && lastBinary === binary)
+    if (last.file === file && last.mapping === mapping && last.kind === kind && last.binary === binary)
       return last.id;
-    const ofFile = this.#pairId(this.#files, file, mapping);
-    const ofKind = this.#pairId(this.#kinds, kind, binary);
-    let id = this.#placeIds.get(ofFile, ofKind);
-    if (id === undefined) {
-      const strings = this.#stringList;
-      const shared = (text: string): string => strings[this.#internString(text)]!;
-      id =
-        this.places.push({ file: shared(file), mapping: shared(mapping), kind, binary: shared(binary) }) - 1;
-      this.#placeIds.set(ofFile, ofKind, id);
-      this.#textBytes += PLACE_BYTES;
-    }
+    const origin = this.origin(mapping, kind, binary);
+    const id = this.#internPlace(origin, this.#internString(file));
     this.#lastPlace = { file, mapping, kind, binary, id };
     return id;
   }
 
-  #pairId(table: PairTable, a: string, b: string): number {
-    const [first, second] = [this.#internString(a), this.#internString(b)];
-    let id = table.get(first, second);
-    if (id === undefined) {
-      id = this.#pairs++;
-      table.set(first, second, id);
-    }
+  #internPlace(origin: number, file: number): number {
+    return this.#internPair(this.#placeIds, origin, file, () => {
+      this.#textBytes += PLACE_BYTES;
+      return this.places.push({ file: this.#stringList[file]!, ...this.#origins[origin]! }) - 1;
+    });
+  }
+
+  #internPair(table: PairTable, a: number, b: number, make: () => number): number {
+    const known = table.get(a, b);
+    if (known !== undefined) return known;
+    const id = make();
+    table.set(a, b, id);
     return id;
+  }
+
+  #makeRoom(text: number): void {
+    const larger = new Int32Array(2 ** Math.ceil(Math.log2(text + 256)));
+    larger.set(this.#textIds);
+    this.#textIds = larger;
+  }
+
+  #shared(text: string): string {
+    return this.#stringList[this.#internString(text)]!;
   }
 
   #internString(text: string): number {

@@ -1,4 +1,4 @@
-import type { FrameType, Location, Mapping, Process, Profile } from '../../common/profile/profile.ts';
+import type { FrameType, Func, Location, Mapping, Process } from '../../common/profile/profile.ts';
 import type { Frame, FrameKind } from './store.ts';
 
 /** What stands for boxes that were folded. */
@@ -10,17 +10,21 @@ export function processName(process: Process): string {
 }
 
 /** A location's frames, outermost first: an inlined call is a frame of its own. */
-export function locationFrames(profile: Profile, location: Location): Frame[] {
-  const mapping = profile.mappings[location.mapping]?.filename ?? '';
+export function locationFrames(
+  file: Mapping | undefined,
+  location: Location,
+  functionOf: (index: number) => Func | undefined,
+): Frame[] {
+  const mapping = file?.filename ?? '';
   const kind = frameKind(location.frameType);
   const nameless = (): Frame => ({ name: unnamed(location, mapping), file: '', mapping, kind });
   if (location.lines.length === 0) {
-    const binary = binaryOf(profile.mappings[location.mapping], location);
+    const binary = binaryOf(file, location);
     return [binary === '' ? nameless() : { ...nameless(), binary }];
   }
   return location.lines
     .map((line): Frame => {
-      const func = profile.functions[line.func];
+      const func = functionOf(line.func);
       const name = func?.name || func?.systemName || unnamed(location, mapping);
       const file = func?.filename ?? '';
       return { name, file, mapping, kind, ...(file !== '' && line.line > 0 && { line: line.line }) };
@@ -32,7 +36,10 @@ export function locationFrames(profile: Profile, location: Location): Frame[] {
  * What names of a later time are found by: file ID, `/`, GNU build ID, each of which may be ''. '' for what no file
  * names: code of runtimes and of the kernel.
  */
-function binaryOf(mapping: Mapping | undefined, { address, frameType }: Location): string {
+export function binaryOf(
+  mapping: Mapping | undefined,
+  { address, frameType }: Pick<Location, 'address' | 'frameType'>,
+): string {
   const isOfFile = (frameType === 'native' || frameType === 'go') && address > 0n;
   if (!isOfFile || mapping === undefined || (mapping.fileId === '' && mapping.gnuBuildId === '')) return '';
   return `${mapping.fileId}/${mapping.gnuBuildId}`;

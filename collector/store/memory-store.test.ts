@@ -187,6 +187,44 @@ describe('MemoryStore', () => {
     expect([...result.rejected]).toEqual([[expect.stringContaining('8000000 frames'), 3001 - result.stored]]);
   });
 
+  it('bounds what large tables cost whose samples lie in many minutes', () => {
+    const store = new MemoryStore({ maxBytes: 64 * MIB, maxAgeMs: 600 * MINUTE, now });
+    const bomb = profileFromText('p:1;a@n 300', { endMs: nowMs, spanMs: 1 });
+    const first = BigInt(nowMs) * 1_000_000n;
+    bomb.samples[0]!.timestamps = Array.from(
+      { length: 300 },
+      (_, i) => first - BigInt(i * MINUTE) * 1_000_000n,
+    );
+    for (let i = 0; i < 200_000; i++) bomb.locations.push(bomb.locations[1]!);
+    const { stored, rejected } = store.append(bomb);
+    expect(stored).toBe(Math.floor(32_000_000 / 200_010));
+    expect([...rejected]).toEqual([[expect.stringContaining('32000000 entries'), 300 - stored]]);
+  });
+
+  it('keeps addresses apart that nothing names', async () => {
+    const store = makeStore();
+    const profile = profileFromText('p:1;a@n;b@n;c@n;d@n 1', { endMs: nowMs, spanMs: 1 });
+    const addresses = [0x10n, 0xffff_ffffn, 0x1_0000_0010n, 0n];
+    for (const [i, address] of addresses.entries())
+      Object.assign(profile.locations[i + 1]!, {
+        lines: [],
+        address,
+        frameType: i === 1 ? 'kernel' : 'native',
+      });
+    store.append(profile);
+    const [line] = await readLines(store);
+    const { filename } = profile.mappings[profile.locations[1]!.mapping]!;
+    const file = filename === '' ? '[unknown]' : filename.slice(filename.lastIndexOf('/') + 1);
+    expect(line!.split(/[; ]/).slice(1, 5).sort()).toEqual(
+      [
+        `${file}+0x10`,
+        `${file}+0x100000010`,
+        `${file}+0xffffffff`,
+        file === '[unknown]' ? file : `[${file}]`,
+      ].sort(),
+    );
+  });
+
   it('lists each execution of a process with its samples and threads', async () => {
     const store = makeStore();
     const profile = profileFromText('sh:1;a@n 5\nsh:2;a@n 3\nsh:1;b@n 2', { endMs: nowMs, spanMs: 1000 });

@@ -1,3 +1,4 @@
+import type { ColumnProfile } from '../../common/profile/frame-columns.ts';
 import type { Profile } from '../../common/profile/profile.ts';
 import { appendProfile, type SampleSink } from './append.ts';
 import { SEGMENT_MS, Segment } from './segment.ts';
@@ -35,7 +36,7 @@ export class MemoryStore implements Store {
     this.#maxSegmentBytes = options.maxBytes / 16;
   }
 
-  append(profile: Profile): AppendResult {
+  append(profile: Profile | ColumnProfile): AppendResult {
     const result = appendProfile(profile, this.#sink, this.#options);
     this.#evict();
     return result;
@@ -94,7 +95,9 @@ export class MemoryStore implements Store {
   #trimClosed(): void {
     const now = this.#options.now();
     for (const segment of this.#segments) {
-      if (segment.endMs + SEGMENT_MS < now) segment.columns.trim();
+      if (segment.endMs + SEGMENT_MS >= now) continue;
+      segment.columns.trim();
+      segment.frames.forgetTexts();
     }
   }
 

@@ -1,3 +1,4 @@
+import type { ColumnProfile } from '../../common/profile/frame-columns.ts';
 import type { Profile } from '../../common/profile/profile.ts';
 import { type AppendLimits, appendProfile, type SampleSink } from './append.ts';
 import { PART_MS, type PartInfo } from './database-part.ts';
@@ -103,7 +104,7 @@ export class OpenParts {
     this.#limits = limits;
   }
 
-  append(profile: Profile): AppendResult {
+  append(profile: Profile | ColumnProfile): AppendResult {
     return appendProfile(profile, this.#sink, this.#limits);
   }
 

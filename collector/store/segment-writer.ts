@@ -1,7 +1,7 @@
-import type { FrameType, Location, Profile, Sample } from '../../common/profile/profile.ts';
+import type { ColumnProfile, FrameColumns } from '../../common/profile/frame-columns.ts';
+import type { FrameType, Sample } from '../../common/profile/profile.ts';
 import type { FrameTable } from './frame-table.ts';
-import { frameKind, locationFrames, processName } from './frames.ts';
-import { PairTable } from './pair-table.ts';
+import { binaryOf, frameKind, locationFrames, processName } from './frames.ts';
 import type { SeriesGroup, SeriesTable } from './series-table.ts';
 import { StackTree } from './stack-tree.ts';
 import type { Frame } from './store.ts';
@@ -23,7 +23,10 @@ export interface FrameBudget {
 
 /** What takes a profile's dictionaries: a segment in memory, or a partition of a database. */
 export interface Dictionaries {
-  readonly frames: Pick<FrameTable, 'intern' | 'internLine'>;
+  readonly frames: Pick<
+    FrameTable,
+    'intern' | 'internLine' | 'internFunction' | 'internAddress' | 'origin' | 'textId'
+  >;
   readonly tree: Pick<StackTree, 'child'>;
   readonly seriesTable: Pick<SeriesTable, 'intern' | 'internGroup'>;
 }
@@ -38,7 +41,8 @@ const SEVERAL = -2;
  */
 export class SegmentWriter<T extends Dictionaries> {
   readonly segment: T;
-  readonly #profile: Profile;
+  readonly #profile: ColumnProfile;
+  readonly #columns: FrameColumns;
   readonly #budget: FrameBudget;
   /** Profile's process index → TID → the name that it had last and the segment's series. */
   readonly #series = new Map<number, Map<number, { name: string; id: number }>>();
@@ -55,15 +59,21 @@ export class SegmentWriter<T extends Dictionaries> {
   readonly #frameIds: Int32Array;
   /** Frame ids of such locations, outermost first. */
   readonly #inlined = new Map<number, number[]>();
-  /** By profile's function × mappings + mapping, and by frame type: id of the frame without a line. */
-  readonly #functions = new PairTable();
-  readonly #frameTypes: FrameType[] = [];
+  /** By the profile's function: the origin that it was last asked for with and 1, and the frame without a line. */
+  readonly #functionOrigins: Int32Array;
+  readonly #functionFrames: Int32Array;
+  /** By frame type, then by the profile's mapping: id of what frames share, where addresses have no names and where they have. */
+  readonly #origins = new Map<FrameType, number[]>();
+  readonly #binaryOrigins = new Map<FrameType, number[]>();
 
-  constructor(segment: T, profile: Profile, budget: FrameBudget) {
+  constructor(segment: T, profile: ColumnProfile, budget: FrameBudget) {
     this.segment = segment;
     this.#profile = profile;
     this.#budget = budget;
-    this.#frameIds = new Int32Array(profile.locations.length).fill(UNKNOWN);
+    this.#columns = profile.frames;
+    this.#frameIds = new Int32Array(profile.frames.locationCount).fill(UNKNOWN);
+    this.#functionOrigins = new Int32Array(profile.frames.functionCount);
+    this.#functionFrames = new Int32Array(profile.frames.functionCount);
     this.#firstProcesses = new Uint32Array(profile.stacks.length);
     this.#firstNodes = new Uint32Array(profile.stacks.length);
   }
@@ -117,7 +127,8 @@ export class SegmentWriter<T extends Dictionaries> {
     let count = locations.length;
     for (let i = 0; i < locations.length; i++) {
       const location = locations[i]!;
-      if (this.#frameIds[location]! < 0) count += this.#framesOf(location).length - 1;
+      if (this.#frameIds[location]! === UNKNOWN) this.#internFrames(location);
+      if (this.#frameIds[location]! === SEVERAL) count += this.#inlined.get(location)!.length - 1;
     }
     return count;
   }
@@ -139,7 +150,7 @@ export class SegmentWriter<T extends Dictionaries> {
       let node = this.#treeNodes[parent]!;
       const frame = this.#frameIds[location]!;
       if (frame >= 0) node = tree.child(node, frame);
-      else for (const one of this.#framesOf(location)) node = tree.child(node, one);
+      else for (const one of this.#inlined.get(location)!) node = tree.child(node, one);
       this.#treeNodes.push(node);
     }
     return at;
@@ -153,44 +164,85 @@ export class SegmentWriter<T extends Dictionaries> {
     return node;
   }
 
+  /** Of a location whose frames were counted. */
   #framesOf(index: number): number[] {
     const known = this.#frameIds[index]!;
-    if (known >= 0) return [known];
-    if (known === SEVERAL) return this.#inlined.get(index)!;
-    const ids = this.#internFrames(this.#profile.locations[index]!);
-    this.#frameIds[index] = ids.length === 1 ? ids[0]! : SEVERAL;
-    if (ids.length !== 1) this.#inlined.set(index, ids);
-    return ids;
+    return known === SEVERAL ? this.#inlined.get(index)! : [known];
   }
 
-  #internFrames(location: Location): number[] {
-    const { frames } = this.segment;
-    const { lines, mapping, frameType } = location;
-    const [first] = lines;
-    const func = this.#profile.functions[first?.func ?? 0];
-    const name = func?.name || func?.systemName;
-    if (lines.length !== 1 || first === undefined || !func || !name)
-      return locationFrames(this.#profile, location).map((frame) => frames.intern(frame));
-    // A function's locations differ in address and line: its texts are looked up once a profile.
-    let type = this.#frameTypes.indexOf(frameType);
-    if (type < 0) type = this.#frameTypes.push(frameType) - 1;
-    const key = first.func * this.#profile.mappings.length + mapping;
-    let id = this.#functions.get(key, type);
-    if (id === undefined) {
-      const { filename = '' } = this.#profile.mappings[mapping] ?? {};
-      id = frames.intern({ name, file: func.filename, mapping: filename, kind: frameKind(frameType) });
-      this.#functions.set(key, type, id);
+  #internFrames(index: number): void {
+    const { lineStarts, lineFunctions, lineNumbers, names, systemNames } = this.#columns;
+    const start = lineStarts[index]!;
+    const lines = lineStarts[index + 1]! - start;
+    if (lines === 0) {
+      this.#frameIds[index] = this.#internAddress(index);
+      return;
     }
-    return [func.filename === '' ? id : frames.internLine(id, first.line)];
+    const func = lineFunctions[start]!;
+    const name = names[func]! || systemNames[func]!;
+    if (lines === 1 && name !== 0) {
+      this.#frameIds[index] = this.#internFunction(index, func, name, lineNumbers[start]!);
+      return;
+    }
+    const { frames } = this.segment;
+    const location = this.#columns.location(index);
+    const mapping = this.#profile.mappings[location.mapping];
+    const found = locationFrames(mapping, location, (called) => this.#columns.func(called));
+    const ids = found.map((frame) => frames.intern(frame));
+    this.#frameIds[index] = ids.length === 1 ? ids[0]! : SEVERAL;
+    if (ids.length !== 1) this.#inlined.set(index, ids);
+  }
+
+  /** A function's locations differ in address and line: its texts are looked up once a profile. */
+  #internFunction(location: number, func: number, name: number, line: number): number {
+    const { mappings, types, files, texts } = this.#columns;
+    const { frames } = this.segment;
+    const origin = this.#originOf(this.#origins, types[location]!, mappings[location]!, '');
+    if (this.#functionOrigins[func] !== origin + 1) {
+      this.#functionOrigins[func] = origin + 1;
+      const file = frames.textId(texts, files[func]!);
+      this.#functionFrames[func] = frames.internFunction(origin, file, frames.textId(texts, name));
+    }
+    const frame = this.#functionFrames[func]!;
+    return files[func] === 0 ? frame : frames.internLine(frame, line);
+  }
+
+  /** Of a location without lines. */
+  #internAddress(index: number): number {
+    const { mappings, types, addressesLow, addressesHigh } = this.#columns;
+    const { frames } = this.segment;
+    const [low, frameType] = [addressesLow[index]!, types[index]!];
+    const mapping = this.#profile.mappings[mappings[index]!];
+    const frameOf = (): Frame => locationFrames(mapping, this.#columns.location(index), () => undefined)[0]!;
+    if (low === 0 || addressesHigh[index] !== 0) return frames.intern(frameOf());
+    const binary = binaryOf(mapping, { address: BigInt(low), frameType });
+    const origin = this.#originOf(this.#binaryOrigins, frameType, mappings[index]!, binary);
+    return frames.internAddress(origin, low | 0, () => frameOf().name);
+  }
+
+  /** @param binary is the same for a type and a mapping in `known` */
+  #originOf(known: Map<FrameType, number[]>, type: FrameType, mapping: number, binary: string): number {
+    let ofType = known.get(type);
+    if (ofType === undefined) {
+      ofType = [];
+      known.set(type, ofType);
+    }
+    let origin = ofType[mapping];
+    if (origin === undefined) {
+      const { filename = '' } = this.#profile.mappings[mapping] ?? {};
+      origin = this.segment.frames.origin(filename, frameKind(type), binary);
+      ofType[mapping] = origin;
+    }
+    return origin;
   }
 }
 
 /** A period that cannot be one (an hour and more) says nothing about CPU time. */
-function periodOf({ period }: Profile): number {
+function periodOf({ period }: ColumnProfile): number {
   return period < 3_600_000_000_000n ? Number(period) : 0;
 }
 
-function groupOf(profile: Profile, index: number, thread: string): SeriesGroup {
+function groupOf(profile: ColumnProfile, index: number, thread: string): SeriesGroup {
   const process = profile.processes[index]!;
   return {
     process: processName(process),

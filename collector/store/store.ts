@@ -1,4 +1,5 @@
 import type { Matcher } from '../../common/profile/filter.ts';
+import type { ColumnProfile } from '../../common/profile/frame-columns.ts';
 import type { FrameType, Profile } from '../../common/profile/profile.ts';
 import type { SeriesGroup, SeriesTable } from './series-table.ts';
 
@@ -192,7 +193,7 @@ export class PartDropped extends Error {
 export interface Store {
   /** Why nothing can be taken now; undefined: it can. */
   readonly busy: string | undefined;
-  append(profile: Profile): AppendResult;
+  append(profile: Profile | ColumnProfile): AppendResult;
   /** Keeps what identifies a request together with its samples: after a crash both are there, or neither. */
   noteRequest(id: string): void;
   /**

@@ -6,6 +6,7 @@
  * key and text in place or as indices into the string table; both are read everywhere.
  */
 import { opentelemetry } from '#otlp';
+import { type ColumnProfile, FrameColumns, wholeProfile } from './frame-columns.ts';
 import { EntryMap, IndexRoom, SequenceTable } from './index-tables.ts';
 import { type Attributes, BadSample, DictionaryReader, number, ROLE, text } from './otlp-dictionary.ts';
 import {
@@ -14,10 +15,11 @@ import {
   Ranges,
   rangesOf,
   readProfileHeader,
+  WireLines,
   WireSample,
 } from './otlp-request.ts';
 import { OLD_WIRE, OtlpError, scanRequest } from './otlp-scan.ts';
-import type { Line, Process, Profile, Sample } from './profile.ts';
+import type { Process, Profile, Sample } from './profile.ts';
 import { emptyProcess, emptyProfile } from './profile.ts';
 import { BadProtobuf, bytesTag, IntList, ProtoReader, varintTag } from './proto-reader.ts';
 import { TextCache } from './text-cache.ts';
@@ -26,8 +28,8 @@ export { OtlpError };
 
 const ExportRequest = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
 
-export interface DecodeResult {
-  profiles: Profile[];
+export interface DecodeResult<P = Profile> {
+  profiles: P[];
   /** Sample entries left out. */
   rejected: number;
   /** Reason → events in the entries that were left out. */
@@ -48,12 +50,19 @@ const MAX_JSON_OBJECTS = 3_000_000;
 /** Longest form of a time: `2026-11-21T04:38:42.123456789+00:00`, and some. */
 const MAX_TIME_LENGTH = 40;
 
+/** @throws OtlpError */
+export function decodeOtlp(bytes: Uint8Array): DecodeResult {
+  const { profiles, ...rest } = decodeColumns(bytes, new TextCache());
+  return { profiles: profiles.map(wholeProfile), ...rest };
+}
+
 /**
- * @param texts what is kept from one request to the next
+ * @param texts what is kept from one request to the next; the profiles are good until the next begins
  * @throws OtlpError
  */
-export function decodeOtlp(bytes: Uint8Array, texts = new TextCache()): DecodeResult {
+export function decodeColumns(bytes: Uint8Array, texts: TextCache): DecodeResult<ColumnProfile> {
   scanRequest(bytes);
+  texts.beginRequest();
   try {
     return decodeRequest(new ProtoReader(bytes), texts);
   } catch (error) {
@@ -87,8 +96,8 @@ export function decodeOtlpJson(json: string): DecodeResult {
   return decodeOtlp(bytes);
 }
 
-function decodeRequest(reader: ProtoReader, texts: TextCache): DecodeResult {
-  const result: DecodeResult = {
+function decodeRequest(reader: ProtoReader, texts: TextCache): DecodeResult<ColumnProfile> {
+  const result: DecodeResult<ColumnProfile> = {
     profiles: [],
     rejected: 0,
     problems: new Map(),
@@ -100,7 +109,7 @@ function decodeRequest(reader: ProtoReader, texts: TextCache): DecodeResult {
     if (resourceProfiles.length > 0) throw new OtlpError(`the request has no dictionary: ${OLD_WIRE}`);
     return result;
   }
-  const state = new RequestState(new DictionaryReader(reader, tables, texts), result);
+  const state = new RequestState(new DictionaryReader(reader, tables, texts), texts, result);
   for (let i = 0; i < resourceProfiles.length; i++) decodeResource(state, resourceProfiles.open(reader, i));
   if (looksOld(state)) throw new OtlpError(OLD_WIRE);
   return result;
@@ -161,8 +170,10 @@ function eventsOf({ timestamps, values }: WireSample): number {
 /** What the profiles of a request share. */
 class RequestState {
   readonly dictionary: DictionaryReader;
-  readonly result: DecodeResult;
+  readonly texts: TextCache;
+  readonly result: DecodeResult<ColumnProfile>;
   readonly sample = new WireSample();
+  readonly lines = new WireLines();
   readonly room = new IndexRoom();
   entriesLeft = MAX_ENTRIES;
   profilesLeft = MAX_PROFILES;
@@ -173,8 +184,9 @@ class RequestState {
   readonly locations: EntryMap;
   readonly stacks: EntryMap;
 
-  constructor(dictionary: DictionaryReader, result: DecodeResult) {
+  constructor(dictionary: DictionaryReader, texts: TextCache, result: DecodeResult<ColumnProfile>) {
     this.dictionary = dictionary;
+    this.texts = texts;
     this.result = result;
     this.mappings = new EntryMap(dictionary.count('mapping'));
     this.functions = new EntryMap(dictionary.count('func'));
@@ -218,7 +230,8 @@ class ProfileDecoder {
   readonly #dictionary: DictionaryReader;
   readonly #reader: ProtoReader;
   readonly #resource: Attributes;
-  readonly #profile = emptyProfile();
+  readonly #profile: ColumnProfile;
+  readonly #frames: FrameColumns;
   readonly #processes = new Map<string, number>();
   /** The attributes that say which process it is → process. */
   readonly #processAttributes = new SequenceTable();
@@ -232,10 +245,13 @@ class ProfileDecoder {
     this.#dictionary = state.dictionary;
     this.#reader = state.dictionary.reader;
     this.#resource = resource;
+    this.#frames = new FrameColumns(state.texts);
+    const { functions: _functions, locations: _locations, ...rest } = emptyProfile();
+    this.#profile = { ...rest, frames: this.#frames };
     for (const map of [state.mappings, state.functions, state.locations, state.stacks]) map.clear();
   }
 
-  decode({ samples, ...header }: ProfileHeader): Profile {
+  decode({ samples, ...header }: ProfileHeader): ColumnProfile {
     const profile = this.#profile;
     profile.timeUnixNano = header.timeUnixNano;
     profile.durationNano = header.durationNano;
@@ -391,26 +407,31 @@ class ProfileDecoder {
     const end = this.#dictionary.open('location', old);
     if (end < 0) throw new BadSample('location index out of range');
     const attributes = this.#dictionary.indices();
-    let lines: Line[] | undefined;
-    let [mapping, address] = [0, 0n];
+    const { lines } = this.#state;
+    lines.length = 0;
+    let [mapping, low, high] = [0, 0, 0];
     while (reader.at < end) {
       const tag = reader.int32();
       if (tag === varintTag(1)) mapping = reader.int32();
-      else if (tag === varintTag(2)) address = reader.bigint();
-      else if (tag === bytesTag(3)) lines = withLine(lines, readLine(reader, reader.end()));
+      else if (tag === varintTag(2)) {
+        reader.halves();
+        [low, high] = [reader.low, reader.high];
+      } else if (tag === bytesTag(3)) lines.read(reader, reader.end());
       else if (tag === bytesTag(4)) attributes.pushPacked(reader);
       else if (tag === varintTag(4)) attributes.push(reader.int32());
       else reader.skip(tag);
     }
-    lines ??= [];
     if (lines.length > MAX_INLINED)
       throw new BadSample(`more than ${MAX_INLINED} inlined functions at one location`);
     this.#spend(1 + lines.length + attributes.length);
     const { type: frameType, generated } = this.#dictionary.place(attributes);
     mapping = this.#mapping(mapping);
-    for (const line of lines) line.func = this.#function(line.func);
-    const location = { mapping, address, frameType, lines };
-    return this.#profile.locations.push(generated ? { ...location, generated } : location) - 1;
+    for (let i = 0; i < lines.length; i++) lines.functions[i] = this.#function(lines.functions[i]!);
+    for (let i = 0; i < lines.length; i++)
+      this.#frames.addLine(lines.functions[i]!, lines.numbers[i]!, lines.columns[i]!);
+    const index = this.#frames.addLocation(mapping, low, high, frameType);
+    if (generated) this.#frames.generated.set(index, generated);
+    return index;
   }
 
   #mapping(old: number): number {
@@ -467,13 +488,12 @@ class ProfileDecoder {
       else if (tag === varintTag(4)) startLine = reader.number();
       else reader.skip(tag);
     }
-    return (
-      this.#profile.functions.push({
-        name: this.#dictionary.string(name),
-        systemName: this.#dictionary.string(systemName),
-        filename: this.#dictionary.string(file),
-        startLine,
-      }) - 1
+    const dictionary = this.#dictionary;
+    return this.#frames.addFunction(
+      dictionary.textId(name),
+      dictionary.textId(systemName),
+      dictionary.textId(file),
+      startLine,
     );
   }
 
@@ -500,25 +520,6 @@ class ProfileDecoder {
       throw error;
     }
   }
-}
-
-/** Nearly all locations have one: a list that begins empty has room for many. */
-function withLine(lines: Line[] | undefined, line: Line): Line[] {
-  if (lines === undefined) return [line];
-  lines.push(line);
-  return lines;
-}
-
-function readLine(reader: ProtoReader, end: number): Line {
-  let [func, line, column] = [0, 0, 0];
-  while (reader.at < end) {
-    const tag = reader.int32();
-    if (tag === varintTag(1)) func = reader.int32();
-    else if (tag === varintTag(2)) line = reader.number();
-    else if (tag === varintTag(3)) column = reader.number();
-    else reader.skip(tag);
-  }
-  return { func, line, column };
 }
 
 /** One an event; without timestamps the values say how many, without values it is one. */

@@ -63,7 +63,8 @@ export class DictionaryReader {
   readonly reader: ProtoReader;
   readonly #tables: readonly Ranges[];
   readonly #texts: TextCache;
-  readonly #strings: (string | undefined)[] = [];
+  /** By string: id of its text and 1. */
+  readonly #strings: Int32Array;
   readonly #attributes: (readonly [string, Value] | undefined)[] = [];
   /** By attribute: one of ROLE; ODD or USUAL. */
   readonly #roles: Uint8Array;
@@ -76,6 +77,7 @@ export class DictionaryReader {
     this.reader = reader;
     this.#tables = tables;
     this.#texts = texts;
+    this.#strings = new Int32Array(this.count('string'));
     const attributes = this.count('attribute');
     this.#roles = new Uint8Array(attributes);
     this.#oddities = new Uint8Array(attributes);
@@ -92,15 +94,20 @@ export class DictionaryReader {
 
   /** @throws BadSample for an index outside of the table; 0 is '' even where the sender left out the table */
   string(index: number): string {
+    return this.#texts.text(this.textId(index));
+  }
+
+  /** Id of a string's text. @throws BadSample as {@link string} */
+  textId(index: number): number {
     const known = this.#strings[index];
-    if (known !== undefined) return known;
+    if (known !== undefined && known !== 0) return known - 1;
     const { at } = this.reader;
     const end = this.open('string', index);
-    if (end < 0 && index === 0) return '';
+    if (end < 0 && index === 0) return 0;
     if (end < 0) throw new BadSample('string index out of range');
-    const found = this.#texts.read(this.reader.bytes, this.reader.at, end);
+    const found = this.#texts.idOf(this.reader.bytes, this.reader.at, end);
     this.reader.at = at;
-    this.#strings[index] = found;
+    this.#strings[index] = found + 1;
     return found;
   }
 

@@ -149,3 +149,27 @@ export class WireSample {
     this.timestamps = this.timestamps.length === 0 ? read : this.timestamps.concat(read);
   }
 }
+
+/** Lines of a location as they stand there; read into one object again and again. */
+export class WireLines {
+  length = 0;
+  readonly functions: number[] = [];
+  readonly numbers: number[] = [];
+  readonly columns: number[] = [];
+
+  /** One more. @throws BadProtobuf */
+  read(reader: ProtoReader, end: number): void {
+    let [func, line, column] = [0, 0, 0];
+    while (reader.at < end) {
+      const tag = reader.int32();
+      if (tag === varintTag(1)) func = reader.int32();
+      else if (tag === varintTag(2)) line = reader.number();
+      else if (tag === varintTag(3)) column = reader.number();
+      else reader.skip(tag);
+    }
+    const at = this.length++;
+    this.functions[at] = func;
+    this.numbers[at] = line;
+    this.columns[at] = column;
+  }
+}

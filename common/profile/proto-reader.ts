@@ -36,6 +36,19 @@ export class ProtoReader {
     return this.#high * 2 ** 32 + (this.#low >>> 0);
   }
 
+  /** 64 bits without a sign, as {@link low} and {@link high}. */
+  halves(): void {
+    this.#varint();
+  }
+
+  get low(): number {
+    return this.#low >>> 0;
+  }
+
+  get high(): number {
+    return this.#high >>> 0;
+  }
+
   /** 64 bits without a sign. */
   bigint(): bigint {
     this.#varint();

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { LOOSE_TEXTS } from './frame-columns.ts';
 import { TextCache } from './text-cache.ts';
 
 const read = (cache: TextCache, text: string): string => {
@@ -29,4 +30,21 @@ it('is not slowed down by texts that were made to have one hash', () => {
     expect(cache.read(bytes, 0, bytes.length)).toBe(bytes.toString());
   }
   expect(cache.count).toBeLessThan(100);
+});
+
+it('gives a text one number until it forgets all, and those that it does not keep one until the next request', () => {
+  const cache = new TextCache();
+  const idOf = (text: string): number => cache.idOf(Buffer.from(text), 0, Buffer.byteLength(text));
+  const long = 'y'.repeat(5000);
+  const main = idOf('main');
+  expect([idOf(''), cache.text(0)]).toEqual([0, '']);
+  const loose = idOf(long);
+  expect([loose >= LOOSE_TEXTS, cache.text(loose)]).toEqual([true, long]);
+  cache.beginRequest();
+  expect([idOf('main'), cache.text(main), cache.generation]).toEqual([main, 'main', 0]);
+  for (let i = 0; i < 10_000; i++) idOf(`${i} ${'x'.repeat(1000)}`);
+  expect([idOf('main'), cache.text(main), cache.generation]).toEqual([main, 'main', 0]);
+  cache.beginRequest();
+  expect([cache.generation, cache.count]).toEqual([1, 1]);
+  expect(cache.text(idOf('other'))).toBe('other');
 });

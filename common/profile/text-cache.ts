@@ -1,3 +1,5 @@
+import { LOOSE_TEXTS, type Texts } from './frame-columns.ts';
+
 /** More bytes are not remembered: requests of one sender repeat far fewer. */
 const MAX_BYTES = 8 << 20;
 const MAX_LENGTH = 2048;
@@ -13,38 +15,62 @@ const FIRST_BYTES = 64 << 10;
  * Texts of one request are mostly those of the one before. They are found by their bytes, so that a known one costs no new
  * string, and is the same string: what is looked up by it later need not hash it anew.
  */
-export class TextCache {
-  /** Open addressing; a slot holds an id and 1, 0 when free. */
+export class TextCache implements Texts {
+  generation = 0;
+  /** Open addressing; a slot holds an id, 0 when free. */
   #slots = new Int32Array(FIRST_SLOTS);
-  readonly #texts: string[] = [];
-  readonly #hashes: number[] = [];
+  readonly #texts = [''];
+  readonly #hashes = [0];
   /** Where the bytes of each text begin among all. */
-  readonly #starts: number[] = [];
+  readonly #starts = [0];
+  /** Of this request, which are not remembered. */
+  #loose: string[] = [];
   #bytes = Buffer.alloc(FIRST_BYTES);
   #end = 0;
+  #isFull = false;
 
   /** Texts that are remembered. */
   get count(): number {
     return this.#texts.length;
   }
 
+  /** Texts that are not remembered may be forgotten from here on, and all of them where no more could be kept. */
+  beginRequest(): void {
+    this.#loose = [];
+    if (this.#isFull) this.#forget();
+  }
+
+  text(id: number): string {
+    return id < LOOSE_TEXTS ? this.#texts[id]! : this.#loose[id - LOOSE_TEXTS]!;
+  }
+
   /** What the bytes say in UTF-8. */
   read(bytes: Buffer, start: number, end: number): string {
+    return this.text(this.idOf(bytes, start, end));
+  }
+
+  /** Id of what the bytes say in UTF-8. */
+  idOf(bytes: Buffer, start: number, end: number): number {
     const length = end - start;
-    if (length === 0) return '';
-    if (length > MAX_LENGTH) return bytes.toString('utf8', start, end);
+    if (length === 0) return 0;
+    if (length > MAX_LENGTH) return this.#keepLoose(bytes.toString('utf8', start, end));
     const hash = hashOf(bytes, start, end);
     const mask = this.#slots.length - 1;
     let slot = hash & mask;
     let steps = 0;
-    for (let id = this.#slots[slot]! - 1; id >= 0 && steps < MAX_STEPS; id = this.#slots[slot]! - 1) {
-      if (this.#hashes[id] === hash && this.#isSame(id, bytes, start, length)) return this.#texts[id]!;
+    for (let id = this.#slots[slot]!; id !== 0 && steps < MAX_STEPS; id = this.#slots[slot]!) {
+      if (this.#hashes[id] === hash && this.#isSame(id, bytes, start, length)) return id;
       slot = (slot + 1) & mask;
       steps++;
     }
     const text = bytes.toString('utf8', start, end);
-    if (steps < MAX_STEPS) this.#add(text, hash, bytes.subarray(start, end));
-    return text;
+    if (this.#end + length > MAX_BYTES) this.#isFull = true;
+    if (steps >= MAX_STEPS || this.#isFull) return this.#keepLoose(text);
+    return this.#add(text, hash, bytes.subarray(start, end));
+  }
+
+  #keepLoose(text: string): number {
+    return this.#loose.push(text) - 1 + LOOSE_TEXTS;
   }
 
   #isSame(id: number, bytes: Buffer, start: number, length: number): boolean {
@@ -55,8 +81,7 @@ export class TextCache {
     return true;
   }
 
-  #add(text: string, hash: number, bytes: Buffer): void {
-    if (this.#end + bytes.length > MAX_BYTES) this.#forget();
+  #add(text: string, hash: number, bytes: Buffer): number {
     if (2 * this.#texts.length >= this.#slots.length) this.#enlarge();
     if (this.#end + bytes.length > this.#bytes.length) {
       const larger = Buffer.alloc(2 * this.#bytes.length);
@@ -65,28 +90,32 @@ export class TextCache {
     }
     this.#starts.push(this.#end);
     this.#hashes.push(hash);
-    this.#place(this.#texts.push(text) - 1);
+    const id = this.#texts.push(text) - 1;
+    this.#place(id);
     this.#bytes.set(bytes, this.#end);
     this.#end += bytes.length;
+    return id;
   }
 
   #forget(): void {
     this.#slots = new Int32Array(FIRST_SLOTS);
     this.#bytes = Buffer.alloc(FIRST_BYTES);
     this.#end = 0;
-    for (const column of [this.#texts, this.#hashes, this.#starts]) column.length = 0;
+    for (const column of [this.#texts, this.#hashes, this.#starts]) column.length = 1;
+    this.#isFull = false;
+    this.generation++;
   }
 
   #enlarge(): void {
     this.#slots = new Int32Array(2 * this.#slots.length);
-    for (let id = 0; id < this.#texts.length; id++) this.#place(id);
+    for (let id = 1; id < this.#texts.length; id++) this.#place(id);
   }
 
   #place(id: number): void {
     const mask = this.#slots.length - 1;
     let slot = this.#hashes[id]! & mask;
     while (this.#slots[slot] !== 0) slot = (slot + 1) & mask;
-    this.#slots[slot] = id + 1;
+    this.#slots[slot] = id;
   }
 }
 
