@@ -86,7 +86,7 @@ function LibrarySwatch({ library }: { library: string }) {
 
 const TITLES: Partial<Record<FrameKind, string>> = {
   'abort-marker': 'of the stacks could not be followed to their start; the box says why',
-  other: 'of the samples are in branches too small to be sent',
+  other: 'of the samples are in branches too small to draw: filter, or focus on a function, to see them',
 };
 
 interface Share {
