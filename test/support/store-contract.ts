@@ -23,6 +23,8 @@ export interface Place {
   open(): Promise<Store>;
 }
 
+const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
 /** Everything that queries can see of a store. */
 async function observe(store: Store, nowMs: number): Promise<unknown> {
   const range = { fromMs: nowMs - 40 * HOUR, toMs: nowMs + HOUR };
@@ -43,7 +45,7 @@ async function observe(store: Store, nowMs: number): Promise<unknown> {
       cpus: await readValues(store, filter, 'cpu'),
       kinds: await readValues(store, filter, 'kind'),
       byThread: [...(await readTimeline(store, filter, 9, 'thread'))].map(([k, v]) => [k, ...v]).sort(),
-      processes: processes.sort((a, b) => a.pid - b.pid || (a.name < b.name ? -1 : 1)),
+      processes: processes.sort((a, b) => a.pid - b.pid || byText(a.name, b.name) || a.samples - b.samples),
     });
   }
   return answers;
