@@ -1,5 +1,6 @@
 import { growthOf } from './diff-model.ts';
 import { type FlameModel, kindOf, lastStartingBefore, libraryOf, nameOf } from './flame-model.ts';
+import { plural } from './format.ts';
 import { Labels } from './labels.ts';
 import type { SearchResult } from './search.ts';
 import type { Theme } from './theme.ts';
@@ -43,6 +44,8 @@ interface Dust {
   right: number;
   /** The first of them. */
   node: number;
+  /** How many. */
+  count: number;
   /** Whether the search found any of them. */
   isMatch: boolean;
 }
@@ -110,24 +113,39 @@ export class FlamePainter {
         this.#paintDust(scene, dust, top);
         dust = undefined;
       }
-      dust ??= { left, right, node, isMatch: false };
+      dust ??= { left, right, node, count: 0, isMatch: false };
       dust.right = right;
+      dust.count++;
       dust.isMatch ||= scene.found?.frames[model.frame[node]!] === 1;
     }
     if (dust !== undefined) this.#paintDust(scene, dust, top);
     return boxes;
   }
 
-  /** In the colour of its first box; a match among the boxes must be seen. */
-  #paintDust(scene: Scene, { left, right, node, isMatch }: Dust, top: number): void {
+  /** In the colour of its first box, unless one could take it for a box; a match among the boxes must be seen. */
+  #paintDust(scene: Scene, { left, right, node, count, isMatch }: Dust, top: number): void {
     const { theme, found } = scene;
     const context = this.#context;
+    if (right - left >= MIN_LABEL_WIDTH && found === undefined) {
+      this.#paintWideDust(scene.theme, left, right, count, top);
+      return;
+    }
     if (isMatch) context.fillStyle = theme.match;
     else if (found !== undefined) context.fillStyle = theme.dimmed;
     else context.fillStyle = fillOf(scene, node);
     context.globalAlpha = isMatch ? 1 : DUST_ALPHA;
     context.fillRect(left, top, Math.max(right - left, MIN_DUST_WIDTH), ROW_HEIGHT - GAP);
     context.globalAlpha = 1;
+  }
+
+  #paintWideDust(theme: Theme, left: number, right: number, count: number, top: number): void {
+    const context = this.#context;
+    const [from, width] = snap(left, right);
+    context.fillStyle = theme.fill('other', '');
+    context.fillRect(from, top, width, ROW_HEIGHT - GAP);
+    context.fillStyle = theme.faintText;
+    const label = this.#labels.fit(`${plural(count, 'box', 'boxes')} too small to draw`, width - 2 * PADDING);
+    if (label !== '') context.fillText(label, from + PADDING, top + (ROW_HEIGHT - GAP) / 2 + 0.5);
   }
 
   #paintBox(scene: Scene, node: number, left: number, right: number, top: number): void {

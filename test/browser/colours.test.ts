@@ -65,6 +65,17 @@ describe.skipIf(CHROMIUM === undefined)('colours and presets', () => {
     await page.close();
   });
 
+  it('do not make one box of a kind of many that are too small to draw', async () => {
+    const many = Array.from({ length: 4000 }, (_, i) => `app:1;start@n;f${i}@k 1`).join('\n');
+    await shown.push({ text: many, endMs: endMs - 60_000, spanMs: 4000 });
+    const page = await shown.open(`from=${endMs - 70_000}&to=${endMs - 59_000}`);
+    await page.locator('.flame canvas[data-boxes]').waitFor();
+    await expect.poll(() => legend(page)).toBe('kernel 100 %');
+    const [red, green, blue] = (await page.evaluate<string>(colourAt(3, 0.7))).split(',').map(Number);
+    expect(Math.max(red!, green!, blue!) - Math.min(red!, green!, blue!)).toBeLessThan(12);
+    await page.close();
+  });
+
   it('tell what grew against the time before, in boxes as wide as now', async () => {
     const page = await open('colour=difference');
     await expect.poll(() => legend(page)).toBe('grew shrank');
