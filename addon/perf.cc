@@ -134,6 +134,11 @@ Napi::Value MonotonicNs(const Napi::CallbackInfo& info) {
   return Napi::BigInt::New(info.Env(), ReadClock(CLOCK_MONOTONIC));
 }
 
+// threadCpuMicros(): number, CPU time of the calling thread
+Napi::Value ThreadCpuMicros(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), ReadClock(CLOCK_THREAD_CPUTIME_ID) / 1e3);
+}
+
 // unixOffsetNs(): bigint, what to add to CLOCK_MONOTONIC for Unix time, as of now
 Napi::Value UnixOffsetNs(const Napi::CallbackInfo& info) {
   uint64_t before = ReadClock(CLOCK_MONOTONIC);
@@ -150,5 +155,6 @@ void DefinePerf(Napi::Env env, Napi::Object exports) {
   exports.Set("closeFd", Napi::Function::New(env, CloseFd));
   exports.Set("probeFeatures", Napi::Function::New(env, Probe));
   exports.Set("monotonicNs", Napi::Function::New(env, MonotonicNs));
+  exports.Set("threadCpuMicros", Napi::Function::New(env, ThreadCpuMicros));
   exports.Set("unixOffsetNs", Napi::Function::New(env, UnixOffsetNs));
 }

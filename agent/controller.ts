@@ -159,6 +159,7 @@ export class Controller {
       onRuntime: tellUnverified((message) => log.warn(message)),
     });
     this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime, {
+      clock: { cpuMicros: this.#tracer.native.threadCpuMicros, wallMs: () => performance.now() },
       warn: (message) => log.warn(message),
     });
     this.#sourceMaps = options.sourceMaps ? new SourceMaps() : undefined;

@@ -3,8 +3,6 @@
  * with the largest tables there may be, and has a thousand of them in a stack, would keep the agent busy all the same,
  * at the cost of every other process. Two seconds are a hundred times what a large program needs when it starts.
  */
-import process from 'node:process';
-
 const MICROS = 1_000_000;
 /** CPU time that a process has at first, and at most. */
 const BURST_MICROS = 2 * MICROS;
@@ -12,25 +10,17 @@ const BURST_MICROS = 2 * MICROS;
 const REFILL = 0.05;
 
 export interface Clock {
-  /** CPU time of the agent: a busy machine must not count. */
+  /** CPU time of this thread: neither a busy machine nor the agent's workers must count. Asked twice a frame. */
   cpuMicros(): number;
   wallMs(): number;
 }
-
-const CLOCK: Clock = {
-  cpuMicros: () => {
-    const { user, system } = process.cpuUsage();
-    return user + system;
-  },
-  wallMs: () => performance.now(),
-};
 
 export class NamingTime {
   readonly #clock: Clock;
   #leftMicros = BURST_MICROS;
   #filledAtMs: number;
 
-  constructor(clock: Clock = CLOCK) {
+  constructor(clock: Clock) {
     this.#clock = clock;
     this.#filledAtMs = clock.wallMs();
   }

@@ -3,9 +3,11 @@ import { toFileKey, toPid } from '../../common/base/brand.ts';
 import { FrameKind } from '../tracer/records.gen.ts';
 import { RuntimeFrames } from './runtime-frames.ts';
 
+const FREE = { cpuMicros: () => 0, wallMs: () => 0 };
+
 test('what is known of a process goes with it', () => {
   const runtime = { runtime: 'cpython', version: '3.13.1', facts: {}, entry: new Uint8Array(0) };
-  const frames = new RuntimeFrames(() => runtime, { proc: '/nonexistent' });
+  const frames = new RuntimeFrames(() => runtime, { proc: '/nonexistent', clock: FREE });
   const pid = toPid(4711);
   frames.name(pid, toFileKey('1'.repeat(16)), FrameKind.PYTHON, { operand: 4096, low: 1, high: 0 });
   frames.name(toPid(4712), toFileKey('1'.repeat(16)), FrameKind.PYTHON, { operand: 4096, low: 1, high: 0 });
@@ -33,7 +35,8 @@ test('a process that costs too much is left unnamed, and the others are not', ()
 test('a plug-in that throws costs the frame and is told of once', () => {
   const warnings: string[] = [];
   const runtime = { runtime: 'cpython', version: '3.13.1', facts: null, entry: new Uint8Array(0) };
-  const options = { proc: '/nonexistent', warn: (message: string) => warnings.push(message) };
+  const warn = (message: string): unknown => warnings.push(message);
+  const options = { proc: '/nonexistent', clock: FREE, warn };
   const frames = new RuntimeFrames(() => runtime, options);
   const words = { operand: 4096, low: 1, high: 0 };
   const names = [1, 2].map(

@@ -46,7 +46,7 @@ export interface NamedRuntimeFrame {
 export interface RuntimeFramesOptions {
   /** Where procfs is. */
   proc?: string;
-  clock?: Clock;
+  clock: Clock;
   warn?: (message: string) => void;
 }
 
@@ -71,13 +71,13 @@ export class RuntimeFrames {
   };
   readonly #runtimeOf: RuntimeOfFile;
   readonly #memories: ProcessMemories;
-  readonly #clock: Clock | undefined;
+  readonly #clock: Clock;
   readonly #warn: (message: string) => void;
   #cachedBytes = 0;
   /** By {@link processKey}. */
   readonly #processes = new LRUCache<number, KnownProcess>({ max: MAX_PROCESSES });
 
-  constructor(runtimeOf: RuntimeOfFile, { proc, clock, warn = () => {} }: RuntimeFramesOptions = {}) {
+  constructor(runtimeOf: RuntimeOfFile, { proc, clock, warn = () => {} }: RuntimeFramesOptions) {
     this.#clock = clock;
     this.#warn = warn;
     this.#runtimeOf = runtimeOf;

@@ -89,6 +89,8 @@ export interface Native {
   releaseCode(): number;
   /** CLOCK_MONOTONIC, the clock of the records. */
   monotonicNs(): bigint;
+  /** CPU time of this thread. */
+  threadCpuMicros(): number;
   /** What to add to CLOCK_MONOTONIC for Unix time, as of now. */
   unixOffsetNs(): bigint;
 }
