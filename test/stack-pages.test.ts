@@ -63,9 +63,10 @@ describe.skipIf(missingRights)('stacks of which a part is not in memory', () => 
     'come out whole where the page can be had: %s',
     async (name) => {
       await untilSamples(name);
+      // on a busy machine the program is sampled more than once before it drops its page again
+      await recording!.until(() => counter('bpf.stacks_completed') >= SAMPLES, 240_000);
       const stacks = atTheBottom(name);
       expect(share(stacks, isWhole), JSON.stringify(stacks.find((s) => !isWhole(s)))).toBeGreaterThan(0.98);
-      expect(counter('bpf.stacks_completed')).toBeGreaterThanOrEqual(SAMPLES);
     },
     300_000,
   );
