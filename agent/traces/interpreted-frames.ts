@@ -23,6 +23,8 @@ interface FrameIdentity extends ProcessIdentity {
 
 interface IdentityNode extends FrameIdentity {
   frame: Frame;
+  /** How often it is named again: its process may have moved what says where it is at that very moment. */
+  triesLeft: number;
   /** Another one of the same hash. */
   next: IdentityNode | undefined;
 }
@@ -35,6 +37,9 @@ interface ContentNode {
   root: number;
   next: ContentNode | undefined;
 }
+
+/** Of frames without a line; some never have one. */
+const TRIES = 2;
 
 /** Shared: of frames that have none. */
 export const NO_MAPPING: Mapping = emptyMapping();
@@ -60,7 +65,7 @@ export class InterpretedFrames {
     this.#scripts = scripts;
   }
 
-  /** `name` is called for what was not met before. */
+  /** `name` is called for what was not met before, and a few times again where it does not know the line. */
   of(identity: FrameIdentity, name: () => NamedRuntimeFrame): Frame {
     const { pid, head, operandLow, low, high } = identity;
     const hash = (pid ^ Math.imul(operandLow ^ Math.imul(low, 31), 31) ^ Math.imul(high, 961)) | 0;
@@ -68,13 +73,24 @@ export class InterpretedFrames {
     for (let node = first; node; node = node.next) {
       const isSameOperand = node.head === head && node.operandLow === operandLow;
       if (isSameOperand && node.low === low && node.high === high && isSameExecution(node, identity))
-        return node.frame;
+        return node.triesLeft > 0 ? this.#tryAgain(node, name) : node.frame;
     }
     const frame = this.#intern(pid, name());
     const { execId, startBoottimeNs } = identity;
-    const node = { pid, execId, startBoottimeNs, head, operandLow, low, high, frame, next: first };
+    const triesLeft = lacksLine(frame) ? TRIES : 0;
+    const node = { pid, execId, startBoottimeNs, head, operandLow, low, high, frame, triesLeft, next: first };
     this.#byIdentity.set(hash, node);
     return frame;
+  }
+
+  /** The frame stays as it is where no more is known now. */
+  #tryAgain(node: IdentityNode, name: () => NamedRuntimeFrame): Frame {
+    const named = name();
+    node.triesLeft--;
+    if (!named.lines.every(isPlaced)) return node.frame;
+    node.triesLeft = 0;
+    node.frame = this.#intern(node.pid, named);
+    return node.frame;
   }
 
   forget(): void {
@@ -116,6 +132,10 @@ export class InterpretedFrames {
     return frame;
   }
 }
+
+const isPlaced = ({ line }: { line: number }): boolean => line > 0;
+
+const lacksLine = (frame: Frame): boolean => !frame.lines.every(isPlaced);
 
 const isSameExecution = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
   a.pid === b.pid && a.execId === b.execId && a.startBoottimeNs === b.startBoottimeNs;
