@@ -88,6 +88,20 @@ test('files whose tables grew beyond the room are closed, and opened again when 
   expect(open()).toBe(2);
 });
 
+test('64 files stay open at a time, those that were asked for last', async () => {
+  const before = open();
+  const service = new SymbolService();
+  const fd = openSync(path('program'), 'r');
+  const few = { addresses: addresses.slice(0, 1), path: path('program') };
+  const resolve = (i: number, fd?: number) =>
+    service.resolve({ ...few, fileId: `file ${i}`, ...(fd !== undefined && { fd }) });
+  for (let i = 0; i < 80; i++) expect((await resolve(i, fd)).kind).toBe('frames');
+  closeSync(fd);
+  expect(open() - before).toBe(64);
+  expect((await resolve(79)).kind).toBe('frames');
+  expect((await resolve(15)).kind).toBe('need-file');
+});
+
 test('a file is opened anew with debug information that was fetched for it, once', async () => {
   const before = open();
   const run = (command: string, ...args: string[]) =>

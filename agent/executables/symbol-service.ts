@@ -44,8 +44,8 @@ export type SymbolAnswer =
 const MAX_TABLE_BYTES = 32 << 20;
 /** With tables in files, what is left are windows and indices. */
 const MAX_OUTSIDE_BYTES = 16 << 20;
-/** Each has up to seven descriptors. */
-const MAX_FILES = 256;
+/** Each has three descriptors (itself, its root, its tables), and up to four of debug information. */
+const MAX_FILES = 64;
 
 interface OpenFile {
   symbols: OpenSymbols;

@@ -87,7 +87,8 @@ async function openSources(
   if (hasSymbols(elf)) return [go, dwarf, separateDwarf, own];
   // either has the whole symbol table, of which the file itself kept .dynsym
   const moved = separate && hasSymbols(separate.elf) ? separate.elf : await readMini(elf, pool);
-  return [go, dwarf, separateDwarf, moved && tableSource(readSymbolTable(moved, scratch)), own];
+  const movedTable = moved && deferredSource(() => tableSource(readSymbolTable(moved, scratch)));
+  return [go, dwarf, separateDwarf, movedTable, own];
 }
 
 /** Opened when it is asked for the first time. */

@@ -123,6 +123,11 @@ describe('section data', () => {
       compressed(1, 5000, deflateSync(content)),
       /has 3500 bytes when decompressed, not 5000/,
     ],
+    [
+      'more than deflate can make of it',
+      compressed(1, 2 ** 29, deflateSync(content)),
+      /cannot have 536870912 bytes/,
+    ],
     ['too much', compressed(1, 2 ** 40, deflateSync(content)), /has 1099511627776 bytes/],
   ])('refuses %s', (_, bytes, message) => {
     expect(() => dataOf(bytes)).toThrow(ElfError);

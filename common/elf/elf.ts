@@ -58,6 +58,10 @@ const MAX_NOTE_BYTES = 1 << 20;
 const MAX_NOTE_AREAS = 64;
 /** Of one section's content, after decompression. */
 const MAX_SECTION_BYTES = 1 << 30;
+/** Deflate's own: 258 bytes of two bits. */
+const MAX_DEFLATE_RATIO = 1032;
+/** So that zlib sees its end in the one piece that it fills, and no second one is made. */
+const SPARE_BYTES = 64;
 const MACHINES: Readonly<Record<number, Machine>> = { 62: 'x86_64', 183: 'aarch64' };
 
 export class ElfFile {
@@ -197,11 +201,13 @@ function expand(
   { size, maxBytes, isZstd }: { size: number; maxBytes: number; isZstd: boolean },
 ): Uint8Array {
   if (size > maxBytes) throw new ElfError(`section ${name} has ${size} bytes when decompressed`);
+  if (!isZstd && size > bytes.length * MAX_DEFLATE_RATIO)
+    throw new ElfError(`section ${name} cannot have ${size} bytes when decompressed: it has ${bytes.length}`);
   let content: Uint8Array;
   try {
     content = isZstd
       ? decompressZstd(bytes, new Uint8Array(size))
-      : inflateSync(bytes, { maxOutputLength: Math.max(size, 1) });
+      : inflateSync(bytes, { maxOutputLength: Math.max(size, 1), chunkSize: size + SPARE_BYTES });
   } catch (error) {
     throw new ElfError(`section ${name} cannot be decompressed: ${(error as Error).message}`);
   }

@@ -7,9 +7,14 @@ export interface CodeRange {
   end: number;
 }
 
-/** Ascending; overlaps are cut off. */
-export function readCodeRanges(elf: ElfFile): CodeRange[] {
-  const sections = elf.sections.filter(({ flags, addr }) => flags & SHF_EXECINSTR && addr > 0);
+/** Sections that the linker makes: no compiler describes what is in them. */
+const STUBS = new Set(['.plt', '.plt.sec', '.plt.got', '.iplt']);
+
+/** Ascending; overlaps are cut off. Without stubs where that is said. */
+export function readCodeRanges(elf: ElfFile, withStubs = true): CodeRange[] {
+  const sections = elf.sections.filter(
+    ({ flags, addr, name }) => flags & SHF_EXECINSTR && addr > 0 && (withStubs || !STUBS.has(name)),
+  );
   const segments = elf.segments.filter(({ type, flags }) => type === PT_LOAD && flags & PF_X);
   const all = (
     sections.length > 0
@@ -22,6 +27,17 @@ export function readCodeRanges(elf: ElfFile): CodeRange[] {
     if (end > from && Number.isSafeInteger(end)) ranges.push({ start: from, end });
   }
   return ranges;
+}
+
+/** As {@link findCodeRange}, for addresses that mostly stand in one range, one behind the other. */
+export function codeRangeFinder(ranges: readonly CodeRange[]): (address: number) => CodeRange | undefined {
+  let last: CodeRange | undefined;
+  return (address) => {
+    if (last && address >= last.start && address < last.end) return last;
+    const found = findCodeRange(ranges, address);
+    last = found ?? last;
+    return found;
+  };
 }
 
 /** The range that contains an address. */

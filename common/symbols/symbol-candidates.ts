@@ -1,6 +1,6 @@
 /** Function symbols as they are collected from a file's tables, before aliases and overlaps are settled. */
 import { ElfError } from '../elf/elf.ts';
-import { type CodeRange, findCodeRange } from './code-ranges.ts';
+import { type CodeRange, codeRangeFinder } from './code-ranges.ts';
 
 /** Indices are packed beside 32-bit starts into doubles for sorting, which leaves 21 bits. */
 export const MAX_CANDIDATES = 1 << 21;
@@ -20,6 +20,7 @@ export interface NameSource {
 export class SymbolCandidates {
   readonly ranges: readonly CodeRange[];
   readonly base: number;
+  readonly #rangeOf: (address: number) => CodeRange | undefined;
   readonly sources: NameSource[] = [];
   count = 0;
   skipped = 0;
@@ -32,6 +33,7 @@ export class SymbolCandidates {
 
   constructor(ranges: readonly CodeRange[]) {
     this.ranges = ranges;
+    this.#rangeOf = codeRangeFinder(ranges);
     this.base = ranges[0]?.start ?? 0;
   }
 
@@ -40,7 +42,7 @@ export class SymbolCandidates {
    * entry without a name or outside all code is only counted.
    */
   add(address: number, size: number, bind: number, source: number, nameAt: number): void {
-    const range = findCodeRange(this.ranges, address);
+    const range = this.#rangeOf(address);
     const start = address - this.base;
     const isNamed = nameAt > 0 && nameAt < this.sources[source]!.size;
     if (!range || !isNamed || start > 0xffff_ffff || this.count >= MAX_CANDIDATES) {

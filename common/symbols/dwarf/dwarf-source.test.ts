@@ -80,6 +80,26 @@ describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
     expect(few.found).not.toEqual(all);
   });
 
+  it('reads nothing for a stub of the linker', () => {
+    const elf = parseElf(bufferSource(bytes));
+    let reads = 0;
+    const source = {
+      ...elf.source,
+      size: bytes.length,
+      read: (at: number, length: number) => {
+        reads++;
+        return elf.source.read(at, length);
+      },
+    };
+    const dwarf = openDwarf(parseElf(source), NO_FILES)!;
+    const stub = elf.sections.find(({ name }) => name.startsWith('.plt'))!;
+    reads = 0;
+    expect(dwarf.lookup(stub.addr)).toEqual([]);
+    expect(reads).toBe(0);
+    expect(code.some((address) => dwarf.lookup(address).length > 0)).toBe(true);
+    expect(reads).toBeGreaterThan(0);
+  });
+
   it('gives the same answers when nothing fits into the cache', () => {
     const [roomy, narrow] = [open(bytes)!, open(bytes, 1)!];
     expect(code.map((a) => narrow.lookup(a))).toEqual(code.map((a) => roomy.lookup(a)));
@@ -126,6 +146,34 @@ describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
       }),
       { numRuns: 100 },
     );
+  });
+});
+
+const hasClang = spawnSync('clang', ['--version']).status === 0;
+
+describe.skipIf(!hasGcc || !hasClang)('DWARF of which .debug_aranges know a part', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'everyframe-dwarf-'));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  it('names functions of the other units, too', () => {
+    const run = (...command: string[]) => execFileSync(command[0]!, command.slice(1), { cwd: directory });
+    writeFileSync(join(directory, 'known.c'), 'int known(int x) { return x * 3; }');
+    writeFileSync(join(directory, 'rest.c'), 'int known(int); int main(void) { return known(2); }');
+    run('gcc', '-g', '-c', 'known.c');
+    run('clang', '-g', '-c', 'rest.c');
+    run('gcc', 'known.o', 'rest.o', '-o', 'both');
+    const elf = parseElf(bufferSource(readFileSync(join(directory, 'both'))));
+    // one of the two units: 48 bytes
+    expect(elf.section('.debug_aranges')?.size).toBe(48);
+    const dwarf = openDwarf(elf, NO_FILES)!;
+    const names = readCodeRanges(elf).flatMap(({ start, end }) =>
+      Array.from(
+        { length: Math.ceil((end - start) / 4) },
+        (_, i) => dwarf.lookup(start + i * 4)[0]?.function,
+      ),
+    );
+    expect(names).toContain('known');
+    expect(names).toContain('main');
   });
 });
 

@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache';
 import { type ElfFile, parseElf } from '../../elf/elf.ts';
 import type { ByteSource } from '../../elf/source.ts';
-import { findCodeRange, readCodeRanges } from '../code-ranges.ts';
+import { codeRangeFinder, readCodeRanges } from '../code-ranges.ts';
 import { IN_MEMORY, type Scratch } from '../scratch.ts';
 import type { FileAccess, SymbolFrame, SymbolSource } from '../source.ts';
 import { DieNames } from './die-names.ts';
@@ -123,8 +123,8 @@ export class DwarfSource implements SymbolSource {
     this.#scratch = scratch;
     this.#files = files;
     this.#limits = limits;
-    const ranges = readCodeRanges(code);
-    this.#isCode = (address) => findCodeRange(ranges, address) !== undefined;
+    const rangeOf = codeRangeFinder(readCodeRanges(code, false));
+    this.#isCode = (address) => rangeOf(address) !== undefined;
     this.#units = new UnitList(file);
     this.#index = new UnitIndex(this.#units, this.#isCode);
     this.#names = new DieNames(this.#units, () => this.#openAlternate());
@@ -157,6 +157,7 @@ export class DwarfSource implements SymbolSource {
   lookup(address: number): SymbolFrame[] {
     let best: SymbolFrame[] = [];
     let claimants = 0;
+    if (!this.#isCode(address)) return best;
     this.#attempt(() =>
       this.#index.visit(address, (offset) => {
         const frames = this.#framesAt(offset, address);

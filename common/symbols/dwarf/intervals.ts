@@ -36,7 +36,7 @@ const MAX_NESTING = 4096;
 export class Intervals {
   readonly starts: Float64Array;
   readonly #ends: Float64Array;
-  readonly #values: Uint32Array;
+  readonly values: Uint32Array;
   readonly #parents: Int32Array;
 
   /**
@@ -47,14 +47,14 @@ export class Intervals {
     if (parents) {
       this.starts = starts;
       this.#ends = ends;
-      this.#values = values;
+      this.values = values;
       this.#parents = parents;
       return;
     }
     const order = sortedOrder(starts, ends);
     this.starts = order ? gather(starts, new Float64Array(order.length), order) : starts;
     this.#ends = order ? gather(ends, new Float64Array(order.length), order) : ends;
-    this.#values = order ? gather(values, new Uint32Array(order.length), order) : values;
+    this.values = order ? gather(values, new Uint32Array(order.length), order) : values;
     this.#parents = findParents(this.starts, this.#ends);
   }
 
@@ -64,7 +64,7 @@ export class Intervals {
 
   /** What it is made of: starts, ends, values, parents. */
   get columns(): [Float64Array, Float64Array, Uint32Array, Int32Array] {
-    return [this.starts, this.#ends, this.#values, this.#parents];
+    return [this.starts, this.#ends, this.values, this.#parents];
   }
 
   /** Value of the innermost interval that contains the address, -1 if none. */
@@ -81,7 +81,7 @@ export class Intervals {
   visit(address: number, visit: (value: number) => boolean): void {
     let i = lastAtOrBelow(this.starts, address);
     for (let step = 0; i >= 0 && step < MAX_NESTING; step++) {
-      if (address < this.#ends[i]! && visit(this.#values[i]!)) return;
+      if (address < this.#ends[i]! && visit(this.values[i]!)) return;
       i = this.#parents[i]!;
     }
   }

@@ -10,6 +10,8 @@ const MAX_WINDOWS = 24;
 /** Of a section of strings, where memory is not short. */
 export const MANY_WINDOWS = 192;
 const MAX_CREDIT = 512;
+/** Most items end before: to try in vain what is left of a window costs more than to read on. */
+const MIN_PARSED_BYTES = 1024;
 const MAX_STRING_BYTES = 64 << 10;
 /** Where a name is read beside the others; most have fewer bytes. */
 const FIRST_STRING_BYTES = 256;
@@ -87,7 +89,8 @@ export class SectionBytes {
   parse<T>(at: number, limit: number, read: (cursor: Cursor) => T): T {
     const end = Math.min(limit, this.size);
     if (!(at >= 0 && at <= end)) throw new OutOfBounds(`offset ${at} of ${end}`);
-    let length = Math.min(end - at, Math.max(WINDOW_BYTES - (at % WINDOW_BYTES), this.#heldBehind(at)));
+    const near = Math.max(WINDOW_BYTES - (at % WINDOW_BYTES), this.#heldBehind(at), MIN_PARSED_BYTES);
+    let length = Math.min(end - at, near);
     for (;;) {
       try {
         return read(new Cursor(this.bytes(at, length)));

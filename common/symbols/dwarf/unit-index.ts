@@ -1,4 +1,4 @@
-/** Which unit an address belongs to: by .debug_aranges where they know it, else by the first DIEs of all units. */
+/** Which unit an address belongs to: by .debug_aranges, else by the first DIEs of the units that have none there. */
 import type { Cursor } from '../../base/cursor.ts';
 import { DwarfError } from './constants.ts';
 import { Column, Intervals } from './intervals.ts';
@@ -14,7 +14,8 @@ export class UnitIndex {
   readonly #units: UnitList;
   readonly #isCode: (address: number) => boolean;
   #quick: Intervals | undefined;
-  #full: Intervals | undefined;
+  /** Of units that .debug_aranges leave out, as clang's and rustc's: gcc and gas tell all code of theirs. */
+  #rest: Intervals | undefined;
 
   constructor(units: UnitList, isCode: (address: number) => boolean) {
     this.#units = units;
@@ -22,32 +23,31 @@ export class UnitIndex {
   }
 
   get byteLength(): number {
-    return (this.#quick?.byteLength ?? 0) + (this.#full?.byteLength ?? 0);
+    return (this.#quick?.byteLength ?? 0) + (this.#rest?.byteLength ?? 0);
   }
 
   /** Offsets of the units that claim an address, the narrowest claim first, until `visit` is true. */
   visit(address: number, visit: (unitOffset: number) => boolean): void {
-    let done = false;
-    const tell = (offset: number): boolean => {
-      done = visit(offset);
-      return done;
-    };
-    if (!this.#full) {
-      this.#quick ??= readAranges(this.#aranges(), this.#isCode);
-      this.#quick.visit(address, tell);
-    }
-    if (done) return;
-    this.#full ??= this.#readAll();
-    this.#full.visit(address, tell);
+    let isClaimed = false;
+    this.#quick ??= readAranges(this.#aranges(), this.#isCode);
+    this.#quick.visit(address, (offset) => {
+      isClaimed = true;
+      return visit(offset);
+    });
+    if (isClaimed) return;
+    this.#rest ??= this.#readRest(this.#quick);
+    this.#rest.visit(address, visit);
   }
 
   #aranges(): SectionBytes {
     return this.#units.file.section('aranges');
   }
 
-  #readAll(): Intervals {
+  #readRest(quick: Intervals): Intervals {
     const columns = new RangeColumns(this.#isCode);
+    const known = new Set(quick.values);
     for (const offset of this.#units.offsets) {
+      if (known.has(offset)) continue;
       try {
         const unit = this.#units.unit(offset);
         if (!isTypeUnit(unit)) addUnit(unit, columns);
