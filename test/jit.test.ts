@@ -2,7 +2,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chownSync, copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../common/base/brand.ts';
 import { findPythons } from './runtimes/pythons.ts';
 import { compile, hasTool, missingRights, scratchFolder } from './support/fixtures.ts';
@@ -39,11 +39,14 @@ describe.skipIf(!isHere)('JIT code', () => {
     recording = await Recording.start({ targets: [] });
   });
 
-  afterAll(async () => {
-    for (const child of running) child.kill('SIGKILL');
-    await recording?.stop();
-    for (const { pid } of running) rmSync(`/tmp/perf-${pid}.map`, { force: true });
+  // else the last test's program has an eighth of what its niceness leaves on a busy machine
+  afterEach(() => {
+    for (const child of running.splice(0)) {
+      child.kill('SIGKILL');
+      rmSync(`/tmp/perf-${child.pid}.map`, { force: true });
+    }
   });
+  afterAll(() => recording?.stop());
 
   const stacks = (child: ChildProcess): Stack[] => recording.stacks(child.pid);
   /** Waits until enough samples of the process fulfil the predicate. */
