@@ -64,7 +64,7 @@ Written by \`npm run test:oracle\`: the rules made of \`.eh_frame\`, compared wi
 |---|--:|--:|--:|--:|--:|--:|--:|--:|`;
 const KINDS = `## By kind
 
-What we can't express ends a stack with a marker, or loses the frame pointer of that one frame. What readelf doesn't say (it prints expressions as \`exp\`) is not compared here, but by tests of each expression's shape.`;
+What we can't express ends a stack with a marker, or loses the frame pointer of that one frame. What readelf doesn't say (it prints expressions as \`exp\`) is not compared here, but by tests of each expression's shape. On arm64 a CFA by expression is that of SVE code: so many bytes above the stack pointer, and so many times the vector length, which is the thread's and in no rule. Nearly all of it lies in libraries of kernels that are chosen at run time, such as Highway's.`;
 
 /** A group's row in the first table, and what it has of each kind. */
 interface Entry {
