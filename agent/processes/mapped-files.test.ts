@@ -14,8 +14,8 @@ function addProcess(pid: number, program: string, libraries: string[] = [], root
   symlinkSync(program, join(directory, 'exe'));
   symlinkSync(root, join(directory, 'root'));
   const lines = [program, ...libraries].flatMap((path, i) => [
-    `${i + 1}000-${i + 1}400 r-xp 00000000 08:01 ${i + 7}                  ${path}`,
-    `${i + 1}400-${i + 1}500 rw-p 00000400 08:01 ${i + 7}                  ${path}`,
+    `00${i + 1}00000-00${i + 1}40000 r-xp 00000000 08:01 ${i + 7}                  ${path}`,
+    `00${i + 1}40000-00${i + 1}50000 rw-p 00040000 08:01 ${i + 7}                  ${path}`,
   ]);
   writeFileSync(join(directory, 'maps'), `${lines.join('\n')}\n`);
 }
@@ -48,8 +48,8 @@ describe('mappedExecutables', () => {
 describe('runningFiles', () => {
   it('finds programs and their libraries by name, each program once, and none in containers', () => {
     expect(runningFiles(isPython, proc)).toEqual([
-      join(proc, '10/map_files/1000-1400'),
-      join(proc, '10/map_files/3000-3400'),
+      join(proc, '10/map_files/100000-140000'),
+      join(proc, '10/map_files/300000-340000'),
     ]);
   });
 });

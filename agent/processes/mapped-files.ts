@@ -24,7 +24,7 @@ export function mappedExecutables(pid: number, proc = '/proc'): MappedFile[] {
     const byPath = new Map(
       Array.from(lines, ([, range, path]) => [
         path!,
-        { path: path!, link: join(proc, `${pid}/map_files/${range}`) },
+        { path: path!, link: join(proc, `${pid}/map_files/${withoutZeros(range!)}`) },
       ]),
     );
     return [...byPath.values()];
@@ -65,6 +65,9 @@ function programOf(directory: string): string {
     return '';
   }
 }
+
+/** maps writes eight digits at least, where a program that is not PIE begins; map_files has no such names. */
+const withoutZeros = (range: string): string => range.replace(/\b0+(?=[0-9a-f])/g, '');
 
 function isSameFile(one: string, other: string): boolean {
   const [a, b] = [statSync(one, { bigint: true }), statSync(other, { bigint: true })];
