@@ -213,3 +213,37 @@ describe('a runtime in a file whose table is still being made', () => {
     expect(maps.files.size + values.size).toBe(0);
   });
 });
+
+it('drops an idle table after three minutes, after 75 s where it was never used again', async () => {
+  const maps = new Maps();
+  let seconds = 1000;
+  maps.monotonicNs = () => BigInt(seconds) * 10n ** 9n;
+  const object = { mapFd: (name: string) => (name === 'files' ? FILES : TABLES) };
+  const samplers = { add: async () => false, mapFd: () => undefined };
+  const tables = new Tables(maps, object, samplers, { maxTables: 8, maxBytes: 1 << 20 });
+  const finish = async (change: Promise<void>): Promise<void> => {
+    let isDone = false;
+    void change.finally(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      maps.waiting.shift()?.();
+      await setImmediate();
+    }
+  };
+  const leftAt = async (at: number): Promise<number> => {
+    seconds = at;
+    await finish(tables.dropIdle(() => false));
+    return tables.count;
+  };
+  await finish(tables.install(A, table));
+  await finish(tables.install(B, table));
+  // a sample at second 1080, as BPF writes it
+  maps.files.get('bb00000000000000')!.writeBigUInt64LE(1080n * 10n ** 9n, FILE_ENTRY.lastUsedNs);
+  expect(await leftAt(1075)).toBe(2);
+  expect(await leftAt(1076)).toBe(1);
+  expect([...maps.files.keys()]).toEqual(['bb00000000000000']);
+  expect(await leftAt(1260)).toBe(1);
+  expect(await leftAt(1261)).toBe(0);
+  expect(tables.stats.idle).toBe(2);
+});

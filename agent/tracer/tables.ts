@@ -23,10 +23,13 @@ const BPF_ANY = 0;
 const SPARE_SHARE = 1 / 16;
 /** Long enough for what runs now and then; reading a file again costs some milliseconds. */
 const MAX_IDLE_NS = 180_000_000_000n;
+/** Of a table that was never used again after so long: a file that was replaced looks like that. Above one minute, cron's. */
+const ONCE_NS = 75_000_000_000n;
 
 interface Installed {
   slot: number;
   bytes: number;
+  sinceNs: bigint;
 }
 
 /** Of the addon. */
@@ -90,7 +93,7 @@ export class Tables {
     if (this.#installed.has(key)) await this.#remove([key]);
     if (this.#isFull(table.image.length)) await this.#makeRoom(table.image.length);
     const slot = this.#freeSlots.pop() ?? this.#nextSlot++;
-    const installed: Installed = { slot, bytes: table.image.length };
+    const installed: Installed = { slot, bytes: table.image.length, sinceNs: this.#native.monotonicNs() };
     this.#installed.set(key, installed);
     this.#bytes += table.image.length;
     let isPublished = false;
@@ -182,10 +185,13 @@ export class Tables {
 
   /** Drops tables that no sample has needed for a while: their files may be gone, and come back if they are not. */
   async dropIdle(isStopping: () => boolean): Promise<void> {
-    const before = this.#native.monotonicNs() - MAX_IDLE_NS;
+    const now = this.#native.monotonicNs();
     await this.#inTurn(async () => {
       if (isStopping()) return;
-      const idle = this.#byLastUse().filter(({ usedNs }) => usedNs < before);
+      const idle = this.#byLastUse().filter(({ key, usedNs }) => {
+        const isUsedOnce = usedNs - this.#installed.get(key)!.sinceNs < ONCE_NS;
+        return now - usedNs > (isUsedOnce ? ONCE_NS : MAX_IDLE_NS);
+      });
       this.stats.idle += idle.length;
       await this.#remove(idle.map(({ key }) => key));
     });
