@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { printable } from '../common/base/printable.ts';
 import { AGENT_FLAG_NAMES, normaliseDashes } from './agent-flags.ts';
 
 const PACKAGE = new URL('../../package.json', import.meta.url);
@@ -27,7 +28,9 @@ export async function runProgram(program: Command, register: () => Promise<void>
     await register();
     await program.parseAsync(normaliseDashes(process.argv.slice(2), AGENT_FLAG_NAMES), { from: 'user' });
   } catch (error) {
-    console.error(`everyframe: ${(error as Error).message}`);
+    // a message may quote what a stranger wrote, and have lines of its own
+    const lines = (error as Error).message.split('\n').map(printable);
+    console.error(`everyframe: ${lines.join('\n')}`);
     // whatever was started before it failed does not keep the process alive
     process.exit(1);
   }

@@ -1,5 +1,6 @@
 /** `everyframe query …`: the answers of the query API as text or as JSON. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { printable } from '../common/base/printable.ts';
 import { ask, DEFAULT_URL, type Query } from './query-client.ts';
 import {
   type Basis,
@@ -81,7 +82,9 @@ function add(query: Command, usage: string, description: string, path: string, t
       const command = given.at(-1) as Command;
       const flags = command.opts<Flags>();
       const answer = await ask<never>(flags.url, path, toQuery(path, flags, command.args[0]));
-      const text = flags.json ? JSON.stringify(answer, undefined, 2) : toText(answer, flags).join('\n');
+      const text = flags.json
+        ? JSON.stringify(answer, undefined, 2)
+        : toText(answer, flags).map(printable).join('\n');
       process.stdout.write(`${text}\n`);
     });
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { printable } from '../common/base/printable.ts';
 import type { ElfFile } from '../common/elf/elf.ts';
 import { computeFileId } from '../common/elf/file-id.ts';
 import { type OfferedSymbols, surveySymbols } from '../common/symbols/survey.ts';
@@ -51,12 +52,12 @@ function formatText(facts: ObjectFacts): string {
     '',
     'sources of names, best first',
     ...facts.rungs.map(({ rung, present, bytes, detail }) =>
-      `  ${rung.padEnd(16)} ${(present ? `${bytes} bytes` : 'none').padEnd(18)} ${detail}`.trimEnd(),
+      `  ${rung.padEnd(16)} ${(present ? `${bytes} bytes` : 'none').padEnd(18)} ${printable(detail)}`.trimEnd(),
     ),
     '',
     'sections',
     ...facts.sections.map(
-      ({ name, address, size }) => `  ${address.padEnd(18)} ${`${size}`.padStart(12)} ${name}`,
+      ({ name, address, size }) => `  ${address.padEnd(18)} ${`${size}`.padStart(12)} ${printable(name)}`,
     ),
   ];
   return `${lines.join('\n')}\n`;

@@ -1,5 +1,6 @@
 /** What `show symbol` prints for an address. */
 import { basename } from 'node:path';
+import { printable } from '../common/base/printable.ts';
 import type { SymbolFrame } from '../common/symbols/source.ts';
 
 /** `path`: of the file, for an address that has no name. */
@@ -23,10 +24,12 @@ function asJson(address: number, frames: readonly SymbolFrame[]): string {
 }
 
 function asText(address: number, frames: readonly SymbolFrame[], path: string): string {
-  const nameless = `${basename(path)}+${hex(address)}`;
+  const nameless = `${printable(basename(path))}+${hex(address)}`;
   const texts = frames.map(({ function: name, file, line, column, inlined }) => {
-    const place = file && `${file}${line ? `:${line}${column ? `:${column}` : ''}` : ''}`;
-    return [name || nameless, place && `at ${place}`, inlined && '(inlined)'].filter(Boolean).join(' ');
+    const place = file && `${printable(file)}${line ? `:${line}${column ? `:${column}` : ''}` : ''}`;
+    return [printable(name) || nameless, place && `at ${place}`, inlined && '(inlined)']
+      .filter(Boolean)
+      .join(' ');
   });
   return `${hex(address).padEnd(18)} ${texts.join(`\n${' '.repeat(19)}`) || nameless}\n`;
 }

@@ -1,4 +1,5 @@
 /** What `everyframe top` shows: the last seconds as rows, and a screen of text out of them. No I/O. */
+import { printable } from '../common/base/printable.ts';
 import { processName, stackNames } from '../common/profile/frame-name.ts';
 import type { Profile, Sample } from '../common/profile/profile.ts';
 import { asCall, countSamples, formatShare, residencies } from '../common/profile/residency.ts';
@@ -142,6 +143,3 @@ function withKernel(profile: Profile): Row[] {
   const kernel = new Map(residencies(inKernel, 'function').map(({ name, total }) => [name, total]));
   return residencies(profile, 'function').map((row) => ({ ...row, kernel: kernel.get(row.name) ?? 0 }));
 }
-
-/** Names come from strangers: no control character of theirs reaches the terminal. */
-const printable = (name: string): string => name.replace(/\p{C}/gu, '?');

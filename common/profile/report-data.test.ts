@@ -9,6 +9,14 @@ const BEFORE = folded('app;main;parse 50\napp;main;write;vfs_write_[k] 50\n');
 const AFTER = folded('app;main;parse 150\napp;main;write;vfs_write_[k] 40\napp;main;log 10\n');
 const OPTIONS = { by: 'function' as const, threshold: 0.01, failOn: 0.2, top: 40 };
 
+it('lets no control character of a name reach the terminal', () => {
+  const hostile = folded('app;ma\x1b[2Jin;wo\x07rk 1\n');
+  expect(formatReport(hostile, 'stack')).toBe('1 samples, 2 stacks\n100% ma?[2Jin;wo?rk()\n100% ma?[2Jin\n');
+  const { rows } = diffProfiles(BEFORE, hostile, OPTIONS);
+  expect(rows.map(({ name }) => name)).toContain('wo\x07rk()');
+  expect(formatDiff(diffProfiles(BEFORE, hostile, OPTIONS))).toMatch(/wo\?rk\(\)\n/);
+});
+
 describe('report', () => {
   it('has self counts that add up to the samples, also where it is cut', () => {
     const report = reportJson(AFTER, AFTER, 'function', 2);

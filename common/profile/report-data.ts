@@ -1,4 +1,5 @@
 /** What `report --json` and `diff --json` print: short, with totals that add up, and a word on what was left out. */
+import { printable } from '../base/printable.ts';
 import { stackNames } from './frame-name.ts';
 import { ALL_RUNTIMES, isMine } from './my-code.ts';
 import type { Pattern } from './pattern.ts';
@@ -171,7 +172,7 @@ export function formatDiff({
   const lines = rows.map(({ name, before, after, change }) => {
     const sign = change > 0 ? '+' : '-';
     const shares = `${formatShare(before)} → ${formatShare(after)}`;
-    return `${`${sign}${formatShare(Math.abs(change))}`.padStart(8)}  ${shares.padEnd(16)}  ${name}\n`;
+    return `${`${sign}${formatShare(Math.abs(change))}`.padStart(8)}  ${shares.padEnd(16)}  ${printable(name)}\n`;
   });
   const head = `${samples.before} samples before, ${samples.after} after; changes by ${by} of ${formatShare(threshold)} or more of all samples\n`;
   if (rows.length === 0) lines.push('no change\n');

@@ -1,4 +1,5 @@
 /** A profile as text: in which share of the samples each stack, function or process was there. */
+import { printable } from '../base/printable.ts';
 import { processName, stackNames } from './frame-name.ts';
 import type { Profile } from './profile.ts';
 
@@ -64,7 +65,9 @@ export const asCall = (name: string): string => (/[()[\]+]/.test(name) ? name : 
 export function formatReport(profile: Profile, by: By, top = Number.POSITIVE_INFINITY): string {
   const total = countSamples(profile);
   const rows = residencies(profile, by);
-  const lines = rows.slice(0, top).map(({ name, total: count }) => `${formatShare(count / total)} ${name}\n`);
+  const lines = rows
+    .slice(0, top)
+    .map(({ name, total: count }) => `${formatShare(count / total)} ${printable(name)}\n`);
   const rest = rows.length - lines.length;
   if (rest > 0) lines.push(`… and ${rest} more\n`);
   return `${total} samples, ${rows.length} ${by === 'process' ? 'processes' : `${by}s`}\n${lines.join('')}`;
