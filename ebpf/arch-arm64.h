@@ -17,6 +17,13 @@
 /* 4, 16 or 64 KiB: the kernel's choice */
 #define PAGE_SHIFT config.page_shift
 #define THREAD_POINTER_MEMBER thread.uw.tp_value
+/* The C library's thread ends at the thread pointer, so that nothing in it is at a known distance: glibc's has 1,792 to
+ * 1,984 bytes, from version to version, and its keys are looked for (python.h). pthread_self() is where it begins, less
+ * than THREAD_BYTES before. */
+#define MUSL_KEYS(tp) ((tp)-88)
+#define MODULE_VECTOR(tp, is_musl) ((tp) - ((is_musl) ? 8 : 0))
+#define THREAD_BYTES 4096
+#define USER_ADDRESS_END (1ULL << 48)
 
 /* UAPI, stable: arch/arm64/include/uapi/asm/ptrace.h, struct user_pt_regs */
 struct ef_user_regs {

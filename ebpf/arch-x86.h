@@ -16,6 +16,14 @@
 #define PAGE_SHIFT 12
 /* Member of task_struct in which the kernel keeps the user's thread pointer. */
 #define THREAD_POINTER_MEMBER thread.fsbase
+/* Where in the C library's thread, which begins at the thread pointer, glibc has its table of blocks of pthread keys,
+ * musl its keys, and both their vector of modules; pthread_self() is the thread pointer. */
+#define GLIBC_KEYS(tp) ((tp) + 0x510)
+#define MUSL_KEYS(tp) ((tp) + 0x80)
+#define MODULE_VECTOR(tp, is_musl) ((tp) + 8)
+#define THREAD_BYTES 1
+/* The upper half is the kernel's. */
+#define USER_ADDRESS_END (1ULL << 47)
 
 /* UAPI, stable: arch/x86/include/uapi/asm/ptrace.h */
 struct ef_user_regs {

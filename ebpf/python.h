@@ -26,7 +26,12 @@
 #include "table.h"
 
 #define PYTHON_MAX_BYTES 192
-#define USER_ADDRESS_END (1ULL << 47)
+/* Where glibc's table of keys may begin below the thread pointer, and of what it points to. */
+#define GLIBC_KEYS_WORDS 64
+#define GLIBC_KEYS_FIRST 1408
+#define GLIBC_KEYS_BLOCK 512
+/* distances from the thread pointer are smaller, addresses larger */
+#define MAX_STATIC_TLS (1 << 22)
 /* owner of a frame that belongs to no function: 3 and, in 3.14, 4 (enum _frameowner) */
 #define PYTHON_OWNER_C_STACK 3
 /* "code" and its NUL */
@@ -58,8 +63,13 @@ struct ef_python_walk {
 	u64 outer_thread;
 	u64 kept_frame; /* the list from here on was found to belong further out than kept_link */
 	u64 kept_link;
-	u8 bytes[256];
-	u8 code[256];
+	union {
+		struct {
+			u8 bytes[256];
+			u8 code[256];
+		};
+		u64 words[GLIBC_KEYS_WORDS]; /* before there is a frame */
+	};
 };
 
 PER_CPU(python_walks, struct ef_python_walk)
@@ -100,22 +110,53 @@ static __always_inline u64 user_word(u64 address)
 	return word;
 }
 
+#ifndef GLIBC_KEYS
+#define GLIBC_KEYS find_glibc_keys
+/* The table's first word points to the first block, which is just before it (nptl/descr.h: specific_1stblock and
+ * specific). No other word of a thread points to 512 bytes before itself. */
+__noinline u64 find_glibc_keys(u64 tp)
+{
+	if (!HAS_RUNTIME(PYTHON))
+		return 0;
+	struct ef_python_walk *w = get_python_walks();
+	if (!w || python_read(w->words, sizeof(w->words), tp - GLIBC_KEYS_FIRST))
+		return 0;
+	for (u32 i = 0; i < GLIBC_KEYS_WORDS; i++) {
+		u64 at = tp - GLIBC_KEYS_FIRST + i * 8;
+		if (w->words[i] == at - GLIBC_KEYS_BLOCK)
+			return at;
+	}
+	return 0;
+}
+#endif
+
 /* What pthread_getspecific(key) gives. glibc keeps 32 keys inside struct pthread and the others in blocks;
  * musl has one array (src/thread/pthread_getspecific.c). */
-static __always_inline u64 read_pthread_key(const struct ef_python *py, u64 tp, u32 key)
+static __always_inline u64 read_pthread_key(struct ef_python_walk *w, u64 tp, u32 key)
 {
-	if (py->is_musl)
-		return user_word(user_word(tp + 0x80) + key * 8ULL);
-	u64 block = tp + 0x310;
-	if (key >= 32)
-		block = user_word(tp + 0x510 + (key >> 5) * 8ULL);
+	if (w->file.is_musl)
+		return user_word(user_word(MUSL_KEYS(tp)) + key * 8ULL);
+	u64 keys = GLIBC_KEYS(tp);
+	if (!keys)
+		return 0;
+	u64 block = key < 32 ? keys - GLIBC_KEYS_BLOCK : user_word(keys + (key >> 5) * 8ULL);
 	return block ? user_word(block + (key & 31) * 16ULL + 8) : 0;
 }
 
+/* A thread-local variable of a shared library, by the module's number and its offset in there. */
+static __always_inline u64 module_word(const struct ef_python *py, u64 tp, const u64 *place, s32 add)
+{
+	if (place[0] > 0xffff)
+		return 0;
+	u64 module = user_word(user_word(MODULE_VECTOR(tp, py->is_musl)) + place[0] * (py->is_musl ? 8 : 16));
+	return module && module < USER_ADDRESS_END ? user_word(module + place[1] + add) : 0;
+}
+
 /* `delta` is that of the mapping: address + delta = offset in the file. */
-static __always_inline u64 read_thread_state(const struct ef_python *py, const struct ef_python_access *access,
+static __always_inline u64 read_thread_state(struct ef_python_walk *w, const struct ef_python_access *access,
 					     u64 tp, u64 delta)
 {
+	const struct ef_python *py = &w->file;
 	u64 words[2] = {};
 
 	switch (access->kind) {
@@ -124,19 +165,28 @@ static __always_inline u64 read_thread_state(const struct ef_python *py, const s
 		python_read(words, 8, access->at - delta - 4);
 		if (py->has_key_flag && !(u32)words[0])
 			return 0;
-		return (words[0] >> 32) < 1024 ? read_pthread_key(py, tp, words[0] >> 32) : 0;
+		return (words[0] >> 32) < 1024 ? read_pthread_key(w, tp, words[0] >> 32) : 0;
 	case EF_PYTHON_OFFSET:
 		return user_word(tp + access->at);
 	case EF_PYTHON_MODULE:
 		/* module ID and offset, which the loader has filled in; then the thread's vector of modules */
-		if (python_read(words, 16, access->at - delta) || words[0] > 0xffff)
+		if (python_read(words, 16, access->at - delta))
 			return 0;
-		words[0] = user_word(user_word(tp + 8) + words[0] * (py->is_musl ? 8 : 16));
-		return words[0] && words[0] < USER_ADDRESS_END ? user_word(words[0] + words[1] + access->add) : 0;
+		return module_word(py, tp, words, access->add);
+	case EF_PYTHON_DESCRIPTOR:
+		/* a function and its argument: the distance from the thread pointer or, of a library that was loaded
+		 * later and found no room there, the address of module ID and offset */
+		if (python_read(words, 16, access->at - delta))
+			return 0;
+		if (words[1] < MAX_STATIC_TLS)
+			return user_word(tp + words[1] + access->add);
+		if (python_read(words, 16, words[1]))
+			return 0;
+		return module_word(py, tp, words, access->add);
 	case EF_PYTHON_GLOBAL:
-		/* thread_id is pthread_self(), which is the thread pointer in glibc and musl */
+		/* thread_id is pthread_self(); no other thread's begins as close to this one's end */
 		words[0] = user_word(access->at - delta);
-		return words[0] && user_word(words[0] + py->thread_id) == tp ? words[0] : 0;
+		return words[0] && tp - user_word(words[0] + py->thread_id) < THREAD_BYTES ? words[0] : 0;
 	default:
 		return 0;
 	}
@@ -155,8 +205,8 @@ static __always_inline void begin_python(struct ef_python_walk *w, u64 delta)
 {
 	const struct ef_python *py = &w->file;
 	u64 tp = thread_pointer();
-	u64 current = read_thread_state(py, &py->current, tp, delta);
-	u64 bound = read_thread_state(py, &py->bound, tp, delta);
+	u64 current = read_thread_state(w, &py->current, tp, delta);
+	u64 bound = read_thread_state(w, &py->bound, tp, delta);
 
 	w->has_begun = 1;
 	if (!current && !bound) {

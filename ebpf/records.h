@@ -251,6 +251,7 @@ enum ef_python_access_kind {
 	EF_PYTHON_OFFSET = 2, /* at thread pointer + `at` */
 	EF_PYTHON_MODULE = 3, /* module ID and offset in it stand at `at`; `add` is added */
 	EF_PYTHON_GLOBAL = 4, /* at `at`, of whichever thread runs: thread_id in it says whether it is this one */
+	EF_PYTHON_DESCRIPTOR = 5, /* arm64: as MODULE, by a descriptor at `at` that the loader has filled in */
 };
 
 struct ef_python_access {

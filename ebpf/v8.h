@@ -74,7 +74,7 @@ static __always_inline long v8_read(void *dst, u32 size, u64 address)
 
 static __always_inline bool is_heap_object(u64 word)
 {
-	return (word & 3) == 1 && word < 1ULL << 47;
+	return (word & 3) == 1 && word < USER_ADDRESS_END;
 }
 
 /* Once a sample: was V8 met in this process? */
@@ -196,7 +196,7 @@ __noinline u64 find_jit_return_address(u32 unused)
 		return 0;
 	for (int i = 0; i < 2; i++) {
 		u64 address = words[i] - 1;
-		int slot = address < 1ULL << 47 ? find_mapping(s, address) : -1;
+		int slot = address < USER_ADDRESS_END ? find_mapping(s, address) : -1;
 		if (slot >= 0 && !s->mappings[slot & (EF_MAPPINGS - 1)].key)
 			return address;
 	}

@@ -42,7 +42,7 @@ export class UnsupportedRuntime extends Error {
   override readonly name = 'UnsupportedRuntime';
 }
 
-/** Memory of a live process. Addresses are below 2^47. */
+/** Memory of a live process. Addresses are below 2^48. */
 export interface ProcessMemory {
   /**
    * Up to `length` bytes, fewer where the rest is not mapped; undefined where nothing can be read. Copy what is kept:

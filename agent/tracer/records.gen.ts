@@ -88,6 +88,7 @@ export const PythonAccessKind = {
   OFFSET: 2,
   MODULE: 3,
   GLOBAL: 4,
+  DESCRIPTOR: 5,
 } as const;
 
 export const PythonInstructionKind = {

@@ -1,4 +1,4 @@
-/** What a guest with arm64 needs, made or fetched on this machine of any processor: the product, libraries, Node. */
+/** What a guest with arm64 needs, made or fetched on this machine of any processor: the product, libraries, interpreters. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -7,9 +7,10 @@ import { packageRoot } from '../../agent/tracer/package-root.ts';
 
 /** Of the cross compiler's Debian, so that its C library and the guest's agree. */
 const SUITE = 'bookworm';
-const PACKAGES = 'libc6 libgcc-s1 libstdc++6 libbpf-dev libbpf1 libelf1 zlib1g busybox-static musl-dev'.split(
-  ' ',
-);
+const PACKAGES = (
+  'libc6 libgcc-s1 libstdc++6 libbpf-dev libbpf1 libelf1 zlib1g busybox-static musl-dev ' +
+  'python3.11-minimal libpython3.11-minimal libexpat1'
+).split(' ');
 const NODE_MAJOR = 20;
 const LIMIT_MS = 600_000;
 
@@ -27,10 +28,11 @@ const unpackPackages = (): string =>
   run(join(packageRoot(), 'test/kernels/fetch-packages.sh'), [SUITE, 'arm64', ...PACKAGES]).trim();
 
 /** Builds what is not there yet; the environment that make-initramfs.sh wants. Throws where something can't be had. */
-export function prepareArm64Guest(): Record<'CPU' | 'SYSROOT' | 'NODE', string> {
+export function prepareArm64Guest(): Record<'CPU' | 'SYSROOT' | 'NODE' | 'PYTHON', string> {
   const sysroot = unpackPackages();
   run('make', ['-s', 'CPU=aarch64', `SYSROOT=${sysroot}`, 'native']);
-  return { CPU: 'aarch64', SYSROOT: sysroot, NODE: fetchNode() };
+  const python = join(sysroot, 'usr/bin/python3.11');
+  return { CPU: 'aarch64', SYSROOT: sysroot, NODE: fetchNode(), PYTHON: python };
 }
 
 /** The cross compiler and what makes it link with musl instead of its own library. */

@@ -2,8 +2,8 @@
 # make-initramfs.sh OUT PROGRAM…: packs the built product, Node, the programs and what they are linked with into an
 # initramfs whose init is guest-init. Needs busybox and cpio. Not compressed: an emulated CPU unpacks slowly.
 # PYTHON: one that goes with it, too, as /programs/python.
-# For another processor: CPU says which (aarch64), NODE where its Node is, and SYSROOT where its libraries and busybox
-# are.
+# For another processor: CPU says which (aarch64), NODE and PYTHON where its interpreters are, and SYSROOT where its
+# libraries and busybox are.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -52,14 +52,13 @@ npm ls --omit=dev --all --parseable 2>/dev/null | sed -n "s|^$top/node_modules/|
 python=
 if [ -n "${PYTHON:-}" ]; then
 	python=$(readlink -f "$PYTHON")
+	name=${python##*/}
+	# so that it does not complain
+	mkdir -p "$root/usr/bin" "$root/usr/lib/$name/lib-dynload"
+	cp "$python" "$root/usr/bin/"
 	# its landmark, and what it imports before a script
-	"$python" -ISc 'import os, sys
-for module in sys.modules.values():
-    if getattr(module, "__file__", None): print(module.__file__)' |
-		while read -r file; do cp --parents "$file" "$root"; done
-	cp --parents "$python" "$root"
-	mkdir "$root/usr/lib/${python##*/}/lib-dynload" # so that it does not complain
-	ln -s "$python" "$root/programs/python"
+	cp -r "$sysroot/usr/lib/$name/os.py" "$sysroot/usr/lib/$name/encodings" "$root/usr/lib/$name/"
+	ln -s "/usr/bin/$name" "$root/programs/python"
 fi
 # shellcheck disable=SC2086 # none or one
 list_libraries "$root/bin/busybox" "$root/bin/node" "$native/everyframe.node" $python "$@" |

@@ -76,7 +76,7 @@ export const knownPrograms = (architecture: Architecture, all: boolean): KnownPr
   KNOWN_PROGRAMS.filter(({ language }) => {
     if (language === undefined) return true;
     if (language === 'node') return architecture === 'amd64';
-    if (language === 'python') return architecture === 'amd64' && existsSync(PYTHON);
+    if (language === 'python') return architecture === 'arm64' || existsSync(PYTHON);
     return all && (language === 'musl' || spawnSync('go', ['version']).status === 0);
   });
 
@@ -89,7 +89,7 @@ export function buildInitramfs(architecture: Architecture, all = false): string 
   const programs = known.map((program) => compileFor(architecture, program, folder));
   const initramfs = join(folder, 'initramfs.cpio');
   const python = known.some(({ language }) => language === 'python') ? { PYTHON } : {};
-  const env = { ...process.env, ...guest, ...python };
+  const env = { ...process.env, ...python, ...guest };
   execFileSync(join(SOURCES, 'make-initramfs.sh'), [initramfs, ...programs], { stdio: 'pipe', env });
   return initramfs;
 }

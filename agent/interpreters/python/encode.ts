@@ -105,6 +105,8 @@ function accessFields(
       return [PythonAccessKind.OFFSET, 0, access.offset];
     case 'module':
       return [PythonAccessKind.MODULE, access.add, access.got - textBias];
+    case 'descriptor':
+      return [PythonAccessKind.DESCRIPTOR, access.add, access.got - textBias];
     case 'global':
       return [PythonAccessKind.GLOBAL, 0, access.address - textBias];
     case undefined:

@@ -10,7 +10,9 @@ import { UnsupportedRuntime } from '../contract.ts';
 import { DEBUG_OFFSETS_BYTES, NoDebugOffsets, readDebugOffsets } from './debug-offsets.ts';
 import { type CodeRange, findEvalRanges } from './eval-ranges.ts';
 import { AUTO_TSS_KEY, layoutOf, type PythonLayout } from './layout.ts';
-import { decodeBoundThread, decodeCurrentThread, type ThreadAccess } from './thread-access.ts';
+import type { ThreadAccess } from './thread-access.ts';
+import * as amd64 from './thread-access.ts';
+import * as arm64 from './thread-access-arm64.ts';
 
 export interface PythonBinary {
   minor: number;
@@ -50,6 +52,7 @@ const WANTED = [
 type Wanted = (typeof WANTED)[number];
 type Symbols = ReadonlyMap<Wanted, Found>;
 
+const DECODERS = { x86_64: amd64, aarch64: arm64 } as const;
 const OLDEST = 6;
 const SYMBOL_BYTES = 24;
 const MAX_SYMBOLS = 1 << 22;
@@ -64,9 +67,6 @@ export function findPython(elf: ElfFile): PythonBinary | undefined {
   const facts = readVersion(elf, symbols);
   if (facts.minor < OLDEST)
     throw new UnsupportedRuntime(`Python ${facts.version}: 3.${OLDEST} is the oldest`);
-  // where a thread keeps its state, and the parts of a split loop, are found in amd64's instructions and thread layout
-  if (elf.machine !== 'x86_64')
-    throw new UnsupportedRuntime(`Python ${facts.version}: only amd64 is supported`);
   const bound = findBoundThread(elf, symbols, facts.minor);
   if (!bound)
     throw new UnsupportedRuntime(`Python ${facts.version}: PyGILState_GetThisThreadState not decoded`);
@@ -183,10 +183,11 @@ function readCode(
 
 function findBoundThread(elf: ElfFile, symbols: Symbols, minor: number): ThreadAccess | undefined {
   const runtime = symbols.get('_PyRuntime')?.address ?? 0;
-  const code = elf.machine === 'x86_64' && readCode(elf, symbols.get('PyGILState_GetThisThreadState'));
-  const decoded = code ? decodeBoundThread(code, runtime) : undefined;
+  const code = readCode(elf, symbols.get('PyGILState_GetThisThreadState'));
+  const decoded = code && DECODERS[elf.machine].decodeBoundThread(code, runtime);
   if (decoded?.kind === 'key' && !isData(elf, decoded.address)) return undefined;
-  const key = AUTO_TSS_KEY[minor];
+  // further in on arm64, where the locks before it are larger
+  const key = elf.machine === 'x86_64' && AUTO_TSS_KEY[minor];
   return decoded ?? (runtime && key ? { kind: 'key', address: runtime + key + 4 } : undefined);
 }
 
@@ -197,7 +198,6 @@ const isData = (elf: ElfFile, address: number): boolean =>
 const LAST_WITH_GLOBAL = 11;
 
 function findCurrentThread(elf: ElfFile, symbols: Symbols, minor: number): ThreadAccess | undefined {
-  if (elf.machine !== 'x86_64') return undefined;
   const variable = symbols.get('_PyRuntime') ?? symbols.get('_PyThreadState_Current');
   for (const name of [
     '_PyThreadState_GetCurrent',
@@ -205,7 +205,7 @@ function findCurrentThread(elf: ElfFile, symbols: Symbols, minor: number): Threa
     '_PyThreadState_UncheckedGet',
   ] as const) {
     const code = readCode(elf, symbols.get(name));
-    const access = code && decodeCurrentThread(code, variable?.address ?? 0);
+    const access = code && DECODERS[elf.machine].decodeCurrentThread(code, variable?.address ?? 0);
     if (access?.kind === 'global' && (minor > LAST_WITH_GLOBAL || !isData(elf, access.address))) continue;
     if (access) return access;
   }

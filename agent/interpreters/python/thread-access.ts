@@ -9,8 +9,8 @@
  *                    variable from 3.12 on; earlier versions have one for the whole process, and it has to be asked
  *                    which thread it belongs to.
  *
- * Both functions are a few instructions long; these are the shapes that GCC and clang give them, for programs and
- * for shared libraries.
+ * Both functions are a few instructions long; these are the shapes that GCC and clang give them on amd64, for programs
+ * and for shared libraries. arm64: thread-access-arm64.ts.
  */
 
 export type ThreadAccess =
@@ -21,7 +21,9 @@ export type ThreadAccess =
   /** A variable of the whole process. */
   | { kind: 'global'; address: number }
   /** A thread-local variable of a shared library: module ID and offset stand at `got`, to which `add` is added. */
-  | { kind: 'module'; got: number; add: number };
+  | { kind: 'module'; got: number; add: number }
+  /** The same on arm64, where the second word at `got` is its distance from the thread pointer, or leads to both numbers. */
+  | { kind: 'descriptor'; got: number; add: number };
 
 export interface FunctionCode {
   address: number;

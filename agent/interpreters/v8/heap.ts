@@ -8,7 +8,7 @@ import type { V8Layout } from './layout.ts';
 /** Address of an object, without the tag. */
 export type HeapAddress = number;
 
-const MAX_ADDRESS = 2 ** 47;
+const MAX_ADDRESS = 2 ** 48;
 const MAP_INSTANCE_TYPE = 12;
 const ARRAY_LENGTH = 8;
 const ARRAY_DATA = 16;
