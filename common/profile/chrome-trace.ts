@@ -117,7 +117,9 @@ class RowWriter {
 }
 
 export const isChromeTrace = (value: unknown): boolean =>
-  Array.isArray(value) || (isObject(value) && Array.isArray(value['traceEvents']));
+  Array.isArray(value)
+    ? value.some((event) => typeof object(event)['ph'] === 'string')
+    : isObject(value) && Array.isArray(value['traceEvents']);
 
 interface Row {
   process: string;

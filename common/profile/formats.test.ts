@@ -154,6 +154,26 @@ describe('formats', () => {
     );
   });
 
+  it.each(['a.pb.gz', 'a.pb', 'a.otlp', 'a.otlp.json'])('says that an empty %s is none', (name) => {
+    expect(() => readProfile(name, new Uint8Array())).toThrow(`${name} is no `);
+  });
+
+  it('takes no other protobuf message for pprof, and no array of anything for a trace', () => {
+    const otlp = writeProfile('a.otlp', exampleProfile());
+    expect(() => readProfile('a.pb', otlp)).toThrow('a.pb is no .pb.gz profile: ');
+    expect(() => readProfile('a.trace.json', Buffer.from('[[],{"a":1}]'))).toThrow('it is none of');
+    expect(readProfile('a.json', Buffer.from('[{"ph":"M"}]')).samples).toEqual([]);
+  });
+
+  it('cuts stacks that are too deep to be printed, and says so', () => {
+    const deep = Array.from({ length: 100_000 }, (_, i) => `f${i}`).join(';');
+    const profile = readProfile('a.folded', Buffer.from(`app;${deep} 2\napp;f1 1\n`));
+    const names = profile.samples.map(({ stack }) => stackNames(profile, stack));
+    expect(names.map((one) => one.length)).toEqual([4097, 1]);
+    expect(names[0]!.slice(0, 2)).toEqual(['[cut: deeper than 4096 frames]', 'f95904']);
+    expect(names[0]!.at(-1)).toBe('f99999');
+  });
+
   it('says that pictures are no profiles', () => {
     expect(() => readProfile('a.html', Buffer.from('<html>'))).toThrow(
       "a.html is for looking at, in a browser, and can't be read again: name the .pb.gz",

@@ -1,6 +1,7 @@
 /** File formats, chosen by the name's ending; JSON files are told apart by what they hold. */
 import { gunzipSync } from 'node:zlib';
 import { isChromeTrace, readChromeTrace, writeChromeTrace } from './chrome-trace.ts';
+import { cutDeepStacks } from './deep-stacks.ts';
 import { writeFirefox } from './firefox.ts';
 import { isFirefox, readFirefox } from './firefox-read.ts';
 import { readFolded, writeFolded } from './folded.ts';
@@ -29,7 +30,7 @@ const FORMATS: readonly Format[] = [
   { endings: ['.folded', '.collapsed'], read: readText, write: writeFolded },
   {
     endings: ['.otlp'],
-    read: (bytes) => mergeProfiles(decodeOtlp(bytes).profiles),
+    read: readOtlp,
     write: (profile) => encodeOtlp(profile, SCOPE),
   },
   { endings: ['.otlp.json'], read: readJson, write: (profile) => writeOtlpJson(profile, SCOPE) },
@@ -81,7 +82,7 @@ export const checkFormat = (fileName: string, others: readonly string[] = []): v
 export function readProfile(fileName: string, bytes: Uint8Array): Profile {
   const format = formatOf(fileName, 'read');
   try {
-    return format.read!(bytes);
+    return cutDeepStacks(format.read!(bytes));
   } catch (error) {
     throw new Error(`${fileName} is no ${format.endings[0]} profile: ${(error as Error).message}`);
   }
@@ -90,6 +91,12 @@ export function readProfile(fileName: string, bytes: Uint8Array): Profile {
 /** @throws Error naming the known formats where the name has none of their endings */
 export const writeProfile = (fileName: string, profile: Profile): Uint8Array =>
   formatOf(fileName, 'write').write!(profile);
+
+function readOtlp(bytes: Uint8Array): Profile {
+  // to protobuf it is a request without a profile, to people a file that was never written
+  if (bytes.length === 0) throw new Error('it is empty');
+  return mergeProfiles(decodeOtlp(bytes).profiles);
+}
 
 /** Folded stacks or perf's text: a `.txt` may be either. */
 function readText(bytes: Uint8Array): Profile {

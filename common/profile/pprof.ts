@@ -102,11 +102,20 @@ const kernelFile = (name: string): string => {
   return isKernelFile(name) ? name : `[${name}]`;
 };
 
-/** @throws Error for what is no pprof file */
+/** @throws Error for what is no pprof file, as far as pprof's own tool would say so */
 export function readPprof(bytes: Uint8Array): Profile {
   const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
   const pprof = Pprof.decode(isGzip ? gunzipSync(bytes, { maxOutputLength: MAX_BYTES }) : bytes);
+  checkPprof(pprof);
   return new PprofReader(pprof).read();
+}
+
+/** Any protobuf message decodes as any other: what every profile has tells this one from OTLP's and from nothing. */
+function checkPprof({ stringTable, sampleType, sample }: Pprof): void {
+  if (sampleType.length === 0) throw new Error('it does not say what its samples are');
+  if (stringTable.strings[0] !== '') throw new Error('its first string is not the empty one');
+  if (sample.some(({ value }) => value.length !== sampleType.length))
+    throw new Error(`it has samples with other values than the ${sampleType.length} that it declares`);
 }
 
 class PprofReader {
