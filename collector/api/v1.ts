@@ -20,6 +20,7 @@ import {
   visitWindow,
 } from '../query/read.ts';
 import { countLines, hottestLine } from '../query/source-lines.ts';
+import { takeFunctions } from '../query/summed-parts.ts';
 import { transformParts } from '../query/transforms.ts';
 import type { SourceFiles } from '../source/source-files.ts';
 import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
@@ -128,9 +129,12 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const filter = readFilter(parameters, context.store, context.now);
       const transforms = parseTransforms(parameters.get('transform') ?? '');
       const sums = new FunctionSums();
-      const found = await visitWindow(context.store, filter, 1, (part) => {
+      const visit = (part: StackCounts): void => {
         for (const transformed of transformParts([part], transforms)) sums.add(transformed);
-      });
+      };
+      const takeSums = (part: SamplePart): Promise<boolean> => takeFunctions(part, filter, sums);
+      const reading = transforms.length === 0 ? { takeSums } : {};
+      const found = await visitWindow(context.store, filter, 1, visit, reading);
       const sort = parameters.get('sort') === 'total' ? 'total' : 'self';
       const { count, functions } = sums.rank(wanted(parameters, 50), sort);
       return { ...basis(filter, found), functionCount: count, functions };

@@ -4,9 +4,10 @@
  */
 import { OTHER } from '../store/frames.ts';
 import type { Frame, StackCounts } from '../store/store.ts';
+import { linkChildren } from '../store/sum-groups.ts';
 import { sumSubtrees } from '../store/sum-subtrees.ts';
 import { LargestFirst } from './largest-first.ts';
-import { FunctionTable, linkChildren } from './merged-tree.ts';
+import { FunctionTable } from './merged-tree.ts';
 
 export interface PruneLimits {
   /** A node whose share of all samples is below this is folded. */

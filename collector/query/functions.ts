@@ -1,19 +1,14 @@
 /** Views by function, over all stacks it occurs in. */
 import { StackTree } from '../store/stack-tree.ts';
-import type { Frame, StackCounts } from '../store/store.ts';
+import type { Frame, StackCounts, SummedFunctions } from '../store/store.ts';
+import { type Sums, sumGroups } from '../store/sum-groups.ts';
 import { sumSubtrees } from '../store/sum-subtrees.ts';
-import { FunctionTable, linkChildren, type MergedTree, mergeParts } from './merged-tree.ts';
+import { FunctionTable, mergeParts } from './merged-tree.ts';
 
 export interface FunctionCount extends Frame {
   /** Events in the function itself, and in it or what it called: a recursion counts once. */
   self: number;
   total: number;
-}
-
-/** By what stacks are grouped by: events in it, and in it or below. */
-export interface Sums {
-  self: Float64Array;
-  total: Float64Array;
 }
 
 export interface Ranking<T> {
@@ -37,7 +32,7 @@ export function topFunctions(
 /** Events by function, part by part: none is kept. */
 export class FunctionSums {
   readonly #table: FunctionTable;
-  readonly sums: Sums = { self: new Float64Array(0), total: new Float64Array(0) };
+  sums: Sums = { self: new Float64Array(0), total: new Float64Array(0) };
 
   /** @param table functions that it gets to know later are missing in the sums */
   constructor(table = new FunctionTable()) {
@@ -49,10 +44,35 @@ export class FunctionSums {
     const idOf = this.#table.idsOf(frames);
     const groups = nodeFrames.map((frame, node) => (node > 0 && totals[node]! > 0 ? idOf(frame) : 0));
     const ofPart = sumGroups({ parents, selfCounts, totals }, groups, this.#table.frames.length);
-    for (const key of ['self', 'total'] as const) {
-      for (const [id, sum] of this.sums[key].entries()) ofPart[key][id]! += sum;
-      this.sums[key] = ofPart[key];
+    this.#take(ofPart);
+  }
+
+  /** Of the processes whose names pass. */
+  addSummed(
+    { frames, processes, functions, sums: { self, total } }: SummedFunctions,
+    isWanted: (process: string) => boolean,
+  ): void {
+    const idOf = this.#table.idsOf(frames);
+    const isKnown = new Map<number, boolean>();
+    const ids = new Int32Array(functions.length).fill(-1);
+    for (const [row, process] of processes.entries()) {
+      if (!isKnown.has(process)) isKnown.set(process, isWanted(frames[process]!.name));
+      if (isKnown.get(process)) ids[row] = idOf(functions[row]!);
     }
+    const count = this.#table.frames.length;
+    const ofPart = { self: new Float64Array(count), total: new Float64Array(count) };
+    for (const [row, id] of ids.entries()) {
+      if (id === -1) continue;
+      ofPart.self[id]! += self[row]!;
+      ofPart.total[id]! += total[row]!;
+    }
+    this.#take(ofPart);
+  }
+
+  #take(ofPart: Sums): void {
+    for (const key of ['self', 'total'] as const)
+      for (const [id, sum] of this.sums[key].entries()) ofPart[key][id]! += sum;
+    this.sums = ofPart;
   }
 
   /** Those with the largest count of the kind first. */
@@ -101,36 +121,6 @@ function rankFunctions<T>(
     (a, b) => byKeys(a, b) || (frames[a]!.name < frames[b]!.name ? -1 : 1),
   );
   return { count: ids.length, functions: shown.slice(0, limit).map(describe) };
-}
-
-/** Sums over nodes that belong together; a stack that holds a group several times counts once. */
-export function sumGroups(
-  { parents, selfCounts, totals }: Pick<MergedTree, 'parents' | 'selfCounts' | 'totals'>,
-  groups: Uint32Array,
-  groupCount: number,
-): Sums {
-  const self = new Float64Array(groupCount);
-  const total = new Float64Array(groupCount);
-  const { firstChild, sibling } = linkChildren(parents);
-  // Depth first without a call stack: how often each group is on the path tells recursion.
-  const onPath = new Uint32Array(groupCount);
-  let node = firstChild[0]!;
-  while (node !== 0) {
-    const group = groups[node]!;
-    self[group]! += selfCounts[node]!;
-    if (onPath[group]!++ === 0) total[group]! += totals[node]!;
-    let next = firstChild[node]!;
-    while (next === 0 && node !== 0) {
-      onPath[groups[node]!]!--;
-      next = sibling[node]!;
-      if (next === 0) {
-        node = parents[node]!;
-        if (node === 0) break;
-      }
-    }
-    node = next;
-  }
-  return { self, total };
 }
 
 export interface Sandwich {

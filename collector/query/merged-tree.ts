@@ -70,17 +70,6 @@ export function mergeParts(parts: readonly StackCounts[], nodeMaps?: Uint32Array
   };
 }
 
-/** The children of each node as a list: its first child, and the next of the same parent; 0 ends it. */
-export function linkChildren(parents: Uint32Array): { firstChild: Uint32Array; sibling: Uint32Array } {
-  const firstChild = new Uint32Array(parents.length);
-  const sibling = new Uint32Array(parents.length);
-  for (let node = parents.length - 1; node > 0; node--) {
-    sibling[node] = firstChild[parents[node]!]!;
-    firstChild[parents[node]!] = node;
-  }
-  return { firstChild, sibling };
-}
-
 function enlarged(array: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
   const larger = new Float64Array(array.length * 2);
   larger.set(array);

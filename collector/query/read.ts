@@ -62,7 +62,7 @@ export async function readWindow(
     parts[0] ??= new FoldingParts(samples, partCount);
     parts[0].add(part);
   };
-  const window = await visitWindow(store, filter, steps, visit, precision);
+  const window = await visitWindow(store, filter, steps, visit, { precision });
   return { ...window, parts: parts[0]?.parts ?? [] };
 }
 
@@ -74,13 +74,19 @@ interface WindowSize {
   partCount: number;
 }
 
+interface Reading {
+  precision?: Precision;
+  /** Takes what it can of a part; true where its stacks are not needed then. */
+  takeSums?: (part: SamplePart) => Promise<boolean>;
+}
+
 /** As {@link readWindow}, for what needs only one part's stacks at a time. */
 export async function visitWindow(
   store: PartStore,
   filter: SampleFilter,
   steps: number,
   visit: (part: StackCounts, size: WindowSize) => void,
-  precision: Precision = 'whole',
+  { precision = 'whole', takeSums }: Reading = {},
 ): Promise<Omit<Window, 'parts'>> {
   const window = { samples: 0, allSamples: 0, cpuNanos: 0, cpus: 0, timeline: new Float64Array(steps) };
   const cpusByHost = new Map<string, Set<number>>();
@@ -97,7 +103,7 @@ export async function visitWindow(
   const sums = await readSums(parts, filter, window.samples);
   if (sums !== undefined) visit(sums.stacks, size);
   for (const { part, masks } of found) {
-    if (sums?.parts.has(part)) continue;
+    if (sums?.parts.has(part) || (await takeSums?.(part))) continue;
     const counts = await countStacks(part, filter, masks);
     if (counts !== undefined) visit(counts, size);
   }

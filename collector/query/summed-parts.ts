@@ -9,6 +9,7 @@ import type { Frame, SampleFilter, SamplePart, StackCounts, SummedStacks } from 
 import { sumSubtrees } from '../store/sum-subtrees.ts';
 import { LEAST_EVENTS } from '../store/summed-tree.ts';
 import { DEFAULT_LIMITS } from './flame-tree.ts';
+import type { FunctionSums } from './functions.ts';
 
 /** What a box lacks is, over all parts, so many times less than the smallest box that is shown. */
 const MARGIN = 2;
@@ -52,6 +53,20 @@ export async function readSums(
     merger.add(filter.where.length === 0 ? stacks : onlyProcesses(stacks, isWanted));
   }
   return { stacks: merger.stacks, parts: new Set(summed.keys()) };
+}
+
+/** What a part has by function, exactly; false where its stacks have to be read. */
+export async function takeFunctions(
+  part: SamplePart,
+  filter: SampleFilter,
+  sums: FunctionSums,
+): Promise<boolean> {
+  const isWanted = processTest(filter.where);
+  if (isWanted === undefined) return false;
+  const found = await part.summed?.(filter)?.functions?.();
+  if (found === undefined) return false;
+  sums.addSummed(found, isWanted);
+  return true;
 }
 
 /** Takes sums one by one: what it holds grows with the boxes that are different. */

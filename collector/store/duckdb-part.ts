@@ -243,9 +243,13 @@ export class DuckDbPart implements SamplePart {
 
   summed({ fromMs, toMs }: TimeRange): SummedStacks | undefined {
     const { id, minMs, maxMs } = this.#info;
-    const nodes = this.#trees.nodesOf(id);
-    if (nodes === undefined || fromMs > minMs || toMs <= maxMs) return undefined;
-    return { nodes, read: (minimum) => this.#trees.read(id, minimum, this.#scan) };
+    const info = this.#trees.find(id);
+    if (info === undefined || fromMs > minMs || toMs <= maxMs) return undefined;
+    return {
+      nodes: info.nodes,
+      read: (minimum) => this.#trees.read(id, minimum, this.#scan),
+      ...(info.hasFunctions && { functions: () => this.#trees.readFunctions(id, this.#scan) }),
+    };
   }
 
   async rows(query: RowQuery): Promise<Rows> {

@@ -14,6 +14,8 @@ const MIGRATIONS: readonly Migration[] = [
   (connection) => forEachPart(connection, splitPartSql),
   `CREATE TABLE functions(id UINTEGER, name VARCHAR, file VARCHAR, mapping VARCHAR, kind VARCHAR, "binary" VARCHAR);
    CREATE TABLE trees(part BIGINT PRIMARY KEY, nodes DOUBLE)`,
+  // sums by function came with trees later than trees did
+  'ALTER TABLE trees ADD COLUMN has_functions BOOLEAN DEFAULT false',
 ];
 
 /**

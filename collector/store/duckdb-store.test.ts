@@ -181,7 +181,7 @@ it('refuses a file of a newer version with a sentence', async () => {
   await (await open(directory)).close();
   await alter(directory, 'UPDATE meta SET schema_version = 99');
   await expect(open(directory)).rejects.toThrow(
-    'schema version 99, this program knows 7: use the newer everyframe',
+    'schema version 99, this program knows 8: use the newer everyframe',
   );
 });
 

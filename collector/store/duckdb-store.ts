@@ -183,7 +183,7 @@ export class DuckDbStore extends DatabaseStore {
   #partsToSum(): PartInfo[] {
     return this.#closedInfos().filter((info) => {
       const isOpen = this.open.find(info) !== undefined;
-      const isDone = this.#unsummed.has(info.id) || this.#trees.nodesOf(info.id) !== undefined;
+      const isDone = this.#unsummed.has(info.id) || this.#trees.find(info.id) !== undefined;
       return info.events >= MIN_SUMMED_EVENTS && !isOpen && !isDone;
     });
   }

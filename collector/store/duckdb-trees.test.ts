@@ -7,7 +7,9 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { parseFilter } from '../../common/profile/filter.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { buildFlameTree } from '../query/flame-tree.ts';
-import { type Precision, readWindow } from '../query/read.ts';
+import { FunctionSums } from '../query/functions.ts';
+import { type Precision, readWindow, visitWindow } from '../query/read.ts';
+import { takeFunctions } from '../query/summed-parts.ts';
 import { DuckDbStore } from './duckdb-store.ts';
 import type { StackCounts } from './store.ts';
 
@@ -39,14 +41,24 @@ const hour = (hoursAgo: number) =>
     { endMs: START_MS - hoursAgo * HOUR, spanMs: 60_000 },
   );
 
+/** Runs SQL while no store has the file; the last statement's rows. */
+async function change(sql: string): Promise<number[][]> {
+  const instance = await DuckDBInstance.create(join(directory, 'everyframe.duckdb'));
+  const connection = await instance.connect();
+  const reader = await connection.runAndReadAll(sql);
+  connection.closeSync();
+  instance.closeSync();
+  return reader.getRows().map((row) => row.map(Number));
+}
+
 /** Complete parts have been summed once nothing is left to be. */
 async function sumAll(store: DuckDbStore): Promise<void> {
   for (await store.flush(); store.partsToSum > 0; await store.flush()) await setImmediate();
 }
 
-async function fill(hours: readonly number[]): Promise<DuckDbStore> {
+async function fill(hours: readonly number[], make = hour): Promise<DuckDbStore> {
   const store = await open();
-  for (const ago of hours) store.append(hour(ago));
+  for (const ago of hours) store.append(make(ago));
   await store.close();
   const again = await open();
   expect(again.partsToSum).toBe(hours.length);
@@ -100,6 +112,66 @@ it('reads every stack where that is asked, where more than processes is, and whe
   await store.close();
 });
 
+/** As the API does it: events in each function and in it or below, and the parts of which stacks were read. */
+async function functionsOf(store: DuckDbStore, where: string, usesSums: boolean) {
+  const filter = { ...RANGE, where: parseFilter(where) };
+  const sums = new FunctionSums();
+  let read = 0;
+  const visit = (part: StackCounts): void => {
+    read++;
+    sums.add(part);
+  };
+  await visitWindow(store, filter, 1, visit, {
+    takeSums: async (part) => usesSums && takeFunctions(part, filter, sums),
+  });
+  return { read, ...sums.rank(100, 'total') };
+}
+
+/** `again` calls itself and occurs in two processes, and each hour has a function that was seen once. */
+const recursion = (hoursAgo: number) =>
+  profileFromText(
+    `p:1;main@n;again@n;leaf@n;again@n 700\np:1;main@n;again@n 300\nq:2;again@n 90\nq:2;once${hoursAgo}@n 1`,
+    { endMs: START_MS - hoursAgo * HOUR, spanMs: 60_000 },
+  );
+
+it('has the events of each function of complete hours without reading a stack, exactly, also after a restart', async () => {
+  let store = await fill([3, 2, 1], recursion);
+  store.append(recursion(0));
+  await store.flush();
+  for (const [when, unsummed] of [
+    ['made', 1],
+    ['read again', 0],
+  ] as const) {
+    for (const [where, again] of [
+      ['', 4360],
+      ['process=p', 4000],
+      ['process!=p', 360],
+    ] as const) {
+      const exact = await functionsOf(store, where, false);
+      const found = await functionsOf(store, where, true);
+      expect(found.functions, when).toEqual(exact.functions);
+      expect(found.functions.find(({ name }) => name === 'again')?.total).toBe(again);
+      expect([exact.read, found.read]).toEqual([4, unsummed]);
+      expect(found.count).toBe(exact.count);
+    }
+    expect((await functionsOf(store, 'thread=x', true)).functions).toEqual([]);
+    await store.close();
+    store = await open();
+  }
+  await store.close();
+});
+
+it('reads the stacks of hours that an earlier version summed', async () => {
+  let store = await fill([1], recursion);
+  const found = await functionsOf(store, '', true);
+  await store.close();
+  await change(`DROP TABLE events_1; ALTER TABLE trees DROP has_functions;
+    UPDATE meta SET schema_version = schema_version - 1`);
+  store = await open();
+  expect(await functionsOf(store, '', true)).toEqual({ ...found, read: 1 });
+  await store.close();
+});
+
 it('has samples that came after their hour was summed', async () => {
   const store = await fill([3, 2]);
   store.append(profileFromText('p:1;main@n;late@n 5000', { endMs: START_MS - 2 * HOUR, spanMs: 1 }));
@@ -120,12 +192,7 @@ it('drops sums with their samples, and functions that no other has', async () =>
   await store.flush();
   expect(store.stats().droppedForAge).toBe(100_002);
   await store.close();
-  const instance = await DuckDBInstance.create(join(directory, 'everyframe.duckdb'));
-  const connection = await instance.connect();
-  const left =
-    await connection.runAndReadAll(`SELECT (SELECT count(*) FROM trees), (SELECT count(*) FROM functions),
-    (SELECT count(*) FROM duckdb_tables() WHERE starts_with(table_name, 'tree_'))`);
-  expect(left.getRows().map((row) => row.map(Number))).toEqual([[0, 0, 0]]);
-  connection.closeSync();
-  instance.closeSync();
+  const left = await change(`SELECT (SELECT count(*) FROM trees), (SELECT count(*) FROM functions),
+    (SELECT count(*) FROM duckdb_tables() WHERE table_name SIMILAR TO '(tree|events)_.*')`);
+  expect(left).toEqual([[0, 0, 0]]);
 });

@@ -8,8 +8,8 @@ import type { Scan } from './duckdb-part.ts';
 import { appendColumns } from './duckdb-writer.ts';
 import { FrameTable } from './frame-table.ts';
 import { OTHER } from './frames.ts';
-import type { Frame, FrameKind, StackCounts } from './store.ts';
-import { type SummedTree, stacksOf, sumTree } from './summed-tree.ts';
+import type { Frame, FrameKind, StackCounts, SummedFunctions } from './store.ts';
+import { type FunctionEvents, type SummedTree, stacksOf, sumPart } from './summed-tree.ts';
 
 /** With more no trees are made until the retention has made room. */
 const MAX_FUNCTION_BYTES = 64 * 2 ** 20;
@@ -60,6 +60,7 @@ class Functions {
 /** A tree that is not written yet, with functions of its own. */
 export interface MadeTree {
   tree: SummedTree;
+  byFunction: FunctionEvents;
   functions: readonly Frame[];
   /** Of all the part's stacks. */
   nodes: number;
@@ -68,31 +69,56 @@ export interface MadeTree {
 export function makeTree(part: StackCounts): MadeTree {
   const table = new FrameTable();
   const ids = new Int32Array(part.frames.length).fill(-1);
-  const tree = sumTree(part, (frame) => {
+  const sums = sumPart(part, (frame) => {
     if (ids[frame] === -1) ids[frame] = table.intern(part.frames[frame]!);
     return ids[frame]!;
   });
-  return { tree, functions: table.frames, nodes: part.parents.length };
+  return { ...sums, functions: table.frames, nodes: part.parents.length };
+}
+
+/** Of a part that has a tree. */
+interface TreeInfo {
+  /** Of all the part's stacks. */
+  nodes: number;
+  /** Earlier versions made trees only. */
+  hasFunctions: boolean;
 }
 
 export class DuckDbTrees {
-  /** Part → nodes of all its stacks. */
-  readonly #nodes: Map<number, number>;
+  readonly #infos: Map<number, TreeInfo>;
   #functions: Promise<Functions> | undefined;
   #dropped = 0;
 
-  private constructor(nodes: Map<number, number>) {
-    this.#nodes = nodes;
+  private constructor(infos: Map<number, TreeInfo>) {
+    this.#infos = infos;
   }
 
   static async open(connection: DuckDBConnection): Promise<DuckDbTrees> {
-    const reader = await connection.runAndReadAll('SELECT part, nodes FROM trees');
-    return new DuckDbTrees(new Map(reader.getRows().map(([part, nodes]) => [Number(part), Number(nodes)])));
+    const reader = await connection.runAndReadAll('SELECT part, nodes, has_functions FROM trees');
+    const infos = reader.getRows().map(([part, nodes, hasFunctions]): [number, TreeInfo] => {
+      return [Number(part), { nodes: Number(nodes), hasFunctions: hasFunctions === true }];
+    });
+    return new DuckDbTrees(new Map(infos));
   }
 
-  /** Nodes of all stacks of a part that has a tree. */
-  nodesOf(part: number): number | undefined {
-    return this.#nodes.get(part);
+  find(part: number): TreeInfo | undefined {
+    return this.#infos.get(part);
+  }
+
+  /** Of a part that has them. */
+  async readFunctions(part: number, scan: Scan): Promise<SummedFunctions> {
+    const [{ frames }, columns] = [await this.#load(scan), [[], [], [], []] as number[][]];
+    await scan(`SELECT process, func, self, total FROM events_${part}`, (chunk) => {
+      for (const [i, values] of columns.entries())
+        for (const value of numbersOf(chunk, i)) values.push(Number(value));
+    });
+    const [processes, functions, self, total] = columns as [number[], number[], number[], number[]];
+    return {
+      frames,
+      processes: Uint32Array.from(processes),
+      functions: Uint32Array.from(functions),
+      sums: { self: Float64Array.from(self), total: Float64Array.from(total) },
+    };
   }
 
   /** Boxes of at least so many events. */
@@ -126,7 +152,7 @@ export class DuckDbTrees {
     connection: DuckDBConnection,
     scan: Scan,
     part: number,
-    { tree, functions, nodes }: MadeTree,
+    { tree, byFunction, functions, nodes }: MadeTree,
   ): Promise<boolean> {
     const shared = await this.#load(scan);
     if (shared.bytes > MAX_FUNCTION_BYTES) return false;
@@ -139,9 +165,12 @@ export class DuckDbTrees {
     };
     // the root has no function
     const funcs = tree.functions.map((local, node) => (node === 0 ? OTHER_ID : idOf(local)));
+    const { self, total } = byFunction.sums;
+    const events = [byFunction.processes.map(idOf), byFunction.functions.map(idOf), self, total];
     try {
       await connection.run(`BEGIN; CREATE TABLE tree_${part}(id UINTEGER, parent UINTEGER, func UINTEGER,
-        total DOUBLE, self DOUBLE)`);
+        total DOUBLE, self DOUBLE);
+        CREATE TABLE events_${part}(process UINTEGER, func UINTEGER, self DOUBLE, total DOUBLE)`);
       await appendFunctions(connection, shared.frames, first);
       await appendColumns(connection, `tree_${part}`, [
         Uint32Array.from(funcs.keys()),
@@ -150,8 +179,9 @@ export class DuckDbTrees {
         tree.totals,
         tree.selfCounts,
       ]);
-      await connection.run(`INSERT INTO trees VALUES (${part}, ${nodes}); COMMIT`);
-      this.#nodes.set(part, nodes);
+      await appendColumns(connection, `events_${part}`, events);
+      await connection.run(`INSERT INTO trees VALUES (${part}, ${nodes}, true); COMMIT`);
+      this.#infos.set(part, { nodes, hasFunctions: true });
       return true;
     } catch (error) {
       this.#functions = undefined;
@@ -162,18 +192,21 @@ export class DuckDbTrees {
 
   /** What drops a part's tree, to be run with what drops the part. */
   dropSql(part: number): string {
-    return `DROP TABLE IF EXISTS tree_${part}; DELETE FROM trees WHERE part = ${part};`;
+    return `DROP TABLE IF EXISTS tree_${part}; DROP TABLE IF EXISTS events_${part}; DELETE FROM trees WHERE part = ${part};`;
   }
 
   noteDropped(part: number): void {
-    if (this.#nodes.delete(part)) this.#dropped++;
+    if (this.#infos.delete(part)) this.#dropped++;
   }
 
   /** Forgets functions that no tree has, once as many trees were dropped as there are: all of them are read for it. */
   async tidy(connection: DuckDBConnection): Promise<void> {
-    if (this.#dropped === 0 || this.#dropped < this.#nodes.size) return;
+    if (this.#dropped === 0 || this.#dropped < this.#infos.size) return;
     this.#dropped = 0;
-    const used = [...this.#nodes.keys()].map((part) => `SELECT func FROM tree_${part}`);
+    const used = [...this.#infos].flatMap(([part, { hasFunctions }]) => [
+      `SELECT func FROM tree_${part}`,
+      ...(hasFunctions ? [`SELECT func FROM events_${part}`] : []),
+    ]);
     const where = used.length === 0 ? '' : `WHERE id NOT IN (${used.join(' UNION ')})`;
     await connection.run(`DELETE FROM functions ${where}`);
     this.#functions = undefined;

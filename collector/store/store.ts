@@ -2,6 +2,7 @@ import type { Matcher } from '../../common/profile/filter.ts';
 import type { ColumnProfile } from '../../common/profile/frame-columns.ts';
 import type { FrameType, Profile } from '../../common/profile/profile.ts';
 import type { SeriesGroup, SeriesTable } from './series-table.ts';
+import type { Sums } from './sum-groups.ts';
 
 /** Of so many requests it is known that they were stored: 27 minutes of 100 agents that send every 5 seconds. */
 export const MAX_RECENT_REQUESTS = 32_768;
@@ -175,6 +176,18 @@ export interface SummedStacks {
    * A function has the same index in all parts of a store.
    */
   read(minimum: number): Promise<StackCounts>;
+  /** Exact; missing where an earlier version summed. */
+  functions?(): Promise<SummedFunctions>;
+}
+
+/** Events of each function in each process name, in columns of one length. */
+export interface SummedFunctions {
+  frames: readonly Frame[];
+  /** Index into `frames`, as the functions. */
+  processes: Uint32Array;
+  functions: Uint32Array;
+  /** A recursion counts once. */
+  sums: Sums;
 }
 
 /** Samples of a query became too old while it was being answered: asked again, it is answered without them. */

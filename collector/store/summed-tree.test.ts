@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { OTHER } from './frames.ts';
 import type { Frame, StackCounts } from './store.ts';
 import { sumSubtrees } from './sum-subtrees.ts';
-import { LEAST_EVENTS, type SummedTree, stacksOf, sumTree } from './summed-tree.ts';
+import { LEAST_EVENTS, type SummedTree, stacksOf, sumPart } from './summed-tree.ts';
 
 const frames = (count: number): Frame[] =>
   Array.from({ length: count }, (_, i) => ({ name: `f${i}`, file: '', mapping: '', kind: 'native' }));
@@ -46,10 +46,7 @@ it('has exact counts for each box that is read, and all other events above as "(
         nodeFrames: Uint32Array.from(nodes, ({ frame }) => frame),
         selfCounts: Float64Array.from(nodes, ({ self }, node) => (node === 0 ? 0 : self)),
       };
-      const tree = readFrom(
-        sumTree(part, (frame) => frame),
-        minimum,
-      );
+      const tree = readFrom(sumPart(part, (frame) => frame).tree, minimum);
       const read = stacksOf(tree, [...part.frames, OTHER], 5);
       const whole = countPaths(part);
       const shown = countPaths(read);
@@ -75,7 +72,7 @@ it('takes lines of a function together', () => {
     nodeFrames: Uint32Array.of(0, 0, 1),
     selfCounts: Float64Array.of(0, 3, 4),
   };
-  const { totals, selfCounts } = sumTree(part, () => 7);
+  const { totals, selfCounts } = sumPart(part, () => 7).tree;
   expect([[...totals], [...selfCounts]]).toEqual([
     [7, 7],
     [0, 7],

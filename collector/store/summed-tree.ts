@@ -2,8 +2,10 @@
  * The stacks of a part that is complete, summed by function. The frequent ones come first, so that a picture of many parts
  * reads as far as boxes are large enough to be seen: see docs/decisions/summed-trees.md.
  */
+import { PairTable } from './pair-table.ts';
 import { StackTree } from './stack-tree.ts';
-import type { Frame, StackCounts } from './store.ts';
+import type { Frame, StackCounts, SummedFunctions } from './store.ts';
+import { sumGroups } from './sum-groups.ts';
 import { sumSubtrees } from './sum-subtrees.ts';
 
 /** Boxes of fewer events are not kept: most stacks of an hour were seen once. */
@@ -19,10 +21,20 @@ export interface SummedTree {
   selfCounts: Float64Array;
 }
 
+/** As {@link SummedFunctions}, with ids of functions. */
+export type FunctionEvents = Omit<SummedFunctions, 'frames'>;
+
 /** @param functionOf id of a frame's function */
-export function sumTree(part: StackCounts, functionOf: (frame: number) => number): SummedTree {
+export function sumPart(
+  part: StackCounts,
+  functionOf: (frame: number) => number,
+): { tree: SummedTree; byFunction: FunctionEvents } {
   const { parents, functions, selfCounts } = mergeLines(part, functionOf);
-  const totals = sumSubtrees(parents, selfCounts);
+  const tree = { parents, functions, selfCounts, totals: sumSubtrees(parents, selfCounts) };
+  return { tree: keepFrequent(tree), byFunction: sumFunctions(tree) };
+}
+
+function keepFrequent({ parents, functions, totals, selfCounts }: SummedTree): SummedTree {
   const isKept = (_: number, node: number): boolean => parents[node] === 0 || totals[node]! >= LEAST_EVENTS;
   const rank = (node: number): number => (node === 0 ? 0 : parents[node] === 0 ? 1 : 2);
   const kept = Uint32Array.from(parents.keys())
@@ -35,6 +47,31 @@ export function sumTree(part: StackCounts, functionOf: (frame: number) => number
     functions: kept.map((node) => functions[node]!),
     totals: Float64Array.from(kept, (node) => totals[node]!),
     selfCounts: Float64Array.from(kept, (node) => selfCounts[node]!),
+  };
+}
+
+function sumFunctions(tree: SummedTree): FunctionEvents {
+  const { parents, functions } = tree;
+  const ids = new PairTable();
+  const [processes, found]: [number[], number[]] = [[], []];
+  const ofNode = new Uint32Array(parents.length);
+  const groups = new Uint32Array(parents.length);
+  for (let node = 1; node < parents.length; node++) {
+    const func = functions[node]!;
+    const process = parents[node] === 0 ? func : ofNode[parents[node]!]!;
+    ofNode[node] = process;
+    let id = ids.get(process, func);
+    if (id === undefined) {
+      id = found.push(func) - 1;
+      processes.push(process);
+      ids.set(process, func, id);
+    }
+    groups[node] = id;
+  }
+  return {
+    processes: Uint32Array.from(processes),
+    functions: Uint32Array.from(found),
+    sums: sumGroups(tree, groups, found.length),
   };
 }
 

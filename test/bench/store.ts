@@ -152,11 +152,11 @@ async function fill(target: number): Promise<void> {
     const agoMs = hours * HOUR_MS;
     for (const [from, startMs = 0, minMs = 0, maxMs = 0, events = 0] of parts) {
       id++;
-      for (const table of [...PART_TABLES, 'tree'])
+      for (const table of [...PART_TABLES, 'tree', 'events'])
         await connection.run(`CREATE TABLE ${table}_${id} AS SELECT * FROM ${table}_${from}`);
       const times = [startMs - agoMs, events, minMs - agoMs, maxMs - agoMs];
       await connection.run(`INSERT INTO parts VALUES (${[id, ...times, true].join()});
-        INSERT INTO trees SELECT ${id}, nodes FROM trees WHERE part = ${from}`);
+        INSERT INTO trees SELECT ${id}, nodes, true FROM trees WHERE part = ${from}`);
       have += events;
     }
   }
