@@ -320,7 +320,7 @@ enum ef_v8_tier {
 	EF_V8_INTERPRETED = 0, /* bytecode offset as V8 keeps it << 32 | cookie of the function */
 	EF_V8_JIT = 1,         /* cookie of function and code << 48 | program counter; the function may be 0 */
 	EF_V8_FUNCTION = 2,    /* cookie of the function: where in it is not known, as in a built-in one */
-	EF_V8_STUB = 3,        /* no function: type of the frame << 48 | program counter */
+	EF_V8_STUB = 3,        /* none, or WebAssembly's instance: type of the frame << 48 | program counter */
 };
 
 /* Value of the map `v8_files`, by file key. Byte offsets in V8's objects. */
@@ -331,7 +331,8 @@ struct ef_v8 {
 	__u8 function_shared;
 	__u8 shared_name;
 	__u8 shared_script;
-	__u8 reserved[3];
+	__u8 wasm_frame; /* type of frame of WebAssembly code */
+	__u8 reserved[2];
 };
 
 /* Identity last sent of a process, by tgid: another one in a sample makes BPF send the process again. */

@@ -259,7 +259,10 @@ static __always_inline int push_v8_frame(struct ef_scratch *s, struct ef_v8_walk
 			return 0; /* a stub of the blob: it has a name as native code */
 		if (slots[V8_CONTEXT] >= V8_MAX_MARKER)
 			return 0; /* not one of V8's frames, or not a whole one yet */
-		push_v8(s, EF_V8_STUB, 0, (slots[V8_CONTEXT] >> 1) << 48 | (pc & ((1ULL << 48) - 1)));
+		u64 type = slots[V8_CONTEXT] >> 1;
+		/* WebAssembly's frames have their instance in the function's place */
+		u64 instance = type == v8->wasm_frame && is_heap_object(function) ? function - 1 : 0;
+		push_v8(s, EF_V8_STUB, instance, type << 48 | (pc & ((1ULL << 48) - 1)));
 		return 1;
 	}
 	if (is_jit)

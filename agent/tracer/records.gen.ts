@@ -305,5 +305,6 @@ export const V8 = {
   functionShared: 18,
   sharedName: 19,
   sharedScript: 20,
-  reserved: 21,
+  wasmFrame: 21,
+  reserved: 22,
 } as const;

@@ -64,6 +64,10 @@ const SCOPE_SLOTS_AT = 8;
 const MAX_INLINE_NAMES = 75;
 const BASELINE_DATA = 16;
 const MAX_SCRIPTS = 256;
+/** A module of WebAssembly. JavaScript has a function for each that it exports, which V8 names by its index alone. */
+const WASM = 'wasm://';
+/** As the frames of compiled code are called that lead there. */
+const FROM_JS = '[v8: JsToWasm]';
 const MAX_FUNCTIONS = 4096;
 
 /** A bound on size, not on entries: with `max` each process would take room for all of them at once, 150 KB. */
@@ -101,6 +105,9 @@ export class Functions {
   }
 
   #describe(nameWord: number, object: HeapAddress | undefined, script: Script | undefined): Known {
+    if (script?.file.startsWith(WASM)) {
+      return { nameWord, script, name: FROM_JS, start: -1, startPlace: UNKNOWN_PLACE };
+    }
     const { name, start } = this.#name(object);
     return { nameWord, script, name, start, startPlace: this.#placeOf(script, start) };
   }

@@ -38,6 +38,15 @@ export interface V8Layout {
   hasFlaggedPositions: boolean;
   /** Maglev compiles loops twice: peeled-loops.ts. */
   hasPeeledLoops: boolean;
+  wasm: {
+    /** 0: this V8 names none. */
+    frameType: number;
+    /** Fields to follow from what a frame holds to the WasmModuleObject. */
+    moduleObject: readonly number[];
+    /** In a WasmCode. */
+    codeSize: number;
+    codeIndex: number;
+  };
   /** Names of frame types by number. */
   frameTypes: Readonly<Record<number, string>>;
 }
@@ -66,6 +75,7 @@ export function layoutOf({ version: { major, minor, text }, constants, bytecodeS
     deopt: deoptOf(c, version),
     hasFlaggedPositions: version >= 1400,
     hasPeeledLoops: version >= PEELING,
+    wasm: wasmOf(c, version),
     frameTypes: c.frameTypes(),
   };
 }
@@ -135,6 +145,20 @@ function deoptOf(c: Constants, version: number): V8Layout['deopt'] {
     isSharedWrapped: wrapped !== undefined,
     positions: c.get('DeoptimizationDataInliningPositionsIndex') ?? (version >= 1300 ? 8 : 7),
   };
+}
+
+/** By the oldest version that has them, latest first. Up to 11 frames hold the instance, then its trusted data. */
+const WASM: readonly (Omit<V8Layout['wasm'], 'frameType'> & { from: number })[] = [
+  { from: 1406, moduleObject: [104, 32], codeSize: 32, codeIndex: 56 },
+  { from: 1300, moduleObject: [152, 32], codeSize: 32, codeIndex: 56 },
+  { from: 1200, moduleObject: [160, 32], codeSize: 24, codeIndex: 44 },
+  { from: 1100, moduleObject: [208], codeSize: 24, codeIndex: 44 },
+  { from: 0, moduleObject: [208], codeSize: 32, codeIndex: 48 },
+];
+
+function wasmOf(c: Constants, version: number): V8Layout['wasm'] {
+  const { from: _, ...known } = WASM.find(({ from }) => version >= from)!;
+  return { frameType: c.get('frametype_WasmFrame') ?? 0, ...known };
 }
 
 /** The constants by what they say; ends of names, which say C++ types, change from version to version. */

@@ -14,11 +14,13 @@ import { Functions, type JsFunction } from './functions.ts';
 import { Heap } from './heap.ts';
 import { layoutOf, type V8Layout } from './layout.ts';
 import { repairPositions } from './peeled-loops.ts';
+import { WasmModules } from './wasm.ts';
 
 /** What is known of a process; it has one entry of the plug-in's cache. */
 interface V8Process {
   heap: Heap;
   functions: Functions;
+  wasm: WasmModules;
 }
 
 const PROCESS = 0;
@@ -39,7 +41,7 @@ export const v8: RuntimePlugin = {
     return { runtime: 'v8', version: found.version.text, facts: layout, entry: encode(found, layout) };
   },
   nameFrame(words, facts, memory, cache) {
-    const { heap, functions } = processOf(facts as V8Layout, memory, cache);
+    const { heap, functions, wasm } = processOf(facts as V8Layout, memory, cache);
     const tier = Math.floor(words.operand / TIER_AT);
     const address = words.operand % TIER_AT;
     switch (tier) {
@@ -50,7 +52,10 @@ export const v8: RuntimePlugin = {
       case V8Tier.FUNCTION:
         return nameFunction(functions, address, words);
       default:
-        return nameStub(heap.layout, words.high >>> 16);
+        return (
+          wasm.frame(address, (words.high & 0xffff) * HIGH + words.low) ??
+          nameStub(heap.layout, words.high >>> 16)
+        );
     }
   },
 };
@@ -63,6 +68,7 @@ function encode({ blob }: V8Binary, layout: V8Layout): Uint8Array {
   entry.writeUInt8(layout.functionShared, V8.functionShared);
   entry.writeUInt8(layout.shared.name, V8.sharedName);
   entry.writeUInt8(layout.shared.script, V8.sharedScript);
+  entry.writeUInt8(layout.wasm.frameType, V8.wasmFrame);
   return entry;
 }
 
@@ -73,7 +79,7 @@ function processOf(layout: V8Layout, memory: ProcessMemory, cache: NameCache): V
     return known;
   }
   const heap = new Heap(memory, layout);
-  const made = { heap, functions: new Functions(heap) };
+  const made = { heap, functions: new Functions(heap), wasm: new WasmModules(heap) };
   cache.set(PROCESS, made);
   return made;
 }

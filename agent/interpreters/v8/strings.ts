@@ -16,6 +16,8 @@ const THIN = 5;
 const ONE_BYTE = 8;
 /** Through how many strings one may refer to another. */
 const MAX_HOPS = 64;
+/** Of which one string may be made. */
+const MAX_PIECES = 16;
 
 /** Characters as they stand in memory. */
 export interface Characters {
@@ -95,15 +97,19 @@ function follow(
   return undefined;
 }
 
-/** Halves that are not joined yet: names such as `get x` that nobody has looked at. One level is read. */
+/** Halves that are not joined yet: names such as `get x` that nobody has looked at, places of WebAssembly modules. */
 function joinCons(heap: Heap, cons: HeapAddress, maxChars: number): Characters | undefined {
-  const half = (field: number): Characters | undefined => {
-    const span = locateText(heap, heap.pointer(cons, field), maxChars);
-    return span && readSpan(heap, span);
-  };
-  const [first, second] = [half(FIRST), half(SECOND)];
-  if (!first || !second) return undefined;
-  return { bytes: Buffer.from(toText(first) + toText(second), 'utf16le'), isTwoByte: true };
+  const left: (HeapAddress | undefined)[] = [cons];
+  let text = '';
+  for (let pieces = 0; left.length > 0; pieces++) {
+    const found = pieces < MAX_PIECES ? follow(heap, left.pop(), maxChars) : undefined;
+    const characters = found && 'data' in found ? readSpan(heap, found) : undefined;
+    if (characters) text += toText(characters);
+    else if (found && 'cons' in found)
+      left.push(heap.pointer(found.cons, SECOND), heap.pointer(found.cons, FIRST));
+    else return undefined;
+  }
+  return { bytes: Buffer.from(text, 'utf16le'), isTwoByte: true };
 }
 
 export function readSpan(heap: Heap, { data, length, isTwoByte }: TextSpan): Characters | undefined {
