@@ -12,6 +12,9 @@
 #define REG_SP 31
 #define REG_KEPT EF_REGISTERS /* no CFA counts from another than fp and sp */
 #define REG_V8_FUNCTION 1
+#define REG_RETURN 30
+/* What V8's entry from C++ saves before the pair of its frame: d8 to d15 and x19 to x28. */
+#define V8_ENTRY_SAVES 144
 #define RETURN_ADDRESS_ON_STACK 0
 
 /* 4, 16 or 64 KiB: the kernel's choice */

@@ -10,6 +10,7 @@
 #define REG_KEPT 3 /* rbx */
 /* In which V8 passes the function that is called, and its code: see v8.h */
 #define REG_V8_FUNCTION 5 /* rdi */
+#define V8_ENTRY_SAVES 0  /* behind its frame */
 /* The link register is a stack slot here. */
 #define RETURN_ADDRESS_ON_STACK 1
 

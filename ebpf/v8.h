@@ -24,9 +24,8 @@
 #define V8_SHARED_BYTES 64
 /* StackFrame::TypeToMarker(): V8 has about 30 types of frames */
 #define V8_MAX_MARKER 512
-/* push rbp; mov rbp, rsp; push rsi; push rdi: how every compiled JavaScript function begins */
-#define V8_PROLOGUE 0x5756e5894855ULL
-#define V8_PROLOGUE_BYTES 6
+/* Twice the types of frames that C++ enters V8 by: EntryFrame, ConstructEntryFrame */
+#define IS_V8_ENTRY(marker) ((marker) == 2 || (marker) == 4)
 
 enum v8_slot { V8_OFFSET = 0, V8_BYTECODES = 1, V8_FUNCTION = 3, V8_CONTEXT = 4, V8_FP = 5 };
 
@@ -185,15 +184,22 @@ static __always_inline bool is_bytecode_array(const struct ef_v8 *v8, u64 object
 	return !v8_read(&type, 2, map - 1 + V8_MAP_INSTANCE_TYPE) && type == v8->bytecode_array_type;
 }
 
-/* A built-in function that keeps no frame, called from JIT code: its return address is near the stack pointer. */
+/* A built-in function that keeps no frame, called from JIT code: its return address is near the stack pointer, or in
+ * its register. */
 __noinline u64 find_jit_return_address(u32 unused)
 {
 	if (!HAS_RUNTIME(V8))
 		return 0;
 	struct ef_scratch *s = get_scratch();
 	u64 words[2] = {};
+#if RETURN_ADDRESS_ON_STACK
 	if (!s || v8_read(words, 16, s->sp))
 		return 0;
+#else
+	if (!s)
+		return 0;
+	words[0] = words[1] = s->leaf.by_dwarf_number[REG_RETURN];
+#endif
 	for (int i = 0; i < 2; i++) {
 		u64 address = words[i] - 1;
 		int slot = address < USER_ADDRESS_END ? find_mapping(s, address) : -1;
@@ -217,44 +223,94 @@ static __always_inline int push_function(struct ef_scratch *s, struct ef_v8_walk
 	return 1;
 }
 
-/* Where the leaf has no frame of its own, being at its first or last instruction: names it, and goes to the caller
- * by the return address on the stack. */
+enum v8_leaf { V8_HAS_FRAME = 0, V8_BEGINS = 1, V8_ENDS = 2 };
+
+/* Has the leaf no frame of its own, being at its first or last instruction? Then says what the caller's stack pointer
+ * and program counter are. */
+#if RETURN_ADDRESS_ON_STACK
+/* push rbp; mov rbp, rsp; push rsi; push rdi: how every compiled JavaScript function begins */
+#define V8_PROLOGUE 0x5756e5894855ULL
+#define V8_PROLOGUE_BYTES 6
+
+static __always_inline int find_v8_caller(struct ef_scratch *s, bool is_jit, u64 *sp, u64 *pc)
+{
+	int leaf = V8_BEGINS;
+	u64 code = 0, at = s->sp;
+
+	if (v8_read(&code, 8, s->pc))
+		return V8_HAS_FRAME;
+	if ((code & 0xffffffffffULL) == V8_PROLOGUE >> 8)
+		at += 8; /* rbp has been pushed */
+	else if (is_jit && ((code & 0xff) == 0xc3 || (code & 0xff) == 0xc2))
+		leaf = V8_ENDS; /* ret */
+	else if ((code & ((1ULL << (8 * V8_PROLOGUE_BYTES)) - 1)) != V8_PROLOGUE)
+		return V8_HAS_FRAME;
+	*sp = at + 8;
+	return v8_read(pc, 8, at) ? V8_HAS_FRAME : leaf;
+}
+#else
+/* stp x29, x30, [sp, #-16]!; mov x29, sp; stp xzr, x0, [sp, #-32]!; stp x1, x27, [sp, #16] */
+#define V8_PROLOGUE 0x910003fda9bf7bfdULL
+#define V8_PROLOGUE_2 0xa9016fe1a9be03ffULL
+#define V8_RET 0xd65f03c0
+
+static __always_inline int find_v8_caller(struct ef_scratch *s, bool is_jit, u64 *sp, u64 *pc)
+{
+	u64 code[2] = {};
+
+	*sp = s->sp;
+	*pc = s->leaf.by_dwarf_number[REG_RETURN];
+	if (v8_read(code, 16, s->pc))
+		return V8_HAS_FRAME;
+	if (code[0] == V8_PROLOGUE && code[1] == V8_PROLOGUE_2)
+		return V8_BEGINS;
+	if (is_jit && (u32)code[0] == V8_RET)
+		return V8_ENDS;
+	if (code[0] != (V8_PROLOGUE >> 32 | V8_PROLOGUE_2 << 32) || (u32)code[1] != V8_PROLOGUE_2 >> 32)
+		return V8_HAS_FRAME;
+	*sp += 16; /* the pair has been stored */
+	return V8_BEGINS;
+}
+#endif
+
 static __always_inline int step_leaf_without_frame(struct ef_scratch *s, struct ef_v8_walk *w,
 						   const struct ef_v8 *v8, bool is_jit)
 {
-	u64 code = 0, pc = s->pc, return_address = 0;
-	u64 at;
+	u64 pc = s->pc, caller_sp = 0, caller_pc = 0;
+	int leaf = find_v8_caller(s, is_jit, &caller_sp, &caller_pc);
 
-	if (!RETURN_ADDRESS_ON_STACK || v8_read(&code, 8, pc))
+	if (leaf == V8_HAS_FRAME)
 		return 0;
-	if ((code & ((1ULL << (8 * V8_PROLOGUE_BYTES)) - 1)) == V8_PROLOGUE)
-		at = s->sp;
-	else if ((code & 0xffffffffffULL) == V8_PROLOGUE >> 8)
-		at = s->sp + 8; /* rbp has been pushed */
-	else if (is_jit && ((code & 0xff) == 0xc3 || (code & 0xff) == 0xc2))
-		at = s->sp; /* ret */
-	else
-		return 0;
-	if (v8_read(&return_address, 8, at))
-		return 0;
-	if ((code & 0xfe) == 0xc2)
+	if (leaf == V8_ENDS)
 		push_v8(s, EF_V8_JIT, 0, v8_code_word(w, pc, 0));
 	else if (!push_function(s, w, v8, s->leaf.by_dwarf_number[REG_V8_FUNCTION], is_jit ? pc : 0))
 		return 0;
-	s->sp = at + 8;
-	s->pc = return_address;
+	s->sp = caller_sp;
+	s->pc = caller_pc;
+	return 1;
+}
+
+/* C++ called JavaScript, and more was saved than the frame's pair: the native unwinder would not know. */
+static __always_inline int push_v8_entry(struct ef_scratch *s, u64 key)
+{
+	push_word(s, FRAME_WORD(EF_FRAME_FILE, s->table_offset));
+	push_word(s, key);
+	s->user_frames++;
 	return 1;
 }
 
 static __always_inline int push_v8_frame(struct ef_scratch *s, struct ef_v8_walk *w, const struct ef_v8 *v8,
-					 u64 pc, bool is_jit)
+					 u64 pc, u64 key)
 {
+	bool is_jit = !key;
 	u64 *slots = w->slots;
 	u64 function = slots[V8_FUNCTION];
 	/* what lies below the stack pointer has not been pushed yet */
 	bool has_bytecodes = !s->is_leaf || s->fp - 40 >= s->sp;
 
 	if (!(slots[V8_CONTEXT] & 1)) {
+		if (!is_jit && V8_ENTRY_SAVES > 0 && IS_V8_ENTRY(slots[V8_CONTEXT]))
+			return push_v8_entry(s, key);
 		if (!is_jit)
 			return 0; /* a stub of the blob: it has a name as native code */
 		if (slots[V8_CONTEXT] >= V8_MAX_MARKER)
@@ -289,7 +345,8 @@ __noinline int unwind_v8(u32 slot)
 	struct ef_v8_walk *w = get_v8_walks();
 	if (!s || !w)
 		return 0;
-	bool is_jit = !s->mappings[slot & (EF_MAPPINGS - 1)].key;
+	u64 key = s->mappings[slot & (EF_MAPPINGS - 1)].key;
+	bool is_jit = !key;
 	u64 pc = s->pc - s->is_return_address;
 	struct ef_v8 *v8 = enter_v8(s, w, slot);
 
@@ -302,12 +359,12 @@ __noinline int unwind_v8(u32 slot)
 	/* the frame is being built: its function is still in a register */
 	if (s->is_leaf && s->fp - 16 < s->sp && is_jit)
 		w->slots[V8_CONTEXT] = 1, w->slots[V8_FUNCTION] = s->leaf.by_dwarf_number[REG_V8_FUNCTION];
-	if (!push_v8_frame(s, w, v8, pc, is_jit))
+	if (!push_v8_frame(s, w, v8, pc, key))
 		return 0;
 	s->trace.runtime_file = w->key;
 	u64 at = s->fp;
 	s->fp = w->slots[V8_FP];
-	s->sp = at + 16;
+	s->sp = at + 16 + (!is_jit && IS_V8_ENTRY(w->slots[V8_CONTEXT]) ? V8_ENTRY_SAVES : 0);
 	if (v8_read(&s->pc, 8, at + 8)) {
 		s->pc = 0;
 		cut(s, EF_MARKER_STACK_READ);

@@ -74,8 +74,7 @@ export function fetchKernel(suite: Suite, architecture: Architecture): string {
 /** The C library's, and where runtimes are unwound theirs; `all`: also musl's and, where Go is installed, its. */
 export const knownPrograms = (architecture: Architecture, all: boolean): KnownProgram[] =>
   KNOWN_PROGRAMS.filter(({ language }) => {
-    if (language === undefined) return true;
-    if (language === 'node') return architecture === 'amd64';
+    if (language === undefined || language === 'node') return true;
     if (language === 'python') return architecture === 'arm64' || existsSync(PYTHON);
     return all && (language === 'musl' || spawnSync('go', ['version']).status === 0);
   });

@@ -50,7 +50,6 @@ export function findV8(elf: ElfFile): V8Binary | undefined {
   const [major, minor, build] = [parts.get('major'), parts.get('minor'), parts.get('build')];
   if (major === undefined || minor === undefined) throw new UnsupportedRuntime('V8 of unknown version');
   const version = { major, minor, text: `${major}.${minor}.${build ?? 0}` };
-  if (elf.machine !== 'x86_64') throw new UnsupportedRuntime(`V8 ${version.text}: only amd64 is supported`);
   return { version, constants, bytecodeSizes, blob: findBlob(elf, version) };
 }
 
