@@ -209,6 +209,13 @@ export class Load {
     return child.pid;
   }
 
+  /** Behind all that is not nice: each of them is a session, which the kernel may give an equal share (sched(7), autogroup). */
+  startNice(path: string, args: string[] = []): void {
+    const pid = this.start('nice', ['-n', '19', path, ...args]);
+    const group = `/proc/${pid}/autogroup`;
+    if (existsSync(group)) writeFileSync(group, '19');
+  }
+
   async stop(): Promise<void> {
     await Promise.all(
       this.#children.map(async (child) => {

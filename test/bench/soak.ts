@@ -52,11 +52,11 @@ function startLoad(directory: string): Load {
   // nice: the agent is to keep up, whatever else the machine does
   const turns = join(directory, 'turns');
   writeTurns(turns, 20);
-  load.start('nice', ['-n', '19', gcc('spread', 'bench/load/spread.c'), turns, '0', '20', '30']);
+  load.startNice(gcc('spread', 'bench/load/spread.c'), [turns, '0', '20', '30']);
   for (let i = 0; i < 3; i++) {
     copyFileSync(churn, join(directory, `churn-${i}`));
     const script = `cd ${directory}; while :; do ./churn-${i} & /bin/true; wait; done`;
-    load.start('nice', ['-n', '19', 'sh', '-c', script]);
+    load.startNice('sh', ['-c', script]);
     // by the clock, so that a machine that is slow for a while has as many files; a copy has another inode, and mv puts
     // it in the place of the one that still runs
     const replace = `cd ${directory}; n=0; while :; do n=$((n + 1)); sleep ${REPLACE_SECONDS}
