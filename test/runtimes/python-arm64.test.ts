@@ -21,6 +21,8 @@ const SUITES = [
   { suite: 'sid', version: '3.14', program: 'offset', library: 'descriptor' },
 ] as const;
 
+if (!isWholeMatrix) console.log('skipped: packages for arm64 are downloaded by npm run test:runtimes alone');
+
 describe.skipIf(!isWholeMatrix)('CPython for arm64', () => {
   it.for(SUITES)(
     '$version of $suite',
