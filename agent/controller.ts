@@ -26,6 +26,7 @@ import { SourceMaps } from './source-maps/source-maps.ts';
 import { Debuginfod, type DebuginfodOptions } from './symbols/debuginfod.ts';
 import { loadNative } from './tracer/native.ts';
 import { RecordDispatch } from './tracer/record-dispatch.ts';
+import type { Steps } from './tracer/record-stream.ts';
 import { RecordType } from './tracer/records.gen.ts';
 import {
   type ExitRecord,
@@ -275,9 +276,9 @@ export class Controller {
   }
 
   /** What a process has the names of is asked for at once: it may be about to end. */
-  #onTrace(buffer: Buffer, at: number, size: number): void {
+  #onTrace(buffer: Buffer, at: number, size: number): Steps | undefined {
     const ofProcess = this.#traces.onTrace(buffer, at, size);
-    if (ofProcess) this.#frames.framesOf(ofProcess);
+    return ofProcess && this.#frames.framesOf(ofProcess);
   }
 
   #onProcess(record: ProcessRecord): void {

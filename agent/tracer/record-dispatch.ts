@@ -1,7 +1,10 @@
 /** Hands each record of the ring buffer to what takes its kind. One that can't be taken costs itself alone. */
 
-/** The record's type is the u16 at `at`. */
-export type TakeRecord = (buffer: Buffer, at: number, size: number) => void;
+import type { Steps } from './record-stream.ts';
+
+/** The record's type is the u16 at `at`. Returns what it leaves to be done, if that takes long. */
+// biome-ignore lint/suspicious/noConfusingVoidType: most leave nothing, and need not say so
+export type TakeRecord = (buffer: Buffer, at: number, size: number) => Steps | void;
 
 export class RecordDispatch {
   readonly #takers: Readonly<Record<number, TakeRecord>>;
@@ -15,20 +18,33 @@ export class RecordDispatch {
     this.#warn = warn;
   }
 
-  take(buffer: Buffer, at: number, size: number): void {
+  /** What the record leaves to be done, which does not throw either. */
+  take(buffer: Buffer, at: number, size: number): Steps | undefined {
     const type = buffer.readUInt16LE(at);
     const take = this.#takers[type];
     if (!take) {
       this.stats.malformed++;
-      return;
+      return undefined;
     }
     try {
-      take(buffer, at, size);
+      const steps = take(buffer, at, size);
+      return steps ? this.#guarded(type, steps) : undefined;
     } catch (error) {
-      if (this.stats.failed++ === 0)
-        this.#warn(
-          `a record of type ${type} could not be taken: ${(error as Error).stack}; others are counted`,
-        );
+      this.#fail(type, error as Error);
+      return undefined;
     }
+  }
+
+  *#guarded(type: number, steps: Steps): Generator<void, void> {
+    try {
+      yield* steps;
+    } catch (error) {
+      this.#fail(type, error as Error);
+    }
+  }
+
+  #fail(type: number, error: Error): void {
+    if (this.stats.failed++ > 0) return;
+    this.#warn(`a record of type ${type} could not be taken: ${error.stack}; others are counted`);
   }
 }

@@ -10,6 +10,7 @@ import { onlineCpus } from './cpus.ts';
 import { openMapBytes } from './map-bytes.ts';
 import { loadNative, type Native, type NativeBpfObject, type NativeRing } from './native.ts';
 import { PerfEvents } from './perf-events.ts';
+import { type RecordConsumer, RecordStream } from './record-stream.ts';
 import type { Samplers } from './samplers.ts';
 import { Tables } from './tables.ts';
 
@@ -22,23 +23,8 @@ export interface TracerOptions {
   maxTableBytes: number;
 }
 
-/** Receives records in the order of the ring buffer. */
-export interface RecordConsumer {
-  /** Records were taken from the ring buffer: what was read of their processes before may be older than they are. */
-  beginBatch?(): void;
-  /** Its type is the u16 at `at`. */
-  onRecord(buffer: Buffer, at: number, size: number): void;
-  /** The ring buffer was empty. */
-  drained?(): void;
-}
-
 const DRAIN_INTERVAL_MS = 1000;
 const HOTPLUG_INTERVAL_MS = 5000;
-const BATCH_BYTES = 256 * 1024;
-/** After that long the event loop gets its turn: a new trace of 100 interpreted frames takes several ms to name. */
-const SLICE_MS = 10;
-/** How many records are taken between two looks at the clock. */
-const RECORDS_PER_LOOK = 8;
 
 const SETTINGS = { maxFiles: 16384, maxTables: 8192, maxSeenTraces: 32768 };
 
@@ -60,15 +46,11 @@ export class Tracer {
   readonly samplers: Samplers;
   readonly #programs: BpfPrograms;
   readonly #object: NativeBpfObject;
-  readonly #batch = Buffer.alloc(BATCH_BYTES);
   readonly #consumer: RecordConsumer;
   #ring: NativeRing | undefined;
+  #records: RecordStream | undefined;
   #timers: NodeJS.Timeout[] = [];
-  #draining = false;
   #fixedMaps: { runtimes: number; bytes: number } | undefined;
-  /** What of the batch is not consumed yet. */
-  #at = 0;
-  #used = 0;
 
   /** Loads and verifies, but does not sample yet. Throws CannotProfile. */
   constructor(options: TracerOptions, consumer: RecordConsumer, warn: (message: string) => void) {
@@ -117,6 +99,7 @@ export class Tracer {
 
   #openRing(): void {
     this.#ring ??= new this.native.Ring(this.#object.mapFd('records'), () => this.drain());
+    this.#records ??= new RecordStream(this.#ring, this.#consumer);
   }
 
   async start(): Promise<void> {
@@ -167,46 +150,9 @@ export class Tracer {
     return this.#fixedMaps.bytes + this.tables.bytes;
   }
 
-  /** Takes what waits in the ring buffer; the rest, if it takes long, in the next turn of the event loop. */
+  /** Takes what waits in the ring buffer; the rest, if it takes long, in the next turns of the event loop. */
   drain(): void {
-    if (!this.#ring || this.#draining) return;
-    let more = false;
-    this.#draining = true;
-    try {
-      more = this.#drainSlice(this.#ring);
-    } finally {
-      this.#draining = false;
-    }
-    if (more) setImmediate(() => this.drain());
-    else this.#consumer.drained?.();
-  }
-
-  /** Whether there may be more. */
-  #drainSlice(ring: NativeRing): boolean {
-    const end = performance.now() + SLICE_MS;
-    do {
-      if (this.#at >= this.#used) {
-        this.#used = ring.drain(this.#batch);
-        this.#at = 0;
-        this.#consumer.beginBatch?.();
-      }
-      const isLast = this.#used <= BATCH_BYTES / 2;
-      if (this.#consumeUntil(end) && isLast) return false;
-    } while (performance.now() < end);
-    return true;
-  }
-
-  /** Whether the batch was taken whole. */
-  #consumeUntil(end: number): boolean {
-    for (let count = 1; this.#at < this.#used; count++) {
-      const at = this.#at;
-      const size = this.#batch.readUInt32LE(at);
-      // first, so that a record that can't be consumed is not met again
-      this.#at = at + 8 + ((size + 7) & ~7);
-      this.#consumer.onRecord(this.#batch, at + 8, size);
-      if (count % RECORDS_PER_LOOK === 0 && performance.now() >= end) break;
-    }
-    return this.#at >= this.#used;
+    this.#records?.drain();
   }
 
   /** Stops the timers of all CPUs and takes what they left. */
@@ -214,15 +160,14 @@ export class Tracer {
     this.events.disable();
     for (const timer of this.#timers) clearInterval(timer);
     this.#timers = [];
-    this.drain();
-    // what did not fit into one turn
-    while (this.#ring && this.#drainSlice(this.#ring)) await new Promise(setImmediate);
+    await this.#records?.drainAll();
   }
 
   async close(): Promise<void> {
     this.events.close();
     this.#ring?.close();
     this.#ring = undefined;
+    this.#records = undefined;
     await this.#programs.close();
   }
 }

@@ -4,12 +4,14 @@ import { emptyMapping } from '../../common/profile/profile.ts';
 import { JitFrames } from '../jit/jit-frames.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
 import {
+  type Frame,
   FrameResolver,
   type KernelSource,
   MARKER_TEXT,
   type NativeSource,
   type RuntimeSource,
 } from './frame-resolver.ts';
+import type { Trace } from './trace-cache.ts';
 
 const word = (kind: number, operand: bigint): bigint => (BigInt(kind) << 56n) | operand;
 
@@ -80,9 +82,19 @@ const runtimes: RuntimeSource = {
 const namesOf = (frames: { lines: { function: string }[] }[]) =>
   frames.map((f) => f.lines[0]?.function ?? '');
 
+/** All steps at once. */
+function framesOf(frames: FrameResolver, trace: Trace): Frame[] {
+  const steps = frames.framesOf(trace);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
 describe('the frame resolver', () => {
   it('looks kernel callers up inside their call, and the leaf where it was', async () => {
-    const frames = resolver().framesOf(
+    const frames = framesOf(
+      resolver(),
       traceOf(3, [0xffff_ffff_8100_0010n, 0xffff_ffff_8100_0010n, 0xffff_ffff_c000_0000n]),
     );
     expect(namesOf(frames)).toEqual(['ffffffff81000010', 'ffffffff8100000f', 'ffffffffbfffffff']);
@@ -96,9 +108,9 @@ describe('the frame resolver', () => {
     const native: NativeSource = { locate: () => undefined, nameOf: () => '', resolve: async () => [] };
     const frames = new FrameResolver(native, kernel, runtimes, new JitFrames({ proc: '/nonexistent' }));
     const trace = traceOf(1, [0xffff_ffff_c000_0010n]);
-    expect(namesOf(frames.framesOf(trace))).toEqual(['bpf_prog_first']);
+    expect(namesOf(framesOf(frames, trace))).toEqual(['bpf_prog_first']);
     now = 'bpf_prog_second';
-    expect(namesOf(frames.framesOf(trace))).toEqual(['bpf_prog_second']);
+    expect(namesOf(framesOf(frames, trace))).toEqual(['bpf_prog_second']);
   });
 
   it('tells files apart whose keys share a half, and offsets past 4 GiB', async () => {
@@ -108,7 +120,7 @@ describe('the frame resolver', () => {
       [word(FrameKind.FILE, 0x10n), 0x2222_2222_0000_0001n],
       [word(FrameKind.FILE, 0x1_0000_0010n), 0x1111_1111_0000_0001n],
     ].flat();
-    const frames = subject.framesOf(traceOf(0, words));
+    const frames = framesOf(subject, traceOf(0, words));
     await subject.nameFrames();
     expect(namesOf(frames)).toEqual([
       '1111111100000001+1010',
@@ -120,8 +132,8 @@ describe('the frame resolver', () => {
   it('shares frames between traces and says why a stack was cut', () => {
     const subject = resolver();
     const anon = word(FrameKind.ANON, 0x7fff_1234_5678n);
-    const [a, cut] = subject.framesOf(traceOf(0, [anon, word(FrameKind.MARKER, BigInt(Marker.ANON))]));
-    const [b] = subject.framesOf(traceOf(0, [anon]));
+    const [a, cut] = framesOf(subject, traceOf(0, [anon, word(FrameKind.MARKER, BigInt(Marker.ANON))]));
+    const [b] = framesOf(subject, traceOf(0, [anon]));
     expect(a).toBe(b);
     expect(a).toMatchObject({ address: 0x7fff_1234_5678, mapping: { filename: '[anon]' } });
     expect(cut).toMatchObject({
@@ -142,22 +154,22 @@ describe('the frame resolver', () => {
     const frames = resolver(undefined, undefined, counting);
     const trace = traceOf(0, [word(FrameKind.PYTHON, 1n), 2n]);
     for (const execution of [{}, { execId: 1 }, { startBoottimeNs: 1n }, { pid: toPid(2) }, { execId: 1 }])
-      frames.framesOf({ ...trace, ...execution });
+      framesOf(frames, { ...trace, ...execution });
     expect(names).toBe(4);
   });
 
   it('finds the runtime of a stack that was cut before any of its native frames', () => {
     const words = [word(FrameKind.V8, 0x10n), 0x2_0000_0001n, word(FrameKind.MARKER, BigInt(Marker.DEPTH))];
-    const [frame] = resolver().framesOf({ ...traceOf(0, words), runtimeFile: 7n });
+    const [frame] = framesOf(resolver(), { ...traceOf(0, words), runtimeFile: 7n });
     expect(namesOf([frame!])).toEqual(['1 0000000000000007 16 1 2']);
-    const [nameless] = resolver().framesOf(traceOf(0, words));
+    const [nameless] = framesOf(resolver(), traceOf(0, words));
     expect(namesOf([nameless!])).toEqual(['1 undefined 16 1 2']);
   });
 
   it('keeps code that no file backs apart by execution', () => {
     const subject = resolver();
     const frameOf = (process: { pid?: Pid; execId?: number; startBoottimeNs?: bigint }) =>
-      subject.framesOf({ ...traceOf(0, [word(FrameKind.ANON, 0x1000n)]), ...process })[0];
+      framesOf(subject, { ...traceOf(0, [word(FrameKind.ANON, 0x1000n)]), ...process })[0];
     const first = frameOf({});
     const others = [frameOf({ pid: toPid(2) }), frameOf({ execId: 1 }), frameOf({ startBoottimeNs: 1n })];
     expect(new Set([first, ...others]).size).toBe(4);
@@ -166,7 +178,7 @@ describe('the frame resolver', () => {
   it('names a frame once its file is open', async () => {
     let open = false;
     const subject = resolver(() => open);
-    const [frame] = subject.framesOf(traceOf(0, [word(FrameKind.FILE, 0x20n), 5n]));
+    const [frame] = framesOf(subject, traceOf(0, [word(FrameKind.FILE, 0x20n), 5n]));
     await subject.nameFrames();
     expect(frame).toMatchObject({ mapping: { filename: '/bin/late' }, lines: [] });
     open = true;
@@ -185,7 +197,7 @@ describe('the frame resolver', () => {
     );
     const trace = traceOf(0, [word(FrameKind.FILE, 0x10n), 7n, word(FrameKind.FILE, 0x20n), 8n]);
     const name = async () => {
-      const [first, second] = frames.framesOf(trace);
+      const [first, second] = framesOf(frames, trace);
       await frames.nameFrames();
       return [first!.lines[0]?.function, second!.lines[0]?.function];
     };
@@ -203,7 +215,37 @@ describe('the frame resolver', () => {
     expect(asked).toBe(5);
   });
 
+  it('makes a step of each frame of a runtime, which may have to be read out of a process', () => {
+    const words = Array.from({ length: 3 }, (_, i) => [word(FrameKind.V8, BigInt(i)), 1n]).flat();
+    const steps = resolver().framesOf(traceOf(0, words));
+    for (let i = 0; i < 3; i++) expect(steps.next().done).toBe(false);
+    expect(steps.next().done).toBe(true);
+  });
+
+  it('names all frames of an interval that has more than are kept', async () => {
+    const traces = Array.from({ length: 40 }, (_, trace) =>
+      traceOf(
+        0,
+        Array.from({ length: 1000 }, (_, i) => [word(FrameKind.FILE, BigInt(trace * 1000 + i)), 7n]).flat(),
+      ),
+    );
+    const stacks = await resolver().stacksOf({ size: traces.length, traceOf: (i) => traces[i]! });
+    expect(stacks.flat().filter((frame) => frame.lines.length === 0)).toEqual([]);
+    expect(stacks.flat()).toHaveLength(40_000);
+  });
+
+  it('names a trace whole whose other frames were forgotten between two of its steps', async () => {
+    const subject = resolver();
+    const trace = traceOf(0, [word(FrameKind.FILE, 0x10n), 7n, word(FrameKind.V8, 1n), 1n]);
+    const steps = subject.framesOf(trace);
+    steps.next();
+    subject.forget();
+    expect(steps.next().done).toBe(true);
+    const [stack] = await subject.stacksOf({ size: 1, traceOf: () => trace });
+    expect(namesOf(stack!)[0]).toBe('0000000000000007+1010');
+  });
+
   it('ends at a file word without its key', () => {
-    expect(resolver().framesOf(traceOf(0, [word(FrameKind.FILE, 1n)]))).toEqual([]);
+    expect(framesOf(resolver(), traceOf(0, [word(FrameKind.FILE, 1n)]))).toEqual([]);
   });
 });

@@ -10,6 +10,7 @@ import { emptyMapping, type FrameType, type Line, type Mapping } from '../../com
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { FrameWords } from '../interpreters/contract.ts';
 import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
+import { runInSlices } from '../slices.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
 import { type ProcessIdentity, toKey } from '../tracer/records.ts';
 import { InterpretedFrames, NO_MAPPING, type ScriptSource } from './interpreted-frames.ts';
@@ -72,6 +73,12 @@ interface FileFrame extends Frame {
   offset: number;
   located: boolean;
   named: boolean;
+}
+
+/** Of an interval. */
+export interface Traces {
+  readonly size: number;
+  traceOf(i: number): Trace;
 }
 
 export interface RuntimeSource {
@@ -143,6 +150,10 @@ export class FrameResolver {
   #count = 0;
   readonly #unnamed = new Map<FileFrame, FileKey>();
   readonly #traces = new LRUCache<Trace, Frame[]>({ max: MAX_TRACES });
+  /** How often something was forgotten. */
+  #generation = 0;
+  #isBusy = false;
+  #forgetsAfterwards = false;
 
   constructor(
     native: NativeSource,
@@ -159,11 +170,38 @@ export class FrameResolver {
     this.#interpreted = new InterpretedFrames(scripts);
   }
 
-  /** Leaf first; call {@link nameFrames} afterwards, which completes the frames in place. */
-  framesOf(trace: Trace): Frame[] {
+  /** The frames of each trace, leaf first, with their names. */
+  async stacksOf(traces: Traces): Promise<Frame[][]> {
+    // what is forgotten now would be named no more
+    this.#isBusy = true;
+    try {
+      const stacks = await runInSlices(this.#stacks(traces));
+      await this.nameFrames();
+      return stacks;
+    } finally {
+      this.#isBusy = false;
+      if (this.#forgetsAfterwards) this.forget();
+    }
+  }
+
+  *#stacks(traces: Traces): Generator<void, Frame[][]> {
+    const stacks: Frame[][] = [];
+    for (let i = 0; i < traces.size; i++) {
+      stacks.push(yield* this.framesOf(traces.traceOf(i)));
+      yield;
+    }
+    return stacks;
+  }
+
+  /**
+   * Leaf first; call {@link nameFrames} afterwards, which completes the frames in place. One step for each frame of a
+   * runtime: its name may have to be read out of the process.
+   */
+  *framesOf(trace: Trace): Generator<void, Frame[]> {
     const known = this.#traces.get(trace, NO_OPTIONS);
     if (known) return known;
     if (this.#count + this.#anonymous.count > MAX_FRAMES) this.forget();
+    const generation = this.#generation;
     const frames: Frame[] = [];
     const words = new Words(trace.halves);
     let isLasting = true;
@@ -176,11 +214,13 @@ export class FrameResolver {
       const kind = words.kind(i);
       if (kind === FrameKind.FILE && i + 1 < words.length) frames.push(this.#fileFrame(words, i++));
       else if (kind === FrameKind.ANON) frames.push(this.#anonymous.frameOf(trace, words.operand(i)));
-      else if (isRuntime(kind) && i + 1 < words.length) frames.push(this.#runtimeFrame(trace, words, i++));
-      else if (kind === FrameKind.MARKER) frames.push(this.#marker(words.operand(i)));
+      else if (isRuntime(kind) && i + 1 < words.length) {
+        frames.push(this.#runtimeFrame(trace, words, i++));
+        yield;
+      } else if (kind === FrameKind.MARKER) frames.push(this.#marker(words.operand(i)));
     }
     // of most traces of short-lived processes there is one sample
-    if (isLasting && trace.samples !== 1) this.#traces.set(trace, frames);
+    if (isLasting && trace.samples !== 1 && generation === this.#generation) this.#traces.set(trace, frames);
     return frames;
   }
 
@@ -202,8 +242,11 @@ export class FrameResolver {
     this.#interpreted.forgetProcess(pid);
   }
 
-  /** All frames are made anew; not while {@link nameFrames} runs. */
+  /** All frames are made anew; at once, or after the stacks that are being made. */
   forget(): void {
+    this.#forgetsAfterwards = this.#isBusy;
+    if (this.#isBusy) return;
+    this.#generation++;
     this.#kernelLeaves = new Map();
     this.#kernelCallers = new Map();
     this.#files = new Map();
@@ -216,6 +259,7 @@ export class FrameResolver {
 
   /** Kernel symbols were read again, as after a module was loaded: names may have changed. */
   forgetKernel(): void {
+    this.#generation++;
     this.#kernelLeaves = new Map();
     this.#kernelCallers = new Map();
     this.#traces.clear();

@@ -38,9 +38,7 @@ export class ProfileMaker {
   /** Names what it can; never throws for what it can't. */
   async make(interval: Interval): Promise<Profile> {
     const { frames, processes, periodNs } = this.#options;
-    const stacks: Frame[][] = [];
-    await inSlices(interval.size, (i) => stacks.push(frames.framesOf(interval.traceOf(i))));
-    await frames.nameFrames();
+    const stacks = await frames.stacksOf(interval);
     const offsetNs = this.#options.unixOffsetNs();
     if (this.#frameTables.isFull) this.forget();
     const tables = new Tables(this.#frameTables);
