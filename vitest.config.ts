@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     silent: 'passed-only',
+    reporters: ['default', './test/support/skip-reasons.ts'],
     globalSetup: 'test/support/own-cache.ts',
     projects: [
       {

@@ -10,7 +10,7 @@ lint=0
 
 mkdir -p build
 rm -f build/test.json
-vitest run --reporter=default --reporter=json --outputFile.json=build/test.json "$@"
+vitest run --reporter=default --reporter=./test/support/skip-reasons.ts --reporter=json --outputFile.json=build/test.json "$@"
 tests=$?
 
 [ $lint -eq 0 ] || echo 'The static checks failed: see the lines that start with "lint:" above.'

@@ -261,6 +261,8 @@ describe('names that are kept on disk', () => {
   });
 });
 
+if (process.getuid?.() !== 0) console.log('skipped: a program in a container (needs root)');
+
 describe.skipIf(process.getuid?.() !== 0)('a program in a container', () => {
   test('has the names that lie in its own root, also when it has ended', async () => {
     const root = mkdtempSync(join(tmpdir(), 'executables-root-'));

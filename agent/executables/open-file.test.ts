@@ -76,6 +76,8 @@ const isRoot = process.getuid?.() === 0;
 const mountOverlay = `cd $(mktemp -d) && mount -t tmpfs none . && mkdir l u w m &&
   mount -t overlay overlay -o lowerdir=l,upperdir=u,workdir=w m`;
 const canMountOverlay = spawnSync('unshare', ['-m', 'sh', '-c', mountOverlay]).status === 0;
+if (!isRoot) console.log('skipped: files that were deleted or are in another root (needs root)');
+if (!canMountOverlay) console.log('skipped: files on overlayfs, which may not be mounted here');
 
 describe('the file that was mapped', () => {
   test('of a process that lives', async () => {

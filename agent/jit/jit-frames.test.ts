@@ -23,6 +23,7 @@ const PID = toPid(4711);
 /** Started 10 s after boot. */
 const IDENTITY = { pid: PID, execId: 1, startBoottimeNs: 10_000_000_000n };
 const uid = process.getuid!();
+if (uid !== 0) console.log('skipped: a map of another user (needs root)');
 
 let root: string;
 let tmp: string;

@@ -83,6 +83,7 @@ describe('a file without .eh_frame for its code', () => {
     expect(knowsAll(build('elsewhere/program'))).toBe(false);
   });
 
+  if (process.getuid?.() !== 0) console.log('skipped: a file of somebody else (needs root)');
   test.skipIf(process.getuid?.() !== 0)('has none of a file that somebody else owns', () => {
     chownSync(inBase('program.debug'), 4321, 4321);
     expect(knowsAll(build('program'))).toBe(false);

@@ -305,7 +305,7 @@ describe("the Firefox Profiler's processed format", () => {
 });
 
 const hasProtoc = spawnSync('protoc', ['--version']).status === 0;
-if (!hasProtoc) process.stderr.write('skipped: protoc decodes OTLP (protobuf-compiler is not installed)\n');
+if (!hasProtoc) console.log('skipped: protoc decodes OTLP (protobuf-compiler is not installed)');
 
 describe.runIf(hasProtoc)('protoc', () => {
   it('decodes what is written as OTLP', () => {
@@ -349,7 +349,7 @@ describe('frameNames', () => {
 });
 
 const hasGo = spawnSync('go', ['version']).status === 0;
-if (!hasGo) process.stderr.write('skipped: go tool pprof reads what is written (go is not installed)\n');
+if (!hasGo) console.log('skipped: go tool pprof reads what is written (go is not installed)');
 
 describe.runIf(hasGo)('go tool pprof', () => {
   let folder: string;

@@ -64,6 +64,7 @@ describe('everyframe collector', () => {
     expect(second.output.err).toContain('--page-listen');
   });
 
+  if (process.getuid?.() !== 0) console.log('skipped: another user (needs root)');
   it.runIf(process.getuid?.() === 0)('gives up root when told to', async () => {
     const { child, output, url } = start(...FREE_PORTS, '--user', 'nobody');
     await url().toBeDefined();

@@ -15,6 +15,8 @@ import { profileFromText } from './synthetic-profile.ts';
 const until = (read: () => unknown) => expect.poll(read, { timeout: 40_000 });
 const directory = mkdtempSync(join(tmpdir(), 'everyframe-drop-'));
 
+if (CHROMIUM === undefined) console.log('skipped: files on the page, because Chromium is not installed');
+
 describe.skipIf(CHROMIUM === undefined)('files on the page', () => {
   let browser: Browser;
   let page: Page;

@@ -12,6 +12,7 @@ export const hasTool = (tool: string): boolean => spawnSync('which', [tool]).sta
 
 /** Why a test that needs root can't run here, '' if it can. */
 export const missingRights = process.getuid?.() === 0 ? '' : 'needs root';
+if (missingRights) console.log('skipped: it needs root');
 
 /** Path of the compiled program. */
 export function compile(name: string, tool: string, flags: string[], source: string): string {

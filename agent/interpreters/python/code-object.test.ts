@@ -20,6 +20,7 @@ interface Dumped {
 }
 
 const PYTHON = '/usr/bin/python3';
+if (!existsSync(PYTHON)) console.log(`skipped: code objects, ${PYTHON} is not installed`);
 
 describe.skipIf(!existsSync(PYTHON))('code objects', () => {
   let child: ChildProcessByStdio<Writable, Readable, null>;
