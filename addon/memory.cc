@@ -37,6 +37,15 @@ uint64_t Drop(const Mapping& mapping) {
   return madvise(start, mapping.end - mapping.start, MADV_DONTNEED) ? 0 : mapping.resident_kib;
 }
 
+// V8 begins to mark, in steps between other work, once objects are said to hold that much more outside of its heap
+// since it last did. A collection that is asked for by name stops the thread for as long as all of it takes.
+constexpr int64_t kExternalPressure = 65 << 20;
+
+void BeginCollection(const Napi::CallbackInfo& info) {
+  Napi::MemoryManagement::AdjustExternalMemory(info.Env(), kExternalPressure);
+  Napi::MemoryManagement::AdjustExternalMemory(info.Env(), -kExternalPressure);
+}
+
 // Gives back the pages that malloc keeps without need, of all threads' arenas. Nothing to do with other C libraries.
 void ReleaseFreeMemory(const Napi::CallbackInfo&) {
 #ifdef __GLIBC__
@@ -71,6 +80,7 @@ Napi::Value ReleaseCode(const Napi::CallbackInfo& info) {
 }  // namespace
 
 void DefineMemory(Napi::Env env, Napi::Object exports) {
+  exports.Set("beginCollection", Napi::Function::New(env, BeginCollection));
   exports.Set("releaseFreeMemory", Napi::Function::New(env, ReleaseFreeMemory));
   exports.Set("releaseCode", Napi::Function::New(env, ReleaseCode));
 }

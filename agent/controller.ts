@@ -7,7 +7,7 @@
 import type { Pid } from '../common/base/brand.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { BpfCode } from './executables/bpf-code.ts';
-import { collectGarbage } from './executables/collect-garbage.ts';
+import { collectBetweenWork } from './executables/collect-garbage.ts';
 import { Executables } from './executables/executables.ts';
 import { Kernel } from './executables/kernel.ts';
 import type { SymbolDetail } from './executables/symbol-service.ts';
@@ -21,7 +21,7 @@ import { runningFiles } from './processes/mapped-files.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { readAhead } from './read-ahead.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
-import { nextTurn } from './slices.ts';
+import { runInSlices } from './slices.ts';
 import { SourceMaps } from './source-maps/source-maps.ts';
 import { Debuginfod, type DebuginfodOptions } from './symbols/debuginfod.ts';
 import { loadNative } from './tracer/native.ts';
@@ -350,17 +350,14 @@ export class Controller {
     this.#sweep = this.#sweep.then(() => check);
   }
 
-  /** What they held is made again as it is needed, at the cost of some CPU time. In turns: each takes up to 30 ms. */
+  /** What they held is made again as it is needed, at the cost of some CPU time. In turns: all at once takes too long. */
   async #dropCaches(): Promise<void> {
-    this.#cache.dropHalf();
-    await nextTurn();
+    await runInSlices(this.#cache.dropHalf());
     this.#frames.forget();
     this.#maker.forget();
     this.#executables.release();
     this.#sourceMaps?.release();
-    await nextTurn();
-    collectGarbage();
-    await nextTurn();
+    await collectBetweenWork(() => this.#tracer.native.beginCollection());
     this.#tracer.native.releaseFreeMemory();
   }
 

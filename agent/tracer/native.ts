@@ -80,6 +80,8 @@ export interface Native {
   nextBpfProgram(after: number): number;
   /** The machine code of a BPF program, its first function first; undefined where it is gone. */
   bpfProgramFunctions(id: number, named: boolean): NativeBpfFunction[] | undefined;
+  /** Makes V8 collect this thread's garbage in steps of some milliseconds, in the seconds that follow. */
+  beginCollection(): void;
   /** Gives the pages that malloc keeps free back to the system, a millisecond's work; only glibc can. */
   releaseFreeMemory(): void;
   /**

@@ -70,10 +70,13 @@ export class TraceCache {
     this.#traces.set(record.hash, record);
   }
 
-  /** Makes room: the half that was not seen for longest leaves. */
-  dropHalf(): void {
+  /** Makes room: the half that was not seen for longest leaves, a step each, in which BPF is told. */
+  *dropHalf(): Generator<void, void> {
     const target = this.#traces.calculatedSize / 2;
-    while (this.#traces.calculatedSize > target) this.#traces.pop();
+    while (this.#traces.calculatedSize > target) {
+      this.#traces.pop();
+      yield;
+    }
   }
 
   get(hash: bigint): Trace | undefined {
