@@ -96,7 +96,7 @@ export class TableCache {
     this.#written += bytes;
     const room = this.#maxBytes / 8;
     if (this.#written <= room) return;
-    pruneCacheFiles(this.#directory, ANY_TABLE, this.#maxBytes - room - bytes);
+    pruneCacheFiles(this.#directory, ANY_TABLE, { maxBytes: this.#maxBytes - room - bytes });
     this.#written = bytes;
   }
 }

@@ -130,7 +130,7 @@ export class AnswerCache {
     if (this.#pruned) return;
     this.#pruned = true;
     try {
-      pruneCacheFiles(this.#directory, ANY_NAMES, this.#maxBytes);
+      pruneCacheFiles(this.#directory, ANY_NAMES, { maxBytes: this.#maxBytes });
     } catch {
       // the directory is gone: nothing can be written, either
     }

@@ -26,11 +26,13 @@ export function readCacheFile(path: string, maxBytes: number): Buffer | undefine
   return stats.size > maxBytes ? undefined : readFileSync(path);
 }
 
-/** Whoever reads it meanwhile sees the old one. False where the disk is full, or not to be written to. */
+/** Whoever reads it meanwhile sees the old one, or none. False where the disk is full, or not to be written to. */
 export function writeCacheFile(path: string, content: string | Uint8Array): boolean {
   const partial = `${path}.${process.pid}`;
   try {
     writeFileSync(partial, content, { mode: 0o600, flag: 'wx' });
+    // to rename it over the old one would wait for the disk on ext4, for seconds where that is busy
+    rmSync(path, { force: true });
     renameSync(partial, path);
     return true;
   } catch {
@@ -39,16 +41,23 @@ export function writeCacheFile(path: string, content: string | Uint8Array): bool
   }
 }
 
-/** Of the files in a directory, those that were used longest ago leave. Those of other kinds are left alone. */
-export function pruneCacheFiles(directory: string, kind: RegExp, maxBytes: number): void {
+/**
+ * Of the files in a directory, those that were used longest ago leave. Those of other kinds are left alone. To look at
+ * each takes time too: their number is bounded as well.
+ */
+export function pruneCacheFiles(
+  directory: string,
+  kind: RegExp,
+  { maxBytes, maxFiles = 4096 }: { maxBytes: number; maxFiles?: number },
+): void {
   const files = readdirSync(directory)
     .filter((name) => kind.test(name))
     .map((name) => join(directory, name))
     .map((path) => ({ path, stats: lstatSync(path, { throwIfNoEntry: false }) }))
     .sort((a, b) => (b.stats?.mtimeMs ?? 0) - (a.stats?.mtimeMs ?? 0));
   let total = 0;
-  for (const { path, stats } of files) {
+  for (const [i, { path, stats }] of files.entries()) {
     total += stats?.size ?? 0;
-    if (total > maxBytes) rmSync(path, { force: true });
+    if (total > maxBytes || i >= maxFiles) rmSync(path, { force: true });
   }
 }
