@@ -24,6 +24,17 @@ describe('a code map', () => {
     );
   });
 
+  it('finds the newest one also where thousands are added between two look-ups', () => {
+    const map = new CodeMap(100_000);
+    const newest = new Map<number, number>();
+    for (let i = 0; i < 20_000; i++) {
+      const [start, size] = [(i * 7919) % 10_007, 1 + ((i * 31) % 50)];
+      expect(map.add(start, size, i)).toBe(true);
+      for (let at = start; at < start + size; at++) newest.set(at, i);
+    }
+    for (let at = -1; at < 10_100; at++) expect(map.find(at)).toBe(newest.get(at));
+  });
+
   it('takes no more than it may hold', () => {
     const map = new CodeMap(3);
     expect([0, 10, 20, 30].map((start) => map.add(start, 5, start))).toEqual([true, true, true, false]);

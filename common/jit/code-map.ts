@@ -2,7 +2,8 @@
  * Which entry of a growing list of code ranges covers an address: the newest that does. JITs write an entry for each
  * function that they compile and none for what they throw away, so memory that is used again has older entries, too.
  *
- * New entries wait in a log; the first look-up after them lays them over the sorted, disjoint pieces that there are.
+ * New entries wait in a log; the first look-up after them lays them over the sorted, disjoint pieces that there are. So
+ * does a log that has become long, since 150,000 entries at once take a quarter of a second.
  */
 
 import { lastAtOrBelow } from '../base/search.ts';
@@ -16,6 +17,7 @@ interface Pieces {
 }
 
 const BYTES_A_PIECE = 24;
+const MAX_LOG = 4096;
 
 const EMPTY: Pieces = makePieces(0);
 
@@ -44,6 +46,7 @@ export class CodeMap {
     if (this.#pieces.length + this.#log.length / 3 >= this.#max) return false;
     this.#log.push(start, start + size, place);
     this.#added++;
+    if (this.#log.length >= MAX_LOG * 3) this.#settle();
     return true;
   }
 
