@@ -2,7 +2,7 @@
  * Flame graphs of many stacks. Boxes of several parts, and of a function's lines, are merged from the root on, the largest
  * first, and only as far out as boxes are shown: most stacks of an hour are in boxes that nobody could see.
  */
-import { OTHER } from '../store/frames.ts';
+import { compareFrames, OTHER } from '../store/frames.ts';
 import type { Frame, StackCounts } from '../store/store.ts';
 import { linkChildren } from '../store/sum-groups.ts';
 import { sumSubtrees } from '../store/sum-subtrees.ts';
@@ -240,12 +240,6 @@ function layOut(root: Box, frames: readonly Frame[], { order, foldedNodes, carri
   }
   return out.finish(foldedNodes, carries);
 }
-
-function compareFrames(a: Frame, b: Frame): number {
-  return compare(a.name, b.name) || compare(a.mapping, b.mapping) || compare(a.file, b.file);
-}
-
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 const ROOT: Frame = { name: 'all', file: '', mapping: '', kind: 'root' };
 

@@ -1,4 +1,5 @@
 /** Views by function, over all stacks it occurs in. */
+import { compareFrames } from '../store/frames.ts';
 import { StackTree } from '../store/stack-tree.ts';
 import type { Frame, StackCounts, SummedFunctions } from '../store/store.ts';
 import { type Sums, sumGroups } from '../store/sum-groups.ts';
@@ -97,7 +98,7 @@ function sumFunctions(parts: readonly StackCounts[], table: FunctionTable): Sums
 
 interface Order {
   isCounted(id: number): boolean;
-  /** A number for each frame: the largest come first, by the second where the first are the same, then by name. */
+  /** A number for each frame: the largest come first, by the second where the first are the same, then by name, mapping and file. */
   keys: readonly Float64Array[];
   limit: number;
 }
@@ -118,7 +119,7 @@ function rankFunctions<T>(
   let end = Math.min(limit, ids.length);
   while (end > 0 && end < ids.length && byKeys(ids[end - 1]!, ids[end]!) === 0) end++;
   const shown = [...ids.subarray(0, end)].sort(
-    (a, b) => byKeys(a, b) || (frames[a]!.name < frames[b]!.name ? -1 : 1),
+    (a, b) => byKeys(a, b) || compareFrames(frames[a]!, frames[b]!),
   );
   return { count: ids.length, functions: shown.slice(0, limit).map(describe) };
 }

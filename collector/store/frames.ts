@@ -4,6 +4,12 @@ import type { Frame, FrameKind } from './store.ts';
 /** What stands for boxes that were folded. */
 export const OTHER: Frame = { name: '(other)', file: '', mapping: '', kind: 'other' };
 
+/** An order that does not depend on which came first. */
+export const compareFrames = (a: Frame, b: Frame): number =>
+  compareTexts(a.name, b.name) || compareTexts(a.mapping, b.mapping) || compareTexts(a.file, b.file);
+
+const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
 /** Name of a process in the graph's second level: all processes of a name share a box. */
 export function processName(process: Process): string {
   return process.executableName || process.commandName || process.serviceName || '(unknown process)';
