@@ -24,6 +24,8 @@ interface ObjectFacts {
   gnuBuildId: string;
   goBuildId: string;
   machine: string;
+  /** Bytes that its headers tell of, and that are not in the file: it was cut, or they are wrong. */
+  missingBytes: number;
   sections: { name: string; address: string; size: number }[];
   rungs: OfferedSymbols[];
 }
@@ -35,6 +37,7 @@ async function showObject(elf: ElfFile, options: Options): Promise<void> {
     gnuBuildId: elf.gnuBuildId,
     goBuildId: elf.goBuildId,
     machine: elf.machine,
+    missingBytes: Math.max(0, elf.declaredBytes - elf.source.size),
     sections: elf.sections
       .filter(({ name }) => name !== '')
       .map(({ name, addr, size }) => ({ name, address: `0x${addr.toString(16)}`, size })),
@@ -49,6 +52,7 @@ function formatText(facts: ObjectFacts): string {
     `GNU build ID  ${facts.gnuBuildId || 'none'}`,
     `Go build ID   ${facts.goBuildId || 'none'}`,
     `machine       ${facts.machine}`,
+    ...(facts.missingBytes > 0 ? [`cut           the last ${facts.missingBytes} bytes are missing`] : []),
     '',
     'sources of names, best first',
     ...facts.rungs.map(({ rung, present, bytes, detail }) =>

@@ -38,6 +38,7 @@ export const PT_NOTE = 4;
 export const PT_GNU_EH_FRAME = 0x6474e550;
 export const PF_X = 1;
 export const PF_W = 2;
+const SHT_NULL = 0;
 export const SHT_SYMTAB = 2;
 export const SHT_STRTAB = 3;
 export const SHT_NOBITS = 8;
@@ -71,6 +72,8 @@ export class ElfFile {
   readonly type: number;
   readonly entry: number;
   readonly segments: readonly Segment[];
+  /** The least size that the headers tell of: more than the source has where the file was cut. */
+  readonly declaredBytes: number;
   /** Empty where the section headers were stripped or are broken. */
   readonly sections: readonly Section[];
   readonly #byName = new Map<string, Section>();
@@ -78,7 +81,7 @@ export class ElfFile {
 
   constructor(
     source: ByteSource,
-    header: { machine: Machine; type: number; entry: number },
+    header: { machine: Machine; type: number; entry: number; declaredBytes: number },
     segments: Segment[],
     sections: Section[],
   ) {
@@ -86,6 +89,7 @@ export class ElfFile {
     this.machine = header.machine;
     this.type = header.type;
     this.entry = header.entry;
+    this.declaredBytes = header.declaredBytes;
     this.segments = segments;
     this.sections = sections;
     for (const section of sections) {
@@ -244,13 +248,24 @@ export function parseElf(source: ByteSource): ElfFile {
   const sectionCount = cursor.u16();
   const namesIndex = cursor.u16();
   const segments = readSegments(source, segmentsAt, segmentSize, segmentCount);
-  const sections = readSections(source, {
-    at: sectionsAt,
-    size: sectionSize,
-    count: sectionCount,
-    namesIndex,
-  });
-  return new ElfFile(source, { machine, type, entry }, segments, sections);
+  const table = { at: sectionsAt, size: sectionSize, count: sectionCount, namesIndex };
+  const sections = readSections(source, table);
+  const declaredBytes = declaredEnd(table, segments, sections);
+  return new ElfFile(source, { machine, type, entry, declaredBytes }, segments, sections);
+}
+
+/** Segments are asked only without sections: a file of debug information alone has those of its program. */
+function declaredEnd(
+  table: SectionTable,
+  segments: readonly Segment[],
+  sections: readonly Section[],
+): number {
+  if (table.at === 0) return Math.max(0, ...segments.map(({ offset, filesz }) => offset + filesz));
+  const held = sections.filter(({ type }) => type !== SHT_NOBITS && type !== SHT_NULL);
+  return held.reduce(
+    (end, { offset, size }) => Math.max(end, offset + size),
+    table.at + table.size * table.count,
+  );
 }
 
 /** Addresses and offsets are numbers: what is larger than 2^53 is no program that runs in user space. */
