@@ -121,11 +121,12 @@ function repeatedRequests(rounds: number): Buffer[] {
   ]).flat();
 }
 
-const send = (pusher: Pusher, all: readonly Buffer[]): Promise<void> =>
-  inParallel(all, async (one) => {
+function send(pusher: Pusher, all: readonly Buffer[]): Promise<void> {
+  return inParallel(all, async (one) => {
     const { errorMessage } = await pusher.push(one);
     if (errorMessage !== '') throw new Error(errorMessage);
   });
+}
 
 async function inParallel(all: readonly Buffer[], run: (one: Buffer) => Promise<unknown>): Promise<void> {
   let next = 0;
