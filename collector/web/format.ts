@@ -11,6 +11,12 @@ export function formatShare(share: number): string {
   return percent >= 99.95 ? '100 %' : `${percent.toFixed(1)} %`;
 }
 
+const CPUS = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 });
+
+/** Busy CPUs, with the digits that tell a small figure from none. */
+export const formatCpus = (cpus: number): string =>
+  cpus < 0.1 ? CPUS.format(cpus) : String(Number(cpus.toFixed(2)));
+
 export function formatDuration(seconds: number): string {
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;

@@ -1,8 +1,8 @@
 /** The drawing of the timeline, by uPlot. */
 import uPlot from 'uplot';
 import type { TimeRange } from '../store/store.ts';
-import { formatClock } from './format.ts';
 import { MAX_AREAS, plotColumns, type TimelineData } from './timeline-data.ts';
+import { cpuLabels, labelsWidth, timeLabels } from './timeline-ticks.ts';
 
 export interface PlotScene {
   data: TimelineData;
@@ -24,7 +24,9 @@ export interface PlotEvents {
 }
 
 const FONT = '11px system-ui, sans-serif';
+/** More where labels need it. */
 const Y_AXIS_WIDTH = 34;
+const Y_AXIS_GAP = 4;
 const X_AXIS_HEIGHT = 22;
 /** A drag that is shorter is a click. */
 const MIN_DRAG = 3;
@@ -88,10 +90,6 @@ export class TimelinePlot {
     this.#plot.destroy();
   }
 
-  get #spanMs(): number {
-    return this.#scene.data.toMs - this.#scene.data.fromMs;
-  }
-
   get #inks() {
     return this.#scene.isDark ? INKS.dark : INKS.light;
   }
@@ -130,9 +128,15 @@ export class TimelinePlot {
           gap: 3,
           space: 90,
           grid: { show: false },
-          values: (_, times) => times.map((ms) => formatClock(ms, this.#spanMs)),
+          values: (plot, times) => timeLabels(times, this.#scene.data, plot.width - Y_AXIS_WIDTH),
         },
-        { ...axis, size: Y_AXIS_WIDTH, gap: 4, space: 26 },
+        {
+          ...axis,
+          size: (_, labels) => Math.max(Y_AXIS_WIDTH, labelsWidth(labels ?? []) + Y_AXIS_GAP),
+          gap: Y_AXIS_GAP,
+          space: 26,
+          values: (_, cpus) => cpuLabels(cpus),
+        },
       ],
       series: [{}, ...Array.from({ length: MAX_AREAS + 1 }, () => area)],
       hooks: {

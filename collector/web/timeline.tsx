@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { TimelineAnswer } from '../api/types.ts';
 import type { TimeRange } from '../store/store.ts';
-import { formatShare, formatSpan } from './format.ts';
+import { formatCpus, formatShare, formatSpan } from './format.ts';
 import { areaColour } from './palette.ts';
 import { type Area, assignColours, stackTimeline } from './timeline-data.ts';
 import { moveBrush, snapBrush } from './timeline-keys.ts';
@@ -53,7 +53,7 @@ export function Timeline({ answer, brush, base, by, onBy, onBrush, onPick }: Pro
         class="timeline-plot"
         role="application"
         aria-roledescription="timeline"
-        aria-label={`${data.meanCpus.toFixed(2)} CPUs busy on average${shown}. Arrow keys choose a part, Shift with arrows its end, Escape all.`}
+        aria-label={`${formatCpus(data.meanCpus)} CPUs busy on average${shown}. Arrow keys choose a part, Shift with arrows its end, Escape all.`}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: an application takes the keyboard as a whole
         tabIndex={0}
         onKeyDown={onKeyDown}
@@ -67,7 +67,7 @@ export function Timeline({ answer, brush, base, by, onBy, onBrush, onPick }: Pro
         </ul>
         <p class="timeline-note">
           {step === undefined
-            ? `${data.meanCpus.toFixed(2)} CPUs busy on average`
+            ? `${formatCpus(data.meanCpus)} CPUs busy on average`
             : formatSpan({
                 fromMs: data.fromMs + step * data.stepMs,
                 toMs: data.fromMs + (step + 1) * data.stepMs,
@@ -139,7 +139,7 @@ interface AreaProperties {
 
 function AreaEntry({ area, by, colour, step, onPick }: AreaProperties) {
   const { value, share, cpus } = area;
-  const figure = step === undefined ? formatShare(share) : (cpus[step] ?? 0).toFixed(2);
+  const figure = step === undefined ? formatShare(share) : formatCpus(cpus[step] ?? 0);
   const swatch = <span class="swatch" style={{ background: colour }} aria-hidden="true" />;
   if (value === undefined) {
     return (

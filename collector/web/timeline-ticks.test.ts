@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest';
+import { cpuLabels, labelsWidth, timeLabels } from './timeline-ticks.ts';
+
+it('tells tiny shares of a CPU apart', () => {
+  expect(cpuLabels([0, 0.5, 1, 12.5])).toEqual(['0', '0.5', '1', '12.5']);
+  expect(cpuLabels([0, 0.00002, 0.00004])).toEqual(['0', '0.00002', '0.00004']);
+  expect(labelsWidth(['0', '0.00004'])).toBeGreaterThan(labelsWidth(['0', '0.5']));
+  expect(labelsWidth([])).toBe(0);
+});
+
+it('leaves out a time that the right edge would cut', () => {
+  const toMs = 1_800_000_040_000;
+  const times = [toMs - 20_000, toMs - 1000, toMs];
+  const labels = timeLabels(times, { fromMs: toMs - 60_000, toMs }, 700);
+  expect(labels.map((label) => label.length)).toEqual([8, 0, 0]);
+});
