@@ -55,9 +55,7 @@ function Compared({ tree, table, ...properties }: ComparedProperties) {
   );
   const { now, base } = table;
   if (now.samples === 0 || base.samples === 0) {
-    return (
-      <p class="hint">{now.samples === 0 ? 'The shown time' : 'What it is compared with'} has no samples.</p>
-    );
+    return <NothingToCompare what={now.samples === 0 ? 'The shown time' : 'What it is compared with'} />;
   }
   return (
     <>
@@ -98,6 +96,26 @@ function Compared({ tree, table, ...properties }: ComparedProperties) {
         />
       )}
     </>
+  );
+}
+
+/** What to do where one side is empty. */
+function NothingToCompare({ what }: { what: string }) {
+  return (
+    <div class="hint" role="status">
+      <p>{what} has no samples, so there is nothing to compare. Choose two times or two filters:</p>
+      <ul class="steps">
+        <li>
+          Two times: drag over one on the timeline, then hold Shift and drag over the one to compare it with.
+          By keyboard: make the brush with the arrow keys, press <b>Compare with the brushed part</b>, and
+          move the brush on.
+        </li>
+        <li>
+          Two filters of the same time: one in the field above the timeline, such as <code>process=node</code>
+          , the other as <b>Its filter</b>, such as <code>process=python3</code>.
+        </li>
+      </ul>
+    </div>
   );
 }
 
