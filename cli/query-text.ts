@@ -161,6 +161,7 @@ export interface HealthAnswer extends Basis {
     unwound: number;
     named: number;
     attributed: number;
+    cuts: { marker: string; samples: number }[];
     worst: { process: string; samples: number; cut: number; unnamed: number }[];
   };
   status: {
@@ -207,6 +208,7 @@ export function healthText(answer: HealthAnswer, limit: number): string[] {
     ),
     ...status.rejections.map(({ reason, count }) => `${count} samples rejected: ${reason}`),
     ...status.refusals.map(({ reason, count }) => `${count} requests refused: ${reason}`),
+    ...quality.cuts.map(({ marker, samples }) => `${share(samples)} of the stacks: ${shorten(marker)}`),
     ...quality.worst.map(
       ({ process, samples, cut, unnamed }) =>
         `${shorten(process)}: ${cut} of ${samples} stacks cut, ${unnamed} with frames without names`,

@@ -6,6 +6,7 @@
 import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
 import { NO_OPTIONS } from '../../common/base/lru-options.ts';
+import { CUT_MARKERS } from '../../common/profile/cut-markers.ts';
 import { emptyMapping, type FrameType, type Line, type Mapping } from '../../common/profile/profile.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { FrameWords } from '../interpreters/contract.ts';
@@ -101,17 +102,17 @@ export interface AnonymousSource {
 
 /** What a person reads where a stack was cut. */
 export const MARKER_TEXT: Readonly<Record<number, string>> = {
-  [Marker.DEPTH]: '[cut: deeper than the limit]',
-  [Marker.NO_TABLE]: '[cut: no unwind information in this file]',
-  [Marker.PENDING]: '[cut: unwind information not ready yet]',
-  [Marker.NO_RULE]: '[cut: no unwind information for this code]',
-  [Marker.ANON]: '[cut: code that no file backs]',
-  [Marker.STACK_READ]: '[cut: stack memory not resident]',
-  [Marker.UNMAPPED]: '[cut: return address in no code]',
-  [Marker.REGISTER]: '[cut: needs a register that is not kept]',
-  [Marker.NO_PROGRESS]: '[cut: stack does not advance]',
-  [Marker.COMPAT]: '[cut: 32-bit process]',
-  [Marker.VMA_RACE]: '[cut: memory map changed]',
+  [Marker.DEPTH]: CUT_MARKERS.depth,
+  [Marker.NO_TABLE]: CUT_MARKERS.noTable,
+  [Marker.PENDING]: CUT_MARKERS.pending,
+  [Marker.NO_RULE]: CUT_MARKERS.noRule,
+  [Marker.ANON]: CUT_MARKERS.anonymous,
+  [Marker.STACK_READ]: CUT_MARKERS.stackRead,
+  [Marker.UNMAPPED]: CUT_MARKERS.unmapped,
+  [Marker.REGISTER]: CUT_MARKERS.register,
+  [Marker.NO_PROGRESS]: CUT_MARKERS.noProgress,
+  [Marker.COMPAT]: CUT_MARKERS.compat,
+  [Marker.VMA_RACE]: CUT_MARKERS.vmaRace,
 };
 
 /** Frames are shared; past this many all are made anew, which costs one slow interval. */

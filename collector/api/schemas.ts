@@ -249,6 +249,10 @@ export const HEALTH = object({
     unwound: NUMBER,
     named: NUMBER,
     attributed: NUMBER,
+    cuts: {
+      ...listOf(object({ marker: STRING, samples: NUMBER })),
+      description: 'why stacks are incomplete, as the frames that end them say',
+    },
     worst: listOf(object({ process: STRING, samples: NUMBER, cut: NUMBER, unnamed: NUMBER })),
   }),
   status: STATUS,

@@ -9,13 +9,18 @@ export interface Quality {
   named: number;
   /** Events whose process is known. */
   attributed: number;
+  /** Why stacks were cut, by the name of the frame that ends them: the most frequent first. */
+  cuts: { marker: string; samples: number }[];
   /** Processes with the most events that are cut or not wholly named. */
   worst: Tally[];
 }
 
 const MAX_WORST = 10;
+/** Our agent has eleven; a sender could give each stack another. */
+const MAX_CUTS = 20;
 const CUT = 1;
 const UNNAMED = 2;
+const NONE = -1;
 
 interface Tally {
   process: string;
@@ -27,10 +32,11 @@ interface Tally {
 /** Of parts that come one after the other; none is kept. */
 export class QualityMeter {
   readonly #processes = new Map<string, Tally>();
-  readonly #quality: Quality = { samples: 0, unwound: 0, named: 0, attributed: 0, worst: [] };
+  readonly #quality: Quality = { samples: 0, unwound: 0, named: 0, attributed: 0, cuts: [], worst: [] };
+  readonly #cuts = new Map<string, number>();
 
   add(part: StackCounts): void {
-    addPart(part, this.#quality, this.#processes);
+    addPart(part, this.#quality, this.#processes, this.#cuts);
   }
 
   get quality(): Quality {
@@ -38,7 +44,11 @@ export class QualityMeter {
       .filter(({ cut, unnamed }) => cut + unnamed > 0)
       .sort((a, b) => b.cut + b.unnamed - a.cut - a.unnamed)
       .slice(0, MAX_WORST);
-    return { ...this.#quality, worst };
+    const cuts = [...this.#cuts]
+      .map(([marker, samples]) => ({ marker, samples }))
+      .sort((a, b) => b.samples - a.samples || (a.marker < b.marker ? -1 : 1))
+      .slice(0, MAX_CUTS);
+    return { ...this.#quality, cuts, worst };
   }
 }
 
@@ -46,12 +56,16 @@ function addPart(
   { frames, parents, nodeFrames, selfCounts }: StackCounts,
   quality: Quality,
   processes: Map<string, Tally>,
+  cuts: Map<string, number>,
 ): void {
   const flaws = frames.map(({ kind, name }) => {
     if (kind === 'process') return 0;
     return kind === 'abort-marker' ? CUT : /\+0x[0-9a-f]+$|^\[.*\]$/.test(name) ? UNNAMED : 0;
   });
   const found = new Uint8Array(parents.length);
+  /** The marker's frame, where there is one above: the first, as there should be no other. */
+  const markers = new Int32Array(parents.length).fill(NONE);
+  const byFrame = new Float64Array(frames.length);
   const ofNode: Tally[] = [];
   for (let node = 1; node < parents.length; node++) {
     const frame = nodeFrames[node]!;
@@ -64,15 +78,22 @@ function addPart(
     } else {
       ofNode[node] = ofNode[parent]!;
       found[node] = found[parent]! | flaws[frame]!;
+      markers[node] = markers[parent] !== NONE ? markers[parent]! : flaws[frame]! & CUT ? frame : NONE;
     }
     const count = selfCounts[node]!;
     const tally = ofNode[node]!;
     quality.samples += count;
     tally.samples += count;
-    if (found[node]! & CUT) tally.cut += count;
-    else quality.unwound += count;
+    if (found[node]! & CUT) {
+      tally.cut += count;
+      byFrame[markers[node]!]! += count;
+    } else quality.unwound += count;
     if (found[node]! & UNNAMED) tally.unnamed += count;
     else quality.named += count;
     if (tally.process !== '(unknown process)') quality.attributed += count;
+  }
+  for (const [frame, count] of byFrame.entries()) {
+    const marker = frames[frame]!.name;
+    if (count > 0) cuts.set(marker, (cuts.get(marker) ?? 0) + count);
   }
 }

@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { CUT_MARKERS } from '../../common/profile/cut-markers.ts';
 import type { AgentStatus, HealthAnswer } from '../api/types.ts';
 import { listLosses, listStages } from './health-model.ts';
 
 const NOW = 1_000_000_000;
+const CUTS = [
+  { marker: CUT_MARKERS.noTable, samples: 8 },
+  { marker: '[something else]', samples: 2 },
+];
 
 const agent = (counters?: Record<string, number>): AgentStatus => ({
   peer: '10.0.0.7',
@@ -21,7 +26,7 @@ const health = (changes: Partial<HealthAnswer['status']> = {}): HealthAnswer => 
   cpus: 2,
   fromMs: NOW - 60_000,
   toMs: NOW,
-  quality: { samples: 80, unwound: 70, named: 60, attributed: 79, worst: [] },
+  quality: { samples: 80, unwound: 70, named: 60, attributed: 79, cuts: CUTS, worst: [] },
   status: {
     nowMs: NOW,
     startedMs: NOW - 600_000,
@@ -74,17 +79,20 @@ describe('listStages', () => {
 
 describe('listLosses', () => {
   it('names each loss with its reason and what to do, by stage', () => {
-    const counters = { 'bpf.samples_lost_ring': 3, 'bpf.user_cut_anon': 5, 'bpf.user_cut_no_table': 9 };
+    const counters = { 'bpf.samples_lost_ring': 3, 'bpf.user_regs_failed': 1 };
     const rejections = [{ reason: 'bad stack', count: 2, lastMs: NOW }];
     const losses = listLosses(health({ agents: [agent(counters)], rejections }));
     expect(losses.map(({ stage, count }) => [stage, count])).toEqual([
       ['taken', 3],
-      ['unwound', 9],
-      ['unwound', 5],
+      ['unwound', 8],
+      ['unwound', 2],
+      ['unwound', 1],
       ['named', 20],
       ['attributed', 1],
       ['stored', 2],
     ]);
+    expect(losses[1]).toMatchObject({ reason: expect.stringMatching(/no unwind table/), of: 80 });
+    expect(losses[2]).toMatchObject({ reason: 'something else', of: 80 });
     expect(losses.every(({ reason, advice }) => reason !== '' && advice !== '')).toBe(true);
   });
 });

@@ -1,6 +1,6 @@
 /** From what was sampled to what is kept: where something was lost, why, and what to do. */
 import type { AgentStatus, HealthAnswer, ReasonCount } from '../api/types.ts';
-import { LOSSES, type LossKind, type Stage } from './losses.ts';
+import { cutOf, LOSSES, type LossKind, type Stage } from './losses.ts';
 
 export interface StageRow {
   stage: Stage;
@@ -15,6 +15,8 @@ export interface StageRow {
 
 export interface LossRow extends LossKind {
   count: number;
+  /** Out of these, where the shown time is counted. */
+  of?: number;
 }
 
 const SINCE_START = 'since the agents started';
@@ -81,22 +83,27 @@ export function listLosses({ quality, status }: HealthAnswer): LossRow[] {
     const count = sumCounter(status.agents, name) ?? 0;
     if (count > 0) rows.push({ ...kind, count });
   }
-  const unnamed = quality.samples - quality.named;
+  const of = quality.samples;
+  for (const { marker, samples } of quality.cuts)
+    rows.push({ stage: 'unwound', ...cutOf(marker), count: samples, of });
+  const unnamed = of - quality.named;
   if (unnamed > 0) {
     rows.push({
       stage: 'named',
       reason: 'a frame has an address only: its file has no symbols for it',
       advice: 'Install debug symbols (such as -dbgsym packages), or do not strip the program.',
       count: unnamed,
+      of,
     });
   }
-  const unknown = quality.samples - quality.attributed;
+  const unknown = of - quality.attributed;
   if (unknown > 0) {
     rows.push({
       stage: 'attributed',
       reason: 'the process ended before it could be looked at',
       advice: 'Expected of a few very short processes.',
       count: unknown,
+      of,
     });
   }
   rows.push(...storeLosses(status), ...forwardLosses(status));

@@ -20,7 +20,8 @@ export function HealthView({ state, isLive, change }: Pick<ViewProperties, 'stat
       <Stages stages={listStages(health)} />
       {health.status.agents.every(({ counters }) => counters === undefined) && (
         <p class="hint">
-          No agent tells its counters: start it with <code>--self-metrics</code> to see what it lost, and why.
+          No agent tells its counters: start it with <code>--self-metrics</code> to see what it lost before it
+          sent, and why.
         </p>
       )}
       <Losses losses={losses} />
@@ -73,15 +74,19 @@ function Losses({ losses }: { losses: readonly LossRow[] }) {
               <th scope="col" class="figure">
                 Samples
               </th>
+              <th scope="col" class="figure">
+                Share
+              </th>
               <th scope="col">Because</th>
               <th scope="col">What to do</th>
             </tr>
           </thead>
           <tbody>
-            {losses.map(({ stage, reason, advice, count }) => (
+            {losses.map(({ stage, reason, advice, count, of }) => (
               <tr key={stage + reason}>
                 <td>{stage}</td>
                 <td class="figure">{formatCount(count)}</td>
+                <td class="figure">{of === undefined ? '' : formatShare(count / of)}</td>
                 <td>{reason}</td>
                 <td>{advice}</td>
               </tr>

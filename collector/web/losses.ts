@@ -1,4 +1,5 @@
-/** Each counter that tells of a loss: at which stage, why, and what to do about it. */
+/** What tells of a loss, a counter or a frame: at which stage, why, and what to do about it. */
+import { CUT_MARKERS } from '../../common/profile/cut-markers.ts';
 
 export type Stage = 'taken' | 'unwound' | 'named' | 'attributed' | 'exported' | 'stored' | 'forwarded';
 
@@ -40,61 +41,6 @@ export const LOSSES: Readonly<Record<string, LossKind>> = {
   'traces.malformed': { stage: 'taken', reason: 'a record could not be read', advice: REPORT },
   'records.malformed': { stage: 'taken', reason: 'a record of an unknown kind', advice: REPORT },
   'records.failed': { stage: 'taken', reason: 'a record the agent failed at', advice: REPORT },
-  'bpf.user_cut_depth': {
-    stage: 'unwound',
-    reason: 'the stack is deeper than the limit',
-    advice: 'Raise --max-user-frames, up to 1023.',
-  },
-  'bpf.user_cut_no_table': {
-    stage: 'unwound',
-    reason: 'the file has no unwind table and no frame pointers',
-    advice: POINTERS,
-  },
-  'bpf.user_cut_pending': {
-    stage: 'unwound',
-    reason: 'the table of a file that was new was still being made',
-    advice: NOTHING,
-  },
-  'bpf.user_cut_no_rule': {
-    stage: 'unwound',
-    reason: "the file's unwind table says nothing about the address",
-    advice: POINTERS,
-  },
-  'bpf.user_cut_anon': {
-    stage: 'unwound',
-    reason: 'code that no file backs, without frame pointers',
-    advice: 'Start the just-in-time compiler with frame pointers, such as java -XX:+PreserveFramePointer.',
-  },
-  'bpf.user_cut_stack_read': {
-    stage: 'unwound',
-    reason: 'a page of the stack was not in memory',
-    advice: 'Only swapped or new stacks lack pages: more memory helps.',
-  },
-  'bpf.user_cut_unmapped': {
-    stage: 'unwound',
-    reason: 'a return address led outside of all code',
-    advice: POINTERS,
-  },
-  'bpf.user_cut_register': {
-    stage: 'unwound',
-    reason: 'the unwind rule needs a register that only the innermost frame has',
-    advice: POINTERS,
-  },
-  'bpf.user_cut_no_progress': {
-    stage: 'unwound',
-    reason: 'the stack pointer did not move up',
-    advice: POINTERS,
-  },
-  'bpf.user_cut_compat': {
-    stage: 'unwound',
-    reason: 'the process is a 32-bit one',
-    advice: 'Not supported: only its kernel frames are shown.',
-  },
-  'bpf.user_cut_vma_race': {
-    stage: 'unwound',
-    reason: 'the memory map changed while it was read',
-    advice: NOTHING,
-  },
   'bpf.user_regs_failed': {
     stage: 'unwound',
     reason: "the process's registers could not be read",
@@ -136,3 +82,63 @@ export const LOSSES: Readonly<Record<string, LossKind>> = {
     advice: NOTHING,
   },
 };
+
+type Cut = Omit<LossKind, 'stage'>;
+
+const CUTS: Readonly<Record<keyof typeof CUT_MARKERS, Cut>> = {
+  depth: {
+    reason: 'the stack is deeper than the limit',
+    advice: 'Raise --max-user-frames, up to 1023.',
+  },
+  noTable: {
+    reason: 'the file has no unwind table and no frame pointers',
+    advice: POINTERS,
+  },
+  pending: {
+    reason: 'the table of a file that was new was still being made',
+    advice: NOTHING,
+  },
+  noRule: {
+    reason: "the file's unwind table says nothing about the address",
+    advice: POINTERS,
+  },
+  anonymous: {
+    reason: 'code that no file backs, without frame pointers',
+    advice: 'Start the just-in-time compiler with frame pointers, such as java -XX:+PreserveFramePointer.',
+  },
+  stackRead: {
+    reason: 'a page of the stack was not in memory',
+    advice: 'Only swapped or new stacks lack pages: more memory helps.',
+  },
+  unmapped: {
+    reason: 'a return address led outside of all code',
+    advice: POINTERS,
+  },
+  register: {
+    reason: 'the unwind rule needs a register that only the innermost frame has',
+    advice: POINTERS,
+  },
+  noProgress: {
+    reason: 'the stack pointer did not move up',
+    advice: POINTERS,
+  },
+  compat: {
+    reason: 'the process is a 32-bit one',
+    advice: 'Not supported: only its kernel frames are shown.',
+  },
+  vmaRace: {
+    reason: 'the memory map changed while it was read',
+    advice: NOTHING,
+  },
+};
+
+const CUT_OF_MARKER = new Map<string, Cut>(
+  Object.entries(CUT_MARKERS).map(([name, marker]) => [marker, CUTS[name as keyof typeof CUT_MARKERS]]),
+);
+
+/** What the name of a frame that ends a cut stack stands for; other agents have names of their own. */
+export const cutOf = (marker: string): Cut =>
+  CUT_OF_MARKER.get(marker) ?? {
+    reason: marker.replace(/^\[(cut: )?(.*)\]$/, '$2'),
+    advice: 'The agent says no more than this.',
+  };

@@ -410,13 +410,23 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(page.url()).toContain('base_where=process%3Dserver');
   });
 
+  it('says what to do where there is nothing to compare', async () => {
+    await push(TEXT);
+    await open('#view=diff');
+    await page.getByText('What it is compared with has no samples').waitFor();
+    expect(await text('.hint')).toMatch(/hold Shift and drag[\s\S]+Its filter/);
+  });
+
   it('tells how complete the data are, and what to do about losses', async () => {
     await open('#view=health');
     await page.getByText(`None has connected to ${collector.urls.grpc} yet.`).waitFor();
-    await push(`${TEXT}cut:9;main@n;[cut: no unwind table]@m 25`);
+    await push(`${TEXT}cut:9;[cut: stack memory not resident]@m;main@n 25`);
     await expect.poll(() => text('.health')).toMatch(/unwound\s+80\.0 %\s+100 of 125/);
     expect(await text('.health')).toMatch(/stored\s+100 %\s+125 of 125/);
     expect(await text('.health')).toContain('start it with --self-metrics');
+    expect(await text('.health')).toMatch(
+      /unwound\s+25\s+20\.0 %\s+a page of the stack was not in memory\s+Only/,
+    );
     await page.getByRole('button', { name: 'cut', exact: true }).click();
     await expect.poll(() => text('.summary')).toContain('25 samples');
   });
