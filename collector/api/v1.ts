@@ -2,6 +2,7 @@
 
 import { isSeriesLabel, LABELS, labelOf, SERIES_LABELS } from '../../common/profile/filter.ts';
 import { parseTransforms } from '../../common/profile/transform-list.ts';
+import { countExecutions } from '../query/executions.ts';
 import { readProfile } from '../query/export.ts';
 import { buildDiffTree, buildFlameTree, DEFAULT_LIMITS } from '../query/flame-tree.ts';
 import { callersAndCallees, compareFunctions, FunctionSums } from '../query/functions.ts';
@@ -11,7 +12,6 @@ import { QualityMeter } from '../query/quality.ts';
 import {
   type Precision,
   readLargestGroups,
-  readProcesses,
   readSamples,
   readTimeline,
   readValues,
@@ -366,15 +366,6 @@ async function source(parameters: Parameters, { store, sources, now }: ApiContex
     counts: counts.lines,
     ...('problem' in text ? text : { problem: '', text }),
   };
-}
-
-async function countExecutions(
-  store: Pick<Store, 'parts'>,
-  filter: SampleFilter,
-): Promise<Map<string, number>> {
-  const counts = new Map<string, number>();
-  for (const { name } of await readProcesses(store, filter)) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return counts;
 }
 
 async function samples(parameters: Parameters, { store, now }: ApiContext): Promise<unknown> {

@@ -12,7 +12,6 @@ import { SUM_MS } from '../store/part-sums.ts';
 import type { SeriesGroup } from '../store/series-table.ts';
 import type {
   Column,
-  ProcessCount,
   RowQuery,
   Rows,
   SampleFilter,
@@ -162,27 +161,6 @@ async function countStacks(
   const selfCounts = new Float64Array(stacks.parents.length);
   for (let row = 0; row < rows.length; row++) selfCounts[rows.nodes![row]!]! += weightOf(rows, row);
   return { ...stacks, selfCounts };
-}
-
-interface ProcessTally extends ProcessCount {
-  tids: Set<number>;
-}
-
-/** One entry per execution of a process, in no order. */
-export async function readProcesses(store: PartStore, filter: SampleFilter): Promise<ProcessCount[]> {
-  const tallies = new Map<string, ProcessTally>();
-  await sumSeries(store, filter, (series, weight) => {
-    const { process: name, pid, path, containerId, host, startUnixNano, tid } = series;
-    const key = `${pid} ${startUnixNano} ${host} ${name}`;
-    let tally = tallies.get(key);
-    if (tally === undefined) {
-      tally = { name, pid, path, containerId, samples: 0, threads: 0, tids: new Set() };
-      tallies.set(key, tally);
-    }
-    tally.samples += weight;
-    tally.tids.add(tid);
-  });
-  return [...tallies.values()].map(({ tids, ...count }) => ({ ...count, threads: tids.size }));
 }
 
 /** CPU time that the filtered events stand for. */

@@ -241,10 +241,14 @@ export class DuckDbPart implements SamplePart {
     return this.#dictionaries.stacks();
   }
 
-  summed({ fromMs, toMs }: TimeRange): SummedStacks | undefined {
-    const { id, minMs, maxMs } = this.#info;
+  isWithin({ fromMs, toMs }: TimeRange): boolean {
+    return fromMs <= this.#info.minMs && toMs > this.#info.maxMs;
+  }
+
+  summed(range: TimeRange): SummedStacks | undefined {
+    const { id } = this.#info;
     const info = this.#trees.find(id);
-    if (info === undefined || fromMs > minMs || toMs <= maxMs) return undefined;
+    if (info === undefined || !this.isWithin(range)) return undefined;
     return {
       nodes: info.nodes,
       read: (minimum) => this.#trees.read(id, minimum, this.#scan),

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { parseFilter } from '../../common/profile/filter.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { buildFlameTree } from '../query/flame-tree.ts';
-import { readProcesses, readWindow } from '../query/read.ts';
+import { readWindow } from '../query/read.ts';
 import { MemoryStore } from './memory-store.ts';
 import type { SampleFilter } from './store.ts';
 
@@ -223,18 +223,6 @@ describe('MemoryStore', () => {
         file === '[unknown]' ? file : `[${file}]`,
       ].sort(),
     );
-  });
-
-  it('lists each execution of a process with its samples and threads', async () => {
-    const store = makeStore();
-    const profile = profileFromText('sh:1;a@n 5\nsh:2;a@n 3\nsh:1;b@n 2', { endMs: nowMs, spanMs: 1000 });
-    profile.samples[2]!.tid = 99;
-    store.append(profile);
-    const processes = await readProcesses(store, { fromMs: nowMs - 1000, toMs: nowMs, where: [] });
-    expect(processes.sort((a, b) => a.pid - b.pid)).toMatchObject([
-      { name: 'sh', pid: 1, path: '/usr/bin/sh', samples: 7, threads: 2 },
-      { name: 'sh', pid: 2, samples: 3, threads: 1 },
-    ]);
   });
 });
 

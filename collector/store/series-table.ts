@@ -49,6 +49,14 @@ export class SeriesTable implements Iterable<Series> {
     return this.#columns.groups[id]!;
   }
 
+  pidOf(id: number): number {
+    return this.#columns.pids[id]!;
+  }
+
+  startOf(id: number): bigint {
+    return this.#columns.startsUnixNano[id]!;
+  }
+
   /** A view. */
   ids(of: 'pid' | 'tid'): Float64Array {
     return (of === 'pid' ? this.#columns.pids : this.#columns.tids).subarray(0, this.#length);

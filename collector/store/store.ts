@@ -72,15 +72,6 @@ export interface Window {
   timeline: Float64Array;
 }
 
-export interface ProcessCount {
-  name: string;
-  pid: number;
-  path: string;
-  containerId: string;
-  samples: number;
-  threads: number;
-}
-
 export interface AppendResult {
   stored: number;
   /** Events that could not be stored, by reason. */
@@ -163,6 +154,8 @@ export interface SamplePart {
   /** As they are now: later samples may add to them. */
   stacks(): Promise<Stacks>;
   rows(query: RowQuery): Promise<Rows>;
+  /** Whether all its samples are in the range, where that is known without reading them. */
+  isWithin?(range: TimeRange): boolean;
   /** All its stacks, summed before; undefined where it has no such sums, or where some of its samples are not in the range. */
   summed?(range: TimeRange): SummedStacks | undefined;
 }

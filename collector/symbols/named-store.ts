@@ -49,6 +49,10 @@ class NamedPart implements SamplePart {
     return this.#part.series();
   }
 
+  isWithin(range: TimeRange): boolean {
+    return this.#part.isWithin?.(range) ?? false;
+  }
+
   async stacks(): Promise<Stacks> {
     const stacks = await this.#part.stacks();
     const naming = await this.#namingOf(stacks);

@@ -1,14 +1,9 @@
 /** What every store that lasts must do, whatever it is made of: run by the tests of each. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { countExecutions } from '../../collector/query/executions.ts';
 import { topFunctions } from '../../collector/query/functions.ts';
-import {
-  readProcesses,
-  readSamples,
-  readTimeline,
-  readValues,
-  readWindow,
-} from '../../collector/query/read.ts';
+import { readSamples, readTimeline, readValues, readWindow } from '../../collector/query/read.ts';
 import { MemoryStore } from '../../collector/store/memory-store.ts';
 import type { Store } from '../../collector/store/store.ts';
 import { parseFilter } from '../../common/profile/filter.ts';
@@ -34,7 +29,7 @@ async function observe(store: Store, nowMs: number): Promise<unknown> {
     const { parts, timeline, ...window } = await readWindow(store, filter, 50);
     const tops = topFunctions(parts);
     const samples = await readSamples(store, filter, 7);
-    const processes = await readProcesses(store, filter);
+    const executions = await countExecutions(store, filter);
     answers.push({
       text,
       window,
@@ -45,7 +40,7 @@ async function observe(store: Store, nowMs: number): Promise<unknown> {
       cpus: await readValues(store, filter, 'cpu'),
       kinds: await readValues(store, filter, 'kind'),
       byThread: [...(await readTimeline(store, filter, 9, 'thread'))].map(([k, v]) => [k, ...v]).sort(),
-      processes: processes.sort((a, b) => a.pid - b.pid || byText(a.name, b.name) || a.samples - b.samples),
+      executions: [...executions].sort(([a], [b]) => byText(a, b)),
     });
   }
   return answers;
