@@ -20,13 +20,16 @@ import { HttpError } from './read-body.ts';
 import type { StatusSources } from './responses.ts';
 import { SYMBOLS_PATH, SymbolRoute } from './symbol-route.ts';
 import type { ErrorResponse } from './types.ts';
-import { type FileAnswer, ROUTES, type Route } from './v1.ts';
+import { type ApiContext, type FileAnswer, ROUTES, type Route } from './v1.ts';
+import { warmUp } from './warm-up.ts';
 
 const compress = promisify(gzip);
 
 /** Less than the page's interval: several open pages cost as much as one. */
 const ANSWER_LIFE_MS = 900;
 const MIN_COMPRESSED_BYTES = 2048;
+/** What starts the collector has to come first. */
+const WARM_UP_AFTER_MS = 2000;
 /** Each time at least one part of an hour was dropped meanwhile. */
 const MAX_TRIES = 5;
 
@@ -64,13 +67,22 @@ export async function startPageServer(
   const { access = OPEN_ACCESS } = options;
   const server = access.createServer({}, (request, response) => void handler.handle(request, response));
   const port = await listenOn(server, options.listen);
-  return { port, stop: () => stopListening(server) };
+  const timer = setTimeout(() => void handler.warmUp(), WARM_UP_AFTER_MS).unref();
+  const stop = (): Promise<void> => {
+    clearTimeout(timer);
+    handler.endWarmUp();
+    return stopListening(server);
+  };
+  return { port, stop };
 }
 
 class PageHandler {
   readonly #options: PageServerOptions;
   /** Answers under way or just given, by URL. */
   readonly #answers = new LRUCache<string, Promise<string>>({ max: 64, ttl: ANSWER_LIFE_MS });
+
+  /** Until somebody asks. */
+  #isCold = true;
 
   readonly #uploads: Readonly<Record<string, ImportRoute | SymbolRoute>>;
   readonly #store: ReturnType<typeof withLateNames>;
@@ -83,6 +95,20 @@ class PageHandler {
       [IMPORT_PATH]: new ImportRoute(new Importer(status.store, now), now),
       [SYMBOLS_PATH]: new SymbolRoute(symbols, status.store, now),
     };
+  }
+
+  /** Before the first question, if there is time; see warm-up.ts. */
+  async warmUp(): Promise<void> {
+    try {
+      await warmUp(this.#context(), () => this.#isCold);
+    } catch (error) {
+      // What is wrong will be in the answer to whoever asks.
+      if (this.#isCold) this.#options.logger.error({ err: error }, 'a first query failed');
+    }
+  }
+
+  endWarmUp(): void {
+    this.#isCold = false;
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -141,6 +167,7 @@ class PageHandler {
   }
 
   async #answerV1(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.endWarmUp();
     const { pathname, searchParams } = url;
     const route = Object.hasOwn(ROUTES, pathname) ? ROUTES[pathname] : undefined;
     if (route?.response === undefined && route !== undefined) {
@@ -164,13 +191,17 @@ class PageHandler {
   }
 
   async #runV1(route: Route, parameters: URLSearchParams): Promise<unknown> {
-    const { status, now, sources = SourceFiles.NONE } = this.#options;
     try {
-      return await untilWhole(() => route.run(parameters, { store: this.#store, status, sources, now }));
+      return await untilWhole(() => route.run(parameters, this.#context()));
     } catch (error) {
       if (!(error instanceof RequestError || error instanceof FilterError)) throw error;
       throw new HttpError(400, error.message);
     }
+  }
+
+  #context(): ApiContext {
+    const { status, now, sources = SourceFiles.NONE } = this.#options;
+    return { store: this.#store, status, sources, now };
   }
 
   #cached(key: string, make: () => Promise<unknown>): Promise<string> {
