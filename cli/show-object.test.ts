@@ -1,28 +1,19 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Command } from 'commander';
-import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { buildElf } from '../common/elf/build-elf.ts';
+import { runShow } from '../test/support/show-command.ts';
 import { registerShowObject } from './show-object.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'show-object-'));
 afterAll(() => rmSync(folder, { recursive: true }));
-afterEach(() => vi.restoreAllMocks());
 
 /** What the command writes to standard output about a file of these bytes. */
 async function show(bytes: Uint8Array, ...flags: string[]): Promise<string> {
   const path = join(folder, 'file');
   writeFileSync(path, bytes);
-  let written = '';
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    written += String(text);
-    return true;
-  });
-  const program = new Command().exitOverride();
-  registerShowObject(program.command('show'));
-  await program.parseAsync(['show', 'object', path, ...flags], { from: 'user' });
-  return written;
+  return runShow(registerShowObject, 'object', path, ...flags);
 }
 
 const segments = [{ type: 1, flags: 5, offset: 0x1000, filesz: 0x1000 }];

@@ -2,9 +2,9 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { buildElf } from '../common/elf/build-elf.ts';
+import { runShow } from '../test/support/show-command.ts';
 import { registerShowStackDeltas } from './show-stack-deltas.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'show-stack-deltas-'));
@@ -27,18 +27,8 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 afterEach(() => vi.restoreAllMocks());
 
-/** What the command writes to standard output. */
-async function show(...args: string[]): Promise<string> {
-  let written = '';
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    written += String(text);
-    return true;
-  });
-  const program = new Command().exitOverride();
-  registerShowStackDeltas(program.command('show'));
-  await program.parseAsync(['show', 'stack-deltas', ...args], { from: 'user' });
-  return written;
-}
+const show = (...args: string[]): Promise<string> =>
+  runShow(registerShowStackDeltas, 'stack-deltas', ...args);
 
 describe('show stack-deltas', () => {
   it('prints one JSON object a line', async () => {
