@@ -80,7 +80,7 @@ export class DuckDbFile {
 
 async function connect(path: string): Promise<Connections> {
   const instance = await DuckDBInstance.create(path, {
-    memory_limit: '160MB',
+    memory_limit: '64MB',
     threads: '2',
     preserve_insertion_order: 'false',
   });

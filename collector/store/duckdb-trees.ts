@@ -107,18 +107,21 @@ export class DuckDbTrees {
 
   /** Of a part that has them. */
   async readFunctions(part: number, scan: Scan): Promise<SummedFunctions> {
-    const [{ frames }, columns] = [await this.#load(scan), [[], [], [], []] as number[][]];
+    const { frames } = await this.#load(scan);
+    const chunks: [Uint32Array, Uint32Array, Float64Array, Float64Array][] = [];
     await scan(`SELECT process, func, self, total FROM events_${part}`, (chunk) => {
-      for (const [i, values] of columns.entries())
-        for (const value of numbersOf(chunk, i)) values.push(Number(value));
+      chunks.push([0, 1, 2, 3].map((column) => numbersOf(chunk, column).slice()) as (typeof chunks)[0]);
     });
-    const [processes, functions, self, total] = columns as [number[], number[], number[], number[]];
-    return {
-      frames,
-      processes: Uint32Array.from(processes),
-      functions: Uint32Array.from(functions),
-      sums: { self: Float64Array.from(self), total: Float64Array.from(total) },
-    };
+    const length = chunks.reduce((sum, [processes]) => sum + processes.length, 0);
+    const [processes, functions] = [new Uint32Array(length), new Uint32Array(length)];
+    const sums = { self: new Float64Array(length), total: new Float64Array(length) };
+    let at = 0;
+    for (const chunk of chunks) {
+      for (const [i, column] of [processes, functions, sums.self, sums.total].entries())
+        column.set(chunk[i]!, at);
+      at += chunk[0].length;
+    }
+    return { frames, processes, functions, sums };
   }
 
   /** Boxes of at least so many events. */
