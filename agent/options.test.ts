@@ -24,7 +24,7 @@ describe('parseAgentOptions', () => {
       samplesPerSecond: 20,
       reporterInterval: 5000,
       maxUserFrames: 1023,
-      compression: 'gzip',
+      compression: 'auto',
       disableTls: false,
     });
   });
@@ -40,7 +40,7 @@ describe('parseAgentOptions', () => {
     [{ samplesPerSecond: 'fast' }, /is "fast": give a whole number from 1 to 10000/],
     [{ reporterJitter: '2' }, /--reporter-jitter is "2": give a number from 0 to 1/],
     [{ maxUserFrames: '5000' }, /from 1 to 1023/],
-    [{ compression: 'zip' }, /give gzip or none/],
+    [{ compression: 'zip' }, /give auto, gzip or none/],
     [{ probabilisticInterval: '1s' }, /60s to 300s/],
   ])('refuses %j', (flags, message) => {
     expect(() => parseAgentOptions(flags)).toThrow(message);

@@ -31,7 +31,12 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     value: 'FILE',
     help: 'gRPC metadata, NAME=VALUE a line (keeps tokens off the command line)',
   },
-  { flag: 'compression', value: 'gzip|none', default: 'gzip', help: 'compression of pushed profiles' },
+  {
+    flag: 'compression',
+    value: 'auto|gzip|none',
+    default: 'auto',
+    help: 'compression of pushed profiles; auto: gzip, but none to a receiver on this machine',
+  },
   { flag: 'samples-per-second', value: 'HZ', default: '20', help: 'samples a second on each CPU' },
   { flag: 'reporter-interval', value: 'DURATION', default: '5s', help: 'time between two pushes' },
   {
@@ -156,7 +161,10 @@ const agentSchema = v.strictObject({
   tlsKey: optionalText,
   header: v.optional(v.array(v.string()), []),
   headersFile: optionalText,
-  compression: v.picklist(['gzip', 'none'], ({ input }) => `--compression is ${input}: give gzip or none`),
+  compression: v.picklist(
+    ['auto', 'gzip', 'none'],
+    ({ input }) => `--compression is ${input}: give auto, gzip or none`,
+  ),
   samplesPerSecond: number('--samples-per-second or -F', 1, 10_000),
   reporterInterval: duration('reporter-interval', 100, 3_600_000),
   reporterJitter: number('--reporter-jitter', 0, 1, false),

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer as createHttp2Server } from 'node:http2';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServerCredentials, status } from '@grpc/grpc-js';
@@ -62,6 +63,30 @@ describe('Exporter', () => {
       expect(seen[0]!.metadata.get('trace-bin')).toEqual([Buffer.from([1, 2, 3])]);
     },
   );
+
+  it.each([
+    ['127.0.0.1', 'auto', 'identity'],
+    ['127.0.0.1', 'gzip', 'gzip'],
+    // this machine too, but its name does not say so
+    ['0.0.0.0', 'auto', 'gzip'],
+    ['0.0.0.0', 'none', 'identity'],
+  ] as const)('to %s with compression %s sends %s', async (host, compression, encoding) => {
+    const server = createHttp2Server();
+    const port = await new Promise<number>((resolve) => {
+      server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+    });
+    const encodings: unknown[] = [];
+    server.on('stream', (stream, headers) => {
+      encodings.push(headers['grpc-encoding'] ?? 'identity');
+      stream.respond(
+        { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': 0 },
+        { endStream: true },
+      );
+    });
+    open.push({ close: () => void server.close() });
+    await exporterTo(`${host}:${port}`, { compression }).send(REQUEST, 5000);
+    expect(encodings).toEqual([encoding]);
+  });
 
   it('sends the same headers with each request', async () => {
     const seen: unknown[] = [];

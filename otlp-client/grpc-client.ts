@@ -24,7 +24,8 @@ export interface ConnectionOptions {
   tls: TlsFiles | undefined;
   /** gRPC metadata of every call; names in lower case. A name that ends in `-bin` has a base64 value. */
   headers: readonly (readonly [name: string, value: string])[];
-  compression: 'gzip' | 'none';
+  /** `auto`: gzip, but nothing to this machine itself, where bytes cost less than making them fewer. */
+  compression: 'auto' | 'gzip' | 'none';
 }
 
 /** Answers are a few bytes; a receiver that sends more is wrong or hostile. */
@@ -53,9 +54,12 @@ export class GrpcClient {
 
   constructor(options: ConnectionOptions) {
     this.#metadata = metadataOf(options.headers);
+    const isHere = LOOPBACK.test(options.address);
+    const isPlain = options.compression === 'none' || (options.compression === 'auto' && isHere);
     this.#client = new Client(options.address, channelCredentials(options.tls), {
-      'grpc.default_compression_algorithm':
-        options.compression === 'gzip' ? compressionAlgorithms.gzip : compressionAlgorithms.identity,
+      'grpc.default_compression_algorithm': isPlain
+        ? compressionAlgorithms.identity
+        : compressionAlgorithms.gzip,
       'grpc.max_send_message_length': NO_LIMIT,
       'grpc.max_receive_message_length': MAX_RESPONSE_BYTES,
       // Pings show a peer that vanished without a word while a call waits.
@@ -67,7 +71,7 @@ export class GrpcClient {
       // The reporter retries; a second copy of each request in the channel would only cost memory.
       'grpc.enable_retries': 0,
       // grpc-js would ask http_proxy for this machine's own collector too.
-      'grpc.enable_http_proxy': LOOPBACK.test(options.address) ? 0 : 1,
+      'grpc.enable_http_proxy': isHere ? 0 : 1,
       // Two exporters never share a connection: one that is replaced must get a new one.
       'grpc.use_local_subchannel_pool': 1,
     });

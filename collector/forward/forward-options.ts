@@ -39,7 +39,7 @@ export function forwardOptions(
     address,
     tls: plain ? undefined : ca === undefined ? {} : { ca },
     headers: headersFile === undefined ? [] : readHeadersFile(headersFile, 'forward-headers-file'),
-    compression: 'gzip',
+    compression: 'auto',
     // What arrived in one piece is passed on in one, until the receiver finds it too large.
     maxRequestBytes: Math.min(MAX_REQUEST_BYTES, maxQueueBytes),
     minRequestBytes: MIN_REQUEST_BYTES,
