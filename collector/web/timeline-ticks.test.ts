@@ -14,3 +14,9 @@ it('leaves out a time that the right edge would cut', () => {
   const labels = timeLabels(times, { fromMs: toMs - 60_000, toMs }, 700);
   expect(labels.map((label) => label.length)).toEqual([8, 0, 0]);
 });
+
+it('tells times within a second apart', () => {
+  const fromMs = 1_800_000_000_000;
+  const labels = timeLabels([fromMs, fromMs + 500, fromMs + 1000], { fromMs, toMs: fromMs + 3000 }, 700);
+  expect(labels.map((label) => label.slice(-4))).toEqual(['00.0', '00.5', '01.0']);
+});

@@ -11,8 +11,10 @@ export function timeLabels(
   width: number,
 ): string[] {
   const spanMs = toMs - fromMs;
+  const digits = [0, 1, 2].find((n) => times.every((ms) => ms % 10 ** (3 - n) === 0)) ?? 3;
   return times.map((ms) => {
-    const label = formatClock(ms, spanMs);
+    const fraction = digits === 0 ? '' : (ms / 1000).toFixed(3).slice(-4, digits - 3 || undefined);
+    const label = formatClock(ms, spanMs) + fraction;
     return ((toMs - ms) / spanMs) * width < (label.length * CHARACTER_WIDTH) / 2 ? '' : label;
   });
 }
