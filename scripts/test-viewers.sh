@@ -1,7 +1,7 @@
 #!/bin/sh
 # What people open profiles with, from its own registry, opens what we write: the Firefox Profiler's importer
-# (@firefox-devtools/profiler-cli, which wants Node 24) and inferno, which takes minutes to build. flamegraph.pl is
-# in no registry: it takes part where it is in PATH.
+# (@firefox-devtools/profiler-cli, which wants Node 24), inferno, which takes minutes to build, and flamegraph.pl, which
+# Debian has within its package of a Perl profiler.
 set -eu
 cd "$(dirname "$0")/.."
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/everyframe/viewers
@@ -17,6 +17,13 @@ fi
 node24=$(find "$cache/node_modules" -path '*/bin/node' -type f | head -n 1)
 printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$node24" "$firefox" >"$cache/bin/profiler-cli"
 chmod +x "$cache/bin/profiler-cli"
+
+if [ ! -x "$cache/bin/flamegraph.pl" ]; then
+	package=$(mktemp -d)
+	(cd "$package" && apt-get -qq -o APT::Sandbox::User="$(id -un)" download libdevel-nytprof-perl && dpkg -x libdevel-nytprof-perl_*.deb .)
+	install -m 755 "$package/usr/share/perl5/Devel/NYTProf/flamegraph.pl" "$cache/bin/"
+	rm -r "$package"
+fi
 
 if command -v cargo >/dev/null; then
 	[ -x "$cache/bin/inferno-flamegraph" ] || cargo install --quiet --locked --root "$cache" inferno@0.12.8
