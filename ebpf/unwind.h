@@ -68,7 +68,7 @@ static __always_inline int cut_unread(struct ef_scratch *s, u64 address, u32 mar
 
 /* [fp] is the caller's fp, [fp + 8] the return address: trusted only where fp lies a little above the stack
  * pointer and is aligned. Whether the address found is code is checked by the next step: if it is not, the stack ends
- * for the reason for which it was guessed. */
+ * for the reason for which it was guessed. A root is two zeros, and none is taken for one while a table is to come. */
 static __always_inline int step_frame_pointer(struct ef_scratch *s, u32 marker_if_not)
 {
 	u64 saved[2];
@@ -77,6 +77,8 @@ static __always_inline int step_frame_pointer(struct ef_scratch *s, u32 marker_i
 		return cut(s, marker_if_not);
 	if (USER_READ(saved, 16, s->fp))
 		return cut_unread(s, s->fp, marker_if_not);
+	if (!saved[1] && (saved[0] || marker_if_not == EF_MARKER_PENDING))
+		return cut(s, marker_if_not);
 	s->sp = s->fp + 16;
 	s->fp = saved[0];
 	s->pc = saved[1];

@@ -7,6 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../common/base/brand.ts';
+import { CUT_MARKERS } from '../common/profile/cut-markers.ts';
 import { compile, missingRights, scratchFolder } from './support/fixtures.ts';
 import { Recording, type Stack, share, total } from './support/recording.ts';
 
@@ -57,8 +58,8 @@ function compileHuge(): string {
 }
 
 describe.skipIf(missingRights)('hostile programs', () => {
-  const pids: Record<'deep' | 'regions' | 'exec' | 'garbage' | 'huge', number> = {
-    ...{ deep: 0, regions: 0, exec: 0, garbage: 0, huge: 0 },
+  const pids: Record<'deep' | 'regions' | 'exec' | 'garbage' | 'chain' | 'huge', number> = {
+    ...{ deep: 0, regions: 0, exec: 0, garbage: 0, chain: 0, huge: 0 },
   };
   const stacksOf = (name: keyof typeof pids): Stack[] => recording!.stacks(pids[name]);
   const counter = (name: string): number => recording!.controller.counters()[name] ?? 0;
@@ -66,7 +67,7 @@ describe.skipIf(missingRights)('hostile programs', () => {
   beforeAll(async () => {
     const hostile = compile('hostile', 'gcc', ['-O2', '-no-pie'], 'hostile.c');
     pids.deep = start(compile('hostile-deep', 'gcc', ['-O2', '-fomit-frame-pointer'], 'deep.c'), '40');
-    for (const name of ['regions', 'exec', 'garbage'] as const) pids[name] = start(hostile, name);
+    for (const name of ['regions', 'exec', 'garbage', 'chain'] as const) pids[name] = start(hostile, name);
     pids.huge = start(compileHuge(), '40');
     recording = await Recording.start({ targets: Object.values(pids).map(toPid) });
     await recording.until(() => stacksOf('deep').some(isWhole), 120_000);
@@ -118,6 +119,13 @@ describe.skipIf(missingRights)('hostile programs', () => {
     expect(cut).toBeGreaterThan(0);
     // who stands on garbage must not pass for somebody with a root
     expect(share(onFalseStack, ({ frames }) => frames.at(-1) === '_start')).toBeLessThan(0.1);
+  });
+
+  it('a frame pointer that is none: cut with the reason for which it was tried, never whole', () => {
+    const inCode = stacksOf('chain').filter(({ frames }) => frames.some((f) => f.startsWith('[anon]')));
+    expect(total(inCode)).toBeGreaterThan(0);
+    const posing = inCode.filter(({ frames }) => frames.at(-1) !== CUT_MARKERS.anonymous);
+    expect(posing.slice(0, 3)).toEqual([]);
   });
 
   it('64 MiB of .eh_frame: a table in time or counted as broken, and the agent goes on', async () => {
