@@ -4,6 +4,8 @@ import { elideMiddle } from './format.ts';
 const HEAD = 2;
 const TAIL = 3;
 const MAX_LENGTH = 42;
+/** A name that is no longer keeps its room; the others share what is left. */
+const SHORT_LENGTH = 16;
 
 interface Properties {
   model: FlameModel;
@@ -25,7 +27,10 @@ export function Breadcrumb({ model, root, onZoom }: Properties) {
               …
             </li>
           ) : (
-            <li key={model.pathKey[node]}>
+            <li
+              key={model.pathKey[node]}
+              class={nameOf(model, node).length <= SHORT_LENGTH ? 'breadcrumb-short' : undefined}
+            >
               <button
                 type="button"
                 aria-current={node === root ? 'true' : undefined}

@@ -20,13 +20,12 @@ describe.skipIf(CHROMIUM === undefined)('a profile as .html', () => {
       args: ['--no-sandbox', '--disable-gpu'],
     });
     try {
-      writeFileSync(
-        join(folder, 'in.folded'),
-        'app;main;</script><b>parse 60\napp;main;write;vfs_write_[k] 40\n',
-      );
+      const callers = Array.from({ length: 6 }, (_, i) => `caller_${i}_${'of_a_long_name_'.repeat(4)}`);
+      const deep = `app;${callers.join(';')};write;vfs_write_[k] 40`;
+      writeFileSync(join(folder, 'in.folded'), `app;main;</script><b>parse 60\n${deep}\n`);
       const file = join(folder, 'a & b.html');
       saveProfile(file, loadProfile(join(folder, 'in.folded')));
-      const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+      const page = await browser.newPage({ viewport: { width: 1000, height: 800 } });
       const problems: string[] = [];
       page.on('console', (message) => problems.push(message.text()));
       page.on('pageerror', (error) => problems.push(String(error)));
@@ -36,9 +35,23 @@ describe.skipIf(CHROMIUM === undefined)('a profile as .html', () => {
       await page.goto(`file://${encodeURI(file)}`);
       expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('a & b');
       await page.getByText('100 samples').waitFor();
-      await page.locator('.flame canvas[data-boxes="6"]').waitFor();
+      await page.locator('.flame canvas[data-boxes="12"]').waitFor();
       await page.getByLabel('Search functions').fill('<b>parse');
       await page.getByText('60.0 % in 1 box').waitFor();
+      // what fits of each name on the way to the zoomed box, none of them hidden as a whole
+      await page.getByLabel('Search functions').fill('caller_5');
+      await page.getByLabel('Search functions').press('Enter');
+      await page.getByRole('application', { name: 'Flame graph' }).press('Enter');
+      const steps = page.locator('.breadcrumb button');
+      await expect.poll(() => steps.last().innerText()).toMatch(/^caller_5/);
+      for (const step of await steps.all()) {
+        const [own, item] = [await step.boundingBox(), await step.locator('..').boundingBox()];
+        expect(own!.x + own!.width, await step.innerText()).toBeLessThanOrEqual(item!.x + item!.width + 1);
+        expect(own!.width).toBeGreaterThan(20);
+      }
+      for (let i = 0; i < 7; i++)
+        await page.getByRole('application', { name: 'Flame graph' }).press('Backspace');
+      await expect.poll(() => steps.count()).toBe(1);
       expect(problems).toEqual([]);
     } finally {
       await browser.close();
