@@ -1,13 +1,19 @@
 // Time in WebAssembly, which has frames of its own: wasm calls outer calls wasm-function[4] calls middle calls leaf.
+const [NOP, END] = [0x01, 0x0b];
 const unsigned = (n) => (n < 128 ? [n] : [(n & 127) | 128, ...unsigned(n >>> 7)]);
 const text = (string) => [string.length, ...Buffer.from(string)];
 const vector = (items) => [...unsigned(items.length), ...items.flat()];
 const section = (id, bytes) => [id, ...unsigned(bytes.length), ...bytes];
-const body = (...code) => [...unsigned(code.length), ...code];
+// V8 inlines what has up to 500 bytes, once it was called often enough: 600 times nothing keep it out
+const body = (...code) => [
+  ...unsigned(code.length + 600),
+  ...code.slice(0, -1),
+  ...Array(600).fill(NOP),
+  END,
+];
 
 const I32 = 0x7f;
 const NO_LOCALS = 0;
-const END = 0x0b;
 // calls argument 0 times into the function
 const call = (index) => body(NO_LOCALS, 0x20, 0, 0x10, index, END);
 const callIndirect = body(NO_LOCALS, 0x20, 0, 0x41, 0, 0x11, 0, 0, END);
