@@ -90,3 +90,14 @@ test('what is above the budget itself is given up at the first look, caches and 
   await subject.check();
   expect(state).toMatchObject({ caches: 5 * MIB, tables: 15 * MIB });
 });
+
+test('what is nearly above the budget is given up at the first look, too', async () => {
+  const { state, subject } = budget(100);
+  Object.assign(state, { caches: 15 * MIB, tables: 30 * MIB });
+  await subject.check();
+  expect(state).toMatchObject({ caches: 0, tables: 30 * MIB });
+  state.caches = 15 * MIB;
+  await subject.check();
+  expect(state).toMatchObject({ caches: 15 * MIB, tables: 15 * MIB });
+  expect(subject.stats).toMatchObject({ timesOver: 0, cachesDropped: 1, tablesLimited: 1 });
+});

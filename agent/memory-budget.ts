@@ -23,6 +23,8 @@ export interface Reclaimable {
 const LEAST_TABLES = 1 / 16;
 /** Of the budget: from there on something is given up, since more comes before that has effect. */
 export const TARGET = 0.8;
+/** Of the budget: above it nothing waits for the next calm look, since a large file may be read meanwhile. */
+const URGENT = 0.9;
 /** Inside the budget something is given up at every so many looks; caches half as often, they fill again. */
 export const CALM_LOOKS = 5;
 /** Tables grow again below this share of the budget, by so much at a time. */
@@ -61,13 +63,12 @@ export class MemoryBudget {
     this.stats.budgetBytes = limits.maxBytes;
   }
 
-  /** Once a second. What is above the budget can't wait; what is above the target is looked at every few seconds. */
+  /** Once a second. What is (nearly) above the budget can't wait; what is above the target is looked at every few seconds. */
   async check(): Promise<void> {
     this.#looks++;
     const excess = this.#excess();
-    const isOver = this.stats.usedBytes > this.#maxBytes;
-    if (isOver) this.stats.timesOver++;
-    else if (this.#looks % CALM_LOOKS !== 0) return;
+    if (this.stats.usedBytes > this.#maxBytes) this.stats.timesOver++;
+    if (!this.#isUrgent() && this.#looks % CALM_LOOKS !== 0) return;
     if (excess > 0) await this.#giveUp();
     else await this.#letTablesGrow();
   }
@@ -79,10 +80,14 @@ export class MemoryBudget {
       this.#nextDrop = this.#looks + 2 * CALM_LOOKS;
       this.stats.cachesDropped++;
       await this.#parts.dropCaches();
-      // workers take a moment to end: tables wait for that inside the budget, and only there
-      if (this.#excess() <= 0 || this.stats.usedBytes <= this.#maxBytes) return;
+      // workers take a moment to end: tables wait for that where there is time
+      if (this.#excess() <= 0 || !this.#isUrgent()) return;
     }
     await this.#shrinkTables(this.#excess());
+  }
+
+  #isUrgent(): boolean {
+    return this.stats.usedBytes > this.#maxBytes * URGENT;
   }
 
   /** Bytes above the target. */
