@@ -11,7 +11,7 @@ import { WorkerClient, WorkerFailure } from './worker-client.ts';
 
 /** Two report intervals and a bit: it lives on while each of them brings something new, and then ends. */
 const IDLE_MS = 12_000;
-const TIMEOUT_MS = 30_000;
+const MAX_CPU_MS = 30_000;
 const HEAP_MB = 256;
 /** Doubled at each timeout of a file. */
 const RETRY_MS = 30_000;
@@ -67,7 +67,7 @@ export class SymbolNames {
     this.#worker = new WorkerClient({
       url: workerUrl('symbols'),
       idleMs: IDLE_MS,
-      timeoutMs: TIMEOUT_MS,
+      maxCpuMs: MAX_CPU_MS,
       maxHeapMb: HEAP_MB,
       // what is kept on disk is as full as it can be
       data: (detail === 'names'

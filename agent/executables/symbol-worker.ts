@@ -10,7 +10,8 @@ import {
   SymbolService,
   type SymbolWorkerData,
 } from './symbol-service.ts';
-import type { WorkerReply } from './worker-client.ts';
+import { threadName } from './thread-time.ts';
+import type { WorkerReply, WorkerThread } from './worker-client.ts';
 
 const { cache, detail, maxMemory } = workerData as SymbolWorkerData;
 /** A section is held once as it stands in the file and once decompressed, beside all the rest of the agent. */
@@ -22,6 +23,7 @@ const service = new SymbolService(detail, {
   room: findScratchRoom([cache]),
 });
 
+parentPort?.postMessage({ thread: threadName() } satisfies WorkerThread);
 parentPort?.on('message', async ({ id, request }: { id: number; request: SymbolRequest }) => {
   let reply: WorkerReply<SymbolAnswer>;
   try {

@@ -3,20 +3,25 @@ import { WorkerClient, WorkerFailure } from './worker-client.ts';
 
 /** A worker that does what its request says. */
 const code = `
+  import { readlinkSync } from 'node:fs';
   import { parentPort } from 'node:worker_threads';
+  const wait = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   let served = 0;
+  parentPort.postMessage({ thread: readlinkSync('/proc/thread-self') });
   parentPort.on('message', ({ id, request }) => {
     if (request === 'exit') process.exit(3);
     if (request === 'throw') throw new Error('on purpose');
     if (request === 'hang') for (;;);
+    if (request === 'wait') wait(2000);
+    if (request === 'block') wait();
     if (request === 'grow') { const all = []; for (;;) all.push(new Array(1e5).fill({})); }
     parentPort.postMessage(request === 'refuse' ? { id, error: 'no' } : { id, answer: [request, ++served] });
   });`;
 const url = new URL(`data:text/javascript,${encodeURIComponent(code)}`);
 
 const clients: WorkerClient<string, [string, number]>[] = [];
-const create = (idleMs = 60_000, timeoutMs = 60_000) => {
-  const client = new WorkerClient<string, [string, number]>({ url, idleMs, timeoutMs, maxHeapMb: 32 });
+const create = (idleMs = 60_000, maxCpuMs = 60_000) => {
+  const client = new WorkerClient<string, [string, number]>({ url, idleMs, maxCpuMs, maxHeapMb: 32 });
   clients.push(client);
   return client;
 };
@@ -55,6 +60,17 @@ test('a request that never ends is ended', async () => {
   const next = client.request('a');
   await expect(hanging).rejects.toMatchObject({ reason: 'timeout' });
   expect(await next).toEqual(['a', 1]);
+});
+
+test('a request may take long that has no CPU, its own CPU time counts', async () => {
+  const client = create(60_000, 1000);
+  await expect(client.request('wait')).resolves.toEqual(['wait', 1]);
+  expect(client.stats).toMatchObject({ started: 1, timeouts: 0 });
+});
+
+test('a request that waits for ever is ended', async () => {
+  const client = create(60_000, 100);
+  await expect(client.request('block')).rejects.toMatchObject({ reason: 'timeout' });
 });
 
 test('a refused request leaves the worker as it was', async () => {

@@ -2,9 +2,10 @@
  * One worker thread for one kind of work: started by the first request, ended when idle. Requests run one at a
  * time in the order they came, so that a request that takes the worker down is known by name, and costs only
  * itself. The protocol: post { id, request }, answer { id, answer } or { id, error }, and before that any number of
- * { id, note }.
+ * { id, note }; before all else the worker says { thread }, so that its CPU time can be read.
  */
 import { Worker, type WorkerOptions } from 'node:worker_threads';
+import { readThreadCpuMs } from './thread-time.ts';
 
 /** The worker ended, or took too long, while it had this request. */
 export class WorkerFailure extends Error {
@@ -24,12 +25,16 @@ export class RequestError extends Error {
 
 /** Three semi-spaces, of which all stay resident; nearly all that workers hold lies outside their heaps. */
 const YOUNG_MB = 6;
+/** A request may take so many times its CPU time while others have the CPUs, or a slow disk its file. */
+const MAX_WAIT_FACTOR = 20;
+const MIN_WAIT_MS = 20;
 
 export interface WorkerClientOptions {
   /** Module of the worker, or its path. */
   url: URL;
   idleMs: number;
-  timeoutMs: number;
+  /** CPU time that a request may take; of wall time {@link MAX_WAIT_FACTOR} times as much. */
+  maxCpuMs: number;
   /** MiB of its JavaScript heap. */
   maxHeapMb: number;
   /** What the worker sees as `workerData`. */
@@ -42,6 +47,11 @@ export type WorkerReply<Answer, Note = never> =
   /** What is known before the answer is. */
   | { id: number; note: Note };
 
+/** What a worker says of itself when it starts: its {@link threadName}. */
+export interface WorkerThread {
+  thread: string;
+}
+
 interface Pending<Request, Answer, Note> {
   request: Request;
   onNote: ((note: Note) => void) | undefined;
@@ -49,12 +59,21 @@ interface Pending<Request, Answer, Note> {
   reject(error: Error): void;
 }
 
+interface Running<Request, Answer, Note> extends Pending<Request, Answer, Note> {
+  id: number;
+  /** `performance.now()` when the worker got it, and the CPU time that its thread had had by then. */
+  startMs: number;
+  startCpuMs: number;
+}
+
 export class WorkerClient<Request, Answer, Note = never> {
   readonly stats = { started: 0, requests: 0, crashed: 0, timeouts: 0 };
   readonly #options: WorkerClientOptions;
   readonly #queue: Pending<Request, Answer, Note>[] = [];
   #worker: Worker | undefined;
-  #current: (Pending<Request, Answer, Note> & { id: number }) | undefined;
+  /** Of its thread; '' where it isn't known, undefined as long as the worker hasn't said it. */
+  #thread: string | undefined;
+  #current: Running<Request, Answer, Note> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #nextId = 1;
   #isStopped = false;
@@ -112,8 +131,9 @@ export class WorkerClient<Request, Answer, Note = never> {
       return;
     }
     const worker = this.#worker ?? this.#start();
-    this.#current = { ...pending, id: this.#nextId++ };
-    this.#timer = setTimeout(() => this.#expire(), this.#options.timeoutMs);
+    const startCpuMs = (this.#thread && readThreadCpuMs(this.#thread)) || 0;
+    this.#current = { ...pending, id: this.#nextId++, startMs: performance.now(), startCpuMs };
+    this.#timer = setTimeout(() => this.#checkTime(), this.#options.maxCpuMs);
     worker.ref();
     worker.postMessage({ id: this.#current.id, request: pending.request });
   }
@@ -128,8 +148,13 @@ export class WorkerClient<Request, Answer, Note = never> {
     };
     const worker = new Worker(this.#options.url, options);
     this.#worker = worker;
+    this.#thread = undefined;
     this.stats.started++;
-    worker.on('message', (reply: WorkerReply<Answer, Note>) => this.#receive(reply));
+    worker.on('message', (message: WorkerReply<Answer, Note> | WorkerThread) => {
+      if (worker !== this.#worker) return;
+      if ('thread' in message) this.#thread = message.thread;
+      else this.#receive(message);
+    });
     worker.on('error', (error) => this.#crash(worker, error.message));
     worker.on('exit', (code) => this.#crash(worker, `it ended with code ${code}`));
     return worker;
@@ -157,9 +182,32 @@ export class WorkerClient<Request, Answer, Note = never> {
     this.#fail(new WorkerFailure('crashed', `a worker thread failed: ${message}`));
   }
 
-  #expire(): void {
+  #checkTime(): void {
+    const current = this.#current;
+    if (!current) return;
+    const { maxCpuMs } = this.#options;
+    const waitedMs = performance.now() - current.startMs;
+    const cpuMs = this.#cpuTimeOf(current) ?? waitedMs;
+    const maxWaitMs = maxCpuMs * MAX_WAIT_FACTOR;
+    const leftMs = Math.min(maxCpuMs - cpuMs, maxWaitMs - waitedMs);
+    if (leftMs > 0) this.#timer = setTimeout(() => this.#checkTime(), Math.max(leftMs, MIN_WAIT_MS));
+    else
+      this.#expire(
+        `${Math.round(cpuMs)} ms of CPU time in ${Math.round(waitedMs)} ms; ${maxCpuMs} in ${maxWaitMs} are allowed`,
+      );
+  }
+
+  /** Undefined where it can't be known. */
+  #cpuTimeOf({ startCpuMs }: Running<Request, Answer, Note>): number | undefined {
+    // it has yet to begin
+    if (this.#thread === undefined) return 0;
+    const cpuMs = readThreadCpuMs(this.#thread);
+    return cpuMs === undefined ? undefined : cpuMs - startCpuMs;
+  }
+
+  #expire(time: string): void {
     this.stats.timeouts++;
-    const message = `a worker thread took more than ${this.#options.timeoutMs} ms`;
+    const message = `a worker thread took ${time}`;
     void this.#terminate();
     this.#fail(new WorkerFailure('timeout', message));
   }

@@ -13,7 +13,7 @@ import type { NoMap, SourceMapAnswer, SourceMapRequest } from './source-map-serv
 
 const IDLE_MS = 12_000;
 /** A script whose map takes longer has none. */
-const TIMEOUT_MS = 10_000;
+const MAX_CPU_MS = 10_000;
 const HEAP_MB = 512;
 /** A report does not wait longer; the frames are in the next one with their sources. */
 const MAX_WAIT_MS = 2000;
@@ -55,7 +55,7 @@ export class SourceMaps {
   readonly #worker = new WorkerClient<SourceMapRequest, SourceMapAnswer>({
     url: workerUrl('source-maps'),
     idleMs: IDLE_MS,
-    timeoutMs: TIMEOUT_MS,
+    maxCpuMs: MAX_CPU_MS,
     maxHeapMb: HEAP_MB,
   });
   #asking = new Map<string, Asking>();

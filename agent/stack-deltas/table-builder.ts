@@ -9,7 +9,7 @@ import type { TableRequest, TableWorkerData } from './worker.ts';
 export type TableResult = BuildResult | { kind: 'crashed'; reason: string };
 
 const IDLE_MS = 10_000;
-const TIMEOUT_MS = 30_000;
+const MAX_CPU_MS = 30_000;
 const HEAP_MB = 512;
 
 export class TableBuilder {
@@ -28,7 +28,7 @@ export class TableBuilder {
     this.#worker = new WorkerClient({
       url: workerUrl('stack-deltas'),
       idleMs: IDLE_MS,
-      timeoutMs: TIMEOUT_MS,
+      maxCpuMs: MAX_CPU_MS,
       maxHeapMb: HEAP_MB,
       data: { cache } satisfies TableWorkerData,
     });

@@ -21,7 +21,7 @@ export const PACKAGES =
 export type Architecture = 'amd64' | 'arm64';
 
 const cacheRoot = (): string =>
-  join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'everyframe-oracle');
+  join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'everyframe-oracle');
 
 /** The mirror that this machine itself uses; throws where it is no Debian. */
 function findMirror(): string {
