@@ -13,7 +13,7 @@ import { Kernel } from './executables/kernel.ts';
 import type { SymbolDetail } from './executables/symbol-service.ts';
 import { mayHoldRuntime } from './interpreters/registry.ts';
 import { RuntimeFrames } from './interpreters/runtime-frames.ts';
-import { tellUnverified } from './interpreters/verified.ts';
+import { tellUnsupported, tellUnverified } from './interpreters/verified.ts';
 import { JitFrames } from './jit/jit-frames.ts';
 import { LoopDelay } from './loop-delay.ts';
 import { MemoryBudget } from './memory-budget.ts';
@@ -158,6 +158,7 @@ export class Controller {
       debuginfod: this.#debuginfod,
       onBetterNames: (key) => this.#frames.renameFile(key),
       onRuntime: tellUnverified((message) => log.warn(message)),
+      onUnsupportedRuntime: tellUnsupported((message) => log.warn(message)),
     });
     this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime, {
       clock: { cpuMicros: this.#tracer.native.threadCpuMicros, wallMs: () => performance.now() },

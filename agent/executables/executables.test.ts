@@ -105,6 +105,8 @@ const settled = (executables: Executables, key: FileKey) =>
     expect(['opening', 'reading', undefined]).not.toContain(executables.get(key)?.state);
     return executables.get(key)!;
   }, 60_000);
+/** V8's variable with a part of its version. */
+const versionOf = (part: string): string => `_ZN2v88internal7Version6${part.replace(' ', '_E ')}`;
 const openFiles = (path: string) =>
   readdirSync('/proc/self/fd').filter((fd) => {
     try {
@@ -417,6 +419,23 @@ describe('bounds', () => {
     expect(executable).toMatchObject({ state: 'ready' });
     expect(executable.runtime).toBe(announced);
     expect(executables.stats.runtimes).toBe(1);
+  });
+
+  test('a language runtime that can not be unwound is told with its reason, and costs the file nothing else', async () => {
+    const old = join(directory, 'old-v8');
+    const constants = [
+      'v8dbg_HeapObjectTag = 1',
+      ...['major = 8', 'minor = 1', 'build = 307'].map(versionOf),
+    ];
+    const source = `${constants.map((text) => `const int ${text};`).join('\n')}\nint main() { return 0; }`;
+    execFileSync('gcc', ['-rdynamic', '-o', old, '-x', 'c', '-'], { input: source });
+    const told: [problem: string, path: string][] = [];
+    const { executables } = create({ onUnsupportedRuntime: (...what) => told.push(what) });
+    const record = recordOf(old);
+    executables.onFile(record);
+    expect(await settled(executables, record.key)).toMatchObject({ state: 'ready', runtime: undefined });
+    expect(told).toEqual([[expect.stringMatching(/^V8 8\.1\.307: /), old]]);
+    expect(executables.stats).toMatchObject({ runtimes: 0, runtimesUnsupported: 1, installed: 1 });
   });
 
   test('events about a file that is being read are one', async () => {

@@ -55,6 +55,8 @@ export interface ExecutablesOptions {
   onBetterNames?: (key: FileKey) => void;
   /** A language runtime was found in a file. */
   onRuntime?: (runtime: DetectedRuntime, path: string) => void;
+  /** The language runtime of a file can't be unwound; `problem` says why, for people. */
+  onUnsupportedRuntime?: (problem: string, path: string) => void;
   proc?: string;
   maxExecutables?: number;
   /** First wait before BPF may report a file again that could not be opened; doubles up to a minute. */
@@ -118,6 +120,7 @@ export class Executables {
   };
   readonly names: SymbolNames;
   readonly #onRuntime: (runtime: DetectedRuntime, path: string) => void;
+  readonly #onUnsupportedRuntime: (problem: string, path: string) => void;
   readonly #tables: TableSink;
   readonly #proc: string;
   readonly #retryMs: number;
@@ -141,6 +144,7 @@ export class Executables {
   constructor(options: ExecutablesOptions) {
     this.#tables = options.tables;
     this.#onRuntime = options.onRuntime ?? (() => {});
+    this.#onUnsupportedRuntime = options.onUnsupportedRuntime ?? (() => {});
     this.#proc = options.proc ?? '/proc';
     this.#builder = new TableBuilder(options.symbolCache);
     this.#retryMs = options.retryMs ?? 1000;
@@ -349,7 +353,10 @@ export class Executables {
     // what is known of processes hangs on the object that was announced
     if (executable.runtime?.version !== built.runtime?.version) executable.runtime = built.runtime;
     if (built.runtime) this.#noteRuntime(built.runtime, executable.path);
-    if (built.runtimeProblem !== '') this.stats.runtimesUnsupported++;
+    if (built.runtimeProblem !== '') {
+      this.stats.runtimesUnsupported++;
+      this.#onUnsupportedRuntime(built.runtimeProblem, executable.path);
+    }
     if (!table) {
       this.stats.noTable++;
       this.#giveUp(executable, 'no-table', 'it has no unwind information');

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isVerified, tellUnverified } from './verified.ts';
+import { isVerified, tellUnsupported, tellUnverified } from './verified.ts';
 
 it.each([
   ['cpython', '3.13.5', true],
@@ -23,4 +23,16 @@ it('tells of a version once, whatever the number of its files', () => {
   expect(told).toEqual([
     expect.stringMatching(/^cpython 3\.99\.1 \(\/usr\/bin\/python3\.99\) is unverified/),
   ]);
+});
+
+it('tells of a file whose runtime is not supported once, with the reason, and of a bounded number of files', () => {
+  const told: string[] = [];
+  const tell = tellUnsupported((message) => told.push(message));
+  tell('V8 13.1.201: built with compressed pointers', '/opt/embedder');
+  tell('V8 13.1.201: built with compressed pointers', '/opt/embedder');
+  expect(told).toEqual([
+    expect.stringMatching(/^\/opt\/embedder: V8 13\.1\.201: built with compressed pointers; /),
+  ]);
+  for (let i = 0; i < 1000; i++) tell('CPython of unknown version', `/tmp/${i}`);
+  expect(told).toHaveLength(64);
 });

@@ -1,4 +1,7 @@
-/** Was the agent tested with this version of a runtime? If not it is unwound all the same, and a person is told. */
+/**
+ * Was the agent tested with this version of a runtime? If not it is unwound all the same, and a person is told; so is one
+ * whose runtime can't be unwound.
+ */
 import type { DetectedRuntime } from './contract.ts';
 import { TESTED } from './tested.gen.ts';
 
@@ -25,5 +28,16 @@ export function tellUnverified(
     tell(
       `${text} (${path}) is unverified: everyframe was not tested with it, its frames may be missing or wrong`,
     );
+  };
+}
+
+/** Tells of each file whose runtime can't be unwound, once: copies in the roots of containers have one path. */
+export function tellUnsupported(tell: (message: string) => void): (problem: string, path: string) => void {
+  const told = new Set<string>();
+  return (problem, path) => {
+    const text = `${path}: ${problem}`;
+    if (told.has(text) || told.size >= MAX_TOLD) return;
+    told.add(text);
+    tell(`${text}; functions of this runtime have no names, its native frames do`);
   };
 }
