@@ -1,20 +1,9 @@
-/**
- * Flame graphs of many stacks. Boxes of several parts, and of a function's lines, are merged from the root on, the largest
- * first, and only as far out as boxes are shown: most stacks of an hour are in boxes that nobody could see.
- */
+/** Flame graphs of many stacks, in the order in which they are drawn. */
 import { compareFrames, OTHER } from '../store/frames.ts';
 import type { Frame, StackCounts } from '../store/store.ts';
-import { linkChildren } from '../store/sum-groups.ts';
-import { sumSubtrees } from '../store/sum-subtrees.ts';
-import { LargestFirst } from './largest-first.ts';
-import { FunctionTable } from './merged-tree.ts';
+import { type Box, type GrownBoxes, growBoxes, type PruneLimits } from './grow-boxes.ts';
 
-export interface PruneLimits {
-  /** A node whose share of all samples is below this is folded. */
-  minFraction: number;
-  /** At most so many nodes are kept, the largest ones; the remainder nodes come on top. */
-  maxNodes: number;
-}
+export type { PruneLimits };
 
 /**
  * A twentieth of a pixel on a screen of 1,000: seen only after zooming in a long way. Below 20,000 samples that is
@@ -49,10 +38,8 @@ export function buildFlameTree(
   limits = DEFAULT_LIMITS,
   order: Order = 'name',
 ): FlameTree {
-  const grower = new Grower();
-  for (const part of parts) grower.add(part, false);
-  const { root, foldedNodes } = grower.grow(limits, 1, 0);
-  return layOut(root, grower.frames, { order, foldedNodes, carries: false });
+  const grown = growBoxes(parts, [], () => ({ ...limits, factor: 1, carriedFactor: 0 }));
+  return layOut(grown, { order, carries: false });
 }
 
 /**
@@ -64,166 +51,18 @@ export function buildDiffTree(
   base: readonly StackCounts[],
   limits = DEFAULT_LIMITS,
 ): FlameTree {
-  const grower = new Grower();
-  for (const part of now) grower.add(part, false);
-  for (const part of base) grower.add(part, true);
-  const { own, carried } = grower.samples;
-  const { root, foldedNodes } = grower.grow(limits, 1 / Math.max(1, own), 1 / Math.max(1, carried));
-  return layOut(root, grower.frames, { order: 'name', foldedNodes, carries: true });
+  const grown = growBoxes(now, base, (events, carriedEvents) => ({
+    ...limits,
+    factor: 1 / Math.max(1, events),
+    carriedFactor: 1 / Math.max(1, carriedEvents),
+  }));
+  return layOut(grown, { order: 'name', carries: true });
 }
 
-/** A part's stacks, ready to be followed from the root outwards. */
-interface Source {
-  part: StackCounts;
-  totals: Float64Array;
-  firstChild: Uint32Array;
-  sibling: Uint32Array;
-  idOf(frame: number): number;
-  isCarried: boolean;
-}
-
-/** A box. Counts are those of its own and of what is below it too. */
-class Box {
-  readonly frame: number;
-  /** What it is chosen by. */
-  total = 0;
-  self = 0;
-  events = 0;
-  carriedSelf = 0;
-  carriedEvents = 0;
-  /** Where it is: sources and nodes, in turn. */
-  members: number[] = [];
-  kept: Box[] = [];
-
-  readonly parent: Box | undefined;
-
-  constructor(frame: number, parent?: Box) {
-    this.frame = frame;
-    this.parent = parent;
-  }
-}
-
-class Grower {
-  readonly #table = new FunctionTable();
-  readonly #sources: Source[] = [];
-  /** By frame; 0 between two looks. */
-  readonly #sums: number[] = [];
-
-  get frames(): readonly Frame[] {
-    return this.#table.frames;
-  }
-
-  get samples(): { own: number; carried: number } {
-    const samples = { own: 0, carried: 0 };
-    for (const { totals, isCarried } of this.#sources) samples[isCarried ? 'carried' : 'own'] += totals[0]!;
-    return samples;
-  }
-
-  add(part: StackCounts, isCarried: boolean): void {
-    this.#sources.push({
-      part,
-      totals: sumSubtrees(part.parents, part.selfCounts),
-      ...linkChildren(part.parents),
-      idOf: this.#table.idsOf(part.frames),
-      isCarried,
-    });
-  }
-
-  /** Keeps the largest boxes, by the sum of their counts times the factors. None is larger than the one that it hangs below. */
-  grow(
-    { minFraction, maxNodes }: PruneLimits,
-    factor: number,
-    carriedFactor: number,
-  ): { root: Box; foldedNodes: number } {
-    const root = new Box(-1);
-    for (const index of this.#sources.keys()) this.#addMember(root, index, 0);
-    root.total = factor * root.events + carriedFactor * root.carriedEvents;
-    const weights = this.#sources.map(({ isCarried }) => (isCarried ? carriedFactor : factor));
-    const minimum = root.total * minFraction;
-    const queue = new LargestFirst<Box>();
-    let folded = 0;
-    const expand = (box: Box): void => {
-      const children = this.#childrenOf(box, minimum, weights);
-      for (const child of children.kept) queue.push(child);
-      folded += children.folded;
-      box.members = [];
-    };
-    expand(root);
-    for (let count = 1; count < maxNodes; count++) {
-      const box = queue.pop();
-      if (box === undefined) break;
-      box.parent!.kept.push(box);
-      expand(box);
-    }
-    return { root, foldedNodes: folded + queue.length };
-  }
-
-  /** Most children of a box are too small to be seen: those are counted, and nothing is made of them. */
-  #childrenOf(
-    box: Box,
-    minimum: number,
-    weights: readonly number[],
-  ): { kept: Iterable<Box>; folded: number } {
-    const { members } = box;
-    const found = this.#sumChildren(box, weights);
-    const children = new Map<number, Box>();
-    for (const frame of found) {
-      const total = this.#sums[frame]!;
-      if (total < minimum || this.frames[frame]!.kind === 'other') continue;
-      const child = new Box(frame, box);
-      child.total = total;
-      children.set(frame, child);
-    }
-    for (let i = 0; children.size > 0 && i < members.length; i += 2) {
-      const { firstChild, sibling, totals, part, idOf } = this.#sources[members[i]!]!;
-      for (let node = firstChild[members[i + 1]!]!; node !== 0; node = sibling[node]!) {
-        if (totals[node] === 0) continue;
-        const child = children.get(idOf(part.nodeFrames[node]!));
-        if (child !== undefined) this.#addMember(child, members[i]!, node);
-      }
-    }
-    for (const frame of found) this.#sums[frame] = 0;
-    return { kept: children.values(), folded: found.length - children.size };
-  }
-
-  /** The frames of a box's children; what they weigh is in `#sums`. */
-  #sumChildren({ members }: Box, weights: readonly number[]): number[] {
-    const found: number[] = [];
-    for (let i = 0; i < members.length; i += 2) {
-      const { firstChild, sibling, totals, part, idOf } = this.#sources[members[i]!]!;
-      const weight = weights[members[i]!]!;
-      for (let node = firstChild[members[i + 1]!]!; node !== 0; node = sibling[node]!) {
-        const total = totals[node]!;
-        if (total === 0) continue;
-        const frame = idOf(part.nodeFrames[node]!);
-        const sum = this.#sums[frame] ?? 0;
-        if (sum === 0) found.push(frame);
-        this.#sums[frame] = sum + weight * total;
-      }
-    }
-    return found;
-  }
-
-  #addMember(box: Box, index: number, node: number): void {
-    const { totals, part, isCarried } = this.#sources[index]!;
-    box.members.push(index, node);
-    if (isCarried) {
-      box.carriedSelf += part.selfCounts[node]!;
-      box.carriedEvents += totals[node]!;
-    } else {
-      box.self += part.selfCounts[node]!;
-      box.events += totals[node]!;
-    }
-  }
-}
-
-interface LayOut {
-  order: Order;
-  foldedNodes: number;
-  carries: boolean;
-}
-
-function layOut(root: Box, frames: readonly Frame[], { order, foldedNodes, carries }: LayOut): FlameTree {
+function layOut(
+  { root, frames, foldedNodes }: GrownBoxes,
+  { order, carries }: { order: Order; carries: boolean },
+): FlameTree {
   const out = new FlameTreeBuilder(frames);
   const compareBoxes = (a: Box, b: Box): number =>
     (order === 'size' ? b.events - a.events : 0) || compareFrames(frames[a.frame]!, frames[b.frame]!);
