@@ -72,11 +72,13 @@ describe('diagnose', () => {
     expect(text({ status: refused })).toContain('14 × too old a version (last 3.0 s ago)');
   });
 
-  it('tells an idle machine from an agent that is gone', () => {
+  it('tells a connected agent without samples from one that is gone', () => {
     const idle = status({ agents: [agent({ lastSamplesMs: NOW - 120_000 })] });
     expect(text({ status: idle })).toContain('No samples in the last minute');
     expect(text({ status: idle })).toContain('2 min ago from web-1 (10.0.0.7)');
-    expect(text({ status: idle })).toContain('this machine is idle');
+    expect(text({ status: idle })).toContain(
+      'The agent is connected: either nothing ran there, or names of new programs are still being looked up.',
+    );
     const gone = status({ agents: [agent({ lastMs: NOW - 120_000, lastSamplesMs: NOW - 120_000 })] });
     expect(text({ status: gone })).toContain('Is the agent still running?');
   });

@@ -32,6 +32,8 @@ export interface Observed {
 
 /** Agents send every 5 s or so: this long without samples is worth a word. */
 const STALE_MS = 15_000;
+/** Nobody knows which: an agent that is connected holds back samples while it looks up the names of new programs. */
+const NOTHING_NEW = 'either nothing ran there, or names of new programs are still being looked up';
 /** Refusals older than this are history. */
 const RECENT_MS = 120_000;
 
@@ -88,8 +90,7 @@ function explainNothing(observed: Observed, status: StatusResponse): Explanation
   if (where !== '') sentences.push('What the filter names has ended, or it did nothing in that time.');
   else if (!isFollowing)
     sentences.push('Nothing ran on a CPU in that time, or its samples are no longer kept.');
-  else if (status.nowMs - latest.lastMs < STALE_MS)
-    sentences.push('The agent is connected: this machine is idle.');
+  else if (status.nowMs - latest.lastMs < STALE_MS) sentences.push(`The agent is connected: ${NOTHING_NEW}.`);
   else sentences.push('Is the agent still running? A longer range shows what it sent before.');
   return { condition: 'silent', headline, sentences: [...sentences, ...reasonLines(status)], command: '' };
 }
@@ -147,9 +148,7 @@ function staleWarnings(status: StatusResponse, samples: number | undefined): str
   const latest = latestSender(status);
   if (latest === undefined || !samples || status.nowMs - latest.lastSamplesMs! < STALE_MS) return [];
   const heardOf =
-    status.nowMs - latest.lastMs < STALE_MS
-      ? 'It is connected: the machine is idle.'
-      : 'Is it still running?';
+    status.nowMs - latest.lastMs < STALE_MS ? `It is connected: ${NOTHING_NEW}.` : 'Is it still running?';
   return [
     `The last samples came ${ago(status, latest.lastSamplesMs!)} from ${agentName(latest)}. ${heardOf}`,
   ];
