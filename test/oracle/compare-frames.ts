@@ -1,7 +1,12 @@
 /** Compares our stack deltas with readelf's rows, at every boundary of a row and one byte to either side. */
+
+import { REGISTERS } from '../../agent/stack-deltas/cfi-state.ts';
 import { describeRule, type RuleText } from '../../agent/stack-deltas/describe.ts';
+import type { Rule } from '../../agent/stack-deltas/rules.ts';
 import type { StackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
+import { RuleKind, ValueKind } from '../../agent/tracer/records.gen.ts';
 import { lastAtOrBelow } from '../../common/base/search.ts';
+import { evaluate, MadeUpProcess } from './readelf-expressions.ts';
 import type { ReadelfFrames, ReadelfRule } from './readelf-frames.ts';
 
 export interface Comparison {
@@ -164,23 +169,25 @@ class Comparer {
     const key = ours * 2 ** 32 + expected + 2;
     let verdict = this.#verdicts.get(key);
     if (verdict === undefined) {
-      verdict = judge(this.#texts[ours]!, expected, this.#frames.rules[expected], this.#deltas.machine);
+      const { machine, rules } = this.#deltas;
+      const rule: OurRule = { ...this.#texts[ours]!, rule: rules[ours]!, machine };
+      verdict = judge(rule, expected, this.#frames.rules[expected]);
       this.#verdicts.set(key, verdict);
     }
     return verdict;
   }
 }
 
-function judge(
-  ours: RuleText,
-  id: number,
-  expected: ReadelfRule | undefined,
-  machine: StackDeltas['machine'],
-): Verdict {
+interface OurRule extends RuleText {
+  rule: Rule;
+  machine: StackDeltas['machine'];
+}
+
+function judge(ours: OurRule, id: number, expected: ReadelfRule | undefined): Verdict {
   if (id === SIGNAL_EDGE) return ours.kind === 'signal' ? 'same' : 'a signal trampoline begins or ends here';
   if (!expected) return ours.kind === 'invalid' || ours.kind === 'stop' ? 'same' : 'no FDE covers it';
   if (expected.isSignal) return ours.kind === 'signal' ? 'same' : 'it is a signal frame';
-  const isX86 = machine === 'x86_64';
+  const isX86 = ours.machine === 'x86_64';
   const { cfa, registers } = expected;
   const column = registers.get('ra') ?? 'u';
   // "the same" is x30 on arm64, which is also what holds where nothing is said
@@ -194,13 +201,64 @@ function judge(
   const savedSp = registers.get(sp) ?? 'u';
   if (savedSp !== 'u' && savedSp !== 's')
     return ours.kind === 'invalid' ? '?the stack pointer is not the CFA' : text;
-  if (cfa === 'exp')
-    return ours.kind === 'invalid' ? '?CFA by expression' : `~CFA by expression (${ours.kind})`;
-  if (/exp|v[+-]/.test(ra)) return ours.kind === 'invalid' ? '?return address by expression' : text;
+  if (ours.kind === 'invalid' && cfa === 'exp') return '?CFA by expression';
+  if (ours.kind === 'invalid' && /exp|v[+-]/.test(ra)) return '?return address by expression';
   const ourRa = ours.ra === `x${expected.returnColumn}` ? 'u' : ours.ra;
   if (ours.kind === 'invalid' && isFar(ra)) return '?saved further than 32 KiB from the CFA';
-  if (ours.kind !== 'rule' || ours.cfa !== cfa || ourRa !== saved(ra)) return text;
-  return judgeFp(ours.fp ?? '', registers.get(fp) ?? 'u', text);
+  if (ours.kind !== 'rule' && ours.kind !== 'plt') return text;
+  const { expressions } = expected;
+  const isCfa = cfa === 'exp' ? matches(ours, 'cfa', expressions.cfa) : ours.cfa === cfa;
+  const isRa = ra === 'exp' ? matches(ours, 'ra', expressions.ra) : ourRa === saved(ra);
+  if (isCfa === undefined || isRa === undefined) return '~expressions that are not understood here';
+  if (!isCfa || !isRa) return `${text} ${JSON.stringify(expressions)}`;
+  return judgeFp(ours, registers.get(fp) ?? 'u', expressions.fp, text);
+}
+
+const VG = 46;
+const RIP = 16;
+/** The low bits of the instruction pointer take each value. */
+const TRIALS = Array.from({ length: 16 }, (_, seed) => new MadeUpProcess(seed));
+
+/** Whether our rule comes to the same as an expression, whatever is in registers and memory; undefined: who knows. */
+function matches(ours: OurRule, what: 'cfa' | 'fp' | 'ra', text: string | undefined): boolean | undefined {
+  if (text === undefined) return undefined;
+  const values = TRIALS.map((process) => [evaluate(text, process), placeOf(ours, what, process)] as const);
+  if (values.some(([expected]) => expected === undefined)) return undefined;
+  return values.every(([expected, value]) => expected === value);
+}
+
+/** The CFA, or the address where the register is saved. */
+function placeOf(
+  { rule, machine }: OurRule,
+  what: 'cfa' | 'fp' | 'ra',
+  process: MadeUpProcess,
+): bigint | undefined {
+  const cfa = () => BigInt.asUintN(64, cfaOf(rule, process));
+  if (what === 'cfa') return cfa();
+  const [kind, offset] = what === 'fp' ? [rule.fpKind, rule.fpOffset] : [rule.raKind, rule.raOffset];
+  const { fp, sp } = REGISTERS[machine];
+  const base: Readonly<Record<number, () => bigint>> = {
+    [ValueKind.CFA]: cfa,
+    [ValueKind.FRAME]: () => process.register(fp),
+    [ValueKind.STACK]: () => process.register(sp),
+  };
+  const from = base[kind]?.();
+  return from === undefined ? undefined : BigInt.asUintN(64, from + BigInt(offset));
+}
+
+function cfaOf(rule: Rule, process: MadeUpProcess): bigint {
+  const base = BigInt.asUintN(64, process.register(rule.cfaReg) + BigInt(rule.cfaOffset));
+  const second = BigInt(rule.cfaOffset2);
+  switch (rule.kind) {
+    case RuleKind.CFA_DEREF:
+      return process.load(base) + second;
+    case RuleKind.CFA_VG:
+      return base + process.register(VG) * second;
+    case RuleKind.PLT:
+      return base + ((process.register(RIP) & 15n) >= second ? 8n : 0n);
+    default:
+      return base;
+  }
 }
 
 const saved = (column: string): string => column.replace(/^c(?=[+-])/, 'cfa');
@@ -208,10 +266,15 @@ const saved = (column: string): string => column.replace(/^c(?=[+-])/, 'cfa');
 /** Offsets in rules have 16 bits (ebpf/records.h): arm64 saves both registers at the far end of a frame. */
 const isFar = (column: string): boolean => Math.abs(Number(/^c([+-]\d+)$/.exec(column)?.[1] ?? 0)) > 32_767;
 
-function judgeFp(ours: string, column: string, text: string): Verdict {
+function judgeFp(rule: OurRule, column: string, expression: string | undefined, text: string): Verdict {
+  const ours = rule.fp ?? '';
   if (column === 'u' || column === 's') return ours === 'same' || ours === 'undefined' ? 'same' : text;
-  if (column === 'exp' || column === 'vexp')
-    return ours === 'undefined' ? '?frame pointer by expression' : '~frame pointer by expression';
+  if (column === 'exp' || column === 'vexp') {
+    if (ours === 'undefined') return '?frame pointer by expression';
+    const isSame = column === 'exp' && matches(rule, 'fp', expression);
+    if (isSame === undefined) return '~expressions that are not understood here';
+    return isSame ? 'same' : `${text} ${expression}`;
+  }
   if (/^c[+-]/.test(column)) return ours === saved(column) ? 'same' : text;
   return ours === 'undefined' ? `?frame pointer ${column.replace(/[+-].*/, '')}` : text;
 }

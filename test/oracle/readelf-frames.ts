@@ -4,6 +4,7 @@
  * address, and which of the file's few thousand distinct texts stands there.
  */
 import { spawn } from 'node:child_process';
+import { ExpressionReader } from './readelf-expressions.ts';
 
 /** One distinct row, less its address. */
 export interface ReadelfRule {
@@ -14,6 +15,8 @@ export interface ReadelfRule {
   isSignal: boolean;
   /** Number of the column that is called ra. */
   returnColumn: number;
+  /** What stands behind `exp`: of the CFA, and of where frame pointer and return address are saved. */
+  expressions: { cfa?: string | undefined; fp?: string | undefined; ra?: string | undefined };
 }
 
 /** FDEs in the order of the file; FDE i has rows firstRow[i] … firstRow[i + 1], the last one to the end. */
@@ -45,22 +48,69 @@ const isHexDigit = (code: number): boolean => (code >= 48 && code <= 57) || (cod
 
 /** Rejects if readelf can't be run; that it warns of a file is no failure. */
 export async function readelfFrames(path: string): Promise<ReadelfSections> {
-  const child = spawn('readelf', ['-W', '--debug-dump=frames-interp,no-follow-links', path], {
+  const reader = new Reader();
+  await readLines(path, 'frames-interp', (line) => reader.line(line));
+  reader.finish();
+  const { ehFrame, debugFrame } = reader;
+  if (ehFrame.rules.some(hasExpression)) await addExpressions(path, ehFrame);
+  return { ehFrame, debugFrame };
+}
+
+async function readLines(path: string, what: string, onLine: (line: string) => void): Promise<void> {
+  const child = spawn('readelf', ['-W', `--debug-dump=${what},no-follow-links`, path], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const failure = new Promise<never>((_resolve, reject) => child.once('error', reject));
   failure.catch(() => {});
-  const reader = new Reader();
   let rest = '';
   child.stdout.setEncoding('latin1');
   for await (const chunk of child.stdout) {
     const lines = (rest + (chunk as string)).split('\n');
     rest = lines.pop()!;
-    for (const line of lines) reader.line(line);
+    for (const line of lines) onLine(line);
   }
-  reader.finish();
   await Promise.race([failure, Promise.resolve()]);
-  return { ehFrame: reader.ehFrame, debugFrame: reader.debugFrame };
+}
+
+/** By the names of the columns that a rule may need. */
+const FRAME_POINTERS: Readonly<Record<string, number>> = { rbp: 6, x29: 29 };
+const isExpression = (rule: ReadelfRule, column: string): boolean => rule.registers.get(column) === 'exp';
+const hasExpression = (rule: ReadelfRule): boolean =>
+  rule.cfa === 'exp' || ['ra', ...Object.keys(FRAME_POINTERS)].some((column) => isExpression(rule, column));
+
+/** Gives each row whose rule has expressions a rule with their texts. */
+async function addExpressions(path: string, frames: ReadelfFrames): Promise<void> {
+  const reader = new ExpressionReader();
+  let isEhFrame = false;
+  await readLines(path, 'frames', (line) => {
+    if (line.startsWith('Contents of the ')) isEhFrame = line.includes(' .eh_frame section');
+    else if (isEhFrame) reader.line(line);
+  });
+  const { firstRow, addresses, ruleIds, rules } = frames;
+  const needsTexts = rules.map(hasExpression);
+  const ids = new Map<string, number>();
+  for (const [fde, first] of firstRow.entries()) {
+    const end = firstRow[fde + 1] ?? addresses.length;
+    for (let row = first; row < end; row++) {
+      const id = ruleIds[row]!;
+      if (!needsTexts[id]) continue;
+      const { cfa, registers } = reader.at(fde, addresses[row]!);
+      const rule = rules[id]!;
+      const [fp] = Object.entries(FRAME_POINTERS).find(([column]) => isExpression(rule, column)) ?? [];
+      const expressions = {
+        cfa,
+        fp: fp && registers.get(FRAME_POINTERS[fp]!),
+        ra: isExpression(rule, 'ra') ? registers.get(rule.returnColumn) : undefined,
+      };
+      const key = `${id} ${expressions.cfa} ${expressions.fp} ${expressions.ra}`;
+      let known = ids.get(key);
+      if (known === undefined) {
+        known = rules.push({ ...rule, expressions }) - 1;
+        ids.set(key, known);
+      }
+      ruleIds[row] = known;
+    }
+  }
 }
 
 class Reader {
@@ -136,7 +186,13 @@ class Reader {
     const key = `${isSignal ? 'S' : ''}${returnColumn}${this.#columns}\n${text}`;
     let id = this.#ids.get(key);
     if (id === undefined) {
-      id = this.#frames!.rules.push({ ...parseRule(text, this.#columns), isSignal, returnColumn }) - 1;
+      id =
+        this.#frames!.rules.push({
+          ...parseRule(text, this.#columns),
+          isSignal,
+          returnColumn,
+          expressions: {},
+        }) - 1;
       this.#ids.set(key, id);
     }
     return id;

@@ -58,13 +58,13 @@ const grouped = (n: number): string => n.toLocaleString('en-US');
 
 const HEAD = `# Stack deltas against readelf
 
-Written by \`npm run test:oracle\`: the rules made of \`.eh_frame\`, compared with \`readelf --debug-dump=frames-interp\` at each boundary of a row and one byte to either side. Files without \`.eh_frame\`, relocatable objects and Go programs are left out.
+Written by \`npm run test:oracle\`: the rules made of \`.eh_frame\`, compared with \`readelf --debug-dump=frames-interp\` at each boundary of a row and one byte to either side. Where that prints \`exp\`, the expression is taken from \`--debug-dump=frames\`, and computed with made-up registers and memory next to our rule. Files without \`.eh_frame\`, relocatable objects and Go programs are left out.
 
 | files | compared | left out | addresses | covered bytes | differences | bad FDEs | we can't express | readelf doesn't say |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|`;
 const KINDS = `## By kind
 
-What we can't express ends a stack with a marker, or loses the frame pointer of that one frame. What readelf doesn't say (it prints expressions as \`exp\`) is not compared here, but by tests of each expression's shape. On arm64 a CFA by expression is that of SVE code: so many bytes above the stack pointer, and so many times the vector length, which is the thread's and in no rule. Nearly all of it lies in libraries of kernels that are chosen at run time, such as Highway's.`;
+What we can't express ends a stack with a marker, or loses the frame pointer of that one frame. On arm64 readelf prints an undefined return address and one that is still in x30 alike.`;
 
 /** A group's row in the first table, and what it has of each kind. */
 interface Entry {
