@@ -16,6 +16,10 @@
 /* What V8's entry from C++ saves before the pair of its frame: d8 to d15 and x19 to x28. */
 #define V8_ENTRY_SAVES 144
 #define RETURN_ADDRESS_ON_STACK 0
+/* that of SVE is the thread's own: DWARF's register VG, which frames are measured by that hold vectors */
+#define HAS_VECTOR_LENGTH 1
+/* the pair that x29 points to lies anywhere in its frame, which so may end far above it */
+#define FRAME_ENDS_AT_RECORD 0
 
 /* 4, 16 or 64 KiB: the kernel's choice */
 #define PAGE_SHIFT config.page_shift

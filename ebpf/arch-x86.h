@@ -13,6 +13,8 @@
 #define V8_ENTRY_SAVES 0  /* behind its frame */
 /* The link register is a stack slot here. */
 #define RETURN_ADDRESS_ON_STACK 1
+#define HAS_VECTOR_LENGTH 0
+#define FRAME_ENDS_AT_RECORD 1
 
 #define PAGE_SHIFT 12
 /* Member of task_struct in which the kernel keeps the user's thread pointer. */

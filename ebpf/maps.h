@@ -154,6 +154,8 @@ struct ef_scratch {
 	u32 has_interpreted;
 	/* marker of the frame that was passed by its frame pointer, until its caller proves to be code */
 	u32 marker_if_guess_fails;
+	/* that marker as long as sp is only known not to lie above the stack pointer, 0: sp is the stack pointer */
+	u32 marker_if_sp_unknown;
 	u32 marker;
 	u32 is_unwound;
 	u64 unread; /* address of the part of the stack that could not be read; 0: none */

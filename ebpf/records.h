@@ -162,6 +162,7 @@ enum ef_rule_kind {
 	EF_RULE_SIGNAL = 4,        /* registers are in the signal frame */
 	EF_RULE_STOP = 5,          /* the return address is undefined: the root */
 	EF_RULE_FRAME_POINTER = 6, /* CFA = fp + cfa_offset, which may lie below the stack pointer */
+	EF_RULE_CFA_VG = 7, /* arm64: CFA = cfa_reg + cfa_offset + cfa_offset2 * VG, the vector length / 8 */
 };
 
 enum ef_value_kind {
@@ -170,6 +171,7 @@ enum ef_value_kind {
 	EF_VALUE_CFA = 2,      /* saved at CFA + offset */
 	EF_VALUE_REGISTER = 3, /* in register number `offset` (return address only) */
 	EF_VALUE_FRAME = 4,    /* saved at fp + offset */
+	EF_VALUE_STACK = 5,    /* saved at sp + offset */
 };
 
 /*

@@ -84,6 +84,8 @@ static __always_inline int step_frame_pointer(struct ef_scratch *s, u32 marker_i
 	s->pc = saved[1];
 	s->frame_pointer_frames++;
 	s->marker_if_guess_fails = marker_if_not;
+	if (!FRAME_ENDS_AT_RECORD)
+		s->marker_if_sp_unknown = marker_if_not;
 	return STEP_NEXT;
 }
 
@@ -101,6 +103,7 @@ static __always_inline int step_signal(struct ef_scratch *s)
 	s->is_leaf = 1;
 	s->found_kept = 1;
 	s->is_return_address = 0;
+	s->marker_if_sp_unknown = EF_MARKER_NONE;
 	return s->pc ? STEP_NEXT : STEP_DONE;
 }
 
@@ -118,6 +121,29 @@ static __always_inline int base_register(struct ef_scratch *s, u32 number, u64 *
 	return 0;
 }
 
+/* Bytes. Each shape has a function of its own, as in vma.h. */
+static __noinline u64 vector_bytes_5_16(u64 task)
+{
+	u32 bytes = 0;
+	KERNEL_READ(&bytes, 4, task + FIELD_OFFSET(task_struct, thread.vl[0]));
+	return bytes;
+}
+
+static __noinline u64 vector_bytes_5_10(u64 task)
+{
+	u32 bytes = 0;
+	KERNEL_READ(&bytes, 4, task + FIELD_OFFSET(task_struct___5_10, thread.sve_vl));
+	return bytes;
+}
+
+/* DWARF's VG: how long the vectors of the sampled thread are, in units of 8 bytes; 0 where there are none. */
+static __always_inline u64 vector_granules(void)
+{
+	u64 task = bpf_get_current_task();
+	bool is_5_16 = bpf_core_field_exists(struct thread_struct, vl);
+	return (is_5_16 ? vector_bytes_5_16(task) : vector_bytes_5_10(task)) / 8;
+}
+
 static __always_inline int compute_cfa(struct ef_scratch *s, const struct ef_rule *rule, u64 *cfa)
 {
 	u64 base = 0;
@@ -129,6 +155,12 @@ static __always_inline int compute_cfa(struct ef_scratch *s, const struct ef_rul
 	if (base_register(s, rule->cfa_reg, &base))
 		return EF_MARKER_REGISTER;
 	*cfa = base + (s64)rule->cfa_offset;
+	if (HAS_VECTOR_LENGTH && rule->kind == EF_RULE_CFA_VG) {
+		u64 granules = vector_granules();
+		if (!granules)
+			return EF_MARKER_REGISTER;
+		*cfa += granules * (s64)rule->cfa_offset2;
+	}
 	if (rule->kind == EF_RULE_CFA_DEREF) {
 		if (USER_READ(&base, 8, *cfa)) {
 			s->unread = *cfa;
@@ -139,19 +171,22 @@ static __always_inline int compute_cfa(struct ef_scratch *s, const struct ef_rul
 	return 0;
 }
 
+/* Where the caller's register is saved; sp and fp are still the callee's. */
+static __always_inline u64 saved_at(struct ef_scratch *s, u32 kind, s64 offset, u64 cfa)
+{
+	if (kind == EF_VALUE_FRAME)
+		return s->fp + offset;
+	return (kind == EF_VALUE_STACK ? s->sp : cfa) + offset;
+}
+
 static __always_inline int restore_fp(struct ef_scratch *s, const struct ef_rule *rule, u64 cfa)
 {
-	u64 at;
-
-	if (rule->fp_kind == EF_VALUE_CFA)
-		at = cfa + (s64)rule->fp_offset;
-	else if (rule->fp_kind == EF_VALUE_FRAME)
-		at = s->fp + (s64)rule->fp_offset;
-	else {
+	if (rule->fp_kind < EF_VALUE_CFA) {
 		if (rule->fp_kind == EF_VALUE_UNDEFINED)
 			s->fp = 0;
 		return 0;
 	}
+	u64 at = saved_at(s, rule->fp_kind, rule->fp_offset, cfa);
 	if (!USER_READ(&s->fp, 8, at))
 		return 0;
 	s->unread = at;
@@ -170,11 +205,35 @@ static __always_inline void restore_kept(struct ef_scratch *s, const struct ef_r
 				!USER_READ(&s->leaf.by_dwarf_number[REG_KEPT & (EF_REGISTERS - 1)], 8, cfa + at);
 }
 
+/*
+ * Past a frame without a rule, on arm64: a function that keeps a frame pointer lets it point to where it has saved the
+ * caller's, next to the return address, and where that is its own rule says. 1 if it doesn't, and sp can't be known.
+ */
+static __always_inline int find_sp(struct ef_scratch *s, const struct ef_rule *rule)
+{
+	u64 sp;
+
+	if (rule->cfa_reg != REG_SP)
+		return 0;
+	if (rule->fp_kind == EF_VALUE_STACK)
+		sp = s->fp - rule->fp_offset;
+	else if (rule->fp_kind == EF_VALUE_CFA && rule->kind == EF_RULE_CFA)
+		sp = s->fp - rule->fp_offset - rule->cfa_offset;
+	else
+		return 1;
+	if (sp < s->sp || sp - s->sp > FRAME_POINTER_REACH)
+		return 1;
+	s->sp = sp;
+	return 0;
+}
+
 static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule *rule)
 {
 	u64 cfa = 0, pc = 0;
-	int marker = compute_cfa(s, rule, &cfa);
 
+	if (!FRAME_ENDS_AT_RECORD && s->marker_if_sp_unknown && find_sp(s, rule))
+		return cut(s, s->marker_if_sp_unknown);
+	int marker = compute_cfa(s, rule, &cfa);
 	if (marker)
 		return cut(s, marker);
 	bool in_register = rule->ra_kind == EF_VALUE_REGISTER;
@@ -186,12 +245,15 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 		if (!s->is_leaf)
 			return cut(s, EF_MARKER_REGISTER);
 		pc = s->leaf.by_dwarf_number[rule->ra_offset & (EF_REGISTERS - 1)];
-	} else if (USER_READ(&pc, 8, cfa + (s64)rule->ra_offset)) {
-		return cut_unread(s, cfa + (s64)rule->ra_offset, EF_MARKER_STACK_READ);
+	} else {
+		u64 at = saved_at(s, rule->ra_kind, rule->ra_offset, cfa);
+		if (USER_READ(&pc, 8, at))
+			return cut_unread(s, at, EF_MARKER_STACK_READ);
 	}
 	if (restore_fp(s, rule, cfa))
 		return cut(s, EF_MARKER_STACK_READ);
 	restore_kept(s, rule, cfa);
+	s->marker_if_sp_unknown = EF_MARKER_NONE;
 	s->sp = cfa;
 	s->pc = pc;
 	return STEP_NEXT;
@@ -270,6 +332,7 @@ __noinline int unwind_step(void)
 		s->is_return_address = 1;
 		s->is_leaf = 0;
 		s->knows_kept = 0;
+		s->marker_if_sp_unknown = EF_MARKER_NONE;
 		return s->pc ? STEP_NEXT : STEP_DONE;
 	}
 	if (m->key) {
@@ -350,6 +413,7 @@ static __always_inline void unwind_user(struct ef_scratch *s)
 	s->is_leaf = 1;
 	s->knows_kept = 1;
 	s->is_return_address = 0;
+	s->marker_if_sp_unknown = EF_MARKER_NONE;
 	for (i = 0; i < EF_MAX_USER_FRAMES; i++) {
 		if (s->user_frames >= config.max_user_frames) {
 			s->marker = EF_MARKER_DEPTH;

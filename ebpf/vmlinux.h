@@ -186,7 +186,11 @@ struct thread_struct {
 	unsigned long fsbase; /* x86 */
 	struct {
 		unsigned long tp_value;
-	} uw; /* arm64 */
+	} uw;      /* arm64 */
+	u32 vl[1]; /* arm64, 5.16 and later */
+};
+struct thread_struct___5_10 {
+	u32 sve_vl;
 };
 struct task_struct {
 	struct thread_struct thread;
@@ -203,6 +207,9 @@ struct task_struct {
 	const struct cred *cred;
 	struct css_set *cgroups;
 	struct signal_struct *signal;
+};
+struct task_struct___5_10 {
+	struct thread_struct___5_10 thread;
 };
 
 #pragma clang attribute pop

@@ -38,8 +38,12 @@ describe('call frame instructions', () => {
     ['val_offset fp', [0x14, FP, 2], 'rsp+8 undefined cfa-8'],
     ['val_expression fp', [0x16, FP, 2, 0x77, 8], 'rsp+8 undefined cfa-8'],
     ['expression fp from fp', [0x10, FP, 2, 0x76, 0x70], 'rsp+8 *(rbp-16) cfa-8'],
-    ['expression fp from elsewhere', [0x10, FP, 2, 0x77, 0x10], 'rsp+8 undefined cfa-8'],
-    ['expression ra', [0x10, RA, 2, 0x77, 0x10], 'invalid'],
+    ['expression fp from sp', [0x10, FP, 2, 0x77, 0x10], 'rsp+8 *(rsp+16) cfa-8'],
+    ['expression fp from elsewhere', [0x10, FP, 2, 0x78, 0x10], 'rsp+8 undefined cfa-8'],
+    ['expression fp, loaded', [0x10, FP, 3, 0x76, 0x70, 0x06], 'rsp+8 undefined cfa-8'],
+    ['expression ra from sp', [0x10, RA, 2, 0x77, 0x10], 'rsp+8 same *(rsp+16)'],
+    ['expression ra from elsewhere', [0x10, RA, 2, 0x78, 0x10], 'invalid'],
+    ['expression sp', [0x10, SP, 2, 0x77, 0x10], 'invalid'],
     ['offset sp', [0x80 | SP, 2], 'invalid'],
     ['register sp', [0x09, SP, 8], 'invalid'],
     ['val_offset sp, 8', [0x14, SP, 1], 'invalid'],
@@ -202,6 +206,38 @@ describe('arm64', () => {
       '0x1004 sp+32 cfa-32 cfa-24',
       '0x1008 x29+32 cfa-32 cfa-24',
       '0x100c sp+0 same x30',
+      END,
+    ]);
+  });
+
+  // breg31 0; bregx 46 (VG) 0; lit8; mul; plus_uconst 176; plus: as gcc says it
+  const vectors = [0x8f, 0, 0x92, 46, 0, 0x38, 0x1e, 0x23, 0xb0, 1, 0x22];
+  it.each([
+    ['as gcc says it', vectors, 'sp+176+8*vg'],
+    ['with a larger factor', [0x8f, 16, 0x92, 46, 0, 0x08, 0x90, 0x1e, 0x22], 'sp+16+144*vg'],
+    ['as clang says it', [0x8f, 0, 0x11, 16, 0x22, 0x11, 0x78, 0x92, 46, 0, 0x1e, 0x22], 'sp+16-8*vg'],
+    ['shifted', [0x8d, 32, 0x92, 46, 0, 0x33, 0x24, 0x22], 'x29+32+8*vg'],
+    ['taken away', [0x8d, 32, 0x92, 46, 0, 0x33, 0x24, 0x1c], 'x29+32-8*vg'],
+    ['the register last', [0x92, 46, 2, 0x34, 0x1e, 0x8d, 0, 0x22], 'x29+8+4*vg'],
+    ['loaded', [0x8f, 0, 0x92, 46, 0, 0x22, 0x06], undefined],
+    ['without a register', [0x92, 46, 0, 0x38, 0x1e], undefined],
+    ['two registers', [0x8f, 0, 0x8d, 0, 0x22], undefined],
+    ['a register twice', [0x8f, 0, 0x32, 0x1e], undefined],
+    ['two values', [0x8f, 0, 0x92, 46, 0], undefined],
+    ['too little', [0x8f, 0, 0x22], undefined],
+    ['too many values', [...Array(9).fill(0x30), ...Array(9).fill(0x22)], undefined],
+    ['too large', [0x8f, 0, 0x92, 46, 0, 0x0e, 0, 0, 0, 0, 1, 0, 0, 0, 0x1e, 0x22], undefined],
+  ])('counts a CFA in vector lengths: %s', (_, block, cfa) => {
+    const rows = rowsOf([0x41, 0x0f, block.length, ...block, 0x9e, 1], cie, 183);
+    expect(rows[1]).toBe(cfa === undefined ? '0x1004 invalid' : `0x1004 ${cfa} same cfa-8`);
+  });
+
+  it('finds fp and return address above the stack pointer, below vectors', () => {
+    const saved = [0x10, 29, 2, 0x8f, 0, 0x10, 30, 2, 0x8f, 8];
+    expect(rowsOf([0x41, 0x0f, vectors.length, ...vectors, 0x41, ...saved], cie, 183)).toEqual([
+      '0x1000 sp+0 same x30',
+      '0x1004 sp+176+8*vg same x30',
+      '0x1008 sp+176+8*vg *(sp+0) *(sp+8)',
       END,
     ]);
   });

@@ -3,7 +3,7 @@ import type { Cursor } from '../../common/base/cursor.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
 import { Kept, ValueKind } from '../tracer/records.gen.ts';
 import { CfiState, type Registers, VALUE_UNSUPPORTED } from './cfi-state.ts';
-import { applyCfaExpression, applyFpExpression } from './expressions.ts';
+import { applyCfaExpression, readSavedPlace } from './expressions.ts';
 
 /** A frame program that cannot be run; it costs its own function only. */
 export class BadFrame extends Error {
@@ -139,7 +139,8 @@ export class CfiProgram {
         const reg = cursor.uleb();
         this.#set(reg, VALUE_UNSUPPORTED, 0, registers);
         this.#block(cursor, (block) => {
-          if (reg === registers.fp) applyFpExpression(state, block, registers);
+          const place = readSavedPlace(block, registers);
+          if (place) this.#set(reg, place.kind, place.offset, registers);
         });
         break;
       }

@@ -6,6 +6,8 @@ export interface Registers {
   fp: number;
   sp: number;
   ra: number;
+  /** VG, the number of 8-byte units in a vector, which is the thread's; where CFAs may count in it. */
+  vg?: number;
   /** The kept register (ebpf/records.h), where the rules tell what becomes of it. */
   kept?: number;
 }
@@ -13,7 +15,7 @@ export interface Registers {
 /** DWARF register numbers: System V ABI of amd64 (figure 3.36), of arm64 (AADWARF64). */
 export const REGISTERS: Readonly<Record<'x86_64' | 'aarch64', Registers>> = {
   x86_64: { fp: 6, sp: 7, ra: 16 },
-  aarch64: { fp: 29, sp: 31, ra: 30 },
+  aarch64: { fp: 29, sp: 31, ra: 30, vg: 46 },
 };
 
 /** Which register may be kept. */
@@ -23,9 +25,9 @@ export const KEPT: Readonly<Record<'x86_64' | 'aarch64', number | undefined>> = 
 };
 
 /** Beside the rule kinds: a CFA that cannot be expressed. */
-export const CFA_UNSUPPORTED = 7;
+export const CFA_UNSUPPORTED = 0xff;
 /** Beside the value kinds: a place that cannot be expressed. */
-export const VALUE_UNSUPPORTED = 7;
+export const VALUE_UNSUPPORTED = 0xff;
 
 /** Reasons for which a row says less than its input, by kind; each is one row. */
 export interface Inexpressible {
@@ -166,6 +168,6 @@ export class CfiState {
     if (this.raKind === ValueKind.REGISTER) return this.raOffset <= lastRegister(isX86);
     // amd64 has no link register: "the same" says nothing
     if (this.raKind === ValueKind.SAME) return !isX86;
-    return this.raKind === ValueKind.CFA;
+    return this.raKind !== ValueKind.UNDEFINED && this.raKind !== VALUE_UNSUPPORTED;
   }
 }

@@ -44,8 +44,8 @@ function checkRules(table: PackedTable, machine: Machine): string {
   const view = viewOf(table);
   const isX86 = machine === 'x86_64';
   const lastRegister = isX86 ? 15 : 31;
-  const lastKind: number = RuleKind.FRAME_POINTER;
-  const lastValue: number = ValueKind.FRAME;
+  const lastKind: number = isX86 ? RuleKind.FRAME_POINTER : RuleKind.CFA_VG;
+  const lastValue: number = ValueKind.STACK;
   if (view.getUint8(table.rulesAt + RULE.kind) !== RuleKind.INVALID) return 'rule 0 says something';
   for (let i = 0; i < table.ruleCount; i++) {
     const at = table.rulesAt + i * RULE.bytes;

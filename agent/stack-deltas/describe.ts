@@ -1,6 +1,7 @@
 /** Rules as people read them: `rsp+8`, `*(rbp-8)`, `cfa-16`. */
 import type { Machine } from '../../common/elf/elf.ts';
 import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
+import { REGISTERS } from './cfi-state.ts';
 import type { Rule } from './rules.ts';
 
 const X86 = ['rax', 'rdx', 'rcx', 'rbx', 'rsi', 'rdi', 'rbp', 'rsp'];
@@ -41,6 +42,7 @@ export function describeRule(rule: Rule, machine: Machine): RuleText {
 function describeCfa(rule: Rule, machine: Machine): string {
   const base = `${registerName(machine, rule.cfaReg)}${signed(rule.cfaOffset)}`;
   if (rule.kind === RuleKind.PLT) return `${base}+((rip&15)>=${rule.cfaOffset2}?8:0)`;
+  if (rule.kind === RuleKind.CFA_VG) return `${base}${signed(rule.cfaOffset2)}*vg`;
   if (rule.kind !== RuleKind.CFA_DEREF) return base;
   return rule.cfaOffset2 === 0 ? `*(${base})` : `*(${base})${signed(rule.cfaOffset2)}`;
 }
@@ -54,7 +56,9 @@ function describeValue(kind: number, offset: number, machine: Machine): string {
     case ValueKind.REGISTER:
       return registerName(machine, offset);
     case ValueKind.FRAME:
-      return `*(${registerName(machine, machine === 'aarch64' ? 29 : 6)}${signed(offset)})`;
+      return `*(${registerName(machine, REGISTERS[machine].fp)}${signed(offset)})`;
+    case ValueKind.STACK:
+      return `*(${registerName(machine, REGISTERS[machine].sp)}${signed(offset)})`;
     default:
       return 'undefined';
   }

@@ -1,29 +1,27 @@
 /**
  * The DWARF expressions that compilers and linkers write into unwind information. There are few shapes, so they
- * are recognised, not evaluated: register + offset, what that points to (plus a constant), and the linkers'
- * expression for the procedure linkage table. Opcodes: DWARF 5, section 7.7.1.
+ * are recognised, not evaluated: sums (linear-expression.ts), and the linkers' expression for the procedure linkage
+ * table. Opcodes: DWARF 5, section 7.7.1.
  */
 import type { Cursor } from '../../common/base/cursor.ts';
 import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
-import { CFA_UNSUPPORTED, type CfiState, type Registers, VALUE_UNSUPPORTED } from './cfi-state.ts';
+import { CFA_UNSUPPORTED, type CfiState, type Registers } from './cfi-state.ts';
+import { readLinear } from './linear-expression.ts';
 
-const DW_OP_DEREF = 0x06;
 const DW_OP_AND = 0x1a;
 const DW_OP_PLUS = 0x22;
-const DW_OP_PLUS_UCONST = 0x23;
 const DW_OP_SHL = 0x24;
 const DW_OP_GE = 0x2a;
 const DW_OP_LIT0 = 0x30;
 const DW_OP_LIT31 = 0x4f;
 const DW_OP_BREG0 = 0x70;
-const DW_OP_BREG31 = 0x8f;
 const RIP = 16;
 
 const isLit = (op: number): boolean => op >= DW_OP_LIT0 && op <= DW_OP_LIT31;
 
 /** rsp + 8 + ((rip & 15) >= N ? 8 : 0): the N-th byte of a PLT entry is behind its push. */
 function readPlt(cursor: Cursor, registers: Registers): { offset: number; threshold: number } | undefined {
-  if (cursor.u8() !== DW_OP_BREG0 + registers.sp) return undefined;
+  if (cursor.left === 0 || cursor.u8() !== DW_OP_BREG0 + registers.sp) return undefined;
   const offset = cursor.sleb();
   if (cursor.left < 8 || cursor.u8() !== DW_OP_BREG0 + RIP || cursor.sleb() !== 0) return undefined;
   if (cursor.u8() !== DW_OP_LIT0 + 15 || cursor.u8() !== DW_OP_AND) return undefined;
@@ -38,44 +36,28 @@ function readPlt(cursor: Cursor, registers: Registers): { offset: number; thresh
 export function applyCfaExpression(state: CfiState, cursor: Cursor, registers: Registers): void {
   const start = cursor.at;
   state.setCfaExpression(CFA_UNSUPPORTED, 0, 0, 0);
-  if (cursor.left === 0) return;
-  const op = cursor.u8();
-  if (op < DW_OP_BREG0 || op > DW_OP_BREG31) return;
-  const reg = op - DW_OP_BREG0;
-  const offset = cursor.sleb();
-  if (cursor.left === 0) {
-    state.setCfaExpression(RuleKind.CFA, reg, offset, 0);
-    return;
-  }
-  if (cursor.u8() === DW_OP_DEREF) {
-    const constant = readConstant(cursor);
-    if (constant === undefined) return;
-    state.setCfaExpression(RuleKind.CFA_DEREF, reg, offset, constant);
+  const plt = readPlt(cursor, registers);
+  if (plt) {
+    state.setCfaExpression(RuleKind.PLT, registers.sp, plt.offset, plt.threshold);
     return;
   }
   cursor.at = start;
-  const plt = readPlt(cursor, registers);
-  if (plt) state.setCfaExpression(RuleKind.PLT, registers.sp, plt.offset, plt.threshold);
+  const { register, loadedAt, granules, constant } = readLinear(cursor, registers.vg) ?? {};
+  if (register === undefined || granules === undefined || constant === undefined) return;
+  if (granules === 0 && loadedAt === undefined) state.setCfaExpression(RuleKind.CFA, register, constant, 0);
+  else if (granules === 0) state.setCfaExpression(RuleKind.CFA_DEREF, register, loadedAt!, constant);
+  else if (loadedAt === undefined) state.setCfaExpression(RuleKind.CFA_VG, register, constant, granules);
 }
 
-/** Nothing (0), `plus_uconst n`, or `lit n; plus`, up to the end. */
-function readConstant(cursor: Cursor): number | undefined {
-  if (cursor.left === 0) return 0;
-  const op = cursor.u8();
-  if (op === DW_OP_PLUS_UCONST) {
-    const constant = cursor.uleb();
-    return cursor.left === 0 ? constant : undefined;
-  }
-  if (isLit(op) && cursor.left === 1 && cursor.u8() === DW_OP_PLUS) return op - DW_OP_LIT0;
-  return undefined;
-}
-
-/** DW_CFA_expression of the frame pointer: saved at fp + offset, as functions that realign their stack do. */
-export function applyFpExpression(state: CfiState, cursor: Cursor, registers: Registers): void {
-  state.fpKind = VALUE_UNSUPPORTED;
-  if (cursor.left === 0 || cursor.u8() !== DW_OP_BREG0 + registers.fp) return;
-  const offset = cursor.sleb();
-  if (cursor.left > 0) return;
-  state.fpKind = ValueKind.FRAME;
-  state.fpOffset = offset;
+/** DW_CFA_expression: where a register is saved, if that is at a distance from the frame or stack pointer. */
+export function readSavedPlace(
+  cursor: Cursor,
+  registers: Registers,
+): { kind: number; offset: number } | undefined {
+  const value = readLinear(cursor, registers.vg);
+  const isPlain = value?.granules === 0 && value.loadedAt === undefined;
+  if (!isPlain) return undefined;
+  const { register, constant: offset } = value;
+  if (register === registers.fp) return { kind: ValueKind.FRAME, offset };
+  return register === registers.sp ? { kind: ValueKind.STACK, offset } : undefined;
 }

@@ -54,6 +54,7 @@ export const RuleKind = {
   SIGNAL: 4,
   STOP: 5,
   FRAME_POINTER: 6,
+  CFA_VG: 7,
 } as const;
 
 export const ValueKind = {
@@ -62,6 +63,7 @@ export const ValueKind = {
   CFA: 2,
   REGISTER: 3,
   FRAME: 4,
+  STACK: 5,
 } as const;
 
 export const Kept = {

@@ -2,6 +2,7 @@
 import { basename } from 'node:path';
 import { processName, stackNames } from '../../common/profile/frame-name.ts';
 import type { Profile } from '../../common/profile/profile.ts';
+import type { Architecture } from './virtual-machine.ts';
 
 export interface NamedSample {
   process: string;
@@ -22,6 +23,8 @@ export interface KnownProgram {
   /** By the C compiler where none is named; without its compiler or interpreter the program is left out. */
   language?: 'go' | 'cgo' | 'musl' | 'node' | 'python';
   flags: string[];
+  /** The only one that it is for. */
+  architecture?: Architecture;
   /** Beside those; the compiler's default signs no return address. */
   arm64Flags?: string[];
   /** Are all calls known to be there? guest-init looks for such samples, too. */
@@ -83,6 +86,24 @@ export const KNOWN_PROGRAMS: readonly KnownProgram[] = [
     isJudged: isBottomOfC,
     // clone3, which Debian's stripped libc has no name for
     isWhole: (sample) => callsOf(sample) === 20 && /clone|libc\.so/.test(sample.frames[0]!),
+  },
+  {
+    // frames that are so many vectors long, and how long those are only the kernel knows
+    name: 'vectors',
+    source: 'fixtures/vectors.c',
+    architecture: 'arm64',
+    flags: ['-O2', '-fomit-frame-pointer', '-march=armv8-a+sve'],
+    isJudged: isBottomOfC,
+    isWhole: isDeep,
+  },
+  {
+    // past code that only its frame pointer leads through, the stack pointer is found again
+    name: 'generated',
+    source: 'fixtures/generated.c',
+    architecture: 'arm64',
+    flags: ['-O2', '-fno-omit-frame-pointer'],
+    isJudged: isBottomOfC,
+    isWhole: isDeep,
   },
   {
     // all of its library lacks unwind information

@@ -73,7 +73,8 @@ export function fetchKernel(suite: Suite, architecture: Architecture): string {
 
 /** The C library's, and where runtimes are unwound theirs; `all`: also musl's and, where Go is installed, its. */
 export const knownPrograms = (architecture: Architecture, all: boolean): KnownProgram[] =>
-  KNOWN_PROGRAMS.filter(({ language }) => {
+  KNOWN_PROGRAMS.filter(({ language, architecture: only }) => {
+    if (only !== undefined && only !== architecture) return false;
     if (language === undefined || language === 'node') return true;
     if (language === 'python') return architecture === 'arm64' || existsSync(PYTHON);
     return all && (language === 'musl' || spawnSync('go', ['version']).status === 0);

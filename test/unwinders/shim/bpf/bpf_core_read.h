@@ -5,5 +5,6 @@
 
 #define BPF_CORE_READ(struct_pointer, field) ((struct_pointer)->field)
 #define bpf_core_field_offset(type, field) offsetof(type, field)
+#define bpf_core_field_exists(type, field) 1
 
 #endif
