@@ -37,7 +37,9 @@ async function serve(url: string): Promise<void> {
     where: z
       .string()
       .optional()
-      .describe('filter, all terms hold: process=node,python3 host!=db1 thread~"^worker" cpu=0 kind=kernel'),
+      .describe(
+        'filter, all terms hold: process=node,python3 host!=db1 thread~"^worker" cpu=0 kind=kernel deployment.environment=prod',
+      ),
   };
   const limit = z.number().int().min(1).max(200).default(DEFAULT_LINES).describe('lines of the answer');
   const readOnly = { readOnlyHint: true, openWorldHint: false };

@@ -73,7 +73,10 @@ function add(query: Command, usage: string, description: string, path: string, t
     .option('--from <TIME>', 'now, -5m, milliseconds since 1970, or ISO 8601')
     .option('--to <TIME>', 'end of the time; default: now')
     .option('--range <LENGTH>', 'instead of --from: 60s, 15m, 6h, 7d, all; default: 15m')
-    .option('--where <FILTER>', 'such as: process=node,python3 host!=db1 thread~^worker cpu=0')
+    .option(
+      '--where <FILTER>',
+      'such as: process=node,python3 host!=db1 thread~^worker cpu=0 k8s.pod.name=web-1',
+    )
     .addOption(
       new Option('--limit <N>', 'lines of text, or entries of a list').argParser(readLimit).default(30),
     )

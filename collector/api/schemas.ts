@@ -63,7 +63,7 @@ const filterOf = (prefix: string, what: string): Parameter[] => [
   ),
   text(
     `${prefix}where`,
-    `filter${what}: terms such as process=node,python3 host!=db1 thread~^worker cpu=0; keys: ${LABELS.join(', ')}; ` +
+    `filter${what}: terms such as process=node,python3 host!=db1 thread~^worker cpu=0; keys: ${LABELS.join(', ')}, and names of attributes; ` +
       'operators: = != ~ !~ (regular expressions); values that hold spaces stand in double quotes',
   ),
 ];
@@ -150,7 +150,7 @@ export const HEATMAP = object({
   rows: INTEGER,
   cells: { ...NUMBERS, description: 'column by column' },
 });
-export const LABELS_ANSWER = object({ labels: listOf(STRING) });
+export const LABELS_ANSWER = object({ labels: listOf(STRING), attributes: listOf(STRING) });
 export const VALUES = object({
   ...RANGE,
   label: STRING,

@@ -119,6 +119,13 @@ export interface TimelineAnswer {
   other: number[];
 }
 
+/** `GET /api/v1/labels` */
+export interface LabelsAnswer {
+  labels: string[];
+  /** Names of other attributes that samples of the time have. */
+  attributes: string[];
+}
+
 /** `GET /api/v1/values` */
 export interface ValuesAnswer {
   valueCount: number;

@@ -6,6 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Profile as Pprof } from 'pprof-format';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { attributesText } from '../../common/profile/attributes.ts';
 import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
@@ -23,7 +24,10 @@ beforeAll(async () => {
   endMs = now();
   const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now });
   const text = 'sh:10;main@n;fib@n;fib@n;vfs_write@k 6\nnode:12;main@n;render@j 4\nnode:12;main@n;fib@n 2';
-  store.append(profileFromText(text, { endMs, spanMs: 1000 }));
+  const profile = profileFromText(text, { endMs, spanMs: 1000 });
+  for (const process of profile.processes)
+    process.attributes = attributesText([['k8s.pod.name', process.pid === 10 ? 'web-1' : 'web-2']]);
+  store.append(profile);
   store.append(
     profileFromText('node:12;main@n;parse@j 8', { endMs: endMs - 60_000, spanMs: 1000, host: 'db' }),
   );
@@ -86,6 +90,21 @@ describe('/api/v1', () => {
       total: 8,
     });
     expect(functions[0]).toMatchObject({ name: 'vfs_write', self: 6, total: 6, kind: 'kernel' });
+  });
+
+  it('names attributes that samples have, their values, and stacks time by them', async () => {
+    expect((await get('labels?from=-30s')).attributes).toEqual(['k8s.pod.name']);
+    expect((await get('labels?from=-10m&to=-5m')).attributes).toEqual([]);
+    const { values } = await get('values?label=k8s.pod.name&where=process%3Dsh,node&from=-30s');
+    expect(values).toEqual([
+      { value: 'web-1', samples: 6 },
+      { value: 'web-2', samples: 6 },
+    ]);
+    const { groups } = await get('timeline?by=k8s.pod.name&steps=1&from=-30s&where=k8s.pod.name~2$');
+    expect(groups).toEqual([{ value: 'web-2', samples: 6, counts: [6] }]);
+    expect(await get('values?label=proces')).toMatchObject({
+      error: expect.stringContaining('"proces" is no key'),
+    });
   });
 
   it('moves an aligned range by whole steps, and counts its CPU time', async () => {

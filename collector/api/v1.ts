@@ -1,6 +1,6 @@
 /** `/api/v1`: one entry per query, from which the router and the OpenAPI document are made. */
 
-import { isSeriesLabel, LABELS, labelOf, SERIES_LABELS } from '../../common/profile/filter.ts';
+import { LABELS, labelOf, SERIES_LABELS } from '../../common/profile/filter.ts';
 import { parseTransforms } from '../../common/profile/transform-list.ts';
 import { countExecutions } from '../query/executions.ts';
 import { readProfile } from '../query/export.ts';
@@ -10,7 +10,9 @@ import { invertParts } from '../query/invert.ts';
 import { mergeParts } from '../query/merged-tree.ts';
 import { QualityMeter } from '../query/quality.ts';
 import {
+  isSharedLabel,
   type Precision,
+  readAttributeNames,
   readLargestGroups,
   readSamples,
   readTimeline,
@@ -170,14 +172,17 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     parameters: [
       ...schema.FILTER,
       schema.STEPS,
-      schema.oneOf('by', 'label whose values become groups', [...SERIES_LABELS, 'cpu']),
+      schema.text(
+        'by',
+        `label whose values become groups: ${[...SERIES_LABELS, 'cpu'].join(', ')}, or an attribute's name`,
+      ),
     ],
     response: schema.TIMELINE,
     async run(parameters, { store, now }) {
       const filter = readFilter(parameters, store, now);
       const by = parameters.get('by') ?? undefined;
       const key = by === undefined ? undefined : labelOf(by);
-      if (key !== undefined && key !== 'cpu' && !isSeriesLabel(key))
+      if (key !== undefined && key !== 'cpu' && !isSharedLabel(key))
         throw new RequestError(`by is "${by}": a stack has many of these`);
       const steps = readInteger(parameters, 'steps', { fallback: 120, min: 1, max: MAX_STEPS });
       const groups = await readLargestGroups(store, filter, steps, key, MAX_GROUPS);
@@ -205,16 +210,20 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     },
   },
   '/api/v1/labels': {
-    summary: 'What samples can be filtered and grouped by',
-    parameters: [],
+    summary:
+      'What samples can be filtered and grouped by, and the other attributes that samples of the time have',
+    parameters: schema.FILTER,
     response: schema.LABELS_ANSWER,
-    run: async () => ({ labels: LABELS }),
+    async run(parameters, { store, now }) {
+      const attributes = await readAttributeNames(store, readFilter(parameters, store, now));
+      return { labels: LABELS, attributes };
+    },
   },
   '/api/v1/values': {
     summary: 'Values of a label with their events; of kind and frame, those of the innermost frame',
     parameters: [
       ...schema.FILTER,
-      schema.oneOf('label', 'the label', LABELS, true),
+      schema.text('label', `the label: ${LABELS.join(', ')}, or an attribute's name`, true),
       schema.limit('values', 100),
     ],
     response: schema.VALUES,

@@ -38,6 +38,7 @@ const NO_GROUP = {
   containerId: '',
   cgroup: '',
   service: '',
+  attributes: '',
   periodNanos: 0,
 };
 

@@ -124,8 +124,9 @@ class ProfileBuilder {
 
   #process(series: Series): number {
     const { processes } = this.profile;
-    const { process, pid, path, command, containerId, cgroup, service, startUnixNano, host } = series;
-    const key = [pid, startUnixNano, process, path, containerId, host].join('\0');
+    const { process, pid, path, command, containerId, cgroup, service, startUnixNano, host, attributes } =
+      series;
+    const key = [pid, startUnixNano, process, path, containerId, host, attributes].join('\0');
     return intern(this.#processes, key, () =>
       processes.push({
         ...emptyProcess(),
@@ -137,6 +138,7 @@ class ProfileBuilder {
         cgroupPath: cgroup,
         serviceName: service,
         startUnixNano,
+        ...(attributes !== '' && { attributes }),
       }),
     );
   }

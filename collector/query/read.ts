@@ -1,5 +1,11 @@
 /** What every view is made from: one pass over the parts of the store that a filter touches. */
-import { isSeriesLabel, type SeriesLabel } from '../../common/profile/filter.ts';
+import { readAttributes } from '../../common/profile/attributes.ts';
+import {
+  type AttributeLabel,
+  isAttributeLabel,
+  isSeriesLabel,
+  type SeriesLabel,
+} from '../../common/profile/filter.ts';
 import {
   compileMasks,
   groupValue,
@@ -202,6 +208,22 @@ function* sumIds(ids: ArrayLike<number>, rows: Rows, length: number): Generator<
   for (const [id, sum] of sums.entries()) if (sum > 0) yield [id, sum];
 }
 
+/** Labels that a timeline can be stacked by: an event has one value of them. */
+export type TimelineLabel = SeriesLabel | AttributeLabel | 'cpu';
+
+/** Whether all samples of a series have one value of the label. */
+export const isSharedLabel = (key: string): key is SeriesLabel | AttributeLabel =>
+  isSeriesLabel(key) || isAttributeLabel(key);
+
+/** Names of the attributes that any of the samples have, in order. */
+export async function readAttributeNames(store: PartStore, filter: SampleFilter): Promise<string[]> {
+  const names = new Set<string>();
+  await sumGroups(store, filter, ({ attributes }) => {
+    for (const name of readAttributes(attributes).keys()) names.add(name);
+  });
+  return [...names].sort();
+}
+
 export interface ValueCount {
   value: string;
   samples: number;
@@ -212,9 +234,9 @@ export async function readValues(store: PartStore, filter: SampleFilter, key: st
   const counts = new Map<string, number>();
   const add = (value: string, weight: number): void =>
     void counts.set(value, (counts.get(value) ?? 0) + weight);
-  if (isSeriesLabel(key) && isGroupLabel(key)) {
+  if (isSharedLabel(key) && isGroupLabel(key)) {
     await sumGroups(store, filter, (group, weight) => add(groupValue(group, key), weight));
-  } else if (isSeriesLabel(key)) {
+  } else if (isSharedLabel(key)) {
     await sumSeries(store, filter, (series, weight) => add(seriesValue(series, key), weight));
   } else {
     for (const part of await store.parts(filter)) await addNodeValues(part, filter, key, add);
@@ -249,7 +271,7 @@ export async function readTimeline(
   store: PartStore,
   filter: SampleFilter,
   steps: number,
-  by: SeriesLabel | 'cpu' | undefined,
+  by: TimelineLabel | undefined,
 ): Promise<Map<string, Float64Array>> {
   const groups = new Map<string, Float64Array>();
   await addSteps(store, filter, { steps, by }, (value) => {
@@ -274,7 +296,7 @@ export async function readLargestGroups(
   store: PartStore,
   filter: SampleFilter,
   steps: number,
-  by: SeriesLabel | 'cpu' | undefined,
+  by: TimelineLabel | undefined,
   max: number,
 ): Promise<GroupedTimeline> {
   const values = by === undefined ? undefined : await readValues(store, filter, by);
@@ -297,7 +319,7 @@ export async function readLargestGroups(
 
 interface Grouping {
   steps: number;
-  by: SeriesLabel | 'cpu' | undefined;
+  by: TimelineLabel | undefined;
 }
 
 /** Adds each event to its step of the group of its label's value. */

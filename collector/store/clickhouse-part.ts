@@ -87,7 +87,7 @@ function concat(pages: readonly Uint32Array[]): Uint32Array {
 async function loadSeries(source: DictionarySource): Promise<SeriesTable> {
   const columns = await source.read(
     `process, pid, tid, thread, path, command, container_id, cgroup, service, host, start_unix_nano,
-      period_nanos`,
+      period_nanos, attributes`,
     'series',
   );
   const table = new SeriesTable();
@@ -102,6 +102,7 @@ async function loadSeries(source: DictionarySource): Promise<SeriesTable> {
       cgroup: text(7),
       service: text(8),
       host: text(9),
+      attributes: text(12),
       periodNanos: Number(text(11)),
     });
     table.append(group, Number(text(1)), Number(text(2)), BigInt(text(10)));

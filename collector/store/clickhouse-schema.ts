@@ -32,6 +32,7 @@ const MIGRATIONS: readonly (readonly string[])[] = [
     SELECT part, start, sum(weight) AS events, min(t) AS min_t, max(t) AS max_t FROM samples GROUP BY part, start`,
   ],
   ['ALTER TABLE frames ADD COLUMN IF NOT EXISTS line UInt32 CODEC(ZSTD)'],
+  ['ALTER TABLE series ADD COLUMN IF NOT EXISTS attributes LowCardinality(String)'],
 ];
 
 /** Tables with a partition a day. */

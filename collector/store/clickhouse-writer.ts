@@ -58,7 +58,15 @@ function seriesOf({ part, end }: Batch): Row[] {
     const each = part.seriesTable.at(series);
     const { process, pid, tid, thread, path, command, containerId, cgroup, service, host } = each;
     const identity = [process, pid, tid, thread, path, command, containerId, cgroup, service, host];
-    rows.push([id, seconds(startMs), series, ...identity, String(each.startUnixNano), each.periodNanos]);
+    rows.push([
+      id,
+      seconds(startMs),
+      series,
+      ...identity,
+      String(each.startUnixNano),
+      each.periodNanos,
+      each.attributes,
+    ]);
   }
   return rows;
 }

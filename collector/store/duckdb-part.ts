@@ -100,13 +100,14 @@ async function readCounts(id: number, scan: Scan): Promise<Counts> {
 
 async function readGroups(id: number, scan: Scan): Promise<SeriesGroup[]> {
   const groups: SeriesGroup[] = [];
-  const columns = 'process, thread, path, command, container_id, cgroup, service, host, period_nanos, id';
+  const columns =
+    'process, thread, path, command, container_id, cgroup, service, host, attributes, period_nanos, id';
   await scan(`SELECT ${columns} FROM groups_${id}`, (chunk) => {
-    const texts = [0, 1, 2, 3, 4, 5, 6, 7].map((column) => textsOf(chunk, column));
-    const [periods, ids] = [numbersOf(chunk, 8), numbersOf(chunk, 9)];
+    const texts = [0, 1, 2, 3, 4, 5, 6, 7, 8].map((column) => textsOf(chunk, column));
+    const [periods, ids] = [numbersOf(chunk, 9), numbersOf(chunk, 10)];
     for (let row = 0; row < chunk.rowCount; row++) {
-      const [process, thread, path, command, containerId, cgroup, service, host] = texts.map((text) =>
-        text(row),
+      const [process, thread, path, command, containerId, cgroup, service, host, attributes] = texts.map(
+        (text) => text(row),
       );
       groups[Number(ids[row])] = {
         process: process!,
@@ -117,6 +118,7 @@ async function readGroups(id: number, scan: Scan): Promise<SeriesGroup[]> {
         cgroup: cgroup!,
         service: service!,
         host: host!,
+        attributes: attributes!,
         periodNanos: Number(periods[row]),
       };
     }

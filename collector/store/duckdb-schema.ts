@@ -16,6 +16,9 @@ const MIGRATIONS: readonly Migration[] = [
    CREATE TABLE trees(part BIGINT PRIMARY KEY, nodes DOUBLE)`,
   // sums by function came with trees later than trees did
   'ALTER TABLE trees ADD COLUMN has_functions BOOLEAN DEFAULT false',
+  // attributes that have no column of their own were left out before
+  (connection) =>
+    forEachPart(connection, (id) => `ALTER TABLE groups_${id} ADD COLUMN attributes VARCHAR DEFAULT ''`),
 ];
 
 /**

@@ -14,7 +14,8 @@ const createTablesSql = (id: number): string => `
   CREATE TABLE frames_${id}(id UINTEGER, name VARCHAR, place UINTEGER, line UINTEGER);
   CREATE TABLE nodes_${id}(id UINTEGER, parent UINTEGER, frame UINTEGER);
   CREATE TABLE groups_${id}(id UINTEGER, process VARCHAR, thread VARCHAR, path VARCHAR, command VARCHAR,
-    container_id VARCHAR, cgroup VARCHAR, service VARCHAR, host VARCHAR, period_nanos DOUBLE);
+    container_id VARCHAR, cgroup VARCHAR, service VARCHAR, host VARCHAR, period_nanos DOUBLE,
+    attributes VARCHAR);
   CREATE TABLE series_${id}(id UINTEGER, grp UINTEGER, pid BIGINT, tid BIGINT, start_unix_nano UBIGINT);
   CREATE TABLE samples_${id}(t UINTEGER, node UINTEGER, series UINTEGER, cpu SMALLINT, weight DOUBLE);
   CREATE TABLE sums_${id}(tens USMALLINT, grp UINTEGER, cpu SMALLINT, weight DOUBLE);`;
@@ -122,6 +123,7 @@ async function writeSeries(connection: DuckDBConnection, { part, end }: Batch): 
     groups.map(({ service }) => service),
     groups.map(({ host }) => host),
     Float64Array.from(groups, ({ periodNanos }) => periodNanos),
+    groups.map(({ attributes }) => attributes),
   ]);
   const series = seriesTable.slice(written.series, end.series);
   await appendColumns(connection, `series_${id}`, [

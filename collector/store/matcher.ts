@@ -1,6 +1,9 @@
 /** Which rows of a part a filter wants. */
+import { readAttributes } from '../../common/profile/attributes.ts';
 import {
+  type AttributeLabel,
   FRAME_LABELS,
+  isAttributeLabel,
   isSeriesLabel,
   type Matcher,
   type SeriesLabel,
@@ -17,9 +20,10 @@ export interface RowMasks {
   cpus: Uint8Array | undefined;
 }
 
-type GroupLabel = Exclude<SeriesLabel, 'pid' | 'tid'>;
+type NamedGroupLabel = Exclude<SeriesLabel, 'pid' | 'tid'>;
+type GroupLabel = NamedGroupLabel | AttributeLabel;
 
-const GROUP_KEYS: Record<GroupLabel, (group: SeriesGroup) => string> = {
+const GROUP_KEYS: Record<NamedGroupLabel, (group: SeriesGroup) => string> = {
   process: ({ process }) => process,
   host: ({ host }) => host,
   service: ({ service }) => service,
@@ -34,16 +38,18 @@ const GROUP_KEYS: Record<GroupLabel, (group: SeriesGroup) => string> = {
 export const MAX_CPUS = 8192;
 
 /** Whether all series of a group have one value of the label. */
-export const isGroupLabel = (key: SeriesLabel): key is GroupLabel => key !== 'pid' && key !== 'tid';
+export const isGroupLabel = (key: SeriesLabel | AttributeLabel): key is GroupLabel =>
+  key !== 'pid' && key !== 'tid';
 
 /** Value of a label that all samples of a group share. */
 export function groupValue(group: SeriesGroup, key: GroupLabel): string {
+  if (isAttributeLabel(key)) return readAttributes(group.attributes).get(key.slice(1)) ?? '';
   return GROUP_KEYS[key](group);
 }
 
 /** Value of a label that all samples of a series share. */
-export function seriesValue(series: Series, key: SeriesLabel): string {
-  return isGroupLabel(key) ? GROUP_KEYS[key](series) : String(series[key]);
+export function seriesValue(series: Series, key: SeriesLabel | AttributeLabel): string {
+  return isGroupLabel(key) ? groupValue(series, key) : String(series[key]);
 }
 
 export async function compileMasks(where: readonly Matcher[], part: SamplePart): Promise<RowMasks> {
@@ -57,7 +63,7 @@ export async function compileMasks(where: readonly Matcher[], part: SamplePart):
       );
     } else if (FRAME_LABELS.includes(matcher.key)) {
       masks.nodes = both(masks.nodes, nodeMask(matcher, await part.stacks()));
-    } else if (isSeriesLabel(matcher.key)) {
+    } else if (isSeriesLabel(matcher.key) || isAttributeLabel(matcher.key)) {
       const { key } = matcher;
       if (isGroupLabel(key)) {
         masks.groups = both(

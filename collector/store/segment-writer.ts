@@ -1,3 +1,4 @@
+import { attributesText, readAttributes } from '../../common/profile/attributes.ts';
 import type { ColumnProfile, FrameColumns } from '../../common/profile/frame-columns.ts';
 import type { FrameType, Sample } from '../../common/profile/profile.ts';
 import type { FrameTable } from './frame-table.ts';
@@ -46,6 +47,8 @@ export class SegmentWriter<T extends Dictionaries> {
   readonly #budget: FrameBudget;
   /** Profile's process index → TID → the name that it had last and the segment's series. */
   readonly #series = new Map<number, Map<number, { name: string; id: number }>>();
+  /** Attributes of processes → with those of the host. */
+  readonly #attributes = new Map<string, string>();
   /** By the profile's stack: the first process that had it and the node; 0 where none had yet. */
   readonly #firstProcesses: Uint32Array;
   readonly #firstNodes: Uint32Array;
@@ -88,10 +91,24 @@ export class SegmentWriter<T extends Dictionaries> {
     if (known?.name === threadName) return known.id;
     const { seriesTable } = this.segment;
     const { pid, startUnixNano } = this.#profile.processes[process]!;
-    const group = seriesTable.internGroup(groupOf(this.#profile, process, threadName));
+    const group = seriesTable.internGroup(
+      groupOf(this.#profile, { index: process, attributes: this.#attributesOf(process) }, threadName),
+    );
     const id = seriesTable.intern(group, pid, tid, startUnixNano);
     threads.set(tid, { name: threadName, id });
     return id;
+  }
+
+  /** Of a process, with what is known of its host besides its name. */
+  #attributesOf(process: number): string {
+    const own = this.#profile.processes[process]!.attributes ?? '';
+    let known = this.#attributes.get(own);
+    if (known === undefined) {
+      const ofHost = Object.entries(this.#profile.host).filter(([key]) => key !== 'host.name');
+      known = attributesText([...ofHost, ...readAttributes(own)]);
+      this.#attributes.set(own, known);
+    }
+    return known;
   }
 
   /** The node of a sample's stack, or undefined once the profile has used up its budget. */
@@ -242,7 +259,11 @@ function periodOf({ period }: ColumnProfile): number {
   return period < 3_600_000_000_000n ? Number(period) : 0;
 }
 
-function groupOf(profile: ColumnProfile, index: number, thread: string): SeriesGroup {
+function groupOf(
+  profile: ColumnProfile,
+  { index, attributes }: { index: number; attributes: string },
+  thread: string,
+): SeriesGroup {
   const process = profile.processes[index]!;
   return {
     process: processName(process),
@@ -253,6 +274,7 @@ function groupOf(profile: ColumnProfile, index: number, thread: string): SeriesG
     cgroup: process.cgroupPath,
     service: process.serviceName,
     host: profile.host['host.name'] ?? '',
+    attributes,
     periodNanos: periodOf(profile),
   };
 }

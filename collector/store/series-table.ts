@@ -3,6 +3,7 @@
  * have in common with others of their program is kept once, as a group.
  */
 import { HASH_KEYS } from '../../common/base/hash-keys.ts';
+import { attributesText } from '../../common/profile/attributes.ts';
 import type { Series } from './store.ts';
 
 /** A series without what tells one execution of a thread from the next. */
@@ -11,6 +12,11 @@ export type SeriesGroup = Omit<Series, 'pid' | 'tid' | 'startUnixNano'>;
 /** Rough cost of a group in V8's heap, its map entry included, without its texts. */
 const GROUP_BYTES = 400;
 const INITIAL_ROWS = 256;
+/** Different sets of attributes in a part; of later ones it says so instead. */
+export const MAX_ATTRIBUTE_SETS = 4096;
+const TOO_MANY_ATTRIBUTES = attributesText([
+  ['everyframe.attributes', `left out: more than ${MAX_ATTRIBUTE_SETS} different sets`],
+]);
 
 /** Columns of one length. */
 export interface SeriesColumns {
@@ -25,6 +31,7 @@ export interface SeriesColumns {
 export class SeriesTable implements Iterable<Series> {
   readonly groups: SeriesGroup[] = [];
   readonly #groupIds = new Map<string, number>();
+  readonly #attributeSets = new Set<string>();
   #groupBytes = 0;
   #columns: SeriesColumns;
   #length = 0;
@@ -32,7 +39,10 @@ export class SeriesTable implements Iterable<Series> {
   #slots: Uint32Array | undefined;
 
   constructor(groups: readonly SeriesGroup[] = [], columns = emptyColumns(INITIAL_ROWS), length = 0) {
-    for (const group of groups) this.#addGroup(groupKey(group), group);
+    for (const group of groups) {
+      this.#attributeSets.add(group.attributes);
+      this.#addGroup(groupKey(group), group);
+    }
     this.#columns = columns;
     this.#length = length;
   }
@@ -84,8 +94,18 @@ export class SeriesTable implements Iterable<Series> {
   }
 
   internGroup(group: SeriesGroup): number {
-    const key = groupKey(group);
-    return this.#groupIds.get(key) ?? this.#addGroup(key, group);
+    const bounded = this.#boundAttributes(group);
+    const key = groupKey(bounded);
+    return this.#groupIds.get(key) ?? this.#addGroup(key, bounded);
+  }
+
+  /** A sender may give each sample attributes of its own, such as the ID of a request: those can't be grouped by. */
+  #boundAttributes(group: SeriesGroup): SeriesGroup {
+    const sets = this.#attributeSets;
+    if (sets.has(group.attributes)) return group;
+    if (sets.size >= MAX_ATTRIBUTE_SETS) return { ...group, attributes: TOO_MANY_ATTRIBUTES };
+    sets.add(group.attributes);
+    return group;
   }
 
   intern(group: number, pid: number, tid: number, startUnixNano: bigint): number {
@@ -154,8 +174,10 @@ function enlarged({ groups, pids, tids, startsUnixNano }: SeriesColumns): Series
 }
 
 function groupKey(group: SeriesGroup): string {
-  const { process, thread, path, command, containerId, cgroup, service, host, periodNanos } = group;
-  return [process, thread, path, command, containerId, cgroup, service, host, periodNanos].join('\0');
+  const { process, thread, path, command, containerId, cgroup, service, host, periodNanos, attributes } =
+    group;
+  const texts = [process, thread, path, command, containerId, cgroup, service, host, periodNanos, attributes];
+  return texts.join('\0');
 }
 
 /** The finalizer of MurmurHash3 (32 bit) spreads the low bits that the mask keeps. */

@@ -105,6 +105,8 @@ export interface Series {
   cgroup: string;
   service: string;
   host: string;
+  /** What else its sender said, as `attributesText` writes it; '' for nothing. */
+  attributes: string;
   startUnixNano: bigint;
   /** CPU time that one event stands for. */
   periodNanos: number;

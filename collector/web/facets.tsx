@@ -1,7 +1,11 @@
 import { useState } from 'preact/hooks';
+import { isAttributeLabel } from '../../common/profile/filter.ts';
+import type { LabelsAnswer } from '../api/types.ts';
 import { Facet } from './facet.tsx';
-import { valuesOf } from './terms.ts';
+import { ask } from './questions.ts';
+import { readTerms, valuesOf } from './terms.ts';
 import type { UrlState } from './url-state.ts';
+import { useAnswer } from './use-answer.ts';
 
 const LABELS: readonly { label: string; title: string }[] = [
   { label: 'process', title: 'Processes' },
@@ -23,11 +27,17 @@ interface Properties {
   onWhere(where: string): void;
 }
 
-/** What can be filtered by; only open facets ask the collector. */
+/** What can be filtered by, attributes that some samples have last; only open facets ask for values. */
 export function Facets({ state, isLive, onWhere }: Properties) {
+  const { value: found } = useAnswer<LabelsAnswer>(ask('labels', { ...state, where: '' }), isLive);
+  const named = readTerms(state.where).map(({ key }) => key);
+  const attributes = new Set([
+    ...(found?.attributes ?? []).map((name) => `@${name}`),
+    ...named.filter(isAttributeLabel),
+  ]);
+  const all = [...LABELS, ...[...attributes].map((label) => ({ label, title: label.slice(1) }))];
   const [open, setOpen] = useState<ReadonlySet<string>>(
-    () =>
-      new Set(LABELS.map(({ label }) => label).filter((label) => label === 'process' || names(state, label))),
+    () => new Set(['process', ...named.filter((label) => names(state, label))]),
   );
   const set = (label: string, isOpen: boolean): void => {
     if (open.has(label) === isOpen) return;
@@ -38,7 +48,7 @@ export function Facets({ state, isLive, onWhere }: Properties) {
   };
   return (
     <nav class="facets" aria-label="Filters">
-      {LABELS.map(({ label, title }) => (
+      {all.map(({ label, title }) => (
         <details
           key={label}
           open={open.has(label)}

@@ -33,6 +33,9 @@ const ALIASES: Record<string, string> = {
   'profile.frame.type': 'kind',
 };
 
+/** Any other attribute that a sender gave, with this in front of its name. */
+export type AttributeLabel = `@${string}`;
+
 /** Labels that all samples of a thread share. */
 export const SERIES_LABELS = [
   'process',
@@ -59,7 +62,7 @@ const MAX_TERMS = 64;
 const MAX_LENGTH = 4096;
 
 const TERM =
-  /\s*([A-Za-z_][\w.]*)\s*(!=|!~|=|~)\s*((?:"(?:[^"\\]|\\.)*"|[^\s",]+)(?:,(?:"(?:[^"\\]|\\.)*"|[^\s",]+))*)\s*/y;
+  /\s*([A-Za-z_@][\w./-]*)\s*(!=|!~|=|~)\s*((?:"(?:[^"\\]|\\.)*"|[^\s",]+)(?:,(?:"(?:[^"\\]|\\.)*"|[^\s",]+))*)\s*/y;
 const VALUE = /"((?:[^"\\]|\\.)*)"|[^\s",]+/g;
 
 /** @throws FilterError */
@@ -95,12 +98,25 @@ const readValues = (text: string): string[] =>
     quoted === undefined ? plain : quoted.replace(/\\(.)/g, '$1'),
   );
 
-/** @throws FilterError naming the known keys */
+/**
+ * Attributes have a dot in their name, as OpenTelemetry's have, or are written with @: so a misspelt label is an error.
+ *
+ * @throws FilterError naming the known keys
+ */
 export function labelOf(name: string): string {
   const key = Object.hasOwn(ALIASES, name) ? ALIASES[name]! : name;
-  if (!LABELS.includes(key)) throw new FilterError(`"${name}" is no key: use one of ${LABELS.join(', ')}`);
-  return key;
+  if (LABELS.includes(key)) return key;
+  if (isAttributeLabel(key) && key.length > 1) return labelOfAttribute(key.slice(1));
+  if (key.includes('.')) return `@${key}`;
+  throw new FilterError(
+    `"${name}" is no key: use one of ${LABELS.join(', ')}, or an attribute such as deployment.environment or @region`,
+  );
 }
+
+const labelOfAttribute = (name: string): string =>
+  Object.hasOwn(ALIASES, name) ? ALIASES[name]! : `@${name}`;
+
+export const isAttributeLabel = (key: string): key is AttributeLabel => key.startsWith('@');
 
 /** @throws FilterError */
 export function toPattern(source: string): Pattern {

@@ -132,11 +132,11 @@ const locationKey = (l: Location): string =>
 
 /** Where PID and start are not known, as in most file formats, everything else has to tell processes apart. */
 function processKey(process: Process): string {
-  const { pid, startUnixNano, executablePath } = process;
-  if (pid > 0 && startUnixNano > 0n) return `${pid}\0${startUnixNano}\0${executablePath}`;
+  const { pid, startUnixNano, executablePath, attributes = '' } = process;
+  if (pid > 0 && startUnixNano > 0n) return [pid, startUnixNano, executablePath, attributes].join('\0');
   const { parentPid, executableName, commandName, containerId, cgroupPath, serviceName } = process;
   const names = [executablePath, executableName, commandName, containerId, cgroupPath, serviceName];
-  return [pid, startUnixNano, parentPid, ...names].join('\0');
+  return [pid, startUnixNano, parentPid, ...names, attributes].join('\0');
 }
 
 const complete = (known: Process, other: Process): Process => ({

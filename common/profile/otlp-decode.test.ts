@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { opentelemetry } from '#otlp';
+import { readAttributes } from './attributes.ts';
 import { decodeOtlp, decodeOtlpJson, OtlpError } from './otlp-decode.ts';
 import { ProtoWriter } from './proto-writer.ts';
 
@@ -182,6 +183,23 @@ describe('decodeOtlp', () => {
       fileId: 'ab'.repeat(16),
     });
     expect(profile!.processes[1]).toMatchObject({ pid: 42, serviceName: 'svc' });
+  });
+
+  it('keeps attributes that have no place of their own, of samples and of resources', () => {
+    const resource = [
+      { key: 'deployment.environment', value: { stringValue: 'prod' } },
+      { key: 'service.name', value: { stringValue: 'svc' } },
+      { key: 'host.arch', value: { stringValue: 'arm64' } },
+      { key: 'replicas', value: { intValue: 3 } },
+    ];
+    const request = requestOf([GOOD, { ...GOOD, attributeIndices: [1, 11] }], resource);
+    request.dictionary.attributeTable.push({ keyStrindex: at('thread.name2'), value: { boolValue: true } });
+    const { samples, processes, host } = decode(request).profiles[0]!;
+    const [one, other] = samples.map(({ process }) => readAttributes(processes[process]!.attributes ?? ''));
+    const ofResource = { 'deployment.environment': 'prod', replicas: '3' };
+    expect(Object.fromEntries(one!)).toEqual(ofResource);
+    expect(Object.fromEntries(other!)).toEqual({ ...ofResource, 'thread.name2': 'true' });
+    expect(host).toEqual({ 'host.arch': 'arm64' });
   });
 
   it('reads both forms of attributes, in samples and in resources', () => {

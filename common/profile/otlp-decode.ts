@@ -6,6 +6,7 @@
  * key and text in place or as indices into the string table; both are read everywhere.
  */
 import { opentelemetry } from '#otlp';
+import { attributesText } from './attributes.ts';
 import { type ColumnProfile, FrameColumns, wholeProfile } from './frame-columns.ts';
 import { EntryMap, IndexRoom, SequenceTable } from './index-tables.ts';
 import { type Attributes, BadSample, DictionaryReader, number, ROLE, text } from './otlp-dictionary.ts';
@@ -49,6 +50,21 @@ const MAX_ENTRIES = 8_000_000;
 const MAX_JSON_OBJECTS = 3_000_000;
 /** Longest form of a time: `2026-11-21T04:38:42.123456789+00:00`, and some. */
 const MAX_TIME_LENGTH = 40;
+
+const HOST_KEYS = ['host.name', 'host.id', 'host.arch'] as const;
+/** Keys with a place of their own in a profile. */
+const OWN_KEYS: ReadonlySet<string> = new Set([
+  ...HOST_KEYS,
+  'process.pid',
+  'process.parent_pid',
+  'process.executable.name',
+  'process.executable.path',
+  'process.command',
+  'process.linux.cgroup',
+  'process.creation.time',
+  'container.id',
+  'service.name',
+]);
 
 /** @throws OtlpError */
 export function decodeOtlp(bytes: Uint8Array): DecodeResult {
@@ -231,6 +247,8 @@ class ProfileDecoder {
   readonly #reader: ProtoReader;
   readonly #resource: Attributes;
   readonly #profile: ColumnProfile;
+  /** What the resource says that has no place of its own. */
+  readonly #others: readonly (readonly [string, string])[];
   readonly #frames: FrameColumns;
   readonly #processes = new Map<string, number>();
   /** The attributes that say which process it is → process. */
@@ -245,6 +263,7 @@ class ProfileDecoder {
     this.#dictionary = state.dictionary;
     this.#reader = state.dictionary.reader;
     this.#resource = resource;
+    this.#others = otherAttributes(resource);
     this.#frames = new FrameColumns(state.texts);
     const { functions: _functions, locations: _locations, ...rest } = emptyProfile();
     this.#profile = { ...rest, frames: this.#frames };
@@ -258,7 +277,7 @@ class ProfileDecoder {
     profile.period = header.period;
     profile.sampleType = this.#valueType(header.sampleType) ?? profile.sampleType;
     profile.periodType = this.#valueType(header.periodType) ?? profile.periodType;
-    for (const key of ['host.name', 'host.id', 'host.arch']) {
+    for (const key of HOST_KEYS) {
       const value = text(this.#resource, key);
       if (value !== '') profile.host[key] = value;
     }
@@ -347,9 +366,11 @@ class ProfileDecoder {
       serviceName: both('service.name'),
       startUnixNano: toUnixNano(both('process.creation.time')),
     };
+    const others = attributesText([...this.#others, ...otherAttributes(attributes)]);
+    if (others !== '') process.attributes = others;
     const { parentPid, startUnixNano, ...texts } = process;
     const ids = [texts.executableName, texts.executablePath, texts.commandName, texts.containerId]
-      .concat(texts.cgroupPath, texts.serviceName)
+      .concat(texts.cgroupPath, texts.serviceName, others)
       .map((value) => this.#textId(value));
     const key = `${pid}/${parentPid}/${startUnixNano}/${ids.join('/')}`;
     let index = this.#processes.get(key);
@@ -520,6 +541,13 @@ class ProfileDecoder {
       throw error;
     }
   }
+}
+
+/** What an attribute says that has no place of its own. */
+function otherAttributes(attributes: Attributes): [string, string][] {
+  const others: [string, string][] = [];
+  for (const [key, value] of attributes) if (!OWN_KEYS.has(key)) others.push([key, String(value)]);
+  return others;
 }
 
 /** One an event; without timestamps the values say how many, without values it is one. */

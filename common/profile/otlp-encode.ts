@@ -7,6 +7,7 @@
  * What receivers need of it was tried with the OpenTelemetry Collector and read in the sources of others.
  */
 
+import { readAttributes } from './attributes.ts';
 import { EntryTable, StringTable } from './otlp-tables.ts';
 import {
   emptyProfile,
@@ -174,6 +175,7 @@ export class OtlpEncoder {
       ['container.id', process.containerId],
       ['process.executable.name', process.executableName],
       ['process.executable.path', process.executablePath],
+      ...readAttributes(process.attributes ?? ''),
     ];
     for (const [key, value] of attributes) {
       if (value === '') continue;
@@ -404,7 +406,8 @@ const haveSameResource = (a: Process, b: Process): boolean =>
   a.serviceName === b.serviceName &&
   a.containerId === b.containerId &&
   a.executablePath === b.executablePath &&
-  a.executableName === b.executableName;
+  a.executableName === b.executableName &&
+  a.attributes === b.attributes;
 
 interface Window {
   start: bigint;

@@ -2,8 +2,10 @@
  * pprof's profile.proto, gzipped. Two values a sample: how many, and the CPU time that they stand for, if that is
  * known. Process and thread are labels. The wire format is pprof-format's; see docs/decisions.
  */
+
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { Profile as Pprof, StringTable } from 'pprof-format';
+import { attributesText, readAttributes } from './attributes.ts';
 import { processName } from './frame-name.ts';
 import { mergeProfiles } from './merge.ts';
 import {
@@ -81,17 +83,24 @@ function writePlaces(profile: Profile, s: (text: string) => number): Pick<Input,
   return { mapping, location: hasUnknown ? location : location.slice(1) };
 }
 
+/** Those with a place of their own in a profile; others are attributes. */
+const OWN_LABELS: ReadonlySet<string> = new Set(['pid', 'tid', 'thread', 'process']);
+
 function writeSample(profile: Profile, sample: Sample, s: (text: string) => number): SampleInput {
+  const { pid, attributes = '' } = profile.processes[sample.process]!;
   const label = (key: string, value: string): { key: number; str: number }[] =>
     value === '' ? [] : [{ key: s(key), str: s(value) }];
   return {
     locationId: Array.from(profile.stacks[sample.stack]!, (location) => location + 1),
     value: hasTime(profile) ? [sample.count, BigInt(sample.count) * profile.period] : [sample.count],
     label: [
-      { key: s('pid'), num: profile.processes[sample.process]!.pid },
+      { key: s('pid'), num: pid },
       { key: s('tid'), num: sample.tid },
       ...label('thread', sample.threadName),
       ...label('process', processName(profile, sample.process)),
+      ...[...readAttributes(attributes)].flatMap(([key, value]) =>
+        OWN_LABELS.has(key) ? [] : label(key, value),
+      ),
     ],
   };
 }
@@ -210,7 +219,13 @@ class PprofReader {
     const locations = Uint32Array.from(sample.locationId, (id) => this.#locations.get(Number(id)) ?? 0);
     return {
       stack: locations.length === 0 ? 0 : this.#profile.stacks.push(locations) - 1,
-      process: this.#process(Number(labels.get('pid') ?? 0), String(labels.get('process') ?? '')),
+      process: this.#process(
+        Number(labels.get('pid') ?? 0),
+        String(labels.get('process') ?? ''),
+        attributesText(
+          [...labels].filter(([key]) => !OWN_LABELS.has(key)).map(([key, value]) => [key, String(value)]),
+        ),
+      ),
       tid: Number(labels.get('tid') ?? 0),
       threadName: String(labels.get('thread') ?? ''),
       cpu: -1,
@@ -219,11 +234,12 @@ class PprofReader {
     };
   }
 
-  #process(pid: number, name: string): number {
-    const key = `${pid}\0${name}`;
+  #process(pid: number, name: string, attributes: string): number {
+    const key = `${pid}\0${name}\0${attributes}`;
     let index = this.#processes.get(key);
     if (index === undefined) {
-      index = this.#profile.processes.push({ ...emptyProcess(), pid, executableName: name }) - 1;
+      const process = { ...emptyProcess(), pid, executableName: name };
+      index = this.#profile.processes.push(attributes === '' ? process : { ...process, attributes }) - 1;
       this.#processes.set(key, index);
     }
     return index;

@@ -87,6 +87,8 @@ export interface Process {
   serviceName: string;
   /** Start of the process in nanoseconds since the Unix epoch, 0n if unknown. */
   startUnixNano: bigint;
+  /** What else its sender said of it, as `attributesText` writes it; missing where it said nothing. */
+  attributes?: string;
 }
 
 /** All events that share (stack, process, thread, CPU), told apart by time. */

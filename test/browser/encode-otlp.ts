@@ -1,5 +1,6 @@
 import Long from 'long';
 import { opentelemetry } from '#otlp';
+import { readAttributes } from '../../common/profile/attributes.ts';
 import type { Location, Process, Profile, Sample } from '../../common/profile/profile.ts';
 
 const { ExportProfilesServiceRequest } = opentelemetry.proto.collector.profiles.v1development;
@@ -82,6 +83,7 @@ function resourceAttributes(profile: Profile, process: Process) {
     ...profile.host,
     'process.executable.name': process.executableName,
     'process.executable.path': process.executablePath,
+    ...Object.fromEntries(readAttributes(process.attributes ?? '')),
   };
   return Object.entries(attributes).map(([key, value]) => ({ key, value: { stringValue: value } }));
 }

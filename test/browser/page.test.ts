@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Collector, startCollector } from '../../collector/main.ts';
+import { attributesText } from '../../common/profile/attributes.ts';
 import { CHROMIUM, launchChromium } from './chromium.ts';
 import { encodeOtlp } from './encode-otlp.ts';
 import { Pusher } from './push.ts';
@@ -227,6 +228,23 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.getByLabel('Filter samples').fill('kind=kernel');
     await page.keyboard.press('Enter');
     await expect.poll(() => text('.summary')).toContain('20 samples');
+  });
+
+  it('filters by what else senders say', async () => {
+    const profile = profileFromText(TEXT, { endMs: Date.now(), spanMs: 5000 });
+    for (const process of profile.processes)
+      process.attributes = attributesText([['k8s.pod.name', process.pid === 20 ? 'web-2' : 'web-1']]);
+    await pusher.push(encodeOtlp(profile));
+    await open();
+    await untilBoxes(15);
+    await page.locator('.facets').getByText('k8s.pod.name').click();
+    await page.getByRole('button', { name: /^web-2/ }).click();
+    await untilBoxes(5);
+    expect(await text('.summary')).toContain('40 samples');
+    expect(await text('.filter .chips')).toContain('k8s.pod.name=web-2');
+    await page.reload();
+    await untilBoxes(5);
+    await page.getByRole('button', { name: /^web-2/, pressed: true }).waitFor();
   });
 
   it('shows what is brushed on the timeline, by pointer and by keyboard, and a link keeps it', async () => {

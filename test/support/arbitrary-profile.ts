@@ -23,18 +23,34 @@ const mapping = fc.record({
   fileId: hex,
 });
 const func = fc.record({ name, systemName: name, filename: name, startLine: count });
-const processEntry: fc.Arbitrary<Process> = fc.record({
-  pid: fc.nat(5),
-  parentPid: fc.nat(5),
-  executableName: name,
-  executablePath: name,
-  commandName: name,
-  containerId: hex,
-  cgroupPath: name,
-  serviceName: name,
-  // files hold it in milliseconds
-  startUnixNano: fc.constantFrom(0n, 1_700_000_000_123_000_000n),
-});
+const processEntry: fc.Arbitrary<Process> = fc.record(
+  {
+    pid: fc.nat(5),
+    parentPid: fc.nat(5),
+    executableName: name,
+    executablePath: name,
+    commandName: name,
+    containerId: hex,
+    cgroupPath: name,
+    serviceName: name,
+    // files hold it in milliseconds
+    startUnixNano: fc.constantFrom(0n, 1_700_000_000_123_000_000n),
+    attributes: fc.constantFrom('["a.b","c"]', '["a.b","d","zone","e"]'),
+  },
+  {
+    requiredKeys: [
+      'pid',
+      'parentPid',
+      'executableName',
+      'executablePath',
+      'commandName',
+      'containerId',
+      'cgroupPath',
+      'serviceName',
+      'startUnixNano',
+    ],
+  },
+);
 
 const index = (length: number): fc.Arbitrary<number> => fc.nat(length - 1);
 

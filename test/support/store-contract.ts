@@ -8,15 +8,11 @@ import { MemoryStore } from '../../collector/store/memory-store.ts';
 import type { Store } from '../../collector/store/store.ts';
 import { parseFilter } from '../../common/profile/filter.ts';
 import { profileFromText } from '../browser/synthetic-profile.ts';
+import { type Place, testAttributes } from './store-attributes.ts';
 
 const HOUR = 3_600_000;
 const MAX_AGE_MS = 48 * HOUR;
 const WHERE = ['', 'process=p cpu=0', 'kind!=kernel host=h', 'frame~^a pid!=2'];
-
-/** A place for samples: opened again, it has what was in it. */
-export interface Place {
-  open(): Promise<Store>;
-}
 
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
@@ -88,6 +84,8 @@ export function testStoreThatLasts(now: () => number, makePlace: () => Place): v
       { numRuns: 2, endOnFailure: true },
     );
   });
+
+  testAttributes(now, makePlace);
 
   it('knows which binary a frame without a name is of, also after it was closed and opened again', async () => {
     const profile = profileFromText('p:1;named@n;0@n;1@n;2@k 5', { endMs: now(), spanMs: 1 });
