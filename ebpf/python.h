@@ -17,6 +17,10 @@
  * on) are local variables of the loop, so they say which native frame they belong to: only frames whose link lies
  * below this native frame's end (its CFA) are its own.
  *
+ * A subinterpreter has a thread state of its own. While a thread runs in it nothing leads from there to the frames of
+ * the interpreter that called it: they hang on another state with this thread's number, which is looked for among the
+ * threads of all interpreters of the process.
+ *
  * Nothing of this needs a process to be registered: all offsets and addresses are known by file.
  */
 #ifndef EF_PYTHON_H
@@ -34,6 +38,9 @@
 #define MAX_STATIC_TLS (1 << 22)
 /* owner of a frame that belongs to no function: 3 and, in 3.14, 4 (enum _frameowner) */
 #define PYTHON_OWNER_C_STACK 3
+/* States of one thread that are gone through, one an interpreter, and steps along the lists on the way to each. */
+#define PYTHON_MAX_STATES 4
+#define PYTHON_MAX_SEARCH 64
 /* "code" and its NUL */
 #define PYTHON_CODE_NAME 0x0000000065646f63ULL
 #define FIVE_BYTES 0xffffffffffULL
@@ -59,9 +66,12 @@ struct ef_python_walk {
 	u64 has_begun;
 	u64 frame;
 	u64 cframe;
-	u64 link; /* the extra frame that ended the last run */
-	u64 outer_thread;
-	u64 kept_frame; /* the list from here on was found to belong further out than kept_link */
+	u64 link;                      /* the extra frame that ended the last run */
+	u64 base_frame;                /* where the thread state's list ends, if that is a frame */
+	u64 states[PYTHON_MAX_STATES]; /* of this thread that were gone through */
+	u32 state_count;
+	u32 has_all_states; /* no more was found */
+	u64 kept_frame;     /* the list from here on was found to belong further out than kept_link */
 	u64 kept_link;
 	union {
 		struct {
@@ -82,7 +92,8 @@ static __always_inline int load_python(struct ef_python_walk *w, u64 key)
 		return 1;
 	w->file = *file;
 	w->key = key;
-	w->has_begun = w->frame = w->cframe = w->outer_thread = w->kept_frame = w->kept_link = 0;
+	w->has_begun = w->frame = w->cframe = w->kept_frame = w->kept_link = 0;
+	w->state_count = w->has_all_states = 0;
 	return 0;
 }
 
@@ -194,10 +205,14 @@ static __always_inline u64 read_thread_state(struct ef_python_walk *w, const str
 
 static __always_inline void enter_thread_state(struct ef_python_walk *w, const struct ef_python *py, u64 thread)
 {
+	w->states[w->state_count++ & (PYTHON_MAX_STATES - 1)] = thread;
+	w->base_frame = py->thread_base_frame ? user_word(thread + py->thread_base_frame) : 0;
 	w->frame = user_word(thread + py->thread_frame);
 	w->cframe = py->thread_cframe ? user_word(thread + py->thread_cframe) : 0;
 	if (py->is_frame_in_cframe)
 		w->frame = user_word(w->frame + py->cframe_frame);
+	if (w->frame == w->base_frame)
+		w->frame = 0;
 }
 
 /* The first frame of the loop in this stack: finds the thread's list. */
@@ -214,9 +229,51 @@ static __always_inline void begin_python(struct ef_python_walk *w, u64 delta)
 		return;
 	}
 	enter_thread_state(w, py, current ? current : bound);
-	/* inside a subinterpreter: the thread's own state waits below */
-	if (current && bound && current != bound)
-		w->outer_thread = bound;
+}
+
+static __always_inline int has_entered(const struct ef_python_walk *w, u64 thread)
+{
+	for (u32 i = 0; i < PYTHON_MAX_STATES; i++)
+		if (w->states[i] == thread && i < w->state_count)
+			return 1;
+	return 0;
+}
+
+/* The list of frames has ended and there is another run of the loop in the stack: goes on with another state of this
+ * thread, the newest interpreter's first. Its links say whether it belongs here. Global, so that it is verified once. */
+__noinline int enter_outer_interpreter(u32 slot)
+{
+	if (!HAS_RUNTIME(PYTHON))
+		return 0;
+	struct ef_scratch *s = get_scratch();
+	struct ef_python_walk *w = get_python_walks();
+	if (!s || !w)
+		return 0;
+	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
+	const struct ef_python *py = &w->file;
+	u64 tp = thread_pointer(), thread = 0;
+	u64 interpreter = user_word(py->interpreters - m->delta);
+
+	/* nearly every process has one alone */
+	if (!user_word(interpreter + py->interpreter_next))
+		interpreter = 0;
+	for (u32 i = 0; i < PYTHON_MAX_SEARCH && w->state_count < PYTHON_MAX_STATES; i++) {
+		if (!thread) {
+			if (!interpreter)
+				break;
+			thread = user_word(interpreter + py->interpreter_threads);
+			interpreter = user_word(interpreter + py->interpreter_next);
+			continue;
+		}
+		if (tp - user_word(thread + py->thread_id) < THREAD_BYTES && !has_entered(w, thread)) {
+			enter_thread_state(w, py, thread);
+			if (w->frame)
+				return 0;
+		}
+		thread = user_word(thread + py->thread_next);
+	}
+	w->has_all_states = 1;
+	return 0;
 }
 
 /* A code object's type is PyCode_Type. A program that has a copy of that variable (a copy relocation) makes the
@@ -374,10 +431,8 @@ __noinline int unwind_python(u32 slot)
 		return 0;
 	if (!w->has_begun)
 		begin_python(w, m->delta);
-	else if (!w->frame && w->outer_thread) {
-		enter_thread_state(w, py, w->outer_thread);
-		w->outer_thread = 0;
-	}
+	else if (!w->frame && w->state_count && !w->has_all_states && py->interpreters)
+		enter_outer_interpreter(slot);
 	if (!w->frame)
 		return 0;
 	u64 end = native_frame_end(s, slot);
@@ -402,6 +457,8 @@ __noinline int unwind_python(u32 slot)
 		w->frame = w->kept_frame = frame;
 		w->kept_link = w->link;
 	}
+	if (w->frame == w->base_frame)
+		w->frame = 0;
 	return 0;
 }
 

@@ -313,7 +313,11 @@ struct ef_python {
 	__u8 code_start;
 	__u8 code_thread_local;
 	__u8 thread_id;
-	__u8 reserved[6];
+	__u8 thread_next;
+	__u8 thread_base_frame; /* 3.15 and later: every list ends in a frame that runs nothing; 0: none does */
+	__u16 interpreter_next;
+	__u16 interpreter_threads;
+	__s64 interpreters; /* variable with the first of a process's interpreters; 0: unknown */
 };
 
 /* What a JavaScript frame runs, and the second word of it. The cookie tells functions apart that follow each other

@@ -260,7 +260,7 @@ export const KNOWN_PROCESS = {
 
 /** Size and byte offsets of struct ef_python. */
 export const PYTHON = {
-  bytes: 136,
+  bytes: 144,
   ranges: 0,
   boundKind: 64,
   boundAdd: 68,
@@ -295,7 +295,11 @@ export const PYTHON = {
   codeStart: 127,
   codeThreadLocal: 128,
   threadId: 129,
-  reserved: 130,
+  threadNext: 130,
+  threadBaseFrame: 131,
+  interpreterNext: 132,
+  interpreterThreads: 134,
+  interpreters: 136,
 } as const;
 
 /** Size and byte offsets of struct ef_v8. */

@@ -1,6 +1,6 @@
 /** Python stacks of real interpreters, compared with what Python itself says of them. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
@@ -11,6 +11,8 @@ import { findPythons, type Python } from './pythons.ts';
 
 /** The scenario `native` with CPython's perf trampoline, which 3.12 brought. */
 const PERF = 'native -X perf';
+/** What `python -c` runs. */
+const COMMAND_LINE = '-c';
 const SCENARIOS = [
   'recursion',
   'deep',
@@ -28,8 +30,19 @@ const SCENARIOS = [
   'thread',
   'many_keys',
   'subinterpreter',
+  'nested_subinterpreters',
+  'parallel_subinterpreters',
+  COMMAND_LINE,
   PERF,
 ];
+/** Minor versions. */
+const OLDEST_WITH: Readonly<Record<string, number>> = {
+  subinterpreter: 8,
+  nested_subinterpreters: 8,
+  // before, a state keeps the number of the thread that has made its interpreter
+  parallel_subinterpreters: 12,
+  [PERF]: 12,
+};
 /** A few at a time: all at once would starve the agent on a small machine. */
 const AT_ONCE = 5;
 const SAMPLES = 40;
@@ -48,10 +61,18 @@ const toText = (frames: { name: string; file: string; line: number }[]): string 
     .map(({ name, file, line }, i) => (i === 0 ? `${name} ${file}` : `${name} ${file}:${line}`))
     .join('\n');
 
+const commandLine = (script: string): string[] => [
+  COMMAND_LINE,
+  `import sys\nsys.path.insert(0, '${dirname(script)}')\nfrom scenarios import burn\ndef command():\n    burn()\ncommand()\n`,
+];
+
 async function start(python: Python, scenario: string): Promise<Running> {
   const [name, ...options] = scenario.split(' ');
   const script = python.place(join(import.meta.dirname, 'python/scenarios.py'));
-  const args = [...python.command, ...options, script, name!];
+  const args = [
+    ...python.command,
+    ...(name === COMMAND_LINE ? commandLine(script) : [...options, script, name!]),
+  ];
   const child = spawn('nice', ['-n', '19', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, LC_ALL: 'C.UTF-8', PYTHONIOENCODING: 'utf-8' },
@@ -90,9 +111,7 @@ function pythonStacks(recording: Recording, pid: number, depth: number): Map<str
 const sum = (counts: Map<string, number>): number => [...counts.values()].reduce((a, b) => a + b, 0);
 
 describe.skipIf(missingRights).each(missingRights ? [] : findPythons())('$title', (python) => {
-  const scenarios = SCENARIOS.filter(
-    (name) => (name !== PERF || python.minor >= 12) && (name !== 'subinterpreter' || python.minor >= 8),
-  );
+  const scenarios = SCENARIOS.filter((name) => python.minor >= (OLDEST_WITH[name] ?? 0));
   let recording: Recording;
   const results = new Map<string, { expected: string; counts: Map<string, number> }>();
 

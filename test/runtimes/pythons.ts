@@ -20,8 +20,20 @@ const SUITES: readonly { suite: string; packages: string[]; inSample: boolean }[
   { suite: 'sid', packages: ['python3.13', 'python3.14', 'python3.15'], inSample: false },
 ];
 
+/** What no package has, from the source that Debian's mirror has; minutes each, once. */
+const SOURCES: readonly { version: string; variant: 'free-threaded' | 'musl' }[] = [
+  { version: '3.13.5', variant: 'free-threaded' },
+  { version: '3.14.7', variant: 'free-threaded' },
+  { version: '3.13.5', variant: 'musl' },
+];
+const FROM_SOURCE = 'built from source';
+
 export function findPythons(): Python[] {
-  return [...systemPython(), ...debianPythons(), ...(isWholeMatrix ? ownBuilds() : [])];
+  return [
+    ...systemPython(),
+    ...debianPythons(),
+    ...(isWholeMatrix ? [...SOURCES.flatMap(buildPython), ...ownBuilds()] : []),
+  ];
 }
 
 function systemPython(): Python[] {
@@ -49,8 +61,21 @@ function ownBuilds(): Python[] {
   return prefixes
     .map((prefix) => join(prefix, 'bin/python3'))
     .filter((path) => existsSync(path))
-    .map((path) => describePython('built from source', inPlace(path)))
+    .map((path) => describePython(FROM_SOURCE, inPlace(path)))
     .filter(({ build }) => build.version.startsWith('3.'));
+}
+
+function buildPython({ version, variant }: (typeof SOURCES)[number]): Python[] {
+  const folder = join(ROOTS, 'python');
+  const script = join(import.meta.dirname, 'build-python.sh');
+  const { status, stderr } = spawnSync(script, [folder, version, variant], { encoding: 'utf8' });
+  if (status !== 0) {
+    const reason = stderr.trim().split('\n').at(-1);
+    console.log(`skipped: Python ${version}, ${variant}, could not be built: ${reason}`);
+    return [];
+  }
+  const interpreter = inPlace(join(folder, `${version}-${variant}`, 'bin/python3'));
+  return [describePython(variant === 'musl' ? `${FROM_SOURCE}, musl` : FROM_SOURCE, interpreter)];
 }
 
 function describePython(origin: string, interpreter: Interpreter): Python {

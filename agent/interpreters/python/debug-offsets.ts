@@ -28,6 +28,8 @@ export class NoDebugOffsets extends Error {
 
 const COOKIE = 'xdebugpy';
 const NEWEST_KNOWN = 15;
+/** An interpreter of a free-threaded build is the largest. */
+const MAX_STRUCT_BYTES = 1 << 20;
 
 type Groups = readonly (readonly [group: string, fields: string])[];
 
@@ -125,7 +127,7 @@ function toLayout(fields: ReadonlyMap<string, number>, minor: number, isFreeThre
   const at = (group: string, field: string, width = 8): number => {
     const offset = fields.get(`${group}.${field}`) ?? Number.NaN;
     const size = fields.get(`${group}.size`) ?? 0;
-    if (!(offset >= 0 && offset + width <= size && size <= 16384))
+    if (!(offset >= 0 && offset + width <= size && size <= MAX_STRUCT_BYTES))
       throw new NoDebugOffsets(`${group}.${field} is ${offset}, in a struct of ${size} bytes`);
     return offset;
   };
@@ -135,6 +137,12 @@ function toLayout(fields: ReadonlyMap<string, number>, minor: number, isFreeThre
   return {
     ...LATER_LAYOUT,
     threadFrame: at('thread_state', 'current_frame'),
+    threadId: at('thread_state', 'thread_id'),
+    threadNext: at('thread_state', 'next'),
+    threadBaseFrame: minor >= 15 ? at('thread_state', 'base_frame') : 0,
+    runtimeInterpreters: at('runtime_state', 'interpreters_head'),
+    interpreterNext: at('interpreter_state', 'next'),
+    interpreterThreads: at('interpreter_state', 'threads_head'),
     framePrevious: at('interpreter_frame', 'previous'),
     frameCode: at('interpreter_frame', 'executable'),
     frameInstruction: at('interpreter_frame', 'instr_ptr'),

@@ -34,6 +34,7 @@ export function encodePython(python: PythonBinary): Buffer {
   encodeAccess(bytes, PYTHON.boundKind, python.bound, textBias);
   encodeAccess(bytes, PYTHON.currentKind, python.current, textBias);
   bytes.writeBigInt64LE(BigInt(python.codeType - textBias), PYTHON.codeType);
+  encodeInterpreters(bytes, python);
   const frameOffsets = [
     layout.framePrevious,
     layout.frameCode,
@@ -75,6 +76,8 @@ export function encodePython(python: PythonBinary): Buffer {
     codeStart: layout.codeStart,
     codeThreadLocal: layout.codeThreadLocal,
     threadId: layout.threadId,
+    threadNext: layout.threadNext,
+    threadBaseFrame: layout.threadBaseFrame,
   };
   for (const [name, value] of Object.entries(members) as [keyof typeof members, number][]) {
     if (value > 255 || (name.endsWith('Bytes') && value > MAX_BYTES))
@@ -86,6 +89,15 @@ export function encodePython(python: PythonBinary): Buffer {
 
 /** Whole words that hold a member of up to 8 bytes at each offset. */
 const bytesFor = (offsets: number[]): number => (Math.max(...offsets) & ~7) + 8;
+
+/** Where the interpreters of a process are; they stay unknown where an offset does not fit. */
+function encodeInterpreters(bytes: Buffer, { interpreters, layout, textBias }: PythonBinary): void {
+  const { interpreterNext, interpreterThreads } = layout;
+  if (interpreters === 0 || Math.max(interpreterNext, interpreterThreads) > 0xffff) return;
+  bytes.writeBigInt64LE(BigInt(interpreters - textBias), PYTHON.interpreters);
+  bytes.writeUInt16LE(interpreterNext, PYTHON.interpreterNext);
+  bytes.writeUInt16LE(interpreterThreads, PYTHON.interpreterThreads);
+}
 
 function encodeAccess(bytes: Buffer, at: number, access: ThreadAccess | undefined, textBias: number): void {
   const [kind, add, place] = accessFields(access, textBias);

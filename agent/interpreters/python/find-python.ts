@@ -25,6 +25,8 @@ export interface PythonBinary {
   /** ELF virtual addresses. */
   evalRanges: CodeRange[];
   codeType: number;
+  /** Variable with the newest interpreter; 0: unknown. */
+  interpreters: number;
   bound: ThreadAccess;
   current: ThreadAccess | undefined;
   /** Difference between virtual address and file offset of the interpreter loop. */
@@ -79,6 +81,7 @@ export function findPython(elf: ElfFile): PythonBinary | undefined {
     ...facts,
     evalRanges: findEvalRanges(elf, { start: loop.address, end: loop.address + loop.size }),
     codeType: codeType.address,
+    interpreters: findInterpreters(symbols, facts.layout),
     bound,
     current: findCurrentThread(elf, symbols, facts.minor),
     textBias: text.vaddr - text.offset,
@@ -189,6 +192,11 @@ function findBoundThread(elf: ElfFile, symbols: Symbols, minor: number): ThreadA
   // further in on arm64, where the locks before it are larger
   const key = elf.machine === 'x86_64' && AUTO_TSS_KEY[minor];
   return decoded ?? (runtime && key ? { kind: 'key', address: runtime + key + 4 } : undefined);
+}
+
+function findInterpreters(symbols: Symbols, { runtimeInterpreters }: PythonLayout): number {
+  const runtime = symbols.get('_PyRuntime');
+  return runtime && runtimeInterpreters > 0 ? runtime.address + runtimeInterpreters : 0;
 }
 
 const isData = (elf: ElfFile, address: number): boolean =>

@@ -10,8 +10,17 @@
 export interface PythonLayout {
   /** The frame, or with `isFrameInCframe` the cframe that leads to it. */
   threadFrame: number;
-  /** The thread's pthread_self(), to 3.11. */
+  /** The thread's pthread_self(). */
   threadId: number;
+  /** The next thread of its interpreter. */
+  threadNext: number;
+  /** 3.15 and later: a frame that runs nothing, the last one of the list; 0: there is none. */
+  threadBaseFrame: number;
+  /** In _PyRuntime, the newest interpreter; 0: unknown. */
+  runtimeInterpreters: number;
+  /** The next older interpreter. */
+  interpreterNext: number;
+  interpreterThreads: number;
   /** 3.10 to 3.12: the innermost cframe, a local variable of each run of the interpreter loop; 0: there is none. */
   threadCframe: number;
   cframePrevious: number;
@@ -74,6 +83,11 @@ const STRINGS_3_12: StringLayout = { ...STRINGS_3_6, asciiData: 40, compactData:
 const LAYOUT_3_6: PythonLayout = {
   threadFrame: 24,
   threadId: 152,
+  threadNext: 8,
+  threadBaseFrame: 0,
+  runtimeInterpreters: 0,
+  interpreterNext: 0,
+  interpreterThreads: 8,
   threadCframe: 0,
   cframePrevious: 0,
   isFrameInCframe: false,
@@ -101,11 +115,17 @@ const LAYOUT_3_6: PythonLayout = {
   bytesData: 32,
 };
 
-const LAYOUT_3_7: PythonLayout = { ...LAYOUT_3_6, threadId: 176, frameInstruction: 104 };
+const LAYOUT_3_7: PythonLayout = {
+  ...LAYOUT_3_6,
+  threadId: 176,
+  runtimeInterpreters: 24,
+  frameInstruction: 104,
+};
 
 /** 3.8: positional-only arguments came in between. */
 const LAYOUT_3_8: PythonLayout = {
   ...LAYOUT_3_7,
+  runtimeInterpreters: 32,
   codeFlags: 36,
   codeFirstLine: 40,
   codeFilename: 104,
@@ -125,6 +145,8 @@ const LAYOUT_3_11: PythonLayout = {
   ...LAYOUT_3_10,
   threadFrame: 56,
   threadId: 152,
+  runtimeInterpreters: 40,
+  interpreterThreads: 16,
   threadCframe: 56,
   cframePrevious: 16,
   isFrameInCframe: true,
@@ -146,7 +168,8 @@ const LAYOUT_3_11: PythonLayout = {
 
 const LAYOUT_3_12: PythonLayout = {
   ...LAYOUT_3_11,
-  threadId: 0,
+  threadId: 136,
+  interpreterThreads: 72,
   cframePrevious: 8,
   cframeFrame: 0,
   framePrevious: 8,

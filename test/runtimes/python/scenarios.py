@@ -176,19 +176,54 @@ def many_keys():
     thread()
 
 
-def subinterpreter():
+def interpreter_functions():
+    """create() and run(interpreter, source)."""
     try:
         import _interpreters as interpreters
-        run = interpreters.exec
+        return interpreters.create, interpreters.exec
     except ImportError:
         import _xxsubinterpreters as interpreters
-        run = interpreters.run_string
-    made = interpreters.create()
-    # from 3.12 on the frames of the interpreter below are not found: docs/interpreters/python.md
-    outer = sys._getframe() if sys.version_info < (3, 12) else None
-    file = '<script>' if sys.version_info >= (3, 14) else '<string>'
-    report(outer, [['spin', file, 4, 1], ['<module>', file, 5, 1]], 1)
-    run(made, 'def spin():\n    x = 1\n    while True:\n        x = x * 31 % 1000003\nspin()\n')
+        return interpreters.create, interpreters.run_string
+
+
+SPIN = 'def spin():\n    x = 1\n    while True:\n        x = x * 31 % 1000003\nspin()\n'
+SCRIPT = '<script>' if sys.version_info >= (3, 14) else '<string>'
+
+
+def subinterpreter():
+    create, run = interpreter_functions()
+    made = create()
+    report(sys._getframe(), [['spin', SCRIPT, 4, 1], ['<module>', SCRIPT, 5, 1]], 1)
+    run(made, SPIN)
+
+
+def nested_subinterpreters():
+    """From the first into an older one, so that they are in no order."""
+    create, run = interpreter_functions()
+    older = create()
+    newer = create()
+    inside = 'def between():\n    run(%d, source)\nbetween()\n' % older
+    module = '_interpreters' if run.__name__ == 'exec' else '_xxsubinterpreters'
+    inside = 'from %s import %s as run\nsource = %r\n' % (module, run.__name__, SPIN) + inside
+    inner = [['spin', SCRIPT, 4, 1], ['<module>', SCRIPT, 5, 1], ['between', SCRIPT, 4, 3], ['<module>', SCRIPT, 5, 1]]
+    report(sys._getframe(), inner, 1)
+    run(newer, inside)
+
+
+def parallel_subinterpreters():
+    """Two threads, an interpreter each, and from 3.12 on a lock each."""
+    create, run = interpreter_functions()
+    running = [create(), create()]
+
+    def work(made, reports=False):
+        if reports:
+            report(sys._getframe(), [['spin', SCRIPT, 4, 1], ['<module>', SCRIPT, 5, 1]], 1)
+        run(made, SPIN)
+    threads = [threading.Thread(target=work, args=(made, made is running[1])) for made in running]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
 
 
 if __name__ == '__main__':
