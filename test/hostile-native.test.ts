@@ -97,6 +97,8 @@ describe.skipIf(missingRights)('hostile programs', () => {
     expect(total(unmapped) / total(stacks), JSON.stringify(unmapped.slice(0, 3))).toBeLessThan(0.05);
     const inMain = stacks.filter(({ frames }) => frames.includes('spin'));
     expect(share(inMain, ({ frames }) => frames.at(-1) === '_start')).toBeGreaterThan(0.98);
+    expect(counter('bpf.vma_lookups')).toBeGreaterThan(0);
+    expect(counter('bpf.vma_lookups')).toBeLessThan(8 * counter('bpf.samples'));
   });
 
   it('exec in a loop: every program is counted, and its samples are its own', () => {
@@ -133,6 +135,11 @@ describe.skipIf(missingRights)('hostile programs', () => {
       counter('executables.broken') > 0 || stacksOf('huge').some(({ frames }) => !isPending(frames));
     await recording!.until(settled, 120_000);
     expect(process.memoryUsage.rss()).toBeLessThan(1 << 30);
+    // 2.4 million functions: what they cost is seen, and that one file costs it
+    expect(counter('executables.slowestTableCpuMs')).toBeGreaterThan(200);
+    expect(counter('executables.tablesCpuMs')).toBeGreaterThanOrEqual(
+      counter('executables.slowestTableCpuMs'),
+    );
     expect(total(stacksOf('huge'))).toBeGreaterThanOrEqual(SAMPLES);
   }, 180_000);
 });

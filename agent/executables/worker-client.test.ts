@@ -60,6 +60,9 @@ test('a request that never ends is ended', async () => {
   const next = client.request('a');
   await expect(hanging).rejects.toMatchObject({ reason: 'timeout' });
   expect(await next).toEqual(['a', 1]);
+  // of this one request; ticks of 10 ms are counted whole
+  expect(client.stats.slowestCpuMs).toBeGreaterThan(2900);
+  expect(client.stats.cpuMs).toBeGreaterThanOrEqual(client.stats.slowestCpuMs);
 });
 
 test('a request may take long that has no CPU, its own CPU time counts', async () => {

@@ -67,7 +67,15 @@ interface Running<Request, Answer, Note> extends Pending<Request, Answer, Note> 
 }
 
 export class WorkerClient<Request, Answer, Note = never> {
-  readonly stats = { started: 0, requests: 0, crashed: 0, timeouts: 0 };
+  readonly stats = {
+    started: 0,
+    requests: 0,
+    crashed: 0,
+    timeouts: 0,
+    /** CPU time of requests, and that of the one that took most; without those that took the worker down. */
+    cpuMs: 0,
+    slowestCpuMs: 0,
+  };
   readonly #options: WorkerClientOptions;
   readonly #queue: Pending<Request, Answer, Note>[] = [];
   #worker: Worker | undefined;
@@ -167,6 +175,7 @@ export class WorkerClient<Request, Answer, Note = never> {
       current.onNote?.(reply.note);
       return;
     }
+    this.#noteTime(current);
     this.#current = undefined;
     if ('error' in reply) current.reject(new RequestError(reply.error));
     else current.resolve(reply.answer);
@@ -205,8 +214,15 @@ export class WorkerClient<Request, Answer, Note = never> {
     return cpuMs === undefined ? undefined : cpuMs - startCpuMs;
   }
 
+  #noteTime(request: Running<Request, Answer, Note>): void {
+    const cpuMs = this.#cpuTimeOf(request) ?? 0;
+    this.stats.cpuMs += cpuMs;
+    this.stats.slowestCpuMs = Math.max(this.stats.slowestCpuMs, cpuMs);
+  }
+
   #expire(time: string): void {
     this.stats.timeouts++;
+    if (this.#current) this.#noteTime(this.#current);
     const message = `a worker thread took ${time}`;
     void this.#terminate();
     this.#fail(new WorkerFailure('timeout', message));

@@ -13,7 +13,7 @@ const MAX_CPU_MS = 30_000;
 const HEAP_MB = 512;
 
 export class TableBuilder {
-  readonly stats = {
+  readonly #stats = {
     /** Tables that an earlier run made. */
     tablesFromDisk: 0,
     /** Tables on disk that were damaged, and made anew. */
@@ -32,6 +32,12 @@ export class TableBuilder {
       maxHeapMb: HEAP_MB,
       data: { cache } satisfies TableWorkerData,
     });
+  }
+
+  /** Counters; times are milliseconds of CPU time. */
+  get stats() {
+    const { cpuMs: tablesCpuMs, slowestCpuMs: slowestTableCpuMs } = this.#worker.stats;
+    return { ...this.#stats, tablesCpuMs, slowestTableCpuMs };
   }
 
   /**
@@ -63,9 +69,9 @@ export class TableBuilder {
   async #build(request: TableRequest, onRuntime?: (runtime: DetectedRuntime) => void): Promise<TableResult> {
     try {
       const { result, cache } = await this.#worker.request(request, onRuntime);
-      if (cache.kind === 'found') this.stats.tablesFromDisk++;
-      if (cache.kind === 'damaged') this.stats.tablesDamagedOnDisk++;
-      if (cache.failed) this.stats.tablesNotKept++;
+      if (cache.kind === 'found') this.#stats.tablesFromDisk++;
+      if (cache.kind === 'damaged') this.#stats.tablesDamagedOnDisk++;
+      if (cache.failed) this.#stats.tablesNotKept++;
       return result;
     } catch (error) {
       return { kind: 'crashed', reason: (error as Error).message };

@@ -54,7 +54,11 @@ const place = (
   isWhole,
 });
 
-const OPTIMISED: readonly string[][] = [['-O0'], ['-O2'], ['-Os'], ['-O3', '-flto']];
+const OPTIMISED: readonly string[][] = [
+  ...['-O0', '-Og', '-O1', '-O2', '-O3', '-Ofast', '-Os'].map((level) => [level]),
+  ['-O2', '-flto'],
+  ['-O3', '-flto'],
+];
 
 /** -fno-asynchronous-unwind-tables: .debug_frame has the rules, or else the machine code itself. */
 const c = ['gcc', 'clang'].flatMap((tool) => [
