@@ -77,8 +77,8 @@ async function ingest(): Promise<void> {
   const bytes = repeatedRequests(rounds);
   const warm = bytes.splice(0, Math.floor(bytes.length / 5));
   await send(pusher, warm);
-  const [cpu, start] = [cpuSeconds(pid), performance.now()];
   const before = (await collector.query<{ samples: number }>('/api/v1/top?range=all&q=1')).samples;
+  const [cpu, start] = [cpuSeconds(pid), performance.now()];
   await send(pusher, bytes);
   const seconds = (performance.now() - start) / 1000;
   const cpuTime = cpuSeconds(pid) - cpu;
