@@ -12,6 +12,8 @@ import { WorkerClient, WorkerFailure } from './worker-client.ts';
 /** Two report intervals and a bit: it lives on while each of them brings something new, and then ends. */
 const IDLE_MS = 12_000;
 const MAX_CPU_MS = 30_000;
+/** Profiles wait for names: on a machine that has no CPU to spare it is better to see code without names than nothing. */
+const MAX_WAIT_MS = 30_000;
 const HEAP_MB = 256;
 /** Doubled at each timeout of a file. */
 const RETRY_MS = 30_000;
@@ -68,6 +70,7 @@ export class SymbolNames {
       url: workerUrl('symbols'),
       idleMs: IDLE_MS,
       maxCpuMs: MAX_CPU_MS,
+      maxWaitMs: MAX_WAIT_MS,
       maxHeapMb: HEAP_MB,
       // what is kept on disk is as full as it can be
       data: (detail === 'names'

@@ -21,7 +21,10 @@ const url = new URL(`data:text/javascript,${encodeURIComponent(code)}`);
 
 const clients: WorkerClient<string, [string, number]>[] = [];
 const create = (idleMs = 60_000, maxCpuMs = 60_000) => {
-  const client = new WorkerClient<string, [string, number]>({ url, idleMs, maxCpuMs, maxHeapMb: 32 });
+  const maxWaitMs = 20 * maxCpuMs;
+  const client = new WorkerClient<string, [string, number]>({
+    ...{ url, idleMs, maxCpuMs, maxWaitMs, maxHeapMb: 32 },
+  });
   clients.push(client);
   return client;
 };

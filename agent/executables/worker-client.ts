@@ -25,16 +25,16 @@ export class RequestError extends Error {
 
 /** Three semi-spaces, of which all stay resident; nearly all that workers hold lies outside their heaps. */
 const YOUNG_MB = 6;
-/** A request may take so many times its CPU time while others have the CPUs, or a slow disk its file. */
-const MAX_WAIT_FACTOR = 20;
 const MIN_WAIT_MS = 20;
 
 export interface WorkerClientOptions {
   /** Module of the worker, or its path. */
   url: URL;
   idleMs: number;
-  /** CPU time that a request may take; of wall time {@link MAX_WAIT_FACTOR} times as much. */
+  /** CPU time that a request may take. */
   maxCpuMs: number;
+  /** Wall time: more, since others have the CPUs too, or a slow disk its file. */
+  maxWaitMs: number;
   /** MiB of its JavaScript heap. */
   maxHeapMb: number;
   /** What the worker sees as `workerData`. */
@@ -194,10 +194,9 @@ export class WorkerClient<Request, Answer, Note = never> {
   #checkTime(): void {
     const current = this.#current;
     if (!current) return;
-    const { maxCpuMs } = this.#options;
+    const { maxCpuMs, maxWaitMs } = this.#options;
     const waitedMs = performance.now() - current.startMs;
     const cpuMs = this.#cpuTimeOf(current) ?? waitedMs;
-    const maxWaitMs = maxCpuMs * MAX_WAIT_FACTOR;
     const leftMs = Math.min(maxCpuMs - cpuMs, maxWaitMs - waitedMs);
     if (leftMs > 0) this.#timer = setTimeout(() => this.#checkTime(), Math.max(leftMs, MIN_WAIT_MS));
     else

@@ -14,6 +14,8 @@ import type { NoMap, SourceMapAnswer, SourceMapRequest } from './source-map-serv
 const IDLE_MS = 12_000;
 /** A script whose map takes longer has none. */
 const MAX_CPU_MS = 10_000;
+/** On the clock, while others have the CPUs. */
+const MAX_WALL_MS = 200_000;
 const HEAP_MB = 512;
 /** A report does not wait longer; the frames are in the next one with their sources. */
 const MAX_WAIT_MS = 2000;
@@ -56,6 +58,7 @@ export class SourceMaps {
     url: workerUrl('source-maps'),
     idleMs: IDLE_MS,
     maxCpuMs: MAX_CPU_MS,
+    maxWaitMs: MAX_WALL_MS,
     maxHeapMb: HEAP_MB,
   });
   #asking = new Map<string, Asking>();

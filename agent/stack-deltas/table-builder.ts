@@ -10,6 +10,8 @@ export type TableResult = BuildResult | { kind: 'crashed'; reason: string };
 
 const IDLE_MS = 10_000;
 const MAX_CPU_MS = 30_000;
+/** Nobody waits for it: stacks through the file are cut until then. */
+const MAX_WAIT_MS = 600_000;
 const HEAP_MB = 512;
 
 export class TableBuilder {
@@ -29,6 +31,7 @@ export class TableBuilder {
       url: workerUrl('stack-deltas'),
       idleMs: IDLE_MS,
       maxCpuMs: MAX_CPU_MS,
+      maxWaitMs: MAX_WAIT_MS,
       maxHeapMb: HEAP_MB,
       data: { cache } satisfies TableWorkerData,
     });

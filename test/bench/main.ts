@@ -56,7 +56,7 @@ if (values.only === 'split') {
 if (values.only !== 'curves') {
   if (existsSync(`${directory}/side_by_side.py`)) {
     const comparisons = compareSideBySide(CASES, { directory, rounds, seconds });
-    const how = `Medians over ${rounds} round(s) of ${seconds} s, in brackets the smallest and the largest. ${describeMachine()}.`;
+    const how = `Medians over ${rounds} round(s) of ${seconds} s, in brackets the smallest and the largest; each agent had run for 60 s before on the mixed load, 20 s on the others. ${describeMachine()}.`;
     renew('side by side', `${how}\n\n${describeComparisons(comparisons)}`);
   } else {
     console.error(

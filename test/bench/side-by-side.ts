@@ -26,13 +26,15 @@ interface LoadCase {
   /** LOADS of side_by_side.py, '' for its default. */
   loads: string;
   rate: number;
+  /** From the agent's start to what is measured: long enough that it has met and compiled what it needs. */
+  warmSeconds: number;
 }
 
 export const CASES: LoadCase[] = [
-  { title: 'mixed, 97 Hz', loads: '', rate: 97 },
-  { title: 'mixed, 20 Hz', loads: '', rate: 20 },
-  { title: 'C and Go, 97 Hz', loads: 'deep,workgo', rate: 97 },
-  { title: 'short-lived, 97 Hz', loads: 'short,gcc', rate: 97 },
+  { title: 'mixed, 97 Hz', loads: '', rate: 97, warmSeconds: 60 },
+  { title: 'mixed, 20 Hz', loads: '', rate: 20, warmSeconds: 60 },
+  { title: 'C and Go, 97 Hz', loads: 'deep,workgo', rate: 97, warmSeconds: 20 },
+  { title: 'short-lived, 97 Hz', loads: 'short,gcc', rate: 97, warmSeconds: 20 },
 ];
 
 interface Comparison {
@@ -48,13 +50,14 @@ interface SideBySideOptions {
 }
 
 export function compareSideBySide(cases: LoadCase[], options: SideBySideOptions): Comparison[] {
-  return cases.map(({ title, loads, rate }) => {
+  return cases.map((load) => {
+    const { title, rate } = load;
     const comparison: Comparison = { title, reference: [], ours: [] };
     const flags = ['--samples-per-second', String(rate), '--collection-agent', '127.0.0.1:11000'];
     for (let round = 0; round < options.rounds; round++) {
       console.error(`${title}: round ${round + 1} of ${options.rounds}`);
       const run = (label: string, command: string[]): Run =>
-        runOnce(options, loads, [
+        runOnce(options, load, [
           `${label}-${round}`,
           String(options.seconds),
           String(rate),
@@ -68,8 +71,12 @@ export function compareSideBySide(cases: LoadCase[], options: SideBySideOptions)
   });
 }
 
-function runOnce({ directory, seconds }: SideBySideOptions, loads: string, args: string[]): Run {
-  const env = { ...process.env, ...(loads === '' ? {} : { LOADS: loads }) };
+function runOnce(
+  { directory, seconds }: SideBySideOptions,
+  { loads, warmSeconds }: LoadCase,
+  args: string[],
+): Run {
+  const env = { ...process.env, WARM: String(warmSeconds), ...(loads === '' ? {} : { LOADS: loads }) };
   const text = execFileSync('python3', [`${directory}/side_by_side.py`, ...args], {
     encoding: 'utf8',
     env,

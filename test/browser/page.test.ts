@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Collector, startCollector } from '../../collector/main.ts';
@@ -27,6 +29,14 @@ const COUNT_COLOURS = `(() => {
   for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) ?? 0) + 1);
   return [...counts.values()].filter((count) => count > 2000).length;
 })()`;
+
+const BUILT = new URL('../../build/web/', import.meta.url);
+
+it('has at most 150 KB of script, gzipped', () => {
+  const scripts = readdirSync(BUILT).filter((name) => name.endsWith('.js'));
+  expect(scripts).toHaveLength(1);
+  expect(gzipSync(readFileSync(new URL(scripts[0]!, BUILT))).length).toBeLessThanOrEqual(150_000);
+});
 
 describe.skipIf(CHROMIUM === undefined)('the page', () => {
   let browser: Browser;
