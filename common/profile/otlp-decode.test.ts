@@ -202,6 +202,22 @@ describe('decodeOtlp', () => {
     expect(host).toEqual({ 'host.arch': 'arm64' });
   });
 
+  it('bounds what attributes of a resource cost, each process of which has them', () => {
+    const resource = Array.from({ length: 64 }, (_, i) => ({ key: `k.${i}`, value: { intValue: 1 } }));
+    const samples = Array.from({ length: 125_000 }, (_, i) => ({
+      stackIndex: 0,
+      attributeIndices: [11 + i],
+    }));
+    const request = requestOf(samples, resource);
+    for (const i of samples.keys())
+      request.dictionary.attributeTable.push({ keyStrindex: at('thread.name2'), value: { intValue: i } });
+    const { profiles, problems } = decode(request);
+    const reason = "the request's stacks, frames and attributes add up to more than 8000000";
+    expect([...problems.keys()]).toEqual([reason]);
+    expect(profiles[0]!.samples.length).toBeGreaterThan(100_000);
+    expect(profiles[0]!.samples.length + problems.get(reason)!).toBe(125_000);
+  });
+
   it('reads both forms of attributes, in samples and in resources', () => {
     const inPlace = decode(requestOf([{ ...GOOD, attributeIndices: [2] }]));
     const byIndex = decode(requestOf([{ ...GOOD, attributeIndices: [3] }]));
@@ -344,7 +360,7 @@ describe('decodeOtlp of hostile requests', () => {
     expect(rejected).toBe(70_000 - profiles.length);
     expect([...problems.keys()].sort()).toEqual([
       'more than 65536 profiles',
-      "the request's stacks and frames add up to more than 8000000",
+      "the request's stacks, frames and attributes add up to more than 8000000",
     ]);
   });
 

@@ -6,7 +6,7 @@
  * key and text in place or as indices into the string table; both are read everywhere.
  */
 import { opentelemetry } from '#otlp';
-import { attributesText } from './attributes.ts';
+import { attributesText, readAttributes } from './attributes.ts';
 import { type ColumnProfile, FrameColumns, wholeProfile } from './frame-columns.ts';
 import { EntryMap, IndexRoom, SequenceTable } from './index-tables.ts';
 import { type Attributes, BadSample, DictionaryReader, number, ROLE, text } from './otlp-dictionary.ts';
@@ -248,7 +248,7 @@ class ProfileDecoder {
   readonly #resource: Attributes;
   readonly #profile: ColumnProfile;
   /** What the resource says that has no place of its own. */
-  readonly #others: readonly (readonly [string, string])[];
+  readonly #others: ReadonlyMap<string, string>;
   readonly #frames: FrameColumns;
   readonly #processes = new Map<string, number>();
   /** The attributes that say which process it is → process. */
@@ -263,7 +263,8 @@ class ProfileDecoder {
     this.#dictionary = state.dictionary;
     this.#reader = state.dictionary.reader;
     this.#resource = resource;
-    this.#others = otherAttributes(resource);
+    // as many as are kept: each process goes through them
+    this.#others = readAttributes(attributesText(otherAttributes(resource)));
     this.#frames = new FrameColumns(state.texts);
     const { functions: _functions, locations: _locations, ...rest } = emptyProfile();
     this.#profile = { ...rest, frames: this.#frames };
@@ -366,6 +367,7 @@ class ProfileDecoder {
       serviceName: both('service.name'),
       startUnixNano: toUnixNano(both('process.creation.time')),
     };
+    this.#spend(this.#others.size + attributes.size);
     const others = attributesText([...this.#others, ...otherAttributes(attributes)]);
     if (others !== '') process.attributes = others;
     const { parentPid, startUnixNano, ...texts } = process;
@@ -521,7 +523,7 @@ class ProfileDecoder {
   /** Before the work is done, so that a refusal is cheap. */
   #spend(entries: number): void {
     if (entries > this.#state.entriesLeft)
-      throw new BadSample(`the request's stacks and frames add up to more than ${MAX_ENTRIES}`);
+      throw new BadSample(`the request's stacks, frames and attributes add up to more than ${MAX_ENTRIES}`);
     this.#state.entriesLeft -= entries;
   }
 
