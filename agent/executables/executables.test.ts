@@ -18,6 +18,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type FileKey, toFileKey, toPid } from '../../common/base/brand.ts';
+import { buildElf } from '../../common/elf/build-elf.ts';
+import { SHT_DYNSYM } from '../../common/elf/elf.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import type { FileRecord } from '../tracer/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
@@ -436,6 +438,19 @@ describe('bounds', () => {
     expect(await settled(executables, record.key)).toMatchObject({ state: 'ready', runtime: undefined });
     expect(told).toEqual([[expect.stringMatching(/^V8 8\.1\.307: /), old]]);
     expect(executables.stats).toMatchObject({ runtimes: 0, runtimesUnsupported: 1, installed: 1 });
+  });
+
+  test('a damaged file is counted as one, and not among the runtimes that are not supported', async () => {
+    const damaged = join(directory, 'damaged');
+    const symbols = { name: '.dynsym', type: SHT_DYNSYM, link: 77, bytes: new Uint8Array(48) };
+    writeFileSync(damaged, buildElf({ sections: [symbols] }));
+    const told: string[] = [];
+    const { executables } = create({ onUnsupportedRuntime: (problem) => told.push(problem) });
+    const record = recordOf(damaged);
+    executables.onFile(record);
+    await settled(executables, record.key);
+    expect(executables.stats).toMatchObject({ runtimesUnreadable: 1, runtimesUnsupported: 0 });
+    expect(told).toEqual([]);
   });
 
   test('events about a file that is being read are one', async () => {

@@ -104,6 +104,8 @@ export class Executables {
     /** Files with a language runtime that is unwound, and such with one that can't be. */
     runtimes: 0,
     runtimesUnsupported: 0,
+    /** So damaged that it can't be told whether a language runtime is in them. */
+    runtimesUnreadable: 0,
     /** Of those that are unwound: in a version that the agent was not tested with. */
     runtimesUnverified: 0,
     evicted: 0,
@@ -357,6 +359,7 @@ export class Executables {
       this.stats.runtimesUnsupported++;
       this.#onUnsupportedRuntime(built.runtimeProblem, executable.path);
     }
+    if (built.runtimeDamage !== '') this.stats.runtimesUnreadable++;
     if (!table) {
       this.stats.noTable++;
       this.#giveUp(executable, 'no-table', 'it has no unwind information');

@@ -12,29 +12,29 @@ export const RUNTIMES: readonly RuntimePlugin[] = [cpython, v8];
 export const mayHoldRuntime = (fileName: string): boolean =>
   RUNTIMES.some((plugin) => plugin.fileName.test(fileName));
 
-/**
- * Asks every plug-in, that which the file is called after first; a file that one of them can't handle has no runtime, and
- * a reason. `path`: '' if unknown.
- */
-export function detectRuntime(
-  elf: ElfFile,
-  path = '',
-): {
+export interface Detection {
   runtime: DetectedRuntime | undefined;
+  /** Why a runtime in the file can't be unwound, '' otherwise. */
   problem: string;
-} {
+  /** What in the file contradicts itself, so that it can't be told whether a runtime is in it; '' otherwise. */
+  damage: string;
+}
+
+/** Asks every plug-in, that which the file is called after first. `path`: '' if unknown. */
+export function detectRuntime(elf: ElfFile, path = ''): Detection {
   let problem = '';
+  let damage = '';
   const isCalledAfter = ({ fileName }: RuntimePlugin): boolean => fileName.test(basename(path));
   const others = RUNTIMES.filter((plugin) => !isCalledAfter(plugin));
   for (const plugin of [...RUNTIMES.filter(isCalledAfter), ...others]) {
     try {
       const runtime = plugin.detect(elf);
-      if (runtime) return { runtime, problem: '' };
+      if (runtime) return { runtime, problem: '', damage: '' };
     } catch (error) {
-      if (!(error instanceof UnsupportedRuntime || error instanceof ElfError || error instanceof OutOfBounds))
-        throw error;
-      problem ||= error.message;
+      if (error instanceof UnsupportedRuntime) problem ||= error.message;
+      else if (error instanceof ElfError || error instanceof OutOfBounds) damage ||= error.message;
+      else throw error;
     }
   }
-  return { runtime: undefined, problem };
+  return { runtime: undefined, problem, damage };
 }

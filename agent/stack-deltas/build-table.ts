@@ -20,6 +20,8 @@ export interface ExecutableTable extends UnwindTable {
   runtime: DetectedRuntime | undefined;
   /** Why a runtime in it can't be unwound, '' otherwise. */
   runtimeProblem: string;
+  /** What in the file contradicts itself where a runtime was looked for, '' otherwise. */
+  runtimeDamage: string;
 }
 
 export type BuildResult =
@@ -55,7 +57,7 @@ export function buildTable(
 ): BuildResult {
   try {
     const elf = parseElf(source);
-    const { runtime, problem } = detectRuntime(elf, path);
+    const { runtime, problem, damage } = detectRuntime(elf, path);
     if (runtime) onRuntime?.(runtime);
     const unwind = cached ?? makeUnwindTable(elf, files);
     return {
@@ -69,6 +71,7 @@ export function buildTable(
         ...unwind,
         runtime,
         runtimeProblem: problem,
+        runtimeDamage: damage,
       },
     };
   } catch (error) {

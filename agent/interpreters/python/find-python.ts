@@ -222,6 +222,8 @@ function findCurrentThread(elf: ElfFile, symbols: Symbols, minor: number): Threa
 
 const PT_INTERP = 3;
 const PT_DYNAMIC = 2;
+/** What needs musl says so by this name on Alpine, and by the other on Debian, where glibc is `libc.so.6`. */
+const MUSL_NAMES = ['libc.musl-', '\0libc.so\0'];
 
 /** Where threads keep what belongs to a pthread key depends on the C library. */
 function usesMusl(elf: ElfFile): boolean {
@@ -232,5 +234,6 @@ function usesMusl(elf: ElfFile): boolean {
   const strings = elf.section('.dynstr');
   if (!strings) return false;
   const names = elf.sectionData(strings, MAX_RODATA);
-  return Buffer.from(names.buffer, names.byteOffset, names.length).includes('libc.musl-');
+  const text = Buffer.from(names.buffer, names.byteOffset, names.length);
+  return MUSL_NAMES.some((name) => text.includes(name, 0, 'latin1'));
 }
