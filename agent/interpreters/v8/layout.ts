@@ -46,6 +46,8 @@ export interface V8Layout {
     /** In a WasmCode. */
     codeSize: number;
     codeIndex: number;
+    /** Optimized code says what was inlined where. */
+    hasInlinings: boolean;
   };
   /** Names of frame types by number. */
   frameTypes: Readonly<Record<number, string>>;
@@ -149,11 +151,11 @@ function deoptOf(c: Constants, version: number): V8Layout['deopt'] {
 
 /** By the oldest version that has them, latest first. Up to 11 frames hold the instance, then its trusted data. */
 const WASM: readonly (Omit<V8Layout['wasm'], 'frameType'> & { from: number })[] = [
-  { from: 1406, moduleObject: [104, 32], codeSize: 32, codeIndex: 56 },
-  { from: 1300, moduleObject: [152, 32], codeSize: 32, codeIndex: 56 },
-  { from: 1200, moduleObject: [160, 32], codeSize: 24, codeIndex: 44 },
-  { from: 1100, moduleObject: [208], codeSize: 24, codeIndex: 44 },
-  { from: 0, moduleObject: [208], codeSize: 32, codeIndex: 48 },
+  { from: 1406, moduleObject: [104, 32], codeSize: 32, codeIndex: 56, hasInlinings: true },
+  { from: 1300, moduleObject: [152, 32], codeSize: 32, codeIndex: 56, hasInlinings: true },
+  { from: 1200, moduleObject: [160, 32], codeSize: 24, codeIndex: 44, hasInlinings: false },
+  { from: 1100, moduleObject: [208], codeSize: 24, codeIndex: 44, hasInlinings: false },
+  { from: 0, moduleObject: [208], codeSize: 32, codeIndex: 48, hasInlinings: false },
 ];
 
 function wasmOf(c: Constants, version: number): V8Layout['wasm'] {

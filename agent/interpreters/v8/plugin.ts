@@ -53,7 +53,7 @@ export const v8: RuntimePlugin = {
         return nameFunction(functions, address, words);
       default:
         return (
-          wasm.frame(address, (words.high & 0xffff) * HIGH + words.low) ??
+          wasm.frames(address, (words.high & 0xffff) * HIGH + words.low) ??
           nameStub(heap.layout, words.high >>> 16)
         );
     }

@@ -11,6 +11,7 @@ import { LRUCache } from 'lru-cache';
 import type { RuntimeFrame } from '../contract.ts';
 import { type Heap, type HeapAddress, wordAt } from './heap.ts';
 import { readText } from './strings.ts';
+import { inlinedAt } from './wasm-inlining.ts';
 import { functionName, HEADER, type ReadBinary, readWasmModule, type WasmModule } from './wasm-module.ts';
 
 /** Address of an object of C++. */
@@ -81,18 +82,22 @@ export class WasmModules {
     this.#heap = heap;
   }
 
-  /** `instance`: what the frame holds. Undefined where the function is not found. */
-  frame(instance: HeapAddress, pc: number): RuntimeFrame | undefined {
+  /** `instance`: what the frame holds. Inlined functions first; undefined where the function is not found. */
+  frames(instance: HeapAddress, pc: number): RuntimeFrame[] | undefined {
     const object = this.#moduleObject(instance);
     const managed = object === undefined ? undefined : this.#heap.pointer(object, MANAGED_AT);
     const native = managed === undefined ? undefined : this.#nativeModule(managed);
     const known = native === undefined ? undefined : this.#moduleOf(native);
-    const index = known && this.#functionAt(native!, known, pc);
-    if (index === undefined || index >= known!.module.namesAt.length) return undefined;
-    const { read, module } = known!;
+    const indices = known && this.#functionsAt(native!, known, pc);
+    if (!indices || indices.some((index) => index >= known.module.namesAt.length)) return undefined;
+    const { read, module } = known;
     // its script comes after its code
-    known!.file ||= this.#urlOf(object!);
-    return { name: functionName(read, module, index), file: known!.file, line: 0, column: 0, startLine: 0 };
+    known.file ||= this.#urlOf(object!);
+    const { file } = known;
+    return indices.map((index) => ({
+      ...{ name: functionName(read, module, index), file },
+      ...{ line: 0, column: 0, startLine: 0 },
+    }));
   }
 
   #moduleObject(instance: HeapAddress): HeapAddress | undefined {
@@ -163,14 +168,14 @@ export class WasmModules {
     return isAddress(root) && this.#heap.word(root + parentAt) === at + header;
   }
 
-  /** Index of the function whose code holds the program counter. */
-  #functionAt(native: Address, { compiled }: Known, pc: number): number | undefined {
+  /** Indices of the function whose code holds the program counter, and of those inlined into it there, these first. */
+  #functionsAt(native: Address, { compiled }: Known, pc: number): number[] | undefined {
     const address = this.#codeBelow(native, compiled, pc);
-    const inTree = address === undefined ? undefined : this.#indexIn(native, address, pc);
-    if (inTree !== undefined) return inTree;
+    const inTree = address === undefined ? undefined : this.#functionsIn(native, address, pc);
+    if (inTree) return inTree;
     for (const code of this.#newCode(native, compiled)) {
-      const index = this.#indexIn(native, code, pc);
-      if (index !== undefined) return index;
+      const indices = this.#functionsIn(native, code, pc);
+      if (indices) return indices;
     }
     return undefined;
   }
@@ -204,13 +209,14 @@ export class WasmModules {
   }
 
   /** Undefined where the code is other code, or no function's. */
-  #indexIn(native: Address, address: Address, pc: number): number | undefined {
+  #functionsIn(native: Address, address: Address, pc: number): number[] | undefined {
     const code = this.#readCode(native, address);
     if (!code) return undefined;
     const { codeSize, codeIndex } = this.#heap.layout.wasm;
     const offset = pc - wordAt(code, CODE_START_AT);
     const index = code.getInt32(codeIndex, true);
-    return offset >= 0 && offset < code.getUint32(codeSize, true) && index >= 0 ? index : undefined;
+    if (offset < 0 || offset >= code.getUint32(codeSize, true) || index < 0) return undefined;
+    return [...inlinedAt(this.#heap, code, offset), index];
   }
 
   #urlOf(object: HeapAddress): string {
