@@ -17,7 +17,14 @@ import {
   type ProgramStacks,
 } from './known-stacks.ts';
 import { findGrowth, type KernelFigures, kernelOf, parseTable } from './ratchet.ts';
-import { type Architecture, type BootOptions, boot, type Console, EMULATORS } from './virtual-machine.ts';
+import {
+  type Architecture,
+  type BootOptions,
+  boot,
+  type Console,
+  EMULATORS,
+  type Image,
+} from './virtual-machine.ts';
 
 /** Debian's suites, oldest kernel first: 5.10, 6.1, 6.12, and whatever sid has today. */
 export const SUITES = ['bullseye', 'bookworm', 'trixie', 'sid'] as const;
@@ -33,6 +40,7 @@ const WHOLE_SHARE = 0.98;
 /** guest-init records until it has as many. */
 const MIN_SAMPLES = 60;
 const CONSOLE_LINES = 40;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 /** For C, and for C++ where the product itself is cross-compiled. */
 const COMPILERS: Readonly<Record<Architecture, readonly [string, ...string[]]>> = {
   amd64: ['gcc'],
@@ -123,8 +131,11 @@ export interface CheckOptions extends BootOptions {
 
 export const knownFigures = (): KernelFigures[] => parseTable(readFileSync(TABLE, 'utf8'));
 
-export async function checkKernel(options: CheckOptions): Promise<Verdict> {
-  const console = await boot(options);
+export const checkKernel = async (options: CheckOptions): Promise<Verdict> =>
+  judge(await boot(options), options);
+
+/** Of what a guest printed, however far it came. */
+export function judge(console: Console, options: Omit<CheckOptions, keyof Image>): Verdict {
   const { sections, failure, seconds } = console;
   const section = (name: string): string[] => sections.get(name) ?? [];
   const release = section('kernel')[0] ?? 'unknown';
@@ -132,11 +143,12 @@ export async function checkKernel(options: CheckOptions): Promise<Verdict> {
     .filter((line) => line.startsWith('{'))
     .map((line) => ({ kernel: kernelOf(release), ...(JSON.parse(line) as ProgramFigures) }));
   const programs = options.programsOnly ? [] : knownPrograms(options.architecture, options.all ?? false);
-  const samples = readSamples(section('profile'));
+  const { samples, damage } = readSamples(section('profile'));
   const stacks = programs.map((program) => judgeStacks(program, samples));
   const cpus = section('kernel')[1] ?? 'no CPU';
   const problems = [
     ...(failure ? [failure] : []),
+    ...damage,
     ...(cpus === `CPUs: ${options.cpus}` ? [] : [`it was to have ${options.cpus} CPUs, and has ${cpus}`]),
     ...(section('programs').length > 0 && figures.length === section('programs').length
       ? []
@@ -151,11 +163,21 @@ export async function checkKernel(options: CheckOptions): Promise<Verdict> {
   return { release, seconds, figures, stacks, doctor: section('doctor').at(-2) ?? '', problems };
 }
 
-/** `lines`: an OTLP profile, zipped, in base64. */
-function readSamples(lines: readonly string[]): NamedSample[] {
-  if (lines.length === 0) return [];
-  const zipped = Buffer.from(lines.join(''), 'base64');
-  return namedSamples(readProfile('guest.otlp', gunzipSync(zipped, { maxOutputLength: MAX_PROFILE_BYTES })));
+/**
+ * `lines`: an OTLP profile, zipped, in base64. It can't be read where the guest ended within it, or where the kernel
+ * wrote a message of its own in between: `damage` says so.
+ */
+function readSamples(lines: readonly string[]): { samples: NamedSample[]; damage: string[] } {
+  if (lines.length === 0) return { samples: [], damage: [] };
+  try {
+    const zipped = Buffer.from(lines.join(''), 'base64');
+    const profile = readProfile('guest.otlp', gunzipSync(zipped, { maxOutputLength: MAX_PROFILE_BYTES }));
+    return { samples: namedSamples(profile), damage: [] };
+  } catch (error) {
+    const foreign = lines.filter((line) => !BASE64.test(line)).map((line) => `, not of it: "${line}"`);
+    const damage = `the profile of ${lines.length} lines can't be read: ${(error as Error).message}${foreign.join('')}`;
+    return { samples: [], damage: [damage] };
+  }
 }
 
 function judgeShare({ program, samples, whole, others }: ProgramStacks): string[] {

@@ -53,14 +53,18 @@ const DEVICES = [
   'stdio',
 ];
 
-export interface BootOptions {
-  architecture: Architecture;
+/** What is booted, and how long it may take. */
+export interface Image {
   kernel: string;
   initramfs: string;
+  limitMs: number;
+}
+
+export interface BootOptions extends Image {
+  architecture: Architecture;
   /** Only load the BPF programs. */
   programsOnly: boolean;
   cpus: number;
-  limitMs: number;
 }
 
 /** Ends by itself after `limitMs` at the latest. */
