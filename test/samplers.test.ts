@@ -1,6 +1,6 @@
 /** A machine pays for a runtime once it runs there; the change of the sampler costs no tick. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RUNTIMES } from '../agent/interpreters/registry.ts';
 import { RecordType } from '../agent/tracer/records.gen.ts';
@@ -14,26 +14,34 @@ interface Shown {
   id: number;
   name?: string;
   run_cnt?: number;
-  map_ids?: number[];
 }
-const show = (what: 'prog' | 'map'): Shown[] =>
-  JSON.parse(execFileSync('bpftool', [what, 'show', '-j'], { encoding: 'utf8' })) as Shown[];
+/** IDs of what this process has open. */
+function ownIds(what: 'prog' | 'map'): Set<number> {
+  const id = new RegExp(`^${what}_id:\\s*(\\d+)$`, 'm');
+  const texts = readdirSync('/proc/self/fdinfo')
+    .map((fd) => `/proc/self/fdinfo/${fd}`)
+    // the descriptor of the folder itself is closed by now
+    .filter((path) => existsSync(path))
+    .map((path) => readFileSync(path, 'utf8'));
+  return new Set(texts.flatMap((text) => id.exec(text)?.[1] ?? []).map(Number));
+}
+
+/** This process's own: other agents may run meanwhile. */
+function showOwn(what: 'prog' | 'map'): Shown[] {
+  const own = ownIds(what);
+  const all = JSON.parse(execFileSync('bpftool', [what, 'show', '-j'], { encoding: 'utf8' })) as Shown[];
+  return all.filter(({ id }) => own.has(id));
+}
 
 describe.skipIf(missingRights || !hasTool('bpftool'))('the sampler', () => {
   const statsBefore = readFileSync(STATS, 'utf8');
-  let known: Set<number>;
   let tracer: Tracer;
   let sampleRecords = 0;
 
   /** This tracer's entry program: how often the kernel ran it is the number of ticks. */
-  const tick = (): Shown => show('prog').find(({ id, name }) => name === 'tick' && !known.has(id))!;
+  const tick = (): Shown => showOwn('prog').find(({ name }) => name === 'tick')!;
   const runtimeMaps = (): string[] => {
-    const ids = new Set(
-      show('prog')
-        .filter(({ id }) => !known.has(id))
-        .flatMap(({ map_ids }) => map_ids ?? []),
-    );
-    const names = show('map').flatMap(({ id, name }) => (ids.has(id) && name ? [name] : []));
+    const names = showOwn('map').map(({ name }) => name);
     return RUNTIME_MAPS.filter((name) => names.includes(name));
   };
   const untilSamples = async (more: number): Promise<void> => {
@@ -47,7 +55,6 @@ describe.skipIf(missingRights || !hasTool('bpftool'))('the sampler', () => {
 
   beforeAll(async () => {
     writeFileSync(STATS, '1');
-    known = new Set(show('prog').map(({ id }) => id));
     tracer = new Tracer(
       // the idle task, too: each tick of each CPU is a sample
       { samplesPerSecond: 1999, sendIdleFrames: true, maxUserFrames: 1023, maxTableBytes: 4 << 20 },
