@@ -14,6 +14,8 @@ const table: TableImage = {
   rulesAt: 8,
   rowsAt: 16,
 };
+const object = { mapFd: (name: string) => (name === 'files' ? FILES : TABLES) };
+const noSamplers = { add: async () => false, mapFd: () => undefined };
 const [A, B] = [toFileKey('00000000000000aa'), toFileKey('00000000000000bb')];
 
 /** The maps, of which each change of a table ends when the test says so. */
@@ -44,6 +46,17 @@ class Maps {
   monotonicNs(): bigint {
     return 10n ** 12n;
   }
+  /** Lets what waits go on, the oldest first, until `change` is done. */
+  async finish(change: Promise<unknown>): Promise<void> {
+    let isDone = false;
+    void change.finally(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      this.waiting.shift()?.();
+      await setImmediate();
+    }
+  }
   #later(change: () => unknown): Promise<void> {
     return new Promise((resolve) => {
       this.waiting.push(() => {
@@ -56,9 +69,7 @@ class Maps {
 
 it('keeps the table of a file that comes back while its old one goes, whatever thread ends first', async () => {
   const maps = new Maps();
-  const object = { mapFd: (name: string) => (name === 'files' ? FILES : TABLES) };
-  const samplers = { add: async () => false, mapFd: () => undefined };
-  const tables = new Tables(maps, object, samplers, { maxTables: 8, maxBytes: 1 << 20 });
+  const tables = new Tables(maps, object, noSamplers, { maxTables: 8, maxBytes: 1 << 20 });
   let open = 0;
   const watch = async (change: Promise<void>): Promise<void> => {
     open++;
@@ -89,9 +100,7 @@ it('drops the least used tables where the limit becomes smaller, in turn with ot
   const maps = new Maps();
   let now = 0n;
   maps.monotonicNs = () => ++now;
-  const object = { mapFd: (name: string) => (name === 'files' ? FILES : TABLES) };
-  const samplers = { add: async () => false, mapFd: () => undefined };
-  const tables = new Tables(maps, object, samplers, { maxTables: 8, maxBytes: 8 * 16384 });
+  const tables = new Tables(maps, object, noSamplers, { maxTables: 8, maxBytes: 8 * 16384 });
   const changes = [
     tables.install(A, table),
     tables.install(B, table),
@@ -100,12 +109,7 @@ it('drops the least used tables where the limit becomes smaller, in turn with ot
     // comes back
     tables.install(A, table),
   ];
-  let left = changes.length;
-  for (const change of changes) void change.finally(() => left--);
-  while (left > 0) {
-    maps.waiting.shift()?.();
-    await setImmediate();
-  }
+  await maps.finish(Promise.all(changes));
   expect([...maps.files.keys()]).toContain('aa00000000000000');
   expect(tables).toMatchObject({ count: 2, bytes: 2 * 16384 });
   expect(maps.files.size).toBe(2);
@@ -116,25 +120,13 @@ it('drops many tables in one go, and some more than it has to where a new one ne
   const maps = new Maps();
   let now = 0n;
   maps.monotonicNs = () => ++now;
-  const object = { mapFd: (name: string) => (name === 'files' ? FILES : TABLES) };
-  const samplers = { add: async () => false, mapFd: () => undefined };
-  const tables = new Tables(maps, object, samplers, { maxTables: 64, maxBytes: 64 * 16384 });
-  const finish = async (change: Promise<void>): Promise<void> => {
-    let isDone = false;
-    void change.finally(() => {
-      isDone = true;
-    });
-    while (!isDone) {
-      maps.waiting.shift()?.();
-      await setImmediate();
-    }
-  };
+  const tables = new Tables(maps, object, noSamplers, { maxTables: 64, maxBytes: 64 * 16384 });
   const key = (i: number) => toFileKey(`00000000000000${i.toString(16).padStart(2, '0')}`);
-  for (let i = 16; i < 80; i++) await finish(tables.install(key(i), table));
+  for (let i = 16; i < 80; i++) await maps.finish(tables.install(key(i), table));
   expect(tables.count).toBe(64);
-  await finish(tables.install(A, table));
+  await maps.finish(tables.install(A, table));
   expect([tables.count, maps.removals]).toEqual([60, 1]);
-  await finish(tables.limit(16 * 16384));
+  await maps.finish(tables.limit(16 * 16384));
   expect([tables.count, maps.removals, tables.stats.evicted]).toEqual([16, 2, 49]);
   expect(maps.slots.size).toBe(16);
 });
@@ -142,7 +134,6 @@ it('drops many tables in one go, and some more than it has to where a new one ne
 describe('a runtime in a file whose table is still being made', () => {
   const RUNTIMES = 3;
   const runtime: DetectedRuntime = { runtime: 'v8', version: '1', facts: {}, entry: new Uint8Array(8) };
-  const object = { mapFd: (name: string) => (name === 'files' ? FILES : TABLES) };
   const stateOf = (maps: Maps) => {
     const entry = maps.files.get('aa00000000000000')!;
     return [entry.readUInt32LE(FILE_ENTRY.state), entry.readUInt32LE(FILE_ENTRY.runtime)];
@@ -218,26 +209,14 @@ it('drops an idle table after three minutes, after 75 s where it was never used 
   const maps = new Maps();
   let seconds = 1000;
   maps.monotonicNs = () => BigInt(seconds) * 10n ** 9n;
-  const object = { mapFd: (name: string) => (name === 'files' ? FILES : TABLES) };
-  const samplers = { add: async () => false, mapFd: () => undefined };
-  const tables = new Tables(maps, object, samplers, { maxTables: 8, maxBytes: 1 << 20 });
-  const finish = async (change: Promise<void>): Promise<void> => {
-    let isDone = false;
-    void change.finally(() => {
-      isDone = true;
-    });
-    while (!isDone) {
-      maps.waiting.shift()?.();
-      await setImmediate();
-    }
-  };
+  const tables = new Tables(maps, object, noSamplers, { maxTables: 8, maxBytes: 1 << 20 });
   const leftAt = async (at: number): Promise<number> => {
     seconds = at;
-    await finish(tables.dropIdle(() => false));
+    await maps.finish(tables.dropIdle(() => false));
     return tables.count;
   };
-  await finish(tables.install(A, table));
-  await finish(tables.install(B, table));
+  await maps.finish(tables.install(A, table));
+  await maps.finish(tables.install(B, table));
   // a sample at second 1080, as BPF writes it
   maps.files.get('bb00000000000000')!.writeBigUInt64LE(1080n * 10n ** 9n, FILE_ENTRY.lastUsedNs);
   expect(await leftAt(1075)).toBe(2);

@@ -3,11 +3,10 @@ import { decodeBoundThread, decodeCurrentThread } from './thread-access-arm64.ts
 
 const RUNTIME = 0x900000;
 /** Instructions as objdump prints them, at 0x1000. */
-const code = (words: string) => {
-  const bytes = Buffer.alloc(words.split(' ').length * 4);
-  for (const [i, word] of words.split(' ').entries()) bytes.writeUInt32LE(Number.parseInt(word, 16), i * 4);
-  return { address: 0x1000, bytes };
-};
+const code = (words: string) => ({
+  address: 0x1000,
+  bytes: Buffer.from(words.replaceAll(' ', ''), 'hex').swap32(),
+});
 const bound = (words: string) => decodeBoundThread(code(words), RUNTIME);
 const current = (words: string) => decodeCurrentThread(code(words), RUNTIME);
 
