@@ -28,7 +28,8 @@ for suite in 'bookworm 14 15 16' 'trixie 17 18 19'; do
 		exit 1
 	}
 	mkdir "$debian/product"
-	cp -a Makefile ebpf "$debian/product/"
+	# all that the Makefile looks for
+	git ls-files -z | tar --create --null --files-from=- | tar --extract --directory="$debian/product"
 	for version in "$2" "$3" "$4"; do
 		rm -f "$debian/product/build/everyframe.bpf.o" "$root/out.folded"
 		chroot "$debian" make -s -C /product build/everyframe.bpf.o "CLANG=clang-$version" LLVM_STRIP=true
