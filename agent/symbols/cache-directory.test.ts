@@ -1,14 +1,20 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { pruneCacheFiles, writeCacheFile } from './cache-directory.ts';
+import { pruneCacheFiles, userCacheDirectory, writeCacheFile } from './cache-directory.ts';
 
 let directory = '';
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'everyframe-test-'));
 });
 afterEach(() => rmSync(directory, { recursive: true }));
+
+test("a user's cache is where XDG_CACHE_HOME says, unless that is empty", () => {
+  expect(userCacheDirectory({ XDG_CACHE_HOME: '/somewhere' })).toBe('/somewhere');
+  for (const env of [{}, { XDG_CACHE_HOME: '' }])
+    expect(userCacheDirectory(env)).toBe(join(homedir(), '.cache'));
+});
 
 test('of many small files those that were used longest ago leave, and none of another kind', () => {
   for (let i = 0; i < 6; i++) {

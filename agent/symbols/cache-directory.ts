@@ -3,9 +3,15 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, wr
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
+type Environment = Record<string, string | undefined>;
+
+/** Of one who is no service. XDG_CACHE_HOME counts as unset where it is empty, as XDG's specification has it. */
+export const userCacheDirectory = (env: Environment): string =>
+  env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
+
 /** CACHE_DIRECTORY is what systemd sets for a unit with CacheDirectory=. */
-export function defaultCacheDirectory(env: Record<string, string | undefined>): string {
-  const own = process.getuid?.() === 0 ? '/var/cache' : env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
+export function defaultCacheDirectory(env: Environment): string {
+  const own = process.getuid?.() === 0 ? '/var/cache' : userCacheDirectory(env);
   return env['CACHE_DIRECTORY']?.split(':')[0] || join(own, 'everyframe');
 }
 

@@ -6,8 +6,8 @@
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { userCacheDirectory } from '../../agent/symbols/cache-directory.ts';
 
 const SOURCE = new URL('../../../test/bench/load/large-unit.cc', import.meta.url).pathname;
 /** In bytes of the object file: names, mangled or not, debug strings among them. */
@@ -18,8 +18,7 @@ const MAX_UNITS = 10_000;
 
 /** Path of a program of about so many MiB; it is built once. Needs g++ and twice as much room on the disk meanwhile. */
 export function buildLargeProgram(mebibytes: number): string {
-  const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
-  const folder = join(cache, 'everyframe-symbols');
+  const folder = join(userCacheDirectory(process.env), 'everyframe-symbols');
   mkdirSync(folder, { recursive: true });
   const units = Math.min(MAX_UNITS, Math.max(1, Math.round(mebibytes / MEBIBYTES_A_UNIT)));
   const path = join(folder, `large-${units}`);

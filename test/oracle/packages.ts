@@ -1,8 +1,8 @@
 /** Packages of another release or architecture, unpacked into a cache directory without being installed. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { userCacheDirectory } from '../../agent/symbols/cache-directory.ts';
 
 /** A broad set: C, C++, Rust, OCaml, Haskell, Fortran, Ada and assembly; old and new compilers' output. */
 export const PACKAGES =
@@ -20,8 +20,7 @@ export const PACKAGES =
 
 export type Architecture = 'amd64' | 'arm64';
 
-const cacheRoot = (): string =>
-  join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'everyframe-oracle');
+const cacheRoot = (): string => join(userCacheDirectory(process.env), 'everyframe-oracle');
 
 /** The mirror that this machine itself uses; throws where it is no Debian. */
 function findMirror(): string {

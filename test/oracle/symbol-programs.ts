@@ -1,8 +1,8 @@
 /** Programs in which addresses are looked up, built once into a cache directory. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { userCacheDirectory } from '../../agent/symbols/cache-directory.ts';
 
 export type OracleName = 'addr2line' | 'llvm-symbolizer' | 'go tool addr2line';
 
@@ -84,8 +84,7 @@ const RECIPES: readonly Recipe[] = [
 
 /** What can't be built here is left out, with the reason on stderr. */
 export function buildPrograms(): Program[] {
-  const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
-  const folder = join(cache, 'everyframe-symbols');
+  const folder = join(userCacheDirectory(process.env), 'everyframe-symbols');
   mkdirSync(folder, { recursive: true });
   return RECIPES.flatMap(({ title, file, oracles, build }) => {
     const path = join(folder, file);
