@@ -26,8 +26,11 @@ const BASE = 0x10000;
 class FakeMemory implements ProcessMemory {
   readonly #bytes = Buffer.alloc(1 << 16);
   #end = BASE;
+  /** Bytes of the longest read that was asked for. */
+  longest = 0;
 
   read(address: number, length: number): Uint8Array | undefined {
+    this.longest = Math.max(this.longest, length);
     const at = address - BASE;
     return at >= 0 && at < this.#bytes.length ? this.#bytes.subarray(at, at + length) : undefined;
   }
@@ -44,6 +47,13 @@ class FakeMemory implements ProcessMemory {
     const at = this.object(TYPES.string, [0, ...Array.from({ length: Math.ceil(text.length / 8) }, () => 0)]);
     this.#bytes.writeUInt32LE(text.length, at - BASE + 12);
     this.#bytes.write(text, at - BASE + 16, 'latin1');
+    return at;
+  }
+
+  /** A string that says to be of so many characters. */
+  textOfLength(length: number): number {
+    const at = this.text('a');
+    this.#bytes.writeUInt32LE(length, at - BASE + 12);
     return at;
   }
 
@@ -77,6 +87,21 @@ describe('functions of V8', () => {
     expect(lineOf()).toBe(2);
     memory.word(script + 8, memory.text('\n\n\nfunction a() {\n b();\n}\n') + 1);
     expect(lineOf()).toBe(4);
+  });
+
+  it.each(['name', 'file'])('have no %s of a gigabyte, and it is not read', (part) => {
+    const memory = new FakeMemory();
+    const textOf = (one: string): number =>
+      (one === part ? memory.textOfLength(2 ** 30) : memory.text(`the ${one}`)) + 1;
+    const script = memory.object(TYPES.script, [textOf('source'), textOf('file')]);
+    const shared = memory.object(TYPES.shared, [0, 0, textOf('name'), 0, script + 1, 0, 0]);
+    const functions = new Functions(new Heap(memory, LAYOUT));
+    const func = functions.read(shared);
+    expect(typeof func === 'object' && functions.frame(func, 2)).toMatchObject({
+      name: part === 'name' ? '<anonymous>' : 'the name',
+      file: part === 'file' ? '' : 'the file',
+    });
+    expect(memory.longest).toBeLessThan(64 << 10);
   });
 
   it('have their lines from where the collector has just moved their source', () => {

@@ -45,6 +45,23 @@ it('keeps what stands in front of the end where that is missing', () => {
   expect(namesOf(whole.subarray(0, -3))).toEqual(['wasm-function[0]', 'one', 'two', 'wasm-function[3]']);
 });
 
+const GIGABYTE = [128, 128, 128, 128, 4];
+
+it('reads nothing of a section of a gigabyte, and cuts a name of one', () => {
+  const long = Buffer.from([...GIGABYTE, ...Buffer.alloc(5000, 'x')]);
+  const head = binary(FUNCTIONS, [0, ...GIGABYTE], text('name'), [1, ...GIGABYTE, 1, 1]);
+  const asked: number[] = [];
+  const read: ReadBinary = (at, length) => {
+    asked.push(length);
+    return Buffer.concat([head, long]).subarray(at, at + length);
+  };
+  const module = readWasmModule(read, 2 ** 30)!;
+  expect(functionName(read, module, 1)).toBe('wasm-function[1]');
+  module.namesAt[1] = head.length;
+  expect(functionName(read, module, 1)).toBe('x'.repeat(1024));
+  expect(Math.max(...asked)).toBeLessThan(1 << 20);
+});
+
 it('reads any bytes in bounded time', () => {
   const anything = fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.concat([HEADER, bytes]));
   fc.assert(fc.property(anything, (bytes) => namesOf(bytes) !== undefined));
