@@ -105,6 +105,19 @@ describe('encodeOtlp', () => {
     expect(finish(encoder.encode(profileOfFunctions(3)))).toEqual(encode(profileOfFunctions(3)));
   });
 
+  it('writes the same where a profile has the tables of the one before, and more in them', () => {
+    const encoder = new OtlpEncoder(SCOPE);
+    const profile = profileOfFunctions(30);
+    expect(finish(encoder.encode(profile))).toEqual(encode(profile));
+    const more = profileOfFunctions(300);
+    for (const table of ['functions', 'locations', 'stacks', 'samples'] as const)
+      profile[table].push(...(more[table].slice(profile[table].length) as never[]));
+    expect(profile).toEqual(more);
+    expect(finish(encoder.encode(profile))).toEqual(encode(more));
+    const other = { ...more, functions: more.functions.map((func) => ({ ...func, name: `_${func.name}` })) };
+    expect(finish(encoder.encode(other))).toEqual(encode(other));
+  });
+
   it('refuses a profile while another one is not done', () => {
     const encoder = new OtlpEncoder(SCOPE);
     const first = encoder.encode(profileOfFunctions(40));

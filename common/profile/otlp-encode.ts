@@ -8,6 +8,7 @@
  */
 
 import { readAttributes } from './attributes.ts';
+import { FILENAME, FunctionTexts, NAME, START_LINE, SYSTEM_NAME } from './function-texts.ts';
 import { EntryTable, StringTable } from './otlp-tables.ts';
 import {
   emptyProfile,
@@ -54,6 +55,7 @@ export function splitProfile(profile: Profile, maxSamples: number): Profile[] {
 export class OtlpEncoder {
   readonly #info: ScopeInfo;
   readonly #strings = new StringTable(5);
+  readonly #texts = new FunctionTexts(this.#strings);
   readonly #mappingTable = new EntryTable(1, 4096);
   readonly #locationTable = new EntryTable(2, 32 << 10);
   readonly #functionTable = new EntryTable(3, 16 << 10);
@@ -90,6 +92,7 @@ export class OtlpEncoder {
     this.#functions = new Int32Array(profile.functions.length).fill(-1);
     this.#stacks = new Int32Array(profile.stacks.length).fill(-1);
     this.#strings.clear();
+    this.#texts.begin(profile.functions);
     for (const table of [
       this.#mappingTable,
       this.#locationTable,
@@ -374,12 +377,11 @@ export class OtlpEncoder {
 
   #function(old: number): number {
     if (this.#functions[old]! >= 0) return this.#functions[old]!;
-    const { name, systemName, filename, startLine } = this.#profile.functions[old]!;
     this.#inner.clear();
-    this.#inner.uint(1, this.#strings.indexOf(name));
-    this.#inner.uint(2, this.#strings.indexOf(systemName));
-    this.#inner.uint(3, this.#strings.indexOf(filename));
-    this.#inner.uint(4, startLine);
+    this.#inner.uint(1, this.#strings.indexOfId(this.#texts.get(old, NAME)));
+    this.#inner.uint(2, this.#strings.indexOfId(this.#texts.get(old, SYSTEM_NAME)));
+    this.#inner.uint(3, this.#strings.indexOfId(this.#texts.get(old, FILENAME)));
+    this.#inner.uint(4, this.#texts.get(old, START_LINE));
     const index = this.#functionTable.intern(this.#inner);
     this.#functions[old] = index;
     return index;

@@ -8,8 +8,6 @@ const FIRST_ROOM = 256;
 /** A table that was larger is made anew: one large request must not hold memory for good. */
 const KEPT_ENTRIES = 16_384;
 const KEPT_BYTES = 1 << 20;
-/** Of texts that are remembered. */
-const KEPT_CHARACTERS = 1 << 20;
 
 /** Entries are told apart by their bytes; the zero entry has none. */
 export class EntryTable {
@@ -88,51 +86,71 @@ export class EntryTable {
   }
 }
 
-/** Texts of a request; which texts there are is remembered, since nearly all come again in the next one. */
+/** Texts of a request; which texts there are is remembered, as they are written, since nearly all come again in the next one. */
 export class StringTable {
   readonly #field: number;
   #out = new ProtoWriter(16 << 10);
   #ids = new Map<string, number>();
-  /** Of the remembered texts. */
-  #characters = 0;
+  #known = new ProtoWriter(16 << 10);
+  /** By ID: where the text ends among the known ones. */
+  #ends = new Int32Array(FIRST_ROOM);
   /** By ID: the index in this request, 0 where it has none yet. */
   #indices = new Int32Array(FIRST_ROOM);
   /** IDs of the texts of this request. */
   #used = new Int32Array(FIRST_ROOM);
   #count = 0;
+  #generation = 0;
 
   /** `field`: of the dictionary. */
   constructor(field: number) {
     this.#field = field;
+    this.#makeAnew();
     this.clear();
+  }
+
+  /** IDs of another one mean nothing. */
+  get generation(): number {
+    return this.#generation;
   }
 
   /** Leaves the empty text alone. */
   clear(): void {
-    const isLarge = this.#ids.size > KEPT_ENTRIES || this.#characters > KEPT_CHARACTERS;
-    if (isLarge || this.#out.length > KEPT_BYTES) this.#makeAnew();
     for (let i = 1; i < this.#count; i++) this.#indices[this.#used[i]!] = 0;
+    if (this.#ids.size > KEPT_ENTRIES || this.#known.length > KEPT_BYTES) this.#makeAnew();
     this.#out.clear();
     this.#out.string(this.#field, '');
     this.#count = 1;
   }
 
   indexOf(text: string): number {
-    if (text === '') return 0;
+    return this.indexOfId(this.idOf(text));
+  }
+
+  /** The same from one request to the next, as long as the generation is; 0 of the empty text. */
+  idOf(text: string): number {
     let id = this.#ids.get(text);
     if (id === undefined) {
       id = this.#ids.size;
       this.#ids.set(text, id);
-      this.#characters += text.length;
-      if (id >= this.#indices.length) this.#indices = grown(this.#indices);
+      if (id >= this.#ends.length) {
+        this.#ends = grown(this.#ends);
+        this.#indices = grown(this.#indices);
+      }
+      this.#known.string(this.#field, text);
+      this.#ends[id] = this.#known.length;
     }
+    return id;
+  }
+
+  indexOfId(id: number): number {
+    if (id === 0) return 0;
     let index = this.#indices[id]!;
     if (index === 0) {
       index = this.#count++;
       if (index >= this.#used.length) this.#used = grown(this.#used);
       this.#used[index] = id;
       this.#indices[id] = index;
-      this.#out.string(this.#field, text);
+      this.#out.copy(this.#known, this.#ends[id - 1]!, this.#ends[id]!);
     }
     return index;
   }
@@ -142,9 +160,11 @@ export class StringTable {
   }
 
   #makeAnew(): void {
+    this.#generation++;
     this.#out = new ProtoWriter(16 << 10);
-    this.#ids = new Map();
-    this.#characters = 0;
+    this.#known = new ProtoWriter(16 << 10);
+    this.#ids = new Map([['', 0]]);
+    this.#ends = new Int32Array(FIRST_ROOM);
     this.#indices = new Int32Array(FIRST_ROOM);
     this.#used = new Int32Array(FIRST_ROOM);
     this.#count = 0;

@@ -8,6 +8,10 @@ const FEW_BYTES = 96;
 /** Of at most three bytes each, so that they take less than 128. */
 const FEW_CHARACTERS = 42;
 
+/** Of one number of 64 bits: low, high. */
+const half = new Uint32Array(2);
+const whole = new BigUint64Array(half.buffer);
+
 export class ProtoWriter {
   #bytes: Buffer;
   #view: DataView;
@@ -93,15 +97,19 @@ export class ProtoWriter {
   }
 
   message(field: number, inner: ProtoWriter): void {
-    const { length } = inner;
     this.#varint(field * 8 + 2);
-    this.#varint(length);
-    if (length > FEW_BYTES) {
-      this.raw(inner.finish());
+    this.#varint(inner.length);
+    this.copy(inner, 0, inner.length);
+  }
+
+  /** What `other` wrote from `start` to `end`: fields already. */
+  copy(other: ProtoWriter, start: number, end: number): void {
+    if (end - start > FEW_BYTES) {
+      this.raw(other.#bytes.subarray(start, end));
       return;
     }
-    this.#reserve(length);
-    for (let i = 0; i < length; i++) this.#bytes[this.#at++] = inner.#bytes[i]!;
+    this.#reserve(end - start);
+    for (let i = start; i < end; i++) this.#bytes[this.#at++] = other.#bytes[i]!;
   }
 
   /** The first `count` of the values. */
@@ -150,12 +158,16 @@ export class ProtoWriter {
 
   #bigVarint(value: bigint): void {
     this.#reserve(10);
-    let rest = value;
-    while (rest >= 0x80n) {
-      this.#bytes[this.#at++] = Number(rest & 0x7fn) | 0x80;
-      rest >>= 7n;
+    // by halves: each step on the whole would make a BigInt
+    whole[0] = value;
+    let low = half[0]!;
+    let high = half[1]!;
+    while (high > 0 || low >= 0x80) {
+      this.#bytes[this.#at++] = low | 0x80;
+      low = ((low >>> 7) | (high << 25)) >>> 0;
+      high >>>= 7;
     }
-    this.#bytes[this.#at++] = Number(rest);
+    this.#bytes[this.#at++] = low;
   }
 
   #fixed64(value: bigint): void {
