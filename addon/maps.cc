@@ -60,15 +60,19 @@ Napi::Value NextKey(const Napi::CallbackInfo& info) {
   return next;
 }
 
-// sumPerCpu(fd, entries): Float64Array, entry i of a per-CPU array of u64 summed over the CPUs
+// sumPerCpu(fd, first, entries): Float64Array, entries of a per-CPU array of u64 from the first on, summed over the
+// CPUs
 Napi::Value SumPerCpu(const Napi::CallbackInfo& info) {
-  uint32_t entries = info[1].As<Napi::Number>().Uint32Value();
+  uint32_t first = info[1].As<Napi::Number>().Uint32Value();
+  uint32_t entries = info[2].As<Napi::Number>().Uint32Value();
   int cpus = libbpf_num_possible_cpus();
   if (cpus <= 0) throw SystemError(info.Env(), "cannot count the CPUs", -cpus);
   std::vector<uint64_t> values(cpus);
   auto sums = Napi::Float64Array::New(info.Env(), entries);
   for (uint32_t i = 0; i < entries; i++) {
-    if (bpf_map_lookup_elem(Fd(info), &i, values.data())) throw SystemError(info.Env(), "cannot read a counter", errno);
+    uint32_t key = first + i;
+    if (bpf_map_lookup_elem(Fd(info), &key, values.data()))
+      throw SystemError(info.Env(), "cannot read a counter", errno);
     uint64_t sum = 0;
     for (uint64_t value : values) sum += value;
     sums[i] = static_cast<double>(sum);

@@ -3,7 +3,7 @@
  * a large file may hold 60 MB of dead buffers until it allocates as much again, which may be minutes later.
  */
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
-import { setFlagsFromString } from 'node:v8';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 const MAX_BUFFER_BYTES = 12 << 20;
@@ -11,6 +11,9 @@ const MAX_BUFFER_BYTES = 12 << 20;
 type Collect = (options?: { type: 'minor' }) => void;
 
 let collect: Collect | undefined;
+/** Of buffers most of all; process.memoryUsage() would read a file of /proc as well. */
+const outsideBytes = (): number => getHeapStatistics().external_memory;
+
 /** Bytes of buffers after the last collection, and after the last one that was thorough. */
 let left = 0;
 let inUse = 0;
@@ -49,13 +52,13 @@ const isThorough = (entry: PerformanceEntry): boolean =>
 
 /** Collects them where they may be many. Call it between two pieces of work. */
 export function collectDeadBuffers(): void {
-  if (process.memoryUsage().arrayBuffers - left < MAX_BUFFER_BYTES) return;
+  if (outsideBytes() - left < MAX_BUFFER_BYTES) return;
   const collect = collector();
   // most are young, and then a tenth of the time will do; older ones that are dead add up until there are as many
   collect({ type: 'minor' });
-  left = process.memoryUsage().arrayBuffers;
+  left = outsideBytes();
   if (left - inUse < MAX_BUFFER_BYTES) return;
   collect();
-  left = process.memoryUsage().arrayBuffers;
+  left = outsideBytes();
   inUse = left;
 }

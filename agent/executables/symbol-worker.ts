@@ -10,7 +10,7 @@ import {
   SymbolService,
   type SymbolWorkerData,
 } from './symbol-service.ts';
-import { threadName } from './thread-time.ts';
+import { threadId } from './thread-time.ts';
 import type { WorkerReply, WorkerThread } from './worker-client.ts';
 
 const { cache, detail, maxMemory } = workerData as SymbolWorkerData;
@@ -23,7 +23,7 @@ const service = new SymbolService(detail, {
   room: findScratchRoom([cache]),
 });
 
-parentPort?.postMessage({ thread: threadName() } satisfies WorkerThread);
+parentPort?.postMessage({ thread: threadId() } satisfies WorkerThread);
 parentPort?.on('message', async ({ id, request }: { id: number; request: SymbolRequest }) => {
   let reply: WorkerReply<SymbolAnswer>;
   try {

@@ -7,7 +7,7 @@ const code = `
   import { parentPort } from 'node:worker_threads';
   const wait = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   let served = 0;
-  parentPort.postMessage({ thread: readlinkSync('/proc/thread-self') });
+  parentPort.postMessage({ thread: Number(readlinkSync('/proc/thread-self').split('/').at(-1)) });
   parentPort.on('message', ({ id, request }) => {
     if (request === 'exit') process.exit(3);
     if (request === 'throw') throw new Error('on purpose');

@@ -47,9 +47,9 @@ export type WorkerReply<Answer, Note = never> =
   /** What is known before the answer is. */
   | { id: number; note: Note };
 
-/** What a worker says of itself when it starts: its {@link threadName}. */
+/** What a worker says of itself when it starts: its {@link threadId}. */
 export interface WorkerThread {
-  thread: string;
+  thread: number;
 }
 
 interface Pending<Request, Answer, Note> {
@@ -79,8 +79,8 @@ export class WorkerClient<Request, Answer, Note = never> {
   readonly #options: WorkerClientOptions;
   readonly #queue: Pending<Request, Answer, Note>[] = [];
   #worker: Worker | undefined;
-  /** Of its thread; '' where it isn't known, undefined as long as the worker hasn't said it. */
-  #thread: string | undefined;
+  /** Of its thread; 0 where it isn't known, undefined as long as the worker hasn't said it. */
+  #thread: number | undefined;
   #current: Running<Request, Answer, Note> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #nextId = 1;
@@ -139,7 +139,7 @@ export class WorkerClient<Request, Answer, Note = never> {
       return;
     }
     const worker = this.#worker ?? this.#start();
-    const startCpuMs = (this.#thread && readThreadCpuMs(this.#thread)) || 0;
+    const startCpuMs = readThreadCpuMs(this.#thread ?? 0) ?? 0;
     this.#current = { ...pending, id: this.#nextId++, startMs: performance.now(), startCpuMs };
     this.#timer = setTimeout(() => this.#checkTime(), this.#options.maxCpuMs);
     worker.ref();

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { bufferSource } from '../../common/elf/source.ts';
 import { collectDeadBuffers } from '../executables/collect-garbage.ts';
-import { threadName } from '../executables/thread-time.ts';
+import { threadId } from '../executables/thread-time.ts';
 import type { WorkerReply, WorkerThread } from '../executables/worker-client.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { buildFromFile, type FilePlace, type FileResult } from './build-from-file.ts';
@@ -44,7 +44,7 @@ function build(
   };
 }
 
-parentPort?.postMessage({ thread: threadName() } satisfies WorkerThread);
+parentPort?.postMessage({ thread: threadId() } satisfies WorkerThread);
 parentPort?.on('message', ({ id, request }: { id: number; request: TableRequest }) => {
   let reply: WorkerReply<FileResult, DetectedRuntime>;
   let image: Uint8Array | undefined;

@@ -57,7 +57,7 @@ export interface Native {
   mapUpdate(fd: number, key: Buffer, value: Buffer, flags: number): void;
   mapDelete(fd: number, key: Buffer): boolean;
   mapNextKey(fd: number, key: Buffer | undefined, keyBytes: number): Buffer | undefined;
-  sumPerCpu(fd: number, entries: number): Float64Array;
+  sumPerCpu(fd: number, first: number, entries: number): Float64Array;
   installTable(outerFd: number, index: number, image: Buffer, blockBytes: number): Promise<void>;
   /** All at once: each waits for the kernel, together hardly longer than one. */
   removeTables(outerFd: number, indices: Uint32Array): Promise<void>;
@@ -93,6 +93,8 @@ export interface Native {
   monotonicNs(): bigint;
   /** CPU time of this thread. */
   threadCpuMicros(): number;
+  /** Of any thread of this process, by its ID; undefined where there is none. */
+  threadCpuMicros(thread: number): number | undefined;
   /** What to add to CLOCK_MONOTONIC for Unix time, as of now. */
   unixOffsetNs(): bigint;
 }

@@ -115,7 +115,7 @@ export class Tracer {
   #look(): void {
     this.drain();
     // most machines never need it: it is loaded once a stack was cut for want of it
-    if (this.samplers.mayDefer && this.counters().stacks_not_deferred > 0) void this.samplers.deferStacks();
+    if (this.samplers.mayDefer && this.#counter('stacks_not_deferred') > 0) void this.samplers.deferStacks();
   }
 
   addTarget(pid: Pid): void {
@@ -135,11 +135,17 @@ export class Tracer {
 
   /** Every counter of ebpf/counters.h, summed over the CPUs. */
   counters(): Record<BpfCounter, number> {
-    const sums = this.native.sumPerCpu(this.#object.mapFd('counters'), BPF_COUNTERS.length);
+    const sums = this.native.sumPerCpu(this.#object.mapFd('counters'), 0, BPF_COUNTERS.length);
     return Object.fromEntries(BPF_COUNTERS.map(({ name }, i) => [name, sums[i] ?? 0])) as Record<
       BpfCounter,
       number
     >;
+  }
+
+  /** One alone: all of them take a system call each. */
+  #counter(name: BpfCounter): number {
+    const index = BPF_COUNTERS.findIndex((counter) => counter.name === name);
+    return this.native.sumPerCpu(this.#object.mapFd('counters'), index, 1)[0]!;
   }
 
   /** Kernel memory of all BPF maps, bytes. */
