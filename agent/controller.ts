@@ -37,9 +37,11 @@ import {
 } from './tracer/records.ts';
 import { Tracer } from './tracer/tracer.ts';
 import { FrameResolver } from './traces/frame-resolver.ts';
+import type { Interval } from './traces/interval.ts';
 import { ProfileMaker } from './traces/profile-maker.ts';
-import { TraceCache } from './traces/trace-cache.ts';
+import { Stacks } from './traces/stacks.ts';
 import { TraceHandler } from './traces/trace-handler.ts';
+import { TraceStore } from './traces/trace-store.ts';
 
 export interface Log {
   info(message: string): void;
@@ -76,7 +78,7 @@ export interface ProfileSink {
   push(profile: Profile): void | Promise<void>;
 }
 
-const TRACE_CACHE_BYTES = 12 << 20;
+const TRACE_BYTES = 6 << 20;
 const MEMORY_LOOK_MS = 1000;
 const TABLE_SWEEP_MS = 30_000;
 /** Parsing leaves much that is free, in the first seconds most of all. */
@@ -95,12 +97,13 @@ export class Controller {
   readonly #processes = new ProcessManager();
   readonly #debuginfod: Debuginfod | undefined;
   readonly #executables: Executables;
-  readonly #cache: TraceCache;
+  readonly #store: TraceStore;
   readonly #traces: TraceHandler;
   readonly #runtimes: RuntimeFrames;
   readonly #jit = new JitFrames();
   readonly #sourceMaps: SourceMaps | undefined;
   readonly #frames: FrameResolver;
+  readonly #stacks: Stacks;
   readonly #maker: ProfileMaker;
   readonly #sampling: Sampling;
   readonly #loopDelay = new LoopDelay();
@@ -124,11 +127,11 @@ export class Controller {
     this.#sink = sink;
     this.#log = log;
     this.#kernel = kernel;
-    this.#cache = new TraceCache({
-      maxBytes: TRACE_CACHE_BYTES,
+    this.#store = new TraceStore({
+      maxBytes: TRACE_BYTES,
       forget: (hash) => this.#tracer.forgetTrace(hash),
     });
-    this.#traces = new TraceHandler(this.#cache);
+    this.#traces = new TraceHandler(this.#store);
     this.#records = new RecordDispatch(
       {
         [RecordType.SAMPLE]: (buffer, at, size) => this.#traces.onSample(buffer, at, size),
@@ -166,9 +169,10 @@ export class Controller {
     });
     this.#sourceMaps = options.sourceMaps ? new SourceMaps() : undefined;
     this.#frames = new FrameResolver(this.#executables, kernel, this.#runtimes, this.#jit, this.#sourceMaps);
+    this.#stacks = new Stacks(this.#store, this.#frames);
     this.#maker = new ProfileMaker({
       periodNs: this.#tracer.events.periodNs,
-      frames: this.#frames,
+      stacks: this.#stacks,
       processes: this.#processes,
       unixOffsetNs: () => this.#tracer.native.unixOffsetNs(),
     });
@@ -249,7 +253,7 @@ export class Controller {
     return {
       ...prefixed('bpf', this.#tracer.counters()),
       ...prefixed('traces', this.#traces.stats),
-      ...prefixed('traceCache', this.#cache.stats),
+      ...prefixed('traceStore', this.#store.stats),
       ...prefixed('processes', this.#processes.stats),
       ...prefixed('executables', executables),
       ...prefixed('executables.failed', failures),
@@ -276,10 +280,9 @@ export class Controller {
     };
   }
 
-  /** What a process has the names of is asked for at once: it may be about to end. */
   #onTrace(buffer: Buffer, at: number, size: number): Steps | undefined {
     const ofProcess = this.#traces.onTrace(buffer, at, size);
-    return ofProcess && this.#frames.framesOf(ofProcess);
+    return ofProcess && this.#stacks.resolveNow(ofProcess);
   }
 
   #onProcess(record: ProcessRecord): void {
@@ -324,9 +327,9 @@ export class Controller {
       const takenAt = this.#tracer.native.monotonicNs();
       const interval = this.#traces.takeInterval();
       if (interval.samples > 0) {
-        await this.#sink.push(await this.#maker.make(interval));
+        await this.#sink.push(await this.#makeProfile(interval));
         this.#samplesReported += interval.samples;
-      }
+      } else this.#traces.release(interval);
       this.#loopDelay.takeInterval();
       this.#processes.releaseUntil(takenAt);
       this.#sweepTables();
@@ -336,6 +339,10 @@ export class Controller {
       // one interval is lost, the agent goes on
       this.#log.warn(`an interval could not be made into a profile: ${(error as Error).stack}`);
     }
+  }
+
+  #makeProfile(interval: Interval): Promise<Profile> {
+    return this.#maker.make(interval).finally(() => this.#traces.release(interval));
   }
 
   /** Caches go at once, tables beside the intervals, as in {@link #sweepTables}; not before the last ones are gone. */
@@ -353,7 +360,7 @@ export class Controller {
 
   /** What they held is made again as it is needed, at the cost of some CPU time. In turns: all at once takes too long. */
   async #dropCaches(): Promise<void> {
-    await runInSlices(this.#cache.dropHalf());
+    await runInSlices(this.#store.dropHalf());
     this.#frames.forget();
     this.#maker.forget();
     this.#executables.release();

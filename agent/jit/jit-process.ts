@@ -96,7 +96,16 @@ export class JitProcess {
   frameOf(address: number): Frame {
     let frame = this.#frames.get(address);
     if (!frame) {
-      frame = { mapping: ANON, address, frameType: 'native', lines: [], code: undefined, place: -1 };
+      frame = {
+        mapping: ANON,
+        address,
+        frameType: 'native',
+        lines: [],
+        number: undefined,
+        isChanged: true,
+        code: undefined,
+        place: -1,
+      };
       this.#frames.set(address, frame);
       this.#unnamed.add(frame);
     }
@@ -200,6 +209,7 @@ export class JitProcess {
     frame.place = place;
     frame.mapping = JIT;
     frame.lines = [toLine(name)];
+    frame.isChanged = true;
     this.#unnamed.delete(frame);
   }
 }

@@ -1,16 +1,28 @@
-import { afterEach, expect, test } from 'vitest';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { emptyMapping } from '../../common/profile/profile.ts';
+import type { Frame } from '../traces/frame-resolver.ts';
 import { SourceMaps } from './source-maps.ts';
 
-const maps = new SourceMaps();
+let maps: SourceMaps;
+beforeEach(() => {
+  maps = new SourceMaps();
+});
+function frameIn(file: string): Frame {
+  const line = { function: 'f', systemName: '', file, line: 1, column: 1 };
+  return { mapping: emptyMapping(), address: 0, frameType: 'v8js', lines: [line], isChanged: true };
+}
+
 afterEach(() => maps.stop());
 
 test('that a script has no map is asked once, and again once another program runs under the PID', async () => {
   const pid = toPid(process.pid);
   const ask = (): Promise<void> => {
-    const line = { function: 'f', systemName: '', file: '/nonexistent/a.js', line: 1, column: 1 };
-    maps.add(pid, { mapping: emptyMapping(), address: 0, frameType: 'v8js', lines: [line] });
+    maps.add(pid, frameIn('/nonexistent/a.js'));
     return maps.nameFrames();
   };
   await ask();
@@ -19,4 +31,20 @@ test('that a script has no map is asked once, and again once another program run
   maps.forgetProcess(pid);
   await ask();
   expect(maps.stats).toMatchObject({ scripts: 2, none: 2 });
+});
+
+test('a frame that was in a profile already is looked up again once its source is known', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'source-maps-'));
+  const script = join(directory, 'a.js');
+  const map = { version: 3, sources: ['a.ts'], names: [], mappings: 'AAKA' };
+  const inline = Buffer.from(JSON.stringify(map)).toString('base64');
+  writeFileSync(script, `f();\n//# sourceMappingURL=data:application/json;base64,${inline}\n`);
+  // what is younger than its process is not what that runs
+  const child = spawn('sleep', ['60']);
+  const frame = frameIn(script);
+  maps.add(toPid(child.pid!), frame);
+  frame.isChanged = false;
+  await maps.nameFrames();
+  child.kill();
+  expect(frame).toMatchObject({ isChanged: true, lines: [{ file: join(directory, 'a.ts'), line: 6 }] });
 });

@@ -167,6 +167,7 @@ export class SourceMaps {
       const before = frame.lines[index]!;
       const { name, ...rest } = place;
       frame.lines[index] = { ...rest, function: name, systemName: '' };
+      frame.isChanged = true;
       frame.generated = frame.generated ? `${frame.generated}, ${textOf(before)}` : textOf(before);
     }
   }

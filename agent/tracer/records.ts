@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
 import { toFileKey, toPid } from '../../common/base/brand.ts';
 import { NO_OPTIONS } from '../../common/base/lru-options.ts';
-import { EF_PROCESS_NO_FILE, EF_TRACE_OF_PROCESS, EXIT, FILE, PROCESS, TRACE } from './records.gen.ts';
+import { EF_PROCESS_NO_FILE, EXIT, FILE, PROCESS } from './records.gen.ts';
 
 export interface FileRecord {
   key: FileKey;
@@ -43,21 +43,6 @@ export interface ProcessRecord extends ProcessIdentity {
 
 export interface ExitRecord extends ProcessIdentity {
   ktimeNs: bigint;
-}
-
-/** The identity is that of the process in which the trace was met first. */
-export interface TraceRecord extends ProcessIdentity {
-  hash: bigint;
-  kernelFrames: number;
-  userFrames: number;
-  /** Kernel addresses, then the words of the user frames, each as its low and its high half: see ebpf/records.h. */
-  halves: Uint32Array;
-  /** Key of the file whose runtime has frames in place of native ones, 0 if none: the words may not name it. */
-  runtimeFile: bigint;
-  /** It has frames that mean something in this process only, and that the process has the names of. */
-  isOfProcess: boolean;
-  /** How many came so far. */
-  samples: number;
 }
 
 export const toKey = (value: bigint): FileKey => toFileKey(value.toString(16).padStart(16, '0'));
@@ -134,43 +119,5 @@ export function readFileRecord(buffer: Buffer, at: number, size: number): FileRe
     vmaEnd: readU64(buffer, at + FILE.vmaEnd),
     vmaOffset: readU64(buffer, at + FILE.vmaOffset),
     path: readPath(buffer, at + FILE.path, pathBytes),
-  };
-}
-
-/**
- * Traces are kept in pieces of larger memory: one of its own would take as much again. Small enough, so that a few traces
- * that stay for long do not hold much of what has left.
- */
-const SLAB_BYTES = 8192;
-let slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
-let slabUsed = 0;
-
-/** Words by halves, not as BigInts: those would cost more than the rest of the trace. Both sides are little-endian. */
-function copyOf(buffer: Buffer, from: number, bytes: number): Uint32Array {
-  if (slabUsed + bytes > slab.length) {
-    slab = Buffer.allocUnsafeSlow(Math.max(SLAB_BYTES, bytes));
-    slabUsed = 0;
-  }
-  const halves = new Uint32Array(slab.buffer, slabUsed, bytes / 4);
-  buffer.copy(slab, slabUsed, from, from + bytes);
-  slabUsed += bytes;
-  return halves;
-}
-
-export function readTraceRecord(buffer: Buffer, at: number, size: number): TraceRecord {
-  const room = Math.max(0, Math.floor((size - TRACE.frames) / 8));
-  const count = Math.min(buffer.readUInt16LE(at + TRACE.words), room);
-  const halves = copyOf(buffer, at + TRACE.frames, count * 8);
-  return {
-    pid: toPid(buffer.readUInt32LE(at + TRACE.processTgid)),
-    execId: buffer.readUInt32LE(at + TRACE.processExecId),
-    startBoottimeNs: readU64(buffer, at + TRACE.processStartBoottimeNs),
-    hash: readU64(buffer, at + TRACE.traceHash),
-    kernelFrames: Math.min(buffer.readUInt16LE(at + TRACE.kernelFrames), count),
-    userFrames: buffer.readUInt16LE(at + TRACE.userFrames),
-    halves,
-    runtimeFile: readU64(buffer, at + TRACE.runtimeFile),
-    isOfProcess: (buffer.readUInt32LE(at + TRACE.flags) & EF_TRACE_OF_PROCESS) !== 0,
-    samples: 0,
   };
 }

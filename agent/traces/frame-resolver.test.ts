@@ -11,19 +11,17 @@ import {
   type NativeSource,
   type RuntimeSource,
 } from './frame-resolver.ts';
-import type { Trace } from './trace-cache.ts';
+import type { Trace } from './trace-store.ts';
 
 const word = (kind: number, operand: bigint): bigint => (BigInt(kind) << 56n) | operand;
 
 const traceOf = (kernelFrames: number, words: bigint[]) => ({
-  hash: 1n,
   pid: toPid(1),
   execId: 0,
   startBoottimeNs: 0n,
   kernelFrames,
   halves: new Uint32Array(BigUint64Array.from(words).buffer),
   runtimeFile: 0n,
-  samples: 0,
 });
 
 /** Names a file's frames after its key and address, the kernel's after their address. */
@@ -87,7 +85,7 @@ function framesOf(frames: FrameResolver, trace: Trace): Frame[] {
   const steps = frames.framesOf(trace);
   for (;;) {
     const step = steps.next();
-    if (step.done) return step.value;
+    if (step.done) return step.value.numbers.map((number) => frames.frameAt(number));
   }
 }
 
@@ -220,29 +218,6 @@ describe('the frame resolver', () => {
     const steps = resolver().framesOf(traceOf(0, words));
     for (let i = 0; i < 3; i++) expect(steps.next().done).toBe(false);
     expect(steps.next().done).toBe(true);
-  });
-
-  it('names all frames of an interval that has more than are kept', async () => {
-    const traces = Array.from({ length: 40 }, (_, trace) =>
-      traceOf(
-        0,
-        Array.from({ length: 1000 }, (_, i) => [word(FrameKind.FILE, BigInt(trace * 1000 + i)), 7n]).flat(),
-      ),
-    );
-    const stacks = await resolver().stacksOf({ size: traces.length, traceOf: (i) => traces[i]! });
-    expect(stacks.flat().filter((frame) => frame.lines.length === 0)).toEqual([]);
-    expect(stacks.flat()).toHaveLength(40_000);
-  });
-
-  it('names a trace whole whose other frames were forgotten between two of its steps', async () => {
-    const subject = resolver();
-    const trace = traceOf(0, [word(FrameKind.FILE, 0x10n), 7n, word(FrameKind.V8, 1n), 1n]);
-    const steps = subject.framesOf(trace);
-    steps.next();
-    subject.forget();
-    expect(steps.next().done).toBe(true);
-    const [stack] = await subject.stacksOf({ size: 1, traceOf: () => trace });
-    expect(namesOf(stack!)[0]).toBe('0000000000000007+1010');
   });
 
   it('ends at a file word without its key', () => {

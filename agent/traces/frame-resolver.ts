@@ -3,19 +3,16 @@
  * it says grows with time: a file that is not open yet has no address, a symbol table that is not read yet no
  * names. Both are asked for again at the next interval.
  */
-import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
-import { NO_OPTIONS } from '../../common/base/lru-options.ts';
 import { CUT_MARKERS } from '../../common/profile/cut-markers.ts';
 import { emptyMapping, type FrameType, type Line, type Mapping } from '../../common/profile/profile.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { FrameWords } from '../interpreters/contract.ts';
 import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
-import { runInSlices } from '../slices.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
 import { type ProcessIdentity, toKey } from '../tracer/records.ts';
 import { InterpretedFrames, NO_MAPPING, type ScriptSource } from './interpreted-frames.ts';
-import type { Trace } from './trace-cache.ts';
+import type { Trace } from './trace-store.ts';
 
 /** An inlined or real function at a location, innermost first. */
 export interface FrameLine extends Omit<Line, 'func'> {
@@ -35,17 +32,18 @@ export interface Frame {
   lines: FrameLine[];
   /** Where the code that ran stands, if its lines are those of the source that it was made from. */
   generated?: string;
-  /** Its place in the tables of profiles. Made with the frame: what is added later costs V8 an array. */
-  inTables?: FramePlace | undefined;
+  /** Made with the frame: what is added later costs V8 an array. */
+  number?: number | undefined;
+  /** What it says has changed since the tables of profiles were asked for its place in them. */
+  isChanged: boolean;
 }
 
-/** What a frame said when its location was made: it may know more by now. */
-export interface FramePlace {
-  /** Of the tables. */
-  generation: number;
-  location: number;
-  lines: FrameLine[];
-  mapping: Mapping;
+/** The frames of a trace, leaf first. */
+export interface StackFrames {
+  /** For {@link FrameResolver.frameAt}, as long as the generation stays. */
+  numbers: number[];
+  /** The trace has the same ones in that time; else they hold for now. */
+  isLasting: boolean;
 }
 
 export interface NativeSource {
@@ -57,9 +55,16 @@ export interface NativeSource {
   resolve(key: FileKey, addresses: number[]): Promise<SymbolFrame[][]>;
 }
 
+export interface KernelPlace {
+  mapping: Mapping;
+  address: number;
+  name: string;
+  /** Other code may stand there at any time; what was found holds for now only. */
+  mayChange: boolean;
+}
+
 export interface KernelSource {
-  /** `mayChange`: other code may stand there at any time; what was found holds for now only. */
-  locate(address: bigint): { mapping: Mapping; address: number; name: string; mayChange: boolean };
+  locate(address: bigint): KernelPlace;
 }
 
 interface FramesOfFile {
@@ -74,12 +79,6 @@ interface FileFrame extends Frame {
   offset: number;
   located: boolean;
   named: boolean;
-}
-
-/** Of an interval. */
-export interface Traces {
-  readonly size: number;
-  traceOf(i: number): Trace;
 }
 
 export interface RuntimeSource {
@@ -117,7 +116,6 @@ export const MARKER_TEXT: Readonly<Record<number, string>> = {
 
 /** Frames are shared; past this many all are made anew, which costs one slow interval. */
 const MAX_FRAMES = 32_768;
-const MAX_TRACES = 4096;
 
 const named = (name: string): FrameLine[] =>
   name === '' ? [] : [{ function: name, systemName: '', file: '', line: 0, column: 0 }];
@@ -144,15 +142,18 @@ export class FrameResolver {
   readonly #scripts: ScriptSource | undefined;
   #kernelLeaves = new Map<number, Frame>();
   #kernelCallers = new Map<number, Frame>();
+  /** Of code that comes and goes, by address and name. */
+  readonly #changingKernel = new Map<string, Frame>();
   /** By the low half of the file's key. */
   #files = new Map<number, FramesOfFile>();
   readonly #interpreted: InterpretedFrames;
   readonly #markers = new Map<number, Frame>();
   #count = 0;
   readonly #unnamed = new Map<FileFrame, FileKey>();
-  readonly #traces = new LRUCache<Trace, Frame[]>({ max: MAX_TRACES });
-  /** How often something was forgotten. */
-  #generation = 0;
+  /** By number. */
+  #frames: Frame[] = [];
+  /** Goes up where something was forgotten. */
+  #generation = 1;
   #isBusy = false;
   #forgetsAfterwards = false;
 
@@ -171,58 +172,57 @@ export class FrameResolver {
     this.#interpreted = new InterpretedFrames(scripts);
   }
 
-  /** The frames of each trace, leaf first, with their names. */
-  async stacksOf(traces: Traces): Promise<Frame[][]> {
-    // what is forgotten now would be named no more
-    this.#isBusy = true;
-    try {
-      const stacks = await runInSlices(this.#stacks(traces));
-      await this.nameFrames();
-      return stacks;
-    } finally {
-      this.#isBusy = false;
-      if (this.#forgetsAfterwards) this.forget();
-    }
+  /** Numbers of frames that were made in another one mean nothing. */
+  get generation(): number {
+    return this.#generation;
   }
 
-  *#stacks(traces: Traces): Generator<void, Frame[][]> {
-    const stacks: Frame[][] = [];
-    for (let i = 0; i < traces.size; i++) {
-      stacks.push(yield* this.framesOf(traces.traceOf(i)));
-      yield;
-    }
-    return stacks;
+  /** Numbers are below. */
+  get frameCount(): number {
+    return this.#frames.length;
+  }
+
+  frameAt(number: number): Frame {
+    return this.#frames[number]!;
+  }
+
+  /** Until {@link endStacks} nothing is forgotten: it would be named no more. */
+  beginStacks(): void {
+    this.#isBusy = true;
+  }
+
+  endStacks(): void {
+    this.#isBusy = false;
+    if (this.#forgetsAfterwards) this.forget();
   }
 
   /**
-   * Leaf first; call {@link nameFrames} afterwards, which completes the frames in place. One step for each frame of a
-   * runtime: its name may have to be read out of the process.
+   * Call {@link nameFrames} afterwards, which completes the frames in place. One step for each frame of a runtime: its name
+   * may have to be read out of the process.
    */
-  *framesOf(trace: Trace): Generator<void, Frame[]> {
-    const known = this.#traces.get(trace, NO_OPTIONS);
-    if (known) return known;
+  *framesOf(trace: Trace): Generator<void, StackFrames> {
     if (this.#count + this.#anonymous.count > MAX_FRAMES) this.forget();
     const generation = this.#generation;
-    const frames: Frame[] = [];
+    const numbers: number[] = [];
     const words = new Words(trace.halves);
     let isLasting = true;
     for (let i = 0; i < trace.kernelFrames; i++) {
       const frame = this.#kernelFrame(words, i);
       isLasting &&= this.#isKept(frame, words, i);
-      frames.push(frame);
+      numbers.push(this.#numberOf(frame));
     }
     for (let i = trace.kernelFrames; i < words.length; i++) {
+      const frame = this.#userFrame(trace, words, i);
+      if (!frame) continue;
+      numbers.push(this.#numberOf(frame));
       const kind = words.kind(i);
-      if (kind === FrameKind.FILE && i + 1 < words.length) frames.push(this.#fileFrame(words, i++));
-      else if (kind === FrameKind.ANON) frames.push(this.#anonymous.frameOf(trace, words.operand(i)));
-      else if (isRuntime(kind) && i + 1 < words.length) {
-        frames.push(this.#runtimeFrame(trace, words, i++));
+      if (kind === FrameKind.FILE) i++;
+      else if (isRuntime(kind)) {
+        i++;
         yield;
-      } else if (kind === FrameKind.MARKER) frames.push(this.#marker(words.operand(i)));
+      }
     }
-    // of most traces of short-lived processes there is one sample
-    if (isLasting && trace.samples !== 1 && generation === this.#generation) this.#traces.set(trace, frames);
-    return frames;
+    return { numbers, isLasting: isLasting && generation === this.#generation };
   }
 
   /** Asks for what the frames made so far still lack. */
@@ -250,11 +250,13 @@ export class FrameResolver {
     this.#generation++;
     this.#kernelLeaves = new Map();
     this.#kernelCallers = new Map();
+    this.#changingKernel.clear();
     this.#files = new Map();
     this.#anonymous.forgetFrames();
     this.#interpreted.forget();
+    this.#markers.clear();
     this.#unnamed.clear();
-    this.#traces.clear();
+    this.#frames = [];
     this.#count = 0;
   }
 
@@ -263,7 +265,6 @@ export class FrameResolver {
     this.#generation++;
     this.#kernelLeaves = new Map();
     this.#kernelCallers = new Map();
-    this.#traces.clear();
   }
 
   /** More is known of a file now: its frames are named again, and keep what they have until then. */
@@ -283,7 +284,10 @@ export class FrameResolver {
     for (let i = 0; i < frames.length; i++) {
       const frame = frames[i]!;
       // asked for again in vain, as when the file is gone: the names it had are right
-      if (chains[i]!.length > 0) frame.lines = chains[i]!.map(toLine);
+      if (chains[i]!.length > 0) {
+        frame.lines = chains[i]!.map(toLine);
+        frame.isChanged = true;
+      }
       frame.named = true;
       this.#unnamed.delete(frame);
     }
@@ -292,12 +296,16 @@ export class FrameResolver {
   #locate(frame: FileFrame, key: FileKey): boolean {
     const place = this.#native.locate(key, frame.offset);
     if (!place) {
-      frame.mapping = { ...emptyMapping(), filename: this.#native.nameOf(key) || '[file not open]' };
+      const filename = this.#native.nameOf(key) || '[file not open]';
+      if (frame.mapping.filename === filename) return false;
+      frame.mapping = { ...emptyMapping(), filename };
+      frame.isChanged = true;
       return false;
     }
     frame.mapping = place.mapping;
     frame.address = place.address;
     frame.located = true;
+    frame.isChanged = true;
     return true;
   }
 
@@ -309,18 +317,50 @@ export class FrameResolver {
     if (!frame) {
       // a return address points behind its call
       const place = this.#kernel.locate(i === 0 ? words.at(i) : words.at(i) - 1n);
-      const { mapping, address, name, mayChange } = place;
-      frame = { mapping, address, frameType: 'kernel', lines: named(name), inTables: undefined };
-      if (mayChange) return frame;
+      if (place.mayChange) return this.#changingFrame(place);
+      frame = this.#newKernelFrame(place);
       frames.set(known, frame);
-      this.#count++;
     }
     return frame;
+  }
+
+  #changingFrame(place: KernelPlace): Frame {
+    const key = `${place.address} ${place.name}`;
+    const frame = this.#changingKernel.get(key) ?? this.#newKernelFrame(place);
+    this.#changingKernel.set(key, frame);
+    return frame;
+  }
+
+  #newKernelFrame({ mapping, address, name }: KernelPlace): Frame {
+    this.#count++;
+    return {
+      mapping,
+      address,
+      frameType: 'kernel',
+      lines: named(name),
+      number: undefined,
+      isChanged: true,
+    };
   }
 
   /** Is it the frame of this kernel address until the symbols are read again? */
   #isKept(frame: Frame, words: Words, i: number): boolean {
     return (i === 0 ? this.#kernelLeaves : this.#kernelCallers).get(words.operand(i)) === frame;
+  }
+
+  #numberOf(frame: Frame): number {
+    frame.number ??= this.#frames.push(frame) - 1;
+    return frame.number;
+  }
+
+  /** Undefined where the words stand for none. */
+  #userFrame(trace: Trace, words: Words, i: number): Frame | undefined {
+    const kind = words.kind(i);
+    if (kind === FrameKind.ANON) return this.#anonymous.frameOf(trace, words.operand(i));
+    if (kind === FrameKind.MARKER) return this.#marker(words.operand(i));
+    if (i + 1 >= words.length) return undefined;
+    if (kind === FrameKind.FILE) return this.#fileFrame(words, i);
+    return isRuntime(kind) ? this.#runtimeFrame(trace, words, i) : undefined;
   }
 
   /** Two words: kind and file offset, then the file's key. */
@@ -337,7 +377,8 @@ export class FrameResolver {
         lines: NO_LINES,
         located: false,
         named: false,
-        inTables: undefined,
+        number: undefined,
+        isChanged: true,
       };
       file.frames.set(offset, frame);
       this.#unnamed.set(frame, file.key);
@@ -395,7 +436,13 @@ export class FrameResolver {
     let frame = this.#markers.get(reason);
     if (!frame) {
       const text = MARKER_TEXT[reason] ?? `[cut: reason ${reason}]`;
-      frame = { mapping: NO_MAPPING, address: 0, frameType: 'abort-marker', lines: named(text) };
+      frame = {
+        mapping: NO_MAPPING,
+        address: 0,
+        frameType: 'abort-marker',
+        lines: named(text),
+        isChanged: true,
+      };
       this.#markers.set(reason, frame);
     }
     return frame;

@@ -18,6 +18,7 @@ const frame = (fields: Partial<Frame>): Frame => ({
   address: 16,
   frameType: 'native',
   lines: [],
+  isChanged: true,
   ...fields,
 });
 const namesAt = (tables: FrameTables, index: number): string[] =>
@@ -25,9 +26,10 @@ const namesAt = (tables: FrameTables, index: number): string[] =>
 
 test('a frame that learned its name has another location from then on, and keeps it', () => {
   const tables = new FrameTables();
-  const shared = frame({});
+  const shared = frame({ number: 3 });
   const before = tables.locationOf(shared);
   shared.lines = [line('inlined'), line('outer', 9)];
+  shared.isChanged = true;
   const after = tables.locationOf(shared);
   expect([namesAt(tables, before), namesAt(tables, after)]).toEqual([[], ['inlined', 'outer']]);
   expect(tables.locationOf(shared)).toBe(after);
@@ -36,10 +38,11 @@ test('a frame that learned its name has another location from then on, and keeps
 
 test('a frame whose file was opened meanwhile has the place in it', () => {
   const tables = new FrameTables();
-  const late = frame({ mapping: { ...emptyMapping(), filename: '[file not open]' } });
+  const late = frame({ number: 5000, mapping: { ...emptyMapping(), filename: '[file not open]' } });
   const before = tables.locationOf(late);
   late.mapping = file;
   late.address = 32;
+  late.isChanged = true;
   const location = tables.locations[tables.locationOf(late)]!;
   expect(tables.locationOf(late)).not.toBe(before);
   expect([tables.mappings[location.mapping]!.fileId, location.address]).toEqual(['aa', 32n]);

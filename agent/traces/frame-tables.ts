@@ -11,13 +11,14 @@ import type { Frame, FrameLine } from './frame-resolver.ts';
 const MAX_LOCATIONS = 12_288;
 
 const NONE = -1;
-let generations = 0;
+const FIRST_ROOM = 1024;
 
 export class FrameTables {
   readonly mappings: Mapping[];
   readonly functions: Func[];
   readonly locations: Location[];
-  readonly #generation = ++generations;
+  /** By the number of the frame. */
+  #byFrame = new Int32Array(FIRST_ROOM).fill(NONE);
   /** Weak: those of files that can't be opened, and of BPF code, are other objects each time. */
   readonly #mappings = new WeakMap<Mapping, number>();
   readonly #mappingsByContent = new Map<string, number>();
@@ -38,13 +39,26 @@ export class FrameTables {
 
   /** Index of the frame's location, as the frame is now. */
   locationOf(frame: Frame): number {
-    const { inTables: place, lines, mapping } = frame;
-    if (place?.generation === this.#generation && place.lines === lines && place.mapping === mapping)
-      return place.location;
-    const index = this.#mapping(mapping);
-    const location = hasPlace(frame) ? this.#placed(frame, index) : this.#unplaced(frame, index);
-    frame.inTables = { generation: this.#generation, location, lines, mapping };
+    const { number } = frame;
+    if (number === undefined) return this.#find(frame);
+    if (number >= this.#byFrame.length) this.#grow(number);
+    let location = frame.isChanged ? NONE : this.#byFrame[number]!;
+    if (location !== NONE) return location;
+    location = this.#find(frame);
+    this.#byFrame[number] = location;
+    frame.isChanged = false;
     return location;
+  }
+
+  #grow(number: number): void {
+    const larger = new Int32Array(Math.max(number + 1, this.#byFrame.length * 2)).fill(NONE);
+    larger.set(this.#byFrame);
+    this.#byFrame = larger;
+  }
+
+  #find(frame: Frame): number {
+    const index = this.#mapping(frame.mapping);
+    return hasPlace(frame) ? this.#placed(frame, index) : this.#unplaced(frame, index);
   }
 
   #placed(frame: Frame, mapping: number): number {

@@ -125,7 +125,8 @@ export class InterpretedFrames {
       frameType,
       lines: lines.map(toFrameLine),
       generated: '',
-      inTables: undefined,
+      number: undefined,
+      isChanged: true,
     };
     this.#byContent.set(hash, { frame, lines, root, next: first });
     scripts?.add(pid, frame);

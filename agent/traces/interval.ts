@@ -2,14 +2,13 @@
  * The samples of one interval, in columns of numbers. Thousands of objects that live for seconds are what V8's
  * collector would spend most on: they outlive the young generation, and its old one is marked again for them.
  */
-import { type Tid, toPid, toTid } from '../../common/base/brand.ts';
+import { type Tid, type TraceId, toPid, toTid, toTraceId } from '../../common/base/brand.ts';
 import { SAMPLE } from '../tracer/records.gen.ts';
 import { type ProcessIdentity, readComm } from '../tracer/records.ts';
-import type { Trace } from './trace-cache.ts';
 
 /** Samples that differ in nothing but their time. */
 export interface SampleGroup extends ProcessIdentity {
-  trace: Trace;
+  trace: TraceId;
   tid: Tid;
   threadName: string;
   cpu: number;
@@ -31,10 +30,11 @@ const IDENTITY = [
   SAMPLE.cpu,
 ];
 const [TGID, EXEC_ID, TID, CPU] = [6, 7, 8, 9];
-/** Behind the identity: the next group of the same hash, and the newest of the group's samples. */
-const NEXT_GROUP = IDENTITY.length;
+/** Behind the identity: the trace, the next group of the same hash, and the newest of the group's samples. */
+const TRACE_ID = IDENTITY.length;
+const NEXT_GROUP = TRACE_ID + 1;
 const NEWEST_SAMPLE = NEXT_GROUP + 1;
-const GROUP_WORDS = NEXT_GROUP + 2;
+const GROUP_WORDS = NEWEST_SAMPLE + 1;
 const NONE = -1;
 const FIRST_ROOM = 1024;
 
@@ -44,17 +44,26 @@ const startBoottimeNs = new BigUint64Array(scratch.buffer, 0, 1);
 const comm = Buffer.from(scratch.buffer, 8, 16);
 
 export class Interval {
+  /** In the order of time. */
+  readonly number: number;
   /** The earliest and the latest ktime in it; Infinity and 0 where it has no sample. */
   firstKtimeNs = Number.POSITIVE_INFINITY;
   lastKtimeNs = 0;
-  readonly #traces: Trace[] = [];
+  readonly #areSame: (older: TraceId, newer: TraceId) => boolean;
   #groups = new Int32Array(FIRST_ROOM * GROUP_WORDS);
   /** By a hash of trace, thread and CPU. */
   readonly #newestGroups = new Map<number, number>();
+  #size = 0;
   #samples = 0;
   #ktimesNs = new Float64Array(FIRST_ROOM);
   /** The sample before in the same group. */
   #previousSample = new Int32Array(FIRST_ROOM);
+
+  /** `areSame`: whether it is one trace that came under two IDs. */
+  constructor(number: number, areSame: (older: TraceId, newer: TraceId) => boolean) {
+    this.number = number;
+    this.#areSame = areSame;
+  }
 
   get samples(): number {
     return this.#samples;
@@ -62,11 +71,11 @@ export class Interval {
 
   /** How many groups. */
   get size(): number {
-    return this.#traces.length;
+    return this.#size;
   }
 
   /** Counts a sample record under its trace. */
-  add(trace: Trace, buffer: Buffer, at: number): void {
+  add(trace: TraceId, buffer: Buffer, at: number): void {
     const ktimeNs =
       buffer.readUInt32LE(at + SAMPLE.ktimeNs + 4) * 2 ** 32 + buffer.readUInt32LE(at + SAMPLE.ktimeNs);
     if (ktimeNs < this.firstKtimeNs) this.firstKtimeNs = ktimeNs;
@@ -79,8 +88,8 @@ export class Interval {
     this.#groups[newest] = sample;
   }
 
-  traceOf(group: number): Trace {
-    return this.#traces[group]!;
+  traceOf(group: number): TraceId {
+    return toTraceId(this.#groups[group * GROUP_WORDS + TRACE_ID]!);
   }
 
   /** `offsetNs` is added to CLOCK_MONOTONIC. */
@@ -88,7 +97,7 @@ export class Interval {
     const words = index * GROUP_WORDS;
     for (let i = 0; i < scratch.length; i++) scratch[i] = this.#groups[words + i]!;
     return {
-      trace: this.#traces[index]!,
+      trace: this.traceOf(index),
       pid: toPid(this.#groups[words + TGID]! >>> 0),
       execId: this.#groups[words + EXEC_ID]! >>> 0,
       startBoottimeNs: startBoottimeNs[0]!,
@@ -106,18 +115,21 @@ export class Interval {
     return timestamps.length > 1 ? timestamps.reverse() : timestamps;
   }
 
-  #groupOf(trace: Trace, buffer: Buffer, at: number): number {
+  #groupOf(trace: TraceId, buffer: Buffer, at: number): number {
     const tid = buffer.readInt32LE(at + SAMPLE.tid);
     const cpu = buffer.readInt32LE(at + SAMPLE.cpu);
     const hash = buffer.readInt32LE(at + SAMPLE.traceHash) ^ Math.imul(tid, 0x9e37_79b1) ^ cpu;
     const newest = this.#newestGroups.get(hash) ?? NONE;
     for (let group = newest; group !== NONE; group = this.#groups[group * GROUP_WORDS + NEXT_GROUP]!) {
-      if (this.#traces[group] === trace && this.#isGroup(group, buffer, at)) return group;
+      const known = this.traceOf(group);
+      const isSame = known === trace || this.#areSame(known, trace);
+      if (isSame && this.#isGroup(group, buffer, at)) return group;
     }
-    const group = this.#traces.push(trace) - 1;
+    const group = this.#size++;
     const words = group * GROUP_WORDS;
     if (words + GROUP_WORDS > this.#groups.length) this.#groups = grown(this.#groups);
     for (let i = 0; i < IDENTITY.length; i++) this.#groups[words + i] = buffer.readInt32LE(at + IDENTITY[i]!);
+    this.#groups[words + TRACE_ID] = trace;
     this.#groups[words + NEXT_GROUP] = newest;
     this.#groups[words + NEWEST_SAMPLE] = NONE;
     this.#newestGroups.set(hash, group);

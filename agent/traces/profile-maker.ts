@@ -1,11 +1,11 @@
 /** From an interval of counted samples to a profile: frames named, clock converted, tables interned. */
 import { hostname } from 'node:os';
-import type { Pid } from '../../common/base/brand.ts';
+import type { Pid, TraceId } from '../../common/base/brand.ts';
 import { emptyProfile, type Process, type Profile } from '../../common/profile/profile.ts';
 import { inSlices } from '../slices.ts';
-import type { Frame, FrameResolver } from './frame-resolver.ts';
 import { FrameTables } from './frame-tables.ts';
 import type { Interval, SampleGroup } from './interval.ts';
+import type { Stacks } from './stacks.ts';
 
 export interface ProcessSource {
   get(pid: Pid, execId: number, startBoottimeNs: bigint): Process;
@@ -13,7 +13,7 @@ export interface ProcessSource {
 
 export interface ProfileMakerOptions {
   periodNs: number;
-  frames: FrameResolver;
+  stacks: Stacks;
   processes: ProcessSource;
   /** What to add to CLOCK_MONOTONIC for Unix time; read anew each time, so that it follows clock changes. */
   unixOffsetNs(): bigint;
@@ -36,16 +36,19 @@ export class ProfileMaker {
   }
 
   /** Names what it can; never throws for what it can't. */
-  async make(interval: Interval): Promise<Profile> {
-    const { frames, processes, periodNs } = this.#options;
-    const stacks = await frames.stacksOf(interval);
+  make(interval: Interval): Promise<Profile> {
+    return this.#options.stacks.resolve(interval, () => this.#make(interval));
+  }
+
+  async #make(interval: Interval): Promise<Profile> {
+    const { stacks, processes, periodNs } = this.#options;
     const offsetNs = this.#options.unixOffsetNs();
     if (this.#frameTables.isFull) this.forget();
-    const tables = new Tables(this.#frameTables);
+    const tables = new Tables(this.#frameTables, stacks);
     await inSlices(interval.size, (i) => {
       const group = interval.group(i, offsetNs);
       const process = processes.get(group.pid, group.execId, group.startBoottimeNs);
-      tables.addGroup(group, stacks[i]!, process);
+      tables.addGroup(group, process);
     });
     const { profile } = tables;
     profile.host = HOST;
@@ -59,26 +62,33 @@ export class ProfileMaker {
   }
 }
 
-/** Interns by identity first (frames and processes are shared objects) and by content where that may repeat. */
+const NONE = -1;
+
+/** Interns by identity first (of traces, frames and processes) and by content where that may repeat. */
 class Tables {
   readonly profile: Profile;
   readonly #frames: FrameTables;
-  readonly #stacksByFrames = new Map<Frame[], number>();
+  readonly #stacks: Stacks;
+  readonly #stacksByTrace = new Map<TraceId, number>();
+  /** By the number of the frame, or NONE: in one interval a frame says the same. */
+  readonly #locations: Int32Array;
   /** By the hash of the locations, or the next number that is free. */
   readonly #stacksByHash = new Map<number, number>();
   readonly #processes = new Map<Process, number>();
   #slab = new Uint32Array(SLAB_WORDS);
   #slabUsed = 0;
 
-  constructor(frames: FrameTables) {
+  constructor(frames: FrameTables, stacks: Stacks) {
+    this.#stacks = stacks;
+    this.#locations = new Int32Array(stacks.frameCount).fill(NONE);
     const { mappings, functions, locations } = frames;
     this.#frames = frames;
     this.profile = { ...emptyProfile(), mappings, functions, locations };
   }
 
-  addGroup(group: SampleGroup, frames: Frame[], process: Process): void {
+  addGroup(group: SampleGroup, process: Process): void {
     this.profile.samples.push({
-      stack: this.#stack(frames),
+      stack: this.#stack(group.trace),
       process: this.#process(process),
       tid: group.tid,
       threadName: group.threadName,
@@ -88,15 +98,25 @@ class Tables {
     });
   }
 
-  #stack(frames: Frame[]): number {
-    const known = this.#stacksByFrames.get(frames);
+  #stack(trace: TraceId): number {
+    const known = this.#stacksByTrace.get(trace);
     if (known !== undefined) return known;
-    const locations = this.#room(frames.length);
-    for (let i = 0; i < frames.length; i++) locations[i] = this.#frames.locationOf(frames[i]!);
+    const locations = this.#room(this.#stacks.depthOf(trace));
+    this.#stacks.mapFrames(trace, locations, this.#location);
     const index = this.#internStack(locations);
-    this.#stacksByFrames.set(frames, index);
+    this.#stacksByTrace.set(trace, index);
     return index;
   }
+
+  /** One function for all frames of all stacks. */
+  readonly #location = (frame: number): number => {
+    let location = this.#locations[frame] ?? NONE;
+    if (location === NONE) {
+      location = this.#frames.locationOf(this.#stacks.frameAt(frame));
+      this.#locations[frame] = location;
+    }
+    return location;
+  };
 
   /** A part of a large array: thousands of small ones cost an allocation outside the heap each. */
   #room(length: number): Uint32Array {

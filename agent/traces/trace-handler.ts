@@ -2,28 +2,28 @@
  * Counts samples under (trace, execution of a process, thread, CPU) until the next interval is taken. This is
  * what runs for each sample: no object is made for it.
  */
-import { SAMPLE } from '../tracer/records.gen.ts';
-import { readTraceRecord, readU64 } from '../tracer/records.ts';
+import type { TraceId } from '../../common/base/brand.ts';
+import { EF_TRACE_OF_PROCESS, SAMPLE, TRACE } from '../tracer/records.gen.ts';
 import { Interval } from './interval.ts';
-import type { Trace, TraceCache } from './trace-cache.ts';
+import type { TraceStore } from './trace-store.ts';
 
 export class TraceHandler {
-  readonly #cache: TraceCache;
-  #interval = new Interval();
+  readonly #store: TraceStore;
+  #interval: Interval;
   readonly #maxSamples: number;
   readonly stats = { samples: 0, lostTraceMissing: 0, lostIntervalFull: 0, malformed: 0 };
 
   /** `maxSamples` bounds what one interval may hold. */
-  constructor(cache: TraceCache, maxSamples = 2_000_000) {
-    this.#cache = cache;
+  constructor(store: TraceStore, maxSamples = 2_000_000) {
+    this.#store = store;
     this.#maxSamples = maxSamples;
+    this.#interval = this.#newInterval();
   }
 
   /** Returns the trace if what it says has to be read while its process lives. */
-  onTrace(buffer: Buffer, at: number, size: number): Trace | undefined {
-    const record = readTraceRecord(buffer, at, size);
-    this.#cache.add(record);
-    return record.isOfProcess ? this.#cache.get(record.hash) : undefined;
+  onTrace(buffer: Buffer, at: number, size: number): TraceId | undefined {
+    const id = this.#store.add(buffer, at, size);
+    return (buffer.readUInt32LE(at + TRACE.flags) & EF_TRACE_OF_PROCESS) !== 0 ? id : undefined;
   }
 
   onSample(buffer: Buffer, at: number, size: number): void {
@@ -32,8 +32,9 @@ export class TraceHandler {
       return;
     }
     this.stats.samples++;
-    const trace = this.#cache.get(readU64(buffer, at + SAMPLE.traceHash));
-    if (!trace) {
+    const hash = at + SAMPLE.traceHash;
+    const trace = this.#store.sampled(buffer.readUInt32LE(hash), buffer.readUInt32LE(hash + 4));
+    if (trace === undefined) {
       this.stats.lostTraceMissing++;
       return;
     }
@@ -42,7 +43,6 @@ export class TraceHandler {
       return;
     }
     this.#interval.add(trace, buffer, at);
-    trace.samples++;
   }
 
   /** Samples of the interval that was not taken yet. */
@@ -51,13 +51,22 @@ export class TraceHandler {
   }
 
   drained(): void {
-    this.#cache.drained();
+    this.#store.drained();
   }
 
-  /** What was counted since the last call; counting starts anew. */
+  /** What was counted since the last call; counting starts anew. Its traces can be read until it is released. */
   takeInterval(): Interval {
     const interval = this.#interval;
-    this.#interval = new Interval();
+    this.#interval = this.#newInterval();
     return interval;
+  }
+
+  /** In the order in which they were taken. */
+  release(interval: Interval): void {
+    this.#store.release(interval.number);
+  }
+
+  #newInterval(): Interval {
+    return new Interval(this.#store.beginInterval(), (older, newer) => this.#store.hasMoved(older, newer));
   }
 }

@@ -9,8 +9,11 @@ export type Tid = Brand<number, 'Tid'>;
 export type FileId = Brand<string, 'FileId'>;
 /** 64-bit key that BPF forms from device, inode, generation and ctime; 16 hex digits. */
 export type FileKey = Brand<string, 'FileKey'>;
+/** Where a trace stands in the agent's store of them: see agent/traces/trace-store.ts. */
+export type TraceId = Brand<number, 'TraceId'>;
 
 export const toPid = (value: number): Pid => value as Pid;
 export const toTid = (value: number): Tid => value as Tid;
 export const toFileId = (hex: string): FileId => hex as FileId;
 export const toFileKey = (hex: string): FileKey => hex as FileKey;
+export const toTraceId = (value: number): TraceId => value as TraceId;

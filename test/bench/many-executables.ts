@@ -108,7 +108,7 @@ async function main(files: number, seconds: number, ms: number, flags: string[])
     await watch(agent, seconds);
     const counters = await agent.stop();
     for (const [name, value] of Object.entries(counters))
-      if (/^(memory|tables|executables|samples|bpf.user|bpf.samples|traceCache|cpu)/.test(name))
+      if (/^(memory|tables|executables|samples|bpf.user|bpf.samples|traceStore|cpu)/.test(name))
         console.log(`  ${name} ${value}`);
   } finally {
     await agent.kill();

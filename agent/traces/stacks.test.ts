@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest';
+import type { TraceId } from '../../common/base/brand.ts';
+import { emptyMapping } from '../../common/profile/profile.ts';
+import { JitFrames } from '../jit/jit-frames.ts';
+import { FrameKind, TRACE } from '../tracer/records.gen.ts';
+import { FrameResolver, type KernelPlace, type NativeSource, type RuntimeSource } from './frame-resolver.ts';
+import { Stacks } from './stacks.ts';
+import { TraceStore } from './trace-store.ts';
+
+const word = (kind: number, operand: bigint): bigint => (BigInt(kind) << 56n) | operand;
+const fileFrames = (from: number, count: number): bigint[] =>
+  Array.from({ length: count }, (_, i) => [word(FrameKind.FILE, BigInt(from + i)), 7n]).flat();
+
+const native: NativeSource = {
+  locate: (key, offset) => ({ mapping: { ...emptyMapping(), fileId: key }, address: offset }),
+  nameOf: () => '',
+  resolve: async (_key, addresses) =>
+    addresses.map((address) => [
+      { function: `f${address}`, systemName: '', file: '', line: 0, column: 0, inlined: false },
+    ]),
+};
+const runtimes: RuntimeSource = {
+  runs: () => true,
+  name: (_pid, _key, _kind, { operand }) => ({
+    frameType: 'v8js',
+    lines: [{ name: `js${operand}`, file: 'a.js', line: 7, column: 1, startLine: 5 }],
+  }),
+};
+
+class Machine {
+  readonly store = new TraceStore({ maxBytes: 4 << 20, forget: () => {} });
+  readonly frames: FrameResolver;
+  readonly stacks: Stacks;
+  #hash = 0;
+
+  constructor(kernelPlace: () => Partial<KernelPlace> = () => ({})) {
+    const locate = (address: bigint): KernelPlace => ({
+      mapping: emptyMapping(),
+      address: 16,
+      name: `k${address.toString(16)}`,
+      mayChange: false,
+      ...kernelPlace(),
+    });
+    const jit = new JitFrames({ proc: '/nonexistent' });
+    this.frames = new FrameResolver(native, { locate }, runtimes, jit);
+    this.stacks = new Stacks(this.store, this.frames);
+  }
+
+  add(words: bigint[], kernelFrames = 0): TraceId {
+    const record = Buffer.alloc(TRACE.frames + words.length * 8);
+    record.writeUInt16LE(words.length, TRACE.words);
+    record.writeUInt16LE(kernelFrames, TRACE.kernelFrames);
+    record.writeUInt32LE(++this.#hash, TRACE.traceHash);
+    for (const [i, value] of words.entries()) record.writeBigUInt64LE(value, TRACE.frames + i * 8);
+    return this.store.add(record, 0, record.length);
+  }
+
+  namesOf(...ids: TraceId[]): Promise<string[][]> {
+    return this.stacks.resolve({ size: ids.length, traceOf: (i) => ids[i]! }, async () =>
+      ids.map((id) => {
+        const numbers = new Uint32Array(this.stacks.depthOf(id));
+        this.stacks.mapFrames(id, numbers, (number) => number);
+        return [...numbers].map((number) => this.stacks.frameAt(number).lines[0]?.function ?? '');
+      }),
+    );
+  }
+}
+
+test('all frames of an interval are named that has more than are kept', async () => {
+  const machine = new Machine();
+  const ids = Array.from({ length: 40 }, (_, i) => machine.add(fileFrames(i * 1000, 1000)));
+  const names = await machine.namesOf(...ids);
+  expect(names.flat().filter((name) => name === '')).toEqual([]);
+  expect(new Set(names.flat()).size).toBe(40_000);
+  // they are made anew for the next one
+  expect(machine.frames.frameCount).toBe(0);
+  expect(await machine.namesOf(ids[3]!)).toEqual([names[3]]);
+});
+
+test('a trace is named whole whose other frames were forgotten between two of its steps', async () => {
+  const machine = new Machine();
+  const id = machine.add([...fileFrames(16, 1), word(FrameKind.V8, 1n), 1n]);
+  const steps = machine.stacks.resolveNow(id);
+  steps.next();
+  machine.frames.forget();
+  expect(steps.next().done).toBe(true);
+  expect(await machine.namesOf(id)).toEqual([['f16', 'js1']]);
+});
+
+test('frames of a trace are made once, but where other code may stand each time', async () => {
+  let name = 'bpf_prog_first';
+  let asked = 0;
+  const machine = new Machine(() => {
+    asked++;
+    return name === '' ? {} : { name, mayChange: true };
+  });
+  const id = machine.add([0xffff_ffff_c000_0010n], 1);
+  expect(await machine.namesOf(id)).toEqual([['bpf_prog_first']]);
+  name = 'bpf_prog_second';
+  expect(await machine.namesOf(id)).toEqual([['bpf_prog_second']]);
+  name = '';
+  const kept = await machine.namesOf(id);
+  const before = asked;
+  expect(await machine.namesOf(id)).toEqual(kept);
+  expect(asked).toBe(before);
+  machine.frames.forgetKernel();
+  name = 'after_a_module_was_loaded';
+  expect(await machine.namesOf(id)).toEqual([['after_a_module_was_loaded']]);
+});
