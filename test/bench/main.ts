@@ -12,7 +12,7 @@ import { describeFirstStacks, measureFirstStacks } from './first-stack.ts';
 import { compareSplits, describeSplits, SPLIT_RATE } from './known-split.ts';
 import { describeMachine, exitOnSignals, ROOT } from './measure.ts';
 import { describeRuntimes, measureRuntimes } from './runtimes.ts';
-import { CASES, compareSideBySide, describeComparisons } from './side-by-side.ts';
+import { CASES, compareSideBySide, describeAges, describeComparisons } from './side-by-side.ts';
 import { compareStacks, describeStacks } from './stacks.ts';
 
 /** Starts of each program. */
@@ -56,7 +56,7 @@ if (values.only === 'split') {
 if (values.only !== 'curves') {
   if (existsSync(`${directory}/side_by_side.py`)) {
     const comparisons = compareSideBySide(CASES, { directory, rounds, seconds });
-    const how = `Medians over ${rounds} round(s) of ${seconds} s, in brackets the smallest and the largest; each agent had run for 60 s before on the mixed load, 20 s on the others. ${describeMachine()}.`;
+    const how = `Medians over ${rounds} round(s) of ${seconds} s, in brackets the smallest and the largest; seconds that each agent had run before: ${describeAges(CASES)}. ${describeMachine()}.`;
     renew('side by side', `${how}\n\n${describeComparisons(comparisons)}`);
   } else {
     console.error(
