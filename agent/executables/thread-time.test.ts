@@ -4,6 +4,8 @@ import { readThreadCpuMs, threadId } from './thread-time.ts';
 
 test("it is the calling thread's, in the units of the process's own clock", () => {
   const before = readThreadCpuMs(threadId())!;
+  // counters are whole numbers
+  expect(Number.isInteger(before)).toBe(true);
   const start = process.cpuUsage();
   while (readThreadCpuMs(threadId())! < before + 100);
   const { user, system } = process.cpuUsage(start);

@@ -15,8 +15,8 @@ export function threadId(): number {
   }
 }
 
-/** Milliseconds in user and kernel mode; undefined where this process has no such thread. */
+/** Whole milliseconds in user and kernel mode; undefined where this process has no such thread. */
 export function readThreadCpuMs(thread: number): number | undefined {
   const micros = thread > 0 ? loadNative().threadCpuMicros(thread) : undefined;
-  return micros === undefined ? undefined : micros / 1000;
+  return micros === undefined ? undefined : Math.round(micros / 1000);
 }
