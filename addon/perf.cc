@@ -137,8 +137,8 @@ Napi::Value MonotonicNs(const Napi::CallbackInfo& info) {
 // threadCpuMicros(thread?): number | undefined, CPU time of that thread of this process, or of the calling one
 Napi::Value ThreadCpuMicros(const Napi::CallbackInfo& info) {
   clockid_t clock = CLOCK_THREAD_CPUTIME_ID;
-  // as the kernel numbers the clocks of threads: see pthread_getcpuclockid(3), which knows them by another name
-  if (info[0].IsNumber()) clock = clockid_t(~info[0].As<Napi::Number>().Uint32Value()) << 3 | 6;
+  // the clock of a thread by its ID, as pthread_getcpuclockid(3) makes it: 4 stands for a thread, 2 for its run time
+  if (info[0].IsNumber()) clock = clockid_t(~info[0].As<Napi::Number>().Uint32Value()) << 3 | 4 | 2;
   timespec now;
   if (clock_gettime(clock, &now)) return info.Env().Undefined();
   return Napi::Number::New(info.Env(), now.tv_sec * 1e6 + now.tv_nsec / 1e3);

@@ -37,10 +37,10 @@ export class FunctionTexts {
   }
 
   /** The ID of a text, or the line, of a function by its index. */
-  get(index: number, number: number): number {
+  get(index: number, field: number): number {
     const at = index * NUMBERS;
     if (this.#numbers[at] === UNKNOWN) this.#read(this.#functions[index]!, at);
-    return this.#numbers[at + number]!;
+    return this.#numbers[at + field]!;
   }
 
   #read({ name, systemName, filename, startLine }: Func, at: number): void {

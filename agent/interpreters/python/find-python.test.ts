@@ -18,7 +18,7 @@ const find = (name: string, ...flags: string[]): PythonBinary | undefined =>
 
 /** A C library of which only its name matters. */
 function compileLibc(soname: string): string {
-  const path = join(scratchFolder, `${soname}.stub`);
+  const path = join(scratchFolder, `lib-named-${soname}`);
   const source = 'int pthread_key_create; int pthread_getspecific;';
   execFileSync(
     'gcc',
