@@ -71,11 +71,10 @@ build/show/symbol.cjs: dist/.stamp
 		$$(nm build/show/example | awk '/_ZN1a1f/ { print "0x" $$1 }') >/dev/null
 	@mv build/show/start.cjs $@
 
-# Each worker thread of the agent as one file. Lines stay, for stack traces.
+# The worker threads of the agent, as one file. Lines stay, for stack traces.
 build/workers/.stamp: dist/.stamp
-	@mkdir -p build/workers
-	$(BUNDLE) --outdir=build/workers --out-extension:.js=.cjs stack-deltas=agent/stack-deltas/worker.ts \
-		symbols=agent/executables/symbol-worker.ts source-maps=agent/source-maps/source-map-worker.ts
+	@mkdir -p build/workers && rm -f build/workers/*
+	$(BUNDLE) --outfile=build/workers/worker.cjs agent/workers/worker.ts
 	@touch $@
 
 clean:

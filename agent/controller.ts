@@ -7,7 +7,6 @@
 import type { Pid } from '../common/base/brand.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { BpfCode } from './executables/bpf-code.ts';
-import { collectBetweenWork } from './executables/collect-garbage.ts';
 import { Executables } from './executables/executables.ts';
 import { Kernel } from './executables/kernel.ts';
 import type { SymbolDetail } from './executables/symbol-service.ts';
@@ -42,6 +41,9 @@ import { ProfileMaker } from './traces/profile-maker.ts';
 import { Stacks } from './traces/stacks.ts';
 import { TraceHandler } from './traces/trace-handler.ts';
 import { TraceStore } from './traces/trace-store.ts';
+import { collectBetweenWork } from './workers/collect-garbage.ts';
+import { createFileWorkers } from './workers/file-workers.ts';
+import type { WorkerPool } from './workers/worker-pool.ts';
 
 export interface Log {
   info(message: string): void;
@@ -96,6 +98,7 @@ export class Controller {
   readonly #kernel: Kernel;
   readonly #processes = new ProcessManager();
   readonly #debuginfod: Debuginfod | undefined;
+  readonly #workers: WorkerPool;
   readonly #executables: Executables;
   readonly #store: TraceStore;
   readonly #traces: TraceHandler;
@@ -153,11 +156,15 @@ export class Controller {
     );
     this.#debuginfod =
       options.debuginfod && new Debuginfod(options.debuginfod, (message) => log.warn(message));
+    this.#workers = createFileWorkers({
+      cache: options.symbolCache,
+      detail: options.symbols === 'full' ? 'full' : 'names',
+      maxMemory: options.maxMemoryBytes,
+    });
     this.#executables = new Executables({
       symbols: options.symbols,
       tables: this.#tracer.tables,
-      symbolCache: options.symbolCache,
-      maxMemory: options.maxMemoryBytes,
+      workers: this.#workers,
       debuginfod: this.#debuginfod,
       onBetterNames: (key) => this.#frames.renameFile(key),
       onRuntime: tellUnverified((message) => log.warn(message)),
@@ -167,7 +174,7 @@ export class Controller {
       clock: { cpuMicros: this.#tracer.native.threadCpuMicros, wallMs: () => performance.now() },
       warn: (message) => log.warn(message),
     });
-    this.#sourceMaps = options.sourceMaps ? new SourceMaps() : undefined;
+    this.#sourceMaps = options.sourceMaps ? new SourceMaps(this.#workers) : undefined;
     this.#frames = new FrameResolver(this.#executables, kernel, this.#runtimes, this.#jit, this.#sourceMaps);
     this.#stacks = new Stacks(this.#store, this.#frames);
     this.#maker = new ProfileMaker({
@@ -236,6 +243,7 @@ export class Controller {
       this.#tracer.drain();
     } while (this.#traces.waiting > 0);
     await Promise.all([this.#executables.stop(), this.#jit.stop(), this.#sourceMaps?.stop(), this.#sweep]);
+    await this.#workers.stop();
     this.#lastCounters = this.counters();
     await this.#tracer.close();
   }
@@ -364,7 +372,7 @@ export class Controller {
     this.#frames.forget();
     this.#maker.forget();
     this.#executables.release();
-    this.#sourceMaps?.release();
+    this.#workers.release();
     await collectBetweenWork(() => this.#tracer.native.beginCollection());
     this.#tracer.native.releaseFreeMemory();
   }

@@ -10,6 +10,7 @@ import { Executables } from '../agent/executables/executables.ts';
 import { kernelDevice } from '../agent/executables/open-file.ts';
 import { Debuginfod } from '../agent/symbols/debuginfod.ts';
 import { debuginfodFromEnvironment } from '../agent/symbols/debuginfod-settings.ts';
+import { createFileWorkers } from '../agent/workers/file-workers.ts';
 import { toFileKey, toPid } from '../common/base/brand.ts';
 
 const EVERYFRAME = join(import.meta.dirname, '../bin/everyframe');
@@ -102,7 +103,9 @@ describe.skipIf(!isInstalled)('debuginfod', () => {
     const debuginfod = new Debuginfod(
       debuginfodFromEnvironment({ ...env, CACHE_DIRECTORY: path('agent-cache') }),
     );
+    const workers = createFileWorkers();
     const executables = new Executables({
+      workers,
       tables: {
         announce: async () => {},
         install: async () => {},
@@ -135,6 +138,7 @@ describe.skipIf(!isInstalled)('debuginfod', () => {
       expect(debuginfod.stats).toMatchObject({ asked: 1, fetched: 1, failed: 0 });
     } finally {
       await executables.stop();
+      await workers.stop();
     }
   });
 });

@@ -23,6 +23,9 @@ import { SHT_DYNSYM } from '../../common/elf/elf.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import type { FileRecord } from '../tracer/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
+import { createFileWorkers } from '../workers/file-workers.ts';
+import type { WorkerData } from '../workers/protocol.ts';
+import type { WorkerPool } from '../workers/worker-pool.ts';
 import { Executables, type ExecutablesOptions, VDSO_KEY } from './executables.ts';
 import { kernelDevice } from './open-file.ts';
 
@@ -56,7 +59,7 @@ class Sink {
 
 const directory = mkdtempSync(join(tmpdir(), 'executables-'));
 const program = join(directory, 'program');
-const all: Executables[] = [];
+const all: { executables: Executables; workers: WorkerPool }[] = [];
 let symbols = new Map<string, number>();
 
 beforeAll(() => {
@@ -70,13 +73,17 @@ beforeAll(() => {
   return () => rmSync(directory, { recursive: true });
 });
 afterEach(async () => {
-  for (const executables of all.splice(0)) await executables.stop();
+  for (const { executables, workers } of all.splice(0)) {
+    await executables.stop();
+    await workers.stop();
+  }
 });
 
-function create(options: Partial<ExecutablesOptions> = {}) {
+function create(options: Partial<ExecutablesOptions> = {}, data?: Partial<WorkerData>) {
   const tables = new Sink();
-  const executables = new Executables({ tables, retryMs: 1, ...options });
-  all.push(executables);
+  const workers = createFileWorkers(data);
+  const executables = new Executables({ tables, workers, retryMs: 1, ...options });
+  all.push({ executables, workers });
   return { tables, executables };
 }
 
@@ -222,7 +229,7 @@ describe('names that are kept on disk', () => {
 
   /** What an agent that starts now says, and how much of it is from an earlier one. */
   async function ask(symbolCache: string, path: string, addresses: number[]) {
-    const { executables } = create({ symbolCache });
+    const { executables } = create({}, { cache: symbolCache });
     const record = recordOf(path);
     executables.onFile(record);
     await settled(executables, record.key);
@@ -475,7 +482,7 @@ test.each([
   ['names', ['main']],
   ['off', [undefined]],
 ] as const)('symbols: %s', async (detail, expected) => {
-  const { executables } = create({ symbols: detail });
+  const { executables } = create({ symbols: detail }, { detail: 'names' });
   const record = recordOf(program);
   executables.onFile(record);
   await settled(executables, record.key);

@@ -17,6 +17,7 @@ import { TableBuilder, type TableResult } from '../stack-deltas/table-builder.ts
 import type { Debuginfod } from '../symbols/debuginfod.ts';
 import type { FileRecord } from '../tracer/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
+import type { WorkerPool } from '../workers/worker-pool.ts';
 import { BuildQueue } from './build-queue.ts';
 import { type Executable, loadedSegments, locateOffset, newExecutable } from './executable.ts';
 import { ForgetQueue } from './forget-queue.ts';
@@ -45,10 +46,8 @@ export interface ExecutablesOptions {
   tables: TableSink;
   /** How much is told of native code; everything by default. */
   symbols?: SymbolDetail;
-  /** Directory where names and tables are kept for later runs; none by default. */
-  symbolCache?: string | undefined;
-  /** Of the agent, in bytes: what reading a file may take of it. */
-  maxMemory?: number;
+  /** Their files are read there. */
+  workers: WorkerPool;
   /** Where debug information that is missing here is fetched; nowhere by default. */
   debuginfod?: Debuginfod | undefined;
   /** More is known of a file now: what was resolved before may be asked for again. */
@@ -68,7 +67,6 @@ export const VDSO_KEY = toFileKey('0000000000000001');
 export const VDSO_NAME = '[vdso]';
 
 const DEFAULT_MAX_EXECUTABLES = 8192;
-const DEFAULT_MAX_MEMORY = 256 << 20;
 /** A dead network mount blocks a thread of libuv's pool; two of the four can be lost to that. */
 const MAX_OPENS_AT_ONCE = 2;
 const MAX_OPENS_WAITING = 1024;
@@ -148,14 +146,13 @@ export class Executables {
     this.#onRuntime = options.onRuntime ?? (() => {});
     this.#onUnsupportedRuntime = options.onUnsupportedRuntime ?? (() => {});
     this.#proc = options.proc ?? '/proc';
-    this.#builder = new TableBuilder(options.symbolCache);
+    this.#builder = new TableBuilder(options.workers);
     this.#retryMs = options.retryMs ?? 1000;
     this.#forgets = new ForgetQueue((key) => this.#forget(key), MAX_FORGETS_WAITING);
     this.names = new SymbolNames({
       kept: this.#kept,
       detail: options.symbols ?? 'full',
-      cache: options.symbolCache,
-      maxMemory: options.maxMemory ?? DEFAULT_MAX_MEMORY,
+      workers: options.workers,
       debuginfod: options.debuginfod,
       onBetterNames: options.onBetterNames ?? (() => {}),
     });
@@ -248,14 +245,12 @@ export class Executables {
     return executable.state === 'ready';
   }
 
-  /** Gives up what can be made again: what the workers read, tables for copies of a file. */
+  /** Gives up what can be made again: tables for copies of a file. */
   release(): void {
     this.#recentTables.clear();
-    this.#builder.release();
-    this.names.release();
   }
 
-  /** Ends the workers and closes every file. */
+  /** Ends what is under way and closes every file. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#opens.length = 0;

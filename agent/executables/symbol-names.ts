@@ -2,19 +2,16 @@
 import type { FileKey } from '../../common/base/brand.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { Debuginfod } from '../symbols/debuginfod.ts';
-import { workerUrl } from '../worker-url.ts';
+import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';
+import type { WorkerPool } from '../workers/worker-pool.ts';
 import type { Executable } from './executable.ts';
 import { closeKept, type KeptFile, type KeptFiles } from './kept-files.ts';
 import { openRootOf, openVerified } from './open-file.ts';
-import type { SymbolAnswer, SymbolDetail, SymbolRequest, SymbolWorkerData } from './symbol-service.ts';
-import { WorkerClient, WorkerFailure } from './worker-client.ts';
+import type { SymbolAnswer, SymbolDetail, SymbolRequest } from './symbol-service.ts';
 
-/** Two report intervals and a bit: it lives on while each of them brings something new, and then ends. */
-const IDLE_MS = 12_000;
 const MAX_CPU_MS = 30_000;
 /** Profiles wait for names: on a machine that has no CPU to spare it is better to see code without names than nothing. */
 const MAX_WAIT_MS = 30_000;
-const HEAP_MB = 256;
 /** Doubled at each timeout of a file. */
 const RETRY_MS = 30_000;
 const MAX_TIMEOUTS = 5;
@@ -22,10 +19,7 @@ const MAX_TIMEOUTS = 5;
 export interface SymbolNamesOptions {
   kept: KeptFiles;
   detail: SymbolDetail;
-  /** Directory where names are kept for later runs. */
-  cache: string | undefined;
-  /** Of the agent, in bytes: what a compressed section may take of it. */
-  maxMemory: number;
+  workers: WorkerPool;
   /** Where debug information that is missing here is fetched. */
   debuginfod: Debuginfod | undefined;
   /** More is known of a file now: what was resolved before may be asked for again. */
@@ -61,21 +55,15 @@ export class SymbolNames {
   readonly #fetched = new WeakMap<Executable, Record<string, string>>();
   readonly #onBetterNames: (key: FileKey) => void;
 
-  constructor({ kept, detail, cache, maxMemory, debuginfod, onBetterNames }: SymbolNamesOptions) {
+  constructor({ kept, detail, workers, debuginfod, onBetterNames }: SymbolNamesOptions) {
     this.#kept = kept;
     this.#detail = detail;
     this.#debuginfod = debuginfod;
     this.#onBetterNames = onBetterNames;
-    this.#worker = new WorkerClient({
-      url: workerUrl('symbols'),
-      idleMs: IDLE_MS,
+    this.#worker = new WorkerClient(workers, {
+      kind: 'symbols',
       maxCpuMs: MAX_CPU_MS,
       maxWaitMs: MAX_WAIT_MS,
-      maxHeapMb: HEAP_MB,
-      // what is kept on disk is as full as it can be
-      data: (detail === 'names'
-        ? { detail, cache: undefined, maxMemory }
-        : { detail: 'full', cache, maxMemory }) satisfies SymbolWorkerData,
     });
   }
 
@@ -85,11 +73,6 @@ export class SymbolNames {
     this.stats.asked += addresses.length;
     const names = await this.#ask(executable, addresses);
     return names ?? addresses.map(() => []);
-  }
-
-  /** Gives up what was read of files. */
-  release(): void {
-    this.#worker.release();
   }
 
   async stop(): Promise<void> {

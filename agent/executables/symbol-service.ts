@@ -56,14 +56,6 @@ interface OpenFile {
   scratch: ScratchFile | undefined;
 }
 
-export interface SymbolWorkerData {
-  detail: SourceDetail;
-  /** Directory of names that were found in earlier runs. */
-  cache: string | undefined;
-  /** Of the agent, in bytes. */
-  maxMemory: number;
-}
-
 export interface SymbolServiceOptions {
   /** Where names are kept for later runs. */
   cache?: AnswerCache | undefined;

@@ -2,15 +2,17 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { emptyMapping } from '../../common/profile/profile.ts';
 import type { Frame } from '../traces/frame-resolver.ts';
+import { createFileWorkers } from '../workers/file-workers.ts';
 import { SourceMaps } from './source-maps.ts';
 
+const workers = createFileWorkers();
 let maps: SourceMaps;
 beforeEach(() => {
-  maps = new SourceMaps();
+  maps = new SourceMaps(workers);
 });
 function frameIn(file: string): Frame {
   const line = { function: 'f', systemName: '', file, line: 1, column: 1 };
@@ -18,6 +20,7 @@ function frameIn(file: string): Frame {
 }
 
 afterEach(() => maps.stop());
+afterAll(() => workers.stop());
 
 test('that a script has no map is asked once, and again once another program runs under the PID', async () => {
   const pid = toPid(process.pid);

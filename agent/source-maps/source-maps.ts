@@ -5,18 +5,16 @@
 import { statSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import type { Pid } from '../../common/base/brand.ts';
-import { WorkerClient } from '../executables/worker-client.ts';
 import type { Frame, FrameLine } from '../traces/frame-resolver.ts';
-import { workerUrl } from '../worker-url.ts';
+import { WorkerClient } from '../workers/worker-client.ts';
+import type { WorkerPool } from '../workers/worker-pool.ts';
 import type { OriginalPlace } from './script-map.ts';
 import type { NoMap, SourceMapAnswer, SourceMapRequest } from './source-map-service.ts';
 
-const IDLE_MS = 12_000;
 /** A script whose map takes longer has none. */
 const MAX_CPU_MS = 10_000;
 /** On the clock, while others have the CPUs. */
 const MAX_WALL_MS = 200_000;
-const HEAP_MB = 512;
 /** A report does not wait longer; the frames are in the next one with their sources. */
 const MAX_WAIT_MS = 2000;
 const MAX_SCRIPTS = 8192;
@@ -54,16 +52,18 @@ export class SourceMaps {
   #lastExecution = 0;
   /** Scripts by {@link keyOf}: whether it is known that there is no map. */
   readonly #hasNone = new LRUCache<string, boolean>({ max: MAX_SCRIPTS });
-  readonly #worker = new WorkerClient<SourceMapRequest, SourceMapAnswer>({
-    url: workerUrl('source-maps'),
-    idleMs: IDLE_MS,
-    maxCpuMs: MAX_CPU_MS,
-    maxWaitMs: MAX_WALL_MS,
-    maxHeapMb: HEAP_MB,
-  });
+  readonly #worker: WorkerClient<SourceMapRequest, SourceMapAnswer>;
   #asking = new Map<string, Asking>();
   #waiting = 0;
   #updating: Promise<void> | undefined;
+
+  constructor(workers: WorkerPool) {
+    this.#worker = new WorkerClient(workers, {
+      kind: 'source-map',
+      maxCpuMs: MAX_CPU_MS,
+      maxWaitMs: MAX_WALL_MS,
+    });
+  }
 
   /** 0 where the process has ended. */
   rootOf(pid: Pid): number {
@@ -111,11 +111,6 @@ export class SourceMaps {
 
   stop(): Promise<void> {
     return this.#worker.stop();
-  }
-
-  /** Gives up the maps that were read. */
-  release(): void {
-    this.#worker.release();
   }
 
   #executionOf(pid: Pid): number {

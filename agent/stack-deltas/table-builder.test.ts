@@ -5,10 +5,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { computeFileId } from '../../common/elf/file-id.ts';
 import { bufferSource } from '../../common/elf/source.ts';
+import { createFileWorkers } from '../workers/file-workers.ts';
 import { buildTable } from './build-table.ts';
 import { TableBuilder } from './table-builder.ts';
 
-const builder = new TableBuilder();
+const workers = createFileWorkers();
+const builder = new TableBuilder(workers);
 const folder = mkdtempSync(join(tmpdir(), 'table-builder-'));
 let fd = -1;
 beforeAll(() => {
@@ -16,6 +18,7 @@ beforeAll(() => {
 });
 afterAll(async () => {
   await builder.close();
+  await workers.stop();
   closeSync(fd);
   rmSync(folder, { recursive: true });
 });
@@ -61,7 +64,7 @@ it('tells of a language runtime before it has made the table', async () => {
 });
 
 it('settles what waits when it is closed, and what comes later', async () => {
-  const other = new TableBuilder();
+  const other = new TableBuilder(workers);
   const waiting = [other.buildFromFd(fd), other.buildFromFd(fd)];
   await other.close();
   waiting.push(other.buildFromBytes(sh));

@@ -1,18 +1,16 @@
 /** Makes tables in a worker thread, which a file may bring down. */
-import { WorkerClient } from '../executables/worker-client.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
-import { workerUrl } from '../worker-url.ts';
+import { WorkerClient } from '../workers/worker-client.ts';
+import type { WorkerPool } from '../workers/worker-pool.ts';
 import type { FilePlace, FileResult } from './build-from-file.ts';
 import type { BuildResult } from './build-table.ts';
-import type { TableRequest, TableWorkerData } from './worker.ts';
+import type { TableRequest } from './table-requests.ts';
 
 export type TableResult = BuildResult | { kind: 'crashed'; reason: string };
 
-const IDLE_MS = 10_000;
 const MAX_CPU_MS = 30_000;
 /** Nobody waits for it: stacks through the file are cut until then. */
 const MAX_WAIT_MS = 600_000;
-const HEAP_MB = 512;
 
 export class TableBuilder {
   readonly #stats = {
@@ -25,15 +23,11 @@ export class TableBuilder {
   };
   readonly #worker: WorkerClient<TableRequest, FileResult, DetectedRuntime>;
 
-  /** `cache`: directory where tables are kept for later runs, below it. */
-  constructor(cache?: string) {
-    this.#worker = new WorkerClient({
-      url: workerUrl('stack-deltas'),
-      idleMs: IDLE_MS,
+  constructor(workers: WorkerPool) {
+    this.#worker = new WorkerClient(workers, {
+      kind: 'table',
       maxCpuMs: MAX_CPU_MS,
       maxWaitMs: MAX_WAIT_MS,
-      maxHeapMb: HEAP_MB,
-      data: { cache } satisfies TableWorkerData,
     });
   }
 
@@ -58,11 +52,6 @@ export class TableBuilder {
   /** Never rejects. */
   buildFromBytes(bytes: Uint8Array): Promise<TableResult> {
     return this.#build({ bytes });
-  }
-
-  /** Gives up what the worker holds. */
-  release(): void {
-    this.#worker.release();
   }
 
   close(): Promise<void> {

@@ -25,6 +25,15 @@ export function makeCacheDirectory(path: string): void {
     );
 }
 
+/** Undefined where there is none, or it throws: refused or full. What would be in it is made anew then. */
+export function openCache<T>(directory: string | undefined, open: (directory: string) => T): T | undefined {
+  try {
+    return directory === undefined ? undefined : open(directory);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Undefined where there is none, or one of somebody else, or a larger one. */
 export function readCacheFile(path: string, maxBytes: number): Buffer | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });

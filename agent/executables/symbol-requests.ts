@@ -1,0 +1,25 @@
+/** Reads symbol tables of foreign files, in a worker thread, away from the main loop and its memory. */
+import { DEFAULT_LIMITS } from '../../common/symbols/dwarf/dwarf-source.ts';
+import { AnswerCache } from '../symbols/answer-cache.ts';
+import { openCache } from '../symbols/cache-directory.ts';
+import { findScratchRoom } from '../symbols/scratch-file.ts';
+import type { WorkerData, WorkHandler } from '../workers/protocol.ts';
+import { type SymbolAnswer, type SymbolRequest, SymbolService } from './symbol-service.ts';
+
+/** A section is held once as it stands in the file and once decompressed, beside all the rest of the agent. */
+const DECOMPRESSED_SHARE = 1 / 4;
+
+export function createSymbolHandler({
+  cache,
+  detail,
+  maxMemory,
+}: WorkerData): WorkHandler<SymbolRequest, SymbolAnswer> {
+  // what is kept on disk is as full as it can be
+  const names = detail === 'full' ? cache : undefined;
+  const service = new SymbolService(detail, {
+    decompressedBytes: Math.min(DEFAULT_LIMITS.decompressedBytes, maxMemory * DECOMPRESSED_SHARE),
+    cache: openCache(names, (path) => new AnswerCache(path)),
+    room: findScratchRoom([names]),
+  });
+  return { handle: (request) => service.resolve(request) };
+}

@@ -1,0 +1,8 @@
+/** Reads and decodes what foreign programs say of their scripts, in a worker thread. */
+import type { WorkHandler } from '../workers/protocol.ts';
+import { type SourceMapAnswer, type SourceMapRequest, SourceMapService } from './source-map-service.ts';
+
+export function createSourceMapHandler(): WorkHandler<SourceMapRequest, SourceMapAnswer> {
+  const service = new SourceMapService();
+  return { handle: (request) => service.resolve(request) };
+}

@@ -1,0 +1,186 @@
+/**
+ * One kind of work that the threads of a {@link WorkerPool} do. Requests run one at a time in the order they came, so
+ * that a request that takes its thread down is known by name, and costs only itself.
+ */
+import type { WorkerReply, WorkKind } from './protocol.ts';
+import { readThreadCpuMs } from './thread-time.ts';
+import type { WorkerPool } from './worker-pool.ts';
+import type { Borrower, WorkerThread } from './worker-thread.ts';
+
+/** The worker ended, or took too long, while it had this request. */
+export class WorkerFailure extends Error {
+  override readonly name = 'WorkerFailure';
+  readonly reason: 'crashed' | 'timeout' | 'stopped';
+
+  constructor(reason: 'crashed' | 'timeout' | 'stopped', message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** The request itself failed; the worker lives on. */
+export class RequestError extends Error {
+  override readonly name = 'RequestError';
+}
+
+const MIN_WAIT_MS = 20;
+
+export interface WorkerClientOptions {
+  kind: WorkKind;
+  /** CPU time that a request may take. */
+  maxCpuMs: number;
+  /** Wall time: more, since others have the CPUs too, or a slow disk its file. */
+  maxWaitMs: number;
+}
+
+interface Pending<Request, Answer, Note> {
+  request: Request;
+  onNote: ((note: Note) => void) | undefined;
+  resolve(answer: Answer): void;
+  reject(error: Error): void;
+}
+
+interface Running<Request, Answer, Note> extends Pending<Request, Answer, Note> {
+  id: number;
+  thread: WorkerThread;
+  /** `performance.now()` when the thread got it, and the CPU time that it had had by then. */
+  startMs: number;
+  startCpuMs: number;
+}
+
+export class WorkerClient<Request, Answer, Note = never> {
+  readonly stats = {
+    requests: 0,
+    crashed: 0,
+    timeouts: 0,
+    /** CPU time of requests, and that of the one that took most; without those that took the thread down. */
+    cpuMs: 0,
+    slowestCpuMs: 0,
+  };
+  readonly #pool: WorkerPool;
+  readonly #options: WorkerClientOptions;
+  readonly #queue: Pending<Request, Answer, Note>[] = [];
+  #current: Running<Request, Answer, Note> | undefined;
+  /** Takes back that a thread was asked for. */
+  #cancel: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #nextId = 1;
+  #isStopped = false;
+
+  constructor(pool: WorkerPool, options: WorkerClientOptions) {
+    this.#pool = pool;
+    this.#options = options;
+  }
+
+  /** Waiting and running. */
+  get pending(): number {
+    return this.#queue.length + (this.#current ? 1 : 0);
+  }
+
+  /** Rejects with {@link WorkerFailure} or {@link RequestError}. */
+  request(request: Request, onNote?: (note: Note) => void): Promise<Answer> {
+    if (this.#isStopped) return Promise.reject(stopped());
+    this.stats.requests++;
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ request, onNote, resolve, reject });
+      if (this.pending === 1) this.#next();
+    });
+  }
+
+  /** Ends the thread that has a request; what waits is rejected, and what comes later. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancel?.();
+    clearTimeout(this.#timer);
+    const current = this.#current;
+    this.#current = undefined;
+    current?.reject(stopped());
+    for (const { reject } of this.#queue.splice(0)) reject(stopped());
+    if (current) await this.#pool.discard(current.thread);
+  }
+
+  #next(): void {
+    if (this.#queue.length === 0 || this.#isStopped) return;
+    this.#cancel = this.#pool.lend(this.#options.kind, (thread) => this.#run(thread, this.#queue.shift()!));
+  }
+
+  #run(thread: WorkerThread, pending: Pending<Request, Answer, Note>): Borrower {
+    const { kind, maxCpuMs } = this.#options;
+    const startCpuMs = readThreadCpuMs(thread.thread ?? 0) ?? 0;
+    const id = this.#nextId++;
+    this.#current = { ...pending, id, thread, startMs: performance.now(), startCpuMs };
+    this.#timer = setTimeout(() => this.#checkTime(), maxCpuMs);
+    thread.post({ id, kind, request: pending.request });
+    return { onReply: (reply) => this.#receive(reply), onFailure: (message) => this.#crash(message) };
+  }
+
+  #receive(reply: WorkerReply): void {
+    const current = this.#current;
+    if (!current || reply.id !== current.id) return;
+    if ('note' in reply) {
+      current.onNote?.(reply.note as Note);
+      return;
+    }
+    this.#noteTime(current);
+    this.#settle();
+    if ('error' in reply) current.reject(new RequestError(reply.error));
+    else current.resolve(reply.answer as Answer);
+    this.#pool.giveBack(current.thread);
+    this.#next();
+  }
+
+  #crash(message: string): void {
+    this.stats.crashed++;
+    this.#fail(new WorkerFailure('crashed', `a worker thread failed: ${message}`));
+  }
+
+  #checkTime(): void {
+    const current = this.#current;
+    if (!current) return;
+    const { maxCpuMs, maxWaitMs } = this.#options;
+    const waitedMs = performance.now() - current.startMs;
+    const cpuMs = this.#cpuTimeOf(current) ?? waitedMs;
+    const leftMs = Math.min(maxCpuMs - cpuMs, maxWaitMs - waitedMs);
+    if (leftMs > 0) this.#timer = setTimeout(() => this.#checkTime(), Math.max(leftMs, MIN_WAIT_MS));
+    else
+      this.#expire(
+        current,
+        `${Math.round(cpuMs)} ms of CPU time in ${Math.round(waitedMs)} ms; ${maxCpuMs} in ${maxWaitMs} are allowed`,
+      );
+  }
+
+  /** Undefined where it can't be known. */
+  #cpuTimeOf({ thread: { thread }, startCpuMs }: Running<Request, Answer, Note>): number | undefined {
+    // it has yet to begin
+    if (thread === undefined) return 0;
+    const cpuMs = readThreadCpuMs(thread);
+    return cpuMs === undefined ? undefined : cpuMs - startCpuMs;
+  }
+
+  #noteTime(request: Running<Request, Answer, Note>): void {
+    const cpuMs = this.#cpuTimeOf(request) ?? 0;
+    this.stats.cpuMs += cpuMs;
+    this.stats.slowestCpuMs = Math.max(this.stats.slowestCpuMs, cpuMs);
+  }
+
+  #expire(current: Running<Request, Answer, Note>, time: string): void {
+    this.stats.timeouts++;
+    this.#noteTime(current);
+    void this.#pool.discard(current.thread);
+    this.#fail(new WorkerFailure('timeout', `a worker thread took ${time}`));
+  }
+
+  #fail(error: WorkerFailure): void {
+    const current = this.#current;
+    this.#settle();
+    current?.reject(error);
+    this.#next();
+  }
+
+  #settle(): void {
+    clearTimeout(this.#timer);
+    this.#current = undefined;
+  }
+}
+
+const stopped = (): WorkerFailure => new WorkerFailure('stopped', 'the worker was stopped');

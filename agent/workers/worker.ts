@@ -1,0 +1,45 @@
+/** A worker thread: reads foreign files, so that a hostile one costs this thread and not the agent. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { collectDeadBuffers } from './collect-garbage.ts';
+import type {
+  WorkerData,
+  WorkerReply,
+  WorkerRequest,
+  WorkerSelf,
+  WorkHandler,
+  WorkKind,
+} from './protocol.ts';
+import { threadId } from './thread-time.ts';
+
+const data = workerData as WorkerData;
+/** Each is loaded with its first request. */
+const loaders: Record<WorkKind, () => Promise<WorkHandler>> = {
+  table: async () => (await import('../stack-deltas/table-requests.ts')).createTableHandler(data),
+  symbols: async () => (await import('../executables/symbol-requests.ts')).createSymbolHandler(data),
+  'source-map': async () => (await import('../source-maps/source-map-requests.ts')).createSourceMapHandler(),
+};
+const handlers = new Map<string, WorkHandler>();
+
+async function handlerOf(kind: string): Promise<WorkHandler> {
+  let handler = handlers.get(kind);
+  if (!handler) {
+    handler = await loaders[kind as WorkKind]();
+    handlers.set(kind, handler);
+  }
+  return handler;
+}
+
+const reply = (message: WorkerReply, transfer: readonly ArrayBuffer[] = []): void =>
+  parentPort?.postMessage(message, transfer);
+
+parentPort?.postMessage({ thread: threadId() } satisfies WorkerSelf);
+parentPort?.on('message', async ({ id, kind, request }: WorkerRequest) => {
+  try {
+    const handler = await handlerOf(kind);
+    const answer = await handler.handle(request as never, (note) => reply({ id, note }));
+    reply({ id, answer }, handler.transfer?.(answer as never));
+  } catch (error) {
+    reply({ id, error: (error as Error).message });
+  }
+  collectDeadBuffers();
+});
