@@ -2,7 +2,7 @@
 import type { WorkHandler } from '../workers/protocol.ts';
 import { type SourceMapAnswer, type SourceMapRequest, SourceMapService } from './source-map-service.ts';
 
-export function createSourceMapHandler(): WorkHandler<SourceMapRequest, SourceMapAnswer> {
+export function createSourceMapHandler(): WorkHandler<SourceMapRequest[], SourceMapAnswer[]> {
   const service = new SourceMapService();
-  return { handle: (request) => service.resolve(request) };
+  return { handle: (scripts) => scripts.map((script) => service.resolve(script)) };
 }

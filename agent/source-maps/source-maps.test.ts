@@ -2,11 +2,13 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { pathToFileURL } from 'node:url';
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { emptyMapping } from '../../common/profile/profile.ts';
 import type { Frame } from '../traces/frame-resolver.ts';
 import { createFileWorkers } from '../workers/file-workers.ts';
+import { WorkerPool } from '../workers/worker-pool.ts';
 import { SourceMaps } from './source-maps.ts';
 
 const workers = createFileWorkers();
@@ -50,4 +52,31 @@ test('a frame that was in a profile already is looked up again once its source i
   await maps.nameFrames();
   child.kill();
   expect(frame).toMatchObject({ isChanged: true, lines: [{ file: join(directory, 'a.ts'), line: 6 }] });
+});
+
+test('scripts that are asked for together are one request; one that takes the worker down costs only itself', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'source-maps-'));
+  const bomb = join(directory, 'bomb.js');
+  const code = `
+    const { parentPort } = require('node:worker_threads');
+    parentPort.on('message', ({ id, request }) => {
+      if (request.some(({ file }) => file.endsWith('bomb.js'))) process.exit(1);
+      parentPort.postMessage({ id, answer: request.map(() => ({ kind: request.length > 1 ? 'none' : 'gone' })) });
+    });`;
+  const own = join(directory, 'worker.cjs');
+  writeFileSync(own, code);
+  const pool = new WorkerPool({ url: pathToFileURL(own), maxHeapMb: 32 });
+  const fragile = new SourceMaps(pool);
+  const pid = toPid(process.pid);
+  for (const name of ['/a.js', '/b.js']) fragile.add(pid, frameIn(name));
+  await fragile.nameFrames();
+  expect(fragile.stats).toMatchObject({ scripts: 2, none: 2, workerFailed: 0 });
+  expect(pool.stats.started).toBe(1);
+  for (const name of ['/c.js', bomb, '/d.js']) fragile.add(pid, frameIn(name));
+  await vi.waitFor(async () => {
+    await fragile.nameFrames();
+    expect(fragile.stats).toMatchObject({ scripts: 5, none: 2, gone: 2, workerFailed: 1 });
+  }, 10_000);
+  await fragile.stop();
+  await pool.stop();
 });

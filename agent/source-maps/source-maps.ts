@@ -19,9 +19,12 @@ const MAX_WALL_MS = 200_000;
 const MAX_WAIT_MS = 2000;
 const MAX_SCRIPTS = 8192;
 const MAX_WAITING = 32_768;
+/** Scripts in one request: a thread that is woken for each of them spends more on that than on the script. */
+const MAX_BATCH = 64;
 
 /** Lines of frames that ask for their source, of one script. */
 interface Asking {
+  key: string;
   pid: Pid;
   execution: number;
   file: string;
@@ -52,7 +55,7 @@ export class SourceMaps {
   #lastExecution = 0;
   /** Scripts by {@link keyOf}: whether it is known that there is no map. */
   readonly #hasNone = new LRUCache<string, boolean>({ max: MAX_SCRIPTS });
-  readonly #worker: WorkerClient<SourceMapRequest, SourceMapAnswer>;
+  readonly #worker: WorkerClient<SourceMapRequest[], SourceMapAnswer[]>;
   #asking = new Map<string, Asking>();
   #waiting = 0;
   #updating: Promise<void> | undefined;
@@ -85,7 +88,7 @@ export class SourceMaps {
         this.stats.dropped++;
         return;
       }
-      const asking = this.#asking.get(key) ?? { pid, execution, file, lines: [] };
+      const asking = this.#asking.get(key) ?? { key, pid, execution, file, lines: [] };
       asking.lines.push({ frame, index });
       this.#waiting++;
       this.#asking.set(key, asking);
@@ -126,32 +129,41 @@ export class SourceMaps {
     return this.#updating;
   }
 
-  /** Script by script, until nobody asks any more. */
+  /** Until nobody asks any more. */
   async #updateAll(): Promise<void> {
     // let frames gather that come with the first one
     await new Promise(setImmediate);
-    for (let next = takeFirst(this.#asking); next; next = takeFirst(this.#asking)) {
-      this.#waiting -= next.lines.length;
-      await this.#ask(next);
+    while (this.#asking.size > 0) {
+      const batch = [...this.#asking.values()].slice(0, MAX_BATCH);
+      for (const { key, lines } of batch) {
+        this.#asking.delete(key);
+        this.#waiting -= lines.length;
+        if (!this.#hasNone.has(key)) this.stats.scripts++;
+      }
+      await this.#ask(batch);
     }
   }
 
-  async #ask({ pid, execution, file, lines }: Asking): Promise<void> {
-    const key = keyOf(execution, file);
-    const places = lines.map(({ frame, index }) => {
-      const { function: name, line, column, startLine = 0, startColumn = 0 } = frame.lines[index]!;
-      return { name, line, column, startLine, startColumn };
-    });
-    if (!this.#hasNone.has(key)) this.stats.scripts++;
+  async #ask(batch: Asking[]): Promise<void> {
     try {
-      const answer = await this.#worker.request({ pid, execution, file, places });
-      this.#hasNone.set(key, answer.kind !== 'places');
-      if (answer.kind === 'places') this.#apply(lines, answer.places);
-      else this.stats[counterOf(answer.kind)]++;
+      const answers = await this.#worker.request(batch.map(requestOf));
+      for (const [i, asking] of batch.entries()) this.#take(asking, answers[i]!);
     } catch {
-      this.#hasNone.set(key, true);
-      this.stats.workerFailed++;
+      // one that takes the worker down costs only itself
+      if (batch.length > 1) for (const asking of batch) await this.#ask([asking]);
+      else this.#fail(batch[0]!);
     }
+  }
+
+  #take({ key, lines }: Asking, answer: SourceMapAnswer): void {
+    this.#hasNone.set(key, answer.kind !== 'places');
+    if (answer.kind === 'places') this.#apply(lines, answer.places);
+    else this.stats[counterOf(answer.kind)]++;
+  }
+
+  #fail({ key }: Asking): void {
+    this.#hasNone.set(key, true);
+    this.stats.workerFailed++;
   }
 
   #apply(lines: Asking['lines'], places: (OriginalPlace | undefined)[]): void {
@@ -175,10 +187,10 @@ const textOf = ({ file, line, column }: FrameLine): string => `${file}:${line}:$
 const counterOf = (kind: NoMap): Exclude<NoMap, 'too-large'> | 'tooLarge' =>
   kind === 'too-large' ? 'tooLarge' : kind;
 
-function takeFirst<K, V>(map: Map<K, V>): V | undefined {
-  for (const [key, value] of map) {
-    map.delete(key);
-    return value;
-  }
-  return undefined;
+function requestOf({ pid, execution, file, lines }: Asking): SourceMapRequest {
+  const places = lines.map(({ frame, index }) => {
+    const { function: name, line, column, startLine = 0, startColumn = 0 } = frame.lines[index]!;
+    return { name, line, column, startLine, startColumn };
+  });
+  return { pid, execution, file, places };
 }
