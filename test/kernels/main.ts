@@ -16,7 +16,7 @@ import {
   TABLE,
 } from './matrix.ts';
 import { type KernelFigures, updateTable } from './ratchet.ts';
-import { type Architecture, EMULATORS } from './virtual-machine.ts';
+import { type Architecture, EMULATORS, exitOnSignals } from './virtual-machine.ts';
 
 const BOOT_LIMIT_MS = 1_800_000;
 
@@ -46,6 +46,7 @@ if (missing.length > 0) {
   throw new Error(`install first: ${missing.join(', ')} (scripts/setup.sh ${mode})`);
 }
 
+exitOnSignals();
 const initramfs = buildInitramfs(architecture, values.all);
 const known = values.update ? [] : knownFigures();
 const figures: KernelFigures[] = [];

@@ -1,5 +1,6 @@
 /** Boots a kernel in qemu's emulator (no KVM needed) and reads what guest-init prints on the serial console. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 
 export interface Console {
@@ -67,6 +68,18 @@ export interface BootOptions extends Image {
   cpus: number;
 }
 
+const running = new Set<ChildProcess>();
+// An emulator would go on without this process.
+process.on('exit', () => {
+  for (const machine of running) machine.kill('SIGKILL');
+});
+
+/** Lets signals end this process as it ends by itself, since by default no 'exit' is emitted then. */
+export function exitOnSignals(): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.once(signal, () => process.exit(128 + constants.signals[signal]));
+}
+
 /** Ends by itself after `limitMs` at the latest. */
 export async function boot(bootOptions: BootOptions): Promise<Console> {
   const { kernel, initramfs, programsOnly, cpus, limitMs } = bootOptions;
@@ -81,6 +94,7 @@ export async function boot(bootOptions: BootOptions): Promise<Console> {
   const machine = spawn(command, [...clock, ...cpu, ...image, ...DEVICES], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  running.add(machine);
   const limit = setTimeout(() => {
     failure = `not done after ${limitMs / 1000} s`;
     machine.kill('SIGKILL');
@@ -103,6 +117,7 @@ export async function boot(bootOptions: BootOptions): Promise<Console> {
       resolve();
     });
   });
+  running.delete(machine);
   clearTimeout(limit);
   return { sections, failure, seconds: (performance.now() - start) / 1000 };
 }
