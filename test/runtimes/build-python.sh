@@ -21,6 +21,7 @@ fetch() {
 case $version in
 3.13.5) fetch p/python3.13/python3.13_3.13.5.orig.tar.xz 93e583f243454e6e9e4588ca2c2662206ad961659863277afcdb96801647d640 ;;
 3.14.7) fetch p/python3.14/python3.14_3.14.7.orig.tar.xz 3b48dac8fb59f62eaa67ac83c1eb12bda1b7a08406dd286e252c11a66be27f81 ;;
+3.15.0rc2) fetch 'p/python3.15/python3.15_3.15.0~rc2.orig.tar.xz' 8d93af5eaaaea5adfd41bd786a7ba3f03f2ad1ab57c6a65e0b963deab91d5ad7 ;;
 *)
 	echo "$version: its source and checksum are not known here" >&2
 	exit 1

@@ -24,6 +24,7 @@ const SUITES: readonly { suite: string; packages: string[]; inSample: boolean }[
 const SOURCES: readonly { version: string; variant: 'free-threaded' | 'musl' }[] = [
   { version: '3.13.5', variant: 'free-threaded' },
   { version: '3.14.7', variant: 'free-threaded' },
+  { version: '3.15.0rc2', variant: 'free-threaded' },
   { version: '3.13.5', variant: 'musl' },
 ];
 const FROM_SOURCE = 'built from source';
@@ -86,7 +87,7 @@ function describePython(origin: string, interpreter: Interpreter): Python {
     ...interpreter,
     title: `Python ${version} (${origin})`,
     minor,
-    build: { runtime: 'cpython', series, origin, version, runtimeVersion: version },
+    build: { runtime: 'cpython', series, origin, version, runtimeVersion: version.replace(/rc\d+/, '') },
   };
 }
 
