@@ -90,9 +90,9 @@ export interface Places {
 
 /** Expands what was inlined at an address of optimized code. */
 export function findPlaces(heap: Heap, code: Code, pc: number): Places {
-  const { deopt: indices, hasFlaggedPositions } = heap.layout;
+  const { deopt: indices, positionFlags } = heap.layout;
   const table = heap.byteArray(code.positions, MAX_TABLE);
-  let position: Position = table ? findPosition(table, pc - code.start, hasFlaggedPositions) : UNKNOWN;
+  let position: Position = table ? findPosition(table, pc - code.start, positionFlags) : UNKNOWN;
   const bytes =
     position.inlining >= 0
       ? heap.byteArray(heap.element(code.deopt, indices.positions), MAX_TABLE)

@@ -209,18 +209,18 @@ export class Functions {
 
   /** Position of a bytecode by its offset in the array. */
   #positionIn(array: HeapAddress, index: number): Position | undefined {
-    const { bytecodes, hasFlaggedPositions } = this.#heap.layout;
+    const { bytecodes, positionFlags } = this.#heap.layout;
     const table = this.#heap.byteArray(this.#heap.pointer(array, bytecodes.positions), MAX_POSITION_TABLE);
-    return table && findPosition(table, index, hasFlaggedPositions);
+    return table && findPosition(table, index, positionFlags);
   }
 
   /** The positions of a function's bytecodes. */
   positionsOf(func: JsFunction): PositionEntry[] {
-    const { bytecodes, hasFlaggedPositions } = this.#heap.layout;
+    const { bytecodes, positionFlags } = this.#heap.layout;
     const array = this.bytecodesOf(func);
     const object = array && this.#heap.pointer(array.address, bytecodes.positions);
     const table = this.#heap.byteArray(object, MAX_ENTRIES);
-    return table ? readPositions(table, hasFlaggedPositions) : [];
+    return table ? readPositions(table, positionFlags) : [];
   }
 
   /** A function's bytecode, also below its baseline code. */

@@ -4,6 +4,7 @@
  */
 import { UnsupportedRuntime } from '../contract.ts';
 import type { V8Binary } from './find-v8.ts';
+import type { PositionFlags } from './positions.ts';
 
 export interface V8Layout {
   /** 1103 for 11.3. */
@@ -34,8 +35,8 @@ export interface V8Layout {
   kindMask: number;
   kindBaseline: number;
   deopt: { literals: number; shared: number; isSharedWrapped: boolean; positions: number };
-  /** First numbers of a position table are unsigned and end in two flags. */
-  hasFlaggedPositions: boolean;
+  /** Flags below the first number of an entry in a position table. */
+  positionFlags: PositionFlags;
   /** Maglev compiles loops twice: peeled-loops.ts. */
   hasPeeledLoops: boolean;
   wasm: {
@@ -48,9 +49,19 @@ export interface V8Layout {
     codeIndex: number;
     /** Optimized code says what was inlined where. */
     hasInlinings: boolean;
+    /** What JavaScript has of a function that a module exports; undefined where V8 inlines none into JavaScript. */
+    exported: WasmExported | undefined;
   };
   /** Names of frame types by number. */
   frameTypes: Readonly<Record<number, string>>;
+}
+
+/** A WasmExportedFunctionData. */
+interface WasmExported {
+  type: number;
+  /** Fields to follow from it to the WasmModuleObject. */
+  moduleObject: readonly number[];
+  index: number;
 }
 
 const OLDEST = 904;
@@ -75,7 +86,7 @@ export function layoutOf({ version: { major, minor, text }, constants, bytecodeS
     kindMask: c.get('CodeKindFieldMask') ?? 15,
     kindBaseline: c.get('CodeKindBaseline') ?? 11,
     deopt: deoptOf(c, version),
-    hasFlaggedPositions: version >= 1400,
+    positionFlags: version >= 1409 ? 3 : version >= 1400 ? 2 : 0,
     hasPeeledLoops: version >= PEELING,
     wasm: wasmOf(c, version),
     frameTypes: c.frameTypes(),
@@ -150,7 +161,7 @@ function deoptOf(c: Constants, version: number): V8Layout['deopt'] {
 }
 
 /** By the oldest version that has them, latest first. Up to 11 frames hold the instance, then its trusted data. */
-const WASM: readonly (Omit<V8Layout['wasm'], 'frameType'> & { from: number })[] = [
+const WASM: readonly (Omit<V8Layout['wasm'], 'frameType' | 'exported'> & { from: number })[] = [
   { from: 1406, moduleObject: [104, 32], codeSize: 32, codeIndex: 56, hasInlinings: true },
   { from: 1300, moduleObject: [152, 32], codeSize: 32, codeIndex: 56, hasInlinings: true },
   { from: 1200, moduleObject: [160, 32], codeSize: 24, codeIndex: 44, hasInlinings: false },
@@ -160,7 +171,20 @@ const WASM: readonly (Omit<V8Layout['wasm'], 'frameType'> & { from: number })[] 
 
 function wasmOf(c: Constants, version: number): V8Layout['wasm'] {
   const { from: _, ...known } = WASM.find(({ from }) => version >= from)!;
-  return { frameType: c.get('frametype_WasmFrame') ?? 0, ...known };
+  return { frameType: c.get('frametype_WasmFrame') ?? 0, ...known, exported: exportedOf(c, version, known) };
+}
+
+/** From V8 13 on it holds the instance's trusted data, as a frame does; in 12 the instance. */
+function exportedOf(
+  c: Constants,
+  version: number,
+  { moduleObject }: Pick<V8Layout['wasm'], 'moduleObject'>,
+): WasmExported | undefined {
+  const type = c.type('WasmExportedFunctionData');
+  if (type === undefined || version < 1200) return undefined;
+  return version >= 1300
+    ? { type, moduleObject: [40, ...moduleObject], index: 48 }
+    : { type, moduleObject: [32, ...moduleObject.slice(1)], index: 40 };
 }
 
 /** The constants by what they say; ends of names, which say C++ types, change from version to version. */

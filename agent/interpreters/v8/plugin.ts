@@ -41,14 +41,15 @@ export const v8: RuntimePlugin = {
     return { runtime: 'v8', version: found.version.text, facts: layout, entry: encode(found, layout) };
   },
   nameFrame(words, facts, memory, cache) {
-    const { heap, functions, wasm } = processOf(facts as V8Layout, memory, cache);
+    const known = processOf(facts as V8Layout, memory, cache);
+    const { heap, functions, wasm } = known;
     const tier = Math.floor(words.operand / TIER_AT);
     const address = words.operand % TIER_AT;
     switch (tier) {
       case V8Tier.INTERPRETED:
         return nameInterpreted(functions, address, words);
       case V8Tier.JIT:
-        return nameCompiled(heap, functions, address, (words.high & 0xffff) * HIGH + words.low);
+        return nameCompiled(known, address, (words.high & 0xffff) * HIGH + words.low);
       case V8Tier.FUNCTION:
         return nameFunction(functions, address, words);
       default:
@@ -99,11 +100,12 @@ function nameFunction(functions: Functions, address: number, { low }: FrameWords
   return typeof func === 'object' ? functions.frame(func, -1) : failure(func);
 }
 
-function nameCompiled(heap: Heap, functions: Functions, address: number, pc: number): Named {
+function nameCompiled(known: V8Process, address: number, pc: number): Named {
+  const { heap, functions } = known;
   const code = findCode(heap, pc);
   const ofFrame = address > 0 ? functions.read(address) : undefined;
   const func = typeof ofFrame === 'object' ? ofFrame : undefined;
-  if (code && !code.isBaseline) return nameOptimized(heap, functions, { code, pc, func });
+  if (code && !code.isBaseline) return nameOptimized(known, { code, pc, func });
   if (!func) return 'replaced';
   const position = code ? functions.baselinePosition(func, code, pc) : undefined;
   return functions.frame(func, position?.offset ?? -1);
@@ -111,8 +113,7 @@ function nameCompiled(heap: Heap, functions: Functions, address: number, pc: num
 
 /** What the code says goes before what the frame says: at its first instructions the frame is still the caller's. */
 function nameOptimized(
-  heap: Heap,
-  functions: Functions,
+  { heap, functions, wasm }: V8Process,
   { code, pc, func }: { code: Code; pc: number; func: JsFunction | undefined },
 ): Named {
   const found = findPlaces(heap, code, pc);
@@ -126,7 +127,10 @@ function nameOptimized(
     code.isMaglev && heap.layout.hasPeeledLoops
       ? repairPositions(heap, { code, pc }, found, tableOf)
       : found.places;
-  const frames = places.flatMap(({ offset }, i) => (known(i) ? [functions.frame(known(i)!, offset)] : []));
+  const frames = places.flatMap(({ offset }, i) => {
+    const one = known(i);
+    return one ? [wasm.exported(one.data) ?? functions.frame(one, offset)] : [];
+  });
   if (frames.length > 0) return frames;
   return func ? functions.frame(func, -1) : 'replaced';
 }

@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { offsetOfBytecode } from './bytecodes.ts';
-import { findBytecodeIndex, findPosition, readInlinings } from './positions.ts';
+import {
+  findBytecodeIndex,
+  findPosition,
+  type PositionFlags,
+  readInlinings,
+  readPositions,
+} from './positions.ts';
 
 function vlq(value: number): number[] {
   const bytes: number[] = [];
@@ -24,14 +30,15 @@ interface Entry {
 
 const raw = ({ offset, inlining }: Entry): number => (inlining + 1) * 2 ** 31 + (offset + 1) * 2;
 
-/** As V8 writes them, before and from 14.0 on. */
-function encode(entries: Entry[], hasFlags: boolean): Uint8Array {
+/** As V8 writes them, before 14.0 without flags. */
+function encode(entries: Entry[], flags: PositionFlags): Uint8Array {
   let before = 0;
   const bytes = entries.flatMap((entry) => {
     const { step, isStatement } = entry;
-    const code = hasFlags
-      ? vlq(step * 4 + 2 + Number(isStatement))
-      : vlq(zigZag(isStatement ? step : -step - 1));
+    const code =
+      flags > 0
+        ? vlq(step * 2 ** flags + 2 + Number(isStatement))
+        : vlq(zigZag(isStatement ? step : -step - 1));
     const position = vlq(zigZag(raw(entry) - before));
     before = raw(entry);
     return [...code, ...position];
@@ -49,31 +56,39 @@ const entries = fc.array(
   { maxLength: 50 },
 );
 
+const flagCounts = fc.constantFrom<PositionFlags>(0, 2, 3);
+
 describe('position tables', () => {
   it('gives the last entry at or before an offset', () => {
     fc.assert(
-      fc.property(entries, fc.boolean(), fc.integer({ min: 0, max: 100_000 }), (list, hasFlags, at) => {
+      fc.property(entries, flagCounts, fc.integer({ min: 0, max: 100_000 }), (list, flags, at) => {
         let code = -1;
         let expected = { offset: -1, inlining: -1 };
         for (const { step, offset, inlining } of list) {
           code += step;
           if (code <= at) expected = { offset, inlining };
         }
-        expect(findPosition(encode(list, hasFlags), at, hasFlags)).toEqual(expected);
+        expect(findPosition(encode(list, flags), at, flags)).toEqual(expected);
       }),
     );
   });
 
   it('reads the same function as V8 13.6 and 14.1 write it', () => {
-    expect(findPosition(Uint8Array.of(1, 2, 7, 9, 6), 0, false)).toEqual(
-      findPosition(Uint8Array.of(2, 2, 0x0e, 0x12, 0x0f), 0, true),
+    expect(findPosition(Uint8Array.of(1, 2, 7, 9, 6), 0, 0)).toEqual(
+      findPosition(Uint8Array.of(2, 2, 0x0e, 0x12, 0x0f), 0, 2),
     );
+  });
+
+  it('reads the same function as V8 14.7 and 15.0 write it', () => {
+    const older = readPositions(Buffer.from('02c00c071c22001728', 'hex'), 2);
+    expect(older.map(({ code }) => code)).toEqual([-1, 0, 8, 13]);
+    expect(readPositions(Buffer.from('02c00c0b1c42002b28', 'hex'), 3)).toEqual(older);
   });
 
   it('ends with what is damaged', () => {
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), fc.integer(), fc.boolean(), (bytes, at, hasFlags) => {
-        const { offset, inlining } = findPosition(bytes, at, hasFlags);
+      fc.property(fc.uint8Array({ maxLength: 200 }), fc.integer(), flagCounts, (bytes, at, flags) => {
+        const { offset, inlining } = findPosition(bytes, at, flags);
         expect(offset).toBeGreaterThanOrEqual(-1);
         expect(inlining).toBeGreaterThanOrEqual(-1);
       }),

@@ -46,31 +46,34 @@ class VlqReader {
   }
 }
 
+/** How many: 2 from V8 14.0 on (Node 25), 3 from 14.9 on (Deno 2.8; 14.7 has 2). 0: the sign is used as one. */
+export type PositionFlags = 0 | 2 | 3;
+
 /**
- * Walks a table. Entries are differences: of the code offset, from 14.0 on with two flags below it (bit 0: statement),
+ * Walks a table. Entries are differences: of the code offset, from 14.0 on with flags below it (bit 0: statement),
  * before that negative ones (-n - 1) for expressions; and of the position. It makes no object an entry: a table has
  * thousands, and each frame looks for one.
  */
 class PositionReader {
   readonly #reader: VlqReader;
-  readonly #hasFlags: boolean;
+  readonly #flags: PositionFlags;
   /** Offset in the code from which on the position holds; -1 for the function's entry. */
   code = -1;
   /** Where a statement begins, else an expression. */
   isStatement = false;
   #raw = 0;
 
-  constructor(table: Uint8Array, hasFlags: boolean) {
+  constructor(table: Uint8Array, flags: PositionFlags) {
     this.#reader = new VlqReader(table);
-    this.#hasFlags = hasFlags;
+    this.#flags = flags;
   }
 
   /** To the next entry; false if there is none. */
   next(): boolean {
     if (this.#reader.atEnd) return false;
-    const first = this.#hasFlags ? this.#reader.unsigned() : this.#reader.signed();
-    this.isStatement = this.#hasFlags ? first % 2 === 1 : first >= 0;
-    this.code += this.#hasFlags ? Math.floor(first / 4) : first < 0 ? -first - 1 : first;
+    const first = this.#flags > 0 ? this.#reader.unsigned() : this.#reader.signed();
+    this.isStatement = this.#flags > 0 ? first % 2 === 1 : first >= 0;
+    this.code += this.#flags > 0 ? Math.floor(first / 2 ** this.#flags) : first < 0 ? -first - 1 : first;
     this.#raw += this.#reader.signed();
     return true;
   }
@@ -87,9 +90,9 @@ class PositionReader {
 /** An entry of a position table. */
 export type PositionEntry = Readonly<Pick<PositionReader, 'code' | 'position' | 'isStatement'>>;
 
-export function readPositions(table: Uint8Array, hasFlags: boolean): PositionEntry[] {
+export function readPositions(table: Uint8Array, flags: PositionFlags): PositionEntry[] {
   const entries: PositionEntry[] = [];
-  const reader = new PositionReader(table, hasFlags);
+  const reader = new PositionReader(table, flags);
   while (reader.next())
     entries.push({ code: reader.code, position: reader.position, isStatement: reader.isStatement });
   return entries;
@@ -98,8 +101,8 @@ export function readPositions(table: Uint8Array, hasFlags: boolean): PositionEnt
 const toPosition = (raw: number): Position => (raw < 0 ? UNKNOWN : decodePosition(raw));
 
 /** The position of the last entry at or before `codeOffset`. */
-export function findPosition(table: Uint8Array, codeOffset: number, hasFlags: boolean): Position {
-  const entries = new PositionReader(table, hasFlags);
+export function findPosition(table: Uint8Array, codeOffset: number, flags: PositionFlags): Position {
+  const entries = new PositionReader(table, flags);
   let raw = -1;
   while (entries.next() && entries.code <= codeOffset) raw = entries.raw;
   return toPosition(raw);

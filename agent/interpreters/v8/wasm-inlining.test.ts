@@ -9,7 +9,7 @@ const METADATA_AT = 0x1000;
 const TRAPS = 12;
 const RELOCATIONS = 7;
 const WASM = { codeSize: 32, codeIndex: 56, hasInlinings: true };
-const LAYOUT = { hasFlaggedPositions: false, wasm: WASM } as unknown as V8Layout;
+const LAYOUT = { positionFlags: 0, wasm: WASM } as unknown as V8Layout;
 
 interface Inlined {
   func: number;

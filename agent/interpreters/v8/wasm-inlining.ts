@@ -15,7 +15,7 @@ const CALL_AT = 5;
 
 /** Indices of the functions inlined at an offset of code, the innermost first. `code`: the bytes of its WasmCode. */
 export function inlinedAt(heap: Heap, code: DataView, offset: number): number[] {
-  const { hasFlaggedPositions, wasm } = heap.layout;
+  const { positionFlags, wasm } = heap.layout;
   if (!wasm.hasInlinings) return [];
   const metadata = wordAt(code, wasm.codeSize - 8);
   const sizeAt = (at: number): number => code.getUint32(at, true);
@@ -25,7 +25,7 @@ export function inlinedAt(heap: Heap, code: DataView, offset: number): number[] 
   const tables = heap.bytes(metadata + before, positions + inlinings);
   if (!tables) return [];
   const table = new Uint8Array(tables.buffer, tables.byteOffset, positions);
-  const { inlining } = findPosition(table, offset, hasFlaggedPositions);
+  const { inlining } = findPosition(table, offset, positionFlags);
   return functionsOf(new DataView(tables.buffer, tables.byteOffset + positions, inlinings), inlining);
 }
 

@@ -9,7 +9,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { RuntimeFrame } from '../contract.ts';
-import { type Heap, type HeapAddress, wordAt } from './heap.ts';
+import { type Heap, type HeapAddress, smiAt, wordAt } from './heap.ts';
 import { readText } from './strings.ts';
 import { inlinedAt } from './wasm-inlining.ts';
 import { functionName, HEADER, type ReadBinary, readWasmModule, type WasmModule } from './wasm-module.ts';
@@ -84,11 +84,29 @@ export class WasmModules {
 
   /** `instance`: what the frame holds. Inlined functions first; undefined where the function is not found. */
   frames(instance: HeapAddress, pc: number): RuntimeFrame[] | undefined {
-    const object = this.#moduleObject(instance);
+    const object = this.#follow(instance, this.#heap.layout.wasm.moduleObject);
+    return this.#framesIn(object, (native, known) => this.#functionsAt(native, known, pc));
+  }
+
+  /** Of a function that V8 has inlined into JavaScript; `data`: what the function is in JavaScript. */
+  exported(data: HeapAddress | undefined): RuntimeFrame | undefined {
+    const { exported } = this.#heap.layout.wasm;
+    if (!exported || !this.#heap.isA(data, exported.type)) return undefined;
+    const word = this.#heap.bytes(data + exported.index, 8);
+    const index = (word && smiAt(word, 0)) ?? -1;
+    if (index < 0) return undefined;
+    return this.#framesIn(this.#follow(data, exported.moduleObject), () => [index])?.[0];
+  }
+
+  /** `object`: the WasmModuleObject. */
+  #framesIn(
+    object: HeapAddress | undefined,
+    find: (native: Address, known: Known) => number[] | undefined,
+  ): RuntimeFrame[] | undefined {
     const managed = object === undefined ? undefined : this.#heap.pointer(object, MANAGED_AT);
     const native = managed === undefined ? undefined : this.#nativeModule(managed);
     const known = native === undefined ? undefined : this.#moduleOf(native);
-    const indices = known && this.#functionsAt(native!, known, pc);
+    const indices = known && find(native!, known);
     if (!indices || indices.some((index) => index >= known.module.namesAt.length)) return undefined;
     const { read, module } = known;
     // its script comes after its code
@@ -100,10 +118,9 @@ export class WasmModules {
     }));
   }
 
-  #moduleObject(instance: HeapAddress): HeapAddress | undefined {
-    let object: HeapAddress | undefined = instance;
-    for (const at of this.#heap.layout.wasm.moduleObject)
-      object = object === undefined ? undefined : this.#heap.pointer(object, at);
+  #follow(from: HeapAddress, fields: readonly number[]): HeapAddress | undefined {
+    let object: HeapAddress | undefined = from;
+    for (const at of fields) object = object === undefined ? undefined : this.#heap.pointer(object, at);
     return object;
   }
 
