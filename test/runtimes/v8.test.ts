@@ -37,6 +37,11 @@ const WASM_SCRIPT = join(import.meta.dirname, 'v8/wasm.cjs');
 const WASM_CHAIN = ['leaf sums', 'middle sums', 'wasm-function[4] sums', 'outer sums', 'wasm wasm.cjs'].join(
   '\n',
 );
+const WASM_IN_JS_SCRIPT = join(import.meta.dirname, 'v8/wasm-in-js.cjs');
+/** Node 22 is the first whose V8 inlines WebAssembly into JavaScript. */
+const INLINES_WASM = 22;
+/** What a call that is no longer one shows: without V8's frame between the two. */
+const WASM_IN_JS = 'second lists < walk wasm-in-js.cjs:59';
 /** The calls in the loop of sites.cjs: two are inlined where the code is optimized, one never is. */
 const CALLS = ['far < both:28', 'near < both:26', 'near < both:30'];
 
@@ -56,6 +61,14 @@ function wasmChainOf(frames: ScriptFrame[]): string | undefined {
   const texts = own.map(({ name, file }) => `${name} ${file.replace(/-[0-9a-f]+$/, '')}`);
   const end = texts.indexOf('wasm wasm.cjs');
   return end < 1 ? undefined : texts.slice(0, end + 1).join('\n');
+}
+
+/** `walk`, and what it has called where that is there. */
+function leafOfWalk(frames: ScriptFrame[]): string | undefined {
+  const at = frames.findIndex(({ name }) => name === 'walk');
+  if (at < 0) return undefined;
+  const texts = frames.slice(0, at).map(({ name, file }) => `${name} ${file.replace(/-[0-9a-f]+$/, '')}`);
+  return [...texts, `walk ${frames[at]!.file}:${frames[at]!.line}`].join(' < ');
 }
 
 /** `both` and what it has called. */
@@ -126,6 +139,12 @@ describe.skipIf(missingRights).each(programs)('$title', (node) => {
   it('WebAssembly', async ({ task }) => {
     task.meta.build = build;
     expectShare(await record({ path: WASM_SCRIPT }, WASM_CHAIN, wasmChainOf), [WASM_CHAIN]);
+  });
+
+  it.runIf(major >= INLINES_WASM && showsInlined)('WebAssembly in JavaScript', async ({ task }) => {
+    task.meta.build = build;
+    const counts = await record({ path: WASM_IN_JS_SCRIPT }, WASM_IN_JS, leafOfWalk);
+    expect(counts.get(WASM_IN_JS), [...counts].map(String).join('\n')).toBeGreaterThan(0);
   });
 
   // Deno runs what it has made of a script, in which these are other lines
