@@ -115,6 +115,21 @@ describe('facts', () => {
     }
   });
 
+  test('what runs now is not taken for what ran under the PID before its last exec', async () => {
+    const child = spawn('/bin/sleep', ['60']);
+    await once(child, 'spawn');
+    try {
+      const { startTicks } = parseStat(readFileSync(`/proc/${child.pid}/stat`, 'utf8'))!;
+      const start = startTicks * 10_000_000n;
+      const processes = new ProcessManager();
+      processes.onProcess(record(child.pid!, 2, start));
+      expect(processes.get(toPid(child.pid!), 1, start).executableName).toBe('');
+      expect(processes.stats).toMatchObject({ readFromProc: 0, unidentified: 1 });
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
   test('who was not reported and still runs is read from /proc', async () => {
     const child = spawn('/bin/sleep', ['60']);
     await once(child, 'spawn');

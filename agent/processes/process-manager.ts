@@ -109,7 +109,10 @@ export class ProcessManager {
     const known = this.#find(pid, execId, startBoottimeNs);
     if (known) return known.process;
     const identity = { pid, execId, startBoottimeNs };
-    const found = readProcProcess(this.#proc, pid, startBoottimeNs);
+    const newest = this.#byPid.get(pid, NO_OPTIONS)?.newest;
+    // /proc tells of the program that runs now, under the same PID and start time
+    const hasPassed = newest !== undefined && isOlder(identity, newest);
+    const found = hasPassed ? undefined : readProcProcess(this.#proc, pid, startBoottimeNs);
     if (found) this.stats.readFromProc++;
     else this.stats.unidentified++;
     const who = found ? this.#build(identity, found) : this.#unidentified(identity);
@@ -251,7 +254,9 @@ const isKernelThread = (pid: number, { executablePath, parentPid }: ProcProcess)
 
 const baseName = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 
-function isOlder(a: Execution, b: Execution): boolean {
+type Order = Pick<ProcessIdentity, 'execId' | 'startBoottimeNs'>;
+
+function isOlder(a: Order, b: Order): boolean {
   if (a.startBoottimeNs !== b.startBoottimeNs) return a.startBoottimeNs < b.startBoottimeNs;
   return a.execId < b.execId;
 }
