@@ -311,7 +311,11 @@ export class OtlpEncoder {
     const { length } = stack;
     if (length > this.#stackLocations.length) this.#stackLocations = new Int32Array(length * 2);
     const locations = this.#stackLocations;
-    for (let i = 0; i < length; i++) locations[i] = this.#location(stack[i]!);
+    const known = this.#locations;
+    for (let i = 0; i < length; i++) {
+      const location = known[stack[i]!]!;
+      locations[i] = location >= 0 ? location : this.#location(stack[i]!);
+    }
     this.#inner.clear();
     this.#inner.packedUint(1, locations, length);
     const index = this.#stackTable.intern(this.#inner);
@@ -320,7 +324,6 @@ export class OtlpEncoder {
   }
 
   #location(old: number): number {
-    if (this.#locations[old]! >= 0) return this.#locations[old]!;
     const location: Location = this.#profile.locations[old]!;
     const mapping = this.#mapping(location.mapping);
     const { lines } = location;
