@@ -61,7 +61,8 @@ test('scripts that are asked for together are one request; one that takes the wo
     const { parentPort } = require('node:worker_threads');
     parentPort.on('message', ({ id, request }) => {
       if (request.some(({ file }) => file.endsWith('bomb.js'))) process.exit(1);
-      parentPort.postMessage({ id, answer: request.map(() => ({ kind: request.length > 1 ? 'none' : 'gone' })) });
+      const answers = request.map(() => ({ kind: request.length > 1 ? 'none' : 'gone' }));
+      parentPort.postMessage({ id, answer: answers.slice(0, 2) });
     });`;
   const own = join(directory, 'worker.cjs');
   writeFileSync(own, code);
@@ -77,6 +78,10 @@ test('scripts that are asked for together are one request; one that takes the wo
     await fragile.nameFrames();
     expect(fragile.stats).toMatchObject({ scripts: 5, none: 2, gone: 2, workerFailed: 1 });
   }, 10_000);
+  // a worker that has no time for all of them answers the first
+  for (const name of ['/e.js', '/f.js', '/g.js']) fragile.add(pid, frameIn(name));
+  await fragile.nameFrames();
+  expect(fragile.stats).toMatchObject({ scripts: 8, none: 4, gone: 3, workerFailed: 1 });
   await fragile.stop();
   await pool.stop();
 });

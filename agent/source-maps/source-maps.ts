@@ -145,13 +145,17 @@ export class SourceMaps {
   }
 
   async #ask(batch: Asking[]): Promise<void> {
+    let rest = batch;
     try {
-      const answers = await this.#worker.request(batch.map(requestOf));
-      for (const [i, asking] of batch.entries()) this.#take(asking, answers[i]!);
+      while (rest.length > 0) {
+        const answers = await this.#worker.request(rest.map(requestOf));
+        for (const [i, answer] of answers.entries()) this.#take(rest[i]!, answer);
+        rest = rest.slice(answers.length);
+      }
     } catch {
       // one that takes the worker down costs only itself
-      if (batch.length > 1) for (const asking of batch) await this.#ask([asking]);
-      else this.#fail(batch[0]!);
+      if (rest.length > 1) for (const asking of rest) await this.#ask([asking]);
+      else this.#fail(rest[0]!);
     }
   }
 

@@ -9,7 +9,7 @@ export type WorkKind = 'table' | 'symbols' | 'source-map';
 
 export interface WorkerRequest {
   id: number;
-  kind: string;
+  kind: WorkKind;
   request: unknown;
 }
 

@@ -72,6 +72,14 @@ test.each(['exit', 'throw', 'grow'])(
   },
 );
 
+test('where no worker can be started that is the failure of the request, and of those that come later', async () => {
+  const { client, pool } = create(60_000, createPool({ url: new URL('http://nowhere/') }));
+  const [first, second] = await Promise.allSettled([client.request('a'), client.request('b')]);
+  expect(first).toMatchObject({ reason: { reason: 'crashed', message: expect.stringContaining('URL') } });
+  expect(second).toMatchObject({ reason: { reason: 'crashed' } });
+  expect(pool.size).toBe(0);
+});
+
 test('a request that never ends is ended', async () => {
   const { client } = create(3000);
   const hanging = client.request('hang');

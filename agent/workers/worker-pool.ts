@@ -3,6 +3,7 @@
  * to do, since a thread takes 20 ms of CPU time to start and 10 MB (docs/decisions/one-worker.md). Another one starts
  * when a request has waited for a while, so that none waits long behind a large file of another kind.
  */
+import type { WorkKind } from './protocol.ts';
 import { type Borrower, WorkerThread, type WorkerThreadOptions } from './worker-thread.ts';
 
 export interface WorkerPoolOptions extends WorkerThreadOptions {
@@ -19,7 +20,7 @@ const MAX_WAIT_MS = 100;
 const CALM_MS = 10_000;
 
 interface Waiting {
-  kind: string;
+  kind: WorkKind;
   borrow(thread: WorkerThread): Borrower;
   timer: NodeJS.Timeout | undefined;
 }
@@ -54,7 +55,7 @@ export class WorkerPool {
    * Calls `borrow` with a thread as soon as there is one, at once where that can be; never once the pool is stopped, or
    * when the function was called that this returns.
    */
-  lend(kind: string, borrow: (thread: WorkerThread) => Borrower): () => void {
+  lend(kind: WorkKind, borrow: (thread: WorkerThread) => Borrower): () => void {
     const waiting: Waiting = { kind, borrow, timer: undefined };
     if (!this.#isStopped) {
       this.#waiting.push(waiting);

@@ -18,12 +18,12 @@ const loaders: Record<WorkKind, () => Promise<WorkHandler>> = {
   symbols: async () => (await import('../executables/symbol-requests.ts')).createSymbolHandler(data),
   'source-map': async () => (await import('../source-maps/source-map-requests.ts')).createSourceMapHandler(),
 };
-const handlers = new Map<string, WorkHandler>();
+const handlers = new Map<WorkKind, WorkHandler>();
 
-async function handlerOf(kind: string): Promise<WorkHandler> {
+async function handlerOf(kind: WorkKind): Promise<WorkHandler> {
   let handler = handlers.get(kind);
   if (!handler) {
-    handler = await loaders[kind as WorkKind]();
+    handler = await loaders[kind]();
     handlers.set(kind, handler);
   }
   return handler;

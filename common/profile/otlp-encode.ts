@@ -314,7 +314,7 @@ export class OtlpEncoder {
     const known = this.#locations;
     for (let i = 0; i < length; i++) {
       const location = known[stack[i]!]!;
-      locations[i] = location >= 0 ? location : this.#location(stack[i]!);
+      locations[i] = location >= 0 ? location : this.#newLocation(stack[i]!);
     }
     this.#inner.clear();
     this.#inner.packedUint(1, locations, length);
@@ -323,7 +323,7 @@ export class OtlpEncoder {
     return index;
   }
 
-  #location(old: number): number {
+  #newLocation(old: number): number {
     const location: Location = this.#profile.locations[old]!;
     const mapping = this.#mapping(location.mapping);
     const { lines } = location;
