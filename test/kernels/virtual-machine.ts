@@ -1,7 +1,8 @@
 /** Boots a kernel in qemu's emulator (no KVM needed) and reads what guest-init prints on the serial console. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { constants } from 'node:os';
-import { createInterface } from 'node:readline';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 export interface Console {
   /** Lines by the marker above them ("=== name"); what the kernel itself says first is under ''. */
@@ -54,6 +55,8 @@ const DEVICES = [
   'stdio',
 ];
 
+const CONSOLE = 'console';
+
 /** What is booted, and how long it may take. */
 export interface Image {
   kernel: string;
@@ -68,10 +71,14 @@ export interface BootOptions extends Image {
   cpus: number;
 }
 
-const running = new Set<ChildProcess>();
+/** With the folder of what it prints. */
+const running = new Map<ChildProcess, string>();
 // An emulator would go on without this process.
 process.on('exit', () => {
-  for (const machine of running) machine.kill('SIGKILL');
+  for (const [machine, folder] of running) {
+    machine.kill('SIGKILL');
+    rmSync(folder, { recursive: true });
+  }
 });
 
 /** Lets signals end this process as it ends by itself, since by default no 'exit' is emitted then. */
@@ -81,43 +88,57 @@ export function exitOnSignals(): void {
 }
 
 /** Ends by itself after `limitMs` at the latest. */
-export async function boot(bootOptions: BootOptions): Promise<Console> {
-  const { kernel, initramfs, programsOnly, cpus, limitMs } = bootOptions;
-  const { command, machine: cpu, kernelOptions } = EMULATORS[bootOptions.architecture];
+export async function boot(options: BootOptions): Promise<Console> {
+  const { architecture, kernel, initramfs, programsOnly, cpus } = options;
+  const { command, machine, kernelOptions } = EMULATORS[architecture];
   const start = performance.now();
-  const sections = new Map<string, string[]>([['', []]]);
-  let section = sections.get('')!;
-  let failure = '';
-  const options = programsOnly ? `${kernelOptions} check=programs` : kernelOptions;
-  const image = ['-kernel', kernel, '-initrd', initramfs, '-append', options];
+  const append = programsOnly ? `${kernelOptions} check=programs` : kernelOptions;
+  const image = ['-kernel', kernel, '-initrd', initramfs, '-append', append];
   const clock = cpus === 1 ? ONE_CPU : severalCpus(cpus);
-  const machine = spawn(command, [...clock, ...cpu, ...image, ...DEVICES], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  running.add(machine);
+  const folder = mkdtempSync(join(tmpdir(), 'everyframe-console-'));
+  const ended = await run(command, [...clock, ...machine, ...image, ...DEVICES], folder, options.limitMs);
+  const sections = parseConsole(readFileSync(join(folder, CONSOLE), 'utf8'));
+  rmSync(folder, { recursive: true });
+  return {
+    sections,
+    failure: sections.has('done') ? '' : ended,
+    seconds: (performance.now() - start) / 1000,
+  };
+}
+
+/**
+ * How it ended. It prints to a file: while a pipe is full, the guest's time flies, and it is off before its console has
+ * been sent.
+ */
+async function run(command: string, args: string[], folder: string, limitMs: number): Promise<string> {
+  const file = openSync(join(folder, CONSOLE), 'a');
+  const machine = spawn(command, args, { stdio: ['ignore', file, file] });
+  closeSync(file);
+  running.set(machine, folder);
+  let late = false;
   const limit = setTimeout(() => {
-    failure = `not done after ${limitMs / 1000} s`;
+    late = true;
     machine.kill('SIGKILL');
   }, limitMs);
-  createInterface({ input: machine.stderr }).on('line', (line) => sections.get('')!.push(line));
-  createInterface({ input: machine.stdout }).on('line', (line) => {
-    const marker = /^=== (.*?)\s*$/.exec(line);
-    if (!marker) return void section.push(line.trimEnd());
-    section = [];
-    sections.set(marker[1]!, section);
-  });
-  await new Promise<void>((resolve) => {
-    machine.on('error', (error) => {
-      failure = `cannot start ${command}: ${error.message}`;
-      resolve();
-    });
-    machine.on('close', (code, signal) => {
-      if (failure === '' && !sections.has('done'))
-        failure = `it ended early: ${signal ?? `exit code ${code}`}`;
-      resolve();
-    });
+  const ended = await new Promise<string>((resolve) => {
+    machine.on('error', (error) => resolve(`cannot start ${command}: ${error.message}`));
+    machine.on('close', (code, signal) => resolve(`it ended early: ${signal ?? `exit code ${code}`}`));
   });
   running.delete(machine);
   clearTimeout(limit);
-  return { sections, failure, seconds: (performance.now() - start) / 1000 };
+  return late ? `not done after ${limitMs / 1000} s` : ended;
+}
+
+function parseConsole(text: string): Map<string, string[]> {
+  let section: string[] = [];
+  const sections = new Map([['', section]]);
+  for (const line of text.split('\n')) {
+    const marker = /^=== (.*?)\s*$/.exec(line);
+    if (!marker) section.push(line.trimEnd());
+    else {
+      section = [];
+      sections.set(marker[1]!, section);
+    }
+  }
+  return sections;
 }
