@@ -400,17 +400,15 @@ export class FrameResolver {
   }
 
   /** Two words: kind and operand, then one of the runtime's own. */
-  #runtimeFrame({ pid, execId, startBoottimeNs, runtimeFile }: Trace, words: Words, i: number): Frame {
-    const head = words.high(i);
-    const operandLow = words.low(i);
-    const low = words.low(i + 1);
-    const high = words.high(i + 1);
-    return this.#interpreted.of({ pid, execId, startBoottimeNs, head, operandLow, low, high }, () => {
-      this.#count++;
-      const kind = words.kind(i);
-      const file = this.#runtimeFile(words, kind, i + 2) ?? this.#runtimeOfCut(runtimeFile, kind);
-      return this.#runtimes.name(pid, file, kind, { operand: words.operand(i), low, high });
-    });
+  #runtimeFrame(trace: Trace, words: Words, i: number): Frame {
+    const { pid, halves, runtimeFile } = trace;
+    const known = this.#interpreted.find(trace, halves, i * 2);
+    if (known) return known;
+    this.#count++;
+    const kind = words.kind(i);
+    const file = this.#runtimeFile(words, kind, i + 2) ?? this.#runtimeOfCut(runtimeFile, kind);
+    const pair = { operand: words.operand(i), low: words.low(i + 1), high: words.high(i + 1) };
+    return this.#interpreted.add(trace, halves, i * 2, this.#runtimes.name(pid, file, kind, pair));
   }
 
   /** The next native frame whose file holds the runtime. */

@@ -3,27 +3,31 @@ import { toPid } from '../../common/base/brand.ts';
 import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
 import { InterpretedFrames } from './interpreted-frames.ts';
 
-const WORDS = {
-  pid: toPid(7),
-  execId: 1,
-  startBoottimeNs: 5n,
-  head: 1,
-  operandLow: 2,
-  low: 3,
-  high: 4,
-};
+const PROCESS = { pid: toPid(7), execId: 1, startBoottimeNs: 5n };
+/** Of frames of two words each, from the second on. */
+const HALVES = Uint32Array.of(9, 9, 9, 9, 0xf000_0002, 0xf100_0000, 3, 0xffff_ffff);
+const AT = 4;
 
 const at = (line: number): NamedRuntimeFrame => ({
   frameType: 'v8js',
   lines: [{ name: 'run', file: '/app/a.js', line, column: line, startLine: line }],
 });
 
+function frameOf(
+  frames: InterpretedFrames,
+  name: () => NamedRuntimeFrame,
+  process = PROCESS,
+  halves = HALVES,
+) {
+  return frames.find(process, halves, AT) ?? frames.add(process, halves, AT, name());
+}
+
 /** Lines of one frame that is asked for six times, where naming it says these, and how often it was named. */
 function linesOf(...answers: number[]): { lines: number[]; names: number } {
   const frames = new InterpretedFrames();
   let names = 0;
   const name = (): NamedRuntimeFrame => at(answers[Math.min(names++, answers.length - 1)]!);
-  const lines = Array.from({ length: 6 }, () => frames.of(WORDS, name).lines[0]!.line);
+  const lines = Array.from({ length: 6 }, () => frameOf(frames, name).lines[0]!.line);
   return { lines, names };
 }
 
@@ -39,5 +43,21 @@ describe('a frame of a runtime', () => {
 
   it('is left alone where it has none', () => {
     expect(linesOf(0)).toEqual({ lines: [0, 0, 0, 0, 0, 0], names: 3 });
+  });
+
+  it('is another one where any of its words, or its execution, differs', () => {
+    const frames = new InterpretedFrames();
+    let line = 0;
+    const name = (): NamedRuntimeFrame => at(++line);
+    const lines = [0, 1, 2, 3].map((k) => {
+      const halves = HALVES.slice();
+      halves[AT + k]! ^= 0x8000_0000;
+      return frameOf(frames, name, PROCESS, halves).lines[0]!.line;
+    });
+    for (const other of [{ pid: toPid(8) }, { execId: 2 }, { startBoottimeNs: 6n }])
+      lines.push(frameOf(frames, name, { ...PROCESS, ...other }).lines[0]!.line);
+    expect(lines).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    expect(frameOf(frames, name).lines[0]!.line).toBe(8);
+    expect(frameOf(frames, name).lines[0]!.line).toBe(8);
   });
 });

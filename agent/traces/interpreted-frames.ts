@@ -13,15 +13,12 @@ import type { Frame, FrameLine } from './frame-resolver.ts';
  * What stands for a frame, in numbers of 32 bits: a text of them would cost more than all the rest. The same words
  * may mean something else in the next execution of a process.
  */
-interface FrameIdentity extends ProcessIdentity {
-  /** Upper half of the first word: kind and operand. */
+interface IdentityNode extends ProcessIdentity {
+  operand: number;
+  /** Kind and the rest of the operand. */
   head: number;
-  operandLow: number;
   low: number;
   high: number;
-}
-
-interface IdentityNode extends FrameIdentity {
   frame: Frame;
   /** How often it is named again: its process may have moved what says where it is at that very moment. */
   triesLeft: number;
@@ -65,32 +62,55 @@ export class InterpretedFrames {
     this.#scripts = scripts;
   }
 
-  /** `name` is called for what was not met before, and a few times again where it does not know the line. */
-  of(identity: FrameIdentity, name: () => NamedRuntimeFrame): Frame {
-    const { pid, head, operandLow, low, high } = identity;
-    const hash = (pid ^ Math.imul(operandLow ^ Math.imul(low, 31), 31) ^ Math.imul(high, 961)) | 0;
-    const first = this.#byIdentity.get(hash);
-    for (let node = first; node; node = node.next) {
-      const isSameOperand = node.head === head && node.operandLow === operandLow;
-      if (isSameOperand && node.low === low && node.high === high && isSameExecution(node, identity))
-        return node.triesLeft > 0 ? this.#tryAgain(node, name) : node.frame;
-    }
-    const frame = this.#intern(pid, name());
-    const { execId, startBoottimeNs } = identity;
-    const triesLeft = lacksLine(frame) ? TRIES : 0;
-    const node = { pid, execId, startBoottimeNs, head, operandLow, low, high, frame, triesLeft, next: first };
-    this.#byIdentity.set(hash, node);
-    return frame;
+  /**
+   * The frame of the two words from `halves[at]` on. Undefined: it is to be named, and added; that is so for what was not met
+   * before, and a few times again where naming it did not tell its line. Runs for each frame: no object is made for it.
+   */
+  find(process: ProcessIdentity, halves: Uint32Array, at: number): Frame | undefined {
+    const node = this.#nodeOf(process, halves, at);
+    return node && node.triesLeft === 0 ? node.frame : undefined;
   }
 
-  /** The frame stays as it is where no more is known now. */
-  #tryAgain(node: IdentityNode, name: () => NamedRuntimeFrame): Frame {
-    const named = name();
-    node.triesLeft--;
-    if (!named.lines.every(isPlaced)) return node.frame;
-    node.triesLeft = 0;
-    node.frame = this.#intern(node.pid, named);
-    return node.frame;
+  /** What {@link find} did not find; the frame stays as it was where no more is known now. */
+  add(process: ProcessIdentity, halves: Uint32Array, at: number, named: NamedRuntimeFrame): Frame {
+    const known = this.#nodeOf(process, halves, at);
+    if (!known) return this.#newNode(process, halves, at, this.#intern(process.pid, named)).frame;
+    known.triesLeft--;
+    if (named.lines.every(isPlaced)) {
+      known.triesLeft = 0;
+      known.frame = this.#intern(process.pid, named);
+    }
+    return known.frame;
+  }
+
+  #nodeOf(process: ProcessIdentity, halves: Uint32Array, at: number): IdentityNode | undefined {
+    let node = this.#byIdentity.get(hashOfWords(process.pid, halves, at));
+    while (node && !(hasWords(node, halves, at) && isSameExecution(node, process))) node = node.next;
+    return node;
+  }
+
+  #newNode(
+    { pid, execId, startBoottimeNs }: ProcessIdentity,
+    halves: Uint32Array,
+    at: number,
+    frame: Frame,
+  ): IdentityNode {
+    const hash = hashOfWords(pid, halves, at);
+    const node = {
+      pid,
+      execId,
+      startBoottimeNs,
+      // signed: V8 makes an object of a larger number
+      operand: halves[at]! | 0,
+      head: halves[at + 1]! | 0,
+      low: halves[at + 2]! | 0,
+      high: halves[at + 3]! | 0,
+      frame,
+      triesLeft: lacksLine(frame) ? TRIES : 0,
+      next: this.#byIdentity.get(hash),
+    };
+    this.#byIdentity.set(hash, node);
+    return node;
   }
 
   forget(): void {
@@ -133,6 +153,17 @@ export class InterpretedFrames {
     return frame;
   }
 }
+
+function hashOfWords(pid: Pid, halves: Uint32Array, at: number): number {
+  const operand = halves[at]! ^ Math.imul(halves[at + 2]!, 31);
+  return (pid ^ Math.imul(operand, 31) ^ Math.imul(halves[at + 3]!, 961)) | 0;
+}
+
+const hasWords = (node: IdentityNode, halves: Uint32Array, at: number): boolean =>
+  node.operand === (halves[at]! | 0) &&
+  node.head === (halves[at + 1]! | 0) &&
+  node.low === (halves[at + 2]! | 0) &&
+  node.high === (halves[at + 3]! | 0);
 
 const isPlaced = ({ line }: { line: number }): boolean => line > 0;
 
