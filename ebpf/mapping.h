@@ -7,6 +7,9 @@
 #include "names.h"
 #include "vma.h"
 
+/* How exactly it is known when a file was used last; tables leave after a minute and more. */
+#define LAST_USED_STEP_NS 100000000ULL
+
 static __always_inline void report_file(struct ef_scratch *s, u64 key, const struct vma_fields *vma,
 					const struct file_identity *id)
 {
@@ -48,7 +51,9 @@ static __always_inline void attach_file(struct ef_scratch *s, struct ef_mapping 
 	m->delta = (vma->pgoff << PAGE_SHIFT) - vma->start;
 	if (entry) {
 		m->file = *entry;
-		entry->last_used_ns = s->sample.ktime_ns;
+		/* not each time: all CPUs use the same few files, and would pass the line to one another */
+		if (s->sample.ktime_ns - m->file.last_used_ns > LAST_USED_STEP_NS)
+			entry->last_used_ns = s->sample.ktime_ns;
 		if (entry->state == EF_FILE_MEMORY) {
 			m->key = 0;
 			m->delta = 0;
