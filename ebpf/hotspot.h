@@ -33,22 +33,25 @@ struct {
 #define HOTSPOT_FREE_SEGMENT 0xff
 /* A larger frame, or a caller's stack pointer that is further away, is taken for garbage. */
 #define HOTSPOT_REACH (1ULL << 20)
+#define HOTSPOT_MAX_FRAME_WORDS (HOTSPOT_REACH / 8)
 /* What a mask of two's power keeps offsets in; less of it is filled */
 #define HOTSPOT_HEAD_BYTES 512
 _Static_assert(EF_HOTSPOT_BLOB_BYTES <= HOTSPOT_HEAD_BYTES, "the head that is read");
 /* Words of an interpreted frame below fp that say what it is, and the pair at fp */
 #define INTERPRETED_WORDS 8
+/* What calls of C push below their frame for a moment, bytes */
+#define HOTSPOT_NATIVE_PUSHES 64
 /* Slots beyond the expected one in which a return address is looked for */
 #define HOTSPOT_CANDIDATES 4
 
 enum hotspot_slot { SLOT_METHOD = 5, SLOT_SENDER_SP = 7, SLOT_FP = 8, SLOT_RETURN = 9 };
 
-/* The name of a blob, as far as it tells what it is: "nmethod", "native nmethod", "Interpreter", "vtable chunks" */
+/* The name of a blob, as far as it tells what it is: "nmethod", "native nmethod", "Interpreter", "StubRoutines" */
 enum hotspot_name {
 	NAME_NMETHOD = 0x74656d6e,
 	NAME_NATIVE = 0x6974616e,
 	NAME_INTERPRETER = 0x65746e49,
-	NAME_VTABLE = 0x62617476,
+	NAME_STUBS = 0x62757453,
 };
 
 /* Where the caller's state is, seen from a frame that is not in the interpreter. */
@@ -172,7 +175,9 @@ __noinline int read_hotspot_blob(u64 address)
 					     BLOB_WORD(w, w->jvm.code_begin);
 	w->code_begin = begin;
 	w->name = BLOB_WORD(w, w->jvm.name);
-	w->frame_bytes = BLOB_INT(w, w->jvm.frame_size) * 8;
+	/* none, or -1 where the frame is not the same everywhere */
+	__s32 words = BLOB_INT(w, w->jvm.frame_size);
+	w->frame_bytes = words > 0 && words < (__s32)HOTSPOT_MAX_FRAME_WORDS ? words * 8 : 0;
 	return hotspot_read(&w->kind, 4, w->name) ? 1 : 0;
 }
 
@@ -362,30 +367,37 @@ static __always_inline u64 complete_at(const struct ef_hotspot_walk *w)
 	return offset > 0 ? w->code_begin + offset : 0;
 }
 
-static __always_inline int leaf_frame(struct ef_hotspot_walk *w, u64 pc)
+static __always_inline int leaf_frame(struct ef_scratch *s, struct ef_hotspot_walk *w)
 {
 	u64 complete = complete_at(w);
 
-	if (USER_READ(w->code, sizeof(w->code), pc - 8))
+	if (USER_READ(w->code, sizeof(w->code), s->pc - 8))
 		return FRAME_COMPLETE;
-	if (pc < complete)
-		return frame_in_prologue(w, pc, complete);
+	if (s->pc < complete)
+		return frame_in_prologue(w, s->pc, complete);
+	/* calls of C keep a frame pointer, and look for exceptions between leave and ret */
+	if (w->kind == NAME_NATIVE && s->fp - s->sp > w->frame_bytes + HOTSPOT_NATIVE_PUSHES)
+		return FRAME_NONE;
 	return frame_in_epilogue(w);
 }
 
-/* Handwritten code: push %rbp; mov %rsp,%rbp comes first, or no frame at all. */
+/* Handwritten code: push %rbp; mov %rsp,%rbp comes first and leave; ret last, or there is no frame at all. */
 static __always_inline int leaf_stub_frame(struct ef_scratch *s, struct ef_hotspot_walk *w)
 {
-	int frame = leaf_frame(w, s->pc);
+	int frame = leaf_frame(s, w);
 	u64 at = w->code[1];
 
-	if (w->kind == NAME_VTABLE || FIRST(at, 1) == 0x55 || frame != FRAME_COMPLETE)
-		return FIRST(at, 1) == 0x55 ? FRAME_NONE : w->kind == NAME_VTABLE ? FRAME_NONE : frame;
+	if (FIRST(at, 1) == 0x55 || FIRST(at, 4) == 0xc377f8c5) /* push %rbp; vzeroupper, ret */
+		return FRAME_NONE;
 	if ((FIRST(at, 3) == 0xec8b48 || FIRST(at, 3) == 0xe58948) && LAST(w->code[0], 1) == 0x55)
 		return FRAME_PUSHED;
-	if (w->frame_bytes)
-		return FRAME_COMPLETE;
-	if (s->sp != s->fp && !USER_READ(w->pair, 8, s->sp) && is_java_code(w, w->pair[0]))
+	if (frame != FRAME_COMPLETE || w->frame_bytes)
+		return frame;
+	/* Stubs that are called as functions have frames, and old return addresses below them; what leads from one kind of
+	 * code to another has none, and fp is the caller's. */
+	if (w->kind != NAME_STUBS && !USER_READ(w->pair, 8, s->sp) && is_java_code(w, w->pair[0]))
+		return FRAME_NONE;
+	if (s->fp - s->sp > HOTSPOT_REACH || USER_READ(w->pair, 16, s->fp) || !is_code(s, w->pair[1]))
 		return FRAME_NONE;
 	return FRAME_POINTER;
 }
@@ -403,9 +415,9 @@ static __always_inline int step_to_caller(struct ef_scratch *s, struct ef_hotspo
 	} else if (frame == FRAME_PUSHED) {
 		at += 8;
 	} else if (frame != FRAME_NONE) {
-		at += w->frame_bytes - 8;
-		if (w->frame_bytes < 8 || w->frame_bytes > HOTSPOT_REACH)
+		if (!w->frame_bytes)
 			return 1;
+		at += w->frame_bytes - 8;
 	}
 	for (int i = 0; i < HOTSPOT_CANDIDATES; i++) {
 		if (USER_READ(w->pair, 16, at - 8))
@@ -456,7 +468,7 @@ __noinline int step_hotspot_code(u32 unused)
 		pc = undo_deoptimization(s, w, pc);
 	u32 offset = pc - s->is_return_address - w->code_begin;
 	if (s->is_leaf)
-		frame = is_method ? leaf_frame(w, pc) : leaf_stub_frame(s, w);
+		frame = is_method ? leaf_frame(s, w) : leaf_stub_frame(s, w);
 	if (step_to_caller(s, w, frame)) {
 		count(EF_COUNTER_hotspot_no_caller);
 		return 1;
