@@ -299,29 +299,37 @@ __noinline int step_hotspot_interpreter(u32 unused)
 /*
  * Frames of compiled code are set up by
  *
- *   push %rbp; [mov %rsp,%rbp;] sub $n,%rsp                          (C1, and C2 where it touches the stack before)
- *   sub $n,%rsp; mov %rbp,n-8(%rsp) [lea n-8(%rsp),%rbp]             (C2)
+ *   push %rbp; [mov %rsp,%rbp;] sub $n,%rsp                                                        (C1 and C2)
+ *   sub $n,%rsp; mov %rbp,n-8(%rsp); [lea n-8(%rsp),%rbp, or mov %rsp,%rbp; add $n-8,%rbp]         (C2)
  *
  * followed, from JDK 20 on, by a check whether the method may be entered, which `frame_complete` lies behind:
  *
- *   cmpl $imm,disp(%r15); jne, or je and a call                      (14 or 15 bytes; r15 is the thread)
+ *   [nop;] cmpl $imm,disp(%r15); jne, or je and a call         (14 or 15 bytes; r15 is the thread)
+ *
+ * What stands in brackets is there with -XX:+PreserveFramePointer, or to align what follows.
  */
 static __always_inline int frame_in_prologue(struct ef_hotspot_walk *w, u64 pc, u64 complete_at)
 {
 	u64 before = w->code[0], at = w->code[1], check = 0;
+	u64 last4 = LAST(before, 4), last5 = FIRST(LAST(before, 5), 4), last7 = FIRST(LAST(before, 7), 3);
 
 	if (FIRST(at, 3) == 0xec8348 || FIRST(at, 3) == 0xec8148) /* sub $n,%rsp */
-		return LAST(before, 1) == 0x55 || LAST(before, 4) == 0xec8b4855 || LAST(before, 4) == 0xe5894855 ?
-			       FRAME_PUSHED :
-			       FRAME_NONE;
+		return LAST(before, 1) == 0x55 || last4 == 0xec8b4855 || last4 == 0xe5894855 ? FRAME_PUSHED :
+											       FRAME_NONE;
 	if ((FIRST(at, 3) == 0xec8b48 || FIRST(at, 3) == 0xe58948) && LAST(before, 1) == 0x55)
 		return FRAME_PUSHED;                                  /* mov %rsp,%rbp */
 	if (FIRST(at, 4) == 0x246c8948 || FIRST(at, 4) == 0x24ac8948) /* mov %rbp,n(%rsp) */
 		return FRAME_ALLOCATED;
-	if (FIRST(at, 4) == 0x246c8d48 || FIRST(at, 4) == 0x24ac8d48) /* lea n(%rsp),%rbp */
+	if (FIRST(last4, 3) == 0xec8348 || last7 == 0xec8148) /* behind sub $n,%rsp */
 		return FRAME_COMPLETE;
-	if (FIRST(LAST(before, 4), 3) == 0xec8348 || FIRST(LAST(before, 7), 3) == 0xec8148)
-		return FRAME_COMPLETE; /* behind sub $n,%rsp */
+	if (last5 == 0x246c8948 || FIRST(before, 4) == 0x24ac8948) /* behind mov %rbp,n(%rsp) */
+		return FRAME_COMPLETE;
+	if (FIRST(at, 3) == 0xc58348 || FIRST(at, 3) == 0xc58148) /* add $n,%rbp */
+		return FRAME_COMPLETE;
+	if (FIRST(last4, 3) == 0xc58348 || last7 == 0xc58148) /* behind it */
+		return FRAME_COMPLETE;
+	if (last5 == 0x246c8d48 || FIRST(before, 4) == 0x24ac8d48) /* behind lea n(%rsp),%rbp */
+		return FRAME_COMPLETE;
 	if (complete_at - pc <= 15 && !USER_READ(&check, 8, complete_at - 15) &&
 	    (FIRST(check, 3) == 0x7f8141 || (FIRST(check >> 8, 3) == 0x7f8141 && complete_at - pc <= 14)))
 		return FRAME_COMPLETE;
@@ -403,9 +411,15 @@ static __always_inline int leaf_stub_frame(struct ef_scratch *s, struct ef_hotsp
 }
 
 /* Goes to the caller; 1 where no return address is found. Where code that aligns its stack for a call has left a gap
- * the return address is further up. */
-static __always_inline int step_to_caller(struct ef_scratch *s, struct ef_hotspot_walk *w, int frame)
+ * the return address is further up. Global, so that it is verified once. */
+__noinline int step_to_hotspot_caller(u32 frame)
 {
+	if (!HAS_RUNTIME(HOTSPOT))
+		return 1;
+	struct ef_scratch *s = get_scratch();
+	struct ef_hotspot_walk *w = get_hotspot_walks();
+	if (!s || !w)
+		return 1;
 	u64 at = s->sp;
 
 	if (frame == FRAME_POINTER) {
@@ -469,7 +483,9 @@ __noinline int step_hotspot_code(u32 unused)
 	u32 offset = pc - s->is_return_address - w->code_begin;
 	if (s->is_leaf)
 		frame = is_method ? leaf_frame(s, w) : leaf_stub_frame(s, w);
-	if (step_to_caller(s, w, frame)) {
+	/* stubs that save all registers are not where they say before and after: those keep a frame pointer */
+	if (step_to_hotspot_caller(frame) &&
+	    (is_method || !s->is_leaf || step_to_hotspot_caller(FRAME_POINTER))) {
 		count(EF_COUNTER_hotspot_no_caller);
 		return 1;
 	}
