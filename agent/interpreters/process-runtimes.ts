@@ -7,7 +7,12 @@ import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
 import { ATTACHMENT } from '../tracer/records.gen.ts';
 import type { ProcessIdentity, RuntimeRecord } from '../tracer/records.ts';
-import { type AttachedRuntime, type DetectedRuntime, type RuntimePlugin, UnsupportedRuntime } from './contract.ts';
+import {
+  type AttachedRuntime,
+  type DetectedRuntime,
+  type RuntimePlugin,
+  UnsupportedRuntime,
+} from './contract.ts';
 import { type Clock, NamingTime } from './naming-time.ts';
 import { ProcessMemories } from './process-memory.ts';
 import { RUNTIMES } from './registry.ts';

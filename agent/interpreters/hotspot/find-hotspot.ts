@@ -44,7 +44,8 @@ export function findHotspot(elf: ElfFile): (HotspotFile & { version: string }) |
   if (!found) return undefined;
   const version = findVersion(elf);
   const major = Number.parseInt(version, 10);
-  if (elf.machine !== 'x86_64') throw new UnsupportedRuntime(`Java ${version}: only that of x86-64 is unwound`);
+  if (elf.machine !== 'x86_64')
+    throw new UnsupportedRuntime(`Java ${version}: only that of x86-64 is unwound`);
   if (major < OLDEST) throw new UnsupportedRuntime(`Java ${version}: ${OLDEST} is the oldest`);
   const text = elf.segments.find(({ type, flags }) => type === PT_LOAD && (flags & PF_X) !== 0);
   if (!text) throw new UnsupportedRuntime(`Java ${version}: the file has no code`);
@@ -81,7 +82,8 @@ function findSymbols(elf: ElfFile): Map<string, number> | undefined {
 }
 
 /** What `java -Xinternalversion` prints begins so; JDK 8 says 1.8.0_504. */
-const BANNER = /64-Bit Server VM \([^)]{1,64}\) for linux-\w+ JRE \((?:1\.(?=8))?(\d+)(?:\.(\d+))?(?:[._](\d+))?/;
+const BANNER =
+  /64-Bit Server VM \([^)]{1,64}\) for linux-\w+ JRE \((?:1\.(?=8))?(\d+)(?:\.(\d+))?(?:[._](\d+))?/;
 const BANNER_TEXT = ' for linux-';
 const BANNER_BYTES = 256;
 

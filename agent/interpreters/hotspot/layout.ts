@@ -239,8 +239,9 @@ class Types {
     for (const type of types)
       for (const name of names) {
         const field = this.#tables.fields.get(`${type}.${name}`);
-        if (!field || field.address !== 0) continue;
-        if (field.offset >= (this.#tables.sizes.get(type) ?? MAX_OFFSET) + (name.startsWith('_body') ? 1 : 0))
+        if (field?.address !== 0) continue;
+        // at the end of its type: what comes behind it, such as a symbol's text
+        if (field.offset > (this.#tables.sizes.get(type) ?? MAX_OFFSET))
           throw new UnsupportedRuntime(`HotSpot has ${type}::${name} at ${field.offset}, outside of it`);
         return field.offset;
       }

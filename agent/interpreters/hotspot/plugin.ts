@@ -42,7 +42,8 @@ export const hotspot: RuntimePlugin = {
       return attach(new JvmMemory(memory), base, facts as HotspotFile);
     } catch (error) {
       if (error instanceof CannotRead && error.reason === 'unreadable') return undefined;
-      if (error instanceof CannotRead) throw new UnsupportedRuntime('HotSpot describes itself with no addresses');
+      if (error instanceof CannotRead)
+        throw new UnsupportedRuntime('HotSpot describes itself with no addresses');
       throw error;
     }
   },
@@ -57,7 +58,11 @@ export const hotspot: RuntimePlugin = {
   },
 };
 
-function attach(memory: JvmMemory, base: number, { symbols, major }: HotspotFile): AttachedRuntime | undefined {
+function attach(
+  memory: JvmMemory,
+  base: number,
+  { symbols, major }: HotspotFile,
+): AttachedRuntime | undefined {
   const tables = readVmTables(memory, symbols, { base, wanted: WANTED_TYPES });
   if (!tables) return undefined;
   const layout = layoutOf(tables, major);
@@ -79,7 +84,11 @@ function nameFrame(jvm: Jvm, { operand, low, high }: FrameWords): Named {
   }
 }
 
-function nameInterpreted(jvm: Jvm, method: number, { cookie, index }: { cookie: number; index: number }): Named {
+function nameInterpreted(
+  jvm: Jvm,
+  method: number,
+  { cookie, index }: { cookie: number; index: number },
+): Named {
   const found = jvm.method(method);
   if (Math.floor(found.constMethod / COOKIE_SHIFT) % COOKIES !== cookie) return 'replaced';
   return frameOf(found, index);
