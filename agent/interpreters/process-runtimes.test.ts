@@ -106,18 +106,20 @@ describe('runtimes of processes', () => {
     expect(attach).toHaveBeenCalledWith(expect.anything(), 8192, 'of the file');
   });
 
-  it('that are refused are not read again, and a person is told', () => {
+  it('that are refused again and again are given up, and a person is told', () => {
     attach.mockImplementation(() => {
       throw new UnsupportedRuntime('it has 17 code heaps');
     });
-    runtimes.onMet(met());
-    runtimes.onMet(met());
-    expect(attach).toHaveBeenCalledTimes(1);
+    for (let i = 0; i < 4; i++) runtimes.onMet(met());
+    // it may be starting
+    expect(told).toEqual([]);
+    for (let i = 0; i < 4; i++) runtimes.onMet(met());
+    expect(attach).toHaveBeenCalledTimes(5);
     expect(told).toEqual(["hotspot 17.0.1 can't be attached to: it has 17 code heaps"]);
     // another program under the same number
     runtimes.onMet(met({ execId: 2 }));
-    expect(attach).toHaveBeenCalledTimes(2);
-    expect(runtimes.stats).toMatchObject({ refused: 2, failed: 0 });
+    expect(attach).toHaveBeenCalledTimes(6);
+    expect(runtimes.stats).toMatchObject({ refused: 1, failed: 0, notYet: 5 });
   });
 
   it('cost that process alone where the plug-in fails', () => {

@@ -17,6 +17,8 @@ import { type Clock, NamingTime } from './naming-time.ts';
 import { ProcessMemories } from './process-memory.ts';
 import { RUNTIMES } from './registry.ts';
 
+/** Refused only then: while it starts a runtime may not make sense yet. BPF waits longer each time, so that is after 0.7 s. */
+const REFUSALS = 5;
 /** As many as the BPF maps of such runtimes hold. */
 const MAX_PROCESSES = 512;
 
@@ -53,12 +55,17 @@ interface Attachment {
   facts: unknown;
 }
 
+interface Refusals {
+  process: ProcessIdentity;
+  times: number;
+}
+
 export class ProcessRuntimes {
   readonly stats = {
     attached: 0,
     /** Asked for again later: the runtime is still starting, or its memory can't be read. */
     notYet: 0,
-    /** What the process has is not what its file has; asked for once. */
+    /** What the process has is not what its file has: given up. */
     refused: 0,
     /** The process has no file of the runtime: its code is something else's. */
     noFile: 0,
@@ -81,7 +88,7 @@ export class ProcessRuntimes {
       if (reason !== 'set') this.#options.map.withdraw(plugin, process);
     },
   });
-  readonly #refused = new LRUCache<number, ProcessIdentity>({ max: MAX_PROCESSES });
+  readonly #refused = new LRUCache<number, Refusals>({ max: MAX_PROCESSES });
 
   constructor(options: ProcessRuntimesOptions) {
     this.#options = options;
@@ -102,8 +109,7 @@ export class ProcessRuntimes {
   /** BPF has met a runtime, or code that may be its, in a process of which it lacks something. */
   onMet(record: RuntimeRecord): void {
     const plugin = RUNTIMES.find(({ id }) => id === record.runtime);
-    const refused = plugin && this.#refused.get(processKey(record.pid, plugin));
-    if (!plugin?.attach || (refused && isSameExecution(refused, record))) return;
+    if (!plugin?.attach || this.#refusals(plugin, record) >= REFUSALS) return;
     const place = record.key ? { key: record.key, base: record.base } : this.#findFile(record.pid, plugin);
     const detected = place && this.#options.runtimeOf(place.key);
     if (detected?.runtime !== plugin.name) this.stats.noFile++;
@@ -118,6 +124,12 @@ export class ProcessRuntimes {
   forget(pid: Pid): void {
     if (this.#attached.size === 0) return;
     for (const plugin of RUNTIMES) if (plugin.attach) this.#attached.delete(processKey(pid, plugin));
+  }
+
+  /** How often this very execution was refused. */
+  #refusals(plugin: RuntimePlugin, process: ProcessIdentity): number {
+    const known = this.#refused.get(processKey(process.pid, plugin));
+    return known && isSameExecution(known.process, process) ? known.times : 0;
   }
 
   #findFile(pid: Pid, { name }: RuntimePlugin): RuntimePlace | undefined {
@@ -138,9 +150,14 @@ export class ProcessRuntimes {
       return found;
     } catch (error) {
       const isRefusal = error instanceof UnsupportedRuntime;
-      this.stats[isRefusal ? 'refused' : 'failed']++;
+      const times = isRefusal ? this.#refusals(plugin, process) + 1 : REFUSALS;
       const { pid, execId, startBoottimeNs } = process;
-      this.#refused.set(processKey(pid, plugin), { pid, execId, startBoottimeNs });
+      this.#refused.set(processKey(pid, plugin), { process: { pid, execId, startBoottimeNs }, times });
+      if (times < REFUSALS) {
+        this.stats.notYet++;
+        return undefined;
+      }
+      this.stats[isRefusal ? 'refused' : 'failed']++;
       const reason = isRefusal ? error.message : (error as Error).stack;
       this.#options.onRefused(`${plugin.name} ${version} can't be attached to: ${reason}`);
       return undefined;

@@ -22,6 +22,8 @@ describe.each([17, 25] as const)('JDK %i', (major) => {
     expect(attach(jvm)).toBeUndefined();
     jvm.describe(0);
     expect(attach(jvm)).toBeUndefined();
+    jvm.symbol('structStride', 0);
+    expect(attach(jvm)).toBeUndefined();
     jvm.describe(jvm.heaps([HEAPS[0], [0, 0]]));
     expect(attach(jvm)).toBeUndefined();
     jvm.describe(jvm.heaps(HEAPS));

@@ -36,9 +36,11 @@ export function readVmTables(
 ): VmTables | undefined {
   const number = (key: keyof TableSymbols): number => memory.word(base + symbols[key]);
   const [structs, types] = [number('structs'), number('types')];
-  if (structs === 0 || types === 0) return undefined;
-  const stride = checkedStride(number('structStride'));
-  const typeStride = checkedStride(number('typeStride'));
+  const [structStride, typesStride] = [number('structStride'), number('typeStride')];
+  // initializers have not run yet
+  if (structs === 0 || types === 0 || structStride === 0 || typesStride === 0) return undefined;
+  const stride = checkedStride(structStride);
+  const typeStride = checkedStride(typesStride);
   const within = (key: keyof TableSymbols, size: number): number => checkedOffset(number(key), size);
   const at = {
     typeName: within('structTypeName', stride),
