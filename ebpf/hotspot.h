@@ -25,7 +25,7 @@ struct {
 	__uint(max_entries, 512);
 	__type(key, struct ef_process_id);
 	__type(value, struct ef_hotspot);
-} hotspot_processes SEC(".maps");
+} hotspot_jvms SEC(".maps");
 
 /* Steps back through the segment map. One reaches over 254 segments of 64 or 128 bytes; blocks that were freed and joined
  * leave shorter ones. */
@@ -103,13 +103,13 @@ static __always_inline void look_jvm_up(struct ef_scratch *s, struct ef_hotspot_
 					const struct ef_mapping *m)
 {
 	struct ef_process_id id = s->sample.process;
-	struct ef_hotspot *jvm = bpf_map_lookup_elem(&hotspot_processes, &id);
+	struct ef_hotspot *jvm = bpf_map_lookup_elem(&hotspot_jvms, &id);
 
 	w->is_looked_up = 1;
 	w->jvm.attachment.is_attached = 0;
 	if (!jvm) {
-		bpf_map_update_elem(&hotspot_processes, &id, &w->nothing, BPF_NOEXIST);
-		jvm = bpf_map_lookup_elem(&hotspot_processes, &id);
+		bpf_map_update_elem(&hotspot_jvms, &id, &w->nothing, BPF_NOEXIST);
+		jvm = bpf_map_lookup_elem(&hotspot_jvms, &id);
 	}
 	if (!jvm)
 		count(EF_COUNTER_runtimes_map_full);
@@ -123,7 +123,7 @@ static __always_inline void look_jvm_up(struct ef_scratch *s, struct ef_hotspot_
 static __always_inline void report_unknown_heap(struct ef_scratch *s, const struct ef_mapping *m)
 {
 	struct ef_process_id id = s->sample.process;
-	struct ef_hotspot *jvm = bpf_map_lookup_elem(&hotspot_processes, &id);
+	struct ef_hotspot *jvm = bpf_map_lookup_elem(&hotspot_jvms, &id);
 
 	count(EF_COUNTER_hotspot_no_heap);
 	if (jvm)

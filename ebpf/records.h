@@ -380,7 +380,7 @@ struct ef_hotspot_heap {
 	__u64 segments; /* address of its segment map */
 };
 
-/* Value of the map `hotspot_processes`, by process: agent/interpreters/hotspot/layout.ts says what they are. Byte offsets
+/* Value of the map `hotspot_jvms`, by process: agent/interpreters/hotspot/layout.ts says what they are. Byte offsets
  * in a CodeBlob or nmethod, where nothing else is said; 0: it does not have the field. */
 struct ef_hotspot {
 	struct ef_attachment attachment;

@@ -28,7 +28,7 @@ export const hotspot: RuntimePlugin = {
   name: 'hotspot',
   fileName: /^(libjvm\.so|java)$/,
   id: Runtime.HOTSPOT,
-  maps: ['hotspot_processes', 'hotspot_walks'],
+  maps: ['hotspot_jvms', 'hotspot_walks'],
   frameKind: FrameKind.HOTSPOT,
   frameType: 'jvm',
   detect(elf) {
