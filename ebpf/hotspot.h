@@ -352,7 +352,7 @@ static __always_inline int frame_in_epilogue(struct ef_hotspot_walk *w)
 		return FRAME_PUSHED;
 	if (FIRST(at, 1) == 0xc3 || FIRST(at, 1) == 0xc2 || first2 == 0xc3f3) /* ret */
 		return FRAME_NONE;
-	if ((FIRST(at, 7) & 0xffff) == 0x0585 && LAST(FIRST(at, 7) << 8, 1) == 0xc3)
+	if (first2 == 0x0585 && FIRST(at >> 48, 1) == 0xc3)
 		return FRAME_NONE;
 	if (FIRST(at, 4) == 0xc3028541)
 		return FRAME_NONE;

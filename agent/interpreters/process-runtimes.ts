@@ -110,7 +110,8 @@ export class ProcessRuntimes {
   onMet(record: RuntimeRecord): void {
     const plugin = RUNTIMES.find(({ id }) => id === record.runtime);
     if (!plugin?.attach || this.#refusals(plugin, record) >= REFUSALS) return;
-    const place = record.key ? { key: record.key, base: record.base } : this.#findFile(record.pid, plugin);
+    const { pid, key, base } = record;
+    const place = key ? { key, base } : this.#options.findFile(pid, plugin.name);
     const detected = place && this.#options.runtimeOf(place.key);
     if (detected?.runtime !== plugin.name) this.stats.noFile++;
     else if (this.#time.isUp) this.stats.costly++;
@@ -130,10 +131,6 @@ export class ProcessRuntimes {
   #refusals(plugin: RuntimePlugin, process: ProcessIdentity): number {
     const known = this.#refused.get(processKey(process.pid, plugin));
     return known && isSameExecution(known.process, process) ? known.times : 0;
-  }
-
-  #findFile(pid: Pid, { name }: RuntimePlugin): RuntimePlace | undefined {
-    return this.#options.findFile(pid, name);
   }
 
   #attach(
