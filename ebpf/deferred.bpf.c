@@ -14,6 +14,7 @@
 #define python_walks deferred_python_walks
 #define v8_walks deferred_v8_walks
 #define hotspot_walks deferred_hotspot_walks
+#define found_rules deferred_found_rules
 #include "process.h"
 #include "send.h"
 #include "user-regs.h"

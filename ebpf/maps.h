@@ -52,18 +52,28 @@ struct {
 	__array(values, struct ef_table);
 } tables SEC(".maps");
 
+/*
+ * What was sent already. Both are asked for each sample, with caches that other work has filled since the last one, so
+ * each is an array of sets of one cache line, found by the lower bits of what is looked for: a hash table of the
+ * kernel's waits for memory five times. BPF_F_MMAPABLE, for nothing but that: it aligns elements with cache lines.
+ *
+ * A way is written with plain stores. Whatever a race makes of it, a trace or a process is sent again, never taken
+ * for known: a torn entry is nobody's. docs/decisions/sets-of-a-cache-line.md
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, u64);
-	__type(value, u32);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EF_SEEN_SETS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct ef_seen_set);
 } seen SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EF_PROCESS_SETS);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, u32);
-	__type(value, struct ef_known_process);
+	__type(value, struct ef_process_set);
 } processes SEC(".maps");
 
 /* The sampler is replaced by one with more runtimes when a runtime is first met; see enum ef_sampler_slot. */

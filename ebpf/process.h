@@ -86,21 +86,50 @@ static __noinline u64 cgroup_node(u64 task)
 	return KERNEL_WORD(cgroup, cgroup, kn);
 }
 
+static __always_inline struct ef_process_set *set_of_process(u32 tgid)
+{
+	u32 index = tgid & (EF_PROCESS_SETS - 1);
+	return bpf_map_lookup_elem(&processes, &index);
+}
+
+/* The way of that owner, NULL: there is none. */
+static __always_inline struct ef_known_process *way_of(struct ef_process_set *set, u32 owner)
+{
+#pragma unroll
+	for (int i = 0; i < EF_PROCESS_WAYS; i++)
+		if (set->ways[i].owner == owner)
+			return &set->ways[i];
+	return NULL;
+}
+
+/* What was sent of a process that ran under this number, NULL: nothing, or it was forgotten. */
+static __always_inline struct ef_known_process *known_process(u32 tgid)
+{
+	struct ef_process_set *set = set_of_process(tgid);
+	return set ? way_of(set, tgid + 1) : NULL;
+}
+
 /* Marks the identity as sent; until the record is out the next sample tries again. */
 static __always_inline void remember_process(const struct ef_process_id *id)
 {
-	u32 tgid = id->tgid;
-	struct ef_known_process known = {
-		.start_boottime_ns = id->start_boottime_ns,
-		.exec_id = id->exec_id,
-	};
-	bpf_map_update_elem(&processes, &tgid, &known, BPF_ANY);
+	struct ef_process_set *set = set_of_process(id->tgid);
+	struct ef_known_process *way;
+
+	if (!set)
+		return;
+	way = way_of(set, id->tgid + 1);
+	if (!way)
+		way = way_of(set, 0);
+	if (!way)
+		way = &set->ways[(id->start_boottime_ns >> 16) & (EF_PROCESS_WAYS - 1)];
+	way->owner = id->tgid + 1;
+	way->exec_id = id->exec_id;
+	way->start_boottime_ns = id->start_boottime_ns;
 }
 
 static __always_inline bool is_known_process(const struct ef_process_id *id)
 {
-	u32 tgid = id->tgid;
-	struct ef_known_process *known = bpf_map_lookup_elem(&processes, &tgid);
+	struct ef_known_process *known = known_process(id->tgid);
 	return known && known->exec_id == id->exec_id && known->start_boottime_ns == id->start_boottime_ns;
 }
 
@@ -136,8 +165,7 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 
 	count(EF_COUNTER_execs);
 	read_process_id(task, &id);
-	u32 tgid = id.tgid;
-	if (!bpf_map_lookup_elem(&processes, &tgid))
+	if (!known_process(id.tgid))
 		return 0;
 	struct ef_event_scratch *e = get_event_scratch();
 	if (!e) {
@@ -172,11 +200,12 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 	u32 tgid = BPF_CORE_READ(task, tgid);
 	if (config.filter_targets)
 		bpf_map_delete_elem(&targets, &tgid);
-	if (!bpf_map_lookup_elem(&processes, &tgid))
+	struct ef_known_process *known = known_process(tgid);
+	if (!known)
 		return 0;
 	struct ef_exit event = { .type = EF_RECORD_EXIT, .ktime_ns = bpf_ktime_get_ns() };
 	read_process_id(task, &event.process);
-	bpf_map_delete_elem(&processes, &tgid);
+	known->owner = 0;
 	if (bpf_ringbuf_output(&records, &event, sizeof(event), BPF_RB_NO_WAKEUP))
 		count(EF_COUNTER_exits_lost_ring);
 	else

@@ -407,11 +407,26 @@ struct ef_hotspot {
 	__u16 reserved2;
 };
 
-/* Identity last sent of a process, by tgid: another one in a sample makes BPF send the process again. */
+/* Hashes of traces that user space has, in the set of their lower bits; 0: empty. User space takes out what it forgets. */
+#define EF_SEEN_WAYS 8
+#define EF_SEEN_SETS 4096
+
+struct ef_seen_set {
+	__u64 hashes[EF_SEEN_WAYS];
+};
+
+/* Identity last sent of a process: another one in a sample makes BPF send the process again. */
 struct ef_known_process {
 	__u64 start_boottime_ns;
 	__u32 exec_id;
-	__u32 reserved;
+	__u32 owner; /* tgid + 1; 0: empty */
+};
+
+#define EF_PROCESS_WAYS 4
+#define EF_PROCESS_SETS 4096
+
+struct ef_process_set {
+	struct ef_known_process ways[EF_PROCESS_WAYS];
 };
 
 /* The key under which the vDSO's table is registered; its offsets count from the start of the vDSO. */

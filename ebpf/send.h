@@ -40,17 +40,44 @@ static __always_inline bool is_young(struct ef_scratch *s)
 	return bpf_ktime_get_boot_ns() - s->sample.process.start_boottime_ns < YOUNG_NS;
 }
 
+static __always_inline struct ef_seen_set *set_of_trace(u64 hash)
+{
+	u32 index = hash & (EF_SEEN_SETS - 1);
+	return bpf_map_lookup_elem(&seen, &index);
+}
+
+static __always_inline bool is_seen(const struct ef_seen_set *set, u64 hash)
+{
+#pragma unroll
+	for (int i = 0; i < EF_SEEN_WAYS; i++)
+		if (set->hashes[i] == hash)
+			return 1;
+	return 0;
+}
+
+/* In place of nothing, or of any other. */
+static __always_inline void mark_seen(struct ef_seen_set *set, u64 hash)
+{
+	u32 way = (hash >> 32) & (EF_SEEN_WAYS - 1);
+
+#pragma unroll
+	for (int i = 0; i < EF_SEEN_WAYS; i++)
+		if (!set->hashes[i])
+			way = i;
+	set->hashes[way & (EF_SEEN_WAYS - 1)] = hash;
+}
+
 /* Sends the trace unless user space has it. A trace counts as sent only once its output has succeeded. */
 static __always_inline int send_trace(struct ef_scratch *s)
 {
 	u64 hash = s->hash;
 	u64 words = s->words;
-	u32 one = 1;
+	struct ef_seen_set *set = set_of_trace(hash);
 
 	OPAQUE(words);
 	if (words > EF_MAX_WORDS)
 		words = EF_MAX_WORDS;
-	if (bpf_map_lookup_elem(&seen, &hash)) {
+	if (set && is_seen(set, hash)) {
 		count(EF_COUNTER_traces_known);
 		return 0;
 	}
@@ -69,7 +96,8 @@ static __always_inline int send_trace(struct ef_scratch *s)
 		return 1;
 	}
 	count(EF_COUNTER_traces_sent);
-	bpf_map_update_elem(&seen, &hash, &one, BPF_ANY);
+	if (set)
+		mark_seen(set, hash);
 	return 0;
 }
 
@@ -80,7 +108,7 @@ static __always_inline void send_sample(struct ef_scratch *s)
 		fold(s, (u64)s->sample.process.tgid << 32 | s->sample.process.exec_id);
 		fold(s, s->sample.process.start_boottime_ns);
 	}
-	s->hash = mix64(s->hash ^ s->words);
+	s->hash = mix64(s->hash ^ s->words) ?: 1;
 	if (send_trace(s))
 		return;
 	s->sample.trace_hash = s->hash;

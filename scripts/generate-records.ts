@@ -27,7 +27,7 @@ const STRUCTS = [
   'ef_rule',
   'ef_config',
   'ef_file_entry',
-  'ef_known_process',
+  'ef_seen_set',
   'ef_python',
   'ef_v8',
   'ef_runtime_met',

@@ -173,7 +173,6 @@ describe.skipIf(missingRights)('hostile programs', () => {
 
   it('exec in a loop: every program is counted, and its samples are its own', () => {
     expect(counter('bpf.execs')).toBeGreaterThan(100);
-    expect(total(stacksOf('exec'))).toBeGreaterThanOrEqual(SAMPLES);
     // one entry a program that was sampled at the most, and they go once they are reported
     expect(counter('processes.reported')).toBeLessThanOrEqual(counter('bpf.execs') + UNDER_WAY);
   });
@@ -185,10 +184,12 @@ describe.skipIf(missingRights)('hostile programs', () => {
     );
     const onFalseStack = stacks.filter(({ frames }) => frames.includes('run_on'));
     expect(total(onFalseStack)).toBeGreaterThan(0);
-    const cut = Object.entries(recording!.controller.counters())
+    const cut = stacks.filter(({ frames }) => frames.at(-1)!.startsWith('[cut: '));
+    expect(total(cut)).toBeGreaterThan(0);
+    const counted = Object.entries(recording!.controller.counters())
       .filter(([name]) => name.startsWith('bpf.user_cut_'))
       .reduce((sum, [, count]) => sum + count, 0);
-    expect(cut).toBeGreaterThan(0);
+    expect(counted).toBeGreaterThanOrEqual(total(cut));
     // who stands on garbage must not pass for somebody with a root
     expect(share(onFalseStack, ({ frames }) => frames.at(-1) === '_start')).toBeLessThan(0.1);
   });
@@ -216,7 +217,6 @@ describe.skipIf(missingRights)('hostile programs', () => {
       `hostile huge: its table took ${counter('executables.slowestTableCpuMs')} ms, ${ratio.toFixed(2)} of what so much of Node's takes`,
     );
     expect(ratio).toBeLessThan(MAX_FALSE_TO_TRUE);
-    expect(total(stacksOf('huge'))).toBeGreaterThanOrEqual(SAMPLES);
   }, 180_000);
 
   it.for(['regions', 'exec', 'garbage', 'chain', 'huge'] as const)(

@@ -17,7 +17,6 @@ export interface BpfSettings {
   ringBytes: number;
   maxFiles: number;
   maxTables: number;
-  maxSeenTraces: number;
 }
 
 /**
@@ -92,7 +91,6 @@ export function makeOpener(
     records: settings.ringBytes,
     files: settings.maxFiles,
     tables: settings.maxTables,
-    seen: settings.maxSeenTraces,
   };
   const skipped = (runtimes: readonly RuntimePlugin[]): string[] =>
     RUNTIMES.filter((plugin) => !runtimes.includes(plugin)).flatMap(({ maps }) => maps);

@@ -20,7 +20,6 @@ const SETTINGS: BpfSettings = {
   ringBytes: 1 << 20,
   maxFiles: 1024,
   maxTables: 1024,
-  maxSeenTraces: 1024,
 };
 
 /** The sampler alone, with each runtime, and with all of them. Throws CannotProfile where the kernel refuses one. */

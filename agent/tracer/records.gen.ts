@@ -16,6 +16,10 @@ export const EF_PYTHON_RANGES = 4;
 export const EF_HOTSPOT_NO_BCI = 65535;
 export const EF_HOTSPOT_HEAPS = 16;
 export const EF_HOTSPOT_BLOB_BYTES = 384;
+export const EF_SEEN_WAYS = 8;
+export const EF_SEEN_SETS = 4096;
+export const EF_PROCESS_WAYS = 4;
+export const EF_PROCESS_SETS = 4096;
 export const EF_VDSO_KEY = 1;
 export const FrameKind = {
   NONE: 0,
@@ -270,12 +274,10 @@ export const FILE_ENTRY = {
   reserved: 36,
 } as const;
 
-/** Size and byte offsets of struct ef_known_process. */
-export const KNOWN_PROCESS = {
-  bytes: 16,
-  startBoottimeNs: 0,
-  execId: 8,
-  reserved: 12,
+/** Size and byte offsets of struct ef_seen_set. */
+export const SEEN_SET = {
+  bytes: 64,
+  hashes: 0,
 } as const;
 
 /** Size and byte offsets of struct ef_python. */

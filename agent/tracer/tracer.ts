@@ -13,6 +13,7 @@ import { loadNative, type Native, type NativeBpfObject, type NativeRing } from '
 import { PerfEvents } from './perf-events.ts';
 import { type RecordConsumer, RecordStream } from './record-stream.ts';
 import type { Samplers } from './samplers.ts';
+import { forgetSeen } from './seen-traces.ts';
 import { Tables } from './tables.ts';
 
 export interface TracerOptions {
@@ -27,7 +28,7 @@ export interface TracerOptions {
 const DRAIN_INTERVAL_MS = 1000;
 const HOTPLUG_INTERVAL_MS = 5000;
 
-const SETTINGS = { maxFiles: 16384, maxTables: 8192, maxSeenTraces: 32768 };
+const SETTINGS = { maxFiles: 16384, maxTables: 8192 };
 
 /** A sample with a new trace of usual depth, bytes. */
 const USUAL_RECORD_BYTES = 1024;
@@ -131,9 +132,7 @@ export class Tracer {
 
   /** Makes BPF send the trace again when it next meets it. */
   forgetTrace(hash: bigint): void {
-    const key = Buffer.alloc(8);
-    key.writeBigUInt64LE(hash);
-    this.native.mapDelete(this.#object.mapFd('seen'), key);
+    forgetSeen(this.native, this.#object.mapFd('seen'), hash);
   }
 
   /** Every counter of ebpf/counters.h, summed over the CPUs. */

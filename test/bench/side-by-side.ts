@@ -4,7 +4,13 @@
  * EVERYFRAME_BENCH names the directory that holds side_by_side.py.
  */
 import { execFileSync } from 'node:child_process';
+import { kernelOnlyShare } from './kernel-only.ts';
 import { median, ROOT } from './measure.ts';
+
+/** Where side_by_side.py lets the Collector write, by label. */
+const RECEIVED = (label: string): string => `/tmp/sbs/${label}.json`;
+/** It waits so long for what was sampled in its window. */
+const WAITS_SECONDS = 12;
 
 /** What side_by_side.py prints, as far as it is used here. */
 interface Run {
@@ -19,6 +25,8 @@ interface Run {
   start_s: number;
   error?: string;
   loads: Record<string, { samples: number; rooted_pct: number }>;
+  /** Added here: see kernel-only.ts. */
+  kernelOnly: number;
 }
 
 interface LoadCase {
@@ -87,7 +95,7 @@ function runOnce(
   });
   const run: Run = JSON.parse(text);
   if (run.error) throw new Error(`the benchmark failed: ${run.error}`);
-  return run;
+  return { ...run, kernelOnly: kernelOnlyShare(RECEIVED(args[0]!), seconds, WAITS_SECONDS) };
 }
 
 const FIGURES: [string, (run: Run) => number, number][] = [
@@ -97,6 +105,7 @@ const FIGURES: [string, (run: Run) => number, number][] = [
   ['resident + BPF maps, MiB', (run) => run.rss_mib_max + run.bpf_maps_mib, 0],
   ['samples delivered of taken, %', (run) => (100 * run.samples_received) / Math.max(1, run.runs), 1],
   ['stacks that reach a root, %', rootedPercent, 1],
+  ['those, and of threads without memory, %', (run) => rootedPercent(run) + 100 * run.kernelOnly, 1],
 ];
 
 function rootedPercent(run: Run): number {

@@ -21,7 +21,7 @@ int resolve_mapping(u64 address);
 #name, &name, sizeof(*name.key), sizeof(*name.value) \
 	}
 const struct host_map unwinder_maps[] = {
-	MAP(scratch),  MAP(counters), MAP(files),        MAP(python_files),           MAP(python_walks),
+	MAP(scratch),  MAP(counters), MAP(files),        MAP(found_rules),            MAP(python_files), MAP(python_walks),
 	MAP(v8_files), MAP(v8_walks), MAP(v8_processes), MAP(hotspot_jvms), MAP(hotspot_walks), { "tables", &tables, 4, 0 },
 };
 const size_t unwinder_map_count = sizeof(unwinder_maps) / sizeof(*unwinder_maps);
