@@ -9,10 +9,12 @@ import type { Profile } from '../common/profile/profile.ts';
 import { BpfCode } from './executables/bpf-code.ts';
 import { Executables } from './executables/executables.ts';
 import { Kernel } from './executables/kernel.ts';
+import { findRuntimeFile } from './executables/runtime-file.ts';
 import type { SymbolDetail } from './executables/symbol-service.ts';
+import { ProcessRuntimes } from './interpreters/process-runtimes.ts';
 import { mayHoldRuntime } from './interpreters/registry.ts';
 import { RuntimeFrames } from './interpreters/runtime-frames.ts';
-import { tellUnsupported, tellUnverified } from './interpreters/verified.ts';
+import { tellRefused, tellUnsupported, tellUnverified } from './interpreters/verified.ts';
 import { JitFrames } from './jit/jit-frames.ts';
 import { LoopDelay } from './loop-delay.ts';
 import { MemoryBudget } from './memory-budget.ts';
@@ -33,6 +35,7 @@ import {
   readExitRecord,
   readFileRecord,
   readProcessRecord,
+  readRuntimeRecord,
 } from './tracer/records.ts';
 import { Tracer } from './tracer/tracer.ts';
 import { FrameResolver } from './traces/frame-resolver.ts';
@@ -102,6 +105,7 @@ export class Controller {
   readonly #executables: Executables;
   readonly #store: TraceStore;
   readonly #traces: TraceHandler;
+  readonly #attached: ProcessRuntimes;
   readonly #runtimes: RuntimeFrames;
   readonly #jit = new JitFrames();
   readonly #sourceMaps: SourceMaps | undefined;
@@ -142,6 +146,7 @@ export class Controller {
         [RecordType.PROCESS]: (buffer, at, size) => this.#onProcess(readProcessRecord(buffer, at, size)),
         [RecordType.EXIT]: (buffer, at) => this.#onExit(readExitRecord(buffer, at)),
         [RecordType.FILE]: (buffer, at, size) => this.#executables.onFile(readFileRecord(buffer, at, size)),
+        [RecordType.RUNTIME]: (buffer, at) => this.#attached.onMet(readRuntimeRecord(buffer, at)),
       },
       (message) => log.warn(message),
     );
@@ -170,8 +175,17 @@ export class Controller {
       onRuntime: tellUnverified((message) => log.warn(message)),
       onUnsupportedRuntime: tellUnsupported((message) => log.warn(message)),
     });
+    const clock = { cpuMicros: this.#tracer.native.threadCpuMicros, wallMs: () => performance.now() };
+    this.#attached = new ProcessRuntimes({
+      runtimeOf: (key) => this.#executables.get(key)?.runtime,
+      findFile: (pid, runtime) => findRuntimeFile(pid, this.#executables.holding(runtime)),
+      map: this.#tracer.attachments,
+      onRefused: tellRefused((message) => log.warn(message)),
+      clock,
+    });
     this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime, {
-      clock: { cpuMicros: this.#tracer.native.threadCpuMicros, wallMs: () => performance.now() },
+      factsOf: (pid, plugin) => this.#attached.factsOf(pid, plugin),
+      clock,
       warn: (message) => log.warn(message),
     });
     this.#sourceMaps = options.sourceMaps ? new SourceMaps(this.#workers) : undefined;
@@ -276,6 +290,7 @@ export class Controller {
       ...prefixed('samplers', this.#tracer.samplers.stats),
       ...prefixed('memory', this.#memory.stats),
       ...prefixed('kernel', this.#kernel.stats),
+      ...prefixed('processRuntimes', { ...this.#attached.stats, processes: this.#attached.size }),
       ...prefixed('runtimeFrames', { ...this.#runtimes.stats, processes: this.#runtimes.processes }),
       ...prefixed('jit', { ...this.#jit.stats }),
       ...prefixed('sourceMaps', { ...this.#sourceMaps?.stats }),
@@ -317,6 +332,7 @@ export class Controller {
 
   /** What is known of a program that ran under this number. */
   #forgetProcess(pid: Pid): void {
+    this.#attached.forget(pid);
     this.#runtimes.forget(pid);
     this.#frames.forgetProcess(pid);
     this.#sourceMaps?.forgetProcess(pid);

@@ -11,6 +11,12 @@
 /* In which V8 passes the function that is called, and its code: see v8.h */
 #define REG_V8_FUNCTION 5 /* rdi */
 #define V8_ENTRY_SAVES 0  /* behind its frame */
+/* HotSpot's interpreter: the called Method, the bytecode pointer (between calls: the caller's stack pointer), and the
+ * return address while a frame is made. See hotspot.h */
+#define HAS_HOTSPOT 1
+#define REG_HOTSPOT_METHOD 3 /* rbx */
+#define REG_HOTSPOT_BCP 13   /* r13 */
+#define REG_HOTSPOT_CALLER 0 /* rax */
 /* The link register is a stack slot here. */
 #define RETURN_ADDRESS_ON_STACK 1
 #define HAS_VECTOR_LENGTH 0

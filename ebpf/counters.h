@@ -58,7 +58,15 @@
 	X(stacks_completed, "Deferred stacks of which every page could be read then") \
 	X(stacks_incomplete, "Deferred stacks of which a page could not be read then either: cut, as counted above") \
 	X(stacks_too_late, "Deferred stacks whose process had a new program or none by then: cut where they were") \
-	X(stacks_not_deferred, "User stacks cut at a page that was not resident: no such memory, too many wait already, or Linux before 6.18")
+	X(stacks_not_deferred, "User stacks cut at a page that was not resident: no such memory, too many wait already, or Linux before 6.18") \
+	X(runtimes_met, "Processes reported whose runtime has to be attached to, each time that it was asked for") \
+	X(runtimes_lost_ring, "Such reports lost because the ring buffer was full; sent again later") \
+	X(runtimes_map_full, "Processes whose runtime is not attached to because the map of them is full") \
+	X(hotspot_read_failed, "Reads of HotSpot's code heaps and frames that failed") \
+	X(hotspot_no_heap, "Frames in an attached Java process in memory that is no code heap") \
+	X(hotspot_no_blob, "Frames in a code heap where nothing is allocated: shown as code that no file backs") \
+	X(hotspot_bad_frame, "Interpreted Java frames that contradict themselves: shown as code that no file backs") \
+	X(hotspot_no_caller, "Java frames whose return address was not found: shown as code that no file backs")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

@@ -13,6 +13,7 @@
 #define scratch deferred_scratch
 #define python_walks deferred_python_walks
 #define v8_walks deferred_v8_walks
+#define hotspot_walks deferred_hotspot_walks
 #define found_rules deferred_found_rules
 #include "process.h"
 #include "send.h"

@@ -184,6 +184,7 @@ struct ef_scratch {
 	union {
 		struct ef_file file;
 		struct ef_process process;
+		struct ef_runtime_met met;
 		/* not used here: keeps the types in the object's BTF, from which the TypeScript view is made */
 		struct ef_exit exit;
 		struct ef_page page;

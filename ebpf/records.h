@@ -25,11 +25,12 @@
 
 enum ef_frame_kind {
 	EF_FRAME_NONE = 0,
-	EF_FRAME_FILE = 2,   /* operand: offset in the file; next word: file key */
-	EF_FRAME_ANON = 3,   /* operand: absolute address in memory that no file backs (JIT code) */
-	EF_FRAME_MARKER = 4, /* operand: enum ef_marker; the last word of a stack that was cut */
-	EF_FRAME_PYTHON = 5, /* operand: address of the code object; next word: byte offset << 32 | cookie */
-	EF_FRAME_V8 = 6,     /* operand: enum ef_v8_tier << 48 | address of the SharedFunctionInfo; see below */
+	EF_FRAME_FILE = 2,    /* operand: offset in the file; next word: file key */
+	EF_FRAME_ANON = 3,    /* operand: absolute address in memory that no file backs (JIT code) */
+	EF_FRAME_MARKER = 4,  /* operand: enum ef_marker; the last word of a stack that was cut */
+	EF_FRAME_PYTHON = 5,  /* operand: address of the code object; next word: byte offset << 32 | cookie */
+	EF_FRAME_V8 = 6,      /* operand: enum ef_v8_tier << 48 | address of the SharedFunctionInfo; see below */
+	EF_FRAME_HOTSPOT = 7, /* operand: enum ef_hotspot_code << 48 | address of what it says; see below */
 };
 
 /* Why a stack does not reach its root. Append only. */
@@ -55,6 +56,7 @@ enum ef_record_type {
 	EF_RECORD_PROCESS = 3,
 	EF_RECORD_EXIT = 4,
 	EF_RECORD_FILE = 5,
+	EF_RECORD_RUNTIME = 6,
 };
 
 /* Identity of one execution of a process: an exec or a reused PID makes another. */
@@ -133,6 +135,16 @@ struct ef_file {
 	__u64 vma_end;
 	__u64 vma_offset; /* bytes */
 	char path[EF_PATH_BYTES];
+};
+
+/* A process in which a runtime was met that user space has to attach to: see ebpf/attach.h. */
+struct ef_runtime_met {
+	__u16 type;
+	__u16 is_attached; /* what user space found before does not suffice */
+	__u32 runtime;     /* enum ef_runtime */
+	struct ef_process_id process;
+	__u64 key;  /* of the runtime's file; 0: met was code that no file backs, and the file is to be found */
+	__u64 base; /* address in the process at which offset 0 of the file would be; 0 without a file */
 };
 
 /*
@@ -218,6 +230,16 @@ enum ef_runtime {
 	EF_RUNTIME_NONE = 0,
 	EF_RUNTIME_PYTHON = 1,
 	EF_RUNTIME_V8 = 2,
+	EF_RUNTIME_HOTSPOT = 3,
+};
+
+/* How the values of a map by process begin that user space fills: see ebpf/attach.h. */
+struct ef_attachment {
+	__u64 file_key; /* of the runtime */
+	__u64 ask_again_ns;
+	__u64 wait_ns;
+	__u32 is_attached; /* 0: user space was asked, what follows is empty */
+	__u32 reserved;
 };
 
 /* Set before load, constant afterwards: the verifier removes what is switched off. */
@@ -339,6 +361,50 @@ struct ef_v8 {
 	__u8 shared_script;
 	__u8 wasm_frame; /* type of frame of WebAssembly code */
 	__u8 reserved[2];
+};
+
+/* What a frame of Java runs, and the second word of it. */
+enum ef_hotspot_code {
+	EF_HOTSPOT_INTERPRETED = 0, /* Method: bytecode index or EF_HOTSPOT_NO_BCI << 32 | cookie of the method */
+	EF_HOTSPOT_COMPILED = 1,    /* nmethod: offset in its code << 32 | number of the compilation */
+	EF_HOTSPOT_STUB = 2,        /* CodeBlob: offset in its code << 32 | cookie of its name */
+};
+#define EF_HOTSPOT_NO_BCI 65535
+#define EF_HOTSPOT_HEAPS 16
+/* The head of a CodeBlob, as much of it as is read */
+#define EF_HOTSPOT_BLOB_BYTES 384
+
+struct ef_hotspot_heap {
+	__u64 start;
+	__u64 length;
+	__u64 segments; /* address of its segment map */
+};
+
+/* Value of the map `hotspot_jvms`, by process: agent/interpreters/hotspot/layout.ts says what they are. Byte offsets
+ * in a CodeBlob or nmethod, where nothing else is said; 0: it does not have the field. */
+struct ef_hotspot {
+	struct ef_attachment attachment;
+	struct ef_hotspot_heap heaps[EF_HOTSPOT_HEAPS];
+	__u8 heap_count;
+	__u8 segment_shift;
+	__u8 block_header;       /* bytes before each CodeBlob */
+	__u8 has_code_offset;    /* code_begin is an offset from the start of the CodeBlob, else an address */
+	__u8 has_deopt_offset;   /* the same of deopt and deopt_method_handle */
+	__u8 has_short_complete; /* frame_complete has 16 bits, else 32 */
+	__u8 bcp_slot;           /* words below fp */
+	__u8 reserved;
+	__u16 name;
+	__u16 frame_size;
+	__u16 frame_complete;
+	__u16 code_begin;
+	__u16 compile_id;
+	__u16 deopt;
+	__u16 deopt_method_handle;
+	__u16 orig_pc;
+	__u16 method_const;    /* in a Method */
+	__u16 const_code_size; /* in a ConstMethod */
+	__u16 const_bytes;     /* size of a ConstMethod: bytecodes follow */
+	__u16 reserved2;
 };
 
 /* Hashes of traces that user space has, in the set of their lower bits; 0: empty. User space takes out what it forgets. */

@@ -16,6 +16,7 @@
 
 #define HAS_RUNTIME(name) (config.runtimes & 1U << EF_RUNTIME_##name)
 
+#include "hotspot.h"
 #include "python.h"
 #include "v8.h"
 
@@ -25,8 +26,10 @@ static __always_inline int unwind_runtime(struct ef_scratch *s, u32 slot)
 
 	if (HAS_RUNTIME(PYTHON) && m->file.runtime == EF_RUNTIME_PYTHON)
 		return unwind_python(slot);
-	if (HAS_RUNTIME(V8) && (m->file.runtime == EF_RUNTIME_V8 || !m->key))
-		return unwind_v8(slot);
+	if (HAS_RUNTIME(V8) && (m->file.runtime == EF_RUNTIME_V8 || !m->key) && unwind_v8(slot))
+		return 1;
+	if (HAS_RUNTIME(HOTSPOT) && (m->file.runtime == EF_RUNTIME_HOTSPOT || !m->key))
+		return unwind_hotspot(slot);
 	return 0;
 }
 

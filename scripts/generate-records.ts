@@ -17,6 +17,7 @@ interface BtfType {
 }
 
 const STRUCTS = [
+  'ef_process_id',
   'ef_sample',
   'ef_trace',
   'ef_process',
@@ -29,6 +30,10 @@ const STRUCTS = [
   'ef_seen_set',
   'ef_python',
   'ef_v8',
+  'ef_runtime_met',
+  'ef_attachment',
+  'ef_hotspot_heap',
+  'ef_hotspot',
 ];
 const ENUMS = [
   'ef_frame_kind',
@@ -43,6 +48,7 @@ const ENUMS = [
   'ef_python_instruction_kind',
   'ef_python_boundary_kind',
   'ef_v8_tier',
+  'ef_hotspot_code',
   'ef_sampler_slot',
 ];
 
@@ -89,7 +95,7 @@ function enumView(header: string, name: string): string {
   const prefix = name.replace(/_(kind|type|state|tier)$/, '').toUpperCase();
   const members = [...body.matchAll(/^\s*(EF_\w+) = (\d+)/gm)].map(([, member, value]) => {
     const short = (member as string).replace(
-      /^EF_(FRAME|MARKER|RECORD|RULE|VALUE|KEPT|FILE|RUNTIME|PYTHON|V8|SAMPLER_SLOT)_/,
+      /^EF_(FRAME|MARKER|RECORD|RULE|VALUE|KEPT|FILE|RUNTIME|PYTHON|V8|HOTSPOT|SAMPLER_SLOT)_/,
       '',
     );
     return `  ${short}: ${value},`;

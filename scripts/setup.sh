@@ -103,6 +103,7 @@ if [ "$mode" = --test ]; then
 	need rustc 'rustc' any_command rustc
 	need clang-format 'clang-format' any_command clang-format
 	need python3 'Python 3' any_command python3
+	need default-jdk-headless 'Java: java and javac' any_command javac
 	need protobuf-compiler 'protoc' any_command protoc
 	need qemu-system-x86 'qemu for x86-64, to boot other kernels' any_command qemu-system-x86_64
 	need busybox-static 'busybox' any_command busybox

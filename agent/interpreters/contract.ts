@@ -12,12 +12,17 @@
  * 3. PUBLISH, per file. The entry goes to the kernel, before the file's unwind table, which takes longer to make: from
  *    then on every process that maps the file is unwound with it, from its first sample; until the table is there
  *    stacks end below the interpreted frames. A runtime whose state can be found from addresses of the file and registers of the
- *    thread, as CPython's, needs nothing per process.
- * 4. UNWIND, in BPF. unwind_step() (ebpf/unwind.h) calls the runtime at each native frame in a file that has one.
+ *    thread, as CPython's, needs nothing per process, nor has it the next stage.
+ * 4. ATTACH, per process, only where a plug-in has it: to a runtime that keeps what the unwinder needs where only a walk
+ *    through its memory leads to, as HotSpot its code heaps. BPF asks for it when it first meets the runtime in a
+ *    process (ebpf/attach.h), `attach` reads the process's memory, and what it returns becomes an entry of the
+ *    runtime's BPF map under that very execution of the process. A runtime that is still starting is asked for again.
+ *    DETACH is no work of the plug-in's: at exit or exec the entry goes, and with it the facts.
+ * 5. UNWIND, in BPF. unwind_step() (ebpf/unwind.h) calls the runtime at each native frame in a file that has one.
  *    It pushes the interpreted frames that this native frame runs, two words each (ebpf/records.h), and leaves
  *    the native frame itself to the native unwinder. The words must tell any two functions apart, also such as
  *    follow each other at one address.
- * 5. NAME, on the host. The words of a new trace are turned into names at once, since they are read from the
+ * 6. NAME, on the host. The words of a new trace are turned into names at once, since they are read from the
  *    memory of a process that may end soon (`nameFrame`).
  *
  * A plug-in imports common/, this file, the generated records and its own folder; a rule file enforces it.
@@ -33,8 +38,16 @@ export interface DetectedRuntime {
   version: string;
   /** What the plug-in's `nameFrame` needs of the file. */
   facts: unknown;
-  /** Value of the plug-in's BPF map. */
+  /** Value of the plug-in's BPF map; empty where that has entries of processes. */
   entry: Uint8Array;
+}
+
+/** What attaching to a process gave. */
+export interface AttachedRuntime {
+  /** Value of the plug-in's BPF map, which begins with a struct ef_attachment that is left empty. */
+  entry: Uint8Array;
+  /** What `nameFrame` is given of this process, in place of the file's. */
+  facts: unknown;
 }
 
 /** The file is one of the runtime's, but can't be unwound; the message says why, for people. */
@@ -102,13 +115,23 @@ export interface RuntimePlugin {
   readonly fileName: RegExp;
   /** enum ef_runtime. */
   readonly id: number;
-  /** Its BPF maps, made when its code is loaded; the first is keyed by file key and gets the entries of files. */
+  /**
+   * Its BPF maps, made when its code is loaded. The first is keyed by file key and gets the entries of files; with
+   * `attach` it is keyed by struct ef_process_id and gets those of processes.
+   */
   readonly maps: readonly [string, ...string[]];
   /** enum ef_frame_kind of its frames. */
   readonly frameKind: number;
   readonly frameType: FrameType;
   /** Undefined where the file is none of its own. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
   detect(elf: ElfFile): DetectedRuntime | undefined;
+  /**
+   * Undefined: not yet, what it needs is not there. `base` is the address at which offset 0 of the file would be in the
+   * mapping with the runtime's code; `facts` are the file's. Throws {@link UnsupportedRuntime} where the process contradicts
+   * what its file says, or itself: it is hostile until it is read. It runs on the main thread, so it takes some
+   * milliseconds at most.
+   */
+  attach?(memory: ProcessMemory, base: number, facts: unknown): AttachedRuntime | undefined;
   /**
    * Names of one process are asked for with the same `cache`, which is the plug-in's own. Several frames are functions
    * that a compiler has inlined into one another, the innermost first.

@@ -19,6 +19,8 @@ import { RUNTIMES } from './registry.ts';
 
 /** The runtime that was found in a file. */
 export type RuntimeOfFile = (key: FileKey) => DetectedRuntime | undefined;
+/** What a plug-in that attaches to processes found in one; undefined: it is not attached to. */
+export type FactsOfProcess = (pid: Pid, plugin: RuntimePlugin) => unknown;
 
 const MAX_PROCESSES = 256;
 /** Past this many a process's names are read anew: it may be making functions endlessly. */
@@ -46,6 +48,7 @@ export interface NamedRuntimeFrame {
 export interface RuntimeFramesOptions {
   /** Where procfs is. */
   proc?: string;
+  factsOf?: FactsOfProcess;
   clock: Clock;
   warn?: (message: string) => void;
 }
@@ -70,6 +73,7 @@ export class RuntimeFrames {
     cachesDropped: 0,
   };
   readonly #runtimeOf: RuntimeOfFile;
+  readonly #factsOfProcess: FactsOfProcess;
   readonly #memories: ProcessMemories;
   readonly #clock: Clock;
   readonly #warn: (message: string) => void;
@@ -77,7 +81,11 @@ export class RuntimeFrames {
   /** By {@link processKey}. */
   readonly #processes = new LRUCache<number, KnownProcess>({ max: MAX_PROCESSES });
 
-  constructor(runtimeOf: RuntimeOfFile, { proc, clock, warn = () => {} }: RuntimeFramesOptions) {
+  constructor(
+    runtimeOf: RuntimeOfFile,
+    { proc, factsOf = () => undefined, clock, warn = () => {} }: RuntimeFramesOptions,
+  ) {
+    this.#factsOfProcess = factsOf;
     this.#clock = clock;
     this.#warn = warn;
     this.#runtimeOf = runtimeOf;
@@ -103,14 +111,14 @@ export class RuntimeFrames {
     const plugin = pluginOf(kind);
     const known = this.#processOf(pid, kind);
     if (key !== undefined) known.file = key;
-    const detected = known.file === undefined ? undefined : this.#runtimeOf(known.file);
-    if (!plugin || detected?.runtime !== plugin.name) {
+    const facts = plugin && this.#factsOf(pid, plugin, known.file);
+    if (!plugin || facts === undefined) {
       this.stats.unknownFile++;
       return unnamed('runtime', plugin?.frameType ?? '', 'the file of its interpreter is not known any more');
     }
     const frame = this.#read(pid, known, (memory) => {
       try {
-        return plugin.nameFrame(words, detected.facts, memory, known.cache);
+        return plugin.nameFrame(words, facts, memory, known.cache);
       } catch (error) {
         return this.#fail(plugin, error as Error);
       }
@@ -121,6 +129,12 @@ export class RuntimeFrames {
     }
     this.stats.named++;
     return { frameType: plugin.frameType, lines: Array.isArray(frame) ? frame : [frame] };
+  }
+
+  #factsOf(pid: Pid, plugin: RuntimePlugin, file: FileKey | undefined): unknown {
+    if (plugin.attach) return this.#factsOfProcess(pid, plugin);
+    const detected = file === undefined ? undefined : this.#runtimeOf(file);
+    return detected?.runtime === plugin.name ? (detected.facts ?? null) : undefined;
   }
 
   /** Within the time that one process may take of the agent's, and the memory that all of them may. */

@@ -31,6 +31,16 @@ export function tellUnverified(
   };
 }
 
+/** Tells of processes whose runtime can't be attached to, once for each reason. */
+export function tellRefused(tell: (message: string) => void): (problem: string) => void {
+  const told = new Set<string>();
+  return (problem) => {
+    if (told.has(problem) || told.size >= MAX_TOLD) return;
+    told.add(problem);
+    tell(`${problem}; stacks of its processes end at its functions`);
+  };
+}
+
 /** Tells of each file whose runtime can't be unwound, once: copies in the roots of containers have one path. */
 export function tellUnsupported(tell: (message: string) => void): (problem: string, path: string) => void {
   const told = new Set<string>();

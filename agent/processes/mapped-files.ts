@@ -33,6 +33,33 @@ export function mappedExecutables(pid: number, proc = '/proc'): MappedFile[] {
   }
 }
 
+/** Code of a file in a process. */
+export interface CodeMapping {
+  start: number;
+  /** In the file. */
+  offset: number;
+  inode: bigint;
+  /** As the process knows it. */
+  path: string;
+}
+
+/** Nothing where the process is gone. */
+export function codeMappings(pid: number, proc = '/proc'): CodeMapping[] {
+  let text: string;
+  try {
+    text = readFileSync(join(proc, `${pid}/maps`), 'latin1');
+  } catch {
+    return [];
+  }
+  const lines = text.matchAll(/^([0-9a-f]+)-\S+ ..x. ([0-9a-f]+) \S+ (\d+) +(\/.*?)(?: \(deleted\))?$/gm);
+  return Array.from(lines, ([, start, offset, inode, path]) => ({
+    start: Number.parseInt(start!, 16),
+    offset: Number.parseInt(offset!, 16),
+    inode: BigInt(inode!),
+    path: path!,
+  }));
+}
+
 /**
  * Links to the files of a kind that programs of that kind run now, by the names of both: of `python3` its program and
  * `libpython3.so`. `isOne` is given the last component of a path.

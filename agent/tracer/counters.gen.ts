@@ -51,5 +51,13 @@ export const BPF_COUNTERS = [
   { name: 'stacks_incomplete', text: "Deferred stacks of which a page could not be read then either: cut, as counted above" },
   { name: 'stacks_too_late', text: "Deferred stacks whose process had a new program or none by then: cut where they were" },
   { name: 'stacks_not_deferred', text: "User stacks cut at a page that was not resident: no such memory, too many wait already, or Linux before 6.18" },
+  { name: 'runtimes_met', text: "Processes reported whose runtime has to be attached to, each time that it was asked for" },
+  { name: 'runtimes_lost_ring', text: "Such reports lost because the ring buffer was full; sent again later" },
+  { name: 'runtimes_map_full', text: "Processes whose runtime is not attached to because the map of them is full" },
+  { name: 'hotspot_read_failed', text: "Reads of HotSpot's code heaps and frames that failed" },
+  { name: 'hotspot_no_heap', text: "Frames in an attached Java process in memory that is no code heap" },
+  { name: 'hotspot_no_blob', text: "Frames in a code heap where nothing is allocated: shown as code that no file backs" },
+  { name: 'hotspot_bad_frame', text: "Interpreted Java frames that contradict themselves: shown as code that no file backs" },
+  { name: 'hotspot_no_caller', text: "Java frames whose return address was not found: shown as code that no file backs" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

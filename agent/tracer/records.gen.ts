@@ -13,6 +13,9 @@ export const EF_PROCESS_NO_FILE = 1;
 export const EF_BLOCK_BITS = 14;
 export const EF_PAGE_BITS = 12;
 export const EF_PYTHON_RANGES = 4;
+export const EF_HOTSPOT_NO_BCI = 65535;
+export const EF_HOTSPOT_HEAPS = 16;
+export const EF_HOTSPOT_BLOB_BYTES = 384;
 export const EF_SEEN_WAYS = 8;
 export const EF_SEEN_SETS = 4096;
 export const EF_PROCESS_WAYS = 4;
@@ -25,6 +28,7 @@ export const FrameKind = {
   MARKER: 4,
   PYTHON: 5,
   V8: 6,
+  HOTSPOT: 7,
 } as const;
 
 export const Marker = {
@@ -48,6 +52,7 @@ export const RecordType = {
   PROCESS: 3,
   EXIT: 4,
   FILE: 5,
+  RUNTIME: 6,
 } as const;
 
 export const RuleKind = {
@@ -86,6 +91,7 @@ export const Runtime = {
   NONE: 0,
   PYTHON: 1,
   V8: 2,
+  HOTSPOT: 3,
 } as const;
 
 export const PythonAccessKind = {
@@ -116,9 +122,23 @@ export const V8Tier = {
   STUB: 3,
 } as const;
 
+export const HotspotCode = {
+  INTERPRETED: 0,
+  COMPILED: 1,
+  STUB: 2,
+} as const;
+
 export const SamplerSlot = {
   SAMPLE: 0,
   DEFER: 1,
+} as const;
+
+/** Size and byte offsets of struct ef_process_id. */
+export const PROCESS_ID = {
+  bytes: 16,
+  tgid: 0,
+  execId: 4,
+  startBoottimeNs: 8,
 } as const;
 
 /** Size and byte offsets of struct ef_sample. */
@@ -315,4 +335,66 @@ export const V8 = {
   sharedScript: 20,
   wasmFrame: 21,
   reserved: 22,
+} as const;
+
+/** Size and byte offsets of struct ef_runtime_met. */
+export const RUNTIME_MET = {
+  bytes: 40,
+  type: 0,
+  isAttached: 2,
+  runtime: 4,
+  processTgid: 8,
+  processExecId: 12,
+  processStartBoottimeNs: 16,
+  key: 24,
+  base: 32,
+} as const;
+
+/** Size and byte offsets of struct ef_attachment. */
+export const ATTACHMENT = {
+  bytes: 32,
+  fileKey: 0,
+  askAgainNs: 8,
+  waitNs: 16,
+  isAttached: 24,
+  reserved: 28,
+} as const;
+
+/** Size and byte offsets of struct ef_hotspot_heap. */
+export const HOTSPOT_HEAP = {
+  bytes: 24,
+  start: 0,
+  length: 8,
+  segments: 16,
+} as const;
+
+/** Size and byte offsets of struct ef_hotspot. */
+export const HOTSPOT = {
+  bytes: 448,
+  attachmentFileKey: 0,
+  attachmentAskAgainNs: 8,
+  attachmentWaitNs: 16,
+  attachmentIsAttached: 24,
+  attachmentReserved: 28,
+  heaps: 32,
+  heapCount: 416,
+  segmentShift: 417,
+  blockHeader: 418,
+  hasCodeOffset: 419,
+  hasDeoptOffset: 420,
+  hasShortComplete: 421,
+  bcpSlot: 422,
+  reserved: 423,
+  name: 424,
+  frameSize: 426,
+  frameComplete: 428,
+  codeBegin: 430,
+  compileId: 432,
+  deopt: 434,
+  deoptMethodHandle: 436,
+  origPc: 438,
+  methodConst: 440,
+  constCodeSize: 442,
+  constBytes: 444,
+  reserved2: 446,
 } as const;

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
 import { toFileKey, toPid } from '../../common/base/brand.ts';
 import { NO_OPTIONS } from '../../common/base/lru-options.ts';
-import { EF_PROCESS_NO_FILE, EXIT, FILE, PROCESS } from './records.gen.ts';
+import { EF_PROCESS_NO_FILE, EXIT, FILE, PROCESS, RUNTIME_MET } from './records.gen.ts';
 
 export interface FileRecord {
   key: FileKey;
@@ -43,6 +43,18 @@ export interface ProcessRecord extends ProcessIdentity {
 
 export interface ExitRecord extends ProcessIdentity {
   ktimeNs: bigint;
+}
+
+/** A runtime was met that user space has to attach to. */
+export interface RuntimeRecord extends ProcessIdentity {
+  /** enum ef_runtime. */
+  runtime: number;
+  /** Of the runtime's file; undefined: what was met is code that no file backs. */
+  key: FileKey | undefined;
+  /** Address at which offset 0 of that file would be. */
+  base: number;
+  /** It was attached to, and lacks something all the same. */
+  isAttached: boolean;
 }
 
 export const toKey = (value: bigint): FileKey => toFileKey(value.toString(16).padStart(16, '0'));
@@ -102,6 +114,19 @@ export function readExitRecord(buffer: Buffer, at: number): ExitRecord {
     execId: buffer.readUInt32LE(at + EXIT.processExecId),
     startBoottimeNs: readU64(buffer, at + EXIT.processStartBoottimeNs),
     ktimeNs: readU64(buffer, at + EXIT.ktimeNs),
+  };
+}
+
+export function readRuntimeRecord(buffer: Buffer, at: number): RuntimeRecord {
+  const key = readU64(buffer, at + RUNTIME_MET.key);
+  return {
+    pid: toPid(buffer.readUInt32LE(at + RUNTIME_MET.processTgid)),
+    execId: buffer.readUInt32LE(at + RUNTIME_MET.processExecId),
+    startBoottimeNs: readU64(buffer, at + RUNTIME_MET.processStartBoottimeNs),
+    runtime: buffer.readUInt32LE(at + RUNTIME_MET.runtime),
+    key: key === 0n ? undefined : toKey(key),
+    base: Number(readU64(buffer, at + RUNTIME_MET.base)),
+    isAttached: buffer.readUInt16LE(at + RUNTIME_MET.isAttached) !== 0,
   };
 }
 

@@ -152,7 +152,8 @@ export class Tables {
     const fd = plugin && this.#samplers.mapFd(plugin);
     if (!plugin || fd === undefined) return false;
     try {
-      this.#native.mapUpdate(fd, keyBytes(key), Buffer.from(runtime.entry), BPF_ANY);
+      // with `attach` the map has entries of processes
+      if (!plugin.attach) this.#native.mapUpdate(fd, keyBytes(key), Buffer.from(runtime.entry), BPF_ANY);
     } catch {
       return false;
     }
@@ -213,7 +214,7 @@ export class Tables {
   }
 
   #forgetRuntime(key: FileKey): void {
-    for (const plugin of RUNTIMES) {
+    for (const plugin of RUNTIMES.filter(({ attach }) => !attach)) {
       const fd = this.#samplers.mapFd(plugin);
       if (fd !== undefined) this.#native.mapDelete(fd, keyBytes(key));
     }

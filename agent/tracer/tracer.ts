@@ -4,6 +4,7 @@
  */
 
 import type { Pid } from '../../common/base/brand.ts';
+import { Attachments } from './attachments.ts';
 import { BpfPrograms, type BpfSettings } from './bpf-object.ts';
 import { BPF_COUNTERS, type BpfCounter } from './counters.gen.ts';
 import { onlineCpus } from './cpus.ts';
@@ -45,6 +46,7 @@ export class Tracer {
   readonly tables: Tables;
   readonly events: PerfEvents;
   readonly samplers: Samplers;
+  readonly attachments: Attachments;
   readonly #programs: BpfPrograms;
   readonly #object: NativeBpfObject;
   readonly #consumer: RecordConsumer;
@@ -67,6 +69,7 @@ export class Tracer {
     this.#programs = new BpfPrograms(this.native, settings, warn);
     this.#object = this.#programs.base;
     this.samplers = this.#programs.samplers;
+    this.attachments = new Attachments(this.native, this.samplers);
     this.tables = new Tables(this.native, this.#object, this.samplers, {
       maxTables: SETTINGS.maxTables,
       maxBytes: options.maxTableBytes,

@@ -44,7 +44,10 @@ export class Windows {
       this.samples += times.length;
       const names = [...profile.stacks[stack]!].flatMap((at) => {
         const { frameType: type, lines } = profile.locations[at]!;
-        return type === frameType ? lines.map(({ func }) => profile.functions[func]!.name) : [];
+        // Java's have their class before them
+        return type === frameType
+          ? lines.map(({ func }) => profile.functions[func]!.name.replace(/^Split\./, ''))
+          : [];
       });
       const name = names.find((text) => text === 'a' || text === 'b');
       if (name !== 'a' && name !== 'b') continue;

@@ -57,7 +57,8 @@ export class CapturedFile {
     entry.writeUInt32LE(table.rowsAt, FILE_ENTRY.rowsAt);
     entry.writeUInt32LE(this.plugin?.id ?? 0, FILE_ENTRY.runtime);
     const lines = [`entry files ${hexOf(key)} ${hexOf(entry)}`];
-    if (this.plugin && runtime)
+    // what a process is attached to with is not captured
+    if (this.plugin && runtime && !this.plugin.attach)
       lines.push(`entry ${this.plugin.maps[0]} ${hexOf(key)} ${hexOf(runtime.entry)}`);
     return lines;
   }

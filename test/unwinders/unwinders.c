@@ -22,7 +22,7 @@ int resolve_mapping(u64 address);
 	}
 const struct host_map unwinder_maps[] = {
 	MAP(scratch),  MAP(counters), MAP(files),        MAP(found_rules),            MAP(python_files), MAP(python_walks),
-	MAP(v8_files), MAP(v8_walks), MAP(v8_processes), { "tables", &tables, 4, 0 },
+	MAP(v8_files), MAP(v8_walks), MAP(v8_processes), MAP(hotspot_jvms), MAP(hotspot_walks), { "tables", &tables, 4, 0 },
 };
 const size_t unwinder_map_count = sizeof(unwinder_maps) / sizeof(*unwinder_maps);
 const size_t block_bytes = EF_BLOCK_BYTES;
@@ -41,6 +41,12 @@ u64 bpf_get_current_task(void)
 long bpf_probe_read_kernel(void *dst, u32 size, const void *address)
 {
 	__builtin_trap();
+}
+
+/* What asks user space to attach to a runtime: nobody is there. */
+long bpf_ringbuf_output(void *ringbuf, void *data, u64 size, u64 flags)
+{
+	return 0;
 }
 
 /* In place of mapping.h: the captured process's executable mappings. */

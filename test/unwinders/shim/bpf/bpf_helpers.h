@@ -25,5 +25,6 @@ long bpf_probe_read_user(void *dst, __u32 size, const void *address);
  * mapping.h */
 long bpf_probe_read_kernel(void *dst, __u32 size, const void *address);
 __u64 bpf_get_current_task(void);
+long bpf_ringbuf_output(void *ringbuf, void *data, __u64 size, __u64 flags);
 
 #endif

@@ -1,0 +1,143 @@
+/** HotSpot, the JVM of OpenJDK, from JDK 8 on: docs/interpreters/hotspot.md. */
+import { FrameKind, HotspotCode, Runtime } from '../../tracer/records.gen.ts';
+import {
+  type AttachedRuntime,
+  type FrameWords,
+  type NameCache,
+  type NameFailure,
+  type ProcessMemory,
+  type RuntimeFrame,
+  type RuntimePlugin,
+  UnsupportedRuntime,
+} from '../contract.ts';
+import { encodeHotspot, readCodeHeaps } from './code-heaps.ts';
+import { findHotspot, type HotspotFile } from './find-hotspot.ts';
+import { CannotRead, JvmMemory } from './jvm-memory.ts';
+import { type HotspotLayout, layoutOf, WANTED_TYPES } from './layout.ts';
+import { frameOf, type JavaMethod, readMethod } from './methods.ts';
+import { findScopes } from './scopes.ts';
+import { readVmTables } from './vm-tables.ts';
+
+const CODE_AT = 2 ** 48;
+const COOKIE_SHIFT = 8;
+const COOKIES = 2 ** 32;
+const MAX_BLOB_NAME = 128;
+const METHOD_BYTES = 256;
+
+export const hotspot: RuntimePlugin = {
+  name: 'hotspot',
+  fileName: /^(libjvm\.so|java)$/,
+  id: Runtime.HOTSPOT,
+  maps: ['hotspot_jvms', 'hotspot_walks'],
+  frameKind: FrameKind.HOTSPOT,
+  frameType: 'jvm',
+  detect(elf) {
+    const found = findHotspot(elf);
+    if (!found) return undefined;
+    const { version, ...facts } = found;
+    return { runtime: 'hotspot', version, facts, entry: new Uint8Array(0) };
+  },
+  attach(memory, base, facts) {
+    try {
+      return attach(new JvmMemory(memory), base, facts as HotspotFile);
+    } catch (error) {
+      if (error instanceof CannotRead && error.reason === 'unreadable') return undefined;
+      if (error instanceof CannotRead)
+        throw new UnsupportedRuntime('HotSpot describes itself with no addresses');
+      throw error;
+    }
+  },
+  nameFrame(words, facts, memory, cache) {
+    const jvm = new Jvm(memory, facts as HotspotLayout, cache);
+    try {
+      return nameFrame(jvm, words);
+    } catch (error) {
+      if (error instanceof CannotRead) return error.reason;
+      throw error;
+    }
+  },
+};
+
+function attach(
+  memory: JvmMemory,
+  base: number,
+  { symbols, major }: HotspotFile,
+): AttachedRuntime | undefined {
+  const tables = readVmTables(memory, symbols, { base, wanted: WANTED_TYPES });
+  if (!tables) return undefined;
+  const layout = layoutOf(tables, major);
+  const heaps = readCodeHeaps(memory, layout.heaps);
+  return heaps && { entry: encodeHotspot(layout, heaps), facts: layout };
+}
+
+type Named = RuntimeFrame | readonly RuntimeFrame[] | NameFailure;
+
+function nameFrame(jvm: Jvm, { operand, low, high }: FrameWords): Named {
+  const address = operand % CODE_AT;
+  switch (Math.floor(operand / CODE_AT)) {
+    case HotspotCode.INTERPRETED:
+      return nameInterpreted(jvm, address, { cookie: low, index: high });
+    case HotspotCode.COMPILED:
+      return nameCompiled(jvm, address, { compileId: low, offset: high });
+    default:
+      return nameStub(jvm, address, low);
+  }
+}
+
+function nameInterpreted(
+  jvm: Jvm,
+  method: number,
+  { cookie, index }: { cookie: number; index: number },
+): Named {
+  const found = jvm.method(method);
+  if (Math.floor(found.constMethod / COOKIE_SHIFT) % COOKIES !== cookie) return 'replaced';
+  return frameOf(found, index);
+}
+
+function nameCompiled(
+  jvm: Jvm,
+  nmethod: number,
+  { compileId, offset }: { compileId: number; offset: number },
+): Named {
+  const { memory, layout } = jvm;
+  if (memory.u32(nmethod + layout.blob.compileId) !== compileId) return 'replaced';
+  const places = findScopes(memory, layout, nmethod, offset);
+  if (places.length > 0) return places.map(({ method, index }) => frameOf(jvm.method(method), index));
+  return frameOf(jvm.method(memory.word(nmethod + layout.blob.method)), -1);
+}
+
+/** Code of the JVM's own: calls into it, arithmetic on arrays, the interpreter between two methods. */
+function nameStub({ memory, layout }: Jvm, blob: number, cookie: number): Named {
+  const address = memory.word(blob + layout.blob.name);
+  if (address % COOKIES !== cookie) return 'replaced';
+  const name = memory.text(address, MAX_BLOB_NAME).trim();
+  if (name === '') return 'malformed';
+  return { name: `[jvm: ${name}]`, file: '', line: 0, column: 0, startLine: 0 };
+}
+
+/** A process, and what is known of its methods. */
+class Jvm {
+  readonly memory: JvmMemory;
+  readonly layout: HotspotLayout;
+  readonly #cache: NameCache;
+
+  constructor(memory: ProcessMemory, layout: HotspotLayout, cache: NameCache) {
+    this.memory = new JvmMemory(memory);
+    this.layout = layout;
+    this.#cache = cache;
+  }
+
+  /** Read again where another one has taken its place. */
+  method(address: number): JavaMethod {
+    const { layout, memory } = this;
+    const known = this.#cache.get(address) as JavaMethod | undefined;
+    if (known && memory.word(address + layout.method.constMethod) === known.constMethod) return known;
+    const method = readMethod(memory, layout.method, { address, major: layout.major });
+    this.#cache.bytes += sizeOf(method) - (known ? sizeOf(known) : 0);
+    this.#cache.set(address, method);
+    return method;
+  }
+}
+
+const sizeOf = ({ name, file, lines }: JavaMethod): number =>
+  METHOD_BYTES + 2 * (name.length + file.length) + 4 * lines.indices.length;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * Runtimes whose state can't be found from a file and the thread's registers: where they keep their code is known to
+ * each process alone, and too much of a search for BPF. Such a runtime has a map by process (ef_process_id, so that an
+ * entry is never another program's), whose values begin with an ef_attachment.
+ *
+ * The first frame in a process without an entry makes an empty one and asks user space for the rest
+ * (agent/interpreters/process-runtimes.ts). A runtime that is still starting is asked for again, after twice as long
+ * each time; so is one that can't be attached to, which costs a record a minute in the end.
+ */
+#ifndef EF_ATTACH_H
+#define EF_ATTACH_H
+
+#include "maps.h"
+
+#define ATTACH_FIRST_WAIT_NS 50000000ULL
+#define ATTACH_MAX_WAIT_NS 60000000000ULL
+
+/* `m`: where the runtime was met, its file or code that no file backs. */
+static __always_inline void ask_to_attach(struct ef_scratch *s, const struct ef_mapping *m,
+					  struct ef_attachment *attachment, u32 runtime)
+{
+	struct ef_runtime_met *event = &s->record.met;
+	u64 wait = attachment->wait_ns * 2;
+
+	if (s->sample.ktime_ns < attachment->ask_again_ns)
+		return;
+	if (wait < ATTACH_FIRST_WAIT_NS)
+		wait = ATTACH_FIRST_WAIT_NS;
+	if (wait > ATTACH_MAX_WAIT_NS)
+		wait = ATTACH_MAX_WAIT_NS;
+	attachment->wait_ns = wait;
+	attachment->ask_again_ns = s->sample.ktime_ns + wait;
+	event->type = EF_RECORD_RUNTIME;
+	event->is_attached = attachment->is_attached;
+	event->runtime = runtime;
+	event->process = s->sample.process;
+	event->key = m->key;
+	event->base = m->key ? -m->delta : 0;
+	if (bpf_ringbuf_output(&records, event, sizeof(*event), BPF_RB_FORCE_WAKEUP))
+		count(EF_COUNTER_runtimes_lost_ring);
+	else
+		count(EF_COUNTER_runtimes_met);
+}
+
+#endif

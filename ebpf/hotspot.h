@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The HotSpot unwinder: Java. All code that the JVM makes lies in its code heaps, anonymous memory that is divided into
+ * segments. A byte for each segment says how far back the block begins that it belongs to; behind the block's header
+ * stands a CodeBlob, which says what the code is, how large its frames are, and from where on they are complete.
+ *
+ *   interpreter   one blob for all of it; a frame is found by fp, and says which Method it runs, and where:
+ *                 fp + 8 return address, fp caller's fp, fp - 8 caller's sp, fp - 24 Method, fp - 56 or - 64 bytecode
+ *   nmethod       a compiled method. It keeps no frame pointer, but each frame has the blob's size, with the caller's
+ *                 fp and the return address at its end
+ *   stubs         the rest: runtime calls, which have frames as compiled methods do, and handwritten code, which has
+ *                 the usual pair at fp, or no frame at all
+ *
+ * Only the leaf can be in a prologue or an epilogue; the instructions around its program counter tell. Heaps and
+ * offsets come from user space, once a process: see attach.h and agent/interpreters/hotspot.
+ */
+#ifndef EF_HOTSPOT_H
+#define EF_HOTSPOT_H
+
+#include "hotspot-walk.h"
+
+#if HAS_HOTSPOT
+
+#include "hotspot-frames.h"
+#include "hotspot-interpreter.h"
+
+/* Slots beyond the expected one in which a return address is looked for */
+#define HOTSPOT_CANDIDATES 4
+
+/* Goes to the caller; 1 where no return address is found. Where code that aligns its stack for a call has left a gap
+ * the return address is further up. Global, so that it is verified once. */
+__noinline int step_to_hotspot_caller(u32 frame)
+{
+	if (!HAS_RUNTIME(HOTSPOT))
+		return 1;
+	struct ef_scratch *s = get_scratch();
+	struct ef_hotspot_walk *w = get_hotspot_walks();
+	if (!s || !w)
+		return 1;
+	u64 at = s->sp;
+
+	if (frame == FRAME_POINTER) {
+		at = s->fp + 8;
+		if (s->fp < s->sp || s->fp - s->sp > HOTSPOT_REACH || s->fp & 7)
+			return 1;
+	} else if (frame == FRAME_PUSHED) {
+		at += 8;
+	} else if (frame != FRAME_NONE) {
+		if (!w->frame_bytes)
+			return 1;
+		at += w->frame_bytes - 8;
+	}
+	for (int i = 0; i < HOTSPOT_CANDIDATES; i++) {
+		if (USER_READ(w->pair, 16, at - 8))
+			return 1;
+		if (is_code(s, w->pair[1])) {
+			if (frame != FRAME_NONE && frame != FRAME_ALLOCATED)
+				s->fp = w->pair[0];
+			s->sp = at + 8;
+			s->pc = w->pair[1];
+			return 0;
+		}
+		at += 8;
+	}
+	return 1;
+}
+
+/* The return address was replaced by that of the nmethod's handler, since its code is not valid any more: what it was is
+ * in the frame. */
+static __always_inline u64 undo_deoptimization(struct ef_scratch *s, struct ef_hotspot_walk *w, u64 pc)
+{
+	u64 deopt = BLOB_WORD(w, w->jvm.deopt), deopt2 = 0, original = 0;
+
+	if (w->jvm.has_deopt_offset)
+		deopt = w->blob + BLOB_INT(w, w->jvm.deopt);
+	if (w->jvm.deopt_method_handle)
+		deopt2 = w->jvm.has_deopt_offset ? w->blob + BLOB_INT(w, w->jvm.deopt_method_handle) :
+						   BLOB_WORD(w, w->jvm.deopt_method_handle);
+	if (pc != deopt && pc != deopt2)
+		return pc;
+	u64 at = s->sp + (s64)(__s32)BLOB_INT(w, w->jvm.orig_pc);
+	return hotspot_read(&original, 8, at) || original - w->code_begin > 1U << 31 ? pc : original;
+}
+
+/* Compiled methods and stubs. Global, so that it is verified once; 0, or 1 where the caller is not found. */
+__noinline int step_hotspot_code(u32 unused)
+{
+	if (!HAS_RUNTIME(HOTSPOT))
+		return 1;
+	struct ef_scratch *s = get_scratch();
+	struct ef_hotspot_walk *w = get_hotspot_walks();
+	if (!s || !w)
+		return 1;
+	bool is_method = w->kind == NAME_NMETHOD || w->kind == NAME_NATIVE;
+	int frame = w->frame_bytes ? FRAME_COMPLETE : FRAME_POINTER;
+	u64 pc = s->pc;
+
+	if (is_method && s->is_return_address)
+		pc = undo_deoptimization(s, w, pc);
+	u32 offset = pc - s->is_return_address - w->code_begin;
+	if (s->is_leaf)
+		frame = is_method ? leaf_frame(s, w) : leaf_stub_frame(s, w);
+	/* stubs that save all registers are not where they say before and after: those keep a frame pointer */
+	if (step_to_hotspot_caller(frame) &&
+	    (is_method || !s->is_leaf || step_to_hotspot_caller(FRAME_POINTER))) {
+		count(EF_COUNTER_hotspot_no_caller);
+		return 1;
+	}
+	if (is_method)
+		push_hotspot(s, EF_HOTSPOT_COMPILED, w->blob, offset, BLOB_INT(w, w->jvm.compile_id));
+	else
+		push_hotspot(s, EF_HOTSPOT_STUB, w->blob, offset, w->name);
+	return 0;
+}
+
+/* Looking for return addresses may have put another mapping into the frame's slot. */
+static __always_inline void keep_mapping(struct ef_scratch *s, u32 slot, u64 address)
+{
+	int again = find_mapping(s, address);
+
+	OPAQUE(again);
+	if (again >= 0)
+		s->mappings[slot & (EF_MAPPINGS - 1)] = s->mappings[again & (EF_MAPPINGS - 1)];
+}
+
+/* Pushes the frame of Java in place of the native one and goes to its caller. Returns 1, or 0 where the frame is none, and
+ * nothing has changed. Global, so that it is verified once. */
+__noinline int unwind_hotspot(u32 slot)
+{
+	if (!HAS_RUNTIME(HOTSPOT))
+		return 0;
+	struct ef_scratch *s = get_scratch();
+	struct ef_hotspot_walk *w = get_hotspot_walks();
+	if (!s || !w)
+		return 0;
+	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
+	u64 address = s->pc - s->is_return_address;
+
+	if (w->ktime_ns != s->sample.ktime_ns) {
+		w->ktime_ns = s->sample.ktime_ns;
+		w->is_looked_up = 0;
+	}
+	if (!w->is_looked_up)
+		look_jvm_up(s, w, m);
+	if (m->key || !w->jvm.attachment.is_attached)
+		return 0;
+	if (!is_java_code(w, address)) {
+		report_unknown_heap(s, m);
+		return 0;
+	}
+	if (read_hotspot_blob(address))
+		return 0;
+	if (w->kind == NAME_INTERPRETER ? step_hotspot_interpreter(0) : step_hotspot_code(0)) {
+		keep_mapping(s, slot, address);
+		return 0;
+	}
+	s->trace.runtime_file = w->jvm.attachment.file_key;
+	return 1;
+}
+
+#else
+
+__noinline int unwind_hotspot(u32 slot)
+{
+	return 0;
+}
+
+#endif
+#endif
