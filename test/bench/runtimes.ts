@@ -2,7 +2,7 @@
  * What runtimes cost in BPF: the same programs with their runtime's code in the sampler and without it, and what the
  * sampler itself takes of the kernel. Only the program in question is sampled, so other load matters little.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -61,12 +61,22 @@ function busyPrograms(directory: string): BusyProgram[] {
     runtime: 'v8',
     command: [process.execPath, ...flags, `${SCRIPTS}/v8/chain.cjs`],
   });
+  const java = (title: string, flags: string[]): BusyProgram => ({
+    title: `Java: ${title}`,
+    runtime: 'hotspot',
+    command: ['java', ...flags, '-cp', directory, 'Chain'],
+  });
+  const hasJava = spawnSync('javac', ['-d', directory, `${SCRIPTS}/hotspot/Chain.java`]).status === 0;
+  if (!hasJava) console.error('skipped Java: javac is not installed');
   return [
     { title: 'C, 40 deep', runtime: undefined, command: [deep, '40'] },
     python('recursion, 50 deep', 'recursion'),
     python('through sorted(), map() and functools', 'native'),
     node('interpreted', ['--no-opt', '--no-sparkplug']),
     node('optimized', []),
+    ...(hasJava
+      ? [java('interpreted', ['-Xint']), java('compiled', ['-XX:CompileCommand=dontinline,Chain::*'])]
+      : []),
   ];
 }
 
@@ -156,10 +166,11 @@ async function untilWarm(controller: Controller, isInterpreted: boolean): Promis
   const end = Date.now() + 60_000;
   for (;;) {
     const counters = controller.counters();
-    const stacks = counters['bpf.user_complete'] ?? 0;
+    // without its runtime no stack of Java is whole
+    const stacks = (counters['bpf.user_complete'] ?? 0) + (counters['bpf.user_cut_anon'] ?? 0);
     const named = counters['runtimeFrames.named'] ?? 0;
     if (stacks >= WARM_STACKS && (!isInterpreted || named > 0)) break;
-    if (Date.now() > end) throw new Error(`no whole stacks within a minute: ${JSON.stringify(counters)}`);
+    if (Date.now() > end) throw new Error(`too few stacks within a minute: ${JSON.stringify(counters)}`);
     await sleep(200);
   }
   await sleep(1000);
