@@ -3,7 +3,8 @@
  * come from a foreign program; the format is ECMA-426.
  */
 import { dirname, posix } from 'node:path';
-import { AnyMap, originalPositionFor, type SourceMapInput, traceSegment } from '@jridgewell/trace-mapping';
+import { AnyMap, decodedMappings, type SourceMapInput } from '@jridgewell/trace-mapping';
+import { NO_NAME, PackedMappings } from './packed-mappings.ts';
 
 /** Lines and columns count from 1, 0 where unknown. */
 export interface ScriptPlace {
@@ -33,6 +34,8 @@ const MAX_NAME_CHARS = 1024;
 const MAX_FILE_CHARS = 4096;
 /** How much of a line is looked at for a function's name before its parameters. */
 const NAME_REACH = 256;
+/** What a line, a source or a name takes beside what its characters do. */
+const TEXT_BYTES = 64;
 
 /** The last comment of a script that says where its map is. */
 export function findMapUrl(script: string): string | undefined {
@@ -65,7 +68,12 @@ export function pathOfMap(url: string, scriptPath: string): string | undefined {
 }
 
 export class ScriptMap {
-  readonly #map: InstanceType<typeof AnyMap>;
+  /** Roughly what it takes. */
+  readonly bytes: number;
+  readonly #mappings: PackedMappings;
+  /** URLs or paths, of those of the map that are texts. */
+  readonly #sources: readonly unknown[];
+  readonly #names: readonly unknown[];
   readonly #lines: string[];
 
   /** `mapPath`: what the map's sources are relative to. Throws where the map is none. */
@@ -73,8 +81,13 @@ export class ScriptMap {
     // some tools prefix a line that keeps browsers from running it
     const parsed = JSON.parse(map.startsWith(")]}'") ? map.slice(map.indexOf('\n')) : map) as SourceMapInput;
     if (typeof parsed !== 'object' || parsed === null) throw new TypeError('no source map');
-    this.#map = new AnyMap(withoutContent(parsed), mapPath);
+    const decoded = new AnyMap(withoutContent(parsed), mapPath);
+    this.#mappings = new PackedMappings(decodedMappings(decoded));
+    this.#sources = decoded.resolvedSources;
+    this.#names = decoded.names;
     this.#lines = script.split('\n');
+    const texts = this.#lines.length + this.#sources.length + this.#names.length;
+    this.bytes = script.length + this.#mappings.byteLength + texts * TEXT_BYTES;
   }
 
   /** Undefined where the map says nothing of the place. */
@@ -91,10 +104,11 @@ export class ScriptMap {
 
   #find(line: number, column: number): { file: string; line: number; column: number } | undefined {
     if (line < 1) return undefined;
-    const found = originalPositionFor(this.#map, { line, column: Math.max(column - 1, 0) });
-    if (found.source === null || found.source === '') return undefined;
-    const file = found.source.replace(/^file:\/\//, '').slice(0, MAX_FILE_CHARS);
-    return { file, line: found.line, column: found.column + 1 };
+    const found = this.#mappings.find(line - 1, Math.max(column - 1, 0));
+    const source = found && this.#sources[found.source];
+    if (!found || typeof source !== 'string' || source === '') return undefined;
+    const file = source.replace(/^file:\/\//, '').slice(0, MAX_FILE_CHARS);
+    return { file, line: found.sourceLine + 1, column: found.sourceColumn + 1 };
   }
 
   /** The name that stands before a function's parameters, or in `name = (…) =>`, where the map has another one. */
@@ -107,9 +121,9 @@ export class ScriptMap {
       text === undefined ? undefined : /([\w$\u0080-\uffff]+)\s*(?:[=:]\s*(?:async\s*)?)?$/.exec(text);
     if (before?.[1] !== name || text === undefined) return undefined;
     const column = startColumn - 1 - (text.length - before.index);
-    const segment = traceSegment(this.#map, startLine - 1, column);
+    const segment = this.#mappings.find(startLine - 1, column);
     const original =
-      segment?.[0] === column && segment.length === 5 ? this.#map.names[segment[4]] : undefined;
+      segment?.column === column && segment.name !== NO_NAME ? this.#names[segment.name] : undefined;
     return typeof original === 'string' && original !== '' ? original.slice(0, MAX_NAME_CHARS) : undefined;
   }
 }

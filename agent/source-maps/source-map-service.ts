@@ -42,10 +42,8 @@ export type SourceMapAnswer =
 const MAX_SCRIPT_BYTES = 32 << 20;
 const MAX_MAP_BYTES = 64 << 20;
 /** Of maps that stay; one that is larger has the room for itself. */
-const MAX_KEPT_BYTES = 24 << 20;
+const MAX_KEPT_BYTES = 12 << 20;
 const MAX_SCRIPTS = 1024;
-/** What a decoded map takes, in bytes of its text: each of its segments is an array. */
-const DECODED = 12;
 const TICK_NS = 10_000_000n;
 /** A file may have been written right before the process began. */
 const START_STEP_MS = 1000;
@@ -81,7 +79,7 @@ export class SourceMapService {
   /** By execution and path. */
   readonly #scripts = new LRUCache<string, KnownScript>({ max: MAX_SCRIPTS });
   /** By content: processes often run the same scripts. */
-  readonly #maps = new LRUCache<string, { map: ScriptMap; bytes: number }>({
+  readonly #maps = new LRUCache<string, ScriptMap>({
     max: MAX_SCRIPTS,
     maxSize: MAX_KEPT_BYTES,
     sizeCalculation: ({ bytes }) => Math.min(bytes, MAX_KEPT_BYTES),
@@ -97,7 +95,7 @@ export class SourceMapService {
     const known = this.#scripts.get(key);
     if (known && !('map' in known)) return known;
     const kept = known && this.#maps.get(known.map);
-    if (kept) return answer(kept.map, places);
+    if (kept) return answer(kept, places);
     const opened = this.#open(pid, file);
     this.#scripts.set(key, 'kind' in opened ? opened : { map: opened.key });
     return 'kind' in opened ? opened : answer(opened.map, places);
@@ -141,9 +139,9 @@ export class SourceMapService {
   #parse(script: TextFile, map: TextFile, path: string): { map: ScriptMap; key: string } {
     const key = `${script.identity} ${map.identity} ${path}`;
     const known = this.#maps.get(key);
-    if (known) return { map: known.map, key };
+    if (known) return { map: known, key };
     const parsed = new ScriptMap(script.text, map.text, path);
-    this.#maps.set(key, { map: parsed, bytes: script.text.length + map.text.length * DECODED });
+    this.#maps.set(key, parsed);
     return { map: parsed, key };
   }
 }
