@@ -49,6 +49,8 @@ export interface Executable {
   builtAt: number;
   /** When its symbols are asked for again, milliseconds of performance.now(); Infinity: they took the worker down. */
   symbolsBrokenUntil: number;
+  /** The worker has named addresses of it, so that it is known to take no harm. */
+  symbolsRead: boolean;
   /** How often the worker took too long for it. */
   symbolTimeouts: number;
   /** Made for the first frame: of most files that come and go there is none. */
@@ -74,6 +76,7 @@ export function newExecutable(key: FileKey, path: string, identity: FileIdentity
     failures: 0,
     builtAt: Number.NEGATIVE_INFINITY,
     symbolsBrokenUntil: 0,
+    symbolsRead: false,
     symbolTimeouts: 0,
     mappings: undefined,
   };

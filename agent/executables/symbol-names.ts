@@ -7,6 +7,7 @@ import type { WorkerPool } from '../workers/worker-pool.ts';
 import type { Executable } from './executable.ts';
 import { closeKept, type KeptFile, type KeptFiles } from './kept-files.ts';
 import { openRootOf, openVerified } from './open-file.ts';
+import { SymbolBatches } from './symbol-batches.ts';
 import type { SymbolAnswer, SymbolDetail, SymbolRequest } from './symbol-service.ts';
 
 const MAX_CPU_MS = 30_000;
@@ -49,7 +50,8 @@ export class SymbolNames {
   };
   readonly #kept: KeptFiles;
   readonly #detail: SymbolDetail;
-  readonly #worker: WorkerClient<SymbolRequest, SymbolAnswer>;
+  readonly #worker: WorkerClient<SymbolRequest[], SymbolAnswer[]>;
+  readonly #batches: SymbolBatches;
   readonly #debuginfod: Debuginfod | undefined;
   /** Of executables for which something was fetched: where it lies, by build ID. */
   readonly #fetched = new WeakMap<Executable, Record<string, string>>();
@@ -65,6 +67,7 @@ export class SymbolNames {
       maxCpuMs: MAX_CPU_MS,
       maxWaitMs: MAX_WAIT_MS,
     });
+    this.#batches = new SymbolBatches(this.#worker);
   }
 
   /** The functions at ELF virtual addresses, innermost first; none where nothing covers one. Never rejects. */
@@ -86,7 +89,10 @@ export class SymbolNames {
     }
     try {
       const answer = await this.#request(executable, Float64Array.from(addresses));
-      if (answer?.kind === 'frames') void this.#fetch(executable, answer.debugFiles.missing);
+      if (answer?.kind === 'frames') {
+        executable.symbolsRead = true;
+        void this.#fetch(executable, answer.debugFiles.missing);
+      }
       return this.#read(answer, addresses.length);
     } catch (error) {
       noteFailure(executable, error);
@@ -125,16 +131,18 @@ export class SymbolNames {
 
   /** Undefined where the worker needs the file and the file can't be had any more. */
   async #request(executable: Executable, addresses: Float64Array): Promise<SymbolAnswer | undefined> {
-    const { key, fileId, bytes, path } = executable;
-    const fetched = this.#fetched.get(executable);
-    if (bytes) return this.#worker.request({ fileId, bytes, path, fetched, addresses });
-    const kept = await this.#kept.use(key, (file) =>
-      this.#worker.request({ fileId, ...file, path, fetched, addresses }),
-    );
+    const { key, fileId, bytes, path, symbolsRead } = executable;
+    const common = { fileId, path, fetched: this.#fetched.get(executable), addresses };
+    const ask = (file: Partial<SymbolRequest>): Promise<SymbolAnswer> => {
+      const request = { ...common, ...file };
+      return symbolsRead ? this.#batches.ask(request) : this.#batches.askAlone(request);
+    };
+    if (bytes) return ask({ bytes });
+    const kept = await this.#kept.use(key, ask);
     if (kept) return kept;
-    const cached = await this.#worker.request({ fileId, path, fetched, addresses });
+    const cached = await ask({});
     if (cached.kind !== 'need-file' || !(await this.#reopen(executable))) return cached;
-    return this.#kept.use(key, (file) => this.#worker.request({ fileId, ...file, path, fetched, addresses }));
+    return this.#kept.use(key, ask);
   }
 
   /** Opens the file once more where it was found first, or below our own root, if it is still the same. */

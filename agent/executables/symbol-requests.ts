@@ -8,12 +8,15 @@ import { type SymbolAnswer, type SymbolRequest, SymbolService } from './symbol-s
 
 /** A section is held once as it stands in the file and once decompressed, beside all the rest of the agent. */
 const DECOMPRESSED_SHARE = 1 / 4;
+/** What others ask of the thread waits meanwhile. */
+const MAX_BATCH_MS = 200;
 
+/** Answers the first files of a request, one at least and as many as there is time for. */
 export function createSymbolHandler({
   cache,
   detail,
   maxMemory,
-}: WorkerData): WorkHandler<SymbolRequest, SymbolAnswer> {
+}: WorkerData): WorkHandler<SymbolRequest[], SymbolAnswer[]> {
   // what is kept on disk is as full as it can be
   const names = detail === 'full' ? cache : undefined;
   const service = new SymbolService(detail, {
@@ -21,5 +24,15 @@ export function createSymbolHandler({
     cache: openCache(names, (path) => new AnswerCache(path)),
     room: findScratchRoom([names]),
   });
-  return { handle: (request) => service.resolve(request) };
+  return {
+    async handle(files) {
+      const end = performance.now() + MAX_BATCH_MS;
+      const answers: SymbolAnswer[] = [];
+      for (const file of files) {
+        answers.push(await service.resolve(file));
+        if (performance.now() > end) break;
+      }
+      return answers;
+    },
+  };
 }
