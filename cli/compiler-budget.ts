@@ -6,28 +6,19 @@
 import { setFlagsFromString } from 'node:v8';
 
 /** Bytecodes that a function runs before it is optimised; V8's default is 67,584 in Node 20. */
-const INTERRUPT_BUDGET = 500_000;
+const INTERRUPT_BUDGET = 250_000;
 /** The same in later versions, which count calls of a function of average size; their default is 3,000. */
-const INVOCATION_COUNT = 20_000;
+const INVOCATION_COUNT = 10_000;
 /** Bytecodes that are inlined into one function; V8's default is 920. Compiling takes longer than it then saves. */
 const INLINED_BYTECODE = 200;
 
-/** By then what runs often has been optimised: what comes later is rarer by the minute, and costs as much to compile. */
-const SETTLED_MS = 60_000;
-const SETTLED_FACTOR = 8;
-
 /** Takes effect in this thread and in workers alike. */
 export function raiseCompilerBudget(): void {
-  setBudget(1);
-  setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${INLINED_BYTECODE}`);
-  setTimeout(() => setBudget(SETTLED_FACTOR), SETTLED_MS).unref();
-}
-
-function setBudget(factor: number): void {
   const major = Number(process.versions.v8.split('.')[0]);
   setFlagsFromString(
     major < 12
-      ? `--interrupt-budget=${INTERRUPT_BUDGET * factor}`
-      : `--invocation-count-for-turbofan=${INVOCATION_COUNT * factor}`,
+      ? `--interrupt-budget=${INTERRUPT_BUDGET}`
+      : `--invocation-count-for-turbofan=${INVOCATION_COUNT}`,
   );
+  setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${INLINED_BYTECODE}`);
 }

@@ -167,6 +167,14 @@ test('nothing waits long behind work of another kind', async () => {
   expect(await symbols.request('c')).toEqual(['c', 3]);
 });
 
+test('a worker that has no CPU is no reason to start another one', async () => {
+  const pool = createPool({ maxWaitMs: 500 });
+  const [tables, symbols] = [create(60_000, pool).client, create(60_000, pool, 'symbols').client];
+  const [, answer] = await Promise.all([tables.request('wait'), symbols.request('a')]);
+  expect(answer).toEqual(['a', 2]);
+  expect(pool.stats.started).toBe(1);
+});
+
 test('as long as several workers are needed each keeps its kind of work, for the files that it holds', async () => {
   const pool = createPool({ maxWaitMs: 1 });
   const [tables, symbols] = [create(60_000, pool).client, create(60_000, pool, 'symbols').client];

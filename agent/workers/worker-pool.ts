@@ -1,7 +1,8 @@
 /**
  * Worker threads that do all kinds of work, started by the first request and ended when idle: one when there is little
  * to do, since a thread takes 20 ms of CPU time to start and 10 MB (docs/decisions/one-worker.md). Another one starts
- * when a request has waited for a while, so that none waits long behind a large file of another kind.
+ * when a request has waited for a while and the others are at work, so that none waits long behind a large file of
+ * another kind. It has to read again what files it needs: where others wait for a CPU themselves it is no help.
  */
 import type { WorkKind } from './protocol.ts';
 import { type Borrower, WorkerThread, type WorkerThreadOptions } from './worker-thread.ts';
@@ -122,11 +123,12 @@ export class WorkerPool {
     return thread && { thread, waiting };
   }
 
-  /** Starts a thread if it still waits after a while. */
+  /** Starts a thread if it still waits after a while, and there is none that would be free if it had had a CPU. */
   #watch(waiting: Waiting): void {
     if (!this.#waiting.includes(waiting)) return;
     waiting.timer = setTimeout(() => {
-      if (this.#ending === 0) this.#start();
+      const areBusy = this.#threads.every((thread) => thread.isBusyFor(this.#maxWaitMs));
+      if (this.#ending === 0 && areBusy) this.#start();
       this.#serve();
       this.#watch(waiting);
     }, this.#maxWaitMs);
@@ -157,7 +159,7 @@ export class WorkerPool {
     if (this.#threads.some((other) => other !== thread && other.borrower))
       this.#crowdedAt = performance.now();
     thread.hold(true);
-    thread.borrower = borrow(thread);
+    thread.lend(borrow);
   }
 
   #remove(thread: WorkerThread): void {

@@ -1,9 +1,11 @@
 /** One thread of a {@link WorkerPool}, lent to one request at a time. */
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 import type { WorkerReply, WorkerRequest, WorkerSelf, WorkKind } from './protocol.ts';
+import { readThreadCpuMs } from './thread-time.ts';
 
 /** Three semi-spaces, of which all stay resident; nearly all that workers hold lies outside their heaps. */
 const YOUNG_MB = 6;
+const WALL_TO_CPU = 10;
 
 export interface WorkerThreadOptions {
   /** Module of the worker, or its path. */
@@ -27,6 +29,9 @@ export class WorkerThread {
   /** It ends with the request that it has. */
   isReleased = false;
   borrower: Borrower | undefined;
+  /** When it was lent, milliseconds of performance.now(), and its CPU time then. */
+  #lentAtMs = 0;
+  #lentCpuMs = 0;
   idleTimer: NodeJS.Timeout | undefined;
   /** See `threadId()`; undefined as long as it hasn't said it. */
   thread: number | undefined;
@@ -54,6 +59,23 @@ export class WorkerThread {
     });
     this.#worker.on('error', (error) => fail(error.message));
     this.#worker.on('exit', (code) => fail(`it ended with code ${code}`));
+  }
+
+  /** Calls `borrow`, whose thread it is until it is given back. */
+  lend(borrow: (thread: WorkerThread) => Borrower): void {
+    this.#lentAtMs = performance.now();
+    this.#lentCpuMs = this.#cpuMs();
+    this.borrower = borrow(this);
+  }
+
+  /** Whether its borrower has had that much CPU time, or ten times as much time: on a busy machine both take longer. */
+  isBusyFor(ms: number): boolean {
+    if (!this.borrower) return false;
+    return this.#cpuMs() - this.#lentCpuMs >= ms || performance.now() - this.#lentAtMs >= ms * WALL_TO_CPU;
+  }
+
+  #cpuMs(): number {
+    return (this.thread && readThreadCpuMs(this.thread)) ?? 0;
   }
 
   post(request: WorkerRequest): void {
