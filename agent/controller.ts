@@ -294,6 +294,7 @@ export class Controller {
       ...prefixed('runtimeFrames', { ...this.#runtimes.stats, processes: this.#runtimes.processes }),
       ...prefixed('jit', { ...this.#jit.stats }),
       ...prefixed('sourceMaps', { ...this.#sourceMaps?.stats }),
+      ...prefixed('workers', this.#workers.stats),
       ...(this.#options.watchLoop && prefixed('loop', this.#loopDelay.stats)),
       ...prefixed('records', this.#records.stats),
       'samples.reported': this.#samplesReported,

@@ -27,6 +27,7 @@ interface Waiting {
 }
 
 export class WorkerPool {
+  /** Threads that were started. */
   readonly stats = { started: 0 };
   readonly #options: WorkerPoolOptions;
   readonly #idleMs: number;
