@@ -2,12 +2,12 @@
 import type { FileKey } from '../../common/base/brand.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { Debuginfod } from '../symbols/debuginfod.ts';
+import { RequestBatches } from '../workers/request-batches.ts';
 import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import type { Executable } from './executable.ts';
 import { closeKept, type KeptFile, type KeptFiles } from './kept-files.ts';
 import { openRootOf, openVerified } from './open-file.ts';
-import { SymbolBatches } from './symbol-batches.ts';
 import type { SymbolAnswer, SymbolDetail, SymbolRequest } from './symbol-service.ts';
 
 const MAX_CPU_MS = 30_000;
@@ -51,7 +51,7 @@ export class SymbolNames {
   readonly #kept: KeptFiles;
   readonly #detail: SymbolDetail;
   readonly #worker: WorkerClient<SymbolRequest[], SymbolAnswer[]>;
-  readonly #batches: SymbolBatches;
+  readonly #batches: RequestBatches<SymbolRequest, SymbolAnswer>;
   readonly #debuginfod: Debuginfod | undefined;
   /** Of executables for which something was fetched: where it lies, by build ID. */
   readonly #fetched = new WeakMap<Executable, Record<string, string>>();
@@ -67,7 +67,7 @@ export class SymbolNames {
       maxCpuMs: MAX_CPU_MS,
       maxWaitMs: MAX_WAIT_MS,
     });
-    this.#batches = new SymbolBatches(this.#worker);
+    this.#batches = new RequestBatches(this.#worker);
   }
 
   /** The functions at ELF virtual addresses, innermost first; none where nothing covers one. Never rejects. */

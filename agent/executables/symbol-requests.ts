@@ -3,15 +3,13 @@ import { DEFAULT_LIMITS } from '../../common/symbols/dwarf/dwarf-source.ts';
 import { AnswerCache } from '../symbols/answer-cache.ts';
 import { openCache } from '../symbols/cache-directory.ts';
 import { findScratchRoom } from '../symbols/scratch-file.ts';
+import { answerFirst } from '../workers/answer-first.ts';
 import type { WorkerData, WorkHandler } from '../workers/protocol.ts';
 import { type SymbolAnswer, type SymbolRequest, SymbolService } from './symbol-service.ts';
 
 /** A section is held once as it stands in the file and once decompressed, beside all the rest of the agent. */
 const DECOMPRESSED_SHARE = 1 / 4;
-/** What others ask of the thread waits meanwhile. */
-const MAX_BATCH_MS = 200;
 
-/** Answers the first files of a request, one at least and as many as there is time for. */
 export function createSymbolHandler({
   cache,
   detail,
@@ -24,15 +22,5 @@ export function createSymbolHandler({
     cache: openCache(names, (path) => new AnswerCache(path)),
     room: findScratchRoom([names]),
   });
-  return {
-    async handle(files) {
-      const end = performance.now() + MAX_BATCH_MS;
-      const answers: SymbolAnswer[] = [];
-      for (const file of files) {
-        answers.push(await service.resolve(file));
-        if (performance.now() > end) break;
-      }
-      return answers;
-    },
-  };
+  return { handle: (files) => answerFirst(files, (file) => service.resolve(file)) };
 }

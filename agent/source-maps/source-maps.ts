@@ -6,6 +6,7 @@ import { statSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import type { Pid } from '../../common/base/brand.ts';
 import type { Frame, FrameLine } from '../traces/frame-resolver.ts';
+import { RequestBatches } from '../workers/request-batches.ts';
 import { WorkerClient } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import type { OriginalPlace } from './script-map.ts';
@@ -56,6 +57,7 @@ export class SourceMaps {
   /** Scripts by {@link keyOf}: whether it is known that there is no map. */
   readonly #hasNone = new LRUCache<string, boolean>({ max: MAX_SCRIPTS });
   readonly #worker: WorkerClient<SourceMapRequest[], SourceMapAnswer[]>;
+  readonly #batches: RequestBatches<SourceMapRequest, SourceMapAnswer>;
   #asking = new Map<string, Asking>();
   #waiting = 0;
   #updating: Promise<void> | undefined;
@@ -66,6 +68,7 @@ export class SourceMaps {
       maxCpuMs: MAX_CPU_MS,
       maxWaitMs: MAX_WALL_MS,
     });
+    this.#batches = new RequestBatches(this.#worker);
   }
 
   /** 0 where the process has ended. */
@@ -140,22 +143,16 @@ export class SourceMaps {
         this.#waiting -= lines.length;
         if (!this.#hasNone.has(key)) this.stats.scripts++;
       }
-      await this.#ask(batch);
+      await Promise.all(batch.map((asking) => this.#ask(asking)));
     }
   }
 
-  async #ask(batch: Asking[]): Promise<void> {
-    let rest = batch;
+  async #ask(asking: Asking): Promise<void> {
     try {
-      while (rest.length > 0) {
-        const answers = await this.#worker.request(rest.map(requestOf));
-        for (const [i, answer] of answers.entries()) this.#take(rest[i]!, answer);
-        rest = rest.slice(answers.length);
-      }
+      this.#take(asking, await this.#batches.ask(requestOf(asking)));
     } catch {
-      // one that takes the worker down costs only itself
-      if (rest.length > 1) for (const asking of rest) await this.#ask([asking]);
-      else this.#fail(rest[0]!);
+      this.#hasNone.set(asking.key, true);
+      this.stats.workerFailed++;
     }
   }
 
@@ -163,11 +160,6 @@ export class SourceMaps {
     this.#hasNone.set(key, answer.kind !== 'places');
     if (answer.kind === 'places') this.#apply(lines, answer.places);
     else this.stats[counterOf(answer.kind)]++;
-  }
-
-  #fail({ key }: Asking): void {
-    this.#hasNone.set(key, true);
-    this.stats.workerFailed++;
   }
 
   #apply(lines: Asking['lines'], places: (OriginalPlace | undefined)[]): void {

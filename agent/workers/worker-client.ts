@@ -3,7 +3,6 @@
  * that a request that takes its thread down is known by name, and costs only itself.
  */
 import type { WorkerReply, WorkKind } from './protocol.ts';
-import { readThreadCpuMs } from './thread-time.ts';
 import type { WorkerPool } from './worker-pool.ts';
 import type { Borrower, WorkerThread } from './worker-thread.ts';
 
@@ -43,9 +42,6 @@ interface Pending<Request, Answer, Note> {
 interface Running<Request, Answer, Note> extends Pending<Request, Answer, Note> {
   id: number;
   thread: WorkerThread;
-  /** `performance.now()` when the thread got it, and the CPU time that it had had by then. */
-  startMs: number;
-  startCpuMs: number;
 }
 
 export class WorkerClient<Request, Answer, Note = never> {
@@ -106,9 +102,8 @@ export class WorkerClient<Request, Answer, Note = never> {
 
   #run(thread: WorkerThread, pending: Pending<Request, Answer, Note>): Borrower {
     const { kind, maxCpuMs } = this.#options;
-    const startCpuMs = readThreadCpuMs(thread.thread ?? 0) ?? 0;
     const id = this.#nextId++;
-    this.#current = { ...pending, id, thread, startMs: performance.now(), startCpuMs };
+    this.#current = { ...pending, id, thread };
     this.#timer = setTimeout(() => this.#checkTime(), maxCpuMs);
     thread.post({ id, kind, request: pending.request });
     return { onReply: (reply) => this.#receive(reply), onFailure: (message) => this.#crash(message) };
@@ -138,8 +133,8 @@ export class WorkerClient<Request, Answer, Note = never> {
     const current = this.#current;
     if (!current) return;
     const { maxCpuMs, maxWaitMs } = this.#options;
-    const waitedMs = performance.now() - current.startMs;
-    const cpuMs = this.#cpuTimeOf(current) ?? waitedMs;
+    const waitedMs = current.thread.lentMs;
+    const cpuMs = current.thread.lentCpuMs ?? waitedMs;
     const leftMs = Math.min(maxCpuMs - cpuMs, maxWaitMs - waitedMs);
     if (leftMs > 0) this.#timer = setTimeout(() => this.#checkTime(), Math.max(leftMs, MIN_WAIT_MS));
     else
@@ -149,16 +144,8 @@ export class WorkerClient<Request, Answer, Note = never> {
       );
   }
 
-  /** Undefined where it can't be known. */
-  #cpuTimeOf({ thread: { thread }, startCpuMs }: Running<Request, Answer, Note>): number | undefined {
-    // it has yet to begin
-    if (thread === undefined) return 0;
-    const cpuMs = readThreadCpuMs(thread);
-    return cpuMs === undefined ? undefined : cpuMs - startCpuMs;
-  }
-
-  #noteTime(request: Running<Request, Answer, Note>): void {
-    const cpuMs = this.#cpuTimeOf(request) ?? 0;
+  #noteTime({ thread }: Running<Request, Answer, Note>): void {
+    const cpuMs = thread.lentCpuMs ?? 0;
     this.stats.cpuMs += cpuMs;
     this.stats.slowestCpuMs = Math.max(this.stats.slowestCpuMs, cpuMs);
   }

@@ -64,18 +64,27 @@ export class WorkerThread {
   /** Calls `borrow`, whose thread it is until it is given back. */
   lend(borrow: (thread: WorkerThread) => Borrower): void {
     this.#lentAtMs = performance.now();
-    this.#lentCpuMs = this.#cpuMs();
+    this.#lentCpuMs = (this.thread && readThreadCpuMs(this.thread)) ?? 0;
     this.borrower = borrow(this);
+  }
+
+  /** Milliseconds since it was lent. */
+  get lentMs(): number {
+    return performance.now() - this.#lentAtMs;
+  }
+
+  /** CPU time in {@link lentMs}; undefined where it can't be known. */
+  get lentCpuMs(): number | undefined {
+    // it has yet to begin
+    if (this.thread === undefined) return 0;
+    const cpuMs = readThreadCpuMs(this.thread);
+    return cpuMs === undefined ? undefined : cpuMs - this.#lentCpuMs;
   }
 
   /** Whether its borrower has had that much CPU time, or ten times as much time: on a busy machine both take longer. */
   isBusyFor(ms: number): boolean {
     if (!this.borrower) return false;
-    return this.#cpuMs() - this.#lentCpuMs >= ms || performance.now() - this.#lentAtMs >= ms * WALL_TO_CPU;
-  }
-
-  #cpuMs(): number {
-    return (this.thread && readThreadCpuMs(this.thread)) ?? 0;
+    return (this.lentCpuMs ?? 0) >= ms || this.lentMs >= ms * WALL_TO_CPU;
   }
 
   post(request: WorkerRequest): void {

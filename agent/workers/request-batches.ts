@@ -1,35 +1,34 @@
 /**
- * Asks the symbol worker. Each message costs both threads a quarter of a millisecond, and every interval has new
- * addresses of a dozen files: those of files that were asked for before go together.
+ * Requests of one kind that are asked for together. Each message costs both threads a quarter of a millisecond, and each
+ * interval has new addresses of a dozen files, at first a hundred scripts. A worker answers the first ones of a message
+ * (see `answerFirst()`), so that what others ask of its thread does not wait for all.
  */
-import type { WorkerClient } from '../workers/worker-client.ts';
-import type { SymbolAnswer, SymbolRequest } from './symbol-service.ts';
+import type { WorkerClient } from './worker-client.ts';
 
-interface Waiting {
-  request: SymbolRequest;
-  resolve(answer: SymbolAnswer | Promise<SymbolAnswer>): void;
+interface Waiting<Request, Answer> {
+  request: Request;
+  resolve(answer: Answer | Promise<Answer>): void;
   reject(error: unknown): void;
 }
 
-/** What the handler of the worker takes, and answers the first ones of. */
-export type SymbolWorker = Pick<WorkerClient<SymbolRequest[], SymbolAnswer[]>, 'request'>;
+type BatchWorker<Request, Answer> = Pick<WorkerClient<Request[], Answer[]>, 'request'>;
 
-export class SymbolBatches {
-  readonly #worker: SymbolWorker;
-  #waiting: Waiting[] = [];
+export class RequestBatches<Request, Answer> {
+  readonly #worker: BatchWorker<Request, Answer>;
+  #waiting: Waiting<Request, Answer>[] = [];
 
-  constructor(worker: SymbolWorker) {
+  constructor(worker: BatchWorker<Request, Answer>) {
     this.#worker = worker;
   }
 
-  /** By itself: its file may take long, or the worker down. Rejects as the worker does. */
-  async askAlone(request: SymbolRequest): Promise<SymbolAnswer> {
+  /** By itself: it may take long, or the worker down. Rejects as the worker does. */
+  async askAlone(request: Request): Promise<Answer> {
     const [answer] = await this.#worker.request([request]);
     return answer!;
   }
 
   /** With what else is asked for in this turn of the event loop. One that fails costs only itself. */
-  ask(request: SymbolRequest): Promise<SymbolAnswer> {
+  ask(request: Request): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ request, resolve, reject });
       // behind the promises that others wait for before they ask
