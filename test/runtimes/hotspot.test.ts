@@ -89,6 +89,13 @@ function isPossible({ frames, isCut }: JavaStack): boolean {
   });
 }
 
+/**
+ * Math.sin() and Math.pow() of JDK 8 move the stack pointer inside of a compiled frame: what called the method is lost,
+ * below C1's saved registers also the method (docs/interpreters/hotspot.md).
+ */
+const isLostInArithmetic = ({ frames, isCut }: JavaStack): boolean =>
+  frames.length === 1 && (isCut ? /^Shapes\.arithmetic:/ : stubs).test(frames[0]!);
+
 describe.skipIf(missingRights).each(missingRights ? [] : findJavas())('$title', (java) => {
   let recording: Recording;
   const results = new Map<string, JavaStack[]>();
@@ -104,15 +111,22 @@ describe.skipIf(missingRights).each(missingRights ? [] : findJavas())('$title', 
     await recording?.stop();
   });
 
+  function isRight(mode: string, stack: JavaStack): boolean {
+    if (CHAINS.includes(mode)) return isWholeChain(stack);
+    return isPossible(stack) || (java.major === 8 && isLostInArithmetic(stack));
+  }
+
   /** From the first right stack of each on: what came before was starting. */
   async function measure(classes: string, modes: string[]): Promise<void> {
     const running = modes.map((mode) => [mode, start(java, classes, mode)] as const);
     const stacksOf = ({ pid }: ChildProcess) => recording.profiles.flatMap((p) => mainStacks(p, pid!));
-    const isRight = (mode: string) => (CHAINS.includes(mode) ? isWholeChain : isPossible);
     try {
       for (const [, child] of running) recording.controller.addTarget(toPid(child.pid!));
       await recording
-        .until(() => running.every(([mode, child]) => stacksOf(child).some(isRight(mode))), LIMIT_MS)
+        .until(
+          () => running.every(([mode, child]) => stacksOf(child).some((stack) => isRight(mode, stack))),
+          LIMIT_MS,
+        )
         .catch(() => {
           /* the tests below say which */
         });
@@ -130,8 +144,7 @@ describe.skipIf(missingRights).each(missingRights ? [] : findJavas())('$title', 
   it.for(Object.keys(MODES))('%s', (mode, { task }) => {
     task.meta.build = java.build;
     const stacks = results.get(mode)!;
-    const isRight = CHAINS.includes(mode) ? isWholeChain : isPossible;
-    const wrong = stacks.filter((stack) => !isRight(stack));
+    const wrong = stacks.filter((stack) => !isRight(mode, stack));
     const texts = wrong.slice(0, 3).map(({ frames, isCut }) => `${frames.join(' < ')}${isCut ? ' cut' : ''}`);
     expect(sum(stacks)).toBeGreaterThanOrEqual(SAMPLES);
     expect(1 - sum(wrong) / sum(stacks), texts.join('\n')).toBeGreaterThanOrEqual(SHARE);
