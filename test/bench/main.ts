@@ -36,6 +36,8 @@ if (process.getuid?.() !== 0) throw new Error('the benchmark loads BPF programs:
 
 exitOnSignals();
 
+/** Before anything of it runs. */
+const machine = describeMachine();
 const directory = process.env['EVERYFRAME_BENCH'] ?? `${ROOT}../shared/bench`;
 if (values.only === 'runtimes') {
   await writeRuntimes();
@@ -56,7 +58,7 @@ if (values.only === 'split') {
 if (values.only !== 'curves') {
   if (existsSync(`${directory}/side_by_side.py`)) {
     const comparisons = compareSideBySide(CASES, { directory, rounds, seconds });
-    const how = `Medians over ${rounds} round(s) of ${seconds} s, in brackets the smallest and the largest; seconds that each agent had run before: ${describeAges(CASES)}. ${describeMachine()}.`;
+    const how = `Medians over ${rounds} round(s) of ${seconds} s, in brackets the smallest and the largest; seconds that each agent had run before: ${describeAges(CASES)}. ${machine}.`;
     renew('side by side', `${how}\n\n${describeComparisons(comparisons)}`);
   } else {
     console.error(
@@ -66,7 +68,7 @@ if (values.only !== 'curves') {
 }
 if (values.only !== 'side-by-side') {
   const curves = await measureCurves({ warmSeconds: 12, seconds });
-  renew('curves', `One run, ${seconds} s a row. ${describeMachine()}.\n\n${describeCurves(curves)}`);
+  renew('curves', `One run, ${seconds} s a row. ${machine}.\n\n${describeCurves(curves)}`);
 }
 console.error('wrote docs/benchmarks.md');
 
@@ -74,7 +76,7 @@ async function writeRuntimes(): Promise<void> {
   const text = `# What runtimes cost in the kernel
 
 Written by \`npm run bench -- --only runtimes --seconds ${seconds}\`: medians of five rounds of ${seconds} s, in brackets the
-smallest. ${describeMachine()}. One busy thread of the program is sampled, first without the runtime's code in
+smallest. ${machine}. One busy thread of the program is sampled, first without the runtime's code in
 the sampler, so that its stacks are native frames alone, then with it.
 
 ${describeRuntimes(await measureRuntimes(seconds))}
@@ -86,7 +88,7 @@ ${describeRuntimes(await measureRuntimes(seconds))}
 async function writeSplits(): Promise<void> {
   const table = describeSplits(await compareSplits(`${directory}/../peers`, seconds));
   console.log(table);
-  const head = `One run: windows of ${seconds} s in all, ${SPLIT_RATE} Hz. ${describeMachine()}.`;
+  const head = `One run: windows of ${seconds} s in all, ${SPLIT_RATE} Hz. ${machine}.`;
   renew('table', `${head}\n\n${table}`, 'docs/interpreters/known-split.md');
   console.error('wrote docs/interpreters/known-split.md');
 }
@@ -96,7 +98,7 @@ async function writeStacks(): Promise<void> {
   const reference = `${directory}/../peers/ebpf-profiler.xz`;
   const compared = await compareStacks({ seconds, reference: existsSync(reference) ? reference : undefined });
   const { table, examples } = describeStacks(compared);
-  renew('table', `One run of ${seconds} s. ${describeMachine()}.\n\n${table}`, 'docs/comparison.md');
+  renew('table', `One run of ${seconds} s. ${machine}.\n\n${table}`, 'docs/comparison.md');
   console.log(`${table}\n\n${examples}`);
   console.error('wrote docs/comparison.md');
 }
