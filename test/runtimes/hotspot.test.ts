@@ -50,18 +50,18 @@ function mainStacks(profile: Profile, pid: number): JavaStack[] {
 }
 
 const sum = (stacks: JavaStack[]): number => stacks.reduce((total, { count }) => total + count, 0);
-const stubs = /^\[jvm: StubRoutines/;
+const JVM_STUB = /^\[jvm: StubRoutines/;
 
 /** leaf c b a main, and then the JVM's own frames to the root. */
 function isWholeChain({ frames, isCut }: JavaStack): boolean {
-  const [leaf, ...callers] = frames.filter((frame) => !stubs.test(frame));
+  const [leaf, ...callers] = frames.filter((frame) => !JVM_STUB.test(frame));
   const [name, line] = leaf?.split(':') ?? [];
   return (
     !isCut &&
     name === 'Chain.leaf' &&
     LOOP.has(Number(line)) &&
     callers.join() === CHAIN.join() &&
-    stubs.test(frames.at(-1)!)
+    JVM_STUB.test(frames.at(-1)!)
   );
 }
 
@@ -81,8 +81,8 @@ const OTHERS = /^Shapes\.(calls|arrays|objects|arithmetic|exceptions|lambdas|nat
 
 /** From main, through calls that there are. */
 function isPossible({ frames, isCut }: JavaStack): boolean {
-  const names = frames.filter((frame) => !stubs.test(frame)).map((frame) => frame.split(':')[0]!);
-  if (isCut || names.at(-1) !== 'Shapes.main' || !stubs.test(frames.at(-1)!)) return false;
+  const names = frames.filter((frame) => !JVM_STUB.test(frame)).map((frame) => frame.split(':')[0]!);
+  if (isCut || names.at(-1) !== 'Shapes.main' || !JVM_STUB.test(frames.at(-1)!)) return false;
   return names.every((name, i) => {
     const callers = CALLERS[name] ?? (OTHERS.test(name) ? /^Shapes\.main$/ : undefined);
     return !callers || callers.test(names[i + 1] ?? '');
@@ -94,7 +94,7 @@ function isPossible({ frames, isCut }: JavaStack): boolean {
  * below C1's saved registers also the method (docs/interpreters/hotspot.md).
  */
 const isLostInArithmetic = ({ frames, isCut }: JavaStack): boolean =>
-  frames.length === 1 && (isCut ? /^Shapes\.arithmetic:/ : stubs).test(frames[0]!);
+  frames.length === 1 && (isCut ? /^Shapes\.arithmetic:/ : JVM_STUB).test(frames[0]!);
 
 describe.skipIf(missingRights).each(missingRights ? [] : findJavas())('$title', (java) => {
   let recording: Recording;
