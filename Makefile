@@ -16,7 +16,7 @@ LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/n
 NODE_INCLUDE := node_modules/node-api-headers/include
 ADDON_INCLUDE := node_modules/node-addon-api
 
-all: build/everyframe.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/otlp.js build/web/index.html dist/.stamp build/show/symbol.cjs build/workers/.stamp
+all: build/everyframe.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp
 
 native: $(OUT)/everyframe.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o $(OUT)/everyframe.node
 
@@ -55,21 +55,31 @@ dist/.stamp: $(SOURCES) tsconfig.json package.json build/otlp.js
 	node_modules/.bin/tsc -b
 	@touch $@
 
-# `show symbol` as one file, which starts in half the time, and the code that V8 makes of it (cli/bundle-start.ts).
-# `node --enable-source-maps build/show/symbol-bundle.cjs` makes its stack traces those of the sources.
+# Commands as one file, which start in a third to half of the time, and the code that V8 makes of it (cli/bundle-start.ts).
 # Code that V8 has from a file can't import() what is no part of it.
 BUNDLE := node_modules/.bin/esbuild --bundle --platform=node --format=cjs --target=node20.19 --minify-syntax --log-level=warning \
-	--define:import.meta.url=bundleUrl --define:import.meta.dirname=__dirname \
+	--supported:dynamic-import=false \
+	--define:import.meta.url=bundleUrl --define:import.meta.dirname=__dirname --define:import.meta.filename=__filename \
 	--banner:js="const bundleUrl = require('node:url').pathToFileURL(__filename).href;"
-build/show/symbol.cjs: dist/.stamp
+
+# `node --enable-source-maps build/show/symbol-bundle.cjs` makes the stack traces of `show symbol` those of the sources.
+build/show/.stamp: dist/.stamp
 	@mkdir -p build/show && rm -f build/show/*
-	$(BUNDLE) --minify-whitespace --supported:dynamic-import=false --sourcemap --outfile=build/show/symbol-bundle.cjs cli/show-symbol-main.ts
-	$(BUNDLE) --outfile=build/show/start.cjs cli/bundle-start.ts
+	$(BUNDLE) --minify-whitespace --sourcemap --outfile=build/show/symbol-bundle.cjs cli/show-symbol-main.ts
+	$(BUNDLE) --outfile=build/show/symbol.cjs cli/bundle-start.ts
 	echo 'namespace a { template <class T> T f(T x) { return x + 1; } template int f(int); }' | \
 		g++ -g -shared -fPIC -o build/show/example -x c++ -
-	EVERYFRAME_WRITE_CODE=1 node --single-threaded-gc build/show/start.cjs show symbol --json build/show/example \
+	EVERYFRAME_WRITE_CODE=1 bin/everyframe show symbol --json build/show/example \
 		$$(nm build/show/example | awk '/_ZN1a1f/ { print "0x" $$1 }') >/dev/null
-	@mv build/show/start.cjs $@
+	@touch $@
+
+# What samples. Lines stay, for stack traces.
+build/cli/.stamp: dist/.stamp bin/everyframe
+	@mkdir -p build/cli && rm -f build/cli/*
+	$(BUNDLE) --outfile=build/cli/sampling-bundle.cjs cli/sampling-main.ts
+	$(BUNDLE) --outfile=build/cli/sampling.cjs cli/bundle-start.ts
+	for command in agent run record top; do EVERYFRAME_WRITE_CODE=1 bin/everyframe $$command --help >/dev/null || exit 1; done
+	@touch $@
 
 # The worker threads of the agent, as one file. Lines stay, for stack traces.
 build/workers/.stamp: dist/.stamp

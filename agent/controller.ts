@@ -4,6 +4,7 @@
  *   tracer -> records -> trace handler, process manager, executables
  *   every interval: trace handler -> profile maker -> sink (the reporter, or a recording)
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pid } from '../common/base/brand.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { BpfCode } from './executables/bpf-code.ts';
@@ -84,6 +85,8 @@ export interface ProfileSink {
 }
 
 const TRACE_BYTES = 6 << 20;
+/** At the start runtimes wait for each other so long: the sampler is verified anew for each change. */
+const GATHER_RUNTIMES_MS = 500;
 const MEMORY_LOOK_MS = 1000;
 const TABLE_SWEEP_MS = 30_000;
 /** Parsing leaves much that is free, in the first seconds most of all. */
@@ -329,6 +332,7 @@ export class Controller {
       this.#executables,
     );
     if (targets) await reading;
+    else void this.#tracer.samplers.gather(Promise.race([reading, sleep(GATHER_RUNTIMES_MS)]));
   }
 
   /** What is known of a program that ran under this number. */

@@ -1,6 +1,7 @@
 /**
- * Runs the file beside it that holds all of `show symbol`, with the code that V8 made of it when the product was built:
- * to parse and compile it takes as long as to name an address. Code of another Node is not looked at.
+ * Runs the file beside it that holds all of some commands (symbol-bundle.cjs, if this is symbol.cjs), with the code that
+ * V8 made of it when the product was built: to parse and compile `show symbol` takes as long as to name an address. Code
+ * of another Node, or of other settings of V8, is not looked at.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire, wrap } from 'node:module';
@@ -10,7 +11,7 @@ import { Script } from 'node:vm';
 import { raiseCompilerBudget } from './compiler-budget.ts';
 
 const DIRECTORY = import.meta.dirname;
-const BUNDLE = join(DIRECTORY, 'symbol-bundle.cjs');
+const BUNDLE = import.meta.filename.replace(/\.cjs$/, '-bundle.cjs');
 
 // 10,000 addresses are named before optimised code pays, which took a third of the time. Code depends on such flags.
 raiseCompilerBudget();

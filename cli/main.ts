@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import type { Command } from 'commander';
 import { newProgram, newShow, runProgram } from './program.ts';
+import { samplingCommands } from './sampling-commands.ts';
 
 const program = newProgram();
 /** The parts that `show` prints, in the order of its help. */
@@ -12,14 +13,11 @@ const SHOW_PARTS: Record<string, (show: Command) => Promise<void>> = {
 };
 /** What a command needs is loaded with it: all of it together takes longer than naming an address. */
 const COMMANDS: Record<string, () => Promise<void>> = {
-  run: async () => (await import('./run.ts')).registerRun(program),
-  agent: async () => (await import('./agent.ts')).registerAgent(program),
+  ...samplingCommands(program),
   collector: async () => (await import('./collector.ts')).registerCollector(program),
-  record: async () => (await import('./record.ts')).registerRecord(program),
   report: async () => (await import('./report.ts')).registerReport(program),
   convert: async () => (await import('./convert.ts')).registerConvert(program),
   diff: async () => (await import('./diff.ts')).registerDiff(program),
-  top: async () => (await import('./top.ts')).registerTop(program),
   query: async () => (await import('./query.ts')).registerQuery(program),
   mcp: async () => (await import('./mcp.ts')).registerMcp(program),
   doctor: async () => {

@@ -1,9 +1,11 @@
 /** `everyframe`: agent and collector as two processes, the collector without rights; each watches the other. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { hostname, userInfo } from 'node:os';
+import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { Logger } from 'pino';
 import { parseAgentOptions } from '../agent/options.ts';
+import { packageRoot } from '../agent/tracer/package-root.ts';
 import { readToken } from '../collector/access.ts';
 import { COLLECTOR_DEFAULTS } from '../collector/defaults.ts';
 import { startAgent } from './agent.ts';
@@ -147,7 +149,7 @@ async function startCollectorProcess(flags: string[]): Promise<CollectorProcess>
   const child = spawn(
     process.execPath,
     // not execArgv: the agent's small heap is not the collector's
-    [process.argv[1]!, 'collector', '--child', '--plain-loopback', ...drop, ...flags],
+    [join(packageRoot(), 'dist/cli/main.js'), 'collector', '--child', '--plain-loopback', ...drop, ...flags],
     { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], detached: true },
   );
   const exited = new Promise<{ code: number | null }>((resolve) => {

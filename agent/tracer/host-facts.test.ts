@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -60,6 +60,13 @@ describe('readHostFacts', () => {
       container: '',
       memlockBytes: 64 * 1024 * 1024,
     });
+  });
+
+  it('reads no more of the list of kernel symbols than tells whether it has addresses', () => {
+    const host = makeHost(DEBIAN_12);
+    // too large to be read as a whole
+    truncateSync(join(host.proc, 'kallsyms'), 8 * 2 ** 30);
+    expect(readHostFacts(host).kernelSymbolsVisible).toBe(true);
   });
 
   it('knows nothing of an empty host', () => {

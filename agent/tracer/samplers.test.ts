@@ -4,7 +4,7 @@ import { RUNTIMES } from '../interpreters/registry.ts';
 import type { Native, NativeBpfObject } from './native.ts';
 import { Samplers } from './samplers.ts';
 
-const [first, second] = RUNTIMES as [RuntimePlugin, RuntimePlugin];
+const [first, second, third] = RUNTIMES as [RuntimePlugin, RuntimePlugin, RuntimePlugin];
 
 /** What the kernel was asked for, in order, as text; loading takes a turn of the event loop. */
 function fakeKernel(refuse: (runtimes: string) => boolean = () => false) {
@@ -77,16 +77,43 @@ describe('the samplers', () => {
     expect(samplers.mapFd(second)).toBeUndefined();
   });
 
-  it('load a runtime once, and one at a time', async () => {
+  it('load a runtime once, and those together that are asked for meanwhile', async () => {
     const { samplers, log } = fakeKernel();
     log.length = 0;
-    expect(await Promise.all([first, second, first, second].map((p) => samplers.add(p)))).toEqual(
-      Array(4).fill(true),
-    );
+    const added = [samplers.add(first)];
+    while (!log.some((line) => line.startsWith('open'))) await Promise.resolve();
+    added.push(...[second, third, first, second].map((plugin) => samplers.add(plugin)));
+    expect(await Promise.all(added)).toEqual(Array(5).fill(true));
     expect(log.filter((line) => line.startsWith('load'))).toEqual([
       `load [${first.name}]`,
-      `load [${first.name} ${second.name}]`,
+      `load [${first.name} ${second.name} ${third.name}]`,
     ]);
+    expect(samplers.stats.runtimes).toBe(3);
+  });
+
+  it('wait for others where they are told to', async () => {
+    const { samplers, log } = fakeKernel();
+    log.length = 0;
+    let go = (): void => {};
+    const gathered = samplers.gather(new Promise<void>((resolve) => (go = resolve)));
+    const added = [samplers.add(first)];
+    await new Promise(setImmediate);
+    added.push(samplers.add(second));
+    expect(log).toEqual([]);
+    go();
+    await gathered;
+    expect(await Promise.all(added)).toEqual([true, true]);
+    expect(log.filter((line) => line.startsWith('load'))).toEqual([`load [${first.name} ${second.name}]`]);
+  });
+
+  it('take of those that come together the ones that the kernel takes', async () => {
+    const { samplers, log, warnings } = fakeKernel((runtimes) => runtimes.includes(second.name));
+    log.length = 0;
+    const added = await Promise.all([first, second, third].map((plugin) => samplers.add(plugin)));
+    expect(added).toEqual([true, false, true]);
+    expect(warnings).toEqual([`frames of ${second.name} will be missing from stacks: E2BIG`]);
+    expect(samplers.stats).toEqual({ runtimes: 2, refused: 1, deferring: 0 });
+    expect(samplers.mapFd(third)).toBe(`[${first.name} ${third.name}]`);
   });
 
   it('stay as they are where the kernel refuses a runtime, and ask once', async () => {

@@ -31,6 +31,8 @@ export class Samplers {
   readonly #onRefused: OnRefused;
   /** Asked once; the answer would be the same. */
   readonly #refused = new Set<RuntimePlugin>();
+  /** For the next change. */
+  readonly #wanted = new Set<RuntimePlugin>();
   /** One change at a time. */
   #changes: Promise<unknown> = Promise.resolve();
   #closed = false;
@@ -54,11 +56,25 @@ export class Samplers {
     return this.#runtimes.includes(plugin) ? this.#current.mapFd(plugin.maps[0]) : undefined;
   }
 
-  /** Makes the runtime part of the sampler; false if the kernel refuses it. */
-  add(plugin: RuntimePlugin): Promise<boolean> {
-    const added = this.#changes.then(() => this.#widen(plugin));
-    this.#changes = added;
-    return added;
+  /**
+   * Makes the runtime part of the sampler; false if the kernel refuses it. The whole sampler is verified for it, so those
+   * that are asked for while another change is under way come together.
+   */
+  async add(plugin: RuntimePlugin): Promise<boolean> {
+    this.#wanted.add(plugin);
+    await this.#change(() => this.#widen());
+    return this.#runtimes.includes(plugin);
+  }
+
+  /** The next change waits for this, and with it all runtimes that are asked for until then. */
+  async gather(until: Promise<unknown>): Promise<void> {
+    await this.#change(() => until);
+  }
+
+  #change<T>(make: () => Promise<T> | undefined): Promise<T | undefined> {
+    const made = this.#changes.then(make);
+    this.#changes = made;
+    return made;
   }
 
   /** Waits for a change that is under way. */
@@ -76,9 +92,7 @@ export class Samplers {
 
   /** From now on stacks of which a part is not in memory wait for it; nothing happens where the kernel can't. */
   deferStacks(): Promise<void> {
-    const added = this.#changes.then(() => (this.mayDefer ? this.#defer() : undefined));
-    this.#changes = added;
-    return added;
+    return this.#change(() => (this.mayDefer ? this.#defer() : undefined));
   }
 
   /** Loads the program for the present runtimes. Older ones stay: threads may still be on their way to them. */
@@ -99,10 +113,26 @@ export class Samplers {
     }
   }
 
-  async #widen(plugin: RuntimePlugin): Promise<boolean> {
-    if (this.#runtimes.includes(plugin)) return true;
-    if (this.#closed || this.#refused.has(plugin)) return false;
-    const runtimes = [...this.#runtimes, plugin];
+  async #widen(): Promise<void> {
+    const isNew = (plugin: RuntimePlugin): boolean =>
+      !this.#runtimes.includes(plugin) && !this.#refused.has(plugin);
+    const wanted = [...this.#wanted].filter(isNew);
+    this.#wanted.clear();
+    if (wanted.length > 1 && (await this.#load(wanted)) === undefined) return;
+    // which of them the kernel refuses
+    for (const plugin of wanted.filter(isNew)) {
+      const error = await this.#load([plugin]);
+      if (!error) continue;
+      this.#refused.add(plugin);
+      this.stats.refused++;
+      this.#onRefused(`frames of ${plugin.name} will be missing from stacks`, error);
+    }
+  }
+
+  /** Lets a sampler that has these as well take over; the kernel's answer where it does not take it. */
+  async #load(added: readonly RuntimePlugin[]): Promise<Error | undefined> {
+    if (this.#closed) return undefined;
+    const runtimes = [...this.#runtimes, ...added];
     const before = this.#current;
     let wider: NativeBpfObject | undefined;
     try {
@@ -111,17 +141,14 @@ export class Samplers {
       this.#putInPlace(SamplerSlot.SAMPLE, wider.programFd('sample'));
     } catch (error) {
       wider?.close();
-      this.#refused.add(plugin);
-      this.stats.refused++;
-      this.#onRefused(`frames of ${plugin.name} will be missing from stacks`, error as Error);
-      return false;
+      return error as Error;
     }
     this.#current = wider;
     this.#runtimes = runtimes;
-    this.stats.runtimes++;
+    this.stats.runtimes += added.length;
     if (this.#deferring.length > 0) await this.#defer();
     before.close();
-    return true;
+    return undefined;
   }
 
   #putInPlace(slot: number, programFd: number): void {
