@@ -73,7 +73,7 @@ export interface ControllerOptions extends SamplingOptions {
   targets?: Pid[];
   /** With targets: files that they will run or run already. Their tables are made before sampling starts. */
   expectedFiles?: readonly string[];
-  /** Time between two profiles, and its random share either way. */
+  /** Time between two profiles, and its random share either way; the first one comes after a second. */
   intervalMs: number;
   jitter: number;
   /** Measure how long the main loop is kept from its work. */
@@ -84,6 +84,8 @@ export interface ProfileSink {
   push(profile: Profile): void | Promise<void>;
 }
 
+/** Whoever has just started it waits for something to see, and for whether a receiver takes it. */
+const FIRST_INTERVAL_MS = 1000;
 const TRACE_BYTES = 6 << 20;
 /** At the start runtimes wait for each other so long: the sampler is verified anew for each change. */
 const GATHER_RUNTIMES_MS = 500;
@@ -230,7 +232,7 @@ export class Controller {
     await controller.#tracer.start();
     controller.#sampling.start();
     if (options.watchLoop) controller.#loopDelay.start();
-    controller.#schedule();
+    controller.#schedule(FIRST_INTERVAL_MS);
     controller.#memoryTimer = setInterval(() => controller.#keepBudget(), MEMORY_LOOK_MS).unref();
     return controller;
   }
@@ -343,10 +345,10 @@ export class Controller {
     this.#sourceMaps?.forgetProcess(pid);
   }
 
-  #schedule(): void {
+  #schedule(maxMs = Infinity): void {
     if (this.#stopped) return;
     const { intervalMs, jitter } = this.#options;
-    const delay = intervalMs * (1 + jitter * (Math.random() * 2 - 1));
+    const delay = Math.min(intervalMs * (1 + jitter * (Math.random() * 2 - 1)), maxMs);
     this.#timer = setTimeout(() => void this.flush().then(() => this.#schedule()), delay);
   }
 

@@ -38,7 +38,12 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     help: 'compression of pushed profiles; auto: gzip, but none to a receiver on this machine',
   },
   { flag: 'samples-per-second', value: 'HZ', default: '20', help: 'samples a second on each CPU' },
-  { flag: 'reporter-interval', value: 'DURATION', default: '5s', help: 'time between two pushes' },
+  {
+    flag: 'reporter-interval',
+    value: 'DURATION',
+    default: '5s',
+    help: 'time between two pushes; the first one comes after a second',
+  },
   {
     flag: 'reporter-jitter',
     value: 'FRACTION',

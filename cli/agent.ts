@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
-import type { Controller } from '../agent/controller.ts';
 import { type AgentOptions, parseAgentOptions } from '../agent/options.ts';
 import { reporterOptions } from '../agent/reporter/options.ts';
 import { Reporter } from '../agent/reporter/reporter.ts';
 import { SelfMetrics } from '../agent/reporter/self-metrics.ts';
+import type { Profile } from '../common/profile/profile.ts';
+import type { SenderOptions } from '../otlp-client/request-sender.ts';
 import { addAgentFlags, splitAgentFlags } from './agent-flags.ts';
 import { makeLogger } from './logger.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
@@ -19,21 +20,41 @@ export interface RunningAgent {
   stop(hasReceiver?: boolean): Promise<void>;
 }
 
-/** Samples and pushes until stopped. `metricsIntervalMs`: of --self-metrics; by default a minute. */
+export interface AgentSettings {
+  options: AgentOptions;
+  /** Where to push; sampling does not wait for it. */
+  transport: SenderOptions | Promise<SenderOptions>;
+  /** Of --self-metrics; by default a minute. */
+  metricsIntervalMs?: number;
+}
+
+/** Samples and pushes until stopped. */
 export async function startAgent(
-  options: AgentOptions,
+  { options, transport, metricsIntervalMs }: AgentSettings,
   log: Logger,
-  metricsIntervalMs?: number,
 ): Promise<RunningAgent> {
-  const transport = reporterOptions(options);
-  const reporter = new Reporter(transport, log);
-  let controller: Controller;
-  try {
-    controller = await startController(controllerOptions(options, log), reporter, log);
-  } catch (error) {
+  const sending = Promise.resolve(transport).then((settings) => ({
+    settings,
+    reporter: new Reporter(settings, log),
+  }));
+  // without a receiver nothing is pushed: it is told below why
+  const push = (profile: Profile): Promise<void> =>
+    sending.then(
+      ({ reporter }) => reporter.push(profile),
+      () => {},
+    );
+  const starting = Promise.resolve().then(() =>
+    startController(controllerOptions(options, log), { push }, log),
+  );
+  await Promise.allSettled([sending, starting]);
+  const { settings, reporter } = await sending.catch(async (error) => {
+    await starting.then((controller) => controller.stop());
+    throw error;
+  });
+  const controller = await starting.catch((error) => {
     reporter.close();
     throw error;
-  }
+  });
   const counters = (): Record<string, number> => ({
     ...controller.counters(),
     ...Object.fromEntries(
@@ -41,7 +62,7 @@ export async function startAgent(
     ),
   });
   const metrics = options.selfMetrics
-    ? new SelfMetrics(transport, counters, log, metricsIntervalMs)
+    ? new SelfMetrics(settings, counters, log, metricsIntervalMs)
     : undefined;
   return {
     async stop(hasReceiver = true) {
@@ -74,7 +95,7 @@ async function runAgent(flags: Record<string, unknown>): Promise<void> {
   }
   const log = makeLogger('agent', options.verbose);
   for (const text of ignored) log.warn(text);
-  const agent = await startAgent(options, log);
+  const agent = await startAgent({ options, transport: reporterOptions(options) }, log);
   log.info(
     `sampling ${options.samplesPerSecond} times a second on each CPU, pushing to ${options.collectionAgent}`,
   );

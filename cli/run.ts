@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { Logger } from 'pino';
 import { parseAgentOptions } from '../agent/options.ts';
+import { reporterOptions } from '../agent/reporter/options.ts';
 import { packageRoot } from '../agent/tracer/package-root.ts';
 import { readToken } from '../collector/access.ts';
 import { COLLECTOR_DEFAULTS } from '../collector/defaults.ts';
@@ -101,15 +102,19 @@ async function run(flags: Record<string, unknown>): Promise<void> {
   const header = typeof tokenFile === 'string' ? [`authorization=Bearer ${readToken(tokenFile)}`] : [];
   // from here on, so that a Ctrl-C while it starts ends it in order
   const signalled = untilSignal();
-  const collector = await startCollectorProcess(collectorArguments);
+  const starting = startCollectorProcess(collectorArguments);
+  // both take a second on a busy machine: the agent samples before the collector is ready
+  const transport = starting.then(({ ready }) =>
+    reporterOptions({ ...options, header, collectionAgent: ready.grpc, disableTls: true }),
+  );
   const agent = await startAgent(
-    { ...options, header, collectionAgent: collector.ready.grpc, disableTls: true, selfMetrics: true },
+    { options: { ...options, selfMetrics: true }, transport, metricsIntervalMs: METRICS_INTERVAL_MS },
     log,
-    METRICS_INTERVAL_MS,
   ).catch(async (error) => {
-    await collector.stop();
+    await starting.then((collector) => collector.stop());
     throw error;
   });
+  const collector = await starting;
   announce(collector.ready.page, options.samplesPerSecond);
   const ended = await Promise.race([signalled, collector.exited]);
   const hasReceiver = typeof ended === 'string';

@@ -205,6 +205,13 @@ describe.skipIf(missingRights)('everyframe', () => {
   describe('run', () => {
     const pageOf = (run: Running): Promise<string> =>
       until(() => /Open (https?:\S+)/.exec(run.output())?.[1], `the address of the page in: ${run.output()}`);
+    const shows = (page: string, program: string): Promise<true> =>
+      until(async () => {
+        const { values } = (await (
+          await fetch(new URL('api/v1/values?label=process&range=60s', page))
+        ).json()) as { values: { value: string }[] };
+        return values.some(({ value }) => value === program) || undefined;
+      }, `${program} on the page`);
     const collectorOf = (run: Running): number =>
       Number(
         execFileSync('pgrep', ['-P', String(run.process.pid), '-f', 'collector'], {
@@ -217,16 +224,18 @@ describe.skipIf(missingRights)('everyframe', () => {
       const page = await pageOf(run);
       expect(await (await fetch(page)).text()).toContain('id="app"');
       const second = everyframe('record', '-d', '2s', '-o', file('second.folded'));
-      await until(async () => {
-        const { values } = (await (
-          await fetch(new URL('api/v1/values?label=process&range=60s', page))
-        ).json()) as { values: { value: string }[] };
-        return values.some(({ value }) => value === 'deep-cli') || undefined;
-      }, 'the busy program on the page');
+      await shows(page, 'deep-cli');
       expect((await second.exited).code).toBe(0);
       const status = readFileSync(`/proc/${collectorOf(run)}/status`, 'utf8');
       expect(status).toMatch(/^Uid:\t65534\t65534/m);
       expect(status).toMatch(/^CapEff:\t0+$/m);
+      run.process.kill('SIGINT');
+      expect(await run.exited).toMatchObject({ code: 0 });
+    });
+
+    it('shows the first second before its interval has ended', async () => {
+      const run = everyframe('run', '-samples-per-second', '97', '--reporter-interval', '10m', ...ANY_PORT);
+      await shows(await pageOf(run), 'deep-cli');
       run.process.kill('SIGINT');
       expect(await run.exited).toMatchObject({ code: 0 });
     });
