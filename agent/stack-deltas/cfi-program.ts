@@ -30,6 +30,9 @@ function keptOf(kind: number, offset: number): number {
   return kind === ValueKind.CFA && offset < 0 ? offset : Kept.UNKNOWN;
 }
 
+/** Never minus zero: V8 would take the fields that it comes into for fractions from then on, and all code that it made anew. */
+const factored = (offset: number, dataAlign: number): number => offset * dataAlign + 0;
+
 export class CfiProgram {
   readonly state = new CfiState();
   readonly #remembered: CfiState[] = [];
@@ -54,15 +57,16 @@ export class CfiProgram {
           location += low * context.codeAlign;
           break;
         case 2:
-          this.#saveAt(low, cursor.uleb() * context.dataAlign, context.registers);
+          this.#saveAt(low, factored(cursor.uleb(), context.dataAlign), context.registers);
           break;
         case 3:
           this.#restore(low, context);
           break;
         default: {
           const next = this.#location(op, cursor, context, location);
-          if (next === undefined) this.#instruction(op, cursor, context);
-          else {
+          if (next === undefined) {
+            if (!this.#usual(op, cursor)) this.#rare(op, cursor, context);
+          } else {
             emit?.(location);
             location = next;
           }
@@ -93,16 +97,45 @@ export class CfiProgram {
     }
   }
 
-  #instruction(op: number, cursor: Cursor, context: ProgramContext): void {
+  /**
+   * What nearly all programs are made of; false for the rest. Apart, because V8 gives up code that it made before it met
+   * a case for the first time.
+   */
+  #usual(op: number, cursor: Cursor): boolean {
+    const { state } = this;
+    switch (op) {
+      case 0x00: // nop
+        return true;
+      case 0x0a:
+        this.#remember();
+        return true;
+      case 0x0b:
+        if (this.#depth === 0) throw new BadFrame('DW_CFA_restore_state without a remembered state');
+        state.copyFrom(this.#remembered[--this.#depth]!);
+        return true;
+      case 0x0c: // def_cfa
+        state.setCfa(cursor.uleb(), cursor.uleb());
+        return true;
+      case 0x0d: // def_cfa_register
+        state.setCfaRegister(cursor.uleb());
+        return true;
+      case 0x0e: // def_cfa_offset
+        state.setCfaOffset(cursor.uleb());
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  #rare(op: number, cursor: Cursor, context: ProgramContext): void {
     const { state } = this;
     const { registers, dataAlign } = context;
     switch (op) {
-      case 0x00: // nop
       case 0x2c: // arm64: negate_ra_state_with_pc
       case 0x2d: // GNU_window_save; arm64: negate_ra_state
         break;
       case 0x05: // offset_extended
-        this.#saveAt(cursor.uleb(), cursor.uleb() * dataAlign, registers);
+        this.#saveAt(cursor.uleb(), factored(cursor.uleb(), dataAlign), registers);
         break;
       case 0x06: // restore_extended
         this.#restore(cursor.uleb(), context);
@@ -115,22 +148,6 @@ export class CfiProgram {
         break;
       case 0x09: // register
         this.#saveIn(cursor.uleb(), cursor.uleb(), registers);
-        break;
-      case 0x0a:
-        this.#remember();
-        break;
-      case 0x0b:
-        if (this.#depth === 0) throw new BadFrame('DW_CFA_restore_state without a remembered state');
-        state.copyFrom(this.#remembered[--this.#depth]!);
-        break;
-      case 0x0c: // def_cfa
-        state.setCfa(cursor.uleb(), cursor.uleb());
-        break;
-      case 0x0d: // def_cfa_register
-        state.setCfaRegister(cursor.uleb());
-        break;
-      case 0x0e: // def_cfa_offset
-        state.setCfaOffset(cursor.uleb());
         break;
       case 0x0f: // def_cfa_expression
         this.#block(cursor, (block) => applyCfaExpression(state, block, registers));
@@ -145,13 +162,13 @@ export class CfiProgram {
         break;
       }
       case 0x11: // offset_extended_sf
-        this.#saveAt(cursor.uleb(), cursor.sleb() * dataAlign, registers);
+        this.#saveAt(cursor.uleb(), factored(cursor.sleb(), dataAlign), registers);
         break;
       case 0x12: // def_cfa_sf
-        state.setCfa(cursor.uleb(), cursor.sleb() * dataAlign);
+        state.setCfa(cursor.uleb(), factored(cursor.sleb(), dataAlign));
         break;
       case 0x13: // def_cfa_offset_sf
-        state.setCfaOffset(cursor.sleb() * dataAlign);
+        state.setCfaOffset(factored(cursor.sleb(), dataAlign));
         break;
       case 0x14: // val_offset
         this.#setValue(cursor.uleb(), cursor.uleb(), registers);
@@ -167,7 +184,7 @@ export class CfiProgram {
         cursor.uleb();
         break;
       case 0x2f: // GNU_negative_offset_extended
-        this.#saveAt(cursor.uleb(), -cursor.uleb() * dataAlign, registers);
+        this.#saveAt(cursor.uleb(), factored(-cursor.uleb(), dataAlign), registers);
         break;
       default:
         throw new BadFrame(`unknown call frame instruction 0x${op.toString(16)}`);

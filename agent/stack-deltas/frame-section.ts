@@ -11,7 +11,7 @@ import { CfiState, type Inexpressible, type Registers } from './cfi-state.ts';
 import { DW_EH_PE_OMIT, DW_EH_PE_PCREL, readEncoded, skipEncoded } from './encodings.ts';
 import { FrameSectionStats } from './frame-stats.ts';
 import type { FunctionRows } from './rows.ts';
-import { INVALID_RULE, type Rule, type RuleTable } from './rules.ts';
+import { INVALID_RULE, newRule, type Rule, type RuleTable } from './rules.ts';
 
 export interface FrameSection {
   bytes: Uint8Array;
@@ -72,7 +72,7 @@ class FrameDecoder {
   readonly #program = new CfiProgram();
   readonly #cies = new Map<number, Cie | BadFrame>();
   readonly #stats = new FrameSectionStats();
-  readonly #rule: Rule = { ...INVALID_RULE };
+  readonly #rule: Rule = newRule({});
 
   constructor(section: FrameSection, target: DecodeTarget) {
     this.#section = section;

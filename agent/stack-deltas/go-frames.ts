@@ -9,7 +9,7 @@ import { OutOfBounds } from '../../common/elf/source.ts';
 import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { REGISTERS } from './cfi-state.ts';
 import type { FunctionRows } from './rows.ts';
-import { framePointerRule, INVALID_RULE, type Rule, type RuleTable, STOP_RULE } from './rules.ts';
+import { framePointerRule, INVALID_RULE, newRule, type Rule, type RuleTable, STOP_RULE } from './rules.ts';
 
 /**
  * `root`: nothing called it. `switch`: it goes over to another stack and keeps its frame pointer, or, where it has no
@@ -83,7 +83,7 @@ class GoRows {
   readonly #machine: Machine;
   readonly #rows: FunctionRows;
   readonly #rules: RuleTable;
-  readonly #rule: Rule = { ...INVALID_RULE, kind: RuleKind.CFA };
+  readonly #rule: Rule = newRule({ kind: RuleKind.CFA });
 
   constructor(table: GoPclntab, machine: Machine, rows: FunctionRows, rules: RuleTable) {
     this.#table = table;

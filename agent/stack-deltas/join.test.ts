@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { lastAtOrBelow } from '../../common/base/search.ts';
 import { coverage, joinFunctions } from './join.ts';
 import { FunctionRows } from './rows.ts';
-import { sortedOrder } from './sorted.ts';
 
 interface Fn {
   start: number;
@@ -104,17 +103,5 @@ describe('joinFunctions', () => {
     );
     const { addresses, overlaps } = joinFunctions(rowsOf(nested));
     expect([addresses.length, overlaps]).toEqual([20_000, 9999]);
-  });
-});
-
-describe('sortedOrder', () => {
-  it('orders by key, of equal keys the higher index first, whatever their size', () => {
-    const key = fc.oneof(fc.nat(5), fc.nat(), fc.maxSafeNat());
-    fc.assert(
-      fc.property(fc.array(key), (keys) => {
-        const expected = keys.map((_, i) => i).sort((a, b) => keys[a]! - keys[b]! || b - a);
-        expect([...sortedOrder(Float64Array.from(keys), keys.length)]).toEqual(expected);
-      }),
-    );
   });
 });

@@ -6,7 +6,6 @@
 
 import { lastAtOrBelow } from '../../common/base/search.ts';
 import type { FunctionRows } from './rows.ts';
-import { sortedOrder } from './sorted.ts';
 
 export interface JoinedRows {
   addresses: Float64Array;
@@ -18,7 +17,7 @@ export interface JoinedRows {
 
 /** Whether an address lies in one of the functions so far. */
 export function coverage(rows: FunctionRows): (address: number) => boolean {
-  const order = sortedOrder(rows.starts, rows.count);
+  const order = rows.byStart();
   const starts = new Float64Array(order.length);
   /** How far the functions reach that begin no later. */
   const reach = new Float64Array(order.length);
@@ -34,7 +33,7 @@ export function coverage(rows: FunctionRows): (address: number) => boolean {
 
 export function joinFunctions(rows: FunctionRows): JoinedRows {
   const joiner = new Joiner(rows);
-  for (const f of sortedOrder(rows.starts, rows.count)) joiner.open(f);
+  for (const f of rows.byStart()) joiner.open(f);
   return joiner.finish();
 }
 

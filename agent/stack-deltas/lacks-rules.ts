@@ -1,7 +1,6 @@
 /** Whether a good part of a file's code has no rules, so that looking for more of them elsewhere is worth it. */
 import { type ElfFile, PF_X, PT_LOAD, SHF_EXECINSTR } from '../../common/elf/elf.ts';
 import type { FunctionRows } from './rows.ts';
-import { sortedOrder } from './sorted.ts';
 
 /** Start files and padding have none in any program. */
 const MAX_UNKNOWN_SHARE = 0.25;
@@ -9,7 +8,7 @@ const MAX_UNKNOWN_SHARE = 0.25;
 const NOT_COMPILED = /^\.(plt|init$|fini$)/;
 
 export function lacksRules(elf: ElfFile, rows: FunctionRows): boolean {
-  const order = sortedOrder(rows.starts, rows.count);
+  const order = rows.byStart();
   let code = 0;
   let known = 0;
   for (const { start, end } of codeRanges(elf)) {

@@ -8,7 +8,7 @@ import { OutOfBounds } from '../../common/elf/source.ts';
 import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { REGISTERS } from './cfi-state.ts';
 import type { FunctionRows } from './rows.ts';
-import { INVALID_RULE, type Rule, type RuleTable } from './rules.ts';
+import { newRule, type RuleTable } from './rules.ts';
 
 const { sp, ra } = REGISTERS.aarch64;
 const MAX_FIRST_ENTRY_BYTES = 64;
@@ -17,15 +17,14 @@ const INSTRUCTION_BYTES = 4;
 const PUSH = Buffer.from('f07bbfa9', 'hex');
 /** br x17 */
 const JUMP = Buffer.from('20021fd6', 'hex');
-const ENTRY: Rule = {
-  ...INVALID_RULE,
+const ENTRY = newRule({
   kind: RuleKind.CFA,
   cfaReg: sp,
   fpKind: ValueKind.SAME,
   raKind: ValueKind.REGISTER,
   raOffset: ra,
-};
-const PUSHED: Rule = { ...ENTRY, cfaOffset: 16, raKind: ValueKind.CFA, raOffset: -8 };
+});
+const PUSHED = newRule({ ...ENTRY, cfaOffset: 16, raKind: ValueKind.CFA, raOffset: -8 });
 
 /** Adds its rows where `covered` says nothing about it. */
 export function addLinkageTable(

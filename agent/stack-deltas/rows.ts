@@ -1,5 +1,6 @@
 /** Growing columns of (address, rule) rows, grouped by function. */
 import { MAX_IMAGE_BYTES, TableTooLarge } from './pack.ts';
+import { sortedOrder } from './sorted.ts';
 
 /** More would not fit into a table. A few bytes of a file can repeat many rows. */
 const MAX_ROWS = MAX_IMAGE_BYTES / 4;
@@ -30,6 +31,13 @@ export class FunctionRows {
   firstRow = new Uint32Array(257);
   count = 0;
   #previousRule = -1;
+  #byStart: Uint32Array = new Uint32Array(0);
+
+  /** Indices of the functions so far by ascending start; of those that begin at once the last first. Not to be changed. */
+  byStart(): Uint32Array {
+    this.#byStart = sortedOrder(this.starts, this.count, this.#byStart);
+    return this.#byStart;
+  }
 
   /** Makes room at once for what is likely to come: growing by and by leaves as much behind as there is in the end. */
   reserve(functions: number, rows: number): void {

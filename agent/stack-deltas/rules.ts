@@ -17,35 +17,39 @@ export interface Rule {
   raOffset: number;
 }
 
-const plain = (kind: number): Rule => ({
-  kind,
-  cfaReg: 0,
-  fpKind: ValueKind.UNDEFINED,
-  raKind: ValueKind.UNDEFINED,
-  cfaOffset: 0,
-  cfaOffset2: 0,
-  fpOffset: 0,
-  raOffset: 0,
+/**
+ * The one place where rules are made: objects that get their fields in different ways are of different kinds to V8,
+ * and what looks at a million of them is slow then.
+ */
+export const newRule = (fields: Partial<Rule>): Rule => ({
+  kind: fields.kind ?? RuleKind.INVALID,
+  cfaReg: fields.cfaReg ?? 0,
+  fpKind: fields.fpKind ?? ValueKind.UNDEFINED,
+  raKind: fields.raKind ?? ValueKind.UNDEFINED,
+  cfaOffset: fields.cfaOffset ?? 0,
+  cfaOffset2: fields.cfaOffset2 ?? 0,
+  fpOffset: fields.fpOffset ?? 0,
+  raOffset: fields.raOffset ?? 0,
 });
 
-export const INVALID_RULE: Readonly<Rule> = plain(RuleKind.INVALID);
-export const STOP_RULE: Readonly<Rule> = plain(RuleKind.STOP);
-export const SIGNAL_RULE: Readonly<Rule> = plain(RuleKind.SIGNAL);
+export const INVALID_RULE: Readonly<Rule> = newRule({});
+export const STOP_RULE: Readonly<Rule> = newRule({ kind: RuleKind.STOP });
+export const SIGNAL_RULE: Readonly<Rule> = newRule({ kind: RuleKind.SIGNAL });
 
 /**
  * The frame pointer points at the caller's, above which the return address lies, `bytes` below the CFA: where nothing
  * else is in between, 8. What the stack pointer says doesn't matter, it may be that of another stack.
  */
-export const framePointerRule = (fp: number, bytes = 8): Readonly<Rule> => ({
-  kind: RuleKind.FRAME_POINTER,
-  cfaReg: fp,
-  fpKind: ValueKind.CFA,
-  raKind: ValueKind.CFA,
-  cfaOffset: 8 + bytes,
-  cfaOffset2: 0,
-  fpOffset: -8 - bytes,
-  raOffset: -bytes,
-});
+export const framePointerRule = (fp: number, bytes = 8): Readonly<Rule> =>
+  newRule({
+    kind: RuleKind.FRAME_POINTER,
+    cfaReg: fp,
+    fpKind: ValueKind.CFA,
+    raKind: ValueKind.CFA,
+    cfaOffset: 8 + bytes,
+    fpOffset: -8 - bytes,
+    raOffset: -bytes,
+  });
 
 /** Row ids are 16 bits wide; the last one is never given out. */
 export const MAX_RULES = 65_535;
@@ -93,7 +97,7 @@ export class RuleTable {
       this.overflow++;
       return 0;
     }
-    const count = this.rules.push({ ...rule });
+    const count = this.rules.push(newRule(rule));
     this.#slots[slot] = count;
     if (count * 2 > this.#slots.length) this.#grow();
     return count - 1;

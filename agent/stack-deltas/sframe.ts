@@ -9,7 +9,7 @@ import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { BadFrame } from './cfi-program.ts';
 import type { DecodeTarget, FrameSection } from './frame-section.ts';
 import { FrameSectionStats } from './frame-stats.ts';
-import { INVALID_RULE, type Rule, STOP_RULE } from './rules.ts';
+import { newRule, type Rule, STOP_RULE } from './rules.ts';
 
 const MAGIC = 0xdee2;
 const VERSION = 2;
@@ -59,7 +59,7 @@ class SframeDecoder {
   readonly #target: DecodeTarget;
   readonly #cursor: Cursor;
   readonly #stats = new FrameSectionStats();
-  readonly #rule: Rule = { ...INVALID_RULE, kind: RuleKind.CFA };
+  readonly #rule: Rule = newRule({ kind: RuleKind.CFA });
   readonly #offsets: number[] = [];
   /** Functions may share rows; those of all together have no more than fit into the section. */
   #fresLeft: number;

@@ -1,5 +1,25 @@
-/** Indices of the first `count` keys by ascending key; of equal keys the higher index first. */
-export function sortedOrder(keys: Float64Array, count: number): Uint32Array {
+/**
+ * Indices of the first `count` keys by ascending key; of equal keys the higher index first. `known`: the same of fewer
+ * keys, when the others were not there yet.
+ */
+export function sortedOrder(
+  keys: Float64Array,
+  count: number,
+  known: Uint32Array = new Uint32Array(0),
+): Uint32Array {
+  if (known.length === 0) return sortAll(keys, count);
+  if (known.length === count) return known;
+  const first = known.length;
+  const added = sortAll(keys.subarray(first), count - first);
+  const order = new Uint32Array(count);
+  for (let i = 0, k = 0, a = 0; i < count; i++) {
+    const isAdded = a < added.length && (k === first || keys[first + added[a]!]! <= keys[known[k]!]!);
+    order[i] = isAdded ? first + added[a++]! : known[k++]!;
+  }
+  return order;
+}
+
+function sortAll(keys: Float64Array, count: number): Uint32Array {
   const order = new Uint32Array(count);
   let highest = 0;
   let isSorted = true;

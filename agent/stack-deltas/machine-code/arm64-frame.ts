@@ -4,7 +4,7 @@
  */
 import { RuleKind, ValueKind } from '../../tracer/records.gen.ts';
 import { REGISTERS } from '../cfi-state.ts';
-import { INVALID_RULE, type Rule } from '../rules.ts';
+import { newRule, type Rule } from '../rules.ts';
 import { Arm64Reader } from './arm64-instruction.ts';
 import { Effect, type FrameTracker, type Processor } from './code-reader.ts';
 
@@ -58,8 +58,7 @@ class Arm64Frame implements FrameTracker {
     const { fp, sp, ra } = REGISTERS.aarch64;
     const isFramePointer = this.#sp === UNKNOWN;
     const [isFpSaved, isLinkSaved] = [this.#savedFp !== 0, this.#savedLink !== 0];
-    return {
-      ...INVALID_RULE,
+    return newRule({
       kind: RuleKind.CFA,
       cfaReg: isFramePointer ? fp : sp,
       cfaOffset: isFramePointer ? this.#fp : this.#sp,
@@ -67,7 +66,7 @@ class Arm64Frame implements FrameTracker {
       fpOffset: isFpSaved ? -this.#savedFp : 0,
       raKind: isLinkSaved ? ValueKind.CFA : ValueKind.REGISTER,
       raOffset: isLinkSaved ? -this.#savedLink : ra,
-    };
+    });
   }
 
   apply(reader: Arm64Reader): boolean {

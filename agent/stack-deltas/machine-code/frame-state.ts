@@ -1,7 +1,7 @@
 /** Where a function's frame is, instruction by instruction: what a compiler would have written as unwind information. */
 import { RuleKind, ValueKind } from '../../tracer/records.gen.ts';
 import { REGISTERS } from '../cfi-state.ts';
-import { INVALID_RULE, type Rule } from '../rules.ts';
+import { newRule, type Rule } from '../rules.ts';
 import { Effect, type FrameTracker, type Processor } from './code-reader.ts';
 import { InstructionReader } from './instruction.ts';
 
@@ -42,8 +42,7 @@ class FrameState implements FrameTracker {
   toRule(): Rule {
     const { fp, sp } = REGISTERS.x86_64;
     const isFramePointer = this.sp === UNKNOWN;
-    return {
-      ...INVALID_RULE,
+    return newRule({
       kind: RuleKind.CFA,
       cfaReg: isFramePointer ? fp : sp,
       cfaOffset: isFramePointer ? this.fp : this.sp,
@@ -51,7 +50,7 @@ class FrameState implements FrameTracker {
       fpOffset: this.savedFp === 0 ? 0 : -this.savedFp,
       raKind: ValueKind.CFA,
       raOffset: -8,
-    };
+    });
   }
 
   apply({ effect, value }: InstructionReader): boolean {
