@@ -4,7 +4,6 @@
  *   tracer -> records -> trace handler, process manager, executables
  *   every interval: trace handler -> profile maker -> sink (the reporter, or a recording)
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pid } from '../common/base/brand.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { BpfCode } from './executables/bpf-code.ts';
@@ -87,8 +86,8 @@ export interface ProfileSink {
 /** Whoever has just started it waits for something to see, and for whether a receiver takes it. */
 const FIRST_INTERVAL_MS = 1000;
 const TRACE_BYTES = 6 << 20;
-/** At the start runtimes wait for each other so long: the sampler is verified anew for each change. */
-const GATHER_RUNTIMES_MS = 500;
+/** At the start runtimes wait for each other, at most so long: the sampler is verified anew for each change. */
+const GATHER_RUNTIMES_MS = 2000;
 const MEMORY_LOOK_MS = 1000;
 const TABLE_SWEEP_MS = 30_000;
 /** Parsing leaves much that is free, in the first seconds most of all. */
@@ -334,7 +333,7 @@ export class Controller {
       this.#executables,
     );
     if (targets) await reading;
-    else void this.#tracer.samplers.gather(Promise.race([reading, sleep(GATHER_RUNTIMES_MS)]));
+    else void this.#tracer.samplers.gather(this.#executables.runtimesKnown(GATHER_RUNTIMES_MS));
   }
 
   /** What is known of a program that ran under this number. */

@@ -36,8 +36,12 @@ interface Running {
   exited: Promise<{ code: number | null; output: string }>;
 }
 
+/** What is left of them when a test fails ends with the tests. */
+const background: ChildProcess[] = [];
+
 function start(command: string, ...args: string[]): Running {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  background.push(child);
   let output = '';
   child.stdout.on('data', (data) => {
     output += data;
@@ -81,11 +85,12 @@ const samplesOf = (profile: Profile): number => profile.samples.reduce((sum, { c
 
 describe.skipIf(missingRights)('everyframe', () => {
   let deep: string;
-  const background: ChildProcess[] = [];
+  let busy: ChildProcess;
 
   beforeAll(() => {
     deep = compile('deep-cli', 'gcc', ['-O2', '-fomit-frame-pointer'], 'deep.c');
-    background.push(spawn(deep, ['40'], { stdio: 'ignore' }));
+    busy = spawn(deep, ['40'], { stdio: 'ignore' });
+    background.push(busy);
   });
   afterAll(() => {
     for (const child of background) child.kill('SIGKILL');
@@ -161,7 +166,7 @@ describe.skipIf(missingRights)('everyframe', () => {
     });
 
     it.each(['chosen.otlp', 'chosen.folded'])('profiles a running process into %s', async (name) => {
-      const pid = String(background[0]!.pid);
+      const pid = String(busy.pid);
       const { code, output } = await everyframe(
         ...['record', '-F', '997', '-d', '3s', '-p', pid, '-o', file(name)],
       ).exited;
@@ -322,7 +327,7 @@ describe.skipIf(missingRights)('everyframe', () => {
     const caps = ['-all', ...ALL_CAPABILITIES.map((name) => `+${name}`)].join(',');
     const { code, output } = await start(
       ...(['setpriv', '--inh-caps', caps, '--bounding-set', caps, EVERYFRAME] as const),
-      ...['record', '-d', '2s', '-F', '497', '-p', String(background[0]!.pid), '-o', file('caps.folded')],
+      ...['record', '-d', '2s', '-F', '497', '-p', String(busy.pid), '-o', file('caps.folded')],
     ).exited;
     expect(code, output).toBe(0);
     expect(samplesOf(load('caps.folded'))).toBeGreaterThan(10);
@@ -342,7 +347,7 @@ describe.skipIf(missingRights)('everyframe', () => {
     const caps = ['-all', ...rest].join(',');
     const { code, output } = await start(
       ...(['setpriv', '--inh-caps', caps, '--bounding-set', caps, EVERYFRAME] as const),
-      ...['record', '-d', '300ms', '-p', String(background[0]!.pid), '-o', file(`without-${name}.folded`)],
+      ...['record', '-d', '300ms', '-p', String(busy.pid), '-o', file(`without-${name}.folded`)],
     ).exited;
     expect(output).toContain(sentence);
     expect(code, output).toBe(exitCode);

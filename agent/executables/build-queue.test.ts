@@ -41,6 +41,26 @@ it('takes runtimes first, in the order they came, and then small files before la
   expect(await orderOf(files)).toEqual(['runtime, large', 'runtime', 'tiny', 'small', 'large']);
 });
 
+it('looks at files before it builds one, also before those that came a little earlier', async () => {
+  const built: string[] = [];
+  const add = (what: string) => async () => {
+    await setImmediate();
+    built.push(what);
+  };
+  let now = 0;
+  const queue = new BuildQueue(
+    () => true,
+    () => now,
+  );
+  for (const name of ['a', 'b', 'c']) {
+    queue.addLook(add(`look at ${name}`));
+    queue.add({ name, size: MB }, add(name));
+    now += 100;
+  }
+  await queue.drained();
+  expect(built).toEqual(['look at a', 'look at b', 'look at c', 'a', 'b', 'c']);
+});
+
 it('lets no large file wait for ever', async () => {
   const files = [{ name: 'large', size: 100 * MB, atMs: 0 }];
   for (let i = 1; i <= 50; i++) files.push({ name: `small ${i}`, size: 1000, atMs: i * 100 });

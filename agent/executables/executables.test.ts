@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  appendFileSync,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
@@ -428,6 +429,24 @@ describe('bounds', () => {
     expect(executable).toMatchObject({ state: 'ready' });
     expect(executable.runtime).toBe(announced);
     expect(executables.stats.runtimes).toBe(1);
+  });
+
+  test('files are looked at for a runtime before the table of any is made', async () => {
+    const { tables, executables } = create();
+    const records = [process.execPath, copy('node-other', process.execPath)].map(recordOf);
+    // two files, as far as a machine goes that has both
+    appendFileSync(records[1]!.path, 'other');
+    const [first, second] = [records[0]!, recordOf(records[1]!.path)];
+    executables.onFile(first);
+    executables.onFile(second);
+    await executables.runtimesKnown(60_000);
+    expect(tables.announced.map(({ key, isInstalled }) => [key, isInstalled])).toEqual([
+      [first.key, false],
+      [second.key, false],
+    ]);
+    expect(tables.installed.size).toBe(0);
+    await settled(executables, second.key);
+    expect(tables.announced).toHaveLength(2);
   });
 
   test('a language runtime that can not be unwound is told with its reason, and costs the file nothing else', async () => {

@@ -138,6 +138,7 @@ export class Executables {
   readonly #opens: { record: FileRecord; executable: Executable }[] = [];
   #opening = 0;
   #filesWaiting = 0;
+  #looksWaiting = 0;
   readonly #building = new BuildQueue(mayHoldRuntime);
   #stopped = false;
 
@@ -211,9 +212,18 @@ export class Executables {
   }
 
   /** Resolves when no file that was reported waits for its table, or after `limitMs`. */
-  async settled(limitMs: number): Promise<void> {
+  settled(limitMs: number): Promise<void> {
+    return this.#untilNone(() => this.#filesWaiting, limitMs);
+  }
+
+  /** Resolves when of all files that were reported it is known whether they hold a runtime, or after `limitMs`. */
+  runtimesKnown(limitMs: number): Promise<void> {
+    return this.#untilNone(() => this.#looksWaiting, limitMs);
+  }
+
+  async #untilNone(waiting: () => number, limitMs: number): Promise<void> {
     const end = performance.now() + limitMs;
-    while (this.#opening + this.#opens.length + this.#filesWaiting > 0 && performance.now() < end)
+    while (this.#opening + this.#opens.length + waiting() > 0 && performance.now() < end)
       await sleep(SETTLED_LOOK_MS);
   }
 
@@ -295,6 +305,10 @@ export class Executables {
     executable.openedPath = opened.path;
     executable.state = 'reading';
     this.#filesWaiting++;
+    if (mayHoldRuntime(executable.name)) {
+      this.#looksWaiting++;
+      this.#building.addLook(() => this.#look(executable, file).finally(() => this.#looksWaiting--));
+    }
     this.#building.add(executable, () =>
       this.#build(executable, file)
         // BPF's maps can't be written: that costs this file, and not those that wait behind it
@@ -307,12 +321,30 @@ export class Executables {
     );
   }
 
-  async #build(executable: Executable, { fd, root }: KeptFile): Promise<void> {
-    if (this.#stopped) return;
+  async #look(executable: Executable, { fd, root }: KeptFile): Promise<void> {
+    if (this.#stopped || (await this.#identify(executable, fd)) !== '') return;
+    // of a copy of a file that was read just now it is known
+    if (this.#recentTables.has(executable.fileId)) return;
+    const place = { root, path: executable.path };
+    await this.#builder.look(fd, place, (runtime) => this.#announce(executable, runtime));
+  }
+
+  /** Why it could not be identified, '' where it could. */
+  async #identify(executable: Executable, fd: number): Promise<string> {
+    if (executable.fileId !== '') return '';
     try {
       executable.fileId = await readFileId(fd, executable.size);
+      return '';
     } catch (error) {
-      this.#fail(executable, 'truncated', (error as Error).message);
+      return (error as Error).message;
+    }
+  }
+
+  async #build(executable: Executable, { fd, root }: KeptFile): Promise<void> {
+    if (this.#stopped) return;
+    const problem = await this.#identify(executable, fd);
+    if (problem !== '') {
+      this.#fail(executable, 'truncated', problem);
       return;
     }
     const recent = this.#recentTables.get(executable.fileId);
@@ -330,6 +362,8 @@ export class Executables {
 
   #announce(executable: Executable, runtime: DetectedRuntime): void {
     if (this.#stopped || !this.#isCurrent(executable)) return;
+    // what is known of processes hangs on the object that was announced
+    if (executable.runtime?.version === runtime.version) return;
     executable.runtime = runtime;
     void this.#tables.announce(executable.key, runtime).catch(() => {});
   }
@@ -352,7 +386,6 @@ export class Executables {
     executable.mappings = undefined;
     this.stats.badFdes += built.badFdes;
     if (built.usesSeparate) this.stats.separateRules++;
-    // what is known of processes hangs on the object that was announced
     if (executable.runtime?.version !== built.runtime?.version) executable.runtime = built.runtime;
     if (built.runtime) this.#noteRuntime(built.runtime, executable.path);
     if (built.runtimeProblem !== '') {

@@ -5,12 +5,16 @@ import { computeFileId } from '../../common/elf/file-id.ts';
 import { type ByteSource, OutOfBounds } from '../../common/elf/source.ts';
 import type { FileAccess } from '../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
+import { type Detection, detectRuntime } from '../interpreters/registry.ts';
 import { DebugFiles } from '../symbols/debug-files.ts';
 import { FilePool } from '../symbols/file-pool.ts';
 import { identityOf, RootDirectory } from '../symbols/root-directory.ts';
 import { type BuildResult, buildTable } from './build-table.ts';
 import { fdSource } from './fd-source.ts';
 import type { CachedTable, TableCache } from './table-cache.ts';
+
+/** Their tables are made right after the last one was looked at. */
+const MAX_LOOKS = 64;
 
 /** Where the file was found. */
 export interface FilePlace {
@@ -35,11 +39,33 @@ export interface FileResult {
 export interface FileOptions {
   place: FilePlace | undefined;
   cache: TableCache | undefined;
+  looks?: RuntimeLooks;
   /** As in {@link BuildOptions}. */
   onRuntime?: (runtime: DetectedRuntime) => void;
 }
 
-export function buildFromFile(fd: number, { place, cache, onRuntime }: FileOptions): FileResult {
+/** Files that were only looked at for a runtime. What was found is kept until their tables are made. */
+export class RuntimeLooks {
+  readonly #found = new Map<string, Detection>();
+
+  /** Undefined where none is known. */
+  look(fd: number, path: string | undefined): DetectedRuntime | undefined {
+    const elf = tryParse(fdSource(fd));
+    if (!elf) return undefined;
+    if (this.#found.size >= MAX_LOOKS) this.#found.clear();
+    const detection = detectRuntime(elf, path);
+    this.#found.set(identityOf(fstatSync(fd, { bigint: true })), detection);
+    return detection.runtime;
+  }
+
+  take(identity: string): Detection | undefined {
+    const detection = this.#found.get(identity);
+    this.#found.delete(identity);
+    return detection;
+  }
+}
+
+export function buildFromFile(fd: number, { place, cache, looks, onRuntime }: FileOptions): FileResult {
   const before = fstatSync(fd, { bigint: true });
   const source = fdSource(fd);
   const elf = cache && tryParse(source);
@@ -50,6 +76,7 @@ export function buildFromFile(fd: number, { place, cache, onRuntime }: FileOptio
       path: place?.path,
       files,
       cached: cached.kind === 'found' ? cached.unwind : undefined,
+      detected: looks?.take(identityOf(before)),
       onRuntime,
     }),
   );

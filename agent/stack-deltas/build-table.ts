@@ -6,7 +6,7 @@ import { type ByteSource, OutOfBounds } from '../../common/elf/source.ts';
 import { findSeparateDebugInfo } from '../../common/symbols/separate-symbols.ts';
 import type { FileAccess } from '../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
-import { detectRuntime } from '../interpreters/registry.ts';
+import { type Detection, detectRuntime } from '../interpreters/registry.ts';
 import { type PackedTable, packTable, TableTooLarge } from './pack.ts';
 import { extractStackDeltas } from './stack-deltas.ts';
 
@@ -38,6 +38,8 @@ export interface BuildOptions {
   files?: FileAccess | undefined;
   /** What an earlier run made of this very file. */
   cached?: UnwindTable | undefined;
+  /** What a look at this very file has found. */
+  detected?: Detection | undefined;
   /** Is told of a language runtime in the file before the table is made, which takes longer. */
   onRuntime?: ((runtime: DetectedRuntime) => void) | undefined;
 }
@@ -53,11 +55,11 @@ export interface UnwindTable {
 
 export function buildTable(
   source: ByteSource,
-  { path, files, cached, onRuntime }: BuildOptions = {},
+  { path, files, cached, detected, onRuntime }: BuildOptions = {},
 ): BuildResult {
   try {
     const elf = parseElf(source);
-    const { runtime, problem, damage } = detectRuntime(elf, path);
+    const { runtime, problem, damage } = detected ?? detectRuntime(elf, path);
     if (runtime) onRuntime?.(runtime);
     const unwind = cached ?? makeUnwindTable(elf, files);
     return {

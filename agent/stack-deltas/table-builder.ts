@@ -21,7 +21,7 @@ export class TableBuilder {
     /** Tables that could not be written to disk. */
     tablesNotKept: 0,
   };
-  readonly #worker: WorkerClient<TableRequest, FileResult, DetectedRuntime>;
+  readonly #worker: WorkerClient<TableRequest, FileResult | undefined, DetectedRuntime>;
 
   constructor(workers: WorkerPool) {
     this.#worker = new WorkerClient(workers, {
@@ -49,6 +49,12 @@ export class TableBuilder {
     return this.#build({ fd, ...(place && { place }) }, onRuntime);
   }
 
+  /** `onRuntime` is told of a language runtime in the file, of which no table is made. Never rejects. */
+  async look(fd: number, place: FilePlace, onRuntime: (runtime: DetectedRuntime) => void): Promise<void> {
+    // whatever is wrong with the file is told when its table is to be made
+    await this.#worker.request({ fd, place, isLook: true }, onRuntime).catch(() => {});
+  }
+
   /** Never rejects. */
   buildFromBytes(bytes: Uint8Array): Promise<TableResult> {
     return this.#build({ bytes });
@@ -60,7 +66,7 @@ export class TableBuilder {
 
   async #build(request: TableRequest, onRuntime?: (runtime: DetectedRuntime) => void): Promise<TableResult> {
     try {
-      const { result, cache } = await this.#worker.request(request, onRuntime);
+      const { result, cache } = (await this.#worker.request(request, onRuntime))!;
       if (cache.kind === 'found') this.#stats.tablesFromDisk++;
       if (cache.kind === 'damaged') this.#stats.tablesDamagedOnDisk++;
       if (cache.failed) this.#stats.tablesNotKept++;
