@@ -15,7 +15,7 @@ import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
 import type { FrameType } from '../../common/profile/profile.ts';
 import { ScriptedReceiver } from '../fixtures/scripted-receiver.ts';
 import { all, deviation, SHARE, type Span, type Split, shareOf, Windows } from '../runtimes/known-split.ts';
-import { ROOT } from './measure.ts';
+import { ROOT, unpackPeer } from './measure.ts';
 
 interface Program {
   title: string;
@@ -177,9 +177,7 @@ export async function compareSplits(peers: string, seconds: number): Promise<Spl
   // before other work of the machine: this is about what agents see, not about who gets a CPU
   setPriority(-20);
   const directory = mkdtempSync(join(tmpdir(), 'everyframe-split-'));
-  const reference = join(directory, 'ebpf-profiler');
-  const unpack = 'xz -dc "$1" >"$2" && chmod +x "$2"';
-  execFileSync('sh', ['-c', unpack, 'sh', `${peers}/ebpf-profiler.xz`, reference]);
+  const reference = unpackPeer(`${peers}/ebpf-profiler.xz`, join(directory, 'ebpf-profiler'));
   const rows: SplitRow[] = [];
   for (const group of groups()) rows.push(...(await compareGroup(group, { directory, reference, seconds })));
   const unseen = rows.filter(({ ours }) => all(ours.sum) === 0).map(({ title }) => title);

@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- --rounds 3 --seconds 30 --only side-by-side|curves]`: renews its tables in docs/benchmarks.md. Needs root,
+ * `npm run bench [-- --rounds 3 --seconds 30 --only side-by-side|curves|start]`: renews its tables in docs/benchmarks.md. Needs root,
  * gcc, bpftool and a quiet machine; takes most of an hour. `--only runtimes --seconds 5` writes
  * docs/interpreters/cost.md in five minutes, `--only split --seconds 35` docs/interpreters/known-split.md,
  * `--only stacks --seconds 20` docs/comparison.md, and `--only first-stack` prints how soon a new process has its first stack with names.
@@ -14,6 +14,7 @@ import { describeMachine, exitOnSignals, ROOT } from './measure.ts';
 import { describeRuntimes, measureRuntimes } from './runtimes.ts';
 import { CASES, compareSideBySide, describeAges, describeComparisons } from './side-by-side.ts';
 import { compareStacks, describeStacks } from './stacks.ts';
+import { describeStarts, measureStarts } from './start.ts';
 
 /** Starts of each program. */
 const FIRST_STACKS = 12;
@@ -55,6 +56,10 @@ if (values.only === 'split') {
   await writeSplits();
   process.exit();
 }
+if (values.only === 'start') {
+  await writeStarts();
+  process.exit();
+}
 if (values.only !== 'curves') {
   if (existsSync(`${directory}/side_by_side.py`)) {
     const comparisons = compareSideBySide(CASES, { directory, rounds, seconds });
@@ -66,6 +71,7 @@ if (values.only !== 'curves') {
     );
   }
 }
+if (values.only === undefined) await writeStarts();
 if (values.only !== 'side-by-side') {
   const curves = await measureCurves({ warmSeconds: 12, seconds });
   renew('curves', `One run, ${seconds} s a row. ${machine}.\n\n${describeCurves(curves)}`);
@@ -93,10 +99,24 @@ async function writeSplits(): Promise<void> {
   console.error('wrote docs/interpreters/known-split.md');
 }
 
+async function writeStarts(): Promise<void> {
+  if (!existsSync(`${directory}/load`)) {
+    console.error(`skipped the starts: no ${directory}/load (EVERYFRAME_BENCH names its directory)`);
+    return;
+  }
+  const starts = describeStarts(await measureStarts({ directory, rounds, reference: findReference() }));
+  console.log(starts);
+  renew('starts', `Medians over ${rounds} rounds. ${machine}.\n\n${starts}`);
+}
+
+function findReference(): string | undefined {
+  const packed = `${directory}/../peers/ebpf-profiler.xz`;
+  return existsSync(packed) ? packed : undefined;
+}
+
 /** What explains the differences was written by hand and stays. */
 async function writeStacks(): Promise<void> {
-  const reference = `${directory}/../peers/ebpf-profiler.xz`;
-  const compared = await compareStacks({ seconds, reference: existsSync(reference) ? reference : undefined });
+  const compared = await compareStacks({ seconds, reference: findReference() });
   const { table, examples } = describeStacks(compared);
   renew('table', `One run of ${seconds} s. ${machine}.\n\n${table}`, 'docs/comparison.md');
   console.log(`${table}\n\n${examples}`);

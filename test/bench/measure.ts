@@ -69,7 +69,8 @@ export function mapsOf(pid: number): Map<number, number> {
   return maps;
 }
 
-function cpuSeconds(pid: number): number {
+/** CPU time of a process and its threads. */
+export function cpuSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
@@ -227,6 +228,12 @@ export class Load {
     );
     process.off('exit', this.#onExit);
   }
+}
+
+/** Unpacks a peer's program to `path`, which is returned. */
+export function unpackPeer(packed: string, path: string): string {
+  execFileSync('sh', ['-c', 'xz -dc "$1" >"$2" && chmod +x "$2"', 'sh', packed, path]);
+  return path;
 }
 
 /** What the processes of load/spread.c share: two of them have the first turns. */

@@ -10,7 +10,7 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
 import { ScriptedReceiver } from '../fixtures/scripted-receiver.ts';
-import { Load, ROOT } from './measure.ts';
+import { Load, ROOT, unpackPeer } from './measure.ts';
 import {
   compare,
   countStacks,
@@ -186,7 +186,8 @@ export async function compareStacks(options: StackOptions): Promise<Compared[]> 
       agents.push(await Sampled.start(tool, command, running, join(directory, `${tool}.log`)));
     };
     await start('everyframe', [`${ROOT}bin/everyframe`, 'agent']);
-    if (options.reference) await start('reference', [unpack(options.reference, directory)]);
+    if (options.reference)
+      await start('reference', [unpackPeer(options.reference, join(directory, 'reference'))]);
     console.error('waiting until all agents show whole stacks of all programs');
     for (const agent of agents) await agent.untilKnown();
     console.error(`sampling for ${options.seconds} s`);
@@ -208,12 +209,6 @@ export async function compareStacks(options: StackOptions): Promise<Compared[]> 
     await load.stop();
     rmSync(directory, { recursive: true, force: true });
   }
-}
-
-function unpack(packed: string, directory: string): string {
-  const path = join(directory, 'reference');
-  execFileSync('sh', ['-c', 'xz -dc "$1" >"$2" && chmod +x "$2"', 'sh', packed, path]);
-  return path;
 }
 
 interface Perf {
