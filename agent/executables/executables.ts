@@ -139,7 +139,7 @@ export class Executables {
   #opening = 0;
   #filesWaiting = 0;
   #looksWaiting = 0;
-  readonly #building = new BuildQueue(mayHoldRuntime);
+  readonly #building = new BuildQueue();
   #stopped = false;
 
   constructor(options: ExecutablesOptions) {
@@ -309,7 +309,7 @@ export class Executables {
       this.#looksWaiting++;
       this.#building.addLook(() => this.#look(executable, file).finally(() => this.#looksWaiting--));
     }
-    this.#building.add(executable, () =>
+    this.#building.add(executable.size, () =>
       this.#build(executable, file)
         // BPF's maps can't be written: that costs this file, and not those that wait behind it
         .catch((error: Error) => this.#fail(executable, 'failed', error.message))

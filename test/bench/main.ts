@@ -126,10 +126,11 @@ async function writeStacks(): Promise<void> {
 /** Replaces what a page has between `<!-- part -->` and the end mark that follows; the rest was written by hand. */
 function renew(part: string, text: string, page = 'docs/benchmarks.md'): void {
   const old = readFileSync(`${ROOT}${page}`, 'utf8');
-  const place = new RegExp(`(<!-- ${part} -->\n)[\\s\\S]*?(\n<!-- end -->)`);
+  // up to its own end, also where nothing is there yet
+  const place = new RegExp(`(<!-- ${part} -->\n)(?:(?!<!-- )[\\s\\S])*(<!-- end -->)`);
   if (!place.test(old)) throw new Error(`${page} has no place <!-- ${part} --> … <!-- end -->`);
   writeFileSync(
     `${ROOT}${page}`,
-    old.replace(place, (_, begin: string, end: string) => begin + text + end),
+    old.replace(place, (_, begin: string, end: string) => `${begin}${text}\n${end}`),
   );
 }
