@@ -164,6 +164,16 @@ describe('the samplers', () => {
     expect(warnings).toEqual(['stacks will be cut where their memory is not resident: ENOTSUP']);
   });
 
+  it('have no maps any more for a runtime that was on its way as they were closed', async () => {
+    const { samplers, log } = fakeKernel();
+    const found = samplers.add(first).then((isAdded) => isAdded && samplers.mapFd(first));
+    while (!log.includes(`open [${first.name}] sharing with []`)) await Promise.resolve();
+    await samplers.close();
+    expect(log.at(-1)).toBe(`close [${first.name}]`);
+    expect(await found).toBe(false);
+    expect(samplers.mapFd(first)).toBeUndefined();
+  });
+
   it('end after a change that is under way, and take no other', async () => {
     const { samplers, log } = fakeKernel();
     const [change, closed] = [samplers.add(first), samplers.close()];

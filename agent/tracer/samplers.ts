@@ -53,7 +53,7 @@ export class Samplers {
 
   /** The map of a runtime that is part of the sampler, valid until the next await; undefined if it is not. */
   mapFd(plugin: RuntimePlugin): number | undefined {
-    return this.#runtimes.includes(plugin) ? this.#current.mapFd(plugin.maps[0]) : undefined;
+    return this.#has(plugin) ? this.#current.mapFd(plugin.maps[0]) : undefined;
   }
 
   /**
@@ -63,7 +63,11 @@ export class Samplers {
   async add(plugin: RuntimePlugin): Promise<boolean> {
     this.#wanted.add(plugin);
     await this.#change(() => this.#widen());
-    return this.#runtimes.includes(plugin);
+    return this.#has(plugin);
+  }
+
+  #has(plugin: RuntimePlugin): boolean {
+    return !this.#closed && this.#runtimes.includes(plugin);
   }
 
   /** The next change waits for this, and with it all runtimes that are asked for until then. */
