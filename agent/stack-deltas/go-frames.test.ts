@@ -5,6 +5,7 @@ import { ElfError } from '../../common/elf/elf.ts';
 import { GoPclntab } from '../../common/elf/go-pclntab.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
 import type { RecordSpec } from './build-frames.ts';
+import { describeRule } from './describe.ts';
 import { CODE_AT, deltasOf, type FrameSpec, textOf } from './fixture.ts';
 import { readGoFrames } from './go-frames.ts';
 import { FunctionRows } from './rows.ts';
@@ -82,6 +83,29 @@ describe("rules from Go's table", () => {
     ]);
   });
 
+  it.each([
+    // mov 0(%rbx), %rsp
+    ['x86_64', '4989d6 488b23 488b5318 ffe3', ['rsp+8 same cfa-8', 'stop'], 6],
+    // mov sp, x0
+    ['aarch64', '850001a9 1f000091 a81c40f9', ['sp+0 same x30', 'stop'], 8],
+  ] as const)('end where gogo has gone over to another stack (%s)', (machine, code, expected, at) => {
+    const bytes = Buffer.from(code.replaceAll(' ', ''), 'hex');
+    const functions = [{ name: 'gogo', start: 0x1100, sizes: [[0, 0]] as const }];
+    const table = new GoPclntab(buildGoPclntab(spec(functions)), () => CODE_AT);
+    const [rows, rules] = [new FunctionRows(), new RuleTable()];
+    const readCode = (start: number, size: number): Uint8Array =>
+      bytes.subarray(start - 0x1100, start - 0x1100 + size);
+    readGoFrames(table, machine, readCode).addRows(rows, rules, () => false);
+    expect([...rows.offsets.subarray(0, rows.rowCount)]).toEqual([0, at]);
+    const texts = [...rows.rules.subarray(0, rows.rowCount)].map((id) => {
+      const { kind, cfa, fp, ra } = describeRule(rules.rules[id]!, machine);
+      return kind === 'rule' ? `${cfa} ${fp} ${ra}` : kind;
+    });
+    expect(texts).toEqual(expected);
+    readGoFrames(table, machine, () => undefined).addRows(rows, rules, () => false);
+    expect(rows.rowCount).toBe(3);
+  });
+
   it("begin at runtime.moduledata's text where the table does not say it", () => {
     const module = new Uint8Array(600);
     new DataView(module.buffer).setBigUint64(176, BigInt(CODE_AT), true);
@@ -104,7 +128,7 @@ describe("rules from Go's table", () => {
         const rows = new FunctionRows();
         try {
           const table = new GoPclntab(bytes.subarray(0, cut % 3 === 0 ? cut : bytes.length), () => CODE_AT);
-          readGoFrames(table, 'x86_64').addRows(rows, new RuleTable(), () => false);
+          readGoFrames(table, 'x86_64', () => undefined).addRows(rows, new RuleTable(), () => false);
         } catch (error) {
           expect(error instanceof ElfError || error instanceof OutOfBounds).toBe(true);
         }

@@ -13,9 +13,10 @@ import { framePointerRule, INVALID_RULE, newRule, type Rule, type RuleTable, STO
 
 /**
  * `root`: nothing called it. `switch`: it goes over to another stack and keeps its frame pointer, or, where it has no
- * frame, its caller's. Where it has a frame, all but its prologue and epilogue does.
+ * frame, its caller's. Where it has a frame, all but its prologue and epilogue does. `leave`: it takes up another stack
+ * and jumps to where that was left, which no rule can tell; from then on nothing has called it.
  */
-type Special = 'root' | 'switch';
+type Special = 'root' | 'switch' | 'leave';
 
 const SPECIAL: ReadonlyMap<string, Special> = new Map([
   ['runtime.goexit', 'root'],
@@ -32,7 +33,16 @@ const SPECIAL: ReadonlyMap<string, Special> = new Map([
   ['runtime.nanotime1', 'switch'],
   ['runtime.walltime', 'switch'],
   ['time.now', 'switch'],
+  ['runtime.gogo', 'leave'],
+  // its second half, since Go 1.17
+  ['gogo', 'leave'],
 ]);
+/** The instruction that takes up the other stack: mov 0(%rbx), %rsp and mov sp, x0. */
+const LEAVES: Readonly<Record<Machine, Buffer>> = {
+  x86_64: Buffer.from('488b23', 'hex'),
+  aarch64: Buffer.from('1f000091', 'hex'),
+};
+const MAX_LEAVING_BYTES = 256;
 const MAX_FRAME_BYTES = 0x7fff_fff0;
 const RETURN_ADDRESS_BYTES = 8;
 /** Offsets of rules have 16 bits. */
@@ -45,7 +55,10 @@ export interface GoFrames {
   addRows(rows: FunctionRows, rules: RuleTable, covered: (address: number) => boolean): number;
 }
 
-export function readGoFrames(table: GoPclntab, machine: Machine): GoFrames {
+/** Bytes of code, undefined where the file has none there. */
+export type ReadGoCode = (start: number, size: number) => Uint8Array | undefined;
+
+export function readGoFrames(table: GoPclntab, machine: Machine, readCode: ReadGoCode): GoFrames {
   const byName = findNames(table.names);
   const special = new Map<number, Special>();
   for (const { start, nameAt } of table.functions()) {
@@ -55,7 +68,7 @@ export function readGoFrames(table: GoPclntab, machine: Machine): GoFrames {
   return {
     isSpecial: (start) => special.has(start),
     addRows: (rows, rules, covered) => {
-      const writer = new GoRows(table, machine, rows, rules);
+      const writer = new GoRows(table, machine, { rows, rules, readCode });
       let added = 0;
       for (const f of table.functions()) {
         if (covered(f.start)) continue;
@@ -83,13 +96,19 @@ class GoRows {
   readonly #machine: Machine;
   readonly #rows: FunctionRows;
   readonly #rules: RuleTable;
+  readonly #readCode: ReadGoCode;
   readonly #rule: Rule = newRule({ kind: RuleKind.CFA });
 
-  constructor(table: GoPclntab, machine: Machine, rows: FunctionRows, rules: RuleTable) {
+  constructor(
+    table: GoPclntab,
+    machine: Machine,
+    { rows, rules, readCode }: { rows: FunctionRows; rules: RuleTable; readCode: ReadGoCode },
+  ) {
     this.#table = table;
     this.#machine = machine;
     this.#rows = rows;
     this.#rules = rules;
+    this.#readCode = readCode;
     this.#rule.cfaReg = REGISTERS[machine].sp;
   }
 
@@ -101,7 +120,15 @@ class GoRows {
       rows.dropFunction();
       return;
     }
+    if (special === 'leave') this.#addLeaving(f);
     rows.endFunction();
+  }
+
+  #addLeaving({ start, end }: GoFunction): void {
+    const bytes = this.#readCode(start, Math.min(end - start, MAX_LEAVING_BYTES));
+    const leaves = LEAVES[this.#machine];
+    const at = bytes ? Buffer.from(bytes).indexOf(leaves) : -1;
+    if (at >= 0) this.#rows.addRow(start + at + leaves.length, this.#rules.intern(STOP_RULE));
   }
 
   /** A program that is broken costs its own function only. */

@@ -26,7 +26,8 @@ it('refuses a file of which many functions share one long list of rows', () => {
     view.setUint32(records + i * 48 + 16, view.getUint32(records + 16, true), true);
   const table = new GoPclntab(bytes, () => undefined);
   const rows = new FunctionRows();
-  const add = () => readGoFrames(table, 'x86_64').addRows(rows, new RuleTable(), () => false);
+  const add = () =>
+    readGoFrames(table, 'x86_64', () => undefined).addRows(rows, new RuleTable(), () => false);
   expect(add).toThrow(TableTooLarge);
 });
 

@@ -118,7 +118,12 @@ function extract(elf: ElfFile, findSeparate: FindSeparate, registers: Registers)
 
 function findGoFrames(elf: ElfFile): GoFrames | undefined {
   const table = findGoPclntab(elf);
-  return table && readGoFrames(table, elf.machine);
+  return table && readGoFrames(table, elf.machine, (start, size) => readAt(elf, start, size));
+}
+
+function readAt(elf: ElfFile, address: number, size: number): Uint8Array | undefined {
+  const offset = elf.addressToFileOffset(address);
+  return offset === undefined || offset + size > elf.source.size ? undefined : elf.source.read(offset, size);
 }
 
 function decodeEhFrame(elf: ElfFile, target: DecodeTarget): FrameSectionStats | undefined {
@@ -181,9 +186,8 @@ function addEntryStub(elf: ElfFile, rows: FunctionRows, rules: RuleTable): void 
 
 /** Past its call, which never returns, the next function begins. */
 function endOfStub(elf: ElfFile, entry: number, end: number): number {
-  const offset = elf.addressToFileOffset(entry);
-  if (offset === undefined || offset + (end - entry) > elf.source.size) return end;
-  const bytes = elf.source.read(offset, end - entry);
+  const bytes = readAt(elf, entry, end - entry);
+  if (!bytes) return end;
   const wanted = ALIGN_AND_CALL[elf.machine];
   const call = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(wanted);
   return call < 0 ? end : Math.min(end, entry + call + wanted.length + 4);
