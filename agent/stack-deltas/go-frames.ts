@@ -120,21 +120,25 @@ class GoRows {
       rows.dropFunction();
       return;
     }
-    if (special === 'leave') this.#addLeaving(f);
     rows.endFunction();
   }
 
-  #addLeaving({ start, end }: GoFunction): void {
+  /** Behind the instruction; nothing where there is none. */
+  #findLeaving({ start, end }: GoFunction): number | undefined {
     const bytes = this.#readCode(start, Math.min(end - start, MAX_LEAVING_BYTES));
     const leaves = LEAVES[this.#machine];
     const at = bytes ? Buffer.from(bytes).indexOf(leaves) : -1;
-    if (at >= 0) this.#rows.addRow(start + at + leaves.length, this.#rules.intern(STOP_RULE));
+    return at < 0 ? undefined : start + at + leaves.length;
   }
 
   /** A program that is broken costs its own function only. */
   #tryAddBySize(f: GoFunction, special: Special | undefined): boolean {
     try {
-      return this.#addBySize(f, special === 'switch' ? this.#largest(f) : undefined);
+      if (special !== 'leave') return this.#addBySize(f, special === 'switch' ? this.#largest(f) : undefined);
+      const left = this.#findLeaving(f);
+      if (!this.#addBySize(f, undefined, left)) return false;
+      if (left !== undefined) this.#rows.addRow(left, this.#rules.intern(STOP_RULE));
+      return true;
     } catch (error) {
       if (error instanceof OutOfBounds) return false;
       throw error;
@@ -142,8 +146,9 @@ class GoRows {
   }
 
   /** `switched`: with a stack of that size, the frame pointer is what counts. */
-  #addBySize(f: GoFunction, switched: number | undefined): boolean {
+  #addBySize(f: GoFunction, switched: number | undefined, before = Infinity): boolean {
     return this.#table.stackSizes(f, (address, bytes) => {
+      if (address >= before) return;
       const rule = bytes === switched ? this.#switched(bytes) : this.#ruleFor(bytes);
       this.#rows.addRow(address, rule === INVALID_RULE ? 0 : this.#rules.intern(rule));
     });
