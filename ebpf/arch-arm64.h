@@ -63,6 +63,13 @@ static __always_inline bool is_32_bit(u64 mode)
 #define USER_FP(regs) ((regs)->x[REG_FP])
 #define USER_SP(regs) ((regs)->sp)
 
+/* In a system call; other ways into the kernel leave no number. `saved_at`: of the kernel's pt_regs. */
+static __always_inline bool is_behind_syscall(const struct ef_user_regs *regs, u64 saved_at)
+{
+	s32 number = -1;
+	return !KERNEL_READ(&number, 4, saved_at + FIELD_OFFSET(pt_regs, syscallno)) && number != -1;
+}
+
 static __always_inline void copy_registers(u64 *leaf, const struct ef_user_regs *regs)
 {
 #pragma unroll

@@ -63,6 +63,12 @@ static __always_inline bool is_32_bit(u64 mode)
 #define USER_FP(regs) ((regs)->rbp)
 #define USER_SP(regs) ((regs)->rsp)
 
+/* In a system call: "syscall" leaves the address behind itself in rcx too, and other ways into the kernel no number. */
+static __always_inline bool is_behind_syscall(const struct ef_user_regs *regs, u64 saved_at)
+{
+	return regs->rcx == regs->rip && regs->orig_rax != (u64)-1;
+}
+
 static __always_inline void copy_registers(u64 *leaf, const struct ef_user_regs *regs)
 {
 	leaf[0] = regs->rax;

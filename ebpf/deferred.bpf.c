@@ -46,7 +46,7 @@ struct ef_deferred {
 	u32 marker;
 	u32 has_anonymous;
 	u32 has_interpreted;
-	u32 reserved;
+	u32 is_behind_syscall;
 	u64 hash;
 	u64 runtime_file;
 	u64 mm;
@@ -121,6 +121,7 @@ static __always_inline void restore(struct ef_scratch *s, const struct ef_deferr
 	s->pc = d->pc;
 	s->sp = d->sp;
 	s->fp = d->fp;
+	s->is_behind_syscall = d->is_behind_syscall;
 	bpf_probe_read_kernel(s->trace.frames, sizeof(d->frames), d->frames);
 	begin_with_kernel_frames(s, d->kernel_frames);
 }
@@ -229,6 +230,7 @@ static __always_inline void put_aside(struct ef_scratch *s, struct ef_deferred *
 	d->pc = s->pc;
 	d->sp = s->sp;
 	d->fp = s->fp;
+	d->is_behind_syscall = s->is_behind_syscall;
 	d->unread = s->unread;
 	d->unread_end = s->vma.end;
 	d->leaf = s->leaf;

@@ -11,6 +11,10 @@
 
 const volatile struct ef_config config = {};
 
+/* Reads `size` bytes of kernel memory; 0 on success. */
+#define KERNEL_READ(dst, size, address) bpf_probe_read_kernel((dst), (size), (const void *)(u64)(address))
+#define FIELD_OFFSET(type, field) bpf_core_field_offset(struct type, field)
+
 #include "arch.h"
 
 struct bpf_perf_event_data {
@@ -157,6 +161,8 @@ struct ef_scratch {
 	u32 user_frames;
 	u32 is_return_address;
 	u32 is_leaf;
+	/* the leaf made a system call: its pc lies behind the instruction, as a return address behind its call */
+	u32 is_behind_syscall;
 	/* past the leaf: its kept register is still known, or that of the caller was found */
 	u32 knows_kept;
 	u32 found_kept;
@@ -221,10 +227,6 @@ static __always_inline void count(enum ef_counter counter)
 {
 	count_by(counter, 1);
 }
-
-/* Reads `size` bytes of kernel memory; 0 on success. */
-#define KERNEL_READ(dst, size, address) bpf_probe_read_kernel((dst), (size), (const void *)(u64)(address))
-#define FIELD_OFFSET(type, field) bpf_core_field_offset(struct type, field)
 
 /* A pointer-sized member of a kernel struct whose address is only a number; 0 if it can't be read. */
 #define KERNEL_WORD(address, type, field) \

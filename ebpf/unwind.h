@@ -6,7 +6,7 @@
  *   the caller's stack pointer is the CFA; its program counter and frame pointer are saved near it
  *
  * The return address points behind the call, which may be another function's first byte: it is looked up one
- * byte earlier, except where a signal interrupted the frame. Where no rule is known the frame-pointer chain is
+ * byte earlier, except where a signal interrupted the frame. So is what a system call goes back to. Where no rule is known the frame-pointer chain is
  * tried, if it looks like one; else the stack ends with a marker frame that says why.
  */
 #ifndef EF_UNWIND_H
@@ -412,7 +412,7 @@ static __always_inline void unwind_user(struct ef_scratch *s)
 	s->is_unwound = 1;
 	s->is_leaf = 1;
 	s->knows_kept = 1;
-	s->is_return_address = 0;
+	s->is_return_address = s->is_behind_syscall;
 	s->marker_if_sp_unknown = EF_MARKER_NONE;
 	for (i = 0; i < EF_MAX_USER_FRAMES; i++) {
 		if (s->user_frames >= config.max_user_frames) {

@@ -15,6 +15,7 @@ static __always_inline void set_leaf(struct ef_scratch *s, const struct ef_user_
 	s->fp = USER_FP(regs);
 	s->sp = USER_SP(regs);
 	s->pc = USER_PC(regs);
+	s->is_behind_syscall = 0;
 }
 
 /* The address of the pt_regs that the kernel saved at the last entry from user space. */
@@ -40,13 +41,15 @@ static __always_inline u32 load_user_regs(struct bpf_perf_event_data *ctx, struc
 	struct ef_user_regs *regs = &s->user_regs;
 	if (BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
 		return EF_COUNTER_user_none;
-	if (KERNEL_READ(regs, sizeof(*regs), saved_user_regs(task)))
+	u64 at = saved_user_regs(task);
+	if (KERNEL_READ(regs, sizeof(*regs), at))
 		return EF_COUNTER_user_regs_failed;
 	/* exec and exit run with registers that belong to no user code */
 	*mode = PROCESSOR_MODE(regs);
 	if (!is_user_mode(*mode) || !USER_PC(regs))
 		return EF_COUNTER_user_leaf_unmapped;
 	set_leaf(s, regs);
+	s->is_behind_syscall = is_behind_syscall(regs, at);
 	return 0;
 }
 

@@ -182,6 +182,9 @@ struct cred {
 	kuid_t uid;
 };
 
+struct pt_regs {
+	s32 syscallno; /* arm64 */
+};
 struct thread_struct {
 	unsigned long fsbase; /* x86 */
 	struct {

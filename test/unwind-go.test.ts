@@ -9,8 +9,13 @@ const MAIN = join(import.meta.dirname, '../dist/cli/main.js');
 const skipped = missingRights || (hasTool('go') ? '' : 'go is not installed');
 if (skipped) console.log(`skipped: ${skipped}`);
 
-/** The stack with the most samples, root first. */
-function heaviestStack(...command: string[]): string[] {
+interface Stack {
+  /** Root first. */
+  frames: string[];
+  count: number;
+}
+
+function record(...command: string[]): Stack[] {
   const out = join(scratchFolder, 'go.folded');
   const args = [MAIN, 'record', '-d', '6s', '-o', out, '--', 'timeout', '10', ...command];
   const { stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 90_000 });
@@ -18,10 +23,16 @@ function heaviestStack(...command: string[]): string[] {
     .trim()
     .split('\n')
     .map((line) => ({ frames: line.replace(/ \d+$/, '').split(';'), count: Number(line.split(' ').at(-1)) }))
-    .filter(({ frames }) => frames.includes('main.main'));
+    .filter(({ frames }) => frames.some((name) => /^(main|runtime)\./.test(name)));
   expect(stacks.length, stderr).toBeGreaterThan(0);
-  return stacks.reduce((a, b) => (b.count > a.count ? b : a)).frames;
+  return stacks;
 }
+
+/** The stack with the most samples, root first. */
+const heaviestStack = (...command: string[]): string[] =>
+  record(...command)
+    .filter(({ frames }) => frames.includes('main.main'))
+    .reduce((a, b) => (b.count > a.count ? b : a)).frames;
 
 describe.skipIf(skipped)('Go without .debug_frame', () => {
   // -w leaves the symbols, which the names come from
@@ -47,5 +58,13 @@ describe.skipIf(skipped)('Go without .debug_frame', () => {
     const names = frames.map((name) => name.replace(/\.abi0$/, '')).slice(1, 1 + chain.length);
     expect(names).toEqual(chain.slice(0, names.length));
     expect(names.length).toBeGreaterThan(3);
+  });
+
+  it('comes out whole from the system call that ends a signal', () => {
+    const stacks = record(compile('signals-go', 'go', ['build', '-ldflags=-w'], 'signals.go'));
+    const ending = stacks.filter(({ frames }) => frames.some((name) => /rt_sigreturn.*_\[k\]$/.test(name)));
+    expect(ending.length).toBeGreaterThan(0);
+    // what a signal interrupts is any of the program's threads
+    for (const { frames } of ending) expect(frames[1]).toMatch(/^(runtime\.(goexit|mstart|mcall)|gogo)/);
   });
 });

@@ -47,6 +47,16 @@ const place = (name: string, isWhole: (stack: Stack) => boolean): Program => ({
   isWhole: (stack) => isWhole(stack) && root(stack) === '_start',
 });
 
+const inSigreturn = (stack: Stack): boolean => countOf(stack, /rt_sigreturn.*_\[k\]$/) > 0;
+/** Behind the last instruction of what a handler returns to, another function may begin: so it is in musl. */
+const signals = (title: string, tool: string, ...flags: string[]): Program => ({
+  title: `the system call that ends a signal, ${title}`,
+  tool,
+  build: () => [compile(`signals-${tool}`, tool, ['-O2', ...flags], 'signals.c')],
+  isWhole: (stack) => root(stack) === '_start' && chain(stack, /^provoke$/, /^main$/),
+  isTelling: inSigreturn,
+});
+
 const PROGRAMS: Program[] = [
   {
     title: 'C without frame pointers, 40 deep',
@@ -87,6 +97,8 @@ const PROGRAMS: Program[] = [
       (countOf(stack, /^call_all$/) === 0 || chain(stack, /^call_all$/, /^call_library$/, /^main$/)),
     isTelling: (stack) => countOf(stack, /^call_all$/) > 0,
   },
+  signals('glibc', 'gcc'),
+  signals('musl', 'musl-gcc', '-static'),
   place('libc', (stack) => chain(stack, /^(in_libc|outer|main)$/, /^_start$/)),
   place('signal', (stack) => {
     const isHandled = stack.frames.some((f) => /^(burn|handler)$/.test(f));
@@ -178,6 +190,22 @@ describe.skipIf(missingRights)('whole stacks', () => {
       share(stacksOf(program), (s) => chain(s, /^(burn|handler)$/, /raise|pthread_kill/)),
     ).toBeGreaterThan(0.8);
   });
+
+  it.each(PROGRAMS.filter((p) => p.title.includes('ends a signal') && hasTool(p.tool)))(
+    'names what made the system call, not what lies behind it: $title',
+    (program) => {
+      // there the registers are being put back, one by one
+      const inKernel = stacksOf(program).filter(
+        (s) => inSigreturn(s) && countOf(s, /^restore_sigcontext_\[k\]$/) === 0,
+      );
+      // behind that it is what was interrupted
+      const isCaller = ({ frames, kernelFrames }: Stack): boolean =>
+        /restore|libc\.so|raise|kill/.test(frames[kernelFrames]!);
+      expect(share(inKernel, isCaller), JSON.stringify(inKernel.find((s) => !isCaller(s)))).toBeGreaterThan(
+        0.95,
+      );
+    },
+  );
 
   it('shows what libc calls back between the frames of its callers', () => {
     const program = PROGRAMS.find((p) => p.title === 'code in libc')!;

@@ -88,6 +88,14 @@ export const KNOWN_PROGRAMS: readonly KnownProgram[] = [
     isWhole: (sample) => callsOf(sample) === 20 && /clone|libc\.so/.test(sample.frames[0]!),
   },
   {
+    // the system call that ends a signal is the last instruction of its code: on arm64 the vDSO's
+    name: 'signals',
+    source: 'fixtures/signals.c',
+    flags: ['-O2'],
+    isJudged: ({ frames }) => frames.some((frame) => /^(provoke|handler)$|rt_sigreturn/.test(frame)),
+    isWhole: ({ frames }) => frames[0] === '_start' && frames.includes('provoke'),
+  },
+  {
     // frames that are so many vectors long, and how long those are only the kernel knows
     name: 'vectors',
     source: 'fixtures/vectors.c',
@@ -167,7 +175,7 @@ export function namedSamples(profile: Profile): NamedSample[] {
 const total = (samples: readonly NamedSample[]): number => samples.reduce((sum, s) => sum + s.count, 0);
 
 /**
- * Judged are the samples at the bottom of the recursion, whose stack is known exactly, from when the tables were
+ * Judged are the samples at the bottom of a recursion and the like, whose stack is known exactly, from when the tables were
  * there: what came before ends in a marker that says so.
  */
 export function judgeStacks(program: KnownProgram, samples: readonly NamedSample[]): ProgramStacks {

@@ -183,11 +183,11 @@ function readSamples(lines: readonly string[]): { samples: NamedSample[]; damage
 function judgeShare({ program, samples, whole, others }: ProgramStacks): string[] {
   if (samples < MIN_SAMPLES) return [`${program}: only ${samples} samples`];
   if (whole >= samples * WHOLE_SHARE) return [];
-  return [
-    `${program}: ${whole} of ${samples} stacks are whole`,
-    ...others.map(({ frames, places, count }) => `  ${count} × ${frames.join(';')} ${places.join(', ')}`),
-  ];
+  return [`${program}: ${whole} of ${samples} stacks are whole`, ...describeOthers(others)];
 }
+
+const describeOthers = (others: ProgramStacks['others']): string[] =>
+  others.map(({ frames, places, count }) => `  ${count} × ${frames.join(';')} ${places.join(', ')}`);
 
 /** What was printed outside of the profile, from the end. */
 function lastLines({ sections }: Console): string {
@@ -203,9 +203,10 @@ export function describe({ release, seconds, figures, stacks, doctor, problems }
       ({ program, verified, loadMs }) =>
         `  program ${program.padEnd(18)} ${String(verified).padStart(8)} instructions verified in ${loadMs.toFixed(1)} ms`,
     ),
-    ...stacks.map(
-      ({ program, samples, whole }) => `  stacks of ${program.padEnd(9)} ${whole} of ${samples} whole`,
-    ),
+    ...stacks.flatMap(({ program, samples, whole, others }) => [
+      `  stacks of ${program.padEnd(9)} ${whole} of ${samples} whole`,
+      ...describeOthers(others).map((line) => `    not whole: ${line.trim()}`),
+    ]),
     ...problems.map((problem) => `  FAILED: ${problem}`),
   ].join('\n');
 }
