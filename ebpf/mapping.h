@@ -14,7 +14,7 @@ static __always_inline void report_file(struct ef_scratch *s, u64 key, const str
 					const struct file_identity *id)
 {
 	struct ef_file *event = &s->record.file;
-	u64 path_bytes = (u32)file_path_into_record(vma->file);
+	u64 path_bytes = (u32)path_into_record(vma->file, 1);
 
 	OPAQUE(path_bytes);
 	if (path_bytes > EF_PATH_BYTES)

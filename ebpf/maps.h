@@ -127,6 +127,8 @@ struct ef_mapping {
 	struct ef_file_entry file;
 };
 #define EF_MAPPINGS 4
+/* What walks a stack does so many rounds in a function of its own, and calls that in a loop. */
+#define FRAMES_AT_A_TIME 32
 
 /* What a VMA says, and who its file is: see vma.h. */
 struct vma_fields {

@@ -27,9 +27,10 @@ _Static_assert(sizeof(struct ef_file) + 256 <= sizeof(struct ef_process) + 256, 
  * memory has no history for the verifier to tell states apart by, so the loops below stay cheap to verify. */
 #define USED_AT offsetof(struct ef_process, path_bytes)
 #define CGROUP_USED_AT offsetof(struct ef_process, cgroup_bytes)
+_Static_assert(FILE_PATH_AT > PROCESS_NAMES_AT, "a bit can add what lies between");
 _Static_assert(offsetof(struct ef_file, path_bytes) == USED_AT, "both records keep their path's length there");
 
-static __always_inline u32 write_path(u8 *buffer, u32 at, u64 file)
+static __always_inline u32 write_path(u8 *buffer, u64 at, u64 file)
 {
 	volatile u16 *used = (void *)(buffer + USED_AT);
 	u64 dentry = KERNEL_WORD(file, file, f_path.dentry);
@@ -62,16 +63,14 @@ static __always_inline u32 write_path(u8 *buffer, u32 at, u64 file)
 	return *used;
 }
 
-__noinline int file_path_into_record(u64 file)
+/* Into that of a file, or of a process. Not two functions, nor a choice of two numbers: the verifier would go through
+ * the loop for both. */
+__noinline int path_into_record(u64 file, u32 is_file)
 {
 	u8 *buffer = name_buffer(0);
-	return buffer ? write_path(buffer, FILE_PATH_AT, file) : 0;
-}
+	u64 at = PROCESS_NAMES_AT + (is_file & 1) * (FILE_PATH_AT - PROCESS_NAMES_AT);
 
-__noinline int process_path_into_record(u64 file)
-{
-	u8 *buffer = name_buffer(0);
-	return buffer ? write_path(buffer, PROCESS_NAMES_AT, file) : 0;
+	return buffer ? write_path(buffer, at, file) : 0;
 }
 
 __noinline int process_path_into_event(u64 file)

@@ -143,7 +143,7 @@ static __always_inline void report_sampled_process(struct ef_scratch *s, struct 
 	u64 exe = executable_file(task);
 	p->path_bytes = 0;
 	if (exe)
-		process_path_into_record(exe);
+		path_into_record(exe, 0);
 	cgroup_into_record(cgroup_node((u64)task));
 	p->process = s->sample.process;
 	fill_process(p, task, s->sample.ktime_ns, exe);

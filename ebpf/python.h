@@ -71,7 +71,9 @@ struct ef_python_walk {
 	u64 states[PYTHON_MAX_STATES]; /* of this thread that were gone through */
 	u32 state_count;
 	u32 has_all_states; /* no more was found */
-	u64 kept_frame;     /* the list from here on was found to belong further out than kept_link */
+	u64 searched_thread;
+	u64 searched_interpreter;
+	u64 kept_frame; /* the list from here on was found to belong further out than kept_link */
 	u64 kept_link;
 	union {
 		struct {
@@ -112,11 +114,12 @@ static __always_inline long python_read(void *dst, u32 size, u64 address)
 	return error;
 }
 
-/* A word of the process's memory, 0 where it can't be read or the address comes of a null pointer. */
-static __always_inline u64 user_word(u64 address)
+/* A word of the process's memory, 0 where it can't be read or the address comes of a null pointer. Global, so that it is
+ * verified once. */
+__noinline u64 user_word(u64 address)
 {
 	u64 word = 0;
-	if (address >= 4096)
+	if (HAS_RUNTIME(PYTHON) && address >= 4096)
 		python_read(&word, 8, address);
 	return word;
 }
@@ -239,41 +242,47 @@ static __always_inline int has_entered(const struct ef_python_walk *w, u64 threa
 	return 0;
 }
 
-/* The list of frames has ended and there is another run of the loop in the stack: goes on with another state of this
- * thread, the newest interpreter's first. Its links say whether it belongs here. Global, so that it is verified once. */
-__noinline int enter_outer_interpreter(u32 slot)
+/* One step along the lists of interpreters and their threads: 0, or 1 where a state of this thread was entered that has
+ * frames, or there is none left. Global, so that it is verified once. */
+__noinline int search_thread_state(u64 tp)
 {
 	if (!HAS_RUNTIME(PYTHON))
-		return 0;
-	struct ef_scratch *s = get_scratch();
+		return 1;
 	struct ef_python_walk *w = get_python_walks();
-	if (!s || !w)
-		return 0;
-	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
+	if (!w)
+		return 1;
 	const struct ef_python *py = &w->file;
-	u64 tp = thread_pointer(), thread = 0;
-	u64 interpreter = user_word(py->interpreters - m->delta);
+	u64 thread = w->searched_thread, interpreter = w->searched_interpreter;
 
-	/* nearly every process has one alone */
-	if (!user_word(interpreter + py->interpreter_next))
-		interpreter = 0;
-	for (u32 i = 0; i < PYTHON_MAX_SEARCH && w->state_count < PYTHON_MAX_STATES; i++) {
-		if (!thread) {
-			if (!interpreter)
-				break;
-			thread = user_word(interpreter + py->interpreter_threads);
-			interpreter = user_word(interpreter + py->interpreter_next);
-			continue;
-		}
-		if (tp - user_word(thread + py->thread_id) < THREAD_BYTES && !has_entered(w, thread)) {
-			enter_thread_state(w, py, thread);
-			if (w->frame)
-				return 0;
-		}
-		thread = user_word(thread + py->thread_next);
+	if (!thread) {
+		w->searched_thread = user_word(interpreter + py->interpreter_threads);
+		w->searched_interpreter = user_word(interpreter + py->interpreter_next);
+		return !interpreter;
 	}
-	w->has_all_states = 1;
+	if (tp - user_word(thread + py->thread_id) < THREAD_BYTES && !has_entered(w, thread)) {
+		enter_thread_state(w, py, thread);
+		if (w->frame)
+			return 1;
+	}
+	w->searched_thread = user_word(thread + py->thread_next);
 	return 0;
+}
+
+/* The list of frames has ended and there is another run of the loop in the stack: goes on with another state of this
+ * thread, the newest interpreter's first. Its links say whether it belongs here. */
+static __always_inline void enter_outer_interpreter(struct ef_python_walk *w, u64 delta)
+{
+	const struct ef_python *py = &w->file;
+	u64 tp = thread_pointer(), interpreter = user_word(py->interpreters - delta);
+
+	w->searched_thread = 0;
+	/* nearly every process has one alone */
+	w->searched_interpreter = user_word(interpreter + py->interpreter_next) ? interpreter : 0;
+	for (u32 i = 0; i < PYTHON_MAX_SEARCH && w->state_count < PYTHON_MAX_STATES; i++)
+		if (search_thread_state(tp))
+			break;
+	if (!w->frame)
+		w->has_all_states = 1;
 }
 
 /* A code object's type is PyCode_Type. A program that has a copy of that variable (a copy relocation) makes the
@@ -378,13 +387,29 @@ __noinline int take_python_frame(u32 slot)
 	return PYTHON_NEXT;
 }
 
-/* Takes the frames of one run of the loop. */
-static __always_inline int take_run(struct ef_scratch *s, u32 slot)
+/* As unwind_steps(). */
+__noinline int take_python_frames(u32 slot)
 {
-	for (u32 i = 0; i < EF_MAX_USER_FRAMES; i++) {
+	if (!HAS_RUNTIME(PYTHON))
+		return PYTHON_END;
+	struct ef_scratch *s = get_scratch();
+	if (!s)
+		return PYTHON_END;
+	for (u32 i = 0; i < FRAMES_AT_A_TIME; i++) {
 		if (s->user_frames >= config.max_user_frames)
 			return PYTHON_END;
 		int result = take_python_frame(slot);
+		if (result != PYTHON_NEXT)
+			return result;
+	}
+	return PYTHON_NEXT;
+}
+
+/* Takes the frames of one run of the loop. */
+static __always_inline int take_run(u32 slot)
+{
+	for (u32 i = 0; i < EF_MAX_USER_FRAMES / FRAMES_AT_A_TIME + 1; i++) {
+		int result = take_python_frames(slot);
 		if (result != PYTHON_NEXT)
 			return result;
 	}
@@ -432,7 +457,7 @@ __noinline int unwind_python(u32 slot)
 	if (!w->has_begun)
 		begin_python(w, m->delta);
 	else if (!w->frame && w->state_count && !w->has_all_states && py->interpreters)
-		enter_outer_interpreter(slot);
+		enter_outer_interpreter(w, m->delta);
 	if (!w->frame)
 		return 0;
 	u64 end = native_frame_end(s, slot);
@@ -443,7 +468,7 @@ __noinline int unwind_python(u32 slot)
 	u64 hash = s->hash, frame = w->frame;
 	u32 words = s->words, frames = s->user_frames;
 	w->link = 0;
-	if (take_run(s, slot) == PYTHON_END) {
+	if (take_run(slot) == PYTHON_END) {
 		w->frame = 0;
 		return 0;
 	}

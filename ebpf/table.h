@@ -12,6 +12,10 @@ struct row_block {
 
 #define ROW_OFFSET(block, row) ((block)->rows[(row) & (EF_BLOCK_ROWS - 1)] & 0xfff)
 #define NEAR_ROWS 8
+/* EF_BLOCK_ROWS is 2 to that power */
+#define BLOCK_ROW_BITS (EF_BLOCK_BITS - 2)
+/* 1 or 0, of numbers below 2^31 */
+#define NOT_ABOVE(a, b) (1 - (((b) - (a)) >> 31))
 
 static __always_inline u8 *table_block(void *table, u32 byte_offset)
 {
@@ -65,7 +69,7 @@ static __always_inline int search_table(struct ef_scratch *s, const struct ef_fi
 	if (!block)
 		return 1;
 	struct ef_page *entry = (void *)(block + (at & (EF_BLOCK_BYTES - sizeof(struct ef_page))));
-	u32 end = entry->rows, begin = 0;
+	u32 end = entry->rows;
 	if (!end)
 		return 1;
 
@@ -78,20 +82,19 @@ static __always_inline int search_table(struct ef_scratch *s, const struct ef_fi
 	/* code is as dense in most of a page as in the rest: a look at both ends of a cache line spares three others */
 	u32 guess = (low * end) >> EF_PAGE_BITS;
 	u32 from = guess > NEAR_ROWS ? guess - NEAR_ROWS : 0, to = guess + NEAR_ROWS;
+	u32 row = base, count = end;
 	if (to < end && ROW_OFFSET(rows, base + from) <= low && ROW_OFFSET(rows, base + to) > low) {
-		begin = from;
-		end = to;
+		row += from;
+		count = to - from;
 	}
-	for (int i = 0; i < 13; i++) {
-		if (begin >= end)
-			break;
-		u32 middle = (begin + end) >> 1;
-		if (ROW_OFFSET(rows, base + middle) <= low)
-			begin = middle + 1;
-		else
-			end = middle;
+	/* the last row that is not above is one of `count`; without a branch, or each round would double what the
+	 * verifier walks through */
+	for (int i = 0; i < BLOCK_ROW_BITS; i++) {
+		u32 half = count >> 1;
+		row += half * NOT_ABOVE(ROW_OFFSET(rows, row + half), low);
+		count -= half;
 	}
-	u32 rule = rows->rows[(base + begin - 1) & (EF_BLOCK_ROWS - 1)] >> 16;
+	u32 rule = rows->rows[row & (EF_BLOCK_ROWS - 1)] >> 16;
 
 	at = file->rules_at + rule * sizeof(struct ef_rule);
 	block = table_block(table, at);

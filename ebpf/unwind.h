@@ -6,8 +6,9 @@
  *   the caller's stack pointer is the CFA; its program counter and frame pointer are saved near it
  *
  * The return address points behind the call, which may be another function's first byte: it is looked up one
- * byte earlier, except where a signal interrupted the frame. So is what a system call goes back to. Where no rule is known the frame-pointer chain is
- * tried, if it looks like one; else the stack ends with a marker frame that says why.
+ * byte earlier, except where a signal interrupted the frame. So is what a system call goes back to. Where no rule
+ * is known the frame-pointer chain is tried, if it looks like one; else the stack ends with a marker frame that says
+ * why.
  */
 #ifndef EF_UNWIND_H
 #define EF_UNWIND_H
@@ -404,26 +405,37 @@ static __always_inline void begin_stack(struct ef_scratch *s)
 	s->is_unwound = 0;
 }
 
+#ifndef STEPS
+#define STEPS __noinline
+#endif
+
+/* Global, so that these rounds are verified once, not each time that the loop around them calls. */
+STEPS int unwind_steps(void)
+{
+	struct ef_scratch *s = get_scratch();
+	if (!s)
+		return STEP_DONE;
+	for (u32 i = 0; i < FRAMES_AT_A_TIME; i++) {
+		if (s->user_frames >= config.max_user_frames)
+			return cut(s, EF_MARKER_DEPTH);
+		if (unwind_step())
+			return STEP_DONE;
+	}
+	return STEP_NEXT;
+}
+
 /* Unwinds to the root, the limit, or the reason to stop. */
 static __always_inline void unwind_user(struct ef_scratch *s)
 {
-	u32 i;
-
 	s->is_unwound = 1;
 	s->is_leaf = 1;
 	s->knows_kept = 1;
 	s->is_return_address = s->is_behind_syscall;
 	s->marker_if_sp_unknown = EF_MARKER_NONE;
-	for (i = 0; i < EF_MAX_USER_FRAMES; i++) {
-		if (s->user_frames >= config.max_user_frames) {
-			s->marker = EF_MARKER_DEPTH;
-			break;
-		}
-		if (unwind_step())
-			break;
-	}
-	if (i == EF_MAX_USER_FRAMES)
-		s->marker = EF_MARKER_DEPTH;
+	for (u32 i = 0; i < EF_MAX_USER_FRAMES / FRAMES_AT_A_TIME + 1; i++)
+		if (unwind_steps())
+			return;
+	s->marker = EF_MARKER_DEPTH;
 }
 
 /* Says how the user stack ended, once it is as complete as it gets. */
