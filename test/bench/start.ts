@@ -122,6 +122,10 @@ async function timeAgent([path, ...args]: Command): Promise<Start> {
   process.once('exit', kill);
   try {
     await sleep(WINDOW_SECONDS * 1000);
+    if (child.exitCode !== null) {
+      const why = 'run it by hand to see why (the reference wants tracefs to be mounted)';
+      throw new Error(`${path} ended with code ${child.exitCode} within ${WINDOW_SECONDS} s: ${why}`);
+    }
     const windowCpu = cpuSeconds(child.pid!);
     while (!first && elapsed() * 1000 < LIMIT_MS) await sleep(LOOK_MS);
     if (!first) throw new Error(`${path} pushed nothing within ${LIMIT_MS} ms`);
