@@ -254,10 +254,12 @@ __noinline int search_thread_state(u64 tp)
 	const struct ef_python *py = &w->file;
 	u64 thread = w->searched_thread, interpreter = w->searched_interpreter;
 
+	if (!thread && !interpreter)
+		return 1;
 	if (!thread) {
 		w->searched_thread = user_word(interpreter + py->interpreter_threads);
 		w->searched_interpreter = user_word(interpreter + py->interpreter_next);
-		return !interpreter;
+		return 0;
 	}
 	if (tp - user_word(thread + py->thread_id) < THREAD_BYTES && !has_entered(w, thread)) {
 		enter_thread_state(w, py, thread);
