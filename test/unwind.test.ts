@@ -48,12 +48,16 @@ const place = (name: string, isWhole: (stack: Stack) => boolean): Program => ({
 });
 
 const inSigreturn = (stack: Stack): boolean => countOf(stack, /rt_sigreturn.*_\[k\]$/) > 0;
+/** The kernel puts registers in place or back, one by one: some are those of the handler, some are not. */
+const changesRegisters = (stack: Stack): boolean =>
+  countOf(stack, /^(restore_sigcontext|\w*setup_rt_frame|arch_do_signal_or_restart)_\[k\]$/) > 0;
 /** Behind the last instruction of what a handler returns to, another function may begin: so it is in musl. */
 const signals = (title: string, tool: string, ...flags: string[]): Program => ({
   title: `the system call that ends a signal, ${title}`,
   tool,
   build: () => [compile(`signals-${tool}`, tool, ['-O2', ...flags], 'signals.c')],
-  isWhole: (stack) => root(stack) === '_start' && chain(stack, /^provoke$/, /^main$/),
+  isWhole: (stack) =>
+    changesRegisters(stack) || (root(stack) === '_start' && chain(stack, /^provoke$/, /^main$/)),
   isTelling: inSigreturn,
 });
 
@@ -194,10 +198,7 @@ describe.skipIf(missingRights)('whole stacks', () => {
   it.each(PROGRAMS.filter((p) => p.title.includes('ends a signal') && hasTool(p.tool)))(
     'names what made the system call, not what lies behind it: $title',
     (program) => {
-      // there the registers are being put back, one by one
-      const inKernel = stacksOf(program).filter(
-        (s) => inSigreturn(s) && countOf(s, /^restore_sigcontext_\[k\]$/) === 0,
-      );
+      const inKernel = stacksOf(program).filter((s) => inSigreturn(s) && !changesRegisters(s));
       // behind that it is what was interrupted
       const isCaller = ({ frames, kernelFrames }: Stack): boolean =>
         /restore|libc\.so|raise|kill/.test(frames[kernelFrames]!);
