@@ -10,7 +10,7 @@
  */
 #define EF_INTERRUPTIBLE
 /* A stack of calls has 8 frames, of which the callback and unwind_again() are two here. */
-#define STEPS static __always_inline
+#define UNWIND_STEPS_LINKAGE static __always_inline
 /* A tick may interrupt the callback: what a sample works on is here other memory than there. */
 #define scratch deferred_scratch
 #define python_walks deferred_python_walks

@@ -7,7 +7,8 @@
  * frames (leaf first). A user frame starts with a header word: bits 63..56 are its kind, bits 55..0 its
  * operand; EF_FRAME_FILE has one more word, the file key, and frames of a runtime have one of theirs: they are
  * followed, somewhere in the trace, by the EF_FRAME_FILE of the native code that runs them, unless the stack was cut
- * before it: see runtime_file. Return addresses are already decremented by one in user frames, not in kernel frames.
+ * before it: see runtime_file. Return addresses, and what a system call goes back to, are already decremented by one in
+ * user frames; in kernel frames nothing is.
  */
 #ifndef EF_RECORDS_H
 #define EF_RECORDS_H

@@ -405,12 +405,12 @@ static __always_inline void begin_stack(struct ef_scratch *s)
 	s->is_unwound = 0;
 }
 
-#ifndef STEPS
-#define STEPS __noinline
+#ifndef UNWIND_STEPS_LINKAGE
+#define UNWIND_STEPS_LINKAGE __noinline
 #endif
 
 /* Global, so that these rounds are verified once, not each time that the loop around them calls. */
-STEPS int unwind_steps(void)
+UNWIND_STEPS_LINKAGE int unwind_steps(void)
 {
 	struct ef_scratch *s = get_scratch();
 	if (!s)
