@@ -25,6 +25,7 @@ import { Sampling, type SamplingOptions } from './sampling.ts';
 import { runInSlices } from './slices.ts';
 import { SourceMaps } from './source-maps/source-maps.ts';
 import { Debuginfod, type DebuginfodOptions } from './symbols/debuginfod.ts';
+import { IdleTables } from './tracer/idle-tables.ts';
 import { loadNative } from './tracer/native.ts';
 import { RecordDispatch } from './tracer/record-dispatch.ts';
 import type { Steps } from './tracer/record-stream.ts';
@@ -107,6 +108,7 @@ export class Controller {
   readonly #debuginfod: Debuginfod | undefined;
   readonly #workers: WorkerPool;
   readonly #executables: Executables;
+  readonly #idleTables: IdleTables;
   readonly #store: TraceStore;
   readonly #traces: TraceHandler;
   readonly #attached: ProcessRuntimes;
@@ -179,6 +181,7 @@ export class Controller {
       onRuntime: tellUnverified((message) => log.warn(message)),
       onUnsupportedRuntime: tellUnsupported((message) => log.warn(message)),
     });
+    this.#idleTables = new IdleTables((key) => this.#executables.isThere(key));
     const clock = { cpuMicros: this.#tracer.native.threadCpuMicros, wallMs: () => performance.now() };
     this.#attached = new ProcessRuntimes({
       runtimeOf: (key) => this.#executables.get(key)?.runtime,
@@ -288,6 +291,7 @@ export class Controller {
       ...(this.#debuginfod && prefixed('debuginfod', this.#debuginfod.stats)),
       ...prefixed('tables', {
         ...this.#tracer.tables.stats,
+        ...this.#idleTables.stats,
         bytes: this.#tracer.tables.bytes,
         count: this.#tracer.tables.count,
       }),
@@ -414,7 +418,7 @@ export class Controller {
     if (this.#stopped || performance.now() - this.#sweptAtMs < TABLE_SWEEP_MS) return;
     this.#sweptAtMs = performance.now();
     this.#sweep = this.#sweep
-      .then(() => this.#tracer.tables.dropIdle(() => this.#stopped))
+      .then(() => this.#tracer.tables.dropIdle(this.#idleTables, () => this.#stopped))
       .catch((error: Error) => this.#log.warn(`tables that are not used can't be dropped: ${error.message}`));
   }
 }

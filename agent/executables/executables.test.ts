@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -220,6 +221,20 @@ describe('a program', () => {
     expect(executables.stats.opened).toBe(1);
     expect(executables.locate(record.key, 0x1000)).toBeDefined();
     await vi.waitFor(() => expect(tables.forgotten).toEqual([record.key]), 10_000);
+  });
+
+  test('is there until its path leads to another file', async () => {
+    const { executables } = create();
+    const path = copy('replaced');
+    const record = recordOf(path);
+    expect(await executables.isThere(record.key)).toBe(false);
+    executables.onFile(record);
+    await settled(executables, record.key);
+    expect(await executables.isThere(record.key)).toBe(true);
+    renameSync(copy('new'), path);
+    expect(await executables.isThere(record.key)).toBe(false);
+    rmSync(path);
+    expect(await executables.isThere(record.key)).toBe(false);
   });
 });
 

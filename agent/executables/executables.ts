@@ -22,7 +22,7 @@ import { BuildQueue } from './build-queue.ts';
 import { type Executable, loadedSegments, locateOffset, newExecutable } from './executable.ts';
 import { ForgetQueue } from './forget-queue.ts';
 import { closeKept, type KeptFile, KeptFiles } from './kept-files.ts';
-import { type OpenFailure, openRecordedFile, openRootOf } from './open-file.ts';
+import { isSameFile, type OpenFailure, openRecordedFile, openRootOf } from './open-file.ts';
 import { readFileId } from './read-file-id.ts';
 import { SymbolNames } from './symbol-names.ts';
 import type { SymbolDetail } from './symbol-service.ts';
@@ -236,6 +236,17 @@ export class Executables {
   /** Path of the file, '' if nothing is known of the key. */
   nameOf(key: FileKey): string {
     return this.get(key)?.path ?? '';
+  }
+
+  /** Whether a process can still map it: where it was opened, or below our own root. */
+  async isThere(key: FileKey): Promise<boolean> {
+    const executable = this.#byKey.peek(key);
+    if (!executable) return false;
+    const { openedPath, path, identity } = executable;
+    for (const place of new Set([openedPath, path])) {
+      if (place.startsWith('/') && (await isSameFile(place, identity))) return true;
+    }
+    return false;
   }
 
   /** The functions at ELF virtual addresses, innermost first; none where nothing covers one. Never rejects. */

@@ -8,7 +8,7 @@
  * inode number, but the same size and change time. The change time has nanoseconds and nobody can set it, so it
  * tells a replaced file from the original.
  */
-import { type BigIntStats, close, constants, fstat, open } from 'node:fs';
+import { type BigIntStats, close, constants, fstat, open, stat } from 'node:fs';
 import { promisify } from 'node:util';
 import type { FileRecord } from '../tracer/records.ts';
 
@@ -31,6 +31,7 @@ const READ = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 const openAsync = promisify(open);
 const closeAsync = promisify(close);
+const statAsync = promisify(stat) as (path: string, options: { bigint: true }) => Promise<BigIntStats>;
 const fstatAsync = promisify(fstat) as (fd: number, options: { bigint: true }) => Promise<BigIntStats>;
 
 /** The identity that the kernel saw. */
@@ -87,6 +88,15 @@ export async function openVerified(path: string, expected: FileIdentity): Promis
     return { kind: reasonOf((error as NodeJS.ErrnoException).code), detail: (error as Error).message };
   } finally {
     if (name !== undefined) await closeAsync(name).catch(() => {});
+  }
+}
+
+/** Whether a path leads to that file. Does not open it. */
+export async function isSameFile(path: string, expected: FileIdentity): Promise<boolean> {
+  try {
+    return compareIdentity(await statAsync(path, { bigint: true }), expected) === undefined;
+  } catch {
+    return false;
   }
 }
 

@@ -2,6 +2,7 @@
 import type { FileKey } from '../../common/base/brand.ts';
 import type { DetectedRuntime, RuntimePlugin } from '../interpreters/contract.ts';
 import { RUNTIMES } from '../interpreters/registry.ts';
+import type { IdleTables, TableUse } from './idle-tables.ts';
 import type { Native, NativeBpfObject } from './native.ts';
 import { EF_VDSO_KEY, FILE_ENTRY, FileState, Runtime } from './records.gen.ts';
 import { toKey } from './records.ts';
@@ -21,10 +22,6 @@ const BLOCK_BYTES = 16384;
 const BPF_ANY = 0;
 /** Of all tables: as many more leave when one has to. */
 const SPARE_SHARE = 1 / 16;
-/** Long enough for what runs now and then; reading a file again costs some milliseconds. */
-const MAX_IDLE_NS = 180_000_000_000n;
-/** Of a table that was never used again after so long: a file that was replaced looks like that. Above one minute, cron's. */
-const ONCE_NS = 75_000_000_000n;
 
 interface Installed {
   slot: number;
@@ -184,17 +181,15 @@ export class Tables {
     });
   }
 
-  /** Drops tables that no sample has needed for a while: their files may be gone, and come back if they are not. */
-  async dropIdle(isStopping: () => boolean): Promise<void> {
-    const now = this.#native.monotonicNs();
+  /** Drops tables that no sample has needed for a while; their files come back if they are needed. */
+  async dropIdle(idle: IdleTables, isStopping: () => boolean): Promise<void> {
+    // not in turn: it asks the file system
+    const leaving = await idle.pick(this.#byLastUse(), this.#native.monotonicNs());
     await this.#inTurn(async () => {
       if (isStopping()) return;
-      const idle = this.#byLastUse().filter(({ key, usedNs }) => {
-        const isUsedOnce = usedNs - this.#installed.get(key)!.sinceNs < ONCE_NS;
-        return now - usedNs > (isUsedOnce ? ONCE_NS : MAX_IDLE_NS);
-      });
-      this.stats.idle += idle.length;
-      await this.#remove(idle.map(({ key }) => key));
+      const unused = leaving.filter(({ key, usedNs }) => this.#lastUsedNs(key) === usedNs);
+      this.stats.idle += unused.length;
+      await this.#remove(unused.map(({ key }) => key));
     });
   }
 
@@ -273,10 +268,10 @@ export class Tables {
   }
 
   /** All but that which BPF never asks for again, the least used first. */
-  #byLastUse(): { key: FileKey; usedNs: bigint }[] {
-    return [...this.#installed.keys()]
-      .filter((key) => key !== VDSO)
-      .map((key) => ({ key, usedNs: this.#lastUsedNs(key) }))
+  #byLastUse(): TableUse[] {
+    return [...this.#installed]
+      .filter(([key]) => key !== VDSO)
+      .map(([key, { bytes, sinceNs }]) => ({ key, bytes, sinceNs, usedNs: this.#lastUsedNs(key) }))
       .sort((a, b) => Number(a.usedNs - b.usedNs));
   }
 
@@ -284,9 +279,9 @@ export class Tables {
   async #evictDownTo(bytes: number, count: number, more = 0): Promise<void> {
     const byLastUse = this.#byLastUse();
     let [left, tables] = [this.#bytes, this.#installed.size];
-    const needed = byLastUse.findIndex(({ key }) => {
+    const needed = byLastUse.findIndex((table) => {
       if (left <= bytes && tables <= count) return true;
-      left -= this.#installed.get(key)!.bytes;
+      left -= table.bytes;
       tables--;
       return false;
     });
