@@ -62,6 +62,10 @@ BUNDLE := node_modules/.bin/esbuild --bundle --platform=node --format=cjs --targ
 	--define:import.meta.url=bundleUrl --define:import.meta.dirname=__dirname --define:import.meta.filename=__filename \
 	--banner:js="const bundleUrl = require('node:url').pathToFileURL(__filename).href;"
 
+# esbuild leaves letters beyond ASCII in comments and regular expressions only; one of them in a comment, and V8 keeps the
+# whole text of the file in memory with two bytes a letter.
+ASCII_COMMENTS := LC_ALL=C sed -i '/^[[:space:]]*\(\/\/\|\/\*\|\*\)/ s/[\x80-\xff]/?/g'
+
 # `node --enable-source-maps build/show/symbol-bundle.cjs` makes the stack traces of `show symbol` those of the sources.
 build/show/.stamp: dist/.stamp
 	@mkdir -p build/show && rm -f build/show/*
@@ -77,6 +81,7 @@ build/show/.stamp: dist/.stamp
 build/cli/.stamp: dist/.stamp bin/everyframe
 	@mkdir -p build/cli && rm -f build/cli/*
 	$(BUNDLE) --outfile=build/cli/sampling-bundle.cjs cli/sampling-main.ts
+	$(ASCII_COMMENTS) build/cli/sampling-bundle.cjs
 	$(BUNDLE) --outfile=build/cli/sampling.cjs cli/bundle-start.ts
 	for command in agent run record top; do EVERYFRAME_WRITE_CODE=1 bin/everyframe $$command --help >/dev/null || exit 1; done
 	@touch $@
@@ -85,6 +90,7 @@ build/cli/.stamp: dist/.stamp bin/everyframe
 build/workers/.stamp: dist/.stamp
 	@mkdir -p build/workers && rm -f build/workers/*
 	$(BUNDLE) --outfile=build/workers/worker.cjs agent/workers/worker.ts
+	$(ASCII_COMMENTS) build/workers/worker.cjs
 	@touch $@
 
 clean:

@@ -12,6 +12,7 @@ import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
 import { type ProcessIdentity, toKey } from '../tracer/records.ts';
 import { InterpretedFrames, NO_MAPPING, type ScriptSource } from './interpreted-frames.ts';
+import { Texts } from './texts.ts';
 import type { Trace } from './trace-store.ts';
 
 /** An inlined or real function at a location, innermost first. */
@@ -76,9 +77,8 @@ interface FramesOfFile {
 }
 
 interface FileFrame extends Frame {
-  offset: number;
+  /** Until then its address is the offset in the file. */
   located: boolean;
-  named: boolean;
 }
 
 export interface RuntimeSource {
@@ -123,14 +123,8 @@ const named = (name: string): FrameLine[] =>
 /** Frames of runtimes, which have two words: the kinds from the first of them on. */
 const isRuntime = (kind: number): boolean => kind >= FrameKind.PYTHON;
 
-/** A mangled name only where it differs. */
-const toLine = ({ function: name, systemName, file, line, column }: SymbolFrame): FrameLine => ({
-  function: name,
-  systemName: systemName === name ? '' : systemName,
-  file,
-  line,
-  column,
-});
+/** V8 makes an object of each number that 32 bits do not hold, and keeps what was calculated from one as an object, too. */
+const small = (number: number): number => ((number | 0) === number ? number | 0 : number);
 
 const NO_LINES: FrameLine[] = [];
 
@@ -150,6 +144,7 @@ export class FrameResolver {
   readonly #markers = new Map<number, Frame>();
   #count = 0;
   readonly #unnamed = new Map<FileFrame, FileKey>();
+  readonly #texts = new Texts();
   /** By number. */
   #frames: Frame[] = [];
   /** Goes up where something was forgotten. */
@@ -256,6 +251,7 @@ export class FrameResolver {
     this.#interpreted.forget();
     this.#markers.clear();
     this.#unnamed.clear();
+    this.#texts.forget();
     this.#frames = [];
     this.#count = 0;
   }
@@ -285,16 +281,24 @@ export class FrameResolver {
       const frame = frames[i]!;
       // asked for again in vain, as when the file is gone: the names it had are right
       if (chains[i]!.length > 0) {
-        frame.lines = chains[i]!.map(toLine);
+        frame.lines = chains[i]!.map(this.#toLine);
         frame.isChanged = true;
       }
-      frame.named = true;
       this.#unnamed.delete(frame);
     }
   }
 
+  /** A mangled name only where it differs. */
+  readonly #toLine = ({ function: name, systemName, file, line, column }: SymbolFrame): FrameLine => ({
+    function: this.#texts.one(name),
+    systemName: systemName === name ? '' : this.#texts.one(systemName),
+    file: this.#texts.one(file),
+    line,
+    column,
+  });
+
   #locate(frame: FileFrame, key: FileKey): boolean {
-    const place = this.#native.locate(key, frame.offset);
+    const place = this.#native.locate(key, frame.address);
     if (!place) {
       const filename = this.#native.nameOf(key) || '[file not open]';
       if (frame.mapping.filename === filename) return false;
@@ -366,17 +370,16 @@ export class FrameResolver {
   /** Two words: kind and file offset, then the file's key. */
   #fileFrame(words: Words, i: number): FileFrame {
     const file = this.#file(words, i + 1);
-    const offset = words.operand(i);
+    const offset = small(words.operand(i));
     let frame = file.frames.get(offset);
     if (!frame) {
       frame = {
+        // first: behind what other frames begin with, the addresses of these would be objects as theirs are
+        located: false,
         mapping: NO_MAPPING,
         address: offset,
-        offset,
         frameType: 'native',
         lines: NO_LINES,
-        located: false,
-        named: false,
         number: undefined,
         isChanged: true,
       };

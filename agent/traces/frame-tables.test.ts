@@ -59,6 +59,33 @@ test('copies of a file share a location; frames without a place share it where t
   expect([a === b, a === c]).toEqual([true, false]);
 });
 
+test('frames without a place are told apart by each thing that they say', () => {
+  const tables = new FrameTables();
+  const script: Partial<Frame> = {
+    mapping: emptyMapping(),
+    address: 0,
+    frameType: 'v8js',
+    lines: [line('f')],
+  };
+  const fields: Partial<Frame>[] = [
+    {},
+    { frameType: 'jvm' },
+    // the same in the 32 bits that are hashed
+    { address: 2 ** 32 },
+    { address: 2 ** 33 },
+    { generated: 'a.js:1' },
+    { lines: [line('f', 2)] },
+    { lines: [{ ...line('f'), column: 1 }] },
+    { lines: [{ ...line('f'), startLine: 1 }] },
+    { lines: [{ ...line('f'), file: 'b.c' }] },
+    { lines: [line('f'), line('f')] },
+  ];
+  const locate = (): number[] => fields.map((other) => tables.locationOf(frame({ ...script, ...other })));
+  const first = locate();
+  expect(new Set(first).size).toBe(fields.length);
+  expect(locate()).toEqual(first);
+});
+
 test('frames and mappings that are made anew each time go, and their locations stay', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

@@ -27,7 +27,10 @@ export class FrameTables {
   readonly #olderOfName: number[] = [NONE];
   /** Mapping → address → location: copies of one file have frames of their own, but one location. */
   readonly #byPlace = new Map<number, Map<number, number>>();
-  readonly #byContent = new Map<string, number>();
+  /** Locations without a place, by a hash of what they say. */
+  readonly #newestByHash = new Map<number, number>();
+  /** By location: another one of the same hash. */
+  readonly #olderOfHash: number[] = [];
 
   constructor() {
     ({ mappings: this.mappings, functions: this.functions, locations: this.locations } = emptyProfile());
@@ -76,13 +79,21 @@ export class FrameTables {
 
   /** Interpreted frames and markers have no place, only what they say; JIT code has another one in each process. */
   #unplaced(frame: Frame, mapping: number): number {
-    return intern(this.#byContent, contentOf(frame, mapping), this.locations, () =>
-      this.#locationOf(frame, mapping),
-    );
+    const location = this.#locationOf(frame, mapping);
+    const hash = hashOf(location, frame.address);
+    const newest = this.#newestByHash.get(hash) ?? NONE;
+    for (let index = newest; index !== NONE; index = this.#olderOfHash[index]!)
+      if (areEqual(this.locations[index]!, location)) return index;
+    const index = this.locations.push(location) - 1;
+    this.#olderOfHash[index] = newest;
+    this.#newestByHash.set(hash, index);
+    return index;
   }
 
   #add(frame: Frame, mapping: number): number {
-    return this.locations.push(this.#locationOf(frame, mapping)) - 1;
+    const index = this.locations.push(this.#locationOf(frame, mapping)) - 1;
+    this.#olderOfHash[index] = NONE;
+    return index;
   }
 
   #locationOf(frame: Frame, mapping: number): Location {
@@ -136,5 +147,20 @@ const saysTheSame = (location: Location, functions: readonly Func[], { lines }: 
     );
   });
 
-const contentOf = ({ frameType, address, lines, generated = '' }: Frame, mapping: number): string =>
-  `${mapping}\0${frameType}\0${address}\0${generated}\0${lines.map((l) => `${l.function}\0${l.file}\0${l.line}\0${l.column}\0${l.startLine}`).join('\0')}`;
+function hashOf({ mapping, lines }: Location, address: number): number {
+  let hash = Math.imul(address | 0, 31) + mapping;
+  for (const { func, line, column } of lines)
+    hash = Math.imul(Math.imul(Math.imul(hash, 31) + func, 31) + line, 31) + column;
+  return hash | 0;
+}
+
+const areEqual = (a: Location, b: Location): boolean =>
+  a.mapping === b.mapping &&
+  a.frameType === b.frameType &&
+  a.address === b.address &&
+  a.generated === b.generated &&
+  a.lines.length === b.lines.length &&
+  a.lines.every((line, i) => {
+    const other = b.lines[i]!;
+    return line.func === other.func && line.line === other.line && line.column === other.column;
+  });

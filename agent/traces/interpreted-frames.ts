@@ -13,7 +13,8 @@ import type { Frame, FrameLine } from './frame-resolver.ts';
  * What stands for a frame, in numbers of 32 bits: a text of them would cost more than all the rest. The same words
  * may mean something else in the next execution of a process.
  */
-interface IdentityNode extends ProcessIdentity {
+interface IdentityNode {
+  execution: number;
   operand: number;
   /** Kind and the rest of the operand. */
   head: number;
@@ -26,10 +27,18 @@ interface IdentityNode extends ProcessIdentity {
   next: IdentityNode | undefined;
 }
 
+interface Execution {
+  process: ProcessIdentity;
+  /** None is given twice. */
+  number: number;
+  /** Another one of the same process. */
+  next: Execution | undefined;
+}
+
 interface ContentNode {
   frame: Frame;
   /** As they were named: those of the frame may be their sources by now. */
-  lines: readonly RuntimeFrame[];
+  lines: readonly FrameLine[];
   /** The same path is another script in another root. */
   root: number;
   next: ContentNode | undefined;
@@ -53,6 +62,8 @@ export interface ScriptSource {
 
 export class InterpretedFrames {
   readonly #scripts: ScriptSource | undefined;
+  #executions = new Map<Pid, Execution>();
+  #lastExecution = 0;
   #byIdentity = new Map<number, IdentityNode>();
   #byContent = new Map<number, ContentNode>();
   /** Of processes with scripts. */
@@ -84,22 +95,28 @@ export class InterpretedFrames {
   }
 
   #nodeOf(process: ProcessIdentity, halves: Uint32Array, at: number): IdentityNode | undefined {
-    let node = this.#byIdentity.get(hashOfWords(process.pid, halves, at));
-    while (node && !(hasWords(node, halves, at) && isSameExecution(node, process))) node = node.next;
+    const execution = this.#executionOf(process);
+    let node = this.#byIdentity.get(hashOfWords(execution, halves, at));
+    while (node && !(node.execution === execution && hasWords(node, halves, at))) node = node.next;
     return node;
   }
 
-  #newNode(
-    { pid, execId, startBoottimeNs }: ProcessIdentity,
-    halves: Uint32Array,
-    at: number,
-    frame: Frame,
-  ): IdentityNode {
-    const hash = hashOfWords(pid, halves, at);
+  #executionOf({ pid, execId, startBoottimeNs }: ProcessIdentity): number {
+    const newest = this.#executions.get(pid);
+    for (let known = newest; known; known = known.next) {
+      const { process, number } = known;
+      if (process.execId === execId && process.startBoottimeNs === startBoottimeNs) return number;
+    }
+    const number = ++this.#lastExecution;
+    this.#executions.set(pid, { process: { pid, execId, startBoottimeNs }, number, next: newest });
+    return number;
+  }
+
+  #newNode(process: ProcessIdentity, halves: Uint32Array, at: number, frame: Frame): IdentityNode {
+    const execution = this.#executionOf(process);
+    const hash = hashOfWords(execution, halves, at);
     const node = {
-      pid,
-      execId,
-      startBoottimeNs,
+      execution,
       // signed: V8 makes an object of a larger number
       operand: halves[at]! | 0,
       head: halves[at + 1]! | 0,
@@ -114,6 +131,7 @@ export class InterpretedFrames {
   }
 
   forget(): void {
+    this.#executions = new Map();
     this.#byIdentity = new Map();
     this.#byContent = new Map();
     this.#roots = new Map();
@@ -139,24 +157,26 @@ export class InterpretedFrames {
       const isSameKind = node.frame.frameType === frameType && node.root === root;
       if (isSameKind && areSameLines(node.lines, lines)) return node.frame;
     }
+    const frameLines = lines.map(toFrameLine);
     const frame: Frame = {
       mapping: NO_MAPPING,
       address: 0,
       frameType,
-      lines: lines.map(toFrameLine),
+      // sources take the place of lines
+      lines: scripts ? [...frameLines] : frameLines,
       generated: '',
       number: undefined,
       isChanged: true,
     };
-    this.#byContent.set(hash, { frame, lines, root, next: first });
+    this.#byContent.set(hash, { frame, lines: frameLines, root, next: first });
     scripts?.add(pid, frame);
     return frame;
   }
 }
 
-function hashOfWords(pid: Pid, halves: Uint32Array, at: number): number {
+function hashOfWords(execution: number, halves: Uint32Array, at: number): number {
   const operand = halves[at]! ^ Math.imul(halves[at + 2]!, 31);
-  return (pid ^ Math.imul(operand, 31) ^ Math.imul(halves[at + 3]!, 961)) | 0;
+  return (execution ^ Math.imul(operand, 31) ^ Math.imul(halves[at + 3]!, 961)) | 0;
 }
 
 const hasWords = (node: IdentityNode, halves: Uint32Array, at: number): boolean =>
@@ -168,9 +188,6 @@ const hasWords = (node: IdentityNode, halves: Uint32Array, at: number): boolean 
 const isPlaced = ({ line }: { line: number }): boolean => line > 0;
 
 const lacksLine = (frame: Frame): boolean => !frame.lines.every(isPlaced);
-
-const isSameExecution = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
-  a.pid === b.pid && a.execId === b.execId && a.startBoottimeNs === b.startBoottimeNs;
 
 /** Property by property: copies by spreading would have a hidden class each. */
 const toFrameLine = ({ name, file, line, column, startLine, startColumn = 0 }: RuntimeFrame): FrameLine => ({
@@ -189,10 +206,10 @@ function hashOf({ name, file, line, column }: RuntimeFrame): number {
   return hash | 0;
 }
 
-const areSameLines = (lines: readonly RuntimeFrame[], others: readonly RuntimeFrame[]): boolean =>
-  lines.length === others.length &&
+const areSameLines = (lines: readonly FrameLine[], named: readonly RuntimeFrame[]): boolean =>
+  lines.length === named.length &&
   lines.every((a, i) => {
-    const b = others[i]!;
+    const b = named[i]!;
     const isSamePlace = a.line === b.line && a.column === b.column && a.startLine === b.startLine;
-    return isSamePlace && a.name === b.name && a.file === b.file;
+    return isSamePlace && a.function === b.name && a.file === b.file;
   });
