@@ -57,6 +57,10 @@ export interface Executable {
   mappings: Map<Segment | undefined, Mapping> | undefined;
 }
 
+/** Where it can be found again, if it is still the same: where it was opened first, or below our own root. */
+export const placesOf = ({ openedPath, path }: Executable): string[] =>
+  [...new Set([openedPath, path])].filter((place) => place.startsWith('/'));
+
 export function newExecutable(key: FileKey, path: string, identity: FileIdentity): Executable {
   return {
     key,

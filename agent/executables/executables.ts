@@ -19,7 +19,7 @@ import type { FileRecord } from '../tracer/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { BuildQueue } from './build-queue.ts';
-import { type Executable, loadedSegments, locateOffset, newExecutable } from './executable.ts';
+import { type Executable, loadedSegments, locateOffset, newExecutable, placesOf } from './executable.ts';
 import { ForgetQueue } from './forget-queue.ts';
 import { closeKept, type KeptFile, KeptFiles } from './kept-files.ts';
 import { isSameFile, type OpenFailure, openRecordedFile, openRootOf } from './open-file.ts';
@@ -238,14 +238,11 @@ export class Executables {
     return this.get(key)?.path ?? '';
   }
 
-  /** Whether a process can still map it: where it was opened, or below our own root. */
+  /** Whether a process can still map it. */
   async isThere(key: FileKey): Promise<boolean> {
     const executable = this.#byKey.peek(key);
     if (!executable) return false;
-    const { openedPath, path, identity } = executable;
-    for (const place of new Set([openedPath, path])) {
-      if (place.startsWith('/') && (await isSameFile(place, identity))) return true;
-    }
+    for (const place of placesOf(executable)) if (await isSameFile(place, executable.identity)) return true;
     return false;
   }
 

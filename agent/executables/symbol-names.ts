@@ -5,7 +5,7 @@ import type { Debuginfod } from '../symbols/debuginfod.ts';
 import { RequestBatches } from '../workers/request-batches.ts';
 import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
-import type { Executable } from './executable.ts';
+import { type Executable, placesOf } from './executable.ts';
 import { closeKept, type KeptFile, type KeptFiles } from './kept-files.ts';
 import { openRootOf, openVerified } from './open-file.ts';
 import type { SymbolAnswer, SymbolDetail, SymbolRequest } from './symbol-service.ts';
@@ -145,10 +145,9 @@ export class SymbolNames {
     return this.#kept.use(key, ask);
   }
 
-  /** Opens the file once more where it was found first, or below our own root, if it is still the same. */
-  async #reopen({ key, path, openedPath, identity }: Executable): Promise<boolean> {
-    for (const place of new Set([openedPath, path])) {
-      if (!place.startsWith('/')) continue;
+  async #reopen(executable: Executable): Promise<boolean> {
+    const { key, identity } = executable;
+    for (const place of placesOf(executable)) {
       const opened = await openVerified(place, identity);
       if (opened.kind !== 'opened') continue;
       const file: KeptFile = { fd: opened.fd, root: await openRootOf(opened.path) };

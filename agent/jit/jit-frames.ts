@@ -7,6 +7,7 @@ import { noJitCodeStats } from '../../common/jit/jit-code.ts';
 import { createBootClock } from '../processes/boot-clock.ts';
 import type { ProcessIdentity } from '../tracer/records.ts';
 import type { Frame } from '../traces/frame-resolver.ts';
+import { within } from '../within.ts';
 import { type JitContext, JitProcess, type JitStats } from './jit-process.ts';
 
 /** Executions followed at a time; each holds up to two open files. */
@@ -85,14 +86,9 @@ export class JitFrames {
   /** Resolves when all names are there that can be had, or when that takes too long. */
   async nameFrames(): Promise<void> {
     if (this.#byPid.size === 0 && this.#leaving.length === 0) return;
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(false), MAX_WAIT_MS);
-    });
     // one under way may have passed by the frames that came last
     const all = (this.#updating ?? Promise.resolve()).then(() => this.#update()).then(() => true);
-    if (!(await Promise.race([all, timeout]))) this.stats.late++;
-    clearTimeout(timer);
+    if (!(await within(MAX_WAIT_MS, all))) this.stats.late++;
   }
 
   /** The process has ended: its files are read once more. */

@@ -6,6 +6,7 @@ import { statSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import type { Pid } from '../../common/base/brand.ts';
 import type { Frame, FrameLine } from '../traces/frame-resolver.ts';
+import { within } from '../within.ts';
 import { RequestBatches } from '../workers/request-batches.ts';
 import { WorkerClient } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
@@ -107,12 +108,8 @@ export class SourceMaps {
   /** Resolves when all sources are there that can be had, or when that takes too long. */
   async nameFrames(): Promise<void> {
     if (this.#asking.size === 0 && !this.#updating) return;
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(false), MAX_WAIT_MS);
-    });
-    if (!(await Promise.race([this.#update().then(() => true), timeout]))) this.stats.late++;
-    clearTimeout(timer);
+    const all = this.#update().then(() => true);
+    if (!(await within(MAX_WAIT_MS, all))) this.stats.late++;
   }
 
   stop(): Promise<void> {

@@ -3,6 +3,7 @@
  * needs its table then, so a table stays as long as its file is there and such tables are few.
  */
 import type { FileKey } from '../../common/base/brand.ts';
+import { within } from '../within.ts';
 
 export interface TableUse {
   key: FileKey;
@@ -71,11 +72,7 @@ export class IdleTables {
     const looking = this.#isThere(key).finally(() => {
       this.#isStuck = false;
     });
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(false), this.#maxLookMs);
-    });
-    return Promise.race([looking, timeout]).finally(() => clearTimeout(timer));
+    return (await within(this.#maxLookMs, looking)) ?? false;
   }
 }
 

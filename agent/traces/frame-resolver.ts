@@ -290,9 +290,9 @@ export class FrameResolver {
 
   /** A mangled name only where it differs. */
   readonly #toLine = ({ function: name, systemName, file, line, column }: SymbolFrame): FrameLine => ({
-    function: this.#texts.one(name),
-    systemName: systemName === name ? '' : this.#texts.one(systemName),
-    file: this.#texts.one(file),
+    function: this.#texts.intern(name),
+    systemName: systemName === name ? '' : this.#texts.intern(systemName),
+    file: this.#texts.intern(file),
     line,
     column,
   });

@@ -2,7 +2,7 @@
 export class Texts {
   #known = new Map<string, string>();
 
-  one(text: string): string {
+  intern(text: string): string {
     const known = this.#known.get(text);
     if (known !== undefined) return known;
     this.#known.set(text, text);

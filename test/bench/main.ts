@@ -63,7 +63,7 @@ if (values.only === 'start') {
 if (values.only !== 'curves') {
   if (existsSync(`${directory}/side_by_side.py`)) {
     const comparisons = compareSideBySide(CASES, { directory, rounds, seconds });
-    const how = `Medians over ${rounds} round(s) of ${seconds} s (mixed at 97 Hz: at least 90), in brackets the smallest and the largest; seconds that each agent had run before: ${describeAges(CASES)}. ${machine}.`;
+    const how = `Medians over ${rounds} round(s) of ${seconds} s, in brackets the smallest and the largest; seconds that each agent had run before: ${describeAges(CASES)}. ${machine}.`;
     renew('side by side', `${how}\n\n${describeComparisons(comparisons)}`);
   } else {
     console.error(
