@@ -129,7 +129,8 @@ describe.skipIf(!isInstalled)('debuginfod', () => {
       vmaOffset: 0n,
       path: copy,
     });
-    const names = async () => (await executables.resolve(key, [work]))[0]!.map((frame) => frame.function);
+    const names = async () =>
+      (await executables.resolve(key, [work]))[0]!.frames.map((frame) => frame.function);
     try {
       await vi.waitFor(() => expect(executables.get(key)?.state).toBe('ready'), 30_000);
       expect(await names()).toEqual([]);

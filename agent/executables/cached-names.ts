@@ -1,7 +1,7 @@
 /** Names that were found before, in an earlier run too. */
 import { fstatSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
-import type { SymbolFrame } from '../../common/symbols/source.ts';
+import type { NamedRange } from '../../common/symbols/source.ts';
 import type { AnswerCache, Answers, Probe } from '../symbols/answer-cache.ts';
 import { identityOf, ownRoot, RootDirectory } from '../symbols/root-directory.ts';
 import type { SymbolRequest } from './symbol-service.ts';
@@ -17,7 +17,7 @@ export interface KnownNames {
 /** Names that are new, and what they depend on. */
 export interface FoundNames {
   addresses: Float64Array;
-  chains: readonly SymbolFrame[][];
+  names: readonly NamedRange[];
   probes: readonly Probe[] | undefined;
   /** Build IDs. */
   missing: readonly string[];
@@ -43,8 +43,8 @@ export class CachedNames {
     return known;
   }
 
-  keep({ key, answers }: KnownNames, { addresses, chains, probes, missing }: FoundNames): void {
-    for (let i = 0; i < addresses.length; i++) answers.add(addresses[i]!, chains[i]!);
+  keep({ key, answers }: KnownNames, { addresses, names, probes, missing }: FoundNames): void {
+    for (let i = 0; i < addresses.length; i++) answers.add(addresses[i]!, names[i]!);
     for (const buildId of missing) answers.missing.add(buildId);
     answers.dependOn(probes);
     this.#cache.save(key, answers);

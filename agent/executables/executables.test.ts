@@ -132,7 +132,7 @@ async function resolveNames(
   executables: Executables,
   ...request: Parameters<Executables['resolve']>
 ): Promise<(string | undefined)[]> {
-  return (await executables.resolve(...request)).map((frames) => frames.at(-1)?.function);
+  return (await executables.resolve(...request)).map(({ frames }) => frames.at(-1)?.function);
 }
 
 describe('a program', () => {
@@ -249,7 +249,7 @@ describe('names that are kept on disk', () => {
     const record = recordOf(path);
     executables.onFile(record);
     await settled(executables, record.key);
-    const names = (await executables.resolve(record.key, addresses)).map((frames) =>
+    const names = (await executables.resolve(record.key, addresses)).map(({ frames }) =>
       frames.map((frame) => `${frame.function}:${frame.line}`).join(' '),
     );
     const { fromCache, workerFailed } = executables.names.stats;

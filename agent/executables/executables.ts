@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type FileId, type FileKey, toFileKey } from '../../common/base/brand.ts';
 import type { Mapping } from '../../common/profile/profile.ts';
-import type { SymbolFrame } from '../../common/symbols/source.ts';
+import type { NamedRange } from '../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { mayHoldRuntime } from '../interpreters/registry.ts';
 import { isVerified } from '../interpreters/verified.ts';
@@ -24,7 +24,7 @@ import { ForgetQueue } from './forget-queue.ts';
 import { closeKept, type KeptFile, KeptFiles } from './kept-files.ts';
 import { isSameFile, type OpenFailure, openRecordedFile, openRootOf } from './open-file.ts';
 import { readFileId } from './read-file-id.ts';
-import { SymbolNames } from './symbol-names.ts';
+import { SymbolNames, UNKNOWN } from './symbol-names.ts';
 import type { SymbolDetail } from './symbol-service.ts';
 import { readVdso } from './vdso.ts';
 
@@ -246,10 +246,10 @@ export class Executables {
     return false;
   }
 
-  /** The functions at ELF virtual addresses, innermost first; none where nothing covers one. Never rejects. */
-  async resolve(key: FileKey, addresses: number[]): Promise<SymbolFrame[][]> {
+  /** The functions at ELF virtual addresses; none where nothing covers one. Never rejects. */
+  async resolve(key: FileKey, addresses: number[]): Promise<NamedRange[]> {
     const executable = this.get(key);
-    if (!executable || executable.fileId === '') return addresses.map(() => []);
+    if (!executable || executable.fileId === '') return addresses.map(() => UNKNOWN);
     return this.names.resolve(executable, addresses);
   }
 

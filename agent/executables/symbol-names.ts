@@ -1,6 +1,6 @@
 /** Names of native addresses: asks the symbol worker, and gives it the file when it needs one. */
 import type { FileKey } from '../../common/base/brand.ts';
-import type { SymbolFrame } from '../../common/symbols/source.ts';
+import type { NamedRange, SymbolFrame } from '../../common/symbols/source.ts';
 import type { Debuginfod } from '../symbols/debuginfod.ts';
 import { RequestBatches } from '../workers/request-batches.ts';
 import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';
@@ -16,6 +16,9 @@ const MAX_WAIT_MS = 30_000;
 /** Doubled at each timeout of a file. */
 const RETRY_MS = 30_000;
 const MAX_TIMEOUTS = 5;
+
+/** It could not be looked up. */
+export const UNKNOWN: NamedRange = { frames: [], start: 0, end: 0 };
 
 export interface SymbolNamesOptions {
   kept: KeptFiles;
@@ -70,26 +73,26 @@ export class SymbolNames {
     this.#batches = new RequestBatches(this.#worker);
   }
 
-  /** The functions at ELF virtual addresses, innermost first; none where nothing covers one. Never rejects. */
-  async resolve(executable: Executable, addresses: number[]): Promise<SymbolFrame[][]> {
-    if (this.#detail === 'off') return addresses.map(() => []);
+  /** The functions at ELF virtual addresses; none where nothing covers one. Never rejects. */
+  async resolve(executable: Executable, addresses: number[]): Promise<NamedRange[]> {
+    if (this.#detail === 'off') return addresses.map(() => UNKNOWN);
     this.stats.asked += addresses.length;
     const names = await this.#ask(executable, addresses);
-    return names ?? addresses.map(() => []);
+    return names ?? addresses.map(() => UNKNOWN);
   }
 
   async stop(): Promise<void> {
     await Promise.all([this.#worker.stop(), this.#debuginfod?.stop()]);
   }
 
-  async #ask(executable: Executable, addresses: number[]): Promise<SymbolFrame[][] | undefined> {
+  async #ask(executable: Executable, addresses: number[]): Promise<NamedRange[] | undefined> {
     if (performance.now() < executable.symbolsBrokenUntil) {
       this.stats.workerFailed += addresses.length;
       return undefined;
     }
     try {
       const answer = await this.#request(executable, Float64Array.from(addresses));
-      if (answer?.kind === 'frames') {
+      if (answer?.kind === 'names') {
         executable.symbolsRead = true;
         void this.#fetch(executable, answer.debugFiles.missing);
       }
@@ -111,7 +114,7 @@ export class SymbolNames {
     this.#onBetterNames(executable.key);
   }
 
-  #read(answer: SymbolAnswer | undefined, count: number): SymbolFrame[][] | undefined {
+  #read(answer: SymbolAnswer | undefined, count: number): NamedRange[] | undefined {
     if (!answer || answer.kind === 'need-file') {
       this.stats.fileGone += count;
       return undefined;
@@ -125,8 +128,8 @@ export class SymbolNames {
     this.stats.debugFilesRefused += answer.debugFiles.refused;
     this.stats.miniDebugInfoDamaged += answer.debugFiles.damaged;
     this.stats.dwarfDamaged += answer.debugFiles.dwarfDamaged;
-    for (const { length } of answer.chains) if (length > 0) this.stats.named++;
-    return this.#detail === 'full' ? answer.chains : answer.chains.map(outermost);
+    for (const { frames } of answer.names) if (frames.length > 0) this.stats.named++;
+    return this.#detail === 'full' ? answer.names : answer.names.map(outermost);
   }
 
   /** Undefined where the worker needs the file and the file can't be had any more. */
@@ -169,5 +172,8 @@ function noteFailure(executable: Executable, error: unknown): void {
 }
 
 /** The function alone. */
-const outermost = (frames: SymbolFrame[]): SymbolFrame[] =>
-  frames.slice(-1).map((frame) => ({ ...frame, file: '', line: 0, column: 0 }));
+const outermost = ({ frames, start, end }: NamedRange): NamedRange => ({
+  frames: frames.slice(-1).map((frame: SymbolFrame) => ({ ...frame, file: '', line: 0, column: 0 })),
+  start,
+  end,
+});

@@ -42,7 +42,7 @@ async function ask(service: SymbolService, name: string, fetched?: Record<string
   const fd = openSync(path(name), 'r');
   try {
     const answer = await service.resolve({ fileId: name, fd, path: path(name), addresses, fetched });
-    return answer.kind === 'frames' ? answer.chains.filter((chain) => chain[0]?.line).length : -1;
+    return answer.kind === 'names' ? answer.names.filter(({ frames }) => frames[0]?.line).length : -1;
   } finally {
     closeSync(fd);
   }
@@ -95,10 +95,10 @@ test('64 files stay open at a time, those that were asked for last', async () =>
   const few = { addresses: addresses.slice(0, 1), path: path('program') };
   const resolve = (i: number, fd?: number) =>
     service.resolve({ ...few, fileId: `file ${i}`, ...(fd !== undefined && { fd }) });
-  for (let i = 0; i < 80; i++) expect((await resolve(i, fd)).kind).toBe('frames');
+  for (let i = 0; i < 80; i++) expect((await resolve(i, fd)).kind).toBe('names');
   closeSync(fd);
   expect(open() - before).toBe(64);
-  expect((await resolve(79)).kind).toBe('frames');
+  expect((await resolve(79)).kind).toBe('names');
   expect((await resolve(15)).kind).toBe('need-file');
 });
 
@@ -122,7 +122,7 @@ test('a file is opened anew with debug information that was fetched for it, once
     addresses,
     fetched: { ...fetched, ff: '/x' },
   });
-  expect(answer.kind).toBe('frames');
+  expect(answer.kind).toBe('names');
 });
 
 test('what was found before is not looked for again, and stands in its place among what is new', async () => {
@@ -132,12 +132,15 @@ test('what was found before is not looked for again, and stands in its place amo
     const service = new SymbolService('full', options);
     const answer = await service.resolve({ fileId: 'program', fd, path: path('program'), addresses });
     closeSync(fd);
-    if (answer.kind !== 'frames') throw new Error(answer.kind);
+    if (answer.kind !== 'names') throw new Error(answer.kind);
     return answer;
   };
   const known = addresses.filter((_, i) => i % 3 === 1);
-  const { chains: expected } = await request(addresses);
-  expect(new Set(expected.map((chain) => chain[0]?.function)).size).toBe(300);
+  const { names: expected } = await request(addresses);
+  expect(new Set(expected.map(({ frames }) => frames[0]?.function)).size).toBe(300);
   expect(await request(known, { cache })).toMatchObject({ cached: 0 });
-  expect(await request(addresses, { cache })).toMatchObject({ cached: known.length, chains: expected });
+  expect(await request(addresses, { cache })).toMatchObject({
+    cached: known.length,
+    names: expected.map(({ frames }) => ({ frames })),
+  });
 });

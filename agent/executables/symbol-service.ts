@@ -3,7 +3,8 @@ import { closeSync, fstatSync, openSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import { ElfError, parseElf } from '../../common/elf/elf.ts';
 import { bufferSource, OutOfBounds } from '../../common/elf/source.ts';
-import type { SymbolFrame } from '../../common/symbols/source.ts';
+import { Extent } from '../../common/symbols/extent.ts';
+import type { NamedRange } from '../../common/symbols/source.ts';
 import { fdSource } from '../stack-deltas/fd-source.ts';
 import type { AnswerCache } from '../symbols/answer-cache.ts';
 import { type FileStats, noStats } from '../symbols/file-pool.ts';
@@ -32,10 +33,10 @@ export interface SymbolRequest {
 
 export type SymbolAnswer =
   /**
-   * By address, innermost first; none where nothing covers one. `cached` of them were found before, in an
-   * earlier run too. `debugFiles`: since the last answer.
+   * By address; without frames where nothing covers it. `cached` of them were found before, in an earlier run too.
+   * `debugFiles`: since the last answer.
    */
-  | { kind: 'frames'; chains: SymbolFrame[][]; cached: number; debugFiles: FileStats }
+  | { kind: 'names'; names: NamedRange[]; cached: number; debugFiles: FileStats }
   /** Ask again with the file. */
   | { kind: 'need-file' }
   /** No ELF file that can be handled; the reason is a sentence. */
@@ -92,15 +93,15 @@ export class SymbolService {
   async resolve(request: SymbolRequest): Promise<SymbolAnswer> {
     const known = this.#cached?.of(request);
     if (!known) return this.#find(request, request.addresses);
-    const chains = Array.from(request.addresses, (address) => known.answers.chains.get(address));
-    const unknown = request.addresses.filter((_, i) => !chains[i]);
+    const names = Array.from(request.addresses, (address) => known.answers.ranges.get(address));
+    const unknown = request.addresses.filter((_, i) => !names[i]);
     const answer = unknown.length > 0 ? await this.#find(request, unknown, known) : nothing();
-    if (answer.kind !== 'frames') return answer;
-    const found = answer.chains.values();
+    if (answer.kind !== 'names') return answer;
+    const found = answer.names.values();
     return {
-      kind: 'frames',
-      chains: chains.map((chain) => chain ?? found.next().value!),
-      cached: chains.length - unknown.length,
+      kind: 'names',
+      names: names.map((name) => name ?? found.next().value!),
+      cached: names.length - unknown.length,
       debugFiles: { ...answer.debugFiles, missing: [...known.answers.missing] },
     };
   }
@@ -115,26 +116,35 @@ export class SymbolService {
       file = opened;
     }
     const { symbols } = file;
-    const chains = lookUp(symbols, addresses);
+    const names = lookUp(symbols, addresses);
     // It has grown: set again, as another object, since for the same one the cache does not ask for its size.
     this.#files.set(request.fileId, { ...file }, { noDisposeOnSet: true });
     const debugFiles = symbols.takeFileStats();
     if (known) {
       const { probes } = symbols;
-      this.#cached?.keep(known, { addresses, chains, probes, missing: debugFiles.missing });
+      this.#cached?.keep(known, { addresses, names, probes, missing: debugFiles.missing });
     }
-    return { kind: 'frames', chains, cached: 0, debugFiles };
+    return { kind: 'names', names, cached: 0, debugFiles };
   }
 }
 
-const nothing = (): SymbolAnswer => ({ kind: 'frames', chains: [], cached: 0, debugFiles: noStats() });
+const nothing = (): SymbolAnswer => ({ kind: 'names', names: [], cached: 0, debugFiles: noStats() });
 
-/** In ascending order: neighbours share what is read of a table for them. */
-function lookUp(symbols: OpenSymbols, addresses: Float64Array): SymbolFrame[][] {
+/** In ascending order: neighbours share what is read of a table for them, or all of it. */
+function lookUp(symbols: OpenSymbols, addresses: Float64Array): NamedRange[] {
   const order = Array.from(addresses.keys()).sort((a, b) => addresses[a]! - addresses[b]!);
-  const chains = new Array<SymbolFrame[]>(addresses.length);
-  for (const i of order) chains[i] = symbols.lookup(addresses[i]!);
-  return chains;
+  const names = new Array<NamedRange>(addresses.length);
+  let last: NamedRange | undefined;
+  for (const i of order) {
+    const address = addresses[i]!;
+    if (!(last && address < last.end)) {
+      const extent = new Extent();
+      const frames = symbols.lookup(address, extent);
+      last = { frames, start: extent.start, end: extent.end };
+    }
+    names[i] = last;
+  }
+  return names;
 }
 
 const isOpenable = ({ fd, bytes }: SymbolRequest): boolean => fd !== undefined || bytes !== undefined;

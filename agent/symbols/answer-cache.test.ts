@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { SymbolFrame } from '../../common/symbols/source.ts';
+import type { NamedRange, SymbolFrame } from '../../common/symbols/source.ts';
 import { AnswerCache, Answers, type Probe } from './answer-cache.ts';
 
 let directory = '';
@@ -24,6 +24,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const chain = (name: string): SymbolFrame[] => [
   { function: name, systemName: `_${name}`, file: '/a.c', line: 3, column: 1, inlined: false },
 ];
+const rangeAt = (start: number, frames: SymbolFrame[]): NamedRange => ({ frames, start, end: start + 8 });
 const PROBES: Probe[] = [
   { where: 'host', path: '/usr/lib/debug/x', identity: '' },
   { where: 'root', path: '/build/a.dwo', identity: '1:2:3:4' },
@@ -33,7 +34,7 @@ const asBefore = (where: string, path: string): string =>
 
 function answersOf(count: number, probes: readonly Probe[] | undefined = PROBES): Answers {
   const answers = new Answers();
-  for (let i = 0; i < count; i++) answers.add(i * 16, chain(`f${i}`));
+  for (let i = 0; i < count; i++) answers.add(i * 16, rangeAt(i * 16, chain(`f${i}`)));
   answers.missing.add('abcd');
   answers.dependOn(probes);
   return answers;
@@ -42,13 +43,14 @@ const files = (): string[] => readdirSync(directory).map((name) => join(director
 
 test('what was saved is loaded, for the same key alone', () => {
   const answers = answersOf(20);
-  answers.add(7, []);
+  answers.add(9, rangeAt(8, []));
   new AnswerCache(directory).save('key', answers);
   const cache = new AnswerCache(directory);
   const loaded = cache.load('key', asBefore);
-  expect([...loaded.chains]).toEqual([...answers.chains]);
+  expect([...loaded.ranges.entries()]).toEqual([...answers.ranges.entries()]);
+  expect(loaded.ranges.get(19)?.frames[0]?.function).toBe('f1');
   expect(loaded).toMatchObject({ missing: new Set(['abcd']), probes: PROBES, saved: 21 });
-  expect(cache.load('other', asBefore).chains.size).toBe(0);
+  expect(cache.load('other', asBefore).ranges.size).toBe(0);
   expect(statSync(files()[0]!).mode & 0o777).toBe(0o600);
 });
 
@@ -58,12 +60,12 @@ test('nothing is believed when a file that it depends on came, went or changed',
   for (const changed of PROBES) {
     const identify = (where: string, path: string) =>
       path === changed.path ? '9:9:9:9' : asBefore(where, path);
-    expect(cache.load('key', identify).chains.size).toBe(0);
+    expect(cache.load('key', identify).ranges.size).toBe(0);
   }
   expect(
-    cache.load('key', (where, path) => (where === 'root' ? '' : asBefore(where, path))).chains.size,
+    cache.load('key', (where, path) => (where === 'root' ? '' : asBefore(where, path))).ranges.size,
   ).toBe(0);
-  expect(cache.load('key', asBefore).chains.size).toBe(20);
+  expect(cache.load('key', asBefore).ranges.size).toBe(20);
 });
 
 test('a file that is damaged, of another version or of others counts as none', () => {
@@ -76,23 +78,23 @@ test('a file that is damaged, of another version or of others counts as none', (
       const bytes = Buffer.from(good);
       bytes[at]! ^= mask;
       writeFileSync(path!, bytes);
-      expect(cache.load('key', asBefore).chains.size).toBe(0);
+      expect(cache.load('key', asBefore).ranges.size).toBe(0);
     }),
     { numRuns: 100 },
   );
   for (const bytes of [good.subarray(0, -1), good.subarray(0, 10), Buffer.alloc(0), Buffer.alloc(9 << 20)]) {
     writeFileSync(path!, bytes);
-    expect(cache.load('key', asBefore).chains.size).toBe(0);
+    expect(cache.load('key', asBefore).ranges.size).toBe(0);
   }
   writeFileSync(path!, good);
-  expect(cache.load('key', asBefore).chains.size).toBe(20);
+  expect(cache.load('key', asBefore).ranges.size).toBe(20);
   chmodSync(path!, 0o666);
-  expect(cache.load('key', asBefore).chains.size).toBe(0);
+  expect(cache.load('key', asBefore).ranges.size).toBe(0);
 });
 
 test('it is written when a quarter is new, and not where nobody knows what the names depend on', () => {
   const cache = new AnswerCache(directory);
-  cache.save('few', answersOf(15));
+  cache.save('few', answersOf(3));
   const unknown = answersOf(100);
   unknown.dependOn(undefined);
   cache.save('unknown', unknown);
@@ -101,12 +103,12 @@ test('it is written when a quarter is new, and not where nobody knows what the n
   expect(files()).toEqual([]);
   const answers = answersOf(100);
   cache.save('key', answers);
-  for (let i = 0; i < 24; i++) answers.add(100_000 + i, chain('late'));
+  for (let i = 0; i < 24; i++) answers.add(100_000 + 8 * i, rangeAt(100_000 + 8 * i, chain('late')));
   cache.save('key', answers);
-  expect(cache.load('key', asBefore).chains.size).toBe(100);
-  answers.add(200_000, chain('last'));
+  expect(cache.load('key', asBefore).ranges.size).toBe(100);
+  answers.add(200_000, rangeAt(200_000, chain('last')));
   cache.save('key', answers);
-  expect(cache.load('key', asBefore).chains.size).toBe(125);
+  expect(cache.load('key', asBefore).ranges.size).toBe(125);
 });
 
 test('what was used longest ago leaves when there is too much', () => {
@@ -115,11 +117,11 @@ test('what was used longest ago leaves when there is too much', () => {
   const cache = new AnswerCache(directory, 2.5 * size);
   const long = Date.now() / 1000 - 1000;
   for (const path of files()) utimesSync(path, long, long);
-  expect(cache.load('new', asBefore).chains.size).toBe(50);
+  expect(cache.load('new', asBefore).ranges.size).toBe(50);
   cache.save('third', answersOf(50, []));
   expect(files()).toHaveLength(3);
   new AnswerCache(directory, 1.5 * size).save('fourth', answersOf(50, []));
-  expect(cache.load('old', asBefore).chains.size).toBe(0);
+  expect(cache.load('old', asBefore).ranges.size).toBe(0);
 });
 
 test('a directory that others may write to is refused', () => {

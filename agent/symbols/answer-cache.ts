@@ -8,7 +8,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import type { SymbolFrame } from '../../common/symbols/source.ts';
+import { RangeMap } from '../../common/base/range-map.ts';
+import type { NamedRange } from '../../common/symbols/source.ts';
 import { packageRoot } from '../tracer/package-root.ts';
 import { makeCacheDirectory, pruneCacheFiles, readCacheFile, writeCacheFile } from './cache-directory.ts';
 
@@ -21,15 +22,15 @@ export interface Probe {
   identity: string;
 }
 
-const FORMAT = 'everyframe-names 1';
+const FORMAT = 'everyframe-names 2';
 const ENDING = '.names';
 /** Half-written ones of runs that were killed, too. */
 const ANY_NAMES = /\.names(\.\d+)?$/;
 const MAX_FILE_BYTES = 8 << 20;
-const MAX_ADDRESSES = 4096;
+const MAX_RANGES = 4096;
 const MAX_PROBES = 64;
 const DEFAULT_MAX_BYTES = 64 << 20;
-const MIN_NEW = 16;
+const MIN_NEW = 4;
 
 const frame = v.object({
   function: v.string(),
@@ -42,12 +43,12 @@ const frame = v.object({
 const content = v.object({
   probes: v.array(v.object({ where: v.picklist(['host', 'root']), path: v.string(), identity: v.string() })),
   missing: v.array(v.string()),
-  answers: v.array(v.tuple([v.number(), v.array(frame)])),
+  answers: v.array(v.tuple([v.number(), v.number(), v.array(frame)])),
 });
 
 /** The answers for one executable. */
 export class Answers {
-  readonly chains = new Map<number, SymbolFrame[]>();
+  readonly ranges = new RangeMap<NamedRange>();
   /** Build IDs of debug information that was missing when they were found. */
   readonly missing = new Set<string>();
   /** How many are on disk. */
@@ -64,8 +65,9 @@ export class Answers {
     if (!probes || (this.#probes?.size ?? 0) > MAX_PROBES) this.#probes = undefined;
   }
 
-  add(address: number, chain: SymbolFrame[]): void {
-    if (this.chains.size < MAX_ADDRESSES) this.chains.set(address, chain);
+  /** What an address is named, and all others that have the same name. */
+  add(address: number, name: NamedRange): void {
+    if (this.ranges.size < MAX_RANGES && !this.ranges.get(address)) this.ranges.set(address, name, name);
   }
 }
 
@@ -94,10 +96,10 @@ export class AnswerCache {
       if (body === undefined) return answers;
       const found = v.parse(content, JSON.parse(body));
       if (found.probes.some((probe) => identify(probe.where, probe.path) !== probe.identity)) return answers;
-      for (const [address, chain] of found.answers) answers.add(address, chain);
+      for (const [start, end, frames] of found.answers) answers.add(start, { start, end, frames });
       for (const buildId of found.missing) answers.missing.add(buildId);
       answers.dependOn(found.probes);
-      answers.saved = answers.chains.size;
+      answers.saved = answers.ranges.size;
       const now = new Date();
       utimesSync(path, now, now);
     } catch {
@@ -109,11 +111,13 @@ export class AnswerCache {
   /** Writes them where enough is new, and it is known what they depend on. */
   save(key: string, answers: Answers): void {
     const { probes } = answers;
-    const count = answers.chains.size;
+    const count = answers.ranges.size;
     if (!probes) return;
     // one file is written a few times while it grows, and not for each straggler
-    if (count - answers.saved < Math.max(MIN_NEW, answers.saved / 4)) return;
-    const body = JSON.stringify({ probes, missing: [...answers.missing], answers: [...answers.chains] });
+    const isFull = count === MAX_RANGES && answers.saved < count;
+    if (!isFull && count - answers.saved < Math.max(MIN_NEW, answers.saved / 4)) return;
+    const ranges = [...answers.ranges.entries()].map(([start, end, { frames }]) => [start, end, frames]);
+    const body = JSON.stringify({ probes, missing: [...answers.missing], answers: ranges });
     if (body.length > MAX_FILE_BYTES) return;
     answers.saved = count;
     this.#prune();

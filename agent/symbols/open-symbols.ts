@@ -50,7 +50,7 @@ export async function openSymbols(
   const ladder = symbolLadder(sources.filter((source) => source !== undefined));
   let told = 0;
   return {
-    lookup: (address) => ladder.lookup(address),
+    lookup: (address, extent) => ladder.lookup(address, extent),
     get byteLength() {
       return ladder.byteLength;
     },
@@ -96,10 +96,10 @@ function deferredSource(open: () => SymbolSource | undefined): SymbolSource {
   let source: SymbolSource | undefined;
   let isOpen = false;
   return {
-    lookup(address) {
+    lookup(address, extent) {
       if (!isOpen) source = open();
       isOpen = true;
-      return source?.lookup(address) ?? [];
+      return source?.lookup(address, extent) ?? [];
     },
     get byteLength() {
       return source?.byteLength ?? 0;

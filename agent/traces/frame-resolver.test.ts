@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type FileKey, type Pid, toFileKey, toPid } from '../../common/base/brand.ts';
 import { emptyMapping } from '../../common/profile/profile.ts';
+import type { NamedRange } from '../../common/symbols/source.ts';
 import { JitFrames } from '../jit/jit-frames.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
 import {
@@ -12,6 +13,13 @@ import {
   type RuntimeSource,
 } from './frame-resolver.ts';
 import type { Trace } from './trace-store.ts';
+
+/** At one address alone. */
+const namedAlone = (address: number, name: string): NamedRange => ({
+  frames: [{ function: name, systemName: '', file: '', line: 0, column: 0, inlined: false }],
+  start: address,
+  end: address + 1,
+});
 
 const word = (kind: number, operand: bigint): bigint => (BigInt(kind) << 56n) | operand;
 
@@ -35,20 +43,10 @@ function resolver(
       isOpen() ? { mapping: { ...emptyMapping(), fileId: key }, address: offset + 0x1000 } : undefined,
     nameOf: () => '/bin/late',
     resolve: async (key, addresses) =>
-      addresses.map((address) =>
-        isKnown(key)
-          ? [
-              {
-                function: `${key}+${address.toString(16)}`,
-                systemName: '',
-                file: '',
-                line: 0,
-                column: 0,
-                inlined: false,
-              },
-            ]
-          : [],
-      ),
+      addresses.map((address) => {
+        if (!isKnown(key)) return { frames: [], start: 0, end: 0 };
+        return namedAlone(address, `${key}+${address.toString(16)}`);
+      }),
   };
   const kernel: KernelSource = {
     locate: (address) => ({
@@ -211,6 +209,42 @@ describe('the frame resolver', () => {
     frames.renameFile(eight!);
     expect(await name()).toEqual([`${seven}+1010`, undefined]);
     expect(asked).toBe(5);
+  });
+
+  it('asks once for a function, and again when more is known of its file', async () => {
+    const asked: number[][] = [];
+    const native: NativeSource = {
+      locate: (key, offset) => ({ mapping: { ...emptyMapping(), fileId: key }, address: offset }),
+      nameOf: () => '',
+      resolve: async (_key, addresses) => {
+        asked.push(addresses);
+        return addresses.map((address) => {
+          const start = address - (address % 0x100);
+          return { ...namedAlone(address, `f${start}`), start, end: start + 0x100 };
+        });
+      },
+    };
+    const kernel: KernelSource = {
+      locate: () => ({ mapping: emptyMapping(), address: 0, name: '', mayChange: false }),
+    };
+    const subject = new FrameResolver(native, kernel, runtimes, new JitFrames({ proc: '/nonexistent' }));
+    const name = async (...offsets: bigint[]) => {
+      const frames = framesOf(
+        subject,
+        traceOf(
+          0,
+          offsets.flatMap((offset) => [word(FrameKind.FILE, offset), 7n]),
+        ),
+      );
+      await subject.nameFrames();
+      return namesOf(frames);
+    };
+    expect(await name(0x110n, 0x210n)).toEqual(['f256', 'f512']);
+    expect(await name(0x100n, 0x1ffn, 0x2ffn, 0x300n)).toEqual(['f256', 'f256', 'f512', 'f768']);
+    expect(asked).toEqual([[0x110, 0x210], [0x300]]);
+    subject.renameFile(toFileKey('0000000000000007'));
+    expect(await name(0x1f0n)).toEqual(['f256']);
+    expect(asked).toHaveLength(3);
   });
 
   it('makes a step of each frame of a runtime, which may have to be read out of a process', () => {

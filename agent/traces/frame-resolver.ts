@@ -4,9 +4,10 @@
  * names. Both are asked for again at the next interval.
  */
 import type { FileKey, Pid } from '../../common/base/brand.ts';
+import { RangeMap } from '../../common/base/range-map.ts';
 import { CUT_MARKERS } from '../../common/profile/cut-markers.ts';
 import { emptyMapping, type FrameType, type Line, type Mapping } from '../../common/profile/profile.ts';
-import type { SymbolFrame } from '../../common/symbols/source.ts';
+import type { NamedRange, SymbolFrame } from '../../common/symbols/source.ts';
 import type { FrameWords } from '../interpreters/contract.ts';
 import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
@@ -52,8 +53,8 @@ export interface NativeSource {
   locate(key: FileKey, fileOffset: number): { mapping: Mapping; address: number } | undefined;
   /** A name for the file whose frames cannot be located, '' if not even that is known. */
   nameOf(key: FileKey): string;
-  /** The functions at ELF virtual addresses, innermost first; none where nothing covers one. */
-  resolve(key: FileKey, addresses: number[]): Promise<SymbolFrame[][]>;
+  /** The functions at ELF virtual addresses; none where nothing covers one. */
+  resolve(key: FileKey, addresses: number[]): Promise<NamedRange[]>;
 }
 
 export interface KernelPlace {
@@ -72,6 +73,8 @@ interface FramesOfFile {
   key: FileKey;
   high: number;
   frames: Map<number, FileFrame>;
+  /** What is known, by ELF virtual address: nearly all that is new is in a function, and on a line, that was met before. */
+  lines: RangeMap<FrameLine[]>;
   /** Another file whose key has the same low half. */
   next: FramesOfFile | undefined;
 }
@@ -143,7 +146,7 @@ export class FrameResolver {
   readonly #interpreted: InterpretedFrames;
   readonly #markers = new Map<number, Frame>();
   #count = 0;
-  readonly #unnamed = new Map<FileFrame, FileKey>();
+  readonly #unnamed = new Map<FileFrame, FramesOfFile>();
   readonly #texts = new Texts();
   /** By number. */
   #frames: Frame[] = [];
@@ -222,14 +225,16 @@ export class FrameResolver {
 
   /** Asks for what the frames made so far still lack. */
   async nameFrames(): Promise<void> {
-    const wanted = new Map<FileKey, FileFrame[]>();
-    for (const [frame, key] of this.#unnamed) {
-      if (!frame.located && !this.#locate(frame, key)) continue;
-      const frames = wanted.get(key);
-      if (frames) frames.push(frame);
-      else wanted.set(key, [frame]);
+    const wanted = new Map<FramesOfFile, FileFrame[]>();
+    for (const [frame, file] of this.#unnamed) {
+      if (!frame.located && !this.#locate(frame, file.key)) continue;
+      const known = file.lines.get(frame.address);
+      const frames = wanted.get(file);
+      if (known) this.#name(frame, known);
+      else if (frames) frames.push(frame);
+      else wanted.set(file, [frame]);
     }
-    const files = [...wanted].map(([key, frames]) => this.#nameFile(key, frames));
+    const files = [...wanted].map(([file, frames]) => this.#nameFile(file, frames));
     await Promise.all([this.#anonymous.nameFrames(), this.#scripts?.nameFrames(), ...files]);
   }
 
@@ -268,24 +273,32 @@ export class FrameResolver {
     for (const head of this.#files.values())
       for (let file: FramesOfFile | undefined = head; file; file = file.next) {
         if (file.key !== key) continue;
-        for (const frame of file.frames.values()) this.#unnamed.set(frame, key);
+        file.lines = new RangeMap();
+        for (const frame of file.frames.values()) this.#unnamed.set(frame, file);
       }
   }
 
-  async #nameFile(key: FileKey, frames: FileFrame[]): Promise<void> {
-    const chains = await this.#native.resolve(
-      key,
-      frames.map((frame) => frame.address),
-    );
+  async #nameFile({ key, lines }: FramesOfFile, frames: FileFrame[]): Promise<void> {
+    const addresses = frames.map((frame) => frame.address);
+    const names = await this.#native.resolve(key, addresses);
     for (let i = 0; i < frames.length; i++) {
-      const frame = frames[i]!;
-      // asked for again in vain, as when the file is gone: the names it had are right
-      if (chains[i]!.length > 0) {
-        frame.lines = chains[i]!.map(this.#toLine);
-        frame.isChanged = true;
+      const name = names[i]!;
+      let known = lines.get(addresses[i]!);
+      if (!known) {
+        known = name.frames.map(this.#toLine);
+        if (name.end > name.start) lines.set(addresses[i]!, name, known);
       }
-      this.#unnamed.delete(frame);
+      this.#name(frames[i]!, known);
     }
+  }
+
+  #name(frame: FileFrame, lines: FrameLine[]): void {
+    // asked for again in vain, as when the file is gone: the names it had are right
+    if (lines.length > 0) {
+      frame.lines = lines;
+      frame.isChanged = true;
+    }
+    this.#unnamed.delete(frame);
   }
 
   /** A mangled name only where it differs. */
@@ -384,7 +397,7 @@ export class FrameResolver {
         isChanged: true,
       };
       file.frames.set(offset, frame);
-      this.#unnamed.set(frame, file.key);
+      this.#unnamed.set(frame, file);
       this.#count++;
     }
     return frame;
@@ -396,7 +409,8 @@ export class FrameResolver {
     let file = this.#files.get(low);
     while (file && file.high !== high) file = file.next;
     if (!file) {
-      file = { key: toKey(words.at(i)), high, frames: new Map(), next: this.#files.get(low) };
+      const key = toKey(words.at(i));
+      file = { key, high, frames: new Map(), lines: new RangeMap(), next: this.#files.get(low) };
       this.#files.set(low, file);
     }
     return file;

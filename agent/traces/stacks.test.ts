@@ -15,9 +15,11 @@ const native: NativeSource = {
   locate: (key, offset) => ({ mapping: { ...emptyMapping(), fileId: key }, address: offset }),
   nameOf: () => '',
   resolve: async (_key, addresses) =>
-    addresses.map((address) => [
-      { function: `f${address}`, systemName: '', file: '', line: 0, column: 0, inlined: false },
-    ]),
+    addresses.map((address) => ({
+      frames: [{ function: `f${address}`, systemName: '', file: '', line: 0, column: 0, inlined: false }],
+      start: address,
+      end: address + 1,
+    })),
 };
 const runtimes: RuntimeSource = {
   runs: () => true,

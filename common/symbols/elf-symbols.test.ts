@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkExtents } from '../../test/support/extents.ts';
 import { ElfError, parseElf } from '../elf/elf.ts';
 import { bufferSource } from '../elf/source.ts';
 import { readSymbolTable } from './elf-symbols.ts';
+import { tableSource } from './ladder.ts';
 
 const read = (bytes: Uint8Array) => readSymbolTable(parseElf(bufferSource(bytes)));
 
@@ -196,6 +198,8 @@ test('overlapping symbols: the innermost that contains the address, however they
         );
         expect(symbols.lookup(at)?.name).toBe(innermost?.name);
       }
+      const addresses = Array.from({ length: 0x190 }, (_, i) => 0xff0 + i);
+      expect(checkExtents(tableSource(symbols), addresses).wrong).toEqual([]);
     }),
     { numRuns: 50 },
   );

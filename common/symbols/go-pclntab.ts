@@ -19,6 +19,7 @@ import {
 } from '../elf/go-module.ts';
 import { bufferSource, OutOfBounds } from '../elf/source.ts';
 import { SectionBytes } from './dwarf/section-bytes.ts';
+import { Extent } from './extent.ts';
 import type { SymbolFrame, SymbolSource } from './source.ts';
 
 const MAX_DECOMPRESSED_BYTES = 256 << 20;
@@ -78,30 +79,30 @@ class GoTable implements SymbolSource {
     return this.#bytes.byteLength;
   }
 
-  lookup(address: number): SymbolFrame[] {
+  lookup(address: number, extent?: Extent): SymbolFrame[] {
     try {
-      return this.#lookup(address);
+      return this.#lookup(address, extent);
     } catch (error) {
+      extent?.narrowTo(address);
       if (error instanceof RangeError || error instanceof OutOfBounds) return [];
       throw error;
     }
   }
 
-  #lookup(address: number): SymbolFrame[] {
-    const { textStart, functions, release } = this.#header;
-    const offset = address - textStart;
-    const index = this.#find(offset);
-    if (index < 0) return [];
+  #lookup(address: number, extent: Extent | undefined): SymbolFrame[] {
+    const { textStart, functionCount, functions, release } = this.#header;
+    // the last entry is where all of them end
+    const below = countBelow(functionCount + 1, (i) => textStart + this.#entry(2 * i) <= address);
+    const index = below - 1;
+    if (index >= 0) extent?.narrow(textStart + this.#entry(2 * index), Number.MAX_SAFE_INTEGER);
+    if (below <= functionCount) extent?.narrow(0, textStart + this.#entry(2 * below));
+    if (index < 0 || below > functionCount) return [];
     const entry = this.#entry(2 * index);
     const func = new GoFunction(this.#bytes, release, functions + this.#entry(2 * index + 1), entry);
-    return this.#chain(func, offset - entry);
-  }
-
-  /** The function that contains an offset of the text, -1 if none: the last entry is where all of them end. */
-  #find(offset: number): number {
-    const { functionCount } = this.#header;
-    const below = countBelow(functionCount + 1, (i) => this.#entry(2 * i) <= offset);
-    return below > functionCount ? -1 : below - 1;
+    const steps = extent && new Extent();
+    const chain = this.#chain(func, address - textStart - entry, steps);
+    if (steps) extent.narrow(textStart + entry + steps.start, textStart + entry + steps.end);
+    return chain;
   }
 
   #entry(index: number): number {
@@ -109,31 +110,43 @@ class GoTable implements SymbolSource {
     return this.#bytes.uint(functions + wordBytes * index, wordBytes);
   }
 
-  #chain(func: GoFunction, start: number): SymbolFrame[] {
+  /** Narrows `steps`, in offsets of the function. Places of calls are the same for all that was inlined there. */
+  #chain(func: GoFunction, start: number, steps: Extent | undefined): SymbolFrame[] {
     const frames: SymbolFrame[] = [];
     let at = start;
-    for (let step = 0; step < MAX_INLINED; step++) {
-      const call = this.#inlinedCall(func, at);
+    for (let depth = 0; depth < MAX_INLINED; depth++) {
+      const own = depth === 0 ? steps : undefined;
+      const call = this.#inlinedCall(func, at, own);
       if (!call) break;
-      frames.push(this.#frame(func, at, call.name, true));
+      frames.push(this.#frame(func, at, { nameOffset: call.name, inlined: true }, own));
       at = call.parent;
     }
-    frames.push(this.#frame(func, at, func.nameOffset, false));
+    const own = frames.length === 0 ? steps : undefined;
+    frames.push(this.#frame(func, at, { nameOffset: func.nameOffset, inlined: false }, own));
     return frames;
   }
 
-  #frame(func: GoFunction, at: number, nameOffset: number, inlined: boolean): SymbolFrame {
+  #frame(
+    func: GoFunction,
+    at: number,
+    { nameOffset, inlined }: { nameOffset: number; inlined: boolean },
+    steps: Extent | undefined,
+  ): SymbolFrame {
     const name = this.#text(this.#header.names + nameOffset);
-    const file = this.#file(func, this.#value(func.fileProgram, at));
-    const line = Math.max(0, this.#value(func.lineProgram, at));
+    const file = this.#file(func, this.#value(func.fileProgram, at, steps));
+    const line = Math.max(0, this.#value(func.lineProgram, at, steps));
     return { function: name, systemName: name, file, line: file === '' ? 0 : line, column: 0, inlined };
   }
 
-  #inlinedCall(func: GoFunction, at: number): { name: number; parent: number } | undefined {
+  #inlinedCall(
+    func: GoFunction,
+    at: number,
+    steps: Extent | undefined,
+  ): { name: number; parent: number } | undefined {
     const program = func.data(PCDATA_INL_TREE_INDEX);
     const tree = func.functionData(FUNCDATA_INL_TREE);
     if (!program || tree === NO_DATA || this.#trees === undefined) return undefined;
-    const index = this.#value(program, at);
+    const index = this.#value(program, at, steps);
     if (index < 0) return undefined;
     // 1.20: { funcID u8, 3 bytes, name i32, parentPc i32, startLine i32 }; before: 20 bytes with file and line
     const [size, nameAt, parentAt] = this.#header.release === 20 ? [16, 4, 8] : [20, 12, 16];
@@ -161,8 +174,8 @@ class GoTable implements SymbolSource {
     return this.#bytes.string(at).slice(0, MAX_NAME);
   }
 
-  /** Runs a program up to an offset of its function; -1 where it has no value. */
-  #value(program: number, offset: number): number {
+  /** Runs a program up to an offset of its function; -1 where it has no value. Narrows `steps` to where it is the same. */
+  #value(program: number, offset: number, steps: Extent | undefined): number {
     if (program === 0) return -1;
     const { quantum, programs } = this.#header;
     return this.#bytes.parse(programs + program, this.#bytes.size, (cursor) => {
@@ -170,11 +183,15 @@ class GoTable implements SymbolSource {
       let end = 0;
       for (let step = 0; step < MAX_STEPS; step++) {
         const delta = cursor.uleb();
-        if (delta === 0 && step > 0) return -1;
+        if (delta === 0 && step > 0) break;
         value += delta % 2 === 1 ? -(delta + 1) / 2 : delta / 2;
+        const start = end;
         end += cursor.uleb() * quantum;
-        if (offset < end) return value;
+        if (offset >= end) continue;
+        steps?.narrow(start, end);
+        return value;
       }
+      steps?.narrow(end, Number.MAX_SAFE_INTEGER);
       return -1;
     });
   }

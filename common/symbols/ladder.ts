@@ -3,6 +3,7 @@
  */
 import { RecentMap } from '../base/recent-map.ts';
 import { demangle } from './demangle/demangle.ts';
+import type { Extent } from './extent.ts';
 import type { SymbolFrame, SymbolSource } from './source.ts';
 import type { SymbolTable } from './symbol-table.ts';
 
@@ -11,8 +12,8 @@ const CACHED_CHARACTERS = 1 << 20;
 
 export function tableSource(table: SymbolTable): SymbolSource {
   return {
-    lookup(address) {
-      const symbol = table.lookup(address);
+    lookup(address, extent) {
+      const symbol = table.lookup(address, extent);
       return symbol ? [frameOf(symbol.name)] : [];
     },
     get byteLength() {
@@ -46,7 +47,7 @@ export function symbolLadder(sources: readonly SymbolSource[]): SymbolSource {
     return readable;
   };
   return {
-    lookup: (address) => lookupIn(sources, address, readName),
+    lookup: (address, extent) => lookupIn(sources, address, readName, extent),
     get damaged() {
       return sources.reduce((sum, source) => sum + (source.damaged ?? 0), 0);
     },
@@ -61,11 +62,12 @@ function lookupIn(
   sources: readonly SymbolSource[],
   address: number,
   readName: (name: string) => string,
+  extent: Extent | undefined,
 ): SymbolFrame[] {
   let best: SymbolFrame[] = [];
   for (const source of sources) {
-    if (best.length === 0) best = source.lookup(address);
-    else complete(best.at(-1)!, source, address);
+    if (best.length === 0) best = source.lookup(address, extent);
+    else complete(best.at(-1)!, source.lookup(address, extent).at(-1));
     const outermost = best.at(-1);
     if (outermost?.function && outermost.systemName && !isShared(outermost.systemName)) break;
   }
@@ -78,8 +80,7 @@ function lookupIn(
   return best.length === 1 && !best[0]!.function ? [] : best;
 }
 
-function complete(outermost: SymbolFrame, source: SymbolSource, address: number): void {
-  const other = source.lookup(address).at(-1);
+function complete(outermost: SymbolFrame, other: SymbolFrame | undefined): void {
   if (!other) return;
   if (isShared(outermost.systemName) && isCopyOf(other.systemName, outermost.systemName))
     outermost.systemName = other.systemName;

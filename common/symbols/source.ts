@@ -3,6 +3,7 @@
  * I/O: they read the {@link ByteSource} they were made of, and ask for other files through {@link FileAccess}.
  */
 import type { ByteSource } from '../elf/source.ts';
+import type { Extent } from './extent.ts';
 
 /** One function at an address. Innermost first, several of them make an inline chain. */
 export interface SymbolFrame {
@@ -20,12 +21,21 @@ export interface SymbolFrame {
   inlined: boolean;
 }
 
+/** The frames of all addresses in `[start, end)`; of none where these could not be looked up. */
+export interface NamedRange {
+  frames: SymbolFrame[];
+  start: number;
+  end: number;
+}
+
 export interface SymbolSource {
   /**
    * The frames at an ELF virtual address, innermost first; none where this source doesn't know it. Damage in the
    * file costs the answer, not an exception. Callers of functions pass the return address minus 1.
+   *
+   * Narrows `extent` until the answer is the same at all addresses in it, which are looked up no more.
    */
-  lookup(address: number): SymbolFrame[];
+  lookup(address: number, extent?: Extent): SymbolFrame[];
   /** Bytes that it holds now; grows with look-ups up to the source's own bound. */
   readonly byteLength: number;
   /** Parts of the file that are broken or exceed a limit, as far as look-ups met them. */

@@ -8,6 +8,7 @@
  */
 import { countBelow, lastAtOrBelow } from '../base/search.ts';
 import { type ByteSource, OutOfBounds } from '../elf/source.ts';
+import { Extent } from './extent.ts';
 import { type Alias, compareAliases } from './name-column.ts';
 import { IN_MEMORY, type Scratch } from './scratch.ts';
 import type { NameSource } from './symbol-candidates.ts';
@@ -57,6 +58,11 @@ const BLOCK_ROWS = 64;
 
 const decoder = new TextDecoder();
 
+interface Answer {
+  symbol: ElfSymbol | undefined;
+  extent: Extent;
+}
+
 interface Row {
   start: number;
   size: number;
@@ -72,8 +78,8 @@ export class SymbolTable {
   readonly #aliases: ByteSource;
   /** That was read last: who has many addresses asks for them in ascending order. */
   #block: { index: number; words: Uint32Array } | undefined;
-  /** That was named last: neighbours ask for it again. */
-  #last: { index: number; symbol: ElfSymbol } | undefined;
+  /** Neighbours ask for it again. */
+  #last: Answer | undefined;
   readonly count: number;
   /** Entries of the file that are broken or too many. */
   readonly skipped: number;
@@ -98,28 +104,43 @@ export class SymbolTable {
     this.byteLength = this.#blockStarts.byteLength + stored;
   }
 
-  /** The innermost symbol that contains an ELF virtual address, and has a readable name. */
-  lookup(address: number): ElfSymbol | undefined {
+  /**
+   * The innermost symbol that contains an ELF virtual address, and has a readable name. Narrows `extent` to addresses
+   * with the same one.
+   */
+  lookup(address: number, extent?: Extent): ElfSymbol | undefined {
+    if (!this.#last?.extent.contains(address)) this.#last = this.#find(address);
+    extent?.narrow(this.#last.extent.start, this.#last.extent.end);
+    return this.#last.symbol;
+  }
+
+  #find(address: number): Answer {
+    const extent = new Extent();
     const at = address - this.#base;
     let i = this.#lastAtOrBelow(at);
-    const last = this.#last;
-    if (last?.index === i && address - last.symbol.start < last.symbol.size) return last.symbol;
+    extent.narrow(this.#startOf(i), this.#startOf(i + 1));
     for (let step = 0; i >= 0 && step < MAX_NESTING; step++) {
       const { start, size, parent } = this.#row(i);
-      const symbol = at - start < size ? this.at(i) : undefined;
-      if (symbol && symbol.name !== '') {
-        this.#last = { index: i, symbol };
-        return symbol;
-      }
+      const end = this.#base + start + size;
+      if (address < end) extent.narrow(0, end);
+      else extent.narrow(end, Number.MAX_SAFE_INTEGER);
+      const symbol = address < end ? this.at(i) : undefined;
+      if (symbol && symbol.name !== '') return { symbol, extent };
       i = parent;
     }
-    return undefined;
+    return { symbol: undefined, extent };
   }
 
   /** The symbol of an index below `count`; its name is '' where it can't be read. */
   at(i: number): ElfSymbol {
     const { start, size } = this.#row(i);
     return { name: this.#name(i), start: this.#base + start, size };
+  }
+
+  /** Where the symbol begins; those before the first and behind the last begin where there is none. */
+  #startOf(i: number): number {
+    if (i < 0) return 0;
+    return i < this.count ? this.#base + this.#row(i).start : Number.MAX_SAFE_INTEGER;
   }
 
   #row(i: number): Row {

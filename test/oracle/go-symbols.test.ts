@@ -8,6 +8,7 @@ import { type ElfFile, parseElf } from '../../common/elf/elf.ts';
 import { bufferSource } from '../../common/elf/source.ts';
 import { readGoSymbols } from '../../common/symbols/go-pclntab.ts';
 import type { SymbolSource } from '../../common/symbols/source.ts';
+import { checkExtents } from '../support/extents.ts';
 
 const hasGo = spawnSync('go', ['version']).status === 0;
 if (!hasGo) console.log('skipped: no Go tool chain');
@@ -97,6 +98,14 @@ test.skipIf(!hasGo)('inlined calls, each with the line of its call', () => {
     'main.outer:11 inlined',
     'main.run:15',
   ]);
+});
+
+test.skipIf(!hasGo)('where else the same holds', () => {
+  const text = elf.section('.text')!;
+  const addresses = Array.from({ length: 2000 }, (_, i) => text.addr + Math.floor((text.size * i) / 2000));
+  const { wrong, covered } = checkExtents(symbols, [...addresses, text.addr - 1, text.addr + text.size]);
+  expect(wrong).toEqual([]);
+  expect(covered / addresses.length).toBeGreaterThan(5);
 });
 
 test.skipIf(!hasGo)('the same without section headers', () => {

@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkExtents } from '../../../test/support/extents.ts';
 import { parseElf, type Section } from '../../elf/elf.ts';
 import { bufferSource } from '../../elf/source.ts';
 import { readCodeRanges } from '../code-ranges.ts';
-import type { Scratch } from '../scratch.ts';
+import { IN_MEMORY, type Scratch } from '../scratch.ts';
 import { openDwarf } from './dwarf-source.ts';
 
 const NO_FILES = { open: () => undefined };
@@ -124,6 +125,15 @@ describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
     expect(stored.length % 3).toBe(0);
   });
 
+  it.each([false, true])('tells where else the same holds (tables outside memory: %s)', (isOutside) => {
+    const scratch: Scratch = { ...IN_MEMORY, isOutside };
+    const addresses = code.flatMap((address) => [address, address + 3]);
+    const dwarf = openDwarf(parseElf(bufferSource(bytes)), NO_FILES, undefined, LIMITS, scratch)!;
+    const { wrong, covered } = checkExtents(dwarf, addresses);
+    expect(wrong).toEqual([]);
+    expect(covered / addresses.length).toBeGreaterThan(2);
+  });
+
   // a hundred files, each read from scratch: on a busy machine that takes a while
   it('never throws where bytes are changed, and answers in bounds', () => {
     const change = fc.record({
@@ -143,6 +153,10 @@ describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
           const frames = dwarf?.lookup(address) ?? [];
           expect(frames.length).toBeLessThanOrEqual(2048);
         }
+        const outside: Scratch = { ...IN_MEMORY, isOutside: true };
+        const packing = openDwarf(parseElf(bufferSource(copy)), NO_FILES, undefined, LIMITS, outside);
+        const some = code.filter((_, i) => i % 8 === 0);
+        expect(packing && checkExtents(packing, some).wrong).toEqual(packing && []);
       }),
       { numRuns: 100 },
     );

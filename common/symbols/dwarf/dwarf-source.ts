@@ -5,7 +5,8 @@
 import { LRUCache } from 'lru-cache';
 import { type ElfFile, parseElf } from '../../elf/elf.ts';
 import type { ByteSource } from '../../elf/source.ts';
-import { codeRangeFinder, readCodeRanges } from '../code-ranges.ts';
+import { type CodeRange, codeRangeFinder, readCodeRanges } from '../code-ranges.ts';
+import type { Extent } from '../extent.ts';
 import { IN_MEMORY, type Scratch } from '../scratch.ts';
 import type { FileAccess, SymbolFrame, SymbolSource } from '../source.ts';
 import { DieNames } from './die-names.ts';
@@ -100,6 +101,7 @@ export class DwarfSource implements SymbolSource {
   readonly #file: DwarfFile;
   readonly #files: FileAccess;
   readonly #limits: DwarfLimits;
+  readonly #rangeOf: (address: number) => CodeRange | undefined;
   readonly #isCode: (address: number) => boolean;
   readonly #units: UnitList;
   readonly #index: UnitIndex;
@@ -123,8 +125,8 @@ export class DwarfSource implements SymbolSource {
     this.#scratch = scratch;
     this.#files = files;
     this.#limits = limits;
-    const rangeOf = codeRangeFinder(readCodeRanges(code, false));
-    this.#isCode = (address) => rangeOf(address) !== undefined;
+    this.#rangeOf = codeRangeFinder(readCodeRanges(code, false));
+    this.#isCode = (address) => this.#rangeOf(address) !== undefined;
     this.#units = new UnitList(file);
     this.#index = new UnitIndex(this.#units, this.#isCode);
     this.#names = new DieNames(this.#units, () => this.#openAlternate());
@@ -154,31 +156,37 @@ export class DwarfSource implements SymbolSource {
     return this.#damaged + this.#file.damaged;
   }
 
-  lookup(address: number): SymbolFrame[] {
+  lookup(address: number, extent?: Extent): SymbolFrame[] {
     let best: SymbolFrame[] = [];
     let claimants = 0;
-    if (!this.#isCode(address)) return best;
-    this.#attempt(() =>
-      this.#index.visit(address, (offset) => {
-        const frames = this.#framesAt(offset, address);
-        if (best.length === 0 || frames.at(-1)?.function) best = frames.length > 0 ? frames : best;
-        return ++claimants >= MAX_CLAIMANTS || Boolean(best.at(-1)?.function);
-      }),
-    );
+    const range = this.#rangeOf(address);
+    if (range) extent?.narrow(range.start, range.end);
+    else extent?.narrowTo(address);
+    if (!range) return best;
+    const damaged = this.damaged;
+    const visit = (offset: number): boolean => {
+      const frames = this.#framesAt(offset, address, extent);
+      if (best.length === 0 || frames.at(-1)?.function) best = frames.length > 0 ? frames : best;
+      return ++claimants >= MAX_CLAIMANTS || Boolean(best.at(-1)?.function);
+    };
+    this.#attempt(() => this.#index.visit(address, visit, extent));
+    if (this.damaged > damaged) extent?.narrowTo(address);
     return best;
   }
 
   /** While nobody has come back to a unit, only what is at the address is read of each. */
-  #framesAt(offset: number, address: number): SymbolFrame[] {
+  #framesAt(offset: number, address: number, extent: Extent | undefined): SymbolFrame[] {
     this.#isAskedAgain ||= this.#scratch.isOutside || this.#asked.has(offset);
     if (!this.#isAskedAgain) this.#asked.add(offset);
     const unit = this.#isAskedAgain ? undefined : this.#units.unit(offset);
     // a .dwo file is not looked for twice
     if (unit?.dwoName === '') {
       const frames = this.#framesIn(this.#parse(unit, address), address);
+      // what is beside it was not read
+      extent?.narrowTo(address);
       if (frames.at(-1)?.function) return frames;
     }
-    return this.#framesIn(this.#unitAt(offset), address);
+    return this.#framesIn(this.#unitAt(offset), address, extent);
   }
 
   #unitAt(offset: number): ParsedUnit {
@@ -241,11 +249,11 @@ export class DwarfSource implements SymbolSource {
     }
   }
 
-  #framesIn({ unit, functions, lines, names }: ParsedUnit, address: number): SymbolFrame[] {
-    const row = lines?.lookup(address);
+  #framesIn({ unit, functions, lines, names }: ParsedUnit, address: number, extent?: Extent): SymbolFrame[] {
+    const row = lines?.lookup(address, extent);
     const path = (file: number): string => lines?.files.path(file) ?? '';
     let [file, line, column] = row ? [path(row.file), row.line, row.column] : ['', 0, 0];
-    const chain = functions.lookup(address);
+    const chain = functions.lookup(address, extent);
     if (chain.length === 0 && row)
       return [{ function: '', systemName: '', file, line, column, inlined: false }];
     return chain.map((entry: FunctionRow) => {

@@ -1,5 +1,6 @@
 /** Columns that grow, and intervals of addresses that nest: which of them are open at an address. */
 import { lastAtOrBelow } from '../../base/search.ts';
+import type { Extent } from '../extent.ts';
 
 export class Column<T extends Uint32Array | Int32Array | Float64Array | Uint16Array> {
   values: T;
@@ -68,20 +69,28 @@ export class Intervals {
   }
 
   /** Value of the innermost interval that contains the address, -1 if none. */
-  find(address: number): number {
+  find(address: number, extent?: Extent): number {
     let found = -1;
-    this.visit(address, (value) => {
+    const take = (value: number): boolean => {
       found = value;
       return true;
-    });
+    };
+    this.visit(address, take, extent);
     return found;
   }
 
-  /** Visits the values of all intervals that contain the address, the innermost first, until `visit` is true. */
-  visit(address: number, visit: (value: number) => boolean): void {
+  /**
+   * Visits the values of all intervals that contain the address, the innermost first, until `visit` is true. Narrows
+   * `extent` to addresses of which the same ones would be visited.
+   */
+  visit(address: number, visit: (value: number) => boolean, extent?: Extent): void {
     let i = lastAtOrBelow(this.starts, address);
+    extent?.narrow(this.starts[i] ?? 0, this.starts[i + 1] ?? Number.MAX_SAFE_INTEGER);
     for (let step = 0; i >= 0 && step < MAX_NESTING; step++) {
-      if (address < this.#ends[i]! && visit(this.values[i]!)) return;
+      const end = this.#ends[i]!;
+      if (address < end) extent?.narrow(0, end);
+      else extent?.narrow(end, Number.MAX_SAFE_INTEGER);
+      if (address < end && visit(this.values[i]!)) return;
       i = this.#parents[i]!;
     }
   }

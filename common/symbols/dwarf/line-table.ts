@@ -2,6 +2,7 @@
 import type { Cursor } from '../../base/cursor.ts';
 import { lastAtOrBelow } from '../../base/search.ts';
 import type { ByteSource } from '../../elf/source.ts';
+import type { Extent } from '../extent.ts';
 import { packColumns, unpackColumns } from '../scratch.ts';
 import { DwarfError } from './constants.ts';
 import type { FileNames } from './file-names.ts';
@@ -66,13 +67,16 @@ export class LineTable {
     return this.#rows.addresses.length * 18 + this.#sequences.byteLength + this.files.byteLength;
   }
 
-  lookup(address: number): LineRow | undefined {
-    const sequence = this.#sequences.find(address);
+  /** Narrows `extent` to addresses of the same row. */
+  lookup(address: number, extent?: Extent): LineRow | undefined {
+    const sequence = this.#sequences.find(address, extent);
     if (sequence < 0) return undefined;
     const { addresses, files, lines, columns } = this.#rows;
     const first = this.#firstRows[sequence]!;
     const end = this.#firstRows[sequence + 1] ?? addresses.length;
     const i = lastAtOrBelow(addresses, address, first, end);
+    if (i < 0) extent?.narrow(0, addresses[first]!);
+    else extent?.narrow(addresses[i]!, i + 1 < end ? addresses[i + 1]! : Number.MAX_SAFE_INTEGER);
     return i < 0 ? undefined : { file: files[i]!, line: lines[i]!, column: columns[i]! };
   }
 }

@@ -1,5 +1,6 @@
 /** Which unit an address belongs to: by .debug_aranges, else by the first DIEs of the units that have none there. */
 import type { Cursor } from '../../base/cursor.ts';
+import type { Extent } from '../extent.ts';
 import { DwarfError } from './constants.ts';
 import { Column, Intervals } from './intervals.ts';
 import { readRanges } from './ranges.ts';
@@ -26,17 +27,21 @@ export class UnitIndex {
     return (this.#quick?.byteLength ?? 0) + (this.#rest?.byteLength ?? 0);
   }
 
-  /** Offsets of the units that claim an address, the narrowest claim first, until `visit` is true. */
-  visit(address: number, visit: (unitOffset: number) => boolean): void {
+  /**
+   * Offsets of the units that claim an address, the narrowest claim first, until `visit` is true. Narrows `extent` to
+   * addresses that the same ones claim.
+   */
+  visit(address: number, visit: (unitOffset: number) => boolean, extent?: Extent): void {
     let isClaimed = false;
     this.#quick ??= readAranges(this.#aranges(), this.#isCode);
-    this.#quick.visit(address, (offset) => {
+    const visitQuick = (offset: number): boolean => {
       isClaimed = true;
       return visit(offset);
-    });
+    };
+    this.#quick.visit(address, visitQuick, extent);
     if (isClaimed) return;
     this.#rest ??= this.#readRest(this.#quick);
-    this.#rest.visit(address, visit);
+    this.#rest.visit(address, visit, extent);
   }
 
   #aranges(): SectionBytes {
