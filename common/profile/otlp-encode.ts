@@ -37,6 +37,17 @@ export function encodeOtlp(profile: Profile, info: ScopeInfo): Uint8Array {
 }
 
 const SAMPLES_PER_STEP = 16;
+/** After a larger request its messages are made anew: it must not hold memory for good. */
+const KEPT_BYTES = 1 << 20;
+
+/** Those that hold others; memory that is asked for and given back with each request costs more than what is written to it. */
+const makeMessages = () => ({
+  request: new ProtoWriter(256 << 10),
+  dictionary: new ProtoWriter(128 << 10),
+  resource: new ProtoWriter(16 << 10),
+  scope: new ProtoWriter(16 << 10),
+  profile: new ProtoWriter(16 << 10),
+});
 const NONE = emptyProfile();
 
 /** Smaller profiles of at most `maxSamples` (1 at least) entries of `samples` each; they share the tables. */
@@ -66,6 +77,7 @@ export class OtlpEncoder {
   readonly #intAttributes = new Map<string, Map<number, number>>();
   /** Attributes of a location whose frame is of a type. */
   readonly #frameTypes = new Map<string, number[]>();
+  #messages = makeMessages();
   readonly #inner = new ProtoWriter();
   readonly #innermost = new ProtoWriter();
   #isBusy = false;
@@ -87,6 +99,7 @@ export class OtlpEncoder {
 
   #begin(profile: Profile): void {
     this.#profile = profile;
+    if (this.#messages.request.length > KEPT_BYTES) this.#messages = makeMessages();
     this.#mappings = new Int32Array(profile.mappings.length).fill(-1);
     this.#locations = new Int32Array(profile.locations.length).fill(-1);
     this.#functions = new Int32Array(profile.functions.length).fill(-1);
@@ -121,16 +134,17 @@ export class OtlpEncoder {
 
   *#encode(profile: Profile): Generator<void, Uint8Array> {
     this.#begin(profile);
-    const out = new ProtoWriter(256 << 10);
+    const { request, resource, dictionary } = this.#messages;
+    request.clear();
     const window = windowOf(this.#profile);
     for (const { process, samples } of this.#groupByResource()) {
-      const resource = new ProtoWriter(16 << 10);
+      resource.clear();
       resource.bytes(1, this.#resource(process));
       resource.bytes(2, yield* this.#scope(samples, window));
       resource.string(3, SCHEMA_URL);
-      out.message(1, resource);
+      request.message(1, resource);
     }
-    const dictionary = new ProtoWriter(128 << 10);
+    dictionary.clear();
     dictionary.raw(this.#mappingTable.finish());
     dictionary.raw(this.#locationTable.finish());
     dictionary.raw(this.#functionTable.finish());
@@ -139,9 +153,8 @@ export class OtlpEncoder {
     dictionary.raw(this.#strings.finish());
     dictionary.raw(this.#attributeTable.finish());
     dictionary.raw(this.#stackTable.finish());
-    out.message(2, dictionary);
-    // requests wait in queues that count their bytes: without what the buffer has to spare
-    return new Uint8Array(out.finish());
+    request.message(2, dictionary);
+    return new Uint8Array(request.finish());
   }
 
   /** A group for each set of what resources say of processes, with the first of its processes. */
@@ -194,7 +207,8 @@ export class OtlpEncoder {
 
   *#scope(samples: Sample[], window: Window): Generator<void, Uint8Array> {
     const profile = yield* this.#profileMessage(samples, window);
-    const scope = new ProtoWriter(16 << 10);
+    const { scope } = this.#messages;
+    scope.clear();
     this.#inner.clear();
     this.#inner.string(1, this.#info.scopeName);
     this.#inner.string(2, this.#info.scopeVersion);
@@ -206,7 +220,8 @@ export class OtlpEncoder {
 
   *#profileMessage(samples: Sample[], window: Window): Generator<void, Uint8Array> {
     const { sampleType, periodType, period } = this.#profile;
-    const message = new ProtoWriter(16 << 10);
+    const { profile: message } = this.#messages;
+    message.clear();
     message.bytes(1, this.#valueType(sampleType));
     for (let i = 0; i < samples.length; i++) {
       message.message(2, this.#sample(samples[i]!));
