@@ -1,6 +1,6 @@
 /** Names of native addresses: asks the symbol worker, and gives it the file when it needs one. */
 import type { FileKey } from '../../common/base/brand.ts';
-import type { NamedRange, SymbolFrame } from '../../common/symbols/source.ts';
+import type { NamedRange } from '../../common/symbols/source.ts';
 import type { Debuginfod } from '../symbols/debuginfod.ts';
 import { RequestBatches } from '../workers/request-batches.ts';
 import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';
@@ -172,8 +172,7 @@ function noteFailure(executable: Executable, error: unknown): void {
 }
 
 /** The function alone. */
-const outermost = ({ frames, start, end }: NamedRange): NamedRange => ({
-  frames: frames.slice(-1).map((frame: SymbolFrame) => ({ ...frame, file: '', line: 0, column: 0 })),
-  start,
-  end,
+const outermost = ({ frames, ...range }: NamedRange): NamedRange => ({
+  frames: frames.slice(-1).map((frame) => ({ ...frame, file: '', line: 0, column: 0 })),
+  ...range,
 });

@@ -40,7 +40,7 @@ const SAMPLES_PER_STEP = 16;
 /** After a larger request its messages are made anew: it must not hold memory for good. */
 const KEPT_BYTES = 1 << 20;
 
-/** Those that hold others; memory that is asked for and given back with each request costs more than what is written to it. */
+/** Those that hold others. They are kept, so that not each request asks for their room again. */
 const makeMessages = () => ({
   request: new ProtoWriter(256 << 10),
   dictionary: new ProtoWriter(128 << 10),
@@ -154,6 +154,7 @@ export class OtlpEncoder {
     dictionary.raw(this.#attributeTable.finish());
     dictionary.raw(this.#stackTable.finish());
     request.message(2, dictionary);
+    // a copy: the writer is used again, and requests wait in queues that count their bytes
     return new Uint8Array(request.finish());
   }
 
