@@ -25,7 +25,10 @@ export interface FoundNames {
 
 export class CachedNames {
   readonly #cache: AnswerCache;
-  readonly #known = new LRUCache<string, KnownNames>({ max: MAX_EXECUTABLES });
+  readonly #known = new LRUCache<string, KnownNames>({
+    max: MAX_EXECUTABLES,
+    dispose: ({ key, answers }) => this.#cache.saveAll(key, answers),
+  });
 
   constructor(cache: AnswerCache) {
     this.#cache = cache;
@@ -48,6 +51,11 @@ export class CachedNames {
     for (const buildId of missing) answers.missing.add(buildId);
     answers.dependOn(probes);
     this.#cache.save(key, answers);
+  }
+
+  /** Writes what is not on disk yet. */
+  close(): void {
+    this.#known.clear();
   }
 
   #load(key: string, rootFd: number | undefined): Answers {

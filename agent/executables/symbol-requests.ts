@@ -22,5 +22,8 @@ export function createSymbolHandler({
     cache: openCache(names, (path) => new AnswerCache(path)),
     room: findScratchRoom([names]),
   });
-  return { handle: (files) => answerFirst(files, (file) => service.resolve(file)) };
+  return {
+    handle: (files) => answerFirst(files, (file) => service.resolve(file)),
+    end: () => service.close(),
+  };
 }

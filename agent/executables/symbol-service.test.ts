@@ -125,6 +125,22 @@ test('a file is opened anew with debug information that was fetched for it, once
   expect(answer.kind).toBe('names');
 });
 
+test('a service that is closed leaves on disk whatever it found', async () => {
+  const cache = new AnswerCache(path('left'));
+  const few = addresses.slice(0, 2);
+  const request = async (service: SymbolService) => {
+    const fd = openSync(path('program'), 'r');
+    const answer = await service.resolve({ fileId: 'program', fd, path: path('program'), addresses: few });
+    closeSync(fd);
+    return answer;
+  };
+  const service = new SymbolService('full', { cache });
+  expect(await request(service)).toMatchObject({ cached: 0 });
+  expect(await request(new SymbolService('full', { cache }))).toMatchObject({ cached: 0 });
+  service.close();
+  expect(await request(new SymbolService('full', { cache }))).toMatchObject({ cached: 2 });
+});
+
 test('what was found before is not looked for again, and stands in its place among what is new', async () => {
   const cache = new AnswerCache(path('cache'));
   const request = async (addresses: Float64Array, options = {}) => {

@@ -106,6 +106,11 @@ export class SymbolService {
     };
   }
 
+  /** Names that are not on disk yet are written. */
+  close(): void {
+    this.#cached?.close();
+  }
+
   async #find(request: SymbolRequest, addresses: Float64Array, known?: KnownNames): Promise<SymbolAnswer> {
     let file = this.#files.get(request.fileId);
     if (!file || (file.fetched < countFetched(request) && isOpenable(request))) {

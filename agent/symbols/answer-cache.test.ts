@@ -111,6 +111,16 @@ test('it is written when a quarter is new, and not where nobody knows what the n
   expect(cache.load('key', asBefore).ranges.size).toBe(125);
 });
 
+test('at the end it is written whatever is new', () => {
+  const cache = new AnswerCache(directory);
+  const answers = answersOf(3);
+  cache.saveAll('key', answers);
+  expect(cache.load('key', asBefore).ranges.size).toBe(3);
+  rmSync(files()[0]!);
+  cache.saveAll('key', answers);
+  expect(files()).toEqual([]);
+});
+
 test('what was used longest ago leaves when there is too much', () => {
   for (const key of ['old', 'new']) new AnswerCache(directory).save(key, answersOf(50, []));
   const size = statSync(files()[0]!).size;

@@ -108,14 +108,18 @@ export class AnswerCache {
     return answers;
   }
 
-  /** Writes them where enough is new, and it is known what they depend on. */
+  /** Writes them where enough is new, so that a file is written a few times while it grows and not for each straggler. */
   save(key: string, answers: Answers): void {
+    const count = answers.ranges.size;
+    const isFull = count === MAX_RANGES && answers.saved < count;
+    if (isFull || count - answers.saved >= Math.max(MIN_NEW, answers.saved / 4)) this.saveAll(key, answers);
+  }
+
+  /** Writes them where any are new, and it is known what they depend on. */
+  saveAll(key: string, answers: Answers): void {
     const { probes } = answers;
     const count = answers.ranges.size;
-    if (!probes) return;
-    // one file is written a few times while it grows, and not for each straggler
-    const isFull = count === MAX_RANGES && answers.saved < count;
-    if (!isFull && count - answers.saved < Math.max(MIN_NEW, answers.saved / 4)) return;
+    if (!probes || count === answers.saved) return;
     const ranges = [...answers.ranges.entries()].map(([start, end, { frames }]) => [start, end, frames]);
     const body = JSON.stringify({ probes, missing: [...answers.missing], answers: ranges });
     if (body.length > MAX_FILE_BYTES) return;

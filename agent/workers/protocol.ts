@@ -1,7 +1,7 @@
 /**
  * What the agent and its worker threads say to each other. A worker says { thread } before all else, so that its CPU
  * time can be read. Then it gets { id, kind, request }, one at a time, and answers { id, answer } or { id, error }, and
- * before that any number of { id, note }.
+ * before that any number of { id, note }. { end } is the last that it gets, between two requests: it ends by itself.
  */
 
 /** What workers do: make unwind tables, name native code, find the sources of scripts. */
@@ -11,6 +11,10 @@ export interface WorkerRequest {
   id: number;
   kind: WorkKind;
   request: unknown;
+}
+
+export interface WorkerEnd {
+  end: true;
 }
 
 export type WorkerReply =
@@ -40,4 +44,6 @@ export interface WorkHandler<Request = never, Answer = unknown, Note = unknown> 
   handle(request: Request, tell: (note: Note) => void): Answer | Promise<Answer>;
   /** What of an answer is handed over instead of copied. */
   transfer?(answer: Answer): ArrayBuffer[];
+  /** The thread ends: what later runs shall have is written now. */
+  end?(): void;
 }

@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { WorkKind } from './protocol.ts';
 import { WorkerClient, WorkerFailure } from './worker-client.ts';
@@ -5,12 +8,16 @@ import { WorkerPool, type WorkerPoolOptions } from './worker-pool.ts';
 
 /** A worker that does what its request says. */
 const code = `
-  import { readlinkSync } from 'node:fs';
+  import { readlinkSync, writeFileSync } from 'node:fs';
   import { parentPort } from 'node:worker_threads';
   const wait = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   let served = 0;
   parentPort.postMessage({ thread: Number(readlinkSync('/proc/thread-self').split('/').at(-1)) });
-  parentPort.on('message', ({ id, request }) => {
+  let leaves;
+  parentPort.on('message', ({ id, request, end }) => {
+    if (end && leaves) writeFileSync(leaves, 'done');
+    if (end) return leaves === '' || process.exit(0);
+    if (request.startsWith('leave ')) leaves = request.slice('leave '.length);
     if (request === 'exit') process.exit(3);
     if (request === 'throw') throw new Error('on purpose');
     if (request === 'hang') for (;;);
@@ -133,6 +140,22 @@ test('a worker that is released ends behind the request that it has, and another
   expect(await client.request('d')).toEqual(['d', 1]);
   expect(client.stats.crashed).toBe(0);
   expect(pool.stats.started).toBe(3);
+});
+
+test('a worker writes what it leaves before it ends', async () => {
+  const { client, pool } = create();
+  const path = join(mkdtempSync(join(tmpdir(), 'everyframe-worker-')), 'left');
+  await client.request(`leave ${path}`);
+  await pool.stop();
+  expect(readFileSync(path, 'utf8')).toBe('done');
+  rmSync(dirname(path), { recursive: true });
+});
+
+test('a worker that does not end by itself is ended', async () => {
+  const { client, pool } = create();
+  await client.request('leave ');
+  await pool.stop();
+  expect(pool.size).toBe(0);
 });
 
 test('stopping rejects what waits, and what comes later', async () => {

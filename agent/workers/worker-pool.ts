@@ -78,10 +78,10 @@ export class WorkerPool {
     this.#serve();
   }
 
-  /** Ends it, whatever it does. */
+  /** Ends it, whatever it does; one without a request ends by itself. */
   async discard(thread: WorkerThread): Promise<void> {
     this.#remove(thread);
-    const end = thread.terminate();
+    const end = thread.end();
     this.#serve();
     await end;
   }

@@ -1,11 +1,13 @@
 /** One thread of a {@link WorkerPool}, lent to one request at a time. */
 import { Worker, type WorkerOptions } from 'node:worker_threads';
-import type { WorkerReply, WorkerRequest, WorkerSelf, WorkKind } from './protocol.ts';
+import type { WorkerEnd, WorkerReply, WorkerRequest, WorkerSelf, WorkKind } from './protocol.ts';
 import { readThreadCpuMs } from './thread-time.ts';
 
 /** Three semi-spaces, of which all stay resident; nearly all that workers hold lies outside their heaps. */
 const YOUNG_MB = 6;
 const WALL_TO_CPU = 10;
+/** For writing a few files. */
+const END_MS = 1000;
 
 export interface WorkerThreadOptions {
   /** Module of the worker, or its path. */
@@ -95,6 +97,23 @@ export class WorkerThread {
   hold(holds: boolean): void {
     if (holds) this.#worker?.ref();
     else this.#worker?.unref();
+  }
+
+  /** Lets it write what later runs shall have, if it has no request; else, and after a second, it is ended at once. */
+  async end(): Promise<void> {
+    const worker = this.#worker;
+    if (!worker || this.borrower) return this.terminate();
+    clearTimeout(this.idleTimer);
+    this.hold(true);
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, END_MS);
+      worker.once('exit', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+      worker.postMessage({ end: true } satisfies WorkerEnd);
+    });
+    await worker.terminate();
   }
 
   async terminate(): Promise<void> {

@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { collectDeadBuffers } from './collect-garbage.ts';
 import type {
   WorkerData,
+  WorkerEnd,
   WorkerReply,
   WorkerRequest,
   WorkerSelf,
@@ -32,8 +33,19 @@ async function handlerOf(kind: WorkKind): Promise<WorkHandler> {
 const reply = (message: WorkerReply, transfer: readonly ArrayBuffer[] = []): void =>
   parentPort?.postMessage(message, transfer);
 
+function end(): void {
+  try {
+    for (const handler of handlers.values()) handler.end?.();
+  } finally {
+    // of this thread alone
+    process.exit(0);
+  }
+}
+
 parentPort?.postMessage({ thread: threadId() } satisfies WorkerSelf);
-parentPort?.on('message', async ({ id, kind, request }: WorkerRequest) => {
+parentPort?.on('message', async (message: WorkerRequest | WorkerEnd) => {
+  if ('end' in message) return end();
+  const { id, kind, request } = message;
   try {
     const handler = await handlerOf(kind);
     const answer = await handler.handle(request as never, (note) => reply({ id, note }));
