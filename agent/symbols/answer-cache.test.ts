@@ -111,6 +111,21 @@ test('it is written when a quarter is new, and not where nobody knows what the n
   expect(cache.load('key', asBefore).ranges.size).toBe(125);
 });
 
+test('at the end what another thread has written stays, unless a path led to something else then', () => {
+  const cache = new AnswerCache(directory);
+  cache.saveAll('key', answersOf(20));
+  const mine = new Answers();
+  mine.add(900_000, rangeAt(900_000, chain('mine')));
+  mine.dependOn(PROBES);
+  cache.saveAll('key', mine);
+  expect(cache.load('key', asBefore).ranges.size).toBe(21);
+  const later = new Answers();
+  later.add(900_000, rangeAt(900_000, chain('later')));
+  later.dependOn([{ ...PROBES[0]!, identity: '5:6:7:8' }]);
+  cache.saveAll('key', later);
+  expect(cache.load('key', () => '5:6:7:8').ranges.size).toBe(1);
+});
+
 test('at the end it is written whatever is new', () => {
   const cache = new AnswerCache(directory);
   const answers = answersOf(3);

@@ -46,6 +46,8 @@ const content = v.object({
   answers: v.array(v.tuple([v.number(), v.number(), v.array(frame)])),
 });
 
+type Content = v.InferOutput<typeof content>;
+
 /** The answers for one executable. */
 export class Answers {
   readonly ranges = new RangeMap<NamedRange>();
@@ -63,6 +65,20 @@ export class Answers {
   dependOn(probes: readonly Probe[] | undefined): void {
     for (const probe of probes ?? []) this.#probes?.set(JSON.stringify(probe), probe);
     if (!probes || (this.#probes?.size ?? 0) > MAX_PROBES) this.#probes = undefined;
+  }
+
+  /** No path led to something else when the others were found. */
+  agreesWith(others: readonly Probe[]): boolean {
+    const own = new Map(this.probes?.map(({ where, path, identity }) => [`${where} ${path}`, identity]));
+    return others.every(
+      ({ where, path, identity }) => (own.get(`${where} ${path}`) ?? identity) === identity,
+    );
+  }
+
+  addAll({ answers, missing, probes }: Content): void {
+    for (const [start, end, frames] of answers) this.add(start, { start, end, frames });
+    for (const buildId of missing) this.missing.add(buildId);
+    this.dependOn(probes);
   }
 
   /** What an address is named, and all others that have the same name. */
@@ -90,18 +106,14 @@ export class AnswerCache {
   /** What is still right of an earlier run; `identify` tells what a path leads to now. */
   load(key: string, identify: (where: Probe['where'], path: string) => string): Answers {
     const answers = new Answers();
-    const path = this.#pathOf(key);
     try {
-      const body = readChecked(path, this.#format);
-      if (body === undefined) return answers;
-      const found = v.parse(content, JSON.parse(body));
+      const found = this.#read(key);
+      if (!found) return answers;
       if (found.probes.some((probe) => identify(probe.where, probe.path) !== probe.identity)) return answers;
-      for (const [start, end, frames] of found.answers) answers.add(start, { start, end, frames });
-      for (const buildId of found.missing) answers.missing.add(buildId);
-      answers.dependOn(found.probes);
+      answers.addAll(found);
       answers.saved = answers.ranges.size;
       const now = new Date();
-      utimesSync(path, now, now);
+      utimesSync(this.#pathOf(key), now, now);
     } catch {
       // what is damaged is found anew, and written over
     }
@@ -112,14 +124,32 @@ export class AnswerCache {
   save(key: string, answers: Answers): void {
     const count = answers.ranges.size;
     const isFull = count === MAX_RANGES && answers.saved < count;
-    if (isFull || count - answers.saved >= Math.max(MIN_NEW, answers.saved / 4)) this.saveAll(key, answers);
+    if (isFull || count - answers.saved >= Math.max(MIN_NEW, answers.saved / 4)) this.#write(key, answers);
   }
 
-  /** Writes them where any are new, and it is known what they depend on. */
+  /** At the end: writes them where any are new, with those that another thread has written meanwhile. */
   saveAll(key: string, answers: Answers): void {
+    if (answers.ranges.size === answers.saved) return;
+    try {
+      const others = this.#read(key);
+      if (others && answers.agreesWith(others.probes)) answers.addAll(others);
+    } catch {
+      // damaged: it is written over
+    }
+    this.#write(key, answers);
+  }
+
+  /** What is on disk, right or not. Throws where it is damaged. */
+  #read(key: string): Content | undefined {
+    const body = readChecked(this.#pathOf(key), this.#format);
+    return body === undefined ? undefined : v.parse(content, JSON.parse(body));
+  }
+
+  /** Where it is known what they depend on. */
+  #write(key: string, answers: Answers): void {
     const { probes } = answers;
     const count = answers.ranges.size;
-    if (!probes || count === answers.saved) return;
+    if (!probes) return;
     const ranges = [...answers.ranges.entries()].map(([start, end, { frames }]) => [start, end, frames]);
     const body = JSON.stringify({ probes, missing: [...answers.missing], answers: ranges });
     if (body.length > MAX_FILE_BYTES) return;
