@@ -1,4 +1,4 @@
-/** Where names and unwind tables are kept for later runs. */
+/** Where names, symbol tables and unwind tables are kept for later runs. */
 import { resolve } from 'node:path';
 import { TableCache } from '../agent/stack-deltas/table-cache.ts';
 import { AnswerCache } from '../agent/symbols/answer-cache.ts';

@@ -73,7 +73,7 @@ export class CachedNames {
 }
 
 /** The file itself, and what was fetched for it. */
-function keyOf({ fileId, fd, path, fetched = {} }: SymbolRequest): string | undefined {
+export function keyOf({ fileId, fd, path, fetched = {} }: SymbolRequest): string | undefined {
   if (fd === undefined) return undefined;
   return JSON.stringify([fileId, identityOf(fstatSync(fd, { bigint: true })), path, Object.entries(fetched)]);
 }

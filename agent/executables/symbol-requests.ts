@@ -2,6 +2,7 @@
 import { DEFAULT_LIMITS } from '../../common/symbols/dwarf/dwarf-source.ts';
 import { AnswerCache } from '../symbols/answer-cache.ts';
 import { openCache } from '../symbols/cache-directory.ts';
+import { TableStore } from '../symbols/kept-tables.ts';
 import { findScratchRoom } from '../symbols/scratch-file.ts';
 import { answerFirst } from '../workers/answer-first.ts';
 import type { WorkerData, WorkHandler } from '../workers/protocol.ts';
@@ -21,6 +22,7 @@ export function createSymbolHandler({
     decompressedBytes: Math.min(DEFAULT_LIMITS.decompressedBytes, maxMemory * DECOMPRESSED_SHARE),
     cache: openCache(names, (path) => new AnswerCache(path)),
     room: findScratchRoom([names]),
+    tables: openCache(names, (path) => new TableStore(path)),
   });
   return {
     handle: (files) => answerFirst(files, (file) => service.resolve(file)),

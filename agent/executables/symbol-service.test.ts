@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
@@ -17,7 +18,9 @@ import { parseElf } from '../../common/elf/elf.ts';
 import { bufferSource } from '../../common/elf/source.ts';
 import { AnswerCache } from '../symbols/answer-cache.ts';
 import { placeOf } from '../symbols/debug-files.ts';
+import { TableStore } from '../symbols/kept-tables.ts';
 import { openSymbols } from '../symbols/open-symbols.ts';
+import { findScratchRoom } from '../symbols/scratch-file.ts';
 import { SymbolService } from './symbol-service.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'symbol-service-'));
@@ -159,4 +162,47 @@ test('what was found before is not looked for again, and stands in its place amo
     cached: known.length,
     names: expected.map(({ frames }) => ({ frames })),
   });
+});
+
+test('tables of an earlier run answer as they did, those of debug information only while that is the same', async () => {
+  const run = (command: string, ...args: string[]) => execFileSync(command, args, { cwd: directory });
+  run('objcopy', '--only-keep-debug', 'program', 'bare-2.debug');
+  run('strip', '--strip-all', '-o', 'bare-2', 'program');
+  run('objcopy', '--add-gnu-debuglink=bare-2.debug', 'bare-2');
+  /** How many of the tables that were asked for were there. */
+  const request = async (): Promise<{ names: unknown; asked: number; found: number }> => {
+    const tables = new TableStore(path('tables'));
+    const counts = { asked: 0, found: 0 };
+    const openKept = tables.open.bind(tables);
+    tables.open = (key) => {
+      const kept = openKept(key);
+      const find = kept.find.bind(kept);
+      kept.find = (name) => {
+        const part = find(name);
+        counts.asked++;
+        if (part) counts.found++;
+        return part;
+      };
+      return kept;
+    };
+    const service = new SymbolService('full', { room: findScratchRoom([]), tables });
+    const fd = openSync(path('bare-2'), 'r');
+    const root = openSync('/', 'r');
+    const answer = await service.resolve({ fileId: 'bare', fd, root, path: path('bare-2'), addresses });
+    for (const descriptor of [fd, root]) closeSync(descriptor);
+    const answered = { ...counts };
+    service.close();
+    return { names: answer.kind === 'names' && answer.names, ...answered };
+  };
+  const first = await request();
+  // a unit and the symbol table
+  expect(first).toMatchObject({ asked: 2, found: 0 });
+  expect(first.names).toHaveLength(300);
+  expect(first.names).toContainEqual(
+    expect.objectContaining({ frames: [expect.objectContaining({ function: 'f7', line: 8 })] }),
+  );
+  expect(await request()).toEqual({ ...first, found: 2 });
+  copyFileSync(path('bare-2.debug'), path('other.debug'));
+  renameSync(path('other.debug'), path('bare-2.debug'));
+  expect(await request()).toEqual(first);
 });

@@ -8,10 +8,11 @@ import type { NamedRange } from '../../common/symbols/source.ts';
 import { fdSource } from '../stack-deltas/fd-source.ts';
 import type { AnswerCache } from '../symbols/answer-cache.ts';
 import { type FileStats, noStats } from '../symbols/file-pool.ts';
+import type { TableStore } from '../symbols/kept-tables.ts';
 import { type OpenSymbols, openSymbols, type SourceDetail } from '../symbols/open-symbols.ts';
 import { RootDirectory } from '../symbols/root-directory.ts';
 import { ScratchFile, type ScratchRoom } from '../symbols/scratch-file.ts';
-import { CachedNames, type KnownNames } from './cached-names.ts';
+import { CachedNames, type KnownNames, keyOf } from './cached-names.ts';
 
 /** `full`: inlined functions and lines; `names`: functions only; `off`: addresses only. */
 export type SymbolDetail = 'full' | 'names' | 'off';
@@ -45,7 +46,7 @@ export type SymbolAnswer =
 const MAX_TABLE_BYTES = 32 << 20;
 /** With tables in files, what is left are windows and indices. */
 const MAX_OUTSIDE_BYTES = 16 << 20;
-/** Each has three descriptors (itself, its root, its tables), and up to four of debug information. */
+/** Each has four descriptors (itself, its root, tables of this run and of earlier ones), and up to four of debug information. */
 const MAX_FILES = 64;
 
 interface OpenFile {
@@ -60,8 +61,10 @@ interface OpenFile {
 export interface SymbolServiceOptions {
   /** Where names are kept for later runs. */
   cache?: AnswerCache | undefined;
-  /** Where tables are kept, so that they need not stay in memory. */
+  /** Where tables are put, so that they need not stay in memory. */
   room?: ScratchRoom | undefined;
+  /** Where those are kept for later runs. */
+  tables?: TableStore | undefined;
   /** Of the tables that stay in memory. */
   maxBytes?: number;
   /** Of what compressed debug sections may have when decompressed. */
@@ -72,14 +75,12 @@ export class SymbolService {
   readonly #files: LRUCache<string, OpenFile>;
   readonly #cached: CachedNames | undefined;
   readonly #detail: SourceDetail;
-  readonly #room: ScratchRoom | undefined;
-  readonly #decompressedBytes: number | undefined;
+  readonly #options: SymbolServiceOptions;
 
   constructor(detail: SourceDetail = 'full', options: SymbolServiceOptions = {}) {
     const { cache, room, maxBytes = room ? MAX_OUTSIDE_BYTES : MAX_TABLE_BYTES } = options;
-    this.#decompressedBytes = options.decompressedBytes;
+    this.#options = options;
     this.#detail = detail;
-    this.#room = room;
     this.#files = new LRUCache({
       max: MAX_FILES,
       maxSize: maxBytes,
@@ -106,15 +107,16 @@ export class SymbolService {
     };
   }
 
-  /** Names that are not on disk yet are written. */
+  /** Names and tables that are not on disk yet are written. */
   close(): void {
     this.#cached?.close();
+    this.#files.clear();
   }
 
   async #find(request: SymbolRequest, addresses: Float64Array, known?: KnownNames): Promise<SymbolAnswer> {
     let file = this.#files.get(request.fileId);
     if (!file || (file.fetched < countFetched(request) && isOpenable(request))) {
-      const opened = await openFile(request, this.#detail, this.#room, this.#decompressedBytes);
+      const opened = await openFile(request, this.#detail, this.#options);
       if (!opened) return { kind: 'need-file' };
       if ('kind' in opened) return opened;
       this.#files.delete(request.fileId);
@@ -166,14 +168,14 @@ function closeFile({ symbols, fd, root, scratch }: OpenFile): void {
 async function openFile(
   request: SymbolRequest,
   detail: SourceDetail,
-  room: ScratchRoom | undefined,
-  decompressedBytes: number | undefined,
+  { room, tables, decompressedBytes }: SymbolServiceOptions,
 ): Promise<OpenFile | SymbolAnswer | undefined> {
   const { fd, bytes, path, root, fetched } = request;
   if (!isOpenable(request)) return undefined;
   const own = bytes ? undefined : openSync(`/proc/self/fd/${fd}`, 'r');
   let ownRoot: RootDirectory | undefined;
-  const scratch = room && new ScratchFile(room);
+  const key = keyOf(request);
+  const scratch = room && new ScratchFile(room, key === undefined ? undefined : tables?.open(key));
   try {
     if (root !== undefined) ownRoot = new RootDirectory(`/proc/self/fd/${root}`);
     const source = bytes ? bufferSource(bytes) : fdSource(own!);

@@ -11,6 +11,7 @@ import { readFileSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Machine } from '../../common/elf/elf.ts';
 import {
+  cachePathOf,
   makeCacheDirectory,
   pruneCacheFiles,
   readCacheFile,
@@ -88,7 +89,7 @@ export class TableCache {
   }
 
   #pathOf(key: string): string {
-    return join(this.#directory, createHash('sha256').update(key).digest('hex').slice(0, 40) + ENDING);
+    return cachePathOf(this.#directory, key, ENDING);
   }
 
   /** What was used longest ago leaves, down to seven eighths, so that it is not looked at each time. */

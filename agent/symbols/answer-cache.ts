@@ -11,7 +11,13 @@ import * as v from 'valibot';
 import { RangeMap } from '../../common/base/range-map.ts';
 import type { NamedRange } from '../../common/symbols/source.ts';
 import { packageRoot } from '../tracer/package-root.ts';
-import { makeCacheDirectory, pruneCacheFiles, readCacheFile, writeCacheFile } from './cache-directory.ts';
+import {
+  cachePathOf,
+  makeCacheDirectory,
+  pruneCacheFiles,
+  readCacheFile,
+  writeCacheFile,
+} from './cache-directory.ts';
 
 /** A path that was tried for the sake of a file's symbols. */
 export interface Probe {
@@ -160,7 +166,7 @@ export class AnswerCache {
   }
 
   #pathOf(key: string): string {
-    return join(this.#directory, createHash('sha256').update(key).digest('hex').slice(0, 40) + ENDING);
+    return cachePathOf(this.#directory, key, ENDING);
   }
 
   /** Once a run: what was used longest ago leaves. */

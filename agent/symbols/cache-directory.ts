@@ -1,5 +1,19 @@
 /** Files that later runs believe: in a directory of this user alone, written whole or not at all, and bounded. */
-import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
@@ -34,18 +48,46 @@ export function openCache<T>(directory: string | undefined, open: (directory: st
   }
 }
 
+export const cachePathOf = (directory: string, key: string, ending: string): string =>
+  join(directory, createHash('sha256').update(key).digest('hex').slice(0, 40) + ending);
+
 /** Undefined where there is none, or one of somebody else, or a larger one. */
 export function readCacheFile(path: string, maxBytes: number): Buffer | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });
-  if (!stats?.isFile() || stats.uid !== process.getuid?.() || (stats.mode & 0o022) !== 0) return undefined;
-  return stats.size > maxBytes ? undefined : readFileSync(path);
+  return stats && isOwn(stats) && stats.size <= maxBytes ? readFileSync(path) : undefined;
 }
 
+/** Its descriptor, to read it in parts; undefined as for {@link readCacheFile}. */
+export function openCacheFile(path: string, maxBytes: number): number | undefined {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    return undefined;
+  }
+  const stats = fstatSync(fd);
+  if (isOwn(stats) && stats.size <= maxBytes) return fd;
+  closeSync(fd);
+  return undefined;
+}
+
+const isOwn = (stats: Stats): boolean =>
+  stats.isFile() && stats.uid === process.getuid?.() && (stats.mode & 0o022) === 0;
+
 /** Whoever reads it meanwhile sees the old one, or none. False where the disk is full, or not to be written to. */
-export function writeCacheFile(path: string, content: string | Uint8Array): boolean {
+export function writeCacheFile(
+  path: string,
+  content: string | Uint8Array | Iterable<string | Uint8Array>,
+): boolean {
+  const parts = typeof content === 'string' || content instanceof Uint8Array ? [content] : content;
   const partial = `${path}.${process.pid}`;
   try {
-    writeFileSync(partial, content, { mode: 0o600, flag: 'wx' });
+    const fd = openSync(partial, 'wx', 0o600);
+    try {
+      for (const part of parts) writeFileSync(fd, part);
+    } finally {
+      closeSync(fd);
+    }
     // to rename it over the old one would wait for the disk on ext4, for seconds where that is busy
     rmSync(path, { force: true });
     renameSync(partial, path);

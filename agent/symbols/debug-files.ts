@@ -55,7 +55,8 @@ export class DebugFiles implements FileAccess {
       const file = this.#pool.add(() => directory.openRegular(path, mayRead), where, path);
       if (!file) continue;
       const place = { ...this.#place, path, root: directory, uid: file.uid };
-      return { source: file.source, files: new DebugFiles(place, this.#pool, [path, ...this.#dwpBeside]) };
+      const files = new DebugFiles(place, this.#pool, [path, ...this.#dwpBeside]);
+      return { source: file.source, identity: file.identity, files };
     }
     if ('buildId' in request) this.#pool.noteMissing(request.buildId);
     return undefined;
@@ -65,7 +66,8 @@ export class DebugFiles implements FileAccess {
   #openFetched(path: string): DebugFile | undefined {
     const file = this.#pool.add(() => ownRoot().openRegular(path, () => true), 'host', path);
     const place = { ...this.#place, path, root: undefined };
-    return file && { source: file.source, files: new DebugFiles(place, this.#pool, []) };
+    const files = new DebugFiles(place, this.#pool, []);
+    return file && { source: file.source, identity: file.identity, files };
   }
 
   #candidates(request: FileRequest): ['host' | 'root', string][] {

@@ -49,7 +49,11 @@ export class FilePool {
   }
 
   /** The file that `open` opens, now and whenever it is needed again. */
-  add(open: Open, where: Probe['where'], path: string): { source: ByteSource; uid: bigint } | undefined {
+  add(
+    open: Open,
+    where: Probe['where'],
+    path: string,
+  ): { source: ByteSource; identity: string; uid: bigint } | undefined {
     const opened = open();
     if (typeof opened === 'string') {
       if (opened === 'refused') {
@@ -58,11 +62,12 @@ export class FilePool {
       } else this.#note({ where, path, identity: '' });
       return undefined;
     }
-    this.#note({ where, path, identity: identityOf(opened.stats) });
+    const identity = identityOf(opened.stats);
+    this.#note({ where, path, identity });
     this.#stats.opened++;
     const file = new PooledFile(this, open, opened);
     this.#fds.set(file, opened.fd);
-    return { source: file, uid: opened.stats.uid };
+    return { source: file, identity, uid: opened.stats.uid };
   }
 
   #note(probe: Probe): void {

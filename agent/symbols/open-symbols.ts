@@ -4,7 +4,7 @@ import { readSymbolTable } from '../../common/symbols/elf-symbols.ts';
 import { readGoSymbols } from '../../common/symbols/go-pclntab.ts';
 import { symbolLadder, tableSource } from '../../common/symbols/ladder.ts';
 import { readMiniDebugInfo } from '../../common/symbols/mini-debug-info.ts';
-import { IN_MEMORY, type Scratch } from '../../common/symbols/scratch.ts';
+import { IN_MEMORY, nameless, type Scratch, scratchOf } from '../../common/symbols/scratch.ts';
 import { findSeparateDebugInfo, hasSymbols } from '../../common/symbols/separate-symbols.ts';
 import type { SymbolSource } from '../../common/symbols/source.ts';
 import type { Probe } from './answer-cache.ts';
@@ -82,12 +82,17 @@ async function openSources(
   if (hasSymbols(elf) && detail === 'names') return [go, own];
   const separate = findSeparateDebugInfo(elf, files);
   const wantsDwarf = detail === 'full' && !go && !dwarf;
+  const room = separate ? scratchOf(scratch, separate.identity) : scratch;
   const separateDwarf =
-    separate && wantsDwarf ? openDwarf(separate.elf, separate.files, elf, limits, scratch) : undefined;
+    separate && wantsDwarf ? openDwarf(separate.elf, separate.files, elf, limits, room) : undefined;
   if (hasSymbols(elf)) return [go, dwarf, separateDwarf, own];
   // either has the whole symbol table, of which the file itself kept .dynsym
-  const moved = separate && hasSymbols(separate.elf) ? separate.elf : await readMini(elf, pool);
-  const movedTable = moved && deferredSource(() => tableSource(readSymbolTable(moved, scratch)));
+  const moved =
+    separate && hasSymbols(separate.elf)
+      ? { elf: separate.elf, room }
+      : { elf: await readMini(elf, pool), room: nameless(scratch) };
+  const movedElf = moved.elf;
+  const movedTable = movedElf && deferredSource(() => tableSource(readSymbolTable(movedElf, moved.room)));
   return [go, dwarf, separateDwarf, movedTable, own];
 }
 

@@ -1,10 +1,14 @@
-/** Tables that were made of a file, in a file without a name: it is gone when it is closed, also after a crash. */
+/**
+ * Tables that were made of a file, in a file without a name: it is gone when it is closed, also after a crash. Those that
+ * have a name themselves are handed on before, for later runs.
+ */
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, openSync, readSync, statfsSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ByteSource, bufferSource, OutOfBounds } from '../../common/elf/source.ts';
 import type { Scratch } from '../../common/symbols/scratch.ts';
+import type { KeptTables } from './kept-tables.ts';
 
 const MAX_BYTES = 512 << 20;
 /** open(2): O_TMPFILE holds O_DIRECTORY, whose value depends on the architecture. */
@@ -33,19 +37,33 @@ export function findScratchRoom(directories: readonly (string | undefined)[]): S
 
 export class ScratchFile implements Scratch {
   readonly #room: ScratchRoom;
+  readonly #kept: KeptTables | undefined;
+  readonly #named = new Map<string, ByteSource>();
   #fd: number | undefined;
   #size = 0;
   #isFull = false;
 
-  constructor(room: ScratchRoom) {
+  /** `kept`: those of earlier runs; they stay the caller's until this is closed. */
+  constructor(room: ScratchRoom, kept?: KeptTables) {
     this.#room = room;
+    this.#kept = kept;
   }
 
   get isOutside(): boolean {
     return !this.#isFull;
   }
 
-  store(bytes: Uint8Array): ByteSource {
+  find(name: string): ByteSource | undefined {
+    return this.#named.get(name) ?? this.#kept?.find(name);
+  }
+
+  store(bytes: Uint8Array, name?: string): ByteSource {
+    const stored = this.#store(bytes);
+    if (name !== undefined && this.#kept && !this.#isFull) this.#named.set(name, stored);
+    return stored;
+  }
+
+  #store(bytes: Uint8Array): ByteSource {
     if (bytes.length > this.#room.left) this.#isFull = true;
     if (this.#isFull) return bufferSource(bytes);
     const at = this.#size;
@@ -69,6 +87,8 @@ export class ScratchFile implements Scratch {
   }
 
   close(): void {
+    this.#kept?.close(this.#named);
+    this.#named.clear();
     this.#room.left += this.#size;
     this.#size = 0;
     if (this.#fd !== undefined) closeSync(this.#fd);

@@ -133,7 +133,8 @@ class OpenFiles implements FileAccess {
 
   open(request: FileRequest): DebugFile | undefined {
     if (!('buildId' in request) || !Object.hasOwn(this.#byBuildId, request.buildId)) return undefined;
-    return { source: this.source(this.#byBuildId[request.buildId]!), files: this };
+    const path = this.#byBuildId[request.buildId]!;
+    return { source: this.source(path), identity: path, files: this };
   }
 
   close(): void {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkExtents } from '../../test/support/extents.ts';
+import { KeptScratch } from '../../test/support/kept-scratch.ts';
 import { ElfError, parseElf } from '../elf/elf.ts';
 import { bufferSource } from '../elf/source.ts';
 import { readSymbolTable } from './elf-symbols.ts';
@@ -241,5 +242,18 @@ test('damage costs what is damaged, never more', () => {
       }
     }),
     { numRuns: 300 },
+  );
+});
+
+test('a table that an earlier run stored answers as the one that is made', () => {
+  const elf = parseElf(bufferSource(program));
+  const scratch = new KeptScratch();
+  const [made, found] = [readSymbolTable(elf, scratch), readSymbolTable(elf, scratch)];
+  expect(scratch.names).toEqual(['symbols']);
+  expect([found.count, found.skipped]).toEqual([made.count, made.skipped]);
+  const functions = Array.from({ length: made.count }, (_, i) => made.at(i));
+  expect(functions.map(({ name }) => name)).toEqual(expect.arrayContaining(['shown_name', 'puts@plt']));
+  expect(functions.map(({ start }) => found.lookup(start))).toEqual(
+    functions.map(({ start }) => made.lookup(start)),
   );
 });

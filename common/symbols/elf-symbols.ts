@@ -7,7 +7,7 @@ import { OutOfBounds } from '../elf/source.ts';
 import { findCodeRange, readCodeRanges } from './code-ranges.ts';
 import { BIND_GLOBAL, BIND_LOCAL, BIND_WEAK } from './name-column.ts';
 import { addPltSymbols } from './plt-symbols.ts';
-import type { Scratch } from './scratch.ts';
+import { IN_MEMORY, type Scratch } from './scratch.ts';
 import { findStrings, forEachEntry, readU64 } from './section-entries.ts';
 import { SymbolCandidates } from './symbol-candidates.ts';
 import { type SymbolColumns, SymbolTable } from './symbol-table.ts';
@@ -28,14 +28,18 @@ const PACK = 2 ** 21;
  * Functions, sized labels in code and exported labels without a size (`_start` of hand-written assembly), each
  * address once with its most public name. A table that can't be read is left out; the result may be empty.
  */
-export function readSymbolTable(elf: ElfFile, scratch?: Scratch): SymbolTable {
+export function readSymbolTable(elf: ElfFile, scratch: Scratch = IN_MEMORY): SymbolTable {
+  return SymbolTable.find(elf.source, scratch) ?? makeSymbolTable(elf, scratch);
+}
+
+function makeSymbolTable(elf: ElfFile, scratch: Scratch): SymbolTable {
   const candidates = new SymbolCandidates(readCodeRanges(elf));
   for (const section of elf.sections) {
     if (section.type !== SHT_SYMTAB && section.type !== SHT_DYNSYM) continue;
     ignoreDamage(candidates, () => addSymbols(elf, section, candidates));
   }
   ignoreDamage(candidates, () => addPltSymbols(elf, candidates));
-  return new SymbolTable(elf.source, settle(candidates), candidates.skipped, scratch);
+  return SymbolTable.of(elf.source, settle(candidates), candidates.skipped, scratch);
 }
 
 /** What was read before the damage stays. */

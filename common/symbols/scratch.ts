@@ -1,14 +1,37 @@
-/** Room for what was made of a file, so that it need not stay in memory: written once, read back in parts. */
-import { type ByteSource, bufferSource } from '../elf/source.ts';
+/**
+ * Room for what was made of a file, so that it need not stay in memory: written once, read back in parts. What has a name
+ * may stay for later runs.
+ */
+import { type ByteSource, bufferSource, OutOfBounds } from '../elf/source.ts';
 
 export interface Scratch {
   /** Whether it takes up no memory. */
   readonly isOutside: boolean;
   /** The bytes as they are now, to be read from then on; memory where there is no other room. */
-  store(bytes: Uint8Array): ByteSource;
+  store(bytes: Uint8Array, name?: string): ByteSource;
+  /** What an earlier run stored under the name, of the same file. */
+  find(name: string): ByteSource | undefined;
 }
 
-export const IN_MEMORY: Scratch = { isOutside: false, store: bufferSource };
+export const IN_MEMORY: Scratch = { isOutside: false, store: bufferSource, find: () => undefined };
+
+/** Of another file than the one that the room is for; what is made of it has names of its own. */
+export const scratchOf = (scratch: Scratch, file: string): Scratch => ({
+  get isOutside() {
+    return scratch.isOutside;
+  },
+  store: (bytes, name) => scratch.store(bytes, name && `${file} ${name}`),
+  find: (name) => scratch.find(`${file} ${name}`),
+});
+
+/** What is made of it stays for this run. */
+export const nameless = (scratch: Scratch): Scratch => ({
+  get isOutside() {
+    return scratch.isOutside;
+  },
+  store: (bytes) => scratch.store(bytes),
+  find: () => undefined,
+});
 
 type Column = Float64Array | Uint32Array | Int32Array | Uint16Array;
 type ColumnType = new (buffer: ArrayBufferLike, offset: number, length: number) => Column;
@@ -42,5 +65,44 @@ export function unpackColumns<const T extends readonly (ColumnType & { BYTES_PER
     return column;
   }) as Columns<T>;
 }
+
+/** Their number and their sizes, then each of them aligned to 8 bytes. */
+export function packParts(parts: readonly Uint8Array[]): Uint8Array {
+  const header = align(4 + parts.length * 4);
+  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + align(length), header));
+  new Uint32Array(bytes.buffer, 0, 1 + parts.length).set([
+    parts.length,
+    ...parts.map(({ length }) => length),
+  ]);
+  let at = header;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += align(part.length);
+  }
+  return bytes;
+}
+
+/** What {@link packParts} packed, to be read one by one. */
+export function unpackParts(packed: ByteSource): ByteSource[] {
+  const [count] = readWords(packed, 0, 1);
+  let at = align(4 + count! * 4);
+  return Array.from(readWords(packed, 4, count!), (size) => {
+    const part = partOf(packed, at, size);
+    at += align(size);
+    return part;
+  });
+}
+
+const readWords = (source: ByteSource, at: number, count: number): Uint32Array =>
+  new Uint32Array(source.read(at, count * 4).slice().buffer);
+
+const partOf = (source: ByteSource, at: number, size: number): ByteSource => ({
+  size,
+  read(offset, length) {
+    if (!(offset >= 0 && length >= 0 && offset + length <= size))
+      throw new OutOfBounds(`${length} bytes at ${offset} of ${size}`);
+    return source.read(at + offset, length);
+  },
+});
 
 const align = (bytes: number): number => (bytes + 7) & ~7;

@@ -4,12 +4,14 @@
  */
 import { ElfError, type ElfFile, parseElf, SHT_SYMTAB } from '../elf/elf.ts';
 import { OutOfBounds } from '../elf/source.ts';
-import type { FileAccess, FileRequest } from './source.ts';
+import type { DebugFile, FileAccess, FileRequest } from './source.ts';
 
 const MAX_LINK_BYTES = 4096;
 
 export interface SeparateDebugInfo {
   elf: ElfFile;
+  /** See {@link DebugFile}. */
+  identity: string;
   files: FileAccess;
 }
 
@@ -24,7 +26,8 @@ export function findSeparateDebugInfo(elf: ElfFile, files: FileAccess): Separate
     try {
       const file = files.open(request);
       const other = file && parseElf(file.source);
-      if (other?.gnuBuildId === gnuBuildId) return { elf: other, files: file!.files };
+      if (other?.gnuBuildId === gnuBuildId)
+        return { elf: other, identity: file!.identity, files: file!.files };
     } catch (error) {
       if (!(error instanceof ElfError || error instanceof OutOfBounds)) throw error;
     }

@@ -63,6 +63,8 @@ export interface FileAccess {
 
 export interface DebugFile {
   source: ByteSource;
+  /** Differs for every other file, and for this one once it was changed. */
+  identity: string;
   /** For what this file refers to in its turn. */
   files: FileAccess;
 }

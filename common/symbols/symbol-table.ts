@@ -10,7 +10,7 @@ import { countBelow, lastAtOrBelow } from '../base/search.ts';
 import { type ByteSource, OutOfBounds } from '../elf/source.ts';
 import { Extent } from './extent.ts';
 import { type Alias, compareAliases } from './name-column.ts';
-import { IN_MEMORY, type Scratch } from './scratch.ts';
+import { IN_MEMORY, packColumns, packParts, type Scratch, unpackColumns, unpackParts } from './scratch.ts';
 import type { NameSource } from './symbol-candidates.ts';
 
 export interface ElfSymbol {
@@ -56,6 +56,9 @@ const ALIAS_WORDS = 2;
 /** The starts of every so many rows stay in memory, so that a look-up reads one block. */
 const BLOCK_ROWS = 64;
 
+/** In a scratch that finds it again. */
+const STORED_AS = 'symbols';
+
 const decoder = new TextDecoder();
 
 interface Answer {
@@ -86,22 +89,46 @@ export class SymbolTable {
   /** Bytes in memory. */
   readonly byteLength: number;
 
-  /** `file` is where the names are read from, for as long as the table is in use; rows go into `scratch`. */
-  constructor(file: ByteSource, columns: SymbolColumns, skipped: number, scratch: Scratch = IN_MEMORY) {
-    const { base, starts, sources } = columns;
+  private constructor(file: ByteSource, packed: ByteSource, isOutside: boolean) {
+    const [numbers, blockStarts, rows, aliases] = unpackParts(packed);
     this.#file = file;
-    this.#base = base;
-    this.#sources = sources;
-    this.count = starts.length;
-    this.skipped = skipped;
-    this.#blockStarts = Uint32Array.from(
+    const [base, skipped, ...sources] = unpackColumns(numbers!, [Float64Array])[0];
+    this.#base = base!;
+    this.skipped = skipped!;
+    this.#sources = unpackSources(sources);
+    this.#blockStarts = unpackColumns(blockStarts!, [Uint32Array])[0];
+    this.#rows = rows!;
+    this.#aliases = aliases!;
+    this.count = rows!.size / (ROW_WORDS * 4) - 1;
+    this.byteLength = isOutside ? this.#blockStarts.byteLength : packed.size;
+  }
+
+  /** `file` is where the names are read from, for as long as the table is in use; rows go into `scratch`. */
+  static of(
+    file: ByteSource,
+    columns: SymbolColumns,
+    skipped: number,
+    scratch: Scratch = IN_MEMORY,
+  ): SymbolTable {
+    const { base, starts, sources } = columns;
+    const blockStarts = Uint32Array.from(
       { length: Math.ceil(starts.length / BLOCK_ROWS) },
       (_, i) => starts[i * BLOCK_ROWS]!,
     );
-    this.#rows = scratch.store(packRows(columns));
-    this.#aliases = scratch.store(packAliases(columns));
-    const stored = scratch.isOutside ? 0 : this.#rows.size + this.#aliases.size;
-    this.byteLength = this.#blockStarts.byteLength + stored;
+    const numbers = Float64Array.of(base, skipped, ...sources.flatMap(packSource));
+    const parts = [
+      packColumns([numbers]),
+      packColumns([blockStarts]),
+      packRows(columns),
+      packAliases(columns),
+    ];
+    return new SymbolTable(file, scratch.store(packParts(parts), STORED_AS), scratch.isOutside);
+  }
+
+  /** What an earlier run made of the same file. */
+  static find(file: ByteSource, scratch: Scratch): SymbolTable | undefined {
+    const packed = scratch.find(STORED_AS);
+    return packed && new SymbolTable(file, packed, true);
   }
 
   /**
@@ -215,6 +242,22 @@ function endOfName(bytes: Uint8Array): number {
   }
   return bytes.length;
 }
+
+const SOURCE_NUMBERS = 4;
+const SUFFIXES: readonly NameSource['suffix'][] = ['', '@plt'];
+
+const packSource = ({ offset, size, suffix, isOfResolvers }: NameSource): number[] => [
+  offset,
+  size,
+  SUFFIXES.indexOf(suffix),
+  Number(isOfResolvers),
+];
+
+const unpackSources = (numbers: readonly number[]): NameSource[] =>
+  Array.from({ length: numbers.length / SOURCE_NUMBERS }, (_, i) => {
+    const [offset, size, suffix, isOfResolvers] = numbers.slice(i * SOURCE_NUMBERS, (i + 1) * SOURCE_NUMBERS);
+    return { offset: offset!, size: size!, suffix: SUFFIXES[suffix!]!, isOfResolvers: isOfResolvers === 1 };
+  });
 
 function packRows({ starts, sizes, parents, firstAliases }: SymbolColumns): Uint8Array {
   const words = new Uint32Array((starts.length + 1) * ROW_WORDS);

@@ -77,9 +77,11 @@ export class DwarfFile {
     try {
       if (!(section.flags & SHF_COMPRESSED) && !isGnuCompressed)
         return new SectionBytes(elf.source, section.offset, section.size, false, this.#room(name));
+      const found = this.#scratch.find(section.name);
+      if (found && found.size <= this.#maxDecompressed) return new SectionBytes(found, 0, found.size, false);
       const left = this.#maxDecompressed - this.#resident;
       const content = elf.sectionData(section, this.#scratch.isOutside ? this.#maxDecompressed : left);
-      const stored = this.#scratch.store(content);
+      const stored = this.#scratch.store(content, section.name);
       const isResident = !this.#scratch.isOutside;
       // the scratch room may have ended with this one
       if (isResident && content.length > left)

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkExtents } from '../../../test/support/extents.ts';
+import { KeptScratch } from '../../../test/support/kept-scratch.ts';
 import { parseElf, type Section } from '../../elf/elf.ts';
 import { bufferSource } from '../../elf/source.ts';
 import { readCodeRanges } from '../code-ranges.ts';
@@ -67,7 +68,7 @@ describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
     execFileSync('gcc', ['-O2', '-g', '-gdwarf-5', '-gz=zlib', 'a.c', '-o', 'z'], { cwd: directory });
     const elf = parseElf(bufferSource(readFileSync(join(directory, 'z'))));
     const answers = (decompressedBytes: number) => {
-      const scratch: Scratch = { isOutside: place === 'a file', store: bufferSource };
+      const scratch: Scratch = { ...IN_MEMORY, isOutside: place === 'a file' };
       const dwarf = openDwarf(elf, NO_FILES, undefined, { ...LIMITS, decompressedBytes }, scratch);
       const found = code.map((address) => dwarf?.lookup(address) ?? []);
       return { found, isLess: !dwarf || dwarf.damaged > 0, bytes: dwarf?.byteLength ?? 0 };
@@ -107,22 +108,31 @@ describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
     expect(narrow.byteLength).toBeLessThan(roomy.byteLength);
   });
 
-  it('gives the same answers from units that were packed, and reads each of them once', () => {
-    const stored: Uint8Array[] = [];
-    const scratch = {
-      isOutside: true,
-      store: (packed: Uint8Array) => {
-        stored.push(packed);
-        return bufferSource(packed);
-      },
-    };
+  it('gives the same answers from units that were packed, and reads each of them once, in a later run none', () => {
+    const scratch = new KeptScratch();
     const limits = { cacheBytes: 1, decompressedBytes: 1 << 26, unitBytes: 1 << 26, splitBytes: 1 << 26 };
     const packing = openDwarf(parseElf(bufferSource(bytes)), NO_FILES, undefined, limits, scratch)!;
     const expected = code.map((a) => open(bytes)!.lookup(a));
     for (let round = 0; round < 2; round++) expect(code.map((a) => packing.lookup(a))).toEqual(expected);
+    const stored = [...scratch.names];
     expect(new Set(stored).size).toBe(stored.length);
     expect(stored.length).toBeGreaterThan(0);
-    expect(stored.length % 3).toBe(0);
+    expect(stored).not.toContain(undefined);
+    const later = openDwarf(parseElf(bufferSource(bytes)), NO_FILES, undefined, limits, scratch)!;
+    expect(code.map((a) => later.lookup(a))).toEqual(expected);
+    expect(scratch.names).toEqual(stored);
+  });
+
+  it('keeps no unit for later runs that is damaged', () => {
+    const copy = Buffer.from(bytes);
+    const lines = debugSections.find(({ name }) => name === '.debug_line')!;
+    // the version of the first line table
+    copy.writeUInt16LE(99, lines.offset + 4);
+    const scratch = new KeptScratch();
+    const dwarf = openDwarf(parseElf(bufferSource(copy)), NO_FILES, undefined, LIMITS, scratch)!;
+    for (const address of code) dwarf.lookup(address);
+    expect(dwarf.damaged).toBeGreaterThan(0);
+    expect(scratch.names).toContain(undefined);
   });
 
   it.each([false, true])('tells where else the same holds (tables outside memory: %s)', (isOutside) => {

@@ -7,7 +7,7 @@ import { type ElfFile, parseElf } from '../../elf/elf.ts';
 import type { ByteSource } from '../../elf/source.ts';
 import { type CodeRange, codeRangeFinder, readCodeRanges } from '../code-ranges.ts';
 import type { Extent } from '../extent.ts';
-import { IN_MEMORY, type Scratch } from '../scratch.ts';
+import { IN_MEMORY, packParts, type Scratch, unpackParts } from '../scratch.ts';
 import type { FileAccess, SymbolFrame, SymbolSource } from '../source.ts';
 import { DieNames } from './die-names.ts';
 import { DwarfFile } from './dwarf-file.ts';
@@ -58,30 +58,27 @@ interface ParsedUnit {
 
 interface PackedUnit {
   unit: Unit;
-  functions: ByteSource;
-  lines: { rows: ByteSource; files: ByteSource } | undefined;
+  /** Functions; then, if it has them, lines and their files. */
+  packed: ByteSource;
 }
+
+const nameOf = (unitOffset: number): string => `unit ${unitOffset}`;
 
 /** About what stays in memory of one. */
 const PACKED_UNIT_BYTES = 1024;
 const MAX_PACKED_UNITS = 8192;
 
-function packUnit({ unit, functions, lines }: ParsedUnit, scratch: Scratch): PackedUnit {
-  return {
-    unit,
-    functions: scratch.store(functions.pack()),
-    lines: lines && { rows: scratch.store(lines.pack()), files: scratch.store(lines.files.pack()) },
-  };
-}
+const packUnit = ({ functions, lines }: ParsedUnit): Uint8Array =>
+  packParts(lines ? [functions.pack(), lines.pack(), lines.files.pack()] : [functions.pack()]);
 
-function unpackUnit({ unit, functions, lines }: PackedUnit, names: DieNames): ParsedUnit {
-  const byteLength = functions.size + (lines?.rows.size ?? 0) + 512;
+function unpackUnit({ unit, packed }: PackedUnit, names: DieNames): ParsedUnit {
+  const [functions, rows, files] = unpackParts(packed);
   return {
     unit,
-    functions: Functions.unpack(functions),
-    lines: lines && LineTable.unpack(FileNames.unpack(lines.files), lines.rows),
+    functions: Functions.unpack(functions!),
+    lines: rows && files && LineTable.unpack(FileNames.unpack(files), rows),
     names,
-    byteLength,
+    byteLength: functions!.size + (rows?.size ?? 0) + 512,
   };
 }
 
@@ -193,7 +190,7 @@ export class DwarfSource implements SymbolSource {
     if (this.#last?.offset === offset) return this.#last.parsed;
     let parsed = this.#parsed.get(offset);
     if (!parsed) {
-      const packed = this.#packed.get(offset);
+      const packed = this.#packed.get(offset) ?? this.#findPacked(offset);
       parsed = packed ? unpackUnit(packed, this.#names) : this.#parseNew(offset);
       this.#parsed.set(offset, parsed);
     }
@@ -201,13 +198,28 @@ export class DwarfSource implements SymbolSource {
     return parsed;
   }
 
+  /** That an earlier run parsed. */
+  #findPacked(offset: number): PackedUnit | undefined {
+    const packed = this.#hasRoom ? this.#scratch.find(nameOf(offset)) : undefined;
+    const found = packed && { unit: this.#units.unit(offset), packed };
+    if (found) this.#packed.set(offset, found);
+    return found;
+  }
+
   #parseNew(offset: number): ParsedUnit {
+    const before = this.damaged;
     const parsed = this.#parse(this.#units.unit(offset));
     // a split unit needs its file, which would stay open
     const isWhole = parsed.names === this.#names;
-    const hasRoom = this.#scratch.isOutside && this.#packed.size < MAX_PACKED_UNITS;
-    if (hasRoom && isWhole) this.#packed.set(offset, packUnit(parsed, this.#scratch));
+    if (!this.#hasRoom || !isWhole) return parsed;
+    // damage is counted by each run
+    const name = this.damaged > before ? undefined : nameOf(offset);
+    this.#packed.set(offset, { unit: parsed.unit, packed: this.#scratch.store(packUnit(parsed), name) });
     return parsed;
+  }
+
+  get #hasRoom(): boolean {
+    return this.#scratch.isOutside && this.#packed.size < MAX_PACKED_UNITS;
   }
 
   /** With `only`, for that address. */
