@@ -7,11 +7,12 @@
  * and CRC-32 of each part), the parts one behind the other.
  */
 import { createHash } from 'node:crypto';
-import { closeSync, futimesSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, futimesSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import * as v from 'valibot';
-import { type ByteSource, OutOfBounds } from '../../common/elf/source.ts';
+import { type ByteSource, partOf } from '../../common/elf/source.ts';
+import { fdSource } from '../stack-deltas/fd-source.ts';
 import { packageRoot } from '../tracer/package-root.ts';
 import {
   cachePathOf,
@@ -77,10 +78,11 @@ export class TableStore {
 
   #readIndex(fd: number, key: string): Map<string, Part> | undefined {
     try {
-      const head = readAt(fd, 0, MAX_LINE_BYTES, true);
+      const file = fdSource(fd);
+      const head = Buffer.from(file.read(0, Math.min(file.size, MAX_LINE_BYTES)));
       const end = head.indexOf('\n');
       const [, bytes] = / (\d+)$/.exec(head.toString('latin1', 0, end)) ?? [];
-      const body = readAt(fd, end + 1, Math.min(Number(bytes), MAX_INDEX_BYTES));
+      const body = Buffer.from(file.read(end + 1, Math.min(Number(bytes), MAX_INDEX_BYTES)));
       if (head.toString('latin1', 0, end + 1) !== this.#line(key, body)) return undefined;
       const parts = new Map<string, Part>();
       let at = end + 1 + body.length;
@@ -187,7 +189,7 @@ export class KeptTables {
   #check(name: string): ByteSource | undefined {
     const part = this.#file?.parts.get(name);
     if (!part) return undefined;
-    const source = partAt(this.#file!.fd, part);
+    const source = partOf(fdSource(this.#file!.fd), part.at, part.size);
     try {
       if (crc32(source.read(0, part.size)) !== part.crc) return undefined;
     } catch {
@@ -201,26 +203,5 @@ export class KeptTables {
 function bytesOf(parts: ReadonlyMap<string, { size: number }>): number {
   let bytes = 0;
   for (const { size } of parts.values()) bytes += size;
-  return bytes;
-}
-
-const partAt = (fd: number, { at, size }: Part): ByteSource => ({
-  size,
-  read(offset, length) {
-    if (!(offset >= 0 && length >= 0 && offset + length <= size))
-      throw new OutOfBounds(`${length} bytes at ${offset} of ${size}`);
-    return readAt(fd, at + offset, length);
-  },
-});
-
-/** With `isAtMost` fewer where the file ends. */
-function readAt(fd: number, at: number, length: number, isAtMost = false): Buffer {
-  const bytes = Buffer.from(new ArrayBuffer(length));
-  for (let done = 0; done < length; ) {
-    const n = readSync(fd, bytes, done, length - done, at + done);
-    if (n === 0 && isAtMost) return bytes.subarray(0, done);
-    if (n === 0) throw new OutOfBounds(`${length} bytes at ${at}: the file ends at ${at + done}`);
-    done += n;
-  }
   return bytes;
 }

@@ -22,3 +22,13 @@ export function bufferSource(bytes: Uint8Array): ByteSource {
     },
   };
 }
+
+/** `size` bytes of a source, from `at` on. */
+export const partOf = (source: ByteSource, at: number, size: number): ByteSource => ({
+  size,
+  read(offset, length) {
+    if (!(offset >= 0 && length >= 0 && offset + length <= size))
+      throw new OutOfBounds(`${length} bytes at ${offset} of ${size}`);
+    return source.read(at + offset, length);
+  },
+});

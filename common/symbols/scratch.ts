@@ -2,14 +2,14 @@
  * Room for what was made of a file, so that it need not stay in memory: written once, read back in parts. What has a name
  * may stay for later runs.
  */
-import { type ByteSource, bufferSource, OutOfBounds } from '../elf/source.ts';
+import { type ByteSource, bufferSource, partOf } from '../elf/source.ts';
 
 export interface Scratch {
   /** Whether it takes up no memory. */
   readonly isOutside: boolean;
   /** The bytes as they are now, to be read from then on; memory where there is no other room. */
   store(bytes: Uint8Array, name?: string): ByteSource;
-  /** What an earlier run stored under the name, of the same file. */
+  /** What was stored under the name for the same file, in an earlier run too. */
   find(name: string): ByteSource | undefined;
 }
 
@@ -95,14 +95,5 @@ export function unpackParts(packed: ByteSource): ByteSource[] {
 
 const readWords = (source: ByteSource, at: number, count: number): Uint32Array =>
   new Uint32Array(source.read(at, count * 4).slice().buffer);
-
-const partOf = (source: ByteSource, at: number, size: number): ByteSource => ({
-  size,
-  read(offset, length) {
-    if (!(offset >= 0 && length >= 0 && offset + length <= size))
-      throw new OutOfBounds(`${length} bytes at ${offset} of ${size}`);
-    return source.read(at + offset, length);
-  },
-});
 
 const align = (bytes: number): number => (bytes + 7) & ~7;
