@@ -18,6 +18,7 @@ import { tellRefused, tellUnsupported, tellUnverified } from './interpreters/ver
 import { JitFrames } from './jit/jit-frames.ts';
 import { LoopDelay } from './loop-delay.ts';
 import { MemoryBudget } from './memory-budget.ts';
+import { addWithDescendants } from './processes/descendants.ts';
 import { runningFiles } from './processes/mapped-files.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { readAhead } from './read-ahead.ts';
@@ -69,7 +70,7 @@ export interface ControllerOptions extends SamplingOptions {
   maxMemoryBytes: number;
   /** Show sources in place of the scripts that were made from them. */
   sourceMaps: boolean;
-  /** Sample only these processes and their children; undefined: every process. */
+  /** Sample only these processes and their descendants, those that exist too; undefined: every process. */
   targets?: Pid[];
   /** With targets: files that they will run or run already. Their tables are made before sampling starts. */
   expectedFiles?: readonly string[];
@@ -226,6 +227,7 @@ export class Controller {
   static async start(options: ControllerOptions, sink: ProfileSink, log: Log): Promise<Controller> {
     const kernel = new Kernel({ bpf: new BpfCode(loadNative()) });
     const controller = new Controller(options, sink, log, kernel);
+    if (options.targets) controller.#addTargets(options.targets);
     // now that the programs are loaded: reading the symbols again for the sake of their names would cost as much
     await kernel.open();
     if (kernel.unavailable !== '') log.warn(kernel.unavailable);
@@ -246,7 +248,18 @@ export class Controller {
   }
 
   addTarget(pid: Pid): void {
-    this.#tracer.addTarget(pid);
+    this.#addTargets([pid]);
+  }
+
+  /** False once all of them have ended, with their descendants. */
+  get hasTargets(): boolean {
+    return this.#tracer.hasTargets;
+  }
+
+  #addTargets(pids: readonly Pid[]): void {
+    const { leftOut } = addWithDescendants(pids, this.#tracer);
+    if (leftOut > 0)
+      this.#log.warn(`${leftOut} of the processes below ${pids.join(', ')} are left out: they are too many`);
   }
 
   /** Stops sampling, sends what was counted, detaches everything. */

@@ -1,14 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Writable } from 'node:stream';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import type { Controller } from '../agent/controller.ts';
 import { parseAgentOptions, parseDuration, SYMBOL_CACHE_HELP } from '../agent/options.ts';
-import { mappedExecutables } from '../agent/processes/mapped-files.ts';
 import { type Pid, toPid } from '../common/base/brand.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
 import type { Profile } from '../common/profile/profile.ts';
+import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from './chosen-processes.ts';
 import { filesOfCommand } from './expected-files.ts';
 import { makeLogger } from './logger.ts';
 import { checkOutput, outputEndings, saveProfile } from './profile-files.ts';
@@ -33,14 +32,8 @@ const END_COMMAND_MS = 3000;
 /** Where new programs are met all the time, it begins without the tables of some. */
 const MAX_WARM_UP_MS = 5000;
 const WARM_UP_LOOK_MS = 250;
+const LOOK_FOR_TARGETS_MS = 500;
 const HOLDING_SHELL = '/bin/sh';
-
-const collectPid = (text: string, previous: Pid[] | undefined): Pid[] => {
-  const pid = Number(text);
-  if (!Number.isInteger(pid) || pid < 1 || pid > 0x3fffff)
-    throw new InvalidArgumentError('it is no process ID.');
-  return [...(previous ?? []), toPid(pid)];
-};
 
 export function registerRecord(program: Command): void {
   program
@@ -52,7 +45,7 @@ export function registerRecord(program: Command): void {
       `how long; 0: until Ctrl-C (default: ${DEFAULT_DURATION}, or until the command ends)`,
     )
     .option('-F, --frequency <HZ>', 'samples a second on each CPU', '97')
-    .option('-p, --pid <PID>', 'only this process and its children; repeatable', collectPid)
+    .option('-p, --pid <PID>', PID_HELP, collectPid)
     .option('-o, --output <FILE>', `its ending is the format: ${outputEndings()}`, 'everyframe.pb.gz')
     .option('--symbols <full|names|off>', 'lines and inlined functions, functions only, or addresses', 'full')
     .option('--symbol-cache <DIR>', SYMBOL_CACHE_HELP)
@@ -119,11 +112,12 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     throw error;
   }
   const signal = untilSignal();
-  if (!child) await Promise.race([signal, warmUp(controller, recording)]);
+  if (!child)
+    await Promise.race([signal, warmUp(controller, recording, () => !targets || controller.hasTargets)]);
   child?.release();
   const progress = showProgress(recording, controller);
   await Promise.race(
-    [signal, child?.ended, limitMs > 0 ? sleep(limitMs) : undefined].filter(
+    [signal, child?.ended ?? (targets && endOf(controller)), limitMs > 0 ? sleep(limitMs) : undefined].filter(
       (promise) => promise !== undefined,
     ),
   );
@@ -144,14 +138,14 @@ const expectedFiles = (command: readonly string[], pids: readonly Pid[]): string
   ...(command.length > 0 ? [HOLDING_SHELL, command[0]!] : []).flatMap((program) =>
     filesOfCommand([program], environmentOfCommand(process.env)),
   ),
-  ...pids.flatMap((pid) => mappedExecutables(pid).map(({ link }) => link)),
+  ...filesOfProcesses(pids),
 ];
 
 /**
  * The time that was asked for begins when what runs can be unwound: without this a recording of a second would be one
  * of stacks that lack their tables. What was sampled meanwhile is dropped.
  */
-async function warmUp(controller: Controller, recording: Recording): Promise<void> {
+async function warmUp(controller: Controller, recording: Recording, isAnyLeft: () => boolean): Promise<void> {
   const end = performance.now() + MAX_WARM_UP_MS;
   let before: number;
   let cut = 0;
@@ -162,7 +156,8 @@ async function warmUp(controller: Controller, recording: Recording): Promise<voi
     cut = controller.counters()['bpf.user_cut_pending'] ?? 0;
   } while (cut > before && performance.now() < end);
   await controller.flush();
-  recording.clear();
+  // of processes that have ended meanwhile there is nothing else
+  if (isAnyLeft()) recording.clear();
 }
 
 /** Milliseconds, 0 for no limit. */
@@ -171,15 +166,17 @@ function durationOf({ duration }: RecordFlags, hasCommand: boolean): number {
   return Number(duration) === 0 ? 0 : parseDuration(duration);
 }
 
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms).unref());
+/** Resolves when no process that was chosen is left. */
+const endOf = (controller: Controller): Promise<void> =>
+  new Promise((resolve) => {
+    const look = setInterval(() => {
+      if (controller.hasTargets) return;
+      clearInterval(look);
+      resolve();
+    }, LOOK_FOR_TARGETS_MS).unref();
+  });
 
-function requireProcess(pid: Pid): void {
-  try {
-    readFileSync(`/proc/${pid}/stat`);
-  } catch {
-    throw new Error(`-p ${pid}: there is no such process`);
-  }
-}
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms).unref());
 
 const lostSamples = (counters: Record<string, number>): number =>
   (counters['bpf.samples_lost_ring'] ?? 0) + (counters['bpf.traces_lost_ring'] ?? 0);

@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
 import type { Controller } from '../agent/controller.ts';
 import { parseAgentOptions } from '../agent/options.ts';
+import type { Pid } from '../common/base/brand.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
 import { emptyProfile, type Profile } from '../common/profile/profile.ts';
 import { withShortNames } from '../common/profile/short-names.ts';
+import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from './chosen-processes.ts';
 import { HeldLog } from './held-log.ts';
 import { makeLogger, makeLoggerTo } from './logger.ts';
 import { SHORT_NAMES } from './report.ts';
@@ -27,16 +29,18 @@ export function registerTop(program: Command): void {
     .command('top')
     .description('show live in the terminal which functions and processes use the CPUs')
     .option('-F, --frequency <HZ>', 'samples a second on each CPU', '97')
+    .option('-p, --pid <PID>', PID_HELP, collectPid)
     .option('--short-names', SHORT_NAMES)
     .action(top);
 }
 
-async function top(flags: { frequency: string; shortNames?: boolean }): Promise<void> {
+async function top(flags: { frequency: string; pid?: Pid[]; shortNames?: boolean }): Promise<void> {
   const { stdin, stdout } = process;
   if (!stdin.isTTY || !stdout.isTTY)
     throw new Error(
       'top needs a terminal: use "everyframe record -o FILE" and "everyframe report FILE" elsewhere',
     );
+  for (const pid of flags.pid ?? []) requireProcess(pid);
   const options = parseAgentOptions({
     ...{ samplesPerSecond: flags.frequency, reporterInterval: '1s', reporterJitter: '0' },
   });
@@ -47,7 +51,14 @@ async function top(flags: { frequency: string; shortNames?: boolean }): Promise<
   const receiver = flags.shortNames
     ? { push: (profile: Profile) => screen.push(withShortNames(profile)) }
     : screen;
-  const controller: Controller = await startController(controllerOptions(options, log), receiver, log);
+  const controller: Controller = await startController(
+    {
+      ...controllerOptions(options, log),
+      ...(flags.pid && { targets: flags.pid, expectedFiles: filesOfProcesses(flags.pid) }),
+    },
+    receiver,
+    log,
+  );
   try {
     screen.open();
     await Promise.race([screen.ended, untilSignal()]);

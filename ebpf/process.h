@@ -213,18 +213,32 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Children of a chosen process are chosen too. Attached only with a filter. */
+/* How far up a new process looks for a chosen one. */
+#define MAX_ANCESTORS 32
+
+/*
+ * Descendants of a chosen process are chosen too. Attached only with a filter, and before user space adds those that
+ * exist: a process that it has not come to yet is known by its ancestors when it forks, so that none is left out.
+ */
 SEC("raw_tp/sched_process_fork")
 int on_fork(struct bpf_raw_tracepoint_args *ctx)
 {
-	u32 parent = BPF_CORE_READ((struct task_struct *)ctx->args[0], tgid);
+	struct task_struct *task = (void *)ctx->args[0];
 	u32 child = BPF_CORE_READ((struct task_struct *)ctx->args[1], tgid);
+	u32 tgid = BPF_CORE_READ(task, tgid);
 	u32 one = 1;
 
-	if (parent == child || !bpf_map_lookup_elem(&targets, &parent))
+	if (tgid == child)
 		return 0;
-	if (bpf_map_update_elem(&targets, &child, &one, BPF_ANY))
-		count(EF_COUNTER_targets_full);
+	for (int i = 0; i < MAX_ANCESTORS && tgid != 0; i++) {
+		if (bpf_map_lookup_elem(&targets, &tgid)) {
+			if (bpf_map_update_elem(&targets, &child, &one, BPF_ANY))
+				count(EF_COUNTER_targets_full);
+			return 0;
+		}
+		task = BPF_CORE_READ(task, real_parent);
+		tgid = BPF_CORE_READ(task, tgid);
+	}
 	return 0;
 }
 

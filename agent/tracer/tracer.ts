@@ -41,6 +41,12 @@ export function ringBytesFor(samplesPerSecond: number, cpus: number): number {
   return Math.min(Math.max(2 ** Math.ceil(Math.log2(bytes)), 1 << 20), 32 << 20);
 }
 
+function targetKey(pid: Pid): Buffer {
+  const key = Buffer.alloc(4);
+  key.writeUInt32LE(pid);
+  return key;
+}
+
 export class Tracer {
   readonly native: Native;
   readonly tables: Tables;
@@ -79,7 +85,7 @@ export class Tracer {
       includeIdle: options.sendIdleFrames,
       programFd: this.#object.programFd('tick'),
     });
-    for (const pid of options.targets ?? []) this.addTarget(pid);
+    // before the first target is there, and with the exits: else children would be missed, and numbers kept for others
     if (options.targets) this.#object.attachRawTracepoint('on_fork', 'sched_process_fork');
     this.#object.attachRawTracepoint('on_exec', 'sched_process_exec');
     this.#object.attachRawTracepoint('on_exit', 'sched_process_exit');
@@ -122,12 +128,26 @@ export class Tracer {
     if (this.samplers.mayDefer && this.#counter('stacks_not_deferred') > 0) void this.samplers.deferStacks();
   }
 
-  addTarget(pid: Pid): void {
-    const key = Buffer.alloc(4);
-    key.writeUInt32LE(pid);
+  /** False where the map has no room for more. */
+  addTarget(pid: Pid): boolean {
     const one = Buffer.alloc(4);
     one.writeUInt32LE(1);
-    this.native.mapUpdate(this.#object.mapFd('targets'), key, one, 0);
+    try {
+      this.native.mapUpdate(this.#object.mapFd('targets'), targetKey(pid), one, 0);
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'E2BIG') return false;
+      throw error;
+    }
+  }
+
+  removeTarget(pid: Pid): void {
+    this.native.mapDelete(this.#object.mapFd('targets'), targetKey(pid));
+  }
+
+  /** False once all of them have ended, with their children. */
+  get hasTargets(): boolean {
+    return this.native.mapNextKey(this.#object.mapFd('targets'), undefined, 4) !== undefined;
   }
 
   /** Makes BPF send the trace again when it next meets it. */
