@@ -112,9 +112,9 @@ function withDebugFiles<T>(
   let root: RootDirectory | undefined;
   try {
     return use({
-      open: (request) => {
+      open: (request, accepts) => {
         if (place.root !== undefined) root ??= new RootDirectory(`/proc/self/fd/${place.root}`);
-        return new DebugFiles({ path: place.path, root, uid, ownerOnly: true }, pool).open(request);
+        return new DebugFiles({ path: place.path, root, uid, ownerOnly: true }, pool).open(request, accepts);
       },
     });
   } finally {

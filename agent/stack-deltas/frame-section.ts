@@ -4,11 +4,17 @@
  * 5, section 6.4.1; Linux Standard Base, "Exception Frames", for the augmentations and the pointer encodings.
  */
 import { Cursor } from '../../common/base/cursor.ts';
+import { ElfError } from '../../common/elf/elf.ts';
+import {
+  DW_EH_PE_OMIT,
+  DW_EH_PE_PCREL,
+  readEncoded,
+  skipEncoded,
+} from '../../common/elf/pointer-encodings.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
 import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { BadFrame, CfiProgram, type ProgramContext } from './cfi-program.ts';
 import { CfiState, type Inexpressible, type Registers } from './cfi-state.ts';
-import { DW_EH_PE_OMIT, DW_EH_PE_PCREL, readEncoded, skipEncoded } from './encodings.ts';
 import { FrameSectionStats } from './frame-stats.ts';
 import type { FunctionRows } from './rows.ts';
 import { INVALID_RULE, newRule, type Rule, type RuleTable } from './rules.ts';
@@ -171,7 +177,8 @@ class FrameDecoder {
       try {
         cie = this.#readCie(at);
       } catch (error) {
-        if (!(error instanceof BadFrame || error instanceof OutOfBounds)) throw error;
+        if (!(error instanceof BadFrame || error instanceof OutOfBounds || error instanceof ElfError))
+          throw error;
         cie = new BadFrame(`its CIE is bad: ${error.message}`);
         this.#stats.badCies++;
       }

@@ -1,24 +1,15 @@
 /** Where a file keeps its call frame information: by section, or, without section headers, by program header. */
 import { Cursor } from '../../common/base/cursor.ts';
-import {
-  ElfError,
-  type ElfFile,
-  PT_GNU_EH_FRAME,
-  PT_LOAD,
-  type Section,
-  type Segment,
-  SHT_NOBITS,
-} from '../../common/elf/elf.ts';
+import { readEhFrameHeader } from '../../common/elf/eh-frame-header.ts';
+import { ElfError, type ElfFile, PT_LOAD, type Section, SHT_NOBITS } from '../../common/elf/elf.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
 import { BadFrame } from './cfi-program.ts';
-import { DW_EH_PE_DATAREL, DW_EH_PE_PCREL, readEncoded } from './encodings.ts';
 import type { FrameSection } from './frame-section.ts';
 
 /** The largest known programs have 60 MiB. */
 const MAX_FRAME_BYTES = 256 << 20;
 const PT_GNU_SFRAME = 0x6474e554;
 const MAX_TABLE_ENTRIES = 8 << 20;
-const MAX_HEADER_BYTES = 64;
 
 /** Undefined where there is none that can be read: it was one source of several. */
 export function findEhFrame(elf: ElfFile): FrameSection | undefined {
@@ -57,43 +48,16 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-interface EhFrameHeader {
-  ehFrame: number;
-  /** Address of the table of (function, FDE), 4 bytes each, relative to the header; undefined: none of that form. */
-  table: { address: number; count: number } | undefined;
-}
-
-/** PT_GNU_EH_FRAME's content: Linux Standard Base, "The .eh_frame_hdr section". */
-function readHeader(elf: ElfFile, header: Segment): EhFrameHeader {
-  const bytes = elf.source.read(header.offset, Math.min(header.filesz, MAX_HEADER_BYTES));
-  const cursor = new Cursor(bytes);
-  if (cursor.u8() !== 1) throw new BadFrame('unknown version of .eh_frame_hdr');
-  const [pointerEncoding, countEncoding, tableEncoding] = [cursor.u8(), cursor.u8(), cursor.u8()];
-  const ehFrame = readPointer(cursor, pointerEncoding, header.vaddr);
-  const isKnown = countEncoding === 0x03 && tableEncoding === (DW_EH_PE_DATAREL | 0x0b);
-  if (!isKnown) return { ehFrame, table: undefined };
-  const count = cursor.u32();
-  return { ehFrame, table: count === 0 ? undefined : { address: header.vaddr + cursor.at, count } };
-}
-
-function readPointer(cursor: Cursor, encoding: number, address: number): number {
-  const application = encoding & 0xf0;
-  const base =
-    application === DW_EH_PE_PCREL ? address + cursor.at : application === DW_EH_PE_DATAREL ? address : 0;
-  if (base === 0 && application !== 0) throw new BadFrame(`pointer encoding 0x${encoding.toString(16)}`);
-  return base + readEncoded(cursor, encoding);
-}
-
 function findBySegment(elf: ElfFile): FrameSection | undefined {
-  const header = elf.segments.find((s) => s.type === PT_GNU_EH_FRAME);
+  const header = readEhFrameHeader(elf);
   if (!header) return undefined;
-  const { ehFrame, table } = readHeader(elf, header);
+  const { ehFrame, table } = header;
   const segment = elf.segments.find(
     (s) => s.type === PT_LOAD && ehFrame >= s.vaddr && ehFrame < s.vaddr + s.filesz,
   );
   if (!segment) return undefined;
   const offset = segment.offset + (ehFrame - segment.vaddr);
-  const end = table && attempt(() => endOfLastFde(elf, header, table));
+  const end = table && attempt(() => endOfLastFde(elf, header.address, table));
   const size = (end ?? segment.vaddr + segment.filesz) - ehFrame;
   if (size <= 0) return undefined;
   const bytes = elf.source.read(offset, Math.min(size, MAX_FRAME_BYTES));
@@ -101,14 +65,15 @@ function findBySegment(elf: ElfFile): FrameSection | undefined {
 }
 
 /** The table is sorted by function; the FDE that lies furthest back ends the section. */
-function endOfLastFde(elf: ElfFile, header: Segment, table: { address: number; count: number }): number {
+function endOfLastFde(elf: ElfFile, header: number, table: { address: number; count: number }): number {
   if (table.count > MAX_TABLE_ENTRIES) throw new BadFrame(`${table.count} FDEs`);
-  const offset = header.offset + (table.address - header.vaddr);
+  const offset = elf.addressToFileOffset(table.address);
+  if (offset === undefined) throw new BadFrame('a table outside the file');
   const cursor = new Cursor(elf.source.read(offset, table.count * 8));
   let last = 0;
   for (let i = 0; i < table.count; i++) {
     cursor.skip(4);
-    last = Math.max(last, header.vaddr + cursor.i32());
+    last = Math.max(last, header + cursor.i32());
   }
   const lastOffset = elf.addressToFileOffset(last);
   if (lastOffset === undefined) throw new BadFrame('an FDE outside the file');

@@ -1,3 +1,4 @@
+import { ElfError } from '../../common/elf/elf.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
 import { BadFrame } from './cfi-program.ts';
 
@@ -13,9 +14,10 @@ export class FrameSectionStats {
 
   /** @throws what is no fault of the section */
   countBad(error: unknown): void {
-    if (!(error instanceof BadFrame || error instanceof OutOfBounds)) throw error;
+    if (!(error instanceof BadFrame || error instanceof ElfError || error instanceof OutOfBounds))
+      throw error;
     const { reasons } = this;
-    const reason = error instanceof BadFrame ? error.message : 'reads past its end';
+    const reason = error instanceof OutOfBounds ? 'reads past its end' : error.message;
     if (reasons.has(reason) || reasons.size < MAX_REASONS)
       reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
     this.badFdes++;

@@ -28,7 +28,7 @@ export interface Probe {
   identity: string;
 }
 
-const FORMAT = 'everyframe-names 2';
+const FORMAT = 'everyframe-names 3';
 const ENDING = '.names';
 /** Half-written ones of runs that were killed, too. */
 const ANY_NAMES = /\.names(\.\d+)?$/;

@@ -43,10 +43,11 @@ export class DebugFiles implements FileAccess {
     this.#dwpBeside = dwpBeside;
   }
 
-  open(request: FileRequest): DebugFile | undefined {
+  open(request: FileRequest, accepts: (file: DebugFile) => boolean = () => true): DebugFile | undefined {
     const { root, uid, ownerOnly, fetched } = this.#place;
     const known = 'buildId' in request && fetched?.[request.buildId];
-    if (known) return this.#openFetched(known);
+    const brought = known ? this.#openFetched(known) : undefined;
+    if (brought) return accepts(brought) ? brought : undefined;
     for (const [where, path] of this.#candidates(request)) {
       const directory = where === 'host' ? ownRoot() : root;
       if (!directory) continue;
@@ -56,7 +57,8 @@ export class DebugFiles implements FileAccess {
       if (!file) continue;
       const place = { ...this.#place, path, root: directory, uid: file.uid };
       const files = new DebugFiles(place, this.#pool, [path, ...this.#dwpBeside]);
-      return { source: file.source, identity: file.identity, files };
+      const found = { source: file.source, identity: file.identity, files };
+      if (accepts(found)) return found;
     }
     if ('buildId' in request) this.#pool.noteMissing(request.buildId);
     return undefined;

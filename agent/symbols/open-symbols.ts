@@ -8,6 +8,7 @@ import { IN_MEMORY, nameless, type Scratch, scratchOf } from '../../common/symbo
 import { findSeparateDebugInfo, hasSymbols } from '../../common/symbols/separate-symbols.ts';
 import type { SymbolSource } from '../../common/symbols/source.ts';
 import type { Probe } from './answer-cache.ts';
+import { codeFollower } from './code-follower.ts';
 import { DebugFiles, type ElfPlace } from './debug-files.ts';
 import { FilePool, type FileStats } from './file-pool.ts';
 
@@ -77,7 +78,8 @@ async function openSources(
   const readDwarf = () => (detail === 'full' ? openDwarf(elf, files, elf, limits, scratch) : undefined);
   // and leaves the rest for what it does not know, as C in a Go program
   const dwarf = go ? deferredSource(readDwarf) : readDwarf();
-  const own = deferredSource(() => tableSource(readSymbolTable(elf, scratch)));
+  const followCode = codeFollower(elf);
+  const own = deferredSource(() => tableSource(readSymbolTable(elf, { scratch, followCode })));
   if (hasSymbols(elf) && (go || dwarf)) return [go, dwarf, own];
   if (hasSymbols(elf) && detail === 'names') return [go, own];
   const separate = findSeparateDebugInfo(elf, files);
@@ -92,7 +94,11 @@ async function openSources(
       ? { elf: separate.elf, room }
       : { elf: await readMini(elf, pool), room: nameless(scratch) };
   const movedElf = moved.elf;
-  const movedTable = movedElf && deferredSource(() => tableSource(readSymbolTable(movedElf, moved.room)));
+  const movedTable =
+    movedElf &&
+    deferredSource(() =>
+      tableSource(readSymbolTable(movedElf, { scratch: moved.room, code: elf, followCode })),
+    );
   return [go, dwarf, separateDwarf, movedTable, own];
 }
 

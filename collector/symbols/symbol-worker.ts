@@ -116,7 +116,7 @@ async function readSources(elves: readonly ElfFile[], files: FileAccess) {
   }
   // Whole symbol tables before those of which a part was stripped.
   withTables.sort((a, b) => Number(hasSymbols(b)) - Number(hasSymbols(a)));
-  return { go, dwarf, tables: withTables.map((elf) => readSymbolTable(elf)) };
+  return { go, dwarf, tables: withTables.map((elf) => readSymbolTable(elf, { code })) };
 }
 
 const SHT_PROGBITS = 1;

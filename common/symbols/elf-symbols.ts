@@ -5,6 +5,7 @@
 import { ElfError, type ElfFile, type Section, SHF_EXECINSTR, SHT_DYNSYM, SHT_SYMTAB } from '../elf/elf.ts';
 import { OutOfBounds } from '../elf/source.ts';
 import { findCodeRange, readCodeRanges } from './code-ranges.ts';
+import { type FindFunction, functionFinder } from './function-ends.ts';
 import { BIND_GLOBAL, BIND_LOCAL, BIND_WEAK } from './name-column.ts';
 import { addPltSymbols } from './plt-symbols.ts';
 import { IN_MEMORY, type Scratch } from './scratch.ts';
@@ -25,21 +26,45 @@ const MAX_ENTRIES = 1 << 24;
 const PACK = 2 ** 21;
 
 /**
- * Functions, sized labels in code and exported labels without a size (`_start` of hand-written assembly), each
- * address once with its most public name. A table that can't be read is left out; the result may be empty.
+ * The end of the code that runs from a function's start on, before `limit`; undefined where that can't be told. Whoever
+ * reads instructions for other reasons has it.
  */
-export function readSymbolTable(elf: ElfFile, scratch: Scratch = IN_MEMORY): SymbolTable {
-  return SymbolTable.find(elf.source, scratch) ?? makeSymbolTable(elf, scratch);
+export type FollowCode = (start: number, limit: number) => number | undefined;
+
+export interface SymbolTableOptions {
+  scratch?: Scratch;
+  /** The file that the symbols were split off from. */
+  code?: ElfFile;
+  followCode?: FollowCode;
 }
 
-function makeSymbolTable(elf: ElfFile, scratch: Scratch): SymbolTable {
+/**
+ * Functions, sized labels in code and exported labels without a size (`_start` of hand-written assembly), each
+ * address once with its most public name. What has no size ends with its function, as call frame information or the code
+ * itself has it; else it names its own address alone: code that was stripped of its symbols may lie behind. A table that
+ * can't be read is left out; the result may be empty.
+ */
+export function readSymbolTable(elf: ElfFile, options: SymbolTableOptions = {}): SymbolTable {
+  return SymbolTable.find(elf.source, options.scratch ?? IN_MEMORY) ?? makeSymbolTable(elf, options);
+}
+
+function makeSymbolTable(
+  elf: ElfFile,
+  { scratch = IN_MEMORY, code = elf, followCode = () => undefined }: SymbolTableOptions,
+): SymbolTable {
   const candidates = new SymbolCandidates(readCodeRanges(elf));
   for (const section of elf.sections) {
     if (section.type !== SHT_SYMTAB && section.type !== SHT_DYNSYM) continue;
     ignoreDamage(candidates, () => addSymbols(elf, section, candidates));
   }
   ignoreDamage(candidates, () => addPltSymbols(elf, candidates));
-  return SymbolTable.of(elf.source, settle(candidates), candidates.skipped, scratch);
+  const findFunction = functionFinder([...new Set([code, elf])]);
+  return SymbolTable.of(
+    elf.source,
+    settle(candidates, { findFunction, followCode }),
+    candidates.skipped,
+    scratch,
+  );
 }
 
 /** What was read before the damage stays. */
@@ -87,7 +112,7 @@ function isAtItsEnd(elf: ElfFile, sectionIndex: number, value: number): boolean 
 }
 
 /** Sorts, keeps the largest of each address, gives sizes to those without, and finds what nests in what. */
-function settle(c: SymbolCandidates): SymbolColumns {
+function settle(c: SymbolCandidates, extents: LabelExtents): SymbolColumns {
   const order = sortCandidates(c);
   const columns = new ColumnWriter(c);
   const open: number[] = [];
@@ -101,7 +126,7 @@ function settle(c: SymbolCandidates): SymbolColumns {
     const isLabel = size === 0;
     // A label inside a function of known size is no function.
     if (!isLabel || open.length === 0) {
-      const bytes = isLabel ? spaceBehind(c, start, order[next]) : size;
+      const bytes = isLabel ? sizeOfLabel(c, start, order[next], extents) : size;
       open.push(columns.add(start, bytes, open.at(-1) ?? -1));
       for (; k < next; k++) if (c.sizes[order[k]!] === size) columns.addAlias(order[k]!);
     }
@@ -163,11 +188,24 @@ class ColumnWriter {
   }
 }
 
-/** Bytes to the next symbol, or to the end of the section. */
-function spaceBehind(c: SymbolCandidates, start: number, next: number | undefined): number {
+interface LabelExtents {
+  findFunction: FindFunction;
+  followCode: FollowCode;
+}
+
+/** Bytes to the end of its function, or to the next symbol in it; 1 where no function is known. */
+function sizeOfLabel(
+  c: SymbolCandidates,
+  start: number,
+  next: number | undefined,
+  { findFunction, followCode }: LabelExtents,
+): number {
   const address = c.base + start;
-  const toEnd = findCodeRange(c.ranges, address)!.end - address;
-  return next === undefined ? toEnd : Math.min(toEnd, c.starts[next]! - start);
+  const rangeEnd = findCodeRange(c.ranges, address)!.end;
+  const limit = next === undefined ? rangeEnd : Math.min(rangeEnd, c.base + c.starts[next]!);
+  const known = findFunction(address);
+  const end = known.end ?? followCode(address, Math.min(limit, known.next)) ?? address + 1;
+  return Math.max(1, Math.min(end, limit) - address);
 }
 
 /** Indices by ascending start, those of equal starts in the order of the file. */

@@ -40,6 +40,9 @@ export function parseModules(text: string): ModuleRange[] {
   return modules;
 }
 
+/** Of the page that an address is in. */
+export const endOfPage = (address: number): number => (Math.floor(address / PAGE) + 1) * PAGE;
+
 /** Does kallsyms give this name as a module to code that is none's? */
 export const isPseudo = (module: string): boolean => module === 'bpf' || module.startsWith('__builtin__');
 
@@ -59,7 +62,7 @@ export function layOutImages(raw: RawSymbols, modules: readonly ModuleRange[]): 
     const range = ranges.get(name);
     const start = range ? Number(range.base - KERNEL_BASE) : starts[index]!;
     // the size of the last symbol is not known: it lies in this page at least
-    const end = limits[index]! > 0 ? (Math.floor(limits[index]! / PAGE) + 1) * PAGE : 0;
+    const end = limits[index]! > 0 ? endOfPage(limits[index]!) : 0;
     return { name, start, limit: range ? start + range.size : end, pseudo: isPseudo(name) };
   });
   narrowToText(raw, images[0]!);

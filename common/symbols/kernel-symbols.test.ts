@@ -61,6 +61,13 @@ describe('look-ups', () => {
     expect(symbols.lookup(0n)).toBeUndefined();
   });
 
+  test("a module's last symbol names its page, not the module's data or what came there since", () => {
+    const large = parseModules('ext4 65536 1 - Live 0xffffffffc0002000\n');
+    const at = (address: bigint) => parseKallsyms(text, large).lookup(address);
+    expect(at(0xffffffffc0002fffn)).toEqual({ name: 'ext4_b', module: 'ext4', offset: 0xfff });
+    expect(at(0xffffffffc0003000n)).toEqual({ name: '', module: 'ext4', offset: 0x1000 });
+  });
+
   test('modules have their own images, in any order of symbols', () => {
     expect(symbols.lookup(0xffffffffc00020f0n)).toEqual({ name: 'ext4_a', module: 'ext4', offset: 0xf0 });
     expect(symbols.lookup(0xffffffffc0002fffn)).toEqual({ name: 'ext4_b', module: 'ext4', offset: 0xfff });

@@ -4,7 +4,13 @@
  */
 import { lastAtOrBelow } from '../base/search.ts';
 import { KallsymsReader, KERNEL_BASE, type RawSymbols } from './kallsyms.ts';
-import { KALLSYMS_HIDDEN_REASON, type KernelImage, layOutImages, type ModuleRange } from './kernel-images.ts';
+import {
+  endOfPage,
+  KALLSYMS_HIDDEN_REASON,
+  type KernelImage,
+  layOutImages,
+  type ModuleRange,
+} from './kernel-images.ts';
 import { buildKernelTable, type KernelTable, PADDING_PREFIX } from './kernel-table.ts';
 
 export interface KernelSymbol {
@@ -81,13 +87,21 @@ export class KernelSymbols {
         if (at - start < MAX_PSEUDO_SYMBOL)
           return { name: this.#name(i), module: image.name, offset: at - start };
       } else if (at < image.limit) {
-        return { name: this.#name(i), module: image.name, offset: at - image.start };
+        const name = at < this.#endOfLast(i, image) ? this.#name(i) : '';
+        return { name, module: image.name, offset: at - image.start };
       }
     }
     const image = this.images.find(
       (candidate) => at >= candidate.start && at < candidate.limit && !candidate.pseudo,
     );
     return image && { name: '', module: image.name, offset: at - image.start };
+  }
+
+  /** A module's size counts its data; code that nobody names may lie behind its last symbol's page. */
+  #endOfLast(i: number, image: KernelImage): number {
+    const { imageOf, addresses } = this.#table;
+    const isLast = i + 1 === this.count || imageOf[i + 1] !== imageOf[i];
+    return isLast && image.name !== '' ? endOfPage(addresses[i]!) : image.limit;
   }
 
   #name(i: number): string {

@@ -57,8 +57,11 @@ export type FileRequest =
 
 /** How a source gets bytes of another file; the driver decides where to look, and closes them at the end. */
 export interface FileAccess {
-  /** Undefined where there is no such file. Sources check identity (build ID, dwo ID) themselves. */
-  open(request: FileRequest): DebugFile | undefined;
+  /**
+   * Undefined where there is no such file: of several in question the first that `accepts` holds for. Sources check
+   * identity (build ID, dwo ID) themselves.
+   */
+  open(request: FileRequest, accepts?: (file: DebugFile) => boolean): DebugFile | undefined;
 }
 
 export interface DebugFile {

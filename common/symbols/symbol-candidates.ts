@@ -25,7 +25,7 @@ export class SymbolCandidates {
   count = 0;
   skipped = 0;
   starts = new Uint32Array(1024);
-  /** 0: to the next symbol, or to the end of the range. */
+  /** 0: the file does not say it. */
   sizes = new Uint32Array(1024);
   nameAts = new Uint32Array(1024);
   /** Binding in the lower two bits, number of the name's source above them. */

@@ -57,7 +57,7 @@ const ALIAS_WORDS = 2;
 const BLOCK_ROWS = 64;
 
 /** In a scratch that finds it again. */
-const STORED_AS = 'symbols';
+const STORED_AS = 'symbols 2';
 
 const decoder = new TextDecoder();
 

@@ -1,13 +1,13 @@
 /** Pointer encodings of exception frames: Linux Standard Base, "DWARF Exception Header Encoding". */
-import type { Cursor } from '../../common/base/cursor.ts';
-import { BadFrame } from './cfi-program.ts';
+import type { Cursor } from '../base/cursor.ts';
+import { ElfError } from './elf.ts';
 
 export const DW_EH_PE_OMIT = 0xff;
 export const DW_EH_PE_PCREL = 0x10;
 export const DW_EH_PE_DATAREL = 0x30;
 const DW_EH_PE_ALIGNED = 0x50;
 
-/** The number as it stands; throws {@link BadFrame} for a format that does not exist. */
+/** The number as it stands; throws {@link ElfError} for a format that does not exist. */
 export function readEncoded(cursor: Cursor, encoding: number): number {
   switch (encoding & 0x0f) {
     case 0x00:
@@ -29,7 +29,7 @@ export function readEncoded(cursor: Cursor, encoding: number): number {
     case 0x0c:
       return cursor.i64();
     default:
-      throw new BadFrame(`pointer format ${encoding & 0x0f}`);
+      throw new ElfError(`pointer format ${encoding & 0x0f}`);
   }
 }
 
