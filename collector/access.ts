@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import type { Server as NetServer, Socket } from 'node:net';
 
 export interface Tls {
   /** PEM. */
@@ -16,6 +17,16 @@ export interface AccessFiles {
   tlsKey?: string | undefined;
   tokenFile?: string | undefined;
 }
+
+/** Before anybody knows who asks. Requests that come slowly hold a connection only for so long. */
+const HTTP_LIMITS = {
+  maxHeaderSize: 16 * 1024,
+  headersTimeout: 10_000,
+  keepAliveTimeout: 10_000,
+  connectionsCheckingInterval: 2000,
+};
+const MAX_HEADERS = 100;
+const HANDSHAKE_MS = 10_000;
 
 /** Shorter ones can be guessed. */
 const MIN_TOKEN_LENGTH = 16;
@@ -59,9 +70,54 @@ export class Access {
   }
 
   createServer(options: { requestTimeout?: number }, listener: RequestListener): Server {
-    if (this.tls === undefined) return createServer(options, listener);
-    return createTlsServer({ ...options, ...this.tls, minVersion: 'TLSv1.2' }, listener);
+    const all = { ...HTTP_LIMITS, ...options };
+    const server =
+      this.tls === undefined
+        ? createServer(all, listener)
+        : createTlsServer(
+            { ...all, ...this.tls, minVersion: 'TLSv1.2', handshakeTimeout: HANDSHAKE_MS },
+            listener,
+          );
+    server.maxHeadersCount = MAX_HEADERS;
+    return server;
   }
+
+  /** Who speaks TLS where none is, or none where it is, or trusts another certificate, is told of by `note`. */
+  noteBadHandshakes(server: NetServer, name: string, note: (reason: string) => void): void {
+    server.on('tlsClientError', ({ code, message }: NodeJS.ErrnoException) => {
+      const why =
+        code === 'ERR_SSL_HTTP_REQUEST' || code === 'ERR_SSL_WRONG_VERSION_NUMBER'
+          ? 'a connection without TLS: this port speaks TLS (--tls-cert), write https://'
+          : `a TLS handshake failed: ${explainTls(code, message)}`;
+      note(`${name}: ${why}`);
+    });
+    server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket) => {
+      if (error.rawPacket?.[0] === TLS_HANDSHAKE)
+        note(`${name}: a connection with TLS: this port speaks none (--tls-cert), write http://`);
+      refuseHttp(error, socket);
+    });
+  }
+}
+
+/** First byte of a TLS connection. */
+const TLS_HANDSHAKE = 0x16;
+
+/** Clients say in an alert why they leave. */
+function explainTls(code: string | undefined, message: string): string {
+  if (code?.startsWith('ERR_SSL_') && /ALERT_UNKNOWN_CA|CERTIFICATE/.test(code))
+    return `the other side does not trust --tls-cert (${code}): give it the authority, or another certificate`;
+  return code ?? message.slice(0, 100);
+}
+
+/** What Node answers by itself where nobody listens. */
+function refuseHttp({ code }: NodeJS.ErrnoException, socket: Socket): void {
+  const answers: Record<string, string> = {
+    HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+    ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  };
+  if (socket.writable && code !== 'ECONNRESET')
+    socket.write(`HTTP/1.1 ${answers[code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
+  socket.destroy();
 }
 
 export const OPEN_ACCESS = new Access(undefined, undefined);

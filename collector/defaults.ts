@@ -7,6 +7,8 @@ export const COLLECTOR_DEFAULTS = {
   maxAgeMs: 60 * 60_000,
   maxDiskBytes: 10 * 1024 ** 3,
   maxSenderRate: 32 * 1024 * 1024,
+  /** Of requests that arrive or are being stored, over all senders: four of the largest. */
+  maxBytesInFlight: 128 * 1024 * 1024,
   maxForwardQueueBytes: 64 * 1024 * 1024,
   maxDiskAgeMs: 30 * 24 * 60 * 60_000,
 } as const;

@@ -3,14 +3,17 @@ import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { BadSetting } from '../common/base/bad-setting.ts';
 import { type Access, type AccessFiles, readAccess } from './access.ts';
+import { ConnectionGate } from './api/connection-gate.ts';
 import { formatAddress, isLoopback, type ListenAddress, parseListenAddress } from './api/listen.ts';
 import { readPageFiles } from './api/page-files.ts';
 import { startPageServer } from './api/page-server.ts';
 import { COLLECTOR_DEFAULTS } from './defaults.ts';
 import { type ForwardSettings, forwardOptions } from './forward/forward-options.ts';
 import { Forwarder } from './forward/forwarder.ts';
+import { ByteBudget } from './ingest/byte-budget.ts';
 import { startGrpcServer } from './ingest/grpc-server.ts';
 import { startHttpIngest } from './ingest/http-server.ts';
+import type { IntakeOptions } from './ingest/intake.ts';
 import { Receiver } from './ingest/receiver.ts';
 import { SourceDirectoryError, SourceFiles } from './source/source-files.ts';
 import { asOwner, type DataOwner } from './store/data-directory.ts';
@@ -88,16 +91,14 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
     forwarder,
   );
   const symbols = new SymbolSources(options.data && join(options.data.directory, 'symbols'), logger);
+  const budget = new ByteBudget(COLLECTOR_DEFAULTS.maxBytesInFlight);
+  const gate = new ConnectionGate({ note: (reason) => receiver.refuse(reason) });
+  const intake = { receiver, access, budget, gate };
   const running = new RunningServers();
   try {
-    const grpcPort = await running.add('grpc', listen.grpc, () =>
-      startGrpcServer(formatAddress(listen.grpc), receiver, access),
-    );
-    const plainPort =
-      options.plainLoopback && access.tls && (await addPlainLoopback(running, receiver, access));
-    const httpPort = await running.add('http', listen.http, () =>
-      startHttpIngest(listen.http, receiver, access),
-    );
+    const grpcPort = await running.add('grpc', listen.grpc, () => startGrpcServer(listen.grpc, intake));
+    const plainPort = options.plainLoopback && access.tls && (await addPlainLoopback(running, intake));
+    const httpPort = await running.add('http', listen.http, () => startHttpIngest(listen.http, intake));
     const urls = {
       grpc: plainPort === undefined ? reachable(listen.grpc, grpcPort) : `127.0.0.1:${plainPort}`,
       http: `${access.scheme}://${reachable(listen.http, httpPort)}/v1development/profiles`,
@@ -110,6 +111,8 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
       listen: { grpc, http },
       startedMs: now(),
       forwarder,
+      budget,
+      gate,
     };
     const pagePort = await running.add('page', listen.page, () =>
       startPageServer({
@@ -126,23 +129,24 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
     urls.page = `${access.scheme}://${reachable(listen.page, pagePort)}/`;
     const stop = async (): Promise<void> => {
       await running.stop();
+      gate.close();
       await symbols.close();
       await Promise.all([forwarder?.stop(), store.close()]);
     };
     return { urls, store, stop };
   } catch (error) {
     await running.stop();
+    gate.close();
     await Promise.all([forwarder?.stop(), store.close()]);
     throw error;
   }
 }
 
 /** For an agent of this machine: no certificate is for the name "localhost". */
-function addPlainLoopback(running: RunningServers, receiver: Receiver, access: Access): Promise<number> {
+function addPlainLoopback(running: RunningServers, intake: IntakeOptions): Promise<number> {
   const address = { host: '127.0.0.1', port: 0 };
-  return running.add('grpc', address, () =>
-    startGrpcServer(formatAddress(address), receiver, access.withoutTls()),
-  );
+  const access = intake.access?.withoutTls();
+  return running.add('grpc', address, () => startGrpcServer(address, { ...intake, access }));
 }
 
 async function openSources({ source = [] }: CollectorOptions): Promise<SourceFiles> {

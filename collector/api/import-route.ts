@@ -1,6 +1,7 @@
 /** `POST /api/v1/import?name=FILE[&at=now|TIME]` with a file's bytes as the body: see docs/api.md. */
 import type { IncomingMessage } from 'node:http';
 import { ImportBusyError, ImportError, type Importer, MAX_IMPORT_BYTES } from '../import/importer.ts';
+import type { ByteBudget } from '../ingest/byte-budget.ts';
 import { RequestError, readTime } from './parameters.ts';
 import { HttpError, readBody } from './read-body.ts';
 import type { ImportResult } from './types.ts';
@@ -10,14 +11,18 @@ export const IMPORT_PATH = '/api/v1/import';
 
 /** Of all bodies at a time: they wait in memory. */
 const MAX_UPLOADS = 4;
+/** A person's line may be slow; one that stalls is cut sooner. */
+const MAX_UPLOAD_MS = 240_000;
 
 export class ImportRoute {
   readonly #importer: Importer;
+  readonly #budget: ByteBudget;
   readonly #now: () => number;
   #uploads = 0;
 
-  constructor(importer: Importer, now: () => number) {
+  constructor(importer: Importer, budget: ByteBudget, now: () => number) {
     this.#importer = importer;
+    this.#budget = budget;
     this.#now = now;
   }
 
@@ -26,9 +31,15 @@ export class ImportRoute {
     checkOrigin(request);
     if (this.#uploads >= MAX_UPLOADS) throw new HttpError(503, 'other files are being sent: try again later');
     this.#uploads++;
+    const lease = this.#budget.lease();
     try {
       const options = this.#readOptions(parameters);
-      return await this.#importer.import(await readBody(request, MAX_IMPORT_BYTES), options);
+      const body = await readBody(request, {
+        maxBytes: MAX_IMPORT_BYTES,
+        lease,
+        maxArrivalMs: MAX_UPLOAD_MS,
+      });
+      return await this.#importer.import(body, options);
     } catch (error) {
       if (error instanceof RequestError) throw new HttpError(400, error.message);
       if (error instanceof ImportError) throw new HttpError(422, error.message);
@@ -36,6 +47,7 @@ export class ImportRoute {
       throw error;
     } finally {
       this.#uploads--;
+      lease.end();
     }
   }
 

@@ -1,5 +1,5 @@
-import type { Server } from 'node:http';
-import { type AddressInfo, isIP } from 'node:net';
+import type { Server as HttpServer } from 'node:http';
+import { type AddressInfo, isIP, type Server } from 'node:net';
 
 export interface ListenAddress {
   /** Name or IP address, without brackets. */
@@ -42,7 +42,7 @@ export function listenOn(server: Server, { host, port }: ListenAddress): Promise
 }
 
 /** Stops accepting; connections that stay open are cut after a second. */
-export function stopListening(server: Server): Promise<void> {
+export function stopListening(server: HttpServer): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => server.closeAllConnections(), 1000);
     server.close(() => {

@@ -5,7 +5,9 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { FilterError } from '../../common/profile/filter.ts';
 import { type Access, OPEN_ACCESS, TOKEN_NEEDED } from '../access.ts';
+import { COLLECTOR_DEFAULTS } from '../defaults.ts';
 import { Importer } from '../import/importer.ts';
+import { ByteBudget } from '../ingest/byte-budget.ts';
 import { SourceFiles } from '../source/source-files.ts';
 import { PartDropped } from '../store/store.ts';
 import { withLateNames } from '../symbols/named-store.ts';
@@ -66,6 +68,10 @@ export async function startPageServer(
   const handler = new PageHandler(options);
   const { access = OPEN_ACCESS } = options;
   const server = access.createServer({}, (request, response) => void handler.handle(request, response));
+  options.status.gate?.guard(server);
+  access.noteBadHandshakes(server, 'the page', (reason) =>
+    options.status.stats.refuse(reason, options.now()),
+  );
   const port = await listenOn(server, options.listen);
   const timer = setTimeout(() => void handler.warmUp(), WARM_UP_AFTER_MS).unref();
   const stop = (): Promise<void> => {
@@ -92,7 +98,11 @@ class PageHandler {
     const { status, symbols, now } = options;
     this.#store = withLateNames(status.store, symbols.names);
     this.#uploads = {
-      [IMPORT_PATH]: new ImportRoute(new Importer(status.store, now), now),
+      [IMPORT_PATH]: new ImportRoute(
+        new Importer(status.store, now),
+        status.budget ?? new ByteBudget(COLLECTOR_DEFAULTS.maxBytesInFlight),
+        now,
+      ),
       [SYMBOLS_PATH]: new SymbolRoute(symbols, status.store, now),
     };
   }
@@ -140,6 +150,7 @@ class PageHandler {
       );
       throw new HttpError(401, TOKEN_NEEDED);
     }
+    this.#options.status.gate?.prove(request.socket);
     const url = readUrl(request);
     const upload = Object.hasOwn(this.#uploads, url.pathname) ? this.#uploads[url.pathname] : undefined;
     if (upload !== undefined && request.method === 'POST') {

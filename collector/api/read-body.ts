@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { createGunzip } from 'node:zlib';
+import { type ByteLease, OverBudget } from '../ingest/byte-budget.ts';
+import { BadBody, gather, TooLarge, TooSlow } from '../ingest/gather.ts';
 
 /** What an HTTP server of the collector answers instead of what was asked. */
 export class HttpError extends Error {
@@ -11,35 +12,37 @@ export class HttpError extends Error {
   }
 }
 
+const STATUS_OF = [
+  [TooLarge, 413],
+  [TooSlow, 408],
+  [BadBody, 400],
+  [OverBudget, 503],
+] as const;
+
 /**
  * The body, decompressed. A failure leaves the socket open, so that the sender gets the answer.
  *
+ * @param lease what counts its bytes; they are the caller's to give back
  * @throws HttpError
  */
-export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+export async function readBody(
+  request: IncomingMessage,
+  { maxBytes, lease, maxArrivalMs }: { maxBytes: number; lease: ByteLease; maxArrivalMs?: number },
+): Promise<Buffer> {
   const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   if (encoding !== 'gzip' && encoding !== 'identity') {
     throw new HttpError(415, `content-encoding is "${encoding}": send gzip or none`);
   }
-  return new Promise((resolve, reject) => {
-    const source = encoding === 'gzip' ? request.pipe(createGunzip()) : request;
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    const fail = (status: number, message: string): void => {
-      source.removeAllListeners('data');
-      request.unpipe();
-      request.resume();
-      reject(new HttpError(status, message));
-    };
-    source.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= maxBytes) chunks.push(chunk);
-      else fail(413, `the request is larger than ${maxBytes} bytes: send smaller ones`);
-    });
-    source.once('end', () => resolve(Buffer.concat(chunks)));
-    source.once('error', (error) => fail(400, `the body can't be read: ${error.message}`));
-    request.once('close', () => {
-      if (!request.complete) fail(400, 'the connection ended before the request did');
-    });
-  });
+  const length = Number(request.headers['content-length'] ?? 0);
+  if (length > maxBytes)
+    throw new HttpError(413, `the request is larger than ${maxBytes} bytes: send smaller ones`);
+  try {
+    const options = { lease, maxBytes, gzip: encoding === 'gzip' };
+    return await gather(request, maxArrivalMs === undefined ? options : { ...options, maxArrivalMs });
+  } catch (error) {
+    const httpStatus = STATUS_OF.find(([type]) => error instanceof type)?.[1];
+    if (httpStatus === undefined) throw error;
+    const { message } = error as Error;
+    throw new HttpError(httpStatus, httpStatus === 400 ? `the body can't be read: ${message}` : message);
+  }
 }

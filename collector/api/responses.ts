@@ -1,8 +1,10 @@
 import type { Forwarder } from '../forward/forwarder.ts';
+import type { ByteBudget } from '../ingest/byte-budget.ts';
 import type { ReceiverStats } from '../ingest/receiver-stats.ts';
 import type { FlameTree } from '../query/flame-tree.ts';
 import type { FlameGraph } from '../query/profile-graph.ts';
 import type { FrameKind, Store } from '../store/store.ts';
+import type { ConnectionGate } from './connection-gate.ts';
 import type { FlameGraphResponse, StatusResponse, TreeColumns } from './types.ts';
 
 export function flameGraphResponse({ range, tree, ...window }: FlameGraph): FlameGraphResponse {
@@ -61,10 +63,12 @@ export interface StatusSources {
   store: Store;
   listen: { grpc: string; http: string };
   startedMs: number;
+  budget?: ByteBudget | undefined;
+  gate?: ConnectionGate | undefined;
 }
 
 export function statusResponse(
-  { stats, store, listen, startedMs, forwarder }: StatusSources,
+  { stats, store, listen, startedMs, forwarder, budget, gate }: StatusSources,
   nowMs: number,
 ): StatusResponse {
   return {
@@ -84,7 +88,9 @@ export function statusResponse(
       rejected: stats.rejections.total,
     },
     agents: stats.agents(nowMs),
-    store: store.stats(),
+    store: { ...store.stats(), ...(store.problem !== undefined && { problem: store.problem }) },
+    ...(budget && { requestMemory: budget.stats() }),
+    ...(gate && { connections: gate.stats() }),
     ...(forwarder && { forward: forwarder.status() }),
   };
 }

@@ -226,10 +226,22 @@ export const STATUS = object(
         droppedForMemory: NUMBER,
         droppedForAge: NUMBER,
       },
-      { oldestMs: NUMBER, newestMs: NUMBER },
+      {
+        oldestMs: NUMBER,
+        newestMs: NUMBER,
+        problem: { ...STRING, description: 'why what arrives can not be written now' },
+      },
     ),
   },
   {
+    requestMemory: {
+      ...object({ maxBytes: NUMBER, bytes: NUMBER, peakBytes: NUMBER, refused: NUMBER }),
+      description: 'requests that arrive or are being stored',
+    },
+    connections: {
+      ...object({ connections: NUMBER, maxConnections: NUMBER, cut: NUMBER, failedAccepts: NUMBER }),
+      description: 'of all servers',
+    },
     forward: {
       ...object({
         to: STRING,

@@ -85,6 +85,25 @@ export interface ForwardStatus {
   counterReports: { sent: number; lost: number };
 }
 
+/** Bytes of requests in memory; `refused`: those for which there was no room. */
+export interface BudgetStats {
+  maxBytes: number;
+  bytes: number;
+  /** Most that was held at a time. */
+  peakBytes: number;
+  refused: number;
+}
+
+/** Of all servers. */
+export interface GateStats {
+  connections: number;
+  maxConnections: number;
+  /** Cut: too many connections, or no request was admitted in time. */
+  cut: number;
+  /** That the system could not accept, such as for lack of descriptors. */
+  failedAccepts: number;
+}
+
 /** `GET /api/v1/status` */
 export interface StatusResponse {
   nowMs: number;
@@ -97,7 +116,11 @@ export interface StatusResponse {
   rejections: ReasonCount[];
   samples: { received: number; stored: number; rejected: number };
   agents: AgentStatus[];
-  store: StoreStats;
+  /** `problem`: why what arrives can't be written now. */
+  store: StoreStats & { problem?: string };
+  /** Requests that arrive or are being stored, over all senders. */
+  requestMemory?: BudgetStats;
+  connections?: GateStats;
   /** With --forward-to. */
   forward?: ForwardStatus;
 }

@@ -1,50 +1,46 @@
+/**
+ * OTLP over gRPC, on Node's HTTP/2. Its calls are refused by their headers, before a byte of a message is held, and what
+ * is held is counted: a gRPC library gathers a message before it asks anybody. See docs/decisions/own-grpc-server.md.
+ */
 import {
-  logVerbosity,
-  type Metadata,
-  Server,
-  ServerCredentials,
-  type ServiceDefinition,
-  type sendUnaryData,
-  setLogVerbosity,
-  status,
-} from '@grpc/grpc-js';
+  constants,
+  createSecureServer,
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type SecureServerOptions,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import { status } from '@grpc/grpc-js';
 import Long from 'long';
 import { opentelemetry } from '#otlp';
 import { METRICS_EXPORT_PATH } from '../../common/profile/otlp-metrics.ts';
-import { type Access, OPEN_ACCESS, TOKEN_NEEDED } from '../access.ts';
-import {
-  BusyReceiver,
-  type ExportResult,
-  MAX_REQUEST_BYTES,
-  type Receiver,
-  RefusedRequest,
-} from './receiver.ts';
+import { OPEN_ACCESS, TOKEN_NEEDED } from '../access.ts';
+import { type ListenAddress, listenOn } from '../api/listen.ts';
+import { OverBudget } from './byte-budget.ts';
+import { BadBody, TooSlow } from './gather.ts';
+import { answer, answerError, CallError, readMessage } from './grpc-call.ts';
+import { Intake, type IntakeOptions, RETRY_AFTER_S } from './intake.ts';
+import { BusyReceiver, type ExportResult, MAX_REQUEST_BYTES, RefusedRequest } from './receiver.ts';
+import { watchSession } from './session-watch.ts';
 
 const { ExportProfilesServiceResponse } = opentelemetry.proto.collector.profiles.v1development;
 
-const SERVICE: ServiceDefinition = {
-  export: {
-    path: '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export',
-    requestStream: false,
-    responseStream: false,
-    // The receiver decodes: it keeps what is good of a request that has bad parts.
-    requestDeserialize: (bytes: Buffer) => bytes,
-    requestSerialize: (bytes: Buffer) => bytes,
-    responseDeserialize: (bytes: Buffer) => bytes,
-    responseSerialize: (bytes: Buffer) => bytes,
-  },
-};
+const PROFILES_EXPORT_PATH = '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export';
 
-interface Call {
-  request: Buffer;
-  metadata: Metadata;
-  getPeer(): string;
-}
-
-/** Where agents push their own counters, with --self-metrics; of other metrics nothing is kept. */
-const METRICS_SERVICE: ServiceDefinition = {
-  export: { ...SERVICE['export']!, path: METRICS_EXPORT_PATH },
+/** A connection's own limits, all of them before anybody has shown a token. */
+const SESSION_LIMITS: SecureServerOptions = {
+  settings: { maxConcurrentStreams: 64, maxHeaderListSize: 16 * 1024, enablePush: false },
+  maxHeaderListPairs: 64,
+  /** MiB: headers, what waits to be sent, unanswered settings and pings. */
+  maxSessionMemory: 4,
+  maxOutstandingPings: 4,
 };
+const HANDSHAKE_MS = 10_000;
+
+/** What takes a message of a path, and answers it. */
+type Handler = (message: Buffer, peer: string) => Promise<Buffer>;
 
 export interface IngestServer {
   /** Bound port: the asked one, or the free one that was found for port 0. */
@@ -55,76 +51,117 @@ export interface IngestServer {
 /**
  * Listens for OTLP over gRPC; gzip is accepted.
  *
- * @throws Error of grpc-js when the address can't be bound
+ * @throws Error with the code of `listen` when the address can't be bound
  */
-export async function startGrpcServer(
-  listen: string,
-  receiver: Receiver,
-  access = OPEN_ACCESS,
-): Promise<IngestServer> {
-  const server = new Server({
-    'grpc.max_receive_message_length': MAX_REQUEST_BYTES,
-    // Agents that lost their network are noticed after a minute, not after hours.
-    'grpc.keepalive_time_ms': 60_000,
-    'grpc.keepalive_timeout_ms': 20_000,
+export async function startGrpcServer(listen: ListenAddress, options: IntakeOptions): Promise<IngestServer> {
+  const calls = new Calls(new Intake(options));
+  const { access = OPEN_ACCESS } = options;
+  const server: Http2Server =
+    access.tls === undefined
+      ? createServer(SESSION_LIMITS)
+      : createSecureServer({
+          ...SESSION_LIMITS,
+          ...access.tls,
+          minVersion: 'TLSv1.2',
+          handshakeTimeout: HANDSHAKE_MS,
+        });
+  const sessions = new Set<ServerHttp2Session>();
+  options.gate?.guard(server);
+  access.noteBadHandshakes(server, 'gRPC', (reason) => options.receiver.refuse(reason));
+  server.on('session', (session) => {
+    sessions.add(session);
+    session.once('close', () => sessions.delete(session));
+    watchSession(session, (reason) => options.receiver.refuse(reason));
   });
-  const admits = (call: Call, reply: sendUnaryData<Buffer>): boolean => {
-    const [authorization] = call.metadata.get('authorization');
-    if (access.allows(authorization?.toString())) return true;
-    receiver.refuse('no right token');
-    reply({ code: status.UNAUTHENTICATED, details: TOKEN_NEEDED });
-    return false;
-  };
-  server.addService(SERVICE, {
-    export: (call: Call, reply: sendUnaryData<Buffer>) => {
-      if (!admits(call, reply)) return;
-      receiver.receiveProtobuf(call.request, peerHost(call.getPeer())).then(
-        (result) => reply(null, encodeExportResponse(result)),
-        (error: Error) => reply({ code: codeOf(error), details: error.message }),
-      );
-    },
-  });
-  server.addService(METRICS_SERVICE, {
-    export: (call: Call, reply: sendUnaryData<Buffer>) => {
-      if (!admits(call, reply)) return;
-      try {
-        receiver.receiveCounters(call.request, peerHost(call.getPeer()));
-        reply(null, Buffer.alloc(0));
-      } catch (error) {
-        reply({ code: codeOf(error), details: error instanceof Error ? error.message : String(error) });
-      }
-    },
-  });
-  const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(listen, credentialsOf(access), (error, bound) =>
-      error === null ? resolve(bound) : reject(error),
-    );
-  });
-  return { port, stop: () => stopServer(server) };
+  server.on('stream', (stream, headers) => void calls.run(stream, headers));
+  const port = await listenOn(server, listen);
+  return { port, stop: () => stopServer(server, sessions) };
 }
 
-function credentialsOf({ tls }: Access): ServerCredentials {
-  if (tls === undefined) return ServerCredentials.createInsecure();
-  return ServerCredentials.createSsl(null, [{ cert_chain: tls.cert, private_key: tls.key }]);
+class Calls {
+  readonly #intake: Intake;
+  readonly #handlers: Readonly<Record<string, Handler>>;
+
+  constructor(intake: Intake) {
+    this.#intake = intake;
+    const { receiver } = intake;
+    this.#handlers = {
+      [PROFILES_EXPORT_PATH]: async (message, peer) =>
+        encodeExportResponse(await receiver.receiveProtobuf(message, peer)),
+      /** Where agents push their own counters, with --self-metrics; of other metrics nothing is kept. */
+      [METRICS_EXPORT_PATH]: async (message, peer) => {
+        receiver.receiveCounters(message, peer);
+        return Buffer.alloc(0);
+      },
+    };
+  }
+
+  /** Never rejects. */
+  async run(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> {
+    // Whoever is gone gets no answer; the call ends with its stream.
+    stream.on('error', () => {});
+    const { session } = stream;
+    const peer = session?.socket?.remoteAddress ?? '';
+    const lease = this.#intake.budget.lease();
+    stream.once('close', () => lease.end());
+    try {
+      const handler = this.#admit(headers);
+      this.#intake.prove(session?.socket);
+      answer(stream, await handler(await readMessage(stream, headers, lease, MAX_REQUEST_BYTES), peer));
+    } catch (error) {
+      const answered = this.#describe(error);
+      if (!stream.destroyed) answerError(stream, answered);
+      if (answered.code === status.UNAUTHENTICATED || answered.code === status.UNIMPLEMENTED)
+        this.#intake.noteRefusedCall(session);
+    }
+  }
+
+  /** @throws CallError for a call that is not to be read */
+  #admit(headers: IncomingHttpHeaders): Handler {
+    const path = String(headers[constants.HTTP2_HEADER_PATH]);
+    if (!this.#intake.allows(headers)) {
+      this.#intake.receiver.refuse('no right token');
+      throw new CallError(status.UNAUTHENTICATED, TOKEN_NEEDED);
+    }
+    const type = String(headers['content-type']);
+    const handler = Object.hasOwn(this.#handlers, path) ? this.#handlers[path] : undefined;
+    if (
+      headers[constants.HTTP2_HEADER_METHOD] === 'POST' &&
+      /^application\/grpc($|[+;])/.test(type) &&
+      handler
+    )
+      return handler;
+    throw new CallError(status.UNIMPLEMENTED, `nothing at ${path}: gRPC calls go to ${PROFILES_EXPORT_PATH}`);
+  }
+
+  /** OTLP's senders try again where it is UNAVAILABLE, and give up otherwise. */
+  #describe(error: unknown): CallError {
+    const message = error instanceof Error ? error.message : String(error);
+    if (error instanceof CallError) {
+      if (error.code === status.RESOURCE_EXHAUSTED) this.#intake.receiver.refuse(message);
+      return error;
+    }
+    if (error instanceof RefusedRequest) return new CallError(status.INVALID_ARGUMENT, message);
+    if (error instanceof BusyReceiver) return new CallError(status.UNAVAILABLE, message, RETRY_AFTER_S);
+    if (error instanceof OverBudget || error instanceof TooSlow || error instanceof BadBody)
+      this.#intake.receiver.refuse(message);
+    if (error instanceof OverBudget) return new CallError(status.UNAVAILABLE, message, RETRY_AFTER_S);
+    if (error instanceof TooSlow) return new CallError(status.DEADLINE_EXCEEDED, message);
+    return new CallError(error instanceof BadBody ? status.INVALID_ARGUMENT : status.INTERNAL, message);
+  }
 }
 
-/** OTLP's senders try again where it is UNAVAILABLE, and give up otherwise. */
-function codeOf(error: unknown): status {
-  if (error instanceof RefusedRequest) return status.INVALID_ARGUMENT;
-  return error instanceof BusyReceiver ? status.UNAVAILABLE : status.INTERNAL;
-}
-
-/** Requests under way get a second to end; connections that stay open are cut. */
-function stopServer(server: Server): Promise<void> {
+/** Calls under way get a second to end; connections that stay open are cut. */
+function stopServer(server: Http2Server, sessions: ReadonlySet<ServerHttp2Session>): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => {
-      server.forceShutdown();
-      resolve();
+      for (const session of sessions) session.destroy();
     }, 1000);
-    server.tryShutdown(() => {
+    server.close(() => {
       clearTimeout(timer);
       resolve();
     });
+    for (const session of sessions) session.close();
   });
 }
 
@@ -132,12 +169,4 @@ export function encodeExportResponse({ rejectedProfiles, errorMessage }: ExportR
   if (errorMessage === '' && rejectedProfiles === 0) return Buffer.alloc(0);
   const partialSuccess = { rejectedProfiles: Long.fromNumber(rejectedProfiles), errorMessage };
   return Buffer.from(ExportProfilesServiceResponse.encode({ partialSuccess }).finish());
-}
-
-/** grpc-js writes to standard error what it also reports by callback; GRPC_VERBOSITY brings that back. */
-if (process.env['GRPC_VERBOSITY'] === undefined) setLogVerbosity(logVerbosity.NONE);
-
-/** `127.0.0.1:4711` or `[::1]:4711` → the address. */
-function peerHost(peer: string): string {
-  return peer.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
 }

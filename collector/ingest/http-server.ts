@@ -1,16 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Writer } from 'protobufjs/minimal.js';
-import { type Access, OPEN_ACCESS, TOKEN_NEEDED } from '../access.ts';
+import { OPEN_ACCESS, TOKEN_NEEDED } from '../access.ts';
 import { type ListenAddress, listenOn, stopListening } from '../api/listen.ts';
 import { HttpError, readBody } from '../api/read-body.ts';
 import { encodeExportResponse, type IngestServer } from './grpc-server.ts';
-import {
-  BusyReceiver,
-  type ExportResult,
-  MAX_REQUEST_BYTES,
-  type Receiver,
-  RefusedRequest,
-} from './receiver.ts';
+import { Intake, type IntakeOptions, RETRY_AFTER_S } from './intake.ts';
+import { BusyReceiver, type ExportResult, MAX_REQUEST_BYTES, RefusedRequest } from './receiver.ts';
 
 const PATH = '/v1development/profiles';
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -20,35 +15,32 @@ const INVALID_ARGUMENT = 3;
 const UNKNOWN = 2;
 const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
-/** What a sender is asked to wait where nothing can be taken now. */
-const RETRY_AFTER_S = 5;
+const CODE_OF: Readonly<Record<number, number>> = { 401: UNAUTHENTICATED, 503: UNAVAILABLE };
 
 type Format = 'protobuf' | 'json';
 
 /** Listens for OTLP over HTTP: `POST /v1development/profiles`, protobuf or JSON, gzip accepted. */
-export async function startHttpIngest(
-  listen: ListenAddress,
-  receiver: Receiver,
-  access = OPEN_ACCESS,
-): Promise<IngestServer> {
+export async function startHttpIngest(listen: ListenAddress, options: IntakeOptions): Promise<IngestServer> {
+  const { access = OPEN_ACCESS, gate, receiver } = options;
+  const intake = new Intake(options);
   const server = access.createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
-    void answer(request, response, receiver, access);
+    void answer(request, response, intake);
   });
+  gate?.guard(server);
+  access.noteBadHandshakes(server, 'OTLP over HTTP', (reason) => receiver.refuse(reason));
   const port = await listenOn(server, listen);
   return { port, stop: () => stopListening(server) };
 }
 
-async function answer(
-  request: IncomingMessage,
-  response: ServerResponse,
-  receiver: Receiver,
-  access: Access,
-): Promise<void> {
+async function answer(request: IncomingMessage, response: ServerResponse, intake: Intake): Promise<void> {
+  const { receiver } = intake;
+  const lease = intake.budget.lease();
   const format: Format = isJson(request) ? 'json' : 'protobuf';
   try {
     checkRequest(request);
-    if (!access.allowsRequest(request)) throw new HttpError(401, TOKEN_NEEDED);
-    const body = await readBody(request, MAX_REQUEST_BYTES);
+    if (!intake.allows(request.headers)) throw new HttpError(401, TOKEN_NEEDED);
+    intake.prove(request.socket);
+    const body = await readBody(request, { maxBytes: MAX_REQUEST_BYTES, lease });
     const peer = request.socket.remoteAddress ?? '';
     const result =
       format === 'json'
@@ -63,13 +55,15 @@ async function answer(
     if (code === UNAUTHENTICATED) response.setHeader('www-authenticate', 'Bearer');
     if (code === UNAVAILABLE) response.setHeader('retry-after', RETRY_AFTER_S);
     send(response, httpStatus, format, encodeStatus(format, code, message));
+  } finally {
+    lease.end();
   }
 }
 
 function classify(error: unknown): { httpStatus: number; code: number } {
   if (error instanceof HttpError) {
     const { httpStatus } = error;
-    return { httpStatus, code: httpStatus === 401 ? UNAUTHENTICATED : INVALID_ARGUMENT };
+    return { httpStatus, code: CODE_OF[httpStatus] ?? INVALID_ARGUMENT };
   }
   if (error instanceof RefusedRequest) return { httpStatus: 400, code: INVALID_ARGUMENT };
   if (error instanceof BusyReceiver) return { httpStatus: 503, code: UNAVAILABLE };

@@ -82,6 +82,11 @@ export class ReceiverStats {
   readonly rejections = new ReasonCounter();
   readonly #agents = new LRUCache<string, KnownAgent>({ max: MAX_AGENTS });
 
+  /** Counts what was refused before it was decoded. */
+  refuse(reason: string, nowMs: number): void {
+    this.refusals.add(reason, 1, nowMs);
+  }
+
   get receivedSamples(): number {
     return this.storedSamples + this.rejections.total;
   }

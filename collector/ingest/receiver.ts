@@ -122,7 +122,7 @@ export class Receiver {
 
   /** Counts a request that was refused before it was decoded, and makes the error that tells its sender. */
   refuse(reason: string): RefusedRequest {
-    this.stats.refusals.add(reason, 1, this.#now());
+    this.stats.refuse(reason, this.#now());
     return new RefusedRequest(reason);
   }
 
@@ -130,7 +130,7 @@ export class Receiver {
     const { body } = request;
     const tooMuch = this.#limits.take(peer, body.length);
     if (tooMuch !== undefined) {
-      this.stats.refusals.add(tooMuch, 1, this.#now());
+      this.stats.refuse(tooMuch, this.#now());
       throw new BusyReceiver(tooMuch);
     }
     const id = requestId(body);

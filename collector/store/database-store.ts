@@ -63,6 +63,10 @@ export abstract class DatabaseStore implements Store {
     return `the store could not write for a while: ${reason}`;
   }
 
+  get problem(): string | undefined {
+    return this.#flusher.error;
+  }
+
   append(profile: Profile | ColumnProfile): AppendResult {
     return this.open.append(profile);
   }

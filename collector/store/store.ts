@@ -201,6 +201,8 @@ export class PartDropped extends Error {
 export interface Store {
   /** Why nothing can be taken now; undefined: it can. */
   readonly busy: string | undefined;
+  /** Why what arrives can't be written now, though it is taken; undefined: it can. */
+  readonly problem?: string | undefined;
   append(profile: Profile | ColumnProfile): AppendResult;
   /** Keeps what identifies a request together with its samples: after a crash both are there, or neither. */
   noteRequest(id: string): void;
