@@ -4,6 +4,7 @@
 #include "maps.hh"
 
 #include <bpf/bpf.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,6 +59,15 @@ Napi::Value NextKey(const Napi::CallbackInfo& info) {
     throw SystemError(info.Env(), "cannot walk a BPF map", errno);
   }
   return next;
+}
+
+// mapMemory(fd, bytes): ArrayBuffer, the values of an array that was made with BPF_F_MMAPABLE; BPF and user space write
+// to it at the same time.
+Napi::Value MapMemory(const Napi::CallbackInfo& info) {
+  size_t bytes = info[1].As<Napi::Number>().Uint32Value();
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, Fd(info), 0);
+  if (memory == MAP_FAILED) throw SystemError(info.Env(), "cannot map a BPF map", errno);
+  return Napi::ArrayBuffer::New(info.Env(), memory, bytes, [bytes](Napi::Env, void* data) { munmap(data, bytes); });
 }
 
 // sumPerCpu(fd, first, entries): Float64Array, entries of a per-CPU array of u64 from the first on, summed over the
@@ -180,6 +190,7 @@ void DefineMaps(Napi::Env env, Napi::Object exports) {
   exports.Set("mapUpdate", Napi::Function::New(env, Update));
   exports.Set("mapDelete", Napi::Function::New(env, Delete));
   exports.Set("mapNextKey", Napi::Function::New(env, NextKey));
+  exports.Set("mapMemory", Napi::Function::New(env, MapMemory));
   exports.Set("sumPerCpu", Napi::Function::New(env, SumPerCpu));
   exports.Set("installTable", Napi::Function::New(env, Install));
   exports.Set("removeTables", Napi::Function::New(env, Remove));

@@ -6,6 +6,7 @@
  */
 import type { Pid } from '../common/base/brand.ts';
 import type { Profile } from '../common/profile/profile.ts';
+import { CpuBudget } from './cpu-budget.ts';
 import { BpfCode } from './executables/bpf-code.ts';
 import { Executables } from './executables/executables.ts';
 import { Kernel } from './executables/kernel.ts';
@@ -26,6 +27,7 @@ import { Sampling, type SamplingOptions } from './sampling.ts';
 import { runInSlices } from './slices.ts';
 import { SourceMaps } from './source-maps/source-maps.ts';
 import { Debuginfod, type DebuginfodOptions } from './symbols/debuginfod.ts';
+import { onlineCpus } from './tracer/cpus.ts';
 import { IdleTables } from './tracer/idle-tables.ts';
 import { loadNative } from './tracer/native.ts';
 import { RecordDispatch } from './tracer/record-dispatch.ts';
@@ -68,6 +70,8 @@ export interface ControllerOptions extends SamplingOptions {
   maxTableBytes: number;
   /** Of the process and its BPF maps, bytes. */
   maxMemoryBytes: number;
+  /** CPU time that the agent may take in the long run, as a share of one core: samples are left out beyond it. Undefined: any. */
+  maxCpu?: number | undefined;
   /** Show sources in place of the scripts that were made from them. */
   sourceMaps: boolean;
   /** Sample only these processes and their descendants, those that exist too; undefined: every process. */
@@ -87,10 +91,15 @@ export interface ProfileSink {
 
 /** Whoever has just started it waits for something to see, and for whether a receiver takes it. */
 const FIRST_INTERVAL_MS = 1000;
+/** Of traces, at least; and for each sample a second as long as that is a small part of the agent's memory. */
 const TRACE_BYTES = 6 << 20;
+const TRACE_BYTES_A_SAMPLE = 4096;
+const MAX_TRACE_SHARE = 1 / 10;
+/** An interval with so many samples ends early: what a profile takes while it is made grows with them. */
+const FULL_INTERVAL_SAMPLES = 30_000;
 /** At the start runtimes wait for each other, at most so long: the sampler is verified anew for each change. */
 const GATHER_RUNTIMES_MS = 2000;
-const MEMORY_LOOK_MS = 1000;
+const BUDGET_LOOK_MS = 1000;
 const TABLE_SWEEP_MS = 30_000;
 /** Parsing leaves much that is free, in the first seconds most of all. */
 const RELEASE_MEMORY_MS = 10_000;
@@ -122,8 +131,9 @@ export class Controller {
   readonly #sampling: Sampling;
   readonly #loopDelay = new LoopDelay();
   readonly #memory: MemoryBudget;
+  readonly #cpu: CpuBudget | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #memoryTimer: NodeJS.Timeout | undefined;
+  #budgetTimer: NodeJS.Timeout | undefined;
   #sweptAtMs = performance.now();
   #releasedAtMs = performance.now();
   #releasedCodeAtMs = performance.now();
@@ -131,6 +141,9 @@ export class Controller {
   #isShrinking = false;
   #sweep: Promise<void> = Promise.resolve();
   #flushing: Promise<void> = Promise.resolve();
+  #isFlushing = false;
+  /** When the newest flush began. */
+  #flushedAtMs = 0;
   #stopped = false;
   #samplesReported = 0;
   /** What was counted by the end. */
@@ -142,8 +155,8 @@ export class Controller {
     this.#log = log;
     this.#kernel = kernel;
     this.#store = new TraceStore({
-      maxBytes: TRACE_BYTES,
-      forget: (hash) => this.#tracer.forgetTrace(hash),
+      maxBytes: traceBytes(options),
+      forget: (low, high) => this.#tracer.seen.forget(low, high),
     });
     this.#traces = new TraceHandler(this.#store);
     this.#records = new RecordDispatch(
@@ -221,6 +234,16 @@ export class Controller {
       },
       (message) => log.warn(message),
     );
+    this.#cpu =
+      options.maxCpu === undefined
+        ? undefined
+        : new CpuBudget({
+            limit: options.maxCpu,
+            cpuMs,
+            nowMs: () => performance.now(),
+            isBehind: () => this.#isBehind(),
+            shed: (share) => this.#tracer.shed(share),
+          });
   }
 
   /** Loads and attaches everything, and samples from then on. Throws CannotProfile. */
@@ -237,7 +260,7 @@ export class Controller {
     controller.#sampling.start();
     if (options.watchLoop) controller.#loopDelay.start();
     controller.#schedule(FIRST_INTERVAL_MS);
-    controller.#memoryTimer = setInterval(() => controller.#keepBudget(), MEMORY_LOOK_MS).unref();
+    controller.#budgetTimer = setInterval(() => controller.#keepBudgets(), BUDGET_LOOK_MS).unref();
     return controller;
   }
 
@@ -267,7 +290,7 @@ export class Controller {
     if (this.#stopped) return;
     this.#stopped = true;
     clearTimeout(this.#timer);
-    clearInterval(this.#memoryTimer);
+    clearInterval(this.#budgetTimer);
     this.#loopDelay.stop();
     this.#sampling.stop();
     await this.#tracer.stopSampling();
@@ -310,6 +333,7 @@ export class Controller {
       }),
       ...prefixed('samplers', this.#tracer.samplers.stats),
       ...prefixed('memory', this.#memory.stats),
+      ...(this.#cpu && prefixed('cpuBudget', this.#cpu.stats)),
       ...prefixed('kernel', this.#kernel.stats),
       ...prefixed('processRuntimes', { ...this.#attached.stats, processes: this.#attached.size }),
       ...prefixed('runtimeFrames', { ...this.#runtimes.stats, processes: this.#runtimes.processes }),
@@ -369,6 +393,8 @@ export class Controller {
   }
 
   async #flush(): Promise<void> {
+    this.#isFlushing = true;
+    this.#flushedAtMs = performance.now();
     try {
       if (!this.#stopped) this.#tracer.drain();
       const takenAt = this.#tracer.native.monotonicNs();
@@ -385,6 +411,8 @@ export class Controller {
     } catch (error) {
       // one interval is lost, the agent goes on
       this.#log.warn(`an interval could not be made into a profile: ${(error as Error).stack}`);
+    } finally {
+      this.#isFlushing = false;
     }
   }
 
@@ -392,9 +420,22 @@ export class Controller {
     return this.#maker.make(interval).finally(() => this.#traces.release(interval));
   }
 
+  #keepBudgets(): void {
+    if (this.#stopped) return;
+    this.#cpu?.check();
+    if (this.#traces.waiting >= FULL_INTERVAL_SAMPLES && !this.#isFlushing) void this.flush();
+    this.#keepMemory();
+  }
+
+  /** Records come late, or the profile of an interval takes as long as the interval. */
+  #isBehind(): boolean {
+    const isLate = this.#isFlushing && performance.now() - this.#flushedAtMs > this.#options.intervalMs;
+    return this.#tracer.isBehind() || isLate;
+  }
+
   /** Caches go at once, tables beside the intervals, as in {@link #sweepTables}; not before the last ones are gone. */
-  #keepBudget(): void {
-    if (this.#stopped || this.#isShrinking) return;
+  #keepMemory(): void {
+    if (this.#isShrinking) return;
     this.#isShrinking = true;
     const check = this.#memory
       .check()
@@ -434,6 +475,17 @@ export class Controller {
       .then(() => this.#tracer.tables.dropIdle(this.#idleTables, () => this.#stopped))
       .catch((error: Error) => this.#log.warn(`tables that are not used can't be dropped: ${error.message}`));
   }
+}
+
+function traceBytes({ samplesPerSecond, maxMemoryBytes }: ControllerOptions): number {
+  const wanted = samplesPerSecond * onlineCpus().length * TRACE_BYTES_A_SAMPLE;
+  return Math.max(TRACE_BYTES, Math.min(wanted, maxMemoryBytes * MAX_TRACE_SHARE));
+}
+
+/** Of the whole process so far. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }
 
 const prefixed = (prefix: string, stats: Record<string, number>): Record<string, number> =>

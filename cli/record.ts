@@ -92,6 +92,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     debuginfod: flags.debuginfod,
     // the recording itself grows in this process
     maxMemory: '4GiB',
+    maxCpu: '0',
   });
   const limitMs = durationOf(flags, command.length > 0);
   const child = command.length > 0 ? startHeld(command) : undefined;

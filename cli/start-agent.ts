@@ -37,6 +37,7 @@ export const controllerOptions = (options: AgentOptions, log: Logger): Controlle
   maxUserFrames: options.maxUserFrames,
   maxTableBytes: options.maxTableBytes,
   maxMemoryBytes: options.maxMemory,
+  ...(options.maxCpu > 0 && { maxCpu: options.maxCpu / 100 }),
   intervalMs: options.reporterInterval,
   jitter: options.reporterJitter,
   watchLoop: options.selfMetrics || options.verbose,

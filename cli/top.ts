@@ -42,7 +42,7 @@ async function top(flags: { frequency: string; pid?: Pid[]; shortNames?: boolean
     );
   for (const pid of flags.pid ?? []) requireProcess(pid);
   const options = parseAgentOptions({
-    ...{ samplesPerSecond: flags.frequency, reporterInterval: '1s', reporterJitter: '0' },
+    ...{ samplesPerSecond: flags.frequency, reporterInterval: '1s', reporterJitter: '0', maxCpu: '0' },
   });
   const held = new HeldLog((text) => void process.stderr.write(text));
   const screen = new Screen(held);

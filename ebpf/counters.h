@@ -66,7 +66,8 @@
 	X(hotspot_no_heap, "Frames in an attached Java process in memory that is no code heap") \
 	X(hotspot_no_blob, "Frames in a code heap where nothing is allocated: shown as code that no file backs") \
 	X(hotspot_bad_frame, "Interpreted Java frames that contradict themselves: shown as code that no file backs") \
-	X(hotspot_no_caller, "Java frames whose return address was not found: shown as code that no file backs")
+	X(hotspot_no_caller, "Java frames whose return address was not found: shown as code that no file backs") \
+	X(samples_shed, "Samples left out by chance because the agent had used up --max-cpu")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

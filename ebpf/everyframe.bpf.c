@@ -63,6 +63,14 @@ static __always_inline void take_user_stack(struct bpf_perf_event_data *ctx, str
 	unwind_user(s);
 }
 
+/* By chance, sample by sample: what is left has the same shares. */
+static __always_inline bool is_shed(void)
+{
+	u32 zero = 0;
+	u32 *share = bpf_map_lookup_elem(&shed_share, &zero);
+	return share && *share && bpf_get_prandom_u32() < *share;
+}
+
 SEC("perf_event")
 int sample(struct bpf_perf_event_data *ctx)
 {
@@ -77,13 +85,17 @@ int sample(struct bpf_perf_event_data *ctx)
 		count(EF_COUNTER_samples_filtered);
 		return 0;
 	}
+	count(EF_COUNTER_samples);
+	if (is_shed()) {
+		count(EF_COUNTER_samples_shed);
+		return 0;
+	}
 	struct ef_scratch *s = get_scratch();
 	if (!s) {
 		count(EF_COUNTER_scratch_missing);
 		return 0;
 	}
 	struct task_struct *task = (void *)bpf_get_current_task();
-	count(EF_COUNTER_samples);
 	begin_sample(s, pid_tgid);
 	read_process_id(task, &s->sample.process);
 	report_sampled_process(s, task);

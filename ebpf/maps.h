@@ -95,6 +95,14 @@ struct {
 	__type(value, u32);
 } targets SEC(".maps");
 
+/* Of 2^32 samples so many are left out: user space sets it while it has more to do than it may. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} shed_share SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, EF_COUNTER_MAX);

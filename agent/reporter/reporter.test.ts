@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { splitProfile } from '../../common/profile/otlp-encode.ts';
 import type { Profile } from '../../common/profile/profile.ts';
 import type { ExportResult, Transport } from '../../otlp-client/exporter.ts';
 import type { SenderOptions } from '../../otlp-client/request-sender.ts';
 import { eventsIn, profileOf } from '../../test/fixtures/otlp-samples.ts';
-import { Reporter } from './reporter.ts';
+import { type ProfileCodec, Reporter } from './reporter.ts';
 
 /** Answers when the test says so. */
 class HandTransport implements Transport {
@@ -59,7 +60,7 @@ const OPTIONS: SenderOptions = {
   hints: { plaintext: '', authority: '', credentials: '' },
 };
 
-function setUp(more: Partial<SenderOptions> = {}) {
+function setUp(more: Partial<SenderOptions> = {}, codec?: ProfileCodec) {
   const lines: string[] = [];
   const log = {
     info: (text: string) => lines.push(`info ${text}`),
@@ -67,7 +68,7 @@ function setUp(more: Partial<SenderOptions> = {}) {
     error: (text: string) => lines.push(`error ${text}`),
   };
   const transport = new HandTransport();
-  const reporter = new Reporter({ ...OPTIONS, ...more }, log, undefined, transport);
+  const reporter = new Reporter({ ...OPTIONS, ...more }, log, codec, transport);
   const answer = async (result: ExportResult): Promise<void> => {
     transport.pending!.answer(result);
     await vi.advanceTimersByTimeAsync(0);
@@ -161,6 +162,24 @@ describe('Reporter', () => {
     }
     expect(transport.arrived).toHaveLength(40);
     expect(reporter.stats()).toMatchObject({ samplesSent: 40, samplesTooLarge: 7 });
+  });
+
+  it('encodes no profile that is known to be too large', async () => {
+    const encoded: number[] = [];
+    const codec: ProfileCodec = {
+      encode: ({ samples }) => {
+        encoded.push(samples.length);
+        return new Uint8Array(samples.length * 100);
+      },
+      split: splitProfile,
+    };
+    const { reporter } = setUp({ maxRequestBytes: 300_000 }, codec);
+    reporter.push(profileOf(Array.from({ length: 4000 }, () => [1, 5])));
+    expect(encoded).toEqual([4000, 2400, 1600]);
+    reporter.push(profileOf(Array.from({ length: 4000 }, () => [1, 5])));
+    expect(encoded.slice(3)).toEqual([2400, 1600]);
+    reporter.push(profileOf(Array.from({ length: 2900 }, () => [1, 5])));
+    expect(encoded.slice(5)).toEqual([2900]);
   });
 
   it('halves what the receiver finds too large, remembers it, and drops what cannot be halved', async () => {

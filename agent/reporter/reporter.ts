@@ -15,6 +15,8 @@ export interface ProfileCodec {
 
 /** Share of the limit that a split aims at, because dictionaries don't shrink in proportion. */
 const SPLIT_AIM = 0.8;
+/** A request with so many entries says how large others will be. */
+const TELLING_ENTRIES = 1000;
 
 function otlpCodec(): ProfileCodec {
   const encoder = new OtlpEncoder(readScope());
@@ -30,6 +32,8 @@ export class Reporter {
   readonly #codec: ProfileCodec;
   readonly #sender: RequestSender;
   #profilesPushed = 0;
+  /** Of the last request with so many that one of them says little. */
+  #bytesAnEntry = 0;
 
   constructor(
     options: SenderOptions,
@@ -45,7 +49,11 @@ export class Reporter {
   push(profile: Profile): void | Promise<void> {
     if (countEvents(profile) === 0) return;
     this.#profilesPushed++;
-    return this.#encode(profile);
+    const { maxRequestBytes } = this.#sender;
+    const entries = profile.samples.length;
+    // one that is surely too large need not be encoded to know it
+    if (entries * this.#bytesAnEntry <= maxRequestBytes) return this.#encode(profile);
+    return this.#encodeParts(profile, Math.floor((maxRequestBytes * SPLIT_AIM) / this.#bytesAnEntry));
   }
 
   /** Sends all that waits, without regard to backoff, for at most `timeoutMs`; what is left then is dropped and counted. */
@@ -74,13 +82,18 @@ export class Reporter {
   #take(profile: Profile, bytes: Uint8Array): void | Promise<void> {
     const { maxRequestBytes } = this.#sender;
     const entries = profile.samples.length;
+    if (entries >= TELLING_ENTRIES) this.#bytesAnEntry = bytes.length / entries;
     if (bytes.length <= maxRequestBytes || entries < 2) {
       this.#sender.push({ bytes, samples: countEvents(profile) });
       return;
     }
-    const aim = Math.floor((entries * maxRequestBytes * SPLIT_AIM) / bytes.length);
+    return this.#encodeParts(profile, Math.floor((entries * maxRequestBytes * SPLIT_AIM) / bytes.length));
+  }
+
+  /** As few parts as have about `maxEntries` each, but two at least. */
+  #encodeParts(profile: Profile, maxEntries: number): void | Promise<void> {
     return this.#codec
-      .split(profile, Math.max(1, Math.min(aim, entries - 1)))
+      .split(profile, Math.max(1, Math.min(maxEntries, profile.samples.length - 1)))
       .reduce<void | Promise<void>>(
         (before, part) => (before ? before.then(() => this.#encode(part)) : this.#encode(part)),
         undefined,

@@ -59,5 +59,6 @@ export const BPF_COUNTERS = [
   { name: 'hotspot_no_blob', text: "Frames in a code heap where nothing is allocated: shown as code that no file backs" },
   { name: 'hotspot_bad_frame', text: "Interpreted Java frames that contradict themselves: shown as code that no file backs" },
   { name: 'hotspot_no_caller', text: "Java frames whose return address was not found: shown as code that no file backs" },
+  { name: 'samples_shed', text: "Samples left out by chance because the agent had used up --max-cpu" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

@@ -57,6 +57,8 @@ export interface Native {
   mapUpdate(fd: number, key: Buffer, value: Buffer, flags: number): void;
   mapDelete(fd: number, key: Buffer): boolean;
   mapNextKey(fd: number, key: Buffer | undefined, keyBytes: number): Buffer | undefined;
+  /** The values of an array that was made with BPF_F_MMAPABLE; BPF writes to them at the same time. */
+  mapMemory(fd: number, bytes: number): ArrayBuffer;
   sumPerCpu(fd: number, first: number, entries: number): Float64Array;
   installTable(outerFd: number, index: number, image: Buffer, blockBytes: number): Promise<void>;
   /** All at once: each waits for the kernel, together hardly longer than one. */

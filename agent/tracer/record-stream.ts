@@ -36,6 +36,7 @@ export class RecordStream {
 
   /** Now, or in the next turn. */
   #isDraining = false;
+  #drainingSinceMs = 0;
 
   constructor(ring: Pick<NativeRing, 'drain'>, consumer: RecordConsumer, sliceMs = SLICE_MS) {
     this.#ring = ring;
@@ -47,6 +48,7 @@ export class RecordStream {
   drain(): void {
     if (this.#isDraining) return;
     this.#isDraining = true;
+    if (this.#drainingSinceMs === 0) this.#drainingSinceMs = performance.now();
     let more = false;
     try {
       more = this.#takeSlice();
@@ -54,7 +56,15 @@ export class RecordStream {
       this.#isDraining = more;
     }
     if (more) setImmediate(() => this.#drainNext());
-    else this.#consumer.drained?.();
+    else {
+      this.#drainingSinceMs = 0;
+      this.#consumer.drained?.();
+    }
+  }
+
+  /** How long it has been taking records without finding an end of them, milliseconds; 0: it found it. */
+  get behindMs(): number {
+    return this.#drainingSinceMs === 0 ? 0 : performance.now() - this.#drainingSinceMs;
   }
 
   /** All that is there. */

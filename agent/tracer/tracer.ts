@@ -13,7 +13,7 @@ import { loadNative, type Native, type NativeBpfObject, type NativeRing } from '
 import { PerfEvents } from './perf-events.ts';
 import { type RecordConsumer, RecordStream } from './record-stream.ts';
 import type { Samplers } from './samplers.ts';
-import { forgetSeen } from './seen-traces.ts';
+import { SEEN_BYTES, SeenTraces } from './seen-traces.ts';
 import { Tables } from './tables.ts';
 
 export interface TracerOptions {
@@ -26,6 +26,8 @@ export interface TracerOptions {
 }
 
 const DRAIN_INTERVAL_MS = 1000;
+/** A second of the ring buffer's four is left by then. */
+const MAX_BEHIND_MS = 2000;
 const HOTPLUG_INTERVAL_MS = 5000;
 
 const SETTINGS = { maxFiles: 16384, maxTables: 8192 };
@@ -53,12 +55,14 @@ export class Tracer {
   readonly events: PerfEvents;
   readonly samplers: Samplers;
   readonly attachments: Attachments;
+  readonly seen: SeenTraces;
   readonly #programs: BpfPrograms;
   readonly #object: NativeBpfObject;
   readonly #consumer: RecordConsumer;
   #ring: NativeRing | undefined;
   #records: RecordStream | undefined;
   #timers: NodeJS.Timeout[] = [];
+  #lostInRing = 0;
   #fixedMaps: { runtimes: number; bytes: number } | undefined;
 
   /** Loads and verifies, but does not sample yet. Throws CannotProfile. */
@@ -75,6 +79,7 @@ export class Tracer {
     this.#programs = new BpfPrograms(this.native, settings, warn);
     this.#object = this.#programs.base;
     this.samplers = this.#programs.samplers;
+    this.seen = new SeenTraces(this.native.mapMemory(this.#object.mapFd('seen'), SEEN_BYTES));
     this.attachments = new Attachments(this.native, this.samplers);
     this.tables = new Tables(this.native, this.#object, this.samplers, {
       maxTables: SETTINGS.maxTables,
@@ -150,9 +155,11 @@ export class Tracer {
     return this.native.mapNextKey(this.#object.mapFd('targets'), undefined, 4) !== undefined;
   }
 
-  /** Makes BPF send the trace again when it next meets it. */
-  forgetTrace(hash: bigint): void {
-    forgetSeen(this.native, this.#object.mapFd('seen'), hash);
+  /** Leaves out that share of the samples from now on, by chance: 0 none, at most 1. */
+  shed(share: number): void {
+    const value = Buffer.alloc(4);
+    value.writeUInt32LE(Math.min(Math.round(share * 2 ** 32), 2 ** 32 - 1));
+    this.native.mapUpdate(this.#object.mapFd('shed_share'), Buffer.alloc(4), value, 0);
   }
 
   /** Every counter of ebpf/counters.h, summed over the CPUs. */
@@ -162,6 +169,17 @@ export class Tracer {
       BpfCounter,
       number
     >;
+  }
+
+  /**
+   * Does user space not keep up with the records? Those that the ring buffer had no room for since the last call say so, and
+   * a drain that does not come to an end.
+   */
+  isBehind(): boolean {
+    const lost = this.#counter('traces_lost_ring') + this.#counter('samples_lost_ring');
+    const isLosing = lost > this.#lostInRing;
+    this.#lostInRing = lost;
+    return isLosing || (this.#records?.behindMs ?? 0) > MAX_BEHIND_MS;
   }
 
   /** One alone: all of them take a system call each. */

@@ -77,7 +77,8 @@ describe('the trace handler', () => {
         fc.integer({ min: 1, max: 40 }),
         (events, capacity) => {
           const kernel = new KernelTwin(capacity);
-          const forget = (hash: bigint): void => void kernel.seen.delete(hash);
+          const forget = (low: number, high: number): void =>
+            void kernel.seen.delete((BigInt(high) << 32n) | BigInt(low));
           const store = new TraceStore({ maxBytes: 1024, forget, slabNumbers: 128 });
           const handler = new TraceHandler(store);
           const expected = new Map<string, number>();

@@ -20,7 +20,7 @@ const contentOf = (store: TraceStore, id: TraceId): number => store.read(id).hal
 /** Of slabs that hold eight traces of four words each. */
 function smallStore(maxBytes = 4096): { store: TraceStore; forgotten: number[] } {
   const forgotten: number[] = [];
-  const forget = (hash: bigint): void => void forgotten.push(Number(hash));
+  const forget = (low: number): void => void forgotten.push(low);
   return { store: new TraceStore({ maxBytes, forget, slabNumbers: 256 }), forgotten };
 }
 

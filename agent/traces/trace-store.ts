@@ -25,8 +25,8 @@ export interface Trace extends Readonly<ProcessIdentity> {
 
 export interface TraceStoreOptions {
   maxBytes: number;
-  /** Makes BPF send the trace again when it next meets it. */
-  forget(hash: bigint): void;
+  /** Makes BPF send the trace again when it next meets it: the halves of its hash. */
+  forget(low: number, high: number): void;
   /** Numbers in a slab, a power of two. */
   slabNumbers?: number;
 }
@@ -74,7 +74,7 @@ interface Slab {
 }
 
 export class TraceStore {
-  readonly #forget: (hash: bigint) => void;
+  readonly #forget: (low: number, high: number) => void;
   readonly #slabNumbers: number;
   readonly #maxSlabs: number;
   readonly #maxWords: number;
@@ -266,7 +266,7 @@ export class TraceStore {
         this.#move(id);
       } else {
         this.stats.evicted++;
-        this.#forget(u64(slab.data[at + HASH_LOW]!, slab.data[at + HASH_HIGH]!));
+        this.#forget(slab.data[at + HASH_LOW]!, slab.data[at + HASH_HIGH]!);
       }
     }
   }
