@@ -91,10 +91,12 @@ export interface ProfileSink {
 
 /** Whoever has just started it waits for something to see, and for whether a receiver takes it. */
 const FIRST_INTERVAL_MS = 1000;
-/** Of traces, at least; and for each sample a second as long as that is a small part of the agent's memory. */
+/** What is kept of traces and frames on a machine with few CPUs; with more samples a second it is more. */
 const TRACE_BYTES = 6 << 20;
-const TRACE_BYTES_A_SAMPLE = 4096;
-const MAX_TRACE_SHARE = 1 / 10;
+const FRAMES = 32_768;
+const FRAMES_A_LOCATION = 2.5;
+const USUAL_SAMPLES_A_SECOND = 1000;
+const MAX_SCALE = 4;
 /** An interval with so many samples ends early: what a profile takes while it is made grows with them. */
 const FULL_INTERVAL_SAMPLES = 30_000;
 /** At the start runtimes wait for each other, at most so long: the sampler is verified anew for each change. */
@@ -131,7 +133,7 @@ export class Controller {
   readonly #sampling: Sampling;
   readonly #loopDelay = new LoopDelay();
   readonly #memory: MemoryBudget;
-  readonly #cpu: CpuBudget | undefined;
+  readonly #cpu?: CpuBudget;
   #timer: NodeJS.Timeout | undefined;
   #budgetTimer: NodeJS.Timeout | undefined;
   #sweptAtMs = performance.now();
@@ -154,8 +156,9 @@ export class Controller {
     this.#sink = sink;
     this.#log = log;
     this.#kernel = kernel;
+    const scale = scaleOf(options);
     this.#store = new TraceStore({
-      maxBytes: traceBytes(options),
+      maxBytes: TRACE_BYTES * scale,
       forget: (low, high) => this.#tracer.seen.forget(low, high),
     });
     this.#traces = new TraceHandler(this.#store);
@@ -210,17 +213,31 @@ export class Controller {
       warn: (message) => log.warn(message),
     });
     this.#sourceMaps = options.sourceMaps ? new SourceMaps(this.#workers) : undefined;
-    this.#frames = new FrameResolver(this.#executables, kernel, this.#runtimes, this.#jit, this.#sourceMaps);
+    this.#frames = new FrameResolver(
+      this.#executables,
+      kernel,
+      this.#runtimes,
+      this.#jit,
+      this.#sourceMaps,
+      FRAMES * scale,
+    );
     this.#stacks = new Stacks(this.#store, this.#frames);
     this.#maker = new ProfileMaker({
       periodNs: this.#tracer.events.periodNs,
       stacks: this.#stacks,
       processes: this.#processes,
+      maxLocations: (FRAMES * scale) / FRAMES_A_LOCATION,
       unixOffsetNs: () => this.#tracer.native.unixOffsetNs(),
     });
     this.#sampling = new Sampling(options, this.#tracer.events);
-    this.#memory = new MemoryBudget(
-      { maxBytes: options.maxMemoryBytes, maxTableBytes: options.maxTableBytes },
+    this.#memory = this.#memoryBudget();
+    if (options.maxCpu !== undefined) this.#cpu = this.#cpuBudget(options.maxCpu);
+  }
+
+  #memoryBudget(): MemoryBudget {
+    const { maxMemoryBytes, maxTableBytes } = this.#options;
+    return new MemoryBudget(
+      { maxBytes: maxMemoryBytes, maxTableBytes },
       {
         residentBytes: () => process.memoryUsage.rss(),
         mapBytes: () => this.#tracer.mapBytes,
@@ -232,18 +249,18 @@ export class Controller {
         tableBytes: () => this.#tracer.tables.bytes,
         limitTables: (bytes) => this.#tracer.tables.limit(bytes, () => this.#stopped),
       },
-      (message) => log.warn(message),
+      (message) => this.#log.warn(message),
     );
-    this.#cpu =
-      options.maxCpu === undefined
-        ? undefined
-        : new CpuBudget({
-            limit: options.maxCpu,
-            cpuMs,
-            nowMs: () => performance.now(),
-            isBehind: () => this.#isBehind(),
-            shed: (share) => this.#tracer.shed(share),
-          });
+  }
+
+  #cpuBudget(limit: number): CpuBudget {
+    return new CpuBudget({
+      limit,
+      cpuMs,
+      nowMs: () => performance.now(),
+      isBehind: () => this.#isBehind(),
+      shed: (share) => this.#tracer.shed(share),
+    });
   }
 
   /** Loads and attaches everything, and samples from then on. Throws CannotProfile. */
@@ -477,9 +494,10 @@ export class Controller {
   }
 }
 
-function traceBytes({ samplesPerSecond, maxMemoryBytes }: ControllerOptions): number {
-  const wanted = samplesPerSecond * onlineCpus().length * TRACE_BYTES_A_SAMPLE;
-  return Math.max(TRACE_BYTES, Math.min(wanted, maxMemoryBytes * MAX_TRACE_SHARE));
+/** How much more is kept than on a machine with few CPUs: distinct stacks come with samples. */
+function scaleOf({ samplesPerSecond }: ControllerOptions): number {
+  const scale = (samplesPerSecond * onlineCpus().length) / USUAL_SAMPLES_A_SECOND;
+  return Math.min(Math.max(scale, 1), MAX_SCALE);
 }
 
 /** Of the whole process so far. */

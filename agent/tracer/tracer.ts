@@ -23,6 +23,8 @@ export interface TracerOptions {
   /** Sample only these processes and their children; undefined: every process. */
   targets?: Pid[];
   maxTableBytes: number;
+  /** Of the agent and its BPF maps; undefined: any. */
+  maxMemoryBytes?: number;
 }
 
 const DRAIN_INTERVAL_MS = 1000;
@@ -37,10 +39,15 @@ const USUAL_RECORD_BYTES = 1024;
 /** What the ring buffer holds if nobody drains it: a busy machine may keep the agent waiting that long. */
 const RING_SECONDS = 4;
 
-/** A power of two from 1 to 32 MiB; the process maps it twice, so each MiB counts as three. */
-export function ringBytesFor(samplesPerSecond: number, cpus: number): number {
-  const bytes = samplesPerSecond * cpus * USUAL_RECORD_BYTES * RING_SECONDS;
-  return Math.min(Math.max(2 ** Math.ceil(Math.log2(bytes)), 1 << 20), 32 << 20);
+const MAX_RING_BYTES = 32 << 20;
+/** Of the agent's memory; the process maps the ring buffer twice, so each MiB of it counts as three. */
+const MAX_RING_SHARE = 1 / 32;
+
+/** A power of two from 1 to 32 MiB. */
+export function ringBytesFor(samplesPerSecond: number, cpus: number, maxMemoryBytes = Infinity): number {
+  const wanted = samplesPerSecond * cpus * USUAL_RECORD_BYTES * RING_SECONDS;
+  const limit = Math.min(2 ** Math.floor(Math.log2(maxMemoryBytes * MAX_RING_SHARE)), MAX_RING_BYTES);
+  return Math.max(Math.min(2 ** Math.ceil(Math.log2(wanted)), limit), 1 << 20);
 }
 
 function targetKey(pid: Pid): Buffer {
@@ -71,7 +78,7 @@ export class Tracer {
     this.native = loadNative();
     const settings: BpfSettings = {
       ...SETTINGS,
-      ringBytes: ringBytesFor(options.samplesPerSecond, onlineCpus().length),
+      ringBytes: ringBytesFor(options.samplesPerSecond, onlineCpus().length, options.maxMemoryBytes),
       maxUserFrames: options.maxUserFrames,
       sendIdleFrames: options.sendIdleFrames,
       filterTargets: options.targets !== undefined,

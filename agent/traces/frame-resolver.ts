@@ -118,7 +118,7 @@ export const MARKER_TEXT: Readonly<Record<number, string>> = {
 };
 
 /** Frames are shared; past this many all are made anew, which costs one slow interval. */
-const MAX_FRAMES = 32_768;
+const DEFAULT_MAX_FRAMES = 32_768;
 
 const named = (name: string): FrameLine[] =>
   name === '' ? [] : [{ function: name, systemName: '', file: '', line: 0, column: 0 }];
@@ -137,6 +137,7 @@ export class FrameResolver {
   readonly #runtimes: RuntimeSource;
   readonly #anonymous: AnonymousSource;
   readonly #scripts: ScriptSource | undefined;
+  readonly #maxFrames: number;
   #kernelLeaves = new Map<number, Frame>();
   #kernelCallers = new Map<number, Frame>();
   /** Of code that comes and goes, by address and name. */
@@ -161,12 +162,14 @@ export class FrameResolver {
     runtimes: RuntimeSource,
     anonymous: AnonymousSource,
     scripts?: ScriptSource,
+    maxFrames = DEFAULT_MAX_FRAMES,
   ) {
     this.#native = native;
     this.#kernel = kernel;
     this.#runtimes = runtimes;
     this.#anonymous = anonymous;
     this.#scripts = scripts;
+    this.#maxFrames = maxFrames;
     this.#interpreted = new InterpretedFrames(scripts);
   }
 
@@ -199,7 +202,7 @@ export class FrameResolver {
    * may have to be read out of the process.
    */
   *framesOf(trace: Trace): Generator<void, StackFrames> {
-    if (this.#count + this.#anonymous.count > MAX_FRAMES) this.forget();
+    if (this.#count + this.#anonymous.count > this.#maxFrames) this.forget();
     const generation = this.#generation;
     const numbers: number[] = [];
     const words = new Words(trace.halves);

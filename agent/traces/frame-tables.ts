@@ -7,8 +7,8 @@ import { emptyProfile, type Func, type Location, type Mapping } from '../../comm
 import { fullAddress } from '../executables/kernel.ts';
 import type { Frame, FrameLine } from './frame-resolver.ts';
 
-/** Past this many all are made anew. */
-const MAX_LOCATIONS = 12_288;
+/** Past this many all are made anew; many frames share one. */
+const DEFAULT_MAX_LOCATIONS = 12_288;
 
 const NONE = -1;
 const FIRST_ROOM = 1024;
@@ -32,12 +32,15 @@ export class FrameTables {
   /** By location: another one of the same hash. */
   readonly #olderOfHash: number[] = [];
 
-  constructor() {
+  readonly #maxLocations: number;
+
+  constructor(maxLocations = DEFAULT_MAX_LOCATIONS) {
+    this.#maxLocations = maxLocations;
     ({ mappings: this.mappings, functions: this.functions, locations: this.locations } = emptyProfile());
   }
 
   get isFull(): boolean {
-    return this.locations.length > MAX_LOCATIONS;
+    return this.locations.length > this.#maxLocations;
   }
 
   /** Index of the frame's location, as the frame is now. */

@@ -15,6 +15,8 @@ export interface ProfileMakerOptions {
   periodNs: number;
   stacks: Stacks;
   processes: ProcessSource;
+  /** Locations that are kept from one profile to the next. */
+  maxLocations?: number;
   /** What to add to CLOCK_MONOTONIC for Unix time; read anew each time, so that it follows clock changes. */
   unixOffsetNs(): bigint;
 }
@@ -24,15 +26,16 @@ const HOST = { 'host.name': hostname(), 'host.arch': process.arch === 'x64' ? 'a
 
 export class ProfileMaker {
   readonly #options: ProfileMakerOptions;
-  #frameTables = new FrameTables();
+  #frameTables: FrameTables;
 
   constructor(options: ProfileMakerOptions) {
     this.#options = options;
+    this.#frameTables = new FrameTables(options.maxLocations);
   }
 
   /** The next profile makes its tables anew. */
   forget(): void {
-    this.#frameTables = new FrameTables();
+    this.#frameTables = new FrameTables(this.#options.maxLocations);
   }
 
   /** Names what it can; never throws for what it can't. */

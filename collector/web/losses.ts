@@ -18,6 +18,12 @@ const LOWER_RATE = 'Give the agent more CPU time, or sample less often with --sa
 /** By the agent's name of the counter. */
 export const LOSSES: Readonly<Record<string, LossKind>> = {
   'bpf.samples_lost_ring': { stage: 'taken', reason: 'the ring buffer was full', advice: LOWER_RATE },
+  'bpf.samples_shed': {
+    stage: 'taken',
+    reason:
+      'the agent had used up its share of a CPU, so samples were left out by chance: shares stay right, totals are lower',
+    advice: 'Raise --max-cpu, or sample less often with --samples-per-second.',
+  },
   'bpf.traces_lost_ring': {
     stage: 'taken',
     reason: 'the ring buffer had no room for a new stack',

@@ -2,7 +2,7 @@
  * `npm run bench [-- --rounds 3 --seconds 30 --only side-by-side|curves|start]`: renews its tables in docs/benchmarks.md. Needs root,
  * gcc, bpftool and a quiet machine; takes most of an hour. `--only runtimes --seconds 5` writes
  * docs/interpreters/cost.md in five minutes, `--only split --seconds 35` docs/interpreters/known-split.md,
- * `--only stacks --seconds 20` docs/comparison.md, and `--only first-stack` prints how soon a new process has its first stack with names.
+ * `--only stacks --seconds 20` docs/comparison.md, `--only large --seconds 40` the row of large machines, and `--only first-stack` prints how soon a new process has its first stack with names.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { describeCurves, measureCurves } from './curves.ts';
 import { describeFirstStacks, measureFirstStacks } from './first-stack.ts';
 import { compareSplits, describeSplits, SPLIT_RATE } from './known-split.ts';
+import { describeLargeMachine, measureLargeMachine } from './large-machine.ts';
 import { describeMachine, exitOnSignals, ROOT } from './measure.ts';
 import { describeRuntimes, measureRuntimes } from './runtimes.ts';
 import { CASES, compareSideBySide, describeAges, describeComparisons } from './side-by-side.ts';
@@ -46,6 +47,10 @@ if (values.only === 'runtimes') {
 }
 if (values.only === 'first-stack') {
   console.log(describeFirstStacks(await measureFirstStacks(FIRST_STACKS)));
+  process.exit();
+}
+if (values.only === 'large') {
+  await writeLargeMachine();
   process.exit();
 }
 if (values.only === 'stacks') {
@@ -107,6 +112,12 @@ async function writeStarts(): Promise<void> {
   const starts = describeStarts(await measureStarts({ directory, rounds, reference: findReference() }));
   console.log(starts);
   renew('starts', `Medians over ${rounds} rounds. ${machine}.\n\n${starts}`);
+}
+
+async function writeLargeMachine(): Promise<void> {
+  const table = describeLargeMachine(await measureLargeMachine(directory, seconds));
+  console.log(table);
+  renew('large machine', `One run, ${seconds} s a row behind a warm-up. ${machine}.\n\n${table}`);
 }
 
 function findReference(): string | undefined {

@@ -86,7 +86,7 @@ function agentCommands(scratch: string, reference: string | undefined): [string,
   return commands;
 }
 
-function buildPrograms(sources: string, scratch: string): Command[] {
+export function buildPrograms(sources: string, scratch: string): Command[] {
   const source = (name: string): string => join(sources, name);
   const built = (name: string): string => join(scratch, name);
   execFileSync('gcc', ['-O2', '-fomit-frame-pointer', '-o', built('deep'), source('deep.c')]);
