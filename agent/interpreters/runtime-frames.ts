@@ -4,11 +4,11 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
+import { UNNAMED_REASONS, unnamedMarker } from '../../common/profile/unnamed-markers.ts';
 import {
   type DetectedRuntime,
   type FrameWords,
   NameCache,
-  type NameFailure,
   type ProcessMemory,
   type RuntimeFrame,
   type RuntimePlugin,
@@ -27,17 +27,6 @@ const MAX_PROCESSES = 256;
 const MAX_CACHED = 16_384;
 /** Past this what is known of the process that holds most of it is read anew. */
 const MAX_CACHED_BYTES = 32 << 20;
-
-/** `costly` and `failed` say nothing of what was read. */
-type Unnamed = NameFailure | 'costly' | 'failed';
-
-const REASONS: Readonly<Record<Unnamed, string>> = {
-  unreadable: 'its process ended before it could be read',
-  replaced: 'it was gone before it could be read',
-  malformed: 'its names contradict themselves',
-  costly: 'reading the names of its process takes too long',
-  failed: "the agent's code for it failed",
-};
 
 export interface NamedRuntimeFrame {
   frameType: RuntimePlugin['frameType'];
@@ -114,7 +103,7 @@ export class RuntimeFrames {
     const facts = plugin && this.#factsOf(pid, plugin, known.file);
     if (!plugin || facts === undefined) {
       this.stats.unknownFile++;
-      return unnamed('runtime', plugin?.frameType ?? '', 'the file of its interpreter is not known any more');
+      return unnamed('runtime', plugin?.frameType ?? '', UNNAMED_REASONS.unknownFile);
     }
     const frame = this.#read(pid, known, (memory) => {
       try {
@@ -125,7 +114,7 @@ export class RuntimeFrames {
     });
     if (typeof frame === 'string') {
       this.stats[frame]++;
-      return unnamed(plugin.name, plugin.frameType, REASONS[frame]);
+      return unnamed(plugin.name, plugin.frameType, UNNAMED_REASONS[frame]);
     }
     this.stats.named++;
     return { frameType: plugin.frameType, lines: Array.isArray(frame) ? frame : [frame] };
@@ -202,5 +191,5 @@ const unnamed = (
   reason: string,
 ): NamedRuntimeFrame => ({
   frameType,
-  lines: [{ name: `[${runtime}: ${reason}]`, file: '', line: 0, column: 0, startLine: 0 }],
+  lines: [{ name: unnamedMarker(runtime, reason), file: '', line: 0, column: 0, startLine: 0 }],
 });

@@ -265,6 +265,10 @@ export const HEALTH = object({
       ...listOf(object({ marker: STRING, samples: NUMBER })),
       description: 'why stacks are incomplete, as the frames that end them say',
     },
+    unread: {
+      ...listOf(object({ marker: STRING, samples: NUMBER })),
+      description: 'why functions of language runtimes have no name, as the frames in their place say',
+    },
     worst: listOf(object({ process: STRING, samples: NUMBER, cut: NUMBER, unnamed: NUMBER })),
   }),
   status: STATUS,

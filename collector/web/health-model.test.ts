@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CUT_MARKERS } from '../../common/profile/cut-markers.ts';
+import { UNNAMED_REASONS, unnamedMarker } from '../../common/profile/unnamed-markers.ts';
 import type { AgentStatus, HealthAnswer } from '../api/types.ts';
 import { listLosses, listStages } from './health-model.ts';
 
@@ -26,7 +27,7 @@ const health = (changes: Partial<HealthAnswer['status']> = {}): HealthAnswer => 
   cpus: 2,
   fromMs: NOW - 60_000,
   toMs: NOW,
-  quality: { samples: 80, unwound: 70, named: 60, attributed: 79, cuts: CUTS, worst: [] },
+  quality: { samples: 80, unwound: 70, named: 60, attributed: 79, cuts: CUTS, unread: [], worst: [] },
   status: {
     nowMs: NOW,
     startedMs: NOW - 600_000,
@@ -95,4 +96,20 @@ describe('listLosses', () => {
     expect(losses[2]).toMatchObject({ reason: 'something else', of: 80 });
     expect(losses.every(({ reason, advice }) => reason !== '' && advice !== '')).toBe(true);
   });
+});
+
+it('says in words of what language functions have no name, and why', () => {
+  const answer = health();
+  const unread = [
+    { marker: unnamedMarker('cpython', UNNAMED_REASONS.replaced), samples: 12 },
+    { marker: unnamedMarker('v8', UNNAMED_REASONS.malformed), samples: 5 },
+  ];
+  const rows = listLosses({ ...answer, quality: { ...answer.quality, unread } });
+  const named = rows.filter(({ stage }) => stage === 'named').map(({ count, reason }) => [count, reason]);
+  expect(named).toEqual([
+    [12, expect.stringMatching(/^Python functions that ran once and were freed before/)],
+    [5, expect.stringMatching(/^JavaScript functions whose name is not stored/)],
+    // of 20 that are not wholly named
+    [3, expect.stringMatching(/its file has no symbols/)],
+  ]);
 });

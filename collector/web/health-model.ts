@@ -1,6 +1,6 @@
 /** From what was sampled to what is kept: where something was lost, why, and what to do. */
 import type { AgentStatus, HealthAnswer, ReasonCount } from '../api/types.ts';
-import { cutOf, LOSSES, type LossKind, type Stage } from './losses.ts';
+import { cutOf, LOSSES, type LossKind, type Stage, unreadOf } from './losses.ts';
 
 export interface StageRow {
   stage: Stage;
@@ -86,7 +86,10 @@ export function listLosses({ quality, status }: HealthAnswer): LossRow[] {
   const of = quality.samples;
   for (const { marker, samples } of quality.cuts)
     rows.push({ stage: 'unwound', ...cutOf(marker), count: samples, of });
-  const unnamed = of - quality.named;
+  const { unread } = quality;
+  for (const { marker, samples } of unread)
+    rows.push({ stage: 'named', ...unreadOf(marker), count: samples, of });
+  const unnamed = of - quality.named - unread.reduce((sum, { samples }) => sum + samples, 0);
   if (unnamed > 0) {
     rows.push({
       stage: 'named',

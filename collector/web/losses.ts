@@ -1,5 +1,6 @@
 /** What tells of a loss, a counter or a frame: at which stage, why, and what to do about it. */
 import { CUT_MARKERS } from '../../common/profile/cut-markers.ts';
+import { type UnnamedReason, unnamedReasonOf } from '../../common/profile/unnamed-markers.ts';
 
 export type Stage = 'taken' | 'unwound' | 'named' | 'attributed' | 'exported' | 'stored' | 'forwarded';
 
@@ -148,3 +149,41 @@ export const cutOf = (marker: string): Cut =>
     reason: marker.replace(/^\[(cut: )?(.*)\]$/, '$2'),
     advice: 'The agent says no more than this.',
   };
+
+/** By the name of the plug-in; other agents have names of their own. */
+const RUNTIMES: Readonly<Record<string, string>> = { cpython: 'Python', hotspot: 'Java', v8: 'JavaScript' };
+
+const UNREAD: Readonly<Record<UnnamedReason, Cut>> = {
+  unreadable: {
+    reason: 'functions of processes that ended before their names were read',
+    advice: 'Expected of short processes, more of them on a busy machine: give the agent more CPU time.',
+  },
+  replaced: {
+    reason:
+      'functions that ran once and were freed before their names were read, as while modules are loaded',
+    advice:
+      'Expected while programs start or make code at run time, more of it on a busy machine: give the agent more CPU time.',
+  },
+  malformed: {
+    reason: 'functions whose name is not stored as this version of the runtime stores names',
+    advice: "Report it with the runtime's version and how it was built: the agent may not know that build.",
+  },
+  costly: {
+    reason:
+      'functions of a process that makes so many that reading their names would cost the agent too much',
+    advice: 'The process may use 5 % of a CPU of the agent for its names; nothing to set.',
+  },
+  failed: { reason: 'functions at whose names the agent failed', advice: REPORT },
+  unknownFile: {
+    reason: 'functions of a runtime whose file left the agent’s memory',
+    advice: 'Raise --max-memory.',
+  },
+};
+
+/** What the frame in place of a runtime's function stands for. */
+export function unreadOf(marker: string): Cut {
+  const found = unnamedReasonOf(marker);
+  if (!found) return { reason: marker, advice: 'The agent says no more than this.' };
+  const { reason, advice } = UNREAD[found.reason];
+  return { reason: `${RUNTIMES[found.runtime] ?? found.runtime} ${reason}`, advice };
+}

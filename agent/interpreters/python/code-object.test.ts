@@ -19,6 +19,21 @@ interface Dumped {
   places: [offset: number, line: number, column: number][];
 }
 
+function memoryOf(pid: number): ProcessMemory & { fd: number } {
+  const fd = openSync(`/proc/${pid}/mem`, 'r');
+  return {
+    fd,
+    read(address, length) {
+      const bytes = Buffer.alloc(length);
+      try {
+        return bytes.subarray(0, readSync(fd, bytes, 0, length, address));
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
 const PYTHON = '/usr/bin/python3';
 if (!existsSync(PYTHON)) console.log(`skipped: code objects, ${PYTHON} is not installed`);
 
@@ -39,24 +54,38 @@ describe.skipIf(!existsSync(PYTHON))('code objects', () => {
       dumped.push(JSON.parse(line) as Dumped);
     }
     python = findPython(parseElf(bufferSource(readFileSync(`/proc/${child.pid}/exe`))))!;
-    const fd = openSync(`/proc/${child.pid}/mem`, 'r');
-    memory = {
-      fd,
-      read(address, length) {
-        const bytes = Buffer.alloc(length);
-        try {
-          return bytes.subarray(0, readSync(fd, bytes, 0, length, address));
-        } catch {
-          return undefined;
-        }
-      },
-    };
+    memory = memoryOf(child.pid!);
   });
 
   afterAll(() => {
     closeSync(memory.fd);
     child.stdin.end();
   });
+
+  /** A script that prints the address of a code object and then waits for lines. */
+  async function startPython(script: string, ...args: string[]) {
+    const running = spawn(PYTHON, ['-c', script, ...args], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...process.env, PYTHONIOENCODING: 'utf-8' },
+    });
+    const lines = createInterface(running.stdout)[Symbol.asyncIterator]();
+    const address = Number.parseInt((await lines.next()).value!, 10);
+    const from = memoryOf(running.pid!);
+    const bytes = from.read(address, 192)!;
+    const cookie = codeCookie(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), python.layout);
+    return {
+      read: () => readCodeObject(from, python, address, cookie),
+      async send() {
+        running.stdin.write('\n');
+        await lines.next();
+      },
+      async end() {
+        closeSync(from.fd);
+        running.stdin.end();
+        running.kill();
+      },
+    };
+  }
 
   const cookieOf = ({ address }: Dumped): number => {
     const bytes = memory.read(address, 192)!;
@@ -93,6 +122,43 @@ describe.skipIf(!existsSync(PYTHON))('code objects', () => {
     const [one, other] = [dumped[1]!, dumped[2]!];
     expect(readCodeObject(memory, python, one.address, cookieOf(other))).toBe('replaced');
     expect(readCodeObject(memory, python, 4096, cookieOf(one))).toBe('unreadable');
+  });
+
+  it('have names that are of a subclass of str', async () => {
+    const script = `
+import sys
+class Name(str): pass
+code = compile('def f(): pass', Name('file_λ.py'), 'exec').co_consts[0]
+if sys.version_info >= (3, 11): code = code.replace(co_name=Name('named'), co_qualname=Name('Some.named'))
+elif sys.version_info >= (3, 8): code = code.replace(co_name=Name('named'))
+print(id(code), flush=True)
+input()`;
+    const { read, end } = await startPython(script);
+    expect(read()).toMatchObject({ file: 'file_λ.py', name: expect.stringMatching(/^(Some\.)?(named|f)$/) });
+    await end();
+  });
+
+  it('that were freed have no name, but for the code of modules', async () => {
+    const script = `
+import sys
+code = compile('def f():\\n  ' + 'x = 1; ' * 400, 'freed_file.py', 'exec')
+if sys.argv[1] == 'function': code = code.co_consts[0]
+print(id(code), flush=True)
+input()
+del code
+print('freed', flush=True)
+input()`;
+    for (const [kind, name] of [
+      ['function', 'f'],
+      ['module', '<module>'],
+    ] as const) {
+      const { read, send, end } = await startPython(script, kind);
+      expect(read()).toMatchObject({ name, file: 'freed_file.py' });
+      await send();
+      const freed = read();
+      expect(freed === 'replaced' || (kind === 'module' && (freed as CodeObject).name === name)).toBe(true);
+      await end();
+    }
   });
 
   it('with absurd sizes are read up to a limit', () => {

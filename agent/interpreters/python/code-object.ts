@@ -4,8 +4,9 @@
  * object at the address, which is what a garbage collector leaves behind, is told from the one that was sampled.
  */
 import type { NameFailure, ProcessMemory } from '../contract.ts';
-import type { PythonLayout, StringLayout } from './layout.ts';
+import type { PythonLayout } from './layout.ts';
 import { findPlace, lineTableKind, type Place } from './line-table.ts';
+import { ObjectTypes, pointerAt } from './objects.ts';
 
 export interface CodeObject {
   /** `Class.method` from 3.11 on, before that `method`. */
@@ -22,32 +23,56 @@ const MAX_FILE_CHARS = 4096;
 const MAX_LINE_TABLE = 1 << 20;
 const MASK = (1n << 64n) - 1n;
 
+/** What is known of a process beyond single code objects. */
+export class PythonProcess {
+  readonly types = new ObjectTypes();
+  /** File names by address, of code that was alive: functions hold on to them after the code of their module is gone. */
+  readonly files = new Map<number, string>();
+}
+
+const MAX_FILES = 4096;
+/** The code of a module runs once and is freed while its functions live on. */
+const MODULE_NAME = '<module>';
+
 export function readCodeObject(
   memory: ProcessMemory,
   { layout, minor }: { layout: PythonLayout; minor: number },
   address: number,
   cookie: number,
+  known = new PythonProcess(),
 ): CodeObject | NameFailure {
   const bytes = memory.read(address, HEADER_BYTES);
   if (bytes?.length !== HEADER_BYTES) return 'unreadable';
   const header = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   if (codeCookie(header, layout) !== cookie) return 'replaced';
-  const name = readString(memory, pointer(header, layout.codeQualname || layout.codeName), layout.strings, {
-    maxChars: MAX_NAME_CHARS,
-  });
-  const file = readString(memory, pointer(header, layout.codeFilename), layout.strings, {
-    maxChars: MAX_FILE_CHARS,
-  });
-  const lineTable = readBytes(memory, pointer(header, layout.codeLineTable), layout);
-  if (name === undefined || file === undefined) return 'malformed';
-  return {
-    name,
-    file,
-    firstLine: header.getInt32(layout.codeFirstLine, true),
-    minor,
-    lineTable: lineTable?.slice() ?? new Uint8Array(0),
-  };
+  const reader = new ObjectReader(memory, layout, known.types);
+  const firstLine = header.getInt32(layout.codeFirstLine, true);
+  const fileAt = pointerAt(header, layout.codeFilename);
+  if (known.types.typeOf(memory, header, layout.objectType) !== 'code')
+    return moduleOf(reader.string(pointerAt(header, layout.codeName), MAX_NAME_CHARS), {
+      file: known.files.get(fileAt) === reader.string(fileAt, MAX_FILE_CHARS) ? known.files.get(fileAt) : '',
+      firstLine,
+      minor,
+    });
+  const name = reader.string(pointerAt(header, layout.codeQualname || layout.codeName), MAX_NAME_CHARS);
+  const file = reader.string(fileAt, MAX_FILE_CHARS);
+  const failure = reader.failure;
+  if (failure) return failure;
+  if (known.files.size >= MAX_FILES) known.files.clear();
+  known.files.set(fileAt, file!);
+  const lineTable = reader.bytes(pointerAt(header, layout.codeLineTable));
+  return { name: name!, file: file!, firstLine, minor, lineTable: lineTable?.slice() ?? new Uint8Array(0) };
 }
+
+/**
+ * The object was freed, and its words still stand there. Of a module's code the name is the same object as that of every
+ * other module's; any other may be something else by now.
+ */
+const moduleOf = (
+  name: string | undefined,
+  rest: { file: string | undefined; firstLine: number; minor: number },
+): CodeObject | NameFailure =>
+  name === MODULE_NAME ? { ...rest, name, file: rest.file ?? '', lineTable: new Uint8Array(0) } : 'replaced';
 
 /** The place of the instruction at a byte offset; the function's first line where the table says nothing. */
 export function placeOf(code: CodeObject, offset: number): Place {
@@ -73,18 +98,6 @@ export function codeCookie(header: DataView, layout: PythonLayout): number {
   return Number(hash & 0xffffffffn);
 }
 
-const pointer = (view: DataView, at: number): number =>
-  view.getUint32(at + 4, true) * 2 ** 32 + view.getUint32(at, true);
-
-function readBytes(memory: ProcessMemory, address: number, layout: PythonLayout): Uint8Array | undefined {
-  const head = memory.read(address, layout.bytesData);
-  if (head?.length !== layout.bytesData) return undefined;
-  const size = pointer(new DataView(head.buffer, head.byteOffset, head.length), layout.bytesSize);
-  if (!(size >= 0 && size <= MAX_LINE_TABLE)) return undefined;
-  const data = size === 0 ? new Uint8Array(0) : memory.read(address + layout.bytesData, size);
-  return data?.length === size ? data : undefined;
-}
-
 /** The decoding of each kind: how many bytes a character has. */
 const KINDS: Readonly<Record<number, { bytes: number; decode(data: Uint8Array): string }>> = {
   1: { bytes: 1, decode: (data) => Buffer.from(data).toString('latin1') },
@@ -92,26 +105,61 @@ const KINDS: Readonly<Record<number, { bytes: number; decode(data: Uint8Array): 
   4: { bytes: 4, decode: decodeUcs4 },
 };
 
-/** A str object in its compact form, which is the only one that names of code have; cut at `maxChars`. */
-function readString(
-  memory: ProcessMemory,
-  address: number,
-  layout: StringLayout,
-  { maxChars }: { maxChars: number },
-): string | undefined {
-  const head = memory.read(address, layout.asciiData);
-  if (head?.length !== layout.asciiData) return undefined;
-  const view = new DataView(head.buffer, head.byteOffset, head.length);
-  const state = view.getUint32(layout.state, true) >>> layout.kindShift;
-  const kind = KINDS[state & 7];
-  const [isCompact, isAscii] = [(state & 8) !== 0, (state & 16) !== 0];
-  if (!kind || !isCompact || (isAscii && kind.bytes !== 1)) return undefined;
-  const length = pointer(view, layout.length);
-  const chars = Math.min(length, maxChars);
-  if (chars === 0) return '';
-  const data = memory.read(address + (isAscii ? layout.asciiData : layout.compactData), chars * kind.bytes);
-  if (data?.length !== chars * kind.bytes) return undefined;
-  return kind.decode(data) + (length > maxChars ? '…' : '');
+/** Reads what code objects point to. */
+class ObjectReader {
+  readonly #memory: ProcessMemory;
+  readonly #layout: PythonLayout;
+  readonly #types: ObjectTypes;
+  /** Of the strings that were read: why one could not be. */
+  failure: NameFailure | undefined;
+
+  constructor(memory: ProcessMemory, layout: PythonLayout, types: ObjectTypes) {
+    this.#memory = memory;
+    this.#layout = layout;
+    this.#types = types;
+  }
+
+  /** Of a str object, cut at `maxChars`; undefined where it is none that can be read. */
+  string(address: number, maxChars: number): string | undefined {
+    const { strings, objectType } = this.#layout;
+    const head = this.#memory.read(address, strings.asciiData);
+    if (head?.length !== strings.asciiData) return this.#fail('unreadable');
+    const view = new DataView(head.buffer, head.byteOffset, head.length);
+    if (this.#types.typeOf(this.#memory, view, objectType) !== 'str') return this.#fail('replaced');
+    const state = view.getUint32(strings.state, true) >>> strings.kindShift;
+    const kind = KINDS[state & 7];
+    const [isCompact, isAscii] = [(state & 8) !== 0, (state & 16) !== 0];
+    if (!kind || (isAscii && kind.bytes !== 1)) return this.#fail('malformed');
+    const length = pointerAt(view, strings.length);
+    const chars = Math.min(length, maxChars);
+    if (chars === 0) return '';
+    // subclasses of str keep their characters elsewhere
+    const behind = address + (isCompact && isAscii ? strings.asciiData : strings.compactData);
+    const data = this.#memory.read(isCompact ? behind : this.#pointer(behind), chars * kind.bytes);
+    if (data?.length !== chars * kind.bytes) return this.#fail('malformed');
+    return kind.decode(data) + (length > maxChars ? '…' : '');
+  }
+
+  bytes(address: number): Uint8Array | undefined {
+    const { bytesData, bytesSize, objectType } = this.#layout;
+    const head = this.#memory.read(address, bytesData);
+    if (head?.length !== bytesData) return undefined;
+    const view = new DataView(head.buffer, head.byteOffset, head.length);
+    if (this.#types.typeOf(this.#memory, view, objectType) !== 'bytes') return undefined;
+    const size = pointerAt(view, bytesSize);
+    if (!(size >= 0 && size <= MAX_LINE_TABLE)) return undefined;
+    const data = size === 0 ? new Uint8Array(0) : this.#memory.read(address + bytesData, size);
+    return data?.length === size ? data : undefined;
+  }
+
+  #pointer(address: number): number {
+    const bytes = this.#memory.read(address, 8);
+    return bytes?.length === 8 ? pointerAt(new DataView(bytes.buffer, bytes.byteOffset, 8), 0) : 0;
+  }
+
+  #fail(failure: NameFailure): undefined {
+    this.failure ??= failure;
+  }
 }
 
 function decodeUcs4(data: Uint8Array): string {

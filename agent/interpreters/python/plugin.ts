@@ -1,8 +1,8 @@
 /** CPython 3.6 and later: docs/interpreters/python.md. */
 
 import { FrameKind, Runtime } from '../../tracer/records.gen.ts';
-import type { RuntimePlugin } from '../contract.ts';
-import { type CodeObject, placeOf, readCodeObject } from './code-object.ts';
+import type { NameCache, RuntimePlugin } from '../contract.ts';
+import { type CodeObject, PythonProcess, placeOf, readCodeObject } from './code-object.ts';
 import { encodePython } from './encode.ts';
 import { findPython } from './find-python.ts';
 import type { PythonLayout } from './layout.ts';
@@ -20,6 +20,15 @@ const sizeOf = ({ name, file, lineTable }: CodeObject): number =>
 interface Known {
   cookie: number;
   code: CodeObject;
+}
+
+/** No code object is there. */
+const PROCESS = 0;
+
+function processOf(cache: NameCache): PythonProcess {
+  const known = (cache.get(PROCESS) as PythonProcess | undefined) ?? new PythonProcess();
+  cache.set(PROCESS, known);
+  return known;
 }
 
 export const cpython: RuntimePlugin = {
@@ -42,9 +51,9 @@ export const cpython: RuntimePlugin = {
   },
   /** Words: address of the code object; cookie (low) and byte offset of the instruction (high). */
   nameFrame({ operand, low, high }, facts, memory, cache) {
-    let known = cache.get(operand) as Known | undefined;
+    let known = operand === PROCESS ? undefined : (cache.get(operand) as Known | undefined);
     if (known?.cookie !== low) {
-      const code = readCodeObject(memory, facts as Facts, operand, low);
+      const code = readCodeObject(memory, facts as Facts, operand, low, processOf(cache));
       if (typeof code === 'string') return code;
       cache.bytes += sizeOf(code) - (known ? sizeOf(known.code) : 0);
       known = { cookie: low, code };
