@@ -1,6 +1,12 @@
 /** `POST /api/v1/import?name=FILE[&at=now|TIME]` with a file's bytes as the body: see docs/api.md. */
 import type { IncomingMessage } from 'node:http';
-import { ImportBusyError, ImportError, type Importer, MAX_IMPORT_BYTES } from '../import/importer.ts';
+import {
+  ImportBusyError,
+  ImportError,
+  type Importer,
+  ImportUnwrittenError,
+  MAX_IMPORT_BYTES,
+} from '../import/importer.ts';
 import type { ByteBudget } from '../ingest/byte-budget.ts';
 import { RequestError, readTime } from './parameters.ts';
 import { HttpError, readBody } from './read-body.ts';
@@ -43,6 +49,7 @@ export class ImportRoute {
     } catch (error) {
       if (error instanceof RequestError) throw new HttpError(400, error.message);
       if (error instanceof ImportError) throw new HttpError(422, error.message);
+      if (error instanceof ImportUnwrittenError) throw new HttpError(507, error.message);
       if (error instanceof ImportBusyError) throw new HttpError(503, error.message);
       throw error;
     } finally {

@@ -9,7 +9,7 @@ import { COLLECTOR_DEFAULTS } from '../defaults.ts';
 import { Importer } from '../import/importer.ts';
 import { ByteBudget } from '../ingest/byte-budget.ts';
 import { SourceFiles } from '../source/source-files.ts';
-import { PartDropped } from '../store/store.ts';
+import { PartDropped, StoreUnavailable } from '../store/store.ts';
 import { withLateNames } from '../symbols/named-store.ts';
 import type { SymbolSources } from '../symbols/symbol-sources.ts';
 import { isOfAnotherSite, isTrustedHost } from './host-check.ts';
@@ -32,8 +32,8 @@ const ANSWER_LIFE_MS = 900;
 const MIN_COMPRESSED_BYTES = 2048;
 /** What starts the collector has to come first. */
 const WARM_UP_AFTER_MS = 2000;
-/** Each time at least one part of an hour was dropped meanwhile. */
-const MAX_TRIES = 5;
+/** Each time at least one part of an hour was dropped meanwhile, or found damaged. */
+const MAX_TRIES = 20;
 
 /** The page asks its own server and nothing else, and nobody may frame it. */
 const SECURITY_HEADERS = {
@@ -124,7 +124,11 @@ class PageHandler {
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       await this.#route(request, response);
-    } catch (error) {
+    } catch (caught) {
+      const error =
+        caught instanceof StoreUnavailable
+          ? new HttpError(503, `${caught.message}: try again later`)
+          : caught;
       const known = error instanceof HttpError;
       if (!known) this.#options.logger.error({ err: error, url: request.url }, 'a query failed');
       const message = known

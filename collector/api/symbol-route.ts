@@ -32,15 +32,16 @@ export class SymbolRoute {
     const fileName = readFileName(parameters);
     if (this.#uploads >= MAX_UPLOADS) throw new HttpError(503, 'other files are being sent: try again later');
     this.#uploads++;
-    const path = this.#sources.files.incomingPath();
+    let path: string | undefined;
     try {
+      path = this.#sources.files.incomingPath();
       await receive(request, path);
       return { fileName, ...(await this.#intake.take(fileName, path)) };
     } catch (error) {
-      throw error instanceof SymbolFileError ? new HttpError(422, error.message) : error;
+      throw error instanceof SymbolFileError ? new HttpError(422, error.message) : explainDisk(error as Error);
     } finally {
       this.#uploads--;
-      await rm(path, { force: true });
+      if (path !== undefined) await rm(path, { force: true });
     }
   }
 }
@@ -63,11 +64,18 @@ async function receive(request: IncomingMessage, path: string): Promise<void> {
       done(null, problem === undefined ? chunk : undefined);
     },
   });
-  try {
-    await pipeline(request, check, createWriteStream(path, { mode: 0o600, flags: 'wx' }));
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw code === 'ENOSPC' ? new HttpError(507, `there is no room for the file: ${message}`) : error;
-  }
+  await pipeline(request, check, createWriteStream(path, { mode: 0o600, flags: 'wx' }));
   if (problem !== undefined) throw problem;
+}
+
+/** What is wrong with the directory of symbol files, and not with the file. */
+function explainDisk(error: NodeJS.ErrnoException): Error {
+  const { code = '', message } = error;
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new HttpError(507, `there is no room for the file: ${message}`);
+  if (['EIO', 'EROFS', 'EACCES', 'EMFILE', 'ENFILE', 'ENOENT'].includes(code))
+    return new HttpError(503, `the file can't be kept: ${message}`);
+  if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE')
+    return new HttpError(400, 'the connection ended before the file did');
+  return error;
 }

@@ -25,6 +25,11 @@ export class ImportBusyError extends Error {
   override name = 'ImportBusyError';
 }
 
+/** It was taken, and could not be written yet. */
+export class ImportUnwrittenError extends Error {
+  override name = 'ImportUnwrittenError';
+}
+
 export interface ImportOptions {
   /** Its ending names the format. */
   fileName: string;
@@ -62,7 +67,11 @@ export class Importer {
     try {
       const result = this.#add(fileName, await this.#read(bytes, options));
       this.#recent.note(id, result);
-      await this.#store.commit();
+      await this.#store.commit().catch(({ message }: Error) => {
+        throw new ImportUnwrittenError(
+          `${fileName} is in memory, and is stored once that works again; until then it is lost if the collector ends: ${message}`,
+        );
+      });
       return result;
     } finally {
       this.#running--;

@@ -1,12 +1,15 @@
-/** The directory of a store that another user than this process's will own: `everyframe run` gives up root. */
-import { chownSync, mkdirSync, readdirSync } from 'node:fs';
-import { resolve } from 'node:path';
+/** The directory of a store: whether it can be one, and whose it will be where `everyframe run` gives up root. */
+import { chownSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 
 export interface DataOwner {
   name: string;
   uid: number;
   gid: number;
 }
+
+/** Enough to know that there is room for more than a name. */
+const PROBE_BYTES = 64 * 1024;
 
 /**
  * Runs `open` with the owner's rights, so that its files are the owner's and no file is opened that the owner could
@@ -21,7 +24,7 @@ export async function asOwner<T>(
 ): Promise<T> {
   const [uid, gid] = [process.geteuid!(), process.getegid!()];
   if (owner === undefined || uid !== 0) return open();
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDirectory(directory);
   if (readdirSync(directory).length === 0) chownSync(directory, owner.uid, owner.gid);
   process.setegid!(owner.gid);
   process.seteuid!(owner.uid);
@@ -32,6 +35,59 @@ export async function asOwner<T>(
     process.seteuid!(uid);
     process.setegid!(gid);
   }
+}
+
+/**
+ * Makes the directory where it is missing, and writes a file there to see that it can hold one.
+ *
+ * @throws Error whose message says what is wrong with it
+ */
+export function prepareDirectory(directory: string): void {
+  makeDirectory(directory);
+  const probe = join(directory, `.probe-${process.pid}`);
+  try {
+    writeFileSync(probe, Buffer.alloc(PROBE_BYTES), { mode: 0o600, flush: true });
+  } catch (error) {
+    throw new Error(explain(error as NodeJS.ErrnoException), { cause: error });
+  } finally {
+    rmSync(probe, { force: true });
+  }
+}
+
+/** Node's own way to make parents never ends below /proc, where what it is told to make does not come to be. */
+function makeDirectory(directory: string): void {
+  const path = resolve(directory);
+  try {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+    const parent = dirname(path);
+    if (parent !== path) makeDirectory(parent);
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined || (code === 'EEXIST' && statSync(path).isDirectory())) throw error;
+    throw new Error(explain(error as NodeJS.ErrnoException), { cause: error });
+  }
+}
+
+const MEANING: Readonly<Record<string, string>> = {
+  ENOSPC: 'there is no room on its disk: free some, or name another directory',
+  EDQUOT: "its user's quota is used up: free some, or name another directory",
+  EROFS: 'its file system is mounted read-only: name another directory',
+  EACCES: 'no permission to write there: choose its owner, or name another directory',
+  EPERM: 'no permission to write there: choose its owner, or name another directory',
+  ENOTDIR: 'a file is where a directory would have to be: name another directory',
+  EEXIST: 'a file is where a directory would have to be: name another directory',
+  ENOENT: 'no directory can be made there: name another one, such as /var/lib/everyframe',
+  ELOOP: 'its links lead in a circle: name another directory',
+  ENAMETOOLONG: 'its name is too long: name another directory',
+  EMFILE: 'this process has no file descriptors left: raise `ulimit -n`',
+  ENFILE: 'the system has no file descriptors left',
+  EIO: 'its disk fails (input/output error): see the kernel log',
+};
+
+function explain({ code, message }: NodeJS.ErrnoException): string {
+  const meaning = MEANING[code ?? ''];
+  return meaning === undefined ? `it can't be used: ${message}` : `${meaning} (${code})`;
 }
 
 function checkAccess(directory: string, { name }: DataOwner): void {

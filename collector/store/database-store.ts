@@ -11,7 +11,7 @@ export interface DatabaseStoreOptions {
   maxAgeMs: number;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  logger: Pick<Logger, 'error'>;
+  logger: Pick<Logger, 'error' | 'info'>;
 }
 
 interface Database {
@@ -60,7 +60,7 @@ export abstract class DatabaseStore implements Store {
   get busy(): string | undefined {
     if (!this.open.isFull) return undefined;
     const reason = this.#flusher.error ?? `the ${this.#bottleneck} is slow`;
-    return `the store could not write for a while: ${reason}`;
+    return `the store could not write for a while and has no room to wait: ${reason}`;
   }
 
   get problem(): string | undefined {

@@ -1,6 +1,9 @@
 import { join } from 'node:path';
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance } from '@duckdb/node-api';
 import { migrate } from './duckdb-schema.ts';
+import { StoreUnavailable } from './store.ts';
+
+export const DATABASE_NAME = 'everyframe.duckdb';
 
 interface Connections {
   instance: DuckDBInstance;
@@ -9,7 +12,8 @@ interface Connections {
 
 /**
  * The database and the connection that writes. DuckDB gives up on itself when a checkpoint fails, as on a full disk: it
- * then refuses everything until it is opened anew, which replays what was committed.
+ * then refuses everything until it is opened anew, which replays what was committed. Other failures leave a transaction
+ * that can't be ended, or limits that were taken from the disk when it was full: who writes opens it anew after each.
  */
 export class DuckDbFile {
   readonly #path: string;
@@ -18,13 +22,13 @@ export class DuckDbFile {
   #closing: Promise<void> = Promise.resolve();
 
   private constructor(directory: string, open: Connections) {
-    this.#path = join(directory, 'everyframe.duckdb');
+    this.#path = join(directory, DATABASE_NAME);
     this.#open = open;
   }
 
-  /** @throws Error when the file can't be opened, is held by another process, or is of a newer version */
+  /** @throws Error when the file can't be opened, is damaged, held by another process, or of a newer version */
   static async open(directory: string): Promise<DuckDbFile> {
-    return new DuckDbFile(directory, await connect(join(directory, 'everyframe.duckdb')));
+    return new DuckDbFile(directory, await connect(join(directory, DATABASE_NAME)));
   }
 
   get isOpen(): boolean {
@@ -49,10 +53,10 @@ export class DuckDbFile {
     return reading;
   }
 
-  /** Closes the database where an error says that it gave up: `isOpen` is false then. */
-  noteError(error: unknown): void {
+  /** Closes the database where an error of a read says that it gave up: `isOpen` is false then. */
+  noteReadError(error: unknown): void {
     if (error instanceof Error && /^FATAL|database has been invalidated|^INTERNAL/.test(error.message))
-      this.close();
+      void this.close();
   }
 
   /** @throws Error while it can't be opened */
@@ -73,7 +77,7 @@ export class DuckDbFile {
   }
 
   #connections(): Connections {
-    if (this.#open === undefined) throw new Error(`${this.#path} could not be opened anew yet`);
+    if (this.#open === undefined) throw new StoreUnavailable(`${this.#path} could not be opened anew yet`);
     return this.#open;
   }
 }
@@ -83,6 +87,8 @@ async function connect(path: string): Promise<Connections> {
     memory_limit: '64MB',
     threads: '2',
     preserve_insertion_order: 'false',
+    // Otherwise it is 90 % of what the disk has room for now: of a disk that was full when it was opened, nothing ever.
+    max_temp_directory_size: '2GB',
   });
   try {
     const writer = await instance.connect();

@@ -3,7 +3,8 @@
  * dropping it frees everything it needed. A part is written by one life of one process; a later one, and events
  * that come late, begin another part of the same hour. See docs/store.md.
  */
-import { mkdirSync } from 'node:fs';
+import { isDamage, openOrSetAside } from './damaged-file.ts';
+import { prepareDirectory } from './data-directory.ts';
 import { emptyPart, type PartInfo } from './database-part.ts';
 import { DatabaseStore, type DatabaseStoreOptions } from './database-store.ts';
 import { DuckDbFile } from './duckdb-file.ts';
@@ -38,6 +39,10 @@ export class DuckDbStore extends DatabaseStore {
   readonly #trees: DuckDbTrees;
   /** Parts of which no tree could be made. */
   readonly #unsummed = new Set<number>();
+  /** Parts that can't be read. */
+  readonly #damaged = new Map<number, PartInfo>();
+  /** What was found damaged when the store was opened. */
+  readonly #setAside: string | undefined;
   /** By the clock of `performance`. */
   #nextSumMs = 0;
 
@@ -48,12 +53,13 @@ export class DuckDbStore extends DatabaseStore {
     this.#infos = new Map(opened.infos.map((info) => [info.id, info]));
     this.#recentRequests = opened.requests;
     this.#trees = opened.trees;
+    this.#setAside = opened.setAside;
     this.#nextId = Math.max(0, ...this.#infos.keys()) + 1;
   }
 
   /** @throws Error when the file can't be opened, or was written by a newer version */
   static async open(options: DuckDbStoreOptions): Promise<DuckDbStore> {
-    const store = new DuckDbStore(options, await openFile(options.directory));
+    const store = new DuckDbStore(options, await openFile(options));
     await store.tryToRetain();
     return store;
   }
@@ -65,7 +71,8 @@ export class DuckDbStore extends DatabaseStore {
   async parts({ fromMs, toMs }: TimeRange): Promise<SamplePart[]> {
     await this.flush();
     const infos = [...this.#infos.values()]
-      .filter(({ events, minMs, maxMs }) => events > 0 && minMs < toMs && maxMs >= fromMs)
+      .filter(({ id, events, minMs, maxMs }) =>
+        events > 0 && minMs < toMs && maxMs >= fromMs && !this.#damaged.has(id))
       .sort((a, b) => a.startMs - b.startMs || a.id - b.id);
     const parts: SamplePart[] = [];
     for (const info of infos) {
@@ -112,9 +119,30 @@ export class DuckDbStore extends DatabaseStore {
       try {
         await this.#file.scan(sql, take);
       } catch (error) {
-        throw this.#infos.has(id) ? error : new PartDropped();
+        if (!this.#infos.has(id)) throw new PartDropped();
+        this.#file.noteReadError(error);
+        if (!isDamage(error)) throw error;
+        this.#leaveOut(id, error as Error);
+        throw new PartDropped();
       }
     };
+  }
+
+  /** One part that can't be read: its hour is missing from what is shown, everything else is there. */
+  #leaveOut(id: number, error: Error): void {
+    const info = this.#infos.get(id);
+    if (info === undefined || this.#damaged.has(id)) return;
+    this.#damaged.set(id, info);
+    this.#options.logger.error({ err: error }, `the part of ${hourOf(info)} is damaged on disk: it is left out`);
+  }
+
+  override get problem(): string | undefined {
+    const hours = [...this.#damaged.values()].map(hourOf);
+    const damage =
+      hours.length === 0
+        ? this.#setAside
+        : `${hours.length} of ${this.#infos.size} parts are damaged on disk and left out: ${hours.slice(0, 3).join(', ')}`;
+    return super.problem ?? damage;
   }
 
   protected async write(): Promise<void> {
@@ -125,10 +153,9 @@ export class DuckDbStore extends DatabaseStore {
       await writeFlush(this.#file.writer, flush);
       this.open.noteWritten(flush);
     } catch (error) {
-      this.#file.noteError(error);
       // What failed may have been the checkpoint after the commit: the file knows once it is open again.
-      if (this.#file.isOpen) this.open.giveBack(flush);
-      else this.#uncertain = flush;
+      this.#uncertain = flush;
+      void this.#file.close();
       throw error;
     }
   }
@@ -151,7 +178,7 @@ export class DuckDbStore extends DatabaseStore {
       await this.#dropLarge();
       await this.#trees.tidy(this.#file.writer);
     } catch (error) {
-      this.#file.noteError(error);
+      void this.#file.close();
       throw error;
     }
   }
@@ -166,7 +193,7 @@ export class DuckDbStore extends DatabaseStore {
       await this.#sumPart(info);
     } catch (error) {
       this.#unsummed.add(info.id);
-      this.#file.noteError(error);
+      void this.#file.close();
       this.#options.logger.error(
         { err: error },
         'samples of an hour could not be summed: large pictures are slow',
@@ -253,10 +280,16 @@ interface Opened {
   trees: DuckDbTrees;
   infos: PartInfo[];
   requests: string[];
+  setAside?: string | undefined;
 }
 
-async function openFile(directory: string): Promise<Opened> {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+async function openFile({ directory, logger }: DuckDbStoreOptions): Promise<Opened> {
+  prepareDirectory(directory);
+  const { opened, setAside } = await openOrSetAside(directory, () => readFile(directory), logger);
+  return { ...opened, setAside };
+}
+
+async function readFile(directory: string): Promise<Opened> {
   const file = await DuckDbFile.open(directory);
   try {
     const rows = await file.writer.runAndReadAll('SELECT id, start_ms, events, min_ms, max_ms FROM parts');
@@ -271,3 +304,5 @@ async function openFile(directory: string): Promise<Opened> {
     throw error;
   }
 }
+
+const hourOf = ({ startMs }: PartInfo): string => new Date(startMs).toISOString().slice(0, 16);

@@ -2,6 +2,8 @@ import type { Logger } from 'pino';
 
 /** What could not be written is tried again so often. */
 const FLUSH_INTERVAL_MS = 1000;
+/** After each failure twice as long, up to this: a disk that is full may stay so for hours. */
+const MAX_RETRY_MS = 5000;
 
 export interface FlusherOptions {
   /** Those who commit wait for each other so long, to be written together. */
@@ -10,7 +12,7 @@ export interface FlusherOptions {
   write: () => Promise<void>;
   /** Runs after each flush, failed or not. */
   tidy: () => Promise<void>;
-  logger: Pick<Logger, 'error'>;
+  logger: Pick<Logger, 'error' | 'info'>;
 }
 
 /** Writes what waits, one flush after the other, each second and when somebody asks. */
@@ -25,6 +27,9 @@ export class Flusher {
   #commit: Promise<void> | undefined;
   /** When the last flush ended, by the clock of `performance`. */
   #flushedMs = 0;
+  #failures = 0;
+  /** Nothing is tried before, by the clock of `performance`. */
+  #retryMs = 0;
   #closed = false;
 
   constructor(options: FlusherOptions) {
@@ -57,6 +62,7 @@ export class Flusher {
   /** After a last flush. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
+    this.#retryMs = 0;
     await this.flush();
     this.#closed = true;
   }
@@ -70,15 +76,25 @@ export class Flusher {
   }
 
   async #flush(): Promise<void> {
-    if (this.#closed) return;
+    if (this.#closed || performance.now() < this.#retryMs) return;
     try {
       await this.#options.write();
+      if (this.#failures > 0) this.#options.logger.info(`samples are written again, after ${this.#failures} tries`);
       this.#error = undefined;
+      this.#failures = 0;
     } catch (error) {
-      this.#error = (error as Error).message;
-      this.#options.logger.error({ err: error }, 'samples could not be written: trying again');
+      this.#noteFailure(error as Error);
     }
     this.#flushedMs = performance.now();
     await this.#options.tidy();
+  }
+
+  #noteFailure(error: Error): void {
+    // What is wrong with a disk is one line; what follows is the database's advice for people who call it.
+    const [message = ''] = error.message.split('\n');
+    const isNew = message !== this.#error;
+    this.#error = message;
+    this.#retryMs = performance.now() + Math.min(MAX_RETRY_MS, FLUSH_INTERVAL_MS * 2 ** this.#failures++);
+    if (isNew) this.#options.logger.error({ err: error }, 'samples could not be written: trying again');
   }
 }

@@ -194,6 +194,11 @@ export class PartDropped extends Error {
   }
 }
 
+/** The store can't be read now; it tries to mend that by itself. */
+export class StoreUnavailable extends Error {
+  override name = 'StoreUnavailable';
+}
+
 /**
  * Where samples are kept. Every query is computed above it, from parts and rows, so that all stores answer alike.
  * Reads are asynchronous because a lasting store is a database.

@@ -1,5 +1,6 @@
 /** The ELF and debug files that people gave: kept in a directory, the oldest leaves first. */
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -51,7 +52,7 @@ export class SymbolFiles {
   /** Where a file can be written before it is kept; the caller removes what it does not keep. */
   incomingPath(): string {
     this.#directory ??= mkdtempSync(join(tmpdir(), 'everyframe-symbols-'));
-    mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+    if (!existsSync(this.#directory)) mkdirSync(this.#directory, { mode: 0o700 });
     return join(this.#directory, `incoming-${process.pid}-${this.#incoming++}`);
   }
 

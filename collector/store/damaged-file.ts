@@ -1,0 +1,46 @@
+/** A database file that can't be read any more: known by what DuckDB says of it, set aside, never removed. */
+import { existsSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { DATABASE_NAME } from './duckdb-file.ts';
+
+/** Of its checks of blocks, headers and what they hold; not of locks, versions, rights, memory or a full disk. */
+const DAMAGE =
+  /corrupt|checksum|not a valid DuckDB database|serializ|^INTERNAL|replaying WAL|read past|metadata|magic bytes/i;
+const NO_DAMAGE = /No space left|Out of Memory|lock on file|newer version|Permission denied|schema version|Too many open/i;
+
+export const isDamage = (error: unknown): boolean =>
+  error instanceof Error && DAMAGE.test(error.message) && !NO_DAMAGE.test(error.message);
+
+/**
+ * Opens the file; where it is damaged without its write-ahead log, and where that does not help a new one. What was there
+ * is renamed beside it.
+ *
+ * @returns `setAside`: a sentence for people, undefined where nothing was wrong
+ * @throws Error of `open` for everything else
+ */
+export async function openOrSetAside<T>(
+  directory: string,
+  open: () => Promise<T>,
+  logger: Pick<Logger, 'error'>,
+): Promise<{ opened: T; setAside: string | undefined }> {
+  let setAside: string | undefined;
+  for (const names of [[`${DATABASE_NAME}.wal`], [DATABASE_NAME, `${DATABASE_NAME}.wal`], []]) {
+    try {
+      return { opened: await open(), setAside };
+    } catch (error) {
+      const present = names.filter((name) => existsSync(join(directory, name)));
+      if (!isDamage(error) || names.length === 0) throw error;
+      if (present.length === 0) continue;
+      const suffix = `.damaged-${new Date().toISOString().replace(/[-:]|\.\d+/g, '')}`;
+      for (const name of present) renameSync(join(directory, name), join(directory, name + suffix));
+      setAside =
+        `${present.join(' and ')} was damaged (${firstLine(error as Error)}) and is now *${suffix} in ${directory}: ` +
+        (present.includes(DATABASE_NAME) ? 'the store begins anew' : 'the last samples before the end are lost');
+      logger.error({ err: error }, setAside);
+    }
+  }
+  throw new Error('unreachable: the last try returns or throws');
+}
+
+const firstLine = ({ message }: Error): string => message.split('\n')[0]!.slice(0, 200);
