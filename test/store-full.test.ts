@@ -3,7 +3,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { setTimeout } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { DuckDbStore } from '../collector/store/duckdb-store.ts';
 import { profileFromText } from './browser/synthetic-profile.ts';
 
@@ -22,7 +23,7 @@ const open = (): Promise<DuckDbStore> =>
     maxBytes: 2 ** 30,
     maxAgeMs: 3_600_000,
     now: Date.now,
-    logger: { error: () => void problems++ },
+    logger: { error: () => void problems++, info: () => {} },
   });
 const append = (id: number): number => {
   const lines = Array.from({ length: 1000 }, (_, i) => `p${id}:1;main@n;f${id}_${i}_${'x'.repeat(200)}@n 10`);
@@ -68,8 +69,14 @@ describe.skipIf(!mounted)('a store on a full disk', () => {
       }
       expect(waiting).toBeGreaterThan(0);
       expect(problems).toBeGreaterThan(0);
+      // nothing at all is left, and the database is opened anew on a disk like that
+      writeFileSync(`${ballast}-rest`, Buffer.alloc(freeBytes()));
+      waiting += append(500);
+      await expect(store.commit()).rejects.toThrow('can be written');
+      await setTimeout(2500);
+      rmSync(`${ballast}-rest`);
       rmSync(ballast);
-      await store.commit();
+      await vi.waitFor(() => store.commit(), { timeout: 15_000 });
       await store.close();
       store = await open();
       expect(store.stats().samples).toBe(acknowledged + waiting);

@@ -38,7 +38,9 @@ export class SymbolRoute {
       await receive(request, path);
       return { fileName, ...(await this.#intake.take(fileName, path)) };
     } catch (error) {
-      throw error instanceof SymbolFileError ? new HttpError(422, error.message) : explainDisk(error as Error);
+      throw error instanceof SymbolFileError
+        ? new HttpError(422, error.message)
+        : explainDisk(error as Error);
     } finally {
       this.#uploads--;
       if (path !== undefined) await rm(path, { force: true });

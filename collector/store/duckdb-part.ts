@@ -164,6 +164,7 @@ async function readStacks(
     const [ids, ofParents, ofFrames] = [0, 1, 2].map((column) => numbersOf(chunk, column) as Uint32Array);
     for (let row = 0; row < ids!.length; row++) {
       const node = ids![row]!;
+      if (ofParents![row]! >= node || frames[ofFrames![row]!] === undefined) throw damaged('nodes', id);
       parents[node] = ofParents![row]!;
       nodeFrames[node] = ofFrames![row]!;
     }
@@ -191,13 +192,18 @@ async function readFrames(
     const name = textsOf(chunk, 0);
     const [ids, ofPlaces, lines] = [1, 2, 3].map((column) => numbersOf(chunk, column));
     for (let row = 0; row < chunk.rowCount; row++) {
-      const { file, mapping, kind, binary = '' } = places[Number(ofPlaces![row])]!;
+      const place = places[Number(ofPlaces![row])];
+      if (place === undefined) throw damaged('frames', id);
+      const { file, mapping, kind, binary = '' } = place;
       const line = Number(lines![row]);
       frames[Number(ids![row])] = pool.share({ name: name(row), file, mapping, kind, binary, line });
     }
   });
   return frames;
 }
+
+const damaged = (table: string, id: number): Error =>
+  new Error(`Corrupt table ${table}_${id}: it refers to what is not there`);
 
 /** Every stack of a part with its events; frames and nodes are not kept in the cache. */
 export async function readAllStacks(

@@ -20,7 +20,7 @@ const START_MS = Date.UTC(2026, 0, 1, 12);
 let nowMs = START_MS;
 const now = (): number => nowMs;
 const directories: string[] = [];
-const logger = { error: (...what: unknown[]) => expect.fail(JSON.stringify(what)) };
+const logger = { info: () => {}, error: (...what: unknown[]) => expect.fail(JSON.stringify(what)) };
 
 const makeDirectory = (): string => {
   const directory = mkdtempSync(join(tmpdir(), 'everyframe-store-'));

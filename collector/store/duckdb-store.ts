@@ -3,11 +3,11 @@
  * dropping it frees everything it needed. A part is written by one life of one process; a later one, and events
  * that come late, begin another part of the same hour. See docs/store.md.
  */
-import { isDamage, openOrSetAside } from './damaged-file.ts';
+import { isDamage, openOrSetAside, setFileAside } from './damaged-file.ts';
 import { prepareDirectory } from './data-directory.ts';
 import { emptyPart, type PartInfo } from './database-part.ts';
 import { DatabaseStore, type DatabaseStoreOptions } from './database-store.ts';
-import { DuckDbFile } from './duckdb-file.ts';
+import { DATABASE_NAME, DuckDbFile } from './duckdb-file.ts';
 import { DuckDbPart, loadDictionaries, openDictionaries, readAllStacks, type Scan } from './duckdb-part.ts';
 import { DuckDbTrees, makeTree } from './duckdb-trees.ts';
 import { dropTablesSql, forgetRequests, isWritten, readRequests, writeFlush } from './duckdb-writer.ts';
@@ -22,6 +22,8 @@ export interface DuckDbStoreOptions extends DatabaseStoreOptions {
 
 /** Smaller parts are read as fast as they are. */
 const MIN_SUMMED_EVENTS = 1000;
+/** Then the file will not be written any more, however often it is opened. */
+const MAX_DAMAGED_WRITES = 3;
 /** A transaction costs about 10 ms. */
 const COMMIT_GAP_MS = 100;
 
@@ -36,13 +38,15 @@ export class DuckDbStore extends DatabaseStore {
   #droppedForAge = 0;
   /** Written or not: the database gave up on the way. */
   #uncertain: Flush | undefined;
-  readonly #trees: DuckDbTrees;
+  #trees: DuckDbTrees;
+  /** In a row, each with the file opened anew. */
+  #damagedWrites = 0;
   /** Parts of which no tree could be made. */
   readonly #unsummed = new Set<number>();
   /** Parts that can't be read. */
   readonly #damaged = new Map<number, PartInfo>();
   /** What was found damaged when the store was opened. */
-  readonly #setAside: string | undefined;
+  #setAside: string | undefined;
   /** By the clock of `performance`. */
   #nextSumMs = 0;
 
@@ -71,8 +75,10 @@ export class DuckDbStore extends DatabaseStore {
   async parts({ fromMs, toMs }: TimeRange): Promise<SamplePart[]> {
     await this.flush();
     const infos = [...this.#infos.values()]
-      .filter(({ id, events, minMs, maxMs }) =>
-        events > 0 && minMs < toMs && maxMs >= fromMs && !this.#damaged.has(id))
+      .filter(
+        ({ id, events, minMs, maxMs }) =>
+          events > 0 && minMs < toMs && maxMs >= fromMs && !this.#damaged.has(id),
+      )
       .sort((a, b) => a.startMs - b.startMs || a.id - b.id);
     const parts: SamplePart[] = [];
     for (const info of infos) {
@@ -133,7 +139,10 @@ export class DuckDbStore extends DatabaseStore {
     const info = this.#infos.get(id);
     if (info === undefined || this.#damaged.has(id)) return;
     this.#damaged.set(id, info);
-    this.#options.logger.error({ err: error }, `the part of ${hourOf(info)} is damaged on disk: it is left out`);
+    this.#options.logger.error(
+      { err: error },
+      `the part of ${hourOf(info)} is damaged on disk: it is left out`,
+    );
   }
 
   override get problem(): string | undefined {
@@ -146,16 +155,19 @@ export class DuckDbStore extends DatabaseStore {
   }
 
   protected async write(): Promise<void> {
-    if (!this.#file.isOpen) await this.#openAgain();
+    if (this.#damagedWrites >= MAX_DAMAGED_WRITES) await this.#beginAnew();
+    else if (!this.#file.isOpen) await this.#openAgain();
     const flush = this.open.takeFlush();
     if (flush.batches.length === 0 && flush.requests.length === 0) return;
     try {
       await writeFlush(this.#file.writer, flush);
       this.open.noteWritten(flush);
+      this.#damagedWrites = 0;
     } catch (error) {
       // What failed may have been the checkpoint after the commit: the file knows once it is open again.
       this.#uncertain = flush;
       void this.#file.close();
+      this.#damagedWrites = isDamage(error) ? this.#damagedWrites + 1 : 0;
       throw error;
     }
   }
@@ -167,6 +179,27 @@ export class DuckDbStore extends DatabaseStore {
     if (flush === undefined) return;
     if (await isWritten(this.#file.writer, flush)) this.open.noteWritten(flush);
     else this.open.giveBack(flush);
+  }
+
+  /** The file can be read and not be written: it is set aside, and what waits goes into a new one. */
+  async #beginAnew(): Promise<void> {
+    await this.#file.close();
+    const { directory, logger } = this.#options;
+    this.#setAside = setFileAside(
+      directory,
+      [DATABASE_NAME, `${DATABASE_NAME}.wal`],
+      'it could not be written',
+      logger,
+    );
+    if (this.#uncertain !== undefined) this.open.giveBack(this.#uncertain);
+    this.#uncertain = undefined;
+    this.open.startOver();
+    this.#infos.clear();
+    for (const info of this.open.infos) this.#infos.set(info.id, info);
+    this.#damaged.clear();
+    this.#damagedWrites = 0;
+    await this.#file.reopen();
+    this.#trees = await DuckDbTrees.open(this.#file.writer);
   }
 
   protected async retain(): Promise<void> {

@@ -25,7 +25,7 @@ const open = (): Promise<DuckDbStore> =>
     maxBytes: 2 ** 30,
     maxAgeMs: 48 * HOUR,
     now: () => nowMs,
-    logger: { error: (...what: unknown[]) => expect.fail(JSON.stringify(what)) },
+    logger: { info: () => {}, error: (...what: unknown[]) => expect.fail(JSON.stringify(what)) },
   });
 
 beforeEach(() => {

@@ -7,7 +7,7 @@ it('writes once for all that ask while a slow write is under way', async () => {
     gapMs: 0,
     write: () => new Promise((resolve) => gates.push(resolve)),
     tidy: async () => {},
-    logger: { error: (...what: unknown[]) => expect.fail(JSON.stringify(what)) },
+    logger: { info: () => {}, error: (...what: unknown[]) => expect.fail(JSON.stringify(what)) },
   });
   const asked = Array.from({ length: 20 }, () => flusher.flush());
   await expect.poll(() => gates.length).toBe(1);

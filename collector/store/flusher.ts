@@ -79,7 +79,8 @@ export class Flusher {
     if (this.#closed || performance.now() < this.#retryMs) return;
     try {
       await this.#options.write();
-      if (this.#failures > 0) this.#options.logger.info(`samples are written again, after ${this.#failures} tries`);
+      if (this.#failures > 0)
+        this.#options.logger.info(`samples are written again, after ${this.#failures} tries`);
       this.#error = undefined;
       this.#failures = 0;
     } catch (error) {

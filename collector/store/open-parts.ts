@@ -36,6 +36,8 @@ export interface Extent {
   events: number;
 }
 
+const NOTHING_WRITTEN: Extent = { frames: 0, places: 0, nodes: 1, series: 0, groups: 0, events: 0 };
+
 /** What one flush writes of a part. */
 export interface Batch {
   part: OpenPart;
@@ -60,7 +62,7 @@ export class OpenPart extends StackDictionaries {
   /** When rows were last taken to be written. */
   flushedMs = 0;
   /** Entries of the dictionaries that the database has; node 0, the root, is in no table. */
-  written: Extent = { frames: 0, places: 0, nodes: 1, series: 0, groups: 0, events: 0 };
+  written: Extent = NOTHING_WRITTEN;
 
   constructor(info: PartInfo) {
     super();
@@ -146,6 +148,20 @@ export class OpenParts {
       part.written = end;
       this.#pendingRows -= rows.times.length;
     }
+  }
+
+  /** The database is a new one, without anything: what waits is written with all it refers to, other parts end. */
+  startOver(): void {
+    for (const [key, part] of this.#parts) {
+      if (part.pending.times.length === 0) this.#parts.delete(key);
+      part.written = NOTHING_WRITTEN;
+      part.info.events = part.pending.weights.reduce((sum, weight) => sum + weight, 0);
+    }
+  }
+
+  /** The catalogue of what waits. */
+  get infos(): PartInfo[] {
+    return [...this.#parts.values()].map(({ info }) => info);
   }
 
   /** For the next flush, before what has arrived since. */

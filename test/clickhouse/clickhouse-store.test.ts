@@ -21,7 +21,7 @@ const START_MS = Date.now();
 let nowMs = START_MS;
 const now = (): number => nowMs;
 const errors: string[] = [];
-const logger = { error: (...what: unknown[]) => void errors.push(JSON.stringify(what)) };
+const logger = { info: () => {}, error: (...what: unknown[]) => void errors.push(JSON.stringify(what)) };
 const data = mkdtempSync(join(tmpdir(), 'everyframe-chdb-'));
 let server: ChdbServer;
 
