@@ -2,34 +2,50 @@
 // Paths that other programs name, looked up without leaving a directory tree.
 #include <bpf/bpf.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <string>
 
 #include "maps.hh"
 #include "object.hh"
+#include "open-below.hh"
 
 namespace {
-// While names are moved or mounted meanwhile the kernel can't tell whether ".." leads outside, and says EAGAIN.
-constexpr int kAttempts = 16;
-
 // openInRoot(rootFd, path): descriptor that can be asked what it is and no more (O_PATH), or -errno.
-// "/", ".." and symbolic links stay below rootFd; those of /proc that lead anywhere are not followed.
-Napi::Value OpenInRoot(const Napi::CallbackInfo& info) {
-  int root = info[0].As<Napi::Number>().Int32Value();
+Napi::Value OpenInRootOf(const Napi::CallbackInfo& info) {
   std::string path = info[1].As<Napi::String>().Utf8Value();
-  open_how how = {};
-  how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  int fd = -1;
-  errno = EAGAIN;
-  for (int i = 0; fd < 0 && errno == EAGAIN && i < kAttempts; i++)
-    fd = syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how));
-  return Napi::Number::New(info.Env(), fd < 0 ? -errno : fd);
+  return Napi::Number::New(info.Env(), OpenInRoot(info[0].As<Napi::Number>().Int32Value(), path.c_str()));
+}
+
+// openBelow(rootFd, path, { uid, gid, mode, reader, readerGroup }): the same, led by nobody but these
+Napi::Value OpenBelowFor(const Napi::CallbackInfo& info) {
+  std::string path = info[1].As<Napi::String>().Utf8Value();
+  Napi::Object of = info[2].As<Napi::Object>();
+  auto number = [&](const char* name) { return of.Get(name).ToNumber().Uint32Value(); };
+  Owner owner = {.uid = number("uid"),
+                 .gid = number("gid"),
+                 .mode = number("mode"),
+                 .reader = number("reader"),
+                 .reader_group = number("readerGroup")};
+  return Napi::Number::New(info.Env(), OpenBelow(info[0].As<Napi::Number>().Int32Value(), path.c_str(), owner));
+}
+
+// rootIdentity(path): "mount:device:inode" of a directory, undefined where there is none. From 6.8 on a mount's number
+// is never given again; before, not while a descriptor is open on it.
+Napi::Value RootIdentity(const Napi::CallbackInfo& info) {
+  constexpr unsigned kUniqueMountId = 0x4000;
+  std::string path = info[0].As<Napi::String>().Utf8Value();
+  struct statx stats = {};
+  unsigned mask = STATX_INO | STATX_MNT_ID | kUniqueMountId;
+  if (statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, mask, &stats)) return info.Env().Undefined();
+  char identity[96];
+  snprintf(identity, sizeof(identity), "%llu:%u:%u:%llu", static_cast<unsigned long long>(stats.stx_mnt_id),
+           stats.stx_dev_major, stats.stx_dev_minor, static_cast<unsigned long long>(stats.stx_ino));
+  return Napi::String::New(info.Env(), identity);
 }
 
 // One page of the file is enough for the kernel to say which file it is; nothing of it is read.
@@ -65,5 +81,7 @@ void DefineFiles(Napi::Env env, Napi::Object exports) {
   exports.Set("mapFile", Napi::Function::New(env, MapFile));
   exports.Set("unmapFile", Napi::Function::New(env, UnmapFile));
   exports.Set("runProgram", Napi::Function::New(env, RunProgram));
-  exports.Set("openInRoot", Napi::Function::New(env, OpenInRoot));
+  exports.Set("openInRoot", Napi::Function::New(env, OpenInRootOf));
+  exports.Set("openBelow", Napi::Function::New(env, OpenBelowFor));
+  exports.Set("rootIdentity", Napi::Function::New(env, RootIdentity));
 }

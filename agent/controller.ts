@@ -22,6 +22,7 @@ import { MemoryBudget } from './memory-budget.ts';
 import { addWithDescendants } from './processes/descendants.ts';
 import { runningFiles } from './processes/mapped-files.ts';
 import { ProcessManager } from './processes/process-manager.ts';
+import { RootViews } from './processes/root-views.ts';
 import { readAhead } from './read-ahead.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
 import { runInSlices } from './slices.ts';
@@ -117,6 +118,7 @@ export class Controller {
   readonly #records: RecordDispatch;
   readonly #kernel: Kernel;
   readonly #processes = new ProcessManager();
+  readonly #views = new RootViews();
   readonly #debuginfod: Debuginfod | undefined;
   readonly #workers: WorkerPool;
   readonly #executables: Executables;
@@ -193,6 +195,7 @@ export class Controller {
       symbols: options.symbols,
       tables: this.#tracer.tables,
       workers: this.#workers,
+      views: this.#views,
       debuginfod: this.#debuginfod,
       onBetterNames: (key) => this.#frames.renameFile(key),
       onRuntime: tellUnverified((message) => log.warn(message)),
@@ -212,7 +215,7 @@ export class Controller {
       clock,
       warn: (message) => log.warn(message),
     });
-    this.#sourceMaps = options.sourceMaps ? new SourceMaps(this.#workers) : undefined;
+    this.#sourceMaps = options.sourceMaps ? new SourceMaps(this.#workers, this.#views) : undefined;
     this.#frames = new FrameResolver(
       this.#executables,
       kernel,
@@ -221,7 +224,7 @@ export class Controller {
       this.#sourceMaps,
       FRAMES * scale,
     );
-    this.#stacks = new Stacks(this.#store, this.#frames);
+    this.#stacks = new Stacks(this.#store, this.#frames, (process) => this.#views.of(process));
     this.#maker = new ProfileMaker({
       periodNs: this.#tracer.events.periodNs,
       stacks: this.#stacks,
@@ -373,6 +376,7 @@ export class Controller {
 
   #onProcess(record: ProcessRecord): void {
     this.#processes.onProcess(record);
+    this.#views.forget(record.pid);
     this.#forgetProcess(record.pid);
   }
 
@@ -398,7 +402,6 @@ export class Controller {
   #forgetProcess(pid: Pid): void {
     this.#attached.forget(pid);
     this.#runtimes.forget(pid);
-    this.#frames.forgetProcess(pid);
     this.#sourceMaps?.forgetProcess(pid);
   }
 
@@ -468,7 +471,6 @@ export class Controller {
     await runInSlices(this.#store.dropHalf());
     this.#frames.forget();
     this.#maker.forget();
-    this.#executables.release();
     this.#workers.release();
     await collectBetweenWork(() => this.#tracer.native.beginCollection());
     this.#tracer.native.releaseFreeMemory();

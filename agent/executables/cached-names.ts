@@ -2,8 +2,10 @@
 import { fstatSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import type { NamedRange } from '../../common/symbols/source.ts';
+import { OWN_VIEW } from '../processes/root-views.ts';
 import type { AnswerCache, Answers, Probe } from '../symbols/answer-cache.ts';
-import { identityOf, ownRoot, RootDirectory } from '../symbols/root-directory.ts';
+import { identityOf, ownRoot } from '../symbols/root-directory.ts';
+import { closeRoot, openRoot, type RootRequest } from './open-files.ts';
 import type { SymbolRequest } from './symbol-service.ts';
 
 const MAX_EXECUTABLES = 64;
@@ -38,10 +40,11 @@ export class CachedNames {
   of(request: SymbolRequest): KnownNames | undefined {
     const key = keyOf(request);
     if (key === undefined) return undefined;
-    let known = this.#known.get(key);
+    const ofView = `${key} ${request.view}`;
+    let known = this.#known.get(ofView);
     if (!known) {
       known = { key, answers: this.#load(key, request.root) };
-      this.#known.set(key, known);
+      this.#known.set(ofView, known);
     }
     return known;
   }
@@ -58,22 +61,23 @@ export class CachedNames {
     this.#known.clear();
   }
 
-  #load(key: string, rootFd: number | undefined): Answers {
-    let root: RootDirectory | undefined;
+  #load(key: string, request: RootRequest): Answers {
+    const root = openRoot(request);
     try {
-      if (rootFd !== undefined) root = new RootDirectory(`/proc/self/fd/${rootFd}`);
       return this.#cache.load(
         key,
         (where, path) => (where === 'host' ? ownRoot() : root)?.identify(path) ?? '',
       );
     } finally {
-      root?.close();
+      closeRoot(root);
     }
   }
 }
 
-/** The file itself, and what was fetched for it. */
-export function keyOf({ fileId, fd, path, fetched = {} }: SymbolRequest): string | undefined {
+/** The file itself, what was fetched for it, and whether other files were looked for in a root, the agent's own or another. */
+export function keyOf({ fileId, fd, view, root, path, fetched = {} }: SymbolRequest): string | undefined {
   if (fd === undefined) return undefined;
-  return JSON.stringify([fileId, identityOf(fstatSync(fd, { bigint: true })), path, Object.entries(fetched)]);
+  const identity = identityOf(fstatSync(fd, { bigint: true }));
+  const from = root === undefined ? '' : view === OWN_VIEW ? 'own' : 'root';
+  return JSON.stringify([fileId, identity, path, from, Object.entries(fetched)]);
 }

@@ -23,6 +23,8 @@ import { type FileKey, toFileKey, toPid } from '../../common/base/brand.ts';
 import { buildElf } from '../../common/elf/build-elf.ts';
 import { SHT_DYNSYM } from '../../common/elf/elf.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
+import { parseStat } from '../processes/proc-files.ts';
+import { OWN_VIEW, RootViews } from '../processes/root-views.ts';
 import type { FileRecord } from '../tracer/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
 import { createFileWorkers } from '../workers/file-workers.ts';
@@ -30,6 +32,9 @@ import type { WorkerData } from '../workers/protocol.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { Executables, type ExecutablesOptions, VDSO_KEY } from './executables.ts';
 import { kernelDevice } from './open-file.ts';
+
+const startOf = (pid: number): bigint =>
+  parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))!.startTicks * 10_000_000n;
 
 /** What BPF's maps would hold. */
 class Sink {
@@ -176,15 +181,6 @@ describe('a program', () => {
     expect(await resolveNames(executables, record.key, [symbols.get('main')!])).toEqual(['main']);
   });
 
-  test('that exists twice shares its table', async () => {
-    const { tables, executables } = create();
-    const records = [recordOf(program), recordOf(copy('twin'))];
-    for (const record of records) executables.onFile(record);
-    for (const record of records) expect((await settled(executables, record.key)).state).toBe('ready');
-    expect(executables.stats).toMatchObject({ opened: 2, installed: 2, shared: 1 });
-    expect(tables.installed.get(records[0]!.key)).toBe(tables.installed.get(records[1]!.key));
-  });
-
   test('whose table does not fit goes without', async () => {
     const { tables, executables } = create();
     tables.full = true;
@@ -313,13 +309,21 @@ describe.skipIf(process.getuid?.() !== 0)('a program in a container', () => {
         () => expect(readFileSync(`/proc/${child.pid}/cmdline`, 'latin1')).toMatch(/^\/program/),
         10_000,
       );
-      const { executables } = create();
+      const startBoottimeNs = startOf(child.pid!);
+      const views = new RootViews();
+      const { executables } = create({ views });
       const record = { ...recordOf(inRoot('program')), pid: toPid(child.pid!), path: '/program' };
       executables.onFile(record);
       expect(await settled(executables, record.key)).toMatchObject({ state: 'ready' });
       child.kill('SIGKILL');
       await once(child, 'exit');
-      expect(await resolveNames(executables, record.key, [Number(`0x${deep}`)])).toEqual(['deep']);
+      const view = views.of({ pid: toPid(child.pid!), startBoottimeNs });
+      expect(view).not.toBe(OWN_VIEW);
+      const addresses = [Number(`0x${deep}`)];
+      // whoever else has that file mapped does not see the other one
+      expect(await resolveNames(executables, record.key, addresses)).toEqual([undefined]);
+      expect(await resolveNames(executables, record.key, addresses, view)).toEqual(['deep']);
+      expect(await resolveNames(executables, record.key, addresses)).toEqual([undefined]);
       expect(executables.names.stats).toMatchObject({ debugFilesOpened: 1, debugFilesRefused: 0 });
     } finally {
       child.kill('SIGKILL');

@@ -13,6 +13,7 @@ import type { NamedRange } from '../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { mayHoldRuntime } from '../interpreters/registry.ts';
 import { isVerified } from '../interpreters/verified.ts';
+import { OWN_VIEW, RootViews } from '../processes/root-views.ts';
 import { TableBuilder, type TableResult } from '../stack-deltas/table-builder.ts';
 import type { Debuginfod } from '../symbols/debuginfod.ts';
 import type { FileRecord } from '../tracer/records.ts';
@@ -22,7 +23,7 @@ import { BuildQueue } from './build-queue.ts';
 import { type Executable, loadedSegments, locateOffset, newExecutable, placesOf } from './executable.ts';
 import { ForgetQueue } from './forget-queue.ts';
 import { closeKept, type KeptFile, KeptFiles } from './kept-files.ts';
-import { isSameFile, type OpenFailure, openRecordedFile, openRootOf } from './open-file.ts';
+import { isSameFile, type OpenFailure, openRecordedFile } from './open-file.ts';
 import { readFileId } from './read-file-id.ts';
 import { SymbolNames, UNKNOWN } from './symbol-names.ts';
 import type { SymbolDetail } from './symbol-service.ts';
@@ -56,6 +57,8 @@ export interface ExecutablesOptions {
   onRuntime?: (runtime: DetectedRuntime, path: string) => void;
   /** The language runtime of a file can't be unwound; `problem` says why, for people. */
   onUnsupportedRuntime?: (problem: string, path: string) => void;
+  /** What processes see at the paths that their files name. */
+  views?: RootViews;
   proc?: string;
   maxExecutables?: number;
   /** First wait before BPF may report a file again that could not be opened; doubles up to a minute. */
@@ -76,9 +79,6 @@ const KEPT_IDLE_MS = 60_000;
 const MAX_FORGETS_WAITING = 4096;
 const MAX_RETRY_MS = 60_000;
 const SETTLED_LOOK_MS = 5;
-/** Copies of a file are met together, as when containers start; later their tables are not worth the memory. */
-const RECENT_TABLE_BYTES = 8 << 20;
-const RECENT_TABLE_MS = 60_000;
 /** A table that is asked for again this soon was evicted at once: the budget is too small for what runs. */
 const THRASHING_MS = 10_000;
 
@@ -89,8 +89,6 @@ export class Executables {
     reported: 0,
     opened: 0,
     installed: 0,
-    /** Installed without making the table again, for a copy of a file. */
-    shared: 0,
     noTable: 0,
     notElf: 0,
     /** Contradictory, or it took the worker down. */
@@ -123,16 +121,12 @@ export class Executables {
   readonly #onUnsupportedRuntime: (problem: string, path: string) => void;
   readonly #tables: TableSink;
   readonly #proc: string;
+  readonly #views: RootViews;
   readonly #retryMs: number;
   readonly #builder: TableBuilder;
   readonly #byKey: LRUCache<FileKey, Executable>;
   /** Apart from the others: BPF reports it never, so it must not be dropped. */
   #vdso: Executable | undefined;
-  readonly #recentTables = new LRUCache<FileId, Extract<TableResult, { kind: 'built' }>>({
-    maxSize: RECENT_TABLE_BYTES,
-    sizeCalculation: ({ executable }) => (executable.table?.image.length ?? 0) + 1024,
-  });
-  readonly #recentTimer = setTimeout(() => this.#recentTables.clear(), RECENT_TABLE_MS).unref();
   readonly #kept = new KeptFiles({ max: MAX_KEPT_FILES, idleMs: KEPT_IDLE_MS });
   readonly #forgets: ForgetQueue;
   readonly #opens: { record: FileRecord; executable: Executable }[] = [];
@@ -147,11 +141,13 @@ export class Executables {
     this.#onRuntime = options.onRuntime ?? (() => {});
     this.#onUnsupportedRuntime = options.onUnsupportedRuntime ?? (() => {});
     this.#proc = options.proc ?? '/proc';
+    this.#views = options.views ?? new RootViews({ proc: this.#proc });
     this.#builder = new TableBuilder(options.workers);
     this.#retryMs = options.retryMs ?? 1000;
     this.#forgets = new ForgetQueue((key) => this.#forget(key), MAX_FORGETS_WAITING);
     this.names = new SymbolNames({
       kept: this.#kept,
+      views: this.#views,
       detail: options.symbols ?? 'full',
       workers: options.workers,
       debuginfod: options.debuginfod,
@@ -246,11 +242,11 @@ export class Executables {
     return false;
   }
 
-  /** The functions at ELF virtual addresses; none where nothing covers one. Never rejects. */
-  async resolve(key: FileKey, addresses: number[]): Promise<NamedRange[]> {
+  /** The functions at ELF virtual addresses, as processes of a view have them; none where nothing covers one. Never rejects. */
+  async resolve(key: FileKey, addresses: number[], view = OWN_VIEW): Promise<NamedRange[]> {
     const executable = this.get(key);
     if (!executable || executable.fileId === '') return addresses.map(() => UNKNOWN);
-    return this.names.resolve(executable, addresses);
+    return this.names.resolve(executable, addresses, view);
   }
 
   /** Makes and installs the table of the vDSO; false where this kernel has none, or it can't be read. */
@@ -268,20 +264,15 @@ export class Executables {
     return executable.state === 'ready';
   }
 
-  /** Gives up what can be made again: tables for copies of a file. */
-  release(): void {
-    this.#recentTables.clear();
-  }
-
   /** Ends what is under way and closes every file. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#opens.length = 0;
     this.#forgets.stop();
-    clearTimeout(this.#recentTimer);
     await Promise.all([this.#builder.close(), this.names.stop()]);
     await this.#building.drained();
     this.#kept.closeAll();
+    this.#views.closeAll();
   }
 
   #openNext(): void {
@@ -302,7 +293,9 @@ export class Executables {
       this.#fail(executable, opened.kind, opened.detail);
       return;
     }
-    const file: KeptFile = { fd: opened.fd, root: await openRootOf(opened.path) };
+    // its process may be gone when its symbols are read
+    this.#views.note(record.pid);
+    const file: KeptFile = { fd: opened.fd };
     if (this.#stopped || this.#filesWaiting >= MAX_FILES_WAITING) {
       closeKept(file);
       if (this.#stopped) return;
@@ -329,11 +322,9 @@ export class Executables {
     );
   }
 
-  async #look(executable: Executable, { fd, root }: KeptFile): Promise<void> {
+  async #look(executable: Executable, { fd }: KeptFile): Promise<void> {
     if (this.#stopped || (await this.#identify(executable, fd)) !== '') return;
-    // of a copy of a file that was read just now it is known
-    if (this.#recentTables.has(executable.fileId)) return;
-    const place = { root, path: executable.path };
+    const place = { isOwn: false, path: executable.path };
     await this.#builder.look(fd, place, (runtime) => this.#announce(executable, runtime));
   }
 
@@ -348,23 +339,18 @@ export class Executables {
     }
   }
 
-  async #build(executable: Executable, { fd, root }: KeptFile): Promise<void> {
+  async #build(executable: Executable, { fd }: KeptFile): Promise<void> {
     if (this.#stopped) return;
     const problem = await this.#identify(executable, fd);
     if (problem !== '') {
       this.#fail(executable, 'truncated', problem);
       return;
     }
-    const recent = this.#recentTables.get(executable.fileId);
-    if (recent) this.stats.shared++;
-    const place = { root, path: executable.path };
-    const result =
-      recent ??
-      (await this.#builder.buildFromFd(fd, place, (runtime) => this.#announce(executable, runtime)));
-    if (result.kind === 'built' && !result.executable.usesSeparate) {
-      this.#recentTables.set(executable.fileId, result);
-      this.#recentTimer.refresh();
-    }
+    const { path, identity } = executable;
+    const place = { isOwn: path.startsWith('/') && (await isSameFile(path, identity)), path };
+    const result = await this.#builder.buildFromFd(fd, place, (runtime) =>
+      this.#announce(executable, runtime),
+    );
     await this.#install(executable, result);
   }
 

@@ -27,12 +27,12 @@ const closed = (fd: number) => vi.waitFor(() => expect(isOpen(fd)).toBe(false));
 test('the least used file is closed, one in use when it is done', async () => {
   const kept = new KeptFiles({ max: 2, idleMs: 60_000 });
   const fds = [1, 2, 3, 4].map(() => openSync(path, 'r'));
-  kept.put(key(0), { fd: fds[0]!, root: undefined });
-  kept.put(key(1), { fd: fds[1]!, root: undefined });
+  kept.put(key(0), { fd: fds[0]! });
+  kept.put(key(1), { fd: fds[1]! });
   await kept.use(key(0), async ({ fd }) => {
     expect(fd).toBe(fds[0]);
-    kept.put(key(2), { fd: fds[2]!, root: undefined });
-    kept.put(key(3), { fd: fds[3]!, root: undefined });
+    kept.put(key(2), { fd: fds[2]! });
+    kept.put(key(3), { fd: fds[3]! });
     await closed(fds[1]!);
     expect(isOpen(fd)).toBe(true);
   });
@@ -45,9 +45,9 @@ test('the least used file is closed, one in use when it is done', async () => {
 test('a file that fails its user is closed all the same, and one that is replaced', async () => {
   const kept = new KeptFiles({ max: 2, idleMs: 60_000 });
   const fds = [1, 2].map(() => openSync(path, 'r'));
-  kept.put(key(0), { fd: fds[0]!, root: undefined });
+  kept.put(key(0), { fd: fds[0]! });
   const failing = kept.use(key(0), async () => {
-    kept.put(key(0), { fd: fds[1]!, root: undefined });
+    kept.put(key(0), { fd: fds[1]! });
     throw new Error('on purpose');
   });
   await expect(failing).rejects.toThrow('on purpose');
@@ -61,9 +61,9 @@ test('what is idle is closed', async () => {
   let now = 0;
   const kept = new KeptFiles({ max: 10, idleMs: 1000, now: () => now });
   const fds = [1, 2].map(() => openSync(path, 'r'));
-  kept.put(key(0), { fd: fds[0]!, root: undefined });
+  kept.put(key(0), { fd: fds[0]! });
   now = 600;
-  kept.put(key(1), { fd: fds[1]!, root: undefined });
+  kept.put(key(1), { fd: fds[1]! });
   now = 1000;
   kept.sweep();
   await closed(fds[0]!);

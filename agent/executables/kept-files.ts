@@ -7,10 +7,8 @@ import { close } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import type { FileKey } from '../../common/base/brand.ts';
 
-/** Descriptors of a file, and of the root directory in which it was found. */
 export interface KeptFile {
   fd: number;
-  root: number | undefined;
 }
 
 interface Kept extends KeptFile {
@@ -92,8 +90,7 @@ function closeWhenUnused(kept: Kept): void {
   if (kept.users === 0) closeKept(kept);
 }
 
-export function closeKept({ fd, root }: KeptFile): void {
+export function closeKept({ fd }: KeptFile): void {
   // Errors of close() on a file that was only read mean nothing that could be acted on.
   close(fd, () => {});
-  if (root !== undefined) close(root, () => {});
 }

@@ -60,19 +60,6 @@ function placesOf(record: FileRecord, proc: string): string[] {
 }
 
 /**
- * The root in which a file was found, as a descriptor that paths can be looked up in: that of the process through
- * which it was opened, or our own. Undefined where the process ended meanwhile.
- */
-export async function openRootOf(openedPath: string): Promise<number | undefined> {
-  const process = /^(.*\/\d+)\/(?:root|map_files)\//.exec(openedPath)?.[1];
-  try {
-    return await openAsync(process ? `${process}/root` : '/', O_PATH | constants.O_DIRECTORY);
-  } catch {
-    return undefined;
-  }
-}
-
-/**
  * Opens one path. First only as a name, since opening a device or a pipe for reading can block or do things; then
  * for reading through that name, so that nobody can swap the file in between.
  */

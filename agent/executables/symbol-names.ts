@@ -1,13 +1,15 @@
 /** Names of native addresses: asks the symbol worker, and gives it the file when it needs one. */
 import type { FileKey } from '../../common/base/brand.ts';
 import type { NamedRange } from '../../common/symbols/source.ts';
+import { OWN_VIEW, type RootViews } from '../processes/root-views.ts';
 import type { Debuginfod } from '../symbols/debuginfod.ts';
 import { RequestBatches } from '../workers/request-batches.ts';
 import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { type Executable, placesOf } from './executable.ts';
 import { closeKept, type KeptFile, type KeptFiles } from './kept-files.ts';
-import { openRootOf, openVerified } from './open-file.ts';
+import { isSameFile, openVerified } from './open-file.ts';
+import type { RootRequest } from './open-files.ts';
 import type { SymbolAnswer, SymbolDetail, SymbolRequest } from './symbol-service.ts';
 
 const MAX_CPU_MS = 30_000;
@@ -22,6 +24,8 @@ export const UNKNOWN: NamedRange = { frames: [], start: 0, end: 0 };
 
 export interface SymbolNamesOptions {
   kept: KeptFiles;
+  /** What processes see at the paths that their files name. */
+  views: RootViews;
   detail: SymbolDetail;
   workers: WorkerPool;
   /** Where debug information that is missing here is fetched. */
@@ -44,7 +48,7 @@ export class SymbolNames {
     workerFailed: 0,
     /** Other files that executables named for their symbols. */
     debugFilesOpened: 0,
-    /** Those that are no regular files, lie out of the process's reach, or that the executable's owner may not read. */
+    /** Those that are no regular files, that somebody else can change, or that the executable's owner may not read. */
     debugFilesRefused: 0,
     /** Compressed symbol tables (.gnu_debugdata) that can't be read, or exceed a limit. */
     miniDebugInfoDamaged: 0,
@@ -52,6 +56,7 @@ export class SymbolNames {
     dwarfDamaged: 0,
   };
   readonly #kept: KeptFiles;
+  readonly #views: RootViews;
   readonly #detail: SymbolDetail;
   readonly #worker: WorkerClient<SymbolRequest[], SymbolAnswer[]>;
   readonly #batches: RequestBatches<SymbolRequest, SymbolAnswer>;
@@ -60,8 +65,9 @@ export class SymbolNames {
   readonly #fetched = new WeakMap<Executable, Record<string, string>>();
   readonly #onBetterNames: (key: FileKey) => void;
 
-  constructor({ kept, detail, workers, debuginfod, onBetterNames }: SymbolNamesOptions) {
+  constructor({ kept, views, detail, workers, debuginfod, onBetterNames }: SymbolNamesOptions) {
     this.#kept = kept;
+    this.#views = views;
     this.#detail = detail;
     this.#debuginfod = debuginfod;
     this.#onBetterNames = onBetterNames;
@@ -73,11 +79,11 @@ export class SymbolNames {
     this.#batches = new RequestBatches(this.#worker);
   }
 
-  /** The functions at ELF virtual addresses; none where nothing covers one. Never rejects. */
-  async resolve(executable: Executable, addresses: number[]): Promise<NamedRange[]> {
+  /** The functions at ELF virtual addresses, as processes of a view have them; none where nothing covers one. Never rejects. */
+  async resolve(executable: Executable, addresses: number[], view = OWN_VIEW): Promise<NamedRange[]> {
     if (this.#detail === 'off') return addresses.map(() => UNKNOWN);
     this.stats.asked += addresses.length;
-    const names = await this.#ask(executable, addresses);
+    const names = await this.#ask(executable, addresses, view);
     return names ?? addresses.map(() => UNKNOWN);
   }
 
@@ -85,13 +91,15 @@ export class SymbolNames {
     await Promise.all([this.#worker.stop(), this.#debuginfod?.stop()]);
   }
 
-  async #ask(executable: Executable, addresses: number[]): Promise<NamedRange[] | undefined> {
+  async #ask(executable: Executable, addresses: number[], view: number): Promise<NamedRange[] | undefined> {
     if (performance.now() < executable.symbolsBrokenUntil) {
       this.stats.workerFailed += addresses.length;
       return undefined;
     }
     try {
-      const answer = await this.#request(executable, Float64Array.from(addresses));
+      const answer = await this.#inRoot(executable, view, (root) =>
+        this.#request(executable, Float64Array.from(addresses), { view, root }),
+      );
       if (answer?.kind === 'names') {
         executable.symbolsRead = true;
         void this.#fetch(executable, answer.debugFiles.missing);
@@ -132,20 +140,32 @@ export class SymbolNames {
     return this.#detail === 'full' ? answer.names : answer.names.map(outermost);
   }
 
+  /** In the agent's own root paths lead to what belongs to the file only where it is the file at its own path. */
+  async #inRoot<T>(executable: Executable, view: number, use: (root: RootRequest) => Promise<T>): Promise<T> {
+    if (view !== OWN_VIEW) return this.#views.use(view, use);
+    const { path, identity } = executable;
+    const isOwn = path.startsWith('/') && (await isSameFile(path, identity));
+    return use(isOwn ? 'own' : undefined);
+  }
+
   /** Undefined where the worker needs the file and the file can't be had any more. */
-  async #request(executable: Executable, addresses: Float64Array): Promise<SymbolAnswer | undefined> {
+  async #request(
+    executable: Executable,
+    addresses: Float64Array,
+    from: { view: number; root: RootRequest },
+  ): Promise<SymbolAnswer | undefined> {
     const { key, fileId, bytes, path, symbolsRead } = executable;
-    const common = { fileId, path, fetched: this.#fetched.get(executable), addresses };
+    const common = { key, fileId, path, ...from, fetched: this.#fetched.get(executable), addresses };
     const ask = (file: Partial<SymbolRequest>): Promise<SymbolAnswer> => {
       const request = { ...common, ...file };
       return symbolsRead ? this.#batches.ask(request) : this.#batches.askAlone(request);
     };
     if (bytes) return ask({ bytes });
-    const kept = await this.#kept.use(key, ask);
+    const kept = await this.#kept.use(key, ({ fd }) => ask({ fd }));
     if (kept) return kept;
     const cached = await ask({});
     if (cached.kind !== 'need-file' || !(await this.#reopen(executable))) return cached;
-    return this.#kept.use(key, ask);
+    return this.#kept.use(key, ({ fd }) => ask({ fd }));
   }
 
   async #reopen(executable: Executable): Promise<boolean> {
@@ -153,7 +173,7 @@ export class SymbolNames {
     for (const place of placesOf(executable)) {
       const opened = await openVerified(place, identity);
       if (opened.kind !== 'opened') continue;
-      const file: KeptFile = { fd: opened.fd, root: await openRootOf(opened.path) };
+      const file: KeptFile = { fd: opened.fd };
       if (this.#kept.has(key)) closeKept(file);
       else this.#kept.put(key, file);
       return true;

@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import {
   closeSync,
   copyFileSync,
+  linkSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -16,6 +18,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseElf } from '../../common/elf/elf.ts';
 import { bufferSource } from '../../common/elf/source.ts';
+import { OWN_VIEW } from '../processes/root-views.ts';
 import { AnswerCache } from '../symbols/answer-cache.ts';
 import { placeOf } from '../symbols/debug-files.ts';
 import { TableStore } from '../symbols/kept-tables.ts';
@@ -41,10 +44,12 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
+const askerOf = (name: string) => ({ key: name, fileId: name, view: OWN_VIEW, root: undefined });
+
 async function ask(service: SymbolService, name: string, fetched?: Record<string, string>): Promise<number> {
   const fd = openSync(path(name), 'r');
   try {
-    const answer = await service.resolve({ fileId: name, fd, path: path(name), addresses, fetched });
+    const answer = await service.resolve({ ...askerOf(name), fd, path: path(name), addresses, fetched });
     return answer.kind === 'names' ? answer.names.filter(({ frames }) => frames[0]?.line).length : -1;
   } finally {
     closeSync(fd);
@@ -78,10 +83,10 @@ test('files whose tables grew beyond the room are closed, and opened again when 
   expect(grown).toBeGreaterThan(3 * opened);
   // room for six as they are opened, and for two as they get
   const service = new SymbolService('full', { maxBytes: Math.floor(2.5 * grown) });
-  const few = { fileId: '', addresses: new Float64Array(0), path: path('program') };
+  const few = { addresses: new Float64Array(0), path: path('program') };
   for (let i = 0; i < 6; i++) {
     const fd = openSync(path(`copy${i}`), 'r');
-    await service.resolve({ ...few, fileId: `copy${i}`, fd });
+    await service.resolve({ ...few, ...askerOf(`copy${i}`), fd });
     closeSync(fd);
   }
   expect(open()).toBe(6);
@@ -97,7 +102,7 @@ test('64 files stay open at a time, those that were asked for last', async () =>
   const fd = openSync(path('program'), 'r');
   const few = { addresses: addresses.slice(0, 1), path: path('program') };
   const resolve = (i: number, fd?: number) =>
-    service.resolve({ ...few, fileId: `file ${i}`, ...(fd !== undefined && { fd }) });
+    service.resolve({ ...few, ...askerOf(`file ${i}`), ...(fd !== undefined && { fd }) });
   for (let i = 0; i < 80; i++) expect((await resolve(i, fd)).kind).toBe('names');
   closeSync(fd);
   expect(open() - before).toBe(64);
@@ -120,7 +125,7 @@ test('a file is opened anew with debug information that was fetched for it, once
   expect(open()).toBe(before + 2);
   // without the file what is there answers
   const answer = await service.resolve({
-    fileId: 'bare',
+    ...askerOf('bare'),
     path: path('bare'),
     addresses,
     fetched: { ...fetched, ff: '/x' },
@@ -133,7 +138,12 @@ test('a service that is closed leaves on disk whatever it found', async () => {
   const few = addresses.slice(0, 2);
   const request = async (service: SymbolService) => {
     const fd = openSync(path('program'), 'r');
-    const answer = await service.resolve({ fileId: 'program', fd, path: path('program'), addresses: few });
+    const answer = await service.resolve({
+      ...askerOf('program'),
+      fd,
+      path: path('program'),
+      addresses: few,
+    });
     closeSync(fd);
     return answer;
   };
@@ -149,7 +159,7 @@ test('what was found before is not looked for again, and stands in its place amo
   const request = async (addresses: Float64Array, options = {}) => {
     const fd = openSync(path('program'), 'r');
     const service = new SymbolService('full', options);
-    const answer = await service.resolve({ fileId: 'program', fd, path: path('program'), addresses });
+    const answer = await service.resolve({ ...askerOf('program'), fd, path: path('program'), addresses });
     closeSync(fd);
     if (answer.kind !== 'names') throw new Error(answer.kind);
     return answer;
@@ -188,7 +198,7 @@ test('tables of an earlier run answer as they did, those of debug information on
     const service = new SymbolService('full', { room: findScratchRoom([]), tables });
     const fd = openSync(path('bare-2'), 'r');
     const root = openSync('/', 'r');
-    const answer = await service.resolve({ fileId: 'bare', fd, root, path: path('bare-2'), addresses });
+    const answer = await service.resolve({ ...askerOf('bare'), fd, root, path: path('bare-2'), addresses });
     for (const descriptor of [fd, root]) closeSync(descriptor);
     const answered = { ...counts };
     service.close();
@@ -205,4 +215,52 @@ test('tables of an earlier run answer as they did, those of debug information on
   copyFileSync(path('bare-2.debug'), path('other.debug'));
   renameSync(path('other.debug'), path('bare-2.debug'));
   expect(await request()).toEqual(first);
+});
+
+test('a file with the edges and the size of another lends it no names', async () => {
+  const bytes = readFileSync(path('program'));
+  const listed = execFileSync('nm', ['program'], { cwd: directory, encoding: 'latin1' });
+  const f7 = Number(`0x${/^([0-9a-f]+) T f7$/m.exec(listed)![1]}`);
+  const at = bytes.lastIndexOf('\0f7\0');
+  expect(at).toBeGreaterThan(4096);
+  bytes.write('g7', at + 1);
+  writeFileSync(path('crafted'), bytes);
+  const service = new SymbolService('names');
+  const nameOf = async (name: string): Promise<string | undefined> => {
+    const fd = openSync(path(name), 'r');
+    const one = Float64Array.of(f7);
+    const from = { key: name, fileId: 'same', view: OWN_VIEW, root: undefined };
+    const answer = await service.resolve({ ...from, fd, path: path('program'), addresses: one });
+    closeSync(fd);
+    return answer.kind === 'names' ? answer.names[0]!.frames[0]?.function : answer.kind;
+  };
+  expect(await nameOf('crafted')).toBe('g7');
+  expect(await nameOf('program')).toBe('f7');
+});
+
+test('what one root has of debug information names nothing in another, and is shared where both have the same', async () => {
+  const run = (command: string, ...args: string[]) => execFileSync(command, args, { cwd: directory });
+  for (const name of ['r1', 'r2', 'r3']) mkdirSync(path(name));
+  run('objcopy', '--only-keep-debug', 'program', 'r1/program.debug');
+  run('strip', '--strip-all', '-o', 'r1/program', 'program');
+  run('objcopy', '--add-gnu-debuglink=r1/program.debug', 'r1/program');
+  for (const name of ['program', 'program.debug']) linkSync(path(`r1/${name}`), path(`r3/${name}`));
+  const service = new SymbolService('full', { cache: new AnswerCache(path('by-root')) });
+  const before = open();
+  const linesIn = async (view: number, name: string): Promise<number> => {
+    const [fd, root] = [openSync(path('r1/program'), 'r'), openSync(path(name), 'r')];
+    const from = { key: 'one', fileId: 'one', view, root };
+    const answer = await service.resolve({ ...from, fd, path: '/program', addresses });
+    for (const descriptor of [fd, root]) closeSync(descriptor);
+    return answer.kind === 'names' ? answer.names.filter(({ frames }) => frames[0]?.line).length : -1;
+  };
+  expect(await linesIn(1, 'r1')).toBe(300);
+  expect(await linesIn(2, 'r2')).toBe(0);
+  const opened = open();
+  expect(await linesIn(3, 'r3')).toBe(300);
+  expect(open()).toBe(opened);
+  expect(await linesIn(1, 'r1')).toBe(300);
+  expect(await linesIn(2, 'r2')).toBe(0);
+  service.close();
+  expect(open()).toBe(before);
 });

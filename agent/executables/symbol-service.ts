@@ -1,6 +1,5 @@
 /** What the symbol worker does: names for addresses of a file, from tables that it keeps for a while. */
 import { closeSync, fstatSync, openSync } from 'node:fs';
-import { LRUCache } from 'lru-cache';
 import { ElfError, parseElf } from '../../common/elf/elf.ts';
 import { bufferSource, OutOfBounds } from '../../common/elf/source.ts';
 import { Extent } from '../../common/symbols/extent.ts';
@@ -10,20 +9,25 @@ import type { AnswerCache } from '../symbols/answer-cache.ts';
 import { type FileStats, noStats } from '../symbols/file-pool.ts';
 import type { TableStore } from '../symbols/kept-tables.ts';
 import { type OpenSymbols, openSymbols, type SourceDetail } from '../symbols/open-symbols.ts';
-import { RootDirectory } from '../symbols/root-directory.ts';
+import type { RootDirectory } from '../symbols/root-directory.ts';
 import { ScratchFile, type ScratchRoom } from '../symbols/scratch-file.ts';
 import { CachedNames, type KnownNames, keyOf } from './cached-names.ts';
+import { closeRoot, type OpenFile, OpenFiles, openRoot, type RootRequest } from './open-files.ts';
 
 /** `full`: inlined functions and lines; `names`: functions only; `off`: addresses only. */
 export type SymbolDetail = 'full' | 'names' | 'off';
 
 export interface SymbolRequest {
+  /** What the kernel knows the file by: a copy is another one, and so is one that was changed. */
+  key: string;
   fileId: string;
+  /** Which processes ask, see RootViews. */
+  view: number;
   /** An open descriptor of the file, or its bytes; without either only a table that is still there answers. */
   fd?: number;
   bytes?: Uint8Array;
-  /** An open descriptor of the root directory in which it was found. */
-  root?: number | undefined;
+  /** Where the files lie that it names: an open descriptor of the root directory of the view, or the agent's own. */
+  root: RootRequest;
   /** Debug information that was fetched for it: where it lies on the host, by build ID. */
   fetched?: Readonly<Record<string, string>> | undefined;
   /** Where the file lies in that root, for the files beside it. */
@@ -46,18 +50,6 @@ export type SymbolAnswer =
 const MAX_TABLE_BYTES = 32 << 20;
 /** With tables in files, what is left are windows and indices. */
 const MAX_OUTSIDE_BYTES = 16 << 20;
-/** Each has four descriptors (itself, its root, tables of this run and of earlier ones), and up to four of debug information. */
-const MAX_FILES = 64;
-
-interface OpenFile {
-  symbols: OpenSymbols;
-  /** Its own, since what is read later is read later. */
-  fd: number | undefined;
-  root: RootDirectory | undefined;
-  fetched: number;
-  scratch: ScratchFile | undefined;
-}
-
 export interface SymbolServiceOptions {
   /** Where names are kept for later runs. */
   cache?: AnswerCache | undefined;
@@ -72,7 +64,7 @@ export interface SymbolServiceOptions {
 }
 
 export class SymbolService {
-  readonly #files: LRUCache<string, OpenFile>;
+  readonly #files: OpenFiles;
   readonly #cached: CachedNames | undefined;
   readonly #detail: SourceDetail;
   readonly #options: SymbolServiceOptions;
@@ -81,13 +73,7 @@ export class SymbolService {
     const { cache, room, maxBytes = room ? MAX_OUTSIDE_BYTES : MAX_TABLE_BYTES } = options;
     this.#options = options;
     this.#detail = detail;
-    this.#files = new LRUCache({
-      max: MAX_FILES,
-      maxSize: maxBytes,
-      // One that is larger than half of the room leaves the other half to the others: reading it again costs seconds.
-      sizeCalculation: ({ symbols }) => Math.min(symbols.byteLength + 256, Math.floor(maxBytes / 2)),
-      dispose: closeFile,
-    });
+    this.#files = new OpenFiles(maxBytes);
     this.#cached = cache && new CachedNames(cache);
   }
 
@@ -114,21 +100,20 @@ export class SymbolService {
   }
 
   async #find(request: SymbolRequest, addresses: Float64Array, known?: KnownNames): Promise<SymbolAnswer> {
-    let file = this.#files.get(request.fileId);
-    if (!file || (file.fetched < countFetched(request) && isOpenable(request))) {
+    let file = this.#files.get(request);
+    let names = file && !lacksFetched(file, request) ? lookUp(file.symbols, addresses) : undefined;
+    if (!file || !names || !this.#files.isRightFor(file, request)) {
       const opened = await openFile(request, this.#detail, this.#options);
       if (!opened) return { kind: 'need-file' };
       if ('kind' in opened) return opened;
-      this.#files.delete(request.fileId);
+      this.#files.put(request, opened);
       file = opened;
+      names = lookUp(file.symbols, addresses);
     }
-    const { symbols } = file;
-    const names = lookUp(symbols, addresses);
-    // It has grown: set again, as another object, since for the same one the cache does not ask for its size.
-    this.#files.set(request.fileId, { ...file }, { noDisposeOnSet: true });
-    const debugFiles = symbols.takeFileStats();
+    this.#files.resize(request, file);
+    const debugFiles = file.symbols.takeFileStats();
     if (known) {
-      const { probes } = symbols;
+      const { probes } = file.symbols;
       this.#cached?.keep(known, { addresses, names, probes, missing: debugFiles.missing });
     }
     return { kind: 'names', names, cached: 0, debugFiles };
@@ -156,14 +141,11 @@ function lookUp(symbols: OpenSymbols, addresses: Float64Array): NamedRange[] {
 
 const isOpenable = ({ fd, bytes }: SymbolRequest): boolean => fd !== undefined || bytes !== undefined;
 
-const countFetched = ({ fetched = {} }: SymbolRequest): number => Object.keys(fetched).length;
+/** Something was fetched since it was opened, and it can be opened anew. */
+const lacksFetched = ({ fetched }: OpenFile, request: SymbolRequest): boolean =>
+  fetched < countFetched(request) && isOpenable(request);
 
-function closeFile({ symbols, fd, root, scratch }: OpenFile): void {
-  symbols.close();
-  scratch?.close();
-  root?.close();
-  if (fd !== undefined) closeSync(fd);
-}
+const countFetched = ({ fetched = {} }: SymbolRequest): number => Object.keys(fetched).length;
 
 async function openFile(
   request: SymbolRequest,
@@ -173,22 +155,22 @@ async function openFile(
   const { fd, bytes, path, root, fetched } = request;
   if (!isOpenable(request)) return undefined;
   const own = bytes ? undefined : openSync(`/proc/self/fd/${fd}`, 'r');
-  let ownRoot: RootDirectory | undefined;
+  let directory: RootDirectory | undefined;
   const key = keyOf(request);
   const scratch = room && new ScratchFile(room, key === undefined ? undefined : tables?.open(key));
   try {
-    if (root !== undefined) ownRoot = new RootDirectory(`/proc/self/fd/${root}`);
+    directory = openRoot(root);
     const source = bytes ? bufferSource(bytes) : fdSource(own!);
-    const uid = own === undefined ? 0n : fstatSync(own, { bigint: true }).uid;
-    const place = { path, root: ownRoot, uid, ...(fetched && { fetched }) };
+    const owner = own === undefined ? { uid: 0n, gid: 0n, mode: 0n } : fstatSync(own, { bigint: true });
+    const place = { path, root: directory, owner, ...(fetched && { fetched }) };
     const symbols = await openSymbols(parseElf(source), place, detail, {
       ...(scratch && { scratch }),
       ...(decompressedBytes !== undefined && { decompressedBytes }),
     });
-    return { symbols, fd: own, root: ownRoot, fetched: countFetched(request), scratch };
+    return { symbols, fd: own, root: directory, fetched: countFetched(request), scratch };
   } catch (error) {
     if (own !== undefined) closeSync(own);
-    ownRoot?.close();
+    closeRoot(directory);
     scratch?.close();
     if (error instanceof ElfError || error instanceof OutOfBounds) {
       return { kind: 'unreadable', reason: error.message };

@@ -25,7 +25,7 @@ const PIECE_BYTES = 64 * 1024;
 const CLOCK_SLACK_MS = 2000;
 
 export type JitRefusal =
-  /** Of another user than the process. */
+  /** Of another user than the process, or others can change it. */
   | 'notOwned'
   /** A link, directory, device, pipe or socket. */
   | 'notRegular'
@@ -92,13 +92,18 @@ async function openOwned(
   try {
     const stats = await fstatAsync(name);
     if (!stats.isFile()) return 'notRegular';
-    if (stats.uid !== uid) return 'notOwned';
+    if (stats.uid !== uid || isOthers(stats)) return 'notOwned';
     if (!isCurrent(stats)) return 'outdated';
     return await openAsync(`/proc/self/fd/${name}`, READ).catch(() => undefined);
   } finally {
     await closeAsync(name);
   }
 }
+
+/** Root's group is nobody else's; those of users often have no other member, and their files its rights (umask 002). */
+const isOthers = ({ uid, gid, mode, nlink }: Stats): boolean =>
+  // a file of the process's user that somebody linked to from there
+  nlink > 1 || (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && uid === 0 && gid !== 0);
 
 /** The range of the mapping of a file whose path ends so, as map_files/ has it. */
 async function findMapping(path: string, ending: string): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -30,6 +30,7 @@ describe('source maps of a process', () => {
     mkdirSync(join(folder, `proc/${PID}`), { recursive: true });
     mkdirSync(root);
     symlinkSync(root, join(folder, `proc/${PID}/root`));
+    writeFileSync(join(folder, `proc/${PID}/status`), 'Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n');
     startAt(NEW_PROCESS);
     service = new SourceMapService(join(folder, 'proc'));
   });
@@ -48,6 +49,31 @@ describe('source maps of a process', () => {
     write('a.js.map', MAP);
     expect(resolve('/a.js').kind).toBe('none');
     expect(resolve('/a.js', 2).kind).toBe('places');
+  });
+
+  const isRoot = process.getuid?.() === 0;
+  if (!isRoot) console.log('skipped: source maps of other users (needs root)');
+  it.skipIf(!isRoot)('are not believed where another user than the script’s can change them', () => {
+    write('a.js', 'a()\n//# sourceMappingURL=a.js.map\n');
+    write('a.js.map', MAP);
+    chownSync(join(root, 'a.js.map'), 1000, 1000);
+    expect(resolve('/a.js', 1)).toEqual({ kind: 'refused' });
+    chownSync(join(root, 'a.js'), 1000, 1000);
+    expect(resolve('/a.js', 2)).toMatchObject({ kind: 'places' });
+    chmodSync(join(root, 'a.js.map'), 0o666);
+    expect(resolve('/a.js', 3)).toEqual({ kind: 'refused' });
+  });
+
+  it.skipIf(!isRoot)('are not read for a process that could not', () => {
+    writeFileSync(join(folder, `proc/${PID}/status`), 'Uid:\t0\t33\t33\t33\nGid:\t0\t33\t33\t33\n');
+    mkdirSync(join(root, 'private'), { mode: 0o750 });
+    write('private/a.js', 'a()\n//# sourceMappingURL=a.js.map\n');
+    write('private/a.js.map', MAP);
+    expect(resolve('/private/a.js', 1)).toEqual({ kind: 'refused' });
+    chownSync(join(root, 'private'), 0, 33);
+    expect(resolve('/private/a.js', 2)).toMatchObject({ kind: 'places' });
+    chmodSync(join(root, 'private/a.js.map'), 0o600);
+    expect(resolve('/private/a.js', 3)).toEqual({ kind: 'refused' });
   });
 
   it('may lie beside their scripts without being named', () => {

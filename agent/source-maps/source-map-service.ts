@@ -1,9 +1,9 @@
 /** What the source map worker does: reads scripts and their maps in the root of the process that runs them. */
-import { type BigIntStats, closeSync, readSync, statSync } from 'node:fs';
+import { type BigIntStats, closeSync, readSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import { createBootClock } from '../processes/boot-clock.ts';
 import { parseStat, readSmallFile } from '../processes/proc-files.ts';
-import { isReadableBy, RootDirectory } from '../symbols/root-directory.ts';
+import { type FileOwner, type Reader, RootDirectory } from '../symbols/root-directory.ts';
 import {
   findMapUrl,
   type OriginalPlace,
@@ -30,7 +30,10 @@ export type NoMap =
   | 'gone'
   /** The script or its map changed after the process had started. */
   | 'changed'
-  /** No regular file, outside of the process's root, or not readable for the process's owner. */
+  /**
+   * No regular file, outside of the process's root, or not readable for the process; a map that somebody else than root
+   * and the script's owner can change.
+   */
   | 'refused'
   | 'too-large'
   | 'malformed';
@@ -61,12 +64,13 @@ interface TextFile {
   text: string;
   /** Same for the same content. */
   identity: string;
+  owner: FileOwner | undefined;
 }
 
 /** A process's root, and what may be read there. */
 interface Place {
   root: RootDirectory;
-  uid: bigint;
+  reader: Reader;
   startMs: number;
 }
 
@@ -118,22 +122,23 @@ export class SourceMapService {
       const folder = `${this.#proc}/${pid}`;
       const stat = parseStat(readSmallFile(`${folder}/stat`) ?? '');
       const root = new RootDirectory(`${folder}/root`);
-      const { uid } = statSync(folder, { bigint: true });
+      const reader = readerOf(readSmallFile(`${folder}/status`) ?? '');
       const startNs = this.#clock.toUnixNanos((stat?.startTicks ?? 0n) * TICK_NS);
-      return { root, uid, startMs: Number(startNs / 1_000_000n) };
+      return { root, reader, startMs: Number(startNs / 1_000_000n) };
     } catch {
       throw new NoMapError('gone');
     }
   }
 
   #read(place: Place, file: string): { map: ScriptMap; key: string } {
-    const script = readText(place, file, MAX_SCRIPT_BYTES);
+    // what runs is its own, whoever wrote it
+    const script = readText(place, file, undefined, MAX_SCRIPT_BYTES);
     const url = findMapUrl(script.text);
     const held = url === undefined ? undefined : readDataUrl(url);
     const path = url === undefined ? `${file}.map` : pathOfMap(url, file);
-    if (held !== undefined) return this.#parse(script, { text: held, identity: '' }, file);
+    if (held !== undefined) return this.#parse(script, { text: held, identity: '', owner: undefined }, file);
     if (path === undefined) throw new NoMapError('none');
-    return this.#parse(script, readText(place, path, MAX_MAP_BYTES), path);
+    return this.#parse(script, readText(place, path, script.owner, MAX_MAP_BYTES), path);
   }
 
   #parse(script: TextFile, map: TextFile, path: string): { map: ScriptMap; key: string } {
@@ -151,14 +156,28 @@ const answer = (map: ScriptMap, places: ScriptPlace[]): SourceMapAnswer => ({
   places: places.map((place) => map.originalOf(place)),
 });
 
-function readText({ root, uid, startMs }: Place, path: string, maxBytes: number): TextFile {
-  const opened = root.openRegular(path, (stats) => isReadableBy(uid, stats));
+/** With the rights that it has: who owns /proc/PID is root, where the process may not be dumped. */
+function readerOf(status: string): Reader {
+  const [, uid] = /^Uid:\t\d+\t(\d+)\t/m.exec(status) ?? [];
+  const [, gid] = /^Gid:\t\d+\t(\d+)\t/m.exec(status) ?? [];
+  if (uid === undefined || gid === undefined) throw new NoMapError('gone');
+  return { uid: BigInt(uid), gid: BigInt(gid) };
+}
+
+function readText(
+  { root, reader, startMs }: Place,
+  path: string,
+  owner: FileOwner | undefined,
+  maxBytes: number,
+): TextFile {
+  const opened = root.openRegular(path, owner, reader);
   if (typeof opened === 'string') throw new NoMapError(opened === 'missing' ? 'none' : 'refused');
   try {
     const { size, ctimeMs } = opened.stats;
     if (size > maxBytes) throw new NoMapError('too-large');
     if (Number(ctimeMs) > startMs + START_STEP_MS) throw new NoMapError('changed');
-    return { text: readAll(opened.fd, Number(size)), identity: identityOf(opened.stats) };
+    const text = readAll(opened.fd, Number(size));
+    return { text, identity: identityOf(opened.stats), owner: opened.stats };
   } finally {
     closeSync(opened.fd);
   }

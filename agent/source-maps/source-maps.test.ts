@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { emptyMapping } from '../../common/profile/profile.ts';
+import { RootViews } from '../processes/root-views.ts';
 import type { Frame } from '../traces/frame-resolver.ts';
 import { createFileWorkers } from '../workers/file-workers.ts';
 import { WorkerPool } from '../workers/worker-pool.ts';
@@ -14,7 +15,7 @@ import { SourceMaps } from './source-maps.ts';
 const workers = createFileWorkers();
 let maps: SourceMaps;
 beforeEach(() => {
-  maps = new SourceMaps(workers);
+  maps = new SourceMaps(workers, new RootViews());
 });
 function frameIn(file: string): Frame {
   const line = { function: 'f', systemName: '', file, line: 1, column: 1 };
@@ -67,7 +68,7 @@ test('scripts that are asked for together are one request; one that takes the wo
   const own = join(directory, 'worker.cjs');
   writeFileSync(own, code);
   const pool = new WorkerPool({ url: pathToFileURL(own), maxHeapMb: 32 });
-  const fragile = new SourceMaps(pool);
+  const fragile = new SourceMaps(pool, new RootViews());
   const pid = toPid(process.pid);
   for (const name of ['/a.js', '/b.js']) fragile.add(pid, frameIn(name));
   await fragile.nameFrames();

@@ -2,9 +2,10 @@
  * Turns places in scripts into places in the sources that they were made from, where there is a source map. Files
  * are read and decoded by a worker thread, at the first frame of a script, since its process may end soon.
  */
-import { statSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import type { Pid } from '../../common/base/brand.ts';
+import type { RootViews } from '../processes/root-views.ts';
+import type { ProcessIdentity } from '../tracer/records.ts';
 import type { Frame, FrameLine } from '../traces/frame-resolver.ts';
 import { within } from '../within.ts';
 import { RequestBatches } from '../workers/request-batches.ts';
@@ -57,13 +58,15 @@ export class SourceMaps {
   #lastExecution = 0;
   /** Scripts by {@link keyOf}: whether it is known that there is no map. */
   readonly #hasNone = new LRUCache<string, boolean>({ max: MAX_SCRIPTS });
+  readonly #views: RootViews;
   readonly #worker: WorkerClient<SourceMapRequest[], SourceMapAnswer[]>;
   readonly #batches: RequestBatches<SourceMapRequest, SourceMapAnswer>;
   #asking = new Map<string, Asking>();
   #waiting = 0;
   #updating: Promise<void> | undefined;
 
-  constructor(workers: WorkerPool) {
+  constructor(workers: WorkerPool, views: RootViews) {
+    this.#views = views;
     this.#worker = new WorkerClient(workers, {
       kind: 'source-map',
       maxCpuMs: MAX_CPU_MS,
@@ -72,14 +75,9 @@ export class SourceMaps {
     this.#batches = new RequestBatches(this.#worker);
   }
 
-  /** 0 where the process has ended. */
-  rootOf(pid: Pid): number {
-    try {
-      const { dev, ino } = statSync(`/proc/${pid}/root/`);
-      return (Math.imul(dev, 31) + ino) | 0;
-    } catch {
-      return 0;
-    }
+  /** Which files it sees; that of the agent's own root where the process has ended. */
+  rootOf(process: ProcessIdentity): number {
+    return this.#views.of(process);
   }
 
   /** Completed in place, at the latest by {@link nameFrames}. */

@@ -8,7 +8,7 @@ import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { type Detection, detectRuntime } from '../interpreters/registry.ts';
 import { DebugFiles } from '../symbols/debug-files.ts';
 import { FilePool } from '../symbols/file-pool.ts';
-import { identityOf, RootDirectory } from '../symbols/root-directory.ts';
+import { type FileOwner, identityOf, ownRoot } from '../symbols/root-directory.ts';
 import { type BuildResult, buildTable } from './build-table.ts';
 import { fdSource } from './fd-source.ts';
 import type { CachedTable, TableCache } from './table-cache.ts';
@@ -18,9 +18,8 @@ const MAX_LOOKS = 64;
 
 /** Where the file was found. */
 export interface FilePlace {
-  /** Descriptor of the root directory; undefined where it can't be had. */
-  root: number | undefined;
-  /** In that root. */
+  /** It is that path in the agent's own root. What a process's root has beside it holds for that process, and tables for all. */
+  isOwn: boolean;
   path: string;
 }
 
@@ -71,7 +70,7 @@ export function buildFromFile(fd: number, { place, cache, looks, onRuntime }: Fi
   const elf = cache && tryParse(source);
   const key = elf ? `${computeFileId(source)} ${identityOf(before)}` : '';
   const cached = elf ? cache.load(key, elf.machine) : ({ kind: 'unused' } as const);
-  const result = withDebugFiles(place, before.uid, (files) =>
+  const result = withDebugFiles(place, before, (files) =>
     buildTable(source, {
       path: place?.path,
       files,
@@ -104,21 +103,18 @@ function tryParse(source: ByteSource): ElfFile | undefined {
 /** Nothing is opened unless it is asked for: few files need another one for their rules. */
 function withDebugFiles<T>(
   place: FilePlace | undefined,
-  uid: bigint,
+  owner: FileOwner,
   use: (files: FileAccess | undefined) => T,
 ): T {
   if (!place) return use(undefined);
+  const { path, isOwn } = place;
   const pool = new FilePool();
-  let root: RootDirectory | undefined;
   try {
+    const root = isOwn ? ownRoot() : undefined;
     return use({
-      open: (request, accepts) => {
-        if (place.root !== undefined) root ??= new RootDirectory(`/proc/self/fd/${place.root}`);
-        return new DebugFiles({ path: place.path, root, uid, ownerOnly: true }, pool).open(request, accepts);
-      },
+      open: (request, accepts) => new DebugFiles({ path, root, owner }, pool).open(request, accepts),
     });
   } finally {
     pool.close();
-    root?.close();
   }
 }

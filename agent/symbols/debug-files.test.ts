@@ -2,9 +2,11 @@
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  chownSync,
   closeSync,
   copyFileSync,
   existsSync,
+  lchownSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -42,6 +44,7 @@ let work = 0;
 let root: RootDirectory;
 /** Who owns the program: nobody that owns anything else here. */
 const uid = 54_321n;
+const owner = { uid, gid: uid, mode: 0o755n };
 
 beforeAll(() => {
   mkdirSync(inRoot('build'), { recursive: true });
@@ -76,7 +79,7 @@ afterEach(() => {
 });
 afterAll(() => rmSync(base, { recursive: true }));
 
-const place = (): ElfPlace => ({ path: '/build/program', root, uid });
+const place = (): ElfPlace => ({ path: '/build/program', root, owner });
 
 async function openProgram() {
   const fd = openSync(inRoot('build/program'), 'r');
@@ -184,6 +187,73 @@ describe('split DWARF in the root of a process', () => {
   });
 });
 
+describe('split DWARF that somebody else can change', () => {
+  const OTHER = 11_111;
+  const isNamed = async (change: () => void, of = owner): Promise<boolean> => {
+    rmSync(DWO, { force: true });
+    copyFileSync(join(base, 'saved'), DWO);
+    change();
+    const fd = openSync(inRoot('build/program'), 'r');
+    const symbols = await openSymbols(parseElf(fdSource(fd)), { ...place(), owner: of });
+    try {
+      return symbols.lookup(work).length === 2;
+    } finally {
+      symbols.close();
+      closeSync(fd);
+      for (const path of [inRoot(''), inRoot('build')]) {
+        chmodSync(path, 0o755);
+        chownSync(path, 0, 0);
+      }
+    }
+  };
+  const isRoot = process.getuid?.() === 0;
+  if (!isRoot) console.log('skipped: files of other users (needs root)');
+
+  test.skipIf(!isRoot)('names what is theirs to change, and nothing else', async () => {
+    const group = { ...owner, mode: 0o775n };
+    const ownGroup = (mode: number) => () => [chownSync(DWO, 0, Number(uid)), chmodSync(DWO, mode)];
+    expect(await isNamed(() => chownSync(DWO, Number(uid), 0))).toBe(true);
+    expect(await isNamed(() => chownSync(DWO, OTHER, 0))).toBe(false);
+    expect(await isNamed(() => chmodSync(DWO, 0o666))).toBe(false);
+    expect(await isNamed(ownGroup(0o664))).toBe(false);
+    expect(await isNamed(ownGroup(0o664), group)).toBe(true);
+    // for root's program it would have to be root's
+    expect(await isNamed(() => chownSync(DWO, OTHER, 0), { uid: 0n, gid: 0n, mode: 0o755n })).toBe(false);
+  });
+
+  test.skipIf(!isRoot)('nor do directories of others lead to a file of the right owner', async () => {
+    expect(await isNamed(() => chownSync(inRoot('build'), OTHER, 0))).toBe(false);
+    expect(await isNamed(() => chmodSync(inRoot('build'), 0o777))).toBe(false);
+    expect(await isNamed(() => chmodSync(inRoot('build'), 0o775))).toBe(true);
+    expect(await isNamed(() => chmodSync(inRoot('build'), 0o700))).toBe(false);
+    // in a sticky one names are their owners'
+    expect(await isNamed(() => chmodSync(inRoot('build'), 0o1777))).toBe(true);
+    const link = (user: number) => () => {
+      renameSync(DWO, inRoot('elsewhere.dwo'));
+      symlinkSync('../elsewhere.dwo', DWO);
+      lchownSync(DWO, user, 0);
+      chmodSync(inRoot('build'), 0o1777);
+    };
+    expect(await isNamed(link(OTHER))).toBe(false);
+    expect(await isNamed(link(0))).toBe(true);
+    // whoever owns the root owns all that is in it
+    expect(
+      await isNamed(() => {
+        for (const path of [inRoot(''), inRoot('build'), DWO]) chownSync(path, OTHER, 0);
+      }),
+    ).toBe(true);
+  });
+
+  test('a link that leads to itself is followed to the limit', async () => {
+    expect(
+      await isNamed(() => {
+        rmSync(DWO);
+        symlinkSync('program-one.dwo/../program-one.dwo', DWO);
+      }),
+    ).toBe(false);
+  });
+});
+
 describe('a path', () => {
   const open = (request: FileRequest, at = place()) => {
     const pool = new FilePool();
@@ -218,7 +288,7 @@ describe('a path', () => {
     expect(open(request).bytes).toBe('inside');
   });
 
-  const hostRoot = (): ElfPlace => ({ path: '/usr/bin/program', root: ownRoot(), uid });
+  const hostRoot = (): ElfPlace => ({ path: '/usr/bin/program', root: ownRoot(), owner });
   test('into a pseudo file system is refused: reading could take from others, or never end', async () => {
     for (const path of ['/proc/self/maps', '/proc/version', '/sys/kernel/notes'].filter(existsSync))
       expect(open(dwz(path), hostRoot())).toMatchObject({ bytes: undefined, refused: 1 });
@@ -279,7 +349,7 @@ test('without the root of the process only the host is asked, by build ID', asyn
   const symbols = await openSymbols(parseElf(bufferSource(bytes)), {
     path: '/build/program',
     root: undefined,
-    uid,
+    owner,
   });
   expect(symbols.lookup(work).map((frame) => frame.function)).toEqual(['work']);
   expect(symbols.takeFileStats()).toMatchObject({ opened: 0, refused: 0, damaged: 0 });

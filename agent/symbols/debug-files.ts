@@ -1,14 +1,16 @@
 /**
- * Opens the files that an ELF file refers to for its symbols. Two places are kept apart: the root of the process
- * that runs the file, in which any path that the file names may lead to something; and the debug directory of the
- * host, where only a build ID is looked for.
+ * Opens the files that an ELF file refers to for its symbols. Two places are kept apart: a root in which any path that
+ * the file names may lead to something; and the debug directory of the host, where only a build ID is looked for. Of
+ * neither is anything believed that somebody else than root and the ELF file's owner can change.
  */
-import { type BigIntStats, realpathSync, statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { DebugFile, FileAccess, FileRequest } from '../../common/symbols/source.ts';
 import type { FilePool } from './file-pool.ts';
-import { isReadableBy, ownRoot, type RootDirectory } from './root-directory.ts';
+import { type FileOwner, ownRoot, type Reader, type RootDirectory } from './root-directory.ts';
 
+/** Its administrator put it there. */
+const ANYBODY: Reader = { uid: 0n };
 const DEBUG_ROOT = '/usr/lib/debug';
 
 /** Where an ELF file lies, for the files that it names. */
@@ -17,18 +19,15 @@ export interface ElfPlace {
   path: string;
   /** Undefined where it can't be had: then only the host's debug directory is left. */
   root: RootDirectory | undefined;
-  /** Who owns the ELF file: it may name what they can read. */
-  uid: bigint;
-  /** Only files of the same owner or of root are opened: what they say is used for all who run the ELF file. */
-  ownerOnly?: boolean;
+  /** Of the ELF file: it may name what they can read. */
+  owner: FileOwner;
   /** Debug information that was fetched for it: where it lies on the host, by build ID. */
   fetched?: Readonly<Record<string, string>>;
 }
 
 /** Of a file that a person names. */
 export function placeOf(path: string): ElfPlace {
-  const { uid } = statSync(path, { bigint: true });
-  return { path: realpathSync(path), root: ownRoot(), uid };
+  return { path: realpathSync(path), root: ownRoot(), owner: statSync(path, { bigint: true }) };
 }
 
 export class DebugFiles implements FileAccess {
@@ -44,18 +43,17 @@ export class DebugFiles implements FileAccess {
   }
 
   open(request: FileRequest, accepts: (file: DebugFile) => boolean = () => true): DebugFile | undefined {
-    const { root, uid, ownerOnly, fetched } = this.#place;
+    const { root, owner, fetched } = this.#place;
     const known = 'buildId' in request && fetched?.[request.buildId];
     const brought = known ? this.#openFetched(known) : undefined;
     if (brought) return accepts(brought) ? brought : undefined;
     for (const [where, path] of this.#candidates(request)) {
       const directory = where === 'host' ? ownRoot() : root;
       if (!directory) continue;
-      const mayRead = (stats: BigIntStats) =>
-        where === 'host' || (isReadableBy(uid, stats) && (!ownerOnly || isOwn(uid, stats)));
-      const file = this.#pool.add(() => directory.openRegular(path, mayRead), where, path);
+      const reader = where === 'host' ? ANYBODY : { uid: owner.uid };
+      const file = this.#pool.add(() => directory.openRegular(path, owner, reader), where, path);
       if (!file) continue;
-      const place = { ...this.#place, path, root: directory, uid: file.uid };
+      const place = { ...this.#place, path, root: directory, owner: file.owner };
       const files = new DebugFiles(place, this.#pool, [path, ...this.#dwpBeside]);
       const found = { source: file.source, identity: file.identity, files };
       if (accepts(found)) return found;
@@ -66,7 +64,7 @@ export class DebugFiles implements FileAccess {
 
   /** It came from elsewhere: of the files that it names only those with a build ID are looked for. */
   #openFetched(path: string): DebugFile | undefined {
-    const file = this.#pool.add(() => ownRoot().openRegular(path, () => true), 'host', path);
+    const file = this.#pool.add(() => ownRoot().openRegular(path, undefined, ANYBODY), 'host', path);
     const place = { ...this.#place, path, root: undefined };
     const files = new DebugFiles(place, this.#pool, []);
     return file && { source: file.source, identity: file.identity, files };
@@ -76,7 +74,7 @@ export class DebugFiles implements FileAccess {
     const directory = dirname(this.#place.path);
     switch (request.kind) {
       case 'build-id':
-        return buildIdPaths(request.buildId);
+        return this.#buildIdPaths(request.buildId);
       case 'debuglink': {
         const name = basename(request.name);
         const names = [
@@ -89,7 +87,7 @@ export class DebugFiles implements FileAccess {
       case 'dwz':
         return [
           ['root', resolveFrom(directory, request.path)],
-          ...buildIdPaths(request.buildId),
+          ...this.#buildIdPaths(request.buildId),
           ['root', join(DEBUG_ROOT, '.dwz', basename(request.path))],
         ];
       case 'dwo':
@@ -101,20 +99,20 @@ export class DebugFiles implements FileAccess {
         return this.#dwpBeside.map((path) => ['root', `${path}.dwp`]);
     }
   }
-}
 
-const isOwn = (uid: bigint, stats: BigIntStats): boolean => stats.uid === uid || stats.uid === 0n;
+  /** The host's first: its administrator put it there, while the process's root may be whoever's. */
+  #buildIdPaths(buildId: string): ['host' | 'root', string][] {
+    if (!/^[0-9a-f]{4,128}$/.test(buildId)) return [];
+    const path = join(DEBUG_ROOT, '.build-id', buildId.slice(0, 2), `${buildId.slice(2)}.debug`);
+    return this.#place.root === ownRoot()
+      ? [['host', path]]
+      : [
+          ['host', path],
+          ['root', path],
+        ];
+  }
+}
 
 /** As path.resolve, but never from the agent's own working directory: the first one is absolute. */
 const resolveFrom = (directory: string, ...paths: string[]): string =>
   paths.reduce((from, path) => (path.startsWith('/') ? path : join(from, path)), directory);
-
-/** The host's first: its administrator put it there, while the process's root may be whoever's. */
-function buildIdPaths(buildId: string): ['host' | 'root', string][] {
-  if (!/^[0-9a-f]{4,128}$/.test(buildId)) return [];
-  const path = join(DEBUG_ROOT, '.build-id', buildId.slice(0, 2), `${buildId.slice(2)}.debug`);
-  return [
-    ['host', path],
-    ['root', path],
-  ];
-}

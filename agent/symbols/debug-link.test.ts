@@ -53,7 +53,11 @@ afterAll(() => rmSync(base, { recursive: true }));
 async function nameOfHelper(): Promise<string | undefined> {
   const root = new RootDirectory(inRoot(''));
   const elf = parseElf(bufferSource(readFileSync(inRoot('opt/app/program'))));
-  const symbols = await openSymbols(elf, { path: '/opt/app/program', root, uid: 54_321n });
+  const symbols = await openSymbols(elf, {
+    path: '/opt/app/program',
+    root,
+    owner: { uid: 0n, gid: 0n, mode: 0o755n },
+  });
   try {
     return symbols.lookup(helper).at(-1)?.function;
   } finally {

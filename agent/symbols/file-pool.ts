@@ -6,13 +6,13 @@ import { closeSync, readSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import { type ByteSource, OutOfBounds } from '../../common/elf/source.ts';
 import type { Probe } from './answer-cache.ts';
-import { identityOf, type NoFile, type RegularFile } from './root-directory.ts';
+import { type FileOwner, identityOf, type NoFile, type RegularFile } from './root-directory.ts';
 
 type Open = () => RegularFile | NoFile;
 
 export interface FileStats {
   opened: number;
-  /** Names that lead to no regular file, or to one that the owner of the naming file may not read. */
+  /** Names that lead to no regular file, or to one that others can change, or that the naming file's owner may not read. */
   refused: number;
   /** Compressed symbol tables (.gnu_debugdata) that can't be read, or exceed a limit. */
   damaged: number;
@@ -53,7 +53,7 @@ export class FilePool {
     open: Open,
     where: Probe['where'],
     path: string,
-  ): { source: ByteSource; identity: string; uid: bigint } | undefined {
+  ): { source: ByteSource; identity: string; owner: FileOwner } | undefined {
     const opened = open();
     if (typeof opened === 'string') {
       if (opened === 'refused') {
@@ -67,7 +67,7 @@ export class FilePool {
     this.#stats.opened++;
     const file = new PooledFile(this, open, opened);
     this.#fds.set(file, opened.fd);
-    return { source: file, identity, uid: opened.stats.uid };
+    return { source: file, identity, owner: opened.stats };
   }
 
   #note(probe: Probe): void {

@@ -39,6 +39,17 @@ const PSEUDO_FILE_SYSTEMS: ReadonlySet<number> = new Set([
   0xf97c_ff8c, // selinuxfs
 ]);
 
+/** The file for whose sake another one is opened: whoever may change it may decide what it is named. */
+export type FileOwner = Pick<BigIntStats, 'uid' | 'gid' | 'mode'>;
+
+/** On whose behalf the agent reads with the rights of root. Of groups only that of a process is known. */
+export interface Reader {
+  uid: bigint;
+  gid?: bigint;
+}
+
+const NOBODY = 0xffff_ffff;
+
 export class RootDirectory {
   readonly #fd: number;
 
@@ -47,15 +58,24 @@ export class RootDirectory {
     this.#fd = openSync(path, O_PATH | constants.O_DIRECTORY);
   }
 
-  /** `mayRead` sees the file before it is opened. */
-  openRegular(path: string, mayRead: (stats: BigIntStats) => boolean): RegularFile | NoFile {
+  /**
+   * Refused where somebody else than root and those who may change `owner` can change it, or where the path leads;
+   * `owner` undefined: it may be anybody's. So is what `reader` can't read.
+   */
+  openRegular(path: string, owner: FileOwner | undefined, reader: Reader): RegularFile | NoFile {
     const native = loadNative();
-    const name = native.openInRoot(this.#fd, path);
+    const name = native.openBelow(this.#fd, path, {
+      uid: owner ? Number(owner.uid) : NOBODY,
+      gid: Number(owner?.gid ?? 0n),
+      mode: Number(owner?.mode ?? 0n),
+      reader: Number(reader.uid),
+      readerGroup: Number(reader.gid ?? NOBODY),
+    });
     if (name < 0) return name === ENOENT || name === ENOTDIR ? 'missing' : 'refused';
     try {
       const stats = fstatSync(name, { bigint: true });
       const link = `/proc/self/fd/${name}`;
-      if (!stats.isFile() || PSEUDO_FILE_SYSTEMS.has(statfsSync(link).type) || !mayRead(stats))
+      if (!stats.isFile() || PSEUDO_FILE_SYSTEMS.has(statfsSync(link).type) || !isReadableBy(reader, stats))
         return 'refused';
       return { fd: openSync(link, READ), stats };
     } catch {
@@ -83,11 +103,13 @@ export class RootDirectory {
   }
 }
 
-/** The agent reads with the rights of root, on behalf of a file or process that anybody may have made. */
-export const isReadableBy = (uid: bigint, stats: BigIntStats): boolean =>
-  uid === 0n || stats.uid === uid || (stats.mode & 0o004n) !== 0n;
+const isReadableBy = ({ uid, gid }: Reader, { mode, ...file }: BigIntStats): boolean =>
+  uid === 0n ||
+  (mode & 0o004n) !== 0n ||
+  (file.uid === uid && (mode & 0o400n) !== 0n) ||
+  (file.gid === gid && (mode & 0o040n) !== 0n);
 
-/** Nobody can set the change time, so it tells a changed file from the original. */
+/** Whether that is believed is another question: on FUSE the server says what it likes. Elsewhere nobody can set the change time, so it tells a changed file from the original. */
 export const identityOf = ({ dev, ino, size, ctimeNs }: BigIntStats): string =>
   `${dev}:${ino}:${size}:${ctimeNs}`;
 

@@ -73,6 +73,18 @@ export interface Native {
    * (O_PATH), or a negative errno.
    */
   openInRoot(rootFd: number, path: string): number;
+  /**
+   * The same, where nobody but uid 0, the owner of `rootFd` and those who may write to a file of `uid`, `gid` and `mode`
+   * can change what the path leads to: else -EPERM. `uid` 0xffffffff: whoever. -EACCES where `reader` (0: all) or
+   * `readerGroup` (0xffffffff: none) may not enter a directory on the way.
+   */
+  openBelow(
+    rootFd: number,
+    path: string,
+    owner: { uid: number; gid: number; mode: number; reader: number; readerGroup: number },
+  ): number;
+  /** Tells a process's root apart from others, by mount and inode; undefined where there is none. */
+  rootIdentity(path: string): string | undefined;
   /** Maps the first page of a file, for reading; its address. */
   mapFile(fd: number): bigint;
   unmapFile(address: bigint): void;

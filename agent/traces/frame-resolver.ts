@@ -10,6 +10,7 @@ import { emptyMapping, type FrameType, type Line, type Mapping } from '../../com
 import type { NamedRange, SymbolFrame } from '../../common/symbols/source.ts';
 import type { FrameWords } from '../interpreters/contract.ts';
 import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
+import { OWN_VIEW } from '../processes/root-views.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
 import { type ProcessIdentity, toKey } from '../tracer/records.ts';
 import { InterpretedFrames, NO_MAPPING, type ScriptSource } from './interpreted-frames.ts';
@@ -53,8 +54,8 @@ export interface NativeSource {
   locate(key: FileKey, fileOffset: number): { mapping: Mapping; address: number } | undefined;
   /** A name for the file whose frames cannot be located, '' if not even that is known. */
   nameOf(key: FileKey): string;
-  /** The functions at ELF virtual addresses; none where nothing covers one. */
-  resolve(key: FileKey, addresses: number[]): Promise<NamedRange[]>;
+  /** The functions at ELF virtual addresses as processes of a view have them (RootViews); none where nothing covers one. */
+  resolve(key: FileKey, addresses: number[], view: number): Promise<NamedRange[]>;
 }
 
 export interface KernelPlace {
@@ -72,6 +73,8 @@ export interface KernelSource {
 interface FramesOfFile {
   key: FileKey;
   high: number;
+  /** Which files of debug information its processes see. */
+  view: number;
   frames: Map<number, FileFrame>;
   /** What is known, by ELF virtual address: nearly all that is new is in a function, and on a line, that was met before. */
   lines: RangeMap<FrameLine[]>;
@@ -201,7 +204,7 @@ export class FrameResolver {
    * Call {@link nameFrames} afterwards, which completes the frames in place. One step for each frame of a runtime: its name
    * may have to be read out of the process.
    */
-  *framesOf(trace: Trace): Generator<void, StackFrames> {
+  *framesOf(trace: Trace, view = OWN_VIEW): Generator<void, StackFrames> {
     if (this.#count + this.#anonymous.count > this.#maxFrames) this.forget();
     const generation = this.#generation;
     const numbers: number[] = [];
@@ -213,7 +216,7 @@ export class FrameResolver {
       numbers.push(this.#numberOf(frame));
     }
     for (let i = trace.kernelFrames; i < words.length; i++) {
-      const frame = this.#userFrame(trace, words, i);
+      const frame = this.#userFrame(trace, view, words, i);
       if (!frame) continue;
       numbers.push(this.#numberOf(frame));
       const kind = words.kind(i);
@@ -239,11 +242,6 @@ export class FrameResolver {
     }
     const files = [...wanted].map(([file, frames]) => this.#nameFile(file, frames));
     await Promise.all([this.#anonymous.nameFrames(), this.#scripts?.nameFrames(), ...files]);
-  }
-
-  /** It ended, or runs another program now. */
-  forgetProcess(pid: Pid): void {
-    this.#interpreted.forgetProcess(pid);
   }
 
   /** All frames are made anew; at once, or after the stacks that are being made. */
@@ -281,9 +279,9 @@ export class FrameResolver {
       }
   }
 
-  async #nameFile({ key, lines }: FramesOfFile, frames: FileFrame[]): Promise<void> {
+  async #nameFile({ key, view, lines }: FramesOfFile, frames: FileFrame[]): Promise<void> {
     const addresses = frames.map((frame) => frame.address);
-    const names = await this.#native.resolve(key, addresses);
+    const names = await this.#native.resolve(key, addresses, view);
     for (let i = 0; i < frames.length; i++) {
       const name = names[i]!;
       let known = lines.get(addresses[i]!);
@@ -374,18 +372,18 @@ export class FrameResolver {
   }
 
   /** Undefined where the words stand for none. */
-  #userFrame(trace: Trace, words: Words, i: number): Frame | undefined {
+  #userFrame(trace: Trace, view: number, words: Words, i: number): Frame | undefined {
     const kind = words.kind(i);
     if (kind === FrameKind.ANON) return this.#anonymous.frameOf(trace, words.operand(i));
     if (kind === FrameKind.MARKER) return this.#marker(words.operand(i));
     if (i + 1 >= words.length) return undefined;
-    if (kind === FrameKind.FILE) return this.#fileFrame(words, i);
+    if (kind === FrameKind.FILE) return this.#fileFrame(view, words, i);
     return isRuntime(kind) ? this.#runtimeFrame(trace, words, i) : undefined;
   }
 
   /** Two words: kind and file offset, then the file's key. */
-  #fileFrame(words: Words, i: number): FileFrame {
-    const file = this.#file(words, i + 1);
+  #fileFrame(view: number, words: Words, i: number): FileFrame {
+    const file = this.#file(view, words, i + 1);
     const offset = small(words.operand(i));
     let frame = file.frames.get(offset);
     if (!frame) {
@@ -406,14 +404,14 @@ export class FrameResolver {
     return frame;
   }
 
-  #file(words: Words, i: number): FramesOfFile {
+  #file(view: number, words: Words, i: number): FramesOfFile {
     const low = words.low(i);
     const high = words.high(i);
     let file = this.#files.get(low);
-    while (file && file.high !== high) file = file.next;
+    while (file && !(file.high === high && file.view === view)) file = file.next;
     if (!file) {
       const key = toKey(words.at(i));
-      file = { key, high, frames: new Map(), lines: new RangeMap(), next: this.#files.get(low) };
+      file = { key, high, view, frames: new Map(), lines: new RangeMap(), next: this.#files.get(low) };
       this.#files.set(low, file);
     }
     return file;
@@ -436,7 +434,7 @@ export class FrameResolver {
     for (let i = from; i + 1 < words.length; i++) {
       const next = words.kind(i);
       if (next === FrameKind.FILE) {
-        const { key } = this.#file(words, i + 1);
+        const { key } = this.#file(OWN_VIEW, words, i + 1);
         if (this.#runtimes.runs(key, kind)) return key;
       }
       if (next === FrameKind.FILE || isRuntime(next)) i++;

@@ -53,7 +53,7 @@ export const NO_MAPPING: Mapping = emptyMapping();
 /** Sources from which scripts were made. */
 export interface ScriptSource {
   /** Tells file systems apart in which processes see their scripts. */
-  rootOf(pid: Pid): number;
+  rootOf(process: ProcessIdentity): number;
   /** Completes the frame in place, now or later. */
   add(pid: Pid, frame: Frame): void;
   /** Waits for what was added. */
@@ -66,9 +66,6 @@ export class InterpretedFrames {
   #lastExecution = 0;
   #byIdentity = new Map<number, IdentityNode>();
   #byContent = new Map<number, ContentNode>();
-  /** Of processes with scripts. */
-  #roots = new Map<Pid, number>();
-
   constructor(scripts?: ScriptSource) {
     this.#scripts = scripts;
   }
@@ -85,11 +82,11 @@ export class InterpretedFrames {
   /** What {@link find} did not find; the frame stays as it was where no more is known now. */
   add(process: ProcessIdentity, halves: Uint32Array, at: number, named: NamedRuntimeFrame): Frame {
     const known = this.#nodeOf(process, halves, at);
-    if (!known) return this.#newNode(process, halves, at, this.#intern(process.pid, named)).frame;
+    if (!known) return this.#newNode(process, halves, at, this.#intern(process, named)).frame;
     known.triesLeft--;
     if (named.lines.every(isPlaced)) {
       known.triesLeft = 0;
-      known.frame = this.#intern(process.pid, named);
+      known.frame = this.#intern(process, named);
     }
     return known.frame;
   }
@@ -134,23 +131,11 @@ export class InterpretedFrames {
     this.#executions = new Map();
     this.#byIdentity = new Map();
     this.#byContent = new Map();
-    this.#roots = new Map();
   }
 
-  /** It ended, or runs another program now. */
-  forgetProcess(pid: Pid): void {
-    this.#roots.delete(pid);
-  }
-
-  #rootOf(pid: Pid): number {
-    const root = this.#roots.get(pid) ?? this.#scripts?.rootOf(pid) ?? 0;
-    this.#roots.set(pid, root);
-    return root;
-  }
-
-  #intern(pid: Pid, { frameType, lines }: NamedRuntimeFrame): Frame {
+  #intern(process: ProcessIdentity, { frameType, lines }: NamedRuntimeFrame): Frame {
     const scripts = frameType === 'v8js' ? this.#scripts : undefined;
-    const root = scripts ? this.#rootOf(pid) : 0;
+    const root = scripts?.rootOf(process) ?? 0;
     const hash = lines.reduce((sum, line) => Math.imul(sum, 31) + hashOf(line), 0) | 0;
     const first = this.#byContent.get(hash);
     for (let node = first; node; node = node.next) {
@@ -169,7 +154,7 @@ export class InterpretedFrames {
       isChanged: true,
     };
     this.#byContent.set(hash, { frame, lines: frameLines, root, next: first });
-    scripts?.add(pid, frame);
+    scripts?.add(process.pid, frame);
     return frame;
   }
 }

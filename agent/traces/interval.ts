@@ -92,6 +92,17 @@ export class Interval {
     return toTraceId(this.#groups[group * GROUP_WORDS + TRACE_ID]!);
   }
 
+  /** Whose samples they are. */
+  processOf(group: number): ProcessIdentity {
+    const words = group * GROUP_WORDS;
+    for (let i = 0; i < 2; i++) scratch[i] = this.#groups[words + i]!;
+    return {
+      pid: toPid(this.#groups[words + TGID]! >>> 0),
+      execId: this.#groups[words + EXEC_ID]! >>> 0,
+      startBoottimeNs: startBoottimeNs[0]!,
+    };
+  }
+
   /** `offsetNs` is added to CLOCK_MONOTONIC. */
   group(index: number, offsetNs: bigint): SampleGroup {
     const words = index * GROUP_WORDS;

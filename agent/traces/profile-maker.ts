@@ -72,7 +72,8 @@ class Tables {
   readonly profile: Profile;
   readonly #frames: FrameTables;
   readonly #stacks: Stacks;
-  readonly #stacksByTrace = new Map<TraceId, number>();
+  /** By view and trace. */
+  readonly #stacksByTrace = new Map<number, Map<TraceId, number>>();
   /** By the number of the frame, or NONE: in one interval a frame says the same. */
   readonly #locations: Int32Array;
   /** By the hash of the locations, or the next number that is free. */
@@ -91,7 +92,7 @@ class Tables {
 
   addGroup(group: SampleGroup, process: Process): void {
     this.profile.samples.push({
-      stack: this.#stack(group.trace),
+      stack: this.#stack(group),
       process: this.#process(process),
       tid: group.tid,
       threadName: group.threadName,
@@ -101,14 +102,26 @@ class Tables {
     });
   }
 
-  #stack(trace: TraceId): number {
-    const known = this.#stacksByTrace.get(trace);
+  #stack(group: SampleGroup): number {
+    const { trace } = group;
+    const view = this.#stacks.viewOf(group);
+    const byTrace = this.#stacksOf(view);
+    const known = byTrace.get(trace);
     if (known !== undefined) return known;
-    const locations = this.#room(this.#stacks.depthOf(trace));
-    this.#stacks.mapFrames(trace, locations, this.#location);
+    const locations = this.#room(this.#stacks.depthOf(trace, view));
+    this.#stacks.mapFrames(trace, view, locations, this.#location);
     const index = this.#internStack(locations);
-    this.#stacksByTrace.set(trace, index);
+    byTrace.set(trace, index);
     return index;
+  }
+
+  #stacksOf(view: number): Map<TraceId, number> {
+    let byTrace = this.#stacksByTrace.get(view);
+    if (!byTrace) {
+      byTrace = new Map();
+      this.#stacksByTrace.set(view, byTrace);
+    }
+    return byTrace;
   }
 
   /** One function for all frames of all stacks. */

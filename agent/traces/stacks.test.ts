@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import type { TraceId } from '../../common/base/brand.ts';
+import { type TraceId, toPid } from '../../common/base/brand.ts';
 import { emptyMapping } from '../../common/profile/profile.ts';
 import { JitFrames } from '../jit/jit-frames.ts';
+import { OWN_VIEW } from '../processes/root-views.ts';
 import { FrameKind, TRACE } from '../tracer/records.gen.ts';
 import { FrameResolver, type KernelPlace, type NativeSource, type RuntimeSource } from './frame-resolver.ts';
 import { Stacks } from './stacks.ts';
@@ -14,9 +15,18 @@ const fileFrames = (from: number, count: number): bigint[] =>
 const native: NativeSource = {
   locate: (key, offset) => ({ mapping: { ...emptyMapping(), fileId: key }, address: offset }),
   nameOf: () => '',
-  resolve: async (_key, addresses) =>
+  resolve: async (_key, addresses, view) =>
     addresses.map((address) => ({
-      frames: [{ function: `f${address}`, systemName: '', file: '', line: 0, column: 0, inlined: false }],
+      frames: [
+        {
+          function: view === OWN_VIEW ? `f${address}` : `f${address} of ${view}`,
+          systemName: '',
+          file: '',
+          line: 0,
+          column: 0,
+          inlined: false,
+        },
+      ],
       start: address,
       end: address + 1,
     })),
@@ -45,7 +55,7 @@ class Machine {
     });
     const jit = new JitFrames({ proc: '/nonexistent' });
     this.frames = new FrameResolver(native, { locate }, runtimes, jit);
-    this.stacks = new Stacks(this.store, this.frames);
+    this.stacks = new Stacks(this.store, this.frames, ({ pid }) => pid);
   }
 
   add(words: bigint[], kernelFrames = 0): TraceId {
@@ -58,10 +68,16 @@ class Machine {
   }
 
   namesOf(...ids: TraceId[]): Promise<string[][]> {
-    return this.stacks.resolve({ size: ids.length, traceOf: (i) => ids[i]! }, async () =>
-      ids.map((id) => {
-        const numbers = new Uint32Array(this.stacks.depthOf(id));
-        this.stacks.mapFrames(id, numbers, (number) => number);
+    return this.namesIn(ids.map((id) => ({ id, view: OWN_VIEW })));
+  }
+
+  /** Of traces as processes of a view have them; the views are the numbers of the processes. */
+  namesIn(traces: { id: TraceId; view: number }[]): Promise<string[][]> {
+    const processOf = (i: number) => ({ pid: toPid(traces[i]!.view), execId: 0, startBoottimeNs: 0n });
+    return this.stacks.resolve({ size: traces.length, traceOf: (i) => traces[i]!.id, processOf }, async () =>
+      traces.map(({ id, view }) => {
+        const numbers = new Uint32Array(this.stacks.depthOf(id, view));
+        this.stacks.mapFrames(id, view, numbers, (number) => number);
         return [...numbers].map((number) => this.stacks.frameAt(number).lines[0]?.function ?? '');
       }),
     );
@@ -108,4 +124,18 @@ test('frames of a trace are made once, but where other code may stand each time'
   machine.frames.forgetKernel();
   name = 'after_a_module_was_loaded';
   expect(await machine.namesOf(id)).toEqual([['after_a_module_was_loaded']]);
+});
+
+test('processes that see other files have names of their own for the same trace', async () => {
+  const machine = new Machine();
+  const [one, two] = [machine.add(fileFrames(1, 1)), machine.add(fileFrames(1, 2))];
+  const asked = [
+    { id: one!, view: 7 },
+    { id: one!, view: OWN_VIEW },
+    { id: two!, view: OWN_VIEW },
+    { id: one!, view: 8 },
+  ];
+  const expected = [['f1 of 7'], ['f1'], ['f1', 'f2'], ['f1 of 8']];
+  for (let interval = 0; interval < 2; interval++) expect(await machine.namesIn(asked)).toEqual(expected);
+  expect(await machine.namesIn(asked.toReversed())).toEqual(expected.toReversed());
 });

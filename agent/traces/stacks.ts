@@ -1,14 +1,20 @@
 /** The frames of traces, which stay with the traces for as long as they mean the same. */
 import type { TraceId } from '../../common/base/brand.ts';
+import { OWN_VIEW } from '../processes/root-views.ts';
 import { runInSlices } from '../slices.ts';
+import type { ProcessIdentity } from '../tracer/records.ts';
 import type { Frame, FrameResolver } from './frame-resolver.ts';
 import type { TraceStore } from './trace-store.ts';
 
-/** Traces of an interval. */
+/** Traces of an interval, as processes had them. */
 export interface Traces {
   readonly size: number;
   traceOf(i: number): TraceId;
+  processOf(i: number): ProcessIdentity;
 }
+
+/** See RootViews. */
+export type ViewOf = (process: ProcessIdentity) => number;
 
 /** A generation that no resolver has: such numbers hold until the next interval. */
 const FOR_NOW = 0;
@@ -17,9 +23,14 @@ export class Stacks {
   readonly #store: TraceStore;
   readonly #frames: FrameResolver;
 
-  constructor(store: TraceStore, frames: FrameResolver) {
+  readonly #viewOf: ViewOf;
+  /** Numbers of frames of traces that processes of several views have in this interval, by trace and view. */
+  readonly #others = new Map<string, number[]>();
+
+  constructor(store: TraceStore, frames: FrameResolver, viewOf: ViewOf = () => OWN_VIEW) {
     this.#store = store;
     this.#frames = frames;
+    this.#viewOf = viewOf;
   }
 
   /** Frames have numbers below. */
@@ -33,8 +44,10 @@ export class Stacks {
 
   /** What a process has the names of is asked for now: it may be about to end. */
   *resolveNow(id: TraceId): Generator<void, void> {
-    const { numbers, isLasting } = yield* this.#frames.framesOf(this.#store.read(id));
-    if (isLasting) this.#store.setFrames(id, numbers, this.#frames.generation);
+    const trace = this.#store.read(id);
+    const view = this.#viewOf(trace);
+    const { numbers, isLasting } = yield* this.#frames.framesOf(trace, view);
+    if (isLasting) this.#store.setFrames(id, numbers, this.#frames.generation, view);
   }
 
   /** All traces have their frames then, and these their names. Nothing is forgotten meanwhile, nor until `use` is done. */
@@ -49,24 +62,45 @@ export class Stacks {
     }
   }
 
+  viewOf(process: ProcessIdentity): number {
+    return this.#viewOf(process);
+  }
+
   /** How many frames; after {@link resolve}. */
-  depthOf(id: TraceId): number {
-    return this.#store.frameCount(id);
+  depthOf(id: TraceId, view: number): number {
+    return this.#other(id, view)?.length ?? this.#store.frameCount(id);
   }
 
   /** Fills `into` with what `map` makes of the numbers of the frames, leaf first. */
-  mapFrames(id: TraceId, into: Uint32Array, map: (frame: number) => number): void {
-    this.#store.mapFrames(id, into, map);
+  mapFrames(id: TraceId, view: number, into: Uint32Array, map: (frame: number) => number): void {
+    const other = this.#other(id, view);
+    if (!other) this.#store.mapFrames(id, into, map);
+    else for (let i = 0; i < into.length; i++) into[i] = map(other[i]!);
+  }
+
+  #other(id: TraceId, view: number): number[] | undefined {
+    return this.#others.size === 0 ? undefined : this.#others.get(keyOf(id, view));
   }
 
   *#resolveAll(traces: Traces): Generator<void, void> {
+    this.#others.clear();
     const { generation } = this.#frames;
+    /** Of those whose frames hold for now only: the view that they were named in. */
+    const forNow = new Map<TraceId, number>();
     for (let i = 0; i < traces.size; i++) {
       const id = traces.traceOf(i);
-      if (this.#store.hasFrames(id, generation)) continue;
-      const { numbers, isLasting } = yield* this.#frames.framesOf(this.#store.read(id));
-      this.#store.setFrames(id, numbers, isLasting ? generation : FOR_NOW);
+      const view = this.#viewOf(traces.processOf(i));
+      const known = this.#store.hasFrames(id, generation) ? this.#store.viewOf(id) : forNow.get(id);
+      if (known === view || this.#other(id, view)) continue;
+      const { numbers, isLasting } = yield* this.#frames.framesOf(this.#store.read(id), view);
+      if (known !== undefined) this.#others.set(keyOf(id, view), numbers);
+      else {
+        this.#store.setFrames(id, numbers, isLasting ? generation : FOR_NOW, view);
+        if (!isLasting) forNow.set(id, view);
+      }
       yield;
     }
   }
 }
+
+const keyOf = (id: TraceId, view: number): string => `${id} ${view}`;

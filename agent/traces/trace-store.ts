@@ -10,6 +10,7 @@
  * hash for two traces; then the newer one holds from there on and the older samples keep what they were counted under.
  */
 import { type TraceId, toPid, toTraceId } from '../../common/base/brand.ts';
+import { OWN_VIEW } from '../processes/root-views.ts';
 import { TRACE } from '../tracer/records.gen.ts';
 import type { ProcessIdentity } from '../tracer/records.ts';
 import { HashIndex } from './hash-index.ts';
@@ -48,7 +49,8 @@ const MOVED_TO = 11;
 /** See {@link TraceStore.setFrames}. */
 const GENERATION = 12;
 const FRAMES = 13;
-const HEADER = 14;
+const VIEW = 14;
+const HEADER = 15;
 const NUMBERS_A_WORD = 3;
 
 const SLAB_NUMBERS = 1 << 16;
@@ -175,16 +177,22 @@ export class TraceStore {
   /**
    * Keeps the numbers of its frames, at most one a word, for as long as numbers mean what they do in `generation` (not 0).
    */
-  setFrames(id: TraceId, frames: ArrayLike<number>, generation: number): void {
+  setFrames(id: TraceId, frames: ArrayLike<number>, generation: number, view = OWN_VIEW): void {
     const { data } = this.#slab(id);
     const at = this.#offset(id);
     data[at + GENERATION] = generation;
     data[at + FRAMES] = frames.length;
+    data[at + VIEW] = view;
     data.set(frames, at + HEADER + data[at + HALVES]!);
   }
 
   hasFrames(id: TraceId, generation: number): boolean {
     return this.#number(id, GENERATION) === generation;
+  }
+
+  /** In which view the frames were named. */
+  viewOf(id: TraceId): number {
+    return this.#number(id, VIEW);
   }
 
   frameCount(id: TraceId): number {
