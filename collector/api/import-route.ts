@@ -1,12 +1,7 @@
 /** `POST /api/v1/import?name=FILE[&at=now|TIME]` with a file's bytes as the body: see docs/api.md. */
 import type { IncomingMessage } from 'node:http';
-import {
-  ImportBusyError,
-  ImportError,
-  type Importer,
-  ImportUnwrittenError,
-  MAX_IMPORT_BYTES,
-} from '../import/importer.ts';
+import { ImportBusyError, ImportError, type Importer, ImportUnwrittenError } from '../import/importer.ts';
+import { MAX_IMPORT_BYTES } from '../import/limits.ts';
 import type { ByteBudget } from '../ingest/byte-budget.ts';
 import { RequestError, readTime } from './parameters.ts';
 import { HttpError, readBody } from './read-body.ts';

@@ -1,29 +1,35 @@
-/** Reads one file of a stranger away from the main loop and its memory, then ends. */
-import { parentPort, workerData } from 'node:worker_threads';
+/**
+ * Reads one file of a stranger in a process of its own: the file on standard input, a JSON argument for what is known of it,
+ * and on standard output a byte (0: a profile as OTLP follows, 1: a sentence why not), then ends.
+ */
+import { writeFileSync } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { readProfile } from '../../common/profile/formats.ts';
-import type { Profile } from '../../common/profile/profile.ts';
+import { encodeOtlp } from '../../common/profile/otlp-encode.ts';
+import { yieldToOthers } from '../yield-to-others.ts';
+import { MAX_IMPORTED_BYTES } from './limits.ts';
 import { type Placement, placeProfile } from './place.ts';
 
 export interface ImportFile {
   fileName: string;
-  bytes: Uint8Array;
   placement: Placement;
 }
 
-export type ImportReply = { profile: Profile } | { error: string };
-
 const MAX_UNPACKED_BYTES = 256 * 2 ** 20;
+const STDOUT = 1;
 
-function read({ fileName, bytes, placement }: ImportFile): ImportReply {
-  try {
-    const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
-    const profile = readProfile(fileName, isGzip ? unpack(fileName, bytes) : bytes);
-    placeProfile(profile, placement);
-    return { profile };
-  } catch (error) {
-    return { error: (error as Error).message };
-  }
+function read({ fileName, placement }: ImportFile, bytes: Uint8Array): Uint8Array {
+  const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
+  const profile = readProfile(fileName, isGzip ? unpack(fileName, bytes) : bytes);
+  placeProfile(profile, placement);
+  if (profile.samples.length === 0) throw new Error(`${fileName} holds no samples`);
+  const encoded = encodeOtlp(profile, { scopeName: 'everyframe', scopeVersion: '' });
+  if (encoded.length > MAX_IMPORTED_BYTES)
+    throw new Error(
+      `${fileName} holds ${encoded.length} bytes of stacks and samples: at most ${MAX_IMPORTED_BYTES} are taken, cut it by time`,
+    );
+  return encoded;
 }
 
 /** Here and not in the readers, which take what a person's own command gives them. */
@@ -38,4 +44,13 @@ function unpack(fileName: string, bytes: Uint8Array): Uint8Array {
   }
 }
 
-parentPort?.postMessage(read(workerData as ImportFile));
+const write = (kind: number, bytes: Uint8Array): void =>
+  writeFileSync(STDOUT, Buffer.concat([Buffer.from([kind]), bytes]));
+
+yieldToOthers();
+const bytes = await buffer(process.stdin);
+try {
+  write(0, read(JSON.parse(process.argv[2]!) as ImportFile, bytes));
+} catch (error) {
+  write(1, Buffer.from((error as Error).message));
+}

@@ -1,17 +1,14 @@
-/** Profiles from files into the store: read in a worker thread, since they are strangers' files. */
+/** Profiles from files into the store: read by a process of their own, since they are strangers' files. */
 import { basename } from 'node:path';
-import { Worker } from 'node:worker_threads';
-import type { Profile } from '../../common/profile/profile.ts';
+import type { ColumnProfile } from '../../common/profile/frame-columns.ts';
+import { type DecodeResult, decodeColumns, OtlpError } from '../../common/profile/otlp-decode.ts';
+import { TextCache } from '../../common/profile/text-cache.ts';
 import type { ImportResult } from '../api/types.ts';
 import { RecentRequests, requestId } from '../ingest/recent-requests.ts';
 import type { Store } from '../store/store.ts';
-import type { ImportFile, ImportReply } from './import-worker.ts';
+import { MAX_IMPORT_BYTES } from './limits.ts';
+import { readFile, UnreadableFile } from './read-file.ts';
 
-/** Largest file that is taken, as it is on disk. */
-export const MAX_IMPORT_BYTES = 64 * 2 ** 20;
-/** What reading a file may take: a few KiB can unpack to a GiB. */
-const MAX_HEAP_MB = 1024;
-const MAX_READ_MS = 60_000;
 /** Reading at a time; more are asked to come again. */
 const MAX_AT_A_TIME = 2;
 
@@ -78,7 +75,7 @@ export class Importer {
     }
   }
 
-  async #read(bytes: Uint8Array, { fileName, endMs, fallbackEndMs }: ImportOptions): Promise<Profile> {
+  async #read(bytes: Uint8Array, { fileName, endMs, fallbackEndMs }: ImportOptions): Promise<Decoded> {
     if (bytes.length > MAX_IMPORT_BYTES)
       throw new ImportError(`${fileName} has ${bytes.length} bytes: at most ${MAX_IMPORT_BYTES} are taken`);
     const placement = {
@@ -86,27 +83,38 @@ export class Importer {
       fallbackEndMs: fallbackEndMs ?? this.#now(),
       processName: basename(fileName).replace(/\..*$/, '') || 'imported',
     };
-    const reply = await readInWorker({ fileName, bytes, placement });
-    if ('error' in reply) throw new ImportError(reply.error);
-    if (reply.profile.samples.length === 0) throw new ImportError(`${fileName} holds no samples`);
-    return reply.profile;
+    try {
+      return decodeColumns(await readFile({ fileName, placement }, bytes), new TextCache());
+    } catch (error) {
+      if (error instanceof UnreadableFile) throw new ImportError(error.message);
+      if (error instanceof OtlpError) throw new ImportError(`${fileName}: ${error.message}`);
+      throw error;
+    }
   }
 
-  #add(fileName: string, profile: Profile): ImportResult {
+  #add(fileName: string, { profiles, problems }: Decoded): ImportResult {
     const { busy } = this.#store;
     if (busy !== undefined) throw new ImportBusyError(busy);
-    const { stored, rejected } = this.#store.append(profile);
+    let samples = 0;
+    const all = new Map(problems);
+    for (const profile of profiles) {
+      const { stored, rejected } = this.#store.append(profile);
+      samples += stored;
+      for (const [reason, count] of rejected) all.set(reason, (all.get(reason) ?? 0) + count);
+    }
     return {
       fileName,
-      samples: stored,
-      rejected: [...rejected].map(([reason, count]) => ({ reason, count })),
-      ...rangeOf(profile),
+      samples,
+      rejected: [...all].map(([reason, count]) => ({ reason, count })),
+      ...rangeOf(profiles),
       repeated: false,
     };
   }
 }
 
-function rangeOf({ samples, timeUnixNano, durationNano }: Profile): { fromMs: number; toMs: number } {
+type Decoded = DecodeResult<ColumnProfile>;
+
+function rangeOf(profiles: readonly ColumnProfile[]): { fromMs: number; toMs: number } {
   let fromMs = Number.POSITIVE_INFINITY;
   let toMs = 0;
   const add = (nanos: bigint): void => {
@@ -114,35 +122,10 @@ function rangeOf({ samples, timeUnixNano, durationNano }: Profile): { fromMs: nu
     if (ms < fromMs) fromMs = ms;
     if (ms >= toMs) toMs = ms + 1;
   };
-  for (const { timestamps } of samples) {
-    for (const time of timestamps) add(time);
-    if (timestamps.length === 0) add(timeUnixNano + durationNano);
-  }
+  for (const { samples, timeUnixNano, durationNano } of profiles)
+    for (const { timestamps } of samples) {
+      for (const time of timestamps) add(time);
+      if (timestamps.length === 0) add(timeUnixNano + durationNano);
+    }
   return { fromMs, toMs };
-}
-
-/** This file runs from dist/collector/import, and in tests from collector/import. */
-const WORKER = new URL(
-  import.meta.url.endsWith('.js') ? './import-worker.js' : '../../dist/collector/import/import-worker.js',
-  import.meta.url,
-);
-
-function readInWorker(file: ImportFile): Promise<ImportReply> {
-  const worker = new Worker(WORKER, {
-    workerData: file,
-    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
-  });
-  return new Promise((resolve) => {
-    const fail = (why: string): void => resolve({ error: `${file.fileName} could not be read: ${why}` });
-    const timer = setTimeout(() => {
-      fail(`it took more than ${MAX_READ_MS / 1000} seconds`);
-      void worker.terminate();
-    }, MAX_READ_MS);
-    worker.once('message', resolve);
-    worker.once('error', (error) => fail(error.message));
-    worker.once('exit', (code) => {
-      clearTimeout(timer);
-      fail(`its reader ended with code ${code}`);
-    });
-  });
 }

@@ -33,6 +33,8 @@ export interface GatherOptions {
   gzip: boolean;
   /** @default MAX_ARRIVAL_MS */
   maxArrivalMs?: number;
+  /** @default MAX_STALL_MS */
+  maxStallMs?: number;
 }
 
 /**
@@ -42,7 +44,7 @@ export interface GatherOptions {
  * @throws TooLarge, TooSlow, BadBody, OverBudget
  */
 export function gather(request: Readable, options: GatherOptions): Promise<Buffer> {
-  const { lease, maxBytes, gzip, maxArrivalMs = MAX_ARRIVAL_MS } = options;
+  const { lease, maxBytes, gzip, maxArrivalMs = MAX_ARRIVAL_MS, maxStallMs = MAX_STALL_MS } = options;
   return new Promise((resolve, reject) => {
     const bytes = new GrowingBytes(lease, maxBytes);
     let gunzip: Gunzip | undefined;
@@ -81,8 +83,8 @@ export function gather(request: Readable, options: GatherOptions): Promise<Buffe
       const nowMs = performance.now();
       if (nowMs - pace.startMs > maxArrivalMs)
         fail(new TooSlow(`the request took more than ${maxArrivalMs / 1000} s to arrive`));
-      else if (nowMs - pace.lastMs > MAX_STALL_MS)
-        fail(new TooSlow(`nothing of the request came for ${MAX_STALL_MS / 1000} s`));
+      else if (nowMs - pace.lastMs > maxStallMs)
+        fail(new TooSlow(`nothing of the request came for ${maxStallMs / 1000} s`));
     };
     lease.whenRevoked(fail);
     request.on('data', note).on('close', close);

@@ -12,6 +12,7 @@ const MAX_WEIGHT = 2 ** 32;
 /** Each hour costs tables, however few samples it has. */
 const MAX_HOURS_PER_PROFILE = 1000;
 const HOUR_MS = 3_600_000;
+const MAX_PERIOD_NANOS = 3_600_000_000_000n;
 
 export interface AppendLimits {
   maxAgeMs: number;
@@ -45,15 +46,25 @@ export function appendProfile<T extends Part>(
   limits: AppendLimits,
 ): AppendResult {
   const result: AppendResult = { stored: 0, rejected: new Map() };
-  const { type, unit } = profile.sampleType;
-  if (type === 'samples' && unit === 'count') {
+  const problem = problemOf(profile);
+  if (problem === undefined) {
     const columns = 'frames' in profile ? profile : columnProfile(profile);
     new Appender(sink, columns, result, limits).run();
   } else {
     const events = profile.samples.reduce((sum, sample) => sum + sample.count, 0);
-    reject(result, `its sample type is ${type}/${unit}; only samples/count is shown`, events);
+    reject(result, problem, events);
   }
   return result;
+}
+
+/** What is wrong with all samples of a profile. */
+function problemOf({ sampleType: { type, unit }, period }: Profile | ColumnProfile): string | undefined {
+  if (type !== 'samples' || unit !== 'count')
+    return `its sample type is ${type}/${unit}; only samples/count is shown`;
+  // CPU time is samples times period: with such a one all sums would be wrong.
+  if (period < 0n || period >= MAX_PERIOD_NANOS)
+    return `its period is ${period} ns: one of less than an hour is needed, or 0 for none`;
+  return undefined;
 }
 
 /** Appends one profile: remembers per part what of the profile is already there. */
@@ -83,8 +94,9 @@ class Appender<T extends Part> {
       // Without timestamps the profile's end stands in: the events are at most that old.
       if (sample.timestamps.length === 0) {
         const end = this.#profile.timeUnixNano + this.#profile.durationNano;
-        this.#add(sample, end, Math.min(sample.count, MAX_WEIGHT));
-        reject(this.#result, `more than ${MAX_WEIGHT} events in one sample`, sample.count - MAX_WEIGHT);
+        if (sample.count <= MAX_WEIGHT) this.#add(sample, end, sample.count);
+        // A part of it would be a number that nobody sent.
+        else reject(this.#result, `more than ${MAX_WEIGHT} events in one sample`, sample.count);
       }
       for (const time of sample.timestamps) this.#add(sample, time, 1);
     }

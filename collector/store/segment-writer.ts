@@ -254,11 +254,6 @@ export class SegmentWriter<T extends Dictionaries> {
   }
 }
 
-/** A period that cannot be one (an hour and more) says nothing about CPU time. */
-function periodOf({ period }: ColumnProfile): number {
-  return period < 3_600_000_000_000n ? Number(period) : 0;
-}
-
 function groupOf(
   profile: ColumnProfile,
   { index, attributes }: { index: number; attributes: string },
@@ -275,6 +270,6 @@ function groupOf(
     service: process.serviceName,
     host: profile.host['host.name'] ?? '',
     attributes,
-    periodNanos: periodOf(profile),
+    periodNanos: Number(profile.period),
   };
 }

@@ -1,24 +1,16 @@
-/** The worker thread that reads symbol files: started when it is needed, ended when it is idle, or takes too long. */
-import { Worker } from 'node:worker_threads';
+/** The process that reads symbol files: started when it is needed, ended when it is idle, or takes too long. */
+import { MAX_READ_MS, ReaderProcess, readerScript } from '../reader-process.ts';
 import type { SymbolReply, SymbolRequest } from './symbol-worker.ts';
 
-const MAX_READ_MS = 60_000;
 const IDLE_MS = 60_000;
-const MAX_HEAP_MB = 1024;
 
 /** The file can't be read; the message says why. */
 export class SymbolError extends Error {
   override name = 'SymbolError';
 }
 
-/** This file runs from dist/collector/symbols, and in tests from collector/symbols. */
-const WORKER = new URL(
-  import.meta.url.endsWith('.js') ? './symbol-worker.js' : '../../dist/collector/symbols/symbol-worker.js',
-  import.meta.url,
-);
-
 export class SymbolReader {
-  #worker: Worker | undefined;
+  #worker: ReaderProcess | undefined;
   #idle: NodeJS.Timeout | undefined;
   /** One request at a time, so that it is known which one took the worker down. */
   #last: Promise<unknown> = Promise.resolve();
@@ -34,14 +26,15 @@ export class SymbolReader {
   /** What waits is refused, and what comes later. */
   stop(): Promise<void> {
     this.#isStopped = true;
-    return this.#endWorker();
+    this.#endWorker();
+    return Promise.resolve();
   }
 
-  async #endWorker(): Promise<void> {
+  #endWorker(): void {
     clearTimeout(this.#idle);
     const worker = this.#worker;
     this.#worker = undefined;
-    await worker?.terminate();
+    worker?.kill('the collector is stopping');
   }
 
   async #run(request: SymbolRequest): Promise<Exclude<SymbolReply, { error: string }>> {
@@ -50,45 +43,51 @@ export class SymbolReader {
     this.#worker ??= this.#start();
     const reply = await answerOf(this.#worker, request);
     if ('failed' in reply) {
-      await this.#endWorker();
+      this.#endWorker();
       throw new SymbolError(reply.failed);
     }
-    this.#worker?.unref();
-    this.#idle = setTimeout(() => void this.#endWorker(), IDLE_MS).unref();
+    this.#worker?.child.unref();
+    this.#worker?.child.channel?.unref();
+    this.#idle = setTimeout(() => this.#endWorker(), IDLE_MS).unref();
     if ('error' in reply) throw new SymbolError(reply.error);
     return reply;
   }
 
-  #start(): Worker {
-    const worker = new Worker(WORKER, { resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } });
-    // An idle one may fail as well; without a listener that would end the process.
-    worker.on('error', () => {
+  #start(): ReaderProcess {
+    const worker = new ReaderProcess(readerScript('symbols/symbol-worker.js'), [], 'ipc');
+    const forget = (): void => {
       if (this.#worker === worker) this.#worker = undefined;
-    });
+    };
+    // An idle one may end as well.
+    worker.child.on('error', forget).on('exit', forget);
     return worker;
   }
 }
 
+type Answer = SymbolReply | { failed: string };
+
 /** `failed`: the worker is of no more use. */
-function answerOf(worker: Worker, request: SymbolRequest): Promise<SymbolReply | { failed: string }> {
+function answerOf(worker: ReaderProcess, request: SymbolRequest): Promise<Answer> {
+  const { child } = worker;
   return new Promise((resolve) => {
     const timer = setTimeout(
-      () => settle({ failed: `it took more than ${MAX_READ_MS / 1000} seconds` }),
+      () => worker.kill(`it takes more than ${MAX_READ_MS / 1000} seconds`),
       MAX_READ_MS,
     );
+    const onMessage = (reply: unknown): void => settle(reply as SymbolReply);
     const onError = ({ message }: Error): void => settle({ failed: message });
-    const onExit = (code: number): void => settle({ failed: `its reader ended with code ${code}` });
-    const settle = (reply: SymbolReply | { failed: string }): void => {
+    const onExit = (code: number | null, signal: NodeJS.Signals | null): void =>
+      settle({ failed: worker.explainEnd(code, signal) });
+    const settle = (reply: Answer): void => {
       clearTimeout(timer);
-      worker.off('message', settle);
-      worker.off('error', onError);
-      worker.off('exit', onExit);
+      child.off('message', onMessage).off('error', onError).off('exit', onExit);
       resolve(reply);
     };
-    worker.once('message', settle);
-    worker.once('error', onError);
-    worker.once('exit', onExit);
-    worker.ref();
-    worker.postMessage(request);
+    child.once('message', onMessage).once('error', onError).once('exit', onExit);
+    child.ref();
+    child.channel?.ref();
+    child.send(request, (error) => {
+      if (error !== null) settle({ failed: error.message });
+    });
   });
 }

@@ -1,6 +1,5 @@
-/** Reads symbols of strangers' files, away from the main loop and its memory. */
+/** Reads symbols of strangers' files, in a process of its own: questions and answers are messages. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { parentPort } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import { type ElfFile, parseElf } from '../../common/elf/elf.ts';
 import { computeFileId } from '../../common/elf/file-id.ts';
@@ -18,6 +17,7 @@ import type {
   SymbolFrame,
   SymbolSource,
 } from '../../common/symbols/source.ts';
+import { yieldToOthers } from '../yield-to-others.ts';
 
 export type SymbolRequest =
   /** What a file is, and whether it has names. */
@@ -56,15 +56,20 @@ const programs = new LRUCache<string, OpenProgram>({
   dispose: (program) => program.close(),
 });
 
-parentPort?.on('message', async (request: SymbolRequest) => {
+/** Characters of one answer: names are as long as files say. */
+const MAX_REPLY_LENGTH = 32 * 2 ** 20;
+
+yieldToOthers();
+process.on('message', async (request: SymbolRequest) => {
   let reply: SymbolReply;
   try {
     reply = request.kind === 'inspect' ? { inspected: await inspect(request.path) } : await nameAll(request);
   } catch (error) {
     reply = { error: (error as Error).message };
   }
-  parentPort?.postMessage(reply);
+  process.send?.(reply);
 });
+process.on('disconnect', () => process.exit());
 
 async function inspect(path: string): Promise<Inspected> {
   const files = new OpenFiles({});
@@ -87,6 +92,10 @@ async function nameAll(request: SymbolRequest & { kind: 'names' }): Promise<Symb
   const chains = Array.from(request.addresses, (address) => program.symbols.lookup(address));
   // It has grown: another object, since for the same one the cache does not ask for its size.
   programs.set(request.key, { ...program }, { noDisposeOnSet: true });
+  let length = 0;
+  for (const chain of chains)
+    for (const frame of chain) length += frame.function.length + frame.systemName.length + frame.file.length;
+  if (length > MAX_REPLY_LENGTH) throw new Error(`its names are ${length} characters long`);
   return { chains };
 }
 

@@ -10,6 +10,7 @@ import { attributesText, readAttributes } from './attributes.ts';
 import { type ColumnProfile, FrameColumns, wholeProfile } from './frame-columns.ts';
 import { EntryMap, IndexRoom, SequenceTable } from './index-tables.ts';
 import { type Attributes, BadSample, DictionaryReader, number, ROLE, text } from './otlp-dictionary.ts';
+import { scanJson } from './otlp-json-scan.ts';
 import {
   layOut,
   type ProfileHeader,
@@ -41,13 +42,12 @@ export interface DecodeResult<P = Profile> {
   rejectedProfiles: number;
 }
 
-const MAX_DEPTH = 2048;
+/** As many as stacks out of files have, and the marker of a cut: see deep-stacks.ts. */
+const MAX_DEPTH = 4097;
 const MAX_INLINED = 256;
 const MAX_PROFILES = 65_536;
 /** Table entries over all profiles of a request: each profile has its own copy of what it refers to. */
 const MAX_ENTRIES = 8_000_000;
-/** Opening braces and brackets in JSON: each becomes an object, and a real one takes 20 characters and more. */
-const MAX_JSON_OBJECTS = 3_000_000;
 /** Longest form of a time: `2026-11-21T04:38:42.123456789+00:00`, and some. */
 const MAX_TIME_LENGTH = 40;
 
@@ -91,15 +91,7 @@ export function decodeColumns(bytes: Uint8Array, texts: TextCache): DecodeResult
 
 /** @throws OtlpError */
 export function decodeOtlpJson(json: string): DecodeResult {
-  let objects = 0;
-  for (let i = 0; i < json.length; i++) {
-    const code = json.charCodeAt(i);
-    if ((code === 0x5b || code === 0x7b) && ++objects > MAX_JSON_OBJECTS) {
-      throw new OtlpError(
-        `this request of ${json.length} characters holds more than ${MAX_JSON_OBJECTS} objects: send smaller requests`,
-      );
-    }
-  }
+  scanJson(json);
   let bytes: Uint8Array;
   try {
     const value: unknown = JSON.parse(json);
