@@ -8,6 +8,7 @@ import { type Access, OPEN_ACCESS, TOKEN_NEEDED } from '../access.ts';
 import { COLLECTOR_DEFAULTS } from '../defaults.ts';
 import { Importer } from '../import/importer.ts';
 import { ByteBudget } from '../ingest/byte-budget.ts';
+import { QueryEnded, QueryLives } from '../query/query-life.ts';
 import { SourceFiles } from '../source/source-files.ts';
 import { PartDropped, StoreUnavailable } from '../store/store.ts';
 import { withLateNames } from '../symbols/named-store.ts';
@@ -85,7 +86,8 @@ export async function startPageServer(
 class PageHandler {
   readonly #options: PageServerOptions;
   /** Answers under way or just given, by URL. */
-  readonly #answers = new LRUCache<string, Promise<string>>({ max: 64, ttl: ANSWER_LIFE_MS });
+  readonly #answers = new LRUCache<string, Answer>({ max: 64, ttl: ANSWER_LIFE_MS });
+  readonly #lives = new QueryLives();
 
   /** Until somebody asks. */
   #isCold = true;
@@ -125,10 +127,7 @@ class PageHandler {
     try {
       await this.#route(request, response);
     } catch (caught) {
-      const error =
-        caught instanceof StoreUnavailable
-          ? new HttpError(503, `${caught.message}: try again later`)
-          : caught;
+      const error = asHttpError(caught);
       const known = error instanceof HttpError;
       if (!known) this.#options.logger.error({ err: error, url: request.url }, 'a query failed');
       const message = known
@@ -186,7 +185,8 @@ class PageHandler {
     const { pathname, searchParams } = url;
     const route = Object.hasOwn(ROUTES, pathname) ? ROUTES[pathname] : undefined;
     if (route?.response === undefined && route !== undefined) {
-      const file = (await this.#runV1(route, searchParams)) as FileAnswer;
+      const isWanted = (): boolean => !response.destroyed;
+      const file = (await this.#runV1(route, searchParams, isWanted)) as FileAnswer;
       response.setHeader('content-disposition', `attachment; filename="${file.fileName}"`);
       await this.#send(request, response, 200, Buffer.from(file.bytes), { type: file.type });
       return;
@@ -198,16 +198,18 @@ class PageHandler {
       await this.#send(request, response, 200, JSON.stringify(describeRoutes(ROUTES)));
       return;
     }
-    const run = (): Promise<unknown> => this.#runV1(route, searchParams);
+    const run = (isWanted: () => boolean): Promise<unknown> => this.#runV1(route, searchParams, isWanted);
     const body = route.isCurrent
-      ? JSON.stringify(await run())
-      : await this.#cached(`${pathname}?${searchParams}`, run);
+      ? JSON.stringify(await run(() => !response.destroyed))
+      : await this.#cached(`${pathname}?${searchParams}`, response, run);
     await this.#send(request, response, 200, body);
   }
 
-  async #runV1(route: Route, parameters: URLSearchParams): Promise<unknown> {
+  async #runV1(route: Route, parameters: URLSearchParams, isWanted: () => boolean): Promise<unknown> {
     try {
-      return await untilWhole(() => route.run(parameters, this.#context()));
+      return await this.#lives.run(this.#store, isWanted, (store) =>
+        untilWhole(() => route.run(parameters, { ...this.#context(), store })),
+      );
     } catch (error) {
       if (!(error instanceof RequestError || error instanceof FilterError)) throw error;
       throw new HttpError(400, error.message);
@@ -219,14 +221,23 @@ class PageHandler {
     return { store: this.#store, status, sources, now };
   }
 
-  #cached(key: string, make: () => Promise<unknown>): Promise<string> {
+  /** For all that ask the same; it ends when the last of them is gone. */
+  async #cached(
+    key: string,
+    response: ServerResponse,
+    make: (isWanted: () => boolean) => Promise<unknown>,
+  ): Promise<string> {
     let answer = this.#answers.get(key);
     if (answer === undefined) {
-      answer = make().then((value) => JSON.stringify(value));
-      this.#answers.set(key, answer);
-      answer.catch(() => this.#answers.delete(key));
-    }
-    return answer;
+      const made: Answer = { body: Promise.resolve(''), waiting: 1 };
+      made.body = make(() => made.waiting > 0).then((value) => JSON.stringify(value));
+      this.#answers.set(key, made);
+      made.body.catch(() => this.#answers.delete(key));
+      answer = made;
+    } else answer.waiting++;
+    const shared = answer;
+    response.once('close', () => shared.waiting--);
+    return await shared.body;
   }
 
   async #send(
@@ -252,6 +263,18 @@ class PageHandler {
     });
     response.end(request.method === 'HEAD' ? undefined : bytes);
   }
+}
+
+/** What the asker can do something about by waiting is no failure of the query. */
+function asHttpError(error: unknown): unknown {
+  if (error instanceof StoreUnavailable) return new HttpError(503, `${error.message}: try again later`);
+  return error instanceof QueryEnded ? new HttpError(503, error.message) : error;
+}
+
+/** An answer under way or just given, and how many wait for it. */
+interface Answer {
+  body: Promise<string>;
+  waiting: number;
 }
 
 /** Retention may drop samples under a query: it is answered without them, not with a half of them. */

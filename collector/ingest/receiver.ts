@@ -8,6 +8,7 @@ import {
   OtlpError,
 } from '../../common/profile/otlp-decode.ts';
 import { otlpJsonToProtobuf } from '../../common/profile/otlp-json.ts';
+import { REQUEST_LIMITS } from '../../common/profile/otlp-json-scan.ts';
 import { decodeCounters } from '../../common/profile/otlp-metrics.ts';
 import type { Profile } from '../../common/profile/profile.ts';
 import { TextCache } from '../../common/profile/text-cache.ts';
@@ -98,7 +99,7 @@ export class Receiver {
    */
   receiveJson(text: string, peer: string): Promise<ExportResult> {
     const protobuf = (): Uint8Array => otlpJsonToProtobuf(text);
-    return this.#receive({ body: text, decode: () => decodeOtlpJson(text), protobuf }, peer);
+    return this.#receive({ body: text, decode: () => decodeOtlpJson(text, REQUEST_LIMITS), protobuf }, peer);
   }
 
   /**

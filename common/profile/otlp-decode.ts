@@ -10,7 +10,7 @@ import { attributesText, readAttributes } from './attributes.ts';
 import { type ColumnProfile, FrameColumns, wholeProfile } from './frame-columns.ts';
 import { EntryMap, IndexRoom, SequenceTable } from './index-tables.ts';
 import { type Attributes, BadSample, DictionaryReader, number, ROLE, text } from './otlp-dictionary.ts';
-import { scanJson } from './otlp-json-scan.ts';
+import { FILE_LIMITS, scanJson } from './otlp-json-scan.ts';
 import {
   layOut,
   type ProfileHeader,
@@ -90,8 +90,8 @@ export function decodeColumns(bytes: Uint8Array, texts: TextCache): DecodeResult
 }
 
 /** @throws OtlpError */
-export function decodeOtlpJson(json: string): DecodeResult {
-  scanJson(json);
+export function decodeOtlpJson(json: string, limits = FILE_LIMITS): DecodeResult {
+  scanJson(json, limits);
   let bytes: Uint8Array;
   try {
     const value: unknown = JSON.parse(json);

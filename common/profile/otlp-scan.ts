@@ -84,6 +84,7 @@ class Scanner {
     while (this.#at < end) {
       const tag = this.#varint(end);
       const [field, wireType] = [tag >>> 3, tag & 7];
+      if (field === 0) throw this.#bad('a field without a number');
       if (schema.old && schema.old[field] === wireType) throw new OtlpError(OLD_WIRE);
       this.#spend(0, 1);
       if (wireType === 0) this.#number(schema[field], end);

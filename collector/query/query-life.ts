@@ -1,0 +1,101 @@
+/** How long a query may take, and who waits for it: it ends between two parts of the store that it reads. */
+import type { SeriesTable } from '../store/series-table.ts';
+import type { RowQuery, Rows, SamplePart, Stacks, Store, SummedStacks, TimeRange } from '../store/store.ts';
+
+const MAX_QUERY_MS = 60_000;
+/** At a time, those that wait for the database included. */
+const MAX_QUERIES = 32;
+
+type ReadStore = Pick<Store, 'parts' | 'stats'>;
+
+/** The query was ended; the message says why. */
+export class QueryEnded extends Error {
+  override name = 'QueryEnded';
+}
+
+/** Queries under way. */
+export class QueryLives {
+  readonly #maxMs: number;
+  #running = 0;
+
+  constructor(maxMs = MAX_QUERY_MS) {
+    this.#maxMs = maxMs;
+  }
+
+  /**
+   * @param isWanted whether anybody still waits for the answer
+   * @throws QueryEnded, and what `run` throws
+   */
+  async run<T>(store: ReadStore, isWanted: () => boolean, run: (store: ReadStore) => Promise<T>): Promise<T> {
+    if (this.#running >= MAX_QUERIES)
+      throw new QueryEnded(`${MAX_QUERIES} questions are being answered: ask again later`);
+    const endMs = performance.now() + this.#maxMs;
+    const check = (): void => {
+      if (performance.now() > endMs)
+        throw new QueryEnded(`this takes more than ${this.#maxMs / 1000} s: ask for a shorter time`);
+      if (!isWanted()) throw new QueryEnded('nobody waits for the answer any more');
+    };
+    this.#running++;
+    try {
+      return await run(withCheck(store, check));
+    } finally {
+      this.#running--;
+    }
+  }
+}
+
+function withCheck(store: ReadStore, check: () => void): ReadStore {
+  return {
+    stats: () => store.stats(),
+    async parts(range: TimeRange) {
+      check();
+      return (await store.parts(range)).map((part) => new CheckedPart(part, check));
+    },
+  };
+}
+
+class CheckedPart implements SamplePart {
+  readonly #part: SamplePart;
+  readonly #check: () => void;
+
+  constructor(part: SamplePart, check: () => void) {
+    this.#part = part;
+    this.#check = check;
+  }
+
+  get startMs(): number {
+    return this.#part.startMs;
+  }
+
+  get endMs(): number {
+    return this.#part.endMs;
+  }
+
+  get groups(): SamplePart['groups'] {
+    return this.#part.groups;
+  }
+
+  async series(): Promise<SeriesTable> {
+    this.#check();
+    return await this.#part.series();
+  }
+
+  async stacks(): Promise<Stacks> {
+    this.#check();
+    return await this.#part.stacks();
+  }
+
+  async rows(query: RowQuery): Promise<Rows> {
+    this.#check();
+    return await this.#part.rows(query);
+  }
+
+  isWithin(range: TimeRange): boolean {
+    return this.#part.isWithin?.(range) ?? false;
+  }
+
+  summed(range: TimeRange): SummedStacks | undefined {
+    this.#check();
+    return this.#part.summed?.(range);
+  }
+}
