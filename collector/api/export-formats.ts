@@ -1,32 +1,38 @@
 /** What the API writes files in. */
-import { writeFolded } from '../../common/profile/folded.ts';
-import { encodeOtlp } from '../../common/profile/otlp-encode.ts';
-import { writePprof } from '../../common/profile/pprof.ts';
+import { writeProfile } from '../../common/profile/formats.ts';
 import type { Profile } from '../../common/profile/profile.ts';
 import { writeSpeedscope } from '../query/speedscope.ts';
 import { makePage, makeSvg } from './pictures.ts';
 
 const TITLE = 'everyframe';
 
+interface ExportFormatEntry {
+  type: string;
+  ending: string;
+  write(profile: Profile): Uint8Array;
+}
+
+/** As `convert` writes it. */
+const asFile = (type: string, ending: string): ExportFormatEntry => ({
+  type,
+  ending,
+  write: (profile) => writeProfile(`x.${ending}`, profile),
+});
+
 export const EXPORT_FORMATS = {
-  pprof: { type: 'application/octet-stream', ending: 'pb.gz', write: writePprof },
-  folded: { type: 'text/plain; charset=utf-8', ending: 'folded', write: writeFolded },
+  pprof: asFile('application/octet-stream', 'pb.gz'),
+  folded: asFile('text/plain; charset=utf-8', 'folded'),
   speedscope: { type: 'application/json', ending: 'speedscope.json', write: writeSpeedscope },
-  otlp: {
-    type: 'application/x-protobuf',
-    ending: 'otlp',
-    write: (profile: Profile) => encodeOtlp(profile, { scopeName: 'everyframe', scopeVersion: '' }),
-  },
+  otlp: asFile('application/x-protobuf', 'otlp'),
+  firefox: asFile('application/json', 'firefox.json'),
+  perfetto: asFile('application/json', 'trace.json'),
+  text: asFile('text/plain; charset=utf-8', 'txt'),
   html: {
     type: 'text/html; charset=utf-8',
     ending: 'html',
-    write: (profile: Profile) => Buffer.from(makePage(TITLE, profile)),
+    write: (profile) => Buffer.from(makePage(TITLE, profile)),
   },
-  svg: {
-    type: 'image/svg+xml',
-    ending: 'svg',
-    write: (profile: Profile) => Buffer.from(makeSvg(TITLE, profile)),
-  },
-} as const;
+  svg: { type: 'image/svg+xml', ending: 'svg', write: (profile) => Buffer.from(makeSvg(TITLE, profile)) },
+} as const satisfies Record<string, ExportFormatEntry>;
 
 export type ExportFormat = keyof typeof EXPORT_FORMATS;

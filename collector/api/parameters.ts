@@ -1,5 +1,9 @@
 /** Reads the query strings of the API. */
 import { parseFilter } from '../../common/profile/filter.ts';
+import { parseZoom } from '../../common/profile/path-key.ts';
+import { parseTransforms } from '../../common/profile/transform-list.ts';
+import type { Wanted } from '../query/draw-tree.ts';
+import { DEFAULT_LIMITS } from '../query/flame-tree.ts';
 import type { SampleFilter, Store, TimeRange } from '../store/store.ts';
 
 export type Parameters = Pick<URLSearchParams, 'get'>;
@@ -98,4 +102,28 @@ export function readInteger(
     throw new RequestError(`${name} is "${text}": write a whole number from ${min} to ${max}`);
   }
   return value;
+}
+
+/** More boxes than a page can hold with ease. */
+const MAX_NODES = 400_000;
+
+/**
+ * What is asked of a tree: `transform`, `limit`, and `zoom`.
+ *
+ * @throws RequestError
+ * @throws FilterError
+ */
+export function readWanted(parameters: Parameters): Wanted {
+  const { maxNodes: fallback } = DEFAULT_LIMITS;
+  const maxNodes = readInteger(parameters, 'limit', { fallback, min: 1, max: MAX_NODES });
+  // Whoever asks for more boxes means small ones.
+  const minFraction = Math.min(DEFAULT_LIMITS.minFraction, 1 / maxNodes);
+  const text = parameters.get('zoom') ?? '';
+  const zoom = text === '' ? undefined : parseZoom(text);
+  if (text !== '' && zoom === undefined)
+    throw new RequestError(`zoom is "${text}": write the key of a box, as the page's address has it`);
+  return {
+    transforms: parseTransforms(parameters.get('transform') ?? ''),
+    limits: { minFraction, maxNodes, zoom },
+  };
 }

@@ -15,6 +15,8 @@ const SHELL = ['../../build/', '../../../build/']
   .filter(existsSync)
   .map((file) => readFileSync(file, 'utf8'))[0];
 
+/** Boxes of a page that asks nobody: all of them, unless those are more than a browser holds with ease. */
+const PAGE_LIMITS = { minFraction: 0, maxNodes: 100_000 };
 /** Boxes of a .svg, which a browser holds all at once; what is smaller is told in the picture. */
 const SVG_LIMITS = { minFraction: 1 / 20_000, maxNodes: 3000 };
 
@@ -27,7 +29,10 @@ export const makeSvg = (title: string, profile: Profile): string =>
  * @throws Error if the page is not built
  */
 export function makePage(title: string, profile: Profile): string {
-  const data = JSON.stringify(flameGraphResponse(profileGraph(profile))).replaceAll('<', '\\u003c');
+  const data = JSON.stringify(flameGraphResponse(profileGraph(profile, PAGE_LIMITS))).replaceAll(
+    '<',
+    '\\u003c',
+  );
   const escaped = title.replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`);
   if (SHELL === undefined) throw new Error('build/standalone.html is missing: run make');
   return SHELL.replace('<title>everyframe</title>', () => `<title>${escaped}</title>`).replace(

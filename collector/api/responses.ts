@@ -7,7 +7,7 @@ import type { FrameKind, Store } from '../store/store.ts';
 import type { ConnectionGate } from './connection-gate.ts';
 import type { FlameGraphResponse, StatusResponse, TreeColumns } from './types.ts';
 
-export function flameGraphResponse({ range, tree, ...window }: FlameGraph): FlameGraphResponse {
+export function flameGraphResponse({ range, tree, leaves, ...window }: FlameGraph): FlameGraphResponse {
   return {
     fromMs: range.fromMs,
     toMs: range.toMs,
@@ -17,6 +17,7 @@ export function flameGraphResponse({ range, tree, ...window }: FlameGraph): Flam
     cpus: window.cpus,
     timeline: Array.from(window.timeline),
     ...flameColumns(tree),
+    leaves,
   };
 }
 

@@ -80,6 +80,11 @@ export const TRANSFORM = text(
     .map(([name, what]) => `${name}: ${what}`)
     .join('; ')}`,
 );
+export const ZOOM = text(
+  'zoom',
+  "a box that is looked at, by the key that the page's address has of it, such as 1z141z41q0zik0: the nodes that are kept are most of them " +
+    'inside of it, and chosen by their share of it; KEY~12: what its 12 largest children leave',
+);
 export const BASE_FILTER: readonly Parameter[] = filterOf('base_', ' of what is compared with');
 
 const RANGE = { fromMs: NUMBER, toMs: NUMBER };
@@ -97,10 +102,20 @@ const COLUMNS = {
   nodes: object({ parent: NUMBERS, frame: NUMBERS, self: NUMBERS }),
   folded: object({ nodes: NUMBER, samples: NUMBER }),
 };
+const LEAVES = {
+  ...object({
+    samples: NUMBER,
+    kinds: listOf(object({ kind: STRING, samples: NUMBER })),
+    libraries: listOf(object({ library: STRING, samples: NUMBER })),
+    incomplete: { ...NUMBER, description: 'events whose stack was cut; they are in the kinds as well' },
+  }),
+  description:
+    'what the events of the picture, or of the box that is looked at, ended in: of all events, whatever has a node; the 50 largest libraries',
+};
 const FRAME = { name: STRING, file: STRING, mapping: STRING, kind: STRING };
 const COUNTED = { ...FRAME, self: NUMBER, total: NUMBER };
 
-export const TREE = object({ ...BASIS, timeline: NUMBERS, ...COLUMNS });
+export const TREE = object({ ...BASIS, timeline: NUMBERS, ...COLUMNS, leaves: LEAVES });
 export const TOP = object({ ...BASIS, functionCount: INTEGER, functions: listOf(object(COUNTED)) });
 export const CALLERS = object({
   ...BASIS,
@@ -178,6 +193,8 @@ export const DIFF_TREE = object({
     self: NUMBERS,
     baseSelf: { ...NUMBERS, description: 'events of its own in the base' },
   }),
+  leaves: LEAVES,
+  baseLeaves: LEAVES,
 });
 export const SAMPLES = object({
   ...RANGE,

@@ -1,5 +1,6 @@
 /** What the page and the query API exchange, as JSON. */
 import type { FunctionChange, FunctionCount } from '../query/functions.ts';
+import type { Leaves } from '../query/leaf-sums.ts';
 import type { Quality } from '../query/quality.ts';
 import type { LineCount } from '../query/source-lines.ts';
 import type { SourceText } from '../source/source-files.ts';
@@ -17,6 +18,8 @@ export interface FlameGraphResponse extends TreeColumns {
   cpus: number;
   /** Events in equal steps of the time range. */
   timeline: number[];
+  /** Of the zoomed box, or of all. */
+  leaves: Leaves;
 }
 
 /** A tree as columns; the kinds of answers of /api/v1 that hold one are in schemas.ts. */
@@ -192,6 +195,8 @@ export interface DiffTreeAnswer extends TreeColumns {
   base: Basis;
   now: Basis;
   nodes: TreeColumns['nodes'] & { baseSelf: number[] };
+  leaves: Leaves;
+  baseLeaves: Leaves;
 }
 
 /** `GET /api/v1/health` */

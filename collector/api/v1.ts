@@ -2,16 +2,15 @@
 
 import { LABELS, labelOf, SERIES_LABELS } from '../../common/profile/filter.ts';
 import { parseTransforms } from '../../common/profile/transform-list.ts';
+import { drawDiff, drawTree } from '../query/draw-tree.ts';
 import { countExecutions } from '../query/executions.ts';
 import { readProfile } from '../query/export.ts';
-import { buildDiffTree, buildFlameTree, DEFAULT_LIMITS } from '../query/flame-tree.ts';
+import { buildFlameTree, DEFAULT_LIMITS } from '../query/flame-tree.ts';
 import { callersAndCallees, compareFunctions, FunctionSums } from '../query/functions.ts';
-import { invertParts } from '../query/invert.ts';
 import { mergeParts } from '../query/merged-tree.ts';
 import { QualityMeter } from '../query/quality.ts';
 import {
   isSharedLabel,
-  type Precision,
   readAttributeNames,
   readLargestGroups,
   readSamples,
@@ -27,7 +26,8 @@ import { transformParts } from '../query/transforms.ts';
 import type { SourceFiles } from '../source/source-files.ts';
 import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
 import { EXPORT_FORMATS, type ExportFormat } from './export-formats.ts';
-import { type Parameters, RequestError, readFilter, readInteger } from './parameters.ts';
+import { exportName } from './export-name.ts';
+import { type Parameters, RequestError, readFilter, readInteger, readWanted } from './parameters.ts';
 import { flameColumns, type StatusSources, statusResponse } from './responses.ts';
 import * as schema from './schemas.ts';
 import type { SourceAnswer } from './types.ts';
@@ -59,7 +59,6 @@ export interface Route {
 const MAX_STEPS = 2000;
 const MAX_CELLS = 200_000;
 const MAX_SAMPLES = 100_000;
-const MAX_NODES = 100_000;
 /** A stacked timeline shows so many groups; the rest is summed. */
 const MAX_GROUPS = 20;
 
@@ -73,20 +72,14 @@ const basis = (filter: SampleFilter, { samples, allSamples, cpuNanos, cpus }: Om
   cpus,
 });
 
-const limits = (parameters: Parameters) => ({
-  ...DEFAULT_LIMITS,
-  maxNodes: readInteger(parameters, 'limit', { fallback: DEFAULT_LIMITS.maxNodes, min: 1, max: MAX_NODES }),
-});
-
 async function window(
   parameters: Parameters,
   { store, now }: ApiContext,
-  { steps = 1, prefix = '', precision }: { steps?: number; prefix?: string; precision?: Precision } = {},
+  { steps = 1, prefix = '' }: { steps?: number; prefix?: string } = {},
 ) {
   const filter = readFilter(parameters, store, now, prefix);
   const transforms = parseTransforms(parameters.get('transform') ?? '');
-  const found = await readWindow(store, filter, steps, precision);
-  return { filter, window: { ...found, parts: transformParts(found.parts, transforms) } };
+  return { filter, window: await readWindow(store, filter, steps, { transforms }) };
 }
 
 const wanted = (parameters: Parameters, fallback: number): number =>
@@ -103,18 +96,20 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       ]),
       schema.STEPS,
       schema.limit('largest nodes that are kept', DEFAULT_LIMITS.maxNodes),
+      schema.ZOOM,
     ],
     response: schema.TREE,
-    async run(parameters, context) {
+    async run(parameters, { store, now }) {
       const steps = readInteger(parameters, 'steps', { fallback: 120, min: 1, max: MAX_STEPS });
-      const found = await window(parameters, context, { steps, precision: 'shown' });
-      const bound = limits(parameters);
+      const wanted = readWanted(parameters);
+      const filter = readFilter(parameters, store, now);
       const isInverted = parameters.get('invert') === '1';
-      const parts = isInverted ? [invertParts(found.window.parts, bound)] : found.window.parts;
+      const { window, tree, leaves } = await drawTree(store, filter, { ...wanted, steps, isInverted });
       return {
-        ...basis(found.filter, found.window),
-        timeline: Array.from(found.window.timeline),
-        ...flameColumns(buildFlameTree(parts, bound, isInverted ? 'size' : 'name')),
+        ...basis(filter, window),
+        timeline: Array.from(window.timeline),
+        ...flameColumns(tree),
+        leaves,
       };
     },
   },
@@ -267,18 +262,23 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       ...schema.BASE_FILTER,
       schema.TRANSFORM,
       schema.limit('largest nodes that are kept', DEFAULT_LIMITS.maxNodes),
+      schema.ZOOM,
     ],
     response: schema.DIFF_TREE,
-    async run(parameters, context) {
-      const now = await window(parameters, context, { precision: 'shown' });
-      const base = await window(parameters, context, { prefix: 'base_', precision: 'shown' });
-      const tree = buildDiffTree(now.window.parts, base.window.parts, limits(parameters));
-      const { nodes, ...columns } = flameColumns(tree);
+    async run(parameters, { store, now }) {
+      const filters = {
+        now: readFilter(parameters, store, now),
+        base: readFilter(parameters, store, now, 'base_'),
+      };
+      const drawn = await drawDiff(store, filters, readWanted(parameters));
+      const { nodes, ...columns } = flameColumns(drawn.tree);
       return {
-        base: basis(base.filter, base.window),
-        now: basis(now.filter, now.window),
+        base: basis(filters.base, drawn.base.window),
+        now: basis(filters.now, drawn.now.window),
         ...columns,
-        nodes: { ...nodes, baseSelf: Array.from(tree.carried ?? []) },
+        nodes: { ...nodes, baseSelf: Array.from(drawn.tree.carried ?? []) },
+        leaves: drawn.now.leaves,
+        baseLeaves: drawn.base.leaves,
       };
     },
   },
@@ -335,9 +335,10 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       }
       const format = EXPORT_FORMATS[name as ExportFormat];
       const transforms = parseTransforms(parameters.get('transform') ?? '');
-      const profile = await readProfile(store, readFilter(parameters, store, now), transforms);
+      const filter = readFilter(parameters, store, now);
+      const profile = await readProfile(store, filter, transforms);
       return {
-        fileName: `everyframe.${format.ending}`,
+        fileName: exportName(filter, transforms.length > 0, format.ending),
         type: format.type,
         bytes: format.write(profile),
       } satisfies FileAnswer;

@@ -1,13 +1,12 @@
 /** Flame graphs of many stacks, in the order in which they are drawn. */
 import { compareFrames, OTHER } from '../store/frames.ts';
 import type { Frame, StackCounts } from '../store/store.ts';
-import { type Box, type GrownBoxes, growBoxes, type PruneLimits } from './grow-boxes.ts';
-
-export type { PruneLimits };
+import { type Box, type GrownBoxes, OTHER_BOX, type PruneLimits } from './boxes.ts';
+import { growBoxes } from './grow-boxes.ts';
 
 /**
- * A twentieth of a pixel on a screen of 1,000: seen only after zooming in a long way. Below 20,000 samples that is
- * less than one, and nothing is folded but what is beyond the number of nodes.
+ * A twentieth of a pixel on a screen of 1,000: seen only after zooming in, which asks again, for the boxes inside of the zoomed
+ * one. Below 20,000 samples that is less than one, and nothing is folded but what is beyond the number of nodes.
  */
 export const DEFAULT_LIMITS: PruneLimits = { minFraction: 1 / 20_000, maxNodes: 20_000 };
 
@@ -26,8 +25,17 @@ export interface FlameTree {
   /** How many nodes went into the remainders, without those below them, and the samples in them. */
   foldedNodes: number;
   foldedSamples: number;
+  /** The box that is looked at, where that was asked for and is there. */
+  zoomed?: Zoomed;
   /** A second count of each node's own, where one was carried along. */
   carried?: Float64Array;
+}
+
+export interface Zoomed {
+  events: number;
+  carriedEvents: number;
+  /** Of the rest of a box: the children that are not in the rest. */
+  beside: readonly Frame[];
 }
 
 /** Of children: by name, or the largest first. */
@@ -60,24 +68,38 @@ export function buildDiffTree(
 }
 
 function layOut(
-  { root, frames, foldedNodes }: GrownBoxes,
+  { root, frames, foldedNodes, zoomed }: GrownBoxes,
   { order, carries }: { order: Order; carries: boolean },
 ): FlameTree {
   const out = new FlameTreeBuilder(frames);
   const compareBoxes = (a: Box, b: Box): number =>
     (order === 'size' ? b.events - a.events : 0) || compareFrames(frames[a.frame]!, frames[b.frame]!);
-  const queue = [{ box: root, at: out.addRoot(root) }];
-  for (const { box, at } of queue) {
+  const queue = [root];
+  out.addRoot(root);
+  // Boxes go out in the order of the queue, with the remainders in between.
+  const ids = [0];
+  for (let i = 0; i < queue.length; i++) {
+    const [box, at] = [queue[i]!, ids[i]!];
     let rest = box.events - box.self;
     let carriedRest = box.carriedEvents - box.carriedSelf;
-    for (const child of box.kept.sort(compareBoxes)) {
+    const folded = box.rest;
+    const children = box.kept.length > 1 ? box.kept.toSorted(compareBoxes) : box.kept;
+    for (const child of children) {
       rest -= child.events;
       carriedRest -= child.carriedEvents;
-      queue.push({ box: child, at: out.add(at, child) });
+      queue.push(child);
+      ids.push(out.add(at, child));
     }
-    if (rest > 0 || carriedRest > 0) out.addOther(at, rest, carriedRest);
+    if (folded !== undefined) {
+      queue.push(folded);
+      ids.push(out.add(at, folded));
+    } else if (rest > 0 || carriedRest > 0) out.addOther(at, rest, carriedRest);
   }
-  return out.finish(foldedNodes, carries);
+  const tree = out.finish(foldedNodes, carries);
+  if (zoomed === undefined) return tree;
+  const beside = zoomed.frame === OTHER_BOX ? (zoomed.parent?.kept ?? []) : [];
+  const { events, carriedEvents } = zoomed;
+  return { ...tree, zoomed: { events, carriedEvents, beside: beside.map(({ frame }) => frames[frame]!) } };
 }
 
 const ROOT: Frame = { name: 'all', file: '', mapping: '', kind: 'root' };
@@ -107,6 +129,7 @@ class FlameTreeBuilder {
   }
 
   add(parent: number, { frame, self, carriedSelf }: Box): number {
+    if (frame === OTHER_BOX) return this.#push(parent, 1, self, carriedSelf);
     let id = this.#frameIds.get(frame);
     if (id === undefined) {
       id = this.#frames.push(this.#source[frame]!) - 1;

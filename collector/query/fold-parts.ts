@@ -21,18 +21,19 @@ export class FoldingParts {
   readonly #minimum: number;
   readonly #maxNodes: number;
   #nodes = 0;
-  #isFolding = false;
+  /** Something is in "(other)" that had boxes of its own. */
+  isFolding = false;
 
-  /** @param samples of all `partCount` parts */
+  /** @param samples of all `partCount` parts, or of what is looked at in them */
   constructor(samples: number, partCount: number, maxNodes = MAX_NODES) {
     this.#minimum = (samples * DEFAULT_LIMITS.minFraction) / MARGIN / partCount;
     this.#maxNodes = maxNodes;
   }
 
   add(part: StackCounts): void {
-    this.#push(this.#isFolding ? foldPart(part, this.#minimum) : part);
-    if (this.#isFolding || this.#nodes <= this.#maxNodes || this.#minimum <= 1) return;
-    this.#isFolding = true;
+    this.#push(this.isFolding ? foldPart(part, this.#minimum) : part);
+    if (this.isFolding || this.#nodes <= this.#maxNodes || this.#minimum <= 1) return;
+    this.isFolding = true;
     this.#nodes = 0;
     const parts = this.parts;
     this.parts = [];

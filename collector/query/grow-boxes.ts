@@ -1,64 +1,19 @@
 /**
  * The boxes of a flame graph of many stacks. Nodes of several parts, and of a function's lines, are merged into boxes from the
  * root on, the largest first, and only as far out as boxes are shown: most stacks of an hour are in boxes that nobody could see.
+ * Of a picture that is zoomed the boxes inside are chosen by their share of the zoomed one, and the rest is an outline.
  */
-import type { Frame, StackCounts } from '../store/store.ts';
+import type { StackCounts } from '../store/store.ts';
+import { Box, type GrownBoxes, OTHER_BOX, type PruneLimits, type Weights, type ZoomPath } from './boxes.ts';
 import { LargestFirst } from './largest-first.ts';
-import { FunctionTable } from './merged-tree.ts';
+import { LinkedStacks } from './linked-stacks.ts';
 
-export interface PruneLimits {
-  /** A node whose share of all samples is below this is folded. */
-  minFraction: number;
-  /** At most so many nodes are kept, the largest ones; the remainder nodes come on top. */
-  maxNodes: number;
-}
-
-/** What an event of each kind weighs where boxes are compared. */
-interface Weights {
-  factor: number;
-  carriedFactor: number;
-}
-
-/** A box. Events are those of its own and of what is below it too. */
-export class Box {
-  /** Index into the frames; -1: the root. */
-  readonly frame: number;
-  readonly parent: Box | undefined;
-  /** What it is chosen by. */
-  readonly total: number;
-  readonly events: number;
-  readonly carriedEvents: number;
-  /** Of its own: known once its children are. */
-  self = 0;
-  carriedSelf = 0;
-  /** The first of its nodes. */
-  readonly node: number;
-  kept: Box[] = [];
-
-  constructor(
-    frame: number,
-    node: number,
-    counts: Pick<Box, 'total' | 'events' | 'carriedEvents'>,
-    parent?: Box,
-  ) {
-    this.frame = frame;
-    this.node = node;
-    this.total = counts.total;
-    this.events = counts.events;
-    this.carriedEvents = counts.carriedEvents;
-    this.parent = parent;
-  }
-}
-
-export interface GrownBoxes {
-  root: Box;
-  frames: readonly Frame[];
-  /** Children of kept boxes that were not kept. */
-  foldedNodes: number;
-}
+/** Of the boxes that a zoomed picture keeps, so many at most are outside of what is looked at, and no more than a quarter. */
+const OUTLINE_NODES = 4000;
 
 /**
- * Keeps the largest boxes, by the sum of their events times the factors. None is larger than the one that it hangs below.
+ * Keeps the largest boxes, by the sum of their events times the factors. None is larger than the one that it hangs below; of the
+ * children of a box the largest are kept, and of equal ones the first by their hash, so that every answer cuts alike.
  *
  * @param carried stacks that are counted apart
  * @param limitsOf the events of each kind → how much to keep
@@ -68,142 +23,162 @@ export function growBoxes(
   carried: readonly StackCounts[],
   limitsOf: (events: number, carriedEvents: number) => PruneLimits & Weights,
 ): GrownBoxes {
-  return new Grower(own, carried).grow(limitsOf);
+  const stacks = new LinkedStacks(own, carried);
+  const { events, carriedEvents } = stacks;
+  const { zoom, ...limits } = limitsOf(events, carriedEvents);
+  const path = zoom && stacks.find(zoom);
+  return new Grower(stacks, limits, path).grow();
+}
+
+/** A box that may be kept, and those of its siblings that are no larger. */
+interface Candidate {
+  box: Box;
+  /** What it is chosen by. */
+  total: number;
+  siblings: readonly Box[];
+  at: number;
 }
 
 class Grower {
-  readonly #table = new FunctionTable();
-  /** Nodes of all parts, numbered through from 1 on; 0 is none. */
-  readonly #totals: Float64Array;
-  readonly #functions: Uint32Array;
-  readonly #firstChild: Uint32Array;
-  /** The next node with the same parent; then, once that is in a box, the next in the same box. */
-  readonly #next: Uint32Array;
-  /** Nodes from here on are of carried stacks. */
-  #carriedFrom = 1;
-  #size = 1;
-  #firstRoot = 0;
-  /** By function, of the box at work; 0 between two. */
-  readonly #heads: Uint32Array;
-  readonly #events: Float64Array;
-  readonly #carriedEvents: Float64Array;
-  /** The functions of that box's children. */
-  readonly #found: Uint32Array;
+  readonly #stacks: LinkedStacks;
+  readonly #limits: PruneLimits & Weights;
+  readonly #path: ZoomPath | undefined;
+  readonly #queue = new LargestFirst<Candidate>();
+  #foldedNodes = 0;
+  #outline = 0;
+  readonly #maxOutline: number;
+  /** With the root, without the way to what is looked at. */
+  #kept = 1;
+  /** What the boxes inside are measured by: unknown until the zoomed box is reached. */
+  #zoomTotal: number;
+  readonly #total: number;
+  #zoomed: Box | undefined;
 
-  constructor(own: readonly StackCounts[], carried: readonly StackCounts[]) {
-    const nodes = [...own, ...carried].reduce((sum, { parents }) => sum + parents.length, 1);
-    this.#totals = new Float64Array(nodes);
-    this.#functions = new Uint32Array(nodes);
-    this.#firstChild = new Uint32Array(nodes);
-    this.#next = new Uint32Array(nodes);
-    for (const part of own) this.#add(part);
-    this.#carriedFrom = this.#size;
-    for (const part of carried) this.#add(part);
-    this.#heads = new Uint32Array(this.#table.frames.length);
-    this.#events = new Float64Array(this.#heads.length);
-    this.#carriedEvents = new Float64Array(this.#heads.length);
-    this.#found = new Uint32Array(this.#heads.length);
+  constructor(stacks: LinkedStacks, limits: PruneLimits & Weights, path: ZoomPath | undefined) {
+    this.#stacks = stacks;
+    this.#limits = limits;
+    this.#path = path;
+    this.#total = limits.factor * stacks.events + limits.carriedFactor * stacks.carriedEvents;
+    this.#zoomTotal = this.#total;
+    this.#maxOutline = Math.min(OUTLINE_NODES, limits.maxNodes >> 2);
   }
 
-  #add({ parents, nodeFrames, selfCounts, frames }: StackCounts): void {
-    const [totals, functions, firstChild, next] = [
-      this.#totals,
-      this.#functions,
-      this.#firstChild,
-      this.#next,
-    ];
-    const start = this.#size;
-    const idOf = this.#table.idsOf(frames);
-    totals.set(selfCounts, start);
-    // Children come after their parent: a node's total is known when it is its turn.
-    for (let node = parents.length - 1; node > 0; node--) {
-      const total = totals[start + node]!;
-      if (total === 0) continue;
-      const parent = start + parents[node]!;
-      totals[parent]! += total;
-      functions[start + node] = idOf(nodeFrames[node]!);
-      next[start + node] = firstChild[parent]!;
-      firstChild[parent] = start + node;
+  grow(): GrownBoxes {
+    const { events, carriedEvents, firstRoot } = this.#stacks;
+    const root = new Box(-1, firstRoot, { weight: this.#total, events, carriedEvents });
+    root.isInside = this.#path === undefined;
+    root.wayDepth = 0;
+    this.#keep(this.#expand(root));
+    while (this.#kept < this.#limits.maxNodes) {
+      const next = this.#queue.pop();
+      if (next === undefined) break;
+      this.#pushNext(next.siblings, next.at + 1);
+      this.#keep(next.box);
     }
-    next[start] = this.#firstRoot;
-    this.#firstRoot = start;
-    this.#size += parents.length;
+    const { frames } = this.#stacks;
+    return { root, frames, foldedNodes: this.#foldedNodes, zoomed: this.#zoomed };
   }
 
-  grow(limitsOf: (events: number, carriedEvents: number) => PruneLimits & Weights): GrownBoxes {
-    let [events, carriedEvents] = [0, 0];
-    for (let node = this.#firstRoot; node !== 0; node = this.#next[node]!) {
-      if (node < this.#carriedFrom) events += this.#totals[node]!;
-      else carriedEvents += this.#totals[node]!;
+  /** And then its only child, if that is as large: most stacks end in a long chain. */
+  #keep(first: Box | undefined): void {
+    for (let box = first; box !== undefined && this.#kept < this.#limits.maxNodes; box = this.#expand(box)) {
+      if (!box.isInside && box.wayDepth < 0) this.#outline++;
+      box.parent!.keep(box);
+      if (box.wayDepth < 0) this.#kept++;
+      this.#foldedNodes--;
     }
-    const { minFraction, maxNodes, ...weights } = limitsOf(events, carriedEvents);
-    const total = weights.factor * events + weights.carriedFactor * carriedEvents;
-    const root = new Box(-1, this.#firstRoot, { total, events, carriedEvents });
-    const queue = new LargestFirst<Box>();
-    let foldedNodes = 0;
-    const expand = (box: Box): void => {
-      const { kept, folded } = this.#childrenOf(box, total * minFraction, weights);
-      for (const child of kept) queue.push(child);
-      foldedNodes += folded;
-    };
-    expand(root);
-    for (let count = 1; count < maxNodes; count++) {
-      const box = queue.pop();
-      if (box === undefined) break;
-      box.parent!.kept.push(box);
-      expand(box);
-    }
-    return { root, frames: this.#table.frames, foldedNodes: foldedNodes + queue.length };
   }
 
-  /** Most children of a box are too small to be seen: those are counted, and nothing is made of them. */
-  #childrenOf(
-    box: Box,
-    minimum: number,
-    { factor, carriedFactor }: Weights,
-  ): { kept: Box[]; folded: number } {
-    const count = this.#sumChildren(box.node);
-    const kept: Box[] = [];
-    box.self = box.events;
-    box.carriedSelf = box.carriedEvents;
-    for (let i = 0; i < count; i++) {
-      const func = this.#found[i]!;
-      const events = this.#events[func]!;
-      const carriedEvents = this.#carriedEvents[func]!;
-      const total = factor * events + carriedFactor * carriedEvents;
+  /** @returns a child that is to be kept at once */
+  #expand(box: Box): Box | undefined {
+    const path = this.#path;
+    const isZoomed = path !== undefined && box.wayDepth === path.functions.length;
+    if (isZoomed) {
+      box.isInside = path.without === 0;
+      this.#zoomed = box;
+      this.#zoomTotal = box.weight;
+    }
+    const children = this.#childrenOf(box);
+    this.#foldedNodes += children.count;
+    const [only] = children.boxes;
+    if (isZoomed && path.without > 0) this.#expandRest(box, children.boxes, path.without);
+    else if (children.count === 1 && only?.weight === box.weight && this.#isWanted(only)) return only;
+    else this.#pushNext(children.boxes, 0);
+    return undefined;
+  }
+
+  /** The largest children stay as they are, without what is below them; the others have the picture. */
+  #expandRest(box: Box, children: readonly Box[], without: number): void {
+    box.kept = children.slice(0, without);
+    this.#foldedNodes -= box.kept.length;
+    for (const child of box.kept) this.#foldedNodes += this.#childrenOf(child).count;
+    const left = (of: 'weight' | 'events' | 'carriedEvents', own: number): number =>
+      box.kept.reduce((rest, child) => rest - child[of], box[of] - own);
+    const { factor, carriedFactor } = this.#limits;
+    const rest = new Box(
+      OTHER_BOX,
+      0,
+      {
+        weight: left('weight', factor * box.self + carriedFactor * box.carriedSelf),
+        events: left('events', box.self),
+        carriedEvents: left('carriedEvents', box.carriedSelf),
+      },
+      box,
+    );
+    if (rest.events + rest.carriedEvents <= 0) return;
+    rest.isInside = true;
+    box.rest = rest;
+    this.#zoomed = rest;
+    this.#zoomTotal = rest.weight;
+    const others = children.slice(box.kept.length);
+    for (const other of others) other.parent = rest;
+    this.#pushNext(others, 0);
+  }
+
+  /** The sibling at a place, if it is large enough: those behind it are smaller. */
+  #pushNext(siblings: readonly Box[], at: number): void {
+    const box = siblings[at];
+    if (box === undefined || !this.#isWanted(box)) return;
+    const total = box.wayDepth >= 0 ? Number.POSITIVE_INFINITY : this.#shareOf(box);
+    this.#queue.push({ box, total, siblings, at });
+  }
+
+  #isWanted(box: Box): boolean {
+    box.isInside ||= box.parent!.isInside;
+    if (box.wayDepth >= 0) return true;
+    return (
+      (box.isInside || this.#outline < this.#maxOutline) && this.#shareOf(box) >= this.#limits.minFraction
+    );
+  }
+
+  #shareOf({ weight, isInside }: Box): number {
+    return weight / (isInside ? this.#zoomTotal : this.#total);
+  }
+
+  /** What leads to the zoomed box first, then the largest. Those of stores' own remainders are counted only. */
+  #childrenOf(box: Box): { boxes: Box[]; count: number } {
+    const { factor, carriedFactor, minFraction } = this.#limits;
+    const { frames } = this.#stacks;
+    // Most children are too small to be seen: nothing is made of them.
+    const least = minFraction * (box.isInside ? this.#zoomTotal : this.#total);
+    const isWay = this.#path !== undefined && box.wayDepth >= 0;
+    const isZoomed = isWay && box.wayDepth === this.#path!.functions.length;
+    const boxes: Box[] = [];
+    const count = this.#stacks.takeChildren(box.node, (func, node, events, carriedEvents) => {
+      const weight = factor * events + carriedFactor * carriedEvents;
       box.self -= events;
       box.carriedSelf -= carriedEvents;
-      if (total >= minimum && this.#table.frames[func]!.kind !== 'other')
-        kept.push(new Box(func, this.#heads[func]!, { total, events, carriedEvents }, box));
-      this.#heads[func] = 0;
-      this.#events[func] = 0;
-      this.#carriedEvents[func] = 0;
-    }
-    return { kept, folded: count - kept.length };
+      const leadsOn = isWay && this.#path!.functions[box.wayDepth] === func;
+      if (frames[func]!.kind === 'other' || !(weight >= least || leadsOn || isZoomed)) return;
+      const child = new Box(func, node, { weight, events, carriedEvents }, box);
+      if (leadsOn) child.wayDepth = box.wayDepth + 1;
+      boxes.push(child);
+    });
+    if (boxes.length > 1) boxes.sort((a, b) => this.#compare(a, b));
+    return { boxes, count };
   }
 
-  /** How many functions a box's children have; which, their nodes and their events are in the columns by function. */
-  #sumChildren(first: number): number {
-    let count = 0;
-    const [totals, functions, firstChild, next] = [
-      this.#totals,
-      this.#functions,
-      this.#firstChild,
-      this.#next,
-    ];
-    const [heads, found] = [this.#heads, this.#found];
-    const [ownEvents, carriedEvents] = [this.#events, this.#carriedEvents];
-    for (let member = first; member !== 0; member = next[member]!) {
-      for (let node = firstChild[member]!, after = 0; node !== 0; node = after) {
-        after = next[node]!;
-        const func = functions[node]!;
-        if (heads[func] === 0) found[count++] = func;
-        next[node] = heads[func]!;
-        heads[func] = node;
-        const events = node < this.#carriedFrom ? ownEvents : carriedEvents;
-        events[func]! += totals[node]!;
-      }
-    }
-    return count;
+  #compare(a: Box, b: Box): number {
+    return b.wayDepth - a.wayDepth || b.weight - a.weight || this.#stacks.orderOf(a.frame, b.frame);
   }
 }

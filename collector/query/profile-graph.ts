@@ -4,12 +4,14 @@ import { locationFrames, processName } from '../store/frames.ts';
 import { StackTree } from '../store/stack-tree.ts';
 import type { TimeRange, Window } from '../store/store.ts';
 import { buildFlameTree, DEFAULT_LIMITS, type FlameTree } from './flame-tree.ts';
+import { LeafSums, type Leaves } from './leaf-sums.ts';
 
 const TIMELINE_STEPS = 120;
 
 export interface FlameGraph extends Omit<Window, 'parts'> {
   range: TimeRange;
   tree: FlameTree;
+  leaves: Leaves;
 }
 
 /** The flame graph of one whole profile, such as a file's, without a store. */
@@ -42,9 +44,12 @@ export function profileGraph(profile: Profile, limits = DEFAULT_LIMITS): FlameGr
     nodeFrames: tree.frames.subarray(0, tree.size),
     selfCounts: Float64Array.from({ length: tree.size }, (_, node) => counts[node] ?? 0),
   };
+  const sums = new LeafSums();
+  sums.add(part);
   const samples = profile.samples.reduce((sum, { count }) => sum + count, 0);
   return {
     tree: buildFlameTree([part], limits),
+    leaves: sums.leaves,
     samples,
     allSamples: samples,
     cpuNanos: samples * Number(profile.period),

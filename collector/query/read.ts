@@ -6,6 +6,7 @@ import {
   isSeriesLabel,
   type SeriesLabel,
 } from '../../common/profile/filter.ts';
+import type { Transform } from '../../common/profile/transform-list.ts';
 import {
   compileMasks,
   groupValue,
@@ -29,7 +30,9 @@ import type {
   Window,
 } from '../store/store.ts';
 import { FoldingParts } from './fold-parts.ts';
-import { readSums } from './summed-parts.ts';
+import type { LeafSums } from './leaf-sums.ts';
+import { readSums, type SumsRead, takeFunctions } from './summed-parts.ts';
+import { transformParts } from './transforms.ts';
 
 type PartStore = Pick<Store, 'parts'>;
 
@@ -55,20 +58,49 @@ const weightOf = (rows: Rows, row: number): number => rows.weights?.[row] ?? 1;
 /** `shown`: without lines, and what is too rare to be seen in a flame graph is "(other)" of the function above. */
 export type Precision = 'whole' | 'shown';
 
-/** What happened in a time range: stacks with counts, and a timeline of `steps` equal steps. */
+interface WindowReading {
+  precision?: Precision;
+  /** Of all samples those that are looked at: what is too rare to be seen is measured by them. */
+  share?: number;
+  /** Applied to each part as it is read. */
+  transforms?: readonly Transform[];
+  /** Gets to know each sample, before anything is folded. */
+  leaves?: LeafSums;
+}
+
+/**
+ * What happened in a time range: stacks with counts, and a timeline of `steps` equal steps. `isWhole`: nothing was folded while it
+ * was read.
+ */
 export async function readWindow(
   store: PartStore,
   filter: SampleFilter,
   steps: number,
-  precision: Precision = 'whole',
-): Promise<Window> {
-  const parts: FoldingParts[] = [];
+  { precision = 'whole', share = 1, transforms = [], leaves }: WindowReading = {},
+): Promise<Window & { isWhole: boolean }> {
+  let folding: FoldingParts | undefined;
   const visit = (part: StackCounts, { samples, partCount }: WindowSize): void => {
-    parts[0] ??= new FoldingParts(samples, partCount);
-    parts[0].add(part);
+    const [transformed] = transformParts([part], transforms);
+    leaves?.add(transformed!);
+    folding ??= new FoldingParts(samples * share, partCount);
+    folding.add(transformed!);
   };
-  const window = await visitWindow(store, filter, steps, visit, { precision });
-  return { ...window, parts: parts[0]?.parts ?? [] };
+  let isSummed = false;
+  const visitSums = async ({ stacks, parts }: SumsRead, size: WindowSize): Promise<void> => {
+    isSummed = true;
+    const [transformed] = transformParts([stacks], transforms);
+    folding ??= new FoldingParts(size.samples * share, size.partCount);
+    folding.add(transformed!);
+    if (leaves === undefined) return;
+    const isExact =
+      transforms.length === 0 && [...parts].every((part) => part.summed?.(filter)?.functions !== undefined);
+    if (!isExact) leaves.add(transformed!);
+    else for (const part of parts) await takeFunctions(part, filter, leaves);
+  };
+  // A transform may bring together what is rare, and a box that is looked at has figures of its own.
+  const isExact = leaves !== undefined && (transforms.length > 0 || share < 1);
+  const window = await visitWindow(store, filter, steps, visit, { precision, share, isExact, visitSums });
+  return { ...window, parts: folding?.parts ?? [], isWhole: !isSummed && folding?.isFolding !== true };
 }
 
 /** What is known before the stacks are read. */
@@ -81,6 +113,11 @@ interface WindowSize {
 
 interface Reading {
   precision?: Precision;
+  share?: number;
+  /** Every stack is worth reading, where there are not too many. */
+  isExact?: boolean;
+  /** Takes what stores summed before. */
+  visitSums?: (sums: SumsRead, size: WindowSize) => Promise<void>;
   /** Takes what it can of a part; true where its stacks are not needed then. */
   takeSums?: (part: SamplePart) => Promise<boolean>;
 }
@@ -91,7 +128,7 @@ export async function visitWindow(
   filter: SampleFilter,
   steps: number,
   visit: (part: StackCounts, size: WindowSize) => void,
-  { precision = 'whole', takeSums }: Reading = {},
+  { precision = 'whole', share = 1, isExact = false, takeSums, visitSums }: Reading = {},
 ): Promise<Omit<Window, 'parts'>> {
   const window = { samples: 0, allSamples: 0, cpuNanos: 0, cpus: 0, timeline: new Float64Array(steps) };
   const cpusByHost = new Map<string, Set<number>>();
@@ -105,8 +142,8 @@ export async function visitWindow(
   for (const seen of cpusByHost.values()) window.cpus += seen.size;
   const size = { samples: window.samples, partCount: found.length };
   const parts = precision === 'shown' ? found.map(({ part }) => part) : [];
-  const sums = await readSums(parts, filter, window.samples);
-  if (sums !== undefined) visit(sums.stacks, size);
+  const sums = await readSums(parts, filter, { samples: window.samples * share, isExact });
+  if (sums !== undefined) await visitSums?.(sums, size);
   for (const { part, masks } of found) {
     if (sums?.parts.has(part) || (await takeSums?.(part))) continue;
     const counts = await countStacks(part, filter, masks);

@@ -27,12 +27,13 @@ export interface SumsRead {
  * Undefined where each stack has to be read, because the filter asks for more than processes, or because so few stacks are
  * wanted that sums would lack what could be seen.
  *
- * @param samples events of the parts that pass the filter
+ * @param samples events of the parts that pass the filter, or of what is looked at in them
+ * @param isExact what sums lack is missed, unless that is too much to read
  */
 export async function readSums(
   parts: readonly SamplePart[],
   filter: SampleFilter,
-  samples: number,
+  { samples, isExact = false }: { samples: number; isExact?: boolean },
   maxNodes = MAX_NODES,
 ): Promise<SumsRead | undefined> {
   const isWanted = processTest(filter.where);
@@ -45,7 +46,7 @@ export async function readSums(
   if (summed.size === 0) return undefined;
   const lost = samples * (DEFAULT_LIMITS.minFraction / MARGIN);
   const nodes = [...summed.values()].reduce((sum, each) => sum + each.nodes, 0);
-  if (summed.size * (LEAST_EVENTS - 1) > lost && nodes <= maxNodes) return undefined;
+  if ((isExact || summed.size * (LEAST_EVENTS - 1) > lost) && nodes <= maxNodes) return undefined;
   const minimum = Math.max(LEAST_EVENTS, Math.floor(lost / summed.size) + 1);
   const merger = new SumMerger();
   for (const sums of summed.values()) {
@@ -59,7 +60,7 @@ export async function readSums(
 export async function takeFunctions(
   part: SamplePart,
   filter: SampleFilter,
-  sums: FunctionSums,
+  sums: Pick<FunctionSums, 'addSummed'>,
 ): Promise<boolean> {
   const isWanted = processTest(filter.where);
   if (isWanted === undefined) return false;

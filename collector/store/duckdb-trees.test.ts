@@ -79,7 +79,7 @@ function draw(parts: readonly StackCounts[]): string[] {
 }
 
 async function picture(store: DuckDbStore, where: string, precision: Precision): Promise<string[]> {
-  const window = await readWindow(store, { ...RANGE, where: parseFilter(where) }, 1, precision);
+  const window = await readWindow(store, { ...RANGE, where: parseFilter(where) }, 1, { precision });
   return draw(window.parts);
 }
 
@@ -107,7 +107,7 @@ it('reads every stack where that is asked, where more than processes is, and whe
   // a part's only event of a box would be 1/10,000 of what is wanted
   expect(await picture(store, 'process=q', 'shown')).toEqual([';q;main 10000']);
   const late = { fromMs: START_MS - 2 * HOUR - 1, toMs: START_MS + HOUR, where: [] };
-  const some = await readWindow(store, late, 1, 'shown');
+  const some = await readWindow(store, late, 1, { precision: 'shown' });
   expect(some.samples).toBeLessThan(60_000);
   await store.close();
 });

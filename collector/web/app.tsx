@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { StatusResponse, TimelineAnswer } from '../api/types.ts';
+import type { TimeRange } from '../store/store.ts';
 import { diagnose } from './diagnose.ts';
 import { EmptyState } from './empty-state.tsx';
 import { Facets } from './facets.tsx';
@@ -28,7 +29,6 @@ const MINUTE_STEPS = 120;
 
 export function App() {
   const [state, change] = useUrlState();
-  const [paused, setPaused] = useState(false);
   const [help, setHelp] = useState(false);
   const [jumps, setJumps] = useState(0);
   const [wishes, setWishes] = useState(0);
@@ -36,14 +36,18 @@ export function App() {
   const [note, setNote] = useState({ text: '', isBad: false });
   const [spoken, announce] = useState('');
   const searchBox = useRef<HTMLInputElement>(null);
-  const { diagnosis, timeline, hosts, rangeTitle } = useOverview(state, paused);
-  const isLive = isFollowing(state) && !paused;
+  const { diagnosis, timeline, hosts, rangeTitle, isLive, frozen } = useOverview(state);
+  const isPaused = !isFollowing(state);
+  const onPause = (): void => {
+    if (isPaused) change({ overview: undefined, brush: undefined });
+    else if (frozen !== undefined) change({ overview: frozen });
+  };
   const onWhere = (where: string): void => change({ where, zoom: '' });
 
   useShortcuts({
     search: () => searchBox.current?.focus(),
     help: () => setHelp(true),
-    pause: () => setPaused(!paused),
+    pause: onPause,
     view: () => change({ view: state.view === 'tree' ? 'icicle' : 'tree' }),
     range: (index) => change(followed(RANGES[index]!.name)),
     escape: () => change(lessOf(state)),
@@ -53,14 +57,13 @@ export function App() {
   return (
     <div class="page">
       <Toolbar
-        {...{ state, paused, searchBox, hosts }}
+        {...{ state, isPaused, searchBox, hosts, onPause }}
         searchNote={note.text}
         isSearchBad={note.isBad}
         condition={diagnosis.condition}
         updatedMs={timeline.updatedMs}
         onChange={change}
         onRange={(range) => change(followed(range))}
-        onPause={() => setPaused(!paused)}
         onHelp={() => setHelp(true)}
         onImport={() => setWishes(wishes + 1)}
         onSearchEnter={() => setJumps(jumps + 1)}
@@ -97,15 +100,20 @@ export function App() {
   );
 }
 
+/** Samples of a moment come within this time: what ended before that does not change any more. */
+const SETTLING_MS = 30_000;
+
 /** The timeline and what can be said of it. */
-function useOverview(state: UrlState, paused: boolean) {
+function useOverview(state: UrlState) {
   const follows = isFollowing(state);
+  const status = useAnswer<StatusResponse>('api/v1/status', true);
+  const nowMs = status.value?.nowMs ?? 0;
+  const isLive = follows || nowMs - state.overview!.toMs < SETTLING_MS;
   const path = askOverview('timeline', state, {
     by: state.by,
     steps: follows && state.range === '60s' ? MINUTE_STEPS : TIMELINE_STEPS,
   });
-  const timeline = useAnswer<TimelineAnswer>(path, follows && !paused);
-  const status = useAnswer<StatusResponse>('api/v1/status', !paused);
+  const timeline = useAnswer<TimelineAnswer>(path, isLive);
   const rangeTitle = titleOf(state);
   const diagnosis = diagnose({
     status: status.value,
@@ -120,7 +128,21 @@ function useOverview(state: UrlState, paused: boolean) {
   useEffect(() => {
     document.title = ['everyframe', hosts].filter((part) => part !== '').join(' · ');
   }, [hosts]);
-  return { diagnosis, timeline, hosts, rangeTitle };
+  const frozen = timeline.value && freeze(timeline.value);
+  return { diagnosis, timeline, hosts, rangeTitle, isLive, frozen };
+}
+
+/** The shown time up to the newest sample: of what is behind that, some samples are still on their way. */
+function freeze({ fromMs, toMs, steps, groups, other }: TimelineAnswer): TimeRange {
+  const hasSamples = (step: number): boolean =>
+    other[step]! > 0 || groups.some(({ counts }) => counts[step]! > 0);
+  let end = steps;
+  while (end > 1 && !hasSamples(end - 1)) end--;
+  const isEmpty = end === 1 && !hasSamples(0);
+  return {
+    fromMs: Math.round(fromMs),
+    toMs: Math.round(isEmpty ? toMs : fromMs + (end * (toMs - fromMs)) / steps),
+  };
 }
 
 type ShownProperties = Omit<ViewProperties, 'timeline'> & {

@@ -42,8 +42,8 @@ export function BoxTooltip({ model, node, root, anchor, bounds }: Properties) {
     >
       <div class="tooltip-name">{nameOf(model, node)}</div>
       <div class="tooltip-kind">
-        <KindSwatch kind={kind} /> {kindLabel(kind)}
-        {kind === 'other' && ': branches too small to draw'}
+        <KindSwatch kind={kind} />{' '}
+        {kind === 'other' ? 'many small boxes: zoom in to see them' : kindLabel(kind)}
       </div>
       {model.mappings[frame] !== '' && <div class="tooltip-file">{model.mappings[frame]}</div>}
       {model.files[frame] !== '' && <div class="tooltip-file">{model.files[frame]}</div>}

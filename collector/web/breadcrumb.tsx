@@ -1,4 +1,4 @@
-import { ancestors, type FlameModel, nameOf } from './flame-model.ts';
+import { ancestors, type FlameModel, nameOf, pathKeyOf } from './flame-model.ts';
 import { elideMiddle } from './format.ts';
 
 const HEAD = 2;
@@ -28,7 +28,7 @@ export function Breadcrumb({ model, root, onZoom }: Properties) {
             </li>
           ) : (
             <li
-              key={model.pathKey[node]}
+              key={pathKeyOf(model, node)}
               class={nameOf(model, node).length <= SHORT_LENGTH ? 'breadcrumb-short' : undefined}
             >
               <button

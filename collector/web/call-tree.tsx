@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
-import { type FlameModel, functionOf, kindOf, nameOf } from './flame-model.ts';
+import { type FlameModel, functionOf, kindOf, nameOf, pathKeyOf } from './flame-model.ts';
 import { formatCount, formatShare } from './format.ts';
 import type { FunctionRef } from './function-actions.ts';
 import type { MenuRequest } from './function-menu.tsx';
@@ -24,7 +24,7 @@ export function CallTree({ model, root, found, onZoom, onSource, onMenu }: Prope
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
   const [currentKey, setCurrentKey] = useState('');
   const rows = useMemo(() => listRows(model, root, toggled), [model, root, toggled]);
-  const keyOf = ({ node }: TreeRowData): string => model.pathKey[node]!;
+  const keyOf = ({ node }: TreeRowData): string => pathKeyOf(model, node);
   const current = Math.max(
     0,
     rows.findIndex((row) => keyOf(row) === currentKey),
@@ -55,7 +55,7 @@ export function CallTree({ model, root, found, onZoom, onSource, onMenu }: Prope
       keys={{
         ArrowRight: (row) => (row.isOpen ? moveTo(current + 1) : row.hasChildren && toggle(row)),
         ArrowLeft: (row) =>
-          row.isOpen ? toggle(row) : setCurrentKey(model.pathKey[model.parent[row.node]!]!),
+          row.isOpen ? toggle(row) : setCurrentKey(pathKeyOf(model, model.parent[row.node]!)),
         Enter: ({ node }) => onZoom(node),
         s: ({ node }) => {
           const target = functionOf(model, node);

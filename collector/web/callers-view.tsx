@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { CallersAnswer, TreeColumns } from '../api/types.ts';
 import { FlameGraph } from './flame-graph.tsx';
-import { buildModel, deepestRow, type FlameModel } from './flame-model.ts';
+import { buildModel, deepestRow, type FlameModel, nodeAtPath, pathKeyOf } from './flame-model.ts';
 import { ROW_HEIGHT } from './flame-painter.ts';
 import { formatCount, formatShare, plural } from './format.ts';
 import { showSource } from './function-actions.ts';
@@ -85,7 +85,7 @@ type HalfProperties = ViewProperties & { model: FlameModel; title: string; isFli
 function Half({ model, title, isFlipped, state, jumps, announce, change, onMenu }: HalfProperties) {
   const [zoom, setZoom] = useState('');
   useEffect(() => setZoom(''), [state.function]);
-  const root = model.nodeByPath.get(zoom) ?? 0;
+  const root = nodeAtPath(model, zoom) ?? 0;
   const found = useMemo(() => {
     const matcher = parseSearch(state.search);
     return typeof matcher === 'function' ? search(model, matcher, root) : undefined;
@@ -99,7 +99,7 @@ function Half({ model, title, isFlipped, state, jumps, announce, change, onMenu 
         {...{ model, root, found, jumps, announce, isFlipped, onMenu }}
         colour={state.colour === 'library' ? 'library' : 'kind'}
         label={title}
-        onZoom={(node) => setZoom(node === 0 ? '' : model.pathKey[node]!)}
+        onZoom={(node) => setZoom(node === 0 ? '' : pathKeyOf(model, node))}
         onOpen={(name) => change({ function: name })}
         onSource={(target) => change(showSource(target))}
       />

@@ -11,27 +11,27 @@ export function DiffBase({ state, change, now, base, timeline }: Properties) {
   return (
     <div class="diff-base">
       <p>
-        <b>{formatSpan(now)}</b> against <b class="base-name">{formatSpan(base)}</b>
+        <b>{formatSpan(now)}</b> compared with <b class="base-name">{formatSpan(base)}</b>
       </p>
       {brush !== undefined && (
         <button
           type="button"
           class="button"
-          title="the brushed part becomes what is compared with; then brush another (Shift and drag does it at once)"
+          title="the selected time becomes the baseline; then select another (Shift and drag does it at once)"
           onClick={() =>
             change({ base: brush, brush: undefined, overview: state.overview ?? spanOf(timeline) })
           }
         >
-          Compare with the brushed part
+          Use selection as baseline
         </button>
       )}
       {state.base !== undefined && (
         <button type="button" class="button" onClick={() => change({ base: undefined })}>
-          With the time before
+          Compare with previous period
         </button>
       )}
       <label>
-        Its filter{' '}
+        Compare with filter{' '}
         <input
           class="base-filter"
           placeholder={placeholder(state)}
@@ -46,7 +46,7 @@ export function DiffBase({ state, change, now, base, timeline }: Properties) {
 
 /** What an empty field stands for. */
 function placeholder({ where, baseWhere }: Pick<UrlState, 'where' | 'baseWhere'>): string {
-  return where === '' || baseWhere === '' ? 'none, or such as process=node' : `same: ${where}`;
+  return where === '' || baseWhere === '' ? 'none; for example process=node' : `same: ${where}`;
 }
 
 const spanOf = ({ fromMs, toMs }: TimeRange): TimeRange => ({

@@ -5,7 +5,7 @@ import { buildModel, type FlameModel } from './flame-model.ts';
 const WIDTH = 1_000_000;
 
 /** Each box as wide as the mean of its two shares: what is gone is seen as well as what is new. */
-export function buildDiffModel({ now, base, ...tree }: DiffTreeAnswer): FlameModel {
+export function buildDiffModel({ now, base, leaves: _, ...tree }: DiffTreeAnswer): FlameModel {
   const { parent, frame, self, baseSelf } = tree.nodes;
   const nowUnit = WIDTH / 2 / Math.max(1, sum(self));
   const baseUnit = WIDTH / 2 / Math.max(1, sum(baseSelf));
@@ -28,7 +28,7 @@ export function buildDiffModel({ now, base, ...tree }: DiffTreeAnswer): FlameMod
 }
 
 /** As wide as they are now; what is gone has no box. */
-export function buildChangeModel({ now, base: _, ...tree }: DiffTreeAnswer): FlameModel {
+export function buildChangeModel({ now, base: _, leaves: __, ...tree }: DiffTreeAnswer): FlameModel {
   const { nodes } = tree;
   const total = sumUp(nodes.parent, nodes.self);
   const baseTotal = sumUp(nodes.parent, nodes.baseSelf);

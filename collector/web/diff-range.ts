@@ -1,5 +1,5 @@
 import type { TimeRange } from '../store/store.ts';
-import { askSpan } from './questions.ts';
+import { askSpan, MAX_BOXES } from './questions.ts';
 import type { ViewProperties } from './view-properties.ts';
 
 type Shown = Pick<ViewProperties, 'state' | 'timeline'>;
@@ -29,6 +29,7 @@ export function askDiff(query: 'diff' | 'difftree', shown: Shown, limit?: number
     base_to: Math.round(base.toMs),
     base_where: state.baseWhere ?? state.where,
     transform: state.transform,
-    limit,
+    zoom: query === 'difftree' ? state.zoom : undefined,
+    limit: query === 'difftree' ? MAX_BOXES : limit,
   });
 }

@@ -5,6 +5,7 @@ import { DiffBase } from './diff-base.tsx';
 import { buildDiffModel } from './diff-model.ts';
 import { askDiff, baseOf, shownSpan } from './diff-range.ts';
 import { FlameGraph } from './flame-graph.tsx';
+import { findZoom, zoomKeyOf } from './flame-model.ts';
 import { formatPoints, formatShare, plural } from './format.ts';
 import { showSource } from './function-actions.ts';
 import { type FigureColumn, FunctionTable } from './function-table.tsx';
@@ -19,28 +20,29 @@ const LIMIT = 1000;
 /** What changed between two stretches of time, or between two filters: as a picture and as a table. */
 export function DiffView(properties: ViewProperties) {
   const { isLive } = properties;
-  const tree = useAnswer<DiffTreeAnswer>(askDiff('difftree', properties), isLive).value;
+  const { value: tree, isStale, error } = useAnswer<DiffTreeAnswer>(askDiff('difftree', properties), isLive);
   const table = useAnswer<DiffAnswer>(askDiff('diff', properties, LIMIT), isLive).value;
   return (
     <>
       <DiffBase {...properties} base={baseOf(properties)} now={shownSpan(properties)} />
       {tree === undefined || table === undefined ? (
-        <Waiting />
+        <Waiting error={error} />
       ) : (
-        <Compared {...properties} tree={tree} table={table} />
+        <Compared {...properties} {...{ tree, table, isStale }} />
       )}
     </>
   );
 }
 
-type ComparedProperties = ViewProperties & { tree: DiffTreeAnswer; table: DiffAnswer };
+type ComparedProperties = ViewProperties & { tree: DiffTreeAnswer; table: DiffAnswer; isStale: boolean };
 
-function Compared({ tree, table, ...properties }: ComparedProperties) {
+function Compared({ tree, table, isStale, ...properties }: ComparedProperties) {
   const { state, change, jumps, announce, onMenu, onSearchNote } = properties;
   const [isTable, setTable] = useState(false);
   const model = useMemo(() => buildDiffModel(tree), [tree]);
   const colour = state.colour ?? 'difference';
-  const root = model.nodeByPath.get(state.zoom) ?? 0;
+  const root = findZoom(model, state.zoom) ?? 0;
+  const isCounted = !isStale && zoomKeyOf(model, root) === state.zoom;
   const matcher = useMemo(() => parseSearch(state.search), [state.search]);
   const isBad = matcher !== undefined && 'error' in matcher;
   const found = useMemo(
@@ -55,16 +57,20 @@ function Compared({ tree, table, ...properties }: ComparedProperties) {
   );
   const { now, base } = table;
   if (now.samples === 0 || base.samples === 0) {
-    return <NothingToCompare what={now.samples === 0 ? 'The shown time' : 'What it is compared with'} />;
+    return <NothingToCompare what={now.samples === 0 ? 'The shown time' : 'The baseline'} />;
   }
   return (
     <>
       <div class="heading">
         <p class="summary">
-          {plural(now.samples, 'sample')} against {plural(base.samples, 'sample')}
+          {plural(now.samples, 'sample')} compared with {plural(base.samples, 'sample')}
         </p>
-        <Legend {...{ model, root, colour }} />
-        {colour === 'difference' && <span class="soft">width: mean of both shares</span>}
+        <Legend
+          {...{ model, root, colour }}
+          leaves={isCounted ? tree.leaves : undefined}
+          baseLeaves={isCounted ? tree.baseLeaves : undefined}
+        />
+        {colour === 'difference' && <span class="soft">Width: average of both</span>}
         <ColourChoice
           {...{ colour }}
           options={['difference', 'kind', 'library']}
@@ -90,7 +96,7 @@ function Compared({ tree, table, ...properties }: ComparedProperties) {
           {...{ model, root, found, colour, jumps, announce, onMenu }}
           label="Differences"
           isFlipped={false}
-          onZoom={(node) => change({ zoom: node === 0 ? '' : model.pathKey[node]! })}
+          onZoom={(node) => change({ zoom: zoomKeyOf(model, node) })}
           onOpen={(name) => change({ view: 'callers', function: name })}
           onSource={(target) => change(showSource(target))}
         />
@@ -103,16 +109,16 @@ function Compared({ tree, table, ...properties }: ComparedProperties) {
 function NothingToCompare({ what }: { what: string }) {
   return (
     <div class="hint" role="status">
-      <p>{what} has no samples, so there is nothing to compare. Choose two times or two filters:</p>
+      <p>{what} has no samples. Choose two times or two filters:</p>
       <ul class="steps">
         <li>
           Two times: drag over one on the timeline, then hold Shift and drag over the one to compare it with.
-          By keyboard: make the brush with the arrow keys, press <b>Compare with the brushed part</b>, and
-          move the brush on.
+          By keyboard: select a time with the arrow keys, press <b>Use selection as baseline</b>, and move the
+          selection on.
         </li>
         <li>
           Two filters of the same time: one in the field above the timeline, such as <code>process=node</code>
-          , the other as <b>Its filter</b>, such as <code>process=python3</code>.
+          , the other as <b>Compare with filter</b>, such as <code>process=python3</code>.
         </li>
       </ul>
     </div>

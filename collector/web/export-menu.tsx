@@ -7,8 +7,11 @@ const FORMATS: readonly { format: string; title: string }[] = [
   { format: 'svg', title: 'Picture (.svg)' },
   { format: 'pprof', title: 'pprof' },
   { format: 'folded', title: 'Folded stacks' },
-  { format: 'speedscope', title: 'speedscope' },
+  { format: 'speedscope', title: 'speedscope (speedscope.app)' },
+  { format: 'firefox', title: 'Firefox Profiler (profiler.firefox.com)' },
+  { format: 'perfetto', title: 'Perfetto trace (ui.perfetto.dev)' },
   { format: 'otlp', title: 'OTLP' },
+  { format: 'text', title: 'Text report' },
 ];
 
 /** What is seen, as a file: the shown time, filtered and transformed. */

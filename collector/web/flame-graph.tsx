@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { BoxTooltip } from './box-tooltip.tsx';
 import { describeBox } from './describe.ts';
 import { handleKeys } from './flame-keys.ts';
-import { deepestRow, type FlameModel, functionOf } from './flame-model.ts';
+import { deepestRow, type FlameModel, functionOf, nodeAtPath, pathKeyOf } from './flame-model.ts';
 import { boxOf, FlamePainter, ROW_HEIGHT, type Scene, topOf } from './flame-painter.ts';
 import type { FunctionRef } from './function-actions.ts';
 import type { MenuRequest } from './function-menu.tsx';
@@ -53,7 +53,7 @@ export function FlameGraph(properties: FlameGraphProperties) {
   const rows = useMemo(() => deepestRow(model, root) + 1, [model, root]);
   const layout = { from, to, scrollTop, width, height, isFlipped, rows };
   const pointer = usePointer(model, layout);
-  const selected = chosen && model.nodeByPath.get(chosen.path);
+  const selected = chosen && nodeAtPath(model, chosen.path);
   const marked = isFocused && chosen?.byKeyboard ? selected : undefined;
   const scene: Scene = {
     ...{ ...layout, model, theme, root, found, colour },
@@ -64,7 +64,7 @@ export function FlameGraph(properties: FlameGraphProperties) {
   useFlameScroll(scroller, { model, root, rows, height, isFlipped });
 
   const choose = (node: number): void => {
-    setChosen({ path: model.pathKey[node]!, byKeyboard: true });
+    setChosen({ path: pathKeyOf(model, node), byKeyboard: true });
     pointer.leave();
     announce(describeBox(model, node, root));
     scrollIntoView(scroller.current!, topOf(layout, model.depth[node]!) + scrollTop);
@@ -90,7 +90,7 @@ export function FlameGraph(properties: FlameGraphProperties) {
   const onPointer = (event: MouseEvent): void => {
     const node = pointer.nodeUnder(event);
     if (node === undefined) return;
-    setChosen({ path: model.pathKey[node]!, byKeyboard: false });
+    setChosen({ path: pathKeyOf(model, node), byKeyboard: false });
     if (event.type === 'click') click(properties, node, event.shiftKey);
     else {
       event.preventDefault();

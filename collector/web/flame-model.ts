@@ -1,4 +1,13 @@
+import {
+  formatKey,
+  type Hashes,
+  hashFrame,
+  hashPaths,
+  type PathHash,
+  parseZoom,
+} from '../../common/profile/path-key.ts';
 import type { FlameGraphResponse } from '../api/types.ts';
+import type { Leaves } from '../query/leaf-sums.ts';
 import type { FrameKind } from '../store/store.ts';
 import { toKind } from './kinds.ts';
 import { libraryName } from './library.ts';
@@ -21,9 +30,8 @@ export interface FlameModel {
   childCount: Uint32Array;
   /** First node of each row, and one more entry for the end. */
   rowStart: number[];
-  /** Identifies the path from the root by names: the same in the next answer. */
-  pathKey: string[];
-  nodeByPath: Map<string, number>;
+  /** Of the path from the root: see pathKeyOf. */
+  paths: Hashes;
   names: string[];
   files: string[];
   mappings: string[];
@@ -38,11 +46,15 @@ export interface FlameModel {
   toMs: number;
   timeline: number[];
   folded: { nodes: number; samples: number };
+  /** What all samples of the box that was asked for ended in; undefined: nobody counted. */
+  leaves: Leaves | undefined;
   /** Totals of the two sides where two profiles are compared; lengths are shares then, not samples. */
   comparison?: { now: Float64Array; base: Float64Array; nowSamples: number; baseSamples: number };
 }
 
-export function buildModel(response: FlameGraphResponse): FlameModel {
+export type ModelSource = Omit<FlameGraphResponse, 'leaves'> & Partial<Pick<FlameGraphResponse, 'leaves'>>;
+
+export function buildModel(response: ModelSource): FlameModel {
   const parent = Uint32Array.from(response.nodes.parent);
   const frame = Uint32Array.from(response.nodes.frame);
   const self = Float64Array.from(response.nodes.self);
@@ -54,18 +66,24 @@ export function buildModel(response: FlameGraphResponse): FlameModel {
   const libraries = names.map((name, i) =>
     libraryName({ name, file: files[i]!, mapping: mappings[i]!, kind: kinds[i]! }),
   );
-  const pathKey = pathKeys(parent, frame, frameHashes(names, mappings, files, kinds));
-  const { timeline, samples, allSamples, cpuNanos, cpus, fromMs, toMs, folded } = response;
+  const hashes = names.map((name, i) =>
+    hashFrame({ name, file: files[i]!, mapping: mappings[i]!, kind: response.kinds[frames.kind[i]!]! }),
+  );
+  const paths = hashBoxes(
+    parent,
+    (node) => kinds[frame[node]!] === 'other',
+    (node) => hashes[frame[node]!]!,
+  );
+  const { timeline, samples, allSamples, cpuNanos, cpus, fromMs, toMs, folded, leaves } = response;
   return {
     ...layOut(parent, self),
     count: parent.length,
     parent,
     frame,
     self,
-    pathKey,
-    nodeByPath: new Map(pathKey.map((key, node) => [key, node])),
+    paths,
     ...{ names, files, mappings, kinds, libraries },
-    ...{ samples, allSamples, cpuNanos, cpus, fromMs, toMs, timeline, folded },
+    ...{ samples, allSamples, cpuNanos, cpus, fromMs, toMs, timeline, folded, leaves },
   };
 }
 
@@ -93,29 +111,56 @@ function layOut(parent: Uint32Array, self: Float64Array): Layout {
   return { total, x, depth, firstChild, childCount, rowStart };
 }
 
-/** FNV-1a, 32 bit. */
-function hashText(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  return hash >>> 0;
+/** What was folded is a box of the picture, not a part of the way to those that are in it. */
+function hashBoxes(
+  parent: Uint32Array,
+  isOther: (node: number) => boolean,
+  hashOf: (node: number) => PathHash,
+): Hashes {
+  const above = parent.slice();
+  for (let node = 1; node < parent.length; node++) {
+    const direct = parent[node]!;
+    if (isOther(direct) && !isOther(node)) above[node] = above[direct]!;
+  }
+  return hashPaths(above, hashOf);
 }
 
-function frameHashes(...columns: readonly (readonly string[])[]): Uint32Array {
-  return Uint32Array.from(columns[0]!, (_, frame) =>
-    hashText(columns.map((column) => column[frame]).join('\0')),
-  );
+/** Identifies the path from the root by names: the same in the next answer. */
+export const pathKeyOf = ({ paths: { low, high } }: FlameModel, node: number): string =>
+  formatKey(low[node]!, high[node]!);
+
+/** The node of a path, if it is there. */
+export function nodeAtPath({ paths: { low, high } }: FlameModel, key: string): number | undefined {
+  const path = parseZoom(key);
+  if (path === undefined) return undefined;
+  let node = low.indexOf(path.low);
+  while (node >= 0 && high[node] !== path.high) node = low.indexOf(path.low, node + 1);
+  return node < 0 ? undefined : node;
 }
 
-/** Two differently mixed 32-bit hashes over the path: 64 bits are enough for 20,000 paths. */
-function pathKeys(parent: Uint32Array, frame: Uint32Array, hashes: Uint32Array): string[] {
-  const low = new Uint32Array(parent.length);
-  const high = new Uint32Array(parent.length);
-  return Array.from(parent, (above, node) => {
-    const hash = hashes[frame[node]!]!;
-    low[node] = Math.imul((low[above]! ^ hash) + 0x9e3779b9, 0x85ebca6b);
-    high[node] = Math.imul((high[above]! + hash) ^ (high[above]! >>> 15), 0xc2b2ae35) + 1;
-    return low[node]!.toString(36) + high[node]!.toString(36);
-  });
+/** What the address and the API call a zoomed box: a box of what was folded is what the others beside it leave. '': all. */
+export function zoomKeyOf(model: FlameModel, node: number): string {
+  if (node === 0) return '';
+  if (kindOf(model, node) !== 'other') return pathKeyOf(model, node);
+  let above = model.parent[node]!;
+  let beside = model.childCount[above]! - 1;
+  // a remainder of a remainder: what both leave
+  while (kindOf(model, above) === 'other' && above !== 0) {
+    above = model.parent[above]!;
+    beside += model.childCount[above]! - 1;
+  }
+  const box = above === 0 && beside === 0 ? '' : pathKeyOf(model, above);
+  return beside === 0 ? box : `${box}~${beside}`;
+}
+
+/** The node that an address names, if it is there. */
+export function findZoom(model: FlameModel, key: string): number | undefined {
+  if (key === '') return 0;
+  const [path = '', without] = key.split('~');
+  const node = nodeAtPath(model, path);
+  if (node === undefined || without === undefined) return node;
+  const last = model.firstChild[node]! + model.childCount[node]! - 1;
+  return model.childCount[node]! > 0 && kindOf(model, last) === 'other' ? last : undefined;
 }
 
 /** Root first, the node last. */
@@ -136,7 +181,21 @@ export function subtreeOf(model: FlameModel, root: number): Uint8Array {
   return inside;
 }
 
-export const nameOf = (model: FlameModel, node: number): string => model.names[model.frame[node]!]!;
+/** Of a box of what was folded: whether that was asked for. */
+export function nameOf(model: FlameModel, node: number): string {
+  if (kindOf(model, node) !== 'other') return model.names[model.frame[node]!]!;
+  return model.childCount[node]! > 0 ? 'smaller boxes' : 'not loaded';
+}
+
+/** Samples at and below a node that are in no box of their own. */
+export function notLoaded(model: FlameModel, root: number): number {
+  const inside = subtreeOf(model, root);
+  let samples = 0;
+  for (let node = root; node < model.count; node++)
+    if (inside[node] === 1 && kindOf(model, node) === 'other') samples += model.self[node]!;
+  return samples;
+}
+
 export const libraryOf = (model: FlameModel, node: number): string => model.libraries[model.frame[node]!]!;
 export const kindOf = (model: FlameModel, node: number): FrameKind => model.kinds[model.frame[node]!]!;
 

@@ -144,7 +144,10 @@ export class FlamePainter {
     context.fillStyle = theme.fill('other', '');
     context.fillRect(from, top, width, ROW_HEIGHT - GAP);
     context.fillStyle = theme.faintText;
-    const label = this.#labels.fit(`${plural(count, 'box', 'boxes')} too small to draw`, width - 2 * PADDING);
+    const label = this.#labels.fit(
+      `${plural(count, 'box', 'boxes')} not shown at this zoom`,
+      width - 2 * PADDING,
+    );
     if (label !== '') context.fillText(label, from + PADDING, top + (ROW_HEIGHT - GAP) / 2 + 0.5);
   }
 

@@ -56,10 +56,8 @@ describe('a flame graph as .svg', () => {
 
   it('tells what was cut', () => {
     const lines = Array.from({ length: 50 }, (_, i) => `app;f${i};g${i} ${i + 1}\n`).join('');
-    expect(svgOf(lines)).not.toContain('too small');
-    expect(svgOf(lines, 12)).toMatch(
-      /45 boxes too small to draw, with what is called there 81\.2 % of the samples, are in “\(other\)”/,
-    );
+    expect(svgOf(lines)).not.toContain('not in this picture');
+    expect(svgOf(lines, 12)).toMatch(/45 boxes are not in this picture: 81\.2 % of the samples end there/);
     expect(boxesOf(svgOf(lines, 12)).length).toBeLessThan(20);
   });
 

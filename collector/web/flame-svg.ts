@@ -60,7 +60,7 @@ function header(model: FlameModel, title: string): string {
   const cut =
     folded.samples === 0
       ? ''
-      : `; ${plural(folded.nodes, 'box', 'boxes')} too small to draw, with what is called there ${formatShare(folded.samples / samples)} of the samples, are in “(other)”`;
+      : `; ${plural(folded.nodes, 'box', 'boxes')} are not in this picture: ${formatShare(folded.samples / samples)} of the samples end there`;
   const hint = 'Click a box to zoom in, or a function below the picture to mark its boxes.';
   return [
     `<text x="8" y="20" font-size="15" font-weight="600">${escapeXml(elideMiddle(title, MAX_LABEL))}</text>\n`,
@@ -74,7 +74,7 @@ function header(model: FlameModel, title: string): string {
 function box(model: FlameModel, node: number, findId: string | undefined): string {
   const whole = model.total[0]! || 1;
   const [left, right] = [model.x[node]! / whole, (model.x[node]! + model.total[node]!) / whole];
-  const name = nameOf(model, node);
+  const name = labelOf(model, node);
   const classes = [fillClass(kindOf(model, node), name), findId].filter(Boolean).join(' ');
   const y = HEADER + model.depth[node]! * ROW;
   const place = `x="${percent(left)}" y="${y}" width="${percent(right - left)}" height="${ROW}"`;
@@ -89,14 +89,17 @@ function box(model: FlameModel, node: number, findId: string | undefined): strin
   ].join('');
 }
 
+const labelOf = (model: FlameModel, node: number): string =>
+  kindOf(model, node) === 'other' ? '(other)' : nameOf(model, node);
+
 function tooltip(model: FlameModel, node: number): string {
   const frame = model.frame[node]!;
   const kind = kindOf(model, node);
   const amount = (samples: number): string =>
     `${formatCount(samples)} (${formatShare(samples / model.samples)})`;
   return [
-    elideMiddle(nameOf(model, node), MAX_TOOLTIP),
-    kind === 'other' ? 'boxes too small to draw' : kindLabel(kind),
+    elideMiddle(labelOf(model, node), MAX_TOOLTIP),
+    kind === 'other' ? 'small boxes that are not in this picture' : kindLabel(kind),
     elideMiddle(model.mappings[frame]!, MAX_TOOLTIP),
     elideMiddle(model.files[frame]!, MAX_TOOLTIP),
     `samples: ${amount(model.total[node]!)}, its own ${amount(model.self[node]!)}`,

@@ -7,11 +7,11 @@ import { describeView } from './describe.ts';
 import { buildChangeModel } from './diff-model.ts';
 import { askDiff, baseOf } from './diff-range.ts';
 import { FlameGraph } from './flame-graph.tsx';
-import { ancestors, buildModel, type FlameModel } from './flame-model.ts';
+import { ancestors, buildModel, type FlameModel, findZoom, notLoaded, zoomKeyOf } from './flame-model.ts';
 import { formatShare, formatSpan, plural } from './format.ts';
 import { showSource } from './function-actions.ts';
 import { Legend } from './legend.tsx';
-import { ask } from './questions.ts';
+import { ask, MAX_BOXES } from './questions.ts';
 import { parseSearch, type SearchResult, search } from './search.ts';
 import { COLOURS, type Colour, type UrlState } from './url-state.ts';
 import { useAnswer } from './use-answer.ts';
@@ -25,7 +25,7 @@ export function GraphView(properties: ViewProperties) {
   const { state, rangeTitle, jumps, change, announce, onMenu, onSearchNote } = properties;
   const { view, transform } = state;
   const colour = colourOf(state);
-  const { model, error } = useModel(properties, colour);
+  const { model, error, isStale } = useModel(properties, colour);
   const { root, zoomTo } = useZoom(model, state, change);
   const { found, note } = useSearch(model, state.search, root);
   useEffect(() => onSearchNote(note), [note.text, note.isBad]);
@@ -34,13 +34,19 @@ export function GraphView(properties: ViewProperties) {
   useEffect(() => {
     if (isThere) announce(`${rangeTitle}, ${state.where || 'everything'}: ${describeView(model, 0)}`);
   }, [isThere, rangeTitle, state.where, transform]);
+  // Of inverted stacks the ends are the first row: the same for every zoom.
+  const isCounted =
+    model !== undefined && (view === 'inverted' || (!isStale && zoomKeyOf(model, root) === state.zoom));
   if (model === undefined) return error === undefined ? <Waiting /> : <p class="hint">{error}</p>;
   if (model.total[0] === 0) return <p class="hint">The transforms leave no stack. Take one back.</p>;
   return (
     <>
       <div class="heading">
         <Breadcrumb model={model} root={root} onZoom={zoomTo} />
-        <p class="summary">{describeView(model, root)}</p>
+        <p class="summary">
+          {describeView(model, root)}
+          <NotLoaded {...{ model, root }} />
+        </p>
       </div>
       {view === 'tree' ? (
         <CallTree
@@ -59,10 +65,10 @@ export function GraphView(properties: ViewProperties) {
         />
       )}
       <div class="legend-row">
-        <Legend {...{ model, root, colour }} isInverted={view === 'inverted'} />
+        <Legend {...{ model, root, colour }} leaves={isCounted ? model.leaves : undefined} />
         {colour === 'difference' && (
           <span class="soft">
-            against {formatSpan(baseOf(properties))}
+            compared with {formatSpan(baseOf(properties))}
             {model.comparison?.baseSamples === 0 && ', which has no samples'}
           </span>
         )}
@@ -94,13 +100,29 @@ function useModel(properties: ViewProperties, colour: Colour) {
       : ask('tree', state, {
           transform: state.transform,
           invert: state.view === 'inverted' ? 1 : undefined,
+          zoom: state.zoom,
+          limit: MAX_BOXES,
         });
-  const { value: answer, error } = useAnswer<FlameGraphResponse | DiffTreeAnswer>(path, isLive);
+  const { value: answer, error, isStale } = useAnswer<FlameGraphResponse | DiffTreeAnswer>(path, isLive);
   const model = useMemo(
     () => answer && ('base' in answer ? buildChangeModel(answer) : buildModel(answer)),
     [answer],
   );
-  return { model, error };
+  return { model, error, isStale };
+}
+
+/** A share of less is not worth a word. */
+const MIN_NOT_LOADED = 0.0005;
+
+function NotLoaded({ model, root }: { model: FlameModel; root: number }) {
+  const share = useMemo(() => notLoaded(model, root) / (model.total[root] || 1), [model, root]);
+  if (share < MIN_NOT_LOADED) return null;
+  return (
+    <span title="in boxes narrower than a pixel that are not loaded yet: zooming in loads them">
+      {' '}
+      · {formatShare(share)} not loaded
+    </span>
+  );
 }
 
 /** The zoomed box, or while it is missing from the data the nearest of its callers that is there. */
@@ -111,11 +133,12 @@ function useZoom(
 ) {
   const path = useRef<string[]>([]);
   const wanted = path.current.at(-1) === state.zoom ? path.current : [state.zoom];
-  const key = wanted.findLast((candidate) => model?.nodeByPath.has(candidate));
-  const root = key === undefined ? 0 : model!.nodeByPath.get(key)!;
+  const find = (key: string) => (model === undefined ? undefined : findZoom(model, key));
+  const key = wanted.findLast((candidate) => find(candidate) !== undefined);
+  const root = (key !== undefined && find(key)) || 0;
   const zoomTo = (node: number): void => {
-    path.current = ancestors(model!, node).map((each) => model!.pathKey[each]!);
-    change({ zoom: node === 0 ? '' : model!.pathKey[node]! });
+    path.current = ancestors(model!, node).map((each) => zoomKeyOf(model!, each));
+    change({ zoom: zoomKeyOf(model!, node) });
   };
   return { root, zoomTo };
 }

@@ -27,7 +27,7 @@ const KINDS: Record<FrameKind, KindStyle> = {
   luajit: { label: 'LuaJIT', hue: 220 },
   'abort-marker': { label: 'incomplete', hue: 350, chroma: 0.03 },
   unknown: { label: 'unknown', hue: undefined },
-  other: { label: 'too small to draw', hue: undefined },
+  other: { label: 'not loaded', hue: undefined },
 };
 
 /** A newer server may know more kinds than this page. */

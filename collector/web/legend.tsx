@@ -1,22 +1,26 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
+import type { Leaves } from '../query/leaf-sums.ts';
 import type { FrameKind } from '../store/store.ts';
-import { type FlameModel, kindOf, libraryOf, subtreeOf } from './flame-model.ts';
+import type { FlameModel } from './flame-model.ts';
 import { formatShare } from './format.ts';
 import { KindSwatch } from './kind-swatch.tsx';
 import { kindLabel, libraryColour, SHADES } from './kinds.ts';
+import { countLeaves, shareLeaves } from './leaf-shares.ts';
 import type { Colour } from './url-state.ts';
 import { useTheme } from './use-browser.ts';
 
-/** The colours in the picture, each with the share of samples that ended in such code. */
 interface Properties {
   model: FlameModel;
   root: number;
   colour: Colour;
-  /** The innermost functions are below the root, not at the ends. */
-  isInverted?: boolean;
+  /** What all samples of the root ended in; undefined: the boxes tell, as far as there are any. */
+  leaves: Leaves | undefined;
+  /** Of the other side of a comparison, as wide in the picture as the first. */
+  baseLeaves?: Leaves | undefined;
 }
 
+/** The colours in the picture, each with the share of samples that ended in such code: they add up to all. */
 export function Legend(properties: Properties) {
   const { model, colour } = properties;
   return (
@@ -40,14 +44,14 @@ export function Legend(properties: Properties) {
 /** More libraries than can be told apart by their colours. */
 const MAX_LIBRARIES = 8;
 
-function Shares({ model, root, colour, isInverted = false }: Properties) {
+function Shares({ model, root, colour, leaves, baseLeaves }: Properties) {
   const byLibrary = colour === 'library';
-  const shares = useMemo(() => {
-    const groupOf = byLibrary ? libraryOrKind : kindOf;
-    return isInverted ? sharesOfFirstRow(model, groupOf) : sharesOfEnds(model, root, groupOf);
-  }, [model, root, isInverted, byLibrary]);
+  const { shares, incomplete } = useMemo(() => {
+    const counted = leaves ?? countLeaves(model, root);
+    return shareLeaves(baseLeaves === undefined ? [counted] : [counted, baseLeaves], byLibrary);
+  }, [model, root, leaves, baseLeaves, byLibrary]);
   const shown = byLibrary ? shares.slice(0, MAX_LIBRARIES) : shares;
-  const rest = shares.slice(shown.length).reduce((sum, { share }) => sum + share, 0);
+  const rest = shown.reduce((left, { share }) => left - share, 1);
   return (
     <>
       {shown.map(({ group, isKind, share }) =>
@@ -62,7 +66,12 @@ function Shares({ model, root, colour, isInverted = false }: Properties) {
       )}
       {shares.length > shown.length && (
         <li>
-          {shares.length - shown.length} more <span class="legend-share">{formatShare(rest)}</span>
+          other libraries <span class="legend-share">{formatShare(rest)}</span>
+        </li>
+      )}
+      {incomplete > 0 && (
+        <li class="legend-apart" title="of the samples have a stack that was cut; the marker in it says why">
+          incomplete stacks <span class="legend-share">{formatShare(incomplete)}</span>
         </li>
       )}
     </>
@@ -85,54 +94,7 @@ function LibrarySwatch({ library }: { library: string }) {
 }
 
 const TITLES: Partial<Record<FrameKind, string>> = {
-  'abort-marker': 'of the stacks could not be followed to their start; the box says why',
-  other: 'of the samples are in branches too small to draw: filter, or focus on a function, to see them',
+  'abort-marker': 'of the samples have nothing but the reason why their stack was cut',
+  process: 'of the samples have no frame: nothing but their process is known',
+  other: 'of the samples are in boxes that are not loaded: zoom in to load them',
 };
-
-interface Share {
-  group: string;
-  /** The group is a kind of frame, not a library. */
-  isKind: boolean;
-  share: number;
-}
-
-type GroupOf = (model: FlameModel, node: number) => string;
-
-/** What no library holds is told by its kind. */
-const libraryOrKind: GroupOf = (model, node) => {
-  const library = libraryOf(model, node);
-  return library === '' ? kindOf(model, node) : `${LIBRARY_MARK}${library}`;
-};
-const LIBRARY_MARK = '\0';
-
-function sharesOfFirstRow(model: FlameModel, groupOf: GroupOf): Share[] {
-  const sums = new Map<string, number>();
-  const first = model.firstChild[0]!;
-  for (let node = first; node < first + model.childCount[0]!; node++) {
-    const group = groupOf(model, node);
-    sums.set(group, (sums.get(group) ?? 0) + model.total[node]!);
-  }
-  return toShares(sums, model.total[0]!);
-}
-
-const toShares = (sums: ReadonlyMap<string, number>, all: number): Share[] =>
-  [...sums]
-    .map(([group, samples]) => {
-      const isKind = !group.startsWith(LIBRARY_MARK);
-      return { group: isKind ? group : group.slice(LIBRARY_MARK.length), isKind, share: samples / all };
-    })
-    .sort((a, b) => b.share - a.share);
-
-/** Samples of a group's own; for incomplete stacks all that hangs below the marker, which has none of its own. */
-function sharesOfEnds(model: FlameModel, root: number, groupOf: GroupOf): Share[] {
-  const inside = subtreeOf(model, root);
-  const sums = new Map<string, number>();
-  for (let node = root; node < model.count; node++) {
-    if (inside[node] === 0) continue;
-    const samples = kindOf(model, node) === 'abort-marker' ? model.total[node]! : model.self[node]!;
-    if (samples === 0) continue;
-    const group = groupOf(model, node);
-    sums.set(group, (sums.get(group) ?? 0) + samples);
-  }
-  return toShares(sums, model.total[root]!);
-}

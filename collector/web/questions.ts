@@ -4,6 +4,12 @@ import type { TimeRange } from '../store/store.ts';
 import type { UrlState } from './url-state.ts';
 
 type Asked = Pick<UrlState, 'range' | 'overview' | 'brush' | 'where'>;
+/**
+ * Boxes of a picture: nearly all of a minute or of five, so that it is whole; what is beyond comes by zooming. Measured: 134,000
+ * boxes are 2.9 MB, 0.9 MB gzipped, and 20 ms to parse.
+ */
+export const MAX_BOXES = 300_000;
+
 type Parameters = Record<string, string | number | undefined>;
 
 /** A path below the page with what is asked and filtered by; empty and undefined parameters are left out. */

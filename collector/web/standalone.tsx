@@ -44,7 +44,7 @@ function Standalone({ model, title }: { model: FlameModel; title: string }) {
           colour="kind"
           onZoom={setRoot}
         />
-        <Legend model={model} root={root} colour="kind" />
+        <Legend {...{ model, root }} colour="kind" leaves={root === 0 ? model.leaves : undefined} />
       </main>
       <div class="visually-hidden" aria-live="polite">
         {spoken}

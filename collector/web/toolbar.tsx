@@ -2,7 +2,6 @@ import type { RefObject } from 'preact';
 import type { Condition } from './diagnose.ts';
 import { ExportMenu } from './export-menu.tsx';
 import { formatDuration } from './format.ts';
-import { isFollowing } from './questions.ts';
 import { RANGES, type RangeName, type UrlState } from './url-state.ts';
 import { useNow } from './use-browser.ts';
 
@@ -11,7 +10,8 @@ interface Properties {
   /** What the search found, or why its expression is none. */
   searchNote: string;
   isSearchBad: boolean;
-  paused: boolean;
+  /** The shown time is fixed, and in the address. */
+  isPaused: boolean;
   condition: Condition;
   updatedMs: number | undefined;
   /** Whose samples are shown, '' if unknown. */
@@ -27,7 +27,7 @@ interface Properties {
 }
 
 export function Toolbar(properties: Properties) {
-  const { state, onRange, onPause, onHelp, onImport, paused } = properties;
+  const { state, onRange, onPause, onHelp, onImport, isPaused } = properties;
   return (
     <header class="toolbar">
       <h1 class="brand">
@@ -45,8 +45,14 @@ export function Toolbar(properties: Properties) {
         value={state.overview === undefined ? state.range : undefined}
         onChoose={onRange}
       />
-      <button type="button" class="button icon" aria-pressed={paused} title="Pause (P)" onClick={onPause}>
-        <span class={paused ? 'icon-play' : 'icon-pause'} aria-hidden="true" />
+      <button
+        type="button"
+        class="button icon"
+        aria-pressed={isPaused}
+        title={isPaused ? 'Resume (P): follow the present again' : 'Pause (P): keep the shown time'}
+        onClick={onPause}
+      >
+        <span class={isPaused ? 'icon-play' : 'icon-pause'} aria-hidden="true" />
         <span class="visually-hidden">Pause</span>
       </button>
       <SearchBox {...properties} />
@@ -127,15 +133,18 @@ const MARKS: Record<Condition, string> = {
   unreachable: 'Collector unreachable',
 };
 
-function LiveMark({ state, condition, paused, updatedMs, hosts }: Properties) {
+/** Answers come every 2 s, large ones less often. */
+const OLD_SECONDS = 15;
+
+function LiveMark({ condition, isPaused, updatedMs, hosts }: Properties) {
   const now = useNow();
-  const isFixed = !isFollowing(state) && condition !== 'unreachable';
+  const isFixed = isPaused && condition !== 'unreachable';
   const seconds = updatedMs === undefined ? 0 : Math.max(0, Math.round((now - updatedMs) / 1000));
-  const isOld = updatedMs !== undefined && !isFixed && (paused || seconds > 4);
-  const mark = isFixed ? 'Fixed time' : paused ? 'Paused' : MARKS[condition];
+  const isOld = updatedMs !== undefined && !isFixed && seconds > OLD_SECONDS;
+  const mark = isFixed ? 'Paused' : MARKS[condition];
   const parts = [mark, hosts, isOld ? `${formatDuration(seconds)} ago` : ''];
   return (
-    <span class={`live live-${paused || isFixed ? 'paused' : condition}`}>
+    <span class={`live live-${isFixed ? 'paused' : condition}`}>
       <i aria-hidden="true" />
       {parts.filter((part) => part !== '').join(' · ')}
     </span>

@@ -1,4 +1,4 @@
-import type { FlameModel } from './flame-model.ts';
+import { type FlameModel, pathKeyOf } from './flame-model.ts';
 
 export interface TreeRowData {
   node: number;
@@ -22,7 +22,7 @@ export function listRows(model: FlameModel, root: number, toggled: ReadonlySet<s
     const { node, level } = next;
     const hasChildren = model.childCount[node]! > 0;
     const startsOpen = level === 0 || model.total[node]! >= threshold;
-    const isOpen = hasChildren && startsOpen !== toggled.has(model.pathKey[node]!);
+    const isOpen = hasChildren && startsOpen !== toggled.has(pathKeyOf(model, node));
     rows.push({ node, level, isOpen, hasChildren });
     if (!isOpen) continue;
     const children = childrenOf(model, node).sort((a, b) => model.total[a]! - model.total[b]! || b - a);

@@ -2,6 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ErrorResponse } from '../api/types.ts';
 
 const INTERVAL_MS = 2000;
+/** Of the time between two answers, what takes to get one: a large picture is asked for less often. */
+const MAX_BUSY = 0.1;
 const TIMEOUT_MS = 30_000;
 
 export interface Answer<T> {
@@ -17,9 +19,15 @@ export interface Answer<T> {
   isStale: boolean;
 }
 
+/** All that is on the page asks at the same moments, so that it tells of the same time. */
+function untilNext(tookMs: number): number {
+  const intervals = Math.max(1, Math.ceil(tookMs / MAX_BUSY / INTERVAL_MS));
+  return intervals * INTERVAL_MS - (Date.now() % INTERVAL_MS);
+}
+
 /**
- * Asks the collector for `path`, at once when it changes and then every 2 s while `isLive`; not while the page is
- * hidden. An undefined path asks nothing.
+ * Asks the collector for `path`, at once when it changes and then every 2 s while `isLive`, or as often as answers are quick; not
+ * while the page is hidden. A question that failed is asked again. An undefined path asks nothing.
  */
 export function useAnswer<T>(path: string | undefined, isLive: boolean): Answer<T> {
   const [data, setData] = useState<Answer<T> & { path: string | undefined }>({
@@ -32,24 +40,28 @@ export function useAnswer<T>(path: string | undefined, isLive: boolean): Answer<
   });
   const asked = useRef<string>(undefined);
   useEffect(() => {
-    // Paused: a new question is answered once, so that the picture fits the buttons.
+    // Of a fixed time one answer is enough.
     if (path === undefined || (!isLive && asked.current === path)) return;
     const controller = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isAsking = false;
+    let isFailed = false;
     const ask = async (): Promise<void> => {
       isAsking = true;
+      const startMs = performance.now();
       const answer = await attempt<T>(path, controller.signal);
       isAsking = false;
       if (controller.signal.aborted) return;
       asked.current = path;
       setData((known) => ({ ...known, ...answer, path }));
-      const isFailed = answer.error !== undefined;
-      if ((isLive || isFailed) && !document.hidden) timer = setTimeout(ask, INTERVAL_MS);
+      isFailed = answer.error !== undefined;
+      if ((isLive || isFailed) && !document.hidden) {
+        timer = setTimeout(ask, untilNext(performance.now() - startMs));
+      }
     };
     const onVisible = (): void => {
       clearTimeout(timer);
-      if (!document.hidden && isLive && !isAsking) void ask();
+      if (!document.hidden && (isLive || asked.current !== path || isFailed) && !isAsking) void ask();
     };
     document.addEventListener('visibilitychange', onVisible);
     void ask();

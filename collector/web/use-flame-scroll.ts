@@ -1,6 +1,6 @@
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import type { FlameModel } from './flame-model.ts';
+import { type FlameModel, pathKeyOf } from './flame-model.ts';
 import { ROW_HEIGHT } from './flame-painter.ts';
 
 /** Callers that stay in sight beside a zoomed box. */
@@ -26,7 +26,7 @@ export function useFlameScroll(
     if (isFlipped && view !== null) view.scrollTop += (rows - lastRows.current) * ROW_HEIGHT;
     lastRows.current = rows;
   }, [rows, isFlipped]);
-  const rootPath = model.pathKey[root]!;
+  const rootPath = pathKeyOf(model, root);
   useEffect(() => {
     const start = Math.max(0, model.depth[root]! - CALLER_ROWS);
     const top = isFlipped ? (rows - start) * ROW_HEIGHT - height : start * ROW_HEIGHT;

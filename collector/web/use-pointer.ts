@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { type FlameModel, nodeAt } from './flame-model.ts';
+import { type FlameModel, nodeAt, nodeAtPath, pathKeyOf } from './flame-model.ts';
 import { rowAt, type Scene } from './flame-painter.ts';
 
 /** The box under the pointer: kept by path, so that it survives a refresh. */
@@ -32,12 +32,12 @@ export function usePointer(model: FlameModel, view: View): PointerState {
     return nodeAt(model, rowAt(view, y), from + (x / width) * (to - from));
   };
   return {
-    node: hovered && model.nodeByPath.get(hovered.path),
+    node: hovered && nodeAtPath(model, hovered.path),
     at: hovered?.at,
     nodeUnder,
     move: (event) => {
       const node = nodeUnder(event);
-      setHovered(node === undefined ? undefined : { path: model.pathKey[node]!, at: position(event) });
+      setHovered(node === undefined ? undefined : { path: pathKeyOf(model, node), at: position(event) });
     },
     leave: () => setHovered(undefined),
   };

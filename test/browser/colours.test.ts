@@ -80,7 +80,7 @@ describe.skipIf(CHROMIUM === undefined)('colours and presets', () => {
     const page = await open('colour=difference');
     await expect.poll(() => legend(page)).toBe('grew shrank');
     await expect.poll(() => page.locator('.summary').innerText()).toContain('100 samples');
-    expect(await page.locator('.legend-row').innerText()).toMatch(/against .*\d:\d\d/);
+    expect(await page.locator('.legend-row').innerText()).toMatch(/compared with .*\d:\d\d/);
     const channels = async (share: number): Promise<number[]> =>
       (await page.evaluate<string>(colourAt(3, share))).split(',').map(Number);
     // emit went from a quarter to a tenth; route from a quarter to seven tenths

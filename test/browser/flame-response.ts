@@ -1,6 +1,7 @@
 import { flameGraphResponse } from '../../collector/api/responses.ts';
 import type { FlameGraphResponse } from '../../collector/api/types.ts';
 import { buildFlameTree } from '../../collector/query/flame-tree.ts';
+import { LeafSums } from '../../collector/query/leaf-sums.ts';
 import { readWindow } from '../../collector/query/read.ts';
 import { MemoryStore } from '../../collector/store/memory-store.ts';
 import { parseFilter } from '../../common/profile/filter.ts';
@@ -14,6 +15,8 @@ export async function responseFromText(text: string, process?: string): Promise<
   store.append(profileFromText(text, { endMs, spanMs: 10_000 }));
   const range = { fromMs: endMs - 60_000, toMs: endMs + 1 };
   const where = process === undefined ? '' : `process=${process}`;
-  const { parts, ...window } = await readWindow(store, { ...range, where: parseFilter(where) }, 120);
-  return flameGraphResponse({ ...window, range, tree: buildFlameTree(parts) });
+  const sums = new LeafSums();
+  const filter = { ...range, where: parseFilter(where) };
+  const { parts, ...window } = await readWindow(store, filter, 120, { leaves: sums });
+  return flameGraphResponse({ ...window, range, tree: buildFlameTree(parts), leaves: sums.leaves });
 }

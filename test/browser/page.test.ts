@@ -127,7 +127,26 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await untilBoxes(19);
     await page.keyboard.press('p');
     expect(await text('.live')).toMatch(/^Paused · test-host/);
+    // The time is in the address, and in whatever is asked from now on.
+    const [, from, to] = /#from=(\d+)&to=(\d+)$/.exec(page.url())!.map(Number);
+    expect(to).toBeLessThanOrEqual(Date.now());
+    expect(from).toBeGreaterThan(to! - 61_000);
     await push('paused:1;main@n 10');
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.getByRole('tab', { name: 'Top' }).click();
+    await page.getByText('200 samples in').waitFor();
+    await page.getByText('Threads', { exact: true }).click();
+    await page.getByRole('button', { name: 'late' }).first().waitFor();
+    const queries = asked.filter((url) => url.includes('/api/v1/') && !url.endsWith('/status'));
+    expect(queries.length).toBeGreaterThan(1);
+    for (const url of queries) expect(url).toContain(`from=${from}&to=${to}`);
+    await page.getByText('Export', { exact: true }).click();
+    expect(await page.getByRole('link', { name: 'pprof' }).getAttribute('href')).toContain(
+      `from=${from}&to=${to}`,
+    );
+    await page.keyboard.press('Escape');
+    await page.getByRole('tab', { name: 'Icicle' }).click();
     await page.keyboard.press('2');
     await untilBoxes(21);
     expect(page.url()).toContain('range=5m');
@@ -347,7 +366,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.locator('.flame-scroller').focus();
     for (const key of ['ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
     await expect.poll(spoken).toMatch(/^parse_json, JavaScript, 40\.0 %/);
-    expect(await text('.legend')).toMatch(/JavaScript 40\.0 %[\s\S]*native 40\.0 %[\s\S]*kernel 20\.0 %/);
+    expect(await text('.legend')).toMatch(/native 40\.0 %[\s\S]*JavaScript 40\.0 %[\s\S]*kernel 20\.0 %/);
   });
 
   it('lists functions, and shows who calls one and what it calls', async () => {
@@ -425,24 +444,24 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await pusher.push(encodeOtlp(profileFromText(after, { endMs, spanMs: 5000 })));
     const times = `from=${endMs - 5000}&to=${endMs}&base_from=${endMs - 15_000}&base_to=${endMs - 10_000}`;
     await open(`#${times}&view=diff`);
-    await page.getByText('150 samples against 100 samples').waitFor();
+    await page.getByText('150 samples compared with 100 samples').waitFor();
     await untilBoxes(15);
     await page.locator('.flame-scroller').focus();
     for (let i = 0; i < 7; i++) await page.keyboard.press('ArrowDown');
     await expect.poll(spoken).toMatch(/^parse_json, native, 53\.3 % now, 30\.0 % before, \+23\.3 points/);
     await page.getByRole('button', { name: 'Table' }).click();
     await expect.poll(async () => (await tableRows())[0]).toMatch(/^\+23\.3 points 53\.3 % 30\.0 %/);
-    await page.getByLabel('Its filter').fill('process=server');
+    await page.getByLabel('Compare with filter').fill('process=server');
     await page.keyboard.press('Enter');
-    await page.getByText('150 samples against 60 samples').waitFor();
+    await page.getByText('150 samples compared with 60 samples').waitFor();
     expect(page.url()).toContain('base_where=process%3Dserver');
   });
 
   it('says what to do where there is nothing to compare', async () => {
     await push(TEXT);
     await open('#view=diff');
-    await page.getByText('What it is compared with has no samples').waitFor();
-    expect(await text('.hint')).toMatch(/hold Shift and drag[\s\S]+Its filter/);
+    await page.getByText('The baseline has no samples').waitFor();
+    expect(await text('.hint')).toMatch(/hold Shift and drag[\s\S]+Compare with filter/);
   });
 
   it('tells how complete the data are, and what to do about losses', async () => {

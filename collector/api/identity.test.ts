@@ -1,0 +1,117 @@
+/** What the page says of a time is the same wherever it says it: the legend, a file, a query, and the sums that were put in. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
+import { profileFromText } from '../../test/browser/synthetic-profile.ts';
+import { ReceiverStats } from '../ingest/receiver-stats.ts';
+import { SourceFiles } from '../source/source-files.ts';
+import { MemoryStore } from '../store/memory-store.ts';
+import type { FrameKind } from '../store/store.ts';
+import { buildModel } from '../web/flame-model.ts';
+import { shareLeaves } from '../web/leaf-shares.ts';
+import type { FlameGraphResponse, TopAnswer, ValuesAnswer } from './types.ts';
+import { type ApiContext, type FileAnswer, ROUTES } from './v1.ts';
+
+const END_MS = Date.UTC(2026, 0, 1);
+const KINDS: Record<string, FrameKind> = {
+  k: 'kernel',
+  n: 'native',
+  g: 'go',
+  p: 'cpython',
+  m: 'abort-marker',
+};
+
+const FRAME = fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.constantFrom(...'kngpm'));
+const LINE = fc.record({
+  process: fc.constantFrom('sh', 'node', 'cc'),
+  frames: fc.array(FRAME, { minLength: 1, maxLength: 8 }),
+  count: fc.integer({ min: 1, max: 20 }),
+});
+type Line = typeof LINE extends fc.Arbitrary<infer T> ? T : never;
+
+function contextOf(lines: readonly Line[]): ApiContext {
+  const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now: () => END_MS });
+  const text = lines.map(
+    ({ process, frames, count }) =>
+      `${process};${frames.map(([name, letter]) => `${name}${letter}@${letter}`).join(';')} ${count}`,
+  );
+  store.append(profileFromText(text.join('\n'), { endMs: END_MS, spanMs: 90_000 }));
+  const status = { stats: new ReceiverStats(), store, listen: { grpc: '', http: '' }, startedMs: 0 };
+  return { store, status, sources: SourceFiles.NONE, now: () => END_MS };
+}
+
+type Sums = Record<string, number>;
+
+function sumOf(entries: Iterable<readonly [string, number]>): Sums {
+  const sums: Sums = {};
+  for (const [key, count] of entries) sums[key] = (sums[key] ?? 0) + count;
+  return sums;
+}
+
+/** By kind of the innermost frame. */
+const exactSums = (lines: readonly Line[]): Sums =>
+  sumOf(lines.map(({ frames, count }) => [KINDS[frames.at(-1)![1]]!, count] as const));
+
+async function askAll(context: ApiContext, where: string, limit: number) {
+  const run = async <T>(path: string, parameters: Record<string, string> = {}): Promise<T> =>
+    (await ROUTES[`/api/v1/${path}`]!.run(
+      new URLSearchParams({ where, range: '15m', ...parameters }),
+      context,
+    )) as T;
+  const tree = await run<FlameGraphResponse>('tree', { limit: String(limit) });
+  const { values } = await run<ValuesAnswer>('values', { label: 'kind' });
+  const top = await run<TopAnswer>('top', { limit: '10000' });
+  const file = await run<FileAnswer>('export', { format: 'otlp' });
+  return { tree, values, top, file };
+}
+
+function leafKinds({ bytes }: FileAnswer): Sums {
+  const counts: [string, number][] = [];
+  for (const { samples, stacks, locations } of decodeOtlp(bytes).profiles)
+    for (const { stack, count } of samples) {
+      const leaf = stacks[stack]![0]!;
+      counts.push([locations[leaf]!.frameType, count]);
+    }
+  return sumOf(counts);
+}
+
+it('is the same in the legend, in an exported file, in queries and in what was put in', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(LINE, { minLength: 1, maxLength: 60 }),
+      fc.constantFrom('', 'process=sh', 'process!=cc', 'kind=kernel'),
+      fc.integer({ min: 1, max: 30 }),
+      async (all, where, limit) => {
+        const lines = all.filter(
+          ({ process, frames }) =>
+            where === '' ||
+            (where === 'process=sh' && process === 'sh') ||
+            (where === 'process!=cc' && process !== 'cc') ||
+            (where === 'kind=kernel' && frames.some(([, letter]) => letter === 'k')),
+        );
+        const expected = exactSums(lines);
+        const total = lines.reduce((sum, { count }) => sum + count, 0);
+        const { tree, values, top, file } = await askAll(contextOf(all), where, limit);
+        expect(tree.samples).toBe(total);
+        expect(tree.nodes.self.reduce((a, b) => a + b, 0)).toBe(total);
+        expect(sumOf(tree.leaves.kinds.map(({ kind, samples }) => [kind, samples]))).toEqual(expected);
+        expect(sumOf(values.map(({ value, samples }) => [value, samples]))).toEqual(expected);
+        expect(
+          sumOf(top.functions.filter(({ self }) => self > 0).map(({ kind, self }) => [kind, self])),
+        ).toEqual(expected);
+        expect(leafKinds(file)).toEqual(expected);
+        expect(tree.leaves.incomplete).toBe(
+          lines
+            .filter(({ frames }) => frames.some(([, letter]) => letter === 'm'))
+            .reduce((sum, { count }) => sum + count, 0),
+        );
+        if (total === 0) return;
+        for (const byLibrary of [false, true]) {
+          const { shares } = shareLeaves([buildModel(tree).leaves!], byLibrary);
+          expect(shares.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
+        }
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
