@@ -34,7 +34,7 @@ describe('everyframe diff as a gate', () => {
   it('fails where there is nothing to compare, rather than to pass', () => {
     expect(diff(before, empty, '--fail-on', '5')).toEqual({
       status: 1,
-      stderr: `everyframe: ${empty} has no samples: --fail-on can tell nothing of it\n`,
+      stderr: `everyframe: ${empty} has no samples: --fail-on has nothing to compare\n`,
     });
     expect(diff(before, after, '--fail-on', '5', '--focus', 'nowhere').stderr).toContain(
       'before.folded has no samples that --focus and --ignore leave',

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
-import { loadProfile, saveProfile } from './profile-files.ts';
+import { checkOutput, loadProfile, saveProfile } from './profile-files.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'everyframe-files-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -13,33 +14,66 @@ const link = (target: string, name: string): string => {
   return at(name);
 };
 
+const save = async (output: string, flags = {}): Promise<void> =>
+  saveProfile({ output, ...flags }, await loadProfile(at('a.folded')));
+writeFileSync(at('a.folded'), 'app;main 1\n');
+
 describe('a profile is not read', () => {
-  it('from a device that never ends, or a directory', () => {
-    expect(() => loadProfile(link('/dev/zero', 'zero.pb.gz'))).toThrow(
+  it('from a device that never ends, or a directory', async () => {
+    await expect(loadProfile(link('/dev/zero', 'zero.pb.gz'))).rejects.toThrow(
       "zero.pb.gz can't be read: it is a device",
     );
-    expect(() => loadProfile(folder)).toThrow(`${folder} can't be read: it is a directory`);
+    await expect(loadProfile(folder, { from: 'folded' })).rejects.toThrow(
+      `${folder} can't be read: it is a directory`,
+    );
   });
 
-  it('from "-", which names no format', () => {
-    expect(() => loadProfile('-')).toThrow('"-" has no ending that tells the format');
+  it('where it would cost more than it may', async () => {
+    // 20 million empty strings in 90 kB
+    const strings = Buffer.alloc(40_000_000, Buffer.of(0x32, 0));
+    writeFileSync(at('bomb.pb.gz'), gzipSync(strings, { level: 1 }));
+    await expect(loadProfile(at('bomb.pb.gz'), { maxMemory: 64 << 20 })).rejects.toThrow(
+      /bomb\.pb\.gz would need more than 64 MiB of memory \(at [\d,]+ strings\): give --max-memory 1GiB/,
+    );
+  });
+
+  it('where it is packed and cut', async () => {
+    writeFileSync(at('cut.folded.gz'), gzipSync('app;main 1\n'.repeat(1000)).subarray(0, 40));
+    await expect(loadProfile(at('cut.folded.gz'))).rejects.toThrow(/cut\.folded\.gz can't be unpacked: /);
   });
 });
 
-it('is read from a pipe', () => {
+it('is read from a pipe', async () => {
   const fifo = at('pipe.folded');
   spawnSync('mkfifo', [fifo]);
   const many = `app;${'f;'.repeat(900)}main 1\n`.repeat(1000);
   writeFileSync(at('many'), many);
   spawnSync('sh', ['-c', 'cat "$0" >"$1" &', at('many'), fifo], { stdio: 'ignore' });
-  expect(loadProfile(fifo).samples).toMatchObject([{ count: 1000 }]);
+  expect((await loadProfile(fifo)).samples).toMatchObject([{ count: 1000 }]);
 });
 
-it('names the file that can not be written', () => {
-  const source = at('a.folded');
-  writeFileSync(source, 'app;main 1\n');
-  const full = link('/dev/full', 'full.folded');
-  expect(() => saveProfile(full, loadProfile(source))).toThrow("full.folded can't be written: ENOSPC");
-  saveProfile(at('b.folded'), loadProfile(source));
-  expect(readFileSync(at('b.folded'), 'utf8')).toBe('app;main 1\n');
+describe('an output', () => {
+  it('that exists is overwritten with --force only, an input never', async () => {
+    const flags = { output: at('there.folded') };
+    writeFileSync(flags.output, 'old');
+    expect(() => checkOutput(flags)).toThrow('there.folded exists: give --force to overwrite it');
+    await expect(save(flags.output)).rejects.toThrow(/there\.folded exists by now/);
+    expect(readFileSync(flags.output, 'utf8')).toBe('old');
+    checkOutput({ ...flags, force: true });
+    await save(flags.output, { force: true });
+    expect(readFileSync(flags.output, 'utf8')).toBe('app;main 1\n');
+    const same = link(at('a.folded'), 'same.folded');
+    expect(() => checkOutput({ output: same, force: true }, [at('a.folded')])).toThrow('is an input');
+  });
+
+  it('names the file that can not be written, and leaves nothing behind', async () => {
+    const full = link('/dev/full', 'full.folded');
+    checkOutput({ output: full });
+    await expect(save(full)).rejects.toThrow("full.folded can't be written: ENOSPC");
+    await save(at('b.folded'));
+    expect(readFileSync(at('b.folded'), 'utf8')).toBe('app;main 1\n');
+    expect(() => checkOutput({ output: at('none/b.folded') })).toThrow("b.folded can't be written: ENOENT");
+    expect(() => checkOutput({ output: folder })).toThrow(/is a directory|unknown output format/);
+    expect(readdirSync(folder).filter((name) => name.startsWith('.b.'))).toEqual([]);
+  });
 });

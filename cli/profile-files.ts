@@ -1,100 +1,207 @@
 /** Profiles from and to files, by the ending of their names: common's formats, and the page of one profile. */
-import {
-  accessSync,
-  closeSync,
-  constants,
-  existsSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  writeFileSync,
-} from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { createReadStream, statSync } from 'node:fs';
+import { basename } from 'node:path';
+import { pipeline, Readable } from 'node:stream';
+import { getHeapStatistics } from 'node:v8';
+import { createGunzip } from 'node:zlib';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { makePage, makeSvg } from '../collector/api/pictures.ts';
-import { checkFormat, readProfile, writableEndings, writeProfile } from '../common/profile/formats.ts';
+import { parseBytes } from '../common/base/size.ts';
+import {
+  checkFormat,
+  formatByContent,
+  isGzip,
+  ProfileReading,
+  READABLE_FORMATS,
+  type ReadOptions,
+  WRITABLE_FORMATS,
+  type Written,
+  writableEndings,
+  writeParts,
+} from '../common/profile/formats.ts';
 import type { Profile } from '../common/profile/profile.ts';
+import type { ReadLimits } from '../common/profile/read-limits.ts';
+import { checkOutputFile, isStream, type OutputFlags, STDOUT, writeOutput } from './output-file.ts';
 
 const PICTURES: Record<string, (title: string, profile: Profile) => string> = {
-  '.html': makePage,
-  '.svg': makeSvg,
+  html: makePage,
+  svg: makeSvg,
+};
+const PICTURE_ENDINGS = Object.keys(PICTURES).map((name) => `.${name}`);
+/** What a pipe is written in unless it is said: text, one line a stack. */
+const STREAM_FORMAT = 'folded';
+
+const STDIN = '-';
+const CHUNK_BYTES = 1 << 20;
+const SNIFF_BYTES = 1 << 16;
+/** Of V8's heap: the estimates are from above, but not of everything. */
+const HEAP_SHARE = 0.75;
+const HEAP_MARK = 'EVERYFRAME_HEAP';
+
+const outputEndings = (): string => [writableEndings(), ...PICTURE_ENDINGS].join(', ');
+
+export interface ReadFlags {
+  from?: string;
+  maxMemory?: number;
+}
+
+export interface WriteFlags extends OutputFlags {
+  output: string;
+  format?: string;
+}
+
+const parseMemory = (text: string): number => {
+  const bytes = parseBytes(text);
+  if (!(bytes >= 2 ** 20)) throw new InvalidArgumentError('write a size such as 512MiB or 8GiB.');
+  return bytes;
 };
 
-/** Of a pipe, whose end nobody knows. */
-const MAX_PIPE_BYTES = 1 << 30;
-const CHUNK_BYTES = 1 << 20;
+/** Of commands that read profiles. */
+export const addReadFlags = (command: Command): Command =>
+  command
+    .addOption(
+      new Option('--from <FORMAT>', 'read as this format, whatever the name ends in').choices(
+        READABLE_FORMATS,
+      ),
+    )
+    .addOption(
+      new Option(
+        '--max-memory <SIZE>',
+        'refuse files that would need more memory to read (default: what Node.js may use here)',
+      ).argParser(parseMemory),
+    );
 
-const pictureEnding = (fileName: string): string | undefined =>
-  Object.keys(PICTURES).find((ending) => fileName.endsWith(ending));
+/** Of commands that write one. */
+export const addWriteFlags = (command: Command): Command =>
+  command
+    .addOption(
+      new Option(
+        '--format <FORMAT>',
+        `write this format, whatever the name ends in (default for -o -: ${STREAM_FORMAT})`,
+      ).choices([...WRITABLE_FORMATS, ...Object.keys(PICTURES)]),
+    )
+    .option('--force', 'overwrite the output if it exists');
 
-export const outputEndings = (): string => [writableEndings(), ...Object.keys(PICTURES)].join(', ');
+export const OUTPUT_HELP = `the ending selects the format: ${outputEndings()}; - is standard output`;
+
+/** A picture's name, or one of common's formats; undefined: by the ending. */
+function formatOf({ output, format }: WriteFlags): string | undefined {
+  if (format !== undefined) return format;
+  if (isStream(output)) return STREAM_FORMAT;
+  const name = output.toLowerCase();
+  return Object.keys(PICTURES).find((picture) => name.endsWith(`.${picture}`));
+}
 
 /**
  * Before something is recorded that could not be kept.
  *
  * @throws Error that names the endings there are, or says why the file can't be written
  */
-export function checkOutput(fileName: string): void {
-  refuseDash(fileName, 'written');
-  if (pictureEnding(fileName) === undefined) checkFormat(fileName, Object.keys(PICTURES));
-  try {
-    accessSync(existsSync(fileName) ? fileName : dirname(fileName), constants.W_OK);
-  } catch (error) {
-    throw new Error(`${fileName} can't be written: ${(error as Error).message}`);
-  }
+export function checkOutput(flags: WriteFlags, inputs: readonly string[] = []): void {
+  if (formatOf(flags) === undefined) checkFormat(flags.output, PICTURE_ENDINGS);
+  checkOutputFile(flags.output, flags, inputs);
+  if (flags.output === STDOUT && process.stdout.isTTY && isBinary(formatOf(flags)))
+    throw new Error(`a terminal can't show ${flags.format}: give -o FILE, or a pipe`);
 }
 
-/** @throws Error that names the file and says why it can't be read, or what is wrong with it */
-export function loadProfile(fileName: string): Profile {
-  refuseDash(fileName, 'read');
-  let bytes: Uint8Array;
-  try {
-    bytes = readBytes(fileName);
-  } catch (error) {
-    throw new Error(`${fileName} can't be read: ${(error as Error).message}`);
-  }
-  return readProfile(fileName, bytes);
-}
+const isBinary = (format = ''): boolean => format === 'pprof' || format === 'otlp';
 
 /** @throws Error that names the file and says why it can't be written */
-export function saveProfile(fileName: string, profile: Profile): void {
-  const ending = pictureEnding(fileName);
-  const content =
-    ending === undefined
-      ? writeProfile(fileName, profile)
-      : PICTURES[ending]!(basename(fileName, ending), profile);
+export async function saveProfile(flags: WriteFlags, profile: Profile): Promise<void> {
+  const format = formatOf(flags);
+  const picture = format === undefined ? undefined : PICTURES[format];
+  const content: Written = picture
+    ? Buffer.from(picture(basename(flags.output).replace(/\.(html|svg)$/i, ''), profile))
+    : writeParts(flags.output, profile, format);
+  await writeOutput(flags.output, content, flags);
+}
+
+/** @throws Error that names the file and says why it can't be read, or what is wrong with it; ReadLimitError */
+export async function loadProfile(fileName: string, { from, maxMemory }: ReadFlags = {}): Promise<Profile> {
+  const limits = limitsFor(maxMemory);
+  // a wrong name is told before anything is read
+  const reading =
+    fileName === STDIN && from === undefined ? undefined : newReading(fileName, { from, limits });
   try {
-    writeFileSync(fileName, content);
+    return await readAll(unpacked(chunksOf(fileName)), fileName, { from, limits }, reading);
   } catch (error) {
-    throw new Error(`${fileName} can't be written: ${(error as Error).message}`);
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    const failed = code.startsWith('Z_') ? 'unpacked' : 'read';
+    throw new Error(`${nameOf(fileName)} can't be ${failed}: ${message}`);
   }
 }
 
-function refuseDash(fileName: string, done: string): void {
-  if (fileName === '-')
-    throw new Error(`"-" has no ending that tells the format: name a file that is to be ${done}`);
+const nameOf = (fileName: string): string => (fileName === STDIN ? 'standard input' : fileName);
+
+const newReading = (fileName: string, options: ReadOptions): ProfileReading =>
+  new ProfileReading(nameOf(fileName), options);
+
+async function readAll(
+  chunks: AsyncIterable<Buffer>,
+  fileName: string,
+  options: ReadOptions,
+  known: ProfileReading | undefined,
+): Promise<Profile> {
+  let reading = known;
+  let start: Buffer = Buffer.alloc(0);
+  const decide = (): ProfileReading => {
+    const chosen = newReading(fileName, { ...options, from: formatByContent(start) });
+    chosen.push(start);
+    return chosen;
+  };
+  for await (const chunk of chunks) {
+    if (reading) reading.push(chunk);
+    else {
+      start = Buffer.concat([start, chunk]);
+      if (start.length >= SNIFF_BYTES) reading = decide();
+    }
+  }
+  return (reading ?? decide()).finish();
 }
 
-function readBytes(fileName: string): Uint8Array {
-  const fd = openSync(fileName, 'r');
-  try {
-    const file = fstatSync(fd);
-    if (file.isFile()) return readFileSync(fd);
-    if (file.isFIFO()) return readPipe(fd);
-    throw new Error(file.isDirectory() ? 'it is a directory' : 'it is a device');
-  } finally {
-    closeSync(fd);
+async function* chunksOf(fileName: string): AsyncGenerator<Buffer> {
+  if (fileName !== STDIN) {
+    const stats = statSync(fileName);
+    if (stats.isDirectory()) throw new Error(`${fileName} can't be read: it is a directory`);
+    if (!stats.isFile() && !stats.isFIFO()) throw new Error(`${fileName} can't be read: it is a device`);
   }
+  yield* fileName === STDIN ? process.stdin : createReadStream(fileName, { highWaterMark: CHUNK_BYTES });
 }
 
-function readPipe(fd: number): Uint8Array {
-  const chunks: Uint8Array[] = [];
-  for (let size = 0; size <= MAX_PIPE_BYTES; size += chunks.at(-1)!.length) {
-    const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
-    const read = readSync(fd, chunk);
-    if (read === 0) return Buffer.concat(chunks);
-    // a copy: a pipe gives a small part of a chunk at a time
-    chunks.push(chunk.length === read ? chunk : Buffer.from(chunk.subarray(0, read)));
+/** Whatever its name says, a file that begins as gzip's do is unpacked as it comes. */
+async function* unpacked(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  const first = await chunks.next();
+  if (first.done) return;
+  if (!isGzip(first.value)) {
+    yield first.value;
+    yield* chunks;
+    return;
   }
-  throw new Error('more than 1 GiB comes out of it');
+  const packed = async function* (): AsyncGenerator<Buffer> {
+    yield first.value;
+    yield* chunks;
+  };
+  yield* pipeline(Readable.from(packed()), createGunzip({ chunkSize: CHUNK_BYTES }), () => {});
+}
+
+const heapBytes = (): number => getHeapStatistics().heap_size_limit * HEAP_SHARE;
+
+function limitsFor(maxMemory: number | undefined): ReadLimits {
+  const maxMemoryBytes = maxMemory ?? heapBytes();
+  const more = Math.ceil((2 * maxMemoryBytes) / 2 ** 30);
+  return { maxMemoryBytes, advice: `give --max-memory ${more}GiB or more, or read a shorter recording` };
+}
+
+/** More memory than Node.js takes by itself is given to a process of its own, whose end is this one's. */
+export function ensureHeap({ maxMemory = 0 }: ReadFlags): void {
+  if (maxMemory <= heapBytes() || process.env[HEAP_MARK] !== undefined) return;
+  const heap = `--max-old-space-size=${Math.ceil(maxMemory / HEAP_SHARE / 2 ** 20)}`;
+  const { status, signal } = spawnSync(
+    process.execPath,
+    [...process.execArgv, heap, ...process.argv.slice(1)],
+    { stdio: 'inherit', env: { ...process.env, [HEAP_MARK]: '1' } },
+  );
+  process.exit(signal ? 1 : (status ?? 1));
 }

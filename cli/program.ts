@@ -22,7 +22,8 @@ export async function runProgram(program: Command, register: () => Promise<void>
   // `everyframe show … | head` ends when head has seen enough
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
-    throw error;
+    console.error(`everyframe: standard output can't be written: ${error.message}`);
+    process.exit(1);
   });
   try {
     await register();

@@ -10,14 +10,13 @@ import type { Profile } from '../common/profile/profile.ts';
 import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from './chosen-processes.ts';
 import { filesOfCommand } from './expected-files.ts';
 import { makeLogger } from './logger.ts';
-import { checkOutput, outputEndings, saveProfile } from './profile-files.ts';
+import { addWriteFlags, checkOutput, OUTPUT_HELP, saveProfile, type WriteFlags } from './profile-files.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
 
-interface RecordFlags {
+interface RecordFlags extends WriteFlags {
   duration?: string;
   frequency: string;
   pid?: Pid[];
-  output: string;
   symbols: string;
   symbolCache?: string;
   debuginfod?: boolean;
@@ -36,7 +35,7 @@ const LOOK_FOR_TARGETS_MS = 500;
 const HOLDING_SHELL = '/bin/sh';
 
 export function registerRecord(program: Command): void {
-  program
+  const command = program
     .command('record')
     .description('profile the machine, chosen processes, or a command and its children, into a file')
     .argument('[COMMAND...]', 'after --: a command to run and profile; its exit code is passed through')
@@ -46,7 +45,7 @@ export function registerRecord(program: Command): void {
     )
     .option('-F, --frequency <HZ>', 'samples a second on each CPU', '97')
     .option('-p, --pid <PID>', PID_HELP, collectPid)
-    .option('-o, --output <FILE>', `its ending is the format: ${outputEndings()}`, 'everyframe.pb.gz')
+    .option('-o, --output <FILE>', OUTPUT_HELP, 'everyframe.pb.gz')
     .option('--symbols <full|names|off>', 'lines and inlined functions, functions only, or addresses', 'full')
     .option('--symbol-cache <DIR>', SYMBOL_CACHE_HELP)
     .option(
@@ -56,6 +55,7 @@ export function registerRecord(program: Command): void {
     .option('-v, --verbose', 'log more, and what was counted')
     .passThroughOptions()
     .action(record);
+  addWriteFlags(command);
 }
 
 /** Collects what the controller makes; merges as it goes. */
@@ -80,7 +80,7 @@ class Recording {
 }
 
 async function record(command: string[], flags: RecordFlags): Promise<void> {
-  checkOutput(flags.output);
+  checkOutput(flags);
   for (const pid of flags.pid ?? []) requireProcess(pid);
   const log = makeLogger('record', flags.verbose);
   const options = parseAgentOptions({
@@ -129,7 +129,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
       `\r\x1b[K${recording.samples} samples, naming the last and writing ${flags.output} …`,
     );
   await controller.stop();
-  saveProfile(flags.output, recording.finish());
+  await saveProfile(flags, recording.finish());
   report(recording, flags.output, controller, log);
   if (child) process.exitCode = await exitCodeOf(child);
 }

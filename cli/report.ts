@@ -3,15 +3,20 @@ import { readableEndings } from '../common/profile/formats.ts';
 import { compilePattern, type Pattern } from '../common/profile/pattern.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { reportJson, type Selection, select } from '../common/profile/report-data.ts';
-import { type By, countSamples, formatReport } from '../common/profile/residency.ts';
-import { loadProfile } from './profile-files.ts';
+import { DEFAULT_MIN_SHARE, groupDigits } from '../common/profile/report-text.ts';
+import { BYS, type By, countSamples, formatReport, SORTS, type Sort } from '../common/profile/residency.ts';
+import { addExamples } from './examples.ts';
+import { printText } from './output-file.ts';
+import { addReadFlags, ensureHeap, loadProfile, type ReadFlags } from './profile-files.ts';
 
 const JSON_ROWS = 50;
 export const SHORT_NAMES = 'C++ functions without their parameters and template arguments';
 
-interface ReportFlags extends Selection {
+interface ReportFlags extends Selection, ReadFlags {
   by: By;
+  sort?: Sort;
   top?: number;
+  minShare?: number;
   json?: boolean;
 }
 
@@ -21,7 +26,15 @@ export const parseTop = (text: string): number => {
   return top;
 };
 
-export const parsePattern = (text: string): Pattern => {
+/** `5` and `5%` are a twentieth of all samples. */
+export const parsePercent = (text: string): number => {
+  const percent = Number(text.replace(/%$/, ''));
+  if (!(percent >= 0 && percent <= 100) || text.trim() === '')
+    throw new InvalidArgumentError('give a percentage of all samples, 0 to 100.');
+  return percent / 100;
+};
+
+const parsePattern = (text: string): Pattern => {
   try {
     return compilePattern(text);
   } catch (error) {
@@ -29,37 +42,63 @@ export const parsePattern = (text: string): Pattern => {
   }
 };
 
-export const byOption = (fallback: By): Option =>
-  new Option('--by <WHAT>', 'a line a').choices(['stack', 'function', 'process']).default(fallback);
+/** What `report` and `diff` select and sort by. */
+export const addSelectionFlags = (command: Command, by: By): Command =>
+  addReadFlags(
+    command
+      .addOption(new Option('--by <WHAT>', 'what a line stands for').choices(BYS).default(by))
+      .option('--focus <REGEX>', 'only samples with such a function on the stack', parsePattern)
+      .option('--ignore <REGEX>', 'without samples that have such a function on the stack', parsePattern)
+      .option('--my-code', 'hide frames of the kernel, of libraries and of installed programs')
+      .option('--short-names', SHORT_NAMES),
+  );
 
 export function registerReport(program: Command): void {
-  program
+  const command = program
     .command('report')
-    .description('print a profile: in which share of the samples each stack, function or process was there')
-    .argument('<FILE>', readableEndings())
-    .addOption(byOption('stack'))
+    .description(
+      'print a profile: the share of samples that functions, stacks, … took themselves, and with what they call',
+    )
+    .argument('<FILE>', `${readableEndings()}, packed with gzip or not; - is standard input`);
+  addSelectionFlags(command, 'stack')
+    .addOption(
+      new Option('--sort <WHAT>', 'one table in this order (default: one by self and one by total)').choices(
+        SORTS,
+      ),
+    )
     .option('--top <N>', `only the first N lines (with --json: ${JSON_ROWS})`, parseTop)
-    .option('--focus <REGEX>', 'only samples with such a function on the stack', parsePattern)
-    .option('--ignore <REGEX>', 'without samples that have such a function on the stack', parsePattern)
-    .option('--my-code', 'hide frames of the kernel, of libraries and of installed programs')
-    .option('--short-names', SHORT_NAMES)
+    .option(
+      '--min-share <PERCENT>',
+      `sum up what has a smaller share of the samples (default: ${DEFAULT_MIN_SHARE * 100}%)`,
+      parsePercent,
+    )
     .option('--json', 'print {"schema":"everyframe.report/1",…}')
-    .action((file: string, flags: ReportFlags) => {
-      const profile = loadProfile(file);
-      const selected = select(profile, flags);
-      const text = flags.json
-        ? `${JSON.stringify(reportJson(profile, selected, flags.by, flags.top ?? JSON_ROWS))}\n`
-        : formatReport(selected, flags.by, flags.top);
-      process.stdout.write(text);
-      const all = countSamples(profile);
-      if (!flags.json && selected.samples.length < profile.samples.length)
-        process.stderr.write(`selected of ${all} samples in the file\n`);
-      const foreign = flags.myCode ? countBare(selected) : 0;
-      if (!flags.json && foreign > 0)
-        process.stderr.write(
-          `${foreign} of these samples have no frame of your own code: they count in the total and are in no line\n`,
-        );
-    });
+    .action(report);
+  addExamples(command, [
+    ['everyframe report profile.pb.gz', 'all stacks as a tree, largest branches first'],
+    ['everyframe report profile.pb.gz --by function --top 20', 'the functions that take the time'],
+    ['perf script | everyframe report - --by library', 'what perf recorded, by library'],
+  ]);
+}
+
+async function report(file: string, flags: ReportFlags): Promise<void> {
+  ensureHeap(flags);
+  const { by, sort, top, minShare } = flags;
+  const profile = await loadProfile(file, flags);
+  const selected = select(profile, flags);
+  if (flags.json) {
+    const json = reportJson(profile, selected, { by, sort, top: top ?? JSON_ROWS });
+    await printText([`${JSON.stringify(json)}\n`]);
+    return;
+  }
+  await printText(formatReport(selected, { by, sort, top, minShare }));
+  if (selected.samples.length < profile.samples.length)
+    process.stderr.write(`selected of ${groupDigits(countSamples(profile))} samples in the file\n`);
+  const foreign = flags.myCode ? countBare(selected) : 0;
+  if (foreign > 0)
+    process.stderr.write(
+      `${groupDigits(foreign)} of these samples have no frame of your own code: they count in the total and are in no line\n`,
+    );
 }
 
 const countBare = ({ samples, stacks }: Profile): number =>

@@ -2,7 +2,8 @@
 import { printable } from '../common/base/printable.ts';
 import { processName, stackNames } from '../common/profile/frame-name.ts';
 import type { Profile, Sample } from '../common/profile/profile.ts';
-import { asCall, countSamples, formatShare, residencies } from '../common/profile/residency.ts';
+import { asCall, formatShare } from '../common/profile/report-text.ts';
+import { countSamples, residencies } from '../common/profile/residency.ts';
 import type { Scope, Shown, TopState } from './top-state.ts';
 
 interface Row {

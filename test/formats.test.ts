@@ -21,9 +21,9 @@ if (CHROMIUM === undefined)
 
 const FOLDED = 'app;main;parse 60\napp;main;write;vfs_write_[k] 30\nsh;fork 10\n';
 const folder = mkdtempSync(join(tmpdir(), 'everyframe-formats-'));
-const write = (name: string): string => {
+const write = async (name: string): Promise<string> => {
   const file = join(folder, name);
-  saveProfile(file, loadProfile(join(folder, 'in.folded')));
+  await saveProfile({ output: file, force: true }, await loadProfile(join(folder, 'in.folded')));
   return file;
 };
 
@@ -64,14 +64,14 @@ describe.skipIf(CHROMIUM === undefined)('speedscope', () => {
     ['a.trace.json', ['60.00ns (67%) 60.00ns (67%) parse', '90.00ns (100%) 0.00ns main']],
     ['a.folded', ['60 (60%) 60 (60%) parse', '30 (30%) 30 (30%) vfs_write_[k]', '90 (90%) 0 app']],
   ])('opens %s', async (name, expected) => {
-    const rows = await open(write(name));
+    const rows = await open(await write(name));
     expect(rows).toEqual(expect.arrayContaining(expected));
   });
 
-  it("'s own schema holds for a.speedscope.json", () => {
+  it("'s own schema holds for a.speedscope.json", async () => {
     const schema = JSON.parse(readFileSync(join(SPEEDSCOPE, 'file-format-schema.json'), 'utf8'));
     const validate = new Ajv({ strict: false }).compile(schema);
-    const file = JSON.parse(readFileSync(write('a.speedscope.json'), 'utf8'));
+    const file = JSON.parse(readFileSync(await write('a.speedscope.json'), 'utf8'));
     expect([validate(file), validate.errors]).toEqual([true, null]);
   });
 });
@@ -80,8 +80,8 @@ describe.each(['flamegraph.pl', 'inferno-flamegraph'])('%s', (command) => {
   const isInstalled = spawnSync(command, ['--help']).error === undefined;
   if (!isInstalled) console.log(`skipped: ${command} draws nothing, because it is not installed`);
 
-  it.skipIf(!isInstalled)('draws folded stacks', () => {
-    const { stdout, stderr, status } = spawnSync(command, [write('a.folded')], { encoding: 'utf8' });
+  it.skipIf(!isInstalled)('draws folded stacks', async () => {
+    const { stdout, stderr, status } = spawnSync(command, [await write('a.folded')], { encoding: 'utf8' });
     expect([status, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/<title>main \(90 samples, 90(\.00)?%\)/);
     expect(stdout).toMatch(/<title>vfs_write(_\[k\])? \(30 samples, 30(\.00)?%\)/);
@@ -101,17 +101,20 @@ describe("the Firefox Profiler's own importer", () => {
     console.log('skipped: the Firefox Profiler opens nothing, because profiler-cli is not installed');
   afterAll(() => void (isInstalled && run('stop', '--all')));
 
-  it.skipIf(!isInstalled)('opens a file without times as a busy stretch, the busiest thread first', () => {
-    const profile = loadProfile(join(folder, 'in.folded'));
-    Object.assign(profile, { periodType: { type: 'cpu', unit: 'nanoseconds' }, period: 10_000_000n });
-    saveProfile(join(folder, 'a.firefox.json'), profile);
-    const { status, stdout, stderr } = run('load', join(folder, 'a.firefox.json'));
-    expect(status, stderr).toBe(0);
-    expect(stdout).toMatch(/Selected thread: t-0 \(app/);
-    expect(run('profile', 'info').stdout).toMatch(/t-0: app \[tid 0\] - 890\.0/);
-    const { stdout: functions } = run('thread', 'functions');
-    expect(functions).toMatch(/parse - self: 60 \(66\.7%\), total: 60/);
-    expect(functions).toMatch(/vfs_write - self: 30 \(33\.3%\), total: 30/);
-    expect(functions).toMatch(/main - self: 0 \(0\.0%\), total: 90 \(100\.0%\)/);
-  });
+  it.skipIf(!isInstalled)(
+    'opens a file without times as a busy stretch, the busiest thread first',
+    async () => {
+      const profile = await loadProfile(join(folder, 'in.folded'));
+      Object.assign(profile, { periodType: { type: 'cpu', unit: 'nanoseconds' }, period: 10_000_000n });
+      await saveProfile({ output: join(folder, 'a.firefox.json'), force: true }, profile);
+      const { status, stdout, stderr } = run('load', join(folder, 'a.firefox.json'));
+      expect(status, stderr).toBe(0);
+      expect(stdout).toMatch(/Selected thread: t-0 \(app/);
+      expect(run('profile', 'info').stdout).toMatch(/t-0: app \[tid 0\] - 890\.0/);
+      const { stdout: functions } = run('thread', 'functions');
+      expect(functions).toMatch(/parse - self: 60 \(66\.7%\), total: 60/);
+      expect(functions).toMatch(/vfs_write - self: 30 \(33\.3%\), total: 30/);
+      expect(functions).toMatch(/main - self: 0 \(0\.0%\), total: 90 \(100\.0%\)/);
+    },
+  );
 });

@@ -7,6 +7,8 @@ import type { FrameList } from './frame-list.ts';
 import { isObject, type Json, list, natural, object, readOwnHeader, text, toBytes } from './json.ts';
 import type { Profile } from './profile.ts';
 import { frameOfName, markKernel, type Owner, ProfileBuilder } from './profile-builder.ts';
+import type { ReadBudget } from './read-limits.ts';
+import { ROOT } from './stack-tree.ts';
 import { readMark, splitThreads, type ThreadGroup } from './thread-groups.ts';
 
 /** A gap of up to half a period is the timer's, not the thread's. */
@@ -133,8 +135,8 @@ interface Row {
 }
 
 /** @throws Error where the file contradicts its format */
-export function readChromeTrace(value: unknown): Profile {
-  const builder = new ProfileBuilder();
+export function readChromeTrace(value: unknown, budget?: ReadBudget): Profile {
+  const builder = new ProfileBuilder(budget);
   const isOwn = readOwnHeader(builder.profile, object(object(value)['otherData'])['everyframe']);
   if (!isOwn) {
     builder.profile.period = 1n;
@@ -200,12 +202,11 @@ function addRow(builder: ProfileBuilder, row: Row): void {
   const { process, pid, tid, thread } = row.own ?? row;
   const owner = { process: process || thread || `pid ${row.pid}`, pid, tid, thread };
   const period = Number(builder.profile.period);
-  const open: { end: number; location: number }[] = [];
+  const open: { end: number; node: number }[] = [];
   let since = 0;
   const pass = (until: number): void => {
     const count = Math.round((until - since) / period);
-    if (open.length > 0 && count > 0)
-      builder.add(builder.stack(open.map(({ location }) => location).reverse()), owner, count);
+    if (open.length > 0 && count > 0) builder.add(builder.stackAt(open.at(-1)!.node), owner, count);
     since = Math.max(since, until);
   };
   const closeUntil = (time: number): void => {
@@ -218,7 +219,9 @@ function addRow(builder: ProfileBuilder, row: Row): void {
     closeUntil(start);
     pass(start);
     since = start;
-    open.push({ end: Math.min(end, open.at(-1)?.end ?? end), location });
+    const caller = open.at(-1);
+    const node = builder.enter(caller?.node ?? ROOT, location);
+    open.push({ end: Math.min(end, caller?.end ?? end), node });
   }
   closeUntil(Number.POSITIVE_INFINITY);
 }

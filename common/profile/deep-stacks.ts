@@ -1,12 +1,14 @@
-/** A bound on the depth of stacks out of files: a text report repeats a stack's callers once for each of its frames. */
+/** A bound on the depth of stacks out of files: what writes or draws them has a row for each of their frames. */
 import { mergeProfiles } from './merge.ts';
 import type { Profile } from './profile.ts';
 
-/** Four times what the agent and Linux's perf record. */
-const MAX_FRAMES = 4096;
-const MARKER = `[cut: deeper than ${MAX_FRAMES} frames]`;
+/** 50 times what the agent and Linux's perf record. */
+const MAX_FRAMES = 65_536;
+const OUTERMOST = MAX_FRAMES >> 1;
+const INNERMOST = MAX_FRAMES - OUTERMOST - 1;
+const MARKER = `[cut: frames in the middle of a stack deeper than ${MAX_FRAMES}]`;
 
-/** Where a stack is deeper its innermost frames are left, and a marker in place of its root. */
+/** Where a stack is deeper, its root's end and its leaf's are left, and a marker between them: both keep their totals. */
 export function cutDeepStacks(profile: Profile): Profile {
   const { functions, locations, stacks } = profile;
   if (stacks.every(({ length }) => length <= MAX_FRAMES)) return profile;
@@ -16,9 +18,15 @@ export function cutDeepStacks(profile: Profile): Profile {
     ...profile,
     functions: [...functions, func],
     locations: [...locations, { mapping: 0, address: 0n, frameType: 'abort-marker' as const, lines }],
-    stacks: stacks.map((stack) =>
-      stack.length <= MAX_FRAMES ? stack : Uint32Array.of(...stack.subarray(0, MAX_FRAMES), locations.length),
-    ),
+    stacks: stacks.map((stack) => (stack.length <= MAX_FRAMES ? stack : cutStack(stack, locations.length))),
   };
   return mergeProfiles([cut]);
+}
+
+function cutStack(stack: Uint32Array, marker: number): Uint32Array {
+  const cut = new Uint32Array(MAX_FRAMES);
+  cut.set(stack.subarray(0, INNERMOST));
+  cut[INNERMOST] = marker;
+  cut.set(stack.subarray(stack.length - OUTERMOST), INNERMOST + 1);
+  return cut;
 }

@@ -9,23 +9,29 @@ import { placeName } from './frame-name.ts';
 import { at, isObject, type Json, list, natural, object, readOwnHeader, text } from './json.ts';
 import type { Profile } from './profile.ts';
 import { type FrameText, type Owner, ProfileBuilder } from './profile-builder.ts';
+import type { ReadBudget } from './read-limits.ts';
+import { ROOT } from './stack-tree.ts';
 import { readMark } from './thread-groups.ts';
+
+/** Since version 60 all threads share them. */
+const TABLE_NAMES = ['stringArray', 'stackTable', 'frameTable', 'funcTable', 'resourceTable'];
 
 export const isFirefox = (value: unknown): boolean =>
   isObject(value) && isObject(value['meta']) && Array.isArray(value['threads']);
 
 /** @throws Error where the file contradicts its format */
-export function readFirefox(value: unknown): Profile {
+export function readFirefox(value: unknown, budget?: ReadBudget): Profile {
   const file = object(value);
   const meta = object(file['meta']);
   if (meta['preprocessedProfileVersion'] === undefined)
     throw new Error('it is no processed profile: save it from profiler.firefox.com, which converts it');
-  const builder = new ProfileBuilder();
+  const builder = new ProfileBuilder(budget);
   if (!readOwnHeader(builder.profile, meta['everyframe'])) {
     builder.profile.timeUnixNano = BigInt(Math.round((Number(meta['startTime']) || 0) * 1e6));
     builder.profile.period = BigInt(Math.round((Number(meta['interval']) || 0) * 1e6));
   }
-  for (const thread of list(file['threads'])) new ThreadReader(builder, file, object(thread)).read();
+  const shared = {};
+  for (const thread of list(file['threads'])) new ThreadReader(builder, file, object(thread), shared).read();
   return builder.profile;
 }
 
@@ -33,25 +39,36 @@ interface Frame extends FrameText {
   isInlined: boolean;
 }
 
+/** Where a stack of the file's table is in the tree of stacks: its leaf, and the node that calls it. */
+interface Place {
+  caller: number;
+  location: number;
+}
+
+/** What a thread's stacks are read from. */
+interface Tables {
+  frames: readonly Frame[];
+  stackFrames: readonly unknown[];
+  callers: readonly (number | undefined)[];
+  places: (Place | undefined)[];
+}
+
 class ThreadReader {
   readonly #builder: ProfileBuilder;
   readonly #file: Json;
   readonly #thread: Json;
   readonly #strings: readonly unknown[];
-  readonly #frames: readonly Frame[];
-  readonly #stackFrames: readonly unknown[];
-  readonly #callers: readonly (number | undefined)[];
-  readonly #stacks = new Map<number, number>();
+  readonly #tables: Tables;
 
-  constructor(builder: ProfileBuilder, file: Json, thread: Json) {
+  /** @param shared tables of all threads that have none of their own, once they are read */
+  constructor(builder: ProfileBuilder, file: Json, thread: Json, shared: { tables?: Tables }) {
     this.#builder = builder;
     this.#file = file;
     this.#thread = thread;
     this.#strings = list(thread['stringArray'] ?? object(file['shared'])['stringArray']);
-    this.#frames = this.#readFrames();
-    const table = this.#table('stackTable');
-    this.#stackFrames = list(table['frame']);
-    this.#callers = readCallers(table, this.#stackFrames.length);
+    const isShared = !TABLE_NAMES.some((name) => name in thread);
+    this.#tables = (isShared ? shared.tables : undefined) ?? this.#readTables();
+    if (isShared) shared.tables = this.#tables;
   }
 
   read(): void {
@@ -81,28 +98,39 @@ class ThreadReader {
 
   #stack(index: unknown): number {
     if (index === null) return 0;
-    at(this.#stackFrames, index, 'stack');
-    let stack = this.#stacks.get(Number(index));
-    if (stack === undefined) {
-      stack = this.#builder.stack(this.#locations(Number(index)));
-      this.#stacks.set(Number(index), stack);
-    }
-    return stack;
+    at(this.#tables.stackFrames, index, 'stack');
+    const { caller, location } = this.#place(Number(index));
+    return this.#builder.stackAt(this.#builder.enter(caller, location));
   }
 
-  /** Leaf first. */
-  #locations(stack: number): number[] {
-    const path: Frame[] = [];
-    for (let node: number | undefined = stack; node !== undefined; node = this.#callers[node])
-      path.push(at(this.#frames, this.#stackFrames[node], 'frame'));
-    const rootFirst: number[] = [];
-    for (const frame of path.reverse()) {
-      const caller = rootFirst.at(-1);
-      if (frame.isInlined && caller !== undefined)
-        rootFirst.splice(-1, 1, this.#builder.inlined(frame, caller));
-      else rootFirst.push(this.#builder.location(frame));
+  /** Callers come first in the table: what is not known yet is found from the nearest one that is. */
+  #place(stack: number): Place {
+    const { callers, places } = this.#tables;
+    const waiting: number[] = [];
+    for (let node: number | undefined = stack; node !== undefined && !places[node]; node = callers[node])
+      waiting.push(node);
+    for (const node of waiting.reverse()) {
+      const caller = callers[node];
+      places[node] = this.#below(caller === undefined ? undefined : places[caller], node);
     }
-    return rootFirst.reverse();
+    return places[stack]!;
+  }
+
+  #below(caller: Place | undefined, stack: number): Place {
+    const { frames, stackFrames } = this.#tables;
+    const frame = at(frames, stackFrames[stack], 'frame');
+    if (!caller) return { caller: ROOT, location: this.#builder.location(frame) };
+    if (frame.isInlined)
+      return { caller: caller.caller, location: this.#builder.inlined(frame, caller.location) };
+    const node = this.#builder.enter(caller.caller, caller.location);
+    return { caller: node, location: this.#builder.location(frame) };
+  }
+
+  #readTables(): Tables {
+    const table = this.#table('stackTable');
+    const stackFrames = list(table['frame']);
+    const callers = readCallers(table, stackFrames.length);
+    return { frames: this.#readFrames(), stackFrames, callers, places: new Array(stackFrames.length) };
   }
 
   #readFrames(): Frame[] {

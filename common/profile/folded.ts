@@ -5,8 +5,8 @@
 import { processName, stackNames } from './frame-name.ts';
 import type { Profile } from './profile.ts';
 import { frameOfName, markKernel, ProfileBuilder } from './profile-builder.ts';
-
-const MAX_LINES = 10_000_000;
+import type { ReadBudget } from './read-limits.ts';
+import { ROOT } from './stack-tree.ts';
 
 /** The format has no escapes; a byte order mark would be lost at a file's start. */
 const clean = (name: string): string =>
@@ -15,7 +15,11 @@ const clean = (name: string): string =>
     .replaceAll('\ufeff', '')
     .replace(/[\r\n]+/g, ' ');
 
-export function writeFolded(profile: Profile): Uint8Array {
+export const writeFolded = (profile: Profile): Uint8Array =>
+  new TextEncoder().encode([...foldedLines(profile)].join(''));
+
+/** All of them together may be longer than a string can be. */
+export function* foldedLines(profile: Profile): Generator<string> {
   const counts = new Map<string, number>();
   const stacks = new Map<number, string>();
   for (const { stack, process, count } of profile.samples) {
@@ -30,24 +34,63 @@ export function writeFolded(profile: Profile): Uint8Array {
     const line = clean(processName(profile, process)) + frames;
     counts.set(line, (counts.get(line) ?? 0) + count);
   }
-  const lines = [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([line, count]) => `${line} ${count}\n`);
-  return new TextEncoder().encode(lines.join(''));
+  for (const [line, count] of [...counts].sort(([a], [b]) => (a < b ? -1 : 1))) yield `${line} ${count}\n`;
 }
 
-/** @throws Error for a line that is no folded stack */
-export function readFolded(bytes: Uint8Array): Profile {
-  const builder = new ProfileBuilder();
-  const lines = new TextDecoder().decode(bytes).split('\n');
-  if (lines.length > MAX_LINES) throw new Error(`more than ${MAX_LINES} lines`);
-  for (const [i, line] of lines.entries()) {
-    if (line.trim() === '') continue;
-    const match = /^(.*) (\d+)$/s.exec(line.trimEnd());
-    const count = Number(match?.[2]);
-    if (!match || !Number.isSafeInteger(count))
-      throw new Error(`line ${i + 1} is no folded stack: it needs to end in a count`);
-    const [process = '', ...frames] = match[1]!.split(';');
-    const stack = builder.stack(frames.reverse().map((frame) => builder.location(frameOfName(frame))));
-    if (count > 0) builder.add(stack, { process, pid: 0, tid: 0, thread: '' }, count);
+/** Splits off the count; undefined where there is none. */
+function splitLine(line: string): { text: string; count: number } | undefined {
+  const trimmed = line.trimEnd();
+  const end = trimmed.lastIndexOf(' ');
+  const digits = trimmed.slice(end + 1);
+  // some tools write fractions
+  const count = /^\d{1,16}(\.\d{1,20})?$/.test(digits) ? Math.round(Number(digits)) : Number.NaN;
+  return end >= 0 && Number.isSafeInteger(count) ? { text: trimmed.slice(0, end), count } : undefined;
+}
+
+export const isFoldedLine = (line: string): boolean => splitLine(line) !== undefined;
+
+export class FoldedReader {
+  readonly #builder: ProfileBuilder;
+  readonly #locations = new Map<string, number>();
+
+  constructor(budget?: ReadBudget) {
+    this.#builder = new ProfileBuilder(budget);
   }
-  return builder.profile;
+
+  /** @throws Error for a line that is not a folded stack */
+  line(line: string, number: number): void {
+    if (line.trim() === '') return;
+    const split = splitLine(line);
+    if (!split) throw new Error(`line ${number} is not a folded stack: it needs to end in a count`);
+    const { text, count } = split;
+    if (count === 0) return;
+    const ownerEnd = text.indexOf(';');
+    const process = ownerEnd < 0 ? text : text.slice(0, ownerEnd);
+    const stack = ownerEnd < 0 ? 0 : this.#stack(text, ownerEnd + 1);
+    this.#builder.add(stack, { process, pid: 0, tid: 0, thread: '' }, count);
+  }
+
+  finish(): Profile {
+    return this.#builder.profile;
+  }
+
+  #stack(text: string, start: number): number {
+    let node = ROOT;
+    for (let at = start; at <= text.length; ) {
+      const next = text.indexOf(';', at);
+      const end = next < 0 ? text.length : next;
+      node = this.#builder.enter(node, this.#location(text.slice(at, end)));
+      at = end + 1;
+    }
+    return this.#builder.stackAt(node);
+  }
+
+  #location(frame: string): number {
+    let location = this.#locations.get(frame);
+    if (location === undefined) {
+      location = this.#builder.location(frameOfName(frame));
+      this.#locations.set(Buffer.from(frame).toString(), location);
+    }
+    return location;
+  }
 }

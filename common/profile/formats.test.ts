@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { arbitraryProfile } from '../../test/support/arbitrary-profile.ts';
@@ -150,28 +150,39 @@ describe('formats', () => {
 
   it('names the formats where a name is of none', () => {
     expect(() => checkFormat('profile.json')).toThrow(
-      'profile.json: its ending names no format that can be written: use one of .pb.gz, .pprof, .pb, .folded,',
+      'profile.json: unknown output format: end the name with one of .pb.gz, .pprof, .pb, .folded,',
     );
   });
 
   it.each(['a.pb.gz', 'a.pb', 'a.otlp', 'a.otlp.json'])('says that an empty %s is none', (name) => {
-    expect(() => readProfile(name, new Uint8Array())).toThrow(`${name} is no `);
+    expect(() => readProfile(name, new Uint8Array())).toThrow(`${name} is not a `);
   });
 
   it('takes no other protobuf message for pprof, and no array of anything for a trace', () => {
     const otlp = writeProfile('a.otlp', exampleProfile());
-    expect(() => readProfile('a.pb', otlp)).toThrow('a.pb is no .pb.gz profile: ');
+    expect(() => readProfile('a.pb', otlp)).toThrow('a.pb is not a .pb.gz profile: ');
     expect(() => readProfile('a.trace.json', Buffer.from('[[],{"a":1}]'))).toThrow('it is none of');
     expect(readProfile('a.json', Buffer.from('[{"ph":"M"}]')).samples).toEqual([]);
   });
 
-  it('cuts stacks that are too deep to be printed, and says so', () => {
+  it('cuts the middle out of stacks that are too deep, and says so: both ends keep their totals', () => {
     const deep = Array.from({ length: 100_000 }, (_, i) => `f${i}`).join(';');
     const profile = readProfile('a.folded', Buffer.from(`app;${deep} 2\napp;f1 1\n`));
     const names = profile.samples.map(({ stack }) => stackNames(profile, stack));
-    expect(names.map((one) => one.length)).toEqual([4097, 1]);
-    expect(names[0]!.slice(0, 2)).toEqual(['[cut: deeper than 4096 frames]', 'f95904']);
-    expect(names[0]!.at(-1)).toBe('f99999');
+    expect(names.map((one) => one.length)).toEqual([65_536, 1]);
+    expect([names[0]![0], names[0]!.at(-1)]).toEqual(['f0', 'f99999']);
+    expect(names[0]!.filter((name) => name.startsWith('[cut:'))).toHaveLength(1);
+  });
+
+  it('takes endings in any case, and a format that was named, whatever the name ends in', () => {
+    const profile = exampleProfile();
+    expect(countByNames(readProfile('A.PB.GZ', writeProfile('A.PB.GZ', profile)))).toEqual(
+      countByNames(profile),
+    );
+    expect(readProfile('a.out', Buffer.from('a;b 3\n'), { from: 'folded' }).samples).toMatchObject([
+      { count: 3 },
+    ]);
+    expect(readProfile('a.folded.gz', gzipSync('a;b 3\n')).samples).toMatchObject([{ count: 3 }]);
   });
 
   it('says that pictures are no profiles', () => {
@@ -186,10 +197,10 @@ describe('formats', () => {
   });
 
   it.each([
-    ['a.pb.gz', Buffer.from([0x1f, 0x8b, 1, 2]), /^a\.pb\.gz is no \.pb\.gz profile: /],
-    ['a.folded', Buffer.from('a;b 3\nno count\n'), /^a\.folded is no .*line 2 /],
+    ['a.pb.gz', Buffer.from([0x1f, 0x8b, 1, 2]), /^a\.pb\.gz can't be unpacked: /],
+    ['a.folded', Buffer.from('a;b 3\nno count\n'), /^a\.folded is not .*line 2 /],
     ['a.folded', Buffer.from('a;b 99999999999999999999\n'), /line 1 /],
-    ['a.otlp', Buffer.from([0xff, 0xff]), /^a\.otlp is no \.otlp profile: /],
+    ['a.otlp', Buffer.from([0xff, 0xff]), /^a\.otlp is not a \.otlp profile: /],
   ])('says what is wrong with %s', (file, bytes, message) => {
     expect(() => readProfile(file, bytes)).toThrow(message);
   });
@@ -248,13 +259,13 @@ swapper     0 [000]  5.020000:          1 cycles:
 
   it('is known in a .txt, and refused where it is something else', () => {
     expect(countByNames(readProfile('a.txt', Buffer.from(TEXT)))['swapper;default_idle_[k]']).toBe(1);
-    expect(() => readProfile('a.perf', Buffer.from('a;b 3\n'))).toThrow(/no event of perf script/);
+    expect(() => readProfile('a.perf', Buffer.from('a;b 3\n'))).toThrow(/it has no event of perf script/);
   });
 });
 
 describe('JSON', () => {
   it.each([
-    ['[1', /a\.json is no \.json profile: /],
+    ['[1', /a\.json is not a \.json profile: /],
     [
       '{"shared":{"frames":[]},"profiles":[{"type":"sampled","samples":[[7]]}]}',
       /frame 7 is not among the 0/,

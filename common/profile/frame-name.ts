@@ -1,7 +1,7 @@
 /** How a location is shown where there is room for text only. */
 import type { Profile } from './profile.ts';
 
-const baseName = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
+export const baseName = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 
 /** Innermost inlined function first; `file+0xaddress` where the location has no name. Never empty. */
 export function frameNames(profile: Profile, location: number): string[] {

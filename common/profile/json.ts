@@ -54,9 +54,16 @@ const valueType = (value: unknown): Profile['sampleType'] => {
 
 export const toBytes = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
-/** @throws Error for what is no JSON object or array */
+/** V8 has no longer strings. */
+const MAX_TEXT = 2 ** 29 - 24;
+
+/** @throws Error for what is not a JSON object or array */
 export function parseJson(bytes: Uint8Array): unknown {
+  if (bytes.length > MAX_TEXT)
+    throw new Error(
+      `it has ${bytes.length} bytes, and JSON is read up to ${MAX_TEXT}: use a .pb.gz of the same profile`,
+    );
   const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
-  if (typeof value !== 'object' || value === null) throw new Error('it holds no JSON object');
+  if (typeof value !== 'object' || value === null) throw new Error('it does not hold a JSON object');
   return value;
 }

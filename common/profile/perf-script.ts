@@ -1,119 +1,230 @@
 /**
- * The text of `perf script`, with its default fields or with any that add a CPU, a period or other events. An
- * event has a line of its own, then a line a frame, the innermost first, then an empty line.
+ * The text of `perf script`, with its default fields or any others. An event has a line of its own, then a line a frame,
+ * the innermost first and each after a tab, then an empty line; without call chains its one frame ends its line.
  */
-
+import { mergeProfiles } from './merge.ts';
+import { type EventHeader, HeaderReader } from './perf-script-header.ts';
 import type { FrameType, Profile } from './profile.ts';
-import { type Owner, ProfileBuilder } from './profile-builder.ts';
+import { type FrameText, ProfileBuilder } from './profile-builder.ts';
+import type { ReadBudget } from './read-limits.ts';
+import { ROOT } from './stack-tree.ts';
 
-/** `comm  pid/tid [cpu] seconds.micros: period event:`; a single ID is the thread's. */
-const EVENT =
-  /^(?<comm>\S.*?)\s+(?<pid>-?\d+)(?:\/(?<tid>-?\d+))?\s+(?:\[(?<cpu>\d+)\]\s+)?(?:\S{4,5}\s+)?(?<seconds>\d+)\.(?<fraction>\d{1,9}):\s/;
-/** `  address name+0xoffset (file)`: name and offset may be missing, the file may be `inlined`. */
-const FRAME =
-  /^\s+(?<address>[0-9a-f]+)\s+(?<name>.*?)(?:\+0x[0-9a-f]+)?\s+\((?<file>[^()]*(?:\(deleted\))?)\)\s*$/;
+/** Events that are looked at to tell the fields. */
+const FIRST_EVENTS = 256;
+const FIRST_LINES = 32_768;
+/** As far as a test of a file's format looks. */
+const SNIFFED_LINES = 400;
+
 const KERNEL_FILE =
   /^\[(kernel\.kallsyms|guest\.kernel\.kallsyms|[\w-]+)\](_text|_stext)?$|\.ko(\.[gx]z|\.zst)?$/;
 const USER_AREA = /^\[(vdso|vsyscall|heap|stack|anon.*|unknown|uprobes)\]$/;
+/** With --show-mmap-events and the like. */
+const OTHER_RECORD = / PERF_RECORD_[A-Z0-9_]+/;
+const ADDRESS = /^([0-9a-f]{1,16})(?:\s+(\S.*))?$/s;
+const SOURCE_LINE = /^ {2}(\S.*):(\d{1,9})$/s;
 
-const DECODER = new TextDecoder();
-const START_BYTES = 64 * 1024;
+type Kind = 'end' | 'comment' | 'frame' | 'source' | 'event';
+
+function kindOf(line: string, isInEvent: boolean): Kind {
+  if (line.trim() === '') return 'end';
+  if (line.startsWith('#')) return 'comment';
+  if (line.startsWith('\t')) return 'frame';
+  if (isInEvent && SOURCE_LINE.test(line)) return 'source';
+  // copied from a terminal, tabs are spaces; IDs and times are no addresses with a name behind them
+  if (isInEvent && /^ {4,}[0-9a-f]{4,16} \S/.test(line) && !/:( |$)/.test(line)) return 'frame';
+  return 'event';
+}
 
 export function isPerfScript(bytes: Uint8Array): boolean {
-  const lines = DECODER.decode(bytes.subarray(0, START_BYTES)).split('\n');
+  const lines = new TextDecoder().decode(bytes).split('\n').slice(0, SNIFFED_LINES);
   const first = lines.findIndex((line) => line.trim() !== '' && !line.startsWith('#'));
-  return (
-    first >= 0 &&
-    EVENT.test(lines[first]!) &&
-    (lines[first + 1] === undefined || !/^\S/.test(lines[first + 1]!))
-  );
+  if (first < 0) return false;
+  const isFrame = (line = ''): boolean => /^\t\s*[0-9a-f]{1,16}(\s|$)/.test(line);
+  // without fields of their own events begin with an empty line
+  if (isFrame(lines[first])) return true;
+  if (isFrame(lines[first + 1])) return true;
+  const events = lines
+    .filter((line) => kindOf(line, false) === 'event' && !OTHER_RECORD.test(line))
+    .slice(0, 20);
+  return events.length > 0 && events.every((line) => /\s\d+\.(\d{6}|\d{9}):(\s|$)/.test(line));
 }
 
-/** @throws Error for text that is none of perf's */
-export function readPerfScript(bytes: Uint8Array): Profile {
-  if (!isPerfScript(bytes)) throw new Error('its first line is no event of perf script');
-  const reader = new PerfScriptReader();
-  let start = 0;
-  // line by line: such files are larger than the longest string
-  while (start < bytes.length) {
-    let end = bytes.indexOf(0x0a, start);
-    if (end === -1) end = bytes.length;
-    reader.line(DECODER.decode(bytes.subarray(start, end)));
-    start = end + 1;
-  }
-  return reader.finish();
-}
-
-class PerfScriptReader {
-  readonly #builder = new ProfileBuilder();
+export class PerfScriptReader {
+  readonly #builder: ProfileBuilder;
   readonly #locations = new Map<string, number>();
-  #event: { owner: Owner; time: bigint } | undefined;
-  #stack: number[] = [];
+  readonly #names = new ProcessNames();
+  /** The first lines, until they say what the fields are. */
+  #held: string[] | undefined = [];
+  #heldEvents = 0;
+  #isInHeld = false;
+  #headers: HeaderReader | undefined;
+  #event: EventHeader | undefined;
+  #isInEvent = false;
+  #frames: string[] = [];
   #first: bigint | undefined;
   #last = 0n;
+  #events = 0;
 
-  line(line: string): void {
-    if (line.trim() === '') this.#endEvent();
-    else if (/^\s/.test(line) && this.#event) this.#frame(line);
-    else if (!line.startsWith('#')) this.#begin(line);
+  constructor(budget?: ReadBudget) {
+    this.#builder = new ProfileBuilder(budget);
   }
 
+  line(line: string): void {
+    if (!this.#held) {
+      this.#take(line);
+      return;
+    }
+    this.#held.push(line);
+    const kind = kindOf(line, this.#isInHeld);
+    this.#isInHeld = kind === 'end' ? false : this.#isInHeld || kind === 'event' || kind === 'frame';
+    if (kind === 'event' && !OTHER_RECORD.test(line)) this.#heldEvents++;
+    if (this.#heldEvents >= FIRST_EVENTS || this.#held.length >= FIRST_LINES) this.#decide();
+  }
+
+  /** @throws Error for text that is none of perf's */
   finish(): Profile {
+    this.#decide();
     this.#endEvent();
+    if (this.#events === 0) throw new Error('it has no event of perf script');
     const { profile } = this.#builder;
     // perf's clock counts from boot: a length can be told, a date can't
     profile.timeUnixNano = this.#first ?? 0n;
     profile.durationNano = this.#last - (this.#first ?? 0n);
-    return profile;
+    return this.#names.complete(profile);
+  }
+
+  #decide(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    let isInEvent = false;
+    const events = held.filter((line) => {
+      const kind = kindOf(line, isInEvent);
+      isInEvent = kind === 'end' ? false : isInEvent || kind === 'event' || kind === 'frame';
+      return kind === 'event' && !OTHER_RECORD.test(line);
+    });
+    if (events.length > 0) this.#headers = HeaderReader.forLines(events);
+    for (const line of held) this.#take(line);
+  }
+
+  #take(line: string): void {
+    const kind = kindOf(line, this.#isInEvent);
+    if (kind === 'end') this.#endEvent();
+    else if (kind === 'event') this.#begin(line);
+    else if (kind === 'frame') {
+      this.#isInEvent = true;
+      this.#frames.push(line.trim());
+    } else if (kind === 'source' && this.#frames.length > 0) {
+      this.#frames.push(`${this.#frames.pop()}\n${line}`);
+    }
   }
 
   #begin(line: string): void {
     this.#endEvent();
-    const groups = EVENT.exec(line.trimStart())?.groups;
-    if (!groups) return;
-    const { comm, pid, tid = pid, cpu, seconds, fraction } = groups;
-    const time = BigInt(seconds!) * 1_000_000_000n + BigInt(fraction!.padEnd(9, '0'));
-    // without a PID the threads of a process can't be told to be one: each is known by its name
-    const isWhole = groups['tid'] !== undefined;
-    const ids = { pid: isWhole ? Math.max(0, Number(pid)) : 0, tid: Math.max(0, Number(tid)) };
-    const owner = { process: comm!, thread: comm!, ...ids, cpu: cpu === undefined ? -1 : Number(cpu) };
-    this.#event = { owner, time };
-  }
-
-  #frame(line: string): void {
-    let location = this.#locations.get(line);
-    if (location === undefined) {
-      location = this.#location(line);
-      this.#locations.set(line, location);
-    }
-    this.#stack.push(location);
-  }
-
-  #location(line: string): number {
-    const groups = FRAME.exec(line)?.groups;
-    if (!groups) return this.#builder.location({ name: line.trim() });
-    const { address, name, file } = groups;
-    const isNamed = name !== '' && name !== '[unknown]';
-    const mapping = file === 'inlined' || file === '[unknown]' ? '' : file!;
-    const frameType: FrameType = KERNEL_FILE.test(mapping) && !USER_AREA.test(mapping) ? 'kernel' : 'native';
-    // addresses are the process's own: they name a place only where nothing else does
-    const place = isNamed ? {} : { address: BigInt(`0x${address!.slice(0, 16)}`) };
-    const kernelFile = mapping.replace(/^\[(.*)\](_s?text)?$/, '$1').replace(/^kernel\.kallsyms$/, 'vmlinux');
-    return this.#builder.location({
-      name: isNamed ? name! : '',
-      mapping: frameType === 'kernel' ? kernelFile : mapping,
-      frameType,
-      ...place,
-    });
+    if (OTHER_RECORD.test(line)) return;
+    this.#event = this.#headers?.read(line);
+    this.#isInEvent = this.#event !== undefined;
   }
 
   #endEvent(): void {
-    const event = this.#event;
-    if (!event) return;
-    this.#first = this.#first === undefined || event.time < this.#first ? event.time : this.#first;
-    if (event.time > this.#last) this.#last = event.time;
-    this.#builder.add(this.#builder.stack(this.#stack), event.owner, 1, [event.time]);
+    const [event, frames] = [this.#event, this.#frames];
+    const isWhole = this.#isInEvent;
     this.#event = undefined;
-    this.#stack = [];
+    this.#isInEvent = false;
+    this.#frames = [];
+    if (!isWhole) return;
+    this.#events++;
+    const own = event?.rest.trim() ?? '';
+    if (frames.length === 0 && ADDRESS.test(own)) frames.push(own);
+    let node = ROOT;
+    for (let i = frames.length - 1; i >= 0; i--) node = this.#builder.enter(node, this.#frame(frames[i]!));
+    const stack = this.#builder.stackAt(node);
+    const { pid, tid, cpu, time, comm, hasBoth } = event ?? NO_HEADER;
+    // without a PID the threads of a process can't be told to be one: each is known by its name
+    const process = hasBoth ? this.#names.of(pid, tid, comm) : comm;
+    const owner = { process, pid: hasBoth ? pid : 0, tid, thread: comm, cpu };
+    this.#builder.add(stack, owner, 1, time < 0n ? [] : [time]);
+    if (time >= 0n) this.#widen(time);
+  }
+
+  #widen(time: bigint): void {
+    this.#first = this.#first === undefined || time < this.#first ? time : this.#first;
+    if (time > this.#last) this.#last = time;
+  }
+
+  #frame(text: string): number {
+    let location = this.#locations.get(text);
+    if (location === undefined) {
+      location = this.#builder.location(readFrame(text));
+      this.#locations.set(text, location);
+    }
+    return location;
+  }
+}
+
+const NO_HEADER: EventHeader = { comm: '', pid: 0, tid: 0, cpu: -1, time: -1n, hasBoth: false, rest: '' };
+
+/** `address name+0xoffset (file+0xoffset)`, all but the address optional, and a line `  file.c:12` behind it. */
+function readFrame(text: string): FrameText {
+  const [line = '', source = ''] = text.split('\n');
+  const match = ADDRESS.exec(line.trim());
+  if (!match) return { name: line.trim() };
+  const [, address = '0', rest = ''] = match;
+  const { name, file } = splitFile(rest);
+  const isNamed = name !== '' && name !== '[unknown]';
+  const [, path = '', offset] = /^(.*?)(?:\+0x([0-9a-f]{1,16}))?$/s.exec(file)!;
+  const mapping = path === 'inlined' || path === '[unknown]' ? '' : path;
+  const isKernel = KERNEL_FILE.test(mapping) && !USER_AREA.test(mapping);
+  const frameType: FrameType = isKernel ? 'kernel' : 'native';
+  const kernelFile = mapping.replace(/^\[(.*)\](_s?text)?$/, '$1').replace(/^kernel\.kallsyms$/, 'vmlinux');
+  const [, sourceFile = '', sourceLine = 0] = SOURCE_LINE.exec(source) ?? [];
+  return {
+    name: isNamed ? name : '',
+    mapping: isKernel ? kernelFile : mapping,
+    frameType,
+    // addresses are the process's own: they name a place only where nothing else does
+    ...(!isNamed && { address: BigInt(`0x${offset ?? address}`) }),
+    ...(Number(sourceLine) > 0 && { file: sourceFile, line: Number(sourceLine) }),
+  };
+}
+
+/** A file's name may hold parentheses, and so may a function's. */
+function splitFile(text: string): { name: string; file: string } {
+  if (!text.endsWith(')')) return { name: withoutOffset(text), file: '' };
+  const at = startOfFile(text);
+  if (at < 0) return { name: withoutOffset(text), file: '' };
+  return { name: withoutOffset(text.slice(0, at).trimEnd()), file: text.slice(at + 1, -1) };
+}
+
+/** Index of the parenthesis that opens the file's name, -1 for none. */
+function startOfFile(text: string): number {
+  if (text.startsWith('(')) return 0;
+  const behindOffset = /\+0x[0-9a-f]+ \(/.exec(text);
+  if (behindOffset) return behindOffset.index + behindOffset[0].length - 1;
+  // a path, an area of memory, or perf's word for a frame that has no file of its own
+  const known = / \((?=\/|\[|inlined\)$|anon_inode:|memfd:|deleted\)$)/.exec(text);
+  if (known) return known.index + 1;
+  return / \([^()]*\)$/.test(text) ? text.lastIndexOf(' (') + 1 : -1;
+}
+
+const withoutOffset = (name: string): string => name.replace(/\+0x[0-9a-f]+$/, '');
+
+/** perf writes names of threads: a process is called by its main thread's, as far as that was seen, else by its first one's. */
+class ProcessNames {
+  readonly #mains = new Map<number, string>();
+  readonly #firsts = new Map<number, string>();
+
+  /** '' where it is not known yet. */
+  of(pid: number, tid: number, comm: string): string {
+    if (pid === tid) this.#mains.set(pid, comm);
+    else if (!this.#firsts.has(pid)) this.#firsts.set(pid, comm);
+    return this.#mains.get(pid) ?? '';
+  }
+
+  complete(profile: Profile): Profile {
+    const nameless = profile.processes.filter(({ pid, executableName }) => pid > 0 && executableName === '');
+    if (nameless.length === 0) return profile;
+    for (const process of nameless)
+      process.executableName = this.#mains.get(process.pid) ?? this.#firsts.get(process.pid) ?? '';
+    return mergeProfiles([profile]);
   }
 }

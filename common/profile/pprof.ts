@@ -3,7 +3,7 @@
  * known. Process and thread are labels. The wire format is pprof-format's; see docs/decisions.
  */
 
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import { Profile as Pprof, StringTable } from 'pprof-format';
 import { attributesText, readAttributes } from './attributes.ts';
 import { processName } from './frame-name.ts';
@@ -19,7 +19,6 @@ import {
 import { isMarkerName } from './profile-builder.ts';
 
 const KERNEL_FILE = '[kernel.kallsyms]';
-const MAX_BYTES = 1 << 30;
 
 type Input = NonNullable<ConstructorParameters<typeof Pprof>[0]>;
 type SampleInput = NonNullable<Input['sample']>[number];
@@ -111,10 +110,12 @@ const kernelFile = (name: string): string => {
   return isKernelFile(name) ? name : `[${name}]`;
 };
 
-/** @throws Error for what is no pprof file, as far as pprof's own tool would say so */
+/**
+ * @param bytes unpacked, and of a size that pprof-scan.ts let through
+ * @throws Error for what is not a pprof file, as far as pprof's own tool would say so
+ */
 export function readPprof(bytes: Uint8Array): Profile {
-  const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
-  const pprof = Pprof.decode(isGzip ? gunzipSync(bytes, { maxOutputLength: MAX_BYTES }) : bytes);
+  const pprof = Pprof.decode(bytes);
   checkPprof(pprof);
   return new PprofReader(pprof).read();
 }

@@ -1,6 +1,8 @@
 /** Makes a profile out of what formats without tables of locations say: names, files and lines. */
 import { intern } from './intern.ts';
 import { emptyMapping, emptyProcess, emptyProfile, type FrameType, type Profile } from './profile.ts';
+import { ReadBudget } from './read-limits.ts';
+import { ROOT, StackTree } from './stack-tree.ts';
 
 export interface FrameText {
   name: string;
@@ -23,24 +25,42 @@ export interface Owner {
   cpu?: number;
 }
 
+/** Estimates of what entries hold, with their key in a table and their copy where profiles are merged. */
+const LOCATION_BYTES = 800;
+const NODE_BYTES = 24;
+const STACK_BYTES = 400;
+/** Of a stack that is written out. */
+const FRAME_BYTES = 16;
+const PROCESS_BYTES = 600;
+const SAMPLE_BYTES = 500;
+const TIME_BYTES = 64;
+
 export class ProfileBuilder {
   readonly profile: Profile = emptyProfile();
+  readonly budget: ReadBudget;
+  readonly #tree = new StackTree();
   readonly #functions = new Map<string, number>();
   readonly #mappings = new Map<string, number>([['\0', 0]]);
   readonly #locations = new Map<string, number>();
-  readonly #stacks = new Map<string, number>([['', 0]]);
+  /** Index of each node's stack, where it is one. */
+  readonly #stacks = new Map<number, number>([[ROOT, 0]]);
   readonly #processes = new Map<string, number>();
   readonly #samples = new Map<string, number>();
+
+  constructor(budget = new ReadBudget()) {
+    this.budget = budget;
+  }
 
   /** A frame is a location with one line. A frame without a name is where it is. */
   location(frame: FrameText): number {
     const { name, file = '', line = 0, column = 0, frameType = 'native', address = 0n } = frame;
     const mapping = this.#mapping(frame.mapping ?? '', frame.buildId ?? '');
     const key = `${mapping}/${address}/${line}/${column}/${frameType}/${file}\0${name}`;
-    return intern(this.#locations, key, this.profile.locations, () => ({
-      ...{ mapping, address, frameType },
-      lines: name === '' ? [] : [{ func: this.#function(name, file), line, column }],
-    }));
+    return intern(this.#locations, key, this.profile.locations, () => {
+      this.budget.spend('frames', LOCATION_BYTES + 4 * key.length);
+      const lines = name === '' ? [] : [{ func: this.#function(name, file), line, column }];
+      return { mapping, address, frameType, lines };
+    });
   }
 
   /** A frame whose function was compiled into that of `location`: both are one location. */
@@ -48,15 +68,37 @@ export class ProfileBuilder {
     const { name, file = '', line = 0, column = 0 } = frame;
     const key = `${location} ${line}/${column}/${file}\0${name}`;
     const into = this.profile.locations[location]!;
-    return intern(this.#locations, key, this.profile.locations, () => ({
-      ...into,
-      lines: [{ func: this.#function(name, file), line, column }, ...into.lines],
-    }));
+    return intern(this.#locations, key, this.profile.locations, () => {
+      this.budget.spend('frames', LOCATION_BYTES + 4 * key.length + 128 * into.lines.length);
+      return { ...into, lines: [{ func: this.#function(name, file), line, column }, ...into.lines] };
+    });
   }
 
   /** @param locations leaf first */
   stack(locations: readonly number[]): number {
-    return intern(this.#stacks, locations.join(), this.profile.stacks, () => Uint32Array.from(locations));
+    let node = ROOT;
+    for (let i = locations.length - 1; i >= 0; i--) node = this.enter(node, locations[i]!);
+    return this.stackAt(node);
+  }
+
+  /** A node of the tree of stacks: `location`, called from the node `caller`, which is 0 for a root. */
+  enter(caller: number, location: number): number {
+    const before = this.#tree.nodeCount;
+    const node = this.#tree.enter(caller, location);
+    if (node === before) this.budget.spend('stack nodes', NODE_BYTES);
+    return node;
+  }
+
+  /** The stack whose leaf is that node. */
+  stackAt(node: number): number {
+    let stack = this.#stacks.get(node);
+    if (stack === undefined) {
+      const depth = this.#tree.depth(node);
+      this.budget.spend('frames of stacks', STACK_BYTES + FRAME_BYTES * depth, depth);
+      stack = this.profile.stacks.push(this.#tree.path(node)) - 1;
+      this.#stacks.set(node, stack);
+    }
+    return stack;
   }
 
   /** Adds `count` events; those of one stack and thread are one sample. */
@@ -66,28 +108,38 @@ export class ProfileBuilder {
     const process = this.#process(owner.process, owner.pid);
     const isTimed = timestamps.length > 0;
     const key = `${stack}/${process}/${tid}/${cpu}/${isTimed}/${thread}`;
-    const index = intern(this.#samples, key, samples, () => ({
-      ...{ stack, process, tid, threadName: thread, cpu, count: 0, timestamps: [] },
-    }));
+    const index = intern(this.#samples, key, samples, () => {
+      this.budget.spend('samples', SAMPLE_BYTES);
+      return { stack, process, tid, threadName: copy(thread), cpu, count: 0, timestamps: [] };
+    });
+    if (isTimed) this.budget.spend('times', TIME_BYTES * timestamps.length, timestamps.length);
     samples[index]!.count += count;
     for (const timestamp of timestamps) samples[index]!.timestamps.push(timestamp);
   }
 
   #function(name: string, filename: string): number {
-    const entry = { name, systemName: '', filename, startLine: 0 };
-    return intern(this.#functions, `${name}\0${filename}`, this.profile.functions, () => entry);
+    return intern(this.#functions, `${name}\0${filename}`, this.profile.functions, () => ({
+      ...{ name: copy(name), systemName: '', filename: copy(filename), startLine: 0 },
+    }));
   }
 
   #mapping(filename: string, gnuBuildId: string): number {
-    const entry = { ...emptyMapping(), filename, gnuBuildId };
-    return intern(this.#mappings, `${filename}\0${gnuBuildId}`, this.profile.mappings, () => entry);
+    return intern(this.#mappings, `${filename}\0${gnuBuildId}`, this.profile.mappings, () => ({
+      ...{ ...emptyMapping(), filename: copy(filename), gnuBuildId: copy(gnuBuildId) },
+    }));
   }
 
   #process(executableName: string, pid: number): number {
-    const entry = { ...emptyProcess(), executableName, pid };
-    return intern(this.#processes, `${pid}\0${executableName}`, this.profile.processes, () => entry);
+    return intern(this.#processes, `${pid}\0${executableName}`, this.profile.processes, () => {
+      this.budget.spend('processes', PROCESS_BYTES);
+      return { ...emptyProcess(), executableName: copy(executableName), pid };
+    });
   }
 }
+
+/** A part of a text keeps all of it in memory. */
+const copy = (text: string): string =>
+  text.length < 13 ? text : Buffer.from(text, 'utf16le').toString('utf16le');
 
 /** Kernel frames where a format has names only: perf's and FlameGraph's convention. */
 const KERNEL_SUFFIX = '_[k]';

@@ -1,9 +1,25 @@
-/** A profile as text: in which share of the samples each stack, function or process was there. */
+/** A profile as text: in which share of the samples each function, thread, library, … was there. */
 import { printable } from '../base/printable.ts';
-import { processName, stackNames } from './frame-name.ts';
-import type { Profile } from './profile.ts';
+import { CallTree } from './call-tree.ts';
+import { baseName, frameNames, processName } from './frame-name.ts';
+import type { Location, Profile, Sample } from './profile.ts';
+import { asCall, columns, DEFAULT_MIN_SHARE, groupDigits, type ReportCut, share } from './report-text.ts';
+import { formatTree } from './report-tree.ts';
 
-export type By = 'stack' | 'function' | 'process';
+/** What a line of a report can be, with its plural. */
+export const BY = {
+  function: 'functions',
+  stack: 'stacks',
+  process: 'processes',
+  thread: 'threads',
+  library: 'libraries',
+  line: 'lines',
+} as const;
+export type By = keyof typeof BY;
+export const BYS = Object.keys(BY) as By[];
+
+export const SORTS = ['self', 'total', 'name'] as const;
+export type Sort = (typeof SORTS)[number];
 
 export interface Residency {
   name: string;
@@ -15,8 +31,19 @@ export interface Residency {
 export const countSamples = (profile: Profile): number =>
   profile.samples.reduce((sum, { count }) => sum + count, 0);
 
+const compareNames = (a: Residency, b: Residency): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+
+const ORDERS: Record<Sort, (a: Residency, b: Residency) => number> = {
+  self: (a, b) => b.self - a.self || b.total - a.total || compareNames(a, b),
+  total: (a, b) => b.total - a.total || b.self - a.self || compareNames(a, b),
+  name: compareNames,
+};
+
+export const sortRows = (rows: readonly Residency[], sort: Sort): Residency[] => rows.toSorted(ORDERS[sort]);
+
 /** The largest first. Stacks are counted with whatever they called. */
 export function residencies(profile: Profile, by: By): Residency[] {
+  if (by === 'stack') return stackRows(profile);
   const rows = new Map<string, Residency>();
   const row = (name: string): Residency => {
     let known = rows.get(name);
@@ -25,58 +52,147 @@ export function residencies(profile: Profile, by: By): Residency[] {
     rows.set(name, known);
     return known;
   };
-  const stacks = new Map<number, Places>();
-  const placesIn = (stack: number): Places => {
-    const known = stacks.get(stack) ?? placesOf(pathsOf(profile, stack, by).map(row));
-    stacks.set(stack, known);
-    return known;
-  };
-  for (const { stack, process, count } of profile.samples) {
-    const places = by === 'process' ? placesOf([row(processName(profile, process))]) : placesIn(stack);
-    for (const one of places.all) one.total += count;
-    if (places.leaf) places.leaf.self += count;
-  }
-  return [...rows.values()].sort(
-    (a, b) => b.total - a.total || b.self - a.self || (a.name < b.name ? -1 : 1),
-  );
+  if (by === 'process' || by === 'thread') {
+    const nameOf = by === 'process' ? processOf : threadOf;
+    for (const sample of profile.samples) {
+      const one = row(nameOf(profile, sample));
+      one.total += sample.count;
+      one.self += sample.count;
+    }
+  } else countFrames(profile, NAMES_AT[by], row);
+  return sortRows([...rows.values()], 'total');
 }
 
-interface Places {
-  all: Residency[];
-  leaf: Residency | undefined;
+const processOf = (profile: Profile, { process }: Sample): string => processName(profile, process);
+
+/** `nginx / worker (1234)`. */
+function threadOf(profile: Profile, sample: Sample): string {
+  const { tid, threadName } = sample;
+  const process = processOf(profile, sample);
+  const name = threadName === '' || threadName === process ? process : `${process} / ${threadName}`;
+  return tid > 0 ? `${name} (${tid})` : name;
 }
 
-const placesOf = (rows: Residency[]): Places => ({ all: [...new Set(rows)], leaf: rows.at(-1) });
+/** Rows of a location, the innermost first. */
+type NamesAt = (profile: Profile, location: number) => string[];
 
-function pathsOf(profile: Profile, stack: number, by: By): string[] {
-  const names = stackNames(profile, stack, asCall);
-  if (by === 'function') return names;
-  let path = '';
-  return names.map((name) => {
-    path = path === '' ? name : `${path};${name}`;
-    return path;
+const NAMES_AT: Record<'function' | 'library' | 'line', NamesAt> = {
+  function: (profile, location) => frameNames(profile, location).map(asCall),
+  library: ({ locations, mappings }, location) => [libraryOf(locations[location]!, mappings)],
+  line: linesAt,
+};
+
+function libraryOf({ mapping, frameType }: Location, mappings: Profile['mappings']): string {
+  const file = baseName(mappings[mapping]!.filename);
+  if (file !== '') return file;
+  return frameType === 'kernel' ? 'vmlinux' : '[unknown]';
+}
+
+function linesAt(profile: Profile, location: number): string[] {
+  const { lines } = profile.locations[location]!;
+  const named = lines.filter(({ func }) => profile.functions[func]!.name !== '');
+  if (named.length === 0) return frameNames(profile, location);
+  return named.map(({ func, line }) => {
+    const { name, filename } = profile.functions[func]!;
+    return filename === '' ? asCall(name) : `${filename}${line > 0 ? `:${line}` : ''}  ${asCall(name)}`;
   });
 }
 
-/** Functions read as calls; addresses and markers stay as they are. */
-export const asCall = (name: string): string => (/[()[\]+]/.test(name) ? name : `${name}()`);
-
-/** A first line with the total, then `80% main();foo();bar()`, the largest share first. */
-export function formatReport(profile: Profile, by: By, top = Number.POSITIVE_INFINITY): string {
-  const total = countSamples(profile);
-  const rows = residencies(profile, by);
-  const lines = rows
-    .slice(0, top)
-    .map(({ name, total: count }) => `${formatShare(count / total)} ${printable(name)}\n`);
-  const rest = rows.length - lines.length;
-  if (rest > 0) lines.push(`… and ${rest} more\n`);
-  return `${total} samples, ${rows.length} ${by === 'process' ? 'processes' : `${by}s`}\n${lines.join('')}`;
+function countFrames(profile: Profile, namesAt: NamesAt, row: (name: string) => Residency): void {
+  const locations: (readonly Residency[] | undefined)[] = [];
+  const rowsAt = (location: number): readonly Residency[] => {
+    locations[location] ??= namesAt(profile, location).map(row);
+    return locations[location];
+  };
+  const counts = new Float64Array(profile.stacks.length);
+  for (const { stack, count } of profile.samples) counts[stack]! += count;
+  for (const [stack, count] of counts.entries()) {
+    const own = profile.stacks[stack]!;
+    if (count === 0 || own.length === 0) continue;
+    const all = new Set<Residency>();
+    for (const location of own) for (const one of rowsAt(location)) all.add(one);
+    for (const one of all) one.total += count;
+    rowsAt(own[0]!)[0]!.self += count;
+  }
 }
 
-/** Two digits that matter: `80%`, `12.5%`, `0.04%`. */
-export function formatShare(share: number): string {
-  const percent = share * 100;
-  if (percent >= 99.95 || percent === 0) return `${Math.round(percent)}%`;
-  const digits = percent >= 1 ? 1 : Math.min(4, 1 - Math.floor(Math.log10(percent)));
-  return `${Number(percent.toFixed(digits))}%`;
+function stackRows(profile: Profile): Residency[] {
+  const tree = new CallTree(asCall);
+  const { self, total } = tree.add(profile);
+  const nodes = Array.from({ length: tree.nodeCount - 1 }, (_, i) => i + 1).filter(
+    (node) => total[node]! > 0,
+  );
+  nodes.sort((a, b) => total[b]! - total[a]! || self[b]! - self[a]! || a - b);
+  return nodes.map((node) => ({
+    total: total[node]!,
+    self: self[node]!,
+    // most are never looked at, and all of them take the square of the depth
+    get name() {
+      return tree.pathOf(node);
+    },
+  }));
+}
+
+export interface ReportOptions extends ReportCut {
+  by: By;
+  /** One table in that order; without it, one by self and one by total. */
+  sort?: Sort | undefined;
+}
+
+/** A first line with the totals, then lines with shares of all samples, what the code itself took first. */
+export function* formatReport(profile: Profile, options: ReportOptions): Generator<string> {
+  const { by, sort, ...cut } = options;
+  if (by === 'stack') return yield* formatTree(profile, cut);
+  const samples = countSamples(profile);
+  const rows = residencies(profile, by);
+  yield `${groupDigits(samples)} samples, ${groupDigits(rows.length)} ${rows.length === 1 ? by : BY[by]}\n`;
+  const isOnce = by === 'process' || by === 'thread';
+  if (sort !== undefined || isOnce) {
+    yield* isOnce ? plainRows(rows, sort ?? 'total', samples, cut) : tableRows(rows, sort!, samples, by, cut);
+    return;
+  }
+  yield* tableRows(rows, 'self', samples, by, cut);
+  yield '\ntotal: it and all that it calls\n';
+  yield* plainRows(rows, 'total', samples, cut);
+}
+
+function* tableRows(
+  rows: readonly Residency[],
+  sort: Sort,
+  samples: number,
+  by: By,
+  cut: ReportCut,
+): Generator<string> {
+  yield columns('self', 'total', by);
+  const { shown, rest } = cutRows(rows, sort, samples, cut, sort === 'self' ? 'self' : 'total');
+  for (const { name, self, total } of shown)
+    yield columns(share(self, samples), share(total, samples), printable(name));
+  if (rest.length === 0) return;
+  const left = rest.reduce((sum, { self }) => sum + self, 0);
+  yield columns(share(left, samples), '', `… ${groupDigits(rest.length)} more`);
+}
+
+/** `80% main()`. */
+function* plainRows(
+  rows: readonly Residency[],
+  sort: Sort,
+  samples: number,
+  cut: ReportCut,
+): Generator<string> {
+  const { shown, rest } = cutRows(rows, sort, samples, cut, 'total');
+  for (const { name, total } of shown) yield `${share(total, samples)} ${printable(name)}\n`;
+  if (rest.length > 0) yield `… ${groupDigits(rest.length)} more\n`;
+}
+
+function cutRows(
+  rows: readonly Residency[],
+  sort: Sort,
+  samples: number,
+  { top = Number.POSITIVE_INFINITY, minShare = DEFAULT_MIN_SHARE }: ReportCut,
+  by: 'self' | 'total',
+): { shown: Residency[]; rest: Residency[] } {
+  const sorted = sortRows(rows, sort);
+  const isShown = (row: Residency, i: number): boolean =>
+    i < top && row[by] >= minShare * samples && (row[by] > 0 || sort === 'name');
+  return { shown: sorted.filter(isShown), rest: sorted.filter((row, i) => !isShown(row, i)) };
 }

@@ -5,6 +5,8 @@
 import { at, isObject, type Json, list, natural, object, readOwnHeader, text, toBytes } from './json.ts';
 import type { Profile } from './profile.ts';
 import { frameOfName, markKernel, type Owner, ProfileBuilder } from './profile-builder.ts';
+import type { ReadBudget } from './read-limits.ts';
+import { ROOT } from './stack-tree.ts';
 import { readMark, splitThreads } from './thread-groups.ts';
 
 const SCHEMA = 'https://www.speedscope.app/file-format-schema.json';
@@ -50,10 +52,10 @@ export const isSpeedscope = (value: unknown): boolean =>
   isObject(value) && isObject(value['shared']) && Array.isArray(value['profiles']);
 
 /** @throws Error where the file contradicts its format */
-export function readSpeedscope(value: unknown): Profile {
+export function readSpeedscope(value: unknown, budget?: ReadBudget): Profile {
   if (!isSpeedscope(value)) throw new Error('it has no "shared" frames and "profiles"');
   const file = value as Json;
-  const builder = new ProfileBuilder();
+  const builder = new ProfileBuilder(budget);
   const isOwn = readOwnHeader(builder.profile, file['everyframe']);
   const locations = list(object(file['shared'])['frames']).map((entry) => {
     const frame = object(entry);
@@ -66,12 +68,15 @@ export function readSpeedscope(value: unknown): Profile {
     const other = { process: text(one['name']), pid: 0, tid: 0, thread: '' };
     const owner = (isOwn && readMark(one['everyframe'])) || other;
     const scale = isOwn ? Number(builder.profile.period) : 1 / unitNanos(builder.profile, text(one['unit']));
-    const add = (stack: readonly number[], weight: number): void => {
-      const count = Math.round(weight / scale);
-      if (count > 0) builder.add(builder.stack(stack.toReversed()), owner, count);
+    const paths: Paths = {
+      enter: (caller, frame) => builder.enter(caller, at(locations, frame, 'frame')),
+      add(node, weight) {
+        const count = Math.round(weight / scale);
+        if (count > 0) builder.add(builder.stackAt(node), owner, count);
+      },
     };
-    if (one['type'] === 'evented') readEvents(one, locations, add);
-    else readSamples(one, locations, add);
+    if (one['type'] === 'evented') readEvents(one, paths);
+    else readSamples(one, paths);
   }
   return builder.profile;
 }
@@ -87,27 +92,31 @@ function unitNanos(profile: Profile, unit: string): number {
   return nanos;
 }
 
-type Add = (rootFirst: readonly number[], weight: number) => void;
+/** Stacks as nodes of a tree: 0 is its root. */
+interface Paths {
+  enter(caller: number, frame: unknown): number;
+  add(node: number, weight: number): void;
+}
 
-function readSamples(profile: Json, locations: readonly number[], add: Add): void {
+function readSamples(profile: Json, paths: Paths): void {
   const weights = list(profile['weights']);
-  for (const [i, sample] of list(profile['samples']).entries())
-    add(
-      list(sample).map((frame) => at(locations, frame, 'frame')),
-      Number(weights[i] ?? 1),
-    );
+  for (const [i, sample] of list(profile['samples']).entries()) {
+    let node = ROOT;
+    for (const frame of list(sample)) node = paths.enter(node, frame);
+    paths.add(node, Number(weights[i] ?? 1));
+  }
 }
 
 /** Opening and closing events: the time between two of them belongs to what is open. */
-function readEvents(profile: Json, locations: readonly number[], add: Add): void {
-  const open: number[] = [];
+function readEvents(profile: Json, paths: Paths): void {
+  const open: { frame: unknown; node: number }[] = [];
   let since = Number(profile['startValue'] ?? 0);
   for (const entry of list(profile['events'])) {
     const { type, at: time, frame } = object(entry);
-    if (open.length > 0) add(open, Number(time) - since);
+    const node = open.at(-1)?.node ?? ROOT;
+    if (open.length > 0) paths.add(node, Number(time) - since);
     since = Number(time);
-    if (type === 'O') open.push(at(locations, frame, 'frame'));
-    else if (open.pop() !== locations[Number(frame)])
-      throw new Error(`frame ${frame} is closed out of order`);
+    if (type === 'O') open.push({ frame, node: paths.enter(node, frame) });
+    else if (open.pop()?.frame !== frame) throw new Error(`frame ${frame} is closed out of order`);
   }
 }

@@ -24,7 +24,7 @@ describe.skipIf(CHROMIUM === undefined)('a profile as .html', () => {
       const deep = `app;${callers.join(';')};write;vfs_write_[k] 40`;
       writeFileSync(join(folder, 'in.folded'), `app;main;</script><b>parse 60\n${deep}\n`);
       const file = join(folder, 'a & b.html');
-      saveProfile(file, loadProfile(join(folder, 'in.folded')));
+      await saveProfile({ output: file }, await loadProfile(join(folder, 'in.folded')));
       const page = await browser.newPage({ viewport: { width: 1000, height: 800 } });
       const problems: string[] = [];
       page.on('console', (message) => problems.push(message.text()));
@@ -73,7 +73,7 @@ describe.skipIf(CHROMIUM === undefined)('a profile as .svg', () => {
     try {
       const folded = 'app;main;<b>parse 60\napp;main;write;vfs_write_[k] 39\nsh;main 1\n';
       writeFileSync(join(folder, 'in.folded'), folded);
-      saveProfile(join(folder, 'a & b.svg'), loadProfile(join(folder, 'in.folded')));
+      await saveProfile({ output: join(folder, 'a & b.svg') }, await loadProfile(join(folder, 'in.folded')));
       const page = await browser.newPage({ viewport: { width: 1300, height: 800 } });
       const problems: string[] = [];
       page.on('console', (message) => problems.push(message.text()));
