@@ -77,7 +77,7 @@ describe('everyframe collector import', () => {
     writeFileSync(bad, 'junk');
     expect(await run('--url', collector.page, bad)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/bad\.folded is no \.folded profile: line 1/),
+      err: expect.stringMatching(/bad\.folded is not a \.folded profile: line 1/),
     });
     expect((await run('--url', 'http://127.0.0.1:1', save('x.folded'))).err).toMatch(/no collector answers/);
     expect((await run('--data', data, save('x.folded'))).err).toMatch(

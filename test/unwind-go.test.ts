@@ -17,7 +17,7 @@ interface Stack {
 
 function record(...command: string[]): Stack[] {
   const out = join(scratchFolder, 'go.folded');
-  const args = [MAIN, 'record', '-d', '6s', '-o', out, '--', 'timeout', '10', ...command];
+  const args = [MAIN, 'record', '--force', '-d', '6s', '-o', out, '--', 'timeout', '10', ...command];
   const { stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 90_000 });
   const stacks = readFileSync(out, 'utf8')
     .trim()
