@@ -22,7 +22,9 @@ async function startBelow(script: string, ...before: string[]): Promise<{ parent
 async function record(...args: string[]): Promise<{ code: number; seconds: number; pids: number[] }> {
   const output = join(scratchFolder, 'chosen.pb.gz');
   const began = performance.now();
-  const child = spawn(EVERYFRAME, ['record', '-F', '199', '--force', '-o', output, ...args], { stdio: 'ignore' });
+  const child = spawn(EVERYFRAME, ['record', '-F', '199', '--force', '-o', output, ...args], {
+    stdio: 'ignore',
+  });
   const [code] = (await once(child, 'exit')) as [number];
   const { samples, processes } = readProfile(output, readFileSync(output));
   const pids = [...new Set(samples.map(({ process }) => processes[process]!.pid as number))];

@@ -7,7 +7,7 @@ import { flameSvg } from './flame-svg.ts';
 import { toHex } from './svg-style.ts';
 
 const svgOf = (folded: string, maxNodes = 1000): string => {
-  const profile = readFolded(new TextEncoder().encode(folded));
+  const profile = readFolded(folded);
   const graph = profileGraph(profile, { minFraction: 0, maxNodes });
   return flameSvg(buildModel(flameGraphResponse(graph)), 'a & <b>');
 };

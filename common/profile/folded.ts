@@ -94,3 +94,10 @@ export class FoldedReader {
     return location;
   }
 }
+
+/** All of a text at once. @throws Error for a line that is not a folded stack */
+export function readFolded(text: string): Profile {
+  const reader = new FoldedReader();
+  for (const [i, line] of text.split('\n').entries()) reader.line(line, i + 1);
+  return reader.finish();
+}

@@ -130,7 +130,18 @@ export class MeasuredAgent {
 
   /** Starts everyframe recording a command and its children, and nothing else; resolves once its sampler has run. */
   static async record(samplesPerSecond: number, output: string, command: string[]): Promise<MeasuredAgent> {
-    const flags = ['record', '-F', String(samplesPerSecond), '-d', '0', '--force', '-o', output, '--', ...command];
+    const flags = [
+      'record',
+      '-F',
+      String(samplesPerSecond),
+      '-d',
+      '0',
+      '--force',
+      '-o',
+      output,
+      '--',
+      ...command,
+    ];
     const child = spawn(`${ROOT}bin/everyframe`, flags, { stdio: 'ignore', detached: true });
     const agent = new MeasuredAgent(child);
     process.once('exit', agent.#onExit);
