@@ -45,6 +45,12 @@ export function BoxTooltip({ model, node, root, anchor, bounds }: Properties) {
         <KindSwatch kind={kind} />{' '}
         {kind === 'other' ? 'many small boxes: zoom in to see them' : kindLabel(kind)}
       </div>
+      {kind === 'process' && model.self[node]! > 0 && (
+        <div class="tooltip-kind">
+          {formatCount(model.self[node]!)} samples are in no frame: all of their code is hidden, or their
+          stack is not known
+        </div>
+      )}
       {model.mappings[frame] !== '' && <div class="tooltip-file">{model.mappings[frame]}</div>}
       {model.files[frame] !== '' && <div class="tooltip-file">{model.files[frame]}</div>}
       {model.comparison === undefined ? (

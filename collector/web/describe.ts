@@ -1,7 +1,9 @@
+import { ALL_RUNTIMES, libraryOf, readRuntimes } from '../../common/profile/my-code.ts';
 import { sharesOf } from './diff-model.ts';
 import { type FlameModel, kindOf, nameOf } from './flame-model.ts';
 import { formatCount, formatDuration, formatPoints, formatShare, plural } from './format.ts';
 import { kindLabel } from './kinds.ts';
+import { readTransforms } from './terms.ts';
 
 /** Seconds of CPU time that some samples stand for. */
 export const cpuSeconds = (model: FlameModel, samples: number): number =>
@@ -38,4 +40,24 @@ export function describeView(model: FlameModel, root: number): string {
   const samples = model.total[root]!;
   const share = root === 0 ? '' : ` (${formatShare(samples / model.samples)})`;
   return `${plural(samples, 'sample')}${share}, about ${formatDuration(cpuSeconds(model, samples))} of CPU time`;
+}
+
+/** What the transform `only` left out; '' where it is not in force. */
+export function describeMyCode(model: FlameModel, transform: string): string {
+  const only = readTransforms(transform).find(({ name }) => name === 'only');
+  if (only === undefined) return '';
+  const runtimes = readRuntimes(only.values) ?? ALL_RUNTIMES;
+  const what =
+    runtimes.size === ALL_RUNTIMES.size
+      ? 'frames of the kernel, of runtimes and of libraries'
+      : [...runtimes].map(libraryOf).join('; ');
+  let bare = 0;
+  for (let node = 1; node < model.count; node++)
+    if (kindOf(model, node) === 'process') bare += model.self[node]!;
+  const share = bare / (model.total[0] || 1);
+  const empty =
+    bare === 0
+      ? ''
+      : ` ${formatShare(share)} of the samples have no frame left: where a process has nothing below it, none of its code is yours.`;
+  return `My code only hides ${what}.${empty}`;
 }

@@ -3,7 +3,7 @@ import type { DiffTreeAnswer, FlameGraphResponse } from '../api/types.ts';
 import { Breadcrumb } from './breadcrumb.tsx';
 import { CallTree } from './call-tree.tsx';
 import { ColourChoice } from './colour-choice.tsx';
-import { describeView } from './describe.ts';
+import { describeMyCode, describeView } from './describe.ts';
 import { buildChangeModel } from './diff-model.ts';
 import { askDiff, baseOf } from './diff-range.ts';
 import { FlameGraph } from './flame-graph.tsx';
@@ -48,6 +48,7 @@ export function GraphView(properties: ViewProperties) {
           <NotLoaded {...{ model, root }} />
         </p>
       </div>
+      <LeftOut {...{ model, transform }} />
       {view === 'tree' ? (
         <CallTree
           {...{ model, root, found, onMenu }}
@@ -109,6 +110,12 @@ function useModel(properties: ViewProperties, colour: Colour) {
     [answer],
   );
   return { model, error, isStale };
+}
+
+/** With *My code only*: what is left, and why some bars are empty. */
+function LeftOut({ model, transform }: { model: FlameModel; transform: string }) {
+  const text = useMemo(() => describeMyCode(model, transform), [model, transform]);
+  return text === '' ? null : <p class="hint left-out">{text}</p>;
 }
 
 /** A share of less is not worth a word. */

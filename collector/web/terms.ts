@@ -1,5 +1,6 @@
 /** Filters as the page changes them; the API's own reader is the judge of what they mean. */
 import { type Matcher, parseFilter } from '../../common/profile/filter.ts';
+import { parseTransforms, type Transform } from '../../common/profile/transform-list.ts';
 import { formatFilter } from './questions.ts';
 
 export type Operator = '=' | '!=';
@@ -8,6 +9,15 @@ export type Operator = '=' | '!=';
 export function readTerms(where: string): Matcher[] {
   try {
     return parseFilter(where);
+  } catch {
+    return [];
+  }
+}
+
+/** The transforms of a text that can't be read are none, as the collector will say. */
+export function readTransforms(text: string): Transform[] {
+  try {
+    return parseTransforms(text);
   } catch {
     return [];
   }

@@ -1,6 +1,7 @@
 import { libraryOf, RUNTIMES, type Runtime } from '../../common/profile/my-code.ts';
-import { parseTransforms, type Transform } from '../../common/profile/transform-list.ts';
+import type { Transform } from '../../common/profile/transform-list.ts';
 import { formatFilter } from './questions.ts';
+import { readTransforms } from './terms.ts';
 
 interface Properties {
   transform: string;
@@ -71,7 +72,7 @@ function MyCode({ values, onValues }: MyCodeProperties) {
         type="button"
         class="button"
         aria-pressed={values !== ''}
-        title="takes out the kernel, runtimes and their libraries"
+        title="hides frames of the kernel, of runtimes and of libraries"
         onClick={() => onValues(values === '' ? 'mine' : '')}
       >
         My code only
@@ -96,12 +97,3 @@ function MyCode({ values, onValues }: MyCodeProperties) {
 }
 
 const format = ({ name, ...rest }: Transform): string => formatFilter([{ key: name, ...rest }]);
-
-/** None for a text that can't be read, as the collector will say. */
-function readTransforms(text: string): Transform[] {
-  try {
-    return parseTransforms(text);
-  } catch {
-    return [];
-  }
-}

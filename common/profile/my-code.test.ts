@@ -8,6 +8,12 @@ const frame = (text: string) => {
   return { kind: kind!, name: name!, file: isNative ? '' : place, mapping: isNative ? place : '' };
 };
 
+/** `name file`, of native code in the program's own file. */
+const own = (text: string) => {
+  const [name, file = ''] = text.split(' ');
+  return { kind: 'native', name: name!, file, mapping: '/srv/app/app' };
+};
+
 const LIBRARY: Record<Runtime, readonly string[]> = {
   node: [
     'v8js emit node:events',
@@ -74,6 +80,46 @@ const OWN = [
 ];
 
 describe('my code', () => {
+  // names and files as the agent gives them for Go 1.25, with and without -trimpath, and for static C programs
+  it.each([
+    'runtime.mallocgc /usr/local/go/src/runtime/malloc.go',
+    'runtime.goexit /usr/lib/go-1.19/src/runtime/asm_amd64.s',
+    'cmpbody internal/bytealg/compare_amd64.s',
+    'gcWriteBarrier /opt/go1.25/src/runtime/asm_amd64.s',
+    'slices.pdqsortOrdered[go.shape.string] slices/zsortordered.go',
+    'net/http.(*conn).serve /home/me/sdk/go1.24.1/src/net/http/server.go',
+    'github.com/x/y.Do github.com/x/y@v1.2.3/do.go',
+    'github.com/x/y.Do /root/go/pkg/mod/github.com/x/y@v1.2.3/do.go',
+    'type:.eq.main.key /usr/local/go/src/runtime/alg.go',
+    '_start',
+    '__libc_start_main',
+    '__libc_start_call_main',
+    '__libc_start_main_impl',
+    '__libc_csu_init',
+    'start_thread',
+    '__clone3',
+    '_start_c crt/crt1.c',
+    'libc_start_main_stage2 src/env/__libc_start_main.c',
+  ])('is without %s, although the program holds it', (text) => {
+    expect(isMine(own(text), ALL_RUNTIMES)).toBe(false);
+  });
+
+  it.each([
+    'main.work /srv/app/main.go',
+    'example.org/shop/cart.Add /srv/app/cart/cart.go',
+    'main',
+    'spin',
+    'sort.part.0',
+    'time.constprop.0 /srv/app/time.c',
+    'start_threads',
+    'clone_tree',
+    '_startle',
+    'mix /srv/app/mix.s',
+    'asm_add /srv/app/runtime/add.s',
+  ])('is %s', (text) => {
+    expect(isMine(own(text), ALL_RUNTIMES)).toBe(true);
+  });
+
   it.each(RUNTIMES)('of %s is without its libraries, and theirs alone', (runtime) => {
     for (const text of LIBRARY[runtime]) {
       expect(isMine(frame(text), ALL_RUNTIMES), text).toBe(false);

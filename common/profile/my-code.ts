@@ -32,6 +32,24 @@ const PACKAGES = /\/(?:node_modules|site-packages|dist-packages|gems)\//;
 const BARE_LIBRARY = /^[^/]+\.so(?:\.|$)/;
 const SYSTEM_SOURCE = /^(?:\/usr\/(?:include|lib|src)\/|\/rustc\/)|\/\.?cargo\/(?:registry|git)\//;
 
+/** Between the kernel and main, where a program holds them itself: glibc's, musl's and the dynamic linker's. */
+const START_UP =
+  /^(?:_start|_start_c|_dl_start(?:_user)?|_init|_fini|(?:__)?libc_start_\w+|__libc_csu_init|generic_start_main|call_init|start_thread|(?:__)?clone3?)(?:[@.].*)?$/;
+
+/** Go's code is native to an agent: its source files tell it, with or without the path that -trimpath leaves out. */
+const GO_SOURCE =
+  /\.go$|(?:^|\/go[^/]*\/src\/)(?:runtime|internal|syscall|sync|reflect|math|crypto|hash)\/.*\.s$/;
+/** The first part of the standard library's import paths: those of others begin with a domain. */
+const GO_STANDARD =
+  'archive|bufio|bytes|cmp|compress|container|context|crypto|database|debug|embed|encoding|errors|expvar|flag|fmt|go|hash|html|image|index|internal|io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|runtime|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|type|unicode|unique|unsafe|vendor|weak';
+const GO_LIBRARY_NAME = new RegExp(`^(?:${GO_STANDARD})[./:]`);
+const GO_LIBRARY_FILE = new RegExp(
+  `/pkg/mod/|@v\\d|/vendor/|^/usr/(?:local|lib)/go|^(?:${GO_STANDARD})/.*\\.(?:go|s)$|/go[^/]*/src/(?:${GO_STANDARD})/`,
+);
+
+const isGoLibrary = ({ name, file }: CodeFrame): boolean =>
+  GO_LIBRARY_NAME.test(name) || GO_LIBRARY_FILE.test(file);
+
 const byFile =
   (pattern: RegExp) =>
   ({ file }: CodeFrame): boolean =>
@@ -63,13 +81,9 @@ const RULES = {
     binaries: /^java$|^lib(?:jvm|java|nio|net|zip|jimage)\.so/,
   },
   go: {
-    what: 'the standard library and modules',
-    kinds: ['go'],
-    // the standard library by the first part of its import paths: those of others begin with a domain
-    isLibrary: ({ name, file }) =>
-      /^(?:archive|bufio|bytes|cmp|compress|container|context|crypto|database|debug|embed|encoding|errors|expvar|flag|fmt|go|hash|html|image|index|internal|io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|runtime|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|type|unicode|unique|unsafe|vendor|weak)[./:]/.test(
-        name,
-      ) || /\/pkg\/mod\/|\/vendor\/|^\/usr\/(?:local|lib)\/go/.test(file),
+    what: 'the standard library, the runtime and modules',
+    kinds: ['go', 'native'],
+    isLibrary: (frame) => (frame.kind === 'go' || GO_SOURCE.test(frame.file)) && isGoLibrary(frame),
   },
   ruby: {
     what: 'the standard library and gems',
@@ -118,11 +132,12 @@ const RULES = {
     binaries: /^(?:luajit|lua)[-\d.]*$|^libluajit/,
   },
   native: {
-    what: 'the kernel, system libraries and installed programs',
+    what: "the kernel, system libraries, installed programs and C's start-up code",
     kinds: ['kernel', 'native', 'unknown', '', 'abort-marker'],
-    isLibrary: ({ kind, file, mapping }) =>
+    isLibrary: ({ kind, name, file, mapping }) =>
       kind === 'kernel' ||
       kind === 'abort-marker' ||
+      START_UP.test(name) ||
       SYSTEM_PATH.test(mapping) ||
       PACKAGES.test(mapping) ||
       BARE_LIBRARY.test(mapping) ||
