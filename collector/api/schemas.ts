@@ -169,6 +169,7 @@ export const LABELS_ANSWER = object({ labels: listOf(STRING), attributes: listOf
 export const VALUES = object({
   ...RANGE,
   label: STRING,
+  samples: { ...NUMBER, description: 'events of all values, whatever text is asked for' },
   valueCount: INTEGER,
   values: listOf(
     object(

@@ -154,6 +154,8 @@ export interface LabelsAnswer {
 
 /** `GET /api/v1/values` */
 export interface ValuesAnswer {
+  /** Of all values, whatever text was asked for. */
+  samples: number;
   valueCount: number;
   values: { value: string; samples: number; processes?: number }[];
 }

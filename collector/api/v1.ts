@@ -219,19 +219,24 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     parameters: [
       ...schema.FILTER,
       schema.text('label', `the label: ${LABELS.join(', ')}, or an attribute's name`, true),
+      schema.text('contains', 'only values that contain this text, in upper or lower case'),
       schema.limit('values', 100),
     ],
     response: schema.VALUES,
     async run(parameters, { store, now }) {
       const label = labelOf(parameters.get('label') ?? '');
       const filter = readFilter(parameters, store, now);
-      const values = await readValues(store, filter, label);
+      const all = await readValues(store, filter, label);
+      const samples = all.reduce((sum, each) => sum + each.samples, 0);
+      const text = (parameters.get('contains') ?? '').toLowerCase();
+      const values = all.filter(({ value }) => value.toLowerCase().includes(text));
       const executions = label === 'process' ? await countExecutions(store, filter) : undefined;
       const { fromMs, toMs } = filter;
       return {
         fromMs,
         toMs,
         label,
+        samples,
         valueCount: values.length,
         values: values
           .slice(0, wanted(parameters, 100))

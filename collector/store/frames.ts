@@ -12,7 +12,9 @@ const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 :
 
 /** Name of a process in the graph's second level: all processes of a name share a box. */
 export function processName(process: Process): string {
-  return process.executableName || process.commandName || process.serviceName || '(unknown process)';
+  // A sender that knows no name gives unknown_service, or unknown_service:NAME.
+  const service = process.serviceName.replace(/^unknown_service(?::|$)/, '');
+  return process.executableName || process.commandName || service || '(unknown process)';
 }
 
 /** A location's frames, outermost first: an inlined call is a frame of its own. */

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { StatusResponse, TimelineAnswer } from '../api/types.ts';
 import type { TimeRange } from '../store/store.ts';
+import { describeAgent, type WatchedAgent } from './agent-banner.ts';
 import { diagnose } from './diagnose.ts';
 import { EmptyState } from './empty-state.tsx';
 import { Facets } from './facets.tsx';
@@ -36,7 +37,8 @@ export function App() {
   const [note, setNote] = useState({ text: '', isBad: false });
   const [spoken, announce] = useState('');
   const searchBox = useRef<HTMLInputElement>(null);
-  const { diagnosis, timeline, hosts, rangeTitle, isLive, frozen } = useOverview(state);
+  const { diagnosis, timeline, hosts, rangeTitle, isLive, frozen, agentNote } = useOverview(state);
+  const [dismissed, setDismissed] = useState('');
   const isPaused = !isFollowing(state);
   const onPause = (): void => {
     if (isPaused) change({ overview: undefined, brush: undefined });
@@ -71,6 +73,19 @@ export function App() {
       <div class="body">
         <Facets {...{ state, isLive, onWhere }} />
         <main>
+          {agentNote !== '' && agentNote !== dismissed && (
+            <p class="warning dismissable" role="status">
+              <span>{agentNote}</span>
+              <button
+                type="button"
+                class="plain"
+                aria-label="Dismiss"
+                onClick={() => setDismissed(agentNote)}
+              >
+                ×
+              </button>
+            </p>
+          )}
           {diagnosis.warnings.map((warning) => (
             <p key={warning} class="warning" role="status">
               {warning}
@@ -129,7 +144,9 @@ function useOverview(state: UrlState) {
     document.title = ['everyframe', hosts].filter((part) => part !== '').join(' · ');
   }, [hosts]);
   const frozen = timeline.value && freeze(timeline.value);
-  return { diagnosis, timeline, hosts, rangeTitle, isLive, frozen };
+  const watched = status.value as (StatusResponse & { agent?: WatchedAgent }) | undefined;
+  const agentNote = describeAgent(watched?.agent, nowMs);
+  return { diagnosis, timeline, hosts, rangeTitle, isLive, frozen, agentNote };
 }
 
 /** The shown time up to the newest sample: of what is behind that, some samples are still on their way. */
@@ -161,6 +178,7 @@ function Shown({ timeline, diagnosis, ...view }: ShownProperties) {
           brush={state.brush}
           base={state.view === 'diff' ? state.base : undefined}
           by={state.by}
+          isLive={isFollowing(state)}
           onBy={(by) => change({ by })}
           onBrush={(span, isBase) => change(brushed(state, span, isBase, timeline))}
           onPick={(value) => change({ where: toggleValue(state.where, state.by, '=', value), zoom: '' })}

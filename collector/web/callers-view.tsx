@@ -40,7 +40,7 @@ export function CallersView(properties: ViewProperties) {
           {error !== undefined && error}
         </p>
         <button type="button" class="button" onClick={() => change({ function: '' })}>
-          Another function
+          Choose another…
         </button>
       </div>
       {answer !== undefined && answer.function === name && <Halves {...properties} answer={answer} />}
@@ -51,7 +51,7 @@ export function CallersView(properties: ViewProperties) {
 function Halves({ answer, ...properties }: ViewProperties & { answer: CallersAnswer }) {
   const callers = useMemo(() => modelOf(answer, answer.callers), [answer]);
   const callees = useMemo(() => modelOf(answer, answer.callees), [answer]);
-  if (answer.functionSamples === 0) return <p class="hint">No stack of this time holds it.</p>;
+  if (answer.functionSamples === 0) return <p class="hint">No stack of this time has this function.</p>;
   return (
     <div class="halves">
       <Half {...properties} model={callers} title="Callers" isFlipped />

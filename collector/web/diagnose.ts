@@ -87,7 +87,7 @@ function explainNothing(observed: Observed, status: StatusResponse): Explanation
   const that = where === '' ? '' : ` with ${where}`;
   const headline = `No samples${that} in ${rangeTitle}`;
   const sentences = [`The last samples came ${formatDuration(agoS)} ago from ${agentName(latest)}.`];
-  if (where !== '') sentences.push('What the filter names has ended, or it did nothing in that time.');
+  if (where !== '') sentences.push('The filter matched nothing in this period.');
   else if (!isFollowing)
     sentences.push('Nothing ran on a CPU in that time, or its samples are no longer kept.');
   else if (status.nowMs - latest.lastMs < STALE_MS) sentences.push(`The agent is connected: ${NOTHING_NEW}.`);

@@ -1,5 +1,6 @@
+import { useState } from 'preact/hooks';
 import type { ValuesAnswer } from '../api/types.ts';
-import { formatCount, formatShare } from './format.ts';
+import { formatCount, formatShare, valueName } from './format.ts';
 import { ask } from './questions.ts';
 import { toggleValue, valuesOf, withoutKey } from './terms.ts';
 import type { UrlState } from './url-state.ts';
@@ -11,34 +12,53 @@ const TAIL = 7;
 /** A shorter bar is a dot. */
 const MIN_BAR = 0.02;
 const MAX_VALUES = 100;
+/** Fewer are read at a glance. */
+const MIN_SEARCHED = 12;
 
 interface Properties {
   label: string;
+  title: string;
   state: UrlState;
   isLive: boolean;
   onWhere(where: string): void;
 }
 
 /** Values of a label, the busiest first, counted under the rest of the filter; a click shows only that. */
-export function Facet({ label, state, isLive, onWhere }: Properties) {
+export function Facet({ label, title, state, isLive, onWhere }: Properties) {
   const { where } = state;
-  const path = ask('values', { ...state, where: withoutKey(where, label) }, { label, limit: MAX_VALUES });
+  const [contains, setContains] = useState('');
+  const path = ask(
+    'values',
+    { ...state, where: withoutKey(where, label) },
+    { label, limit: MAX_VALUES, contains },
+  );
   const { value: answer } = useAnswer<ValuesAnswer>(path, isLive);
   const chosen = valuesOf(where, label, '=');
   const refused = valuesOf(where, label, '!=');
   const values = answer?.values ?? [];
-  const samples = values.reduce((sum, each) => sum + each.samples, 0);
+  const samples = answer?.samples ?? 0;
   const gone = [...chosen, ...refused].filter((value) => !values.some((each) => each.value === value));
   const all = [...gone.map((value) => ({ value, samples: 0, processes: 1 })), ...values];
   const more = (answer?.valueCount ?? 0) - values.length;
   const current = chosen[0] ?? all[0]?.value;
+  const isSearched = contains !== '' || (answer?.valueCount ?? 0) >= MIN_SEARCHED;
   return (
     <>
+      {isSearched && (
+        <input
+          class="facet-search"
+          type="search"
+          placeholder="Find…"
+          aria-label={`Find in ${title}`}
+          value={contains}
+          onInput={(event) => setContains(event.currentTarget.value)}
+        />
+      )}
       <ul onKeyDown={walkEntries} aria-label={label}>
         {all.map((each) => (
           <Entry
             key={each.value}
-            name={each.value === '' ? '(none)' : each.value}
+            name={valueName(label, each.value)}
             samples={each.samples}
             processes={each.processes ?? 1}
             share={each.samples / samples}
@@ -50,7 +70,8 @@ export function Facet({ label, state, isLive, onWhere }: Properties) {
           />
         ))}
       </ul>
-      {more > 0 && <p class="soft facet-more">{formatCount(more)} more</p>}
+      {more > 0 && <p class="soft facet-more">{formatCount(more)} more: type to find them</p>}
+      {values.length === 0 && contains !== '' && <p class="soft facet-more">Nothing matches</p>}
     </>
   );
 }
@@ -107,8 +128,8 @@ function Entry(entry: EntryProperties) {
         class="refuse"
         tabIndex={-1}
         aria-pressed={isRefused}
-        aria-label={`without ${name}`}
-        title={`without ${name} (key: -)`}
+        aria-label={`Exclude ${name}`}
+        title={`Exclude ${name} (key: -)`}
         onClick={onRefuse}
       >
         −

@@ -14,11 +14,11 @@ const LABELS: readonly { label: string; title: string }[] = [
   { label: 'host', title: 'Hosts' },
   { label: 'thread', title: 'Threads' },
   { label: 'cpu', title: 'CPUs' },
-  { label: 'kind', title: 'Kinds of frames' },
+  { label: 'kind', title: 'Frame type' },
   { label: 'pid', title: 'PIDs' },
   { label: 'command', title: 'Commands' },
   { label: 'path', title: 'Executables' },
-  { label: 'cgroup', title: 'Control groups' },
+  { label: 'cgroup', title: 'cgroups' },
 ];
 
 interface Properties {
@@ -55,7 +55,7 @@ export function Facets({ state, isLive, onWhere }: Properties) {
           onToggle={(event) => set(label, event.currentTarget.open)}
         >
           <summary>{title}</summary>
-          {open.has(label) && <Facet {...{ label, state, isLive, onWhere }} />}
+          {open.has(label) && <Facet {...{ label, title, state, isLive, onWhere }} />}
         </details>
       ))}
     </nav>

@@ -72,3 +72,12 @@ export function formatBytes(bytes: number): string {
   const value = bytes / 1024 ** power;
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${BYTE_UNITS[power]}`;
 }
+
+/** What OpenTelemetry calls a service that nobody named: the name behind it says as much. */
+const UNKNOWN_SERVICE = /^unknown_service(?::|$)/;
+
+/** A label's value as people read it. */
+export function valueName(label: string, value: string): string {
+  const shown = label === 'service' ? value.replace(UNKNOWN_SERVICE, '') : value;
+  return shown === '' ? '(none)' : shown;
+}

@@ -31,23 +31,23 @@ export function actionsOn({ name, file, mapping }: FunctionRef, state: UrlState)
   });
   const library = mapping.slice(mapping.lastIndexOf('/') + 1);
   return [
-    { title: 'Callers and callees', change: { view: 'callers', function: name } },
+    { title: 'Callers / callees', change: { view: 'callers', function: name } },
     ...(file === ''
       ? []
       : [{ title: 'Source: samples by line', change: showSource({ name, file, mapping }) }]),
-    { title: 'Focus: begin stacks here', change: add('focus', name) },
-    { title: 'Hide: take the function out', change: add('hide', name) },
-    { title: 'Collapse: take its callees out', change: add('collapse', name) },
-    { title: 'Collapse its recursion', change: add('recursion', name) },
-    ...(library === '' ? [] : [{ title: `Collapse ${library}`, change: add('library', library) }]),
+    { title: 'Focus on this function', change: add('focus', name) },
+    { title: 'Hide this function', change: add('hide', name) },
+    { title: 'Collapse callees', change: add('collapse', name) },
+    { title: 'Collapse recursion', change: add('recursion', name) },
+    ...(library === '' ? [] : [{ title: `Collapse library "${library}"`, change: add('library', library) }]),
     {
-      title: 'Only stacks that hold it',
+      title: 'Keep stacks with this function',
       change: { where: toggleValue(state.where, 'frame', '=', name), zoom: '' },
     },
     {
-      title: 'Only stacks without it',
+      title: 'Drop stacks with this function',
       change: { where: toggleValue(state.where, 'frame', '!=', name), zoom: '' },
     },
-    { title: 'Copy its name', change: undefined },
+    { title: 'Copy name', change: undefined },
   ];
 }

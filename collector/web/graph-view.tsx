@@ -37,7 +37,7 @@ export function GraphView(properties: ViewProperties) {
   // Of inverted stacks the ends are the first row: the same for every zoom.
   const isCounted =
     model !== undefined && (view === 'inverted' || (!isStale && zoomKeyOf(model, root) === state.zoom));
-  if (model === undefined) return error === undefined ? <Waiting /> : <p class="hint">{error}</p>;
+  if (model === undefined) return <Waiting error={error} />;
   if (model.total[0] === 0) return <p class="hint">The transforms leave no stack. Take one back.</p>;
   return (
     <>

@@ -113,6 +113,17 @@ export function listLosses({ quality, status }: HealthAnswer): LossRow[] {
   return rows.sort((a, b) => STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage) || b.count - a.count);
 }
 
+/** As the page shows them. */
+export const STAGE_NAMES: Readonly<Record<Stage, string>> = {
+  taken: 'sampled',
+  unwound: 'stack complete',
+  named: 'named',
+  attributed: 'process known',
+  exported: 'sent',
+  stored: 'stored',
+  forwarded: 'forwarded',
+};
+
 const STAGES: readonly Stage[] = [
   'taken',
   'unwound',

@@ -1,6 +1,6 @@
 import type { AgentStatus, HealthAnswer } from '../api/types.ts';
 import { formatBytes, formatCount, formatDuration, formatShare } from './format.ts';
-import { type LossRow, listLosses, listStages, type StageRow } from './health-model.ts';
+import { type LossRow, listLosses, listStages, STAGE_NAMES, type StageRow } from './health-model.ts';
 import { ask } from './questions.ts';
 import { useAnswer } from './use-answer.ts';
 import type { ViewProperties } from './view-properties.ts';
@@ -11,8 +11,8 @@ const GOOD = 0.95;
 
 /** Is the data complete: what came through each stage, what was lost and why, and who sends. */
 export function HealthView({ state, isLive, change }: Pick<ViewProperties, 'state' | 'isLive' | 'change'>) {
-  const { value: health } = useAnswer<HealthAnswer>(ask('health', state), isLive);
-  if (health === undefined) return <Waiting />;
+  const { value: health, error } = useAnswer<HealthAnswer>(ask('health', state), isLive);
+  if (health === undefined) return <Waiting error={error} />;
   const losses = listLosses(health);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
@@ -20,8 +20,8 @@ export function HealthView({ state, isLive, change }: Pick<ViewProperties, 'stat
       <Stages stages={listStages(health)} />
       {health.status.agents.every(({ counters }) => counters === undefined) && (
         <p class="hint">
-          No agent tells its counters: start it with <code>--self-metrics</code> to see what it lost before it
-          sent, and why.
+          No agent reports its counters: start it with <code>--self-metrics</code> to see what it lost before
+          it sent, and why.
         </p>
       )}
       <Losses losses={losses} />
@@ -43,13 +43,13 @@ function Stages({ stages }: { stages: readonly StageRow[] }) {
           const tone = share === undefined ? 'none' : share >= GOOD ? 'good' : 'poor';
           return (
             <li key={stage} class={`stage stage-${tone}`} title={title}>
-              <span class="stage-name">{stage}</span>
+              <span class="stage-name">{STAGE_NAMES[stage]}</span>
               <b>{share === undefined ? '–' : formatShare(share)}</b>
               <span class="stage-bar" aria-hidden="true">
                 <i style={{ width: `${(share ?? 0) * 100}%` }} />
               </span>
               <span class="soft">
-                {share === undefined ? 'not told' : `${formatCount(count!)} of ${formatCount(of!)}`}
+                {share === undefined ? 'not reported' : `${formatCount(count!)} of ${formatCount(of!)}`}
               </span>
               <span class="soft">{scope}</span>
             </li>
@@ -65,26 +65,26 @@ function Losses({ losses }: { losses: readonly LossRow[] }) {
     <section>
       <h2>Losses</h2>
       {losses.length === 0 ? (
-        <p>None that anybody counted.</p>
+        <p>No losses reported.</p>
       ) : (
         <table class="plain-table">
           <thead>
             <tr>
-              <th scope="col">Not</th>
+              <th scope="col">Stage</th>
               <th scope="col" class="figure">
                 Samples
               </th>
               <th scope="col" class="figure">
                 Share
               </th>
-              <th scope="col">Because</th>
-              <th scope="col">What to do</th>
+              <th scope="col">Cause</th>
+              <th scope="col">Fix</th>
             </tr>
           </thead>
           <tbody>
             {losses.map(({ stage, reason, advice, count, of }) => (
               <tr key={stage + reason}>
-                <td>{stage}</td>
+                <td>{STAGE_NAMES[stage]}</td>
                 <td class="figure">{formatCount(count)}</td>
                 <td class="figure">{of === undefined ? '' : formatShare(count / of)}</td>
                 <td>{reason}</td>
@@ -155,7 +155,7 @@ function Agents({ health }: { health: HealthAnswer }) {
         <table class="plain-table">
           <thead>
             <tr>
-              {['Host', 'Address', 'Version', 'Heard', 'Samples', 'A second', 'CPU', 'Memory'].map(
+              {['Host', 'Address', 'Version', 'Last contact', 'Samples', 'A second', 'CPU', 'Memory'].map(
                 (name, i) => (
                   <th key={name} scope="col" class={i > 2 ? 'figure' : ''}>
                     {name}

@@ -11,12 +11,12 @@ const KEYS: readonly [keys: string, meaning: string][] = [
   ['/', 'search; Enter goes to the largest match'],
   ['N Shift+N', 'next, previous match'],
   ['M', 'menu of the chosen function'],
-  ['O', 'its callers and callees'],
+  ['O', 'its callers / callees'],
   ['S', 'its source, by line; or Shift and a click'],
   ['T', 'call tree, and back'],
   ['1 – 5', 'time range'],
-  ['-', 'in a list of filters: without this'],
-  ['P', 'pause, go on'],
+  ['-', 'in a list of filters: exclude this'],
+  ['P', 'pause / resume'],
   ['?', 'this help'],
 ];
 

@@ -13,7 +13,7 @@ export interface LossKind {
 const NOTHING = 'Nothing to do: it passes by itself.';
 const REPORT = "Report it: the agent's log says more.";
 const POINTERS =
-  'Build the program with -fno-omit-frame-pointer, or keep its .eh_frame; "everyframe show stack-deltas FILE" tells what a file has.';
+  'Build the program with -fno-omit-frame-pointer, or keep its .eh_frame; "everyframe show stack-deltas FILE" shows what a file has.';
 const LOWER_RATE = 'Give the agent more CPU time, or sample less often with --samples-per-second.';
 
 /** By the agent's name of the counter. */
@@ -81,7 +81,7 @@ export const LOSSES: Readonly<Record<string, LossKind>> = {
   'reporter.samplesRejectedPartial': {
     stage: 'exported',
     reason: 'the collector took only a part of the request',
-    advice: 'See what is rejected below "stored".',
+    advice: 'See what is rejected at the stage "stored".',
   },
   'reporter.samplesDroppedStop': {
     stage: 'exported',

@@ -27,7 +27,7 @@ export function SourceView(properties: ViewProperties) {
   const note = matcher === undefined ? '' : isBad ? matcher.error : plural(matches, 'line');
   useEffect(() => onSearchNote({ text: note, isBad }), [note, isBad]);
   if (file === '') return <Picker {...properties} />;
-  if (answer === undefined) return error === undefined ? <Waiting /> : <p class="hint">{error}</p>;
+  if (answer === undefined) return <Waiting error={error} />;
   return (
     <>
       <div class="heading">
@@ -36,7 +36,7 @@ export function SourceView(properties: ViewProperties) {
         </h2>
         <p class="summary">{describe(answer)}</p>
         <button type="button" class="button" onClick={() => change({ file: '' })}>
-          Another file
+          Choose another…
         </button>
       </div>
       <Notes answer={answer} />
@@ -84,9 +84,9 @@ const LIMIT = 2000;
 /** Functions whose file is known, to choose from. */
 function Picker({ state, isLive, change, onMenu }: ViewProperties) {
   const path = ask('top', state, { limit: LIMIT, transform: state.transform });
-  const { value: answer } = useAnswer<TopAnswer>(path, isLive);
+  const { value: answer, error } = useAnswer<TopAnswer>(path, isLive);
   const rows = useMemo(() => (answer?.functions ?? []).filter(({ file }) => file !== ''), [answer]);
-  if (answer === undefined) return <Waiting />;
+  if (answer === undefined) return <Waiting error={error} />;
   if (rows.length === 0)
     return (
       <p class="hint">

@@ -6,7 +6,7 @@ const TITLES: Record<ViewName, { label: string; title: string }> = {
   flame: { label: 'Flame graph', title: 'callers below, what they call above' },
   inverted: { label: 'Inverted', title: 'functions by themselves first, their callers below' },
   top: { label: 'Top functions', title: 'a table of functions' },
-  callers: { label: 'Callers, callees', title: 'one function, who calls it and what it calls' },
+  callers: { label: 'Callers / callees', title: 'one function, who calls it and what it calls' },
   tree: { label: 'Call tree', title: 'the icicle as a table' },
   source: { label: 'Source', title: 'samples by line of a source file' },
   time: { label: 'Time', title: 'a heat map, and one thread in the order of time' },

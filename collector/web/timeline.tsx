@@ -1,9 +1,9 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { TimelineAnswer } from '../api/types.ts';
 import type { TimeRange } from '../store/store.ts';
-import { formatCpus, formatShare, formatSpan } from './format.ts';
+import { formatCpus, formatDuration, formatShare, formatSpan, valueName } from './format.ts';
 import { areaColour } from './palette.ts';
-import { type Area, assignColours, stackTimeline } from './timeline-data.ts';
+import { type Area, assignColours, stackTimeline, type TimelineData } from './timeline-data.ts';
 import { moveBrush, snapBrush } from './timeline-keys.ts';
 import { type PlotEvents, type PlotScene, TimelinePlot } from './timeline-plot.ts';
 import { GROUPINGS, type Grouping } from './url-state.ts';
@@ -14,14 +14,19 @@ interface Properties {
   brush: TimeRange | undefined;
   base: TimeRange | undefined;
   by: Grouping;
+  /** The shown time ends now. */
+  isLive: boolean;
   onBy(by: Grouping): void;
   /** Undefined: the whole timeline. `isBase`: Shift was held. */
   onBrush(brush: TimeRange | undefined, isBase: boolean): void;
   onPick(value: string): void;
 }
 
+/** A gap that is seen at the end of the last minute. */
+const MIN_DELAY_MS = 3000;
+
 /** How many CPUs were busy with what; what is brushed is the time that everything else shows. */
-export function Timeline({ answer, brush, base, by, onBy, onBrush, onPick }: Properties) {
+export function Timeline({ answer, brush, base, by, isLive, onBy, onBrush, onPick }: Properties) {
   const { dark } = useTheme();
   const [step, setStep] = useState<number>();
   const data = useMemo(() => stackTimeline(answer), [answer]);
@@ -67,7 +72,7 @@ export function Timeline({ answer, brush, base, by, onBy, onBrush, onPick }: Pro
         </ul>
         <p class="timeline-note">
           {step === undefined
-            ? `${formatCpus(data.meanCpus)} CPUs busy on average`
+            ? `${formatCpus(data.meanCpus)} CPUs busy on average${delay(data, isLive)}`
             : formatSpan({
                 fromMs: data.fromMs + step * data.stepMs,
                 toMs: data.fromMs + (step + 1) * data.stepMs,
@@ -76,6 +81,17 @@ export function Timeline({ answer, brush, base, by, onBy, onBrush, onPick }: Pro
       </div>
     </section>
   );
+}
+
+/** Why the end of a live timeline is empty. */
+function delay({ areas, stepMs }: TimelineData, isLive: boolean): string {
+  const steps = areas[0]?.cpus.length ?? 0;
+  let empty = 0;
+  while (empty < steps && areas.every(({ cpus }) => cpus[steps - 1 - empty] === 0)) empty++;
+  const ms = empty * stepMs;
+  return isLive && empty < steps && ms >= MIN_DELAY_MS
+    ? `; the newest samples are ${formatDuration(ms / 1000)} old: agents send every few seconds`
+    : '';
 }
 
 /** A colour stays with its group as long as it is shown. */
@@ -148,7 +164,8 @@ function AreaEntry({ area, by, colour, step, onPick }: AreaProperties) {
       </li>
     );
   }
-  const name = value === '' ? `(no ${by})` : value;
+  const shown = valueName(by, value);
+  const name = shown === '(none)' ? `(no ${by})` : shown;
   return (
     <li>
       <button type="button" class="plain" title={`show only ${by} ${name}`} onClick={() => onPick(value)}>

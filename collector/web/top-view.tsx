@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from 'preact/hooks';
 import type { TopAnswer } from '../api/types.ts';
-import { formatCount, formatShare } from './format.ts';
+import { formatCount, formatShare, plural } from './format.ts';
 import { showSource } from './function-actions.ts';
 import { type FigureColumn, FunctionTable } from './function-table.tsx';
 import { ask } from './questions.ts';
@@ -17,7 +17,7 @@ type Row = TopAnswer['functions'][number];
 export function TopView({ state, isLive, change, onMenu, onSearchNote }: ViewProperties) {
   const sort = state.sort === 'Total' ? 'Total' : 'Self';
   const path = ask('top', state, { limit: LIMIT, sort: sort.toLowerCase(), transform: state.transform });
-  const { value: answer } = useAnswer<TopAnswer>(path, isLive);
+  const { value: answer, error } = useAnswer<TopAnswer>(path, isLive);
   const matcher = useMemo(() => parseSearch(state.search), [state.search]);
   const isBad = matcher !== undefined && 'error' in matcher;
   const rows = useMemo(() => {
@@ -26,12 +26,14 @@ export function TopView({ state, isLive, change, onMenu, onSearchNote }: ViewPro
   }, [answer, matcher]);
   const note = matcher === undefined ? '' : isBad ? matcher.error : `${formatCount(rows.length)} functions`;
   useEffect(() => onSearchNote({ text: note, isBad }), [note, isBad]);
-  if (answer === undefined) return <Waiting />;
+  if (answer === undefined) return <Waiting error={error} />;
   return (
     <>
       <p class="summary">
-        {formatCount(answer.samples)} samples in {formatCount(answer.functionCount)} functions
-        {answer.functionCount > LIMIT ? `, the first ${formatCount(LIMIT)} of them` : ''}
+        {plural(answer.samples, 'sample')} ·{' '}
+        {answer.functionCount > LIMIT
+          ? `Top ${formatCount(LIMIT)} of ${formatCount(answer.functionCount)} functions`
+          : plural(answer.functionCount, 'function')}
       </p>
       <FunctionTable
         label="Functions"

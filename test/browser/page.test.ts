@@ -135,7 +135,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     const asked: string[] = [];
     page.on('request', (request) => asked.push(request.url()));
     await page.getByRole('tab', { name: 'Top' }).click();
-    await page.getByText('200 samples in').waitFor();
+    await page.getByText('200 samples ·').waitFor();
     await page.getByText('Threads', { exact: true }).click();
     await page.getByRole('button', { name: 'late' }).first().waitFor();
     const queries = asked.filter((url) => url.includes('/api/v1/') && !url.endsWith('/status'));
@@ -395,7 +395,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await untilBoxes(15);
     const { x, y } = await point(5, 0.2);
     await page.mouse.click(x, y, { button: 'right' });
-    await page.getByRole('menuitem', { name: 'Focus: begin stacks here' }).click();
+    await page.getByRole('menuitem', { name: 'Focus on this function' }).click();
     await untilBoxes(7);
     expect(page.url()).toContain('transform=focus%3Dhandle_request');
     await page.locator('.flame-scroller').focus();
@@ -472,7 +472,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     expect(await text('.health')).toMatch(/stored\s+100 %\s+125 of 125/);
     expect(await text('.health')).toContain('start it with --self-metrics');
     expect(await text('.health')).toMatch(
-      /unwound\s+25\s+20\.0 %\s+a page of the stack was not in memory\s+Only/,
+      /stack complete\s+25\s+20\.0 %\s+a page of the stack was not in memory\s+Only/,
     );
     await page.getByRole('button', { name: 'cut', exact: true }).click();
     await expect.poll(() => text('.summary')).toContain('25 samples');
