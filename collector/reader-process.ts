@@ -53,7 +53,8 @@ export class ReaderProcess {
   /** Ends it; `why` is what `explainEnd` then says. */
   kill(why: string): void {
     this.#why ??= why;
-    if (!this.#isEnded) this.child.kill('SIGKILL');
+    // One that could not be started for lack of descriptors has the PID 0 for Node's own `kill`: this process's group.
+    if (!this.#isEnded && this.child.pid !== undefined) this.child.kill('SIGKILL');
   }
 
   /** Why it ended before its work was done. */

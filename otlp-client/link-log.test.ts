@@ -59,7 +59,13 @@ describe('LinkLog', () => {
     ['write EPROTO ...:SSL routines:ssl3_get_record:wrong version number', 'give --plain'],
     ['self-signed certificate in certificate chain', '--tls-ca'],
     ['unable to verify the first certificate', '--tls-ca'],
-  ])('names the flag for "%s"', (message, flag) => {
+    ['certificate has expired', 'set the clock'],
+    [
+      "Error [ERR_TLS_CERT_ALTNAME_INVALID]: Hostname/IP does not match certificate's altnames",
+      'give a name',
+    ],
+    ['Failed to connect (2026-11-26T15:19:03.720Z)', 'write https://HOST:PORT'],
+  ])('says what to do about "%s"', (message, flag) => {
     const { link, lines } = setUp();
     link.unreachable({ code: 'UNAVAILABLE', message });
     expect(lines[0]).toContain(flag);

@@ -36,7 +36,14 @@ function unreachableHint(message: string, hints: LinkHints): string {
   if (/wrong version number|packet length too long/i.test(message)) {
     return `; it seems to speak no TLS: ${hints.plaintext}`;
   }
-  if (/certificate|self-signed|altnames/i.test(message)) {
+  if (/certificate has expired|certificate is not yet valid/i.test(message))
+    return '; renew its certificate, or set the clock of this machine right';
+  if (/ALTNAME_INVALID|altnames/i.test(message))
+    return '; give a name or address that its certificate is for';
+  // grpc-js says no more where the other side closes at once
+  if (/^Failed to connect \(|^read ECONNRESET|socket hang up/.test(message))
+    return '; it closed the connection at once: if it speaks TLS, write https://HOST:PORT';
+  if (/certificate|self-signed/i.test(message)) {
     return `; name the authority that signed its certificate with ${hints.authority}`;
   }
   return '';

@@ -7,7 +7,7 @@ import type { ImportResult } from '../api/types.ts';
 import { RecentRequests, requestId } from '../ingest/recent-requests.ts';
 import type { Store } from '../store/store.ts';
 import { MAX_IMPORT_BYTES } from './limits.ts';
-import { readFile, UnreadableFile } from './read-file.ts';
+import { NoReader, readFile, UnreadableFile } from './read-file.ts';
 
 /** Reading at a time; more are asked to come again. */
 const MAX_AT_A_TIME = 2;
@@ -86,6 +86,7 @@ export class Importer {
     try {
       return decodeColumns(await readFile({ fileName, placement }, bytes), new TextCache());
     } catch (error) {
+      if (error instanceof NoReader) throw new ImportBusyError(error.message);
       if (error instanceof UnreadableFile) throw new ImportError(error.message);
       if (error instanceof OtlpError) throw new ImportError(`${fileName}: ${error.message}`);
       throw error;

@@ -10,10 +10,15 @@ export class UnreadableFile extends Error {
   override name = 'UnreadableFile';
 }
 
+/** No process could be started to read it. */
+export class NoReader extends Error {
+  override name = 'NoReader';
+}
+
 /**
  * A file as an OTLP request, read by a process that ends with it.
  *
- * @throws UnreadableFile
+ * @throws UnreadableFile, NoReader
  */
 export async function readFile(file: ImportFile, bytes: Uint8Array, limits?: ReaderLimits): Promise<Buffer> {
   const script = readerScript('import/import-worker.js');
@@ -28,8 +33,8 @@ export async function readFile(file: ImportFile, bytes: Uint8Array, limits?: Rea
     child.once('close', (code, signal) => resolve(code === 0 ? '' : reader.explainEnd(code, signal)));
   });
   try {
-    if (child.stdin === null || child.stdout === null)
-      throw new UnreadableFile(unreadable(file, await ended));
+    // Undefined where there were no descriptors for them.
+    if (!child.stdin || !child.stdout) throw new NoReader(unreadable(file, await ended));
     // A reader that ended takes no more of it: how it ended says why.
     child.stdin.on('error', () => {}).end(bytes);
     const lease = new ByteBudget(2 * MAX_IMPORTED_BYTES).lease();
@@ -47,7 +52,7 @@ export async function readFile(file: ImportFile, bytes: Uint8Array, limits?: Rea
   } finally {
     clearTimeout(timer);
     reader.kill('it is not needed any more');
-    await finished(child.stdin!).catch(() => {});
+    if (child.stdin) await finished(child.stdin).catch(() => {});
   }
 }
 

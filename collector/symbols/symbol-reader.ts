@@ -86,6 +86,8 @@ function answerOf(worker: ReaderProcess, request: SymbolRequest): Promise<Answer
     child.once('message', onMessage).once('error', onError).once('exit', onExit);
     child.ref();
     child.channel?.ref();
+    // Where it could not be started, 'error' follows.
+    if (child.pid === undefined) return;
     child.send(request, (error) => {
       if (error !== null) settle({ failed: error.message });
     });
