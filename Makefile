@@ -16,9 +16,9 @@ LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/n
 NODE_INCLUDE := node_modules/node-api-headers/include
 ADDON_INCLUDE := node_modules/node-addon-api
 
-all: build/everyframe.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp
+all: build/everyframe.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/supervise build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp
 
-native: $(OUT)/everyframe.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o $(OUT)/everyframe.node
+native: $(OUT)/everyframe.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o $(OUT)/everyframe.node $(OUT)/supervise
 
 $(OUT)/deferred-6.18.bpf.o: BPF_DEFINES := -DEF_TASK_WORK_IMPL
 $(OUT)/deferred-6.18.bpf.o: BPF_SOURCE := deferred
@@ -40,6 +40,10 @@ $(OUT)/everyframe.node: $(wildcard addon/*.cc addon/*.hh) Makefile
 	$(CXX) -std=c++20 -O2 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Werror -DNAPI_VERSION=9 -DNODE_ADDON_API_DISABLE_DEPRECATED \
 		-isystem $(ADDON_INCLUDE) -isystem $(NODE_INCLUDE) addon/*.cc -o $@ \
 		$(SYSROOT_FLAGS) -lbpf
+
+$(OUT)/supervise: supervisor/supervise.cc Makefile
+	@mkdir -p $(OUT)
+	$(CXX) -std=c++20 -O2 -Wall -Wextra -Werror -static-libstdc++ -static-libgcc $< -o $@ $(SYSROOT_FLAGS)
 
 # OTLP's protobuf code: a protobufjs static module, imported as #otlp (package.json, "imports").
 build/otlp.js: $(shell find proto -name '*.proto') package-lock.json

@@ -7,3 +7,4 @@ void DefineFiles(Napi::Env env, Napi::Object exports);
 void DefineMemory(Napi::Env env, Napi::Object exports);
 void DefineMaps(Napi::Env env, Napi::Object exports);
 void DefinePerf(Napi::Env env, Napi::Object exports);
+void DefineRights(Napi::Env env, Napi::Object exports);

@@ -24,13 +24,15 @@ export interface AgentSettings {
   options: AgentOptions;
   /** Where to push; sampling does not wait for it. */
   transport: SenderOptions | Promise<SenderOptions>;
+  /** A collector shares its memory limit. */
+  withCollector?: boolean;
   /** Of --self-metrics; by default a minute. */
   metricsIntervalMs?: number;
 }
 
 /** Samples and pushes until stopped. */
 export async function startAgent(
-  { options, transport, metricsIntervalMs }: AgentSettings,
+  { options, transport, withCollector = false, metricsIntervalMs }: AgentSettings,
   log: Logger,
 ): Promise<RunningAgent> {
   const sending = Promise.resolve(transport).then((settings) => ({
@@ -44,7 +46,7 @@ export async function startAgent(
       () => {},
     );
   const starting = Promise.resolve().then(() =>
-    startController(controllerOptions(options, log), { push }, log),
+    startController(controllerOptions(options, log, { withCollector }), { push }, log),
   );
   await Promise.allSettled([sending, starting]);
   const { settings, reporter } = await sending.catch(async (error) => {

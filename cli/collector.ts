@@ -1,13 +1,17 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { CAPABILITY_BITS } from '../agent/tracer/capabilities.ts';
 import { COLLECTOR_DEFAULTS } from '../collector/defaults.ts';
 import type { ForwardSettings } from '../collector/forward/forward-options.ts';
 import { type Collector, CollectorStartError, startCollector } from '../collector/main.ts';
 import type { DataOwner } from '../collector/store/data-directory.ts';
 import { parseBytes } from '../common/base/size.ts';
 import { collect } from './agent-flags.ts';
+import { AgentLife } from './agent-life.ts';
 import { registerImport } from './collector-import.ts';
 import { makeLogger } from './logger.ts';
+import { readMemoryLimit, storeBudget } from './memory-limit.ts';
+import { giveUpRights } from './rights.ts';
 
 interface CollectorFlags {
   grpcListen: string;
@@ -110,6 +114,7 @@ export function registerCollector(program: Command): void {
 
 async function runCollector(flags: CollectorFlags): Promise<void> {
   const logger = makeLogger('collector');
+  const life = flags.child && new AgentLife();
   let collector: Collector;
   try {
     const { data, maxDisk, maxAge, maxMemory, tlsCert, tlsKey, tokenFile, user: userName, ...rest } = flags;
@@ -117,13 +122,14 @@ async function runCollector(flags: CollectorFlags): Promise<void> {
     collector = await startCollector({
       ...rest,
       access: { tlsCert, tlsKey, tokenFile },
-      maxMemoryBytes: maxMemory,
+      maxMemoryBytes: storeBudget(maxMemory, readMemoryLimit(), logger, { withAgent: life !== undefined }),
       ...(maxAge === undefined ? {} : { maxAgeMs: maxAge }),
       ...(data === undefined ? {} : { data: { directory: data, maxBytes: maxDisk, owner: user } }),
       ...(flags.forwardTo !== undefined && { forward: forwardSettings(flags, flags.forwardTo) }),
+      ...(life && { agent: () => life.state }),
       logger,
     });
-    if (user !== undefined) becomeUser(user);
+    giveUpRights(() => user && becomeUser(user), user ? [] : rightsOfRoot(flags));
   } catch (error) {
     if (!(error instanceof CollectorStartError)) throw error;
     logger.error(error.message);
@@ -136,13 +142,13 @@ async function runCollector(flags: CollectorFlags): Promise<void> {
   } else {
     process.stdout.write(`Open ${urls.page}\nAgents send to ${urls.grpc} (gRPC) or ${urls.http}\n`);
   }
-  const reason = await untilEnd();
+  const reason = await Promise.race([untilSignal(), ...(life ? [life.ended] : [])]);
   if (reason === 'orphaned') {
     logger.error('the process that started this collector is gone: ending too');
     process.exitCode = 1;
   }
   await stop();
-  if (process.connected) process.disconnect();
+  life?.close();
 }
 
 const forwardSettings = (
@@ -155,13 +161,11 @@ const forwardSettings = (
   maxQueueBytes: maxForwardQueue,
 });
 
-function untilEnd(): Promise<'signal' | 'orphaned'> {
-  return new Promise((resolve) => {
-    process.once('SIGTERM', () => resolve('signal'));
-    process.once('SIGINT', () => resolve('signal'));
-    process.once('disconnect', () => resolve('orphaned'));
+const untilSignal = (): Promise<'stopped'> =>
+  new Promise((resolve) => {
+    process.once('SIGTERM', () => resolve('stopped'));
+    process.once('SIGINT', () => resolve('stopped'));
   });
-}
 
 /** @throws CollectorStartError when there is no such user */
 function findUser(name: string): DataOwner {
@@ -187,6 +191,14 @@ function becomeUser({ name, uid, gid }: DataOwner): void {
     throw new CollectorStartError(`--user ${name}: ${(error as Error).message}; only root can do this`);
   }
 }
+
+/** One that stays root reads and writes what it was told to, also where that is other users'. */
+const rightsOfRoot = ({ source, data }: CollectorFlags): number[] => [
+  ...(source ? [CAPABILITY_BITS.CAP_DAC_READ_SEARCH] : []),
+  ...(data !== undefined && statSync(data).uid !== process.geteuid?.()
+    ? [CAPABILITY_BITS.CAP_DAC_OVERRIDE]
+    : []),
+];
 
 const MIN_BYTES = 16 * 2 ** 20;
 

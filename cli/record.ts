@@ -11,6 +11,7 @@ import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from './chosen
 import { filesOfCommand } from './expected-files.ts';
 import { makeLogger } from './logger.ts';
 import { addWriteFlags, checkOutput, OUTPUT_HELP, saveProfile, type WriteFlags } from './profile-files.ts';
+import { RIGHTS_TO_END_COMMANDS, rightsToWrite } from './rights.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
 
 interface RecordFlags extends WriteFlags {
@@ -107,6 +108,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
       },
       recording,
       log,
+      [...rightsToWrite(flags.output), ...(child ? RIGHTS_TO_END_COMMANDS : [])],
     );
   } catch (error) {
     child?.process.kill('SIGKILL');

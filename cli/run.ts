@@ -1,19 +1,16 @@
-/** `everyframe`: agent and collector as two processes, the collector without rights; each watches the other. */
-import { type ChildProcess, spawn } from 'node:child_process';
+/** `everyframe`: agent and collector as two processes, the collector without rights; whichever dies is started again. */
 import { hostname, userInfo } from 'node:os';
-import { join } from 'node:path';
 import { type Command, Option } from 'commander';
-import type { Logger } from 'pino';
 import { parseAgentOptions } from '../agent/options.ts';
 import { reporterOptions } from '../agent/reporter/options.ts';
-import { packageRoot } from '../agent/tracer/package-root.ts';
 import { readToken } from '../collector/access.ts';
 import { COLLECTOR_DEFAULTS } from '../collector/defaults.ts';
 import { startAgent } from './agent.ts';
 import { addAgentFlags, collect, splitAgentFlags } from './agent-flags.ts';
-import type { CollectorReady } from './collector.ts';
+import { startCollectorProcess, UNPRIVILEGED_USER } from './collector-process.ts';
 import { makeLogger } from './logger.ts';
 import { untilSignal } from './start-agent.ts';
+import { START_AGAIN, Supervisor } from './supervisor.ts';
 
 const COLLECTOR_FLAGS = [
   'grpc-listen',
@@ -32,10 +29,6 @@ const COLLECTOR_FLAGS = [
   'forward-headers-file',
   'max-forward-queue',
 ] as const;
-const UNPRIVILEGED_USER = 'nobody';
-/** A machine that is busy many times over takes half a minute. */
-const READY_TIMEOUT_MS = 60_000;
-const STOP_TIMEOUT_MS = 5000;
 /** The page's health view shows what the agent counts. */
 const METRICS_INTERVAL_MS = 5000;
 
@@ -102,25 +95,38 @@ async function run(flags: Record<string, unknown>): Promise<void> {
   const header = typeof tokenFile === 'string' ? [`authorization=Bearer ${readToken(tokenFile)}`] : [];
   // from here on, so that a Ctrl-C while it starts ends it in order
   const signalled = untilSignal();
-  const starting = startCollectorProcess(collectorArguments);
+  const supervisor = Supervisor.of(process.env);
+  const starting = startCollectorProcess(collectorArguments, supervisor);
   // both take a second on a busy machine: the agent samples before the collector is ready
   const transport = starting.then(({ ready }) =>
     reporterOptions({ ...options, header, collectionAgent: ready.grpc, disableTls: true }),
   );
   const agent = await startAgent(
-    { options: { ...options, selfMetrics: true }, transport, metricsIntervalMs: METRICS_INTERVAL_MS },
+    {
+      options: { ...options, selfMetrics: true },
+      transport,
+      withCollector: true,
+      metricsIntervalMs: METRICS_INTERVAL_MS,
+    },
     log,
   ).catch(async (error) => {
     await starting.then((collector) => collector.stop());
     throw error;
   });
   const collector = await starting;
-  announce(collector.ready.page, options.samplesPerSecond);
-  const ended = await Promise.race([signalled, collector.exited]);
-  const hasReceiver = typeof ended === 'string';
-  if (!hasReceiver) collectorDied(ended.code, log);
-  await agent.stop(hasReceiver);
-  if (hasReceiver) await collector.stop();
+  if (collector.isInherited)
+    log.info('the agent samples again; its collector, and all that it holds, was there meanwhile');
+  else announce(collector.ready.page, options.samplesPerSecond);
+  const died = await Promise.race([signalled.then(() => undefined), collector.exited]);
+  if (died !== undefined) {
+    const next = supervisor ? 'both start again' : 'the agent ends too';
+    log.error(
+      `the collector ended by itself (${died}); its own lines above say why. What it held in memory is gone; ${next}`,
+    );
+    process.exitCode = supervisor ? START_AGAIN : 1;
+  }
+  await agent.stop(died === undefined);
+  if (died === undefined) await collector.stop();
 }
 
 function announce(page: string, samplesPerSecond: number): void {
@@ -133,60 +139,4 @@ function announce(page: string, samplesPerSecond: number): void {
     );
   }
   console.log('Ctrl-C ends it.');
-}
-
-function collectorDied(code: number | null, log: Logger): void {
-  log.error(
-    `the collector ended by itself (exit code ${code ?? 'none, by a signal'}); its own lines above say why`,
-  );
-  process.exitCode = 1;
-}
-
-interface CollectorProcess {
-  ready: CollectorReady;
-  exited: Promise<{ code: number | null }>;
-  stop(): Promise<void>;
-}
-
-/** The collector gives up its rights itself, once it has read its files: a checkout may lie where others can't read. */
-async function startCollectorProcess(flags: string[]): Promise<CollectorProcess> {
-  const drop = process.getuid?.() === 0 ? ['--user', UNPRIVILEGED_USER] : [];
-  const child = spawn(
-    process.execPath,
-    // not execArgv: the agent's small heap is not the collector's
-    [join(packageRoot(), 'dist/cli/main.js'), 'collector', '--child', '--plain-loopback', ...drop, ...flags],
-    { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], detached: true },
-  );
-  const exited = new Promise<{ code: number | null }>((resolve) => {
-    child.once('exit', (code) => resolve({ code }));
-  });
-  const ready = await untilReady(child, exited);
-  return {
-    ready,
-    exited,
-    async stop() {
-      child.kill('SIGTERM');
-      const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
-      await exited;
-      clearTimeout(timer);
-    },
-  };
-}
-
-function untilReady(child: ChildProcess, exited: Promise<{ code: number | null }>): Promise<CollectorReady> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      child.kill('SIGKILL');
-      reject(new Error(`the collector was not ready within ${READY_TIMEOUT_MS / 1000} s`));
-    }, READY_TIMEOUT_MS);
-    child.once('message', (message) => {
-      clearTimeout(timer);
-      resolve(message as CollectorReady);
-    });
-    child.once('error', reject);
-    void exited.then(({ code }) => {
-      clearTimeout(timer);
-      reject(new Error(`the collector could not start (exit code ${code}): its own lines above say why`));
-    });
-  });
 }

@@ -2,23 +2,34 @@
 import type { Logger } from 'pino';
 import { Controller, type ControllerOptions, type ProfileSink } from '../agent/controller.ts';
 import type { AgentOptions } from '../agent/options.ts';
+import { readSmallFile } from '../agent/processes/proc-files.ts';
 import { debuginfodFromEnvironment } from '../agent/symbols/debuginfod-settings.ts';
-import { missingCapabilities, readHostFacts } from '../agent/tracer/host-facts.ts';
+import { checkPidNamespace } from '../agent/tracer/host-checks.ts';
+import { type HostFacts, missingCapabilities, readHostFacts } from '../agent/tracer/host-facts.ts';
 import { placeOfCache } from './cache-place.ts';
 import { raiseCompilerBudget } from './compiler-budget.ts';
+import { agentBudget, readMemoryLimit } from './memory-limit.ts';
+import { keepSamplingRights } from './rights.ts';
 
-/** Starts sampling; says which rights are missing and what each costs. Throws with a sentence. */
-export function startController(
+/**
+ * Starts sampling, with no more rights than that takes from then on, and `rights` (bits of capabilities); says which are
+ * missing and what each costs. Throws with a sentence.
+ */
+export async function startController(
   options: ControllerOptions,
   sink: ProfileSink,
   log: Logger,
+  rights: readonly number[] = [],
 ): Promise<Controller> {
   raiseCompilerBudget();
-  for (const { name, cost, severity } of missingCapabilities(readHostFacts())) {
+  const facts = readHostFacts();
+  checkNamespaces(facts);
+  for (const { name, cost, severity } of missingCapabilities(facts)) {
     const text = `${name} is missing: ${cost}`;
     if (severity === 'fatal') throw new Error(`${text}. Run as root, or give the process that capability`);
     log.warn(text);
   }
+  keepSamplingRights(facts, rights);
   return Controller.start(options, sink, {
     info: (message) => log.info(message),
     warn: (message) => log.warn(message),
@@ -26,8 +37,18 @@ export function startController(
   });
 }
 
+/** The doctor's own words. */
+function checkNamespaces(facts: HostFacts): void {
+  const fatal = checkPidNamespace(facts).find(({ status }) => status === 'fatal');
+  if (fatal) throw new Error(`${fatal.name}: ${fatal.message}: ${fatal.fix}`);
+}
+
 /** Says where nothing can be kept for later runs. */
-export const controllerOptions = (options: AgentOptions, log: Logger): ControllerOptions => ({
+export const controllerOptions = (
+  options: AgentOptions,
+  log: Logger,
+  beside: { withCollector?: boolean } = {},
+): ControllerOptions => ({
   samplesPerSecond: options.samplesPerSecond,
   symbols: options.symbols,
   symbolCache: placeOfCache(options.symbolCache, process.env, (text) => log.info(text)),
@@ -36,8 +57,8 @@ export const controllerOptions = (options: AgentOptions, log: Logger): Controlle
   sendIdleFrames: options.sendIdleFrames,
   maxUserFrames: options.maxUserFrames,
   maxTableBytes: options.maxTableBytes,
-  maxMemoryBytes: options.maxMemory,
   ...(options.maxCpu > 0 && { maxCpu: options.maxCpu / 100 }),
+  maxMemoryBytes: agentBudget(options.maxMemory, readMemoryLimit(), log, beside),
   intervalMs: options.reporterInterval,
   jitter: options.reporterJitter,
   watchLoop: options.selfMetrics || options.verbose,
@@ -48,7 +69,7 @@ export const controllerOptions = (options: AgentOptions, log: Logger): Controlle
 /** Under `npm start` one Ctrl-C arrives twice: from the terminal, and passed on by npm. */
 const SAME_KEY_PRESS_MS = 1000;
 
-/** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
+/** Resolves at the first SIGTERM, SIGINT or SIGHUP (unless nohup(1) has that ignored); a second one ends the process at once. */
 export function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let stoppingSince: number | undefined;
@@ -60,5 +81,10 @@ export function untilSignal(): Promise<NodeJS.Signals> {
     };
     process.on('SIGTERM', onSignal);
     process.on('SIGINT', onSignal);
+    if (!isHangupIgnored()) process.on('SIGHUP', onSignal);
   });
 }
+
+/** Bit 0 of SigIgn is signal 1. Node does not tell, and a handler would undo it. */
+const isHangupIgnored = (): boolean =>
+  /^SigIgn:\s*[0-9a-f]*[13579bdf]$/m.test(readSmallFile('/proc/self/status') ?? '');

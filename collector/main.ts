@@ -7,6 +7,7 @@ import { ConnectionGate } from './api/connection-gate.ts';
 import { formatAddress, isLoopback, type ListenAddress, parseListenAddress } from './api/listen.ts';
 import { readPageFiles } from './api/page-files.ts';
 import { startPageServer } from './api/page-server.ts';
+import type { WatchedAgent } from './api/types.ts';
 import { COLLECTOR_DEFAULTS } from './defaults.ts';
 import { type ForwardSettings, forwardOptions } from './forward/forward-options.ts';
 import { Forwarder } from './forward/forwarder.ts';
@@ -45,6 +46,8 @@ export interface CollectorOptions {
   source?: readonly string[];
   /** Another receiver that gets all that arrives, too. */
   forward?: ForwardSettings;
+  /** The agent that stands or falls beside it. */
+  agent?: () => WatchedAgent | undefined;
   /** Directory of the built page; by default build/web of this package. */
   pageDirectory?: string;
   logger: Pick<Logger, 'info' | 'warn' | 'error'>;
@@ -113,6 +116,7 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
       forwarder,
       budget,
       gate,
+      agent: options.agent,
     };
     const pagePort = await running.add('page', listen.page, () =>
       startPageServer({

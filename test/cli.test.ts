@@ -4,6 +4,7 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   statSync,
@@ -13,6 +14,7 @@ import { get as httpsGet } from 'node:https';
 import { constants } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { WatchedAgent } from '../collector/api/types.ts';
 import { readProfile } from '../common/profile/formats.ts';
 import { stackNames } from '../common/profile/frame-name.ts';
 import type { Profile } from '../common/profile/profile.ts';
@@ -66,6 +68,19 @@ async function until<T>(get: () => T | undefined | Promise<T | undefined>, what:
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
+
+/** Of all threads: permitted, effective, bounding and ambient set, and whether privileges can't grow; each once. */
+const rightsOf = (pid: number): string[] => [
+  ...new Set(
+    readdirSync(`/proc/${pid}/task`).map((thread) => {
+      const status = readFileSync(`/proc/${pid}/task/${thread}/status`, 'utf8');
+      const fields = ['CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'NoNewPrivs'];
+      return fields
+        .map((name) => BigInt(`0x${new RegExp(`^${name}:\\t(.*)$`, 'm').exec(status)![1]}`).toString(16))
+        .join(' ');
+    }),
+  ),
+];
 
 const file = (name: string): string => join(scratchFolder, name);
 const load = (name: string): Profile => readProfile(name, readFileSync(file(name)));
@@ -217,12 +232,14 @@ describe.skipIf(missingRights)('everyframe', () => {
         ).json()) as { values: { value: string }[] };
         return values.some(({ value }) => value === program) || undefined;
       }, `${program} on the page`);
-    const collectorOf = (run: Running): number =>
-      Number(
-        execFileSync('pgrep', ['-P', String(run.process.pid), '-f', 'collector'], {
-          encoding: 'utf8',
-        }).trim(),
-      );
+    const childOf = (pid: number, text: string): number =>
+      Number(execFileSync('pgrep', ['-P', String(pid), '-f', text], { encoding: 'utf8' }).trim());
+    const agentOf = (run: Running): number => childOf(run.process.pid!, 'sampling.cjs');
+    const collectorOf = (run: Running): number => childOf(agentOf(run), 'collector');
+    const watched = async (run: Running): Promise<WatchedAgent> => {
+      const status = await fetch(new URL('/api/v1/status', await pageOf(run)));
+      return ((await status.json()) as { agent: WatchedAgent }).agent;
+    };
 
     it('shows the machine on its page, beside a second agent, and ends with Ctrl-C', async () => {
       const run = everyframe('run', '-samples-per-second', '97', '--reporter-interval', '1s', ...ANY_PORT);
@@ -231,9 +248,10 @@ describe.skipIf(missingRights)('everyframe', () => {
       const second = everyframe('record', '-d', '2s', '-o', file('second.folded'));
       await shows(page, 'deep-cli');
       expect((await second.exited).code).toBe(0);
-      const status = readFileSync(`/proc/${collectorOf(run)}/status`, 'utf8');
-      expect(status).toMatch(/^Uid:\t65534\t65534/m);
-      expect(status).toMatch(/^CapEff:\t0+$/m);
+      expect(readFileSync(`/proc/${collectorOf(run)}/status`, 'utf8')).toMatch(/^Uid:\t65534\t65534/m);
+      expect(rightsOf(collectorOf(run))).toEqual(['0 0 0 0 1']);
+      const kept = '1c400080004'; // bits 2, 19, 34, 38, 39, 40
+      expect(rightsOf(agentOf(run))).toEqual([`${kept} ${kept} ${kept} 0 1`]);
       run.process.kill('SIGINT');
       expect(await run.exited).toMatchObject({ code: 0 });
     });
@@ -303,14 +321,37 @@ describe.skipIf(missingRights)('everyframe', () => {
       expect(await run.exited).toMatchObject({ code: 0 });
     });
 
-    it('says so and fails when the collector ends by itself', async () => {
+    it('starts an agent again that died, and the collector and its samples live on', async () => {
+      const run = everyframe('run', '--reporter-interval', '1s', ...ANY_PORT);
+      await shows(await pageOf(run), 'deep-cli');
+      const collector = collectorOf(run);
+      expect(await watched(run)).toMatchObject({ state: 'running', restarts: 0 });
+      process.kill(agentOf(run), 'SIGKILL');
+      const lastExit = { code: null, signal: 'SIGKILL', atMs: expect.any(Number) };
+      const isBack = async (): Promise<boolean> => {
+        const { state, restarts } = await watched(run);
+        return state === 'running' && restarts === 1;
+      };
+      await until(async () => (await isBack()) || undefined, 'the next agent');
+      expect(await watched(run)).toMatchObject({ lastExit });
+      expect(readFileSync(`/proc/${collector}/stat`, 'latin1')).toContain(` ${run.process.pid} `);
+      await until(() => run.output().includes('the agent samples again') || undefined, 'its line');
+      run.process.kill('SIGINT');
+      expect(await run.exited).toMatchObject({
+        code: 0,
+        output: expect.stringMatching(/the agent ended \(SIGKILL.*starts again in 1 s/),
+      });
+      expect(existsSync(`/proc/${collector}`)).toBe(false);
+    });
+
+    it('starts both again when the collector ends by itself', async () => {
       const run = everyframe('run', ...ANY_PORT);
       await pageOf(run);
       process.kill(collectorOf(run), 'SIGKILL');
-      expect(await run.exited).toMatchObject({
-        code: 1,
-        output: expect.stringMatching(/the collector ended by itself/),
-      });
+      await until(() => run.output().split('\nOpen ').length > 2 || undefined, 'the next page');
+      expect(run.output()).toMatch(/the collector ended by itself \(SIGKILL\)/);
+      run.process.kill('SIGTERM');
+      expect(await run.exited).toMatchObject({ code: 0 });
     });
 
     it('takes its collector along when it is killed', async () => {

@@ -15,8 +15,18 @@ export interface MissingCapability {
   cost: string;
 }
 
-const DAC_OVERRIDE = 1;
-const SYS_ADMIN = 21;
+/** Those that have other uses than sampling, too. */
+export const CAPABILITY_BITS = {
+  CAP_DAC_OVERRIDE: 1,
+  CAP_DAC_READ_SEARCH: 2,
+  CAP_KILL: 5,
+  CAP_SETGID: 6,
+  CAP_SETUID: 7,
+  CAP_SETPCAP: 8,
+} as const;
+
+const DAC_OVERRIDE = CAPABILITY_BITS.CAP_DAC_OVERRIDE;
+export const CAP_SYS_ADMIN_BIT = 21;
 export const CAP_SYS_RESOURCE_BIT = 24;
 
 interface Need extends MissingCapability {
@@ -30,14 +40,14 @@ const NEEDS: readonly Need[] = [
   {
     name: 'CAP_BPF',
     bit: 39,
-    coveredBy: [SYS_ADMIN],
+    coveredBy: [CAP_SYS_ADMIN_BIT],
     severity: 'fatal',
     cost: 'BPF programs and maps cannot be loaded',
   },
   {
     name: 'CAP_PERFMON',
     bit: 38,
-    coveredBy: [SYS_ADMIN],
+    coveredBy: [CAP_SYS_ADMIN_BIT],
     severity: 'fatal',
     cost: 'CPUs cannot be sampled, and BPF may not read kernel memory',
   },
@@ -58,7 +68,7 @@ const NEEDS: readonly Need[] = [
   {
     name: 'CAP_CHECKPOINT_RESTORE',
     bit: 40,
-    coveredBy: [SYS_ADMIN],
+    coveredBy: [CAP_SYS_ADMIN_BIT],
     severity: 'degraded',
     cost: 'files deleted or replaced while mapped cannot be opened, so their frames stay nameless',
   },
@@ -93,3 +103,9 @@ export const describeMissing = (missing: MissingCapability): string =>
   `${missing.name} is missing: ${missing.cost}`;
 
 export const capabilityNames: readonly CapabilityName[] = NEEDS.map((need) => need.name);
+
+/** Of those that a process has, the bits of what sampling takes: the narrower one where it has both. */
+export function usedCapabilities(set: bigint): number[] {
+  const has = (bit: number): boolean => hasCapability(set, bit);
+  return [...new Set(NEEDS.flatMap(({ bit, coveredBy }) => (has(bit) ? [bit] : coveredBy.filter(has))))];
+}

@@ -1,5 +1,6 @@
 /** Judges a host's facts: can it be profiled, what is lost, and which command changes that. */
 import {
+  CAP_SYS_ADMIN_BIT,
   CAP_SYS_RESOURCE_BIT,
   capabilityNames,
   describeMissing,
@@ -114,7 +115,7 @@ function checkParanoid({ perfEventParanoid: level, capabilities = 0n }: HostFact
     );
   }
   // 3 (Debian) lets CAP_PERFMON through; Ubuntu's own level 4 asks for CAP_SYS_ADMIN in some releases.
-  return level >= 4 && !hasCapability(capabilities, 21)
+  return level >= 4 && !hasCapability(capabilities, CAP_SYS_ADMIN_BIT)
     ? degraded(
         'perf_event_paranoid',
         `${level}: some kernels with this level refuse perf events without CAP_SYS_ADMIN`,
@@ -177,7 +178,7 @@ function checkCgroups({ cgroupVersion }: HostFacts): Check {
   return ok('cgroups', cgroupVersion === 'unknown' ? 'not mounted here' : `version ${cgroupVersion}`);
 }
 
-function checkPidNamespace({ inPidNamespace, container }: HostFacts): Check[] {
+export function checkPidNamespace({ inPidNamespace, container }: HostFacts): Check[] {
   const checks = container === '' ? [] : [ok('container', `this looks like a container (${container})`)];
   if (!inPidNamespace) return [...checks, ok('pid namespace', "the host's")];
   return [

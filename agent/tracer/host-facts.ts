@@ -6,7 +6,15 @@
  */
 import { closeSync, existsSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { effectiveCapabilities, type MissingCapability, missingFrom } from './capabilities.ts';
+import {
+  CAP_SYS_ADMIN_BIT,
+  CAP_SYS_RESOURCE_BIT,
+  effectiveCapabilities,
+  hasCapability,
+  type MissingCapability,
+  missingFrom,
+  usedCapabilities,
+} from './capabilities.ts';
 
 export interface HostRoots {
   /** Mount point of procfs. */
@@ -88,6 +96,19 @@ export function missingCapabilities(facts: HostFacts = readHostFacts()): Missing
   return missingFrom(facts.inUserNamespace ? 0n : facts.capabilities, {
     kernelSymbolsVisible: facts.kernelSymbolsVisible === true,
   });
+}
+
+/** Bits of the capabilities to keep for sampling, of those that there are; some old or hardened kernels ask for more. */
+export function neededCapabilities({ capabilities = 0n, ...host }: HostFacts): number[] {
+  const [major, minor] = host.kernelVersion;
+  // before 5.11 maps are locked memory, whose limit is raised as they are made
+  const limitsMaps = major < 5 || (major === 5 && minor < 11);
+  const more = [
+    ...(limitsMaps ? [CAP_SYS_RESOURCE_BIT] : []),
+    // Ubuntu's own level
+    ...((host.perfEventParanoid ?? 0) >= 4 ? [CAP_SYS_ADMIN_BIT] : []),
+  ];
+  return [...usedCapabilities(capabilities), ...more.filter((bit) => hasCapability(capabilities, bit))];
 }
 
 /**

@@ -67,6 +67,11 @@ export interface Native {
   perfEnable(fds: number[], gapNs: number): Promise<number>;
   perfDisable(fds: number[]): void;
   closeFd(fd: number): void;
+  /**
+   * Leaves every thread of this process, and what it starts, with those capabilities at most (bit n for capability n)
+   * and without new privileges, for good. `bounding` can be cut with CAP_SETPCAP only; without that it stays.
+   */
+  dropRights(permitted: bigint, bounding: bigint): void;
   probeFeatures(): KernelFeatures;
   /**
    * Looks a path up as if `rootFd` (a directory) were "/". A descriptor that can be asked what it is and no more

@@ -5,7 +5,7 @@ import type { FlameTree } from '../query/flame-tree.ts';
 import type { FlameGraph } from '../query/profile-graph.ts';
 import type { FrameKind, Store } from '../store/store.ts';
 import type { ConnectionGate } from './connection-gate.ts';
-import type { FlameGraphResponse, StatusResponse, TreeColumns } from './types.ts';
+import type { FlameGraphResponse, StatusResponse, TreeColumns, WatchedAgent } from './types.ts';
 
 export function flameGraphResponse({ range, tree, leaves, ...window }: FlameGraph): FlameGraphResponse {
   return {
@@ -66,12 +66,14 @@ export interface StatusSources {
   startedMs: number;
   budget?: ByteBudget | undefined;
   gate?: ConnectionGate | undefined;
+  agent?: (() => WatchedAgent | undefined) | undefined;
 }
 
 export function statusResponse(
-  { stats, store, listen, startedMs, forwarder, budget, gate }: StatusSources,
+  { stats, store, listen, startedMs, forwarder, budget, gate, agent }: StatusSources,
   nowMs: number,
 ): StatusResponse {
+  const watched = agent?.();
   return {
     nowMs,
     startedMs,
@@ -93,5 +95,6 @@ export function statusResponse(
     ...(budget && { requestMemory: budget.stats() }),
     ...(gate && { connections: gate.stats() }),
     ...(forwarder && { forward: forwarder.status() }),
+    ...(watched && { agent: watched }),
   };
 }

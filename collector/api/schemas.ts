@@ -270,6 +270,20 @@ export const STATUS = object(
       }),
       description: 'what became of what is passed on to another receiver; with --forward-to',
     },
+    agent: {
+      ...object(
+        { state: { enum: ['running', 'waiting'] }, restarts: NUMBER, startedMs: NUMBER },
+        {
+          lastExit: object({
+            code: { type: ['number', 'null'] },
+            signal: { type: ['string', 'null'] },
+            atMs: NUMBER,
+          }),
+          nextTryMs: NUMBER,
+        },
+      ),
+      description: 'the agent that "everyframe run" starts again when it dies; waiting: until nextTryMs',
+    },
   },
 );
 export const HEALTH = object({

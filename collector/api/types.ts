@@ -107,6 +107,18 @@ export interface GateStats {
   failedAccepts: number;
 }
 
+/** The agent beside a collector, where `everyframe run` started both and starts the agent again when it dies. */
+export interface WatchedAgent {
+  /** `waiting`: it died, and nothing is sampled until `nextTryMs`. */
+  state: 'running' | 'waiting';
+  restarts: number;
+  /** The last start; times are Unix milliseconds. */
+  startedMs: number;
+  /** Once it died. One of both is null. */
+  lastExit?: { code: number | null; signal: string | null; atMs: number };
+  nextTryMs?: number;
+}
+
 /** `GET /api/v1/status` */
 export interface StatusResponse {
   nowMs: number;
@@ -126,6 +138,8 @@ export interface StatusResponse {
   connections?: GateStats;
   /** With --forward-to. */
   forward?: ForwardStatus;
+  /** Only of a collector that `everyframe run` started. */
+  agent?: WatchedAgent;
 }
 
 /** Every answer with a status of 400 or more. */
