@@ -129,7 +129,11 @@ async function runCollector(flags: CollectorFlags): Promise<void> {
       ...(life && { agent: () => life.state }),
       logger,
     });
-    giveUpRights(() => user && becomeUser(user), user ? [] : rightsOfRoot(flags));
+    giveUpRights(
+      () => user && becomeUser(user),
+      user ? [] : rightsOfRoot(flags),
+      (text) => logger.warn(text),
+    );
   } catch (error) {
     if (!(error instanceof CollectorStartError)) throw error;
     logger.error(error.message);

@@ -84,7 +84,8 @@ describe('the memory limit of a cgroup', () => {
 
 describe('budgets', () => {
   const texts: string[] = [];
-  const log = { warn: (text: string) => void texts.push(text) };
+  const add = (text: string) => void texts.push(text);
+  const log = { info: add, warn: add };
   const limit = (mib: number) => ({ bytes: mib * MIB, file: '/f' });
   const told = (budget: () => number): [number, string[]] => {
     texts.length = 0;

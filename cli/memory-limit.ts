@@ -92,7 +92,7 @@ function limitsAbove(mount: string, group: string, names: readonly string[]): Me
   return limits;
 }
 
-type Tell = Pick<Logger, 'warn'>;
+type Tell = Pick<Logger, 'info' | 'warn'>;
 
 const mib = (bytes: number): string => `${Math.floor(bytes / MIB)} MiB`;
 
@@ -110,7 +110,7 @@ export function agentBudget(
     warnSmall(limit, least, withCollector ? 'agent and collector need' : 'the agent needs', log);
   if (asked <= share) return asked;
   const budget = Math.max(share, LEAST_BUDGET_BYTES);
-  log.warn(`${describe(limit)}: the agent keeps to ${mib(budget)} in place of ${mib(asked)}`);
+  log.info(`${describe(limit)}: the agent keeps to ${mib(budget)} in place of ${mib(asked)}`);
   return budget;
 }
 
@@ -127,7 +127,7 @@ export function storeBudget(
   if (!withAgent && limit.bytes < least) warnSmall(limit, least, 'a collector needs', log);
   const budget = Math.max(LEAST_STORE_BYTES, Math.floor(share));
   if (asked <= budget) return asked;
-  log.warn(`${describe(limit)}: samples take up to ${mib(budget)} in place of ${mib(asked)}`);
+  log.info(`${describe(limit)}: samples take up to ${mib(budget)} in place of ${mib(asked)}`);
   return budget;
 }
 

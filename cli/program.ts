@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { printable } from '../common/base/printable.ts';
 import { AGENT_FLAG_NAMES, normaliseDashes } from './agent-flags.ts';
+import { endOnFaults, ignoreLostErrors } from './faults.ts';
 
 const PACKAGE = new URL('../../package.json', import.meta.url);
 
@@ -25,13 +26,16 @@ export async function runProgram(program: Command, register: () => Promise<void>
     console.error(`everyframe: standard output can't be written: ${error.message}`);
     process.exit(1);
   });
+  const tell = (text: string): void =>
+    console.error(`everyframe: ${text.split('\n').map(printable).join('\n')}`);
+  ignoreLostErrors();
+  endOnFaults(tell);
   try {
     await register();
     await program.parseAsync(normaliseDashes(process.argv.slice(2), AGENT_FLAG_NAMES), { from: 'user' });
   } catch (error) {
     // a message may quote what a stranger wrote, and have lines of its own
-    const lines = (error as Error).message.split('\n').map(printable);
-    console.error(`everyframe: ${lines.join('\n')}`);
+    tell((error as Error).message);
     // whatever was started before it failed does not keep the process alive
     process.exit(1);
   }

@@ -96,7 +96,9 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     maxCpu: '0',
   });
   const limitMs = durationOf(flags, command.length > 0);
+  const signal = untilSignal();
   const child = command.length > 0 ? startHeld(command) : undefined;
+  const sampling = endWhileStarting(signal, child);
   const targets = child ? [toPid(child.process.pid!), ...(flags.pid ?? [])] : flags.pid;
   const recording = new Recording();
   let controller: Controller;
@@ -114,7 +116,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     child?.process.kill('SIGKILL');
     throw error;
   }
-  const signal = untilSignal();
+  sampling.begins();
   if (!child)
     await Promise.race([signal, warmUp(controller, recording, () => !targets || controller.hasTargets)]);
   child?.release();
@@ -134,6 +136,24 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
   await saveProfile(flags, recording.finish());
   report(recording, flags.output, controller, log);
   if (child) process.exitCode = await exitCodeOf(child);
+}
+
+/** As long as it starts there is nothing to write: a signal ends it at once, and the command never runs. */
+function endWhileStarting(
+  signal: Promise<NodeJS.Signals>,
+  child: HeldCommand | undefined,
+): { begins(): void } {
+  let isStarting = true;
+  void signal.then((name) => {
+    if (!isStarting) return;
+    child?.process.kill('SIGKILL');
+    process.exit(128 + constants.signals[name]);
+  });
+  return {
+    begins: () => {
+      isStarting = false;
+    },
+  };
 }
 
 const expectedFiles = (command: readonly string[], pids: readonly Pid[]): string[] => [
@@ -220,7 +240,8 @@ interface HeldCommand {
  * missed; then the shell becomes the command, under the same PID.
  */
 function startHeld(command: string[]): HeldCommand {
-  const script = 'read -r _ <&3; exec 3<&-; exec "$@"';
+  // it never starts where the recorder is gone, and with it what is read
+  const script = 'read -r _ <&3 || exit 1; exec 3<&-; exec "$@"';
   const child = spawn(HOLDING_SHELL, ['-c', script, 'sh', ...command], {
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
     env: environmentOfCommand(process.env),

@@ -16,10 +16,13 @@ export function keepSamplingRights(facts: HostFacts, also: readonly Bit[]): void
   loadNative().dropRights(kept, kept);
 }
 
-/** A recording is written to where its user wants it, which root may do by this right only if it is not root's. */
+/** A recording is written to where its user wants it: root needs a right for what is not root's. */
 export function rightsToWrite(fileName: string): Bit[] {
-  const { uid } = statSync(dirname(fileName));
-  return uid === process.geteuid?.() ? [] : [CAPABILITY_BITS.CAP_DAC_OVERRIDE];
+  const isOurs = (path: string): boolean =>
+    (statSync(path, { throwIfNoEntry: false })?.uid ?? process.geteuid?.()) === process.geteuid?.();
+  const { CAP_DAC_OVERRIDE, CAP_FOWNER } = CAPABILITY_BITS;
+  // CAP_FOWNER: to replace it in a directory with the sticky bit
+  return isOurs(dirname(fileName)) && isOurs(fileName) ? [] : [CAP_DAC_OVERRIDE, CAP_FOWNER];
 }
 
 /** To end a command that became another user. */
@@ -27,12 +30,18 @@ export const RIGHTS_TO_END_COMMANDS: readonly Bit[] = [CAPABILITY_BITS.CAP_KILL]
 
 /**
  * Of a collector: `become` changes its user, for which it has the right until then. One that stays root keeps `also`.
- * Throws where they can't be given up.
+ * Where they can't be given up (no /proc, no addon), which `warn` is told, it has become that user at least.
  */
-export function giveUpRights(become: () => void, also: readonly Bit[] = []): void {
-  const native = loadNative();
+export function giveUpRights(become: () => void, also: readonly Bit[], warn: (text: string) => void): void {
   const { CAP_SETUID, CAP_SETGID, CAP_SETPCAP } = CAPABILITY_BITS;
-  native.dropRights(maskOf([CAP_SETUID, CAP_SETGID, CAP_SETPCAP, ...also]), maskOf(also));
+  const drop = (permitted: readonly Bit[]): void => {
+    try {
+      loadNative().dropRights(maskOf(permitted), maskOf(also));
+    } catch (error) {
+      warn(`the collector keeps rights that it does not need: ${(error as Error).message}`);
+    }
+  };
+  drop([CAP_SETUID, CAP_SETGID, CAP_SETPCAP, ...also]);
   become();
-  native.dropRights(maskOf(also), maskOf(also));
+  drop(also);
 }

@@ -110,7 +110,9 @@ async function run(flags: Record<string, unknown>): Promise<void> {
     },
     log,
   ).catch(async (error) => {
-    await starting.then((collector) => collector.stop());
+    const collector = await starting;
+    if (!collector.isInherited) supervisor?.forgetCollector();
+    await collector.stop();
     throw error;
   });
   const collector = await starting;

@@ -4,7 +4,7 @@ import { Controller, type ControllerOptions, type ProfileSink } from '../agent/c
 import type { AgentOptions } from '../agent/options.ts';
 import { readSmallFile } from '../agent/processes/proc-files.ts';
 import { debuginfodFromEnvironment } from '../agent/symbols/debuginfod-settings.ts';
-import { checkPidNamespace } from '../agent/tracer/host-checks.ts';
+import { checkPlace } from '../agent/tracer/host-checks.ts';
 import { type HostFacts, missingCapabilities, readHostFacts } from '../agent/tracer/host-facts.ts';
 import { placeOfCache } from './cache-place.ts';
 import { raiseCompilerBudget } from './compiler-budget.ts';
@@ -23,7 +23,7 @@ export async function startController(
 ): Promise<Controller> {
   raiseCompilerBudget();
   const facts = readHostFacts();
-  checkNamespaces(facts);
+  refuseWhereHopeless(facts);
   for (const { name, cost, severity } of missingCapabilities(facts)) {
     const text = `${name} is missing: ${cost}`;
     if (severity === 'fatal') throw new Error(`${text}. Run as root, or give the process that capability`);
@@ -38,8 +38,8 @@ export async function startController(
 }
 
 /** The doctor's own words. */
-function checkNamespaces(facts: HostFacts): void {
-  const fatal = checkPidNamespace(facts).find(({ status }) => status === 'fatal');
+function refuseWhereHopeless(facts: HostFacts): void {
+  const fatal = checkPlace(facts);
   if (fatal) throw new Error(`${fatal.name}: ${fatal.message}: ${fatal.fix}`);
 }
 

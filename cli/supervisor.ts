@@ -43,6 +43,11 @@ export class Supervisor {
     return isAlive(noted) ? noted : undefined;
   }
 
+  /** Where the agent that started it can't run at all: nothing is left to live on for. */
+  forgetCollector(): void {
+    writeSync(this.#noteFd, '\n'.repeat(NOTE_BYTES), 0);
+  }
+
   note(pid: number, ready: CollectorReady): void {
     const noted: NotedCollector = { pid, startTicks: startTicksOf(pid), ready };
     writeSync(this.#noteFd, `${pid}\n${JSON.stringify(noted)}\n`.padEnd(NOTE_BYTES, '\n'), 0);

@@ -70,7 +70,7 @@ describe.skipIf(!canRun)('everyframe top', () => {
 
   it('leaves the terminal as it was when it crashes, and says why on the main screen', () => {
     const text = inTerminalWith({ NODE_OPTIONS: `--import=${CRASH}` }, [SELECTED, 'signal USR2']);
-    expect(text).toMatch(/exit 1, terminal as before\n$/);
+    expect(text).toMatch(/exit 70, terminal as before\n$/);
     expect(text.split(LEFT_SCREEN)).toHaveLength(2);
     expect(text.split(LEFT_SCREEN)[1]).toContain('Error: made to fail');
   });

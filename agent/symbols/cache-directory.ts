@@ -12,10 +12,11 @@ import {
   renameSync,
   rmSync,
   type Stats,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
 type Environment = Record<string, string | undefined>;
 
@@ -31,12 +32,25 @@ export function defaultCacheDirectory(env: Environment): string {
 
 /** Makes it if need be. Throws where it can't be made, or others may write to it. */
 export function makeCacheDirectory(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  makeDirectory(path);
   const { uid, mode } = lstatSync(path);
   if (uid !== process.getuid?.() || (mode & 0o022) !== 0)
     throw new Error(
       `${path} belongs to somebody else, or others may write to it: what is in it can't be trusted`,
     );
+}
+
+/** With its parents. Node's own way never ends below /proc, where what it is told to make does not come to be. */
+export function makeDirectory(path: string): void {
+  const whole = resolve(path);
+  if (statSync(whole, { throwIfNoEntry: false })?.isDirectory()) return;
+  if (dirname(whole) !== whole) makeDirectory(dirname(whole));
+  try {
+    mkdirSync(whole, { mode: 0o700 });
+  } catch (error) {
+    // somebody else was first
+    if (!statSync(whole, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
 }
 
 /** Undefined where there is none, or it throws: refused or full. What would be in it is made anew then. */

@@ -6,8 +6,9 @@
  * recently used first; for what no server has an empty file, for an hour. What a server sends is not trusted: it is
  * read like any foreign file, in the symbol worker, and believed only if it has that build ID.
  */
-import { lstat, mkdir, open, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { lstat, open, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeDirectory } from './cache-directory.ts';
 
 export interface DebuginfodOptions {
   /** Asked in this order, without a slash at the end. */
@@ -136,7 +137,7 @@ export class Debuginfod {
 
   /** False where no server has it. */
   async #fetch(buildId: string, path: string): Promise<boolean> {
-    await mkdir(this.#options.cache, { recursive: true, mode: 0o700 });
+    makeDirectory(this.#options.cache);
     let failure: unknown;
     for (const url of this.#options.urls) {
       if ((this.#downUntil.get(url) ?? 0) > Date.now()) {

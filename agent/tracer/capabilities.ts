@@ -19,6 +19,7 @@ export interface MissingCapability {
 export const CAPABILITY_BITS = {
   CAP_DAC_OVERRIDE: 1,
   CAP_DAC_READ_SEARCH: 2,
+  CAP_FOWNER: 3,
   CAP_KILL: 5,
   CAP_SETGID: 6,
   CAP_SETUID: 7,

@@ -19,6 +19,8 @@ const GOOD: HostFacts = {
   lockdown: 'none',
   cgroupVersion: 2,
   container: '',
+  openFiles: 4096,
+  cpus: 2,
   memlockBytes: 8 * 1024 * 1024,
 };
 const THE_SIX = 0x1c400080004n;
@@ -41,6 +43,8 @@ describe('checkHost', () => {
     ['no BTF', { hasBtf: false }, 'fatal', 'btf', '/sys/kernel/btf/vmlinux'],
     ['a user namespace', { inUserNamespace: true }, 'fatal', 'capabilities', 'user namespace'],
     ['a PID namespace', { inPidNamespace: true }, 'fatal', 'pid namespace', 'PIDs'],
+    ['few open files', { openFiles: 129 }, 'fatal', 'open files', '129, and 130 are needed on 2 CPUs'],
+    ['not many open files', { openFiles: 130 }, 'degraded', 'open files', '130'],
     ['lockdown', { lockdown: 'confidentiality' }, 'fatal', 'lockdown', 'confidentiality'],
     ['no perf events', { perfEventParanoid: undefined }, 'fatal', 'perf_event_paranoid', 'perf events'],
     [
@@ -58,7 +62,7 @@ describe('checkHost', () => {
       'kernel.kptr_restrict = 2',
     ],
     ['no JIT', { bpfJit: 0 }, 'degraded', 'bpf jit', 'interpreted'],
-    ['unreadable capabilities', { capabilities: undefined }, 'degraded', 'capabilities', '/proc/self/status'],
+    ['no /proc', { capabilities: undefined }, 'fatal', 'proc', '/proc/self/status'],
     [
       'little locked memory on 5.10',
       { kernelVersion: [5, 10], memlockBytes: 65536, capabilities: THE_SIX },

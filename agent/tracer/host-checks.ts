@@ -74,19 +74,29 @@ function checkBtf({ hasBtf }: HostFacts): Check {
       );
 }
 
+function checkProc({ capabilities }: HostFacts): Check {
+  return capabilities === undefined
+    ? fatal(
+        'proc',
+        '/proc/self/status can not be read: nothing is known of any process',
+        'mount -t proc proc /proc',
+      )
+    : ok('proc', 'mounted');
+}
+
+function checkUserNamespace({ inUserNamespace }: HostFacts): Check | undefined {
+  if (!inUserNamespace) return undefined;
+  return fatal(
+    'capabilities',
+    'this is a user namespace, in which capabilities give no right to BPF and perf events',
+    'run it outside the namespace: as root of the host, or in a container that is not rootless',
+  );
+}
+
 function checkCapabilities(facts: HostFacts): Check[] {
-  if (facts.capabilities === undefined) {
-    return [degraded('capabilities', '/proc/self/status does not show them', 'mount /proc')];
-  }
-  if (facts.inUserNamespace) {
-    return [
-      fatal(
-        'capabilities',
-        'this is a user namespace, in which capabilities give no right to BPF and perf events',
-        'run it outside the namespace: as root of the host, or in a container that is not rootless',
-      ),
-    ];
-  }
+  if (facts.capabilities === undefined) return [checkProc(facts)];
+  const namespace = checkUserNamespace(facts);
+  if (namespace) return [namespace];
   const missing = missingCapabilities(facts);
   if (missing.length === 0) return [ok('capabilities', 'all that it uses')];
   const rest = capabilityNames.filter((name) => !missing.some((m) => m.name === name));
@@ -178,7 +188,7 @@ function checkCgroups({ cgroupVersion }: HostFacts): Check {
   return ok('cgroups', cgroupVersion === 'unknown' ? 'not mounted here' : `version ${cgroupVersion}`);
 }
 
-export function checkPidNamespace({ inPidNamespace, container }: HostFacts): Check[] {
+function checkPidNamespace({ inPidNamespace, container }: HostFacts): Check[] {
   const checks = container === '' ? [] : [ok('container', `this looks like a container (${container})`)];
   if (!inPidNamespace) return [...checks, ok('pid namespace', "the host's")];
   return [
@@ -205,6 +215,27 @@ function checkMemlock({ kernelVersion, memlockBytes, capabilities = 0n }: HostFa
   ];
 }
 
+/** The agent's own, one for each CPU on top; what is beyond is for programs that are read. */
+const LEAST_OPEN_FILES = 128;
+const GOOD_OPEN_FILES = 1024;
+
+function checkOpenFiles({ openFiles, cpus }: HostFacts): Check {
+  const [least, good] = [LEAST_OPEN_FILES + cpus, GOOD_OPEN_FILES + cpus];
+  if (openFiles === undefined || openFiles >= good)
+    return ok(
+      'open files',
+      openFiles === undefined || openFiles === Infinity ? 'not limited' : `up to ${openFiles}`,
+    );
+  const fix = `ulimit -n ${good} (systemd: LimitNOFILE=${good}, docker: --ulimit nofile=${good})`;
+  return openFiles < least
+    ? fatal('open files', `at most ${openFiles}, and ${least} are needed on ${cpus} CPUs`, fix)
+    : degraded(
+        'open files',
+        `at most ${openFiles}: programs may stay nameless where many are met at once`,
+        fix,
+      );
+}
+
 const JUDGES: readonly Judge[] = [
   checkKernel,
   checkArchitecture,
@@ -218,8 +249,21 @@ const JUDGES: readonly Judge[] = [
   checkKernelSymbols,
   checkJit,
   checkMemlock,
+  checkOpenFiles,
   checkCgroups,
 ];
+
+/** What no right and no setting can make up for: the agent refuses as the doctor does. */
+export const checkPlace = (facts: HostFacts): Check | undefined =>
+  [
+    checkProc(facts),
+    checkUserNamespace(facts),
+    checkPidNamespace(facts),
+    checkBtf(facts),
+    checkOpenFiles(facts),
+  ]
+    .flat()
+    .find((check) => check?.status === 'fatal');
 
 /** One check a line, in the order in which a person should read them. */
 export const checkHost = (facts: HostFacts): Check[] => JUDGES.flatMap((judge) => judge(facts));

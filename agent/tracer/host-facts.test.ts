@@ -102,6 +102,12 @@ describe('readHostFacts', () => {
     [{ 'run/.containerenv': '' }, { container: 'podman' }],
     [{ 'run/systemd/container': 'lxc\n' }, { container: 'lxc' }],
     [
+      { 'proc/self/limits': 'Max open files            1024                 524288               files\n' },
+      { openFiles: 1024 },
+    ],
+    [{ 'sys/devices/system/cpu/online': '0-3,7\n' }, { cpus: 5 }],
+    [{ 'sys/devices/system/cpu/online': 'none\n' }, { cpus: 1 }],
+    [
       { 'proc/self/limits': 'Max locked memory         unlimited   unlimited   bytes\n' },
       { memlockBytes: Infinity },
     ],

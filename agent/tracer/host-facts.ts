@@ -15,6 +15,7 @@ import {
   missingFrom,
   usedCapabilities,
 } from './capabilities.ts';
+import { parseCpuList } from './cpus.ts';
 
 export interface HostRoots {
   /** Mount point of procfs. */
@@ -53,6 +54,10 @@ export interface HostFacts {
   cgroupVersion: 1 | 2 | 'hybrid' | 'unknown';
   /** What kind of container this is, by the hints that engines leave; '' if none. */
   container: string;
+  /** How many files this process may have open, Infinity if unlimited: Node has raised the soft limit to the hard one. */
+  openFiles: number | undefined;
+  /** How many are online; 1 where /sys does not tell. */
+  cpus: number;
   /** Soft limit of locked memory in bytes, Infinity if unlimited. */
   memlockBytes: number | undefined;
 }
@@ -86,7 +91,9 @@ export function readHostFacts(roots: HostRoots = THIS_HOST): HostFacts {
     lockdown: parseLockdown(readText(join(roots.sys, 'kernel/security/lockdown'))),
     cgroupVersion: readCgroupVersion(join(roots.sys, 'fs/cgroup')),
     container: readContainerHint(roots),
-    memlockBytes: parseMemlock(proc('self/limits') ?? ''),
+    openFiles: parseLimit(proc('self/limits') ?? '', 'open files'),
+    cpus: countCpus(readText(join(roots.sys, 'devices/system/cpu/online'))),
+    memlockBytes: parseLimit(proc('self/limits') ?? '', 'locked memory'),
   };
 }
 
@@ -178,8 +185,17 @@ function readContainerHint(roots: HostRoots): string {
   return readText(join(roots.root, 'run/systemd/container'))?.trim() ?? '';
 }
 
-function parseMemlock(limits: string): number | undefined {
-  const soft = /^Max locked memory\s+(unlimited|\d+)/m.exec(limits)?.[1];
+/** The soft limit of /proc/PID/limits. */
+function parseLimit(limits: string, name: string): number | undefined {
+  const soft = new RegExp(`^Max ${name}\\s+(unlimited|\\d+)`, 'm').exec(limits)?.[1];
   if (soft === undefined) return undefined;
   return soft === 'unlimited' ? Infinity : Number(soft);
+}
+
+function countCpus(online: string | undefined): number {
+  try {
+    return Math.max(1, parseCpuList(online ?? '').length);
+  } catch {
+    return 1;
+  }
 }

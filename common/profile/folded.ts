@@ -8,12 +8,14 @@ import { frameOfName, markKernel, ProfileBuilder } from './profile-builder.ts';
 import type { ReadBudget } from './read-limits.ts';
 import { ROOT } from './stack-tree.ts';
 
-/** The format has no escapes; a byte order mark would be lost at a file's start. */
+/** The format has no escapes; a byte order mark would be lost at a file's start. Lines are looked at in terminals. */
 const clean = (name: string): string =>
   name
     .replaceAll(';', ':')
     .replaceAll('\ufeff', '')
-    .replace(/[\r\n]+/g, ' ');
+    .replace(/[\r\n]+/g, ' ')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+    .replace(/[\x00-\x1f\x7f-\x9f]/g, '?');
 
 export const writeFolded = (profile: Profile): Uint8Array =>
   new TextEncoder().encode([...foldedLines(profile)].join(''));
