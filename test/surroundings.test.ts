@@ -1,0 +1,67 @@
+/** Where nothing can be sampled, and where little is to be had: a sentence and an exit code, and nothing is left behind. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { EVERYFRAME } from './support/collector.ts';
+import { hasTool, missingRights, scratchFolder } from './support/fixtures.ts';
+
+const OUTPUT = join(scratchFolder, 'surroundings.folded');
+const RECORD = `${EVERYFRAME} record -d 300ms --force -o ${OUTPUT}`;
+const RUN = `${EVERYFRAME} run --grpc-listen 127.0.0.1:0 --http-listen 127.0.0.1:0 --page-listen 127.0.0.1:0`;
+
+const shell = (script: string) => spawnSync('bash', ['-c', script], { encoding: 'utf8', timeout: 60_000 });
+
+describe.skipIf(missingRights || !hasTool('unshare'))('everyframe', () => {
+  it.each([
+    ['record in a PID namespace', `unshare -pf --mount-proc ${RECORD}`, /pid namespace: not the host's/],
+    ['a command in it', `unshare -pf ${RECORD} -- true`, /pid namespace: not the host's.*--pid=host/],
+    ['run in it', `unshare -pf --mount-proc ${RUN}`, /pid namespace: not the host's/],
+    ['a user namespace', `unshare -Ur ${RECORD}`, /this is a user namespace/],
+    ['few open files', `ulimit -n 64; ${RECORD}`, /open files: at most 64, and \d+ are needed.*ulimit -n/],
+    ['no /proc', `unshare -m sh -c 'mount -t tmpfs none /proc; ${RECORD}'`, /mount -t proc/],
+    ['no /sys', `unshare -m sh -c 'mount -t tmpfs none /sys; ${RECORD}'`, /mount \/sys/],
+    ['a cache below /proc', `${RECORD} --symbol-cache /proc/x`, /--symbol-cache: ENOENT.*\/proc\/x/],
+  ])('refuses %s', (_, script, sentence) => {
+    const { status, stderr } = shell(script);
+    expect(stderr).toMatch(sentence);
+    expect(status).toBe(1);
+  });
+
+  it('goes on where nobody reads what it says', () => {
+    expect(shell(`${RECORD} 2>/dev/full >/dev/full -- true`).status).toBe(0);
+    expect(shell(`${RECORD} 2>&- >&- <&- -- true`).status).toBe(0);
+  });
+
+  it.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
+    'at %s while it starts never runs the command',
+    async (signal) => {
+      const ran = join(scratchFolder, `ran-${signal}`);
+      const child = spawn(EVERYFRAME, ['record', '--force', '-o', OUTPUT, '--', 'touch', ran], {
+        stdio: 'ignore',
+      });
+      const shellOf = (): string =>
+        readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim();
+      while (shellOf() === '') await new Promise((resolve) => setTimeout(resolve, 5));
+      const waiting = shellOf().split(' ')[0];
+      child.kill(signal);
+      await once(child, 'exit');
+      while (existsSync(`/proc/${waiting}`)) await new Promise((resolve) => setTimeout(resolve, 20));
+      expect(existsSync(ran)).toBe(false);
+    },
+  );
+
+  it.skipIf(!existsSync('/sys/fs/cgroup/memory'))('stays below the memory limit of its cgroup', () => {
+    const own = /^\d+:memory:(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '/';
+    const group = join('/sys/fs/cgroup/memory', own, `everyframe-${process.pid}`);
+    const { stderr } = shell(
+      `mkdir -p ${group}/in; echo 200M >${group}/memory.limit_in_bytes; echo $$ >${group}/in/cgroup.procs; ${RECORD} -- true`,
+    );
+    const used = Number(readFileSync(join(group, 'memory.max_usage_in_bytes'), 'utf8'));
+    shell(`rmdir ${group}/in ${group}`);
+    expect(stderr).toMatch(/200 MiB are the limit .*: the agent keeps to 160 MiB/);
+    expect(used).toBeLessThan(200 * 2 ** 20);
+    expect(readdirSync(scratchFolder)).toContain('surroundings.folded');
+  });
+});
