@@ -176,6 +176,8 @@ struct ef_scratch {
 	/* past the leaf: its kept register is still known, or that of the caller was found */
 	u32 knows_kept;
 	u32 found_kept;
+	/* past a signal frame all registers are known, as in a leaf */
+	u32 found_all;
 	u32 has_anonymous;
 	u32 has_interpreted;
 	/* marker of the frame that was passed by its frame pointer, until its caller proves to be code */

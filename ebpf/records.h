@@ -176,6 +176,8 @@ enum ef_rule_kind {
 	EF_RULE_STOP = 5,          /* the return address is undefined: the root */
 	EF_RULE_FRAME_POINTER = 6, /* CFA = fp + cfa_offset, which may lie below the stack pointer */
 	EF_RULE_CFA_VG = 7, /* arm64: CFA = cfa_reg + cfa_offset + cfa_offset2 * VG, the vector length / 8 */
+	/* CFA = *(*(cfa_reg + cfa_offset) + low half of cfa_offset2) + its high half, both signed: OCaml 5's fibers */
+	EF_RULE_CFA_DEREF_TWICE = 8,
 };
 
 enum ef_value_kind {
@@ -196,9 +198,13 @@ enum ef_kept {
 	EF_KEPT_SAME = 1,
 };
 
+/* Flag of cfa_reg: what was interrupted, or left for another stack, is found at the next instruction that it runs; its
+ * program counter is no return address (the letter S of a CIE). Signal frames do not need it. */
+#define EF_RULE_INTERRUPTED 128
+
 struct ef_rule {
 	__u8 kind;
-	__u8 cfa_reg; /* DWARF register number of the architecture */
+	__u8 cfa_reg; /* DWARF register number of the architecture | EF_RULE_INTERRUPTED */
 	__u8 fp_kind;
 	__u8 ra_kind;
 	__s32 cfa_offset;

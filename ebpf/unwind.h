@@ -101,7 +101,7 @@ static __always_inline int step_signal(struct ef_scratch *s)
 	s->fp = r[SIGNAL_FP];
 	s->sp = r[SIGNAL_SP];
 	s->pc = r[SIGNAL_PC];
-	s->is_leaf = 1;
+	s->found_all = 1;
 	s->found_kept = 1;
 	s->is_return_address = 0;
 	s->marker_if_sp_unknown = EF_MARKER_NONE;
@@ -145,6 +145,22 @@ static __always_inline u64 vector_granules(void)
 	return (is_5_16 ? vector_bytes_5_16(task) : vector_bytes_5_10(task)) / 8;
 }
 
+/* What *cfa points to, plus `offset`. A stack that nobody has switched from, as OCaml leaves it while it calls back,
+ * has a null pointer there. */
+static __always_inline int load_cfa(struct ef_scratch *s, u64 *cfa, s64 offset)
+{
+	u64 base = 0;
+
+	if (*cfa < 4096)
+		return EF_MARKER_NO_PROGRESS;
+	if (USER_READ(&base, 8, *cfa)) {
+		s->unread = *cfa;
+		return EF_MARKER_STACK_READ;
+	}
+	*cfa = base + offset;
+	return 0;
+}
+
 static __always_inline int compute_cfa(struct ef_scratch *s, const struct ef_rule *rule, u64 *cfa)
 {
 	u64 base = 0;
@@ -153,7 +169,7 @@ static __always_inline int compute_cfa(struct ef_scratch *s, const struct ef_rul
 		*cfa = s->sp + rule->cfa_offset + ((s->pc & 15) >= (u32)rule->cfa_offset2 ? 8 : 0);
 		return 0;
 	}
-	if (base_register(s, rule->cfa_reg, &base))
+	if (base_register(s, rule->cfa_reg & ~EF_RULE_INTERRUPTED, &base))
 		return EF_MARKER_REGISTER;
 	*cfa = base + (s64)rule->cfa_offset;
 	if (HAS_VECTOR_LENGTH && rule->kind == EF_RULE_CFA_VG) {
@@ -162,13 +178,10 @@ static __always_inline int compute_cfa(struct ef_scratch *s, const struct ef_rul
 			return EF_MARKER_REGISTER;
 		*cfa += granules * (s64)rule->cfa_offset2;
 	}
-	if (rule->kind == EF_RULE_CFA_DEREF) {
-		if (USER_READ(&base, 8, *cfa)) {
-			s->unread = *cfa;
-			return EF_MARKER_STACK_READ;
-		}
-		*cfa = base + (s64)rule->cfa_offset2;
-	}
+	if (rule->kind == EF_RULE_CFA_DEREF)
+		return load_cfa(s, cfa, rule->cfa_offset2);
+	if (rule->kind == EF_RULE_CFA_DEREF_TWICE)
+		return load_cfa(s, cfa, (__s16)rule->cfa_offset2) ?: load_cfa(s, cfa, rule->cfa_offset2 >> 16);
 	return 0;
 }
 
@@ -214,7 +227,7 @@ static __always_inline int find_sp(struct ef_scratch *s, const struct ef_rule *r
 {
 	u64 sp;
 
-	if (rule->cfa_reg != REG_SP)
+	if ((rule->cfa_reg & ~EF_RULE_INTERRUPTED) != REG_SP)
 		return 0;
 	if (rule->fp_kind == EF_VALUE_STACK)
 		sp = s->fp - rule->fp_offset;
@@ -228,6 +241,13 @@ static __always_inline int find_sp(struct ef_scratch *s, const struct ef_rule *r
 	return 0;
 }
 
+static __always_inline bool may_change_stack(const struct ef_rule *rule)
+{
+	return rule->kind == EF_RULE_FRAME_POINTER ||
+	       ((rule->kind == EF_RULE_CFA_DEREF || rule->kind == EF_RULE_CFA_DEREF_TWICE) &&
+		rule->cfa_reg & EF_RULE_INTERRUPTED);
+}
+
 static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule *rule)
 {
 	u64 cfa = 0, pc = 0;
@@ -238,9 +258,9 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 	if (marker)
 		return cut(s, marker);
 	bool in_register = rule->ra_kind == EF_VALUE_REGISTER;
-	/* the frame-pointer rule is for code that runs on another stack than its caller, which may lie below;
-	 * with the return address in a register the frame may be empty, as in vfork() */
-	if ((in_register ? cfa < s->sp : cfa <= s->sp) && rule->kind != EF_RULE_FRAME_POINTER)
+	/* the frame-pointer rule, and a CFA that is loaded, are for code that runs on another stack than its caller, which
+	 * may lie below; with the return address in a register the frame may be empty, as in vfork() */
+	if ((in_register ? cfa < s->sp : cfa <= s->sp) && !may_change_stack(rule))
 		return cut(s, EF_MARKER_NO_PROGRESS);
 	if (in_register) {
 		if (!s->is_leaf)
@@ -257,6 +277,7 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 	s->marker_if_sp_unknown = EF_MARKER_NONE;
 	s->sp = cfa;
 	s->pc = pc;
+	s->is_return_address = !(rule->cfa_reg & EF_RULE_INTERRUPTED);
 	return STEP_NEXT;
 }
 
@@ -346,10 +367,9 @@ __noinline int unwind_step(void)
 	s->user_frames++;
 	s->is_return_address = 1;
 	s->found_kept = 0;
+	s->found_all = 0;
 	int result = step_from(s, slot);
-	/* unless that was a signal frame, which clears it and makes the next frame a leaf */
-	if (s->is_return_address)
-		s->is_leaf = 0;
+	s->is_leaf = s->found_all;
 	s->knows_kept = s->found_kept;
 	/* a chain that ends in 0 is how _start and clone begin where they have no unwind information */
 	return result == STEP_NEXT && s->pc ? STEP_NEXT : STEP_DONE;

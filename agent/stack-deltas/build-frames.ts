@@ -72,6 +72,12 @@ export type RecordSpec = CieSpec | FdeSpec | 'zero' | { raw: readonly number[] }
 
 /** DW_CFA_def_cfa rsp 8; DW_CFA_offset ra at CFA - 8. */
 export const CIE_PROGRAM = [0x0c, 7, 8, 0x80 | 16, 1] as const;
+/** As glibc's __restore_rt: CFA and the interrupted program counter lie where the kernel's frame has them. */
+export const KERNEL_FRAME: CieSpec = {
+  augmentation: 'zRS',
+  program: [0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 16, 3, 0x77, 0xa8, 1],
+};
+
 const isFde = (r: RecordSpec): r is FdeSpec => typeof r === 'object' && 'start' in r;
 
 export function buildFrames(

@@ -26,14 +26,15 @@ const inBase = (name: string): string => join(base, name);
 const run = (command: string, ...args: string[]): string =>
   execFileSync(command, args, { cwd: base, encoding: 'latin1' });
 /** As openRootOf() gives it. */
-/** In a function that no other leads to. */
+/** In a function that no other leads to, and whose code can't be followed. */
 let inside = 0;
 
 beforeAll(() => {
   writeFileSync(
     inBase('a.c'),
     `int work(int n) { volatile char room[100]; room[n] = 1; return room[n / 2]; }
-     ${Array.from({ length: 50 }, (_, i) => `int f${i}(int n) { return work(n + ${i}) * ${i}; }`).join('\n')}
+     ${Array.from({ length: 49 }, (_, i) => `int f${i}(int n) { return work(n + ${i}) * ${i}; }`).join('\n')}
+     int f49(int n) { __asm__ volatile(".byte 6"); return work(n); }
      int main(int c, char **v) { return f1(c) + f2(c); }`,
   );
   const flags = ['-O0', '-g', '-fno-asynchronous-unwind-tables', '-Wl,--build-id'];

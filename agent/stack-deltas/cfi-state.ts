@@ -1,5 +1,5 @@
 /** What a call frame program has established at one point: the CFA and where fp and return address are saved. */
-import { Kept, RuleKind, ValueKind } from '../tracer/records.gen.ts';
+import { EF_RULE_INTERRUPTED, Kept, RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { INVALID_RULE, type Rule, SIGNAL_RULE, STOP_RULE } from './rules.ts';
 
 export interface Registers {
@@ -17,6 +17,9 @@ export const REGISTERS: Readonly<Record<'x86_64' | 'aarch64', Registers>> = {
   x86_64: { fp: 6, sp: 7, ra: 16 },
   aarch64: { fp: 29, sp: 31, ra: 30, vg: 46 },
 };
+
+/** Where it lies above the stack pointer: struct rt_sigframe of each architecture's kernel, as in ebpf/arch-*.h. */
+const SIGNAL_PC_AT: Readonly<Record<'x86_64' | 'aarch64', number>> = { x86_64: 168, aarch64: 568 };
 
 /** Which register may be kept. */
 export const KEPT: Readonly<Record<'x86_64' | 'aarch64', number | undefined>> = {
@@ -115,7 +118,11 @@ export class CfiState {
     if (this.cfaKind === RuleKind.CFA && !this.#isExpression) this.cfaOffset = offset;
   }
 
-  /** Writes the rule into `out`; what cannot be expressed is counted. `out` is returned, or a constant rule. */
+  /**
+   * Writes the rule into `out`. `isSignal`: the CIE has the letter `S`, which says no more than that the caller's
+   * program counter is no return address; runtimes mark their own switches of stacks so (OCaml 5). What cannot be expressed
+   * is counted. `out` is returned, or a constant rule.
+   */
   toRule(
     isSignal: boolean,
     isX86: boolean,
@@ -123,7 +130,7 @@ export class CfiState {
     out: Rule,
     counts: Inexpressible,
   ): Readonly<Rule> {
-    if (isSignal) return SIGNAL_RULE;
+    if (isSignal && this.#isKernelFrame(isX86)) return SIGNAL_RULE;
     if (this.raKind === ValueKind.UNDEFINED) return STOP_RULE;
     if (this.cfaKind === CFA_UNSUPPORTED) {
       counts.cfaExpression++;
@@ -146,7 +153,7 @@ export class CfiState {
       return INVALID_RULE;
     }
     out.kind = this.cfaKind;
-    out.cfaReg = this.cfaReg;
+    out.cfaReg = isSignal ? this.cfaReg | EF_RULE_INTERRUPTED : this.cfaReg;
     out.cfaOffset = this.cfaOffset;
     out.cfaOffset2 = keepsRegister && this.cfaKind === RuleKind.CFA ? this.kept : this.cfaOffset2;
     // arm64: it is still in the link register
@@ -162,6 +169,15 @@ export class CfiState {
       out.fpOffset = 0;
     }
     return out;
+  }
+
+  /** The caller's program counter is where the kernel puts that of the code that a signal interrupts. */
+  #isKernelFrame(isX86: boolean): boolean {
+    const { sp } = isX86 ? REGISTERS.x86_64 : REGISTERS.aarch64;
+    const at = isX86 ? SIGNAL_PC_AT.x86_64 : SIGNAL_PC_AT.aarch64;
+    if (this.raKind === ValueKind.STACK) return this.raOffset === at;
+    const isFromSp = this.cfaKind === RuleKind.CFA && this.cfaReg === sp;
+    return isFromSp && this.raKind === ValueKind.CFA && this.cfaOffset + this.raOffset === at;
   }
 
   #hasReturnAddress(isX86: boolean): boolean {

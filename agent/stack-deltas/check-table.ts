@@ -4,7 +4,15 @@
  * two blocks, would silently be others.
  */
 import type { Machine } from '../../common/elf/elf.ts';
-import { EF_BLOCK_BITS, EF_PAGE_BITS, PAGE, RULE, RuleKind, ValueKind } from '../tracer/records.gen.ts';
+import {
+  EF_BLOCK_BITS,
+  EF_PAGE_BITS,
+  EF_RULE_INTERRUPTED,
+  PAGE,
+  RULE,
+  RuleKind,
+  ValueKind,
+} from '../tracer/records.gen.ts';
 import { MAX_IMAGE_BYTES, MAX_PAGES, type PackedTable } from './pack.ts';
 import { MAX_RULES } from './rules.ts';
 
@@ -44,7 +52,6 @@ function checkRules(table: PackedTable, machine: Machine): string {
   const view = viewOf(table);
   const isX86 = machine === 'x86_64';
   const lastRegister = isX86 ? 15 : 31;
-  const lastKind: number = isX86 ? RuleKind.FRAME_POINTER : RuleKind.CFA_VG;
   const lastValue: number = ValueKind.STACK;
   if (view.getUint8(table.rulesAt + RULE.kind) !== RuleKind.INVALID) return 'rule 0 says something';
   for (let i = 0; i < table.ruleCount; i++) {
@@ -52,8 +59,10 @@ function checkRules(table: PackedTable, machine: Machine): string {
     const kind = view.getUint8(at + RULE.kind);
     const raKind = view.getUint8(at + RULE.raKind);
     const raOffset = view.getInt16(at + RULE.raOffset, true);
-    if (kind > lastKind || (kind === RuleKind.PLT && !isX86)) return `a rule of kind ${kind}`;
-    if (view.getUint8(at + RULE.cfaReg) > lastRegister) return 'a rule with an unknown register';
+    if (kind > RuleKind.CFA_DEREF_TWICE || kind === (isX86 ? RuleKind.CFA_VG : RuleKind.PLT))
+      return `a rule of kind ${kind}`;
+    if ((view.getUint8(at + RULE.cfaReg) & ~EF_RULE_INTERRUPTED) > lastRegister)
+      return 'a rule with an unknown register';
     if (Math.max(view.getUint8(at + RULE.fpKind), raKind) > lastValue) return 'a rule with an unknown value';
     if (raKind === ValueKind.REGISTER && !(raOffset >= 0 && raOffset <= lastRegister))
       return 'a return address in an unknown register';

@@ -1,6 +1,6 @@
 /** Rules as people read them: `rsp+8`, `*(rbp-8)`, `cfa-16`. */
 import type { Machine } from '../../common/elf/elf.ts';
-import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
+import { EF_RULE_INTERRUPTED, RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { REGISTERS } from './cfi-state.ts';
 import type { Rule } from './rules.ts';
 
@@ -18,6 +18,8 @@ export interface RuleText {
   cfa?: string;
   fp?: string;
   ra?: string;
+  /** The caller's program counter is no return address. */
+  interrupted?: true;
 }
 
 const KINDS: Readonly<Record<number, RuleText['kind']>> = {
@@ -36,13 +38,16 @@ export function describeRule(rule: Rule, machine: Machine): RuleText {
     cfa: describeCfa(rule, machine),
     fp: describeValue(rule.fpKind, rule.fpOffset, machine),
     ra: describeValue(rule.raKind, rule.raOffset, machine),
+    ...(rule.cfaReg & EF_RULE_INTERRUPTED ? { interrupted: true } : {}),
   };
 }
 
 function describeCfa(rule: Rule, machine: Machine): string {
-  const base = `${registerName(machine, rule.cfaReg)}${signed(rule.cfaOffset)}`;
+  const base = `${registerName(machine, rule.cfaReg & ~EF_RULE_INTERRUPTED)}${signed(rule.cfaOffset)}`;
   if (rule.kind === RuleKind.PLT) return `${base}+((rip&15)>=${rule.cfaOffset2}?8:0)`;
   if (rule.kind === RuleKind.CFA_VG) return `${base}${signed(rule.cfaOffset2)}*vg`;
+  if (rule.kind === RuleKind.CFA_DEREF_TWICE)
+    return `*(*(${base})${signed((rule.cfaOffset2 << 16) >> 16)})${signed(rule.cfaOffset2 >> 16)}`;
   if (rule.kind !== RuleKind.CFA_DEREF) return base;
   return rule.cfaOffset2 === 0 ? `*(${base})` : `*(${base})${signed(rule.cfaOffset2)}`;
 }

@@ -32,6 +32,13 @@ function readPlt(cursor: Cursor, registers: Registers): { offset: number; thresh
   return cursor.left === 0 ? { offset, threshold: lit - DW_OP_LIT0 } : undefined;
 }
 
+const fits16 = (value: number): boolean => value >= -32_768 && value <= 32_767;
+
+function applyLoadedTwice(state: CfiState, register: number, at: number, againAt: number, constant: number) {
+  if (!fits16(againAt) || !fits16(constant)) return;
+  state.setCfaExpression(RuleKind.CFA_DEREF_TWICE, register, at, (constant << 16) | (againAt & 0xffff));
+}
+
 /** DW_CFA_def_cfa_expression; the cursor spans the expression. */
 export function applyCfaExpression(state: CfiState, cursor: Cursor, registers: Registers): void {
   const start = cursor.at;
@@ -42,9 +49,10 @@ export function applyCfaExpression(state: CfiState, cursor: Cursor, registers: R
     return;
   }
   cursor.at = start;
-  const { register, loadedAt, granules, constant } = readLinear(cursor, registers.vg) ?? {};
+  const { register, loadedAt, againAt, granules, constant } = readLinear(cursor, registers.vg) ?? {};
   if (register === undefined || granules === undefined || constant === undefined) return;
   if (granules === 0 && loadedAt === undefined) state.setCfaExpression(RuleKind.CFA, register, constant, 0);
+  else if (againAt !== undefined) applyLoadedTwice(state, register, loadedAt!, againAt, constant);
   else if (granules === 0) state.setCfaExpression(RuleKind.CFA_DEREF, register, loadedAt!, constant);
   else if (loadedAt === undefined) state.setCfaExpression(RuleKind.CFA_VG, register, constant, granules);
 }

@@ -54,8 +54,8 @@ export function textOf(deltas: StackDeltas): string[] {
 }
 
 function ruleTextOf(deltas: StackDeltas, id: number): string {
-  const { kind, cfa, fp, ra } = describeRule(deltas.rules[id]!, deltas.machine);
-  return cfa === undefined ? kind : `${cfa} ${fp} ${ra}`;
+  const { kind, cfa, fp, ra, interrupted } = describeRule(deltas.rules[id]!, deltas.machine);
+  return cfa === undefined ? kind : `${cfa} ${fp} ${ra}${interrupted ? ' interrupted' : ''}`;
 }
 
 export function ruleTextAt(deltas: StackDeltas, address: number): string {

@@ -2,7 +2,7 @@ import { deflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PF_X, PT_LOAD } from '../../common/elf/elf.ts';
-import { buildFrames, CIE_PROGRAM, type CieSpec, type RecordSpec } from './build-frames.ts';
+import { buildFrames, CIE_PROGRAM, type CieSpec, KERNEL_FRAME, type RecordSpec } from './build-frames.ts';
 import { CODE_AT, deltasOf, EH_FRAME_AT, elfWithFrames, ruleTextAt, textOf } from './fixture.ts';
 import { extractStackDeltas } from './stack-deltas.ts';
 
@@ -97,16 +97,38 @@ describe('FDEs', () => {
 
   it('of signal trampolines hold from one byte before to one behind', () => {
     const deltas = deltasOf({
-      eh: [{ augmentation: 'zRS' }, { start: 0x1001, size: 15 }, {}, { start: 0x1800, size: 1 }],
+      eh: [KERNEL_FRAME, { start: 0x1001, size: 15 }, {}, { start: 0x1800, size: 1 }],
     });
     expect(textOf(deltas).slice(0, 2)).toEqual(['0x1000 signal', '0x1011 invalid']);
   });
 
   it('of signal trampolines leave the byte before to another function', () => {
     const deltas = deltasOf({
-      eh: [{}, { start: 0x1000, size: 16 }, { augmentation: 'zRS' }, { start: 0x1010, size: 16 }],
+      eh: [{}, { start: 0x1000, size: 16 }, KERNEL_FRAME, { start: 0x1010, size: 16 }],
     });
     expect(textOf(deltas)).toEqual(['0x1000 rsp+8 same cfa-8', '0x1010 signal', '0x1021 invalid']);
+  });
+
+  it('of a signal trampoline may count from a CFA that is the stack pointer', () => {
+    // def_cfa rsp 0; offset_extended ra at CFA + 168
+    const program = [0x0c, 7, 0, 0x11, 16, 0x6b];
+    const deltas = deltasOf({
+      eh: [
+        { augmentation: 'zRS', program },
+        { start: 0x1001, size: 15 },
+      ],
+    });
+    expect(textOf(deltas)[0]).toBe('0x1000 signal');
+  });
+
+  it('with the letter S and rules of their own keep these, and their callers were interrupted', () => {
+    // def_cfa_expression: what the word above the stack pointer points to, plus 8
+    const program = [0x41, 0x0f, 5, 0x77, 8, 0x06, 0x23, 8];
+    const deltas = deltasOf({ eh: [{ augmentation: 'zRS' }, { start: 0x1001, size: 15, program }] });
+    expect(textOf(deltas).slice(0, 2)).toEqual([
+      '0x1000 rsp+8 same cfa-8 interrupted',
+      '0x1002 *(rsp+8)+8 same cfa-8 interrupted',
+    ]);
   });
 });
 

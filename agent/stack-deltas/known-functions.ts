@@ -6,6 +6,7 @@
 import { ElfError, type ElfFile, PF_X, PT_LOAD } from '../../common/elf/elf.ts';
 import { isGo } from '../../common/elf/go-module.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
+import type { CodeRange } from './gaps.ts';
 import { type Rule, SIGNAL_RULE, STOP_RULE } from './rules.ts';
 
 export interface KnownFunction {
@@ -43,6 +44,7 @@ const LONGEST_PATTERN = 16;
 const VDSO_NAME = 'linux-vdso.so.1';
 const MAX_VDSO_BYTES = 64 << 10;
 const CHUNK_BYTES = 1 << 20;
+const MAX_GAP_BYTES = 1 << 20;
 const MAX_CODE_BYTES = 512 << 20;
 const MAX_FOUND = 64;
 
@@ -77,6 +79,19 @@ function findByCode(elf: ElfFile, found: Map<number, KnownFunction>): void {
       for (const pattern of CODE[elf.machine]) searchCode(bytes, segment.vaddr + done, pattern, found);
     }
   }
+}
+
+/** The same in parts of any file. */
+export function findKnownIn(elf: ElfFile, gaps: readonly CodeRange[]): KnownFunctions {
+  const found = new Map<number, KnownFunction>();
+  for (const { start, end } of gaps) {
+    const offset = elf.addressToFileOffset(start);
+    const size = Math.min(end - start, MAX_GAP_BYTES);
+    if (offset === undefined || offset + size > elf.source.size) continue;
+    const bytes = elf.source.read(offset, size);
+    for (const pattern of CODE[elf.machine]) searchCode(bytes, start, pattern, found);
+  }
+  return found;
 }
 
 function searchCode(

@@ -10,6 +10,8 @@ export interface LinearValue {
   register: number | undefined;
   /** The register's value is not it, but the 8 bytes at it and this offset. */
   loadedAt: number | undefined;
+  /** And not those either, but the 8 bytes at them and this offset. */
+  againAt: number | undefined;
   /** How often VG is added. */
   granules: number;
   constant: number;
@@ -37,6 +39,7 @@ const MAX_SHIFT = 31;
 const constantOf = (constant: number): LinearValue => ({
   register: undefined,
   loadedAt: undefined,
+  againAt: undefined,
   granules: 0,
   constant,
 });
@@ -112,10 +115,11 @@ function applyOperator(op: number, cursor: Cursor, stack: LinearValue[]): Linear
 function add(left: LinearValue, right: LinearValue | undefined): LinearValue | undefined {
   if (!right) return undefined;
   if (left.register !== undefined && right.register !== undefined) return undefined;
-  const { register, loadedAt } = left.register === undefined ? right : left;
+  const { register, loadedAt, againAt } = left.register === undefined ? right : left;
   return {
     register,
     loadedAt,
+    againAt,
     granules: left.granules + right.granules,
     constant: left.constant + right.constant,
   };
@@ -126,7 +130,8 @@ function multiply(value: LinearValue, factor: number): LinearValue | undefined {
   return { ...value, granules: value.granules * factor, constant: value.constant * factor };
 }
 
-function load({ register, loadedAt, granules, constant }: LinearValue): LinearValue | undefined {
-  if (register === undefined || loadedAt !== undefined || granules !== 0) return undefined;
-  return { register, loadedAt: constant, granules: 0, constant: 0 };
+function load({ register, loadedAt, againAt, granules, constant }: LinearValue): LinearValue | undefined {
+  if (register === undefined || againAt !== undefined || granules !== 0) return undefined;
+  if (loadedAt === undefined) return { register, loadedAt: constant, againAt, granules: 0, constant: 0 };
+  return { register, loadedAt, againAt: constant, granules: 0, constant: 0 };
 }

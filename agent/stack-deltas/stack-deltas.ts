@@ -7,14 +7,15 @@
 import { type ElfFile, type Machine, PF_X, PT_LOAD } from '../../common/elf/elf.ts';
 import { isGo } from '../../common/elf/go-module.ts';
 import { findGoPclntab } from '../../common/elf/go-pclntab.ts';
-import { RuleKind } from '../tracer/records.gen.ts';
+import { EF_RULE_INTERRUPTED, RuleKind } from '../tracer/records.gen.ts';
 import { type Inexpressible, KEPT, newInexpressible, REGISTERS, type Registers } from './cfi-state.ts';
 import { type DecodeTarget, decodeFrameSection } from './frame-section.ts';
 import { findDebugFrame, findEhFrame, findSframe } from './frame-sources.ts';
 import type { FrameSectionStats } from './frame-stats.ts';
+import { gapsToSearch } from './gaps.ts';
 import { type GoFrames, readGoFrames } from './go-frames.ts';
 import { coverage, joinFunctions } from './join.ts';
-import { findKnownFunctions, type KnownFunctions } from './known-functions.ts';
+import { findKnownFunctions, findKnownIn, type KnownFunctions } from './known-functions.ts';
 import { lacksRules } from './lacks-rules.ts';
 import { addLinkageTable } from './linkage-table.ts';
 import { addCode } from './machine-code/add-code.ts';
@@ -55,6 +56,11 @@ export interface StackDeltas {
   stats: StackDeltaStats;
 }
 
+const COUNTS_FROM_REGISTER: ReadonlySet<number> = new Set([
+  RuleKind.CFA,
+  RuleKind.CFA_DEREF,
+  RuleKind.CFA_DEREF_TWICE,
+]);
 /** Longest start-up stub that has no unwind information of its own. */
 const ENTRY_STUB_BYTES = 64;
 /** How start-up code ends, up to the distance that it jumps by, which has four bytes. */
@@ -72,7 +78,9 @@ export function extractStackDeltas(elf: ElfFile, findSeparate: FindSeparate = ()
   const deltas = extract(elf, findSeparate, REGISTERS[elf.machine]);
   const kept = KEPT[elf.machine];
   // few files need it, so the others have neither the longer dictionary nor its cost
-  const isNeeded = deltas.rules.some(({ kind, cfaReg }) => kind === RuleKind.CFA && cfaReg === kept);
+  const isNeeded = deltas.rules.some(
+    ({ kind, cfaReg }) => COUNTS_FROM_REGISTER.has(kind) && (cfaReg & ~EF_RULE_INTERRUPTED) === kept,
+  );
   if (!isNeeded || kept === undefined) return deltas;
   return extract(elf, findSeparate, { ...REGISTERS[elf.machine], kept });
 }
@@ -98,13 +106,16 @@ function extract(elf: ElfFile, findSeparate: FindSeparate, registers: Registers)
   addKnownFunctions(known, rows, rules);
   const goFunctions = go?.addRows(rows, rules, coverage(rows)) ?? 0;
   const sframe = addSframe(elf, target);
-  const isPoor = lacksRules(elf, rows);
-  const separate = isPoor ? findSeparate() : undefined;
+  const separate = lacksRules(elf, rows) ? findSeparate() : undefined;
   const separateFrame = separate && decodeDebugFrame(separate, target);
   addLinkageTable(elf, rows, rules, coverage(rows));
   addEntryStub(elf, rows, rules);
   // Go's own table leaves out what has no frame like others
-  if (!go) addCode(elf, rows, rules, coverage(rows), isPoor && lacksRules(elf, rows));
+  if (!go) {
+    const gaps = gapsToSearch(elf, rows, lacksRules(elf, rows));
+    addKnownFunctions(findKnownIn(elf, gaps), rows, rules);
+    addCode(elf, rows, rules, gaps);
+  }
   const { addresses, ruleIds, overlaps } = joinFunctions(rows);
   const ruleOverflow = rules.overflow;
   const sources = { ehFrame, debugFrame, sframe, separateFrame, goFunctions };

@@ -24,7 +24,7 @@ import { MAX_IMAGE_BYTES, type PackedTable } from './pack.ts';
 
 export type CachedTable = { kind: 'found'; unwind: UnwindTable } | { kind: 'missing' } | { kind: 'damaged' };
 
-const FORMAT = 'everyframe-table 5';
+const FORMAT = 'everyframe-table 6';
 const ENDING = '.table';
 /** Half-written ones of runs that were killed, too. */
 const ANY_TABLE = /\.table(\.\d+)?$/;

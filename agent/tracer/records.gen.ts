@@ -12,6 +12,7 @@ export const EF_TRACE_INTERPRETED = 2;
 export const EF_PROCESS_NO_FILE = 1;
 export const EF_BLOCK_BITS = 14;
 export const EF_PAGE_BITS = 12;
+export const EF_RULE_INTERRUPTED = 128;
 export const EF_PYTHON_RANGES = 4;
 export const EF_HOTSPOT_NO_BCI = 65535;
 export const EF_HOTSPOT_HEAPS = 16;
@@ -64,6 +65,7 @@ export const RuleKind = {
   STOP: 5,
   FRAME_POINTER: 6,
   CFA_VG: 7,
+  CFA_DEREF_TWICE: 8,
 } as const;
 
 export const ValueKind = {

@@ -4,7 +4,7 @@ import { REGISTERS } from '../../agent/stack-deltas/cfi-state.ts';
 import { describeRule, type RuleText } from '../../agent/stack-deltas/describe.ts';
 import type { Rule } from '../../agent/stack-deltas/rules.ts';
 import type { StackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
-import { RuleKind, ValueKind } from '../../agent/tracer/records.gen.ts';
+import { EF_RULE_INTERRUPTED, RuleKind, ValueKind } from '../../agent/tracer/records.gen.ts';
 import { lastAtOrBelow } from '../../common/base/search.ts';
 import { evaluate, MadeUpProcess } from './readelf-expressions.ts';
 import type { ReadelfFrames, ReadelfRule } from './readelf-frames.ts';
@@ -187,9 +187,10 @@ interface OurRule extends RuleText {
 }
 
 function judge(ours: OurRule, id: number, expected: ReadelfRule | undefined): Verdict {
-  if (id === SIGNAL_EDGE) return ours.kind === 'signal' ? 'same' : 'a signal trampoline begins or ends here';
+  if (id === SIGNAL_EDGE)
+    return ours.kind === 'signal' || ours.interrupted ? 'same' : 'a signal trampoline begins or ends here';
   if (!expected) return ours.kind === 'invalid' || ours.kind === 'stop' ? 'same' : 'no FDE covers it';
-  if (expected.isSignal) return ours.kind === 'signal' ? 'same' : 'it is a signal frame';
+  if (ours.kind === 'signal') return expected.isSignal ? 'same' : 'it is no signal frame';
   const isX86 = ours.machine === 'x86_64';
   const { cfa, registers } = expected;
   const column = registers.get('ra') ?? 'u';
@@ -250,11 +251,16 @@ function placeOf(
 }
 
 function cfaOf(rule: Rule, process: MadeUpProcess): bigint {
-  const base = BigInt.asUintN(64, process.register(rule.cfaReg) + BigInt(rule.cfaOffset));
+  const base = BigInt.asUintN(
+    64,
+    process.register(rule.cfaReg & ~EF_RULE_INTERRUPTED) + BigInt(rule.cfaOffset),
+  );
   const second = BigInt(rule.cfaOffset2);
   switch (rule.kind) {
     case RuleKind.CFA_DEREF:
       return process.load(base) + second;
+    case RuleKind.CFA_DEREF_TWICE:
+      return process.load(process.load(base) + BigInt.asIntN(16, second)) + (second >> 16n);
     case RuleKind.CFA_VG:
       return base + process.register(VG) * second;
     case RuleKind.PLT:

@@ -49,7 +49,7 @@ it.each(SUBJECTS.filter(isUsable))('agree in $path', ({ path, maxDifferentShare 
     .filter(({ flags }) => flags & SHF_EXECINSTR)
     .map((s) => ({ start: s.addr, bytes: elf.sectionData(s) }));
   const read = (at: number) => code.find(({ start, bytes }) => at >= start && at < start + bytes.length);
-  const options = { covered: () => false, maxInstructions: 400_000, maxStarts: 50_000 };
+  const options = { covered: () => false, maxInstructions: 400_000, maxGuesses: 0, maxStarts: 50_000 };
   const walk = new CodeWalk(PROCESSORS[elf.machine], read, options);
   if (elf.entry !== 0) walk.addEntry(elf.entry);
   if (!isX86) for (let i = 0; i < rows.count; i++) walk.addStart(rows.starts[i]!);

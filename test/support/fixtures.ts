@@ -15,9 +15,9 @@ export const missingRights = process.getuid?.() === 0 ? '' : 'needs root';
 if (missingRights) console.log('skipped: it needs root');
 
 /** Path of the compiled program. */
-export function compile(name: string, tool: string, flags: string[], source: string): string {
+export function compile(name: string, tool: string, flags: string[], ...sources: string[]): string {
   const out = join(folder, name);
-  execFileSync(tool, [...flags, '-o', out, join(SOURCES, source)]);
+  execFileSync(tool, [...flags, '-o', out, ...sources.map((source) => join(SOURCES, source))]);
   return out;
 }
 

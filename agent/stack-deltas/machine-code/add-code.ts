@@ -16,6 +16,8 @@ import {
   SHT_SYMTAB,
 } from '../../../common/elf/elf.ts';
 import { OutOfBounds } from '../../../common/elf/source.ts';
+import type { CodeRange } from '../gaps.ts';
+import { coverage } from '../join.ts';
 import type { FunctionRows } from '../rows.ts';
 import type { RuleTable } from '../rules.ts';
 import { AARCH64 } from './arm64-frame.ts';
@@ -24,11 +26,14 @@ import { X86_64 } from './frame-state.ts';
 import { CodeWalk, type ReadCode } from './walk.ts';
 
 export const PROCESSORS: Readonly<Record<Machine, Processor>> = { x86_64: X86_64, aarch64: AARCH64 };
-/** musl has 101,000; what is beyond stays without rules. */
-const MAX_INSTRUCTIONS = 150_000;
+/** musl has 101,000, and the assembly of libdav1d 190,000; what is beyond stays without rules. */
+const MAX_INSTRUCTIONS = 300_000;
+const MAX_GUESSES = 300_000;
 const MAX_STARTS = 50_000;
 const MAX_SYMBOLS_BYTES = 4 << 20;
 const SYMBOL_BYTES = 24;
+const STB_GLOBAL = 1;
+const STT_NOTYPE = 0;
 const STT_FUNC = 2;
 const CHUNK_BYTES = 64 << 10;
 /** A piece reaches this far into the next one, so that every instruction lies in one. */
@@ -36,29 +41,46 @@ const OVERLAP_BYTES = 16;
 const MAX_CHUNKS = 64;
 const MAX_CODE_SECTIONS = 64;
 
-/** Adds rows for code that `covered` says nothing about; `isPoor`: much of the file's code is like that. */
+/** Adds rows for code that no function so far covers, most of all in the gaps. */
 export function addCode(
   elf: ElfFile,
   rows: FunctionRows,
   rules: RuleTable,
-  covered: (address: number) => boolean,
-  isPoor: boolean,
+  gaps: readonly CodeRange[],
 ): void {
   try {
-    const options = { covered, maxInstructions: MAX_INSTRUCTIONS, maxStarts: MAX_STARTS };
+    const covered = coverage(rows);
+    const options = {
+      covered,
+      maxInstructions: MAX_INSTRUCTIONS,
+      maxGuesses: MAX_GUESSES,
+      maxStarts: MAX_STARTS,
+    };
     const walk = new CodeWalk(PROCESSORS[elf.machine], codeReader(elf), options);
     if (elf.entry !== 0) walk.addEntry(elf.entry);
     for (const name of ['.init', '.fini']) {
       const section = elf.section(name);
-      if (section && section.flags & SHF_EXECINSTR) walk.addStart(section.addr);
+      if (section && section.flags & SHF_EXECINSTR) walk.addStart(section.addr, true);
     }
-    if (isPoor) for (const start of functionSymbols(elf)) walk.addStart(start);
+    if (gaps.length > 0)
+      for (const start of functionSymbols(elf)) if (liesIn(gaps, start)) walk.addStart(start);
     walk.run();
+    for (const { start, end } of gaps) walk.sweep(start, end);
     addRows(walk, rows, rules);
   } catch (error) {
     // cut short, or not to be decompressed: these functions stay without rules
     if (!(error instanceof OutOfBounds || error instanceof ElfError)) throw error;
   }
+}
+
+function liesIn(gaps: readonly CodeRange[], address: number): boolean {
+  let low = 0;
+  for (let high = gaps.length; low < high; ) {
+    const middle = (low + high) >> 1;
+    if (gaps[middle]!.end <= address) low = middle + 1;
+    else high = middle;
+  }
+  return low < gaps.length && gaps[low]!.start <= address;
 }
 
 /** A segment of code may hold constants as well; where sections are known, they tell. */
@@ -90,6 +112,10 @@ function codeReader(elf: ElfFile): ReadCode {
   };
 }
 
+/** Assembly leaves the type out. Its local labels are everywhere, its global ones where functions begin. */
+const isFunction = (info: number): boolean =>
+  (info & 0xf) === STT_FUNC || ((info & 0xf) === STT_NOTYPE && info >> 4 === STB_GLOBAL);
+
 function* functionSymbols(elf: ElfFile): Iterable<number> {
   for (const section of elf.sections) {
     const isTable = section.type === SHT_SYMTAB || section.type === SHT_DYNSYM;
@@ -97,11 +123,11 @@ function* functionSymbols(elf: ElfFile): Iterable<number> {
     const cursor = new Cursor(elf.sectionData(section));
     for (let at = 0; at + SYMBOL_BYTES <= cursor.end; at += SYMBOL_BYTES) {
       cursor.at = at + 4;
-      const type = cursor.u8() & 0xf;
+      const info = cursor.u8();
       cursor.skip(1);
       const section = cursor.u16();
       const value = cursor.u64();
-      if (type === STT_FUNC && section !== 0 && value > 0) yield value;
+      if (isFunction(info) && section !== 0 && value > 0) yield value;
     }
   }
 }

@@ -17,9 +17,9 @@ function walkOf(words: readonly number[]): string[] {
   for (const [i, word] of words.entries()) bytes.writeUInt32LE(word, 4 * i);
   const read = (at: number) =>
     at >= START && at < START + bytes.length ? { start: START, bytes } : undefined;
-  const options = { covered: () => false, maxInstructions: 1000, maxStarts: 100 };
+  const options = { covered: () => false, maxInstructions: 1000, maxGuesses: 1000, maxStarts: 100 };
   const walk = new CodeWalk(AARCH64, read, options);
-  walk.addStart(START);
+  walk.addStart(START, true);
   walk.run();
   return Array.from(walk.instructions(), ({ address, state }) => {
     const { cfa, fp, ra } = describeRule(state.toRule(), 'aarch64');

@@ -153,4 +153,6 @@ export const AARCH64: Processor = {
   newFrame: () => new Arm64Frame(),
   // by a pair of instructions that is used for nothing else in code: -Os aligns no function
   loadedAlignment: 4,
+  // ret, br and nop, udf, and b over less than 64 MiB, forwards and backwards
+  lastBytes: new Set([0xd6, 0xd5, 0x00, 0x14, 0x17]),
 };

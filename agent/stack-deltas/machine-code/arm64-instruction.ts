@@ -34,6 +34,10 @@ export class Arm64Reader implements CodeReader {
   value = 0;
   savesRegister = false;
   beginsFunction = false;
+  readonly isImported = false;
+  readonly usesTable = false;
+  /** An instruction of its own, which nothing runs behind. */
+  readonly isZero = false;
   /** Of STACK_ACCESS: how far sp moves up before and after. */
   before = 0;
   after = 0;

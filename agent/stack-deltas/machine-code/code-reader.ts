@@ -50,6 +50,12 @@ export interface CodeReader {
   readonly savesRegister: boolean;
   /** What has called another function does not do so: it is the first instruction of a function, or in its prologue. */
   readonly beginsFunction: boolean;
+  /** A jump to where a word of the file's own data says, which a linker or loader fills in. */
+  readonly isImported: boolean;
+  /** A jump to where a word of a table says, counted from the table: that of a switch. */
+  readonly usesTable: boolean;
+  /** Zero bytes, which are no code. */
+  readonly isZero: boolean;
   /** Of the instruction at `offset`: sets the fields above. */
   read(offset: number): void;
 }
@@ -75,4 +81,6 @@ export interface Processor {
   newFrame(): FrameTracker;
   /** Of the functions whose addresses are loaded. */
   loadedAlignment: number;
+  /** Last byte of what ends a function, or fills up behind one. */
+  lastBytes: ReadonlySet<number>;
 }

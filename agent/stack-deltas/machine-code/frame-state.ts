@@ -116,4 +116,6 @@ export const X86_64: Processor = {
   newFrame: () => new FrameState(),
   // other places in code are loaded, too
   loadedAlignment: 16,
+  // ret, nop, int3, and the last byte of longer nops and of jumps that are not far
+  lastBytes: new Set([0xc3, 0x90, 0xcc, 0x00, 0xff]),
 };

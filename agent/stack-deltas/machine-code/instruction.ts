@@ -61,6 +61,9 @@ const HAS_NO_MODRM_0F = opcodes(
 const HAS_IMM8_0F = opcodes(0x0f, [0x70, 0x73], 0xa4, 0xac, 0xba, 0xc2, [0xc4, 0xc6]);
 const WRITES_REG_0F = opcodes([0x40, 0x4f], 0xaf, [0xb6, 0xb8], [0xbc, 0xbf]);
 
+/** From the load of a distance in a table to the jump by it: an addition, and what a compiler puts in between. */
+const TABLE_JUMP_BYTES = 32;
+
 /** Reads one after the other; nothing is allocated for each. */
 export class InstructionReader implements CodeReader {
   readonly #view: DataView;
@@ -83,6 +86,11 @@ export class InstructionReader implements CodeReader {
   savesRegister = false;
   /** Functions begin at round addresses, which tells more. */
   readonly beginsFunction = false;
+  isImported = false;
+  usesTable = false;
+  isZero = false;
+  /** Behind the movslq that was read last. */
+  #behindMovslq = -1;
 
   constructor(code: Uint8Array, base: number) {
     this.#view = new DataView(code.buffer, code.byteOffset, code.byteLength);
@@ -97,6 +105,9 @@ export class InstructionReader implements CodeReader {
     this.effect = Effect.NONE;
     this.value = 0;
     this.savesRegister = false;
+    this.isImported = false;
+    this.usesTable = false;
+    this.isZero = this.#view.byteLength > offset && this.#view.getUint8(offset) === 0;
     try {
       this.#instruction();
     } catch (error) {
@@ -259,6 +270,7 @@ export class InstructionReader implements CodeReader {
     const immediateAt = this.#at;
     this.#skipImmediate(op);
     if ((op === 0xf6 || op === 0xf7) && (this.#reg & 7) < 2) this.#at += op === 0xf6 ? 1 : this.#is16 ? 2 : 4;
+    if (op === 0x63) this.#behindMovslq = this.#at;
     if (op === 0xff) this.#group5(isRegister);
     else if (op === 0x8f) this.#popTo(isRegister);
     else if (op === 0x8d) this.#lea();
@@ -282,8 +294,13 @@ export class InstructionReader implements CodeReader {
   /** inc, dec, call, jmp, push. */
   #group5(isRegister: boolean): void {
     const sub = this.#reg & 7;
-    if (sub === 4) this.effect = Effect.JUMP_INDIRECT;
-    else if (sub === 6) this.#move(8);
+    if (sub === 4) {
+      this.effect = Effect.JUMP_INDIRECT;
+      this.isImported = this.#isRipRelative;
+      const sinceMovslq = this.#at - this.#behindMovslq;
+      this.usesTable =
+        isRegister && this.#behindMovslq >= 0 && sinceMovslq > 0 && sinceMovslq <= TABLE_JUMP_BYTES;
+    } else if (sub === 6) this.#move(8);
     else if (sub === 3 || sub === 5 || sub === 7) this.effect = Effect.UNKNOWN;
     else if (sub < 2 && isRegister) this.#write(this.#rm);
   }

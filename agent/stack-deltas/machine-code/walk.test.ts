@@ -9,13 +9,23 @@ import { CodeWalk } from './walk.ts';
 const START = 0x1000;
 
 /** `0x1000 rsp+8 same`, a line an instruction; starts are offsets in the code. */
-function walkOf(code: string, starts: readonly number[] = [0], covered = (_: number) => false): string[] {
+function walkOf(
+  code: string,
+  starts: readonly number[] = [0],
+  { covered = (_: number): boolean => false, isCalled = true, sweeps = false } = {},
+): string[] {
   const bytes = Buffer.from(code.replaceAll(/\s/g, ''), 'hex');
   const read = (at: number) =>
     at >= START && at < START + bytes.length ? { start: START, bytes } : undefined;
-  const walk = new CodeWalk(X86_64, read, { covered, maxInstructions: 1000, maxStarts: 100 });
-  for (const start of starts) walk.addStart(START + start);
+  const walk = new CodeWalk(X86_64, read, {
+    covered,
+    maxInstructions: 1000,
+    maxGuesses: 1000,
+    maxStarts: 100,
+  });
+  for (const start of starts) walk.addStart(START + start, isCalled);
   walk.run();
+  if (sweeps) walk.sweep(START, START + bytes.length);
   return Array.from(walk.instructions(), ({ address, state }) => {
     const { cfa, fp } = describeRule(state.toRule(), 'x86_64');
     return `+${address - START} ${cfa} ${fp}`;
@@ -79,6 +89,54 @@ describe('machine code without unwind information', () => {
     expect(walkOf('53 53 5b c3')).toEqual([]);
   });
 
+  it('says nothing of a function that is not called and jumps where others return, as threaded code does', () => {
+    // mov $1,%eax; jmp *(%rbp)
+    expect(walkOf('b801000000 ff6500', [0], { isCalled: false })).toEqual([]);
+    // push %rbx; call of what never returns: ud2
+    expect(walkOf('53 e800000000 0f0b', [0], { isCalled: false })).toHaveLength(3);
+    // jmp *0(%rip): to a function of another file
+    expect(walkOf('ff2500000000', [0], { isCalled: false })).toEqual(['+0 rsp+8 same']);
+    // pop %rbx is missing; jmp, to a function that returns
+    expect(walkOf('90 eb00 c3', [0, 3], { isCalled: false })).toHaveLength(3);
+    expect(walkOf('90 ff6500 90 eb00 ff6500', [0, 4], { isCalled: false })).toEqual([]);
+  });
+
+  it('is found where nothing leads to it: behind what ends another function', () => {
+    // ret; nop; push %rbx; pop %rbx; ret; zeros; jmp *%rax; ret
+    expect(walkOf('c3 90 53 5b c3 0000 ffe0 c3', [0], { sweeps: true })).toEqual([
+      '+0 rsp+8 same',
+      '+2 rsp+8 same',
+      '+3 rsp+16 same',
+      '+4 rsp+8 same',
+      '+9 rsp+8 same',
+    ]);
+  });
+
+  it('goes on behind a jump through a table', () => {
+    // push %rbx; movslq (%rdx,%rax,4),%rax; add %rdx,%rax; jmp *%rax; pop %rbx; ret; nop; pop %rbx; ret
+    const code = `53 48630482 4801d0 ffe0 5b c3 90 5b c3 ${'00'.repeat(32)}`;
+    expect(walkOf(code, [], { sweeps: true })).toEqual([
+      '+0 rsp+8 same',
+      '+1 rsp+16 same',
+      '+5 rsp+16 same',
+      '+8 rsp+16 same',
+      '+10 rsp+16 same',
+      '+11 rsp+8 same',
+      '+13 rsp+16 same',
+      '+14 rsp+8 same',
+    ]);
+  });
+
+  it('is none where bytes make no function', () => {
+    // push %rbx; ret; what is no instruction, up to where a function may begin: push %rbx; pop %rbx; ret
+    const code = `53 c3 06 06 ${'06'.repeat(11)}c3 53 5b c3`;
+    expect(walkOf(code, [], { sweeps: true }).map((line) => line.split(' ')[0])).toEqual([
+      '+16',
+      '+17',
+      '+18',
+    ]);
+  });
+
   it('says nothing of a place to which two ways lead with different stacks', () => {
     // je +1; push %rbx; nop; ud2
     expect(walkOf('7401 53 90 0f0b')).toEqual(['+0 rsp+8 same', '+2 rsp+8 same']);
@@ -86,7 +144,10 @@ describe('machine code without unwind information', () => {
 
   it('ends where an instruction is not understood, at covered code, and at the end of the code', () => {
     expect(walkOf('53 06 90')).toEqual(['+0 rsp+8 same']);
-    expect(walkOf('53 90 90', [0], (at) => at >= START + 2)).toEqual(['+0 rsp+8 same', '+1 rsp+16 same']);
+    expect(walkOf('53 90 90', [0], { covered: (at) => at >= START + 2 })).toEqual([
+      '+0 rsp+8 same',
+      '+1 rsp+16 same',
+    ]);
     expect(walkOf('53 4883')).toEqual(['+0 rsp+8 same']);
   });
 
@@ -121,6 +182,7 @@ describe('code that was made to be slow to follow', () => {
     const walk = new CodeWalk(X86_64, read, {
       covered: () => false,
       maxInstructions: 100_000,
+      maxGuesses: 1000,
       maxStarts: 100,
     });
     walk.addStart(START);

@@ -1,0 +1,75 @@
+/** Stacks through code whose unwind information is unusual, or that has none. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { toPid } from '../common/base/brand.ts';
+import { compile, missingRights } from './support/fixtures.ts';
+import { Recording, type Stack, share, total } from './support/recording.ts';
+
+const SAMPLES = 50;
+const LIMIT_MS = 120_000;
+
+interface Program {
+  title: string;
+  source: string[];
+  flags?: string[];
+  /** Frames in this order, leaf first. */
+  stack: RegExp[];
+}
+
+const PROGRAMS: Program[] = [
+  {
+    title: 'functions that change stacks, with the letter S and rules of their own',
+    source: ['other-stack.c'],
+    stack: [/^leaf$/, /^on_other_stack$/, /^below$/, /^on_other_stack$/, /^main$/],
+  },
+  {
+    title: 'assembly without unwind information, with and without symbols',
+    source: ['no-cfi.c', 'no-cfi.S'],
+    stack: [/^(spin_asm|second(_asm)?)$/, /^caller$/, /^main$/],
+  },
+];
+
+const follows = ({ frames }: Stack, names: readonly RegExp[]): boolean => {
+  const users = frames.filter((f) => !f.endsWith('_[k]'));
+  return names.every((name, i) => name.test(users[i] ?? ''));
+};
+
+if (process.arch !== 'x64') console.log('skipped: the programs are in x86-64 assembly');
+describe.skipIf(missingRights || process.arch !== 'x64')('whole stacks', () => {
+  const running = new Map<Program, ChildProcess>();
+  let recording: Recording;
+  const stacksOf = (program: Program): Stack[] => recording.stacks(running.get(program)!.pid);
+
+  beforeAll(async () => {
+    for (const program of PROGRAMS) {
+      const [first, ...more] = program.source;
+      const path = compile(
+        first!.replace('.c', '-undescribed'),
+        'gcc',
+        program.flags ?? ['-O2'],
+        first!,
+        ...more,
+      );
+      running.set(program, spawn('nice', ['-n', '19', path], { stdio: 'ignore' }));
+    }
+    recording = await Recording.start({ targets: [...running.values()].map(({ pid }) => toPid(pid!)) });
+    // from the first whole stack of each on: what came before lacked tables
+    await recording.until(
+      () => PROGRAMS.every((p) => stacksOf(p).some((s) => follows(s, p.stack))),
+      LIMIT_MS,
+    );
+    recording.clear();
+    await recording.until(() => PROGRAMS.every((p) => total(stacksOf(p)) >= SAMPLES), LIMIT_MS);
+  }, 2 * LIMIT_MS);
+  afterAll(async () => {
+    await recording?.stop();
+    for (const child of running.values()) child.kill('SIGKILL');
+  });
+
+  it.each(PROGRAMS)('of $title', (program) => {
+    const whole = share(stacksOf(program), (s) => s.frames.at(-1) === '_start');
+    expect(whole).toBeGreaterThan(0.98);
+    // the rest was met between two calls
+    expect(share(stacksOf(program), (s) => follows(s, program.stack))).toBeGreaterThan(0.95);
+  });
+});
