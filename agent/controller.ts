@@ -17,6 +17,7 @@ import { mayHoldRuntime } from './interpreters/registry.ts';
 import { RuntimeFrames } from './interpreters/runtime-frames.ts';
 import { tellRefused, tellUnsupported, tellUnverified } from './interpreters/verified.ts';
 import { JitFrames } from './jit/jit-frames.ts';
+import { ProcessCode } from './jit/process-code.ts';
 import { LoopDelay } from './loop-delay.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { addWithDescendants } from './processes/descendants.ts';
@@ -127,7 +128,10 @@ export class Controller {
   readonly #traces: TraceHandler;
   readonly #attached: ProcessRuntimes;
   readonly #runtimes: RuntimeFrames;
-  readonly #jit = new JitFrames();
+  readonly #processCode: ProcessCode;
+  readonly #jit = new JitFrames({
+    onAddress: (process, address) => this.#processCode.onAddress(process, address),
+  });
   readonly #sourceMaps: SourceMaps | undefined;
   readonly #frames: FrameResolver;
   readonly #stacks: Stacks;
@@ -200,6 +204,15 @@ export class Controller {
       onBetterNames: (key) => this.#frames.renameFile(key),
       onRuntime: tellUnverified((message) => log.warn(message)),
       onUnsupportedRuntime: tellUnsupported((message) => log.warn(message)),
+    });
+    this.#processCode = new ProcessCode({
+      publish: (entry) => this.#tracer.processCode.publish(entry),
+      withdraw: (process, start) => this.#tracer.processCode.withdraw(process, start),
+      keyOf: (identity) => this.#executables.keyOf(identity),
+      hasTable: (key) => this.#tracer.tables.has(key),
+      onFile: (record) => this.#executables.onFile(record),
+      installImage: (key, image) => this.#executables.installImage(key, image),
+      forget: (key) => void this.#tracer.tables.forget(key),
     });
     this.#idleTables = new IdleTables((key) => this.#executables.isThere(key));
     const clock = { cpuMicros: this.#tracer.native.threadCpuMicros, wallMs: () => performance.now() };
@@ -319,6 +332,7 @@ export class Controller {
       await this.flush();
       this.#tracer.drain();
     } while (this.#traces.waiting > 0);
+    await this.#processCode.stop();
     await Promise.all([this.#executables.stop(), this.#jit.stop(), this.#sourceMaps?.stop(), this.#sweep]);
     await this.#workers.stop();
     this.#lastCounters = this.counters();
@@ -358,6 +372,7 @@ export class Controller {
       ...prefixed('processRuntimes', { ...this.#attached.stats, processes: this.#attached.size }),
       ...prefixed('runtimeFrames', { ...this.#runtimes.stats, processes: this.#runtimes.processes }),
       ...prefixed('jit', { ...this.#jit.stats }),
+      ...prefixed('processCode', { ...this.#processCode.stats }),
       ...prefixed('sourceMaps', { ...this.#sourceMaps?.stats }),
       ...prefixed('workers', this.#workers.stats),
       ...(this.#options.watchLoop && prefixed('loop', this.#loopDelay.stats)),
@@ -384,6 +399,7 @@ export class Controller {
     this.#processes.onExit(record);
     this.#forgetProcess(record.pid);
     this.#jit.onExit(record);
+    this.#processCode.onExit(record);
   }
 
   /** Waits for what a person wants to see; of the whole machine runtimes are read while sampling begins. */

@@ -74,6 +74,28 @@ static __always_inline void attach_file(struct ef_scratch *s, struct ef_mapping 
 	report_file(s, key, vma, id);
 }
 
+/* Code for which user space has found a table; 1 where it has none. */
+static __always_inline int attach_code(struct ef_scratch *s, struct ef_mapping *m, u64 start)
+{
+	const struct ef_process_id *process = &s->sample.process;
+
+	s->code_key.tgid = process->tgid;
+	s->code_key.start = start;
+	struct ef_code *code = bpf_map_lookup_elem(&process_code, &s->code_key);
+	if (!code || code->process.exec_id != process->exec_id ||
+	    code->process.start_boottime_ns != process->start_boottime_ns)
+		return 1;
+	struct ef_file_entry *entry = bpf_map_lookup_elem(&files, &code->key);
+	if (!entry)
+		return 1;
+	m->file = *entry;
+	entry->last_used_ns = s->sample.ktime_ns;
+	m->key = code->key;
+	m->delta = code->delta;
+	m->is_jit = code->is_jit;
+	return 0;
+}
+
 static __always_inline void attach_anonymous(struct ef_scratch *s, struct ef_mapping *m,
 					     const struct vma_fields *vma)
 {
@@ -90,6 +112,8 @@ static __always_inline void attach_anonymous(struct ef_scratch *s, struct ef_map
 		m->delta = -vma->start;
 		return;
 	}
+	if (!attach_code(s, m, vma->start))
+		return;
 	m->key = 0;
 	m->delta = 0;
 }
@@ -129,6 +153,7 @@ __noinline int resolve_mapping(u64 address)
 	struct ef_mapping *m = &s->mappings[slot];
 	m->start = vma->start;
 	m->length = vma->end - vma->start;
+	m->is_jit = 0;
 	if (vma->file)
 		attach_file(s, m, vma);
 	else

@@ -50,6 +50,13 @@ struct {
 } files SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct ef_code_key);
+	__type(value, struct ef_code);
+} process_code SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 8192);
 	__type(key, u32);
@@ -132,6 +139,7 @@ struct ef_mapping {
 	u64 length; /* 0: empty slot */
 	u64 delta;  /* added to an address it gives the operand of the frame's header word */
 	u64 key;    /* 0: no file */
+	u64 is_jit; /* the key is that of a table, not of a file */
 	struct ef_file_entry file;
 };
 #define EF_MAPPINGS 4
@@ -195,6 +203,7 @@ struct ef_scratch {
 	u64 signal_registers[SIGNAL_REGISTERS];
 	struct vma_fields vma;
 	struct file_identity file_identity;
+	struct ef_code_key code_key;
 	struct ef_file_entry pending_file;
 	u64 maple_node[16];
 	struct ef_trace trace;
@@ -206,6 +215,7 @@ struct ef_scratch {
 		/* not used here: keeps the types in the object's BTF, from which the TypeScript view is made */
 		struct ef_exit exit;
 		struct ef_page page;
+		struct ef_code code;
 		u8 bytes[sizeof(struct ef_process) + 256];
 	} record;
 };

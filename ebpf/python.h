@@ -99,12 +99,6 @@ static __always_inline int load_python(struct ef_python_walk *w, u64 key)
 	return 0;
 }
 
-static __always_inline u64 thread_pointer(void)
-{
-	struct task_struct *task = (void *)bpf_get_current_task();
-	return BPF_CORE_READ(task, THREAD_POINTER_MEMBER);
-}
-
 /* As USER_READ, but a failure counts. */
 static __always_inline long python_read(void *dst, u32 size, u64 address)
 {

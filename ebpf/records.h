@@ -178,6 +178,11 @@ enum ef_rule_kind {
 	EF_RULE_CFA_VG = 7, /* arm64: CFA = cfa_reg + cfa_offset + cfa_offset2 * VG, the vector length / 8 */
 	/* CFA = *(*(cfa_reg + cfa_offset) + low half of cfa_offset2) + its high half, both signed: OCaml 5's fibers */
 	EF_RULE_CFA_DEREF_TWICE = 8,
+	/* Go's scheduler stack goes on in the thread's goroutine, as that was left, or is whole where there is none:
+	 * g = *(thread pointer + cfa_offset), m = *(g + ra_offset), goroutine = *(m + cfa_offset2), whose saved sp and
+	 * pc stand behind its ra_offset; fp is saved at fp_offset */
+	EF_RULE_GOROUTINE = 9,
+	EF_RULE_UNKNOWN = 10, /* nobody can tell the caller, least of all the frame pointer */
 };
 
 enum ef_value_kind {
@@ -230,6 +235,22 @@ struct ef_file_entry {
 	__u32 rows_at;
 	__u64 last_used_ns; /* written by BPF, for eviction by least use */
 	__u32 runtime;      /* enum ef_runtime: its code runs interpreted functions, see the runtime's own map */
+	__u32 reserved;
+};
+
+/* Key and value of the map `process_code`: executable memory of a process that no file backs, for which user space has
+ * found a table: that of the file whose code the process has moved there, or one of what its JIT has registered. */
+struct ef_code_key {
+	__u32 tgid;
+	__u32 reserved;
+	__u64 start;
+};
+
+struct ef_code {
+	struct ef_process_id process;
+	__u64 key;
+	__u64 delta;  /* added to an address it gives the offset in the file */
+	__u32 is_jit; /* the key is only that of a table: names go by the address */
 	__u32 reserved;
 };
 

@@ -281,6 +281,31 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 	return STEP_NEXT;
 }
 
+static __always_inline u64 thread_pointer(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	return BPF_CORE_READ(task, THREAD_POINTER_MEMBER);
+}
+
+/* What the scheduler's stack was left for; the pc that is saved lies behind a call. */
+static __always_inline int step_goroutine(struct ef_scratch *s, const struct ef_rule *rule)
+{
+	u64 g = 0, saved[2];
+
+	if (USER_READ(&g, 8, thread_pointer() + (s64)rule->cfa_offset) || USER_READ(&g, 8, g + rule->ra_offset) ||
+	    USER_READ(&g, 8, g + (s64)rule->cfa_offset2))
+		return cut(s, EF_MARKER_REGISTER);
+	/* between two goroutines the scheduler works for none */
+	if (!g)
+		return STEP_DONE;
+	if (USER_READ(saved, 16, g + rule->ra_offset + 8) || USER_READ(&s->fp, 8, g + rule->fp_offset) ||
+	    !saved[0])
+		return cut(s, EF_MARKER_REGISTER);
+	s->sp = saved[0];
+	s->pc = saved[1];
+	return STEP_NEXT;
+}
+
 static __always_inline int apply_rule(struct ef_scratch *s)
 {
 	switch (s->rule.kind) {
@@ -288,6 +313,10 @@ static __always_inline int apply_rule(struct ef_scratch *s)
 		return STEP_DONE;
 	case EF_RULE_SIGNAL:
 		return step_signal(s);
+	case EF_RULE_GOROUTINE:
+		return step_goroutine(s, &s->rule);
+	case EF_RULE_UNKNOWN:
+		return cut(s, EF_MARKER_NO_RULE);
 	default:
 		return step_rule(s, &s->rule);
 	}
@@ -357,7 +386,7 @@ __noinline int unwind_step(void)
 		s->marker_if_sp_unknown = EF_MARKER_NONE;
 		return s->pc ? STEP_NEXT : STEP_DONE;
 	}
-	if (m->key) {
+	if (m->key && !m->is_jit) {
 		push_word(s, FRAME_WORD(EF_FRAME_FILE, s->table_offset));
 		push_word(s, m->key);
 	} else {

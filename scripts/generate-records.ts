@@ -27,6 +27,8 @@ const STRUCTS = [
   'ef_rule',
   'ef_config',
   'ef_file_entry',
+  'ef_code_key',
+  'ef_code',
   'ef_seen_set',
   'ef_python',
   'ef_v8',

@@ -27,6 +27,16 @@ const PROGRAMS: Program[] = [
     source: ['no-cfi.c', 'no-cfi.S'],
     stack: [/^(spin_asm|second(_asm)?)$/, /^caller$/, /^main$/],
   },
+  {
+    title: 'code that the process has moved to memory of its own',
+    source: ['moved-text.c'],
+    stack: [/^moved_leaf$/, /^moved_caller$/, /^main$/],
+  },
+  {
+    title: 'code of a JIT that has registered its unwind information',
+    source: ['jit-frames.c'],
+    stack: [/^called_back$/, /^\[anon\]/, /^calls_jit$/, /^main$/],
+  },
 ];
 
 const follows = ({ frames }: Stack, names: readonly RegExp[]): boolean => {

@@ -23,7 +23,7 @@ import { BuildQueue } from './build-queue.ts';
 import { type Executable, loadedSegments, locateOffset, newExecutable, placesOf } from './executable.ts';
 import { ForgetQueue } from './forget-queue.ts';
 import { closeKept, type KeptFile, KeptFiles } from './kept-files.ts';
-import { isSameFile, type OpenFailure, openRecordedFile } from './open-file.ts';
+import { type FileIdentity, isSameFile, type OpenFailure, openRecordedFile } from './open-file.ts';
 import { readFileId } from './read-file-id.ts';
 import { SymbolNames, UNKNOWN } from './symbol-names.ts';
 import type { SymbolDetail } from './symbol-service.ts';
@@ -205,6 +205,28 @@ export class Executables {
     executable.state = 'opening';
     this.#opens.push({ record, executable });
     this.#openNext();
+  }
+
+  /** Of a file that is known, by what stat() tells. */
+  keyOf({ inode, size, ctimeNs, device }: FileIdentity): FileKey | undefined {
+    for (const { key, identity } of this.#byKey.values()) {
+      const isSame = identity.inode === inode && identity.size === size && identity.ctimeNs === ctimeNs;
+      if (isSame && identity.device === device) return key;
+    }
+    return undefined;
+  }
+
+  /** Makes and installs the table of an ELF image that is no file, whose addresses nobody names; false where it has none. */
+  async installImage(key: FileKey, image: Uint8Array): Promise<boolean> {
+    const result = await this.#builder.buildFromBytes(image);
+    if (this.#stopped || result.kind !== 'built' || !result.executable.table) return false;
+    try {
+      await this.#tables.install(key, result.executable.table);
+      return true;
+    } catch {
+      this.stats.installFailed++;
+      return false;
+    }
   }
 
   /** Resolves when no file that was reported waits for its table, or after `limitMs`. */

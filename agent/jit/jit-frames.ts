@@ -18,6 +18,8 @@ const MAX_WAIT_MS = 2000;
 
 export interface JitFramesOptions {
   proc?: string;
+  /** Is told of each address once, until frames are forgotten. */
+  onAddress?: (process: ProcessIdentity, address: number) => void;
   /** Milliseconds, for tests. */
   nowMs?: () => number;
 }
@@ -38,6 +40,7 @@ export class JitFrames {
     late: 0,
   };
   readonly #context: JitContext;
+  readonly #onAddress: JitFramesOptions['onAddress'];
   readonly #byPid: LRUCache<number, JitProcess>;
   /** Gone, replaced by an exec, or one too many: updated once more and closed. */
   #leaving: JitProcess[] = [];
@@ -46,6 +49,7 @@ export class JitFrames {
 
   constructor(options: JitFramesOptions = {}) {
     const proc = options.proc ?? '/proc';
+    this.#onAddress = options.onAddress;
     const clock = createBootClock(proc);
     this.#context = {
       proc,
@@ -79,7 +83,10 @@ export class JitFrames {
     }
     const known = process.frameCount;
     const frame = process.frameOf(address);
-    this.#count += process.frameCount - known;
+    if (process.frameCount > known) {
+      this.#count++;
+      this.#onAddress?.(identity, address);
+    }
     return frame;
   }
 

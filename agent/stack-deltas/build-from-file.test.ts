@@ -25,7 +25,6 @@ const base = mkdtempSync(join(tmpdir(), 'build-from-file-'));
 const inBase = (name: string): string => join(base, name);
 const run = (command: string, ...args: string[]): string =>
   execFileSync(command, args, { cwd: base, encoding: 'latin1' });
-/** As openRootOf() gives it. */
 /** In a function that no other leads to, and whose code can't be followed. */
 let inside = 0;
 

@@ -59,7 +59,7 @@ function checkRules(table: PackedTable, machine: Machine): string {
     const kind = view.getUint8(at + RULE.kind);
     const raKind = view.getUint8(at + RULE.raKind);
     const raOffset = view.getInt16(at + RULE.raOffset, true);
-    if (kind > RuleKind.CFA_DEREF_TWICE || kind === (isX86 ? RuleKind.CFA_VG : RuleKind.PLT))
+    if (kind > RuleKind.UNKNOWN || kind === (isX86 ? RuleKind.CFA_VG : RuleKind.PLT))
       return `a rule of kind ${kind}`;
     if ((view.getUint8(at + RULE.cfaReg) & ~EF_RULE_INTERRUPTED) > lastRegister)
       return 'a rule with an unknown register';

@@ -14,7 +14,7 @@ export function registerName(machine: Machine, number: number): string {
 const signed = (offset: number): string => (offset < 0 ? `${offset}` : `+${offset}`);
 
 export interface RuleText {
-  kind: 'rule' | 'plt' | 'signal' | 'stop' | 'invalid' | 'frame-pointer';
+  kind: 'rule' | 'plt' | 'signal' | 'stop' | 'invalid' | 'frame-pointer' | 'goroutine' | 'unknown';
   cfa?: string;
   fp?: string;
   ra?: string;
@@ -28,6 +28,8 @@ const KINDS: Readonly<Record<number, RuleText['kind']>> = {
   [RuleKind.SIGNAL]: 'signal',
   [RuleKind.STOP]: 'stop',
   [RuleKind.FRAME_POINTER]: 'frame-pointer',
+  [RuleKind.GOROUTINE]: 'goroutine',
+  [RuleKind.UNKNOWN]: 'unknown',
 };
 
 export function describeRule(rule: Rule, machine: Machine): RuleText {

@@ -8,15 +8,25 @@ import type { GoFunction, GoPclntab } from '../../common/elf/go-pclntab.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
 import { RuleKind, ValueKind } from '../tracer/records.gen.ts';
 import { REGISTERS } from './cfi-state.ts';
+import { findInstructions, readGoroutineRule, TAKES_SCHEDULER } from './go-goroutine.ts';
 import type { FunctionRows } from './rows.ts';
-import { framePointerRule, INVALID_RULE, newRule, type Rule, type RuleTable, STOP_RULE } from './rules.ts';
+import {
+  framePointerRule,
+  INVALID_RULE,
+  newRule,
+  type Rule,
+  type RuleTable,
+  STOP_RULE,
+  UNKNOWN_RULE,
+} from './rules.ts';
 
 /**
  * `root`: nothing called it. `switch`: it goes over to another stack and keeps its frame pointer, or, where it has no
  * frame, its caller's. Where it has a frame, all but its prologue and epilogue does. `leave`: it takes up another stack
- * and jumps to where that was left, which no rule can tell; from then on nothing has called it.
+ * and jumps to where that was left, which no rule can tell from then on. `schedule`: it saves where its goroutine is and
+ * takes up the scheduler's stack, on which the goroutine's is what comes next (go-goroutine.ts).
  */
-type Special = 'root' | 'switch' | 'leave';
+type Special = 'root' | 'switch' | 'leave' | 'schedule';
 
 const SPECIAL: ReadonlyMap<string, Special> = new Map([
   ['runtime.goexit', 'root'],
@@ -25,8 +35,8 @@ const SPECIAL: ReadonlyMap<string, Special> = new Map([
   ['_rt0_amd64', 'root'],
   ['_rt0_amd64_linux', 'root'],
   ['_rt0_arm64_linux', 'root'],
-  ['runtime.mcall', 'root'],
-  ['runtime.morestack', 'root'],
+  ['runtime.mcall', 'schedule'],
+  ['runtime.morestack', 'schedule'],
   ['runtime.systemstack', 'switch'],
   ['runtime.asmcgocall', 'switch'],
   ['runtime.cgocallback', 'switch'],
@@ -38,10 +48,7 @@ const SPECIAL: ReadonlyMap<string, Special> = new Map([
   ['gogo', 'leave'],
 ]);
 /** The instruction that takes up the other stack: mov 0(%rbx), %rsp and mov sp, x0. */
-const LEAVES: Readonly<Record<Machine, Buffer>> = {
-  x86_64: Buffer.from('488b23', 'hex'),
-  aarch64: Buffer.from('1f000091', 'hex'),
-};
+const LEAVES: Readonly<Record<Machine, string>> = { x86_64: '488b23', aarch64: '1f000091' };
 const MAX_LEAVING_BYTES = 256;
 const MAX_FRAME_BYTES = 0x7fff_fff0;
 const RETURN_ADDRESS_BYTES = 8;
@@ -61,14 +68,20 @@ export type ReadGoCode = (start: number, size: number) => Uint8Array | undefined
 export function readGoFrames(table: GoPclntab, machine: Machine, readCode: ReadGoCode): GoFrames {
   const byName = findNames(table.names);
   const special = new Map<number, Special>();
-  for (const { start, nameAt } of table.functions()) {
+  let goroutine: Readonly<Rule> | undefined;
+  for (const { start, end, nameAt } of table.functions()) {
     const kind = byName.get(nameAt);
     if (kind) special.set(start, kind);
+    if (kind === 'schedule' && machine === 'x86_64')
+      goroutine ??= readGoroutineRule(readCode(start, Math.min(end - start, MAX_LEAVING_BYTES)));
   }
   return {
     isSpecial: (start) => special.has(start),
     addRows: (rows, rules, covered) => {
-      const writer = new GoRows(table, machine, { rows, rules, readCode });
+      const writer = new GoRows(table, machine, {
+        ...{ rows, rules, readCode },
+        goroutine: goroutine ?? UNKNOWN_RULE,
+      });
       let added = 0;
       for (const f of table.functions()) {
         if (covered(f.start)) continue;
@@ -91,6 +104,14 @@ function findNames(bytes: Uint8Array): Map<number, Special> {
   return found;
 }
 
+interface GoTarget {
+  rows: FunctionRows;
+  rules: RuleTable;
+  readCode: ReadGoCode;
+  /** Of what has taken up the scheduler's stack. */
+  goroutine: Readonly<Rule>;
+}
+
 class GoRows {
   readonly #table: GoPclntab;
   readonly #machine: Machine;
@@ -98,17 +119,15 @@ class GoRows {
   readonly #rules: RuleTable;
   readonly #readCode: ReadGoCode;
   readonly #rule: Rule = newRule({ kind: RuleKind.CFA });
+  readonly #goroutine: Readonly<Rule>;
 
-  constructor(
-    table: GoPclntab,
-    machine: Machine,
-    { rows, rules, readCode }: { rows: FunctionRows; rules: RuleTable; readCode: ReadGoCode },
-  ) {
+  constructor(table: GoPclntab, machine: Machine, { rows, rules, readCode, goroutine }: GoTarget) {
     this.#table = table;
     this.#machine = machine;
     this.#rows = rows;
     this.#rules = rules;
     this.#readCode = readCode;
+    this.#goroutine = goroutine;
     this.#rule.cfaReg = REGISTERS[machine].sp;
   }
 
@@ -124,25 +143,30 @@ class GoRows {
   }
 
   /** Behind the instruction; nothing where there is none. */
-  #findLeaving({ start, end }: GoFunction): number | undefined {
+  #findLeaving({ start, end }: GoFunction, leaves: string): number | undefined {
     const bytes = this.#readCode(start, Math.min(end - start, MAX_LEAVING_BYTES));
-    const leaves = LEAVES[this.#machine];
-    const at = bytes ? Buffer.from(bytes).indexOf(leaves) : -1;
-    return at < 0 ? undefined : start + at + leaves.length;
+    const found = bytes && findInstructions(bytes, leaves);
+    return found && start + found.end;
   }
 
   /** A program that is broken costs its own function only. */
   #tryAddBySize(f: GoFunction, special: Special | undefined): boolean {
     try {
-      if (special !== 'leave') return this.#addBySize(f, special === 'switch' ? this.#largest(f) : undefined);
-      const left = this.#findLeaving(f);
-      if (!this.#addBySize(f, undefined, left)) return false;
-      if (left !== undefined) this.#rows.addRow(left, this.#rules.intern(STOP_RULE));
-      return true;
+      if (special === 'leave') return this.#addLeaving(f, LEAVES[this.#machine], UNKNOWN_RULE);
+      if (special === 'schedule') return this.#addLeaving(f, TAKES_SCHEDULER[this.#machine], this.#goroutine);
+      return this.#addBySize(f, special === 'switch' ? this.#largest(f) : undefined);
     } catch (error) {
       if (error instanceof OutOfBounds) return false;
       throw error;
     }
+  }
+
+  /** Up to the instruction that takes up the other stack by its own, from then on by another rule. */
+  #addLeaving(f: GoFunction, leaves: string, rule: Readonly<Rule>): boolean {
+    const left = this.#findLeaving(f, leaves);
+    if (!this.#addBySize(f, undefined, left)) return false;
+    if (left !== undefined) this.#rows.addRow(left, this.#rules.intern(rule));
+    return true;
   }
 
   /** `switched`: with a stack of that size, the frame pointer is what counts. */

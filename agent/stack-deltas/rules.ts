@@ -34,6 +34,7 @@ export const newRule = (fields: Partial<Rule>): Rule => ({
 
 export const INVALID_RULE: Readonly<Rule> = newRule({});
 export const STOP_RULE: Readonly<Rule> = newRule({ kind: RuleKind.STOP });
+export const UNKNOWN_RULE: Readonly<Rule> = newRule({ kind: RuleKind.UNKNOWN });
 export const SIGNAL_RULE: Readonly<Rule> = newRule({ kind: RuleKind.SIGNAL });
 
 /**

@@ -66,6 +66,8 @@ export const RuleKind = {
   FRAME_POINTER: 6,
   CFA_VG: 7,
   CFA_DEREF_TWICE: 8,
+  GOROUTINE: 9,
+  UNKNOWN: 10,
 } as const;
 
 export const ValueKind = {
@@ -273,6 +275,26 @@ export const FILE_ENTRY = {
   rowsAt: 20,
   lastUsedNs: 24,
   runtime: 32,
+  reserved: 36,
+} as const;
+
+/** Size and byte offsets of struct ef_code_key. */
+export const CODE_KEY = {
+  bytes: 16,
+  tgid: 0,
+  reserved: 4,
+  start: 8,
+} as const;
+
+/** Size and byte offsets of struct ef_code. */
+export const CODE = {
+  bytes: 40,
+  processTgid: 0,
+  processExecId: 4,
+  processStartBoottimeNs: 8,
+  key: 16,
+  delta: 24,
+  isJit: 32,
   reserved: 36,
 } as const;
 

@@ -81,6 +81,10 @@ export class Tables {
     return this.#installed.size;
   }
 
+  has(key: FileKey): boolean {
+    return this.#installed.has(key);
+  }
+
   /** Publishes a file's table; from then on every process that maps the file unwinds through it. */
   install(key: FileKey, table: TableImage, runtime?: DetectedRuntime): Promise<void> {
     return this.#inTurn(() => this.#install(key, table, runtime));

@@ -11,6 +11,7 @@ import { onlineCpus } from './cpus.ts';
 import { openMapBytes } from './map-bytes.ts';
 import { loadNative, type Native, type NativeBpfObject, type NativeRing } from './native.ts';
 import { PerfEvents } from './perf-events.ts';
+import { ProcessCodeMap } from './process-code-map.ts';
 import { type RecordConsumer, RecordStream } from './record-stream.ts';
 import type { Samplers } from './samplers.ts';
 import { SEEN_BYTES, SeenTraces } from './seen-traces.ts';
@@ -62,6 +63,7 @@ export class Tracer {
   readonly events: PerfEvents;
   readonly samplers: Samplers;
   readonly attachments: Attachments;
+  readonly processCode: ProcessCodeMap;
   readonly seen: SeenTraces;
   readonly #programs: BpfPrograms;
   readonly #object: NativeBpfObject;
@@ -88,6 +90,7 @@ export class Tracer {
     this.samplers = this.#programs.samplers;
     this.seen = new SeenTraces(this.native.mapMemory(this.#object.mapFd('seen'), SEEN_BYTES));
     this.attachments = new Attachments(this.native, this.samplers);
+    this.processCode = new ProcessCodeMap(this.native, this.#object);
     this.tables = new Tables(this.native, this.#object, this.samplers, {
       maxTables: SETTINGS.maxTables,
       maxBytes: options.maxTableBytes,

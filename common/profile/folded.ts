@@ -17,9 +17,6 @@ const clean = (name: string): string =>
     // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
     .replace(/[\x00-\x1f\x7f-\x9f]/g, '?');
 
-export const writeFolded = (profile: Profile): Uint8Array =>
-  new TextEncoder().encode([...foldedLines(profile)].join(''));
-
 /** All of them together may be longer than a string can be. */
 export function* foldedLines(profile: Profile): Generator<string> {
   const counts = new Map<string, number>();

@@ -1,0 +1,64 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseElf } from '../../common/elf/elf.ts';
+import { bufferSource } from '../../common/elf/source.ts';
+import { buildFrames } from '../stack-deltas/build-frames.ts';
+import { textOf } from '../stack-deltas/fixture.ts';
+import { extractStackDeltas } from '../stack-deltas/stack-deltas.ts';
+import { frameImage } from './frame-image.ts';
+import { findFrameLists, joinLists, type MemoryPart } from './registered-frames.ts';
+
+const START = 0x7f00_0000_0000;
+const CODE = { start: START - 0x10000, end: START - 0xf000 };
+
+/** A list of one function at each place in memory, with code or data around it. */
+function memoryWith(lists: Record<number, number>, size = 4096): MemoryPart {
+  const bytes = Buffer.alloc(size, 0xa5);
+  for (const [at, code] of Object.entries(lists)) {
+    const frames = buildFrames(START + Number(at), [{}, { start: code, size: 16 }, 'zero']);
+    Buffer.from(frames).copy(bytes, Number(at));
+  }
+  return { start: START, bytes };
+}
+
+const rowsOf = (part: MemoryPart): string[] =>
+  textOf(extractStackDeltas(parseElf(bufferSource(frameImage(62, CODE, joinLists(findFrameLists(part)))))));
+
+describe('unwind information in memory', () => {
+  it('is found among other things, and makes one table', () => {
+    const part = memoryWith({ 64: CODE.start, 1000: CODE.start + 0x40 });
+    const row = (at: number): string[] => [
+      `0x${(CODE.start + at).toString(16)} rsp+8 same cfa-8`,
+      `0x${(CODE.start + at + 16).toString(16)} invalid`,
+    ];
+    expect(findFrameLists(part).map(({ start }) => start - START)).toEqual([64, 1000]);
+    expect(rowsOf(part)).toEqual([...row(0), ...row(0x40)]);
+  });
+
+  it('is not made of what only looks like it', () => {
+    const bytes = Buffer.alloc(4096);
+    // a CIE whose length is none, and one that is cut short
+    Buffer.from([7, 0, 0, 0, 0, 0, 0, 0, 1, 0x7a, 0x52, 0]).copy(bytes, 100);
+    Buffer.from([60, 0, 0, 0, 0, 0, 0, 0, 1, 0x7a, 0x52, 0]).copy(bytes, 4080);
+    expect(findFrameLists({ start: START, bytes }).every((list) => list.bytes.length === 0)).toBe(true);
+    expect(findFrameLists({ start: START, bytes: Buffer.alloc(0) })).toEqual([]);
+  });
+
+  it('of any bytes ends, with lists that lie in them, in order', () => {
+    const cie = Buffer.from([20, 0, 0, 0, 0, 0, 0, 0, 1, 0x7a, 0x52, 0]);
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(fc.constant(cie), fc.uint8Array({ maxLength: 40 })), { maxLength: 40 }),
+        (parts) => {
+          const bytes = Buffer.concat(parts);
+          let end = START;
+          for (const list of findFrameLists({ start: START, bytes })) {
+            expect(list.start).toBeGreaterThanOrEqual(end);
+            end = list.start + list.bytes.length;
+            expect(end - START).toBeLessThanOrEqual(bytes.length);
+          }
+        },
+      ),
+    );
+  });
+});
