@@ -5,6 +5,7 @@
  *   every interval: trace handler -> profile maker -> sink (the reporter, or a recording)
  */
 import type { Pid } from '../common/base/brand.ts';
+import { APPROXIMATE_LINES } from '../common/profile/approximate-lines.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { CpuBudget } from './cpu-budget.ts';
 import { BpfCode } from './executables/bpf-code.ts';
@@ -221,6 +222,7 @@ export class Controller {
       findFile: (pid, runtime) => findRuntimeFile(pid, this.#executables.holding(runtime)),
       map: this.#tracer.attachments,
       onRefused: tellRefused((message) => log.warn(message)),
+      onApproximateLines: (process) => this.#processes.noteAttribute(process, APPROXIMATE_LINES),
       clock,
     });
     this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime, {
@@ -357,6 +359,7 @@ export class Controller {
       ...prefixed('executables', executables),
       ...prefixed('executables.failed', failures),
       ...prefixed('executables', this.#executables.tableStats),
+      'executables.learning': this.#executables.learning,
       ...prefixed('symbols', this.#executables.names.stats),
       ...(this.#debuginfod && prefixed('debuginfod', this.#debuginfod.stats)),
       ...prefixed('tables', {
@@ -369,7 +372,11 @@ export class Controller {
       ...prefixed('memory', this.#memory.stats),
       ...(this.#cpu && prefixed('cpuBudget', this.#cpu.stats)),
       ...prefixed('kernel', this.#kernel.stats),
-      ...prefixed('processRuntimes', { ...this.#attached.stats, processes: this.#attached.size }),
+      ...prefixed('processRuntimes', {
+        ...this.#attached.stats,
+        processes: this.#attached.size,
+        approximate: this.#attached.approximate,
+      }),
       ...prefixed('runtimeFrames', { ...this.#runtimes.stats, processes: this.#runtimes.processes }),
       ...prefixed('jit', { ...this.#jit.stats }),
       ...prefixed('processCode', { ...this.#processCode.stats }),

@@ -8,6 +8,7 @@ import type { Profile } from '../common/profile/profile.ts';
 import type { SenderOptions } from '../otlp-client/request-sender.ts';
 import { addAgentFlags, splitAgentFlags } from './agent-flags.ts';
 import { makeLogger } from './logger.ts';
+import { raisePriority } from './priority.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
 
 /** From the signal on: the last interval is named and has left by then. */
@@ -45,6 +46,7 @@ export async function startAgent(
       ({ reporter }) => reporter.push(profile),
       () => {},
     );
+  raisePriority(log);
   const starting = Promise.resolve().then(() =>
     startController(controllerOptions(options, log, { withCollector }), { push }, log),
   );

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { describeApproximateLines } from '../common/profile/approximate-lines.ts';
 import { readableEndings } from '../common/profile/formats.ts';
 import { compilePattern, type Pattern } from '../common/profile/pattern.ts';
 import type { Profile } from '../common/profile/profile.ts';
@@ -94,6 +95,8 @@ async function report(file: string, flags: ReportFlags): Promise<void> {
   await printText(formatReport(selected, { by, sort, top, minShare }));
   if (selected.samples.length < profile.samples.length)
     process.stderr.write(`selected of ${groupDigits(countSamples(profile))} samples in the file\n`);
+  const note = describeApproximateLines(selected);
+  if (note !== '') process.stderr.write(`${note}\n`);
   const foreign = flags.myCode ? countBare(selected) : 0;
   if (foreign > 0)
     process.stderr.write(

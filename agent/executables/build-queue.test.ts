@@ -16,7 +16,7 @@ interface Work {
 async function orderOf(works: readonly Work[]): Promise<string[]> {
   let now = 0;
   const done: string[] = [];
-  const queue = new BuildQueue(() => now);
+  const queue = new BuildQueue(() => now, 1);
   let open = () => {};
   const gate = new Promise<void>((resolve) => {
     open = resolve;

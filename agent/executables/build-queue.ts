@@ -11,19 +11,25 @@ interface Waiting {
 
 /** A file of 100 MB lets those go first that come up to 2 s later: each goes in the end, whatever else comes. */
 const BYTES_PER_MS = 50_000;
+/** The worker has the next file before the main thread has come to install the table of the last one. */
+const AT_ONCE = 3;
 /** To look for a runtime: whoever makes many files that are called like one holds up the others no longer than that. */
 const HEAD_START_MS = 20_000;
 
 export class BuildQueue {
   readonly #now: () => number;
+  readonly #atOnce: number;
   readonly #waiting: Waiting[] = [];
-  #running: Promise<void> | undefined;
+  readonly #running = new Set<Promise<void>>();
+  /** Less than those, once one has found nothing to do and is about to settle. */
+  #active = 0;
 
-  constructor(now: () => number = () => performance.now()) {
+  constructor(now: () => number = () => performance.now(), atOnce = AT_ONCE) {
     this.#now = now;
+    this.#atOnce = atOnce;
   }
 
-  /** Of a file of `size` bytes. `build` must not reject. One runs at a time. */
+  /** Of a file of `size` bytes. `build` must not reject. */
   add(size: number, build: () => Promise<void>): void {
     this.#add(size / BYTES_PER_MS, build);
   }
@@ -35,17 +41,23 @@ export class BuildQueue {
 
   #add(offsetMs: number, work: () => Promise<void>): void {
     this.#waiting.push({ rank: this.#now() + offsetMs, work });
-    this.#running ??= this.#run();
+    if (this.#active < this.#atOnce) this.#start();
   }
 
   /** Until nothing waits. */
   async drained(): Promise<void> {
-    await this.#running;
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  #start(): void {
+    this.#active++;
+    const running = this.#run().finally(() => this.#running.delete(running));
+    this.#running.add(running);
   }
 
   async #run(): Promise<void> {
     for (let next = this.#take(); next; next = this.#take()) await next.work();
-    this.#running = undefined;
+    this.#active--;
   }
 
   #take(): Waiting | undefined {

@@ -173,6 +173,11 @@ export class Executables {
     return this.#byKey.size;
   }
 
+  /** Files whose tables are still to be made: stacks through them are cut until then. */
+  get learning(): number {
+    return this.#filesWaiting + this.#opens.length + this.#opening;
+  }
+
   get(key: FileKey): Executable | undefined {
     return key === VDSO_KEY ? this.#vdso : this.#byKey.get(key);
   }

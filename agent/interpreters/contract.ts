@@ -48,6 +48,8 @@ export interface AttachedRuntime {
   entry: Uint8Array;
   /** What `nameFrame` is given of this process, in place of the file's. */
   facts: unknown;
+  /** As the process was started, lines and inlined callees of its compiled code are not exact. */
+  hasApproximateLines?: boolean;
 }
 
 /** The file is one of the runtime's, but can't be unwound; the message says why, for people. */

@@ -42,6 +42,8 @@ export interface ProcessRuntimesOptions {
   findFile(pid: Pid, runtime: string): RuntimePlace | undefined;
   map: AttachmentMap;
   onRefused(problem: string): void;
+  /** Lines and inlined callees of that process's compiled code are not exact. */
+  onApproximateLines?(process: ProcessIdentity): void;
   clock: Clock;
   proc?: string;
 }
@@ -53,6 +55,7 @@ interface Attachment {
   entry: Uint8Array;
   /** What naming is given. */
   facts: unknown;
+  hasApproximateLines: boolean;
 }
 
 interface Refusals {
@@ -99,6 +102,13 @@ export class ProcessRuntimes {
   /** How many are attached to. */
   get size(): number {
     return this.#attached.size;
+  }
+
+  /** Those whose compiled code has lines and inlined callees that are not exact. */
+  get approximate(): number {
+    let count = 0;
+    for (const { hasApproximateLines } of this.#attached.values()) count += Number(hasApproximateLines);
+    return count;
   }
 
   /** What a plug-in found in the process; undefined where it is not attached to. */
@@ -165,7 +175,7 @@ export class ProcessRuntimes {
     plugin: RuntimePlugin,
     record: RuntimeRecord,
     key: FileKey,
-    { entry, facts }: AttachedRuntime,
+    { entry, facts, hasApproximateLines = false }: AttachedRuntime,
   ): void {
     const { pid, execId, startBoottimeNs } = record;
     const process = { pid, execId, startBoottimeNs };
@@ -180,7 +190,14 @@ export class ProcessRuntimes {
       return;
     }
     this.stats.attached++;
-    this.#attached.set(processKey(pid, plugin), { plugin, process, entry: bytes, facts });
+    this.#attached.set(processKey(pid, plugin), {
+      plugin,
+      process,
+      entry: bytes,
+      facts,
+      hasApproximateLines,
+    });
+    if (hasApproximateLines) this.#options.onApproximateLines?.(process);
   }
 }
 

@@ -10,6 +10,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Pid } from '../../common/base/brand.ts';
 import { NO_OPTIONS } from '../../common/base/lru-options.ts';
+import { attributesText, readAttributes } from '../../common/profile/attributes.ts';
 import { emptyProcess, type Process } from '../../common/profile/profile.ts';
 import type { ExitRecord, ProcessIdentity, ProcessRecord } from '../tracer/records.ts';
 import { type BootClock, createBootClock } from './boot-clock.ts';
@@ -117,6 +118,13 @@ export class ProcessManager {
     else this.stats.unidentified++;
     const who = found ? this.#build(identity, found) : this.#unidentified(identity);
     return this.#add(identity, who, process.hrtime.bigint()).process;
+  }
+
+  /** Says more of an execution, where it is kept: samples of it that go out from now on have the attribute. */
+  noteAttribute(identity: ProcessIdentity, attribute: readonly [key: string, value: string]): void {
+    const { pid, execId, startBoottimeNs } = identity;
+    const process = this.get(pid, execId, startBoottimeNs);
+    process.attributes = attributesText([...readAttributes(process.attributes ?? ''), attribute]);
   }
 
   /** Every trace sampled before `ktimeNs` is out: executions that ended before are not needed any more. */

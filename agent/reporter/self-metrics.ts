@@ -12,10 +12,12 @@ import { readScope } from './scope.ts';
 const PREFIX = 'everyframe.agent.';
 const INTERVAL_MS = 60_000;
 const DEADLINE_MS = 5000;
+/** Whoever has just started it looks at what it is learning. */
+const FIRST_PUSH_MS = 1000;
 /** At stop the last values get that long. */
 const STOP_DEADLINE_MS = 500;
 /** Numbers that also fall, by the end of their names. */
-const GAUGE = /(?:^|\.)(?:queueBytes|queueEntries|samplesQueued|rssBytes|maxDelayMs)$/;
+const GAUGE = /(?:^|\.)(?:queueBytes|queueEntries|samplesQueued|rssBytes|maxDelayMs|learning|approximate)$/;
 const failureOf = (error: ServiceError): Failure => ({
   code: status[error.code] ?? `code ${error.code}`,
   message: error.details,
@@ -26,6 +28,7 @@ export class SelfMetrics {
   readonly #counters: () => Record<string, number>;
   readonly #log: SenderLog;
   readonly #timer: NodeJS.Timeout;
+  readonly #firstTimer: NodeJS.Timeout;
   readonly #startMs = Date.now();
   readonly #scope = readScope();
   #failedWith: string | undefined;
@@ -44,11 +47,14 @@ export class SelfMetrics {
     this.#log = log;
     this.#timer = setInterval(() => void this.#push(DEADLINE_MS), intervalMs);
     this.#timer.unref();
+    this.#firstTimer = setTimeout(() => void this.#push(DEADLINE_MS), Math.min(FIRST_PUSH_MS, intervalMs));
+    this.#firstTimer.unref();
   }
 
   /** Pushes the last values and closes the connection; takes at most about a second. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
+    clearTimeout(this.#firstTimer);
     this.#call?.cancel();
     await this.#pushing;
     await this.#push(STOP_DEADLINE_MS);

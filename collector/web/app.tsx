@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { StatusResponse, TimelineAnswer } from '../api/types.ts';
 import type { TimeRange } from '../store/store.ts';
 import { describeAgent, type WatchedAgent } from './agent-banner.ts';
+import { ApproximateJava, hasApproximateJava } from './approximate-java.ts';
 import { diagnose } from './diagnose.ts';
 import { EmptyState } from './empty-state.tsx';
 import { Facets } from './facets.tsx';
@@ -37,7 +38,8 @@ export function App() {
   const [note, setNote] = useState({ text: '', isBad: false });
   const [spoken, announce] = useState('');
   const searchBox = useRef<HTMLInputElement>(null);
-  const { diagnosis, timeline, hosts, rangeTitle, isLive, frozen, agentNote } = useOverview(state);
+  const { diagnosis, timeline, hosts, rangeTitle, isLive, frozen, agentNote, isJavaApproximate } =
+    useOverview(state);
   const [dismissed, setDismissed] = useState('');
   const isPaused = !isFollowing(state);
   const onPause = (): void => {
@@ -92,12 +94,14 @@ export function App() {
             </p>
           ))}
           <FilterBar where={state.where} onWhere={onWhere} />
-          <Shown
-            {...{ state, isLive, rangeTitle, jumps, change, announce, diagnosis }}
-            timeline={timeline.value}
-            onMenu={setMenu}
-            onSearchNote={setNote}
-          />
+          <ApproximateJava.Provider value={isJavaApproximate}>
+            <Shown
+              {...{ state, isLive, rangeTitle, jumps, change, announce, diagnosis }}
+              timeline={timeline.value}
+              onMenu={setMenu}
+              onSearchNote={setNote}
+            />
+          </ApproximateJava.Provider>
           {menu !== undefined && (
             <FunctionMenu {...menu} {...{ state, change }} onClose={() => setMenu(undefined)} />
           )}
@@ -146,7 +150,8 @@ function useOverview(state: UrlState) {
   const frozen = timeline.value && freeze(timeline.value);
   const watched = status.value as (StatusResponse & { agent?: WatchedAgent }) | undefined;
   const agentNote = describeAgent(watched?.agent, nowMs);
-  return { diagnosis, timeline, hosts, rangeTitle, isLive, frozen, agentNote };
+  const isJavaApproximate = hasApproximateJava(status.value);
+  return { diagnosis, timeline, hosts, rangeTitle, isLive, frozen, agentNote, isJavaApproximate };
 }
 
 /** The shown time up to the newest sample: of what is behind that, some samples are still on their way. */

@@ -1,4 +1,5 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { ApproximateJava } from './approximate-java.ts';
 import { cpuSeconds } from './describe.ts';
 import { sharesOf } from './diff-model.ts';
 import { type FlameModel, kindOf, nameOf } from './flame-model.ts';
@@ -23,6 +24,7 @@ interface Properties {
 export function BoxTooltip({ model, node, root, anchor, bounds }: Properties) {
   const element = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
+  const isJavaApproximate = useContext(ApproximateJava);
   useLayoutEffect(() => {
     const { offsetWidth, offsetHeight } = element.current!;
     if (offsetWidth !== size.width || offsetHeight !== size.height) {
@@ -53,6 +55,9 @@ export function BoxTooltip({ model, node, root, anchor, bounds }: Properties) {
       )}
       {model.mappings[frame] !== '' && <div class="tooltip-file">{model.mappings[frame]}</div>}
       {model.files[frame] !== '' && <div class="tooltip-file">{model.files[frame]}</div>}
+      {kind === 'jvm' && isJavaApproximate && (
+        <div class="tooltip-file">Lines and inlined callees are approximate: see Health</div>
+      )}
       {model.comparison === undefined ? (
         <Figures model={model} node={node} root={root} />
       ) : (

@@ -58,6 +58,15 @@ describe('diagnose', () => {
     expect(text({ status: undefined, samples: undefined }).trim()).toBe('live');
   });
 
+  it('says how many programs an agent is still learning', () => {
+    const learning = (count: number) => agent({ counters: { 'executables.learning': count } });
+    const agents = [learning(3), learning(1), agent()];
+    expect(text({ samples: 50, status: status({ agents }) })).toBe(
+      'live\n\n\nLearning 4 programs: stacks through them are incomplete until then.',
+    );
+    expect(text({ samples: 50, status: status({ agents: [learning(0)] }) }).trim()).toBe('live');
+  });
+
   it('waits for a first agent and says how to start one', () => {
     const quiet = status({ requests: { accepted: 0, refused: 0, repeated: 0 }, agents: [] });
     const said = text({ status: quiet });

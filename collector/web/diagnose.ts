@@ -44,6 +44,7 @@ export function diagnose(observed: Observed): Diagnosis {
     return error === undefined ? diagnosis : isRefused ? refused(error) : unreachable(error, samples);
   diagnosis.warnings = [
     ...refusalWarnings(status),
+    ...learningWarnings(status),
     ...staleWarnings(status, samples),
     ...storeWarnings(status),
   ];
@@ -142,6 +143,12 @@ function refusalWarnings(status: StatusResponse): string[] {
       .filter(isRecent)
       .map(({ reason, count }) => `${plural(count, 'sample')} rejected: ${reason}`),
   ].slice(0, 3);
+}
+
+function learningWarnings({ agents }: StatusResponse): string[] {
+  const learning = agents.reduce((sum, { counters }) => sum + (counters?.['executables.learning'] ?? 0), 0);
+  if (learning === 0) return [];
+  return [`Learning ${plural(learning, 'program')}: stacks through them are incomplete until then.`];
 }
 
 function staleWarnings(status: StatusResponse, samples: number | undefined): string[] {

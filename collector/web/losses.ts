@@ -63,6 +63,12 @@ export const LOSSES: Readonly<Record<string, LossKind>> = {
     reason: 'the kernel stack is deeper than 127 frames',
     advice: 'Not adjustable.',
   },
+  'processRuntimes.approximate': {
+    stage: 'named',
+    reason:
+      'Java processes whose lines and inlined callees are approximate: their JVM knows them at safepoints only',
+    advice: 'Start them with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints.',
+  },
   'reporter.samplesDroppedOverflow': {
     stage: 'exported',
     reason: 'the queue was full while this collector was away or slow',

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
+import { describeApproximateLines } from '../../common/profile/approximate-lines.ts';
 import type { Profile } from '../../common/profile/profile.ts';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';
@@ -99,6 +100,7 @@ const isLostInArithmetic = ({ frames, isCut }: JavaStack): boolean =>
 describe.skipIf(missingRights).each(missingRights ? [] : findJavas())('$title', (java) => {
   let recording: Recording;
   const results = new Map<string, JavaStack[]>();
+  let saysApproximate = false;
 
   beforeAll(async () => {
     const classes = compileJava();
@@ -135,6 +137,7 @@ describe.skipIf(missingRights).each(missingRights ? [] : findJavas())('$title', 
         .until(() => running.every(([, child]) => sum(stacksOf(child)) >= SAMPLES), LIMIT_MS)
         .catch(() => {});
       for (const [mode, child] of running) results.set(mode, stacksOf(child));
+      saysApproximate ||= recording.profiles.some((profile) => describeApproximateLines(profile) !== '');
     } finally {
       for (const [, child] of running) child.kill('SIGKILL');
     }
@@ -156,6 +159,8 @@ describe.skipIf(missingRights).each(missingRights ? [] : findJavas())('$title', 
     const counters = recording.controller.counters();
     expect(counters['processRuntimes.attached']).toBeGreaterThanOrEqual(Object.keys(MODES).length);
     expect(counters['processRuntimes.failed']).toBe(0);
+    // none of them has DebugNonSafepoints
+    expect(saysApproximate).toBe(true);
   });
 });
 

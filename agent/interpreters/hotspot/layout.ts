@@ -1,6 +1,7 @@
 /** Where HotSpot keeps what unwinding and naming need, as its tables say; each offset is checked before it is used. */
 import { EF_HOTSPOT_BLOB_BYTES } from '../../tracer/records.gen.ts';
 import { UnsupportedRuntime } from '../contract.ts';
+import { FLAG_TYPES } from './flags.ts';
 import type { VmTables } from './vm-tables.ts';
 
 /** A number in an object, and whether it is an offset from where the object begins or an address. */
@@ -98,6 +99,7 @@ export const WANTED_TYPES: ReadonlySet<string> = new Set([
   'Symbol',
   'PcDesc',
   'VirtualSpace',
+  ...FLAG_TYPES,
 ]);
 
 /** Throws {@link UnsupportedRuntime}: the message says what is missing. */

@@ -11,12 +11,13 @@ import {
   UnsupportedRuntime,
 } from '../contract.ts';
 import { encodeHotspot, readCodeHeaps } from './code-heaps.ts';
-import { findHotspot, type HotspotFile } from './find-hotspot.ts';
+import { findHotspot, type HotspotFile, type TableSymbols } from './find-hotspot.ts';
+import { type FlagHints, readFlag } from './flags.ts';
 import { CannotRead, JvmMemory } from './jvm-memory.ts';
 import { type HotspotLayout, layoutOf, WANTED_TYPES } from './layout.ts';
 import { frameOf, type JavaMethod, readMethod } from './methods.ts';
 import { findScopes } from './scopes.ts';
-import { readVmTables } from './vm-tables.ts';
+import { readVmTables, type VmTables } from './vm-tables.ts';
 
 const CODE_AT = 2 ** 48;
 const COOKIE_SHIFT = 8;
@@ -67,7 +68,30 @@ function attach(
   if (!tables) return undefined;
   const layout = layoutOf(tables, major);
   const heaps = readCodeHeaps(memory, layout.heaps);
-  return heaps && { entry: encodeHotspot(layout, heaps), facts: layout };
+  return (
+    heaps && {
+      entry: encodeHotspot(layout, heaps),
+      facts: layout,
+      hasApproximateLines: hasApproximateLines(memory, tables, symbols),
+    }
+  );
+}
+
+const hintsOfFile = new WeakMap<TableSymbols, FlagHints>();
+
+/**
+ * Without that flag the compiler notes only at safepoints which method and line an instruction is of: others get those of
+ * the next safepoint, and callees that were inlined in between are not seen.
+ */
+function hasApproximateLines(memory: JvmMemory, tables: VmTables, symbols: TableSymbols): boolean {
+  const hints = hintsOfFile.get(symbols) ?? new Map();
+  hintsOfFile.set(symbols, hints);
+  try {
+    return readFlag(memory, tables, 'DebugNonSafepoints', hints) === false;
+  } catch (error) {
+    if (!(error instanceof CannotRead)) throw error;
+    return false;
+  }
 }
 
 type Named = RuntimeFrame | readonly RuntimeFrame[] | NameFailure;
