@@ -5,12 +5,14 @@ import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { StatusResponse } from '../collector/api/types.ts';
 
 const MIB = 2 ** 20;
 const EXPORT = '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export';
+const EVERYFRAME = fileURLToPath(new URL('../bin/everyframe', import.meta.url));
 const TOKEN = 'a-token-that-nobody-guesses';
 const directory = mkdtempSync(join(tmpdir(), 'everyframe-hostile-'));
 let collector: ChildProcess;
@@ -38,7 +40,7 @@ beforeAll(async () => {
   writeFileSync(join(directory, 'token'), TOKEN);
   const listen = Object.entries(ports).flatMap(([name, port]) => [`--${name}-listen`, `127.0.0.1:${port}`]);
   const args = ['collector', '--token-file', join(directory, 'token'), ...listen];
-  collector = spawn('bin/everyframe', args, { stdio: 'ignore' });
+  collector = spawn(EVERYFRAME, args, { stdio: 'ignore' });
   await vi.waitFor(status, { timeout: 60_000, interval: 200 });
 });
 
