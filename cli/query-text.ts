@@ -171,7 +171,13 @@ export interface HealthAnswer extends Basis {
     rejections: Reason[];
     samples: { received: number; stored: number; rejected: number };
     agents: { peer: string; host: string; lastMs: number; samples: number }[];
-    store: { samples: number; bytes: number; droppedForMemory: number; droppedForAge: number };
+    store: {
+      samples: number;
+      bytes: number;
+      droppedForMemory: number;
+      droppedForAge: number;
+      problem?: string;
+    };
     forward?: {
       to: string;
       samples: { received: number; sent: number; waiting: number; lost: number };
@@ -201,6 +207,7 @@ export function healthText(answer: HealthAnswer, limit: number): string[] {
       `${status.requests.accepted} requests taken, ${status.requests.refused} refused`,
     `store: ${store.samples} samples in ${(store.bytes / 2 ** 20).toFixed(1)} MiB; dropped ${store.droppedForAge} for age, ` +
       `${store.droppedForMemory} for room`,
+    ...(store.problem === undefined ? [] : [`the store has a problem: ${store.problem}`]),
     ...forwardLines(status.forward),
     ...status.agents.map(
       ({ peer, host, samples, lastMs }) =>

@@ -104,6 +104,13 @@ describe('diagnose', () => {
     expect(text({ where: 'process=nginx' })).toContain('No samples with process=nginx in the last minute');
   });
 
+  it('says why the store can not write', () => {
+    const store = { ...status().store, problem: 'No space left on device' };
+    expect(text({ status: status({ store }), samples: 5 })).toContain(
+      'The store has a problem: No space left on device',
+    );
+  });
+
   it('warns beside a picture that is old, incomplete or cut', () => {
     const old = status({ agents: [agent({ lastMs: NOW - 40_000, lastSamplesMs: NOW - 40_000 })] });
     expect(text({ status: old, samples: 5 })).toContain('The last samples came 40 s ago from web-1');

@@ -162,6 +162,7 @@ function staleWarnings(status: StatusResponse, samples: number | undefined): str
 }
 
 function storeWarnings({ store, nowMs }: StatusResponse): string[] {
+  if (store.problem !== undefined) return [`The store has a problem: ${store.problem}`];
   if (store.droppedForMemory === 0 || store.oldestMs === undefined) return [];
   const reach = formatDuration((nowMs - store.oldestMs) / 1000);
   const size = Math.round(store.maxBytes / 2 ** 20);

@@ -208,6 +208,7 @@ function StoreFigures({ health }: { health: HealthAnswer }) {
         {oldest}; kept for at most {formatDuration(store.maxAgeMs / 1000)}. {formatCount(requests.accepted)}{' '}
         requests taken, {formatCount(requests.refused)} refused.
       </p>
+      {store.problem !== undefined && <p role="alert">The store has a problem: {store.problem}</p>}
     </section>
   );
 }
