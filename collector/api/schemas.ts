@@ -197,18 +197,27 @@ export const DIFF_TREE = object({
   leaves: LEAVES,
   baseLeaves: LEAVES,
 });
-export const SAMPLES = object({
+const THREAD = { process: STRING, pid: INTEGER, thread: STRING, tid: INTEGER, host: STRING };
+export const THREADS = object({
   ...RANGE,
-  samples: { ...NUMBER, description: 'events that passed the filter' },
-  returned: { ...NUMBER, description: 'events in this answer' },
-  times: { ...NUMBERS, description: 'milliseconds since 1970' },
-  nodes: { ...NUMBERS, description: 'node of stackTable at which the stack ends' },
-  threads: { ...NUMBERS, description: 'index into threadTable' },
-  cpus: NUMBERS,
-  counts: NUMBERS,
-  threadTable: listOf(object({ process: STRING, pid: INTEGER, thread: STRING, tid: INTEGER, host: STRING })),
-  stackTable: object(COLUMNS),
+  threadCount: INTEGER,
+  threads: listOf(object({ ...THREAD, samples: NUMBER })),
 });
+export const SAMPLES = object(
+  {
+    ...RANGE,
+    samples: { ...NUMBER, description: 'events that passed the filter' },
+    returned: { ...NUMBER, description: 'events in this answer' },
+    times: { ...NUMBERS, description: 'milliseconds since 1970' },
+    nodes: { ...NUMBERS, description: 'node of stackTable at which the stack ends' },
+    threads: { ...NUMBERS, description: 'index into threadTable' },
+    cpus: NUMBERS,
+    counts: NUMBERS,
+    threadTable: listOf(object(THREAD)),
+    stackTable: object(COLUMNS),
+  },
+  { stepMs: { ...NUMBER, description: 'of a step, where each row is the most frequent stack of one' } },
+);
 
 const REASONS = listOf(object({ reason: STRING, count: NUMBER, lastMs: NUMBER }));
 export const STATUS = object(

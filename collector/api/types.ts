@@ -3,6 +3,7 @@ import type { FunctionChange, FunctionCount } from '../query/functions.ts';
 import type { Leaves } from '../query/leaf-sums.ts';
 import type { Quality } from '../query/quality.ts';
 import type { LineCount } from '../query/source-lines.ts';
+import type { ThreadCount } from '../query/threads.ts';
 import type { SourceText } from '../source/source-files.ts';
 import type { FrameKind, StoreStats } from '../store/store.ts';
 import type { TakenSymbols } from '../symbols/symbol-intake.ts';
@@ -221,8 +222,16 @@ export interface HealthAnswer extends Basis {
   status: StatusResponse;
 }
 
+/** `GET /api/v1/threads` */
+export interface ThreadsAnswer {
+  threadCount: number;
+  threads: ThreadCount[];
+}
+
 /** `GET /api/v1/samples` */
 export interface SamplesAnswer {
+  /** Given: each row is the most frequent stack of a step of so long, and its count all events of it. */
+  stepMs?: number;
   fromMs: number;
   toMs: number;
   samples: number;

@@ -60,6 +60,7 @@ const PATHS = [
   'values?label=process',
   'diff?from=-30s&base_from=-2m&base_to=-30s',
   'samples?limit=5',
+  'threads?contains=sh',
   'source?file=/srv/app.py',
   'health',
   'status',
@@ -170,6 +171,19 @@ describe('/api/v1', () => {
       { value: '0', samples: 16 },
       { value: '1', samples: 4 },
     ]);
+  });
+
+  it('shows the whole of a long time in steps, and lists threads by what is looked for', async () => {
+    const all = await get('samples?limit=5&steps=4&from=-30s');
+    expect(all).toMatchObject({ samples: 12, returned: 12, stepMs: expect.any(Number) });
+    expect(Math.max(...all.times)).toBeGreaterThanOrEqual(all.fromMs + 2 * all.stepMs);
+    expect((await get('samples?limit=50&steps=4&from=-30s')).stepMs).toBeUndefined();
+    const { threads, threadCount } = await get('threads?from=-30s&contains=SH');
+    expect({ threads, threadCount }).toEqual({
+      threads: [{ process: 'sh', pid: 10, thread: 'sh', tid: 10, host: 'test-host', samples: 6 }],
+      threadCount: 1,
+    });
+    expect((await get('threads?from=-30s')).threads).toHaveLength(2);
   });
 
   it('knows a thread again in each part of the store', async () => {

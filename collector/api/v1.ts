@@ -22,6 +22,7 @@ import {
 } from '../query/read.ts';
 import { countLines, hottestLine } from '../query/source-lines.ts';
 import { takeFunctions } from '../query/summed-parts.ts';
+import { readSteps, readThreads } from '../query/threads.ts';
 import { transformParts } from '../query/transforms.ts';
 import type { SourceFiles } from '../source/source-files.ts';
 import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
@@ -59,6 +60,7 @@ export interface Route {
 const MAX_STEPS = 2000;
 const MAX_CELLS = 200_000;
 const MAX_SAMPLES = 100_000;
+const MAX_SAMPLE_STEPS = 10_000;
 /** A stacked timeline shows so many groups; the rest is summed. */
 const MAX_GROUPS = 20;
 
@@ -289,9 +291,39 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   },
   '/api/v1/samples': {
     summary: 'Single samples in the order of time, with their stacks, for a flame chart',
-    parameters: [...schema.FILTER, schema.limit('samples, the earliest first', 10_000)],
+    parameters: [
+      ...schema.FILTER,
+      schema.limit('samples, the earliest first', 10_000),
+      schema.text(
+        'steps',
+        'where there are more samples: for each of so many steps of the time, and each thread, its most frequent stack',
+      ),
+    ],
     response: schema.SAMPLES,
     run: samples,
+  },
+  '/api/v1/threads': {
+    summary: 'Threads with their events, the busiest first',
+    parameters: [
+      ...schema.FILTER,
+      schema.text('contains', 'only threads whose name, process, PID or TID contains this text'),
+      schema.limit('threads', 200),
+    ],
+    response: schema.THREADS,
+    async run(parameters, { store, now }) {
+      const filter = readFilter(parameters, store, now);
+      const text = (parameters.get('contains') ?? '').toLowerCase();
+      const threads = (await readThreads(store, filter)).filter(({ process, pid, thread, tid }) =>
+        `${process} ${thread} ${pid}/${tid}`.toLowerCase().includes(text),
+      );
+      const { fromMs, toMs } = filter;
+      return {
+        fromMs,
+        toMs,
+        threadCount: threads.length,
+        threads: threads.slice(0, wanted(parameters, 200)),
+      };
+    },
   },
   '/api/v1/source': {
     summary: 'A source file: its lines with the events in them, and its text where the collector may show it',
@@ -386,7 +418,15 @@ async function source(parameters: Parameters, { store, sources, now }: ApiContex
 async function samples(parameters: Parameters, { store, now }: ApiContext): Promise<unknown> {
   const filter = readFilter(parameters, store, now);
   const limit = readInteger(parameters, 'limit', { fallback: 10_000, min: 1, max: MAX_SAMPLES });
-  const { rows, parts, total } = await readSamples(store, filter, limit);
+  const single = await readSamples(store, filter, limit);
+  const { total } = single;
+  const steps = readInteger(parameters, 'steps', { fallback: 0, min: 1, max: MAX_SAMPLE_STEPS });
+  const isStepped = steps > 0 && total > limit;
+  const { rows, parts } = isStepped ? await readSteps(store, filter, steps) : single;
+  if (rows.length > MAX_SAMPLES)
+    throw new RequestError(
+      `${rows.length} steps of threads: filter for fewer threads, or ask for fewer steps`,
+    );
   const stacks = await Promise.all(parts.map((part: SamplePart) => part.stacks()));
   const counts = stacks.map(
     (part): StackCounts => ({ ...part, selfCounts: new Float64Array(part.parents.length) }),
@@ -402,6 +442,7 @@ async function samples(parameters: Parameters, { store, now }: ApiContext): Prom
     toMs: filter.toMs,
     samples: total,
     returned: rows.reduce((sum, { count }) => sum + count, 0),
+    ...(isStepped && { stepMs: (filter.toMs - filter.fromMs) / steps }),
     times: rows.map(({ timeMs }) => timeMs),
     nodes: rows.map(({ part, node }) => nodeMaps[part]![node]!),
     threads: rows.map(({ series }) => {

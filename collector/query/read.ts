@@ -44,7 +44,7 @@ const EVERYTHING: RowMasks = { series: undefined, groups: undefined, nodes: unde
  */
 const LONG_STEP_MS = 20 * SUM_MS;
 
-const rowQuery = (range: TimeRange, masks: RowMasks, by: Column[], stepMs = 1): RowQuery => ({
+export const rowQuery = (range: TimeRange, masks: RowMasks, by: Column[], stepMs = 1): RowQuery => ({
   fromMs: range.fromMs,
   toMs: range.toMs,
   ...masks,
@@ -53,7 +53,7 @@ const rowQuery = (range: TimeRange, masks: RowMasks, by: Column[], stepMs = 1): 
   resolutionMs: stepMs >= LONG_STEP_MS ? SUM_MS : 1,
 });
 
-const weightOf = (rows: Rows, row: number): number => rows.weights?.[row] ?? 1;
+export const weightOf = (rows: Rows, row: number): number => rows.weights?.[row] ?? 1;
 
 /** `shown`: without lines, and what is too rare to be seen in a flame graph is "(other)" of the function above. */
 export type Precision = 'whole' | 'shown';
@@ -189,7 +189,7 @@ async function addTimeline(
 }
 
 /** Times that were rounded to a step must not fall into the one before it. */
-const stepOf = (offsetMs: number, stepMs: number, steps: number): number =>
+export const stepOf = (offsetMs: number, stepMs: number, steps: number): number =>
   Math.min(steps - 1, Math.max(0, Math.floor(offsetMs / stepMs + 1e-9)));
 
 /** Undefined where no event passes the filter. */
@@ -215,7 +215,7 @@ export async function sumCpuNanos(store: PartStore, filter: SampleFilter): Promi
   return nanos;
 }
 
-async function sumSeries(
+export async function sumSeries(
   store: PartStore,
   filter: SampleFilter,
   add: (series: Series, weight: number) => void,

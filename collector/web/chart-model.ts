@@ -1,5 +1,6 @@
 /** A flame chart: one thread's samples in the order of time, equal neighbours drawn as one box. */
 import type { SamplesAnswer } from '../api/types.ts';
+import type { ThreadCount } from '../query/threads.ts';
 
 export interface ChartThread {
   /** Index into the answer's threads. */
@@ -22,6 +23,15 @@ export interface Chart {
   rows: number;
 }
 
+/** `process · thread (PID/TID)`, of every thread. */
+export const threadTitle = ({
+  process,
+  pid,
+  thread,
+  tid,
+}: Pick<ThreadCount, 'process' | 'pid' | 'thread' | 'tid'>): string =>
+  `${process} · ${thread || process} (${pid}/${tid})`;
+
 /** The busiest thread first. */
 export function listThreads({ threads, counts, threadTable }: SamplesAnswer): ChartThread[] {
   const sums = new Float64Array(threadTable.length);
@@ -29,10 +39,7 @@ export function listThreads({ threads, counts, threadTable }: SamplesAnswer): Ch
   return threadTable
     .map(({ process, pid, thread, tid }, index) => ({
       thread: index,
-      title:
-        thread === '' || thread === process
-          ? `${process} ${pid}/${tid}`
-          : `${process} ${pid} ${thread} ${tid}`,
+      title: threadTitle({ process, pid, thread, tid }),
       samples: sums[index]!,
     }))
     .sort((a, b) => b.samples - a.samples || a.thread - b.thread);

@@ -5,6 +5,7 @@ import { formatClock, formatDuration, plural } from './format.ts';
 import { kindLabel, toKind } from './kinds.ts';
 import { Labels } from './labels.ts';
 import type { Theme } from './theme.ts';
+import { TimeAxis } from './time-axis.tsx';
 import { useSize, useTheme } from './use-browser.ts';
 
 const ROW_HEIGHT = 20;
@@ -62,9 +63,10 @@ export function FlameChart({ answer, chart, announce }: Properties) {
         <canvas ref={canvas} style={{ width: `${size.width}px`, height: `${size.height}px` }} />
         <div style={{ height: `${Math.max(0, chart.rows * ROW_HEIGHT - size.height)}px` }} />
       </div>
+      <TimeAxis span={answer} width={size.width} />
       <output class="soft chart-note">
         {shown === undefined
-          ? 'left to right is time; each box is a call that was seen'
+          ? 'Time runs left to right; each box is a call that was seen'
           : describe(answer, shown)}
       </output>
     </>

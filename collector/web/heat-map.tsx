@@ -1,24 +1,30 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { HeatmapAnswer } from '../api/types.ts';
 import type { TimeRange } from '../store/store.ts';
-import { formatCount, formatDuration, formatSpan } from './format.ts';
-import { cellSpan, columnSpan, heatColour, moveCell } from './heat-model.ts';
+import { formatCpus, formatDuration, formatSpan, plural } from './format.ts';
+import { cellSpan, columnSpan, heatColour, KEY_SHARES, moveCell, topOf } from './heat-model.ts';
+import { TimeAxis } from './time-axis.tsx';
 import { useSize, useTheme } from './use-browser.ts';
 
 interface Properties {
   answer: HeatmapAnswer;
+  /** CPU time that a sample stands for. */
+  nanosPerSample: number;
   onPick(span: TimeRange): void;
 }
 
 /** Columns are stretches of time, rows the time within one: patterns that repeat are seen as lines. */
-export function HeatMap({ answer, onPick }: Properties) {
+export function HeatMap({ answer, nanosPerSample, onPick }: Properties) {
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const { dark } = useTheme();
   const { width, height } = useSize(frame);
   const [cell, setCell] = useState<number>();
-  usePaint(canvas, answer, dark, { width, height }, cell);
   const { columns, rows, cells } = answer;
+  const cellMs = (answer.toMs - answer.fromMs) / columns / rows;
+  const cpusPerSample = nanosPerSample / 1e6 / cellMs;
+  const top = topOf(cells.reduce((a, b) => Math.max(a, b), 0) * cpusPerSample);
+  usePaint(canvas, answer, dark, { width, height }, { marked: cell, full: top / cpusPerSample });
   const cellAt = (event: MouseEvent): number => {
     const bounds = canvas.current!.getBoundingClientRect();
     const column = Math.floor(((event.clientX - bounds.left) / bounds.width) * columns);
@@ -33,11 +39,11 @@ export function HeatMap({ answer, onPick }: Properties) {
     else return;
     event.preventDefault();
   };
-  const rowMs = (answer.toMs - answer.fromMs) / columns / rows;
+  const columnS = (cellMs * rows) / 1000;
   const said =
     cell === undefined
-      ? `a column is ${formatDuration((rowMs * rows) / 1000)}, a row ${formatDuration(rowMs / 1000)} of it`
-      : `${formatSpan(cellSpan(answer, cell))}: ${formatCount(cells[cell]!)} samples`;
+      ? `Each column is ${formatDuration(columnS)}; each row ${formatDuration(cellMs / 1000)}`
+      : `${formatSpan(cellSpan(answer, cell))}: ${plural(cells[cell]!, 'sample')}, ${formatCpus(cells[cell]! * cpusPerSample)} CPUs busy`;
   return (
     <section class="heat" aria-label="Heat map">
       <div
@@ -55,7 +61,21 @@ export function HeatMap({ answer, onPick }: Properties) {
       >
         <canvas ref={canvas} style={{ width: `${width}px`, height: `${height}px` }} />
       </div>
-      <output class="soft">{said}</output>
+      <div class="heat-scale" aria-hidden="true">
+        <span>0</span>
+        <span>+{formatDuration(columnS)}</span>
+      </div>
+      <TimeAxis span={answer} width={width} />
+      <div class="heat-foot">
+        <output class="soft">{said}</output>
+        <span class="heat-key" role="img" aria-label={`Colours: from 0 to ${formatCpus(top)} CPUs busy`}>
+          0
+          {KEY_SHARES.map((share) => (
+            <i key={share} style={{ background: heatColour(share, dark) }} />
+          ))}
+          {formatCpus(top)} CPUs busy
+        </span>
+      </div>
     </section>
   );
 }
@@ -65,7 +85,7 @@ function usePaint(
   { columns, rows, cells }: HeatmapAnswer,
   dark: boolean,
   { width, height }: { width: number; height: number },
-  marked: number | undefined,
+  { marked, full }: { marked: number | undefined; full: number },
 ): void {
   useLayoutEffect(() => {
     const context = canvas.current?.getContext('2d');
@@ -74,11 +94,10 @@ function usePaint(
     context.canvas.width = Math.round(width * ratio);
     context.canvas.height = Math.round(height * ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const most = cells.reduce((a, b) => Math.max(a, b), 0);
     const [w, h] = [width / columns, height / rows];
     for (const [cell, count] of cells.entries()) {
       if (count === 0) continue;
-      context.fillStyle = heatColour(count / most, dark);
+      context.fillStyle = heatColour(count / full, dark);
       context.fillRect(Math.floor(cell / rows) * w, (cell % rows) * h, Math.ceil(w), Math.ceil(h));
     }
     if (marked === undefined) return;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cellSpan, columnSpan, moveCell } from './heat-model.ts';
+import { cellSpan, columnSpan, moveCell, topOf } from './heat-model.ts';
 
 const grid = { fromMs: 1000, toMs: 61_000, columns: 60, rows: 10 };
 
@@ -8,6 +8,10 @@ describe('the heat map', () => {
     expect(cellSpan(grid, 25)).toEqual({ fromMs: 3500, toMs: 3600 });
     expect(columnSpan(grid, 25)).toEqual({ fromMs: 3000, toMs: 4000 });
     expect(columnSpan({ ...grid, toMs: 1010 }, 599).toMs).toBeGreaterThan(1009);
+  });
+
+  it('has room above the busiest cell in its key', () => {
+    expect([0, 0.02, 1, 2, 2.4, 63, 99, 100].map(topOf)).toEqual([1, 0.025, 1.25, 2.5, 2.5, 80, 100, 125]);
   });
 
   it('is walked by arrow keys, within its edges', () => {

@@ -10,6 +10,18 @@ export function heatColour(share: number, dark: boolean): string {
   return `oklch(${lightness.toFixed(3)} ${(0.03 + 0.13 * step).toFixed(3)} ${60 - 30 * step})`;
 }
 
+const ROUND = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
+
+/** What full colour stands for: a round number above all, so that even the busiest cell is not the end of the key. */
+export function topOf(peak: number): number {
+  if (!(peak > 0)) return 1;
+  const unit = 10 ** Math.floor(Math.log10(peak));
+  return unit * (ROUND.find((n) => n * unit > peak) ?? 12.5);
+}
+
+/** From the lightest to the darkest, as shares of full colour. */
+export const KEY_SHARES = Array.from({ length: STEPS }, (_, i) => (i + 1) / STEPS);
+
 type Grid = Omit<HeatmapAnswer, 'cells'>;
 
 /** The time of a cell. */
