@@ -6,6 +6,7 @@ import { ask } from './questions.ts';
 import { readTerms, valuesOf } from './terms.ts';
 import type { UrlState } from './url-state.ts';
 import { useAnswer } from './use-answer.ts';
+import { useMedia } from './use-browser.ts';
 
 const LABELS: readonly { label: string; title: string }[] = [
   { label: 'process', title: 'Processes' },
@@ -46,7 +47,8 @@ export function Facets({ state, isLive, onWhere }: Properties) {
     else next.delete(label);
     setOpen(next);
   };
-  return (
+  const isNarrow = useMedia('(max-width: 860px)');
+  const lists = (
     <nav class="facets" aria-label="Filters">
       {all.map(({ label, title }) => (
         <details
@@ -59,6 +61,13 @@ export function Facets({ state, isLive, onWhere }: Properties) {
         </details>
       ))}
     </nav>
+  );
+  if (!isNarrow) return lists;
+  return (
+    <details class="facets-fold">
+      <summary>Filters</summary>
+      {lists}
+    </details>
   );
 }
 
