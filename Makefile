@@ -16,9 +16,9 @@ LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/n
 NODE_INCLUDE := node_modules/node-api-headers/include
 ADDON_INCLUDE := node_modules/node-addon-api
 
-all: build/everyframe.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/supervise build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp
+all: build/everyframe.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/everyframe-reader build/supervise build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp
 
-native: $(OUT)/everyframe.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o $(OUT)/everyframe.node $(OUT)/supervise
+native: $(OUT)/everyframe.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o $(OUT)/everyframe.node $(OUT)/everyframe-reader $(OUT)/supervise
 
 $(OUT)/deferred-6.18.bpf.o: BPF_DEFINES := -DEF_TASK_WORK_IMPL
 $(OUT)/deferred-6.18.bpf.o: BPF_SOURCE := deferred
@@ -35,7 +35,12 @@ build/unwinders: $(wildcard test/unwinders/*.[ch] test/unwinders/shim/bpf/*.h eb
 		-fsanitize=address,undefined -fno-sanitize-recover=all -Itest/unwinders/shim \
 		test/unwinders/unwinders.c test/unwinders/host.c -o $@
 
-$(OUT)/everyframe.node: $(wildcard addon/*.cc addon/*.hh) Makefile
+# Static: it is small then, and needs nothing where it runs.
+$(OUT)/everyframe-reader: $(wildcard addon/reader/*.cc addon/reader/*.hh) Makefile
+	@mkdir -p $(OUT)
+	$(CXX) -std=c++20 -Os -static -Wall -Wextra -Werror addon/reader/*.cc -o $@ $(SYSROOT_FLAGS)
+
+$(OUT)/everyframe.node: $(wildcard addon/*.cc addon/*.hh addon/reader/*.hh) Makefile
 	@mkdir -p $(OUT)
 	$(CXX) -std=c++20 -O2 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Werror -DNAPI_VERSION=9 -DNODE_ADDON_API_DISABLE_DEPRECATED \
 		-isystem $(ADDON_INCLUDE) -isystem $(NODE_INCLUDE) addon/*.cc -o $@ \

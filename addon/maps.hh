@@ -7,4 +7,5 @@ void DefineFiles(Napi::Env env, Napi::Object exports);
 void DefineMemory(Napi::Env env, Napi::Object exports);
 void DefineMaps(Napi::Env env, Napi::Object exports);
 void DefinePerf(Napi::Env env, Napi::Object exports);
+void DefineReader(Napi::Env env, Napi::Object exports);
 void DefineRights(Napi::Env env, Napi::Object exports);

@@ -13,6 +13,7 @@ import { Executables } from './executables/executables.ts';
 import { Kernel } from './executables/kernel.ts';
 import { findRuntimeFile } from './executables/runtime-file.ts';
 import type { SymbolDetail } from './executables/symbol-service.ts';
+import type { Clock } from './interpreters/naming-time.ts';
 import { ProcessRuntimes } from './interpreters/process-runtimes.ts';
 import { mayHoldRuntime } from './interpreters/registry.ts';
 import { RuntimeFrames } from './interpreters/runtime-frames.ts';
@@ -22,6 +23,7 @@ import { ProcessCode } from './jit/process-code.ts';
 import { LoopDelay } from './loop-delay.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { addWithDescendants } from './processes/descendants.ts';
+import { ForeignReader } from './processes/foreign-reader.ts';
 import { runningFiles } from './processes/mapped-files.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { RootViews } from './processes/root-views.ts';
@@ -121,6 +123,7 @@ export class Controller {
   readonly #kernel: Kernel;
   readonly #processes = new ProcessManager();
   readonly #views = new RootViews();
+  readonly #reader = new ForeignReader();
   readonly #debuginfod: Debuginfod | undefined;
   readonly #workers: WorkerPool;
   readonly #executables: Executables;
@@ -216,18 +219,18 @@ export class Controller {
       forget: (key) => void this.#tracer.tables.forget(key),
     });
     this.#idleTables = new IdleTables((key) => this.#executables.isThere(key));
-    const clock = { cpuMicros: this.#tracer.native.threadCpuMicros, wallMs: () => performance.now() };
+    const reading = { reader: this.#reader, clock: this.#clock() };
     this.#attached = new ProcessRuntimes({
       runtimeOf: (key) => this.#executables.get(key)?.runtime,
-      findFile: (pid, runtime) => findRuntimeFile(pid, this.#executables.holding(runtime)),
+      findFile: (pid, runtime) => findRuntimeFile(pid, this.#executables.holding(runtime), this.#reader),
       map: this.#tracer.attachments,
       onRefused: tellRefused((message) => log.warn(message)),
       onApproximateLines: (process) => this.#processes.noteAttribute(process, APPROXIMATE_LINES),
-      clock,
+      ...reading,
     });
     this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime, {
       factsOf: (pid, plugin) => this.#attached.factsOf(pid, plugin),
-      clock,
+      ...reading,
       warn: (message) => log.warn(message),
     });
     this.#sourceMaps = options.sourceMaps ? new SourceMaps(this.#workers, this.#views) : undefined;
@@ -250,6 +253,10 @@ export class Controller {
     this.#sampling = new Sampling(options, this.#tracer.events);
     this.#memory = this.#memoryBudget();
     if (options.maxCpu !== undefined) this.#cpu = this.#cpuBudget(options.maxCpu);
+  }
+
+  #clock(): Clock {
+    return { cpuMicros: this.#tracer.native.threadCpuMicros, wallMs: () => performance.now() };
   }
 
   #memoryBudget(): MemoryBudget {
@@ -339,6 +346,7 @@ export class Controller {
     await this.#workers.stop();
     this.#lastCounters = this.counters();
     await this.#tracer.close();
+    this.#reader.close();
   }
 
   /** Makes a profile of what was counted so far and hands it to the sink. */
@@ -378,6 +386,7 @@ export class Controller {
         approximate: this.#attached.approximate,
       }),
       ...prefixed('runtimeFrames', { ...this.#runtimes.stats, processes: this.#runtimes.processes }),
+      ...prefixed('reader', this.#reader.stats),
       ...prefixed('jit', { ...this.#jit.stats }),
       ...prefixed('processCode', { ...this.#processCode.stats }),
       ...prefixed('sourceMaps', { ...this.#sourceMaps?.stats }),
@@ -413,7 +422,7 @@ export class Controller {
   async #readAhead(): Promise<void> {
     const { targets, expectedFiles } = this.#options;
     const reading = readAhead(
-      targets ? (expectedFiles ?? []) : runningFiles(mayHoldRuntime),
+      targets ? (expectedFiles ?? []) : runningFiles(mayHoldRuntime, this.#reader),
       this.#tracer,
       this.#executables,
     );

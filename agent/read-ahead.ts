@@ -3,14 +3,17 @@
  * that is new on their stacks: one meets the program, the next one libc, and so on. Of a language runtime also its part
  * of the sampler is loaded ahead.
  */
-import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
 import type { Executables } from './executables/executables.ts';
 import type { Tracer } from './tracer/tracer.ts';
+import { within } from './within.ts';
 
 /** A shell with its libraries has 5 files, a browser some 300. */
 const MAX_FILES = 512;
 /** Then sampling starts without the tables that are not there. */
 const LIMIT_MS = 10_000;
+const OPEN_LIMIT_MS = 1000;
 
 const READ = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 
@@ -20,22 +23,32 @@ export async function readAhead(
   tracer: Pick<Tracer, 'reportFile' | 'drain'>,
   executables: Pick<Executables, 'settled'>,
 ): Promise<void> {
-  const releases = paths.slice(0, MAX_FILES).flatMap((path) => reportFile(path, tracer) ?? []);
+  const found = await Promise.all(paths.slice(0, MAX_FILES).map((path) => reportFile(path, tracer)));
+  const releases = found.filter((release) => release !== undefined);
   if (releases.length === 0) return;
   tracer.drain();
   await executables.settled(LIMIT_MS);
   for (const release of releases) release();
 }
 
-function reportFile(path: string, tracer: Pick<Tracer, 'reportFile'>): (() => void) | undefined {
-  let fd: number | undefined;
+/** A file server that does not answer costs this file, and a thread of libuv's. */
+async function reportFile(
+  path: string,
+  tracer: Pick<Tracer, 'reportFile'>,
+): Promise<(() => void) | undefined> {
+  const opening = open(path, READ);
+  const file = await within(OPEN_LIMIT_MS, opening).catch(() => undefined);
+  if (!file) {
+    void opening.then((late) => late.close()).catch(() => {});
+    return undefined;
+  }
   try {
-    fd = openSync(path, READ);
-    return fstatSync(fd).isFile() ? tracer.reportFile(fd) : undefined;
+    const stats = await within(OPEN_LIMIT_MS, file.stat());
+    return stats?.isFile() ? tracer.reportFile(file.fd) : undefined;
   } catch {
     // gone, unreadable, or Linux can't run programs on demand: it is met by a sample like any other
     return undefined;
   } finally {
-    if (fd !== undefined) closeSync(fd);
+    await file.close().catch(() => {});
   }
 }

@@ -1,6 +1,7 @@
 /** `-p PID` of record and top. */
 import { InvalidArgumentError } from 'commander';
 import { descendantsOf } from '../agent/processes/descendants.ts';
+import { ForeignReader } from '../agent/processes/foreign-reader.ts';
 import { mappedExecutables } from '../agent/processes/mapped-files.ts';
 import { readSmallFile } from '../agent/processes/proc-files.ts';
 import { type Pid, toPid } from '../common/base/brand.ts';
@@ -32,6 +33,8 @@ export function requireProcess(pid: Pid, proc = '/proc'): void {
 export function filesOfProcesses(pids: readonly Pid[]): string[] {
   const all = [...pids, ...(pids.length > 0 ? descendantsOf(pids) : [])].slice(0, MAX_PROCESSES_READ);
   const links = new Map<string, string>();
-  for (const pid of all) for (const { path, link } of mappedExecutables(pid)) links.set(path, link);
+  const reader = new ForeignReader();
+  for (const pid of all) for (const { path, link } of mappedExecutables(pid, reader)) links.set(path, link);
+  reader.close();
   return [...links.values()];
 }

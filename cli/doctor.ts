@@ -11,6 +11,7 @@ export type Probe = () => Check[] | Promise<Check[]>;
 const BUILT_FILES = [
   'build/everyframe.bpf.o',
   'build/everyframe.node',
+  'build/everyframe-reader',
   'build/otlp.js',
   'build/web/index.html',
 ];

@@ -109,6 +109,7 @@ export class Executables {
       gone: 0,
       changed: 0,
       denied: 0,
+      unanswered: 0,
       'not-regular': 0,
       failed: 0,
       overloaded: 0,

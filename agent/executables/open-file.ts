@@ -8,8 +8,11 @@
  * inode number, but the same size and change time. The change time has nanoseconds and nobody can set it, so it
  * tells a replaced file from the original.
  */
-import { type BigIntStats, close, constants, fstat, open, stat } from 'node:fs';
-import { promisify } from 'node:util';
+import { close, constants } from 'node:fs';
+import { join } from 'node:path';
+import { getSystemErrorName } from 'node:util';
+import { loadNative, type NativeFile } from '../tracer/native.ts';
+import { packageRoot } from '../tracer/package-root.ts';
 import type { FileRecord } from '../tracer/records.ts';
 
 export type OpenFailure =
@@ -18,6 +21,8 @@ export type OpenFailure =
   /** A path led to another file. */
   | 'changed'
   | 'denied'
+  /** A file server that does not answer. */
+  | 'unanswered'
   /** The path leads to a directory, device, pipe or socket. */
   | 'not-regular'
   /** Any other error, such as ELOOP or EIO. */
@@ -25,26 +30,18 @@ export type OpenFailure =
 
 export type OpenedFile = { kind: 'opened'; fd: number; path: string } | { kind: OpenFailure; detail: string };
 
-/** From open(2) of Linux; Node has no name for it. Such a descriptor can be asked what it is, and no more. */
-const O_PATH = 0o10000000;
-const READ = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
-
-const openAsync = promisify(open);
-const closeAsync = promisify(close);
-const statAsync = promisify(stat) as (path: string, options: { bigint: true }) => Promise<BigIntStats>;
-const fstatAsync = promisify(fstat) as (fd: number, options: { bigint: true }) => Promise<BigIntStats>;
-
 /** The identity that the kernel saw. */
 export type FileIdentity = Pick<FileRecord, 'inode' | 'size' | 'ctimeNs' | 'device'>;
 
 /** Of the reasons why each place failed, the one that says most comes last. */
-const TELLING: readonly OpenFailure[] = ['gone', 'failed', 'not-regular', 'denied', 'changed'];
+const TELLING: readonly OpenFailure[] = ['gone', 'failed', 'not-regular', 'denied', 'changed', 'unanswered'];
 
 export async function openRecordedFile(record: FileRecord, proc = '/proc'): Promise<OpenedFile> {
   let failure: OpenedFile = { kind: 'gone', detail: 'the process ended, and the event has no path' };
   for (const path of placesOf(record, proc)) {
     const opened = await openVerified(path, record);
-    if (opened.kind === 'opened') return opened;
+    // the other paths would lead to the same server
+    if (opened.kind === 'opened' || opened.kind === 'unanswered') return opened;
     if (TELLING.indexOf(opened.kind) >= TELLING.indexOf(failure.kind as OpenFailure)) failure = opened;
   }
   return failure;
@@ -60,38 +57,37 @@ function placesOf(record: FileRecord, proc: string): string[] {
 }
 
 /**
- * Opens one path. First only as a name, since opening a device or a pipe for reading can block or do things; then
- * for reading through that name, so that nobody can swap the file in between.
+ * Opens one path, in a process that may hang: behind it can be a file server that never answers. First only as a name, since
+ * opening a device or a pipe for reading can block or do things; then for reading through that name, so that nobody can
+ * swap the file in between.
  */
 export async function openVerified(path: string, expected: FileIdentity): Promise<OpenedFile> {
-  let name: number | undefined;
-  try {
-    name = await openAsync(path, O_PATH);
-    const stats = await fstatAsync(name, { bigint: true });
-    const mismatch = compareIdentity(stats, expected);
-    if (mismatch) return { ...mismatch, detail: `${path}: ${mismatch.detail}` };
-    return { kind: 'opened', fd: await openAsync(`/proc/self/fd/${name}`, READ), path };
-  } catch (error) {
-    return { kind: reasonOf((error as NodeJS.ErrnoException).code), detail: (error as Error).message };
-  } finally {
-    if (name !== undefined) await closeAsync(name).catch(() => {});
+  const found = await lookAt(path, true);
+  if (typeof found === 'number') {
+    const code = getSystemErrorName(found);
+    return { kind: reasonOf(code), detail: `${code}: ${path}` };
   }
+  const mismatch = compareIdentity(found, expected);
+  if (!mismatch) return { kind: 'opened', fd: found.fd, path };
+  if (found.fd >= 0) close(found.fd, () => {});
+  return { ...mismatch, detail: `${path}: ${mismatch.detail}` };
 }
 
 /** Whether a path leads to that file. Does not open it. */
 export async function isSameFile(path: string, expected: FileIdentity): Promise<boolean> {
-  try {
-    return compareIdentity(await statAsync(path, { bigint: true }), expected) === undefined;
-  } catch {
-    return false;
-  }
+  const found = await lookAt(path, false);
+  return typeof found !== 'number' && compareIdentity(found, expected) === undefined;
 }
 
+const lookAt = (path: string, open: boolean): Promise<NativeFile | number> =>
+  loadNative().lookAtFile(join(packageRoot(), 'build/everyframe-reader'), path, open);
+
 function compareIdentity(
-  stats: BigIntStats,
+  stats: NativeFile,
   expected: FileIdentity,
 ): { kind: OpenFailure; detail: string } | undefined {
-  if (!stats.isFile()) return { kind: 'not-regular', detail: 'no regular file' };
+  if ((stats.mode & constants.S_IFMT) !== constants.S_IFREG)
+    return { kind: 'not-regular', detail: 'no regular file' };
   const changed = (what: string, is: bigint, was: bigint) =>
     ({ kind: 'changed', detail: `${what} is ${is}, was ${was} when sampled` }) as const;
   if (stats.size !== expected.size) return changed('size', stats.size, expected.size);
@@ -119,6 +115,8 @@ export function reasonOf(code: string | undefined): OpenFailure {
     case 'EACCES':
     case 'EPERM':
       return 'denied';
+    case 'ETIMEDOUT':
+      return 'unanswered';
     case 'ENXIO':
     case 'EISDIR':
       return 'not-regular';

@@ -3,11 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { toFileKey, toPid } from '../../common/base/brand.ts';
+import { ForeignReader } from '../processes/foreign-reader.ts';
 import { newExecutable } from './executable.ts';
 import { findRuntimeFile } from './runtime-file.ts';
 
 const proc = mkdtempSync(join(tmpdir(), 'everyframe-proc-'));
-afterAll(() => rmSync(proc, { recursive: true, force: true }));
+const reader = new ForeignReader({ proc });
+afterAll(() => {
+  reader.close();
+  rmSync(proc, { recursive: true, force: true });
+});
 
 const PID = toPid(4711);
 const KEY = toFileKey('00000000000000aa');
@@ -25,12 +30,12 @@ it('is the one whose code is mapped, by inode and name, and says from where its 
     '7f0000100000-7f0000900000 r-xp 00100000 00:31 77                         /usr/lib/jvm/lib/server/libjvm.so',
     '7f0001000000-7f0001100000 rwxp 00000000 00:00 0 ',
   );
-  expect(findRuntimeFile(PID, [libjvm], proc)).toEqual({ key: KEY, base: 0x7f0000000000 });
+  expect(findRuntimeFile(PID, [libjvm], reader)).toEqual({ key: KEY, base: 0x7f0000000000 });
 });
 
 it('may have been deleted since', () => {
   write('7f0000100000-7f0000900000 r-xp 00100000 00:31 77 /jdk/libjvm.so (deleted)');
-  expect(findRuntimeFile(PID, [libjvm], proc)).toEqual({ key: KEY, base: 0x7f0000000000 });
+  expect(findRuntimeFile(PID, [libjvm], reader)).toEqual({ key: KEY, base: 0x7f0000000000 });
 });
 
 it('is none of another inode or name, nor of a process that is gone', () => {
@@ -38,7 +43,7 @@ it('is none of another inode or name, nor of a process that is gone', () => {
     '7f0000100000-7f0000900000 r-xp 00100000 00:31 78 /jdk/libjvm.so',
     '7f0000900000-7f0000a00000 r-xp 00100000 00:31 77 /jdk/notlibjvm.so',
   );
-  expect(findRuntimeFile(PID, [libjvm], proc)).toBeUndefined();
-  expect(findRuntimeFile(toPid(4712), [libjvm], proc)).toBeUndefined();
-  expect(findRuntimeFile(PID, [], proc)).toBeUndefined();
+  expect(findRuntimeFile(PID, [libjvm], reader)).toBeUndefined();
+  expect(findRuntimeFile(toPid(4712), [libjvm], reader)).toBeUndefined();
+  expect(findRuntimeFile(PID, [], reader)).toBeUndefined();
 });

@@ -3,18 +3,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
+import { ForeignReader } from '../processes/foreign-reader.ts';
 import { ProcessMemories } from './process-memory.ts';
 
 const PAGE = 4096;
 const PID = toPid(4711);
 let proc: string;
+let reader: ForeignReader;
 
 beforeEach(() => {
   proc = mkdtempSync(join(tmpdir(), 'everyframe-proc-'));
   mkdirSync(join(proc, String(PID)));
+  reader = new ForeignReader({ proc });
 });
 
-afterEach(() => rmSync(proc, { recursive: true }));
+afterEach(() => {
+  reader.close();
+  rmSync(proc, { recursive: true });
+});
 
 /** Two pages of memory full of one byte. */
 const become = (byte: number): void =>
@@ -23,7 +29,7 @@ const become = (byte: number): void =>
 const read = (memories: ProcessMemories): number[] => [...memories.of(PID).read(PAGE, 2)!];
 
 test('reads a page once for all frames of a batch', () => {
-  const memories = new ProcessMemories(proc);
+  const memories = new ProcessMemories(reader);
   become(1);
   expect(read(memories)).toEqual([1, 1]);
   become(2);
@@ -31,7 +37,7 @@ test('reads a page once for all frames of a batch', () => {
 });
 
 test('shows the next batch in the same turn what the program has done since', () => {
-  const memories = new ProcessMemories(proc);
+  const memories = new ProcessMemories(reader);
   become(1);
   expect(read(memories)).toEqual([1, 1]);
   become(2);
@@ -40,7 +46,7 @@ test('shows the next batch in the same turn what the program has done since', ()
 });
 
 test('and the next turn', async () => {
-  const memories = new ProcessMemories(proc);
+  const memories = new ProcessMemories(reader);
   become(1);
   expect(read(memories)).toEqual([1, 1]);
   become(2);
@@ -49,7 +55,7 @@ test('and the next turn', async () => {
 });
 
 test('a process that is gone has none, and does not come back within a batch', () => {
-  const memories = new ProcessMemories(proc);
+  const memories = new ProcessMemories(reader);
   expect(memories.of(PID).read(PAGE, 2)).toBeUndefined();
   become(1);
   expect(memories.of(PID).read(PAGE, 2)).toBeUndefined();

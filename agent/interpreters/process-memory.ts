@@ -4,8 +4,8 @@
  * buffers that hold them are used again. Several batches come in one turn, tens of milliseconds apart on a busy machine:
  * a trace of the second may run through code that was not there yet when a page was read for the first.
  */
-import { closeSync, openSync, readSync } from 'node:fs';
 import type { Pid } from '../../common/base/brand.ts';
+import type { ForeignReader } from '../processes/foreign-reader.ts';
 import type { ProcessMemory } from './contract.ts';
 
 const PAGE = 4096;
@@ -13,14 +13,16 @@ const PAGE = 4096;
 const MAX_PAGES = 256;
 const SLAB_PAGES = 16;
 const MAX_OPEN = 16;
+/** The upper half are the reader's own. */
+const MAX_SESSION = 0x7fff_ffff;
 
 export class ProcessMemories {
-  readonly #proc: string;
+  readonly #reader: ForeignReader;
   readonly #pool = new PagePool();
   readonly #open = new Map<Pid, OpenMemory>();
 
-  constructor(proc = '/proc') {
-    this.#proc = proc;
+  constructor(reader: ForeignReader) {
+    this.#reader = reader;
   }
 
   /** Valid, like all that is read through it, until {@link renew} or until the event loop goes on. */
@@ -29,7 +31,7 @@ export class ProcessMemories {
     if (!memory) {
       if (this.#open.size === 0) setImmediate(() => this.#closeAll());
       else if (this.#open.size >= MAX_OPEN) this.#closeAll();
-      memory = new OpenMemory(`${this.#proc}/${pid}/mem`, this.#pool);
+      memory = new OpenMemory(this.#reader, pid, this.#pool);
       this.#open.set(pid, memory);
     }
     return memory;
@@ -41,7 +43,6 @@ export class ProcessMemories {
   }
 
   #closeAll(): void {
-    for (const memory of this.#open.values()) memory.close();
     this.#open.clear();
     this.#pool.reset();
   }
@@ -67,16 +68,21 @@ class PagePool {
   }
 }
 
-/** Opened at the first read, since most frames are known without one. */
+let lastSession = 0;
+
 class OpenMemory implements ProcessMemory {
-  readonly #path: string;
+  readonly #reader: ForeignReader;
+  readonly #pid: Pid;
+  readonly #session: number;
   readonly #pool: PagePool;
   /** By number of the page; undefined for what can't be read. */
   readonly #pages = new Map<number, Uint8Array | undefined>();
-  #fd = -1;
 
-  constructor(path: string, pool: PagePool) {
-    this.#path = path;
+  constructor(reader: ForeignReader, pid: Pid, pool: PagePool) {
+    this.#reader = reader;
+    this.#pid = pid;
+    lastSession = (lastSession + 1) & MAX_SESSION;
+    this.#session = lastSession;
     this.#pool = pool;
   }
 
@@ -95,18 +101,9 @@ class OpenMemory implements ProcessMemory {
   }
 
   #readInto(buffer: Uint8Array, address: number): Uint8Array | undefined {
-    try {
-      if (this.#fd < 0) this.#fd = openSync(this.#path, 'r');
-      const count = readSync(this.#fd, buffer, 0, buffer.length, address);
-      if (count === 0) return undefined;
-      return count === buffer.length ? buffer : buffer.subarray(0, count);
-    } catch {
-      // gone, not mapped, or not allowed: for the caller all the same
-      return undefined;
-    }
-  }
-
-  close(): void {
-    if (this.#fd >= 0) closeSync(this.#fd);
+    const count = this.#reader.readMemory(this.#pid, address, this.#session, buffer);
+    // gone, not mapped, not allowed, or too late: for the caller all the same
+    if (count === 0) return undefined;
+    return count === buffer.length ? buffer : buffer.subarray(0, count);
   }
 }

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { toFileKey, toPid } from '../../common/base/brand.ts';
+import { ForeignReader } from '../processes/foreign-reader.ts';
 import { ATTACHMENT, HOTSPOT, Runtime } from '../tracer/records.gen.ts';
 import type { ProcessIdentity, RuntimeRecord } from '../tracer/records.ts';
 import { type AttachedRuntime, UnsupportedRuntime } from './contract.ts';
@@ -63,6 +64,7 @@ describe('runtimes of processes', () => {
       map,
       onRefused: (problem) => told.push(problem),
       clock,
+      reader: new ForeignReader(),
     });
   });
 

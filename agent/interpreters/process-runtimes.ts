@@ -5,6 +5,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
+import type { ForeignReader } from '../processes/foreign-reader.ts';
 import { ATTACHMENT } from '../tracer/records.gen.ts';
 import type { ProcessIdentity, RuntimeRecord } from '../tracer/records.ts';
 import {
@@ -45,7 +46,7 @@ export interface ProcessRuntimesOptions {
   /** Lines and inlined callees of that process's compiled code are not exact. */
   onApproximateLines?(process: ProcessIdentity): void;
   clock: Clock;
-  proc?: string;
+  reader: ForeignReader;
 }
 
 interface Attachment {
@@ -95,7 +96,7 @@ export class ProcessRuntimes {
 
   constructor(options: ProcessRuntimesOptions) {
     this.#options = options;
-    this.#memories = new ProcessMemories(options.proc);
+    this.#memories = new ProcessMemories(options.reader);
     this.#time = new NamingTime(options.clock);
   }
 

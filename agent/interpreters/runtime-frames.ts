@@ -5,6 +5,7 @@
 import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
 import { UNNAMED_REASONS, unnamedMarker } from '../../common/profile/unnamed-markers.ts';
+import type { ForeignReader } from '../processes/foreign-reader.ts';
 import {
   type DetectedRuntime,
   type FrameWords,
@@ -35,8 +36,7 @@ export interface NamedRuntimeFrame {
 }
 
 export interface RuntimeFramesOptions {
-  /** Where procfs is. */
-  proc?: string;
+  reader: ForeignReader;
   factsOf?: FactsOfProcess;
   clock: Clock;
   warn?: (message: string) => void;
@@ -72,13 +72,13 @@ export class RuntimeFrames {
 
   constructor(
     runtimeOf: RuntimeOfFile,
-    { proc, factsOf = () => undefined, clock, warn = () => {} }: RuntimeFramesOptions,
+    { reader, factsOf = () => undefined, clock, warn = () => {} }: RuntimeFramesOptions,
   ) {
     this.#factsOfProcess = factsOf;
     this.#clock = clock;
     this.#warn = warn;
     this.#runtimeOf = runtimeOf;
-    this.#memories = new ProcessMemories(proc);
+    this.#memories = new ProcessMemories(reader);
   }
 
   /** Frames that are named from now on were met later than those named so far. */

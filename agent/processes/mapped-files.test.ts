@@ -2,10 +2,16 @@ import { mkdirSync, mkdtempSync, readlinkSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { toPid } from '../../common/base/brand.ts';
+import { ForeignReader } from './foreign-reader.ts';
 import { mappedExecutables, runningFiles } from './mapped-files.ts';
 
 const proc = mkdtempSync(join(tmpdir(), 'mapped-files-'));
-afterAll(() => rmSync(proc, { recursive: true }));
+const reader = new ForeignReader({ proc });
+afterAll(() => {
+  reader.close();
+  rmSync(proc, { recursive: true });
+});
 
 /** A process of this machine that runs a program with these libraries. */
 function addProcess(pid: number, program: string, libraries: string[] = [], root = '/'): void {
@@ -31,7 +37,7 @@ const isPython = (name: string): boolean => /^(lib)?python/.test(name);
 
 describe('mappedExecutables', () => {
   it('names each executable mapping of this very process once', () => {
-    const files = mappedExecutables(process.pid);
+    const files = mappedExecutables(toPid(process.pid), new ForeignReader());
     expect(new Set(files.map(({ path }) => path)).size).toBe(files.length);
     for (const { link } of files) expect(link).toMatch(/^\/proc\/\d+\/map_files\/[0-9a-f]+-[0-9a-f]+$/);
     expect(files.map(({ path }) => path)).toContain(readlinkSync('/proc/self/exe'));
@@ -40,14 +46,14 @@ describe('mappedExecutables', () => {
   });
 
   it('names nothing of a process that is gone, or that has another root', () => {
-    expect(mappedExecutables(0x3fff_ffff)).toEqual([]);
-    expect(mappedExecutables(13, proc)).toEqual([]);
+    expect(mappedExecutables(toPid(0x3fff_ffff), new ForeignReader())).toEqual([]);
+    expect(mappedExecutables(toPid(13), reader, proc)).toEqual([]);
   });
 });
 
 describe('runningFiles', () => {
   it('finds programs and their libraries by name, each program once, and none in containers', () => {
-    expect(runningFiles(isPython, proc)).toEqual([
+    expect(runningFiles(isPython, reader, proc)).toEqual([
       join(proc, '10/map_files/100000-140000'),
       join(proc, '10/map_files/300000-340000'),
     ]);

@@ -1,6 +1,9 @@
 /** Files that processes run: what /proc tells of them before they are sampled. */
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { type Pid, toPid } from '../../common/base/brand.ts';
+import { loadNative } from '../tracer/native.ts';
+import type { ForeignReader } from './foreign-reader.ts';
 
 export interface MappedFile {
   /** As the process knows it. */
@@ -13,14 +16,15 @@ export interface MappedFile {
 const MAX_PROCESSES = 16_384;
 /** Programs whose mappings are read, each once; a browser has 1 MiB of them. */
 const MAX_PROGRAMS = 64;
+/** Some 65,000 mappings with names. */
+const MAX_MAPS_BYTES = 8 << 20;
 
 /** What a process has mapped to execute, each file once; nothing where it has a root of its own or is gone. */
-export function mappedExecutables(pid: number, proc = '/proc'): MappedFile[] {
+export function mappedExecutables(pid: Pid, reader: ForeignReader, proc = '/proc'): MappedFile[] {
   try {
-    if (!isSameFile(join(proc, `${pid}/root/`), '/')) return [];
-    const lines = readFileSync(join(proc, `${pid}/maps`), 'latin1').matchAll(
-      /^([0-9a-f]+-[0-9a-f]+) ..x. \S+ \S+ \d+ +(\/.*)$/gm,
-    );
+    const { rootIdentity } = loadNative();
+    if (rootIdentity(join(proc, `${pid}/root/`)) !== rootIdentity('/')) return [];
+    const lines = readMaps(pid, reader).matchAll(/^([0-9a-f]+-[0-9a-f]+) ..x. \S+ \S+ \d+ +(\/.*)$/gm);
     const byPath = new Map(
       Array.from(lines, ([, range, path]) => [
         path!,
@@ -44,14 +48,10 @@ export interface CodeMapping {
 }
 
 /** Nothing where the process is gone. */
-export function codeMappings(pid: number, proc = '/proc'): CodeMapping[] {
-  let text: string;
-  try {
-    text = readFileSync(join(proc, `${pid}/maps`), 'latin1');
-  } catch {
-    return [];
-  }
-  const lines = text.matchAll(/^([0-9a-f]+)-\S+ ..x. ([0-9a-f]+) \S+ (\d+) +(\/.*?)(?: \(deleted\))?$/gm);
+export function codeMappings(pid: Pid, reader: ForeignReader): CodeMapping[] {
+  const lines = readMaps(pid, reader).matchAll(
+    /^([0-9a-f]+)-\S+ ..x. ([0-9a-f]+) \S+ (\d+) +(\/.*?)(?: \(deleted\))?$/gm,
+  );
   return Array.from(lines, ([, start, offset, inode, path]) => ({
     start: Number.parseInt(start!, 16),
     offset: Number.parseInt(offset!, 16),
@@ -64,13 +64,17 @@ export function codeMappings(pid: number, proc = '/proc'): CodeMapping[] {
  * Links to the files of a kind that programs of that kind run now, by the names of both: of `python3` its program and
  * `libpython3.so`. `isOne` is given the last component of a path.
  */
-export function runningFiles(isOne: (name: string) => boolean, proc = '/proc'): string[] {
+export function runningFiles(
+  isOne: (name: string) => boolean,
+  reader: ForeignReader,
+  proc = '/proc',
+): string[] {
   const links = new Map<string, string>();
   const programs = new Set<string>();
   for (const pid of processes(proc)) {
     const program = programOf(join(proc, String(pid)));
     if (!isOne(basename(program)) || programs.has(program) || programs.size >= MAX_PROGRAMS) continue;
-    const files = mappedExecutables(pid, proc);
+    const files = mappedExecutables(pid, reader, proc);
     // else it is gone, or a container's: the next one of that name may not be
     if (files.length > 0) programs.add(program);
     for (const { path, link } of files) if (isOne(basename(path))) links.set(path, link);
@@ -78,9 +82,13 @@ export function runningFiles(isOne: (name: string) => boolean, proc = '/proc'): 
   return [...links.values()];
 }
 
-const processes = (proc: string): number[] =>
+/** The lock on its mappings may be held by a thread of it that waits for a file server. */
+const readMaps = (pid: Pid, reader: ForeignReader): string =>
+  reader.readFile(pid, 'maps', MAX_MAPS_BYTES)?.toString('latin1') ?? '';
+
+const processes = (proc: string): Pid[] =>
   readdirSync(proc)
-    .map(Number)
+    .map((name) => toPid(Number(name)))
     .filter((pid) => pid > 0)
     .slice(0, MAX_PROCESSES);
 
@@ -95,8 +103,3 @@ function programOf(directory: string): string {
 
 /** maps writes eight digits at least, where a program that is not PIE begins; map_files has no such names. */
 const withoutZeros = (range: string): string => range.replace(/\b0+(?=[0-9a-f])/g, '');
-
-function isSameFile(one: string, other: string): boolean {
-  const [a, b] = [statSync(one, { bigint: true }), statSync(other, { bigint: true })];
-  return a.dev === b.dev && a.ino === b.ino;
-}

@@ -37,6 +37,31 @@ export interface KernelFeatures {
   codeAddressMask: bigint;
 }
 
+/** See agent/processes/foreign-reader.ts. Starts the executable when it is needed. */
+export interface NativeReader {
+  /**
+   * Bytes, or a negative errno: ETIMEDOUT where a reader had to be killed, EAGAIN where too many of them are stuck, EPIPE
+   * where there is none.
+   */
+  readMemory(pid: number, address: number, session: number, buffer: Uint8Array): number;
+  /** A file of the process's folder in /proc, up to `maxBytes`. */
+  readFile(pid: number, name: string, maxBytes: number): Buffer | number;
+  /** Readers that were killed and that the kernel does not let go yet. */
+  stuck(): number;
+  close(): void;
+}
+
+/** What stands at a path. */
+export interface NativeFile {
+  /** Open for reading, if it is a regular file and was to be opened; else -1. */
+  fd: number;
+  mode: number;
+  dev: bigint;
+  ino: bigint;
+  size: bigint;
+  ctimeNs: bigint;
+}
+
 /** Errors of these calls carry `code` (such as 'EPERM'), `errno`, and libbpf's last lines in `log`. */
 export interface Native {
   BpfObject: new (
@@ -52,6 +77,9 @@ export interface Native {
       share: NativeBpfObject | undefined;
     },
   ) => NativeBpfObject;
+  /** In a reader, within a second: a negative errno, ETIMEDOUT where it took longer. */
+  lookAtFile(executable: string, path: string, open: boolean): Promise<NativeFile | number>;
+  Reader: new (executable: string, proc: string) => NativeReader;
   Ring: new (mapFd: number, onWake: () => void) => NativeRing;
   mapLookup(fd: number, key: Buffer, valueBytes: number): Buffer | undefined;
   mapUpdate(fd: number, key: Buffer, value: Buffer, flags: number): void;

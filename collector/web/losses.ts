@@ -48,6 +48,34 @@ export const LOSSES: Readonly<Record<string, LossKind>> = {
   'traces.malformed': { stage: 'taken', reason: 'a record could not be read', advice: REPORT },
   'records.malformed': { stage: 'taken', reason: 'a record of an unknown kind', advice: REPORT },
   'records.failed': { stage: 'taken', reason: 'a record the agent failed at', advice: REPORT },
+  'reader.timedOut': {
+    stage: 'named',
+    reason:
+      'memory of a process did not answer within 50 ms, as behind a FUSE or network mount that hangs: that process has no names of interpreted functions for a while',
+    advice:
+      'Look for mounts that hang (in "cat /proc/mounts", fuse and nfs). Nothing else waits, and names come back by themselves.',
+  },
+  'executables.failed.unanswered': {
+    stage: 'unwound',
+    reason: 'a program or library lies on a mount that does not answer within a second',
+    advice: 'Look for mounts that hang (in "cat /proc/mounts", fuse and nfs). It is tried again by itself.',
+  },
+  'reader.refused': {
+    stage: 'named',
+    reason: 'a process was not read since its memory, or that of others of its user, had not answered before',
+    advice: 'As above: the agent tries again, each time after twice the time, within ten minutes.',
+  },
+  'reader.overloaded': {
+    stage: 'named',
+    reason: '16 reads of memory hang in the kernel, so no other process is read until one of them ends',
+    advice: 'End the file servers that hang: "fusermount3 -u MOUNTPOINT" or "umount -f MOUNTPOINT".',
+  },
+  'reader.failed': {
+    stage: 'named',
+    reason: 'the process that reads memory for the agent could not be started, or ended',
+    advice:
+      'See whether build/everyframe-reader is there and may be run ("everyframe doctor"): "npm run setup" builds it.',
+  },
   'bpf.user_regs_failed': {
     stage: 'unwound',
     reason: "the process's registers could not be read",

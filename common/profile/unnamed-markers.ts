@@ -1,6 +1,6 @@
 /** Frames of a language runtime whose function could not be read: the agent writes why, and the page says what to do. */
 export const UNNAMED_REASONS = {
-  unreadable: 'its process ended before it could be read',
+  unreadable: 'its process ended, or did not answer, before it could be read',
   replaced: 'it was freed or moved before its name could be read',
   malformed: 'its name is not stored as this version of the runtime stores names',
   costly: 'reading the names of its process takes too long',

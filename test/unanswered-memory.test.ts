@@ -1,0 +1,80 @@
+/** A process whose memory does not answer costs a reader and its own names, and takes nothing from the others'. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type BigIntStats, closeSync, mkdtempSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, it, vi } from 'vitest';
+import { type FileIdentity, kernelDevice, openVerified } from '../agent/executables/open-file.ts';
+import { ForeignReader } from '../agent/processes/foreign-reader.ts';
+import { type Pid, toPid } from '../common/base/brand.ts';
+import { compile, missingRights, scratchFolder } from './support/fixtures.ts';
+
+const children: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+/** A page of zeros that is there, and behind it one that never comes. */
+async function startUnanswered(): Promise<{ pid: Pid; pages: number; directory: string }> {
+  const directory = mkdtempSync(join(scratchFolder, 'mount-'));
+  const child = spawn(compile('unanswered', 'gcc', ['-O1'], 'unanswered.c'), [directory]);
+  children.push(child);
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  return { pid: toPid(child.pid!), pages: Number(line.toString()), directory };
+}
+
+if (missingRights) console.log(`skipped: memory that does not answer (${missingRights})`);
+
+it.skipIf(missingRights)(
+  'a page that is never filled costs its process, and nobody else',
+  async (context) => {
+    const { pid, pages } = await startUnanswered();
+    if (pages === 0) {
+      console.log('skipped: memory that does not answer (FUSE can’t be mounted)');
+      context.skip();
+    }
+    const other = await startUnanswered();
+    const reader = new ForeignReader();
+    const bytes = new Uint8Array(4096);
+    expect(reader.readMemory(pid, pages, 1, bytes)).toBe(4096);
+    const before = performance.now();
+    expect(reader.readMemory(pid, pages + 4096, 1, bytes)).toBe(0);
+    expect(performance.now() - before).toBeLessThan(1000);
+    expect(reader.stats).toMatchObject({ timedOut: 1, refused: 0 });
+    // it is left alone for a while
+    expect(reader.readMemory(pid, pages, 1, bytes)).toBe(0);
+    expect(reader.stats).toMatchObject({ timedOut: 1, refused: 1 });
+    expect(reader.readMemory(other.pid, other.pages, 1, bytes)).toBe(4096);
+    expect(reader.readFile(other.pid, 'maps', 1 << 20)!.toString()).toBe(
+      readFileSync(`/proc/${other.pid}/maps`, 'latin1'),
+    );
+    // a file server that ends lets go of whoever waited for it
+    children[0]!.kill('SIGKILL');
+    await vi.waitFor(() => expect(reader.stats.stuck).toBe(0), 10_000);
+    reader.close();
+  },
+);
+
+it.skipIf(missingRights)(
+  'a file whose end never comes is given up, while others are opened',
+  async (context) => {
+    const { pid, pages, directory } = await startUnanswered();
+    if (pages === 0) context.skip();
+    const identityOf = ({ ino, size, ctimeNs, dev }: BigIntStats): FileIdentity => ({
+      inode: ino,
+      size,
+      ctimeNs,
+      device: kernelDevice(dev),
+    });
+    const path = `/proc/${pid}/root${directory}/file`;
+    const hanging = openVerified(path, identityOf(statSync(path, { bigint: true })));
+    const others = Array.from({ length: 8 }, () =>
+      openVerified('/bin/sh', identityOf(statSync('/bin/sh', { bigint: true }))),
+    );
+    for (const other of await Promise.all(others)) {
+      expect(other.kind).toBe('opened');
+      if (other.kind === 'opened') closeSync(other.fd);
+    }
+    expect((await hanging).kind).toBe('unanswered');
+  },
+);
