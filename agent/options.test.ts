@@ -14,7 +14,7 @@ describe('parseDuration', () => {
   ])('reads %s', (text, ms) => expect(parseDuration(text)).toBe(ms));
 
   it.each(['', 'five', '5x', '-1s', '5 s', '1m2', '1.2.3s'])('refuses "%s"', (text) => {
-    expect(() => parseDuration(text)).toThrow(/is no duration/);
+    expect(() => parseDuration(text)).toThrow(/is not a valid duration/);
   });
 });
 

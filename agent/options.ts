@@ -133,7 +133,7 @@ const DURATION = /^\d+(?:\.\d+)?$|^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
 /** `500ms`, `5s`, `1m30s`, `2h`, or a bare number of seconds, in milliseconds. */
 export function parseDuration(text: string): number {
   if (!DURATION.test(text.trim()))
-    throw new BadSetting(`"${text}" is no duration: write 500ms, 5s, 1m or 2h`);
+    throw new BadSetting(`"${text}" is not a valid duration: write 500ms, 5s, 1m or 2h`);
   const parts = text.matchAll(/([\d.]+)(ms|s|m|h)?/g);
   return [...parts].reduce((sum, [, count, unit = 's']) => sum + Number(count) * UNITS[unit]!, 0);
 }

@@ -7,6 +7,7 @@ import { SelfMetrics } from '../agent/reporter/self-metrics.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import type { SenderOptions } from '../otlp-client/request-sender.ts';
 import { addAgentFlags, splitAgentFlags } from './agent-flags.ts';
+import { addExamples } from './examples.ts';
 import { makeLogger } from './logger.ts';
 import { raisePriority } from './priority.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
@@ -70,16 +71,23 @@ export async function startAgent(
     : undefined;
   return {
     async stop(hasReceiver = true) {
+      if (hasReceiver) log.info(`stopping: sending the rest, up to ${Math.round(STOP_DEADLINE_MS / 1000)} s`);
       const deadline = performance.now() + STOP_DEADLINE_MS;
       await controller.stop();
       await reporter.flush(hasReceiver ? Math.max(MIN_FLUSH_MS, deadline - performance.now()) : 0);
       const nonZero = Object.entries(counters()).filter(([, value]) => value !== 0);
-      log.info({ counters: Object.fromEntries(nonZero) }, 'stopped; what the agent counted');
+      log.info(`stopped: ${describeSent(reporter.stats())}`);
+      log.debug({ counters: Object.fromEntries(nonZero) }, 'what the agent counted');
       await metrics?.stop();
       reporter.close();
     },
   };
 }
+
+const describeSent = ({ samplesSent = 0, samplesPushed = 0 }: Record<string, number>): string =>
+  samplesSent >= samplesPushed
+    ? `${samplesSent} samples sent`
+    : `${samplesSent} of ${samplesPushed} samples sent, the others are lost`;
 
 export function registerAgent(program: Command): void {
   const command = program
@@ -87,6 +95,13 @@ export function registerAgent(program: Command): void {
     .description('sample this machine and push profiles over OTLP gRPC')
     .action(runAgent);
   addAgentFlags(command);
+  addExamples(command, [
+    ['everyframe agent --collection-agent collector.example:4317', 'to an OpenTelemetry Collector, with TLS'],
+    [
+      'everyframe agent --collection-agent 127.0.0.1:11000 --disable-tls',
+      'to everyframe collector on this machine',
+    ],
+  ]);
 }
 
 async function runAgent(flags: Record<string, unknown>): Promise<void> {

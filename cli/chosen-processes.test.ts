@@ -6,7 +6,7 @@ import { collectPid, requireProcess } from './chosen-processes.ts';
 
 describe('-p', () => {
   it.each(['0', '-1', '1.5', '1e3', '', 'x', '4194305', '0x10', ' 12'])('refuses %j', (text) => {
-    expect(() => collectPid(text, undefined)).toThrow('it is no process ID');
+    expect(() => collectPid(text, undefined)).toThrow('not a valid PID');
   });
 
   it('takes several', () => {

@@ -15,7 +15,7 @@ const MAX_PROCESSES_READ = 256;
 
 export const collectPid = (text: string, previous: Pid[] | undefined): Pid[] => {
   const pid = Number(text);
-  if (!/^\d+$/.test(text) || pid < 1 || pid > MAX_PID) throw new InvalidArgumentError('it is no process ID.');
+  if (!/^\d+$/.test(text) || pid < 1 || pid > MAX_PID) throw new InvalidArgumentError('not a valid PID.');
   return [...(previous ?? []), toPid(pid)];
 };
 

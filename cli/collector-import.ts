@@ -2,6 +2,7 @@
  * `everyframe collector import FILE…`: profiles, and programs and debug files that name their functions, into a running
  * collector or into its directory.
  */
+
 import { closeSync, createReadStream, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { copyFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -16,6 +17,7 @@ import { MAX_SYMBOL_FILE_BYTES } from '../collector/symbols/symbol-files.ts';
 import { ELF_MAGIC, SymbolIntake } from '../collector/symbols/symbol-intake.ts';
 import { SymbolSources } from '../collector/symbols/symbol-sources.ts';
 import { readableEndings } from '../common/profile/formats.ts';
+import { addExamples } from './examples.ts';
 import { makeLogger } from './logger.ts';
 import { DEFAULT_URL, send } from './query-client.ts';
 
@@ -33,7 +35,7 @@ interface FileToImport {
 }
 
 export function registerImport(collector: Command): void {
-  collector
+  const command = collector
     .command('import')
     .description('store profiles from files, or names for stored frames from programs and debug files')
     .argument('<FILE...>', `${readableEndings()}, or an ELF file with symbols or debug information`)
@@ -55,6 +57,10 @@ export function registerImport(collector: Command): void {
         await target.end();
       }
     });
+  addExamples(command, [
+    ['everyframe collector import profile.pb.gz --at now', 'a recording, shown at the present'],
+    ['everyframe collector import /usr/lib/debug/app.debug', 'names for frames that are stored already'],
+  ]);
 }
 
 interface Target {

@@ -9,6 +9,7 @@ import { parseBytes } from '../common/base/size.ts';
 import { collect } from './agent-flags.ts';
 import { AgentLife } from './agent-life.ts';
 import { registerImport } from './collector-import.ts';
+import { addExamples } from './examples.ts';
 import { makeLogger } from './logger.ts';
 import { readMemoryLimit, storeBudget } from './memory-limit.ts';
 import { giveUpRights } from './rights.ts';
@@ -109,6 +110,13 @@ export function registerCollector(program: Command): void {
     .addOption(new Option('--plain-loopback', 'with TLS: a gRPC server without, on loopback').hideHelp())
     .addOption(new Option('--child', 'report to the parent process, and end with it').hideHelp())
     .action(runCollector);
+  addExamples(collector, [
+    ['everyframe collector --data /var/lib/everyframe', 'keeps what arrives on disk'],
+    [
+      'everyframe collector --grpc-listen 0.0.0.0:11000 --token-file token',
+      'takes what other machines send with that token',
+    ],
+  ]);
   registerImport(collector);
 }
 
@@ -172,7 +180,7 @@ const untilSignal = (): Promise<'stopped'> =>
   });
 
 /** @throws CollectorStartError when there is no such user */
-function findUser(name: string): DataOwner {
+export function findUser(name: string): DataOwner {
   const entry = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => line.split(':'))
@@ -186,7 +194,7 @@ function findUser(name: string): DataOwner {
  *
  * @throws CollectorStartError when this process may not become that user
  */
-function becomeUser({ name, uid, gid }: DataOwner): void {
+export function becomeUser({ name, uid, gid }: DataOwner): void {
   try {
     process.setgroups!([]);
     process.setgid!(gid);

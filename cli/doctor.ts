@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { type Check, checkHost } from '../agent/tracer/host-checks.ts';
 import { readHostFacts } from '../agent/tracer/host-facts.ts';
 import { packageRoot } from '../agent/tracer/package-root.ts';
+import { addExamples } from './examples.ts';
 
 /** Tries the real thing, such as opening a perf event; runs only if no earlier check is fatal. */
 export type Probe = () => Check[] | Promise<Check[]>;
@@ -17,7 +18,7 @@ const BUILT_FILES = [
 ];
 
 export function registerDoctor(program: Command, probes: readonly Probe[] = []): void {
-  program
+  const command = program
     .command('doctor')
     .description('tell whether this machine can be profiled, what is lost, and how to change that')
     .option('--json', 'one JSON object a line: name, status, message, fix')
@@ -26,6 +27,10 @@ export function registerDoctor(program: Command, probes: readonly Probe[] = []):
       process.stdout.write(options.json ? formatJson(checks) : formatText(checks));
       if (isFatal(checks)) process.exitCode = 1;
     });
+  addExamples(command, [
+    ['sudo everyframe doctor', "what can be profiled with root's rights"],
+    ['everyframe doctor --json', 'for a script; exits with 1 if something is fatal'],
+  ]);
 }
 
 /** Host, build, then the probes. */

@@ -17,6 +17,7 @@ const COMMANDS: Record<string, () => Promise<void>> = {
   collector: async () => (await import('./collector.ts')).registerCollector(program),
   report: async () => (await import('./report.ts')).registerReport(program),
   convert: async () => (await import('./convert.ts')).registerConvert(program),
+  view: async () => (await import('./view.ts')).registerView(program),
   diff: async () => (await import('./diff.ts')).registerDiff(program),
   query: async () => (await import('./query.ts')).registerQuery(program),
   mcp: async () => (await import('./mcp.ts')).registerMcp(program),
@@ -38,6 +39,6 @@ const command = process.argv[2] ?? '';
 const wanted = Object.hasOwn(COMMANDS, command) ? [command] : Object.keys(COMMANDS);
 const isNone = !Object.hasOwn(COMMANDS, command) && !/^(-.*|help)?$/s.test(command);
 await runProgram(program, async () => {
-  if (isNone) throw new Error(`"${command}" is no command: everyframe --help lists them`);
+  if (isNone) throw new Error(`"${command}" is not a command: everyframe --help lists them`);
   for (const name of wanted) await COMMANDS[name]!();
 });

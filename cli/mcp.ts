@@ -1,25 +1,100 @@
 /** `everyframe mcp`: the query API as tools for a language model, over stdio. */
 import type { Command } from 'commander';
+import { TRANSFORMS } from '../common/profile/transform-list.ts';
+import { addExamples } from './examples.ts';
 import { type Answered, pageLink } from './page-link.ts';
-import { ask, DEFAULT_URL, type Query } from './query-client.ts';
+import { productVersion } from './program.ts';
+import { baseOf } from './query-base.ts';
+import { ask, collectorUrl, DEFAULT_URL, type Query } from './query-client.ts';
 import {
   type Basis,
   callersText,
+  describeBasis,
   diffText,
   type HealthAnswer,
   healthText,
+  type TimelineAnswer,
   type TreeColumns,
+  timelineText,
   topText,
+  treeText,
 } from './query-text.ts';
+import { refuseUnknown } from './unknown-function.ts';
 
 const DEFAULT_LINES = 25;
+const TIMELINE_STEPS = 60;
 
 export function registerMcp(program: Command): void {
-  program
+  const command = program
     .command('mcp')
     .description('serve the query API to a language model (MCP over stdio)')
-    .option('--url <URL>', 'the collector', DEFAULT_URL)
-    .action(({ url }: { url: string }) => serve(url));
+    .option('--url <URL>', 'the collector, as HOST:PORT or http(s)://HOST:PORT', DEFAULT_URL)
+    .action(({ url }: { url: string }) => serve(collectorUrl(url).href));
+  addExamples(command, [
+    [
+      'claude mcp add everyframe -- everyframe mcp',
+      'adds it to Claude Code; docs/mcp.md says how for others',
+    ],
+    ['everyframe mcp --url server:11080', 'the collector of another machine'],
+  ]);
+}
+
+/** JSON-RPC's codes for a line that is not JSON, and for JSON that is not one of its messages. */
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+
+/** The library drops lines that it can't read; whoever sent one waits for an answer. */
+function answerBadLine(error: Error): void {
+  const code =
+    error instanceof SyntaxError ? PARSE_ERROR : error.name === 'ZodError' ? INVALID_REQUEST : undefined;
+  if (code === undefined) return;
+  const message =
+    code === PARSE_ERROR ? `Parse error: ${error.message}` : 'Invalid Request: not a JSON-RPC 2.0 message';
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } })}\n`);
+}
+
+type Callers = Basis & {
+  function: string;
+  functionSamples: number;
+  callers: TreeColumns;
+  callees: TreeColumns;
+};
+
+async function answer<T extends Answered>(
+  url: string,
+  path: string,
+  query: Query,
+  toText: (value: T) => string[] | Promise<string[]>,
+) {
+  try {
+    const value = await ask<T>(url, path, query);
+    const text = [...(await toText(value)), `Page: ${pageLink(url, query, value)}`].join('\n');
+    return { content: [{ type: 'text' as const, text }] };
+  } catch (error) {
+    return { content: [{ type: 'text' as const, text: (error as Error).message }], isError: true };
+  }
+}
+
+type Zod = typeof import('zod').z;
+
+/** What tools take. */
+function inputs(z: Zod) {
+  const text = (meaning: string) => z.string().optional().describe(meaning);
+  return {
+    filter: {
+      range: text('length of time up to now: 60s, 15m (default), 6h, 7d, or all'),
+      from: text('start instead of range: ISO 8601, or -30m'),
+      to: text('end; default: now'),
+      where: text(
+        'filter, all terms hold: process=node,python3 host!=db1 thread~"^worker" cpu=0 kind=kernel deployment.environment=prod',
+      ),
+    },
+    limit: z.number().int().min(1).max(200).default(DEFAULT_LINES).describe('lines of the answer'),
+    transform: text(
+      `changes of the stacks, from left to right, of ${Object.keys(TRANSFORMS).join(', ')}: focus=main hide~^std:: only=mine`,
+    ),
+    text,
+  };
 }
 
 async function serve(url: string): Promise<void> {
@@ -29,41 +104,29 @@ async function serve(url: string): Promise<void> {
     import('@modelcontextprotocol/sdk/server/stdio.js'),
     import('zod'),
   ]);
-  const server = new McpServer({ name: 'everyframe', version: '1.0.0' });
-  const filter = {
-    range: z.string().optional().describe('length of time up to now: 60s, 15m (default), 6h, 7d, or all'),
-    from: z.string().optional().describe('start instead of range: ISO 8601, or -30m'),
-    to: z.string().optional().describe('end; default: now'),
-    where: z
-      .string()
-      .optional()
-      .describe(
-        'filter, all terms hold: process=node,python3 host!=db1 thread~"^worker" cpu=0 kind=kernel deployment.environment=prod',
-      ),
-  };
-  const limit = z.number().int().min(1).max(200).default(DEFAULT_LINES).describe('lines of the answer');
-  const readOnly = { readOnlyHint: true, openWorldHint: false };
+  const server = new McpServer({ name: 'everyframe', version: productVersion() });
+  server.server.onerror = answerBadLine;
+  registerStacks(server, z, url);
+  registerComparisons(server, z, url);
+  await server.connect(new StdioServerTransport());
+}
 
-  const answer = async <T extends Answered>(path: string, query: Query, toText: (value: T) => string[]) => {
-    try {
-      const value = await ask<T>(url, path, query);
-      const text = [...toText(value), `Page: ${pageLink(url, query, value)}`].join('\n');
-      return { content: [{ type: 'text' as const, text }] };
-    } catch (error) {
-      return { content: [{ type: 'text' as const, text: (error as Error).message }], isError: true };
-    }
-  };
+type Server = InstanceType<typeof import('@modelcontextprotocol/sdk/server/mcp.js').McpServer>;
+const READ_ONLY = { readOnlyHint: true, openWorldHint: false };
 
+function registerStacks(server: Server, z: Zod, url: string): void {
+  const { filter, limit, transform } = inputs(z);
+  const annotations = READ_ONLY;
   server.registerTool(
     'what_uses_cpu',
     {
       description:
         'Functions that use CPU time, on the whole machine or in what the filter names. self: in the function itself; ' +
         'total: also in what it calls. Begin here.',
-      inputSchema: { ...filter, limit },
-      annotations: readOnly,
+      inputSchema: { ...filter, transform, limit },
+      annotations,
     },
-    (query) => answer<Parameters<typeof topText>[0]>('top', query, topText),
+    (query) => answer<Parameters<typeof topText>[0]>(url, 'top', query, topText),
   );
   server.registerTool(
     'who_calls',
@@ -71,37 +134,85 @@ async function serve(url: string): Promise<void> {
       description: 'Callers of a function up to the process, and what it calls, with shares of its samples.',
       inputSchema: {
         ...filter,
-        limit,
+        ...{ transform, limit },
         function: z.string().describe('exact name, as what_uses_cpu shows it'),
       },
-      annotations: readOnly,
+      annotations,
     },
     ({ limit: lines, ...query }) =>
-      answer<
-        Basis & { function: string; functionSamples: number; callers: TreeColumns; callees: TreeColumns }
-      >('callers', query, (value) => callersText(value, lines)),
+      answer<Callers>(url, 'callers', query, async (value) => {
+        await refuseUnknown(url, query, value);
+        return callersText(value, lines);
+      }),
   );
+  server.registerTool(
+    'call_tree',
+    {
+      description:
+        'The largest branches of all stacks as an indented tree, with the process first: how the CPU time is spent from the top down.',
+      inputSchema: { ...filter, transform, limit },
+      annotations,
+    },
+    ({ limit: lines, ...query }) =>
+      answer<Basis & TreeColumns>(url, 'tree', query, (value) => [
+        describeBasis(value),
+        ...treeText(value, lines),
+      ]),
+  );
+}
+
+function registerComparisons(server: Server, z: Zod, url: string): void {
+  const { filter, limit, transform, text } = inputs(z);
+  const annotations = READ_ONLY;
   server.registerTool(
     'what_changed',
     {
       description:
         'Compares A (the base_ parameters) with B (the others): functions whose share of the CPU time changed most. ' +
-        'Give both a time, or a filter, or both.',
+        'Without base_ parameters A is the time before B.',
       inputSchema: {
         ...filter,
-        limit,
+        ...{ transform, limit },
         base_range: filter.range,
         base_from: filter.from,
         base_to: filter.to,
-        base_where: filter.where.describe('filter of A; default: where'),
+        base_where: text('filter of A; default: where'),
       },
-      annotations: readOnly,
+      annotations,
     },
-    (query) =>
-      answer<Parameters<typeof diffText>[0]>(
-        'diff',
-        { ...query, base_where: query.base_where ?? query.where },
-        diffText,
+    async ({
+      base_range: baseRange,
+      base_from: baseFrom,
+      base_to: baseTo,
+      base_where: baseWhere,
+      ...query
+    }) => {
+      try {
+        const base = baseOf({ ...query, baseRange, baseFrom, baseTo, baseWhere }, Date.now());
+        return await answer<Parameters<typeof diffText>[0]>(url, 'diff', { ...query, ...base }, diffText);
+      } catch (error) {
+        return { content: [{ type: 'text' as const, text: (error as Error).message }], isError: true };
+      }
+    },
+  );
+  server.registerTool(
+    'timeline',
+    {
+      description:
+        'Samples over time, one line for each value of a label: when which process, thread or CPU was busy.',
+      inputSchema: {
+        ...filter,
+        limit,
+        by: z
+          .string()
+          .default('process')
+          .describe('label: process, thread, cpu, container, service, host, …'),
+      },
+      annotations,
+    },
+    ({ limit: lines, ...query }) =>
+      answer<TimelineAnswer>(url, 'timeline', { ...query, steps: TIMELINE_STEPS }, (value) =>
+        timelineText(value, lines),
       ),
   );
   server.registerTool(
@@ -111,10 +222,9 @@ async function serve(url: string): Promise<void> {
         'How far the data can be trusted: samples received, rejected and dropped with reasons, stacks that are whole ' +
         'and named, senders, worst processes. Ask before drawing conclusions.',
       inputSchema: { ...filter, limit },
-      annotations: readOnly,
+      annotations,
     },
     ({ limit: lines, ...query }) =>
-      answer<HealthAnswer>('health', query, (value) => healthText(value, lines)),
+      answer<HealthAnswer>(url, 'health', query, (value) => healthText(value, lines)),
   );
-  await server.connect(new StdioServerTransport());
 }

@@ -1,4 +1,4 @@
-import type { Query } from './query-client.ts';
+import { collectorUrl, type Query } from './query-client.ts';
 
 /** Milliseconds since the Unix epoch. */
 interface Span {
@@ -11,7 +11,7 @@ export type Answered = Span | { now: Span; base: Span };
 
 /** Where the page shows what an answer stands on: its times, so that the link still says the same tomorrow. */
 export function pageLink(url: string, query: Query, answered: Answered): string {
-  const link = new URL('/', url);
+  const link = new URL('/', collectorUrl(url));
   const { where, base_where: baseWhere, function: name } = query;
   const isCompared = 'base' in answered;
   const { fromMs, toMs } = isCompared ? answered.now : answered;

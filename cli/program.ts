@@ -1,22 +1,43 @@
 import { readFileSync } from 'node:fs';
-import { Command } from 'commander';
+import { join } from 'node:path';
+import { Command, Help, type Option } from 'commander';
+import { packageRoot } from '../agent/tracer/package-root.ts';
 import { printable } from '../common/base/printable.ts';
 import { AGENT_FLAG_NAMES, normaliseDashes } from './agent-flags.ts';
+import { addExamples } from './examples.ts';
 import { endOnFaults, ignoreLostErrors } from './faults.ts';
 
-const PACKAGE = new URL('../../package.json', import.meta.url);
+/** The one of package.json. */
+export const productVersion = (): string =>
+  JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')).version;
 
-export const newProgram = (): Command =>
-  new Command('everyframe')
+/** Defaults as they are typed, without quotes. */
+function describeOption(this: Help, option: Option): string {
+  if (typeof option.defaultValue === 'string' && option.defaultValueDescription === undefined)
+    option.defaultValueDescription = option.defaultValue;
+  return Help.prototype.optionDescription.call(this, option);
+}
+
+export function newProgram(): Command {
+  const program = new Command('everyframe')
     .description(
       'Every frame of every process on this machine, as a flame graph and as OpenTelemetry profiles.',
     )
-    .version(JSON.parse(readFileSync(PACKAGE, 'utf8')).version)
+    .version(productVersion())
     .enablePositionalOptions()
+    .configureHelp({ optionDescription: describeOption })
     .showHelpAfterError('(--help lists the flags)');
+  return addExamples(program, [
+    ['sudo everyframe', 'profiles this machine and shows it on a page'],
+    ['sudo everyframe record -o make.pb.gz --view -- make', 'profiles a command, then shows it'],
+  ]);
+}
 
 export const newShow = (program: Command): Command =>
-  program.command('show').description("print what the product makes of a machine's parts");
+  addExamples(program.command('show').description("print what the product makes of a machine's parts"), [
+    ['everyframe show symbol /usr/bin/node 0x9a1234', 'the functions at an address'],
+    ['everyframe show stack-deltas libfoo.so', 'how its stacks are unwound'],
+  ]);
 
 /** Runs the command that the process was started with, of those that `register` knows. */
 export async function runProgram(program: Command, register: () => Promise<void>): Promise<void> {

@@ -17,7 +17,7 @@ const toParameters = (query: Query): URLSearchParams => {
 
 /** @throws Error whose message says what to do: start a collector, correct the query */
 export async function ask<T>(baseUrl: string, path: string, query: Query): Promise<T> {
-  return answerTo<T>(new URL(`/api/v1/${path}?${toParameters(query)}`, baseUrl), {});
+  return answerTo<T>(apiUrl(baseUrl, path, query), {});
 }
 
 /** @throws Error as {@link ask} */
@@ -34,7 +34,23 @@ export async function send<T>(
     // what fetch wants of a body whose length it does not know
     ...(body instanceof ReadableStream && { duplex: 'half' as const }),
   };
-  return answerTo<T>(new URL(`/api/v1/${path}?${toParameters(query)}`, baseUrl), init, SEND_TIMEOUT_MS);
+  return answerTo<T>(apiUrl(baseUrl, path, query), init, SEND_TIMEOUT_MS);
+}
+
+const apiUrl = (baseUrl: string, path: string, query: Query): URL =>
+  new URL(`/api/v1/${path}?${toParameters(query)}`, collectorUrl(baseUrl));
+
+/**
+ * `http://HOST:PORT`, or `HOST:PORT` alone.
+ *
+ * @throws Error for what is no address
+ */
+export function collectorUrl(text: string): URL {
+  const whole = /^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`;
+  const url = URL.canParse(whole) ? new URL(whole) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === '')
+    throw new Error(`--url is "${text}": write the address of a collector's page, such as ${DEFAULT_URL}`);
+  return url;
 }
 
 /** The collector's --token-file, where it has one. */
@@ -54,13 +70,26 @@ async function answerTo<T>(url: URL, init: RequestInit, timeoutMs = TIMEOUT_MS):
   try {
     response = await fetch(url, { ...init, headers, signal: AbortSignal.timeout(timeoutMs) });
   } catch (error) {
-    const cause = (error as Error).cause;
-    const why = cause instanceof Error ? cause.message : (error as Error).message;
-    throw new Error(
-      `no collector answers at ${url.origin} (${why}): start one with \`everyframe collector\`, or name another with --url`,
-    );
+    throw unanswered(url, error as Error);
   }
-  const body: unknown = await response.json().catch(() => ({ error: `status ${response.status}` }));
-  if (!response.ok) throw new Error((body as { error: string }).error);
-  return body as T;
+  const body: unknown = await response.json().catch(() => undefined);
+  if (response.ok && body !== undefined) return body as T;
+  const message = (body as { error?: unknown } | undefined)?.error;
+  if (typeof message === 'string') throw new Error(message);
+  throw new Error(
+    `${url.origin} is not a collector's page (status ${response.status}): give --url the address that the collector prints, by default ${DEFAULT_URL}`,
+  );
+}
+
+function unanswered(url: URL, error: Error): Error {
+  const cause = error.cause instanceof Error ? error.cause : error;
+  const { code = '' } = cause as NodeJS.ErrnoException;
+  // a gRPC server begins with a frame of HTTP/2
+  if (code.startsWith('HPE_') || code === 'UND_ERR_SOCKET')
+    return new Error(
+      `${url.origin} does not speak HTTP/1: is this the collector's gRPC port? Give --url the page's, by default ${DEFAULT_URL}`,
+    );
+  return new Error(
+    `no collector answers at ${url.origin} (${cause.message}): start one with \`everyframe collector\`, or name another with --url`,
+  );
 }

@@ -1,16 +1,22 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
+import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import type { Controller } from '../agent/controller.ts';
 import { parseAgentOptions, parseDuration, SYMBOL_CACHE_HELP } from '../agent/options.ts';
+import { packageRoot } from '../agent/tracer/package-root.ts';
 import { type Pid, toPid } from '../common/base/brand.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from './chosen-processes.ts';
+import { addExamples } from './examples.ts';
 import { filesOfCommand } from './expected-files.ts';
-import { makeLogger } from './logger.ts';
+import { RECORD_FREQUENCY, RECORD_FREQUENCY_HELP } from './frequency.ts';
+import { makePlainLogger } from './logger.ts';
+import { isStream } from './output-file.ts';
 import { addWriteFlags, checkOutput, OUTPUT_HELP, saveProfile, type WriteFlags } from './profile-files.ts';
+import { lostSamples, recordSummary } from './record-summary.ts';
 import { RIGHTS_TO_END_COMMANDS, rightsToWrite } from './rights.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
 
@@ -22,8 +28,11 @@ interface RecordFlags extends WriteFlags {
   symbolCache?: string;
   debuginfod?: boolean;
   verbose?: boolean;
+  view?: boolean;
 }
 
+/** Exit code where nothing was sampled, unless a command has a code of its own. */
+const NOTHING_SAMPLED = 4;
 const DEFAULT_DURATION = '10s';
 /** A recording is merged now and then, so that its memory grows with what is distinct in it. */
 const MERGE_EVERY = 16;
@@ -44,7 +53,7 @@ export function registerRecord(program: Command): void {
       '-d, --duration <DURATION>',
       `how long; 0: until Ctrl-C (default: ${DEFAULT_DURATION}, or until the command ends)`,
     )
-    .option('-F, --frequency <HZ>', 'samples a second on each CPU', '97')
+    .option('-F, --frequency <HZ>', RECORD_FREQUENCY_HELP, RECORD_FREQUENCY)
     .option('-p, --pid <PID>', PID_HELP, collectPid)
     .option('-o, --output <FILE>', OUTPUT_HELP, 'everyframe.pb.gz')
     .option('--symbols <full|names|off>', 'lines and inlined functions, functions only, or addresses', 'full')
@@ -53,10 +62,18 @@ export function registerRecord(program: Command): void {
       '--debuginfod',
       'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',
     )
+    .option('--view', 'then open the recording in the page, as everyframe view does')
     .option('-v, --verbose', 'log more, and what was counted')
     .passThroughOptions()
     .action(record);
-  addWriteFlags(command);
+  addExamples(addWriteFlags(command), [
+    ['everyframe record -d 30s -o machine.pb.gz', 'the whole machine, for half a minute'],
+    ['everyframe record -o make.pb.gz --view -- make -j8', 'a command and its children, then the page'],
+    ['everyframe record -p 1234 -o - | flamegraph.pl > a.svg', 'folded stacks of a process into a pipe'],
+  ]).addHelpText(
+    'after',
+    `\nExit codes: that of the command; else 0, ${NOTHING_SAMPLED} where nothing was sampled, 1 for errors.`,
+  );
 }
 
 /** Collects what the controller makes; merges as it goes. */
@@ -81,9 +98,12 @@ class Recording {
 }
 
 async function record(command: string[], flags: RecordFlags): Promise<void> {
+  if (command.length > 0 && flags.pid)
+    throw new Error('-p PID and a command after -- were given: a recording is of one of them');
   checkOutput(flags);
+  if (flags.view && isStream(flags.output)) throw new Error('--view needs a file: give -o FILE');
   for (const pid of flags.pid ?? []) requireProcess(pid);
-  const log = makeLogger('record', flags.verbose);
+  const log = makePlainLogger('record', flags.verbose);
   const options = parseAgentOptions({
     samplesPerSecond: flags.frequency,
     reporterInterval: '1s',
@@ -99,7 +119,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
   const signal = untilSignal();
   const child = command.length > 0 ? startHeld(command) : undefined;
   const sampling = endWhileStarting(signal, child);
-  const targets = child ? [toPid(child.process.pid!), ...(flags.pid ?? [])] : flags.pid;
+  const targets = child ? [toPid(child.process.pid!)] : flags.pid;
   const recording = new Recording();
   let controller: Controller;
   try {
@@ -120,22 +140,40 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
   if (!child)
     await Promise.race([signal, warmUp(controller, recording, () => !targets || controller.hasTargets)]);
   child?.release();
+  const began = performance.now();
   const progress = showProgress(recording, controller);
   await Promise.race(
     [signal, child?.ended ?? (targets && endOf(controller)), limitMs > 0 ? sleep(limitMs) : undefined].filter(
       (promise) => promise !== undefined,
     ),
   );
+  const seconds = (performance.now() - began) / 1000;
   clearInterval(progress);
   // names and lines of what came last take a moment, longer on a busy machine
   if (progress)
     process.stderr.write(
-      `\r\x1b[K${recording.samples} samples, naming the last and writing ${flags.output} …`,
+      `\r\x1b[K${recording.samples} samples, naming the last and writing ${flags.output} …\r\x1b[K`,
     );
   await controller.stop();
-  await saveProfile(flags, recording.finish());
-  report(recording, flags.output, controller, log);
+  const profile = recording.finish();
+  await saveProfile(flags, profile);
+  const counters = controller.counters();
+  const recorded = { profile, output: flags.output, seconds, counters, isChosen: targets !== undefined };
+  for (const line of recordSummary(recorded)) process.stderr.write(`everyframe: ${line}\n`);
+  log.debug({ counters }, 'what the agent counted');
   if (child) process.exitCode = await exitCodeOf(child);
+  if (recording.samples === 0) process.exitCode ||= NOTHING_SAMPLED;
+  else if (flags.view) await viewFile(flags.output);
+}
+
+/** In a process of its own, without what sampling holds. */
+function viewFile(file: string): Promise<void> {
+  const main = join(packageRoot(), 'dist/cli/main.js');
+  const child = spawn(process.execPath, [main, 'view', file], { stdio: 'inherit' });
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', () => resolve());
+  });
 }
 
 /** As long as it starts there is nothing to write: a signal ends it at once, and the command never runs. */
@@ -201,9 +239,6 @@ const endOf = (controller: Controller): Promise<void> =>
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms).unref());
 
-const lostSamples = (counters: Record<string, number>): number =>
-  (counters['bpf.samples_lost_ring'] ?? 0) + (counters['bpf.traces_lost_ring'] ?? 0);
-
 function showProgress(recording: Recording, controller: Controller): NodeJS.Timeout | undefined {
   if (!process.stderr.isTTY) return undefined;
   const started = Date.now();
@@ -215,17 +250,6 @@ function showProgress(recording: Recording, controller: Controller): NodeJS.Time
       `\r\x1b[K${seconds} s, ${recording.samples} samples, ${losses}; Ctrl-C writes the file `,
     );
   }, 1000);
-}
-
-function report(
-  recording: Recording,
-  output: string,
-  controller: Controller,
-  log: ReturnType<typeof makeLogger>,
-): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${recording.samples} samples in ${output}\n`);
-  if (recording.samples === 0) log.warn(`${output} has no samples: nothing that was chosen ran on a CPU`);
-  log.debug({ counters: controller.counters() }, 'what the agent counted');
 }
 
 interface HeldCommand {

@@ -8,6 +8,7 @@ import { COLLECTOR_DEFAULTS } from '../collector/defaults.ts';
 import { startAgent } from './agent.ts';
 import { addAgentFlags, collect, splitAgentFlags } from './agent-flags.ts';
 import { startCollectorProcess, UNPRIVILEGED_USER } from './collector-process.ts';
+import { addExamples } from './examples.ts';
 import { makeLogger } from './logger.ts';
 import { untilSignal } from './start-agent.ts';
 import { START_AGAIN, Supervisor } from './supervisor.ts';
@@ -72,6 +73,10 @@ export function registerRun(program: Command): void {
     'header',
     'headers-file',
     'self-metrics',
+  ]);
+  addExamples(command, [
+    ['everyframe', 'profiles this machine, and prints the address of the page'],
+    ['everyframe run --data /var/lib/everyframe --max-age 7d', 'keeps a week on disk'],
   ]);
 }
 

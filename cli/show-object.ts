@@ -3,6 +3,7 @@ import { printable } from '../common/base/printable.ts';
 import type { ElfFile } from '../common/elf/elf.ts';
 import { computeFileId } from '../common/elf/file-id.ts';
 import { type OfferedSymbols, surveySymbols } from '../common/symbols/survey.ts';
+import { addExamples } from './examples.ts';
 import { withElf } from './open-elf.ts';
 
 interface Options {
@@ -10,12 +11,16 @@ interface Options {
 }
 
 export function registerShowObject(show: Command): void {
-  show
+  const command = show
     .command('object')
     .description('print what an ELF file offers to a profiler: its identity and its sources of names')
     .argument('<ELF>', 'executable or shared library')
     .option('--json', 'print {"schema":"everyframe.object/1",…}')
     .action((path: string, options: Options) => withElf(path, (elf) => showObject(elf, options)));
+  addExamples(command, [
+    ['everyframe show object /usr/bin/node', 'its IDs, sections and sources of names'],
+    ['everyframe show object --json libfoo.so', 'the same for a script'],
+  ]);
 }
 
 interface ObjectFacts {

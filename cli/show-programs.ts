@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { measurePrograms, type ProgramFigures } from '../agent/tracer/program-figures.ts';
+import { addExamples } from './examples.ts';
 
 export function registerShowPrograms(show: Command): void {
-  show
+  const command = show
     .command('programs')
     .description('load every BPF program into this kernel and print what that cost its verifier')
     .option('--json', 'one JSON object a line: program, verified (instructions walked through), loadMs')
@@ -12,6 +13,10 @@ export function registerShowPrograms(show: Command): void {
         options.json ? figures.map((f) => `${JSON.stringify(f)}\n`).join('') : formatText(figures),
       );
     });
+  addExamples(command, [
+    ['sudo everyframe show programs', 'a table'],
+    ['sudo everyframe show programs --json', 'for a script'],
+  ]);
 }
 
 function formatText(figures: readonly ProgramFigures[]): string {

@@ -6,6 +6,7 @@ import { FilePool } from '../agent/symbols/file-pool.ts';
 import { lastAtOrBelow } from '../common/base/search.ts';
 import type { ElfFile } from '../common/elf/elf.ts';
 import { findSeparateDebugInfo } from '../common/symbols/separate-symbols.ts';
+import { addExamples } from './examples.ts';
 import { parseAddress, withElf } from './open-elf.ts';
 
 interface Options {
@@ -14,13 +15,17 @@ interface Options {
 }
 
 export function registerShowStackDeltas(show: Command): void {
-  show
+  const command = show
     .command('stack-deltas')
     .description('print how the stacks of an ELF file are unwound, address by address')
     .argument('<ELF>', 'executable or shared library')
     .option('--at <ADDRESS>', 'only the rule that covers this ELF virtual address (0x… or decimal)')
     .option('--json', 'one JSON object a line')
     .action((path: string, options: Options) => showStackDeltas(path, options));
+  addExamples(command, [
+    ['everyframe show stack-deltas /usr/bin/node | head', 'the first rules'],
+    ['everyframe show stack-deltas --at 0x1234 libfoo.so', 'the rule of one address'],
+  ]);
 }
 
 async function showStackDeltas(path: string, options: Options): Promise<void> {

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { Debuginfod } from '../agent/symbols/debuginfod.ts';
 import { AddressNamer } from './address-namer.ts';
 import { type AnswerParts, answerAt } from './answer-text.ts';
+import { addExamples } from './examples.ts';
 import { parseAddress, withElf } from './open-elf.ts';
 
 interface Options {
@@ -17,7 +18,7 @@ const SHARED_FROM = 20_000;
 const ANSWERS_AT_ONCE = 256;
 
 export function registerShowSymbol(show: Command): void {
-  show
+  const command = show
     .command('symbol')
     .description('name addresses of an ELF file, with the functions that were inlined there')
     .argument('<ELF>', 'executable, shared library or its separate debug information')
@@ -28,6 +29,10 @@ export function registerShowSymbol(show: Command): void {
     .option('--json', 'one JSON object a line')
     .option('--debuginfod', 'fetch debug information that is missing here from DEBUGINFOD_URLS')
     .action((path: string, addresses: string[], options: Options) => showSymbol(path, addresses, options));
+  addExamples(command, [
+    ['everyframe show symbol /usr/bin/node 0x9a1234', 'the functions at an address, inlined ones first'],
+    ['everyframe show symbol libfoo.so - < addresses.txt', 'many addresses at once'],
+  ]);
 }
 
 async function showSymbol(path: string, texts: string[], options: Options): Promise<void> {

@@ -2,9 +2,9 @@
 
 export type TopView = 'processes' | 'functions' | 'stacks' | 'frames';
 
-/** What was entered: only samples of that process, with that function, of that stack. */
+/** What was entered: only samples of that process, with that function, of that stack, of the process with that ID. */
 export interface Scope {
-  view: TopView;
+  view: TopView | 'pid';
   name: string;
 }
 
@@ -16,6 +16,9 @@ export interface TopState {
   filter: string;
   /** While the filter is being typed, its keys are text. */
   isTyping: boolean;
+  /** A process ID that is being typed; undefined: none is. */
+  pid: string | undefined;
+  isHelp: boolean;
   /** The row by its name, since rows move; by its number where that name is gone. */
   selected: { name: string; row: number };
   /** Outermost first. */
@@ -32,10 +35,13 @@ export interface Shown {
   height: number;
 }
 
+/** Linux hands out at most 4,194,304. */
+const MAX_PID_DIGITS = 7;
 const FIRST = { name: '', row: 0 };
 
 export const initialState = (): TopState => ({
   ...{ view: 'functions', sort: 'self', filter: '', isTyping: false, paused: false },
+  ...{ pid: undefined, isHelp: false },
   ...{ selected: FIRST, scopes: [] },
 });
 
@@ -50,7 +56,9 @@ const INSIDE: Partial<Record<TopView, TopView>> = {
 /** @returns the state after a key, or undefined where it ends the program */
 export function onKey(state: TopState, key: string, shown: Shown): TopState | undefined {
   if (key === '\x03') return undefined;
+  if (state.isHelp) return key === 'q' ? undefined : { ...state, isHelp: false };
   if (state.isTyping) return onText(state, key);
+  if (state.pid !== undefined) return onPid(state, key);
   switch (key) {
     case 'q':
       return undefined;
@@ -62,6 +70,10 @@ export function onKey(state: TopState, key: string, shown: Shown): TopState | un
       return { ...state, sort: SORTS[(SORTS.indexOf(state.sort) + 1) % SORTS.length]!, selected: FIRST };
     case '/':
       return { ...state, isTyping: true, selected: FIRST };
+    case '?':
+      return { ...state, isHelp: true };
+    case 'i':
+      return { ...state, pid: '' };
     case ' ':
       return { ...state, paused: !state.paused };
     case '\r':
@@ -117,8 +129,21 @@ function goIn(state: TopState, { names, selectedRow }: Shown): TopState {
 function goOut(state: TopState): TopState {
   const left = state.scopes.at(-1);
   if (left === undefined) return state;
+  if (left.view === 'pid') return { ...state, scopes: state.scopes.slice(0, -1), selected: FIRST };
   const selected = { name: left.name, row: 0 };
   return { ...enterView(state, left.view), scopes: state.scopes.slice(0, -1), selected };
+}
+
+/** A process ID, by which all views are filtered; an empty one ends that. */
+function onPid(state: TopState, key: string): TopState {
+  const pid = state.pid ?? '';
+  if (key === '\x1b') return { ...state, pid: undefined };
+  if (key === '\x7f' || key === '\b') return { ...state, pid: pid.slice(0, -1) };
+  if (key !== '\r' && key !== '\n')
+    return /^\d$/.test(key) && pid.length < MAX_PID_DIGITS ? { ...state, pid: pid + key } : state;
+  const others = state.scopes.filter(({ view }) => view !== 'pid');
+  const scopes = pid === '' ? others : [{ view: 'pid' as const, name: pid }, ...others];
+  return { ...state, pid: undefined, scopes, selected: FIRST };
 }
 
 function onText(state: TopState, key: string): TopState {

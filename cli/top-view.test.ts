@@ -136,3 +136,30 @@ describe('going into a row', () => {
     expect(lines.at(-1)).toBe('[12:00:00] WARN: a?[2Jb');
   });
 });
+
+describe('on narrow terminals', () => {
+  it.each([80, 40, 20])('no line is wider than %i columns, and no key is cut', (columns) => {
+    const { lines } = renderTop(profile, initialState(), columns, 24);
+    for (const line of lines) expect(Array.from(line).length).toBeLessThanOrEqual(columns);
+    expect(lines.at(-1)).toMatch(
+      /^1 of \d+( {2}(\? help|q quit|enter in|bksp out|s sort|\/ filter|i PID|p f t views|space pause))*$/,
+    );
+    if (columns >= 40) expect(lines.at(-1)).toMatch(/\? help {2}q quit/);
+  });
+
+  it('explain their keys at ?', () => {
+    const { lines } = renderTop(profile, press(['?']), 80, 24);
+    expect(lines.join('\n')).toMatch(/only the process with this ID/);
+    expect(lines.length).toBeLessThanOrEqual(24);
+    for (const line of lines) expect(Array.from(line).length).toBeLessThanOrEqual(80);
+    expect(press(['?', 'x']).isHelp).toBe(false);
+  });
+});
+
+it('shows one process by its ID, and all again', () => {
+  expect(screen(['i', '7', '\r'])[1]).toMatch(/in PID 7$/);
+  expect(rows(['i', '7', '\r'])).toEqual([]);
+  expect(rows(['i', '0', '\r'])).toHaveLength(5);
+  expect(press(['i', '7', '\r', 'i', '\r']).scopes).toEqual([]);
+  expect(press(['i', '7', '\r', LEFT]).scopes).toEqual([]);
+});

@@ -21,7 +21,35 @@ export interface Screen extends Shown {
   selectedLine: number;
 }
 
-const HELP = 'q quit  p f t view  enter in  bksp out  s sort  / filter  space pause';
+/** As many as fit, the most needed first. */
+const KEYS = [
+  '? help',
+  'q quit',
+  'enter in',
+  'bksp out',
+  's sort',
+  '/ filter',
+  'i PID',
+  'p f t views',
+  'space pause',
+];
+const HELP = `keys of everyframe top
+
+  p  processes        f  functions        t  stacks
+  enter, l, →         into the selected row: a process's functions,
+                      a function's stacks, a stack's frames
+  backspace, h, ←     out again
+  s                   sort by self, total, kernel, name
+  /                   filter rows by text; escape clears it
+  i                   only the process with this ID; empty: all
+  space               pause and resume
+  j k ↑ ↓ page g G    move                q  quit
+
+self    share of samples in the function itself
+total   also in what it calls
+kernel  of total, the part in the kernel
+
+any key goes back`.split('\n');
 const HEADER_LINES = 2;
 const FOOTER_LINES = 1;
 
@@ -44,30 +72,43 @@ export function renderTop(
     .slice(first, first + height)
     .map((row) => `${share(row.self)} ${share(row.total)} ${share(row.kernel)}  ${row.name}`);
   const filled = [...body, ...new Array<string>(Math.max(0, height - body.length)).fill('')];
-  const foot = note || `${rows.length === 0 ? 0 : selectedRow + 1} of ${rows.length}  ${HELP}`;
-  const all = [headLine(profile, samples, state.paused), titleLine(state), ...filled, foot];
+  const foot = note || footLine(`${rows.length === 0 ? 0 : selectedRow + 1} of ${rows.length}`, columns);
+  const all = state.isHelp
+    ? HELP
+    : [headLine(profile, samples, state.paused, columns), titleLine(state), ...filled, foot];
   return {
     lines: all.slice(0, lines).map((line) => Array.from(printable(line)).slice(0, columns).join('')),
-    selectedLine: body.length === 0 ? -1 : HEADER_LINES + selectedRow - first,
+    selectedLine: body.length === 0 || state.isHelp ? -1 : HEADER_LINES + selectedRow - first,
     ...{ names, selectedRow, height },
   };
 }
 
-function headLine(profile: Profile, samples: number, isPaused: boolean): string {
+/** Where it stands, and keys as far as there is room: none is cut. */
+function footLine(place: string, columns: number): string {
+  let line = place;
+  for (const key of KEYS) if (line.length + 2 + key.length <= columns) line += `  ${key}`;
+  return line;
+}
+
+function headLine(profile: Profile, samples: number, isPaused: boolean, columns: number): string {
   const kernel = profile.samples.reduce(
     (sum, one) => sum + (isKernel(profile, one.stack) ? one.count : 0),
     0,
   );
   const share = (count: number): string => formatShare(samples === 0 ? 0 : count / samples).padStart(7);
   const seconds = Math.round(Number(profile.durationNano) / 1e9);
-  return `everyframe top: ${samples} samples in ${seconds} s, user${share(samples - kernel)}, kernel${share(kernel)}${isPaused ? '  (paused)' : ''}`;
+  const paused = isPaused ? '  (paused)' : '';
+  const line = `everyframe top: ${samples} samples in ${seconds} s, user${share(samples - kernel)}, kernel${share(kernel)}${paused}`;
+  if (line.length <= columns) return line;
+  return `${samples} in ${seconds} s, kernel${share(kernel)}${paused}`;
 }
 
-function titleLine({ view, sort, filter, isTyping, scopes }: TopState): string {
+function titleLine({ view, sort, filter, isTyping, pid, scopes }: TopState): string {
   const what = view === 'frames' ? 'frames, innermost first' : `${view}, by ${sort}`;
-  const inside = scopes.map(({ name }) => `  in ${name}`).join('');
+  const inside = scopes.map((scope) => `  in ${scope.view === 'pid' ? 'PID ' : ''}${scope.name}`).join('');
+  const asked = pid === undefined ? '' : `  PID: ${pid}_`;
   const typed = isTyping || filter !== '' ? `  filter: ${filter}${isTyping ? '_' : ''}` : '';
-  return `   self   total  kernel  ${what}${typed}${inside}`;
+  return `   self   total  kernel  ${what}${typed}${asked}${inside}`;
 }
 
 const findSelected = ({ selected }: TopState, names: readonly string[]): number => {
@@ -89,6 +130,7 @@ function rowsFor(profile: Profile, { view, sort, filter, scopes }: TopState): Ro
 }
 
 function matcherOf(profile: Profile, { view, name }: Scope): (sample: Sample) => boolean {
+  if (view === 'pid') return ({ process }) => profile.processes[process]!.pid === Number(name);
   if (view === 'processes') return (sample) => processRow(profile, sample) === name;
   const stacks = new Map<number, boolean>();
   const matches =

@@ -6,8 +6,10 @@ import { mergeProfiles } from '../common/profile/merge.ts';
 import { emptyProfile, type Profile } from '../common/profile/profile.ts';
 import { withShortNames } from '../common/profile/short-names.ts';
 import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from './chosen-processes.ts';
+import { addExamples } from './examples.ts';
+import { RECORD_FREQUENCY, RECORD_FREQUENCY_HELP } from './frequency.ts';
 import { HeldLog } from './held-log.ts';
-import { makeLogger, makeLoggerTo } from './logger.ts';
+import { makeLoggerTo, makePlainLogger } from './logger.ts';
 import { SHORT_NAMES } from './report.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
 import { initialState, onKey } from './top-state.ts';
@@ -25,13 +27,17 @@ const SELECTED = '\x1b[7m';
 const NORMAL = '\x1b[0m';
 
 export function registerTop(program: Command): void {
-  program
+  const command = program
     .command('top')
     .description('show live in the terminal which functions and processes use the CPUs')
-    .option('-F, --frequency <HZ>', 'samples a second on each CPU', '97')
+    .option('-F, --frequency <HZ>', RECORD_FREQUENCY_HELP, RECORD_FREQUENCY)
     .option('-p, --pid <PID>', PID_HELP, collectPid)
     .option('--short-names', SHORT_NAMES)
     .action(top);
+  addExamples(command, [
+    ['everyframe top', 'the whole machine; ? explains the keys'],
+    ['everyframe top -p 1234', 'one process and its children'],
+  ]);
 }
 
 async function top(flags: { frequency: string; pid?: Pid[]; shortNames?: boolean }): Promise<void> {
@@ -47,7 +53,7 @@ async function top(flags: { frequency: string; pid?: Pid[]; shortNames?: boolean
   const held = new HeldLog((text) => void process.stderr.write(text));
   const screen = new Screen(held);
   // what goes to a file can't garble the screen
-  const log = process.stderr.isTTY ? makeLoggerTo('top', (line) => screen.log(line)) : makeLogger('top');
+  const log = process.stderr.isTTY ? makeLoggerTo('top', (line) => screen.log(line)) : makePlainLogger('top');
   const receiver = flags.shortNames
     ? { push: (profile: Profile) => screen.push(withShortNames(profile)) }
     : screen;

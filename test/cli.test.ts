@@ -215,7 +215,7 @@ describe.skipIf(missingRights)('everyframe', () => {
       ['record -o /nonexistent/x.folded -d 1h', /\/nonexistent\/x\.folded can't be written: ENOENT/],
       ['record -p 4000000', /4000000: there is no such process/],
       ['record -F often', /-F is "often": give a whole number/],
-      ['recrod', /"recrod" is no command: everyframe --help lists them/],
+      ['recrod', /"recrod" is not a command: everyframe --help lists them/],
     ])('says at once what is wrong with: %s', async (line, message) => {
       const ended = await everyframe(...line.split(' ')).exited;
       expect(ended).toMatchObject({ code: 1, output: expect.stringMatching(message) });

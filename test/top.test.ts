@@ -49,7 +49,7 @@ describe.skipIf(!canRun)('everyframe top', () => {
       ['frames, innermost first  in ', '\x1b[D'],
       ['stacks, by self  in ', 'resize 50x10'],
       ['\x1b[H', 'resize 100x30'],
-      ['q quit  p f t view  enter in  bksp out  s sort  / filter  space pause', '\x1bOD'],
+      ['? help  q quit  enter in  bksp out  s sort  / filter  i PID  p f t views', '\x1bOD'],
       ['functions, by self  in ', 's'],
       ['functions, by total  in ', '\x03'],
     );

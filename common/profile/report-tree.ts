@@ -45,7 +45,7 @@ class TreeText {
 
   *lines(): Generator<string> {
     const { samples, self } = this.#counts;
-    yield `${groupDigits(samples)} samples, ${groupDigits(this.#stackCount)} stacks\n`;
+    yield `${samples} samples, ${this.#stackCount} stacks\n`;
     yield columns('self', 'total', 'stack');
     if (self[0]! > 0) yield columns(share(self[0]!, samples), share(self[0]!, samples), '[no frames]');
     const waiting: (Line | string)[] = this.#below(0, 0);

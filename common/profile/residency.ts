@@ -145,7 +145,7 @@ export function* formatReport(profile: Profile, options: ReportOptions): Generat
   if (by === 'stack') return yield* formatTree(profile, cut);
   const samples = countSamples(profile);
   const rows = residencies(profile, by);
-  yield `${groupDigits(samples)} samples, ${groupDigits(rows.length)} ${rows.length === 1 ? by : BY[by]}\n`;
+  yield `${samples} samples, ${rows.length} ${rows.length === 1 ? by : BY[by]}\n`;
   const isOnce = by === 'process' || by === 'thread';
   if (sort !== undefined || isOnce) {
     yield* isOnce ? plainRows(rows, sort ?? 'total', samples, cut) : tableRows(rows, sort!, samples, by, cut);

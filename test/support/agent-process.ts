@@ -19,9 +19,9 @@ export class AgentProcess {
   /** Pushes to `address`; further flags as on the command line. */
   constructor(address: string, ...flags: string[]) {
     // bin/everyframe replaces itself by node, so the child is the agent
-    this.#child = spawn(EVERYFRAME, ['agent', '--collection-agent', address, '--disable-tls', ...flags], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
+    // what it counted is in its log with -v only
+    const own = ['agent', '-v', '--collection-agent', address, '--disable-tls'];
+    this.#child = spawn(EVERYFRAME, [...own, ...flags], { stdio: ['ignore', 'ignore', 'pipe'] });
     this.pid = this.#child.pid!;
     this.#child.stderr!.setEncoding('utf8').on('data', (text: string) => {
       this.#log += text;
