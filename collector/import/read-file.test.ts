@@ -8,8 +8,8 @@ const placement = { endMs: undefined, fallbackEndMs: Date.UTC(2026, 0, 1), proce
 const read = (fileName: string, text: string | Buffer, limits?: { heapMiB: number; residentMiB: number }) =>
   readFile({ fileName, placement }, Buffer.from(text), limits);
 
-it('reads a file as a request, stacks of 4,096 frames included', async () => {
-  const deep = Array.from({ length: 5000 }, (_, i) => `f${i}`).join(';');
+it('reads a file as a request, stacks as deep as those of files included', async () => {
+  const deep = Array.from({ length: 70_000 }, (_, i) => `f${i}`).join(';');
   const { profiles, rejected } = decodeOtlp(await read('a.folded', `p;main;f 3\np;main;g 4\n${deep} 2\n`));
   const counts = profiles.flatMap(({ samples }) => samples.map(({ count }) => count));
   expect([rejected, counts]).toEqual([0, [3, 4, 2]]);

@@ -42,8 +42,8 @@ export interface DecodeResult<P = Profile> {
   rejectedProfiles: number;
 }
 
-/** As many as stacks out of files have, and the marker of a cut: see deep-stacks.ts. */
-const MAX_DEPTH = 4097;
+/** As many as stacks out of files have: see deep-stacks.ts. All of them together are bounded besides. */
+const MAX_DEPTH = 65_536;
 const MAX_INLINED = 256;
 const MAX_PROFILES = 65_536;
 /** Table entries over all profiles of a request: each profile has its own copy of what it refers to. */
