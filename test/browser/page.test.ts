@@ -468,7 +468,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await open('#view=health');
     await page.getByText(`None has connected to ${collector.urls.grpc} yet.`).waitFor();
     await push(`${TEXT}cut:9;[cut: stack memory not resident]@m;main@n 25`);
-    await expect.poll(() => text('.health')).toMatch(/unwound\s+80\.0 %\s+100 of 125/);
+    await expect.poll(() => text('.health')).toMatch(/stack complete\s+80\.0 %\s+100 of 125/);
     expect(await text('.health')).toMatch(/stored\s+100 %\s+125 of 125/);
     expect(await text('.health')).toContain('start it with --self-metrics');
     expect(await text('.health')).toMatch(
