@@ -64,6 +64,8 @@ export class PerfScriptReader {
   #first: bigint | undefined;
   #last = 0n;
   #events = 0;
+  /** An event had a frame or a time: a thread's name and number alone may be any text. */
+  #isTelling = false;
 
   constructor(budget?: ReadBudget) {
     this.#builder = new ProfileBuilder(budget);
@@ -85,7 +87,7 @@ export class PerfScriptReader {
   finish(): Profile {
     this.#decide();
     this.#endEvent();
-    if (this.#events === 0) throw new Error('it has no event of perf script');
+    if (this.#events === 0 || !this.#isTelling) throw new Error('it has no event of perf script');
     const { profile } = this.#builder;
     // perf's clock counts from boot: a length can be told, a date can't
     profile.timeUnixNano = this.#first ?? 0n;
@@ -139,6 +141,7 @@ export class PerfScriptReader {
     for (let i = frames.length - 1; i >= 0; i--) node = this.#builder.enter(node, this.#frame(frames[i]!));
     const stack = this.#builder.stackAt(node);
     const { pid, tid, cpu, time, comm, hasBoth } = event ?? NO_HEADER;
+    if (frames.length > 0 || time >= 0n) this.#isTelling = true;
     // without a PID the threads of a process can't be told to be one: each is known by its name
     const process = hasBoth ? this.#names.of(pid, tid, comm) : comm;
     const owner = { process, pid: hasBoth ? pid : 0, tid, thread: comm, cpu };
