@@ -74,8 +74,8 @@ describe('a flame chart', () => {
   it('finds the box of a moment, and lists threads by their samples', () => {
     const answer = answerOf(['0 1 x', '1 1 x', '2 0 main']);
     expect(listThreads(answer)).toEqual([
-      { thread: 1, title: 'app 7 pool 8', samples: 2 },
-      { thread: 0, title: 'app 7/7', samples: 1 },
+      { thread: 1, title: 'app · pool (7/8)', samples: 2 },
+      { thread: 0, title: 'app · app (7/7)', samples: 1 },
     ]);
     const chart = layOutChart(answer, 1);
     expect(boxAt(chart, 1.5, 0)?.samples).toBe(2);
