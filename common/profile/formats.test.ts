@@ -70,7 +70,7 @@ function exampleProfile(): Profile {
 
 /** Events by process and names of all frames, root first: what every format holds. */
 function countByNames(profile: Profile, rename = (name: string): string => name): Record<string, number> {
-  const counts: Record<string, number> = {};
+  const counts: Record<string, number> = Object.create(null);
   for (const { stack, process, count } of profile.samples) {
     const names = stackNames(profile, stack, (name, location) =>
       profile.locations[location]!.frameType === 'kernel' ? `${name}_[k]` : name,
