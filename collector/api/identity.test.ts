@@ -43,7 +43,7 @@ function contextOf(lines: readonly Line[]): ApiContext {
 type Sums = Record<string, number>;
 
 function sumOf(entries: Iterable<readonly [string, number]>): Sums {
-  const sums: Sums = {};
+  const sums: Sums = Object.create(null);
   for (const [key, count] of entries) sums[key] = (sums[key] ?? 0) + count;
   return sums;
 }

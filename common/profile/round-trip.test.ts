@@ -10,7 +10,7 @@ type Describe = (profile: Profile, location: Location, index: number) => unknown
 
 /** Events by who was sampled and by the frames, root first; with their times where `timed`. */
 function held(profile: Profile, frames: Describe, timed = false): Record<string, number> {
-  const counts: Record<string, number> = Object.create(null);
+  const counts: Record<string, number> = {};
   const add = (key: unknown, count: number): void => {
     const text = JSON.stringify(key, (_key, value) => (typeof value === 'bigint' ? `${value}n` : value));
     counts[text] = (counts[text] ?? 0) + count;
