@@ -318,7 +318,7 @@ export class Controller {
 
   /** False once all of them have ended, with their descendants. */
   get hasTargets(): boolean {
-    return this.#tracer.hasTargets;
+    return !this.#stopped && this.#tracer.hasTargets;
   }
 
   #addTargets(pids: readonly Pid[]): void {

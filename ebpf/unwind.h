@@ -347,17 +347,21 @@ static __always_inline int step_from(struct ef_scratch *s, u32 slot)
 {
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
 
-	if (!m->key) {
-		if (!step_epilogue(s))
-			return STEP_NEXT;
-		return step_frame_pointer(s, EF_MARKER_ANON);
+	if (m->key) {
+		if (m->file.state != EF_FILE_TABLE)
+			return step_frame_pointer(s, m->file.state == EF_FILE_PENDING ? EF_MARKER_PENDING :
+											EF_MARKER_NO_TABLE);
+		bool is_jit = m->is_jit;
+		bool has_rule = !find_rule(slot);
+		/* a JIT registers a part of its code at most: the rest is memory like any other */
+		if (has_rule && !(is_jit && s->rule.kind == EF_RULE_UNKNOWN))
+			return apply_rule(s);
+		if (!is_jit)
+			return step_frame_pointer(s, EF_MARKER_NO_RULE);
 	}
-	if (m->file.state != EF_FILE_TABLE)
-		return step_frame_pointer(s, m->file.state == EF_FILE_PENDING ? EF_MARKER_PENDING :
-										EF_MARKER_NO_TABLE);
-	if (find_rule(slot))
-		return step_frame_pointer(s, EF_MARKER_NO_RULE);
-	return apply_rule(s);
+	if (!step_epilogue(s))
+		return STEP_NEXT;
+	return step_frame_pointer(s, EF_MARKER_ANON);
 }
 
 #include "runtimes.h"
