@@ -102,6 +102,8 @@ const FRAMES = 32_768;
 const FRAMES_A_LOCATION = 2.5;
 const USUAL_SAMPLES_A_SECOND = 1000;
 const MAX_SCALE = 4;
+/** A profile that takes longer than the interval is late, with short ones not before. */
+const LATE_MS = 5000;
 /** An interval with so many samples ends early: what a profile takes while it is made grows with them. */
 const FULL_INTERVAL_SAMPLES = 30_000;
 /** At the start runtimes wait for each other, at most so long: the sampler is verified anew for each change. */
@@ -481,7 +483,8 @@ export class Controller {
 
   /** Records come late, or the profile of an interval takes as long as the interval. */
   #isBehind(): boolean {
-    const isLate = this.#isFlushing && performance.now() - this.#flushedAtMs > this.#options.intervalMs;
+    const limitMs = Math.max(this.#options.intervalMs, LATE_MS);
+    const isLate = this.#isFlushing && performance.now() - this.#flushedAtMs > limitMs;
     return this.#tracer.isBehind() || isLate;
   }
 

@@ -96,7 +96,10 @@ describe.skipIf(missingRights)('an outage of the collector', () => {
 
       const counters = await agent.stop();
       const stored = await countStored();
-      const lostInKernel = sumOf(counters, 'bpf.samples_lost_ring', 'bpf.traces_lost_ring');
+      const lostInKernel = sumOf(
+        counters,
+        ...['bpf.samples_lost_ring', 'bpf.traces_lost_ring', 'bpf.samples_shed'],
+      );
       const lostInAgent = sumOf(counters, 'traces.lostTraceMissing', 'traces.lostIntervalFull');
       const lostInReporter = sumOf(
         counters,

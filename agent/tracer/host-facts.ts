@@ -108,12 +108,12 @@ export function missingCapabilities(facts: HostFacts = readHostFacts()): Missing
 /** Bits of the capabilities to keep for sampling, of those that there are; some old or hardened kernels ask for more. */
 export function neededCapabilities({ capabilities = 0n, ...host }: HostFacts): number[] {
   const [major, minor] = host.kernelVersion;
-  // before 5.11 maps are locked memory, whose limit is raised as they are made
-  const limitsMaps = major < 5 || (major === 5 && minor < 11);
+  // before 5.11, where maps are locked memory, whose limit is raised as they are made
+  const isOld = major < 5 || (major === 5 && minor < 11);
   const more = [
-    ...(limitsMaps ? [CAP_SYS_RESOURCE_BIT] : []),
-    // Ubuntu's own level
-    ...((host.perfEventParanoid ?? 0) >= 4 ? [CAP_SYS_ADMIN_BIT] : []),
+    ...(isOld ? [CAP_SYS_RESOURCE_BIT] : []),
+    // Ubuntu's own level; Debian's asks for this one up to 5.10
+    ...((host.perfEventParanoid ?? 0) >= (isOld ? 3 : 4) ? [CAP_SYS_ADMIN_BIT] : []),
   ];
   return [...usedCapabilities(capabilities), ...more.filter((bit) => hasCapability(capabilities, bit))];
 }
