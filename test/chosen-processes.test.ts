@@ -65,7 +65,7 @@ describe.skipIf(missingRights)('record -p', () => {
   });
 
   it('ends when they have ended', async () => {
-    const { parent } = await startBelow(`timeout 6 ${busy}`);
+    const { parent } = await startBelow(`timeout 12 ${busy}`);
     const { code, seconds, pids } = await record('-d', '1h', '-p', String(parent));
     expect(code).toBe(0);
     expect(seconds).toBeLessThan(60);

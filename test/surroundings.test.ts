@@ -9,6 +9,8 @@ import { hasTool, missingRights, scratchFolder } from './support/fixtures.ts';
 
 const OUTPUT = join(scratchFolder, 'surroundings.folded');
 const RECORD = `${EVERYFRAME} record -d 300ms --force -o ${OUTPUT}`;
+/** Long enough to be sampled. */
+const BUSY = `sh -c 'i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done'`;
 const RUN = `${EVERYFRAME} run --grpc-listen 127.0.0.1:0 --http-listen 127.0.0.1:0 --page-listen 127.0.0.1:0`;
 
 const shell = (script: string) => spawnSync('bash', ['-c', script], { encoding: 'utf8', timeout: 60_000 });
@@ -19,7 +21,7 @@ describe.skipIf(missingRights || !hasTool('unshare'))('everyframe', () => {
     ['a command in it', `unshare -pf ${RECORD} -- true`, /pid namespace: not the host's.*--pid=host/],
     ['run in it', `unshare -pf --mount-proc ${RUN}`, /pid namespace: not the host's/],
     ['a user namespace', `unshare -Ur ${RECORD}`, /this is a user namespace/],
-    ['few open files', `ulimit -n 64; ${RECORD}`, /open files: at most 64, and \d+ are needed.*ulimit -n/],
+    ['few open files', `ulimit -n 64; ${RECORD}`, /(only|at most) 64.*ulimit -n.*\d+ are needed/],
     ['no /proc', `unshare -m sh -c 'mount -t tmpfs none /proc; ${RECORD}'`, /mount -t proc/],
     ['no /sys', `unshare -m sh -c 'mount -t tmpfs none /sys; ${RECORD}'`, /mount \/sys/],
     ['a cache below /proc', `${RECORD} --symbol-cache /proc/x`, /--symbol-cache: ENOENT.*\/proc\/x/],
@@ -30,8 +32,8 @@ describe.skipIf(missingRights || !hasTool('unshare'))('everyframe', () => {
   });
 
   it('goes on where nobody reads what it says', () => {
-    expect(shell(`${RECORD} 2>/dev/full >/dev/full -- true`).status).toBe(0);
-    expect(shell(`${RECORD} 2>&- >&- <&- -- true`).status).toBe(0);
+    expect(shell(`${RECORD} -d 0 2>/dev/full >/dev/full -- ${BUSY}`).status).toBe(0);
+    expect(shell(`${RECORD} -d 0 2>&- >&- <&- -- ${BUSY}`).status).toBe(0);
   });
 
   it.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
@@ -56,7 +58,7 @@ describe.skipIf(missingRights || !hasTool('unshare'))('everyframe', () => {
     const own = /^\d+:memory:(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '/';
     const group = join('/sys/fs/cgroup/memory', own, `everyframe-${process.pid}`);
     const { stderr } = shell(
-      `mkdir -p ${group}/in; echo 200M >${group}/memory.limit_in_bytes; echo $$ >${group}/in/cgroup.procs; ${RECORD} -- true`,
+      `mkdir -p ${group}/in; echo 200M >${group}/memory.limit_in_bytes; echo $$ >${group}/in/cgroup.procs; ${RECORD} -d 0 -v -- ${BUSY}`,
     );
     const used = Number(readFileSync(join(group, 'memory.max_usage_in_bytes'), 'utf8'));
     shell(`rmdir ${group}/in ${group}`);
