@@ -90,7 +90,8 @@ static __always_inline int attach_code(struct ef_scratch *s, struct ef_mapping *
 		return 1;
 	m->file = *entry;
 	entry->last_used_ns = s->sample.ktime_ns;
-	m->key = code->key;
+	/* code of a JIT is asked of runtimes and named as what no file backs; it has a table all the same */
+	m->key = code->is_jit ? 0 : code->key;
 	m->delta = code->delta;
 	m->is_jit = code->is_jit;
 	return 0;

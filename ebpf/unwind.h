@@ -347,7 +347,7 @@ static __always_inline int step_from(struct ef_scratch *s, u32 slot)
 {
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
 
-	if (m->key) {
+	if (m->key || m->is_jit) {
 		if (m->file.state != EF_FILE_TABLE)
 			return step_frame_pointer(s, m->file.state == EF_FILE_PENDING ? EF_MARKER_PENDING :
 											EF_MARKER_NO_TABLE);
@@ -390,7 +390,7 @@ __noinline int unwind_step(void)
 		s->marker_if_sp_unknown = EF_MARKER_NONE;
 		return s->pc ? STEP_NEXT : STEP_DONE;
 	}
-	if (m->key && !m->is_jit) {
+	if (m->key) {
 		push_word(s, FRAME_WORD(EF_FRAME_FILE, s->table_offset));
 		push_word(s, m->key);
 	} else {
