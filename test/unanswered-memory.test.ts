@@ -23,16 +23,15 @@ async function startUnanswered(): Promise<{ pid: Pid; pages: number; directory: 
   return { pid: toPid(child.pid!), pages: Number(line.toString()), directory };
 }
 
+const NO_FUSE = "FUSE can't be mounted";
+
 if (missingRights) console.log(`skipped: memory that does not answer (${missingRights})`);
 
 it.skipIf(missingRights)(
   'a page that is never filled costs its process, and nobody else',
   async (context) => {
     const { pid, pages } = await startUnanswered();
-    if (pages === 0) {
-      console.log('skipped: memory that does not answer (FUSE can’t be mounted)');
-      context.skip();
-    }
+    if (pages === 0) context.skip(NO_FUSE);
     const other = await startUnanswered();
     const reader = new ForeignReader();
     const bytes = new Uint8Array(4096);
@@ -59,7 +58,7 @@ it.skipIf(missingRights)(
   'a file whose end never comes is given up, while others are opened',
   async (context) => {
     const { pid, pages, directory } = await startUnanswered();
-    if (pages === 0) context.skip();
+    if (pages === 0) context.skip(NO_FUSE);
     const identityOf = ({ ino, size, ctimeNs, dev }: BigIntStats): FileIdentity => ({
       inode: ino,
       size,
