@@ -7,7 +7,7 @@ import {
   hasCapability,
   type MissingCapability,
 } from './capabilities.ts';
-import { type HostFacts, missingCapabilities } from './host-facts.ts';
+import { DISTRIBUTION_LEVEL, type HostFacts, missingCapabilities } from './host-facts.ts';
 
 export interface Check {
   /** Short and stable, for scripts: `kernel`, `btf`, `capability CAP_BPF`, … */
@@ -124,8 +124,8 @@ function checkParanoid({ perfEventParanoid: level, capabilities = 0n }: HostFact
       'boot a kernel with CONFIG_PERF_EVENTS=y, and mount /proc',
     );
   }
-  // 3 (Debian) lets CAP_PERFMON through; Ubuntu's own level 4 asks for CAP_SYS_ADMIN in some releases.
-  return level >= 4 && !hasCapability(capabilities, CAP_SYS_ADMIN_BIT)
+  // Debian's level 3 and Ubuntu's 4 ask for CAP_SYS_ADMIN
+  return level >= DISTRIBUTION_LEVEL && !hasCapability(capabilities, CAP_SYS_ADMIN_BIT)
     ? degraded(
         'perf_event_paranoid',
         `${level}: some kernels with this level refuse perf events without CAP_SYS_ADMIN`,

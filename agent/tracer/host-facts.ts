@@ -105,15 +105,18 @@ export function missingCapabilities(facts: HostFacts = readHostFacts()): Missing
   });
 }
 
+/** Of perf_event_paranoid: the kernel's own levels end below. */
+export const DISTRIBUTION_LEVEL = 3;
+
 /** Bits of the capabilities to keep for sampling, of those that there are; some old or hardened kernels ask for more. */
 export function neededCapabilities({ capabilities = 0n, ...host }: HostFacts): number[] {
   const [major, minor] = host.kernelVersion;
-  // before 5.11, where maps are locked memory, whose limit is raised as they are made
-  const isOld = major < 5 || (major === 5 && minor < 11);
+  // before 5.11 maps are locked memory, whose limit is raised as they are made
+  const limitsMaps = major < 5 || (major === 5 && minor < 11);
   const more = [
-    ...(isOld ? [CAP_SYS_RESOURCE_BIT] : []),
-    // Ubuntu's own level; Debian's asks for this one up to 5.10
-    ...((host.perfEventParanoid ?? 0) >= (isOld ? 3 : 4) ? [CAP_SYS_ADMIN_BIT] : []),
+    ...(limitsMaps ? [CAP_SYS_RESOURCE_BIT] : []),
+    // levels that Debian (3) and Ubuntu (4) have added: Debian's 5.10 and 7.2 let CAP_PERFMON alone not through
+    ...((host.perfEventParanoid ?? 0) >= DISTRIBUTION_LEVEL ? [CAP_SYS_ADMIN_BIT] : []),
   ];
   return [...usedCapabilities(capabilities), ...more.filter((bit) => hasCapability(capabilities, bit))];
 }
