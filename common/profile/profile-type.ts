@@ -1,0 +1,115 @@
+/**
+ * What the values of a profile count: the sample type and unit of pprof and OTLP, with the period type that tells how the
+ * samples were taken. A type has a name for people and for addresses (`off_cpu/nanoseconds`), and a key for tables.
+ */
+
+/** pprof's and OTLP's ValueType: `samples` in `count`, `alloc_space` in `bytes`, `off_cpu` in `nanoseconds`. */
+export interface ValueType {
+  type: string;
+  unit: string;
+}
+
+export interface ProfileType {
+  /** What a value is, and its unit. */
+  sampleType: ValueType;
+  /** What passes between two samples; both texts are empty where the sender does not tell. */
+  periodType: ValueType;
+  /** How much of it, in the unit of `periodType`: nanoseconds of CPU time, bytes allocated; 0 for unknown. */
+  period: bigint;
+}
+
+/**
+ * How values of different times go together: a `rate` adds up (CPU samples, bytes allocated, time waited); a `level` is the
+ * state at one time (bytes in use, goroutines), so that its last value or its mean says something and a sum does not.
+ */
+export type ValueKind = 'rate' | 'level';
+
+/** Stands for CPU samples wherever a type is named. */
+export const CPU_ALIAS = 'cpu';
+
+/** CPU samples, `period` nanoseconds of CPU time apart. */
+export const cpuType = (period: bigint): ProfileType => ({
+  sampleType: { type: 'samples', unit: 'count' },
+  periodType: { type: 'cpu', unit: 'nanoseconds' },
+  period,
+});
+
+/**
+ * Sample types that are a state: Go's heap, goroutine and threadcreate profiles; `objects` and `space` of Node's heap
+ * profiles and of gperftools; Datadog's live heap.
+ */
+const LEVELS: ReadonlySet<string> = new Set([
+  'inuse_objects',
+  'inuse_space',
+  'goroutine',
+  'goroutines',
+  'threadcreate',
+  'objects',
+  'space',
+  'heap-space',
+  'heap-live-samples',
+  'heap-live-size',
+]);
+
+export const valueKind = ({ sampleType }: ProfileType): ValueKind =>
+  LEVELS.has(sampleType.type) ? 'level' : 'rate';
+
+/** Whether they count samples of CPU time, which are shown unless another type is asked for. */
+export const isCpuType = ({ sampleType, periodType }: ProfileType): boolean =>
+  valueTypeName(sampleType) === 'samples/count' && valueTypeName(periodType) === 'cpu/nanoseconds';
+
+export const valueTypeName = ({ type, unit }: ValueType): string => `${type}/${unit}`;
+
+/** `off_cpu/nanoseconds`. Two types of one list may share it: see {@link typeNames}. */
+export const typeName = ({ sampleType }: ProfileType): string => valueTypeName(sampleType);
+
+/** Types with equal keys are one, whatever their periods: `samples/count:cpu/nanoseconds`, `off_cpu/nanoseconds`. */
+export function typeKey(type: ProfileType): string {
+  const { periodType } = type;
+  const hasPeriod = periodType.type !== '' || periodType.unit !== '';
+  return hasPeriod ? `${typeName(type)}:${valueTypeName(periodType)}` : typeName(type);
+}
+
+/** The names by which the types of one list are told apart: the key where another type has the same name. */
+export function typeNames(types: readonly ProfileType[]): string[] {
+  const keysByName = new Map<string, Set<string>>();
+  for (const type of types) {
+    const keys = keysByName.get(typeName(type)) ?? new Set();
+    keysByName.set(typeName(type), keys.add(typeKey(type)));
+  }
+  return types.map((type) => (keysByName.get(typeName(type))!.size > 1 ? typeKey(type) : typeName(type)));
+}
+
+/** A type that is not there, or that could be several; the message lists those that are. */
+export class UnknownTypeError extends Error {
+  override readonly name = 'UnknownTypeError';
+}
+
+/**
+ * The index of the type that a person means by `name`: `cpu`, a name or key, or the sample type without its unit where
+ * that is clear (`alloc_space`).
+ *
+ * @throws UnknownTypeError
+ */
+export function findType(types: readonly ProfileType[], name: string): number {
+  if (name === CPU_ALIAS) {
+    const cpu = types.findIndex(isCpuType);
+    if (cpu >= 0) return cpu;
+  }
+  const tests: ((type: ProfileType) => boolean)[] = [
+    (type) => typeKey(type) === name,
+    (type) => typeName(type) === name,
+    ({ sampleType }) => sampleType.type === name,
+  ];
+  for (const test of tests) {
+    const found = types.findIndex(test);
+    if (found < 0) continue;
+    const keys = new Set(types.filter(test).map(typeKey));
+    if (keys.size === 1) return found;
+    throw new UnknownTypeError(`several types are named "${name}": write one of ${listOf(keys)}`);
+  }
+  const known = types.length === 0 ? 'there is none' : `there are ${listOf(typeNames(types))}`;
+  throw new UnknownTypeError(`no samples of the type "${name}": ${known}`);
+}
+
+const listOf = (names: Iterable<string>): string => [...new Set(names)].join(', ');
