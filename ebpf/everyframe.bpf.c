@@ -2,7 +2,7 @@
 /*
  * The sampler: one perf event a CPU runs `tick`, which jumps to the `sample` that is in place: the first one knows no
  * runtime, a wider one takes over when a runtime is first met. Kernel stack, then user stack, folded into a hash on
- * the way; the trace itself is sent once, from then on 64 bytes a sample. docs/architecture.md tells the whole path.
+ * the way; the trace itself is sent once, from then on 72 bytes a sample. docs/architecture.md tells the whole path.
  */
 #include "maps.h"
 #include "mapping.h"
@@ -12,10 +12,11 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-static __always_inline void begin_sample(struct ef_scratch *s, u64 pid_tgid)
+static __always_inline void begin_sample(struct ef_scratch *s, enum ef_origin origin, u64 value, u64 pid_tgid)
 {
 	s->sample.type = EF_RECORD_SAMPLE;
-	s->sample.origin = 0;
+	s->sample.origin = origin;
+	s->sample.value = value;
 	s->sample.flags = 0;
 	s->sample.cpu = bpf_get_smp_processor_id();
 	s->sample.tid = (u32)pid_tgid;
@@ -96,7 +97,7 @@ int sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	}
 	struct task_struct *task = (void *)bpf_get_current_task();
-	begin_sample(s, pid_tgid);
+	begin_sample(s, EF_ORIGIN_CPU, 1, pid_tgid);
 	read_process_id(task, &s->sample.process);
 	report_sampled_process(s, task);
 	/* read once: of a second reading clang may make a pointer into ctx, which the verifier refuses */

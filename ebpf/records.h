@@ -13,6 +13,8 @@
 #ifndef EF_RECORDS_H
 #define EF_RECORDS_H
 
+#include "profile-types.h"
+
 #define EF_MAX_KERNEL_FRAMES 127
 #define EF_MAX_USER_FRAMES 1023
 /* kernel words + 2 words a user frame + 1 marker, rounded up */
@@ -70,10 +72,11 @@ struct ef_process_id {
 /* One event; its trace was sent before, unless the trace's output failed. */
 struct ef_sample {
 	__u16 type;
-	__u16 origin;
+	__u16 origin; /* enum ef_origin: what the value measures */
 	__u32 cpu;
 	__u64 trace_hash;
 	__u64 ktime_ns; /* CLOCK_MONOTONIC */
+	__u64 value;    /* in the unit of its profile type; 1 for a timer tick */
 	struct ef_process_id process;
 	__u32 tid;
 	__u32 flags;

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RUNTIMES } from '../agent/interpreters/registry.ts';
-import { RecordType } from '../agent/tracer/records.gen.ts';
+import { Origin, RecordType, SAMPLE } from '../agent/tracer/records.gen.ts';
 import { Tracer } from '../agent/tracer/tracer.ts';
 import { hasTool, missingRights } from './support/fixtures.ts';
 
@@ -37,6 +37,8 @@ describe.skipIf(missingRights || !hasTool('bpftool'))('the sampler', () => {
   const statsBefore = readFileSync(STATS, 'utf8');
   let tracer: Tracer;
   let sampleRecords = 0;
+  /** Of timer ticks: what each counts. */
+  let sampleValues = 0n;
 
   /** This tracer's entry program: how often the kernel ran it is the number of ticks. */
   const tick = (): Shown => showOwn('prog').find(({ name }) => name === 'tick')!;
@@ -60,7 +62,10 @@ describe.skipIf(missingRights || !hasTool('bpftool'))('the sampler', () => {
       { samplesPerSecond: 1999, sendIdleFrames: true, maxUserFrames: 1023, maxTableBytes: 4 << 20 },
       {
         onRecord(buffer, at) {
-          if (buffer.readUInt16LE(at) === RecordType.SAMPLE) sampleRecords++;
+          if (buffer.readUInt16LE(at) !== RecordType.SAMPLE) return;
+          sampleRecords++;
+          if (buffer.readUInt16LE(at + SAMPLE.origin) === Origin.CPU)
+            sampleValues += buffer.readBigUInt64LE(at + SAMPLE.value);
         },
       },
       (message) => expect.unreachable(message),
@@ -99,5 +104,6 @@ describe.skipIf(missingRights || !hasTool('bpftool'))('the sampler', () => {
       counters.samples,
     );
     expect(sampleRecords).toBe(counters.samples_sent);
+    expect(sampleValues).toBe(BigInt(sampleRecords));
   });
 });

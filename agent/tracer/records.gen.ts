@@ -137,6 +137,16 @@ export const SamplerSlot = {
   DEFER: 1,
 } as const;
 
+/** enum ef_origin: where a sample comes from. */
+export const Origin = {
+  CPU: 0,
+} as const;
+
+/** What the values of samples measure, by origin: ebpf/profile-types.h. */
+export const PROFILE_TYPES = [
+  { name: 'CPU', sampleType: { type: 'samples', unit: 'count' }, periodType: { type: 'cpu', unit: 'nanoseconds' } },
+] as const;
+
 /** Size and byte offsets of struct ef_process_id. */
 export const PROCESS_ID = {
   bytes: 16,
@@ -147,18 +157,19 @@ export const PROCESS_ID = {
 
 /** Size and byte offsets of struct ef_sample. */
 export const SAMPLE = {
-  bytes: 64,
+  bytes: 72,
   type: 0,
   origin: 2,
   cpu: 4,
   traceHash: 8,
   ktimeNs: 16,
-  processTgid: 24,
-  processExecId: 28,
-  processStartBoottimeNs: 32,
-  tid: 40,
-  flags: 44,
-  comm: 48,
+  value: 24,
+  processTgid: 32,
+  processExecId: 36,
+  processStartBoottimeNs: 40,
+  tid: 48,
+  flags: 52,
+  comm: 56,
 } as const;
 
 /** Size and byte offsets of struct ef_trace. */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * What a sample's value measures: one line for each source of samples, append only (the position is ef_sample.origin).
+ * agent/tracer/records.gen.ts (Origin, PROFILE_TYPES) and docs/profile-types.md are generated from this table.
+ *
+ *   X(name, sample type, unit, period type, period unit, text)
+ *
+ * Types and units are those of OTLP and pprof. The values of one type add up: a sample of CPU time counts 1 and stands
+ * for one period; a source that measures (a duration, bytes) puts what it measured into the value.
+ */
+#ifndef EF_PROFILE_TYPES_H
+#define EF_PROFILE_TYPES_H
+
+#define EF_PROFILE_TYPES(X) \
+	X(CPU, "samples", "count", "cpu", "nanoseconds", \
+	  "The thread that runs, at each tick of a CPU's timer. The value is 1, the period the time of a tick")
+
+#define EF_ORIGIN_ID(name, ...) EF_ORIGIN_##name,
+enum ef_origin { EF_PROFILE_TYPES(EF_ORIGIN_ID) EF_ORIGIN_MAX };
+
+#endif
