@@ -21,7 +21,7 @@ export class SymbolRoute {
   readonly #intake: SymbolIntake;
   #uploads = 0;
 
-  constructor(sources: SymbolSources, store: Pick<Store, 'parts'>, now: () => number) {
+  constructor(sources: SymbolSources, store: Pick<Store, 'parts' | 'types'>, now: () => number) {
     this.#sources = sources;
     this.#intake = new SymbolIntake(sources, store, now);
   }

@@ -34,7 +34,7 @@ import * as schema from './schemas.ts';
 import type { SourceAnswer } from './types.ts';
 
 export interface ApiContext {
-  store: Pick<Store, 'parts' | 'stats'>;
+  store: Pick<Store, 'parts' | 'stats' | 'types'>;
   status: StatusSources;
   sources: SourceFiles;
   now: () => number;

@@ -39,6 +39,7 @@ async function hoursRead(looks: number): Promise<number[]> {
   const read = new Set<number>();
   const watched = {
     stats: () => store.stats(),
+    types: (range: TimeRange) => store.types(range),
     parts: async (range: TimeRange): Promise<SamplePart[]> => {
       const parts = await store.parts(range);
       for (const part of parts) {

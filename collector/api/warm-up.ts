@@ -30,9 +30,13 @@ export async function warmUp(context: ApiContext, isWanted: () => boolean): Prom
 }
 
 /** Only parts that were summed: the others would take seconds. */
-function someOf(store: ApiContext['store'], isWanted: () => boolean): Pick<Store, 'parts' | 'stats'> {
+function someOf(
+  store: ApiContext['store'],
+  isWanted: () => boolean,
+): Pick<Store, 'parts' | 'stats' | 'types'> {
   return {
     stats: () => store.stats(),
+    types: (range) => store.types(range),
     parts: async (range) =>
       isWanted()
         ? (await store.parts(range)).filter((part) => part.summed?.(range) !== undefined).slice(-MAX_PARTS)

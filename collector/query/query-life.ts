@@ -1,12 +1,21 @@
 /** How long a query may take, and who waits for it: it ends between two parts of the store that it reads. */
 import type { SeriesTable } from '../store/series-table.ts';
-import type { RowQuery, Rows, SamplePart, Stacks, Store, SummedStacks, TimeRange } from '../store/store.ts';
+import type {
+  RowQuery,
+  Rows,
+  SamplePart,
+  Stacks,
+  Store,
+  SummedStacks,
+  TimeRange,
+  TypedRange,
+} from '../store/store.ts';
 
 const MAX_QUERY_MS = 60_000;
 /** At a time, those that wait for the database included. */
 const MAX_QUERIES = 32;
 
-type ReadStore = Pick<Store, 'parts' | 'stats'>;
+type ReadStore = Pick<Store, 'parts' | 'stats' | 'types'>;
 
 /** The query was ended; the message says why. */
 export class QueryEnded extends Error {
@@ -47,7 +56,8 @@ export class QueryLives {
 function withCheck(store: ReadStore, check: () => void): ReadStore {
   return {
     stats: () => store.stats(),
-    async parts(range: TimeRange) {
+    types: (range) => store.types(range),
+    async parts(range: TypedRange) {
       check();
       return (await store.parts(range)).map((part) => new CheckedPart(part, check));
     },
@@ -61,6 +71,10 @@ class CheckedPart implements SamplePart {
   constructor(part: SamplePart, check: () => void) {
     this.#part = part;
     this.#check = check;
+  }
+
+  get type(): SamplePart['type'] {
+    return this.#part.type;
   }
 
   get startMs(): number {
@@ -88,6 +102,11 @@ class CheckedPart implements SamplePart {
   async rows(query: RowQuery): Promise<Rows> {
     this.#check();
     return await this.#part.rows(query);
+  }
+
+  async countSamples(range: TimeRange): Promise<number> {
+    this.#check();
+    return await this.#part.countSamples(range);
   }
 
   isWithin(range: TimeRange): boolean {

@@ -1,14 +1,17 @@
 import { type ColumnProfile, columnProfile } from '../../common/profile/frame-columns.ts';
 import type { Profile, Sample } from '../../common/profile/profile.ts';
+import { isCpuType, type ProfileType, typeKey } from '../../common/profile/profile-type.ts';
 import { type Dictionaries, type FrameBudget, SegmentWriter } from './segment-writer.ts';
 import type { AppendResult } from './store.ts';
+import { countOf, MAX_TYPES, storedType, typeProblem } from './stored-type.ts';
 
 /** Events may lie this far in the future: the clocks of two machines are never quite the same. */
 const MAX_CLOCK_SKEW_MS = 60_000;
 const MAX_FRAMES_PER_PROFILE = 8_000_000;
 /** Entries of a profile's tables, over all parts that it has samples of: each part learns anew which of its own they are. */
 const MAX_ENTRIES_OF_PARTS = 32_000_000;
-const MAX_WEIGHT = 2 ** 32;
+/** What OTLP and pprof can send; sums are exact up to 2 ** 53. */
+const MAX_VALUE = 2 ** 63;
 /** Each hour costs tables, however few samples it has. */
 const MAX_HOURS_PER_PROFILE = 1000;
 const HOUR_MS = 3_600_000;
@@ -20,12 +23,12 @@ export interface AppendLimits {
   now: () => number;
 }
 
-interface StoredSample {
+export interface StoredSample {
   timeMs: number;
   node: number;
   series: number;
   cpu: number;
-  /** Events. */
+  /** In the unit of its type. */
   weight: number;
 }
 
@@ -35,42 +38,52 @@ interface Part extends Dictionaries {
 
 /** What differs between stores: which part takes a time, and where a row goes. */
 export interface SampleSink<T extends Part> {
-  partFor(timeMs: number): T;
+  partFor(timeMs: number, type: ProfileType): T;
   push(part: T, sample: StoredSample): void;
+  /** Keys of the types that it has. */
+  types(): ReadonlySet<string>;
 }
 
-/** Gives every event of a profile to the sink, or rejects it with a reason. */
+/** Gives every sample of a profile to the sink, or rejects it with a reason. */
 export function appendProfile<T extends Part>(
   profile: Profile | ColumnProfile,
   sink: SampleSink<T>,
   limits: AppendLimits,
 ): AppendResult {
   const result: AppendResult = { stored: 0, rejected: new Map() };
-  const problem = problemOf(profile);
+  const type = storedType(typeOf(profile));
+  const problem = problemOf(typeOf(profile)) ?? crowdProblem(type, sink);
   if (problem === undefined) {
     const columns = 'frames' in profile ? profile : columnProfile(profile);
     new Appender(sink, columns, result, limits).run();
   } else {
-    const events = profile.samples.reduce((sum, sample) => sum + sample.count, 0);
-    reject(result, problem, events);
+    const samples = profile.samples.reduce((sum, sample) => sum + samplesOf(sample, type), 0);
+    reject(result, problem, samples);
   }
   return result;
 }
 
-/** What is wrong with all samples of a profile. */
-function problemOf({ sampleType: { type, unit }, period }: Profile | ColumnProfile): string | undefined {
-  if (type !== 'samples' || unit !== 'count')
-    return `its sample type is ${type}/${unit}; only samples/count is shown`;
+/** What is wrong with all samples of a type. */
+function problemOf(type: ProfileType): string | undefined {
   // CPU time is samples times period: with such a one all sums would be wrong.
-  if (period < 0n || period >= MAX_PERIOD_NANOS)
-    return `its period is ${period} ns: one of less than an hour is needed, or 0 for none`;
-  return undefined;
+  if (isCpuType(storedType(type)) && (type.period < 0n || type.period >= MAX_PERIOD_NANOS))
+    return `its period is ${type.period} ns: one of less than an hour is needed, or 0 for none`;
+  return typeProblem(type);
+}
+
+/** CPU samples are always taken. */
+function crowdProblem(type: ProfileType, sink: Pick<SampleSink<never>, 'types'>): string | undefined {
+  if (isCpuType(type)) return undefined;
+  const known = sink.types();
+  if (known.size < MAX_TYPES || known.has(typeKey(type))) return undefined;
+  return `the store has samples of ${MAX_TYPES} types, and takes no further one until all of one are dropped for age or room`;
 }
 
 /** Appends one profile: remembers per part what of the profile is already there. */
 class Appender<T extends Part> {
   readonly #sink: SampleSink<T>;
   readonly #profile: ColumnProfile;
+  readonly #type: ProfileType;
   readonly #result: AppendResult;
   readonly #budget: FrameBudget = { frames: MAX_FRAMES_PER_PROFILE };
   readonly #writers = new Map<number, SegmentWriter<T>>();
@@ -83,6 +96,7 @@ class Appender<T extends Part> {
   constructor(sink: SampleSink<T>, profile: ColumnProfile, result: AppendResult, options: AppendLimits) {
     this.#sink = sink;
     this.#profile = profile;
+    this.#type = storedType(typeOf(profile));
     this.#result = result;
     this.#maxAgeMs = options.maxAgeMs;
     this.#oldestMs = options.now() - options.maxAgeMs;
@@ -90,41 +104,45 @@ class Appender<T extends Part> {
   }
 
   run(): void {
+    // Without timestamps the profile's end stands in: the events are at most that old.
+    const end = this.#profile.timeUnixNano + this.#profile.durationNano;
     for (const sample of this.#profile.samples) {
-      // Without timestamps the profile's end stands in: the events are at most that old.
-      if (sample.timestamps.length === 0) {
-        const end = this.#profile.timeUnixNano + this.#profile.durationNano;
-        if (sample.count <= MAX_WEIGHT) this.#add(sample, end, sample.count);
-        // A part of it would be a number that nobody sent.
-        else reject(this.#result, `more than ${MAX_WEIGHT} events in one sample`, sample.count);
-      }
-      for (const time of sample.timestamps) this.#add(sample, time, 1);
+      const { timestamps } = sample;
+      if (timestamps.length === 0) this.#addChecked(sample, end, sample.count);
+      else for (let i = 0; i < timestamps.length; i++) this.#addChecked(sample, timestamps[i]!, 1);
     }
+  }
+
+  #addChecked(sample: Sample, timeUnixNano: bigint, value: number): void {
+    // A part of it would be a number that nobody sent.
+    if (value >= MAX_VALUE) reject(this.#result, 'its value is 2^63 or more', 1);
+    else if (value < 0) reject(this.#result, 'its value is below 0', 1);
+    else if (value > 0) this.#add(sample, timeUnixNano, value);
   }
 
   #add(sample: Sample, timeUnixNano: bigint, weight: number): void {
     const timeMs = Number(timeUnixNano / 1_000_000n);
-    if (!(weight >= 1)) return;
+    const count = countOf(this.#type, weight);
     const problem = this.#timeProblem(timeMs);
     if (problem !== undefined) {
-      reject(this.#result, problem, weight);
+      reject(this.#result, problem, count);
       return;
     }
     const writer = this.#writerFor(timeMs);
     if (writer === undefined) {
       const reason = `a profile's tables times its hours have more than ${MAX_ENTRIES_OF_PARTS} entries`;
-      reject(this.#result, reason, weight);
+      reject(this.#result, reason, count);
       return;
     }
     const node = writer.node(sample);
     if (node === undefined) {
       const reason = `a profile's stacks add up to more than ${MAX_FRAMES_PER_PROFILE} frames`;
-      reject(this.#result, reason, weight);
+      reject(this.#result, reason, count);
       return;
     }
     const series = writer.series(sample);
     this.#sink.push(writer.segment, { timeMs, node, series, cpu: sample.cpu, weight });
-    this.#result.stored += weight;
+    this.#result.stored += count;
   }
 
   #timeProblem(timeMs: number): string | undefined {
@@ -143,19 +161,27 @@ class Appender<T extends Part> {
 
   /** Undefined once the profile has used up its entries. */
   #writerFor(timeMs: number): SegmentWriter<T> | undefined {
-    const segment = this.#sink.partFor(timeMs);
+    const segment = this.#sink.partFor(timeMs, this.#type);
     let writer = this.#writers.get(segment.startMs);
     if (writer?.segment !== segment) {
       const { frames, stacks } = this.#profile;
       this.#entriesLeft -= frames.locationCount + frames.functionCount + stacks.length;
       if (this.#entriesLeft < 0) return undefined;
-      writer = new SegmentWriter(segment, this.#profile, this.#budget);
+      writer = new SegmentWriter(segment, this.#profile, typeOf(this.#profile), this.#budget);
       this.#writers.set(segment.startMs, writer);
     }
     return writer;
   }
 }
 
-function reject(result: AppendResult, reason: string, events: number): void {
-  if (events > 0) result.rejected.set(reason, (result.rejected.get(reason) ?? 0) + events);
+function reject(result: AppendResult, reason: string, samples: number): void {
+  if (samples > 0) result.rejected.set(reason, (result.rejected.get(reason) ?? 0) + samples);
 }
+
+/** See countOf. */
+const samplesOf = ({ timestamps, count }: Sample, type: ProfileType): number =>
+  timestamps.length > 0 ? timestamps.length : countOf(type, count);
+
+const typeOf = ({ sampleType, periodType, period }: Profile | ColumnProfile): ProfileType => {
+  return { sampleType, periodType, period };
+};

@@ -1,8 +1,9 @@
+import { isCpuType } from '../../common/profile/profile-type.ts';
 import { EMPTY_ROWS, readRows, rowsSql } from './clickhouse-rows.ts';
 import { type DictionaryCache, PART_MS, type PartDictionaries, type PartInfo } from './database-part.ts';
 import { rowsByGroup } from './rows-by-group.ts';
 import { SeriesTable } from './series-table.ts';
-import type { Frame, FrameKind, RowQuery, Rows, SamplePart, Stacks } from './store.ts';
+import type { Frame, FrameKind, RowQuery, Rows, SamplePart, Stacks, TimeRange } from './store.ts';
 
 const PAGE_ROWS = 32_768;
 const FRAME_COLUMNS = 'name, file, mapping, kind, "binary", line';
@@ -112,6 +113,7 @@ async function loadSeries(source: DictionarySource): Promise<SeriesTable> {
 
 /** A part as queries see it: rows come summed from the server. */
 export class ClickHousePart implements SamplePart {
+  readonly type: SamplePart['type'];
   readonly startMs: number;
   readonly endMs: number;
   readonly groups: SamplePart['groups'];
@@ -121,6 +123,7 @@ export class ClickHousePart implements SamplePart {
 
   constructor(info: PartInfo, dictionaries: PartDictionaries, read: (sql: string) => Promise<Columns>) {
     this.#info = info;
+    this.type = info.type;
     this.startMs = info.startMs;
     this.endMs = info.startMs + PART_MS;
     this.groups = dictionaries.groups;
@@ -134,6 +137,14 @@ export class ClickHousePart implements SamplePart {
 
   stacks(): Promise<Stacks> {
     return this.#dictionaries.stacks();
+  }
+
+  async countSamples({ fromMs, toMs }: TimeRange): Promise<number> {
+    const { id, startMs, type } = this.#info;
+    const count = isCpuType(type) ? 'sum(weight)' : 'toFloat64(count())';
+    const where = `part = ${id} AND t >= ${fromMs - startMs} AND t < ${toMs - startMs}`;
+    const [[samples = 0] = []] = await this.#read(`SELECT ${count} FROM samples WHERE ${where}`);
+    return Number(samples);
   }
 
   rows(query: RowQuery): Promise<Rows> {

@@ -33,10 +33,22 @@ const MIGRATIONS: readonly (readonly string[])[] = [
   ],
   ['ALTER TABLE frames ADD COLUMN IF NOT EXISTS line UInt32 CODEC(ZSTD)'],
   ['ALTER TABLE series ADD COLUMN IF NOT EXISTS attributes LowCardinality(String)'],
+  // a part holds samples of one type; those that are not listed are of CPU samples, as all were before
+  [
+    `CREATE TABLE IF NOT EXISTS types (
+      part UInt64, start DateTime('UTC'), sample_type LowCardinality(String), sample_unit LowCardinality(String),
+      period_type LowCardinality(String), period_unit LowCardinality(String)
+    ) ENGINE = MergeTree PARTITION BY toDate(start) ORDER BY part`,
+    'ALTER TABLE parts ADD COLUMN IF NOT EXISTS row_count SimpleAggregateFunction(sum, UInt64)',
+    'DROP VIEW IF EXISTS parts_of_samples',
+    `CREATE MATERIALIZED VIEW IF NOT EXISTS parts_of_samples TO parts AS
+    SELECT part, start, sum(weight) AS events, min(t) AS min_t, max(t) AS max_t, count() AS row_count
+    FROM samples GROUP BY part, start`,
+  ],
 ];
 
 /** Tables with a partition a day. */
-export const DAILY_TABLES = ['frames', 'nodes', 'series', 'samples', 'parts'] as const;
+export const DAILY_TABLES = ['frames', 'nodes', 'series', 'samples', 'parts', 'types'] as const;
 
 /**
  * Brings the database to this version's schema. Every statement can be repeated: ClickHouse has no transactions

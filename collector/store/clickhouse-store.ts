@@ -4,13 +4,21 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import { isCpuType, type ProfileType, typeKey } from '../../common/profile/profile-type.ts';
 import { ClickHousePart, type Columns, type DictionarySource, loadDictionaries } from './clickhouse-part.ts';
 import { DAILY_TABLES, migrate } from './clickhouse-schema.ts';
 import { writeFlush } from './clickhouse-writer.ts';
 import { emptyPart, PART_MS, type PartInfo } from './database-part.ts';
 import { DatabaseStore, type DatabaseStoreOptions } from './database-store.ts';
 import type { Flush } from './open-parts.ts';
-import { MAX_RECENT_REQUESTS, type SamplePart, type StoreStats, type TimeRange } from './store.ts';
+import {
+  MAX_RECENT_REQUESTS,
+  type SamplePart,
+  type StoreStats,
+  type TimeRange,
+  type TypedRange,
+} from './store.ts';
+import { CPU_KEY, CPU_TYPE } from './stored-type.ts';
 
 export interface ClickHouseStoreOptions extends DatabaseStoreOptions {
   /** `http(s)://USER:PASSWORD@HOST:PORT/DATABASE` */
@@ -34,6 +42,8 @@ export class ClickHouseStore extends DatabaseStore {
   /** Given to the server without an answer that says whether it was written: goes first, under its own name. */
   #unwritten: { flush: Flush; token: string } | undefined;
   #droppedForAge = 0;
+  /** Keys. */
+  #types: ReadonlySet<string> = new Set();
   #figures = {
     samples: 0,
     bytes: 0,
@@ -75,11 +85,24 @@ export class ClickHouseStore extends DatabaseStore {
     return this.#recentRequests;
   }
 
-  async parts({ fromMs, toMs }: TimeRange): Promise<SamplePart[]> {
+  async types(range: TimeRange): Promise<ProfileType[]> {
+    return [...new Map((await this.#within(range)).map(({ type }) => [typeKey(type), type])).values()];
+  }
+
+  /** As of the last half minute, with those that this process has added since. */
+  protected knownTypes(): ReadonlySet<string> {
+    return new Set([...this.#types, ...this.open.infos.map(({ type }) => typeKey(type))]);
+  }
+
+  async #within({ fromMs, toMs }: TimeRange): Promise<PartInfo[]> {
     await this.flush();
-    const found = (await this.#readParts(fromMs - PART_MS, toMs)).filter(
-      (info) => info.minMs < toMs && info.maxMs >= fromMs,
-    );
+    const infos = await this.#readParts(fromMs - PART_MS, toMs);
+    return infos.filter(({ minMs, maxMs }) => minMs < toMs && maxMs >= fromMs);
+  }
+
+  async parts(range: TypedRange): Promise<SamplePart[]> {
+    const { type: wanted = CPU_KEY } = range;
+    const found = (await this.#within(range)).filter(({ type }) => typeKey(type) === wanted);
     return Promise.all(
       found.map(async (info) => {
         const dictionaries =
@@ -93,7 +116,7 @@ export class ClickHouseStore extends DatabaseStore {
   stats(): StoreStats {
     return {
       ...this.#figures,
-      samples: this.#figures.samples + this.open.waitingEvents,
+      samples: this.#figures.samples + this.open.waitingSamples,
       maxBytes: Number.MAX_SAFE_INTEGER,
       maxAgeMs: this.#options.maxAgeMs,
       droppedForMemory: 0,
@@ -106,16 +129,16 @@ export class ClickHouseStore extends DatabaseStore {
     await this.#client.close();
   }
 
-  protected beginPart(startMs: number): PartInfo {
+  protected beginPart(startMs: number, type: ProfileType): PartInfo {
     // No two processes that share the database choose the same.
     const id = Number(randomBytes(8).readBigUInt64LE() >> 12n);
-    return emptyPart(id, startMs);
+    return emptyPart(id, startMs, type);
   }
 
-  #dictionarySource({ id, events }: PartInfo): DictionarySource {
+  #dictionarySource({ id, samples }: PartInfo): DictionarySource {
     return {
-      // Another collector may still add to it: what is known of it holds as long as it has as many events.
-      key: `${id} ${events}`,
+      // Another collector may still add to it: what is known of it holds as long as it has as many samples.
+      key: `${id} ${samples}`,
       // An entry may be there twice, where a flush was tried again.
       read: (columns, table, ids) => {
         const where = ids === undefined ? '' : `AND id >= ${ids[0]} AND id < ${ids[1]}`;
@@ -138,13 +161,14 @@ export class ClickHouseStore extends DatabaseStore {
     const { flush, token } = this.#unwritten;
     if (flush.batches.length > 0 || flush.requests.length > 0) await writeFlush(this.#client, flush, token);
     this.#unwritten = undefined;
-    for (const { part, end } of flush.batches) this.#noteFigures(part.info, end.events - part.written.events);
+    for (const { part, end } of flush.batches)
+      this.#noteFigures(part.info, end.samples - part.written.samples);
     this.open.noteWritten(flush);
   }
 
-  #noteFigures({ minMs, maxMs }: PartInfo, events: number): void {
+  #noteFigures({ minMs, maxMs }: PartInfo, samples: number): void {
     const figures = this.#figures;
-    figures.samples += events;
+    figures.samples += samples;
     figures.oldestMs = Math.min(figures.oldestMs ?? minMs, minMs);
     figures.newestMs = Math.max(figures.newestMs ?? maxMs, maxMs);
   }
@@ -154,16 +178,40 @@ export class ClickHouseStore extends DatabaseStore {
     const seconds = (ms: number): number => Math.min(2 ** 32 - 1, Math.max(0, Math.floor(ms / 1000)));
     const columns = await readColumns(
       this.#client,
-      `SELECT toString(part), toUnixTimestamp(start), sum(events), min(min_t), max(max_t) FROM parts
+      `SELECT toString(part), toUnixTimestamp(start), sum(events), min(min_t), max(max_t), toFloat64(sum(row_count)) FROM parts
       WHERE start >= toDateTime(${seconds(fromMs)}) AND start <= toDateTime(${seconds(toMs)})
       GROUP BY part, start ORDER BY start, part`,
     );
-    const [ids = [], starts = [], events = [], oldest = [], newest = []] = columns;
+    const [ids = [], starts = [], events = [], oldest = [], newest = [], rows = []] = columns;
+    // Read behind the parts, whose types were written first.
+    const types = await this.#readTypes(seconds(fromMs), seconds(toMs));
     return ids.map((id, i) => {
       const startMs = Number(starts[i]) * 1000;
       const [minMs, maxMs] = [startMs + Number(oldest[i]), startMs + Number(newest[i])];
-      return { id: Number(id), startMs, events: Number(events[i]), minMs, maxMs };
+      const type = types.get(String(id)) ?? CPU_TYPE;
+      const samples = Number(isCpuType(type) ? events[i] : rows[i]);
+      return { id: Number(id), startMs, type, samples, minMs, maxMs };
     });
+  }
+
+  /** By part; times in seconds. */
+  async #readTypes(from: number, to: number): Promise<Map<string, ProfileType>> {
+    const columns = await readColumns(
+      this.#client,
+      `SELECT toString(part), sample_type, sample_unit, period_type, period_unit FROM types
+      WHERE start >= toDateTime(${from}) AND start <= toDateTime(${to})`,
+    );
+    const [ids = [], ...texts] = columns;
+    return new Map(
+      ids.map((id, i): [string, ProfileType] => {
+        const [type, unit, periodType, periodUnit] = texts.map((column) => String(column[i]));
+        const [sample, period] = [
+          { type: type!, unit: unit! },
+          { type: periodType!, unit: periodUnit! },
+        ];
+        return [String(id), { sampleType: sample, periodType: period, period: 0n }];
+      }),
+    );
   }
 
   /** Drops days of which every sample is too old, and reads the figures anew: others may share the database. */
@@ -177,14 +225,15 @@ export class ClickHouseStore extends DatabaseStore {
       for (const table of DAILY_TABLES)
         await this.#client.command({ query: `ALTER TABLE ${table} DROP PARTITION '${date}'` });
     }
-    for (const info of infos.filter(isOld)) this.#droppedForAge += info.events;
+    for (const info of infos.filter(isOld)) this.#droppedForAge += info.samples;
     const kept = infos.filter((info) => !isOld(info));
+    this.#types = new Set(kept.map(({ type }) => typeKey(type)));
     const [[bytes = 0] = []] = await readColumns(
       this.#client,
       'SELECT toFloat64(sum(bytes_on_disk)) FROM system.parts WHERE active AND database = currentDatabase()',
     );
     this.#figures = {
-      samples: kept.reduce((sum, { events }) => sum + events, 0),
+      samples: kept.reduce((sum, { samples }) => sum + samples, 0),
       bytes: Number(bytes),
       oldestMs: kept.length === 0 ? undefined : Math.min(...kept.map(({ minMs }) => minMs)),
       newestMs: kept.length === 0 ? undefined : Math.max(...kept.map(({ maxMs }) => maxMs)),

@@ -23,6 +23,7 @@ export async function writeFlush(client: ClickHouseClient, flush: Flush, token: 
       ...(tokenOfInsert && { clickhouse_settings: { insert_deduplication_token: tokenOfInsert } }),
     });
   };
+  await insert('types', batches.flatMap(typeOf));
   await insert('frames', batches.flatMap(framesOf));
   await insert('nodes', batches.flatMap(nodesOf));
   await insert('series', batches.flatMap(seriesOf));
@@ -31,6 +32,14 @@ export async function writeFlush(client: ClickHouseClient, flush: Flush, token: 
     'requests',
     requests.map(({ id, atMs }) => [id, atMs]),
   );
+}
+
+/** Of a part that begins. */
+function typeOf({ part }: Batch): Row[] {
+  const { id, startMs, type } = part.info;
+  const { sampleType, periodType } = type;
+  if (part.written.samples > 0) return [];
+  return [[id, seconds(startMs), sampleType.type, sampleType.unit, periodType.type, periodType.unit]];
 }
 
 function framesOf({ part, end }: Batch): Row[] {

@@ -1,5 +1,6 @@
 /** What the stores in DuckDB and in ClickHouse have in common to read a part with. */
 import { LRUCache } from 'lru-cache';
+import type { ProfileType } from '../../common/profile/profile-type.ts';
 import { FrameTable } from './frame-table.ts';
 import type { SeriesTable } from './series-table.ts';
 import type { Frame, Stacks } from './store.ts';
@@ -13,14 +14,15 @@ export interface PartInfo {
   id: number;
   /** Start of its hour. */
   startMs: number;
-  /** Events, and the times of the oldest and the newest. */
-  events: number;
+  type: ProfileType;
+  /** Samples, see countOf, and the times of the oldest and the newest. */
+  samples: number;
   minMs: number;
   maxMs: number;
 }
 
-export const emptyPart = (id: number, startMs: number): PartInfo => {
-  return { id, startMs, events: 0, minMs: Number.MAX_SAFE_INTEGER, maxMs: 0 };
+export const emptyPart = (id: number, startMs: number, type: ProfileType): PartInfo => {
+  return { id, startMs, type, samples: 0, minMs: Number.MAX_SAFE_INTEGER, maxMs: 0 };
 };
 
 /** What a reader needs of a part's dictionaries. What asks for times and labels needs no stacks. */

@@ -2,10 +2,11 @@
 import type { Logger } from 'pino';
 import type { ColumnProfile } from '../../common/profile/frame-columns.ts';
 import type { Profile } from '../../common/profile/profile.ts';
+import type { ProfileType } from '../../common/profile/profile-type.ts';
 import { DictionaryCache, type PartInfo } from './database-part.ts';
 import { Flusher } from './flusher.ts';
 import { OpenParts } from './open-parts.ts';
-import type { AppendResult, SamplePart, Store, StoreStats, TimeRange } from './store.ts';
+import type { AppendResult, SamplePart, Store, StoreStats, TimeRange, TypedRange } from './store.ts';
 
 export interface DatabaseStoreOptions {
   maxAgeMs: number;
@@ -37,7 +38,10 @@ export abstract class DatabaseStore implements Store {
     this.#options = options;
     this.#bottleneck = bottleneck;
     this.#retainedMs = options.now();
-    this.open = new OpenParts((startMs) => this.beginPart(startMs), options);
+    this.open = new OpenParts(
+      { begin: (startMs, type) => this.beginPart(startMs, type), types: () => this.knownTypes() },
+      options,
+    );
     this.#flusher = new Flusher({
       gapMs: commitGapMs,
       write: () => this.write(),
@@ -47,11 +51,14 @@ export abstract class DatabaseStore implements Store {
   }
 
   abstract recentRequests(): readonly string[];
-  abstract parts(range: TimeRange): Promise<SamplePart[]>;
+  abstract parts(range: TypedRange): Promise<SamplePart[]>;
+  abstract types(range: TimeRange): Promise<ProfileType[]>;
   abstract stats(): StoreStats;
 
-  /** Names the part that begins at a time. */
-  protected abstract beginPart(startMs: number): PartInfo;
+  /** Names the part of a type that begins at a time. */
+  protected abstract beginPart(startMs: number, type: ProfileType): PartInfo;
+  /** Keys of the types of all parts. */
+  protected abstract knownTypes(): ReadonlySet<string>;
   /** @throws Error when not everything that waits was written: it is tried again */
   protected abstract write(): Promise<void>;
   /** Drops what is older, or more, than is to be kept; when the store is opened, and every half minute. */

@@ -1,5 +1,6 @@
 /** A part in the DuckDB file as queries see it: columns come as typed arrays, and are summed here. */
 import type { DuckDBDataChunk } from '@duckdb/node-api';
+import { isCpuType } from '../../common/profile/profile-type.ts';
 import { type DictionaryCache, PART_MS, type PartDictionaries, type PartInfo } from './database-part.ts';
 import { numbersOf, textsOf } from './duckdb-columns.ts';
 import type { DuckDbTrees } from './duckdb-trees.ts';
@@ -223,6 +224,7 @@ export async function readAllStacks(
 const SQL_COLUMNS = { time: 't', node: 'node', series: 'series', cpu: 'cpu' } as const;
 
 export class DuckDbPart implements SamplePart {
+  readonly type: SamplePart['type'];
   readonly startMs: number;
   readonly endMs: number;
   readonly groups: SamplePart['groups'];
@@ -234,6 +236,7 @@ export class DuckDbPart implements SamplePart {
   constructor(info: PartInfo, dictionaries: SummedDictionaries, scan: Scan, trees: DuckDbTrees) {
     this.#info = info;
     this.#trees = trees;
+    this.type = info.type;
     this.startMs = info.startMs;
     this.endMs = info.startMs + PART_MS;
     this.groups = dictionaries.groups;
@@ -247,6 +250,18 @@ export class DuckDbPart implements SamplePart {
 
   stacks(): Promise<Stacks> {
     return this.#dictionaries.stacks();
+  }
+
+  async countSamples(range: TimeRange): Promise<number> {
+    if (this.isWithin(range)) return this.#info.samples;
+    const { startMs, id, type } = this.#info;
+    const count = isCpuType(type) ? 'coalesce(sum(weight), 0)' : 'count(*)';
+    const where = `t >= ${range.fromMs - startMs} AND t < ${range.toMs - startMs}`;
+    let samples = 0;
+    await this.#scan(`SELECT (${count})::DOUBLE FROM samples_${id} WHERE ${where}`, (chunk) => {
+      samples += Number(numbersOf(chunk, 0)[0] ?? 0);
+    });
+    return samples;
   }
 
   isWithin({ fromMs, toMs }: TimeRange): boolean {

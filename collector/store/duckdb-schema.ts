@@ -19,6 +19,9 @@ const MIGRATIONS: readonly Migration[] = [
   // attributes that have no column of their own were left out before
   (connection) =>
     forEachPart(connection, (id) => `ALTER TABLE groups_${id} ADD COLUMN attributes VARCHAR DEFAULT ''`),
+  // a part holds samples of one type; those that are not listed are of CPU samples, as all were before
+  `CREATE TABLE types(part BIGINT, sample_type VARCHAR, sample_unit VARCHAR, period_type VARCHAR,
+    period_unit VARCHAR)`,
 ];
 
 /**

@@ -8,19 +8,25 @@ import { afterEach, expect, it } from 'vitest';
 import { parseFilter } from '../../common/profile/filter.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { testStoreThatLasts } from '../../test/support/store-contract.ts';
+import { typedProfile } from '../../test/support/typed-profile.ts';
 import { readTimeline, readValues, readWindow } from '../query/read.ts';
 import { countLines } from '../query/source-lines.ts';
 import { migrate } from './duckdb-schema.ts';
 import { DuckDbStore } from './duckdb-store.ts';
 import { MemoryStore } from './memory-store.ts';
 import { PartDropped, type Store } from './store.ts';
+import { CPU_TYPE } from './stored-type.ts';
 
 const HOUR = 3_600_000;
 const START_MS = Date.UTC(2026, 0, 1, 12);
 let nowMs = START_MS;
 const now = (): number => nowMs;
 const directories: string[] = [];
-const logger = { info: () => {}, error: (...what: unknown[]) => expect.fail(JSON.stringify(what)) };
+const logger = {
+  info: () => {},
+  error: (...what: unknown[]) =>
+    expect.fail(JSON.stringify(what, (_, v) => (v instanceof Error ? String(v) : v))),
+};
 
 const makeDirectory = (): string => {
   const directory = mkdtempSync(join(tmpdir(), 'everyframe-store-'));
@@ -181,8 +187,28 @@ it('refuses a file of a newer version with a sentence', async () => {
   await (await open(directory)).close();
   await alter(directory, 'UPDATE meta SET schema_version = 99');
   await expect(open(directory)).rejects.toThrow(
-    'schema version 99, this program knows 9: use the newer everyframe',
+    'schema version 99, this program knows 10: use the newer everyframe',
   );
+});
+
+it('takes what a file of the version without types holds for CPU samples', async () => {
+  const directory = makeDirectory();
+  const old = await open(directory);
+  old.append(profileFromText('sh:1;main@n 5', { endMs: nowMs, spanMs: 1000 }));
+  await old.close();
+  await alter(directory, 'DROP TABLE types; UPDATE meta SET schema_version = 9');
+  const store = await open(directory);
+  expect(await store.types({ fromMs: 0, toMs: nowMs + 1 })).toEqual([CPU_TYPE]);
+  store.append(profileFromText('sh:1;main@n 4', { endMs: nowMs, spanMs: 1000 }));
+  const sampleType = { type: 'off_cpu', unit: 'nanoseconds' };
+  store.append(typedProfile('sh:1;wait@k 7000000000', { sampleType, endMs: nowMs }));
+  await store.close();
+  const again = await open(directory);
+  const range = { fromMs: START_MS - HOUR, toMs: START_MS + HOUR, where: [] };
+  expect((await readWindow(again, range, 1)).samples).toBe(9);
+  expect((await readWindow(again, { ...range, type: 'off_cpu/nanoseconds' }, 1)).samples).toBe(7e9);
+  expect(again.stats().samples).toBe(10);
+  await again.close();
 });
 
 it('brings a file of version 1 up to date, with what it holds', async () => {
@@ -195,7 +221,7 @@ it('brings a file of version 1 up to date, with what it holds', async () => {
     `CREATE TABLE old_frames AS SELECT frames_1.id, name, file, mapping, kind FROM frames_1 JOIN places_1 ON place = places_1.id;
     CREATE TABLE old_series AS SELECT groups_1.* EXCLUDE (id, attributes), series_1.* EXCLUDE grp FROM series_1 JOIN groups_1 ON grp = groups_1.id;
     DROP TABLE frames_1; DROP TABLE places_1; DROP TABLE series_1; DROP TABLE groups_1; DROP TABLE sums_1; DROP TABLE requests;
-    ALTER TABLE old_frames RENAME TO frames_1; ALTER TABLE old_series RENAME TO series_1; ALTER TABLE parts DROP has_sums;
+    ALTER TABLE old_frames RENAME TO frames_1; ALTER TABLE old_series RENAME TO series_1; ALTER TABLE parts DROP has_sums; DROP TABLE types;
     DROP TABLE functions; DROP TABLE trees; UPDATE meta SET schema_version = 1`,
   );
   const store = await open(directory);
@@ -244,3 +270,20 @@ async function withFile<T>(file: string, run: (connection: DuckDBConnection) => 
 
 const alter = (directory: string, sql: string): Promise<unknown> =>
   withFile(join(directory, 'everyframe.duckdb'), (connection) => connection.run(sql));
+
+it('writes a profile whose samples are of more hours than fit into one transaction', async () => {
+  const store = await open(makeDirectory());
+  const profile = profileFromText('sh:1;main@n 1', { endMs: nowMs, spanMs: 1 });
+  const [sample] = profile.samples;
+  sample!.timestamps = Array.from(
+    { length: 47 },
+    (_, hours) => BigInt(nowMs - 1 - hours * HOUR) * 1_000_000n,
+  );
+  sample!.count = sample!.timestamps.length;
+  expect(store.append(profile).stored).toBe(47);
+  store.noteRequest('a');
+  await store.commit();
+  const range = { fromMs: START_MS - 48 * HOUR, toMs: START_MS + HOUR, where: [] };
+  expect((await readTimeline(store, range, 1, undefined)).get('')).toEqual(Float64Array.of(47));
+  await store.close();
+});

@@ -3,6 +3,8 @@
  * dropping it frees everything it needed. A part is written by one life of one process; a later one, and events
  * that come late, begin another part of the same hour. See docs/store.md.
  */
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { type ProfileType, typeKey } from '../../common/profile/profile-type.ts';
 import { isDamage, openOrSetAside, setFileAside } from './damaged-file.ts';
 import { prepareDirectory } from './data-directory.ts';
 import { emptyPart, type PartInfo } from './database-part.ts';
@@ -12,7 +14,8 @@ import { DuckDbPart, loadDictionaries, openDictionaries, readAllStacks, type Sca
 import { DuckDbTrees, makeTree } from './duckdb-trees.ts';
 import { dropTablesSql, forgetRequests, isWritten, readRequests, writeFlush } from './duckdb-writer.ts';
 import type { Flush } from './open-parts.ts';
-import { PartDropped, type SamplePart, type StoreStats, type TimeRange } from './store.ts';
+import { PartDropped, type SamplePart, type StoreStats, type TimeRange, type TypedRange } from './store.ts';
+import { CPU_KEY, CPU_TYPE } from './stored-type.ts';
 
 export interface DuckDbStoreOptions extends DatabaseStoreOptions {
   /** Directory of the file; made if it is not there. */
@@ -21,9 +24,14 @@ export interface DuckDbStoreOptions extends DatabaseStoreOptions {
 }
 
 /** Smaller parts are read as fast as they are. */
-const MIN_SUMMED_EVENTS = 1000;
+const MIN_SUMMED_SAMPLES = 1000;
 /** Then the file will not be written any more, however often it is opened. */
 const MAX_DAMAGED_WRITES = 3;
+/**
+ * Parts of a transaction, and parts that may begin before a checkpoint: until then each takes about 1 MiB of the database's
+ * 64 MiB of memory.
+ */
+const MAX_NEW_PARTS = 16;
 /** A transaction costs about 10 ms. */
 const COMMIT_GAP_MS = 100;
 
@@ -39,6 +47,8 @@ export class DuckDbStore extends DatabaseStore {
   /** Written or not: the database gave up on the way. */
   #uncertain: Flush | undefined;
   #trees: DuckDbTrees;
+  /** Begun since the last checkpoint. */
+  #newParts = 0;
   /** In a row, each with the file opened anew. */
   #damagedWrites = 0;
   /** Parts of which no tree could be made. */
@@ -72,19 +82,32 @@ export class DuckDbStore extends DatabaseStore {
     return this.#recentRequests;
   }
 
-  async parts({ fromMs, toMs }: TimeRange): Promise<SamplePart[]> {
+  async types(range: TimeRange): Promise<ProfileType[]> {
+    return [...new Map(this.#within(range).map(({ type }) => [typeKey(type), type])).values()];
+  }
+
+  #within({ fromMs, toMs }: TimeRange): PartInfo[] {
+    return [...this.#infos.values()].filter(
+      ({ id, samples, minMs, maxMs }) =>
+        samples > 0 && minMs < toMs && maxMs >= fromMs && !this.#damaged.has(id),
+    );
+  }
+
+  protected knownTypes(): ReadonlySet<string> {
+    return new Set([...this.#infos.values()].map(({ type }) => typeKey(type)));
+  }
+
+  async parts(range: TypedRange): Promise<SamplePart[]> {
     await this.flush();
-    const infos = [...this.#infos.values()]
-      .filter(
-        ({ id, events, minMs, maxMs }) =>
-          events > 0 && minMs < toMs && maxMs >= fromMs && !this.#damaged.has(id),
-      )
+    const { type: wanted = CPU_KEY } = range;
+    const infos = this.#within(range)
+      .filter(({ type }) => typeKey(type) === wanted)
       .sort((a, b) => a.startMs - b.startMs || a.id - b.id);
     const parts: SamplePart[] = [];
     for (const info of infos) {
       // What could not be written is not there to be read.
       const open = this.open.find(info);
-      if (open?.written.events === 0) continue;
+      if (open?.written.samples === 0) continue;
       const scan = this.#scanOf(info);
       const dictionaries =
         open === undefined
@@ -96,9 +119,9 @@ export class DuckDbStore extends DatabaseStore {
   }
 
   stats(): StoreStats {
-    const infos = [...this.#infos.values()].filter(({ events }) => events > 0);
+    const infos = [...this.#infos.values()].filter(({ samples }) => samples > 0);
     return {
-      samples: infos.reduce((sum, { events }) => sum + events, 0),
+      samples: infos.reduce((sum, { samples }) => sum + samples, 0),
       bytes: this.#bytes,
       maxBytes: this.#options.maxBytes,
       maxAgeMs: this.#options.maxAgeMs,
@@ -114,8 +137,8 @@ export class DuckDbStore extends DatabaseStore {
     await this.#file.close();
   }
 
-  protected beginPart(startMs: number): PartInfo {
-    const info = emptyPart(this.#nextId++, startMs);
+  protected beginPart(startMs: number, type: ProfileType): PartInfo {
+    const info = emptyPart(this.#nextId++, startMs, type);
     this.#infos.set(info.id, info);
     return info;
   }
@@ -157,10 +180,22 @@ export class DuckDbStore extends DatabaseStore {
   protected async write(): Promise<void> {
     if (this.#damagedWrites >= MAX_DAMAGED_WRITES) await this.#beginAnew();
     else if (!this.#file.isOpen) await this.#openAgain();
-    const flush = this.open.takeFlush();
+    let flush: Flush;
+    do {
+      flush = this.open.takeFlush(MAX_NEW_PARTS);
+      await this.#writeFlush(flush);
+    } while (flush.isPartial);
+  }
+
+  async #writeFlush(flush: Flush): Promise<void> {
     if (flush.batches.length === 0 && flush.requests.length === 0) return;
     try {
       await writeFlush(this.#file.writer, flush);
+      this.#newParts += flush.batches.filter(({ part }) => part.written.samples === 0).length;
+      if (this.#newParts >= MAX_NEW_PARTS) {
+        await this.#file.writer.run('CHECKPOINT');
+        this.#newParts = 0;
+      }
       this.open.noteWritten(flush);
       this.#damagedWrites = 0;
     } catch (error) {
@@ -174,6 +209,7 @@ export class DuckDbStore extends DatabaseStore {
 
   async #openAgain(): Promise<void> {
     await this.#file.reopen();
+    this.#newParts = 0;
     const flush = this.#uncertain;
     this.#uncertain = undefined;
     if (flush === undefined) return;
@@ -244,7 +280,7 @@ export class DuckDbStore extends DatabaseStore {
     return this.#closedInfos().filter((info) => {
       const isOpen = this.open.find(info) !== undefined;
       const isDone = this.#unsummed.has(info.id) || this.#trees.find(info.id) !== undefined;
-      return info.events >= MIN_SUMMED_EVENTS && !isOpen && !isDone;
+      return info.samples >= MIN_SUMMED_SAMPLES && !isOpen && !isDone;
     });
   }
 
@@ -275,13 +311,13 @@ export class DuckDbStore extends DatabaseStore {
   /** Parts without rows that wait, the oldest first. */
   #closedInfos(): PartInfo[] {
     return [...this.#infos.values()]
-      .filter((info) => info.events > 0 && !this.#isWaiting(info))
+      .filter((info) => info.samples > 0 && !this.#isWaiting(info))
       .sort((a, b) => a.startMs - b.startMs || a.id - b.id);
   }
 
   /** Rows may arrive while the database is at work. */
   #isWaiting(info: PartInfo): boolean {
-    return (this.open.find(info)?.waitingEvents ?? 0) > 0;
+    return (this.open.find(info)?.waitingSamples ?? 0) > 0;
   }
 
   async #drop(info: PartInfo): Promise<number> {
@@ -296,7 +332,7 @@ export class DuckDbStore extends DatabaseStore {
       this.#infos.set(info.id, info);
       throw error;
     }
-    return info.events;
+    return info.samples;
   }
 
   /** Bytes of blocks in use, and of the write-ahead log. */
@@ -325,10 +361,11 @@ async function openFile({ directory, logger }: DuckDbStoreOptions): Promise<Open
 async function readFile(directory: string): Promise<Opened> {
   const file = await DuckDbFile.open(directory);
   try {
+    const types = await readTypes(file.writer);
     const rows = await file.writer.runAndReadAll('SELECT id, start_ms, events, min_ms, max_ms FROM parts');
     const infos = rows.getRows().map((row): PartInfo => {
-      const [id = 0, startMs = 0, events = 0, minMs = 0, maxMs = 0] = row.map(Number);
-      return { id, startMs, events, minMs, maxMs };
+      const [id = 0, startMs = 0, samples = 0, minMs = 0, maxMs = 0] = row.map(Number);
+      return { id, startMs, type: types.get(id) ?? CPU_TYPE, samples, minMs, maxMs };
     });
     const trees = await DuckDbTrees.open(file.writer);
     return { file, infos, trees, requests: await readRequests(file.writer) };
@@ -336,6 +373,22 @@ async function readFile(directory: string): Promise<Opened> {
     await file.close();
     throw error;
   }
+}
+
+/** By part. */
+async function readTypes(connection: DuckDBConnection): Promise<Map<number, ProfileType>> {
+  const reader = await connection.runAndReadAll(
+    'SELECT part, sample_type, sample_unit, period_type, period_unit FROM types',
+  );
+  return new Map(
+    reader.getRows().map(([part, ...texts]): [number, ProfileType] => {
+      const [type = '', unit = '', periodType = '', periodUnit = ''] = texts.map(String);
+      return [
+        Number(part),
+        { sampleType: { type, unit }, periodType: { type: periodType, unit: periodUnit }, period: 0n },
+      ];
+    }),
+  );
 }
 
 const hourOf = ({ startMs }: PartInfo): string => new Date(startMs).toISOString().slice(0, 16);

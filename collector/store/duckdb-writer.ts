@@ -1,4 +1,5 @@
 import { type DuckDBConnection, DuckDBDataChunk, type DuckDBType } from '@duckdb/node-api';
+import type { PartInfo } from './database-part.ts';
 import { setNumbers } from './duckdb-columns.ts';
 import type { Batch, Flush } from './open-parts.ts';
 import { SUM_MS } from './part-sums.ts';
@@ -24,7 +25,7 @@ const createTablesSql = (id: number): string => `
 export const PART_TABLES = ['places', 'frames', 'nodes', 'groups', 'series', 'samples', 'sums'];
 
 export const dropTablesSql = (id: number): string =>
-  `${PART_TABLES.map((table) => `DROP TABLE ${table}_${id};`).join(' ')} DELETE FROM parts WHERE id = ${id};`;
+  `${PART_TABLES.map((table) => `DROP TABLE ${table}_${id};`).join(' ')} DELETE FROM parts WHERE id = ${id}; DELETE FROM types WHERE part = ${id};`;
 
 /** Writes in one transaction: after a crash either all of it is there or nothing. */
 export async function writeFlush(connection: DuckDBConnection, { batches, requests }: Flush): Promise<void> {
@@ -48,7 +49,7 @@ export async function isWritten(connection: DuckDBConnection, { batches }: Flush
   if (batch === undefined) return false;
   const { id } = batch.part.info;
   const reader = await connection.runAndReadAll(`SELECT events FROM parts WHERE id = ${id}`);
-  return reader.getColumns()[0]?.[0] === batch.end.events;
+  return reader.getColumns()[0]?.[0] === batch.end.samples;
 }
 
 /** The newest ones, the oldest of them first. */
@@ -67,7 +68,10 @@ async function writeBatch(connection: DuckDBConnection, batch: Batch): Promise<v
   const { rows, end, part } = batch;
   const { info, written } = part;
   const { id } = info;
-  if (written.events === 0) await connection.run(createTablesSql(id));
+  if (written.samples === 0) {
+    await connection.run(createTablesSql(id));
+    await writeType(connection, info);
+  }
   await writeFrames(connection, batch);
   await appendColumns(connection, `nodes_${id}`, [
     idsBetween(written.nodes, end.nodes),
@@ -84,8 +88,14 @@ async function writeBatch(connection: DuckDBConnection, batch: Batch): Promise<v
   ]);
   await appendColumns(connection, `sums_${id}`, sumRows(batch));
   await connection.run(
-    `INSERT OR REPLACE INTO parts VALUES (${id}, ${info.startMs}, ${end.events}, ${info.minMs}, ${info.maxMs}, true)`,
+    `INSERT OR REPLACE INTO parts VALUES (${id}, ${info.startMs}, ${end.samples}, ${info.minMs}, ${info.maxMs}, true)`,
   );
+}
+
+async function writeType(connection: DuckDBConnection, { id, type }: PartInfo): Promise<void> {
+  const { sampleType, periodType } = type;
+  const texts = [sampleType.type, sampleType.unit, periodType.type, periodType.unit];
+  await appendColumns(connection, 'types', [BigInt64Array.of(BigInt(id)), ...texts.map((text) => [text])]);
 }
 
 async function writeFrames(connection: DuckDBConnection, { part, end }: Batch): Promise<void> {

@@ -1,8 +1,10 @@
 import type { ColumnProfile } from '../../common/profile/frame-columns.ts';
 import type { Profile } from '../../common/profile/profile.ts';
+import { type ProfileType, typeKey } from '../../common/profile/profile-type.ts';
 import { appendProfile, type SampleSink } from './append.ts';
 import { SEGMENT_MS, Segment } from './segment.ts';
-import type { AppendResult, SamplePart, Store, StoreStats, TimeRange } from './store.ts';
+import type { AppendResult, SamplePart, Store, StoreStats, TimeRange, TypedRange } from './store.ts';
+import { CPU_KEY } from './stored-type.ts';
 
 export interface MemoryStoreOptions {
   maxBytes: number;
@@ -16,16 +18,17 @@ export class MemoryStore implements Store {
   readonly busy = undefined;
   readonly #options: MemoryStoreOptions;
   readonly #maxSegmentBytes: number;
-  /** In order of their start; several may share a minute. */
+  /** In order of their start; several may share a minute, as those of several types do. */
   #segments: Segment[] = [];
-  /** Start of a minute → the segment that takes its samples. */
-  readonly #open = new Map<number, Segment>();
+  /** By type and start of a minute: the segment that takes its samples. */
+  readonly #open = new Map<string, Segment>();
   readonly #sink: SampleSink<Segment> = {
-    partFor: (timeMs) => this.#segmentFor(timeMs),
-    push: (segment, { timeMs, node, series, cpu, weight }) => {
-      segment.columns.push(timeMs - segment.startMs, node, series, cpu, weight);
-      if (this.#newestMs === undefined || timeMs > this.#newestMs) this.#newestMs = timeMs;
+    partFor: (timeMs, type) => this.#segmentFor(timeMs, type),
+    push: (segment, sample) => {
+      segment.push(sample);
+      if (this.#newestMs === undefined || sample.timeMs > this.#newestMs) this.#newestMs = sample.timeMs;
     },
+    types: () => new Set(this.#segments.map(({ type }) => typeKey(type))),
   };
   #newestMs: number | undefined;
   #droppedForMemory = 0;
@@ -42,9 +45,17 @@ export class MemoryStore implements Store {
     return result;
   }
 
-  async parts({ fromMs, toMs }: TimeRange): Promise<SamplePart[]> {
+  async parts({ fromMs, toMs, type = CPU_KEY }: TypedRange): Promise<SamplePart[]> {
     this.#evict();
-    return this.#segments.filter(({ startMs, endMs }) => startMs < toMs && endMs > fromMs);
+    return this.#segments.filter(
+      (segment) => segment.startMs < toMs && segment.endMs > fromMs && typeKey(segment.type) === type,
+    );
+  }
+
+  async types({ fromMs, toMs }: TimeRange): Promise<ProfileType[]> {
+    this.#evict();
+    const found = this.#segments.filter(({ startMs, endMs }) => startMs < toMs && endMs > fromMs);
+    return [...new Map(found.map(({ type }) => [typeKey(type), type])).values()];
   }
 
   noteRequest(): void {}
@@ -60,7 +71,7 @@ export class MemoryStore implements Store {
   stats(): StoreStats {
     this.#evict();
     return {
-      samples: this.#segments.reduce((sum, segment) => sum + segment.columns.events, 0),
+      samples: this.#segments.reduce((sum, segment) => sum + segment.samples, 0),
       bytes: this.#bytes(),
       maxBytes: this.#options.maxBytes,
       maxAgeMs: this.#options.maxAgeMs,
@@ -71,17 +82,18 @@ export class MemoryStore implements Store {
     };
   }
 
-  /** The segment that takes events of `timeMs`; a full one is closed and a new one begun. */
-  #segmentFor(timeMs: number): Segment {
+  /** The segment that takes samples of `timeMs`; a full one is closed and a new one begun. */
+  #segmentFor(timeMs: number, type: ProfileType): Segment {
     const startMs = Math.floor(timeMs / SEGMENT_MS) * SEGMENT_MS;
-    let segment = this.#open.get(startMs);
+    const key = openKey(type, startMs);
+    let segment = this.#open.get(key);
     if (segment !== undefined && segment.bytes < this.#maxSegmentBytes) return segment;
     segment?.columns.trim();
     // Before the new one is there: it may be the oldest, and must not go while it is being filled.
     this.#trimClosed();
     this.#evict();
-    segment = new Segment(startMs);
-    this.#open.set(startMs, segment);
+    segment = new Segment(type, startMs);
+    this.#open.set(key, segment);
     const after = this.#segments.findLastIndex((other) => other.startMs <= startMs);
     this.#segments.splice(after + 1, 0, segment);
     return segment;
@@ -115,7 +127,10 @@ export class MemoryStore implements Store {
 
   #dropOldest(): number {
     const segment = this.#segments.shift()!;
-    if (this.#open.get(segment.startMs) === segment) this.#open.delete(segment.startMs);
-    return segment.columns.events;
+    const key = openKey(segment.type, segment.startMs);
+    if (this.#open.get(key) === segment) this.#open.delete(key);
+    return segment.samples;
   }
 }
+
+const openKey = (type: ProfileType, startMs: number): string => `${startMs} ${typeKey(type)}`;

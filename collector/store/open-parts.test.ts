@@ -1,14 +1,17 @@
 import { expect, it } from 'vitest';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { emptyPart, type PartInfo } from './database-part.ts';
-import { OpenParts } from './open-parts.ts';
+import { OpenParts, type PartDatabase } from './open-parts.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1, 12);
 
 it('is full once what few rows refer to is large, until that is written', () => {
   let nextId = 1;
   const limits = { maxAgeMs: 3_600_000, now: () => NOW_MS };
-  const parts = new OpenParts((startMs) => emptyPart(nextId++, startMs), limits);
+  const parts = new OpenParts(
+    { begin: (startMs, type) => emptyPart(nextId++, startMs, type), types: () => new Set() },
+    limits,
+  );
   let profiles = 0;
   while (!parts.isFull && profiles < 100) {
     const profile = profileFromText('p:1;a@n 1', { endMs: NOW_MS, spanMs: 1 });
@@ -26,10 +29,11 @@ it('closes the part of an hour that is over once nothing comes any more', () => 
   let nowMs = begunMs;
   const limits = { maxAgeMs: 48 * 3_600_000, now: () => nowMs };
   const infos: PartInfo[] = [];
-  const parts = new OpenParts((startMs) => {
-    infos.push(emptyPart(infos.length, startMs));
+  const begin: PartDatabase['begin'] = (startMs, type) => {
+    infos.push(emptyPart(infos.length, startMs, type));
     return infos.at(-1)!;
-  }, limits);
+  };
+  const parts = new OpenParts({ begin, types: () => new Set() }, limits);
   const append = (endMs: number): void => {
     parts.append(profileFromText('p:1;a@n 1', { endMs, spanMs: 1 }));
     parts.noteWritten(parts.takeFlush());

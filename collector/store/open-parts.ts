@@ -1,16 +1,21 @@
 import type { ColumnProfile } from '../../common/profile/frame-columns.ts';
 import type { Profile } from '../../common/profile/profile.ts';
+import { type ProfileType, typeKey } from '../../common/profile/profile-type.ts';
 import { type AppendLimits, appendProfile, type SampleSink } from './append.ts';
 import { PART_MS, type PartInfo } from './database-part.ts';
 import { StackDictionaries } from './stack-dictionaries.ts';
 import type { AppendResult } from './store.ts';
+import { countOf } from './stored-type.ts';
 
 /** While the database takes nothing, so many rows wait in memory; later requests are asked to come again. */
 const MAX_PENDING_ROWS = 1_000_000;
 /** So do those that come once the dictionaries of what waits are so large. */
 const MAX_PENDING_BYTES = 256 * 2 ** 20;
-const MAX_OPEN_PARTS = 6;
+/** Of an hour there is one for each type. */
+const MAX_OPEN_PARTS = 24;
 const MAX_OPEN_BYTES = 64 * 2 ** 20;
+/** Of all parts of which nothing waits. */
+const MAX_IDLE_BYTES = 6 * MAX_OPEN_BYTES;
 /** A part of an hour that is over is closed when nothing came for so long. */
 const IDLE_MS = 5 * 60_000;
 
@@ -18,6 +23,8 @@ const IDLE_MS = 5 * 60_000;
 export interface Flush {
   batches: Batch[];
   requests: NotedRequest[];
+  /** More waits, the requests among it: they are noted once all of their samples are written. */
+  isPartial: boolean;
 }
 
 export interface NotedRequest {
@@ -33,10 +40,11 @@ export interface Extent {
   nodes: number;
   series: number;
   groups: number;
-  events: number;
+  /** See countOf. */
+  samples: number;
 }
 
-const NOTHING_WRITTEN: Extent = { frames: 0, places: 0, nodes: 1, series: 0, groups: 0, events: 0 };
+const NOTHING_WRITTEN: Extent = { frames: 0, places: 0, nodes: 1, series: 0, groups: 0, samples: 0 };
 
 /** What one flush writes of a part. */
 export interface Batch {
@@ -70,20 +78,32 @@ export class OpenPart extends StackDictionaries {
     this.startMs = info.startMs;
   }
 
-  /** Events that the database does not have yet. */
-  get waitingEvents(): number {
-    return this.info.events - this.written.events;
+  /** Samples that the database does not have yet. */
+  get waitingSamples(): number {
+    return this.info.samples - this.written.samples;
   }
 }
 
+/** What the parts of a database are made by. */
+export interface PartDatabase {
+  /** Names the part of a type that begins at a time. */
+  begin(startMs: number, type: ProfileType): PartInfo;
+  /** Keys of the types that are there. */
+  types(): ReadonlySet<string>;
+}
+
+/** Begins the keys of parts that take nothing more. */
+const FULL = 'full ';
+
 /** The parts that this process writes into a database, and what waits to be written. */
 export class OpenParts {
-  /** By start of the hour. */
-  readonly #parts = new Map<number, OpenPart>();
-  readonly #begin: (startMs: number) => PartInfo;
+  /** By type and start of the hour. */
+  readonly #parts = new Map<string, OpenPart>();
+  readonly #database: PartDatabase;
   readonly #limits: AppendLimits;
   readonly #sink: SampleSink<OpenPart> = {
-    partFor: (timeMs) => this.#partFor(timeMs),
+    partFor: (timeMs, type) => this.#partFor(timeMs, type),
+    types: () => this.#database.types(),
     push: (part, { timeMs, node, series, cpu, weight }) => {
       const { info, pending } = part;
       pending.times.push(timeMs - part.startMs);
@@ -91,7 +111,7 @@ export class OpenParts {
       pending.series.push(series);
       pending.cpus.push(cpu);
       pending.weights.push(weight);
-      info.events += weight;
+      info.samples += countOf(info.type, weight);
       info.minMs = Math.min(info.minMs, timeMs);
       info.maxMs = Math.max(info.maxMs, timeMs);
       this.#pendingRows++;
@@ -100,9 +120,8 @@ export class OpenParts {
   #pendingRows = 0;
   #requests: NotedRequest[] = [];
 
-  /** @param begin names the part that begins at a time */
-  constructor(begin: (startMs: number) => PartInfo, limits: AppendLimits) {
-    this.#begin = begin;
+  constructor(database: PartDatabase, limits: AppendLimits) {
+    this.#database = database;
     this.#limits = limits;
   }
 
@@ -118,12 +137,12 @@ export class OpenParts {
   get isFull(): boolean {
     if (this.#pendingRows >= MAX_PENDING_ROWS) return true;
     let bytes = 0;
-    for (const part of this.#parts.values()) if (part.waitingEvents > 0) bytes += part.bytes;
+    for (const part of this.#parts.values()) if (part.waitingSamples > 0) bytes += part.bytes;
     return bytes >= MAX_PENDING_BYTES;
   }
 
-  get waitingEvents(): number {
-    return [...this.#parts.values()].reduce((sum, part) => sum + part.waitingEvents, 0);
+  get waitingSamples(): number {
+    return [...this.#parts.values()].reduce((sum, part) => sum + part.waitingSamples, 0);
   }
 
   find({ id }: PartInfo): OpenPart | undefined {
@@ -131,16 +150,16 @@ export class OpenParts {
   }
 
   /** In one step, without awaiting: what arrives from now on belongs to the next flush. */
-  takeFlush(): Flush {
+  takeFlush(maxParts = Number.POSITIVE_INFINITY): Flush {
+    const waiting = [...this.#parts.values()].filter(({ pending }) => pending.times.length > 0);
+    const batches = waiting.slice(0, maxParts).map((part) => {
+      part.flushedMs = this.#limits.now();
+      return takeBatch(part);
+    });
+    if (waiting.length > maxParts) return { batches, requests: [], isPartial: true };
     const requests = this.#requests;
     this.#requests = [];
-    const batches = [...this.#parts.values()]
-      .filter(({ pending }) => pending.times.length > 0)
-      .map((part) => {
-        part.flushedMs = this.#limits.now();
-        return takeBatch(part);
-      });
-    return { batches, requests };
+    return { batches, requests, isPartial: false };
   }
 
   noteWritten({ batches }: Flush): void {
@@ -155,7 +174,8 @@ export class OpenParts {
     for (const [key, part] of this.#parts) {
       if (part.pending.times.length === 0) this.#parts.delete(key);
       part.written = NOTHING_WRITTEN;
-      part.info.events = part.pending.weights.reduce((sum, weight) => sum + weight, 0);
+      const { info, pending } = part;
+      info.samples = pending.weights.reduce((sum, weight) => sum + countOf(info.type, weight), 0);
     }
   }
 
@@ -178,14 +198,16 @@ export class OpenParts {
 
   /** Closes parts of which nothing waits: full ones, complete ones, and the oldest where events of many hours arrive. */
   closeOld(): void {
-    const idle = [...this.#parts].filter(([, { waitingEvents }]) => waitingEvents === 0);
+    const idle = [...this.#parts].filter(([, { waitingSamples }]) => waitingSamples === 0);
     const idleMs = this.#limits.now() - IDLE_MS;
     for (const [key, { startMs, flushedMs }] of idle)
-      if (key < 0 || (startMs + PART_MS < idleMs && flushedMs < idleMs)) this.#parts.delete(key);
-    idle.sort(([a], [b]) => a - b);
-    for (const [key] of idle) {
-      if (this.#parts.size <= MAX_OPEN_PARTS) break;
+      if (key.startsWith(FULL) || (startMs + PART_MS < idleMs && flushedMs < idleMs)) this.#parts.delete(key);
+    const kept = idle.filter(([key]) => this.#parts.has(key)).sort(([, a], [, b]) => a.startMs - b.startMs);
+    let bytes = kept.reduce((sum, [, part]) => sum + part.bytes, 0);
+    for (const [key, part] of kept) {
+      if (this.#parts.size <= MAX_OPEN_PARTS && bytes <= MAX_IDLE_BYTES) break;
       this.#parts.delete(key);
+      bytes -= part.bytes;
     }
   }
 
@@ -194,14 +216,15 @@ export class OpenParts {
     for (const [key, part] of this.#parts) if (part.info.id === id) this.#parts.delete(key);
   }
 
-  #partFor(timeMs: number): OpenPart {
+  #partFor(timeMs: number, type: ProfileType): OpenPart {
     const startMs = Math.floor(timeMs / PART_MS) * PART_MS;
-    let part = this.#parts.get(startMs);
+    const key = `${startMs} ${typeKey(type)}`;
+    let part = this.#parts.get(key);
     if (part === undefined || part.bytes > MAX_OPEN_BYTES) {
       // A full part still has rows that wait: it stays open under a key that no event has.
-      if (part !== undefined) this.#parts.set(-part.info.id, part);
-      part = new OpenPart(this.#begin(startMs));
-      this.#parts.set(startMs, part);
+      if (part !== undefined) this.#parts.set(`${FULL}${part.info.id}`, part);
+      part = new OpenPart(this.#database.begin(startMs, type));
+      this.#parts.set(key, part);
     }
     return part;
   }
@@ -217,7 +240,7 @@ function takeBatch(part: OpenPart): Batch {
     nodes: tree.size,
     series: seriesTable.length,
     groups: seriesTable.groups.length,
-    events: info.events,
+    samples: info.samples,
   };
   return { part, rows, end };
 }

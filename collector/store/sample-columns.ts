@@ -1,12 +1,12 @@
-import type { Column, RowQuery, Rows } from './store.ts';
+import type { ProfileType } from '../../common/profile/profile-type.ts';
+import type { Column, RowQuery, Rows, TimeRange } from './store.ts';
+import { countOf } from './stored-type.ts';
 
 const INITIAL_ROWS = 1024;
 
 /** Samples as columns, 12 bytes an event; a weight column exists only once an event stands for several. */
 export class SampleColumns {
   length = 0;
-  /** Sum of the weights. */
-  events = 0;
   /** Milliseconds since the segment's start, which spans one minute. */
   times = new Uint16Array(INITIAL_ROWS);
   nodes = new Uint32Array(INITIAL_ROWS);
@@ -29,12 +29,24 @@ export class SampleColumns {
     if (weight !== 1 && this.weights === undefined)
       this.weights = new Float64Array(this.times.length).fill(1);
     if (this.weights !== undefined) this.weights[row] = weight;
-    this.events += weight;
   }
 
   /** Gives back the room kept for growth: for a minute that has passed. */
   trim(): void {
     if (this.length < this.times.length) this.#resize(Math.max(this.length, 1));
+  }
+
+  /** Of rows: each of CPU samples stands for as many as its weight. */
+  countSamples(
+    { fromMs, toMs }: TimeRange,
+    { startMs, type }: { startMs: number; type: ProfileType },
+  ): number {
+    let count = 0;
+    for (let row = 0; row < this.length; row++) {
+      const timeMs = startMs + this.times[row]!;
+      if (timeMs >= fromMs && timeMs < toMs) count += countOf(type, this.weights?.[row] ?? 1);
+    }
+    return count;
   }
 
   /** Views where every row is wanted, copies of the wanted rows otherwise. */

@@ -1,11 +1,13 @@
 import { attributesText, readAttributes } from '../../common/profile/attributes.ts';
 import type { ColumnProfile, FrameColumns } from '../../common/profile/frame-columns.ts';
 import type { FrameType, Sample } from '../../common/profile/profile.ts';
+import type { ProfileType } from '../../common/profile/profile-type.ts';
 import type { FrameTable } from './frame-table.ts';
 import { binaryOf, frameKind, locationFrames, processName } from './frames.ts';
 import type { SeriesGroup, SeriesTable } from './series-table.ts';
 import { StackTree } from './stack-tree.ts';
 import type { Frame } from './store.ts';
+import { periodNanos } from './stored-type.ts';
 
 /** A deeper stack keeps its leaf side, and says so: no agent sends one, so this bounds hostile input. */
 const MAX_STACK_FRAMES = 4096;
@@ -43,6 +45,7 @@ const SEVERAL = -2;
 export class SegmentWriter<T extends Dictionaries> {
   readonly segment: T;
   readonly #profile: ColumnProfile;
+  readonly #periodNanos: number;
   readonly #columns: FrameColumns;
   readonly #budget: FrameBudget;
   /** Profile's process index → TID → the name that it had last and the segment's series. */
@@ -69,8 +72,10 @@ export class SegmentWriter<T extends Dictionaries> {
   readonly #origins = new Map<FrameType, number[]>();
   readonly #binaryOrigins = new Map<FrameType, number[]>();
 
-  constructor(segment: T, profile: ColumnProfile, budget: FrameBudget) {
+  /** @param type of the samples, with its period */
+  constructor(segment: T, profile: ColumnProfile, type: ProfileType, budget: FrameBudget) {
     this.segment = segment;
+    this.#periodNanos = periodNanos(type);
     this.#profile = profile;
     this.#budget = budget;
     this.#columns = profile.frames;
@@ -92,7 +97,11 @@ export class SegmentWriter<T extends Dictionaries> {
     const { seriesTable } = this.segment;
     const { pid, startUnixNano } = this.#profile.processes[process]!;
     const group = seriesTable.internGroup(
-      groupOf(this.#profile, { index: process, attributes: this.#attributesOf(process) }, threadName),
+      groupOf(
+        this.#profile,
+        { index: process, attributes: this.#attributesOf(process), periodNanos: this.#periodNanos },
+        threadName,
+      ),
     );
     const id = seriesTable.intern(group, pid, tid, startUnixNano);
     threads.set(tid, { name: threadName, id });
@@ -256,7 +265,7 @@ export class SegmentWriter<T extends Dictionaries> {
 
 function groupOf(
   profile: ColumnProfile,
-  { index, attributes }: { index: number; attributes: string },
+  { index, attributes, periodNanos }: { index: number; attributes: string; periodNanos: number },
   thread: string,
 ): SeriesGroup {
   const process = profile.processes[index]!;
@@ -270,6 +279,6 @@ function groupOf(
     service: process.serviceName,
     host: profile.host['host.name'] ?? '',
     attributes,
-    periodNanos: Number(profile.period),
+    periodNanos,
   };
 }

@@ -1,6 +1,7 @@
 import type { Matcher } from '../../common/profile/filter.ts';
 import type { ColumnProfile } from '../../common/profile/frame-columns.ts';
 import type { FrameType, Profile } from '../../common/profile/profile.ts';
+import type { ProfileType } from '../../common/profile/profile-type.ts';
 import type { SeriesGroup, SeriesTable } from './series-table.ts';
 import type { Sums } from './sum-groups.ts';
 
@@ -34,7 +35,13 @@ export interface TimeRange {
   toMs: number;
 }
 
-export interface SampleFilter extends TimeRange {
+/** Samples of one type; none of two types are ever added up. */
+export interface TypedRange extends TimeRange {
+  /** Key of the type, see typeKey; CPU samples where it is missing. */
+  type?: string | undefined;
+}
+
+export interface SampleFilter extends TypedRange {
   /** All must hold; none: everything. */
   where: readonly Matcher[];
 }
@@ -73,13 +80,14 @@ export interface Window {
 }
 
 export interface AppendResult {
+  /** Samples: events of CPU time, and values of other types. */
   stored: number;
-  /** Events that could not be stored, by reason. */
+  /** Samples that could not be stored, by reason. */
   rejected: Map<string, number>;
 }
 
 export interface StoreStats {
-  /** Events in the store now. */
+  /** Samples in the store now, of all types. */
   samples: number;
   bytes: number;
   maxBytes: number;
@@ -87,7 +95,7 @@ export interface StoreStats {
   /** Time of the oldest segment's start, and of the newest event; undefined while empty. */
   oldestMs: number | undefined;
   newestMs: number | undefined;
-  /** Events that left the store: to stay within its memory, and because they grew too old. */
+  /** Samples that left the store: to stay within its memory, and because they grew too old. */
   droppedForMemory: number;
   droppedForAge: number;
 }
@@ -108,7 +116,7 @@ export interface Series {
   /** What else its sender said, as `attributesText` writes it; '' for nothing. */
   attributes: string;
   startUnixNano: bigint;
-  /** CPU time that one event stands for. */
+  /** CPU time that one event stands for; 0 for samples of other types. */
   periodNanos: number;
 }
 
@@ -141,12 +149,13 @@ export interface Rows {
   groups: ArrayLike<number> | undefined;
   /** Logical CPU, -1 if unknown. */
   cpus: ArrayLike<number> | undefined;
-  /** Events that a row stands for; undefined: one each. */
+  /** Value of a row in the unit of its part's type: events that it stands for, nanoseconds, bytes; undefined: one each. */
   weights: ArrayLike<number> | undefined;
 }
 
-/** The samples of a stretch of time with the dictionaries that only they need. */
+/** The samples of a stretch of time and of one type, with the dictionaries that only they need. */
 export interface SamplePart {
+  readonly type: ProfileType;
   readonly startMs: number;
   readonly endMs: number;
   /** What series have in common: enough to filter and to group by most labels. */
@@ -156,6 +165,8 @@ export interface SamplePart {
   /** As they are now: later samples may add to them. */
   stacks(): Promise<Stacks>;
   rows(query: RowQuery): Promise<Rows>;
+  /** How many samples there are in a range, whatever their values. */
+  countSamples(range: TimeRange): Promise<number>;
   /** Whether all its samples are in the range, where that is known without reading them. */
   isWithin?(range: TimeRange): boolean;
   /** All its stacks, summed before; undefined where it has no such sums, or where some of its samples are not in the range. */
@@ -220,7 +231,9 @@ export interface Store {
   /** The requests of late that an earlier process noted, the oldest first. */
   recentRequests(): readonly string[];
   /** The parts that overlap the range, the oldest first. */
-  parts(range: TimeRange): Promise<SamplePart[]>;
+  parts(range: TypedRange): Promise<SamplePart[]>;
+  /** Types of the samples in parts that overlap the range, in no order. */
+  types(range: TimeRange): Promise<ProfileType[]>;
   stats(): StoreStats;
   close(): Promise<void>;
 }

@@ -2,16 +2,26 @@
 import { FrameTable } from '../store/frame-table.ts';
 import type { SeriesTable } from '../store/series-table.ts';
 import { StackTree } from '../store/stack-tree.ts';
-import type { Frame, RowQuery, Rows, SamplePart, Stacks, Store, TimeRange } from '../store/store.ts';
+import type {
+  Frame,
+  RowQuery,
+  Rows,
+  SamplePart,
+  Stacks,
+  Store,
+  TimeRange,
+  TypedRange,
+} from '../store/store.ts';
 import type { LateNames } from './late-names.ts';
 
-type ReadStore = Pick<Store, 'parts' | 'stats'>;
+type ReadStore = Pick<Store, 'parts' | 'stats' | 'types'>;
 
 /** The parts of a store with late names. */
 export function withLateNames(store: ReadStore, names: LateNames): ReadStore {
   return {
     stats: () => store.stats(),
-    async parts(range: TimeRange) {
+    types: (range) => store.types(range),
+    async parts(range: TypedRange) {
       const parts = await store.parts(range);
       return names.isEmpty ? parts : parts.map((part) => new NamedPart(part, names));
     },
@@ -33,6 +43,10 @@ class NamedPart implements SamplePart {
     this.#names = names;
   }
 
+  get type(): SamplePart['type'] {
+    return this.#part.type;
+  }
+
   get startMs(): number {
     return this.#part.startMs;
   }
@@ -47,6 +61,10 @@ class NamedPart implements SamplePart {
 
   series(): Promise<SeriesTable> {
     return this.#part.series();
+  }
+
+  countSamples(range: TimeRange): Promise<number> {
+    return this.#part.countSamples(range);
   }
 
   isWithin(range: TimeRange): boolean {

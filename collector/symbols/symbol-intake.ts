@@ -1,5 +1,6 @@
 /** A program, library or debug file becomes one of those that name frames: the same for uploads and the command. */
-import type { Frame, Store } from '../store/store.ts';
+import { typeKey } from '../../common/profile/profile-type.ts';
+import type { Frame, SamplePart, Store } from '../store/store.ts';
 import { isOfFile, type SymbolFile } from './symbol-files.ts';
 import { SymbolError } from './symbol-reader.ts';
 import type { SymbolSources } from './symbol-sources.ts';
@@ -27,10 +28,10 @@ const MAX_COUNTED_PARTS = 60;
 
 export class SymbolIntake {
   readonly #sources: SymbolSources;
-  readonly #store: Pick<Store, 'parts'>;
+  readonly #store: Pick<Store, 'parts' | 'types'>;
   readonly #now: () => number;
 
-  constructor(sources: SymbolSources, store: Pick<Store, 'parts'>, now: () => number) {
+  constructor(sources: SymbolSources, store: Pick<Store, 'parts' | 'types'>, now: () => number) {
     this.#sources = sources;
     this.#store = store;
     this.#now = now;
@@ -62,7 +63,11 @@ export class SymbolIntake {
   }
 
   async #count(ids: Ids): Promise<{ nameless: number; named: number }> {
-    const parts = await this.#store.parts({ fromMs: 0, toMs: Number.MAX_SAFE_INTEGER });
+    const everything = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER };
+    const parts: SamplePart[] = [];
+    for (const type of await this.#store.types(everything))
+      parts.push(...(await this.#store.parts({ ...everything, type: typeKey(type) })));
+    parts.sort((a, b) => a.startMs - b.startMs);
     const nameless = new Map<string, Frame>();
     for (const part of parts.slice(-MAX_COUNTED_PARTS)) {
       for (const frame of (await part.stacks()).frames)

@@ -9,6 +9,7 @@ import type { Store } from '../../collector/store/store.ts';
 import { parseFilter } from '../../common/profile/filter.ts';
 import { profileFromText } from '../browser/synthetic-profile.ts';
 import { type Place, testAttributes } from './store-attributes.ts';
+import { testTypes } from './store-types.ts';
 
 const HOUR = 3_600_000;
 const MAX_AGE_MS = 48 * HOUR;
@@ -86,6 +87,7 @@ export function testStoreThatLasts(now: () => number, makePlace: () => Place): v
   });
 
   testAttributes(now, makePlace);
+  testTypes(now, makePlace);
 
   it('knows which binary a frame without a name is of, also after it was closed and opened again', async () => {
     const profile = profileFromText('p:1;named@n;0@n;1@n;2@k 5', { endMs: now(), spanMs: 1 });
