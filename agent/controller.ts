@@ -211,15 +211,7 @@ export class Controller {
       onRuntime: tellUnverified((message) => log.warn(message)),
       onUnsupportedRuntime: tellUnsupported((message) => log.warn(message)),
     });
-    this.#processCode = new ProcessCode({
-      publish: (entry) => this.#tracer.processCode.publish(entry),
-      withdraw: (process, start) => this.#tracer.processCode.withdraw(process, start),
-      keyOf: (identity) => this.#executables.keyOf(identity),
-      hasTable: (key) => this.#tracer.tables.has(key),
-      onFile: (record) => this.#executables.onFile(record),
-      installImage: (key, image) => this.#executables.installImage(key, image),
-      forget: (key) => void this.#tracer.tables.forget(key),
-    });
+    this.#processCode = this.#codeWithoutFile();
     this.#idleTables = new IdleTables((key) => this.#executables.isThere(key));
     const reading = { reader: this.#reader, clock: this.#clock() };
     this.#attached = new ProcessRuntimes({
@@ -255,6 +247,19 @@ export class Controller {
     this.#sampling = new Sampling(options, this.#tracer.events);
     this.#memory = this.#memoryBudget();
     if (options.maxCpu !== undefined) this.#cpu = this.#cpuBudget(options.maxCpu);
+  }
+
+  #codeWithoutFile(): ProcessCode {
+    return new ProcessCode({
+      publish: (entry) => this.#tracer.processCode.publish(entry),
+      withdraw: (process, start) => this.#tracer.processCode.withdraw(process, start),
+      keyOf: (identity) => this.#executables.keyOf(identity),
+      hasTable: (key) => this.#tracer.tables.has(key),
+      hasRuntime: (pid) => this.#attached.has(pid),
+      onFile: (record) => this.#executables.onFile(record),
+      installImage: (key, image) => this.#executables.installImage(key, image),
+      forget: (key) => void this.#tracer.tables.forget(key),
+    });
   }
 
   #clock(): Clock {

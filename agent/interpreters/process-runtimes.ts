@@ -105,6 +105,11 @@ export class ProcessRuntimes {
     return this.#attached.size;
   }
 
+  /** Is one attached to in that process? */
+  has(pid: Pid): boolean {
+    return RUNTIMES.some((plugin) => this.#attached.has(processKey(pid, plugin)));
+  }
+
   /** Those whose compiled code has lines and inlined callees that are not exact. */
   get approximate(): number {
     let count = 0;

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
-import { type FileKey, toFileKey } from '../../common/base/brand.ts';
+import { type FileKey, type Pid, toFileKey } from '../../common/base/brand.ts';
 import { type FileIdentity, kernelDevice } from '../executables/open-file.ts';
 import type { FileRecord, ProcessIdentity } from '../tracer/records.ts';
 import { CODE_OFFSET, frameImage } from './frame-image.ts';
@@ -33,6 +33,8 @@ export interface CodeTables {
   keyOf(identity: FileIdentity): FileKey | undefined;
   /** In the kernel now; the least used leave. */
   hasTable(key: FileKey): boolean;
+  /** A runtime is attached to there whose compiled code has no file: what it leaves over are its stubs. */
+  hasRuntime(pid: Pid): boolean;
   onFile(record: FileRecord): void;
   /** Makes the table of an ELF image that is no file; false where it says nothing. */
   installImage(key: FileKey, image: Uint8Array): Promise<boolean>;
@@ -158,7 +160,8 @@ export class ProcessCode {
         if (!process.ranges.has(mapping.start) && process.ranges.size >= MAX_RANGES) continue;
         const image = findImage(mappings, index);
         if (image) await this.#findMovedText(process, mapping, { image, address, memory });
-        else await this.#findJitFrames(process, mappings, mapping, memory);
+        // it registers nothing, and searching the heap of a runtime costs more than all else that is done for it
+        else if (!this.#tables.hasRuntime(pid)) await this.#findJitFrames(process, mappings, mapping, memory);
       }
     } finally {
       await memory.close();

@@ -44,6 +44,19 @@ describe('unwind information in memory', () => {
     expect(findFrameLists({ start: START, bytes: Buffer.alloc(0) })).toEqual([]);
   });
 
+  it('is searched for once, however many beginnings there are', () => {
+    const bytes = Buffer.alloc(1 << 20, 0xff);
+    for (let at = 0; at < bytes.length; at += 64) bytes.set([20, 0, 0, 0, 0, 0, 0, 0, 1, 0x7a, 0x52, 0], at);
+    let searches = 0;
+    bytes.indexOf = ((...args: Parameters<Buffer['indexOf']>) => {
+      searches++;
+      return Buffer.prototype.indexOf.apply(bytes, args);
+    }) as Buffer['indexOf'];
+    expect(findFrameLists({ start: START, bytes })).toHaveLength(4096);
+    // those that are nowhere are not looked for again behind each
+    expect(searches).toBeLessThan(2 * 4096);
+  });
+
   it('of any bytes ends, with lists that lie in them, in order', () => {
     const cie = Buffer.from([20, 0, 0, 0, 0, 0, 0, 0, 1, 0x7a, 0x52, 0]);
     fc.assert(

@@ -11,13 +11,15 @@ export interface MemoryPart {
   bytes: Buffer;
 }
 
-/** ID 0, version 1 or 3, and the augmentations of compilers: none, or one that says how addresses are written. */
+/** Behind an ID of 0: version 1 or 3, and the augmentations of compilers, none or one that says how addresses are written. */
 const CIE_STARTS = [
-  [0, 0, 0, 0, 1, 0x7a],
-  [0, 0, 0, 0, 3, 0x7a],
-  [0, 0, 0, 0, 1, 0, 1, 0x78],
-  [0, 0, 0, 0, 3, 0, 1, 0x78],
+  [1, 0x7a],
+  [3, 0x7a],
+  [1, 0, 1, 0x78],
+  [3, 0, 1, 0x78],
 ].map((bytes) => Buffer.from(bytes));
+/** Length and ID. */
+const HEADER_BYTES = 8;
 const MAX_CIE_BYTES = 64;
 const MAX_RECORD_BYTES = 1 << 20;
 const MAX_LISTS = 4096;
@@ -27,25 +29,33 @@ const LEAST_FILLING_BYTES = 8;
 /** Lists of records, ascending, as parts of the memory that they were found in. */
 export function findFrameLists({ start, bytes }: MemoryPart): MemoryPart[] {
   const lists: MemoryPart[] = [];
-  for (let at = nextCie(bytes, 0); at >= 0 && lists.length < MAX_LISTS; ) {
-    const end = endOfList(bytes, at);
+  let end = 0;
+  for (const at of cies(bytes)) {
+    // within the list before
+    if (at < end) continue;
+    end = endOfList(bytes, at);
     lists.push({ start: start + at, bytes: bytes.subarray(at, end) });
-    at = nextCie(bytes, Math.max(end, at + 4));
+    if (lists.length === MAX_LISTS) break;
   }
   return lists;
 }
 
-function nextCie(bytes: Buffer, from: number): number {
-  let first = -1;
-  for (const pattern of CIE_STARTS) {
-    for (let at = bytes.indexOf(pattern, from + 4); at >= 0; at = bytes.indexOf(pattern, at + 1)) {
-      if (first >= 0 && at - 4 >= first) break;
-      if (!isLength(bytes.readUInt32LE(at - 4), MAX_CIE_BYTES)) continue;
-      first = at - 4;
-      break;
-    }
+/** Ascending. Each pattern is searched once through the memory, whatever is in it. */
+function* cies(bytes: Buffer): Generator<number> {
+  const next = CIE_STARTS.map((pattern) => findFrom(bytes, pattern, HEADER_BYTES));
+  for (;;) {
+    const first = Math.min(...next);
+    if (first === Number.POSITIVE_INFINITY) return;
+    const at = first - HEADER_BYTES;
+    if (bytes.readUInt32LE(at + 4) === 0 && isLength(bytes.readUInt32LE(at), MAX_CIE_BYTES)) yield at;
+    const which = next.indexOf(first);
+    next[which] = findFrom(bytes, CIE_STARTS[which]!, first + 1);
   }
-  return first;
+}
+
+function findFrom(bytes: Buffer, pattern: Buffer, from: number): number {
+  const at = bytes.indexOf(pattern, from);
+  return at < 0 ? Number.POSITIVE_INFINITY : at;
 }
 
 const isLength = (length: number, max: number): boolean => length >= 8 && length <= max && length % 4 === 0;

@@ -73,7 +73,8 @@ async function measure(load: string, hz: number, seconds: number): Promise<Row> 
       }
     },
   });
-  const flags = ['agent', '-v', '-collection-agent', receiver.address, '-disable-tls', '-F', String(hz)];
+  const receives = ['--collection-agent', receiver.address, '--disable-tls'];
+  const flags = ['agent', '-v', ...receives, '--samples-per-second', String(hz)];
   const child = spawn(`${ROOT}bin/everyframe`, flags, { stdio: ['ignore', 'ignore', 'pipe'] });
   const kill = (): void => void child.kill('SIGKILL');
   process.once('exit', kill);
@@ -83,6 +84,7 @@ async function measure(load: string, hz: number, seconds: number): Promise<Row> 
   });
   try {
     await sleep(WARM_SECONDS * 1000);
+    if (child.exitCode !== null) throw new Error(`the agent ended by itself with ${child.exitCode}: ${log}`);
     const [cpuBefore, begun] = [cpuSeconds(child.pid!), performance.now()];
     lateness.length = 0;
     let resident = 0;
