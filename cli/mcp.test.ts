@@ -29,6 +29,7 @@ it('speaks its protocol: one version, every tool, errors by their codes', () => 
     request(2, 'tools/list'),
     request(3, 'nope'),
     request(4, 'tools/call', { name: 'timeline', arguments: {} }),
+    request(5, 'tools/call', { name: 'no_such_tool', arguments: {} }),
   ];
   // nothing listens there
   const { stdout } = spawnSync(PROGRAM, ['mcp', '--url', '127.0.0.1:1'], {
@@ -47,10 +48,21 @@ it('speaks its protocol: one version, every tool, errors by their codes', () => 
       .result!.tools!.map(({ name }) => name)
       .sort(),
   ).toEqual([
-    ...['call_tree', 'is_the_data_complete', 'timeline', 'what_changed', 'what_uses_cpu', 'who_calls'],
+    ...[
+      'call_tree',
+      'is_the_data_complete',
+      'timeline',
+      'what_changed',
+      'what_is_sampled',
+      'what_uses_cpu',
+      'who_calls',
+    ],
   ]);
   expect(replies.filter(({ id }) => id === null).map(({ error }) => error!.code)).toEqual([-32700, -32600]);
   expect(byId(3).error!.code).toBe(-32601);
+  expect(byId(5)).toMatchObject({
+    error: { code: -32602, message: expect.stringMatching(/what_is_sampled/) },
+  });
   expect(byId(4).result).toMatchObject({
     isError: true,
     content: [{ text: expect.stringMatching(/no collector answers/) }],

@@ -13,11 +13,14 @@ import {
   diffText,
   type HealthAnswer,
   healthText,
+  otherTypesText,
   type TimelineAnswer,
   type TreeColumns,
+  type TypesAnswer,
   timelineText,
   topText,
   treeText,
+  typesText,
 } from './query-text.ts';
 import { refuseUnknown } from './unknown-function.ts';
 
@@ -42,6 +45,8 @@ export function registerMcp(program: Command): void {
 /** JSON-RPC's codes for a line that is not JSON, and for JSON that is not one of its messages. */
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
+/** What the protocol wants where there is no such tool. */
+const INVALID_PARAMS = -32602;
 
 /** The library drops lines that it can't read; whoever sent one waits for an answer. */
 function answerBadLine(error: Error): void {
@@ -51,6 +56,36 @@ function answerBadLine(error: Error): void {
   const message =
     code === PARSE_ERROR ? `Parse error: ${error.message}` : 'Invalid Request: not a JSON-RPC 2.0 message';
   process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } })}\n`);
+}
+
+const TOOLS: readonly string[] = [
+  'what_is_sampled',
+  'what_uses_cpu',
+  'who_calls',
+  'call_tree',
+  'what_changed',
+  'timeline',
+  'is_the_data_complete',
+];
+
+type Transport = InstanceType<
+  typeof import('@modelcontextprotocol/sdk/server/stdio.js').StdioServerTransport
+>;
+
+/** An error of the protocol: the library answers with a tool's error, which a model would take for an answer. */
+function refuseUnknownTools(transport: Transport): void {
+  const { onmessage } = transport;
+  transport.onmessage = (message) => {
+    const name =
+      'id' in message && 'method' in message && message.method === 'tools/call' && message.params?.['name'];
+    if (typeof name !== 'string' || TOOLS.includes(name)) {
+      onmessage?.(message);
+      return;
+    }
+    const { id } = message as { id: string | number };
+    const text = `Unknown tool: "${name}"; there are ${TOOLS.join(', ')}`;
+    void transport.send({ jsonrpc: '2.0', id, error: { code: INVALID_PARAMS, message: text } });
+  };
 }
 
 type Callers = Basis & {
@@ -68,11 +103,22 @@ async function answer<T extends Answered>(
 ) {
   try {
     const value = await ask<T>(url, path, query);
-    const text = [...(await toText(value)), `Page: ${pageLink(url, query, value)}`].join('\n');
+    const text = [
+      ...(await toText(value)),
+      ...(await explainNothing(url, query, value as Partial<Basis>)),
+      `Page: ${pageLink(url, query, value)}`,
+    ].join('\n');
     return { content: [{ type: 'text' as const, text }] };
   } catch (error) {
     return { content: [{ type: 'text' as const, text: (error as Error).message }], isError: true };
   }
+}
+
+/** Where there are no CPU samples at all others may be what is looked for. */
+async function explainNothing(url: string, query: Query, value: Partial<Basis>): Promise<string[]> {
+  if (query['type'] !== undefined || value.allSamples !== 0) return [];
+  const { from, to, range } = query;
+  return otherTypesText(await ask<TypesAnswer>(url, 'types', { from, to, range }));
 }
 
 type Zod = typeof import('zod').z;
@@ -87,6 +133,9 @@ function inputs(z: Zod) {
       to: text('end; default: now'),
       where: text(
         'filter, all terms hold: process=node,python3 host!=db1 thread~"^worker" cpu=0 kind=kernel deployment.environment=prod',
+      ),
+      type: text(
+        'type of the samples, as what_is_sampled lists them: cpu (default), off_cpu/nanoseconds, alloc_space/bytes, …',
       ),
     },
     limit: z.number().int().min(1).max(200).default(DEFAULT_LINES).describe('lines of the answer'),
@@ -106,9 +155,12 @@ async function serve(url: string): Promise<void> {
   ]);
   const server = new McpServer({ name: 'everyframe', version: productVersion() });
   server.server.onerror = answerBadLine;
+  registerTypes(server, z, url);
   registerStacks(server, z, url);
   registerComparisons(server, z, url);
-  await server.connect(new StdioServerTransport());
+  const transport = new StdioServerTransport();
+  await server.connect(transport);
+  refuseUnknownTools(transport);
 }
 
 type Server = InstanceType<typeof import('@modelcontextprotocol/sdk/server/mcp.js').McpServer>;
@@ -121,8 +173,8 @@ function registerStacks(server: Server, z: Zod, url: string): void {
     'what_uses_cpu',
     {
       description:
-        'Functions that use CPU time, on the whole machine or in what the filter names. self: in the function itself; ' +
-        'total: also in what it calls. Begin here.',
+        'Functions that use CPU time, on the whole machine or in what the filter names; with type those that wait, ' +
+        'allocate or hold memory. self: in the function itself; total: also in what it calls. Begin here.',
       inputSchema: { ...filter, transform, limit },
       annotations,
     },
@@ -158,6 +210,21 @@ function registerStacks(server: Server, z: Zod, url: string): void {
         describeBasis(value),
         ...treeText(value, lines),
       ]),
+  );
+}
+
+function registerTypes(server: Server, z: Zod, url: string): void {
+  const { range, from, to } = inputs(z).filter;
+  server.registerTool(
+    'what_is_sampled',
+    {
+      description:
+        'Types of samples that there are besides CPU samples, such as time off the CPU, bytes allocated or in use, lock contention: ' +
+        'what the parameter type of the other tools takes.',
+      inputSchema: { range, from, to },
+      annotations: READ_ONLY,
+    },
+    (query) => answer<TypesAnswer & Answered>(url, 'types', query, typesText),
   );
 }
 

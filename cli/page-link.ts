@@ -12,10 +12,11 @@ export type Answered = Span | { now: Span; base: Span };
 /** Where the page shows what an answer stands on: its times, so that the link still says the same tomorrow. */
 export function pageLink(url: string, query: Query, answered: Answered): string {
   const link = new URL('/', collectorUrl(url));
-  const { where, base_where: baseWhere, function: name } = query;
+  const { type, where, base_where: baseWhere, function: name } = query;
   const isCompared = 'base' in answered;
   const { fromMs, toMs } = isCompared ? answered.now : answered;
   const state = new URLSearchParams({ from: text(fromMs), to: text(toMs) });
+  if (type !== undefined) state.set('type', String(type));
   if (where !== undefined) state.set('where', String(where));
   if (isCompared) {
     state.set('base_from', text(answered.base.fromMs));

@@ -1,4 +1,4 @@
-import { type Parameters, readFilter } from '../collector/api/parameters.ts';
+import { type Parameters, readRange } from '../collector/api/parameters.ts';
 import type { Query } from './query-client.ts';
 
 interface BaseFlags {
@@ -30,7 +30,7 @@ export function baseOf(flags: BaseFlags, nowMs: number): Query {
     );
   const given: Record<string, string | undefined> = { from, to, range };
   const parameters: Parameters = { get: (name) => given[name] ?? null };
-  const { fromMs, toMs } = readFilter(parameters, { stats: nothingStored }, () => nowMs);
+  const { fromMs, toMs } = readRange(parameters, { stats: nothingStored }, () => nowMs);
   return { base_from: Math.floor(2 * fromMs - toMs), base_to: Math.floor(fromMs), base_where };
 }
 

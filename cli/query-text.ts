@@ -1,7 +1,19 @@
 /** Answers of the query API as text within a number of lines; for people, scripts and language models alike. */
 
+import { valueFormatter } from '../common/profile/value-format.ts';
+
+/** What the figures of an answer are values of. */
+export interface ShownType {
+  name: string;
+  type: string;
+  unit: string;
+  kind: 'rate' | 'level';
+}
+
 /** What every counted answer stands on. */
 export interface Basis {
+  /** Collectors of earlier versions have CPU samples only. */
+  type?: ShownType;
   fromMs: number;
   toMs: number;
   samples: number;
@@ -25,12 +37,21 @@ interface FunctionRow {
 const percent = (part: number, of: number): string =>
   `${(of === 0 ? 0 : (100 * part) / of).toFixed(1)}%`.padStart(6);
 
+/** `6148 samples`, `7.05 s of off_cpu`. */
+const amount = (value: number, type: ShownType | undefined): string =>
+  isCpu(type) ? `${value} samples` : valueFormatter(type).of(value);
+
+const isCpu = (type: ShownType | undefined): type is undefined => type === undefined || type.name === 'cpu';
+
 /** `12034 of 40112 samples, 120.3 s of CPU, 2026-01-31T12:00:00Z to 12:15:00Z`. */
-export function describeBasis({ fromMs, toMs, samples, allSamples, cpuNanos }: Basis): string {
+export function describeBasis({ fromMs, toMs, samples, allSamples, cpuNanos, type }: Basis): string {
   const iso = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
   const seconds = (cpuNanos / 1e9).toFixed(1);
   const hint = samples === 0 ? ': nothing matches, look at everyframe query health' : '';
-  return `${samples} of ${allSamples} samples, ${seconds} s of CPU, ${iso(fromMs)} to ${iso(toMs)}${hint}`;
+  const time = `${iso(fromMs)} to ${iso(toMs)}${hint}`;
+  if (isCpu(type)) return `${samples} of ${allSamples} samples, ${seconds} s of CPU, ${time}`;
+  const what = type.kind === 'level' ? ', the last value of each process' : '';
+  return `${valueFormatter(type).amount(samples)} of ${amount(allSamples, type)}${what}, ${time}`;
 }
 
 const shorten = (name: string): string => (name.length > 100 ? `${name.slice(0, 99)}…` : name);
@@ -84,7 +105,7 @@ export function callersText(
   const half = Math.max(1, Math.floor(limit / 2));
   return [
     describeBasis(answer),
-    `${answer.function}: ${answer.functionSamples} samples, ${share} of those above; shares below are of the function's`,
+    `${answer.function}: ${amount(answer.functionSamples, answer.type)}, ${share} of those above; shares below are of the function's`,
     'callers, away from it:',
     ...treeText(answer.callers, half),
     'what it calls:',
@@ -113,13 +134,14 @@ export function diffText(answer: {
   return [
     `base: ${describeBasis(base)}`,
     `now:  ${describeBasis(now)}`,
-    'points   base    now  function, by its own share of the samples',
+    `points   base    now  function, by its own share of the ${isCpu(now.type) ? 'samples' : now.type.type}`,
     ...rows,
     ...leftOut(answer.functionCount - rows.length, 'functions'),
   ];
 }
 
 export interface TimelineAnswer {
+  type?: ShownType;
   fromMs: number;
   toMs: number;
   steps: number;
@@ -132,7 +154,8 @@ const BARS = '▁▂▃▄▅▆▇█';
 
 /** One line a group: its events and how they spread over time. */
 export function timelineText(answer: TimelineAnswer, limit: number): string[] {
-  const { fromMs, toMs, steps, samples, groups, groupCount } = answer;
+  const { fromMs, toMs, steps, samples, groups, groupCount, type } = answer;
+  const cell = isCpu(type) ? String : valueFormatter(type).cell;
   const highest = Math.max(1, ...groups.flatMap(({ counts }) => counts));
   const bar = (count: number): string =>
     count === 0 ? ' ' : BARS[Math.min(BARS.length - 1, Math.floor((count / highest) * BARS.length))]!;
@@ -140,14 +163,38 @@ export function timelineText(answer: TimelineAnswer, limit: number): string[] {
     .slice(0, limit)
     .map(
       ({ value, samples: own, counts }) =>
-        `${String(own).padStart(9)}  |${counts.map(bar).join('')}|  ${shorten(value)}`,
+        `${cell(own).padStart(9)}  |${counts.map(bar).join('')}|  ${shorten(value)}`,
     );
   const stepSeconds = ((toMs - fromMs) / steps / 1000).toFixed(1);
   return [
-    `${samples} samples, ${new Date(fromMs).toISOString()} to ${new Date(toMs).toISOString()}, ${stepSeconds} s a step, highest step ${highest}`,
+    `${amount(samples, type)}, ${new Date(fromMs).toISOString()} to ${new Date(toMs).toISOString()}, ${stepSeconds} s a step, highest step ${cell(highest)}`,
     ...rows,
     ...leftOut(groupCount - rows.length, 'groups'),
   ];
+}
+
+export interface TypesAnswer {
+  types: (ShownType & { samples: number; total: number })[];
+}
+
+/** What there is to be asked for with --type, one a line. */
+export function typesText({ types }: TypesAnswer): string[] {
+  if (types.length === 0) return ['no samples in this time'];
+  const width = Math.max(4, ...types.map(({ name }) => name.length));
+  const rows = types.map(({ samples, total, ...type }) => {
+    const what = type.kind === 'level' ? 'in use, the last value of each process' : 'in all';
+    const sum = isCpu(type) ? '' : `, ${valueFormatter(type).of(total)} ${what}`;
+    return `${type.name.padEnd(width)}  ${samples} samples${sum}`;
+  });
+  return [`${'type'.padEnd(width)}  what there is of it`, ...rows];
+}
+
+/** Why nothing is shown where nobody asked for a type, and there are other samples than those of CPUs. */
+export function otherTypesText({ types }: TypesAnswer): string[] {
+  const others = types.filter(({ name }) => name !== 'cpu').map(({ name }) => name);
+  return others.length === 0
+    ? []
+    : [`there are no CPU samples, but others: ask for type ${others.join(', or ')}`];
 }
 
 interface Reason {

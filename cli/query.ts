@@ -11,11 +11,14 @@ import {
   diffText,
   type HealthAnswer,
   healthText,
+  otherTypesText,
   type TimelineAnswer,
   type TreeColumns,
+  type TypesAnswer,
   timelineText,
   topText,
   treeText,
+  typesText,
 } from './query-text.ts';
 import { refuseUnknown } from './unknown-function.ts';
 
@@ -27,6 +30,7 @@ interface Flags {
   to?: string;
   range?: string;
   where?: string;
+  type?: string;
   transform?: string;
   baseFrom?: string;
   baseTo?: string;
@@ -66,6 +70,13 @@ export function registerQuery(program: Command): void {
   registerCallers(query);
   registerDiff(query);
   registerTimeline(query);
+  const types = add(query, 'types', 'what samples there are: of CPUs, of waiting, of memory, …', 'types', ((
+    answer: TypesAnswer,
+  ) => typesText(answer)) as ToText);
+  addExamples(types, [
+    ['everyframe query types --range all', 'what can be asked for with --type'],
+    ['everyframe query top --type alloc_space', 'who allocates, in bytes'],
+  ]);
   const health = add(query, 'health', 'is the data complete', 'health', ((answer: HealthAnswer, { limit }) =>
     healthText(answer, limit)) as ToText);
   addExamples(health, [
@@ -129,6 +140,7 @@ function add(query: Command, usage: string, description: string, path: string, t
       '--where <FILTER>',
       'such as: process=node,python3 host!=db1 thread~^worker cpu=0 k8s.pod.name=web-1',
     )
+    .option('--type <TYPE>', 'type of the samples, as query types lists them (default: cpu)')
     .addOption(
       new Option('--limit <N>', 'lines of text, or entries of a list').argParser(readLimit).default(30),
     )
@@ -139,11 +151,20 @@ function add(query: Command, usage: string, description: string, path: string, t
       const query = toQuery(path, flags, command.args[0]);
       const answer = await ask<never>(flags.url, path, query);
       if (path === 'callers') await refuseUnknown(flags.url, query, answer);
+      if (!flags.json) await explainNothing(flags, query, answer);
       const text = flags.json
         ? JSON.stringify(answer, undefined, 2)
         : toText(answer, flags).map(printable).join('\n');
       process.stdout.write(`${text}\n`);
     });
+}
+
+/** Where there are no CPU samples at all the reader may have meant others. */
+async function explainNothing({ url, type }: Flags, query: Query, answer: Partial<Basis>): Promise<void> {
+  if (type !== undefined || answer.allSamples !== 0) return;
+  const { from, to, range } = query;
+  const types = await ask<TypesAnswer>(url, 'types', { from, to, range });
+  for (const line of otherTypesText(types)) process.stderr.write(`${line}\n`);
 }
 
 function readLimit(text: string): number {
@@ -155,10 +176,11 @@ function readLimit(text: string): number {
 
 /** As text, a tree is cut after it came, so that what is left out can be told. */
 function toQuery(path: string, flags: Flags, name: string | undefined): Query {
-  const { from, to, range, where, transform, by, limit, json } = flags;
+  const { from, to, range, where, type, transform, by, limit, json } = flags;
+  if (path === 'types') return { from, to, range };
   const isTree = path === 'tree' || path === 'callers';
   return {
-    ...{ from, to, range, where, transform, by },
+    ...{ from, to, range, where, type, transform, by },
     ...(path === 'diff' ? baseOf(flags, Date.now()) : {}),
     function: path === 'callers' ? name : undefined,
     limit: isTree && !json ? undefined : limit,

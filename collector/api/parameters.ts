@@ -25,7 +25,7 @@ const ALIGN_STEPS = 120;
  * @throws RequestError
  * @throws FilterError
  */
-export function readFilter(
+export function readRange(
   parameters: Parameters,
   store: Pick<Store, 'stats'>,
   now: () => number,

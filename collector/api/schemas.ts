@@ -54,13 +54,17 @@ export const STEPS = integer(
   120,
 );
 
-const filterOf = (prefix: string, what: string): Parameter[] => [
+const timeOf = (prefix: string, what: string): Parameter[] => [
   text(`${prefix}from`, `start${what}: now, -5m, milliseconds since 1970, or ISO 8601`),
   text(`${prefix}to`, `end${what}, not included; default: now`),
   text(
     `${prefix}range`,
     `instead of from: length of time up to the end, such as 60s, 15m, 6h; or all; default: 15m`,
   ),
+];
+
+const filterOf = (prefix: string, what: string): Parameter[] => [
+  ...timeOf(prefix, what),
   text(
     `${prefix}where`,
     `filter${what}: terms such as process=node,python3 host!=db1 thread~^worker cpu=0; keys: ${LABELS.join(', ')}, and names of attributes; ` +
@@ -68,10 +72,15 @@ const filterOf = (prefix: string, what: string): Parameter[] => [
   ),
 ];
 
-export const FILTER: readonly Parameter[] = [
-  ...filterOf('', ''),
-  oneOf('align', '1: a range that ends now is widened to whole steps, 120ths of it', ['1']),
-];
+const ALIGN = oneOf('align', '1: a range that ends now is widened to whole steps, 120ths of it', ['1']);
+const TYPE = text(
+  'type',
+  'type of the samples, one at a time: a name of /api/v1/types such as cpu (default), off_cpu/nanoseconds, alloc_space; all ' +
+    'figures of the answer are values of it, in its unit',
+);
+
+export const TIME: readonly Parameter[] = [...timeOf('', ''), ALIGN];
+export const FILTER: readonly Parameter[] = [...filterOf('', ''), TYPE, ALIGN];
 export const TRANSFORM = text(
   'transform',
   `changes of the stacks, from left to right, such as focus=main hide~^std:: recursion=all only=mine: ${Object.entries(
@@ -87,12 +96,37 @@ export const ZOOM = text(
 );
 export const BASE_FILTER: readonly Parameter[] = filterOf('base_', ' of what is compared with');
 
-const RANGE = { fromMs: NUMBER, toMs: NUMBER };
+const TIMES = { fromMs: NUMBER, toMs: NUMBER };
+const TYPE_PROPERTIES = {
+  name: { ...STRING, description: 'to ask for it with type=' },
+  type: { ...STRING, description: 'what a value is, such as samples, off_cpu, alloc_space' },
+  unit: { ...STRING, description: 'such as count, nanoseconds, bytes' },
+  periodType: {
+    ...STRING,
+    description: 'what passes between two samples; empty where the sender does not tell',
+  },
+  periodUnit: STRING,
+  kind: {
+    enum: ['rate', 'level'],
+    description: 'rate: values of different times add up; level: a value is the state at a time',
+  },
+  shown: {
+    enum: ['sum', 'last'],
+    description: 'what is shown of a stretch of time: the sum, or what each process told last',
+  },
+};
+const RANGE = {
+  ...TIMES,
+  type: {
+    ...object(TYPE_PROPERTIES),
+    description: 'all figures called samples, self, total, counts are values of it',
+  },
+};
 const BASIS = {
   ...RANGE,
-  samples: { ...NUMBER, description: 'events that passed the filter' },
-  allSamples: { ...NUMBER, description: 'all events of the range' },
-  cpuNanos: { ...NUMBER, description: 'CPU time that the events stand for' },
+  samples: { ...NUMBER, description: 'sum of the values that passed the filter: of CPU samples, how many' },
+  allSamples: { ...NUMBER, description: 'sum of all values of the range' },
+  cpuNanos: { ...NUMBER, description: 'CPU time that the samples stand for; 0 for other types than cpu' },
   cpus: { ...INTEGER, description: 'logical CPUs that any event of the range named' },
 };
 const COLUMNS = {
@@ -128,7 +162,7 @@ export const TIMELINE = object({
   ...RANGE,
   steps: INTEGER,
   samples: NUMBER,
-  cpuNanos: { ...NUMBER, description: 'CPU time that the events stand for' },
+  cpuNanos: { ...NUMBER, description: 'CPU time that the samples stand for' },
   groupCount: INTEGER,
   groups: listOf(object({ value: STRING, samples: NUMBER, counts: NUMBERS })),
   other: NUMBERS,
@@ -164,6 +198,16 @@ export const HEATMAP = object({
   columns: INTEGER,
   rows: INTEGER,
   cells: { ...NUMBERS, description: 'column by column' },
+});
+export const TYPES = object({
+  ...TIMES,
+  types: listOf(
+    object({
+      ...TYPE_PROPERTIES,
+      samples: { ...NUMBER, description: 'how many samples, whatever their values' },
+      total: { ...NUMBER, description: 'what they come to: the sum, or of a level what was told last' },
+    }),
+  ),
 });
 export const LABELS_ANSWER = object({ labels: listOf(STRING), attributes: listOf(STRING) });
 export const VALUES = object({

@@ -1,4 +1,5 @@
 /** What the page and the query API exchange, as JSON. */
+import type { ValueKind } from '../../common/profile/profile-type.ts';
 import type { FunctionChange, FunctionCount } from '../query/functions.ts';
 import type { Leaves } from '../query/leaf-sums.ts';
 import type { Quality } from '../query/quality.ts';
@@ -8,10 +9,36 @@ import type { SourceText } from '../source/source-files.ts';
 import type { FrameKind, StoreStats } from '../store/store.ts';
 import type { TakenSymbols } from '../symbols/symbol-intake.ts';
 
+/** What the figures of an answer are: `samples`, `self` and `total` are sums of values of this type. */
+export interface TypeAnswer {
+  /** To ask for it again: `cpu`, `off_cpu/nanoseconds`. */
+  name: string;
+  /** What a value is, in which unit: `samples` in `count`, `alloc_space` in `bytes`. */
+  type: string;
+  unit: string;
+  /** What passes between two samples; empty where the sender does not tell. */
+  periodType: string;
+  periodUnit: string;
+  /** Whether values of different times add up, or are the state at a time. */
+  kind: ValueKind;
+  /** What is shown of a stretch of time: the sum, or what each process told last. */
+  shown: 'sum' | 'last';
+}
+
+/** `GET /api/v1/types` */
+export interface TypesAnswer {
+  fromMs: number;
+  toMs: number;
+  /** CPU samples first. `samples`: how many there are; `total`: what they come to. */
+  types: (TypeAnswer & { samples: number; total: number })[];
+}
+
 /** `GET /api/v1/tree` */
 export interface FlameGraphResponse extends TreeColumns {
   fromMs: number;
   toMs: number;
+  /** Missing in files of earlier versions: CPU samples. */
+  type?: TypeAnswer;
   /** Events in the graph, and in the time range whatever their process. */
   samples: number;
   allSamples: number;
@@ -152,6 +179,7 @@ export interface ErrorResponse {
 export interface TimelineAnswer {
   fromMs: number;
   toMs: number;
+  type: TypeAnswer;
   steps: number;
   samples: number;
   cpuNanos: number;
@@ -169,6 +197,7 @@ export interface LabelsAnswer {
 
 /** `GET /api/v1/values` */
 export interface ValuesAnswer {
+  type: TypeAnswer;
   /** Of all values, whatever text was asked for. */
   samples: number;
   valueCount: number;
@@ -179,6 +208,7 @@ export interface ValuesAnswer {
 export interface Basis {
   fromMs: number;
   toMs: number;
+  type: TypeAnswer;
   samples: number;
   allSamples: number;
   cpuNanos: number;
@@ -224,6 +254,7 @@ export interface HealthAnswer extends Basis {
 
 /** `GET /api/v1/threads` */
 export interface ThreadsAnswer {
+  type: TypeAnswer;
   threadCount: number;
   threads: ThreadCount[];
 }
@@ -234,6 +265,7 @@ export interface SamplesAnswer {
   stepMs?: number;
   fromMs: number;
   toMs: number;
+  type: TypeAnswer;
   samples: number;
   returned: number;
   /** Columns over the samples; times in milliseconds since the Unix epoch. */
@@ -250,6 +282,7 @@ export interface SamplesAnswer {
 export interface SourceAnswer {
   fromMs: number;
   toMs: number;
+  type: TypeAnswer;
   samples: number;
   allSamples: number;
   /** As frames name it. */
@@ -271,6 +304,7 @@ export interface SourceAnswer {
 export interface HeatmapAnswer {
   fromMs: number;
   toMs: number;
+  type: TypeAnswer;
   columns: number;
   rows: number;
   /** Column by column. */

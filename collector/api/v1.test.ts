@@ -56,6 +56,7 @@ const PATHS = [
   'callers?function=fib',
   'timeline?by=process&steps=10',
   'heatmap?columns=10&rows=5',
+  'types',
   'labels',
   'values?label=process',
   'diff?from=-30s&base_from=-2m&base_to=-30s',

@@ -1,6 +1,7 @@
 /** `/api/v1`: one entry per query, from which the router and the OpenAPI document are made. */
 
 import { LABELS, labelOf, SERIES_LABELS } from '../../common/profile/filter.ts';
+import { typeKey } from '../../common/profile/profile-type.ts';
 import { parseTransforms } from '../../common/profile/transform-list.ts';
 import { drawDiff, drawTree } from '../query/draw-tree.ts';
 import { countExecutions } from '../query/executions.ts';
@@ -18,6 +19,7 @@ import {
   readValues,
   readWindow,
   sumCpuNanos,
+  sumType,
   visitWindow,
 } from '../query/read.ts';
 import { countLines, hottestLine } from '../query/source-lines.ts';
@@ -28,10 +30,11 @@ import type { SourceFiles } from '../source/source-files.ts';
 import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
 import { EXPORT_FORMATS, type ExportFormat } from './export-formats.ts';
 import { exportName } from './export-name.ts';
-import { type Parameters, RequestError, readFilter, readInteger, readWanted } from './parameters.ts';
+import { type Parameters, RequestError, readInteger, readRange, readWanted } from './parameters.ts';
 import { flameColumns, type StatusSources, statusResponse } from './responses.ts';
 import * as schema from './schemas.ts';
-import type { SourceAnswer } from './types.ts';
+import { describeShown, describeTypes, readType } from './shown-type.ts';
+import type { SourceAnswer, TypeAnswer } from './types.ts';
 
 export interface ApiContext {
   store: Pick<Store, 'parts' | 'stats' | 'types'>;
@@ -64,10 +67,28 @@ const MAX_SAMPLE_STEPS = 10_000;
 /** A stacked timeline shows so many groups; the rest is summed. */
 const MAX_GROUPS = 20;
 
+/** What is asked for, with the type that its figures are of. */
+interface AskedFilter extends SampleFilter {
+  answerType: TypeAnswer;
+}
+
+/** @throws RequestError, FilterError */
+async function readFilter(
+  parameters: Parameters,
+  store: ApiContext['store'],
+  now: () => number,
+  prefix = '',
+): Promise<AskedFilter> {
+  const range = readRange(parameters, store, now, prefix);
+  const type = await readType(parameters.get('type'), store);
+  return { ...range, type: typeKey(type), answerType: await describeShown(type, store) };
+}
+
 /** What every answer stands on. */
-const basis = (filter: SampleFilter, { samples, allSamples, cpuNanos, cpus }: Omit<Window, 'parts'>) => ({
+const basis = (filter: AskedFilter, { samples, allSamples, cpuNanos, cpus }: Omit<Window, 'parts'>) => ({
   fromMs: filter.fromMs,
   toMs: filter.toMs,
+  type: filter.answerType,
   samples,
   allSamples,
   cpuNanos,
@@ -79,7 +100,7 @@ async function window(
   { store, now }: ApiContext,
   { steps = 1, prefix = '' }: { steps?: number; prefix?: string } = {},
 ) {
-  const filter = readFilter(parameters, store, now, prefix);
+  const filter = await readFilter(parameters, store, now, prefix);
   const transforms = parseTransforms(parameters.get('transform') ?? '');
   return { filter, window: await readWindow(store, filter, steps, { transforms }) };
 }
@@ -104,7 +125,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     async run(parameters, { store, now }) {
       const steps = readInteger(parameters, 'steps', { fallback: 120, min: 1, max: MAX_STEPS });
       const wanted = readWanted(parameters);
-      const filter = readFilter(parameters, store, now);
+      const filter = await readFilter(parameters, store, now);
       const isInverted = parameters.get('invert') === '1';
       const { window, tree, leaves } = await drawTree(store, filter, { ...wanted, steps, isInverted });
       return {
@@ -125,7 +146,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     ],
     response: schema.TOP,
     async run(parameters, context) {
-      const filter = readFilter(parameters, context.store, context.now);
+      const filter = await readFilter(parameters, context.store, context.now);
       const transforms = parseTransforms(parameters.get('transform') ?? '');
       const sums = new FunctionSums();
       const visit = (part: StackCounts): void => {
@@ -164,6 +185,22 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       };
     },
   },
+  '/api/v1/types': {
+    summary: 'Types of the samples of a time: what their values are, and how many there are',
+    parameters: schema.TIME,
+    response: schema.TYPES,
+    async run(parameters, { store, now }) {
+      const { fromMs, toMs } = readRange(parameters, store, now);
+      const types = describeTypes(await store.types({ fromMs, toMs }));
+      const found = await Promise.all(
+        types.map(async ({ type, answer }) => ({
+          ...answer,
+          ...(await sumType(store, { fromMs, toMs, where: [], type: typeKey(type) })),
+        })),
+      );
+      return { fromMs, toMs, types: found.filter(({ samples }) => samples > 0) };
+    },
+  },
   '/api/v1/timeline': {
     summary: 'Events in equal steps of time, in groups by a label',
     parameters: [
@@ -176,7 +213,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     ],
     response: schema.TIMELINE,
     async run(parameters, { store, now }) {
-      const filter = readFilter(parameters, store, now);
+      const filter = await readFilter(parameters, store, now);
       const by = parameters.get('by') ?? undefined;
       const key = by === undefined ? undefined : labelOf(by);
       if (key !== undefined && key !== 'cpu' && !isSharedLabel(key))
@@ -184,7 +221,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const steps = readInteger(parameters, 'steps', { fallback: 120, min: 1, max: MAX_STEPS });
       const groups = await readLargestGroups(store, filter, steps, key, MAX_GROUPS);
       const cpuNanos = await sumCpuNanos(store, filter);
-      return { fromMs: filter.fromMs, toMs: filter.toMs, steps, cpuNanos, ...groups };
+      const { fromMs, toMs, answerType: type } = filter;
+      return { fromMs, toMs, type, steps, cpuNanos, ...groups };
     },
   },
   '/api/v1/heatmap': {
@@ -196,14 +234,15 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     ],
     response: schema.HEATMAP,
     async run(parameters, { store, now }) {
-      const filter = readFilter(parameters, store, now);
+      const filter = await readFilter(parameters, store, now);
       const columns = readInteger(parameters, 'columns', { fallback: 120, min: 1, max: MAX_STEPS });
       const rows = readInteger(parameters, 'rows', { fallback: 50, min: 1, max: 1000 });
       if (columns * rows > MAX_CELLS)
         throw new RequestError(`${columns} × ${rows} cells: at most ${MAX_CELLS}`);
       const groups = await readTimeline(store, filter, columns * rows, undefined);
       const cells = Array.from(groups.get('') ?? new Float64Array(columns * rows));
-      return { fromMs: filter.fromMs, toMs: filter.toMs, columns, rows, cells };
+      const { fromMs, toMs, answerType: type } = filter;
+      return { fromMs, toMs, type, columns, rows, cells };
     },
   },
   '/api/v1/labels': {
@@ -212,7 +251,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     parameters: schema.FILTER,
     response: schema.LABELS_ANSWER,
     async run(parameters, { store, now }) {
-      const attributes = await readAttributeNames(store, readFilter(parameters, store, now));
+      const attributes = await readAttributeNames(store, await readFilter(parameters, store, now));
       return { labels: LABELS, attributes };
     },
   },
@@ -227,16 +266,17 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     response: schema.VALUES,
     async run(parameters, { store, now }) {
       const label = labelOf(parameters.get('label') ?? '');
-      const filter = readFilter(parameters, store, now);
+      const filter = await readFilter(parameters, store, now);
       const all = await readValues(store, filter, label);
       const samples = all.reduce((sum, each) => sum + each.samples, 0);
       const text = (parameters.get('contains') ?? '').toLowerCase();
       const values = all.filter(({ value }) => value.toLowerCase().includes(text));
       const executions = label === 'process' ? await countExecutions(store, filter) : undefined;
-      const { fromMs, toMs } = filter;
+      const { fromMs, toMs, answerType: type } = filter;
       return {
         fromMs,
         toMs,
+        type,
         label,
         samples,
         valueCount: values.length,
@@ -274,8 +314,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     response: schema.DIFF_TREE,
     async run(parameters, { store, now }) {
       const filters = {
-        now: readFilter(parameters, store, now),
-        base: readFilter(parameters, store, now, 'base_'),
+        now: await readFilter(parameters, store, now),
+        base: await readFilter(parameters, store, now, 'base_'),
       };
       const drawn = await drawDiff(store, filters, readWanted(parameters));
       const { nodes, ...columns } = flameColumns(drawn.tree);
@@ -311,15 +351,16 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     ],
     response: schema.THREADS,
     async run(parameters, { store, now }) {
-      const filter = readFilter(parameters, store, now);
+      const filter = await readFilter(parameters, store, now);
       const text = (parameters.get('contains') ?? '').toLowerCase();
       const threads = (await readThreads(store, filter)).filter(({ process, pid, thread, tid }) =>
         `${process} ${thread} ${pid}/${tid}`.toLowerCase().includes(text),
       );
-      const { fromMs, toMs } = filter;
+      const { fromMs, toMs, answerType: type } = filter;
       return {
         fromMs,
         toMs,
+        type,
         threadCount: threads.length,
         threads: threads.slice(0, wanted(parameters, 200)),
       };
@@ -340,7 +381,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     parameters: schema.FILTER,
     response: schema.HEALTH,
     async run(parameters, context) {
-      const filter = readFilter(parameters, context.store, context.now);
+      const filter = await readFilter(parameters, context.store, context.now);
       const meter = new QualityMeter();
       const found = await visitWindow(context.store, filter, 1, (part) => meter.add(part));
       return {
@@ -372,7 +413,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       }
       const format = EXPORT_FORMATS[name as ExportFormat];
       const transforms = parseTransforms(parameters.get('transform') ?? '');
-      const filter = readFilter(parameters, store, now);
+      const filter = await readFilter(parameters, store, now);
       const profile = await readProfile(store, filter, transforms);
       return {
         fileName: exportName(filter, transforms.length > 0, format.ending),
@@ -396,7 +437,7 @@ async function source(parameters: Parameters, { store, sources, now }: ApiContex
   const file = parameters.get('file');
   if (file === null || file === '')
     throw new RequestError('file is missing: name the file, as frames name it');
-  const filter = readFilter(parameters, store, now);
+  const filter = await readFilter(parameters, store, now);
   const found = await readWindow(store, filter, FIRST_STEPS);
   const counts = countLines(found.parts, file);
   const line = hottestLine(counts, parameters.get('function') ?? '');
@@ -416,7 +457,7 @@ async function source(parameters: Parameters, { store, sources, now }: ApiContex
 }
 
 async function samples(parameters: Parameters, { store, now }: ApiContext): Promise<unknown> {
-  const filter = readFilter(parameters, store, now);
+  const filter = await readFilter(parameters, store, now);
   const limit = readInteger(parameters, 'limit', { fallback: 10_000, min: 1, max: MAX_SAMPLES });
   const single = await readSamples(store, filter, limit);
   const { total } = single;
@@ -440,6 +481,7 @@ async function samples(parameters: Parameters, { store, now }: ApiContext): Prom
   return {
     fromMs: filter.fromMs,
     toMs: filter.toMs,
+    type: filter.answerType,
     samples: total,
     returned: rows.reduce((sum, { count }) => sum + count, 0),
     ...(isStepped && { stepMs: (filter.toMs - filter.fromMs) / steps }),

@@ -2,6 +2,7 @@
 import { compileMasks, type RowMasks } from '../store/matcher.ts';
 import { SeriesTable } from '../store/series-table.ts';
 import type { SampleFilter, SamplePart, Store } from '../store/store.ts';
+import { partsOf } from './levels.ts';
 
 /**
  * By process name. Of a part that is asked for as a whole no samples are read: each of its series has some. Days of short-lived
@@ -13,7 +14,7 @@ export async function countExecutions(
 ): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   const seen = new SeriesTable();
-  for (const part of await store.parts(filter)) {
+  for (const part of await partsOf(store, filter)) {
     const masks = await compileMasks(filter.where, part);
     const wanted = await wantedSeries(part, filter, masks);
     const table = await part.series();

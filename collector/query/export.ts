@@ -5,6 +5,7 @@ import type { Transform } from '../../common/profile/transform-list.ts';
 import { compileMasks } from '../store/matcher.ts';
 import type { SeriesTable } from '../store/series-table.ts';
 import type { Frame, SampleFilter, Series, Store } from '../store/store.ts';
+import { partsOf } from './levels.ts';
 import { type Transformed, transformStacks } from './transforms.ts';
 
 /**
@@ -17,7 +18,7 @@ export async function readProfile(
   transforms: readonly Transform[] = [],
 ): Promise<Profile> {
   const builder = new ProfileBuilder(filter);
-  for (const part of await store.parts(filter)) {
+  for (const part of await partsOf(store, filter)) {
     const masks = await compileMasks(filter.where, part);
     const { fromMs, toMs } = filter;
     const rows = await part.rows({

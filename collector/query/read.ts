@@ -31,6 +31,7 @@ import type {
 } from '../store/store.ts';
 import { FoldingParts } from './fold-parts.ts';
 import type { LeafSums } from './leaf-sums.ts';
+import { addLevelSteps, isLevel, partsOf } from './levels.ts';
 import { readSums, type SumsRead, takeFunctions } from './summed-parts.ts';
 import { transformParts } from './transforms.ts';
 
@@ -133,7 +134,8 @@ export async function visitWindow(
   const window = { samples: 0, allSamples: 0, cpuNanos: 0, cpus: 0, timeline: new Float64Array(steps) };
   const cpusByHost = new Map<string, Set<number>>();
   const found: { part: SamplePart; masks: RowMasks }[] = [];
-  for (const part of await store.parts(filter)) {
+  const parts = await partsOf(store, filter);
+  for (const part of parts) {
     const masks = await compileMasks(filter.where, part);
     noteCpus(part, await part.rows(rowQuery(filter, EVERYTHING, ['group', 'cpu'])), window, cpusByHost);
     await addTimeline(part, filter, masks, window);
@@ -141,8 +143,16 @@ export async function visitWindow(
   }
   for (const seen of cpusByHost.values()) window.cpus += seen.size;
   const size = { samples: window.samples, partCount: found.length };
-  const parts = precision === 'shown' ? found.map(({ part }) => part) : [];
-  const sums = await readSums(parts, filter, { samples: window.samples * share, isExact });
+  if (isLevel(parts)) {
+    window.timeline.fill(0);
+    await addLevelSteps(await store.parts(filter), filter, {
+      steps,
+      id: undefined,
+      groupOf: async () => () => window.timeline,
+    });
+  }
+  const summed = precision === 'shown' ? parts : [];
+  const sums = await readSums(summed, filter, { samples: window.samples * share, isExact });
   if (sums !== undefined) await visitSums?.(sums, size);
   for (const { part, masks } of found) {
     if (sums?.parts.has(part) || (await takeSums?.(part))) continue;
@@ -206,6 +216,20 @@ async function countStacks(
   return { ...stacks, selfCounts };
 }
 
+/** How many samples of a type there are, and what they come to; of a level what was told last. */
+export async function sumType(
+  store: PartStore,
+  filter: SampleFilter,
+): Promise<{ samples: number; total: number }> {
+  const sum = { samples: 0, total: 0 };
+  for (const part of await partsOf(store, filter)) {
+    sum.samples += await part.countSamples(filter);
+    const rows = await part.rows(rowQuery(filter, EVERYTHING, []));
+    for (let row = 0; row < rows.length; row++) sum.total += weightOf(rows, row);
+  }
+  return sum;
+}
+
 /** CPU time that the filtered events stand for. */
 export async function sumCpuNanos(store: PartStore, filter: SampleFilter): Promise<number> {
   let nanos = 0;
@@ -220,7 +244,7 @@ export async function sumSeries(
   filter: SampleFilter,
   add: (series: Series, weight: number) => void,
 ): Promise<void> {
-  for (const part of await store.parts(filter)) {
+  for (const part of await partsOf(store, filter)) {
     const rows = await part.rows(rowQuery(filter, await compileMasks(filter.where, part), ['series']));
     const table = await part.series();
     for (const [id, sum] of sumIds(rows.series!, rows, table.length)) add(table.at(id), sum);
@@ -232,7 +256,7 @@ async function sumGroups(
   filter: SampleFilter,
   add: (group: SeriesGroup, weight: number) => void,
 ): Promise<void> {
-  for (const part of await store.parts(filter)) {
+  for (const part of await partsOf(store, filter)) {
     const rows = await part.rows(rowQuery(filter, await compileMasks(filter.where, part), ['group']));
     for (const [id, sum] of sumIds(rows.groups!, rows, part.groups.length)) add(part.groups[id]!, sum);
   }
@@ -276,7 +300,7 @@ export async function readValues(store: PartStore, filter: SampleFilter, key: st
   } else if (isSharedLabel(key)) {
     await sumSeries(store, filter, (series, weight) => add(seriesValue(series, key), weight));
   } else {
-    for (const part of await store.parts(filter)) await addNodeValues(part, filter, key, add);
+    for (const part of await partsOf(store, filter)) await addNodeValues(part, filter, key, add);
   }
   return [...counts]
     .map(([value, samples]) => ({ value, samples }))
@@ -343,11 +367,19 @@ export async function readLargestGroups(
   );
   await addSteps(store, filter, { steps, by }, (value) => groups.get(value) ?? other);
   const sum = (counts: Float64Array): number => counts.reduce((a, b) => a + b, 0);
+  // Of a level what was told last is not the sum of the steps.
+  const isState = isLevel(await store.parts(filter));
+  const last = isState ? (values ?? (await readValues(store, filter, 'process'))) : [];
+  const all = last.reduce((total, { samples }) => total + samples, 0);
+  const lastOf = (wanted: string): number =>
+    by === undefined ? all : (last.find(({ value }) => value === wanted)?.samples ?? 0);
   const named = [...groups]
-    .map(([value, counts]) => ({ value, samples: sum(counts), counts: Array.from(counts) }))
+    .map(([value, counts]) => {
+      return { value, samples: isState ? lastOf(value) : sum(counts), counts: Array.from(counts) };
+    })
     .filter(({ samples }) => samples > 0);
   return {
-    samples: named.reduce((total, { samples }) => total + samples, sum(other)),
+    samples: isState ? all : named.reduce((total, { samples }) => total + samples, sum(other)),
     groupCount: values?.length ?? named.length,
     groups: named,
     other: Array.from(other),
@@ -367,9 +399,18 @@ async function addSteps(
   groupOf: (value: string) => Float64Array,
 ): Promise<void> {
   const stepMs = (filter.toMs - filter.fromMs) / steps;
-  for (const part of await store.parts(filter)) {
+  const id = by === undefined || by === 'cpu' ? by : isGroupLabel(by) ? 'group' : 'series';
+  const parts = await store.parts(filter);
+  if (isLevel(parts)) {
+    const reader = async (part: SamplePart) => {
+      const describe = await valueReader(part, by);
+      return (value: number) => groupOf(describe(value));
+    };
+    await addLevelSteps(parts, filter, { steps, id, groupOf: reader });
+    return;
+  }
+  for (const part of parts) {
     const masks = await compileMasks(filter.where, part);
-    const id = by === undefined || by === 'cpu' ? by : isGroupLabel(by) ? 'group' : 'series';
     const rows = await part.rows(rowQuery(filter, masks, id === undefined ? ['time'] : [id, 'time'], stepMs));
     const ids = { cpu: rows.cpus, group: rows.groups, series: rows.series };
     const describe = await valueReader(part, by);
@@ -413,7 +454,7 @@ export async function readSamples(
   filter: SampleFilter,
   limit: number,
 ): Promise<{ rows: SampleRow[]; parts: SamplePart[]; total: number }> {
-  const parts = await store.parts(filter);
+  const parts = await partsOf(store, filter);
   let found: SampleRow[] = [];
   let total = 0;
   for (const [index, part] of parts.entries()) {

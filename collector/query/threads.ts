@@ -2,6 +2,7 @@
 
 import { compileMasks } from '../store/matcher.ts';
 import type { SampleFilter, SamplePart, Series, Store } from '../store/store.ts';
+import { partsOf } from './levels.ts';
 import { rowQuery, type SampleRow, stepOf, sumSeries, weightOf } from './read.ts';
 
 type PartStore = Pick<Store, 'parts'>;
@@ -47,7 +48,7 @@ export async function readSteps(
   filter: SampleFilter,
   steps: number,
 ): Promise<{ rows: SampleRow[]; parts: SamplePart[] }> {
-  const parts = await store.parts(filter);
+  const parts = await partsOf(store, filter);
   const stepMs = (filter.toMs - filter.fromMs) / steps;
   const found = new Map<string, Step>();
   for (const [index, part] of parts.entries()) {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SamplesAnswer } from '../api/types.ts';
 import { boxAt, layOutChart, listThreads, moveBox } from './chart-model.ts';
+import { CPU_SAMPLES } from './shown-type.ts';
 
 /** `TIME THREAD frame;frame`, one sample a line; thread 0 is the process `app`. */
 function answerOf(lines: readonly string[]): SamplesAnswer {
@@ -26,6 +27,7 @@ function answerOf(lines: readonly string[]): SamplesAnswer {
   return {
     fromMs: 0,
     toMs: 1000,
+    type: CPU_SAMPLES,
     samples: rows.length,
     returned: rows.length,
     times: rows.map(({ time }) => time),

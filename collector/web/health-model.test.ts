@@ -3,6 +3,7 @@ import { CUT_MARKERS } from '../../common/profile/cut-markers.ts';
 import { UNNAMED_REASONS, unnamedMarker } from '../../common/profile/unnamed-markers.ts';
 import type { AgentStatus, HealthAnswer } from '../api/types.ts';
 import { listLosses, listStages } from './health-model.ts';
+import { CPU_SAMPLES } from './shown-type.ts';
 
 const NOW = 1_000_000_000;
 const CUTS = [
@@ -27,6 +28,7 @@ const health = (changes: Partial<HealthAnswer['status']> = {}): HealthAnswer => 
   cpus: 2,
   fromMs: NOW - 60_000,
   toMs: NOW,
+  type: CPU_SAMPLES,
   quality: { samples: 80, unwound: 70, named: 60, attributed: 79, cuts: CUTS, unread: [], worst: [] },
   status: {
     nowMs: NOW,

@@ -22,7 +22,7 @@ export function topOf(peak: number): number {
 /** From the lightest to the darkest, as shares of full colour. */
 export const KEY_SHARES = Array.from({ length: STEPS }, (_, i) => (i + 1) / STEPS);
 
-type Grid = Omit<HeatmapAnswer, 'cells'>;
+type Grid = Omit<HeatmapAnswer, 'cells' | 'type'>;
 
 /** The time of a cell. */
 export function cellSpan({ fromMs, toMs, columns, rows }: Grid, cell: number): TimeRange {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { TimelineAnswer } from '../api/types.ts';
+import { CPU_SAMPLES } from './shown-type.ts';
 import { assignColours, MAX_AREAS, plotColumns, stackTimeline } from './timeline-data.ts';
 import { moveBrush, snapBrush } from './timeline-keys.ts';
 
@@ -12,6 +13,7 @@ function answer(groups: Record<string, number[]>, other?: number[]): TimelineAns
   return {
     fromMs: 10_000,
     toMs: 10_000 + steps * 1000,
+    type: CPU_SAMPLES,
     steps,
     samples,
     cpuNanos: samples * 50e6,
