@@ -22,14 +22,20 @@ native: $(OUT)/everyframe.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o
 
 $(OUT)/deferred-6.18.bpf.o: BPF_DEFINES := -DEF_TASK_WORK_IMPL
 $(OUT)/deferred-6.18.bpf.o: BPF_SOURCE := deferred
-$(OUT)/%.bpf.o: $(wildcard ebpf/*.c ebpf/*.h) Makefile
+compile_bpf = $(CLANG) $(BPF_DEFINES) -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations -Werror -target bpf -mcpu=v2 -D__TARGET_ARCH_$(BPF_ARCH) \
+	-idirafter /usr/include/$(shell uname -m)-linux-gnu -c $(1) -o $@.tmp && $(LLVM_STRIP) -g $@.tmp && mv $@.tmp $@
+BPF_HEADERS := $(wildcard ebpf/*.h ebpf/*/*.h)
+$(OUT)/%.bpf.o: $(wildcard ebpf/*.c) $(BPF_HEADERS) Makefile
 	@mkdir -p $(OUT)
-	$(CLANG) $(BPF_DEFINES) -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations -Werror -target bpf -mcpu=v2 -D__TARGET_ARCH_$(BPF_ARCH) \
-		-idirafter /usr/include/$(shell uname -m)-linux-gnu -c ebpf/$(or $(BPF_SOURCE),$*).bpf.c -o $@.tmp
-	$(LLVM_STRIP) -g $@.tmp && mv $@.tmp $@
+	$(call compile_bpf,ebpf/$(or $(BPF_SOURCE),$*).bpf.c)
+
+# Sources of samples that only test/sources has: not part of the product.
+build/test-sources.bpf.o: test/sources/sources.bpf.c $(BPF_HEADERS) Makefile
+	@mkdir -p build
+	$(call compile_bpf,$<)
 
 # The unwinders as an ordinary program, for test/unwinders: not part of the product.
-build/unwinders: $(wildcard test/unwinders/*.[ch] test/unwinders/shim/bpf/*.h ebpf/*.h) Makefile
+build/unwinders: $(wildcard test/unwinders/*.[ch] test/unwinders/shim/bpf/*.h) $(BPF_HEADERS) Makefile
 	@mkdir -p build
 	gcc -std=gnu17 -O1 -g -D__TARGET_ARCH_x86 -Wall -Wextra -Wno-unused-parameter -Wno-unknown-pragmas -Wno-sign-compare -Werror \
 		-fsanitize=address,undefined -fno-sanitize-recover=all -Itest/unwinders/shim \

@@ -47,6 +47,7 @@ struct ef_user_regs {
 #define SIGNAL_PC 32
 
 #define PROCESSOR_MODE(regs) ((regs)->pstate)
+#define KERNEL_MODE 5 /* PSR_MODE_EL1h */
 
 /* PSR_MODE_EL0t, of 64-bit and of 32-bit programs */
 static __always_inline bool is_user_mode(u64 mode)

@@ -48,6 +48,7 @@ struct ef_user_regs {
 #define SIGNAL_PC 16
 
 #define PROCESSOR_MODE(regs) ((regs)->cs)
+#define KERNEL_MODE 0x10 /* __KERNEL_CS */
 
 static __always_inline bool is_user_mode(u64 mode)
 {

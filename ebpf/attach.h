@@ -11,7 +11,7 @@
 #ifndef EF_ATTACH_H
 #define EF_ATTACH_H
 
-#include "maps.h"
+#include "memory.h"
 
 #define ATTACH_FIRST_WAIT_NS 50000000ULL
 #define ATTACH_MAX_WAIT_NS 60000000000ULL

@@ -7,7 +7,7 @@
 #define EF_COUNTERS_H
 
 #define EF_COUNTERS(X) \
-	X(samples, "Timer ticks that found a task to sample") \
+	X(samples, "Samples that were begun: timer ticks that found a task, and other events") \
 	X(samples_idle, "Timer ticks on the idle task, not sampled") \
 	X(samples_filtered, "Ticks on processes that the filter leaves out") \
 	X(samples_sent, "Sample events written to the ring buffer") \
@@ -67,7 +67,8 @@
 	X(hotspot_no_blob, "Frames in a code heap where nothing is allocated: shown as code that no file backs") \
 	X(hotspot_bad_frame, "Interpreted Java frames that contradict themselves: shown as code that no file backs") \
 	X(hotspot_no_caller, "Java frames whose return address was not found: shown as code that no file backs") \
-	X(samples_shed, "Samples left out by chance because the agent had used up --max-cpu")
+	X(samples_shed, "Samples left out by chance because the agent had used up --max-cpu") \
+	X(samples_nested, "Samples left out because they interrupted another event on their CPU")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

@@ -8,24 +8,13 @@
  * An object of its own, since no older kernel takes a program with a callback, and loaded when a stack was cut for want
  * of a page: docs/decisions/stack-pages.md.
  */
-#define EF_INTERRUPTIBLE
 /* A stack of calls has 8 frames, of which the callback and unwind_again() are two here. */
 #define UNWIND_STEPS_LINKAGE static __always_inline
-/* A tick may interrupt the callback: what a sample works on is here other memory than there. */
-#define scratch deferred_scratch
-#define python_walks deferred_python_walks
-#define v8_walks deferred_v8_walks
-#define hotspot_walks deferred_hotspot_walks
-#define found_rules deferred_found_rules
 #include "process.h"
 #include "send.h"
 #include "user-regs.h"
-#undef scratch
 
-/* The sampler's own; the same map under the name that it has there. */
-PER_CPU_MAP(scratch, struct ef_scratch)
-
-/* Of a stack that is in vain waited for, that much is kept. */
+/* Words kept if the page never arrives */
 #define KEPT_WORDS 256
 /* Pages that are read at a time: a stack goes on in the pages above. */
 #define PAGES 16
@@ -42,23 +31,9 @@ PER_CPU_MAP(scratch, struct ef_scratch)
 struct ef_deferred {
 	struct bpf_task_work work;
 	u32 is_taken; /* set by the CPU that it belongs to, cleared by the thread */
-	u32 kernel_frames;
-	u32 words;
-	u32 user_frames;
-	u32 marker;
-	u32 has_anonymous;
-	u32 has_interpreted;
-	u32 is_behind_syscall;
-	u64 hash;
-	u64 runtime_file;
-	u64 mm;
-	u64 mode;
-	u64 pc;
-	u64 sp;
-	u64 fp;
-	u64 unread;
-	u64 unread_end; /* of the mapping that it lies in */
-	struct ef_registers leaf;
+	u32 reserved;
+	u64 unread_end; /* of the mapping that state.unread lies in */
+	struct ef_unwind state;
 	struct ef_sample sample;
 	u64 frames[KEPT_WORDS];
 };
@@ -92,7 +67,7 @@ extern void bpf_preempt_enable(void) __ksym;
  * alone. */
 static __always_inline bool can_touch(struct ef_scratch *s)
 {
-	if (read_vma_fast(s->mm, s->unread, &s->vma) != VMA_OK)
+	if (read_vma_fast(s->state.mm, s->state.unread, &s->vma) != VMA_OK)
 		return 0;
 	return (s->vma.flags & VM_READ) && !(s->vma.flags & (VM_IO | VM_PFNMAP | VM_UFFD_MISSING | VM_UFFD_WP));
 }
@@ -100,7 +75,7 @@ static __always_inline bool can_touch(struct ef_scratch *s)
 /* 0 if the page that was missing is there now, and what follows it as far as it could be had. */
 static __always_inline int touch(const struct ef_deferred *d)
 {
-	u64 at = d->unread;
+	u64 at = d->state.unread;
 	u8 byte;
 
 	for (int i = 0; i < PAGES; i++) {
@@ -116,32 +91,19 @@ static __always_inline int touch(const struct ef_deferred *d)
 static __always_inline void restore(struct ef_scratch *s, const struct ef_deferred *d)
 {
 	s->sample = d->sample;
+	s->state = d->state;
 	begin_stack(s);
-	s->mode = d->mode;
-	s->mm = d->mm;
-	s->leaf = d->leaf;
-	s->pc = d->pc;
-	s->sp = d->sp;
-	s->fp = d->fp;
-	s->is_behind_syscall = d->is_behind_syscall;
 	bpf_probe_read_kernel(s->trace.frames, sizeof(d->frames), d->frames);
-	begin_with_kernel_frames(s, d->kernel_frames);
+	begin_with_kernel_frames(s, d->state.kernel_frames);
 }
 
 /* The stack as far as the sampler came. */
 static __always_inline void restore_cut(struct ef_scratch *s, const struct ef_deferred *d)
 {
+	if (d->state.words > d->state.kernel_frames)
+		s->state = d->state;
+	s->state.marker = d->state.marker;
 	s->is_unwound = 1;
-	s->marker = d->marker;
-	s->unread = d->unread;
-	if (d->words <= d->kernel_frames)
-		return;
-	s->words = d->words;
-	s->user_frames = d->user_frames;
-	s->hash = d->hash;
-	s->has_anonymous = d->has_anonymous;
-	s->has_interpreted = d->has_interpreted;
-	s->trace.runtime_file = d->runtime_file;
 }
 
 /* After an exec, or past the end of its memory, the thread has nothing to unwind. */
@@ -151,7 +113,7 @@ static __always_inline bool is_too_late(const struct ef_deferred *d)
 	struct ef_process_id now;
 
 	read_process_id(task, &now);
-	return (u64)BPF_CORE_READ(task, mm) != d->mm || now.exec_id != d->sample.process.exec_id;
+	return (u64)BPF_CORE_READ(task, mm) != d->state.mm || now.exec_id != d->sample.process.exec_id;
 }
 
 /* Unwinds once more. Returns 1 when the sample is out, 0 if a page more is to be touched; `is_last`: there won't be. */
@@ -168,12 +130,12 @@ __noinline int unwind_again(u32 index, u32 is_last)
 		count(EF_COUNTER_stacks_too_late);
 	} else {
 		unwind_user(s);
-		if (s->unread && !is_last && s->unread != d->unread && can_touch(s)) {
-			d->unread = s->unread;
+		if (s->state.unread && !is_last && s->state.unread != d->state.unread && can_touch(s)) {
+			d->state.unread = s->state.unread;
 			d->unread_end = s->vma.end;
 			return 0;
 		}
-		count(s->unread ? EF_COUNTER_stacks_incomplete : EF_COUNTER_stacks_completed);
+		count(s->state.unread ? EF_COUNTER_stacks_incomplete : EF_COUNTER_stacks_completed);
 	}
 	finish_sample(s);
 	return 1;
@@ -219,23 +181,10 @@ static __always_inline struct ef_deferred *find_place(struct ef_scratch *s)
 static __always_inline void put_aside(struct ef_scratch *s, struct ef_deferred *d)
 {
 	d->sample = s->sample;
-	d->kernel_frames = s->trace.kernel_frames;
-	d->words = s->words <= KEPT_WORDS ? s->words : s->trace.kernel_frames;
-	d->user_frames = s->user_frames;
-	d->marker = s->marker;
-	d->has_anonymous = s->has_anonymous;
-	d->has_interpreted = s->has_interpreted;
-	d->hash = s->hash;
-	d->runtime_file = s->trace.runtime_file;
-	d->mm = s->mm;
-	d->mode = s->mode;
-	d->pc = s->pc;
-	d->sp = s->sp;
-	d->fp = s->fp;
-	d->is_behind_syscall = s->is_behind_syscall;
-	d->unread = s->unread;
+	d->state = s->state;
+	if (d->state.words > KEPT_WORDS)
+		d->state.words = d->state.kernel_frames;
 	d->unread_end = s->vma.end;
-	d->leaf = s->leaf;
 	bpf_probe_read_kernel(d->frames, sizeof(d->frames), s->trace.frames);
 }
 
@@ -252,7 +201,7 @@ static __always_inline bool defer_stack(struct bpf_perf_event_data *ctx, struct 
 		return 0;
 	}
 	/* unwinding has used them up */
-	if (load_user_regs(ctx, s, task, &mode))
+	if (load_user_regs(s, &ctx->regs, task, &mode))
 		return 0;
 	put_aside(s, d);
 	d->is_taken = 1;
@@ -265,15 +214,18 @@ static __always_inline bool defer_stack(struct bpf_perf_event_data *ctx, struct 
 	return 0;
 }
 
+/* Goes on in the memory of the tick that it is part of. */
 SEC("perf_event")
 int defer(struct bpf_perf_event_data *ctx)
 {
-	u32 zero = 0;
-	struct ef_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
+	struct ef_scratch *s = scratch_of(EF_CONTEXT_TICK);
 
-	if (!s || defer_stack(ctx, s))
+	if (!s)
 		return 0;
-	finish_sample(s);
+	if (defer_stack(ctx, s))
+		release_scratch(s);
+	else
+		finish_sample(s);
 	return 0;
 }
 

@@ -103,7 +103,7 @@ static __always_inline void attach_anonymous(struct ef_scratch *s, struct ef_map
 	u64 vdso = 0, key = EF_VDSO_KEY;
 	struct ef_file_entry none = { .state = EF_FILE_NO_TABLE };
 
-	KERNEL_READ(&vdso, 8, s->mm + FIELD_OFFSET(mm_struct, context.vdso));
+	KERNEL_READ(&vdso, 8, s->state.mm + FIELD_OFFSET(mm_struct, context.vdso));
 	m->file = none;
 	if (vdso && vdso == vma->start) {
 		struct ef_file_entry *entry = bpf_map_lookup_elem(&files, &key);
@@ -119,7 +119,7 @@ static __always_inline void attach_anonymous(struct ef_scratch *s, struct ef_map
 	m->delta = 0;
 }
 
-/* Reads the VMA of s->mm that covers `address` into s->vma; again where it changed meanwhile. */
+/* Reads the VMA of s->state.mm that covers `address` into s->vma; again where it changed meanwhile. */
 static __always_inline int find_vma(struct ef_scratch *s, u64 address)
 {
 	struct vma_fields *vma = &s->vma;
@@ -129,8 +129,8 @@ static __always_inline int find_vma(struct ef_scratch *s, u64 address)
 	for (int attempt = 0; attempt < 2 && result == VMA_RACE; attempt++) {
 		if (attempt)
 			count(EF_COUNTER_vma_retries);
-		result = config.fast_loads ? read_vma_fast(s->mm, address, vma) :
-					     read_vma(s->mm, address, vma, s->maple_node);
+		result = config.fast_loads ? read_vma_fast(s->state.mm, address, vma) :
+					     read_vma(s->state.mm, address, vma, s->maple_node);
 	}
 	return result;
 }

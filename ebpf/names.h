@@ -4,23 +4,19 @@
 #ifndef EF_NAMES_H
 #define EF_NAMES_H
 
-#include "maps.h"
+#include "memory.h"
 
 #define NAME_MAX_BYTES 256
 
-/* The record that a path goes into: of this CPU's sample, or of its process event. */
-static __always_inline u8 *name_buffer(u32 in_event)
+/* The record that a path goes into. */
+static __always_inline u8 *name_buffer(void)
 {
-	if (in_event)
-		return (u8 *)get_event_scratch();
 	struct ef_scratch *s = get_scratch();
 	return s ? s->record.bytes : NULL;
 }
 
 #define PROCESS_NAMES_AT offsetof(struct ef_process, names)
 #define FILE_PATH_AT offsetof(struct ef_file, path)
-_Static_assert(sizeof(struct ef_event_scratch) >= sizeof(struct ef_process) + 256,
-	       "room for an overhanging name");
 _Static_assert(sizeof(struct ef_file) + 256 <= sizeof(struct ef_process) + 256, "the union's bytes cover a file");
 
 /* The lengths so far live in the records themselves, at the same place in both: a value that was loaded from
@@ -67,16 +63,10 @@ static __always_inline u32 write_path(u8 *buffer, u64 at, u64 file)
  * the loop for both. */
 __noinline int path_into_record(u64 file, u32 is_file)
 {
-	u8 *buffer = name_buffer(0);
+	u8 *buffer = name_buffer();
 	u64 at = PROCESS_NAMES_AT + (is_file & 1) * (FILE_PATH_AT - PROCESS_NAMES_AT);
 
 	return buffer ? write_path(buffer, at, file) : 0;
-}
-
-__noinline int process_path_into_event(u64 file)
-{
-	u8 *buffer = name_buffer(1);
-	return buffer ? write_path(buffer, PROCESS_NAMES_AT, file) : 0;
 }
 
 static __noinline u64 kernfs_parent_6_15(u64 node)
@@ -123,13 +113,7 @@ static __always_inline u32 write_cgroup(u8 *buffer, u64 node)
 
 __noinline int cgroup_into_record(u64 node)
 {
-	u8 *buffer = name_buffer(0);
-	return buffer ? write_cgroup(buffer, node) : 0;
-}
-
-__noinline int cgroup_into_event(u64 node)
-{
-	u8 *buffer = name_buffer(1);
+	u8 *buffer = name_buffer();
 	return buffer ? write_cgroup(buffer, node) : 0;
 }
 

@@ -133,27 +133,26 @@ static __always_inline bool is_known_process(const struct ef_process_id *id)
 	return known && known->exec_id == id->exec_id && known->start_boottime_ns == id->start_boottime_ns;
 }
 
-/* Reports the sampled process where its identity is new. */
-static __always_inline void report_sampled_process(struct ef_scratch *s, struct task_struct *task)
+/* Sends the record of the process that the task belongs to. */
+static __always_inline void report_process(struct ef_scratch *s, struct task_struct *task,
+					   const struct ef_process_id *id, u64 ktime_ns)
 {
 	struct ef_process *p = &s->record.process;
-
-	if (is_known_process(&s->sample.process))
-		return;
 	u64 exe = executable_file(task);
+
 	p->path_bytes = 0;
 	if (exe)
 		path_into_record(exe, 0);
 	cgroup_into_record(cgroup_node((u64)task));
-	p->process = s->sample.process;
-	fill_process(p, task, s->sample.ktime_ns, exe);
+	p->process = *id;
+	fill_process(p, task, ktime_ns, exe);
 	u64 bytes = process_record_bytes(p);
 	if (bpf_ringbuf_output(&records, p, bytes, BPF_RB_NO_WAKEUP)) {
 		count(EF_COUNTER_processes_lost_ring);
 		return;
 	}
 	count(EF_COUNTER_processes_reported);
-	remember_process(&s->sample.process);
+	remember_process(id);
 }
 
 /* A process that was sampled runs another program now: tell at once, before /proc changes again. */
@@ -167,25 +166,11 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 	read_process_id(task, &id);
 	if (!known_process(id.tgid))
 		return 0;
-	struct ef_event_scratch *e = get_event_scratch();
-	if (!e) {
-		count(EF_COUNTER_scratch_missing);
+	struct ef_scratch *s = take_scratch();
+	if (!s)
 		return 0;
-	}
-	u64 exe = executable_file(task);
-	e->process.path_bytes = 0;
-	if (exe)
-		process_path_into_event(exe);
-	cgroup_into_event(cgroup_node((u64)task));
-	e->process.process = id;
-	fill_process(&e->process, task, bpf_ktime_get_ns(), exe);
-	u64 bytes = process_record_bytes(&e->process);
-	if (bpf_ringbuf_output(&records, &e->process, bytes, BPF_RB_NO_WAKEUP)) {
-		count(EF_COUNTER_processes_lost_ring);
-		return 0;
-	}
-	count(EF_COUNTER_processes_reported);
-	remember_process(&id);
+	report_process(s, task, &id, bpf_ktime_get_ns());
+	release_scratch(s);
 	return 0;
 }
 

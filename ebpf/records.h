@@ -287,7 +287,15 @@ struct ef_config {
 	__u32 page_shift;               /* of the kernel's pages; used where the processor leaves a choice */
 	__u64 code_address_mask;        /* bits of a return address that are the address; arm64 */
 	__u32 can_defer; /* the kernel has bpf_task_work (6.18): EF_SAMPLER_SLOT_DEFER may be filled */
-	__u32 reserved;
+	__u32 context;   /* enum ef_context: where the programs of this object run */
+};
+
+/* Elements of the map `scratch`: see memory.h. */
+enum ef_context {
+	EF_CONTEXT_TICK = 0,     /* the timer's interrupt */
+	EF_CONTEXT_EVENT = 1,    /* where a tick may interrupt */
+	EF_CONTEXT_DEFERRED = 2, /* in the sampled thread, on its way to user space */
+	EF_CONTEXT_MAX
 };
 
 /* Who stands where in the map `samplers`. */
@@ -295,147 +303,6 @@ enum ef_sampler_slot {
 	EF_SAMPLER_SLOT_SAMPLE = 0, /* every tick jumps to it */
 	EF_SAMPLER_SLOT_DEFER = 1,  /* stacks of which a part is not in memory; empty until there was one */
 	EF_SAMPLER_SLOT_MAX
-};
-
-/* Where a thread keeps its Python thread state. Addresses, here and in code_type, are ELF addresses less the
- * difference between address and file offset of the interpreter loop: less the delta of its mapping they are
- * addresses of the process. */
-enum ef_python_access_kind {
-	EF_PYTHON_NOWHERE = 0,
-	EF_PYTHON_KEY = 1,    /* the number of a pthread key stands at `at` */
-	EF_PYTHON_OFFSET = 2, /* at thread pointer + `at` */
-	EF_PYTHON_MODULE = 3, /* module ID and offset in it stand at `at`; `add` is added */
-	EF_PYTHON_GLOBAL = 4, /* at `at`, of whichever thread runs: thread_id in it says whether it is this one */
-	EF_PYTHON_DESCRIPTOR = 5, /* arm64: as MODULE, by a descriptor at `at` that the loader has filled in */
-};
-
-struct ef_python_access {
-	__u32 kind;
-	__s32 add;
-	__s64 at;
-};
-
-enum ef_python_instruction_kind {
-	EF_PYTHON_BYTES = 0,   /* i32, in bytes */
-	EF_PYTHON_UNITS = 1,   /* i32, in units of two bytes */
-	EF_PYTHON_POINTER = 2, /* address inside the code object */
-};
-
-enum ef_python_boundary_kind {
-	EF_PYTHON_EACH = 0,
-	EF_PYTHON_ENTRY = 1,
-	EF_PYTHON_OWNER = 2,
-};
-
-#define EF_PYTHON_RANGES 4
-
-struct ef_python_range {
-	__u64 start; /* offset in the file */
-	__u64 length;
-};
-
-/* Value of the map `python_files`, by file key: agent/interpreters/python/layout.ts says what they are. */
-struct ef_python {
-	struct ef_python_range ranges[EF_PYTHON_RANGES];
-	struct ef_python_access bound;
-	struct ef_python_access current;
-	__s64 code_type;
-	__u8 is_musl;
-	__u8 has_key_flag; /* an int before the key says whether it is valid (3.7 and later) */
-	__u8 instruction;
-	__u8 boundary;
-	__u8 is_frame_in_cframe;
-	__u8 code_tag_mask;
-	__u8 frame_bytes; /* as many as the offsets below need */
-	__u8 code_bytes;
-	__u8 thread_frame;
-	__u8 thread_cframe; /* 0: there are no cframes that link to the C stack */
-	__u8 cframe_frame;
-	__u8 cframe_previous;
-	__u8 frame_previous;
-	__u8 frame_code;
-	__u8 frame_instruction;
-	__u8 frame_boundary;
-	__u8 frame_thread_local_index;
-	__u8 object_type;
-	__u8 code_flags;
-	__u8 code_first_line;
-	__u8 code_filename;
-	__u8 code_name;
-	__u8 code_line_table;
-	__u8 code_start;
-	__u8 code_thread_local;
-	__u8 thread_id;
-	__u8 thread_next;
-	__u8 thread_base_frame; /* 3.15 and later: every list ends in a frame that runs nothing; 0: none does */
-	__u16 interpreter_next;
-	__u16 interpreter_threads;
-	__s64 interpreters; /* variable with the first of a process's interpreters; 0: unknown */
-};
-
-/* What a JavaScript frame runs, and the second word of it. The cookie tells functions apart that follow each other
- * at one address. */
-enum ef_v8_tier {
-	EF_V8_INTERPRETED = 0, /* bytecode offset as V8 keeps it << 32 | cookie of the function */
-	EF_V8_JIT = 1,         /* cookie of function and code << 48 | program counter; the function may be 0 */
-	EF_V8_FUNCTION = 2,    /* cookie of the function: where in it is not known, as in a built-in one */
-	EF_V8_STUB = 3,        /* none, or WebAssembly's instance: type of the frame << 48 | program counter */
-};
-
-/* Value of the map `v8_files`, by file key. Byte offsets in V8's objects. */
-struct ef_v8 {
-	__u64 blob_start; /* offset in the file of the embedded built-in functions */
-	__u64 blob_length;
-	__u16 bytecode_array_type;
-	__u8 function_shared;
-	__u8 shared_name;
-	__u8 shared_script;
-	__u8 wasm_frame; /* type of frame of WebAssembly code */
-	__u8 reserved[2];
-};
-
-/* What a frame of Java runs, and the second word of it. */
-enum ef_hotspot_code {
-	EF_HOTSPOT_INTERPRETED = 0, /* Method: bytecode index or EF_HOTSPOT_NO_BCI << 32 | cookie of the method */
-	EF_HOTSPOT_COMPILED = 1,    /* nmethod: offset in its code << 32 | number of the compilation */
-	EF_HOTSPOT_STUB = 2,        /* CodeBlob: offset in its code << 32 | cookie of its name */
-};
-#define EF_HOTSPOT_NO_BCI 65535
-#define EF_HOTSPOT_HEAPS 16
-/* The head of a CodeBlob, as much of it as is read */
-#define EF_HOTSPOT_BLOB_BYTES 384
-
-struct ef_hotspot_heap {
-	__u64 start;
-	__u64 length;
-	__u64 segments; /* address of its segment map */
-};
-
-/* Value of the map `hotspot_jvms`, by process: agent/interpreters/hotspot/layout.ts says what they are. Byte offsets
- * in a CodeBlob or nmethod, where nothing else is said; 0: it does not have the field. */
-struct ef_hotspot {
-	struct ef_attachment attachment;
-	struct ef_hotspot_heap heaps[EF_HOTSPOT_HEAPS];
-	__u8 heap_count;
-	__u8 segment_shift;
-	__u8 block_header;       /* bytes before each CodeBlob */
-	__u8 has_code_offset;    /* code_begin is an offset from the start of the CodeBlob, else an address */
-	__u8 has_deopt_offset;   /* the same of deopt and deopt_method_handle */
-	__u8 has_short_complete; /* frame_complete has 16 bits, else 32 */
-	__u8 bcp_slot;           /* words below fp */
-	__u8 reserved;
-	__u16 name;
-	__u16 frame_size;
-	__u16 frame_complete;
-	__u16 code_begin;
-	__u16 compile_id;
-	__u16 deopt;
-	__u16 deopt_method_handle;
-	__u16 orig_pc;
-	__u16 method_const;    /* in a Method */
-	__u16 const_code_size; /* in a ConstMethod */
-	__u16 const_bytes;     /* size of a ConstMethod: bytecodes follow */
-	__u16 reserved2;
 };
 
 /* Hashes of traces that user space has, in the set of their lower bits; 0: empty. User space takes out what it forgets. */

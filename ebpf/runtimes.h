@@ -12,13 +12,15 @@
 #ifndef EF_RUNTIMES_H
 #define EF_RUNTIMES_H
 
-#include "maps.h"
+#include "memory.h"
 
 #define HAS_RUNTIME(name) (config.runtimes & 1U << EF_RUNTIME_##name)
+/* With what a global function of a runtime begins: NULL where the runtime is not loaded. */
+#define RUNTIME_SCRATCH(name) (HAS_RUNTIME(name) ? get_scratch() : NULL)
 
-#include "hotspot.h"
-#include "python.h"
-#include "v8.h"
+#include "hotspot/unwind.h"
+#include "python/unwind.h"
+#include "v8/unwind.h"
 
 static __always_inline int unwind_runtime(struct ef_scratch *s, u32 slot)
 {

@@ -10,7 +10,7 @@
 
 static __always_inline bool in_kernel(const struct ef_scratch *s)
 {
-	return !is_user_mode(*(const volatile u64 *)&s->mode);
+	return !is_user_mode(*(const volatile u64 *)&s->state.mode);
 }
 
 /* Global, so that the loop is verified apart from the sampler. */
@@ -30,8 +30,8 @@ __noinline int hash_kernel_frames(u32 n)
 /* Frames of the kernel that are in place already: the user's follow. */
 static __always_inline void begin_with_kernel_frames(struct ef_scratch *s, u32 frames)
 {
-	s->trace.kernel_frames = frames;
-	s->words = frames;
+	s->state.kernel_frames = frames;
+	s->state.words = frames;
 	hash_kernel_frames(frames);
 }
 
@@ -70,8 +70,8 @@ static __always_inline void mark_seen(struct ef_seen_set *set, u64 hash)
 /* Sends the trace unless user space has it. A trace counts as sent only once its output has succeeded. */
 static __always_inline int send_trace(struct ef_scratch *s)
 {
-	u64 hash = s->hash;
-	u64 words = s->words;
+	u64 hash = s->state.hash;
+	u64 words = s->state.words;
 	struct ef_seen_set *set = set_of_trace(hash);
 
 	OPAQUE(words);
@@ -82,15 +82,17 @@ static __always_inline int send_trace(struct ef_scratch *s)
 		return 0;
 	}
 	s->trace.type = EF_RECORD_TRACE;
-	s->trace.user_frames = s->user_frames;
+	s->trace.kernel_frames = s->state.kernel_frames;
+	s->trace.runtime_file = s->state.runtime_file;
+	s->trace.user_frames = s->state.user_frames;
 	s->trace.words = words;
-	s->trace.flags =
-		(s->has_anonymous ? EF_TRACE_OF_PROCESS : 0) | (s->has_interpreted ? EF_TRACE_INTERPRETED : 0);
+	s->trace.flags = (s->state.has_anonymous ? EF_TRACE_OF_PROCESS : 0) |
+			 (s->state.has_interpreted ? EF_TRACE_INTERPRETED : 0);
 	s->trace.process = s->sample.process;
 	s->trace.trace_hash = hash;
 	u64 bytes = offsetof(struct ef_trace, frames) + words * 8;
 	/* the process knows the names of its interpreted and compiled functions: ask while it lives */
-	u64 wake = s->has_anonymous && is_young(s) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	u64 wake = s->state.has_anonymous && is_young(s) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 	if (bpf_ringbuf_output(&records, &s->trace, bytes, wake)) {
 		count(EF_COUNTER_traces_lost_ring);
 		return 1;
@@ -104,14 +106,14 @@ static __always_inline int send_trace(struct ef_scratch *s)
 static __always_inline void send_sample(struct ef_scratch *s)
 {
 	/* what a frame means in memory without a file is known inside this process only */
-	if (s->has_anonymous) {
+	if (s->state.has_anonymous) {
 		fold(s, (u64)s->sample.process.tgid << 32 | s->sample.process.exec_id);
 		fold(s, s->sample.process.start_boottime_ns);
 	}
-	s->hash = mix64(s->hash ^ s->words) ?: 1;
+	s->state.hash = mix64(s->state.hash ^ s->state.words) ?: 1;
 	if (send_trace(s))
 		return;
-	s->sample.trace_hash = s->hash;
+	s->sample.trace_hash = s->state.hash;
 	u64 waiting = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
 	u64 flags = waiting >= config.wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 	if (bpf_ringbuf_output(&records, &s->sample, sizeof(s->sample), flags))
@@ -124,6 +126,7 @@ static __always_inline void finish_sample(struct ef_scratch *s)
 {
 	end_user_stack(s, in_kernel(s));
 	send_sample(s);
+	release_scratch(s);
 }
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef EF_TABLE_H
 #define EF_TABLE_H
 
-#include "maps.h"
+#include "memory.h"
 
 struct row_block {
 	u32 rows[EF_BLOCK_ROWS];
@@ -28,13 +28,19 @@ static __always_inline u8 *table_block(void *table, u32 byte_offset)
  * below then waits for memory, and together they take half a microsecond. Most return addresses were met before, and
  * what is kept of them is one cache line away: docs/decisions/rules-found-last.md.
  *
- * A file's key holds its change time, so what a key and an offset lead to never changes.
+ * A file's key holds its change time, so what a key and an offset lead to never changes. All contexts of a CPU use the
+ * same entries, and one may interrupt another between any two words: an entry is taken only where its words belong
+ * together, which `check` says.
  */
 struct ef_found_rule {
 	u64 key;
-	u64 offset;
-	struct ef_rule rule;
+	u64 check; /* of key, offset and rule */
+	union {
+		struct ef_rule rule;
+		u64 words[2];
+	};
 };
+_Static_assert(sizeof(struct ef_rule) == 16, "a rule is two words");
 #define EF_FOUND_RULES 1024
 
 struct ef_found_rules {
@@ -42,13 +48,29 @@ struct ef_found_rules {
 };
 _Static_assert(sizeof(struct ef_found_rules) <= 32768, "a per-CPU array's value may have 32 KiB");
 
-PER_CPU(found_rules, struct ef_found_rules)
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ef_found_rules);
+} found_rules SEC(".maps");
 
-static __always_inline struct ef_found_rule *place_of_rule(u64 key, u64 offset)
+static __always_inline u64 hash_of_place(u64 key, u64 offset)
 {
-	struct ef_found_rules *found = get_found_rules();
+	return (offset ^ key) * 0x9e3779b97f4a7c15ULL;
+}
 
-	return found ? &found->at[((offset ^ key) * 0x9e3779b97f4a7c15ULL >> 40) & (EF_FOUND_RULES - 1)] : NULL;
+static __always_inline struct ef_found_rule *rule_at(u64 hash)
+{
+	u32 zero = 0;
+	struct ef_found_rules *found = bpf_map_lookup_elem(&found_rules, &zero);
+
+	return found ? &found->at[(hash >> 40) & (EF_FOUND_RULES - 1)] : NULL;
+}
+
+static __always_inline u64 check_of_rule(u64 hash, u64 word0, u64 word1)
+{
+	return hash ^ (word0 ^ word1 * 0xff51afd7ed558ccdULL) * 0xc4ceb9fe1a85ec53ULL;
 }
 
 /* Copies the rule that covers scratch->table_offset to scratch->rule; 1 where the table says nothing about it. */
@@ -112,20 +134,23 @@ __noinline int find_rule(u32 slot)
 	if (!s)
 		return 1;
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
-	struct ef_found_rule *found = place_of_rule(m->key, s->table_offset);
+	u64 hash = hash_of_place(m->key, s->table_offset);
+	struct ef_found_rule *found = rule_at(hash);
+	u64 *rule = (u64 *)&s->rule;
 
 	if (!found)
 		return 1;
-	if (found->key == m->key && found->offset == s->table_offset) {
-		s->rule = found->rule;
+	rule[0] = found->words[0];
+	rule[1] = found->words[1];
+	if (found->key == m->key && found->check == check_of_rule(hash, rule[0], rule[1]))
 		return 0;
-	}
 	s->rule.kind = EF_RULE_INVALID;
 	if (search_table(s, &m->file))
 		return 1;
 	found->key = m->key;
-	found->offset = s->table_offset;
-	found->rule = s->rule;
+	found->check = check_of_rule(hash, rule[0], rule[1]);
+	found->words[0] = rule[0];
+	found->words[1] = rule[1];
 	return 0;
 }
 

@@ -23,17 +23,17 @@ enum step_result { STEP_NEXT = 0, STEP_DONE = 1 };
 
 static __always_inline void fold(struct ef_scratch *s, u64 word)
 {
-	u64 h = (s->hash ^ word) * 0xff51afd7ed558ccdULL;
-	s->hash = h ^ h >> 32;
+	u64 h = (s->state.hash ^ word) * 0xff51afd7ed558ccdULL;
+	s->state.hash = h ^ h >> 32;
 }
 
 static __always_inline void push_word(struct ef_scratch *s, u64 word)
 {
-	u32 at = s->words;
+	u32 at = s->state.words;
 	if (at >= EF_MAX_WORDS)
 		return;
 	s->trace.frames[at] = word;
-	s->words = at + 1;
+	s->state.words = at + 1;
 	fold(s, word);
 }
 
@@ -41,7 +41,7 @@ static __always_inline void push_word(struct ef_scratch *s, u64 word)
 
 static __always_inline int cut(struct ef_scratch *s, u32 marker)
 {
-	s->marker = marker;
+	s->state.marker = marker;
 	return STEP_DONE;
 }
 
@@ -63,7 +63,7 @@ static __always_inline int find_mapping(struct ef_scratch *s, u64 address)
 /* A part of the stack that is not there now. What it is needed for may be completed later: see deferred.bpf.c. */
 static __always_inline int cut_unread(struct ef_scratch *s, u64 address, u32 marker)
 {
-	s->unread = address;
+	s->state.unread = address;
 	return cut(s, marker);
 }
 
@@ -74,15 +74,15 @@ static __always_inline int step_frame_pointer(struct ef_scratch *s, u32 marker_i
 {
 	u64 saved[2];
 
-	if (s->fp < s->sp || s->fp - s->sp > FRAME_POINTER_REACH || s->fp & 7)
+	if (s->state.fp < s->state.sp || s->state.fp - s->state.sp > FRAME_POINTER_REACH || s->state.fp & 7)
 		return cut(s, marker_if_not);
-	if (USER_READ(saved, 16, s->fp))
-		return cut_unread(s, s->fp, marker_if_not);
+	if (USER_READ(saved, 16, s->state.fp))
+		return cut_unread(s, s->state.fp, marker_if_not);
 	if (!saved[1] && (saved[0] || marker_if_not == EF_MARKER_PENDING))
 		return cut(s, marker_if_not);
-	s->sp = s->fp + 16;
-	s->fp = saved[0];
-	s->pc = saved[1];
+	s->state.sp = s->state.fp + 16;
+	s->state.fp = saved[0];
+	s->state.pc = saved[1];
 	s->frame_pointer_frames++;
 	s->marker_if_guess_fails = marker_if_not;
 	if (!FRAME_ENDS_AT_RECORD)
@@ -95,28 +95,28 @@ static __always_inline int step_signal(struct ef_scratch *s)
 {
 	u64 *r = s->signal_registers;
 
-	if (USER_READ(r, sizeof(s->signal_registers), s->sp + SIGNAL_REGISTERS_AT))
-		return cut_unread(s, s->sp + SIGNAL_REGISTERS_AT, EF_MARKER_STACK_READ);
-	copy_signal_registers(s->leaf.by_dwarf_number, r);
-	s->fp = r[SIGNAL_FP];
-	s->sp = r[SIGNAL_SP];
-	s->pc = r[SIGNAL_PC];
+	if (USER_READ(r, sizeof(s->signal_registers), s->state.sp + SIGNAL_REGISTERS_AT))
+		return cut_unread(s, s->state.sp + SIGNAL_REGISTERS_AT, EF_MARKER_STACK_READ);
+	copy_signal_registers(s->state.leaf.by_dwarf_number, r);
+	s->state.fp = r[SIGNAL_FP];
+	s->state.sp = r[SIGNAL_SP];
+	s->state.pc = r[SIGNAL_PC];
 	s->found_all = 1;
 	s->found_kept = 1;
 	s->is_return_address = 0;
 	s->marker_if_sp_unknown = EF_MARKER_NONE;
-	return s->pc ? STEP_NEXT : STEP_DONE;
+	return s->state.pc ? STEP_NEXT : STEP_DONE;
 }
 
 /* The value of the register that a CFA counts from. Past the leaf fp, sp and perhaps the kept register are known. */
 static __always_inline int base_register(struct ef_scratch *s, u32 number, u64 *value)
 {
 	if (number == REG_SP)
-		*value = s->sp;
+		*value = s->state.sp;
 	else if (number == REG_FP)
-		*value = s->fp;
+		*value = s->state.fp;
 	else if (s->is_leaf || (s->knows_kept && number == REG_KEPT))
-		*value = s->leaf.by_dwarf_number[number & (EF_REGISTERS - 1)];
+		*value = s->state.leaf.by_dwarf_number[number & (EF_REGISTERS - 1)];
 	else
 		return 1;
 	return 0;
@@ -154,7 +154,7 @@ static __always_inline int load_cfa(struct ef_scratch *s, u64 *cfa, s64 offset)
 	if (*cfa < 4096)
 		return EF_MARKER_NO_PROGRESS;
 	if (USER_READ(&base, 8, *cfa)) {
-		s->unread = *cfa;
+		s->state.unread = *cfa;
 		return EF_MARKER_STACK_READ;
 	}
 	*cfa = base + offset;
@@ -166,7 +166,7 @@ static __always_inline int compute_cfa(struct ef_scratch *s, const struct ef_rul
 	u64 base = 0;
 
 	if (rule->kind == EF_RULE_PLT) {
-		*cfa = s->sp + rule->cfa_offset + ((s->pc & 15) >= (u32)rule->cfa_offset2 ? 8 : 0);
+		*cfa = s->state.sp + rule->cfa_offset + ((s->state.pc & 15) >= (u32)rule->cfa_offset2 ? 8 : 0);
 		return 0;
 	}
 	if (base_register(s, rule->cfa_reg & ~EF_RULE_INTERRUPTED, &base))
@@ -189,21 +189,21 @@ static __always_inline int compute_cfa(struct ef_scratch *s, const struct ef_rul
 static __always_inline u64 saved_at(struct ef_scratch *s, u32 kind, s64 offset, u64 cfa)
 {
 	if (kind == EF_VALUE_FRAME)
-		return s->fp + offset;
-	return (kind == EF_VALUE_STACK ? s->sp : cfa) + offset;
+		return s->state.fp + offset;
+	return (kind == EF_VALUE_STACK ? s->state.sp : cfa) + offset;
 }
 
 static __always_inline int restore_fp(struct ef_scratch *s, const struct ef_rule *rule, u64 cfa)
 {
 	if (rule->fp_kind < EF_VALUE_CFA) {
 		if (rule->fp_kind == EF_VALUE_UNDEFINED)
-			s->fp = 0;
+			s->state.fp = 0;
 		return 0;
 	}
 	u64 at = saved_at(s, rule->fp_kind, rule->fp_offset, cfa);
-	if (!USER_READ(&s->fp, 8, at))
+	if (!USER_READ(&s->state.fp, 8, at))
 		return 0;
-	s->unread = at;
+	s->state.unread = at;
 	return 1;
 }
 
@@ -214,9 +214,10 @@ static __always_inline void restore_kept(struct ef_scratch *s, const struct ef_r
 
 	if (REG_KEPT >= EF_REGISTERS || rule->kind != EF_RULE_CFA || at == EF_KEPT_UNKNOWN)
 		return;
-	s->found_kept = at == EF_KEPT_SAME ?
-				s->knows_kept :
-				!USER_READ(&s->leaf.by_dwarf_number[REG_KEPT & (EF_REGISTERS - 1)], 8, cfa + at);
+	s->found_kept =
+		at == EF_KEPT_SAME ?
+			s->knows_kept :
+			!USER_READ(&s->state.leaf.by_dwarf_number[REG_KEPT & (EF_REGISTERS - 1)], 8, cfa + at);
 }
 
 /*
@@ -230,14 +231,14 @@ static __always_inline int find_sp(struct ef_scratch *s, const struct ef_rule *r
 	if ((rule->cfa_reg & ~EF_RULE_INTERRUPTED) != REG_SP)
 		return 0;
 	if (rule->fp_kind == EF_VALUE_STACK)
-		sp = s->fp - rule->fp_offset;
+		sp = s->state.fp - rule->fp_offset;
 	else if (rule->fp_kind == EF_VALUE_CFA && rule->kind == EF_RULE_CFA)
-		sp = s->fp - rule->fp_offset - rule->cfa_offset;
+		sp = s->state.fp - rule->fp_offset - rule->cfa_offset;
 	else
 		return 1;
-	if (sp < s->sp || sp - s->sp > FRAME_POINTER_REACH)
+	if (sp < s->state.sp || sp - s->state.sp > FRAME_POINTER_REACH)
 		return 1;
-	s->sp = sp;
+	s->state.sp = sp;
 	return 0;
 }
 
@@ -260,12 +261,12 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 	bool in_register = rule->ra_kind == EF_VALUE_REGISTER;
 	/* the frame-pointer rule, and a CFA that is loaded, are for code that runs on another stack than its caller, which
 	 * may lie below; with the return address in a register the frame may be empty, as in vfork() */
-	if ((in_register ? cfa < s->sp : cfa <= s->sp) && !may_change_stack(rule))
+	if ((in_register ? cfa < s->state.sp : cfa <= s->state.sp) && !may_change_stack(rule))
 		return cut(s, EF_MARKER_NO_PROGRESS);
 	if (in_register) {
 		if (!s->is_leaf)
 			return cut(s, EF_MARKER_REGISTER);
-		pc = s->leaf.by_dwarf_number[rule->ra_offset & (EF_REGISTERS - 1)];
+		pc = s->state.leaf.by_dwarf_number[rule->ra_offset & (EF_REGISTERS - 1)];
 	} else {
 		u64 at = saved_at(s, rule->ra_kind, rule->ra_offset, cfa);
 		if (USER_READ(&pc, 8, at))
@@ -275,8 +276,8 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 		return cut(s, EF_MARKER_STACK_READ);
 	restore_kept(s, rule, cfa);
 	s->marker_if_sp_unknown = EF_MARKER_NONE;
-	s->sp = cfa;
-	s->pc = pc;
+	s->state.sp = cfa;
+	s->state.pc = pc;
 	s->is_return_address = !(rule->cfa_reg & EF_RULE_INTERRUPTED);
 	return STEP_NEXT;
 }
@@ -298,11 +299,11 @@ static __always_inline int step_goroutine(struct ef_scratch *s, const struct ef_
 	/* between two goroutines the scheduler works for none */
 	if (!g)
 		return STEP_DONE;
-	if (USER_READ(saved, 16, g + rule->ra_offset + 8) || USER_READ(&s->fp, 8, g + rule->fp_offset) ||
+	if (USER_READ(saved, 16, g + rule->ra_offset + 8) || USER_READ(&s->state.fp, 8, g + rule->fp_offset) ||
 	    !saved[0])
 		return cut(s, EF_MARKER_REGISTER);
-	s->sp = saved[0];
-	s->pc = saved[1];
+	s->state.sp = saved[0];
+	s->state.pc = saved[1];
 	return STEP_NEXT;
 }
 
@@ -328,18 +329,18 @@ static __always_inline int apply_rule(struct ef_scratch *s)
  */
 static __always_inline int step_epilogue(struct ef_scratch *s)
 {
-	u64 code = 0, sp = s->sp, bytes = 0;
+	u64 code = 0, sp = s->state.sp, bytes = 0;
 	bool pops_fp = 0;
 
-	if (!RETURN_ADDRESS_ON_STACK || s->is_leaf || USER_READ(&code, 8, s->pc) ||
+	if (!RETURN_ADDRESS_ON_STACK || s->is_leaf || USER_READ(&code, 8, s->state.pc) ||
 	    !is_epilogue(code, &bytes, &pops_fp))
 		return 1;
-	if (pops_fp && USER_READ(&s->fp, 8, sp))
+	if (pops_fp && USER_READ(&s->state.fp, 8, sp))
 		return 1;
 	sp += bytes;
-	if (USER_READ(&s->pc, 8, sp))
+	if (USER_READ(&s->state.pc, 8, sp))
 		return 1;
-	s->sp = sp + 8;
+	s->state.sp = sp + 8;
 	return 0;
 }
 
@@ -372,8 +373,8 @@ __noinline int unwind_step(void)
 	struct ef_scratch *s = get_scratch();
 	if (!s)
 		return STEP_DONE;
-	s->pc = CODE_ADDRESS(s->pc);
-	u64 address = s->pc - s->is_return_address;
+	s->state.pc = CODE_ADDRESS(s->state.pc);
+	u64 address = s->state.pc - s->is_return_address;
 	int slot = find_mapping(s, address);
 
 	/* clang 17 and later know what resolve_mapping() returns and drop the mask below; the verifier does not */
@@ -388,16 +389,16 @@ __noinline int unwind_step(void)
 		s->is_leaf = 0;
 		s->knows_kept = 0;
 		s->marker_if_sp_unknown = EF_MARKER_NONE;
-		return s->pc ? STEP_NEXT : STEP_DONE;
+		return s->state.pc ? STEP_NEXT : STEP_DONE;
 	}
 	if (m->key) {
 		push_word(s, FRAME_WORD(EF_FRAME_FILE, s->table_offset));
 		push_word(s, m->key);
 	} else {
 		push_word(s, FRAME_WORD(EF_FRAME_ANON, address));
-		s->has_anonymous = 1;
+		s->state.has_anonymous = 1;
 	}
-	s->user_frames++;
+	s->state.user_frames++;
 	s->is_return_address = 1;
 	s->found_kept = 0;
 	s->found_all = 0;
@@ -405,7 +406,7 @@ __noinline int unwind_step(void)
 	s->is_leaf = s->found_all;
 	s->knows_kept = s->found_kept;
 	/* a chain that ends in 0 is how _start and clone begin where they have no unwind information */
-	return result == STEP_NEXT && s->pc ? STEP_NEXT : STEP_DONE;
+	return result == STEP_NEXT && s->state.pc ? STEP_NEXT : STEP_DONE;
 }
 
 /* Counter of the way in which a user stack ended, in the order of enum ef_marker. */
@@ -442,19 +443,20 @@ static __always_inline u32 marker_counter(u32 marker)
 /* What a sample's frames are gathered in, empty. */
 static __always_inline void begin_stack(struct ef_scratch *s)
 {
-	s->words = 0;
-	s->user_frames = 0;
-	s->hash = 0x9e3779b97f4a7c15ULL;
-	s->has_anonymous = 0;
-	s->marker = EF_MARKER_NONE;
+	s->state.words = 0;
+	s->state.user_frames = 0;
+	s->state.hash = 0x9e3779b97f4a7c15ULL;
+	s->state.has_anonymous = 0;
+	s->state.marker = EF_MARKER_NONE;
 	s->next_mapping = 0;
 	s->mappings[0].length = s->mappings[1].length = s->mappings[2].length = s->mappings[3].length = 0;
 	s->frame_pointer_frames = 0;
 	s->vma_lookups = 0;
-	s->has_interpreted = 0;
-	s->trace.runtime_file = 0;
+	s->begun_runtimes = 0;
+	s->state.has_interpreted = 0;
+	s->state.runtime_file = 0;
 	s->marker_if_guess_fails = EF_MARKER_NONE;
-	s->unread = 0;
+	s->state.unread = 0;
 	s->is_unwound = 0;
 }
 
@@ -469,7 +471,7 @@ UNWIND_STEPS_LINKAGE int unwind_steps(void)
 	if (!s)
 		return STEP_DONE;
 	for (u32 i = 0; i < FRAMES_AT_A_TIME; i++) {
-		if (s->user_frames >= config.max_user_frames)
+		if (s->state.user_frames >= config.max_user_frames)
 			return cut(s, EF_MARKER_DEPTH);
 		if (unwind_step())
 			return STEP_DONE;
@@ -483,12 +485,12 @@ static __always_inline void unwind_user(struct ef_scratch *s)
 	s->is_unwound = 1;
 	s->is_leaf = 1;
 	s->knows_kept = 1;
-	s->is_return_address = s->is_behind_syscall;
+	s->is_return_address = s->state.is_behind_syscall;
 	s->marker_if_sp_unknown = EF_MARKER_NONE;
 	for (u32 i = 0; i < EF_MAX_USER_FRAMES / FRAMES_AT_A_TIME + 1; i++)
 		if (unwind_steps())
 			return;
-	s->marker = EF_MARKER_DEPTH;
+	s->state.marker = EF_MARKER_DEPTH;
 }
 
 /* Says how the user stack ended, once it is as complete as it gets. */
@@ -496,14 +498,14 @@ static __always_inline void end_user_stack(struct ef_scratch *s, bool in_kernel)
 {
 	if (!s->is_unwound)
 		return;
-	if (in_kernel && !s->user_frames) {
+	if (in_kernel && !s->state.user_frames) {
 		/* exec has put the new registers in place, but not yet the memory that they point to */
 		count(EF_COUNTER_user_leaf_unmapped);
 		return;
 	}
-	count(marker_counter(s->marker));
-	if (s->marker)
-		push_word(s, FRAME_WORD(EF_FRAME_MARKER, s->marker));
+	count(marker_counter(s->state.marker));
+	if (s->state.marker)
+		push_word(s, FRAME_WORD(EF_FRAME_MARKER, s->state.marker));
 	if (s->frame_pointer_frames)
 		count_by(EF_COUNTER_frames_frame_pointer, s->frame_pointer_frames);
 	count_by(EF_COUNTER_vma_lookups, s->vma_lookups);

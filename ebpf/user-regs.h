@@ -3,7 +3,7 @@
 #ifndef EF_USER_REGS_H
 #define EF_USER_REGS_H
 
-#include "maps.h"
+#include "memory.h"
 
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000
@@ -11,11 +11,11 @@
 
 static __always_inline void set_leaf(struct ef_scratch *s, const struct ef_user_regs *regs)
 {
-	copy_registers(s->leaf.by_dwarf_number, regs);
-	s->fp = USER_FP(regs);
-	s->sp = USER_SP(regs);
-	s->pc = USER_PC(regs);
-	s->is_behind_syscall = 0;
+	copy_registers(s->state.leaf.by_dwarf_number, regs);
+	s->state.fp = USER_FP(regs);
+	s->state.sp = USER_SP(regs);
+	s->state.pc = USER_PC(regs);
+	s->state.is_behind_syscall = 0;
 }
 
 /* The address of the pt_regs that the kernel saved at the last entry from user space. */
@@ -26,14 +26,14 @@ static __always_inline u64 saved_user_regs(struct task_struct *task)
 	return (u64)BPF_CORE_READ(task, stack) + config.thread_size - config.user_regs_from_stack_top;
 }
 
-/* Fills leaf, pc, sp and fp, and makes of the processor's mode that of user space. Returns 0, or the counter of why
+/* `interrupted`: what the event came upon, NULL: the kernel. Fills leaf, pc, sp and fp, and makes of the processor's mode that of user space. Returns 0, or the counter of why
  * there are none. */
-static __always_inline u32 load_user_regs(struct bpf_perf_event_data *ctx, struct ef_scratch *s,
+static __always_inline u32 load_user_regs(struct ef_scratch *s, const struct ef_user_regs *interrupted,
 					  struct task_struct *task, u64 *mode)
 {
-	*mode = *(const volatile u64 *)&s->mode;
-	if (is_user_mode(*mode)) {
-		set_leaf(s, &ctx->regs);
+	*mode = *(const volatile u64 *)&s->state.mode;
+	if (interrupted && is_user_mode(*mode)) {
+		set_leaf(s, interrupted);
 		/* or clang joins the end of this with the same below, and reads by a pointer that may be into ctx */
 		asm volatile("" ::: "memory");
 		return 0;
@@ -49,7 +49,7 @@ static __always_inline u32 load_user_regs(struct bpf_perf_event_data *ctx, struc
 	if (!is_user_mode(*mode) || !USER_PC(regs))
 		return EF_COUNTER_user_leaf_unmapped;
 	set_leaf(s, regs);
-	s->is_behind_syscall = is_behind_syscall(regs, at);
+	s->state.is_behind_syscall = is_behind_syscall(regs, at);
 	return 0;
 }
 

@@ -6,8 +6,8 @@ import { RUNTIMES } from '../interpreters/registry.ts';
 import { onlineCpus } from './cpus.ts';
 import type { KernelFeatures, Native, NativeBpfObject } from './native.ts';
 import { packageRoot } from './package-root.ts';
-import { CONFIG, EF_DEFERRED_PER_CPU } from './records.gen.ts';
-import { type OpenSampler, Samplers } from './samplers.ts';
+import { CONFIG, Context, EF_DEFERRED_PER_CPU } from './records.gen.ts';
+import { type SamplerObjects, Samplers } from './samplers.ts';
 
 export interface BpfSettings {
   maxUserFrames: number;
@@ -36,6 +36,7 @@ function encodeConfig(
   settings: BpfSettings,
   features: KernelFeatures,
   runtimes: readonly RuntimePlugin[],
+  context: number,
 ): Buffer {
   const config = Buffer.alloc(CONFIG.bytes);
   config.writeUInt32LE(features.rdonlyCast && features.mapleTree ? 1 : 0, CONFIG.fastLoads);
@@ -48,6 +49,7 @@ function encodeConfig(
   config.writeUInt32LE(Math.max(THREAD_SIZE, features.pageBytes), CONFIG.threadSize);
   config.writeUInt32LE(Math.log2(features.pageBytes), CONFIG.pageShift);
   config.writeUInt32LE(deferringObject(features) ? 1 : 0, CONFIG.canDefer);
+  config.writeUInt32LE(context, CONFIG.context);
   config.writeBigUInt64LE(features.codeAddressMask, CONFIG.codeAddressMask);
   config.writeUInt32LE(
     runtimes.reduce((mask, { id }) => mask | (1 << id), 0),
@@ -75,44 +77,63 @@ export function explainLoadFailure(error: SystemFailure): CannotProfile {
 
 const lastLines = (log = ''): string => log.trimEnd().split('\n').slice(-12).join('\n');
 
-/** Opens the object, without loading it; maps that `share` has are taken from there. */
-export type OpenObject = (
-  programs: readonly string[],
-  runtimes: readonly RuntimePlugin[],
-  share?: NativeBpfObject,
-) => NativeBpfObject;
+/** What one object is opened with. */
+interface Opening {
+  programs: readonly string[];
+  /** enum ef_context: where they run. */
+  context: number;
+  runtimes?: readonly RuntimePlugin[];
+  /** Of maps, where they are not those of the object's source. */
+  maxEntries?: Record<string, number>;
+  /** Maps that this object has are used in place of new ones. */
+  share?: NativeBpfObject;
+}
 
-export function makeOpener(
-  native: Native,
-  settings: BpfSettings,
-): { open: OpenObject; openDeferring: OpenSampler | undefined } {
+/** Opens an object of build/, without loading it. */
+export type OpenObject = (file: string, opening: Opening) => NativeBpfObject;
+
+const MAIN_OBJECT = 'everyframe.bpf.o';
+
+export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
   const features = native.probeFeatures();
-  const sizes = {
-    records: settings.ringBytes,
-    files: settings.maxFiles,
-    tables: settings.maxTables,
-  };
-  const skipped = (runtimes: readonly RuntimePlugin[]): string[] =>
-    RUNTIMES.filter((plugin) => !runtimes.includes(plugin)).flatMap(({ maps }) => maps);
-  const openObject: OpenObject = (programs, runtimes, share) =>
-    new native.BpfObject(join(packageRoot(), 'build/everyframe.bpf.o'), {
-      rodata: encodeConfig(settings, features, runtimes),
-      maxEntries: share ? {} : sizes,
+  return (file, { programs, context, runtimes = [], maxEntries = {}, share }) =>
+    new native.BpfObject(join(packageRoot(), 'build', file), {
+      rodata: encodeConfig(settings, features, runtimes, context),
+      maxEntries,
       programs,
-      skipMaps: skipped(runtimes),
+      skipMaps: RUNTIMES.filter((plugin) => !runtimes.includes(plugin)).flatMap(({ maps }) => maps),
       share,
     });
-  const deferring = deferringObject(features);
-  if (!deferring) return { open: openObject, openDeferring: undefined };
-  const openDeferring: OpenSampler = (runtimes, share) =>
-    new native.BpfObject(join(packageRoot(), 'build', deferring), {
-      rodata: encodeConfig(settings, features, runtimes),
-      maxEntries: { deferred: EF_DEFERRED_PER_CPU * (Math.max(...onlineCpus()) + 1) },
-      programs: ['defer'],
-      skipMaps: skipped(runtimes).map(nameWhereDeferred),
-      share,
-    });
-  return { open: openObject, openDeferring };
+}
+
+/** The small programs beside the sampler, and all maps but those of runtimes. */
+export function openBase(open: OpenObject, settings: BpfSettings): NativeBpfObject {
+  const { ringBytes, maxFiles, maxTables } = settings;
+  return open(MAIN_OBJECT, {
+    programs: basePrograms(settings),
+    context: Context.EVENT,
+    maxEntries: { records: ringBytes, files: maxFiles, tables: maxTables },
+  });
+}
+
+export function samplerObjects(native: Native, open: OpenObject): SamplerObjects {
+  const deferring = deferringObject(native.probeFeatures());
+  const maxEntries = { deferred: EF_DEFERRED_PER_CPU * (Math.max(...onlineCpus()) + 1) };
+  return {
+    open: (runtimes, share) =>
+      open(MAIN_OBJECT, { programs: ['sample'], context: Context.TICK, runtimes, share }),
+    openDeferring:
+      deferring === undefined
+        ? undefined
+        : (runtimes, share) =>
+            open(deferring, {
+              programs: ['defer'],
+              context: Context.DEFERRED,
+              runtimes,
+              maxEntries,
+              share,
+            }),
+  };
 }
 
 /** The object that can put stacks off until their pages are there; undefined: the kernel can't. */
@@ -121,11 +142,8 @@ function deferringObject({ taskWork, taskWorkImpl }: KernelFeatures): string | u
   return taskWorkImpl ? 'deferred-6.18.bpf.o' : undefined;
 }
 
-/** What a sample works on is other memory there: ebpf/deferred.bpf.c. */
-const nameWhereDeferred = (map: string): string => (map.endsWith('_walks') ? `deferred_${map}` : map);
-
 /** Those beside the sampler. */
-export const basePrograms = (settings: BpfSettings): string[] => [
+const basePrograms = (settings: BpfSettings): string[] => [
   'tick',
   'report_mapped',
   'on_exec',
@@ -141,14 +159,11 @@ export class BpfPrograms {
   /** Loads all; throws {@link CannotProfile}. */
   constructor(native: Native, settings: BpfSettings, warn: (message: string) => void) {
     try {
-      const { open, openDeferring } = makeOpener(native, settings);
-      this.base = open(basePrograms(settings), []);
+      const open = makeOpener(native, settings);
+      this.base = openBase(open, settings);
       this.base.loadSync();
-      this.samplers = new Samplers(
-        native,
-        this.base,
-        { open: (runtimes, share) => open(['sample'], runtimes, share), openDeferring },
-        (what, error) => warn(`${what}: ${explainLoadFailure(error).message}`),
+      this.samplers = new Samplers(native, this.base, samplerObjects(native, open), (what, error) =>
+        warn(`${what}: ${explainLoadFailure(error).message}`),
       );
     } catch (error) {
       throw explainLoadFailure(error as SystemFailure);

@@ -1,7 +1,7 @@
 /** What the running kernel's verifier makes of each BPF program: loads all of them, without attaching any. */
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { RUNTIMES } from '../interpreters/registry.ts';
-import { type BpfSettings, basePrograms, explainLoadFailure, makeOpener } from './bpf-object.ts';
+import { type BpfSettings, explainLoadFailure, makeOpener, openBase, samplerObjects } from './bpf-object.ts';
 import { loadNative, type NativeBpfObject } from './native.ts';
 import type { OpenSampler } from './samplers.ts';
 
@@ -24,14 +24,16 @@ const SETTINGS: BpfSettings = {
 
 /** The sampler alone, with each runtime, and with all of them. Throws CannotProfile where the kernel refuses one. */
 export function measurePrograms(): ProgramFigures[] {
-  const { open, openDeferring } = makeOpener(loadNative(), SETTINGS);
-  const base = open(basePrograms(SETTINGS), []);
+  const native = loadNative();
+  const opener = makeOpener(native, SETTINGS);
+  const base = openBase(opener, SETTINGS);
+  const { open, openDeferring } = samplerObjects(native, opener);
   const samplers = [[], ...RUNTIMES.map((plugin) => [plugin]), RUNTIMES];
   try {
     return [
       ...measure(base, ''),
       ...samplers.flatMap((runtimes) => {
-        const sampler = open(['sample'], runtimes, base);
+        const sampler = open(runtimes, base);
         try {
           const suffix = runtimes.map(({ name }) => `+${name}`).join('');
           return [...measure(sampler, suffix), ...measureDeferring(openDeferring, runtimes, sampler, suffix)];

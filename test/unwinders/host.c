@@ -106,8 +106,7 @@ static size_t map_by_id(const void *id)
 /* Arrays have all their elements from the start. */
 static bool is_array(const char *name)
 {
-	return !strcmp(name, "scratch") || !strcmp(name, "counters") || !strcmp(name, "found_rules") ||
-	       strstr(name, "_walks");
+	return !strcmp(name, "scratch") || !strcmp(name, "counters") || !strcmp(name, "found_rules");
 }
 
 void *host_map_lookup(void *id, const void *key)

@@ -6,7 +6,7 @@
  * value is an allocation of its exact size.
  */
 #define EF_MAPPING_H /* see resolve_mapping() below */
-#include "../../ebpf/maps.h"
+#include "../../ebpf/memory.h"
 
 int resolve_mapping(u64 address);
 
@@ -21,8 +21,8 @@ int resolve_mapping(u64 address);
 #name, &name, sizeof(*name.key), sizeof(*name.value) \
 	}
 const struct host_map unwinder_maps[] = {
-	MAP(scratch),  MAP(counters), MAP(files),        MAP(found_rules),            MAP(python_files), MAP(python_walks),
-	MAP(v8_files), MAP(v8_walks), MAP(v8_processes), MAP(hotspot_jvms), MAP(hotspot_walks), { "tables", &tables, 4, 0 },
+	MAP(scratch),  MAP(counters),     MAP(files),       MAP(found_rules),          MAP(python_files),
+	MAP(v8_files), MAP(v8_processes), MAP(hotspot_jvms), { "tables", &tables, 4, 0 },
 };
 const size_t unwinder_map_count = sizeof(unwinder_maps) / sizeof(*unwinder_maps);
 const size_t block_bytes = EF_BLOCK_BYTES;
@@ -89,21 +89,21 @@ struct unwound unwind(const uint64_t registers[REGISTERS], uint64_t thread_point
 	struct ef_scratch *s = get_scratch();
 
 	__builtin_memset(s, 0, sizeof(*s));
+	begin_stack(s);
 	s->sample.process.tgid = tgid;
 	s->sample.ktime_ns = ktime_ns;
-	s->hash = 0x9e3779b97f4a7c15ULL;
 	task.THREAD_POINTER_MEMBER = thread_pointer;
 	for (int i = 0; i < EF_REGISTERS; i++)
-		s->leaf.by_dwarf_number[i] = registers[i];
-	s->fp = registers[REG_FP];
-	s->sp = registers[REG_SP];
-	s->pc = registers[16];
+		s->state.leaf.by_dwarf_number[i] = registers[i];
+	s->state.fp = registers[REG_FP];
+	s->state.sp = registers[REG_SP];
+	s->state.pc = registers[16];
 	unwind_user(s);
 	end_user_stack(s, 0);
 	return (struct unwound){
 		.words = (const uint64_t *)s->trace.frames,
-		.word_count = s->words,
-		.user_frames = s->user_frames,
-		.marker = s->marker,
+		.word_count = s->state.words,
+		.user_frames = s->state.user_frames,
+		.marker = s->state.marker,
 	};
 }

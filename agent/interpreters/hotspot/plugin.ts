@@ -29,7 +29,7 @@ export const hotspot: RuntimePlugin = {
   name: 'hotspot',
   fileName: /^(libjvm\.so|java)$/,
   id: Runtime.HOTSPOT,
-  maps: ['hotspot_jvms', 'hotspot_walks'],
+  maps: ['hotspot_jvms'],
   frameKind: FrameKind.HOTSPOT,
   frameType: 'jvm',
   detect(elf) {

@@ -35,7 +35,7 @@ export const cpython: RuntimePlugin = {
   name: 'cpython',
   fileName: /^(lib)?python\d/,
   id: Runtime.PYTHON,
-  maps: ['python_files', 'python_walks'],
+  maps: ['python_files'],
   frameKind: FrameKind.PYTHON,
   frameType: 'cpython',
   detect(elf) {

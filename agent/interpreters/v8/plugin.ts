@@ -31,7 +31,7 @@ export const v8: RuntimePlugin = {
   name: 'v8',
   fileName: /^(lib)?node/,
   id: Runtime.V8,
-  maps: ['v8_files', 'v8_processes', 'v8_walks'],
+  maps: ['v8_files', 'v8_processes'],
   frameKind: FrameKind.V8,
   frameType: 'v8js',
   detect(elf) {

@@ -17,12 +17,12 @@
 #ifndef EF_HOTSPOT_H
 #define EF_HOTSPOT_H
 
-#include "hotspot-walk.h"
+#include "blobs.h"
 
 #if HAS_HOTSPOT
 
-#include "hotspot-frames.h"
-#include "hotspot-interpreter.h"
+#include "frames.h"
+#include "interpreter.h"
 
 /* Slots beyond the expected one in which a return address is looked for */
 #define HOTSPOT_CANDIDATES 4
@@ -31,17 +31,15 @@
  * the return address is further up. Global, so that it is verified once. */
 __noinline int step_to_hotspot_caller(u32 frame)
 {
-	if (!HAS_RUNTIME(HOTSPOT))
+	struct ef_scratch *s = RUNTIME_SCRATCH(HOTSPOT);
+	if (!s)
 		return 1;
-	struct ef_scratch *s = get_scratch();
-	struct ef_hotspot_walk *w = get_hotspot_walks();
-	if (!s || !w)
-		return 1;
-	u64 at = s->sp;
+	struct ef_hotspot_state *w = &s->runtimes.hotspot;
+	u64 at = s->state.sp;
 
 	if (frame == FRAME_POINTER) {
-		at = s->fp + 8;
-		if (s->fp < s->sp || s->fp - s->sp > HOTSPOT_REACH || s->fp & 7)
+		at = s->state.fp + 8;
+		if (s->state.fp < s->state.sp || s->state.fp - s->state.sp > HOTSPOT_REACH || s->state.fp & 7)
 			return 1;
 	} else if (frame == FRAME_PUSHED) {
 		at += 8;
@@ -55,9 +53,9 @@ __noinline int step_to_hotspot_caller(u32 frame)
 			return 1;
 		if (is_code(s, w->pair[1])) {
 			if (frame != FRAME_NONE && frame != FRAME_ALLOCATED)
-				s->fp = w->pair[0];
-			s->sp = at + 8;
-			s->pc = w->pair[1];
+				s->state.fp = w->pair[0];
+			s->state.sp = at + 8;
+			s->state.pc = w->pair[1];
 			return 0;
 		}
 		at += 8;
@@ -67,7 +65,7 @@ __noinline int step_to_hotspot_caller(u32 frame)
 
 /* The return address was replaced by that of the nmethod's handler, since its code is not valid any more: what it was is
  * in the frame. */
-static __always_inline u64 undo_deoptimization(struct ef_scratch *s, struct ef_hotspot_walk *w, u64 pc)
+static __always_inline u64 undo_deoptimization(struct ef_scratch *s, struct ef_hotspot_state *w, u64 pc)
 {
 	u64 deopt = BLOB_WORD(w, w->jvm.deopt), deopt2 = 0, original = 0;
 
@@ -78,22 +76,20 @@ static __always_inline u64 undo_deoptimization(struct ef_scratch *s, struct ef_h
 						   BLOB_WORD(w, w->jvm.deopt_method_handle);
 	if (pc != deopt && pc != deopt2)
 		return pc;
-	u64 at = s->sp + (s64)(__s32)BLOB_INT(w, w->jvm.orig_pc);
+	u64 at = s->state.sp + (s64)(__s32)BLOB_INT(w, w->jvm.orig_pc);
 	return hotspot_read(&original, 8, at) || original - w->code_begin > 1U << 31 ? pc : original;
 }
 
 /* Compiled methods and stubs. Global, so that it is verified once; 0, or 1 where the caller is not found. */
 __noinline int step_hotspot_code(u32 unused)
 {
-	if (!HAS_RUNTIME(HOTSPOT))
+	struct ef_scratch *s = RUNTIME_SCRATCH(HOTSPOT);
+	if (!s)
 		return 1;
-	struct ef_scratch *s = get_scratch();
-	struct ef_hotspot_walk *w = get_hotspot_walks();
-	if (!s || !w)
-		return 1;
+	struct ef_hotspot_state *w = &s->runtimes.hotspot;
 	bool is_method = w->kind == NAME_NMETHOD || w->kind == NAME_NATIVE;
 	int frame = w->frame_bytes ? FRAME_COMPLETE : FRAME_POINTER;
-	u64 pc = s->pc;
+	u64 pc = s->state.pc;
 
 	if (is_method && s->is_return_address)
 		pc = undo_deoptimization(s, w, pc);
@@ -127,19 +123,15 @@ static __always_inline void keep_mapping(struct ef_scratch *s, u32 slot, u64 add
  * nothing has changed. Global, so that it is verified once. */
 __noinline int unwind_hotspot(u32 slot)
 {
-	if (!HAS_RUNTIME(HOTSPOT))
+	struct ef_scratch *s = RUNTIME_SCRATCH(HOTSPOT);
+	if (!s)
 		return 0;
-	struct ef_scratch *s = get_scratch();
-	struct ef_hotspot_walk *w = get_hotspot_walks();
-	if (!s || !w)
-		return 0;
+	struct ef_hotspot_state *w = &s->runtimes.hotspot;
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
-	u64 address = s->pc - s->is_return_address;
+	u64 address = s->state.pc - s->is_return_address;
 
-	if (w->ktime_ns != s->sample.ktime_ns) {
-		w->ktime_ns = s->sample.ktime_ns;
+	if (begins_in_sample(s, EF_RUNTIME_HOTSPOT))
 		w->is_looked_up = 0;
-	}
 	if (!w->is_looked_up)
 		look_jvm_up(s, w, m);
 	if (m->key || !w->jvm.attachment.is_attached)
@@ -154,7 +146,7 @@ __noinline int unwind_hotspot(u32 slot)
 		keep_mapping(s, slot, address);
 		return 0;
 	}
-	s->trace.runtime_file = w->jvm.attachment.file_key;
+	s->state.runtime_file = w->jvm.attachment.file_key;
 	return 1;
 }
 

@@ -26,20 +26,17 @@
 #ifndef EF_PYTHON_H
 #define EF_PYTHON_H
 
-#include "maps.h"
-#include "table.h"
+#include "../table.h"
 
 #define PYTHON_MAX_BYTES 192
 /* Where glibc's table of keys may begin below the thread pointer, and of what it points to. */
-#define GLIBC_KEYS_WORDS 64
 #define GLIBC_KEYS_FIRST 1408
 #define GLIBC_KEYS_BLOCK 512
 /* distances from the thread pointer are smaller, addresses larger */
 #define MAX_STATIC_TLS (1 << 22)
 /* owner of a frame that belongs to no function: 3 and, in 3.14, 4 (enum _frameowner) */
 #define PYTHON_OWNER_C_STACK 3
-/* States of one thread that are gone through, one an interpreter, and steps along the lists on the way to each. */
-#define PYTHON_MAX_STATES 4
+/* Steps along the lists of interpreters and threads on the way to each of a thread's states. */
 #define PYTHON_MAX_SEARCH 64
 /* "code" and its NUL */
 #define PYTHON_CODE_NAME 0x0000000065646f63ULL
@@ -58,36 +55,8 @@ struct {
 	__type(value, struct ef_python);
 } python_files SEC(".maps");
 
-/* The Python frames of the sampled stack that were not taken yet. */
-struct ef_python_walk {
-	u64 ktime_ns;          /* of the sample that all else belongs to */
-	u64 key;               /* the interpreter's file; 0: none was met */
-	struct ef_python file; /* its entry, copied once a sample */
-	u64 has_begun;
-	u64 frame;
-	u64 cframe;
-	u64 link;                      /* the extra frame that ended the last run */
-	u64 base_frame;                /* where the thread state's list ends, if that is a frame */
-	u64 states[PYTHON_MAX_STATES]; /* of this thread that were gone through */
-	u32 state_count;
-	u32 has_all_states; /* no more was found */
-	u64 searched_thread;
-	u64 searched_interpreter;
-	u64 kept_frame; /* the list from here on was found to belong further out than kept_link */
-	u64 kept_link;
-	union {
-		struct {
-			u8 bytes[256];
-			u8 code[256];
-		};
-		u64 words[GLIBC_KEYS_WORDS]; /* before there is a frame */
-	};
-};
-
-PER_CPU(python_walks, struct ef_python_walk)
-
 /* Copies the file's entry: every native frame in the interpreter's file asks for it, and every Python frame. */
-static __always_inline int load_python(struct ef_python_walk *w, u64 key)
+static __always_inline int load_python(struct ef_python_state *w, u64 key)
 {
 	struct ef_python *file = bpf_map_lookup_elem(&python_files, &key);
 	if (!file)
@@ -124,10 +93,11 @@ __noinline u64 user_word(u64 address)
  * specific). No other word of a thread points to 512 bytes before itself. */
 __noinline u64 find_glibc_keys(u64 tp)
 {
-	if (!HAS_RUNTIME(PYTHON))
+	struct ef_scratch *s = RUNTIME_SCRATCH(PYTHON);
+	if (!s)
 		return 0;
-	struct ef_python_walk *w = get_python_walks();
-	if (!w || python_read(w->words, sizeof(w->words), tp - GLIBC_KEYS_FIRST))
+	struct ef_python_state *w = &s->runtimes.python;
+	if (python_read(w->words, sizeof(w->words), tp - GLIBC_KEYS_FIRST))
 		return 0;
 	for (u32 i = 0; i < GLIBC_KEYS_WORDS; i++) {
 		u64 at = tp - GLIBC_KEYS_FIRST + i * 8;
@@ -140,7 +110,7 @@ __noinline u64 find_glibc_keys(u64 tp)
 
 /* What pthread_getspecific(key) gives. glibc keeps 32 keys inside struct pthread and the others in blocks;
  * musl has one array (src/thread/pthread_getspecific.c). */
-static __always_inline u64 read_pthread_key(struct ef_python_walk *w, u64 tp, u32 key)
+static __always_inline u64 read_pthread_key(struct ef_python_state *w, u64 tp, u32 key)
 {
 	if (w->file.is_musl)
 		return user_word(user_word(MUSL_KEYS(tp)) + key * 8ULL);
@@ -161,7 +131,7 @@ static __always_inline u64 module_word(const struct ef_python *py, u64 tp, const
 }
 
 /* `delta` is that of the mapping: address + delta = offset in the file. */
-static __always_inline u64 read_thread_state(struct ef_python_walk *w, const struct ef_python_access *access,
+static __always_inline u64 read_thread_state(struct ef_python_state *w, const struct ef_python_access *access,
 					     u64 tp, u64 delta)
 {
 	const struct ef_python *py = &w->file;
@@ -200,7 +170,7 @@ static __always_inline u64 read_thread_state(struct ef_python_walk *w, const str
 	}
 }
 
-static __always_inline void enter_thread_state(struct ef_python_walk *w, const struct ef_python *py, u64 thread)
+static __always_inline void enter_thread_state(struct ef_python_state *w, const struct ef_python *py, u64 thread)
 {
 	w->states[w->state_count++ & (PYTHON_MAX_STATES - 1)] = thread;
 	w->base_frame = py->thread_base_frame ? user_word(thread + py->thread_base_frame) : 0;
@@ -213,7 +183,7 @@ static __always_inline void enter_thread_state(struct ef_python_walk *w, const s
 }
 
 /* The first frame of the loop in this stack: finds the thread's list. */
-static __always_inline void begin_python(struct ef_python_walk *w, u64 delta)
+static __always_inline void begin_python(struct ef_python_state *w, u64 delta)
 {
 	const struct ef_python *py = &w->file;
 	u64 tp = thread_pointer();
@@ -228,7 +198,7 @@ static __always_inline void begin_python(struct ef_python_walk *w, u64 delta)
 	enter_thread_state(w, py, current ? current : bound);
 }
 
-static __always_inline int has_entered(const struct ef_python_walk *w, u64 thread)
+static __always_inline int has_entered(const struct ef_python_state *w, u64 thread)
 {
 	for (u32 i = 0; i < PYTHON_MAX_STATES; i++)
 		if (w->states[i] == thread && i < w->state_count)
@@ -240,11 +210,10 @@ static __always_inline int has_entered(const struct ef_python_walk *w, u64 threa
  * frames, or there is none left. Global, so that it is verified once. */
 __noinline int search_thread_state(u64 tp)
 {
-	if (!HAS_RUNTIME(PYTHON))
+	struct ef_scratch *s = RUNTIME_SCRATCH(PYTHON);
+	if (!s)
 		return 1;
-	struct ef_python_walk *w = get_python_walks();
-	if (!w)
-		return 1;
+	struct ef_python_state *w = &s->runtimes.python;
 	const struct ef_python *py = &w->file;
 	u64 thread = w->searched_thread, interpreter = w->searched_interpreter;
 
@@ -266,7 +235,7 @@ __noinline int search_thread_state(u64 tp)
 
 /* The list of frames has ended and there is another run of the loop in the stack: goes on with another state of this
  * thread, the newest interpreter's first. Its links say whether it belongs here. */
-static __always_inline void enter_outer_interpreter(struct ef_python_walk *w, u64 delta)
+static __always_inline void enter_outer_interpreter(struct ef_python_state *w, u64 delta)
 {
 	const struct ef_python *py = &w->file;
 	u64 tp = thread_pointer(), interpreter = user_word(py->interpreters - delta);
@@ -335,12 +304,10 @@ static __always_inline u32 instruction_offset(const struct ef_python *py, const 
 /* Takes the frame at the head of the list. Global, so that it is verified once. */
 __noinline int take_python_frame(u32 slot)
 {
-	if (!HAS_RUNTIME(PYTHON))
+	struct ef_scratch *s = RUNTIME_SCRATCH(PYTHON);
+	if (!s)
 		return PYTHON_END;
-	struct ef_scratch *s = get_scratch();
-	struct ef_python_walk *w = get_python_walks();
-	if (!s || !w)
-		return PYTHON_END;
+	struct ef_python_state *w = &s->runtimes.python;
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
 	struct ef_python *py = &w->file;
 	u64 at = w->frame;
@@ -374,9 +341,9 @@ __noinline int take_python_frame(u32 slot)
 	push_word(s, FRAME_WORD(EF_FRAME_PYTHON, code));
 	push_word(s, offset << 32 | code_cookie(py, w->code));
 	/* a code object's address means something in this process only */
-	s->has_anonymous = 1;
-	s->has_interpreted = 1;
-	s->user_frames++;
+	s->state.has_anonymous = 1;
+	s->state.has_interpreted = 1;
+	s->state.user_frames++;
 	w->frame = previous;
 	if (py->boundary == EF_PYTHON_EACH || (py->boundary == EF_PYTHON_ENTRY && boundary))
 		return PYTHON_RUN_OVER;
@@ -386,13 +353,11 @@ __noinline int take_python_frame(u32 slot)
 /* As unwind_steps(). */
 __noinline int take_python_frames(u32 slot)
 {
-	if (!HAS_RUNTIME(PYTHON))
-		return PYTHON_END;
-	struct ef_scratch *s = get_scratch();
+	struct ef_scratch *s = RUNTIME_SCRATCH(PYTHON);
 	if (!s)
 		return PYTHON_END;
 	for (u32 i = 0; i < FRAMES_AT_A_TIME; i++) {
-		if (s->user_frames >= config.max_user_frames)
+		if (s->state.user_frames >= config.max_user_frames)
 			return PYTHON_END;
 		int result = take_python_frame(slot);
 		if (result != PYTHON_NEXT)
@@ -429,23 +394,19 @@ static __always_inline int is_in_loop(const struct ef_python *py, u64 file_offse
 	return 0;
 }
 
-/* Pushes the Python frames that belong to the native frame at s->pc, if that is one of the interpreter loop. Returns
+/* Pushes the Python frames that belong to the native frame at s->state.pc, if that is one of the interpreter loop. Returns
  * 0: the native frame follows. */
 __noinline int unwind_python(u32 slot)
 {
-	if (!HAS_RUNTIME(PYTHON))
+	struct ef_scratch *s = RUNTIME_SCRATCH(PYTHON);
+	if (!s)
 		return 0;
-	struct ef_scratch *s = get_scratch();
-	struct ef_python_walk *w = get_python_walks();
-	if (!s || !w)
-		return 0;
+	struct ef_python_state *w = &s->runtimes.python;
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
 	struct ef_python *py = &w->file;
 
-	if (w->ktime_ns != s->sample.ktime_ns) {
-		w->ktime_ns = s->sample.ktime_ns;
+	if (begins_in_sample(s, EF_RUNTIME_PYTHON))
 		w->key = 0;
-	}
 	if (w->key != m->key && load_python(w, m->key))
 		return 0;
 	if (!is_in_loop(py, s->table_offset))
@@ -461,8 +422,8 @@ __noinline int unwind_python(u32 slot)
 		return 0; /* not entered yet, or left already */
 	if (end && w->frame == w->kept_frame && w->kept_link >= end)
 		return 0; /* found out before: each frame on the way would walk all of it again */
-	u64 hash = s->hash, frame = w->frame;
-	u32 words = s->words, frames = s->user_frames;
+	u64 hash = s->state.hash, frame = w->frame;
+	u32 words = s->state.words, frames = s->state.user_frames;
 	w->link = 0;
 	if (take_run(slot) == PYTHON_END) {
 		w->frame = 0;
@@ -472,9 +433,9 @@ __noinline int unwind_python(u32 slot)
 		w->cframe = user_word(w->cframe + py->cframe_previous);
 	else if (end && w->link >= end) {
 		/* these belong to a frame further out: put them back */
-		s->hash = hash;
-		s->words = words;
-		s->user_frames = frames;
+		s->state.hash = hash;
+		s->state.words = words;
+		s->state.user_frames = frames;
 		w->frame = w->kept_frame = frame;
 		w->kept_link = w->link;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What the HotSpot unwinder knows of a process and of the code that a frame is in: see hotspot.h. */
-#ifndef EF_HOTSPOT_WALK_H
-#define EF_HOTSPOT_WALK_H
+/* Where the JVM's code is, and what a piece of it is: see unwind.h. */
+#ifndef EF_HOTSPOT_BLOBS_H
+#define EF_HOTSPOT_BLOBS_H
 
-#include "attach.h"
-#include "mapping.h"
+#include "../attach.h"
+#include "../mapping.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -20,12 +20,6 @@ struct {
 /* A larger frame, or a caller's stack pointer that is further away, is taken for garbage. */
 #define HOTSPOT_REACH (1ULL << 20)
 #define HOTSPOT_MAX_FRAME_WORDS (HOTSPOT_REACH / 8)
-/* What a mask of two's power keeps offsets in; less of it is filled */
-#define HOTSPOT_HEAD_BYTES 512
-_Static_assert(EF_HOTSPOT_BLOB_BYTES <= HOTSPOT_HEAD_BYTES, "the head that is read");
-/* Words of an interpreted frame below fp that say what it is, and the pair at fp */
-#define INTERPRETED_WORDS 8
-
 enum hotspot_slot { SLOT_METHOD = 5, SLOT_SENDER_SP = 7, SLOT_FP = 8, SLOT_RETURN = 9 };
 
 /* The name of a blob, as far as it tells what it is: "nmethod", "native nmethod", "Interpreter", "StubRoutines" */
@@ -35,26 +29,6 @@ enum hotspot_name {
 	NAME_INTERPRETER = 0x65746e49,
 	NAME_STUBS = 0x62757453,
 };
-
-/* What is known of the sampled process and frame. */
-struct ef_hotspot_walk {
-	u64 ktime_ns; /* of the sample that all else belongs to */
-	u64 is_looked_up;
-	struct ef_hotspot jvm;
-	/* the frame's blob */
-	u64 blob;
-	u64 code_begin;
-	u64 name; /* address */
-	u32 kind; /* how the name begins, enum hotspot_name among others */
-	u32 frame_bytes;
-	u64 head[HOTSPOT_HEAD_BYTES / 8];
-	u64 code[3]; /* from pc - 8 */
-	u64 slots[INTERPRETED_WORDS + 2];
-	u64 pair[2];
-	struct ef_hotspot nothing; /* never written */
-};
-
-PER_CPU(hotspot_walks, struct ef_hotspot_walk)
 
 static __always_inline long hotspot_read(void *dst, u32 size, u64 address)
 {
@@ -70,7 +44,7 @@ static __always_inline long hotspot_read(void *dst, u32 size, u64 address)
 #define BLOB_SHORT(w, at) (*(u16 *)((char *)(w)->head + ((at) & (HOTSPOT_HEAD_BYTES - 2))))
 
 /* Copies what is known of the process into `w`; asks user space where that is nothing yet. */
-static __always_inline void look_jvm_up(struct ef_scratch *s, struct ef_hotspot_walk *w,
+static __always_inline void look_jvm_up(struct ef_scratch *s, struct ef_hotspot_state *w,
 					const struct ef_mapping *m)
 {
 	struct ef_process_id id = s->sample.process;
@@ -115,11 +89,10 @@ static __always_inline u32 find_heap(const struct ef_hotspot *jvm, u64 address)
  * once. */
 __noinline int read_hotspot_blob(u64 address)
 {
-	if (!HAS_RUNTIME(HOTSPOT))
+	struct ef_scratch *s = RUNTIME_SCRATCH(HOTSPOT);
+	if (!s)
 		return 1;
-	struct ef_hotspot_walk *w = get_hotspot_walks();
-	if (!w)
-		return 1;
+	struct ef_hotspot_state *w = &s->runtimes.hotspot;
 	u32 heap = find_heap(&w->jvm, address);
 	if (heap >= w->jvm.heap_count || heap >= EF_HOTSPOT_HEAPS)
 		return 1;
@@ -156,9 +129,9 @@ static __always_inline void push_hotspot(struct ef_scratch *s, u32 code, u64 add
 {
 	push_word(s, FRAME_WORD(EF_FRAME_HOTSPOT, (u64)code << 48 | (address & ((1ULL << 48) - 1))));
 	push_word(s, (u64)high << 32 | low);
-	s->has_anonymous = 1;
-	s->has_interpreted = 1;
-	s->user_frames++;
+	s->state.has_anonymous = 1;
+	s->state.has_interpreted = 1;
+	s->state.user_frames++;
 }
 
 static __always_inline bool is_code(struct ef_scratch *s, u64 address)
@@ -167,7 +140,7 @@ static __always_inline bool is_code(struct ef_scratch *s, u64 address)
 }
 
 /* The address of code of the JVM's own? */
-static __always_inline bool is_java_code(const struct ef_hotspot_walk *w, u64 address)
+static __always_inline bool is_java_code(const struct ef_hotspot_state *w, u64 address)
 {
 	return find_heap(&w->jvm, address) < w->jvm.heap_count;
 }

@@ -17,8 +17,7 @@
 #ifndef EF_V8_H
 #define EF_V8_H
 
-#include "maps.h"
-#include "mapping.h"
+#include "../mapping.h"
 
 #define V8_MAP_INSTANCE_TYPE 12
 #define V8_SHARED_BYTES 64
@@ -50,18 +49,6 @@ struct {
 	__type(value, struct ef_v8_process);
 } v8_processes SEC(".maps");
 
-/* What is known of the sampled process and frame. */
-struct ef_v8_walk {
-	u64 ktime_ns; /* of the sample that all else belongs to */
-	u64 key;      /* V8's file; 0: not met in this process, or not looked for yet */
-	u64 is_looked_up;
-	u64 slots[6]; /* from fp - 40: bytecode offset, bytecode array, argument count, function, context, fp */
-	u64 shared[8];
-	u64 code[2];
-};
-
-PER_CPU(v8_walks, struct ef_v8_walk)
-
 /* As USER_READ, but a failure counts. */
 static __always_inline long v8_read(void *dst, u32 size, u64 address)
 {
@@ -77,7 +64,7 @@ static __always_inline bool is_heap_object(u64 word)
 }
 
 /* Once a sample: was V8 met in this process? */
-static __always_inline void look_process_up(struct ef_scratch *s, struct ef_v8_walk *w)
+static __always_inline void look_process_up(struct ef_scratch *s, struct ef_v8_state *w)
 {
 	u32 tgid = s->sample.process.tgid;
 	struct ef_v8_process *known = bpf_map_lookup_elem(&v8_processes, &tgid);
@@ -88,7 +75,7 @@ static __always_inline void look_process_up(struct ef_scratch *s, struct ef_v8_w
 		w->key = known->key;
 }
 
-static __always_inline void remember_v8_process(struct ef_scratch *s, struct ef_v8_walk *w, u64 key)
+static __always_inline void remember_v8_process(struct ef_scratch *s, struct ef_v8_state *w, u64 key)
 {
 	u32 tgid = s->sample.process.tgid;
 	struct ef_v8_process value = {
@@ -103,15 +90,13 @@ static __always_inline void remember_v8_process(struct ef_scratch *s, struct ef_
 }
 
 /* V8 of the process, where this frame is V8's code. */
-static __always_inline struct ef_v8 *enter_v8(struct ef_scratch *s, struct ef_v8_walk *w, u32 slot)
+static __always_inline struct ef_v8 *enter_v8(struct ef_scratch *s, struct ef_v8_state *w, u32 slot)
 {
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
 	u64 key = m->key;
 
-	if (w->ktime_ns != s->sample.ktime_ns) {
-		w->ktime_ns = s->sample.ktime_ns;
+	if (begins_in_sample(s, EF_RUNTIME_V8))
 		w->key = w->is_looked_up = 0;
-	}
 	if (!w->is_looked_up)
 		look_process_up(s, w);
 	if (key && w->key != key)
@@ -125,7 +110,7 @@ static __always_inline struct ef_v8 *enter_v8(struct ef_scratch *s, struct ef_v8
 	return v8;
 }
 
-static __always_inline u32 v8_cookie(const struct ef_v8_walk *w, const struct ef_v8 *v8)
+static __always_inline u32 v8_cookie(const struct ef_v8_state *w, const struct ef_v8 *v8)
 {
 	u64 hash = 0x9e3779b97f4a7c15ULL;
 
@@ -140,14 +125,14 @@ static __always_inline void push_v8(struct ef_scratch *s, u32 tier, u64 operand,
 	push_word(s, FRAME_WORD(EF_FRAME_V8, (u64)tier << 48 | operand));
 	push_word(s, word);
 	/* addresses of objects mean something in this process only */
-	s->has_anonymous = 1;
-	s->has_interpreted = 1;
-	s->user_frames++;
+	s->state.has_anonymous = 1;
+	s->state.has_interpreted = 1;
+	s->state.user_frames++;
 }
 
 /* Program counter of JIT code in 48 bits; above them what tells its contents apart: code is freed and its place
  * used again. */
-static __always_inline u64 v8_code_word(struct ef_v8_walk *w, u64 pc, u32 cookie)
+static __always_inline u64 v8_code_word(struct ef_v8_state *w, u64 pc, u32 cookie)
 {
 	u64 hash = cookie;
 
@@ -157,7 +142,7 @@ static __always_inline u64 v8_code_word(struct ef_v8_walk *w, u64 pc, u32 cookie
 }
 
 /* The SharedFunctionInfo of a JSFunction, its fields in w->shared; 0 if there is none. */
-static __always_inline u64 read_shared(struct ef_v8_walk *w, const struct ef_v8 *v8, u64 function)
+static __always_inline u64 read_shared(struct ef_v8_state *w, const struct ef_v8 *v8, u64 function)
 {
 	u64 shared = 0;
 
@@ -193,12 +178,12 @@ __noinline u64 find_jit_return_address(u32 unused)
 	struct ef_scratch *s = get_scratch();
 	u64 words[2] = {};
 #if RETURN_ADDRESS_ON_STACK
-	if (!s || v8_read(words, 16, s->sp))
+	if (!s || v8_read(words, 16, s->state.sp))
 		return 0;
 #else
 	if (!s)
 		return 0;
-	words[0] = words[1] = s->leaf.by_dwarf_number[REG_RETURN];
+	words[0] = words[1] = s->state.leaf.by_dwarf_number[REG_RETURN];
 #endif
 	for (int i = 0; i < 2; i++) {
 		u64 address = words[i] - 1;
@@ -209,7 +194,7 @@ __noinline u64 find_jit_return_address(u32 unused)
 	return 0;
 }
 
-static __always_inline int push_function(struct ef_scratch *s, struct ef_v8_walk *w, const struct ef_v8 *v8,
+static __always_inline int push_function(struct ef_scratch *s, struct ef_v8_state *w, const struct ef_v8 *v8,
 					 u64 function, u64 pc)
 {
 	u64 shared = read_shared(w, v8, function);
@@ -235,9 +220,9 @@ enum v8_leaf { V8_HAS_FRAME = 0, V8_BEGINS = 1, V8_ENDS = 2 };
 static __always_inline int find_v8_caller(struct ef_scratch *s, bool is_jit, u64 *sp, u64 *pc)
 {
 	int leaf = V8_BEGINS;
-	u64 code = 0, at = s->sp;
+	u64 code = 0, at = s->state.sp;
 
-	if (v8_read(&code, 8, s->pc))
+	if (v8_read(&code, 8, s->state.pc))
 		return V8_HAS_FRAME;
 	if ((code & 0xffffffffffULL) == V8_PROLOGUE >> 8)
 		at += 8; /* rbp has been pushed */
@@ -258,9 +243,9 @@ static __always_inline int find_v8_caller(struct ef_scratch *s, bool is_jit, u64
 {
 	u64 code[2] = {};
 
-	*sp = s->sp;
-	*pc = s->leaf.by_dwarf_number[REG_RETURN];
-	if (v8_read(code, 16, s->pc))
+	*sp = s->state.sp;
+	*pc = s->state.leaf.by_dwarf_number[REG_RETURN];
+	if (v8_read(code, 16, s->state.pc))
 		return V8_HAS_FRAME;
 	if (code[0] == V8_PROLOGUE && code[1] == V8_PROLOGUE_2)
 		return V8_BEGINS;
@@ -273,20 +258,20 @@ static __always_inline int find_v8_caller(struct ef_scratch *s, bool is_jit, u64
 }
 #endif
 
-static __always_inline int step_leaf_without_frame(struct ef_scratch *s, struct ef_v8_walk *w,
+static __always_inline int step_leaf_without_frame(struct ef_scratch *s, struct ef_v8_state *w,
 						   const struct ef_v8 *v8, bool is_jit)
 {
-	u64 pc = s->pc, caller_sp = 0, caller_pc = 0;
+	u64 pc = s->state.pc, caller_sp = 0, caller_pc = 0;
 	int leaf = find_v8_caller(s, is_jit, &caller_sp, &caller_pc);
 
 	if (leaf == V8_HAS_FRAME)
 		return 0;
 	if (leaf == V8_ENDS)
 		push_v8(s, EF_V8_JIT, 0, v8_code_word(w, pc, 0));
-	else if (!push_function(s, w, v8, s->leaf.by_dwarf_number[REG_V8_FUNCTION], is_jit ? pc : 0))
+	else if (!push_function(s, w, v8, s->state.leaf.by_dwarf_number[REG_V8_FUNCTION], is_jit ? pc : 0))
 		return 0;
-	s->sp = caller_sp;
-	s->pc = caller_pc;
+	s->state.sp = caller_sp;
+	s->state.pc = caller_pc;
 	return 1;
 }
 
@@ -295,18 +280,18 @@ static __always_inline int push_v8_entry(struct ef_scratch *s, u64 key)
 {
 	push_word(s, FRAME_WORD(EF_FRAME_FILE, s->table_offset));
 	push_word(s, key);
-	s->user_frames++;
+	s->state.user_frames++;
 	return 1;
 }
 
-static __always_inline int push_v8_frame(struct ef_scratch *s, struct ef_v8_walk *w, const struct ef_v8 *v8,
+static __always_inline int push_v8_frame(struct ef_scratch *s, struct ef_v8_state *w, const struct ef_v8 *v8,
 					 u64 pc, u64 key)
 {
 	bool is_jit = !key;
 	u64 *slots = w->slots;
 	u64 function = slots[V8_FUNCTION];
 	/* what lies below the stack pointer has not been pushed yet */
-	bool has_bytecodes = !s->is_leaf || s->fp - 40 >= s->sp;
+	bool has_bytecodes = !s->is_leaf || s->state.fp - 40 >= s->state.sp;
 
 	if (!(slots[V8_CONTEXT] & 1)) {
 		if (!is_jit && V8_ENTRY_SAVES > 0 && IS_V8_ENTRY(slots[V8_CONTEXT]))
@@ -339,34 +324,33 @@ static __always_inline int push_v8_frame(struct ef_scratch *s, struct ef_v8_walk
  * where the frame is none, and nothing has changed. Global, so that it is verified once. */
 __noinline int unwind_v8(u32 slot)
 {
-	if (!HAS_RUNTIME(V8))
+	struct ef_scratch *s = RUNTIME_SCRATCH(V8);
+	if (!s)
 		return 0;
-	struct ef_scratch *s = get_scratch();
-	struct ef_v8_walk *w = get_v8_walks();
-	if (!s || !w)
-		return 0;
+	struct ef_v8_state *w = &s->runtimes.v8;
 	u64 key = s->mappings[slot & (EF_MAPPINGS - 1)].key;
 	bool is_jit = !key;
-	u64 pc = s->pc - s->is_return_address;
+	u64 pc = s->state.pc - s->is_return_address;
 	struct ef_v8 *v8 = enter_v8(s, w, slot);
 
-	if (!v8 || s->fp < s->sp || s->fp - s->sp > FRAME_POINTER_REACH || s->fp & 7)
+	if (!v8 || s->state.fp < s->state.sp || s->state.fp - s->state.sp > FRAME_POINTER_REACH ||
+	    s->state.fp & 7)
 		return 0;
 	if (s->is_leaf && step_leaf_without_frame(s, w, v8, is_jit))
 		return 1;
-	if (v8_read(w->slots, sizeof(w->slots), s->fp - 40))
+	if (v8_read(w->slots, sizeof(w->slots), s->state.fp - 40))
 		return 0;
 	/* the frame is being built: its function is still in a register */
-	if (s->is_leaf && s->fp - 16 < s->sp && is_jit)
-		w->slots[V8_CONTEXT] = 1, w->slots[V8_FUNCTION] = s->leaf.by_dwarf_number[REG_V8_FUNCTION];
+	if (s->is_leaf && s->state.fp - 16 < s->state.sp && is_jit)
+		w->slots[V8_CONTEXT] = 1, w->slots[V8_FUNCTION] = s->state.leaf.by_dwarf_number[REG_V8_FUNCTION];
 	if (!push_v8_frame(s, w, v8, pc, key))
 		return 0;
-	s->trace.runtime_file = w->key;
-	u64 at = s->fp;
-	s->fp = w->slots[V8_FP];
-	s->sp = at + 16 + (!is_jit && IS_V8_ENTRY(w->slots[V8_CONTEXT]) ? V8_ENTRY_SAVES : 0);
-	if (v8_read(&s->pc, 8, at + 8)) {
-		s->pc = 0;
+	s->state.runtime_file = w->key;
+	u64 at = s->state.fp;
+	s->state.fp = w->slots[V8_FP];
+	s->state.sp = at + 16 + (!is_jit && IS_V8_ENTRY(w->slots[V8_CONTEXT]) ? V8_ENTRY_SAVES : 0);
+	if (v8_read(&s->state.pc, 8, at + 8)) {
+		s->state.pc = 0;
 		cut(s, EF_MARKER_STACK_READ);
 	}
 	return 1;

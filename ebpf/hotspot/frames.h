@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* How much of its frame the leaf has, where that is HotSpot's machine code: the instructions around its program counter
- * tell. See hotspot.h. */
+ * tell. See unwind.h. */
 #ifndef EF_HOTSPOT_FRAMES_H
 #define EF_HOTSPOT_FRAMES_H
 
-#include "hotspot-walk.h"
+#include "blobs.h"
 
 /* What calls of C push below their frame for a moment, bytes */
 #define HOTSPOT_NATIVE_PUSHES 64
@@ -33,7 +33,7 @@ enum hotspot_frame {
  *
  * What stands in brackets is there with -XX:+PreserveFramePointer, or to align what follows.
  */
-static __always_inline int frame_in_prologue(struct ef_hotspot_walk *w, u64 pc, u64 complete_at)
+static __always_inline int frame_in_prologue(struct ef_hotspot_state *w, u64 pc, u64 complete_at)
 {
 	u64 before = w->code[0], at = w->code[1], check = 0;
 	u64 last4 = LAST(before, 4), last5 = FIRST(LAST(before, 5), 4), last7 = FIRST(LAST(before, 7), 3);
@@ -68,7 +68,7 @@ static __always_inline int frame_in_prologue(struct ef_hotspot_walk *w, u64 pc, 
  *   JDK 11   mov disp(%r15),%r10; test %eax,(%r10)
  *   JDK 17   cmp disp(%r15),%rsp; ja
  */
-static __always_inline int frame_in_epilogue(struct ef_hotspot_walk *w)
+static __always_inline int frame_in_epilogue(struct ef_hotspot_state *w)
 {
 	u64 before = w->code[0], at = w->code[1], after = w->code[2];
 	u64 first2 = FIRST(at, 2), first3 = FIRST(at, 3);
@@ -93,29 +93,29 @@ static __always_inline int frame_in_epilogue(struct ef_hotspot_walk *w)
 }
 
 /* Where the code of a blob gets its frame, 0: nowhere, or it is not known. */
-static __always_inline u64 complete_at(const struct ef_hotspot_walk *w)
+static __always_inline u64 complete_at(const struct ef_hotspot_state *w)
 {
 	s64 offset = w->jvm.has_short_complete ? (__s16)BLOB_SHORT(w, w->jvm.frame_complete) :
 						 (__s32)BLOB_INT(w, w->jvm.frame_complete);
 	return offset > 0 ? w->code_begin + offset : 0;
 }
 
-static __always_inline int leaf_frame(struct ef_scratch *s, struct ef_hotspot_walk *w)
+static __always_inline int leaf_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
 {
 	u64 complete = complete_at(w);
 
-	if (USER_READ(w->code, sizeof(w->code), s->pc - 8))
+	if (USER_READ(w->code, sizeof(w->code), s->state.pc - 8))
 		return FRAME_COMPLETE;
-	if (s->pc < complete)
-		return frame_in_prologue(w, s->pc, complete);
+	if (s->state.pc < complete)
+		return frame_in_prologue(w, s->state.pc, complete);
 	/* calls of C keep a frame pointer, and look for exceptions between leave and ret */
-	if (w->kind == NAME_NATIVE && s->fp - s->sp > w->frame_bytes + HOTSPOT_NATIVE_PUSHES)
+	if (w->kind == NAME_NATIVE && s->state.fp - s->state.sp > w->frame_bytes + HOTSPOT_NATIVE_PUSHES)
 		return FRAME_NONE;
 	return frame_in_epilogue(w);
 }
 
 /* Handwritten code: push %rbp; mov %rsp,%rbp comes first and leave; ret last, or there is no frame at all. */
-static __always_inline int leaf_stub_frame(struct ef_scratch *s, struct ef_hotspot_walk *w)
+static __always_inline int leaf_stub_frame(struct ef_scratch *s, struct ef_hotspot_state *w)
 {
 	int frame = leaf_frame(s, w);
 	u64 at = w->code[1];
@@ -128,9 +128,10 @@ static __always_inline int leaf_stub_frame(struct ef_scratch *s, struct ef_hotsp
 		return frame;
 	/* Stubs that are called as functions have frames, and old return addresses below them; what leads from one kind of
 	 * code to another has none, and fp is the caller's. */
-	if (w->kind != NAME_STUBS && !USER_READ(w->pair, 8, s->sp) && is_java_code(w, w->pair[0]))
+	if (w->kind != NAME_STUBS && !USER_READ(w->pair, 8, s->state.sp) && is_java_code(w, w->pair[0]))
 		return FRAME_NONE;
-	if (s->fp - s->sp > HOTSPOT_REACH || USER_READ(w->pair, 16, s->fp) || !is_code(s, w->pair[1]))
+	if (s->state.fp - s->state.sp > HOTSPOT_REACH || USER_READ(w->pair, 16, s->state.fp) ||
+	    !is_code(s, w->pair[1]))
 		return FRAME_NONE;
 	return FRAME_POINTER;
 }

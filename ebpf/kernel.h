@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* What all programs are written with: the kernel's types and helpers, the processor's, and the settings. */
+#ifndef EF_KERNEL_H
+#define EF_KERNEL_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include "records.h"
+
+const volatile struct ef_config config = {};
+
+/* Reads `size` bytes of kernel memory; 0 on success. */
+#define KERNEL_READ(dst, size, address) bpf_probe_read_kernel((dst), (size), (const void *)(u64)(address))
+#define FIELD_OFFSET(type, field) bpf_core_field_offset(struct type, field)
+
+#include "arch.h"
+
+struct bpf_perf_event_data {
+	struct ef_user_regs regs;
+	u64 sample_period;
+	u64 addr;
+};
+
+/* A pointer-sized member of a kernel struct whose address is only a number; 0 if it can't be read. */
+#define KERNEL_WORD(address, type, field) \
+	({ \
+		u64 word_ = 0; \
+		KERNEL_READ(&word_, 8, (u64)(address) + FIELD_OFFSET(type, field)); \
+		word_; \
+	})
+
+/* Keeps clang from checking one copy of a value and using another: the verifier tracks registers, not names. */
+#define OPAQUE(value) asm volatile("" : "+r"(value))
+
+static __always_inline u64 mix64(u64 x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	return x;
+}
+
+#endif

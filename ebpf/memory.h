@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The memory that programs work in, since BPF's own stack has 512 bytes: one map, an element for each context in which a
+ * program may run on a CPU. A context interrupts others and is never interrupted by itself:
+ *
+ *   tick       the timer's interrupt
+ *   event      tracepoints, and whatever else runs where a tick may interrupt
+ *   deferred   the sampled thread on its way back to user space, with preemption off
+ *
+ * Which one a program runs in is a setting of the object that it was loaded with (config.context): a constant for the
+ * verifier, and no argument of any function. Two events may nest; the one that comes second finds the memory taken
+ * and is counted.
+ */
+#ifndef EF_MEMORY_H
+#define EF_MEMORY_H
+
+#include "maps.h"
+#include "hotspot/state.h"
+#include "python/state.h"
+#include "v8/state.h"
+
+/* A mapping of the sampled process, kept for the length of one sample. */
+struct ef_mapping {
+	u64 start;
+	u64 length; /* 0: empty slot */
+	u64 delta;  /* added to an address it gives the operand of the frame's header word */
+	u64 key;    /* 0: no file */
+	u64 is_jit; /* the key is that of a table, not of a file */
+	struct ef_file_entry file;
+};
+#define EF_MAPPINGS 4
+/* What walks a stack does so many rounds in a function of its own, and calls that in a loop. */
+#define FRAMES_AT_A_TIME 32
+
+/* What a VMA says, and who its file is: see vma.h. */
+struct vma_fields {
+	u64 start, end, pgoff, file, flags;
+};
+
+struct file_identity {
+	u64 inode, size, ctime_ns;
+	u32 device, generation;
+};
+
+struct ef_registers {
+	u64 by_dwarf_number[EF_REGISTERS];
+};
+
+/* How far a stack was unwound, and from where it goes on: all that it takes to do so again, or later. */
+struct ef_unwind {
+	u64 mm;
+	/* Processor mode of the interrupted code; in a register it would double what the verifier walks through */
+	u64 mode;
+	u64 pc;
+	u64 sp;
+	u64 fp;
+	u64 hash;
+	u64 unread;       /* address of the part of the stack that could not be read; 0: none */
+	u64 runtime_file; /* see ef_trace */
+	u32 kernel_frames;
+	u32 words;
+	u32 user_frames;
+	u32 marker;
+	u32 has_anonymous;
+	u32 has_interpreted;
+	/* the leaf made a system call: its pc lies behind the instruction, as a return address behind its call */
+	u32 is_behind_syscall;
+	u32 reserved;
+	struct ef_registers leaf;
+};
+
+/* What each runtime's unwinder keeps for the length of a sample. */
+struct ef_runtime_states {
+	struct ef_python_state python;
+	struct ef_v8_state v8;
+	struct ef_hotspot_state hotspot;
+};
+
+/* Everything that a sample works on. Counters that a loop bumps live here: in registers they would defeat
+ * the verifier's pruning (1M instructions). So do structs: all functions on the way to the deepest one share
+ * 512 bytes of stack. */
+struct ef_scratch {
+	u64 is_taken; /* from take_scratch() to release_scratch() */
+	struct ef_sample sample;
+	struct ef_unwind state;
+	struct ef_mapping mappings[EF_MAPPINGS];
+	struct ef_rule rule;
+	u64 table_offset; /* look-up argument: offset in the file */
+	u32 next_mapping;
+	u32 is_return_address;
+	u32 is_leaf;
+	/* past the leaf: its kept register is still known, or that of the caller was found */
+	u32 knows_kept;
+	u32 found_kept;
+	/* past a signal frame all registers are known, as in a leaf */
+	u32 found_all;
+	/* marker of the frame that was passed by its frame pointer, until its caller proves to be code */
+	u32 marker_if_guess_fails;
+	/* that marker as long as sp is only known not to lie above the stack pointer, 0: sp is the stack pointer */
+	u32 marker_if_sp_unknown;
+	u32 is_unwound;
+	u32 begun_runtimes; /* bit 1 << enum ef_runtime: its state is of this sample */
+	u64 frame_pointer_frames;
+	u64 vma_lookups;
+	struct ef_user_regs user_regs;
+	u64 signal_registers[SIGNAL_REGISTERS];
+	struct vma_fields vma;
+	struct file_identity file_identity;
+	struct ef_code_key code_key;
+	struct ef_file_entry pending_file;
+	u64 maple_node[16];
+	struct ef_runtime_states runtimes;
+	struct ef_trace trace;
+	/* file and process records; a name of up to 256 bytes may overhang the end of each buffer */
+	union {
+		struct ef_file file;
+		struct ef_process process;
+		struct ef_runtime_met met;
+		/* not used here: keeps the types in the object's BTF, from which the TypeScript view is made */
+		struct ef_exit exit;
+		struct ef_page page;
+		struct ef_code code;
+		u8 bytes[sizeof(struct ef_process) + 256];
+	} record;
+};
+_Static_assert(sizeof(struct ef_scratch) < 32768, "a per-CPU array's value must stay below 32 KiB");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, EF_CONTEXT_MAX);
+	__type(key, u32);
+	__type(value, struct ef_scratch);
+} scratch SEC(".maps");
+
+static __always_inline struct ef_scratch *scratch_of(u32 context)
+{
+	return bpf_map_lookup_elem(&scratch, &context);
+}
+
+/* That of the context that the program runs in. */
+static __always_inline struct ef_scratch *get_scratch(void)
+{
+	return scratch_of(config.context);
+}
+
+/* The same, NULL too while what this program has interrupted works in it. */
+static __always_inline struct ef_scratch *take_scratch(void)
+{
+	struct ef_scratch *s = get_scratch();
+
+	if (!s) {
+		count(EF_COUNTER_scratch_missing);
+		return NULL;
+	}
+	if (s->is_taken) {
+		count(EF_COUNTER_samples_nested);
+		return NULL;
+	}
+	s->is_taken = 1;
+	return s;
+}
+
+static __always_inline void release_scratch(struct ef_scratch *s)
+{
+	s->is_taken = 0;
+}
+
+/* True once a sample for each runtime: what is in its state was left by an earlier one. */
+static __always_inline bool begins_in_sample(struct ef_scratch *s, u32 runtime)
+{
+	u32 bit = 1U << runtime;
+
+	if (s->begun_runtimes & bit)
+		return 0;
+	s->begun_runtimes |= bit;
+	return 1;
+}
+
+#endif
