@@ -1,17 +1,19 @@
 import type { Command } from 'commander';
 import { readableEndings } from '../common/profile/formats.ts';
-import { mergeProfiles } from '../common/profile/merge.ts';
-import type { Profile } from '../common/profile/profile.ts';
+import { mergeSets } from '../common/profile/merge.ts';
+import type { ProfileSet } from '../common/profile/profile.ts';
 import { addExamples } from './examples.ts';
 import {
   addReadFlags,
   addWriteFlags,
   checkOutput,
+  droppedTypes,
   ensureHeap,
-  loadProfile,
+  loadProfiles,
   OUTPUT_HELP,
+  onlyType,
   type ReadFlags,
-  saveProfile,
+  saveProfiles,
   type WriteFlags,
 } from './profile-files.ts';
 
@@ -26,14 +28,19 @@ export function registerConvert(program: Command): void {
     ['everyframe convert profile.pb.gz -o profile.html', 'a page that opens without a network'],
     ['perf script | everyframe convert - --from perf-script -o perf.pb.gz', 'what perf recorded, as pprof'],
     ['everyframe convert a.otlp b.otlp -o both.speedscope.json', 'two recordings as one'],
+    ['everyframe convert heap.pb.gz --type inuse_space -o heap.html', 'one type of those that a file has'],
   ]);
 }
 
 async function convert(inputs: string[], flags: ReadFlags & WriteFlags): Promise<void> {
   ensureHeap(flags);
   checkOutput(flags, inputs);
-  const profiles: Profile[] = [];
-  for (const input of inputs) profiles.push(await loadProfile(input, flags));
+  const sets: ProfileSet[] = [];
+  for (const input of inputs) sets.push(await loadProfiles(input, flags));
   // what is read is merged already
-  await saveProfile(flags, profiles.length === 1 ? profiles[0]! : mergeProfiles(profiles));
+  const all = sets.length === 1 ? sets[0]! : mergeSets(sets);
+  const output = flags.type === undefined ? all : onlyType(all, flags.type);
+  await saveProfiles(flags, output);
+  const left = droppedTypes(flags, output);
+  if (left !== '') process.stderr.write(`everyframe: ${left}\n`);
 }

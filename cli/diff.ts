@@ -2,11 +2,12 @@ import { type Command, Option } from 'commander';
 import { diffProfiles, formatDiff } from '../common/profile/diff-data.ts';
 import { readableEndings } from '../common/profile/formats.ts';
 import type { Profile } from '../common/profile/profile.ts';
+import { typeName } from '../common/profile/profile-type.ts';
 import { type Selection, select } from '../common/profile/report-data.ts';
 import { type By, SORTS, type Sort } from '../common/profile/residency.ts';
 import { addExamples } from './examples.ts';
 import { printText } from './output-file.ts';
-import { ensureHeap, loadProfile, type ReadFlags } from './profile-files.ts';
+import { ensureHeap, loadOneType, type ReadFlags } from './profile-files.ts';
 import { addSelectionFlags, parsePercent, parseTop } from './report.ts';
 
 /** Exit code where something grew by what `--fail-on` says; errors exit with 1. */
@@ -58,8 +59,13 @@ export function registerDiff(program: Command): void {
 async function diff(before: string, after: string, flags: DiffFlags): Promise<void> {
   ensureHeap(flags);
   const { failOn, threshold = DEFAULT_THRESHOLD } = flags;
-  const load = async (file: string): Promise<Profile> => select(await loadProfile(file, flags), flags);
-  const result = diffProfiles(await load(before), await load(after), { ...flags, failOn, threshold });
+  const load = async (file: string): Promise<Profile> => select(await loadOneType(file, flags), flags);
+  const [old, now] = [await load(before), await load(after)];
+  if (typeName(old.type) !== typeName(now.type))
+    throw new Error(
+      `${before} is of ${typeName(old.type)} and ${after} of ${typeName(now.type)}: choose a type that both have with --type`,
+    );
+  const result = diffProfiles(old, now, { ...flags, failOn, threshold });
   if (failOn !== undefined) {
     refuseEmpty(before, result.samples.before, flags);
     refuseEmpty(after, result.samples.after, flags);

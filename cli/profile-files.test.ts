@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
-import { checkOutput, loadProfile, saveProfile } from './profile-files.ts';
+import { checkOutput, loadProfiles, saveProfiles } from './profile-files.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'everyframe-files-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -15,15 +15,15 @@ const link = (target: string, name: string): string => {
 };
 
 const save = async (output: string, flags = {}): Promise<void> =>
-  saveProfile({ output, ...flags }, await loadProfile(at('a.folded')));
+  saveProfiles({ output, ...flags }, await loadProfiles(at('a.folded')));
 writeFileSync(at('a.folded'), 'app;main 1\n');
 
 describe('a profile is not read', () => {
   it('from a device that never ends, or a directory', async () => {
-    await expect(loadProfile(link('/dev/zero', 'zero.pb.gz'))).rejects.toThrow(
+    await expect(loadProfiles(link('/dev/zero', 'zero.pb.gz'))).rejects.toThrow(
       "zero.pb.gz can't be read: it is a device",
     );
-    await expect(loadProfile(folder, { from: 'folded' })).rejects.toThrow(
+    await expect(loadProfiles(folder, { from: 'folded' })).rejects.toThrow(
       `${folder} can't be read: it is a directory`,
     );
   });
@@ -32,14 +32,14 @@ describe('a profile is not read', () => {
     // 20 million empty strings in 90 kB
     const strings = Buffer.alloc(40_000_000, Buffer.of(0x32, 0));
     writeFileSync(at('bomb.pb.gz'), gzipSync(strings, { level: 1 }));
-    await expect(loadProfile(at('bomb.pb.gz'), { maxMemory: 64 << 20 })).rejects.toThrow(
+    await expect(loadProfiles(at('bomb.pb.gz'), { maxMemory: 64 << 20 })).rejects.toThrow(
       /bomb\.pb\.gz would need more than 64 MiB of memory \(at [\d,]+ strings\): give --max-memory 1GiB/,
     );
   });
 
   it('where it is packed and cut', async () => {
     writeFileSync(at('cut.folded.gz'), gzipSync('app;main 1\n'.repeat(1000)).subarray(0, 40));
-    await expect(loadProfile(at('cut.folded.gz'))).rejects.toThrow(/cut\.folded\.gz can't be unpacked: /);
+    await expect(loadProfiles(at('cut.folded.gz'))).rejects.toThrow(/cut\.folded\.gz can't be unpacked: /);
   });
 });
 
@@ -49,7 +49,7 @@ it('is read from a pipe', async () => {
   const many = `app;${'f;'.repeat(900)}main 1\n`.repeat(1000);
   writeFileSync(at('many'), many);
   spawnSync('sh', ['-c', 'cat "$0" >"$1" &', at('many'), fifo], { stdio: 'ignore' });
-  expect((await loadProfile(fifo)).samples).toMatchObject([{ count: 1000 }]);
+  expect((await loadProfiles(fifo)).profiles[0]!.samples).toMatchObject([{ value: 1000 }]);
 });
 
 describe('an output', () => {

@@ -11,6 +11,7 @@ import { parseBytes } from '../common/base/size.ts';
 import {
   checkFormat,
   formatByContent,
+  holdsAllTypes,
   isGzip,
   ProfileReading,
   READABLE_FORMATS,
@@ -20,8 +21,10 @@ import {
   writableEndings,
   writeParts,
 } from '../common/profile/formats.ts';
-import type { Profile } from '../common/profile/profile.ts';
+import { mainOf, type Profile, type ProfileFile, type ProfileSet } from '../common/profile/profile.ts';
+import { findType, typeNames } from '../common/profile/profile-type.ts';
 import type { ReadLimits } from '../common/profile/read-limits.ts';
+import { groupDigits } from '../common/profile/report-text.ts';
 import { checkOutputFile, isStream, type OutputFlags, STDOUT, writeOutput } from './output-file.ts';
 
 const PICTURES: Record<string, (title: string, profile: Profile) => string> = {
@@ -43,6 +46,8 @@ const outputEndings = (): string => [writableEndings(), ...PICTURE_ENDINGS].join
 
 export interface ReadFlags {
   from?: string;
+  /** As `findType` takes it. */
+  type?: string;
   maxMemory?: number;
 }
 
@@ -64,6 +69,10 @@ export const addReadFlags = (command: Command): Command =>
       new Option('--from <FORMAT>', 'read as this format, whatever the name ends in').choices(
         READABLE_FORMATS,
       ),
+    )
+    .option(
+      '--type <TYPE>',
+      'samples of this type where a file has several, such as cpu, off_cpu or inuse_space (default: the main one)',
     )
     .addOption(
       new Option(
@@ -107,18 +116,74 @@ export function checkOutput(flags: WriteFlags, inputs: readonly string[] = []): 
 
 const isBinary = (format = ''): boolean => format === 'pprof' || format === 'otlp';
 
-/** @throws Error that names the file and says why it can't be written */
-export async function saveProfile(flags: WriteFlags, profile: Profile): Promise<void> {
+/** All types where the format has room for them, else the main one. @throws Error that names the file and says why it can't be written */
+export async function saveProfiles(flags: WriteFlags, set: ProfileSet): Promise<void> {
   const format = formatOf(flags);
   const picture = format === undefined ? undefined : PICTURES[format];
   const content: Written = picture
-    ? Buffer.from(picture(basename(flags.output).replace(/\.(html|svg)$/i, ''), profile))
-    : writeParts(flags.output, profile, format);
+    ? Buffer.from(picture(basename(flags.output).replace(/\.(html|svg)$/i, ''), mainOf(set)))
+    : writeParts(flags.output, set, format);
   await writeOutput(flags.output, content, flags);
 }
 
-/** @throws Error that names the file and says why it can't be read, or what is wrong with it; ReadLimitError */
-export async function loadProfile(fileName: string, { from, maxMemory }: ReadFlags = {}): Promise<Profile> {
+/** What `saveProfiles` left out, in a sentence; '' for nothing. */
+export function droppedTypes(flags: WriteFlags, { profiles, main }: ProfileSet): string {
+  const format = formatOf(flags);
+  const isPicture = format !== undefined && Object.hasOwn(PICTURES, format);
+  if (profiles.length === 1 || (!isPicture && holdsAllTypes(flags.output, format))) return '';
+  const names = typeNames(profiles.map(({ type }) => type));
+  const others = names.filter((_, i) => i !== main).join(', ');
+  return `${flags.output} holds ${names[main]}, as such a file has one type; left out: ${others}. Choose with --type, or keep all in a .pb.gz`;
+}
+
+/** The set with nothing but that type. @throws Error that lists those there are */
+export function onlyType({ profiles }: ProfileSet, type: string): ProfileSet {
+  const found = findType(
+    profiles.map((profile) => profile.type),
+    type,
+  );
+  return { profiles: [profiles[found]!], main: 0 };
+}
+
+/** The type that was asked for, or the main one, with a word on standard error where there are others. @throws as `loadProfiles` */
+export async function loadOneType(fileName: string, flags: ReadFlags = {}): Promise<Profile> {
+  const file = await loadProfiles(fileName, flags);
+  const { profiles, main } = file;
+  if (flags.type !== undefined) return mainOf(onlyType(file, flags.type));
+  if (profiles.length > 1) {
+    const names = typeNames(profiles.map(({ type }) => type));
+    const others = names.filter((_, i) => i !== main).join(', ');
+    process.stderr.write(
+      `everyframe: of ${nameOf(fileName)}, this is ${names[main]}; --type selects ${others}\n`,
+    );
+  }
+  return profiles[main]!;
+}
+
+/**
+ * Says on standard error what had to be left out.
+ *
+ * @throws Error that names the file and says why it can't be read, what is wrong with it, or which types there are; ReadLimitError
+ */
+export async function loadProfiles(fileName: string, flags: ReadFlags = {}): Promise<ProfileFile> {
+  const file = await readFile(fileName, flags);
+  for (const [reason, samples] of file.problems)
+    process.stderr.write(
+      `everyframe: ${groupDigits(samples)} samples of ${nameOf(fileName)} are left out: ${reason}\n`,
+    );
+  if (flags.type !== undefined) checkType(fileName, file, flags.type);
+  return file;
+}
+
+function checkType(fileName: string, file: ProfileFile, type: string): void {
+  try {
+    onlyType(file, type);
+  } catch (error) {
+    throw new Error(`${nameOf(fileName)} has ${(error as Error).message}`);
+  }
+}
+
+async function readFile(fileName: string, { from, maxMemory }: ReadFlags): Promise<ProfileFile> {
   const limits = limitsFor(maxMemory);
   // a wrong name is told before anything is read
   const reading =
@@ -143,7 +208,7 @@ async function readAll(
   fileName: string,
   options: ReadOptions,
   known: ProfileReading | undefined,
-): Promise<Profile> {
+): Promise<ProfileFile> {
   let reading = known;
   let start: Buffer = Buffer.alloc(0);
   const decide = (): ProfileReading => {

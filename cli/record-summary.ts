@@ -1,7 +1,7 @@
 /** What `record` says when it has written its file: what is in it, what is not, and what to do next. */
 import type { Profile } from '../common/profile/profile.ts';
 import { groupDigits, share } from '../common/profile/report-text.ts';
-import { countSamples } from '../common/profile/residency.ts';
+import { totalOf } from '../common/profile/residency.ts';
 
 export interface Recorded {
   profile: Profile;
@@ -20,7 +20,7 @@ export const lostSamples = (counters: Record<string, number>): number =>
 const MIN_CUT_SHARE = 0.005;
 
 export function recordSummary({ profile, output, seconds, counters, isChosen }: Recorded): string[] {
-  const samples = countSamples(profile);
+  const samples = totalOf(profile);
   const where = output === '-' ? 'standard output' : output;
   if (samples === 0) return [nothingSampled(where, isChosen)];
   const processes = new Set(profile.samples.map(({ process }) => process)).size;
@@ -56,5 +56,5 @@ const quote = (file: string): string =>
 
 function countCut({ samples, stacks, locations }: Profile): number {
   const isCut = stacks.map((stack) => stack.some((at) => locations[at]!.frameType === 'abort-marker'));
-  return samples.reduce((sum, { stack, count }) => sum + (isCut[stack] ? count : 0), 0);
+  return samples.reduce((sum, { stack, value }) => sum + (isCut[stack] ? value : 0), 0);
 }

@@ -8,14 +8,14 @@ import { parseAgentOptions, parseDuration, SYMBOL_CACHE_HELP } from '../agent/op
 import { packageRoot } from '../agent/tracer/package-root.ts';
 import { type Pid, toPid } from '../common/base/brand.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
-import type { Profile } from '../common/profile/profile.ts';
+import { countEvents, mainOf, type Profile, type ProfileSet, setOf } from '../common/profile/profile.ts';
 import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from './chosen-processes.ts';
 import { addExamples } from './examples.ts';
 import { filesOfCommand } from './expected-files.ts';
 import { RECORD_FREQUENCY, RECORD_FREQUENCY_HELP } from './frequency.ts';
 import { makePlainLogger } from './logger.ts';
 import { isStream } from './output-file.ts';
-import { addWriteFlags, checkOutput, OUTPUT_HELP, saveProfile, type WriteFlags } from './profile-files.ts';
+import { addWriteFlags, checkOutput, OUTPUT_HELP, saveProfiles, type WriteFlags } from './profile-files.ts';
 import { lostSamples, recordSummary } from './record-summary.ts';
 import { RIGHTS_TO_END_COMMANDS, rightsToWrite } from './rights.ts';
 import { controllerOptions, startController, untilSignal } from './start-agent.ts';
@@ -82,9 +82,9 @@ class Recording {
   samples = 0;
 
   push(profile: Profile): void {
-    for (const sample of profile.samples) this.samples += sample.count;
+    this.samples += countEvents(profile);
     this.#profiles.push(profile);
-    if (this.#profiles.length >= MERGE_EVERY) this.#profiles = [mergeProfiles(this.#profiles)];
+    if (this.#profiles.length >= MERGE_EVERY) this.#profiles = mergeProfiles(this.#profiles);
   }
 
   clear(): void {
@@ -92,8 +92,8 @@ class Recording {
     this.samples = 0;
   }
 
-  finish(): Profile {
-    return mergeProfiles(this.#profiles);
+  finish(): ProfileSet {
+    return setOf(mergeProfiles(this.#profiles));
   }
 }
 
@@ -155,11 +155,13 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
       `\r\x1b[K${recording.samples} samples, naming the last and writing ${flags.output} …\r\x1b[K`,
     );
   await controller.stop();
-  const profile = recording.finish();
-  await saveProfile(flags, profile);
+  const recorded = recording.finish();
+  await saveProfiles(flags, recorded);
   const counters = controller.counters();
-  const recorded = { profile, output: flags.output, seconds, counters, isChosen: targets !== undefined };
-  for (const line of recordSummary(recorded)) process.stderr.write(`everyframe: ${line}\n`);
+  const profile = mainOf(recorded);
+  const isChosen = targets !== undefined;
+  for (const line of recordSummary({ profile, output: flags.output, seconds, counters, isChosen }))
+    process.stderr.write(`everyframe: ${line}\n`);
   log.debug({ counters }, 'what the agent counted');
   if (child) process.exitCode = await exitCodeOf(child);
   if (recording.samples === 0) process.exitCode ||= NOTHING_SAMPLED;

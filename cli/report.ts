@@ -4,11 +4,12 @@ import { readableEndings } from '../common/profile/formats.ts';
 import { compilePattern, type Pattern } from '../common/profile/pattern.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { reportJson, type Selection, select } from '../common/profile/report-data.ts';
-import { DEFAULT_MIN_SHARE, groupDigits } from '../common/profile/report-text.ts';
-import { BYS, type By, countSamples, formatReport, SORTS, type Sort } from '../common/profile/residency.ts';
+import { DEFAULT_MIN_SHARE } from '../common/profile/report-text.ts';
+import { BYS, type By, formatReport, SORTS, type Sort, totalOf } from '../common/profile/residency.ts';
+import { valueFormatter } from '../common/profile/value-format.ts';
 import { addExamples } from './examples.ts';
 import { printText } from './output-file.ts';
-import { addReadFlags, ensureHeap, loadProfile, type ReadFlags } from './profile-files.ts';
+import { addReadFlags, ensureHeap, loadOneType, type ReadFlags } from './profile-files.ts';
 
 const JSON_ROWS = 50;
 export const SHORT_NAMES = 'C++ functions without their parameters and template arguments';
@@ -79,13 +80,14 @@ export function registerReport(program: Command): void {
     ['everyframe report profile.pb.gz', 'all stacks as a tree, largest branches first'],
     ['everyframe report profile.pb.gz --by function --top 20', 'the functions that take the time'],
     ['perf script | everyframe report - --by library', 'what perf recorded, by library'],
+    ['everyframe report heap.pb.gz --type alloc_space', 'where a Go program allocated, by bytes'],
   ]);
 }
 
 async function report(file: string, flags: ReportFlags): Promise<void> {
   ensureHeap(flags);
   const { by, sort, top, minShare } = flags;
-  const profile = await loadProfile(file, flags);
+  const profile = await loadOneType(file, flags);
   const selected = select(profile, flags);
   if (flags.json) {
     const json = reportJson(profile, selected, { by, sort, top: top ?? JSON_ROWS });
@@ -93,16 +95,17 @@ async function report(file: string, flags: ReportFlags): Promise<void> {
     return;
   }
   await printText(formatReport(selected, { by, sort, top, minShare }));
+  const format = valueFormatter(profile.type.sampleType);
   if (selected.samples.length < profile.samples.length)
-    process.stderr.write(`selected of ${groupDigits(countSamples(profile))} samples in the file\n`);
+    process.stderr.write(`selected of ${format.of(totalOf(profile))} in the file\n`);
   const note = describeApproximateLines(selected);
   if (note !== '') process.stderr.write(`${note}\n`);
   const foreign = flags.myCode ? countBare(selected) : 0;
   if (foreign > 0)
     process.stderr.write(
-      `${groupDigits(foreign)} of these samples have no frame of your own code: they count in the total and are in no line\n`,
+      `${format.of(foreign)} have no frame of your own code: they count in the total and are in no line\n`,
     );
 }
 
 const countBare = ({ samples, stacks }: Profile): number =>
-  samples.reduce((sum, { stack, count }) => sum + (stacks[stack]!.length === 0 ? count : 0), 0);
+  samples.reduce((sum, { stack, value }) => sum + (stacks[stack]!.length === 0 ? value : 0), 0);

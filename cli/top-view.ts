@@ -3,7 +3,7 @@ import { printable } from '../common/base/printable.ts';
 import { processName, stackNames } from '../common/profile/frame-name.ts';
 import type { Profile, Sample } from '../common/profile/profile.ts';
 import { asCall, formatShare } from '../common/profile/report-text.ts';
-import { countSamples, residencies } from '../common/profile/residency.ts';
+import { residencies, totalOf } from '../common/profile/residency.ts';
 import type { Scope, Shown, TopState } from './top-state.ts';
 
 interface Row {
@@ -61,7 +61,7 @@ export function renderTop(
   lines: number,
   note = '',
 ): Screen {
-  const samples = countSamples(profile);
+  const samples = totalOf(profile);
   const share = (count: number): string => formatShare(samples === 0 ? 0 : count / samples).padStart(7);
   const rows = rowsFor(profile, state);
   const names = rows.map(({ name }) => name);
@@ -92,7 +92,7 @@ function footLine(place: string, columns: number): string {
 
 function headLine(profile: Profile, samples: number, isPaused: boolean, columns: number): string {
   const kernel = profile.samples.reduce(
-    (sum, one) => sum + (isKernel(profile, one.stack) ? one.count : 0),
+    (sum, one) => sum + (isKernel(profile, one.stack) ? one.value : 0),
     0,
   );
   const share = (count: number): string => formatShare(samples === 0 ? 0 : count / samples).padStart(7);
@@ -147,12 +147,12 @@ function rowsOf(profile: Profile, view: 'processes' | 'functions' | 'stacks'): R
   if (view === 'functions') return withKernel(profile);
   const rows = new Map<string, Row>();
   for (const sample of profile.samples) {
-    const { stack, count } = sample;
+    const { stack, value } = sample;
     const name = view === 'processes' ? processRow(profile, sample) : stackRow(profile, sample);
     const row = rows.get(name) ?? { name, self: 0, total: 0, kernel: 0 };
-    row.self += count;
-    row.total += count;
-    if (isKernel(profile, stack)) row.kernel += count;
+    row.self += value;
+    row.total += value;
+    if (isKernel(profile, stack)) row.kernel += value;
     rows.set(name, row);
   }
   return [...rows.values()];

@@ -3,7 +3,7 @@ import type { Controller } from '../agent/controller.ts';
 import { parseAgentOptions } from '../agent/options.ts';
 import type { Pid } from '../common/base/brand.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
-import { emptyProfile, type Profile } from '../common/profile/profile.ts';
+import { emptyProfile, mainOf, type Profile, setOf } from '../common/profile/profile.ts';
 import { withShortNames } from '../common/profile/short-names.ts';
 import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from './chosen-processes.ts';
 import { addExamples } from './examples.ts';
@@ -93,7 +93,7 @@ class Screen {
 
   push(profile: Profile): void {
     this.#window = [...this.#window, profile].slice(-WINDOW);
-    if (!this.#state.paused) this.#shown = mergeProfiles(this.#window);
+    if (!this.#state.paused) this.#shown = mainOf(setOf(mergeProfiles(this.#window)));
     this.#draw();
   }
 

@@ -11,7 +11,7 @@ import type { Profile } from '../common/profile/profile.ts';
 import { becomeUser, findUser } from './collector.ts';
 import { addExamples } from './examples.ts';
 import { makePlainLogger } from './logger.ts';
-import { addReadFlags, ensureHeap, loadProfile, type ReadFlags } from './profile-files.ts';
+import { addReadFlags, ensureHeap, loadOneType, type ReadFlags } from './profile-files.ts';
 import { untilSignal } from './start-agent.ts';
 
 const FREE_PORT = '127.0.0.1:0';
@@ -44,7 +44,7 @@ export function registerView(program: Command): void {
 
 async function view(file: string, flags: ViewFlags): Promise<void> {
   ensureHeap(flags);
-  const profile = await loadProfile(file, flags);
+  const profile = await loadOneType(file, flags);
   if (profile.samples.length === 0) throw new Error(`${file} has no samples`);
   placeProfile(profile, {
     endMs: undefined,

@@ -96,7 +96,7 @@ function entryOf(path: string): (address: string) => boolean {
   };
 }
 
-const samplesOf = (profile: Profile): number => profile.samples.reduce((sum, { count }) => sum + count, 0);
+const samplesOf = (profile: Profile): number => profile.samples.reduce((sum, { value }) => sum + value, 0);
 
 describe.skipIf(missingRights)('everyframe', () => {
   let deep: string;
@@ -174,7 +174,7 @@ describe.skipIf(missingRights)('everyframe', () => {
       const isWhole = ([root]: string[]): boolean =>
         root === '_start' || entries.some((isEntry) => isEntry(root!));
       const cut = profile.samples.filter((s) => !isWhole(stackNames(profile, s.stack)));
-      const lacking = cut.reduce((sum, { count }) => sum + count, 0);
+      const lacking = cut.reduce((sum, { value }) => sum + value, 0);
       expect(lacking, JSON.stringify(cut.map((s) => stackNames(profile, s.stack)).slice(0, 3))).toBeLessThan(
         0.005 * samplesOf(profile),
       );

@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 import { Ajv } from 'ajv';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadProfile, saveProfile } from '../cli/profile-files.ts';
+import { loadProfiles, saveProfiles } from '../cli/profile-files.ts';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   existsSync,
@@ -23,7 +23,7 @@ const FOLDED = 'app;main;parse 60\napp;main;write;vfs_write_[k] 30\nsh;fork 10\n
 const folder = mkdtempSync(join(tmpdir(), 'everyframe-formats-'));
 const write = async (name: string): Promise<string> => {
   const file = join(folder, name);
-  await saveProfile({ output: file, force: true }, await loadProfile(join(folder, 'in.folded')));
+  await saveProfiles({ output: file, force: true }, await loadProfiles(join(folder, 'in.folded')));
   return file;
 };
 
@@ -104,9 +104,9 @@ describe("the Firefox Profiler's own importer", () => {
   it.skipIf(!isInstalled)(
     'opens a file without times as a busy stretch, the busiest thread first',
     async () => {
-      const profile = await loadProfile(join(folder, 'in.folded'));
+      const profile = await loadProfiles(join(folder, 'in.folded'));
       Object.assign(profile, { periodType: { type: 'cpu', unit: 'nanoseconds' }, period: 10_000_000n });
-      await saveProfile({ output: join(folder, 'a.firefox.json'), force: true }, profile);
+      await saveProfiles({ output: join(folder, 'a.firefox.json'), force: true }, profile);
       const { status, stdout, stderr } = run('load', join(folder, 'a.firefox.json'));
       expect(status, stderr).toBe(0);
       expect(stdout).toMatch(/Selected thread: t-0 \(app/);

@@ -1,6 +1,6 @@
 /** Takes profiles and pushes them to a receiver, as requests that it can take. */
 import { OtlpEncoder, splitProfile } from '../../common/profile/otlp-encode.ts';
-import type { Profile } from '../../common/profile/profile.ts';
+import { countEvents, type Profile } from '../../common/profile/profile.ts';
 import { Exporter, type Transport } from '../../otlp-client/exporter.ts';
 import type { SenderLog } from '../../otlp-client/link-log.ts';
 import { RequestSender, type SenderOptions } from '../../otlp-client/request-sender.ts';
@@ -21,12 +21,10 @@ const TELLING_ENTRIES = 1000;
 function otlpCodec(): ProfileCodec {
   const encoder = new OtlpEncoder(readScope());
   return {
-    encode: (profile) => runInSlices(encoder.encode(profile)),
+    encode: (profile) => runInSlices(encoder.encode([profile])),
     split: splitProfile,
   };
 }
-
-const countEvents = (profile: Profile): number => profile.samples.reduce((sum, { count }) => sum + count, 0);
 
 export class Reporter {
   readonly #codec: ProfileCodec;

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import type { Pid, TraceId } from '../../common/base/brand.ts';
 import { emptyProfile, type Process, type Profile } from '../../common/profile/profile.ts';
+import { cpuType } from '../../common/profile/profile-type.ts';
 import { inSlices } from '../slices.ts';
 import { FrameTables } from './frame-tables.ts';
 import type { Interval, SampleGroup } from './interval.ts';
@@ -55,7 +56,7 @@ export class ProfileMaker {
     });
     const { profile } = tables;
     profile.host = HOST;
-    profile.period = BigInt(periodNs);
+    profile.type = cpuType(BigInt(periodNs));
     if (interval.samples > 0) {
       profile.timeUnixNano = BigInt(interval.firstKtimeNs) + offsetNs;
       // one more than the last sample, so that every timestamp lies inside
@@ -97,7 +98,7 @@ class Tables {
       tid: group.tid,
       threadName: group.threadName,
       cpu: group.cpu,
-      count: group.timestamps.length,
+      value: group.timestamps.length,
       timestamps: group.timestamps,
     });
   }

@@ -68,9 +68,9 @@ async function askAll(context: ApiContext, where: string, limit: number) {
 function leafKinds({ bytes }: FileAnswer): Sums {
   const counts: [string, number][] = [];
   for (const { samples, stacks, locations } of decodeOtlp(bytes).profiles)
-    for (const { stack, count } of samples) {
+    for (const { stack, value } of samples) {
       const leaf = stacks[stack]![0]!;
-      counts.push([locations[leaf]!.frameType, count]);
+      counts.push([locations[leaf]!.frameType, value]);
     }
   return sumOf(counts);
 }

@@ -215,7 +215,7 @@ describe('/api/v1', () => {
     const filter = { fromMs: 0, toMs: now() + 1, where: [] };
     expect((await store.parts(filter)).length).toBeGreaterThan(1);
     const { samples } = await readProfile(store, filter);
-    expect(samples).toMatchObject([{ count: 40 }]);
+    expect(samples).toMatchObject([{ value: 40 }]);
   });
 
   it('exports what is seen in every format', async () => {
@@ -229,7 +229,7 @@ describe('/api/v1', () => {
       Pprof.decode(gunzipSync(await bytes('pprof'))).sample.map(({ value }) => Number(value[0])),
     ).toEqual([6]);
     const otlp = decodeOtlp(await bytes('otlp'));
-    expect(otlp.profiles.flatMap(({ samples }) => samples).reduce((sum, { count }) => sum + count, 0)).toBe(
+    expect(otlp.profiles.flatMap(({ samples }) => samples).reduce((sum, { value }) => sum + value, 0)).toBe(
       6,
     );
     const speedscope = JSON.parse(await text('speedscope'));

@@ -24,7 +24,7 @@ function read({ fileName, placement }: ImportFile, bytes: Uint8Array): Uint8Arra
   const profile = readProfile(fileName, isGzip ? unpack(fileName, bytes) : bytes);
   placeProfile(profile, placement);
   if (profile.samples.length === 0) throw new Error(`${fileName} holds no samples`);
-  const encoded = encodeOtlp(profile, { scopeName: 'everyframe', scopeVersion: '' });
+  const encoded = encodeOtlp([profile], { scopeName: 'everyframe', scopeVersion: '' });
   if (encoded.length > MAX_IMPORTED_BYTES)
     throw new Error(
       `${fileName} holds ${encoded.length} bytes of stacks and samples: at most ${MAX_IMPORTED_BYTES} are taken, cut it by time`,

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Profile } from '../../common/profile/profile.ts';
+import { cpuType, NO_PERIOD } from '../../common/profile/profile-type.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { placeProfile } from './place.ts';
 
+const CPU_TIME = { type: 'cpu', unit: 'nanoseconds' };
 const END_MS = Date.UTC(2026, 0, 1);
 const make = (changes: Partial<Profile> = {}, endMs = END_MS): Profile =>
   Object.assign(profileFromText('p;f@n 3', { endMs, spanMs: 300 }), changes);
@@ -37,16 +39,16 @@ describe('placeProfile', () => {
   });
 
   it('makes samples of CPU time, by the period', () => {
-    const profile = make({ sampleType: { type: 'cpu', unit: 'nanoseconds' }, period: 10_000_000n });
-    profile.samples[0]!.count = 45_000_000;
+    const profile = make({ type: { ...cpuType(10_000_000n), sampleType: CPU_TIME } });
+    profile.samples[0]!.value = 45_000_000;
     place(profile);
-    expect([profile.samples[0]!.count, profile.sampleType.type]).toEqual([5, 'samples']);
+    expect([profile.samples[0]!.value, profile.type.sampleType.type]).toEqual([5, 'samples']);
   });
 
   it('refuses values that are no samples', () => {
-    const heap = make({ sampleType: { type: 'inuse_space', unit: 'bytes' } });
+    const heap = make({ type: { ...NO_PERIOD, sampleType: { type: 'inuse_space', unit: 'bytes' } } });
     expect(() => place(heap)).toThrow('its values are inuse_space/bytes: samples/count can be imported');
-    const noPeriod = make({ sampleType: { type: 'cpu', unit: 'nanoseconds' }, period: 0n });
+    const noPeriod = make({ type: { ...cpuType(0n), sampleType: CPU_TIME } });
     expect(() => place(noPeriod)).toThrow('cpu/nanoseconds with a period');
   });
 });

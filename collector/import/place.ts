@@ -31,9 +31,9 @@ export function placeProfile(profile: Profile, { endMs, fallbackEndMs, processNa
 
 /** CPU time becomes samples, as many as would have taken it. */
 function countByPeriod(profile: Profile): void {
-  const { type, unit } = profile.sampleType;
+  const { type, unit } = profile.type.sampleType;
   if (type === 'samples' && unit === 'count') return;
-  const period = Number(profile.period);
+  const period = Number(profile.type.period);
   const isCpuTime = (type === 'cpu' || type === 'wall') && unit === 'nanoseconds' && period > 0;
   if (!isCpuTime) {
     throw new Error(
@@ -41,8 +41,8 @@ function countByPeriod(profile: Profile): void {
         'cpu/nanoseconds with a period',
     );
   }
-  profile.sampleType = { type: 'samples', unit: 'count' };
-  for (const sample of profile.samples) sample.count = Math.max(1, Math.round(sample.count / period));
+  profile.type = { ...profile.type, sampleType: { type: 'samples', unit: 'count' } };
+  for (const sample of profile.samples) sample.value = Math.max(1, Math.round(sample.value / period));
 }
 
 function newestNanos(profile: Profile): bigint {

@@ -11,7 +11,7 @@ const read = (fileName: string, text: string | Buffer, limits?: { heapMiB: numbe
 it('reads a file as a request, stacks as deep as those of files included', async () => {
   const deep = Array.from({ length: 70_000 }, (_, i) => `f${i}`).join(';');
   const { profiles, rejected } = decodeOtlp(await read('a.folded', `p;main;f 3\np;main;g 4\n${deep} 2\n`));
-  const counts = profiles.flatMap(({ samples }) => samples.map(({ count }) => count));
+  const counts = profiles.flatMap(({ samples }) => samples.map(({ value }) => value));
   expect([rejected, counts]).toEqual([0, [3, 4, 2]]);
 });
 

@@ -192,7 +192,7 @@ export class Receiver {
 /** Sampling events of a request, those that were left out included: another receiver may judge otherwise. */
 function countEvents({ profiles, problems }: DecodeResult): number {
   let events = 0;
-  for (const { samples } of profiles) for (const { count } of samples) events += count;
+  for (const { samples } of profiles) for (const { value } of samples) events += value;
   for (const count of problems.values()) events += count;
   return events;
 }

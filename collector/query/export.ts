@@ -1,6 +1,7 @@
 /** What is seen, as a profile for the writers of every format. */
 
 import { emptyMapping, emptyProcess, emptyProfile, type Profile } from '../../common/profile/profile.ts';
+import { cpuType } from '../../common/profile/profile-type.ts';
 import type { Transform } from '../../common/profile/transform-list.ts';
 import { compileMasks } from '../store/matcher.ts';
 import type { SeriesTable } from '../store/series-table.ts';
@@ -83,15 +84,15 @@ class ProfileBuilder {
     const process = this.#process(series);
     const { tid, thread: threadName } = series;
     const sample = intern(this.#samples, [stack, process, tid, threadName].join('\0'), () =>
-      samples.push({ stack, process, tid, threadName, cpu: -1, count: 0, timestamps: [] }),
+      samples.push({ stack, process, tid, threadName, cpu: -1, value: 0, timestamps: [] }),
     );
-    samples[sample]!.count += count;
+    samples[sample]!.value += count;
   }
 
   #noteShared({ periodNanos, host }: Series): void {
     const { profile } = this;
     if (profile.samples.length === 0) {
-      profile.period = BigInt(Math.round(periodNanos));
+      profile.type = cpuType(BigInt(Math.round(periodNanos)));
       if (host !== '') profile.host['host.name'] = host;
     } else if (host !== profile.host['host.name']) {
       delete profile.host['host.name'];

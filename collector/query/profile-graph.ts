@@ -25,7 +25,7 @@ export function profileGraph(profile: Profile, limits = DEFAULT_LIMITS): FlameGr
   );
   const counts: number[] = [0];
   const nodes = new Map<string, number>();
-  for (const { process, stack, count } of profile.samples) {
+  for (const { process, stack, value } of profile.samples) {
     const key = `${process}/${stack}`;
     let node = nodes.get(key);
     if (node === undefined) {
@@ -36,7 +36,7 @@ export function profileGraph(profile: Profile, limits = DEFAULT_LIMITS): FlameGr
         for (const frame of frameIds[locations[i]!]!) node = tree.child(node, frame);
       nodes.set(key, node);
     }
-    counts[node] = (counts[node] ?? 0) + count;
+    counts[node] = (counts[node] ?? 0) + value;
   }
   const part = {
     frames: table.frames,
@@ -46,13 +46,13 @@ export function profileGraph(profile: Profile, limits = DEFAULT_LIMITS): FlameGr
   };
   const sums = new LeafSums();
   sums.add(part);
-  const samples = profile.samples.reduce((sum, { count }) => sum + count, 0);
+  const samples = profile.samples.reduce((sum, { value }) => sum + value, 0);
   return {
     tree: buildFlameTree([part], limits),
     leaves: sums.leaves,
     samples,
     allSamples: samples,
-    cpuNanos: samples * Number(profile.period),
+    cpuNanos: samples * Number(profile.type.period),
     cpus: new Set(profile.samples.map(({ cpu }) => cpu).filter((cpu) => cpu >= 0)).size,
     ...timeline(profile),
   };

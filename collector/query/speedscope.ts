@@ -14,13 +14,13 @@ export function writeSpeedscope(profile: Profile): Uint8Array {
     return known;
   };
   const byProcess = new Map<string, { samples: number[][]; weights: number[]; endValue: number }>();
-  for (const { process, stack, count } of profile.samples) {
+  for (const { process, stack, value } of profile.samples) {
     const name = processName(profile, process);
     const own = byProcess.get(name) ?? { samples: [], weights: [], endValue: 0 };
     byProcess.set(name, own);
     own.samples.push(stackNames(profile, stack).map(frameId));
-    own.weights.push(count);
-    own.endValue += count;
+    own.weights.push(value);
+    own.endValue += value;
   }
   const profiles = [...byProcess]
     .sort(([, a], [, b]) => b.endValue - a.endValue)

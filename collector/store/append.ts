@@ -1,5 +1,5 @@
 import { type ColumnProfile, columnProfile } from '../../common/profile/frame-columns.ts';
-import type { Profile, Sample } from '../../common/profile/profile.ts';
+import { countEvents, type Profile, type Sample, valueAt } from '../../common/profile/profile.ts';
 import { isCpuType, type ProfileType, typeKey } from '../../common/profile/profile-type.ts';
 import { type Dictionaries, type FrameBudget, SegmentWriter } from './segment-writer.ts';
 import type { AppendResult } from './store.ts';
@@ -51,14 +51,13 @@ export function appendProfile<T extends Part>(
   limits: AppendLimits,
 ): AppendResult {
   const result: AppendResult = { stored: 0, rejected: new Map() };
-  const type = storedType(typeOf(profile));
-  const problem = problemOf(typeOf(profile)) ?? crowdProblem(type, sink);
+  const type = storedType(profile.type);
+  const problem = problemOf(profile.type) ?? crowdProblem(type, sink);
   if (problem === undefined) {
     const columns = 'frames' in profile ? profile : columnProfile(profile);
     new Appender(sink, columns, result, limits).run();
   } else {
-    const samples = profile.samples.reduce((sum, sample) => sum + samplesOf(sample, type), 0);
-    reject(result, problem, samples);
+    reject(result, problem, countEvents(profile));
   }
   return result;
 }
@@ -96,7 +95,7 @@ class Appender<T extends Part> {
   constructor(sink: SampleSink<T>, profile: ColumnProfile, result: AppendResult, options: AppendLimits) {
     this.#sink = sink;
     this.#profile = profile;
-    this.#type = storedType(typeOf(profile));
+    this.#type = storedType(profile.type);
     this.#result = result;
     this.#maxAgeMs = options.maxAgeMs;
     this.#oldestMs = options.now() - options.maxAgeMs;
@@ -108,8 +107,10 @@ class Appender<T extends Part> {
     const end = this.#profile.timeUnixNano + this.#profile.durationNano;
     for (const sample of this.#profile.samples) {
       const { timestamps } = sample;
-      if (timestamps.length === 0) this.#addChecked(sample, end, sample.count);
-      else for (let i = 0; i < timestamps.length; i++) this.#addChecked(sample, timestamps[i]!, 1);
+      if (timestamps.length === 0) this.#addChecked(sample, end, sample.value);
+      else
+        for (let i = 0; i < timestamps.length; i++)
+          this.#addChecked(sample, timestamps[i]!, valueAt(sample, i));
     }
   }
 
@@ -167,7 +168,7 @@ class Appender<T extends Part> {
       const { frames, stacks } = this.#profile;
       this.#entriesLeft -= frames.locationCount + frames.functionCount + stacks.length;
       if (this.#entriesLeft < 0) return undefined;
-      writer = new SegmentWriter(segment, this.#profile, typeOf(this.#profile), this.#budget);
+      writer = new SegmentWriter(segment, this.#profile, this.#profile.type, this.#budget);
       this.#writers.set(segment.startMs, writer);
     }
     return writer;
@@ -177,11 +178,3 @@ class Appender<T extends Part> {
 function reject(result: AppendResult, reason: string, samples: number): void {
   if (samples > 0) result.rejected.set(reason, (result.rejected.get(reason) ?? 0) + samples);
 }
-
-/** See countOf. */
-const samplesOf = ({ timestamps, count }: Sample, type: ProfileType): number =>
-  timestamps.length > 0 ? timestamps.length : countOf(type, count);
-
-const typeOf = ({ sampleType, periodType, period }: Profile | ColumnProfile): ProfileType => {
-  return { sampleType, periodType, period };
-};

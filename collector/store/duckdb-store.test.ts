@@ -279,7 +279,7 @@ it('writes a profile whose samples are of more hours than fit into one transacti
     { length: 47 },
     (_, hours) => BigInt(nowMs - 1 - hours * HOUR) * 1_000_000n,
   );
-  sample!.count = sample!.timestamps.length;
+  sample!.value = sample!.timestamps.length;
   expect(store.append(profile).stored).toBe(47);
   store.noteRequest('a');
   await store.commit();

@@ -3,12 +3,12 @@ import { frameNames } from './frame-name.ts';
 import type { Profile } from './profile.ts';
 import { ROOT, StackTree } from './stack-tree.ts';
 
-/** Samples of one profile by node of the tree: those that ended there, and those that came by. */
-export interface NodeCounts {
+/** Values of one profile by node of the tree: of samples that ended there, and of those that came by. */
+export interface NodeValues {
   self: Float64Array;
   total: Float64Array;
-  /** All samples, those without frames too. */
-  samples: number;
+  /** Of all samples, those without frames too. */
+  sum: number;
 }
 
 /** A path is written out up to that many frames, else its ends. */
@@ -46,8 +46,8 @@ export class CallTree {
     return [...names.slice(0, half), `… ${names.length - MAX_PATH} more …`, ...names.slice(-half)].join(';');
   }
 
-  /** Adds a profile's stacks. The counts are as long as the tree is then. */
-  add(profile: Profile): NodeCounts {
+  /** Adds a profile's stacks. The values are as long as the tree is then. */
+  add(profile: Profile): NodeValues {
     const locations = new Map<number, readonly number[]>();
     const namesAt = (location: number): readonly number[] => {
       let names = locations.get(location);
@@ -59,14 +59,14 @@ export class CallTree {
     };
     const nodes = profile.stacks.map((stack) => this.#enter(stack, namesAt));
     const self = new Float64Array(this.nodeCount);
-    let samples = 0;
-    for (const { stack, count } of profile.samples) {
-      self[nodes[stack]!]! += count;
-      samples += count;
+    let sum = 0;
+    for (const { stack, value } of profile.samples) {
+      self[nodes[stack]!]! += value;
+      sum += value;
     }
     const total = self.slice();
     for (let node = total.length - 1; node > ROOT; node--) total[this.#tree.caller(node)]! += total[node]!;
-    return { self, total, samples };
+    return { self, total, sum };
   }
 
   /** @param stack leaf first, as are the names of a location */

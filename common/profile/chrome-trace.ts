@@ -1,12 +1,14 @@
 /**
  * Chrome's trace events, which chrome://tracing, Perfetto and speedscope open: a frame that stays on the stack
- * from one sample to the next is one complete event (`"ph":"X"`). A sample fills one period from its own time on,
- * or from the end of the one before where they are closer; samples without times follow each other.
+ * from one sample to the next is one complete event (`"ph":"X"`). A CPU sample fills one period from its own time on,
+ * or from the end of the one before where they are closer; a time that was waited ends at its timestamp, when it was known.
+ * Samples without times follow each other.
  */
 import type { FrameList } from './frame-list.ts';
 import { isObject, type Json, list, natural, object, readOwnHeader, text, toBytes } from './json.ts';
-import type { Profile } from './profile.ts';
+import { type Profile, valueAt } from './profile.ts';
 import { frameOfName, markKernel, type Owner, ProfileBuilder } from './profile-builder.ts';
+import { countsSamples, cpuType, measureOf, typeName } from './profile-type.ts';
 import type { ReadBudget } from './read-limits.ts';
 import { ROOT } from './stack-tree.ts';
 import { readMark, splitThreads, type ThreadGroup } from './thread-groups.ts';
@@ -16,7 +18,13 @@ const MAX_GAP_PERIODS = 0.5;
 /** Linux hands out at most 2^22. */
 const FIRST_FREE_TID = 2 ** 22 + 1;
 
+/** @throws Error for values that are no times and no counts: the format has no others */
 export function writeChromeTrace(profile: Profile): Uint8Array {
+  const { unit } = measureOf(profile.type);
+  if (unit !== 'nanoseconds' && unit !== 'count')
+    throw new Error(
+      `a Chrome trace shows times, and these values are ${typeName(profile.type)}: use .pb.gz or .speedscope.json, or another type`,
+    );
   const { frames, threads, header } = splitThreads(profile);
   const traceEvents: Json[] = [];
   const rows = new Rows();
@@ -55,17 +63,23 @@ interface Slot {
 
 /** Slots of time in nanoseconds since the profile's start, none over another. */
 function slotsOf(profile: Profile, { samples }: ThreadGroup): Slot[] {
-  const period = Number(profile.period) || 1;
+  const { scale } = measureOf(profile.type);
+  const isSampled = countsSamples(profile.type);
   const start = profile.timeUnixNano;
-  const slots: Slot[] = samples.flatMap(({ stack, timestamps, count }) =>
-    timestamps.length === 0
-      ? [{ at: 0, length: count * period, stack }]
-      : timestamps.map((time) => ({ at: Math.max(0, Number(time - start)), length: period, stack })),
+  const slots: Slot[] = samples.flatMap((sample) =>
+    sample.timestamps.length === 0
+      ? [{ at: 0, length: sample.value * scale, stack: sample.stack }]
+      : sample.timestamps.map((time, event) => {
+          const length = valueAt(sample, event) * scale;
+          const at = Number(time - start) - (isSampled ? 0 : length);
+          return { at: Math.max(0, at), length, stack: sample.stack };
+        }),
   );
   slots.sort((a, b) => a.at - b.at);
+  const smallestGap = isSampled ? scale * MAX_GAP_PERIODS : 0;
   let end = 0;
   for (const slot of slots) {
-    if (slot.at < end || slot.at - end < period * MAX_GAP_PERIODS) slot.at = end;
+    if (slot.at < end || slot.at - end < smallestGap) slot.at = end;
     end = slot.at + slot.length;
   }
   return slots;
@@ -139,8 +153,7 @@ export function readChromeTrace(value: unknown, budget?: ReadBudget): Profile {
   const builder = new ProfileBuilder(budget);
   const isOwn = readOwnHeader(builder.profile, object(object(value)['otherData'])['everyframe']);
   if (!isOwn) {
-    builder.profile.period = 1n;
-    builder.profile.sampleType = { type: 'wall', unit: 'nanoseconds' };
+    builder.profile.type = { ...cpuType(1n), sampleType: { type: 'wall', unit: 'nanoseconds' } };
   }
   const rows = new Map<string, Row>();
   for (const entry of list(Array.isArray(value) ? value : object(value)['traceEvents']))
@@ -201,12 +214,12 @@ function addRow(builder: ProfileBuilder, row: Row): void {
   );
   const { process, pid, tid, thread } = row.own ?? row;
   const owner = { process: process || thread || `pid ${row.pid}`, pid, tid, thread };
-  const period = Number(builder.profile.period);
+  const { scale } = measureOf(builder.profile.type);
   const open: { end: number; node: number }[] = [];
   let since = 0;
   const pass = (until: number): void => {
-    const count = Math.round((until - since) / period);
-    if (open.length > 0 && count > 0) builder.add(builder.stackAt(open.at(-1)!.node), owner, count);
+    const value = Math.round((until - since) / scale);
+    if (open.length > 0 && value > 0) builder.add(builder.stackAt(open.at(-1)!.node), owner, value);
     since = Math.max(since, until);
   };
   const closeUntil = (time: number): void => {

@@ -8,19 +8,22 @@ const OUTERMOST = MAX_FRAMES >> 1;
 const INNERMOST = MAX_FRAMES - OUTERMOST - 1;
 const MARKER = `[cut: frames in the middle of a stack deeper than ${MAX_FRAMES}]`;
 
-/** Where a stack is deeper, its root's end and its leaf's are left, and a marker between them: both keep their totals. */
-export function cutDeepStacks(profile: Profile): Profile {
-  const { functions, locations, stacks } = profile;
-  if (stacks.every(({ length }) => length <= MAX_FRAMES)) return profile;
+/**
+ * Where a stack is deeper, its root's end and its leaf's are left, and a marker between them: both keep their totals.
+ *
+ * @param profiles of one file: they share their tables
+ */
+export function cutDeepStacks(profiles: readonly Profile[]): readonly Profile[] {
+  const { functions, locations, stacks } = profiles[0]!;
+  if (stacks.every(({ length }) => length <= MAX_FRAMES)) return profiles;
   const func = { name: MARKER, systemName: '', filename: '', startLine: 0 };
   const lines = [{ func: functions.length, line: 0, column: 0 }];
   const cut = {
-    ...profile,
     functions: [...functions, func],
     locations: [...locations, { mapping: 0, address: 0n, frameType: 'abort-marker' as const, lines }],
     stacks: stacks.map((stack) => (stack.length <= MAX_FRAMES ? stack : cutStack(stack, locations.length))),
   };
-  return mergeProfiles([cut]);
+  return mergeProfiles(profiles.map((profile) => ({ ...profile, ...cut })));
 }
 
 function cutStack(stack: Uint32Array, marker: number): Uint32Array {

@@ -2,16 +2,18 @@
 import { printable } from '../base/printable.ts';
 import { CallTree } from './call-tree.ts';
 import type { Profile } from './profile.ts';
+import { parseValueType, typeName } from './profile-type.ts';
 import { asCall, formatShare, groupDigits, roundShare } from './report-text.ts';
-import { type By, countSamples, type Residency, residencies, type Sort } from './residency.ts';
+import { type By, type Residency, residencies, type Sort, totalOf } from './residency.ts';
+import { valueFormatter } from './value-format.ts';
 
 export interface DiffRow {
   name: string;
-  /** Shares of all samples of each profile, 0 to 1. */
+  /** Shares of all values of each profile, 0 to 1. */
   before: number;
   after: number;
   change: number;
-  /** Shares of samples in which it was the innermost. */
+  /** Shares of values of samples in which it was the innermost. */
   selfBefore: number;
   selfAfter: number;
   selfChange: number;
@@ -20,6 +22,11 @@ export interface DiffRow {
 export interface DiffJson {
   schema: 'everyframe.diff/1';
   by: By;
+  /** Of all values, as `type/unit`. */
+  unit: string;
+  /** What the samples add up to. */
+  values: { before: number; after: number };
+  /** The same; as this was called when all values were counts of samples. */
   samples: { before: number; after: number };
   /** Smallest change that is listed, and what counts as a regression; shares. */
   threshold: number;
@@ -52,12 +59,12 @@ const ORDERS: Record<Sort, (a: DiffRow, b: DiffRow) => number> = {
   name: () => 0,
 };
 
-/** Counts as shares of their profile: two recordings of different length or rate can be compared. */
+/** Values as shares of their profile: two recordings of different length or rate can be compared. */
 export function diffProfiles(before: Profile, after: Profile, options: DiffOptions): DiffJson {
   const { by, threshold, failOn, top, sort = 'self' } = options;
-  const samples = { before: countSamples(before), after: countSamples(after) };
+  const values = { before: totalOf(before), after: totalOf(after) };
   const pairs = by === 'stack' ? stackPairs(before, after) : namedPairs(before, after, by);
-  const rows = pairs.map((pair) => toRow(pair, samples));
+  const rows = pairs.map((pair) => toRow(pair, values));
   const changed = rows
     .filter(({ change, selfChange }) => {
       const largest = Math.max(Math.abs(change), Math.abs(selfChange));
@@ -68,7 +75,9 @@ export function diffProfiles(before: Profile, after: Profile, options: DiffOptio
   return {
     schema: 'everyframe.diff/1',
     by,
-    samples,
+    unit: typeName(after.type),
+    values,
+    samples: values,
     threshold,
     failOn: failOn ?? null,
     regressions:
@@ -79,13 +88,10 @@ export function diffProfiles(before: Profile, after: Profile, options: DiffOptio
 }
 
 /** Names are made for the rows that are printed: a stack's is as long as the stack is deep. */
-function toRow(pair: Pair, samples: DiffJson['samples']): DiffRow {
-  const part = (count: number, of: number): number => (of === 0 ? 0 : count / of);
-  const [before, after] = [part(pair.before.total, samples.before), part(pair.after.total, samples.after)];
-  const [selfBefore, selfAfter] = [
-    part(pair.before.self, samples.before),
-    part(pair.after.self, samples.after),
-  ];
+function toRow(pair: Pair, all: DiffJson['values']): DiffRow {
+  const part = (value: number, of: number): number => (of === 0 ? 0 : value / of);
+  const [before, after] = [part(pair.before.total, all.before), part(pair.after.total, all.after)];
+  const [selfBefore, selfAfter] = [part(pair.before.self, all.before), part(pair.after.self, all.after)];
   return {
     get name() {
       return pair.name;
@@ -129,15 +135,18 @@ const WIDTH = { points: 7, percent: 8, shares: 17 };
  */
 export function formatDiff({
   by,
-  samples,
+  unit,
+  values,
   rows,
   truncated,
   threshold,
   failOn,
   regressions,
 }: DiffJson): string {
-  const counts = `${groupDigits(samples.before)} samples before, ${groupDigits(samples.after)} after`;
-  const head = `${counts}; changes by ${by} of ${points(threshold).slice(1)} points or more (100 points are all samples)\n`;
+  const format = valueFormatter(parseValueType(unit));
+  const totals = `${format.of(values.before)} before, ${format.cell(values.after)} after`;
+  const all = unit.endsWith('/count') ? format.column : unit;
+  const head = `${totals}; changes by ${by} of ${points(threshold).slice(1)} points or more (100 points are all ${all})\n`;
   const tail: string[] = [];
   if (rows.length === 0) tail.push('no change\n');
   if (truncated.rows > 0) tail.push(`… and ${groupDigits(truncated.rows)} more\n`);
@@ -166,7 +175,7 @@ function rowLine({ name, before, after, change, selfBefore, selfAfter, selfChang
   return `${half(selfBefore, selfAfter, selfChange)}${half(before, after, change)}${printable(name)}\n`;
 }
 
-/** `+3.1`: hundredths of all samples. */
+/** `+3.1`: hundredths of all values. */
 const points = (by: number): string => {
   const size = formatShare(Math.abs(by)).slice(0, -1);
   return size === '0' ? ' 0' : `${by < 0 ? '-' : '+'}${size}`;

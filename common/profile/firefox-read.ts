@@ -5,10 +5,12 @@
  * own since 58, a stack's caller is told by its distance since 66, a frame's library stands with the frame since 70.
  */
 import { frameTypeOf } from './firefox.ts';
+import { weightsOf } from './firefox-points.ts';
 import { placeName } from './frame-name.ts';
 import { at, isObject, type Json, list, natural, object, readOwnHeader, text } from './json.ts';
 import type { Profile } from './profile.ts';
 import { type FrameText, type Owner, ProfileBuilder } from './profile-builder.ts';
+import { countsSamples, cpuType, MAX_VALUE, NO_PERIOD, type ProfileType } from './profile-type.ts';
 import type { ReadBudget } from './read-limits.ts';
 import { ROOT } from './stack-tree.ts';
 import { readMark } from './thread-groups.ts';
@@ -28,11 +30,19 @@ export function readFirefox(value: unknown, budget?: ReadBudget): Profile {
   const builder = new ProfileBuilder(budget);
   if (!readOwnHeader(builder.profile, meta['everyframe'])) {
     builder.profile.timeUnixNano = BigInt(Math.round((Number(meta['startTime']) || 0) * 1e6));
-    builder.profile.period = BigInt(Math.round((Number(meta['interval']) || 0) * 1e6));
+    builder.profile.type = typeOf(file, meta);
   }
   const shared = {};
   for (const thread of list(file['threads'])) new ThreadReader(builder, file, object(thread), shared).read();
   return builder.profile;
+}
+
+/** As the first thread weighs its samples. */
+function typeOf(file: Json, meta: Json): ProfileType {
+  const weightType = object(object(list(file['threads'])[0])['samples'])['weightType'];
+  if (weightType === 'bytes') return { ...NO_PERIOD, sampleType: { type: 'memory', unit: 'bytes' } };
+  if (weightType === 'tracing-ms') return { ...NO_PERIOD, sampleType: { type: 'wall', unit: 'nanoseconds' } };
+  return cpuType(BigInt(Math.round((Number(meta['interval']) || 0) * 1e6)));
 }
 
 interface Frame extends FrameText {
@@ -76,12 +86,17 @@ class ThreadReader {
     const [times, weights] = [readTimes(samples), list(samples['weight'])];
     const owner = this.#owner();
     const isTimed = object(this.#thread['everyframe'])['isTimed'] !== false;
+    const { type } = this.#builder.profile;
+    const { scale } = weightsOf(this.#builder.profile);
     for (const [i, stack] of list(samples['stack']).entries()) {
-      const weight = weights.length === 0 ? 1 : natural(weights[i]);
-      if (weight === 0) continue;
-      const timeMs = isTimed && weight === 1 ? Number(times[i]) : Number.NaN;
+      const value = weights.length === 0 ? 1 : rounded(Number(weights[i]) / scale);
+      if (value === 0) continue;
+      const isEvent = isTimed && (value === 1 || !countsSamples(type));
+      const timeMs = isEvent ? Number(times[i]) : Number.NaN;
       const time = this.#builder.profile.timeUnixNano + BigInt(Math.round((timeMs || 0) * 1e6));
-      this.#builder.add(this.#stack(stack), owner, weight, timeMs > 0 ? [time] : []);
+      const values = value === 1 ? undefined : [value];
+      if (timeMs > 0) this.#builder.add(this.#stack(stack), owner, value, [time], values);
+      else this.#builder.add(this.#stack(stack), owner, value);
     }
   }
 
@@ -185,6 +200,12 @@ function readCallers(table: Json, length: number): (number | undefined)[] {
       throw new Error(`stack ${i} is said to be called by ${caller}`);
     return caller;
   });
+}
+
+/** A value above 0, else 0. */
+function rounded(weight: number): number {
+  const value = Math.round(weight);
+  return value > 0 && value <= MAX_VALUE ? value : 0;
 }
 
 function readTimes(samples: Json): readonly unknown[] {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readProfile, writeProfile } from './formats.ts';
 import { stackNames } from './frame-name.ts';
 import type { Profile } from './profile.ts';
+import { cpuType } from './profile-type.ts';
 
 const read = (file: object) => readProfile('a.firefox.json', Buffer.from(JSON.stringify(file)));
 
@@ -85,10 +86,7 @@ describe('what is written', () => {
     JSON.parse(Buffer.from(writeProfile('a.firefox.json', profile)).toString());
   const folded = () => {
     const profile = readProfile('a.folded', Buffer.from('app;main;parse 3\napp;main 1\n'));
-    return Object.assign(profile, {
-      periodType: { type: 'cpu', unit: 'nanoseconds' },
-      period: 10_000_000n,
-    });
+    return Object.assign(profile, { type: cpuType(10_000_000n) });
   };
 
   it('stands one behind the other where no times were kept, and has none when it is read back', () => {
@@ -96,8 +94,8 @@ describe('what is written', () => {
     const [thread] = write(profile).threads;
     expect(thread.samples.time).toEqual([0, 10, 20, 30]);
     expect(thread.samples.weight).toEqual([1, 1, 1, 1]);
-    expect(read(write(profile)).samples.map(({ count, timestamps }) => [count, timestamps])).toEqual(
-      profile.samples.map(({ count }) => [count, []]),
+    expect(read(write(profile)).samples.map(({ value, timestamps }) => [value, timestamps])).toEqual(
+      profile.samples.map(({ value }) => [value, []]),
     );
   });
 
@@ -110,7 +108,10 @@ describe('what is written', () => {
   it('says how much CPU time it stands for, if that is what was counted', () => {
     const profile = folded();
     expect(write(profile).threads[0].samples.threadCPUDelta).toEqual([1e7, 1e7, 1e7, 1e7]);
-    const waits = { ...profile, periodType: { type: 'off-cpu', unit: 'nanoseconds' } };
+    const waits = {
+      ...profile,
+      type: { ...cpuType(1n), periodType: { type: 'off-cpu', unit: 'nanoseconds' } },
+    };
     expect(write(waits).threads[0].samples.threadCPUDelta).toBeUndefined();
   });
 });

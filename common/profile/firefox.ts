@@ -3,7 +3,7 @@
  * https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md
  * Each thread has tables of its own.
  */
-import { cpuDeltas, periodMsOf, pointsOf } from './firefox-points.ts';
+import { cpuDeltas, periodMsOf, pointsOf, weightsOf } from './firefox-points.ts';
 import type { FrameList, NamedFrame } from './frame-list.ts';
 import { type Json, toBytes } from './json.ts';
 import type { FrameType, Profile } from './profile.ts';
@@ -105,6 +105,7 @@ class ThreadWriter {
     const { process, pid, tid, thread, samples, mark } = this.#group;
     const { rows, isTimed } = pointsOf(this.#profile, samples);
     const threadCPUDelta = cpuDeltas(this.#profile, rows);
+    const { weightType, scale } = weightsOf(this.#profile);
     const stack = rows.map(({ sample }) => this.#stackOf(sample.stack));
     return {
       ...{ processType: 'default', processName: process, name: thread || process, pid: String(pid), tid },
@@ -114,8 +115,8 @@ class ThreadWriter {
         length: rows.length,
         stack,
         time: rows.map(({ timeMs }) => timeMs),
-        weight: rows.map(({ weight }) => weight),
-        weightType: 'samples',
+        weight: rows.map(({ value }) => value * scale),
+        weightType,
         ...(threadCPUDelta && { threadCPUDelta }),
       },
       markers: { length: 0, data: [], name: [], startTime: [], endTime: [], phase: [], category: [] },

@@ -1,10 +1,11 @@
 /**
- * Folded stacks, as the FlameGraph tools read them: `process;root;…;leaf count`, a line a stack. Kernel frames
- * end in `_[k]`. The format holds no addresses, threads or times.
+ * Folded stacks, as the FlameGraph tools read them: `process;root;…;leaf value`, a line a stack. Kernel frames
+ * end in `_[k]`. The format holds no addresses, threads, times or units.
  */
 import { processName, stackNames } from './frame-name.ts';
 import type { Profile } from './profile.ts';
 import { frameOfName, markKernel, ProfileBuilder } from './profile-builder.ts';
+import { MAX_VALUE } from './profile-type.ts';
 import type { ReadBudget } from './read-limits.ts';
 import { ROOT } from './stack-tree.ts';
 
@@ -19,9 +20,9 @@ const clean = (name: string): string =>
 
 /** All of them together may be longer than a string can be. */
 export function* foldedLines(profile: Profile): Generator<string> {
-  const counts = new Map<string, number>();
+  const values = new Map<string, number>();
   const stacks = new Map<number, string>();
-  for (const { stack, process, count } of profile.samples) {
+  for (const { stack, process, value } of profile.samples) {
     let frames = stacks.get(stack);
     if (frames === undefined) {
       const names = stackNames(profile, stack, (name, location) =>
@@ -31,19 +32,20 @@ export function* foldedLines(profile: Profile): Generator<string> {
       stacks.set(stack, frames);
     }
     const line = clean(processName(profile, process)) + frames;
-    counts.set(line, (counts.get(line) ?? 0) + count);
+    values.set(line, (values.get(line) ?? 0) + value);
   }
-  for (const [line, count] of [...counts].sort(([a], [b]) => (a < b ? -1 : 1))) yield `${line} ${count}\n`;
+  for (const [line, value] of [...values].sort(([a], [b]) => (a < b ? -1 : 1)))
+    yield `${line} ${BigInt(Math.round(value))}\n`;
 }
 
-/** Splits off the count; undefined where there is none. */
-function splitLine(line: string): { text: string; count: number } | undefined {
+/** Splits off the value; undefined where there is none. */
+function splitLine(line: string): { text: string; value: number } | undefined {
   const trimmed = line.trimEnd();
   const end = trimmed.lastIndexOf(' ');
   const digits = trimmed.slice(end + 1);
   // some tools write fractions
-  const count = /^\d{1,16}(\.\d{1,20})?$/.test(digits) ? Math.round(Number(digits)) : Number.NaN;
-  return end >= 0 && Number.isSafeInteger(count) ? { text: trimmed.slice(0, end), count } : undefined;
+  const value = /^\d{1,19}(\.\d{1,20})?$/.test(digits) ? Math.round(Number(digits)) : Number.NaN;
+  return end >= 0 && value <= MAX_VALUE ? { text: trimmed.slice(0, end), value } : undefined;
 }
 
 export const isFoldedLine = (line: string): boolean => splitLine(line) !== undefined;
@@ -61,12 +63,12 @@ export class FoldedReader {
     if (line.trim() === '') return;
     const split = splitLine(line);
     if (!split) throw new Error(`line ${number} is not a folded stack: it needs to end in a count`);
-    const { text, count } = split;
-    if (count === 0) return;
+    const { text, value } = split;
+    if (value === 0) return;
     const ownerEnd = text.indexOf(';');
     const process = ownerEnd < 0 ? text : text.slice(0, ownerEnd);
     const stack = ownerEnd < 0 ? 0 : this.#stack(text, ownerEnd + 1);
-    this.#builder.add(stack, { process, pid: 0, tid: 0, thread: '' }, count);
+    this.#builder.add(stack, { process, pid: 0, tid: 0, thread: '' }, value);
   }
 
   finish(): Profile {

@@ -9,6 +9,7 @@ import { arbitraryProfile } from '../../test/support/arbitrary-profile.ts';
 import { checkFormat, readProfile, writeProfile } from './formats.ts';
 import { frameNames, processName, stackNames } from './frame-name.ts';
 import { emptyMapping, emptyProcess, emptyProfile, type Profile, type Sample } from './profile.ts';
+import { cpuType } from './profile-type.ts';
 
 const FILES = [
   ...['a.pb.gz', 'a.pprof', 'a.folded', 'a.otlp', 'a.otlp.json'],
@@ -24,7 +25,7 @@ function exampleProfile(): Profile {
     tid: 43,
     threadName: 'worker',
     cpu: 2,
-    count: 3,
+    value: 3,
     timestamps: [],
     ...fields,
   });
@@ -32,7 +33,7 @@ function exampleProfile(): Profile {
     ...emptyProfile(),
     timeUnixNano: 1_700_000_000_000_000_000n,
     durationNano: 5_000_000_000n,
-    period: 10_000_000n,
+    type: cpuType(10_000_000n),
     mappings: [
       emptyMapping(),
       {
@@ -62,8 +63,8 @@ function exampleProfile(): Profile {
     processes: [emptyProcess(), { ...emptyProcess(), pid: 42, executableName: 'app' }],
     samples: [
       sample({ timestamps: [1n, 2n, 3n].map((n) => 1_700_000_000_000_000_000n + n) }),
-      sample({ stack: 2, count: 2 }),
-      sample({ stack: 3, tid: 44, threadName: '', count: 1 }),
+      sample({ stack: 2, value: 2 }),
+      sample({ stack: 3, tid: 44, threadName: '', value: 1 }),
     ],
   };
 }
@@ -71,12 +72,12 @@ function exampleProfile(): Profile {
 /** Events by process and names of all frames, root first: what every format holds. */
 function countByNames(profile: Profile, rename = (name: string): string => name): Record<string, number> {
   const counts: Record<string, number> = Object.create(null);
-  for (const { stack, process, count } of profile.samples) {
+  for (const { stack, process, value } of profile.samples) {
     const names = stackNames(profile, stack, (name, location) =>
       profile.locations[location]!.frameType === 'kernel' ? `${name}_[k]` : name,
     );
     const key = [processName(profile, process), ...names].map(rename).join(';');
-    counts[key] = (counts[key] ?? 0) + count;
+    counts[key] = (counts[key] ?? 0) + value;
   }
   return counts;
 }
@@ -97,9 +98,9 @@ describe('formats', () => {
   it.each(['a.pb.gz', 'a.otlp', 'a.otlp.json'])('%s keeps times, threads and where frames are', (file) => {
     const example = exampleProfile();
     const back = readProfile(file, writeProfile(file, example));
-    const { timeUnixNano, durationNano, period, sampleType, periodType } = example;
-    expect(back).toMatchObject({ timeUnixNano, durationNano, period, sampleType, periodType });
-    expect(back.samples.map(({ tid, threadName, count }) => [tid, threadName, count])).toEqual([
+    const { timeUnixNano, durationNano, type } = example;
+    expect(back).toMatchObject({ timeUnixNano, durationNano, type });
+    expect(back.samples.map(({ tid, threadName, value }) => [tid, threadName, value])).toEqual([
       [43, 'worker', 3],
       [43, 'worker', 2],
       [44, '', 1],
@@ -141,7 +142,7 @@ describe('formats', () => {
       fc.property(arbitraryProfile, (profile) => {
         const once = writeProfile('a.folded', profile);
         expect(writeProfile('a.folded', readProfile('a.folded', once))).toEqual(once);
-        const total = (one: Profile): number => one.samples.reduce((sum, { count }) => sum + count, 0);
+        const total = (one: Profile): number => one.samples.reduce((sum, { value }) => sum + value, 0);
         expect(total(readProfile('a.folded', once))).toBe(total(profile));
       }),
       { numRuns: 200 },
@@ -180,9 +181,9 @@ describe('formats', () => {
       countByNames(profile),
     );
     expect(readProfile('a.out', Buffer.from('a;b 3\n'), { from: 'folded' }).samples).toMatchObject([
-      { count: 3 },
+      { value: 3 },
     ]);
-    expect(readProfile('a.folded.gz', gzipSync('a;b 3\n')).samples).toMatchObject([{ count: 3 }]);
+    expect(readProfile('a.folded.gz', gzipSync('a;b 3\n')).samples).toMatchObject([{ value: 3 }]);
   });
 
   it('says that pictures are no profiles', () => {
@@ -390,7 +391,7 @@ describe.runIf(hasGo)('go tool pprof', () => {
   });
 
   it('shows counts where the period is not known', () => {
-    const top = pprof({ ...exampleProfile(), period: 0n }, '-top');
+    const top = pprof({ ...exampleProfile(), type: cpuType(0n) }, '-top');
     expect(top).toMatch(/Type: samples\n/);
     expect(top).toMatch(/ 3 50\.00% .* vfs_read/);
   });

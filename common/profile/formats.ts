@@ -7,14 +7,14 @@ import { isFirefox, readFirefox } from './firefox-read.ts';
 import { FoldedReader, foldedLines, isFoldedLine } from './folded.ts';
 import { parseJson } from './json.ts';
 import { JsonScan } from './json-scan.ts';
-import { mergeProfiles } from './merge.ts';
-import { decodeOtlp } from './otlp-decode.ts';
+import { joinEqual, mergeProfiles } from './merge.ts';
+import { type DecodeResult, decodeOtlp } from './otlp-decode.ts';
 import { encodeOtlp } from './otlp-encode.ts';
 import { isOtlpJson, readOtlpJson, writeOtlpJson } from './otlp-json.ts';
 import { isPerfScript, PerfScriptReader } from './perf-script.ts';
 import { readPprof, writePprof } from './pprof.ts';
 import { PprofScan } from './pprof-scan.ts';
-import type { Profile } from './profile.ts';
+import { mainOf, type Profile, type ProfileFile, type ProfileSet, setOf } from './profile.ts';
 import { DEFAULT_READ_LIMITS, ReadBudget, ReadLimitError, type ReadLimits } from './read-limits.ts';
 import { formatTree } from './report-tree.ts';
 import { isSpeedscope, readSpeedscope, writeSpeedscope } from './speedscope.ts';
@@ -29,32 +29,43 @@ interface Format {
   /** In lower case. */
   endings: readonly string[];
   read?(budget: ReadBudget): Reader;
-  write?(profile: Profile): Written;
+  write?(set: ProfileSet): Written;
+  /** Whether it has room for all types of a set: else it holds the main one. */
+  hasTypes?: boolean;
 }
 
 /** Takes a file's unpacked bytes as they come. */
 interface Reader {
   push(chunk: Uint8Array): void;
-  finish(): Profile;
+  finish(): ProfileFile;
 }
+
+/** Of a format that has one type. */
+const single =
+  <T>(write: (profile: Profile) => T) =>
+  (set: ProfileSet): T =>
+    write(mainOf(set));
 
 const SCOPE = { scopeName: 'everyframe', scopeVersion: '' };
 
 const FORMATS: readonly Format[] = [
-  { name: 'pprof', endings: ['.pb.gz', '.pprof', '.pb'], read: pprofReader, write: writePprof },
-  { name: 'folded', endings: ['.folded', '.collapsed'], read: textReader, write: foldedLines },
+  {
+    ...{ name: 'pprof', endings: ['.pb.gz', '.pprof', '.pb'], read: pprofReader },
+    ...{ write: writePprof, hasTypes: true },
+  },
+  { name: 'folded', endings: ['.folded', '.collapsed'], read: textReader, write: single(foldedLines) },
   {
     ...{ name: 'otlp', endings: ['.otlp'], read: otlpReader },
-    write: (profile) => encodeOtlp(profile, SCOPE),
+    ...{ write: ({ profiles }) => encodeOtlp(profiles, SCOPE), hasTypes: true },
   },
   {
     ...{ name: 'otlp-json', endings: ['.otlp.json'], read: jsonReader },
-    write: (profile) => writeOtlpJson(profile, SCOPE),
+    ...{ write: ({ profiles }) => writeOtlpJson(profiles, SCOPE), hasTypes: true },
   },
-  { name: 'speedscope', endings: ['.speedscope.json'], read: jsonReader, write: writeSpeedscope },
-  { name: 'firefox', endings: ['.firefox.json'], read: jsonReader, write: writeFirefox },
-  { name: 'chrome', endings: ['.trace.json'], read: jsonReader, write: writeChromeTrace },
-  { name: 'text', endings: ['.txt'], read: textReader, write: (profile) => formatTree(profile) },
+  { name: 'speedscope', endings: ['.speedscope.json'], read: jsonReader, write: single(writeSpeedscope) },
+  { name: 'firefox', endings: ['.firefox.json'], read: jsonReader, write: single(writeFirefox) },
+  { name: 'chrome', endings: ['.trace.json'], read: jsonReader, write: single(writeChromeTrace) },
+  { name: 'text', endings: ['.txt'], read: textReader, write: single((profile) => formatTree(profile)) },
   { name: 'perf-script', endings: ['.perf', '.script'], read: perfReader },
   { name: 'json', endings: ['.json'], read: jsonReader },
 ];
@@ -134,8 +145,11 @@ export class ProfileReading {
   }
 
   /** @throws as {@link push} */
-  finish(): Profile {
-    return this.#try(() => cutDeepStacks(this.#reader.finish()));
+  finish(): ProfileFile {
+    return this.#try(() => {
+      const file = this.#reader.finish();
+      return { ...file, profiles: cutDeepStacks(file.profiles) };
+    });
   }
 
   #try<T>(action: () => T): T {
@@ -150,8 +164,12 @@ export class ProfileReading {
 
 export const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b;
 
+/** The main profile of a file. @throws as {@link readProfiles} */
+export const readProfile = (fileName: string, bytes: Uint8Array, options?: ReadOptions): Profile =>
+  mainOf(readProfiles(fileName, bytes, options));
+
 /** @throws Error that names the file and what is wrong with it; ReadLimitError where it would cost too much */
-export function readProfile(fileName: string, bytes: Uint8Array, options: ReadOptions = {}): Profile {
+export function readProfiles(fileName: string, bytes: Uint8Array, options: ReadOptions = {}): ProfileFile {
   const reading = new ProfileReading(fileName, options);
   reading.push(isGzip(bytes) ? unpack(fileName, bytes, options) : bytes);
   return reading.finish();
@@ -173,16 +191,22 @@ function unpack(
   }
 }
 
+const formatToWrite = (fileName: string, format: string | undefined): Format | undefined =>
+  format === undefined ? formatOf(fileName, 'write') : FORMATS.find(({ name }) => name === format);
+
+/** Whether such a file holds all types of a set, and not the main one only. */
+export const holdsAllTypes = (fileName: string, format?: string): boolean =>
+  formatToWrite(fileName, format)?.hasTypes ?? false;
+
 /**
  * @param format one of {@link WRITABLE_FORMATS}, whatever the file's name says
  * @throws Error naming the known formats where the name has none of their endings, or what does not fit into the format
  */
-export function writeParts(fileName: string, profile: Profile, format?: string): Written {
-  const chosen =
-    format === undefined ? formatOf(fileName, 'write') : FORMATS.find(({ name }) => name === format);
+export function writeParts(fileName: string, set: ProfileSet, format?: string): Written {
+  const chosen = formatToWrite(fileName, format);
   if (!chosen?.write) throw unknownEnding(fileName, 'written', []);
   try {
-    return chosen.write(profile);
+    return chosen.write(set);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new Error(
@@ -191,16 +215,20 @@ export function writeParts(fileName: string, profile: Profile, format?: string):
   }
 }
 
+/** One profile, all of it at once. @throws as {@link writeParts} */
+export const writeProfile = (fileName: string, profile: Profile): Uint8Array =>
+  writeProfiles(fileName, setOf([profile]));
+
 /** All of it at once. @throws as {@link writeParts} */
-export function writeProfile(fileName: string, profile: Profile): Uint8Array {
-  const written = writeParts(fileName, profile);
+export function writeProfiles(fileName: string, set: ProfileSet): Uint8Array {
+  const written = writeParts(fileName, set);
   return written instanceof Uint8Array ? written : new TextEncoder().encode([...written].join(''));
 }
 
 /** Holds a file's bytes until its end, in one piece; `scan` sees all that came so far. */
 function wholeReader(
   scan: (all: Uint8Array, added: Uint8Array) => void,
-  read: (bytes: Uint8Array) => Profile,
+  read: (bytes: Uint8Array) => ProfileFile,
 ): Reader {
   let held: Buffer = Buffer.alloc(0);
   let length = 0;
@@ -226,10 +254,13 @@ function wholeReader(
 
 function pprofReader(budget: ReadBudget): Reader {
   const scan = new PprofScan(budget);
-  return wholeReader((all, added) => {
-    budget.spend('bytes', added.length, added.length);
-    scan.advance(all);
-  }, readPprof);
+  return wholeReader(
+    (all, added) => {
+      budget.spend('bytes', added.length, added.length);
+      scan.advance(all);
+    },
+    (bytes) => readPprof(bytes, budget),
+  );
 }
 
 function otlpReader(budget: ReadBudget): Reader {
@@ -242,11 +273,19 @@ function otlpReader(budget: ReadBudget): Reader {
 /** What decoding a request has limits of its own for, see otlp-scan.ts. */
 const OTLP_BYTES_PER_BYTE = 4;
 
-function readOtlp(bytes: Uint8Array): Profile {
+function readOtlp(bytes: Uint8Array): ProfileFile {
   // to protobuf it is a request without a profile, to people a file that was never written
   if (bytes.length === 0) throw new Error('it is empty');
-  return mergeProfiles(decodeOtlp(bytes).profiles);
+  return ofRequest(decodeOtlp(bytes));
 }
+
+const ofRequest = ({ profiles, problems }: DecodeResult): ProfileFile => ({
+  ...setOf(mergeProfiles(profiles)),
+  problems,
+});
+
+const NO_PROBLEMS: ProfileFile['problems'] = new Map();
+const ofOne = (profile: Profile): ProfileFile => ({ ...setOf([profile]), problems: NO_PROBLEMS });
 
 function lineReader(reader: { line(text: string, number: number): void; finish(): Profile }): Reader {
   const lines = new TextLines((line, number) => reader.line(line, number));
@@ -254,7 +293,7 @@ function lineReader(reader: { line(text: string, number: number): void; finish()
     push: (chunk) => lines.push(chunk),
     finish() {
       lines.finish();
-      return reader.finish();
+      return ofOne(reader.finish());
     },
   };
 }
@@ -266,7 +305,7 @@ function perfReader(budget: ReadBudget): Reader {
 const foldedReader = (budget: ReadBudget): Reader => lineReader(new FoldedReader(budget));
 
 /** What a report begins with. */
-const REPORT = /^[\d,]+ samples, [\d,]+ (stacks|functions|processes|threads|libraries|lines)\b/;
+const REPORT = /^[\d.,]+ [^,;]{1,100}, [\d,]+ (stacks|functions|processes|threads|libraries|lines)\b/;
 const SNIFF_BYTES = 64 * 1024;
 
 /** Folded stacks or perf's text: a `.txt` or `.folded` may be either. */
@@ -304,7 +343,6 @@ function sniffing(choose: (start: Uint8Array) => Reader): Reader {
 }
 
 const JSON_FORMATS = [
-  { is: isOtlpJson, read: readOtlpJson },
   { is: isSpeedscope, read: readSpeedscope },
   { is: isFirefox, read: readFirefox },
   { is: isChromeTrace, read: readChromeTrace },
@@ -318,12 +356,13 @@ function jsonReader(budget: ReadBudget): Reader {
   );
 }
 
-function readJson(bytes: Uint8Array, budget: ReadBudget): Profile {
+function readJson(bytes: Uint8Array, budget: ReadBudget): ProfileFile {
   const value = parseJson(bytes);
+  if (isOtlpJson(value)) return ofRequest(readOtlpJson(value));
   const format = JSON_FORMATS.find(({ is }) => is(value));
   if (!format)
     throw new Error("it is none of OTLP's, speedscope's, the Firefox Profiler's and Chrome's JSON");
-  return mergeProfiles([format.read(value, budget)]);
+  return ofOne(joinEqual(format.read(value, budget)));
 }
 
 /**

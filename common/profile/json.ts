@@ -1,5 +1,6 @@
 /** What the JSON formats share: typed access to values of unknown shape, and what this product adds to them. */
 import type { Profile } from './profile.ts';
+import type { ValueType } from './profile-type.ts';
 
 export type Json = Record<string, unknown>;
 
@@ -23,9 +24,10 @@ export function at<T>(table: readonly T[], index: unknown, what: string): T {
   return entry;
 }
 
-/** What other readers ignore: without it counts would be times only, and the window would be lost. */
+/** What other readers ignore: without it samples would be times only, and the window would be lost. */
 export function ownHeader(profile: Profile): Json {
-  const { timeUnixNano, durationNano, period, sampleType, periodType, host } = profile;
+  const { timeUnixNano, durationNano, host } = profile;
+  const { sampleType, periodType, period } = profile.type;
   return {
     version: 1,
     ...{ timeUnixNano: `${timeUnixNano}`, durationNano: `${durationNano}`, period: `${period}` },
@@ -33,21 +35,23 @@ export function ownHeader(profile: Profile): Json {
   };
 }
 
-/** @returns whether the file is this product's own, and its counts are in units of `period` */
+/** @returns whether the file is this product's own, so that its values are in the measure of the profile's type */
 export function readOwnHeader(profile: Profile, value: unknown): boolean {
   if (!isObject(value) || value['version'] !== 1) return false;
   profile.timeUnixNano = bigint(value['timeUnixNano']);
   profile.durationNano = bigint(value['durationNano']);
-  profile.period = bigint(value['period']);
-  profile.sampleType = valueType(value['sampleType']);
-  profile.periodType = valueType(value['periodType']);
+  profile.type = {
+    sampleType: valueType(value['sampleType']),
+    periodType: valueType(value['periodType']),
+    period: bigint(value['period']),
+  };
   for (const [key, entry] of Object.entries(object(value['host']))) profile.host[key] = text(entry);
-  return profile.period > 0n;
+  return true;
 }
 
 const bigint = (value: unknown): bigint => (/^\d{1,19}$/.test(text(value)) ? BigInt(text(value)) : 0n);
 
-const valueType = (value: unknown): Profile['sampleType'] => {
+const valueType = (value: unknown): ValueType => {
   const { type, unit } = object(value);
   return { type: text(type), unit: text(unit) };
 };

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { arbitraryProfile, describeSample } from '../../test/support/arbitrary-profile.ts';
+import { arbitraryTyped, describeSample } from '../../test/support/arbitrary-profile.ts';
 import { mergeProfiles } from './merge.ts';
-import { emptyProcess, emptyProfile, type Profile, type Sample } from './profile.ts';
+import { emptyProcess, emptyProfile, type Profile, type Sample, valueAt } from './profile.ts';
+import { cpuType, NO_PERIOD, typeKey, typeName } from './profile-type.ts';
 
 /** A line an event, so that it does not matter which events share an entry. */
 const describeEvents = (profiles: readonly Profile[]): string[] => {
@@ -10,15 +11,16 @@ const describeEvents = (profiles: readonly Profile[]): string[] => {
   const lines: string[] = [];
   for (const profile of profiles) {
     for (const sample of profile.samples) {
-      const one = { ...sample, count: 1 };
-      for (const time of sample.timestamps)
-        lines.push(describeSample(profile, { ...one, timestamps: [time] }));
-      const rest = sample.count - sample.timestamps.length;
-      const line = describeSample(profile, { ...one, timestamps: [] });
-      if (rest > 0) untimed.set(line, (untimed.get(line) ?? 0) + rest);
+      const { values: _values, ...identity } = sample;
+      const describe = (value: number, timestamps: bigint[]): string =>
+        `${typeKey(profile.type)} ${describeSample(profile, { ...identity, value, timestamps })}`;
+      for (const [event, time] of sample.timestamps.entries())
+        lines.push(describe(valueAt(sample, event), [time]));
+      const line = describe(1, []);
+      if (sample.timestamps.length === 0) untimed.set(line, (untimed.get(line) ?? 0) + sample.value);
     }
   }
-  return [...lines, ...[...untimed].map(([line, count]) => `${count} × ${line}`)].sort();
+  return [...lines, ...[...untimed].map(([line, value]) => `${value} × ${line}`)].sort();
 };
 
 const sample = (fields: Partial<Sample>): Sample => ({
@@ -27,7 +29,7 @@ const sample = (fields: Partial<Sample>): Sample => ({
   tid: 1,
   threadName: 't',
   cpu: 0,
-  count: 1,
+  value: 1,
   timestamps: [],
   ...fields,
 });
@@ -38,9 +40,11 @@ const app = {
   executablePath: '/bin/app',
   executableName: 'app',
 };
+const OFF_CPU = { ...NO_PERIOD, sampleType: { type: 'off_cpu', unit: 'nanoseconds' } };
+const mergeOne = (profiles: Profile[]): Profile => mergeProfiles(profiles)[0]!;
 const profileWith = (fields: Partial<Profile>): Profile => ({
   ...emptyProfile(),
-  period: 10n,
+  type: cpuType(10n),
   processes: [emptyProcess(), app],
   samples: [sample({})],
   ...fields,
@@ -55,15 +59,15 @@ describe('mergeProfiles', () => {
         stacks: [...emptyProfile().stacks, Uint32Array.of(1)],
         samples: [sample({ stack: 1 })],
       });
-    const { locations } = mergeProfiles([of('/a.js:1:1'), of('/a.js:1:9'), of('/a.js:1:1')]);
+    const { locations } = mergeOne([of('/a.js:1:1'), of('/a.js:1:9'), of('/a.js:1:1')]);
     expect(locations.slice(1).map(({ generated }) => generated)).toEqual(['/a.js:1:1', '/a.js:1:9']);
   });
 
   // one period, so that they are of one kind; no starts, so that every field tells processes apart
   const profiles = fc.array(
-    arbitraryProfile.map((profile) => ({
+    arbitraryTyped.map((profile) => ({
       ...profile,
-      period: 10n,
+      type: { ...profile.type, period: 10n },
       processes: profile.processes.map((process) => ({ ...process, startUnixNano: 0n })),
     })),
     { minLength: 1, maxLength: 3 },
@@ -72,7 +76,7 @@ describe('mergeProfiles', () => {
   it('keeps every event with all that was known of it', () => {
     fc.assert(
       fc.property(profiles, (all) => {
-        expect(describeEvents([mergeProfiles(all)])).toEqual(describeEvents(all));
+        expect(describeEvents(mergeProfiles(all))).toEqual(describeEvents(all));
       }),
       { numRuns: 200 },
     );
@@ -90,23 +94,24 @@ describe('mergeProfiles', () => {
           expect(new Set(texts).size).toBe(table.length);
         };
         for (const table of ['mappings', 'functions', 'locations', 'processes'] as const)
-          unique(merged[table]);
-        unique(merged.stacks.map((stack) => [...stack]));
-        unique(
-          merged.samples.map(({ count: _count, timestamps, ...identity }) => [
-            identity,
-            timestamps.length > 0,
-          ]),
-        );
+          unique(merged[0]![table]);
+        unique(merged[0]!.stacks.map((stack) => [...stack]));
+        for (const { samples } of merged)
+          unique(
+            samples.map(({ value: _value, values: _values, timestamps, ...identity }) => [
+              identity,
+              timestamps.length > 0,
+            ]),
+          );
         expect(describeEvents(all)).toEqual(before);
       }),
     );
   });
 
   it('keeps a time for each event of an entry, or none: counts of both kinds do not become one', () => {
-    const timed = profileWith({ samples: [sample({ count: 2, timestamps: [1n, 2n] })] });
-    const merged = mergeProfiles([timed, profileWith({ samples: [sample({ count: 3 })] })]);
-    expect(merged.samples.map(({ count, timestamps }) => [count, timestamps.length])).toEqual([
+    const timed = profileWith({ samples: [sample({ value: 2, timestamps: [1n, 2n] })] });
+    const merged = mergeOne([timed, profileWith({ samples: [sample({ value: 3 })] })]);
+    expect(merged.samples.map(({ value, timestamps }) => [value, timestamps.length])).toEqual([
       [2, 2],
       [3, 0],
     ]);
@@ -121,41 +126,70 @@ describe('mergeProfiles', () => {
       ],
       samples: [sample({}), sample({ process: 2 })],
     });
-    const merged = mergeProfiles([profileWith({}), later]);
+    const merged = mergeOne([profileWith({}), later]);
     expect(merged.processes.slice(1)).toEqual([
       { ...app, serviceName: 'svc', containerId: 'c1' },
       { ...app, startUnixNano: 6n },
     ]);
-    expect(merged.samples.map(({ process, count }) => [process, count])).toEqual([
+    expect(merged.samples.map(({ process, value }) => [process, value])).toEqual([
       [1, 2],
       [2, 1],
     ]);
   });
 
   it('spans the windows of all, but for those without one', () => {
-    const idle = { ...emptyProfile(), period: 10n };
+    const idle = { ...emptyProfile(), type: cpuType(10n) };
     const windows = [
       idle,
       profileWith({ timeUnixNano: 100n, durationNano: 10n }),
       idle,
       profileWith({ timeUnixNano: 50n, durationNano: 5n }),
     ];
-    expect(mergeProfiles(windows)).toMatchObject({ timeUnixNano: 50n, durationNano: 60n, period: 10n });
-    expect(mergeProfiles([])).toEqual(emptyProfile());
-    expect(mergeProfiles([emptyProfile(), profileWith({})]).period).toBe(10n);
+    expect(mergeOne(windows)).toMatchObject({ timeUnixNano: 50n, durationNano: 60n, type: cpuType(10n) });
+    expect(mergeProfiles([])).toEqual([emptyProfile()]);
+    expect(mergeOne([emptyProfile(), profileWith({})]).type.period).toBe(10n);
   });
 
   it('names a host only where all are of it', () => {
     const on = (name: string): Profile => profileWith({ host: { 'host.name': name, 'host.arch': 'amd64' } });
-    expect(mergeProfiles([on('a'), on('a')]).host).toEqual({ 'host.name': 'a', 'host.arch': 'amd64' });
-    expect(mergeProfiles([on('a'), on('b')]).host).toEqual({ 'host.arch': 'amd64' });
+    expect(mergeOne([on('a'), on('a')]).host).toEqual({ 'host.name': 'a', 'host.arch': 'amd64' });
+    expect(mergeOne([on('a'), on('b')]).host).toEqual({ 'host.arch': 'amd64' });
   });
 
-  it('does not add counts of different kinds', () => {
-    const offCpu = profileWith({ sampleType: { type: 'off_cpu', unit: 'nanoseconds' } });
-    expect(() => mergeProfiles([profileWith({}), offCpu])).toThrow(
-      /off_cpu\/nanoseconds .* can't become one/,
-    );
-    expect(() => mergeProfiles([profileWith({}), profileWith({ period: 20n })])).toThrow(/can't become one/);
+  it('keeps a profile of each type, with the same tables', () => {
+    const waited = sample({ value: 7050, timestamps: [1n, 2n], values: [50, 7000] });
+    const offCpu = profileWith({ type: OFF_CPU, samples: [waited] });
+    const merged = mergeProfiles([profileWith({}), offCpu, profileWith({}), offCpu]);
+    expect(merged.map(({ type, samples }) => [typeName(type), samples.map(({ value }) => value)])).toEqual([
+      ['samples/count', [2]],
+      ['off_cpu/nanoseconds', [14_100]],
+    ]);
+    expect(merged[1]!.samples[0]!.values).toEqual([50, 7000, 50, 7000]);
+    expect(merged[1]!.stacks).toBe(merged[0]!.stacks);
+  });
+
+  it('keeps the values of events that join others of 1 each', () => {
+    const [ones, others] = [
+      sample({ value: 2, timestamps: [1n, 2n] }),
+      sample({ value: 9, timestamps: [3n], values: [9] }),
+    ];
+    const of = (one: Sample): Profile => profileWith({ type: OFF_CPU, samples: [one] });
+    expect(mergeOne([of(ones), of(others)]).samples[0]).toMatchObject({ value: 11, values: [1, 1, 9] });
+    expect(mergeOne([of(others), of(ones)]).samples[0]).toMatchObject({ value: 11, values: [9, 1, 1] });
+    expect(ones).not.toHaveProperty('values');
+    expect(others.values).toEqual([9]);
+  });
+
+  it('adds up samples of different periods as the time that they stand for', () => {
+    const slow = profileWith({ type: cpuType(20n), samples: [sample({ value: 2, timestamps: [1n, 2n] })] });
+    const [merged, ...others] = mergeProfiles([profileWith({ samples: [sample({ value: 3 })] }), slow]);
+    expect(others).toEqual([]);
+    expect(typeName(merged!.type)).toBe('cpu/nanoseconds');
+    expect(merged!.samples.map(({ value, values }) => [value, values])).toEqual([
+      [30, undefined],
+      [40, [20, 20]],
+    ]);
+    const unknown = profileWith({ type: cpuType(0n) });
+    expect(() => mergeProfiles([slow, unknown])).toThrow("can't be added up");
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { opentelemetry } from '#otlp';
 import { readAttributes } from './attributes.ts';
 import { decodeOtlp, decodeOtlpJson, OtlpError } from './otlp-decode.ts';
+import { cpuType } from './profile-type.ts';
 import { ProtoWriter } from './proto-writer.ts';
 
 const ExportRequest = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
@@ -150,9 +151,7 @@ describe('decodeOtlp', () => {
     expect(profile).toMatchObject({
       timeUnixNano: 1_700_000_000_000_000_000n,
       durationNano: 5_000_000_000n,
-      period: 50_000_000n,
-      sampleType: { type: 'samples', unit: 'count' },
-      periodType: { type: 'cpu', unit: 'nanoseconds' },
+      type: cpuType(50_000_000n),
     });
     expect(profile!.samples).toEqual([
       {
@@ -161,7 +160,7 @@ describe('decodeOtlp', () => {
         tid: 43,
         threadName: 'worker',
         cpu: 0,
-        count: 2,
+        value: 2,
         timestamps: [1_700_000_000_000_000_001n, 2n],
       },
     ]);
@@ -247,13 +246,13 @@ describe('decodeOtlp', () => {
 
   it.each([
     { sample: { timestampsUnixNano: [1, 2, 3] }, count: 3 },
-    { sample: { timestampsUnixNano: [1, 2, 3], values: [900, 5, 6] }, count: 3 },
+    { sample: { timestampsUnixNano: [1, 2, 3], values: [900, 5, 6] }, count: 911 },
     { sample: { values: [4, 5] }, count: 9 },
     { sample: { values: ['3000000000000'] }, count: 3_000_000_000_000 },
     { sample: {}, count: 1 },
   ])('counts $count for $sample', ({ sample, count }) => {
     const { profiles } = decode(requestOf([{ stackIndex: 1, ...sample }]));
-    expect(profiles[0]!.samples[0]!.count).toBe(count);
+    expect(profiles[0]!.samples[0]!.value).toBe(count);
   });
 
   it.each([
@@ -267,8 +266,9 @@ describe('decodeOtlp', () => {
     ['stack deeper than 65536 frames', { stackIndex: 5 }],
     ['attribute index out of range', { stackIndex: 1, attributeIndices: [1, 99] }],
     ['as many values as timestamps are needed', { timestampsUnixNano: [1, 2, 3], values: [1, 2] }],
-    ['values that are no count above 0', { values: [-5] }],
-    ['values that are no count above 0', { values: ['9223372036854775807'] }],
+    ['as many values as timestamps are needed', { timestampsUnixNano: [1, 2, 3], values: [7] }],
+    ['a value below 0', { values: [-5] }],
+    ['a value below 0', { timestampsUnixNano: [1, 2, 3], values: [5, '-9223372036854775808', 5] }],
   ])('leaves a sample out and says "%s"', (reason, bad) => {
     const { profiles, rejected, problems, totalSamples } = decode(requestOf([GOOD, bad, bad, GOOD]));
     expect(profiles[0]!.samples.length).toBe(2);
@@ -428,7 +428,7 @@ describe('decodeOtlp of older layouts', () => {
         { stackIndex: 1, linkIndex: 1 },
       ]),
     );
-    expect(profiles[0]!.samples.map(({ count }) => count)).toEqual([3, 1]);
+    expect(profiles[0]!.samples.map(({ value }) => value)).toEqual([3, 1]);
   });
 });
 

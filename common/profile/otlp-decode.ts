@@ -23,6 +23,7 @@ import {
 import { OLD_WIRE, OtlpError, scanRequest } from './otlp-scan.ts';
 import type { Process, Profile, Sample } from './profile.ts';
 import { emptyProcess, emptyProfile } from './profile.ts';
+import { countsSamples, cpuType, NO_PERIOD, type ProfileType, type ValueType } from './profile-type.ts';
 import { BadProtobuf, bytesTag, IntList, ProtoReader, varintTag } from './proto-reader.ts';
 import { TextCache } from './text-cache.ts';
 
@@ -147,9 +148,11 @@ function decodeProfile(state: RequestState, resource: Attributes, header: Profil
     result.rejectedProfiles++;
     return;
   }
+  const before = result.rejected;
   const decoded = new ProfileDecoder(state, resource).decode(header);
   if (decoded.samples.length > 0) result.profiles.push(decoded);
-  else result.rejectedProfiles++;
+  // a heap may have only values of 0
+  else if (result.rejected > before) result.rejectedProfiles++;
 }
 
 /** The resource is field 1, its attributes are the resource's field 1. */
@@ -168,10 +171,10 @@ function readResource(dictionary: DictionaryReader, start: number, end: number):
   return dictionary.keyValues(pairs);
 }
 
-/** As far as a sample that can't be read says. */
-function eventsOf({ timestamps, values }: WireSample): number {
+/** As far as a sample that can't be read says; only values that count samples say how many there are. */
+function eventsOf({ timestamps, values }: WireSample, areCounts: boolean): number {
   if (timestamps.length > 0) return timestamps.length;
-  const sum = values.reduce((total, value) => total + value, 0);
+  const sum = areCounts ? values.reduce((total, value) => total + value, 0) : 0;
   return sum >= 1 && Number.isSafeInteger(sum) ? sum : 1;
 }
 
@@ -185,6 +188,8 @@ class RequestState {
   readonly room = new IndexRoom();
   entriesLeft = MAX_ENTRIES;
   profilesLeft = MAX_PROFILES;
+  /** Whether the values of the profile that is read count samples. */
+  areCounts = false;
   /** Samples whose attributes are none that a sample has. */
   oldLooking = 0;
   readonly mappings: EntryMap;
@@ -206,7 +211,7 @@ class RequestState {
   reject(reason: string): void {
     const { result } = this;
     result.rejected++;
-    result.problems.set(reason, (result.problems.get(reason) ?? 0) + eventsOf(this.sample));
+    result.problems.set(reason, (result.problems.get(reason) ?? 0) + eventsOf(this.sample, this.areCounts));
   }
 
   rejectAll({ samples }: ProfileHeader, reason: string): void {
@@ -267,9 +272,8 @@ class ProfileDecoder {
     const profile = this.#profile;
     profile.timeUnixNano = header.timeUnixNano;
     profile.durationNano = header.durationNano;
-    profile.period = header.period;
-    profile.sampleType = this.#valueType(header.sampleType) ?? profile.sampleType;
-    profile.periodType = this.#valueType(header.periodType) ?? profile.periodType;
+    profile.type = this.#type(header);
+    this.#state.areCounts = countsSamples(profile.type);
     for (const key of HOST_KEYS) {
       const value = text(this.#resource, key);
       if (value !== '') profile.host[key] = value;
@@ -281,7 +285,18 @@ class ProfileDecoder {
     return profile;
   }
 
-  #valueType(indices: ProfileHeader['sampleType']): Profile['sampleType'] | undefined {
+  /** What counts samples and does not say of what is of CPU time. */
+  #type({ sampleType, periodType, period }: Omit<ProfileHeader, 'samples'>): ProfileType {
+    const of = {
+      sampleType: this.#valueType(sampleType) ?? cpuType(0n).sampleType,
+      periodType: this.#valueType(periodType) ?? NO_PERIOD.periodType,
+      period,
+    };
+    const isUntold = of.periodType.type === '' && of.periodType.unit === '';
+    return isUntold && countsSamples(of) ? { ...of, periodType: cpuType(0n).periodType } : of;
+  }
+
+  #valueType(indices: ProfileHeader['sampleType']): ValueType | undefined {
     if (!indices) return undefined;
     const count = this.#dictionary.count('string');
     const [type = '', unit = ''] = indices.map((index) =>
@@ -296,7 +311,8 @@ class ProfileDecoder {
     result.totalSamples++;
     if (this.#looksOdd(sample)) this.#state.oldLooking++;
     try {
-      this.#profile.samples.push(this.#sample(sample));
+      const read = this.#sample(sample);
+      if (read.value > 0) this.#profile.samples.push(read);
     } catch (error) {
       if (!(error instanceof BadSample)) throw error;
       this.#state.reject(error.message);
@@ -329,8 +345,7 @@ class ProfileDecoder {
       tid,
       threadName,
       cpu,
-      count: countOf(timestamps.length, values),
-      timestamps,
+      ...eventsIn(timestamps, values),
     };
   }
 
@@ -544,17 +559,28 @@ function otherAttributes(attributes: Attributes): [string, string][] {
   return others;
 }
 
-/** One an event; without timestamps the values say how many, without values it is one. */
-function countOf(timestamps: number, values: readonly number[]): number {
-  if (timestamps > 0) {
-    if (values.length > 1 && values.length !== timestamps)
-      throw new BadSample('as many values as timestamps are needed');
-    return timestamps;
+/**
+ * What a sample's events add up to, and what each of them adds where that is not 1: without values it is. Without
+ * timestamps the values are added up. A value of 0 is one, as of a heap that is freed.
+ */
+function eventsIn(
+  timestamps: bigint[],
+  values: number[],
+): Pick<Sample, 'value' | 'timestamps'> & { values?: number[] } {
+  if (values.length === 0) return { value: timestamps.length || 1, timestamps };
+  let [sum, areOnes] = [0, true];
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (value < 0) throw new BadSample('a value below 0');
+    if (value !== 1) areOnes = false;
+    sum += value;
   }
-  if (values.length === 0) return 1;
-  const count = values.reduce((sum, value) => sum + value, 0);
-  if (!(count > 0 && Number.isSafeInteger(count))) throw new BadSample('values that are no count above 0');
-  return count;
+  if (timestamps.length === 0) return { value: sum, timestamps };
+  if (values.length === timestamps.length)
+    return areOnes ? { value: sum, timestamps } : { value: sum, timestamps, values };
+  // one value for all is no other number than theirs, or it would not be known whose it is
+  if (values.length === 1 && sum === timestamps.length) return { value: sum, timestamps };
+  throw new BadSample('as many values as timestamps are needed');
 }
 
 function toUnixNano(isoTime: string): bigint {

@@ -9,7 +9,7 @@ import { emptyMapping, emptyProcess, emptyProfile, type Profile } from './profil
 const ExportRequest = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
 const SCOPE = { scopeName: 'everyframe', scopeVersion: '1.2.3' };
 
-const encode = (profile: Profile): Uint8Array => encodeOtlp(profile, SCOPE);
+const encode = (profile: Profile): Uint8Array => encodeOtlp([profile], SCOPE);
 /** The request as plain objects, 64-bit numbers as text, read by the generated code. */
 const readBack = (profile: Profile) =>
   ExportRequest.toObject(ExportRequest.decode(encode(profile)), {
@@ -54,7 +54,7 @@ function profileOfFunctions(count: number): Profile {
     profile.locations.push({ mapping: 0, address: BigInt(i), frameType: 'native', lines });
     profile.stacks.push(Uint32Array.of(i));
     const [tid, threadName, cpu, timestamps] = [1, 't', 0, [BigInt(i)]];
-    profile.samples.push({ stack: i, process: 1, tid, threadName, cpu, count: 1, timestamps });
+    profile.samples.push({ stack: i, process: 1, tid, threadName, cpu, value: 1, timestamps });
   }
   return profile;
 }
@@ -66,13 +66,8 @@ describe('encodeOtlp', () => {
         const { profiles, rejected } = decodeOtlp(encode(profile));
         expect(rejected).toBe(0);
         expect(describeSamples(profiles)).toEqual(describeSamples([profile]));
-        for (const { sampleType, periodType, period, host } of profiles)
-          expect({ sampleType, periodType, period, host }).toEqual({
-            sampleType: profile.sampleType,
-            periodType: profile.periodType,
-            period: profile.period,
-            host: profile.host,
-          });
+        for (const { type, host } of profiles)
+          expect({ type, host }).toEqual({ type: profile.type, host: profile.host });
       }),
       { numRuns: 500 },
     );
@@ -82,7 +77,7 @@ describe('encodeOtlp', () => {
     fc.assert(
       fc.property(fc.array(arbitraryProfile, { minLength: 2, maxLength: 4 }), (profiles) => {
         const encoder = new OtlpEncoder(SCOPE);
-        for (const profile of profiles) expect(finish(encoder.encode(profile))).toEqual(encode(profile));
+        for (const profile of profiles) expect(finish(encoder.encode([profile]))).toEqual(encode(profile));
       }),
       { numRuns: 200 },
     );
@@ -91,9 +86,9 @@ describe('encodeOtlp', () => {
   it('writes the same after a request that was too large to keep its room', () => {
     const encoder = new OtlpEncoder(SCOPE);
     const large = profileOfFunctions(40_000);
-    expect(finish(encoder.encode(large))).toEqual(encode(large));
+    expect(finish(encoder.encode([large]))).toEqual(encode(large));
     const small = profileOfFunctions(3);
-    expect(finish(encoder.encode(small))).toEqual(encode(small));
+    expect(finish(encoder.encode([small]))).toEqual(encode(small));
     expect(readBack(large)['dictionary'].functionTable).toHaveLength(40_001);
   });
 
@@ -101,30 +96,30 @@ describe('encodeOtlp', () => {
     const encoder = new OtlpEncoder(SCOPE);
     const large = profileOfFunctions(30);
     for (const func of large.functions) func.systemName = func.name.padEnd(100_000, '_');
-    expect(finish(encoder.encode(large))).toEqual(encode(large));
-    expect(finish(encoder.encode(profileOfFunctions(3)))).toEqual(encode(profileOfFunctions(3)));
+    expect(finish(encoder.encode([large]))).toEqual(encode(large));
+    expect(finish(encoder.encode([profileOfFunctions(3)]))).toEqual(encode(profileOfFunctions(3)));
   });
 
   it('writes the same where a profile has the tables of the one before, and more in them', () => {
     const encoder = new OtlpEncoder(SCOPE);
     const profile = profileOfFunctions(30);
-    expect(finish(encoder.encode(profile))).toEqual(encode(profile));
+    expect(finish(encoder.encode([profile]))).toEqual(encode(profile));
     const more = profileOfFunctions(300);
     for (const table of ['functions', 'locations', 'stacks', 'samples'] as const)
       profile[table].push(...(more[table].slice(profile[table].length) as never[]));
     expect(profile).toEqual(more);
-    expect(finish(encoder.encode(profile))).toEqual(encode(more));
+    expect(finish(encoder.encode([profile]))).toEqual(encode(more));
     const other = { ...more, functions: more.functions.map((func) => ({ ...func, name: `_${func.name}` })) };
-    expect(finish(encoder.encode(other))).toEqual(encode(other));
+    expect(finish(encoder.encode([other]))).toEqual(encode(other));
   });
 
   it('refuses a profile while another one is not done', () => {
     const encoder = new OtlpEncoder(SCOPE);
-    const first = encoder.encode(profileOfFunctions(40));
+    const first = encoder.encode([profileOfFunctions(40)]);
     first.next();
-    expect(() => encoder.encode(profileOfFunctions(1)).next()).toThrow('one profile after the other');
+    expect(() => encoder.encode([profileOfFunctions(1)]).next()).toThrow('one request after the other');
     expect(finish(first)).toEqual(encode(profileOfFunctions(40)));
-    expect(finish(encoder.encode(profileOfFunctions(1)))).toEqual(encode(profileOfFunctions(1)));
+    expect(finish(encoder.encode([profileOfFunctions(1)]))).toEqual(encode(profileOfFunctions(1)));
   });
 
   it('writes dictionaries with a zero entry, without duplicates, without what nothing refers to', () => {
@@ -182,7 +177,7 @@ describe('encodeOtlp', () => {
   });
 
   it('writes one timestamp an event and no values; values only where there are no timestamps', () => {
-    const profile = { ...emptyProfile(), samples: [sampleAt([5n, 6n]), { ...sampleAt([]), count: 7 }] };
+    const profile = { ...emptyProfile(), samples: [sampleAt([5n, 6n]), { ...sampleAt([]), value: 7 }] };
     const [first, second] = profilesOf(readBack(profile))[0].samples;
     expect([first.values, first.timestampsUnixNano]).toEqual([[], ['5', '6']]);
     expect([second.values, second.timestampsUnixNano]).toEqual([['7'], []]);
@@ -268,5 +263,5 @@ describe('splitProfile', () => {
 });
 
 function sampleAt(timestamps: bigint[]): Profile['samples'][number] {
-  return { stack: 0, process: 0, tid: 1, threadName: '', cpu: -1, count: timestamps.length, timestamps };
+  return { stack: 0, process: 0, tid: 1, threadName: '', cpu: -1, value: timestamps.length, timestamps };
 }

@@ -19,6 +19,7 @@ import {
   type Profile,
   type Sample,
 } from './profile.ts';
+import { MAX_VALUE, type ProfileType, type ValueType } from './profile-type.ts';
 import { ProtoWriter } from './proto-writer.ts';
 
 export interface ScopeInfo {
@@ -28,8 +29,9 @@ export interface ScopeInfo {
 
 const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.37.0';
 
-export function encodeOtlp(profile: Profile, info: ScopeInfo): Uint8Array {
-  const steps = new OtlpEncoder(info).encode(profile);
+/** @param profiles of one file: they share their tables, and become profiles of one request */
+export function encodeOtlp(profiles: readonly Profile[], info: ScopeInfo): Uint8Array {
+  const steps = new OtlpEncoder(info).encode(profiles);
   for (;;) {
     const step = steps.next();
     if (step.done) return step.value;
@@ -120,27 +122,31 @@ export class OtlpEncoder {
     this.#processAttributes.clear();
   }
 
-  /** In steps of some samples each. Throws where the steps of another profile are not done. */
-  *encode(profile: Profile): Generator<void, Uint8Array> {
-    if (this.#isBusy) throw new Error('an encoder writes one profile after the other');
+  /**
+   * In steps of some samples each. Throws where the steps of another request are not done.
+   *
+   * @param profiles with the same arrays as their tables
+   */
+  *encode(profiles: readonly Profile[]): Generator<void, Uint8Array> {
+    if (this.#isBusy) throw new Error('an encoder writes one request after the other');
     this.#isBusy = true;
     try {
-      return yield* this.#encode(profile);
+      return yield* this.#encode(profiles);
     } finally {
       this.#isBusy = false;
       this.#profile = NONE;
     }
   }
 
-  *#encode(profile: Profile): Generator<void, Uint8Array> {
-    this.#begin(profile);
+  *#encode(profiles: readonly Profile[]): Generator<void, Uint8Array> {
+    this.#begin(profiles[0] ?? NONE);
     const { request, resource, dictionary } = this.#messages;
     request.clear();
-    const window = windowOf(this.#profile);
-    for (const { process, samples } of this.#groupByResource()) {
+    const windows = profiles.map(windowOf);
+    for (const { process, samples } of this.#groupByResource(profiles)) {
       resource.clear();
       resource.bytes(1, this.#resource(process));
-      resource.bytes(2, yield* this.#scope(samples, window));
+      resource.bytes(2, yield* this.#scope(profiles, samples, windows));
       resource.string(3, SCHEMA_URL);
       request.message(1, resource);
     }
@@ -159,27 +165,22 @@ export class OtlpEncoder {
   }
 
   /** A group for each set of what resources say of processes, with the first of its processes. */
-  #groupByResource(): Group[] {
+  #groupByResource(profiles: readonly Profile[]): Group[] {
     const groups: Group[] = [];
     const byPath = new Map<string, Group>();
     const ofProcesses: (Group | undefined)[] = [];
-    const all = this.#profile.samples;
-    for (let i = 0; i < all.length; i++) {
-      const sample = all[i]!;
-      let group = ofProcesses[sample.process];
-      if (!group) {
-        const process = this.#profile.processes[sample.process]!;
-        const newest = byPath.get(process.executablePath);
-        group = newest;
-        while (group && !haveSameResource(group.process, process)) group = group.older;
+    for (let type = 0; type < profiles.length; type++) {
+      const all = profiles[type]!.samples;
+      for (let i = 0; i < all.length; i++) {
+        const sample = all[i]!;
+        let group = ofProcesses[sample.process];
         if (!group) {
-          group = { process, samples: [], older: newest };
-          groups.push(group);
-          byPath.set(process.executablePath, group);
+          const process = this.#profile.processes[sample.process]!;
+          group = groupOf(process, byPath) ?? newGroup(process, profiles.length, groups, byPath);
+          ofProcesses[sample.process] = group;
         }
-        ofProcesses[sample.process] = group;
+        group.samples[type]!.push(sample);
       }
-      group.samples.push(sample);
     }
     return groups;
   }
@@ -206,21 +207,31 @@ export class OtlpEncoder {
     return resource.finish();
   }
 
-  *#scope(samples: Sample[], window: Window): Generator<void, Uint8Array> {
-    const profile = yield* this.#profileMessage(samples, window);
+  /** A message for each type of which there are samples. */
+  *#scope(
+    profiles: readonly Profile[],
+    samples: readonly Sample[][],
+    windows: readonly Window[],
+  ): Generator<void, Uint8Array> {
     const { scope } = this.#messages;
     scope.clear();
     this.#inner.clear();
     this.#inner.string(1, this.#info.scopeName);
     this.#inner.string(2, this.#info.scopeVersion);
     scope.message(1, this.#inner);
-    scope.bytes(2, profile);
+    for (let type = 0; type < profiles.length; type++) {
+      if (samples[type]!.length === 0) continue;
+      scope.bytes(2, yield* this.#profileMessage(profiles[type]!.type, samples[type]!, windows[type]!));
+    }
     scope.string(3, SCHEMA_URL);
     return scope.finish();
   }
 
-  *#profileMessage(samples: Sample[], window: Window): Generator<void, Uint8Array> {
-    const { sampleType, periodType, period } = this.#profile;
+  *#profileMessage(
+    { sampleType, periodType, period }: ProfileType,
+    samples: readonly Sample[],
+    window: Window,
+  ): Generator<void, Uint8Array> {
     const { profile: message } = this.#messages;
     message.clear();
     message.bytes(1, this.#valueType(sampleType));
@@ -230,12 +241,13 @@ export class OtlpEncoder {
     }
     message.fixed64(3, window.start);
     message.uint(4, window.duration);
-    message.bytes(5, this.#valueType(periodType));
+    // an empty one would be a type, and Pyroscope takes off-CPU time without any
+    if (periodType.type !== '' || periodType.unit !== '') message.bytes(5, this.#valueType(periodType));
     message.uint(6, period);
     return message.finish();
   }
 
-  #valueType({ type, unit }: { type: string; unit: string }): Uint8Array {
+  #valueType({ type, unit }: ValueType): Uint8Array {
     const message = new ProtoWriter(16);
     message.uint(1, this.#strings.indexOf(type));
     message.uint(2, this.#strings.indexOf(unit));
@@ -249,8 +261,9 @@ export class OtlpEncoder {
     this.#inner.clear();
     this.#inner.uint(1, stack);
     this.#inner.packedUint(2, this.#attributes, count);
-    // a sample with one timestamp an event has no values; without timestamps its count is one
-    if (sample.timestamps.length === 0) this.#inner.packedUint(4, [sample.count]);
+    // each of its timestamps stands for 1 where it has no values; without timestamps it has one value
+    if (sample.values) this.#inner.packedUint(4, int64s(sample.values));
+    else if (sample.timestamps.length === 0) this.#inner.packedUint(4, int64s([sample.value]));
     this.#inner.packedFixed64(5, sample.timestamps);
     return this.#inner;
   }
@@ -418,10 +431,33 @@ function valuesOf<V>(attributes: Map<string, Map<V, number>>, key: string): Map<
 
 interface Group {
   process: Process;
-  samples: Sample[];
+  /** Of each profile. */
+  samples: Sample[][];
   /** Another one of the same executable. */
   older: Group | undefined;
 }
+
+/** The one that has the same resource, of those that have the same executable. */
+function groupOf(process: Process, byPath: ReadonlyMap<string, Group>): Group | undefined {
+  let group = byPath.get(process.executablePath);
+  while (group && !haveSameResource(group.process, process)) group = group.older;
+  return group;
+}
+
+function newGroup(process: Process, types: number, groups: Group[], byPath: Map<string, Group>): Group {
+  const older = byPath.get(process.executablePath);
+  const group: Group = { process, samples: Array.from({ length: types }, () => []), older };
+  groups.push(group);
+  byPath.set(process.executablePath, group);
+  return group;
+}
+
+/** 2^63, the double next to what the largest value is, is not one itself. */
+const int64s = (values: readonly number[]): readonly number[] =>
+  values.some((value) => value >= MAX_VALUE) ? values.map((value) => Math.min(value, LARGEST)) : values;
+
+/** The largest double below 2^63. */
+const LARGEST = MAX_VALUE - 1024;
 
 const haveSameResource = (a: Process, b: Process): boolean =>
   a.serviceName === b.serviceName &&

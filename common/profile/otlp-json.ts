@@ -1,15 +1,14 @@
 /** OTLP in its JSON form: the request of otlp-encode.ts, 64-bit numbers as strings, bytes in base64. */
 import { opentelemetry } from '#otlp';
 import { isObject } from './json.ts';
-import { mergeProfiles } from './merge.ts';
-import { decodeOtlpJson } from './otlp-decode.ts';
+import { type DecodeResult, decodeOtlpJson } from './otlp-decode.ts';
 import { encodeOtlp, type ScopeInfo } from './otlp-encode.ts';
 import type { Profile } from './profile.ts';
 
 const ExportRequest = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
 
-export function writeOtlpJson(profile: Profile, info: ScopeInfo): Uint8Array {
-  const request = ExportRequest.decode(encodeOtlp(profile, info));
+export function writeOtlpJson(profiles: readonly Profile[], info: ScopeInfo): Uint8Array {
+  const request = ExportRequest.decode(encodeOtlp(profiles, info));
   const plain = ExportRequest.toObject(request, { longs: String, bytes: String, enums: Number });
   return new TextEncoder().encode(JSON.stringify(plain));
 }
@@ -20,5 +19,4 @@ export const otlpJsonToProtobuf = (json: string): Uint8Array =>
 
 export const isOtlpJson = (value: unknown): boolean => isObject(value) && isObject(value['dictionary']);
 
-export const readOtlpJson = (value: unknown): Profile =>
-  mergeProfiles(decodeOtlpJson(JSON.stringify(value)).profiles);
+export const readOtlpJson = (value: unknown): DecodeResult => decodeOtlpJson(JSON.stringify(value));

@@ -63,7 +63,7 @@ describe('perf script', () => {
     fc.assert(
       fc.property(anyFields, (fields) => {
         const profile = read(printed(fields));
-        expect(profile.samples.map(({ count }) => count).reduce((a, b) => a + b)).toBe(3);
+        expect(profile.samples.map(({ value }) => value).reduce((a, b) => a + b)).toBe(3);
         for (const [i, { comm, tid }] of (fields.comm || fields.ids ? THREADS : []).entries()) {
           const sample = profile.samples[i]!;
           if (fields.comm) expect(sample.threadName).toBe(comm);
@@ -153,7 +153,7 @@ describe.runIf(hasPerf)('perf itself', () => {
       ]) {
         const { samples } = read(run('script', '-i', data, '-F', fields));
         expect(
-          samples.reduce((sum, one) => sum + one.count, 0),
+          samples.reduce((sum, one) => sum + one.value, 0),
           fields,
         ).toBe(count);
       }

@@ -2,7 +2,7 @@
  * The text of `perf script`, with its default fields or any others. An event has a line of its own, then a line a frame,
  * the innermost first and each after a tab, then an empty line; without call chains its one frame ends its line.
  */
-import { mergeProfiles } from './merge.ts';
+import { joinEqual } from './merge.ts';
 import { type EventHeader, HeaderReader } from './perf-script-header.ts';
 import type { FrameType, Profile } from './profile.ts';
 import { type FrameText, ProfileBuilder } from './profile-builder.ts';
@@ -228,6 +228,6 @@ class ProcessNames {
     if (nameless.length === 0) return profile;
     for (const process of nameless)
       process.executableName = this.#mains.get(process.pid) ?? this.#firsts.get(process.pid) ?? '';
-    return mergeProfiles([profile]);
+    return joinEqual(profile);
   }
 }

@@ -1,6 +1,13 @@
 /** Makes a profile out of what formats without tables of locations say: names, files and lines. */
 import { intern } from './intern.ts';
-import { emptyMapping, emptyProcess, emptyProfile, type FrameType, type Profile } from './profile.ts';
+import {
+  addEvents,
+  emptyMapping,
+  emptyProcess,
+  emptyProfile,
+  type FrameType,
+  type Profile,
+} from './profile.ts';
 import { ReadBudget } from './read-limits.ts';
 import { ROOT, StackTree } from './stack-tree.ts';
 
@@ -101,8 +108,8 @@ export class ProfileBuilder {
     return stack;
   }
 
-  /** Adds `count` events; those of one stack and thread are one sample. */
-  add(stack: number, owner: Owner, count: number, timestamps: readonly bigint[] = []): void {
+  /** Adds what some events of one stack and thread add up to; see {@link Sample} for `timestamps` and `values`. */
+  add(stack: number, owner: Owner, value: number, timestamps: bigint[] = [], values?: number[]): void {
     const { samples } = this.profile;
     const { tid, thread, cpu = -1 } = owner;
     const process = this.#process(owner.process, owner.pid);
@@ -110,11 +117,10 @@ export class ProfileBuilder {
     const key = `${stack}/${process}/${tid}/${cpu}/${isTimed}/${thread}`;
     const index = intern(this.#samples, key, samples, () => {
       this.budget.spend('samples', SAMPLE_BYTES);
-      return { stack, process, tid, threadName: copy(thread), cpu, count: 0, timestamps: [] };
+      return { stack, process, tid, threadName: copy(thread), cpu, value: 0, timestamps: [] };
     });
     if (isTimed) this.budget.spend('times', TIME_BYTES * timestamps.length, timestamps.length);
-    samples[index]!.count += count;
-    for (const timestamp of timestamps) samples[index]!.timestamps.push(timestamp);
+    addEvents(samples[index]!, values ? { value, timestamps, values } : { value, timestamps });
   }
 
   #function(name: string, filename: string): number {

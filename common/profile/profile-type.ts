@@ -27,6 +27,12 @@ export type ValueKind = 'rate' | 'level';
 /** Stands for CPU samples wherever a type is named. */
 export const CPU_ALIAS = 'cpu';
 
+/** Values have 64 bits with a sign in pprof and OTLP; 1 more, which is the double nearest to the largest. */
+export const MAX_VALUE = 2 ** 63;
+
+/** Of a type that does not say what passes between two samples. */
+export const NO_PERIOD = { periodType: { type: '', unit: '' }, period: 0n } as const;
+
 /** CPU samples, `period` nanoseconds of CPU time apart. */
 export const cpuType = (period: bigint): ProfileType => ({
   sampleType: { type: 'samples', unit: 'count' },
@@ -58,7 +64,27 @@ export const valueKind = ({ sampleType }: ProfileType): ValueKind =>
 export const isCpuType = ({ sampleType, periodType }: ProfileType): boolean =>
   valueTypeName(sampleType) === 'samples/count' && valueTypeName(periodType) === 'cpu/nanoseconds';
 
+/**
+ * Whether values count samples of whatever passes between two of them: they can be added up where their periods are equal.
+ * Node's profilers write `sample`.
+ */
+export const countsSamples = ({ sampleType: { type, unit } }: ProfileType): boolean =>
+  unit === 'count' && (type === 'samples' || type === 'sample');
+
+/** How much of which unit a value of 1 stands for: samples for their period of time, everything else for itself. */
+export function measureOf(type: ProfileType): { unit: string; scale: number } {
+  const { sampleType, periodType, period } = type;
+  const isTime = countsSamples(type) && periodType.unit === 'nanoseconds' && period > 0n;
+  return isTime ? { unit: 'nanoseconds', scale: Number(period) } : { unit: sampleType.unit, scale: 1 };
+}
+
 export const valueTypeName = ({ type, unit }: ValueType): string => `${type}/${unit}`;
+
+/** What {@link valueTypeName} made the text of. */
+export function parseValueType(name: string): ValueType {
+  const slash = name.lastIndexOf('/');
+  return slash < 0 ? { type: name, unit: '' } : { type: name.slice(0, slash), unit: name.slice(slash + 1) };
+}
 
 /** `off_cpu/nanoseconds`. Two types of one list may share it: see {@link typeNames}. */
 export const typeName = ({ sampleType }: ProfileType): string => valueTypeName(sampleType);

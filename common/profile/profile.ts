@@ -4,7 +4,10 @@
  * Tables refer to each other by index, as OTLP's dictionary does; entry 0 of every table is its zero value
  * ("", no mapping, no function, the empty stack, …), so index 0 always means "none". Tables hold no
  * duplicates. Stacks are leaf first: kernel frames, then user frames, the root last.
+ *
+ * A profile has values of one type, as in OTLP. A file or a recording that has several is a {@link ProfileSet}.
  */
+import { countsSamples, cpuType, isCpuType, type ProfileType } from './profile-type.ts';
 
 /** `profile.frame.type` of OpenTelemetry's semantic conventions; '' only in entry 0 or when unknown. */
 export type FrameType =
@@ -101,21 +104,23 @@ export interface Sample {
   threadName: string;
   /** Logical CPU, -1 if unknown. */
   cpu: number;
-  /** How many events: `timestamps.length` where timestamps are kept. */
-  count: number;
+  /**
+   * What its events add up to, in the unit of the profile's sample type; above 0. Exact to 2^53, beyond it the nearest
+   * double: one part in 10^16.
+   */
+  value: number;
   /** One per event, nanoseconds since the Unix epoch; empty where the source kept none. */
   timestamps: bigint[];
+  /** What each event adds to `value`, as many as timestamps; missing where each adds 1, and where there are none. */
+  values?: number[];
 }
 
 export interface Profile {
   /** Window of the profile, nanoseconds since the Unix epoch. */
   timeUnixNano: bigint;
   durationNano: bigint;
-  /** `samples/count` for CPU samples. */
-  sampleType: { type: string; unit: string };
-  /** `cpu/nanoseconds`, with `period` nanoseconds between two samples of a CPU. */
-  periodType: { type: string; unit: string };
-  period: bigint;
+  /** What the values of its samples are. */
+  type: ProfileType;
   /** Host attributes: `host.name`, `host.arch`, … */
   host: Record<string, string>;
   mappings: Mapping[];
@@ -125,6 +130,52 @@ export interface Profile {
   stacks: Uint32Array[];
   processes: Process[];
   samples: Sample[];
+}
+
+/** The profiles of one file or recording, each of a type of its own. */
+export interface ProfileSet {
+  /** At least one. They share their tables: `mappings`, `functions`, `locations`, `stacks` and `processes` are the same arrays. */
+  profiles: readonly Profile[];
+  /** Index of the one that is shown unless another is asked for. */
+  main: number;
+}
+
+/** What a file was read as. */
+export interface ProfileFile extends ProfileSet {
+  /** Why samples were left out → how many. */
+  problems: ReadonlyMap<string, number>;
+}
+
+/** CPU samples first, else what comes first of what has samples. */
+export function setOf(profiles: readonly Profile[]): ProfileSet {
+  const isSampled = ({ samples }: Profile): boolean => samples.length > 0;
+  const cpu = profiles.findIndex((profile) => isCpuType(profile.type) && isSampled(profile));
+  return { profiles, main: cpu >= 0 ? cpu : Math.max(0, profiles.findIndex(isSampled)) };
+}
+
+export const mainOf = ({ profiles, main }: ProfileSet): Profile => profiles[main]!;
+
+/** How many events there are, as far as that is known: what sizes or times add up to is one a sample. */
+export const countEvents = ({ type, samples }: Pick<Profile, 'type' | 'samples'>): number =>
+  samples.reduce(
+    (sum, { value, timestamps }) => sum + (timestamps.length || (countsSamples(type) ? value : 1)),
+    0,
+  );
+
+/** Of an event of a sample with timestamps. */
+export const valueAt = ({ values }: Sample, event: number): number => (values ? values[event]! : 1);
+
+/** Adds events to a sample that has times, as they have, or none. */
+export function addEvents(
+  into: Sample,
+  { value, timestamps, values }: Pick<Sample, 'value' | 'timestamps' | 'values'>,
+): void {
+  if (timestamps.length > 0 && (into.values || values)) {
+    into.values ??= into.timestamps.map(() => 1);
+    for (let i = 0; i < timestamps.length; i++) into.values.push(values ? values[i]! : 1);
+  }
+  for (const timestamp of timestamps) into.timestamps.push(timestamp);
+  into.value += value;
 }
 
 export const emptyMapping = (): Mapping => ({
@@ -149,14 +200,12 @@ export const emptyProcess = (): Process => ({
   startUnixNano: 0n,
 });
 
-/** A profile with only the zero entries. */
+/** A profile of CPU samples with only the zero entries. */
 export function emptyProfile(): Profile {
   return {
     timeUnixNano: 0n,
     durationNano: 0n,
-    sampleType: { type: 'samples', unit: 'count' },
-    periodType: { type: 'cpu', unit: 'nanoseconds' },
-    period: 0n,
+    type: cpuType(0n),
     host: {},
     mappings: [emptyMapping()],
     functions: [{ name: '', systemName: '', filename: '', startLine: 0 }],

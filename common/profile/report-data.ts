@@ -3,8 +3,9 @@ import { stackNames } from './frame-name.ts';
 import { ALL_RUNTIMES, isMine } from './my-code.ts';
 import type { Pattern } from './pattern.ts';
 import type { Location, Profile } from './profile.ts';
+import { typeName } from './profile-type.ts';
 import { roundShare } from './report-text.ts';
-import { type By, countSamples, residencies, type Sort, sortRows } from './residency.ts';
+import { type By, residencies, type Sort, sortRows, totalOf } from './residency.ts';
 import { withShortNames } from './short-names.ts';
 
 export interface Selection {
@@ -69,11 +70,14 @@ function hideLibraries({
 export interface ReportJson {
   schema: 'everyframe.report/1';
   by: By;
+  /** Of all values, as `type/unit`. */
   unit: string;
-  /** Samples in the file, and in what was selected: the shares are of the latter. */
+  /** What the samples in the file add up to, and those that were selected: the shares are of the latter. */
+  values: { file: number; selected: number };
+  /** The same; as this was called when all values were counts of samples. */
   samples: { file: number; selected: number };
   rows: { name: string; total: number; self: number; share: number }[];
-  /** Rows that are not listed; their self counts and those listed add up to the selected samples by function. */
+  /** Rows that are not listed; their self counts and those listed add up to the selected values by function. */
   truncated: { rows: number; self: number };
 }
 
@@ -83,14 +87,15 @@ export function reportJson(
   { by, top, sort = 'total' }: { by: By; top: number; sort?: Sort | undefined },
 ): ReportJson {
   const rows = sort === 'total' ? residencies(selected, by) : sortRows(residencies(selected, by), sort);
-  const total = countSamples(selected);
+  const values = { file: totalOf(file), selected: totalOf(selected) };
   const rest = rows.slice(top);
   return {
     schema: 'everyframe.report/1',
     by,
-    unit: `${file.sampleType.type}/${file.sampleType.unit}`,
-    samples: { file: countSamples(file), selected: total },
-    rows: rows.slice(0, top).map((row) => ({ ...row, share: roundShare(row.total / total) })),
+    unit: typeName(file.type),
+    values,
+    samples: values,
+    rows: rows.slice(0, top).map((row) => ({ ...row, share: roundShare(row.total / values.selected) })),
     truncated: { rows: rest.length, self: rest.reduce((sum, { self }) => sum + self, 0) },
   };
 }

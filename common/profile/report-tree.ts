@@ -1,8 +1,9 @@
 /** The stacks of a profile as an indented tree of text, cut to what matters. */
 import { printable } from '../base/printable.ts';
-import { CallTree, type NodeCounts } from './call-tree.ts';
+import { CallTree, type NodeValues } from './call-tree.ts';
 import type { Profile } from './profile.ts';
 import { asCall, columns, DEFAULT_MIN_SHARE, groupDigits, type ReportCut, share } from './report-text.ts';
+import { type ValueFormatter, valueFormatter } from './value-format.ts';
 
 /** Deeper, the level is a number and no indent: text grows with the square of the depth otherwise. */
 const MAX_INDENT = 40;
@@ -23,18 +24,20 @@ export const formatTree = (
 
 class TreeText {
   readonly #tree = new CallTree(asCall);
-  readonly #counts: NodeCounts;
+  readonly #values: NodeValues;
+  readonly #format: ValueFormatter;
   readonly #children = new Map<number, number[]>();
   readonly #stackCount: number;
   readonly #least: number;
 
   constructor(profile: Profile, top: number, minShare: number) {
-    this.#counts = this.#tree.add(profile);
+    this.#values = this.#tree.add(profile);
+    this.#format = valueFormatter(profile.type.sampleType);
     this.#stackCount = new Set(profile.samples.map(({ stack }) => stack)).size;
-    const { total, samples } = this.#counts;
+    const { total, sum } = this.#values;
     // as many as asked for: the smallest of them says how large a line has to be
     const sorted = Number.isFinite(top) ? total.slice(1).sort().reverse() : total;
-    this.#least = Math.max(minShare * samples, Number.isFinite(top) ? (sorted[top - 1] ?? 0) : 0);
+    this.#least = Math.max(minShare * sum, Number.isFinite(top) ? (sorted[top - 1] ?? 0) : 0);
     for (let node = 1; node < total.length; node++) {
       const caller = this.#tree.callerOf(node);
       const known = this.#children.get(caller);
@@ -44,10 +47,10 @@ class TreeText {
   }
 
   *lines(): Generator<string> {
-    const { samples, self } = this.#counts;
-    yield `${samples} samples, ${this.#stackCount} stacks\n`;
+    const { sum, self } = this.#values;
+    yield `${this.#format.of(sum)}, ${this.#stackCount} stacks\n`;
     yield columns('self', 'total', 'stack');
-    if (self[0]! > 0) yield columns(share(self[0]!, samples), share(self[0]!, samples), '[no frames]');
+    if (self[0]! > 0) yield columns(share(self[0]!, sum), share(self[0]!, sum), '[no frames]');
     const waiting: (Line | string)[] = this.#below(0, 0);
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
       if (typeof next === 'string') yield next;
@@ -60,7 +63,7 @@ class TreeText {
 
   /** What a node calls, the largest last, before it what is too small. */
   #below(node: number, depth: number): (Line | string)[] {
-    const { total, samples } = this.#counts;
+    const { total, sum } = this.#values;
     const children = this.#children.get(node) ?? [];
     const shown = children.filter((child) => total[child]! >= this.#least && total[child]! > 0);
     const lines = shown
@@ -69,22 +72,18 @@ class TreeText {
     const rest = children.length - shown.length;
     if (rest === 0) return lines;
     const left =
-      children.reduce((sum, child) => sum + total[child]!, 0) -
-      shown.reduce((sum, child) => sum + total[child]!, 0);
+      children.reduce((all, child) => all + total[child]!, 0) -
+      shown.reduce((all, child) => all + total[child]!, 0);
     if (left === 0) return lines;
     return [
-      columns(
-        '',
-        share(left, samples),
-        `${indentOf(depth)}… ${groupDigits(rest)} more, ${share(left, samples)}`,
-      ),
+      columns('', share(left, sum), `${indentOf(depth)}… ${groupDigits(rest)} more, ${share(left, sum)}`),
       ...lines,
     ];
   }
 
   /** A function that does nothing but call itself is one line. */
   #chain(node: number, depth: number): Line {
-    const { self } = this.#counts;
+    const { self } = this.#values;
     let last = node;
     let repeats = 1;
     for (;;) {
@@ -98,10 +97,10 @@ class TreeText {
   }
 
   #line({ node, last, repeats, depth }: Line): string {
-    const { self, total, samples } = this.#counts;
+    const { self, total, sum } = this.#values;
     const name = printable(this.#tree.nameOf(node));
     const times = repeats === 1 ? '' : `  × ${groupDigits(repeats)}`;
-    return columns(share(self[last]!, samples), share(total[node]!, samples), indentOf(depth) + name + times);
+    return columns(share(self[last]!, sum), share(total[node]!, sum), indentOf(depth) + name + times);
   }
 }
 

@@ -1,10 +1,11 @@
-/** A profile as text: in which share of the samples each function, thread, library, … was there. */
+/** A profile as text: which share of its values each function, thread, library, … has. */
 import { printable } from '../base/printable.ts';
 import { CallTree } from './call-tree.ts';
 import { baseName, frameNames, processName } from './frame-name.ts';
 import type { Location, Profile, Sample } from './profile.ts';
 import { asCall, columns, DEFAULT_MIN_SHARE, groupDigits, type ReportCut, share } from './report-text.ts';
 import { formatTree } from './report-tree.ts';
+import { valueFormatter } from './value-format.ts';
 
 /** What a line of a report can be, with its plural. */
 export const BY = {
@@ -23,13 +24,14 @@ export type Sort = (typeof SORTS)[number];
 
 export interface Residency {
   name: string;
-  /** Samples in which it was on the stack, and in which it was the innermost. */
+  /** Values of samples in which it was on the stack, and in which it was the innermost. */
   total: number;
   self: number;
 }
 
-export const countSamples = (profile: Profile): number =>
-  profile.samples.reduce((sum, { count }) => sum + count, 0);
+/** What all samples add up to, in the unit of the profile's type. */
+export const totalOf = ({ samples }: Pick<Profile, 'samples'>): number =>
+  samples.reduce((sum, { value }) => sum + value, 0);
 
 const compareNames = (a: Residency, b: Residency): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 
@@ -56,8 +58,8 @@ export function residencies(profile: Profile, by: By): Residency[] {
     const nameOf = by === 'process' ? processOf : threadOf;
     for (const sample of profile.samples) {
       const one = row(nameOf(profile, sample));
-      one.total += sample.count;
-      one.self += sample.count;
+      one.total += sample.value;
+      one.self += sample.value;
     }
   } else countFrames(profile, NAMES_AT[by], row);
   return sortRows([...rows.values()], 'total');
@@ -104,15 +106,15 @@ function countFrames(profile: Profile, namesAt: NamesAt, row: (name: string) => 
     locations[location] ??= namesAt(profile, location).map(row);
     return locations[location];
   };
-  const counts = new Float64Array(profile.stacks.length);
-  for (const { stack, count } of profile.samples) counts[stack]! += count;
-  for (const [stack, count] of counts.entries()) {
+  const values = new Float64Array(profile.stacks.length);
+  for (const { stack, value } of profile.samples) values[stack]! += value;
+  for (const [stack, value] of values.entries()) {
     const own = profile.stacks[stack]!;
-    if (count === 0 || own.length === 0) continue;
+    if (value === 0 || own.length === 0) continue;
     const all = new Set<Residency>();
     for (const location of own) for (const one of rowsAt(location)) all.add(one);
-    for (const one of all) one.total += count;
-    rowsAt(own[0]!)[0]!.self += count;
+    for (const one of all) one.total += value;
+    rowsAt(own[0]!)[0]!.self += value;
   }
 }
 
@@ -139,60 +141,55 @@ export interface ReportOptions extends ReportCut {
   sort?: Sort | undefined;
 }
 
-/** A first line with the totals, then lines with shares of all samples, what the code itself took first. */
+/** A first line with the totals, then lines with shares of all values, what the code itself took first. */
 export function* formatReport(profile: Profile, options: ReportOptions): Generator<string> {
   const { by, sort, ...cut } = options;
   if (by === 'stack') return yield* formatTree(profile, cut);
-  const samples = countSamples(profile);
+  const total = totalOf(profile);
   const rows = residencies(profile, by);
-  yield `${samples} samples, ${rows.length} ${rows.length === 1 ? by : BY[by]}\n`;
+  yield `${valueFormatter(profile.type.sampleType).of(total)}, ${rows.length} ${rows.length === 1 ? by : BY[by]}\n`;
   const isOnce = by === 'process' || by === 'thread';
   if (sort !== undefined || isOnce) {
-    yield* isOnce ? plainRows(rows, sort ?? 'total', samples, cut) : tableRows(rows, sort!, samples, by, cut);
+    yield* isOnce ? plainRows(rows, sort ?? 'total', total, cut) : tableRows(rows, sort!, total, by, cut);
     return;
   }
-  yield* tableRows(rows, 'self', samples, by, cut);
+  yield* tableRows(rows, 'self', total, by, cut);
   yield '\ntotal: it and all that it calls\n';
-  yield* plainRows(rows, 'total', samples, cut);
+  yield* plainRows(rows, 'total', total, cut);
 }
 
 function* tableRows(
   rows: readonly Residency[],
   sort: Sort,
-  samples: number,
+  all: number,
   by: By,
   cut: ReportCut,
 ): Generator<string> {
   yield columns('self', 'total', by);
-  const { shown, rest } = cutRows(rows, sort, samples, cut, sort === 'self' ? 'self' : 'total');
+  const { shown, rest } = cutRows(rows, sort, all, cut, sort === 'self' ? 'self' : 'total');
   for (const { name, self, total } of shown)
-    yield columns(share(self, samples), share(total, samples), printable(name));
+    yield columns(share(self, all), share(total, all), printable(name));
   if (rest.length === 0) return;
   const left = rest.reduce((sum, { self }) => sum + self, 0);
-  yield columns(share(left, samples), '', `… ${groupDigits(rest.length)} more`);
+  yield columns(share(left, all), '', `… ${groupDigits(rest.length)} more`);
 }
 
 /** `80% main()`. */
-function* plainRows(
-  rows: readonly Residency[],
-  sort: Sort,
-  samples: number,
-  cut: ReportCut,
-): Generator<string> {
-  const { shown, rest } = cutRows(rows, sort, samples, cut, 'total');
-  for (const { name, total } of shown) yield `${share(total, samples)} ${printable(name)}\n`;
+function* plainRows(rows: readonly Residency[], sort: Sort, all: number, cut: ReportCut): Generator<string> {
+  const { shown, rest } = cutRows(rows, sort, all, cut, 'total');
+  for (const { name, total } of shown) yield `${share(total, all)} ${printable(name)}\n`;
   if (rest.length > 0) yield `… ${groupDigits(rest.length)} more\n`;
 }
 
 function cutRows(
   rows: readonly Residency[],
   sort: Sort,
-  samples: number,
+  all: number,
   { top = Number.POSITIVE_INFINITY, minShare = DEFAULT_MIN_SHARE }: ReportCut,
   by: 'self' | 'total',
 ): { shown: Residency[]; rest: Residency[] } {
   const sorted = sortRows(rows, sort);
   const isShown = (row: Residency, i: number): boolean =>
-    i < top && row[by] >= minShare * samples && (row[by] > 0 || sort === 'name');
+    i < top && row[by] >= minShare * all && (row[by] > 0 || sort === 'name');
   return { shown: sorted.filter(isShown), rest: sorted.filter((row, i) => !isShown(row, i)) };
 }

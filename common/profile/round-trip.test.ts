@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { arbitraryProfile, describeSamples } from '../../test/support/arbitrary-profile.ts';
 import { readProfile, writeProfile } from './formats.ts';
 import { frameNames, processName } from './frame-name.ts';
-import type { Location, Profile } from './profile.ts';
+import { type Location, type Profile, valueAt } from './profile.ts';
 
 type Describe = (profile: Profile, location: Location, index: number) => unknown;
 
@@ -21,10 +21,11 @@ function held(profile: Profile, frames: Describe, timed = false): Record<string,
       .flatMap((at) => frames(profile, profile.locations[at]!, at));
     const { pid } = profile.processes[sample.process]!;
     const who = [processName(profile, sample.process), pid, sample.tid, sample.threadName];
-    if (!timed || sample.timestamps.length === 0) add([who, null, stack], sample.count);
+    if (!timed || sample.timestamps.length === 0) add([who, null, stack], sample.value);
     // a time at or before the profile's own beginning means "none"
     else
-      for (const time of sample.timestamps) add([who, time > profile.timeUnixNano ? time : null, stack], 1);
+      for (const [event, time] of sample.timestamps.entries())
+        add([who, time > profile.timeUnixNano ? time : null, stack], valueAt(sample, event));
   }
   return counts;
 }
@@ -63,7 +64,7 @@ const pprofPlacesOf: Describe = (profile, { lines, mapping, address }) => {
 const small = (profile: Profile): Profile => ({
   ...profile,
   // weights are numbers of JSON: times of more than 104 days are not exact
-  samples: profile.samples.map((sample) => ({ ...sample, count: Math.min(sample.count, 1000) })),
+  samples: profile.samples.map((sample) => ({ ...sample, value: Math.min(sample.value, 1000) })),
   // the text that would say "kernel"
   functions: profile.functions.map((one) => ({ ...one, name: one.name.replaceAll('_[k]', '') })),
 });

@@ -1,25 +1,34 @@
 /**
- * speedscope's own JSON: https://www.speedscope.app/file-format-schema.json. A thread is one `sampled` profile,
- * weighted in nanoseconds of CPU time.
+ * speedscope's own JSON: https://www.speedscope.app/file-format-schema.json. A thread is one `sampled` profile, weighted in
+ * nanoseconds where values are times, in bytes where they are sizes.
  */
 import { at, isObject, type Json, list, natural, object, readOwnHeader, text, toBytes } from './json.ts';
 import type { Profile } from './profile.ts';
 import { frameOfName, markKernel, type Owner, ProfileBuilder } from './profile-builder.ts';
+import { cpuType, isCpuType, MAX_VALUE, measureOf, NO_PERIOD, typeName } from './profile-type.ts';
 import type { ReadBudget } from './read-limits.ts';
 import { ROOT } from './stack-tree.ts';
 import { readMark, splitThreads } from './thread-groups.ts';
 
+/** Those that the format has. */
+const UNITS: ReadonlySet<string> = new Set([
+  'bytes',
+  'nanoseconds',
+  'microseconds',
+  'milliseconds',
+  'seconds',
+]);
 const SCHEMA = 'https://www.speedscope.app/file-format-schema.json';
 
 export function writeSpeedscope(profile: Profile): Uint8Array {
   const { frames, threads, header } = splitThreads(profile);
-  const period = Number(profile.period) || 1;
+  const { unit, scale } = measureOf(profile.type);
   const profiles = threads.map(({ samples, mark, ...owner }) => {
-    const weights = samples.map(({ count }) => count * period);
+    const weights = samples.map(({ value }) => value * scale);
     return {
       type: 'sampled',
       name: ownerName(owner),
-      unit: profile.period > 0n ? 'nanoseconds' : 'none',
+      unit: UNITS.has(unit) ? unit : 'none',
       startValue: 0,
       endValue: weights.reduce((sum, weight) => sum + weight, 0),
       samples: samples.map(({ stack }) => frames.ofStack(stack)),
@@ -30,7 +39,7 @@ export function writeSpeedscope(profile: Profile): Uint8Array {
   return toBytes({
     $schema: SCHEMA,
     exporter: 'everyframe',
-    name: 'everyframe',
+    name: isCpuType(profile.type) ? 'everyframe' : `everyframe ${typeName(profile.type)}`,
     activeProfileIndex: 0,
     shared: {
       frames: frames.frames.map(({ name, file, line, column, frameType }) => ({
@@ -67,12 +76,14 @@ export function readSpeedscope(value: unknown, budget?: ReadBudget): Profile {
     const one = object(entry);
     const other = { process: text(one['name']), pid: 0, tid: 0, thread: '' };
     const owner = (isOwn && readMark(one['everyframe'])) || other;
-    const scale = isOwn ? Number(builder.profile.period) : 1 / unitNanos(builder.profile, text(one['unit']));
+    const scale = isOwn
+      ? measureOf(builder.profile.type).scale
+      : 1 / typeOfUnit(builder.profile, text(one['unit']));
     const paths: Paths = {
       enter: (caller, frame) => builder.enter(caller, at(locations, frame, 'frame')),
       add(node, weight) {
-        const count = Math.round(weight / scale);
-        if (count > 0) builder.add(builder.stackAt(node), owner, count);
+        const value = Math.round(weight / scale);
+        if (value > 0 && value <= MAX_VALUE) builder.add(builder.stackAt(node), owner, value);
       },
     };
     if (one['type'] === 'evented') readEvents(one, paths);
@@ -81,15 +92,21 @@ export function readSpeedscope(value: unknown, budget?: ReadBudget): Profile {
   return builder.profile;
 }
 
-const NANOS: Record<string, number> = { nanoseconds: 1, microseconds: 1e3, milliseconds: 1e6, seconds: 1e9 };
+const NANOS: ReadonlyMap<string, number> = new Map([
+  ['nanoseconds', 1],
+  ['microseconds', 1e3],
+  ['milliseconds', 1e6],
+  ['seconds', 1e9],
+]);
 
-/** Times of other programs are counted in nanoseconds; what is no time in its own unit. */
-function unitNanos(profile: Profile, unit: string): number {
-  const nanos = NANOS[unit];
-  profile.period = 1n;
-  if (nanos === undefined) return 1;
-  profile.sampleType = { type: 'cpu', unit: 'nanoseconds' };
-  return nanos;
+/** Times of other programs are counted in nanoseconds, sizes in bytes, and what has no unit as samples. */
+function typeOfUnit(profile: Profile, unit: string): number {
+  const nanos = NANOS.get(unit);
+  if (nanos !== undefined)
+    profile.type = { ...cpuType(1n), sampleType: { type: 'cpu', unit: 'nanoseconds' } };
+  else if (unit === 'bytes') profile.type = { ...NO_PERIOD, sampleType: { type: 'memory', unit } };
+  else profile.type = cpuType(0n);
+  return nanos ?? 1;
 }
 
 /** Stacks as nodes of a tree: 0 is its root. */

@@ -33,23 +33,25 @@ export function readMark(mark: unknown): Owner | undefined {
 }
 
 function groupThreads(profile: Profile): ThreadGroup[] {
-  const groups = new Map<string, { owner: Owner; samples: Sample[]; count: number }>();
+  const groups = new Map<string, { owner: Owner; samples: Sample[]; value: number }>();
   const perProcess = new Map<number, number>();
   for (const sample of profile.samples) {
-    const { process, tid, threadName: thread, count } = sample;
+    const { process, tid, threadName: thread, value } = sample;
     const key = `${process}/${tid}/${thread}`;
     let group = groups.get(key);
     if (!group) {
       const { pid } = profile.processes[process]!;
-      group = { owner: { process: processName(profile, process), pid, tid, thread }, samples: [], count: 0 };
+      group = { owner: { process: processName(profile, process), pid, tid, thread }, samples: [], value: 0 };
       groups.set(key, group);
     }
     group.samples.push(sample);
-    group.count += count;
-    perProcess.set(process, (perProcess.get(process) ?? 0) + count);
+    group.value += value;
+    perProcess.set(process, (perProcess.get(process) ?? 0) + value);
   }
-  const weight = (samples: Sample[]): number => perProcess.get(samples[0]!.process)!;
+  const ofProcess = (samples: Sample[]): number => perProcess.get(samples[0]!.process)!;
   return [...groups.values()]
-    .sort((a, b) => weight(b.samples) - weight(a.samples) || a.owner.pid - b.owner.pid || b.count - a.count)
+    .sort(
+      (a, b) => ofProcess(b.samples) - ofProcess(a.samples) || a.owner.pid - b.owner.pid || b.value - a.value,
+    )
     .map(({ owner, samples }) => ({ ...owner, samples, mark: { ...owner } }));
 }

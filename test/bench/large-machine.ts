@@ -68,7 +68,7 @@ async function measure(load: string, hz: number, seconds: number): Promise<Row> 
       call.ok();
       const nowMs = Date.now();
       for (const { samples, timeUnixNano, durationNano } of decodeOtlp(call.request).profiles) {
-        delivered += samples.reduce((sum, { count }) => sum + count, 0);
+        delivered += samples.reduce((sum, { value }) => sum + value, 0);
         lateness.push(nowMs / 1000 - Number((timeUnixNano + durationNano) / 1_000_000n) / 1000);
       }
     },

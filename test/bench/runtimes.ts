@@ -137,9 +137,9 @@ async function measureProgram({ command, runtime }: BusyProgram, seconds: number
     },
     {
       push: (profile) => {
-        for (const { stack, count } of profile.samples) {
-          samples += count;
-          frames += count * profile.stacks[stack]!.length;
+        for (const { stack, value } of profile.samples) {
+          samples += value;
+          frames += value * profile.stacks[stack]!.length;
         }
       },
     },

@@ -62,7 +62,7 @@ export class Repeater {
     const samples = requests
       .flatMap((bytes) => decodeOtlp(bytes).profiles)
       .flatMap((profile) => profile.samples);
-    this.samples = samples.reduce((sum, { count }) => sum + count, 0);
+    this.samples = samples.reduce((sum, { value }) => sum + value, 0);
     const times = samples.flatMap(({ timestamps }) => timestamps);
     this.firstNanos = times.reduce((least, time) => (time < least ? time : least), times[0] ?? 0n);
     this.#firstNewPid = firstPidSince(

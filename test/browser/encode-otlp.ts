@@ -50,9 +50,9 @@ export function otlpRequest(profile: Profile) {
         {
           profiles: [
             {
-              sampleType: type(profile.sampleType),
-              periodType: type(profile.periodType),
-              period: fixed64(profile.period),
+              sampleType: type(profile.type.sampleType),
+              periodType: type(profile.type.periodType),
+              period: fixed64(profile.type.period),
               timeUnixNano: fixed64(profile.timeUnixNano),
               durationNano: fixed64(profile.durationNano),
               samples: samples.map((sample) => tables.sample(sample, process)),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { loadProfile, saveProfile } from '../../cli/profile-files.ts';
+import { loadProfiles, saveProfiles } from '../../cli/profile-files.ts';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   existsSync,
@@ -24,7 +24,7 @@ describe.skipIf(CHROMIUM === undefined)('a profile as .html', () => {
       const deep = `app;${callers.join(';')};write;vfs_write_[k] 40`;
       writeFileSync(join(folder, 'in.folded'), `app;main;</script><b>parse 60\n${deep}\n`);
       const file = join(folder, 'a & b.html');
-      await saveProfile({ output: file }, await loadProfile(join(folder, 'in.folded')));
+      await saveProfiles({ output: file }, await loadProfiles(join(folder, 'in.folded')));
       const page = await browser.newPage({ viewport: { width: 1000, height: 800 } });
       const problems: string[] = [];
       page.on('console', (message) => problems.push(message.text()));
@@ -73,7 +73,10 @@ describe.skipIf(CHROMIUM === undefined)('a profile as .svg', () => {
     try {
       const folded = 'app;main;<b>parse 60\napp;main;write;vfs_write_[k] 39\nsh;main 1\n';
       writeFileSync(join(folder, 'in.folded'), folded);
-      await saveProfile({ output: join(folder, 'a & b.svg') }, await loadProfile(join(folder, 'in.folded')));
+      await saveProfiles(
+        { output: join(folder, 'a & b.svg') },
+        await loadProfiles(join(folder, 'in.folded')),
+      );
       const page = await browser.newPage({ viewport: { width: 1300, height: 800 } });
       const problems: string[] = [];
       page.on('console', (message) => problems.push(message.text()));

@@ -1,4 +1,5 @@
 import { emptyProcess, emptyProfile, type FrameType, type Profile } from '../../common/profile/profile.ts';
+import { cpuType } from '../../common/profile/profile-type.ts';
 
 const KINDS: Record<string, FrameType> = {
   k: 'kernel',
@@ -28,7 +29,7 @@ export function profileFromText(text: string, options: SyntheticOptions): Profil
   const { endMs, spanMs, periodNanos = 50_000_000, host = 'test-host' } = options;
   const builder = new Builder();
   const { profile } = builder;
-  profile.period = BigInt(periodNanos);
+  profile.type = cpuType(BigInt(periodNanos));
   profile.host = { 'host.name': host };
   profile.timeUnixNano = BigInt(endMs - spanMs) * 1_000_000n;
   profile.durationNano = BigInt(spanMs) * 1_000_000n;
@@ -44,7 +45,7 @@ export function profileFromText(text: string, options: SyntheticOptions): Profil
       tid: Number(pid ?? 1),
       threadName: name!,
       cpu: index % 2,
-      count,
+      value: count,
       timestamps: Array.from({ length: count }, (_, i) => {
         const ms = endMs - ((count - 1 - i) * spanMs) / count - 1;
         return BigInt(Math.floor(ms)) * 1_000_000n;

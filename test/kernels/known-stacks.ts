@@ -159,7 +159,7 @@ export const KNOWN_PROGRAMS: readonly KnownProgram[] = [
 
 export function namedSamples(profile: Profile): NamedSample[] {
   const { functions, locations } = profile;
-  return profile.samples.map(({ stack, process, count }) => {
+  return profile.samples.map(({ stack, process, value: count }) => {
     const places = [...profile.stacks[stack]!].reverse().flatMap((at) => {
       const { frameType, lines } = locations[at]!;
       if (frameType !== 'v8js' && frameType !== 'cpython') return [];

@@ -39,7 +39,7 @@ interface JavaStack {
 function mainStacks(profile: Profile, pid: number): JavaStack[] {
   return profile.samples
     .filter(({ process, threadName }) => profile.processes[process]!.pid === pid && threadName === 'java')
-    .map(({ stack, count }) => {
+    .map(({ stack, value: count }) => {
       const locations = [...profile.stacks[stack]!].map((at) => profile.locations[at]!);
       const lines = locations.filter(({ frameType }) => frameType === 'jvm').flatMap((one) => one.lines);
       return {

@@ -82,7 +82,7 @@ describe.skipIf(!isPossible).each(isPossible ? findPrograms() : [])(
       recording.profiles.flatMap((profile) =>
         profile.samples
           .filter(({ process }) => profile.processes[process]!.pid === child.pid)
-          .map(({ stack, count }) => ({
+          .map(({ stack, value: count }) => ({
             count,
             frames: [...profile.stacks[stack]!].map((at) => {
               const { frameType: type, lines } = profile.locations[at]!;

@@ -102,7 +102,7 @@ function pythonStacks(recording: Recording, pid: number, depth: number): Map<str
         return [{ name, file: filename, line }];
       });
       const text = toText(frames.slice(0, depth));
-      counts.set(text, (counts.get(text) ?? 0) + sample.count);
+      counts.set(text, (counts.get(text) ?? 0) + sample.value);
     }
   }
   return counts;

@@ -19,7 +19,7 @@ export function scriptStacks(
     profile.samples
       .filter((sample) => profile.processes[sample.process]!.pid === pid)
       .map((sample) => ({
-        count: sample.count,
+        count: sample.value,
         frames: [...profile.stacks[sample.stack]!].flatMap((at) => {
           const { frameType: type, lines } = profile.locations[at]!;
           if (type !== frameType) return [];

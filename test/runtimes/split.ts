@@ -32,7 +32,7 @@ export interface SplitProgram {
 
 /** What arrives: written as OTLP, and read again. */
 function received(profile: Profile): Profile[] {
-  const result = decodeOtlp(encodeOtlp(profile, { scopeName: 'test', scopeVersion: '0' }));
+  const result = decodeOtlp(encodeOtlp([profile], { scopeName: 'test', scopeVersion: '0' }));
   return result.profiles;
 }
 

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import type { FrameType, Location, Process, Profile, Sample } from '../../common/profile/profile.ts';
 import { emptyMapping, emptyProcess, emptyProfile } from '../../common/profile/profile.ts';
+import { cpuType, NO_PERIOD, parseValueType } from '../../common/profile/profile-type.ts';
 
 const FRAME_TYPES: FrameType[] = ['native', 'kernel', 'go', 'cpython', 'jvm', 'luajit', 'abort-marker', ''];
 
@@ -93,18 +94,34 @@ export const arbitraryProfile: fc.Arbitrary<Profile> = fc
         tid: fc.nat(3),
         threadName: name,
         cpu: fc.integer({ min: -1, max: 2 }),
-        count: fc.integer({ min: 1, max: 2 ** 40 }),
+        value: fc.integer({ min: 1, max: 2 ** 40 }),
         timestamps: fc.array(time, { maxLength: 3 }),
       })
-      .map((one) => ({ ...one, count: one.timestamps.length || one.count }));
+      .map((one) => ({ ...one, value: one.timestamps.length || one.value }));
     return fc
       .record({
         samples: fc.array(sample, { minLength: 1, maxLength: 8 }),
         timeUnixNano: time,
         durationNano: fc.bigInt(0n, 10_000_000_000n),
-        period: fc.bigInt(1n, 10n ** 9n),
+        type: fc.bigInt(1n, 10n ** 9n).map(cpuType),
       })
       .map((rest) => ({ ...emptyProfile(), host: { 'host.name': 'box' }, ...tables, ...rest }));
+  });
+
+/** With values beside the timestamps of some samples, where they are no counts. */
+export const arbitraryTyped: fc.Arbitrary<Profile> = fc
+  .record({
+    profile: arbitraryProfile,
+    sampleType: fc.constantFrom(null, 'off_cpu/nanoseconds', 'alloc_space/bytes', 'events/count'),
+    values: fc.infiniteStream(fc.nat(2 ** 40)),
+  })
+  .map(({ profile, sampleType, values }) => {
+    if (sampleType === null) return profile;
+    const samples = profile.samples.map((sample): Sample => {
+      const own = sample.timestamps.map(() => 2 + values.next().value!);
+      return own.length === 0 ? sample : { ...sample, values: own, value: own.reduce((a, b) => a + b) };
+    });
+    return { ...profile, type: { ...NO_PERIOD, sampleType: parseValueType(sampleType) }, samples };
   });
 
 /** What a profile says, without its tables: a line a sample entry, sorted. */

@@ -92,7 +92,7 @@ export function stacksOf(profile: Profile): Stack[] {
       threadName: sample.threadName,
       frames: Array.from(locations).flatMap(namesOf),
       kernelFrames: locations.filter((l) => profile.locations[l]!.frameType === 'kernel').length,
-      count: sample.count,
+      count: sample.value,
     };
   });
 }

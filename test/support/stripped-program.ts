@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { computeFileId } from '../../common/elf/file-id.ts';
 import { bufferSource } from '../../common/elf/source.ts';
 import { emptyMapping, emptyProcess, emptyProfile, type Profile } from '../../common/profile/profile.ts';
+import { cpuType } from '../../common/profile/profile-type.ts';
 
 export interface StrippedProgram {
   /** With everything. */
@@ -51,7 +52,7 @@ export function namelessProfile({ strippedPath, gnuBuildId, addresses }: Strippe
   const nowMs = Date.now();
   profile.mappings.push({ ...emptyMapping(), filename: 'demo', fileId, gnuBuildId });
   profile.processes.push({ ...emptyProcess(), pid: 7, executableName: 'demo' });
-  profile.period = 50_000_000n;
+  profile.type = cpuType(50_000_000n);
   const location = (name: string): number =>
     profile.locations.push({ mapping: 1, address: addresses.get(name)!, frameType: 'native', lines: [] }) - 1;
   const [main, outer, inner, sum] = ['main', 'outer', 'inner', 'sum'].map(location) as [
@@ -66,7 +67,7 @@ export function namelessProfile({ strippedPath, gnuBuildId, addresses }: Strippe
   ] as const) {
     const stack = profile.stacks.push(Uint32Array.of(leaf, outer, main)) - 1;
     const timestamps = Array.from({ length: count }, (_, i) => BigInt(nowMs - 1000 + i) * 1_000_000n);
-    profile.samples.push({ stack, process: 1, tid: 7, threadName: 'demo', cpu: 0, count, timestamps });
+    profile.samples.push({ stack, process: 1, tid: 7, threadName: 'demo', cpu: 0, value: count, timestamps });
   }
   return profile;
 }

@@ -24,11 +24,9 @@ export function typedProfile(
   });
   profile.timeUnixNano = BigInt(endMs) * 1_000_000n;
   profile.durationNano = 0n;
-  profile.sampleType = sampleType;
-  profile.periodType = periodType;
-  profile.period = 0n;
+  profile.type = { sampleType, periodType, period: 0n };
   for (const [i, sample] of profile.samples.entries()) {
-    sample.count = Number(/ (\S+)$/.exec(lines[i]!)![1]);
+    sample.value = Number(/ (\S+)$/.exec(lines[i]!)![1]);
     sample.timestamps = [];
   }
   return profile;
