@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,8 +36,25 @@ constexpr int kDeadlineMs = 50;
 constexpr int kOpenDeadlineMs = 1000;
 // Of a reader that only waits for a CPU.
 constexpr int kBusyDeadlineMs = 1000;
-// Killed ones that the kernel does not let go yet.
-constexpr size_t kMaxStuck = 16;
+// Killed ones that the kernel does not let go yet: in all, and for the sake of one owner, who must not end reading for
+// others. What root's processes have mapped may be anybody's.
+constexpr size_t kMaxStuck = 32;
+constexpr size_t kMaxStuckOfOwner = 2;
+constexpr size_t kMaxStuckOfRoot = 8;
+// Each user of the host has so many subordinate ones from there on (useradd(8)); namespaces give them away freely.
+constexpr int64_t kFirstSubordinate = 100000;
+constexpr int64_t kSubordinates = 65536;
+// Of files whose process is gone: the device, above all users.
+constexpr int64_t kDeviceOwner = 1ll << 32;
+
+// Who pays for a reader that hangs: the user of a process, else whoever has mounted what the file lies on.
+int64_t OwnerOf(const std::string& proc, pid_t pid, uint32_t device) {
+  struct stat stats;
+  if (pid <= 0 || stat((proc + '/' + std::to_string(pid)).c_str(), &stats) || stats.st_uid == 0)
+    return device ? kDeviceOwner + device : 0;
+  int64_t uid = stats.st_uid;
+  return uid < kFirstSubordinate ? uid : uid - (uid - kFirstSubordinate) % kSubordinates;
+}
 
 int MillisSince(Clock::time_point start) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count());
@@ -64,14 +82,23 @@ class ReaderProcess {
   ReaderProcess(const ReaderProcess&) = delete;
   ~ReaderProcess() { Stop(); }
 
-  // Bytes of the answer, or -errno. `opened`: the descriptor that came with it, else left as it is.
-  int Ask(const ReaderRequest& request, size_t request_bytes, uint8_t* into, int* opened = nullptr) {
+  // Bytes of the answer, or -errno: -ETIMEDOUT where it takes too long, -EAGAIN where too many readers are stuck in all,
+  // -EBUSY where those of this owner are, -EPIPE where there is none. `opened`: the descriptor that came with it, else left
+  // as it is. `given`: goes with the request.
+  int Ask(const ReaderRequest& request, size_t request_bytes, uint8_t* into, uint32_t device = 0, int given = -1,
+          int* opened = nullptr) {
+    Reap();
+    // the usual case costs nothing
+    if (!stuck_.empty() && IsStuckFor(OwnerOf(proc_, request.pid, device))) return -EBUSY;
     if (int error = Start()) return error;
-    if (send(socket_, &request, request_bytes, MSG_NOSIGNAL) < 0) {
-      Kill();
+    if (!Send(request, request_bytes, given)) {
+      Kill(0);
       return -EPIPE;
     }
-    if (int error = Wait()) return error;
+    if (int error = Wait()) {
+      Kill(OwnerOf(proc_, request.pid, device));
+      return error;
+    }
     uint8_t head[kAnswerHead];
     iovec parts[] = {{head, sizeof(head)}, {into, request.length}};
     msghdr message = {};
@@ -81,7 +108,7 @@ class ReaderProcess {
     message.msg_control = control;
     message.msg_controllen = sizeof(control);
     if (recvmsg(socket_, &message, MSG_CMSG_CLOEXEC) < static_cast<ssize_t>(sizeof(head))) {
-      Kill();
+      Kill(0);
       return -EPIPE;
     }
     const cmsghdr* rights = CMSG_FIRSTHDR(&message);
@@ -97,11 +124,34 @@ class ReaderProcess {
   }
 
   void Stop() {
-    if (socket_ >= 0) Kill();
+    if (socket_ >= 0) Kill(0);
     Reap();
   }
 
  private:
+  bool Send(const ReaderRequest& request, size_t bytes, int given) {
+    iovec part = {const_cast<ReaderRequest*>(&request), bytes};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (given >= 0) {
+      message.msg_control = control;
+      message.msg_controllen = sizeof(control);
+      cmsghdr* head = CMSG_FIRSTHDR(&message);
+      head->cmsg_level = SOL_SOCKET;
+      head->cmsg_type = SCM_RIGHTS;
+      head->cmsg_len = CMSG_LEN(sizeof(int));
+      memcpy(CMSG_DATA(head), &given, sizeof(int));
+    }
+    return sendmsg(socket_, &message, MSG_NOSIGNAL) >= 0;
+  }
+
+  bool IsStuckFor(int64_t owner) const {
+    size_t count = std::count_if(stuck_.begin(), stuck_.end(), [&](const Stuck& one) { return one.owner == owner; });
+    return count >= (owner == 0 ? kMaxStuckOfRoot : kMaxStuckOfOwner);
+  }
+
   // Until the answer is there.
   int Wait() {
     Clock::time_point start = Clock::now();
@@ -113,14 +163,12 @@ class ReaderProcess {
       bool is_busy = IsRunnable(pid_) && waited < kBusyDeadlineMs + deadline_ms_;
       // it may have answered just now
       if (is_busy || poll(&answer, 1, 0) > 0) continue;
-      Kill();
       return -ETIMEDOUT;
     }
   }
 
   int Start() {
     if (socket_ >= 0) return 0;
-    Reap();
     if (stuck_.size() >= kMaxStuck) return -EAGAIN;
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) return -EPIPE;
@@ -143,23 +191,29 @@ class ReaderProcess {
     return 0;
   }
 
-  void Kill() {
+  void Kill(int64_t owner) {
     close(socket_);
     socket_ = -1;
     kill(pid_, SIGKILL);
-    stuck_.push_back(pid_);
+    stuck_.push_back({pid_, owner});
   }
 
   void Reap() {
-    std::erase_if(stuck_, [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
+    if (stuck_.empty()) return;
+    std::erase_if(stuck_, [](const Stuck& one) { return waitpid(one.pid, nullptr, WNOHANG) != 0; });
   }
+
+  struct Stuck {
+    pid_t pid;
+    int64_t owner;
+  };
 
   const std::string executable_;
   std::string proc_;
   const int deadline_ms_;
   int socket_ = -1;
   pid_t pid_ = 0;
-  std::vector<pid_t> stuck_;
+  std::vector<Stuck> stuck_;
 };
 
 // Used by one thread.
@@ -177,8 +231,7 @@ class Reader : public Napi::ObjectWrap<Reader> {
   }
 
  private:
-  // readMemory(pid, address, session, buffer): bytes, or -errno; -ETIMEDOUT where it takes too long, -EAGAIN where too
-  // many readers are stuck, -EPIPE where there is none
+  // readMemory(pid, address, session, buffer): bytes, or -errno
   Napi::Value ReadMemory(const Napi::CallbackInfo& info) {
     auto buffer = info[3].As<Napi::Uint8Array>();
     ReaderRequest request = {.kind = ReaderKind::kMemory,
@@ -224,74 +277,239 @@ class Reader : public Napi::ObjectWrap<Reader> {
   ReaderProcess process_;
   uint32_t file_session_ = 0;
 };
-// Two at a time, so that one that hangs holds up nobody for long.
+
+// One of the processes that read beside the main thread.
 struct Opener {
   std::mutex mutex;
-  std::unique_ptr<ReaderProcess> process;
+  ReaderProcess process;
 };
-Opener openers[2];
-std::atomic<unsigned> next_opener;
 
-class LookAtFile : public Napi::AsyncWorker {
+// A request that a thread of libuv's pool waits for. It resolves to a negative errno, or to what `Result` makes of it.
+class AsyncRequest : public Napi::AsyncWorker {
  public:
-  LookAtFile(Napi::Env env, std::string executable, std::string path, ReaderKind kind)
-      : Napi::AsyncWorker(env),
-        deferred_(Napi::Promise::Deferred::New(env)),
-        executable_(std::move(executable)),
-        path_(std::move(path)),
-        kind_(kind) {}
-  Napi::Promise Promise() const { return deferred_.Promise(); }
+  AsyncRequest(Napi::Env env, std::shared_ptr<Opener> opener, ReaderKind kind, pid_t pid)
+      : Napi::AsyncWorker(env), deferred_(Napi::Promise::Deferred::New(env)), opener_(std::move(opener)) {
+    request_ = {.kind = kind, .pid = pid, .address = 0, .length = sizeof(ReaderFile), .session = 0, .name = {}};
+  }
+  Napi::Value Start() {
+    Queue();
+    return deferred_.Promise();
+  }
+  // False where the name is too long.
+  bool SetName(const std::string& name) {
+    if (name.size() >= sizeof(request_.name)) return false;
+    memcpy(request_.name, name.data(), name.size());
+    name_bytes_ = name.size() + 1;
+    return true;
+  }
+  Napi::Value Fail(int error) {
+    deferred_.Resolve(Napi::Number::New(Env(), error));
+    Napi::Value promise = deferred_.Promise();
+    delete this;
+    return promise;
+  }
+
+  ReaderRequest request_;
+  size_t name_bytes_ = 0;
+  uint32_t device_ = 0;
+  // Its own duplicate, since its owner may close it meanwhile.
+  int given_ = -1;
+
+ protected:
+  ~AsyncRequest() override {
+    if (given_ >= 0) close(given_);
+  }
+
+  void Execute() override {
+    bytes_.resize(request_.length);
+    result_ = Ask(bytes_.data());
+  }
+
+  int Ask(uint8_t* into) {
+    std::lock_guard lock(opener_->mutex);
+    return opener_->process.Ask(request_, kRequestHead + name_bytes_, into, device_, given_, &opened_);
+  }
+
+  void OnOK() override { deferred_.Resolve(result_ < 0 ? Napi::Number::New(Env(), result_) : Result(Env())); }
+
+  // What was found of a file.
+  virtual Napi::Value Result(Napi::Env env) {
+    ReaderFile file = {};
+    memcpy(&file, bytes_.data(), std::min<size_t>(sizeof(file), static_cast<size_t>(result_)));
+    Napi::Object found = Napi::Object::New(env);
+    found.Set("fd", opened_);
+    found.Set("mode", file.mode);
+    found.Set("uid", file.uid);
+    found.Set("gid", file.gid);
+    found.Set("links", static_cast<double>(file.links));
+    found.Set("dev", Napi::BigInt::New(env, file.device));
+    found.Set("ino", Napi::BigInt::New(env, file.inode));
+    found.Set("size", Napi::BigInt::New(env, file.size));
+    found.Set("ctimeNs", Napi::BigInt::New(env, file.ctime_ns));
+    found.Set("mtimeNs", Napi::BigInt::New(env, file.mtime_ns));
+    return found;
+  }
+
+  Napi::Promise::Deferred deferred_;
+  const std::shared_ptr<Opener> opener_;
+  std::vector<uint8_t> bytes_;
+  int result_ = 0;
+  int opened_ = -1;
+};
+
+class BytesRequest : public AsyncRequest {
+ public:
+  using AsyncRequest::AsyncRequest;
+  // Of a file of the process's folder: from its begin, until it ends or has that many.
+  size_t whole_up_to_ = 0;
 
  protected:
   void Execute() override {
-    if (path_.size() >= sizeof(ReaderRequest::name)) {
-      result_ = -ENAMETOOLONG;
-      return;
+    if (whole_up_to_ == 0) return AsyncRequest::Execute();
+    // one thread's reads of one file: another's in between would begin a session of their own
+    std::lock_guard lock(opener_->mutex);
+    static std::atomic<uint32_t> sessions = 0;
+    request_.session = ++sessions | 1u << 31;
+    request_.length = kMaxRead;
+    size_t done = 0;
+    while (done < whole_up_to_) {
+      bytes_.resize(done + kMaxRead);
+      int count = opener_->process.Ask(request_, kRequestHead + name_bytes_, bytes_.data() + done, device_);
+      if (count <= 0) {
+        result_ = count;
+        break;
+      }
+      done += count;
     }
-    ReaderRequest request = {.kind = kind_, .pid = 0, .address = 0, .length = sizeof(file_), .session = 0, .name = {}};
-    memcpy(request.name, path_.data(), path_.size());
-    Opener& opener = openers[next_opener++ % 2];
-    std::lock_guard lock(opener.mutex);
-    if (!opener.process) opener.process = std::make_unique<ReaderProcess>(executable_, "/proc", kOpenDeadlineMs);
-    result_ = opener.process->Ask(request, kRequestHead + path_.size() + 1, reinterpret_cast<uint8_t*>(&file_), &fd_);
+    if (result_ == 0) result_ = static_cast<int>(std::min(done, whole_up_to_));
   }
 
-  void OnOK() override {
-    if (result_ < 0) {
-      deferred_.Resolve(Napi::Number::New(Env(), result_));
-      return;
-    }
-    Napi::Object found = Napi::Object::New(Env());
-    found.Set("fd", fd_);
-    found.Set("mode", file_.mode);
-    found.Set("dev", Napi::BigInt::New(Env(), file_.device));
-    found.Set("ino", Napi::BigInt::New(Env(), file_.inode));
-    found.Set("size", Napi::BigInt::New(Env(), file_.size));
-    found.Set("ctimeNs", Napi::BigInt::New(Env(), file_.ctime_ns));
-    deferred_.Resolve(found);
+  Napi::Value Result(Napi::Env env) override { return Napi::Buffer<uint8_t>::Copy(env, bytes_.data(), result_); }
+};
+
+// Reads beside the main thread, in two processes, so that one that hangs holds up nobody for long. Every method but the last
+// two returns a promise, of a negative errno where it fails; `pid` is the process for whose sake it is read, which pays.
+class AsyncReader : public Napi::ObjectWrap<AsyncReader> {
+ public:
+  explicit AsyncReader(const Napi::CallbackInfo& info) : Napi::ObjectWrap<AsyncReader>(info) {
+    std::string executable = info[0].As<Napi::String>().Utf8Value(), proc = info[1].As<Napi::String>().Utf8Value();
+    for (auto& opener : openers_) opener.reset(new Opener{{}, {executable, proc, kOpenDeadlineMs}});
+  }
+
+  static Napi::Function Define(Napi::Env env) {
+    return DefineClass(
+        env, "AsyncReader",
+        {InstanceMethod("lookAt", &AsyncReader::LookAt), InstanceMethod("openBelow", &AsyncReader::OpenBelow),
+         InstanceMethod("readMemory", &AsyncReader::ReadMemory), InstanceMethod("readFile", &AsyncReader::ReadFile),
+         InstanceMethod("read", &AsyncReader::Read), InstanceMethod("stat", &AsyncReader::Stat),
+         InstanceMethod("copyPages", &AsyncReader::CopyPages), InstanceMethod("stuck", &AsyncReader::CountStuck),
+         InstanceMethod("close", &AsyncReader::Close)});
   }
 
  private:
-  Napi::Promise::Deferred deferred_;
-  const std::string executable_;
-  const std::string path_;
-  const ReaderKind kind_;
-  ReaderFile file_ = {};
-  int result_ = 0;
-  int fd_ = -1;
-};
+  template <class Request>
+  Request* Make(const Napi::CallbackInfo& info, ReaderKind kind, uint32_t lane) {
+    return new Request(info.Env(), openers_[lane % 2], kind, info[0].As<Napi::Number>().Int32Value());
+  }
 
-// lookAtFile(executable, path, open): a promise of what is there, opened for reading if it is a regular file, or -errno
-Napi::Value LookAt(const Napi::CallbackInfo& info) {
-  ReaderKind kind = info[2].As<Napi::Boolean>().Value() ? ReaderKind::kOpen : ReaderKind::kStat;
-  auto* worker =
-      new LookAtFile(info.Env(), info[0].As<Napi::String>().Utf8Value(), info[1].As<Napi::String>().Utf8Value(), kind);
-  worker->Queue();
-  return worker->Promise();
-}
+  // lookAt(pid, device, path, open): what is there, opened for reading if it is a regular file
+  Napi::Value LookAt(const Napi::CallbackInfo& info) {
+    bool open_it = info[3].As<Napi::Boolean>().Value();
+    auto* request = Make<AsyncRequest>(info, open_it ? ReaderKind::kOpen : ReaderKind::kStat, next_++);
+    request->device_ = info[1].As<Napi::Number>().Uint32Value();
+    if (!request->SetName(info[2].As<Napi::String>().Utf8Value())) return request->Fail(-ENAMETOOLONG);
+    return request->Start();
+  }
+
+  // openBelow(pid, root, path): as lookAt, through no link
+  Napi::Value OpenBelow(const Napi::CallbackInfo& info) {
+    auto* request = Make<AsyncRequest>(info, ReaderKind::kOpenBelow, next_++);
+    std::string name = info[1].As<Napi::String>().Utf8Value() + '\0' + info[2].As<Napi::String>().Utf8Value();
+    if (!request->SetName(name)) return request->Fail(-ENAMETOOLONG);
+    return request->Start();
+  }
+
+  // readMemory(pid, address, length, session): bytes; within one session the process is the one that was opened first
+  Napi::Value ReadMemory(const Napi::CallbackInfo& info) {
+    uint32_t session = info[3].As<Napi::Number>().Uint32Value();
+    auto* request = Make<BytesRequest>(info, ReaderKind::kMemory, session);
+    request->request_.address = static_cast<uint64_t>(info[1].As<Napi::Number>().Int64Value());
+    request->request_.length = std::min(info[2].As<Napi::Number>().Uint32Value(), kMaxRead);
+    request->request_.session = session;
+    return request->Start();
+  }
+
+  // readFile(pid, name, maxBytes): a file of the process's folder
+  Napi::Value ReadFile(const Napi::CallbackInfo& info) {
+    auto* request = Make<BytesRequest>(info, ReaderKind::kFile, next_++);
+    request->whole_up_to_ = std::max(info[2].As<Napi::Number>().Uint32Value(), 1u);
+    if (!request->SetName(info[1].As<Napi::String>().Utf8Value())) return request->Fail(-ENAMETOOLONG);
+    return request->Start();
+  }
+
+  // read(pid, fd, offset, length): bytes
+  Napi::Value Read(const Napi::CallbackInfo& info) {
+    auto* request = Make<BytesRequest>(info, ReaderKind::kRead, next_++);
+    request->given_ = fcntl(info[1].As<Napi::Number>().Int32Value(), F_DUPFD_CLOEXEC, 0);
+    if (request->given_ < 0) return request->Fail(-errno);
+    request->request_.address = static_cast<uint64_t>(info[2].As<Napi::Number>().Int64Value());
+    request->request_.length = std::min(info[3].As<Napi::Number>().Uint32Value(), kMaxRead);
+    return request->Start();
+  }
+
+  // stat(pid, fd): what it is
+  Napi::Value Stat(const Napi::CallbackInfo& info) {
+    auto* request = Make<AsyncRequest>(info, ReaderKind::kStatOpen, next_++);
+    request->given_ = fcntl(info[1].As<Napi::Number>().Int32Value(), F_DUPFD_CLOEXEC, 0);
+    return request->given_ < 0 ? request->Fail(-errno) : request->Start();
+  }
+
+  // copyPages(pid, device, directory, fd, size, ranges): copies pages of mapped files to where they stand in the file.
+  // `directory`: the process's in /proc; fd: the copy so far, or -1 for a new one of `size` bytes, which comes with the
+  // answer; ranges: address, offset in the file and length of each. The answer's `size`: bytes that were copied.
+  Napi::Value CopyPages(const Napi::CallbackInfo& info) {
+    auto* request = Make<AsyncRequest>(info, ReaderKind::kCopyPages, next_++);
+    request->device_ = info[1].As<Napi::Number>().Uint32Value();
+    std::string directory = info[2].As<Napi::String>().Utf8Value();
+    int fd = info[3].As<Napi::Number>().Int32Value();
+    auto numbers = info[5].As<Napi::Float64Array>();
+    size_t count = numbers.ElementLength() / 3;
+    if (directory.size() >= kRangesAt || count > kMaxRanges) return request->Fail(-E2BIG);
+    if (fd >= 0 && (request->given_ = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0) return request->Fail(-errno);
+    request->SetName(directory);
+    request->request_.address = static_cast<uint64_t>(info[4].As<Napi::Number>().Int64Value());
+    for (size_t i = 0; i < count; i++) {
+      PageRange range = {static_cast<uint64_t>(numbers[3 * i]), static_cast<uint64_t>(numbers[3 * i + 1]),
+                         static_cast<uint64_t>(numbers[3 * i + 2])};
+      memcpy(request->request_.name + kRangesAt + i * sizeof(range), &range, sizeof(range));
+    }
+    request->name_bytes_ = kRangesAt + count * sizeof(PageRange);
+    return request->Start();
+  }
+
+  Napi::Value CountStuck(const Napi::CallbackInfo& info) {
+    size_t count = 0;
+    for (auto& opener : openers_) {
+      // one that is asked just now is none that is stuck
+      std::unique_lock lock(opener->mutex, std::try_to_lock);
+      if (lock) count += opener->process.CountStuck();
+    }
+    return Napi::Number::New(info.Env(), static_cast<double>(count));
+  }
+
+  void Close(const Napi::CallbackInfo&) {
+    for (auto& opener : openers_) {
+      std::lock_guard lock(opener->mutex);
+      opener->process.Stop();
+    }
+  }
+
+  std::shared_ptr<Opener> openers_[2];
+  uint32_t next_ = 0;
+};
 }  // namespace
 
 void DefineReader(Napi::Env env, Napi::Object exports) {
   exports.Set("Reader", Reader::Define(env));
-  exports.Set("lookAtFile", Napi::Function::New(env, LookAt));
+  exports.Set("AsyncReader", AsyncReader::Define(env));
 }

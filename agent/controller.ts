@@ -19,12 +19,14 @@ import { mayHoldRuntime } from './interpreters/registry.ts';
 import { RuntimeFrames } from './interpreters/runtime-frames.ts';
 import { tellRefused, tellUnsupported, tellUnverified } from './interpreters/verified.ts';
 import { JitFrames } from './jit/jit-frames.ts';
-import { ProcessCode } from './jit/process-code.ts';
+import { type CodeTables, ProcessCode } from './jit/process-code.ts';
 import { LoopDelay } from './loop-delay.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { addWithDescendants } from './processes/descendants.ts';
+import { ForeignFiles } from './processes/foreign-files.ts';
 import { ForeignReader } from './processes/foreign-reader.ts';
 import { runningFiles } from './processes/mapped-files.ts';
+import { Penalties } from './processes/penalties.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { RootViews } from './processes/root-views.ts';
 import { readAhead } from './read-ahead.ts';
@@ -125,7 +127,9 @@ export class Controller {
   readonly #kernel: Kernel;
   readonly #processes = new ProcessManager();
   readonly #views = new RootViews();
-  readonly #reader = new ForeignReader();
+  readonly #penalties = new Penalties();
+  readonly #reader = new ForeignReader({ penalties: this.#penalties });
+  readonly #files = new ForeignFiles({ penalties: this.#penalties });
   readonly #debuginfod: Debuginfod | undefined;
   readonly #workers: WorkerPool;
   readonly #executables: Executables;
@@ -206,6 +210,7 @@ export class Controller {
       tables: this.#tracer.tables,
       workers: this.#workers,
       views: this.#views,
+      files: this.#files,
       debuginfod: this.#debuginfod,
       onBetterNames: (key) => this.#frames.renameFile(key),
       onRuntime: tellUnverified((message) => log.warn(message)),
@@ -250,7 +255,7 @@ export class Controller {
   }
 
   #codeWithoutFile(): ProcessCode {
-    return new ProcessCode({
+    const tables: CodeTables = {
       publish: (entry) => this.#tracer.processCode.publish(entry),
       withdraw: (process, start) => this.#tracer.processCode.withdraw(process, start),
       keyOf: (identity) => this.#executables.keyOf(identity),
@@ -259,7 +264,8 @@ export class Controller {
       onFile: (record) => this.#executables.onFile(record),
       installImage: (key, image) => this.#executables.installImage(key, image),
       forget: (key) => void this.#tracer.tables.forget(key),
-    });
+    };
+    return new ProcessCode(tables, this.#files);
   }
 
   #clock(): Clock {
@@ -354,6 +360,7 @@ export class Controller {
     this.#lastCounters = this.counters();
     await this.#tracer.close();
     this.#reader.close();
+    this.#files.close();
   }
 
   /** Makes a profile of what was counted so far and hands it to the sink. */
@@ -393,7 +400,7 @@ export class Controller {
         approximate: this.#attached.approximate,
       }),
       ...prefixed('runtimeFrames', { ...this.#runtimes.stats, processes: this.#runtimes.processes }),
-      ...prefixed('reader', this.#reader.stats),
+      ...prefixed('reader', { ...this.#reader.stats, ...this.#files.stats }),
       ...prefixed('jit', { ...this.#jit.stats }),
       ...prefixed('processCode', { ...this.#processCode.stats }),
       ...prefixed('sourceMaps', { ...this.#sourceMaps?.stats }),
@@ -432,6 +439,7 @@ export class Controller {
       targets ? (expectedFiles ?? []) : runningFiles(mayHoldRuntime, this.#reader),
       this.#tracer,
       this.#executables,
+      this.#files,
     );
     if (targets) await reading;
     else void this.#tracer.samplers.gather(this.#executables.runtimesKnown(GATHER_RUNTIMES_MS));

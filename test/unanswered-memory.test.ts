@@ -5,6 +5,7 @@ import { type BigIntStats, closeSync, mkdtempSync, readFileSync, statSync } from
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { type FileIdentity, kernelDevice, openVerified } from '../agent/executables/open-file.ts';
+import { ForeignFiles } from '../agent/processes/foreign-files.ts';
 import { ForeignReader } from '../agent/processes/foreign-reader.ts';
 import { type Pid, toPid } from '../common/base/brand.ts';
 import { compile, missingRights, scratchFolder } from './support/fixtures.ts';
@@ -65,10 +66,11 @@ it.skipIf(missingRights)(
       ctimeNs,
       device: kernelDevice(dev),
     });
+    const files = new ForeignFiles();
     const path = `/proc/${pid}/root${directory}/file`;
-    const hanging = openVerified(path, identityOf(statSync(path, { bigint: true })));
+    const hanging = openVerified(path, identityOf(statSync(path, { bigint: true })), files);
     const others = Array.from({ length: 8 }, () =>
-      openVerified('/bin/sh', identityOf(statSync('/bin/sh', { bigint: true }))),
+      openVerified('/bin/sh', identityOf(statSync('/bin/sh', { bigint: true })), files),
     );
     for (const other of await Promise.all(others)) {
       expect(other.kind).toBe('opened');

@@ -19,7 +19,28 @@ enum class ReaderKind : uint32_t {
   kOpen = 3,
   // Looks at a path.
   kStat = 4,
+  // As kOpen, below the root of a process and through no symbolic link.
+  // `name`: the root, NUL, the path.
+  kOpenBelow = 5,
+  // Bytes of the file whose descriptor comes with the request.
+  kRead = 6,
+  // Looks at that file.
+  kStatOpen = 7,
+  // Copies pages that a process has mapped of a file to where they stand in the
+  // file, into the descriptor that comes with the request or a new one. `name`:
+  // folder of the process in /proc, NUL; behind kRangesAt bytes, PageRanges.
+  kCopyPages = 8,
 };
+
+struct PageRange {
+  // In the process.
+  uint64_t address;
+  // In the file.
+  uint64_t offset;
+  uint64_t length;
+};
+constexpr uint32_t kRangesAt = 256;
+constexpr uint32_t kMaxRanges = 128;
 
 struct ReaderRequest {
   ReaderKind kind;
@@ -32,12 +53,17 @@ struct ReaderRequest {
   char name[4096];
 };
 
-// Of kOpen and kStat, in the answer's bytes. The descriptor comes beside it.
+// Of those that open or look, in the answer's bytes. The descriptor comes beside it.
 struct ReaderFile {
   uint64_t device;
   uint64_t inode;
+  // Of kCopyPages: bytes that were copied.
   uint64_t size;
   int64_t ctime_ns;
+  int64_t mtime_ns;
+  uint64_t links;
+  uint32_t uid;
+  uint32_t gid;
   uint32_t mode;
   uint32_t unused;
 };
@@ -52,5 +78,6 @@ struct ReaderAnswer {
 constexpr uint32_t kRequestHead = 24;
 constexpr uint32_t kAnswerHead = 8;
 static_assert(sizeof(ReaderRequest) == kRequestHead + 4096 && sizeof(ReaderAnswer) == kAnswerHead + kMaxRead);
+static_assert(kRangesAt + kMaxRanges * sizeof(PageRange) <= sizeof(ReaderRequest::name));
 
 #endif

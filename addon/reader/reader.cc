@@ -8,7 +8,9 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/openat2.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -17,12 +19,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 namespace {
 constexpr int kMaxOpen = 8;
+constexpr uint32_t kLeastPage = 4096;
+// Documentation/admin-guide/mm/pagemap.rst
+constexpr uint64_t kPresent = 1ull << 63, kIsOfFile = 1ull << 61;
 
 struct OpenFile {
   int fd = -1;
@@ -31,6 +37,7 @@ struct OpenFile {
   uint32_t session = 0;
 };
 
+const uint32_t kPage = static_cast<uint32_t>(sysconf(_SC_PAGESIZE));
 OpenFile open_files[kMaxOpen];
 int next_open = 0;
 ReaderAnswer answer;
@@ -85,15 +92,31 @@ int Read(const char* proc, const ReaderRequest& request) {
                       : read(fd, answer.bytes, length);
   return count < 0 ? -errno : static_cast<int>(count);
 }
-// First as a name alone: opening a device or a pipe can block or do things. Through that name nobody can swap it.
-int LookAt(const ReaderRequest& request, int* opened) {
+
+int Describe(const struct stat& stats) {
+  ReaderFile file = {.device = stats.st_dev,
+                     .inode = stats.st_ino,
+                     .size = static_cast<uint64_t>(stats.st_size),
+                     .ctime_ns = stats.st_ctim.tv_sec * 1000000000l + stats.st_ctim.tv_nsec,
+                     .mtime_ns = stats.st_mtim.tv_sec * 1000000000l + stats.st_mtim.tv_nsec,
+                     .links = stats.st_nlink,
+                     .uid = stats.st_uid,
+                     .gid = stats.st_gid,
+                     .mode = stats.st_mode,
+                     .unused = 0};
+  memcpy(answer.bytes, &file, sizeof(file));
+  return sizeof(file);
+}
+
+// Takes the name over, which may be -1 and errno.
+int LookAt(int name, bool open_it, int* opened) {
   // of a request that failed
-  static int name = -1;
-  if (name >= 0) close(name);
-  name = open(request.name, O_PATH | O_CLOEXEC);
+  static int last_name = -1;
+  if (last_name >= 0) close(last_name);
+  last_name = name;
   struct stat stats;
   if (name < 0 || fstat(name, &stats)) return -errno;
-  if (request.kind == ReaderKind::kOpen && S_ISREG(stats.st_mode)) {
+  if (open_it && S_ISREG(stats.st_mode)) {
     char link[64], edge;
     snprintf(link, sizeof(link), "/proc/self/fd/%d", name);
     *opened = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -102,14 +125,131 @@ int LookAt(const ReaderRequest& request, int* opened) {
     off_t last = stats.st_size > 0 ? stats.st_size - 1 : 0;
     if (pread(*opened, &edge, 1, 0) < 0 || pread(*opened, &edge, 1, last) < 0) return -errno;
   }
-  ReaderFile file = {.device = stats.st_dev,
-                     .inode = stats.st_ino,
-                     .size = static_cast<uint64_t>(stats.st_size),
-                     .ctime_ns = stats.st_ctim.tv_sec * 1000000000l + stats.st_ctim.tv_nsec,
-                     .mode = stats.st_mode,
-                     .unused = 0};
-  memcpy(answer.bytes, &file, sizeof(file));
-  return sizeof(file);
+  return Describe(stats);
+}
+
+// First as a name alone: opening a device or a pipe can block or do things. Through that name nobody can swap it.
+int OpenName(const ReaderRequest& request) {
+  if (request.kind != ReaderKind::kOpenBelow) return open(request.name, O_PATH | O_CLOEXEC);
+  const char* path = request.name + strnlen(request.name, sizeof(request.name) / 2) + 1;
+  int root = open(request.name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (root < 0) return -1;
+  open_how how = {};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  int name = syscall(SYS_openat2, root, path, &how, sizeof(how));
+  int error = errno;
+  close(root);
+  errno = error;
+  return name;
+}
+
+// Bits of the pages that begin at `address`.
+bool ReadPageMap(int pagemap, uint64_t address, uint64_t* bits, uint32_t pages) {
+  ssize_t bytes = pages * sizeof(uint64_t);
+  return pread(pagemap, bits, bytes, static_cast<off_t>(address / kPage * sizeof(uint64_t))) == bytes;
+}
+
+// Pages that are the file's own. A process can write over what it has mapped privately, and has its own copy of that
+// page then, which says nothing of the file.
+uint64_t CopyRange(int memory, int pagemap, int target, const PageRange& range) {
+  uint64_t copied = 0;
+  constexpr uint32_t kMaxPages = kMaxRead / kLeastPage;
+  static const char zeros[kMaxRead] = {};
+  uint64_t before[kMaxPages], after[kMaxPages];
+  for (uint64_t done = 0; done < range.length; done += kMaxRead) {
+    uint64_t at = range.address + done;
+    uint32_t pages = (std::min<uint64_t>(range.length - done, kMaxRead) + kPage - 1) / kPage;
+    if (!ReadPageMap(pagemap, at, before, pages)) break;
+    bool is_read[kMaxPages];
+    bool all = pread(memory, answer.bytes, pages * kPage, at) == pages * kPage;
+    for (uint32_t i = 0; i < pages; i++)
+      is_read[i] = all || pread(memory, answer.bytes + i * kPage, kPage, at + i * kPage) == kPage;
+    if (!ReadPageMap(pagemap, at, after, pages)) break;
+    for (uint32_t i = 0; i < pages; i++) {
+      bool was_private = (before[i] & kPresent) && !(before[i] & kIsOfFile);
+      bool is_of_file = (after[i] & kPresent) && (after[i] & kIsOfFile);
+      const char* page = answer.bytes + i * kPage;
+      if (!is_read[i] || was_private || !is_of_file || memcmp(page, zeros, kPage) == 0) continue;
+      uint64_t place = done + i * kPage;
+      uint64_t length = std::min<uint64_t>(kPage, range.length - place);
+      if (pwrite(target, page, length, range.offset + place) == static_cast<ssize_t>(length)) copied += length;
+    }
+  }
+  return copied;
+}
+
+int CopyPages(const ReaderRequest& request, uint32_t bytes, int given, int* opened) {
+  char path[kRangesAt + 16];
+  snprintf(path, sizeof(path), "%.*s/mem", static_cast<int>(kRangesAt), request.name);
+  int memory = open(path, O_RDONLY | O_CLOEXEC);
+  if (memory < 0) return -errno;
+  snprintf(path, sizeof(path), "%.*s/pagemap", static_cast<int>(kRangesAt), request.name);
+  int pagemap = open(path, O_RDONLY | O_CLOEXEC);
+  int target = given >= 0 ? dup(given) : memfd_create("everyframe-image", MFD_CLOEXEC);
+  int result = 0;
+  if (pagemap < 0 || target < 0 || (given < 0 && ftruncate(target, static_cast<off_t>(request.address)))) {
+    result = -errno;
+  } else {
+    const char* end = reinterpret_cast<const char*>(&request) + bytes;
+    struct stat none = {};
+    for (const char* at = request.name + kRangesAt; at + sizeof(PageRange) <= end; at += sizeof(PageRange)) {
+      PageRange range;
+      memcpy(&range, at, sizeof(range));
+      none.st_size += static_cast<off_t>(CopyRange(memory, pagemap, target, range));
+    }
+    result = Describe(none);
+  }
+  close(memory);
+  if (pagemap >= 0) close(pagemap);
+  if (result > 0 && given < 0)
+    *opened = target;
+  else if (target >= 0)
+    close(target);
+  return result;
+}
+
+int ReadGiven(const ReaderRequest& request, int given) {
+  struct stat stats;
+  if (request.kind == ReaderKind::kStatOpen) return fstat(given, &stats) ? -errno : Describe(stats);
+  uint32_t length = std::min(request.length, kMaxRead);
+  ssize_t count = pread(given, answer.bytes, length, static_cast<off_t>(request.address));
+  return count < 0 ? -errno : static_cast<int>(count);
+}
+
+int Handle(const char* proc, const ReaderRequest& request, uint32_t bytes, int given, int* opened) {
+  switch (request.kind) {
+    case ReaderKind::kMemory:
+    case ReaderKind::kFile:
+      return Read(proc, request);
+    case ReaderKind::kOpen:
+    case ReaderKind::kStat:
+    case ReaderKind::kOpenBelow:
+      return LookAt(OpenName(request), request.kind != ReaderKind::kStat, opened);
+    case ReaderKind::kRead:
+    case ReaderKind::kStatOpen:
+      return ReadGiven(request, given);
+    case ReaderKind::kCopyPages:
+      return CopyPages(request, bytes, given, opened);
+  }
+  return -EINVAL;
+}
+
+// Its bytes, 0 when the agent is gone. The descriptor that came with it, else -1.
+uint32_t Receive(ReaderRequest* request, int* given) {
+  iovec part = {request, sizeof(*request)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  ssize_t count = recvmsg(kReaderSocket, &message, MSG_CMSG_CLOEXEC);
+  if (count < static_cast<ssize_t>(kRequestHead)) return 0;
+  const cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  if (rights && rights->cmsg_type == SCM_RIGHTS) memcpy(given, CMSG_DATA(rights), sizeof(int));
+  request->name[sizeof(request->name) - 1] = 0;
+  return static_cast<uint32_t>(count);
 }
 
 bool Answer(int descriptor) {
@@ -141,12 +281,12 @@ int main(int count, char** arguments) {
   setrlimit(RLIMIT_NOFILE, &few);
   GiveUpRights();
   static ReaderRequest request;
-  while (recv(kReaderSocket, &request, sizeof(request), 0) >= static_cast<ssize_t>(kRequestHead)) {
-    request.name[sizeof(request.name) - 1] = 0;
-    int descriptor = -1;
-    bool is_path = request.kind == ReaderKind::kOpen || request.kind == ReaderKind::kStat;
-    answer.result = is_path ? LookAt(request, &descriptor) : Read(proc, request);
-    if (!Answer(descriptor)) return 1;
+  while (true) {
+    int given = -1, opened = -1;
+    uint32_t bytes = Receive(&request, &given);
+    if (bytes == 0) return 0;
+    answer.result = Handle(proc, request, bytes, given, &opened);
+    if (given >= 0) close(given);
+    if (!Answer(opened)) return 1;
   }
-  return 0;
 }

@@ -4,6 +4,7 @@ import { toFileId } from '../../common/base/brand.ts';
 import { PF_X, PT_LOAD, type Segment } from '../../common/elf/elf.ts';
 import { emptyMapping, type Mapping } from '../../common/profile/profile.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
+import type { FileRecord } from '../tracer/records.ts';
 import type { FileIdentity } from './open-file.ts';
 
 export type ExecutableState =
@@ -41,6 +42,8 @@ export interface Executable {
   segments: readonly Segment[];
   /** Where it was opened, '' if it was not. */
   openedPath: string;
+  /** Where a process has it mapped, if it can't be opened: it is a copy of that then, see mapped-image.ts. */
+  copiedFrom: FileRecord | undefined;
   /** The whole file where it has no descriptor: the vDSO. */
   bytes: Uint8Array | undefined;
   /** Failed attempts in a row. */
@@ -76,6 +79,7 @@ export function newExecutable(key: FileKey, path: string, identity: FileIdentity
     runtime: undefined,
     segments: [],
     openedPath: '',
+    copiedFrom: undefined,
     bytes: undefined,
     failures: 0,
     builtAt: Number.NEGATIVE_INFINITY,

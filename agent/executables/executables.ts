@@ -9,10 +9,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type FileId, type FileKey, toFileKey } from '../../common/base/brand.ts';
 import type { Mapping } from '../../common/profile/profile.ts';
+import { kernelFileId } from '../../common/symbols/kernel-file-id.ts';
 import type { NamedRange } from '../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { mayHoldRuntime } from '../interpreters/registry.ts';
 import { isVerified } from '../interpreters/verified.ts';
+import { ForeignFiles } from '../processes/foreign-files.ts';
 import { OWN_VIEW, RootViews } from '../processes/root-views.ts';
 import { TableBuilder, type TableResult } from '../stack-deltas/table-builder.ts';
 import type { Debuginfod } from '../symbols/debuginfod.ts';
@@ -23,7 +25,14 @@ import { BuildQueue } from './build-queue.ts';
 import { type Executable, loadedSegments, locateOffset, newExecutable, placesOf } from './executable.ts';
 import { ForgetQueue } from './forget-queue.ts';
 import { closeKept, type KeptFile, KeptFiles } from './kept-files.ts';
-import { type FileIdentity, isSameFile, type OpenFailure, openRecordedFile } from './open-file.ts';
+import { MappedImages } from './mapped-image.ts';
+import {
+  type FileIdentity,
+  isSameFile,
+  type OpenedFile,
+  type OpenFailure,
+  openRecordedFile,
+} from './open-file.ts';
 import { readFileId } from './read-file-id.ts';
 import { SymbolNames, UNKNOWN } from './symbol-names.ts';
 import type { SymbolDetail } from './symbol-service.ts';
@@ -59,6 +68,8 @@ export interface ExecutablesOptions {
   onUnsupportedRuntime?: (problem: string, path: string) => void;
   /** What processes see at the paths that their files name. */
   views?: RootViews;
+  /** What opens them. */
+  files?: ForeignFiles;
   proc?: string;
   maxExecutables?: number;
   /** First wait before BPF may report a file again that could not be opened; doubles up to a minute. */
@@ -82,12 +93,17 @@ const SETTLED_LOOK_MS = 5;
 /** A table that is asked for again this soon was evicted at once: the budget is too small for what runs. */
 const THRASHING_MS = 10_000;
 
+/** The process may live on, and have it mapped. */
+const MAY_BE_MAPPED: ReadonlySet<OpenFailure> = new Set(['gone', 'changed', 'denied', 'failed']);
+
 type Failure = OpenFailure | 'overloaded' | 'thrashing' | 'truncated';
 
 export class Executables {
   readonly stats = {
     reported: 0,
     opened: 0,
+    /** Those that can't be opened, and were copied out of the memory of a process. */
+    copied: 0,
     installed: 0,
     noTable: 0,
     notElf: 0,
@@ -123,6 +139,8 @@ export class Executables {
   readonly #tables: TableSink;
   readonly #proc: string;
   readonly #views: RootViews;
+  readonly #files: ForeignFiles;
+  readonly #images: MappedImages;
   readonly #retryMs: number;
   readonly #builder: TableBuilder;
   readonly #byKey: LRUCache<FileKey, Executable>;
@@ -143,12 +161,16 @@ export class Executables {
     this.#onUnsupportedRuntime = options.onUnsupportedRuntime ?? (() => {});
     this.#proc = options.proc ?? '/proc';
     this.#views = options.views ?? new RootViews({ proc: this.#proc });
+    this.#files = options.files ?? new ForeignFiles({ proc: this.#proc });
+    this.#images = new MappedImages(this.#files);
     this.#builder = new TableBuilder(options.workers);
     this.#retryMs = options.retryMs ?? 1000;
     this.#forgets = new ForgetQueue((key) => this.#forget(key), MAX_FORGETS_WAITING);
     this.names = new SymbolNames({
       kept: this.#kept,
       views: this.#views,
+      files: this.#files,
+      images: this.#images,
       detail: options.symbols ?? 'full',
       workers: options.workers,
       debuginfod: options.debuginfod,
@@ -266,7 +288,8 @@ export class Executables {
   async isThere(key: FileKey): Promise<boolean> {
     const executable = this.#byKey.peek(key);
     if (!executable) return false;
-    for (const place of placesOf(executable)) if (await isSameFile(place, executable.identity)) return true;
+    for (const place of placesOf(executable))
+      if (await isSameFile(place, executable.identity, this.#files)) return true;
     return false;
   }
 
@@ -316,14 +339,11 @@ export class Executables {
   }
 
   async #open(record: FileRecord, executable: Executable): Promise<void> {
-    const opened = await openRecordedFile(record, this.#proc);
-    if (opened.kind !== 'opened') {
-      this.#fail(executable, opened.kind, opened.detail);
-      return;
-    }
+    const opened = await openRecordedFile(record, this.#files, this.#proc);
+    const file = opened.kind === 'opened' ? { fd: opened.fd } : await this.#copy(record, executable, opened);
+    if (!file) return;
     // its process may be gone when its symbols are read
     this.#views.note(record.pid);
-    const file: KeptFile = { fd: opened.fd };
     if (this.#stopped || this.#filesWaiting >= MAX_FILES_WAITING) {
       closeKept(file);
       if (this.#stopped) return;
@@ -331,7 +351,8 @@ export class Executables {
       return;
     }
     this.stats.opened++;
-    executable.openedPath = opened.path;
+    if (opened.kind === 'opened') executable.openedPath = opened.path;
+    executable.copiedFrom = opened.kind === 'opened' ? undefined : record;
     executable.state = 'reading';
     this.#filesWaiting++;
     if (mayHoldRuntime(executable.name)) {
@@ -348,6 +369,17 @@ export class Executables {
           else closeKept(file);
         }),
     );
+  }
+
+  async #copy(
+    record: FileRecord,
+    executable: Executable,
+    opened: Exclude<OpenedFile, { kind: 'opened' }>,
+  ): Promise<KeptFile | undefined> {
+    const file = MAY_BE_MAPPED.has(opened.kind) ? await this.#images.copy(record) : undefined;
+    if (file) this.stats.copied++;
+    else this.#fail(executable, opened.kind, opened.detail);
+    return file;
   }
 
   async #look(executable: Executable, { fd }: KeptFile): Promise<void> {
@@ -375,9 +407,12 @@ export class Executables {
       return;
     }
     const { path, identity } = executable;
-    const place = { isOwn: path.startsWith('/') && (await isSameFile(path, identity)), path };
-    const result = await this.#builder.buildFromFd(fd, place, (runtime) =>
-      this.#announce(executable, runtime),
+    const isOwn =
+      path.startsWith('/') && !executable.copiedFrom && (await isSameFile(path, identity, this.#files));
+    const result = await this.#builder.buildFromFd(
+      fd,
+      { isOwn, path, isCopy: executable.copiedFrom !== undefined },
+      (runtime) => this.#announce(executable, runtime),
     );
     await this.#install(executable, result);
   }
@@ -401,7 +436,7 @@ export class Executables {
       return;
     }
     const { table, segments, ...built } = result.executable;
-    executable.fileId = built.fileId as FileId;
+    executable.fileId = fileIdOf(executable, built);
     executable.gnuBuildId = built.gnuBuildId;
     executable.goBuildId = built.goBuildId;
     executable.segments = loadedSegments(segments);
@@ -466,3 +501,7 @@ export class Executables {
     void (async () => this.#tables.forget(key))().catch(() => {});
   }
 }
+
+/** Of a copy the file's end is missing, which its file ID is made of, too: it has one of an image that is no file. */
+const fileIdOf = ({ copiedFrom }: Executable, built: { fileId: string; gnuBuildId: string }): FileId =>
+  (copiedFrom && kernelFileId(built.gnuBuildId)) || (built.fileId as FileId);

@@ -9,6 +9,8 @@ import type { FileKey } from '../../common/base/brand.ts';
 
 export interface KeptFile {
   fd: number;
+  /** A copy out of a process's memory: gives back its room. */
+  release?: () => void;
 }
 
 interface Kept extends KeptFile {
@@ -90,7 +92,8 @@ function closeWhenUnused(kept: Kept): void {
   if (kept.users === 0) closeKept(kept);
 }
 
-export function closeKept({ fd }: KeptFile): void {
+export function closeKept({ fd, release }: KeptFile): void {
+  release?.();
   // Errors of close() on a file that was only read mean nothing that could be acted on.
   close(fd, () => {});
 }

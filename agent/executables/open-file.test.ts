@@ -17,9 +17,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { toFileKey, toPid } from '../../common/base/brand.ts';
+import { ForeignFiles } from '../processes/foreign-files.ts';
 import type { FileRecord } from '../tracer/records.ts';
 import { kernelDevice, openRecordedFile, reasonOf } from './open-file.ts';
 
+const files = new ForeignFiles();
 let directory = '';
 let program = '';
 const children: ChildProcess[] = [];
@@ -82,7 +84,7 @@ if (!canMountOverlay) console.log('skipped: files on overlayfs, which may not be
 describe('the file that was mapped', () => {
   test('of a process that lives', async () => {
     const record = recordOf(program, await start());
-    expect(readStart(await openRecordedFile(record))).toBe(ELF);
+    expect(readStart(await openRecordedFile(record, files))).toBe(ELF);
   });
 
   test.skipIf(!isRoot)('is found after it was deleted, and after another one took its name', async () => {
@@ -92,11 +94,11 @@ describe('the file that was mapped', () => {
     renameSync(join(directory, 'other'), program);
     // Unlinking changed the change time: the kernel would have made another key, and its event says so.
     const ctimeNs = statSync(`/proc/${child.pid}/exe`, { bigint: true }).ctimeNs;
-    const opened = await openRecordedFile({ ...record, ctimeNs });
+    const opened = await openRecordedFile({ ...record, ctimeNs }, files);
     expect(opened).toMatchObject({ kind: 'opened', path: expect.stringContaining('map_files') });
     expect(readStart(opened)).toBe(ELF);
     unlinkSync(program);
-    expect(readStart(await openRecordedFile({ ...record, ctimeNs }))).toBe(ELF);
+    expect(readStart(await openRecordedFile({ ...record, ctimeNs }, files))).toBe(ELF);
   });
 
   test.skipIf(!isRoot)('of a process with its own root, by the path that it has there', async () => {
@@ -113,7 +115,7 @@ describe('the file that was mapped', () => {
       10_000,
     );
     const record = { ...recordOf(busybox), pid: toPid(child.pid!), path: '/bin/program' };
-    const opened = await openRecordedFile(record);
+    const opened = await openRecordedFile(record, files);
     expect(opened).toMatchObject({ kind: 'opened', path: `/proc/${child.pid}/root/bin/program` });
     expect(readStart(opened)).toBe(ELF);
   });
@@ -140,24 +142,24 @@ describe('the file that was mapped', () => {
       const record = { ...recordOf(real), pid: toPid(child.pid!), path: '/bin/program' };
       const shown = statSync(`/proc/${child.pid}/root/bin/program`, { bigint: true });
       expect(kernelDevice(shown.dev)).not.toBe(record.device);
-      const opened = await openRecordedFile(record);
+      const opened = await openRecordedFile(record, files);
       expect(opened).toMatchObject({ kind: 'opened', path: `/proc/${child.pid}/root/bin/program` });
       expect(readStart(opened)).toBe(ELF);
     },
   );
 
   test('of a process that is gone, by its path', async () => {
-    expect(readStart(await openRecordedFile(recordOf(program)))).toBe(ELF);
+    expect(readStart(await openRecordedFile(recordOf(program), files))).toBe(ELF);
   });
 
   test('on another device number, as overlayfs shows it, by size and change time', async () => {
     const record = { ...recordOf(program), device: 0x123, inode: 1n };
-    expect(readStart(await openRecordedFile(record))).toBe(ELF);
+    expect(readStart(await openRecordedFile(record, files))).toBe(ELF);
   });
 });
 
 describe('anything else', () => {
-  const fails = async (record: FileRecord) => (await openRecordedFile(record)).kind;
+  const fails = async (record: FileRecord) => (await openRecordedFile(record, files)).kind;
 
   test('gone', async () => {
     const record = recordOf(program);
@@ -197,7 +199,7 @@ describe('anything else', () => {
       Number(execFileSync('sh', ['-c', `ls /proc/${process.pid}/fd | wc -l`], { encoding: 'utf8' }));
     const record = recordOf(program);
     const before = count();
-    for (let i = 0; i < 50; i++) await openRecordedFile({ ...record, size: 1n });
+    for (let i = 0; i < 50; i++) await openRecordedFile({ ...record, size: 1n }, files);
     expect(count()).toBeLessThan(before + 10);
   });
 });
@@ -217,5 +219,5 @@ test('errors that mean denied', () => {
 test('writing to the file afterwards makes it another one', async () => {
   const record = recordOf(program);
   writeFileSync(program, 'rewritten in place');
-  expect((await openRecordedFile(record)).kind).toBe('changed');
+  expect((await openRecordedFile(record, files)).kind).toBe('changed');
 });

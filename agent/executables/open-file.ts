@@ -8,11 +8,10 @@
  * inode number, but the same size and change time. The change time has nanoseconds and nobody can set it, so it
  * tells a replaced file from the original.
  */
-import { close, constants } from 'node:fs';
-import { join } from 'node:path';
+import { constants } from 'node:fs';
 import { getSystemErrorName } from 'node:util';
-import { loadNative, type NativeFile } from '../tracer/native.ts';
-import { packageRoot } from '../tracer/package-root.ts';
+import { closeFile, type ForeignFiles, NOBODY, type OnBehalfOf } from '../processes/foreign-files.ts';
+import type { NativeFile } from '../tracer/native.ts';
 import type { FileRecord } from '../tracer/records.ts';
 
 export type OpenFailure =
@@ -36,10 +35,14 @@ export type FileIdentity = Pick<FileRecord, 'inode' | 'size' | 'ctimeNs' | 'devi
 /** Of the reasons why each place failed, the one that says most comes last. */
 const TELLING: readonly OpenFailure[] = ['gone', 'failed', 'not-regular', 'denied', 'changed', 'unanswered'];
 
-export async function openRecordedFile(record: FileRecord, proc = '/proc'): Promise<OpenedFile> {
+export async function openRecordedFile(
+  record: FileRecord,
+  files: ForeignFiles,
+  proc = '/proc',
+): Promise<OpenedFile> {
   let failure: OpenedFile = { kind: 'gone', detail: 'the process ended, and the event has no path' };
   for (const path of placesOf(record, proc)) {
-    const opened = await openVerified(path, record);
+    const opened = await openVerified(path, record, files, record);
     // the other paths would lead to the same server
     if (opened.kind === 'opened' || opened.kind === 'unanswered') return opened;
     if (TELLING.indexOf(opened.kind) >= TELLING.indexOf(failure.kind as OpenFailure)) failure = opened;
@@ -61,26 +64,32 @@ function placesOf(record: FileRecord, proc: string): string[] {
  * opening a device or a pipe for reading can block or do things; then for reading through that name, so that nobody can
  * swap the file in between.
  */
-export async function openVerified(path: string, expected: FileIdentity): Promise<OpenedFile> {
-  const found = await lookAt(path, true);
+export async function openVerified(
+  path: string,
+  expected: FileIdentity,
+  files: ForeignFiles,
+  behalf: OnBehalfOf = { ...NOBODY, device: expected.device },
+): Promise<OpenedFile> {
+  const found = await files.lookAt(path, true, behalf);
   if (typeof found === 'number') {
     const code = getSystemErrorName(found);
     return { kind: reasonOf(code), detail: `${code}: ${path}` };
   }
   const mismatch = compareIdentity(found, expected);
   if (!mismatch) return { kind: 'opened', fd: found.fd, path };
-  if (found.fd >= 0) close(found.fd, () => {});
+  closeFile(found);
   return { ...mismatch, detail: `${path}: ${mismatch.detail}` };
 }
 
 /** Whether a path leads to that file. Does not open it. */
-export async function isSameFile(path: string, expected: FileIdentity): Promise<boolean> {
-  const found = await lookAt(path, false);
+export async function isSameFile(
+  path: string,
+  expected: FileIdentity,
+  files: ForeignFiles,
+): Promise<boolean> {
+  const found = await files.lookAt(path, false, { ...NOBODY, device: expected.device });
   return typeof found !== 'number' && compareIdentity(found, expected) === undefined;
 }
-
-const lookAt = (path: string, open: boolean): Promise<NativeFile | number> =>
-  loadNative().lookAtFile(join(packageRoot(), 'build/everyframe-reader'), path, open);
 
 function compareIdentity(
   stats: NativeFile,

@@ -130,7 +130,7 @@ export function leadToTheSame(probes: readonly Probe[], root: RootRequest): bool
   }
 }
 
-function closeFile({ symbols, fd, root, scratch }: OpenFile): void {
+export function closeFile({ symbols, fd, root, scratch }: OpenFile): void {
   symbols.close();
   scratch?.close();
   closeRoot(root);

@@ -1,6 +1,7 @@
 /** Names of native addresses: asks the symbol worker, and gives it the file when it needs one. */
 import type { FileKey } from '../../common/base/brand.ts';
 import type { NamedRange } from '../../common/symbols/source.ts';
+import type { ForeignFiles } from '../processes/foreign-files.ts';
 import { OWN_VIEW, type RootViews } from '../processes/root-views.ts';
 import type { Debuginfod } from '../symbols/debuginfod.ts';
 import { RequestBatches } from '../workers/request-batches.ts';
@@ -8,6 +9,7 @@ import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { type Executable, placesOf } from './executable.ts';
 import { closeKept, type KeptFile, type KeptFiles } from './kept-files.ts';
+import type { MappedImages } from './mapped-image.ts';
 import { isSameFile, openVerified } from './open-file.ts';
 import type { RootRequest } from './open-files.ts';
 import type { SymbolAnswer, SymbolDetail, SymbolRequest } from './symbol-service.ts';
@@ -26,6 +28,10 @@ export interface SymbolNamesOptions {
   kept: KeptFiles;
   /** What processes see at the paths that their files name. */
   views: RootViews;
+  /** What opens the executables again. */
+  files: ForeignFiles;
+  /** What copies those that can't be. */
+  images: MappedImages;
   detail: SymbolDetail;
   workers: WorkerPool;
   /** Where debug information that is missing here is fetched. */
@@ -57,6 +63,8 @@ export class SymbolNames {
   };
   readonly #kept: KeptFiles;
   readonly #views: RootViews;
+  readonly #files: ForeignFiles;
+  readonly #images: MappedImages;
   readonly #detail: SymbolDetail;
   readonly #worker: WorkerClient<SymbolRequest[], SymbolAnswer[]>;
   readonly #batches: RequestBatches<SymbolRequest, SymbolAnswer>;
@@ -65,9 +73,20 @@ export class SymbolNames {
   readonly #fetched = new WeakMap<Executable, Record<string, string>>();
   readonly #onBetterNames: (key: FileKey) => void;
 
-  constructor({ kept, views, detail, workers, debuginfod, onBetterNames }: SymbolNamesOptions) {
+  constructor({
+    kept,
+    views,
+    files,
+    images,
+    detail,
+    workers,
+    debuginfod,
+    onBetterNames,
+  }: SymbolNamesOptions) {
     this.#kept = kept;
     this.#views = views;
+    this.#files = files;
+    this.#images = images;
     this.#detail = detail;
     this.#debuginfod = debuginfod;
     this.#onBetterNames = onBetterNames;
@@ -142,9 +161,11 @@ export class SymbolNames {
 
   /** In the agent's own root paths lead to what belongs to the file only where it is the file at its own path. */
   async #inRoot<T>(executable: Executable, view: number, use: (root: RootRequest) => Promise<T>): Promise<T> {
+    // what a copy names beside it belongs to nobody
+    if (executable.copiedFrom) return use(undefined);
     if (view !== OWN_VIEW) return this.#views.use(view, use);
     const { path, identity } = executable;
-    const isOwn = path.startsWith('/') && (await isSameFile(path, identity));
+    const isOwn = path.startsWith('/') && (await isSameFile(path, identity, this.#files));
     return use(isOwn ? 'own' : undefined);
   }
 
@@ -155,7 +176,9 @@ export class SymbolNames {
     from: { view: number; root: RootRequest },
   ): Promise<SymbolAnswer | undefined> {
     const { key, fileId, bytes, path, symbolsRead } = executable;
-    const common = { key, fileId, path, ...from, fetched: this.#fetched.get(executable), addresses };
+    const fetched = this.#fetched.get(executable);
+    const isCopy = executable.copiedFrom !== undefined;
+    const common = { key, fileId, path, ...from, fetched, addresses, ...(isCopy && { isCopy }) };
     const ask = (file: Partial<SymbolRequest>): Promise<SymbolAnswer> => {
       const request = { ...common, ...file };
       return symbolsRead ? this.#batches.ask(request) : this.#batches.askAlone(request);
@@ -170,15 +193,23 @@ export class SymbolNames {
 
   async #reopen(executable: Executable): Promise<boolean> {
     const { key, identity } = executable;
+    if (executable.copiedFrom) {
+      const copy = await this.#images.copy(executable.copiedFrom);
+      if (copy) this.#keep(key, copy);
+      return copy !== undefined;
+    }
     for (const place of placesOf(executable)) {
-      const opened = await openVerified(place, identity);
+      const opened = await openVerified(place, identity, this.#files);
       if (opened.kind !== 'opened') continue;
-      const file: KeptFile = { fd: opened.fd };
-      if (this.#kept.has(key)) closeKept(file);
-      else this.#kept.put(key, file);
+      this.#keep(key, { fd: opened.fd });
       return true;
     }
     return false;
+  }
+
+  #keep(key: FileKey, file: KeptFile): void {
+    if (this.#kept.has(key)) closeKept(file);
+    else this.#kept.put(key, file);
   }
 }
 

@@ -12,7 +12,7 @@ import { type OpenSymbols, openSymbols, type SourceDetail } from '../symbols/ope
 import type { RootDirectory } from '../symbols/root-directory.ts';
 import { ScratchFile, type ScratchRoom } from '../symbols/scratch-file.ts';
 import { CachedNames, type KnownNames, keyOf } from './cached-names.ts';
-import { closeRoot, type OpenFile, OpenFiles, openRoot, type RootRequest } from './open-files.ts';
+import { closeFile, closeRoot, type OpenFile, OpenFiles, openRoot, type RootRequest } from './open-files.ts';
 
 /** `full`: inlined functions and lines; `names`: functions only; `off`: addresses only. */
 export type SymbolDetail = 'full' | 'names' | 'off';
@@ -26,6 +26,8 @@ export interface SymbolRequest {
   /** An open descriptor of the file, or its bytes; without either only a table that is still there answers. */
   fd?: number;
   bytes?: Uint8Array;
+  /** The descriptor's file is a copy in memory, whose room is wanted again: it is closed with the answer. */
+  isCopy?: boolean;
   /** Where the files lie that it names: an open descriptor of the root directory of the view, or the agent's own. */
   root: RootRequest;
   /** Debug information that was fetched for it: where it lies on the host, by build ID. */
@@ -78,7 +80,7 @@ export class SymbolService {
   }
 
   async resolve(request: SymbolRequest): Promise<SymbolAnswer> {
-    const known = this.#cached?.of(request);
+    const known = request.isCopy ? undefined : this.#cached?.of(request);
     if (!known) return this.#find(request, request.addresses);
     const names = Array.from(request.addresses, (address) => known.answers.ranges.get(address));
     const unknown = request.addresses.filter((_, i) => !names[i]);
@@ -106,11 +108,12 @@ export class SymbolService {
       const opened = await openFile(request, this.#detail, this.#options);
       if (!opened) return { kind: 'need-file' };
       if ('kind' in opened) return opened;
-      this.#files.put(request, opened);
+      if (!request.isCopy) this.#files.put(request, opened);
       file = opened;
       names = lookUp(file.symbols, addresses);
     }
-    this.#files.resize(request, file);
+    if (request.isCopy) closeFile(file);
+    else this.#files.resize(request, file);
     const debugFiles = file.symbols.takeFileStats();
     if (known) {
       const { probes } = file.symbols;

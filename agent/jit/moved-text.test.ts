@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { buildElf } from '../../common/elf/build-elf.ts';
 import { PF_X, PT_LOAD } from '../../common/elf/elf.ts';
-import { findImage, isSameCode, offsetInFile, type ReadAt } from './moved-text.ts';
-import { parseMappings } from './process-maps.ts';
+import type { ReadAt } from '../processes/foreign-files.ts';
+import { parseMappings } from '../processes/process-maps.ts';
+import { findImage, isSameCode, offsetInFile } from './moved-text.ts';
 
 const MAPS = `555555554000-555555555000 r--p 00000000 08:01 17 /bin/p
 555555555000-555555557000 r-xp 00000000 00:00 0

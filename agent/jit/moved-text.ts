@@ -2,10 +2,10 @@
  * Code of a file that the process itself has moved to memory of its own, at the same addresses, for larger pages: HHVM,
  * ClickHouse, Intel's iodlr. It lies inside the file's image, between what is still mapped of it.
  */
-import type { FileHandle } from 'node:fs/promises';
 import { ElfError, type ElfFile, PF_X, PT_LOAD, parseElf } from '../../common/elf/elf.ts';
 import { bufferSource, OutOfBounds } from '../../common/elf/source.ts';
-import type { ProcessMapping } from './process-maps.ts';
+import type { ReadAt } from '../processes/foreign-files.ts';
+import type { ProcessMapping } from '../processes/process-maps.ts';
 
 const PAGE_BYTES = 4096;
 /** Large pages begin at round addresses: what is in front of them and behind is memory of its own, or still the file. */
@@ -57,14 +57,6 @@ export function offsetInFile(header: Uint8Array, mapped: ProcessMapping, start: 
   );
   return code && start - bias - code.vaddr + code.offset;
 }
-
-/** Reads `bytes.length` bytes of a process's memory or of a file; how many it got. */
-export type ReadAt = (position: number, bytes: Buffer) => Promise<number>;
-
-export const readerOf =
-  (file: FileHandle): ReadAt =>
-  async (position, bytes) =>
-    (await file.read(bytes, 0, bytes.length, position)).bytesRead;
 
 /**
  * Whether memory holds what the file does: pages all over it, the one with `address` among them. Code is not relocated;

@@ -4,14 +4,21 @@
  * such code is sampled, less and less often, and told to the kernel by process and start of the memory.
  */
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, stat } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
 import { type FileKey, type Pid, toFileKey } from '../../common/base/brand.ts';
 import { type FileIdentity, kernelDevice } from '../executables/open-file.ts';
+import {
+  closeFile,
+  type ForeignFiles,
+  fileReader,
+  memoryReader,
+  type ReadAt,
+} from '../processes/foreign-files.ts';
+import { type ProcessMapping, readMappings } from '../processes/process-maps.ts';
+import type { NativeFile } from '../tracer/native.ts';
 import type { FileRecord, ProcessIdentity } from '../tracer/records.ts';
 import { CODE_OFFSET, frameImage } from './frame-image.ts';
-import { findImage, isSameCode, offsetInFile, readerOf, readHeader } from './moved-text.ts';
-import { type ProcessMapping, readMappings } from './process-maps.ts';
+import { findImage, isSameCode, offsetInFile, readHeader } from './moved-text.ts';
 import { findFrameLists, joinLists, type MemoryPart } from './registered-frames.ts';
 
 export interface ProcessCodeEntry {
@@ -77,14 +84,16 @@ export class ProcessCode {
     full: 0,
   };
   readonly #tables: CodeTables;
+  readonly #files: ForeignFiles;
   readonly #proc: string;
   readonly #byPid: LRUCache<number, CodeOfProcess>;
   /** One after the other. */
   #looking: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor(tables: CodeTables, proc = '/proc') {
+  constructor(tables: CodeTables, files: ForeignFiles, proc = '/proc') {
     this.#tables = tables;
+    this.#files = files;
     this.#proc = proc;
     this.#byPid = new LRUCache({ max: MAX_PROCESSES, dispose: (process) => this.#forget(process) });
   }
@@ -148,76 +157,75 @@ export class ProcessCode {
     process.nextLookMs = performance.now() + process.waitMs;
     process.waitMs = Math.min(process.waitMs * 2, LAST_WAIT_MS);
     const { pid } = process.identity;
-    const mappings = await readMappings(pid, this.#proc);
-    const memory = await open(`${this.#proc}/${pid}/mem`, 'r');
-    try {
-      const seen = new Set<number>();
-      for (const address of wanted) {
-        const index = mappings.findIndex(({ start, end }) => address >= start && address < end);
-        const mapping = mappings[index];
-        if (!mapping?.isExecutable || mapping.path !== '' || seen.has(mapping.start)) continue;
-        seen.add(mapping.start);
-        if (!process.ranges.has(mapping.start) && process.ranges.size >= MAX_RANGES) continue;
-        const image = findImage(mappings, index);
-        if (image) await this.#findMovedText(process, mapping, { image, address, memory });
-        // it registers nothing, and searching the heap of a runtime costs more than all else that is done for it
-        else if (!this.#tables.hasRuntime(pid)) await this.#findJitFrames(process, mappings, mapping, memory);
-      }
-    } finally {
-      await memory.close();
+    const mappings = await readMappings(pid, this.#files);
+    if (mappings.length === 0) this.stats.unreadable++;
+    const memory = memoryReader(this.#files, pid);
+    const seen = new Set<number>();
+    for (const address of wanted) {
+      const index = mappings.findIndex(({ start, end }) => address >= start && address < end);
+      const mapping = mappings[index];
+      if (!mapping?.isExecutable || mapping.path !== '' || seen.has(mapping.start)) continue;
+      seen.add(mapping.start);
+      if (!process.ranges.has(mapping.start) && process.ranges.size >= MAX_RANGES) continue;
+      const image = findImage(mappings, index);
+      if (image) await this.#findMovedText(process, mapping, { image, address, memory });
+      // it registers nothing, and searching the heap of a runtime costs more than all else that is done for it
+      else if (!this.#tables.hasRuntime(pid)) await this.#findJitFrames(process, mappings, mapping, memory);
     }
   }
 
   async #findMovedText(
     process: CodeOfProcess,
     mapping: ProcessMapping,
-    { image, address, memory }: { image: ProcessMapping; address: number; memory: FileHandle },
+    { image, address, memory }: { image: ProcessMapping; address: number; memory: ReadAt },
   ): Promise<void> {
+    const { pid } = process.identity;
     const range = `${image.start.toString(16)}-${image.end.toString(16)}`;
-    const link = `${this.#proc}/${process.identity.pid}/map_files/${range}`;
-    const stats = await stat(link, { bigint: true });
-    if (!stats.isFile()) return;
-    const file = await open(link, 'r');
+    const link = `${this.#proc}/${pid}/map_files/${range}`;
+    const found = await this.#files.lookAt(link, true, { pid, device: image.device });
+    // no regular file, or it can't be opened
+    if (typeof found === 'number' || found.fd < 0) return;
     try {
-      const offset = offsetInFile(await readHeader(readerOf(file)), image, mapping.start);
+      const file = fileReader(this.#files, pid, found.fd);
+      const offset = offsetInFile(await readHeader(file), image, mapping.start);
       if (offset === undefined) return;
-      const readers = { memory: readerOf(memory), file: readerOf(file), offset };
-      if (!(await isSameCode(mapping, address, readers))) {
-        this.stats.movedTextDiffers++;
-        return;
-      }
-      const identity = {
-        inode: stats.ino,
-        size: stats.size,
-        ctimeNs: stats.ctimeNs,
-        device: kernelDevice(stats.dev),
-      };
-      const key = this.#tables.keyOf(identity) ?? keyOf('moved', Object.values(identity).join(' '));
-      if (!this.#publish(process, mapping.start, { key, delta: offset - mapping.start, isJit: false }))
-        return;
-      process.ranges.set(mapping.start, { key, digest: '' });
-      if (this.#tables.hasTable(key)) return;
-      this.stats.movedText++;
-      this.#tables.onFile({
-        ...identity,
-        key,
-        pid: process.identity.pid,
-        generation: 0,
-        vmaStart: BigInt(image.start),
-        vmaEnd: BigInt(image.end),
-        vmaOffset: BigInt(image.offset),
-        path: image.path,
-      });
+      if (await isSameCode(mapping, address, { memory, file, offset }))
+        this.#publishMovedText(process, mapping, { image, found, offset });
+      else this.stats.movedTextDiffers++;
     } finally {
-      await file.close();
+      closeFile(found);
     }
+  }
+
+  #publishMovedText(
+    process: CodeOfProcess,
+    mapping: ProcessMapping,
+    { image, found, offset }: { image: ProcessMapping; found: NativeFile; offset: number },
+  ): void {
+    const { ino: inode, size, ctimeNs, dev } = found;
+    const identity = { inode, size, ctimeNs, device: kernelDevice(dev) };
+    const key = this.#tables.keyOf(identity) ?? keyOf('moved', Object.values(identity).join(' '));
+    if (!this.#publish(process, mapping.start, { key, delta: offset - mapping.start, isJit: false })) return;
+    process.ranges.set(mapping.start, { key, digest: '' });
+    if (this.#tables.hasTable(key)) return;
+    this.stats.movedText++;
+    this.#tables.onFile({
+      ...identity,
+      key,
+      pid: process.identity.pid,
+      generation: 0,
+      vmaStart: BigInt(image.start),
+      vmaEnd: BigInt(image.end),
+      vmaOffset: BigInt(image.offset),
+      path: image.path,
+    });
   }
 
   async #findJitFrames(
     process: CodeOfProcess,
     mappings: readonly ProcessMapping[],
     mapping: ProcessMapping,
-    memory: FileHandle,
+    memory: ReadAt,
   ): Promise<void> {
     const lists = await searchNear(mappings, mapping, memory);
     if (lists.length === 0) return;
@@ -276,7 +284,7 @@ const keyOf = (kind: string, text: string): FileKey => {
 async function searchNear(
   mappings: readonly ProcessMapping[],
   code: ProcessMapping,
-  memory: FileHandle,
+  memory: ReadAt,
 ): Promise<MemoryPart[]> {
   const distance = ({ start }: ProcessMapping): number => Math.abs(start - code.start);
   const near = mappings
@@ -288,7 +296,7 @@ async function searchNear(
     const bytes = Buffer.alloc(Math.min(end - start, MAX_PART_BYTES, left));
     if (bytes.length === 0) break;
     left -= bytes.length;
-    const { bytesRead } = await memory.read(bytes, 0, bytes.length, start).catch(() => ({ bytesRead: 0 }));
+    const bytesRead = await memory(start, bytes);
     lists.push(...findFrameLists({ start, bytes: bytes.subarray(0, bytesRead) }));
   }
   return lists.sort((a, b) => a.start - b.start);

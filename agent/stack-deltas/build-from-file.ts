@@ -21,6 +21,8 @@ export interface FilePlace {
   /** It is that path in the agent's own root. What a process's root has beside it holds for that process, and tables for all. */
   isOwn: boolean;
   path: string;
+  /** It is a copy in memory: another one next time, so that no table of it is kept. */
+  isCopy?: boolean;
 }
 
 /** What became of the table on disk. */
@@ -64,7 +66,9 @@ export class RuntimeLooks {
   }
 }
 
-export function buildFromFile(fd: number, { place, cache, looks, onRuntime }: FileOptions): FileResult {
+export function buildFromFile(fd: number, options: FileOptions): FileResult {
+  const { place, looks, onRuntime } = options;
+  const cache = place?.isCopy ? undefined : options.cache;
   const before = fstatSync(fd, { bigint: true });
   const source = fdSource(fd);
   const elf = cache && tryParse(source);

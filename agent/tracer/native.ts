@@ -40,8 +40,8 @@ export interface KernelFeatures {
 /** See agent/processes/foreign-reader.ts. Starts the executable when it is needed. */
 export interface NativeReader {
   /**
-   * Bytes, or a negative errno: ETIMEDOUT where a reader had to be killed, EAGAIN where too many of them are stuck, EPIPE
-   * where there is none.
+   * Bytes, or a negative errno: ETIMEDOUT where a reader had to be killed, EAGAIN where too many of them are stuck, EBUSY
+   * where some are for this process's user, EPIPE where there is none.
    */
   readMemory(pid: number, address: number, session: number, buffer: Uint8Array): number;
   /** A file of the process's folder in /proc, up to `maxBytes`. */
@@ -56,10 +56,34 @@ export interface NativeFile {
   /** Open for reading, if it is a regular file and was to be opened; else -1. */
   fd: number;
   mode: number;
+  uid: number;
+  gid: number;
+  links: number;
   dev: bigint;
   ino: bigint;
   size: bigint;
   ctimeNs: bigint;
+  mtimeNs: bigint;
+}
+
+/** See agent/processes/foreign-files.ts and addon/reader.cc. Answers that are numbers are as {@link NativeReader}'s. */
+export interface NativeAsyncReader {
+  lookAt(pid: number, device: number, path: string, open: boolean): Promise<NativeFile | number>;
+  openBelow(pid: number, root: string, path: string): Promise<NativeFile | number>;
+  readMemory(pid: number, address: number, length: number, session: number): Promise<Buffer | number>;
+  readFile(pid: number, name: string, maxBytes: number): Promise<Buffer | number>;
+  read(pid: number, fd: number, offset: number, length: number): Promise<Buffer | number>;
+  stat(pid: number, fd: number): Promise<NativeFile | number>;
+  copyPages(
+    pid: number,
+    device: number,
+    directory: string,
+    fd: number,
+    size: number,
+    ranges: Float64Array,
+  ): Promise<NativeFile | number>;
+  stuck(): number;
+  close(): void;
 }
 
 /** Errors of these calls carry `code` (such as 'EPERM'), `errno`, and libbpf's last lines in `log`. */
@@ -77,8 +101,7 @@ export interface Native {
       share: NativeBpfObject | undefined;
     },
   ) => NativeBpfObject;
-  /** In a reader, within a second: a negative errno, ETIMEDOUT where it took longer. */
-  lookAtFile(executable: string, path: string, open: boolean): Promise<NativeFile | number>;
+  AsyncReader: new (executable: string, proc: string) => NativeAsyncReader;
   Reader: new (executable: string, proc: string) => NativeReader;
   Ring: new (mapFd: number, onWake: () => void) => NativeRing;
   mapLookup(fd: number, key: Buffer, valueBytes: number): Buffer | undefined;

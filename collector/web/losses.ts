@@ -67,8 +67,32 @@ export const LOSSES: Readonly<Record<string, LossKind>> = {
   },
   'reader.overloaded': {
     stage: 'named',
-    reason: '16 reads of memory hang in the kernel, so no other process is read until one of them ends',
+    reason: '32 reads of memory hang in the kernel, so no other process is read until one of them ends',
     advice: 'End the file servers that hang: "fusermount3 -u MOUNTPOINT" or "umount -f MOUNTPOINT".',
+  },
+  'reader.filesTimedOut': {
+    stage: 'named',
+    reason:
+      'a file of a process, or memory that its JIT writes, did not answer within a second, as behind a FUSE or network mount that hangs',
+    advice:
+      'Look for mounts that hang (in "cat /proc/mounts", fuse and nfs). Nothing else waits, and it is tried again by itself.',
+  },
+  'reader.filesRefused': {
+    stage: 'named',
+    reason: 'files of a process were not read since it, or others of its user, had not answered before',
+    advice: 'As above: the agent tries again, each time after twice the time, within ten minutes.',
+  },
+  'reader.filesOverloaded': {
+    stage: 'named',
+    reason:
+      'too many opens and reads of files hang in the kernel, so no other file is opened until one of them ends',
+    advice: 'End the file servers that hang: "fusermount3 -u MOUNTPOINT" or "umount -f MOUNTPOINT".',
+  },
+  'reader.filesFailed': {
+    stage: 'named',
+    reason: 'the process that opens files for the agent could not be started, or ended',
+    advice:
+      'See whether build/everyframe-reader is there and may be run ("everyframe doctor"): "npm run setup" builds it.',
   },
   'reader.failed': {
     stage: 'named',

@@ -5,6 +5,7 @@
 import { inflateSync } from 'node:zlib';
 import { decompress as decompressZstd } from 'fzstd';
 import { Cursor } from '../base/cursor.ts';
+import { readDynamicSections } from './dynamic-sections.ts';
 import { type ByteSource, OutOfBounds } from './source.ts';
 
 export class ElfError extends Error {
@@ -74,7 +75,7 @@ export class ElfFile {
   readonly segments: readonly Segment[];
   /** The least size that the headers tell of: more than the source has where the file was cut. */
   readonly declaredBytes: number;
-  /** Empty where the section headers were stripped or are broken. */
+  /** Where the section headers were stripped or are broken: those of the dynamic symbols alone, if any. */
   readonly sections: readonly Section[];
   readonly #byName = new Map<string, Section>();
   #notes: { gnuBuildId: string; goBuildId: string } | undefined;
@@ -251,7 +252,10 @@ export function parseElf(source: ByteSource): ElfFile {
   const table = { at: sectionsAt, size: sectionSize, count: sectionCount, namesIndex };
   const sections = readSections(source, table);
   const declaredBytes = declaredEnd(table, segments, sections);
-  return new ElfFile(source, { machine, type, entry, declaredBytes }, segments, sections);
+  // their place can be a hole, too
+  const hasSections = sections.some((section) => section.type !== SHT_NULL);
+  const known = hasSections ? sections : readDynamicSections(source, segments);
+  return new ElfFile(source, { machine, type, entry, declaredBytes }, segments, known);
 }
 
 /** Segments are asked only without sections: a file of debug information alone has those of its program. */
