@@ -467,7 +467,7 @@ export class Controller {
       const takenAt = this.#tracer.native.monotonicNs();
       const interval = this.#traces.takeInterval();
       if (interval.samples > 0) {
-        await this.#sink.push(await this.#makeProfile(interval));
+        for (const profile of await this.#makeProfiles(interval)) await this.#sink.push(profile);
         this.#samplesReported += interval.samples;
       } else this.#traces.release(interval);
       this.#loopDelay.takeInterval();
@@ -483,7 +483,7 @@ export class Controller {
     }
   }
 
-  #makeProfile(interval: Interval): Promise<Profile> {
+  #makeProfiles(interval: Interval): Promise<Profile[]> {
     return this.#maker.make(interval).finally(() => this.#traces.release(interval));
   }
 

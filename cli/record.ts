@@ -6,9 +6,11 @@ import type { Command } from 'commander';
 import type { Controller } from '../agent/controller.ts';
 import { parseAgentOptions, parseDuration, SYMBOL_CACHE_HELP } from '../agent/options.ts';
 import { packageRoot } from '../agent/tracer/package-root.ts';
+import { PROFILE_TYPES } from '../agent/tracer/records.gen.ts';
 import { type Pid, toPid } from '../common/base/brand.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
 import { countEvents, mainOf, type Profile, type ProfileSet, setOf } from '../common/profile/profile.ts';
+import { findType, typeKey } from '../common/profile/profile-type.ts';
 import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from './chosen-processes.ts';
 import { addExamples } from './examples.ts';
 import { filesOfCommand } from './expected-files.ts';
@@ -29,8 +31,10 @@ interface RecordFlags extends WriteFlags {
   debuginfod?: boolean;
   verbose?: boolean;
   view?: boolean;
+  type?: string;
 }
 
+const SAMPLED_TYPES = PROFILE_TYPES.map((type) => ({ ...type, period: 0n }));
 /** Exit code where nothing was sampled, unless a command has a code of its own. */
 const NOTHING_SAMPLED = 4;
 const DEFAULT_DURATION = '10s';
@@ -62,6 +66,7 @@ export function registerRecord(program: Command): void {
       '--debuginfod',
       'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',
     )
+    .option('--type <TYPE>', 'write only samples of this type (default: all that are sampled)')
     .option('--view', 'then open the recording in the page, as everyframe view does')
     .option('-v, --verbose', 'log more, and what was counted')
     .passThroughOptions()
@@ -92,8 +97,11 @@ class Recording {
     this.samples = 0;
   }
 
-  finish(): ProfileSet {
-    return setOf(mergeProfiles(this.#profiles));
+  /** Of all types, or of one that may have no samples. */
+  finish(type?: string): ProfileSet {
+    const wanted = type === undefined ? undefined : SAMPLED_TYPES[findType(SAMPLED_TYPES, type)]!;
+    const isWanted = (profile: Profile): boolean => !wanted || typeKey(profile.type) === typeKey(wanted);
+    return setOf(mergeProfiles(this.#profiles.filter(isWanted)));
   }
 }
 
@@ -115,6 +123,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     maxMemory: '4GiB',
     maxCpu: '0',
   });
+  if (flags.type !== undefined) findType(SAMPLED_TYPES, flags.type);
   const limitMs = durationOf(flags, command.length > 0);
   const signal = untilSignal();
   const child = command.length > 0 ? startHeld(command) : undefined;
@@ -155,7 +164,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
       `\r\x1b[K${recording.samples} samples, naming the last and writing ${flags.output} …\r\x1b[K`,
     );
   await controller.stop();
-  const recorded = recording.finish();
+  const recorded = recording.finish(flags.type);
   await saveProfiles(flags, recorded);
   const counters = controller.counters();
   const profile = mainOf(recorded);

@@ -3,7 +3,8 @@ import type { Controller } from '../agent/controller.ts';
 import { parseAgentOptions } from '../agent/options.ts';
 import type { Pid } from '../common/base/brand.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
-import { emptyProfile, mainOf, type Profile, setOf } from '../common/profile/profile.ts';
+import { emptyProfile, type Profile } from '../common/profile/profile.ts';
+import { isCpuType } from '../common/profile/profile-type.ts';
 import { withShortNames } from '../common/profile/short-names.ts';
 import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from './chosen-processes.ts';
 import { addExamples } from './examples.ts';
@@ -92,8 +93,9 @@ class Screen {
   }
 
   push(profile: Profile): void {
+    if (!isCpuType(profile.type)) return;
     this.#window = [...this.#window, profile].slice(-WINDOW);
-    if (!this.#state.paused) this.#shown = mainOf(setOf(mergeProfiles(this.#window)));
+    if (!this.#state.paused) this.#shown = mergeProfiles(this.#window)[0]!;
     this.#draw();
   }
 

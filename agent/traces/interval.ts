@@ -3,17 +3,23 @@
  * collector would spend most on: they outlive the young generation, and its old one is marked again for them.
  */
 import { type Tid, type TraceId, toPid, toTid, toTraceId } from '../../common/base/brand.ts';
-import { SAMPLE } from '../tracer/records.gen.ts';
+import { Origin, SAMPLE } from '../tracer/records.gen.ts';
 import { type ProcessIdentity, readComm } from '../tracer/records.ts';
 
-/** Samples that differ in nothing but their time. */
+/** Samples of one source that differ in nothing but their time and value. */
 export interface SampleGroup extends ProcessIdentity {
+  /** Which source: an index into PROFILE_TYPES. */
+  origin: number;
   trace: TraceId;
   tid: Tid;
   threadName: string;
   cpu: number;
   /** Nanoseconds, one an event. */
   timestamps: bigint[];
+  /** What the events add up to, in the unit of their source's type. */
+  value: number;
+  /** What each event adds; undefined where each adds 1. */
+  values: number[] | undefined;
 }
 
 /** Where the words stand in a record that make two samples of one trace the same group. */
@@ -28,8 +34,10 @@ const IDENTITY = [
   SAMPLE.processExecId,
   SAMPLE.tid,
   SAMPLE.cpu,
+  // the origin is the upper half of that word
+  SAMPLE.type,
 ];
-const [TGID, EXEC_ID, TID, CPU] = [6, 7, 8, 9];
+const [TGID, EXEC_ID, TID, CPU, TYPE_AND_ORIGIN] = [6, 7, 8, 9, 10];
 /** Behind the identity: the trace, the next group of the same hash, and the newest of the group's samples. */
 const TRACE_ID = IDENTITY.length;
 const NEXT_GROUP = TRACE_ID + 1;
@@ -58,6 +66,8 @@ export class Interval {
   #ktimesNs = new Float64Array(FIRST_ROOM);
   /** The sample before in the same group. */
   #previousSample = new Int32Array(FIRST_ROOM);
+  /** Of the samples; undefined as long as each is 1, as those of CPU time are. */
+  #values: Float64Array<ArrayBuffer> | undefined;
 
   /** `areSame`: whether it is one trace that came under two IDs. */
   constructor(number: number, areSame: (older: TraceId, newer: TraceId) => boolean) {
@@ -84,12 +94,19 @@ export class Interval {
     const sample = this.#samples++;
     if (sample >= this.#ktimesNs.length) this.#growSamples();
     this.#ktimesNs[sample] = ktimeNs;
+    const isOfCpu = buffer.readUInt16LE(at + SAMPLE.origin) === Origin.CPU;
+    if (this.#values || !isOfCpu) this.#noteValue(sample, isOfCpu ? 1 : readValue(buffer, at));
     this.#previousSample[sample] = this.#groups[newest]!;
     this.#groups[newest] = sample;
   }
 
   traceOf(group: number): TraceId {
     return toTraceId(this.#groups[group * GROUP_WORDS + TRACE_ID]!);
+  }
+
+  /** Which source they came from: an index into PROFILE_TYPES. */
+  originOf(group: number): number {
+    return this.#groups[group * GROUP_WORDS + TYPE_AND_ORIGIN]! >>> 16;
   }
 
   /** Whose samples they are. */
@@ -107,7 +124,12 @@ export class Interval {
   group(index: number, offsetNs: bigint): SampleGroup {
     const words = index * GROUP_WORDS;
     for (let i = 0; i < scratch.length; i++) scratch[i] = this.#groups[words + i]!;
+    const origin = this.originOf(index);
+    const newest = this.#groups[words + NEWEST_SAMPLE]!;
+    const timestamps = this.#timestampsOf(newest, offsetNs);
+    const values = origin === Origin.CPU ? undefined : this.#valuesOf(newest);
     return {
+      origin,
       trace: this.traceOf(index),
       pid: toPid(this.#groups[words + TGID]! >>> 0),
       execId: this.#groups[words + EXEC_ID]! >>> 0,
@@ -115,8 +137,30 @@ export class Interval {
       tid: toTid(this.#groups[words + TID]! >>> 0),
       threadName: readComm(comm, 0),
       cpu: this.#groups[words + CPU]! >>> 0,
-      timestamps: this.#timestampsOf(this.#groups[words + NEWEST_SAMPLE]!, offsetNs),
+      timestamps,
+      value: values ? values.reduce((sum, value) => sum + value, 0) : timestamps.length,
+      values,
     };
+  }
+
+  /** In the order of the timestamps. */
+  #valuesOf(newest: number): number[] | undefined {
+    const values: number[] = [];
+    let areOnes = true;
+    for (let i = newest; i !== NONE; i = this.#previousSample[i]!) {
+      const value = this.#values?.[i] ?? 1;
+      if (value !== 1) areOnes = false;
+      values.push(value);
+    }
+    return areOnes ? undefined : values.reverse();
+  }
+
+  #noteValue(sample: number, value: number): void {
+    if (!this.#values) {
+      if (value === 1) return;
+      this.#values = new Float64Array(this.#ktimesNs.length).fill(1);
+    }
+    this.#values[sample] = value;
   }
 
   #timestampsOf(newest: number, offsetNs: bigint): bigint[] {
@@ -160,8 +204,16 @@ export class Interval {
     const ktimesNs = new Float64Array(this.#ktimesNs.length * 2);
     ktimesNs.set(this.#ktimesNs);
     this.#ktimesNs = ktimesNs;
+    if (!this.#values) return;
+    const values = new Float64Array(ktimesNs.length).fill(1);
+    values.set(this.#values);
+    this.#values = values;
   }
 }
+
+/** Exact to 2^53, which is 104 days in nanoseconds. */
+const readValue = (buffer: Buffer, at: number): number =>
+  buffer.readUInt32LE(at + SAMPLE.value + 4) * 2 ** 32 + buffer.readUInt32LE(at + SAMPLE.value);
 
 function grown(column: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
   const larger = new Int32Array(column.length * 2);

@@ -1,9 +1,10 @@
-/** From an interval of counted samples to a profile: frames named, clock converted, tables interned. */
+/** From an interval of counted samples to profiles, one a source: frames named, clock converted, tables interned. */
 import { hostname } from 'node:os';
 import type { Pid, TraceId } from '../../common/base/brand.ts';
-import { emptyProfile, type Process, type Profile } from '../../common/profile/profile.ts';
-import { cpuType } from '../../common/profile/profile-type.ts';
+import { emptyProfile, type Process, type Profile, type Sample } from '../../common/profile/profile.ts';
+import type { ProfileType } from '../../common/profile/profile-type.ts';
 import { inSlices } from '../slices.ts';
+import { Origin, PROFILE_TYPES } from '../tracer/records.gen.ts';
 import { FrameTables } from './frame-tables.ts';
 import type { Interval, SampleGroup } from './interval.ts';
 import type { Stacks } from './stacks.ts';
@@ -12,9 +13,14 @@ export interface ProcessSource {
   get(pid: Pid, execId: number, startBoottimeNs: bigint): Process;
 }
 
+type NamedStacks = Pick<Stacks, 'resolve' | 'viewOf' | 'depthOf' | 'mapFrames' | 'frameCount' | 'frameAt'>;
+
 export interface ProfileMakerOptions {
+  /** Between two samples of CPU time; other sources have no period. */
   periodNs: number;
-  stacks: Stacks;
+  /** By origin; those of the BPF programs unless given. */
+  sources?: readonly Omit<ProfileType, 'period'>[];
+  stacks: NamedStacks;
   processes: ProcessSource;
   /** Locations that are kept from one profile to the next. */
   maxLocations?: number;
@@ -27,10 +33,16 @@ const HOST = { 'host.name': hostname(), 'host.arch': process.arch === 'x64' ? 'a
 
 export class ProfileMaker {
   readonly #options: ProfileMakerOptions;
+  /** By source. */
+  readonly #types: readonly ProfileType[];
   #frameTables: FrameTables;
 
   constructor(options: ProfileMakerOptions) {
     this.#options = options;
+    const { sources = PROFILE_TYPES, periodNs } = options;
+    this.#types = sources.map(({ sampleType, periodType }, origin) => {
+      return { sampleType, periodType, period: origin === Origin.CPU ? BigInt(periodNs) : 0n };
+    });
     this.#frameTables = new FrameTables(options.maxLocations);
   }
 
@@ -39,30 +51,33 @@ export class ProfileMaker {
     this.#frameTables = new FrameTables(this.#options.maxLocations);
   }
 
-  /** Names what it can; never throws for what it can't. */
-  make(interval: Interval): Promise<Profile> {
+  /**
+   * A profile for each source that has samples in the interval; they share their tables. Names what it can; never throws for
+   * what it can't.
+   */
+  make(interval: Interval): Promise<Profile[]> {
     return this.#options.stacks.resolve(interval, () => this.#make(interval));
   }
 
-  async #make(interval: Interval): Promise<Profile> {
-    const { stacks, processes, periodNs } = this.#options;
+  async #make(interval: Interval): Promise<Profile[]> {
+    const { stacks, processes } = this.#options;
     const offsetNs = this.#options.unixOffsetNs();
     if (this.#frameTables.isFull) this.forget();
-    const tables = new Tables(this.#frameTables, stacks);
+    const tables = new Tables(this.#frameTables, stacks, this.#types.length);
     await inSlices(interval.size, (i) => {
       const group = interval.group(i, offsetNs);
       const process = processes.get(group.pid, group.execId, group.startBoottimeNs);
       tables.addGroup(group, process);
     });
+    if (interval.samples === 0) return [];
     const { profile } = tables;
     profile.host = HOST;
-    profile.type = cpuType(BigInt(periodNs));
-    if (interval.samples > 0) {
-      profile.timeUnixNano = BigInt(interval.firstKtimeNs) + offsetNs;
-      // one more than the last sample, so that every timestamp lies inside
-      profile.durationNano = BigInt(interval.lastKtimeNs - interval.firstKtimeNs) + 1n;
-    }
-    return profile;
+    profile.timeUnixNano = BigInt(interval.firstKtimeNs) + offsetNs;
+    // one more than the last sample, so that every timestamp lies inside
+    profile.durationNano = BigInt(interval.lastKtimeNs - interval.firstKtimeNs) + 1n;
+    return tables.samples.flatMap((samples, origin) =>
+      samples.length === 0 ? [] : [{ ...profile, type: this.#types[origin]!, samples }],
+    );
   }
 }
 
@@ -70,9 +85,12 @@ const NONE = -1;
 
 /** Interns by identity first (of traces, frames and processes) and by content where that may repeat. */
 class Tables {
+  /** The tables of all; its samples are in {@link samples}. */
   readonly profile: Profile;
+  /** By source. */
+  readonly samples: readonly Sample[][];
   readonly #frames: FrameTables;
-  readonly #stacks: Stacks;
+  readonly #stacks: NamedStacks;
   /** By view and trace. */
   readonly #stacksByTrace = new Map<number, Map<TraceId, number>>();
   /** By the number of the frame, or NONE: in one interval a frame says the same. */
@@ -83,8 +101,9 @@ class Tables {
   #slab = new Uint32Array(SLAB_WORDS);
   #slabUsed = 0;
 
-  constructor(frames: FrameTables, stacks: Stacks) {
+  constructor(frames: FrameTables, stacks: NamedStacks, sources: number) {
     this.#stacks = stacks;
+    this.samples = Array.from({ length: sources }, () => []);
     this.#locations = new Int32Array(stacks.frameCount).fill(NONE);
     const { mappings, functions, locations } = frames;
     this.#frames = frames;
@@ -92,15 +111,17 @@ class Tables {
   }
 
   addGroup(group: SampleGroup, process: Process): void {
-    this.profile.samples.push({
+    const sample: Sample = {
       stack: this.#stack(group),
       process: this.#process(process),
       tid: group.tid,
       threadName: group.threadName,
       cpu: group.cpu,
-      value: group.timestamps.length,
+      value: group.value,
       timestamps: group.timestamps,
-    });
+    };
+    if (group.values) sample.values = group.values;
+    this.samples[group.origin]!.push(sample);
   }
 
   #stack(group: SampleGroup): number {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SAMPLE, TRACE } from '../tracer/records.gen.ts';
+import { PROFILE_TYPES, SAMPLE, TRACE } from '../tracer/records.gen.ts';
 import type { Interval, SampleGroup } from './interval.ts';
 import { TraceHandler } from './trace-handler.ts';
 import { TraceStore } from './trace-store.ts';
@@ -134,6 +134,14 @@ describe('the trace handler', () => {
     handler.onSample(sampleRecord(99n, 1), 0, SAMPLE.bytes);
     expect(handler.stats).toMatchObject({ samples: 1, lostTraceMissing: 1 });
     expect(handler.takeInterval().samples).toBe(0);
+  });
+
+  it('takes no sample of a source that it does not know', () => {
+    const handler = new TraceHandler(new TraceStore({ maxBytes: 1 << 20, forget: () => {} }));
+    const record = sampleRecord(99n, 1);
+    record.writeUInt16LE(PROFILE_TYPES.length, SAMPLE.origin);
+    handler.onSample(record, 0, SAMPLE.bytes);
+    expect(handler.stats).toMatchObject({ samples: 0, malformed: 1 });
   });
 
   it('keeps groups apart that differ in one part of their identity, with all times of each in order', () => {

@@ -1,9 +1,9 @@
 /**
- * Counts samples under (trace, execution of a process, thread, CPU) until the next interval is taken. This is
+ * Counts samples under (source, trace, execution of a process, thread, CPU) until the next interval is taken. This is
  * what runs for each sample: no object is made for it.
  */
 import type { TraceId } from '../../common/base/brand.ts';
-import { EF_TRACE_OF_PROCESS, SAMPLE, TRACE } from '../tracer/records.gen.ts';
+import { EF_TRACE_OF_PROCESS, PROFILE_TYPES, SAMPLE, TRACE } from '../tracer/records.gen.ts';
 import { Interval } from './interval.ts';
 import type { TraceStore } from './trace-store.ts';
 
@@ -27,7 +27,7 @@ export class TraceHandler {
   }
 
   onSample(buffer: Buffer, at: number, size: number): void {
-    if (size < SAMPLE.bytes) {
+    if (size < SAMPLE.bytes || buffer.readUInt16LE(at + SAMPLE.origin) >= PROFILE_TYPES.length) {
       this.stats.malformed++;
       return;
     }

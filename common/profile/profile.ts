@@ -146,11 +146,11 @@ export interface ProfileFile extends ProfileSet {
   problems: ReadonlyMap<string, number>;
 }
 
-/** CPU samples first, else what comes first of what has samples. */
+/** The main one has CPU samples, or comes last of those that have samples: pprof's order is numbers, then sizes or times. */
 export function setOf(profiles: readonly Profile[]): ProfileSet {
   const isSampled = ({ samples }: Profile): boolean => samples.length > 0;
   const cpu = profiles.findIndex((profile) => isCpuType(profile.type) && isSampled(profile));
-  return { profiles, main: cpu >= 0 ? cpu : Math.max(0, profiles.findIndex(isSampled)) };
+  return { profiles, main: cpu >= 0 ? cpu : Math.max(0, profiles.findLastIndex(isSampled)) };
 }
 
 export const mainOf = ({ profiles, main }: ProfileSet): Profile => profiles[main]!;
