@@ -7,8 +7,9 @@ import { findSeparateDebugInfo } from '../../common/symbols/separate-symbols.ts'
 import type { FileAccess } from '../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { type Detection, detectRuntime } from '../interpreters/registry.ts';
-import { type PackedTable, packTable, TableTooLarge } from './pack.ts';
+import { type PackedTable, packTable } from './pack.ts';
 import { extractStackDeltas } from './stack-deltas.ts';
+import { TableTooLarge } from './table-limits.ts';
 
 export interface ExecutableTable extends UnwindTable {
   fileId: string;

@@ -13,8 +13,9 @@ import {
   RuleKind,
   ValueKind,
 } from '../tracer/records.gen.ts';
-import { MAX_IMAGE_BYTES, MAX_PAGES, type PackedTable } from './pack.ts';
+import { MAX_PAGES, type PackedTable } from './pack.ts';
 import { MAX_RULES } from './rules.ts';
+import { MAX_IMAGE_BYTES } from './table-limits.ts';
 
 const BLOCK_BYTES = 1 << EF_BLOCK_BITS;
 const PAGE_BYTES = 1 << EF_PAGE_BITS;

@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { lastAtOrBelow } from '../../common/base/search.ts';
 import { PF_X, PT_LOAD, type Segment } from '../../common/elf/elf.ts';
 import { EF_BLOCK_BITS, PAGE, RULE } from '../tracer/records.gen.ts';
-import { findPackedRule, type PackedTable, packTable, TableTooLarge } from './pack.ts';
+import { findPackedRule, type PackedTable, packTable } from './pack.ts';
 import { INVALID_RULE, type Rule } from './rules.ts';
 import type { StackDeltas } from './stack-deltas.ts';
+import { TableTooLarge } from './table-limits.ts';
 
 const BLOCK = 1 << EF_BLOCK_BITS;
 const RULES: Rule[] = Array.from({ length: 40 }, (_, i) => ({

@@ -5,19 +5,13 @@ import { PF_X, PT_LOAD, type Segment } from '../../common/elf/elf.ts';
 import { EF_BLOCK_BITS, EF_PAGE_BITS, PAGE, RULE } from '../tracer/records.gen.ts';
 import type { Rule } from './rules.ts';
 import type { StackDeltas } from './stack-deltas.ts';
+import { MAX_IMAGE_BYTES, TableTooLarge } from './table-limits.ts';
 
 const BLOCK_BYTES = 1 << EF_BLOCK_BITS;
 const BLOCK_ROWS = BLOCK_BYTES / 4;
 const PAGE_BYTES = 1 << EF_PAGE_BITS;
 /** 4 GiB of code. */
 export const MAX_PAGES = 1 << 20;
-/** Rows of some 100 MiB of code have 10 MiB. */
-export const MAX_IMAGE_BYTES = 64 << 20;
-
-/** A table that is too large to be kept. */
-export class TableTooLarge extends Error {
-  override readonly name = 'TableTooLarge';
-}
 
 export interface PackedTable {
   /** Whole blocks. */

@@ -3,9 +3,9 @@ import { buildGoPclntab } from '../../common/elf/build-go-pclntab.ts';
 import { GoPclntab } from '../../common/elf/go-pclntab.ts';
 import { readGoFrames } from './go-frames.ts';
 import { joinFunctions } from './join.ts';
-import { TableTooLarge } from './pack.ts';
 import { FunctionRows } from './rows.ts';
 import { RuleTable } from './rules.ts';
+import { TableTooLarge } from './table-limits.ts';
 
 it('refuses a file of which many functions share one long list of rows', () => {
   const [steps, count] = [60_000, 600];

@@ -1,6 +1,6 @@
 /** Growing columns of (address, rule) rows, grouped by function. */
-import { MAX_IMAGE_BYTES, TableTooLarge } from './pack.ts';
 import { sortedOrder } from './sorted.ts';
+import { MAX_IMAGE_BYTES, TableTooLarge } from './table-limits.ts';
 
 /** More would not fit into a table. A few bytes of a file can repeat many rows. */
 const MAX_ROWS = MAX_IMAGE_BYTES / 4;

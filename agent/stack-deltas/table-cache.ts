@@ -20,7 +20,8 @@ import {
 import { packageRoot } from '../tracer/package-root.ts';
 import type { UnwindTable } from './build-table.ts';
 import { checkTable } from './check-table.ts';
-import { MAX_IMAGE_BYTES, type PackedTable } from './pack.ts';
+import type { PackedTable } from './pack.ts';
+import { MAX_IMAGE_BYTES } from './table-limits.ts';
 
 export type CachedTable = { kind: 'found'; unwind: UnwindTable } | { kind: 'missing' } | { kind: 'damaged' };
 

@@ -5,7 +5,7 @@
  * hash table is that of these very names, and all lies where the program can't write.
  */
 import { Cursor } from '../base/cursor.ts';
-import type { Section, Segment } from './elf.ts';
+import type { Section, Segment } from './headers.ts';
 import { type ByteSource, OutOfBounds } from './source.ts';
 
 const [PT_LOAD, PT_DYNAMIC, PF_W, SHT_STRTAB, SHT_DYNSYM, SHF_ALLOC] = [1, 2, 2, 3, 11, 2];

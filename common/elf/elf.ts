@@ -6,30 +6,13 @@ import { inflateSync } from 'node:zlib';
 import { decompress as decompressZstd } from 'fzstd';
 import { Cursor } from '../base/cursor.ts';
 import { readDynamicSections } from './dynamic-sections.ts';
+import type { Section, Segment } from './headers.ts';
 import { type ByteSource, OutOfBounds } from './source.ts';
+
+export type { Section, Segment } from './headers.ts';
 
 export class ElfError extends Error {
   override readonly name = 'ElfError';
-}
-
-export interface Segment {
-  type: number;
-  flags: number;
-  offset: number;
-  vaddr: number;
-  filesz: number;
-  memsz: number;
-}
-
-export interface Section {
-  name: string;
-  type: number;
-  flags: number;
-  addr: number;
-  offset: number;
-  size: number;
-  link: number;
-  entsize: number;
 }
 
 export type Machine = 'x86_64' | 'aarch64';

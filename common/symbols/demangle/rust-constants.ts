@@ -1,9 +1,20 @@
 /** Constants in Rust's v0 names: arguments of generics, and sizes of arrays. */
 import { NotDemangled } from './output.ts';
-import type { RustDemangler } from './rust-v0.ts';
+import type { RustReader } from './rust-reader.ts';
+
+/** What of the demangler constants are printed with. */
+interface RustPrinter {
+  readonly reader: RustReader;
+  add(text: string): void;
+  /** Generic arguments of a path in a value are written `::<…>`. */
+  path(inValue: boolean): void;
+  /** How many there were. */
+  list(printItem: () => void): number;
+  backReference(print: () => void): void;
+}
 
 /** `inValue`: where an expression stands anyway; elsewhere what is no plain literal needs braces. */
-export function printConstant(demangler: RustDemangler, inValue: boolean): void {
+export function printConstant(demangler: RustPrinter, inValue: boolean): void {
   const { reader } = demangler;
   const tag = reader.next();
   if ('hjmotyailnsx'.includes(tag)) {
@@ -41,14 +52,14 @@ const fail = (): never => {
 
 const isReferenceToText = (tag: string, next: string): boolean => tag === 'R' && next === 'e';
 
-function printInteger(demangler: RustDemangler): void {
+function printInteger(demangler: RustPrinter): void {
   const sign = demangler.reader.take('n') ? '-' : '';
   const digits = demangler.reader.hex();
   const value = BigInt(`0x${digits === '' ? '0' : digits}`);
   demangler.add(sign + (value < 1n << 64n ? value.toString() : `0x${digits}`));
 }
 
-function printCompound(demangler: RustDemangler, tag: string): void {
+function printCompound(demangler: RustPrinter, tag: string): void {
   const { reader } = demangler;
   switch (tag) {
     case 'e':
@@ -81,7 +92,7 @@ function printCompound(demangler: RustDemangler, tag: string): void {
   }
 }
 
-function printVariant(demangler: RustDemangler): void {
+function printVariant(demangler: RustPrinter): void {
   const { reader } = demangler;
   const shape = reader.next();
   demangler.path(true);
@@ -103,7 +114,7 @@ function printVariant(demangler: RustDemangler): void {
 }
 
 /** The bytes of a string, in hexadecimal digits, as Rust would write it. */
-function readText(demangler: RustDemangler): string {
+function readText(demangler: RustPrinter): string {
   const hex = demangler.reader.hex();
   if (hex.length % 2 !== 0) fail();
   const bytes = Uint8Array.from({ length: hex.length / 2 }, (_, i) =>

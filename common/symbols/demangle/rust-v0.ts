@@ -43,7 +43,7 @@ export function demangleRustV0(mangled: string): string {
   return demangler.text + rest;
 }
 
-export class RustDemangler {
+class RustDemangler {
   readonly reader: RustReader;
   readonly #out = new Output();
   readonly #budget = new Budget();

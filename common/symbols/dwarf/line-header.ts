@@ -3,22 +3,13 @@ import { Cursor } from '../../base/cursor.ts';
 import { DwarfError } from './constants.ts';
 import { type FileList, FileNames } from './file-names.ts';
 import { type Encoding, readForm } from './forms.ts';
-import { LineProgram, LineTable } from './line-table.ts';
+import { type LineHeader, LineProgram, LineTable } from './line-table.ts';
 import { readString, type Unit } from './unit.ts';
 
 const MAX_FILES = 1 << 17;
 const MAX_PROGRAM_BYTES = 256 << 20;
 const LNCT_PATH = 1;
 const LNCT_DIRECTORY_INDEX = 2;
-
-export interface LineHeader {
-  minInstruction: number;
-  lineBase: number;
-  lineRange: number;
-  opcodeBase: number;
-  /** By opcode. */
-  operandCounts: number[];
-}
 
 /**
  * The line table of a unit, or what of it is about the address `only`; undefined if it names none. Throws DwarfError or

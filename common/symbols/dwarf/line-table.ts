@@ -7,7 +7,16 @@ import { packColumns, unpackColumns } from '../scratch.ts';
 import { DwarfError } from './constants.ts';
 import type { FileNames } from './file-names.ts';
 import { Column, Intervals } from './intervals.ts';
-import type { LineHeader } from './line-header.ts';
+
+/** How a program of lines is to be read. */
+export interface LineHeader {
+  minInstruction: number;
+  lineBase: number;
+  lineRange: number;
+  opcodeBase: number;
+  /** By opcode. */
+  operandCounts: number[];
+}
 
 const MAX_ROWS = 1 << 23;
 const MAX_SEQUENCES = 1 << 20;
