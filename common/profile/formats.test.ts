@@ -6,10 +6,10 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { arbitraryProfile } from '../../test/support/arbitrary-profile.ts';
-import { checkFormat, readProfile, writeProfile } from './formats.ts';
+import { checkFormat, readProfile, readProfiles, writeProfile } from './formats.ts';
 import { frameNames, processName, stackNames } from './frame-name.ts';
 import { emptyMapping, emptyProcess, emptyProfile, type Profile, type Sample } from './profile.ts';
-import { cpuType } from './profile-type.ts';
+import { cpuType, typeName } from './profile-type.ts';
 
 const FILES = [
   ...['a.pb.gz', 'a.pprof', 'a.folded', 'a.otlp', 'a.otlp.json'],
@@ -256,6 +256,21 @@ swapper     0 [000]  5.020000:          1 cycles:
     });
     expect(profile.samples[0]).toMatchObject({ tid: 1235, cpu: 1, timestamps: [5_000_100_000n] });
     expect(profile.durationNano).toBe(19_900_000n);
+  });
+
+  it('keeps events that are no CPU time apart, by as many as each stands for', () => {
+    const text = TEXT.replace('1 cycles:', '40 cache-misses:pp:').replace(
+      '250000 cpu-clock:\n',
+      '1 sched:sched_switch: a ==> b\n',
+    );
+    const { profiles, main } = readProfiles('a.perf', Buffer.from(text));
+    expect(profiles.map(({ type, samples }) => [typeName(type), samples.map(({ value }) => value)])).toEqual([
+      ['samples/count', [1]],
+      ['sched:sched_switch/count', [1]],
+      ['cache-misses/count', [40]],
+    ]);
+    expect(main).toBe(0);
+    expect(profiles[2]!.samples[0]).toMatchObject({ timestamps: [5_020_000_000n], values: [40] });
   });
 
   it('is known in a .txt, and refused where it is something else', () => {

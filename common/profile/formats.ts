@@ -287,13 +287,13 @@ const ofRequest = ({ profiles, problems }: DecodeResult): ProfileFile => ({
 const NO_PROBLEMS: ProfileFile['problems'] = new Map();
 const ofOne = (profile: Profile): ProfileFile => ({ ...setOf([profile]), problems: NO_PROBLEMS });
 
-function lineReader(reader: { line(text: string, number: number): void; finish(): Profile }): Reader {
+function lineReader(reader: { line(text: string, number: number): void; finish(): ProfileFile }): Reader {
   const lines = new TextLines((line, number) => reader.line(line, number));
   return {
     push: (chunk) => lines.push(chunk),
     finish() {
       lines.finish();
-      return ofOne(reader.finish());
+      return reader.finish();
     },
   };
 }
@@ -302,7 +302,13 @@ function perfReader(budget: ReadBudget): Reader {
   return lineReader(new PerfScriptReader(budget));
 }
 
-const foldedReader = (budget: ReadBudget): Reader => lineReader(new FoldedReader(budget));
+function foldedReader(budget: ReadBudget): Reader {
+  const reader = new FoldedReader(budget);
+  return lineReader({
+    line: (text, number) => reader.line(text, number),
+    finish: () => ofOne(reader.finish()),
+  });
+}
 
 /** What a report begins with. */
 const REPORT = /^[\d.,]+ [^,;]{1,100}, [\d,]+ (stacks|functions|processes|threads|libraries|lines)\b/;

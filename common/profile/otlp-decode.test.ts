@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { opentelemetry } from '#otlp';
 import { readAttributes } from './attributes.ts';
 import { decodeOtlp, decodeOtlpJson, OtlpError } from './otlp-decode.ts';
-import { cpuType } from './profile-type.ts';
+import { cpuType, typeKey } from './profile-type.ts';
 import { ProtoWriter } from './proto-writer.ts';
 
 const ExportRequest = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
@@ -27,7 +27,7 @@ STRINGS.push(
   'kernel',
 );
 STRINGS.push('process.executable.build_id.gnu', 'c0ffee', 'samples', 'count', 'cpu', 'nanoseconds', 'svc');
-STRINGS.push('service.name', 'process.executable.build_id.go', 'go-id', 'thread.name2');
+STRINGS.push('off_cpu', 'service.name', 'process.executable.build_id.go', 'go-id', 'thread.name2');
 const at = (text: string): number => STRINGS.indexOf(text);
 const attribute = (key: string, value: object) => ({ keyStrindex: at(key), value });
 
@@ -237,6 +237,40 @@ describe('decodeOtlp', () => {
       containerId: 'c1',
       executablePath: '/bin/app',
     });
+  });
+
+  it("reads OpenTelemetry's profiler: off-CPU time beside CPU samples, without a period", () => {
+    const request = requestOf([GOOD]);
+    const { profiles: sent } = request.resourceProfiles[0]!.scopeProfiles[0]!;
+    const offCpu = {
+      sampleType: { typeStrindex: at('off_cpu'), unitStrindex: at('nanoseconds') },
+      samples: [
+        { stackIndex: 1, timestampsUnixNano: [5, 9], values: [50_000_000, 7_000_000_000] },
+        { stackIndex: 1, timestampsUnixNano: [6], values: ['9223372036854775807'] },
+        { stackIndex: 1, timestampsUnixNano: [7], values: [0] },
+        { stackIndex: 1, timestampsUnixNano: [7, 8, 9], values: [1] },
+      ],
+    };
+    const { profiles, problems, rejectedProfiles } = decode({
+      ...request,
+      resourceProfiles: [{ scopeProfiles: [{ profiles: [...sent, offCpu] }] }],
+    });
+    expect(profiles.map(({ type }) => typeKey(type))).toEqual([
+      'samples/count:cpu/nanoseconds',
+      'off_cpu/nanoseconds',
+    ]);
+    expect(profiles[1]!.samples).toMatchObject([
+      { value: 7_050_000_000, timestamps: [5n, 9n], values: [50_000_000, 7_000_000_000] },
+      { value: 2 ** 63 },
+      // one value for all of them
+      { value: 3 },
+    ]);
+    expect([problems.size, rejectedProfiles]).toEqual([0, 0]);
+  });
+
+  it('does not call a profile rejected that has only values of 0', () => {
+    const { profiles, rejectedProfiles, totalSamples } = decode(requestOf([{ stackIndex: 1, values: [0] }]));
+    expect([profiles, rejectedProfiles, totalSamples]).toEqual([[], 0, 1]);
   });
 
   it('prefers the PID of the sample to the PID of the resource', () => {

@@ -578,8 +578,9 @@ function eventsIn(
   if (timestamps.length === 0) return { value: sum, timestamps };
   if (values.length === timestamps.length)
     return areOnes ? { value: sum, timestamps } : { value: sum, timestamps, values };
-  // one value for all is no other number than theirs, or it would not be known whose it is
-  if (values.length === 1 && sum === timestamps.length) return { value: sum, timestamps };
+  // one value for all is 1 or their number, or it would not be known whose it is
+  if (values.length === 1 && (sum === 1 || sum === timestamps.length))
+    return { value: timestamps.length, timestamps };
   throw new BadSample('as many values as timestamps are needed');
 }
 

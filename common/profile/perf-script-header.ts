@@ -24,6 +24,10 @@ export interface EventHeader {
   time: bigint;
   /** Whether process and thread are told apart. */
   hasBoth: boolean;
+  /** As `-e` names it, '' where the file does not tell. */
+  event: string;
+  /** How many of the events one stands for. */
+  period: number;
   /** What follows the fields: the innermost frame where there are no call chains, or a tracepoint's own text. */
   rest: string;
 }
@@ -100,7 +104,7 @@ export class HeaderReader {
   read(line: string): EventHeader | undefined {
     const groups = this.#pattern.exec(spaced(line))?.groups;
     if (!groups) return undefined;
-    const { comm = '', pid, tid, cpu, seconds, fraction = '', rest = '' } = groups;
+    const { comm = '', pid, tid, cpu, seconds, fraction = '', rest = '', event = '', period } = groups;
     const nanos = fraction.padEnd(9, '0');
     return {
       comm,
@@ -109,6 +113,8 @@ export class HeaderReader {
       cpu: cpu === undefined ? -1 : Number(cpu),
       time: seconds === undefined ? -1n : BigInt(seconds) * 1_000_000_000n + BigInt(nanos),
       hasBoth: pid !== undefined,
+      event,
+      period: Number(period ?? 1),
       rest,
     };
   }

@@ -2,11 +2,12 @@
  * The text of `perf script`, with its default fields or any others. An event has a line of its own, then a line a frame,
  * the innermost first and each after a tab, then an empty line; without call chains its one frame ends its line.
  */
-import { joinEqual } from './merge.ts';
+import { joinEqual, mergeProfiles } from './merge.ts';
 import { type EventHeader, HeaderReader } from './perf-script-header.ts';
-import type { FrameType, Profile } from './profile.ts';
-import { type FrameText, ProfileBuilder } from './profile-builder.ts';
-import type { ReadBudget } from './read-limits.ts';
+import { type FrameType, type Profile, type ProfileFile, setOf } from './profile.ts';
+import { type FrameText, type Owner, ProfileBuilder } from './profile-builder.ts';
+import { NO_PERIOD } from './profile-type.ts';
+import { ReadBudget } from './read-limits.ts';
 import { ROOT } from './stack-tree.ts';
 
 /** Events that are looked at to tell the fields. */
@@ -50,8 +51,10 @@ export function isPerfScript(bytes: Uint8Array): boolean {
 }
 
 export class PerfScriptReader {
-  readonly #builder: ProfileBuilder;
-  readonly #locations = new Map<string, number>();
+  readonly #budget: ReadBudget;
+  /** By the name of the event, '' for those that sample CPU time. */
+  readonly #kinds = new Map<string, EventKind>();
+  readonly #problems = new Map<string, number>();
   readonly #names = new ProcessNames();
   /** The first lines, until they say what the fields are. */
   #held: string[] | undefined = [];
@@ -67,8 +70,8 @@ export class PerfScriptReader {
   /** An event had a frame or a time: a thread's name and number alone may be any text. */
   #isTelling = false;
 
-  constructor(budget?: ReadBudget) {
-    this.#builder = new ProfileBuilder(budget);
+  constructor(budget = new ReadBudget()) {
+    this.#budget = budget;
   }
 
   line(line: string): void {
@@ -83,16 +86,27 @@ export class PerfScriptReader {
     if (this.#heldEvents >= FIRST_EVENTS || this.#held.length >= FIRST_LINES) this.#decide();
   }
 
-  /** @throws Error for text that is none of perf's */
-  finish(): Profile {
+  /** A profile of CPU samples, and one for each other event. @throws Error for text that is none of perf's */
+  finish(): ProfileFile {
     this.#decide();
     this.#endEvent();
     if (this.#events === 0 || !this.#isTelling) throw new Error('it has no event of perf script');
-    const { profile } = this.#builder;
-    // perf's clock counts from boot: a length can be told, a date can't
-    profile.timeUnixNano = this.#first ?? 0n;
-    profile.durationNano = this.#last - (this.#first ?? 0n);
-    return this.#names.complete(profile);
+    const profiles = [...this.#kinds].map(
+      ([
+        event,
+        {
+          builder: { profile },
+        },
+      ]) => {
+        // perf's clock counts from boot: a length can be told, a date can't
+        profile.timeUnixNano = this.#first ?? 0n;
+        profile.durationNano = this.#last - (this.#first ?? 0n);
+        if (event !== '') profile.type = { ...NO_PERIOD, sampleType: { type: event, unit: 'count' } };
+        return this.#names.complete(profile);
+      },
+    );
+    const set = setOf(profiles.length > 1 ? mergeProfiles(profiles) : profiles);
+    return { ...set, problems: this.#problems };
   }
 
   #decide(): void {
@@ -137,34 +151,73 @@ export class PerfScriptReader {
     this.#events++;
     const own = event?.rest.trim() ?? '';
     if (frames.length === 0 && ADDRESS.test(own)) frames.push(own);
-    let node = ROOT;
-    for (let i = frames.length - 1; i >= 0; i--) node = this.#builder.enter(node, this.#frame(frames[i]!));
-    const stack = this.#builder.stackAt(node);
-    const { pid, tid, cpu, time, comm, hasBoth } = event ?? NO_HEADER;
+    const { pid, tid, cpu, time, comm, hasBoth, event: name, period } = event ?? NO_HEADER;
     if (frames.length > 0 || time >= 0n) this.#isTelling = true;
     // without a PID the threads of a process can't be told to be one: each is known by its name
     const process = hasBoth ? this.#names.of(pid, tid, comm) : comm;
     const owner = { process, pid: hasBoth ? pid : 0, tid, thread: comm, cpu };
-    this.#builder.add(stack, owner, 1, time < 0n ? [] : [time]);
+    this.#add(frames, owner, time, nameOfEvent(name), period);
     if (time >= 0n) this.#widen(time);
+  }
+
+  /** Samples of CPU time count 1; of other events each stands for as many as its period says. */
+  #add(frames: readonly string[], owner: Owner, time: bigint, event: string, period: number): void {
+    let kind = this.#kinds.get(event);
+    if (!kind) {
+      if (this.#kinds.size >= MAX_KINDS) {
+        const reason = `it has more than ${MAX_KINDS} kinds of events`;
+        this.#problems.set(reason, (this.#problems.get(reason) ?? 0) + 1);
+        return;
+      }
+      kind = { builder: new ProfileBuilder(this.#budget), locations: new Map() };
+      this.#kinds.set(event, kind);
+    }
+    const { builder } = kind;
+    let node = ROOT;
+    for (let i = frames.length - 1; i >= 0; i--) node = builder.enter(node, locationOf(kind, frames[i]!));
+    const value = event === '' ? 1 : Math.max(1, period);
+    const values = value === 1 ? undefined : [value];
+    if (time < 0n) builder.add(builder.stackAt(node), owner, value);
+    else builder.add(builder.stackAt(node), owner, value, [time], values);
   }
 
   #widen(time: bigint): void {
     this.#first = this.#first === undefined || time < this.#first ? time : this.#first;
     if (time > this.#last) this.#last = time;
   }
-
-  #frame(text: string): number {
-    let location = this.#locations.get(text);
-    if (location === undefined) {
-      location = this.#builder.location(readFrame(text));
-      this.#locations.set(text, location);
-    }
-    return location;
-  }
 }
 
-const NO_HEADER: EventHeader = { comm: '', pid: 0, tid: 0, cpu: -1, time: -1n, hasBoth: false, rest: '' };
+/** What is read of one kind of events; locations by their line. */
+interface EventKind {
+  builder: ProfileBuilder;
+  locations: Map<string, number>;
+}
+
+function locationOf({ builder, locations }: EventKind, text: string): number {
+  let location = locations.get(text);
+  if (location === undefined) {
+    location = builder.location(readFrame(text));
+    locations.set(text, location);
+  }
+  return location;
+}
+
+/** Each is a profile. */
+const MAX_KINDS = 64;
+/** By which perf samples CPU time, one of them by default. */
+const CPU_EVENT = /^(cpu_\w+\/|\w+_pmu\/)?(cpu-clock|task-clock|cpu-cycles|cycles)\b/;
+const OTHER_EVENT = /^[A-Za-z][\w.-]*(?::[A-Za-z_][\w.-]*)?/;
+
+/** Without modifiers such as `:u` and `:pp`; '' for CPU time, and for what does not look like an event. */
+function nameOfEvent(event: string): string {
+  if (event === '' || CPU_EVENT.test(event)) return '';
+  return (OTHER_EVENT.exec(event)?.[0] ?? '').replace(/:[uhkIGHpPSDWebQ]{1,8}$/, '');
+}
+
+const NO_HEADER: EventHeader = {
+  ...{ comm: '', pid: 0, tid: 0, cpu: -1, time: -1n, hasBoth: false, rest: '' },
+  ...{ event: '', period: 1 },
+};
 
 /** `address name+0xoffset (file+0xoffset)`, all but the address optional, and a line `  file.c:12` behind it. */
 function readFrame(text: string): FrameText {
