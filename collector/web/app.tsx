@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { StatusResponse, TimelineAnswer } from '../api/types.ts';
+import type { StatusResponse, TimelineAnswer, TypesAnswer } from '../api/types.ts';
 import type { TimeRange } from '../store/store.ts';
 import { describeAgent, type WatchedAgent } from './agent-banner.ts';
 import { ApproximateJava, hasApproximateJava } from './approximate-java.ts';
@@ -13,12 +13,14 @@ import { FunctionMenu, type MenuRequest } from './function-menu.tsx';
 import { HealthView } from './health-view.tsx';
 import { HelpDialog } from './help-dialog.tsx';
 import { MainView } from './main-view.tsx';
-import { askOverview, isFollowing } from './questions.ts';
+import { askOverview, askTypes, isFollowing } from './questions.ts';
+import { CPU_SAMPLES, chooseType } from './shown-type.ts';
 import { Tabs } from './tabs.tsx';
 import { toggleValue } from './terms.ts';
 import { Timeline } from './timeline.tsx';
 import { Toolbar } from './toolbar.tsx';
 import { TransformBar } from './transform-bar.tsx';
+import { TypeChoice } from './type-choice.tsx';
 import { RANGES, type UrlState } from './url-state.ts';
 import { useAnswer } from './use-answer.ts';
 import { useShortcuts } from './use-shortcuts.ts';
@@ -30,7 +32,10 @@ const TIMELINE_STEPS = 240;
 const MINUTE_STEPS = 120;
 
 export function App() {
-  const [state, change] = useUrlState();
+  const [address, change] = useUrlState();
+  const types = useAnswer<TypesAnswer>(askTypes(address), isFollowing(address)).value?.types ?? [];
+  const shownType = chooseType(address.type, types);
+  const state = { ...address, type: shownType === CPU_SAMPLES.name ? '' : shownType };
   const [help, setHelp] = useState(false);
   const [jumps, setJumps] = useState(0);
   const [wishes, setWishes] = useState(0);
@@ -93,7 +98,14 @@ export function App() {
               {warning}
             </p>
           ))}
-          <FilterBar where={state.where} onWhere={onWhere} />
+          <div class="filter-row">
+            <TypeChoice
+              {...{ types }}
+              shown={shownType}
+              onType={(type) => change({ type: type === CPU_SAMPLES.name ? '' : type, zoom: '' })}
+            />
+            <FilterBar where={state.where} onWhere={onWhere} />
+          </div>
           <ApproximateJava.Provider value={isJavaApproximate}>
             <Shown
               {...{ state, isLive, rangeTitle, jumps, change, announce, diagnosis }}

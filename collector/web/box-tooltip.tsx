@@ -4,9 +4,10 @@ import { cpuSeconds } from './describe.ts';
 import { sharesOf } from './diff-model.ts';
 import { type FlameModel, kindOf, nameOf } from './flame-model.ts';
 import { ROW_HEIGHT } from './flame-painter.ts';
-import { formatCount, formatDuration, formatPoints, formatShare } from './format.ts';
+import { formatDuration, formatPoints, formatShare } from './format.ts';
 import { KindSwatch } from './kind-swatch.tsx';
 import { kindLabel } from './kinds.ts';
+import { formatterOf, isCpu } from './shown-type.ts';
 
 /** Between pointer and tooltip, in CSS pixels. */
 const MARGIN = 14;
@@ -49,8 +50,8 @@ export function BoxTooltip({ model, node, root, anchor, bounds }: Properties) {
       </div>
       {kind === 'process' && model.self[node]! > 0 && (
         <div class="tooltip-kind">
-          {formatCount(model.self[node]!)} samples are in no frame: all of their code is hidden, or their
-          stack is not known
+          {formatterOf(model.type).of(model.self[node]!)} are in no frame: all of their code is hidden, or
+          their stack is not known
         </div>
       )}
       {model.mappings[frame] !== '' && <div class="tooltip-file">{model.mappings[frame]}</div>}
@@ -61,7 +62,7 @@ export function BoxTooltip({ model, node, root, anchor, bounds }: Properties) {
       {model.comparison === undefined ? (
         <Figures model={model} node={node} root={root} />
       ) : (
-        <Change comparison={model.comparison} node={node} />
+        <Change type={model.type} comparison={model.comparison} node={node} />
       )}
     </div>
   );
@@ -95,7 +96,14 @@ function belowBox(box: { left: number; top: number; width: number }, size: Exten
   };
 }
 
-function Change({ comparison, node }: { comparison: NonNullable<FlameModel['comparison']>; node: number }) {
+interface ChangeProperties {
+  type: FlameModel['type'];
+  comparison: NonNullable<FlameModel['comparison']>;
+  node: number;
+}
+
+function Change({ type, comparison, node }: ChangeProperties) {
+  const { cell } = formatterOf(type);
   const { now, base } = sharesOf(comparison, node);
   return (
     <table>
@@ -103,12 +111,12 @@ function Change({ comparison, node }: { comparison: NonNullable<FlameModel['comp
         <tr>
           <th>Now</th>
           <td>{formatShare(now)}</td>
-          <td>{formatCount(comparison.now[node]!)}</td>
+          <td>{cell(comparison.now[node]!)}</td>
         </tr>
         <tr>
           <th>Before</th>
           <td>{formatShare(base)}</td>
-          <td>{formatCount(comparison.base[node]!)}</td>
+          <td>{cell(comparison.base[node]!)}</td>
         </tr>
         <tr>
           <th>Change</th>
@@ -121,13 +129,15 @@ function Change({ comparison, node }: { comparison: NonNullable<FlameModel['comp
 }
 
 function Figures({ model, node, root }: Pick<Properties, 'model' | 'node' | 'root'>) {
+  const { cell, column } = formatterOf(model.type);
+  const hasTime = isCpu(model.type);
   const row = (label: string, samples: number) => (
     <tr>
       <th>{label}</th>
-      <td>{formatCount(samples)}</td>
+      <td>{cell(samples)}</td>
       <td>{formatShare(samples / model.total[root]!)}</td>
       <td>{formatShare(samples / model.allSamples)}</td>
-      <td>≈ {formatDuration(cpuSeconds(model, samples))}</td>
+      {hasTime && <td>≈ {formatDuration(cpuSeconds(model, samples))}</td>}
     </tr>
   );
   return (
@@ -135,10 +145,10 @@ function Figures({ model, node, root }: Pick<Properties, 'model' | 'node' | 'roo
       <thead>
         <tr>
           <th />
-          <th>samples</th>
+          <th>{column}</th>
           <th>of view</th>
           <th>of all</th>
-          <th>CPU</th>
+          {hasTime && <th>CPU</th>}
         </tr>
       </thead>
       <tbody>

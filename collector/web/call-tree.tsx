@@ -1,10 +1,11 @@
 import { useMemo, useState } from 'preact/hooks';
 import { type FlameModel, functionOf, kindOf, nameOf, pathKeyOf } from './flame-model.ts';
-import { formatCount, formatShare } from './format.ts';
+import { formatShare } from './format.ts';
 import type { FunctionRef } from './function-actions.ts';
 import type { MenuRequest } from './function-menu.tsx';
 import { RowTable } from './row-table.tsx';
 import type { SearchResult } from './search.ts';
+import { formatterOf } from './shown-type.ts';
 import { listRows, type TreeRowData } from './tree-rows.ts';
 
 interface Properties {
@@ -16,7 +17,11 @@ interface Properties {
   onMenu(request: MenuRequest): void;
 }
 
-const HEADS = [{ name: 'Total' }, { name: 'Self' }, { name: 'Samples' }];
+/** The last says what is counted: `Samples`, `Off_cpu`. */
+const headsOf = ({ type }: FlameModel) => {
+  const { column } = formatterOf(type);
+  return [{ name: 'Total' }, { name: 'Self' }, { name: column[0]!.toUpperCase() + column.slice(1) }];
+};
 
 /** The flame graph as a table of rows that open and close. */
 export function CallTree({ model, root, found, onZoom, onSource, onMenu }: Properties) {
@@ -42,7 +47,7 @@ export function CallTree({ model, root, found, onZoom, onSource, onMenu }: Prope
     <RowTable
       label="Call tree"
       role="treegrid"
-      heads={HEADS}
+      heads={headsOf(model)}
       {...{ rows, keyOf, current }}
       contentOf={(row) => contentOf(model, model.total[root]!, row, found)}
       onCurrent={moveTo}
@@ -75,7 +80,7 @@ function contentOf(model: FlameModel, all: number, tree: TreeRowData, found: Sea
     figures: [
       { text: formatShare(total / all) },
       { text: formatShare(model.self[node]! / all) },
-      { text: formatCount(total) },
+      { text: formatterOf(model.type).cell(total) },
     ],
     name: nameOf(model, node),
     kind: kindOf(model, node),

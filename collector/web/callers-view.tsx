@@ -3,10 +3,11 @@ import type { CallersAnswer, TreeColumns } from '../api/types.ts';
 import { FlameGraph } from './flame-graph.tsx';
 import { buildModel, deepestRow, type FlameModel, nodeAtPath, pathKeyOf } from './flame-model.ts';
 import { ROW_HEIGHT } from './flame-painter.ts';
-import { formatCount, formatShare, plural } from './format.ts';
+import { formatShare } from './format.ts';
 import { showSource } from './function-actions.ts';
 import { ask } from './questions.ts';
 import { parseSearch, search } from './search.ts';
+import { formatterOf, levelNote } from './shown-type.ts';
 import { TopView } from './top-view.tsx';
 import { useAnswer } from './use-answer.ts';
 import type { ViewProperties } from './view-properties.ts';
@@ -34,9 +35,7 @@ export function CallersView(properties: ViewProperties) {
           {name}
         </h2>
         <p class="summary">
-          {answer !== undefined &&
-            !isStale &&
-            `on the stack in ${plural(answer.functionSamples, 'sample')} of ${formatCount(answer.samples)} (${formatShare(answer.functionSamples / (answer.samples || 1))})`}
+          {answer !== undefined && !isStale && describe(answer)}
           {error !== undefined && error}
         </p>
         <button type="button" class="button" onClick={() => change({ function: '' })}>
@@ -46,6 +45,12 @@ export function CallersView(properties: ViewProperties) {
       {answer !== undefined && answer.function === name && <Halves {...properties} answer={answer} />}
     </>
   );
+}
+
+function describe({ type, functionSamples, samples }: CallersAnswer): string {
+  const { amount, cell } = formatterOf(type);
+  const share = formatShare(functionSamples / (samples || 1));
+  return `on the stack in ${amount(functionSamples)} of ${cell(samples)} (${share})${levelNote(type)}`;
 }
 
 function Halves({ answer, ...properties }: ViewProperties & { answer: CallersAnswer }) {
@@ -61,9 +66,9 @@ function Halves({ answer, ...properties }: ViewProperties & { answer: CallersAns
 }
 
 function modelOf(answer: CallersAnswer, columns: TreeColumns): FlameModel {
-  const { fromMs, toMs, samples, allSamples, cpuNanos, cpus } = answer;
+  const { fromMs, toMs, type, samples, allSamples, cpuNanos, cpus } = answer;
   const tree = withoutRoot(columns);
-  return buildModel({ fromMs, toMs, samples, allSamples, cpuNanos, cpus, timeline: [], ...tree });
+  return buildModel({ fromMs, toMs, type, samples, allSamples, cpuNanos, cpus, timeline: [], ...tree });
 }
 
 /** The root says nothing here, where there is one function below it; several may have the name. */

@@ -1,8 +1,9 @@
 import { ALL_RUNTIMES, libraryOf, readRuntimes } from '../../common/profile/my-code.ts';
 import { sharesOf } from './diff-model.ts';
 import { type FlameModel, kindOf, nameOf } from './flame-model.ts';
-import { formatCount, formatDuration, formatPoints, formatShare, plural } from './format.ts';
+import { formatDuration, formatPoints, formatShare, plural } from './format.ts';
 import { kindLabel } from './kinds.ts';
+import { formatterOf, isCpu, levelNote } from './shown-type.ts';
 import { readTransforms } from './terms.ts';
 
 /** Seconds of CPU time that some samples stand for. */
@@ -12,13 +13,14 @@ export const cpuSeconds = (model: FlameModel, samples: number): number =>
 /** What a screen reader says of a box. */
 export function describeBox(model: FlameModel, node: number, root: number): string {
   if (model.comparison !== undefined) return describeChange(model, model.comparison, node);
+  const { amount, cell } = formatterOf(model.type);
   const total = model.total[node]!;
   const self = model.self[node]!;
   const parts = [
     nameOf(model, node),
     kindLabel(kindOf(model, node)),
     `${formatShare(total / model.total[root]!)} of the view`,
-    `${formatCount(total)} samples, ${formatCount(self)} of its own`,
+    `${amount(total)}, ${cell(self)} of its own`,
     plural(model.childCount[node]!, 'callee'),
     `level ${model.depth[node]! + 1}`,
   ];
@@ -39,7 +41,11 @@ function describeChange(
 export function describeView(model: FlameModel, root: number): string {
   const samples = model.total[root]!;
   const share = root === 0 ? '' : ` (${formatShare(samples / model.samples)})`;
-  return `${plural(samples, 'sample')}${share}, about ${formatDuration(cpuSeconds(model, samples))} of CPU time`;
+  const { of } = formatterOf(model.type);
+  const what = isCpu(model.type)
+    ? `, about ${formatDuration(cpuSeconds(model, samples))} of CPU time`
+    : levelNote(model.type);
+  return `${of(samples)}${share}${what}`;
 }
 
 /** What the transform `only` left out; '' where it is not in force. */
@@ -58,6 +64,6 @@ export function describeMyCode(model: FlameModel, transform: string): string {
   const empty =
     bare === 0
       ? ''
-      : ` ${formatShare(share)} of the samples have no frame left: where a process has nothing below it, none of its code is yours.`;
+      : ` ${formatShare(share)} of the ${formatterOf(model.type).column} have no frame left: where a process has nothing below it, none of its code is yours.`;
   return `My code only hides ${what}.${empty}`;
 }

@@ -25,6 +25,7 @@ export function askDiff(query: 'diff' | 'difftree', shown: Shown, limit?: number
   const base = baseOf(shown);
   return askSpan(query, shownSpan(shown), {
     where: state.where,
+    type: state.type,
     base_from: Math.round(base.fromMs),
     base_to: Math.round(base.toMs),
     base_where: state.baseWhere ?? state.where,

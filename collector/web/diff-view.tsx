@@ -11,6 +11,7 @@ import { showSource } from './function-actions.ts';
 import { type FigureColumn, FunctionTable } from './function-table.tsx';
 import { Legend } from './legend.tsx';
 import { parseSearch, search } from './search.ts';
+import { formatterOf, levelNote } from './shown-type.ts';
 import { useAnswer } from './use-answer.ts';
 import type { ViewProperties } from './view-properties.ts';
 import { Waiting } from './waiting.tsx';
@@ -56,6 +57,7 @@ function Compared({ tree, table, isStale, ...properties }: ComparedProperties) {
     [table, matcher],
   );
   const { now, base } = table;
+  const { of, column } = formatterOf(now.type);
   if (now.samples === 0 || base.samples === 0) {
     return <NothingToCompare what={now.samples === 0 ? 'The shown time' : 'The baseline'} />;
   }
@@ -63,7 +65,8 @@ function Compared({ tree, table, isStale, ...properties }: ComparedProperties) {
     <>
       <div class="heading">
         <p class="summary">
-          {plural(now.samples, 'sample')} compared with {plural(base.samples, 'sample')}
+          {of(now.samples)} compared with {of(base.samples)}
+          {levelNote(now.type)}
         </p>
         <Legend
           {...{ model, root, colour }}
@@ -84,7 +87,7 @@ function Compared({ tree, table, isStale, ...properties }: ComparedProperties) {
         <FunctionTable
           label="Functions by change"
           rows={rows}
-          columns={columnsFor(now.samples, base.samples)}
+          columns={columnsFor(column, now.samples, base.samples)}
           sort="Change"
           onSort={() => {}}
           onOpen={({ name }) => change({ view: 'callers', function: name })}
@@ -127,7 +130,7 @@ function NothingToCompare({ what }: { what: string }) {
 
 type Row = DiffAnswer['functions'][number];
 
-const columnsFor = (samples: number, baseSamples: number): FigureColumn<Row>[] => [
+const columnsFor = (what: string, samples: number, baseSamples: number): FigureColumn<Row>[] => [
   {
     name: 'Change',
     title: 'change of the share that the function itself has',
@@ -136,12 +139,12 @@ const columnsFor = (samples: number, baseSamples: number): FigureColumn<Row>[] =
   },
   {
     name: 'Self',
-    title: 'share of the samples in the function itself, now',
+    title: `share of the ${what} in the function itself, now`,
     format: ({ self }) => formatShare(self / samples),
   },
   {
     name: 'Before',
-    title: 'share of the samples in the function itself, in what it is compared with',
+    title: `share of the ${what} in the function itself, in what it is compared with`,
     format: ({ baseSelf }) => formatShare(baseSelf / baseSamples),
   },
   {

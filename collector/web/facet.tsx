@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { ValuesAnswer } from '../api/types.ts';
 import { formatCount, formatShare, valueName } from './format.ts';
 import { ask } from './questions.ts';
+import { CPU_SAMPLES, formatterOf } from './shown-type.ts';
 import { toggleValue, valuesOf, withoutKey } from './terms.ts';
 import type { UrlState } from './url-state.ts';
 import { useAnswer } from './use-answer.ts';
@@ -62,6 +63,7 @@ export function Facet({ label, title, state, isLive, onWhere }: Properties) {
             samples={each.samples}
             processes={each.processes ?? 1}
             share={each.samples / samples}
+            amount={formatterOf(answer?.type ?? CPU_SAMPLES).amount(each.samples)}
             isChosen={chosen.includes(each.value)}
             isRefused={refused.includes(each.value)}
             isStop={each.value === current}
@@ -91,6 +93,8 @@ interface EntryProperties {
   /** How many processes have the name. */
   processes: number;
   share: number;
+  /** Of its samples, in words. */
+  amount: string;
   isChosen: boolean;
   isRefused: boolean;
   /** One stop for Tab: arrow keys walk the list, which may have hundreds of entries. */
@@ -100,7 +104,7 @@ interface EntryProperties {
 }
 
 function Entry(entry: EntryProperties) {
-  const { name, samples, processes, share, isChosen, isRefused, isStop, onChoose, onRefuse } = entry;
+  const { name, samples, processes, share, amount, isChosen, isRefused, isStop, onChoose, onRefuse } = entry;
   const tail = name.length > LONG_NAME ? TAIL : 0;
   return (
     <li class={isRefused ? 'refused' : ''}>
@@ -109,7 +113,7 @@ function Entry(entry: EntryProperties) {
         class="process"
         aria-pressed={isChosen}
         tabIndex={isStop ? 0 : -1}
-        title={`${name}: ${formatCount(samples)} samples`}
+        title={`${name}: ${amount}`}
         onClick={onChoose}
         onKeyDown={(event) => event.key === '-' && onRefuse()}
       >

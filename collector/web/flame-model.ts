@@ -6,15 +6,16 @@ import {
   type PathHash,
   parseZoom,
 } from '../../common/profile/path-key.ts';
-import type { FlameGraphResponse } from '../api/types.ts';
+import type { FlameGraphResponse, TypeAnswer } from '../api/types.ts';
 import type { Leaves } from '../query/leaf-sums.ts';
 import type { FrameKind } from '../store/store.ts';
 import { toKind } from './kinds.ts';
 import { libraryName } from './library.ts';
+import { CPU_SAMPLES } from './shown-type.ts';
 
 /**
  * A flame graph ready to be drawn, as columns over its nodes. Breadth first: node 0 is the root, a node's
- * children are neighbours, and so are the nodes of a row, from left to right. Lengths are in samples.
+ * children are neighbours, and so are the nodes of a row, from left to right. Lengths are values of the type.
  */
 export interface FlameModel {
   count: number;
@@ -38,6 +39,7 @@ export interface FlameModel {
   kinds: FrameKind[];
   /** What holds the code: see libraryName. */
   libraries: string[];
+  type: TypeAnswer;
   samples: number;
   allSamples: number;
   cpuNanos: number;
@@ -75,6 +77,7 @@ export function buildModel(response: ModelSource): FlameModel {
     (node) => hashes[frame[node]!]!,
   );
   const { timeline, samples, allSamples, cpuNanos, cpus, fromMs, toMs, folded, leaves } = response;
+  const { type = CPU_SAMPLES } = response;
   return {
     ...layOut(parent, self),
     count: parent.length,
@@ -83,7 +86,7 @@ export function buildModel(response: ModelSource): FlameModel {
     self,
     paths,
     ...{ names, files, mappings, kinds, libraries },
-    ...{ samples, allSamples, cpuNanos, cpus, fromMs, toMs, timeline, folded, leaves },
+    ...{ type, samples, allSamples, cpuNanos, cpus, fromMs, toMs, timeline, folded, leaves },
   };
 }
 

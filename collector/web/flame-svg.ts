@@ -6,8 +6,9 @@
  */
 import type { FrameKind } from '../store/store.ts';
 import { type FlameModel, kindOf, nameOf } from './flame-model.ts';
-import { elideMiddle, formatCount, formatShare, plural } from './format.ts';
+import { elideMiddle, formatShare, plural } from './format.ts';
 import { kindLabel } from './kinds.ts';
+import { formatterOf, levelNote } from './shown-type.ts';
 import { fillClass, svgStyle, type Zoom } from './svg-style.ts';
 
 const WIDTH = 1200;
@@ -56,15 +57,16 @@ function listZooms(model: FlameModel): Zoom[] {
 }
 
 function header(model: FlameModel, title: string): string {
-  const { folded, samples } = model;
+  const { folded, samples, type } = model;
+  const { column } = formatterOf(type);
   const cut =
     folded.samples === 0
       ? ''
-      : `; ${plural(folded.nodes, 'box', 'boxes')} are not in this picture: ${formatShare(folded.samples / samples)} of the samples end there`;
+      : `; ${plural(folded.nodes, 'box', 'boxes')} are not in this picture: ${formatShare(folded.samples / samples)} of the ${column} end there`;
   const hint = 'Click a box to zoom in, or a function below the picture to mark its boxes.';
   return [
     `<text x="8" y="20" font-size="15" font-weight="600">${escapeXml(elideMiddle(title, MAX_LABEL))}</text>\n`,
-    `<text x="8" y="39" class="soft" fill="#59636f">${escapeXml(plural(samples, 'sample') + cut)}</text>\n`,
+    `<text x="8" y="39" class="soft" fill="#59636f">${escapeXml(formatterOf(type).of(samples) + levelNote(type) + cut)}</text>\n`,
     `<a href="#"><text x="8" y="57" class="link" fill="#2f62c9">Whole picture</text></a>\n`,
     `<a href="#functions"><text x="104" y="57" class="link" fill="#2f62c9">Functions</text></a>\n`,
     `<text id="hint" x="178" y="57" class="soft" fill="#59636f">${hint}</text>\n`,
@@ -95,14 +97,14 @@ const labelOf = (model: FlameModel, node: number): string =>
 function tooltip(model: FlameModel, node: number): string {
   const frame = model.frame[node]!;
   const kind = kindOf(model, node);
-  const amount = (samples: number): string =>
-    `${formatCount(samples)} (${formatShare(samples / model.samples)})`;
+  const { cell, column } = formatterOf(model.type);
+  const amount = (samples: number): string => `${cell(samples)} (${formatShare(samples / model.samples)})`;
   return [
     elideMiddle(labelOf(model, node), MAX_TOOLTIP),
     kind === 'other' ? 'small boxes that are not in this picture' : kindLabel(kind),
     elideMiddle(model.mappings[frame]!, MAX_TOOLTIP),
     elideMiddle(model.files[frame]!, MAX_TOOLTIP),
-    `samples: ${amount(model.total[node]!)}, its own ${amount(model.self[node]!)}`,
+    `${column}: ${amount(model.total[node]!)}, its own ${amount(model.self[node]!)}`,
   ]
     .filter((line) => line !== '')
     .join('\n');
@@ -140,7 +142,7 @@ function isInside(model: FlameModel, node: number, frame: number): boolean {
 
 /** In sight, in the place of the hint, while it is the one that is looked for. */
 function foundLine(model: FlameModel, { frame, boxes, total }: FoundFunction, id: string): string {
-  const text = `${elideMiddle(model.names[frame]!, 100)}: ${formatShare(total / model.samples)} of the samples, in ${plural(boxes, 'box', 'boxes')}`;
+  const text = `${elideMiddle(model.names[frame]!, 100)}: ${formatShare(total / model.samples)} of the ${formatterOf(model.type).column}, in ${plural(boxes, 'box', 'boxes')}`;
   // as high as the header, which a browser scrolls to with it
   return `<g id="${id}" class="found" display="none"><rect width="1" height="${HEADER}" fill="none"/><text x="178" y="57">${escapeXml(text)}</text></g>\n`;
 }

@@ -1,8 +1,9 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { HeatmapAnswer } from '../api/types.ts';
 import type { TimeRange } from '../store/store.ts';
-import { formatCpus, formatDuration, formatSpan, plural } from './format.ts';
+import { formatDuration, formatSpan } from './format.ts';
 import { cellSpan, columnSpan, heatColour, KEY_SHARES, moveCell, topOf } from './heat-model.ts';
+import { formatterOf, timeScale } from './shown-type.ts';
 import { TimeAxis } from './time-axis.tsx';
 import { useSize, useTheme } from './use-browser.ts';
 
@@ -22,9 +23,9 @@ export function HeatMap({ answer, nanosPerSample, onPick }: Properties) {
   const [cell, setCell] = useState<number>();
   const { columns, rows, cells } = answer;
   const cellMs = (answer.toMs - answer.fromMs) / columns / rows;
-  const cpusPerSample = nanosPerSample / 1e6 / cellMs;
-  const top = topOf(cells.reduce((a, b) => Math.max(a, b), 0) * cpusPerSample);
-  usePaint(canvas, answer, dark, { width, height }, { marked: cell, full: top / cpusPerSample });
+  const { factor, of } = timeScale(answer.type, cellMs, nanosPerSample);
+  const top = topOf(cells.reduce((a, b) => Math.max(a, b), 0) * factor);
+  usePaint(canvas, answer, dark, { width, height }, { marked: cell, full: top / factor });
   const cellAt = (event: MouseEvent): number => {
     const bounds = canvas.current!.getBoundingClientRect();
     const column = Math.floor(((event.clientX - bounds.left) / bounds.width) * columns);
@@ -43,7 +44,7 @@ export function HeatMap({ answer, nanosPerSample, onPick }: Properties) {
   const said =
     cell === undefined
       ? `Each column is ${formatDuration(columnS)}; each row ${formatDuration(cellMs / 1000)}`
-      : `${formatSpan(cellSpan(answer, cell))}: ${plural(cells[cell]!, 'sample')}, ${formatCpus(cells[cell]! * cpusPerSample)} CPUs busy`;
+      : `${formatSpan(cellSpan(answer, cell))}: ${formatterOf(answer.type).amount(cells[cell]!)}, ${of(cells[cell]! * factor)}`;
   return (
     <section class="heat" aria-label="Heat map">
       <div
@@ -68,12 +69,12 @@ export function HeatMap({ answer, nanosPerSample, onPick }: Properties) {
       <TimeAxis span={answer} width={width} />
       <div class="heat-foot">
         <output class="soft">{said}</output>
-        <span class="heat-key" role="img" aria-label={`Colours: from 0 to ${formatCpus(top)} CPUs busy`}>
+        <span class="heat-key" role="img" aria-label={`Colours: from 0 to ${of(top)}`}>
           0
           {KEY_SHARES.map((share) => (
             <i key={share} style={{ background: heatColour(share, dark) }} />
           ))}
-          {formatCpus(top)} CPUs busy
+          {of(top)}
         </span>
       </div>
     </section>

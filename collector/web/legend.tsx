@@ -7,6 +7,7 @@ import { formatShare } from './format.ts';
 import { KindSwatch } from './kind-swatch.tsx';
 import { kindLabel, libraryColour, SHADES } from './kinds.ts';
 import { countLeaves, shareLeaves } from './leaf-shares.ts';
+import { formatterOf } from './shown-type.ts';
 import type { Colour } from './url-state.ts';
 import { useTheme } from './use-browser.ts';
 
@@ -46,6 +47,7 @@ const MAX_LIBRARIES = 8;
 
 function Shares({ model, root, colour, leaves, baseLeaves }: Properties) {
   const byLibrary = colour === 'library';
+  const what = formatterOf(model.type).column;
   const { shares, incomplete } = useMemo(() => {
     const counted = leaves ?? countLeaves(model, root);
     return shareLeaves(baseLeaves === undefined ? [counted] : [counted, baseLeaves], byLibrary);
@@ -56,9 +58,9 @@ function Shares({ model, root, colour, leaves, baseLeaves }: Properties) {
     <>
       {shown.map(({ group, isKind, share }) =>
         isKind ? (
-          <Entry key={group} kind={group as FrameKind} share={share} />
+          <Entry key={group} kind={group as FrameKind} {...{ share, what }} />
         ) : (
-          <li key={group} title="of the samples ended in code of this library">
+          <li key={group} title={`of the ${what} ended in code of this library`}>
             <LibrarySwatch library={group} />
             {group} <span class="legend-share">{formatShare(share)}</span>
           </li>
@@ -70,7 +72,10 @@ function Shares({ model, root, colour, leaves, baseLeaves }: Properties) {
         </li>
       )}
       {incomplete > 0 && (
-        <li class="legend-apart" title="of the samples have a stack that was cut; the marker in it says why">
+        <li
+          class="legend-apart"
+          title={`of the ${what} have a stack that was cut; the marker in it says why`}
+        >
           incomplete stacks <span class="legend-share">{formatShare(incomplete)}</span>
         </li>
       )}
@@ -78,9 +83,10 @@ function Shares({ model, root, colour, leaves, baseLeaves }: Properties) {
   );
 }
 
-function Entry({ kind, share }: { kind: FrameKind; share: number }): JSX.Element {
+function Entry({ kind, share, what }: { kind: FrameKind; share: number; what: string }): JSX.Element {
+  const title = TITLES[kind] ?? `ended in code of this kind (${kindLabel(kind)})`;
   return (
-    <li title={TITLES[kind] ?? `of the samples ended in code of this kind (${kindLabel(kind)})`}>
+    <li title={`of the ${what} ${title}`}>
       <KindSwatch kind={kind} />
       {kindLabel(kind)} <span class="legend-share">{formatShare(share)}</span>
     </li>
@@ -94,7 +100,7 @@ function LibrarySwatch({ library }: { library: string }) {
 }
 
 const TITLES: Partial<Record<FrameKind, string>> = {
-  'abort-marker': 'of the samples have nothing but the reason why their stack was cut',
-  process: 'of the samples have no frame: nothing but their process is known',
-  other: 'of the samples are in boxes that are not loaded: zoom in to load them',
+  'abort-marker': 'have nothing but the reason why their stack was cut',
+  process: 'have no frame: nothing but their process is known',
+  other: 'are in boxes that are not loaded: zoom in to load them',
 };

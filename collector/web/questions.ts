@@ -3,7 +3,7 @@ import type { Matcher } from '../../common/profile/filter.ts';
 import type { TimeRange } from '../store/store.ts';
 import type { UrlState } from './url-state.ts';
 
-type Asked = Pick<UrlState, 'range' | 'overview' | 'brush' | 'where'>;
+type Asked = Pick<UrlState, 'range' | 'overview' | 'brush' | 'where' | 'type'>;
 /**
  * Boxes of a picture: nearly all of a minute or of five, so that it is whole; what is beyond comes by zooming. Measured: 134,000
  * boxes are 2.9 MB, 0.9 MB gzipped, and 20 ms to parse.
@@ -34,11 +34,14 @@ function shownTime(state: Asked): Parameters {
 
 /** A query about what is shown. */
 export const ask = (query: string, state: Asked, parameters: Parameters = {}): string =>
-  pathOf(query, { ...shownTime(state), where: state.where, ...parameters });
+  pathOf(query, { ...shownTime(state), where: state.where, type: state.type, ...parameters });
 
 /** A query about the whole timeline. */
 export const askOverview = (query: string, state: Asked, parameters: Parameters = {}): string =>
-  pathOf(query, { ...overviewTime(state), where: state.where, ...parameters });
+  pathOf(query, { ...overviewTime(state), where: state.where, type: state.type, ...parameters });
+
+/** What types of samples there are in the whole timeline. */
+export const askTypes = (state: Asked): string => pathOf('types', overviewTime(state));
 
 /** A query about a stretch of time. */
 export const askSpan = (query: string, span: TimeRange, parameters: Parameters): string =>

@@ -1,4 +1,7 @@
+/** How the page writes figures of the type that is shown. */
+import { type ValueFormatter, valueFormatter } from '../../common/profile/value-format.ts';
 import type { TypeAnswer } from '../api/types.ts';
+import { formatCpus } from './format.ts';
 
 /** What files of earlier versions hold, and what is shown until an answer says otherwise. */
 export const CPU_SAMPLES: TypeAnswer = {
@@ -10,3 +13,46 @@ export const CPU_SAMPLES: TypeAnswer = {
   kind: 'rate',
   shown: 'sum',
 };
+
+/** The type that is shown: what the address says, or else CPU samples, or else the first that there is. */
+export function chooseType(wanted: string, types: readonly TypeAnswer[]): string {
+  if (wanted !== '') return wanted;
+  return types.some(isCpu) ? CPU_SAMPLES.name : (types[0]?.name ?? CPU_SAMPLES.name);
+}
+
+export const isCpu = ({ name }: Pick<TypeAnswer, 'name'>): boolean => name === CPU_SAMPLES.name;
+
+/** One for each type: it is asked for with every box. */
+const FORMATTERS = new WeakMap<TypeAnswer, ValueFormatter>();
+
+export function formatterOf(type: TypeAnswer): ValueFormatter {
+  const known = FORMATTERS.get(type) ?? valueFormatter(type);
+  FORMATTERS.set(type, known);
+  return known;
+}
+
+/** What a level's figures are; '' where they are sums. */
+export const levelNote = ({ shown }: TypeAnswer): string =>
+  shown === 'last' ? ', the last value of each process' : '';
+
+/** What is drawn over time: busy CPUs, values of a level, or of others what there was each second. */
+export interface TimeScale {
+  /** Of a value of a step. */
+  factor: number;
+  /** As an axis writes it. */
+  label(scaled: number): string;
+  /** In a sentence. */
+  of(scaled: number): string;
+}
+
+/** @param nanosPerSample CPU time that a CPU sample stands for */
+export function timeScale(type: TypeAnswer, stepMs: number, nanosPerSample: number): TimeScale {
+  if (isCpu(type)) {
+    const of = (cpus: number): string => `${formatCpus(cpus)} CPUs busy`;
+    return { factor: nanosPerSample / (stepMs * 1e6), label: formatCpus, of };
+  }
+  const { cell, of, perSecond } = formatterOf(type);
+  if (type.kind === 'level') return { factor: 1, label: cell, of };
+  const name = type.unit === 'count' ? formatterOf(type).column : type.type;
+  return { factor: 1000 / stepMs, label: perSecond, of: (value) => `${perSecond(value)} of ${name}` };
+}

@@ -5,6 +5,7 @@ import { showSource } from './function-actions.ts';
 import { FunctionTable } from './function-table.tsx';
 import { ask } from './questions.ts';
 import { parseSearch } from './search.ts';
+import { formatterOf, levelNote } from './shown-type.ts';
 import { SourceTable } from './source-table.tsx';
 import { useAnswer } from './use-answer.ts';
 import type { ViewProperties } from './view-properties.ts';
@@ -52,13 +53,14 @@ export function SourceView(properties: ViewProperties) {
   );
 }
 
-const describe = ({ fileSamples, samples, text }: SourceAnswer): string => {
+const describe = ({ type, fileSamples, samples, text }: SourceAnswer): string => {
   const share = formatShare(fileSamples / (samples || 1));
   const cut =
     text !== undefined && text.lines.length < text.lineCount
       ? `, lines ${formatCount(text.firstLine)} to ${formatCount(text.firstLine + text.lines.length - 1)} of ${formatCount(text.lineCount)}`
       : '';
-  return `on the stack in ${plural(fileSamples, 'sample')} of ${formatCount(samples)} (${share})${cut}`;
+  const { amount, cell } = formatterOf(type);
+  return `on the stack in ${amount(fileSamples)} of ${cell(samples)} (${share})${levelNote(type)}${cut}`;
 };
 
 /** What a reader has to know before believing the lines. */
@@ -87,6 +89,7 @@ function Picker({ state, isLive, change, onMenu }: ViewProperties) {
   const { value: answer, error } = useAnswer<TopAnswer>(path, isLive);
   const rows = useMemo(() => (answer?.functions ?? []).filter(({ file }) => file !== ''), [answer]);
   if (answer === undefined) return <Waiting error={error} />;
+  const what = formatterOf(answer.type).column;
   if (rows.length === 0)
     return (
       <p class="hint">
@@ -106,12 +109,12 @@ function Picker({ state, isLive, change, onMenu }: ViewProperties) {
         columns={[
           {
             name: 'Self',
-            title: 'share of the samples in the function itself',
+            title: `share of the ${what} in the function itself`,
             format: ({ self }) => formatShare(self / answer.samples),
           },
           {
             name: 'Total',
-            title: 'share of the samples in it or what it called',
+            title: `share of the ${what} in it or what it called`,
             format: ({ total }) => formatShare(total / answer.samples),
           },
         ]}

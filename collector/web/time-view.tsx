@@ -4,9 +4,10 @@ import type { ThreadCount } from '../query/threads.ts';
 import type { TimeRange } from '../store/store.ts';
 import { layOutChart, listThreads, threadTitle } from './chart-model.ts';
 import { FlameChart } from './flame-chart.tsx';
-import { formatCount, formatDuration, plural } from './format.ts';
+import { formatDuration } from './format.ts';
 import { HeatMap } from './heat-map.tsx';
 import { ask, formatFilter } from './questions.ts';
+import { formatterOf } from './shown-type.ts';
 import { useAnswer } from './use-answer.ts';
 import type { ViewProperties } from './view-properties.ts';
 import { Waiting } from './waiting.tsx';
@@ -85,7 +86,7 @@ function ThreadChart({ state, isLive, announce }: ViewProperties) {
           >
             {found.map((each) => (
               <option key={keyOf(each)} value={keyOf(each)}>
-                {threadTitle(each)}: {plural(each.samples, 'sample')}
+                {threadTitle(each)}: {list && formatterOf(list.type).amount(each.samples)}
               </option>
             ))}
           </select>
@@ -110,10 +111,11 @@ function ThreadChart({ state, isLive, announce }: ViewProperties) {
 function describe(samples: SamplesAnswer | undefined, list: ThreadsAnswer | undefined): string {
   if (list !== undefined && list.threadCount === 0) return 'No thread matches';
   if (samples === undefined) return '';
-  const all = plural(samples.samples, 'sample');
+  const { of, cell } = formatterOf(samples.type);
+  const all = of(samples.samples);
   if (samples.stepMs !== undefined)
     return `${all}: every ${formatDuration(samples.stepMs / 1000)} its most frequent stack. Select a shorter time for single samples.`;
   return samples.returned < samples.samples
-    ? `Showing ${formatCount(samples.returned)} of ${all}. Select a shorter time.`
+    ? `Showing ${cell(samples.returned)} of ${all}. Select a shorter time.`
     : all;
 }

@@ -27,10 +27,10 @@ describe('stackTimeline', () => {
   it('tells how many CPUs were busy, from the first sample on', () => {
     const data = stackTimeline(answer({ node: [0, 20, 40], sh: [0, 0, 20] }));
     expect(data.areas).toEqual([
-      { value: 'node', share: 0.75, cpus: [0, 1, 2] },
-      { value: 'sh', share: 0.25, cpus: [0, 0, 1] },
+      { value: 'node', share: 0.75, heights: [0, 1, 2] },
+      { value: 'sh', share: 0.25, heights: [0, 0, 1] },
     ]);
-    expect(data.meanCpus).toBe(2);
+    expect(data.mean).toBe(2);
     expect(data.stepMs).toBe(1000);
   });
 
@@ -38,13 +38,13 @@ describe('stackTimeline', () => {
     const groups = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`p${i}`, [20, 0]]));
     const { areas } = stackTimeline(answer(groups, [0, 20]));
     expect(areas).toHaveLength(MAX_AREAS + 1);
-    expect(areas.at(-1)).toEqual({ value: undefined, share: 5 / 13, cpus: [4, 1] });
+    expect(areas.at(-1)).toEqual({ value: undefined, share: 5 / 13, heights: [4, 1] });
   });
 
   it('has nothing to draw without samples', () => {
     const data = stackTimeline(answer({ none: [0, 0] }));
     expect(data.areas[0]!.share).toBe(0);
-    expect(data.meanCpus).toBe(0);
+    expect(data.mean).toBe(0);
   });
 });
 

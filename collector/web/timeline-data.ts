@@ -1,5 +1,6 @@
-/** What the timeline draws: groups stacked on each other, in CPUs that were busy. */
-import type { TimelineAnswer } from '../api/types.ts';
+/** What the timeline draws: groups stacked on each other, in CPUs that were busy or what the type counts. */
+import type { TimelineAnswer, TypeAnswer } from '../api/types.ts';
+import { type TimeScale, timeScale } from './shown-type.ts';
 
 /** Areas that can be told apart; the other groups are one. */
 export const MAX_AREAS = 8;
@@ -9,29 +10,31 @@ export interface Area {
   value: string | undefined;
   /** Of all events, in [0, 1]. */
   share: number;
-  /** Busy CPUs in each step. */
-  cpus: number[];
+  /** Of each step, in busy CPUs or as the scale says. */
+  heights: number[];
 }
 
 export interface TimelineData {
   fromMs: number;
   toMs: number;
   stepMs: number;
+  type: TypeAnswer;
+  scale: TimeScale;
   samples: number;
   /** The largest first, the others last. */
   areas: Area[];
-  /** Over the time since the first event. */
-  meanCpus: number;
+  /** Of the height over the time since the first sample. */
+  mean: number;
 }
 
 export function stackTimeline(answer: TimelineAnswer): TimelineData {
-  const { fromMs, toMs, steps, samples, cpuNanos } = answer;
+  const { fromMs, toMs, steps, type, samples, cpuNanos } = answer;
   const stepMs = (toMs - fromMs) / steps;
-  const nanosPerSample = samples === 0 ? 0 : cpuNanos / samples;
+  const scale = timeScale(type, stepMs, samples === 0 ? 0 : cpuNanos / samples);
   const toArea = (value: string | undefined, count: number, counts: readonly number[]): Area => ({
     value,
     share: samples === 0 ? 0 : count / samples,
-    cpus: counts.map((each) => (each * nanosPerSample) / (stepMs * 1e6)),
+    heights: counts.map((each) => each * scale.factor),
   });
   const areas = answer.groups
     .slice(0, MAX_AREAS)
@@ -43,12 +46,12 @@ export function stackTimeline(answer: TimelineAnswer): TimelineData {
   const firstStep = Math.max(
     0,
     Array.from({ length: steps }, (_, step) => step).findIndex((step) =>
-      areas.some(({ cpus }) => cpus[step]! > 0),
+      areas.some(({ heights }) => heights[step]! > 0),
     ),
   );
   // An agent that has just started says nothing of the time before.
-  const meanCpus = cpuNanos / 1e6 / ((steps - firstStep) * stepMs);
-  return { fromMs, toMs, stepMs, samples, areas, meanCpus };
+  const sum = areas.reduce((all, { heights }) => heights.reduce((a, b) => a + b, all), 0);
+  return { fromMs, toMs, stepMs, type, scale, samples, areas, mean: sum / (steps - firstStep) };
 }
 
 /**
@@ -56,13 +59,13 @@ export function stackTimeline(answer: TimelineAnswer): TimelineData {
  * padded with zeros to `MAX_AREAS + 1`. The last step ends the picture.
  */
 export function plotColumns({ fromMs, stepMs, areas }: TimelineData): [number[], ...number[][]] {
-  const steps = areas[0]?.cpus.length ?? 0;
+  const steps = areas[0]?.heights.length ?? 0;
   const times = Array.from({ length: steps + 1 }, (_, step) => fromMs + step * stepMs);
   const sums: number[][] = [];
   let below = new Array<number>(steps + 1).fill(0);
   for (let i = areas.length - 1; i >= 0; i--) {
-    const { cpus } = areas[i]!;
-    below = below.map((sum, step) => sum + cpus[Math.min(step, steps - 1)]!);
+    const { heights } = areas[i]!;
+    below = below.map((sum, step) => sum + heights[Math.min(step, steps - 1)]!);
     sums.unshift(below);
   }
   while (sums.length <= MAX_AREAS) sums.push(new Array<number>(steps + 1).fill(0));

@@ -2,7 +2,7 @@
 import uPlot from 'uplot';
 import type { TimeRange } from '../store/store.ts';
 import { MAX_AREAS, plotColumns, type TimelineData } from './timeline-data.ts';
-import { cpuLabels, labelsWidth, timeLabels } from './timeline-ticks.ts';
+import { labelsWidth, timeLabels } from './timeline-ticks.ts';
 
 export interface PlotScene {
   data: TimelineData;
@@ -135,7 +135,7 @@ export class TimelinePlot {
           size: (_, labels) => Math.max(Y_AXIS_WIDTH, labelsWidth(labels ?? []) + Y_AXIS_GAP),
           gap: Y_AXIS_GAP,
           space: 26,
-          values: (_, cpus) => cpuLabels(cpus),
+          values: (_, heights) => heights.map(this.#scene.data.scale.label),
         },
       ],
       series: [{}, ...Array.from({ length: MAX_AREAS + 1 }, () => area)],
@@ -147,7 +147,7 @@ export class TimelinePlot {
   }
 
   #hover({ cursor }: uPlot): void {
-    const steps = this.#scene.data.areas[0]?.cpus.length ?? 0;
+    const steps = this.#scene.data.areas[0]?.heights.length ?? 0;
     const isInside = cursor.left !== undefined && cursor.left >= 0 && cursor.idx != null;
     const { fromMs, stepMs } = this.#scene.data;
     const step = isInside ? Math.floor((this.#plot.posToVal(cursor.left!, 'x') - fromMs) / stepMs) : -1;

@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest';
-import { cpuLabels, labelsWidth, timeLabels } from './timeline-ticks.ts';
+import { CPU_SAMPLES, timeScale } from './shown-type.ts';
+import { labelsWidth, timeLabels } from './timeline-ticks.ts';
 
 it('tells tiny shares of a CPU apart', () => {
-  expect(cpuLabels([0, 0.5, 1, 12.5])).toEqual(['0', '0.5', '1', '12.5']);
-  expect(cpuLabels([0, 0.00002, 0.00004])).toEqual(['0', '0.00002', '0.00004']);
+  const { label } = timeScale(CPU_SAMPLES, 1000, 1e7);
+  expect([0, 0.5, 1, 12.5].map(label)).toEqual(['0', '0.5', '1', '12.5']);
+  expect([0, 0.00002, 0.00004].map(label)).toEqual(['0', '0.00002', '0.00004']);
   expect(labelsWidth(['0', '0.00004'])).toBeGreaterThan(labelsWidth(['0', '0.5']));
   expect(labelsWidth([])).toBe(0);
 });

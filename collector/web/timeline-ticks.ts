@@ -1,5 +1,5 @@
 /** What the timeline's axes say: all of it readable, none of it cut by the edge of the picture. */
-import { formatClock, formatCpus } from './format.ts';
+import { formatClock } from './format.ts';
 
 /** Of the axes' font, with some air. */
 const CHARACTER_WIDTH = 6.5;
@@ -18,8 +18,6 @@ export function timeLabels(
     return ((toMs - ms) / spanMs) * width < (label.length * CHARACTER_WIDTH) / 2 ? '' : label;
   });
 }
-
-export const cpuLabels = (values: readonly number[]): string[] => values.map(formatCpus);
 
 /** Room that labels left of the axis need. */
 export const labelsWidth = (labels: readonly string[]): number =>

@@ -1,8 +1,9 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { TimelineAnswer } from '../api/types.ts';
 import type { TimeRange } from '../store/store.ts';
-import { formatCpus, formatDuration, formatShare, formatSpan, valueName } from './format.ts';
+import { formatDuration, formatShare, formatSpan, valueName } from './format.ts';
 import { areaColour } from './palette.ts';
+import { formatterOf, levelNote } from './shown-type.ts';
 import { type Area, assignColours, stackTimeline, type TimelineData } from './timeline-data.ts';
 import { moveBrush, snapBrush } from './timeline-keys.ts';
 import { type PlotEvents, type PlotScene, TimelinePlot } from './timeline-plot.ts';
@@ -25,7 +26,7 @@ interface Properties {
 /** A gap that is seen at the end of the last minute. */
 const MIN_DELAY_MS = 3000;
 
-/** How many CPUs were busy with what; what is brushed is the time that everything else shows. */
+/** How many CPUs were busy with what, or how much there was of another type; what is brushed is the time that everything else shows. */
 export function Timeline({ answer, brush, base, by, isLive, onBy, onBrush, onPick }: Properties) {
   const { dark } = useTheme();
   const [step, setStep] = useState<number>();
@@ -58,7 +59,7 @@ export function Timeline({ answer, brush, base, by, isLive, onBy, onBrush, onPic
         class="timeline-plot"
         role="application"
         aria-roledescription="timeline"
-        aria-label={`${formatCpus(data.meanCpus)} CPUs busy on average${shown}. Arrow keys choose a part, Shift with arrows its end, Escape all.`}
+        aria-label={`${summarize(data)}${shown}. Arrow keys choose a part, Shift with arrows its end, Escape all.`}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: an application takes the keyboard as a whole
         tabIndex={0}
         onKeyDown={onKeyDown}
@@ -67,12 +68,17 @@ export function Timeline({ answer, brush, base, by, isLive, onBy, onBrush, onPic
         <GroupingChoice by={by} onBy={onBy} />
         <ul class="areas" aria-label="Areas">
           {data.areas.map((area, i) => (
-            <AreaEntry key={area.value ?? ' others'} {...{ area, by, step, onPick }} colour={colours[i]!} />
+            <AreaEntry
+              key={area.value ?? ' others'}
+              {...{ area, by, step, onPick }}
+              scale={data.scale}
+              colour={colours[i]!}
+            />
           ))}
         </ul>
         <p class="timeline-note">
           {step === undefined
-            ? `${formatCpus(data.meanCpus)} CPUs busy on average${delay(data, isLive)}`
+            ? `${summarize(data)}${delay(data, isLive)}`
             : formatSpan({
                 fromMs: data.fromMs + step * data.stepMs,
                 toMs: data.fromMs + (step + 1) * data.stepMs,
@@ -83,11 +89,17 @@ export function Timeline({ answer, brush, base, by, isLive, onBy, onBrush, onPic
   );
 }
 
+/** What the whole timeline comes to, in words. */
+const summarize = ({ type, samples, scale, mean }: TimelineData): string =>
+  type.kind === 'level'
+    ? `${formatterOf(type).of(samples)}${levelNote(type)}`
+    : `${scale.of(mean)} on average`;
+
 /** Why the end of a live timeline is empty. */
 function delay({ areas, stepMs }: TimelineData, isLive: boolean): string {
-  const steps = areas[0]?.cpus.length ?? 0;
+  const steps = areas[0]?.heights.length ?? 0;
   let empty = 0;
-  while (empty < steps && areas.every(({ cpus }) => cpus[steps - 1 - empty] === 0)) empty++;
+  while (empty < steps && areas.every(({ heights }) => heights[steps - 1 - empty] === 0)) empty++;
   const ms = empty * stepMs;
   return isLive && empty < steps && ms >= MIN_DELAY_MS
     ? `; the newest samples are ${formatDuration(ms / 1000)} old: agents send every few seconds`
@@ -148,14 +160,15 @@ interface AreaProperties {
   area: Area;
   by: Grouping;
   colour: string;
+  scale: TimelineData['scale'];
   /** The step under the pointer. */
   step: number | undefined;
   onPick(value: string): void;
 }
 
-function AreaEntry({ area, by, colour, step, onPick }: AreaProperties) {
-  const { value, share, cpus } = area;
-  const figure = step === undefined ? formatShare(share) : formatCpus(cpus[step] ?? 0);
+function AreaEntry({ area, by, colour, scale, step, onPick }: AreaProperties) {
+  const { value, share, heights } = area;
+  const figure = step === undefined ? formatShare(share) : scale.label(heights[step] ?? 0);
   const swatch = <span class="swatch" style={{ background: colour }} aria-hidden="true" />;
   if (value === undefined) {
     return (

@@ -5,6 +5,7 @@ import { showSource } from './function-actions.ts';
 import { type FigureColumn, FunctionTable } from './function-table.tsx';
 import { ask } from './questions.ts';
 import { parseSearch } from './search.ts';
+import { formatterOf, levelNote } from './shown-type.ts';
 import { useAnswer } from './use-answer.ts';
 import type { ViewProperties } from './view-properties.ts';
 import { Waiting } from './waiting.tsx';
@@ -27,10 +28,12 @@ export function TopView({ state, isLive, change, onMenu, onSearchNote }: ViewPro
   const note = matcher === undefined ? '' : isBad ? matcher.error : `${formatCount(rows.length)} functions`;
   useEffect(() => onSearchNote({ text: note, isBad }), [note, isBad]);
   if (answer === undefined) return <Waiting error={error} />;
+  const { of, column } = formatterOf(answer.type);
   return (
     <>
       <p class="summary">
-        {plural(answer.samples, 'sample')} ·{' '}
+        {of(answer.samples)}
+        {levelNote(answer.type)} ·{' '}
         {answer.functionCount > LIMIT
           ? `Top ${formatCount(LIMIT)} of ${formatCount(answer.functionCount)} functions`
           : plural(answer.functionCount, 'function')}
@@ -38,7 +41,7 @@ export function TopView({ state, isLive, change, onMenu, onSearchNote }: ViewPro
       <FunctionTable
         label="Functions"
         {...{ rows, sort }}
-        columns={columnsFor(answer.samples)}
+        columns={columnsFor(column, answer.samples)}
         onSort={(name) => change({ sort: name })}
         onOpen={({ name }) => change({ view: 'callers', function: name })}
         onSource={(row) => change(showSource(row))}
@@ -48,15 +51,15 @@ export function TopView({ state, isLive, change, onMenu, onSearchNote }: ViewPro
   );
 }
 
-const columnsFor = (samples: number): FigureColumn<Row>[] => [
+const columnsFor = (what: string, samples: number): FigureColumn<Row>[] => [
   {
     name: 'Self',
-    title: 'share of the samples in the function itself',
+    title: `share of the ${what} in the function itself`,
     format: ({ self }) => formatShare(self / samples),
   },
   {
     name: 'Total',
-    title: 'share of the samples in the function or in what it called',
+    title: `share of the ${what} in the function or in what it called`,
     format: ({ total }) => formatShare(total / samples),
   },
 ];

@@ -16,6 +16,7 @@ const states: fc.Arbitrary<UrlState> = fc
   .record({
     range: fc.constantFrom(...RANGES.map(({ name }) => name)),
     by: fc.constantFrom(...GROUPINGS),
+    type: fc.string(),
     where: fc.string(),
     transform: fc.string(),
     function: fc.string(),

@@ -42,6 +42,8 @@ export interface UrlState {
   brush: TimeRange | undefined;
   /** What the timeline stacks. */
   by: Grouping;
+  /** Type of the samples, as the API names it; '' for CPU samples, or for what there is where there are none. */
+  type: string;
   /** Filter, as the API reads it. */
   where: string;
   /** Transforms of the stacks, as the API reads them. */
@@ -75,6 +77,7 @@ export function parseHash(hash: string): UrlState {
     overview,
     brush: isPart ? shown : undefined,
     by: oneOf(GROUPINGS, read('by')),
+    type: read('type'),
     where: read('where'),
     transform: read('transform'),
     function: read('function'),
@@ -109,6 +112,7 @@ export function formatHash(state: UrlState): string {
     ['over_from', brush === undefined ? '' : text(overview?.fromMs), ''],
     ['over_to', brush === undefined ? '' : text(overview?.toMs), ''],
     ['by', state.by, GROUPINGS[0]],
+    ['type', state.type, ''],
     ['where', state.where, ''],
     ['transform', state.transform, ''],
     ['function', state.function, ''],
