@@ -4,14 +4,14 @@ import { statSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
-import { placeProfile } from '../collector/import/place.ts';
+import { placeProfiles } from '../collector/import/place.ts';
 import { type Collector, CollectorStartError, startCollector } from '../collector/main.ts';
 import { readableEndings } from '../common/profile/formats.ts';
 import type { Profile } from '../common/profile/profile.ts';
 import { becomeUser, findUser } from './collector.ts';
 import { addExamples } from './examples.ts';
 import { makePlainLogger } from './logger.ts';
-import { addReadFlags, ensureHeap, loadOneType, type ReadFlags } from './profile-files.ts';
+import { addReadFlags, ensureHeap, loadProfiles, type ReadFlags } from './profile-files.ts';
 import { untilSignal } from './start-agent.ts';
 
 const FREE_PORT = '127.0.0.1:0';
@@ -44,9 +44,9 @@ export function registerView(program: Command): void {
 
 async function view(file: string, flags: ViewFlags): Promise<void> {
   ensureHeap(flags);
-  const profile = await loadOneType(file, flags);
-  if (profile.samples.length === 0) throw new Error(`${file} has no samples`);
-  placeProfile(profile, {
+  const { profiles } = await loadProfiles(file, flags);
+  if (profiles.every(({ samples }) => samples.length === 0)) throw new Error(`${file} has no samples`);
+  placeProfiles(profiles, {
     endMs: undefined,
     fallbackEndMs: file === '-' ? Date.now() : statSync(file).mtimeMs,
     processName: basename(file).replace(/\..*$/, '') || 'imported',
@@ -59,7 +59,8 @@ async function view(file: string, flags: ViewFlags): Promise<void> {
   // what everybody on this machine can reach needs no rights
   if (process.getuid?.() === 0) giveUpRoot();
   const signalled = untilSignal();
-  const url = await store(collector, file, profile);
+  const type = flags.type === undefined ? '' : `&type=${encodeURIComponent(flags.type)}`;
+  const url = `${await store(collector, file, profiles)}${type}`;
   announce(url);
   if (flags.browser) openBrowser(url);
   await signalled;
@@ -76,13 +77,15 @@ function giveUpRoot(): void {
 }
 
 /** @returns where the page shows all of it */
-async function store(collector: Collector, file: string, profile: Profile): Promise<string> {
-  const { stored, rejected } = collector.store.append(profile);
+async function store(collector: Collector, file: string, profiles: readonly Profile[]): Promise<string> {
+  const results = profiles.map((profile) => collector.store.append(profile));
   await collector.store.commit();
-  for (const [reason, count] of rejected)
+  for (const [reason, count] of results.flatMap(({ rejected }) => [...rejected]))
     process.stderr.write(`everyframe: warning: ${count} samples of ${file} are left out: ${reason}\n`);
-  if (stored === 0) throw new Error(`nothing of ${file} can be shown`);
-  const { fromMs, toMs } = rangeOf(profile);
+  if (results.every(({ stored }) => stored === 0)) throw new Error(`nothing of ${file} can be shown`);
+  const ranges = profiles.filter(({ samples }) => samples.length > 0).map(rangeOf);
+  const fromMs = Math.min(...ranges.map((range) => range.fromMs));
+  const toMs = Math.max(...ranges.map((range) => range.toMs));
   return `${collector.urls.page}#from=${fromMs}&to=${toMs}`;
 }
 

@@ -4,13 +4,16 @@ import type { ReceiverStats } from '../ingest/receiver-stats.ts';
 import type { FlameTree } from '../query/flame-tree.ts';
 import type { FlameGraph } from '../query/profile-graph.ts';
 import type { FrameKind, Store } from '../store/store.ts';
+import { storedType } from '../store/stored-type.ts';
 import type { ConnectionGate } from './connection-gate.ts';
+import { describeTypes } from './shown-type.ts';
 import type { FlameGraphResponse, StatusResponse, TreeColumns, WatchedAgent } from './types.ts';
 
-export function flameGraphResponse({ range, tree, leaves, ...window }: FlameGraph): FlameGraphResponse {
+export function flameGraphResponse({ type, range, tree, leaves, ...window }: FlameGraph): FlameGraphResponse {
   return {
     fromMs: range.fromMs,
     toMs: range.toMs,
+    type: describeTypes([storedType(type)])[0]!.answer,
     samples: window.samples,
     allSamples: window.allSamples,
     cpuNanos: window.cpuNanos,

@@ -5,11 +5,11 @@
 import { writeFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
-import { readProfile } from '../../common/profile/formats.ts';
+import { readProfiles } from '../../common/profile/formats.ts';
 import { encodeOtlp } from '../../common/profile/otlp-encode.ts';
 import { yieldToOthers } from '../yield-to-others.ts';
 import { MAX_IMPORTED_BYTES } from './limits.ts';
-import { type Placement, placeProfile } from './place.ts';
+import { type Placement, placeProfiles } from './place.ts';
 
 export interface ImportFile {
   fileName: string;
@@ -21,10 +21,10 @@ const STDOUT = 1;
 
 function read({ fileName, placement }: ImportFile, bytes: Uint8Array): Uint8Array {
   const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
-  const profile = readProfile(fileName, isGzip ? unpack(fileName, bytes) : bytes);
-  placeProfile(profile, placement);
-  if (profile.samples.length === 0) throw new Error(`${fileName} holds no samples`);
-  const encoded = encodeOtlp([profile], { scopeName: 'everyframe', scopeVersion: '' });
+  const { profiles } = readProfiles(fileName, isGzip ? unpack(fileName, bytes) : bytes);
+  placeProfiles(profiles, placement);
+  if (profiles.every(({ samples }) => samples.length === 0)) throw new Error(`${fileName} holds no samples`);
+  const encoded = encodeOtlp(profiles, { scopeName: 'everyframe', scopeVersion: '' });
   if (encoded.length > MAX_IMPORTED_BYTES)
     throw new Error(
       `${fileName} holds ${encoded.length} bytes of stacks and samples: at most ${MAX_IMPORTED_BYTES} are taken, cut it by time`,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Profile } from '../../common/profile/profile.ts';
 import { cpuType, NO_PERIOD } from '../../common/profile/profile-type.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
-import { placeProfile } from './place.ts';
+import { placeProfiles } from './place.ts';
 
 const CPU_TIME = { type: 'cpu', unit: 'nanoseconds' };
 const END_MS = Date.UTC(2026, 0, 1);
@@ -11,7 +11,7 @@ const make = (changes: Partial<Profile> = {}, endMs = END_MS): Profile =>
 const times = (profile: Profile): number[] =>
   profile.samples[0]!.timestamps.map((ns) => Number(ns / 1_000_000n));
 const place = (profile: Profile, endMs?: number): Profile => {
-  placeProfile(profile, { endMs, fallbackEndMs: END_MS + 5000, processName: 'file' });
+  placeProfiles([profile], { endMs, fallbackEndMs: END_MS + 5000, processName: 'file' });
   return profile;
 };
 
@@ -41,14 +41,25 @@ describe('placeProfile', () => {
   it('makes samples of CPU time, by the period', () => {
     const profile = make({ type: { ...cpuType(10_000_000n), sampleType: CPU_TIME } });
     profile.samples[0]!.value = 45_000_000;
+    profile.samples[0]!.timestamps = [];
     place(profile);
     expect([profile.samples[0]!.value, profile.type.sampleType.type]).toEqual([5, 'samples']);
   });
 
-  it('refuses values that are no samples', () => {
-    const heap = make({ type: { ...NO_PERIOD, sampleType: { type: 'inuse_space', unit: 'bytes' } } });
-    expect(() => place(heap)).toThrow('its values are inuse_space/bytes: samples/count can be imported');
-    const noPeriod = make({ type: { ...cpuType(0n), sampleType: CPU_TIME } });
-    expect(() => place(noPeriod)).toThrow('cpu/nanoseconds with a period');
+  it('keeps other types, and CPU time without a period, as they are', () => {
+    const heap = { ...NO_PERIOD, sampleType: { type: 'inuse_space', unit: 'bytes' } };
+    expect(place(make({ type: heap })).type).toEqual(heap);
+    const noPeriod = { ...cpuType(0n), sampleType: CPU_TIME };
+    expect(place(make({ type: noPeriod })).type).toEqual(noPeriod);
+  });
+
+  it('moves the types of a file together', () => {
+    const heap = make(
+      { type: { ...NO_PERIOD, sampleType: { type: 'inuse_space', unit: 'bytes' } } },
+      END_MS - 500,
+    );
+    const cpu = make();
+    placeProfiles([heap, cpu], { endMs: END_MS + 1000, fallbackEndMs: 0, processName: 'file' });
+    expect([times(heap).at(-1), times(cpu).at(-1)]).toEqual([END_MS + 500, END_MS + 1000]);
   });
 });

@@ -1,4 +1,5 @@
 import type { Profile } from '../../common/profile/profile.ts';
+import { cpuType, valueTypeName } from '../../common/profile/profile-type.ts';
 
 export interface Placement {
   /** When the newest sample is to have happened, milliseconds since the Unix epoch; undefined: as the file says. */
@@ -13,36 +14,36 @@ export interface Placement {
 const EARLIEST_NANOS = 946_684_800_000_000_000n;
 
 /**
- * Makes a profile that was read from a file one that the store takes: in counts, at a time, with a name for
- * each process. Changes it in place.
+ * Makes the profiles that were read from a file ones that the store takes: at a time, with a name for each process. Changes them
+ * in place.
  *
- * @throws Error for a profile whose values are no counts and no multiples of a period
+ * @param profiles one for each type; their times are moved together
  */
-export function placeProfile(profile: Profile, { endMs, fallbackEndMs, processName }: Placement): void {
-  countByPeriod(profile);
-  const newest = newestNanos(profile);
+export function placeProfiles(
+  profiles: readonly Profile[],
+  { endMs, fallbackEndMs, processName }: Placement,
+): void {
+  const newest = profiles.map(newestNanos).reduce((a, b) => (a > b ? a : b), 0n);
   const wanted = endMs ?? (newest < EARLIEST_NANOS ? fallbackEndMs : undefined);
-  if (wanted !== undefined) shift(profile, BigInt(Math.floor(wanted)) * 1_000_000n - newest);
-  for (const process of profile.processes) {
-    if (process.executableName === '' && process.commandName === '' && process.serviceName === '')
-      process.executableName = processName;
+  for (const profile of profiles) {
+    countByPeriod(profile);
+    if (wanted !== undefined) shift(profile, BigInt(Math.floor(wanted)) * 1_000_000n - newest);
+    for (const process of profile.processes) {
+      if (process.executableName === '' && process.commandName === '' && process.serviceName === '')
+        process.executableName = processName;
+    }
   }
 }
 
-/** CPU time becomes samples, as many as would have taken it. */
+/** CPU time becomes samples, as many as would have taken it: pictures of CPU time are of samples. */
 function countByPeriod(profile: Profile): void {
-  const { type, unit } = profile.type.sampleType;
-  if (type === 'samples' && unit === 'count') return;
-  const period = Number(profile.type.period);
-  const isCpuTime = (type === 'cpu' || type === 'wall') && unit === 'nanoseconds' && period > 0;
-  if (!isCpuTime) {
-    throw new Error(
-      `its values are ${type || '(nothing)'}/${unit || '(nothing)'}: samples/count can be imported, and ` +
-        'cpu/nanoseconds with a period',
-    );
-  }
-  profile.type = { ...profile.type, sampleType: { type: 'samples', unit: 'count' } };
-  for (const sample of profile.samples) sample.value = Math.max(1, Math.round(sample.value / period));
+  const { sampleType, periodType, period } = profile.type;
+  const isCpuTime = [sampleType, periodType].every((type) => valueTypeName(type) === 'cpu/nanoseconds');
+  // of single events none takes a whole number of periods
+  const isTimed = profile.samples.some(({ timestamps }) => timestamps.length > 0);
+  if (!isCpuTime || isTimed || period <= 0n) return;
+  profile.type = cpuType(period);
+  for (const sample of profile.samples) sample.value = Math.max(1, Math.round(sample.value / Number(period)));
 }
 
 function newestNanos(profile: Profile): bigint {

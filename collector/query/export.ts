@@ -1,11 +1,12 @@
 /** What is seen, as a profile for the writers of every format. */
 
 import { emptyMapping, emptyProcess, emptyProfile, type Profile } from '../../common/profile/profile.ts';
-import { cpuType } from '../../common/profile/profile-type.ts';
+import { cpuType, isCpuType } from '../../common/profile/profile-type.ts';
 import type { Transform } from '../../common/profile/transform-list.ts';
 import { compileMasks } from '../store/matcher.ts';
 import type { SeriesTable } from '../store/series-table.ts';
 import type { Frame, SampleFilter, Series, Store } from '../store/store.ts';
+import { CPU_TYPE } from '../store/stored-type.ts';
 import { partsOf } from './levels.ts';
 import { type Transformed, transformStacks } from './transforms.ts';
 
@@ -18,8 +19,9 @@ export async function readProfile(
   filter: SampleFilter,
   transforms: readonly Transform[] = [],
 ): Promise<Profile> {
-  const builder = new ProfileBuilder(filter);
-  for (const part of await partsOf(store, filter)) {
+  const parts = await partsOf(store, filter);
+  const builder = new ProfileBuilder(filter, parts[0]?.type);
+  for (const part of parts) {
     const masks = await compileMasks(filter.where, part);
     const { fromMs, toMs } = filter;
     const rows = await part.rows({
@@ -52,7 +54,8 @@ class ProfileBuilder {
   /** Each part of the store has its own count of what went on through its end. */
   readonly #samples = new Map<string, number>();
 
-  constructor({ fromMs, toMs }: SampleFilter) {
+  constructor({ fromMs, toMs }: SampleFilter, type = CPU_TYPE) {
+    this.profile.type = type;
     this.profile.timeUnixNano = BigInt(Math.floor(fromMs)) * 1_000_000n;
     this.profile.durationNano = BigInt(Math.ceil(toMs - fromMs)) * 1_000_000n;
   }
@@ -92,7 +95,7 @@ class ProfileBuilder {
   #noteShared({ periodNanos, host }: Series): void {
     const { profile } = this;
     if (profile.samples.length === 0) {
-      profile.type = cpuType(BigInt(Math.round(periodNanos)));
+      if (isCpuType(profile.type)) profile.type = cpuType(BigInt(Math.round(periodNanos)));
       if (host !== '') profile.host['host.name'] = host;
     } else if (host !== profile.host['host.name']) {
       delete profile.host['host.name'];

@@ -1,14 +1,17 @@
 import type { Profile } from '../../common/profile/profile.ts';
+import type { ProfileType } from '../../common/profile/profile-type.ts';
 import { FrameTable } from '../store/frame-table.ts';
 import { locationFrames, processName } from '../store/frames.ts';
 import { StackTree } from '../store/stack-tree.ts';
 import type { TimeRange, Window } from '../store/store.ts';
+import { periodNanos } from '../store/stored-type.ts';
 import { buildFlameTree, DEFAULT_LIMITS, type FlameTree } from './flame-tree.ts';
 import { LeafSums, type Leaves } from './leaf-sums.ts';
 
 const TIMELINE_STEPS = 120;
 
 export interface FlameGraph extends Omit<Window, 'parts'> {
+  type: ProfileType;
   range: TimeRange;
   tree: FlameTree;
   leaves: Leaves;
@@ -48,11 +51,12 @@ export function profileGraph(profile: Profile, limits = DEFAULT_LIMITS): FlameGr
   sums.add(part);
   const samples = profile.samples.reduce((sum, { value }) => sum + value, 0);
   return {
+    type: profile.type,
     tree: buildFlameTree([part], limits),
     leaves: sums.leaves,
     samples,
     allSamples: samples,
-    cpuNanos: samples * Number(profile.type.period),
+    cpuNanos: samples * periodNanos(profile.type),
     cpus: new Set(profile.samples.map(({ cpu }) => cpu).filter((cpu) => cpu >= 0)).size,
     ...timeline(profile),
   };

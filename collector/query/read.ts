@@ -6,6 +6,7 @@ import {
   isSeriesLabel,
   type SeriesLabel,
 } from '../../common/profile/filter.ts';
+import { isCpuType } from '../../common/profile/profile-type.ts';
 import type { Transform } from '../../common/profile/transform-list.ts';
 import {
   compileMasks,
@@ -223,9 +224,11 @@ export async function sumType(
 ): Promise<{ samples: number; total: number }> {
   const sum = { samples: 0, total: 0 };
   for (const part of await partsOf(store, filter)) {
-    sum.samples += await part.countSamples(filter);
     const rows = await part.rows(rowQuery(filter, EVERYTHING, []));
-    for (let row = 0; row < rows.length; row++) sum.total += weightOf(rows, row);
+    let total = 0;
+    for (let row = 0; row < rows.length; row++) total += weightOf(rows, row);
+    sum.total += total;
+    sum.samples += isCpuType(part.type) ? total : await part.countSamples(filter);
   }
   return sum;
 }

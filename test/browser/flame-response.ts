@@ -4,6 +4,7 @@ import { buildFlameTree } from '../../collector/query/flame-tree.ts';
 import { LeafSums } from '../../collector/query/leaf-sums.ts';
 import { readWindow } from '../../collector/query/read.ts';
 import { MemoryStore } from '../../collector/store/memory-store.ts';
+import { CPU_TYPE } from '../../collector/store/stored-type.ts';
 import { parseFilter } from '../../common/profile/filter.ts';
 import { profileFromText } from './synthetic-profile.ts';
 
@@ -18,5 +19,6 @@ export async function responseFromText(text: string, process?: string): Promise<
   const sums = new LeafSums();
   const filter = { ...range, where: parseFilter(where) };
   const { parts, ...window } = await readWindow(store, filter, 120, { leaves: sums });
-  return flameGraphResponse({ ...window, range, tree: buildFlameTree(parts), leaves: sums.leaves });
+  const graph = { ...window, type: CPU_TYPE, range };
+  return flameGraphResponse({ ...graph, tree: buildFlameTree(parts), leaves: sums.leaves });
 }
