@@ -182,8 +182,8 @@ export function typesText({ types }: TypesAnswer): string[] {
   if (types.length === 0) return ['no samples in this time'];
   const width = Math.max(4, ...types.map(({ name }) => name.length));
   const rows = types.map(({ samples, total, ...type }) => {
-    const what = type.kind === 'level' ? 'in use, the last value of each process' : 'in all';
-    const sum = isCpu(type) ? '' : `, ${valueFormatter(type).of(total)} ${what}`;
+    const what = type.kind === 'level' ? ', the last value of each process' : ' in all';
+    const sum = isCpu(type) ? '' : `, ${valueFormatter(type).of(total)}${what}`;
     return `${type.name.padEnd(width)}  ${samples} samples${sum}`;
   });
   return [`${'type'.padEnd(width)}  what there is of it`, ...rows];

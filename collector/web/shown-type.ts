@@ -41,18 +41,30 @@ export interface TimeScale {
   factor: number;
   /** As an axis writes it. */
   label(scaled: number): string;
+  /** Distances of an axis's lines; undefined: round decimal numbers. */
+  steps: readonly number[] | undefined;
   /** In a sentence. */
   of(scaled: number): string;
 }
+
+/** Whole KiB, MiB, … and their halves. */
+const BINARY_STEPS = Array.from({ length: 60 }, (_, power) => 2 ** power);
 
 /** @param nanosPerSample CPU time that a CPU sample stands for */
 export function timeScale(type: TypeAnswer, stepMs: number, nanosPerSample: number): TimeScale {
   if (isCpu(type)) {
     const of = (cpus: number): string => `${formatCpus(cpus)} CPUs busy`;
-    return { factor: nanosPerSample / (stepMs * 1e6), label: formatCpus, of };
+    return { factor: nanosPerSample / (stepMs * 1e6), label: formatCpus, steps: undefined, of };
   }
   const { cell, of, perSecond } = formatterOf(type);
-  if (type.kind === 'level') return { factor: 1, label: cell, of };
+  const steps = type.unit === 'bytes' ? BINARY_STEPS : undefined;
+  const orNone = (label: (value: number) => string) => (value: number) => (value === 0 ? '0' : label(value));
+  if (type.kind === 'level') return { factor: 1, label: orNone(cell), steps, of };
   const name = type.unit === 'count' ? formatterOf(type).column : type.type;
-  return { factor: 1000 / stepMs, label: perSecond, of: (value) => `${perSecond(value)} of ${name}` };
+  return {
+    factor: 1000 / stepMs,
+    label: orNone(perSecond),
+    steps,
+    of: (value) => `${perSecond(value)} of ${name}`,
+  };
 }

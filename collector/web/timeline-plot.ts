@@ -23,6 +23,11 @@ export interface PlotEvents {
   onHover(step: number | undefined): void;
 }
 
+/** Distances of lines: 1, 2, 2.5 and 5 times each power of ten. */
+const DECIMAL_STEPS = Array.from({ length: 40 }, (_, i) => i - 16).flatMap((power) =>
+  [1, 2, 2.5, 5].map((step) => Number(`${step}e${power}`)),
+);
+
 const FONT = '11px system-ui, sans-serif';
 /** More where labels need it. */
 const Y_AXIS_WIDTH = 34;
@@ -135,6 +140,7 @@ export class TimelinePlot {
           size: (_, labels) => Math.max(Y_AXIS_WIDTH, labelsWidth(labels ?? []) + Y_AXIS_GAP),
           gap: Y_AXIS_GAP,
           space: 26,
+          incrs: () => [...(this.#scene.data.scale.steps ?? DECIMAL_STEPS)],
           values: (_, heights) => heights.map(this.#scene.data.scale.label),
         },
       ],

@@ -3,7 +3,7 @@ import type { TimelineAnswer } from '../api/types.ts';
 import type { TimeRange } from '../store/store.ts';
 import { formatDuration, formatShare, formatSpan, valueName } from './format.ts';
 import { areaColour } from './palette.ts';
-import { formatterOf, levelNote } from './shown-type.ts';
+import { formatterOf, isCpu, levelNote } from './shown-type.ts';
 import { type Area, assignColours, stackTimeline, type TimelineData } from './timeline-data.ts';
 import { moveBrush, snapBrush } from './timeline-keys.ts';
 import { type PlotEvents, type PlotScene, TimelinePlot } from './timeline-plot.ts';
@@ -96,7 +96,8 @@ const summarize = ({ type, samples, scale, mean }: TimelineData): string =>
     : `${scale.of(mean)} on average`;
 
 /** Why the end of a live timeline is empty. */
-function delay({ areas, stepMs }: TimelineData, isLive: boolean): string {
+function delay({ type, areas, stepMs }: TimelineData, isLive: boolean): string {
+  if (!isCpu(type)) return '';
   const steps = areas[0]?.heights.length ?? 0;
   let empty = 0;
   while (empty < steps && areas.every(({ heights }) => heights[steps - 1 - empty] === 0)) empty++;
