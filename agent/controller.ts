@@ -140,6 +140,7 @@ export class Controller {
   readonly #runtimes: RuntimeFrames;
   readonly #processCode: ProcessCode;
   readonly #jit = new JitFrames({
+    files: this.#files,
     onAddress: (process, address) => this.#processCode.onAddress(process, address),
   });
   readonly #sourceMaps: SourceMaps | undefined;

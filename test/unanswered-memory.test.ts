@@ -1,12 +1,22 @@
 /** A process whose memory does not answer costs a reader and its own names, and takes nothing from the others'. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type BigIntStats, closeSync, mkdtempSync, readFileSync, statSync } from 'node:fs';
+import {
+  type BigIntStats,
+  closeSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { type FileIdentity, kernelDevice, openVerified } from '../agent/executables/open-file.ts';
+import { JitFrames } from '../agent/jit/jit-frames.ts';
 import { ForeignFiles } from '../agent/processes/foreign-files.ts';
 import { ForeignReader } from '../agent/processes/foreign-reader.ts';
+import { Penalties } from '../agent/processes/penalties.ts';
 import { type Pid, toPid } from '../common/base/brand.ts';
 import { compile, missingRights, scratchFolder } from './support/fixtures.ts';
 
@@ -16,13 +26,19 @@ afterEach(() => {
 });
 
 /** A page of zeros that is there, and behind it one that never comes. */
-async function startUnanswered(): Promise<{ pid: Pid; pages: number; directory: string }> {
-  const directory = mkdtempSync(join(scratchFolder, 'mount-'));
-  const child = spawn(compile('unanswered', 'gcc', ['-O1'], 'unanswered.c'), [directory]);
+async function startUnanswered({
+  directory = mkdtempSync(join(scratchFolder, 'mount-')),
+  user = 0,
+} = {}): Promise<{ pid: Pid; pages: number; directory: string }> {
+  const program = compile('unanswered', 'gcc', ['-O1'], 'unanswered.c');
+  const child = spawn(program, [directory, String(user)]);
   children.push(child);
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   return { pid: toPid(child.pid!), pages: Number(line.toString()), directory };
 }
+
+const startOf = (pid: Pid): bigint =>
+  BigInt(readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]!.split(' ')[19]!) * 10_000_000n;
 
 const NO_FUSE = "FUSE can't be mounted";
 
@@ -79,3 +95,62 @@ it.skipIf(missingRights)(
     expect((await hanging).kind).toBe('unanswered');
   },
 );
+
+it.skipIf(missingRights)(
+  'a /tmp that does not answer costs its process the names of its JIT code, and nobody else',
+  async (context) => {
+    const hanging = await startUnanswered({ directory: '/tmp' });
+    if (hanging.pages === 0) context.skip(NO_FUSE);
+    const other = spawn('sleep', ['100']);
+    children.push(other);
+    await once(other, 'spawn');
+    const map = `/tmp/perf-${other.pid}.map`;
+    writeFileSync(map, '1000 10 one\n');
+    const files = new ForeignFiles();
+    const frames = new JitFrames({ files });
+    const frameOf = (pid: Pid) => frames.frameOf({ pid, execId: 1, startBoottimeNs: startOf(pid) }, 0x1000);
+    try {
+      const [late, named] = [frameOf(hanging.pid), frameOf(toPid(other.pid!))];
+      await vi.waitFor(async () => {
+        await frames.nameFrames();
+        expect(named.lines[0]?.function).toBe('one');
+      }, 10_000);
+      expect(late.lines).toEqual([]);
+      expect(files.stats).toMatchObject({ filesTimedOut: 1, filesFailed: 0 });
+      // what it has waits for nobody
+      const before = performance.now();
+      await frames.nameFrames();
+      expect(performance.now() - before).toBeLessThan(500);
+    } finally {
+      rmSync(map);
+      await frames.stop();
+      children[0]!.kill('SIGKILL');
+      await vi.waitFor(() => expect(files.stats.filesStuck).toBe(0), 10_000);
+      files.close();
+    }
+  },
+);
+
+it.skipIf(missingRights)('a user whose mounts hang does not end reading for others', async (context) => {
+  const ofUser = await Promise.all(
+    Array.from({ length: 3 }, () => startUnanswered({ directory: '/tmp', user: 12345 })),
+  );
+  if (ofUser.some(({ pages }) => pages === 0)) context.skip(NO_FUSE);
+  const other = await startUnanswered({ directory: '/tmp', user: 12346 });
+  let clock = 0;
+  // whoever did not answer is forgiven at once: the readers that hang are what counts
+  const penalties = new Penalties({
+    now: () => {
+      clock += 3_600_000;
+      return clock;
+    },
+  });
+  const reader = new ForeignReader({ penalties });
+  const bytes = new Uint8Array(4096);
+  for (const { pid, pages } of ofUser) expect(reader.readMemory(pid, pages + 4096, 1, bytes)).toBe(0);
+  expect(reader.stats).toMatchObject({ timedOut: 2, refused: 1, overloaded: 0, stuck: 2 });
+  expect(reader.readMemory(other.pid, other.pages, 1, bytes)).toBe(4096);
+  for (const child of children) child.kill('SIGKILL');
+  await vi.waitFor(() => expect(reader.stats.stuck).toBe(0), 10_000);
+  reader.close();
+});

@@ -1,6 +1,7 @@
 /** A perf map or jitdump that is read as it grows. */
+import type { Pid } from '../../common/base/brand.ts';
 import { CHUNK_BYTES, type JitCode, type JitName, type ReadAt } from '../../common/jit/jit-code.ts';
-import { closeAsync, fstatAsync, readAt } from './open-jit-file.ts';
+import { closeFile, type ForeignFiles, fileReader } from '../processes/foreign-files.ts';
 
 /** In one go, so that one process's file can't hold up the others'. */
 const MAX_STEP_BYTES = 8 << 20;
@@ -16,8 +17,10 @@ export type Growth =
   | 'too-long';
 
 export class FollowedFile {
-  readonly #make: () => JitCode;
+  readonly #files: ForeignFiles;
+  readonly #pid: Pid;
   readonly #fd: number;
+  readonly #make: () => JitCode;
   #code: JitCode;
   /** Next byte to read; -1: no more. */
   #offset = 0;
@@ -27,7 +30,9 @@ export class FollowedFile {
   #wasUnlinked = false;
 
   /** Takes the descriptor over. `make`: a parser for a file that was not read yet. */
-  constructor(fd: number, make: () => JitCode) {
+  constructor({ files, pid, fd }: { files: ForeignFiles; pid: Pid; fd: number }, make: () => JitCode) {
+    this.#files = files;
+    this.#pid = pid;
     this.#fd = fd;
     this.#make = make;
     this.#code = make();
@@ -49,14 +54,15 @@ export class FollowedFile {
 
   /** Reads what has come since the last time. */
   async follow(): Promise<Growth> {
-    const stats = await fstatAsync(this.#fd).catch(() => undefined);
-    if (!stats) return 'same';
-    this.#wasUnlinked = stats.nlink === 0;
-    const isShorter = stats.size < this.#size;
+    const stats = await this.#files.stat(this.#pid, this.#fd);
+    if (typeof stats === 'number') return 'same';
+    this.#wasUnlinked = stats.links === 0;
+    const size = Number(stats.size);
+    const isShorter = size < this.#size;
     if (isShorter) this.forget();
-    this.#size = stats.size;
+    this.#size = size;
     const from = this.#offset;
-    if (!(await this.#readUntil(stats.size))) return 'too-long';
+    if (!(await this.#readUntil(size))) return 'too-long';
     if (isShorter) return 'replaced';
     return this.#offset === from ? 'same' : 'grown';
   }
@@ -67,11 +73,15 @@ export class FollowedFile {
     this.#offset = 0;
   }
 
-  close(): Promise<void> {
-    return closeAsync(this.#fd);
+  close(): void {
+    closeFile({ fd: this.#fd });
   }
 
-  readonly #read: ReadAt = (offset, length) => readAt(this.#fd, offset, length);
+  readonly #read: ReadAt = async (offset, length) => {
+    const bytes = Buffer.allocUnsafe(length);
+    const count = await fileReader(this.#files, this.#pid, this.#fd)(offset, bytes);
+    return bytes.subarray(0, count);
+  };
 
   async #readUntil(size: number): Promise<boolean> {
     for (let step = MAX_STEP_BYTES; step > 0 && this.#offset >= 0 && this.#offset < size; ) {

@@ -5,6 +5,7 @@
 import { LRUCache } from 'lru-cache';
 import { noJitCodeStats } from '../../common/jit/jit-code.ts';
 import { createBootClock } from '../processes/boot-clock.ts';
+import { ForeignFiles } from '../processes/foreign-files.ts';
 import type { ProcessIdentity } from '../tracer/records.ts';
 import type { Frame } from '../traces/frame-resolver.ts';
 import { within } from '../within.ts';
@@ -18,6 +19,7 @@ const MAX_WAIT_MS = 2000;
 
 export interface JitFramesOptions {
   proc?: string;
+  files?: ForeignFiles;
   /** Is told of each address once, until frames are forgotten. */
   onAddress?: (process: ProcessIdentity, address: number) => void;
   /** Milliseconds, for tests. */
@@ -52,6 +54,7 @@ export class JitFrames {
     this.#onAddress = options.onAddress;
     const clock = createBootClock(proc);
     this.#context = {
+      files: options.files ?? new ForeignFiles({ proc }),
       proc,
       stats: this.stats,
       toUnixMs: (boottimeNs) => Number(clock.toUnixNanos(boottimeNs) / 1_000_000n),
@@ -113,11 +116,11 @@ export class JitFrames {
   async stop(): Promise<void> {
     await this.nameFrames();
     this.#byPid.clear();
-    await Promise.all(this.#leaving.map((process) => process.close()));
+    for (const process of this.#leaving) process.close();
     this.#leaving = [];
   }
 
-  /** Process by process, so that a file system that never answers holds one thread of libuv's pool and no more. */
+  /** Process by process: one whose files do not answer holds up the others for a second, and is left alone then. */
   #update(): Promise<void> {
     this.#updating ??= this.#updateAll().finally(() => {
       this.#updating = undefined;
@@ -131,7 +134,7 @@ export class JitFrames {
     for (const process of [...this.#byPid.values()]) await process.update();
     for (const process of this.#leaving.splice(0)) {
       await process.update();
-      await process.close();
+      process.close();
     }
     this.#shrink();
   }

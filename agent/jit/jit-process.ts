@@ -9,6 +9,7 @@ import { PerfMap } from '../../common/jit/perf-map.ts';
 import { emptyMapping, type Mapping } from '../../common/profile/profile.ts';
 import { demangle } from '../../common/symbols/demangle/demangle.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
+import type { ForeignFiles } from '../processes/foreign-files.ts';
 import type { ProcessIdentity } from '../tracer/records.ts';
 import type { Frame } from '../traces/frame-resolver.ts';
 import { FollowedFile } from './followed-file.ts';
@@ -61,6 +62,7 @@ const PARSERS: Record<Kind, new (max: number, stats: JitCodeStats) => JitCode> =
 };
 
 export interface JitContext {
+  files: ForeignFiles;
   proc: string;
   stats: JitStats;
   toUnixMs(boottimeNs: bigint): number;
@@ -124,8 +126,8 @@ export class JitProcess {
     await this.#name(hasGrown ? this.#frames.values() : this.#unnamed);
   }
 
-  async close(): Promise<void> {
-    await Promise.all(this.#open().map((file) => file.close()));
+  close(): void {
+    for (const file of this.#open()) file.close();
     for (const kind of KINDS) delete this.#files[kind];
   }
 
@@ -158,17 +160,18 @@ export class JitProcess {
   }
 
   async #openFile(kind: Kind, owner: JitOwner): Promise<boolean> {
-    const { proc, stats, toUnixMs } = this.#context;
+    const { files, proc, stats, toUnixMs } = this.#context;
     const { pid, startBoottimeNs } = this.identity;
     const opened =
       kind === 'jitDumps'
-        ? await openJitDump(proc, pid, owner)
-        : await openPerfMap(proc, pid, owner, toUnixMs(startBoottimeNs));
+        ? await openJitDump(files, proc, pid, owner)
+        : await openPerfMap(files, pid, owner, toUnixMs(startBoottimeNs));
     if (typeof opened === 'string') this.#refuse(opened);
     if (typeof opened !== 'number') return false;
     stats[kind]++;
-    await this.#files[kind]?.close();
-    this.#files[kind] = new FollowedFile(opened, () => new PARSERS[kind](MAX_FUNCTIONS, stats));
+    this.#files[kind]?.close();
+    const file = { files, pid, fd: opened };
+    this.#files[kind] = new FollowedFile(file, () => new PARSERS[kind](MAX_FUNCTIONS, stats));
     this.#waitMs = FIRST_WAIT_MS;
     return true;
   }

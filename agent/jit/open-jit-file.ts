@@ -1,28 +1,21 @@
 /**
  * Finds and opens the files in which a process tells of its JIT code, as it sees them itself: below its own root and
- * under its PID in its innermost namespace. Whoever may write to that /tmp could put something else there, so a file is
- * looked at by name only (O_PATH) before it is opened, and believed only if it is the process's user's.
+ * under its PID in its innermost namespace. Whoever may write to that /tmp could put something else there, so that nothing
+ * is opened but a regular file, through no link, and it is believed only if it is the process's user's.
  */
-import { close, constants, fstat, open, read, type Stats } from 'node:fs';
-import { promisify } from 'node:util';
+import { constants } from 'node:fs';
+import type { Pid } from '../../common/base/brand.ts';
+import { closeFile, type ForeignFiles } from '../processes/foreign-files.ts';
 import { parseStat, readSmallFile } from '../processes/proc-files.ts';
+import type { NativeFile } from '../tracer/native.ts';
 import type { ProcessIdentity } from '../tracer/records.ts';
 
-export const openAsync = promisify(open);
-export const closeAsync = promisify(close);
-export const fstatAsync = promisify(fstat) as (fd: number) => Promise<Stats>;
-const readAsync = promisify(read);
-
-/** From open(2) of Linux; Node has no name for it. */
-const O_PATH = 0o10000000;
-const READ = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
-const NAME = O_PATH | constants.O_NOFOLLOW;
 const TICK_NS = 10_000_000n;
 /** Some 40,000 mappings. */
 const MAX_MAPS_BYTES = 4 << 20;
-const PIECE_BYTES = 64 * 1024;
 /** A process may have created the file before we think that it started. */
 const CLOCK_SLACK_MS = 2000;
+const ELOOP = -40;
 
 export type JitRefusal =
   /** Of another user than the process, or others can change it. */
@@ -50,89 +43,56 @@ export function readOwner(proc: string, { pid, startBoottimeNs }: ProcessIdentit
 
 /** Undefined where there is none. `startedMs`: when the process did, Unix time. */
 export async function openPerfMap(
-  proc: string,
-  pid: number,
+  files: ForeignFiles,
+  pid: Pid,
   owner: JitOwner,
   startedMs: number,
 ): Promise<number | JitRefusal | undefined> {
-  // not through a link: it would be followed from our root, not from the process's
-  const folder = await openAsync(`${proc}/${pid}/root/tmp`, NAME | constants.O_DIRECTORY).catch(
-    () => undefined,
-  );
-  if (folder === undefined) return undefined;
-  try {
-    const path = `/proc/self/fd/${folder}/perf-${owner.innerPid}.map`;
-    return await openOwned(path, NAME, owner, (stats) => stats.mtimeMs + CLOCK_SLACK_MS >= startedMs);
-  } finally {
-    await closeAsync(folder);
-  }
+  const found = await files.openBelowRoot(pid, `tmp/perf-${owner.innerPid}.map`);
+  // a link could lead anywhere
+  if (found === ELOOP) return 'notRegular';
+  return check(found, owner, ({ mtimeNs }) => Number(mtimeNs / 1_000_000n) + CLOCK_SLACK_MS >= startedMs);
 }
 
 /** Undefined where the process has none mapped, which is how a jitdump is announced. */
 export async function openJitDump(
+  files: ForeignFiles,
   proc: string,
-  pid: number,
+  pid: Pid,
   owner: JitOwner,
 ): Promise<number | JitRefusal | undefined> {
-  const range = await findMapping(`${proc}/${pid}/maps`, `/jit-${owner.innerPid}.dump`);
+  const maps = await files.readProcFile(pid, 'maps', MAX_MAPS_BYTES);
+  const range = typeof maps === 'number' ? undefined : findMapping(maps, `/jit-${owner.innerPid}.dump\n`);
+  if (range === undefined) return undefined;
   // the link leads to the mapped file itself, wherever it is by now
-  return range === undefined
-    ? undefined
-    : openOwned(`${proc}/${pid}/map_files/${range}`, O_PATH, owner, () => true);
+  const found = await files.lookAt(`${proc}/${pid}/map_files/${range}`, true, { pid, device: 0 });
+  return check(found, owner, () => true);
 }
 
-async function openOwned(
-  path: string,
-  flags: number,
+/** The descriptor, or why it is not believed. */
+function check(
+  found: NativeFile | number,
   { uid }: JitOwner,
-  isCurrent: (stats: Stats) => boolean,
-): Promise<number | JitRefusal | undefined> {
-  const name = await openAsync(path, flags).catch(() => undefined);
-  if (name === undefined) return undefined;
-  try {
-    const stats = await fstatAsync(name);
-    if (!stats.isFile()) return 'notRegular';
-    if (stats.uid !== uid || isOthers(stats)) return 'notOwned';
-    if (!isCurrent(stats)) return 'outdated';
-    return await openAsync(`/proc/self/fd/${name}`, READ).catch(() => undefined);
-  } finally {
-    await closeAsync(name);
-  }
+  isCurrent: (file: NativeFile) => boolean,
+): number | JitRefusal | undefined {
+  if (typeof found === 'number') return undefined;
+  const isRegular = (found.mode & constants.S_IFMT) === constants.S_IFREG;
+  const isOwned = found.uid === uid && !isOthers(found);
+  if (isRegular && isOwned && isCurrent(found)) return found.fd;
+  closeFile(found);
+  if (!isRegular) return 'notRegular';
+  return isOwned ? 'outdated' : 'notOwned';
 }
 
 /** Root's group is nobody else's; those of users often have no other member, and their files its rights (umask 002). */
-const isOthers = ({ uid, gid, mode, nlink }: Stats): boolean =>
+const isOthers = ({ uid, gid, mode, links }: NativeFile): boolean =>
   // a file of the process's user that somebody linked to from there
-  nlink > 1 || (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && uid === 0 && gid !== 0);
+  links > 1 || (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && uid === 0 && gid !== 0);
 
 /** The range of the mapping of a file whose path ends so, as map_files/ has it. */
-async function findMapping(path: string, ending: string): Promise<string | undefined> {
-  const fd = await openAsync(path, READ).catch(() => undefined);
-  if (fd === undefined) return undefined;
-  try {
-    let rest = '';
-    for (let left = MAX_MAPS_BYTES; left > 0; ) {
-      const piece = await readAt(fd, null, PIECE_BYTES);
-      if (piece.length === 0) return undefined;
-      left -= piece.length;
-      const lines = (rest + piece.toString('latin1')).split('\n');
-      rest = lines.pop()!;
-      const line = lines.find((text) => text.endsWith(ending));
-      if (line) return line.slice(0, line.indexOf(' ')).replace(/\b0+(?=[0-9a-f])/g, '');
-    }
-    return undefined;
-  } finally {
-    await closeAsync(fd);
-  }
-}
-
-/** Up to `length` bytes, none where the file can't be read; `offset` null: where the last read ended. */
-export async function readAt(fd: number, offset: number | null, length: number): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(length);
-  try {
-    const { bytesRead } = await readAsync(fd, buffer, 0, length, offset);
-    return buffer.subarray(0, bytesRead);
-  } catch {
-    return buffer.subarray(0, 0);
-  }
+function findMapping(maps: Buffer, ending: string): string | undefined {
+  const at = maps.indexOf(ending, 0, 'latin1');
+  if (at < 0) return undefined;
+  const line = maps.toString('latin1', maps.lastIndexOf('\n', at) + 1, at);
+  return line.slice(0, line.indexOf(' ')).replace(/\b0+(?=[0-9a-f])/g, '');
 }
