@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { readableEndings } from '../common/profile/formats.ts';
 import { mergeSets } from '../common/profile/merge.ts';
 import type { ProfileSet } from '../common/profile/profile.ts';
+import { typeName, valueKind } from '../common/profile/profile-type.ts';
 import { addExamples } from './examples.ts';
 import {
   addReadFlags,
@@ -41,6 +42,17 @@ async function convert(inputs: string[], flags: ReadFlags & WriteFlags): Promise
   const all = sets.length === 1 ? sets[0]! : mergeSets(sets);
   const output = flags.type === undefined ? all : onlyType(all, flags.type);
   await saveProfiles(flags, output);
+  for (const note of stateNotes(sets)) process.stderr.write(`everyframe: ${note}\n`);
   const left = droppedTypes(flags, output);
   if (left !== '') process.stderr.write(`everyframe: ${left}\n`);
+}
+
+/** Of types that are no sum over time, and are in several of the files. */
+function stateNotes(sets: readonly ProfileSet[]): string[] {
+  const types = sets.flatMap(({ profiles }) => profiles.map(({ type }) => type));
+  const names = types.filter((type) => valueKind(type) === 'level').map(typeName);
+  const repeated = new Set(names.filter((name, i) => names.indexOf(name) !== i));
+  return [...repeated].map(
+    (name) => `${name} is a state: of a process that several files have, the latest is kept`,
+  );
 }

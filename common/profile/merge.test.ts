@@ -168,6 +168,38 @@ describe('mergeProfiles', () => {
     expect(merged[1]!.stacks).toBe(merged[0]!.stacks);
   });
 
+  it('adds up what was allocated, but not what was in use at different times', () => {
+    const other = { ...app, pid: 10 };
+    const snapshot = (type: string, timeUnixNano: bigint, values: [process: number, value: number][]) =>
+      profileWith({
+        type: { ...NO_PERIOD, sampleType: { type, unit: 'bytes' } },
+        ...{ timeUnixNano, processes: [emptyProcess(), app, other] },
+        samples: values.map(([process, value]) => sample({ process, value })),
+      });
+    const both = ['alloc_space', 'inuse_space'].flatMap((type) => [
+      snapshot(type, 20n, [[1, 5]]),
+      snapshot(type, 10n, [
+        [1, 100],
+        [2, 7],
+      ]),
+      // another resource of the same request
+      snapshot(type, 20n, [[1, 3]]),
+    ]);
+    const sums = mergeProfiles(both).map(({ samples }) =>
+      samples.map(({ process, value }) => [process, value]),
+    );
+    expect(sums).toEqual([
+      [
+        [1, 108],
+        [2, 7],
+      ],
+      [
+        [1, 8],
+        [2, 7],
+      ],
+    ]);
+  });
+
   it('keeps the values of events that join others of 1 each', () => {
     const [ones, others] = [
       sample({ value: 2, timestamps: [1n, 2n] }),

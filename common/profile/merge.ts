@@ -14,11 +14,12 @@ import {
   setOf,
   valueAt,
 } from './profile.ts';
-import { countsSamples, type ProfileType, typeKey } from './profile-type.ts';
+import { countsSamples, type ProfileType, typeKey, valueKind } from './profile-type.ts';
 
 /**
  * One profile a type, in the order in which the types come; they share their tables. CPU samples where none is given.
- * Samples of different periods become the time that they stand for, which can be added up.
+ * Samples of different periods become the time that they stand for, which can be added up. Of a state, such as memory in
+ * use, the latest of each process is kept: those of different times are no sum.
  *
  * Leaves the given profiles as they are; the result may share entries with them.
  *
@@ -26,7 +27,7 @@ import { countsSamples, type ProfileType, typeKey } from './profile-type.ts';
  */
 export function mergeProfiles(profiles: readonly Profile[]): Profile[] {
   const merger = new Merger();
-  for (const profile of inAddableTypes(profiles)) merger.add(profile);
+  for (const profile of lastStates(inAddableTypes(profiles))) merger.add(profile);
   return merger.profiles.length === 0 ? [emptyProfile()] : merger.profiles;
 }
 
@@ -75,6 +76,36 @@ function inTime(profile: Profile): Profile {
     }),
   }));
   return { ...profile, type: { sampleType: periodType, periodType, period: 0n }, samples };
+}
+
+/** Without earlier states of the processes that have a later one. */
+function lastStates(profiles: readonly Profile[]): readonly Profile[] {
+  const isState = ({ type, samples }: Profile): boolean => valueKind(type) === 'level' && samples.length > 0;
+  const states = profiles.filter(isState);
+  if (states.length < 2) return profiles;
+  const latest = new Map<string, bigint>();
+  for (const profile of states) {
+    for (const process of new Set(profile.samples.map((sample) => sample.process))) {
+      const key = stateKey(profile, process);
+      const known = latest.get(key);
+      if (known === undefined || endOf(profile) > known) latest.set(key, endOf(profile));
+    }
+  }
+  return profiles.map((profile) => {
+    if (!isState(profile)) return profile;
+    const isLast = profile.processes.map((_, i) => latest.get(stateKey(profile, i)) === endOf(profile));
+    return { ...profile, samples: profile.samples.filter(({ process }) => isLast[process]) };
+  });
+}
+
+const endOf = ({ timeUnixNano, durationNano }: Profile): bigint => timeUnixNano + durationNano;
+
+/** Whose state: without attributes, which may be those of a sample. */
+function stateKey({ type, host, processes }: Profile, process: number): string {
+  const { pid, startUnixNano, executableName, executablePath, containerId, serviceName } =
+    processes[process]!;
+  const who = [pid, startUnixNano, executableName, executablePath, containerId, serviceName];
+  return [typeKey(type), host['host.name'] ?? '', ...who].join('\0');
 }
 
 /** What the entries of one profile's tables are in the merged ones; profiles of one file share theirs. */
