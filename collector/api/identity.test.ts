@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
+import { typedProfile } from '../../test/support/typed-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
 import { SourceFiles } from '../source/source-files.ts';
 import { MemoryStore } from '../store/memory-store.ts';
@@ -29,6 +30,14 @@ const LINE = fc.record({
 });
 type Line = typeof LINE extends fc.Arbitrary<infer T> ? T : never;
 
+/** What is in the store of each type, as multiples of the CPU samples. */
+const FACTORS: Record<string, number> = {
+  cpu: 1,
+  'off_cpu/nanoseconds': 1_000_003,
+  'alloc_space/bytes': 4096,
+  'inuse_space/bytes': 3,
+};
+
 function contextOf(lines: readonly Line[]): ApiContext {
   const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now: () => END_MS });
   const text = lines.map(
@@ -36,6 +45,11 @@ function contextOf(lines: readonly Line[]): ApiContext {
       `${process};${frames.map(([name, letter]) => `${name}${letter}@${letter}`).join(';')} ${count}`,
   );
   store.append(profileFromText(text.join('\n'), { endMs: END_MS, spanMs: 90_000 }));
+  for (const [name, factor] of Object.entries(FACTORS).slice(1)) {
+    const [type = '', unit = ''] = name.split('/');
+    const values = text.map((line) => line.replace(/\d+$/, (count) => String(Number(count) * factor)));
+    store.append(typedProfile(values.join('\n'), { sampleType: { type, unit }, endMs: END_MS - 1 }));
+  }
   const status = { stats: new ReceiverStats(), store, listen: { grpc: '', http: '' }, startedMs: 0 };
   return { store, status, sources: SourceFiles.NONE, now: () => END_MS };
 }
@@ -52,10 +66,10 @@ function sumOf(entries: Iterable<readonly [string, number]>): Sums {
 const exactSums = (lines: readonly Line[]): Sums =>
   sumOf(lines.map(({ frames, count }) => [KINDS[frames.at(-1)![1]]!, count] as const));
 
-async function askAll(context: ApiContext, where: string, limit: number) {
+async function askAll(context: ApiContext, type: string, where: string, limit: number) {
   const run = async <T>(path: string, parameters: Record<string, string> = {}): Promise<T> =>
     (await ROUTES[`/api/v1/${path}`]!.run(
-      new URLSearchParams({ where, range: '15m', ...parameters }),
+      new URLSearchParams({ where, type, range: '15m', ...parameters }),
       context,
     )) as T;
   const tree = await run<FlameGraphResponse>('tree', { limit: String(limit) });
@@ -81,8 +95,10 @@ it('is the same in the legend, in an exported file, in queries and in what was p
       fc.array(LINE, { minLength: 1, maxLength: 60 }),
       fc.constantFrom('', 'process=sh', 'process!=cc', 'kind=kernel'),
       fc.integer({ min: 1, max: 30 }),
-      async (all, where, limit) => {
-        const lines = all.filter(
+      fc.constantFrom(...Object.keys(FACTORS)),
+      async (all, where, limit, type) => {
+        const ofType = all.map((line) => ({ ...line, count: line.count * FACTORS[type]! }));
+        const lines = ofType.filter(
           ({ process, frames }) =>
             where === '' ||
             (where === 'process=sh' && process === 'sh') ||
@@ -91,7 +107,8 @@ it('is the same in the legend, in an exported file, in queries and in what was p
         );
         const expected = exactSums(lines);
         const total = lines.reduce((sum, { count }) => sum + count, 0);
-        const { tree, values, top, file } = await askAll(contextOf(all), where, limit);
+        const { tree, values, top, file } = await askAll(contextOf(all), type, where, limit);
+        expect(tree.type?.name).toBe(type);
         expect(tree.samples).toBe(total);
         expect(tree.nodes.self.reduce((a, b) => a + b, 0)).toBe(total);
         expect(sumOf(tree.leaves.kinds.map(({ kind, samples }) => [kind, samples]))).toEqual(expected);

@@ -12,6 +12,7 @@ import { encodeOtlp } from '../browser/encode-otlp.ts';
 import { Pusher } from '../browser/push.ts';
 import { profileFromText } from '../browser/synthetic-profile.ts';
 import { testStoreThatLasts } from '../support/store-contract.ts';
+import { typedProfile } from '../support/typed-profile.ts';
 import { type ChdbServer, startChdbServer } from './chdb-server.ts';
 
 const HOUR = 3_600_000;
@@ -119,6 +120,31 @@ describe('ClickHouseStore', () => {
     const secret = startCollector({ ...COLLECTOR, clickhouse: 'http://me:s3cret@127.0.0.1:1/x' });
     await expect(secret).rejects.toThrow(/^--clickhouse: 127\.0\.0\.1:1 can't be used: (?!.*s3cret)/);
   }, 60_000);
+
+  it('takes what a database of the version without types holds for CPU samples', async () => {
+    const database = makeDatabase();
+    const old = await open(database);
+    old.append(profileFromText('p:1;a@n 5', { endMs: nowMs, spanMs: 1 }));
+    await old.close();
+    for (const sql of [
+      `DROP TABLE ${database}.types`,
+      `DROP VIEW ${database}.parts_of_samples`,
+      `ALTER TABLE ${database}.parts DROP COLUMN row_count`,
+      `CREATE MATERIALIZED VIEW ${database}.parts_of_samples TO ${database}.parts AS SELECT part, start, sum(weight) AS events,
+        min(t) AS min_t, max(t) AS max_t FROM ${database}.samples GROUP BY part, start`,
+      `DELETE FROM ${database}.meta WHERE schema_version = 4`,
+    ])
+      server.run(sql);
+    const store = await open(database);
+    const sampleType = { type: 'off_cpu', unit: 'nanoseconds' };
+    store.append(typedProfile('p:1;w@k 7000000000', { sampleType, endMs: nowMs - 1 }));
+    store.append(profileFromText('p:1;a@n 2', { endMs: nowMs, spanMs: 1 }));
+    await store.commit();
+    expect(await samplesIn(store)).toBe(7);
+    expect((await readWindow(store, { ...everything(), type: 'off_cpu/nanoseconds' }, 1)).samples).toBe(7e9);
+    expect(store.stats().samples).toBe(8);
+    await store.close();
+  });
 
   it('refuses a database of a newer version with a sentence', async () => {
     const database = makeDatabase();
