@@ -22,9 +22,14 @@ native: $(OUT)/everyframe.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o
 
 $(OUT)/deferred-6.18.bpf.o: BPF_DEFINES := -DEF_TASK_WORK_IMPL
 $(OUT)/deferred-6.18.bpf.o: BPF_SOURCE := deferred
-compile_bpf = $(CLANG) $(BPF_DEFINES) -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations -Werror -target bpf -mcpu=v2 -D__TARGET_ARCH_$(BPF_ARCH) \
+compile_bpf = $(CLANG) $(BPF_DEFINES) -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations -Werror -target bpf -mcpu=v2 -D__TARGET_ARCH_$(BPF_ARCH) $(BPF_INCLUDES) \
 	-idirafter /usr/include/$(shell uname -m)-linux-gnu -c $(1) -o $@.tmp && $(LLVM_STRIP) -g $@.tmp && mv $@.tmp $@
-BPF_HEADERS := $(wildcard ebpf/*.h ebpf/*/*.h)
+# Of each runtime's folder: what memory.h and runtimes.h include.
+build/include/runtime-%.h: ebpf/runtimes.def Makefile
+	@mkdir -p build/include
+	sed -n 's|^RUNTIME([A-Z0-9_]*, \([a-z0-9_]*\),.*|#include "\1/$*.h"|p' $< > $@
+BPF_INCLUDES := -Iebpf -Ibuild/include
+BPF_HEADERS := $(wildcard ebpf/*.h ebpf/*/*.h) ebpf/runtimes.def build/include/runtime-state.h build/include/runtime-unwind.h
 $(OUT)/%.bpf.o: $(wildcard ebpf/*.c) $(BPF_HEADERS) Makefile
 	@mkdir -p $(OUT)
 	$(call compile_bpf,ebpf/$(or $(BPF_SOURCE),$*).bpf.c)
@@ -38,7 +43,7 @@ build/test-sources.bpf.o: test/sources/sources.bpf.c $(BPF_HEADERS) Makefile
 build/unwinders: $(wildcard test/unwinders/*.[ch] test/unwinders/shim/bpf/*.h) $(BPF_HEADERS) Makefile
 	@mkdir -p build
 	gcc -std=gnu17 -O1 -g -D__TARGET_ARCH_x86 -Wall -Wextra -Wno-unused-parameter -Wno-unknown-pragmas -Wno-sign-compare -Werror \
-		-fsanitize=address,undefined -fno-sanitize-recover=all -Itest/unwinders/shim \
+		-fsanitize=address,undefined -fno-sanitize-recover=all -Itest/unwinders/shim $(BPF_INCLUDES) \
 		test/unwinders/unwinders.c test/unwinders/host.c -o $@
 
 # Static: it is small then, and needs nothing where it runs.

@@ -11,7 +11,7 @@ import { CpuBudget } from './cpu-budget.ts';
 import { BpfCode } from './executables/bpf-code.ts';
 import { Executables } from './executables/executables.ts';
 import { Kernel } from './executables/kernel.ts';
-import { findRuntimeFile } from './executables/runtime-file.ts';
+import { findRuntimeFiles } from './executables/runtime-file.ts';
 import type { SymbolDetail } from './executables/symbol-service.ts';
 import type { Clock } from './interpreters/naming-time.ts';
 import { ProcessRuntimes } from './interpreters/process-runtimes.ts';
@@ -222,7 +222,7 @@ export class Controller {
     const reading = { reader: this.#reader, clock: this.#clock() };
     this.#attached = new ProcessRuntimes({
       runtimeOf: (key) => this.#executables.get(key)?.runtime,
-      findFile: (pid, runtime) => findRuntimeFile(pid, this.#executables.holding(runtime), this.#reader),
+      filesOf: (pid) => findRuntimeFiles(pid, this.#executables.withRuntimes(), this.#reader),
       map: this.#tracer.attachments,
       onRefused: tellRefused((message) => log.warn(message)),
       onApproximateLines: (process) => this.#processes.noteAttribute(process, APPROXIMATE_LINES),

@@ -26,7 +26,7 @@
 #define PAGE_SHIFT config.page_shift
 #define THREAD_POINTER_MEMBER thread.uw.tp_value
 /* The C library's thread ends at the thread pointer, so that nothing in it is at a known distance: glibc's has 1,792 to
- * 1,984 bytes, from version to version, and its keys are looked for (python.h). pthread_self() is where it begins, less
+ * 1,984 bytes, from version to version, and its keys are looked for (thread-local.h). pthread_self() is where it begins, less
  * than THREAD_BYTES before. */
 #define MUSL_KEYS(tp) ((tp)-88)
 #define MODULE_VECTOR(tp, is_musl) ((tp) - ((is_musl) ? 8 : 0))

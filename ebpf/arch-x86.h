@@ -27,7 +27,7 @@
 #define THREAD_POINTER_MEMBER thread.fsbase
 /* Where in the C library's thread, which begins at the thread pointer, glibc has its table of blocks of pthread keys,
  * musl its keys, and both their vector of modules; pthread_self() is the thread pointer. */
-#define GLIBC_KEYS(tp) ((tp) + 0x510)
+#define GLIBC_KEYS(tp, failed) ((tp) + 0x510)
 #define MUSL_KEYS(tp) ((tp) + 0x80)
 #define MODULE_VECTOR(tp, is_musl) ((tp) + 8)
 #define THREAD_BYTES 1

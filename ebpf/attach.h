@@ -17,22 +17,22 @@
 #define ATTACH_MAX_WAIT_NS 60000000000ULL
 
 /* `m`: where the runtime was met, its file or code that no file backs. */
-static __always_inline void ask_to_attach(struct ef_scratch *s, const struct ef_mapping *m,
-					  struct ef_attachment *attachment, u32 runtime)
+static __always_inline void ask_user_space(struct ef_scratch *s, const struct ef_mapping *m, u64 *ask_again_ns,
+					   u64 *wait_ns, u32 runtime, u32 is_attached)
 {
 	struct ef_runtime_met *event = &s->record.met;
-	u64 wait = attachment->wait_ns * 2;
+	u64 wait = *wait_ns * 2;
 
-	if (s->sample.ktime_ns < attachment->ask_again_ns)
+	if (s->sample.ktime_ns < *ask_again_ns)
 		return;
 	if (wait < ATTACH_FIRST_WAIT_NS)
 		wait = ATTACH_FIRST_WAIT_NS;
 	if (wait > ATTACH_MAX_WAIT_NS)
 		wait = ATTACH_MAX_WAIT_NS;
-	attachment->wait_ns = wait;
-	attachment->ask_again_ns = s->sample.ktime_ns + wait;
+	*wait_ns = wait;
+	*ask_again_ns = s->sample.ktime_ns + wait;
 	event->type = EF_RECORD_RUNTIME;
-	event->is_attached = attachment->is_attached;
+	event->is_attached = is_attached;
 	event->runtime = runtime;
 	event->process = s->sample.process;
 	event->key = m->key;
@@ -41,6 +41,12 @@ static __always_inline void ask_to_attach(struct ef_scratch *s, const struct ef_
 		count(EF_COUNTER_runtimes_lost_ring);
 	else
 		count(EF_COUNTER_runtimes_met);
+}
+
+static __always_inline void ask_to_attach(struct ef_scratch *s, const struct ef_mapping *m,
+					  struct ef_attachment *attachment, u32 runtime)
+{
+	ask_user_space(s, m, &attachment->ask_again_ns, &attachment->wait_ns, runtime, attachment->is_attached);
 }
 
 #endif

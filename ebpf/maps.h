@@ -70,6 +70,13 @@ struct {
 	__type(value, struct ef_process_set);
 } processes SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct ef_process_id);
+	__type(value, struct ef_process_runtimes);
+} process_runtimes SEC(".maps");
+
 /* The sampler is replaced by one with more runtimes when a runtime is first met; see enum ef_sampler_slot. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);

@@ -15,9 +15,8 @@
 #define EF_MEMORY_H
 
 #include "maps.h"
-#include "hotspot/state.h"
-#include "python/state.h"
-#include "v8/state.h"
+/* made of runtimes.def by the Makefile: state.h of each runtime */
+#include "runtime-state.h"
 
 /* A mapping of the sampled process, kept for the length of one sample. */
 struct ef_mapping {
@@ -29,6 +28,8 @@ struct ef_mapping {
 	struct ef_file_entry file;
 };
 #define EF_MAPPINGS 4
+/* Words of a thread in which glibc's table of keys is looked for, where its place is not known */
+#define GLIBC_KEYS_WORDS 64
 /* What walks a stack does so many rounds in a function of its own, and calls that in a loop. */
 #define FRAMES_AT_A_TIME 32
 
@@ -71,9 +72,9 @@ struct ef_unwind {
 
 /* What each runtime's unwinder keeps for the length of a sample. */
 struct ef_runtime_states {
-	struct ef_python_state python;
-	struct ef_v8_state v8;
-	struct ef_hotspot_state hotspot;
+#define RUNTIME(name, folder, map, owns) struct ef_##folder##_state folder;
+#include "runtimes.def"
+#undef RUNTIME
 };
 
 /* Everything that a sample works on. Counters that a loop bumps live here: in registers they would defeat
@@ -100,6 +101,10 @@ struct ef_scratch {
 	u32 marker_if_sp_unknown;
 	u32 is_unwound;
 	u32 begun_runtimes; /* bit 1 << enum ef_runtime: its state is of this sample */
+	u32 has_looked_up;  /* what follows was copied from process_runtimes */
+	u32 detected;
+	u64 runtime_files[EF_RUNTIME_MAX];
+	struct ef_process_runtimes new_runtimes;
 	u64 frame_pointer_frames;
 	u64 vma_lookups;
 	struct ef_user_regs user_regs;
@@ -109,6 +114,7 @@ struct ef_scratch {
 	struct ef_code_key code_key;
 	struct ef_file_entry pending_file;
 	u64 maple_node[16];
+	u64 glibc_keys[GLIBC_KEYS_WORDS];
 	struct ef_runtime_states runtimes;
 	struct ef_trace trace;
 	/* file and process records; a name of up to 256 bytes may overhang the end of each buffer */
@@ -164,6 +170,10 @@ static __always_inline void release_scratch(struct ef_scratch *s)
 {
 	s->is_taken = 0;
 }
+
+#define HAS_RUNTIME(name) (config.runtimes & 1U << EF_RUNTIME_##name)
+/* With what a global function of a runtime begins: NULL where the runtime is not loaded. */
+#define RUNTIME_SCRATCH(name) (HAS_RUNTIME(name) ? get_scratch() : NULL)
 
 /* True once a sample for each runtime: what is in its state was left by an earlier one. */
 static __always_inline bool begins_in_sample(struct ef_scratch *s, u32 runtime)

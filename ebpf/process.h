@@ -133,26 +133,31 @@ static __always_inline bool is_known_process(const struct ef_process_id *id)
 	return known && known->exec_id == id->exec_id && known->start_boottime_ns == id->start_boottime_ns;
 }
 
-/* Sends the record of the process that the task belongs to. */
-static __always_inline void report_process(struct ef_scratch *s, struct task_struct *task,
-					   const struct ef_process_id *id, u64 ktime_ns)
+/* Sends the record of the process of `address`, a task; s->sample says who it is, and when. Global, so that it is verified
+ * apart from the sampler. */
+__noinline int report_process(u64 address)
 {
-	struct ef_process *p = &s->record.process;
+	struct ef_scratch *s = get_scratch();
+	struct task_struct *task = (void *)address;
 	u64 exe = executable_file(task);
 
+	if (!s)
+		return 0;
+	struct ef_process *p = &s->record.process;
 	p->path_bytes = 0;
 	if (exe)
 		path_into_record(exe, 0);
-	cgroup_into_record(cgroup_node((u64)task));
-	p->process = *id;
-	fill_process(p, task, ktime_ns, exe);
+	cgroup_into_record(cgroup_node(address));
+	p->process = s->sample.process;
+	fill_process(p, task, s->sample.ktime_ns, exe);
 	u64 bytes = process_record_bytes(p);
 	if (bpf_ringbuf_output(&records, p, bytes, BPF_RB_NO_WAKEUP)) {
 		count(EF_COUNTER_processes_lost_ring);
-		return;
+		return 0;
 	}
 	count(EF_COUNTER_processes_reported);
-	remember_process(id);
+	remember_process(&s->sample.process);
+	return 0;
 }
 
 /* A process that was sampled runs another program now: tell at once, before /proc changes again. */
@@ -169,7 +174,9 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 	struct ef_scratch *s = take_scratch();
 	if (!s)
 		return 0;
-	report_process(s, task, &id, bpf_ktime_get_ns());
+	s->sample.process = id;
+	s->sample.ktime_ns = bpf_ktime_get_ns();
+	report_process((u64)task);
 	release_scratch(s);
 	return 0;
 }

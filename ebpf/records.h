@@ -28,12 +28,13 @@
 
 enum ef_frame_kind {
 	EF_FRAME_NONE = 0,
-	EF_FRAME_FILE = 2,    /* operand: offset in the file; next word: file key */
-	EF_FRAME_ANON = 3,    /* operand: absolute address in memory that no file backs (JIT code) */
-	EF_FRAME_MARKER = 4,  /* operand: enum ef_marker; the last word of a stack that was cut */
-	EF_FRAME_PYTHON = 5,  /* operand: address of the code object; next word: byte offset << 32 | cookie */
-	EF_FRAME_V8 = 6,      /* operand: enum ef_v8_tier << 48 | address of the SharedFunctionInfo; see below */
-	EF_FRAME_HOTSPOT = 7, /* operand: enum ef_hotspot_code << 48 | address of what it says; see below */
+	EF_FRAME_FILE = 2,   /* operand: offset in the file; next word: file key */
+	EF_FRAME_ANON = 3,   /* operand: absolute address in memory that no file backs (JIT code) */
+	EF_FRAME_MARKER = 4, /* operand: enum ef_marker; the last word of a stack that was cut */
+/* then one for each runtime, whose records.h says what the two words are */
+#define RUNTIME(name, folder, map, owns) EF_FRAME_##name,
+#include "runtimes.def"
+#undef RUNTIME
 };
 
 /* Why a stack does not reach its root. Append only. */
@@ -141,11 +142,12 @@ struct ef_file {
 	char path[EF_PATH_BYTES];
 };
 
-/* A process in which a runtime was met that user space has to attach to: see ebpf/attach.h. */
+/* A process in which a runtime was met that user space has to attach to, or code that no file backs of nobody knows which
+ * runtime: see ebpf/attach.h. */
 struct ef_runtime_met {
 	__u16 type;
 	__u16 is_attached; /* what user space found before does not suffice */
-	__u32 runtime;     /* enum ef_runtime */
+	__u32 runtime;     /* enum ef_runtime; EF_RUNTIME_NONE: which ones does the process have? */
 	struct ef_process_id process;
 	__u64 key;  /* of the runtime's file; 0: met was code that no file backs, and the file is to be found */
 	__u64 base; /* address in the process at which offset 0 of the file would be; 0 without a file */
@@ -259,9 +261,26 @@ struct ef_code {
 
 enum ef_runtime {
 	EF_RUNTIME_NONE = 0,
-	EF_RUNTIME_PYTHON = 1,
-	EF_RUNTIME_V8 = 2,
-	EF_RUNTIME_HOTSPOT = 3,
+#define RUNTIME(name, folder, map, owns) EF_RUNTIME_##name,
+#include "runtimes.def"
+#undef RUNTIME
+	EF_RUNTIME_MAX
+};
+_Static_assert(EF_FRAME_MARKER + 1 == EF_FRAME_PYTHON, "frames of runtimes follow the others");
+_Static_assert(EF_RUNTIME_MAX < 32, "a set of runtimes is a word of 32 bits");
+
+/*
+ * Value of the map `process_runtimes`, by struct ef_process_id: which runtimes were detected in an execution of a
+ * process, and in which file. BPF notes a runtime when it comes to code of its file; where it comes to code that no
+ * file backs, and nothing that is noted takes it, it asks user space once what the process has (ef_runtime_met without a
+ * runtime). The answer is final: a runtime that is loaded later is noted at its file.
+ */
+struct ef_process_runtimes {
+	__u32 detected; /* bit 1 << enum ef_runtime */
+	__u32 is_answered;
+	__u64 ask_again_ns;
+	__u64 wait_ns;
+	__u64 files[EF_RUNTIME_MAX]; /* keys */
 };
 
 /* How the values of a map by process begin that user space fills: see ebpf/attach.h. */
@@ -283,7 +302,7 @@ struct ef_config {
 	__u32 wake_bytes;               /* wake user space when that much waits in the ring buffer */
 	__u32 user_regs_from_stack_top; /* where bpf_task_pt_regs is missing: pt_regs end this far below... */
 	__u32 thread_size;              /* ...the end of the kernel stack, which is this large */
-	__u32 runtimes;                 /* bit 1 << enum ef_runtime: the runtimes whose code is wanted */
+	__u32 runtimes;                 /* bit 1 << enum ef_runtime: those that are loaded */
 	__u32 page_shift;               /* of the kernel's pages; used where the processor leaves a choice */
 	__u64 code_address_mask;        /* bits of a return address that are the address; arm64 */
 	__u32 can_defer; /* the kernel has bpf_task_work (6.18): EF_SAMPLER_SLOT_DEFER may be filled */

@@ -67,7 +67,7 @@ static __always_inline struct ef_scratch *begin_sample(enum ef_origin origin, u6
 	begin_stack(s);
 	read_process_id(task, &s->sample.process);
 	if (!is_known_process(&s->sample.process))
-		report_process(s, task, &s->sample.process, s->sample.ktime_ns);
+		report_process((u64)task);
 	return s;
 }
 

@@ -86,9 +86,40 @@ function limitsView(header: string): string {
   return limits.map(([, name, value]) => `export const ${name} = ${value};`).join('\n');
 }
 
+interface RuntimeRow {
+  name: string;
+  map: string;
+}
+
+/** ebpf/runtimes.def. */
+const runtimes = (): RuntimeRow[] =>
+  [...read('ebpf/runtimes.def').matchAll(/^RUNTIME\((\w+), \w+, (\w+), \w+\)$/gm)].map(
+    ([, name = '', map = '']) => ({ name, map }),
+  );
+
+/** Members that an enum has of runtimes.def, written out: they follow the last one before them. */
+function withRuntimes(header: string): string {
+  const included =
+    /((EF_\w+) = (\d+),[^}]*?)#define RUNTIME\([^)]*\) (EF_\w+_)##name,\n#include "runtimes.def"\n#undef RUNTIME/g;
+  return header.replace(included, (_, before: string, _last, _value, prefix: string) => {
+    const last = Number([...before.matchAll(/ = (\d+),/g)].at(-1)?.[1]);
+    return (
+      before +
+      runtimes()
+        .map(({ name }, i) => `\t${prefix}${name} = ${last + 1 + i},`)
+        .join('\n')
+    );
+  });
+}
+
+function runtimesView(): string {
+  const rows = runtimes().map(({ name, map }) => `  ${name}: '${map}',`);
+  return `/** The BPF map of each runtime: ebpf/runtimes.def. */\nexport const RUNTIME_MAPS = {\n${rows.join('\n')}\n} as const;\n`;
+}
+
 function recordsView(): string {
   const types = loadBtf();
-  const header = recordHeaders().map(read).join('\n');
+  const header = withRuntimes(recordHeaders().map(read).join('\n'));
   const enums = [...header.matchAll(/^enum (ef_\w+) \{([^}]*)\}/gm)];
   const structs = [...header.matchAll(/^struct (ef_\w+) \{/gm)];
   return [
@@ -96,6 +127,7 @@ function recordsView(): string {
     limitsView(header),
     ...enums.map(([, name = '', body = '']) => enumView(name, body)),
     profileTypesView(),
+    runtimesView(),
     ...structs.map(([, name = '']) => structView(types, name)),
   ].join('\n');
 }

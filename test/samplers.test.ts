@@ -8,7 +8,7 @@ import { Tracer } from '../agent/tracer/tracer.ts';
 import { hasTool, missingRights } from './support/fixtures.ts';
 
 const STATS = '/proc/sys/kernel/bpf_stats_enabled';
-const RUNTIME_MAPS = RUNTIMES.flatMap(({ maps }) => maps);
+const RUNTIME_MAPS = RUNTIMES.map(({ map }) => map);
 
 interface Shown {
   id: number;
@@ -89,7 +89,7 @@ describe.skipIf(missingRights || !hasTool('bpftool'))('the sampler', () => {
       const before = tracer.counters().samples;
       expect(await tracer.samplers.add(plugin)).toBe(true);
       expect(tracer.counters().samples).toBeGreaterThan(before);
-      loaded.push(...plugin.maps);
+      loaded.push(plugin.map);
       await untilSamples(500);
       expect(runtimeMaps()).toEqual(RUNTIME_MAPS.filter((name) => loaded.includes(name)));
     }

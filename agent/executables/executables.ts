@@ -205,9 +205,9 @@ export class Executables {
     return key === VDSO_KEY ? this.#vdso : this.#byKey.get(key);
   }
 
-  /** Those that hold a runtime, by the name of its plug-in. */
-  holding(runtime: string): Executable[] {
-    return [...this.#byKey.values()].filter((executable) => executable.runtime?.runtime === runtime);
+  /** Those that hold a runtime. */
+  withRuntimes(): Executable[] {
+    return [...this.#byKey.values()].filter((executable) => executable.runtime !== undefined);
   }
 
   /** Takes a file event; what comes of it is seen in the state of the executable and in `stats`. */

@@ -5,7 +5,7 @@ import { afterAll, expect, it } from 'vitest';
 import { toFileKey, toPid } from '../../common/base/brand.ts';
 import { ForeignReader } from '../processes/foreign-reader.ts';
 import { newExecutable } from './executable.ts';
-import { findRuntimeFile } from './runtime-file.ts';
+import { findRuntimeFiles } from './runtime-file.ts';
 
 const proc = mkdtempSync(join(tmpdir(), 'everyframe-proc-'));
 const reader = new ForeignReader({ proc });
@@ -18,6 +18,8 @@ const PID = toPid(4711);
 const KEY = toFileKey('00000000000000aa');
 const identity = (inode: bigint) => ({ inode, size: 1n, ctimeNs: 0n, device: 0 });
 const libjvm = newExecutable(KEY, '/jdk/lib/server/libjvm.so', identity(77n));
+libjvm.runtime = { runtime: 'hotspot', version: '17', facts: undefined, entry: new Uint8Array() };
+const found = { places: [{ runtime: 'hotspot', key: KEY, base: 0x7f0000000000 }], isComplete: true };
 
 function write(...lines: string[]): void {
   mkdirSync(join(proc, String(PID)), { recursive: true });
@@ -30,20 +32,24 @@ it('is the one whose code is mapped, by inode and name, and says from where its 
     '7f0000100000-7f0000900000 r-xp 00100000 00:31 77                         /usr/lib/jvm/lib/server/libjvm.so',
     '7f0001000000-7f0001100000 rwxp 00000000 00:00 0 ',
   );
-  expect(findRuntimeFile(PID, [libjvm], reader)).toEqual({ key: KEY, base: 0x7f0000000000 });
+  expect(findRuntimeFiles(PID, [libjvm], reader)).toEqual(found);
 });
 
 it('may have been deleted since', () => {
   write('7f0000100000-7f0000900000 r-xp 00100000 00:31 77 /jdk/libjvm.so (deleted)');
-  expect(findRuntimeFile(PID, [libjvm], reader)).toEqual({ key: KEY, base: 0x7f0000000000 });
+  expect(findRuntimeFiles(PID, [libjvm], reader)).toEqual(found);
 });
 
-it('is none of another inode or name, nor of a process that is gone', () => {
+it('is none of another inode or name; one that is called after a runtime may hold one all the same', () => {
   write(
     '7f0000100000-7f0000900000 r-xp 00100000 00:31 78 /jdk/libjvm.so',
     '7f0000900000-7f0000a00000 r-xp 00100000 00:31 77 /jdk/notlibjvm.so',
   );
-  expect(findRuntimeFile(PID, [libjvm], reader)).toBeUndefined();
-  expect(findRuntimeFile(toPid(4712), [libjvm], reader)).toBeUndefined();
-  expect(findRuntimeFile(PID, [], reader)).toBeUndefined();
+  expect(findRuntimeFiles(PID, [libjvm], reader)).toEqual({ places: [], isComplete: false });
+  write('7f0000100000-7f0000900000 r-xp 00100000 00:31 78 /usr/bin/luajit');
+  expect(findRuntimeFiles(PID, [libjvm], reader)).toEqual({ places: [], isComplete: true });
+});
+
+it('is not known of a process that is gone', () => {
+  expect(findRuntimeFiles(toPid(4712), [libjvm], reader)).toEqual({ places: [], isComplete: false });
 });

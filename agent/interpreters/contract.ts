@@ -118,10 +118,10 @@ export interface RuntimePlugin {
   /** enum ef_runtime. */
   readonly id: number;
   /**
-   * Its BPF maps, made when its code is loaded. The first is keyed by file key and gets the entries of files; with
-   * `attach` it is keyed by struct ef_process_id and gets those of processes.
+   * Its BPF map, made when its code is loaded. It is keyed by file key and gets the entries of files; with `attach` it
+   * is keyed by struct ef_process_id and gets those of processes.
    */
-  readonly maps: readonly [string, ...string[]];
+  readonly map: string;
   /** enum ef_frame_kind of its frames. */
   readonly frameKind: number;
   readonly frameType: FrameType;

@@ -35,6 +35,11 @@ class FakeMap {
     return true;
   }
 
+  readonly told: unknown[] = [];
+  tellRuntimes(...answer: unknown[]): void {
+    this.told.push(answer);
+  }
+
   withdraw(_plugin: unknown, process: ProcessIdentity): void {
     this.entries.delete(`${process.pid}/${process.execId}`);
   }
@@ -60,7 +65,7 @@ describe('runtimes of processes', () => {
     const clock = { cpu: 0, cpuMicros: () => (clock.cpu += 100_000), wallMs: () => 0 };
     runtimes = new ProcessRuntimes({
       runtimeOf: (key) => (key === KEY ? FILE : undefined),
-      findFile: () => place,
+      filesOf: () => ({ places: place ? [place] : [], isComplete: true }),
       map,
       onRefused: (problem) => told.push(problem),
       clock,
@@ -103,9 +108,23 @@ describe('runtimes of processes', () => {
     const record = met({ key: undefined, base: 0 });
     runtimes.onMet(record);
     expect(runtimes.stats.noFile).toBe(1);
-    place = { key: KEY, base: 8192 };
+    place = { runtime: 'hotspot', key: KEY, base: 8192 };
     runtimes.onMet(record);
     expect(attach).toHaveBeenCalledWith(expect.anything(), 8192, 'of the file');
+  });
+
+  it('are looked for once where BPF asks which a process has, and not attached to before their turn', () => {
+    const question = met({ runtime: Runtime.NONE, key: undefined, base: 0 });
+    runtimes.onMet(question);
+    place = { runtime: 'hotspot', key: KEY, base: 8192 };
+    runtimes.onMet(question);
+    const process = { pid: PID, execId: 1, startBoottimeNs: 5n };
+    expect(map.told).toEqual([
+      [process, [], true],
+      [process, [{ id: Runtime.HOTSPOT, key: KEY }], true],
+    ]);
+    expect(attach).not.toHaveBeenCalled();
+    expect(runtimes.stats).toMatchObject({ asked: 2, noFile: 0 });
   });
 
   it('that are refused again and again are given up, and a person is told', () => {

@@ -6,7 +6,7 @@
 import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
 import type { ForeignReader } from '../processes/foreign-reader.ts';
-import { ATTACHMENT } from '../tracer/records.gen.ts';
+import { ATTACHMENT, Runtime } from '../tracer/records.gen.ts';
 import type { ProcessIdentity, RuntimeRecord } from '../tracer/records.ts';
 import {
   type AttachedRuntime,
@@ -28,19 +28,33 @@ export interface AttachmentMap {
   /** False where it is full, or not made yet. */
   publish(plugin: RuntimePlugin, process: ProcessIdentity, entry: Buffer): boolean;
   withdraw(plugin: RuntimePlugin, process: ProcessIdentity): void;
+  /** Which runtimes the process has, in which files; BPF does not ask again once that is complete. */
+  tellRuntimes(
+    process: ProcessIdentity,
+    files: readonly { id: number; key: FileKey }[],
+    isComplete: boolean,
+  ): void;
 }
 
 /** Where the file of a runtime is in a process. */
 export interface RuntimePlace {
+  /** Name of the plug-in. */
+  runtime: string;
   key: FileKey;
   /** Address at which its offset 0 would be, in the mapping with the code. */
   base: number;
 }
 
+export interface RuntimeFiles {
+  places: RuntimePlace[];
+  /** False where a file may hold a runtime that is not known yet, or the process's files can't be read. */
+  isComplete: boolean;
+}
+
 export interface ProcessRuntimesOptions {
   runtimeOf(key: FileKey): DetectedRuntime | undefined;
-  /** Where the process has a file of that runtime, by the runtime's name; undefined: nowhere. */
-  findFile(pid: Pid, runtime: string): RuntimePlace | undefined;
+  /** What the process has mapped of files with runtimes. */
+  filesOf(pid: Pid): RuntimeFiles;
   map: AttachmentMap;
   onRefused(problem: string): void;
   /** Lines and inlined callees of that process's compiled code are not exact. */
@@ -66,6 +80,8 @@ interface Refusals {
 
 export class ProcessRuntimes {
   readonly stats = {
+    /** Processes with code that no file backs of which BPF asked which runtimes they have. */
+    asked: 0,
     attached: 0,
     /** Asked for again later: the runtime is still starting, or its memory can't be read. */
     notYet: 0,
@@ -124,10 +140,15 @@ export class ProcessRuntimes {
 
   /** BPF has met a runtime, or code that may be its, in a process of which it lacks something. */
   onMet(record: RuntimeRecord): void {
+    if (record.runtime === Runtime.NONE) {
+      this.#tellRuntimes(record);
+      return;
+    }
     const plugin = RUNTIMES.find(({ id }) => id === record.runtime);
     if (!plugin?.attach || this.#refusals(plugin, record) >= REFUSALS) return;
     const { pid, key, base } = record;
-    const place = key ? { key, base } : this.#options.findFile(pid, plugin.name);
+    const places = key ? [{ runtime: plugin.name, key, base }] : this.#options.filesOf(pid).places;
+    const place = places.find(({ runtime }) => runtime === plugin.name);
     const detected = place && this.#options.runtimeOf(place.key);
     if (detected?.runtime !== plugin.name) this.stats.noFile++;
     else if (this.#time.isUp) this.stats.costly++;
@@ -135,6 +156,16 @@ export class ProcessRuntimes {
       const found = this.#time.spend(() => this.#attach(plugin, record, place!.base, detected));
       if (found) this.#publish(plugin, record, place!.key, found);
     }
+  }
+
+  #tellRuntimes({ pid, execId, startBoottimeNs }: RuntimeRecord): void {
+    this.stats.asked++;
+    const { places, isComplete } = this.#options.filesOf(pid);
+    const files = places.flatMap(({ runtime, key }) => {
+      const plugin = RUNTIMES.find(({ name }) => name === runtime);
+      return plugin ? [{ id: plugin.id, key }] : [];
+    });
+    this.#options.map.tellRuntimes({ pid, execId, startBoottimeNs }, files, isComplete);
   }
 
   /** The process has ended, or runs another program now. */

@@ -1,8 +1,9 @@
 /** Entries of processes in the BPF maps of the runtimes that are attached to. */
+import type { FileKey } from '../../common/base/brand.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import type { AttachmentMap } from '../interpreters/process-runtimes.ts';
 import type { Native } from './native.ts';
-import { PROCESS_ID } from './records.gen.ts';
+import { PROCESS_ID, PROCESS_RUNTIMES } from './records.gen.ts';
 import type { ProcessIdentity } from './records.ts';
 import type { Samplers } from './samplers.ts';
 
@@ -17,10 +18,13 @@ const keyBytes = ({ pid, execId, startBoottimeNs }: ProcessIdentity): Buffer => 
 };
 
 export class Attachments implements AttachmentMap {
-  readonly #native: Pick<Native, 'mapUpdate' | 'mapDelete'>;
-  readonly #samplers: Pick<Samplers, 'mapFd'>;
+  readonly #native: Pick<Native, 'mapLookup' | 'mapUpdate' | 'mapDelete'>;
+  readonly #samplers: Pick<Samplers, 'mapFd' | 'processRuntimesFd'>;
 
-  constructor(native: Pick<Native, 'mapUpdate' | 'mapDelete'>, samplers: Pick<Samplers, 'mapFd'>) {
+  constructor(
+    native: Pick<Native, 'mapLookup' | 'mapUpdate' | 'mapDelete'>,
+    samplers: Pick<Samplers, 'mapFd' | 'processRuntimesFd'>,
+  ) {
     this.#native = native;
     this.#samplers = samplers;
   }
@@ -33,6 +37,31 @@ export class Attachments implements AttachmentMap {
       return true;
     } catch {
       return false;
+    }
+  }
+
+  tellRuntimes(
+    process: ProcessIdentity,
+    files: readonly { id: number; key: FileKey }[],
+    isComplete: boolean,
+  ): void {
+    const fd = this.#samplers.processRuntimesFd();
+    if (fd === undefined) return;
+    const key = keyBytes(process);
+    // BPF may have noted some itself, and knows when it asks again
+    const entry =
+      this.#native.mapLookup(fd, key, PROCESS_RUNTIMES.bytes) ?? Buffer.alloc(PROCESS_RUNTIMES.bytes);
+    let detected = entry.readUInt32LE(PROCESS_RUNTIMES.detected);
+    for (const { id, key: file } of files) {
+      detected |= 1 << id;
+      entry.writeBigUInt64LE(BigInt(`0x${file}`), PROCESS_RUNTIMES.files + id * 8);
+    }
+    entry.writeUInt32LE(detected >>> 0, PROCESS_RUNTIMES.detected);
+    entry.writeUInt32LE(isComplete ? 1 : 0, PROCESS_RUNTIMES.isAnswered);
+    try {
+      this.#native.mapUpdate(fd, key, entry, BPF_ANY);
+    } catch {
+      // BPF asks again
     }
   }
 

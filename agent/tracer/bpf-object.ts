@@ -7,7 +7,7 @@ import { onlineCpus } from './cpus.ts';
 import type { KernelFeatures, Native, NativeBpfObject } from './native.ts';
 import { packageRoot } from './package-root.ts';
 import { CONFIG, Context, EF_DEFERRED_PER_CPU } from './records.gen.ts';
-import { type SamplerObjects, Samplers } from './samplers.ts';
+import { PROCESS_RUNTIMES_MAP, type SamplerObjects, Samplers } from './samplers.ts';
 
 export interface BpfSettings {
   maxUserFrames: number;
@@ -101,7 +101,10 @@ export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
       rodata: encodeConfig(settings, features, runtimes, context),
       maxEntries,
       programs,
-      skipMaps: RUNTIMES.filter((plugin) => !runtimes.includes(plugin)).flatMap(({ maps }) => maps),
+      skipMaps: [
+        ...RUNTIMES.filter((plugin) => !runtimes.includes(plugin)).map(({ map }) => map),
+        ...(runtimes.length === 0 ? [PROCESS_RUNTIMES_MAP] : []),
+      ],
       share,
     });
 }

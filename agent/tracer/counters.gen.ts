@@ -61,5 +61,6 @@ export const BPF_COUNTERS = [
   { name: 'hotspot_no_caller', text: "Java frames whose return address was not found: shown as code that no file backs" },
   { name: 'samples_shed', text: "Samples left out by chance because the agent had used up --max-cpu" },
   { name: 'samples_nested', text: "Samples left out because they interrupted another event on their CPU" },
+  { name: 'runtimes_detected', text: "Processes in which the sampler came to code of a runtime that has code outside of files, too" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

@@ -153,6 +153,13 @@ export const PROFILE_TYPES = [
   { name: 'CPU', sampleType: { type: 'samples', unit: 'count' }, periodType: { type: 'cpu', unit: 'nanoseconds' } },
 ] as const;
 
+/** The BPF map of each runtime: ebpf/runtimes.def. */
+export const RUNTIME_MAPS = {
+  PYTHON: 'python_files',
+  V8: 'v8_files',
+  HOTSPOT: 'hotspot_jvms',
+} as const;
+
 /** Size and byte offsets of struct ef_process_id. */
 export const PROCESS_ID = {
   bytes: 16,
@@ -308,6 +315,16 @@ export const CODE = {
   delta: 24,
   isJit: 32,
   reserved: 36,
+} as const;
+
+/** Size and byte offsets of struct ef_process_runtimes. */
+export const PROCESS_RUNTIMES = {
+  bytes: 56,
+  detected: 0,
+  isAnswered: 4,
+  askAgainNs: 8,
+  waitNs: 16,
+  files: 24,
 } as const;
 
 /** Size and byte offsets of struct ef_attachment. */

@@ -13,6 +13,9 @@ import { SamplerSlot } from './records.gen.ts';
 /** Opens, but does not load, a sampler with these runtimes; maps that `share` has are taken from there. */
 export type OpenSampler = (runtimes: readonly RuntimePlugin[], share: NativeBpfObject) => NativeBpfObject;
 
+/** Made with the first runtime. */
+export const PROCESS_RUNTIMES_MAP = 'process_runtimes';
+
 export interface SamplerObjects {
   open: OpenSampler;
   /** The program for stacks of which a part is not in memory; undefined: the kernel can't run it. */
@@ -53,7 +56,13 @@ export class Samplers {
 
   /** The map of a runtime that is part of the sampler, valid until the next await; undefined if it is not. */
   mapFd(plugin: RuntimePlugin): number | undefined {
-    return this.#has(plugin) ? this.#current.mapFd(plugin.maps[0]) : undefined;
+    return this.#has(plugin) ? this.#current.mapFd(plugin.map) : undefined;
+  }
+
+  /** The map of which runtimes a process has, valid until the next await; undefined while no runtime is loaded. */
+  processRuntimesFd(): number | undefined {
+    const isLoaded = !this.#closed && this.#runtimes.length > 0;
+    return isLoaded ? this.#current.mapFd(PROCESS_RUNTIMES_MAP) : undefined;
   }
 
   /**

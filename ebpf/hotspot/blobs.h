@@ -4,7 +4,7 @@
 #define EF_HOTSPOT_BLOBS_H
 
 #include "../attach.h"
-#include "../mapping.h"
+#include "../unwind-frame.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -30,13 +30,7 @@ enum hotspot_name {
 	NAME_STUBS = 0x62757453,
 };
 
-static __always_inline long hotspot_read(void *dst, u32 size, u64 address)
-{
-	long error = USER_READ(dst, size, address);
-	if (error)
-		count(EF_COUNTER_hotspot_read_failed);
-	return error;
-}
+#define HOTSPOT_READ(dst, size, address) read_or_count((dst), (size), (address), EF_COUNTER_hotspot_read_failed)
 
 /* Fields of the blob. What user space says is aligned and inside; the verifier wants to see it. */
 #define BLOB_WORD(w, at) (*(u64 *)((char *)(w)->head + ((at) & (HOTSPOT_HEAD_BYTES - 8))))
@@ -102,7 +96,7 @@ __noinline int read_hotspot_blob(u64 address)
 	u8 back = HOTSPOT_FREE_SEGMENT;
 
 	for (int i = 0; i < HOTSPOT_MAX_HOPS; i++) {
-		if (hotspot_read(&back, 1, map + segment))
+		if (HOTSPOT_READ(&back, 1, map + segment))
 			return 1;
 		if (!back || back == HOTSPOT_FREE_SEGMENT || back > segment)
 			break;
@@ -113,7 +107,7 @@ __noinline int read_hotspot_blob(u64 address)
 		return 1;
 	}
 	w->blob = start + (segment << shift) + w->jvm.block_header;
-	if (hotspot_read(w->head, EF_HOTSPOT_BLOB_BYTES, w->blob))
+	if (HOTSPOT_READ(w->head, EF_HOTSPOT_BLOB_BYTES, w->blob))
 		return 1;
 	u64 begin = w->jvm.has_code_offset ? w->blob + BLOB_INT(w, w->jvm.code_begin) :
 					     BLOB_WORD(w, w->jvm.code_begin);
@@ -122,7 +116,7 @@ __noinline int read_hotspot_blob(u64 address)
 	/* none, or -1 where the frame is not the same everywhere */
 	__s32 words = BLOB_INT(w, w->jvm.frame_size);
 	w->frame_bytes = words > 0 && words < (__s32)HOTSPOT_MAX_FRAME_WORDS ? words * 8 : 0;
-	return hotspot_read(&w->kind, 4, w->name) ? 1 : 0;
+	return HOTSPOT_READ(&w->kind, 4, w->name) ? 1 : 0;
 }
 
 static __always_inline void push_hotspot(struct ef_scratch *s, u32 code, u64 address, u32 high, u32 low)

@@ -5,7 +5,8 @@
 
 #include "../records.h"
 
-/* What a frame of Java runs, and the second word of it. */
+/* EF_FRAME_HOTSPOT: the operand is enum ef_hotspot_code << 48 | address of what it says.
+ * What a frame of Java runs, and the second word of it. */
 enum ef_hotspot_code {
 	EF_HOTSPOT_INTERPRETED = 0, /* Method: bytecode index or EF_HOTSPOT_NO_BCI << 32 | cookie of the method */
 	EF_HOTSPOT_COMPILED = 1,    /* nmethod: offset in its code << 32 | number of the compilation */

@@ -77,7 +77,7 @@ static __always_inline u64 undo_deoptimization(struct ef_scratch *s, struct ef_h
 	if (pc != deopt && pc != deopt2)
 		return pc;
 	u64 at = s->state.sp + (s64)(__s32)BLOB_INT(w, w->jvm.orig_pc);
-	return hotspot_read(&original, 8, at) || original - w->code_begin > 1U << 31 ? pc : original;
+	return HOTSPOT_READ(&original, 8, at) || original - w->code_begin > 1U << 31 ? pc : original;
 }
 
 /* Compiled methods and stubs. Global, so that it is verified once; 0, or 1 where the caller is not found. */

@@ -5,6 +5,8 @@
 
 #include "../records.h"
 
+/* EF_FRAME_PYTHON: the operand is the address of the code object, the next word byte offset << 32 | cookie. */
+
 /* Where a thread keeps its Python thread state. Addresses, here and in code_type, are ELF addresses less the
  * difference between address and file offset of the interpreter loop: less the delta of its mapping they are
  * addresses of the process. */

@@ -6,8 +6,6 @@
 #include "../kernel.h"
 #include "records.h"
 
-/* Words of a thread in which glibc's table of keys is looked for */
-#define GLIBC_KEYS_WORDS 64
 /* States of one thread that are gone through, one an interpreter */
 #define PYTHON_MAX_STATES 4
 
@@ -27,13 +25,8 @@ struct ef_python_state {
 	u64 searched_interpreter;
 	u64 kept_frame; /* the list from here on was found to belong further out than kept_link */
 	u64 kept_link;
-	union {
-		struct {
-			u8 bytes[256];
-			u8 code[256];
-		};
-		u64 words[GLIBC_KEYS_WORDS]; /* before there is a frame */
-	};
+	u8 bytes[256];
+	u8 code[256];
 };
 
 #endif

@@ -26,12 +26,9 @@
 #ifndef EF_PYTHON_H
 #define EF_PYTHON_H
 
-#include "../table.h"
+#include "../unwind-frame.h"
 
 #define PYTHON_MAX_BYTES 192
-/* Where glibc's table of keys may begin below the thread pointer, and of what it points to. */
-#define GLIBC_KEYS_FIRST 1408
-#define GLIBC_KEYS_BLOCK 512
 /* distances from the thread pointer are smaller, addresses larger */
 #define MAX_STATIC_TLS (1 << 22)
 /* owner of a frame that belongs to no function: 3 and, in 3.14, 4 (enum _frameowner) */
@@ -68,103 +65,45 @@ static __always_inline int load_python(struct ef_python_state *w, u64 key)
 	return 0;
 }
 
-/* As USER_READ, but a failure counts. */
-static __always_inline long python_read(void *dst, u32 size, u64 address)
-{
-	long error = USER_READ(dst, size, address);
-	if (error)
-		count(EF_COUNTER_python_read_failed);
-	return error;
-}
-
-/* A word of the process's memory, 0 where it can't be read or the address comes of a null pointer. Global, so that it is
- * verified once. */
-__noinline u64 user_word(u64 address)
-{
-	u64 word = 0;
-	if (HAS_RUNTIME(PYTHON) && address >= 4096)
-		python_read(&word, 8, address);
-	return word;
-}
-
-#ifndef GLIBC_KEYS
-#define GLIBC_KEYS find_glibc_keys
-/* The table's first word points to the first block, which is just before it (nptl/descr.h: specific_1stblock and
- * specific). No other word of a thread points to 512 bytes before itself. */
-__noinline u64 find_glibc_keys(u64 tp)
-{
-	struct ef_scratch *s = RUNTIME_SCRATCH(PYTHON);
-	if (!s)
-		return 0;
-	struct ef_python_state *w = &s->runtimes.python;
-	if (python_read(w->words, sizeof(w->words), tp - GLIBC_KEYS_FIRST))
-		return 0;
-	for (u32 i = 0; i < GLIBC_KEYS_WORDS; i++) {
-		u64 at = tp - GLIBC_KEYS_FIRST + i * 8;
-		if (w->words[i] == at - GLIBC_KEYS_BLOCK)
-			return at;
-	}
-	return 0;
-}
-#endif
-
-/* What pthread_getspecific(key) gives. glibc keeps 32 keys inside struct pthread and the others in blocks;
- * musl has one array (src/thread/pthread_getspecific.c). */
-static __always_inline u64 read_pthread_key(struct ef_python_state *w, u64 tp, u32 key)
-{
-	if (w->file.is_musl)
-		return user_word(user_word(MUSL_KEYS(tp)) + key * 8ULL);
-	u64 keys = GLIBC_KEYS(tp);
-	if (!keys)
-		return 0;
-	u64 block = key < 32 ? keys - GLIBC_KEYS_BLOCK : user_word(keys + (key >> 5) * 8ULL);
-	return block ? user_word(block + (key & 31) * 16ULL + 8) : 0;
-}
-
-/* A thread-local variable of a shared library, by the module's number and its offset in there. */
-static __always_inline u64 module_word(const struct ef_python *py, u64 tp, const u64 *place, s32 add)
-{
-	if (place[0] > 0xffff)
-		return 0;
-	u64 module = user_word(user_word(MODULE_VECTOR(tp, py->is_musl)) + place[0] * (py->is_musl ? 8 : 16));
-	return module && module < USER_ADDRESS_END ? user_word(module + place[1] + add) : 0;
-}
+#define PYTHON_READ(dst, size, address) read_or_count((dst), (size), (address), EF_COUNTER_python_read_failed)
+#define PYTHON_WORD(address) user_word((address), EF_COUNTER_python_read_failed)
 
 /* `delta` is that of the mapping: address + delta = offset in the file. */
-static __always_inline u64 read_thread_state(struct ef_python_state *w, const struct ef_python_access *access,
+static __always_inline u64 read_thread_state(const struct ef_python *py, const struct ef_python_access *access,
 					     u64 tp, u64 delta)
 {
-	const struct ef_python *py = &w->file;
 	u64 words[2] = {};
 
 	switch (access->kind) {
 	case EF_PYTHON_KEY:
 		/* int is_initialized; pthread_key_t key: the number alone says nothing before it is set */
-		python_read(words, 8, access->at - delta - 4);
+		PYTHON_READ(words, 8, access->at - delta - 4);
 		if (py->has_key_flag && !(u32)words[0])
 			return 0;
-		return (words[0] >> 32) < 1024 ? read_pthread_key(w, tp, words[0] >> 32) : 0;
+		return (words[0] >> 32) < 1024 ?
+			       thread_specific(tp, words[0] >> 32, py->is_musl, EF_COUNTER_python_read_failed) :
+			       0;
 	case EF_PYTHON_OFFSET:
-		return user_word(tp + access->at);
+		return PYTHON_WORD(tp + access->at);
 	case EF_PYTHON_MODULE:
 		/* module ID and offset, which the loader has filled in; then the thread's vector of modules */
-		if (python_read(words, 16, access->at - delta))
+		if (PYTHON_READ(words, 16, access->at - delta))
 			return 0;
-		return module_word(py, tp, words, access->add);
+		return thread_local_word(tp, words, access->add, py->is_musl, EF_COUNTER_python_read_failed);
 	case EF_PYTHON_DESCRIPTOR:
 		/* a function and its argument: the distance from the thread pointer or, of a library that was loaded
 		 * later and found no room there, the address of module ID and offset */
-		if (python_read(words, 16, access->at - delta))
+		if (PYTHON_READ(words, 16, access->at - delta))
 			return 0;
 		if (words[1] < MAX_STATIC_TLS)
-			return user_word(tp + words[1] + access->add);
-		if (python_read(words, 16, words[1]))
+			return PYTHON_WORD(tp + words[1] + access->add);
+		if (PYTHON_READ(words, 16, words[1]))
 			return 0;
-		return module_word(py, tp, words, access->add);
+		return thread_local_word(tp, words, access->add, py->is_musl, EF_COUNTER_python_read_failed);
 	case EF_PYTHON_GLOBAL:
 		/* thread_id is pthread_self(); no other thread's begins as close to this one's end */
-		words[0] = user_word(access->at - delta);
-		return words[0] && tp - user_word(words[0] + py->thread_id) < THREAD_BYTES ? words[0] : 0;
+		words[0] = PYTHON_WORD(access->at - delta);
+		return words[0] && tp - PYTHON_WORD(words[0] + py->thread_id) < THREAD_BYTES ? words[0] : 0;
 	default:
 		return 0;
 	}
@@ -173,11 +112,11 @@ static __always_inline u64 read_thread_state(struct ef_python_state *w, const st
 static __always_inline void enter_thread_state(struct ef_python_state *w, const struct ef_python *py, u64 thread)
 {
 	w->states[w->state_count++ & (PYTHON_MAX_STATES - 1)] = thread;
-	w->base_frame = py->thread_base_frame ? user_word(thread + py->thread_base_frame) : 0;
-	w->frame = user_word(thread + py->thread_frame);
-	w->cframe = py->thread_cframe ? user_word(thread + py->thread_cframe) : 0;
+	w->base_frame = py->thread_base_frame ? PYTHON_WORD(thread + py->thread_base_frame) : 0;
+	w->frame = PYTHON_WORD(thread + py->thread_frame);
+	w->cframe = py->thread_cframe ? PYTHON_WORD(thread + py->thread_cframe) : 0;
 	if (py->is_frame_in_cframe)
-		w->frame = user_word(w->frame + py->cframe_frame);
+		w->frame = PYTHON_WORD(w->frame + py->cframe_frame);
 	if (w->frame == w->base_frame)
 		w->frame = 0;
 }
@@ -187,8 +126,8 @@ static __always_inline void begin_python(struct ef_python_state *w, u64 delta)
 {
 	const struct ef_python *py = &w->file;
 	u64 tp = thread_pointer();
-	u64 current = read_thread_state(w, &py->current, tp, delta);
-	u64 bound = read_thread_state(w, &py->bound, tp, delta);
+	u64 current = read_thread_state(py, &py->current, tp, delta);
+	u64 bound = read_thread_state(py, &py->bound, tp, delta);
 
 	w->has_begun = 1;
 	if (!current && !bound) {
@@ -220,16 +159,16 @@ __noinline int search_thread_state(u64 tp)
 	if (!thread && !interpreter)
 		return 1;
 	if (!thread) {
-		w->searched_thread = user_word(interpreter + py->interpreter_threads);
-		w->searched_interpreter = user_word(interpreter + py->interpreter_next);
+		w->searched_thread = PYTHON_WORD(interpreter + py->interpreter_threads);
+		w->searched_interpreter = PYTHON_WORD(interpreter + py->interpreter_next);
 		return 0;
 	}
-	if (tp - user_word(thread + py->thread_id) < THREAD_BYTES && !has_entered(w, thread)) {
+	if (tp - PYTHON_WORD(thread + py->thread_id) < THREAD_BYTES && !has_entered(w, thread)) {
 		enter_thread_state(w, py, thread);
 		if (w->frame)
 			return 1;
 	}
-	w->searched_thread = user_word(thread + py->thread_next);
+	w->searched_thread = PYTHON_WORD(thread + py->thread_next);
 	return 0;
 }
 
@@ -238,11 +177,11 @@ __noinline int search_thread_state(u64 tp)
 static __always_inline void enter_outer_interpreter(struct ef_python_state *w, u64 delta)
 {
 	const struct ef_python *py = &w->file;
-	u64 tp = thread_pointer(), interpreter = user_word(py->interpreters - delta);
+	u64 tp = thread_pointer(), interpreter = PYTHON_WORD(py->interpreters - delta);
 
 	w->searched_thread = 0;
 	/* nearly every process has one alone */
-	w->searched_interpreter = user_word(interpreter + py->interpreter_next) ? interpreter : 0;
+	w->searched_interpreter = PYTHON_WORD(interpreter + py->interpreter_next) ? interpreter : 0;
 	for (u32 i = 0; i < PYTHON_MAX_SEARCH && w->state_count < PYTHON_MAX_STATES; i++)
 		if (search_thread_state(tp))
 			break;
@@ -256,7 +195,7 @@ static __always_inline int is_code_type(const struct ef_python *py, u64 type, u6
 {
 	if (type == py->code_type - delta)
 		return 1;
-	return (user_word(user_word(type + 24)) & FIVE_BYTES) == PYTHON_CODE_NAME;
+	return (PYTHON_WORD(PYTHON_WORD(type + 24)) & FIVE_BYTES) == PYTHON_CODE_NAME;
 }
 
 #define WORD_AT(bytes, at) (*(u64 *)((bytes) + ((at)&0xf8)))
@@ -292,8 +231,8 @@ static __always_inline u32 instruction_offset(const struct ef_python *py, const 
 	u64 start = code + py->code_start;
 	if (py->code_thread_local) {
 		/* free-threaded: the thread's copy of the code, entry `index` of {size, entries[]} */
-		u64 copies = user_word(code + py->code_thread_local);
-		u64 copy = user_word(copies + 8 + HALF_AT(frame, py->frame_thread_local_index) * 8ULL);
+		u64 copies = PYTHON_WORD(code + py->code_thread_local);
+		u64 copy = PYTHON_WORD(copies + 8 + HALF_AT(frame, py->frame_thread_local_index) * 8ULL);
 		if (copy)
 			start = copy;
 	}
@@ -317,7 +256,7 @@ __noinline int take_python_frame(u32 slot)
 	u32 bytes = py->frame_bytes, code_bytes = py->code_bytes;
 	if (bytes > PYTHON_MAX_BYTES || code_bytes > PYTHON_MAX_BYTES)
 		return PYTHON_END;
-	if (python_read(w->bytes, bytes, at))
+	if (PYTHON_READ(w->bytes, bytes, at))
 		return PYTHON_END;
 	u32 boundary = w->bytes[py->frame_boundary];
 	u64 code = WORD_AT(w->bytes, py->frame_code) & ~(u64)py->code_tag_mask;
@@ -331,7 +270,7 @@ __noinline int take_python_frame(u32 slot)
 		count(EF_COUNTER_python_not_code);
 		return PYTHON_END;
 	}
-	if (python_read(w->code, code_bytes, code))
+	if (PYTHON_READ(w->code, code_bytes, code))
 		return PYTHON_END;
 	if (!is_code_type(py, WORD_AT(w->code, py->object_type), m->delta)) {
 		count(EF_COUNTER_python_not_code);
@@ -430,7 +369,7 @@ __noinline int unwind_python(u32 slot)
 		return 0;
 	}
 	if (py->thread_cframe)
-		w->cframe = user_word(w->cframe + py->cframe_previous);
+		w->cframe = PYTHON_WORD(w->cframe + py->cframe_previous);
 	else if (end && w->link >= end) {
 		/* these belong to a frame further out: put them back */
 		s->state.hash = hash;

@@ -5,7 +5,8 @@
 
 #include "../records.h"
 
-/* What a JavaScript frame runs, and the second word of it. The cookie tells functions apart that follow each other
+/* EF_FRAME_V8: the operand is enum ef_v8_tier << 48 | address of the SharedFunctionInfo.
+ * What a JavaScript frame runs, and the second word of it. The cookie tells functions apart that follow each other
  * at one address. */
 enum ef_v8_tier {
 	EF_V8_INTERPRETED = 0, /* bytecode offset as V8 keeps it << 32 | cookie of the function */

@@ -8,8 +8,6 @@
 
 /* What is known of the sampled process and frame. */
 struct ef_v8_state {
-	u64 key; /* V8's file; 0: not met in this process, or not looked for yet */
-	u64 is_looked_up;
 	u64 slots[6]; /* from fp - 40: bytecode offset, bytecode array, argument count, function, context, fp */
 	u64 shared[8];
 	u64 code[2];

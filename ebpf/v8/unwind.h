@@ -12,12 +12,12 @@
  * A trace holds the function's SharedFunctionInfo, which garbage collections rarely move, and the bytecode offset or
  * the program counter. Inlined functions, names and lines are found on the host (agent/interpreters/v8).
  *
- * Anonymous memory is V8's in a process in which V8's file was met: the first stack that reaches it says so.
+ * Anonymous memory may be V8's in a process in which V8's file was detected: see ef_process_runtimes.
  */
 #ifndef EF_V8_H
 #define EF_V8_H
 
-#include "../mapping.h"
+#include "../unwind-frame.h"
 
 #define V8_MAP_INSTANCE_TYPE 12
 #define V8_SHARED_BYTES 64
@@ -28,13 +28,6 @@
 
 enum v8_slot { V8_OFFSET = 0, V8_BYTECODES = 1, V8_FUNCTION = 3, V8_CONTEXT = 4, V8_FP = 5 };
 
-struct ef_v8_process {
-	u64 key;
-	u64 start_boottime_ns;
-	u32 exec_id;
-	u32 reserved;
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 64);
@@ -42,69 +35,20 @@ struct {
 	__type(value, struct ef_v8);
 } v8_files SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, u32);
-	__type(value, struct ef_v8_process);
-} v8_processes SEC(".maps");
-
-/* As USER_READ, but a failure counts. */
-static __always_inline long v8_read(void *dst, u32 size, u64 address)
-{
-	long error = USER_READ(dst, size, address);
-	if (error)
-		count(EF_COUNTER_v8_read_failed);
-	return error;
-}
+#define V8_READ(dst, size, address) read_or_count((dst), (size), (address), EF_COUNTER_v8_read_failed)
 
 static __always_inline bool is_heap_object(u64 word)
 {
 	return (word & 3) == 1 && word < USER_ADDRESS_END;
 }
 
-/* Once a sample: was V8 met in this process? */
-static __always_inline void look_process_up(struct ef_scratch *s, struct ef_v8_state *w)
-{
-	u32 tgid = s->sample.process.tgid;
-	struct ef_v8_process *known = bpf_map_lookup_elem(&v8_processes, &tgid);
-
-	w->is_looked_up = 1;
-	if (known && known->exec_id == s->sample.process.exec_id &&
-	    known->start_boottime_ns == s->sample.process.start_boottime_ns)
-		w->key = known->key;
-}
-
-static __always_inline void remember_v8_process(struct ef_scratch *s, struct ef_v8_state *w, u64 key)
-{
-	u32 tgid = s->sample.process.tgid;
-	struct ef_v8_process value = {
-		.key = key,
-		.start_boottime_ns = s->sample.process.start_boottime_ns,
-		.exec_id = s->sample.process.exec_id,
-	};
-
-	w->key = key;
-	if (!bpf_map_update_elem(&v8_processes, &tgid, &value, BPF_ANY))
-		count(EF_COUNTER_v8_processes);
-}
-
 /* V8 of the process, where this frame is V8's code. */
-static __always_inline struct ef_v8 *enter_v8(struct ef_scratch *s, struct ef_v8_state *w, u32 slot)
+static __always_inline struct ef_v8 *enter_v8(struct ef_scratch *s, u32 slot)
 {
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
-	u64 key = m->key;
-
-	if (begins_in_sample(s, EF_RUNTIME_V8))
-		w->key = w->is_looked_up = 0;
-	if (!w->is_looked_up)
-		look_process_up(s, w);
-	if (key && w->key != key)
-		remember_v8_process(s, w, key);
-	key = w->key;
-	if (!key)
-		return 0;
+	u64 key = s->runtime_files[EF_RUNTIME_V8];
 	struct ef_v8 *v8 = bpf_map_lookup_elem(&v8_files, &key);
+
 	if (v8 && m->key && s->table_offset - v8->blob_start >= v8->blob_length)
 		return 0;
 	return v8;
@@ -136,7 +80,7 @@ static __always_inline u64 v8_code_word(struct ef_v8_state *w, u64 pc, u32 cooki
 {
 	u64 hash = cookie;
 
-	if (!v8_read(w->code, 16, pc - 8))
+	if (!V8_READ(w->code, 16, pc - 8))
 		hash ^= mix64(w->code[0] ^ mix64(w->code[1]));
 	return hash << 48 | (pc & ((1ULL << 48) - 1));
 }
@@ -150,13 +94,13 @@ static __always_inline u64 read_shared(struct ef_v8_state *w, const struct ef_v8
 		count(EF_COUNTER_v8_not_object);
 		return 0;
 	}
-	if (v8_read(&shared, 8, function - 1 + v8->function_shared))
+	if (V8_READ(&shared, 8, function - 1 + v8->function_shared))
 		return 0;
 	if (!is_heap_object(shared)) {
 		count(EF_COUNTER_v8_not_object);
 		return 0;
 	}
-	return v8_read(w->shared, V8_SHARED_BYTES, shared - 1) ? 0 : shared - 1;
+	return V8_READ(w->shared, V8_SHARED_BYTES, shared - 1) ? 0 : shared - 1;
 }
 
 static __always_inline bool is_bytecode_array(const struct ef_v8 *v8, u64 object)
@@ -164,9 +108,9 @@ static __always_inline bool is_bytecode_array(const struct ef_v8 *v8, u64 object
 	u64 map = 0;
 	u16 type = 0;
 
-	if (!is_heap_object(object) || v8_read(&map, 8, object - 1) || !is_heap_object(map))
+	if (!is_heap_object(object) || V8_READ(&map, 8, object - 1) || !is_heap_object(map))
 		return 0;
-	return !v8_read(&type, 2, map - 1 + V8_MAP_INSTANCE_TYPE) && type == v8->bytecode_array_type;
+	return !V8_READ(&type, 2, map - 1 + V8_MAP_INSTANCE_TYPE) && type == v8->bytecode_array_type;
 }
 
 /* A built-in function that keeps no frame, called from JIT code: its return address is near the stack pointer, or in
@@ -178,7 +122,7 @@ __noinline u64 find_jit_return_address(u32 unused)
 	struct ef_scratch *s = get_scratch();
 	u64 words[2] = {};
 #if RETURN_ADDRESS_ON_STACK
-	if (!s || v8_read(words, 16, s->state.sp))
+	if (!s || V8_READ(words, 16, s->state.sp))
 		return 0;
 #else
 	if (!s)
@@ -222,7 +166,7 @@ static __always_inline int find_v8_caller(struct ef_scratch *s, bool is_jit, u64
 	int leaf = V8_BEGINS;
 	u64 code = 0, at = s->state.sp;
 
-	if (v8_read(&code, 8, s->state.pc))
+	if (V8_READ(&code, 8, s->state.pc))
 		return V8_HAS_FRAME;
 	if ((code & 0xffffffffffULL) == V8_PROLOGUE >> 8)
 		at += 8; /* rbp has been pushed */
@@ -231,7 +175,7 @@ static __always_inline int find_v8_caller(struct ef_scratch *s, bool is_jit, u64
 	else if ((code & ((1ULL << (8 * V8_PROLOGUE_BYTES)) - 1)) != V8_PROLOGUE)
 		return V8_HAS_FRAME;
 	*sp = at + 8;
-	return v8_read(pc, 8, at) ? V8_HAS_FRAME : leaf;
+	return V8_READ(pc, 8, at) ? V8_HAS_FRAME : leaf;
 }
 #else
 /* stp x29, x30, [sp, #-16]!; mov x29, sp; stp xzr, x0, [sp, #-32]!; stp x1, x27, [sp, #16] */
@@ -245,7 +189,7 @@ static __always_inline int find_v8_caller(struct ef_scratch *s, bool is_jit, u64
 
 	*sp = s->state.sp;
 	*pc = s->state.leaf.by_dwarf_number[REG_RETURN];
-	if (v8_read(code, 16, s->state.pc))
+	if (V8_READ(code, 16, s->state.pc))
 		return V8_HAS_FRAME;
 	if (code[0] == V8_PROLOGUE && code[1] == V8_PROLOGUE_2)
 		return V8_BEGINS;
@@ -331,25 +275,25 @@ __noinline int unwind_v8(u32 slot)
 	u64 key = s->mappings[slot & (EF_MAPPINGS - 1)].key;
 	bool is_jit = !key;
 	u64 pc = s->state.pc - s->is_return_address;
-	struct ef_v8 *v8 = enter_v8(s, w, slot);
+	struct ef_v8 *v8 = enter_v8(s, slot);
 
 	if (!v8 || s->state.fp < s->state.sp || s->state.fp - s->state.sp > FRAME_POINTER_REACH ||
 	    s->state.fp & 7)
 		return 0;
 	if (s->is_leaf && step_leaf_without_frame(s, w, v8, is_jit))
 		return 1;
-	if (v8_read(w->slots, sizeof(w->slots), s->state.fp - 40))
+	if (V8_READ(w->slots, sizeof(w->slots), s->state.fp - 40))
 		return 0;
 	/* the frame is being built: its function is still in a register */
 	if (s->is_leaf && s->state.fp - 16 < s->state.sp && is_jit)
 		w->slots[V8_CONTEXT] = 1, w->slots[V8_FUNCTION] = s->state.leaf.by_dwarf_number[REG_V8_FUNCTION];
 	if (!push_v8_frame(s, w, v8, pc, key))
 		return 0;
-	s->state.runtime_file = w->key;
+	s->state.runtime_file = s->runtime_files[EF_RUNTIME_V8];
 	u64 at = s->state.fp;
 	s->state.fp = w->slots[V8_FP];
 	s->state.sp = at + 16 + (!is_jit && IS_V8_ENTRY(w->slots[V8_CONTEXT]) ? V8_ENTRY_SAVES : 0);
-	if (v8_read(&s->state.pc, 8, at + 8)) {
+	if (V8_READ(&s->state.pc, 8, at + 8)) {
 		s->state.pc = 0;
 		cut(s, EF_MARKER_STACK_READ);
 	}

@@ -215,7 +215,7 @@ async function measureSizes(): Promise<RuntimeSize[]> {
       'show',
     ).filter(({ id, type }) => !known.has(id) && type === 'perf_event');
     const ids = new Set(own.flatMap(({ map_ids }) => map_ids ?? []));
-    const names: readonly string[] = RUNTIMES.flatMap(({ maps }) => maps);
+    const names: readonly string[] = RUNTIMES.map(({ map }) => map);
     const maps = bpftool<{ id: number; name?: string; bytes_memlock: number }>('map', 'show').filter(
       ({ id, name }) => ids.has(id) && name !== undefined && names.includes(name),
     );

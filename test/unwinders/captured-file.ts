@@ -59,7 +59,7 @@ export class CapturedFile {
     const lines = [`entry files ${hexOf(key)} ${hexOf(entry)}`];
     // what a process is attached to with is not captured
     if (this.plugin && runtime && !this.plugin.attach)
-      lines.push(`entry ${this.plugin.maps[0]} ${hexOf(key)} ${hexOf(runtime.entry)}`);
+      lines.push(`entry ${this.plugin.map} ${hexOf(key)} ${hexOf(runtime.entry)}`);
     return lines;
   }
 

@@ -21,8 +21,11 @@ int resolve_mapping(u64 address);
 #name, &name, sizeof(*name.key), sizeof(*name.value) \
 	}
 const struct host_map unwinder_maps[] = {
-	MAP(scratch),  MAP(counters),     MAP(files),       MAP(found_rules),          MAP(python_files),
-	MAP(v8_files), MAP(v8_processes), MAP(hotspot_jvms), { "tables", &tables, 4, 0 },
+	MAP(scratch), MAP(counters), MAP(files), MAP(found_rules), MAP(process_runtimes),
+#define RUNTIME(name, folder, map, owns) MAP(map),
+#include "../../ebpf/runtimes.def"
+#undef RUNTIME
+	{ "tables", &tables, 4, 0 },
 };
 const size_t unwinder_map_count = sizeof(unwinder_maps) / sizeof(*unwinder_maps);
 const size_t block_bytes = EF_BLOCK_BYTES;

@@ -1,5 +1,5 @@
 /** HotSpot, the JVM of OpenJDK, from JDK 8 on: docs/interpreters/hotspot.md. */
-import { FrameKind, HotspotCode, Runtime } from '../../tracer/records.gen.ts';
+import { FrameKind, HotspotCode, RUNTIME_MAPS, Runtime } from '../../tracer/records.gen.ts';
 import {
   type AttachedRuntime,
   type FrameWords,
@@ -29,7 +29,7 @@ export const hotspot: RuntimePlugin = {
   name: 'hotspot',
   fileName: /^(libjvm\.so|java)$/,
   id: Runtime.HOTSPOT,
-  maps: ['hotspot_jvms'],
+  map: RUNTIME_MAPS.HOTSPOT,
   frameKind: FrameKind.HOTSPOT,
   frameType: 'jvm',
   detect(elf) {

@@ -1,6 +1,6 @@
 /** CPython 3.6 and later: docs/interpreters/python.md. */
 
-import { FrameKind, Runtime } from '../../tracer/records.gen.ts';
+import { FrameKind, RUNTIME_MAPS, Runtime } from '../../tracer/records.gen.ts';
 import type { NameCache, RuntimePlugin } from '../contract.ts';
 import { type CodeObject, PythonProcess, placeOf, readCodeObject } from './code-object.ts';
 import { encodePython } from './encode.ts';
@@ -35,7 +35,7 @@ export const cpython: RuntimePlugin = {
   name: 'cpython',
   fileName: /^(lib)?python\d/,
   id: Runtime.PYTHON,
-  maps: ['python_files'],
+  map: RUNTIME_MAPS.PYTHON,
   frameKind: FrameKind.PYTHON,
   frameType: 'cpython',
   detect(elf) {

@@ -1,5 +1,5 @@
 /** V8 9.4 and later, as in Node 16 to 26: docs/interpreters/v8.md. */
-import { FrameKind, Runtime, V8, V8Tier } from '../../tracer/records.gen.ts';
+import { FrameKind, RUNTIME_MAPS, Runtime, V8, V8Tier } from '../../tracer/records.gen.ts';
 import type {
   FrameWords,
   NameCache,
@@ -31,7 +31,7 @@ export const v8: RuntimePlugin = {
   name: 'v8',
   fileName: /^(lib)?node/,
   id: Runtime.V8,
-  maps: ['v8_files', 'v8_processes'],
+  map: RUNTIME_MAPS.V8,
   frameKind: FrameKind.V8,
   frameType: 'v8js',
   detect(elf) {
