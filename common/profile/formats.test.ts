@@ -308,6 +308,30 @@ describe('JSON', () => {
   });
 });
 
+describe('speedscope files of other programs', () => {
+  it('have a profile for each kind of unit: bytes and times are no sum', () => {
+    const sampled = (unit: string, weight: number) => ({
+      ...{ type: 'sampled', name: unit, unit, startValue: 0, endValue: weight },
+      ...{ samples: [[0]], weights: [weight] },
+    });
+    const profiles = [
+      sampled('bytes', 4096),
+      sampled('seconds', 2),
+      sampled('milliseconds', 5),
+      sampled('none', 3),
+    ];
+    const file = { shared: { frames: [{ name: 'a' }] }, profiles };
+    const read = readProfiles('a.speedscope.json', Buffer.from(JSON.stringify(file)));
+    expect(
+      read.profiles.map(({ type, samples }) => [typeName(type), samples.map(({ value }) => value)]),
+    ).toEqual([
+      ['memory/bytes', [4096]],
+      ['cpu/nanoseconds', [2e9, 5e6]],
+      ['samples/count', [3]],
+    ]);
+  });
+});
+
 describe("the Firefox Profiler's processed format", () => {
   it('has tables whose columns are as long as they say, and indices inside them', () => {
     const file = JSON.parse(Buffer.from(writeProfile('a.firefox.json', exampleProfile())).toString());

@@ -7,7 +7,7 @@ import { isFirefox, readFirefox } from './firefox-read.ts';
 import { FoldedReader, foldedLines, isFoldedLine } from './folded.ts';
 import { parseJson } from './json.ts';
 import { JsonScan } from './json-scan.ts';
-import { joinEqual, mergeProfiles } from './merge.ts';
+import { mergeProfiles } from './merge.ts';
 import { type DecodeResult, decodeOtlp } from './otlp-decode.ts';
 import { encodeOtlp } from './otlp-encode.ts';
 import { isOtlpJson, readOtlpJson, writeOtlpJson } from './otlp-json.ts';
@@ -350,8 +350,8 @@ function sniffing(choose: (start: Uint8Array) => Reader): Reader {
 
 const JSON_FORMATS = [
   { is: isSpeedscope, read: readSpeedscope },
-  { is: isFirefox, read: readFirefox },
-  { is: isChromeTrace, read: readChromeTrace },
+  { is: isFirefox, read: (value: unknown, budget: ReadBudget) => [readFirefox(value, budget)] },
+  { is: isChromeTrace, read: (value: unknown, budget: ReadBudget) => [readChromeTrace(value, budget)] },
 ] as const;
 
 function jsonReader(budget: ReadBudget): Reader {
@@ -368,7 +368,7 @@ function readJson(bytes: Uint8Array, budget: ReadBudget): ProfileFile {
   const format = JSON_FORMATS.find(({ is }) => is(value));
   if (!format)
     throw new Error("it is none of OTLP's, speedscope's, the Firefox Profiler's and Chrome's JSON");
-  return ofOne(joinEqual(format.read(value, budget)));
+  return { ...setOf(mergeProfiles(format.read(value, budget))), problems: NO_PROBLEMS };
 }
 
 /**

@@ -3,10 +3,19 @@
  * nanoseconds where values are times, in bytes where they are sizes.
  */
 import { at, isObject, type Json, list, natural, object, readOwnHeader, text, toBytes } from './json.ts';
-import type { Profile } from './profile.ts';
+import { emptyProfile, type Profile } from './profile.ts';
 import { frameOfName, markKernel, type Owner, ProfileBuilder } from './profile-builder.ts';
-import { cpuType, isCpuType, MAX_VALUE, measureOf, NO_PERIOD, typeName } from './profile-type.ts';
-import type { ReadBudget } from './read-limits.ts';
+import {
+  cpuType,
+  isCpuType,
+  MAX_VALUE,
+  measureOf,
+  NO_PERIOD,
+  type ProfileType,
+  typeKey,
+  typeName,
+} from './profile-type.ts';
+import { ReadBudget } from './read-limits.ts';
 import { ROOT } from './stack-tree.ts';
 import { readMark, splitThreads } from './thread-groups.ts';
 
@@ -60,27 +69,55 @@ const ownerName = ({ process, pid, tid, thread }: Owner): string =>
 export const isSpeedscope = (value: unknown): boolean =>
   isObject(value) && isObject(value['shared']) && Array.isArray(value['profiles']);
 
-/** @throws Error where the file contradicts its format */
-export function readSpeedscope(value: unknown, budget?: ReadBudget): Profile {
+/** A profile for each kind of unit in the file. @throws Error where the file contradicts its format */
+export function readSpeedscope(value: unknown, budget = new ReadBudget()): Profile[] {
   if (!isSpeedscope(value)) throw new Error('it has no "shared" frames and "profiles"');
   const file = value as Json;
-  const builder = new ProfileBuilder(budget);
-  const isOwn = readOwnHeader(builder.profile, file['everyframe']);
-  const locations = list(object(file['shared'])['frames']).map((entry) => {
-    const frame = object(entry);
-    const { name, frameType } = frameOfName(text(frame['name']));
-    const place = { line: natural(frame['line']), column: natural(frame['col']) };
-    return builder.location({ name, frameType, file: text(frame['file']), ...place });
-  });
+  const header = emptyProfile();
+  const own = readOwnHeader(header, file['everyframe']) ? header : undefined;
+  const builders = new Map<string, UnitReader>();
   for (const entry of list(file['profiles'])) {
-    const one = object(entry);
+    const unit = text(object(entry)['unit']);
+    const { type, scale } = own ? { type: own.type, scale: measureOf(own.type).scale } : typeOfUnit(unit);
+    let reader = builders.get(typeKey(type));
+    if (!reader) {
+      reader = new UnitReader(file, { ...header, type }, own !== undefined, budget);
+      builders.set(typeKey(type), reader);
+    }
+    reader.read(object(entry), scale);
+  }
+  return builders.size === 0 ? [header] : [...builders.values()].map(({ profile }) => profile);
+}
+
+/** Reads what is of one type. */
+class UnitReader {
+  readonly #builder: ProfileBuilder;
+  readonly #locations: number[];
+  readonly #isOwn: boolean;
+
+  constructor(file: Json, header: Profile, isOwn: boolean, budget: ReadBudget) {
+    this.#builder = new ProfileBuilder(budget);
+    this.#isOwn = isOwn;
+    const { timeUnixNano, durationNano, type, host } = header;
+    Object.assign(this.#builder.profile, { timeUnixNano, durationNano, type, host });
+    this.#locations = list(object(file['shared'])['frames']).map((entry) => {
+      const frame = object(entry);
+      const { name, frameType } = frameOfName(text(frame['name']));
+      const place = { line: natural(frame['line']), column: natural(frame['col']) };
+      return this.#builder.location({ name, frameType, file: text(frame['file']), ...place });
+    });
+  }
+
+  get profile(): Profile {
+    return this.#builder.profile;
+  }
+
+  read(one: Json, scale: number): void {
+    const builder = this.#builder;
     const other = { process: text(one['name']), pid: 0, tid: 0, thread: '' };
-    const owner = (isOwn && readMark(one['everyframe'])) || other;
-    const scale = isOwn
-      ? measureOf(builder.profile.type).scale
-      : 1 / typeOfUnit(builder.profile, text(one['unit']));
+    const owner = (this.#isOwn && readMark(one['everyframe'])) || other;
     const paths: Paths = {
-      enter: (caller, frame) => builder.enter(caller, at(locations, frame, 'frame')),
+      enter: (caller, frame) => builder.enter(caller, at(this.#locations, frame, 'frame')),
       add(node, weight) {
         const value = Math.round(weight / scale);
         if (value > 0 && value <= MAX_VALUE) builder.add(builder.stackAt(node), owner, value);
@@ -89,7 +126,6 @@ export function readSpeedscope(value: unknown, budget?: ReadBudget): Profile {
     if (one['type'] === 'evented') readEvents(one, paths);
     else readSamples(one, paths);
   }
-  return builder.profile;
 }
 
 const NANOS: ReadonlyMap<string, number> = new Map([
@@ -99,14 +135,13 @@ const NANOS: ReadonlyMap<string, number> = new Map([
   ['seconds', 1e9],
 ]);
 
-/** Times of other programs are counted in nanoseconds, sizes in bytes, and what has no unit as samples. */
-function typeOfUnit(profile: Profile, unit: string): number {
+/** Times of other programs are counted in nanoseconds, sizes in bytes, and what has no unit as samples; the weight of 1 of them. */
+function typeOfUnit(unit: string): { type: ProfileType; scale: number } {
   const nanos = NANOS.get(unit);
   if (nanos !== undefined)
-    profile.type = { ...cpuType(1n), sampleType: { type: 'cpu', unit: 'nanoseconds' } };
-  else if (unit === 'bytes') profile.type = { ...NO_PERIOD, sampleType: { type: 'memory', unit } };
-  else profile.type = cpuType(0n);
-  return nanos ?? 1;
+    return { type: { ...cpuType(1n), sampleType: { type: 'cpu', unit: 'nanoseconds' } }, scale: 1 / nanos };
+  if (unit === 'bytes') return { type: { ...NO_PERIOD, sampleType: { type: 'memory', unit } }, scale: 1 };
+  return { type: cpuType(0n), scale: 1 };
 }
 
 /** Stacks as nodes of a tree: 0 is its root. */
