@@ -16,9 +16,9 @@ LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/n
 NODE_INCLUDE := node_modules/node-api-headers/include
 ADDON_INCLUDE := node_modules/node-addon-api
 
-all: build/everyframe.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/everyframe-reader build/supervise build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp
+all: build/everyframe.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/everyframe-reader build/supervise build/worker-launcher build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp
 
-native: $(OUT)/everyframe.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o $(OUT)/everyframe.node $(OUT)/everyframe-reader $(OUT)/supervise
+native: $(OUT)/everyframe.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o $(OUT)/everyframe.node $(OUT)/everyframe-reader $(OUT)/supervise $(OUT)/worker-launcher
 
 $(OUT)/deferred-6.18.bpf.o: BPF_DEFINES := -DEF_TASK_WORK_IMPL
 $(OUT)/deferred-6.18.bpf.o: BPF_SOURCE := deferred
@@ -60,6 +60,11 @@ $(OUT)/everyframe.node: $(wildcard addon/*.cc addon/*.hh addon/reader/*.hh) Make
 $(OUT)/supervise: supervisor/supervise.cc Makefile
 	@mkdir -p $(OUT)
 	$(CXX) -std=c++20 -O2 -Wall -Wextra -Werror -static-libstdc++ -static-libgcc $< -o $@ $(SYSROOT_FLAGS)
+
+# Starts the agent's workers, without rights and within limits.
+$(OUT)/worker-launcher: $(wildcard confine/*.cc confine/*.hh) addon/open-below.cc addon/open-below.hh Makefile
+	@mkdir -p $(OUT)
+	$(CXX) -std=c++20 -O2 -Wall -Wextra -Werror confine/*.cc addon/open-below.cc -o $@ $(SYSROOT_FLAGS)
 
 # OTLP's protobuf code: a protobufjs static module, imported as #otlp (package.json, "imports").
 build/otlp.js: $(shell find proto -name '*.proto') package-lock.json
@@ -106,10 +111,11 @@ build/cli/.stamp: dist/.stamp bin/everyframe
 	for command in agent run record top; do EVERYFRAME_WRITE_CODE=1 bin/everyframe $$command --help >/dev/null || exit 1; done
 	@touch $@
 
-# The worker threads of the agent, as one file. Lines stay, for stack traces.
+# The agent's workers, as one file, and what starts it, whose text Node is given. Lines stay, for stack traces.
 build/workers/.stamp: dist/.stamp
 	@mkdir -p build/workers && rm -f build/workers/*
 	$(BUNDLE) --outfile=build/workers/worker.cjs agent/workers/worker.ts
+	$(BUNDLE) --minify-whitespace --outfile=build/workers/start.cjs agent/workers/worker-start.ts
 	$(ASCII_COMMENTS) build/workers/worker.cjs
 	@touch $@
 

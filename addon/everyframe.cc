@@ -11,12 +11,14 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("BpfObject", BpfObject::Define(env));
   exports.Set("Ring", Ring::Define(env));
   DefineBpfPrograms(env, exports);
+  DefineDescriptors(env, exports);
   DefineFiles(env, exports);
   DefineMaps(env, exports);
   DefineMemory(env, exports);
   DefinePerf(env, exports);
   DefineReader(env, exports);
   DefineRights(env, exports);
+  DefineSeccomp(env, exports);
   return exports;
 }
 

@@ -278,7 +278,7 @@ export class Controller {
     return new MemoryBudget(
       { maxBytes: maxMemoryBytes, maxTableBytes },
       {
-        residentBytes: () => process.memoryUsage.rss(),
+        residentBytes: () => process.memoryUsage.rss() + this.#workers.privateBytes,
         mapBytes: () => this.#tracer.mapBytes,
         releaseFreeMemory: () => {
           this.#tracer.native.releaseFreeMemory();
@@ -405,7 +405,7 @@ export class Controller {
       ...prefixed('jit', { ...this.#jit.stats }),
       ...prefixed('processCode', { ...this.#processCode.stats }),
       ...prefixed('sourceMaps', { ...this.#sourceMaps?.stats }),
-      ...prefixed('workers', this.#workers.stats),
+      ...prefixed('workers', { ...this.#workers.stats, bytes: this.#workers.privateBytes }),
       ...(this.#options.watchLoop && prefixed('loop', this.#loopDelay.stats)),
       ...prefixed('records', this.#records.stats),
       'samples.reported': this.#samplesReported,

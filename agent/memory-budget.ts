@@ -6,7 +6,7 @@
 
 /** What can be given up, each bounded and made again when it is needed. */
 export interface Reclaimable {
-  /** Resident memory of the process, bytes. */
+  /** Resident memory of the process, and what its workers have for themselves, bytes. */
   residentBytes(): number;
   /** Kernel memory of the BPF maps, the unwind tables included, bytes. */
   mapBytes(): number;

@@ -6,8 +6,8 @@ import { readSmallFile } from '../agent/processes/proc-files.ts';
 import { debuginfodFromEnvironment } from '../agent/symbols/debuginfod-settings.ts';
 import { checkPlace } from '../agent/tracer/host-checks.ts';
 import { type HostFacts, missingCapabilities, readHostFacts } from '../agent/tracer/host-facts.ts';
+import { raiseCompilerBudget } from '../agent/workers/compiler-budget.ts';
 import { placeOfCache } from './cache-place.ts';
-import { raiseCompilerBudget } from './compiler-budget.ts';
 import { agentBudget, readMemoryLimit } from './memory-limit.ts';
 import { keepSamplingRights } from './rights.ts';
 

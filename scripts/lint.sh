@@ -34,7 +34,7 @@ check_layers() {
 
 # Not those two: tables laid out by hand.
 check_c_format() {
-	git ls-files -- 'ebpf/*.[ch]' 'addon/*.cc' 'addon/*.hh' 'supervisor/*.cc' | grep -v -e '^ebpf/vmlinux\.h$' -e '^ebpf/counters\.h$' |
+	git ls-files -- 'ebpf/*.[ch]' 'addon/*.cc' 'addon/*.hh' 'supervisor/*.cc' 'confine/*.cc' 'confine/*.hh' | grep -v -e '^ebpf/vmlinux\.h$' -e '^ebpf/counters\.h$' |
 		xargs clang-format --dry-run --Werror
 }
 

@@ -100,9 +100,8 @@ describe.skipIf(!isInstalled)('debuginfod', () => {
     const better = new Promise<void>((resolve) => {
       improved = resolve;
     });
-    const debuginfod = new Debuginfod(
-      debuginfodFromEnvironment({ ...env, CACHE_DIRECTORY: path('agent-cache') }),
-    );
+    const settings = debuginfodFromEnvironment({ ...env, CACHE_DIRECTORY: path('agent-cache') });
+    const debuginfod = new Debuginfod(settings);
     const workers = createFileWorkers();
     const executables = new Executables({
       workers,

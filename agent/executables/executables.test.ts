@@ -27,8 +27,7 @@ import { parseStat } from '../processes/proc-files.ts';
 import { OWN_VIEW, RootViews } from '../processes/root-views.ts';
 import type { FileRecord } from '../tracer/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
-import { createFileWorkers } from '../workers/file-workers.ts';
-import type { WorkerData } from '../workers/protocol.ts';
+import { createFileWorkers, type FileWorkerOptions } from '../workers/file-workers.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { Executables, type ExecutablesOptions, VDSO_KEY } from './executables.ts';
 import { kernelDevice } from './open-file.ts';
@@ -86,7 +85,7 @@ afterEach(async () => {
   }
 });
 
-function create(options: Partial<ExecutablesOptions> = {}, data?: Partial<WorkerData>) {
+function create(options: Partial<ExecutablesOptions> = {}, data?: FileWorkerOptions) {
   const tables = new Sink();
   const workers = createFileWorkers(data);
   const executables = new Executables({ tables, workers, retryMs: 1, ...options });

@@ -111,7 +111,7 @@ const keyOf = ({ key, view }: Pick<Asker, 'key' | 'view'>): string => `${key} ${
 /** Throws where the descriptor is of no directory. */
 export const openRoot = (root: RootRequest): RootDirectory | undefined => {
   if (root === 'own') return ownRoot();
-  return root === undefined ? undefined : new RootDirectory(`/proc/self/fd/${root}`);
+  return root === undefined ? undefined : RootDirectory.copyOf(root);
 };
 
 export function closeRoot(root: RootDirectory | undefined): void {

@@ -1,9 +1,9 @@
-/** Reads symbol tables of foreign files, in a worker thread, away from the main loop and its memory. */
+/** Reads symbol tables of foreign files, in a worker, away from the main loop and its memory. */
 import { DEFAULT_LIMITS } from '../../common/symbols/dwarf/dwarf-source.ts';
 import { AnswerCache } from '../symbols/answer-cache.ts';
 import { openCache } from '../symbols/cache-directory.ts';
 import { TableStore } from '../symbols/kept-tables.ts';
-import { findScratchRoom } from '../symbols/scratch-file.ts';
+import { scratchRoomIn } from '../symbols/scratch-file.ts';
 import { answerFirst } from '../workers/answer-first.ts';
 import type { WorkerData, WorkHandler } from '../workers/protocol.ts';
 import { type SymbolAnswer, type SymbolRequest, SymbolService } from './symbol-service.ts';
@@ -15,13 +15,14 @@ export function createSymbolHandler({
   cache,
   detail,
   maxMemory,
+  scratch,
 }: WorkerData): WorkHandler<SymbolRequest[], SymbolAnswer[]> {
   // what is kept on disk is as full as it can be
   const names = detail === 'full' ? cache : undefined;
   const service = new SymbolService(detail, {
     decompressedBytes: Math.min(DEFAULT_LIMITS.decompressedBytes, maxMemory * DECOMPRESSED_SHARE),
     cache: openCache(names, (path) => new AnswerCache(path)),
-    room: findScratchRoom([names]),
+    room: scratch === undefined ? undefined : scratchRoomIn(scratch),
     tables: openCache(names, (path) => new TableStore(path)),
   });
   return {

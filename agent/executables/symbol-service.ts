@@ -1,5 +1,5 @@
 /** What the symbol worker does: names for addresses of a file, from tables that it keeps for a while. */
-import { closeSync, fstatSync, openSync } from 'node:fs';
+import { closeSync, fstatSync } from 'node:fs';
 import { ElfError, parseElf } from '../../common/elf/elf.ts';
 import { bufferSource, OutOfBounds } from '../../common/elf/source.ts';
 import { Extent } from '../../common/symbols/extent.ts';
@@ -11,6 +11,7 @@ import type { TableStore } from '../symbols/kept-tables.ts';
 import { type OpenSymbols, openSymbols, type SourceDetail } from '../symbols/open-symbols.ts';
 import type { RootDirectory } from '../symbols/root-directory.ts';
 import { ScratchFile, type ScratchRoom } from '../symbols/scratch-file.ts';
+import { loadNative } from '../tracer/native.ts';
 import { CachedNames, type KnownNames, keyOf } from './cached-names.ts';
 import { closeFile, closeRoot, type OpenFile, OpenFiles, openRoot, type RootRequest } from './open-files.ts';
 
@@ -157,7 +158,7 @@ async function openFile(
 ): Promise<OpenFile | SymbolAnswer | undefined> {
   const { fd, bytes, path, root, fetched } = request;
   if (!isOpenable(request)) return undefined;
-  const own = bytes ? undefined : openSync(`/proc/self/fd/${fd}`, 'r');
+  const own = bytes ? undefined : loadNative().duplicate(fd!);
   let directory: RootDirectory | undefined;
   const key = keyOf(request);
   const scratch = room && new ScratchFile(room, key === undefined ? undefined : tables?.open(key));

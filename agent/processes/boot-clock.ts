@@ -1,3 +1,4 @@
+import { uptime } from 'node:os';
 import { readSmallFile } from './proc-files.ts';
 
 /** Turns CLOCK_BOOTTIME, in which the kernel notes when a process started, into time since the Unix epoch. */
@@ -22,7 +23,7 @@ export function createBootClock(proc = '/proc'): BootClock {
     toUnixNanos(boottimeNs) {
       const now = process.hrtime.bigint();
       if (measuredAt === undefined || now - measuredAt > REFRESH_NS) {
-        const asleep = (readUptimeNs(proc) ?? now) - process.hrtime.bigint();
+        const asleep = (readUptimeNs(proc) ?? toNanos(uptime())) - process.hrtime.bigint();
         const slept = asleep > -2n * UPTIME_STEP_NS && asleep < 2n * UPTIME_STEP_NS ? 0n : asleep;
         offsetNs = BigInt(Date.now()) * MS - process.hrtime.bigint() - slept;
         measuredAt = now;
@@ -31,6 +32,9 @@ export function createBootClock(proc = '/proc'): BootClock {
     },
   };
 }
+
+/** In a worker, which can't open a file, the kernel's own clock answers. */
+const toNanos = (seconds: number): bigint => BigInt(Math.round(seconds * 1e9));
 
 function readUptimeNs(proc: string): bigint | undefined {
   const match = /^(\d+)\.(\d{2}) /.exec(readSmallFile(`${proc}/uptime`) ?? '');

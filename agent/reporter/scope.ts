@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { packageRoot } from '../tracer/package-root.ts';
+import { productVersion } from '../tracer/product-version.ts';
 
 /** OTLP's instrumentation scope: who made the data. */
 export interface Scope {
@@ -8,9 +6,4 @@ export interface Scope {
   scopeVersion: string;
 }
 
-export function readScope(): Scope {
-  const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
-    version: string;
-  };
-  return { scopeName: 'everyframe', scopeVersion: version };
-}
+export const readScope = (): Scope => ({ scopeName: 'everyframe', scopeVersion: productVersion() });

@@ -1,9 +1,10 @@
 /** What the source map worker does: reads scripts and their maps in the root of the process that runs them. */
-import { type BigIntStats, closeSync, readSync } from 'node:fs';
+import { closeSync, readFileSync, readSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import { createBootClock } from '../processes/boot-clock.ts';
-import { parseStat, readSmallFile } from '../processes/proc-files.ts';
-import { type FileOwner, type Reader, RootDirectory } from '../symbols/root-directory.ts';
+import { parseStat } from '../processes/proc-files.ts';
+import { fileOpener, type ProcessFile } from '../symbols/file-opener.ts';
+import { type FileOwner, identityOf, type Reader, RootDirectory } from '../symbols/root-directory.ts';
 import {
   findMapUrl,
   type OriginalPlace,
@@ -48,6 +49,7 @@ const MAX_MAP_BYTES = 64 << 20;
 const MAX_KEPT_BYTES = 12 << 20;
 const MAX_SCRIPTS = 1024;
 const TICK_NS = 10_000_000n;
+const NS_PER_MS = 1_000_000n;
 /** A file may have been written right before the process began. */
 const START_STEP_MS = 1000;
 
@@ -119,14 +121,22 @@ export class SourceMapService {
 
   #placeOf(pid: number): Place {
     try {
-      const folder = `${this.#proc}/${pid}`;
-      const stat = parseStat(readSmallFile(`${folder}/stat`) ?? '');
-      const root = new RootDirectory(`${folder}/root`);
-      const reader = readerOf(readSmallFile(`${folder}/status`) ?? '');
+      const stat = parseStat(this.#readOf(pid, 'stat'));
+      const reader = readerOf(this.#readOf(pid, 'status'));
+      const root = new RootDirectory(fileOpener().openOfProcess(this.#proc, pid, 'root'));
       const startNs = this.#clock.toUnixNanos((stat?.startTicks ?? 0n) * TICK_NS);
-      return { root, reader, startMs: Number(startNs / 1_000_000n) };
+      return { root, reader, startMs: Number(startNs / NS_PER_MS) };
     } catch {
       throw new NoMapError('gone');
+    }
+  }
+
+  #readOf(pid: number, which: ProcessFile): string {
+    const fd = fileOpener().openOfProcess(this.#proc, pid, which);
+    try {
+      return readFileSync(fd, 'utf8');
+    } finally {
+      closeSync(fd);
     }
   }
 
@@ -173,17 +183,15 @@ function readText(
   const opened = root.openRegular(path, owner, reader);
   if (typeof opened === 'string') throw new NoMapError(opened === 'missing' ? 'none' : 'refused');
   try {
-    const { size, ctimeMs } = opened.stats;
+    const { size, ctimeNs } = opened.stats;
     if (size > maxBytes) throw new NoMapError('too-large');
-    if (Number(ctimeMs) > startMs + START_STEP_MS) throw new NoMapError('changed');
+    if (Number(ctimeNs / NS_PER_MS) > startMs + START_STEP_MS) throw new NoMapError('changed');
     const text = readAll(opened.fd, Number(size));
     return { text, identity: identityOf(opened.stats), owner: opened.stats };
   } finally {
     closeSync(opened.fd);
   }
 }
-
-const identityOf = ({ dev, ino, size, ctimeNs }: BigIntStats): string => `${dev}:${ino}:${size}:${ctimeNs}`;
 
 function readAll(fd: number, size: number): string {
   const bytes = Buffer.alloc(size);

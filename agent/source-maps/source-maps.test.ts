@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { emptyMapping } from '../../common/profile/profile.ts';
@@ -59,15 +58,15 @@ test('scripts that are asked for together are one request; one that takes the wo
   const directory = mkdtempSync(join(tmpdir(), 'source-maps-'));
   const bomb = join(directory, 'bomb.js');
   const code = `
-    const { parentPort } = require('node:worker_threads');
-    parentPort.on('message', ({ id, request }) => {
+    process.on('message', ({ id, request, data, end }) => {
+      if (end) process.exit(0);
+      if (data) return;
       if (request.some(({ file }) => file.endsWith('bomb.js'))) process.exit(1);
       const answers = request.map(() => ({ kind: request.length > 1 ? 'none' : 'gone' }));
-      parentPort.postMessage({ id, answer: answers.slice(0, 2) });
+      process.send({ id, answer: answers.slice(0, 2) });
     });`;
-  const own = join(directory, 'worker.cjs');
-  writeFileSync(own, code);
-  const pool = new WorkerPool({ url: pathToFileURL(own), maxHeapMb: 32 });
+  const data = { cache: undefined, scratch: undefined, detail: 'full', maxMemory: 0, version: '' } as const;
+  const pool = new WorkerPool({ command: [process.execPath, '-e', code], data, maxBytes: 256 << 20 });
   const fragile = new SourceMaps(pool, new RootViews());
   const pid = toPid(process.pid);
   for (const name of ['/a.js', '/b.js']) fragile.add(pid, frameIn(name));

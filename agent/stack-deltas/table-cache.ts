@@ -7,17 +7,11 @@
  * A line of text (format, product version, SHA-256 of key and rest), the numbers below, the image.
  */
 import { createHash } from 'node:crypto';
-import { readFileSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Machine } from '../../common/elf/elf.ts';
-import {
-  cachePathOf,
-  makeCacheDirectory,
-  pruneCacheFiles,
-  readCacheFile,
-  writeCacheFile,
-} from '../symbols/cache-directory.ts';
-import { packageRoot } from '../tracer/package-root.ts';
+import { cachePathOf, pruneCacheFiles, readCacheFile, writeCacheFile } from '../symbols/cache-directory.ts';
+import { fileOpener } from '../symbols/file-opener.ts';
+import { productVersion } from '../tracer/product-version.ts';
 import type { UnwindTable } from './build-table.ts';
 import { checkTable } from './check-table.ts';
 import type { PackedTable } from './pack.ts';
@@ -27,8 +21,6 @@ export type CachedTable = { kind: 'found'; unwind: UnwindTable } | { kind: 'miss
 
 const FORMAT = 'everyframe-table 6';
 const ENDING = '.table';
-/** Half-written ones of runs that were killed, too. */
-const ANY_TABLE = /\.table(\.\d+)?$/;
 const NUMBERS = ['firstPage', 'pageCount', 'rulesAt', 'rowsAt', 'rowCount', 'ruleCount'] as const;
 const NUMBER_BYTES = 4 * (NUMBERS.length + 1);
 const MAX_LINE_BYTES = 256;
@@ -45,9 +37,8 @@ export class TableCache {
   constructor(directory: string, maxBytes = DEFAULT_MAX_BYTES) {
     this.#directory = join(directory, 'tables');
     this.#maxBytes = maxBytes;
-    const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
-    this.#format = `${FORMAT} ${version}`;
-    makeCacheDirectory(this.#directory);
+    this.#format = `${FORMAT} ${productVersion()}`;
+    fileOpener().makeCacheDirectory(this.#directory);
   }
 
   /** Never throws. */
@@ -65,8 +56,7 @@ export class TableCache {
         return { kind: 'damaged' };
       const unwind = readBody(body);
       if (checkTable(unwind.table, machine) !== '') return { kind: 'damaged' };
-      const now = new Date();
-      utimesSync(path, now, now);
+      fileOpener().touchCached(path);
       return { kind: 'found', unwind };
     } catch {
       return { kind: 'missing' };
@@ -98,7 +88,7 @@ export class TableCache {
     this.#written += bytes;
     const room = this.#maxBytes / 8;
     if (this.#written <= room) return;
-    pruneCacheFiles(this.#directory, ANY_TABLE, { maxBytes: this.#maxBytes - room - bytes });
+    pruneCacheFiles(this.#directory, ENDING, { maxBytes: this.#maxBytes - room - bytes });
     this.#written = bytes;
   }
 }

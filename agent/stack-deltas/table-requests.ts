@@ -1,4 +1,4 @@
-/** Makes tables, in a worker thread. */
+/** Makes tables, in a worker. */
 import { bufferSource } from '../../common/elf/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { openCache } from '../symbols/cache-directory.ts';
@@ -33,10 +33,6 @@ export function createTableHandler({
         result: buildTable(bufferSource(bytes ?? new Uint8Array(0))),
         cache: { kind: 'unused', failed: false },
       };
-    },
-    transfer(answer) {
-      const image = answer?.result.kind === 'built' ? answer.result.executable.table?.image : undefined;
-      return image ? [image.buffer as ArrayBuffer] : [];
     },
   };
 }

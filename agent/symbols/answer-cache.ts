@@ -5,19 +5,12 @@
  * covers the edges of a file, and whoever crafts another one with those edges could name its functions for good.
  */
 import { createHash } from 'node:crypto';
-import { readFileSync, utimesSync } from 'node:fs';
-import { join } from 'node:path';
 import * as v from 'valibot';
 import { RangeMap } from '../../common/base/range-map.ts';
 import type { NamedRange } from '../../common/symbols/source.ts';
-import { packageRoot } from '../tracer/package-root.ts';
-import {
-  cachePathOf,
-  makeCacheDirectory,
-  pruneCacheFiles,
-  readCacheFile,
-  writeCacheFile,
-} from './cache-directory.ts';
+import { productVersion } from '../tracer/product-version.ts';
+import { cachePathOf, pruneCacheFiles, readCacheFile, writeCacheFile } from './cache-directory.ts';
+import { fileOpener } from './file-opener.ts';
 
 /** A path that was tried for the sake of a file's symbols. */
 export interface Probe {
@@ -30,8 +23,6 @@ export interface Probe {
 
 const FORMAT = 'everyframe-names 3';
 const ENDING = '.names';
-/** Half-written ones of runs that were killed, too. */
-const ANY_NAMES = /\.names(\.\d+)?$/;
 const MAX_FILE_BYTES = 8 << 20;
 const MAX_RANGES = 4096;
 const MAX_PROBES = 64;
@@ -104,9 +95,8 @@ export class AnswerCache {
   constructor(directory: string, maxBytes = DEFAULT_MAX_BYTES) {
     this.#directory = directory;
     this.#maxBytes = maxBytes;
-    const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
-    this.#format = `${FORMAT} ${version}`;
-    makeCacheDirectory(directory);
+    this.#format = `${FORMAT} ${productVersion()}`;
+    fileOpener().makeCacheDirectory(directory);
   }
 
   /** What is still right of an earlier run; `identify` tells what a path leads to now. */
@@ -118,8 +108,7 @@ export class AnswerCache {
       if (found.probes.some((probe) => identify(probe.where, probe.path) !== probe.identity)) return answers;
       answers.addAll(found);
       answers.saved = answers.ranges.size;
-      const now = new Date();
-      utimesSync(this.#pathOf(key), now, now);
+      fileOpener().touchCached(this.#pathOf(key));
     } catch {
       // what is damaged is found anew, and written over
     }
@@ -174,7 +163,7 @@ export class AnswerCache {
     if (this.#pruned) return;
     this.#pruned = true;
     try {
-      pruneCacheFiles(this.#directory, ANY_NAMES, { maxBytes: this.#maxBytes });
+      pruneCacheFiles(this.#directory, ENDING, { maxBytes: this.#maxBytes });
     } catch {
       // the directory is gone: nothing can be written, either
     }

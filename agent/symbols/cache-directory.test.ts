@@ -22,7 +22,7 @@ test('of many small files those that were used longest ago leave, and none of an
     writeFileSync(path, 'x');
     utimesSync(path, 1000 + i, 1000 + i);
   }
-  pruneCacheFiles(directory, /\.table$/, { maxBytes: 1000, maxFiles: 2 });
+  pruneCacheFiles(directory, '.table', { maxBytes: 1000, maxFiles: 2 });
   expect(readdirSync(directory).sort()).toEqual(['0.other', '4.table', '5.table']);
 });
 

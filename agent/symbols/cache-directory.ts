@@ -1,22 +1,9 @@
 /** Files that later runs believe: in a directory of this user alone, written whole or not at all, and bounded. */
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, fstatSync, readFileSync, type Stats, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
+import { fileOpener } from './file-opener.ts';
 
 type Environment = Record<string, string | undefined>;
 
@@ -28,29 +15,6 @@ export const userCacheDirectory = (env: Environment): string =>
 export function defaultCacheDirectory(env: Environment): string {
   const own = process.getuid?.() === 0 ? '/var/cache' : userCacheDirectory(env);
   return env['CACHE_DIRECTORY']?.split(':')[0] || join(own, 'everyframe');
-}
-
-/** Makes it if need be. Throws where it can't be made, or others may write to it. */
-export function makeCacheDirectory(path: string): void {
-  makeDirectory(path);
-  const { uid, mode } = lstatSync(path);
-  if (uid !== process.getuid?.() || (mode & 0o022) !== 0)
-    throw new Error(
-      `${path} belongs to somebody else, or others may write to it: what is in it can't be trusted`,
-    );
-}
-
-/** With its parents. Node's own way never ends below /proc, where what it is told to make does not come to be. */
-export function makeDirectory(path: string): void {
-  const whole = resolve(path);
-  if (statSync(whole, { throwIfNoEntry: false })?.isDirectory()) return;
-  if (dirname(whole) !== whole) makeDirectory(dirname(whole));
-  try {
-    mkdirSync(whole, { mode: 0o700 });
-  } catch (error) {
-    // somebody else was first
-    if (!statSync(whole, { throwIfNoEntry: false })?.isDirectory()) throw error;
-  }
 }
 
 /** Undefined where there is none, or it throws: refused or full. What would be in it is made anew then. */
@@ -67,15 +31,20 @@ export const cachePathOf = (directory: string, key: string, ending: string): str
 
 /** Undefined where there is none, or one of somebody else, or a larger one. */
 export function readCacheFile(path: string, maxBytes: number): Buffer | undefined {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
-  return stats && isOwn(stats) && stats.size <= maxBytes ? readFileSync(path) : undefined;
+  const fd = openCacheFile(path, maxBytes);
+  if (fd === undefined) return undefined;
+  try {
+    return readFileSync(fd);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** Its descriptor, to read it in parts; undefined as for {@link readCacheFile}. */
 export function openCacheFile(path: string, maxBytes: number): number | undefined {
   let fd: number;
   try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    fd = fileOpener().openCached(path);
   } catch {
     return undefined;
   }
@@ -96,39 +65,33 @@ export function writeCacheFile(
   const parts = typeof content === 'string' || content instanceof Uint8Array ? [content] : content;
   const partial = `${path}.${process.pid}`;
   try {
-    const fd = openSync(partial, 'wx', 0o600);
+    const fd = fileOpener().createCached(partial);
     try {
       for (const part of parts) writeFileSync(fd, part);
     } finally {
       closeSync(fd);
     }
-    // to rename it over the old one would wait for the disk on ext4, for seconds where that is busy
-    rmSync(path, { force: true });
-    renameSync(partial, path);
+    fileOpener().renameCached(partial, path);
     return true;
   } catch {
-    rmSync(partial, { force: true });
+    removePartial(partial);
     return false;
   }
 }
 
-/**
- * Of the files in a directory, those that were used longest ago leave. Those of other kinds are left alone. To look at
- * each takes time too: their number is bounded as well.
- */
+function removePartial(path: string): void {
+  try {
+    fileOpener().removeCached(path);
+  } catch {
+    // it was not made
+  }
+}
+
+/** Of files with an ending, those that were used longest ago leave, with half-written ones. */
 export function pruneCacheFiles(
   directory: string,
-  kind: RegExp,
+  ending: string,
   { maxBytes, maxFiles = 4096 }: { maxBytes: number; maxFiles?: number },
 ): void {
-  const files = readdirSync(directory)
-    .filter((name) => kind.test(name))
-    .map((name) => join(directory, name))
-    .map((path) => ({ path, stats: lstatSync(path, { throwIfNoEntry: false }) }))
-    .sort((a, b) => (b.stats?.mtimeMs ?? 0) - (a.stats?.mtimeMs ?? 0));
-  let total = 0;
-  for (const [i, { path, stats }] of files.entries()) {
-    total += stats?.size ?? 0;
-    if (total > maxBytes || i >= maxFiles) rmSync(path, { force: true });
-  }
+  fileOpener().pruneCached(directory, ending, { maxBytes, maxFiles });
 }

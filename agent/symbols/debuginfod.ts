@@ -8,7 +8,7 @@
  */
 import { lstat, open, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeDirectory } from './cache-directory.ts';
+import { makeDirectory } from './own-directory.ts';
 
 export interface DebuginfodOptions {
   /** Asked in this order, without a slash at the end. */

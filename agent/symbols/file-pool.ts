@@ -6,7 +6,8 @@ import { closeSync, readSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import { type ByteSource, OutOfBounds } from '../../common/elf/source.ts';
 import type { Probe } from './answer-cache.ts';
-import { type FileOwner, identityOf, type NoFile, type RegularFile } from './root-directory.ts';
+import type { NoFile } from './file-opener.ts';
+import { type FileOwner, identityOf, type RegularFile } from './root-directory.ts';
 
 type Open = () => RegularFile | NoFile;
 

@@ -7,25 +7,18 @@
  * and CRC-32 of each part), the parts one behind the other.
  */
 import { createHash } from 'node:crypto';
-import { closeSync, futimesSync, readFileSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import * as v from 'valibot';
 import { type ByteSource, partOf } from '../../common/elf/source.ts';
 import { fdSource } from '../stack-deltas/fd-source.ts';
-import { packageRoot } from '../tracer/package-root.ts';
-import {
-  cachePathOf,
-  makeCacheDirectory,
-  openCacheFile,
-  pruneCacheFiles,
-  writeCacheFile,
-} from './cache-directory.ts';
+import { productVersion } from '../tracer/product-version.ts';
+import { cachePathOf, openCacheFile, pruneCacheFiles, writeCacheFile } from './cache-directory.ts';
+import { fileOpener } from './file-opener.ts';
 
 const FORMAT = 'everyframe-symbols 1';
 const ENDING = '.symbols';
-/** Half-written ones of runs that were killed, too. */
-const ANY_SYMBOLS = /\.symbols(\.\d+)?$/;
 const MAX_LINE_BYTES = 256;
 const MAX_INDEX_BYTES = 1 << 20;
 /** Of one executable. */
@@ -60,9 +53,8 @@ export class TableStore {
   constructor(directory: string, maxBytes = DEFAULT_MAX_BYTES) {
     this.#directory = join(directory, 'symbols');
     this.#maxBytes = maxBytes;
-    const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
-    this.#format = `${FORMAT} ${version}`;
-    makeCacheDirectory(this.#directory);
+    this.#format = `${FORMAT} ${productVersion()}`;
+    fileOpener().makeCacheDirectory(this.#directory);
   }
 
   /** Those of the executable; none where there are none yet, or they are damaged. Never throws. */
@@ -90,8 +82,7 @@ export class TableStore {
         parts.set(name, { at, size, crc });
         at += size;
       }
-      const now = new Date();
-      futimesSync(fd, now, now);
+      fileOpener().touchCached(this.#pathOf(key));
       return parts;
     } catch {
       return undefined;
@@ -136,7 +127,7 @@ export class TableStore {
     if (this.#isPruned) return;
     this.#isPruned = true;
     try {
-      pruneCacheFiles(this.#directory, ANY_SYMBOLS, { maxBytes: this.#maxBytes });
+      pruneCacheFiles(this.#directory, ENDING, { maxBytes: this.#maxBytes });
     } catch {
       // the directory is gone: nothing can be written, either
     }

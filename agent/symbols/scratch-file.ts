@@ -2,17 +2,14 @@
  * Tables that were made of a file, in a file without a name: it is gone when it is closed, also after a crash. Those that
  * have a name themselves are handed on before, for later runs.
  */
-import { randomBytes } from 'node:crypto';
-import { closeSync, constants, openSync, readSync, statfsSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, readSync, statfsSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type ByteSource, bufferSource, OutOfBounds } from '../../common/elf/source.ts';
 import type { Scratch } from '../../common/symbols/scratch.ts';
+import { fileOpener } from './file-opener.ts';
 import type { KeptTables } from './kept-tables.ts';
 
 const MAX_BYTES = 512 << 20;
-/** open(2): O_TMPFILE holds O_DIRECTORY, whose value depends on the architecture. */
-const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 const TMPFS_MAGIC = 0x01021994;
 
 /** Bytes that all scratch files together may still take. */
@@ -26,14 +23,17 @@ export function findScratchRoom(directories: readonly (string | undefined)[]): S
   for (const directory of new Set([...directories, '/var/tmp', tmpdir()])) {
     if (directory === undefined || !isOnDisk(directory)) continue;
     try {
-      closeSync(openNameless(directory));
-      return { directory, left: MAX_BYTES };
+      closeSync(fileOpener().openScratch(directory));
+      return scratchRoomIn(directory);
     } catch {
       // the next one
     }
   }
   return undefined;
 }
+
+/** Of a directory that is known to have it. */
+export const scratchRoomIn = (directory: string): ScratchRoom => ({ directory, left: MAX_BYTES });
 
 export class ScratchFile implements Scratch {
   readonly #room: ScratchRoom;
@@ -68,7 +68,7 @@ export class ScratchFile implements Scratch {
     if (this.#isFull) return bufferSource(bytes);
     const at = this.#size;
     try {
-      this.#fd ??= openNameless(this.#room.directory);
+      this.#fd ??= fileOpener().openScratch(this.#room.directory);
       for (let done = 0; done < bytes.length; )
         done += writeSync(this.#fd, bytes, done, bytes.length - done, at + done);
     } catch {
@@ -105,18 +105,6 @@ export class ScratchFile implements Scratch {
       done += n;
     }
     return bytes;
-  }
-}
-
-function openNameless(directory: string): number {
-  try {
-    return openSync(directory, O_TMPFILE | constants.O_RDWR, 0o600);
-  } catch {
-    // overlayfs of old kernels, network file systems
-    const path = join(directory, `.everyframe-${randomBytes(12).toString('hex')}`);
-    const fd = openSync(path, 'wx+', 0o600);
-    unlinkSync(path);
-    return fd;
   }
 }
 

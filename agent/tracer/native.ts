@@ -163,8 +163,23 @@ export interface Native {
   monotonicNs(): bigint;
   /** CPU time of this thread. */
   threadCpuMicros(): number;
-  /** Of any thread of this process, by its ID; undefined where there is none. */
-  threadCpuMicros(thread: number): number | undefined;
+  /** CPU time of a process; undefined where there is none. */
+  processCpuMicros(pid: number): number | undefined;
+  /** Two connected sockets, which keep messages apart. */
+  socketPair(): [number, number];
+  /** Never waits. */
+  sendDescriptors(socket: number, fds: readonly number[]): void;
+  /** Waits for so many. */
+  receiveDescriptors(socket: number, count: number): number[];
+  /**
+   * Sends a request, with a descriptor unless that is negative, and waits for its answer, which has the length of
+   * `answer`. The descriptor that came along, or -1.
+   */
+  ask(socket: number, request: Buffer, fd: number, answer: Buffer): number;
+  /** Another descriptor of the same open file. */
+  duplicate(fd: number): number;
+  /** Leaves this process no system call but those that compute on what it has open; 0, or the error number. */
+  confine(): number;
   /** What to add to CLOCK_MONOTONIC for Unix time, as of now. */
   unixOffsetNs(): bigint;
 }
@@ -178,6 +193,11 @@ export interface NativeBpfFunction {
 }
 
 let loaded: Native | undefined;
+
+/** Of a process that can't open it where it lies. */
+export function useNative(native: Native): void {
+  loaded = native;
+}
 
 /** Loads the addon; throws with the command to run where it is not built. */
 export function loadNative(): Native {

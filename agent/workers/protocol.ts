@@ -1,7 +1,8 @@
 /**
- * What the agent and its worker threads say to each other. A worker says { thread } before all else, so that its CPU
- * time can be read. Then it gets { id, kind, request }, one at a time, and answers { id, answer } or { id, error }, and
- * before that any number of { id, note }. { end } is the last that it gets, between two requests: it ends by itself.
+ * What the agent and its workers, each a process, say to each other over Node's channel between the two. { data } is the
+ * first that a worker gets. Then come { id, kind, request }, one at a time, of whose descriptors a worker gets its own
+ * (descriptors.ts); it answers { id, answer } or { id, error }, and before that any number of { id, note }. { end } is
+ * the last, between two requests: it ends by itself.
  */
 
 /** What workers do: make unwind tables, name native code, find the sources of scripts. */
@@ -11,6 +12,12 @@ export interface WorkerRequest {
   id: number;
   kind: WorkKind;
   request: unknown;
+  /** Descriptors that come with it, over a socket of their own. */
+  descriptors: number;
+}
+
+export interface WorkerBegin {
+  data: WorkerData;
 }
 
 export interface WorkerEnd {
@@ -23,27 +30,23 @@ export type WorkerReply =
   /** What is known before the answer is. */
   | { id: number; note: unknown };
 
-/** What it says of itself. */
-export interface WorkerSelf {
-  /** See `threadId()`. */
-  thread: number;
-}
-
 /** Of all kinds, as each worker gets it when it starts. */
 export interface WorkerData {
   /** Directory where tables and names are kept for later runs. */
   cache: string | undefined;
+  /** Directory on a disk for files without names. */
+  scratch: string | undefined;
   /** How much is told of native code. */
   detail: 'full' | 'names';
   /** Of the agent, in bytes: what a compressed section may take of it. */
   maxMemory: number;
+  /** Of the product. */
+  version: string;
 }
 
-/** Does one kind of work, in a worker. What it throws is the answer to the request. */
+/** Does one kind of work, in a worker. What it throws is the answer to the request, whose descriptors it may not keep. */
 export interface WorkHandler<Request = never, Answer = unknown, Note = unknown> {
   handle(request: Request, tell: (note: Note) => void): Answer | Promise<Answer>;
-  /** What of an answer is handed over instead of copied. */
-  transfer?(answer: Answer): ArrayBuffer[];
-  /** The thread ends: what later runs shall have is written now. */
+  /** The worker ends: what later runs shall have is written now. */
   end?(): void;
 }

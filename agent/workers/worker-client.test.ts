@@ -8,32 +8,34 @@ import { WorkerPool, type WorkerPoolOptions } from './worker-pool.ts';
 
 /** A worker that does what its request says. */
 const code = `
-  import { readlinkSync, writeFileSync } from 'node:fs';
-  import { parentPort } from 'node:worker_threads';
+  const { writeFileSync } = require('node:fs');
   const wait = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   let served = 0;
-  parentPort.postMessage({ thread: Number(readlinkSync('/proc/thread-self').split('/').at(-1)) });
   let leaves;
-  parentPort.on('message', ({ id, request, end }) => {
+  process.on('message', ({ id, request, end, data }) => {
+    if (data) return;
     if (end && leaves) writeFileSync(leaves, 'done');
     if (end) return leaves === '' || process.exit(0);
     if (request.startsWith('leave ')) leaves = request.slice('leave '.length);
     if (request === 'exit') process.exit(3);
     if (request === 'throw') throw new Error('on purpose');
+    if (request === 'kill') process.kill(process.pid, 'SIGSEGV');
     if (request === 'hang') for (;;);
     if (request === 'wait') wait(2000);
     if (request === 'block') wait();
     if (request === 'grow') { const all = []; for (;;) all.push(new Array(1e5).fill({})); }
-    if (request === 'note') parentPort.postMessage({ id, note: 'soon' });
-    parentPort.postMessage(request === 'refuse' ? { id, error: 'no' } : { id, answer: [request, ++served] });
+    if (request === 'fill') { const all = []; for (;;) all.push(Buffer.alloc(1 << 20, 1)); }
+    if (request === 'note') process.send({ id, note: 'soon' });
+    process.send(request === 'refuse' ? { id, error: 'no' } : { id, answer: [request, ++served] });
   });`;
-const url = new URL(`data:text/javascript,${encodeURIComponent(code)}`);
+const command = [process.execPath, '--max-old-space-size=32', '-e', code] as const;
+const data = { cache: undefined, scratch: undefined, detail: 'full', maxMemory: 0, version: '' } as const;
 
 type Client = WorkerClient<string, [string, number], string>;
 
 const all: { client: Client; pool: WorkerPool }[] = [];
 const createPool = (options: Partial<WorkerPoolOptions> = {}) =>
-  new WorkerPool({ url, maxHeapMb: 32, idleMs: 60_000, ...options });
+  new WorkerPool({ command, data, maxBytes: 256 << 20, idleMs: 60_000, ...options });
 function create(maxCpuMs = 60_000, pool = createPool(), kind: WorkKind = 'table') {
   const client: Client = new WorkerClient(pool, { kind, maxCpuMs, maxWaitMs: 20 * maxCpuMs });
   all.push({ client, pool });
@@ -64,25 +66,28 @@ test('what is known before the answer comes before it', async () => {
   expect(events).toEqual(['soon', ['note', 1]]);
 });
 
-test.each(['exit', 'throw', 'grow'])(
-  'a request that takes the worker down (%s) costs only itself',
-  async (bad) => {
-    const { client, pool } = create();
-    const [before, lost, after] = await Promise.allSettled(
-      ['a', bad, 'b'].map((request) => client.request(request)),
-    );
-    expect(before).toMatchObject({ value: ['a', 1] });
-    expect(lost).toMatchObject({ reason: { name: 'WorkerFailure', reason: 'crashed' } });
-    expect(after).toMatchObject({ value: ['b', 1] });
-    expect(client.stats.crashed).toBe(1);
-    expect(pool.stats.started).toBe(2);
-  },
-);
+test.each([
+  ['exit', 'crashed'],
+  ['throw', 'crashed'],
+  ['kill', 'crashed'],
+  ['grow', 'memory'],
+  ['fill', 'memory'],
+])('a request that takes the worker down (%s) costs only itself', async (bad, reason) => {
+  const { client, pool } = create();
+  const [before, lost, after] = await Promise.allSettled(
+    ['a', bad, 'b'].map((request) => client.request(request)),
+  );
+  expect(before).toMatchObject({ value: ['a', 1] });
+  expect(lost).toMatchObject({ reason: { name: 'WorkerFailure', reason } });
+  expect(after).toMatchObject({ value: ['b', 1] });
+  expect(client.stats.crashed).toBe(1);
+  expect(pool.stats.started).toBe(2);
+});
 
 test('where no worker can be started that is the failure of the request, and of those that come later', async () => {
-  const { client, pool } = create(60_000, createPool({ url: new URL('http://nowhere/') }));
+  const { client, pool } = create(60_000, createPool({ command: ['/nowhere'] }));
   const [first, second] = await Promise.allSettled([client.request('a'), client.request('b')]);
-  expect(first).toMatchObject({ reason: { reason: 'crashed', message: expect.stringContaining('URL') } });
+  expect(first).toMatchObject({ reason: { reason: 'crashed', message: expect.stringContaining('ENOENT') } });
   expect(second).toMatchObject({ reason: { reason: 'crashed' } });
   expect(pool.size).toBe(0);
 });
@@ -108,6 +113,11 @@ test('a request may take long that has no CPU, its own CPU time counts', async (
 test('a request that waits for ever is ended', async () => {
   const { client } = create(100);
   await expect(client.request('block')).rejects.toMatchObject({ reason: 'timeout' });
+});
+
+test('one that waits for something that never comes is ended long before its time is over', async () => {
+  const { client } = create(60_000, createPool({ maxStallMs: 500 }));
+  await expect(client.request('block')).rejects.toMatchObject({ reason: 'stalled' });
 });
 
 test('a refused request leaves the worker as it was', async () => {

@@ -1,17 +1,19 @@
 /**
- * One kind of work that the threads of a {@link WorkerPool} do. Requests run one at a time in the order they came, so
- * that a request that takes its thread down is known by name, and costs only itself.
+ * One kind of work that the workers of a {@link WorkerPool} do. Requests run one at a time in the order they came, so
+ * that a request that takes its worker down is known by name, and costs only itself.
  */
 import type { WorkerReply, WorkKind } from './protocol.ts';
 import type { WorkerPool } from './worker-pool.ts';
-import type { Borrower, WorkerThread } from './worker-thread.ts';
+import type { Borrower, WorkerEnding, WorkerProcess } from './worker-process.ts';
+
+export type FailureReason = WorkerEnding['reason'] | 'timeout' | 'stopped';
 
 /** The worker ended, or took too long, while it had this request. */
 export class WorkerFailure extends Error {
   override readonly name = 'WorkerFailure';
-  readonly reason: 'crashed' | 'timeout' | 'stopped';
+  readonly reason: FailureReason;
 
-  constructor(reason: 'crashed' | 'timeout' | 'stopped', message: string) {
+  constructor(reason: FailureReason, message: string) {
     super(message);
     this.reason = reason;
   }
@@ -41,7 +43,7 @@ interface Pending<Request, Answer, Note> {
 
 interface Running<Request, Answer, Note> extends Pending<Request, Answer, Note> {
   id: number;
-  thread: WorkerThread;
+  worker: WorkerProcess;
 }
 
 export class WorkerClient<Request, Answer, Note = never> {
@@ -49,7 +51,7 @@ export class WorkerClient<Request, Answer, Note = never> {
     requests: 0,
     crashed: 0,
     timeouts: 0,
-    /** CPU time of requests, and that of the one that took most; without those that took the thread down. */
+    /** CPU time of requests, and that of the one that took most; without those that took the worker down. */
     cpuMs: 0,
     slowestCpuMs: 0,
   };
@@ -57,7 +59,7 @@ export class WorkerClient<Request, Answer, Note = never> {
   readonly #options: WorkerClientOptions;
   readonly #queue: Pending<Request, Answer, Note>[] = [];
   #current: Running<Request, Answer, Note> | undefined;
-  /** Takes back that a thread was asked for. */
+  /** Takes back that a worker was asked for. */
   #cancel: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #nextId = 1;
@@ -83,7 +85,7 @@ export class WorkerClient<Request, Answer, Note = never> {
     });
   }
 
-  /** Ends the thread that has a request; what waits is rejected, and what comes later. */
+  /** Ends the worker that has a request; what waits is rejected, and what comes later. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancel?.();
@@ -92,21 +94,21 @@ export class WorkerClient<Request, Answer, Note = never> {
     this.#current = undefined;
     current?.reject(stopped());
     for (const { reject } of this.#queue.splice(0)) reject(stopped());
-    if (current) await this.#pool.discard(current.thread);
+    if (current) await this.#pool.discard(current.worker);
   }
 
   #next(): void {
     if (this.#queue.length === 0 || this.#isStopped) return;
-    this.#cancel = this.#pool.lend(this.#options.kind, (thread) => this.#run(thread, this.#queue.shift()!));
+    this.#cancel = this.#pool.lend(this.#options.kind, (worker) => this.#run(worker, this.#queue.shift()!));
   }
 
-  #run(thread: WorkerThread, pending: Pending<Request, Answer, Note>): Borrower {
+  #run(worker: WorkerProcess, pending: Pending<Request, Answer, Note>): Borrower {
     const { kind, maxCpuMs } = this.#options;
     const id = this.#nextId++;
-    this.#current = { ...pending, id, thread };
+    this.#current = { ...pending, id, worker };
     this.#timer = setTimeout(() => this.#checkTime(), maxCpuMs);
-    thread.post({ id, kind, request: pending.request });
-    return { onReply: (reply) => this.#receive(reply), onFailure: (message) => this.#crash(message) };
+    worker.post({ id, kind, request: pending.request });
+    return { onReply: (reply) => this.#receive(reply), onFailure: (ending) => this.#crash(ending) };
   }
 
   #receive(reply: WorkerReply): void {
@@ -120,21 +122,21 @@ export class WorkerClient<Request, Answer, Note = never> {
     this.#settle();
     if ('error' in reply) current.reject(new RequestError(reply.error));
     else current.resolve(reply.answer as Answer);
-    this.#pool.giveBack(current.thread);
+    this.#pool.giveBack(current.worker);
     this.#next();
   }
 
-  #crash(message: string): void {
+  #crash({ reason, message }: WorkerEnding): void {
     this.stats.crashed++;
-    this.#fail(new WorkerFailure('crashed', `a worker thread failed: ${message}`));
+    this.#fail(new WorkerFailure(reason, `a worker failed: ${message}`));
   }
 
   #checkTime(): void {
     const current = this.#current;
     if (!current) return;
     const { maxCpuMs, maxWaitMs } = this.#options;
-    const waitedMs = current.thread.lentMs;
-    const cpuMs = current.thread.lentCpuMs ?? waitedMs;
+    const waitedMs = current.worker.lentMs;
+    const cpuMs = current.worker.lentCpuMs ?? waitedMs;
     const leftMs = Math.min(maxCpuMs - cpuMs, maxWaitMs - waitedMs);
     if (leftMs > 0) this.#timer = setTimeout(() => this.#checkTime(), Math.max(leftMs, MIN_WAIT_MS));
     else
@@ -144,8 +146,8 @@ export class WorkerClient<Request, Answer, Note = never> {
       );
   }
 
-  #noteTime({ thread }: Running<Request, Answer, Note>): void {
-    const cpuMs = thread.lentCpuMs ?? 0;
+  #noteTime({ worker }: Running<Request, Answer, Note>): void {
+    const cpuMs = worker.lentCpuMs ?? 0;
     this.stats.cpuMs += cpuMs;
     this.stats.slowestCpuMs = Math.max(this.stats.slowestCpuMs, cpuMs);
   }
@@ -153,8 +155,8 @@ export class WorkerClient<Request, Answer, Note = never> {
   #expire(current: Running<Request, Answer, Note>, time: string): void {
     this.stats.timeouts++;
     this.#noteTime(current);
-    void this.#pool.discard(current.thread);
-    this.#fail(new WorkerFailure('timeout', `a worker thread took ${time}`));
+    void this.#pool.discard(current.worker);
+    this.#fail(new WorkerFailure('timeout', `a worker took ${time}`));
   }
 
   #fail(error: WorkerFailure): void {

@@ -1,17 +1,18 @@
 /**
- * Worker threads that do all kinds of work, started by the first request and ended when idle: one when there is little
- * to do, since a thread takes 20 ms of CPU time to start and 10 MB (docs/decisions/one-worker.md). Another one starts
+ * Workers that do all kinds of work, started by the first request and ended when idle: one when there is little to do,
+ * since each is a process (docs/decisions/workers-as-processes.md). Another one starts
  * when a request has waited for a while and the others are at work, so that none waits long behind a large file of
  * another kind. It has to read again what files it needs: where others wait for a CPU themselves it is no help.
  */
+import { readUse } from './process-use.ts';
 import type { WorkKind } from './protocol.ts';
-import { type Borrower, WorkerThread, type WorkerThreadOptions } from './worker-thread.ts';
+import { type Borrower, type WorkerOptions, WorkerProcess } from './worker-process.ts';
 
-export interface WorkerPoolOptions extends WorkerThreadOptions {
+export interface WorkerPoolOptions extends WorkerOptions {
   idleMs?: number;
-  /** How long a request waits for a thread before another one starts. */
+  /** How long a request waits for a worker before another one starts. */
   maxWaitMs?: number;
-  /** Since threads were last needed at once: until then each kind keeps the thread that holds the files of its work. */
+  /** Since workers were last needed at once: until then each kind keeps the worker that holds the files of its work. */
   calmMs?: number;
 }
 
@@ -22,22 +23,22 @@ const CALM_MS = 10_000;
 
 interface Waiting {
   kind: WorkKind;
-  borrow(thread: WorkerThread): Borrower;
+  borrow(worker: WorkerProcess): Borrower;
   timer: NodeJS.Timeout | undefined;
 }
 
 export class WorkerPool {
-  /** Threads that were started. */
+  /** Workers that were started. */
   readonly stats = { started: 0 };
   readonly #options: WorkerPoolOptions;
   readonly #idleMs: number;
   readonly #maxWaitMs: number;
   readonly #calmMs: number;
   /** The one that was used last comes first. */
-  readonly #threads: WorkerThread[] = [];
+  readonly #workers: WorkerProcess[] = [];
   readonly #waiting: Waiting[] = [];
   #crowdedAt = Number.NEGATIVE_INFINITY;
-  /** Threads that were released and are not gone yet. */
+  /** Workers that were released and are not gone yet. */
   #ending = 0;
   #isStopped = false;
 
@@ -48,16 +49,24 @@ export class WorkerPool {
     this.#calmMs = options.calmMs ?? CALM_MS;
   }
 
-  /** How many threads there are. */
+  /** How many workers there are. */
   get size(): number {
-    return this.#threads.length;
+    return this.#workers.length;
+  }
+
+  /** Memory that is theirs alone: what they share with this process counts once. */
+  get privateBytes(): number {
+    let bytes = 0;
+    for (const { pid } of this.#workers)
+      bytes += (pid === undefined ? undefined : readUse(pid)?.privateBytes) ?? 0;
+    return bytes;
   }
 
   /**
-   * Calls `borrow` with a thread as soon as there is one, at once where that can be; never once the pool is stopped, or
+   * Calls `borrow` with a worker as soon as there is one, at once where that can be; never once the pool is stopped, or
    * when the function was called that this returns.
    */
-  lend(kind: WorkKind, borrow: (thread: WorkerThread) => Borrower): () => void {
+  lend(kind: WorkKind, borrow: (worker: WorkerProcess) => Borrower): () => void {
     const waiting: Waiting = { kind, borrow, timer: undefined };
     if (!this.#isStopped) {
       this.#waiting.push(waiting);
@@ -68,67 +77,67 @@ export class WorkerPool {
   }
 
   /** Takes it back from who borrowed it, who has its answer. */
-  giveBack(thread: WorkerThread): void {
-    thread.borrower = undefined;
-    if (thread.isReleased) void this.#replace(thread);
+  giveBack(worker: WorkerProcess): void {
+    worker.giveBack();
+    if (worker.isReleased) void this.#replace(worker);
     else {
-      thread.hold(false);
-      thread.idleTimer = setTimeout(() => this.discard(thread), this.#idleMs).unref();
+      worker.hold(false);
+      worker.idleTimer = setTimeout(() => this.discard(worker), this.#idleMs).unref();
     }
     this.#serve();
   }
 
   /** Ends it, whatever it does; one without a request ends by itself. */
-  async discard(thread: WorkerThread): Promise<void> {
-    this.#remove(thread);
-    const end = thread.end();
+  async discard(worker: WorkerProcess): Promise<void> {
+    this.#remove(worker);
+    const end = worker.end();
     this.#serve();
     await end;
   }
 
   /**
-   * Gives up what the threads hold: ends those that are idle, the others behind the requests that they have. What they
+   * Gives up what the workers hold: ends those that are idle, the others behind the requests that they have. What they
    * held is free before another one takes anything.
    */
   release(): void {
-    for (const thread of [...this.#threads]) {
-      if (thread.borrower) thread.isReleased = true;
-      else void this.#replace(thread);
+    for (const worker of [...this.#workers]) {
+      if (worker.borrower) worker.isReleased = true;
+      else void this.#replace(worker);
     }
   }
 
-  /** Ends all threads; nothing is lent any more. */
+  /** Ends all workers; nothing is lent any more. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     for (const waiting of [...this.#waiting]) this.#forget(waiting);
-    await Promise.all([...this.#threads].map((thread) => this.discard(thread)));
+    await Promise.all([...this.#workers].map((worker) => this.discard(worker)));
   }
 
   #serve(): void {
     for (let next = this.#next(); next; next = this.#next()) {
       this.#forget(next.waiting);
-      this.#use(next.thread, next.waiting);
+      this.#use(next.worker, next.waiting);
     }
   }
 
-  /** Whose turn it is, and the thread for it; the first request starts one. */
-  #next(): { thread: WorkerThread; waiting: Waiting } | undefined {
+  /** Whose turn it is, and the worker for it; the first request starts one. */
+  #next(): { worker: WorkerProcess; waiting: Waiting } | undefined {
     if (this.#waiting.length === 0 || this.#ending > 0) return undefined;
     const waiting = this.#waiting[0]!;
-    const idle = this.#threads.filter(({ borrower }) => !borrower);
+    const idle = this.#workers.filter(({ borrower }) => !borrower);
     const isCrowded = performance.now() - this.#crowdedAt < this.#calmMs;
-    const thread =
+    const worker =
       (isCrowded && idle.find(({ kinds }) => kinds.has(waiting.kind))) ||
       idle[0] ||
-      (this.#threads.length === 0 ? this.#start() : undefined);
-    return thread && { thread, waiting };
+      (this.#workers.length === 0 ? this.#start() : undefined);
+    return worker && { worker, waiting };
   }
 
-  /** Starts a thread if it still waits after a while, and there is none that would be free if it had had a CPU. */
+  /** Starts a worker if it still waits after a while, and there is none that would be free if it had had a CPU. */
   #watch(waiting: Waiting): void {
     if (!this.#waiting.includes(waiting)) return;
     waiting.timer = setTimeout(() => {
-      const areBusy = this.#threads.every((thread) => thread.isBusyFor(this.#maxWaitMs));
+      const areBusy = this.#workers.every((worker) => worker.isBusyFor(this.#maxWaitMs));
       if (this.#ending === 0 && areBusy) this.#start();
       this.#serve();
       this.#watch(waiting);
@@ -141,36 +150,36 @@ export class WorkerPool {
     if (index >= 0) this.#waiting.splice(index, 1);
   }
 
-  #start(): WorkerThread {
+  #start(): WorkerProcess {
     this.stats.started++;
-    const thread: WorkerThread = new WorkerThread(this.#options, () => {
-      this.#remove(thread);
+    const worker: WorkerProcess = new WorkerProcess(this.#options, () => {
+      this.#remove(worker);
       this.#serve();
     });
-    this.#threads.push(thread);
-    return thread;
+    this.#workers.push(worker);
+    return worker;
   }
 
-  #use(thread: WorkerThread, { kind, borrow }: Waiting): void {
-    clearTimeout(thread.idleTimer);
-    this.#threads.splice(this.#threads.indexOf(thread), 1);
-    this.#threads.unshift(thread);
-    for (const { kinds } of this.#threads) kinds.delete(kind);
-    thread.kinds.add(kind);
-    if (this.#threads.some((other) => other !== thread && other.borrower))
+  #use(worker: WorkerProcess, { kind, borrow }: Waiting): void {
+    clearTimeout(worker.idleTimer);
+    this.#workers.splice(this.#workers.indexOf(worker), 1);
+    this.#workers.unshift(worker);
+    for (const { kinds } of this.#workers) kinds.delete(kind);
+    worker.kinds.add(kind);
+    if (this.#workers.some((other) => other !== worker && other.borrower))
       this.#crowdedAt = performance.now();
-    thread.hold(true);
-    thread.lend(borrow);
+    worker.hold(true);
+    worker.lend(borrow);
   }
 
-  #remove(thread: WorkerThread): void {
-    const index = this.#threads.indexOf(thread);
-    if (index >= 0) this.#threads.splice(index, 1);
+  #remove(worker: WorkerProcess): void {
+    const index = this.#workers.indexOf(worker);
+    if (index >= 0) this.#workers.splice(index, 1);
   }
 
-  async #replace(thread: WorkerThread): Promise<void> {
+  async #replace(worker: WorkerProcess): Promise<void> {
     this.#ending++;
-    await this.discard(thread);
+    await this.discard(worker);
     this.#ending--;
     this.#serve();
   }

@@ -1,57 +1,91 @@
-/** A worker thread: reads foreign files, so that a hostile one costs this thread and not the agent. */
-import { parentPort, workerData } from 'node:worker_threads';
+/**
+ * A worker: reads foreign files in a process of its own, so that a hostile one costs this process and not the agent.
+ * From before the first request on it can open nothing, start nothing and reach no other process.
+ */
+import { closeSync } from 'node:fs';
+import { useFileOpener } from '../symbols/file-opener.ts';
+import { type Native, useNative } from '../tracer/native.ts';
+import { setProductVersion } from '../tracer/product-version.ts';
 import { collectDeadBuffers } from './collect-garbage.ts';
+import { putDescriptors } from './descriptors.ts';
+import { openerClient } from './opener-client.ts';
 import type {
+  WorkerBegin,
   WorkerData,
   WorkerEnd,
   WorkerReply,
   WorkerRequest,
-  WorkerSelf,
   WorkHandler,
   WorkKind,
 } from './protocol.ts';
-import { threadId } from './thread-time.ts';
 
-const data = workerData as WorkerData;
+/** As confine/worker-launcher.cc has placed them. */
+const DESCRIPTORS_FD = 4;
+const OPENER_FD = 5;
+const ADDON_FD = 8;
+
 /** Each is loaded with its first request. */
-const loaders: Record<WorkKind, () => Promise<WorkHandler>> = {
-  table: async () => (await import('../stack-deltas/table-requests.ts')).createTableHandler(data),
-  symbols: async () => (await import('../executables/symbol-requests.ts')).createSymbolHandler(data),
+const loaders: Record<WorkKind, (data: WorkerData) => Promise<WorkHandler>> = {
+  table: async (data) => (await import('../stack-deltas/table-requests.ts')).createTableHandler(data),
+  symbols: async (data) => (await import('../executables/symbol-requests.ts')).createSymbolHandler(data),
   'source-map': async () => (await import('../source-maps/source-map-requests.ts')).createSourceMapHandler(),
 };
 const handlers = new Map<WorkKind, WorkHandler>();
+const native = loadAddon();
+let data: WorkerData;
+
+function loadAddon(): Native {
+  const module = { exports: {} };
+  process.dlopen(module, `/proc/self/fd/${ADDON_FD}`);
+  closeSync(ADDON_FD);
+  return module.exports as Native;
+}
+
+function begin({ data: given }: WorkerBegin): void {
+  data = given;
+  setProductVersion(data.version);
+  useNative(native);
+  useFileOpener(openerClient(native, OPENER_FD, data.cache));
+  native.confine();
+}
 
 async function handlerOf(kind: WorkKind): Promise<WorkHandler> {
   let handler = handlers.get(kind);
   if (!handler) {
-    handler = await loaders[kind]();
+    handler = await loaders[kind](data);
     handlers.set(kind, handler);
   }
   return handler;
 }
 
-const reply = (message: WorkerReply, transfer: readonly ArrayBuffer[] = []): void =>
-  parentPort?.postMessage(message, transfer);
+const reply = (message: WorkerReply): void => void process.send?.(message);
 
 function end(): void {
   try {
     for (const handler of handlers.values()) handler.end?.();
   } finally {
-    // of this thread alone
     process.exit(0);
   }
 }
 
-parentPort?.postMessage({ thread: threadId() } satisfies WorkerSelf);
-parentPort?.on('message', async (message: WorkerRequest | WorkerEnd) => {
-  if ('end' in message) return end();
-  const { id, kind, request } = message;
+async function answer({ id, kind, request, descriptors }: WorkerRequest): Promise<void> {
+  const fds = descriptors > 0 ? native.receiveDescriptors(DESCRIPTORS_FD, descriptors) : [];
   try {
     const handler = await handlerOf(kind);
-    const answer = await handler.handle(request as never, (note) => reply({ id, note }));
-    reply({ id, answer }, handler.transfer?.(answer as never));
+    const work = handler.handle(putDescriptors(request, fds) as never, (note) => reply({ id, note }));
+    reply({ id, answer: await work });
   } catch (error) {
     reply({ id, error: (error as Error).message });
+  } finally {
+    // not by closeSync: Node warns where its fs module did not open them
+    for (const fd of fds) native.closeFd(fd);
   }
   collectDeadBuffers();
+}
+
+process.on('disconnect', () => process.exit(0));
+process.on('message', (message: WorkerBegin | WorkerRequest | WorkerEnd) => {
+  if ('data' in message) begin(message);
+  else if ('end' in message) end();
+  else void answer(message);
 });
