@@ -201,11 +201,7 @@ export class Controller {
     );
     this.#debuginfod =
       options.debuginfod && new Debuginfod(options.debuginfod, (message) => log.warn(message));
-    this.#workers = createFileWorkers({
-      cache: options.symbolCache,
-      detail: options.symbols === 'full' ? 'full' : 'names',
-      maxMemory: options.maxMemoryBytes,
-    });
+    this.#workers = this.#fileWorkers(options);
     this.#executables = new Executables({
       symbols: options.symbols,
       tables: this.#tracer.tables,
@@ -271,6 +267,15 @@ export class Controller {
 
   #clock(): Clock {
     return { cpuMicros: this.#tracer.native.threadCpuMicros, wallMs: () => performance.now() };
+  }
+
+  #fileWorkers({ symbolCache, symbols, maxMemoryBytes }: ControllerOptions): WorkerPool {
+    return createFileWorkers({
+      cache: symbolCache,
+      detail: symbols === 'full' ? 'full' : 'names',
+      maxMemory: maxMemoryBytes,
+      warn: (message) => this.#log.warn(message),
+    });
   }
 
   #memoryBudget(): MemoryBudget {
@@ -405,7 +410,11 @@ export class Controller {
       ...prefixed('jit', { ...this.#jit.stats }),
       ...prefixed('processCode', { ...this.#processCode.stats }),
       ...prefixed('sourceMaps', { ...this.#sourceMaps?.stats }),
-      ...prefixed('workers', { ...this.#workers.stats, bytes: this.#workers.privateBytes }),
+      ...prefixed('workers', {
+        ...this.#workers.stats,
+        ...this.#workers.penalties.stats,
+        bytes: this.#workers.privateBytes,
+      }),
       ...(this.#options.watchLoop && prefixed('loop', this.#loopDelay.stats)),
       ...prefixed('records', this.#records.stats),
       'samples.reported': this.#samplesReported,

@@ -50,12 +50,10 @@ export interface Executable {
   failures: number;
   /** When its table was made last, milliseconds of performance.now(). */
   builtAt: number;
-  /** When its symbols are asked for again, milliseconds of performance.now(); Infinity: they took the worker down. */
+  /** When its symbols are asked for again, milliseconds of performance.now(); Infinity: the worker could not read them. */
   symbolsBrokenUntil: number;
   /** The worker has named addresses of it, so that it is known to take no harm. */
   symbolsRead: boolean;
-  /** How often the worker took too long for it. */
-  symbolTimeouts: number;
   /** Made for the first frame: of most files that come and go there is none. */
   mappings: Map<Segment | undefined, Mapping> | undefined;
 }
@@ -85,7 +83,6 @@ export function newExecutable(key: FileKey, path: string, identity: FileIdentity
     builtAt: Number.NEGATIVE_INFINITY,
     symbolsBrokenUntil: 0,
     symbolsRead: false,
-    symbolTimeouts: 0,
     mappings: undefined,
   };
 }

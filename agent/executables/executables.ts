@@ -20,6 +20,8 @@ import { TableBuilder, type TableResult } from '../stack-deltas/table-builder.ts
 import type { Debuginfod } from '../symbols/debuginfod.ts';
 import type { FileRecord } from '../tracer/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
+import type { Penalties } from '../workers/penalties.ts';
+import type { WorkerFailure } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { BuildQueue } from './build-queue.ts';
 import { type Executable, loadedSegments, locateOffset, newExecutable, placesOf } from './executable.ts';
@@ -96,7 +98,7 @@ const THRASHING_MS = 10_000;
 /** The process may live on, and have it mapped. */
 const MAY_BE_MAPPED: ReadonlySet<OpenFailure> = new Set(['gone', 'changed', 'denied', 'failed']);
 
-type Failure = OpenFailure | 'overloaded' | 'thrashing' | 'truncated';
+type Failure = OpenFailure | 'overloaded' | 'thrashing' | 'truncated' | 'worker';
 
 export class Executables {
   readonly stats = {
@@ -131,6 +133,8 @@ export class Executables {
       overloaded: 0,
       thrashing: 0,
       truncated: 0,
+      /** Files that took their worker down, or too long. */
+      worker: 0,
     } satisfies Record<Failure, number>,
   };
   readonly names: SymbolNames;
@@ -143,6 +147,7 @@ export class Executables {
   readonly #images: MappedImages;
   readonly #retryMs: number;
   readonly #builder: TableBuilder;
+  readonly #penalties: Penalties;
   readonly #byKey: LRUCache<FileKey, Executable>;
   /** Apart from the others: BPF reports it never, so it must not be dropped. */
   #vdso: Executable | undefined;
@@ -164,6 +169,7 @@ export class Executables {
     this.#files = options.files ?? new ForeignFiles({ proc: this.#proc });
     this.#images = new MappedImages(this.#files);
     this.#builder = new TableBuilder(options.workers);
+    this.#penalties = options.workers.penalties;
     this.#retryMs = options.retryMs ?? 1000;
     this.#forgets = new ForgetQueue((key) => this.#forget(key), MAX_FORGETS_WAITING);
     this.names = new SymbolNames({
@@ -414,7 +420,17 @@ export class Executables {
       { isOwn, path, isCopy: executable.copiedFrom !== undefined },
       (runtime) => this.#announce(executable, runtime),
     );
-    await this.#install(executable, result);
+    if (result.kind === 'crashed' && result.failure) this.#penalise(executable, result.failure);
+    else await this.#install(executable, result);
+  }
+
+  /** It is not tried again for a while: until then its code is unwound as that of a file without rules. */
+  #penalise(executable: Executable, failure: WorkerFailure): void {
+    const { key, path } = executable;
+    if (this.#stopped || !this.#isCurrent(executable)) return;
+    this.stats.failures.worker++;
+    this.#giveUp(executable, 'no-table', failure.message);
+    this.#forgets.add(key, this.#penalties.note(key, path, failure));
   }
 
   #announce(executable: Executable, runtime: DetectedRuntime): void {

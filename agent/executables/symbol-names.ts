@@ -4,6 +4,7 @@ import type { NamedRange } from '../../common/symbols/source.ts';
 import type { ForeignFiles } from '../processes/foreign-files.ts';
 import { OWN_VIEW, type RootViews } from '../processes/root-views.ts';
 import type { Debuginfod } from '../symbols/debuginfod.ts';
+import type { Penalties } from '../workers/penalties.ts';
 import { RequestBatches } from '../workers/request-batches.ts';
 import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
@@ -17,10 +18,6 @@ import type { SymbolAnswer, SymbolDetail, SymbolRequest } from './symbol-service
 const MAX_CPU_MS = 30_000;
 /** Profiles wait for names: on a machine that has no CPU to spare it is better to see code without names than nothing. */
 const MAX_WAIT_MS = 30_000;
-/** Doubled at each timeout of a file. */
-const RETRY_MS = 30_000;
-const MAX_TIMEOUTS = 5;
-
 /** It could not be looked up. */
 export const UNKNOWN: NamedRange = { frames: [], start: 0, end: 0 };
 
@@ -68,6 +65,7 @@ export class SymbolNames {
   readonly #detail: SymbolDetail;
   readonly #worker: WorkerClient<SymbolRequest[], SymbolAnswer[]>;
   readonly #batches: RequestBatches<SymbolRequest, SymbolAnswer>;
+  readonly #penalties: Penalties;
   readonly #debuginfod: Debuginfod | undefined;
   /** Of executables for which something was fetched: where it lies, by build ID. */
   readonly #fetched = new WeakMap<Executable, Record<string, string>>();
@@ -89,6 +87,7 @@ export class SymbolNames {
     this.#images = images;
     this.#detail = detail;
     this.#debuginfod = debuginfod;
+    this.#penalties = workers.penalties;
     this.#onBetterNames = onBetterNames;
     this.#worker = new WorkerClient(workers, {
       kind: 'symbols',
@@ -125,7 +124,7 @@ export class SymbolNames {
       }
       return this.#read(answer, addresses.length);
     } catch (error) {
-      noteFailure(executable, error);
+      this.#noteFailure(executable, error);
       this.stats.workerFailed += addresses.length;
       return undefined;
     }
@@ -139,6 +138,15 @@ export class SymbolNames {
     if (found.length === 0) return;
     this.#fetched.set(executable, { ...this.#fetched.get(executable), ...Object.fromEntries(found) });
     this.#onBetterNames(executable.key);
+  }
+
+  /** What its worker could not do without failing will not be better later; what took it down may. */
+  #noteFailure(executable: Executable, error: unknown): void {
+    const failure = error instanceof WorkerFailure ? error : undefined;
+    const pauseMs = failure
+      ? this.#penalties.note(`symbols ${executable.key}`, executable.path, failure)
+      : Number.POSITIVE_INFINITY;
+    executable.symbolsBrokenUntil = performance.now() + pauseMs;
   }
 
   #read(answer: SymbolAnswer | undefined, count: number): NamedRange[] | undefined {
@@ -211,15 +219,6 @@ export class SymbolNames {
     if (this.#kept.has(key)) closeKept(file);
     else this.#kept.put(key, file);
   }
-}
-
-/** What took the worker down once is not tried again; what took too long is, since the machine may have been busy. */
-function noteFailure(executable: Executable, error: unknown): void {
-  const reason = error instanceof WorkerFailure ? error.reason : 'crashed';
-  if (reason === 'stopped') return;
-  const isLast = reason === 'crashed' || ++executable.symbolTimeouts >= MAX_TIMEOUTS;
-  const pause = isLast ? Number.POSITIVE_INFINITY : RETRY_MS * 2 ** executable.symbolTimeouts;
-  executable.symbolsBrokenUntil = performance.now() + pause;
 }
 
 /** The function alone. */

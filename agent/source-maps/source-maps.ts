@@ -1,15 +1,17 @@
 /**
  * Turns places in scripts into places in the sources that they were made from, where there is a source map. Files
- * are read and decoded by a worker thread, at the first frame of a script, since its process may end soon.
+ * are read and decoded by a worker, at the first frame of a script, since its process may end soon.
  */
 import { LRUCache } from 'lru-cache';
 import type { Pid } from '../../common/base/brand.ts';
 import type { RootViews } from '../processes/root-views.ts';
+import { loadNative } from '../tracer/native.ts';
 import type { ProcessIdentity } from '../tracer/records.ts';
 import type { Frame, FrameLine } from '../traces/frame-resolver.ts';
 import { within } from '../within.ts';
+import type { Penalties } from '../workers/penalties.ts';
 import { RequestBatches } from '../workers/request-batches.ts';
-import { WorkerClient } from '../workers/worker-client.ts';
+import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import type { OriginalPlace } from './script-map.ts';
 import type { NoMap, SourceMapAnswer, SourceMapRequest } from './source-map-service.ts';
@@ -48,6 +50,8 @@ export class SourceMaps {
     malformed: 0,
     /** Scripts that took the worker down, or too long. */
     workerFailed: 0,
+    /** Scripts that did so before. */
+    leftAlone: 0,
     /** Reports that did not wait longer. */
     late: 0,
     /** Frames that came while too many were waiting. */
@@ -60,6 +64,7 @@ export class SourceMaps {
   readonly #hasNone = new LRUCache<string, boolean>({ max: MAX_SCRIPTS });
   readonly #views: RootViews;
   readonly #worker: WorkerClient<SourceMapRequest[], SourceMapAnswer[]>;
+  readonly #penalties: Penalties;
   readonly #batches: RequestBatches<SourceMapRequest, SourceMapAnswer>;
   #asking = new Map<string, Asking>();
   #waiting = 0;
@@ -73,6 +78,7 @@ export class SourceMaps {
       maxWaitMs: MAX_WALL_MS,
     });
     this.#batches = new RequestBatches(this.#worker);
+    this.#penalties = workers.penalties;
   }
 
   /** Which files it sees; that of the agent's own root where the process has ended. */
@@ -143,12 +149,17 @@ export class SourceMaps {
   }
 
   async #ask(asking: Asking): Promise<void> {
+    // by the file, not the process: it is the same for those that come later
+    const root = loadNative().rootIdentity(`/proc/${asking.pid}/root/`);
+    const file = `source map ${root} ${asking.file}`;
     try {
-      this.#take(asking, await this.#batches.ask(requestOf(asking)));
-    } catch {
-      this.#hasNone.set(asking.key, true);
+      if (this.#penalties.isLeftAlone(file)) this.stats.leftAlone++;
+      else return this.#take(asking, await this.#batches.ask(requestOf(asking)));
+    } catch (error) {
       this.stats.workerFailed++;
+      if (error instanceof WorkerFailure) this.#penalties.note(file, asking.file, error);
     }
+    this.#hasNone.set(asking.key, true);
   }
 
   #take({ key, lines }: Asking, answer: SourceMapAnswer): void {

@@ -1,12 +1,15 @@
 /** Makes tables in a worker thread, which a file may bring down. */
 import type { DetectedRuntime } from '../interpreters/contract.ts';
-import { WorkerClient } from '../workers/worker-client.ts';
+import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import type { FilePlace, FileResult } from './build-from-file.ts';
 import type { BuildResult } from './build-table.ts';
 import type { TableRequest } from './table-requests.ts';
 
-export type TableResult = BuildResult | { kind: 'crashed'; reason: string };
+/** `failure`: what it did to its worker. */
+export type TableResult =
+  | BuildResult
+  | { kind: 'crashed'; reason: string; failure: WorkerFailure | undefined };
 
 const MAX_CPU_MS = 30_000;
 /** Nobody waits for it: stacks through the file are cut until then. */
@@ -72,7 +75,8 @@ export class TableBuilder {
       if (cache.failed) this.#stats.tablesNotKept++;
       return result;
     } catch (error) {
-      return { kind: 'crashed', reason: (error as Error).message };
+      const failure = error instanceof WorkerFailure && error.reason !== 'stopped' ? error : undefined;
+      return { kind: 'crashed', reason: (error as Error).message, failure };
     }
   }
 }

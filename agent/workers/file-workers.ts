@@ -32,6 +32,8 @@ export interface FileWorkerOptions {
   cache?: string | undefined;
   detail?: WorkerData['detail'];
   maxMemory?: number;
+  /** Told of files that took a worker down. */
+  warn?: (message: string) => void;
 }
 
 /**
@@ -46,6 +48,7 @@ export function createFileWorkers(options: FileWorkerOptions = {}): WorkerPool {
   return new WorkerPool({
     command: commandOf({ cache, scratch, maxBytes }),
     maxBytes,
+    ...(options.warn && { warn: options.warn }),
     data: { cache, scratch, detail, maxMemory, version: productVersion() },
   });
 }

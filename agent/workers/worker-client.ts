@@ -155,6 +155,7 @@ export class WorkerClient<Request, Answer, Note = never> {
   #expire(current: Running<Request, Answer, Note>, time: string): void {
     this.stats.timeouts++;
     this.#noteTime(current);
+    this.#pool.noteFailure();
     void this.#pool.discard(current.worker);
     this.#fail(new WorkerFailure('timeout', `a worker took ${time}`));
   }

@@ -4,6 +4,7 @@
  * when a request has waited for a while and the others are at work, so that none waits long behind a large file of
  * another kind. It has to read again what files it needs: where others wait for a CPU themselves it is no help.
  */
+import { Penalties } from './penalties.ts';
 import { readUse } from './process-use.ts';
 import type { WorkKind } from './protocol.ts';
 import { type Borrower, type WorkerOptions, WorkerProcess } from './worker-process.ts';
@@ -12,6 +13,8 @@ export interface WorkerPoolOptions extends WorkerOptions {
   idleMs?: number;
   /** How long a request waits for a worker before another one starts. */
   maxWaitMs?: number;
+  /** Told of files that took a worker down. */
+  warn?: (message: string) => void;
   /** Since workers were last needed at once: until then each kind keeps the worker that holds the files of its work. */
   calmMs?: number;
 }
@@ -20,6 +23,10 @@ export interface WorkerPoolOptions extends WorkerOptions {
 const IDLE_MS = 12_000;
 const MAX_WAIT_MS = 100;
 const CALM_MS = 10_000;
+/** After a worker failed; doubled by each that fails within a minute. */
+const FIRST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 10_000;
+const FORGIVE_MS = 60_000;
 
 interface Waiting {
   kind: WorkKind;
@@ -28,8 +35,12 @@ interface Waiting {
 }
 
 export class WorkerPool {
-  /** Workers that were started. */
-  readonly stats = { started: 0 };
+  readonly stats = {
+    started: 0,
+    /** That ended before they were asked to, or were ended for what they took. */
+    failed: 0,
+  };
+  readonly penalties: Penalties;
   readonly #options: WorkerPoolOptions;
   readonly #idleMs: number;
   readonly #maxWaitMs: number;
@@ -38,12 +49,17 @@ export class WorkerPool {
   readonly #workers: WorkerProcess[] = [];
   readonly #waiting: Waiting[] = [];
   #crowdedAt = Number.NEGATIVE_INFINITY;
+  /** Failures that are not forgotten yet, when the last one was, and until when no other worker starts. */
+  #failures = 0;
+  #failedAtMs = Number.NEGATIVE_INFINITY;
+  #pausedUntilMs = 0;
   /** Workers that were released and are not gone yet. */
   #ending = 0;
   #isStopped = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
+    this.penalties = new Penalties(options.warn);
     this.#idleMs = options.idleMs ?? IDLE_MS;
     this.#maxWaitMs = options.maxWaitMs ?? MAX_WAIT_MS;
     this.#calmMs = options.calmMs ?? CALM_MS;
@@ -129,7 +145,7 @@ export class WorkerPool {
     const worker =
       (isCrowded && idle.find(({ kinds }) => kinds.has(waiting.kind))) ||
       idle[0] ||
-      (this.#workers.length === 0 ? this.#start() : undefined);
+      (this.#workers.length === 0 && !this.#isPaused() ? this.#start() : undefined);
     return worker && { worker, waiting };
   }
 
@@ -138,7 +154,7 @@ export class WorkerPool {
     if (!this.#waiting.includes(waiting)) return;
     waiting.timer = setTimeout(() => {
       const areBusy = this.#workers.every((worker) => worker.isBusyFor(this.#maxWaitMs));
-      if (this.#ending === 0 && areBusy) this.#start();
+      if (this.#ending === 0 && areBusy && !this.#isPaused()) this.#start();
       this.#serve();
       this.#watch(waiting);
     }, this.#maxWaitMs);
@@ -154,6 +170,7 @@ export class WorkerPool {
     this.stats.started++;
     const worker: WorkerProcess = new WorkerProcess(this.#options, () => {
       this.#remove(worker);
+      this.noteFailure();
       this.#serve();
     });
     this.#workers.push(worker);
@@ -170,6 +187,19 @@ export class WorkerPool {
       this.#crowdedAt = performance.now();
     worker.hold(true);
     worker.lend(borrow);
+  }
+
+  /** Whoever makes files that take workers down can make many: starting others must not become all that is done. */
+  noteFailure(): void {
+    const now = performance.now();
+    this.stats.failed++;
+    this.#failures = now - this.#failedAtMs > FORGIVE_MS ? 1 : this.#failures + 1;
+    this.#failedAtMs = now;
+    this.#pausedUntilMs = now + Math.min(FIRST_PAUSE_MS * 2 ** (this.#failures - 1), MAX_PAUSE_MS);
+  }
+
+  #isPaused(): boolean {
+    return performance.now() < this.#pausedUntilMs;
   }
 
   #remove(worker: WorkerProcess): void {

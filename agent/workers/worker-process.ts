@@ -47,7 +47,7 @@ export class WorkerProcess {
   borrower: Borrower | undefined;
   idleTimer: NodeJS.Timeout | undefined;
   readonly #options: WorkerOptions;
-  readonly #onEnd: () => void;
+  readonly #onFailure: () => void;
   /** When it was lent, milliseconds of performance.now(), and its CPU time then. */
   #lentAtMs = 0;
   #lentCpuMs = 0;
@@ -61,12 +61,14 @@ export class WorkerProcess {
   #lastWords = '';
   /** Why it was ended from here. */
   #ending: WorkerEnding | undefined;
+  /** It was asked to end. */
+  #isEnding = false;
   #hasEnded = false;
 
-  /** `onEnd`: it ended, or never began; the borrower is told afterwards. */
-  constructor(options: WorkerOptions, onEnd: () => void) {
+  /** `onFailure`: it ended by itself, or never began; the borrower is told afterwards. */
+  constructor(options: WorkerOptions, onFailure: () => void) {
     this.#options = options;
-    this.#onEnd = onEnd;
+    this.#onFailure = onFailure;
     const [socket, itsSocket] = loadNative().socketPair();
     this.#socket = socket;
     this.#child = start(options.command, itsSocket);
@@ -144,6 +146,7 @@ export class WorkerProcess {
   /** Lets it write what later runs shall have, if it has no request; else, and after a second, it is ended at once. */
   async end(): Promise<void> {
     if (this.#hasEnded) return;
+    this.#isEnding = true;
     clearTimeout(this.idleTimer);
     const ended = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
     this.hold(true);
@@ -207,7 +210,7 @@ export class WorkerProcess {
     this.#socket = undefined;
     const { borrower } = this;
     this.giveBack();
-    this.#onEnd();
+    if (!this.#isEnding) this.#onFailure();
     borrower?.onFailure(this.#ending ?? endingOf(message, this.#lastWords));
   }
 }
