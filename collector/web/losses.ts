@@ -16,6 +16,13 @@ const POINTERS =
   'Build the program with -fno-omit-frame-pointer, or keep its .eh_frame; "everyframe show stack-deltas FILE" shows what a file has.';
 const LOWER_RATE = 'Give the agent more CPU time, or sample less often with --samples-per-second.';
 
+/** Counted in files, not in samples. */
+const hardToRead = (what: string): LossKind => ({
+  stage: 'named',
+  reason: `files, not samples, that ${what}`,
+  advice: "The agent's log names them, and how long it leaves each alone; --max-memory gives readers more.",
+});
+
 /** By the agent's name of the counter. */
 export const LOSSES: Readonly<Record<string, LossKind>> = {
   'bpf.samples_lost_ring': { stage: 'taken', reason: 'the ring buffer was full', advice: LOWER_RATE },
@@ -145,6 +152,13 @@ export const LOSSES: Readonly<Record<string, LossKind>> = {
     stage: 'exported',
     reason: 'the agent was stopped before they were out',
     advice: NOTHING,
+  },
+  'workers.memory': hardToRead('took more memory to read than a file may take'),
+  'workers.timedOut': hardToRead('took more time to read than a file may take'),
+  'workers.crashed': hardToRead('ended the process that read them'),
+  'workers.stalled': {
+    ...hardToRead('were not read: what they lie on does not answer'),
+    advice: "Look at the FUSE or network mount that the agent's log names.",
   },
 };
 
