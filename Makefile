@@ -61,10 +61,10 @@ $(OUT)/supervise: supervisor/supervise.cc Makefile
 	@mkdir -p $(OUT)
 	$(CXX) -std=c++20 -O2 -Wall -Wextra -Werror -static-libstdc++ -static-libgcc $< -o $@ $(SYSROOT_FLAGS)
 
-# Starts the agent's workers, without rights and within limits.
+# Starts the agent's workers, without rights and within limits. Static as the reader: the opener stays beside each worker.
 $(OUT)/worker-launcher: $(wildcard confine/*.cc confine/*.hh) addon/open-below.cc addon/open-below.hh Makefile
 	@mkdir -p $(OUT)
-	$(CXX) -std=c++20 -O2 -Wall -Wextra -Werror confine/*.cc addon/open-below.cc -o $@ $(SYSROOT_FLAGS)
+	$(CXX) -std=c++20 -Os -static -Wall -Wextra -Werror confine/*.cc addon/open-below.cc -o $@ $(SYSROOT_FLAGS)
 
 # OTLP's protobuf code: a protobufjs static module, imported as #otlp (package.json, "imports").
 build/otlp.js: $(shell find proto -name '*.proto') package-lock.json

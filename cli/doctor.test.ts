@@ -33,7 +33,14 @@ it('prints one JSON object a line', () => {
 it('names what is not built', () => {
   const root = mkdtempSync(join(tmpdir(), 'everyframe-build-'));
   try {
-    const built = ['everyframe.bpf.o', 'everyframe-reader', 'otlp.js', 'web/index.html'];
+    const built = [
+      'everyframe.bpf.o',
+      'everyframe-reader',
+      'worker-launcher',
+      'workers/worker.cjs',
+      'otlp.js',
+      'web/index.html',
+    ];
     for (const file of built.map((name) => join('build', name))) {
       mkdirSync(dirname(join(root, file)), { recursive: true });
       writeFileSync(join(root, file), '');

@@ -13,6 +13,8 @@ const BUILT_FILES = [
   'build/everyframe.bpf.o',
   'build/everyframe.node',
   'build/everyframe-reader',
+  'build/worker-launcher',
+  'build/workers/worker.cjs',
   'build/otlp.js',
   'build/web/index.html',
 ];

@@ -49,8 +49,9 @@ struct Options {
   std::vector<char*> node_arguments;
 };
 
-[[noreturn]] void Fail(const char* what) {
-  fprintf(stderr, "worker-launcher: %s: %s\n", what, strerror(errno));
+// The agent passes it on, as why the worker failed (worker-process.ts).
+[[noreturn]] void Fail(const std::string& what) {
+  fprintf(stderr, "worker-launcher: cannot %s: %s\n", what.c_str(), strerror(errno));
   _exit(126);
 }
 
@@ -82,11 +83,22 @@ int OpenHigh(const std::string& path) {
   return file ? Raise(file.get()) : -1;
 }
 
+// Since 6.3; where vm.memfd_noexec is 2, nothing else is allowed.
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8U
+#endif
+
+// The kernel maps its code all the same: it is never a program.
+int CreateMemory(const char* name) {
+  int fd = memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+  return fd >= 0 || errno != EINVAL ? fd : memfd_create(name, MFD_CLOEXEC);
+}
+
 // A copy in memory: the linker opens it by name once more, when only what all
 // may read can be opened.
 int CopyToMemory(const std::string& path) {
   Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  Descriptor copy(memfd_create("everyframe.node", MFD_CLOEXEC));
+  Descriptor copy(CreateMemory("everyframe.node"));
   struct stat stats;
   if (!file || !copy || fstat(file.get(), &stats)) return -1;
   for (off_t left = stats.st_size; left > 0;) {
@@ -98,16 +110,16 @@ int CopyToMemory(const std::string& path) {
 }
 
 void Place(int fd, int number) {
-  if (fd >= 0 && dup2(fd, number) < 0) Fail("dup2");
+  if (fd >= 0 && dup2(fd, number) < 0) Fail("move descriptor " + std::to_string(fd) + " to " + std::to_string(number));
 }
 
 // Its worker is its parent: it ends with it.
 void StartOpener(const Options& options) {
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) Fail("socketpair");
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) Fail("make sockets for the opener");
   pid_t worker = getpid();
   pid_t opener = fork();
-  if (opener < 0) Fail("fork");
+  if (opener < 0) Fail("start the opener");
   if (opener == 0) {
     if (!confine::DieWithParent(worker)) _exit(0);
     Place(ends[1], 0);
@@ -137,11 +149,11 @@ int main(int argc, char** argv) {
   Options options = Parse(argc, argv);
   if (!confine::DieWithParent(options.parent)) return 0;
   int node = OpenHigh(options.node);
-  if (node < 0) Fail(options.node.c_str());
+  if (node < 0) Fail("open " + options.node);
   int bundle = OpenHigh(options.bundle);
-  if (bundle < 0) Fail(options.bundle.c_str());
+  if (bundle < 0) Fail("open " + options.bundle);
   int addon = CopyToMemory(options.addon);
-  if (addon < 0) Fail(options.addon.c_str());
+  if (addon < 0) Fail("copy " + options.addon + " to memory");
   int code = OpenHigh(options.code);
   // Node would take the number for something of its own
   if (code < 0) code = OpenHigh("/dev/null");
@@ -151,6 +163,9 @@ int main(int argc, char** argv) {
   Place(addon, kAddonFd);
   LimitWorker(options);
   confine::KeepCapabilities(0);
-  fexecve(node, options.node_arguments.data(), environ);
-  Fail("exec");
+  // Not fexecve(): where the kernel has TOMOYO, as Debian's have, that fails without /dev/fd, which small containers
+  // lack.
+  std::string name = "/proc/self/fd/" + std::to_string(node);
+  execve(name.c_str(), options.node_arguments.data(), environ);
+  Fail("execute " + options.node + " as " + name);
 }

@@ -217,11 +217,11 @@ export class WorkerProcess {
 
 const toMib = (bytes: number): number => Math.round(bytes / 2 ** 20);
 
-/** V8 aborts where it gets no memory. */
+/** V8 aborts where it gets no memory; the launcher says which of its steps failed. */
 function endingOf(message: string, lastWords: string): WorkerEnding {
   const fatal = /(?:FATAL ERROR|Fatal [^:]*): ?([^\n]*)/i.exec(lastWords)?.[1];
   const isMemory = fatal !== undefined && /memory|heap limit|allocation failed/i.test(fatal);
-  const words = fatal ?? /^\w*Error\b.*/m.exec(lastWords)?.[0];
+  const words = fatal ?? /^(?:\w*Error\b|worker-launcher: ).*/m.exec(lastWords)?.[0];
   return { reason: isMemory ? 'memory' : 'crashed', message: words ? `${message}: ${words}` : message };
 }
 

@@ -40,7 +40,7 @@ cp "${busybox:-$(command -v busybox)}" "$root/bin/busybox"
 cp "$node" "$root/bin/node"
 cp "$@" "$root/programs/"
 cp -a "$top/bin" "$top/dist" "$top/package.json" "$root/everyframe/"
-cp -a "$native/"*.bpf.o "$native/everyframe.node" "$native/everyframe-reader" "$top/build/otlp.js" "$top/build/web" "$top/build/workers" "$root/everyframe/build/"
+cp -a "$native/"*.bpf.o "$native/everyframe.node" "$native/everyframe-reader" "$native/worker-launcher" "$top/build/otlp.js" "$top/build/web" "$top/build/workers" "$root/everyframe/build/"
 cd "$top"
 # DuckDB is the collector's, and larger than all the rest
 npm ls --omit=dev --all --parseable 2>/dev/null | sed -n "s|^$top/node_modules/||p" | grep -v @duckdb |
