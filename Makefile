@@ -111,12 +111,14 @@ build/cli/.stamp: dist/.stamp bin/everyframe
 	for command in agent run record top; do EVERYFRAME_WRITE_CODE=1 bin/everyframe $$command --help >/dev/null || exit 1; done
 	@touch $@
 
-# The agent's workers, as one file, and what starts it, whose text Node is given. Lines stay, for stack traces.
-build/workers/.stamp: dist/.stamp
+# The agent's workers, as one file, with the code that V8 makes of it, and what starts it, whose text Node is given. Lines stay, for
+# stack traces.
+build/workers/.stamp: dist/.stamp build/show/.stamp build/worker-launcher build/everyframe.node
 	@mkdir -p build/workers && rm -f build/workers/*
 	$(BUNDLE) --outfile=build/workers/worker.cjs agent/workers/worker.ts
 	$(BUNDLE) --minify-whitespace --outfile=build/workers/start.cjs agent/workers/worker-start.ts
 	$(ASCII_COMMENTS) build/workers/worker.cjs
+	node dist/scripts/write-worker-code.js build/workers/$$(node -p 'process.version + "-" + process.arch').code
 	@touch $@
 
 clean:

@@ -29,6 +29,7 @@ const loaders: Record<WorkKind, (data: WorkerData) => Promise<WorkHandler>> = {
   table: async (data) => (await import('../stack-deltas/table-requests.ts')).createTableHandler(data),
   symbols: async (data) => (await import('../executables/symbol-requests.ts')).createSymbolHandler(data),
   'source-map': async () => (await import('../source-maps/source-map-requests.ts')).createSourceMapHandler(),
+  'own-code': async () => (await import('./own-code.ts')).createCodeHandler(),
 };
 const handlers = new Map<WorkKind, WorkHandler>();
 const native = loadAddon();
