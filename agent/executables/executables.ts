@@ -20,7 +20,7 @@ import { TableBuilder, type TableResult } from '../stack-deltas/table-builder.ts
 import type { Debuginfod } from '../symbols/debuginfod.ts';
 import type { FileRecord } from '../tracer/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
-import type { Penalties } from '../workers/penalties.ts';
+import type { FilePenalties } from '../workers/file-penalties.ts';
 import type { WorkerFailure } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { BuildQueue } from './build-queue.ts';
@@ -147,7 +147,7 @@ export class Executables {
   readonly #images: MappedImages;
   readonly #retryMs: number;
   readonly #builder: TableBuilder;
-  readonly #penalties: Penalties;
+  readonly #penalties: FilePenalties;
   readonly #byKey: LRUCache<FileKey, Executable>;
   /** Apart from the others: BPF reports it never, so it must not be dropped. */
   #vdso: Executable | undefined;

@@ -4,7 +4,7 @@ import type { NamedRange } from '../../common/symbols/source.ts';
 import type { ForeignFiles } from '../processes/foreign-files.ts';
 import { OWN_VIEW, type RootViews } from '../processes/root-views.ts';
 import type { Debuginfod } from '../symbols/debuginfod.ts';
-import type { Penalties } from '../workers/penalties.ts';
+import type { FilePenalties } from '../workers/file-penalties.ts';
 import { RequestBatches } from '../workers/request-batches.ts';
 import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
@@ -65,7 +65,7 @@ export class SymbolNames {
   readonly #detail: SymbolDetail;
   readonly #worker: WorkerClient<SymbolRequest[], SymbolAnswer[]>;
   readonly #batches: RequestBatches<SymbolRequest, SymbolAnswer>;
-  readonly #penalties: Penalties;
+  readonly #penalties: FilePenalties;
   readonly #debuginfod: Debuginfod | undefined;
   /** Of executables for which something was fetched: where it lies, by build ID. */
   readonly #fetched = new WeakMap<Executable, Record<string, string>>();

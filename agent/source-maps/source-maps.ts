@@ -9,7 +9,7 @@ import { loadNative } from '../tracer/native.ts';
 import type { ProcessIdentity } from '../tracer/records.ts';
 import type { Frame, FrameLine } from '../traces/frame-resolver.ts';
 import { within } from '../within.ts';
-import type { Penalties } from '../workers/penalties.ts';
+import type { FilePenalties } from '../workers/file-penalties.ts';
 import { RequestBatches } from '../workers/request-batches.ts';
 import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
@@ -64,7 +64,7 @@ export class SourceMaps {
   readonly #hasNone = new LRUCache<string, boolean>({ max: MAX_SCRIPTS });
   readonly #views: RootViews;
   readonly #worker: WorkerClient<SourceMapRequest[], SourceMapAnswer[]>;
-  readonly #penalties: Penalties;
+  readonly #penalties: FilePenalties;
   readonly #batches: RequestBatches<SourceMapRequest, SourceMapAnswer>;
   #asking = new Map<string, Asking>();
   #waiting = 0;

@@ -4,7 +4,7 @@
  * when a request has waited for a while and the others are at work, so that none waits long behind a large file of
  * another kind. It has to read again what files it needs: where others wait for a CPU themselves it is no help.
  */
-import { Penalties } from './penalties.ts';
+import { FilePenalties } from './file-penalties.ts';
 import { readUse } from './process-use.ts';
 import type { WorkKind } from './protocol.ts';
 import { type Borrower, type WorkerOptions, WorkerProcess } from './worker-process.ts';
@@ -40,7 +40,7 @@ export class WorkerPool {
     /** That ended before they were asked to, or were ended for what they took. */
     failed: 0,
   };
-  readonly penalties: Penalties;
+  readonly penalties: FilePenalties;
   readonly #options: WorkerPoolOptions;
   readonly #idleMs: number;
   readonly #maxWaitMs: number;
@@ -59,7 +59,7 @@ export class WorkerPool {
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    this.penalties = new Penalties(options.warn);
+    this.penalties = new FilePenalties(options.warn);
     this.#idleMs = options.idleMs ?? IDLE_MS;
     this.#maxWaitMs = options.maxWaitMs ?? MAX_WAIT_MS;
     this.#calmMs = options.calmMs ?? CALM_MS;

@@ -22,7 +22,7 @@ interface Penalty {
   until: number;
 }
 
-export class Penalties {
+export class FilePenalties {
   readonly stats = {
     /** Workers that a file took down by a crash, and those that it took down or that were ended for their memory. */
     crashed: 0,

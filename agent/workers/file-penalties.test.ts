@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { Penalties } from './penalties.ts';
+import { FilePenalties } from './file-penalties.ts';
 import { WorkerFailure } from './worker-client.ts';
 
 function create() {
   const clock = { ms: 0 };
   const warnings: string[] = [];
-  const penalties = new Penalties(
+  const penalties = new FilePenalties(
     (message) => warnings.push(message),
     () => clock.ms,
   );
