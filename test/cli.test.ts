@@ -158,7 +158,7 @@ describe.skipIf(missingRights)('everyframe', () => {
         [...names].join(),
       ).toBe(true);
       const report = await everyframe('report', file('command.pb.gz'), '--by', 'function').exited;
-      expect(report.output).toMatch(/^\d+ samples/);
+      expect(report.output).toMatch(/^[\d,]+ samples/);
       expect(Number(/^([\d.]+)% recurse\(\)$/m.exec(report.output)?.[1])).toBeGreaterThan(60);
     });
 
