@@ -2,6 +2,7 @@
 import { parseFilter } from '../../common/profile/filter.ts';
 import { parseZoom } from '../../common/profile/path-key.ts';
 import { parseTransforms } from '../../common/profile/transform-list.ts';
+import type { PruneLimits } from '../query/boxes.ts';
 import type { Wanted } from '../query/draw-tree.ts';
 import { DEFAULT_LIMITS } from '../query/flame-tree.ts';
 import type { SampleFilter, Store, TimeRange } from '../store/store.ts';
@@ -106,6 +107,7 @@ export function readInteger(
 
 /** More boxes than a page can hold with ease. */
 const MAX_NODES = 400_000;
+const MAX_WHOLE = 10_000;
 
 /**
  * What is asked of a tree: `transform`, `limit`, and `zoom`.
@@ -118,12 +120,28 @@ export function readWanted(parameters: Parameters): Wanted {
   const maxNodes = readInteger(parameters, 'limit', { fallback, min: 1, max: MAX_NODES });
   // Whoever asks for more boxes means small ones.
   const minFraction = Math.min(DEFAULT_LIMITS.minFraction, 1 / maxNodes);
-  const text = parameters.get('zoom') ?? '';
-  const zoom = text === '' ? undefined : parseZoom(text);
-  if (text !== '' && zoom === undefined)
-    throw new RequestError(`zoom is "${text}": write the key of a box, as the page's address has it`);
   return {
     transforms: parseTransforms(parameters.get('transform') ?? ''),
-    limits: { minFraction, maxNodes, zoom },
+    limits: { minFraction, maxNodes, zoom: readZoom(parameters, 'zoom') },
   };
+}
+
+/**
+ * What is asked of one of two trees: `limit`, and what is looked at in it by `name`.
+ *
+ * @throws RequestError
+ */
+export function readLimits(parameters: Parameters, name: string, fallback: number): PruneLimits {
+  const maxNodes = readInteger(parameters, 'limit', { fallback, min: 1, max: MAX_NODES });
+  // A few boxes are wanted whatever their share; of many nobody sees those that are narrower than a hair.
+  const minFraction = maxNodes <= MAX_WHOLE ? 0 : Math.min(DEFAULT_LIMITS.minFraction, 1 / maxNodes);
+  return { minFraction, maxNodes, zoom: readZoom(parameters, name) };
+}
+
+function readZoom(parameters: Parameters, name: string): PruneLimits['zoom'] {
+  const text = parameters.get(name) ?? '';
+  const zoom = text === '' ? undefined : parseZoom(text);
+  if (text !== '' && zoom === undefined)
+    throw new RequestError(`${name} is "${text}": write the key of a box, as the page's address has it`);
+  return zoom;
 }

@@ -89,6 +89,8 @@ export const TRANSFORM = text(
     .map(([name, what]) => `${name}: ${what}`)
     .join('; ')}`,
 );
+export const zoomOf = (name: string, what: string): Parameter =>
+  text(name, `${what} that is looked at, as zoom= of /api/v1/tree; its path begins with the function`);
 export const ZOOM = text(
   'zoom',
   "a box that is looked at, by the key that the page's address has of it, such as 1z141z41q0zik0: the nodes that are kept are most of them " +

@@ -30,7 +30,14 @@ import type { SourceFiles } from '../source/source-files.ts';
 import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
 import { EXPORT_FORMATS, type ExportFormat } from './export-formats.ts';
 import { exportName } from './export-name.ts';
-import { type Parameters, RequestError, readInteger, readRange, readWanted } from './parameters.ts';
+import {
+  type Parameters,
+  RequestError,
+  readInteger,
+  readLimits,
+  readRange,
+  readWanted,
+} from './parameters.ts';
 import { flameColumns, type StatusSources, statusResponse } from './responses.ts';
 import * as schema from './schemas.ts';
 import { describeShown, describeTypes, readType } from './shown-type.ts';
@@ -167,6 +174,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       schema.TRANSFORM,
       schema.text('function', 'its name, exactly; several functions of that name are taken together', true),
       schema.limit('largest nodes of each tree', 2000),
+      schema.zoomOf('callers_zoom', 'a box of the callers'),
+      schema.zoomOf('callees_zoom', 'a box of the callees'),
     ],
     response: schema.CALLERS,
     async run(parameters, context) {
@@ -175,13 +184,13 @@ export const ROUTES: Readonly<Record<string, Route>> = {
         throw new RequestError('function is missing: name the function to look at');
       const found = await window(parameters, context);
       const { samples, callers, callees } = callersAndCallees(found.window.parts, name);
-      const bound = { minFraction: 0, maxNodes: wanted(parameters, 2000) };
+      const limitsOf = (half: string) => readLimits(parameters, `${half}_zoom`, 2000);
       return {
         ...basis(found.filter, found.window),
         function: name,
         functionSamples: samples,
-        callers: flameColumns(buildFlameTree([callers], bound)),
-        callees: flameColumns(buildFlameTree([callees], bound)),
+        callers: flameColumns(buildFlameTree([callers], limitsOf('callers'))),
+        callees: flameColumns(buildFlameTree([callees], limitsOf('callees'))),
       };
     },
   },

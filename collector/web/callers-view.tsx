@@ -1,11 +1,12 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { CallersAnswer, TreeColumns } from '../api/types.ts';
+import { useMemo, useState } from 'preact/hooks';
+import type { CallersAnswer } from '../api/types.ts';
+import { modelOf } from './callers-model.ts';
 import { FlameGraph } from './flame-graph.tsx';
-import { buildModel, deepestRow, type FlameModel, nodeAtPath, pathKeyOf } from './flame-model.ts';
+import { deepestRow, type FlameModel, findZoom, zoomKeyOf } from './flame-model.ts';
 import { ROW_HEIGHT } from './flame-painter.ts';
 import { formatShare } from './format.ts';
 import { showSource } from './function-actions.ts';
-import { ask } from './questions.ts';
+import { ask, MAX_BOXES } from './questions.ts';
 import { parseSearch, search } from './search.ts';
 import { formatterOf, levelNote } from './shown-type.ts';
 import { TopView } from './top-view.tsx';
@@ -18,7 +19,10 @@ const HEADING_HEIGHT = 22;
 export function CallersView(properties: ViewProperties) {
   const { state, isLive, change } = properties;
   const { function: name, transform } = state;
-  const path = name === '' ? undefined : ask('callers', state, { function: name, limit: 8000, transform });
+  const [zooms, setZooms] = useState<Zooms>(NO_ZOOMS);
+  const { callers, callees } = zooms.function === name ? zooms : NO_ZOOMS;
+  const what = { function: name, limit: MAX_BOXES, transform, callers_zoom: callers, callees_zoom: callees };
+  const path = name === '' ? undefined : ask('callers', state, what);
   const { value: answer, error, isStale } = useAnswer<CallersAnswer>(path, isLive);
   if (name === '') {
     return (
@@ -42,7 +46,13 @@ export function CallersView(properties: ViewProperties) {
           Choose another…
         </button>
       </div>
-      {answer !== undefined && answer.function === name && <Halves {...properties} answer={answer} />}
+      {answer !== undefined && answer.function === name && (
+        <Halves
+          {...properties}
+          {...{ answer, callers, callees }}
+          onZooms={(zoomed) => setZooms({ callers, callees, ...zoomed, function: name })}
+        />
+      )}
     </>
   );
 }
@@ -53,44 +63,51 @@ function describe({ type, functionSamples, samples }: CallersAnswer): string {
   return `on the stack in ${amount(functionSamples)} of ${cell(samples)} (${share})${levelNote(type)}`;
 }
 
-function Halves({ answer, ...properties }: ViewProperties & { answer: CallersAnswer }) {
-  const callers = useMemo(() => modelOf(answer, answer.callers), [answer]);
-  const callees = useMemo(() => modelOf(answer, answer.callees), [answer]);
+/** Keys of the boxes that are looked at; '' for all. */
+interface Zooms {
+  function: string;
+  callers: string;
+  callees: string;
+}
+
+const NO_ZOOMS: Zooms = { function: '', callers: '', callees: '' };
+
+interface HalvesProperties extends ViewProperties, Omit<Zooms, 'function'> {
+  answer: CallersAnswer;
+  onZooms(zooms: Partial<Zooms>): void;
+}
+
+function Halves({ answer, callers, callees, onZooms, ...properties }: HalvesProperties) {
+  const above = useMemo(() => modelOf(answer, answer.callers), [answer]);
+  const below = useMemo(() => modelOf(answer, answer.callees), [answer]);
   if (answer.functionSamples === 0) return <p class="hint">No stack of this time has this function.</p>;
   return (
     <div class="halves">
-      <Half {...properties} model={callers} title="Callers" isFlipped />
-      <Half {...properties} model={callees} title="Callees" isFlipped={false} />
+      <Half
+        {...properties}
+        {...{ model: above, zoom: callers, title: 'Callers', isFlipped: true }}
+        onZoom={(key) => onZooms({ callers: key })}
+      />
+      <Half
+        {...properties}
+        {...{ model: below, zoom: callees, title: 'Callees', isFlipped: false }}
+        onZoom={(key) => onZooms({ callees: key })}
+      />
     </div>
   );
 }
 
-function modelOf(answer: CallersAnswer, columns: TreeColumns): FlameModel {
-  const { fromMs, toMs, type, samples, allSamples, cpuNanos, cpus } = answer;
-  const tree = withoutRoot(columns);
-  return buildModel({ fromMs, toMs, type, samples, allSamples, cpuNanos, cpus, timeline: [], ...tree });
+interface HalfProperties extends ViewProperties {
+  model: FlameModel;
+  title: string;
+  isFlipped: boolean;
+  zoom: string;
+  onZoom(key: string): void;
 }
 
-/** The root says nothing here, where there is one function below it; several may have the name. */
-function withoutRoot({ nodes, ...rest }: TreeColumns): TreeColumns {
-  const { parent, frame, self } = nodes;
-  if (parent.length < 2 || parent.lastIndexOf(0) !== 1) return { nodes, ...rest };
-  return {
-    ...rest,
-    nodes: {
-      parent: parent.slice(1).map((above) => Math.max(0, above - 1)),
-      frame: frame.slice(1),
-      self: self.slice(1),
-    },
-  };
-}
-
-type HalfProperties = ViewProperties & { model: FlameModel; title: string; isFlipped: boolean };
-
-function Half({ model, title, isFlipped, state, jumps, announce, change, onMenu }: HalfProperties) {
-  const [zoom, setZoom] = useState('');
-  useEffect(() => setZoom(''), [state.function]);
-  const root = nodeAtPath(model, zoom) ?? 0;
+function Half(properties: HalfProperties) {
+  const { model, title, isFlipped, zoom, onZoom, state, jumps, announce, change, onMenu } = properties;
+  const root = findZoom(model, zoom) ?? 0;
   const found = useMemo(() => {
     const matcher = parseSearch(state.search);
     return typeof matcher === 'function' ? search(model, matcher, root) : undefined;
@@ -104,7 +121,7 @@ function Half({ model, title, isFlipped, state, jumps, announce, change, onMenu 
         {...{ model, root, found, jumps, announce, isFlipped, onMenu }}
         colour={state.colour === 'library' ? 'library' : 'kind'}
         label={title}
-        onZoom={(node) => setZoom(node === 0 ? '' : pathKeyOf(model, node))}
+        onZoom={(node) => onZoom(zoomKeyOf(model, node))}
         onOpen={(name) => change({ function: name })}
         onSource={(target) => change(showSource(target))}
       />
