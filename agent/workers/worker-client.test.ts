@@ -231,3 +231,14 @@ test('later one of them does it all, and the other one ends', async () => {
   }, 20_000);
   expect(pool.stats.started).toBe(2);
 });
+
+test('one that is not the only one ends long before the last one does', async () => {
+  const pool = createPool({ maxWaitMs: 1, extraIdleMs: 200 });
+  const [tables, symbols] = [create(60_000, pool).client, create(60_000, pool, 'symbols').client];
+  await Promise.all([tables.request('wait'), symbols.request('a')]);
+  expect(pool.stats.started).toBe(2);
+  await vi.waitFor(() => expect(pool.size).toBe(1), 10_000);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(pool.size).toBe(1);
+  expect(pool.stats.started).toBe(2);
+});

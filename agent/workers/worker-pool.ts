@@ -11,6 +11,8 @@ import { type Borrower, type WorkerOptions, WorkerProcess } from './worker-proce
 
 export interface WorkerPoolOptions extends WorkerOptions {
   idleMs?: number;
+  /** Of those that are not the only one. */
+  extraIdleMs?: number;
   /** How long a request waits for a worker before another one starts. */
   maxWaitMs?: number;
   /** Told of files that took a worker down. */
@@ -21,6 +23,8 @@ export interface WorkerPoolOptions extends WorkerOptions {
 
 /** Two report intervals and a bit: it lives on while each of them brings something new, and then ends. */
 const IDLE_MS = 12_000;
+/** Between two report intervals: a start costs less than 30 MiB do until the next one. */
+const EXTRA_IDLE_MS = 3000;
 const MAX_WAIT_MS = 100;
 const CALM_MS = 10_000;
 /** After a worker failed; doubled by each that fails within a minute. */
@@ -43,6 +47,7 @@ export class WorkerPool {
   readonly penalties: FilePenalties;
   readonly #options: WorkerPoolOptions;
   readonly #idleMs: number;
+  readonly #extraIdleMs: number;
   readonly #maxWaitMs: number;
   readonly #calmMs: number;
   /** The one that was used last comes first. */
@@ -61,6 +66,7 @@ export class WorkerPool {
     this.#options = options;
     this.penalties = new FilePenalties(options.warn);
     this.#idleMs = options.idleMs ?? IDLE_MS;
+    this.#extraIdleMs = options.extraIdleMs ?? Math.min(EXTRA_IDLE_MS, this.#idleMs);
     this.#maxWaitMs = options.maxWaitMs ?? MAX_WAIT_MS;
     this.#calmMs = options.calmMs ?? CALM_MS;
   }
@@ -98,9 +104,17 @@ export class WorkerPool {
     if (worker.isReleased) void this.#replace(worker);
     else {
       worker.hold(false);
-      worker.idleTimer = setTimeout(() => this.discard(worker), this.#idleMs).unref();
+      this.#letEnd(worker, this.#workers.length > 1 ? this.#extraIdleMs : this.#idleMs);
     }
     this.#serve();
+  }
+
+  /** After a while without a request; the last one that is left has the time that is left to it. */
+  #letEnd(worker: WorkerProcess, idleMs: number): void {
+    worker.idleTimer = setTimeout(() => {
+      if (idleMs < this.#idleMs && this.#workers.length === 1) this.#letEnd(worker, this.#idleMs - idleMs);
+      else void this.discard(worker);
+    }, idleMs).unref();
   }
 
   /** Ends it, whatever it does; one without a request ends by itself. */

@@ -47,6 +47,8 @@ function begin({ data: given }: WorkerBegin): void {
   setProductVersion(data.version);
   useNative(native);
   useFileOpener(openerClient(native, OPENER_FD, data.cache));
+  // what starting needed and nothing since; from then on it can't know what is mapped
+  native.releaseCode();
   native.confine();
 }
 

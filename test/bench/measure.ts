@@ -69,15 +69,57 @@ export function mapsOf(pid: number): Map<number, number> {
   return maps;
 }
 
-/** CPU time of a process and its threads. */
-export function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+/** Those that work for an agent, as the kernel names them; what it records is its child, too. */
+const HELPERS: ReadonlySet<string> = new Set(['everyframe-work', 'everyframe-read', 'worker-launcher']);
+
+/** By its parent. Not of /proc/PID/task/TID/children, which kernels may lack. */
+function childrenOf(pid: number): number[] {
+  const all = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+  return all.filter((child) => tryTo((it) => Number(statOf(it)[1]), child) === pid);
 }
 
-export function residentMiB(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
+/** The fields behind the name, proc(5): state, parent and so on. */
+const statOf = (pid: number): string[] =>
+  readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
+
+/** Of a process and its threads, of its children that have ended, and of those that work for it. */
+export const cpuSeconds = (pid: number): number =>
+  ownCpuSeconds(pid) + helpersOf(pid).reduce((sum, helper) => sum + (tryTo(ownCpuSeconds, helper) ?? 0), 0);
+
+function helpersOf(pid: number): number[] {
+  return childrenOf(pid).flatMap((child) => {
+    const name = tryTo((it) => readFileSync(`/proc/${it}/comm`, 'utf8').trim(), child);
+    return name !== undefined && HELPERS.has(name) ? [child, ...helpersOf(child)] : [];
+  });
 }
+
+/** Undefined where the process has ended meanwhile. */
+function tryTo<T>(read: (pid: number) => T, pid: number): T | undefined {
+  try {
+    return read(pid);
+  } catch {
+    return undefined;
+  }
+}
+
+function ownCpuSeconds(pid: number): number {
+  // utime, stime, and both of children that were waited for
+  return (
+    statOf(pid)
+      .slice(11, 15)
+      .reduce((sum, ticks) => sum + Number(ticks), 0) / TICKS_PER_SECOND
+  );
+}
+
+/** With what those that work for it have for themselves. */
+export const residentMiB = (pid: number): number =>
+  mebibytes(pid, 'VmRSS') +
+  helpersOf(pid).reduce((sum, helper) => sum + (tryTo((it) => mebibytes(it, 'RssAnon'), helper) ?? 0), 0);
+
+const mebibytes = (pid: number, what: string): number =>
+  Number(new RegExp(`${what}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
 
 /** What a process's perf_event programs have cost since they were loaded, and for how many samples; the kernel's books are
  * switched on. */
