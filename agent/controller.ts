@@ -55,6 +55,7 @@ import { ProfileMaker } from './traces/profile-maker.ts';
 import { Stacks } from './traces/stacks.ts';
 import { TraceHandler } from './traces/trace-handler.ts';
 import { TraceStore } from './traces/trace-store.ts';
+import { within } from './within.ts';
 import { collectBetweenWork } from './workers/collect-garbage.ts';
 import { createFileWorkers } from './workers/file-workers.ts';
 import type { WorkerPool } from './workers/worker-pool.ts';
@@ -110,6 +111,10 @@ const LATE_MS = 5000;
 const FULL_INTERVAL_SAMPLES = 30_000;
 /** At the start runtimes wait for each other, at most so long: the sampler is verified anew for each change. */
 const GATHER_RUNTIMES_MS = 2000;
+/** Until then sampling waits for the tables of what JITs have compiled in the targets. */
+const LOOK_AHEAD_MS = 2000;
+const FIRST_SAMPLES_MS = 2000;
+const DRAIN_FIRST_MS = 10;
 const BUDGET_LOOK_MS = 1000;
 const TABLE_SWEEP_MS = 30_000;
 /** Parsing leaves much that is free, in the first seconds most of all. */
@@ -319,6 +324,7 @@ export class Controller {
     await controller.#readAhead();
     await controller.#tracer.start();
     controller.#sampling.start();
+    controller.#awaitFirstSamples();
     if (options.watchLoop) controller.#loopDelay.start();
     controller.#schedule(FIRST_INTERVAL_MS);
     controller.#budgetTimer = setInterval(() => controller.#keepBudgets(), BUDGET_LOOK_MS).unref();
@@ -451,8 +457,19 @@ export class Controller {
       this.#executables,
       this.#files,
     );
-    if (targets) await reading;
+    const looking = (targets ?? []).map((pid) => this.#processCode.lookAhead(pid));
+    if (targets) await Promise.all([reading, within(LOOK_AHEAD_MS, Promise.all(looking))]);
     else void this.#tracer.samplers.gather(this.#executables.runtimesKnown(GATHER_RUNTIMES_MS));
+  }
+
+  /** Their process is known by its first sample, which otherwise waits in the ring buffer for up to a second. */
+  #awaitFirstSamples(): void {
+    if (!this.#processCode.isAhead) return;
+    const end = performance.now() + FIRST_SAMPLES_MS;
+    const timer = setInterval(() => {
+      if (!this.#stopped) this.#tracer.drain();
+      if (this.#stopped || !this.#processCode.isAhead || performance.now() > end) clearInterval(timer);
+    }, DRAIN_FIRST_MS).unref();
   }
 
   /** What is known of a program that ran under this number. */

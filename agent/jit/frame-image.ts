@@ -1,8 +1,11 @@
-/** An ELF file around unwind information that was found in memory, so that its table is made as that of any file. */
+/**
+ * An ELF file around code and unwind information that were found in memory, so that its table is made as that of any
+ * file. The code is in it, since a JIT describes a part of it at most: numba's functions can't throw, so that LLVM leaves
+ * theirs out.
+ */
 import type { MemoryPart } from './registered-frames.ts';
 
-/** Where the image says that the code lies, beyond its own end: the code itself is not in it. */
-export const CODE_OFFSET = 1 << 28;
+const PAGE_BYTES = 4096;
 
 const HEADER_BYTES = 64;
 const SEGMENT_BYTES = 56;
@@ -10,16 +13,25 @@ const SECTION_BYTES = 64;
 const NAMES = Buffer.from('\0.eh_frame\0.shstrtab\0');
 const [ET_DYN, PT_LOAD, READ_EXECUTE, SHT_PROGBITS, SHT_STRTAB, SHF_ALLOC] = [3, 1, 5, 1, 3, 2];
 
-/** `machine`: ELF's number; `code`: absolute addresses. */
+export interface FrameImage {
+  bytes: Buffer;
+  /** Where the code begins in it. */
+  codeOffset: number;
+}
+
+/** `machine`: ELF's number; `code`: absolute addresses, and what lies there, all of it or nothing. */
 export function frameImage(
   machine: number,
-  code: { start: number; end: number },
+  code: { start: number; end: number; bytes: Uint8Array },
   frames: MemoryPart,
-): Buffer {
+): FrameImage {
   const framesAt = HEADER_BYTES + SEGMENT_BYTES;
   const namesAt = framesAt + frames.bytes.length;
   const sectionsAt = namesAt + NAMES.length;
-  const out = Buffer.alloc(sectionsAt + 3 * SECTION_BYTES);
+  const headersEnd = sectionsAt + 3 * SECTION_BYTES;
+  const codeOffset = Math.ceil(headersEnd / PAGE_BYTES) * PAGE_BYTES;
+  const out = Buffer.alloc(codeOffset + code.bytes.length);
+  out.set(code.bytes, codeOffset);
   out.write('\x7fELF\x02\x01\x01', 'latin1');
   out.writeUInt16LE(ET_DYN, 16);
   out.writeUInt16LE(machine, 18);
@@ -30,7 +42,7 @@ export function frameImage(
   out.writeUInt32LE(PT_LOAD, HEADER_BYTES);
   out.writeUInt32LE(READ_EXECUTE, HEADER_BYTES + 4);
   const size = code.end - code.start;
-  writeWords(out, HEADER_BYTES + 8, CODE_OFFSET, code.start, code.start, size, size, 4096);
+  writeWords(out, HEADER_BYTES + 8, codeOffset, code.start, code.start, size, size, PAGE_BYTES);
   frames.bytes.copy(out, framesAt);
   NAMES.copy(out, namesAt);
   writeSection(out, sectionsAt + SECTION_BYTES, {
@@ -40,7 +52,7 @@ export function frameImage(
   writeSection(out, sectionsAt + 2 * SECTION_BYTES, {
     ...{ name: 11, type: SHT_STRTAB, flags: 0, address: 0, offset: namesAt, size: NAMES.length },
   });
-  return out;
+  return { bytes: out, codeOffset };
 }
 
 interface SectionHeader {

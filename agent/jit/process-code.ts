@@ -14,10 +14,11 @@ import {
   memoryReader,
   type ReadAt,
 } from '../processes/foreign-files.ts';
+import { parseStat, readSmallFile } from '../processes/proc-files.ts';
 import { type ProcessMapping, readMappings } from '../processes/process-maps.ts';
 import type { NativeFile } from '../tracer/native.ts';
 import type { FileRecord, ProcessIdentity } from '../tracer/records.ts';
-import { CODE_OFFSET, frameImage } from './frame-image.ts';
+import { frameImage } from './frame-image.ts';
 import { findImage, isSameCode, offsetInFile, readHeader } from './moved-text.ts';
 import { findFrameLists, joinLists, type MemoryPart } from './registered-frames.ts';
 
@@ -48,6 +49,20 @@ export interface CodeTables {
   forget(key: FileKey): void;
 }
 
+/** A table that is in the kernel under a key that nothing leads to yet. */
+interface MadeTable {
+  key: FileKey;
+  /** Of what it was made of. */
+  digest: string;
+  delta: number;
+}
+
+/** Of a process that is about to be sampled: who it is the kernel says with its first sample. */
+interface LookedAhead {
+  startTicks: bigint;
+  tables: { mapping: ProcessMapping; table: MadeTable }[];
+}
+
 interface CodeOfProcess {
   identity: ProcessIdentity;
   /** Sampled, and not looked at since. */
@@ -68,6 +83,11 @@ const LAST_WAIT_MS = 60_000;
 const REACH_BYTES = 64 << 20;
 const MAX_SEARCHED_BYTES = 16 << 20;
 const MAX_PART_BYTES = 4 << 20;
+/** Code that is read for its instructions, too. */
+const MAX_CODE_BYTES = 4 << 20;
+/** Code beside that which was sampled: it will be on the same stacks. */
+const MAX_NEIGHBOURS = 16;
+const TICK_NS = 10_000_000n;
 const ELF_MACHINE = process.arch === 'arm64' ? 183 : 62;
 
 export class ProcessCode {
@@ -87,6 +107,7 @@ export class ProcessCode {
   readonly #files: ForeignFiles;
   readonly #proc: string;
   readonly #byPid: LRUCache<number, CodeOfProcess>;
+  readonly #ahead = new Map<Pid, LookedAhead>();
   /** One after the other. */
   #looking: Promise<void> = Promise.resolve();
   #stopped = false;
@@ -105,9 +126,40 @@ export class ProcessCode {
     if (!process || !isSame(process.identity, identity)) {
       process = newProcess(identity);
       this.#byPid.set(identity.pid, process);
+      this.#takeAhead(process);
     }
     if (process.wanted.size < MAX_WANTED) process.wanted.add(address);
     this.#schedule(process);
+  }
+
+  /** Makes tables for code of JITs in a process that is about to be sampled, so that its first samples are whole. */
+  async lookAhead(pid: Pid): Promise<void> {
+    const startTicks = startOf(this.#proc, pid);
+    if (startTicks === undefined || this.#stopped) return;
+    const mappings = await readMappings(pid, this.#files);
+    const memory = memoryReader(this.#files, pid);
+    const search = new FrameSearch(mappings, memory);
+    const tables: LookedAhead['tables'] = [];
+    for (const [index, mapping] of mappings.entries()) {
+      if (tables.length >= MAX_NEIGHBOURS || !isCodeWithoutFile(mapping) || findImage(mappings, index))
+        continue;
+      const table = await this.#makeTable(`${pid} ${startTicks}`, mapping, { search, memory });
+      if (table) tables.push({ mapping, table });
+    }
+    if (tables.length > 0) this.#ahead.set(pid, { startTicks, tables });
+  }
+
+  /** Tables wait for the first sample of their process. */
+  get isAhead(): boolean {
+    return this.#ahead.size > 0;
+  }
+
+  #takeAhead(process: CodeOfProcess): void {
+    const { pid, startBoottimeNs } = process.identity;
+    const ahead = this.#ahead.get(pid);
+    this.#ahead.delete(pid);
+    if (ahead?.startTicks !== startBoottimeNs / TICK_NS) return;
+    for (const { mapping, table } of ahead.tables) this.#useTable(process, mapping, table);
   }
 
   onExit(identity: ProcessIdentity): void {
@@ -160,17 +212,18 @@ export class ProcessCode {
     const mappings = await readMappings(pid, this.#files);
     if (mappings.length === 0) this.stats.unreadable++;
     const memory = memoryReader(this.#files, pid);
+    const search = new FrameSearch(mappings, memory);
     const seen = new Set<number>();
-    for (const address of wanted) {
+    for (const address of [...wanted, ...neighboursOf(wanted, mappings, process)]) {
       const index = mappings.findIndex(({ start, end }) => address >= start && address < end);
       const mapping = mappings[index];
-      if (!mapping?.isExecutable || mapping.path !== '' || seen.has(mapping.start)) continue;
+      if (!mapping || !isCodeWithoutFile(mapping) || seen.has(mapping.start)) continue;
       seen.add(mapping.start);
       if (!process.ranges.has(mapping.start) && process.ranges.size >= MAX_RANGES) continue;
       const image = findImage(mappings, index);
       if (image) await this.#findMovedText(process, mapping, { image, address, memory });
       // it registers nothing, and searching the heap of a runtime costs more than all else that is done for it
-      else if (!this.#tables.hasRuntime(pid)) await this.#findJitFrames(process, mappings, mapping, memory);
+      else if (!this.#tables.hasRuntime(pid)) await this.#findJitFrames(process, mapping, { search, memory });
     }
   }
 
@@ -223,24 +276,39 @@ export class ProcessCode {
 
   async #findJitFrames(
     process: CodeOfProcess,
-    mappings: readonly ProcessMapping[],
     mapping: ProcessMapping,
-    memory: ReadAt,
+    from: { search: FrameSearch; memory: ReadAt },
   ): Promise<void> {
-    const lists = await searchNear(mappings, mapping, memory);
-    if (lists.length === 0) return;
-    const frames = joinLists(lists);
-    const digest = createHash('sha256').update(frames.bytes).digest('hex');
-    const before = process.ranges.get(mapping.start);
-    if (before?.digest === digest && this.#tables.hasTable(before.key)) return;
     const { pid, startBoottimeNs } = process.identity;
-    const key = keyOf('jit', `${pid} ${startBoottimeNs} ${mapping.start} ${mapping.end} ${digest}`);
-    if (!(await this.#tables.installImage(key, frameImage(ELF_MACHINE, mapping, frames)))) return;
-    const isThere = this.#isKnown(process) && !this.#stopped;
-    if (
-      !isThere ||
-      !this.#publish(process, mapping.start, { key, delta: CODE_OFFSET - mapping.start, isJit: true })
-    ) {
+    const before = process.ranges.get(mapping.start);
+    const table = await this.#makeTable(`${pid} ${startBoottimeNs / TICK_NS}`, mapping, from, before);
+    if (!table) return;
+    if (!this.#isKnown(process) || this.#stopped) this.#tables.forget(table.key);
+    else this.#useTable(process, mapping, table);
+  }
+
+  /** Undefined where there is none, or it is the one `before`. */
+  async #makeTable(
+    owner: string,
+    mapping: ProcessMapping,
+    { search, memory }: { search: FrameSearch; memory: ReadAt },
+    before?: { key: FileKey; digest: string },
+  ): Promise<MadeTable | undefined> {
+    const lists = await search.near(mapping);
+    if (lists.length === 0) return undefined;
+    const frames = joinLists(lists);
+    const bytes = await readCode(mapping, memory);
+    const digest = createHash('sha256').update(frames.bytes).update(bytes).digest('hex');
+    if (before?.digest === digest && this.#tables.hasTable(before.key)) return undefined;
+    const key = keyOf('jit', `${owner} ${mapping.start} ${mapping.end} ${digest}`);
+    const image = frameImage(ELF_MACHINE, { ...mapping, bytes }, frames);
+    if (!(await this.#tables.installImage(key, image.bytes))) return undefined;
+    return { key, digest, delta: image.codeOffset - mapping.start };
+  }
+
+  #useTable(process: CodeOfProcess, mapping: ProcessMapping, { key, digest, delta }: MadeTable): void {
+    const before = process.ranges.get(mapping.start);
+    if (!this.#publish(process, mapping.start, { key, delta, isJit: true })) {
       this.#tables.forget(key);
       return;
     }
@@ -279,6 +347,52 @@ const keyOf = (kind: string, text: string): FileKey => {
   const digest = createHash('sha256').update(`${kind} ${text}`).digest();
   return toFileKey((digest.readBigUInt64LE() | 0x100n).toString(16).padStart(16, '0'));
 };
+
+/** Nothing where it is too much, or can't all be read. */
+async function readCode({ start, end }: ProcessMapping, memory: ReadAt): Promise<Buffer> {
+  if (end - start > MAX_CODE_BYTES) return Buffer.alloc(0);
+  const bytes = Buffer.alloc(end - start);
+  return (await memory(start, bytes)) === bytes.length ? bytes : Buffer.alloc(0);
+}
+
+const isCodeWithoutFile = ({ isExecutable, path }: ProcessMapping): boolean => isExecutable && path === '';
+
+/** Where code begins that lies near what is wanted and has no table. */
+function neighboursOf(
+  wanted: readonly number[],
+  mappings: readonly ProcessMapping[],
+  { ranges }: CodeOfProcess,
+): number[] {
+  return mappings
+    .filter((mapping) => isCodeWithoutFile(mapping) && !ranges.has(mapping.start))
+    .map(({ start }) => start)
+    .filter((start) => wanted.some((address) => Math.abs(address - start) < REACH_BYTES))
+    .slice(0, MAX_NEIGHBOURS);
+}
+
+function startOf(proc: string, pid: Pid): bigint | undefined {
+  return parseStat(readSmallFile(`${proc}/${pid}/stat`) ?? '')?.startTicks;
+}
+
+/** Unwind information in one process; what was found for one piece of code is there for those beside it. */
+class FrameSearch {
+  readonly #mappings: readonly ProcessMapping[];
+  readonly #memory: ReadAt;
+  readonly #found: { start: number; lists: MemoryPart[] }[] = [];
+
+  constructor(mappings: readonly ProcessMapping[], memory: ReadAt) {
+    this.#mappings = mappings;
+    this.#memory = memory;
+  }
+
+  async near(code: ProcessMapping): Promise<MemoryPart[]> {
+    const known = this.#found.find(({ start }) => Math.abs(start - code.start) < REACH_BYTES / 2);
+    if (known) return known.lists;
+    const lists = await searchNear(this.#mappings, code, this.#memory);
+    this.#found.push({ start: code.start, lists });
+    return lists;
+  }
+}
 
 /** Readable memory around the code that no file backs, the nearest first. */
 async function searchNear(

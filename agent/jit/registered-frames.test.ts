@@ -21,8 +21,10 @@ function memoryWith(lists: Record<number, number>, size = 4096): MemoryPart {
   return { start: START, bytes };
 }
 
-const rowsOf = (part: MemoryPart): string[] =>
-  textOf(extractStackDeltas(parseElf(bufferSource(frameImage(62, CODE, joinLists(findFrameLists(part)))))));
+function rowsOf(part: MemoryPart, bytes: Uint8Array = Buffer.alloc(0)): string[] {
+  const image = frameImage(62, { ...CODE, bytes }, joinLists(findFrameLists(part)));
+  return textOf(extractStackDeltas(parseElf(bufferSource(image.bytes))));
+}
 
 describe('unwind information in memory', () => {
   it('is found among other things, and makes one table', () => {
@@ -33,6 +35,16 @@ describe('unwind information in memory', () => {
     ];
     expect(findFrameLists(part).map(({ start }) => start - START)).toEqual([64, 1000]);
     expect(rowsOf(part)).toEqual([...row(0), ...row(0x40)]);
+  });
+
+  it('is made of the code where nothing describes it', () => {
+    // push %rbx; sub $32, %rsp; nop, 32 times; add $32, %rsp; pop %rbx; ret
+    const code = Buffer.alloc(0x1000, 0xcc);
+    Buffer.from(`534883ec20${'90'.repeat(32)}4883c4205bc3`, 'hex').copy(code, 0x100);
+    // a function that is described, and ends where that one begins
+    Buffer.from(`${'90'.repeat(15)}c3`, 'hex').copy(code, 0xf0);
+    const rows = rowsOf(memoryWith({ 64: CODE.start + 0xf0 }), code);
+    expect(rows).toContain(`0x${(CODE.start + 0x105).toString(16)} rsp+48 same cfa-8`);
   });
 
   it('is not made of what only looks like it', () => {
