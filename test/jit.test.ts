@@ -88,6 +88,15 @@ describe.skipIf(!isHere)('JIT code', () => {
     expect(places.map(({ mapping }) => profile.mappings[mapping]!.filename)).toContain('[jit]');
   });
 
+  it('has the names that its process lists for debuggers', async () => {
+    const flags = ['-c', '-O2', '-fno-omit-frame-pointer', '-mno-omit-leaf-frame-pointer'];
+    const object = compile('registered-leaf.o', 'gcc', flags, 'registered-leaf.c');
+    // stripped, as LLVM in libraries is
+    const child = started(compile('registered', 'gcc', ['-O2', '-s'], 'registered.c'), object);
+    await until(child, ({ frames }) => frames[0] === 'registered_leaf' && frames.length > 3);
+    expect(counters()['jit.registered']).toBe(1);
+  });
+
   it('has no names of a map that another user wrote', async () => {
     const refused = counters()['jit.notOwned']!;
     const child = started(jit, 'silent');

@@ -31,6 +31,7 @@ export class JitFrames {
     processes: 0,
     perfMaps: 0,
     jitDumps: 0,
+    registered: 0,
     ...noJitCodeStats(),
     named: 0,
     renamed: 0,

@@ -14,12 +14,15 @@ import type { ProcessIdentity } from '../tracer/records.ts';
 import type { Frame } from '../traces/frame-resolver.ts';
 import { FollowedFile } from './followed-file.ts';
 import { type JitOwner, type JitRefusal, openJitDump, openPerfMap, readOwner } from './open-jit-file.ts';
+import { findJitDescriptor, RegisteredNames } from './registered-names.ts';
 
 export interface JitStats extends JitCodeStats, Record<JitRefusal, number> {
   /** Executions with frames in memory that no file backs. */
   processes: number;
   perfMaps: number;
   jitDumps: number;
+  /** Processes that list their code for debuggers (`__jit_debug_descriptor`). */
+  registered: number;
   /** Addresses that got a name, and names that gave way to newer ones. */
   named: number;
   renamed: number;
@@ -47,16 +50,19 @@ interface JitFrame extends Frame {
   place: number;
 }
 
+type Followed = FollowedFile | RegisteredNames;
+
 interface Place {
-  file: FollowedFile;
+  file: Followed;
   code: JitCode;
   place: number;
 }
 
-type Kind = 'jitDumps' | 'perfMaps';
-/** A jitdump comes first: it knows lines. */
-const KINDS: readonly Kind[] = ['jitDumps', 'perfMaps'];
-const PARSERS: Record<Kind, new (max: number, stats: JitCodeStats) => JitCode> = {
+type FileKind = 'jitDumps' | 'perfMaps';
+type Kind = FileKind | 'registered';
+/** A jitdump comes first: it knows lines. What is registered for debuggers is not meant for profilers. */
+const KINDS: readonly Kind[] = ['jitDumps', 'perfMaps', 'registered'];
+const PARSERS: Record<FileKind, new (max: number, stats: JitCodeStats) => JitCode> = {
   jitDumps: JitDump,
   perfMaps: PerfMap,
 };
@@ -74,7 +80,7 @@ export class JitProcess {
   readonly #context: JitContext;
   readonly #frames = new Map<number, JitFrame>();
   readonly #unnamed = new Set<JitFrame>();
-  readonly #files: Partial<Record<Kind, FollowedFile>> = {};
+  readonly #files: Partial<Record<Kind, Followed>> = {};
   readonly #refused = new Set<JitRefusal>();
   #nextTryMs = 0;
   #waitMs = FIRST_WAIT_MS;
@@ -131,7 +137,7 @@ export class JitProcess {
     for (const kind of KINDS) delete this.#files[kind];
   }
 
-  #open(): FollowedFile[] {
+  #open(): Followed[] {
     return KINDS.map((kind) => this.#files[kind]).filter((file) => file !== undefined);
   }
 
@@ -160,6 +166,7 @@ export class JitProcess {
   }
 
   async #openFile(kind: Kind, owner: JitOwner): Promise<boolean> {
+    if (kind === 'registered') return this.#findRegistered();
     const { files, proc, stats, toUnixMs } = this.#context;
     const { pid, startBoottimeNs } = this.identity;
     const opened =
@@ -173,6 +180,16 @@ export class JitProcess {
     const file = { files, pid, fd: opened };
     this.#files[kind] = new FollowedFile(file, () => new PARSERS[kind](MAX_FUNCTIONS, stats));
     this.#waitMs = FIRST_WAIT_MS;
+    return true;
+  }
+
+  async #findRegistered(): Promise<boolean> {
+    const { files, stats } = this.#context;
+    const { pid } = this.identity;
+    const address = await findJitDescriptor(files, pid);
+    if (address === undefined) return false;
+    stats.registered++;
+    this.#files.registered = new RegisteredNames({ files, pid, address }, MAX_FUNCTIONS, stats);
     return true;
   }
 
