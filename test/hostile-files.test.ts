@@ -3,21 +3,29 @@
  * memory, time or stack without end. The process that asks stays as it is, and so does what others ask for.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { SymbolAnswer, SymbolRequest } from '../agent/executables/symbol-service.ts';
+import { JitFrames } from '../agent/jit/jit-frames.ts';
 import { TableBuilder } from '../agent/stack-deltas/table-builder.ts';
 import { createFileWorkers } from '../agent/workers/file-workers.ts';
 import { readUse } from '../agent/workers/process-use.ts';
 import { WorkerClient } from '../agent/workers/worker-client.ts';
 import type { WorkerPool } from '../agent/workers/worker-pool.ts';
-import { toFileKey } from '../common/base/brand.ts';
+import { toFileKey, toPid } from '../common/base/brand.ts';
 import { AgentProcess } from './support/agent-process.ts';
 import { startCollectorProcess } from './support/collector.ts';
 import { compile, missingRights } from './support/fixtures.ts';
-import { deepDies, HOSTILE_ADDRESS, hostileElves, hostileMaps } from './support/hostile-files.ts';
+import {
+  deepDies,
+  HOSTILE_ADDRESS,
+  hostileElves,
+  hostileMaps,
+  hostilePerfMaps,
+} from './support/hostile-files.ts';
 
 const MIB = 2 ** 20;
 /** What a worker may take with the agent's default budget, and what it may have before it is seen. */
@@ -90,6 +98,40 @@ describe('hostile ELF files', () => {
     const honest = await nameOf('/proc/self/exe', 0).catch((error) => error);
     expect(honest).toMatchObject({ kind: 'names' });
   }, 240_000);
+});
+
+describe('hostile perf maps', () => {
+  const path = `/tmp/perf-${process.pid}.map`;
+  /** Field 22 of proc(5), in ticks of 10 ms. */
+  const started = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)!.split(' ')[19]!;
+  const self = { pid: toPid(process.pid), execId: 1, startBoottimeNs: BigInt(started) * 10_000_000n };
+  afterAll(() => rmSync(path, { force: true }));
+
+  it('cost the main thread neither its memory nor long pieces of its time', async () => {
+    for (const [what, text] of hostilePerfMaps()) {
+      writeFileSync(path, text);
+      const before = process.memoryUsage.rss();
+      let nowMs = 0;
+      const frames = new JitFrames({ nowMs: () => nowMs });
+      const delay = monitorEventLoopDelay({ resolution: 10 });
+      delay.enable();
+      frames.frameOf(self, HOSTILE_ADDRESS);
+      // a few report intervals; each reads some of it
+      for (let i = 0; i < 4; i++) {
+        nowMs += 60_000;
+        await frames.nameFrames();
+      }
+      delay.disable();
+      const grown = process.memoryUsage.rss() - before;
+      const slowest = delay.percentile(99) / 1e6;
+      console.log(
+        `${what}: ${Math.round(grown / MIB)} MiB, 99 % of turns within ${Math.round(slowest)} ms; ${JSON.stringify(frames.stats)}`,
+      );
+      await frames.stop();
+      expect(grown).toBeLessThan(OWN_BYTES);
+      expect(slowest).toBeLessThan(500);
+    }
+  }, 120_000);
 });
 
 describe.skipIf(missingRights)('the agent beside hostile programs', () => {

@@ -202,3 +202,15 @@ export function hostileMaps(): Map<string, string> {
     ['depth', '['.repeat(bytes)],
   ]);
 }
+
+/** As a JIT may write them, or whoever has a process: 64 MiB of functions, all at one place, and without an end of line. */
+export function* hostilePerfMaps(): Generator<[string, Buffer]> {
+  const bytes = 64 * MIB;
+  const line = (i: number): string => `${(0x10000 + 16 * i).toString(16).padStart(10, '0')} 10 f\n`;
+  const length = line(0).length;
+  const many = Buffer.alloc(bytes);
+  for (let i = 0; (i + 1) * length <= bytes; i++) many.write(line(i), i * length, 'latin1');
+  yield ['4.2 million functions', many];
+  yield ['one place, again and again', Buffer.alloc(bytes, '1000 fffffffffff f\n')];
+  yield ['a line that does not end', Buffer.alloc(bytes, '1')];
+}
