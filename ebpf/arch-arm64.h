@@ -7,6 +7,8 @@
 #ifndef EF_ARCH_ARM64_H
 #define EF_ARCH_ARM64_H
 
+#include "kernel.h"
+
 #define EF_REGISTERS 32 /* x0..x30 sp */
 #define REG_FP 29
 #define REG_SP 31

@@ -3,6 +3,8 @@
 #ifndef EF_ARCH_X86_H
 #define EF_ARCH_X86_H
 
+#include "kernel.h"
+
 #define EF_REGISTERS 16 /* rax rdx rcx rbx rsi rdi rbp rsp r8..r15 */
 #define REG_FP 6
 #define REG_SP 7

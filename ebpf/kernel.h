@@ -16,12 +16,6 @@ const volatile struct ef_config config = {};
 
 #include "arch.h"
 
-struct bpf_perf_event_data {
-	struct ef_user_regs regs;
-	u64 sample_period;
-	u64 addr;
-};
-
 /* A pointer-sized member of a kernel struct whose address is only a number; 0 if it can't be read. */
 #define KERNEL_WORD(address, type, field) \
 	({ \

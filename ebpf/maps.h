@@ -111,12 +111,8 @@ static __always_inline void count_by(enum ef_counter counter, u64 n)
 {
 	u32 key = counter;
 	u64 *value = bpf_map_lookup_elem(&counters, &key);
-	if (!value)
-		return;
-	/* where a tick may interrupt, one instruction */
-	if (config.context == EF_CONTEXT_TICK)
-		*value += n;
-	else
+	/* one instruction: a tick may come between two */
+	if (value)
 		__sync_fetch_and_add(value, n);
 }
 

@@ -15,6 +15,7 @@
 #define EF_MEMORY_H
 
 #include "maps.h"
+#include "vma.h"
 /* made of runtimes.def by the Makefile: state.h of each runtime */
 #include "runtime-state.h"
 
@@ -32,16 +33,6 @@ struct ef_mapping {
 #define GLIBC_KEYS_WORDS 64
 /* What walks a stack does so many rounds in a function of its own, and calls that in a loop. */
 #define FRAMES_AT_A_TIME 32
-
-/* What a VMA says, and who its file is: see vma.h. */
-struct vma_fields {
-	u64 start, end, pgoff, file, flags;
-};
-
-struct file_identity {
-	u64 inode, size, ctime_ns;
-	u32 device, generation;
-};
 
 struct ef_registers {
 	u64 by_dwarf_number[EF_REGISTERS];

@@ -13,6 +13,7 @@
 #ifndef EF_RECORDS_H
 #define EF_RECORDS_H
 
+#include "vmlinux.h"
 #include "profile-types.h"
 
 #define EF_MAX_KERNEL_FRAMES 127

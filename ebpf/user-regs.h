@@ -5,6 +5,12 @@
 
 #include "memory.h"
 
+struct bpf_perf_event_data {
+	struct ef_user_regs regs;
+	u64 sample_period;
+	u64 addr;
+};
+
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000
 #define PF_KTHREAD 0x00200000

@@ -17,6 +17,16 @@
 
 #include "maps.h"
 
+/* What a VMA says, and who its file is. */
+struct vma_fields {
+	u64 start, end, pgoff, file, flags;
+};
+
+struct file_identity {
+	u64 inode, size, ctime_ns;
+	u32 device, generation;
+};
+
 #define VM_EXEC 4
 #define MAPLE_LEVELS 8
 #define RB_LEVELS 40

@@ -43,6 +43,7 @@ check types tsc -p tsconfig.check.json
 [ ! -f collector/web/tsconfig.json ] || check page-types tsc -p collector/web --noEmit
 check layers check_layers
 check unused knip --no-progress
+check headers scripts/check-headers.sh
 check generated node dist/scripts/generate-records.js --check
 check supported node dist/scripts/runtime-support.js --check
 if command -v clang-format >/dev/null; then

@@ -125,6 +125,8 @@ export interface RuntimePlugin {
   /** enum ef_frame_kind of its frames. */
   readonly frameKind: number;
   readonly frameType: FrameType;
+  /** Its functions are those of a text that a source map may lead from. */
+  readonly hasSourceMaps?: boolean;
   /** Undefined where the file is none of its own. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
   detect(elf: ElfFile): DetectedRuntime | undefined;
   /**

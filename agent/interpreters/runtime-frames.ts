@@ -31,6 +31,8 @@ const MAX_CACHED_BYTES = 32 << 20;
 
 export interface NamedRuntimeFrame {
   frameType: RuntimePlugin['frameType'];
+  /** See {@link RuntimePlugin}. */
+  hasSourceMaps: boolean;
   /** The innermost inlined function first; at least one. */
   lines: readonly RuntimeFrame[];
 }
@@ -103,7 +105,7 @@ export class RuntimeFrames {
     const facts = plugin && this.#factsOf(pid, plugin, known.file);
     if (!plugin || facts === undefined) {
       this.stats.unknownFile++;
-      return unnamed('runtime', plugin?.frameType ?? '', UNNAMED_REASONS.unknownFile);
+      return unnamed(plugin, UNNAMED_REASONS.unknownFile, 'runtime');
     }
     const frame = this.#read(pid, known, (memory) => {
       try {
@@ -114,10 +116,10 @@ export class RuntimeFrames {
     });
     if (typeof frame === 'string') {
       this.stats[frame]++;
-      return unnamed(plugin.name, plugin.frameType, UNNAMED_REASONS[frame]);
+      return unnamed(plugin, UNNAMED_REASONS[frame]);
     }
     this.stats.named++;
-    return { frameType: plugin.frameType, lines: Array.isArray(frame) ? frame : [frame] };
+    return { ...kindOf(plugin), lines: Array.isArray(frame) ? frame : [frame] };
   }
 
   #factsOf(pid: Pid, plugin: RuntimePlugin, file: FileKey | undefined): unknown {
@@ -185,11 +187,16 @@ const processKey = (pid: Pid, kind: number): number => pid * 256 + kind;
 const pluginOf = (kind: number): RuntimePlugin | undefined =>
   RUNTIMES.find(({ frameKind }) => frameKind === kind);
 
+const kindOf = (plugin: RuntimePlugin | undefined): Omit<NamedRuntimeFrame, 'lines'> => ({
+  frameType: plugin?.frameType ?? '',
+  hasSourceMaps: plugin?.hasSourceMaps ?? false,
+});
+
 const unnamed = (
-  runtime: string,
-  frameType: RuntimePlugin['frameType'],
+  plugin: RuntimePlugin | undefined,
   reason: string,
+  runtime = plugin?.name ?? 'runtime',
 ): NamedRuntimeFrame => ({
-  frameType,
+  ...kindOf(plugin),
   lines: [{ name: unnamedMarker(runtime, reason), file: '', line: 0, column: 0, startLine: 0 }],
 });

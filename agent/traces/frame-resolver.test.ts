@@ -63,6 +63,7 @@ const runtimes: RuntimeSource = {
   runs: () => true,
   name: (pid, key, _kind, { operand, low, high }) => ({
     frameType: 'cpython',
+    hasSourceMaps: false,
     lines: [
       {
         name: `${pid} ${key} ${operand} ${low} ${high}`,

@@ -126,8 +126,8 @@ const DEFAULT_MAX_FRAMES = 32_768;
 const named = (name: string): FrameLine[] =>
   name === '' ? [] : [{ function: name, systemName: '', file: '', line: 0, column: 0 }];
 
-/** Frames of runtimes, which have two words: the kinds from the first of them on. */
-const isRuntime = (kind: number): boolean => kind >= FrameKind.PYTHON;
+/** Frames of runtimes, which have two words: the kinds behind those of all. */
+const isRuntime = (kind: number): boolean => kind > FrameKind.MARKER;
 
 /** V8 makes an object of each number that 32 bits do not hold, and keeps what was calculated from one as an object, too. */
 const small = (number: number): number => ((number | 0) === number ? number | 0 : number);

@@ -10,6 +10,7 @@ const AT = 4;
 
 const at = (line: number): NamedRuntimeFrame => ({
   frameType: 'v8js',
+  hasSourceMaps: true,
   lines: [{ name: 'run', file: '/app/a.js', line, column: line, startLine: line }],
 });
 

@@ -133,8 +133,8 @@ export class InterpretedFrames {
     this.#byContent = new Map();
   }
 
-  #intern(process: ProcessIdentity, { frameType, lines }: NamedRuntimeFrame): Frame {
-    const scripts = frameType === 'v8js' ? this.#scripts : undefined;
+  #intern(process: ProcessIdentity, { frameType, hasSourceMaps, lines }: NamedRuntimeFrame): Frame {
+    const scripts = hasSourceMaps ? this.#scripts : undefined;
     const root = scripts?.rootOf(process) ?? 0;
     const hash = lines.reduce((sum, line) => Math.imul(sum, 31) + hashOf(line), 0) | 0;
     const first = this.#byContent.get(hash);

@@ -35,6 +35,7 @@ const runtimes: RuntimeSource = {
   runs: () => true,
   name: (_pid, _key, _kind, { operand }) => ({
     frameType: 'v8js',
+    hasSourceMaps: true,
     lines: [{ name: `js${operand}`, file: 'a.js', line: 7, column: 1, startLine: 5 }],
   }),
 };

@@ -1,3 +1,4 @@
+import { FRAME_TYPES } from '../../common/profile/frame-types.ts';
 import type { FrameKind } from '../store/store.ts';
 
 interface KindStyle {
@@ -7,25 +8,10 @@ interface KindStyle {
   chroma?: number;
 }
 
-/** Neighbours in a mixed stack (kernel, native, one runtime) are far apart in hue. */
 const KINDS: Record<FrameKind, KindStyle> = {
+  ...FRAME_TYPES,
   root: { label: 'all', hue: undefined },
   process: { label: 'process', hue: undefined },
-  kernel: { label: 'kernel', hue: 35 },
-  // Native code is most of most pictures: the calmest colour is its.
-  native: { label: 'native', hue: 250, chroma: 0.058 },
-  go: { label: 'Go', hue: 200 },
-  cpython: { label: 'Python', hue: 95 },
-  v8js: { label: 'JavaScript', hue: 140 },
-  jvm: { label: 'JVM', hue: 65 },
-  ruby: { label: 'Ruby', hue: 12 },
-  perl: { label: 'Perl', hue: 300 },
-  php: { label: 'PHP', hue: 280 },
-  phpjit: { label: 'PHP (JIT)', hue: 285 },
-  dotnet: { label: '.NET', hue: 320 },
-  beam: { label: 'BEAM', hue: 170 },
-  luajit: { label: 'LuaJIT', hue: 220 },
-  'abort-marker': { label: 'incomplete', hue: 350, chroma: 0.03 },
   unknown: { label: 'unknown', hue: undefined },
   other: { label: 'not loaded', hue: undefined },
 };

@@ -5,6 +5,7 @@
  */
 import { cpuDeltas, periodMsOf, pointsOf, weightsOf } from './firefox-points.ts';
 import type { FrameList, NamedFrame } from './frame-list.ts';
+import { FRAME_TYPES, KNOWN_FRAME_TYPES, styleOf } from './frame-types.ts';
 import { type Json, toBytes } from './json.ts';
 import type { FrameType, Profile } from './profile.ts';
 import { splitThreads, type ThreadGroup } from './thread-groups.ts';
@@ -12,20 +13,11 @@ import { splitThreads, type ThreadGroup } from './thread-groups.ts';
 /** Colours are the program's own names. A reader knows the type of a frame by its category. */
 const CATEGORIES: readonly { type: FrameType; name: string; color: string }[] = [
   { type: '', name: 'Other', color: 'grey' },
-  { type: 'abort-marker', name: 'Incomplete', color: 'darkgrey' },
-  { type: 'native', name: 'Native', color: 'blue' },
-  { type: 'kernel', name: 'Kernel', color: 'orange' },
-  { type: 'go', name: 'Go', color: 'lightblue' },
-  { type: 'cpython', name: 'Python', color: 'yellow' },
-  { type: 'v8js', name: 'JavaScript (V8)', color: 'green' },
-  { type: 'jvm', name: 'JVM', color: 'brown' },
-  { type: 'ruby', name: 'Ruby', color: 'red' },
-  { type: 'perl', name: 'Perl', color: 'purple' },
-  { type: 'php', name: 'PHP', color: 'magenta' },
-  { type: 'phpjit', name: 'PHP (JIT)', color: 'magenta' },
-  { type: 'dotnet', name: '.NET', color: 'purple' },
-  { type: 'beam', name: 'BEAM', color: 'lightred' },
-  { type: 'luajit', name: 'LuaJIT', color: 'purple' },
+  ...KNOWN_FRAME_TYPES.map((type) => ({
+    type,
+    name: FRAME_TYPES[type].category,
+    color: FRAME_TYPES[type].colour,
+  })),
 ];
 
 const categoryOf = (type: FrameType): number => CATEGORIES.findIndex((category) => category.type === type);
@@ -193,7 +185,7 @@ class ThreadWriter {
   }
 
   #funcOf({ name, file, mapping, frameType }: NamedFrame): number {
-    const isJS = frameType === 'v8js';
+    const isJS = frameType !== '' && styleOf(frameType).isJS === true;
     const key = `${mapping}/${isJS}/${file}\0${name}`;
     let index = this.#funcs.get(key);
     if (index === undefined) {

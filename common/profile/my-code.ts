@@ -3,6 +3,8 @@
  * report's "my code only". Each runtime has its own; what none of them knows is the program's.
  */
 
+import { isFrameType, KNOWN_FRAME_TYPES, styleOf } from './frame-types.ts';
+
 export interface CodeFrame {
   name: string;
   /** Source file, '' if unknown. */
@@ -19,8 +21,6 @@ interface Rule {
   kinds: readonly string[];
   /** Of a frame of these kinds. */
   isLibrary(frame: CodeFrame): boolean;
-  /** The runtime's own programs and libraries, by their file names. */
-  binaries?: RegExp;
 }
 
 /** Where distributions put what nobody wrote for this program. */
@@ -64,7 +64,6 @@ const RULES = {
     what: 'node: modules and node_modules',
     kinds: ['v8js'],
     isLibrary: byFile(/^(?:node|internal|ext|deno):|^internal\/|\/node_modules\//),
-    binaries: /^(?:node|nodejs|deno|bun)$|^libnode\b/,
   },
   python: {
     what: 'the standard library and site-packages',
@@ -72,13 +71,11 @@ const RULES = {
     isLibrary: ({ name, file }) =>
       name.startsWith('<frozen') ||
       /^<frozen|\/lib(?:64)?\/python[\d.]+t?\/|\/(?:site|dist)-packages\//.test(file),
-    binaries: /^(?:python[\d.]*t?|pypy[\d.]*)$|^lib(?:python|pypy)/,
   },
   jvm: {
     what: 'the JDK and the libraries of its languages',
     kinds: ['jvm'],
     isLibrary: byName(/^(?:java|javax|jdk|sun|com[./]sun|kotlin|kotlinx|scala|groovy|clojure)[./]/),
-    binaries: /^java$|^lib(?:jvm|java|nio|net|zip|jimage)\.so/,
   },
   go: {
     what: 'the standard library, the runtime and modules',
@@ -89,19 +86,16 @@ const RULES = {
     what: 'the standard library and gems',
     kinds: ['ruby'],
     isLibrary: byFile(/^<internal:|\/lib\/ruby\/|\/gems\//),
-    binaries: /^ruby[\d.]*$|^libruby/,
   },
   php: {
     what: 'vendor directories',
     kinds: ['php', 'phpjit'],
     isLibrary: byFile(/^phar:|\/vendor\/|^\/usr\/share\//),
-    binaries: /^php(?:-fpm|-cgi)?[\d.]*$|^libphp/,
   },
   perl: {
     what: 'the modules of perl and of CPAN',
     kinds: ['perl'],
     isLibrary: byFile(/\/perl5?\/|\/site_perl\//),
-    binaries: /^perl[\d.]*$|^libperl/,
   },
   dotnet: {
     what: 'System, Microsoft and NuGet packages',
@@ -110,7 +104,6 @@ const RULES = {
       /^(?:System|Microsoft|Internal|Interop)[./]/.test(name) ||
       /(?:^|\/)(?:System|Microsoft)\.[^/]*\.dll$/.test(mapping) ||
       /\/\.nuget\/packages\//.test(`${mapping}\n${file}`),
-    binaries: /^dotnet$|^lib(?:coreclr|clrjit|hostfxr|hostpolicy|System\.)/,
   },
   beam: {
     what: "OTP, Elixir's own modules and dependencies",
@@ -123,13 +116,11 @@ const RULES = {
         name,
       ) ||
       /\/(?:erlang|elixir)\/|\/deps\//.test(file),
-    binaries: /^beam(?:\.smp)?$|^erlexec$/,
   },
   lua: {
     what: 'modules in share/lua and what is built in',
     kinds: ['luajit'],
     isLibrary: ({ name, file }) => /^\[?builtin/.test(name) || /\/share\/lua\/|\/luarocks\//.test(file),
-    binaries: /^(?:luajit|lua)[-\d.]*$|^libluajit/,
   },
   native: {
     what: "the kernel, system libraries, installed programs and C's start-up code",
@@ -156,20 +147,21 @@ const fileName = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 
 const rules: readonly (readonly [Runtime, Rule])[] = RUNTIMES.map((runtime) => [runtime, RULES[runtime]]);
 
-function isRuntime(mapping: string): boolean {
-  const name = fileName(mapping);
-  return rules.some(([, { binaries }]) => binaries?.test(name) === true);
-}
+/** The runtime's own programs and libraries. */
+const isBinaryOf = (kinds: readonly string[], name: string): boolean =>
+  kinds.some((kind) => isFrameType(kind) && styleOf(kind).binaries?.test(name) === true);
+
+const isRuntime = (mapping: string): boolean => isBinaryOf(KNOWN_FRAME_TYPES, fileName(mapping));
 
 const isNative = (kind: string): boolean => kind === 'native' || kind === 'unknown' || kind === '';
 
 /** Whether a frame stays where the libraries of these runtimes are taken out. */
 export function isMine(frame: CodeFrame, runtimes: ReadonlySet<Runtime>): boolean {
   return !rules.some(
-    ([runtime, { kinds, isLibrary, binaries }]) =>
+    ([runtime, { kinds, isLibrary }]) =>
       runtimes.has(runtime) &&
       ((kinds.includes(frame.kind) && isLibrary(frame)) ||
-        (isNative(frame.kind) && binaries?.test(fileName(frame.mapping)) === true)),
+        (isNative(frame.kind) && isBinaryOf(kinds, fileName(frame.mapping)))),
   );
 }
 

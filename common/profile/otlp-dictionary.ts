@@ -1,4 +1,6 @@
 /** The dictionary of an OTLP request: strings and attributes by index, in both forms that attributes come in. */
+
+import { isFrameType } from './frame-types.ts';
 import { type Ranges, TABLE } from './otlp-request.ts';
 import { type FrameType, GENERATED_PLACE } from './profile.ts';
 import { bytesTag, fixed64Tag, IntList, type ProtoReader, varintTag } from './proto-reader.ts';
@@ -21,23 +23,6 @@ const toInteger = (value: Value): number => {
 /** Keys of what mappings and locations are described by: no sample has them. */
 const isPlaceKey = (key: string): boolean =>
   key === 'profile.frame.type' || key.startsWith('process.executable.build_id.');
-
-const FRAME_TYPES: ReadonlySet<string> = new Set<FrameType>([
-  'native',
-  'kernel',
-  'go',
-  'cpython',
-  'jvm',
-  'ruby',
-  'perl',
-  'php',
-  'phpjit',
-  'v8js',
-  'dotnet',
-  'beam',
-  'luajit',
-  'abort-marker',
-]);
 
 /** What the attributes of a location say. */
 export interface Place {
@@ -241,7 +226,7 @@ export class DictionaryReader {
 function toPlace(attributes: Attributes): Place {
   const type = text(attributes, 'profile.frame.type');
   return {
-    type: FRAME_TYPES.has(type) ? (type as FrameType) : '',
+    type: isFrameType(type) ? type : '',
     generated: text(attributes, GENERATED_PLACE),
   };
 }

@@ -7,25 +7,11 @@
  *
  * A profile has values of one type, as in OTLP. A file or a recording that has several is a {@link ProfileSet}.
  */
+import type { KnownFrameType } from './frame-types.ts';
 import { countsSamples, cpuType, isCpuType, type ProfileType } from './profile-type.ts';
 
 /** `profile.frame.type` of OpenTelemetry's semantic conventions; '' only in entry 0 or when unknown. */
-export type FrameType =
-  | ''
-  | 'native'
-  | 'kernel'
-  | 'go'
-  | 'cpython'
-  | 'jvm'
-  | 'ruby'
-  | 'perl'
-  | 'php'
-  | 'phpjit'
-  | 'v8js'
-  | 'dotnet'
-  | 'beam'
-  | 'luajit'
-  | 'abort-marker';
+export type FrameType = '' | KnownFrameType;
 
 /** Attribute of a location: {@link Location.generated}. */
 export const GENERATED_PLACE = 'source_map.generated';

@@ -34,6 +34,7 @@ export const v8: RuntimePlugin = {
   map: RUNTIME_MAPS.V8,
   frameKind: FrameKind.V8,
   frameType: 'v8js',
+  hasSourceMaps: true,
   detect(elf) {
     const found = findV8(elf);
     if (!found) return undefined;
