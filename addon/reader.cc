@@ -82,9 +82,9 @@ class ReaderProcess {
   ReaderProcess(const ReaderProcess&) = delete;
   ~ReaderProcess() { Stop(); }
 
-  // Bytes of the answer, or -errno: -ETIMEDOUT where it takes too long, -EAGAIN where too many readers are stuck in all,
-  // -EBUSY where those of this owner are, -EPIPE where there is none. `opened`: the descriptor that came with it, else left
-  // as it is. `given`: goes with the request.
+  // Bytes of the answer, or -errno: -ETIMEDOUT where it takes too long, -EAGAIN where too many readers are stuck in
+  // all, -EBUSY where those of this owner are, -EPIPE where there is none. `opened`: the descriptor that came with it,
+  // else left as it is. `given`: goes with the request.
   int Ask(const ReaderRequest& request, size_t request_bytes, uint8_t* into, uint32_t device = 0, int given = -1,
           int* opened = nullptr) {
     Reap();
@@ -387,8 +387,9 @@ class BytesRequest : public AsyncRequest {
   Napi::Value Result(Napi::Env env) override { return Napi::Buffer<uint8_t>::Copy(env, bytes_.data(), result_); }
 };
 
-// Reads beside the main thread, in two processes, so that one that hangs holds up nobody for long. Every method but the last
-// two returns a promise, of a negative errno where it fails; `pid` is the process for whose sake it is read, which pays.
+// Reads beside the main thread, in two processes, so that one that hangs holds up nobody for long. Every method but the
+// last two returns a promise, of a negative errno where it fails; `pid` is the process for whose sake it is read, which
+// pays.
 class AsyncReader : public Napi::ObjectWrap<AsyncReader> {
  public:
   explicit AsyncReader(const Napi::CallbackInfo& info) : Napi::ObjectWrap<AsyncReader>(info) {
