@@ -15,7 +15,7 @@
 #define EF_MEMORY_H
 
 #include "maps.h"
-#include "vma.h"
+#include "vma-fields.h"
 /* made of runtimes.def by the Makefile: state.h of each runtime */
 #include "runtime-state.h"
 

@@ -16,16 +16,7 @@
 #define EF_VMA_H
 
 #include "maps.h"
-
-/* What a VMA says, and who its file is. */
-struct vma_fields {
-	u64 start, end, pgoff, file, flags;
-};
-
-struct file_identity {
-	u64 inode, size, ctime_ns;
-	u32 device, generation;
-};
+#include "vma-fields.h"
 
 #define VM_EXEC 4
 #define MAPLE_LEVELS 8
