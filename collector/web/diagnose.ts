@@ -90,7 +90,7 @@ function explainNothing(observed: Observed, status: StatusResponse): Explanation
   const sentences = [`The last samples came ${formatDuration(agoS)} ago from ${agentName(latest)}.`];
   if (where !== '') sentences.push('The filter matched nothing in this period.');
   else if (!isFollowing)
-    sentences.push('Nothing ran on a CPU in that time, or its samples are no longer kept.');
+    sentences.push('Nothing was sampled in that time, or its samples are no longer kept.');
   else if (status.nowMs - latest.lastMs < STALE_MS) sentences.push(`The agent is connected: ${NOTHING_NEW}.`);
   else sentences.push('Is the agent still running? A longer range shows what it sent before.');
   return { condition: 'silent', headline, sentences: [...sentences, ...reasonLines(status)], command: '' };

@@ -122,6 +122,12 @@ describe('encodeOtlp', () => {
     expect(finish(encoder.encode([profileOfFunctions(1)]))).toEqual(encode(profileOfFunctions(1)));
   });
 
+  it('refuses profiles whose tables differ: the stacks of one would stand for those of the other', () => {
+    expect(() => encodeOtlp([profileOfFunctions(3), profileOfFunctions(4)], SCOPE)).toThrow(
+      'share their tables',
+    );
+  });
+
   it('writes dictionaries with a zero entry, without duplicates, without what nothing refers to', () => {
     fc.assert(
       fc.property(arbitraryProfile, (profile) => {

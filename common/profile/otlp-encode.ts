@@ -52,6 +52,13 @@ const makeMessages = () => ({
 });
 const NONE = emptyProfile();
 
+const hasTablesOf = (a: Profile, b: Profile): boolean =>
+  a.stacks === b.stacks &&
+  a.locations === b.locations &&
+  a.functions === b.functions &&
+  a.mappings === b.mappings &&
+  a.processes === b.processes;
+
 /** Smaller profiles of at most `maxSamples` (1 at least) entries of `samples` each; they share the tables. */
 export function splitProfile(profile: Profile, maxSamples: number): Profile[] {
   if (!(maxSamples >= 1))
@@ -123,11 +130,14 @@ export class OtlpEncoder {
   }
 
   /**
-   * In steps of some samples each. Throws where the steps of another request are not done.
+   * In steps of some samples each.
    *
    * @param profiles with the same arrays as their tables
+   * @throws Error where the steps of another request are not done, or where tables differ
    */
   *encode(profiles: readonly Profile[]): Generator<void, Uint8Array> {
+    if (!profiles.every((profile) => hasTablesOf(profile, profiles[0]!)))
+      throw new Error('profiles of one request share their tables: merge them first');
     if (this.#isBusy) throw new Error('an encoder writes one request after the other');
     this.#isBusy = true;
     try {
