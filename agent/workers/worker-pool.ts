@@ -23,8 +23,8 @@ export interface WorkerPoolOptions extends WorkerOptions {
 
 /** Two report intervals and a bit: it lives on while each of them brings something new, and then ends. */
 const IDLE_MS = 12_000;
-/** Between two report intervals: a start costs less than 30 MiB do until the next one. */
-const EXTRA_IDLE_MS = 3000;
+/** One report interval and a bit: one that each of them needs would else be started, and read its files, each time. */
+const EXTRA_IDLE_MS = 6000;
 const MAX_WAIT_MS = 100;
 const CALM_MS = 10_000;
 /** After a worker failed; doubled by each that fails within a minute. */
