@@ -12,7 +12,7 @@ import type { FileRecord } from '../tracer/records.ts';
 import type { KeptFile } from './kept-files.ts';
 
 /** Of one file: the largest programs have some 100 MiB of code, of which what is left out has no names. */
-export const MAX_IMAGE_BYTES = 64 << 20;
+const MAX_IMAGE_BYTES = 64 << 20;
 /** The size of the file is what its owner says; beyond it there are only holes. */
 const MAX_FILE_BYTES = 2 ** 36;
 /** Within a second: a file server has to decompress them, maybe. */
@@ -51,7 +51,7 @@ export class MappedImages {
   }
 }
 
-export interface MappedImage {
+interface MappedImage {
   /** A file in memory with what could be copied at its place, and holes. */
   fd: number;
   /** Bytes that it takes. */
@@ -59,7 +59,7 @@ export interface MappedImage {
 }
 
 /** Undefined where the process is gone, has mapped something else there by now, or does not answer. */
-export async function copyMappedImage(
+async function copyMappedImage(
   record: FileRecord,
   files: ForeignFiles,
 ): Promise<MappedImage | undefined> {

@@ -185,7 +185,7 @@ export class RegisteredNames {
   }
 }
 
-export interface JitFunction {
+interface JitFunction {
   start: number;
   size: number;
   name: string;

@@ -10,7 +10,7 @@ import { loadNative, type NativeAsyncReader, type NativeFile } from '../tracer/n
 import { packageRoot } from '../tracer/package-root.ts';
 import { Penalties } from './penalties.ts';
 
-export const ETIMEDOUT = -110;
+const ETIMEDOUT = -110;
 const EBUSY = -16;
 const EAGAIN = -11;
 const EPIPE = -32;
@@ -27,7 +27,7 @@ export interface OnBehalfOf {
 export const NOBODY: OnBehalfOf = { pid: 0, device: 0 };
 
 /** Pages of a mapped file, to be copied: address, offset in the file and length of each range. */
-export type PageRanges = Float64Array;
+type PageRanges = Float64Array;
 
 export interface ForeignFilesOptions {
   proc?: string;
