@@ -59,10 +59,7 @@ interface MappedImage {
 }
 
 /** Undefined where the process is gone, has mapped something else there by now, or does not answer. */
-async function copyMappedImage(
-  record: FileRecord,
-  files: ForeignFiles,
-): Promise<MappedImage | undefined> {
+async function copyMappedImage(record: FileRecord, files: ForeignFiles): Promise<MappedImage | undefined> {
   const size = Number(record.size);
   const own = await findOwn(record, files);
   if (own.length === 0 || size > MAX_FILE_BYTES) return undefined;
