@@ -97,7 +97,8 @@ static __always_inline int unwind_in_file(struct ef_scratch *s, u32 slot, const 
 {
 #define RUNTIME(name, folder, map, owns) \
 	if (HAS_RUNTIME(name) && m->file.runtime == EF_RUNTIME_##name) { \
-		if ((owns) == OWNS_ANONYMOUS) \
+		if ((owns) == OWNS_ANONYMOUS && \
+		    (!s->has_looked_up || s->runtime_files[EF_RUNTIME_##name] != m->key)) \
 			note_runtime(EF_RUNTIME_##name, m->key); \
 		return unwind_##folder(slot); \
 	}
