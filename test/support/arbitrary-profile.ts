@@ -59,7 +59,8 @@ export const arbitraryProfile: fc.Arbitrary<Profile> = fc
   .record({
     mappings: fc.array(mapping, { maxLength: 4 }),
     functions: fc.array(func, { maxLength: 5 }),
-    processes: fc.array(processEntry, { maxLength: 4 }),
+    // one execution is one process, whatever else is said of it
+    processes: fc.uniqueArray(processEntry, { maxLength: 4, selector: executionOf }),
   })
   .map((tables) => ({
     mappings: [emptyMapping(), ...tables.mappings],
@@ -107,6 +108,11 @@ export const arbitraryProfile: fc.Arbitrary<Profile> = fc
       })
       .map((rest) => ({ ...emptyProfile(), host: { 'host.name': 'box' }, ...tables, ...rest }));
   });
+
+/** What tells executions of programs apart where they have a PID and a start. */
+function executionOf({ pid, startUnixNano, executablePath, attributes }: Process): string {
+  return [pid, startUnixNano, executablePath, attributes].join(' ');
+}
 
 /** With values beside the timestamps of some samples, where they are no counts. */
 export const arbitraryTyped: fc.Arbitrary<Profile> = fc
