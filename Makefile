@@ -47,7 +47,7 @@ build/unwinders: $(wildcard test/unwinders/*.[ch] test/unwinders/shim/bpf/*.h) $
 		test/unwinders/unwinders.c test/unwinders/host.c -o $@
 
 # Static: it is small then, and needs nothing where it runs.
-$(OUT)/everyframe-reader: $(wildcard addon/reader/*.cc addon/reader/*.hh) Makefile
+$(OUT)/everyframe-reader: $(wildcard addon/reader/*.cc addon/reader/*.hh) addon/descriptor-message.hh Makefile
 	@mkdir -p $(OUT)
 	$(CXX) -std=c++20 -Os -static -Wall -Wextra -Werror addon/reader/*.cc -o $@ $(SYSROOT_FLAGS)
 
@@ -62,7 +62,7 @@ $(OUT)/supervise: supervisor/supervise.cc Makefile
 	$(CXX) -std=c++20 -O2 -Wall -Wextra -Werror -static-libstdc++ -static-libgcc $< -o $@ $(SYSROOT_FLAGS)
 
 # Starts the agent's workers, without rights and within limits. Static as the reader: the opener stays beside each worker.
-$(OUT)/worker-launcher: $(wildcard confine/*.cc confine/*.hh) addon/open-below.cc addon/open-below.hh Makefile
+$(OUT)/worker-launcher: $(wildcard confine/*.cc confine/*.hh) addon/open-below.cc addon/open-below.hh addon/descriptor-message.hh Makefile
 	@mkdir -p $(OUT)
 	$(CXX) -std=c++20 -Os -static -Wall -Wextra -Werror confine/*.cc addon/open-below.cc -o $@ $(SYSROOT_FLAGS)
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "descriptor-message.hh"
 #include "maps.hh"
 #include "object.hh"
 
@@ -100,27 +101,12 @@ Napi::Value AskOver(const Napi::CallbackInfo& info) {
   auto request = info[1].As<Napi::Buffer<char>>();
   int fd = info[2].As<Napi::Number>().Int32Value();
   auto answer = info[3].As<Napi::Buffer<char>>();
-  iovec part = {request.Data(), request.Length()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (fd >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-  }
-  ssize_t sent;
-  do sent = sendmsg(socket, &message, MSG_NOSIGNAL);
-  while (sent < 0 && errno == EINTR);
-  std::vector<int> fds;
-  if (sent < 0 || Receive(socket, answer.Data(), answer.Length(), &fds) != static_cast<ssize_t>(answer.Length()))
+  iovec part = {answer.Data(), answer.Length()};
+  int came;
+  if (SendWithDescriptor(socket, request.Data(), request.Length(), fd) < 0 ||
+      ReceiveWithDescriptor(socket, &part, 1, &came) != static_cast<ssize_t>(answer.Length()))
     throw SystemError(info.Env(), "no answer has come", errno);
-  return Napi::Number::New(info.Env(), fds.empty() ? -1 : fds[0]);
+  return Napi::Number::New(info.Env(), came);
 }
 
 // duplicate(fd): another descriptor of the same open file

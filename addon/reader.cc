@@ -22,8 +22,9 @@
 #include <string>
 #include <vector>
 
-#include "reader/protocol.hh"
+#include "descriptor-message.hh"
 #include "object.hh"
+#include "reader/protocol.hh"
 
 extern char** environ;
 
@@ -91,7 +92,7 @@ class ReaderProcess {
     // the usual case costs nothing
     if (!stuck_.empty() && IsStuckFor(OwnerOf(proc_, request.pid, device))) return -EBUSY;
     if (int error = Start()) return error;
-    if (!Send(request, request_bytes, given)) {
+    if (SendWithDescriptor(socket_, &request, request_bytes, given) < 0) {
       Kill(0);
       return -EPIPE;
     }
@@ -101,18 +102,15 @@ class ReaderProcess {
     }
     uint8_t head[kAnswerHead];
     iovec parts[] = {{head, sizeof(head)}, {into, request.length}};
-    msghdr message = {};
-    message.msg_iov = parts;
-    message.msg_iovlen = 2;
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    if (recvmsg(socket_, &message, MSG_CMSG_CLOEXEC) < static_cast<ssize_t>(sizeof(head))) {
+    int came;
+    if (ReceiveWithDescriptor(socket_, parts, 2, &came) < static_cast<ssize_t>(sizeof(head))) {
       Kill(0);
       return -EPIPE;
     }
-    const cmsghdr* rights = CMSG_FIRSTHDR(&message);
-    if (opened && rights && rights->cmsg_type == SCM_RIGHTS) memcpy(opened, CMSG_DATA(rights), sizeof(int));
+    if (opened && came >= 0)
+      *opened = came;
+    else if (came >= 0)
+      close(came);
     int32_t result;
     memcpy(&result, head, sizeof(result));
     return std::min<int32_t>(result, request.length);
@@ -129,24 +127,6 @@ class ReaderProcess {
   }
 
  private:
-  bool Send(const ReaderRequest& request, size_t bytes, int given) {
-    iovec part = {const_cast<ReaderRequest*>(&request), bytes};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    msghdr message = {};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    if (given >= 0) {
-      message.msg_control = control;
-      message.msg_controllen = sizeof(control);
-      cmsghdr* head = CMSG_FIRSTHDR(&message);
-      head->cmsg_level = SOL_SOCKET;
-      head->cmsg_type = SCM_RIGHTS;
-      head->cmsg_len = CMSG_LEN(sizeof(int));
-      memcpy(CMSG_DATA(head), &given, sizeof(int));
-    }
-    return sendmsg(socket_, &message, MSG_NOSIGNAL) >= 0;
-  }
-
   bool IsStuckFor(int64_t owner) const {
     size_t count = std::count_if(stuck_.begin(), stuck_.end(), [&](const Stuck& one) { return one.owner == owner; });
     return count >= (owner == 0 ? kMaxStuckOfRoot : kMaxStuckOfOwner);
@@ -179,7 +159,12 @@ class ReaderProcess {
     posix_spawn_file_actions_adddup2(&actions, theirs, kReaderSocket);
     char* arguments[] = {const_cast<char*>("everyframe-reader"), proc_.data(), nullptr};
     char* environment[] = {nullptr};
-    int error = posix_spawn(&pid_, executable_.c_str(), &actions, nullptr, arguments, environment);
+    // Ctrl-C is for the agent, which still reads while it ends
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    int error = posix_spawn(&pid_, executable_.c_str(), &actions, &attributes, arguments, environment);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (theirs != ends[1]) close(theirs);
     close(ends[1]);

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "../addon/descriptor-message.hh"
 #include "../addon/open-below.hh"
 #include "cache-files.hh"
 #include "descriptor.hh"
@@ -158,61 +159,20 @@ class Opener {
   bool may_open_ = false;
 };
 
-// Size of the request, 0 at the end; a descriptor that came along is put into
-// `passed`.
-size_t Receive(int socket, char* bytes, size_t size, Descriptor* passed) {
-  iovec part = {bytes, size};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  ssize_t count;
-  do count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  while (count < 0 && errno == EINTR);
-  const cmsghdr* header = count > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
-  if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-    int fd;
-    memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-    *passed = Descriptor(fd);
-  }
-  return count > 0 ? count : 0;
-}
-
-bool Reply(int socket, const Answer& answer, const Descriptor& file) {
-  iovec part = {const_cast<Answer*>(&answer), sizeof(answer)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (file) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    int fd = file.get();
-    memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-  }
-  ssize_t count;
-  do count = sendmsg(socket, &message, MSG_NOSIGNAL);
-  while (count < 0 && errno == EINTR);
-  return count == sizeof(answer);
-}
 }  // namespace
 
 void ServeOpener(int socket, const OpenerPlaces& places) {
   Opener opener(places);
   char request[PATH_MAX + 1];
   for (;;) {
-    Descriptor passed;
-    size_t size = Receive(socket, request, sizeof(request), &passed);
-    if (size == 0) return;
+    iovec part = {request, sizeof(request)};
+    int came;
+    ssize_t size = ReceiveWithDescriptor(socket, &part, 1, &came);
+    if (size <= 0) return;
+    Descriptor passed(came);
     Answer answer;
-    Descriptor file = opener.Serve({request, size}, passed, &answer);
-    if (!Reply(socket, answer, file)) return;
+    Descriptor file = opener.Serve({request, static_cast<size_t>(size)}, passed, &answer);
+    if (SendWithDescriptor(socket, &answer, sizeof(answer), file.get()) != sizeof(answer)) return;
   }
 }
 }  // namespace confine

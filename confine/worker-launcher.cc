@@ -157,6 +157,8 @@ int main(int argc, char** argv) {
   int code = OpenHigh(options.code);
   // Node would take the number for something of its own
   if (code < 0) code = OpenHigh("/dev/null");
+  // Ctrl-C is for the agent, which ends its workers once it needs them no more
+  setpgid(0, 0);
   StartOpener(options);
   Place(bundle, kBundleFd);
   Place(code, kCodeFd);

@@ -54,6 +54,30 @@ describe.skipIf(missingRights || !hasTool('unshare'))('everyframe', () => {
     },
   );
 
+  it('ends at Ctrl-C, which reaches a whole group, and nothing that works for it fails before', async () => {
+    const flags = ['agent', '--collection-agent', '127.0.0.1:9', '--disable-tls', '--symbol-cache', 'off'];
+    const child = spawn(EVERYFRAME, flags, { detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
+    const ended = once(child, 'close');
+    let log = '';
+    child.stderr.on('data', (text) => {
+      log += text;
+    });
+    const helpers = (): string[] =>
+      readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').split(' ').filter(Boolean);
+    const commandOf = (pid: string): string => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[0]!;
+    const names = () => helpers().map(commandOf).join(' ');
+    await expect
+      .poll(names, { timeout: 30_000, interval: 20 })
+      .toMatch(/everyframe-reader.*everyframe-worker/);
+    const started = helpers();
+    process.kill(-child.pid!, 'SIGINT');
+    await ended;
+    expect(log).not.toMatch(/could not be read|worker failed/);
+    await expect
+      .poll(() => started.some((pid) => existsSync(`/proc/${pid}`)), { timeout: 10_000 })
+      .toBe(false);
+  });
+
   it.skipIf(!existsSync('/sys/fs/cgroup/memory'))('stays below the memory limit of its cgroup', () => {
     const own = /^\d+:memory:(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '/';
     const group = join('/sys/fs/cgroup/memory', own, `everyframe-${process.pid}`);

@@ -24,6 +24,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "../descriptor-message.hh"
+
 namespace {
 constexpr int kMaxOpen = 8;
 constexpr uint32_t kLeastPage = 4096;
@@ -238,36 +240,16 @@ int Handle(const char* proc, const ReaderRequest& request, uint32_t bytes, int g
 // Its bytes, 0 when the agent is gone. The descriptor that came with it, else -1.
 uint32_t Receive(ReaderRequest* request, int* given) {
   iovec part = {request, sizeof(*request)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  ssize_t count = recvmsg(kReaderSocket, &message, MSG_CMSG_CLOEXEC);
+  ssize_t count = ReceiveWithDescriptor(kReaderSocket, &part, 1, given);
   if (count < static_cast<ssize_t>(kRequestHead)) return 0;
-  const cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  if (rights && rights->cmsg_type == SCM_RIGHTS) memcpy(given, CMSG_DATA(rights), sizeof(int));
   request->name[sizeof(request->name) - 1] = 0;
   return static_cast<uint32_t>(count);
 }
 
 bool Answer(int descriptor) {
-  iovec part = {&answer, kAnswerHead + (answer.result > 0 ? answer.result : 0)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0 && answer.result > 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    cmsghdr* head = CMSG_FIRSTHDR(&message);
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(head), &descriptor, sizeof(int));
-  }
-  bool is_sent = sendmsg(kReaderSocket, &message, MSG_NOSIGNAL) >= 0;
+  bool has_bytes = answer.result > 0;
+  size_t size = kAnswerHead + (has_bytes ? answer.result : 0);
+  bool is_sent = SendWithDescriptor(kReaderSocket, &answer, size, has_bytes ? descriptor : -1) >= 0;
   if (descriptor >= 0) close(descriptor);
   return is_sent;
 }
@@ -282,7 +264,7 @@ int main(int count, char** arguments) {
   GiveUpRights();
   static ReaderRequest request;
   while (true) {
-    int given = -1, opened = -1;
+    int given, opened = -1;
     uint32_t bytes = Receive(&request, &given);
     if (bytes == 0) return 0;
     answer.result = Handle(proc, request, bytes, given, &opened);
