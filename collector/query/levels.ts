@@ -4,6 +4,7 @@
  */
 import { valueKind } from '../../common/profile/profile-type.ts';
 import { compileMasks, type RowMasks } from '../store/matcher.ts';
+import { PartView } from '../store/part-view.ts';
 import type { SeriesTable } from '../store/series-table.ts';
 import type {
   Column,
@@ -84,49 +85,20 @@ class LastTimes {
 }
 
 /** Of a part those rows that are the last of their source. */
-class LevelPart implements SamplePart {
-  readonly #part: SamplePart;
+class LevelPart extends PartView {
   readonly #last: LastTimes;
 
   constructor(part: SamplePart, last: LastTimes) {
-    this.#part = part;
+    super(part);
     this.#last = last;
   }
 
-  get type(): SamplePart['type'] {
-    return this.#part.type;
-  }
-
-  get startMs(): number {
-    return this.#part.startMs;
-  }
-
-  get endMs(): number {
-    return this.#part.endMs;
-  }
-
-  get groups(): SamplePart['groups'] {
-    return this.#part.groups;
-  }
-
-  series(): Promise<SeriesTable> {
-    return this.#part.series();
-  }
-
-  stacks() {
-    return this.#part.stacks();
-  }
-
-  countSamples(range: TimeRange): Promise<number> {
-    return this.#part.countSamples(range);
-  }
-
-  async rows(query: RowQuery): Promise<Rows> {
+  override async rows(query: RowQuery): Promise<Rows> {
     const by = [...new Set<Column>([...query.by, 'series', 'time'])];
-    const rows = await this.#part.rows(exactQuery(query, query, by));
+    const rows = await this.part.rows(exactQuery(query, query, by));
     const last = await this.#last.read();
-    const sourceAt = sourceReader(await this.#part.series());
-    const { startMs } = this.#part;
+    const sourceAt = sourceReader(await this.part.series());
+    const { startMs } = this.part;
     const kept: number[] = [];
     for (let row = 0; row < rows.length; row++)
       if (startMs + rows.times![row]! === last.get(sourceAt(rows.series![row]!))) kept.push(row);

@@ -1,4 +1,5 @@
 /** How long a query may take, and who waits for it: it ends between two parts of the store that it reads. */
+import { PartView } from '../store/part-view.ts';
 import type { SeriesTable } from '../store/series-table.ts';
 import type {
   RowQuery,
@@ -64,57 +65,40 @@ function withCheck(store: ReadStore, check: () => void): ReadStore {
   };
 }
 
-class CheckedPart implements SamplePart {
-  readonly #part: SamplePart;
+class CheckedPart extends PartView {
   readonly #check: () => void;
 
   constructor(part: SamplePart, check: () => void) {
-    this.#part = part;
+    super(part);
     this.#check = check;
   }
 
-  get type(): SamplePart['type'] {
-    return this.#part.type;
-  }
-
-  get startMs(): number {
-    return this.#part.startMs;
-  }
-
-  get endMs(): number {
-    return this.#part.endMs;
-  }
-
-  get groups(): SamplePart['groups'] {
-    return this.#part.groups;
-  }
-
-  async series(): Promise<SeriesTable> {
+  override async series(): Promise<SeriesTable> {
     this.#check();
-    return await this.#part.series();
+    return await this.part.series();
   }
 
-  async stacks(): Promise<Stacks> {
+  override async stacks(): Promise<Stacks> {
     this.#check();
-    return await this.#part.stacks();
+    return await this.part.stacks();
   }
 
-  async rows(query: RowQuery): Promise<Rows> {
+  override async rows(query: RowQuery): Promise<Rows> {
     this.#check();
-    return await this.#part.rows(query);
+    return await this.part.rows(query);
   }
 
-  async countSamples(range: TimeRange): Promise<number> {
+  override async countSamples(range: TimeRange): Promise<number> {
     this.#check();
-    return await this.#part.countSamples(range);
+    return await this.part.countSamples(range);
   }
 
   isWithin(range: TimeRange): boolean {
-    return this.#part.isWithin?.(range) ?? false;
+    return this.part.isWithin?.(range) ?? false;
   }
 
   summed(range: TimeRange): SummedStacks | undefined {
     this.#check();
-    return this.#part.summed?.(range);
+    return this.part.summed?.(range);
   }
 }

@@ -1,6 +1,6 @@
 /** A store whose frames have the names that came later: what is stored stays as it was sent. */
 import { FrameTable } from '../store/frame-table.ts';
-import type { SeriesTable } from '../store/series-table.ts';
+import { PartView } from '../store/part-view.ts';
 import { StackTree } from '../store/stack-tree.ts';
 import type {
   Frame,
@@ -32,63 +32,38 @@ export function withLateNames(store: ReadStore, names: LateNames): ReadStore {
  * A part whose frames without a name are replaced by those that a file has for their address. Inlined functions make
  * several of one, and several addresses of a function become one, so nodes have other ids here.
  */
-class NamedPart implements SamplePart {
-  readonly #part: SamplePart;
+class NamedPart extends PartView {
   readonly #names: LateNames;
   /** Settled by the first look, so that all of one query sees the same ids. */
   #naming: Promise<Naming | undefined> | undefined;
 
   constructor(part: SamplePart, names: LateNames) {
-    this.#part = part;
+    super(part);
     this.#names = names;
   }
 
-  get type(): SamplePart['type'] {
-    return this.#part.type;
-  }
-
-  get startMs(): number {
-    return this.#part.startMs;
-  }
-
-  get endMs(): number {
-    return this.#part.endMs;
-  }
-
-  get groups(): SamplePart['groups'] {
-    return this.#part.groups;
-  }
-
-  series(): Promise<SeriesTable> {
-    return this.#part.series();
-  }
-
-  countSamples(range: TimeRange): Promise<number> {
-    return this.#part.countSamples(range);
-  }
-
   isWithin(range: TimeRange): boolean {
-    return this.#part.isWithin?.(range) ?? false;
+    return this.part.isWithin?.(range) ?? false;
   }
 
-  async stacks(): Promise<Stacks> {
-    const stacks = await this.#part.stacks();
+  override async stacks(): Promise<Stacks> {
+    const stacks = await this.part.stacks();
     const naming = await this.#namingOf(stacks);
     if (naming === undefined) return stacks;
     naming.extend(stacks);
     return naming.stacks();
   }
 
-  async rows(query: RowQuery): Promise<Rows> {
+  override async rows(query: RowQuery): Promise<Rows> {
     const wantsNodes = query.by.includes('node');
-    if (!wantsNodes && query.nodes === undefined) return this.#part.rows(query);
-    const naming = await this.#namingOf(await this.#part.stacks());
-    if (naming === undefined) return this.#part.rows(query);
+    if (!wantsNodes && query.nodes === undefined) return this.part.rows(query);
+    const naming = await this.#namingOf(await this.part.stacks());
+    if (naming === undefined) return this.part.rows(query);
     const nodes = query.nodes && naming.toOld(query.nodes);
-    const rows = await this.#part.rows({ ...query, nodes });
+    const rows = await this.part.rows({ ...query, nodes });
     if (!wantsNodes || rows.nodes === undefined) return rows;
     // The part may have grown meanwhile.
-    naming.extend(await this.#part.stacks());
+    naming.extend(await this.part.stacks());
     return { ...rows, nodes: naming.toNew(rows.nodes) };
   }
 
