@@ -2,7 +2,7 @@
  * Files that took a worker down, or too long. Each is left alone for a while that grows each time, so that none of them
  * keeps workers from what others ask for; it is said which file it was, and why.
  */
-import { LRUCache } from 'lru-cache';
+import { BackOff } from '../back-off.ts';
 import type { FailureReason, WorkerFailure } from './worker-client.ts';
 
 /** The machine may have been busy, or a disk slow. */
@@ -16,12 +16,6 @@ const MAX_FILES = 4096;
 /** Warnings; whoever makes such files can make many. */
 const MAX_WARNINGS = 20;
 
-interface Penalty {
-  failures: number;
-  /** Milliseconds of performance.now(). */
-  until: number;
-}
-
 export class FilePenalties {
   readonly stats = {
     /** Workers that a file took down by a crash, and those that it took down or that were ended for their memory. */
@@ -33,29 +27,25 @@ export class FilePenalties {
     /** Files that are left alone for that, at most as many as are remembered. */
     penalised: 0,
   };
-  readonly #files = new LRUCache<string, Penalty>({ max: MAX_FILES });
+  readonly #files: BackOff<string>;
   readonly #warn: (message: string) => void;
-  readonly #now: () => number;
   #warnings = 0;
 
-  constructor(warn: (message: string) => void = () => {}, now: () => number = () => performance.now()) {
+  constructor(warn: (message: string) => void = () => {}, now?: () => number) {
     this.#warn = warn;
-    this.#now = now;
+    this.#files = new BackOff(MAX_FILES, now);
   }
 
   isLeftAlone(key: string): boolean {
-    const penalty = this.#files.get(key);
-    return penalty !== undefined && this.#now() < penalty.until;
+    return this.#files.isLeftAlone(key);
   }
 
   /** `key`: what it is known by; `path`: for a person. How long it is left alone, milliseconds. */
   note(key: string, path: string, { reason, message }: WorkerFailure): number {
     if (reason === 'stopped') return 0;
     this.stats[reason === 'timeout' ? 'timedOut' : reason]++;
-    const failures = (this.#files.get(key)?.failures ?? 0) + 1;
-    const first = PASSING.has(reason) ? PASSING_MS : LASTING_MS;
-    const pauseMs = Math.min(first * GROWTH ** (failures - 1), MAX_MS);
-    this.#files.set(key, { failures, until: this.#now() + pauseMs });
+    const firstMs = PASSING.has(reason) ? PASSING_MS : LASTING_MS;
+    const pauseMs = this.#files.note(key, { firstMs, factor: GROWTH, maxMs: MAX_MS });
     this.stats.penalised = this.#files.size;
     if (this.#warnings++ < MAX_WARNINGS)
       this.#warn(
