@@ -223,7 +223,7 @@ export class Controller {
     const reading = { reader: this.#reader, clock: this.#clock() };
     this.#attached = new ProcessRuntimes({
       runtimeOf: (key) => this.#executables.get(key)?.runtime,
-      filesOf: (pid) => findRuntimeFiles(pid, this.#executables.withRuntimes(), this.#reader),
+      filesOf: (pid) => findRuntimeFiles(pid, this.#executables.all(), this.#reader),
       map: this.#tracer.attachments,
       onRefused: tellRefused((message) => log.warn(message)),
       onApproximateLines: (process) => this.#processes.noteAttribute(process, APPROXIMATE_LINES),

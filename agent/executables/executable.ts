@@ -58,6 +58,10 @@ export interface Executable {
   mappings: Map<Segment | undefined, Mapping> | undefined;
 }
 
+/** Whether it is known what is in it, as far as that can be known. */
+export const isRead = ({ state }: Executable): boolean =>
+  state === 'ready' || state === 'no-table' || state === 'not-elf';
+
 /** Where it can be found again, if it is still the same: where it was opened first, or below our own root. */
 export const placesOf = ({ openedPath, path }: Executable): string[] =>
   [...new Set([openedPath, path])].filter((place) => place.startsWith('/'));

@@ -211,9 +211,9 @@ export class Executables {
     return key === VDSO_KEY ? this.#vdso : this.#byKey.get(key);
   }
 
-  /** Those that hold a runtime. */
-  withRuntimes(): Executable[] {
-    return [...this.#byKey.values()].filter((executable) => executable.runtime !== undefined);
+  /** Those that were met and are not forgotten. */
+  all(): Executable[] {
+    return [...this.#byKey.values()];
   }
 
   /** Takes a file event; what comes of it is seen in the state of the executable and in `stats`. */

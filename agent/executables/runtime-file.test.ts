@@ -50,6 +50,27 @@ it('is none of another inode or name; one that is called after a runtime may hol
   expect(findRuntimeFiles(PID, [libjvm], reader)).toEqual({ places: [], isComplete: true });
 });
 
+it('is waited for until a file that is called after a runtime was read, whatever is in it', () => {
+  write('7f0000100000-7f0000900000 r-xp 00100000 00:31 79 /jdk/bin/java');
+  const launcher = newExecutable(toFileKey('00000000000000bb'), '/jdk/bin/java', identity(79n));
+  for (const [state, isComplete] of [
+    ['reading', false],
+    ['failed', false],
+    ['ready', true],
+    ['not-elf', true],
+  ] as const) {
+    launcher.state = state;
+    expect(findRuntimeFiles(PID, [libjvm, launcher], reader), state).toEqual({ places: [], isComplete });
+  }
+});
+
+it('is the one with a runtime where several have that inode and name, as in containers', () => {
+  const other = newExecutable(toFileKey('00000000000000cc'), '/old/libjvm.so', identity(77n));
+  other.state = 'ready';
+  write('7f0000100000-7f0000900000 r-xp 00100000 00:31 77 /jdk/libjvm.so');
+  expect(findRuntimeFiles(PID, [other, libjvm], reader)).toEqual(found);
+});
+
 it('is not known of a process that is gone', () => {
   expect(findRuntimeFiles(toPid(4712), [libjvm], reader)).toEqual({ places: [], isComplete: false });
 });

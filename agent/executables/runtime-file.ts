@@ -5,10 +5,10 @@ import type { RuntimeFiles } from '../interpreters/process-runtimes.ts';
 import { mayHoldRuntime } from '../interpreters/registry.ts';
 import type { ForeignReader } from '../processes/foreign-reader.ts';
 import { codeMappings } from '../processes/mapped-files.ts';
-import type { Executable } from './executable.ts';
+import { type Executable, isRead } from './executable.ts';
 
 /**
- * `executables`: those that hold a runtime. By inode and name: what /proc tells of the device is on overlayfs another than
+ * `executables`: all that were met. By inode and name: what /proc tells of the device is on overlayfs another than
  * the kernel's own. A wrong one has no runtime where it is looked for.
  */
 export function findRuntimeFiles(
@@ -18,14 +18,17 @@ export function findRuntimeFiles(
 ): RuntimeFiles {
   const mappings = codeMappings(pid, reader);
   const places: RuntimeFiles['places'] = [];
+  const inodes = new Set(mappings.map(({ inode }) => inode));
+  const mapped = executables.filter(({ identity }) => inodes.has(identity.inode));
   let isComplete = mappings.length > 0;
   for (const { start, offset, inode, path } of mappings) {
-    const found = executables.find(
+    const files = mapped.filter(
       ({ identity, name }) => identity.inode === inode && path.endsWith(`/${name}`),
     );
-    if (found) places.push({ runtime: found.runtime!.runtime, key: found.key, base: start - offset });
+    const holder = files.find(({ runtime }) => runtime);
+    if (holder) places.push({ runtime: holder.runtime!.runtime, key: holder.key, base: start - offset });
     // it is called after a runtime, and was not read yet
-    else if (mayHoldRuntime(basename(path))) isComplete = false;
+    else if (mayHoldRuntime(basename(path)) && !files.some(isRead)) isComplete = false;
   }
   return { places, isComplete };
 }
