@@ -93,6 +93,7 @@ struct ef_scratch {
 	u32 is_unwound;
 	u32 begun_runtimes; /* bit 1 << enum ef_runtime: its state is of this sample */
 	u32 has_looked_up;  /* what follows was copied from process_runtimes */
+	u32 has_asked;      /* in this sample which runtimes the process has, or there is an answer */
 	u32 detected;
 	u64 runtime_files[EF_RUNTIME_MAX];
 	struct ef_process_runtimes new_runtimes;

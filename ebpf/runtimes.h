@@ -41,6 +41,7 @@ static __always_inline void look_runtimes_up(struct ef_scratch *s)
 	struct ef_process_runtimes *known = bpf_map_lookup_elem(&process_runtimes, &s->sample.process);
 
 	s->has_looked_up = 1;
+	s->has_asked = known && known->is_answered;
 	s->detected = known ? known->detected : 0;
 	for (u32 i = 0; i < EF_RUNTIME_MAX; i++)
 		s->runtime_files[i] = known ? known->files[i] : 0;
@@ -78,17 +79,20 @@ __noinline int note_runtime(u32 runtime, u64 key)
 	return 0;
 }
 
-/* Nobody took the code: asks user space what the process has, unless it has said so. */
+/* Nobody took the code: asks user space what the process has, unless it has said so; once a sample, which may have many such
+ * frames. */
 static __always_inline void ask_which_runtimes(struct ef_scratch *s, const struct ef_mapping *m)
 {
+	if (s->has_asked)
+		return;
+	s->has_asked = 1;
 	struct ef_process_runtimes *known = bpf_map_lookup_elem(&process_runtimes, &s->sample.process);
-
 	if (!known) {
 		__builtin_memset(&s->new_runtimes, 0, sizeof(s->new_runtimes));
 		bpf_map_update_elem(&process_runtimes, &s->sample.process, &s->new_runtimes, BPF_NOEXIST);
 		known = bpf_map_lookup_elem(&process_runtimes, &s->sample.process);
 	}
-	if (known && !known->is_answered)
+	if (known)
 		ask_user_space(s, m, &known->ask_again_ns, &known->wait_ns, EF_RUNTIME_NONE, 0);
 }
 
