@@ -32,8 +32,8 @@ static __always_inline u64 saved_user_regs(struct task_struct *task)
 	return (u64)BPF_CORE_READ(task, stack) + config.thread_size - config.user_regs_from_stack_top;
 }
 
-/* `interrupted`: what the event came upon, NULL: the kernel. Fills leaf, pc, sp and fp, and makes of the processor's mode that of user space. Returns 0, or the counter of why
- * there are none. */
+/* `interrupted`: what the event came upon, NULL: the kernel. Fills leaf, pc, sp and fp; `mode`: the processor's, in user
+ * space. Returns 0, or the counter of why there are none. */
 static __always_inline u32 load_user_regs(struct ef_scratch *s, const struct ef_user_regs *interrupted,
 					  struct task_struct *task, u64 *mode)
 {
