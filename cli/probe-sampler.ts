@@ -1,4 +1,4 @@
-import { RUNTIMES } from '../agent/interpreters/registry.ts';
+import { RUNTIMES } from '../agent/interpreters/runtimes.gen.ts';
 import type { Check } from '../agent/tracer/host-checks.ts';
 import { Tracer } from '../agent/tracer/tracer.ts';
 

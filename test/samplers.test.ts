@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RUNTIMES } from '../agent/interpreters/registry.ts';
+import { RUNTIMES } from '../agent/interpreters/runtimes.gen.ts';
 import { Origin, RecordType, SAMPLE } from '../agent/tracer/records.gen.ts';
 import { Tracer } from '../agent/tracer/tracer.ts';
 import { hasTool, missingRights } from './support/fixtures.ts';

@@ -1,5 +1,6 @@
 /**
- * What a runtime plug-in is. Each has a folder here, a file in ebpf/, and a line in registry.ts.
+ * What a runtime plug-in is. Each has a folder here, one of the same name in ebpf/, and a line in
+ * ebpf/runtimes.def.
  *
  * The life of a runtime, in the order in which things happen:
  *

@@ -16,7 +16,7 @@ import {
 } from './contract.ts';
 import { type Clock, NamingTime } from './naming-time.ts';
 import { ProcessMemories } from './process-memory.ts';
-import { RUNTIMES } from './registry.ts';
+import { RUNTIMES } from './runtimes.gen.ts';
 
 /** Refused only then: while it starts a runtime may not make sense yet. BPF waits longer each time, so that is after 0.7 s. */
 const REFUSALS = 5;

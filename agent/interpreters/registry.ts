@@ -1,13 +1,9 @@
-/** The runtimes that are known: a line each. */
+/** Which of the runtimes that are known a file holds. */
 import { basename } from 'node:path';
 import { ElfError, type ElfFile } from '../../common/elf/elf.ts';
 import { OutOfBounds } from '../../common/elf/source.ts';
 import { type DetectedRuntime, type RuntimePlugin, UnsupportedRuntime } from './contract.ts';
-import { hotspot } from './hotspot/plugin.ts';
-import { cpython } from './python/plugin.ts';
-import { v8 } from './v8/plugin.ts';
-
-export const RUNTIMES: readonly RuntimePlugin[] = [cpython, v8, hotspot];
+import { RUNTIMES } from './runtimes.gen.ts';
 
 /** By its name alone: whether it holds one is found by reading it. */
 export const mayHoldRuntime = (fileName: string): boolean =>

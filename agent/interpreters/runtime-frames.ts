@@ -16,7 +16,7 @@ import {
 } from './contract.ts';
 import { type Clock, NamingTime } from './naming-time.ts';
 import { ProcessMemories } from './process-memory.ts';
-import { RUNTIMES } from './registry.ts';
+import { RUNTIMES } from './runtimes.gen.ts';
 
 /** The runtime that was found in a file. */
 export type RuntimeOfFile = (key: FileKey) => DetectedRuntime | undefined;

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
-import { RUNTIMES } from '../interpreters/registry.ts';
+import { RUNTIMES } from '../interpreters/runtimes.gen.ts';
 import { onlineCpus } from './cpus.ts';
 import type { KernelFeatures, Native, NativeBpfObject } from './native.ts';
 import { packageRoot } from './package-root.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
-import { RUNTIMES } from '../interpreters/registry.ts';
+import { RUNTIMES } from '../interpreters/runtimes.gen.ts';
 import type { Native, NativeBpfObject } from './native.ts';
 import { Samplers } from './samplers.ts';
 

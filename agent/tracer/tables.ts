@@ -1,7 +1,7 @@
 /** Unwind tables in the kernel: one array of blocks a file, found by file key; the least used leave first. */
 import type { FileKey } from '../../common/base/brand.ts';
 import type { DetectedRuntime, RuntimePlugin } from '../interpreters/contract.ts';
-import { RUNTIMES } from '../interpreters/registry.ts';
+import { RUNTIMES } from '../interpreters/runtimes.gen.ts';
 import type { IdleTables, TableUse } from './idle-tables.ts';
 import type { Native, NativeBpfObject } from './native.ts';
 import { EF_VDSO_KEY, FILE_ENTRY, FileState, Runtime } from './records.gen.ts';

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { basename } from 'node:path';
-import { RUNTIMES } from '../../agent/interpreters/registry.ts';
+import { RUNTIMES } from '../../agent/interpreters/runtimes.gen.ts';
 import { buildTable, type ExecutableTable } from '../../agent/stack-deltas/build-table.ts';
 import { fdSource } from '../../agent/stack-deltas/fd-source.ts';
 import { EF_BLOCK_BITS, EF_PAGE_BITS, FILE_ENTRY, FileState, PAGE } from '../../agent/tracer/records.gen.ts';

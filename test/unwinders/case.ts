@@ -13,7 +13,7 @@ import {
   type ProcessMemory,
   type RuntimeFrame,
 } from '../../agent/interpreters/contract.ts';
-import { RUNTIMES } from '../../agent/interpreters/registry.ts';
+import { RUNTIMES } from '../../agent/interpreters/runtimes.gen.ts';
 import { FrameKind, Marker } from '../../agent/tracer/records.gen.ts';
 
 const PAGE_BYTES = 4096;

@@ -7,7 +7,7 @@ import { parseElf } from '../../../common/elf/elf.ts';
 import { bufferSource } from '../../../common/elf/source.ts';
 import { compile, hasTool, scratchFolder } from '../../../test/support/fixtures.ts';
 import { findPython, type PythonBinary } from './find-python.ts';
-import { cpython } from './plugin.ts';
+import { python } from './plugin.ts';
 
 const FLAGS = ['-O2', '-pthread'];
 const SHARED = [...FLAGS, '-shared', '-fPIC'];
@@ -38,7 +38,7 @@ describe.skipIf(!hasTool('gcc') || process.arch !== 'x64')('a file that says it 
   });
 
   it('becomes an entry for BPF', () => {
-    const detected = cpython.detect(
+    const detected = python.detect(
       elfOf(compile('for-bpf', 'gcc', [...FLAGS, '-rdynamic'], 'fake-python.c')),
     );
     expect(detected).toMatchObject({ runtime: 'cpython', version: '3.12.1' });

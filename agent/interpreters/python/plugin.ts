@@ -31,7 +31,7 @@ function processOf(cache: NameCache): PythonProcess {
   return known;
 }
 
-export const cpython: RuntimePlugin = {
+export const python: RuntimePlugin = {
   name: 'cpython',
   fileName: /^(lib)?python\d/,
   id: Runtime.PYTHON,
@@ -39,14 +39,14 @@ export const cpython: RuntimePlugin = {
   frameKind: FrameKind.PYTHON,
   frameType: 'cpython',
   detect(elf) {
-    const python = findPython(elf);
-    if (!python) return undefined;
-    const { minor, layout, version, isFreeThreaded } = python;
+    const found = findPython(elf);
+    if (!found) return undefined;
+    const { minor, layout, version, isFreeThreaded } = found;
     return {
       runtime: 'cpython',
       version: isFreeThreaded ? `${version}t` : version,
       facts: { minor, layout } satisfies Facts,
-      entry: encodePython(python),
+      entry: encodePython(found),
     };
   },
   /** Words: address of the code object; cookie (low) and byte offset of the instruction (high). */
