@@ -45,6 +45,17 @@ describe('names', () => {
   it('are keys that do not depend on the period, or on other types', () => {
     expect(typeKey(cpuType(1n))).toBe(typeKey(cpuType(2n)));
     expect(typeKey(OFF_CPU)).toBe('off_cpu/nanoseconds');
+    expect(typeKey(typeOf('sched:sched_switch/count'))).toBe('sched:sched_switch/count');
+  });
+
+  it('are keys of one type only, whatever senders write into names', () => {
+    const sampleTypes = [
+      { type: 'samples', unit: 'count:cpu/nanoseconds' },
+      { type: 'samples/count:cpu', unit: 'nanoseconds' },
+      { type: 'samples%2Fcount:cpu', unit: 'nanoseconds' },
+    ];
+    const types = [cpuType(1n), ...sampleTypes.map((sampleType) => ({ ...OFF_CPU, sampleType }))];
+    expect(new Set(types.map(typeKey)).size).toBe(types.length);
   });
 });
 

@@ -89,12 +89,18 @@ export function parseValueType(name: string): ValueType {
 /** `off_cpu/nanoseconds`. Two types of one list may share it: see {@link typeNames}. */
 export const typeName = ({ sampleType }: ProfileType): string => valueTypeName(sampleType);
 
-/** Types with equal keys are one, whatever their periods: `samples/count:cpu/nanoseconds`, `off_cpu/nanoseconds`. */
-export function typeKey(type: ProfileType): string {
-  const { periodType } = type;
+/**
+ * Types with equal keys are one, whatever their periods: `samples/count:cpu/nanoseconds`, `off_cpu/nanoseconds`. What divides
+ * the parts of a key is escaped inside of them: a sender may write anything into a name.
+ */
+export function typeKey({ sampleType, periodType }: ProfileType): string {
+  const key = `${escaped(sampleType.type, /[%/]/g)}/${escaped(sampleType.unit)}`;
   const hasPeriod = periodType.type !== '' || periodType.unit !== '';
-  return hasPeriod ? `${typeName(type)}:${valueTypeName(periodType)}` : typeName(type);
+  return hasPeriod ? `${key}:${escaped(periodType.type)}/${escaped(periodType.unit)}` : key;
 }
+
+/** A colon in the first part of a key, as in `sched:sched_switch`, divides nothing. */
+const escaped = (text: string, dividers = /[%/:]/g): string => text.replace(dividers, encodeURIComponent);
 
 /** The names by which the types of one list are told apart: the key where another type has the same name. */
 export function typeNames(types: readonly ProfileType[]): string[] {
