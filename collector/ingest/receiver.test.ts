@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { encodeOtlp as encodeTyped } from '../../common/profile/otlp-encode.ts';
 import { encodeCounters } from '../../common/profile/otlp-metrics.ts';
 import { typeKey } from '../../common/profile/profile-type.ts';
 import { encodeOtlp } from '../../test/browser/encode-otlp.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
+import { typedProfile } from '../../test/support/typed-profile.ts';
 import { sumType } from '../query/read.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { BusyReceiver, describeRejected, Receiver, RefusedRequest } from './receiver.ts';
@@ -31,6 +33,20 @@ describe('Receiver', () => {
     expect(result.rejectedProfiles).toBe(3);
     expect(result.errorMessage).toMatch(/^15 samples rejected: .*60 minutes ago.*\(15\)$/);
     expect(receiver.stats).toMatchObject({ storedSamples: 0, receivedSamples: 15, acceptedRequests: 1 });
+  });
+
+  it('forwards requests with the number of their samples, whatever these are', async () => {
+    const forwarded: number[] = [];
+    const forwarder = {
+      forward: (_: Uint8Array, samples: number) => forwarded.push(samples),
+      forwardCounters: () => {},
+    };
+    receiver = new Receiver(store, now, logger, undefined, forwarder);
+    await receiver.receiveProtobuf(request(), 'peer');
+    const sampleType = { type: 'off_cpu', unit: 'nanoseconds' };
+    const waits = typedProfile('sh:10;main@n;wait@k 7000000000\nsh:11;main@n 50', { sampleType, endMs: NOW });
+    await receiver.receiveProtobuf(encodeTyped([waits], { scopeName: '', scopeVersion: '' }), 'peer');
+    expect(forwarded).toEqual([15, 2]);
   });
 
   it('takes an empty request as a sign of life', async () => {

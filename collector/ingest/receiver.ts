@@ -10,7 +10,7 @@ import {
 import { otlpJsonToProtobuf } from '../../common/profile/otlp-json.ts';
 import { REQUEST_LIMITS } from '../../common/profile/otlp-json-scan.ts';
 import { decodeCounters } from '../../common/profile/otlp-metrics.ts';
-import type { Profile } from '../../common/profile/profile.ts';
+import { countEvents, type Profile } from '../../common/profile/profile.ts';
 import { TextCache } from '../../common/profile/text-cache.ts';
 import type { Forwarder } from '../forward/forwarder.ts';
 import type { Store } from '../store/store.ts';
@@ -159,7 +159,7 @@ export class Receiver {
       const result = this.#accept(decoded, peer);
       this.#recent.note(id, result);
       this.#store.noteRequest(id);
-      this.#forwarder?.forward(request.protobuf(), countEvents(decoded));
+      this.#forwarder?.forward(request.protobuf(), countSamples(decoded));
       return result;
     } catch (error) {
       if (error instanceof OtlpError) throw this.refuse(error.message);
@@ -189,12 +189,12 @@ export class Receiver {
   }
 }
 
-/** Sampling events of a request, those that were left out included: another receiver may judge otherwise. */
-function countEvents({ profiles, problems }: DecodeResult): number {
-  let events = 0;
-  for (const { samples } of profiles) for (const { value } of samples) events += value;
-  for (const count of problems.values()) events += count;
-  return events;
+/** Samples of a request, those that were left out included: another receiver may judge otherwise. */
+function countSamples({ profiles, problems }: DecodeResult): number {
+  let samples = 0;
+  for (const profile of profiles) samples += countEvents(profile);
+  for (const count of problems.values()) samples += count;
+  return samples;
 }
 
 /** `12 samples rejected: stack index out of range (10); …`, '' if none. */
