@@ -43,6 +43,9 @@ describe('timeScale', () => {
 describe('chooseType', () => {
   it('is what the address says, or CPU samples, or what there is', () => {
     expect(chooseType('x', [CPU_SAMPLES])).toBe('x');
+    expect(chooseType('cpu', [IN_USE])).toBe('cpu');
+    expect(chooseType('inuse_space', [CPU_SAMPLES, IN_USE])).toBe('inuse_space/bytes');
+    expect(chooseType('samples/count', [IN_USE, CPU_SAMPLES])).toBe('cpu');
     expect(chooseType('', [IN_USE, CPU_SAMPLES])).toBe('cpu');
     expect(chooseType('', [IN_USE, OFF_CPU])).toBe('inuse_space/bytes');
     expect(chooseType('', [])).toBe('cpu');

@@ -1,4 +1,5 @@
 /** How the page writes figures of the type that is shown. */
+import { findType, UnknownTypeError } from '../../common/profile/profile-type.ts';
 import { type ValueFormatter, valueFormatter } from '../../common/profile/value-format.ts';
 import type { TypeAnswer } from '../api/types.ts';
 import { formatCpus } from './format.ts';
@@ -16,8 +17,22 @@ export const CPU_SAMPLES: TypeAnswer = {
 
 /** The type that is shown: what the address says, or else CPU samples, or else the first that there is. */
 export function chooseType(wanted: string, types: readonly TypeAnswer[]): string {
-  if (wanted !== '') return wanted;
+  if (wanted !== '') return nameOf(wanted, types);
   return types.some(isCpu) ? CPU_SAMPLES.name : (types[0]?.name ?? CPU_SAMPLES.name);
+}
+
+/** A link may have any name that the API takes, such as `alloc_space`; what is not there stays as it is. */
+function nameOf(wanted: string, types: readonly TypeAnswer[]): string {
+  if (wanted === CPU_SAMPLES.name) return wanted;
+  const profileTypes = types.map(({ type, unit, periodType, periodUnit }) => {
+    return { sampleType: { type, unit }, periodType: { type: periodType, unit: periodUnit }, period: 0n };
+  });
+  try {
+    return types[findType(profileTypes, wanted)]!.name;
+  } catch (error) {
+    if (!(error instanceof UnknownTypeError)) throw error;
+    return wanted;
+  }
 }
 
 export const isCpu = ({ name }: Pick<TypeAnswer, 'name'>): boolean => name === CPU_SAMPLES.name;
