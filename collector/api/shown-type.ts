@@ -4,7 +4,6 @@ import {
   findType,
   isCpuType,
   type ProfileType,
-  typeKey,
   typeNames,
   UnknownTypeError,
   valueKind,
@@ -16,16 +15,28 @@ import type { TypeAnswer } from './types.ts';
 
 const EVERYTHING = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER };
 
+/** A type of a store, and what answers say of it. */
+export interface DescribedType {
+  type: ProfileType;
+  answer: TypeAnswer;
+}
+
 /**
  * The type that `type` names: CPU samples where it is missing, as if there were some.
  *
  * @throws RequestError that lists those that are there
  */
-export async function readType(name: string | null, store: Pick<Store, 'types'>): Promise<ProfileType> {
-  if (name === null || name === '' || name === CPU_ALIAS) return CPU_TYPE;
-  const types = await store.types(EVERYTHING);
+export async function readType(name: string | null, store: Pick<Store, 'types'>): Promise<DescribedType> {
+  if (name === null || name === '' || name === CPU_ALIAS)
+    return { type: CPU_TYPE, answer: describeType(CPU_TYPE, CPU_ALIAS) };
+  // named as among all that there are, so that a name says the same in each answer
+  const types = describeTypes(await store.types(EVERYTHING));
   try {
-    return types[findType(types, name)]!;
+    const found = findType(
+      types.map(({ type }) => type),
+      name,
+    );
+    return types[found]!;
   } catch (error) {
     if (!(error instanceof UnknownTypeError)) throw error;
     throw new RequestError(`type is "${name}": ${error.message}`);
@@ -47,7 +58,7 @@ const describeType = (type: ProfileType, name: string): TypeAnswer => {
 };
 
 /** CPU samples first, the others by name. */
-export function describeTypes(types: readonly ProfileType[]): { type: ProfileType; answer: TypeAnswer }[] {
+export function describeTypes(types: readonly ProfileType[]): DescribedType[] {
   const names = typeNames(types);
   return types
     .map((type, i) => ({ type, answer: describeType(type, isCpuType(type) ? CPU_ALIAS : names[i]!) }))
@@ -55,11 +66,3 @@ export function describeTypes(types: readonly ProfileType[]): { type: ProfileTyp
 }
 
 const rank = (type: ProfileType): number => (isCpuType(type) ? 0 : 1);
-
-/** A type of a store, named as in the list of all of its types. */
-export async function describeShown(type: ProfileType, store: Pick<Store, 'types'>): Promise<TypeAnswer> {
-  if (isCpuType(type)) return describeType(type, CPU_ALIAS);
-  const key = typeKey(type);
-  const found = describeTypes(await store.types(EVERYTHING)).find((each) => typeKey(each.type) === key);
-  return found?.answer ?? describeType(type, key);
-}

@@ -40,7 +40,7 @@ import {
 } from './parameters.ts';
 import { flameColumns, type StatusSources, statusResponse } from './responses.ts';
 import * as schema from './schemas.ts';
-import { describeShown, describeTypes, readType } from './shown-type.ts';
+import { describeTypes, readType } from './shown-type.ts';
 import type { SourceAnswer, TypeAnswer } from './types.ts';
 
 export interface ApiContext {
@@ -87,8 +87,8 @@ async function readFilter(
   prefix = '',
 ): Promise<AskedFilter> {
   const range = readRange(parameters, store, now, prefix);
-  const type = await readType(parameters.get('type'), store);
-  return { ...range, type: typeKey(type), answerType: await describeShown(type, store) };
+  const { type, answer } = await readType(parameters.get('type'), store);
+  return { ...range, type: typeKey(type), answerType: answer };
 }
 
 /** What every answer stands on. */
