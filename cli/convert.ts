@@ -37,10 +37,12 @@ async function convert(inputs: string[], flags: ReadFlags & WriteFlags): Promise
   ensureHeap(flags);
   checkOutput(flags, inputs);
   const sets: ProfileSet[] = [];
-  for (const input of inputs) sets.push(await loadProfiles(input, flags));
+  for (const input of inputs) {
+    const file = await loadProfiles(input, flags);
+    sets.push(flags.type === undefined ? file : onlyType(file, flags.type));
+  }
   // what is read is merged already
-  const all = sets.length === 1 ? sets[0]! : mergeSets(sets);
-  const output = flags.type === undefined ? all : onlyType(all, flags.type);
+  const output = sets.length === 1 ? sets[0]! : mergeSets(sets);
   await saveProfiles(flags, output);
   for (const note of stateNotes(sets)) process.stderr.write(`everyframe: ${note}\n`);
   const left = droppedTypes(flags, output);
