@@ -5,7 +5,7 @@ import { type Recorded, recordSummary } from './record-summary.ts';
 const recorded = (folded: string, changes: Partial<Recorded> = {}): string[] =>
   recordSummary({
     profile: readProfile('a.folded', Buffer.from(folded)),
-    ...{ output: 'out.pb.gz', seconds: 10, counters: {}, isChosen: false },
+    ...{ output: 'out.pb.gz', seconds: 10, counters: {}, isChosen: false, isViewed: false },
     ...changes,
   });
 
@@ -16,6 +16,7 @@ it('says what is in the file, and what to do next', () => {
   ]);
   expect(recorded('a 1\n', { output: "it's.folded" })[1]).toContain("everyframe view 'it'\\''s.folded'");
   expect(recorded('a 1\n', { output: 'a.svg' })[1]).toBe('open a.svg in a browser');
+  expect(recorded('a 1\n', { isViewed: true })[1]).toBe('next: everyframe report out.pb.gz --by function');
 });
 
 it('says what was lost, and what is incomplete', () => {

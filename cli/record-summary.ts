@@ -11,6 +11,8 @@ export interface Recorded {
   counters: Record<string, number>;
   /** Whether processes or a command were chosen. */
   isChosen: boolean;
+  /** Whether the page opens by itself. */
+  isViewed: boolean;
 }
 
 export const lostSamples = (counters: Record<string, number>): number =>
@@ -19,7 +21,8 @@ export const lostSamples = (counters: Record<string, number>): number =>
 /** A share of incomplete stacks that deserves a word. */
 const MIN_CUT_SHARE = 0.005;
 
-export function recordSummary({ profile, output, seconds, counters, isChosen }: Recorded): string[] {
+export function recordSummary(recorded: Recorded): string[] {
+  const { profile, output, seconds, counters, isChosen, isViewed } = recorded;
   const samples = totalOf(profile);
   const where = output === '-' ? 'standard output' : output;
   if (samples === 0) return [nothingSampled(where, isChosen)];
@@ -38,8 +41,10 @@ export function recordSummary({ profile, output, seconds, counters, isChosen }: 
       `${share(cut, samples)} of the stacks are incomplete: a frame in them that begins with "[" says why`,
     );
   if (output !== '-' && /\.(html|svg)$/i.test(output)) lines.push(`open ${output} in a browser`);
-  else if (output !== '-' && !/\.txt$/i.test(output))
-    lines.push(`next: everyframe view ${quote(output)}, or everyframe report ${quote(output)} --by function`);
+  else if (output !== '-' && !/\.txt$/i.test(output)) {
+    const view = isViewed ? '' : `everyframe view ${quote(output)}, or `;
+    lines.push(`next: ${view}everyframe report ${quote(output)} --by function`);
+  }
   return lines;
 }
 

@@ -167,10 +167,11 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
   const recorded = recording.finish(flags.type);
   await saveProfiles(flags, recorded);
   const counters = controller.counters();
-  const profile = mainOf(recorded);
-  const isChosen = targets !== undefined;
-  for (const line of recordSummary({ profile, output: flags.output, seconds, counters, isChosen }))
-    process.stderr.write(`everyframe: ${line}\n`);
+  const summary = {
+    ...{ profile: mainOf(recorded), output: flags.output, seconds, counters },
+    ...{ isChosen: targets !== undefined, isViewed: flags.view === true },
+  };
+  for (const line of recordSummary(summary)) process.stderr.write(`everyframe: ${line}\n`);
   log.debug({ counters }, 'what the agent counted');
   if (child) process.exitCode = await exitCodeOf(child);
   if (recording.samples === 0) process.exitCode ||= NOTHING_SAMPLED;
