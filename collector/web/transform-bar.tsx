@@ -1,4 +1,4 @@
-import { libraryOf, RUNTIMES, type Runtime } from '../../common/profile/my-code.ts';
+import { libraryOf, RUNTIMES, runtimeLabel } from '../../common/profile/my-code.ts';
 import type { Transform } from '../../common/profile/transform-list.ts';
 import { formatFilter } from './questions.ts';
 import { readTransforms } from './terms.ts';
@@ -7,20 +7,6 @@ interface Properties {
   transform: string;
   onTransform(transform: string): void;
 }
-
-const LABELS: Record<Runtime, string> = {
-  node: 'JavaScript',
-  python: 'Python',
-  jvm: 'JVM',
-  go: 'Go',
-  ruby: 'Ruby',
-  php: 'PHP',
-  perl: 'Perl',
-  dotnet: '.NET',
-  beam: 'BEAM',
-  lua: 'Lua',
-  native: 'native',
-};
 
 /** The transforms in force, each of which can be taken back. */
 export function TransformBar({ transform, onTransform }: Properties) {
@@ -86,7 +72,7 @@ function MyCode({ values, onValues }: MyCodeProperties) {
           <option value="mine">all code</option>
           {RUNTIMES.map((runtime) => (
             <option key={runtime} value={runtime} title={`without ${libraryOf(runtime)}`}>
-              {LABELS[runtime]}
+              {runtimeLabel(runtime)}
             </option>
           ))}
           {!isPreset && <option value={values}>{values}</option>}

@@ -5,7 +5,7 @@
  */
 import { cpuDeltas, periodMsOf, pointsOf, weightsOf } from './firefox-points.ts';
 import type { FrameList, NamedFrame } from './frame-list.ts';
-import { FRAME_TYPES, KNOWN_FRAME_TYPES, styleOf } from './frame-types.ts';
+import { FRAME_TYPES, KNOWN_FRAME_TYPES } from './frame-types.ts';
 import { type Json, toBytes } from './json.ts';
 import type { FrameType, Profile } from './profile.ts';
 import { splitThreads, type ThreadGroup } from './thread-groups.ts';
@@ -185,7 +185,7 @@ class ThreadWriter {
   }
 
   #funcOf({ name, file, mapping, frameType }: NamedFrame): number {
-    const isJS = frameType !== '' && styleOf(frameType).isJS === true;
+    const isJS = frameType !== '' && FRAME_TYPES[frameType].isJS === true;
     const key = `${mapping}/${isJS}/${file}\0${name}`;
     let index = this.#funcs.get(key);
     if (index === undefined) {

@@ -15,11 +15,15 @@ interface FrameTypeRow {
   colour: string;
   /** As the Firefox Profiler understands it. */
   isJS?: boolean;
+  /** Its code is in the file that is mapped, which is its library. */
+  isInFile?: boolean;
+  /** Package or namespace of a function, where its name says it. */
+  packageOf?(name: string): string;
   /** The runtime's own programs and libraries, by their file names. */
   binaries?: RegExp;
 }
 
-export const FRAME_TYPES = {
+const ROWS = {
   'abort-marker': {
     label: 'incomplete',
     hue: 350,
@@ -34,9 +38,17 @@ export const FRAME_TYPES = {
     chroma: 0.058,
     category: 'Native',
     colour: 'blue',
+    isInFile: true,
   },
-  kernel: { label: 'kernel', hue: 35, category: 'Kernel', colour: 'orange' },
-  go: { label: 'Go', hue: 200, category: 'Go', colour: 'lightblue' },
+  kernel: {
+    label: 'kernel',
+    hue: 35,
+    category: 'Kernel',
+    colour: 'orange',
+    isInFile: true,
+    packageOf: () => 'kernel',
+  },
+  go: { label: 'Go', hue: 200, category: 'Go', colour: 'lightblue', packageOf: goPackage },
   cpython: {
     label: 'Python',
     hue: 95,
@@ -57,6 +69,7 @@ export const FRAME_TYPES = {
     hue: 65,
     category: 'JVM',
     colour: 'brown',
+    packageOf: javaPackage,
     binaries: /^java$|^lib(?:jvm|java|nio|net|zip|jimage)\.so/,
   },
   ruby: { label: 'Ruby', hue: 12, category: 'Ruby', colour: 'red', binaries: /^ruby[\d.]*$|^libruby/ },
@@ -74,6 +87,8 @@ export const FRAME_TYPES = {
     hue: 320,
     category: '.NET',
     colour: 'purple',
+    isInFile: true,
+    packageOf: (name) => name.split('.').slice(0, 2).join('.'),
     binaries: /^dotnet$|^lib(?:coreclr|clrjit|hostfxr|hostpolicy|System\.)/,
   },
   beam: {
@@ -90,12 +105,24 @@ export const FRAME_TYPES = {
     colour: 'purple',
     binaries: /^(?:luajit|lua)[-\d.]*$|^libluajit/,
   },
-} as const satisfies Record<string, FrameTypeRow>;
+} satisfies Record<string, FrameTypeRow>;
 
-export type KnownFrameType = keyof typeof FRAME_TYPES;
+export type KnownFrameType = keyof typeof ROWS;
+export const FRAME_TYPES: Readonly<Record<KnownFrameType, FrameTypeRow>> = ROWS;
 export const KNOWN_FRAME_TYPES = Object.keys(FRAME_TYPES) as readonly KnownFrameType[];
 
 export const isFrameType = (text: string): text is KnownFrameType => Object.hasOwn(FRAME_TYPES, text);
 
-/** Colour of the type, as {@link FrameTypeRow} has it. */
-export const styleOf = (type: KnownFrameType): FrameTypeRow => FRAME_TYPES[type];
+/** The import path: what is before the first dot behind the last slash. */
+function goPackage(name: string): string {
+  const slash = name.lastIndexOf('/', name.search(/[([]|$/));
+  const dot = name.indexOf('.', slash + 1);
+  return dot < 0 ? name : name.slice(0, dot);
+}
+
+/** Two parts tell whose it is: `java.util`, `com.example`. */
+function javaPackage(name: string): string {
+  const parts = name.split(/[(<$]/)[0]!.split(/[./]/);
+  // the last two are class and method
+  return parts.slice(0, Math.min(2, Math.max(1, parts.length - 2))).join('.');
+}

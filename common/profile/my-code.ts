@@ -3,7 +3,7 @@
  * report's "my code only". Each runtime has its own; what none of them knows is the program's.
  */
 
-import { isFrameType, KNOWN_FRAME_TYPES, styleOf } from './frame-types.ts';
+import { FRAME_TYPES, isFrameType, KNOWN_FRAME_TYPES, type KnownFrameType } from './frame-types.ts';
 
 export interface CodeFrame {
   name: string;
@@ -18,7 +18,8 @@ export interface CodeFrame {
 interface Rule {
   /** In words, after "without". */
   what: string;
-  kinds: readonly string[];
+  /** Those of the runtime's own frames first. */
+  kinds: readonly [KnownFrameType, ...string[]];
   /** Of a frame of these kinds. */
   isLibrary(frame: CodeFrame): boolean;
 }
@@ -124,7 +125,7 @@ const RULES = {
   },
   native: {
     what: "the kernel, system libraries, installed programs and C's start-up code",
-    kinds: ['kernel', 'native', 'unknown', '', 'abort-marker'],
+    kinds: ['native', 'kernel', 'unknown', '', 'abort-marker'],
     isLibrary: ({ kind, name, file, mapping }) =>
       kind === 'kernel' ||
       kind === 'abort-marker' ||
@@ -143,13 +144,16 @@ export const RUNTIMES = Object.keys(RULES) as readonly Runtime[];
 /** What is taken out for a runtime, in words after "without". */
 export const libraryOf = (runtime: Runtime): string => RULES[runtime].what;
 
+/** For people, as its frames are called. */
+export const runtimeLabel = (runtime: Runtime): string => FRAME_TYPES[RULES[runtime].kinds[0]].label;
+
 const fileName = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 
 const rules: readonly (readonly [Runtime, Rule])[] = RUNTIMES.map((runtime) => [runtime, RULES[runtime]]);
 
 /** The runtime's own programs and libraries. */
 const isBinaryOf = (kinds: readonly string[], name: string): boolean =>
-  kinds.some((kind) => isFrameType(kind) && styleOf(kind).binaries?.test(name) === true);
+  kinds.some((kind) => isFrameType(kind) && FRAME_TYPES[kind].binaries?.test(name) === true);
 
 const isRuntime = (mapping: string): boolean => isBinaryOf(KNOWN_FRAME_TYPES, fileName(mapping));
 
