@@ -1,7 +1,6 @@
 /** What the API writes files in. */
 import { writeProfile } from '../../common/profile/formats.ts';
 import type { Profile } from '../../common/profile/profile.ts';
-import { writeSpeedscope } from '../query/speedscope.ts';
 import { makePage, makeSvg } from './pictures.ts';
 
 const TITLE = 'everyframe';
@@ -22,7 +21,7 @@ const asFile = (type: string, ending: string): ExportFormatEntry => ({
 export const EXPORT_FORMATS = {
   pprof: asFile('application/octet-stream', 'pb.gz'),
   folded: asFile('text/plain; charset=utf-8', 'folded'),
-  speedscope: { type: 'application/json', ending: 'speedscope.json', write: writeSpeedscope },
+  speedscope: asFile('application/json', 'speedscope.json'),
   otlp: asFile('application/x-protobuf', 'otlp'),
   firefox: asFile('application/json', 'firefox.json'),
   perfetto: asFile('application/json', 'trace.json'),

@@ -7,6 +7,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Profile as Pprof } from 'pprof-format';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { attributesText } from '../../common/profile/attributes.ts';
+import { readProfiles } from '../../common/profile/formats.ts';
 import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
@@ -233,7 +234,10 @@ describe('/api/v1', () => {
       6,
     );
     const speedscope = JSON.parse(await text('speedscope'));
-    expect(speedscope.profiles).toMatchObject([{ name: 'sh', weights: [6], endValue: 6 }]);
+    expect(speedscope.profiles).toMatchObject([{ unit: 'nanoseconds', name: expect.stringMatching(/^sh/) }]);
+    // what is exported can be imported as it was
+    const [read] = readProfiles('x.speedscope.json', await bytes('speedscope')).profiles;
+    expect(read!.samples).toMatchObject([{ value: 6 }]);
   });
 
   it.each([
