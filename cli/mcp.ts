@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { TRANSFORMS } from '../common/profile/transform-list.ts';
 import { addExamples } from './examples.ts';
+import { explainNothing } from './other-types.ts';
 import { type Answered, pageLink } from './page-link.ts';
 import { productVersion } from './program.ts';
 import { baseOf } from './query-base.ts';
@@ -13,7 +14,6 @@ import {
   diffText,
   type HealthAnswer,
   healthText,
-  otherTypesText,
   type TimelineAnswer,
   type TreeColumns,
   type TypesAnswer,
@@ -112,13 +112,6 @@ async function answer<T extends Answered>(
   } catch (error) {
     return { content: [{ type: 'text' as const, text: (error as Error).message }], isError: true };
   }
-}
-
-/** Where there are no CPU samples at all others may be what is looked for. */
-async function explainNothing(url: string, query: Query, value: Partial<Basis>): Promise<string[]> {
-  if (query['type'] !== undefined || value.allSamples !== 0) return [];
-  const { from, to, range } = query;
-  return otherTypesText(await ask<TypesAnswer>(url, 'types', { from, to, range }));
 }
 
 type Zod = typeof import('zod').z;

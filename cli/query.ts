@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { printable } from '../common/base/printable.ts';
 import { addExamples } from './examples.ts';
+import { explainNothing } from './other-types.ts';
 import { baseOf } from './query-base.ts';
 import { ask, DEFAULT_URL, type Query } from './query-client.ts';
 import {
@@ -11,7 +12,6 @@ import {
   diffText,
   type HealthAnswer,
   healthText,
-  otherTypesText,
   type TimelineAnswer,
   type TreeColumns,
   type TypesAnswer,
@@ -151,20 +151,13 @@ function add(query: Command, usage: string, description: string, path: string, t
       const query = toQuery(path, flags, command.args[0]);
       const answer = await ask<never>(flags.url, path, query);
       if (path === 'callers') await refuseUnknown(flags.url, query, answer);
-      if (!flags.json) await explainNothing(flags, query, answer);
+      const hints = flags.json ? [] : await explainNothing(flags.url, query, answer);
+      for (const line of hints) process.stderr.write(`${line}\n`);
       const text = flags.json
         ? JSON.stringify(answer, undefined, 2)
         : toText(answer, flags).map(printable).join('\n');
       process.stdout.write(`${text}\n`);
     });
-}
-
-/** Where there are no CPU samples at all the reader may have meant others. */
-async function explainNothing({ url, type }: Flags, query: Query, answer: Partial<Basis>): Promise<void> {
-  if (type !== undefined || answer.allSamples !== 0) return;
-  const { from, to, range } = query;
-  const types = await ask<TypesAnswer>(url, 'types', { from, to, range });
-  for (const line of otherTypesText(types)) process.stderr.write(`${line}\n`);
 }
 
 function readLimit(text: string): number {
