@@ -39,4 +39,4 @@ function labelOf(type: TypesAnswer['types'][number]): string {
 }
 
 const titleOf = ({ kind, unit }: TypesAnswer['types'][number]): string =>
-  kind === 'level' ? `${unit}, the last value of each process` : `${unit}, summed over the shown time`;
+  kind === 'level' ? `${unit}, the last value of each process` : `${unit}, summed over the whole timeline`;
