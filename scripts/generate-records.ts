@@ -218,7 +218,7 @@ function profileTypesDoc(): string {
     ({ sampleType, periodType, text }) =>
       `| \`${sampleType.type}/${sampleType.unit}\` | \`${periodType.type}/${periodType.unit}\` | ${text} |`,
   );
-  return `# Profile types of the agent\n\nGenerated from \`ebpf/profile-types.h\`. Type and unit of the values, and of the period that one of them stands for.\n\n| values | period | what is sampled |\n|---|---|---|\n${rows.join('\n')}\n`;
+  return `# What the agent samples\n\nGenerated from \`ebpf/profile-types.h\`. Type and unit of the values, and of the period that one of them stands for. Types of files and other senders, how they are named and added up: [types of values](value-types.md).\n\n| values | period | what is sampled |\n|---|---|---|\n${rows.join('\n')}\n`;
 }
 
 const outputs: [string, string][] = [
