@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The system calls that are left to a worker, which has all files that it reads as descriptors. It takes no path to
 // anything, makes no process and no socket, and reaches no other process.
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -41,7 +42,6 @@ constexpr uint32_t kAllowed[] = {
     SYS_fstat,
     SYS_fstatfs,
     SYS_ftruncate,
-    SYS_fcntl,
     SYS_dup,
     SYS_dup3,
     SYS_fadvise64,
@@ -118,6 +118,9 @@ constexpr uint32_t kAllowed[] = {
     SYS_getegid,
 };
 
+// Of fcntl(2). Not F_SETOWN: with F_SETSIG the kernel sends any signal to any process for it.
+constexpr uint32_t kDescriptorCommands[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL};
+
 constexpr uint32_t kNumber = offsetof(seccomp_data, nr);
 constexpr uint32_t kArchitecture = offsetof(seccomp_data, arch);
 // Low half; both processors are little endian.
@@ -135,6 +138,7 @@ class Filter {
     // the C library then falls back to clone(), whose flags can be looked at
     ReturnIf(SYS_clone3, Errno(ENOSYS));
     AllowThreads();
+    for (uint32_t command : kDescriptorCommands) AllowIf(SYS_fcntl, 1, command);
     AllowIf(SYS_tgkill, 0, static_cast<uint32_t>(getpid()));
     AllowIf(SYS_kill, 0, static_cast<uint32_t>(getpid()));
     AllowIf(SYS_prlimit64, 0, 0);
