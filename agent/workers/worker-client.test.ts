@@ -48,6 +48,17 @@ afterEach(async () => {
   }
 });
 
+test('a process that can not be made is tried again, with pauses', async () => {
+  // the kernel takes no argument of more than 128 KiB, as it makes no process without memory or descriptors
+  const options = { command: [process.execPath, '-e', ' '.repeat(1 << 18)] as const, maxWaitMs: 20 };
+  const { client, pool } = create(1000, createPool(options));
+  const answer = client.request('a');
+  answer.catch(() => {});
+  await vi.waitFor(() => expect(pool.stats.failed).toBe(2), 5000);
+  expect(client.pending).toBe(1);
+  expect(pool.size).toBe(0);
+});
+
 test('answers come in order, from one worker', async () => {
   const { client, pool } = create();
   const answers = await Promise.all(['a', 'b', 'c'].map((request) => client.request(request)));

@@ -180,15 +180,21 @@ export class WorkerPool {
     if (index >= 0) this.#waiting.splice(index, 1);
   }
 
-  #start(): WorkerProcess {
+  /** Undefined where the machine has no room for one: who waits tries again. */
+  #start(): WorkerProcess | undefined {
     this.stats.started++;
-    const worker: WorkerProcess = new WorkerProcess(this.#options, () => {
-      this.#remove(worker);
+    try {
+      const worker: WorkerProcess = new WorkerProcess(this.#options, () => {
+        this.#remove(worker);
+        this.noteFailure();
+        this.#serve();
+      });
+      this.#workers.push(worker);
+      return worker;
+    } catch {
       this.noteFailure();
-      this.#serve();
-    });
-    this.#workers.push(worker);
-    return worker;
+      return undefined;
+    }
   }
 
   #use(worker: WorkerProcess, { kind, borrow }: Waiting): void {

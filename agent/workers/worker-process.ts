@@ -71,8 +71,14 @@ export class WorkerProcess {
     this.#onFailure = onFailure;
     const [socket, itsSocket] = loadNative().socketPair();
     this.#socket = socket;
-    this.#child = start(options.command, itsSocket);
-    closeSync(itsSocket);
+    try {
+      this.#child = start(options.command, itsSocket);
+    } catch (error) {
+      closeSync(socket);
+      throw error;
+    } finally {
+      closeSync(itsSocket);
+    }
     this.#child.on('message', (message: WorkerReply) => this.borrower?.onReply(message));
     this.#child.on('error', (error) => this.#fail(error.message));
     this.#child.on('exit', (code, signal) => this.#fail(`it ended with ${signal ?? `code ${code}`}`));
