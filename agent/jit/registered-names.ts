@@ -10,7 +10,13 @@ import type { Pid } from '../../common/base/brand.ts';
 import { ElfError, type ElfFile, parseElf, SHT_SYMTAB } from '../../common/elf/elf.ts';
 import { bufferSource, OutOfBounds } from '../../common/elf/source.ts';
 import { CodeMap } from '../../common/jit/code-map.ts';
-import { type JitCode, type JitCodeStats, MAX_ADDRESS, readName } from '../../common/jit/jit-code.ts';
+import {
+  type JitCode,
+  type JitCodeStats,
+  MAX_ADDRESS,
+  MAX_NAME_BYTES,
+  readName,
+} from '../../common/jit/jit-code.ts';
 import { forEachEntry, readStrings, readU64 } from '../../common/symbols/section-entries.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import { type ForeignFiles, memoryReader, type ReadAt } from '../processes/foreign-files.ts';
@@ -205,8 +211,10 @@ export function functionsOf(elf: ElfFile): JitFunction[] {
     const size = readU64(view, at + 16);
     if (start === 0 || size === 0 || start + size > MAX_ADDRESS) return;
     const nameAt = view.getUint32(at, true);
-    const end = strings.indexOf(0, nameAt);
-    const name = end < 0 ? '' : readName(strings.subarray(nameAt, end));
+    // not to its end: that may be the same megabyte for each of them
+    const bytes = strings.subarray(nameAt, nameAt + MAX_NAME_BYTES);
+    const end = bytes.indexOf(0);
+    const name = readName(end < 0 ? bytes : bytes.subarray(0, end));
     if (name !== '') found.push({ start, size, name });
   });
   return found;

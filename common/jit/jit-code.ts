@@ -36,7 +36,7 @@ export const noJitCodeStats = (): JitCodeStats => ({ functions: 0, malformed: 0,
 
 export const CHUNK_BYTES = 64 * 1024;
 /** Longer names are cut. */
-const MAX_NAME_BYTES = 512;
+export const MAX_NAME_BYTES = 512;
 /** No process has code beyond it, and a number holds it exactly. */
 export const MAX_ADDRESS = 2 ** 52;
 
