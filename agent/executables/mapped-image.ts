@@ -40,14 +40,22 @@ export class MappedImages {
 
   /** Undefined where there is no room, or as {@link copyMappedImage}. */
   async copy(record: FileRecord): Promise<KeptFile | undefined> {
-    if (this.#bytes >= MAX_COPIES_BYTES) return undefined;
-    const image = await copyMappedImage(record, this.#files);
+    // several are copied at once
+    const reserved = Math.min(Number(record.size), MAX_IMAGE_BYTES);
+    if (this.#bytes + reserved > MAX_COPIES_BYTES) return undefined;
+    this.#bytes += reserved;
+    let image: MappedImage | undefined;
+    try {
+      image = await copyMappedImage(record, this.#files);
+    } finally {
+      this.#bytes += (image?.bytes ?? 0) - reserved;
+    }
     if (!image) return undefined;
-    this.#bytes += image.bytes;
+    const { fd, bytes } = image;
     const release = (): void => {
-      this.#bytes -= image.bytes;
+      this.#bytes -= bytes;
     };
-    return { fd: image.fd, release };
+    return { fd, release };
   }
 }
 
