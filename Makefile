@@ -47,7 +47,7 @@ build/unwinders: $(wildcard test/unwinders/*.[ch] test/unwinders/shim/bpf/*.h) $
 		test/unwinders/unwinders.c test/unwinders/host.c -o $@
 
 # Static: it is small then, and needs nothing where it runs.
-$(OUT)/everyframe-reader: $(wildcard addon/reader/*.cc addon/reader/*.hh) addon/descriptor-message.hh Makefile
+$(OUT)/everyframe-reader: $(wildcard addon/reader/*.cc addon/reader/*.hh) addon/descriptor-message.hh confine/memory-file.hh confine/rights.hh Makefile
 	@mkdir -p $(OUT)
 	$(CXX) -std=c++20 -Os -static -Wall -Wextra -Werror addon/reader/*.cc -o $@ $(SYSROOT_FLAGS)
 

@@ -39,7 +39,8 @@ inline ssize_t ReceiveWithDescriptor(int socket, iovec* parts, size_t part_count
   message.msg_iov = parts;
   message.msg_iovlen = part_count;
   message.msg_control = control;
-  message.msg_controllen = sizeof(control);
+  // the padding behind it would have room for another one
+  message.msg_controllen = CMSG_LEN(sizeof(int));
   *fd = -1;
   ssize_t count;
   do count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);

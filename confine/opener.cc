@@ -21,11 +21,13 @@
 
 namespace confine {
 namespace {
+// In front of a path: five numbers.
+constexpr size_t kMaxHead = 64;
 constexpr int kRead = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
 // Reading a regular file of these takes from others what they wait for
 // (trace_pipe, kmsg), or has no end. From include/uapi/linux/magic.h;
-// root-directory.ts has the same.
+// agent/symbols/file-opener.ts has the same.
 constexpr uint32_t kPseudoFileSystems[] = {
     0x9fa0,      // proc
     0x62656572,  // sysfs
@@ -163,7 +165,8 @@ class Opener {
 
 void ServeOpener(int socket, const OpenerPlaces& places) {
   Opener opener(places);
-  char request[PATH_MAX + 1];
+  // what is cut is still too long for the kernel
+  char request[PATH_MAX + kMaxHead];
   for (;;) {
     iovec part = {request, sizeof(request)};
     int came;

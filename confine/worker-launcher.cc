@@ -9,7 +9,6 @@
 // opener.hh), a process that keeps the right to read; 6, the bundle; 7, V8's
 // code of it, if there is any; 8, the addon.
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,6 +22,7 @@
 #include <vector>
 
 #include "descriptor.hh"
+#include "memory-file.hh"
 #include "opener.hh"
 #include "rights.hh"
 
@@ -83,22 +83,11 @@ int OpenHigh(const std::string& path) {
   return file ? Raise(file.get()) : -1;
 }
 
-// Since 6.3; where vm.memfd_noexec is 2, nothing else is allowed.
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8U
-#endif
-
-// The kernel maps its code all the same: it is never a program.
-int CreateMemory(const char* name) {
-  int fd = memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
-  return fd >= 0 || errno != EINVAL ? fd : memfd_create(name, MFD_CLOEXEC);
-}
-
 // A copy in memory: the linker opens it by name once more, when only what all
 // may read can be opened.
 int CopyToMemory(const std::string& path) {
   Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  Descriptor copy(CreateMemory("everyframe.node"));
+  Descriptor copy(confine::CreateMemoryFile("everyframe.node"));
   struct stat stats;
   if (!file || !copy || fstat(file.get(), &stats)) return -1;
   for (off_t left = stats.st_size; left > 0;) {

@@ -7,10 +7,8 @@
 #include "protocol.hh"
 
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <linux/openat2.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -24,10 +22,16 @@
 #include <cstdio>
 #include <cstring>
 
+#include "../../confine/memory-file.hh"
+#include "../../confine/rights.hh"
 #include "../descriptor-message.hh"
 
 namespace {
 constexpr int kMaxOpen = 8;
+// What reading needs; the last one for the links of /proc to mapped files.
+// Where one is missing the reads that need it fail.
+constexpr uint64_t kRights =
+    confine::Bit(CAP_SYS_PTRACE) | confine::Bit(CAP_DAC_READ_SEARCH) | confine::Bit(CAP_CHECKPOINT_RESTORE);
 constexpr uint32_t kLeastPage = 4096;
 // Documentation/admin-guide/mm/pagemap.rst
 constexpr uint64_t kPresent = 1ull << 63, kIsOfFile = 1ull << 61;
@@ -43,26 +47,6 @@ const uint32_t kPage = static_cast<uint32_t>(sysconf(_SC_PAGESIZE));
 OpenFile open_files[kMaxOpen];
 int next_open = 0;
 ReaderAnswer answer;
-
-// What reading needs and no more, for good. Where a right is missing the reads
-// that need it fail.
-void GiveUpRights() {
-  __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
-  __user_cap_data_struct data[2] = {};
-  if (syscall(SYS_capget, &header, data)) return;
-  // the last one for the links of /proc to mapped files
-  uint32_t keep[2] = {1u << CAP_SYS_PTRACE | 1u << CAP_DAC_READ_SEARCH, 1u << (CAP_CHECKPOINT_RESTORE - 32)};
-  for (int capability = 0; capability <= CAP_LAST_CAP; capability++)
-    if (!(keep[capability / 32] & 1u << capability % 32)) prctl(PR_CAPBSET_DROP, capability);
-  for (int i = 0; i < 2; i++) {
-    data[i].permitted &= keep[i];
-    data[i].effective = data[i].permitted;
-    data[i].inheritable = 0;
-  }
-  syscall(SYS_capset, &header, data);
-  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-}
 
 int Open(const char* proc, const ReaderRequest& request) {
   const char* name = request.kind == ReaderKind::kMemory ? "mem" : request.name;
@@ -188,7 +172,7 @@ int CopyPages(const ReaderRequest& request, uint32_t bytes, int given, int* open
   if (memory < 0) return -errno;
   snprintf(path, sizeof(path), "%.*s/pagemap", static_cast<int>(kRangesAt), request.name);
   int pagemap = open(path, O_RDONLY | O_CLOEXEC);
-  int target = given >= 0 ? dup(given) : memfd_create("everyframe-image", MFD_CLOEXEC);
+  int target = given >= 0 ? dup(given) : confine::CreateMemoryFile("everyframe-image");
   int result = 0;
   if (pagemap < 0 || target < 0 || (given < 0 && ftruncate(target, static_cast<off_t>(request.address)))) {
     result = -errno;
@@ -261,7 +245,7 @@ int main(int count, char** arguments) {
   rlimit none = {0, 0}, few = {32, 32};
   setrlimit(RLIMIT_CORE, &none);
   setrlimit(RLIMIT_NOFILE, &few);
-  GiveUpRights();
+  confine::KeepCapabilities(kRights);
   static ReaderRequest request;
   while (true) {
     int given, opened = -1;
