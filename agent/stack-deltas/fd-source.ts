@@ -1,7 +1,7 @@
 import { fstatSync, readSync } from 'node:fs';
 import { type ByteSource, OutOfBounds } from '../../common/elf/source.ts';
 
-/** An open file; descriptors belong to the process, so a worker thread reads them as well. */
+/** An open file. */
 export function fdSource(fd: number): ByteSource {
   const { size } = fstatSync(fd);
   return {

@@ -1,4 +1,4 @@
-/** The real worker thread: needs the compiled dist/. */
+/** The real worker: needs what `make` builds. */
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Makes tables in a worker thread, which a file may bring down. */
+/** Makes tables in a worker, which a file may bring down. */
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';

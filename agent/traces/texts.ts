@@ -1,4 +1,4 @@
-/** One string for all equal ones: a worker thread sends a copy of the path of a file with each of its addresses. */
+/** One string for all equal ones: a worker sends a copy of the path of a file with each of its addresses. */
 export class Texts {
   #known = new Map<string, string>();
 

@@ -80,8 +80,7 @@ async function answer({ id, kind, request, descriptors }: WorkerRequest): Promis
   } catch (error) {
     reply({ id, error: (error as Error).message });
   } finally {
-    // not by closeSync: Node warns where its fs module did not open them
-    for (const fd of fds) native.closeFd(fd);
+    for (const fd of fds) closeSync(fd);
   }
   collectDeadBuffers();
 }
