@@ -116,6 +116,9 @@ class ReaderProcess {
     return std::min<int32_t>(result, request.length);
   }
 
+  // 0 where none was started, or it was killed.
+  pid_t Pid() const { return socket_ >= 0 ? pid_ : 0; }
+
   size_t CountStuck() {
     Reap();
     return stuck_.size();
@@ -209,10 +212,10 @@ class Reader : public Napi::ObjectWrap<Reader> {
         process_(info[0].As<Napi::String>().Utf8Value(), info[1].As<Napi::String>().Utf8Value(), kDeadlineMs) {}
 
   static Napi::Function Define(Napi::Env env) {
-    return DefineClass(
-        env, "Reader",
-        {InstanceMethod("readMemory", &Reader::ReadMemory), InstanceMethod("readFile", &Reader::ReadFile),
-         InstanceMethod("stuck", &Reader::CountStuck), InstanceMethod("close", &Reader::Close)});
+    return DefineClass(env, "Reader",
+                       {InstanceMethod("readMemory", &Reader::ReadMemory),
+                        InstanceMethod("readFile", &Reader::ReadFile), InstanceMethod("stuck", &Reader::CountStuck),
+                        InstanceMethod("pid", &Reader::Pid), InstanceMethod("close", &Reader::Close)});
   }
 
  private:
@@ -256,6 +259,8 @@ class Reader : public Napi::ObjectWrap<Reader> {
   Napi::Value CountStuck(const Napi::CallbackInfo& info) {
     return Napi::Number::New(info.Env(), static_cast<double>(process_.CountStuck()));
   }
+
+  Napi::Value Pid(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), process_.Pid()); }
 
   void Close(const Napi::CallbackInfo&) { process_.Stop(); }
 

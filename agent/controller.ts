@@ -305,7 +305,7 @@ export class Controller {
   #cpuBudget(limit: number): CpuBudget {
     return new CpuBudget({
       limit,
-      cpuMs,
+      cpuMs: () => this.#tracer.native.familyCpuMicros([...this.#workers.pids, ...this.#reader.pids]) / 1000,
       nowMs: () => performance.now(),
       isBehind: () => this.#isBehind(),
       shed: (share) => this.#tracer.shed(share),
@@ -575,12 +575,6 @@ export class Controller {
 function scaleOf({ samplesPerSecond }: ControllerOptions): number {
   const scale = (samplesPerSecond * onlineCpus().length) / USUAL_SAMPLES_A_SECOND;
   return Math.min(Math.max(scale, 1), MAX_SCALE);
-}
-
-/** Of the whole process so far. */
-function cpuMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
 }
 
 const prefixed = (prefix: string, stats: Record<string, number>): Record<string, number> =>

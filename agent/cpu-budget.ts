@@ -9,7 +9,7 @@
 export interface CpuBudgetOptions {
   /** Share of one core. */
   limit: number;
-  /** CPU time of the whole process so far, milliseconds. */
+  /** CPU time so far of the agent and of the processes that work for it, milliseconds. */
   cpuMs(): number;
   nowMs(): number;
   /** Are records lost or late? */
@@ -58,7 +58,8 @@ export class CpuBudget {
   check(): void {
     const { limit, cpuMs, nowMs, shed } = this.#options;
     const elapsedMs = nowMs() - this.#seenAtMs;
-    const usedMs = cpuMs() - this.#seenCpuMs;
+    // a worker that has just ended is not in it for a moment
+    const usedMs = Math.max(cpuMs() - this.#seenCpuMs, 0);
     if (elapsedMs <= 0) return;
     this.#seenAtMs += elapsedMs;
     this.#seenCpuMs += usedMs;

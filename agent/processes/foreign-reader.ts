@@ -68,6 +68,11 @@ export class ForeignReader {
     return undefined;
   }
 
+  /** Of the process that reads, if there is one. */
+  get pids(): number[] {
+    return [this.#native?.pid() ?? 0].filter((pid) => pid > 0);
+  }
+
   close(): void {
     this.#native?.close();
     this.#native = undefined;

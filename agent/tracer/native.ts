@@ -48,6 +48,8 @@ export interface NativeReader {
   readFile(pid: number, name: string, maxBytes: number): Buffer | number;
   /** Readers that were killed and that the kernel does not let go yet. */
   stuck(): number;
+  /** Of the process that reads; 0 where there is none. */
+  pid(): number;
   close(): void;
 }
 
@@ -165,6 +167,8 @@ export interface Native {
   threadCpuMicros(): number;
   /** CPU time of a process; undefined where there is none. */
   processCpuMicros(pid: number): number | undefined;
+  /** CPU time of this process, of its children that have ended, and of those that are named. */
+  familyCpuMicros(pids: readonly number[]): number;
   /** Two connected sockets, which keep messages apart. */
   socketPair(): [number, number];
   /** Never waits. */

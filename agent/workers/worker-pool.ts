@@ -76,6 +76,10 @@ export class WorkerPool {
     return this.#workers.length;
   }
 
+  get pids(): number[] {
+    return this.#workers.flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
+  }
+
   /** Memory that is theirs alone: what they share with this process counts once. */
   get privateBytes(): number {
     let bytes = 0;

@@ -1,6 +1,7 @@
 /**
  * What a large machine asks of the agent, on a small one: so many samples a second as a hundred or two hundred CPUs give at
  * 97 Hz, and a thousand processes that start each second. Memory, CPU time, what was lost, and how late profiles come.
+ * The load is nice: among a hundred CPUs the agent would find one of its own.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -43,7 +44,7 @@ export async function measureLargeMachine(directory: string, seconds: number): P
     const programs = buildPrograms(join(directory, 'load'), scratch);
     for (const rate of RATES) {
       const load = new Load();
-      for (const [path, ...args] of programs) load.start(path, args);
+      for (const [path, ...args] of programs) load.startNice(path, args);
       rows.push(await measure('mixed', rate, seconds).finally(() => load.stop()));
     }
     const starts = join(scratch, 'starts');

@@ -61,6 +61,32 @@ describe('code of a program counter', () => {
     for (const start of [...starts, ...starts]) expect(findCode(heap, start + 100)?.start).toBe(start);
   });
 
+  it('is found again without searching for where it begins, and not where other code stands now', () => {
+    const memory = new Memory();
+    const start = putCode(memory, layout, BASE + 0x1000);
+    const constant = BASE + 0x9000;
+    memory.word(start + 64 - layout.streamHeader, tagged(constant));
+    const reads: number[] = [];
+    const turn = () => ({
+      read: (address: number, length: number) => {
+        reads.push(address);
+        return memory.read(address, length);
+      },
+    });
+    const heap = new Heap(turn(), layout);
+    expect(findCode(heap, start + 100)?.start).toBe(start);
+    expect(reads).toContain(constant);
+    reads.length = 0;
+    heap.memory = turn();
+    expect(findCode(heap, start + 104)?.start).toBe(start);
+    expect(reads).not.toContain(constant);
+
+    const later = putCode(memory, layout, BASE + 0x1040);
+    memory.word(start - layout.streamHeader, 0);
+    heap.memory = turn();
+    expect(findCode(heap, start + 104)?.start).toBe(later);
+  });
+
   it('is none behind its end', () => {
     const memory = new Memory();
     const start = putCode(memory, layout, BASE + 0x1000);

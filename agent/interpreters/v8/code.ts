@@ -34,6 +34,21 @@ const WRAPPED = 8;
 
 /** The code that holds an address; undefined where there is none of a JavaScript function. */
 export function findCode(heap: Heap, pc: number): Code | undefined {
+  const known = heap.codeStarts.at(pc).map((start) => knownCode(heap, start));
+  const code = known.find((one) => one !== undefined && holds(one, pc)) ?? searchCode(heap, pc);
+  if (code) heap.codeStarts.note(pc, code.start);
+  return code;
+}
+
+const holds = ({ start, size }: Code, pc: number): boolean => pc >= start && pc < start + size;
+
+/** What stands where code began before, which may be other code by now, or none. */
+function knownCode(heap: Heap, start: number): Code | undefined {
+  const map = heap.pointer(start - heap.layout.streamHeader, 0);
+  return map !== undefined && heap.codeMaps.has(map) ? codeAt(heap, start, map) : undefined;
+}
+
+function searchCode(heap: Heap, pc: number): Code | undefined {
   const { streamHeader } = heap.layout;
   const last = pc - (pc % ALIGNMENT);
   let candidates = 0;
@@ -45,7 +60,7 @@ export function findCode(heap: Heap, pc: number): Code | undefined {
     const map = pointerAt(page, header % PAGE);
     if (map === undefined || (!heap.codeMaps.has(map) && ++candidates > MAX_CANDIDATES)) continue;
     const code = codeAt(heap, start, map);
-    if (code) return pc >= code.start && pc < code.start + code.size ? code : undefined;
+    if (code) return holds(code, pc) ? code : undefined;
   }
   return undefined;
 }

@@ -3,6 +3,7 @@
  * object's type is checked before it is believed, every length has a cap.
  */
 import type { ProcessMemory } from '../contract.ts';
+import { CodeStarts } from './code-starts.ts';
 import type { V8Layout } from './layout.ts';
 
 /** Address of an object, without the tag. */
@@ -27,6 +28,7 @@ export class Heap {
 
   /** The maps of objects that hold code, as they were found. */
   readonly codeMaps = new Set<HeapAddress>();
+  readonly codeStarts = new CodeStarts();
 
   constructor(memory: ProcessMemory, layout: V8Layout) {
     this.#memory = memory;
