@@ -8,6 +8,8 @@ class FakeAgent {
   nowMs = 0;
   /** Cores that the machine gives it. */
   given = Number.POSITIVE_INFINITY;
+  /** Cores that it takes whatever it samples. */
+  fixed = 0;
   #backlogMs = 0;
   readonly shares: number[] = [];
   readonly #delayed = [0, 0];
@@ -30,7 +32,7 @@ class FakeAgent {
     const before = this.cpuMs;
     for (let i = 0; i < seconds; i++) {
       this.#delayed.push(demand * (1 - this.share) * 1000);
-      const wantedMs = this.#delayed.shift()! + this.#backlogMs;
+      const wantedMs = this.#delayed.shift()! + this.fixed * 1000 + this.#backlogMs;
       const takenMs = Math.min(wantedMs, this.given * 1000);
       this.#backlogMs = wantedMs - takenMs;
       this.cpuMs += takenMs;
@@ -63,6 +65,16 @@ test('takes all samples again soon after the demand is gone', () => {
   agent.run(120, 6);
   expect(agent.share).toBeGreaterThan(0.5);
   agent.run(90, 0.2);
+  expect(agent.share).toBe(0);
+});
+
+test('takes all samples again soon after a start that cost much whatever was sampled', () => {
+  const agent = new FakeAgent(0.5);
+  agent.fixed = 1;
+  agent.run(40, 0.2);
+  expect(agent.share).toBeGreaterThan(0.5);
+  agent.fixed = 0;
+  agent.run(25, 0.2);
   expect(agent.share).toBe(0);
 });
 

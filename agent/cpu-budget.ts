@@ -18,11 +18,14 @@ export interface CpuBudgetOptions {
   shed(share: number): void;
 }
 
-/** Seconds of the limit that may be saved up. */
+/** Seconds of the limit that may be saved up, and that may be owed: what starting took beyond them is not paid back. */
 const BURST_SECONDS = 20;
+const DEBT_SECONDS = 6;
 /** What shedding does is seen in the CPU time of the next seconds only: it changes by no more than that a look. */
 const LEAST_STEP = 0.5;
 const RECOVERY = 1.25;
+/** And up to so fast where it uses hardly any of what it may, as behind a start that cost much whatever was sampled. */
+const FAST_RECOVERY = 2;
 /** The agent fell behind not long ago: samples come back more slowly, or they would be lost again within seconds. */
 const SLOW_RECOVERY = 1.1;
 const CALM_MS = 20_000;
@@ -65,7 +68,7 @@ export class CpuBudget {
     this.#seenCpuMs += usedMs;
     const allowedMs = limit * elapsedMs;
     const credit = this.#creditMs + allowedMs - usedMs;
-    this.#creditMs = Math.max(-this.#maxCreditMs, Math.min(credit, this.#maxCreditMs));
+    this.#creditMs = Math.max(-limit * DEBT_SECONDS * 1000, Math.min(credit, this.#maxCreditMs));
     const kept = this.#next(allowedMs / Math.max(usedMs, 1));
     if (kept < 1) this.stats.secondsShedding++;
     if (kept === this.#kept) return;
@@ -86,7 +89,10 @@ export class CpuBudget {
       this.#behindAtMs = this.#seenAtMs;
       return LEAST_STEP;
     }
-    const recovery = this.#seenAtMs - this.#behindAtMs < CALM_MS ? SLOW_RECOVERY : RECOVERY;
+    const isCalm = this.#seenAtMs - this.#behindAtMs >= CALM_MS;
+    const recovery = isCalm
+      ? Math.min(Math.max(RECOVERY, Math.sqrt(room) / 4), FAST_RECOVERY)
+      : SLOW_RECOVERY;
     return this.#creditMs > 0 ? recovery : Math.max(LEAST_STEP, Math.min(room, recovery));
   }
 }
