@@ -184,7 +184,7 @@ export function typesText({ types }: TypesAnswer): string[] {
   const rows = types.map(({ samples, total, ...type }) => {
     const what = type.kind === 'level' ? ', the last value of each process' : ' in all';
     const sum = isCpu(type) ? '' : `, ${valueFormatter(type).of(total)}${what}`;
-    return `${type.name.padEnd(width)}  ${samples} samples${sum}`;
+    return `${type.name.padEnd(width)}  ${samples} ${samples === 1 ? 'sample' : 'samples'}${sum}`;
   });
   return [`${'type'.padEnd(width)}  what there is of it`, ...rows];
 }

@@ -8,6 +8,7 @@ import { parseAgentOptions, parseDuration, SYMBOL_CACHE_HELP } from '../agent/op
 import { packageRoot } from '../agent/tracer/package-root.ts';
 import { PROFILE_TYPES } from '../agent/tracer/records.gen.ts';
 import { type Pid, toPid } from '../common/base/brand.ts';
+import { checkReadable } from '../common/profile/formats.ts';
 import { mergeProfiles } from '../common/profile/merge.ts';
 import { countEvents, mainOf, type Profile, type ProfileSet, setOf } from '../common/profile/profile.ts';
 import { findType, typeKey } from '../common/profile/profile-type.ts';
@@ -110,6 +111,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     throw new Error('-p PID and a command after -- were given: a recording is of one of them');
   checkOutput(flags);
   if (flags.view && isStream(flags.output)) throw new Error('--view needs a file: give -o FILE');
+  if (flags.view) checkReadable(flags.output);
   for (const pid of flags.pid ?? []) requireProcess(pid);
   const log = makePlainLogger('record', flags.verbose);
   const options = parseAgentOptions({

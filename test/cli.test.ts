@@ -213,6 +213,7 @@ describe.skipIf(missingRights)('everyframe', () => {
     it.each([
       ['record -o x.xyz', /x\.xyz.*\.pb\.gz/],
       ['record -o /nonexistent/x.folded -d 1h', /\/nonexistent\/x\.folded can't be written: ENOENT/],
+      ['record --view -o x.svg -d 1h', /x\.svg is for looking at/],
       ['record -p 4000000', /4000000: there is no such process/],
       ['record -F often', /-F is "often": give a whole number/],
       ['recrod', /"recrod" is not a command: everyframe --help lists them/],

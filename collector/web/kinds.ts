@@ -17,7 +17,8 @@ const KINDS: Record<FrameKind, KindStyle> = {
 };
 
 /** A newer server may know more kinds than this page. */
-export const toKind = (text: string): FrameKind => (text in KINDS ? (text as FrameKind) : 'unknown');
+export const toKind = (text: string): FrameKind =>
+  Object.hasOwn(KINDS, text) ? (text as FrameKind) : 'unknown';
 
 export const kindLabel = (kind: FrameKind): string => KINDS[kind].label;
 

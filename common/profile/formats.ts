@@ -111,6 +111,23 @@ export function checkFormat(fileName: string, others: readonly string[] = []): v
   if (!formatOf(fileName, 'write')) throw unknownEnding(fileName, 'written', others);
 }
 
+type ReadableFormat = Format & Required<Pick<Format, 'read'>>;
+
+/** @throws Error naming the known formats where neither the name nor `from` is one that can be read */
+export function checkReadable(fileName: string, from?: string): void {
+  readableFormat(fileName, from);
+}
+
+function readableFormat(fileName: string, from: string | undefined): ReadableFormat {
+  const format = from === undefined ? formatOf(fileName, 'read') : FORMATS.find(({ name }) => name === from);
+  if (format?.read) return { ...format, read: format.read };
+  if (PICTURES.test(fileName))
+    throw new Error(
+      `${fileName} is for looking at, in a browser, and can't be read again: name the .pb.gz or other profile that it was made from`,
+    );
+  throw unknownEnding(fileName, 'read', []);
+}
+
 export interface ReadOptions {
   /** One of {@link READABLE_FORMATS}, whatever the file's name says. */
   from?: string | undefined;
@@ -125,18 +142,10 @@ export class ProfileReading {
 
   /** @throws Error naming the known formats where neither the name nor `from` is one */
   constructor(fileName: string, { from, limits = DEFAULT_READ_LIMITS }: ReadOptions = {}) {
-    const format =
-      from === undefined ? formatOf(fileName, 'read') : FORMATS.find(({ name }) => name === from);
-    if (!format?.read) {
-      if (PICTURES.test(fileName))
-        throw new Error(
-          `${fileName} is for looking at, in a browser, and can't be read again: name the .pb.gz or other profile that it was made from`,
-        );
-      throw unknownEnding(fileName, 'read', []);
-    }
+    const { read, endings } = readableFormat(fileName, from);
     this.#fileName = fileName;
-    this.#title = format.endings[0]!;
-    this.#reader = format.read(new ReadBudget(limits));
+    this.#title = endings[0]!;
+    this.#reader = read(new ReadBudget(limits));
   }
 
   /** @throws Error that names the file and what is wrong with it; ReadLimitError */

@@ -48,7 +48,7 @@ class TreeText {
 
   *lines(): Generator<string> {
     const { sum, self } = this.#values;
-    yield `${this.#format.of(sum)}, ${this.#stackCount} stacks\n`;
+    yield `${this.#format.of(sum)}, ${this.#stackCount} ${this.#stackCount === 1 ? 'stack' : 'stacks'}\n`;
     yield columns('self', 'total', 'stack');
     if (self[0]! > 0) yield columns(share(self[0]!, sum), share(self[0]!, sum), '[no frames]');
     const waiting: (Line | string)[] = this.#below(0, 0);

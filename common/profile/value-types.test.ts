@@ -86,7 +86,7 @@ describe('off-CPU time', () => {
   it('is a time in reports, and in the text of a report that is refused as a profile', () => {
     expect([...formatReport(waits(), { by: 'function' })][0]).toBe('7.05 s of off_cpu, 2 functions\n');
     const text = writeProfile('a.txt', waits());
-    expect(Buffer.from(text).toString()).toMatch(/^7\.05 s of off_cpu, 1 stacks\n/);
+    expect(Buffer.from(text).toString()).toMatch(/^7\.05 s of off_cpu, 1 stack\n/);
     expect(() => readProfile('a.txt', text)).toThrow('it is a report');
   });
 
