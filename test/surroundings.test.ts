@@ -65,10 +65,10 @@ describe.skipIf(missingRights || !hasTool('unshare'))('everyframe', () => {
     const helpers = (): string[] =>
       readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').split(' ').filter(Boolean);
     const commandOf = (pid: string): string => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[0]!;
-    const names = () => helpers().map(commandOf).join(' ');
+    const names = () => helpers().map(commandOf);
     await expect
       .poll(names, { timeout: 30_000, interval: 20 })
-      .toMatch(/everyframe-reader.*everyframe-worker/);
+      .toEqual(expect.arrayContaining(['everyframe-reader', 'everyframe-worker']));
     const started = helpers();
     process.kill(-child.pid!, 'SIGINT');
     await ended;
