@@ -85,9 +85,9 @@ class ReaderProcess {
 
   // Bytes of the answer, or -errno: -ETIMEDOUT where it takes too long, -EAGAIN where too many readers are stuck in
   // all, -EBUSY where those of this owner are, -EPIPE where there is none. `opened`: the descriptor that came with it,
-  // else left as it is. `given`: goes with the request.
+  // else left as it is. `given`: goes with the request. `mask`: the answer's.
   int Ask(const ReaderRequest& request, size_t request_bytes, uint8_t* into, uint32_t device = 0, int given = -1,
-          int* opened = nullptr) {
+          int* opened = nullptr, uint32_t* mask = nullptr) {
     Reap();
     // the usual case costs nothing
     if (!stuck_.empty() && IsStuckFor(OwnerOf(proc_, request.pid, device))) return -EBUSY;
@@ -113,6 +113,7 @@ class ReaderProcess {
       close(came);
     int32_t result;
     memcpy(&result, head, sizeof(result));
+    if (mask) memcpy(mask, head + sizeof(result), sizeof(*mask));
     return std::min<int32_t>(result, request.length);
   }
 
@@ -212,10 +213,11 @@ class Reader : public Napi::ObjectWrap<Reader> {
         process_(info[0].As<Napi::String>().Utf8Value(), info[1].As<Napi::String>().Utf8Value(), kDeadlineMs) {}
 
   static Napi::Function Define(Napi::Env env) {
-    return DefineClass(env, "Reader",
-                       {InstanceMethod("readMemory", &Reader::ReadMemory),
-                        InstanceMethod("readFile", &Reader::ReadFile), InstanceMethod("stuck", &Reader::CountStuck),
-                        InstanceMethod("pid", &Reader::Pid), InstanceMethod("close", &Reader::Close)});
+    return DefineClass(
+        env, "Reader",
+        {InstanceMethod("readMemory", &Reader::ReadMemory), InstanceMethod("readPages", &Reader::ReadPages),
+         InstanceMethod("readFile", &Reader::ReadFile), InstanceMethod("stuck", &Reader::CountStuck),
+         InstanceMethod("pid", &Reader::Pid), InstanceMethod("close", &Reader::Close)});
   }
 
  private:
@@ -229,6 +231,27 @@ class Reader : public Napi::ObjectWrap<Reader> {
                              .session = info[2].As<Napi::Number>().Uint32Value(),
                              .name = {}};
     return Napi::Number::New(info.Env(), process_.Ask(request, kRequestHead, buffer.Data()));
+  }
+
+  // readPages(pid, addresses, session, buffer): one bit for each page that was read, or -errno
+  Napi::Value ReadPages(const Napi::CallbackInfo& info) {
+    auto addresses = info[1].As<Napi::Float64Array>();
+    auto buffer = info[3].As<Napi::Uint8Array>();
+    size_t count = std::min<size_t>({addresses.ElementLength(), buffer.ByteLength() / kPageBytes, kMaxPages});
+    ReaderRequest request = {.kind = ReaderKind::kPages,
+                             .pid = info[0].As<Napi::Number>().Int32Value(),
+                             .address = 0,
+                             .length = static_cast<uint32_t>(count) * kPageBytes,
+                             .session = info[2].As<Napi::Number>().Uint32Value(),
+                             .name = {}};
+    for (size_t i = 0; i < count; i++) {
+      uint64_t address = static_cast<uint64_t>(addresses[i]);
+      memcpy(request.name + i * sizeof(address), &address, sizeof(address));
+    }
+    uint32_t mask = 0;
+    size_t bytes = kRequestHead + count * sizeof(uint64_t);
+    int result = process_.Ask(request, bytes, buffer.Data(), 0, -1, nullptr, &mask);
+    return Napi::Number::New(info.Env(), result < 0 ? result : static_cast<double>(mask));
   }
 
   // readFile(pid, name, maxBytes): a file of the process's folder, or -errno

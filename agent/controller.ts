@@ -55,6 +55,7 @@ import { ProfileMaker } from './traces/profile-maker.ts';
 import { Stacks } from './traces/stacks.ts';
 import { TraceHandler } from './traces/trace-handler.ts';
 import { TraceStore } from './traces/trace-store.ts';
+import { TracesToName } from './traces/traces-to-name.ts';
 import { within } from './within.ts';
 import { collectBetweenWork } from './workers/collect-garbage.ts';
 import { createFileWorkers } from './workers/file-workers.ts';
@@ -151,6 +152,7 @@ export class Controller {
   readonly #sourceMaps: SourceMaps | undefined;
   readonly #frames: FrameResolver;
   readonly #stacks: Stacks;
+  readonly #toName = new TracesToName();
   readonly #maker: ProfileMaker;
   readonly #sampling: Sampling;
   readonly #loopDelay = new LoopDelay();
@@ -188,8 +190,10 @@ export class Controller {
       {
         [RecordType.SAMPLE]: (buffer, at, size) => this.#traces.onSample(buffer, at, size),
         [RecordType.TRACE]: (buffer, at, size) => this.#onTrace(buffer, at, size),
-        [RecordType.PROCESS]: (buffer, at, size) => this.#onProcess(readProcessRecord(buffer, at, size)),
-        [RecordType.EXIT]: (buffer, at) => this.#onExit(readExitRecord(buffer, at)),
+        [RecordType.PROCESS]: (buffer, at, size) =>
+          this.#onceNamed(readProcessRecord(buffer, at, size), (record) => this.#onProcess(record)),
+        [RecordType.EXIT]: (buffer, at) =>
+          this.#onceNamed(readExitRecord(buffer, at), (record) => this.#onExit(record)),
         [RecordType.FILE]: (buffer, at, size) => this.#executables.onFile(readFileRecord(buffer, at, size)),
         [RecordType.RUNTIME]: (buffer, at) => this.#attached.onMet(readRuntimeRecord(buffer, at)),
       },
@@ -200,6 +204,7 @@ export class Controller {
       {
         beginBatch: () => this.#runtimes.beginBatch(),
         onRecord: (buffer, at, size) => this.#records.take(buffer, at, size),
+        endBatch: () => this.#nameTraces(),
         drained: () => this.#traces.drained(),
       },
       (message) => log.warn(message),
@@ -430,9 +435,22 @@ export class Controller {
     };
   }
 
-  #onTrace(buffer: Buffer, at: number, size: number): Steps | undefined {
+  #onTrace(buffer: Buffer, at: number, size: number): void {
     const ofProcess = this.#traces.onTrace(buffer, at, size);
-    return ofProcess && this.#stacks.resolveNow(ofProcess);
+    if (ofProcess) this.#toName.add(ofProcess, this.#store.read(ofProcess).pid);
+  }
+
+  #nameTraces(): Steps | undefined {
+    const ids = this.#toName.take();
+    return ids.length > 0 ? this.#records.guard(RecordType.TRACE, this.#stacks.resolveNow(ids)) : undefined;
+  }
+
+  /** What is known of a process is needed until its traces have their names. */
+  #onceNamed<T extends { pid: Pid }>(record: T, take: (record: T) => void): Steps | undefined {
+    const steps = this.#toName.has(record.pid) ? this.#nameTraces() : undefined;
+    if (steps) return followedBy(steps, () => take(record));
+    take(record);
+    return undefined;
   }
 
   #onProcess(record: ProcessRecord): void {
@@ -575,6 +593,11 @@ export class Controller {
 function scaleOf({ samplesPerSecond }: ControllerOptions): number {
   const scale = (samplesPerSecond * onlineCpus().length) / USUAL_SAMPLES_A_SECOND;
   return Math.min(Math.max(scale, 1), MAX_SCALE);
+}
+
+function* followedBy(steps: Steps, act: () => void): Generator<void, void> {
+  yield* steps;
+  act();
 }
 
 const prefixed = (prefix: string, stats: Record<string, number>): Record<string, number> =>

@@ -30,6 +30,9 @@ enum class ReaderKind : uint32_t {
   // file, into the descriptor that comes with the request or a new one. `name`:
   // folder of the process in /proc, NUL; behind kRangesAt bytes, PageRanges.
   kCopyPages = 8,
+  // Pages of a process's memory, of 4 KiB each, one behind the other. `name`:
+  // their addresses, of 64 bits. The answer's mask has a bit for each that was read.
+  kPages = 9,
 };
 
 struct PageRange {
@@ -39,6 +42,8 @@ struct PageRange {
   uint64_t offset;
   uint64_t length;
 };
+constexpr uint32_t kPageBytes = 4096;
+constexpr uint32_t kMaxPages = kMaxRead / kPageBytes;
 constexpr uint32_t kRangesAt = 256;
 constexpr uint32_t kMaxRanges = 128;
 
@@ -71,12 +76,14 @@ struct ReaderFile {
 struct ReaderAnswer {
   // Bytes that follow, or -errno.
   int32_t result;
-  uint32_t unused;
+  // Of kPages: which of them were read.
+  uint32_t mask;
   char bytes[kMaxRead];
 };
 
 constexpr uint32_t kRequestHead = 24;
 constexpr uint32_t kAnswerHead = 8;
+static_assert(kMaxPages <= 32);
 static_assert(sizeof(ReaderRequest) == kRequestHead + 4096 && sizeof(ReaderAnswer) == kAnswerHead + kMaxRead);
 static_assert(kRangesAt + kMaxRanges * sizeof(PageRange) <= sizeof(ReaderRequest::name));
 

@@ -48,14 +48,13 @@ OpenFile open_files[kMaxOpen];
 int next_open = 0;
 ReaderAnswer answer;
 
-int Open(const char* proc, const ReaderRequest& request) {
-  const char* name = request.kind == ReaderKind::kMemory ? "mem" : request.name;
+int Open(const char* proc, const ReaderRequest& request, ReaderKind kind, const char* name) {
   for (OpenFile& file : open_files) {
     if (file.fd < 0) continue;
     if (file.session != request.session) {
       close(file.fd);
       file.fd = -1;
-    } else if (file.pid == request.pid && file.kind == request.kind) {
+    } else if (file.pid == request.pid && file.kind == kind) {
       return file.fd;
     }
   }
@@ -65,17 +64,34 @@ int Open(const char* proc, const ReaderRequest& request) {
   if (fd < 0) return -errno;
   OpenFile& slot = open_files[next_open++ % kMaxOpen];
   if (slot.fd >= 0) close(slot.fd);
-  slot = {.fd = fd, .kind = request.kind, .pid = request.pid, .session = request.session};
+  slot = {.fd = fd, .kind = kind, .pid = request.pid, .session = request.session};
   return fd;
 }
 
+int OpenMemory(const char* proc, const ReaderRequest& request) {
+  return Open(proc, request, ReaderKind::kMemory, "mem");
+}
+
+int ReadPages(const char* proc, const ReaderRequest& request, uint32_t bytes) {
+  int fd = OpenMemory(proc, request);
+  if (fd < 0) return fd;
+  uint64_t addresses[kMaxPages];
+  uint32_t count = std::min<uint32_t>((bytes - kRequestHead) / sizeof(uint64_t), kMaxPages);
+  memcpy(addresses, request.name, count * sizeof(uint64_t));
+  for (uint32_t i = 0; i < count; i++) {
+    char* into = answer.bytes + i * kPageBytes;
+    if (pread(fd, into, kPageBytes, static_cast<off_t>(addresses[i])) == kPageBytes) answer.mask |= 1u << i;
+  }
+  return static_cast<int>(count * kPageBytes);
+}
+
 int Read(const char* proc, const ReaderRequest& request) {
-  int fd = Open(proc, request);
+  bool is_memory = request.kind == ReaderKind::kMemory;
+  int fd = is_memory ? OpenMemory(proc, request) : Open(proc, request, request.kind, request.name);
   if (fd < 0) return fd;
   uint32_t length = request.length < kMaxRead ? request.length : kMaxRead;
-  ssize_t count = request.kind == ReaderKind::kMemory
-                      ? pread(fd, answer.bytes, length, static_cast<off_t>(request.address))
-                      : read(fd, answer.bytes, length);
+  ssize_t count =
+      is_memory ? pread(fd, answer.bytes, length, static_cast<off_t>(request.address)) : read(fd, answer.bytes, length);
   return count < 0 ? -errno : static_cast<int>(count);
 }
 
@@ -140,14 +156,14 @@ bool ReadPageMap(int pagemap, uint64_t address, uint64_t* bits, uint32_t pages) 
 // page then, which says nothing of the file.
 uint64_t CopyRange(int memory, int pagemap, int target, const PageRange& range) {
   uint64_t copied = 0;
-  constexpr uint32_t kMaxPages = kMaxRead / kLeastPage;
+  constexpr uint32_t kMostPages = kMaxRead / kLeastPage;
   static const char zeros[kMaxRead] = {};
-  uint64_t before[kMaxPages], after[kMaxPages];
+  uint64_t before[kMostPages], after[kMostPages];
   for (uint64_t done = 0; done < range.length; done += kMaxRead) {
     uint64_t at = range.address + done;
     uint32_t pages = (std::min<uint64_t>(range.length - done, kMaxRead) + kPage - 1) / kPage;
     if (!ReadPageMap(pagemap, at, before, pages)) break;
-    bool is_read[kMaxPages];
+    bool is_read[kMostPages];
     bool all = pread(memory, answer.bytes, pages * kPage, at) == pages * kPage;
     for (uint32_t i = 0; i < pages; i++)
       is_read[i] = all || pread(memory, answer.bytes + i * kPage, kPage, at + i * kPage) == kPage;
@@ -215,6 +231,8 @@ int Handle(const char* proc, const ReaderRequest& request, uint32_t bytes, int g
     case ReaderKind::kRead:
     case ReaderKind::kStatOpen:
       return ReadGiven(request, given);
+    case ReaderKind::kPages:
+      return ReadPages(proc, request, bytes);
     case ReaderKind::kCopyPages:
       return CopyPages(request, bytes, given, opened);
   }
@@ -251,6 +269,7 @@ int main(int count, char** arguments) {
     int given, opened = -1;
     uint32_t bytes = Receive(&request, &given);
     if (bytes == 0) return 0;
+    answer.mask = 0;
     answer.result = Handle(proc, request, bytes, given, &opened);
     if (given >= 0) close(given);
     if (!Answer(opened)) return 1;

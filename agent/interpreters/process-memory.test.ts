@@ -62,3 +62,55 @@ test('a process that is gone has none, and does not come back within a batch', (
   memories.renew();
   expect(read(memories)).toEqual([1, 1]);
 });
+
+test('reads what several attempts missed in one go', () => {
+  const memories = new ProcessMemories(reader);
+  become(1);
+  const memory = memories.of(PID);
+  const attempt = (page: number) => memory.tryReading((tried) => [...tried.read(page * PAGE, 2)!]);
+  expect([attempt(0), attempt(1), attempt(0)]).toEqual([undefined, undefined, undefined]);
+  expect(reader.stats.reads).toBe(0);
+  memory.readMissed();
+  expect([attempt(0), attempt(1)]).toEqual([
+    [1, 1],
+    [1, 1],
+  ]);
+  // across both
+  expect([...memory.tryReading((tried) => tried.read(PAGE - 2, 4))!]).toEqual([1, 1, 1, 1]);
+  expect(reader.stats.reads).toBe(1);
+});
+
+test('says of a page that is not there that it is not, once it was asked for', () => {
+  const memories = new ProcessMemories(reader);
+  become(1);
+  const memory = memories.of(PID);
+  const attempt = (address: number, length: number) =>
+    memory.tryReading((tried) => tried.read(address, length)?.length ?? 'none');
+  const far = 7 * PAGE;
+  expect([attempt(far, 2), attempt(2 * PAGE - 2, 8)]).toEqual([undefined, undefined]);
+  memory.readMissed();
+  expect(attempt(far, 2)).toBe('none');
+  // up to where memory ends
+  expect(attempt(2 * PAGE - 2, 8)).toBe(2);
+});
+
+test('more pages than there is room for are read one by one', () => {
+  const memories = new ProcessMemories(reader);
+  writeFileSync(join(proc, String(PID), 'mem'), Buffer.alloc(400 * PAGE, 3));
+  const memory = memories.of(PID);
+  const pages = Array.from({ length: 400 }, (_, page) => page);
+  const attempt = (page: number) => memory.tryReading((tried) => tried.read(page * PAGE, 2)?.[0]);
+  for (const page of pages) attempt(page);
+  memory.readMissed();
+  expect(pages.map(attempt)).toEqual(pages.map(() => 3));
+  expect(reader.stats.reads).toBe(256 / 16 + (400 - 256));
+});
+
+test('what an attempt throws otherwise is thrown', () => {
+  const memory = new ProcessMemories(reader).of(PID);
+  expect(() =>
+    memory.tryReading(() => {
+      throw new Error('malformed');
+    }),
+  ).toThrow('malformed');
+});

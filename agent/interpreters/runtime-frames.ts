@@ -15,7 +15,7 @@ import {
   type RuntimePlugin,
 } from './contract.ts';
 import { type Clock, NamingTime } from './naming-time.ts';
-import { ProcessMemories } from './process-memory.ts';
+import { type OpenMemory, ProcessMemories } from './process-memory.ts';
 import { RUNTIMES } from './runtimes.gen.ts';
 
 /** The runtime that was found in a file. */
@@ -28,6 +28,24 @@ const MAX_PROCESSES = 256;
 const MAX_CACHED = 16_384;
 /** Past this what is known of the process that holds most of it is read anew. */
 const MAX_CACHED_BYTES = 32 << 20;
+/** Reads that depend on one another, until a frame is named by reads of its own. */
+const MAX_ROUNDS = 16;
+/** So few of a process are not worth a round: trying costs more than it saves. */
+const FEW_FRAMES = 3;
+/** A slice of them. */
+const ATTEMPTS_MS = 2;
+
+/** A frame that has no name yet. */
+export interface UnnamedFrame {
+  pid: Pid;
+  /**
+   * The file of the runtime, undefined where the trace names none, as a stack that was cut in JIT code: then that of an
+   * earlier trace of the process.
+   */
+  key: FileKey | undefined;
+  kind: number;
+  words: FrameWords;
+}
 
 export interface NamedRuntimeFrame {
   frameType: RuntimePlugin['frameType'];
@@ -50,6 +68,11 @@ interface KnownProcess {
   /** The runtime's file, once a trace has named it. */
   file: FileKey | undefined;
 }
+
+type Attempt = (
+  memory: OpenMemory,
+  read: (memory: ProcessMemory) => ReturnType<RuntimePlugin['nameFrame']>,
+) => ReturnType<RuntimePlugin['nameFrame']> | undefined;
 
 export class RuntimeFrames {
   readonly stats = {
@@ -94,11 +117,68 @@ export class RuntimeFrames {
     return runtime !== undefined && runtime === pluginOf(kind)?.name;
   }
 
+  name(frame: UnnamedFrame): NamedRuntimeFrame {
+    const { time } = this.#processOf(frame.pid, frame.kind);
+    return time.spend(() => this.#name(frame, (memory, read) => read(memory))!);
+  }
+
   /**
-   * `key`: the file of the runtime, undefined where the trace names none, as a stack that was cut in JIT code: then
-   * that of an earlier trace of the process.
+   * Many frames, with what they need of their processes read together: in as many rounds as reads of one of them depend on
+   * one another. A step for each few.
    */
-  name(pid: Pid, key: FileKey | undefined, kind: number, words: FrameWords): NamedRuntimeFrame {
+  *nameAll<T extends UnnamedFrame>(
+    frames: readonly T[],
+    take: (frame: T, named: NamedRuntimeFrame) => void,
+  ): Generator<void, void> {
+    for (const ofProcess of groupsOf(frames, ({ pid, kind }) => processKey(pid, kind)))
+      yield* this.#nameProcess(ofProcess, take);
+  }
+
+  *#nameProcess<T extends UnnamedFrame>(
+    frames: readonly T[],
+    take: (frame: T, named: NamedRuntimeFrame) => void,
+  ): Generator<void, void> {
+    const { pid, kind } = frames[0]!;
+    const { time } = this.#processOf(pid, kind);
+    let waiting = frames;
+    for (let round = 0; waiting.length > FEW_FRAMES && round < MAX_ROUNDS; round++) {
+      const next: T[] = [];
+      const tell = (frame: T, named: NamedRuntimeFrame | undefined): unknown =>
+        named ? take(frame, named) : next.push(frame);
+      for (let at = 0; at < waiting.length; ) {
+        const from = at;
+        at = time.spend(() => this.#tryFrom(waiting, from, tell));
+        yield;
+      }
+      if (next.length > 0) time.spend(() => this.#memories.of(pid).readMissed());
+      waiting = next;
+    }
+    for (const frame of waiting) {
+      take(frame, this.name(frame));
+      yield;
+    }
+  }
+
+  /** One frame at least, with what was read until now. Returns the index of the next one. */
+  #tryFrom<T extends UnnamedFrame>(
+    frames: readonly T[],
+    from: number,
+    tell: (frame: T, named: NamedRuntimeFrame | undefined) => void,
+  ): number {
+    const end = performance.now() + ATTEMPTS_MS;
+    let at = from;
+    do {
+      const frame = frames[at++]!;
+      tell(
+        frame,
+        this.#name(frame, (memory, read) => memory.tryReading(read)),
+      );
+    } while (at < frames.length && performance.now() < end);
+    return at;
+  }
+
+  /** Undefined where `attempt` has come to nothing. */
+  #name({ pid, key, kind, words }: UnnamedFrame, attempt: Attempt): NamedRuntimeFrame | undefined {
     const plugin = pluginOf(kind);
     const known = this.#processOf(pid, kind);
     if (key !== undefined) known.file = key;
@@ -107,13 +187,14 @@ export class RuntimeFrames {
       this.stats.unknownFile++;
       return unnamed(plugin, UNNAMED_REASONS.unknownFile, 'runtime');
     }
-    const frame = this.#read(pid, known, (memory) => {
+    const frame = this.#read(pid, known, (opened) => {
       try {
-        return plugin.nameFrame(words, facts, memory, known.cache);
+        return attempt(opened, (memory) => plugin.nameFrame(words, facts, memory, known.cache));
       } catch (error) {
         return this.#fail(plugin, error as Error);
       }
     });
+    if (frame === undefined) return undefined;
     if (typeof frame === 'string') {
       this.stats[frame]++;
       return unnamed(plugin, UNNAMED_REASONS[frame]);
@@ -129,10 +210,10 @@ export class RuntimeFrames {
   }
 
   /** Within the time that one process may take of the agent's, and the memory that all of them may. */
-  #read<T>(pid: Pid, known: KnownProcess, read: (memory: ProcessMemory) => T): T | 'costly' {
+  #read<T>(pid: Pid, known: KnownProcess, read: (memory: OpenMemory) => T): T | 'costly' {
     if (known.time.isUp) return 'costly';
     const before = known.cache.bytes;
-    const result = known.time.spend(() => read(this.#memories.of(pid)));
+    const result = read(this.#memories.of(pid));
     this.#cachedBytes += known.cache.bytes - before;
     if (this.#cachedBytes > MAX_CACHED_BYTES) this.#dropLargest();
     return result;
@@ -179,6 +260,16 @@ export class RuntimeFrames {
     }
     return known;
   }
+}
+
+function groupsOf<T>(items: readonly T[], keyOf: (item: T) => number): T[][] {
+  const groups = new Map<number, T[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group) group.push(item);
+    else groups.set(keyOf(item), [item]);
+  }
+  return [...groups.values()];
 }
 
 /** Of a process and a runtime in it. */

@@ -44,6 +44,11 @@ export interface NativeReader {
    * where some are for this process's user, EPIPE where there is none.
    */
   readMemory(pid: number, address: number, session: number, buffer: Uint8Array): number;
+  /**
+   * Pages of 4 KiB, at most 16, one behind the other in `buffer`: a bit for each that was read, the first one's the
+   * lowest, or a negative errno as above.
+   */
+  readPages(pid: number, addresses: Float64Array, session: number, buffer: Uint8Array): number;
   /** A file of the process's folder in /proc, up to `maxBytes`. */
   readFile(pid: number, name: string, maxBytes: number): Buffer | number;
   /** Readers that were killed and that the kernel does not let go yet. */

@@ -28,14 +28,15 @@ export class RecordDispatch {
     }
     try {
       const steps = take(buffer, at, size);
-      return steps ? this.#guarded(type, steps) : undefined;
+      return steps ? this.guard(type, steps) : undefined;
     } catch (error) {
       this.#fail(type, error as Error);
       return undefined;
     }
   }
 
-  *#guarded(type: number, steps: Steps): Generator<void, void> {
+  /** Steps that throw at nobody: what fails counts as a record of that type that could not be taken. */
+  *guard(type: number, steps: Steps): Generator<void, void> {
     try {
       yield* steps;
     } catch (error) {

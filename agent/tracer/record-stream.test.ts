@@ -74,3 +74,24 @@ test('gives the event loop its turn after each step of a record, and takes no ot
   await records.drainAll();
   expect(taken).toEqual(['0.0', '0.1', '1.0', '1.1']);
 });
+
+test('a batch ends once its records are taken, and with the steps that this leaves', async () => {
+  const taken: string[] = [];
+  function* steps(): Generator<void, void> {
+    taken.push('ends');
+    yield;
+    taken.push('has ended');
+  }
+  const consumer = {
+    beginBatch: () => taken.push('batch'),
+    onRecord: (buffer: Buffer, at: number): undefined => {
+      taken.push(String(buffer[at]!));
+    },
+    endBatch: steps,
+    drained: () => taken.push('drained'),
+  };
+  const records = new RecordStream(ringOf(8, 8), consumer, NO_TIME);
+  records.drain();
+  while (!taken.includes('drained')) await nextTurn();
+  expect(taken).toEqual(['batch', '0', '1', 'ends', 'has ended', 'drained']);
+});

@@ -14,6 +14,8 @@ export interface RecordConsumer {
   beginBatch?(): void;
   /** Its type is the u16 at `at`. The next record waits for the steps. Neither they nor this may throw. */
   onRecord(buffer: Buffer, at: number, size: number): Steps | undefined;
+  /** All of them were taken. The next batch waits for the steps, which do not throw. */
+  endBatch?(): Steps | undefined;
   /** The ring buffer was empty. */
   drained?(): void;
 }
@@ -30,6 +32,8 @@ export class RecordStream {
   /** What of the batch is not consumed yet. */
   #at = 0;
   #used = 0;
+  /** Or nobody wants to know. */
+  #hasEnded = true;
   /** The ring buffer was empty behind the batch. */
   #isLast = false;
   #steps: Steps | undefined;
@@ -83,6 +87,7 @@ export class RecordStream {
     do {
       if (this.#steps) this.#step(this.#steps);
       else if (this.#at < this.#used) this.#next();
+      else if (!this.#hasEnded) this.#end();
       else if (this.#isLast) {
         this.#isLast = false;
         return false;
@@ -102,9 +107,15 @@ export class RecordStream {
     this.#steps = this.#consumer.onRecord(this.#batch, at + 8, size);
   }
 
+  #end(): void {
+    this.#hasEnded = true;
+    this.#steps = this.#consumer.endBatch?.();
+  }
+
   #fill(): void {
     this.#used = this.#ring.drain(this.#batch);
     this.#at = 0;
+    this.#hasEnded = !this.#consumer.endBatch;
     this.#isLast = this.#used <= BATCH_BYTES / 2;
     this.#consumer.beginBatch?.();
   }

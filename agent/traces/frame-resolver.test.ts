@@ -59,22 +59,31 @@ function resolver(
   return new FrameResolver(native, kernel, source, new JitFrames({ proc: '/nonexistent' }));
 }
 
-const runtimes: RuntimeSource = {
+/** Names all at once as it names one. */
+const runtimesOf = (name: RuntimeSource['name']): RuntimeSource => ({
   runs: () => true,
-  name: (pid, key, _kind, { operand, low, high }) => ({
-    frameType: 'cpython',
-    hasSourceMaps: false,
-    lines: [
-      {
-        name: `${pid} ${key} ${operand} ${low} ${high}`,
-        file: 'a.py',
-        line: 7,
-        column: 1,
-        startLine: 5,
-      },
-    ],
-  }),
-};
+  name,
+  *nameAll(frames, take) {
+    for (const frame of frames) {
+      take(frame, name(frame));
+      yield;
+    }
+  },
+});
+
+const runtimes = runtimesOf(({ pid, key, words: { operand, low, high } }) => ({
+  frameType: 'cpython',
+  hasSourceMaps: false,
+  lines: [
+    {
+      name: `${pid} ${key} ${operand} ${low} ${high}`,
+      file: 'a.py',
+      line: 7,
+      column: 1,
+      startLine: 5,
+    },
+  ],
+}));
 
 const namesOf = (frames: { lines: { function: string }[] }[]) =>
   frames.map((f) => f.lines[0]?.function ?? '');
@@ -141,13 +150,10 @@ describe('the frame resolver', () => {
 
   it('names the same words anew in the next execution of a process', () => {
     let names = 0;
-    const counting: RuntimeSource = {
-      runs: () => true,
-      name: (...frame) => {
-        names++;
-        return runtimes.name(...frame);
-      },
-    };
+    const counting = runtimesOf((frame) => {
+      names++;
+      return runtimes.name(frame);
+    });
     const frames = resolver(undefined, undefined, counting);
     const trace = traceOf(0, [word(FrameKind.PYTHON, 1n), 2n]);
     for (const execution of [{}, { execId: 1 }, { startBoottimeNs: 1n }, { pid: toPid(2) }, { execId: 1 }])

@@ -3,13 +3,12 @@
  * it says grows with time: a file that is not open yet has no address, a symbol table that is not read yet no
  * names. Both are asked for again at the next interval.
  */
-import type { FileKey, Pid } from '../../common/base/brand.ts';
+import type { FileKey } from '../../common/base/brand.ts';
 import { RangeMap } from '../../common/base/range-map.ts';
 import { CUT_MARKERS } from '../../common/profile/cut-markers.ts';
 import { emptyMapping, type FrameType, type Line, type Mapping } from '../../common/profile/profile.ts';
 import type { NamedRange, SymbolFrame } from '../../common/symbols/source.ts';
-import type { FrameWords } from '../interpreters/contract.ts';
-import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
+import type { NamedRuntimeFrame, UnnamedFrame } from '../interpreters/runtime-frames.ts';
 import { OWN_VIEW } from '../processes/root-views.ts';
 import { FrameKind, Marker } from '../tracer/records.gen.ts';
 import { type ProcessIdentity, toKey } from '../tracer/records.ts';
@@ -90,8 +89,20 @@ interface FileFrame extends Frame {
 export interface RuntimeSource {
   /** Does the file hold the runtime whose frames are of that kind? */
   runs(key: FileKey, kind: number): boolean;
-  /** Names an interpreted frame; `key` is the file of its runtime, if the trace has one. Never throws. */
-  name(pid: Pid, key: FileKey | undefined, kind: number, words: FrameWords): NamedRuntimeFrame;
+  /** Names an interpreted frame. Never throws. */
+  name(frame: UnnamedFrame): NamedRuntimeFrame;
+  /** Names many, with fewer reads of their processes. Neither it nor `take` throws. */
+  nameAll<T extends UnnamedFrame>(
+    frames: readonly T[],
+    take: (frame: T, named: NamedRuntimeFrame) => void,
+  ): Generator<void, void>;
+}
+
+/** And where it stands in its trace. */
+interface FrameOfTrace extends UnnamedFrame {
+  trace: Trace;
+  /** Index of its first half. */
+  at: number;
 }
 
 /** Frames in memory that no file backs. */
@@ -128,6 +139,8 @@ const named = (name: string): FrameLine[] =>
 
 /** Frames of runtimes, which have two words: the kinds behind those of all. */
 const isRuntime = (kind: number): boolean => kind > FrameKind.MARKER;
+
+const textOf = ({ operand, low, high }: UnnamedFrame['words']): string => `${operand} ${low} ${high}`;
 
 /** V8 makes an object of each number that 32 bits do not hold, and keeps what was calculated from one as an object, too. */
 const small = (number: number): number => ((number | 0) === number ? number | 0 : number);
@@ -227,6 +240,28 @@ export class FrameResolver {
       }
     }
     return { numbers, isLasting: isLasting && generation === this.#generation };
+  }
+
+  /** What runtimes' frames of these traces are called, all at once; {@link framesOf} finds them then. */
+  *nameAhead(traces: readonly Trace[]): Generator<void, void> {
+    const frames = new Map<string, FrameOfTrace>();
+    for (const trace of traces)
+      for (const frame of this.#unnamedOf(trace))
+        frames.set(`${frame.pid} ${frame.kind} ${textOf(frame.words)}`, frame);
+    yield* this.#runtimes.nameAll([...frames.values()], ({ trace, at }, named) => {
+      this.#count++;
+      this.#interpreted.add(trace, trace.halves, at, named);
+    });
+  }
+
+  *#unnamedOf(trace: Trace): Generator<FrameOfTrace, void> {
+    const words = new Words(trace.halves);
+    for (let i = trace.kernelFrames; i + 1 < words.length; i++) {
+      const kind = words.kind(i);
+      if (isRuntime(kind) && !this.#interpreted.find(trace, trace.halves, i * 2))
+        yield { trace, at: i * 2, ...this.#unnamedAt(trace, words, i) };
+      if (kind === FrameKind.FILE || isRuntime(kind)) i++;
+    }
   }
 
   /** Asks for what the frames made so far still lack. */
@@ -419,14 +454,23 @@ export class FrameResolver {
 
   /** Two words: kind and operand, then one of the runtime's own. */
   #runtimeFrame(trace: Trace, words: Words, i: number): Frame {
-    const { pid, halves, runtimeFile } = trace;
+    const { halves } = trace;
     const known = this.#interpreted.find(trace, halves, i * 2);
     if (known) return known;
     this.#count++;
+    const named = this.#runtimes.name(this.#unnamedAt(trace, words, i));
+    return this.#interpreted.add(trace, halves, i * 2, named);
+  }
+
+  #unnamedAt({ pid, runtimeFile }: Trace, words: Words, i: number): UnnamedFrame {
     const kind = words.kind(i);
-    const file = this.#runtimeFile(words, kind, i + 2) ?? this.#runtimeOfCut(runtimeFile, kind);
-    const pair = { operand: words.operand(i), low: words.low(i + 1), high: words.high(i + 1) };
-    return this.#interpreted.add(trace, halves, i * 2, this.#runtimes.name(pid, file, kind, pair));
+    const key = this.#runtimeFile(words, kind, i + 2) ?? this.#runtimeOfCut(runtimeFile, kind);
+    return {
+      pid,
+      key,
+      kind,
+      words: { operand: words.operand(i), low: words.low(i + 1), high: words.high(i + 1) },
+    };
   }
 
   /** The next native frame whose file holds the runtime. */

@@ -42,12 +42,15 @@ export class Stacks {
     return this.#frames.frameAt(number);
   }
 
-  /** What a process has the names of is asked for now: it may be about to end. */
-  *resolveNow(id: TraceId): Generator<void, void> {
-    const trace = this.#store.read(id);
-    const view = this.#viewOf(trace);
-    const { numbers, isLasting } = yield* this.#frames.framesOf(trace, view);
-    if (isLasting) this.#store.setFrames(id, numbers, this.#frames.generation, view);
+  /** Traces of which processes have the names: they are asked for now, since they may be about to end. */
+  *resolveNow(ids: readonly TraceId[]): Generator<void, void> {
+    yield* this.#frames.nameAhead(ids.map((id) => this.#store.read(id)));
+    for (const id of ids) {
+      const trace = this.#store.read(id);
+      const view = this.#viewOf(trace);
+      const { numbers, isLasting } = yield* this.#frames.framesOf(trace, view);
+      if (isLasting) this.#store.setFrames(id, numbers, this.#frames.generation, view);
+    }
   }
 
   /** All traces have their frames then, and these their names. Nothing is forgotten meanwhile, nor until `use` is done. */
