@@ -85,7 +85,7 @@ module.exports = {
           '^agent/interpreters/$1/',
           '^agent/interpreters/contract\\.ts$',
           // constants that are generated from the C headers
-          '^agent/tracer/records\\.gen\\.ts$',
+          '^agent/records/records\\.gen\\.ts$',
         ],
       },
     },

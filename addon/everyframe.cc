@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam between TypeScript and the kernel: no policy here. Typed in agent/tracer/native.ts.
+// The seam between TypeScript and the kernel: no policy here. Typed in agent/base/native.ts.
 #include <napi.h>
 
 #include "maps.hh"

@@ -5,23 +5,19 @@
  *   every interval: trace handler -> profile maker -> sink (the reporter, or a recording)
  */
 import type { Pid } from '../common/base/brand.ts';
-import { APPROXIMATE_LINES } from '../common/profile/approximate-lines.ts';
-import type { Profile } from '../common/profile/profile.ts';
-import { CpuBudget } from './cpu-budget.ts';
-import { BpfCode } from './executables/bpf-code.ts';
+import { APPROXIMATE_LINES } from '../common/profile/model/approximate-lines.ts';
+import type { Profile } from '../common/profile/model/profile.ts';
+import { collectBetweenWork } from './base/collect-garbage.ts';
+import { loadNative } from './base/native.ts';
+import { runInSlices } from './base/slices.ts';
+import { within } from './base/within.ts';
 import { Executables } from './executables/executables.ts';
-import { Kernel } from './executables/kernel.ts';
-import { findRuntimeFiles } from './executables/runtime-file.ts';
-import type { SymbolDetail } from './executables/symbol-service.ts';
-import type { Clock } from './interpreters/naming-time.ts';
-import { ProcessRuntimes } from './interpreters/process-runtimes.ts';
-import { mayHoldRuntime } from './interpreters/registry.ts';
-import { RuntimeFrames } from './interpreters/runtime-frames.ts';
-import { tellRefused, tellUnsupported, tellUnverified } from './interpreters/verified.ts';
+import { onlineCpus } from './host/cpus.ts';
 import { JitFrames } from './jit/jit-frames.ts';
 import { type CodeTables, ProcessCode } from './jit/process-code.ts';
-import { LoopDelay } from './loop-delay.ts';
-import { MemoryBudget } from './memory-budget.ts';
+import { CpuBudget } from './limits/cpu-budget.ts';
+import { LoopDelay } from './limits/loop-delay.ts';
+import { MemoryBudget } from './limits/memory-budget.ts';
 import { addWithDescendants } from './processes/descendants.ts';
 import { ForeignFiles } from './processes/foreign-files.ts';
 import { ForeignReader } from './processes/foreign-reader.ts';
@@ -30,16 +26,7 @@ import { Penalties } from './processes/penalties.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { RootViews } from './processes/root-views.ts';
 import { readAhead } from './read-ahead.ts';
-import { Sampling, type SamplingOptions } from './sampling.ts';
-import { runInSlices } from './slices.ts';
-import { SourceMaps } from './source-maps/source-maps.ts';
-import { Debuginfod, type DebuginfodOptions } from './symbols/debuginfod.ts';
-import { onlineCpus } from './tracer/cpus.ts';
-import { IdleTables } from './tracer/idle-tables.ts';
-import { loadNative } from './tracer/native.ts';
-import { RecordDispatch } from './tracer/record-dispatch.ts';
-import type { Steps } from './tracer/record-stream.ts';
-import { RecordType } from './tracer/records.gen.ts';
+import { RecordType } from './records/records.gen.ts';
 import {
   type ExitRecord,
   type ProcessRecord,
@@ -47,7 +34,22 @@ import {
   readFileRecord,
   readProcessRecord,
   readRuntimeRecord,
-} from './tracer/records.ts';
+} from './records/records.ts';
+import type { Clock } from './runtimes/naming-time.ts';
+import { ProcessRuntimes } from './runtimes/process-runtimes.ts';
+import { mayHoldRuntime } from './runtimes/registry.ts';
+import { findRuntimeFiles } from './runtimes/runtime-file.ts';
+import { RuntimeFrames } from './runtimes/runtime-frames.ts';
+import { tellRefused, tellUnsupported, tellUnverified } from './runtimes/verified.ts';
+import { Sampling, type SamplingOptions } from './sampling.ts';
+import { SourceMaps } from './source-maps/source-maps.ts';
+import { Debuginfod, type DebuginfodOptions } from './symbolizer/debuginfod/debuginfod.ts';
+import { BpfCode } from './symbolizer/kernel/bpf-code.ts';
+import { Kernel } from './symbolizer/kernel/kernel.ts';
+import type { SymbolDetail } from './symbolizer/worker/symbol-service.ts';
+import { IdleTables } from './tracer/idle-tables.ts';
+import { RecordDispatch } from './tracer/record-dispatch.ts';
+import type { Steps } from './tracer/record-stream.ts';
 import { Tracer } from './tracer/tracer.ts';
 import { FrameResolver } from './traces/frame-resolver.ts';
 import type { Interval } from './traces/interval.ts';
@@ -56,8 +58,6 @@ import { Stacks } from './traces/stacks.ts';
 import { TraceHandler } from './traces/trace-handler.ts';
 import { TraceStore } from './traces/trace-store.ts';
 import { TracesToName } from './traces/traces-to-name.ts';
-import { within } from './within.ts';
-import { collectBetweenWork } from './workers/collect-garbage.ts';
 import { createFileWorkers } from './workers/file-workers.ts';
 import type { WorkerPool } from './workers/worker-pool.ts';
 

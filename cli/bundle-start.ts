@@ -8,7 +8,7 @@ import { createRequire, wrap } from 'node:module';
 import { join } from 'node:path';
 import { cachedDataVersionTag } from 'node:v8';
 import { Script } from 'node:vm';
-import { raiseCompilerBudget } from '../agent/workers/compiler-budget.ts';
+import { raiseCompilerBudget } from '../agent/base/compiler-budget.ts';
 
 const DIRECTORY = import.meta.dirname;
 const BUNDLE = import.meta.filename.replace(/\.cjs$/, '-bundle.cjs');

@@ -1,29 +1,30 @@
 #!/usr/bin/env node
 import type { Command } from 'commander';
-import { newProgram, newShow, runProgram } from './program.ts';
-import { samplingCommands } from './sampling-commands.ts';
+import { samplingCommands } from './commands/sampling-commands.ts';
+import { newProgram, newShow, runProgram } from './program/program.ts';
 
 const program = newProgram();
 /** The parts that `show` prints, in the order of its help. */
 const SHOW_PARTS: Record<string, (show: Command) => Promise<void>> = {
-  'stack-deltas': async (show) => (await import('./show-stack-deltas.ts')).registerShowStackDeltas(show),
-  symbol: async (show) => (await import('./show-symbol.ts')).registerShowSymbol(show),
-  object: async (show) => (await import('./show-object.ts')).registerShowObject(show),
-  programs: async (show) => (await import('./show-programs.ts')).registerShowPrograms(show),
+  'stack-deltas': async (show) =>
+    (await import('./commands/show-stack-deltas.ts')).registerShowStackDeltas(show),
+  symbol: async (show) => (await import('./commands/show-symbol.ts')).registerShowSymbol(show),
+  object: async (show) => (await import('./commands/show-object.ts')).registerShowObject(show),
+  programs: async (show) => (await import('./commands/show-programs.ts')).registerShowPrograms(show),
 };
 /** What a command needs is loaded with it: all of it together takes longer than naming an address. */
 const COMMANDS: Record<string, () => Promise<void>> = {
   ...samplingCommands(program),
-  collector: async () => (await import('./collector.ts')).registerCollector(program),
-  report: async () => (await import('./report.ts')).registerReport(program),
-  convert: async () => (await import('./convert.ts')).registerConvert(program),
-  view: async () => (await import('./view.ts')).registerView(program),
-  diff: async () => (await import('./diff.ts')).registerDiff(program),
-  query: async () => (await import('./query.ts')).registerQuery(program),
-  mcp: async () => (await import('./mcp.ts')).registerMcp(program),
+  collector: async () => (await import('./commands/collector.ts')).registerCollector(program),
+  report: async () => (await import('./commands/report.ts')).registerReport(program),
+  convert: async () => (await import('./commands/convert.ts')).registerConvert(program),
+  view: async () => (await import('./commands/view.ts')).registerView(program),
+  diff: async () => (await import('./commands/diff.ts')).registerDiff(program),
+  query: async () => (await import('./commands/query.ts')).registerQuery(program),
+  mcp: async () => (await import('./commands/mcp.ts')).registerMcp(program),
   doctor: async () => {
-    const { probeSampler } = await import('./probe-sampler.ts');
-    (await import('./doctor.ts')).registerDoctor(program, [probeSampler]);
+    const { probeSampler } = await import('./start/probe-sampler.ts');
+    (await import('./commands/doctor.ts')).registerDoctor(program, [probeSampler]);
   },
   show: async () => {
     const show = newShow(program);

@@ -2,8 +2,9 @@
  * The commands that sample, and nothing else. What they need is bundled into one file (build/cli/sampling-bundle.cjs,
  * which bundle-start.ts runs): to find, load and compile three hundred modules takes two thirds of the start.
  */
-import { newProgram, runProgram } from './program.ts';
-import { samplingCommands } from './sampling-commands.ts';
+
+import { samplingCommands } from './commands/sampling-commands.ts';
+import { newProgram, runProgram } from './program/program.ts';
 
 const program = newProgram();
 const commands = samplingCommands(program);

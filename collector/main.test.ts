@@ -8,10 +8,11 @@ import { gzipSync } from 'node:zlib';
 import { status as grpcStatus } from '@grpc/grpc-js';
 import Long from 'long';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { FlameGraphResponse } from '../common/flame/tree-answer.ts';
 import { encodeOtlp, otlpRequest } from '../test/browser/encode-otlp.ts';
 import { Pusher } from '../test/browser/push.ts';
 import { profileFromText } from '../test/browser/synthetic-profile.ts';
-import type { FlameGraphResponse, StatusResponse } from './api/types.ts';
+import type { StatusResponse } from './api/types.ts';
 import { type Collector, type CollectorOptions, CollectorStartError, startCollector } from './main.ts';
 
 const warnings: string[] = [];

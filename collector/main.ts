@@ -2,23 +2,23 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { BadSetting } from '../common/base/bad-setting.ts';
-import { type Access, type AccessFiles, readAccess } from './access.ts';
-import { ConnectionGate } from './api/connection-gate.ts';
-import { formatAddress, isLoopback, type ListenAddress, parseListenAddress } from './api/listen.ts';
-import { readPageFiles } from './api/page-files.ts';
 import { startPageServer } from './api/page-server.ts';
 import type { WatchedAgent } from './api/types.ts';
-import { COLLECTOR_DEFAULTS } from './defaults.ts';
 import { type ForwardSettings, forwardOptions } from './forward/forward-options.ts';
 import { Forwarder } from './forward/forwarder.ts';
-import { ByteBudget } from './ingest/byte-budget.ts';
 import { startGrpcServer } from './ingest/grpc-server.ts';
 import { startHttpIngest } from './ingest/http-server.ts';
 import type { IntakeOptions } from './ingest/intake.ts';
 import { Receiver } from './ingest/receiver.ts';
+import { type Access, type AccessFiles, readAccess } from './net/access.ts';
+import { ByteBudget } from './net/byte-budget.ts';
+import { ConnectionGate } from './net/connection-gate.ts';
+import { formatAddress, isLoopback, type ListenAddress, parseListenAddress } from './net/listen.ts';
+import { readPageFiles } from './net/page-files.ts';
+import { COLLECTOR_DEFAULTS } from './settings/defaults.ts';
 import { SourceDirectoryError, SourceFiles } from './source/source-files.ts';
-import { asOwner, type DataOwner } from './store/data-directory.ts';
-import { MemoryStore } from './store/memory-store.ts';
+import { asOwner, type DataOwner } from './store/duckdb/data-directory.ts';
+import { MemoryStore } from './store/memory/memory-store.ts';
 import type { Store } from './store/store.ts';
 import { SymbolSources } from './symbols/symbol-sources.ts';
 
@@ -187,7 +187,7 @@ async function openStore(
     });
   }
   // Loaded here: the database's binary is large, and a collector in memory starts without it.
-  const { DuckDbStore } = await import('./store/duckdb-store.ts');
+  const { DuckDbStore } = await import('./store/duckdb/duckdb-store.ts');
   const { directory, maxBytes, owner } = data;
   const age = maxAgeMs ?? COLLECTOR_DEFAULTS.maxDiskAgeMs;
   try {
@@ -205,7 +205,7 @@ async function openClickHouse(
   now: () => number,
   logger: CollectorOptions['logger'],
 ): Promise<Store> {
-  const { ClickHouseStore } = await import('./store/clickhouse-store.ts');
+  const { ClickHouseStore } = await import('./store/clickhouse/clickhouse-store.ts');
   try {
     return await ClickHouseStore.open({ url, maxAgeMs, now, logger });
   } catch (error) {

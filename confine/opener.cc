@@ -27,7 +27,7 @@ constexpr int kRead = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
 // Reading a regular file of these takes from others what they wait for
 // (trace_pipe, kmsg), or has no end. From include/uapi/linux/magic.h;
-// agent/symbols/file-opener.ts has the same.
+// agent/files/file-opener.ts has the same.
 constexpr uint32_t kPseudoFileSystems[] = {
     0x9fa0,      // proc
     0x62656572,  // sysfs

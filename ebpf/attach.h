@@ -5,7 +5,7 @@
  * entry is never another program's), whose values begin with an ef_attachment.
  *
  * The first frame in a process without an entry makes an empty one and asks user space for the rest
- * (agent/interpreters/process-runtimes.ts). A runtime that is still starting is asked for again, after twice as long
+ * (agent/runtimes/process-runtimes.ts). A runtime that is still starting is asked for again, after twice as long
  * each time; so is one that can't be attached to, which costs a record a minute in the end.
  */
 #ifndef EF_ATTACH_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Every way in which BPF ends a path early, and what it counts on the way: one line each, append only (the
- * position is the id). agent/tracer/counters.gen.ts and docs/counters.md are generated from this table.
+ * position is the id). agent/records/counters.gen.ts and docs/counters.md are generated from this table.
  */
 #ifndef EF_COUNTERS_H
 #define EF_COUNTERS_H

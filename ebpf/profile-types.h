@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * What a sample's value measures: one line for each source of samples, append only (the position is ef_sample.origin).
- * agent/tracer/records.gen.ts (Origin, PROFILE_TYPES) and docs/profile-types.md are generated from this table.
+ * agent/records/records.gen.ts (Origin, PROFILE_TYPES) and docs/profile-types.md are generated from this table.
  *
  *   X(name, sample type, unit, period type, period unit, text)
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Every struct and number that kernel and user space share. agent/tracer/records.gen.ts is generated from
+ * Every struct and number that kernel and user space share. agent/records/records.gen.ts is generated from
  * the BTF of this header (scripts/generate-records.ts); never write an offset by hand elsewhere.
  *
  * A trace is an array of 64-bit words: first `kernel_frames` raw kernel addresses (leaf first), then the user

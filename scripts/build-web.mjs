@@ -44,7 +44,7 @@ for (const [name, from] of Object.entries(copies)) copyFileSync(from, join(targe
 writeFileSync(join(target, 'index.html'), html);
 for (const old of readdirSync(target)) if (!names.includes(old)) rmSync(join(target, old));
 
-// The page of a single profile: one file that holds its script and styles, into which cli/profile-files.ts puts data.
+// The page of a single profile: one file that holds its script and styles, into which cli/output/profile-files.ts puts data.
 const inlined = await build({
   entryPoints: [join(source, 'standalone.tsx'), join(source, 'styles.css')],
   outdir: target,

@@ -2,7 +2,7 @@
  * What the runtime tests have shown, kept in docs/interpreters/tested.json:
  *
  *   --record REPORT   puts the results of vitest's JSON report there, each build in place of its earlier result
- *   (always)          writes the tables of docs/interpreters/support.md and agent/interpreters/tested.gen.ts from it
+ *   (always)          writes the tables of docs/interpreters/support.md and agent/runtimes/tested.gen.ts from it
  *   --check           writes nothing, and fails where one of the two is not what tested.json says
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -160,7 +160,7 @@ export function fillIn(page: string, name: string, text: string): string {
 const root = join(import.meta.dirname, '../..');
 const RESULTS = 'docs/interpreters/tested.json';
 const PAGE = 'docs/interpreters/support.md';
-const CODE = 'agent/interpreters/tested.gen.ts';
+const CODE = 'agent/runtimes/tested.gen.ts';
 const read = (path: string): string =>
   existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : '';
 

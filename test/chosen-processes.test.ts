@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readProfile } from '../common/profile/formats.ts';
+import { readProfile } from '../common/profile/formats/formats.ts';
 import { EVERYFRAME } from './support/collector.ts';
 import { compile, hasTool, missingRights, scratchFolder } from './support/fixtures.ts';
 

@@ -15,9 +15,9 @@ import { constants } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { WatchedAgent } from '../collector/api/types.ts';
-import { readProfile } from '../common/profile/formats.ts';
-import { stackNames } from '../common/profile/frame-name.ts';
-import type { Profile } from '../common/profile/profile.ts';
+import { readProfile } from '../common/profile/formats/formats.ts';
+import { stackNames } from '../common/profile/model/frame-name.ts';
+import type { Profile } from '../common/profile/model/profile.ts';
 import { compile, hasTool, missingRights, scratchFolder } from './support/fixtures.ts';
 
 const EVERYFRAME = join(import.meta.dirname, '../bin/everyframe');

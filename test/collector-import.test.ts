@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writeProfile } from '../common/profile/formats.ts';
+import { writeProfile } from '../common/profile/formats/formats.ts';
 import { profileFromText } from './browser/synthetic-profile.ts';
 import { EVERYFRAME, type RunningCollector, startCollectorProcess } from './support/collector.ts';
 

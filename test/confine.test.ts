@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { packageRoot } from '../agent/tracer/package-root.ts';
+import { packageRoot } from '../agent/base/package-root.ts';
 import { compile } from './support/fixtures.ts';
 
 const INCLUDE = join(packageRoot(), 'node_modules/node-api-headers/include');

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Executables } from '../agent/executables/executables.ts';
-import { kernelDevice } from '../agent/executables/open-file.ts';
-import { Debuginfod } from '../agent/symbols/debuginfod.ts';
-import { debuginfodFromEnvironment } from '../agent/symbols/debuginfod-settings.ts';
+import { kernelDevice } from '../agent/executables/files/open-file.ts';
+import { Debuginfod } from '../agent/symbolizer/debuginfod/debuginfod.ts';
+import { debuginfodFromEnvironment } from '../agent/symbolizer/debuginfod/debuginfod-settings.ts';
 import { createFileWorkers } from '../agent/workers/file-workers.ts';
 import { toFileKey, toPid } from '../common/base/brand.ts';
 

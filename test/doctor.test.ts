@@ -2,8 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { Check } from '../agent/tracer/host-checks.ts';
-import { readHostFacts } from '../agent/tracer/host-facts.ts';
+import type { Check } from '../agent/host/host-checks.ts';
+import { readHostFacts } from '../agent/host/host-facts.ts';
 
 const EVERYFRAME = fileURLToPath(new URL('../bin/everyframe', import.meta.url));
 const NEEDED = ['bpf', 'perfmon', 'sys_ptrace', 'dac_read_search', 'checkpoint_restore', 'syslog'];

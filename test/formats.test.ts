@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 import { Ajv } from 'ajv';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadProfiles, saveProfiles } from '../cli/profile-files.ts';
+import { loadProfiles, saveProfiles } from '../cli/output/profile-files.ts';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   existsSync,

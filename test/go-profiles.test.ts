@@ -3,10 +3,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { readProfiles, writeProfiles } from '../common/profile/formats.ts';
-import { mainOf } from '../common/profile/profile.ts';
-import { typeName, valueKind } from '../common/profile/profile-type.ts';
-import { totalOf } from '../common/profile/residency.ts';
+import { readProfiles, writeProfiles } from '../common/profile/formats/formats.ts';
+import { mainOf } from '../common/profile/model/profile.ts';
+import { typeName, valueKind } from '../common/profile/model/profile-type.ts';
+import { totalOf } from '../common/profile/text/residency.ts';
 import { compile, hasTool, scratchFolder } from './support/fixtures.ts';
 
 const skipped = hasTool('go') ? '' : 'go is not installed';

@@ -7,11 +7,11 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildTable } from '../agent/stack-deltas/build-table.ts';
-import { fdSource } from '../agent/stack-deltas/fd-source.ts';
-import { loadNative } from '../agent/tracer/native.ts';
+import { loadNative } from '../agent/base/native.ts';
+import { fdSource } from '../agent/files/fd-source.ts';
+import { buildTable } from '../agent/stack-deltas/table/build-table.ts';
 import { toPid } from '../common/base/brand.ts';
-import { CUT_MARKERS } from '../common/profile/cut-markers.ts';
+import { CUT_MARKERS } from '../common/profile/model/cut-markers.ts';
 import { compile, missingRights, scratchFolder } from './support/fixtures.ts';
 import { Recording, type Stack, share, total } from './support/recording.ts';
 

@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RUNTIMES } from '../agent/interpreters/runtimes.gen.ts';
-import { Origin, RecordType, SAMPLE } from '../agent/tracer/records.gen.ts';
+import { Origin, RecordType, SAMPLE } from '../agent/records/records.gen.ts';
+import { RUNTIMES } from '../agent/runtimes/runtimes.gen.ts';
 import { Tracer } from '../agent/tracer/tracer.ts';
 import { hasTool, missingRights } from './support/fixtures.ts';
 

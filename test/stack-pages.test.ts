@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadNative } from '../agent/tracer/native.ts';
+import { loadNative } from '../agent/base/native.ts';
 import { toPid } from '../common/base/brand.ts';
 import { compile, missingRights, scratchFolder } from './support/fixtures.ts';
 import { Recording, type Stack, share, total } from './support/recording.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { DuckDbStore } from '../collector/store/duckdb-store.ts';
+import { DuckDbStore } from '../collector/store/duckdb/duckdb-store.ts';
 import { profileFromText } from './browser/synthetic-profile.ts';
 
 const disk = mkdtempSync(join(tmpdir(), 'everyframe-full-'));

@@ -1,6 +1,6 @@
 /** The clock that says what naming the frames of one process has cost: of the thread that asks. */
 import { expect, test } from 'vitest';
-import { loadNative } from '../agent/tracer/native.ts';
+import { loadNative } from '../agent/base/native.ts';
 
 /** Until this process, all threads together, has used so much more CPU time. */
 function burn(micros: number): void {

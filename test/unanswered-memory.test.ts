@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
-import { type FileIdentity, kernelDevice, openVerified } from '../agent/executables/open-file.ts';
+import { type FileIdentity, kernelDevice, openVerified } from '../agent/executables/files/open-file.ts';
 import { JitFrames } from '../agent/jit/jit-frames.ts';
 import { ForeignFiles } from '../agent/processes/foreign-files.ts';
 import { ForeignReader } from '../agent/processes/foreign-reader.ts';

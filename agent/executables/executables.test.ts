@@ -25,12 +25,12 @@ import { SHT_DYNSYM } from '../../common/elf/elf.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { parseStat } from '../processes/proc-files.ts';
 import { OWN_VIEW, RootViews } from '../processes/root-views.ts';
-import type { FileRecord } from '../tracer/records.ts';
+import type { FileRecord } from '../records/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
 import { createFileWorkers, type FileWorkerOptions } from '../workers/file-workers.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { Executables, type ExecutablesOptions, VDSO_KEY } from './executables.ts';
-import { kernelDevice } from './open-file.ts';
+import { kernelDevice } from './files/open-file.ts';
 
 const startOf = (pid: number): bigint =>
   parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))!.startTicks * 10_000_000n;

@@ -8,37 +8,43 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type FileId, type FileKey, toFileKey } from '../../common/base/brand.ts';
-import type { Mapping } from '../../common/profile/profile.ts';
-import { kernelFileId } from '../../common/symbols/kernel-file-id.ts';
+import type { Mapping } from '../../common/profile/model/profile.ts';
+import { kernelFileId } from '../../common/symbols/kernel/kernel-file-id.ts';
 import type { NamedRange } from '../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
-import { mayHoldRuntime } from '../interpreters/registry.ts';
-import { isVerified } from '../interpreters/verified.ts';
 import { ForeignFiles } from '../processes/foreign-files.ts';
 import { OWN_VIEW, RootViews } from '../processes/root-views.ts';
-import { TableBuilder, type TableResult } from '../stack-deltas/table-builder.ts';
-import type { Debuginfod } from '../symbols/debuginfod.ts';
-import type { FileRecord } from '../tracer/records.ts';
+import type { FileRecord } from '../records/records.ts';
+import { mayHoldRuntime } from '../runtimes/registry.ts';
+import { isVerified } from '../runtimes/verified.ts';
+import { TableBuilder, type TableResult } from '../stack-deltas/table/table-builder.ts';
+import type { Debuginfod } from '../symbolizer/debuginfod/debuginfod.ts';
+import { SymbolNames, UNKNOWN } from '../symbolizer/service/symbol-names.ts';
+import type { SymbolDetail } from '../symbolizer/worker/symbol-service.ts';
 import type { TableImage } from '../tracer/tables.ts';
 import type { FilePenalties } from '../workers/file-penalties.ts';
 import type { WorkerFailure } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { BuildQueue } from './build-queue.ts';
-import { type Executable, loadedSegments, locateOffset, newExecutable, placesOf } from './executable.ts';
-import { ForgetQueue } from './forget-queue.ts';
-import { closeKept, type KeptFile, KeptFiles } from './kept-files.ts';
-import { MappedImages } from './mapped-image.ts';
+import {
+  type Executable,
+  loadedSegments,
+  locateOffset,
+  newExecutable,
+  placesOf,
+} from './files/executable.ts';
+import { closeKept, type KeptFile, KeptFiles } from './files/kept-files.ts';
+import { MappedImages } from './files/mapped-image.ts';
 import {
   type FileIdentity,
   isSameFile,
   type OpenedFile,
   type OpenFailure,
   openRecordedFile,
-} from './open-file.ts';
-import { readFileId } from './read-file-id.ts';
-import { SymbolNames, UNKNOWN } from './symbol-names.ts';
-import type { SymbolDetail } from './symbol-service.ts';
-import { readVdso } from './vdso.ts';
+} from './files/open-file.ts';
+import { readFileId } from './files/read-file-id.ts';
+import { readVdso } from './files/vdso.ts';
+import { ForgetQueue } from './forget-queue.ts';
 
 /** Where tables go: BPF maps. */
 export interface TableSink {

@@ -29,7 +29,7 @@
  * A plug-in imports common/, this file, the generated records and its own folder; a rule file enforces it.
  */
 import type { ElfFile } from '../../common/elf/elf.ts';
-import type { FrameType } from '../../common/profile/profile.ts';
+import type { FrameType } from '../../common/profile/model/profile.ts';
 
 /** What detection found in a file; crosses threads, so it is plain data. */
 export interface DetectedRuntime {

@@ -4,11 +4,11 @@
  */
 import { LRUCache } from 'lru-cache';
 import { noJitCodeStats } from '../../common/jit/jit-code.ts';
+import { within } from '../base/within.ts';
 import { createBootClock } from '../processes/boot-clock.ts';
 import { ForeignFiles } from '../processes/foreign-files.ts';
-import type { ProcessIdentity } from '../tracer/records.ts';
+import type { ProcessIdentity } from '../records/records.ts';
 import type { Frame } from '../traces/frame-resolver.ts';
-import { within } from '../within.ts';
 import { type JitContext, JitProcess, type JitStats } from './jit-process.ts';
 
 /** Executions followed at a time; each holds up to two open files. */

@@ -6,11 +6,11 @@
 import type { JitCode, JitCodeStats } from '../../common/jit/jit-code.ts';
 import { JitDump } from '../../common/jit/jitdump.ts';
 import { PerfMap } from '../../common/jit/perf-map.ts';
-import { emptyMapping, type Mapping } from '../../common/profile/profile.ts';
+import { emptyMapping, type Mapping } from '../../common/profile/model/profile.ts';
 import { demangle } from '../../common/symbols/demangle/demangle.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { ForeignFiles } from '../processes/foreign-files.ts';
-import type { ProcessIdentity } from '../tracer/records.ts';
+import type { ProcessIdentity } from '../records/records.ts';
 import type { Frame } from '../traces/frame-resolver.ts';
 import { FollowedFile } from './followed-file.ts';
 import { type JitOwner, type JitRefusal, openJitDump, openPerfMap, readOwner } from './open-jit-file.ts';

@@ -2,8 +2,9 @@
  * Code of a file that the process itself has moved to memory of its own, at the same addresses, for larger pages: HHVM,
  * ClickHouse, Intel's iodlr. It lies inside the file's image, between what is still mapped of it.
  */
+
+import { bufferSource, OutOfBounds } from '../../common/base/byte-source.ts';
 import { ElfError, type ElfFile, PF_X, PT_LOAD, parseElf } from '../../common/elf/elf.ts';
-import { bufferSource, OutOfBounds } from '../../common/elf/source.ts';
 import type { ReadAt } from '../processes/foreign-files.ts';
 import type { ProcessMapping } from '../processes/process-maps.ts';
 

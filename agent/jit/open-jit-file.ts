@@ -5,10 +5,10 @@
  */
 import { constants } from 'node:fs';
 import type { Pid } from '../../common/base/brand.ts';
+import type { NativeFile } from '../base/native.ts';
 import { closeFile, type ForeignFiles } from '../processes/foreign-files.ts';
 import { parseStat, readSmallFile } from '../processes/proc-files.ts';
-import type { NativeFile } from '../tracer/native.ts';
-import type { ProcessIdentity } from '../tracer/records.ts';
+import type { ProcessIdentity } from '../records/records.ts';
 
 const TICK_NS = 10_000_000n;
 /** Some 40,000 mappings. */

@@ -6,7 +6,8 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { type FileKey, type Pid, toFileKey } from '../../common/base/brand.ts';
-import { type FileIdentity, kernelDevice } from '../executables/open-file.ts';
+import type { NativeFile } from '../base/native.ts';
+import { type FileIdentity, kernelDevice } from '../executables/files/open-file.ts';
 import {
   closeFile,
   type ForeignFiles,
@@ -16,8 +17,7 @@ import {
 } from '../processes/foreign-files.ts';
 import { parseStat, readSmallFile } from '../processes/proc-files.ts';
 import { type ProcessMapping, readMappings } from '../processes/process-maps.ts';
-import type { NativeFile } from '../tracer/native.ts';
-import type { FileRecord, ProcessIdentity } from '../tracer/records.ts';
+import type { FileRecord, ProcessIdentity } from '../records/records.ts';
 import { frameImage } from './frame-image.ts';
 import { findImage, isSameCode, offsetInFile, readHeader } from './moved-text.ts';
 import { findFrameLists, joinLists, type MemoryPart } from './registered-frames.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { bufferSource } from '../../common/base/byte-source.ts';
 import { parseElf } from '../../common/elf/elf.ts';
-import { bufferSource } from '../../common/elf/source.ts';
 import { buildFrames } from '../stack-deltas/build-frames.ts';
 import { textOf } from '../stack-deltas/fixture.ts';
 import { extractStackDeltas } from '../stack-deltas/stack-deltas.ts';

@@ -7,8 +7,8 @@
  * has none before it, and that one to an ELF file.
  */
 import type { Pid } from '../../common/base/brand.ts';
+import { bufferSource, OutOfBounds } from '../../common/base/byte-source.ts';
 import { ElfError, type ElfFile, parseElf, SHT_SYMTAB } from '../../common/elf/elf.ts';
-import { bufferSource, OutOfBounds } from '../../common/elf/source.ts';
 import { CodeMap } from '../../common/jit/code-map.ts';
 import {
   type JitCode,

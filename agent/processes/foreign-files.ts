@@ -6,8 +6,8 @@
 import { close } from 'node:fs';
 import { join } from 'node:path';
 import type { Pid } from '../../common/base/brand.ts';
-import { loadNative, type NativeAsyncReader, type NativeFile } from '../tracer/native.ts';
-import { packageRoot } from '../tracer/package-root.ts';
+import { loadNative, type NativeAsyncReader, type NativeFile } from '../base/native.ts';
+import { packageRoot } from '../base/package-root.ts';
 import { Penalties } from './penalties.ts';
 
 const ETIMEDOUT = -110;

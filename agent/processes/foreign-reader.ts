@@ -5,8 +5,8 @@
  */
 import { join } from 'node:path';
 import type { Pid } from '../../common/base/brand.ts';
-import { loadNative, type NativeReader } from '../tracer/native.ts';
-import { packageRoot } from '../tracer/package-root.ts';
+import { loadNative, type NativeReader } from '../base/native.ts';
+import { packageRoot } from '../base/package-root.ts';
 import { Penalties } from './penalties.ts';
 
 const ETIMEDOUT = -110;

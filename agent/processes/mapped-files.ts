@@ -2,7 +2,7 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type Pid, toPid } from '../../common/base/brand.ts';
-import { loadNative } from '../tracer/native.ts';
+import { loadNative } from '../base/native.ts';
 import type { ForeignReader } from './foreign-reader.ts';
 
 export interface MappedFile {

@@ -4,7 +4,7 @@
  */
 import { statSync } from 'node:fs';
 import type { Pid } from '../../common/base/brand.ts';
-import { BackOff } from '../back-off.ts';
+import { BackOff } from '../base/back-off.ts';
 
 const GROWTH = { firstMs: 1000, factor: 2, maxMs: 600_000 };
 const MAX_KNOWN = 4096;

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
-import type { ProcessRecord } from '../tracer/records.ts';
+import type { ProcessRecord } from '../records/records.ts';
 import { parseStat } from './proc-files.ts';
 import { ProcessManager } from './process-manager.ts';
 

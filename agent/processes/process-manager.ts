@@ -10,9 +10,9 @@
 import { LRUCache } from 'lru-cache';
 import type { Pid } from '../../common/base/brand.ts';
 import { NO_OPTIONS } from '../../common/base/lru-options.ts';
-import { attributesText, readAttributes } from '../../common/profile/attributes.ts';
-import { emptyProcess, type Process } from '../../common/profile/profile.ts';
-import type { ExitRecord, ProcessIdentity, ProcessRecord } from '../tracer/records.ts';
+import { attributesText, readAttributes } from '../../common/profile/model/attributes.ts';
+import { emptyProcess, type Process } from '../../common/profile/model/profile.ts';
+import type { ExitRecord, ProcessIdentity, ProcessRecord } from '../records/records.ts';
 import { type BootClock, createBootClock } from './boot-clock.ts';
 import { type CgroupOwner, readCgroupOwner } from './cgroup-owner.ts';
 import { type ProcProcess, readProcProcess } from './proc-files.ts';

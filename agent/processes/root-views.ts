@@ -5,8 +5,8 @@
 import { close, constants, openSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import type { Pid } from '../../common/base/brand.ts';
-import { loadNative } from '../tracer/native.ts';
-import type { ProcessIdentity } from '../tracer/records.ts';
+import { loadNative } from '../base/native.ts';
+import type { ProcessIdentity } from '../records/records.ts';
 import { parseStat, readSmallFile } from './proc-files.ts';
 
 /** The agent's own; also of a process that ended before it was looked at, since nobody can put anything there. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BadSetting } from '../../common/base/bad-setting.ts';
-import { parseAgentOptions } from '../options.ts';
+import { parseAgentOptions } from '../settings/options.ts';
 import { reporterOptions } from './options.ts';
 
 let dir = '';

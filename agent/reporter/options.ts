@@ -11,7 +11,7 @@ import {
 } from '../../otlp-client/endpoint.ts';
 import type { TlsFiles } from '../../otlp-client/grpc-client.ts';
 import type { SenderOptions } from '../../otlp-client/request-sender.ts';
-import type { AgentOptions } from '../options.ts';
+import type { AgentOptions } from '../settings/options.ts';
 
 /** What gRPC servers accept unless they are told otherwise. */
 const MAX_REQUEST_BYTES = 4 << 20;

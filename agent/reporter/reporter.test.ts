@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { splitProfile } from '../../common/profile/otlp-encode.ts';
-import type { Profile } from '../../common/profile/profile.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
+import { splitProfile } from '../../common/profile/otlp/otlp-encode.ts';
 import type { ExportResult, Transport } from '../../otlp-client/exporter.ts';
 import type { SenderOptions } from '../../otlp-client/request-sender.ts';
 import { eventsIn, profileOf } from '../../test/fixtures/otlp-samples.ts';

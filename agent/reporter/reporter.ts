@@ -1,10 +1,11 @@
 /** Takes profiles and pushes them to a receiver, as requests that it can take. */
-import { OtlpEncoder, splitProfile } from '../../common/profile/otlp-encode.ts';
-import { countEvents, type Profile } from '../../common/profile/profile.ts';
+
+import { countEvents, type Profile } from '../../common/profile/model/profile.ts';
+import { OtlpEncoder, splitProfile } from '../../common/profile/otlp/otlp-encode.ts';
 import { Exporter, type Transport } from '../../otlp-client/exporter.ts';
 import type { SenderLog } from '../../otlp-client/link-log.ts';
 import { RequestSender, type SenderOptions } from '../../otlp-client/request-sender.ts';
-import { runInSlices } from '../slices.ts';
+import { runInSlices } from '../base/slices.ts';
 import { readScope } from './scope.ts';
 
 export interface ProfileCodec {

@@ -1,4 +1,4 @@
-import { productVersion } from '../tracer/product-version.ts';
+import { productVersion } from '../base/product-version.ts';
 
 /** OTLP's instrumentation scope: who made the data. */
 export interface Scope {

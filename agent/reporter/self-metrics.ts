@@ -4,7 +4,7 @@
  */
 import { hostname } from 'node:os';
 import { type ClientUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
-import { encodeCounters, METRICS_EXPORT_PATH } from '../../common/profile/otlp-metrics.ts';
+import { encodeCounters, METRICS_EXPORT_PATH } from '../../common/profile/otlp/otlp-metrics.ts';
 import { type ConnectionOptions, GrpcClient } from '../../otlp-client/grpc-client.ts';
 import type { Failure, SenderLog } from '../../otlp-client/link-log.ts';
 import { readScope } from './scope.ts';

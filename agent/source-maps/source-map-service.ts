@@ -1,10 +1,10 @@
 /** What the source map worker does: reads scripts and their maps in the root of the process that runs them. */
 import { closeSync, readFileSync, readSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
+import { fileOpener, type ProcessFile } from '../files/file-opener.ts';
+import { type FileOwner, identityOf, type Reader, RootDirectory } from '../files/root-directory.ts';
 import { createBootClock } from '../processes/boot-clock.ts';
 import { parseStat } from '../processes/proc-files.ts';
-import { fileOpener, type ProcessFile } from '../symbols/file-opener.ts';
-import { type FileOwner, identityOf, type Reader, RootDirectory } from '../symbols/root-directory.ts';
 import {
   findMapUrl,
   type OriginalPlace,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
-import { emptyMapping } from '../../common/profile/profile.ts';
+import { emptyMapping } from '../../common/profile/model/profile.ts';
 import { RootViews } from '../processes/root-views.ts';
 import type { Frame } from '../traces/frame-resolver.ts';
 import { createFileWorkers } from '../workers/file-workers.ts';

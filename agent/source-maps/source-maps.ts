@@ -4,11 +4,11 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Pid } from '../../common/base/brand.ts';
+import { loadNative } from '../base/native.ts';
+import { within } from '../base/within.ts';
 import type { RootViews } from '../processes/root-views.ts';
-import { loadNative } from '../tracer/native.ts';
-import type { ProcessIdentity } from '../tracer/records.ts';
+import type { ProcessIdentity } from '../records/records.ts';
 import type { Frame, FrameLine } from '../traces/frame-resolver.ts';
-import { within } from '../within.ts';
 import type { FilePenalties } from '../workers/file-penalties.ts';
 import { RequestBatches } from '../workers/request-batches.ts';
 import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';

@@ -1,11 +1,11 @@
 /** Files with given frame sections, and their stack deltas as text, for tests. */
 
+import { bufferSource } from '../../common/base/byte-source.ts';
 import { lastAtOrBelow } from '../../common/base/search.ts';
 import { buildElf, type ElfSpec, type SectionSpec } from '../../common/elf/build-elf.ts';
 import { type ElfFile, PF_X, PT_LOAD, parseElf } from '../../common/elf/elf.ts';
-import { bufferSource } from '../../common/elf/source.ts';
 import { buildFrames, type CieSpec, type RecordSpec } from './build-frames.ts';
-import { describeRule } from './describe.ts';
+import { describeRule } from './rules/describe.ts';
 import { extractStackDeltas, type StackDeltas } from './stack-deltas.ts';
 
 /** Code lies at 0x1000 to 0x3000 of the file and of memory, .eh_frame at 0x4000, .debug_frame behind. */

@@ -6,11 +6,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { bufferSource } from '../../common/base/byte-source.ts';
 import { buildElf } from '../../common/elf/build-elf.ts';
 import { type ElfFile, PF_X, PT_GNU_EH_FRAME, PT_LOAD, parseElf } from '../../common/elf/elf.ts';
-import { bufferSource } from '../../common/elf/source.ts';
-import { buildTable } from './build-table.ts';
-import { checkTable } from './check-table.ts';
+import { buildTable } from './table/build-table.ts';
+import { checkTable } from './table/check-table.ts';
 
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 150);
 const SECTIONS = [

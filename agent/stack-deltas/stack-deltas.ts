@@ -7,21 +7,21 @@
 import { type ElfFile, type Machine, PF_X, PT_LOAD } from '../../common/elf/elf.ts';
 import { isGo } from '../../common/elf/go-module.ts';
 import { findGoPclntab } from '../../common/elf/go-pclntab.ts';
-import { EF_RULE_INTERRUPTED, RuleKind } from '../tracer/records.gen.ts';
-import { type Inexpressible, KEPT, newInexpressible, REGISTERS, type Registers } from './cfi-state.ts';
-import { type DecodeTarget, decodeFrameSection } from './frame-section.ts';
-import { findDebugFrame, findEhFrame, findSframe } from './frame-sources.ts';
-import type { FrameSectionStats } from './frame-stats.ts';
-import { gapsToSearch } from './gaps.ts';
-import { type GoFrames, readGoFrames } from './go-frames.ts';
-import { coverage, joinFunctions } from './join.ts';
-import { findKnownFunctions, findKnownIn, type KnownFunctions } from './known-functions.ts';
-import { lacksRules } from './lacks-rules.ts';
-import { addLinkageTable } from './linkage-table.ts';
+import { EF_RULE_INTERRUPTED, RuleKind } from '../records/records.gen.ts';
 import { addCode } from './machine-code/add-code.ts';
-import { FunctionRows } from './rows.ts';
-import { type Rule, RuleTable, STOP_RULE } from './rules.ts';
-import { decodeSframe } from './sframe.ts';
+import { type Inexpressible, KEPT, newInexpressible, REGISTERS, type Registers } from './rules/cfi-state.ts';
+import { gapsToSearch } from './rules/gaps.ts';
+import { coverage, joinFunctions } from './rules/join.ts';
+import { lacksRules } from './rules/lacks-rules.ts';
+import { FunctionRows } from './rules/rows.ts';
+import { type Rule, RuleTable, STOP_RULE } from './rules/rules.ts';
+import { type DecodeTarget, decodeFrameSection } from './sources/frame-section.ts';
+import { findDebugFrame, findEhFrame, findSframe } from './sources/frame-sources.ts';
+import type { FrameSectionStats } from './sources/frame-stats.ts';
+import { type GoFrames, readGoFrames } from './sources/go-frames.ts';
+import { findKnownFunctions, findKnownIn, type KnownFunctions } from './sources/known-functions.ts';
+import { addLinkageTable } from './sources/linkage-table.ts';
+import { decodeSframe } from './sources/sframe.ts';
 
 export interface StackDeltaStats {
   ehFrame: FrameSectionStats | undefined;

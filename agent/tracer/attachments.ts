@@ -1,10 +1,10 @@
 /** Entries of processes in the BPF maps of the runtimes that are attached to. */
 import type { FileKey } from '../../common/base/brand.ts';
+import type { Native } from '../base/native.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
-import type { AttachmentMap } from '../interpreters/process-runtimes.ts';
-import type { Native } from './native.ts';
-import { PROCESS_ID, PROCESS_RUNTIMES } from './records.gen.ts';
-import type { ProcessIdentity } from './records.ts';
+import { PROCESS_ID, PROCESS_RUNTIMES } from '../records/records.gen.ts';
+import type { ProcessIdentity } from '../records/records.ts';
+import type { AttachmentMap } from '../runtimes/process-runtimes.ts';
 import type { Samplers } from './samplers.ts';
 
 const BPF_ANY = 0;

@@ -1,12 +1,12 @@
 /** Loads the BPF programs with the settings of this machine, and says clearly what stands in the way. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { KernelFeatures, Native, NativeBpfObject } from '../base/native.ts';
+import { packageRoot } from '../base/package-root.ts';
+import { onlineCpus } from '../host/cpus.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
-import { RUNTIMES } from '../interpreters/runtimes.gen.ts';
-import { onlineCpus } from './cpus.ts';
-import type { KernelFeatures, Native, NativeBpfObject } from './native.ts';
-import { packageRoot } from './package-root.ts';
-import { CONFIG, Context, EF_DEFERRED_PER_CPU } from './records.gen.ts';
+import { CONFIG, Context, EF_DEFERRED_PER_CPU } from '../records/records.gen.ts';
+import { RUNTIMES } from '../runtimes/runtimes.gen.ts';
 import { PROCESS_RUNTIMES_MAP, type SamplerObjects, Samplers } from './samplers.ts';
 
 export interface BpfSettings {

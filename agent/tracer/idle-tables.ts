@@ -3,7 +3,7 @@
  * needs its table then, so a table stays as long as its file is there and such tables are few.
  */
 import type { FileKey } from '../../common/base/brand.ts';
-import { within } from '../within.ts';
+import { within } from '../base/within.ts';
 
 export interface TableUse {
   key: FileKey;

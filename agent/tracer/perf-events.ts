@@ -2,7 +2,7 @@
  * One cpu-clock event per online CPU. The CPUs' timers are spread over one period, so that they do not sample in
  * lock-step; CPUs that come and go are followed.
  */
-import type { Native } from './native.ts';
+import type { Native } from '../base/native.ts';
 
 export interface PerfEventsOptions {
   samplesPerSecond: number;

@@ -1,8 +1,9 @@
 /** What the running kernel's verifier makes of each BPF program: loads all of them, without attaching any. */
+
+import { loadNative, type NativeBpfObject } from '../base/native.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
-import { RUNTIMES } from '../interpreters/runtimes.gen.ts';
+import { RUNTIMES } from '../runtimes/runtimes.gen.ts';
 import { type BpfSettings, explainLoadFailure, makeOpener, openBase, samplerObjects } from './bpf-object.ts';
-import { loadNative, type NativeBpfObject } from './native.ts';
 import type { OpenSampler } from './samplers.ts';
 
 export interface ProgramFigures {

@@ -2,8 +2,9 @@
  * Records out of the ring buffer, taken in slices: most take microseconds, but a new trace of hundreds of interpreted
  * frames is read out of its process, which takes a tenth of a second.
  */
-import { nextTurn } from '../slices.ts';
-import type { NativeRing } from './native.ts';
+
+import type { NativeRing } from '../base/native.ts';
+import { nextTurn } from '../base/slices.ts';
 
 /** What a record leaves to be done; between two steps the event loop may have its turn. */
 export type Steps = Generator<void, unknown>;

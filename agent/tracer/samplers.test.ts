@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { Native, NativeBpfObject } from '../base/native.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
-import { RUNTIMES } from '../interpreters/runtimes.gen.ts';
-import type { Native, NativeBpfObject } from './native.ts';
+import { RUNTIMES } from '../runtimes/runtimes.gen.ts';
 import { Samplers } from './samplers.ts';
 
 const [first, second, third] = RUNTIMES as [RuntimePlugin, RuntimePlugin, RuntimePlugin];

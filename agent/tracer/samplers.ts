@@ -6,9 +6,10 @@
  * sampler is loaded and verified on another thread, sharing all maps, and then put into that slot: each tick runs
  * either the old or the new one, to its end. docs/decisions/runtimes-on-demand.md says what else was tried.
  */
+
+import type { Native, NativeBpfObject } from '../base/native.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
-import type { Native, NativeBpfObject } from './native.ts';
-import { SamplerSlot } from './records.gen.ts';
+import { SamplerSlot } from '../records/records.gen.ts';
 
 /** Opens, but does not load, a sampler with these runtimes; maps that `share` has are taken from there. */
 export type OpenSampler = (runtimes: readonly RuntimePlugin[], share: NativeBpfObject) => NativeBpfObject;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { EF_SEEN_SETS, EF_SEEN_WAYS, SEEN_SET } from './records.gen.ts';
+import { EF_SEEN_SETS, EF_SEEN_WAYS, SEEN_SET } from '../records/records.gen.ts';
 import { SEEN_BYTES, SeenTraces } from './seen-traces.ts';
 
 const SET = 3;

@@ -1,4 +1,4 @@
-import { EF_SEEN_SETS, EF_SEEN_WAYS, SEEN_SET } from './records.gen.ts';
+import { EF_SEEN_SETS, EF_SEEN_WAYS, SEEN_SET } from '../records/records.gen.ts';
 
 /** Bytes of BPF's map of traces that it need not send. */
 export const SEEN_BYTES = EF_SEEN_SETS * SEEN_SET.bytes;

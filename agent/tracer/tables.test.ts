@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { toFileKey } from '../../common/base/brand.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
+import { FILE_ENTRY, FileState, Runtime } from '../records/records.gen.ts';
 import { IdleTables } from './idle-tables.ts';
-import { FILE_ENTRY, FileState, Runtime } from './records.gen.ts';
 import { type TableImage, Tables } from './tables.ts';
 
 const FILES = 1;

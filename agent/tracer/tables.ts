@@ -1,11 +1,11 @@
 /** Unwind tables in the kernel: one array of blocks a file, found by file key; the least used leave first. */
 import type { FileKey } from '../../common/base/brand.ts';
+import type { Native, NativeBpfObject } from '../base/native.ts';
 import type { DetectedRuntime, RuntimePlugin } from '../interpreters/contract.ts';
-import { RUNTIMES } from '../interpreters/runtimes.gen.ts';
+import { EF_VDSO_KEY, FILE_ENTRY, FileState, Runtime } from '../records/records.gen.ts';
+import { toKey } from '../records/records.ts';
+import { RUNTIMES } from '../runtimes/runtimes.gen.ts';
 import type { IdleTables, TableUse } from './idle-tables.ts';
-import type { Native, NativeBpfObject } from './native.ts';
-import { EF_VDSO_KEY, FILE_ENTRY, FileState, Runtime } from './records.gen.ts';
-import { toKey } from './records.ts';
 import type { Samplers } from './samplers.ts';
 
 /** What the stack-delta packer makes: see the layout in ebpf/records.h. */

@@ -4,12 +4,12 @@
  */
 
 import type { Pid } from '../../common/base/brand.ts';
+import { loadNative, type Native, type NativeBpfObject, type NativeRing } from '../base/native.ts';
+import { onlineCpus } from '../host/cpus.ts';
+import { BPF_COUNTERS, type BpfCounter } from '../records/counters.gen.ts';
 import { Attachments } from './attachments.ts';
 import { BpfPrograms, type BpfSettings } from './bpf-object.ts';
-import { BPF_COUNTERS, type BpfCounter } from './counters.gen.ts';
-import { onlineCpus } from './cpus.ts';
 import { openMapBytes } from './map-bytes.ts';
-import { loadNative, type Native, type NativeBpfObject, type NativeRing } from './native.ts';
 import { PerfEvents } from './perf-events.ts';
 import { ProcessCodeMap } from './process-code-map.ts';
 import { type RecordConsumer, RecordStream } from './record-stream.ts';

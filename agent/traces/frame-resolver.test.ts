@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type FileKey, type Pid, toFileKey, toPid } from '../../common/base/brand.ts';
-import { emptyMapping } from '../../common/profile/profile.ts';
+import { emptyMapping } from '../../common/profile/model/profile.ts';
 import type { NamedRange } from '../../common/symbols/source.ts';
 import { JitFrames } from '../jit/jit-frames.ts';
-import { FrameKind, Marker } from '../tracer/records.gen.ts';
+import { FrameKind, Marker } from '../records/records.gen.ts';
 import {
   type Frame,
   FrameResolver,

@@ -5,13 +5,13 @@
  */
 import type { FileKey } from '../../common/base/brand.ts';
 import { RangeMap } from '../../common/base/range-map.ts';
-import { CUT_MARKERS } from '../../common/profile/cut-markers.ts';
-import { emptyMapping, type FrameType, type Line, type Mapping } from '../../common/profile/profile.ts';
+import { CUT_MARKERS } from '../../common/profile/model/cut-markers.ts';
+import { emptyMapping, type FrameType, type Line, type Mapping } from '../../common/profile/model/profile.ts';
 import type { NamedRange, SymbolFrame } from '../../common/symbols/source.ts';
-import type { NamedRuntimeFrame, UnnamedFrame } from '../interpreters/runtime-frames.ts';
 import { OWN_VIEW } from '../processes/root-views.ts';
-import { FrameKind, Marker } from '../tracer/records.gen.ts';
-import { type ProcessIdentity, toKey } from '../tracer/records.ts';
+import { FrameKind, Marker } from '../records/records.gen.ts';
+import { type ProcessIdentity, toKey } from '../records/records.ts';
+import type { NamedRuntimeFrame, UnnamedFrame } from '../runtimes/runtime-frames.ts';
 import { InterpretedFrames, NO_MAPPING, type ScriptSource } from './interpreted-frames.ts';
 import { Texts } from './texts.ts';
 import type { Trace } from './trace-store.ts';

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { emptyMapping } from '../../common/profile/profile.ts';
+import { emptyMapping } from '../../common/profile/model/profile.ts';
 import type { Frame, FrameLine } from './frame-resolver.ts';
 import { FrameTables } from './frame-tables.ts';
 

@@ -2,9 +2,9 @@
  * Tables of a profile that say what frames are, kept from one interval to the next: nearly all frames come again.
  * Entries are only added; what a profile does not refer to, its writers leave out.
  */
-import { intern } from '../../common/profile/intern.ts';
-import { emptyProfile, type Func, type Location, type Mapping } from '../../common/profile/profile.ts';
-import { fullAddress } from '../executables/kernel.ts';
+import { intern } from '../../common/profile/model/intern.ts';
+import { emptyProfile, type Func, type Location, type Mapping } from '../../common/profile/model/profile.ts';
+import { fullAddress } from '../symbolizer/kernel/kernel.ts';
 import type { Frame, FrameLine } from './frame-resolver.ts';
 
 /** Past this many all are made anew; many frames share one. */

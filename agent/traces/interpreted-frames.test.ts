@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
-import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
+import type { NamedRuntimeFrame } from '../runtimes/runtime-frames.ts';
 import { InterpretedFrames } from './interpreted-frames.ts';
 
 const PROCESS = { pid: toPid(7), execId: 1, startBoottimeNs: 5n };

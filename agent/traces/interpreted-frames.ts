@@ -3,10 +3,10 @@
  * one line, and processes that run the same program, share a frame.
  */
 import type { Pid } from '../../common/base/brand.ts';
-import { emptyMapping, type Mapping } from '../../common/profile/profile.ts';
+import { emptyMapping, type Mapping } from '../../common/profile/model/profile.ts';
 import type { RuntimeFrame } from '../interpreters/contract.ts';
-import type { NamedRuntimeFrame } from '../interpreters/runtime-frames.ts';
-import type { ProcessIdentity } from '../tracer/records.ts';
+import type { ProcessIdentity } from '../records/records.ts';
+import type { NamedRuntimeFrame } from '../runtimes/runtime-frames.ts';
 import type { Frame, FrameLine } from './frame-resolver.ts';
 
 /**

@@ -3,8 +3,8 @@
  * collector would spend most on: they outlive the young generation, and its old one is marked again for them.
  */
 import { type Tid, type TraceId, toPid, toTid, toTraceId } from '../../common/base/brand.ts';
-import { Origin, SAMPLE } from '../tracer/records.gen.ts';
-import { type ProcessIdentity, readComm } from '../tracer/records.ts';
+import { Origin, SAMPLE } from '../records/records.gen.ts';
+import { type ProcessIdentity, readComm } from '../records/records.ts';
 
 /** Samples of one source that differ in nothing but their time and value. */
 export interface SampleGroup extends ProcessIdentity {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { toTraceId } from '../../common/base/brand.ts';
-import { emptyMapping, emptyProcess, type Profile } from '../../common/profile/profile.ts';
-import { typeName } from '../../common/profile/profile-type.ts';
-import { Origin, PROFILE_TYPES, RecordType, SAMPLE } from '../tracer/records.gen.ts';
+import { emptyMapping, emptyProcess, type Profile } from '../../common/profile/model/profile.ts';
+import { typeName } from '../../common/profile/model/profile-type.ts';
+import { Origin, PROFILE_TYPES, RecordType, SAMPLE } from '../records/records.gen.ts';
 import type { Frame } from './frame-resolver.ts';
 import { Interval } from './interval.ts';
 import { ProfileMaker } from './profile-maker.ts';

@@ -1,10 +1,10 @@
 /** From an interval of counted samples to profiles, one a source: frames named, clock converted, tables interned. */
 import { hostname } from 'node:os';
 import type { Pid, TraceId } from '../../common/base/brand.ts';
-import { emptyProfile, type Process, type Profile, type Sample } from '../../common/profile/profile.ts';
-import type { ProfileType } from '../../common/profile/profile-type.ts';
-import { inSlices } from '../slices.ts';
-import { Origin, PROFILE_TYPES } from '../tracer/records.gen.ts';
+import { emptyProfile, type Process, type Profile, type Sample } from '../../common/profile/model/profile.ts';
+import type { ProfileType } from '../../common/profile/model/profile-type.ts';
+import { inSlices } from '../base/slices.ts';
+import { Origin, PROFILE_TYPES } from '../records/records.gen.ts';
 import { FrameTables } from './frame-tables.ts';
 import type { Interval, SampleGroup } from './interval.ts';
 import type { Stacks } from './stacks.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { type TraceId, toPid } from '../../common/base/brand.ts';
-import { emptyMapping } from '../../common/profile/profile.ts';
+import { emptyMapping } from '../../common/profile/model/profile.ts';
 import { JitFrames } from '../jit/jit-frames.ts';
 import { OWN_VIEW } from '../processes/root-views.ts';
-import { FrameKind, TRACE } from '../tracer/records.gen.ts';
+import { FrameKind, TRACE } from '../records/records.gen.ts';
 import { FrameResolver, type KernelPlace, type NativeSource, type RuntimeSource } from './frame-resolver.ts';
 import { Stacks } from './stacks.ts';
 import { TraceStore } from './trace-store.ts';

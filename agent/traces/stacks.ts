@@ -1,8 +1,8 @@
 /** The frames of traces, which stay with the traces for as long as they mean the same. */
 import type { TraceId } from '../../common/base/brand.ts';
+import { runInSlices } from '../base/slices.ts';
 import { OWN_VIEW } from '../processes/root-views.ts';
-import { runInSlices } from '../slices.ts';
-import type { ProcessIdentity } from '../tracer/records.ts';
+import type { ProcessIdentity } from '../records/records.ts';
 import type { Frame, FrameResolver } from './frame-resolver.ts';
 import type { TraceStore } from './trace-store.ts';
 

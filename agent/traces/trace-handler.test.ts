@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PROFILE_TYPES, SAMPLE, TRACE } from '../tracer/records.gen.ts';
+import { PROFILE_TYPES, SAMPLE, TRACE } from '../records/records.gen.ts';
 import type { Interval, SampleGroup } from './interval.ts';
 import { TraceHandler } from './trace-handler.ts';
 import { TraceStore } from './trace-store.ts';

@@ -3,7 +3,7 @@
  * what runs for each sample: no object is made for it.
  */
 import type { TraceId } from '../../common/base/brand.ts';
-import { EF_TRACE_OF_PROCESS, PROFILE_TYPES, SAMPLE, TRACE } from '../tracer/records.gen.ts';
+import { EF_TRACE_OF_PROCESS, PROFILE_TYPES, SAMPLE, TRACE } from '../records/records.gen.ts';
 import { Interval } from './interval.ts';
 import type { TraceStore } from './trace-store.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { TraceId } from '../../common/base/brand.ts';
-import { TRACE } from '../tracer/records.gen.ts';
+import { TRACE } from '../records/records.gen.ts';
 import { TraceStore } from './trace-store.ts';
 
 /** Of as many words as it says. */

@@ -11,8 +11,8 @@
  */
 import { type TraceId, toPid, toTraceId } from '../../common/base/brand.ts';
 import { OWN_VIEW } from '../processes/root-views.ts';
-import { TRACE } from '../tracer/records.gen.ts';
-import type { ProcessIdentity } from '../tracer/records.ts';
+import { TRACE } from '../records/records.gen.ts';
+import type { ProcessIdentity } from '../records/records.ts';
 import { HashIndex } from './hash-index.ts';
 
 /** The identity is that of the process in which it was met first; others may share it. */

@@ -2,7 +2,7 @@
  * Files that took a worker down, or too long. Each is left alone for a while that grows each time, so that none of them
  * keeps workers from what others ask for; it is said which file it was, and why.
  */
-import { BackOff } from '../back-off.ts';
+import { BackOff } from '../base/back-off.ts';
 import type { FailureReason, WorkerFailure } from './worker-client.ts';
 
 /** The machine may have been busy, or a disk slow. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import type { OwnCode } from './entry/own-code.ts';
 import { createFileWorkers } from './file-workers.ts';
-import type { OwnCode } from './own-code.ts';
 import { WorkerClient } from './worker-client.ts';
 
 test('a worker starts with the code that V8 made of it when the product was built', async () => {

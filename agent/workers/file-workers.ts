@@ -1,11 +1,11 @@
 /** The workers that read files for the agent. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openCache } from '../symbols/cache-directory.ts';
-import { makeCacheDirectory } from '../symbols/own-directory.ts';
-import { findScratchRoom } from '../symbols/scratch-file.ts';
-import { packageRoot } from '../tracer/package-root.ts';
-import { productVersion } from '../tracer/product-version.ts';
+import { packageRoot } from '../base/package-root.ts';
+import { productVersion } from '../base/product-version.ts';
+import { openCache } from '../files/cache-directory.ts';
+import { makeCacheDirectory } from '../files/own-directory.ts';
+import { findScratchRoom } from '../symbolizer/cache/scratch-file.ts';
 import type { WorkerData } from './protocol.ts';
 import { WorkerPool } from './worker-pool.ts';
 

@@ -1,7 +1,7 @@
 /** One process of a {@link WorkerPool}, lent to one request at a time, and what it may take of the machine. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
-import { loadNative } from '../tracer/native.ts';
+import { loadNative } from '../base/native.ts';
 import { takeDescriptors } from './descriptors.ts';
 import { isRunnable, readUse } from './process-use.ts';
 import type { WorkerBegin, WorkerData, WorkerEnd, WorkerReply, WorkKind } from './protocol.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isTrustedHost } from './host-check.ts';
-import { formatAddress, isLoopback, parseListenAddress } from './listen.ts';
+import { isTrustedHost } from '../net/host-check.ts';
+import { formatAddress, isLoopback, parseListenAddress } from '../net/listen.ts';
 
 describe('parseListenAddress', () => {
   it.each([

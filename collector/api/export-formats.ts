@@ -1,6 +1,6 @@
 /** What the API writes files in. */
-import { writeProfile } from '../../common/profile/formats.ts';
-import type { Profile } from '../../common/profile/profile.ts';
+import { writeProfile } from '../../common/profile/formats/formats.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
 import { makePage, makeSvg } from './pictures.ts';
 
 const TITLE = 'everyframe';

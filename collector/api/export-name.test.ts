@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseFilter } from '../../common/profile/filter.ts';
+import { parseFilter } from '../../common/profile/filters/filter.ts';
 import { exportName } from './export-name.ts';
 
 const time = { fromMs: Date.UTC(2026, 0, 31, 12), toMs: Date.UTC(2026, 0, 31, 12, 1) };

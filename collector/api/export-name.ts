@@ -1,4 +1,4 @@
-import type { Matcher } from '../../common/profile/filter.ts';
+import type { Matcher } from '../../common/profile/filters/filter.ts';
 import type { SampleFilter } from '../store/store.ts';
 
 const MAX_FILTER = 60;

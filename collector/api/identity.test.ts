@@ -1,16 +1,18 @@
 /** What the page says of a time is the same wherever it says it: the legend, a file, a query, and the sums that were put in. */
+
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
+import { buildModel } from '../../common/flame/flame-model.ts';
+import type { FrameKind } from '../../common/flame/frame-kind.ts';
+import type { FlameGraphResponse } from '../../common/flame/tree-answer.ts';
+import { decodeOtlp } from '../../common/profile/otlp/otlp-decode.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { typedProfile } from '../../test/support/typed-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
 import { SourceFiles } from '../source/source-files.ts';
-import { MemoryStore } from '../store/memory-store.ts';
-import type { FrameKind } from '../store/store.ts';
-import { buildModel } from '../web/flame-model.ts';
-import { shareLeaves } from '../web/leaf-shares.ts';
-import type { FlameGraphResponse, TopAnswer, ValuesAnswer } from './types.ts';
+import { MemoryStore } from '../store/memory/memory-store.ts';
+import { shareLeaves } from '../web/flame/leaf-shares.ts';
+import type { TopAnswer, ValuesAnswer } from './types.ts';
 import { type ApiContext, type FileAnswer, ROUTES } from './v1.ts';
 
 const END_MS = Date.UTC(2026, 0, 1);

@@ -2,9 +2,9 @@
 import type { IncomingMessage } from 'node:http';
 import { ImportBusyError, ImportError, type Importer, ImportUnwrittenError } from '../import/importer.ts';
 import { MAX_IMPORT_BYTES } from '../import/limits.ts';
-import type { ByteBudget } from '../ingest/byte-budget.ts';
+import type { ByteBudget } from '../net/byte-budget.ts';
+import { HttpError, readBody } from '../net/read-body.ts';
 import { RequestError, readTime } from './parameters.ts';
-import { HttpError, readBody } from './read-body.ts';
 import type { ImportResult } from './types.ts';
 import { checkOrigin, readFileName } from './uploads.ts';
 

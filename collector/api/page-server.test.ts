@@ -3,14 +3,15 @@ import { type OutgoingHttpHeaders, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { FlameGraphResponse } from '../../common/flame/tree-answer.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
-import { MemoryStore } from '../store/memory-store.ts';
+import { readPageFiles } from '../net/page-files.ts';
+import { MemoryStore } from '../store/memory/memory-store.ts';
 import { PartDropped, type Store } from '../store/store.ts';
 import { SymbolSources } from '../symbols/symbol-sources.ts';
-import { readPageFiles } from './page-files.ts';
 import { startPageServer } from './page-server.ts';
-import type { FlameGraphResponse, StatusResponse, ValuesAnswer } from './types.ts';
+import type { StatusResponse, ValuesAnswer } from './types.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'everyframe-page-'));
 let server: Awaited<ReturnType<typeof startPageServer>>;

@@ -1,10 +1,11 @@
 /** Reads the query strings of the API. */
-import { parseFilter } from '../../common/profile/filter.ts';
-import { parseZoom } from '../../common/profile/path-key.ts';
-import { parseTransforms } from '../../common/profile/transform-list.ts';
-import type { PruneLimits } from '../query/boxes.ts';
+
+import { parseZoom } from '../../common/flame/path-key.ts';
+import { parseFilter } from '../../common/profile/filters/filter.ts';
+import { parseTransforms } from '../../common/profile/filters/transform-list.ts';
 import type { Wanted } from '../query/draw-tree.ts';
-import { DEFAULT_LIMITS } from '../query/flame-tree.ts';
+import type { PruneLimits } from '../query/flame/boxes.ts';
+import { DEFAULT_LIMITS } from '../query/flame/flame-tree.ts';
 import type { SampleFilter, Store, TimeRange } from '../store/store.ts';
 
 export type Parameters = Pick<URLSearchParams, 'get'>;

@@ -1,9 +1,9 @@
 /** One profile as a file that a browser opens from disk: a page that zooms and finds, or a picture. */
 import { existsSync, readFileSync } from 'node:fs';
-import type { Profile } from '../../common/profile/profile.ts';
-import { profileGraph } from '../query/profile-graph.ts';
-import { buildModel } from '../web/flame-model.ts';
-import { flameSvg } from '../web/flame-svg.ts';
+import { buildModel } from '../../common/flame/flame-model.ts';
+import { flameSvg } from '../../common/flame/flame-svg.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
+import { profileGraph } from '../query/flame/profile-graph.ts';
 import { flameGraphResponse } from './responses.ts';
 
 /**

@@ -1,13 +1,15 @@
+import type { FrameKind } from '../../common/flame/frame-kind.ts';
+import type { FlameGraphResponse, TreeColumns } from '../../common/flame/tree-answer.ts';
 import type { Forwarder } from '../forward/forwarder.ts';
-import type { ByteBudget } from '../ingest/byte-budget.ts';
 import type { ReceiverStats } from '../ingest/receiver-stats.ts';
-import type { FlameTree } from '../query/flame-tree.ts';
-import type { FlameGraph } from '../query/profile-graph.ts';
-import type { FrameKind, Store } from '../store/store.ts';
+import type { ByteBudget } from '../net/byte-budget.ts';
+import type { ConnectionGate } from '../net/connection-gate.ts';
+import type { FlameTree } from '../query/flame/flame-tree.ts';
+import type { FlameGraph } from '../query/flame/profile-graph.ts';
+import type { Store } from '../store/store.ts';
 import { storedType } from '../store/stored-type.ts';
-import type { ConnectionGate } from './connection-gate.ts';
 import { describeTypes } from './shown-type.ts';
-import type { FlameGraphResponse, StatusResponse, TreeColumns, WatchedAgent } from './types.ts';
+import type { StatusResponse, WatchedAgent } from './types.ts';
 
 export function flameGraphResponse({ type, range, tree, leaves, ...window }: FlameGraph): FlameGraphResponse {
   return {

@@ -1,6 +1,6 @@
 /** JSON Schemas of the API's answers (OpenAPI 3.1 uses them as they are). */
-import { LABELS } from '../../common/profile/filter.ts';
-import { TRANSFORMS } from '../../common/profile/transform-list.ts';
+import { LABELS } from '../../common/profile/filters/filter.ts';
+import { TRANSFORMS } from '../../common/profile/filters/transform-list.ts';
 
 export type Schema = { readonly [key: string]: unknown };
 

@@ -3,7 +3,7 @@ import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { typedProfile } from '../../test/support/typed-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
 import { SourceFiles } from '../source/source-files.ts';
-import { MemoryStore } from '../store/memory-store.ts';
+import { MemoryStore } from '../store/memory/memory-store.ts';
 import { type ApiContext, ROUTES } from './v1.ts';
 
 const END_MS = Date.UTC(2026, 0, 1, 0, 10);

@@ -1,4 +1,5 @@
 /** The type of samples that a request asks for. */
+import type { TypeAnswer } from '../../common/flame/tree-answer.ts';
 import {
   CPU_ALIAS,
   findType,
@@ -7,11 +8,10 @@ import {
   typeNames,
   UnknownTypeError,
   valueKind,
-} from '../../common/profile/profile-type.ts';
+} from '../../common/profile/model/profile-type.ts';
 import type { Store } from '../store/store.ts';
 import { CPU_TYPE } from '../store/stored-type.ts';
 import { RequestError } from './parameters.ts';
-import type { TypeAnswer } from './types.ts';
 
 const EVERYTHING = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER };
 

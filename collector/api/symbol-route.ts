@@ -4,11 +4,11 @@ import { rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { HttpError } from '../net/read-body.ts';
 import type { Store } from '../store/store.ts';
 import { MAX_SYMBOL_FILE_BYTES } from '../symbols/symbol-files.ts';
 import { ELF_MAGIC, SymbolFileError, SymbolIntake } from '../symbols/symbol-intake.ts';
 import type { SymbolSources } from '../symbols/symbol-sources.ts';
-import { HttpError } from './read-body.ts';
 import type { SymbolsResult } from './types.ts';
 import { checkOrigin, readFileName } from './uploads.ts';
 

@@ -1,29 +1,12 @@
 /** What the page and the query API exchange, as JSON. */
-import type { ValueKind } from '../../common/profile/profile-type.ts';
+import type { Leaves, TreeColumns, TypeAnswer } from '../../common/flame/tree-answer.ts';
 import type { FunctionChange, FunctionCount } from '../query/functions.ts';
-import type { Leaves } from '../query/leaf-sums.ts';
 import type { Quality } from '../query/quality.ts';
 import type { LineCount } from '../query/source-lines.ts';
 import type { ThreadCount } from '../query/threads.ts';
 import type { SourceText } from '../source/source-files.ts';
-import type { FrameKind, StoreStats } from '../store/store.ts';
+import type { StoreStats } from '../store/store.ts';
 import type { TakenSymbols } from '../symbols/symbol-intake.ts';
-
-/** What the figures of an answer are: `samples`, `self` and `total` are sums of values of this type. */
-export interface TypeAnswer {
-  /** To ask for it again: `cpu`, `off_cpu/nanoseconds`. */
-  name: string;
-  /** What a value is, in which unit: `samples` in `count`, `alloc_space` in `bytes`. */
-  type: string;
-  unit: string;
-  /** What passes between two samples; empty where the sender does not tell. */
-  periodType: string;
-  periodUnit: string;
-  /** Whether values of different times add up, or are the state at a time. */
-  kind: ValueKind;
-  /** What is shown of a stretch of time: the sum, or what each process told last. */
-  shown: 'sum' | 'last';
-}
 
 /** `GET /api/v1/types` */
 export interface TypesAnswer {
@@ -31,35 +14,6 @@ export interface TypesAnswer {
   toMs: number;
   /** CPU samples first. `samples`: how many there are; `total`: what they come to. */
   types: (TypeAnswer & { samples: number; total: number })[];
-}
-
-/** `GET /api/v1/tree` */
-export interface FlameGraphResponse extends TreeColumns {
-  fromMs: number;
-  toMs: number;
-  /** Missing in files of earlier versions: CPU samples. */
-  type?: TypeAnswer;
-  /** Events in the graph, and in the time range whatever their process. */
-  samples: number;
-  allSamples: number;
-  cpuNanos: number;
-  cpus: number;
-  /** Events in equal steps of the time range. */
-  timeline: number[];
-  /** Of the zoomed box, or of all. */
-  leaves: Leaves;
-}
-
-/** A tree as columns; the kinds of answers of /api/v1 that hold one are in schemas.ts. */
-export interface TreeColumns {
-  strings: string[];
-  kinds: FrameKind[];
-  /** Columns: indices into `strings`, and into `kinds`. */
-  frames: { name: number[]; file: number[]; mapping: number[]; kind: number[] };
-  /** Columns, breadth first (see FlameTree): indices of the parent and of the frame, events of its own. */
-  nodes: { parent: number[]; frame: number[]; self: number[] };
-  /** What is in "(other)": boxes, without those below them, and the samples of both. */
-  folded: { nodes: number; samples: number };
 }
 
 /** `POST /api/v1/import` */

@@ -1,6 +1,6 @@
 /** What routes that take files have in common. */
 import type { IncomingMessage } from 'node:http';
-import { HttpError } from './read-body.ts';
+import { HttpError } from '../net/read-body.ts';
 
 const MAX_NAME_LENGTH = 255;
 

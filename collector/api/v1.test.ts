@@ -6,13 +6,13 @@ import { gunzipSync } from 'node:zlib';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Profile as Pprof } from 'pprof-format';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { attributesText } from '../../common/profile/attributes.ts';
-import { readProfiles } from '../../common/profile/formats.ts';
-import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
+import { readProfiles } from '../../common/profile/formats/formats.ts';
+import { attributesText } from '../../common/profile/model/attributes.ts';
+import { decodeOtlp } from '../../common/profile/otlp/otlp-decode.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
 import { readProfile } from '../query/export.ts';
-import { MemoryStore } from '../store/memory-store.ts';
+import { MemoryStore } from '../store/memory/memory-store.ts';
 import { SymbolSources } from '../symbols/symbol-sources.ts';
 import { startPageServer } from './page-server.ts';
 

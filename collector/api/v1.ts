@@ -1,14 +1,15 @@
 /** `/api/v1`: one entry per query, from which the router and the OpenAPI document are made. */
 
-import { LABELS, labelOf, SERIES_LABELS } from '../../common/profile/filter.ts';
-import { typeKey } from '../../common/profile/profile-type.ts';
-import { parseTransforms } from '../../common/profile/transform-list.ts';
+import type { TypeAnswer } from '../../common/flame/tree-answer.ts';
+import { LABELS, labelOf, SERIES_LABELS } from '../../common/profile/filters/filter.ts';
+import { parseTransforms } from '../../common/profile/filters/transform-list.ts';
+import { typeKey } from '../../common/profile/model/profile-type.ts';
 import { drawDiff, drawTree } from '../query/draw-tree.ts';
 import { countExecutions } from '../query/executions.ts';
 import { readProfile } from '../query/export.ts';
-import { buildFlameTree, DEFAULT_LIMITS } from '../query/flame-tree.ts';
+import { buildFlameTree, DEFAULT_LIMITS } from '../query/flame/flame-tree.ts';
+import { mergeParts } from '../query/flame/merged-tree.ts';
 import { callersAndCallees, compareFunctions, FunctionSums } from '../query/functions.ts';
-import { mergeParts } from '../query/merged-tree.ts';
 import { QualityMeter } from '../query/quality.ts';
 import {
   isSharedLabel,
@@ -41,7 +42,7 @@ import {
 import { flameColumns, type StatusSources, statusResponse } from './responses.ts';
 import * as schema from './schemas.ts';
 import { describeTypes, readType } from './shown-type.ts';
-import type { SourceAnswer, TypeAnswer } from './types.ts';
+import type { SourceAnswer } from './types.ts';
 
 export interface ApiContext {
   store: Pick<Store, 'parts' | 'stats' | 'types'>;

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
 import { SourceFiles } from '../source/source-files.ts';
-import { DuckDbStore } from '../store/duckdb-store.ts';
+import { DuckDbStore } from '../store/duckdb/duckdb-store.ts';
 import type { SamplePart, TimeRange } from '../store/store.ts';
 import { warmUp } from './warm-up.ts';
 

@@ -7,8 +7,8 @@ import {
   systemAuthorities,
 } from '../../otlp-client/endpoint.ts';
 import type { SenderOptions } from '../../otlp-client/request-sender.ts';
-import { isLoopback } from '../api/listen.ts';
 import { MAX_REQUEST_BYTES } from '../ingest/receiver.ts';
+import { isLoopback } from '../net/listen.ts';
 
 export interface ForwardSettings {
   /** `HOST:PORT`: with TLS, on this machine without; `http://` or `https://` before it says which. */

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Long from 'long';
 import { afterAll, afterEach, expect, it, vi } from 'vitest';
-import { encodeCounters } from '../../common/profile/otlp-metrics.ts';
+import type { FlameGraphResponse } from '../../common/flame/tree-answer.ts';
+import { encodeCounters } from '../../common/profile/otlp/otlp-metrics.ts';
 import { GrpcClient } from '../../otlp-client/grpc-client.ts';
 import { encodeOtlp, otlpRequest } from '../../test/browser/encode-otlp.ts';
 import { Pusher } from '../../test/browser/push.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
-import type { FlameGraphResponse, SamplesAnswer, StatusResponse } from '../api/types.ts';
+import type { SamplesAnswer, StatusResponse } from '../api/types.ts';
 import { type Collector, type CollectorOptions, startCollector } from '../main.ts';
 import { forwardOptions } from './forward-options.ts';
 

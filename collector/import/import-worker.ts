@@ -5,9 +5,9 @@
 import { writeFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
-import { readProfiles } from '../../common/profile/formats.ts';
-import { encodeOtlp } from '../../common/profile/otlp-encode.ts';
-import { yieldToOthers } from '../yield-to-others.ts';
+import { readProfiles } from '../../common/profile/formats/formats.ts';
+import { encodeOtlp } from '../../common/profile/otlp/otlp-encode.ts';
+import { yieldToOthers } from '../workers/yield-to-others.ts';
 import { MAX_IMPORTED_BYTES } from './limits.ts';
 import { type Placement, placeProfiles } from './place.ts';
 

@@ -1,8 +1,8 @@
 /** Profiles from files into the store: read by a process of their own, since they are strangers' files. */
 import { basename } from 'node:path';
-import type { ColumnProfile } from '../../common/profile/frame-columns.ts';
-import { type DecodeResult, decodeColumns, OtlpError } from '../../common/profile/otlp-decode.ts';
-import { TextCache } from '../../common/profile/text-cache.ts';
+import type { ColumnProfile } from '../../common/profile/model/frame-columns.ts';
+import { TextCache } from '../../common/profile/model/text-cache.ts';
+import { type DecodeResult, decodeColumns, OtlpError } from '../../common/profile/otlp/otlp-decode.ts';
 import type { ImportResult } from '../api/types.ts';
 import { RecentRequests, requestId } from '../ingest/recent-requests.ts';
 import type { Store } from '../store/store.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Profile } from '../../common/profile/profile.ts';
-import { cpuType, NO_PERIOD } from '../../common/profile/profile-type.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
+import { cpuType, NO_PERIOD } from '../../common/profile/model/profile-type.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { placeProfiles } from './place.ts';
 

@@ -1,5 +1,5 @@
-import type { Profile } from '../../common/profile/profile.ts';
-import { cpuType, valueTypeName } from '../../common/profile/profile-type.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
+import { cpuType, valueTypeName } from '../../common/profile/model/profile-type.ts';
 
 export interface Placement {
   /** When the newest sample is to have happened, milliseconds since the Unix epoch; undefined: as the file says. */

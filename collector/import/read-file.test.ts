@@ -1,7 +1,7 @@
 /** The real process: needs the compiled dist/. */
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
+import { decodeOtlp } from '../../common/profile/otlp/otlp-decode.ts';
 import { readFile } from './read-file.ts';
 
 const placement = { endMs: undefined, fallbackEndMs: Date.UTC(2026, 0, 1), processName: 'file' };

@@ -1,7 +1,7 @@
 import { finished } from 'node:stream/promises';
-import { ByteBudget } from '../ingest/byte-budget.ts';
-import { gather } from '../ingest/gather.ts';
-import { MAX_READ_MS, type ReaderLimits, ReaderProcess, readerScript } from '../reader-process.ts';
+import { ByteBudget } from '../net/byte-budget.ts';
+import { gather } from '../net/gather.ts';
+import { MAX_READ_MS, type ReaderLimits, ReaderProcess, readerScript } from '../workers/reader-process.ts';
 import type { ImportFile } from './import-worker.ts';
 import { MAX_IMPORTED_BYTES } from './limits.ts';
 

@@ -5,8 +5,8 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { status } from '@grpc/grpc-js';
 import { Writer } from 'protobufjs/minimal.js';
-import type { ByteLease } from './byte-budget.ts';
-import { BadBody, gather, MAX_ARRIVAL_MS, TooLarge, TooSlow } from './gather.ts';
+import type { ByteLease } from '../net/byte-budget.ts';
+import { BadBody, gather, MAX_ARRIVAL_MS, TooLarge, TooSlow } from '../net/gather.ts';
 
 const HEAD_BYTES = 5;
 const ENCODINGS = 'identity,gzip';

@@ -3,9 +3,9 @@ import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node
 import { gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { Access } from '../access.ts';
-import { MemoryStore } from '../store/memory-store.ts';
-import { ByteBudget } from './byte-budget.ts';
+import { Access } from '../net/access.ts';
+import { ByteBudget } from '../net/byte-budget.ts';
+import { MemoryStore } from '../store/memory/memory-store.ts';
 import { type IngestServer, startGrpcServer } from './grpc-server.ts';
 import { Receiver } from './receiver.ts';
 

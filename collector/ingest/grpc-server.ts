@@ -15,11 +15,11 @@ import {
 import { status } from '@grpc/grpc-js';
 import Long from 'long';
 import { opentelemetry } from '#otlp';
-import { METRICS_EXPORT_PATH } from '../../common/profile/otlp-metrics.ts';
-import { OPEN_ACCESS, TOKEN_NEEDED } from '../access.ts';
-import { type ListenAddress, listenOn } from '../api/listen.ts';
-import { OverBudget } from './byte-budget.ts';
-import { BadBody, TooSlow } from './gather.ts';
+import { METRICS_EXPORT_PATH } from '../../common/profile/otlp/otlp-metrics.ts';
+import { OPEN_ACCESS, TOKEN_NEEDED } from '../net/access.ts';
+import { OverBudget } from '../net/byte-budget.ts';
+import { BadBody, TooSlow } from '../net/gather.ts';
+import { type ListenAddress, listenOn } from '../net/listen.ts';
 import { answer, answerError, CallError, readMessage } from './grpc-call.ts';
 import { Intake, type IntakeOptions, RETRY_AFTER_S } from './intake.ts';
 import { BusyReceiver, type ExportResult, MAX_REQUEST_BYTES, RefusedRequest } from './receiver.ts';

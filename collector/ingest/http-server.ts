@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Writer } from 'protobufjs/minimal.js';
-import { OPEN_ACCESS, TOKEN_NEEDED } from '../access.ts';
-import { type ListenAddress, listenOn, stopListening } from '../api/listen.ts';
-import { HttpError, readBody } from '../api/read-body.ts';
+import { OPEN_ACCESS, TOKEN_NEEDED } from '../net/access.ts';
+import { type ListenAddress, listenOn, stopListening } from '../net/listen.ts';
+import { HttpError, readBody } from '../net/read-body.ts';
 import { encodeExportResponse, type IngestServer } from './grpc-server.ts';
 import { Intake, type IntakeOptions, RETRY_AFTER_S } from './intake.ts';
 import { BusyReceiver, type ExportResult, MAX_REQUEST_BYTES, RefusedRequest } from './receiver.ts';

@@ -2,9 +2,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { constants, type Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import { type Access, OPEN_ACCESS } from '../access.ts';
-import type { ConnectionGate } from '../api/connection-gate.ts';
-import type { ByteBudget } from './byte-budget.ts';
+import { type Access, OPEN_ACCESS } from '../net/access.ts';
+import type { ByteBudget } from '../net/byte-budget.ts';
+import type { ConnectionGate } from '../net/connection-gate.ts';
 import type { Receiver } from './receiver.ts';
 
 /** What a sender is asked to wait where nothing can be taken now. */

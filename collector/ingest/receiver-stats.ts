@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { CounterReport } from '../../common/profile/counter-report.ts';
+import type { CounterReport } from '../../common/profile/otlp/counter-report.ts';
 import type { AgentStatus, ReasonCount } from '../api/types.ts';
 
 /** Reasons quote what senders sent: a hostile one must not fill the memory with new ones. */

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { encodeOtlp as encodeTyped } from '../../common/profile/otlp-encode.ts';
-import { encodeCounters } from '../../common/profile/otlp-metrics.ts';
-import { typeKey } from '../../common/profile/profile-type.ts';
+import { typeKey } from '../../common/profile/model/profile-type.ts';
+import { encodeOtlp as encodeTyped } from '../../common/profile/otlp/otlp-encode.ts';
+import { encodeCounters } from '../../common/profile/otlp/otlp-metrics.ts';
 import { encodeOtlp } from '../../test/browser/encode-otlp.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { typedProfile } from '../../test/support/typed-profile.ts';
 import { sumType } from '../query/read.ts';
-import { MemoryStore } from '../store/memory-store.ts';
+import { MemoryStore } from '../store/memory/memory-store.ts';
 import { BusyReceiver, describeRejected, Receiver, RefusedRequest } from './receiver.ts';
 import { ReasonCounter, ReceiverStats } from './receiver-stats.ts';
 import { RecentRequests, requestId } from './recent-requests.ts';

@@ -1,17 +1,17 @@
 import type { Logger } from 'pino';
-import type { CounterReport } from '../../common/profile/counter-report.ts';
-import type { ColumnProfile } from '../../common/profile/frame-columns.ts';
+import type { ColumnProfile } from '../../common/profile/model/frame-columns.ts';
+import { countEvents, type Profile } from '../../common/profile/model/profile.ts';
+import { TextCache } from '../../common/profile/model/text-cache.ts';
+import type { CounterReport } from '../../common/profile/otlp/counter-report.ts';
 import {
   type DecodeResult as Decoded,
   decodeColumns,
   decodeOtlpJson,
   OtlpError,
-} from '../../common/profile/otlp-decode.ts';
-import { otlpJsonToProtobuf } from '../../common/profile/otlp-json.ts';
-import { REQUEST_LIMITS } from '../../common/profile/otlp-json-scan.ts';
-import { decodeCounters } from '../../common/profile/otlp-metrics.ts';
-import { countEvents, type Profile } from '../../common/profile/profile.ts';
-import { TextCache } from '../../common/profile/text-cache.ts';
+} from '../../common/profile/otlp/otlp-decode.ts';
+import { otlpJsonToProtobuf } from '../../common/profile/otlp/otlp-json.ts';
+import { REQUEST_LIMITS } from '../../common/profile/otlp/otlp-json-scan.ts';
+import { decodeCounters } from '../../common/profile/otlp/otlp-metrics.ts';
 import type { Forwarder } from '../forward/forwarder.ts';
 import type { Store } from '../store/store.ts';
 import { ReceiverStats } from './receiver-stats.ts';

@@ -1,13 +1,14 @@
 /** Flame graphs of what a store holds, with what all of their samples ended in. */
 
-import { stepDown } from '../../common/profile/path-key.ts';
-import type { Transform } from '../../common/profile/transform-list.ts';
+import { stepDown } from '../../common/flame/path-key.ts';
+import type { Leaves } from '../../common/flame/tree-answer.ts';
+import type { Transform } from '../../common/profile/filters/transform-list.ts';
 import type { SampleFilter, StackCounts, Store, Window } from '../store/store.ts';
-import type { PruneLimits } from './boxes.ts';
-import { buildDiffTree, buildFlameTree, type FlameTree, type Zoomed } from './flame-tree.ts';
-import { invertParts } from './invert.ts';
-import { LeafSums, type Leaves, type Looked } from './leaf-sums.ts';
-import { frameHash } from './path-hashes.ts';
+import type { PruneLimits } from './flame/boxes.ts';
+import { buildDiffTree, buildFlameTree, type FlameTree, type Zoomed } from './flame/flame-tree.ts';
+import { invertParts } from './flame/invert.ts';
+import { LeafSums, type Looked } from './flame/leaf-sums.ts';
+import { frameHash } from './flame/path-hashes.ts';
 import { readWindow } from './read.ts';
 
 export interface Wanted {

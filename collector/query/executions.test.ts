@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { parseFilter } from '../../common/profile/filter.ts';
+import { parseFilter } from '../../common/profile/filters/filter.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
-import { DuckDbStore } from '../store/duckdb-store.ts';
+import { DuckDbStore } from '../store/duckdb/duckdb-store.ts';
 import type { SamplePart } from '../store/store.ts';
 import { countExecutions } from './executions.ts';
 

@@ -1,8 +1,13 @@
 /** What is seen, as a profile for the writers of every format. */
 
-import { emptyMapping, emptyProcess, emptyProfile, type Profile } from '../../common/profile/profile.ts';
-import { cpuType, isCpuType } from '../../common/profile/profile-type.ts';
-import type { Transform } from '../../common/profile/transform-list.ts';
+import type { Transform } from '../../common/profile/filters/transform-list.ts';
+import {
+  emptyMapping,
+  emptyProcess,
+  emptyProfile,
+  type Profile,
+} from '../../common/profile/model/profile.ts';
+import { cpuType, isCpuType } from '../../common/profile/model/profile-type.ts';
 import { compileMasks } from '../store/matcher.ts';
 import type { SeriesTable } from '../store/series-table.ts';
 import type { Frame, SampleFilter, Series, Store } from '../store/store.ts';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
-import { MemoryStore } from '../store/memory-store.ts';
+import { MemoryStore } from '../store/memory/memory-store.ts';
 import type { StackCounts } from '../store/store.ts';
-import { sumSubtrees } from '../store/sum-subtrees.ts';
-import { buildFlameTree } from './flame-tree.ts';
+import { sumSubtrees } from '../store/trees/sum-subtrees.ts';
+import { buildFlameTree } from './flame/flame-tree.ts';
 import { FoldingParts } from './fold-parts.ts';
 import { topFunctions } from './functions.ts';
 import { readWindow } from './read.ts';

@@ -2,10 +2,11 @@
  * Stacks of a window, within the memory that its collector has. Days of a busy machine have more different stacks than fit,
  * and most were seen once: where there are too many, the ends of those that no picture could show become "(other)".
  */
-import { OTHER } from '../store/frames.ts';
+
 import type { StackCounts } from '../store/store.ts';
-import { sumSubtrees } from '../store/sum-subtrees.ts';
-import { DEFAULT_LIMITS } from './flame-tree.ts';
+import { OTHER } from '../store/trees/frames.ts';
+import { sumSubtrees } from '../store/trees/sum-subtrees.ts';
+import { DEFAULT_LIMITS } from './flame/flame-tree.ts';
 
 /** Of all parts: a node takes some 40 bytes while a picture is made. */
 const MAX_NODES = 4_000_000;

@@ -1,10 +1,11 @@
 /** Views by function, over all stacks it occurs in. */
-import { compareFrames } from '../store/frames.ts';
-import { StackTree } from '../store/stack-tree.ts';
+
 import type { Frame, StackCounts, SummedFunctions } from '../store/store.ts';
-import { type Sums, sumGroups } from '../store/sum-groups.ts';
-import { sumSubtrees } from '../store/sum-subtrees.ts';
-import { FunctionTable, mergeParts } from './merged-tree.ts';
+import { compareFrames } from '../store/trees/frames.ts';
+import { StackTree } from '../store/trees/stack-tree.ts';
+import { type Sums, sumGroups } from '../store/trees/sum-groups.ts';
+import { sumSubtrees } from '../store/trees/sum-subtrees.ts';
+import { FunctionTable, mergeParts } from './flame/merged-tree.ts';
 
 export interface FunctionCount extends Frame {
   /** Events in the function itself, and in it or what it called: a recursion counts once. */

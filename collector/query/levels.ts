@@ -2,7 +2,7 @@
  * Samples of a level are the state at a time, such as the bytes in use: those of two times are not added up. What is shown of a
  * stretch of time is the last that each process told, and a timeline goes from each of its values to the next.
  */
-import { valueKind } from '../../common/profile/profile-type.ts';
+import { valueKind } from '../../common/profile/model/profile-type.ts';
 import { compileMasks, type RowMasks } from '../store/matcher.ts';
 import { PartView } from '../store/part-view.ts';
 import type { SeriesTable } from '../store/series-table.ts';

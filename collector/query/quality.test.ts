@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { UNNAMED_REASONS, unnamedMarker } from '../../common/profile/unnamed-markers.ts';
+import { UNNAMED_REASONS, unnamedMarker } from '../../common/profile/model/unnamed-markers.ts';
 import type { StackCounts } from '../store/store.ts';
 import { QualityMeter } from './quality.ts';
 

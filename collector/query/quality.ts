@@ -1,5 +1,5 @@
 /** How good the stored samples are: what of them is whole, named and attributed, and which processes are worst. */
-import { unnamedReasonOf } from '../../common/profile/unnamed-markers.ts';
+import { unnamedReasonOf } from '../../common/profile/model/unnamed-markers.ts';
 import type { StackCounts } from '../store/store.ts';
 
 export interface Quality {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
-import { MemoryStore } from '../store/memory-store.ts';
+import { MemoryStore } from '../store/memory/memory-store.ts';
 import type { Store } from '../store/store.ts';
 import { QueryLives } from './query-life.ts';
 import { readValues } from './read.ts';

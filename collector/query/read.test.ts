@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
-import { MemoryStore } from '../store/memory-store.ts';
+import { MemoryStore } from '../store/memory/memory-store.ts';
 import { readLargestGroups, readTimeline } from './read.ts';
 
 it('has the largest groups of a timeline, and the events of all others', async () => {

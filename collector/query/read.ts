@@ -1,13 +1,14 @@
 /** What every view is made from: one pass over the parts of the store that a filter touches. */
-import { readAttributes } from '../../common/profile/attributes.ts';
+
 import {
   type AttributeLabel,
   isAttributeLabel,
   isSeriesLabel,
   type SeriesLabel,
-} from '../../common/profile/filter.ts';
-import { isCpuType } from '../../common/profile/profile-type.ts';
-import type { Transform } from '../../common/profile/transform-list.ts';
+} from '../../common/profile/filters/filter.ts';
+import type { Transform } from '../../common/profile/filters/transform-list.ts';
+import { readAttributes } from '../../common/profile/model/attributes.ts';
+import { isCpuType } from '../../common/profile/model/profile-type.ts';
 import {
   compileMasks,
   groupValue,
@@ -30,8 +31,8 @@ import type {
   TimeRange,
   Window,
 } from '../store/store.ts';
+import type { LeafSums } from './flame/leaf-sums.ts';
 import { FoldingParts } from './fold-parts.ts';
-import type { LeafSums } from './leaf-sums.ts';
 import { addLevelSteps, isLevel, partsOf } from './levels.ts';
 import { readSums, type SumsRead, takeFunctions } from './summed-parts.ts';
 import { transformParts } from './transforms.ts';

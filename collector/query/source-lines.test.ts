@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { parseTransforms } from '../../common/profile/transform-list.ts';
+import { parseTransforms } from '../../common/profile/filters/transform-list.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
-import { MemoryStore } from '../store/memory-store.ts';
+import { MemoryStore } from '../store/memory/memory-store.ts';
 import { readProfile } from './export.ts';
-import { buildFlameTree } from './flame-tree.ts';
+import { buildFlameTree } from './flame/flame-tree.ts';
 import { topFunctions } from './functions.ts';
 import { readWindow } from './read.ts';
 import { countLines } from './source-lines.ts';

@@ -1,8 +1,8 @@
 /** Where in a source file the samples are: by line, whichever of its functions they are in. */
 
 import type { StackCounts } from '../store/store.ts';
-import { sumGroups } from '../store/sum-groups.ts';
-import { sumSubtrees } from '../store/sum-subtrees.ts';
+import { sumGroups } from '../store/trees/sum-groups.ts';
+import { sumSubtrees } from '../store/trees/sum-subtrees.ts';
 
 export interface LineCount {
   /** From 1. */

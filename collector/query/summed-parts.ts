@@ -2,13 +2,14 @@
  * Pictures of long times from what stores summed before: reading each stack of ten million samples takes many seconds, and
  * nearly all are in boxes that nobody could see.
  */
-import { OTHER } from '../store/frames.ts';
+
 import { processTest } from '../store/matcher.ts';
-import { StackTree } from '../store/stack-tree.ts';
 import type { Frame, SampleFilter, SamplePart, StackCounts, SummedStacks } from '../store/store.ts';
-import { sumSubtrees } from '../store/sum-subtrees.ts';
-import { LEAST_EVENTS } from '../store/summed-tree.ts';
-import { DEFAULT_LIMITS } from './flame-tree.ts';
+import { OTHER } from '../store/trees/frames.ts';
+import { StackTree } from '../store/trees/stack-tree.ts';
+import { sumSubtrees } from '../store/trees/sum-subtrees.ts';
+import { LEAST_EVENTS } from '../store/trees/summed-tree.ts';
+import { DEFAULT_LIMITS } from './flame/flame-tree.ts';
 import type { FunctionSums } from './functions.ts';
 
 /** What a box lacks is, over all parts, so many times less than the smallest box that is shown. */

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseTransforms } from '../../common/profile/transform-list.ts';
-import { FrameTable } from '../store/frame-table.ts';
-import { StackTree } from '../store/stack-tree.ts';
-import type { FrameKind, StackCounts } from '../store/store.ts';
-import { buildFlameTree, type FlameTree } from './flame-tree.ts';
-import { invertParts } from './invert.ts';
+import type { FrameKind } from '../../common/flame/frame-kind.ts';
+import { parseTransforms } from '../../common/profile/filters/transform-list.ts';
+import type { StackCounts } from '../store/store.ts';
+import { FrameTable } from '../store/trees/frame-table.ts';
+import { StackTree } from '../store/trees/stack-tree.ts';
+import { buildFlameTree, type FlameTree } from './flame/flame-tree.ts';
+import { invertParts } from './flame/invert.ts';
 import { transformParts } from './transforms.ts';
 
 /** `PROCESS;frame;frame@kind:mapping COUNT`, one stack a line. */

@@ -1,10 +1,10 @@
 /** Stacks as a reader wants to see them: each transform makes a new tree, and no event is counted twice. */
-import { toPattern } from '../../common/profile/filter.ts';
-import { ALL_RUNTIMES, isMine, readRuntimes } from '../../common/profile/my-code.ts';
-import type { Transform } from '../../common/profile/transform-list.ts';
-import { FrameTable } from '../store/frame-table.ts';
-import { StackTree } from '../store/stack-tree.ts';
+import { toPattern } from '../../common/profile/filters/filter.ts';
+import { ALL_RUNTIMES, isMine, readRuntimes } from '../../common/profile/filters/my-code.ts';
+import type { Transform } from '../../common/profile/filters/transform-list.ts';
 import type { Frame, StackCounts, Stacks } from '../store/store.ts';
+import { FrameTable } from '../store/trees/frame-table.ts';
+import { StackTree } from '../store/trees/stack-tree.ts';
 
 export interface Transformed {
   stacks: Stacks;

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseZoom, type ZoomKey } from '../../common/profile/path-key.ts';
+import type { FlameModel } from '../../common/flame/flame-model.ts';
+import { buildModel, findZoom, kindOf, nameOf, zoomKeyOf } from '../../common/flame/flame-model.ts';
+import { parseZoom, type ZoomKey } from '../../common/flame/path-key.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { flameColumns } from '../api/responses.ts';
-import { MemoryStore } from '../store/memory-store.ts';
-import type { FlameModel } from '../web/flame-model.ts';
-import { buildModel, findZoom, kindOf, nameOf, zoomKeyOf } from '../web/flame-model.ts';
+import { MemoryStore } from '../store/memory/memory-store.ts';
 import { drawTree } from './draw-tree.ts';
 
 const END_MS = Date.UTC(2026, 0, 1);

@@ -1,5 +1,5 @@
 /** Which rows of a part a filter wants. */
-import { readAttributes } from '../../common/profile/attributes.ts';
+
 import {
   type AttributeLabel,
   FRAME_LABELS,
@@ -8,7 +8,8 @@ import {
   type Matcher,
   type SeriesLabel,
   toPattern,
-} from '../../common/profile/filter.ts';
+} from '../../common/profile/filters/filter.ts';
+import { readAttributes } from '../../common/profile/model/attributes.ts';
 import type { SeriesGroup } from './series-table.ts';
 import type { SamplePart, Series, Stacks } from './store.ts';
 

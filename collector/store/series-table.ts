@@ -3,7 +3,7 @@
  * have in common with others of their program is kept once, as a group.
  */
 import { HASH_KEYS } from '../../common/base/hash-keys.ts';
-import { attributesText } from '../../common/profile/attributes.ts';
+import { attributesText } from '../../common/profile/model/attributes.ts';
 import type { Series } from './store.ts';
 
 /** A series without what tells one execution of a thread from the next. */

@@ -1,16 +1,14 @@
-import type { Matcher } from '../../common/profile/filter.ts';
-import type { ColumnProfile } from '../../common/profile/frame-columns.ts';
-import type { FrameType, Profile } from '../../common/profile/profile.ts';
-import type { ProfileType } from '../../common/profile/profile-type.ts';
+import type { FrameKind } from '../../common/flame/frame-kind.ts';
+import type { Matcher } from '../../common/profile/filters/filter.ts';
+import type { ColumnProfile } from '../../common/profile/model/frame-columns.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
+import type { ProfileType } from '../../common/profile/model/profile-type.ts';
 import type { SeriesGroup, SeriesTable } from './series-table.ts';
-import type { Sums } from './sum-groups.ts';
+import type { Sums } from './trees/sum-groups.ts';
 
 /** Of so many requests it is known that they were stored: 27 minutes of 100 agents that send every 5 seconds. */
 export const MAX_RECENT_REQUESTS = 32_768;
 export const RECENT_REQUESTS_MS = 24 * 60 * 60_000;
-
-/** What a box of the flame graph stands for: a frame of some type, or one of the graph's own levels. */
-export type FrameKind = Exclude<FrameType, ''> | 'unknown' | 'process' | 'root' | 'other';
 
 /**
  * One function as the flame graph tells functions apart: addresses within it are merged. Stores keep its lines apart;

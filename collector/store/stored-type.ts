@@ -5,7 +5,7 @@ import {
   type ProfileType,
   typeKey,
   valueTypeName,
-} from '../../common/profile/profile-type.ts';
+} from '../../common/profile/model/profile-type.ts';
 
 /** Senders could make up as many as they like, and each costs tables. */
 export const MAX_TYPES = 64;

@@ -2,8 +2,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
-import { addressOf } from '../store/frames.ts';
 import type { Frame } from '../store/store.ts';
+import { addressOf } from '../store/trees/frames.ts';
 import type { SymbolFile, SymbolFiles } from './symbol-files.ts';
 import { SymbolError, type SymbolReader } from './symbol-reader.ts';
 

@@ -1,7 +1,6 @@
 /** A store whose frames have the names that came later: what is stored stays as it was sent. */
-import { FrameTable } from '../store/frame-table.ts';
+
 import { PartView } from '../store/part-view.ts';
-import { StackTree } from '../store/stack-tree.ts';
 import type {
   Frame,
   RowQuery,
@@ -12,6 +11,8 @@ import type {
   TimeRange,
   TypedRange,
 } from '../store/store.ts';
+import { FrameTable } from '../store/trees/frame-table.ts';
+import { StackTree } from '../store/trees/stack-tree.ts';
 import type { LateNames } from './late-names.ts';
 
 type ReadStore = Pick<Store, 'parts' | 'stats' | 'types'>;

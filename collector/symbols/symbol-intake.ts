@@ -1,5 +1,5 @@
 /** A program, library or debug file becomes one of those that name frames: the same for uploads and the command. */
-import { typeKey } from '../../common/profile/profile-type.ts';
+import { typeKey } from '../../common/profile/model/profile-type.ts';
 import type { Frame, SamplePart, Store } from '../store/store.ts';
 import { isOfFile, type SymbolFile } from './symbol-files.ts';
 import { SymbolError } from './symbol-reader.ts';

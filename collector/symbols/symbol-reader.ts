@@ -1,5 +1,5 @@
 /** The process that reads symbol files: started when it is needed, ended when it is idle, or takes too long. */
-import { MAX_READ_MS, ReaderProcess, readerScript } from '../reader-process.ts';
+import { MAX_READ_MS, ReaderProcess, readerScript } from '../workers/reader-process.ts';
 import type { SymbolReply, SymbolRequest } from './symbol-worker.ts';
 
 const IDLE_MS = 60_000;

@@ -1,9 +1,9 @@
 /** Reads symbols of strangers' files, in a process of its own: questions and answers are messages. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
+import { type ByteSource, OutOfBounds } from '../../common/base/byte-source.ts';
 import { type ElfFile, parseElf } from '../../common/elf/elf.ts';
 import { computeFileId } from '../../common/elf/file-id.ts';
-import { type ByteSource, OutOfBounds } from '../../common/elf/source.ts';
 import { openDwarf } from '../../common/symbols/dwarf/dwarf-source.ts';
 import { readSymbolTable } from '../../common/symbols/elf-symbols.ts';
 import { readGoSymbols } from '../../common/symbols/go-pclntab.ts';
@@ -17,7 +17,7 @@ import type {
   SymbolFrame,
   SymbolSource,
 } from '../../common/symbols/source.ts';
-import { yieldToOthers } from '../yield-to-others.ts';
+import { yieldToOthers } from '../workers/yield-to-others.ts';
 
 export type SymbolRequest =
   /** What a file is, and whether it has names. */

@@ -1,14 +1,15 @@
 /** The page of a single profile, which it holds: opens from disk, asks nobody for anything. */
+
 import { render } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
-import type { FlameGraphResponse } from '../api/types.ts';
-import { Breadcrumb } from './breadcrumb.tsx';
-import { describeView } from './describe.ts';
-import { FlameGraph } from './flame-graph.tsx';
-import { buildModel, type FlameModel } from './flame-model.ts';
-import { formatShare, plural } from './format.ts';
-import { Legend } from './legend.tsx';
-import { parseSearch, search } from './search.ts';
+import { buildModel, type FlameModel } from '../../common/flame/flame-model.ts';
+import { formatShare, plural } from '../../common/flame/format.ts';
+import type { FlameGraphResponse } from '../../common/flame/tree-answer.ts';
+import { Breadcrumb } from './flame/breadcrumb.tsx';
+import { describeView } from './flame/describe.ts';
+import { FlameGraph } from './flame/flame-graph.tsx';
+import { Legend } from './flame/legend.tsx';
+import { parseSearch, search } from './state/search.ts';
 
 function Standalone({ model, title }: { model: FlameModel; title: string }) {
   const [root, setRoot] = useState(0);

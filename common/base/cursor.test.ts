@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { OutOfBounds } from '../elf/source.ts';
+import { OutOfBounds } from './byte-source.ts';
 import { Cursor } from './cursor.ts';
 
 const uleb = (value: bigint): number[] => {

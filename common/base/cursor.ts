@@ -2,7 +2,7 @@
  * A reading position in foreign bytes, little endian. Every read is checked: {@link OutOfBounds} says that the
  * input refers to bytes that do not exist, and costs the caller one item, never the process.
  */
-import { OutOfBounds } from '../elf/source.ts';
+import { OutOfBounds } from './byte-source.ts';
 
 const MAX_LEB_BYTES = 10;
 

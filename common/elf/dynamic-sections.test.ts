@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bufferSource } from '../base/byte-source.ts';
 import { readSymbolTable } from '../symbols/elf-symbols.ts';
 import { tableSource } from '../symbols/ladder.ts';
 import { type ElfFile, parseElf } from './elf.ts';
-import { bufferSource } from './source.ts';
 
 const SOURCE = 'int one(void) { return 1; }\nint two(int x) { return x + one(); }\n';
 let folder = '';

@@ -4,9 +4,10 @@
  * 5; GNU's hash table: https://sourceware.org/ml/binutils/2006-10/msg00377.html). Nothing of it is believed unless the
  * hash table is that of these very names, and all lies where the program can't write.
  */
+
+import { type ByteSource, OutOfBounds } from '../base/byte-source.ts';
 import { Cursor } from '../base/cursor.ts';
 import type { Section, Segment } from './headers.ts';
-import { type ByteSource, OutOfBounds } from './source.ts';
 
 const [PT_LOAD, PT_DYNAMIC, PF_W, SHT_STRTAB, SHT_DYNSYM, SHF_ALLOC] = [1, 2, 2, 3, 11, 2];
 const [DT_NULL, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_GNU_HASH] = [0, 4, 5, 6, 10, 0x6ffffef5];

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { deflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { bufferSource, OutOfBounds } from '../base/byte-source.ts';
 import { buildElf, type ElfSpec } from './build-elf.ts';
 import { ElfError, type ElfFile, PF_X, PT_LOAD, PT_NOTE, parseElf } from './elf.ts';
-import { bufferSource, OutOfBounds } from './source.ts';
 
 const SHF_COMPRESSED = 0x800;
 const SHT_NOTE = 7;

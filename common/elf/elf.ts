@@ -4,10 +4,10 @@
  */
 import { inflateSync } from 'node:zlib';
 import { decompress as decompressZstd } from 'fzstd';
+import { type ByteSource, OutOfBounds } from '../base/byte-source.ts';
 import { Cursor } from '../base/cursor.ts';
 import { readDynamicSections } from './dynamic-sections.ts';
 import type { Section, Segment } from './headers.ts';
-import { type ByteSource, OutOfBounds } from './source.ts';
 
 export type { Section, Segment } from './headers.ts';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { bufferSource } from '../base/byte-source.ts';
 import { computeFileId } from './file-id.ts';
-import { bufferSource } from './source.ts';
 
 it('hashes both ends and the length', () => {
   fc.assert(

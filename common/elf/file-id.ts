@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type FileId, toFileId } from '../base/brand.ts';
-import type { ByteSource } from './source.ts';
+import type { ByteSource } from '../base/byte-source.ts';
 
 const EDGE_BYTES = 4096;
 

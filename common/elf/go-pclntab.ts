@@ -3,11 +3,12 @@
  * instructions. It is there whether or not the program is stripped, since the runtime itself unwinds with it. Layout:
  * runtime/symtab.go (pcHeader, functab, _func, step) of Go 1.16, 1.18, 1.20 and 1.26, the releases that changed it.
  */
+
+import { OutOfBounds } from '../base/byte-source.ts';
 import { Cursor } from '../base/cursor.ts';
 import { ElfError, type ElfFile } from './elf.ts';
 import { type GoHeader, readGoHeader } from './go-header.ts';
 import { findGoText, GO_HEADER_BYTES, locateGoTable } from './go-module.ts';
-import { OutOfBounds } from './source.ts';
 
 const MAX_TABLE_BYTES = 256 << 20;
 /** Steps of one function's program. */

@@ -5,8 +5,9 @@
  * Only headers are read: where each record stands, and which of them says what. A debug-info record comes before the
  * load of the code that it is about. A move gives code of a known index another address.
  */
+
+import { OutOfBounds } from '../base/byte-source.ts';
 import { Cursor } from '../base/cursor.ts';
-import { OutOfBounds } from '../elf/source.ts';
 import type { SymbolFrame } from '../symbols/source.ts';
 import { CodeMap } from './code-map.ts';
 import {

@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkExtents } from '../../test/support/extents.ts';
 import { KeptScratch } from '../../test/support/kept-scratch.ts';
+import { bufferSource } from '../base/byte-source.ts';
 import { ElfError, parseElf } from '../elf/elf.ts';
-import { bufferSource } from '../elf/source.ts';
 import { readSymbolTable } from './elf-symbols.ts';
 import { tableSource } from './ladder.ts';
 

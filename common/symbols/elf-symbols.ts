@@ -2,8 +2,9 @@
  * Reads the function symbols of an ELF file from .symtab and .dynsym. Format: System V ABI, chapter 4, "Symbol
  * Table": 24 bytes an entry of name, info (binding << 4 | type), other, section, value, size.
  */
+
+import { OutOfBounds } from '../base/byte-source.ts';
 import { ElfError, type ElfFile, type Section, SHF_EXECINSTR, SHT_DYNSYM, SHT_SYMTAB } from '../elf/elf.ts';
-import { OutOfBounds } from '../elf/source.ts';
 import { findCodeRange, readCodeRanges } from './code-ranges.ts';
 import { type FindFunction, functionFinder } from './function-ends.ts';
 import { BIND_GLOBAL, BIND_LOCAL, BIND_WEAK } from './name-column.ts';

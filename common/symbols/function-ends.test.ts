@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bufferSource } from '../base/byte-source.ts';
 import { type ElfFile, parseElf } from '../elf/elf.ts';
-import { bufferSource } from '../elf/source.ts';
 import { readSymbolTable } from './elf-symbols.ts';
 import { functionFinder } from './function-ends.ts';
 

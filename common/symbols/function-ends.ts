@@ -2,12 +2,13 @@
  * Where functions end, as call frame information has it: for symbols that have no size. Each is looked up by itself, in
  * the table of .eh_frame_hdr where there is one; else the section is walked once.
  */
+
+import { OutOfBounds } from '../base/byte-source.ts';
 import { Cursor } from '../base/cursor.ts';
 import { countBelow } from '../base/search.ts';
 import { readEhFrameHeader } from '../elf/eh-frame-header.ts';
 import { ElfError, type ElfFile, type Section, SHT_NOBITS } from '../elf/elf.ts';
 import { DW_EH_PE_OMIT, DW_EH_PE_PCREL, readEncoded, skipEncoded } from '../elf/pointer-encodings.ts';
-import { OutOfBounds } from '../elf/source.ts';
 
 /** What is known of functions around an ELF virtual address. */
 export interface FunctionPlace {
@@ -133,7 +134,7 @@ interface FrameEntry {
   next: number;
 }
 
-/** Records of .eh_frame or .debug_frame by address: agent/stack-deltas/frame-section.ts reads all of them. */
+/** Records of .eh_frame or .debug_frame by address: agent/stack-deltas/sources/frame-section.ts reads all of them. */
 class FrameEntries {
   readonly #readAt: ReadAt;
   readonly #isEhFrame: boolean;

@@ -7,6 +7,8 @@
  * the address belongs to. Inlined calls form a tree; each says at which address of the function it was made, and
  * the file and line of that address are those of the call.
  */
+
+import { bufferSource, OutOfBounds } from '../base/byte-source.ts';
 import { countBelow } from '../base/search.ts';
 import { ElfError, type ElfFile } from '../elf/elf.ts';
 import { type GoHeader, readGoHeader } from '../elf/go-header.ts';
@@ -17,9 +19,8 @@ import {
   type GoTablePlace,
   locateGoTable,
 } from '../elf/go-module.ts';
-import { bufferSource, OutOfBounds } from '../elf/source.ts';
-import { SectionBytes } from './dwarf/section-bytes.ts';
 import { Extent } from './extent.ts';
+import { SectionBytes } from './section-bytes.ts';
 import type { SymbolFrame, SymbolSource } from './source.ts';
 
 const MAX_DECOMPRESSED_BYTES = 256 << 20;

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bufferSource } from '../base/byte-source.ts';
 import { ElfError, type ElfFile, parseElf } from '../elf/elf.ts';
-import { bufferSource } from '../elf/source.ts';
 import { readSymbolTable } from './elf-symbols.ts';
 import { DEFAULT_LIMITS, type MiniDebugInfoLimits, readMiniDebugInfo } from './mini-debug-info.ts';
 

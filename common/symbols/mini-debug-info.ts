@@ -3,8 +3,9 @@
  * the functions that .dynsym lacks. Fedora and its kin put it into every program. Described in the manual of GDB,
  * "MiniDebugInfo".
  */
+
+import { bufferSource, OutOfBounds } from '../base/byte-source.ts';
 import { ElfError, type ElfFile, parseElf } from '../elf/elf.ts';
-import { bufferSource, OutOfBounds } from '../elf/source.ts';
 
 export interface MiniDebugInfoLimits {
   compressedBytes: number;

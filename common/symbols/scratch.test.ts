@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bufferSource, OutOfBounds } from '../elf/source.ts';
+import { bufferSource, OutOfBounds } from '../base/byte-source.ts';
 import { packColumns, packParts, unpackColumns, unpackParts } from './scratch.ts';
 
 test('columns come back as they were packed', () => {

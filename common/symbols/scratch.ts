@@ -2,7 +2,7 @@
  * Room for what was made of a file, so that it need not stay in memory: written once, read back in parts. What has a name
  * may stay for later runs.
  */
-import { type ByteSource, bufferSource, partOf } from '../elf/source.ts';
+import { type ByteSource, bufferSource, partOf } from '../base/byte-source.ts';
 
 export interface Scratch {
   /** Whether it takes up no memory. */

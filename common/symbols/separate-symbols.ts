@@ -5,8 +5,8 @@
  */
 import { crc32 } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
+import { type ByteSource, OutOfBounds } from '../base/byte-source.ts';
 import { ElfError, type ElfFile, parseElf, type Section, SHT_SYMTAB } from '../elf/elf.ts';
-import { type ByteSource, OutOfBounds } from '../elf/source.ts';
 import type { DebugFile, FileAccess, FileRequest } from './source.ts';
 
 const MAX_LINK_BYTES = 4096;

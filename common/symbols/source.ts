@@ -2,7 +2,7 @@
  * What names addresses of one executable: its DWARF, its symbol tables, Go's pclntab, a perf map. Sources do no
  * I/O: they read the {@link ByteSource} they were made of, and ask for other files through {@link FileAccess}.
  */
-import type { ByteSource } from '../elf/source.ts';
+import type { ByteSource } from '../base/byte-source.ts';
 import type { Extent } from './extent.ts';
 
 /** One function at an address. Innermost first, several of them make an inline chain. */

@@ -1,6 +1,6 @@
+import { OutOfBounds } from '../base/byte-source.ts';
 import { ElfError, type ElfFile } from '../elf/elf.ts';
 import { type GoTablePlace, locateGoTable } from '../elf/go-module.ts';
-import { OutOfBounds } from '../elf/source.ts';
 import { readMiniDebugInfo } from './mini-debug-info.ts';
 
 export interface OfferedSymbols {

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { bufferSource } from '../base/byte-source.ts';
 import { parseElf } from '../elf/elf.ts';
-import { bufferSource } from '../elf/source.ts';
 import { readSymbolTable } from './elf-symbols.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'symbol-rules-'));

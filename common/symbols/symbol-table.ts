@@ -6,8 +6,9 @@
  * hundred, and reading all names costs ten times what all the rest of the table does. The rest stays outside memory as
  * well, where there is room: of a table of 2 MB, a look-up reads one block of 1 KB.
  */
+
+import { type ByteSource, OutOfBounds } from '../base/byte-source.ts';
 import { countBelow, lastAtOrBelow } from '../base/search.ts';
-import { type ByteSource, OutOfBounds } from '../elf/source.ts';
 import { Extent } from './extent.ts';
 import { type Alias, compareAliases } from './name-column.ts';
 import { IN_MEMORY, packColumns, packParts, type Scratch, unpackColumns, unpackParts } from './scratch.ts';

@@ -1,9 +1,9 @@
 /** Asks this project and binutils or LLVM about the same addresses of a file, and counts where they differ. */
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { fdSource } from '../../agent/stack-deltas/fd-source.ts';
-import { placeOf } from '../../agent/symbols/debug-files.ts';
-import { openSymbols } from '../../agent/symbols/open-symbols.ts';
+import { placeOf } from '../../agent/files/debug-files.ts';
+import { fdSource } from '../../agent/files/fd-source.ts';
+import { openSymbols } from '../../agent/symbolizer/worker/open-symbols.ts';
 import { parseElf } from '../../common/elf/elf.ts';
 import { readCodeRanges } from '../../common/symbols/code-ranges.ts';
 import { demangle } from '../../common/symbols/demangle/demangle.ts';

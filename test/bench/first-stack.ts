@@ -19,7 +19,7 @@ import { basename, join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Controller } from '../../agent/controller.ts';
-import type { FrameType, Profile } from '../../common/profile/profile.ts';
+import type { FrameType, Profile } from '../../common/profile/model/profile.ts';
 import { median } from './measure.ts';
 
 interface Script {

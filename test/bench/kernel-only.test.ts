@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { FrameType } from '../../common/profile/profile.ts';
-import { ProfileBuilder } from '../../common/profile/profile-builder.ts';
+import type { FrameType } from '../../common/profile/model/profile.ts';
+import { ProfileBuilder } from '../../common/profile/model/profile-builder.ts';
 import { countKernelOnly } from './kernel-only.ts';
 
 /** Each stack, leaf first, was seen at 10, 20 and 30. */

@@ -7,7 +7,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { userCacheDirectory } from '../../agent/symbols/cache-directory.ts';
+import { userCacheDirectory } from '../../agent/files/cache-directory.ts';
 
 const SOURCE = new URL('../../../test/bench/load/large-unit.cc', import.meta.url).pathname;
 /** In bytes of the object file: names, mangled or not, debug strings among them. */

@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { BPF_COUNTERS } from '../../agent/tracer/counters.gen.ts';
+import { BPF_COUNTERS } from '../../agent/records/counters.gen.ts';
 
 /** The checkout, seen from dist/test/bench. */
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

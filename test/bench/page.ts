@@ -16,9 +16,9 @@ const VIEW = { width: 2560, height: 1440 };
 
 /** What runs in the browser: the page's own model and painter. Boxes are as narrow as they can be with a label or not. */
 const HARNESS = `
-  import { buildModel } from './flame-model.ts';
-  import { FlamePainter, ROW_HEIGHT } from './flame-painter.ts';
-  import { makeTheme } from './theme.ts';
+  import { buildModel } from '../../common/flame/flame-model.ts';
+  import { FlamePainter, ROW_HEIGHT } from './flame/flame-painter.ts';
+  import { makeTheme } from './state/theme.ts';
 
   const frame = (count) => ({
     strings: Array.from({ length: count }, (_, i) => 'function_' + i),

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Controller } from '../../agent/controller.ts';
-import { RUNTIMES } from '../../agent/interpreters/runtimes.gen.ts';
+import { RUNTIMES } from '../../agent/runtimes/runtimes.gen.ts';
 import { Samplers } from '../../agent/tracer/samplers.ts';
 import { Tracer } from '../../agent/tracer/tracer.ts';
 import { toPid } from '../../common/base/brand.ts';

@@ -7,8 +7,8 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { buildTable } from '../../agent/stack-deltas/build-table.ts';
-import { fdSource } from '../../agent/stack-deltas/fd-source.ts';
+import { fdSource } from '../../agent/files/fd-source.ts';
+import { buildTable } from '../../agent/stack-deltas/table/build-table.ts';
 
 interface Run {
   ms: number;

@@ -5,9 +5,9 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
+import { bufferSource } from '../../common/base/byte-source.ts';
 import { type ElfFile, parseElf } from '../../common/elf/elf.ts';
-import { bufferSource } from '../../common/elf/source.ts';
-import type { Profile } from '../../common/profile/profile.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
 
 /** Stack as text, leaf first and with ';' between frames, and the samples that had it. */
 export type Stacks = Map<string, number>;

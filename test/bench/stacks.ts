@@ -8,7 +8,7 @@ import { constants, setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
+import { decodeOtlp } from '../../common/profile/otlp/otlp-decode.ts';
 import { ScriptedReceiver } from '../fixtures/scripted-receiver.ts';
 import { Load, ROOT, unpackPeer } from './measure.ts';
 import {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Long from 'long';
 import { opentelemetry } from '#otlp';
-import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
+import { decodeOtlp } from '../../common/profile/otlp/otlp-decode.ts';
 import { ScriptedReceiver } from '../fixtures/scripted-receiver.ts';
 import { ROOT } from './measure.ts';
 import { firstPidSince, varyRequest } from './vary-request.ts';

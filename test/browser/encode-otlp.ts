@@ -1,7 +1,7 @@
 import Long from 'long';
 import { opentelemetry } from '#otlp';
-import { readAttributes } from '../../common/profile/attributes.ts';
-import type { Location, Process, Profile, Sample } from '../../common/profile/profile.ts';
+import { readAttributes } from '../../common/profile/model/attributes.ts';
+import type { Location, Process, Profile, Sample } from '../../common/profile/model/profile.ts';
 
 const { ExportProfilesServiceRequest } = opentelemetry.proto.collector.profiles.v1development;
 

@@ -1,11 +1,11 @@
 import { flameGraphResponse } from '../../collector/api/responses.ts';
-import type { FlameGraphResponse } from '../../collector/api/types.ts';
-import { buildFlameTree } from '../../collector/query/flame-tree.ts';
-import { LeafSums } from '../../collector/query/leaf-sums.ts';
+import { buildFlameTree } from '../../collector/query/flame/flame-tree.ts';
+import { LeafSums } from '../../collector/query/flame/leaf-sums.ts';
 import { readWindow } from '../../collector/query/read.ts';
-import { MemoryStore } from '../../collector/store/memory-store.ts';
+import { MemoryStore } from '../../collector/store/memory/memory-store.ts';
 import { CPU_TYPE } from '../../collector/store/stored-type.ts';
-import { parseFilter } from '../../common/profile/filter.ts';
+import type { FlameGraphResponse } from '../../common/flame/tree-answer.ts';
+import { parseFilter } from '../../common/profile/filters/filter.ts';
 import { profileFromText } from './synthetic-profile.ts';
 
 /** What the API answers for the stacks of a text (see profileFromText). */

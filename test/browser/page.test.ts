@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Collector, startCollector } from '../../collector/main.ts';
-import { attributesText } from '../../common/profile/attributes.ts';
+import { attributesText } from '../../common/profile/model/attributes.ts';
 import { CHROMIUM, launchChromium } from './chromium.ts';
 import { encodeOtlp } from './encode-otlp.ts';
 import { Pusher } from './push.ts';

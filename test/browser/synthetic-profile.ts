@@ -1,5 +1,10 @@
-import { emptyProcess, emptyProfile, type FrameType, type Profile } from '../../common/profile/profile.ts';
-import { cpuType } from '../../common/profile/profile-type.ts';
+import {
+  emptyProcess,
+  emptyProfile,
+  type FrameType,
+  type Profile,
+} from '../../common/profile/model/profile.ts';
+import { cpuType } from '../../common/profile/model/profile-type.ts';
 
 const KINDS: Record<string, FrameType> = {
   k: 'kernel',

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startCollector } from '../../collector/main.ts';
 import { readWindow } from '../../collector/query/read.ts';
-import { ClickHouseStore } from '../../collector/store/clickhouse-store.ts';
+import { ClickHouseStore } from '../../collector/store/clickhouse/clickhouse-store.ts';
 import { encodeOtlp } from '../browser/encode-otlp.ts';
 import { Pusher } from '../browser/push.ts';
 import { profileFromText } from '../browser/synthetic-profile.ts';

@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { userCacheDirectory } from '../../agent/symbols/cache-directory.ts';
-import { packageRoot } from '../../agent/tracer/package-root.ts';
+import { packageRoot } from '../../agent/base/package-root.ts';
+import { userCacheDirectory } from '../../agent/files/cache-directory.ts';
 
 /** Of the cross compiler's Debian, so that its C library and the guest's agree. */
 const SUITE = 'bookworm';

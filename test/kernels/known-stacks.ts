@@ -1,7 +1,7 @@
 /** The programs that run in the guest, and what each knows about its own stacks. */
 import { basename } from 'node:path';
-import { processName, stackNames } from '../../common/profile/frame-name.ts';
-import type { Profile } from '../../common/profile/profile.ts';
+import { processName, stackNames } from '../../common/profile/model/frame-name.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
 import type { Architecture } from './virtual-machine.ts';
 
 export interface NamedSample {

@@ -4,9 +4,9 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { packageRoot } from '../../agent/tracer/package-root.ts';
+import { packageRoot } from '../../agent/base/package-root.ts';
 import type { ProgramFigures } from '../../agent/tracer/program-figures.ts';
-import { readProfile } from '../../common/profile/formats.ts';
+import { readProfile } from '../../common/profile/formats/formats.ts';
 import { muslForArm64, prepareArm64Guest } from './arm64-guest.ts';
 import {
   judgeStacks,

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, expect, it } from 'vitest';
-import { packageRoot } from '../../agent/tracer/package-root.ts';
+import { packageRoot } from '../../agent/base/package-root.ts';
 
 const MODULE = join(packageRoot(), 'dist/test/kernels/virtual-machine.js');
 const folder = mkdtempSync(join(tmpdir(), 'everyframe-machine-'));

@@ -1,6 +1,6 @@
 /** One ELF file, ours against readelf's. */
 import { closeSync, openSync } from 'node:fs';
-import { fdSource } from '../../agent/stack-deltas/fd-source.ts';
+import { fdSource } from '../../agent/files/fd-source.ts';
 import { extractStackDeltas, type StackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
 import { parseElf } from '../../common/elf/elf.ts';
 import { isGo } from '../../common/elf/go-module.ts';

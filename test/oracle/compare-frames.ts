@@ -1,10 +1,10 @@
 /** Compares our stack deltas with readelf's rows, at every boundary of a row and one byte to either side. */
 
-import { REGISTERS } from '../../agent/stack-deltas/cfi-state.ts';
-import { describeRule, type RuleText } from '../../agent/stack-deltas/describe.ts';
-import type { Rule } from '../../agent/stack-deltas/rules.ts';
+import { EF_RULE_INTERRUPTED, RuleKind, ValueKind } from '../../agent/records/records.gen.ts';
+import { REGISTERS } from '../../agent/stack-deltas/rules/cfi-state.ts';
+import { describeRule, type RuleText } from '../../agent/stack-deltas/rules/describe.ts';
+import type { Rule } from '../../agent/stack-deltas/rules/rules.ts';
 import type { StackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
-import { EF_RULE_INTERRUPTED, RuleKind, ValueKind } from '../../agent/tracer/records.gen.ts';
 import { lastAtOrBelow } from '../../common/base/search.ts';
 import { evaluate, MadeUpProcess } from './readelf-expressions.ts';
 import type { ReadelfFrames, ReadelfRule } from './readelf-frames.ts';

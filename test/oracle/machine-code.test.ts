@@ -1,18 +1,18 @@
 /** Rules made of machine code alone, against what the compiler wrote into .eh_frame of the same code. */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { newInexpressible, REGISTERS } from '../../agent/stack-deltas/cfi-state.ts';
-import { decodeFrameSection } from '../../agent/stack-deltas/frame-section.ts';
-import { findEhFrame } from '../../agent/stack-deltas/frame-sources.ts';
-import { joinFunctions } from '../../agent/stack-deltas/join.ts';
+import { RuleKind, ValueKind } from '../../agent/records/records.gen.ts';
 import { PROCESSORS } from '../../agent/stack-deltas/machine-code/add-code.ts';
 import { CodeWalk } from '../../agent/stack-deltas/machine-code/walk.ts';
-import { FunctionRows } from '../../agent/stack-deltas/rows.ts';
-import { type Rule, RuleTable } from '../../agent/stack-deltas/rules.ts';
-import { RuleKind, ValueKind } from '../../agent/tracer/records.gen.ts';
+import { newInexpressible, REGISTERS } from '../../agent/stack-deltas/rules/cfi-state.ts';
+import { joinFunctions } from '../../agent/stack-deltas/rules/join.ts';
+import { FunctionRows } from '../../agent/stack-deltas/rules/rows.ts';
+import { type Rule, RuleTable } from '../../agent/stack-deltas/rules/rules.ts';
+import { decodeFrameSection } from '../../agent/stack-deltas/sources/frame-section.ts';
+import { findEhFrame } from '../../agent/stack-deltas/sources/frame-sources.ts';
+import { bufferSource } from '../../common/base/byte-source.ts';
 import { lastAtOrBelow } from '../../common/base/search.ts';
 import { parseElf, SHF_EXECINSTR } from '../../common/elf/elf.ts';
-import { bufferSource } from '../../common/elf/source.ts';
 
 interface Subject {
   path: string;

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { userCacheDirectory } from '../../agent/symbols/cache-directory.ts';
+import { userCacheDirectory } from '../../agent/files/cache-directory.ts';
 
 /** A broad set: C, C++, Rust, OCaml, Haskell, Fortran, Ada and assembly; old and new compilers' output. */
 export const PACKAGES =

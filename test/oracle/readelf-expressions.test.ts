@@ -1,10 +1,10 @@
 /** Whether a wrong rule would be noticed that stands for an expression. */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { RuleKind } from '../../agent/records/records.gen.ts';
 import { extractStackDeltas } from '../../agent/stack-deltas/stack-deltas.ts';
-import { RuleKind } from '../../agent/tracer/records.gen.ts';
+import { bufferSource } from '../../common/base/byte-source.ts';
 import { parseElf } from '../../common/elf/elf.ts';
-import { bufferSource } from '../../common/elf/source.ts';
 import { hasTool } from '../support/fixtures.ts';
 import { compareFrames } from './compare-frames.ts';
 import { ExpressionReader, evaluate, MadeUpProcess } from './readelf-expressions.ts';

@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { userCacheDirectory } from '../../agent/symbols/cache-directory.ts';
+import { userCacheDirectory } from '../../agent/files/cache-directory.ts';
 
 export type OracleName = 'addr2line' | 'llvm-symbolizer' | 'go tool addr2line';
 

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bufferSource } from '../../common/base/byte-source.ts';
 import { parseElf } from '../../common/elf/elf.ts';
-import { bufferSource } from '../../common/elf/source.ts';
 import { compareSymbols, type Oracle, ourLevels, sampleAddresses } from '../bench/compare-symbols.ts';
 
 const SOURCE = `

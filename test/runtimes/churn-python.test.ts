@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
-import { unnamedReasonOf } from '../../common/profile/unnamed-markers.ts';
+import { unnamedReasonOf } from '../../common/profile/model/unnamed-markers.ts';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';
 import { findPythons } from './pythons.ts';

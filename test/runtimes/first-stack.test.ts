@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
-import type { Profile } from '../../common/profile/profile.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording, type Stack, stacksOf } from '../support/recording.ts';
 

@@ -2,8 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
-import { describeApproximateLines } from '../../common/profile/approximate-lines.ts';
-import type { Profile } from '../../common/profile/profile.ts';
+import { describeApproximateLines } from '../../common/profile/model/approximate-lines.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';

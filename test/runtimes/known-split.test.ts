@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Profile } from '../../common/profile/profile.ts';
-import { ProfileBuilder } from '../../common/profile/profile-builder.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
+import { ProfileBuilder } from '../../common/profile/model/profile-builder.ts';
 import { Windows } from './known-split.ts';
 
 const SECOND = 1_000_000_000n;

@@ -1,5 +1,5 @@
 /** Programs that spend 30 % of their CPU time in a() and 70 % in b(): what profiles say of them, by windows of 5 s. */
-import type { FrameType, Profile } from '../../common/profile/profile.ts';
+import type { FrameType, Profile } from '../../common/profile/model/profile.ts';
 
 export const SHARE = 0.3;
 const WINDOW_NS = 5_000_000_000n;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
-import type { FrameType } from '../../common/profile/profile.ts';
+import type { FrameType } from '../../common/profile/model/profile.ts';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';

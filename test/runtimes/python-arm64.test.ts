@@ -4,8 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findPython } from '../../agent/interpreters/python/find-python.ts';
+import { bufferSource } from '../../common/base/byte-source.ts';
 import { parseElf } from '../../common/elf/elf.ts';
-import { bufferSource } from '../../common/elf/source.ts';
 import { isWholeMatrix } from './debian-roots.ts';
 
 const FETCH = join(import.meta.dirname, '../kernels/fetch-packages.sh');

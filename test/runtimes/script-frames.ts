@@ -1,5 +1,5 @@
 /** Frames of interpreted functions out of a recording: one runtime's, inlined ones expanded. */
-import type { FrameType } from '../../common/profile/profile.ts';
+import type { FrameType } from '../../common/profile/model/profile.ts';
 import type { Recording } from '../support/recording.ts';
 
 export interface ScriptFrame {

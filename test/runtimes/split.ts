@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { afterAll, beforeAll, expect, it, type RunnerTask } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
-import { decodeOtlp } from '../../common/profile/otlp-decode.ts';
-import { encodeOtlp } from '../../common/profile/otlp-encode.ts';
-import type { FrameType, Profile } from '../../common/profile/profile.ts';
+import type { FrameType, Profile } from '../../common/profile/model/profile.ts';
+import { decodeOtlp } from '../../common/profile/otlp/otlp-decode.ts';
+import { encodeOtlp } from '../../common/profile/otlp/otlp-encode.ts';
 import { type TestedBuild, titleOfSplit } from '../../scripts/runtime-support.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';

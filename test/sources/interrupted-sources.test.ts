@@ -6,12 +6,9 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { BpfPrograms, type BpfSettings, makeOpener } from '../../agent/tracer/bpf-object.ts';
-import { BPF_COUNTERS, type BpfCounter } from '../../agent/tracer/counters.gen.ts';
-import { onlineCpus } from '../../agent/tracer/cpus.ts';
-import { loadNative, type Native, type NativeBpfObject, type NativeRing } from '../../agent/tracer/native.ts';
-import { PerfEvents } from '../../agent/tracer/perf-events.ts';
-import { RecordStream } from '../../agent/tracer/record-stream.ts';
+import { loadNative, type Native, type NativeBpfObject, type NativeRing } from '../../agent/base/native.ts';
+import { onlineCpus } from '../../agent/host/cpus.ts';
+import { BPF_COUNTERS, type BpfCounter } from '../../agent/records/counters.gen.ts';
 import {
   Context,
   FrameKind,
@@ -20,7 +17,10 @@ import {
   RecordType,
   SAMPLE,
   TRACE,
-} from '../../agent/tracer/records.gen.ts';
+} from '../../agent/records/records.gen.ts';
+import { BpfPrograms, type BpfSettings, makeOpener } from '../../agent/tracer/bpf-object.ts';
+import { PerfEvents } from '../../agent/tracer/perf-events.ts';
+import { RecordStream } from '../../agent/tracer/record-stream.ts';
 import { compile, hasTool, missingRights } from '../support/fixtures.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

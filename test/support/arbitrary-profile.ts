@@ -1,8 +1,8 @@
 /** Profiles for property tests: tables with repeats, entries that nothing refers to, every kind of number. */
 import fc from 'fast-check';
-import type { FrameType, Location, Process, Profile, Sample } from '../../common/profile/profile.ts';
-import { emptyMapping, emptyProcess, emptyProfile } from '../../common/profile/profile.ts';
-import { cpuType, NO_PERIOD, parseValueType } from '../../common/profile/profile-type.ts';
+import type { FrameType, Location, Process, Profile, Sample } from '../../common/profile/model/profile.ts';
+import { emptyMapping, emptyProcess, emptyProfile } from '../../common/profile/model/profile.ts';
+import { cpuType, NO_PERIOD, parseValueType } from '../../common/profile/model/profile-type.ts';
 
 const FRAME_TYPES: FrameType[] = ['native', 'kernel', 'go', 'cpython', 'jvm', 'luajit', 'abort-marker', ''];
 

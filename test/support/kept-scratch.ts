@@ -1,5 +1,5 @@
 /** A scratch in memory that finds what was stored in it, as one does that an earlier run has filled. */
-import { bufferSource } from '../../common/elf/source.ts';
+import { bufferSource } from '../../common/base/byte-source.ts';
 import type { Scratch } from '../../common/symbols/scratch.ts';
 
 export class KeptScratch implements Scratch {

@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { readAttributeNames, readTimeline, readValues, readWindow } from '../../collector/query/read.ts';
 import { MAX_ATTRIBUTE_SETS } from '../../collector/store/series-table.ts';
 import type { Store } from '../../collector/store/store.ts';
-import { attributesText } from '../../common/profile/attributes.ts';
-import { labelOf, parseFilter } from '../../common/profile/filter.ts';
+import { labelOf, parseFilter } from '../../common/profile/filters/filter.ts';
+import { attributesText } from '../../common/profile/model/attributes.ts';
 import { profileFromText } from '../browser/synthetic-profile.ts';
 
 const HOUR = 3_600_000;

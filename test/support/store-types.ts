@@ -4,7 +4,7 @@ import { topFunctions } from '../../collector/query/functions.ts';
 import { readTimeline, readWindow } from '../../collector/query/read.ts';
 import type { Store } from '../../collector/store/store.ts';
 import { CPU_TYPE, MAX_TYPES } from '../../collector/store/stored-type.ts';
-import { typeKey } from '../../common/profile/profile-type.ts';
+import { typeKey } from '../../common/profile/model/profile-type.ts';
 import { profileFromText } from '../browser/synthetic-profile.ts';
 import type { Place } from './store-attributes.ts';
 import { typedProfile } from './typed-profile.ts';

@@ -2,10 +2,15 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { bufferSource } from '../../common/base/byte-source.ts';
 import { computeFileId } from '../../common/elf/file-id.ts';
-import { bufferSource } from '../../common/elf/source.ts';
-import { emptyMapping, emptyProcess, emptyProfile, type Profile } from '../../common/profile/profile.ts';
-import { cpuType } from '../../common/profile/profile-type.ts';
+import {
+  emptyMapping,
+  emptyProcess,
+  emptyProfile,
+  type Profile,
+} from '../../common/profile/model/profile.ts';
+import { cpuType } from '../../common/profile/model/profile-type.ts';
 
 export interface StrippedProgram {
   /** With everything. */

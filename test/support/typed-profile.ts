@@ -1,6 +1,6 @@
 /** Profiles of other things than CPU samples, for tests. */
-import type { Profile } from '../../common/profile/profile.ts';
-import type { ValueType } from '../../common/profile/profile-type.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
+import type { ValueType } from '../../common/profile/model/profile-type.ts';
 import { profileFromText } from '../browser/synthetic-profile.ts';
 
 export interface TypedOptions {

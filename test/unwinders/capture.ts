@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { FrameKind } from '../../agent/tracer/records.gen.ts';
+import { FrameKind } from '../../agent/records/records.gen.ts';
 import { CapturedFile, hex, hexOf, pageOf } from './captured-file.ts';
 import { type Frame, framesOf, parseCase, parseStacks, textOf } from './case.ts';
 import { NotedMemory } from './noted-memory.ts';

@@ -2,10 +2,10 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { basename } from 'node:path';
-import { RUNTIMES } from '../../agent/interpreters/runtimes.gen.ts';
-import { buildTable, type ExecutableTable } from '../../agent/stack-deltas/build-table.ts';
-import { fdSource } from '../../agent/stack-deltas/fd-source.ts';
-import { EF_BLOCK_BITS, EF_PAGE_BITS, FILE_ENTRY, FileState, PAGE } from '../../agent/tracer/records.gen.ts';
+import { fdSource } from '../../agent/files/fd-source.ts';
+import { EF_BLOCK_BITS, EF_PAGE_BITS, FILE_ENTRY, FileState, PAGE } from '../../agent/records/records.gen.ts';
+import { RUNTIMES } from '../../agent/runtimes/runtimes.gen.ts';
+import { buildTable, type ExecutableTable } from '../../agent/stack-deltas/table/build-table.ts';
 
 const BLOCK_BYTES = 1 << EF_BLOCK_BITS;
 const PAGE_BYTES = 1 << EF_PAGE_BITS;

@@ -13,8 +13,8 @@ import {
   type ProcessMemory,
   type RuntimeFrame,
 } from '../../agent/interpreters/contract.ts';
-import { RUNTIMES } from '../../agent/interpreters/runtimes.gen.ts';
-import { FrameKind, Marker } from '../../agent/tracer/records.gen.ts';
+import { FrameKind, Marker } from '../../agent/records/records.gen.ts';
+import { RUNTIMES } from '../../agent/runtimes/runtimes.gen.ts';
 
 const PAGE_BYTES = 4096;
 

@@ -11,7 +11,7 @@ import {
   RuleKind,
   Runtime,
   ValueKind,
-} from '../../agent/tracer/records.gen.ts';
+} from '../../agent/records/records.gen.ts';
 
 const CODE = 0x10000;
 const STACK = 0x7f0000000000;

@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { EF_MAX_USER_FRAMES, EF_MAX_WORDS, FrameKind, Marker } from '../../agent/tracer/records.gen.ts';
+import { EF_MAX_USER_FRAMES, EF_MAX_WORDS, FrameKind, Marker } from '../../agent/records/records.gen.ts';
 import { hasTool } from '../support/fixtures.ts';
 import { type Frame, framesOf, parseCase, parseStacks, textOf, type Unwound } from './case.ts';
 import { madeCase, pendingCase } from './made-case.ts';

@@ -1,5 +1,5 @@
 /** Where a JVM keeps its code, and the value of the BPF map that tells BPF. */
-import { EF_HOTSPOT_HEAPS, HOTSPOT, HOTSPOT_HEAP } from '../../tracer/records.gen.ts';
+import { EF_HOTSPOT_HEAPS, HOTSPOT, HOTSPOT_HEAP } from '../../records/records.gen.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import type { JvmMemory } from './jvm-memory.ts';
 import type { HeapsLayout, HotspotLayout } from './layout.ts';

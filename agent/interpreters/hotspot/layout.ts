@@ -1,5 +1,5 @@
 /** Where HotSpot keeps what unwinding and naming need, as its tables say; each offset is checked before it is used. */
-import { EF_HOTSPOT_BLOB_BYTES } from '../../tracer/records.gen.ts';
+import { EF_HOTSPOT_BLOB_BYTES } from '../../records/records.gen.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import { FLAG_TYPES } from './flags.ts';
 import type { VmTables } from './vm-tables.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HOTSPOT, HOTSPOT_HEAP, HotspotCode } from '../../tracer/records.gen.ts';
+import { HOTSPOT, HOTSPOT_HEAP, HotspotCode } from '../../records/records.gen.ts';
 import { NameCache, UnsupportedRuntime } from '../contract.ts';
 import { BASE, encodeUnsigned5, MadeJvm } from './made-jvm.ts';
 import { hotspot } from './plugin.ts';

@@ -1,5 +1,5 @@
 /** HotSpot, the JVM of OpenJDK, from JDK 8 on: docs/interpreters/hotspot.md. */
-import { FrameKind, HotspotCode, RUNTIME_MAPS, Runtime } from '../../tracer/records.gen.ts';
+import { FrameKind, HotspotCode, RUNTIME_MAPS, Runtime } from '../../records/records.gen.ts';
 import {
   type AttachedRuntime,
   type FrameWords,

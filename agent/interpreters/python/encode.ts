@@ -4,7 +4,7 @@ import {
   PythonAccessKind,
   PythonBoundaryKind,
   PythonInstructionKind,
-} from '../../tracer/records.gen.ts';
+} from '../../records/records.gen.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import type { PythonBinary } from './find-python.ts';
 import type { ThreadAccess } from './thread-access.ts';

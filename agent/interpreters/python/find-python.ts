@@ -3,8 +3,9 @@
  * exported symbols, which every build has (extension modules need them), never by the file's name: `python3`, a
  * shared libpython, and a program that has CPython linked in all look the same.
  */
+
+import { OutOfBounds } from '../../../common/base/byte-source.ts';
 import { type ElfFile, PF_X, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB } from '../../../common/elf/elf.ts';
-import { OutOfBounds } from '../../../common/elf/source.ts';
 import { forEachEntry, readStrings, readU64 } from '../../../common/symbols/section-entries.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import { DEBUG_OFFSETS_BYTES, NoDebugOffsets, readDebugOffsets } from './debug-offsets.ts';

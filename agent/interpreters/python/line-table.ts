@@ -8,8 +8,9 @@
  * Sources: Objects/lnotab_notes.txt of 3.9 and 3.10, InternalDocs/code_objects.md ("Source code locations") of
  * 3.13. The tables come from other processes: whatever they contain, reading ends with their bytes.
  */
+
+import { OutOfBounds } from '../../../common/base/byte-source.ts';
 import { Cursor } from '../../../common/base/cursor.ts';
-import { OutOfBounds } from '../../../common/elf/source.ts';
 
 export interface Place {
   /** 0 where the instruction belongs to no line. */

@@ -1,6 +1,6 @@
 /** CPython 3.6 and later: docs/interpreters/python.md. */
 
-import { FrameKind, RUNTIME_MAPS, Runtime } from '../../tracer/records.gen.ts';
+import { FrameKind, RUNTIME_MAPS, Runtime } from '../../records/records.gen.ts';
 import type { NameCache, RuntimePlugin } from '../contract.ts';
 import { type CodeObject, PythonProcess, placeOf, readCodeObject } from './code-object.ts';
 import { encodePython } from './encode.ts';

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { bufferSource } from '../../../common/base/byte-source.ts';
 import { parseElf } from '../../../common/elf/elf.ts';
-import { bufferSource } from '../../../common/elf/source.ts';
 import { findCode } from './code.ts';
 import { Heap } from './heap.ts';
 import type { V8Layout } from './layout.ts';

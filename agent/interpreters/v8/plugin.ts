@@ -1,5 +1,5 @@
 /** V8 9.4 and later, as in Node 16 to 26: docs/interpreters/v8.md. */
-import { FrameKind, RUNTIME_MAPS, Runtime, V8, V8Tier } from '../../tracer/records.gen.ts';
+import { FrameKind, RUNTIME_MAPS, Runtime, V8, V8Tier } from '../../records/records.gen.ts';
 import type {
   FrameWords,
   NameCache,

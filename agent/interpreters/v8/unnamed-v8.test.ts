@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { bufferSource } from '../../../common/base/byte-source.ts';
 import { buildElf } from '../../../common/elf/build-elf.ts';
 import { PF_X, PT_LOAD, parseElf } from '../../../common/elf/elf.ts';
-import { bufferSource } from '../../../common/elf/source.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import { findV8 } from './find-v8.ts';
 import { layoutOf } from './layout.ts';

@@ -3,8 +3,9 @@
  * 7.4.1): the "name" section that tool chains write, else what the module exports. A binary is a row of sections, each with
  * a number and a length. Foreign bytes: what contradicts itself costs the names behind it.
  */
+
+import { OutOfBounds } from '../../../common/base/byte-source.ts';
 import { Cursor } from '../../../common/base/cursor.ts';
-import { OutOfBounds } from '../../../common/elf/source.ts';
 
 /** Of the binary; undefined where they can't be read. Bytes that are kept have to be copied. */
 export type ReadBinary = (at: number, length: number) => Uint8Array | undefined;

@@ -3,6 +3,8 @@
  * around a program's start, `_init` and `_fini`, and `main` of a Rust program that aborts on panic. Some have nothing
  * else: musl, and what was built with -fno-asynchronous-unwind-tables.
  */
+
+import { OutOfBounds } from '../../../common/base/byte-source.ts';
 import { Cursor } from '../../../common/base/cursor.ts';
 import {
   ElfError,
@@ -15,11 +17,10 @@ import {
   SHT_NOBITS,
   SHT_SYMTAB,
 } from '../../../common/elf/elf.ts';
-import { OutOfBounds } from '../../../common/elf/source.ts';
-import type { CodeRange } from '../gaps.ts';
-import { coverage } from '../join.ts';
-import type { FunctionRows } from '../rows.ts';
-import type { RuleTable } from '../rules.ts';
+import type { CodeRange } from '../rules/gaps.ts';
+import { coverage } from '../rules/join.ts';
+import type { FunctionRows } from '../rules/rows.ts';
+import type { RuleTable } from '../rules/rules.ts';
 import { AARCH64 } from './arm64-frame.ts';
 import type { Processor } from './code-reader.ts';
 import { X86_64 } from './frame-state.ts';

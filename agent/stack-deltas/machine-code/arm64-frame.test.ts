@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeRule } from '../describe.ts';
+import { describeRule } from '../rules/describe.ts';
 import { AARCH64 } from './arm64-frame.ts';
 import { CodeWalk } from './walk.ts';
 

@@ -2,9 +2,9 @@
  * Where a function's frame is on arm64. Unlike on x86-64 the return address comes in a register, x30; what calls others
  * saves it, mostly together with the caller's frame pointer.
  */
-import { RuleKind, ValueKind } from '../../tracer/records.gen.ts';
-import { REGISTERS } from '../cfi-state.ts';
-import { newRule, type Rule } from '../rules.ts';
+import { RuleKind, ValueKind } from '../../records/records.gen.ts';
+import { REGISTERS } from '../rules/cfi-state.ts';
+import { newRule, type Rule } from '../rules/rules.ts';
 import { Arm64Reader } from './arm64-instruction.ts';
 import { Effect, type FrameTracker, type Processor } from './code-reader.ts';
 

@@ -1,5 +1,5 @@
 /** What the walk through machine code knows of a processor: its instructions, and what they do to a frame. */
-import type { Rule } from '../rules.ts';
+import type { Rule } from '../rules/rules.ts';
 
 /** What an instruction means for the stack and for what runs next. */
 export const Effect = {

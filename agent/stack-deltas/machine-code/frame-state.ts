@@ -1,7 +1,7 @@
 /** Where a function's frame is, instruction by instruction: what a compiler would have written as unwind information. */
-import { RuleKind, ValueKind } from '../../tracer/records.gen.ts';
-import { REGISTERS } from '../cfi-state.ts';
-import { newRule, type Rule } from '../rules.ts';
+import { RuleKind, ValueKind } from '../../records/records.gen.ts';
+import { REGISTERS } from '../rules/cfi-state.ts';
+import { newRule, type Rule } from '../rules/rules.ts';
 import { Effect, type FrameTracker, type Processor } from './code-reader.ts';
 import { InstructionReader } from './instruction.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { describeRule } from '../describe.ts';
+import { describeRule } from '../rules/describe.ts';
 import { Effect } from './code-reader.ts';
 import { X86_64 } from './frame-state.ts';
 import { InstructionReader } from './instruction.ts';

@@ -1,8 +1,9 @@
 /** The debug sections of one ELF file: an executable, its separate debug information, a .dwo, .dwp or dwz file. */
+
+import { bufferSource, OutOfBounds } from '../../base/byte-source.ts';
 import { ElfError, type ElfFile, SHT_NOBITS } from '../../elf/elf.ts';
-import { bufferSource, OutOfBounds } from '../../elf/source.ts';
 import { IN_MEMORY, type Scratch } from '../scratch.ts';
-import { MANY_WINDOWS, SectionBytes } from './section-bytes.ts';
+import { MANY_WINDOWS, SectionBytes } from '../section-bytes.ts';
 
 const SHF_COMPRESSED = 0x800;
 

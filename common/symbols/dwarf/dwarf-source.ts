@@ -3,8 +3,8 @@
  * contain an address, of which the last used ones stay within a byte bound.
  */
 import { LRUCache } from 'lru-cache';
+import type { ByteSource } from '../../base/byte-source.ts';
 import { type ElfFile, parseElf } from '../../elf/elf.ts';
-import type { ByteSource } from '../../elf/source.ts';
 import { type CodeRange, codeRangeFinder, readCodeRanges } from '../code-ranges.ts';
 import type { Extent } from '../extent.ts';
 import { IN_MEMORY, packParts, type Scratch, unpackParts } from '../scratch.ts';

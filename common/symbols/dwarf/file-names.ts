@@ -1,5 +1,5 @@
 /** Paths of the files of a line table, by the numbers that its rows and DIEs have for them. */
-import type { ByteSource } from '../../elf/source.ts';
+import type { ByteSource } from '../../base/byte-source.ts';
 
 export interface FileList {
   compDir: string;

@@ -2,8 +2,9 @@
  * The functions of one unit and what was inlined into them, by address. DIEs are walked once and in order; of each
  * function a row of numbers is kept, and its name is read when an address asks for it.
  */
+
+import type { ByteSource } from '../../base/byte-source.ts';
 import { Cursor } from '../../base/cursor.ts';
-import type { ByteSource } from '../../elf/source.ts';
 import type { Extent } from '../extent.ts';
 import { packColumns, unpackColumns } from '../scratch.ts';
 import { type AbbrevTable, KIND_CLASS, KIND_INLINED, KIND_JUMP, KIND_SUBPROGRAM } from './abbrevs.ts';

@@ -1,7 +1,8 @@
 /** Which file and line an address was compiled from: .debug_line of DWARF 2 to 5, sections 6.2. */
+
+import type { ByteSource } from '../../base/byte-source.ts';
 import type { Cursor } from '../../base/cursor.ts';
 import { lastAtOrBelow } from '../../base/search.ts';
-import type { ByteSource } from '../../elf/source.ts';
 import type { Extent } from '../extent.ts';
 import { packColumns, unpackColumns } from '../scratch.ts';
 import { DwarfError } from './constants.ts';

@@ -1,7 +1,8 @@
 /** Split DWARF: the unit of a .dwo or .dwp file that a skeleton unit stands for. DWARF 5, sections 7.3.2 and 7.3.5. */
+
+import type { ByteSource } from '../../base/byte-source.ts';
 import type { Cursor } from '../../base/cursor.ts';
 import { parseElf } from '../../elf/elf.ts';
-import type { ByteSource } from '../../elf/source.ts';
 import type { FileAccess } from '../source.ts';
 import { DwarfError } from './constants.ts';
 import { DwarfFile } from './dwarf-file.ts';

@@ -1,10 +1,10 @@
 /** Which unit an address belongs to: by .debug_aranges, else by the first DIEs of the units that have none there. */
 import type { Cursor } from '../../base/cursor.ts';
 import type { Extent } from '../extent.ts';
+import type { SectionBytes } from '../section-bytes.ts';
 import { DwarfError } from './constants.ts';
 import { Column, Intervals } from './intervals.ts';
 import { readRanges } from './ranges.ts';
-import type { SectionBytes } from './section-bytes.ts';
 import { isTypeUnit, type Unit } from './unit.ts';
 import type { UnitList } from './unit-list.ts';
 

@@ -1,10 +1,10 @@
 /** Unit headers and what the first DIE of a unit says of the others: DWARF 5, sections 7.5.1 and 3.1. */
 import type { Cursor } from '../../base/cursor.ts';
+import type { SectionBytes } from '../section-bytes.ts';
 import { type AbbrevTable, readAbbrevs } from './abbrevs.ts';
 import * as D from './constants.ts';
 import type { DwarfFile } from './dwarf-file.ts';
 import { type Encoding, isAddressIndex, isStringIndex, readForm } from './forms.ts';
-import type { SectionBytes } from './section-bytes.ts';
 
 export interface UnitHeader extends Encoding {
   /** Of the header in its section. */

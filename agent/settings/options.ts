@@ -1,0 +1,235 @@
+/**
+ * Every setting of the agent, in one table: flag, environment variable (EVERYFRAME_…, or the OpenTelemetry
+ * profiler's OTEL_PROFILING_AGENT_…), default and meaning. The flags carry that profiler's names, so that this
+ * agent starts where that one did.
+ */
+import * as v from 'valibot';
+import { BadSetting } from '../../common/base/bad-setting.ts';
+import { parseBytes } from '../../common/base/size.ts';
+
+export interface Setting {
+  flag: string;
+  /** Metavariable of the help text; undefined: a switch. */
+  value?: string;
+  default?: string;
+  repeatable?: boolean;
+  help: string;
+}
+
+export const SYMBOL_CACHE_HELP =
+  'keep names of native code and unwind tables there for later runs, or off (default: /var/cache/everyframe for root, else below ~/.cache)';
+
+export const AGENT_SETTINGS: readonly Setting[] = [
+  { flag: 'collection-agent', value: 'HOST:PORT', help: 'OTLP gRPC receiver to push profiles to' },
+  { flag: 'disable-tls', help: 'push without TLS' },
+  { flag: 'tls-ca', value: 'FILE', help: 'certificate authorities to trust instead of the built-in ones' },
+  { flag: 'tls-cert', value: 'FILE', help: 'client certificate' },
+  { flag: 'tls-key', value: 'FILE', help: 'key of the client certificate' },
+  { flag: 'header', value: 'NAME=VALUE', repeatable: true, help: 'gRPC metadata to send; repeatable' },
+  {
+    flag: 'headers-file',
+    value: 'FILE',
+    help: 'gRPC metadata, NAME=VALUE a line (keeps tokens off the command line)',
+  },
+  {
+    flag: 'compression',
+    value: 'auto|gzip|none',
+    default: 'auto',
+    help: 'compression of pushed profiles; auto: gzip, but none to a receiver on this machine',
+  },
+  { flag: 'samples-per-second', value: 'HZ', default: '20', help: 'samples a second on each CPU' },
+  {
+    flag: 'reporter-interval',
+    value: 'DURATION',
+    default: '5s',
+    help: 'time between two pushes; the first one comes after a second',
+  },
+  {
+    flag: 'reporter-jitter',
+    value: 'FRACTION',
+    default: '0.2',
+    help: 'random share of the interval, either way',
+  },
+  { flag: 'max-user-frames', value: 'N', default: '1023', help: 'user frames a stack, 1 to 1023' },
+  {
+    flag: 'symbols',
+    value: 'full|names|off',
+    default: 'full',
+    help: 'names of native code: with lines and inlined functions, functions only, or none',
+  },
+  {
+    flag: 'symbol-cache',
+    value: 'DIR',
+    help: SYMBOL_CACHE_HELP,
+  },
+  {
+    flag: 'debuginfod',
+    help: 'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',
+  },
+  {
+    flag: 'no-source-maps',
+    help: 'show JavaScript as it runs, not the sources (TypeScript) that its source maps lead to',
+  },
+  { flag: 'send-idle-frames', help: 'sample the idle task as well' },
+  {
+    flag: 'probabilistic-threshold',
+    value: 'PERCENT',
+    default: '100',
+    help: 'chance to sample in an interval; 100: always',
+  },
+  {
+    flag: 'probabilistic-interval',
+    value: 'DURATION',
+    default: '1m',
+    help: 'length of such an interval, 1m to 5m',
+  },
+  {
+    flag: 'max-queue-bytes',
+    value: 'BYTES',
+    default: '33554432',
+    help: 'memory for profiles that wait for the receiver',
+  },
+  {
+    flag: 'max-memory',
+    value: 'SIZE',
+    default: '256MiB',
+    help: 'memory of the agent, its BPF maps included: caches and unwind tables leave by least use',
+  },
+  {
+    flag: 'max-cpu',
+    value: 'PERCENT',
+    default: '50',
+    help: 'CPU time of the agent in the long run, of one core: beyond it samples are left out by chance and counted; 0: no limit',
+  },
+  { flag: 'max-table-bytes', value: 'BYTES', default: '134217728', help: 'kernel memory for unwind tables' },
+  { flag: 'self-metrics', help: "push the agent's own counters as OTLP metrics" },
+  { flag: 'verbose', help: 'log more' },
+];
+
+/** The other profiler's flags that have no meaning here: accepted, and said so. */
+export const IGNORED_FLAGS: Readonly<Record<string, string>> = {
+  tracers: 'every runtime that is supported is unwound',
+  t: 'every runtime that is supported is unwound',
+  'map-scale-factor': 'tables are sized by --max-memory and --max-table-bytes',
+  'monitor-interval': 'there is no such timer',
+  'clock-sync-interval': 'the clock is synchronised at each push',
+  'frame-cache-size': 'the cache is sized in bytes',
+  'bpf-log-level': "the verifier's reason is always printed",
+  'no-kernel-version-check': 'features are probed, no version is checked',
+  'send-error-frames': 'a stack that was cut always says so',
+  'off-cpu-threshold': 'CPU time alone is sampled',
+  'filter-min-process-age': 'young processes are sampled like all others',
+  'env-vars': 'variables of the environment are not sent',
+  pprof: '--self-metrics pushes what the agent counts',
+};
+
+/** Less than what it takes to run at all. */
+const MIN_MEMORY = 64 << 20;
+
+const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+const DURATION = /^\d+(?:\.\d+)?$|^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
+
+/** `500ms`, `5s`, `1m30s`, `2h`, or a bare number of seconds, in milliseconds. */
+export function parseDuration(text: string): number {
+  if (!DURATION.test(text.trim()))
+    throw new BadSetting(`"${text}" is not a valid duration: write 500ms, 5s, 1m or 2h`);
+  const parts = text.matchAll(/([\d.]+)(ms|s|m|h)?/g);
+  return [...parts].reduce((sum, [, count, unit = 's']) => sum + Number(count) * UNITS[unit]!, 0);
+}
+
+const number = (flags: string, min: number, max: number, integer = true) => {
+  const isValid = (text: string): boolean => {
+    const n = text.trim() === '' ? Number.NaN : Number(text);
+    return n >= min && n <= max && (!integer || Number.isInteger(n));
+  };
+  const kind = integer ? 'a whole number' : 'a number';
+  return v.pipe(
+    v.string(),
+    v.check(isValid, ({ input }) => `${flags} is "${input}": give ${kind} from ${min} to ${max}`),
+    v.transform(Number),
+  );
+};
+
+const duration = (flag: string, minMs: number, maxMs: number) =>
+  v.pipe(
+    v.string(),
+    v.transform(parseDuration),
+    v.check(
+      (ms) => ms >= minMs && ms <= maxMs,
+      ({ input }) => `--${flag} is ${input} ms: give ${minMs / 1000}s to ${maxMs / 1000}s`,
+    ),
+  );
+
+const optionalText = v.optional(v.string());
+const onOff = v.optional(v.boolean(), false);
+
+const agentSchema = v.strictObject({
+  collectionAgent: optionalText,
+  disableTls: onOff,
+  tlsCa: optionalText,
+  tlsCert: optionalText,
+  tlsKey: optionalText,
+  header: v.optional(v.array(v.string()), []),
+  headersFile: optionalText,
+  compression: v.picklist(
+    ['auto', 'gzip', 'none'],
+    ({ input }) => `--compression is ${input}: give auto, gzip or none`,
+  ),
+  samplesPerSecond: number('--samples-per-second or -F', 1, 10_000),
+  reporterInterval: duration('reporter-interval', 100, 3_600_000),
+  reporterJitter: number('--reporter-jitter', 0, 1, false),
+  maxUserFrames: number('--max-user-frames', 1, 1023),
+  symbols: v.picklist(
+    ['full', 'names', 'off'],
+    ({ input }) => `--symbols is ${input}: give full, names or off`,
+  ),
+  symbolCache: optionalText,
+  debuginfod: onOff,
+  noSourceMaps: onOff,
+  sendIdleFrames: onOff,
+  probabilisticThreshold: number('--probabilistic-threshold', 1, 100),
+  probabilisticInterval: duration('probabilistic-interval', 60_000, 300_000),
+  maxQueueBytes: number('--max-queue-bytes', 1 << 20, 2 ** 40),
+  maxMemory: v.pipe(
+    v.string(),
+    v.transform(parseBytes),
+    v.check((bytes) => bytes >= MIN_MEMORY, '--max-memory: give a size of 64MiB or more, such as 256MiB'),
+  ),
+  maxCpu: number('--max-cpu', 0, 10_000),
+  maxTableBytes: number('--max-table-bytes', 4 << 20, 2 ** 40),
+  selfMetrics: onOff,
+  verbose: onOff,
+});
+
+/** Durations are in milliseconds. */
+export type AgentOptions = v.InferOutput<typeof agentSchema>;
+
+const camel = (flag: string): string => flag.replace(/-([a-z])/g, (_, c: string) => c.toUpperCase());
+
+/** Values from the environment, by the option's name. */
+export function settingsFromEnvironment(env: Record<string, string | undefined>): Record<string, unknown> {
+  const found: Record<string, unknown> = {};
+  for (const setting of AGENT_SETTINGS) {
+    const name = setting.flag.toUpperCase().replaceAll('-', '_');
+    const text = env[`EVERYFRAME_${name}`] ?? env[`OTEL_PROFILING_AGENT_${name}`];
+    if (text === undefined) continue;
+    if (setting.repeatable) found[camel(setting.flag)] = text.split(',');
+    else found[camel(setting.flag)] = setting.value === undefined ? /^(1|true|yes)$/i.test(text) : text;
+  }
+  return found;
+}
+
+/** Flags win over the environment, the environment over the defaults. Throws {@link BadSetting}. */
+export function parseAgentOptions(
+  flags: Record<string, unknown>,
+  env: Record<string, string | undefined> = {},
+): AgentOptions {
+  const values: Record<string, unknown> = {};
+  for (const setting of AGENT_SETTINGS) {
+    if (setting.default !== undefined) values[camel(setting.flag)] = setting.default;
+  }
+  const result = v.safeParse(agentSchema, { ...values, ...settingsFromEnvironment(env), ...flags });
+  if (!result.success) throw new BadSetting(result.issues[0].message);
+  return result.output;
+}

@@ -1,0 +1,228 @@
+/** Names of native addresses: asks the symbol worker, and gives it the file when it needs one. */
+import type { FileKey } from '../../../common/base/brand.ts';
+import type { NamedRange } from '../../../common/symbols/source.ts';
+import { type Executable, placesOf } from '../../executables/files/executable.ts';
+import { closeKept, type KeptFile, type KeptFiles } from '../../executables/files/kept-files.ts';
+import type { MappedImages } from '../../executables/files/mapped-image.ts';
+import { isSameFile, openVerified } from '../../executables/files/open-file.ts';
+import type { ForeignFiles } from '../../processes/foreign-files.ts';
+import { OWN_VIEW, type RootViews } from '../../processes/root-views.ts';
+import type { FilePenalties } from '../../workers/file-penalties.ts';
+import { RequestBatches } from '../../workers/request-batches.ts';
+import { WorkerClient, WorkerFailure } from '../../workers/worker-client.ts';
+import type { WorkerPool } from '../../workers/worker-pool.ts';
+import type { Debuginfod } from '../debuginfod/debuginfod.ts';
+import type { RootRequest } from '../worker/open-files.ts';
+import type { SymbolAnswer, SymbolDetail, SymbolRequest } from '../worker/symbol-service.ts';
+
+const MAX_CPU_MS = 30_000;
+/** Profiles wait for names: on a machine that has no CPU to spare it is better to see code without names than nothing. */
+const MAX_WAIT_MS = 30_000;
+/** It could not be looked up. */
+export const UNKNOWN: NamedRange = { frames: [], start: 0, end: 0 };
+
+export interface SymbolNamesOptions {
+  kept: KeptFiles;
+  /** What processes see at the paths that their files name. */
+  views: RootViews;
+  /** What opens the executables again. */
+  files: ForeignFiles;
+  /** What copies those that can't be. */
+  images: MappedImages;
+  detail: SymbolDetail;
+  workers: WorkerPool;
+  /** Where debug information that is missing here is fetched. */
+  debuginfod: Debuginfod | undefined;
+  /** More is known of a file now: what was resolved before may be asked for again. */
+  onBetterNames: (key: FileKey) => void;
+}
+
+export class SymbolNames {
+  readonly stats = {
+    asked: 0,
+    named: 0,
+    /** Addresses that an earlier run knew. */
+    fromCache: 0,
+    /** Addresses of files that could not be opened again. */
+    fileGone: 0,
+    /** Addresses of files without readable symbol tables. */
+    unreadable: 0,
+    /** Addresses of files that took the worker down, or too long. */
+    workerFailed: 0,
+    /** Other files that executables named for their symbols. */
+    debugFilesOpened: 0,
+    /** Those that are no regular files, that somebody else can change, or that the executable's owner may not read. */
+    debugFilesRefused: 0,
+    /** Compressed symbol tables (.gnu_debugdata) that can't be read, or exceed a limit. */
+    miniDebugInfoDamaged: 0,
+    /** Units, tables and sections of DWARF that are broken or exceed a limit, as compressed ones that get too large. */
+    dwarfDamaged: 0,
+  };
+  readonly #kept: KeptFiles;
+  readonly #views: RootViews;
+  readonly #files: ForeignFiles;
+  readonly #images: MappedImages;
+  readonly #detail: SymbolDetail;
+  readonly #worker: WorkerClient<SymbolRequest[], SymbolAnswer[]>;
+  readonly #batches: RequestBatches<SymbolRequest, SymbolAnswer>;
+  readonly #penalties: FilePenalties;
+  readonly #debuginfod: Debuginfod | undefined;
+  /** Of executables for which something was fetched: where it lies, by build ID. */
+  readonly #fetched = new WeakMap<Executable, Record<string, string>>();
+  readonly #onBetterNames: (key: FileKey) => void;
+
+  constructor({
+    kept,
+    views,
+    files,
+    images,
+    detail,
+    workers,
+    debuginfod,
+    onBetterNames,
+  }: SymbolNamesOptions) {
+    this.#kept = kept;
+    this.#views = views;
+    this.#files = files;
+    this.#images = images;
+    this.#detail = detail;
+    this.#debuginfod = debuginfod;
+    this.#penalties = workers.penalties;
+    this.#onBetterNames = onBetterNames;
+    this.#worker = new WorkerClient(workers, {
+      kind: 'symbols',
+      maxCpuMs: MAX_CPU_MS,
+      maxWaitMs: MAX_WAIT_MS,
+    });
+    this.#batches = new RequestBatches(this.#worker);
+  }
+
+  /** The functions at ELF virtual addresses, as processes of a view have them; none where nothing covers one. Never rejects. */
+  async resolve(executable: Executable, addresses: number[], view = OWN_VIEW): Promise<NamedRange[]> {
+    if (this.#detail === 'off') return addresses.map(() => UNKNOWN);
+    this.stats.asked += addresses.length;
+    const names = await this.#ask(executable, addresses, view);
+    return names ?? addresses.map(() => UNKNOWN);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#worker.stop(), this.#debuginfod?.stop()]);
+  }
+
+  async #ask(executable: Executable, addresses: number[], view: number): Promise<NamedRange[] | undefined> {
+    if (performance.now() < executable.symbolsBrokenUntil) {
+      this.stats.workerFailed += addresses.length;
+      return undefined;
+    }
+    try {
+      const answer = await this.#inRoot(executable, view, (root) =>
+        this.#request(executable, Float64Array.from(addresses), { view, root }),
+      );
+      if (answer?.kind === 'names') {
+        executable.symbolsRead = true;
+        void this.#fetch(executable, answer.debugFiles.missing);
+      }
+      return this.#read(answer, addresses.length);
+    } catch (error) {
+      this.#noteFailure(executable, error);
+      this.stats.workerFailed += addresses.length;
+      return undefined;
+    }
+  }
+
+  async #fetch(executable: Executable, buildIds: readonly string[]): Promise<void> {
+    const known = this.#fetched.get(executable);
+    const wanted = buildIds.filter((buildId) => known?.[buildId] === undefined);
+    const paths = await Promise.all(wanted.map((buildId) => this.#debuginfod?.find(buildId)));
+    const found = wanted.flatMap((buildId, i) => (paths[i] === undefined ? [] : [[buildId, paths[i]]]));
+    if (found.length === 0) return;
+    this.#fetched.set(executable, { ...this.#fetched.get(executable), ...Object.fromEntries(found) });
+    this.#onBetterNames(executable.key);
+  }
+
+  /** What its worker could not do without failing will not be better later; what took it down may. */
+  #noteFailure(executable: Executable, error: unknown): void {
+    const failure = error instanceof WorkerFailure ? error : undefined;
+    const pauseMs = failure
+      ? this.#penalties.note(`symbols ${executable.key}`, executable.path, failure)
+      : Number.POSITIVE_INFINITY;
+    executable.symbolsBrokenUntil = performance.now() + pauseMs;
+  }
+
+  #read(answer: SymbolAnswer | undefined, count: number): NamedRange[] | undefined {
+    if (!answer || answer.kind === 'need-file') {
+      this.stats.fileGone += count;
+      return undefined;
+    }
+    if (answer.kind === 'unreadable') {
+      this.stats.unreadable += count;
+      return undefined;
+    }
+    this.stats.fromCache += answer.cached;
+    this.stats.debugFilesOpened += answer.debugFiles.opened;
+    this.stats.debugFilesRefused += answer.debugFiles.refused;
+    this.stats.miniDebugInfoDamaged += answer.debugFiles.damaged;
+    this.stats.dwarfDamaged += answer.debugFiles.dwarfDamaged;
+    for (const { frames } of answer.names) if (frames.length > 0) this.stats.named++;
+    return this.#detail === 'full' ? answer.names : answer.names.map(outermost);
+  }
+
+  /** In the agent's own root paths lead to what belongs to the file only where it is the file at its own path. */
+  async #inRoot<T>(executable: Executable, view: number, use: (root: RootRequest) => Promise<T>): Promise<T> {
+    // what a copy names beside it belongs to nobody
+    if (executable.copiedFrom) return use(undefined);
+    if (view !== OWN_VIEW) return this.#views.use(view, use);
+    const { path, identity } = executable;
+    const isOwn = path.startsWith('/') && (await isSameFile(path, identity, this.#files));
+    return use(isOwn ? 'own' : undefined);
+  }
+
+  /** Undefined where the worker needs the file and the file can't be had any more. */
+  async #request(
+    executable: Executable,
+    addresses: Float64Array,
+    from: { view: number; root: RootRequest },
+  ): Promise<SymbolAnswer | undefined> {
+    const { key, fileId, bytes, path, symbolsRead } = executable;
+    const fetched = this.#fetched.get(executable);
+    const isCopy = executable.copiedFrom !== undefined;
+    const common = { key, fileId, path, ...from, fetched, addresses, ...(isCopy && { isCopy }) };
+    const ask = (file: Partial<SymbolRequest>): Promise<SymbolAnswer> => {
+      const request = { ...common, ...file };
+      return symbolsRead ? this.#batches.ask(request) : this.#batches.askAlone(request);
+    };
+    if (bytes) return ask({ bytes });
+    const kept = await this.#kept.use(key, ({ fd }) => ask({ fd }));
+    if (kept) return kept;
+    const cached = await ask({});
+    if (cached.kind !== 'need-file' || !(await this.#reopen(executable))) return cached;
+    return this.#kept.use(key, ({ fd }) => ask({ fd }));
+  }
+
+  async #reopen(executable: Executable): Promise<boolean> {
+    const { key, identity } = executable;
+    if (executable.copiedFrom) {
+      const copy = await this.#images.copy(executable.copiedFrom);
+      if (copy) this.#keep(key, copy);
+      return copy !== undefined;
+    }
+    for (const place of placesOf(executable)) {
+      const opened = await openVerified(place, identity, this.#files);
+      if (opened.kind !== 'opened') continue;
+      this.#keep(key, { fd: opened.fd });
+      return true;
+    }
+    return false;
+  }
+
+  #keep(key: FileKey, file: KeptFile): void {
+    if (this.#kept.has(key)) closeKept(file);
+    else this.#kept.put(key, file);
+  }
+}
+
+/** The function alone. */
+const outermost = ({ frames, ...range }: NamedRange): NamedRange => ({
+  frames: frames.slice(-1).map((frame) => ({ ...frame, file: '', line: 0, column: 0 })),
+  ...range,
+});

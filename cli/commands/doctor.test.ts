@@ -1,0 +1,59 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { expect, it } from 'vitest';
+import type { Check } from '../../agent/host/host-checks.ts';
+import { checkBuild, formatJson, formatText } from './doctor.ts';
+
+const OK: Check = { name: 'kernel', status: 'ok', message: '6.12.41' };
+const LESS: Check = { name: 'bpf jit', status: 'degraded', message: 'off', fix: 'sysctl -w x=1' };
+const FATAL: Check = { name: 'btf', status: 'fatal', message: 'missing', fix: 'boot another kernel' };
+
+it('prints columns, fixes under what they fix, and a sentence that sums up', () => {
+  expect(formatText([OK, LESS])).toBe(`\
+ok        kernel   6.12.41
+degraded  bpf jit  off
+                   fix: sysctl -w x=1
+
+everyframe can run here, with less: 1 degraded.
+`);
+  expect(formatText([OK])).toContain('\n\neveryframe can run here.\n');
+  expect(formatText([LESS, FATAL])).toContain('\n\neveryframe cannot run here: 1 fatal.\n');
+});
+
+it('prints one JSON object a line', () => {
+  expect(
+    formatJson([OK, LESS])
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toEqual([OK, LESS]);
+});
+
+it('names what is not built', () => {
+  const root = mkdtempSync(join(tmpdir(), 'everyframe-build-'));
+  try {
+    const built = [
+      'everyframe.bpf.o',
+      'everyframe-reader',
+      'worker-launcher',
+      'workers/worker.cjs',
+      'otlp.js',
+      'web/index.html',
+    ];
+    for (const file of built.map((name) => join('build', name))) {
+      mkdirSync(dirname(join(root, file)), { recursive: true });
+      writeFileSync(join(root, file), '');
+    }
+    expect(checkBuild(root)).toEqual({
+      name: 'build',
+      status: 'fatal',
+      message: `not built: build/everyframe.node missing in ${root}`,
+      fix: 'npm run setup',
+    });
+    writeFileSync(join(root, 'build/everyframe.node'), '');
+    expect(checkBuild(root).status).toBe('ok');
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});

@@ -1,0 +1,82 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { packageRoot } from '../../agent/base/package-root.ts';
+import { type Check, checkHost } from '../../agent/host/host-checks.ts';
+import { readHostFacts } from '../../agent/host/host-facts.ts';
+import { addExamples } from '../program/examples.ts';
+
+/** Tries the real thing, such as opening a perf event; runs only if no earlier check is fatal. */
+export type Probe = () => Check[] | Promise<Check[]>;
+
+const BUILT_FILES = [
+  'build/everyframe.bpf.o',
+  'build/everyframe.node',
+  'build/everyframe-reader',
+  'build/worker-launcher',
+  'build/workers/worker.cjs',
+  'build/otlp.js',
+  'build/web/index.html',
+];
+
+export function registerDoctor(program: Command, probes: readonly Probe[] = []): void {
+  const command = program
+    .command('doctor')
+    .description('tell whether this machine can be profiled, what is lost, and how to change that')
+    .option('--json', 'one JSON object a line: name, status, message, fix')
+    .action(async (options: { json?: boolean }) => {
+      const checks = await runChecks(probes);
+      process.stdout.write(options.json ? formatJson(checks) : formatText(checks));
+      if (isFatal(checks)) process.exitCode = 1;
+    });
+  addExamples(command, [
+    ['sudo everyframe doctor', "what can be profiled with root's rights"],
+    ['everyframe doctor --json', 'for a script; exits with 1 if something is fatal'],
+  ]);
+}
+
+/** Host, build, then the probes. */
+export async function runChecks(probes: readonly Probe[], root = packageRoot()): Promise<Check[]> {
+  const checks = [...checkHost(readHostFacts()), checkBuild(root)];
+  for (const probe of probes) {
+    if (isFatal(checks)) break;
+    checks.push(...(await probe()));
+  }
+  return checks;
+}
+
+export function checkBuild(root: string): Check {
+  const missing = BUILT_FILES.filter((file) => !existsSync(join(root, file)));
+  if (missing.length === 0) return { name: 'build', status: 'ok', message: 'complete' };
+  return {
+    name: 'build',
+    status: 'fatal',
+    message: `not built: ${missing.join(', ')} missing in ${root}`,
+    fix: 'npm run setup',
+  };
+}
+
+export const formatJson = (checks: readonly Check[]): string =>
+  checks.map((check) => `${JSON.stringify(check)}\n`).join('');
+
+/** `STATUS NAME MESSAGE` in columns, the fix on a line of its own, and a sentence that sums up. */
+export function formatText(checks: readonly Check[]): string {
+  const width = Math.max(0, ...checks.map((check) => check.name.length));
+  const lines = checks.flatMap(({ status, name, message, fix }) => [
+    `${status.padEnd(8)}  ${name.padEnd(width)}  ${message}`,
+    ...(fix === undefined ? [] : [`${' '.repeat(8)}  ${' '.repeat(width)}  fix: ${fix}`]),
+  ]);
+  return `${lines.join('\n')}\n\n${summarise(checks)}\n`;
+}
+
+function summarise(checks: readonly Check[]): string {
+  const count = (status: Check['status']) => checks.filter((check) => check.status === status).length;
+  const fatal = count('fatal');
+  if (fatal > 0) return `everyframe cannot run here: ${fatal} fatal.`;
+  const degraded = count('degraded');
+  return degraded > 0
+    ? `everyframe can run here, with less: ${degraded} degraded.`
+    : 'everyframe can run here.';
+}
+
+const isFatal = (checks: readonly Check[]): boolean => checks.some((check) => check.status === 'fatal');

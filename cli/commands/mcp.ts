@@ -1,0 +1,290 @@
+/** `everyframe mcp`: the query API as tools for a language model, over stdio. */
+import type { Command } from 'commander';
+import { TRANSFORMS } from '../../common/profile/filters/transform-list.ts';
+import { addExamples } from '../program/examples.ts';
+import { productVersion } from '../program/program.ts';
+import { explainNothing } from '../query/other-types.ts';
+import { type Answered, pageLink } from '../query/page-link.ts';
+import { baseOf } from '../query/query-base.ts';
+import { ask, collectorUrl, DEFAULT_URL, type Query } from '../query/query-client.ts';
+import {
+  type Basis,
+  callersText,
+  describeBasis,
+  diffText,
+  type HealthAnswer,
+  healthText,
+  type TimelineAnswer,
+  type TreeColumns,
+  type TypesAnswer,
+  timelineText,
+  topText,
+  treeText,
+  typesText,
+} from '../query/query-text.ts';
+import { refuseUnknown } from '../query/unknown-function.ts';
+
+const DEFAULT_LINES = 25;
+const TIMELINE_STEPS = 60;
+
+export function registerMcp(program: Command): void {
+  const command = program
+    .command('mcp')
+    .description('serve the query API to a language model (MCP over stdio)')
+    .option('--url <URL>', 'the collector, as HOST:PORT or http(s)://HOST:PORT', DEFAULT_URL)
+    .action(({ url }: { url: string }) => serve(collectorUrl(url).href));
+  addExamples(command, [
+    [
+      'claude mcp add everyframe -- everyframe mcp',
+      'adds it to Claude Code; docs/mcp.md says how for others',
+    ],
+    ['everyframe mcp --url server:11080', 'the collector of another machine'],
+  ]);
+}
+
+/** JSON-RPC's codes for a line that is not JSON, and for JSON that is not one of its messages. */
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+/** What the protocol wants where there is no such tool. */
+const INVALID_PARAMS = -32602;
+
+/** The library drops lines that it can't read; whoever sent one waits for an answer. */
+function answerBadLine(error: Error): void {
+  const code =
+    error instanceof SyntaxError ? PARSE_ERROR : error.name === 'ZodError' ? INVALID_REQUEST : undefined;
+  if (code === undefined) return;
+  const message =
+    code === PARSE_ERROR ? `Parse error: ${error.message}` : 'Invalid Request: not a JSON-RPC 2.0 message';
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } })}\n`);
+}
+
+const TOOLS: readonly string[] = [
+  'what_is_sampled',
+  'what_uses_cpu',
+  'who_calls',
+  'call_tree',
+  'what_changed',
+  'timeline',
+  'is_the_data_complete',
+];
+
+type Transport = InstanceType<
+  typeof import('@modelcontextprotocol/sdk/server/stdio.js').StdioServerTransport
+>;
+
+/** An error of the protocol: the library answers with a tool's error, which a model would take for an answer. */
+function refuseUnknownTools(transport: Transport): void {
+  const { onmessage } = transport;
+  transport.onmessage = (message) => {
+    const name =
+      'id' in message && 'method' in message && message.method === 'tools/call' && message.params?.['name'];
+    if (typeof name !== 'string' || TOOLS.includes(name)) {
+      onmessage?.(message);
+      return;
+    }
+    const { id } = message as { id: string | number };
+    const text = `Unknown tool: "${name}"; there are ${TOOLS.join(', ')}`;
+    void transport.send({ jsonrpc: '2.0', id, error: { code: INVALID_PARAMS, message: text } });
+  };
+}
+
+type Callers = Basis & {
+  function: string;
+  functionSamples: number;
+  callers: TreeColumns;
+  callees: TreeColumns;
+};
+
+async function answer<T extends Answered>(
+  url: string,
+  path: string,
+  query: Query,
+  toText: (value: T) => string[] | Promise<string[]>,
+) {
+  try {
+    const value = await ask<T>(url, path, query);
+    const text = [
+      ...(await toText(value)),
+      ...(await explainNothing(url, query, value as Partial<Basis>)),
+      `Page: ${pageLink(url, query, value)}`,
+    ].join('\n');
+    return { content: [{ type: 'text' as const, text }] };
+  } catch (error) {
+    return { content: [{ type: 'text' as const, text: (error as Error).message }], isError: true };
+  }
+}
+
+type Zod = typeof import('zod').z;
+
+/** What tools take. */
+function inputs(z: Zod) {
+  const text = (meaning: string) => z.string().optional().describe(meaning);
+  return {
+    filter: {
+      range: text('length of time up to now: 60s, 15m (default), 6h, 7d, or all'),
+      from: text('start instead of range: ISO 8601, or -30m'),
+      to: text('end; default: now'),
+      where: text(
+        'filter, all terms hold: process=node,python3 host!=db1 thread~"^worker" cpu=0 kind=kernel deployment.environment=prod',
+      ),
+      type: text(
+        'type of the samples, as what_is_sampled lists them: cpu (default), off_cpu/nanoseconds, alloc_space/bytes, …',
+      ),
+    },
+    limit: z.number().int().min(1).max(200).default(DEFAULT_LINES).describe('lines of the answer'),
+    transform: text(
+      `changes of the stacks, from left to right, of ${Object.keys(TRANSFORMS).join(', ')}: focus=main hide~^std:: only=mine`,
+    ),
+    text,
+  };
+}
+
+async function serve(url: string): Promise<void> {
+  // Loaded here: no other command needs it, and it takes a while.
+  const [{ McpServer }, { StdioServerTransport }, { z }] = await Promise.all([
+    import('@modelcontextprotocol/sdk/server/mcp.js'),
+    import('@modelcontextprotocol/sdk/server/stdio.js'),
+    import('zod'),
+  ]);
+  const server = new McpServer({ name: 'everyframe', version: productVersion() });
+  server.server.onerror = answerBadLine;
+  registerTypes(server, z, url);
+  registerStacks(server, z, url);
+  registerComparisons(server, z, url);
+  const transport = new StdioServerTransport();
+  await server.connect(transport);
+  refuseUnknownTools(transport);
+}
+
+type Server = InstanceType<typeof import('@modelcontextprotocol/sdk/server/mcp.js').McpServer>;
+const READ_ONLY = { readOnlyHint: true, openWorldHint: false };
+
+function registerStacks(server: Server, z: Zod, url: string): void {
+  const { filter, limit, transform } = inputs(z);
+  const annotations = READ_ONLY;
+  server.registerTool(
+    'what_uses_cpu',
+    {
+      description:
+        'Functions that use CPU time, on the whole machine or in what the filter names; with type those that wait, ' +
+        'allocate or hold memory. self: in the function itself; total: also in what it calls. Begin here.',
+      inputSchema: { ...filter, transform, limit },
+      annotations,
+    },
+    (query) => answer<Parameters<typeof topText>[0]>(url, 'top', query, topText),
+  );
+  server.registerTool(
+    'who_calls',
+    {
+      description: 'Callers of a function up to the process, and what it calls, with shares of its samples.',
+      inputSchema: {
+        ...filter,
+        ...{ transform, limit },
+        function: z.string().describe('exact name, as what_uses_cpu shows it'),
+      },
+      annotations,
+    },
+    ({ limit: lines, ...query }) =>
+      answer<Callers>(url, 'callers', query, async (value) => {
+        await refuseUnknown(url, query, value);
+        return callersText(value, lines);
+      }),
+  );
+  server.registerTool(
+    'call_tree',
+    {
+      description:
+        'The largest branches of all stacks as an indented tree, with the process first: how the CPU time is spent from the top down.',
+      inputSchema: { ...filter, transform, limit },
+      annotations,
+    },
+    ({ limit: lines, ...query }) =>
+      answer<Basis & TreeColumns>(url, 'tree', query, (value) => [
+        describeBasis(value),
+        ...treeText(value, lines),
+      ]),
+  );
+}
+
+function registerTypes(server: Server, z: Zod, url: string): void {
+  const { range, from, to } = inputs(z).filter;
+  server.registerTool(
+    'what_is_sampled',
+    {
+      description:
+        'Types of samples that there are besides CPU samples, such as time off the CPU, bytes allocated or in use, lock contention: ' +
+        'what the parameter type of the other tools takes.',
+      inputSchema: { range, from, to },
+      annotations: READ_ONLY,
+    },
+    (query) => answer<TypesAnswer & Answered>(url, 'types', query, typesText),
+  );
+}
+
+function registerComparisons(server: Server, z: Zod, url: string): void {
+  const { filter, limit, transform, text } = inputs(z);
+  const annotations = READ_ONLY;
+  server.registerTool(
+    'what_changed',
+    {
+      description:
+        'Compares A (the base_ parameters) with B (the others): functions whose share of the CPU time changed most. ' +
+        'Without base_ parameters A is the time before B.',
+      inputSchema: {
+        ...filter,
+        ...{ transform, limit },
+        base_range: filter.range,
+        base_from: filter.from,
+        base_to: filter.to,
+        base_where: text('filter of A; default: where'),
+      },
+      annotations,
+    },
+    async ({
+      base_range: baseRange,
+      base_from: baseFrom,
+      base_to: baseTo,
+      base_where: baseWhere,
+      ...query
+    }) => {
+      try {
+        const base = baseOf({ ...query, baseRange, baseFrom, baseTo, baseWhere }, Date.now());
+        return await answer<Parameters<typeof diffText>[0]>(url, 'diff', { ...query, ...base }, diffText);
+      } catch (error) {
+        return { content: [{ type: 'text' as const, text: (error as Error).message }], isError: true };
+      }
+    },
+  );
+  server.registerTool(
+    'timeline',
+    {
+      description:
+        'Samples over time, one line for each value of a label: when which process, thread or CPU was busy.',
+      inputSchema: {
+        ...filter,
+        limit,
+        by: z
+          .string()
+          .default('process')
+          .describe('label: process, thread, cpu, container, service, host, …'),
+      },
+      annotations,
+    },
+    ({ limit: lines, ...query }) =>
+      answer<TimelineAnswer>(url, 'timeline', { ...query, steps: TIMELINE_STEPS }, (value) =>
+        timelineText(value, lines),
+      ),
+  );
+  server.registerTool(
+    'is_the_data_complete',
+    {
+      description:
+        'How far the data can be trusted: samples received, rejected and dropped with reasons, stacks that are whole ' +
+        'and named, senders, worst processes. Ask before drawing conclusions.',
+      inputSchema: { ...filter, limit },
+      annotations,
+    },
+    ({ limit: lines, ...query }) =>
+      answer<HealthAnswer>(url, 'health', query, (value) => healthText(value, lines)),
+  );
+}

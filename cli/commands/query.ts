@@ -1,0 +1,182 @@
+/** `everyframe query …`: the answers of the query API as text or as JSON. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { printable } from '../../common/base/printable.ts';
+import { addExamples } from '../program/examples.ts';
+import { explainNothing } from '../query/other-types.ts';
+import { baseOf } from '../query/query-base.ts';
+import { ask, DEFAULT_URL, type Query } from '../query/query-client.ts';
+import {
+  type Basis,
+  callersText,
+  describeBasis,
+  diffText,
+  type HealthAnswer,
+  healthText,
+  type TimelineAnswer,
+  type TreeColumns,
+  type TypesAnswer,
+  timelineText,
+  topText,
+  treeText,
+  typesText,
+} from '../query/query-text.ts';
+import { refuseUnknown } from '../query/unknown-function.ts';
+
+interface Flags {
+  url: string;
+  limit: number;
+  json?: true;
+  from?: string;
+  to?: string;
+  range?: string;
+  where?: string;
+  type?: string;
+  transform?: string;
+  baseFrom?: string;
+  baseTo?: string;
+  baseRange?: string;
+  baseWhere?: string;
+  by?: string;
+}
+
+type ToText = (answer: never, flags: Flags) => string[];
+
+const TIMELINE_STEPS = 60;
+
+export function registerQuery(program: Command): void {
+  const query = program.command('query').description('ask a running collector, as text or with --json');
+  addExamples(query, [
+    ['everyframe query top --where process=node', 'functions of the processes that are called node'],
+    ['everyframe query diff --range 5m', 'what changed against the five minutes before'],
+  ]);
+  const top = transformed(add(query, 'top', 'functions by the CPU they use', 'top', topText as ToText));
+  addExamples(top, [
+    ['everyframe query top --range 5m', 'of the last five minutes'],
+    [
+      'everyframe query top --url server:11080 --where thread~^worker --limit 50',
+      'of some threads elsewhere',
+    ],
+  ]);
+  const tree = transformed(
+    add(query, 'tree', 'the largest branches of all stacks', 'tree', ((
+      answer: Basis & TreeColumns,
+      { limit },
+    ) => [describeBasis(answer), ...treeText(answer, limit)]) as ToText),
+  );
+  addExamples(tree, [
+    ['everyframe query tree --limit 60', 'the sixty largest branches'],
+    ['everyframe query tree --transform only=mine', 'without runtimes and libraries'],
+  ]);
+  registerCallers(query);
+  registerDiff(query);
+  registerTimeline(query);
+  const types = add(query, 'types', 'what samples there are: of CPUs, of waiting, of memory, …', 'types', ((
+    answer: TypesAnswer,
+  ) => typesText(answer)) as ToText);
+  addExamples(types, [
+    ['everyframe query types --range all', 'what can be asked for with --type'],
+    ['everyframe query top --type alloc_space', 'who allocates, in bytes'],
+  ]);
+  const health = add(query, 'health', 'is the data complete', 'health', ((answer: HealthAnswer, { limit }) =>
+    healthText(answer, limit)) as ToText);
+  addExamples(health, [
+    ['everyframe query health', 'what was lost or cut in the last 15 minutes, and why'],
+    ['everyframe query health --range all --json', 'of all that is kept, for a script'],
+  ]);
+}
+
+function registerCallers(query: Command): void {
+  const callers = add(query, 'callers <function>', 'who calls a function, and what it calls', 'callers', ((
+    answer,
+    { limit },
+  ) => callersText(answer, limit)) as ToText);
+  addExamples(transformed(callers), [
+    ['everyframe query callers malloc', 'who allocates'],
+    ["everyframe query callers 'std::sort' --where process=app", 'the name as query top shows it'],
+  ]);
+}
+
+function registerDiff(query: Command): void {
+  const diff = add(query, 'diff', 'what changed between two times or filters', 'diff', diffText as ToText);
+  transformed(diff)
+    .option(
+      '--base-from <TIME>',
+      'start of what is compared with (default: as long before --from as --to is after it)',
+    )
+    .option('--base-to <TIME>', 'its end (default: now, or --from)')
+    .option('--base-range <LENGTH>', 'instead of --base-from: its length')
+    .option('--base-where <FILTER>', 'its filter (default: that of --where)');
+  addExamples(diff, [
+    ['everyframe query diff', 'the last 15 minutes against the 15 minutes before'],
+    ['everyframe query diff --where host=new --base-where host=old', 'two hosts in the same time'],
+  ]);
+}
+
+function registerTimeline(query: Command): void {
+  const timeline = add(query, 'timeline', 'samples over time', 'timeline', ((
+    answer: TimelineAnswer,
+    { limit },
+  ) => timelineText(answer, limit)) as ToText).addOption(
+    new Option('--by <LABEL>', 'one line for each value of a label').default('process'),
+  );
+  addExamples(timeline, [
+    ['everyframe query timeline --by thread --where process=java', 'which threads were busy when'],
+    ['everyframe query timeline --by cpu --range 1m', 'how busy each CPU was'],
+  ]);
+}
+
+const transformed = (command: Command): Command =>
+  command.option('--transform <LIST>', 'changes of the stacks, such as: focus=main hide~^std:: only=mine');
+
+function add(query: Command, usage: string, description: string, path: string, toText: ToText): Command {
+  return query
+    .command(usage)
+    .description(description)
+    .option('--url <URL>', 'the collector, as HOST:PORT or http(s)://HOST:PORT', DEFAULT_URL)
+    .option('--from <TIME>', 'now, -5m, milliseconds since 1970, or ISO 8601')
+    .option('--to <TIME>', 'end of the time (default: now)')
+    .option('--range <LENGTH>', 'instead of --from: 60s, 15m, 6h, 7d, all (default: 15m)')
+    .option(
+      '--where <FILTER>',
+      'such as: process=node,python3 host!=db1 thread~^worker cpu=0 k8s.pod.name=web-1',
+    )
+    .option('--type <TYPE>', 'type of the samples, as query types lists them (default: cpu)')
+    .addOption(
+      new Option('--limit <N>', 'lines of text, or entries of a list').argParser(readLimit).default(30),
+    )
+    .option('--json', "the API's answer as it is")
+    .action(async (...given: unknown[]) => {
+      const command = given.at(-1) as Command;
+      const flags = command.opts<Flags>();
+      const query = toQuery(path, flags, command.args[0]);
+      const answer = await ask<never>(flags.url, path, query);
+      if (path === 'callers') await refuseUnknown(flags.url, query, answer);
+      const hints = flags.json ? [] : await explainNothing(flags.url, query, answer);
+      for (const line of hints) process.stderr.write(`${line}\n`);
+      const text = flags.json
+        ? JSON.stringify(answer, undefined, 2)
+        : toText(answer, flags).map(printable).join('\n');
+      process.stdout.write(`${text}\n`);
+    });
+}
+
+function readLimit(text: string): number {
+  const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (!(limit >= 1 && limit <= 10_000))
+    throw new InvalidArgumentError('write a whole number from 1 to 10000.');
+  return limit;
+}
+
+/** As text, a tree is cut after it came, so that what is left out can be told. */
+function toQuery(path: string, flags: Flags, name: string | undefined): Query {
+  const { from, to, range, where, type, transform, by, limit, json } = flags;
+  if (path === 'types') return { from, to, range };
+  const isTree = path === 'tree' || path === 'callers';
+  return {
+    ...{ from, to, range, where, type, transform, by },
+    ...(path === 'diff' ? baseOf(flags, Date.now()) : {}),
+    function: path === 'callers' ? name : undefined,
+    limit: isTree && !json ? undefined : limit,
+    steps: path === 'timeline' && !json ? TIMELINE_STEPS : undefined,
+  };
+}

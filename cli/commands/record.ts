@@ -1,0 +1,325 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import type { Writable } from 'node:stream';
+import type { Command } from 'commander';
+import { packageRoot } from '../../agent/base/package-root.ts';
+import type { Controller } from '../../agent/controller.ts';
+import { PROFILE_TYPES } from '../../agent/records/records.gen.ts';
+import { parseAgentOptions, parseDuration, SYMBOL_CACHE_HELP } from '../../agent/settings/options.ts';
+import { type Pid, toPid } from '../../common/base/brand.ts';
+import { checkReadable } from '../../common/profile/formats/formats.ts';
+import { mergeProfiles } from '../../common/profile/model/merge.ts';
+import {
+  countEvents,
+  mainOf,
+  type Profile,
+  type ProfileSet,
+  setOf,
+} from '../../common/profile/model/profile.ts';
+import { findType, typeKey } from '../../common/profile/model/profile-type.ts';
+import { isStream } from '../output/output-file.ts';
+import {
+  addWriteFlags,
+  checkOutput,
+  OUTPUT_HELP,
+  saveProfiles,
+  type WriteFlags,
+} from '../output/profile-files.ts';
+import { lostSamples, recordSummary } from '../output/record-summary.ts';
+import { addExamples } from '../program/examples.ts';
+import { RECORD_FREQUENCY, RECORD_FREQUENCY_HELP } from '../program/frequency.ts';
+import { makePlainLogger } from '../program/logger.ts';
+import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from '../start/chosen-processes.ts';
+import { filesOfCommand } from '../start/expected-files.ts';
+import { RIGHTS_TO_END_COMMANDS, rightsToWrite } from '../start/rights.ts';
+import { controllerOptions, startController, untilSignal } from '../start/start-agent.ts';
+
+interface RecordFlags extends WriteFlags {
+  duration?: string;
+  frequency: string;
+  pid?: Pid[];
+  symbols: string;
+  symbolCache?: string;
+  debuginfod?: boolean;
+  verbose?: boolean;
+  view?: boolean;
+  type?: string;
+}
+
+const SAMPLED_TYPES = PROFILE_TYPES.map((type) => ({ ...type, period: 0n }));
+/** Exit code where nothing was sampled, unless a command has a code of its own. */
+const NOTHING_SAMPLED = 4;
+const DEFAULT_DURATION = '10s';
+/** A recording is merged now and then, so that its memory grows with what is distinct in it. */
+const MERGE_EVERY = 16;
+/** A command that does not end at SIGTERM. */
+const END_COMMAND_MS = 3000;
+/** Where new programs are met all the time, it begins without the tables of some. */
+const MAX_WARM_UP_MS = 5000;
+const WARM_UP_LOOK_MS = 250;
+const LOOK_FOR_TARGETS_MS = 500;
+const HOLDING_SHELL = '/bin/sh';
+
+export function registerRecord(program: Command): void {
+  const command = program
+    .command('record')
+    .description('profile the machine, chosen processes, or a command and its children, into a file')
+    .argument('[COMMAND...]', 'after --: a command to run and profile; its exit code is passed through')
+    .option(
+      '-d, --duration <DURATION>',
+      `how long; 0: until Ctrl-C (default: ${DEFAULT_DURATION}, or until the command ends)`,
+    )
+    .option('-F, --frequency <HZ>', RECORD_FREQUENCY_HELP, RECORD_FREQUENCY)
+    .option('-p, --pid <PID>', PID_HELP, collectPid)
+    .option('-o, --output <FILE>', OUTPUT_HELP, 'everyframe.pb.gz')
+    .option('--symbols <full|names|off>', 'lines and inlined functions, functions only, or addresses', 'full')
+    .option('--symbol-cache <DIR>', SYMBOL_CACHE_HELP)
+    .option(
+      '--debuginfod',
+      'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',
+    )
+    .option('--type <TYPE>', 'write only samples of this type (default: all that are sampled)')
+    .option('--view', 'then open the recording in the page, as everyframe view does')
+    .option('-v, --verbose', 'log more, and what was counted')
+    .passThroughOptions()
+    .action(record);
+  addExamples(addWriteFlags(command), [
+    ['everyframe record -d 30s -o machine.pb.gz', 'the whole machine, for half a minute'],
+    ['everyframe record -o make.pb.gz --view -- make -j8', 'a command and its children, then the page'],
+    ['everyframe record -p 1234 -o - | flamegraph.pl > a.svg', 'folded stacks of a process into a pipe'],
+  ]).addHelpText(
+    'after',
+    `\nExit codes: that of the command; else 0, ${NOTHING_SAMPLED} where nothing was sampled, 1 for errors.`,
+  );
+}
+
+/** Collects what the controller makes; merges as it goes. */
+class Recording {
+  #profiles: Profile[] = [];
+  samples = 0;
+
+  push(profile: Profile): void {
+    this.samples += countEvents(profile);
+    this.#profiles.push(profile);
+    if (this.#profiles.length >= MERGE_EVERY) this.#profiles = mergeProfiles(this.#profiles);
+  }
+
+  clear(): void {
+    this.#profiles = [];
+    this.samples = 0;
+  }
+
+  /** Of all types, or of one that may have no samples. */
+  finish(type?: string): ProfileSet {
+    const wanted = type === undefined ? undefined : SAMPLED_TYPES[findType(SAMPLED_TYPES, type)]!;
+    const isWanted = (profile: Profile): boolean => !wanted || typeKey(profile.type) === typeKey(wanted);
+    return setOf(mergeProfiles(this.#profiles.filter(isWanted)));
+  }
+}
+
+async function record(command: string[], flags: RecordFlags): Promise<void> {
+  if (command.length > 0 && flags.pid)
+    throw new Error('-p PID and a command after -- were given: a recording is of one of them');
+  checkOutput(flags);
+  if (flags.view && isStream(flags.output)) throw new Error('--view needs a file: give -o FILE');
+  if (flags.view) checkReadable(flags.output);
+  for (const pid of flags.pid ?? []) requireProcess(pid);
+  const log = makePlainLogger('record', flags.verbose);
+  const options = parseAgentOptions({
+    samplesPerSecond: flags.frequency,
+    reporterInterval: '1s',
+    reporterJitter: '0',
+    symbols: flags.symbols,
+    symbolCache: flags.symbolCache,
+    debuginfod: flags.debuginfod,
+    // the recording itself grows in this process
+    maxMemory: '4GiB',
+    maxCpu: '0',
+  });
+  if (flags.type !== undefined) findType(SAMPLED_TYPES, flags.type);
+  const limitMs = durationOf(flags, command.length > 0);
+  const signal = untilSignal();
+  const child = command.length > 0 ? startHeld(command) : undefined;
+  const sampling = endWhileStarting(signal, child);
+  const targets = child ? [toPid(child.process.pid!)] : flags.pid;
+  const recording = new Recording();
+  let controller: Controller;
+  try {
+    controller = await startController(
+      {
+        ...controllerOptions(options, log),
+        ...(targets && { targets, expectedFiles: expectedFiles(command, flags.pid ?? []) }),
+      },
+      recording,
+      log,
+      [...rightsToWrite(flags.output), ...(child ? RIGHTS_TO_END_COMMANDS : [])],
+    );
+  } catch (error) {
+    child?.process.kill('SIGKILL');
+    throw error;
+  }
+  sampling.begins();
+  if (!child)
+    await Promise.race([signal, warmUp(controller, recording, () => !targets || controller.hasTargets)]);
+  child?.release();
+  const began = performance.now();
+  const progress = showProgress(recording, controller);
+  await Promise.race(
+    [signal, child?.ended ?? (targets && endOf(controller)), limitMs > 0 ? sleep(limitMs) : undefined].filter(
+      (promise) => promise !== undefined,
+    ),
+  );
+  const seconds = (performance.now() - began) / 1000;
+  clearInterval(progress);
+  // names and lines of what came last take a moment, longer on a busy machine
+  if (progress)
+    process.stderr.write(
+      `\r\x1b[K${recording.samples} samples, naming the last and writing ${flags.output} …\r\x1b[K`,
+    );
+  await controller.stop();
+  const recorded = recording.finish(flags.type);
+  await saveProfiles(flags, recorded);
+  const counters = controller.counters();
+  const summary = {
+    ...{ profile: mainOf(recorded), output: flags.output, seconds, counters },
+    ...{ isChosen: targets !== undefined, isViewed: flags.view === true },
+  };
+  for (const line of recordSummary(summary)) process.stderr.write(`everyframe: ${line}\n`);
+  log.debug({ counters }, 'what the agent counted');
+  if (child) process.exitCode = await exitCodeOf(child);
+  if (recording.samples === 0) process.exitCode ||= NOTHING_SAMPLED;
+  else if (flags.view) await viewFile(flags.output);
+}
+
+/** In a process of its own, without what sampling holds. */
+function viewFile(file: string): Promise<void> {
+  const main = join(packageRoot(), 'dist/cli/main.js');
+  const child = spawn(process.execPath, [main, 'view', file], { stdio: 'inherit' });
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', () => resolve());
+  });
+}
+
+/** As long as it starts there is nothing to write: a signal ends it at once, and the command never runs. */
+function endWhileStarting(
+  signal: Promise<NodeJS.Signals>,
+  child: HeldCommand | undefined,
+): { begins(): void } {
+  let isStarting = true;
+  void signal.then((name) => {
+    if (!isStarting) return;
+    child?.process.kill('SIGKILL');
+    process.exit(128 + constants.signals[name]);
+  });
+  return {
+    begins: () => {
+      isStarting = false;
+    },
+  };
+}
+
+const expectedFiles = (command: readonly string[], pids: readonly Pid[]): string[] => [
+  // the shell that becomes the command is a target, too
+  ...(command.length > 0 ? [HOLDING_SHELL, command[0]!] : []).flatMap((program) =>
+    filesOfCommand([program], environmentOfCommand(process.env)),
+  ),
+  ...filesOfProcesses(pids),
+];
+
+/**
+ * The time that was asked for begins when what runs can be unwound: without this a recording of a second would be one
+ * of stacks that lack their tables. What was sampled meanwhile is dropped.
+ */
+async function warmUp(controller: Controller, recording: Recording, isAnyLeft: () => boolean): Promise<void> {
+  const end = performance.now() + MAX_WARM_UP_MS;
+  let before: number;
+  let cut = 0;
+  do {
+    before = cut;
+    await sleep(WARM_UP_LOOK_MS);
+    await controller.tablesReady(Math.max(0, end - performance.now()));
+    cut = controller.counters()['bpf.user_cut_pending'] ?? 0;
+  } while (cut > before && performance.now() < end);
+  await controller.flush();
+  // of processes that have ended meanwhile there is nothing else
+  if (isAnyLeft()) recording.clear();
+}
+
+/** Milliseconds, 0 for no limit. */
+function durationOf({ duration }: RecordFlags, hasCommand: boolean): number {
+  if (duration === undefined) return hasCommand ? 0 : parseDuration(DEFAULT_DURATION);
+  return Number(duration) === 0 ? 0 : parseDuration(duration);
+}
+
+/** Resolves when no process that was chosen is left. */
+const endOf = (controller: Controller): Promise<void> =>
+  new Promise((resolve) => {
+    const look = setInterval(() => {
+      if (controller.hasTargets) return;
+      clearInterval(look);
+      resolve();
+    }, LOOK_FOR_TARGETS_MS).unref();
+  });
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms).unref());
+
+function showProgress(recording: Recording, controller: Controller): NodeJS.Timeout | undefined {
+  if (!process.stderr.isTTY) return undefined;
+  const started = Date.now();
+  return setInterval(() => {
+    const seconds = Math.round((Date.now() - started) / 1000);
+    const lost = lostSamples(controller.counters());
+    const losses = lost === 0 ? 'none lost' : `${lost} lost`;
+    process.stderr.write(
+      `\r\x1b[K${seconds} s, ${recording.samples} samples, ${losses}; Ctrl-C writes the file `,
+    );
+  }, 1000);
+}
+
+interface HeldCommand {
+  process: ChildProcess;
+  ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  /** Lets the command begin. */
+  release(): void;
+}
+
+/**
+ * The command's process waits in a shell until sampling has begun, so that not even its first instruction is
+ * missed; then the shell becomes the command, under the same PID.
+ */
+function startHeld(command: string[]): HeldCommand {
+  // it never starts where the recorder is gone, and with it what is read
+  const script = 'read -r _ <&3 || exit 1; exec 3<&-; exec "$@"';
+  const child = spawn(HOLDING_SHELL, ['-c', script, 'sh', ...command], {
+    stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+    env: environmentOfCommand(process.env),
+  });
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  });
+  const gate = child.stdio[3] as Writable;
+  gate.on('error', () => {});
+  return { process: child, ended, release: () => gate.end('\n') };
+}
+
+/** Without what bin/everyframe set for this product alone. */
+function environmentOfCommand(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (env['EVERYFRAME_MALLOC'] === undefined) return env;
+  const { MALLOC_ARENA_MAX: _arenas, MALLOC_TRIM_THRESHOLD_: _trim, EVERYFRAME_MALLOC: _mark, ...rest } = env;
+  return rest;
+}
+
+/**
+ * As a shell reports it: the code, or 128 + the signal's number. A command that still runs when time is up ends, if need
+ * be by force.
+ */
+async function exitCodeOf(child: HeldCommand): Promise<number> {
+  if (child.process.exitCode === null && child.process.signalCode === null) child.process.kill('SIGTERM');
+  const force = setTimeout(() => child.process.kill('SIGKILL'), END_COMMAND_MS);
+  const { code, signal } = await child.ended;
+  clearTimeout(force);
+  return signal ? 128 + (constants.signals[signal] ?? 0) : (code ?? 1);
+}

@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { readProfile } from '../../common/profile/formats/formats.ts';
+import { type Recorded, recordSummary } from './record-summary.ts';
+
+const recorded = (folded: string, changes: Partial<Recorded> = {}): string[] =>
+  recordSummary({
+    profile: readProfile('a.folded', Buffer.from(folded)),
+    ...{ output: 'out.pb.gz', seconds: 10, counters: {}, isChosen: false, isViewed: false },
+    ...changes,
+  });
+
+it('says what is in the file, and what to do next', () => {
+  expect(recorded('a;main 1200\nb;main 34\n')).toEqual([
+    '1,234 samples of 2 processes in 10.0 s, written to out.pb.gz',
+    'next: everyframe view out.pb.gz, or everyframe report out.pb.gz --by function',
+  ]);
+  expect(recorded('a 1\n', { output: "it's.folded" })[1]).toContain("everyframe view 'it'\\''s.folded'");
+  expect(recorded('a 1\n', { output: 'a.svg' })[1]).toBe('open a.svg in a browser');
+  expect(recorded('a 1\n', { isViewed: true })[1]).toBe('next: everyframe report out.pb.gz --by function');
+});
+
+it('says what was lost, and what is incomplete', () => {
+  const lines = recorded('a;main 90\na;[cut: deeper than the limit];f 10\n', {
+    counters: { 'bpf.samples_lost_ring': 100 },
+  });
+  expect(lines[1]).toMatch(/^100 samples \(50%\) were lost/);
+  expect(lines[2]).toMatch(/^10% of the stacks are incomplete/);
+});
+
+it('says why there may be nothing', () => {
+  expect(recorded('', { isChosen: true })).toEqual([expect.stringMatching(/chosen processes used no CPU/)]);
+  expect(recorded('')).toEqual([expect.stringMatching(/no CPU was busy/)]);
+});

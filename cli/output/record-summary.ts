@@ -1,0 +1,65 @@
+/** What `record` says when it has written its file: what is in it, what is not, and what to do next. */
+import type { Profile } from '../../common/profile/model/profile.ts';
+import { groupDigits, share } from '../../common/profile/text/report-text.ts';
+import { totalOf } from '../../common/profile/text/residency.ts';
+
+export interface Recorded {
+  profile: Profile;
+  /** The file's name; `-` for standard output. */
+  output: string;
+  seconds: number;
+  counters: Record<string, number>;
+  /** Whether processes or a command were chosen. */
+  isChosen: boolean;
+  /** Whether the page opens by itself. */
+  isViewed: boolean;
+}
+
+export const lostSamples = (counters: Record<string, number>): number =>
+  (counters['bpf.samples_lost_ring'] ?? 0) + (counters['bpf.traces_lost_ring'] ?? 0);
+
+/** A share of incomplete stacks that deserves a word. */
+const MIN_CUT_SHARE = 0.005;
+
+export function recordSummary(recorded: Recorded): string[] {
+  const { profile, output, seconds, counters, isChosen, isViewed } = recorded;
+  const samples = totalOf(profile);
+  const where = output === '-' ? 'standard output' : output;
+  if (samples === 0) return [nothingSampled(where, isChosen)];
+  const processes = new Set(profile.samples.map(({ process }) => process)).size;
+  const lines = [
+    `${groupDigits(samples)} samples of ${count(processes, 'process', 'processes')} in ${seconds.toFixed(1)} s, written to ${where}`,
+  ];
+  const lost = lostSamples(counters);
+  if (lost > 0)
+    lines.push(
+      `${groupDigits(lost)} samples (${share(lost, lost + samples)}) were lost because this machine was too busy: record with a lower --frequency`,
+    );
+  const cut = countCut(profile);
+  if (cut >= MIN_CUT_SHARE * samples)
+    lines.push(
+      `${share(cut, samples)} of the stacks are incomplete: a frame in them that begins with "[" says why`,
+    );
+  if (output !== '-' && /\.(html|svg)$/i.test(output)) lines.push(`open ${output} in a browser`);
+  else if (output !== '-' && !/\.txt$/i.test(output)) {
+    const view = isViewed ? '' : `everyframe view ${quote(output)}, or `;
+    lines.push(`next: ${view}everyframe report ${quote(output)} --by function`);
+  }
+  return lines;
+}
+
+const nothingSampled = (where: string, isChosen: boolean): string =>
+  isChosen
+    ? `no samples in ${where}: the chosen processes used no CPU. Record for longer, or with a higher --frequency`
+    : `no samples in ${where}: no CPU was busy. Record for longer`;
+
+const count = (number: number, one: string, many: string): string =>
+  `${groupDigits(number)} ${number === 1 ? one : many}`;
+
+const quote = (file: string): string =>
+  /^[\w./@%+=:,-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`;
+
+function countCut({ samples, stacks, locations }: Profile): number {
+  const isCut = stacks.map((stack) => stack.some((at) => locations[at]!.frameType === 'abort-marker'));
+  return samples.reduce((sum, { stack, value }) => sum + (isCut[stack] ? value : 0), 0);
+}

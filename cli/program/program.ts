@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command, Help, type Option } from 'commander';
+import { packageRoot } from '../../agent/base/package-root.ts';
+import { printable } from '../../common/base/printable.ts';
+import { AGENT_FLAG_NAMES, normaliseDashes } from './agent-flags.ts';
+import { addExamples } from './examples.ts';
+import { endOnFaults, ignoreLostErrors } from './faults.ts';
+
+/** The one of package.json. */
+export const productVersion = (): string =>
+  JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')).version;
+
+/** Defaults as they are typed, without quotes. */
+function describeOption(this: Help, option: Option): string {
+  if (typeof option.defaultValue === 'string' && option.defaultValueDescription === undefined)
+    option.defaultValueDescription = option.defaultValue;
+  return Help.prototype.optionDescription.call(this, option);
+}
+
+export function newProgram(): Command {
+  const program = new Command('everyframe')
+    .description(
+      'Every frame of every process on this machine, as a flame graph and as OpenTelemetry profiles.',
+    )
+    .version(productVersion())
+    .enablePositionalOptions()
+    .configureHelp({ optionDescription: describeOption })
+    .showHelpAfterError('(--help lists the flags)');
+  return addExamples(program, [
+    ['sudo everyframe', 'profiles this machine and shows it on a page'],
+    ['sudo everyframe record -o make.pb.gz --view -- make', 'profiles a command, then shows it'],
+  ]);
+}
+
+export const newShow = (program: Command): Command =>
+  addExamples(program.command('show').description("print what the product makes of a machine's parts"), [
+    ['everyframe show symbol /usr/bin/node 0x9a1234', 'the functions at an address'],
+    ['everyframe show stack-deltas libfoo.so', 'how its stacks are unwound'],
+  ]);
+
+/** Runs the command that the process was started with, of those that `register` knows. */
+export async function runProgram(program: Command, register: () => Promise<void>): Promise<void> {
+  // `everyframe show … | head` ends when head has seen enough
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    console.error(`everyframe: standard output can't be written: ${error.message}`);
+    process.exit(1);
+  });
+  const tell = (text: string): void =>
+    console.error(`everyframe: ${text.split('\n').map(printable).join('\n')}`);
+  ignoreLostErrors();
+  endOnFaults(tell);
+  try {
+    await register();
+    await program.parseAsync(normaliseDashes(process.argv.slice(2), AGENT_FLAG_NAMES), { from: 'user' });
+  } catch (error) {
+    // a message may quote what a stranger wrote, and have lines of its own
+    tell((error as Error).message);
+    // whatever was started before it failed does not keep the process alive
+    process.exit(1);
+  }
+}

@@ -1,0 +1,40 @@
+/** `-p PID` of record and top. */
+import { InvalidArgumentError } from 'commander';
+import { descendantsOf } from '../../agent/processes/descendants.ts';
+import { ForeignReader } from '../../agent/processes/foreign-reader.ts';
+import { mappedExecutables } from '../../agent/processes/mapped-files.ts';
+import { readSmallFile } from '../../agent/processes/proc-files.ts';
+import { type Pid, toPid } from '../../common/base/brand.ts';
+
+export const PID_HELP = 'only this process and all that descend from it; repeatable';
+
+/** The kernel's PID_MAX_LIMIT on 64 bits. */
+const MAX_PID = 4_194_304;
+/** Most run the same files. */
+const MAX_PROCESSES_READ = 256;
+
+export const collectPid = (text: string, previous: Pid[] | undefined): Pid[] => {
+  const pid = Number(text);
+  if (!/^\d+$/.test(text) || pid < 1 || pid > MAX_PID) throw new InvalidArgumentError('not a valid PID.');
+  return [...(previous ?? []), toPid(pid)];
+};
+
+/** Throws with a sentence where it is gone, or a thread's ID. */
+export function requireProcess(pid: Pid, proc = '/proc'): void {
+  const group = /^Tgid:\s*(\d+)$/m.exec(readSmallFile(`${proc}/${pid}/status`) ?? '')?.[1];
+  if (group === undefined) throw new Error(`-p ${pid}: there is no such process`);
+  if (Number(group) !== pid)
+    throw new Error(
+      `-p ${pid}: it is a thread of process ${group}: give -p ${group}, which takes all of its threads`,
+    );
+}
+
+/** Links to what they and their descendants have mapped to execute. */
+export function filesOfProcesses(pids: readonly Pid[]): string[] {
+  const all = [...pids, ...(pids.length > 0 ? descendantsOf(pids) : [])].slice(0, MAX_PROCESSES_READ);
+  const links = new Map<string, string>();
+  const reader = new ForeignReader();
+  for (const pid of all) for (const { path, link } of mappedExecutables(pid, reader)) links.set(path, link);
+  reader.close();
+  return [...links.values()];
+}

@@ -1,0 +1,90 @@
+/** Which executables and libraries a command will run: what can be known beforehand. */
+import { execFileSync } from 'node:child_process';
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fdSource } from '../../agent/files/fd-source.ts';
+import { parseElf } from '../../common/elf/elf.ts';
+
+const PT_INTERP = 3;
+/** Of a script's first line, and of the dynamic linker's path. */
+const MAX_LINE_BYTES = 4096;
+/** A script's interpreter may be a script. */
+const MAX_SCRIPTS = 4;
+const LINKER_TIMEOUT_MS = 2000;
+/** Of glibc and musl; other programs need not know --list. */
+const DYNAMIC_LINKER = /^ld([-.]|64\.)/;
+
+/** The command's program, or its script's interpreter, and the libraries that the dynamic linker will load. */
+export function filesOfCommand([command]: readonly string[], env: NodeJS.ProcessEnv): string[] {
+  let program = findCommand(command ?? '', env);
+  for (let scripts = 0; program !== undefined && scripts < MAX_SCRIPTS; scripts++) {
+    const interpreter = interpreterOf(program);
+    if (!interpreter) return [program, ...librariesOf(program, env)];
+    // "#!/usr/bin/env python3": env becomes python3
+    const isEnv = basename(interpreter[0]!) === 'env';
+    program = findCommand(isEnv ? (interpreter.at(-1) ?? '') : interpreter[0]!, env);
+  }
+  return [];
+}
+
+/** As execvp(3) finds it. */
+function findCommand(command: string, env: NodeJS.ProcessEnv): string | undefined {
+  const places =
+    command === '' ? [] : command.includes('/') ? [''] : (env['PATH'] ?? '/usr/bin:/bin').split(':');
+  return places.map((place) => (place === '' ? command : join(place, command))).find(isProgram);
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** The words behind "#!"; undefined where the file is no script. */
+function interpreterOf(path: string): string[] | undefined {
+  const line = Buffer.alloc(MAX_LINE_BYTES);
+  try {
+    const fd = openSync(path, 'r');
+    const bytes = readSync(fd, line, 0, line.length, 0);
+    closeSync(fd);
+    const words = /^#![ \t]*(\S.*)/.exec(line.toString('utf8', 0, bytes))?.[1];
+    return words?.trim().split(/\s+/);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The dynamic linker says what it would load, without running the program. */
+function librariesOf(program: string, env: NodeJS.ProcessEnv): string[] {
+  try {
+    const linker = linkerOf(program);
+    if (linker === undefined || !DYNAMIC_LINKER.test(basename(linker))) return [];
+    const list = execFileSync(linker, ['--list', program], {
+      encoding: 'utf8',
+      env,
+      timeout: LINKER_TIMEOUT_MS,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const libraries = [...list.matchAll(/(\/\S.*) \(0x[0-9a-f]+\)$/gm)].map(([, path]) => path!);
+    return [...new Set([linker, ...libraries])];
+  } catch {
+    // what it needs is then met as it is sampled
+    return [];
+  }
+}
+
+function linkerOf(program: string): string | undefined {
+  const fd = openSync(program, 'r');
+  try {
+    const elf = parseElf(fdSource(fd));
+    const segment = elf.segments.find(({ type }) => type === PT_INTERP);
+    if (!segment || segment.filesz > MAX_LINE_BYTES) return undefined;
+    const path = elf.source.read(segment.offset, segment.filesz);
+    return Buffer.from(path).toString('utf8').replace(/\0.*/s, '');
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,90 @@
+/** What `agent`, `run` and `record` share: rights checked, settings turned into the controller's. */
+import type { Logger } from 'pino';
+import { raiseCompilerBudget } from '../../agent/base/compiler-budget.ts';
+import { Controller, type ControllerOptions, type ProfileSink } from '../../agent/controller.ts';
+import { checkPlace } from '../../agent/host/host-checks.ts';
+import { type HostFacts, missingCapabilities, readHostFacts } from '../../agent/host/host-facts.ts';
+import { readSmallFile } from '../../agent/processes/proc-files.ts';
+import type { AgentOptions } from '../../agent/settings/options.ts';
+import { debuginfodFromEnvironment } from '../../agent/symbolizer/debuginfod/debuginfod-settings.ts';
+import { placeOfCache } from './cache-place.ts';
+import { agentBudget, readMemoryLimit } from './memory-limit.ts';
+import { keepSamplingRights } from './rights.ts';
+
+/**
+ * Starts sampling, with no more rights than that takes from then on, and `rights` (bits of capabilities); says which are
+ * missing and what each costs. Throws with a sentence.
+ */
+export async function startController(
+  options: ControllerOptions,
+  sink: ProfileSink,
+  log: Logger,
+  rights: readonly number[] = [],
+): Promise<Controller> {
+  raiseCompilerBudget();
+  const facts = readHostFacts();
+  refuseWhereHopeless(facts);
+  for (const { name, cost, severity } of missingCapabilities(facts)) {
+    const text = `${name} is missing: ${cost}`;
+    if (severity === 'fatal') throw new Error(`${text}. Run as root, or give the process that capability`);
+    log.warn(text);
+  }
+  keepSamplingRights(facts, rights);
+  return Controller.start(options, sink, {
+    info: (message) => log.info(message),
+    warn: (message) => log.warn(message),
+    debug: (message) => log.debug(message),
+  });
+}
+
+/** The doctor's own words. */
+function refuseWhereHopeless(facts: HostFacts): void {
+  const fatal = checkPlace(facts);
+  if (fatal) throw new Error(`${fatal.name}: ${fatal.message}: ${fatal.fix}`);
+}
+
+/** Says where nothing can be kept for later runs. */
+export const controllerOptions = (
+  options: AgentOptions,
+  log: Logger,
+  beside: { withCollector?: boolean } = {},
+): ControllerOptions => ({
+  samplesPerSecond: options.samplesPerSecond,
+  symbols: options.symbols,
+  symbolCache: placeOfCache(options.symbolCache, process.env, (text) => log.info(text)),
+  ...(options.debuginfod && { debuginfod: debuginfodFromEnvironment(process.env) }),
+  sourceMaps: !options.noSourceMaps,
+  sendIdleFrames: options.sendIdleFrames,
+  maxUserFrames: options.maxUserFrames,
+  maxTableBytes: options.maxTableBytes,
+  ...(options.maxCpu > 0 && { maxCpu: options.maxCpu / 100 }),
+  maxMemoryBytes: agentBudget(options.maxMemory, readMemoryLimit(), log, beside),
+  intervalMs: options.reporterInterval,
+  jitter: options.reporterJitter,
+  watchLoop: options.selfMetrics || options.verbose,
+  probabilisticThreshold: options.probabilisticThreshold,
+  probabilisticIntervalMs: options.probabilisticInterval,
+});
+
+/** Under `npm start` one Ctrl-C arrives twice: from the terminal, and passed on by npm. */
+const SAME_KEY_PRESS_MS = 1000;
+
+/** Resolves at the first SIGTERM, SIGINT or SIGHUP (unless nohup(1) has that ignored); a second one ends the process at once. */
+export function untilSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let stoppingSince: number | undefined;
+    const onSignal = (signal: NodeJS.Signals): void => {
+      const now = performance.now();
+      stoppingSince ??= now;
+      if (now - stoppingSince > SAME_KEY_PRESS_MS) process.exit(130);
+      resolve(signal);
+    };
+    process.on('SIGTERM', onSignal);
+    process.on('SIGINT', onSignal);
+    if (!isHangupIgnored()) process.on('SIGHUP', onSignal);
+  });
+}
+
+/** Bit 0 of SigIgn is signal 1. Node does not tell, and a handler would undo it. */
+const isHangupIgnored = (): boolean =>
+  /^SigIgn:\s*[0-9a-f]*[13579bdf]$/m.test(readSmallFile('/proc/self/status') ?? '');

@@ -1,0 +1,33 @@
+import { SeriesTable } from '../series-table.ts';
+import type { Stacks } from '../store.ts';
+import { FrameTable } from './frame-table.ts';
+import { StackTree } from './stack-tree.ts';
+
+/** What samples of a part refer to, while samples are added: each entry once. */
+export class StackDictionaries {
+  readonly frames = new FrameTable({ keepsLines: true });
+  readonly tree = new StackTree();
+  readonly seriesTable = new SeriesTable();
+
+  get bytes(): number {
+    return this.frames.bytes + this.tree.bytes + this.seriesTable.bytes;
+  }
+
+  get groups(): SeriesTable['groups'] {
+    return this.seriesTable.groups;
+  }
+
+  async series(): Promise<SeriesTable> {
+    return this.seriesTable;
+  }
+
+  /** Copies: the tree may grow before an asynchronous reader is done. */
+  async stacks(): Promise<Stacks> {
+    const { tree, frames } = this;
+    return {
+      frames: frames.frames,
+      parents: tree.parents.slice(0, tree.size),
+      nodeFrames: tree.frames.slice(0, tree.size),
+    };
+  }
+}

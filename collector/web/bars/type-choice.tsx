@@ -1,0 +1,42 @@
+import { formatterOf, isCpu } from '../../../common/flame/shown-type.ts';
+import type { TypesAnswer } from '../../api/types.ts';
+
+interface Properties {
+  types: TypesAnswer['types'];
+  /** Name of the one that is shown. */
+  shown: string;
+  onType(name: string): void;
+}
+
+/** Of what kind the samples are that everything on the page is about; there only where there are several. */
+export function TypeChoice({ types, shown, onType }: Properties) {
+  const isThere = types.some(({ name }) => name === shown);
+  if (types.length < 2 && isThere) return null;
+  return (
+    <label class="type-choice">
+      Show{' '}
+      <select
+        aria-label="Type of samples"
+        value={shown}
+        onChange={(event) => onType(event.currentTarget.value)}
+      >
+        {!isThere && <option value={shown}>{shown}: none</option>}
+        {types.map((type) => (
+          <option key={type.name} value={type.name} title={titleOf(type)}>
+            {labelOf(type)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** The sample type alone says most; two of one name are told apart by the whole name. */
+function labelOf(type: TypesAnswer['types'][number]): string {
+  if (isCpu(type)) return `CPU: ${formatterOf(type).amount(type.total)}`;
+  const name = type.name.includes(':') ? type.name : type.type;
+  return `${name}: ${formatterOf(type).amount(type.total)}`;
+}
+
+const titleOf = ({ kind, unit }: TypesAnswer['types'][number]): string =>
+  kind === 'level' ? `${unit}, the last value of each process` : `${unit}, summed over the whole timeline`;

@@ -1,0 +1,192 @@
+/** Two profiles compared: what `diff` prints, as text and as JSON. */
+import { printable } from '../../base/printable.ts';
+import type { Profile } from '../model/profile.ts';
+import { parseValueType, typeName } from '../model/profile-type.ts';
+import { valueFormatter } from '../model/value-format.ts';
+import { CallTree } from './call-tree.ts';
+import { asCall, formatShare, groupDigits, roundShare } from './report-text.ts';
+import { type By, type Residency, residencies, type Sort, totalOf } from './residency.ts';
+
+export interface DiffRow {
+  name: string;
+  /** Shares of all values of each profile, 0 to 1. */
+  before: number;
+  after: number;
+  change: number;
+  /** Shares of values of samples in which it was the innermost. */
+  selfBefore: number;
+  selfAfter: number;
+  selfChange: number;
+}
+
+export interface DiffJson {
+  schema: 'everyframe.diff/1';
+  by: By;
+  /** Of all values, as `type/unit`. */
+  unit: string;
+  /** What the samples add up to. */
+  values: { before: number; after: number };
+  /** The same; as this was called when all values were counts of samples. */
+  samples: { before: number; after: number };
+  /** Smallest change that is listed, and what counts as a regression; shares. */
+  threshold: number;
+  failOn: number | null;
+  regressions: number;
+  rows: DiffRow[];
+  truncated: { rows: number };
+}
+
+export interface DiffOptions {
+  by: By;
+  threshold: number;
+  /** A share that grows by this much or more is a regression. */
+  failOn: number | undefined;
+  top: number;
+  /** By default what its own share changed most; what only called it follows. */
+  sort?: Sort | undefined;
+}
+
+/** Of one row in both profiles. */
+interface Pair {
+  readonly name: string;
+  before: { self: number; total: number };
+  after: { self: number; total: number };
+}
+
+const ORDERS: Record<Sort, (a: DiffRow, b: DiffRow) => number> = {
+  self: (a, b) => Math.abs(b.selfChange) - Math.abs(a.selfChange) || Math.abs(b.change) - Math.abs(a.change),
+  total: (a, b) => Math.abs(b.change) - Math.abs(a.change) || Math.abs(b.selfChange) - Math.abs(a.selfChange),
+  name: () => 0,
+};
+
+/** Values as shares of their profile: two recordings of different length or rate can be compared. */
+export function diffProfiles(before: Profile, after: Profile, options: DiffOptions): DiffJson {
+  const { by, threshold, failOn, top, sort = 'self' } = options;
+  const values = { before: totalOf(before), after: totalOf(after) };
+  const pairs = by === 'stack' ? stackPairs(before, after) : namedPairs(before, after, by);
+  const rows = pairs.map((pair) => toRow(pair, values));
+  const changed = rows
+    .filter(({ change, selfChange }) => {
+      const largest = Math.max(Math.abs(change), Math.abs(selfChange));
+      return largest > 0 && largest >= threshold;
+    })
+    .sort(ORDERS[sort]);
+  if (sort === 'name') changed.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return {
+    schema: 'everyframe.diff/1',
+    by,
+    unit: typeName(after.type),
+    values,
+    samples: values,
+    threshold,
+    failOn: failOn ?? null,
+    regressions:
+      failOn === undefined ? 0 : rows.filter(({ change }) => change > 0 && change >= failOn).length,
+    rows: changed.slice(0, top).map((row) => ({ ...row })),
+    truncated: { rows: Math.max(0, changed.length - top) },
+  };
+}
+
+/** Names are made for the rows that are printed: a stack's is as long as the stack is deep. */
+function toRow(pair: Pair, all: DiffJson['values']): DiffRow {
+  const part = (value: number, of: number): number => (of === 0 ? 0 : value / of);
+  const [before, after] = [part(pair.before.total, all.before), part(pair.after.total, all.after)];
+  const [selfBefore, selfAfter] = [part(pair.before.self, all.before), part(pair.after.self, all.after)];
+  return {
+    get name() {
+      return pair.name;
+    },
+    before: roundShare(before),
+    after: roundShare(after),
+    change: roundShare(after - before),
+    selfBefore: roundShare(selfBefore),
+    selfAfter: roundShare(selfAfter),
+    selfChange: roundShare(selfAfter - selfBefore),
+  };
+}
+
+const NONE: Residency = { name: '', total: 0, self: 0 };
+
+function namedPairs(before: Profile, after: Profile, by: Exclude<By, 'stack'>): Pair[] {
+  const [old, now] = [before, after].map(
+    (profile) => new Map(residencies(profile, by).map((row) => [row.name, row])),
+  ) as [Map<string, Residency>, Map<string, Residency>];
+  const names = [...new Set([...old.keys(), ...now.keys()])].sort();
+  return names.map((name) => ({ name, before: old.get(name) ?? NONE, after: now.get(name) ?? NONE }));
+}
+
+function stackPairs(before: Profile, after: Profile): Pair[] {
+  const tree = new CallTree(asCall);
+  const [old, now] = [tree.add(before), tree.add(after)];
+  return Array.from({ length: tree.nodeCount - 1 }, (_, i) => ({
+    get name() {
+      return tree.pathOf(i + 1);
+    },
+    before: { self: old.self[i + 1] ?? 0, total: old.total[i + 1] ?? 0 },
+    after: { self: now.self[i + 1] ?? 0, total: now.total[i + 1] ?? 0 },
+  }));
+}
+
+const WIDTH = { points: 7, percent: 8, shares: 17 };
+
+/**
+ * A head line, then for each row its own share and that with what it calls: the change in points of all samples, the
+ * change in percent of what it was, and both shares.
+ */
+export function formatDiff({
+  by,
+  unit,
+  values,
+  rows,
+  truncated,
+  threshold,
+  failOn,
+  regressions,
+}: DiffJson): string {
+  const format = valueFormatter(parseValueType(unit));
+  const totals = `${format.of(values.before)} before, ${format.cell(values.after)} after`;
+  const all = unit.endsWith('/count') ? format.column : unit;
+  const head = `${totals}; changes by ${by} of ${points(threshold).slice(1)} points or more (100 points are all ${all})\n`;
+  const tail: string[] = [];
+  if (rows.length === 0) tail.push('no change\n');
+  if (truncated.rows > 0) tail.push(`… and ${groupDigits(truncated.rows)} more\n`);
+  if (failOn !== null)
+    tail.push(
+      `${regressions} grew by ${points(failOn).slice(1)} points or more, counted with all that they call\n`,
+    );
+  const titles = rows.length === 0 ? [] : [titleLine(by)];
+  return [head, ...titles, ...rows.map(rowLine), ...tail].join('');
+}
+
+function titleLine(by: By): string {
+  const half = (what: string): string =>
+    `${what} points`.padStart(WIDTH.points + 5) +
+    'percent'.padStart(WIDTH.percent + 1) +
+    '  ' +
+    'before → after'.padEnd(WIDTH.shares);
+  return `${half('self')}${half('total')}${by}\n`;
+}
+
+function rowLine({ name, before, after, change, selfBefore, selfAfter, selfChange }: DiffRow): string {
+  const half = (from: number, to: number, by: number): string => {
+    const shares = `${formatShare(from)} → ${formatShare(to)}`;
+    return `${points(by).padStart(WIDTH.points + 5)}${percent(from, to).padStart(WIDTH.percent + 1)}  ${shares.padEnd(WIDTH.shares)}`;
+  };
+  return `${half(selfBefore, selfAfter, selfChange)}${half(before, after, change)}${printable(name)}\n`;
+}
+
+/** `+3.1`: hundredths of all values. */
+const points = (by: number): string => {
+  const size = formatShare(Math.abs(by)).slice(0, -1);
+  return size === '0' ? ' 0' : `${by < 0 ? '-' : '+'}${size}`;
+};
+
+/** `+12 %` of what it was. */
+function percent(from: number, to: number): string {
+  if (from === to) return '';
+  if (from === 0) return 'new';
+  if (to === 0) return 'gone';
+  const change = (100 * (to - from)) / from;
+  const digits = Math.abs(change) < 10 ? 1 : 0;
+  return `${change > 0 ? '+' : ''}${change.toFixed(digits)} %`;
+}

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import { readProfile, writeProfile } from '../formats/formats.ts';
+import type { Profile } from '../model/profile.ts';
+import { diffProfiles, formatDiff } from './diff-data.ts';
+import { reportJson, select } from './report-data.ts';
+import { formatReport, type ReportOptions } from './residency.ts';
+
+const report = (profile: Profile, options: ReportOptions): string =>
+  [...formatReport(profile, options)].join('');
+
+const folded = (text: string): Profile => readProfile('a.folded', Buffer.from(text));
+const BEFORE = folded('app;main;parse 50\napp;main;write;vfs_write_[k] 50\n');
+const AFTER = folded('app;main;parse 150\napp;main;write;vfs_write_[k] 40\napp;main;log 10\n');
+const OPTIONS = { by: 'function' as const, threshold: 0.01, failOn: 0.2, top: 40 };
+
+it('lets no control character of a name reach the terminal', () => {
+  const hostile = folded('app;ma\x1b[2Jin;wo\x07rk 1\n');
+  expect(report(hostile, { by: 'stack' })).toMatch(/^ +0% +100% {2}ma\?\[2Jin\n +100% +100% {3}wo\?rk\(\)$/m);
+  const { rows } = diffProfiles(BEFORE, hostile, OPTIONS);
+  expect(rows.map(({ name }) => name)).toContain('wo\x07rk()');
+  expect(formatDiff(diffProfiles(BEFORE, hostile, OPTIONS))).toMatch(/wo\?rk\(\)\n/);
+});
+
+describe('report', () => {
+  it('has self counts that add up to the samples, also where it is cut', () => {
+    const json = reportJson(AFTER, AFTER, { by: 'function', top: 2 });
+    const self = json.rows.reduce((sum, row) => sum + row.self, json.truncated.self);
+    expect(self).toBe(200);
+    expect(json).toMatchObject({ schema: 'everyframe.report/1', samples: { file: 200, selected: 200 } });
+    expect(json.rows).toEqual([
+      { name: 'main()', total: 200, self: 0, share: 1 },
+      { name: 'parse()', total: 150, self: 150, share: 0.75 },
+    ]);
+    expect(json.truncated).toEqual({ rows: 3, self: 50 });
+    expect(report(AFTER, { by: 'function', top: 1 })).toBe(
+      [
+        '200 samples, 5 functions',
+        '   self   total  function',
+        '    75%     75%  parse()',
+        '    25%          … 4 more',
+        '',
+        'total: it and all that it calls',
+        '100% main()',
+        '… 4 more',
+        '',
+      ].join('\n'),
+    );
+    expect(report(AFTER, { by: 'function', sort: 'name', minShare: 0.1 }).split('\n').slice(2, 4)).toEqual([
+      '     0%    100%  main()',
+      '    75%     75%  parse()',
+    ]);
+  });
+
+  it('selects samples by what is on their stacks', () => {
+    const selected = select(AFTER, { focus: /^write$/, ignore: /log/ });
+    expect(reportJson(AFTER, selected, { by: 'function', top: 9 }).samples).toEqual({
+      file: 200,
+      selected: 40,
+    });
+    expect(report(select(AFTER, { ignore: /write/ }), { by: 'function' })).toMatch(
+      /^160 samples, 3 functions/,
+    );
+  });
+
+  it('has short names where there are mangled ones, and selects by them', () => {
+    const functions = BEFORE.functions.map((func) =>
+      func.name === 'parse'
+        ? { ...func, name: 'int Parser<char>::parse<int>(int)', systemName: '_ZN6ParserIcE5parseIiEEiT_' }
+        : func,
+    );
+    const short = select({ ...BEFORE, functions }, { shortNames: true, focus: /^Parser::parse$/ });
+    expect(reportJson(BEFORE, short, { by: 'function', top: 9 }).rows).toEqual([
+      { name: 'Parser::parse()', total: 50, self: 50, share: 1 },
+      { name: 'main()', total: 50, self: 0, share: 1 },
+    ]);
+  });
+
+  it('hides the kernel and libraries, and keeps their time', () => {
+    const mine = select(BEFORE, { myCode: true });
+    expect(reportJson(BEFORE, mine, { by: 'function', top: 9 }).rows).toEqual([
+      { name: 'main()', total: 100, self: 0, share: 1 },
+      { name: 'parse()', total: 50, self: 50, share: 0.5 },
+      { name: 'write()', total: 50, self: 50, share: 0.5 },
+    ]);
+  });
+});
+
+describe('a stack that was cut', () => {
+  const cut = folded('app;[cut: deeper than the limit];main 3\n');
+
+  it.each(['a.folded', 'a.pb.gz', 'a.speedscope.json', 'a.trace.json', 'a.firefox.json', 'a.otlp'])(
+    'has a marker, which is not own code, also when read from %s',
+    (file) => {
+      const profile = readProfile(file, writeProfile(file, cut));
+      const mine = select(profile, { myCode: true });
+      expect(reportJson(profile, mine, { by: 'function', top: 9 }).rows).toEqual([
+        { name: 'main()', total: 3, self: 3, share: 1 },
+      ]);
+    },
+  );
+});
+
+describe('diff', () => {
+  it('compares shares, not counts', () => {
+    const diff = diffProfiles(BEFORE, AFTER, OPTIONS);
+    expect(diff.rows.map(({ name, change }) => [name, change])).toEqual([
+      ['vfs_write()', -0.3],
+      ['parse()', 0.25],
+      ['log()', 0.05],
+      ['write()', -0.3],
+    ]);
+    expect(diff.regressions).toBe(1);
+    expect(formatDiff(diff)).toMatch(/^ +\+25 +\+50 % {2}50% → 75% +\+25 +\+50 % {2}50% → 75% +parse\(\)$/m);
+    expect(formatDiff(diff)).toMatch(/^ +\+5 +new {2}0% → 5% .*log\(\)$/m);
+  });
+
+  it('of a profile with itself, at any rate, is empty', () => {
+    const twice = folded('app;main;parse 100\napp;main;write;vfs_write_[k] 100\n');
+    expect(diffProfiles(BEFORE, twice, OPTIONS)).toMatchObject({ rows: [], regressions: 0 });
+  });
+
+  it('says how much it leaves out', () => {
+    expect(diffProfiles(BEFORE, AFTER, { ...OPTIONS, top: 1 }).truncated).toEqual({ rows: 3 });
+    expect(diffProfiles(BEFORE, AFTER, { ...OPTIONS, threshold: 0.1 }).rows).toHaveLength(3);
+    expect(diffProfiles(BEFORE, AFTER, { ...OPTIONS, by: 'stack' }).rows.map(({ name }) => name)).toContain(
+      'main();write()',
+    );
+  });
+});
