@@ -11,9 +11,10 @@ module.exports = {
   forbidden: [
     {
       name: 'no-cycle',
+      comment: 'Types count: what closes by a type can be neither read nor moved alone.',
       severity: 'error',
       from: {},
-      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+      to: { circular: true },
     },
     {
       name: 'not-resolvable',
@@ -88,6 +89,27 @@ module.exports = {
           '^agent/records/records\\.gen\\.ts$',
         ],
       },
+    },
+    {
+      name: 'records-leaf',
+      comment: 'What kernel and user space share, which everybody may know.',
+      severity: 'error',
+      from: { path: '^agent/records/', pathNot: TEST },
+      to: { path: '^(agent/(?!records/)|collector|cli)' },
+    },
+    {
+      name: 'tracer-knows-no-runtime',
+      comment: 'It is told which there are, and knows their contract.',
+      severity: 'error',
+      from: { path: '^agent/tracer/', pathNot: TEST },
+      to: { path: '^agent/(runtimes|interpreters/[^/]+)/' },
+    },
+    {
+      name: 'page-at-the-top',
+      comment: 'What the page shares with others has a folder in common: flame/.',
+      severity: 'error',
+      from: { pathNot: '^collector/web/' },
+      to: { path: '^collector/web/' },
     },
     {
       name: 'no-test-in-product',

@@ -115,8 +115,8 @@ build/cli/.stamp: dist/.stamp bin/everyframe
 # stack traces.
 build/workers/.stamp: dist/.stamp build/show/.stamp build/worker-launcher build/everyframe.node
 	@mkdir -p build/workers && rm -f build/workers/*
-	$(BUNDLE) --outfile=build/workers/worker.cjs agent/workers/entry/worker.ts
-	$(BUNDLE) --minify-whitespace --outfile=build/workers/start.cjs agent/workers/entry/worker-start.ts
+	$(BUNDLE) --outfile=build/workers/worker.cjs agent/worker-main/worker.ts
+	$(BUNDLE) --minify-whitespace --outfile=build/workers/start.cjs agent/worker-main/worker-start.ts
 	$(ASCII_COMMENTS) build/workers/worker.cjs
 	node dist/scripts/write-worker-code.js build/workers/$$(node -p 'process.version + "-" + process.arch').code
 	@touch $@

@@ -4,6 +4,7 @@
  *   tracer -> records -> trace handler, process manager, executables
  *   every interval: trace handler -> profile maker -> sink (the reporter, or a recording)
  */
+
 import type { Pid } from '../common/base/brand.ts';
 import { APPROXIMATE_LINES } from '../common/profile/model/approximate-lines.ts';
 import type { Profile } from '../common/profile/model/profile.ts';
@@ -40,13 +41,14 @@ import { ProcessRuntimes } from './runtimes/process-runtimes.ts';
 import { mayHoldRuntime } from './runtimes/registry.ts';
 import { findRuntimeFiles } from './runtimes/runtime-file.ts';
 import { RuntimeFrames } from './runtimes/runtime-frames.ts';
+import { RUNTIMES } from './runtimes/runtimes.gen.ts';
 import { tellRefused, tellUnsupported, tellUnverified } from './runtimes/verified.ts';
 import { Sampling, type SamplingOptions } from './sampling.ts';
 import { SourceMaps } from './source-maps/source-maps.ts';
 import { Debuginfod, type DebuginfodOptions } from './symbolizer/debuginfod/debuginfod.ts';
 import { BpfCode } from './symbolizer/kernel/bpf-code.ts';
 import { Kernel } from './symbolizer/kernel/kernel.ts';
-import type { SymbolDetail } from './symbolizer/worker/symbol-service.ts';
+import type { SymbolDetail } from './symbolizer/worker/messages.ts';
 import { IdleTables } from './tracer/idle-tables.ts';
 import { RecordDispatch } from './tracer/record-dispatch.ts';
 import type { Steps } from './tracer/record-stream.ts';
@@ -200,7 +202,7 @@ export class Controller {
       (message) => log.warn(message),
     );
     this.#tracer = new Tracer(
-      options,
+      { ...options, runtimes: RUNTIMES },
       {
         beginBatch: () => this.#runtimes.beginBatch(),
         onRecord: (buffer, at, size) => this.#records.take(buffer, at, size),

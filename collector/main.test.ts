@@ -12,8 +12,8 @@ import type { FlameGraphResponse } from '../common/flame/tree-answer.ts';
 import { encodeOtlp, otlpRequest } from '../test/browser/encode-otlp.ts';
 import { Pusher } from '../test/browser/push.ts';
 import { profileFromText } from '../test/browser/synthetic-profile.ts';
-import type { StatusResponse } from './api/types.ts';
 import { type Collector, type CollectorOptions, CollectorStartError, startCollector } from './main.ts';
+import type { StatusResponse } from './status/status.ts';
 
 const warnings: string[] = [];
 const logger = {

@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { BadSetting } from '../common/base/bad-setting.ts';
 import { startPageServer } from './api/page-server.ts';
-import type { WatchedAgent } from './api/types.ts';
 import { type ForwardSettings, forwardOptions } from './forward/forward-options.ts';
 import { Forwarder } from './forward/forwarder.ts';
 import { startGrpcServer } from './ingest/grpc-server.ts';
@@ -17,6 +16,7 @@ import { formatAddress, isLoopback, type ListenAddress, parseListenAddress } fro
 import { readPageFiles } from './net/page-files.ts';
 import { COLLECTOR_DEFAULTS } from './settings/defaults.ts';
 import { SourceDirectoryError, SourceFiles } from './source/source-files.ts';
+import type { WatchedAgent } from './status/status.ts';
 import { asOwner, type DataOwner } from './store/duckdb/data-directory.ts';
 import { MemoryStore } from './store/memory/memory-store.ts';
 import type { Store } from './store/store.ts';

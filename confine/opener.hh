@@ -27,7 +27,7 @@ enum class Ask : char {
   kScratch = 'x',     // a new file without a name
 };
 
-// As agent/workers/entry/opener-client.ts reads it.
+// As agent/worker-main/opener-client.ts reads it.
 struct Answer {
   int32_t error = 0;  // errno; 0: fine
   uint32_t mode = 0;

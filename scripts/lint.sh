@@ -32,6 +32,20 @@ check_layers() {
 	fi
 }
 
+# Circles between folders; first that the rules see those of test/fixtures/circles.
+check_circles() {
+	for rule in no-cycle no-cycle-of-folders; do
+		config=.dependency-cruiser.cjs
+		[ $rule = no-cycle ] || config=.dependency-cruiser.folders.cjs
+		depcruise --config $config --metrics --output-type err test/fixtures/circles | grep -q "error $rule: test/fixtures/circles/one" || {
+			echo "$config does not see the circle in test/fixtures/circles"
+			return 1
+		}
+	done
+	depcruise --config .dependency-cruiser.folders.cjs --metrics --output-type err agent collector common otlp-client cli &&
+		node dist/scripts/draw-folders.js --check
+}
+
 # Not those two: tables laid out by hand.
 check_c_format() {
 	git ls-files -- 'ebpf/*.[ch]' 'addon/*.cc' 'addon/*.hh' 'supervisor/*.cc' 'confine/*.cc' 'confine/*.hh' | grep -v -e '^ebpf/vmlinux\.h$' -e '^ebpf/counters\.h$' |
@@ -42,6 +56,7 @@ check biome biome check --error-on-warnings .
 check types tsc -p tsconfig.check.json
 [ ! -f collector/web/tsconfig.json ] || check page-types tsc -p collector/web --noEmit
 check layers check_layers
+check circles check_circles
 check unused knip --no-progress
 check headers scripts/check-headers.sh
 check generated node dist/scripts/generate-records.js --check

@@ -1,15 +1,16 @@
 /**
  * write-worker-code OUT: has a worker do some of each kind of work, and writes the code that V8 has made of it meanwhile. Workers
- * take it when they start (agent/workers/entry/worker-start.ts): compiling all that anew took half of the CPU time of a start.
+ * take it when they start (agent/worker-main/worker-start.ts): compiling all that anew took half of the CPU time of a start.
  */
+
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packageRoot } from '../agent/base/package-root.ts';
 import type { SourceMapAnswer, SourceMapRequest } from '../agent/source-maps/source-map-service.ts';
 import { TableBuilder } from '../agent/stack-deltas/table/table-builder.ts';
-import type { SymbolAnswer, SymbolRequest } from '../agent/symbolizer/worker/symbol-service.ts';
-import type { OwnCode } from '../agent/workers/entry/own-code.ts';
+import type { SymbolAnswer, SymbolRequest } from '../agent/symbolizer/worker/messages.ts';
+import type { OwnCode } from '../agent/worker-main/own-code.ts';
 import { createFileWorkers } from '../agent/workers/file-workers.ts';
 import type { WorkKind } from '../agent/workers/protocol.ts';
 import { WorkerClient } from '../agent/workers/worker-client.ts';

@@ -1,4 +1,5 @@
 /** The commands as a person types them: real processes, real files, exit codes. */
+
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
   chmodSync,
@@ -14,7 +15,7 @@ import { get as httpsGet } from 'node:https';
 import { constants } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { WatchedAgent } from '../collector/api/types.ts';
+import type { WatchedAgent } from '../collector/status/status.ts';
 import { readProfile } from '../common/profile/formats/formats.ts';
 import { stackNames } from '../common/profile/model/frame-name.ts';
 import type { Profile } from '../common/profile/model/profile.ts';

@@ -1,4 +1,5 @@
 /** A collector with a token, as its own process, against a client without one and against files that explode. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
@@ -8,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import type { StatusResponse } from '../collector/api/types.ts';
+import type { StatusResponse } from '../collector/status/status.ts';
 
 const MIB = 2 ** 20;
 const EXPORT = '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export';

@@ -2,6 +2,7 @@
  * A file that makes its parser explode costs a worker, never the agent: of every format that is read, one that takes
  * memory, time or stack without end. The process that asks stays as it is, and so does what others ask for.
  */
+
 import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +11,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { JitFrames } from '../agent/jit/jit-frames.ts';
 import { TableBuilder } from '../agent/stack-deltas/table/table-builder.ts';
-import type { SymbolAnswer, SymbolRequest } from '../agent/symbolizer/worker/symbol-service.ts';
+import type { SymbolAnswer, SymbolRequest } from '../agent/symbolizer/worker/messages.ts';
 import { createFileWorkers } from '../agent/workers/file-workers.ts';
 import { readUse } from '../agent/workers/process-use.ts';
 import { WorkerClient } from '../agent/workers/worker-client.ts';

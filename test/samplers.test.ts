@@ -59,7 +59,13 @@ describe.skipIf(missingRights || !hasTool('bpftool'))('the sampler', () => {
     writeFileSync(STATS, '1');
     tracer = new Tracer(
       // the idle task, too: each tick of each CPU is a sample
-      { samplesPerSecond: 1999, sendIdleFrames: true, maxUserFrames: 1023, maxTableBytes: 4 << 20 },
+      {
+        samplesPerSecond: 1999,
+        sendIdleFrames: true,
+        maxUserFrames: 1023,
+        maxTableBytes: 4 << 20,
+        runtimes: RUNTIMES,
+      },
       {
         onRecord(buffer, at) {
           if (buffer.readUInt16LE(at) !== RecordType.SAMPLE) return;

@@ -5,6 +5,7 @@
  * end; then the file waits, open, for the one worker that makes tables; then the table goes to the kernel, and before it
  * what a language runtime in the file needs there. Each step is bounded, and a file that does not get through is reported again by BPF after a while.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type FileId, type FileKey, toFileKey } from '../../common/base/brand.ts';
@@ -20,10 +21,10 @@ import { isVerified } from '../runtimes/verified.ts';
 import { TableBuilder, type TableResult } from '../stack-deltas/table/table-builder.ts';
 import type { Debuginfod } from '../symbolizer/debuginfod/debuginfod.ts';
 import { SymbolNames, UNKNOWN } from '../symbolizer/service/symbol-names.ts';
-import type { SymbolDetail } from '../symbolizer/worker/symbol-service.ts';
+import type { SymbolDetail } from '../symbolizer/worker/messages.ts';
 import type { TableImage } from '../tracer/tables.ts';
 import type { FilePenalties } from '../workers/file-penalties.ts';
-import type { WorkerFailure } from '../workers/worker-client.ts';
+import type { WorkerFailure } from '../workers/worker-failure.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { BuildQueue } from './build-queue.ts';
 import {

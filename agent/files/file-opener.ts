@@ -1,6 +1,6 @@
 /**
  * How files are opened that foreign files and processes lead to, and those of the cache. Directly where a person names
- * the file; a worker of the agent has no right to open anything, and asks a process that has (agent/workers/entry/opener-client.ts).
+ * the file; a worker of the agent has no right to open anything, and asks a process that has (agent/worker-main/opener-client.ts).
  */
 import {
   type BigIntStats,

@@ -5,9 +5,17 @@
 import { closeSync, readSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import { type ByteSource, OutOfBounds } from '../../common/base/byte-source.ts';
-import type { Probe } from '../symbolizer/cache/answer-cache.ts';
 import type { NoFile } from './file-opener.ts';
 import { type FileOwner, identityOf, type RegularFile } from './root-directory.ts';
+
+/** A path that was tried for the sake of a file's symbols. */
+export interface Probe {
+  /** Below our own root, or below that of the process. */
+  where: 'host' | 'root';
+  path: string;
+  /** '' where there was nothing. */
+  identity: string;
+}
 
 type Open = () => RegularFile | NoFile;
 

@@ -1,4 +1,5 @@
 /** Against processes and files of its own: a fake /proc of folders, and real processes where links matter. */
+
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
@@ -16,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
-import type { Frame } from '../traces/frame-resolver.ts';
+import type { Frame } from '../traces/frame.ts';
 import { JitFrames } from './jit-frames.ts';
 
 const PID = toPid(4711);

@@ -2,13 +2,14 @@
  * Frames in executable memory that no file backs. Each belongs to one execution of a process: at the same address
  * another process has something else, and so has this one after an exec.
  */
+
 import { LRUCache } from 'lru-cache';
 import { noJitCodeStats } from '../../common/jit/jit-code.ts';
 import { within } from '../base/within.ts';
 import { createBootClock } from '../processes/boot-clock.ts';
 import { ForeignFiles } from '../processes/foreign-files.ts';
 import type { ProcessIdentity } from '../records/records.ts';
-import type { Frame } from '../traces/frame-resolver.ts';
+import type { Frame } from '../traces/frame.ts';
 import { type JitContext, JitProcess, type JitStats } from './jit-process.ts';
 
 /** Executions followed at a time; each holds up to two open files. */

@@ -11,7 +11,7 @@ import { demangle } from '../../common/symbols/demangle/demangle.ts';
 import type { SymbolFrame } from '../../common/symbols/source.ts';
 import type { ForeignFiles } from '../processes/foreign-files.ts';
 import type { ProcessIdentity } from '../records/records.ts';
-import type { Frame } from '../traces/frame-resolver.ts';
+import type { Frame } from '../traces/frame.ts';
 import { FollowedFile } from './followed-file.ts';
 import { type JitOwner, type JitRefusal, openJitDump, openPerfMap, readOwner } from './open-jit-file.ts';
 import { findJitDescriptor, RegisteredNames } from './registered-names.ts';

@@ -17,20 +17,10 @@ import {
 } from '../processes/foreign-files.ts';
 import { parseStat, readSmallFile } from '../processes/proc-files.ts';
 import { type ProcessMapping, readMappings } from '../processes/process-maps.ts';
-import type { FileRecord, ProcessIdentity } from '../records/records.ts';
+import type { FileRecord, ProcessCodeEntry, ProcessIdentity } from '../records/records.ts';
 import { frameImage } from './frame-image.ts';
 import { findImage, isSameCode, offsetInFile, readHeader } from './moved-text.ts';
 import { findFrameLists, joinLists, type MemoryPart } from './registered-frames.ts';
-
-export interface ProcessCodeEntry {
-  process: ProcessIdentity;
-  /** Where the memory begins. */
-  start: number;
-  key: FileKey;
-  /** Added to an address it gives the offset in the file of that key. */
-  delta: number;
-  isJit: boolean;
-}
 
 /** What this needs of the agent. */
 export interface CodeTables {

@@ -146,3 +146,14 @@ export function readFileRecord(buffer: Buffer, at: number, size: number): FileRe
     path: readPath(buffer, at + FILE.path, pathBytes),
   };
 }
+
+/** Which table holds for executable memory of a process: struct ef_code. */
+export interface ProcessCodeEntry {
+  process: ProcessIdentity;
+  /** Where the memory begins. */
+  start: number;
+  key: FileKey;
+  /** Added to an address it gives the offset in the file of that key. */
+  delta: number;
+  isJit: boolean;
+}

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { emptyMapping } from '../../common/profile/model/profile.ts';
 import { RootViews } from '../processes/root-views.ts';
-import type { Frame } from '../traces/frame-resolver.ts';
+import type { Frame } from '../traces/frame.ts';
 import { createFileWorkers } from '../workers/file-workers.ts';
 import { WorkerPool } from '../workers/worker-pool.ts';
 import { SourceMaps } from './source-maps.ts';

@@ -2,16 +2,18 @@
  * Turns places in scripts into places in the sources that they were made from, where there is a source map. Files
  * are read and decoded by a worker, at the first frame of a script, since its process may end soon.
  */
+
 import { LRUCache } from 'lru-cache';
 import type { Pid } from '../../common/base/brand.ts';
 import { loadNative } from '../base/native.ts';
 import { within } from '../base/within.ts';
 import type { RootViews } from '../processes/root-views.ts';
 import type { ProcessIdentity } from '../records/records.ts';
-import type { Frame, FrameLine } from '../traces/frame-resolver.ts';
+import type { Frame, FrameLine } from '../traces/frame.ts';
 import type { FilePenalties } from '../workers/file-penalties.ts';
 import { RequestBatches } from '../workers/request-batches.ts';
-import { WorkerClient, WorkerFailure } from '../workers/worker-client.ts';
+import { WorkerClient } from '../workers/worker-client.ts';
+import { WorkerFailure } from '../workers/worker-failure.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import type { OriginalPlace } from './script-map.ts';
 import type { NoMap, SourceMapAnswer, SourceMapRequest } from './source-map-service.ts';

@@ -4,7 +4,6 @@ import type { Native } from '../base/native.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { PROCESS_ID, PROCESS_RUNTIMES } from '../records/records.gen.ts';
 import type { ProcessIdentity } from '../records/records.ts';
-import type { AttachmentMap } from '../runtimes/process-runtimes.ts';
 import type { Samplers } from './samplers.ts';
 
 const BPF_ANY = 0;
@@ -17,7 +16,7 @@ const keyBytes = ({ pid, execId, startBoottimeNs }: ProcessIdentity): Buffer => 
   return bytes;
 };
 
-export class Attachments implements AttachmentMap {
+export class Attachments {
   readonly #native: Pick<Native, 'mapLookup' | 'mapUpdate' | 'mapDelete'>;
   readonly #samplers: Pick<Samplers, 'mapFd' | 'processRuntimesFd'>;
 

@@ -6,7 +6,6 @@ import { packageRoot } from '../base/package-root.ts';
 import { onlineCpus } from '../host/cpus.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { CONFIG, Context, EF_DEFERRED_PER_CPU } from '../records/records.gen.ts';
-import { RUNTIMES } from '../runtimes/runtimes.gen.ts';
 import { PROCESS_RUNTIMES_MAP, type SamplerObjects, Samplers } from './samplers.ts';
 
 export interface BpfSettings {
@@ -17,6 +16,8 @@ export interface BpfSettings {
   ringBytes: number;
   maxFiles: number;
   maxTables: number;
+  /** All that the objects have code and maps for. */
+  runtimes: readonly RuntimePlugin[];
 }
 
 /**
@@ -102,7 +103,7 @@ export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
       maxEntries,
       programs,
       skipMaps: [
-        ...RUNTIMES.filter((plugin) => !runtimes.includes(plugin)).map(({ map }) => map),
+        ...settings.runtimes.filter((plugin) => !runtimes.includes(plugin)).map(({ map }) => map),
         ...(runtimes.length === 0 ? [PROCESS_RUNTIMES_MAP] : []),
       ],
       share,

@@ -1,9 +1,8 @@
 /** Entries of the BPF map that says which table holds for executable memory of a process: struct ef_code. */
 
 import type { Native, NativeBpfObject } from '../base/native.ts';
-import type { ProcessCodeEntry } from '../jit/process-code.ts';
 import { CODE, CODE_KEY } from '../records/records.gen.ts';
-import type { ProcessIdentity } from '../records/records.ts';
+import type { ProcessCodeEntry, ProcessIdentity } from '../records/records.ts';
 
 const BPF_ANY = 0;
 

@@ -2,7 +2,6 @@
 
 import { loadNative, type NativeBpfObject } from '../base/native.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
-import { RUNTIMES } from '../runtimes/runtimes.gen.ts';
 import { type BpfSettings, explainLoadFailure, makeOpener, openBase, samplerObjects } from './bpf-object.ts';
 import type { OpenSampler } from './samplers.ts';
 
@@ -14,7 +13,7 @@ export interface ProgramFigures {
   loadMs: number;
 }
 
-const SETTINGS: BpfSettings = {
+const SETTINGS: Omit<BpfSettings, 'runtimes'> = {
   maxUserFrames: 1023,
   filterTargets: true,
   sendIdleFrames: false,
@@ -24,12 +23,13 @@ const SETTINGS: BpfSettings = {
 };
 
 /** The sampler alone, with each runtime, and with all of them. Throws CannotProfile where the kernel refuses one. */
-export function measurePrograms(): ProgramFigures[] {
+export function measurePrograms(known: readonly RuntimePlugin[]): ProgramFigures[] {
   const native = loadNative();
-  const opener = makeOpener(native, SETTINGS);
-  const base = openBase(opener, SETTINGS);
+  const settings = { ...SETTINGS, runtimes: known };
+  const opener = makeOpener(native, settings);
+  const base = openBase(opener, settings);
   const { open, openDeferring } = samplerObjects(native, opener);
-  const samplers = [[], ...RUNTIMES.map((plugin) => [plugin]), RUNTIMES];
+  const samplers = [[], ...known.map((plugin) => [plugin]), known];
   try {
     return [
       ...measure(base, ''),

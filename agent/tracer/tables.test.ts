@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { toFileKey } from '../../common/base/brand.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { FILE_ENTRY, FileState, Runtime } from '../records/records.gen.ts';
+import { RUNTIMES as PLUGINS } from '../runtimes/runtimes.gen.ts';
 import { IdleTables } from './idle-tables.ts';
 import { type TableImage, Tables } from './tables.ts';
 
@@ -70,7 +71,7 @@ class Maps {
 
 it('keeps the table of a file that comes back while its old one goes, whatever thread ends first', async () => {
   const maps = new Maps();
-  const tables = new Tables(maps, object, noSamplers, { maxTables: 8, maxBytes: 1 << 20 });
+  const tables = new Tables(maps, object, noSamplers, { maxTables: 8, maxBytes: 1 << 20, runtimes: PLUGINS });
   let open = 0;
   const watch = async (change: Promise<void>): Promise<void> => {
     open++;
@@ -101,7 +102,11 @@ it('drops the least used tables where the limit becomes smaller, in turn with ot
   const maps = new Maps();
   let now = 0n;
   maps.monotonicNs = () => ++now;
-  const tables = new Tables(maps, object, noSamplers, { maxTables: 8, maxBytes: 8 * 16384 });
+  const tables = new Tables(maps, object, noSamplers, {
+    maxTables: 8,
+    maxBytes: 8 * 16384,
+    runtimes: PLUGINS,
+  });
   const changes = [
     tables.install(A, table),
     tables.install(B, table),
@@ -121,7 +126,11 @@ it('drops many tables in one go, and some more than it has to where a new one ne
   const maps = new Maps();
   let now = 0n;
   maps.monotonicNs = () => ++now;
-  const tables = new Tables(maps, object, noSamplers, { maxTables: 64, maxBytes: 64 * 16384 });
+  const tables = new Tables(maps, object, noSamplers, {
+    maxTables: 64,
+    maxBytes: 64 * 16384,
+    runtimes: PLUGINS,
+  });
   const key = (i: number) => toFileKey(`00000000000000${i.toString(16).padStart(2, '0')}`);
   for (let i = 16; i < 80; i++) await maps.finish(tables.install(key(i), table));
   expect(tables.count).toBe(64);
@@ -162,7 +171,7 @@ describe('a runtime in a file whose table is still being made', () => {
       };
     });
     const samplers = { add: () => loading, mapFd: () => (isLoaded ? RUNTIMES : undefined) };
-    const tables = new Tables(maps, object, samplers, { maxTables: 8, maxBytes: 1 << 20 });
+    const tables = new Tables(maps, object, samplers, { maxTables: 8, maxBytes: 1 << 20, runtimes: PLUGINS });
     return { maps, tables, load, values, writes };
   }
 
@@ -208,7 +217,7 @@ describe('a runtime in a file whose table is still being made', () => {
 
 it('drops idle tables, but none that a sample needed meanwhile', async () => {
   const maps = new Maps();
-  const tables = new Tables(maps, object, noSamplers, { maxTables: 8, maxBytes: 1 << 20 });
+  const tables = new Tables(maps, object, noSamplers, { maxTables: 8, maxBytes: 1 << 20, runtimes: PLUGINS });
   await maps.finish(tables.install(A, table));
   await maps.finish(tables.install(B, table));
   maps.monotonicNs = () => 2n * 10n ** 12n;

@@ -4,7 +4,6 @@ import type { Native, NativeBpfObject } from '../base/native.ts';
 import type { DetectedRuntime, RuntimePlugin } from '../interpreters/contract.ts';
 import { EF_VDSO_KEY, FILE_ENTRY, FileState, Runtime } from '../records/records.gen.ts';
 import { toKey } from '../records/records.ts';
-import { RUNTIMES } from '../runtimes/runtimes.gen.ts';
 import type { IdleTables, TableUse } from './idle-tables.ts';
 import type { Samplers } from './samplers.ts';
 
@@ -49,6 +48,7 @@ export class Tables {
   readonly #tablesFd: number;
   readonly #samplers: Pick<Samplers, 'add' | 'mapFd'>;
   #maxBytes: number;
+  readonly #plugins: readonly RuntimePlugin[];
   readonly #installed = new Map<FileKey, Installed>();
   readonly #freeSlots: number[] = [];
   #nextSlot = 0;
@@ -62,14 +62,19 @@ export class Tables {
     native: TableMaps,
     object: Pick<NativeBpfObject, 'mapFd'>,
     samplers: Pick<Samplers, 'add' | 'mapFd'>,
-    limits: { maxTables: number; maxBytes: number },
+    {
+      maxTables,
+      maxBytes,
+      runtimes,
+    }: { maxTables: number; maxBytes: number; runtimes: readonly RuntimePlugin[] },
   ) {
     this.#native = native;
     this.#filesFd = object.mapFd('files');
     this.#tablesFd = object.mapFd('tables');
     this.#samplers = samplers;
-    this.#maxTables = limits.maxTables;
-    this.#maxBytes = limits.maxBytes;
+    this.#maxTables = maxTables;
+    this.#maxBytes = maxBytes;
+    this.#plugins = runtimes;
   }
 
   /** Kernel memory of all tables, bytes. */
@@ -125,7 +130,7 @@ export class Tables {
    * the first native frame of the file.
    */
   async announce(key: FileKey, runtime: DetectedRuntime): Promise<void> {
-    const plugin = pluginOf(runtime);
+    const plugin = this.#pluginOf(runtime);
     if (!plugin || !(await this.#samplers.add(plugin))) return;
     const entry = this.#native.mapLookup(this.#filesFd, keyBytes(key), FILE_ENTRY.bytes);
     if (entry?.readUInt32LE(FILE_ENTRY.state) !== FileState.PENDING) return; // its table was sooner, or it was dropped
@@ -134,7 +139,7 @@ export class Tables {
 
   /** Native frames are unwound already; the runtime's follow when its code is in the kernel. */
   async #installRuntime(key: FileKey, table: TableImage, runtime: DetectedRuntime): Promise<void> {
-    const plugin = pluginOf(runtime);
+    const plugin = this.#pluginOf(runtime);
     const installed = this.#installed.get(key);
     const isAdded = plugin !== undefined && (await this.#samplers.add(plugin));
     if (!installed || this.#installed.get(key) !== installed) return; // dropped meanwhile
@@ -149,7 +154,7 @@ export class Tables {
     { state, slot, table }: { state: number; slot: number; table: Omit<TableImage, 'image'> },
     runtime: DetectedRuntime | undefined,
   ): boolean {
-    const plugin = runtime && pluginOf(runtime);
+    const plugin = runtime && this.#pluginOf(runtime);
     const fd = plugin && this.#samplers.mapFd(plugin);
     if (!plugin || fd === undefined) return false;
     try {
@@ -212,8 +217,12 @@ export class Tables {
     return this.#bytes + more > this.#maxBytes || this.#installed.size >= this.#maxTables;
   }
 
+  #pluginOf({ runtime }: DetectedRuntime): RuntimePlugin | undefined {
+    return this.#plugins.find(({ name }) => name === runtime);
+  }
+
   #forgetRuntime(key: FileKey): void {
-    for (const plugin of RUNTIMES.filter(({ attach }) => !attach)) {
+    for (const plugin of this.#plugins.filter(({ attach }) => !attach)) {
       const fd = this.#samplers.mapFd(plugin);
       if (fd !== undefined) this.#native.mapDelete(fd, keyBytes(key));
     }
@@ -294,8 +303,5 @@ export class Tables {
     await this.#remove(victims);
   }
 }
-
-const pluginOf = ({ runtime }: DetectedRuntime): RuntimePlugin | undefined =>
-  RUNTIMES.find(({ name }) => name === runtime);
 
 const VDSO = toKey(BigInt(EF_VDSO_KEY));

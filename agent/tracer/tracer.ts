@@ -6,6 +6,7 @@
 import type { Pid } from '../../common/base/brand.ts';
 import { loadNative, type Native, type NativeBpfObject, type NativeRing } from '../base/native.ts';
 import { onlineCpus } from '../host/cpus.ts';
+import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { BPF_COUNTERS, type BpfCounter } from '../records/counters.gen.ts';
 import { Attachments } from './attachments.ts';
 import { BpfPrograms, type BpfSettings } from './bpf-object.ts';
@@ -24,6 +25,8 @@ export interface TracerOptions {
   /** Sample only these processes and their children; undefined: every process. */
   targets?: Pid[];
   maxTableBytes: number;
+  /** All that are known: each is loaded once it is met. */
+  runtimes: readonly RuntimePlugin[];
   /** Of the agent and its BPF maps; undefined: any. */
   maxMemoryBytes?: number;
 }
@@ -84,6 +87,7 @@ export class Tracer {
       maxUserFrames: options.maxUserFrames,
       sendIdleFrames: options.sendIdleFrames,
       filterTargets: options.targets !== undefined,
+      runtimes: options.runtimes,
     };
     this.#programs = new BpfPrograms(this.native, settings, warn);
     this.#object = this.#programs.base;
@@ -94,6 +98,7 @@ export class Tracer {
     this.tables = new Tables(this.native, this.#object, this.samplers, {
       maxTables: SETTINGS.maxTables,
       maxBytes: options.maxTableBytes,
+      runtimes: options.runtimes,
     });
     this.events = new PerfEvents(this.native, {
       samplesPerSecond: options.samplesPerSecond,

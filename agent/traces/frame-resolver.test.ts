@@ -4,8 +4,8 @@ import { emptyMapping } from '../../common/profile/model/profile.ts';
 import type { NamedRange } from '../../common/symbols/source.ts';
 import { JitFrames } from '../jit/jit-frames.ts';
 import { FrameKind, Marker } from '../records/records.gen.ts';
+import type { Frame } from './frame.ts';
 import {
-  type Frame,
   FrameResolver,
   type KernelSource,
   MARKER_TEXT,

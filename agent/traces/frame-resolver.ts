@@ -3,42 +3,20 @@
  * it says grows with time: a file that is not open yet has no address, a symbol table that is not read yet no
  * names. Both are asked for again at the next interval.
  */
+
 import type { FileKey } from '../../common/base/brand.ts';
 import { RangeMap } from '../../common/base/range-map.ts';
 import { CUT_MARKERS } from '../../common/profile/model/cut-markers.ts';
-import { emptyMapping, type FrameType, type Line, type Mapping } from '../../common/profile/model/profile.ts';
+import { emptyMapping, type Mapping } from '../../common/profile/model/profile.ts';
 import type { NamedRange, SymbolFrame } from '../../common/symbols/source.ts';
 import { OWN_VIEW } from '../processes/root-views.ts';
 import { FrameKind, Marker } from '../records/records.gen.ts';
 import { type ProcessIdentity, toKey } from '../records/records.ts';
 import type { NamedRuntimeFrame, UnnamedFrame } from '../runtimes/runtime-frames.ts';
+import type { Frame, FrameLine } from './frame.ts';
 import { InterpretedFrames, NO_MAPPING, type ScriptSource } from './interpreted-frames.ts';
 import { Texts } from './texts.ts';
 import type { Trace } from './trace-store.ts';
-
-/** An inlined or real function at a location, innermost first. */
-export interface FrameLine extends Omit<Line, 'func'> {
-  function: string;
-  systemName: string;
-  file: string;
-  /** First line of the function; left out where it is not known. */
-  startLine?: number;
-  startColumn?: number;
-}
-
-export interface Frame {
-  mapping: Mapping;
-  /** ELF virtual address; 0 where there is none. */
-  address: number;
-  frameType: FrameType;
-  lines: FrameLine[];
-  /** Where the code that ran stands, if its lines are those of the source that it was made from. */
-  generated?: string;
-  /** Made with the frame: what is added later costs V8 an array. */
-  number?: number | undefined;
-  /** What it says has changed since the tables of profiles were asked for its place in them. */
-  isChanged: boolean;
-}
 
 /** The frames of a trace, leaf first. */
 export interface StackFrames {

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { emptyMapping } from '../../common/profile/model/profile.ts';
-import type { Frame, FrameLine } from './frame-resolver.ts';
+import type { Frame, FrameLine } from './frame.ts';
 import { FrameTables } from './frame-tables.ts';
 
 const line = (name: string, at = 1): FrameLine => ({

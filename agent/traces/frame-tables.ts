@@ -2,10 +2,11 @@
  * Tables of a profile that say what frames are, kept from one interval to the next: nearly all frames come again.
  * Entries are only added; what a profile does not refer to, its writers leave out.
  */
+
 import { intern } from '../../common/profile/model/intern.ts';
 import { emptyProfile, type Func, type Location, type Mapping } from '../../common/profile/model/profile.ts';
 import { fullAddress } from '../symbolizer/kernel/kernel.ts';
-import type { Frame, FrameLine } from './frame-resolver.ts';
+import type { Frame, FrameLine } from './frame.ts';
 
 /** Past this many all are made anew; many frames share one. */
 const DEFAULT_MAX_LOCATIONS = 12_288;

@@ -2,12 +2,13 @@
  * Frames of language runtimes. Each pair of words that stands for one in a process is named once; program counters of
  * one line, and processes that run the same program, share a frame.
  */
+
 import type { Pid } from '../../common/base/brand.ts';
 import { emptyMapping, type Mapping } from '../../common/profile/model/profile.ts';
 import type { RuntimeFrame } from '../interpreters/contract.ts';
 import type { ProcessIdentity } from '../records/records.ts';
 import type { NamedRuntimeFrame } from '../runtimes/runtime-frames.ts';
-import type { Frame, FrameLine } from './frame-resolver.ts';
+import type { Frame, FrameLine } from './frame.ts';
 
 /**
  * What stands for a frame, in numbers of 32 bits: a text of them would cost more than all the rest. The same words

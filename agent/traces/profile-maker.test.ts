@@ -3,7 +3,7 @@ import { toTraceId } from '../../common/base/brand.ts';
 import { emptyMapping, emptyProcess, type Profile } from '../../common/profile/model/profile.ts';
 import { typeName } from '../../common/profile/model/profile-type.ts';
 import { Origin, PROFILE_TYPES, RecordType, SAMPLE } from '../records/records.gen.ts';
-import type { Frame } from './frame-resolver.ts';
+import type { Frame } from './frame.ts';
 import { Interval } from './interval.ts';
 import { ProfileMaker } from './profile-maker.ts';
 

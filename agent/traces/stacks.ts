@@ -1,9 +1,11 @@
 /** The frames of traces, which stay with the traces for as long as they mean the same. */
+
 import type { TraceId } from '../../common/base/brand.ts';
 import { runInSlices } from '../base/slices.ts';
 import { OWN_VIEW } from '../processes/root-views.ts';
 import type { ProcessIdentity } from '../records/records.ts';
-import type { Frame, FrameResolver } from './frame-resolver.ts';
+import type { Frame } from './frame.ts';
+import type { FrameResolver } from './frame-resolver.ts';
 import type { TraceStore } from './trace-store.ts';
 
 /** Traces of an interval, as processes had them. */

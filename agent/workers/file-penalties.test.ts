@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { FilePenalties } from './file-penalties.ts';
-import { WorkerFailure } from './worker-client.ts';
+import { WorkerFailure } from './worker-failure.ts';
 
 function create() {
   const clock = { ms: 0 };

@@ -2,8 +2,9 @@
  * Files that took a worker down, or too long. Each is left alone for a while that grows each time, so that none of them
  * keeps workers from what others ask for; it is said which file it was, and why.
  */
+
 import { BackOff } from '../base/back-off.ts';
-import type { FailureReason, WorkerFailure } from './worker-client.ts';
+import type { FailureReason, WorkerFailure } from './worker-failure.ts';
 
 /** The machine may have been busy, or a disk slow. */
 const PASSING: ReadonlySet<FailureReason> = new Set(['timeout', 'stalled']);

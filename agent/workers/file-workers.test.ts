@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { OwnCode } from './entry/own-code.ts';
+import type { OwnCode } from '../worker-main/own-code.ts';
 import { createFileWorkers } from './file-workers.ts';
 import { WorkerClient } from './worker-client.ts';
 

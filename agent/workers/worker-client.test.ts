@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { WorkKind } from './protocol.ts';
-import { WorkerClient, WorkerFailure } from './worker-client.ts';
+import { WorkerClient } from './worker-client.ts';
+import { WorkerFailure } from './worker-failure.ts';
 import { WorkerPool, type WorkerPoolOptions } from './worker-pool.ts';
 
 /** A worker that does what its request says. */

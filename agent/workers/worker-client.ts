@@ -2,27 +2,11 @@
  * One kind of work that the workers of a {@link WorkerPool} do. Requests run one at a time in the order they came, so
  * that a request that takes its worker down is known by name, and costs only itself.
  */
+
 import type { WorkerReply, WorkKind } from './protocol.ts';
+import { RequestError, WorkerFailure } from './worker-failure.ts';
 import type { WorkerPool } from './worker-pool.ts';
 import type { Borrower, WorkerEnding, WorkerProcess } from './worker-process.ts';
-
-export type FailureReason = WorkerEnding['reason'] | 'timeout' | 'stopped';
-
-/** The worker ended, or took too long, while it had this request. */
-export class WorkerFailure extends Error {
-  override readonly name = 'WorkerFailure';
-  readonly reason: FailureReason;
-
-  constructor(reason: FailureReason, message: string) {
-    super(message);
-    this.reason = reason;
-  }
-}
-
-/** The request itself failed; the worker lives on. */
-export class RequestError extends Error {
-  override readonly name = 'RequestError';
-}
 
 const MIN_WAIT_MS = 20;
 

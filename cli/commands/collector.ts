@@ -10,6 +10,7 @@ import { collect } from '../program/agent-flags.ts';
 import { addExamples } from '../program/examples.ts';
 import { makeLogger } from '../program/logger.ts';
 import { AgentLife } from '../start/agent-life.ts';
+import type { CollectorReady } from '../start/collector-ready.ts';
 import { readMemoryLimit, storeBudget } from '../start/memory-limit.ts';
 import { giveUpRights } from '../start/rights.ts';
 import { registerImport } from './collector-import.ts';
@@ -36,14 +37,6 @@ interface CollectorFlags {
   user?: string;
   plainLoopback?: true;
   child?: true;
-}
-
-/** What a collector started with --child tells its parent once everything listens. */
-export interface CollectorReady {
-  /** `host:port` for an agent. */
-  grpc: string;
-  /** URL of the page. */
-  page: string;
 }
 
 export function registerCollector(program: Command): void {

@@ -1,6 +1,7 @@
 /** What a collector that `everyframe run` started knows of the agent beside it. */
+
 import { Socket } from 'node:net';
-import type { WatchedAgent } from '../../collector/api/types.ts';
+import type { WatchedAgent } from '../../collector/status/status.ts';
 
 /** Where cli/start/collector-process.ts puts the pipe. */
 const LIFE_FD = 4;

@@ -1,9 +1,10 @@
 /** The collector of `everyframe run`: a process of its own, without rights, that outlives an agent that dies. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { packageRoot } from '../../agent/base/package-root.ts';
-import type { CollectorReady } from '../commands/collector.ts';
+import type { CollectorReady } from './collector-ready.ts';
 import { isAlive, type NotedCollector, type Supervisor } from './supervisor.ts';
 
 export const UNPRIVILEGED_USER = 'nobody';

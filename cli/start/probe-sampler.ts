@@ -12,7 +12,13 @@ export async function probeSampler(): Promise<Check[]> {
   const refused: string[] = [];
   try {
     const tracer = new Tracer(
-      { samplesPerSecond: 1, sendIdleFrames: false, maxUserFrames: 1023, maxTableBytes: 4 << 20 },
+      {
+        samplesPerSecond: 1,
+        sendIdleFrames: false,
+        maxUserFrames: 1023,
+        maxTableBytes: 4 << 20,
+        runtimes: RUNTIMES,
+      },
       { onRecord: () => {} },
       (message) => void refused.push(message),
     );

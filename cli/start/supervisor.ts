@@ -3,8 +3,9 @@
  * with the collector meanwhile. Two descriptors are inherited from it, which EVERYFRAME_SUPERVISOR names: LIFE, a pipe
  * that tells the collector what became of the agent, and NOTE, what one agent leaves to the next.
  */
+
 import { readFileSync, readSync, writeSync } from 'node:fs';
-import type { CollectorReady } from '../commands/collector.ts';
+import type { CollectorReady } from './collector-ready.ts';
 
 /** Exit code that asks for a new start: EX_TEMPFAIL of sysexits(3). */
 export const START_AGAIN = 75;

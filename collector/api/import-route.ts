@@ -1,11 +1,12 @@
 /** `POST /api/v1/import?name=FILE[&at=now|TIME]` with a file's bytes as the body: see docs/api.md. */
+
 import type { IncomingMessage } from 'node:http';
+import type { ImportResult } from '../import/import-result.ts';
 import { ImportBusyError, ImportError, type Importer, ImportUnwrittenError } from '../import/importer.ts';
 import { MAX_IMPORT_BYTES } from '../import/limits.ts';
 import type { ByteBudget } from '../net/byte-budget.ts';
 import { HttpError, readBody } from '../net/read-body.ts';
 import { RequestError, readTime } from './parameters.ts';
-import type { ImportResult } from './types.ts';
 import { checkOrigin, readFileName } from './uploads.ts';
 
 export const IMPORT_PATH = '/api/v1/import';

@@ -7,11 +7,12 @@ import type { FlameGraphResponse } from '../../common/flame/tree-answer.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
 import { readPageFiles } from '../net/page-files.ts';
+import type { StatusResponse } from '../status/status.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 import { PartDropped, type Store } from '../store/store.ts';
 import { SymbolSources } from '../symbols/symbol-sources.ts';
 import { startPageServer } from './page-server.ts';
-import type { StatusResponse, ValuesAnswer } from './types.ts';
+import type { ValuesAnswer } from './types.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'everyframe-page-'));
 let server: Awaited<ReturnType<typeof startPageServer>>;

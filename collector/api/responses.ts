@@ -6,10 +6,10 @@ import type { ByteBudget } from '../net/byte-budget.ts';
 import type { ConnectionGate } from '../net/connection-gate.ts';
 import type { FlameTree } from '../query/flame/flame-tree.ts';
 import type { FlameGraph } from '../query/flame/profile-graph.ts';
+import type { StatusResponse, WatchedAgent } from '../status/status.ts';
 import type { Store } from '../store/store.ts';
 import { storedType } from '../store/stored-type.ts';
 import { describeTypes } from './shown-type.ts';
-import type { StatusResponse, WatchedAgent } from './types.ts';
 
 export function flameGraphResponse({ type, range, tree, leaves, ...window }: FlameGraph): FlameGraphResponse {
   return {

@@ -1,11 +1,12 @@
 /** What the page and the query API exchange, as JSON. */
+
 import type { Leaves, TreeColumns, TypeAnswer } from '../../common/flame/tree-answer.ts';
 import type { FunctionChange, FunctionCount } from '../query/functions.ts';
 import type { Quality } from '../query/quality.ts';
 import type { LineCount } from '../query/source-lines.ts';
 import type { ThreadCount } from '../query/threads.ts';
 import type { SourceText } from '../source/source-files.ts';
-import type { StoreStats } from '../store/store.ts';
+import type { StatusResponse } from '../status/status.ts';
 import type { TakenSymbols } from '../symbols/symbol-intake.ts';
 
 /** `GET /api/v1/types` */
@@ -16,112 +17,9 @@ export interface TypesAnswer {
   types: (TypeAnswer & { samples: number; total: number })[];
 }
 
-/** `POST /api/v1/import` */
-export interface ImportResult {
-  fileName: string;
-  /** Events that were stored. */
-  samples: number;
-  rejected: { reason: string; count: number }[];
-  /** Times of what was in the file, milliseconds since the Unix epoch; `toMs` not included. */
-  fromMs: number;
-  toMs: number;
-  /** The same file was imported before, and is not stored again. */
-  repeated: boolean;
-}
-
 /** `POST /api/v1/symbols` */
 export interface SymbolsResult extends TakenSymbols {
   fileName: string;
-}
-
-export interface ReasonCount {
-  reason: string;
-  count: number;
-  lastMs: number;
-}
-
-export interface AgentStatus {
-  /** IP address that it sends from. */
-  peer: string;
-  /** Its `host.name`, '' if it sent none. */
-  host: string;
-  lastMs: number;
-  /** When it last sent a sample; undefined if it never did. */
-  lastSamplesMs: number | undefined;
-  samples: number;
-  /** Over the last one to two minutes. */
-  samplesPerSecond: number;
-  /** What it tells of itself with --self-metrics: its version, its counters by name, and their time since its start. */
-  version?: string;
-  counters?: Record<string, number>;
-  countersSpanMs?: number;
-}
-
-/** What became of what was passed on to another receiver, since the start. */
-export interface ForwardStatus {
-  /** `host:port` */
-  to: string;
-  /** received = sent + waiting + lost */
-  samples: { received: number; sent: number; waiting: number; lost: number };
-  /** Why samples were lost; only those reasons that happened. */
-  losses: { reason: string; count: number }[];
-  requests: { sent: number; retried: number; waiting: number; waitingBytes: number };
-  /** Agents' reports of their own counters. */
-  counterReports: { sent: number; lost: number };
-}
-
-/** Bytes of requests in memory; `refused`: those for which there was no room. */
-export interface BudgetStats {
-  maxBytes: number;
-  bytes: number;
-  /** Most that was held at a time. */
-  peakBytes: number;
-  refused: number;
-}
-
-/** Of all servers. */
-export interface GateStats {
-  connections: number;
-  maxConnections: number;
-  /** Cut: too many connections, or no request was admitted in time. */
-  cut: number;
-  /** That the system could not accept, such as for lack of descriptors. */
-  failedAccepts: number;
-}
-
-/** The agent beside a collector, where `everyframe run` started both and starts the agent again when it dies. */
-export interface WatchedAgent {
-  /** `waiting`: it died, and nothing is sampled until `nextTryMs`. */
-  state: 'running' | 'waiting';
-  restarts: number;
-  /** The last start; times are Unix milliseconds. */
-  startedMs: number;
-  /** Once it died. One of both is null. */
-  lastExit?: { code: number | null; signal: string | null; atMs: number };
-  nextTryMs?: number;
-}
-
-/** `GET /api/v1/status` */
-export interface StatusResponse {
-  nowMs: number;
-  startedMs: number;
-  listen: { grpc: string; http: string };
-  /** `repeated`: stored before, and not again. */
-  requests: { accepted: number; refused: number; repeated: number };
-  /** Why whole requests were refused, and single samples; the most frequent first. */
-  refusals: ReasonCount[];
-  rejections: ReasonCount[];
-  samples: { received: number; stored: number; rejected: number };
-  agents: AgentStatus[];
-  /** `problem`: why what arrives can't be written now. */
-  store: StoreStats & { problem?: string };
-  /** Requests that arrive or are being stored, over all senders. */
-  requestMemory?: BudgetStats;
-  connections?: GateStats;
-  /** With --forward-to. */
-  forward?: ForwardStatus;
-  /** Only of a collector that `everyframe run` started. */
-  agent?: WatchedAgent;
 }
 
 /** Every answer with a status of 400 or more. */

@@ -10,8 +10,9 @@ import { GrpcClient } from '../../otlp-client/grpc-client.ts';
 import { encodeOtlp, otlpRequest } from '../../test/browser/encode-otlp.ts';
 import { Pusher } from '../../test/browser/push.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
-import type { SamplesAnswer, StatusResponse } from '../api/types.ts';
+import type { SamplesAnswer } from '../api/types.ts';
 import { type Collector, type CollectorOptions, startCollector } from '../main.ts';
+import type { StatusResponse } from '../status/status.ts';
 import { forwardOptions } from './forward-options.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'everyframe-forward-'));

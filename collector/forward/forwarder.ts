@@ -2,11 +2,12 @@
  * Hand-off: passes on what arrived to another receiver, as it arrived, while the store keeps it too. A receiver that
  * is away or slow costs memory up to a bound, then the oldest requests; it never costs the collector's own senders.
  */
+
 import { METRICS_EXPORT_PATH } from '../../common/profile/otlp/otlp-metrics.ts';
 import { GrpcClient } from '../../otlp-client/grpc-client.ts';
 import type { SenderLog } from '../../otlp-client/link-log.ts';
 import { RequestSender, type SenderOptions, type SenderStats } from '../../otlp-client/request-sender.ts';
-import type { ForwardStatus } from '../api/types.ts';
+import type { ForwardStatus } from '../status/status.ts';
 
 /** Agents tell their counters again and again: what is not passed on now is passed on with the next report. */
 const MAX_COUNTER_CALLS = 16;

@@ -1,11 +1,12 @@
 /** Profiles from files into the store: read by a process of their own, since they are strangers' files. */
+
 import { basename } from 'node:path';
 import type { ColumnProfile } from '../../common/profile/model/frame-columns.ts';
 import { TextCache } from '../../common/profile/model/text-cache.ts';
 import { type DecodeResult, decodeColumns, OtlpError } from '../../common/profile/otlp/otlp-decode.ts';
-import type { ImportResult } from '../api/types.ts';
 import { RecentRequests, requestId } from '../ingest/recent-requests.ts';
 import type { Store } from '../store/store.ts';
+import type { ImportResult } from './import-result.ts';
 import { MAX_IMPORT_BYTES } from './limits.ts';
 import { NoReader, readFile, UnreadableFile } from './read-file.ts';
 

@@ -2,6 +2,7 @@
  * Malformed requests over the wire to a collector that listens: gRPC, HTTP in protobuf and in JSON, compressed and cut.
  * Each is answered, none ends the collector, and what was counted adds up to what the store has.
  */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,8 +14,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { encodeOtlp, otlpRequest } from '../../test/browser/encode-otlp.ts';
 import { Pusher } from '../../test/browser/push.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
-import type { StatusResponse } from '../api/types.ts';
 import { type Collector, startCollector } from '../main.ts';
+import type { StatusResponse } from '../status/status.ts';
 
 const pageDirectory = mkdtempSync(join(tmpdir(), 'everyframe-hostile-'));
 writeFileSync(join(pageDirectory, 'index.html'), '<!doctype html>');

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { CounterReport } from '../../common/profile/otlp/counter-report.ts';
-import type { AgentStatus, ReasonCount } from '../api/types.ts';
+import type { AgentStatus, ReasonCount } from '../status/status.ts';
 
 /** Reasons quote what senders sent: a hostile one must not fill the memory with new ones. */
 const MAX_REASONS = 64;

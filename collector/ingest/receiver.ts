@@ -12,7 +12,6 @@ import {
 import { otlpJsonToProtobuf } from '../../common/profile/otlp/otlp-json.ts';
 import { REQUEST_LIMITS } from '../../common/profile/otlp/otlp-json-scan.ts';
 import { decodeCounters } from '../../common/profile/otlp/otlp-metrics.ts';
-import type { Forwarder } from '../forward/forwarder.ts';
 import type { Store } from '../store/store.ts';
 import { ReceiverStats } from './receiver-stats.ts';
 import { RecentRequests, requestId } from './recent-requests.ts';
@@ -46,6 +45,14 @@ type RequestStore = Pick<Store, 'busy' | 'append' | 'noteRequest' | 'commit' | '
 
 type DecodeResult = Decoded<Profile | ColumnProfile>;
 
+/** Where what was taken goes as well. Both return at once. */
+export interface PassedOn {
+  /** @param samples in the request */
+  forward(request: Uint8Array, samples: number): void;
+  /** An agent's report of its own counters. */
+  forwardCounters(request: Uint8Array): void;
+}
+
 /** A request as it arrived, and how to read it. */
 interface Arrived {
   body: Uint8Array | string;
@@ -62,7 +69,7 @@ export class Receiver {
   readonly #limits: SenderLimits;
   readonly #recent: RecentRequests<ExportResult>;
   readonly #texts = new TextCache();
-  readonly #forwarder: Pick<Forwarder, 'forward' | 'forwardCounters'> | undefined;
+  readonly #forwarder: PassedOn | undefined;
 
   constructor(
     store: RequestStore,
@@ -71,7 +78,7 @@ export class Receiver {
     /** Of one sender. */
     maxBytesPerS = Number.MAX_SAFE_INTEGER,
     /** Gets what arrived, as it arrived, once. */
-    forwarder?: Pick<Forwarder, 'forward' | 'forwardCounters'>,
+    forwarder?: PassedOn,
   ) {
     this.#store = store;
     this.#now = now;

@@ -1,5 +1,5 @@
 /** How many bytes of requests may be in memory at a time, over all senders and protocols: each request holds a lease. */
-import type { BudgetStats } from '../api/types.ts';
+import type { BudgetStats } from '../status/status.ts';
 import { SpentMemory } from './spent-memory.ts';
 
 /** No room was left for a request: a later try may find some. */

@@ -2,10 +2,11 @@
  * How many connections the collector's servers hold, and for how long those that have not shown a right to be there.
  * A connection is proven by its first request that was admitted: with the right token where one is needed.
  */
+
 import { readFileSync } from 'node:fs';
 import type { Server, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import type { GateStats } from '../api/types.ts';
+import type { GateStats } from '../status/status.ts';
 
 /** Of connections that were not proven, over all servers. */
 const MAX_UNPROVEN = 256;

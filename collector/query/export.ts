@@ -9,8 +9,9 @@ import {
 } from '../../common/profile/model/profile.ts';
 import { cpuType, isCpuType } from '../../common/profile/model/profile-type.ts';
 import { compileMasks } from '../store/matcher.ts';
+import type { Series } from '../store/series.ts';
 import type { SeriesTable } from '../store/series-table.ts';
-import type { Frame, SampleFilter, Series, Store } from '../store/store.ts';
+import type { Frame, SampleFilter, Store } from '../store/store.ts';
 import { CPU_TYPE } from '../store/stored-type.ts';
 import { partsOf } from './levels.ts';
 import { type Transformed, transformStacks } from './transforms.ts';

@@ -1,9 +1,9 @@
 /** Views by function, over all stacks it occurs in. */
 
-import type { Frame, StackCounts, SummedFunctions } from '../store/store.ts';
+import type { Frame, StackCounts, SummedFunctions, Sums } from '../store/store.ts';
 import { compareFrames } from '../store/trees/frames.ts';
 import { StackTree } from '../store/trees/stack-tree.ts';
-import { type Sums, sumGroups } from '../store/trees/sum-groups.ts';
+import { sumGroups } from '../store/trees/sum-groups.ts';
 import { sumSubtrees } from '../store/trees/sum-subtrees.ts';
 import { FunctionTable, mergeParts } from './flame/merged-tree.ts';
 

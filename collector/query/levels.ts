@@ -2,20 +2,13 @@
  * Samples of a level are the state at a time, such as the bytes in use: those of two times are not added up. What is shown of a
  * stretch of time is the last that each process told, and a timeline goes from each of its values to the next.
  */
+
 import { valueKind } from '../../common/profile/model/profile-type.ts';
 import { compileMasks, type RowMasks } from '../store/matcher.ts';
 import { PartView } from '../store/part-view.ts';
+import type { Series } from '../store/series.ts';
 import type { SeriesTable } from '../store/series-table.ts';
-import type {
-  Column,
-  RowQuery,
-  Rows,
-  SampleFilter,
-  SamplePart,
-  Series,
-  Store,
-  TimeRange,
-} from '../store/store.ts';
+import type { Column, RowQuery, Rows, SampleFilter, SamplePart, Store, TimeRange } from '../store/store.ts';
 
 type PartStore = Pick<Store, 'parts'>;
 

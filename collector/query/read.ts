@@ -18,14 +18,13 @@ import {
   seriesValue,
 } from '../store/matcher.ts';
 import { SUM_MS } from '../store/part-sums.ts';
-import type { SeriesGroup } from '../store/series-table.ts';
+import type { Series, SeriesGroup } from '../store/series.ts';
 import type {
   Column,
   RowQuery,
   Rows,
   SampleFilter,
   SamplePart,
-  Series,
   StackCounts,
   Store,
   TimeRange,

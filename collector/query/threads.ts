@@ -1,7 +1,8 @@
 /** Threads, and what one of them did in steps of time. */
 
 import { compileMasks } from '../store/matcher.ts';
-import type { SampleFilter, SamplePart, Series, Store } from '../store/store.ts';
+import type { Series } from '../store/series.ts';
+import type { SampleFilter, SamplePart, Store } from '../store/store.ts';
 import { partsOf } from './levels.ts';
 import { rowQuery, type SampleRow, stepOf, sumSeries, weightOf } from './read.ts';
 

@@ -10,8 +10,8 @@ import {
   toPattern,
 } from '../../common/profile/filters/filter.ts';
 import { readAttributes } from '../../common/profile/model/attributes.ts';
-import type { SeriesGroup } from './series-table.ts';
-import type { SamplePart, Series, Stacks } from './store.ts';
+import type { Series, SeriesGroup } from './series.ts';
+import type { SamplePart, Stacks } from './store.ts';
 
 /** Which rows of a part a filter wants: see RowQuery. */
 export interface RowMasks {

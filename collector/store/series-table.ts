@@ -2,12 +2,10 @@
  * The series of a part in columns. Where processes are short-lived, most samples bring a series of their own; what these
  * have in common with others of their program is kept once, as a group.
  */
+
 import { HASH_KEYS } from '../../common/base/hash-keys.ts';
 import { attributesText } from '../../common/profile/model/attributes.ts';
-import type { Series } from './store.ts';
-
-/** A series without what tells one execution of a thread from the next. */
-export type SeriesGroup = Omit<Series, 'pid' | 'tid' | 'startUnixNano'>;
+import type { Series, SeriesGroup } from './series.ts';
 
 /** Rough cost of a group in V8's heap, its map entry included, without its texts. */
 const GROUP_BYTES = 400;

@@ -3,8 +3,8 @@ import type { Matcher } from '../../common/profile/filters/filter.ts';
 import type { ColumnProfile } from '../../common/profile/model/frame-columns.ts';
 import type { Profile } from '../../common/profile/model/profile.ts';
 import type { ProfileType } from '../../common/profile/model/profile-type.ts';
-import type { SeriesGroup, SeriesTable } from './series-table.ts';
-import type { Sums } from './trees/sum-groups.ts';
+import type { SeriesGroup } from './series.ts';
+import type { SeriesTable } from './series-table.ts';
 
 /** Of so many requests it is known that they were stored: 27 minutes of 100 agents that send every 5 seconds. */
 export const MAX_RECENT_REQUESTS = 32_768;
@@ -98,26 +98,6 @@ export interface StoreStats {
   droppedForAge: number;
 }
 
-/** One thread of one execution of a process under one sampling period: what its samples share. */
-export interface Series {
-  /** Name that the graph groups processes by. */
-  process: string;
-  pid: number;
-  tid: number;
-  thread: string;
-  path: string;
-  command: string;
-  containerId: string;
-  cgroup: string;
-  service: string;
-  host: string;
-  /** What else its sender said, as `attributesText` writes it; '' for nothing. */
-  attributes: string;
-  startUnixNano: bigint;
-  /** CPU time that one event stands for; 0 for samples of other types. */
-  periodNanos: number;
-}
-
 export type Column = 'time' | 'node' | 'series' | 'group' | 'cpu';
 
 /** Masks hold 1 for each wanted id; a missing mask means every one. */
@@ -182,6 +162,12 @@ export interface SummedStacks {
   read(minimum: number): Promise<StackCounts>;
   /** Exact; missing where an earlier version summed. */
   functions?(): Promise<SummedFunctions>;
+}
+
+/** By what stacks are grouped by: events in it, and in it or below. */
+export interface Sums {
+  self: Float64Array;
+  total: Float64Array;
 }
 
 /** Events of each function in each process name, in columns of one length. */

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { formatSpan, plural } from '../../common/flame/format.ts';
 import { CPU_SAMPLES, chooseType } from '../../common/flame/shown-type.ts';
-import type { StatusResponse, TimelineAnswer, TypesAnswer } from '../api/types.ts';
+import type { TimelineAnswer, TypesAnswer } from '../api/types.ts';
+import type { StatusResponse } from '../status/status.ts';
 import type { TimeRange } from '../store/store.ts';
 import { describeAgent, type WatchedAgent } from './bars/agent-banner.ts';
 import { Facets } from './bars/facets.tsx';

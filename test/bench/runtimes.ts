@@ -205,7 +205,13 @@ async function round(controller: Controller, runs: BpfRuns, seconds: number): Pr
 async function measureSizes(): Promise<RuntimeSize[]> {
   const known = new Set(bpftool<{ id: number }>('prog', 'show').map(({ id }) => id));
   const tracer = new Tracer(
-    { samplesPerSecond: 1, sendIdleFrames: false, maxUserFrames: 1023, maxTableBytes: 4 << 20 },
+    {
+      samplesPerSecond: 1,
+      sendIdleFrames: false,
+      maxUserFrames: 1023,
+      maxTableBytes: 4 << 20,
+      runtimes: RUNTIMES,
+    },
     { onRecord: () => {} },
     QUIET.warn,
   );

@@ -2,6 +2,7 @@
  * Two sources of samples that interrupt each other: the timer's ticks come upon a program that takes a sample for a system
  * call. Each has memory of its own, so the stacks of both stay right, and what they count adds up.
  */
+
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -18,6 +19,7 @@ import {
   SAMPLE,
   TRACE,
 } from '../../agent/records/records.gen.ts';
+import { RUNTIMES } from '../../agent/runtimes/runtimes.gen.ts';
 import { BpfPrograms, type BpfSettings, makeOpener } from '../../agent/tracer/bpf-object.ts';
 import { PerfEvents } from '../../agent/tracer/perf-events.ts';
 import { RecordStream } from '../../agent/tracer/record-stream.ts';
@@ -31,6 +33,7 @@ const ORIGIN_MARK = PROFILE_TYPES.length;
 const ORIGIN_TIMER = ORIGIN_MARK + 1;
 
 const SETTINGS: BpfSettings = {
+  runtimes: RUNTIMES,
   maxUserFrames: 1023,
   filterTargets: true,
   sendIdleFrames: false,

@@ -1,6 +1,8 @@
 /** Makes tables in a worker, which a file may bring down. */
+
 import type { DetectedRuntime } from '../../interpreters/contract.ts';
-import { WorkerClient, WorkerFailure } from '../../workers/worker-client.ts';
+import { WorkerClient } from '../../workers/worker-client.ts';
+import { WorkerFailure } from '../../workers/worker-failure.ts';
 import type { WorkerPool } from '../../workers/worker-pool.ts';
 import type { FilePlace, FileResult } from './build-from-file.ts';
 import type { BuildResult } from './build-table.ts';

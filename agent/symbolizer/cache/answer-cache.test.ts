@@ -13,7 +13,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { NamedRange, SymbolFrame } from '../../../common/symbols/source.ts';
-import { AnswerCache, Answers, type Probe } from './answer-cache.ts';
+import type { Probe } from '../../files/file-pool.ts';
+import { AnswerCache, Answers } from './answer-cache.ts';
 
 let directory = '';
 beforeEach(() => {

@@ -4,6 +4,7 @@
  * only while all of them are the same by device, inode, size and change time. The file ID alone would not do: it
  * covers the edges of a file, and whoever crafts another one with those edges could name its functions for good.
  */
+
 import { createHash } from 'node:crypto';
 import * as v from 'valibot';
 import { RangeMap } from '../../../common/base/range-map.ts';
@@ -11,15 +12,7 @@ import type { NamedRange } from '../../../common/symbols/source.ts';
 import { productVersion } from '../../base/product-version.ts';
 import { cachePathOf, pruneCacheFiles, readCacheFile, writeCacheFile } from '../../files/cache-directory.ts';
 import { fileOpener } from '../../files/file-opener.ts';
-
-/** A path that was tried for the sake of a file's symbols. */
-export interface Probe {
-  /** Below our own root, or below that of the process. */
-  where: 'host' | 'root';
-  path: string;
-  /** '' where there was nothing. */
-  identity: string;
-}
+import type { Probe } from '../../files/file-pool.ts';
 
 const FORMAT = 'everyframe-names 3';
 const ENDING = '.names';

@@ -1,4 +1,5 @@
 /** Names of native addresses: asks the symbol worker, and gives it the file when it needs one. */
+
 import type { FileKey } from '../../../common/base/brand.ts';
 import type { NamedRange } from '../../../common/symbols/source.ts';
 import { type Executable, placesOf } from '../../executables/files/executable.ts';
@@ -9,11 +10,12 @@ import type { ForeignFiles } from '../../processes/foreign-files.ts';
 import { OWN_VIEW, type RootViews } from '../../processes/root-views.ts';
 import type { FilePenalties } from '../../workers/file-penalties.ts';
 import { RequestBatches } from '../../workers/request-batches.ts';
-import { WorkerClient, WorkerFailure } from '../../workers/worker-client.ts';
+import { WorkerClient } from '../../workers/worker-client.ts';
+import { WorkerFailure } from '../../workers/worker-failure.ts';
 import type { WorkerPool } from '../../workers/worker-pool.ts';
 import type { Debuginfod } from '../debuginfod/debuginfod.ts';
+import type { SymbolAnswer, SymbolDetail, SymbolRequest } from '../worker/messages.ts';
 import type { RootRequest } from '../worker/open-files.ts';
-import type { SymbolAnswer, SymbolDetail, SymbolRequest } from '../worker/symbol-service.ts';
 
 const MAX_CPU_MS = 30_000;
 /** Profiles wait for names: on a machine that has no CPU to spare it is better to see code without names than nothing. */

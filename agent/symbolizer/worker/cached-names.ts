@@ -1,12 +1,14 @@
 /** Names that were found before, in an earlier run too. */
+
 import { fstatSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import type { NamedRange } from '../../../common/symbols/source.ts';
+import type { Probe } from '../../files/file-pool.ts';
 import { identityOf, ownRoot } from '../../files/root-directory.ts';
 import { OWN_VIEW } from '../../processes/root-views.ts';
-import type { AnswerCache, Answers, Probe } from '../cache/answer-cache.ts';
+import type { AnswerCache, Answers } from '../cache/answer-cache.ts';
+import type { SymbolRequest } from './messages.ts';
 import { closeRoot, openRoot, type RootRequest } from './open-files.ts';
-import type { SymbolRequest } from './symbol-service.ts';
 
 const MAX_EXECUTABLES = 64;
 

@@ -3,10 +3,11 @@
  * is looked for, so it is kept by the view that its processes have (RootViews). Another view shares it as long as every
  * path that was tried leads there to the very same file, or to none.
  */
+
 import { closeSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
+import type { Probe } from '../../files/file-pool.ts';
 import { ownRoot, RootDirectory } from '../../files/root-directory.ts';
-import type { Probe } from '../cache/answer-cache.ts';
 import type { ScratchFile } from '../cache/scratch-file.ts';
 import type { OpenSymbols } from './open-symbols.ts';
 

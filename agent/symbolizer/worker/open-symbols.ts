@@ -8,8 +8,7 @@ import { IN_MEMORY, nameless, type Scratch, scratchOf } from '../../../common/sy
 import { findSeparateDebugInfo, hasSymbols } from '../../../common/symbols/separate-symbols.ts';
 import type { SymbolSource } from '../../../common/symbols/source.ts';
 import { DebugFiles, type ElfPlace } from '../../files/debug-files.ts';
-import { FilePool, type FileStats } from '../../files/file-pool.ts';
-import type { Probe } from '../cache/answer-cache.ts';
+import { FilePool, type FileStats, type Probe } from '../../files/file-pool.ts';
 import { codeFollower } from './code-follower.ts';
 
 export interface OpenSymbols extends SymbolSource {

@@ -1,4 +1,5 @@
 /** Reads symbol tables of foreign files, in a worker, away from the main loop and its memory. */
+
 import { DEFAULT_LIMITS } from '../../../common/symbols/dwarf/dwarf-source.ts';
 import { openCache } from '../../files/cache-directory.ts';
 import { answerFirst } from '../../workers/answer-first.ts';
@@ -6,7 +7,8 @@ import type { WorkerData, WorkHandler } from '../../workers/protocol.ts';
 import { AnswerCache } from '../cache/answer-cache.ts';
 import { TableStore } from '../cache/kept-tables.ts';
 import { scratchRoomIn } from '../cache/scratch-file.ts';
-import { type SymbolAnswer, type SymbolRequest, SymbolService } from './symbol-service.ts';
+import type { SymbolAnswer, SymbolRequest } from './messages.ts';
+import { SymbolService } from './symbol-service.ts';
 
 /** A section is held once as it stands in the file and once decompressed, beside all the rest of the agent. */
 const DECOMPRESSED_SHARE = 1 / 4;

@@ -1,4 +1,5 @@
 /** What the symbol worker does: names for addresses of a file, from tables that it keeps for a while. */
+
 import { closeSync, fstatSync } from 'node:fs';
 import { bufferSource, OutOfBounds } from '../../../common/base/byte-source.ts';
 import { ElfError, parseElf } from '../../../common/elf/elf.ts';
@@ -6,49 +7,15 @@ import { Extent } from '../../../common/symbols/extent.ts';
 import type { NamedRange } from '../../../common/symbols/source.ts';
 import { loadNative } from '../../base/native.ts';
 import { fdSource } from '../../files/fd-source.ts';
-import { type FileStats, noStats } from '../../files/file-pool.ts';
+import { noStats } from '../../files/file-pool.ts';
 import type { RootDirectory } from '../../files/root-directory.ts';
 import type { AnswerCache } from '../cache/answer-cache.ts';
 import type { TableStore } from '../cache/kept-tables.ts';
 import { ScratchFile, type ScratchRoom } from '../cache/scratch-file.ts';
 import { CachedNames, type KnownNames, keyOf } from './cached-names.ts';
-import { closeFile, closeRoot, type OpenFile, OpenFiles, openRoot, type RootRequest } from './open-files.ts';
+import type { SymbolAnswer, SymbolRequest } from './messages.ts';
+import { closeFile, closeRoot, type OpenFile, OpenFiles, openRoot } from './open-files.ts';
 import { type OpenSymbols, openSymbols, type SourceDetail } from './open-symbols.ts';
-
-/** `full`: inlined functions and lines; `names`: functions only; `off`: addresses only. */
-export type SymbolDetail = 'full' | 'names' | 'off';
-
-export interface SymbolRequest {
-  /** What the kernel knows the file by: a copy is another one, and so is one that was changed. */
-  key: string;
-  fileId: string;
-  /** Which processes ask, see RootViews. */
-  view: number;
-  /** An open descriptor of the file, or its bytes; without either only a table that is still there answers. */
-  fd?: number;
-  bytes?: Uint8Array;
-  /** The descriptor's file is a copy in memory, whose room is wanted again: it is closed with the answer. */
-  isCopy?: boolean;
-  /** Where the files lie that it names: an open descriptor of the root directory of the view, or the agent's own. */
-  root: RootRequest;
-  /** Debug information that was fetched for it: where it lies on the host, by build ID. */
-  fetched?: Readonly<Record<string, string>> | undefined;
-  /** Where the file lies in that root, for the files beside it. */
-  path: string;
-  /** ELF virtual addresses. */
-  addresses: Float64Array;
-}
-
-export type SymbolAnswer =
-  /**
-   * By address; without frames where nothing covers it. `cached` of them were found before, in an earlier run too.
-   * `debugFiles`: since the last answer.
-   */
-  | { kind: 'names'; names: NamedRange[]; cached: number; debugFiles: FileStats }
-  /** Ask again with the file. */
-  | { kind: 'need-file' }
-  /** No ELF file that can be handled; the reason is a sentence. */
-  | { kind: 'unreadable'; reason: string };
 
 const MAX_TABLE_BYTES = 32 << 20;
 /** With tables in files, what is left are windows and indices. */

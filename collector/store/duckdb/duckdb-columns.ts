@@ -1,6 +1,9 @@
 /** Columns of DuckDB's chunks without an object for every value: `getColumns` costs some fifty times as much. */
 import type { DuckDBDataChunk, DuckDBVector } from '@duckdb/node-api';
 
+/** Gives an answer chunk by chunk, in no order. */
+export type Scan = (sql: string, take: (chunk: DuckDBDataChunk) => void) => Promise<void>;
+
 type Numbers = Uint16Array | Int16Array | Uint32Array | Float64Array | BigInt64Array | BigUint64Array;
 
 /** Of the vectors that are arrays of numbers. */

@@ -1,6 +1,5 @@
 /** A part in the DuckDB file as queries see it: columns come as typed arrays, and are summed here. */
 
-import type { DuckDBDataChunk } from '@duckdb/node-api';
 import type { FrameKind } from '../../../common/flame/frame-kind.ts';
 import { isCpuType } from '../../../common/profile/model/profile-type.ts';
 import {
@@ -13,7 +12,8 @@ import { type Range, type SumChunk, selectSums, splitBySums } from '../part-sums
 import { roundTimes } from '../round-times.ts';
 import { RowCollector } from '../row-collector.ts';
 import { rowsByGroup } from '../rows-by-group.ts';
-import { type SeriesColumns, type SeriesGroup, SeriesTable } from '../series-table.ts';
+import type { SeriesGroup } from '../series.ts';
+import { type SeriesColumns, SeriesTable } from '../series-table.ts';
 import type {
   Column,
   Frame,
@@ -25,11 +25,8 @@ import type {
   SummedStacks,
   TimeRange,
 } from '../store.ts';
-import { numbersOf, textsOf } from './duckdb-columns.ts';
+import { numbersOf, type Scan, textsOf } from './duckdb-columns.ts';
 import type { DuckDbTrees } from './duckdb-trees.ts';
-
-/** Gives an answer chunk by chunk, in no order. */
-export type Scan = (sql: string, take: (chunk: DuckDBDataChunk) => void) => Promise<void>;
 
 /** Entries of the dictionaries are found in the file by id; ids count from 0. */
 interface Counts {

@@ -3,6 +3,7 @@
  * dropping it frees everything it needed. A part is written by one life of one process; a later one, and events
  * that come late, begin another part of the same hour. See docs/store.md.
  */
+
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { type ProfileType, typeKey } from '../../../common/profile/model/profile-type.ts';
 import { emptyPart, type PartInfo } from '../database/database-part.ts';
@@ -12,8 +13,9 @@ import { PartDropped, type SamplePart, type StoreStats, type TimeRange, type Typ
 import { CPU_KEY, CPU_TYPE } from '../stored-type.ts';
 import { isDamage, openOrSetAside, setFileAside } from './damaged-file.ts';
 import { prepareDirectory } from './data-directory.ts';
+import type { Scan } from './duckdb-columns.ts';
 import { DATABASE_NAME, DuckDbFile } from './duckdb-file.ts';
-import { DuckDbPart, loadDictionaries, openDictionaries, readAllStacks, type Scan } from './duckdb-part.ts';
+import { DuckDbPart, loadDictionaries, openDictionaries, readAllStacks } from './duckdb-part.ts';
 import { DuckDbTrees, makeTree } from './duckdb-trees.ts';
 import { dropTablesSql, forgetRequests, isWritten, readRequests, writeFlush } from './duckdb-writer.ts';
 

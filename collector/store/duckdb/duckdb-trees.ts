@@ -9,8 +9,7 @@ import type { Frame, StackCounts, SummedFunctions } from '../store.ts';
 import { FrameTable } from '../trees/frame-table.ts';
 import { OTHER } from '../trees/frames.ts';
 import { type FunctionEvents, type SummedTree, stacksOf, sumPart } from '../trees/summed-tree.ts';
-import { numbersOf, textsOf } from './duckdb-columns.ts';
-import type { Scan } from './duckdb-part.ts';
+import { numbersOf, type Scan, textsOf } from './duckdb-columns.ts';
 import { appendColumns } from './duckdb-writer.ts';
 
 /** With more no trees are made until the retention has made room. */

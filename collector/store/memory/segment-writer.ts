@@ -2,7 +2,8 @@ import { attributesText, readAttributes } from '../../../common/profile/model/at
 import type { ColumnProfile, FrameColumns } from '../../../common/profile/model/frame-columns.ts';
 import type { FrameType, Sample } from '../../../common/profile/model/profile.ts';
 import type { ProfileType } from '../../../common/profile/model/profile-type.ts';
-import type { SeriesGroup, SeriesTable } from '../series-table.ts';
+import type { SeriesGroup } from '../series.ts';
+import type { SeriesTable } from '../series-table.ts';
 import type { Frame } from '../store.ts';
 import { periodNanos } from '../stored-type.ts';
 import type { FrameTable } from '../trees/frame-table.ts';

@@ -1,3 +1,5 @@
+import type { Sums } from '../store.ts';
+
 /** Sums over the boxes of a tree, whichever way they belong together. */
 
 /** Columns of one length: as in StackCounts, and the events of each node or below it. */
@@ -5,12 +7,6 @@ export interface CountedStacks {
   parents: Uint32Array;
   selfCounts: Float64Array;
   totals: Float64Array;
-}
-
-/** By what stacks are grouped by: events in it, and in it or below. */
-export interface Sums {
-  self: Float64Array;
-  total: Float64Array;
 }
 
 /** The children of each node as a list: its first child, and the next of the same parent; 0 ends it. */

@@ -1,7 +1,8 @@
 /** Files of a person's to the collector: profiles to be stored, and programs that name what is stored. */
 
 import { formatCount, plural } from '../../../common/flame/format.ts';
-import type { ErrorResponse, ImportResult, SymbolsResult } from '../../api/types.ts';
+import type { ErrorResponse, SymbolsResult } from '../../api/types.ts';
+import type { ImportResult } from '../../import/import-result.ts';
 import type { TimeRange } from '../../store/store.ts';
 
 export interface FileOutcome {

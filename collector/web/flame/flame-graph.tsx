@@ -1,20 +1,13 @@
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import {
-  deepestRow,
-  type FlameModel,
-  functionOf,
-  nodeAtPath,
-  pathKeyOf,
-} from '../../../common/flame/flame-model.ts';
-import type { FunctionRef } from '../state/function-actions.ts';
+import { deepestRow, functionOf, nodeAtPath, pathKeyOf } from '../../../common/flame/flame-model.ts';
 import type { MenuRequest } from '../state/function-menu.tsx';
 import { nextMatch, type SearchResult } from '../state/search.ts';
 import type { Colour } from '../state/url-state.ts';
 import { useSize, useTheme } from '../state/use-browser.ts';
 import { BoxTooltip } from './box-tooltip.tsx';
 import { describeBox } from './describe.ts';
-import { handleKeys } from './flame-keys.ts';
+import { handleKeys, type KeyTargets } from './flame-keys.ts';
 import { boxOf, FlamePainter, ROW_HEIGHT, type Scene, topOf } from './flame-painter.ts';
 import { useFlameScroll } from './use-flame-scroll.ts';
 import { usePointer } from './use-pointer.ts';
@@ -23,23 +16,13 @@ import { useZoomedRange } from './use-zoomed-range.ts';
 const KEYS = 'arrow keys walk the boxes, Enter zooms, Backspace goes back, M opens a menu';
 const BOTTOM_MARGIN = 8;
 
-export interface FlameGraphProperties {
-  model: FlameModel;
-  /** Zoomed box, 0 for the whole graph. */
-  root: number;
+export interface FlameGraphProperties extends KeyTargets {
   found: SearchResult | undefined;
   colour: Colour;
   /** Grows by one for each wish to go to the next match. */
   jumps: number;
   /** What the picture is, for those who don't see it. */
   label: string;
-  /** Callees grow up, from the bottom. */
-  isFlipped: boolean;
-  onZoom(node: number): void;
-  /** Double click and O: the function by itself. */
-  onOpen?(name: string): void;
-  /** Shift with a click, and S: its source. */
-  onSource?(target: FunctionRef): void;
   onMenu?(request: MenuRequest): void;
   announce(text: string): void;
 }

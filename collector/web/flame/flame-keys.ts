@@ -1,7 +1,22 @@
-import { functionOf } from '../../../common/flame/flame-model.ts';
-import type { FlameGraphProperties } from './flame-graph.tsx';
+import { type FlameModel, functionOf } from '../../../common/flame/flame-model.ts';
+import type { FunctionRef } from '../state/function-actions.ts';
 import { flipKey, walk } from './keyboard.ts';
 
+/** What keys do to whoever shows the graph. */
+export interface KeyTargets {
+  model: FlameModel;
+  /** Zoomed box, 0 for the whole graph. */
+  root: number;
+  /** Callees grow up, from the bottom. */
+  isFlipped: boolean;
+  onZoom(node: number): void;
+  /** Double click and O: the function by itself. */
+  onOpen?(name: string): void;
+  /** Shift with a click, and S: its source. */
+  onSource?(target: FunctionRef): void;
+}
+
+/** And to the graph itself. */
 interface Actions {
   choose(node: number): void;
   chooseMatch(step: 1 | -1): void;
@@ -10,7 +25,7 @@ interface Actions {
 
 /** What the keys do in a flame graph; `selected` is where arrow keys start. */
 export function handleKeys(
-  { model, root, isFlipped, onZoom, onOpen, onSource }: FlameGraphProperties,
+  { model, root, isFlipped, onZoom, onOpen, onSource }: KeyTargets,
   selected: number | undefined,
   { choose, chooseMatch, openMenu }: Actions,
 ) {

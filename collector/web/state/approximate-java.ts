@@ -1,5 +1,5 @@
 import { createContext } from 'preact';
-import type { StatusResponse } from '../../api/types.ts';
+import type { StatusResponse } from '../../status/status.ts';
 
 /** Whether lines and inlined callees of Java are approximate in a process that an agent samples. */
 export const ApproximateJava = createContext(false);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentStatus, StatusResponse } from '../../api/types.ts';
+import type { AgentStatus, StatusResponse } from '../../status/status.ts';
 import { diagnose, type Observed } from './diagnose.ts';
 
 const NOW = 1_000_000_000;

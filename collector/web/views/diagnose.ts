@@ -1,5 +1,5 @@
 import { formatCount, formatDuration, plural } from '../../../common/flame/format.ts';
-import type { AgentStatus, ReasonCount, StatusResponse } from '../../api/types.ts';
+import type { AgentStatus, ReasonCount, StatusResponse } from '../../status/status.ts';
 
 /** `unreachable`: the collector; `waiting`: for a first agent; `silent`: agents were heard, samples are missing. */
 export type Condition = 'live' | 'waiting' | 'silent' | 'unreachable';

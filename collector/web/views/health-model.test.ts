@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { CPU_SAMPLES } from '../../../common/flame/shown-type.ts';
 import { CUT_MARKERS } from '../../../common/profile/model/cut-markers.ts';
 import { UNNAMED_REASONS, unnamedMarker } from '../../../common/profile/model/unnamed-markers.ts';
-import type { AgentStatus, HealthAnswer } from '../../api/types.ts';
+import type { HealthAnswer } from '../../api/types.ts';
+import type { AgentStatus } from '../../status/status.ts';
 import { listLosses, listStages } from './health-model.ts';
 
 const NOW = 1_000_000_000;

@@ -1,5 +1,7 @@
 /** From what was sampled to what is kept: where something was lost, why, and what to do. */
-import type { AgentStatus, HealthAnswer, ReasonCount } from '../../api/types.ts';
+
+import type { HealthAnswer } from '../../api/types.ts';
+import type { AgentStatus, ReasonCount } from '../../status/status.ts';
 import { cutOf, LOSSES, type LossKind, type Stage, unreadOf } from './losses.ts';
 
 export interface StageRow {

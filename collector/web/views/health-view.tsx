@@ -1,5 +1,6 @@
 import { formatBytes, formatCount, formatDuration, formatShare } from '../../../common/flame/format.ts';
-import type { AgentStatus, HealthAnswer } from '../../api/types.ts';
+import type { HealthAnswer } from '../../api/types.ts';
+import type { AgentStatus } from '../../status/status.ts';
 import { ask } from '../state/questions.ts';
 import { useAnswer } from '../state/use-answer.ts';
 import type { ViewProperties } from '../state/view-properties.ts';

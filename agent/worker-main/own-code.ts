@@ -1,5 +1,5 @@
 /** The code that V8 has made of the worker's bundle, for scripts/write-worker-code.ts: worker-start.ts takes it. */
-import type { WorkHandler } from '../protocol.ts';
+import type { WorkHandler } from '../workers/protocol.ts';
 
 export interface OwnCode {
   /** Of what was called up to now. */

@@ -5,7 +5,7 @@
 import { closeSync, readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { Script } from 'node:vm';
-import { raiseCompilerBudget } from '../../base/compiler-budget.ts';
+import { raiseCompilerBudget } from '../base/compiler-budget.ts';
 
 /** As confine/worker-launcher.cc has placed them. */
 const BUNDLE_FD = 6;

@@ -1,6 +1,6 @@
 /** Opens files in a worker, which can't: over a socket, in a process that can. The messages are those of confine/opener.hh. */
 import { relative } from 'node:path';
-import type { Native } from '../../base/native.ts';
+import type { Native } from '../base/native.ts';
 import {
   type FileFacts,
   type FileOpener,
@@ -8,7 +8,7 @@ import {
   type Looked,
   noFileOf,
   type Trust,
-} from '../../files/file-opener.ts';
+} from '../files/file-opener.ts';
 
 /** As `struct Answer` has it. */
 const ANSWER_BYTES = 56;

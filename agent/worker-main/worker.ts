@@ -3,11 +3,11 @@
  * From before the first request on it can open nothing, start nothing and reach no other process.
  */
 import { closeSync } from 'node:fs';
-import { collectDeadBuffers } from '../../base/collect-garbage.ts';
-import { type Native, useNative } from '../../base/native.ts';
-import { setProductVersion } from '../../base/product-version.ts';
-import { useFileOpener } from '../../files/file-opener.ts';
-import { putDescriptors } from '../descriptors.ts';
+import { collectDeadBuffers } from '../base/collect-garbage.ts';
+import { type Native, useNative } from '../base/native.ts';
+import { setProductVersion } from '../base/product-version.ts';
+import { useFileOpener } from '../files/file-opener.ts';
+import { putDescriptors } from '../workers/descriptors.ts';
 import type {
   WorkerBegin,
   WorkerData,
@@ -16,7 +16,7 @@ import type {
   WorkerRequest,
   WorkHandler,
   WorkKind,
-} from '../protocol.ts';
+} from '../workers/protocol.ts';
 import { openerClient } from './opener-client.ts';
 
 /** As confine/worker-launcher.cc has placed them. */
@@ -26,12 +26,10 @@ const ADDON_FD = 8;
 
 /** Each is loaded with its first request. */
 const loaders: Record<WorkKind, (data: WorkerData) => Promise<WorkHandler>> = {
-  table: async (data) =>
-    (await import('../../stack-deltas/table/table-requests.ts')).createTableHandler(data),
+  table: async (data) => (await import('../stack-deltas/table/table-requests.ts')).createTableHandler(data),
   symbols: async (data) =>
-    (await import('../../symbolizer/worker/symbol-requests.ts')).createSymbolHandler(data),
-  'source-map': async () =>
-    (await import('../../source-maps/source-map-requests.ts')).createSourceMapHandler(),
+    (await import('../symbolizer/worker/symbol-requests.ts')).createSymbolHandler(data),
+  'source-map': async () => (await import('../source-maps/source-map-requests.ts')).createSourceMapHandler(),
   'own-code': async () => (await import('./own-code.ts')).createCodeHandler(),
 };
 const handlers = new Map<WorkKind, WorkHandler>();

@@ -1,0 +1,25 @@
+import type { FrameType, Line, Mapping } from '../../common/profile/model/profile.ts';
+
+/** An inlined or real function at a location, innermost first. */
+export interface FrameLine extends Omit<Line, 'func'> {
+  function: string;
+  systemName: string;
+  file: string;
+  /** First line of the function; left out where it is not known. */
+  startLine?: number;
+  startColumn?: number;
+}
+
+export interface Frame {
+  mapping: Mapping;
+  /** ELF virtual address; 0 where there is none. */
+  address: number;
+  frameType: FrameType;
+  lines: FrameLine[];
+  /** Where the code that ran stands, if its lines are those of the source that it was made from. */
+  generated?: string;
+  /** Made with the frame: what is added later costs V8 an array. */
+  number?: number | undefined;
+  /** What it says has changed since the tables of profiles were asked for its place in them. */
+  isChanged: boolean;
+}
