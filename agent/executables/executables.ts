@@ -200,9 +200,11 @@ export class Executables {
     });
   }
 
-  /** What became of tables on disk. */
-  get tableStats(): TableBuilder['stats'] {
-    return this.#builder.stats;
+  /** What was counted, with what became of tables on disk, and failures by reason. */
+  get counters(): Record<string, number> {
+    const { failures, ...stats } = this.stats;
+    const failed = Object.entries(failures).map(([reason, count]) => [`failed.${reason}`, count]);
+    return { ...stats, ...Object.fromEntries(failed), ...this.#builder.stats, learning: this.#learning };
   }
 
   get count(): number {
@@ -210,7 +212,7 @@ export class Executables {
   }
 
   /** Files whose tables are still to be made: stacks through them are cut until then. */
-  get learning(): number {
+  get #learning(): number {
     return this.#filesWaiting + this.#opens.length + this.#opening;
   }
 

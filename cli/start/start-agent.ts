@@ -1,9 +1,12 @@
 /** What `agent`, `run` and `record` share: rights checked, settings turned into the controller's. */
+
 import type { Logger } from 'pino';
 import { raiseCompilerBudget } from '../../agent/base/compiler-budget.ts';
-import { Controller, type ControllerOptions, type ProfileSink } from '../../agent/controller.ts';
+import { Controller } from '../../agent/controller.ts';
+import type { ControllerOptions } from '../../agent/controller-options.ts';
 import { checkPlace } from '../../agent/host/host-checks.ts';
 import { type HostFacts, missingCapabilities, readHostFacts } from '../../agent/host/host-facts.ts';
+import type { ProfileSink } from '../../agent/intervals.ts';
 import { readSmallFile } from '../../agent/processes/proc-files.ts';
 import type { AgentOptions } from '../../agent/settings/options.ts';
 import { debuginfodFromEnvironment } from '../../agent/symbolizer/debuginfod/debuginfod-settings.ts';

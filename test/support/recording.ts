@@ -1,5 +1,7 @@
 /** Runs the real agent in this process and keeps what it reports. */
-import { Controller, type ControllerOptions } from '../../agent/controller.ts';
+
+import { Controller } from '../../agent/controller.ts';
+import type { ControllerOptions } from '../../agent/controller-options.ts';
 import type { Pid } from '../../common/base/brand.ts';
 import type { Profile } from '../../common/profile/model/profile.ts';
 

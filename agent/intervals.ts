@@ -1,0 +1,120 @@
+/** Makes a profile of what was sampled, interval by interval, and hands it on. */
+import type { Profile } from '../common/profile/model/profile.ts';
+import type { Tracer } from './tracer/tracer.ts';
+import type { Interval } from './traces/interval.ts';
+import type { ProfileMaker } from './traces/profile-maker.ts';
+import type { TraceHandler } from './traces/trace-handler.ts';
+
+export interface ProfileSink {
+  push(profile: Profile): void | Promise<void>;
+}
+
+export interface IntervalOptions {
+  /** Time between two profiles, and its random share either way; the first one comes after a second. */
+  intervalMs: number;
+  jitter: number;
+}
+
+export interface IntervalParts {
+  tracer: { drain(): void; native: Pick<Tracer['native'], 'monotonicNs'> };
+  traces: Pick<TraceHandler, 'takeInterval' | 'release' | 'waiting'>;
+  maker: Pick<ProfileMaker, 'make'>;
+  sink: ProfileSink;
+  /** After each interval; it ended at `endNs` of the monotonic clock. */
+  afterwards(endNs: bigint): Promise<void>;
+  warn(message: string): void;
+}
+
+/** Whoever has just started it waits for something to see, and for whether a receiver takes it. */
+const FIRST_INTERVAL_MS = 1000;
+/** A profile that takes longer than the interval is late, with short ones not before. */
+const LATE_MS = 5000;
+/** An interval with so many samples ends early: what a profile takes while it is made grows with them. */
+const FULL_INTERVAL_SAMPLES = 30_000;
+
+export class Intervals {
+  readonly stats = { reported: 0 };
+  readonly #options: IntervalOptions;
+  readonly #parts: IntervalParts;
+  #timer: NodeJS.Timeout | undefined;
+  #flushing: Promise<void> = Promise.resolve();
+  #isFlushing = false;
+  /** When the newest flush began. */
+  #flushedAtMs = 0;
+  #isStopped = false;
+
+  constructor(options: IntervalOptions, parts: IntervalParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#schedule(FIRST_INTERVAL_MS);
+  }
+
+  /** Ends the interval now. */
+  flush(): Promise<void> {
+    this.#flushing = this.#flushing.then(() => this.#flush());
+    return this.#flushing;
+  }
+
+  flushIfFull(): void {
+    if (this.#parts.traces.waiting >= FULL_INTERVAL_SAMPLES && !this.#isFlushing) void this.flush();
+  }
+
+  /** The profile of an interval takes as long as the interval. */
+  get isLate(): boolean {
+    const limitMs = Math.max(this.#options.intervalMs, LATE_MS);
+    return this.#isFlushing && performance.now() - this.#flushedAtMs > limitMs;
+  }
+
+  /** No more intervals but those that {@link flush} and {@link finish} end. */
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  /** Hands on what is left, once nothing is sampled any more. */
+  async finish(): Promise<void> {
+    // a record that a CPU is still writing holds back those behind it
+    do {
+      await this.flush();
+      this.#parts.tracer.drain();
+    } while (this.#parts.traces.waiting > 0);
+  }
+
+  #schedule(maxMs = Infinity): void {
+    if (this.#isStopped) return;
+    const { intervalMs, jitter } = this.#options;
+    const delay = Math.min(intervalMs * (1 + jitter * (Math.random() * 2 - 1)), maxMs);
+    this.#timer = setTimeout(() => void this.flush().then(() => this.#schedule()), delay);
+  }
+
+  async #flush(): Promise<void> {
+    const { tracer, traces, afterwards, warn } = this.#parts;
+    this.#isFlushing = true;
+    this.#flushedAtMs = performance.now();
+    try {
+      if (!this.#isStopped) tracer.drain();
+      const endNs = tracer.native.monotonicNs();
+      await this.#report(traces.takeInterval());
+      await afterwards(endNs);
+    } catch (error) {
+      // one interval is lost, the agent goes on
+      warn(`an interval could not be made into a profile: ${(error as Error).stack}`);
+    } finally {
+      this.#isFlushing = false;
+    }
+  }
+
+  async #report(interval: Interval): Promise<void> {
+    const { traces, maker, sink } = this.#parts;
+    if (interval.samples === 0) {
+      traces.release(interval);
+      return;
+    }
+    const profiles = await maker.make(interval).finally(() => traces.release(interval));
+    for (const profile of profiles) await sink.push(profile);
+    this.stats.reported += interval.samples;
+  }
+}

@@ -1,0 +1,129 @@
+/** What each kind of record from the kernel means to the parts of the agent. */
+import type { Pid } from '../common/base/brand.ts';
+import type { Executables } from './executables/executables.ts';
+import type { JitFrames } from './jit/jit-frames.ts';
+import type { ProcessCode } from './jit/process-code.ts';
+import type { ProcessManager } from './processes/process-manager.ts';
+import type { RootViews } from './processes/root-views.ts';
+import { RecordType } from './records/records.gen.ts';
+import {
+  type ExitRecord,
+  type ProcessRecord,
+  readExitRecord,
+  readFileRecord,
+  readProcessRecord,
+  readRuntimeRecord,
+} from './records/records.ts';
+import type { ProcessRuntimes } from './runtimes/process-runtimes.ts';
+import type { RuntimeFrames } from './runtimes/runtime-frames.ts';
+import type { SourceMaps } from './source-maps/source-maps.ts';
+import { RecordDispatch } from './tracer/record-dispatch.ts';
+import type { RecordConsumer, Steps } from './tracer/record-stream.ts';
+import type { Stacks } from './traces/stacks.ts';
+import type { TraceHandler } from './traces/trace-handler.ts';
+import type { TraceStore } from './traces/trace-store.ts';
+import { TracesToName } from './traces/traces-to-name.ts';
+
+export interface RecordParts {
+  traces: Pick<TraceHandler, 'onSample' | 'onTrace' | 'drained'>;
+  store: Pick<TraceStore, 'read'>;
+  stacks: Pick<Stacks, 'resolveNow'>;
+  processes: Pick<ProcessManager, 'onProcess' | 'onExit'>;
+  views: Pick<RootViews, 'forget'>;
+  executables: Pick<Executables, 'onFile'>;
+  attached: Pick<ProcessRuntimes, 'onMet' | 'forget'>;
+  runtimes: Pick<RuntimeFrames, 'beginBatch' | 'forget'>;
+  sourceMaps: Pick<SourceMaps, 'forgetProcess'> | undefined;
+  jit: Pick<JitFrames, 'onExit'>;
+  processCode: Pick<ProcessCode, 'onExit'>;
+}
+
+export class RecordTakers implements RecordConsumer {
+  readonly #parts: RecordParts;
+  readonly #dispatch: RecordDispatch;
+  readonly #toName = new TracesToName();
+
+  constructor(parts: RecordParts, warn: (message: string) => void) {
+    this.#parts = parts;
+    const { traces, executables, attached } = parts;
+    this.#dispatch = new RecordDispatch(
+      {
+        [RecordType.SAMPLE]: (buffer, at, size) => traces.onSample(buffer, at, size),
+        [RecordType.TRACE]: (buffer, at, size) => this.#onTrace(buffer, at, size),
+        [RecordType.PROCESS]: (buffer, at, size) =>
+          this.#onceNamed(readProcessRecord(buffer, at, size), (record) => this.#onProcess(record)),
+        [RecordType.EXIT]: (buffer, at) =>
+          this.#onceNamed(readExitRecord(buffer, at), (record) => this.#onExit(record)),
+        [RecordType.FILE]: (buffer, at, size) => executables.onFile(readFileRecord(buffer, at, size)),
+        [RecordType.RUNTIME]: (buffer, at) => attached.onMet(readRuntimeRecord(buffer, at)),
+      },
+      warn,
+    );
+  }
+
+  get stats(): RecordDispatch['stats'] {
+    return this.#dispatch.stats;
+  }
+
+  beginBatch(): void {
+    this.#parts.runtimes.beginBatch();
+  }
+
+  onRecord(buffer: Buffer, at: number, size: number): Steps | undefined {
+    return this.#dispatch.take(buffer, at, size);
+  }
+
+  endBatch(): Steps | undefined {
+    return this.#nameTraces();
+  }
+
+  drained(): void {
+    this.#parts.traces.drained();
+  }
+
+  #onTrace(buffer: Buffer, at: number, size: number): void {
+    const { traces, store } = this.#parts;
+    const ofProcess = traces.onTrace(buffer, at, size);
+    if (ofProcess) this.#toName.add(ofProcess, store.read(ofProcess).pid);
+  }
+
+  #nameTraces(): Steps | undefined {
+    const ids = this.#toName.take();
+    return ids.length > 0
+      ? this.#dispatch.guard(RecordType.TRACE, this.#parts.stacks.resolveNow(ids))
+      : undefined;
+  }
+
+  /** What is known of a process is needed until its traces have their names. */
+  #onceNamed<T extends { pid: Pid }>(record: T, take: (record: T) => void): Steps | undefined {
+    const steps = this.#toName.has(record.pid) ? this.#nameTraces() : undefined;
+    if (steps) return followedBy(steps, () => take(record));
+    take(record);
+    return undefined;
+  }
+
+  #onProcess(record: ProcessRecord): void {
+    this.#parts.processes.onProcess(record);
+    this.#parts.views.forget(record.pid);
+    this.#forgetProcess(record.pid);
+  }
+
+  #onExit(record: ExitRecord): void {
+    this.#parts.processes.onExit(record);
+    this.#forgetProcess(record.pid);
+    this.#parts.jit.onExit(record);
+    this.#parts.processCode.onExit(record);
+  }
+
+  /** What is known of a program that ran under this number. */
+  #forgetProcess(pid: Pid): void {
+    this.#parts.attached.forget(pid);
+    this.#parts.runtimes.forget(pid);
+    this.#parts.sourceMaps?.forgetProcess(pid);
+  }
+}
+
+function* followedBy(steps: Steps, act: () => void): Generator<void, void> {
+  yield* steps;
+  act();
+}
