@@ -25,9 +25,10 @@ import { ForeignReader } from './processes/foreign-reader.ts';
 import { Penalties } from './processes/penalties.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { RootViews } from './processes/root-views.ts';
+import { readAhead } from './read-ahead.ts';
 import { RecordTakers } from './record-takers.ts';
 import type { Clock } from './runtimes/naming-time.ts';
-import { ProcessRuntimes } from './runtimes/process-runtimes.ts';
+import { ProcessRuntimes, type RuntimeFiles } from './runtimes/process-runtimes.ts';
 import { findRuntimeFiles } from './runtimes/runtime-file.ts';
 import { RuntimeFrames } from './runtimes/runtime-frames.ts';
 import { RUNTIMES } from './runtimes/runtimes.gen.ts';
@@ -136,7 +137,7 @@ export class Controller {
     const reading = { reader: this.#reader, clock: this.#clock() };
     this.#attached = new ProcessRuntimes({
       runtimeOf: (key) => this.#executables.get(key)?.runtime,
-      filesOf: (pid) => findRuntimeFiles(pid, this.#executables.all(), this.#reader),
+      filesOf: (pid) => this.#runtimeFilesOf(pid),
       map: this.#tracer.attachments,
       onRefused: tellRefused((message) => log.warn(message)),
       onApproximateLines: (process) => this.#processes.noteAttribute(process, APPROXIMATE_LINES),
@@ -165,7 +166,9 @@ export class Controller {
       unixOffsetNs: () => this.#tracer.native.unixOffsetNs(),
     });
     this.#sampling = new Sampling(options, this.#tracer.events);
-    this.#records = new RecordTakers(this.#parts(), (message) => log.warn(message));
+    this.#records = new RecordTakers({ ...this.#parts(), read: (files) => this.#read(files) }, (message) =>
+      log.warn(message),
+    );
     this.#intervals = this.#profileIntervals(sink);
     this.#maintenance = this.#maintain();
     this.#firstSamples = new FirstSamples(options, this.#parts());
@@ -197,6 +200,17 @@ export class Controller {
       records: this.#records,
       intervals: this.#intervals,
     };
+  }
+
+  /** Files that no sample has come to are read: it is asked for again. */
+  #runtimeFilesOf(pid: Pid): RuntimeFiles {
+    const found = findRuntimeFiles(pid, this.#executables.all(), this.#reader);
+    if (found.unmet.length > 0) this.#read(found.unmet);
+    return found;
+  }
+
+  #read(files: readonly string[]): void {
+    void readAhead(files, this.#tracer, this.#executables, this.#files);
   }
 
   #codeWithoutFile(): ProcessCode {

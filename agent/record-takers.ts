@@ -14,6 +14,7 @@ import {
   readProcessRecord,
   readRuntimeRecord,
 } from './records/records.ts';
+import { NewPrograms } from './runtimes/new-programs.ts';
 import type { ProcessRuntimes } from './runtimes/process-runtimes.ts';
 import type { RuntimeFrames } from './runtimes/runtime-frames.ts';
 import type { SourceMaps } from './source-maps/source-maps.ts';
@@ -36,12 +37,15 @@ export interface RecordParts {
   sourceMaps: Pick<SourceMaps, 'forgetProcess'> | undefined;
   jit: Pick<JitFrames, 'onExit'>;
   processCode: Pick<ProcessCode, 'onExit'>;
+  /** Looks for runtimes in files before a sample comes to them. */
+  read(files: readonly string[]): void;
 }
 
 export class RecordTakers implements RecordConsumer {
   readonly #parts: RecordParts;
   readonly #dispatch: RecordDispatch;
   readonly #toName = new TracesToName();
+  readonly #newPrograms = new NewPrograms();
 
   constructor(parts: RecordParts, warn: (message: string) => void) {
     this.#parts = parts;
@@ -106,6 +110,7 @@ export class RecordTakers implements RecordConsumer {
     this.#parts.processes.onProcess(record);
     this.#parts.views.forget(record.pid);
     this.#forgetProcess(record.pid);
+    if (this.#newPrograms.isNew(record.executablePath)) this.#parts.read([`/proc/${record.pid}/exe`]);
   }
 
   #onExit(record: ExitRecord): void {

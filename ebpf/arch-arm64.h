@@ -15,6 +15,7 @@
 #define REG_KEPT EF_REGISTERS /* no CFA counts from another than fp and sp */
 #define REG_V8_FUNCTION 1
 #define REG_RETURN 30
+#define REG_PHP_INSTRUCTION 28
 /* What V8's entry from C++ saves before the pair of its frame: d8 to d15 and x19 to x28. */
 #define V8_ENTRY_SAVES 144
 #define HAS_HOTSPOT 0

@@ -19,6 +19,8 @@
 #define REG_HOTSPOT_METHOD 3 /* rbx */
 #define REG_HOTSPOT_BCP 13   /* r13 */
 #define REG_HOTSPOT_CALLER 0 /* rax */
+/* The instruction that PHP's execute_ex runs, in builds of gcc (ZEND_VM_IP_GLOBAL_REG) */
+#define REG_PHP_INSTRUCTION 15
 /* The link register is a stack slot here. */
 #define RETURN_ADDRESS_ON_STACK 1
 #define HAS_VECTOR_LENGTH 0

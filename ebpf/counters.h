@@ -69,7 +69,9 @@
 	X(hotspot_no_caller, "Java frames whose return address was not found: shown as code that no file backs") \
 	X(samples_shed, "Samples left out by chance because the agent had used up --max-cpu") \
 	X(samples_nested, "Samples left out because they interrupted another event on their CPU") \
-	X(runtimes_detected, "Processes in which the sampler came to code of a runtime that has code outside of files, too")
+	X(runtimes_detected, "Processes in which the sampler came to code of a runtime that has code outside of files, too") \
+	X(php_read_failed, "Reads of PHP's frames and functions that failed") \
+	X(php_not_function, "PHP frames whose function is none: the PHP frames from there on are left out")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

@@ -57,6 +57,7 @@ static __always_inline void attach_file(struct ef_scratch *s, struct ef_mapping 
 		if (entry->state == EF_FILE_MEMORY) {
 			m->key = 0;
 			m->delta = 0;
+			m->is_shared = 1;
 		}
 		return;
 	}
@@ -155,6 +156,7 @@ __noinline int resolve_mapping(u64 address)
 	m->start = vma->start;
 	m->length = vma->end - vma->start;
 	m->is_jit = 0;
+	m->is_shared = 0;
 	if (vma->file)
 		attach_file(s, m, vma);
 	else

@@ -22,10 +22,11 @@
 /* A mapping of the sampled process, kept for the length of one sample. */
 struct ef_mapping {
 	u64 start;
-	u64 length; /* 0: empty slot */
-	u64 delta;  /* added to an address it gives the operand of the frame's header word */
-	u64 key;    /* 0: no file */
-	u64 is_jit; /* the key is that of a table, not of a file */
+	u64 length;    /* 0: empty slot */
+	u64 delta;     /* added to an address it gives the operand of the frame's header word */
+	u64 key;       /* 0: no file */
+	u32 is_jit;    /* the key is that of a table, not of a file */
+	u32 is_shared; /* memory that processes share, without a file that could be read */
 	struct ef_file_entry file;
 };
 #define EF_MAPPINGS 4
@@ -96,6 +97,7 @@ struct ef_scratch {
 	u32 has_asked;      /* in this sample which runtimes the process has, or there is an answer */
 	u32 detected;
 	u64 runtime_files[EF_RUNTIME_MAX];
+	u64 runtime_deltas[EF_RUNTIME_MAX];
 	struct ef_process_runtimes new_runtimes;
 	u64 frame_pointer_frames;
 	u64 vma_lookups;

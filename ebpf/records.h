@@ -281,7 +281,8 @@ struct ef_process_runtimes {
 	__u32 is_answered;
 	__u64 ask_again_ns;
 	__u64 wait_ns;
-	__u64 files[EF_RUNTIME_MAX]; /* keys */
+	__u64 files[EF_RUNTIME_MAX];  /* keys */
+	__u64 deltas[EF_RUNTIME_MAX]; /* of their mappings, where BPF has come to them; else 0 */
 };
 
 /* How the values of a map by process begin that user space fills: see ebpf/attach.h. */

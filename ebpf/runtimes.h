@@ -43,12 +43,14 @@ static __always_inline void look_runtimes_up(struct ef_scratch *s)
 	s->has_looked_up = 1;
 	s->has_asked = known && known->is_answered;
 	s->detected = known ? known->detected : 0;
-	for (u32 i = 0; i < EF_RUNTIME_MAX; i++)
+	for (u32 i = 0; i < EF_RUNTIME_MAX; i++) {
 		s->runtime_files[i] = known ? known->files[i] : 0;
+		s->runtime_deltas[i] = known ? known->deltas[i] : 0;
+	}
 }
 
 /* Notes that the process has that runtime, in that file. Global, so that it is verified once. */
-__noinline int note_runtime(u32 runtime, u64 key)
+__noinline int note_runtime(u32 runtime, u64 key, u64 delta)
 {
 	struct ef_scratch *s = config.runtimes ? get_scratch() : NULL;
 	u64 at = runtime, bit = 1ULL << (runtime & 31);
@@ -58,10 +60,11 @@ __noinline int note_runtime(u32 runtime, u64 key)
 		return 0;
 	if (!s->has_looked_up)
 		look_runtimes_up(s);
-	if (s->runtime_files[at] == key)
+	if (s->runtime_files[at] == key && s->runtime_deltas[at])
 		return 0;
 	s->detected |= bit;
 	s->runtime_files[at] = key;
+	s->runtime_deltas[at] = delta;
 	count(EF_COUNTER_runtimes_detected);
 	/* the same of V8 alone, under the name that it had */
 	if (runtime == EF_RUNTIME_V8)
@@ -70,11 +73,13 @@ __noinline int note_runtime(u32 runtime, u64 key)
 	if (known) {
 		known->detected |= bit;
 		known->files[at] = key;
+		known->deltas[at] = delta;
 		return 0;
 	}
 	__builtin_memset(&s->new_runtimes, 0, sizeof(s->new_runtimes));
 	s->new_runtimes.detected = bit;
 	s->new_runtimes.files[at] = key;
+	s->new_runtimes.deltas[at] = delta;
 	bpf_map_update_elem(&process_runtimes, &s->sample.process, &s->new_runtimes, BPF_NOEXIST);
 	return 0;
 }
@@ -102,8 +107,9 @@ static __always_inline int unwind_in_file(struct ef_scratch *s, u32 slot, const 
 #define RUNTIME(name, folder, map, owns) \
 	if (HAS_RUNTIME(name) && m->file.runtime == EF_RUNTIME_##name) { \
 		if ((owns) == OWNS_ANONYMOUS && \
-		    (!s->has_looked_up || s->runtime_files[EF_RUNTIME_##name] != m->key)) \
-			note_runtime(EF_RUNTIME_##name, m->key); \
+		    (!s->has_looked_up || s->runtime_files[EF_RUNTIME_##name] != m->key || \
+		     !s->runtime_deltas[EF_RUNTIME_##name])) \
+			note_runtime(EF_RUNTIME_##name, m->key, m->delta); \
 		return unwind_##folder(slot); \
 	}
 #include "runtimes.def"

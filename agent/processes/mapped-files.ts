@@ -45,15 +45,21 @@ export interface CodeMapping {
   inode: bigint;
   /** As the process knows it. */
   path: string;
+  /** To the mapped file itself, whatever stands at the path by now. */
+  link: string;
 }
+
+/** As the kernel names such a link: in a list of mappings addresses have eight digits at least. */
+const unpadded = (address: string): string => address.replace(/^0+(?=.)/, '');
 
 /** Nothing where the process is gone. */
 export function codeMappings(pid: Pid, reader: ForeignReader): CodeMapping[] {
   const lines = readMaps(pid, reader).matchAll(
-    /^([0-9a-f]+)-\S+ ..x. ([0-9a-f]+) \S+ (\d+) +(\/.*?)(?: \(deleted\))?$/gm,
+    /^([0-9a-f]+)-([0-9a-f]+) ..x. ([0-9a-f]+) \S+ (\d+) +(\/.*?)(?: \(deleted\))?$/gm,
   );
-  return Array.from(lines, ([, start, offset, inode, path]) => ({
+  return Array.from(lines, ([, start, end, offset, inode, path]) => ({
     start: Number.parseInt(start!, 16),
+    link: `/proc/${pid}/map_files/${unpadded(start!)}-${unpadded(end!)}`,
     offset: Number.parseInt(offset!, 16),
     inode: BigInt(inode!),
     path: path!,

@@ -62,5 +62,7 @@ export const BPF_COUNTERS = [
   { name: 'samples_shed', text: "Samples left out by chance because the agent had used up --max-cpu" },
   { name: 'samples_nested', text: "Samples left out because they interrupted another event on their CPU" },
   { name: 'runtimes_detected', text: "Processes in which the sampler came to code of a runtime that has code outside of files, too" },
+  { name: 'php_read_failed', text: "Reads of PHP's frames and functions that failed" },
+  { name: 'php_not_function', text: "PHP frames whose function is none: the PHP frames from there on are left out" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

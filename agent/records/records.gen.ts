@@ -30,6 +30,7 @@ export const FrameKind = {
   PYTHON: 5,
   V8: 6,
   HOTSPOT: 7,
+  PHP: 8,
 } as const;
 
 export const Marker = {
@@ -96,6 +97,7 @@ export const Runtime = {
   PYTHON: 1,
   V8: 2,
   HOTSPOT: 3,
+  PHP: 4,
 } as const;
 
 export const Context = {
@@ -158,6 +160,7 @@ export const RUNTIME_MAPS = {
   PYTHON: 'python_files',
   V8: 'v8_files',
   HOTSPOT: 'hotspot_jvms',
+  PHP: 'php_files',
 } as const;
 
 /** Size and byte offsets of struct ef_process_id. */
@@ -319,12 +322,13 @@ export const CODE = {
 
 /** Size and byte offsets of struct ef_process_runtimes. */
 export const PROCESS_RUNTIMES = {
-  bytes: 56,
+  bytes: 104,
   detected: 0,
   isAnswered: 4,
   askAgainNs: 8,
   waitNs: 16,
   files: 24,
+  deltas: 64,
 } as const;
 
 /** Size and byte offsets of struct ef_attachment. */
@@ -412,6 +416,19 @@ export const HOTSPOT = {
   constCodeSize: 442,
   constBytes: 444,
   reserved2: 446,
+} as const;
+
+/** Size and byte offsets of struct ef_php. */
+export const PHP = {
+  bytes: 40,
+  loopStart: 0,
+  loopLength: 8,
+  current: 16,
+  resume: 24,
+  functionFile: 32,
+  hasLineRegister: 36,
+  generatorFrame: 38,
+  generatorInner: 39,
 } as const;
 
 /** Size and byte offsets of struct ef_python_access. */

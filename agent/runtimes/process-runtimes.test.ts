@@ -121,7 +121,7 @@ describe('runtimes of processes', () => {
     const process = { pid: PID, execId: 1, startBoottimeNs: 5n };
     expect(map.told).toEqual([
       [process, [], true],
-      [process, [{ id: Runtime.HOTSPOT, key: KEY }], true],
+      [process, [{ id: Runtime.HOTSPOT, key: KEY, base: 8192 }], true],
     ]);
     expect(attach).not.toHaveBeenCalled();
     expect(runtimes.stats).toMatchObject({ asked: 2, noFile: 0 });

@@ -161,9 +161,9 @@ export class ProcessRuntimes {
   #tellRuntimes({ pid, execId, startBoottimeNs }: RuntimeRecord): void {
     this.stats.asked++;
     const { places, isComplete } = this.#options.filesOf(pid);
-    const files = places.flatMap(({ runtime, key }) => {
+    const files = places.flatMap(({ runtime, key, base }) => {
       const plugin = RUNTIMES.find(({ name }) => name === runtime);
-      return plugin ? [{ id: plugin.id, key }] : [];
+      return plugin ? [{ id: plugin.id, key, base }] : [];
     });
     this.#options.map.tellRuntimes({ pid, execId, startBoottimeNs }, files, isComplete);
   }

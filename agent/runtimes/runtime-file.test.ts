@@ -19,7 +19,11 @@ const KEY = toFileKey('00000000000000aa');
 const identity = (inode: bigint) => ({ inode, size: 1n, ctimeNs: 0n, device: 0 });
 const libjvm = newExecutable(KEY, '/jdk/lib/server/libjvm.so', identity(77n));
 libjvm.runtime = { runtime: 'hotspot', version: '17', facts: undefined, entry: new Uint8Array() };
-const found = { places: [{ runtime: 'hotspot', key: KEY, base: 0x7f0000000000 }], isComplete: true };
+const found = {
+  places: [{ runtime: 'hotspot', key: KEY, base: 0x7f0000000000 }],
+  isComplete: true,
+  unmet: [],
+};
 
 function write(...lines: string[]): void {
   mkdirSync(join(proc, String(PID)), { recursive: true });
@@ -45,9 +49,13 @@ it('is none of another inode or name; one that is called after a runtime may hol
     '7f0000100000-7f0000900000 r-xp 00100000 00:31 78 /jdk/libjvm.so',
     '7f0000900000-7f0000a00000 r-xp 00100000 00:31 77 /jdk/notlibjvm.so',
   );
-  expect(findRuntimeFiles(PID, [libjvm], reader)).toEqual({ places: [], isComplete: false });
+  expect(findRuntimeFiles(PID, [libjvm], reader)).toEqual({
+    places: [],
+    isComplete: false,
+    unmet: [`/proc/${PID}/map_files/7f0000100000-7f0000900000`],
+  });
   write('7f0000100000-7f0000900000 r-xp 00100000 00:31 78 /usr/bin/luajit');
-  expect(findRuntimeFiles(PID, [libjvm], reader)).toEqual({ places: [], isComplete: true });
+  expect(findRuntimeFiles(PID, [libjvm], reader)).toEqual({ places: [], isComplete: true, unmet: [] });
 });
 
 it('is waited for until a file that is called after a runtime was read, whatever is in it', () => {
@@ -60,7 +68,11 @@ it('is waited for until a file that is called after a runtime was read, whatever
     ['not-elf', true],
   ] as const) {
     launcher.state = state;
-    expect(findRuntimeFiles(PID, [libjvm, launcher], reader), state).toEqual({ places: [], isComplete });
+    expect(findRuntimeFiles(PID, [libjvm, launcher], reader), state).toEqual({
+      places: [],
+      isComplete,
+      unmet: [],
+    });
   }
 });
 
@@ -72,5 +84,9 @@ it('is the one with a runtime where several have that inode and name, as in cont
 });
 
 it('is not known of a process that is gone', () => {
-  expect(findRuntimeFiles(toPid(4712), [libjvm], reader)).toEqual({ places: [], isComplete: false });
+  expect(findRuntimeFiles(toPid(4712), [libjvm], reader)).toEqual({
+    places: [],
+    isComplete: false,
+    unmet: [],
+  });
 });

@@ -41,7 +41,7 @@ export class Attachments {
 
   tellRuntimes(
     process: ProcessIdentity,
-    files: readonly { id: number; key: FileKey }[],
+    files: readonly { id: number; key: FileKey; base: number }[],
     isComplete: boolean,
   ): void {
     const fd = this.#samplers.processRuntimesFd();
@@ -51,9 +51,10 @@ export class Attachments {
     const entry =
       this.#native.mapLookup(fd, key, PROCESS_RUNTIMES.bytes) ?? Buffer.alloc(PROCESS_RUNTIMES.bytes);
     let detected = entry.readUInt32LE(PROCESS_RUNTIMES.detected);
-    for (const { id, key: file } of files) {
+    for (const { id, key: file, base } of files) {
       detected |= 1 << id;
       entry.writeBigUInt64LE(BigInt(`0x${file}`), PROCESS_RUNTIMES.files + id * 8);
+      entry.writeBigInt64LE(-BigInt(base), PROCESS_RUNTIMES.deltas + id * 8);
     }
     entry.writeUInt32LE(detected >>> 0, PROCESS_RUNTIMES.detected);
     entry.writeUInt32LE(isComplete ? 1 : 0, PROCESS_RUNTIMES.isAnswered);

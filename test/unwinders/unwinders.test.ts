@@ -22,6 +22,8 @@ const LOSSES = [
   'python_not_code',
   'v8_read_failed',
   'v8_not_object',
+  'php_read_failed',
+  'php_not_function',
 ];
 
 /** By what the program printed: chain.cjs and signal.c; scenarios.py prints the stack itself. */
@@ -83,8 +85,9 @@ describe.skipIf(!hasTool('gcc')).each(readdirSync(CASES))('%s', (name) => {
       expect(names.join(' ')).toMatch(known);
       return;
     }
-    const said = (JSON.parse(source.said) as [string, string, number, number][]).map(([called]) => called);
-    expect(names.filter((_, i) => /(\.py|<string>):/.test(source.expected[i]!))).toEqual(said);
+    const said = (JSON.parse(source.said) as [string, ...unknown[]][]).map(([called]) => called);
+    const named = names.filter((_, i) => /(\.py|<string>|\.php):/.test(source.expected[i]!));
+    expect(named.map((name) => name.replace(/\{closure:\d+\}/, '{closure}'))).toEqual(said);
   });
 
   it('loses no more than what a failed read leads to, and says so', () => {

@@ -3,10 +3,9 @@
  * exported symbols, which every build has (extension modules need them), never by the file's name: `python3`, a
  * shared libpython, and a program that has CPython linked in all look the same.
  */
-
 import { OutOfBounds } from '../../../common/base/byte-source.ts';
-import { type ElfFile, PF_X, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB } from '../../../common/elf/elf.ts';
-import { forEachEntry, readStrings, readU64 } from '../../../common/symbols/section-entries.ts';
+import { type ElfFile, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
+import { findNamedSymbols, type NamedSymbol } from '../../../common/symbols/named-symbols.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import { DEBUG_OFFSETS_BYTES, NoDebugOffsets, readDebugOffsets } from './debug-offsets.ts';
 import { type CodeRange, findEvalRanges } from './eval-ranges.ts';
@@ -35,11 +34,6 @@ export interface PythonBinary {
   isMusl: boolean;
 }
 
-interface Found {
-  address: number;
-  size: number;
-}
-
 const EVAL = '_PyEval_EvalFrameDefault';
 const WANTED = [
   EVAL,
@@ -53,17 +47,15 @@ const WANTED = [
   '_PyThreadState_Current',
 ] as const;
 type Wanted = (typeof WANTED)[number];
-type Symbols = ReadonlyMap<Wanted, Found>;
+type Symbols = ReadonlyMap<Wanted, NamedSymbol>;
 
 const DECODERS = { x86_64: amd64, aarch64: arm64 } as const;
 const OLDEST = 6;
-const SYMBOL_BYTES = 24;
-const MAX_SYMBOLS = 1 << 22;
 const MAX_RODATA = 64 << 20;
 
 /** Undefined where the file is no CPython. Throws {@link UnsupportedRuntime}. */
 export function findPython(elf: ElfFile): PythonBinary | undefined {
-  const symbols = findSymbols(elf);
+  const symbols = findNamedSymbols(elf, EVAL, WANTED);
   const loop = symbols.get(EVAL);
   const codeType = symbols.get('PyCode_Type');
   if (!loop || !codeType) return undefined;
@@ -88,28 +80,6 @@ export function findPython(elf: ElfFile): PythonBinary | undefined {
     textBias: text.vaddr - text.offset,
     isMusl: usesMusl(elf),
   };
-}
-
-function findSymbols(elf: ElfFile): Map<Wanted, Found> {
-  const found = new Map<Wanted, Found>();
-  for (const section of elf.sections) {
-    if (section.type !== SHT_DYNSYM && section.type !== SHT_SYMTAB) continue;
-    const strings = readStrings(elf, section);
-    const names = Buffer.from(strings.buffer, strings.byteOffset, strings.length);
-    if (!names.includes(EVAL)) continue;
-    const byOffset = new Map<number, Wanted>();
-    for (const name of WANTED) {
-      const at = names.indexOf(`\0${name}\0`, 0, 'latin1');
-      if (at >= 0) byOffset.set(at + 1, name);
-    }
-    forEachEntry(elf, section, { entryBytes: SYMBOL_BYTES, limit: MAX_SYMBOLS }, (view, at) => {
-      const name = byOffset.get(view.getUint32(at, true));
-      // section 0: only referred to, as in a module that imports it
-      if (!name || found.has(name) || view.getUint16(at + 6, true) === 0) return;
-      found.set(name, { address: readU64(view, at + 8), size: readU64(view, at + 16) });
-    });
-  }
-  return found;
 }
 
 interface VersionFacts {
@@ -178,7 +148,7 @@ function readAt(elf: ElfFile, address: number, length: number): Uint8Array | und
 
 function readCode(
   elf: ElfFile,
-  symbol: Found | undefined,
+  symbol: NamedSymbol | undefined,
 ): { address: number; bytes: Uint8Array } | undefined {
   if (!symbol || symbol.size < 4 || symbol.size > 4096) return undefined;
   const bytes = readAt(elf, symbol.address, symbol.size);

@@ -1,0 +1,101 @@
+/** PHP's functions, read out of a live process: zend_function, zend_string, zend_class_entry. */
+import type { NameFailure, ProcessMemory } from '../contract.ts';
+import { CLASS_NAME, FUNCTION, type PhpLayout, STRING } from './layout.ts';
+
+export interface PhpFunction {
+  /** `Class::method`, `function`, `{closure:12}`, `{main}` for the code of a file. */
+  name: string;
+  /** '' where it is written in C. */
+  file: string;
+  firstLine: number;
+  lastLine: number;
+}
+
+const INTERNAL = 1;
+const EVAL = 4;
+const HEAD_BYTES = 24;
+/** Its file, and its first and last line. */
+const PLACE_BYTES = 16;
+const MAX_NAME = 512;
+const MAX_FILE = 4096;
+const MASK = (1n << 64n) - 1n;
+const MAX_ADDRESS = 2 ** 48;
+/** What closures are called before 8.4, which says where they stand. */
+const CLOSURE = '{closure}';
+
+/** The cookie tells whether it is still the function that BPF saw. */
+export function readFunction(
+  memory: ProcessMemory,
+  { functionFile }: PhpLayout,
+  address: number,
+  cookie: number,
+): PhpFunction | NameFailure {
+  const head = viewOf(memory, address, HEAD_BYTES);
+  if (!head) return 'unreadable';
+  const type = head.getUint8(FUNCTION.type);
+  const place = type === INTERNAL ? EMPTY_PLACE : viewOf(memory, address + functionFile, PLACE_BYTES);
+  if (!place) return 'unreadable';
+  if (functionCookie(head, place) !== cookie) return 'replaced';
+  const [firstLine, lastLine] = [place.getUint32(8, true), place.getUint32(12, true)];
+  const name = nameOf(memory, head, type, firstLine);
+  const file = type === INTERNAL ? '' : readString(memory, pointerAt(place, 0), MAX_FILE);
+  if (name === undefined || file === undefined) return 'malformed';
+  return { name, file, firstLine, lastLine };
+}
+
+/** Must equal php_cookie() of ebpf/php/unwind.h. */
+export function functionCookie(head: DataView, place: DataView): number {
+  let hash = 0x9e3779b97f4a7c15n;
+  const words = [
+    head.getBigUint64(FUNCTION.name, true),
+    head.getBigUint64(FUNCTION.scope, true),
+    place.getBigUint64(0, true),
+    place.getBigUint64(8, true),
+  ];
+  for (const word of words) {
+    hash = ((hash ^ word) * 0xff51afd7ed558ccdn) & MASK;
+    hash ^= hash >> 32n;
+  }
+  return Number(hash & 0xffff_ffffn);
+}
+
+const EMPTY_PLACE = new DataView(new ArrayBuffer(PLACE_BYTES));
+
+function nameOf(memory: ProcessMemory, head: DataView, type: number, firstLine: number): string | undefined {
+  const at = pointerAt(head, FUNCTION.name);
+  if (at === 0) return type === EVAL ? '{eval}' : '{main}';
+  const plain = readString(memory, at, MAX_NAME);
+  if (plain === undefined) return undefined;
+  const name = plain === CLOSURE && firstLine > 0 ? `{closure:${firstLine}}` : plain;
+  const scope = pointerAt(head, FUNCTION.scope);
+  if (scope === 0) return name;
+  const className = readString(memory, wordAt(memory, scope + CLASS_NAME), MAX_NAME);
+  return className === undefined ? undefined : `${className}::${name}`;
+}
+
+/** Undefined where no string is there. An anonymous class has a NUL and the place of its definition behind its name. */
+function readString(memory: ProcessMemory, address: number, maxBytes: number): string | undefined {
+  const head = viewOf(memory, address, STRING.data);
+  if (!head) return undefined;
+  const length = head.getUint32(STRING.length, true) + head.getUint32(STRING.length + 4, true) * 2 ** 32;
+  const bytes =
+    length > 0 ? memory.read(address + STRING.data, Math.min(length, maxBytes)) : new Uint8Array(0);
+  if (bytes?.length !== Math.min(length, maxBytes)) return undefined;
+  const end = bytes.indexOf(0);
+  const text = Buffer.from(end < 0 ? bytes : bytes.subarray(0, end)).toString();
+  return length > maxBytes ? `${text}…` : text;
+}
+
+function viewOf(memory: ProcessMemory, address: number, length: number): DataView | undefined {
+  if (!(address > 0 && address + length < MAX_ADDRESS)) return undefined;
+  const bytes = memory.read(address, length);
+  return bytes?.length === length ? new DataView(bytes.buffer, bytes.byteOffset, length) : undefined;
+}
+
+const pointerAt = (view: DataView, at: number): number =>
+  view.getUint32(at + 4, true) * 2 ** 32 + view.getUint32(at, true);
+
+function wordAt(memory: ProcessMemory, address: number): number {
+  const view = viewOf(memory, address, 8);
+  return view ? pointerAt(view, 0) : 0;
+}

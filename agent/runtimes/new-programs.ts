@@ -1,0 +1,20 @@
+/**
+ * Programs that are called after a runtime: their files are read when their first process is met. A process may spend all
+ * its time in code that a JIT has made, so that no sample comes to the file.
+ */
+import { basename } from 'node:path';
+import { LRUCache } from 'lru-cache';
+import { mayHoldRuntime } from './registry.ts';
+
+const MAX_PROGRAMS = 256;
+
+export class NewPrograms {
+  readonly #met = new LRUCache<string, true>({ max: MAX_PROGRAMS });
+
+  /** True once for each path that may be a runtime's. */
+  isNew(path: string): boolean {
+    if (!mayHoldRuntime(basename(path)) || this.#met.has(path)) return false;
+    this.#met.set(path, true);
+    return true;
+  }
+}

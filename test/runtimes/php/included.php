@@ -1,0 +1,7 @@
+<?php
+function from_included(): void
+{
+    burn();
+}
+
+from_included();
