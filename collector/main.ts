@@ -14,7 +14,7 @@ import { ByteBudget } from './net/byte-budget.ts';
 import { ConnectionGate } from './net/connection-gate.ts';
 import { formatAddress, isLoopback, type ListenAddress, parseListenAddress } from './net/listen.ts';
 import { readPageFiles } from './net/page-files.ts';
-import { COLLECTOR_DEFAULTS } from './settings/defaults.ts';
+import { COLLECTOR_DEFAULTS } from './settings/options.ts';
 import { SourceDirectoryError, SourceFiles } from './source/source-files.ts';
 import type { WatchedAgent } from './status/status.ts';
 import { asOwner, type DataOwner } from './store/duckdb/data-directory.ts';
@@ -100,7 +100,8 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
   const running = new RunningServers();
   try {
     const grpcPort = await running.add('grpc', listen.grpc, () => startGrpcServer(listen.grpc, intake));
-    const plainPort = options.plainLoopback && access.tls && (await addPlainLoopback(running, intake));
+    const plainPort =
+      options.plainLoopback && access.tls ? await addPlainLoopback(running, intake) : undefined;
     const httpPort = await running.add('http', listen.http, () => startHttpIngest(listen.http, intake));
     const urls = {
       grpc: plainPort === undefined ? reachable(listen.grpc, grpcPort) : `127.0.0.1:${plainPort}`,
@@ -177,19 +178,19 @@ async function openStore(
   now: () => number,
 ): Promise<Store> {
   if (clickhouse !== undefined) {
-    return openClickHouse(clickhouse, maxAgeMs ?? COLLECTOR_DEFAULTS.maxDiskAgeMs, now, logger);
+    return openClickHouse(clickhouse, maxAgeMs ?? COLLECTOR_DEFAULTS.maxAgeMs.kept, now, logger);
   }
   if (data === undefined) {
     return new MemoryStore({
       maxBytes: maxMemoryBytes,
-      maxAgeMs: maxAgeMs ?? COLLECTOR_DEFAULTS.maxAgeMs,
+      maxAgeMs: maxAgeMs ?? COLLECTOR_DEFAULTS.maxAgeMs.inMemory,
       now,
     });
   }
   // Loaded here: the database's binary is large, and a collector in memory starts without it.
   const { DuckDbStore } = await import('./store/duckdb/duckdb-store.ts');
   const { directory, maxBytes, owner } = data;
-  const age = maxAgeMs ?? COLLECTOR_DEFAULTS.maxDiskAgeMs;
+  const age = maxAgeMs ?? COLLECTOR_DEFAULTS.maxAgeMs.kept;
   try {
     return await asOwner(directory, owner, () =>
       DuckDbStore.open({ directory, maxBytes, maxAgeMs: age, now, logger }),

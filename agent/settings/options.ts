@@ -5,16 +5,8 @@
  */
 import * as v from 'valibot';
 import { BadSetting } from '../../common/base/bad-setting.ts';
+import { defaultsOf, type Setting, settingName } from '../../common/base/setting.ts';
 import { parseBytes } from '../../common/base/size.ts';
-
-export interface Setting {
-  flag: string;
-  /** Metavariable of the help text; undefined: a switch. */
-  value?: string;
-  default?: string;
-  repeatable?: boolean;
-  help: string;
-}
 
 export const SYMBOL_CACHE_HELP =
   'keep names of native code and unwind tables there for later runs, or off (default: /var/cache/everyframe for root, else below ~/.cache)';
@@ -205,8 +197,6 @@ const agentSchema = v.strictObject({
 /** Durations are in milliseconds. */
 export type AgentOptions = v.InferOutput<typeof agentSchema>;
 
-const camel = (flag: string): string => flag.replace(/-([a-z])/g, (_, c: string) => c.toUpperCase());
-
 /** Values from the environment, by the option's name. */
 export function settingsFromEnvironment(env: Record<string, string | undefined>): Record<string, unknown> {
   const found: Record<string, unknown> = {};
@@ -214,8 +204,8 @@ export function settingsFromEnvironment(env: Record<string, string | undefined>)
     const name = setting.flag.toUpperCase().replaceAll('-', '_');
     const text = env[`EVERYFRAME_${name}`] ?? env[`OTEL_PROFILING_AGENT_${name}`];
     if (text === undefined) continue;
-    if (setting.repeatable) found[camel(setting.flag)] = text.split(',');
-    else found[camel(setting.flag)] = setting.value === undefined ? /^(1|true|yes)$/i.test(text) : text;
+    if (setting.repeatable) found[settingName(setting.flag)] = text.split(',');
+    else found[settingName(setting.flag)] = setting.value === undefined ? /^(1|true|yes)$/i.test(text) : text;
   }
   return found;
 }
@@ -225,11 +215,8 @@ export function parseAgentOptions(
   flags: Record<string, unknown>,
   env: Record<string, string | undefined> = {},
 ): AgentOptions {
-  const values: Record<string, unknown> = {};
-  for (const setting of AGENT_SETTINGS) {
-    if (setting.default !== undefined) values[camel(setting.flag)] = setting.default;
-  }
-  const result = v.safeParse(agentSchema, { ...values, ...settingsFromEnvironment(env), ...flags });
+  const values = { ...defaultsOf(AGENT_SETTINGS), ...settingsFromEnvironment(env), ...flags };
+  const result = v.safeParse(agentSchema, values);
   if (!result.success) throw new BadSetting(result.issues[0].message);
   return result.output;
 }

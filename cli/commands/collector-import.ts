@@ -13,7 +13,7 @@ import type { SymbolsResult } from '../../collector/api/types.ts';
 import type { ImportResult } from '../../collector/import/import-result.ts';
 import { Importer } from '../../collector/import/importer.ts';
 import { MAX_IMPORT_BYTES } from '../../collector/import/limits.ts';
-import { COLLECTOR_DEFAULTS } from '../../collector/settings/defaults.ts';
+import { COLLECTOR_DEFAULTS } from '../../collector/settings/options.ts';
 import { MAX_SYMBOL_FILE_BYTES } from '../../collector/symbols/symbol-files.ts';
 import { ELF_MAGIC, SymbolIntake } from '../../collector/symbols/symbol-intake.ts';
 import { SymbolSources } from '../../collector/symbols/symbol-sources.ts';
@@ -172,7 +172,7 @@ const formatTime = (ms: number): string => new Date(ms).toISOString().replace(/\
 /** A page that shows the last minutes would seem empty. */
 function hint(fromMs: number): string {
   const ageMs = Date.now() - fromMs;
-  if (ageMs > COLLECTOR_DEFAULTS.maxDiskAgeMs)
+  if (ageMs > COLLECTOR_DEFAULTS.maxAgeMs.kept)
     return '; a collector drops what is so old unless its --max-age says otherwise (or import with --at now)';
   return ageMs > 15 * 60_000 ? '; on the page choose that time, or all' : '';
 }

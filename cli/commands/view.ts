@@ -1,4 +1,5 @@
 /** `everyframe view FILE`: a profile in the page, served by a collector that holds nothing else and ends with Ctrl-C. */
+
 import { spawn } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
@@ -6,6 +7,7 @@ import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { placeProfiles } from '../../collector/import/place.ts';
 import { type Collector, CollectorStartError, startCollector } from '../../collector/main.ts';
+import { UNPRIVILEGED_USER } from '../../collector/settings/options.ts';
 import { readableEndings } from '../../common/profile/formats/formats.ts';
 import type { Profile } from '../../common/profile/model/profile.ts';
 import { addReadFlags, ensureHeap, loadProfiles, type ReadFlags } from '../output/profile-files.ts';
@@ -18,7 +20,6 @@ const FREE_PORT = '127.0.0.1:0';
 /** Files are as old as they are. */
 const MAX_AGE_MS = 100 * 365 * 86_400_000;
 const STORE_BYTES = 2 ** 30;
-const UNPRIVILEGED_USER = 'nobody';
 
 interface ViewFlags extends ReadFlags {
   listen: string;

@@ -1,22 +1,13 @@
 import { type Command, Option } from 'commander';
 import { AGENT_SETTINGS, IGNORED_FLAGS } from '../../agent/settings/options.ts';
-
-/** For options that can be given several times. */
-export const collect = (value: string, previous: string[] | undefined): string[] => [
-  ...(previous ?? []),
-  value,
-];
+import { settingName } from '../../common/base/setting.ts';
+import { addSetting } from './settings.ts';
 
 /** Adds the settings of the agent, except those that the command has no use for. */
 export function addAgentFlags(command: Command, except: readonly string[] = []): Command {
   for (const setting of AGENT_SETTINGS) {
     if (except.includes(setting.flag)) continue;
-    const long = `--${setting.flag}${setting.value === undefined ? '' : ` <${setting.value}>`}`;
-    const help =
-      setting.default === undefined ? setting.help : `${setting.help} (default: ${setting.default})`;
-    const option = new Option(setting.flag === 'verbose' ? `-v, ${long}` : long, help);
-    if (setting.repeatable) option.argParser(collect);
-    command.addOption(option);
+    addSetting(command, setting);
   }
   for (const flag of Object.keys(IGNORED_FLAGS)) {
     command.addOption(new Option(flag.length === 1 ? `-${flag} <value>` : `--${flag} [value]`).hideHelp());
@@ -29,12 +20,7 @@ export function splitAgentFlags(flags: Record<string, unknown>): {
   settings: Record<string, unknown>;
   ignored: string[];
 } {
-  const camelIgnored = new Map(
-    Object.keys(IGNORED_FLAGS).map((flag) => [
-      flag.replace(/-([a-z])/g, (_, c: string) => c.toUpperCase()),
-      flag,
-    ]),
-  );
+  const camelIgnored = new Map(Object.keys(IGNORED_FLAGS).map((flag) => [settingName(flag), flag]));
   const settings: Record<string, unknown> = {};
   const ignored: string[] = [];
   for (const [name, value] of Object.entries(flags)) {

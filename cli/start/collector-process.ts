@@ -4,10 +4,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { packageRoot } from '../../agent/base/package-root.ts';
+import { UNPRIVILEGED_USER } from '../../collector/settings/options.ts';
 import type { CollectorReady } from './collector-ready.ts';
 import { isAlive, type NotedCollector, type Supervisor } from './supervisor.ts';
 
-export const UNPRIVILEGED_USER = 'nobody';
 /** A machine that is busy many times over takes half a minute. */
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 5000;

@@ -12,7 +12,7 @@ import { type ListenAddress, listenOn, stopListening } from '../net/listen.ts';
 import type { PageFile } from '../net/page-files.ts';
 import { HttpError } from '../net/read-body.ts';
 import { QueryEnded, QueryLives } from '../query/query-life.ts';
-import { COLLECTOR_DEFAULTS } from '../settings/defaults.ts';
+import { COLLECTOR_DEFAULTS } from '../settings/options.ts';
 import { SourceFiles } from '../source/source-files.ts';
 import { PartDropped, StoreUnavailable } from '../store/store.ts';
 import { withLateNames } from '../symbols/named-store.ts';

@@ -1,0 +1,19 @@
+import { type Command, Option } from 'commander';
+import type { Setting } from '../../common/base/setting.ts';
+
+/** For options that can be given several times. */
+export const collect = (value: string, previous: string[] | undefined): string[] => [
+  ...(previous ?? []),
+  value,
+];
+
+/** Adds a row of a table of settings. The default is told and not set, so that an environment may stand between. */
+export function addSetting(command: Command, setting: Setting & { isHidden?: boolean }): void {
+  const { flag, value, help, repeatable, isHidden } = setting;
+  const long = `--${flag}${value === undefined ? '' : ` <${value}>`}`;
+  const text = setting.default === undefined ? help : `${help} (default: ${setting.default})`;
+  const option = new Option(flag === 'verbose' ? `-v, ${long}` : long, text);
+  if (repeatable) option.argParser(collect);
+  if (isHidden) option.hideHelp();
+  command.addOption(option);
+}

@@ -1,0 +1,198 @@
+/**
+ * Every setting of the collector, in one table: flag, default and meaning, for `everyframe collector` and for the
+ * collector that `everyframe run` starts.
+ */
+import * as v from 'valibot';
+import { BadSetting } from '../../common/base/bad-setting.ts';
+import { defaultsOf, type Setting, settingName } from '../../common/base/setting.ts';
+import { parseBytes } from '../../common/base/size.ts';
+
+export interface CollectorSetting extends Setting {
+  /** Read where the flag is not given: its URL may hold a password. */
+  env?: string;
+  /** Not for people. */
+  isHidden?: boolean;
+  /** What `everyframe run` says of it instead; false: it is not one of its flags. */
+  inRun?: string | false;
+}
+
+/** Samples older than this are dropped where nothing else is asked for: in memory, and where they are kept. */
+const AGES = { inMemory: '1h', kept: '30d' };
+
+/** Whose process the collector of `everyframe run` is. */
+export const UNPRIVILEGED_USER = 'nobody';
+
+export const COLLECTOR_SETTINGS: readonly CollectorSetting[] = [
+  { flag: 'grpc-listen', value: 'HOST:PORT', default: '127.0.0.1:11000', help: 'OTLP over gRPC' },
+  { flag: 'http-listen', value: 'HOST:PORT', default: '127.0.0.1:4318', help: 'OTLP over HTTP' },
+  { flag: 'page-listen', value: 'HOST:PORT', default: '127.0.0.1:11080', help: 'the page and its API' },
+  {
+    flag: 'max-memory',
+    value: 'SIZE',
+    default: '256MiB',
+    help: 'room for samples, such as 512MiB or 2GiB: the oldest are dropped',
+    inRun: "room for the collector's samples, such as 512MiB or 2GiB: the oldest are dropped",
+  },
+  {
+    flag: 'data',
+    value: 'DIR',
+    help: 'keep samples in this directory, instead of in memory',
+    inRun: `keep samples in this directory of user ${UNPRIVILEGED_USER}, instead of in memory`,
+  },
+  {
+    flag: 'clickhouse',
+    value: 'URL',
+    help: 'keep samples in this ClickHouse, such as http://USER:PASSWORD@HOST:8123/DATABASE (or EVERYFRAME_CLICKHOUSE)',
+    env: 'EVERYFRAME_CLICKHOUSE',
+    inRun: false,
+  },
+  {
+    flag: 'max-disk',
+    value: 'SIZE',
+    default: '10GiB',
+    help: 'with --data: room for samples, the oldest are dropped',
+  },
+  {
+    flag: 'max-age',
+    value: 'LENGTH',
+    help: `drop samples older than this, such as 6h or 7d (default: ${AGES.inMemory}, with --data or --clickhouse ${AGES.kept})`,
+    inRun: `drop samples older than this, such as 6h or 7d (default: ${AGES.inMemory}, with --data ${AGES.kept})`,
+  },
+  { flag: 'tls-cert', value: 'FILE', help: 'serve TLS with this certificate (PEM), on every address' },
+  { flag: 'tls-key', value: 'FILE', help: 'its private key (PEM)' },
+  {
+    flag: 'token-file',
+    value: 'FILE',
+    help: 'take only requests with the token in this file, on every address',
+  },
+  { flag: 'allow-anyone', help: 'listen beyond this machine without a token' },
+  {
+    flag: 'max-sender-rate',
+    value: 'SIZE',
+    default: '32MiB',
+    help: 'what one address may send a second; more has to wait',
+  },
+  {
+    flag: 'forward-to',
+    value: 'HOST:PORT',
+    help: 'pass on all that arrives to this OTLP gRPC receiver too: with TLS, unless it is on this machine or written http://HOST:PORT',
+  },
+  { flag: 'forward-tls-ca', value: 'FILE', help: 'certificate authorities to trust there' },
+  { flag: 'forward-headers-file', value: 'FILE', help: 'gRPC metadata to send there, NAME=VALUE a line' },
+  {
+    flag: 'max-forward-queue',
+    value: 'SIZE',
+    default: '64MiB',
+    help: 'memory for what waits for it: the oldest is dropped',
+  },
+  {
+    flag: 'source',
+    value: 'DIR',
+    repeatable: true,
+    help: 'show source files below this directory on the page, where samples are in them (repeatable)',
+    inRun: `show source files below this directory, as far as user ${UNPRIVILEGED_USER} can read them (repeatable)`,
+  },
+  {
+    flag: 'user',
+    value: 'NAME',
+    help: 'become this user once everything listens (needs root)',
+    inRun: false,
+  },
+  {
+    flag: 'plain-loopback',
+    help: 'with TLS: a gRPC server without, on loopback',
+    isHidden: true,
+    inRun: false,
+  },
+  { flag: 'child', help: 'report to the parent process, and end with it', isHidden: true, inRun: false },
+];
+
+/** Those of `everyframe run`, with what it says of them. */
+export const RUN_SETTINGS: readonly CollectorSetting[] = COLLECTOR_SETTINGS.flatMap((setting) =>
+  setting.inRun === false ? [] : [{ ...setting, help: setting.inRun ?? setting.help }],
+);
+
+const AGE_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `90m`, `6h`, `7d`; NaN if it is none of these, or less than a minute. */
+export function parseAge(text: string): number {
+  const match = /^(\d{1,6}(?:\.\d+)?)([mhd])$/.exec(text.trim());
+  const ms = match === null ? 0 : Number(match[1]) * AGE_MS[match[2]!]!;
+  return ms >= 60_000 ? ms : Number.NaN;
+}
+
+const size = (flag: string, least: string) =>
+  v.pipe(
+    v.string(),
+    v.check(
+      (text) => parseBytes(text) >= parseBytes(least),
+      ({ input }) => `--${flag} is "${input}": give a size of ${least} or more, such as 512MiB or 2GiB`,
+    ),
+    v.transform(parseBytes),
+  );
+
+const age = v.pipe(
+  v.string(),
+  v.check(
+    (text) => parseAge(text) > 0,
+    ({ input }) => `--max-age is "${input}": give a length of time such as 90m, 6h or 7d`,
+  ),
+  v.transform(parseAge),
+);
+
+const optionalText = v.optional(v.string());
+const onOff = v.optional(v.boolean(), false);
+
+const schema = v.strictObject({
+  grpcListen: v.string(),
+  httpListen: v.string(),
+  pageListen: v.string(),
+  maxMemory: size('max-memory', '16MiB'),
+  data: optionalText,
+  clickhouse: optionalText,
+  maxDisk: size('max-disk', '16MiB'),
+  maxAge: v.optional(age),
+  tlsCert: optionalText,
+  tlsKey: optionalText,
+  tokenFile: optionalText,
+  allowAnyone: onOff,
+  maxSenderRate: size('max-sender-rate', '1K'),
+  forwardTo: optionalText,
+  forwardTlsCa: optionalText,
+  forwardHeadersFile: optionalText,
+  maxForwardQueue: size('max-forward-queue', '16MiB'),
+  source: v.optional(v.array(v.string()), []),
+  user: optionalText,
+  plainLoopback: onOff,
+  child: onOff,
+});
+
+/** Sizes are in bytes, lengths of time in milliseconds. */
+export type CollectorSettings = v.InferOutput<typeof schema>;
+
+/** Flags win over the environment, the environment over the defaults. Throws {@link BadSetting}. */
+export function parseCollectorSettings(
+  flags: Record<string, unknown>,
+  env: Record<string, string | undefined> = {},
+): CollectorSettings {
+  const fromEnv = COLLECTOR_SETTINGS.flatMap(({ flag, env: name }) =>
+    name === undefined || env[name] === undefined ? [] : [[settingName(flag), env[name]]],
+  );
+  const values = { ...defaultsOf(COLLECTOR_SETTINGS), ...Object.fromEntries(fromEnv), ...flags };
+  const result = v.safeParse(schema, values);
+  if (!result.success) throw new BadSetting(result.issues[0].message);
+  const { data, clickhouse } = result.output;
+  if (data !== undefined && clickhouse !== undefined)
+    throw new BadSetting('--data and --clickhouse (or EVERYFRAME_CLICKHOUSE): give one of them');
+  return result.output;
+}
+
+const { maxSenderRate } = parseCollectorSettings({});
+
+/** What holds where nothing else is asked for. */
+export const COLLECTOR_DEFAULTS = {
+  maxSenderRate,
+  maxAgeMs: { inMemory: parseAge(AGES.inMemory), kept: parseAge(AGES.kept) },
+  /** Of requests that arrive or are being stored, over all senders: four of the largest. */
+  maxBytesInFlight: 128 * 1024 * 1024,
+};
