@@ -19,6 +19,7 @@
 /* What V8's entry from C++ saves before the pair of its frame: d8 to d15 and x19 to x28. */
 #define V8_ENTRY_SAVES 144
 #define HAS_HOTSPOT 0
+#define HAS_DOTNET 0
 #define RETURN_ADDRESS_ON_STACK 0
 /* that of SVE is the thread's own: DWARF's register VG, which frames are measured by that hold vectors */
 #define HAS_VECTOR_LENGTH 1

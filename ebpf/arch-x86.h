@@ -16,6 +16,7 @@
 /* HotSpot's interpreter: the called Method, the bytecode pointer (between calls: the caller's stack pointer), and the
  * return address while a frame is made. See hotspot.h */
 #define HAS_HOTSPOT 1
+#define HAS_DOTNET 1
 #define REG_HOTSPOT_METHOD 3 /* rbx */
 #define REG_HOTSPOT_BCP 13   /* r13 */
 #define REG_HOTSPOT_CALLER 0 /* rax */

@@ -71,7 +71,12 @@
 	X(samples_nested, "Samples left out because they interrupted another event on their CPU") \
 	X(runtimes_detected, "Processes in which the sampler came to code of a runtime that has code outside of files, too") \
 	X(php_read_failed, "Reads of PHP's frames and functions that failed") \
-	X(php_not_function, "PHP frames whose function is none: the PHP frames from there on are left out")
+	X(php_not_function, "PHP frames whose function is none: the PHP frames from there on are left out") \
+	X(dotnet_read_failed, "Reads of .NET's code heaps and tables that failed") \
+	X(dotnet_no_method, ".NET frames in a code heap where no method begins: shown as code that no file backs") \
+	X(dotnet_no_function, ".NET frames of which no unwind information is found: shown as native code") \
+	X(dotnet_no_caller, ".NET frames whose return address was not found: shown as native code") \
+	X(dotnet_unwind_unread, ".NET frames passed by their frame pointer, since their unwind information is not in memory")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

@@ -132,13 +132,30 @@ static __always_inline int unwind_anonymous(struct ef_scratch *s, u32 slot, cons
 	return 0;
 }
 
+/* Code of a file that is no ELF file: .NET runs methods of its libraries out of such. */
+static __always_inline int unwind_image(struct ef_scratch *s, u32 slot, const struct ef_mapping *m)
+{
+	if (!HAS_RUNTIME(DOTNET))
+		return 0;
+	if (!s->has_looked_up)
+		look_runtimes_up(s);
+	if (s->detected & 1U << EF_RUNTIME_DOTNET)
+		return unwind_dotnet(slot);
+	if (m->file.state == EF_FILE_NO_TABLE)
+		ask_which_runtimes(s, m);
+	return 0;
+}
+
 static __always_inline int unwind_runtime(struct ef_scratch *s, u32 slot)
 {
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
 
 	if (!config.runtimes)
 		return 0;
-	return m->key ? unwind_in_file(s, slot, m) : unwind_anonymous(s, slot, m);
+	if (!m->key)
+		return unwind_anonymous(s, slot, m);
+	return m->file.state == EF_FILE_TABLE || m->file.runtime ? unwind_in_file(s, slot, m) :
+								   unwind_image(s, slot, m);
 }
 
 #endif

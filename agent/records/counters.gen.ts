@@ -64,5 +64,10 @@ export const BPF_COUNTERS = [
   { name: 'runtimes_detected', text: "Processes in which the sampler came to code of a runtime that has code outside of files, too" },
   { name: 'php_read_failed', text: "Reads of PHP's frames and functions that failed" },
   { name: 'php_not_function', text: "PHP frames whose function is none: the PHP frames from there on are left out" },
+  { name: 'dotnet_read_failed', text: "Reads of .NET's code heaps and tables that failed" },
+  { name: 'dotnet_no_method', text: ".NET frames in a code heap where no method begins: shown as code that no file backs" },
+  { name: 'dotnet_no_function', text: ".NET frames of which no unwind information is found: shown as native code" },
+  { name: 'dotnet_no_caller', text: ".NET frames whose return address was not found: shown as native code" },
+  { name: 'dotnet_unwind_unread', text: ".NET frames passed by their frame pointer, since their unwind information is not in memory" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

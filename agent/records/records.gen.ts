@@ -18,6 +18,7 @@ export const EF_SEEN_SETS = 4096;
 export const EF_PROCESS_WAYS = 4;
 export const EF_PROCESS_SETS = 4096;
 export const EF_VDSO_KEY = 1;
+export const EF_DOTNET_COOKIE_SHIFT = 3;
 export const EF_HOTSPOT_NO_BCI = 65535;
 export const EF_HOTSPOT_HEAPS = 16;
 export const EF_HOTSPOT_BLOB_BYTES = 384;
@@ -31,6 +32,7 @@ export const FrameKind = {
   V8: 6,
   HOTSPOT: 7,
   PHP: 8,
+  DOTNET: 9,
 } as const;
 
 export const Marker = {
@@ -98,6 +100,7 @@ export const Runtime = {
   V8: 2,
   HOTSPOT: 3,
   PHP: 4,
+  DOTNET: 5,
 } as const;
 
 export const Context = {
@@ -109,6 +112,12 @@ export const Context = {
 export const SamplerSlot = {
   SAMPLE: 0,
   DEFER: 1,
+} as const;
+
+export const DotnetCode = {
+  JITTED: 0,
+  PRECOMPILED: 1,
+  STUB: 2,
 } as const;
 
 export const HotspotCode = {
@@ -161,6 +170,7 @@ export const RUNTIME_MAPS = {
   V8: 'v8_files',
   HOTSPOT: 'hotspot_jvms',
   PHP: 'php_files',
+  DOTNET: 'dotnet_processes',
 } as const;
 
 /** Size and byte offsets of struct ef_process_id. */
@@ -322,13 +332,13 @@ export const CODE = {
 
 /** Size and byte offsets of struct ef_process_runtimes. */
 export const PROCESS_RUNTIMES = {
-  bytes: 104,
+  bytes: 120,
   detected: 0,
   isAnswered: 4,
   askAgainNs: 8,
   waitNs: 16,
   files: 24,
-  deltas: 64,
+  deltas: 72,
 } as const;
 
 /** Size and byte offsets of struct ef_attachment. */
@@ -377,6 +387,29 @@ export const KNOWN_PROCESS = {
 export const PROCESS_SET = {
   bytes: 64,
   ways: 0,
+} as const;
+
+/** Size and byte offsets of struct ef_dotnet. */
+export const DOTNET = {
+  bytes: 64,
+  attachmentFileKey: 0,
+  attachmentAskAgainNs: 8,
+  attachmentWaitNs: 16,
+  attachmentIsAttached: 24,
+  attachmentReserved: 28,
+  ranges: 32,
+  sectionFlags: 40,
+  sectionHeap: 42,
+  sectionModule: 44,
+  heapMapBase: 46,
+  heapMap: 48,
+  methodDesc: 50,
+  unwindCount: 52,
+  unwindInfos: 54,
+  modulePrecompiled: 56,
+  functions: 58,
+  functionCount: 60,
+  hasMapPointers: 62,
 } as const;
 
 /** Size and byte offsets of struct ef_hotspot_heap. */

@@ -4,6 +4,7 @@ import { python } from '../interpreters/python/plugin.ts';
 import { v8 } from '../interpreters/v8/plugin.ts';
 import { hotspot } from '../interpreters/hotspot/plugin.ts';
 import { php } from '../interpreters/php/plugin.ts';
+import { dotnet } from '../interpreters/dotnet/plugin.ts';
 
 /** All runtimes that are known, in the order of their IDs. */
-export const RUNTIMES: readonly RuntimePlugin[] = [python, v8, hotspot, php];
+export const RUNTIMES: readonly RuntimePlugin[] = [python, v8, hotspot, php, dotnet];

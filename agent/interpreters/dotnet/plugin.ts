@@ -1,0 +1,148 @@
+/** .NET (CoreCLR), from .NET 8 on: docs/interpreters/dotnet.md. */
+import { MalformedMetadata, Metadata } from '../../../common/dotnet/metadata.ts';
+import { methodName } from '../../../common/dotnet/method-names.ts';
+import {
+  DotnetCode,
+  EF_DOTNET_COOKIE_SHIFT,
+  FrameKind,
+  RUNTIME_MAPS,
+  Runtime,
+} from '../../records/records.gen.ts';
+import {
+  type AttachedRuntime,
+  type FrameWords,
+  type NameCache,
+  type NameFailure,
+  type RuntimeFrame,
+  type RuntimePlugin,
+  UnsupportedRuntime,
+} from '../contract.ts';
+import { CannotRead, ClrMemory } from './clr-memory.ts';
+import { readDescriptor } from './descriptor.ts';
+import { type DotnetFile, findDotnet } from './find-dotnet.ts';
+import { type DotnetLayout, encodeDotnet, layoutOf } from './layout.ts';
+import { readMethodDesc } from './method-desc.ts';
+import { findMetadata, readerAt } from './module-metadata.ts';
+import { findSection, methodInImage } from './sections.ts';
+
+const CODE_AT = 2 ** 48;
+const COOKIE_UNIT = 2 ** EF_DOTNET_COOKIE_SHIFT;
+const COOKIES = 2 ** 32;
+const METHOD_BYTES = 128;
+
+export const dotnet: RuntimePlugin = {
+  name: 'dotnet',
+  fileName: /^libcoreclr\.so$/,
+  id: Runtime.DOTNET,
+  map: RUNTIME_MAPS.DOTNET,
+  frameKind: FrameKind.DOTNET,
+  frameType: 'dotnet',
+  detect(elf) {
+    const found = findDotnet(elf);
+    if (!found) return undefined;
+    const { version, ...facts } = found;
+    return { runtime: 'dotnet', version, facts, entry: new Uint8Array(0) };
+  },
+  attach(memory, base, facts) {
+    try {
+      return attach(new ClrMemory(memory), base, facts as DotnetFile);
+    } catch (error) {
+      if (error instanceof CannotRead && error.reason === 'unreadable') return undefined;
+      if (error instanceof CannotRead)
+        throw new UnsupportedRuntime('.NET describes itself with no addresses');
+      throw error;
+    }
+  },
+  nameFrame(words, facts, memory, cache) {
+    const process = new Clr(new ClrMemory(memory), facts as DotnetLayout, cache);
+    try {
+      return nameFrame(process, words);
+    } catch (error) {
+      if (error instanceof CannotRead) return error.reason;
+      if (error instanceof MalformedMetadata) return 'malformed';
+      throw error;
+    }
+  },
+};
+
+function attach(
+  memory: ClrMemory,
+  base: number,
+  { major, dacTable, descriptor }: DotnetFile,
+): AttachedRuntime | undefined {
+  // the first entry of the table is the address of the map, whose first level is empty until the runtime has started
+  const ranges = memory.word(base + dacTable);
+  if (ranges === 0 || memory.word(ranges) === 0) return undefined;
+  const described = descriptor === 0 ? undefined : readDescriptor(memory, base + descriptor);
+  if (major >= 10 && !described) throw new UnsupportedRuntime(`.NET ${major} does not describe itself`);
+  const layout = layoutOf(major, ranges, described);
+  return { entry: encodeDotnet(layout), facts: layout };
+}
+
+type Named = RuntimeFrame | readonly RuntimeFrame[] | NameFailure;
+
+function nameFrame(clr: Clr, { operand, low }: FrameWords): Named {
+  const address = operand % CODE_AT;
+  switch (Math.floor(operand / CODE_AT)) {
+    case DotnetCode.JITTED: {
+      const { memory, layout } = clr;
+      const methodDesc = memory.word(memory.word(address - 8) + layout.header.methodDesc);
+      return cookieOf(methodDesc) === low ? frameOf(clr.method(methodDesc)) : 'replaced';
+    }
+    case DotnetCode.PRECOMPILED: {
+      const section = findSection(clr.memory, clr.layout, address);
+      if (!section || cookieOf(section.module) !== low) return 'replaced';
+      const found = methodInImage(clr.memory, clr.layout, section, address);
+      return found ? frameOf(clr.method(found.methodDesc)) : 'malformed';
+    }
+    default:
+      return frameOf('[clr: stub]');
+  }
+}
+
+const cookieOf = (address: number): number => Math.floor(address / COOKIE_UNIT) % COOKIES;
+
+const frameOf = (name: string): RuntimeFrame => ({ name, file: '', line: 0, column: 0, startLine: 0 });
+
+interface KnownModule {
+  /** Address of its metadata's root. */
+  root: number;
+  /** Of methods, by row. */
+  names: Map<number, string>;
+}
+
+/** A process, and what is known of its methods. */
+class Clr {
+  readonly memory: ClrMemory;
+  readonly layout: DotnetLayout;
+  readonly #cache: NameCache;
+
+  constructor(memory: ClrMemory, layout: DotnetLayout, cache: NameCache) {
+    this.memory = memory;
+    this.layout = layout;
+    this.#cache = cache;
+  }
+
+  method(address: number): string {
+    const token = readMethodDesc(this.memory, this.layout, address);
+    if (typeof token === 'string') return token === '' ? '[clr: dynamic method]' : token;
+    const { root, names } = this.#moduleOf(token.module);
+    const known = names.get(token.row);
+    if (known !== undefined) return known;
+    const name = methodName(new Metadata(readerAt(this.memory, root)), token.row);
+    this.#cache.bytes += METHOD_BYTES + 2 * name.length;
+    names.set(token.row, name);
+    return name;
+  }
+
+  #moduleOf(module: number): KnownModule {
+    // by the name, which lies in the metadata: a module that takes another's place has another one
+    const simpleName = this.memory.word(module + this.layout.simpleName);
+    const known = this.#cache.get(simpleName) as KnownModule | undefined;
+    if (known) return known;
+    const found = { root: findMetadata(this.memory, simpleName), names: new Map() };
+    this.#cache.bytes += METHOD_BYTES;
+    this.#cache.set(simpleName, found);
+    return found;
+  }
+}

@@ -1,0 +1,138 @@
+/** .NET stacks of real runtimes, compared with what the programs know of their own calls. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { toPid } from '../../common/base/brand.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
+import { missingRights } from '../support/fixtures.ts';
+import { Recording } from '../support/recording.ts';
+import './builds.ts';
+import { type Dotnet, findDotnets, runAssembly } from './dotnets.ts';
+
+/** What stands above Spin, its caller first; a name in brackets is a native function's. */
+const CHAINS: Readonly<Record<string, readonly RegExp[]>> = {
+  plain: [
+    /^Known\.Work\.Thin$/,
+    /^Known\.Box<T>\.Open$/,
+    /^Known\.Box<T>\.Lid<U>\.Lift$/,
+    /^Known\.Program\.Plain$/,
+  ],
+  lambda: [/^Known\.Program\.Lambda\.lambda$/, /^Known\.Program\.Lambda$/],
+  local: [/^Known\.Program\.Local\.Inner$/, /^Known\.Program\.Local$/],
+  iterator: [/^Known\.Program\.Numbers$/, /^System\.Linq\.Enumerable\./],
+  dynamic: [/^Emitted$/],
+  native: [/^Known\.Program\.Compare$/, /^\[.*\]$/, /^\[.*\]$/],
+  library: [/^Known\.Program\.Precompiled\.lambda$/, /^System\.(Collections\.Generic|Linq)\./],
+  async: [/^Known\.Program\.Nested$/, /^System\./],
+};
+const SETTINGS: Readonly<Record<string, Record<string, string>>> = {
+  'by tiers': { DOTNET_TieredPGO: '0' },
+  optimized: { DOTNET_TieredCompilation: '0' },
+  'not optimized': {
+    DOTNET_TieredCompilation: '1',
+    DOTNET_TC_QuickJitForLoops: '1',
+    DOTNET_OSR_HitLimit: '0',
+    DOTNET_TieredPGO: '0',
+  },
+  'nothing precompiled': { DOTNET_ReadyToRun: '0', DOTNET_TieredPGO: '0' },
+};
+const SAMPLES = 150;
+const SHARE = 0.99;
+const LIMIT_MS = 40_000;
+const SPIN = 'Known.Work.Spin';
+const ROOTS = [/^Known\.Program\.Run$/, /^Known\.Program\.Main$/];
+
+interface DotnetStack {
+  frames: string[];
+  isCut: boolean;
+  count: number;
+}
+
+function stacksOf(profile: Profile, pid: number): DotnetStack[] {
+  return (
+    profile.samples
+      .filter(({ process }) => profile.processes[process]!.pid === pid)
+      .map(({ stack, value: count }) => {
+        const locations = [...profile.stacks[stack]!].map((at) => profile.locations[at]!);
+        const frames = locations
+          .filter(({ frameType }) => frameType !== 'kernel')
+          .flatMap(({ frameType, lines }) =>
+            frameType === 'dotnet'
+              ? lines.map(({ func }) => profile.functions[func]!.name)
+              : [`[${lines[0] ? profile.functions[lines[0].func]!.name : ''}]`],
+          );
+        return { frames, isCut: locations.some(({ frameType }) => frameType === 'abort-marker'), count };
+      })
+      // waiting, compiling and starting are no part of a chain
+      .filter(({ frames }) => frames[0] === SPIN)
+  );
+}
+
+const sum = (stacks: readonly DotnetStack[]): number => stacks.reduce((total, { count }) => total + count, 0);
+
+function isRight(mode: string, { frames, isCut }: DotnetStack): boolean {
+  const chain = CHAINS[mode]!;
+  const managed = frames.filter((frame) => !frame.startsWith('['));
+  return (
+    !isCut &&
+    chain.every((name, i) => name.test(frames[i + 1] ?? '')) &&
+    (mode === 'async' || ROOTS.every((name, i) => name.test(managed.at(i - ROOTS.length) ?? ''))) &&
+    frames.at(-1)!.startsWith('[')
+  );
+}
+
+describe.skipIf(missingRights).each(missingRights ? [] : findDotnets())('$title', (dotnet) => {
+  let recording: Recording;
+
+  beforeAll(async () => {
+    recording = await Recording.start({ targets: [], samplesPerSecond: 997 });
+  });
+
+  afterAll(async () => {
+    await recording?.stop();
+  });
+
+  it.for(Object.keys(SETTINGS))('%s', { timeout: 90_000 }, async (setting, { task }) => {
+    task.meta.build = dotnet.build;
+    const running = Object.keys(CHAINS).map(
+      (mode) => [mode, start(dotnet, mode, SETTINGS[setting]!)] as const,
+    );
+    const found = ({ pid }: ChildProcess) => recording.profiles.flatMap((profile) => stacksOf(profile, pid!));
+    const all = (enough: (stacks: DotnetStack[], mode: string) => boolean) =>
+      recording
+        .until(() => running.every(([mode, child]) => enough(found(child), mode)), LIMIT_MS)
+        .catch(() => {
+          /* what is expected below says which */
+        });
+    try {
+      for (const [, child] of running) recording.controller.addTarget(toPid(child.pid!));
+      await all((stacks, mode) => stacks.some((stack) => isRight(mode, stack)));
+      recording.clear();
+      await all((stacks) => sum(stacks) >= SAMPLES);
+      for (const [mode, child] of running) expectRight(mode, found(child));
+    } finally {
+      for (const [, child] of running) child.kill('SIGKILL');
+      recording.clear();
+    }
+  });
+
+  it('is attached to', ({ task }) => {
+    task.meta.build = dotnet.build;
+    expect(recording.warnings.filter((text) => text.includes("can't be attached to"))).toEqual([]);
+    expect(recording.controller.counters()['processRuntimes.failed']).toBe(0);
+  });
+});
+
+function expectRight(mode: string, stacks: readonly DotnetStack[]): void {
+  const wrong = stacks.filter((stack) => !isRight(mode, stack));
+  const texts = wrong.slice(0, 3).map(({ frames, isCut }) => `${frames.join(' < ')}${isCut ? ' cut' : ''}`);
+  expect(sum(stacks), mode).toBeGreaterThanOrEqual(SAMPLES);
+  expect(1 - sum(wrong) / sum(stacks), `${mode}\n${texts.join('\n')}`).toBeGreaterThanOrEqual(SHARE);
+}
+
+function start(dotnet: Dotnet, mode: string, settings: Record<string, string>): ChildProcess {
+  const { command, environment } = runAssembly(dotnet, 'chain.dll');
+  return spawn('nice', ['-n', '19', ...command, mode], {
+    stdio: 'ignore',
+    env: { ...environment, ...settings },
+  });
+}
