@@ -15,7 +15,7 @@ export interface Descriptor {
   contract(name: string): number;
 }
 
-const MAGIC_LOW = 0x44434e44;
+const MAGIC_LOW = 0x43434e44;
 const MAGIC_HIGH = 0x00434144;
 const HEADER_BYTES = 40;
 const MAX_TEXT = 64 << 10;
