@@ -9,6 +9,9 @@ CXX := $(CPU)-linux-gnu-g++
 SYSROOT_FLAGS := -isystem $(SYSROOT)/usr/include -L$(SYSROOT)/usr/lib/$(CPU)-linux-gnu \
 	-Wl,-rpath-link,$(SYSROOT)/usr/lib/$(CPU)-linux-gnu:$(SYSROOT)/lib/$(CPU)-linux-gnu
 endif
+# Others with `npm run dist` (scripts/release/native.sh).
+ADDON_LIBS := -lbpf
+SUPERVISE_LINK := -static-libstdc++ -static-libgcc
 BPF_ARCH := $(subst x86_64,x86,$(subst aarch64,arm64,$(CPU)))
 # Any clang from 14 on builds the BPF object; the newest that is installed is taken.
 CLANG ?= $(shell for v in 19 18 17 16 15 14; do command -v clang-$$v && break; done || command -v clang)
@@ -22,7 +25,7 @@ native: $(OUT)/everyframe.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o
 
 $(OUT)/deferred-6.18.bpf.o: BPF_DEFINES := -DEF_TASK_WORK_IMPL
 $(OUT)/deferred-6.18.bpf.o: BPF_SOURCE := deferred
-compile_bpf = $(CLANG) $(BPF_DEFINES) -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations -Werror -target bpf -mcpu=v2 -D__TARGET_ARCH_$(BPF_ARCH) $(BPF_INCLUDES) \
+compile_bpf = $(CLANG) $(BPF_DEFINES) -O2 -g -ffile-prefix-map=$(CURDIR)=. -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations -Werror -target bpf -mcpu=v2 -D__TARGET_ARCH_$(BPF_ARCH) $(BPF_INCLUDES) \
 	-idirafter /usr/include/$(shell uname -m)-linux-gnu -c $(1) -o $@.tmp && $(LLVM_STRIP) -g $@.tmp && mv $@.tmp $@
 # Of each runtime's folder: what memory.h and runtimes.h include.
 build/include/runtime-%.h: ebpf/runtimes.def Makefile
@@ -55,11 +58,11 @@ $(OUT)/everyframe.node: $(wildcard addon/*.cc addon/*.hh addon/reader/*.hh) Make
 	@mkdir -p $(OUT)
 	$(CXX) -std=c++20 -O2 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Werror -DNAPI_VERSION=9 -DNODE_ADDON_API_DISABLE_DEPRECATED \
 		-isystem $(ADDON_INCLUDE) -isystem $(NODE_INCLUDE) addon/*.cc -o $@ \
-		$(SYSROOT_FLAGS) -lbpf
+		$(SYSROOT_FLAGS) $(ADDON_LIBS)
 
 $(OUT)/supervise: supervisor/supervise.cc Makefile
 	@mkdir -p $(OUT)
-	$(CXX) -std=c++20 -O2 -Wall -Wextra -Werror -static-libstdc++ -static-libgcc $< -o $@ $(SYSROOT_FLAGS)
+	$(CXX) -std=c++20 -O2 -Wall -Wextra -Werror $(SUPERVISE_LINK) $< -o $@ $(SYSROOT_FLAGS)
 
 # Starts the agent's workers, without rights and within limits. Static as the reader: the opener stays beside each worker.
 $(OUT)/worker-launcher: $(wildcard confine/*.cc confine/*.hh) addon/open-below.cc addon/open-below.hh addon/descriptor-message.hh Makefile

@@ -7,6 +7,10 @@
 #include <cstring>
 #include <string>
 
+// Since glibc 2.32; the addon of `npm run dist` runs with older ones too. Node's own knows fewer names.
+extern "C" __attribute__((weak)) const char* strerrorname_np(int) noexcept;
+extern "C" const char* uv_err_name(int);
+
 namespace {
 // Enough for the end of a verifier log, where the reason stands.
 constexpr size_t kLogLimit = 16 * 1024;
@@ -71,6 +75,11 @@ class Load : public Napi::AsyncWorker {
 
 void CaptureLibbpfLog() { libbpf_set_print(Print); }
 
+const char* ErrorName(int error) {
+  const char* name = strerrorname_np ? strerrorname_np(error) : uv_err_name(-error);
+  return name ? name : "UNKNOWN";
+}
+
 std::string TakeLibbpfLog() {
   std::string log;
   log.swap(libbpf_log);
@@ -85,7 +94,7 @@ Napi::Error SystemError(Napi::Env env, const std::string& what, int error, const
   std::string message = what + ": " + strerror(error);
   Napi::Error result = Napi::Error::New(env, message);
   result.Set("errno", Napi::Number::New(env, error));
-  result.Set("code", Napi::String::New(env, strerrorname_np(error) ? strerrorname_np(error) : "UNKNOWN"));
+  result.Set("code", Napi::String::New(env, ErrorName(error)));
   result.Set("log", Napi::String::New(env, log));
   return result;
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes a checkout ready to run: system packages, Node packages, build. `--test` adds what the tests need,
-# `--test-arm64` what cross-compiling for arm64 and booting its kernels needs beside.
+# `--test-arm64` what cross-compiling for arm64 and booting its kernels needs beside, `--dist` what a release needs.
 # With nothing to do it says nothing and calls neither apt nor npm, so that `npm start` stays fast.
 set -eu
 
@@ -9,9 +9,9 @@ PATH=$PATH:/usr/sbin:/sbin # bpftool lives there, and a user's PATH often lacks 
 
 mode=${1:-}
 case $mode in
-'' | --test | --test-arm64) ;;
+'' | --test | --test-arm64 | --dist) ;;
 *)
-	echo "usage: scripts/setup.sh [--test | --test-arm64]" >&2
+	echo "usage: scripts/setup.sh [--test | --test-arm64 | --dist]" >&2
 	exit 2
 	;;
 esac
@@ -83,6 +83,14 @@ need libbpf-dev 'libbpf, 1.1 or newer: headers and library' any_file /usr/includ
 need libelf-dev 'libelf: headers and library' any_file /usr/include/libelf.h
 need zlib1g-dev 'zlib: headers and library' any_file /usr/include/zlib.h
 need linux-libc-dev 'the kernel'\''s user-space headers' any_file /usr/include/linux/bpf.h
+if [ "$mode" = --dist ]; then
+	need g++-aarch64-linux-gnu 'g++ for arm64' any_command aarch64-linux-gnu-g++
+	need dpkg-dev 'dpkg-source' any_command dpkg-source
+	need patchelf 'patchelf' any_command patchelf
+	need m4 'm4' any_command m4
+	need binutils 'readelf' any_command readelf
+	need git 'git' any_command git
+fi
 if [ "$mode" = --test-arm64 ]; then
 	need g++-aarch64-linux-gnu 'g++ for arm64' any_command aarch64-linux-gnu-g++
 	need libc6-dev-arm64-cross 'the C library for arm64' any_file /usr/aarch64-linux-gnu/include/stdio.h

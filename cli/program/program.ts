@@ -7,9 +7,11 @@ import { AGENT_FLAG_NAMES, normaliseDashes } from './agent-flags.ts';
 import { addExamples } from './examples.ts';
 import { endOnFaults, ignoreLostErrors } from './faults.ts';
 
-/** The one of package.json. */
-export const productVersion = (): string =>
-  JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')).version;
+/** The one of package.json, where a release also says the commit that it was built from. */
+export function productVersion(): string {
+  const { version, commit } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
+  return commit === undefined ? version : `${version} (commit ${commit})`;
+}
 
 /** Defaults as they are typed, without quotes. */
 function describeOption(this: Help, option: Option): string {

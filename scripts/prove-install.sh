@@ -1,0 +1,102 @@
+#!/bin/bash
+# prove-install.sh: what `npm run dist` makes, in bare roots of Debian 12 and 13 (and 11, an older glibc): no Node, npm or
+# compiler. As root; needs debootstrap. Prints a line for each thing that was tried; ends with 1 at the first that fails.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+roots=${EVERYFRAME_ROOTS:-/var/tmp/everyframe-roots}
+release=$PWD/build/release
+version=$(node -p 'require("./package.json").version')
+name=everyframe-$version-linux-$(dpkg --print-architecture)
+mirror=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL) $(COMPONENT)' | sed -n 's/ Debian Debian main$//p' | head -n 1)
+log=$(mktemp)
+mounted='' started=''
+clean() {
+	for process in $started; do kill "$process" 2>/dev/null || true; done
+	for place in $mounted; do umount -l "$place" || true; done
+	rm -f "$log"
+}
+trap clean EXIT
+say() { printf 'install: %s: %s\n' "$suite" "$*"; }
+fail() {
+	say "FAILED: $*"
+	tail -20 "$log"
+	exit 1
+}
+
+# A copy that is thrown away, of a root that is made once.
+fresh_root() {
+	base=$roots/$suite root=$roots/$suite-try
+	[ -e "$base/.whole" ] || {
+		rm -rf "$base"
+		mkdir -p "$roots"
+		debootstrap --variant=minbase "$suite" "$base" "$mirror" >"$log" 2>&1 || fail debootstrap
+		touch "$base/.whole"
+	}
+	rm -rf --one-file-system "$root"
+	cp -a --reflink=auto "$base" "$root"
+	for place in proc sys; do
+		mount --rbind "/$place" "$root/$place"
+		mount --make-rslave "$root/$place"
+		mounted="$root/$place $mounted"
+	done
+}
+drop_root() {
+	for place in $mounted; do umount -l "$place"; done
+	mounted=
+	rm -rf --one-file-system "$root"
+}
+inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
+
+prove_nothing_there() {
+	for tool in node npm gcc cc clang make; do
+		if inside sh -c "command -v $tool" >"$log"; then fail "$tool is in the bare root"; fi
+	done
+}
+
+# A second of work in one function of the shell, and a fork for each turn.
+load='i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; for j in 1 2 3 4 5 6 7 8; do ls / >/dev/null; done'
+
+prove_record() { # prove_record COMMAND
+	inside "$1" record --force -o /root/x.folded -- sh -c "$load" >"$log" 2>&1 || fail "$1 record"
+	samples=$(awk '{ n += $NF } END { print n + 0 }' "$root/root/x.folded")
+	[ "$samples" -ge 5 ] || fail "record took $samples samples"
+	grep -qE '^[^ ]*(sh|dash)' "$root/root/x.folded" || fail 'no stack of the shell'
+	inside "$1" report /root/x.folded >"$log" 2>&1 || fail report
+	say "record: $samples samples, $(wc -l <"$root/root/x.folded") stacks"
+}
+
+prove_run() { # prove_run COMMAND: agent, workers, collector with its store, page
+	begin=$(date +%s%N)
+	inside "$1" run --page-listen 127.0.0.1:11980 --grpc-listen 127.0.0.1:11900 --http-listen 127.0.0.1:11918 >"$log" 2>&1 &
+	started=$!
+	page=http://127.0.0.1:11980
+	for _ in $(seq 300); do
+		if curl -sf "$page/api/v1/values?label=process" | grep -q '"sleep"'; then break; fi
+		kill -0 "$started" 2>/dev/null || fail run
+		sleep 0.1
+	done
+	curl -sf "$page/api/v1/values?label=process" | grep -q '"sleep"' || fail 'run: no profile within 30 s'
+	say "run: first profile after $((($(date +%s%N) - begin) / 1000000)) ms"
+	curl -sf "$page/" | grep -qi '<!doctype html' || fail 'no page'
+	kill -TERM "$started"
+	wait "$started" || fail "run ended with $?"
+	started=
+}
+
+prove_tarball() {
+	fresh_root
+	prove_nothing_there
+	tar -xzf "$release/$name.tar.gz" -C "$root/opt"
+	product=/opt/$name/bin/everyframe
+	inside "$product" --version >"$log" || fail --version
+	grep -q "^$version (commit " "$log" || fail 'no commit in --version'
+	prove_record "$product"
+	begin=$(date +%s%N)
+	inside "$product-write-code" >"$log" 2>&1 || fail write-code
+	say "write-code: $((($(date +%s%N) - begin) / 1000000)) ms"
+	prove_record "$product"
+	prove_run "$product"
+	drop_root
+}
+
+for suite in ${*:-bullseye bookworm trixie}; do prove_tarball; done

@@ -1,0 +1,44 @@
+/** npm run dist [ARCHITECTURE…]: one tarball per processor in build/release/, the same bytes each time. */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { packageRoot } from '../../agent/base/package-root.ts';
+import type { Release } from './papers.ts';
+import { ARCHITECTURES } from './parts.ts';
+import { layOut } from './tree.ts';
+
+const root = packageRoot();
+const git = (...args: string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
+
+/** Changes that are not committed are said. */
+function currentRelease(): Release {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+  const isChanged = git('status', '--porcelain', '--untracked-files=no') !== '';
+  return {
+    version,
+    commit: git('rev-parse', '--short=12', 'HEAD') + (isChanged ? '-changed' : ''),
+    epoch: Number(process.env['SOURCE_DATE_EPOCH'] ?? git('log', '-1', '--format=%ct')),
+  };
+}
+
+function pack(folder: string, name: string, epoch: number): string {
+  const archive = join(folder, `${name}.tar.gz`);
+  const tar = `tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --format=gnu --mtime=@${epoch}`;
+  execFileSync('sh', ['-c', `${tar} -cf - "$1" | gzip -9n >"$2"`, 'sh', name, archive], { cwd: folder });
+  return archive;
+}
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.find((name) => !ARCHITECTURES.some((arch) => arch.name === name));
+if (unknown !== undefined) throw new Error(`${unknown} is none of ${ARCHITECTURES.map(({ name }) => name)}`);
+const release = currentRelease();
+for (const arch of ARCHITECTURES) {
+  if (wanted.length > 0 && !wanted.includes(arch.name)) continue;
+  const name = `everyframe-${release.version}-linux-${arch.name}`;
+  const folder = join(root, 'build/release');
+  await layOut(root, join(folder, name), arch, release);
+  const archive = pack(folder, name, release.epoch);
+  const hash = createHash('sha256').update(readFileSync(archive)).digest('hex');
+  console.log(`${archive}: ${(statSync(archive).size / 2 ** 20).toFixed(1)} MiB, sha256 ${hash}`);
+}
