@@ -45,7 +45,9 @@ drop_root() {
 	mounted=
 	rm -rf --one-file-system "$root"
 }
-inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
+inside() { (enter "$@"); }
+# In a shell of its own, so that signals to it are for the command.
+enter() { exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
 
 prove_nothing_there() {
 	for tool in node npm gcc cc clang make; do
@@ -67,7 +69,7 @@ prove_record() { # prove_record COMMAND
 
 prove_run() { # prove_run COMMAND: agent, workers, collector with its store, page
 	begin=$(date +%s%N)
-	inside "$1" run --page-listen 127.0.0.1:11980 --grpc-listen 127.0.0.1:11900 --http-listen 127.0.0.1:11918 >"$log" 2>&1 &
+	enter "$1" run --page-listen 127.0.0.1:11980 --grpc-listen 127.0.0.1:11900 --http-listen 127.0.0.1:11918 >"$log" 2>&1 &
 	started=$!
 	page=http://127.0.0.1:11980
 	for _ in $(seq 300); do
