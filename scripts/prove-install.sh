@@ -101,4 +101,33 @@ prove_tarball() {
 	drop_root
 }
 
-for suite in ${*:-bullseye bookworm trixie}; do prove_tarball; done
+# Installed, installed again over a changed configuration, removed, purged.
+prove_deb() {
+	fresh_root
+	inside find / -xdev -path /root -prune -o -path /proc -prune -o -path /sys -prune -o -path /var/lib/dpkg -prune -o -path /var/log -prune -o -print | sort >"$roots/before"
+	cp "$release/everyframe_${version}_$(dpkg --print-architecture).deb" "$root/root/x.deb"
+	inside dpkg -i /root/x.deb >"$log" 2>&1 || fail 'dpkg -i'
+	inside id everyframe-agent >"$log" 2>&1 && inside id everyframe >"$log" 2>&1 || fail 'no users'
+	say "deb: $(find "$root/usr/lib/everyframe/build" -name '*.code' | wc -l) files of V8's code made by its installation"
+	prove_record /usr/bin/everyframe
+	echo '# mine' >>"$root/etc/everyframe/agent.env"
+	mkdir -p "$root/var/lib/everyframe"
+	echo kept >"$root/var/lib/everyframe/data"
+	inside dpkg -i --force-confdef --force-confold /root/x.deb >"$log" 2>&1 || fail upgrade
+	grep -q '# mine' "$root/etc/everyframe/agent.env" || fail 'the upgrade lost the configuration'
+	[ -e "$root/var/lib/everyframe/data" ] || fail 'the upgrade lost data'
+	inside dpkg -r everyframe >"$log" 2>&1 || fail remove
+	[ ! -e "$root/usr/lib/everyframe" ] || fail 'files are left behind'
+	[ -e "$root/etc/everyframe/agent.env" ] || fail 'the removal lost the configuration'
+	inside dpkg -P everyframe >"$log" 2>&1 || fail purge
+	inside find / -xdev -path /root -prune -o -path /proc -prune -o -path /sys -prune -o -path /var/lib/dpkg -prune -o -path /var/log -prune -o -print | sort >"$roots/after"
+	diff "$roots/before" "$roots/after" | grep -v -e '-$' | grep '^>' >"$log" && fail 'purge left files'
+	if inside id everyframe >"$log" 2>&1; then fail 'purge left a user'; fi
+	say 'deb: installed, upgraded, removed and purged without a rest'
+	drop_root
+}
+
+for suite in ${*:-bullseye bookworm trixie}; do
+	prove_tarball
+	prove_deb
+done

@@ -1,4 +1,4 @@
-/** npm run dist [ARCHITECTURE…]: one tarball per processor in build/release/, the same bytes each time. */
+/** npm run dist [ARCHITECTURE…]: one tarball and one Debian package per processor in build/release/, the same bytes each time. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
@@ -39,6 +39,9 @@ for (const arch of ARCHITECTURES) {
   const folder = join(root, 'build/release');
   await layOut(root, join(folder, name), arch, release);
   const archive = pack(folder, name, release.epoch);
+  const deb = join(root, 'scripts/release/deb.sh');
+  const env = { ...process.env, SOURCE_DATE_EPOCH: String(release.epoch) };
+  execFileSync(deb, [join(folder, name), arch.name, release.version], { env, stdio: ['ignore', 2, 2] });
   const hash = createHash('sha256').update(readFileSync(archive)).digest('hex');
   console.log(`${archive}: ${(statSync(archive).size / 2 ** 20).toFixed(1)} MiB, sha256 ${hash}`);
 }

@@ -1,0 +1,35 @@
+#!/bin/sh
+# deb.sh FOLDER ARCH VERSION: the Debian package of what `npm run dist` has laid out in FOLDER, beside it, the same bytes each
+# time with the same SOURCE_DATE_EPOCH.
+set -eu
+umask 022
+folder=$(cd "$1" && pwd)
+arch=$2 version=$3
+cd "$(dirname "$0")/../../deploy"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/DEBIAN" "$work/usr/lib/systemd/system" "$work/usr/bin" "$work/etc/everyframe" "$work/usr/share/doc/everyframe"
+chmod 755 "$work"
+cp -r --no-preserve=mode "$folder" "$work/usr/lib/everyframe"
+(cd "$folder" && find . -type f -perm -u+x) | (cd "$work/usr/lib/everyframe" && xargs chmod 755)
+ln -s ../lib/everyframe/bin/everyframe "$work/usr/bin/everyframe"
+cp --no-preserve=mode systemd/*.service "$work/usr/lib/systemd/system/"
+cp --no-preserve=mode debian/*.env "$work/etc/everyframe/"
+cp --no-preserve=mode "$folder/LICENCES.txt" "$work/usr/share/doc/everyframe/copyright"
+for script in postinst prerm postrm; do install -m 755 "debian/$script" "$work/DEBIAN/$script"; done
+(cd "$work" && find etc -type f | sort | sed 's|^|/|') >"$work/DEBIAN/conffiles"
+cat >"$work/DEBIAN/control" <<END
+Package: everyframe
+Version: $version
+Architecture: $arch
+Maintainer: everyframe <dev@everyframe.dev>
+Section: devel
+Priority: optional
+Depends: libc6 (>= 2.28), passwd
+Installed-Size: $(du -sk "$work/usr" | cut -f1)
+Description: profiler of whole Linux machines
+ Every frame of every process, from the kernel through native code to the
+ interpreters, as OpenTelemetry profiles and as flame graphs.
+END
+find "$work" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+dpkg-deb --root-owner-group -Zgzip -z9 --build "$work" "$(dirname "$folder")/everyframe_${version}_$arch.deb" >/dev/null
