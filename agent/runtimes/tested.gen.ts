@@ -2,6 +2,7 @@
 /** Versions that `npm run test:runtimes` has passed with, by the name of their plug-in. */
 export const TESTED: Readonly<Record<string, readonly string[]>> = {
   cpython: ['3.6', '3.7', '3.8', '3.9', '3.10', '3.11', '3.12', '3.13', '3.13t', '3.14', '3.14t', '3.15', '3.15t'],
+  dotnet: ['8.0', '9.0'],
   hotspot: ['8.0', '11.0', '17.0', '21.0', '25.0', '26.0', '27.0', '28.0'],
   v8: ['14.0', '14.7', '14.9', '15.0', '9.4', '10.2', '11.3', '12.4', '13.6', '14.1', '14.6'],
 };

@@ -35,7 +35,7 @@ const SETTINGS: Readonly<Record<string, Record<string, string>>> = {
   },
   'nothing precompiled': { DOTNET_ReadyToRun: '0', DOTNET_TieredPGO: '0' },
 };
-const SAMPLES = 150;
+const SAMPLES = 100;
 const SHARE = 0.99;
 const LIMIT_MS = 40_000;
 const SPIN = 'Known.Work.Spin';

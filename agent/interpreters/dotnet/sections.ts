@@ -46,7 +46,8 @@ const BUCKET_BYTES = 64;
 const SLOTS = 4;
 const MAX_BUCKETS = 2 ** 28;
 const MAX_TRIES = 32;
-const COLLISION = 2 ** 63;
+/** In the upper half of the first value: a key that belongs into the bucket is in another. */
+const COLLISION = 2 ** 31;
 
 export interface FoundMethod {
   methodDesc: number;
@@ -81,19 +82,20 @@ export function methodInImage(
 }
 
 /** A HashMap of .NET's: buckets of four keys and four values, behind one that says how many there are. */
-function lookUp(memory: ClrMemory, buckets: number, key: number): number | undefined {
+export function lookUp(memory: ClrMemory, buckets: number, key: number): number | undefined {
   const count = memory.word(buckets);
   if (count < 2 || count > MAX_BUCKETS) return undefined;
   const first = Math.floor(key / 4) % 2 ** 32;
-  const step = 1 + ((Math.floor(key / 32) + 1) % (count - 1));
+  const step = 1 + (((Math.floor(key / 32) % 2 ** 32) + 1) % (count - 1));
   for (let i = 0, seed = first; i < MAX_TRIES; i++, seed = (seed + step) % 2 ** 32) {
     const bucket = memory.view(buckets + (1 + (seed % count)) * BUCKET_BYTES, BUCKET_BYTES);
     for (let slot = 0; slot < SLOTS; slot++)
-      if (wordAt(bucket, slot * 8) === key) {
-        const value = wordAt(bucket, (SLOTS + slot) * 8);
-        return (value >= COLLISION ? value - COLLISION : value) * 2;
-      }
-    if (wordAt(bucket, SLOTS * 8) < COLLISION) return undefined;
+      if (wordAt(bucket, slot * 8) === key) return valueAt(bucket, (SLOTS + slot) * 8) * 2;
+    if (bucket.getUint32(SLOTS * 8 + 4, true) < COLLISION) return undefined;
   }
   return undefined;
 }
+
+/** Without that mark; both together are more than a number holds. */
+const valueAt = (bucket: DataView, at: number): number =>
+  (bucket.getUint32(at + 4, true) % COLLISION) * 2 ** 32 + bucket.getUint32(at, true);
