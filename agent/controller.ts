@@ -145,6 +145,7 @@ export class Controller {
     });
     this.#runtimes = new RuntimeFrames((key) => this.#executables.get(key)?.runtime, {
       factsOf: (pid, plugin) => this.#attached.factsOf(pid, plugin),
+      baseOf: (pid, file) => this.#runtimeFilesOf(pid).places.find(({ key }) => key === file)?.base,
       ...reading,
       warn: (message) => log.warn(message),
     });

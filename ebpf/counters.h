@@ -76,7 +76,10 @@
 	X(dotnet_no_method, ".NET frames in a code heap where no method begins: shown as code that no file backs") \
 	X(dotnet_no_function, ".NET frames of which no unwind information is found: shown as native code") \
 	X(dotnet_no_caller, ".NET frames whose return address was not found: shown as native code") \
-	X(dotnet_unwind_unread, ".NET frames passed by their frame pointer, since their unwind information is not in memory")
+	X(dotnet_unwind_unread, ".NET frames passed by their frame pointer, since their unwind information is not in memory") \
+	X(ruby_read_failed, "Reads of Ruby's frames and methods that failed") \
+	X(ruby_bad_frame, "Ruby frames that contradict themselves: the Ruby frames from there on are left out") \
+	X(ruby_other_thread, "Samples in Ruby's interpreter of a thread that does not run Ruby now (2.7): it has native frames only")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

@@ -139,12 +139,14 @@ export interface RuntimePlugin {
   attach?(memory: ProcessMemory, base: number, facts: unknown): AttachedRuntime | undefined;
   /**
    * Names of one process are asked for with the same `cache`, which is the plug-in's own. Several frames are functions
-   * that a compiler has inlined into one another, the innermost first.
+   * that a compiler has inlined into one another, the innermost first. `baseOf` reads at which address offset 0 of the
+   * runtime's file would be, as for `attach`: asked for where names hang on a variable of the file.
    */
   nameFrame(
     words: FrameWords,
     facts: unknown,
     memory: ProcessMemory,
     cache: NameCache,
+    baseOf?: () => number | undefined,
   ): RuntimeFrame | readonly RuntimeFrame[] | NameFailure;
 }

@@ -69,5 +69,8 @@ export const BPF_COUNTERS = [
   { name: 'dotnet_no_function', text: ".NET frames of which no unwind information is found: shown as native code" },
   { name: 'dotnet_no_caller', text: ".NET frames whose return address was not found: shown as native code" },
   { name: 'dotnet_unwind_unread', text: ".NET frames passed by their frame pointer, since their unwind information is not in memory" },
+  { name: 'ruby_read_failed', text: "Reads of Ruby's frames and methods that failed" },
+  { name: 'ruby_bad_frame', text: "Ruby frames that contradict themselves: the Ruby frames from there on are left out" },
+  { name: 'ruby_other_thread', text: "Samples in Ruby's interpreter of a thread that does not run Ruby now (2.7): it has native frames only" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

@@ -23,6 +23,8 @@ export const EF_HOTSPOT_NO_BCI = 65535;
 export const EF_HOTSPOT_HEAPS = 16;
 export const EF_HOTSPOT_BLOB_BYTES = 384;
 export const EF_PYTHON_RANGES = 4;
+export const EF_RUBY_ADDRESS_BITS = 45;
+export const EF_RUBY_POSITION_BITS = 19;
 export const FrameKind = {
   NONE: 0,
   FILE: 2,
@@ -33,6 +35,7 @@ export const FrameKind = {
   HOTSPOT: 7,
   PHP: 8,
   DOTNET: 9,
+  RUBY: 10,
 } as const;
 
 export const Marker = {
@@ -101,6 +104,7 @@ export const Runtime = {
   HOTSPOT: 3,
   PHP: 4,
   DOTNET: 5,
+  RUBY: 6,
 } as const;
 
 export const Context = {
@@ -147,6 +151,18 @@ export const PythonBoundaryKind = {
   OWNER: 2,
 } as const;
 
+export const RubyPosition = {
+  UNKNOWN: 524286,
+  C: 524287,
+} as const;
+
+export const RubyAccess = {
+  NOWHERE: 0,
+  GLOBAL: 1,
+  OFFSET: 2,
+  MODULE: 3,
+} as const;
+
 export const V8Tier = {
   INTERPRETED: 0,
   JIT: 1,
@@ -171,6 +187,7 @@ export const RUNTIME_MAPS = {
   HOTSPOT: 'hotspot_jvms',
   PHP: 'php_files',
   DOTNET: 'dotnet_processes',
+  RUBY: 'ruby_files',
 } as const;
 
 /** Size and byte offsets of struct ef_process_id. */
@@ -332,13 +349,13 @@ export const CODE = {
 
 /** Size and byte offsets of struct ef_process_runtimes. */
 export const PROCESS_RUNTIMES = {
-  bytes: 120,
+  bytes: 136,
   detected: 0,
   isAnswered: 4,
   askAgainNs: 8,
   waitNs: 16,
   files: 24,
-  deltas: 72,
+  deltas: 80,
 } as const;
 
 /** Size and byte offsets of struct ef_attachment. */
@@ -521,6 +538,32 @@ export const PYTHON = {
   interpreterNext: 132,
   interpreterThreads: 134,
   interpreters: 136,
+} as const;
+
+/** Size and byte offsets of struct ef_ruby_range. */
+export const RUBY_RANGE = {
+  bytes: 16,
+  start: 0,
+  length: 8,
+} as const;
+
+/** Size and byte offsets of struct ef_ruby. */
+export const RUBY = {
+  bytes: 56,
+  coreStart: 0,
+  coreLength: 8,
+  loopStart: 16,
+  loopLength: 24,
+  at: 32,
+  add: 40,
+  access: 44,
+  isMusl: 45,
+  frameBytes: 46,
+  hasClasses: 47,
+  threadId: 48,
+  collector: 50,
+  collectorFlags: 52,
+  reserved: 54,
 } as const;
 
 /** Size and byte offsets of struct ef_v8. */

@@ -58,6 +58,8 @@ export interface NamedRuntimeFrame {
 export interface RuntimeFramesOptions {
   reader: ForeignReader;
   factsOf?: FactsOfProcess;
+  /** See {@link RuntimePlugin.nameFrame}. */
+  baseOf?: (pid: Pid, file: FileKey) => number | undefined;
   clock: Clock;
   warn?: (message: string) => void;
 }
@@ -67,6 +69,8 @@ interface KnownProcess {
   time: NamingTime;
   /** The runtime's file, once a trace has named it. */
   file: FileKey | undefined;
+  /** Where that is in the process; undefined until it is asked for. */
+  base: number | undefined;
 }
 
 type Attempt = (
@@ -88,6 +92,7 @@ export class RuntimeFrames {
   };
   readonly #runtimeOf: RuntimeOfFile;
   readonly #factsOfProcess: FactsOfProcess;
+  readonly #baseOfFile: NonNullable<RuntimeFramesOptions['baseOf']>;
   readonly #memories: ProcessMemories;
   readonly #clock: Clock;
   readonly #warn: (message: string) => void;
@@ -97,9 +102,16 @@ export class RuntimeFrames {
 
   constructor(
     runtimeOf: RuntimeOfFile,
-    { reader, factsOf = () => undefined, clock, warn = () => {} }: RuntimeFramesOptions,
+    {
+      reader,
+      factsOf = () => undefined,
+      baseOf = () => undefined,
+      clock,
+      warn = () => {},
+    }: RuntimeFramesOptions,
   ) {
     this.#factsOfProcess = factsOf;
+    this.#baseOfFile = baseOf;
     this.#clock = clock;
     this.#warn = warn;
     this.#runtimeOf = runtimeOf;
@@ -187,9 +199,10 @@ export class RuntimeFrames {
       this.stats.unknownFile++;
       return unnamed(plugin, UNNAMED_REASONS.unknownFile, 'runtime');
     }
+    const baseOf = () => this.#baseOf(pid, known);
     const frame = this.#read(pid, known, (opened) => {
       try {
-        return attempt(opened, (memory) => plugin.nameFrame(words, facts, memory, known.cache));
+        return attempt(opened, (memory) => plugin.nameFrame(words, facts, memory, known.cache, baseOf));
       } catch (error) {
         return this.#fail(plugin, error as Error);
       }
@@ -201,6 +214,11 @@ export class RuntimeFrames {
     }
     this.stats.named++;
     return { ...kindOf(plugin), lines: Array.isArray(frame) ? frame : [frame] };
+  }
+
+  #baseOf(pid: Pid, known: KnownProcess): number | undefined {
+    if (known.file !== undefined) known.base ??= this.#baseOfFile(pid, known.file);
+    return known.base;
   }
 
   #factsOf(pid: Pid, plugin: RuntimePlugin, file: FileKey | undefined): unknown {
@@ -255,7 +273,12 @@ export class RuntimeFrames {
     const key = processKey(pid, kind);
     let known = this.#processes.get(key);
     if (!known || known.cache.size > MAX_CACHED) {
-      known = { cache: new NameCache(), time: known?.time ?? new NamingTime(this.#clock), file: known?.file };
+      known = {
+        cache: new NameCache(),
+        time: known?.time ?? new NamingTime(this.#clock),
+        file: known?.file,
+        base: known?.base,
+      };
       this.#processes.set(key, known);
     }
     return known;

@@ -5,6 +5,7 @@ import { v8 } from '../interpreters/v8/plugin.ts';
 import { hotspot } from '../interpreters/hotspot/plugin.ts';
 import { php } from '../interpreters/php/plugin.ts';
 import { dotnet } from '../interpreters/dotnet/plugin.ts';
+import { ruby } from '../interpreters/ruby/plugin.ts';
 
 /** All runtimes that are known, in the order of their IDs. */
-export const RUNTIMES: readonly RuntimePlugin[] = [python, v8, hotspot, php, dotnet];
+export const RUNTIMES: readonly RuntimePlugin[] = [python, v8, hotspot, php, dotnet, ruby];

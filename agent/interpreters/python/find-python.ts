@@ -5,10 +5,12 @@
  */
 import { OutOfBounds } from '../../../common/base/byte-source.ts';
 import { type ElfFile, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
+import type { CodeRange } from '../../../common/elf/function-ranges.ts';
+import { usesMusl } from '../../../common/elf/uses-musl.ts';
 import { findNamedSymbols, type NamedSymbol } from '../../../common/symbols/named-symbols.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import { DEBUG_OFFSETS_BYTES, NoDebugOffsets, readDebugOffsets } from './debug-offsets.ts';
-import { type CodeRange, findEvalRanges } from './eval-ranges.ts';
+import { findEvalRanges } from './eval-ranges.ts';
 import { AUTO_TSS_KEY, layoutOf, type PythonLayout } from './layout.ts';
 import type { ThreadAccess } from './thread-access.ts';
 import * as amd64 from './thread-access.ts';
@@ -189,22 +191,4 @@ function findCurrentThread(elf: ElfFile, symbols: Symbols, minor: number): Threa
     if (access) return access;
   }
   return undefined;
-}
-
-const PT_INTERP = 3;
-const PT_DYNAMIC = 2;
-/** What needs musl says so by this name on Alpine, and by the other on Debian, where glibc is `libc.so.6`. */
-const MUSL_NAMES = ['libc.musl-', '\0libc.so\0'];
-
-/** Where threads keep what belongs to a pthread key depends on the C library. */
-function usesMusl(elf: ElfFile): boolean {
-  const interpreter = elf.segments.find(({ type }) => type === PT_INTERP);
-  if (interpreter && interpreter.filesz < 4096)
-    return Buffer.from(elf.source.read(interpreter.offset, interpreter.filesz)).includes('ld-musl');
-  if (!elf.segments.some(({ type }) => type === PT_DYNAMIC)) return false;
-  const strings = elf.section('.dynstr');
-  if (!strings) return false;
-  const names = elf.sectionData(strings, MAX_RODATA);
-  const text = Buffer.from(names.buffer, names.byteOffset, names.length);
-  return MUSL_NAMES.some((name) => text.includes(name, 0, 'latin1'));
 }

@@ -1,0 +1,84 @@
+/**
+ * What Ruby's machine code says about places that stripped builds have no symbols for (amd64; encodings: Intel SDM volume 2,
+ * thread-local variables: "ELF Handling For Thread-Local Storage", 4.1 and 4.2).
+ */
+import type { CodeRange } from '../../../common/elf/function-ranges.ts';
+
+export interface Code {
+  /** ELF virtual address. */
+  address: number;
+  bytes: Uint8Array;
+}
+
+/** Where a thread keeps its execution context. */
+export type ContextAccess =
+  | { kind: 'global'; address: number }
+  | { kind: 'offset'; offset: number }
+  | { kind: 'module'; slot: number; add: number };
+
+const viewOf = ({ bytes }: Code): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+/** The first thread-local variable that the function reads. */
+export function firstThreadLocal(code: Code): ContextAccess | undefined {
+  const view = viewOf(code);
+  for (let at = 0; at + 24 <= view.byteLength; at++) {
+    const found = moduleAccess(code, view, at) ?? offsetAccess(view, at);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** lea slot(%rip),%rdi; call __tls_get_addr; mov add(%rax),%reg */
+function moduleAccess({ address }: Code, view: DataView, at: number): ContextAccess | undefined {
+  if (view.getUint8(at) !== 0x48 || view.getUint16(at + 1) !== 0x8d3d) return undefined;
+  const slot = address + at + 7 + view.getInt32(at + 3, true);
+  const behind = behindCall(view, at + 7);
+  if (behind === undefined || behind + 7 > view.byteLength) return undefined;
+  const [rex, opcode, modrm] = [view.getUint8(behind), view.getUint8(behind + 1), view.getUint8(behind + 2)];
+  if ((rex & 0xfb) !== 0x48 || opcode !== 0x8b || (modrm & 7) !== 0) return undefined;
+  const add = [0, view.getInt8(behind + 3), view.getInt32(behind + 3, true)][modrm >> 6];
+  return add === undefined ? undefined : { kind: 'module', slot, add };
+}
+
+/** A call, with the prefixes by which linkers fill such a sequence up. */
+function behindCall(view: DataView, at: number): number | undefined {
+  let from = at;
+  while (from < at + 3 && [0x66, 0x48].includes(view.getUint8(from))) from++;
+  if (view.getUint8(from) === 0xe8) return from + 5;
+  return view.getUint16(from) === 0xff15 ? from + 6 : undefined;
+}
+
+/** mov %fs:offset,%reg; what stands at 0x28 is the canary of the stack. */
+function offsetAccess(view: DataView, at: number): ContextAccess | undefined {
+  const isMove = view.getUint8(at) === 0x64 && (view.getUint8(at + 1) & 0xfb) === 0x48;
+  if (!isMove || view.getUint8(at + 2) !== 0x8b) return undefined;
+  if ((view.getUint8(at + 3) & 0xc7) !== 0x04 || view.getUint8(at + 4) !== 0x25) return undefined;
+  const offset = view.getInt32(at + 5, true);
+  return offset < 0 ? { kind: 'offset', offset } : undefined;
+}
+
+/** Where calls and jumps with a distance of 32 bits lead to, outside of the function; also bytes that look like one. */
+export function targetsOf(code: Code, opcodes: readonly number[]): number[] {
+  const view = viewOf(code);
+  const targets: number[] = [];
+  const end = code.address + view.byteLength;
+  for (let at = 0; at + 5 <= view.byteLength; at++) {
+    if (!opcodes.includes(view.getUint8(at))) continue;
+    const target = code.address + at + 5 + view.getInt32(at + 1, true);
+    if (target < code.address || target >= end) targets.push(target);
+  }
+  return targets;
+}
+
+/** The address that a 32-bit register is compared with: cmp place(%rip),%reg and cmp %reg,place(%rip). */
+export function firstCompared(code: Code): number | undefined {
+  const view = viewOf(code);
+  for (let at = 0; at + 6 <= view.byteLength; at++) {
+    const [opcode, modrm] = [view.getUint8(at), view.getUint8(at + 1)];
+    if ((opcode === 0x39 || opcode === 0x3b) && (modrm & 0xc7) === 0x05)
+      return code.address + at + 6 + view.getInt32(at + 2, true);
+  }
+  return undefined;
+}
+
+export const sizeOf = ({ start, end }: CodeRange): number => end - start;

@@ -1,0 +1,6 @@
+def from_loaded
+  burn
+  1
+end
+
+from_loaded
