@@ -41,6 +41,10 @@
 #define RUBY_IMEMO_KIND(flags) ((flags) >> 12 & 15)
 #define RUBY_KIND_VARIABLES 2
 #define RUBY_KIND_ENTRY 6
+/* Frames of C at the root of a fiber */
+#define RUBY_MAX_LAST 3
+/* More than any build has: what is further away needs no look */
+#define RUBY_FILE_BYTES (1ULL << 26)
 /* Environments around one another */
 #define RUBY_MAX_ENVIRONMENTS 10
 
@@ -155,7 +159,7 @@ static __always_inline u32 ruby_kind(u64 object)
 {
 	u64 flags = 0;
 
-	if (object < 4096 || object & 7 || object >= USER_ADDRESS_END || USER_READ(&flags, 8, object))
+	if (object < 4096 || object & 7 || object >= USER_ADDRESS_END || RUBY_READ(&flags, 8, object))
 		return 0;
 	return (flags & 31) == RUBY_IMEMO ? RUBY_IMEMO_KIND(flags) : 0;
 }
@@ -174,7 +178,7 @@ __noinline u64 find_method_entry(void)
 		if (kind == RUBY_KIND_ENTRY)
 			return entry;
 		if (w->env[2] & RUBY_FLAG_LOCAL) {
-			if (kind != RUBY_KIND_VARIABLES || USER_READ(&entry, 8, entry + 8))
+			if (kind != RUBY_KIND_VARIABLES || RUBY_READ(&entry, 8, entry + 8))
 				return 0;
 			return ruby_kind(entry) == RUBY_KIND_ENTRY ? entry : 0;
 		}
@@ -209,6 +213,26 @@ static __always_inline void push_iseq(struct ef_scratch *s, const struct ef_ruby
 	push_ruby(s, iseq, ruby_cookie(body, RUBY_WORD(body + RUBY_BODY_LABEL)), entry, position);
 }
 
+/* What is left are frames of functions that are written in C, as where a fiber begins with one: no native frame of Ruby's is
+ * further out to take them. */
+static __always_inline bool are_last_of_c(const struct ef_ruby_state *w)
+{
+	u64 at = w->frame;
+
+	for (u32 i = 0; i < RUBY_MAX_LAST; i++) {
+		u64 ep = 0, flags = 0;
+		if (at > w->last)
+			return 1;
+		if (RUBY_READ(&ep, 8, at + 32) || RUBY_READ(&flags, 8, ep))
+			return 0;
+		u32 magic = flags & RUBY_MAGIC_MASK;
+		if (magic != RUBY_MAGIC_C && magic != RUBY_MAGIC_C_BLOCK && magic != RUBY_MAGIC_DUMMY)
+			return 0;
+		at += w->file.frame_bytes;
+	}
+	return 0;
+}
+
 /* Takes the next frame. Global, so that it is verified once. */
 __noinline int take_ruby_frame(void)
 {
@@ -237,7 +261,7 @@ __noinline int take_ruby_frame(void)
 		return RUBY_END;
 	}
 	push_iseq(s, w);
-	return flags & RUBY_FLAG_FINISH ? RUBY_RUN_OVER : RUBY_NEXT;
+	return flags & RUBY_FLAG_FINISH && !are_last_of_c(w) ? RUBY_RUN_OVER : RUBY_NEXT;
 }
 
 /* As unwind_steps(). */
@@ -273,7 +297,15 @@ static __always_inline bool is_in(const struct ef_ruby_range *range, u64 offset)
 	return offset - range->start < range->length;
 }
 
-/* From code of the JIT to what has called it. */
+static __always_inline bool is_code_of(struct ef_scratch *s, u64 address, u64 key)
+{
+	int slot = find_mapping(s, address);
+
+	OPAQUE(slot);
+	return slot >= 0 && s->mappings[slot & (EF_MAPPINGS - 1)].key == key;
+}
+
+/* From code of the JIT to what has called it: a function of Ruby's. */
 static __always_inline int leave_ruby_jit(struct ef_scratch *s, struct ef_ruby_state *w)
 {
 	u64 key = s->runtime_files[EF_RUNTIME_RUBY], delta = s->runtime_deltas[EF_RUNTIME_RUBY];
@@ -281,10 +313,10 @@ static __always_inline int leave_ruby_jit(struct ef_scratch *s, struct ef_ruby_s
 	if (!delta || (w->key != key && load_ruby(w, key)) || RUBY_READ(w->jit, sizeof(w->jit), s->state.sp))
 		return 0;
 	for (u32 i = 0; i < RUBY_JIT_WORDS; i++) {
-		u64 offset = w->jit[i] + delta - 1;
-		if (!is_in(&w->file.loop, offset) && !is_in(&w->file.core, offset))
+		u64 address = w->jit[i];
+		if (address + delta >= RUBY_FILE_BYTES || !is_code_of(s, address - 1, key))
 			continue;
-		s->state.pc = w->jit[i];
+		s->state.pc = address;
 		s->state.sp += (i + 1) * 8;
 		return 1;
 	}

@@ -24,6 +24,8 @@ const LOSSES = [
   'v8_not_object',
   'php_read_failed',
   'php_not_function',
+  'ruby_read_failed',
+  'ruby_bad_frame',
 ];
 
 /** By what the program printed: chain.cjs and signal.c; scenarios.py prints the stack itself. */
@@ -79,14 +81,14 @@ describe.skipIf(!hasTool('gcc')).each(readdirSync(CASES))('%s', (name) => {
   });
 
   it('has the functions that the program has called', () => {
-    const names = source.expected.map((line) => line.split(' ')[0]!);
+    const names = source.expected.map((line) => line.replace(/ [^ ]+:\d+$/, ''));
     const known = KNOWN_CHAINS[source.said];
     if (known) {
       expect(names.join(' ')).toMatch(known);
       return;
     }
     const said = (JSON.parse(source.said) as [string, ...unknown[]][]).map(([called]) => called);
-    const named = names.filter((_, i) => /(\.py|<string>|\.php):/.test(source.expected[i]!));
+    const named = names.filter((_, i) => /(\.py|<string>|\.php|\.rb):/.test(source.expected[i]!));
     expect(named.map((name) => name.replace(/\{closure:\d+\}/, '{closure}'))).toEqual(said);
   });
 

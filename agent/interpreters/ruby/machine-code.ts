@@ -18,10 +18,14 @@ export type ContextAccess =
 
 const viewOf = ({ bytes }: Code): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
+const SEQUENCE_BYTES = 24;
+
 /** The first thread-local variable that the function reads. */
-export function firstThreadLocal(code: Code): ContextAccess | undefined {
+export function firstThreadLocal({ address, bytes }: Code): ContextAccess | undefined {
+  // what a sequence takes may be more than is left
+  const code = { address, bytes: Buffer.concat([bytes, new Uint8Array(SEQUENCE_BYTES)]) };
   const view = viewOf(code);
-  for (let at = 0; at + 24 <= view.byteLength; at++) {
+  for (let at = 0; at < bytes.length; at++) {
     const found = moduleAccess(code, view, at) ?? offsetAccess(view, at);
     if (found) return found;
   }
@@ -33,7 +37,7 @@ function moduleAccess({ address }: Code, view: DataView, at: number): ContextAcc
   if (view.getUint8(at) !== 0x48 || view.getUint16(at + 1) !== 0x8d3d) return undefined;
   const slot = address + at + 7 + view.getInt32(at + 3, true);
   const behind = behindCall(view, at + 7);
-  if (behind === undefined || behind + 7 > view.byteLength) return undefined;
+  if (behind === undefined) return undefined;
   const [rex, opcode, modrm] = [view.getUint8(behind), view.getUint8(behind + 1), view.getUint8(behind + 2)];
   if ((rex & 0xfb) !== 0x48 || opcode !== 0x8b || (modrm & 7) !== 0) return undefined;
   const add = [0, view.getInt8(behind + 3), view.getInt32(behind + 3, true)][modrm >> 6];

@@ -58,6 +58,9 @@ export class RubyObjects {
     if (wanted === 0) return '';
     const bytes = this.memory.read(at, wanted);
     if (bytes?.length !== wanted) return undefined;
+    // no name has one, but what was freed and used again may
+    const end = bytes.indexOf(0);
+    if (end >= 0) return Buffer.from(bytes.subarray(0, end)).toString();
     return Buffer.from(bytes).toString() + (length > maxBytes ? '…' : '');
   }
 
