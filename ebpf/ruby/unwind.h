@@ -199,18 +199,21 @@ static __always_inline void push_c_function(struct ef_scratch *s)
 	push_ruby(s, 0, ruby_cookie(RUBY_WORD(entry + RUBY_ENTRY_DEFINITION), 0), entry, EF_RUBY_C);
 }
 
-static __always_inline void push_iseq(struct ef_scratch *s, const struct ef_ruby_state *w)
+static __always_inline int push_iseq(struct ef_scratch *s, const struct ef_ruby_state *w)
 {
 	u64 iseq = w->words[2];
-	u64 body = RUBY_WORD(iseq + RUBY_ISEQ_BODY);
+	u64 body = RUBY_WORD(iseq + RUBY_ISEQ_BODY), label = RUBY_WORD(body + RUBY_BODY_LABEL);
 	u64 position = (w->words[0] - RUBY_WORD(body + RUBY_BODY_CODE)) / 8;
-	u64 entry = w->file.has_classes ? find_method_entry() : 0;
 
+	if (!body || !label)
+		return RUBY_END;
+	u64 entry = w->file.has_classes ? find_method_entry() : 0;
 	if (!w->words[0] || position >= EF_RUBY_UNKNOWN)
 		position = EF_RUBY_UNKNOWN;
 	if (entry >= USER_ADDRESS_END)
 		entry = 0;
-	push_ruby(s, iseq, ruby_cookie(body, RUBY_WORD(body + RUBY_BODY_LABEL)), entry, position);
+	push_ruby(s, iseq, ruby_cookie(body, label), entry, position);
+	return RUBY_NEXT;
 }
 
 /* What is left are frames of functions that are written in C, as where a fiber begins with one: no native frame of Ruby's is
@@ -260,7 +263,8 @@ __noinline int take_ruby_frame(void)
 		count(EF_COUNTER_ruby_bad_frame);
 		return RUBY_END;
 	}
-	push_iseq(s, w);
+	if (push_iseq(s, w))
+		return RUBY_END;
 	return flags & RUBY_FLAG_FINISH && !are_last_of_c(w) ? RUBY_RUN_OVER : RUBY_NEXT;
 }
 
