@@ -223,7 +223,12 @@ export const cutOf = (marker: string): Cut =>
   };
 
 /** By the name of the plug-in; other agents have names of their own. */
-const RUNTIMES: Readonly<Record<string, string>> = { cpython: 'Python', hotspot: 'Java', v8: 'JavaScript' };
+const RUNTIMES: Readonly<Record<string, string>> = {
+  cpython: 'Python',
+  dotnet: '.NET',
+  hotspot: 'Java',
+  v8: 'JavaScript',
+};
 
 const UNREAD: Readonly<Record<UnnamedReason, Cut>> = {
   unreadable: {
