@@ -1,0 +1,49 @@
+#!/bin/bash
+# prove-units.sh: the collector's unit under systemd, in a container of Debian 12 made by prove-install.sh: starts, is killed,
+# restarted, and the package installed over it. As root; needs systemd-nspawn. The agent refuses to run in a container.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+roots=${EVERYFRAME_ROOTS:-/var/tmp/everyframe-roots}
+root=$roots/units
+version=$(node -p 'require("./package.json").version')
+rm -rf --one-file-system "$root"
+cp -a --reflink=auto "$roots/bookworm" "$root"
+cp "build/release/everyframe_${version}_$(dpkg --print-architecture).deb" "$root/root/x.deb"
+cat >"$root/root/probe.sh" <<'END'
+#!/bin/sh
+exec >/root/result 2>&1
+up() {
+	for _ in $(seq 80); do
+		if curl -sf http://127.0.0.1:11080/ >/dev/null; then return; fi
+		sleep 0.25
+	done
+	echo 'FAILED: it does not answer'
+}
+show() { echo "$1: $(systemctl show everyframe-collector -p ActiveState,NRestarts,Result | tr '\n' ' ')"; }
+up; show started
+kill -KILL "$(systemctl show everyframe-collector -p MainPID --value)"
+sleep 1
+up; show killed
+systemctl restart everyframe-collector; up; show restarted
+dpkg -i --force-confold /root/x.deb >/dev/null; up; show upgraded
+systemctl stop everyframe-collector; show stopped
+systemd-analyze security everyframe-collector.service everyframe-agent.service --no-pager | tail -2
+journalctl -u everyframe-collector --no-pager -b | grep -E '"level":"(warn|error)"' | sed 's/^/FAILED: /'
+echo end
+systemctl poweroff
+END
+cat >"$root/etc/systemd/system/probe.service" <<'END'
+[Unit]
+After=everyframe-collector.service
+[Service]
+ExecStart=/bin/sh /root/probe.sh
+[Install]
+WantedBy=multi-user.target
+END
+chroot "$root" env DEBIAN_FRONTEND=noninteractive sh -ec 'apt-get -qq update
+apt-get install -y -qq --no-install-recommends systemd systemd-sysv dbus curl passwd
+dpkg -i /root/x.deb
+systemctl enable everyframe-collector.service probe.service' >"$roots/units.log" 2>&1
+timeout 120 systemd-nspawn -q --register=no --keep-unit --private-network -bD "$root" >>"$roots/units.log" 2>&1 </dev/null || true
+sed 's/^/units: /' "$root/root/result"
+grep -q '^end' "$root/root/result" && ! grep -q FAILED "$root/root/result"
