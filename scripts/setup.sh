@@ -112,9 +112,8 @@ if [ "$mode" = --test ]; then
 	need clang-format 'clang-format' any_command clang-format
 	need python3 'Python 3' any_command python3
 	need default-jdk-headless 'Java: java and javac' any_command javac
-	need php8.2-cli 'PHP 8.2' any_command php8.2
-	need php8.2-opcache 'the opcache of PHP 8.2' any_file /usr/lib/php/20220829/opcache.so
-	need ruby3.1 'Ruby 3.1' any_command ruby3.1
+	need php-cli 'PHP' any_command php
+	need ruby 'Ruby' any_command ruby
 	need protobuf-compiler 'protoc' any_command protoc
 	need qemu-system-x86 'qemu for x86-64, to boot other kernels' any_command qemu-system-x86_64
 	need busybox-static 'busybox' any_command busybox

@@ -27,7 +27,7 @@ enum unwind_op {
 	UNWIND_SET_FP_LARGE = 11, /* .NET's own */
 };
 
-#define CODE_OFFSET(code) ((code) & 255)
+#define CODE_OFFSET(code) ((code)&255)
 #define CODE_OP(code) ((code) >> 8 & 15)
 #define CODE_INFO(code) ((code) >> 12)
 
@@ -103,9 +103,9 @@ static __always_inline bool undo_epilogue(struct ef_scratch *s, struct ef_dotnet
 	w->fp = s->state.fp;
 #pragma unroll
 	for (int i = 0; i < DOTNET_MAX_POPS; i++) {
-		u32 bytes = (at & 0xff) == 0x5b || (at & 0xff) == 0x5d		       ? 1 :
+		u32 bytes = (at & 0xff) == 0x5b || (at & 0xff) == 0x5d      ? 1 :
 			    (at & 0xff) == 0x41 && (at >> 8 & 0xfc) == 0x5c ? 2 :
-										       0;
+									      0;
 		if (bytes) {
 			if ((at & 0xff) == 0x5d && USER_READ(&w->fp, 8, w->sp))
 				return 0;
@@ -156,7 +156,8 @@ __noinline int step_dotnet_function(u32 offset)
 		return 1;
 	struct ef_dotnet_state *w = &s->runtimes.dotnet;
 	/* of an image whose handlers never ran nothing has read it yet: most functions have a frame pointer */
-	if (w->is_unwind_unread || USER_READ(&w->unwind, sizeof(w->unwind), w->begin + (w->function.unwind & ~3U))) {
+	if (w->is_unwind_unread ||
+	    USER_READ(&w->unwind, sizeof(w->unwind), w->begin + (w->function.unwind & ~3U))) {
 		count(EF_COUNTER_dotnet_unwind_unread);
 		return follow_frame_pointer(s, w);
 	}

@@ -33,7 +33,8 @@ enum dotnet_section_flags { SECTION_IS_CODE_HEAP = 2, SECTION_IS_RANGE_LIST = 4 
 enum dotnet_fragment { FRAGMENT_NEXT, FRAGMENT_BEGIN, FRAGMENT_END, FRAGMENT_SECTION, FRAGMENT_WORDS };
 
 /* Copies what is known of the process into `w`; asks user space where that is nothing yet. */
-static __always_inline void look_clr_up(struct ef_scratch *s, struct ef_dotnet_state *w, const struct ef_mapping *m)
+static __always_inline void look_clr_up(struct ef_scratch *s, struct ef_dotnet_state *w,
+					const struct ef_mapping *m)
 {
 	struct ef_process_id id = s->sample.process;
 	struct ef_dotnet *clr = bpf_map_lookup_elem(&dotnet_processes, &id);

@@ -39,7 +39,7 @@ struct ef_dotnet_state {
 	u64 functions;
 	u64 function_count;
 	/* the frame's function */
-	u64 code;   /* where its method begins */
+	u64 code; /* where its method begins */
 	u64 cookie;
 	u64 header; /* RealCodeHeader */
 	u64 is_unwind_unread;

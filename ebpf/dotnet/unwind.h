@@ -118,7 +118,8 @@ static __always_inline int step_stub(struct ef_scratch *s, struct ef_dotnet_stat
 }
 
 /* What else the runtime writes into anonymous memory, such as the write barrier: a leaf that methods call. */
-static __always_inline int step_helper(struct ef_scratch *s, struct ef_dotnet_state *w, const struct ef_mapping *m)
+static __always_inline int step_helper(struct ef_scratch *s, struct ef_dotnet_state *w,
+				       const struct ef_mapping *m)
 {
 	if (m->key || !s->is_leaf || USER_READ(&w->pair[1], 8, s->state.sp))
 		return 0;

@@ -15,13 +15,12 @@ export interface Php extends Interpreter {
   jit: '' | 'tracing' | 'function';
 }
 
-const SUITES: readonly { suite: string; version: string; extensions: string }[] = [
-  { suite: 'bullseye', version: '7.4', extensions: '20190902' },
-  { suite: 'trixie', version: '8.4', extensions: '20240924' },
-  { suite: 'sid', version: '8.4', extensions: '20240924' },
+const SUITES: readonly { suite: string; version: string }[] = [
+  { suite: 'bullseye', version: '7.4' },
+  { suite: 'trixie', version: '8.4' },
+  { suite: 'sid', version: '8.4' },
 ];
-const OWN = '/usr/bin/php8.2';
-const OWN_EXTENSIONS = '20220829';
+const OWN = '/usr/bin/php';
 
 export function findPhps(): Php[] {
   return [...ownPhp(), ...(isWholeMatrix ? SUITES.flatMap(debianPhp) : [])];
@@ -29,24 +28,26 @@ export function findPhps(): Php[] {
 
 function ownPhp(): Php[] {
   if (existsSync(OWN))
-    return describePhp(describeInstallation(), { command: [OWN], place: (script) => script }, OWN_EXTENSIONS);
+    return describePhp(describeInstallation(), { command: [OWN], place: (script) => script });
   console.log(`skipped: ${OWN} is not installed`);
   return [];
 }
 
-function debianPhp({ suite, version, extensions }: (typeof SUITES)[number]): Php[] {
+function debianPhp({ suite, version }: (typeof SUITES)[number]): Php[] {
   const root = fetchPackages(join(ROOTS, 'php'), suite, [`php${version}-cli`, `php${version}-opcache`]);
-  return root ? describePhp(`Debian ${suite}`, inRoot(root, `/usr/bin/php${version}`), extensions) : [];
+  return root ? describePhp(`Debian ${suite}`, inRoot(root, `/usr/bin/php${version}`)) : [];
 }
 
 /** Without its settings, which differ by machine. */
-function describePhp(origin: string, { command, place }: Interpreter, extensions: string): Php[] {
+function describePhp(origin: string, { command, place }: Interpreter): Php[] {
   const [program, ...args] = command;
-  const version = spawnSync(program, [...args, '-n', '-r', 'echo PHP_VERSION;'], { encoding: 'utf8' }).stdout;
+  const printed = (name: string): string =>
+    spawnSync(program, [...args, '-n', '-r', `echo ${name};`], { encoding: 'utf8' }).stdout;
+  const version = printed('PHP_VERSION');
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const withJit = [
     '-d',
-    `zend_extension=/usr/lib/php/${extensions}/opcache.so`,
+    `zend_extension=${printed('PHP_EXTENSION_DIR')}/opcache.so`,
     '-d',
     'opcache.enable_cli=1',
   ];

@@ -19,7 +19,7 @@ const SUITES: readonly { suite: string; version: string }[] = [
   { suite: 'trixie', version: '3.3' },
   { suite: 'sid', version: '3.3' },
 ];
-const OWN = '/usr/bin/ruby3.1';
+const OWN = '/usr/bin/ruby';
 
 export function findRubies(): Ruby[] {
   return [...ownRuby(), ...(isWholeMatrix ? SUITES.flatMap(debianRuby) : [])];

@@ -227,6 +227,8 @@ const RUNTIMES: Readonly<Record<string, string>> = {
   cpython: 'Python',
   dotnet: '.NET',
   hotspot: 'Java',
+  php: 'PHP',
+  ruby: 'Ruby',
   v8: 'JavaScript',
 };
 

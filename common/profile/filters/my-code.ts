@@ -84,14 +84,14 @@ const RULES = {
     isLibrary: (frame) => (frame.kind === 'go' || GO_SOURCE.test(frame.file)) && isGoLibrary(frame),
   },
   ruby: {
-    what: 'the standard library and gems',
+    what: 'what is written in C, the standard library and gems',
     kinds: ['ruby'],
-    isLibrary: byFile(/^<internal:|\/lib\/ruby\/|\/gems\//),
+    isLibrary: byFile(/^$|^<internal:|\/lib\/ruby\/|\/gems\//),
   },
   php: {
-    what: 'vendor directories',
+    what: 'what is written in C, and vendor directories',
     kinds: ['php', 'phpjit'],
-    isLibrary: byFile(/^phar:|\/vendor\/|^\/usr\/share\//),
+    isLibrary: byFile(/^$|^phar:|\/vendor\/|^\/usr\/share\//),
   },
   perl: {
     what: 'the modules of perl and of CPAN',
