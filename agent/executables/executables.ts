@@ -9,7 +9,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type FileId, type FileKey, toFileKey } from '../../common/base/brand.ts';
-import type { Mapping } from '../../common/profile/model/profile.ts';
 import { kernelFileId } from '../../common/symbols/kernel/kernel-file-id.ts';
 import type { NamedRange } from '../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
@@ -29,6 +28,7 @@ import type { WorkerPool } from '../workers/worker-pool.ts';
 import { BuildQueue } from './build-queue.ts';
 import {
   type Executable,
+  type FilePlace,
   loadedSegments,
   locateOffset,
   newExecutable,
@@ -289,7 +289,7 @@ export class Executables {
   }
 
   /** Where an offset of the file lies; undefined while the file is not read, or never will be. */
-  locate(key: FileKey, fileOffset: number): { mapping: Mapping; address: number } | undefined {
+  locate(key: FileKey, fileOffset: number): FilePlace | undefined {
     const executable = this.get(key);
     return executable && locateOffset(executable, fileOffset);
   }
@@ -464,6 +464,7 @@ export class Executables {
     executable.fileId = fileIdOf(executable, built);
     executable.gnuBuildId = built.gnuBuildId;
     executable.goBuildId = built.goBuildId;
+    executable.goCode = built.goCode;
     executable.segments = loadedSegments(segments);
     executable.mappings = undefined;
     this.stats.badFdes += built.badFdes;

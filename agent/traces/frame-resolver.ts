@@ -28,7 +28,7 @@ export interface StackFrames {
 
 export interface NativeSource {
   /** Where an offset of the file lies; undefined while the file is not open (or never will be). */
-  locate(key: FileKey, fileOffset: number): { mapping: Mapping; address: number } | undefined;
+  locate(key: FileKey, fileOffset: number): { mapping: Mapping; address: number; isGo?: boolean } | undefined;
   /** A name for the file whose frames cannot be located, '' if not even that is known. */
   nameOf(key: FileKey): string;
   /** The functions at ELF virtual addresses as processes of a view have them (RootViews); none where nothing covers one. */
@@ -335,6 +335,7 @@ export class FrameResolver {
     }
     frame.mapping = place.mapping;
     frame.address = place.address;
+    if (place.isGo) frame.frameType = 'go';
     frame.located = true;
     frame.isChanged = true;
     return true;

@@ -5,6 +5,8 @@ export interface GoFunctionSpec {
   start: number;
   /** From which offset in the function on the stack has so many bytes more than at its entry. */
   sizes: readonly (readonly [offset: number, bytes: number])[];
+  /** Of C: no source file is told. */
+  isC?: boolean;
 }
 
 export interface GoTableSpec {
@@ -30,7 +32,8 @@ export function buildGoPclntab(spec: GoTableSpec): Uint8Array {
   const names: number[] = [0];
   const programs: number[] = [0];
   const placed = spec.functions.map((f, i) => {
-    const at = { start: f.start, name: names.length, frame: programs.length };
+    const frame = programs.length;
+    const at = { start: f.start, name: names.length, frame, file: f.isC ? 0 : frame };
     names.push(...Buffer.from(`${f.name}\0`));
     programs.push(...encodeSizes(f, spec.functions[i + 1]?.start ?? spec.end, spec.quantum ?? 1));
     return at;
@@ -49,6 +52,7 @@ export function buildGoPclntab(spec: GoTableSpec): Uint8Array {
     put(f.start - base, record);
     table.writeUInt32LE(f.name, record + word);
     table.writeUInt32LE(f.frame, record + word + 12);
+    table.writeUInt32LE(f.file, record + word + 16);
   }
   put(spec.end - base, placed.length * word * 2);
   const head = Buffer.alloc(header);

@@ -2,6 +2,7 @@
 import type { FileId, FileKey } from '../../../common/base/brand.ts';
 import { toFileId } from '../../../common/base/brand.ts';
 import { PF_X, PT_LOAD, type Segment } from '../../../common/elf/elf.ts';
+import type { CodeRange } from '../../../common/elf/go-code.ts';
 import { emptyMapping, type Mapping } from '../../../common/profile/model/profile.ts';
 import type { DetectedRuntime } from '../../interpreters/contract.ts';
 import type { FileRecord } from '../../records/records.ts';
@@ -36,6 +37,8 @@ export interface Executable {
   fileId: FileId;
   gnuBuildId: string;
   goBuildId: string;
+  /** Code in it that Go's compiler made. */
+  goCode: CodeRange | undefined;
   /** The language runtime that the file contains. */
   runtime: DetectedRuntime | undefined;
   /** PT_LOAD segments. */
@@ -78,6 +81,7 @@ export function newExecutable(key: FileKey, path: string, identity: FileIdentity
     fileId: toFileId(''),
     gnuBuildId: '',
     goBuildId: '',
+    goCode: undefined,
     runtime: undefined,
     segments: [],
     openedPath: '',
@@ -91,14 +95,19 @@ export function newExecutable(key: FileKey, path: string, identity: FileIdentity
   };
 }
 
+export interface FilePlace {
+  mapping: Mapping;
+  /** ELF virtual address. */
+  address: number;
+  /** Go's compiler made the code there. */
+  isGo: boolean;
+}
+
 /**
  * ELF virtual address and mapping of an offset in the file; where no segment holds the offset, or the file is no
  * ELF file, the offset itself. Undefined until the file is read.
  */
-export function locateOffset(
-  executable: Executable,
-  offset: number,
-): { mapping: Mapping; address: number } | undefined {
+export function locateOffset(executable: Executable, offset: number): FilePlace | undefined {
   if (executable.segments.length === 0 && executable.state !== 'not-elf') return undefined;
   const segment = findSegment(executable.segments, offset);
   executable.mappings ??= new Map();
@@ -107,7 +116,10 @@ export function locateOffset(
     mapping = makeMapping(executable, segment);
     executable.mappings.set(segment, mapping);
   }
-  return { mapping, address: segment ? segment.vaddr + (offset - segment.offset) : offset };
+  const address = segment ? segment.vaddr + (offset - segment.offset) : offset;
+  const { goCode } = executable;
+  const isGo = goCode !== undefined && address >= goCode.start && address < goCode.end;
+  return { mapping, address, isGo };
 }
 
 /** Those that are loaded, without what objects that came from another thread take beside their fields. */

@@ -3,6 +3,7 @@
 import { type ByteSource, OutOfBounds } from '../../../common/base/byte-source.ts';
 import { ElfError, type ElfFile, type Machine, parseElf, type Segment } from '../../../common/elf/elf.ts';
 import { computeFileId } from '../../../common/elf/file-id.ts';
+import { type CodeRange, findGoCode } from '../../../common/elf/go-code.ts';
 import { findSeparateDebugInfo } from '../../../common/symbols/separate-symbols.ts';
 import type { FileAccess } from '../../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../../interpreters/contract.ts';
@@ -15,6 +16,8 @@ export interface ExecutableTable extends UnwindTable {
   fileId: string;
   gnuBuildId: string;
   goBuildId: string;
+  /** Code that Go's compiler made. */
+  goCode: CodeRange | undefined;
   machine: Machine;
   segments: readonly Segment[];
   /** The language runtime that the file contains. */
@@ -69,6 +72,7 @@ export function buildTable(
         fileId: computeFileId(source),
         gnuBuildId: elf.gnuBuildId,
         goBuildId: elf.goBuildId,
+        goCode: findGoCode(elf),
         machine: elf.machine,
         segments: elf.segments,
         ...unwind,

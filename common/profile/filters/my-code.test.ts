@@ -80,6 +80,19 @@ const OWN = [
 ];
 
 describe('my code', () => {
+  it('goes by the package in Go, wherever the program is installed and with or without files', () => {
+    const go = (name: string, file = ''): boolean =>
+      isMine({ kind: 'go', name, file, mapping: '/usr/bin/tool' }, ALL_RUNTIMES);
+    expect([go('main.work', '/build/main.go'), go('main.work'), go('example.org/x.Handle')]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect([go('runtime.mallocgc'), go('net/http.(*conn).serve'), go('memeqbody'), go('gogo')]).toEqual(
+      Array(4).fill(false),
+    );
+  });
+
   // names and files as the agent gives them for Go 1.25, with and without -trimpath, and for static C programs
   it.each([
     'runtime.mallocgc /usr/local/go/src/runtime/malloc.go',

@@ -48,8 +48,9 @@ const GO_LIBRARY_FILE = new RegExp(
   `/pkg/mod/|@v\\d|/vendor/|^/usr/(?:local|lib)/go|^(?:${GO_STANDARD})/.*\\.(?:go|s)$|/go[^/]*/src/(?:${GO_STANDARD})/`,
 );
 
+/** Assembly of the standard library has names without a package, such as `memeqbody`. */
 const isGoLibrary = ({ name, file }: CodeFrame): boolean =>
-  GO_LIBRARY_NAME.test(name) || GO_LIBRARY_FILE.test(file);
+  GO_LIBRARY_NAME.test(name) || GO_LIBRARY_FILE.test(file) || (file === '' && /^\w+$/.test(name));
 
 const byFile =
   (pattern: RegExp) =>
