@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 /** `type name` of each frame, leaf first, of the stacks with one more name. */
-function stacksOf(profile: Profile, pid: number, name: string): string[][] {
+function stacksOf(profile: Profile, pid: number, name: string | RegExp): string[][] {
   return profile.samples
     .filter((sample) => profile.processes[sample.process]!.pid === pid)
     .map(({ stack }) =>
@@ -27,7 +27,9 @@ function stacksOf(profile: Profile, pid: number, name: string): string[][] {
         );
       }),
     )
-    .filter((stack) => stack.some((frame) => frame.endsWith(` ${name}`)));
+    .filter((stack) =>
+      stack.some((frame) => (typeof name === 'string' ? frame.endsWith(` ${name}`) : name.test(frame))),
+    );
 }
 
 describe.skipIf(skipped)('frames of Go', () => {
@@ -72,5 +74,46 @@ describe.skipIf(skipped)('frames of Go', () => {
         .find((stack) => stack.at(-1) === 'go runtime.goexit');
     await recording.until(() => deep() !== undefined);
     expect(deep()!.filter((frame) => frame === 'go main.recurse')).toHaveLength(40);
+  });
+
+  const whole = async (path: string, library: string, root: RegExp): Promise<string[]> => {
+    recording = await Recording.start();
+    program = spawn(path, [library], { stdio: 'ignore' });
+    const { profiles } = recording;
+    const pid = program.pid!;
+    const found = (): string[] | undefined =>
+      profiles
+        .flatMap((profile) => stacksOf(profile, pid, /[./ ](main|unnamed-\w+)\.spin$/))
+        .find((stack) => root.test(stack.at(-1)!));
+    await recording.until(() => found() !== undefined);
+    // a plugin without a module has a name made of a hash
+    return found()!
+      .filter((frame) => !frame.startsWith('kernel'))
+      .map((frame) => frame.replace(/plugin\/unnamed-\w+/, 'unnamed'));
+  };
+
+  it('are known in a library that a program in C loads', async () => {
+    const library = compile('spin-shared.so', 'go', ['build', '-buildmode=c-shared'], 'spin-shared.go');
+    const frames = await whole(
+      compile('calls-go', 'gcc', ['-O1', '-ldl'], 'calls-go.c'),
+      library,
+      /^native _start$/,
+    );
+    expect(frames.slice(0, 2)).toEqual(['go main.spin', 'go main.Spin']);
+    expect(frames).toContain('go runtime.cgocallback');
+    expect(frames).toContain('native main');
+  });
+
+  it('are known in a plugin', async () => {
+    const library = compile('spin-plugin.so', 'go', ['build', '-buildmode=plugin'], 'spin-shared.go');
+    const path = compile('loads-plugin', 'go', ['build'], 'loads-plugin.go');
+    const frames = await whole(path, library, /^go runtime\.goexit$/);
+    expect(frames).toEqual([
+      'go unnamed.spin',
+      'go unnamed.Spin',
+      'go main.main',
+      'go runtime.main',
+      'go runtime.goexit',
+    ]);
   });
 });

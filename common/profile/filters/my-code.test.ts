@@ -88,6 +88,7 @@ describe('my code', () => {
       true,
       true,
     ]);
+    expect([go('plugin/unnamed-5ffee6857ba9.Spin'), go('plugin.Open')]).toEqual([true, false]);
     expect([go('runtime.mallocgc'), go('net/http.(*conn).serve'), go('memeqbody'), go('gogo')]).toEqual(
       Array(4).fill(false),
     );

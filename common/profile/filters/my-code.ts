@@ -43,7 +43,8 @@ const GO_SOURCE =
 /** The first part of the standard library's import paths: those of others begin with a domain. */
 const GO_STANDARD =
   'archive|bufio|bytes|cmp|compress|container|context|crypto|database|debug|embed|encoding|errors|expvar|flag|fmt|go|hash|html|image|index|internal|io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|runtime|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|type|unicode|unique|unsafe|vendor|weak';
-const GO_LIBRARY_NAME = new RegExp(`^(?:${GO_STANDARD})[./:]`);
+/** `plugin/unnamed-…` is a plugin's own main package. */
+const GO_LIBRARY_NAME = new RegExp(`^(?!plugin/)(?:${GO_STANDARD})[./:]`);
 const GO_LIBRARY_FILE = new RegExp(
   `/pkg/mod/|@v\\d|/vendor/|^/usr/(?:local|lib)/go|^(?:${GO_STANDARD})/.*\\.(?:go|s)$|/go[^/]*/src/(?:${GO_STANDARD})/`,
 );
