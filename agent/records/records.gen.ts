@@ -186,7 +186,7 @@ export const RUNTIME_MAPS = {
   V8: 'v8_files',
   HOTSPOT: 'hotspot_jvms',
   PHP: 'php_files',
-  DOTNET: 'dotnet_processes',
+  DOTNET: 'dotnet_clrs',
   RUBY: 'ruby_files',
 } as const;
 

@@ -15,7 +15,7 @@ enum ef_dotnet_code {
 /* How far right a cookie's address is shifted */
 #define EF_DOTNET_COOKIE_SHIFT 3
 
-/* Value of the map `dotnet_processes`, by process: agent/interpreters/dotnet/layout.ts says what they are. Byte offsets in
+/* Value of the map `dotnet_clrs`, by process: agent/interpreters/dotnet/layout.ts says what they are. Byte offsets in
  * the struct that is named, where nothing else is said. */
 struct ef_dotnet {
 	struct ef_attachment attachment;

@@ -11,7 +11,7 @@ struct {
 	__uint(max_entries, 512);
 	__type(key, struct ef_process_id);
 	__type(value, struct ef_dotnet);
-} dotnet_processes SEC(".maps");
+} dotnet_clrs SEC(".maps");
 
 #define DOTNET_READ(dst, size, address) read_or_count((dst), (size), (address), EF_COUNTER_dotnet_read_failed)
 
@@ -37,14 +37,14 @@ static __always_inline void look_clr_up(struct ef_scratch *s, struct ef_dotnet_s
 					const struct ef_mapping *m)
 {
 	struct ef_process_id id = s->sample.process;
-	struct ef_dotnet *clr = bpf_map_lookup_elem(&dotnet_processes, &id);
+	struct ef_dotnet *clr = bpf_map_lookup_elem(&dotnet_clrs, &id);
 
 	w->is_looked_up = 1;
 	w->begin = w->end = 0;
 	w->clr.attachment.is_attached = 0;
 	if (!clr) {
-		bpf_map_update_elem(&dotnet_processes, &id, &w->nothing, BPF_NOEXIST);
-		clr = bpf_map_lookup_elem(&dotnet_processes, &id);
+		bpf_map_update_elem(&dotnet_clrs, &id, &w->nothing, BPF_NOEXIST);
+		clr = bpf_map_lookup_elem(&dotnet_clrs, &id);
 	}
 	if (!clr)
 		count(EF_COUNTER_runtimes_map_full);

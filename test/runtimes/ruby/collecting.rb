@@ -1,0 +1,6 @@
+# Collects garbage for as long as it lives.
+def collect
+  loop { GC.start }
+end
+
+collect
