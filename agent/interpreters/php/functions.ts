@@ -12,6 +12,7 @@ export interface PhpFunction {
 }
 
 const INTERNAL = 1;
+const USER = 2;
 const EVAL = 4;
 const HEAD_BYTES = 24;
 /** Its file, and its first and last line. */
@@ -33,6 +34,8 @@ export function readFunction(
   const head = viewOf(memory, address, HEAD_BYTES);
   if (!head) return 'unreadable';
   const type = head.getUint8(FUNCTION.type);
+  // freed: the type goes first, what the cookie is made of may still stand there
+  if (type !== INTERNAL && type !== USER && type !== EVAL) return 'replaced';
   const place = type === INTERNAL ? EMPTY_PLACE : viewOf(memory, address + functionFile, PLACE_BYTES);
   if (!place) return 'unreadable';
   if (functionCookie(head, place) !== cookie) return 'replaced';
@@ -66,11 +69,18 @@ function nameOf(memory: ProcessMemory, head: DataView, type: number, firstLine: 
   if (at === 0) return type === EVAL ? '{eval}' : '{main}';
   const plain = readString(memory, at, MAX_NAME);
   if (plain === undefined) return undefined;
-  const name = plain === CLOSURE && firstLine > 0 ? `{closure:${firstLine}}` : plain;
   const scope = pointerAt(head, FUNCTION.scope);
+  const name = closureName(plain, firstLine, scope !== 0) ?? plain;
   if (scope === 0) return name;
   const className = readString(memory, wordAt(memory, scope + CLASS_NAME), MAX_NAME);
   return className === undefined ? undefined : `${className}::${name}`;
+}
+
+/** Undefined for what is no closure, or says where it stands. The class has its namespace already. */
+function closureName(plain: string, firstLine: number, hasClass: boolean): string | undefined {
+  if (!plain.endsWith(CLOSURE) || firstLine === 0) return undefined;
+  const namespace = hasClass ? '' : plain.slice(0, plain.length - CLOSURE.length);
+  return `${namespace}{closure:${firstLine}}`;
 }
 
 /** Undefined where no string is there. An anonymous class has a NUL and the place of its definition behind its name. */
