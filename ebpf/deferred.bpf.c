@@ -6,7 +6,7 @@
  * touches the page, as the program is about to, and unwinds with the registers of the sample, which are still its own.
  *
  * An object of its own, since no older kernel takes a program with a callback, and loaded when a stack was cut for want
- * of a page: docs/decisions/stack-pages.md.
+ * of a page: docs/decisions/bpf/stack-page-faults.md.
  */
 /* A stack of calls has 8 frames, of which the callback and unwind_again() are two here. */
 #define UNWIND_STEPS_LINKAGE static __always_inline

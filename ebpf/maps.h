@@ -52,7 +52,7 @@ struct {
  * kernel's waits for memory five times. BPF_F_MMAPABLE, for nothing but that: it aligns elements with cache lines.
  *
  * A way is written with plain stores. Whatever a race makes of it, a trace or a process is sent again, never taken
- * for known: a torn entry is nobody's. docs/decisions/sets-of-a-cache-line.md
+ * for known: a torn entry is nobody's. docs/decisions/bpf/known-traces.md
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -26,7 +26,7 @@ static __always_inline u8 *table_block(void *table, u32 byte_offset)
 /*
  * Rules that were found last on this CPU. Between two ticks a busy machine turns its caches over: each of the look-ups
  * below then waits for memory, and together they take half a microsecond. Most return addresses were met before, and
- * what is kept of them is one cache line away: docs/decisions/rules-found-last.md.
+ * what is kept of them is one cache line away: docs/decisions/unwinding/unwind-rule-cache.md.
  *
  * A file's key holds its change time, so what a key and an offset lead to never changes. All contexts of a CPU use the
  * same entries, and one may interrupt another between any two words: an entry is taken only where its words belong

@@ -1,7 +1,7 @@
 /**
  * The agent runs for weeks and does little, `show symbol` for half a second: V8's optimising compiler would take more
  * CPU than the code that it makes faster. Only what runs very often is worth it, such as the table builder's loops.
- * docs/decisions/small-heap.md has the figures.
+ * docs/decisions/process/memory.md has the figures.
  */
 import { setFlagsFromString } from 'node:v8';
 

@@ -1,7 +1,7 @@
 /**
  * Attaches to the runtimes of processes, for plug-ins that need it: BPF says in which process a runtime was met, the
  * plug-in reads that process's memory, and what it found goes into the runtime's BPF map. BPF asks again about a process
- * that is not ready yet, less and less often: docs/decisions/attach-per-process.md.
+ * that is not ready yet, less and less often: docs/decisions/runtimes/file-or-process-state.md.
  */
 import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';

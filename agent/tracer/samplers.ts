@@ -4,7 +4,7 @@
  *
  * The events run a program of two lines, `tick`, which jumps to whatever stands in slot 0 of a program array. A wider
  * sampler is loaded and verified on another thread, sharing all maps, and then put into that slot: each tick runs
- * either the old or the new one, to its end. docs/decisions/runtimes-on-demand.md says what else was tried.
+ * either the old or the new one, to its end. docs/decisions/runtimes/loading-on-demand.md says what else was tried.
  */
 
 import type { Native, NativeBpfObject } from '../base/native.ts';

@@ -1,7 +1,7 @@
 /**
  * Traces by the 64-bit hash that BPF gave them, bounded in bytes. They stand one behind the other in slabs of numbers,
  * outside the JavaScript heap: objects that come by the dozen each second and stay for minutes are what V8's collector
- * spends most on (docs/decisions/traces-in-slabs.md).
+ * spends most on (docs/decisions/traces-and-export/trace-store.md).
  *
  * Where the slabs are full the oldest one leaves: what was sampled since it was written moves to the newest, of the others
  * BPF is told to send them again. BPF sends a trace once and then only its hash, so samples that were under way still find

@@ -16,7 +16,7 @@ const MIN_BYTES = 128 << 20;
 /** Beside what is resident: what V8 and the C library set aside. The kernel refuses what is more (RLIMIT_DATA). */
 const RESERVED_BYTES = 64 << 20;
 /**
- * As the agent's (docs/decisions/small-heap.md), but for the young generation, of which three semi-spaces stay resident;
+ * As the agent's (docs/decisions/process/memory.md), but for the young generation, of which three semi-spaces stay resident;
  * nearly all that workers hold lies outside their heaps. V8's code is of no use with other flags: they are the same always.
  */
 const NODE_FLAGS = [
@@ -38,7 +38,7 @@ export interface FileWorkerOptions {
 
 /**
  * They are bundled into one file (see the Makefile): a worker that loads its modules one by one takes twice the CPU time
- * to start, and 8 MB more (docs/decisions/small-heap.md).
+ * to start, and 8 MB more (docs/decisions/process/memory.md).
  */
 export function createFileWorkers(options: FileWorkerOptions = {}): WorkerPool {
   const { detail = 'full', maxMemory = DEFAULT_MAX_MEMORY } = options;

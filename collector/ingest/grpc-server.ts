@@ -1,6 +1,6 @@
 /**
  * OTLP over gRPC, on Node's HTTP/2. Its calls are refused by their headers, before a byte of a message is held, and what
- * is held is counted: a gRPC library gathers a message before it asks anybody. See docs/decisions/own-grpc-server.md.
+ * is held is counted: a gRPC library gathers a message before it asks anybody. See docs/decisions/collector/grpc-server.md.
  */
 import {
   constants,

@@ -1,6 +1,6 @@
 /**
  * A process that reads one kind of strangers' files for the collector: its end, at V8's heap limit or for what it takes
- * outside the heap, is not the collector's. See docs/decisions/readers-of-their-own.md.
+ * outside the heap, is not the collector's. See docs/decisions/collector/reader-processes.md.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 #!/bin/sh
 # native.sh CPU OUT: what is compiled for a processor, into OUT, to run with glibc 2.28 and no other library than libstdc++
-# and libgcc_s, which lie in OUT/lib (docs/decisions/one-tarball.md).
+# and libgcc_s, which lie in OUT/lib (docs/decisions/process/releases.md).
 set -eu
 cd "$(dirname "$0")/../.."
 cpu=$1

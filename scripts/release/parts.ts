@@ -15,7 +15,7 @@ export interface Architecture {
   nodeIntegrity: string;
 }
 
-/** Long-term support; later ones break the workers' limit of memory (docs/decisions/one-tarball.md). */
+/** Long-term support; later ones break the workers' limit of memory (docs/decisions/process/releases.md). */
 export const NODE_VERSION = '22.23.3';
 export const ARCHITECTURES: readonly Architecture[] = [
   {

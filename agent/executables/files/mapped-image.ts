@@ -1,7 +1,7 @@
 /**
  * An executable that can't be opened, out of the pages of it that a process has mapped: on another user's FUSE mount
  * (AppImages) or behind a server that trusts no root, not even root may read the file. What runs is in memory: headers,
- * code, unwind information and the dynamic linker's symbols. docs/decisions/images-from-memory.md
+ * code, unwind information and the dynamic linker's symbols. docs/decisions/symbols/unreadable-executables.md
  */
 import { writeSync } from 'node:fs';
 import { bufferSource } from '../../../common/base/byte-source.ts';

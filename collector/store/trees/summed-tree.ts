@@ -1,6 +1,6 @@
 /**
  * The stacks of a part that is complete, summed by function. The frequent ones come first, so that a picture of many parts
- * reads as far as boxes are large enough to be seen: see docs/decisions/summed-trees.md.
+ * reads as far as boxes are large enough to be seen: see docs/decisions/collector/summed-trees.md.
  */
 
 import type { Frame, StackCounts, SummedFunctions } from '../store.ts';

@@ -1,7 +1,7 @@
 /**
  * Regular expressions that a person wrote, in a filter, a transform, a search or a link that somebody else sent. They are
  * matched in time linear in the text (RE2's way), so that none of them can stop the collector or the page: see
- * docs/decisions/linear-patterns.md.
+ * docs/decisions/collector/regular-expressions.md.
  */
 import { RE2JS } from 're2js';
 
