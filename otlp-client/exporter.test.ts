@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServerCredentials, status } from '@grpc/grpc-js';
@@ -43,6 +44,15 @@ function exporterTo(address: string, more: Partial<ConnectionOptions> = {}): Exp
 const REQUEST = new TextEncoder().encode('profile '.repeat(1000));
 
 describe('Exporter', () => {
+  it('speaks through a Unix socket', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'everyframe-grpc-'));
+    const at = `unix:${directory}/otlp.sock`;
+    const receiver = await receive((call) => call.ok(), { at });
+    expect(receiver.address).toBe(at);
+    expect(await exporterTo(at).send(REQUEST, 5000)).toMatchObject({ kind: 'ok' });
+    rmSync(directory, { recursive: true });
+  });
+
   it.each(['gzip', 'none'] as const)(
     'sends the bytes and the headers, compression %s',
     async (compression) => {
@@ -98,6 +108,29 @@ describe('Exporter', () => {
     for (let i = 0; i < 3; i++) await exporter.send(REQUEST, 5000);
     expect(seen[0]).toMatchObject({ a: ['1'] });
     expect(seen[2]).toEqual(seen[1]);
+  });
+
+  it('asks the proxy that upper-case variables name, unless NO_PROXY has the receiver', async () => {
+    const receiver = await receive((call) => call.ok());
+    const asked: string[] = [];
+    const proxy = createHttpServer().on('connect', (request, socket) => {
+      asked.push(request.url ?? '');
+      const through = connect(receiver.port, '127.0.0.1', () => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n');
+        through.pipe(socket).pipe(through);
+      });
+      socket.on('error', () => through.destroy());
+      through.on('error', () => socket.destroy());
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    open.push(proxy);
+    for (const name of ['http_proxy', 'https_proxy', 'no_proxy']) vi.stubEnv(name, undefined);
+    vi.stubEnv('HTTP_PROXY', `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+    expect(await exporterTo('collector.test:4317').send(REQUEST, 5000)).toMatchObject({ kind: 'ok' });
+    expect(asked).toEqual(['collector.test:4317']);
+    vi.stubEnv('NO_PROXY', '.test');
+    expect(await exporterTo('collector.test:4317').send(REQUEST, 500)).toMatchObject({ kind: 'retry' });
+    expect(asked).toHaveLength(1);
   });
 
   it('reaches a collector on this machine without its proxy', async () => {

@@ -50,7 +50,7 @@ const TOO_LARGE_CODES: ReadonlySet<status> = new Set([
 ]);
 
 /** One printable line of a text that came from outside. */
-function printable(text: string): string {
+export function printable(text: string): string {
   const line = text.slice(0, MAX_MESSAGE_CHARS + 1).replace(/[^\x20-\x7e\u00a0-\ufffd]+/g, ' ');
   return line.length > MAX_MESSAGE_CHARS ? `${line.slice(0, MAX_MESSAGE_CHARS)}…` : line;
 }

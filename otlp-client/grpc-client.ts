@@ -8,6 +8,7 @@ import {
   Metadata,
   type ServiceError,
 } from '@grpc/grpc-js';
+import { adoptProxyVariables } from './proxy.ts';
 
 export interface TlsFiles {
   /** PEM; undefined: Node's own authorities. */
@@ -18,8 +19,10 @@ export interface TlsFiles {
 }
 
 export interface ConnectionOptions {
-  /** `host:port`, `[ipv6]:port`. */
+  /** What gRPC dials (receiver-address.ts); of HTTP what a person is told. */
   address: string;
+  /** OTLP over HTTP in place of gRPC. */
+  http?: { profiles: URL; metrics: URL; socketPath?: string | undefined };
   /** undefined: no TLS. */
   tls: TlsFiles | undefined;
   /** gRPC metadata of every call; names in lower case. A name that ends in `-bin` has a base64 value. */
@@ -32,7 +35,10 @@ export interface ConnectionOptions {
 const MAX_RESPONSE_BYTES = 64 * 1024;
 /** Requests are bounded by the reporter, not by the channel. */
 const NO_LIMIT = -1;
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\]):/i;
+const LOOPBACK = /^(?:(?:dns:(?:\/\/\/)?|https?:\/\/)?(?:localhost|127(?:\.\d+){3}|\[::1\])[:/]|unix:)/i;
+
+export const usesGzip = ({ address, compression }: ConnectionOptions): boolean =>
+  compression === 'gzip' || (compression === 'auto' && !LOOPBACK.test(address));
 
 function channelCredentials(tls: TlsFiles | undefined): ChannelCredentials {
   if (!tls) return credentials.createInsecure();
@@ -53,13 +59,13 @@ export class GrpcClient {
   readonly #metadata: Metadata;
 
   constructor(options: ConnectionOptions) {
+    adoptProxyVariables(process.env);
     this.#metadata = metadataOf(options.headers);
     const isHere = LOOPBACK.test(options.address);
-    const isPlain = options.compression === 'none' || (options.compression === 'auto' && isHere);
     this.#client = new Client(options.address, channelCredentials(options.tls), {
-      'grpc.default_compression_algorithm': isPlain
-        ? compressionAlgorithms.identity
-        : compressionAlgorithms.gzip,
+      'grpc.default_compression_algorithm': usesGzip(options)
+        ? compressionAlgorithms.gzip
+        : compressionAlgorithms.identity,
       'grpc.max_send_message_length': NO_LIMIT,
       'grpc.max_receive_message_length': MAX_RESPONSE_BYTES,
       // Pings show a peer that vanished without a word while a call waits.

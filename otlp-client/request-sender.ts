@@ -7,11 +7,12 @@
  * where the request on the wire is still the head of the queue. Samples here are sampling events. Of the dropped ones,
  * samplesDroppedUnanswered were sent at least once: a receiver that died or stalled may have them.
  */
-import { Exporter, type ExportResult, type Transport } from './exporter.ts';
+import type { ExportResult, Transport } from './exporter.ts';
 import type { ConnectionOptions } from './grpc-client.ts';
 import { type LinkHints, LinkLog, type SenderLog } from './link-log.ts';
 import { type QueueEntry, RequestQueue } from './queue.ts';
 import { countProfiles, splitRequest } from './request-parts.ts';
+import { makeTransport } from './transport.ts';
 
 export interface SenderOptions extends ConnectionOptions {
   /** Largest request before compression. */
@@ -80,7 +81,7 @@ export class RequestSender {
     retries: 0,
   };
 
-  constructor(options: SenderOptions, log: SenderLog, transport: Transport = new Exporter(options)) {
+  constructor(options: SenderOptions, log: SenderLog, transport: Transport = makeTransport(options)) {
     this.#options = options;
     this.#transport = transport;
     this.#queue = new RequestQueue({ maxBytes: options.maxQueueBytes, maxEntries: options.maxQueueEntries });
@@ -161,7 +162,7 @@ export class RequestSender {
     this.#sending = entry;
     const requestTimeoutMs = Math.min(
       this.#options.requestTimeoutMs * 2 ** this.#timeouts,
-      MAX_REQUEST_TIMEOUT_MS,
+      Math.max(MAX_REQUEST_TIMEOUT_MS, this.#options.requestTimeoutMs),
     );
     const timeoutMs = this.#flush ? Math.min(requestTimeoutMs, this.#flushRemainingMs()) : requestTimeoutMs;
     void this.#transport.send(entry.bytes, timeoutMs).then((result) => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BadSetting } from '../../common/base/bad-setting.ts';
 import { parseAgentOptions } from '../settings/options.ts';
-import { reporterOptions } from './options.ts';
+import { destinationOptions } from './options.ts';
 
 let dir = '';
 const file = (name: string): string => join(dir, name);
@@ -31,7 +31,7 @@ beforeAll(() => {
 afterAll(() => rmSync(dir, { recursive: true }));
 
 const make = (flags: Record<string, unknown>, env = {}) =>
-  reporterOptions(parseAgentOptions({ collectionAgent: 'c:4317', ...flags }), env);
+  destinationOptions(parseAgentOptions({ collectionAgent: 'c:4317', ...flags }), env)[0];
 
 function messageOf(flags: Record<string, unknown>): string {
   try {
@@ -48,8 +48,11 @@ describe('reporterOptions', () => {
     ['collector.example:4317', 'collector.example:4317', true, 0],
     ['127.0.0.1:11000', '127.0.0.1:11000', true, 0],
     ['[::1]:11000', '[::1]:11000', true, 0],
-    ['http://host:4317', 'host:4317', false, 1],
-    ['HTTPS://host:4317/', 'host:4317', true, 1],
+    ['http://host:4317', 'host:4317', false, 0],
+    ['HTTPS://host:4317/', 'host:4317', true, 0],
+    ['https://host', 'host:443', true, 0],
+    ['dns:///host:4317', 'dns:///host:4317', true, 0],
+    ['unix:///run/otlp.sock', 'unix:/run/otlp.sock', false, 0],
   ])('reads %s', (collectionAgent, address, tls, notes) => {
     const made = make({ collectionAgent });
     expect(made.address).toBe(address);
@@ -126,5 +129,40 @@ describe('reporterOptions', () => {
   it('keeps requests well below the size of the queue', () => {
     expect(make({ maxQueueBytes: '1048576' }).maxRequestBytes).toBe(262_144);
     expect(make({}).maxRequestBytes).toBe(4 << 20);
+  });
+
+  it.each([
+    ['c:4318', {}, 'https://c:4318/v1development/profiles', 'https://c:4318/v1/metrics'],
+    ['c:4318', { disableTls: true }, 'http://c:4318/v1development/profiles', 'http://c:4318/v1/metrics'],
+    ['http://c:4318', {}, 'http://c:4318/v1development/profiles', 'http://c:4318/v1/metrics'],
+    ['https://c/in/here', {}, 'https://c/in/here', 'https://c/v1/metrics'],
+  ])('%s over HTTP', (collectionAgent, flags, profiles, metrics) => {
+    const { http } = make({ collectionAgent, protocol: 'http/protobuf', ...flags });
+    expect([http?.profiles.href, http?.metrics.href]).toEqual([profiles, metrics]);
+  });
+
+  it.each([
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://c:4318', 'http://c:4318/v1development/profiles'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://c:4318/base/', 'http://c:4318/base/v1development/profiles'],
+    ['OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT', 'http://c:4318', 'http://c:4318/'],
+    ['OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT', 'http://c:4318/x', 'http://c:4318/x'],
+  ])('%s=%s is completed as the specification has it', (name, value, url) => {
+    const env = { [name]: value, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf' };
+    expect(destinationOptions(parseAgentOptions({}, { env }), {})[0].http?.profiles.href).toBe(url);
+  });
+
+  it('has the scheme of an endpoint before OTEL_EXPORTER_OTLP_INSECURE, and no paths for gRPC', () => {
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://c:4317/x', OTEL_EXPORTER_OTLP_INSECURE: 'true' };
+    const [made] = destinationOptions(parseAgentOptions({}, { env }), {});
+    expect(made).toMatchObject({ address: 'c:4317', tls: {} });
+    expect(made.notes).toHaveLength(2);
+  });
+
+  it('makes one of each destination', () => {
+    const all = destinationOptions(parseAgentOptions({ collectionAgent: ['a:1', 'http://b:2'] }), {});
+    expect(all.map(({ address, tls }) => [address, tls !== undefined])).toEqual([
+      ['a:1', true],
+      ['b:2', false],
+    ]);
   });
 });

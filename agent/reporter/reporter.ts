@@ -2,9 +2,10 @@
 
 import { countEvents, type Profile } from '../../common/profile/model/profile.ts';
 import { OtlpEncoder, splitProfile } from '../../common/profile/otlp/otlp-encode.ts';
-import { Exporter, type Transport } from '../../otlp-client/exporter.ts';
+import type { Transport } from '../../otlp-client/exporter.ts';
 import type { SenderLog } from '../../otlp-client/link-log.ts';
 import { RequestSender, type SenderOptions } from '../../otlp-client/request-sender.ts';
+import { makeTransport } from '../../otlp-client/transport.ts';
 import { runInSlices } from '../base/slices.ts';
 import { readScope } from './scope.ts';
 
@@ -38,7 +39,7 @@ export class Reporter {
     options: SenderOptions,
     log: SenderLog,
     codec: ProfileCodec = otlpCodec(),
-    transport: Transport = new Exporter(options),
+    transport: Transport = makeTransport(options),
   ) {
     this.#codec = codec;
     this.#sender = new RequestSender(options, log, transport);

@@ -3,10 +3,10 @@
  * that fails costs nothing but its moment: the next one says it all again.
  */
 import { hostname } from 'node:os';
-import { type ClientUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
-import { encodeCounters, METRICS_EXPORT_PATH } from '../../common/profile/otlp/otlp-metrics.ts';
-import { type ConnectionOptions, GrpcClient } from '../../otlp-client/grpc-client.ts';
+import { encodeCounters } from '../../common/profile/otlp/otlp-metrics.ts';
+import type { ConnectionOptions } from '../../otlp-client/grpc-client.ts';
 import type { Failure, SenderLog } from '../../otlp-client/link-log.ts';
+import { type MetricsClient, makeMetricsClient } from '../../otlp-client/metrics-client.ts';
 import { readScope } from './scope.ts';
 
 const PREFIX = 'everyframe.agent.';
@@ -18,13 +18,9 @@ const FIRST_PUSH_MS = 1000;
 const STOP_DEADLINE_MS = 500;
 /** Numbers that also fall, by the end of their names. */
 const GAUGE = /(?:^|\.)(?:queueBytes|queueEntries|samplesQueued|rssBytes|maxDelayMs|learning|approximate)$/;
-const failureOf = (error: ServiceError): Failure => ({
-  code: status[error.code] ?? `code ${error.code}`,
-  message: error.details,
-});
 
 export class SelfMetrics {
-  readonly #client: GrpcClient;
+  readonly #client: MetricsClient;
   readonly #counters: () => Record<string, number>;
   readonly #log: SenderLog;
   readonly #timer: NodeJS.Timeout;
@@ -33,7 +29,6 @@ export class SelfMetrics {
   readonly #scope = readScope();
   #failedWith: string | undefined;
   #pushing: Promise<void> | undefined;
-  #call: ClientUnaryCall | undefined;
 
   /** Pushes every `intervalMs` until stopped. */
   constructor(
@@ -42,7 +37,7 @@ export class SelfMetrics {
     log: SenderLog,
     intervalMs = INTERVAL_MS,
   ) {
-    this.#client = new GrpcClient(connection);
+    this.#client = makeMetricsClient(connection);
     this.#counters = counters;
     this.#log = log;
     this.#timer = setInterval(() => void this.#push(DEADLINE_MS), intervalMs);
@@ -55,7 +50,7 @@ export class SelfMetrics {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     clearTimeout(this.#firstTimer);
-    this.#call?.cancel();
+    this.#client.cancel();
     await this.#pushing;
     await this.#push(STOP_DEADLINE_MS);
     this.#client.close();
@@ -85,14 +80,9 @@ export class SelfMetrics {
       ),
     };
     const bytes = encodeCounters(report, this.#scope, (name) => GAUGE.test(name));
-    await new Promise<void>((resolve) => {
-      this.#call = this.#client.call(METRICS_EXPORT_PATH, bytes, deadlineMs, (error) => {
-        this.#call = undefined;
-        // Cancelled by stop(), which pushes anew.
-        if (error?.code !== status.CANCELLED) this.#noteResult(error && failureOf(error));
-        resolve();
-      });
-    });
+    const result = await this.#client.push(bytes, deadlineMs);
+    // Cancelled by stop(), which pushes anew.
+    if (result !== 'cancelled') this.#noteResult(result);
   }
 
   #noteResult(failure: Failure | null): void {

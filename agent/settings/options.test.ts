@@ -31,8 +31,8 @@ describe('parseAgentOptions', () => {
 
   it('lets flags win over the environment', () => {
     const env = { EVERYFRAME_SAMPLES_PER_SECOND: '50', OTEL_PROFILING_AGENT_DISABLE_TLS: 'true' };
-    expect(parseAgentOptions({}, env)).toMatchObject({ samplesPerSecond: 50, disableTls: true });
-    expect(parseAgentOptions({ samplesPerSecond: '97' }, env).samplesPerSecond).toBe(97);
+    expect(parseAgentOptions({}, { env })).toMatchObject({ samplesPerSecond: 50, disableTls: true });
+    expect(parseAgentOptions({ samplesPerSecond: '97' }, { env }).samplesPerSecond).toBe(97);
   });
 
   it.each([

@@ -5,14 +5,27 @@
  */
 import * as v from 'valibot';
 import { BadSetting } from '../../common/base/bad-setting.ts';
-import { defaultsOf, type Setting, settingName } from '../../common/base/setting.ts';
+import { defaultsOf, flagOf, type Setting, settingName } from '../../common/base/setting.ts';
+import { mergeLayers, type SettingLayer } from '../../common/base/setting-layers.ts';
 import { parseBytes } from '../../common/base/size.ts';
+import { exporterEnvironment } from './exporter-environment.ts';
 
 export const SYMBOL_CACHE_HELP =
   'keep names of native code and unwind tables there for later runs, or off (default: /var/cache/everyframe for root, else below ~/.cache)';
 
 export const AGENT_SETTINGS: readonly Setting[] = [
-  { flag: 'collection-agent', value: 'HOST:PORT', help: 'OTLP gRPC receiver to push profiles to' },
+  {
+    flag: 'collection-agent',
+    value: 'HOST:PORT',
+    repeatable: true,
+    help: 'OTLP receiver to push profiles to: host:port, http:// or https://, dns:///host:port, unix:PATH; repeatable, each with a queue of its own',
+  },
+  {
+    flag: 'protocol',
+    value: 'grpc|http/protobuf',
+    default: 'grpc',
+    help: 'how to push; http/protobuf: to /v1development/profiles, unless the URL has a path',
+  },
   { flag: 'disable-tls', help: 'push without TLS' },
   { flag: 'tls-ca', value: 'FILE', help: 'certificate authorities to trust instead of the built-in ones' },
   { flag: 'tls-cert', value: 'FILE', help: 'client certificate' },
@@ -28,6 +41,12 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     value: 'auto|gzip|none',
     default: 'auto',
     help: 'compression of pushed profiles; auto: gzip, but none to a receiver on this machine',
+  },
+  {
+    flag: 'export-timeout',
+    value: 'DURATION',
+    default: '5s',
+    help: 'how long a push may take; one that took longer is made again, with more time',
   },
   { flag: 'samples-per-second', value: 'HZ', default: '20', help: 'samples a second on each CPU' },
   {
@@ -98,6 +117,21 @@ export const AGENT_SETTINGS: readonly Setting[] = [
   { flag: 'verbose', help: 'log more' },
 ];
 
+/** What says where profiles go: `everyframe run` has a collector of its own. */
+export const DESTINATION_FLAGS: readonly string[] = [
+  ...[
+    'collection-agent',
+    'protocol',
+    'disable-tls',
+    'tls-ca',
+    'tls-cert',
+    'tls-key',
+    'header',
+    'headers-file',
+  ],
+  'export-timeout',
+];
+
 /** The other profiler's flags that have no meaning here: accepted, and said so. */
 export const IGNORED_FLAGS: Readonly<Record<string, string>> = {
   tracers: 'every runtime that is supported is unwound',
@@ -155,19 +189,31 @@ const duration = (flag: string, minMs: number, maxMs: number) =>
 
 const optionalText = v.optional(v.string());
 const onOff = v.optional(v.boolean(), false);
+const list = v.optional(
+  v.pipe(
+    v.union([v.string(), v.array(v.string())]),
+    v.transform((one) => [one].flat()),
+  ),
+  [],
+);
 
 const agentSchema = v.strictObject({
-  collectionAgent: optionalText,
+  collectionAgent: list,
+  protocol: v.picklist(
+    ['grpc', 'http/protobuf'],
+    ({ input }) => `--protocol is ${input}: give grpc or http/protobuf`,
+  ),
   disableTls: onOff,
   tlsCa: optionalText,
   tlsCert: optionalText,
   tlsKey: optionalText,
-  header: v.optional(v.array(v.string()), []),
+  header: list,
   headersFile: optionalText,
   compression: v.picklist(
     ['auto', 'gzip', 'none'],
     ({ input }) => `--compression is ${input}: give auto, gzip or none`,
   ),
+  exportTimeout: duration('export-timeout', 100, 3_600_000),
   samplesPerSecond: number('--samples-per-second or -F', 1, 10_000),
   reporterInterval: duration('reporter-interval', 100, 3_600_000),
   reporterJitter: number('--reporter-jitter', 0, 1, false),
@@ -195,28 +241,67 @@ const agentSchema = v.strictObject({
 });
 
 /** Durations are in milliseconds. */
-export type AgentOptions = v.InferOutput<typeof agentSchema>;
+export type AgentOptions = v.InferOutput<typeof agentSchema> & {
+  /** Where each value comes from. */
+  origins: Readonly<Record<string, string>>;
+  /** What the environment says that can't be used. */
+  notes: readonly string[];
+};
 
-/** Values from the environment, by the option's name. */
-export function settingsFromEnvironment(env: Record<string, string | undefined>): Record<string, unknown> {
-  const found: Record<string, unknown> = {};
-  for (const setting of AGENT_SETTINGS) {
-    const name = setting.flag.toUpperCase().replaceAll('-', '_');
-    const text = env[`EVERYFRAME_${name}`] ?? env[`OTEL_PROFILING_AGENT_${name}`];
-    if (text === undefined) continue;
-    if (setting.repeatable) found[settingName(setting.flag)] = text.split(',');
-    else found[settingName(setting.flag)] = setting.value === undefined ? /^(1|true|yes)$/i.test(text) : text;
-  }
-  return found;
+type Environment = Record<string, string | undefined>;
+
+export interface OtherPlaces {
+  env?: Environment;
+  /** Weaker than the environment. */
+  file?: SettingLayer;
+  /** Flags whose settings come from nowhere but flags. */
+  except?: readonly string[];
 }
 
-/** Flags win over the environment, the environment over the defaults. Throws {@link BadSetting}. */
+const PREFIXES = ['EVERYFRAME_', 'OTEL_PROFILING_AGENT_'];
+
+/** EVERYFRAME_…, and the other profiler's. */
+function environmentLayer(env: Environment): SettingLayer {
+  const values: Record<string, unknown> = {};
+  const origins: Record<string, string> = {};
+  for (const setting of AGENT_SETTINGS) {
+    const name = setting.flag.toUpperCase().replaceAll('-', '_');
+    const variable = PREFIXES.map((prefix) => prefix + name).find((each) => env[each] !== undefined);
+    const text = variable && env[variable];
+    if (text === undefined) continue;
+    origins[settingName(setting.flag)] = variable!;
+    if (setting.repeatable) values[settingName(setting.flag)] = text.split(',');
+    else values[settingName(setting.flag)] = setting.value === undefined ? isTrue(text) : text;
+  }
+  return { values, origin: (name) => origins[name]! };
+}
+
+/** As Go reads it, and a person who writes yes. */
+const isTrue = (text: string): boolean => /^(1|t|true|yes)$/i.test(text.trim());
+
+/** Flags win over the environment, that over the file, and all over the defaults. Throws {@link BadSetting}. */
 export function parseAgentOptions(
   flags: Record<string, unknown>,
-  env: Record<string, string | undefined> = {},
+  { env = {}, file, except = [] }: OtherPlaces = {},
 ): AgentOptions {
-  const values = { ...defaultsOf(AGENT_SETTINGS), ...settingsFromEnvironment(env), ...flags };
+  const exporter = except.includes('collection-agent')
+    ? { values: {}, variables: {}, notes: [] }
+    : exporterEnvironment(env);
+  const outside = [
+    ...(file ? [file] : []),
+    { values: exporter.values, origin: (name: string) => exporter.variables[name]! },
+    environmentLayer(env),
+  ];
+  const names = new Set(except.map(settingName));
+  const { values, origins } = mergeLayers([
+    { values: defaultsOf(AGENT_SETTINGS), origin: () => 'default' },
+    ...outside.map(({ values, origin }) => ({
+      values: Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name))),
+      origin,
+    })),
+    { values: flags, origin: flagOf },
+  ]);
   const result = v.safeParse(agentSchema, values);
   if (!result.success) throw new BadSetting(result.issues[0].message);
-  return result.output;
+  return { ...result.output, origins, notes: exporter.notes };
 }

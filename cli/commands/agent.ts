@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
-import { reporterOptions } from '../../agent/reporter/options.ts';
-import { Reporter } from '../../agent/reporter/reporter.ts';
+import { Destinations } from '../../agent/reporter/destinations.ts';
+import { destinationOptions } from '../../agent/reporter/options.ts';
+import { resourceFromEnvironment } from '../../agent/reporter/resource-environment.ts';
 import { SelfMetrics } from '../../agent/reporter/self-metrics.ts';
 import { type AgentOptions, parseAgentOptions } from '../../agent/settings/options.ts';
 import type { Profile } from '../../common/profile/model/profile.ts';
@@ -22,10 +23,13 @@ export interface RunningAgent {
   stop(hasReceiver?: boolean): Promise<void>;
 }
 
+/** The first one gets the agent's own metrics as well. */
+type Transport = readonly [SenderOptions, ...SenderOptions[]];
+
 export interface AgentSettings {
   options: AgentOptions;
   /** Where to push; sampling does not wait for it. */
-  transport: SenderOptions | Promise<SenderOptions>;
+  transport: Transport | Promise<Transport>;
   /** A collector shares its memory limit. */
   withCollector?: boolean;
   /** Of --self-metrics; by default a minute. */
@@ -39,12 +43,14 @@ export async function startAgent(
 ): Promise<RunningAgent> {
   const sending = Promise.resolve(transport).then((settings) => ({
     settings,
-    reporter: new Reporter(settings, log),
+    reporter: new Destinations(settings, log),
   }));
+  const resource = resourceFromEnvironment(process.env);
+  for (const note of resource.notes) log.warn(note);
   // without a receiver nothing is pushed: it is told below why
   const push = (profile: Profile): Promise<void> =>
     sending.then(
-      ({ reporter }) => reporter.push(profile),
+      ({ reporter }) => reporter.push({ ...profile, host: { ...profile.host, ...resource.attributes } }),
       () => {},
     );
   raisePriority(log);
@@ -67,7 +73,7 @@ export async function startAgent(
     ),
   });
   const metrics = options.selfMetrics
-    ? new SelfMetrics(settings, counters, log, metricsIntervalMs)
+    ? new SelfMetrics(settings[0], counters, log, metricsIntervalMs)
     : undefined;
   return {
     async stop(hasReceiver = true) {
@@ -106,17 +112,17 @@ export function registerAgent(program: Command): void {
 
 async function runAgent(flags: Record<string, unknown>): Promise<void> {
   const { settings, ignored } = splitAgentFlags(flags);
-  const options = parseAgentOptions(settings, process.env);
-  if (!options.collectionAgent) {
+  const options = parseAgentOptions(settings, { env: process.env });
+  if (!options.collectionAgent[0]) {
     throw new Error(
       '--collection-agent HOST:PORT is needed: where to push profiles ("everyframe run" brings a collector of its own)',
     );
   }
   const log = makeLogger('agent', options.verbose);
   for (const text of ignored) log.warn(text);
-  const agent = await startAgent({ options, transport: reporterOptions(options) }, log);
+  const agent = await startAgent({ options, transport: destinationOptions(options) }, log);
   log.info(
-    `sampling ${options.samplesPerSecond} times a second on each CPU, pushing to ${options.collectionAgent}`,
+    `sampling ${options.samplesPerSecond} times a second on each CPU, pushing to ${options.collectionAgent.join(' and ')}`,
   );
   log.debug(`stopping: ${await untilSignal()}`);
   await agent.stop();

@@ -1,8 +1,8 @@
 /** `everyframe`: agent and collector as two processes, the collector without rights; whichever dies is started again. */
 import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
-import { reporterOptions } from '../../agent/reporter/options.ts';
-import { parseAgentOptions } from '../../agent/settings/options.ts';
+import { destinationOptions } from '../../agent/reporter/options.ts';
+import { DESTINATION_FLAGS, parseAgentOptions } from '../../agent/settings/options.ts';
 import { readToken } from '../../collector/net/access.ts';
 import { parseCollectorSettings, RUN_SETTINGS } from '../../collector/settings/options.ts';
 import { settingName } from '../../common/base/setting.ts';
@@ -24,17 +24,7 @@ export function registerRun(program: Command): void {
     .description('profile this machine and show it on a page (the default)')
     .action(run);
   for (const setting of RUN_SETTINGS) addSetting(command, setting);
-  addAgentFlags(command, [
-    'collection-agent',
-    'max-memory',
-    'disable-tls',
-    'tls-ca',
-    'tls-cert',
-    'tls-key',
-    'header',
-    'headers-file',
-    'self-metrics',
-  ]);
+  addAgentFlags(command, [...DESTINATION_FLAGS, 'max-memory', 'self-metrics']);
   addExamples(command, [
     ['everyframe', 'profiles this machine, and prints the address of the page'],
     ['everyframe run --data /var/lib/everyframe --max-age 7d', 'keeps a week on disk'],
@@ -65,7 +55,7 @@ async function run(flags: Record<string, unknown>): Promise<void> {
   const collectorArguments = takeCollectorArguments(settings);
   const log = makeLogger('everyframe', settings['verbose'] === true);
   for (const text of ignored) log.warn(text);
-  const options = parseAgentOptions(settings, process.env);
+  const options = parseAgentOptions(settings, { env: process.env, except: DESTINATION_FLAGS });
   const header = typeof tokenFile === 'string' ? [`authorization=Bearer ${readToken(tokenFile)}`] : [];
   // from here on, so that a Ctrl-C while it starts ends it in order
   const signalled = untilSignal();
@@ -73,7 +63,7 @@ async function run(flags: Record<string, unknown>): Promise<void> {
   const starting = startCollectorProcess(collectorArguments, supervisor);
   // both take a second on a busy machine: the agent samples before the collector is ready
   const transport = starting.then(({ ready }) =>
-    reporterOptions({ ...options, header, collectionAgent: ready.grpc, disableTls: true }),
+    destinationOptions({ ...options, header, collectionAgent: [ready.grpc], disableTls: true }),
   );
   const agent = await startAgent(
     {

@@ -17,3 +17,6 @@ export const defaultsOf = (settings: readonly Setting[]): Record<string, string>
   Object.fromEntries(
     settings.flatMap(({ flag, default: value }) => (value === undefined ? [] : [[settingName(flag), value]])),
   );
+
+/** `--max-user-frames` of `maxUserFrames`. */
+export const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}`;
