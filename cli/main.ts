@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import type { Command } from 'commander';
 import { samplingCommands } from './commands/sampling-commands.ts';
-import { newProgram, newShow, runProgram } from './program/program.ts';
+import { argumentsOf, newProgram, newShow, runProgram } from './program/program.ts';
 
 const program = newProgram();
 /** The parts that `show` prints, in the order of its help. */
@@ -36,7 +36,7 @@ const COMMANDS: Record<string, () => Promise<void>> = {
 };
 
 // without a command it is `run`, or a person wants to see them all
-const command = process.argv[2] ?? '';
+const command = argumentsOf(process.argv)[0] ?? '';
 const wanted = Object.hasOwn(COMMANDS, command) ? [command] : Object.keys(COMMANDS);
 const isNone = !Object.hasOwn(COMMANDS, command) && !/^(-.*|help)?$/s.test(command);
 await runProgram(program, async () => {

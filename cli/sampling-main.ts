@@ -4,9 +4,9 @@
  */
 
 import { samplingCommands } from './commands/sampling-commands.ts';
-import { newProgram, runProgram } from './program/program.ts';
+import { argumentsOf, newProgram, runProgram } from './program/program.ts';
 
 const program = newProgram();
 const commands = samplingCommands(program);
 // bin/everyframe comes here with one of them, with flags, or with nothing
-void runProgram(program, commands[process.argv[2] ?? ''] ?? commands['run']!);
+void runProgram(program, commands[argumentsOf(process.argv)[0] ?? ''] ?? commands['run']!);

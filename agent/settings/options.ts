@@ -146,21 +146,34 @@ export const IGNORED_FLAGS: Readonly<Record<string, string>> = {
   'off-cpu-threshold': 'CPU time alone is sampled',
   'filter-min-process-age': 'young processes are sampled like all others',
   'env-vars': 'variables of the environment are not sent',
+  'probe-link': 'CPU time is sampled, not events',
+  'load-probe': 'CPU time is sampled, not events',
+  'pin-cpu-ids': 'every CPU is sampled',
+  'bpffs-root': 'no file system of BPF objects is needed',
+  'obi-process-ctx': 'no file system of BPF objects is needed',
   pprof: '--self-metrics pushes what the agent counts',
 };
 
 /** Less than what it takes to run at all. */
 const MIN_MEMORY = 64 << 20;
 
-const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+const UNITS: Record<string, number> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+};
 
-const DURATION = /^\d+(?:\.\d+)?$|^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
+const DURATION = /^\d+(?:\.\d+)?$|^(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+$/;
 
 /** `500ms`, `5s`, `1m30s`, `2h`, or a bare number of seconds, in milliseconds. */
 export function parseDuration(text: string): number {
   if (!DURATION.test(text.trim()))
     throw new BadSetting(`"${text}" is not a valid duration: write 500ms, 5s, 1m or 2h`);
-  const parts = text.matchAll(/([\d.]+)(ms|s|m|h)?/g);
+  const parts = text.matchAll(/([\d.]+)(ns|us|µs|ms|s|m|h)?/g);
   return [...parts].reduce((sum, [, count, unit = 's']) => sum + Number(count) * UNITS[unit]!, 0);
 }
 
@@ -258,7 +271,8 @@ export interface OtherPlaces {
   except?: readonly string[];
 }
 
-const PREFIXES = ['EVERYFRAME_', 'OTEL_PROFILING_AGENT_'];
+/** The other profiler's come second. */
+export const ENVIRONMENT_PREFIXES: readonly string[] = ['EVERYFRAME_', 'OTEL_PROFILING_AGENT_'];
 
 /** EVERYFRAME_…, and the other profiler's. */
 function environmentLayer(env: Environment): SettingLayer {
@@ -266,7 +280,9 @@ function environmentLayer(env: Environment): SettingLayer {
   const origins: Record<string, string> = {};
   for (const setting of AGENT_SETTINGS) {
     const name = setting.flag.toUpperCase().replaceAll('-', '_');
-    const variable = PREFIXES.map((prefix) => prefix + name).find((each) => env[each] !== undefined);
+    const variable = ENVIRONMENT_PREFIXES.map((prefix) => prefix + name).find(
+      (each) => env[each] !== undefined,
+    );
     const text = variable && env[variable];
     if (text === undefined) continue;
     origins[settingName(setting.flag)] = variable!;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Command, Help, type Option } from 'commander';
 import { packageRoot } from '../../agent/base/package-root.ts';
 import { printable } from '../../common/base/printable.ts';
-import { AGENT_FLAG_NAMES, normaliseDashes } from './agent-flags.ts';
+import { AGENT_FLAG_NAMES, asDropIn, normaliseDashes } from './drop-in.ts';
 import { addExamples } from './examples.ts';
 import { endOnFaults, ignoreLostErrors } from './faults.ts';
 
@@ -12,6 +12,10 @@ export function productVersion(): string {
   const { version, commit } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
   return commit === undefined ? version : `${version} (commit ${commit})`;
 }
+
+const COPYRIGHT = `Copyright the authors of everyframe. Licensed under the Apache License, version 2.0; what the kernel runs of it
+under BSD or GPL-2.0. LICENSE and, in releases, LICENCES.txt have the terms of all parts.
+`;
 
 /** Defaults as they are typed, without quotes. */
 function describeOption(this: Help, option: Option): string {
@@ -26,6 +30,11 @@ export function newProgram(): Command {
       'Every frame of every process on this machine, as a flame graph and as OpenTelemetry profiles.',
     )
     .version(productVersion())
+    .option('--copyright', 'output the copyright and where the licences are')
+    .on('option:copyright', () => {
+      process.stdout.write(COPYRIGHT);
+      process.exit(0);
+    })
     .enablePositionalOptions()
     .configureHelp({ optionDescription: describeOption })
     .showHelpAfterError('(--help lists the flags)');
@@ -55,7 +64,7 @@ export async function runProgram(program: Command, register: () => Promise<void>
   endOnFaults(tell);
   try {
     await register();
-    await program.parseAsync(normaliseDashes(process.argv.slice(2), AGENT_FLAG_NAMES), { from: 'user' });
+    await program.parseAsync(argumentsOf(process.argv), { from: 'user' });
   } catch (error) {
     // a message may quote what a stranger wrote, and have lines of its own
     tell((error as Error).message);
@@ -63,3 +72,7 @@ export async function runProgram(program: Command, register: () => Promise<void>
     process.exit(1);
   }
 }
+
+/** What a person, or another profiler's unit, has typed. */
+export const argumentsOf = (argv: readonly string[], env: NodeJS.ProcessEnv = process.env): string[] =>
+  asDropIn(normaliseDashes(argv.slice(2), AGENT_FLAG_NAMES), env);
