@@ -79,7 +79,10 @@
 	X(dotnet_unwind_unread, ".NET frames passed by their frame pointer, since their unwind information is not in memory") \
 	X(ruby_read_failed, "Reads of Ruby's frames and methods that failed") \
 	X(ruby_bad_frame, "Ruby frames that contradict themselves: the Ruby frames from there on are left out") \
-	X(ruby_other_thread, "Samples in Ruby's interpreter of a thread that does not run Ruby now (2.7): it has native frames only")
+	X(ruby_other_thread, "Samples in Ruby's interpreter of a thread that does not run Ruby now (2.7): it has native frames only") \
+	X(perl_read_failed, "Reads of Perl's contexts, functions and statements that failed") \
+	X(perl_bad_context, "Perl's stacks of contexts that contradict themselves: the Perl frames from there on are left out") \
+	X(perl_not_function, "Perl frames whose function is none: left out")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

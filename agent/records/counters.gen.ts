@@ -72,5 +72,8 @@ export const BPF_COUNTERS = [
   { name: 'ruby_read_failed', text: "Reads of Ruby's frames and methods that failed" },
   { name: 'ruby_bad_frame', text: "Ruby frames that contradict themselves: the Ruby frames from there on are left out" },
   { name: 'ruby_other_thread', text: "Samples in Ruby's interpreter of a thread that does not run Ruby now (2.7): it has native frames only" },
+  { name: 'perl_read_failed', text: "Reads of Perl's contexts, functions and statements that failed" },
+  { name: 'perl_bad_context', text: "Perl's stacks of contexts that contradict themselves: the Perl frames from there on are left out" },
+  { name: 'perl_not_function', text: "Perl frames whose function is none: left out" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

@@ -22,6 +22,8 @@ export const EF_DOTNET_COOKIE_SHIFT = 3;
 export const EF_HOTSPOT_NO_BCI = 65535;
 export const EF_HOTSPOT_HEAPS = 16;
 export const EF_HOTSPOT_BLOB_BYTES = 384;
+export const EF_PERL_ADDRESS_BITS = 45;
+export const EF_PERL_LINE_BITS = 19;
 export const EF_PYTHON_RANGES = 4;
 export const EF_RUBY_ADDRESS_BITS = 45;
 export const EF_RUBY_POSITION_BITS = 19;
@@ -36,6 +38,7 @@ export const FrameKind = {
   PHP: 8,
   DOTNET: 9,
   RUBY: 10,
+  PERL: 11,
 } as const;
 
 export const Marker = {
@@ -105,6 +108,7 @@ export const Runtime = {
   PHP: 4,
   DOTNET: 5,
   RUBY: 6,
+  PERL: 7,
 } as const;
 
 export const Context = {
@@ -128,6 +132,31 @@ export const HotspotCode = {
   INTERPRETED: 0,
   COMPILED: 1,
   STUB: 2,
+} as const;
+
+export const PerlKind = {
+  MAIN: 0,
+  GV: 1,
+  LEXICAL: 2,
+  CV: 3,
+  EVAL: 4,
+  REQUIRED: 5,
+} as const;
+
+export const PerlAccess = {
+  KEY: 0,
+  POINTER: 1,
+  GLOBALS: 2,
+} as const;
+
+export const PerlFunction = {
+  RUNOPS: 0,
+  RUNOPS_DEBUG: 1,
+  SORT: 2,
+  REGEXEC: 3,
+  RUN: 4,
+  PARSE: 5,
+  FUNCTIONS: 6,
 } as const;
 
 export const PythonAccessKind = {
@@ -188,6 +217,7 @@ export const RUNTIME_MAPS = {
   PHP: 'php_files',
   DOTNET: 'dotnet_clrs',
   RUBY: 'ruby_files',
+  PERL: 'perl_files',
 } as const;
 
 /** Size and byte offsets of struct ef_process_id. */
@@ -349,13 +379,13 @@ export const CODE = {
 
 /** Size and byte offsets of struct ef_process_runtimes. */
 export const PROCESS_RUNTIMES = {
-  bytes: 136,
+  bytes: 152,
   detected: 0,
   isAnswered: 4,
   askAgainNs: 8,
   waitNs: 16,
   files: 24,
-  deltas: 80,
+  deltas: 88,
 } as const;
 
 /** Size and byte offsets of struct ef_attachment. */
@@ -466,6 +496,32 @@ export const HOTSPOT = {
   constCodeSize: 442,
   constBytes: 444,
   reserved2: 446,
+} as const;
+
+/** Size and byte offsets of struct ef_perl_range. */
+export const PERL_RANGE = {
+  bytes: 16,
+  start: 0,
+  length: 8,
+} as const;
+
+/** Size and byte offsets of struct ef_perl. */
+export const PERL = {
+  bytes: 152,
+  functions: 0,
+  at: 96,
+  operation: 104,
+  statement: 112,
+  stackInfo: 120,
+  compiling: 128,
+  compilingBytes: 136,
+  access: 140,
+  isMusl: 141,
+  contextBytes: 142,
+  contextCv: 143,
+  contextName: 144,
+  stackType: 145,
+  reserved: 146,
 } as const;
 
 /** Size and byte offsets of struct ef_php. */

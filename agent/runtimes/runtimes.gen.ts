@@ -6,6 +6,7 @@ import { hotspot } from '../interpreters/hotspot/plugin.ts';
 import { php } from '../interpreters/php/plugin.ts';
 import { dotnet } from '../interpreters/dotnet/plugin.ts';
 import { ruby } from '../interpreters/ruby/plugin.ts';
+import { perl } from '../interpreters/perl/plugin.ts';
 
 /** All runtimes that are known, in the order of their IDs. */
-export const RUNTIMES: readonly RuntimePlugin[] = [python, v8, hotspot, php, dotnet, ruby];
+export const RUNTIMES: readonly RuntimePlugin[] = [python, v8, hotspot, php, dotnet, ruby, perl];

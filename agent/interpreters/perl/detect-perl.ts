@@ -1,0 +1,115 @@
+/**
+ * Is Perl in this ELF file, which version, and where is what unwinding needs? Told by symbols that extensions need, never by the
+ * file's name.
+ */
+import { type ElfFile, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
+import { usesMusl } from '../../../common/elf/uses-musl.ts';
+import { findNamedSymbols, type NamedSymbol } from '../../../common/symbols/named-symbols.ts';
+import { UnsupportedRuntime } from '../contract.ts';
+import { layoutOf, OPERATION, type PerlLayout } from './layout.ts';
+
+/** Where the interpreter is. Addresses are ELF virtual addresses. */
+export type PerlAccess =
+  /** Each thread has its own, under the pthread key whose number stands there. */
+  | { kind: 'key'; address: number }
+  /** The one interpreter; a pointer to it stands there. */
+  | { kind: 'pointer'; address: number }
+  /** There is none, its members are variables. */
+  | { kind: 'globals' };
+
+export interface PerlBinary {
+  /** `5.36.0`. */
+  version: string;
+  layout: PerlLayout;
+  /** By enum ef_perl_function; undefined where the build has it not. */
+  functions: readonly (NamedSymbol | undefined)[];
+  access: PerlAccess;
+  /** PL_op, PL_curcop, PL_curstackinfo: offsets in the interpreter, or addresses. */
+  operation: number;
+  statement: number;
+  stackInfo: number;
+  /** PL_compiling is there, or somewhere in it. */
+  compiling: { at: number; bytes: number };
+  /** Statements keep their file as a text; else as a symbol. */
+  hasThreads: boolean;
+  /** Difference between virtual address and file offset of the code. */
+  textBias: number;
+  isMusl: boolean;
+}
+
+const MARKER = 'Perl_runops_standard';
+const VERSION = ['PL_revision', 'PL_version', 'PL_subversion'] as const;
+/** In the order of enum ef_perl_function. */
+const FUNCTIONS = [
+  MARKER,
+  'Perl_runops_debug',
+  'Perl_pp_sort',
+  'Perl_regexec_flags',
+  'perl_run',
+  'perl_parse',
+] as const;
+const GLOBALS = ['PL_op', 'PL_curcop', 'PL_curstackinfo', 'PL_compiling'] as const;
+const WANTED = [...VERSION, ...FUNCTIONS, ...GLOBALS, 'PL_thr_key', 'PL_curinterp'] as const;
+type Symbols = ReadonlyMap<(typeof WANTED)[number], NamedSymbol>;
+/** More than an interpreter has, less than is between two of them. */
+const INTERPRETER_BYTES = 0x1000;
+
+/** Undefined where the file has no Perl. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
+export function detectPerl(elf: ElfFile): PerlBinary | undefined {
+  const symbols = findNamedSymbols(elf, MARKER, WANTED);
+  const loop = symbols.get(MARKER);
+  const numbers = VERSION.map((name) => byteAt(elf, symbols.get(name)?.address));
+  if (!loop || numbers.includes(undefined)) return undefined;
+  const version = numbers.join('.');
+  const layout = numbers[0] === 5 ? layoutOf(numbers[1]!) : undefined;
+  if (!layout) throw new UnsupportedRuntime(`Perl ${version}: 5.28 is the oldest`);
+  return {
+    version,
+    layout,
+    functions: FUNCTIONS.map((name) => symbols.get(name)),
+    ...placesOf(symbols, layout, version),
+    hasThreads: symbols.has('PL_thr_key'),
+    textBias: textBiasOf(elf, loop.address, version),
+    isMusl: usesMusl(elf),
+  };
+}
+
+function placesOf(
+  symbols: Symbols,
+  { statement, stackInfo }: PerlLayout,
+  version: string,
+): Pick<PerlBinary, 'access' | 'operation' | 'statement' | 'stackInfo' | 'compiling'> {
+  const globals = GLOBALS.map((name) => symbols.get(name)?.address);
+  if (globals.every((address) => address !== undefined)) {
+    const [operation, statementAt, stackInfoAt, compiling] = globals as [number, number, number, number];
+    return {
+      access: { kind: 'globals' },
+      operation,
+      statement: statementAt,
+      stackInfo: stackInfoAt,
+      compiling: { at: compiling, bytes: 1 },
+    };
+  }
+  const [key, pointer] = [symbols.get('PL_thr_key'), symbols.get('PL_curinterp')];
+  if (!key && !pointer) throw new UnsupportedRuntime(`Perl ${version}: its interpreter was not found`);
+  return {
+    access: key ? { kind: 'key', address: key.address } : { kind: 'pointer', address: pointer!.address },
+    operation: OPERATION,
+    statement,
+    stackInfo,
+    compiling: { at: 0, bytes: INTERPRETER_BYTES },
+  };
+}
+
+function byteAt(elf: ElfFile, address: number | undefined): number | undefined {
+  const offset = address === undefined ? undefined : elf.addressToFileOffset(address);
+  return offset === undefined || offset >= elf.source.size ? undefined : elf.source.read(offset, 1)[0];
+}
+
+function textBiasOf(elf: ElfFile, address: number, version: string): number {
+  const text = elf.segments.find(
+    (s) => s.type === PT_LOAD && s.flags & PF_X && address >= s.vaddr && address < s.vaddr + s.filesz,
+  );
+  if (!text) throw new UnsupportedRuntime(`Perl ${version}: ${MARKER} is in no segment`);
+  return text.vaddr - text.offset;
+}

@@ -1,0 +1,8 @@
+# Burns CPU time while it is loaded.
+sub within {
+    compare();
+}
+
+within();
+
+1;
