@@ -26,6 +26,7 @@ const COMMANDS: Record<string, () => Promise<void>> = {
     const { probeSampler } = await import('./start/probe-sampler.ts');
     (await import('./commands/doctor.ts')).registerDoctor(program, [probeSampler]);
   },
+  config: async () => (await import('./commands/config.ts')).registerConfig(program),
   show: async () => {
     const show = newShow(program);
     const parts = Object.hasOwn(SHOW_PARTS, process.argv[3] ?? '')

@@ -6,7 +6,15 @@
 import * as v from 'valibot';
 import { BadSetting } from '../../common/base/bad-setting.ts';
 import { defaultsOf, flagOf, type Setting, settingName } from '../../common/base/setting.ts';
-import { mergeLayers, type SettingLayer } from '../../common/base/setting-layers.ts';
+import {
+  type Environment,
+  environmentLayer,
+  type LayeredSettings,
+  mergeLayers,
+  type SettingLayer,
+  withOrigin,
+  withoutSettings,
+} from '../../common/base/setting-layers.ts';
 import { parseBytes } from '../../common/base/size.ts';
 import { exporterEnvironment } from './exporter-environment.ts';
 
@@ -30,7 +38,13 @@ export const AGENT_SETTINGS: readonly Setting[] = [
   { flag: 'tls-ca', value: 'FILE', help: 'certificate authorities to trust instead of the built-in ones' },
   { flag: 'tls-cert', value: 'FILE', help: 'client certificate' },
   { flag: 'tls-key', value: 'FILE', help: 'key of the client certificate' },
-  { flag: 'header', value: 'NAME=VALUE', repeatable: true, help: 'gRPC metadata to send; repeatable' },
+  {
+    flag: 'header',
+    value: 'NAME=VALUE',
+    repeatable: true,
+    isSecret: true,
+    help: 'header (gRPC metadata) to send; repeatable',
+  },
   {
     flag: 'headers-file',
     value: 'FILE',
@@ -187,17 +201,22 @@ const number = (flags: string, min: number, max: number, integer = true) => {
     v.string(),
     v.check(isValid, ({ input }) => `${flags} is "${input}": give ${kind} from ${min} to ${max}`),
     v.transform(Number),
+    v.metadata({ min, max, integer }),
   );
 };
 
 const duration = (flag: string, minMs: number, maxMs: number) =>
   v.pipe(
     v.string(),
-    v.transform(parseDuration),
     v.check(
-      (ms) => ms >= minMs && ms <= maxMs,
-      ({ input }) => `--${flag} is ${input} ms: give ${minMs / 1000}s to ${maxMs / 1000}s`,
+      (text) => {
+        const ms = DURATION.test(text.trim()) ? parseDuration(text) : Number.NaN;
+        return ms >= minMs && ms <= maxMs;
+      },
+      ({ input }) =>
+        `--${flag} is "${input}": give ${minMs / 1000}s to ${maxMs / 1000}s, such as 500ms, 5s or 1m`,
     ),
+    v.transform(parseDuration),
   );
 
 const optionalText = v.optional(v.string());
@@ -210,7 +229,8 @@ const list = v.optional(
   [],
 );
 
-const agentSchema = v.strictObject({
+/** What the settings are once they are read, by name. */
+export const agentSchema = v.strictObject({
   collectionAgent: list,
   protocol: v.picklist(
     ['grpc', 'http/protobuf'],
@@ -261,8 +281,6 @@ export type AgentOptions = v.InferOutput<typeof agentSchema> & {
   notes: readonly string[];
 };
 
-type Environment = Record<string, string | undefined>;
-
 export interface OtherPlaces {
   env?: Environment;
   /** Weaker than the environment. */
@@ -274,50 +292,41 @@ export interface OtherPlaces {
 /** The other profiler's come second. */
 export const ENVIRONMENT_PREFIXES: readonly string[] = ['EVERYFRAME_', 'OTEL_PROFILING_AGENT_'];
 
-/** EVERYFRAME_…, and the other profiler's. */
-function environmentLayer(env: Environment): SettingLayer {
-  const values: Record<string, unknown> = {};
-  const origins: Record<string, string> = {};
-  for (const setting of AGENT_SETTINGS) {
-    const name = setting.flag.toUpperCase().replaceAll('-', '_');
-    const variable = ENVIRONMENT_PREFIXES.map((prefix) => prefix + name).find(
-      (each) => env[each] !== undefined,
-    );
-    const text = variable && env[variable];
-    if (text === undefined) continue;
-    origins[settingName(setting.flag)] = variable!;
-    if (setting.repeatable) values[settingName(setting.flag)] = text.split(',');
-    else values[settingName(setting.flag)] = setting.value === undefined ? isTrue(text) : text;
-  }
-  return { values, origin: (name) => origins[name]! };
+/** Flags win over the environment, that over the file, and all over the defaults. Throws {@link BadSetting}. */
+export function parseAgentOptions(flags: Record<string, unknown>, places: OtherPlaces = {}): AgentOptions {
+  const { values, origins, notes } = layerAgentSettings(flags, places);
+  const result = v.safeParse(agentSchema, values);
+  if (!result.success) throw badSettings(result.issues, origins);
+  return { ...result.output, origins, notes };
 }
 
-/** As Go reads it, and a person who writes yes. */
-const isTrue = (text: string): boolean => /^(1|t|true|yes)$/i.test(text.trim());
-
-/** Flags win over the environment, that over the file, and all over the defaults. Throws {@link BadSetting}. */
-export function parseAgentOptions(
+/** As they are written, none checked. `notes`: what the environment says that can't be used. */
+export function layerAgentSettings(
   flags: Record<string, unknown>,
   { env = {}, file, except = [] }: OtherPlaces = {},
-): AgentOptions {
+): LayeredSettings & { notes: string[] } {
   const exporter = except.includes('collection-agent')
     ? { values: {}, variables: {}, notes: [] }
     : exporterEnvironment(env);
   const outside = [
     ...(file ? [file] : []),
     { values: exporter.values, origin: (name: string) => exporter.variables[name]! },
-    environmentLayer(env),
+    environmentLayer(AGENT_SETTINGS, env, ENVIRONMENT_PREFIXES),
   ];
   const names = new Set(except.map(settingName));
-  const { values, origins } = mergeLayers([
+  const merged = mergeLayers([
     { values: defaultsOf(AGENT_SETTINGS), origin: () => 'default' },
-    ...outside.map(({ values, origin }) => ({
-      values: Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name))),
-      origin,
-    })),
+    ...outside.map((layer) => withoutSettings(layer, names)),
     { values: flags, origin: flagOf },
   ]);
-  const result = v.safeParse(agentSchema, values);
-  if (!result.success) throw new BadSetting(result.issues[0].message);
-  return { ...result.output, origins, notes: exporter.notes };
+  return { ...merged, notes: exporter.notes };
+}
+
+/** All that is wrong, a line each. */
+function badSettings(
+  issues: readonly v.InferIssue<typeof agentSchema>[],
+  origins: Record<string, string>,
+): BadSetting {
+  const lines = issues.map(({ path, message }) => withOrigin(origins[String(path?.[0]?.key)], message));
+  return new BadSetting(lines.join('\n'));
 }

@@ -7,6 +7,7 @@ import { SelfMetrics } from '../../agent/reporter/self-metrics.ts';
 import { type AgentOptions, parseAgentOptions } from '../../agent/settings/options.ts';
 import type { Profile } from '../../common/profile/model/profile.ts';
 import type { SenderOptions } from '../../otlp-client/request-sender.ts';
+import { addConfigFlag, findConfig } from '../config/find-config.ts';
 import { addAgentFlags, splitAgentFlags } from '../program/agent-flags.ts';
 import { addExamples } from '../program/examples.ts';
 import { makeLogger } from '../program/logger.ts';
@@ -101,6 +102,7 @@ export function registerAgent(program: Command): void {
     .description('sample this machine and push profiles over OTLP gRPC')
     .action(runAgent);
   addAgentFlags(command);
+  addConfigFlag(command);
   addExamples(command, [
     ['everyframe agent --collection-agent collector.example:4317', 'to an OpenTelemetry Collector, with TLS'],
     [
@@ -111,15 +113,16 @@ export function registerAgent(program: Command): void {
 }
 
 async function runAgent(flags: Record<string, unknown>): Promise<void> {
-  const { settings, ignored } = splitAgentFlags(flags);
-  const options = parseAgentOptions(settings, { env: process.env });
+  const { settings, ignored, config } = splitAgentFlags(flags);
+  const file = await findConfig(config, process.env);
+  const options = parseAgentOptions(settings, { env: process.env, ...(file && { file: file.agent }) });
   if (!options.collectionAgent[0]) {
     throw new Error(
       '--collection-agent HOST:PORT is needed: where to push profiles ("everyframe run" brings a collector of its own)',
     );
   }
   const log = makeLogger('agent', options.verbose);
-  for (const text of ignored) log.warn(text);
+  for (const text of [...ignored, ...(file?.notes ?? [])]) log.warn(text);
   const agent = await startAgent({ options, transport: destinationOptions(options) }, log);
   log.info(
     `sampling ${options.samplesPerSecond} times a second on each CPU, pushing to ${options.collectionAgent.join(' and ')}`,

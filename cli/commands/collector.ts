@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
+import type { Logger } from 'pino';
 import { CAPABILITY_BITS } from '../../agent/host/capabilities.ts';
 import type { ForwardSettings } from '../../collector/forward/forward-options.ts';
 import { type Collector, CollectorStartError, startCollector } from '../../collector/main.ts';
@@ -9,6 +10,7 @@ import {
   parseCollectorSettings,
 } from '../../collector/settings/options.ts';
 import type { DataOwner } from '../../collector/store/duckdb/data-directory.ts';
+import { addConfigFlag, DEFAULT_CONFIG, findConfig } from '../config/find-config.ts';
 import { addExamples } from '../program/examples.ts';
 import { makeLogger } from '../program/logger.ts';
 import { addSetting } from '../program/settings.ts';
@@ -23,7 +25,8 @@ export function registerCollector(program: Command): void {
     .command('collector')
     .enablePositionalOptions()
     .description('receive profiles over OTLP, keep them in memory or on disk, and show them on a page')
-    .action((flags) => runCollector(parseCollectorSettings(flags, process.env)));
+    .action(readSettings);
+  addConfigFlag(collector);
   for (const setting of COLLECTOR_SETTINGS) addSetting(collector, setting);
   addExamples(collector, [
     ['everyframe collector --data /var/lib/everyframe', 'keeps what arrives on disk'],
@@ -35,8 +38,19 @@ export function registerCollector(program: Command): void {
   registerImport(collector);
 }
 
-async function runCollector(flags: CollectorSettings): Promise<void> {
+async function readSettings({ config, ...flags }: Record<string, unknown>): Promise<void> {
+  const otherwise = flags['child'] === true ? '' : DEFAULT_CONFIG;
+  const file = await findConfig(config as string | undefined, process.env, otherwise);
+  const settings = parseCollectorSettings(flags, {
+    env: process.env,
+    ...(file && { file: file.collector }),
+  });
   const logger = makeLogger('collector');
+  for (const note of file?.notes ?? []) logger.warn(note);
+  await runCollector(settings, logger);
+}
+
+async function runCollector(flags: CollectorSettings, logger: Logger): Promise<void> {
   const life = flags.child ? new AgentLife() : undefined;
   let collector: Collector;
   try {

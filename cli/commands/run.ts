@@ -4,8 +4,14 @@ import type { Command } from 'commander';
 import { destinationOptions } from '../../agent/reporter/options.ts';
 import { DESTINATION_FLAGS, parseAgentOptions } from '../../agent/settings/options.ts';
 import { readToken } from '../../collector/net/access.ts';
-import { parseCollectorSettings, RUN_SETTINGS } from '../../collector/settings/options.ts';
+import {
+  layerCollectorSettings,
+  parseCollectorSettings,
+  RUN_SETTINGS,
+} from '../../collector/settings/options.ts';
 import { settingName } from '../../common/base/setting.ts';
+import type { SettingLayer } from '../../common/base/setting-layers.ts';
+import { addConfigFlag, findConfig } from '../config/find-config.ts';
 import { addAgentFlags, splitAgentFlags } from '../program/agent-flags.ts';
 import { addExamples } from '../program/examples.ts';
 import { makeLogger } from '../program/logger.ts';
@@ -25,6 +31,7 @@ export function registerRun(program: Command): void {
     .action(run);
   for (const setting of RUN_SETTINGS) addSetting(command, setting);
   addAgentFlags(command, [...DESTINATION_FLAGS, 'max-memory', 'self-metrics']);
+  addConfigFlag(command, '');
   addExamples(command, [
     ['everyframe', 'profiles this machine, and prints the address of the page'],
     ['everyframe run --data /var/lib/everyframe --max-age 7d', 'keeps a week on disk'],
@@ -32,30 +39,46 @@ export function registerRun(program: Command): void {
 }
 
 /**
- * Takes the collector's settings out of those that were given, as arguments of its process.
+ * Takes the collector's settings out of those that were given, as arguments of its process, with those of the file. It has
+ * the environment itself.
  *
  * @throws BadSetting before anything is started
  */
-export function takeCollectorArguments(settings: Record<string, unknown>): string[] {
-  const given = RUN_SETTINGS.map((setting) => ({ ...setting, name: settingName(setting.flag) })).filter(
-    ({ name }) => settings[name] !== undefined,
-  );
-  parseCollectorSettings(Object.fromEntries(given.map(({ name }) => [name, settings[name]])), process.env);
-  return given.flatMap(({ flag, name, value, repeatable }) => {
-    const setting = settings[name];
+export function takeCollectorArguments(
+  settings: Record<string, unknown>,
+  places: { env?: NodeJS.ProcessEnv; file?: SettingLayer } = {},
+): string[] {
+  const flags: Record<string, unknown> = {};
+  for (const { flag } of RUN_SETTINGS) {
+    const name = settingName(flag);
+    if (settings[name] !== undefined) flags[name] = settings[name];
     delete settings[name];
+  }
+  parseCollectorSettings(flags, places);
+  const { values, origins } = layerCollectorSettings(flags, places);
+  return RUN_SETTINGS.flatMap(({ flag, value, repeatable }) => {
+    const name = settingName(flag);
+    const setting = values[name];
+    const isPassed = flags[name] !== undefined || origins[name] === places.file?.origin(name);
+    if (setting === undefined || !isPassed) return [];
     if (value === undefined) return setting === true ? [`--${flag}`] : [];
-    return (repeatable ? (setting as string[]) : [setting]).flatMap((one) => [`--${flag}`, String(one)]);
+    return (repeatable ? [setting].flat() : [setting]).flatMap((one) => [`--${flag}`, String(one)]);
   });
 }
 
 async function run(flags: Record<string, unknown>): Promise<void> {
-  const { settings, ignored } = splitAgentFlags(flags);
-  const { tokenFile } = settings;
-  const collectorArguments = takeCollectorArguments(settings);
-  const log = makeLogger('everyframe', settings['verbose'] === true);
-  for (const text of ignored) log.warn(text);
-  const options = parseAgentOptions(settings, { env: process.env, except: DESTINATION_FLAGS });
+  const { settings, ignored, config } = splitAgentFlags(flags);
+  const file = await findConfig(config, process.env, '');
+  const beside = { env: process.env, ...(file && { file: file.collector }) };
+  const tokenFile = layerCollectorSettings(settings, beside).values['tokenFile'];
+  const collectorArguments = takeCollectorArguments(settings, beside);
+  const options = parseAgentOptions(settings, {
+    env: process.env,
+    ...(file && { file: file.agent }),
+    except: [...DESTINATION_FLAGS, 'max-memory', 'self-metrics'],
+  });
+  const log = makeLogger('everyframe', options.verbose);
+  for (const text of [...ignored, ...(file?.notes ?? [])]) log.warn(text);
   const header = typeof tokenFile === 'string' ? [`authorization=Bearer ${readToken(tokenFile)}`] : [];
   // from here on, so that a Ctrl-C while it starts ends it in order
   const signalled = untilSignal();

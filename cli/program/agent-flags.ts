@@ -21,11 +21,14 @@ export function addAgentFlags(command: Command, except: readonly string[] = []):
 export function splitAgentFlags(flags: Record<string, unknown>): {
   settings: Record<string, unknown>;
   ignored: string[];
+  /** Of --config. */
+  config: string | undefined;
 } {
   const camelIgnored = new Map(Object.keys(IGNORED_FLAGS).map((flag) => [settingName(flag), flag]));
   const settings: Record<string, unknown> = {};
   const ignored: string[] = [];
-  for (const [name, value] of Object.entries(flags)) {
+  const { config, ...others } = flags;
+  for (const [name, value] of Object.entries(others)) {
     // commander reads --no-X as X: false
     if (name === 'kernelVersionCheck') {
       if (value === false) ignored.push('no-kernel-version-check');
@@ -39,5 +42,5 @@ export function splitAgentFlags(flags: Record<string, unknown>): {
     if (flag === undefined) settings[name] = value;
     else ignored.push(flag);
   }
-  return { settings, ignored: tellIgnored(ignored, process.env) };
+  return { settings, ignored: tellIgnored(ignored, process.env), config: config as string | undefined };
 }

@@ -9,8 +9,8 @@ type Environment = Record<string, string | undefined>;
 const RECEIVER = 'collection-agent';
 /** Short ones, and what they are short for; `t` has no meaning here. */
 const SHORT: Record<string, string> = { v: 'verbose', t: 'tracers' };
-/** Of the program, before any command. */
-const PROGRAM_FLAGS = ['version', 'copyright'];
+/** What is no setting. */
+const PROGRAM_FLAGS = ['version', 'copyright', 'config'];
 
 const SWITCHES: ReadonlySet<string> = new Set(
   AGENT_SETTINGS.flatMap(({ flag, value }) => (value === undefined ? [flag] : [])),

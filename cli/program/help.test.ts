@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { expect, it } from 'vitest';
 import { registerAgent } from '../commands/agent.ts';
 import { registerCollector } from '../commands/collector.ts';
+import { registerConfig } from '../commands/config.ts';
 import { registerConvert } from '../commands/convert.ts';
 import { registerDiff } from '../commands/diff.ts';
 import { registerDoctor } from '../commands/doctor.ts';
@@ -22,6 +23,7 @@ const program = newProgram();
 const register = [
   ...[registerRun, registerAgent, registerCollector, registerRecord, registerReport, registerConvert],
   ...[registerDiff, registerView, registerTop, registerDoctor, registerQuery, registerMcp],
+  ...[registerConfig],
 ];
 for (const one of register) one(program);
 const show = newShow(program);

@@ -48,9 +48,9 @@ it('reads lengths of time, and refuses what is none', () => {
 
 it('takes ClickHouse from the environment, and one place for samples only', () => {
   const env = { EVERYFRAME_CLICKHOUSE: 'http://a:b@c:8123/d' };
-  expect(parseCollectorSettings({}, env).clickhouse).toBe('http://a:b@c:8123/d');
-  expect(parseCollectorSettings({ clickhouse: 'http://e' }, env).clickhouse).toBe('http://e');
-  expect(() => parseCollectorSettings({ data: '/tmp/x' }, env)).toThrow(/--data and --clickhouse/);
+  expect(parseCollectorSettings({}, { env }).clickhouse).toBe('http://a:b@c:8123/d');
+  expect(parseCollectorSettings({ clickhouse: 'http://e' }, { env }).clickhouse).toBe('http://e');
+  expect(() => parseCollectorSettings({ data: '/tmp/x' }, { env })).toThrow(/--data and --clickhouse/);
 });
 
 it('`run` has no flag that its collector could not have', () => {

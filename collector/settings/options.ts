@@ -4,7 +4,16 @@
  */
 import * as v from 'valibot';
 import { BadSetting } from '../../common/base/bad-setting.ts';
-import { defaultsOf, type Setting, settingName } from '../../common/base/setting.ts';
+import { defaultsOf, flagOf, type Setting, settingName } from '../../common/base/setting.ts';
+import {
+  type Environment,
+  environmentLayer,
+  type LayeredSettings,
+  mergeLayers,
+  type SettingLayer,
+  withOrigin,
+  withoutSettings,
+} from '../../common/base/setting-layers.ts';
 import { parseBytes } from '../../common/base/size.ts';
 
 export interface CollectorSetting extends Setting {
@@ -44,6 +53,7 @@ export const COLLECTOR_SETTINGS: readonly CollectorSetting[] = [
     value: 'URL',
     help: 'keep samples in this ClickHouse, such as http://USER:PASSWORD@HOST:8123/DATABASE (or EVERYFRAME_CLICKHOUSE)',
     env: 'EVERYFRAME_CLICKHOUSE',
+    isSecret: true,
     inRun: false,
   },
   {
@@ -143,7 +153,8 @@ const age = v.pipe(
 const optionalText = v.optional(v.string());
 const onOff = v.optional(v.boolean(), false);
 
-const schema = v.strictObject({
+/** What the settings are once they are read, by name. */
+export const collectorSchema = v.strictObject({
   grpcListen: v.string(),
   httpListen: v.string(),
   pageListen: v.string(),
@@ -168,23 +179,52 @@ const schema = v.strictObject({
 });
 
 /** Sizes are in bytes, lengths of time in milliseconds. */
-export type CollectorSettings = v.InferOutput<typeof schema>;
+export type CollectorSettings = v.InferOutput<typeof collectorSchema>;
 
-/** Flags win over the environment, the environment over the defaults. Throws {@link BadSetting}. */
+const NOT_FOR_PEOPLE: ReadonlySet<string> = new Set(
+  COLLECTOR_SETTINGS.flatMap(({ flag, isHidden }) => (isHidden ? [settingName(flag)] : [])),
+);
+export const COLLECTOR_PREFIX = 'EVERYFRAME_COLLECTOR_';
+
+/** Flags win over the environment, that over the file, and all over the defaults. Throws {@link BadSetting}. */
 export function parseCollectorSettings(
   flags: Record<string, unknown>,
-  env: Record<string, string | undefined> = {},
+  places: { env?: Environment; file?: SettingLayer } = {},
 ): CollectorSettings {
-  const fromEnv = COLLECTOR_SETTINGS.flatMap(({ flag, env: name }) =>
-    name === undefined || env[name] === undefined ? [] : [[settingName(flag), env[name]]],
-  );
-  const values = { ...defaultsOf(COLLECTOR_SETTINGS), ...Object.fromEntries(fromEnv), ...flags };
-  const result = v.safeParse(schema, values);
-  if (!result.success) throw new BadSetting(result.issues[0].message);
+  const { values, origins } = layerCollectorSettings(flags, places);
+  const result = v.safeParse(collectorSchema, values);
+  if (!result.success) {
+    const lines = result.issues.map(({ path, message }) =>
+      withOrigin(origins[String(path?.[0]?.key)], message),
+    );
+    throw new BadSetting(lines.join('\n'));
+  }
   const { data, clickhouse } = result.output;
   if (data !== undefined && clickhouse !== undefined)
     throw new BadSetting('--data and --clickhouse (or EVERYFRAME_CLICKHOUSE): give one of them');
   return result.output;
+}
+
+/** EVERYFRAME_COLLECTOR_…, and variables that settings have of their own. */
+export function layerCollectorSettings(
+  flags: Record<string, unknown>,
+  { env = {}, file }: { env?: Environment; file?: SettingLayer } = {},
+): LayeredSettings {
+  const own = COLLECTOR_SETTINGS.flatMap((setting) => (setting.env === undefined ? [] : [setting]));
+  const named = {
+    values: Object.fromEntries(own.map(({ flag, env: name }) => [settingName(flag), env[name!]])),
+    origin: (name: string) => own.find(({ flag }) => settingName(flag) === name)!.env!,
+  };
+  const outside = [
+    ...(file ? [file] : []),
+    environmentLayer(COLLECTOR_SETTINGS, env, [COLLECTOR_PREFIX]),
+    named,
+  ];
+  return mergeLayers([
+    { values: defaultsOf(COLLECTOR_SETTINGS), origin: () => 'default' },
+    ...outside.map((layer) => withoutSettings(layer, NOT_FOR_PEOPLE)),
+    { values: flags, origin: flagOf },
+  ]);
 }
 
 const { maxSenderRate } = parseCollectorSettings({});

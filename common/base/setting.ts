@@ -5,6 +5,8 @@ export interface Setting {
   value?: string;
   default?: string;
   repeatable?: boolean;
+  /** Never printed. */
+  isSecret?: boolean;
   help: string;
 }
 

@@ -8,13 +8,14 @@ arch=$2 version=$3
 cd "$(dirname "$0")/../../deploy"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/DEBIAN" "$work/usr/lib/systemd/system" "$work/usr/bin" "$work/etc/everyframe" "$work/usr/share/doc/everyframe"
+mkdir -p "$work/DEBIAN" "$work/usr/lib/systemd/system" "$work/usr/bin" "$work/etc/everyframe" "$work/usr/share/doc/everyframe" "$work/usr/share/everyframe"
 chmod 755 "$work"
 cp -r --no-preserve=mode "$folder" "$work/usr/lib/everyframe"
 (cd "$folder" && find . -type f -perm -u+x) | (cd "$work/usr/lib/everyframe" && xargs chmod 755)
 ln -s ../lib/everyframe/bin/everyframe "$work/usr/bin/everyframe"
 cp --no-preserve=mode systemd/*.service "$work/usr/lib/systemd/system/"
-cp --no-preserve=mode debian/*.env "$work/etc/everyframe/"
+cp --no-preserve=mode debian/*.env config.yaml "$work/etc/everyframe/"
+cp --no-preserve=mode config.schema.json "$work/usr/share/everyframe/"
 cp --no-preserve=mode "$folder/LICENCES.txt" "$work/usr/share/doc/everyframe/copyright"
 for script in postinst prerm postrm; do install -m 755 "debian/$script" "$work/DEBIAN/$script"; done
 (cd "$work" && find etc -type f | sort | sed 's|^|/|') >"$work/DEBIAN/conffiles"

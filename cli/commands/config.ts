@@ -1,0 +1,94 @@
+/** `everyframe config`: is a file right, and where does each setting come from. */
+import type { Command } from 'commander';
+import { destinationOptions } from '../../agent/reporter/options.ts';
+import { layerAgentSettings, parseAgentOptions } from '../../agent/settings/options.ts';
+import { layerCollectorSettings, parseCollectorSettings } from '../../collector/settings/options.ts';
+import { BadSetting } from '../../common/base/bad-setting.ts';
+import { type Setting, settingName } from '../../common/base/setting.ts';
+import type { LayeredSettings } from '../../common/base/setting-layers.ts';
+import { type ConfigFile, FILE_SETTINGS, readConfigFile } from '../config/config-file.ts';
+import { DEFAULT_CONFIG, findConfig } from '../config/find-config.ts';
+import { addExamples } from '../program/examples.ts';
+
+export function registerConfig(program: Command): void {
+  const config = addExamples(program.command('config').description('look at a file of settings'), [
+    ['everyframe config check /etc/everyframe/config.yaml', 'says what is wrong in it, and in which line'],
+    ['everyframe config print', 'every setting, and where its value comes from'],
+  ]);
+  const check = config
+    .command('check')
+    .argument('[FILE]', `the file (default: ${DEFAULT_CONFIG})`)
+    .description('say what is wrong in a file of settings; exits with 1 then')
+    .action(async (path = DEFAULT_CONFIG) => {
+      process.stdout.write(await checkFile(path, process.env));
+    });
+  addExamples(check, [
+    ['everyframe config check', `the file of the services: ${DEFAULT_CONFIG}`],
+    ['everyframe config check new.yaml && systemctl reload everyframe-agent', 'before it is used'],
+  ]);
+  const print = config
+    .command('print')
+    .argument('[FILE]', `the file (default: ${DEFAULT_CONFIG}, if there is one)`)
+    .description(
+      'print every setting, as a file has it, and where its value comes from; secrets are left out',
+    )
+    .action(async (path?: string) => {
+      process.stdout.write(printSettings(await findConfig(path, process.env), process.env));
+    });
+  addExamples(print, [
+    ['everyframe config print', 'what services on this machine would have'],
+    ['everyframe config print my.yaml', 'with another file'],
+  ]);
+}
+
+/** @throws BadSetting with all that is wrong, a line each */
+export async function checkFile(path: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const file = await readConfigFile(path, env);
+  const wrong: string[] = [];
+  const attempt = <T>(read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof BadSetting)) throw error;
+      wrong.push(error.message);
+      return undefined;
+    }
+  };
+  const agent = attempt(() => parseAgentOptions({}, { file: file.agent }));
+  if (agent?.collectionAgent[0]) attempt(() => destinationOptions(agent, env));
+  attempt(() => parseCollectorSettings({}, { file: file.collector }));
+  if (wrong.length > 0) throw new BadSetting(wrong.join('\n'));
+  return [...file.notes, `${path}: ok`].map((line) => `${line}\n`).join('');
+}
+
+/** As a file, with a comment that says where each value comes from. */
+export function printSettings(file: ConfigFile | undefined, env: NodeJS.ProcessEnv): string {
+  const agent = layerAgentSettings({}, { env, ...(file && { file: file.agent }) });
+  const collector = layerCollectorSettings({}, { env, ...(file && { file: file.collector }) });
+  return [
+    'agent:',
+    ...linesOf(FILE_SETTINGS.agent, agent),
+    'collector:',
+    ...linesOf(FILE_SETTINGS.collector, collector),
+    '',
+  ].join('\n');
+}
+
+const COMMENT_COLUMN = 44;
+
+function linesOf(settings: readonly Setting[], { values, origins }: LayeredSettings): string[] {
+  return settings.map((setting) => {
+    const name = settingName(setting.flag);
+    const value = values[name];
+    if (value === undefined) return `  # ${setting.flag}: not set`;
+    const text = `  ${setting.flag}: ${setting.isSecret ? '"(secret)"' : textOf(value)}`;
+    return `${text.padEnd(COMMENT_COLUMN)} # ${origins[name]}`;
+  });
+}
+
+/** As YAML reads it: JSON where plain text would be something else. */
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return JSON.stringify(value);
+  const text = String(value);
+  return /^[\w./][\w./%+-]*(?::\d+)?$/.test(text) ? text : JSON.stringify(text);
+}
