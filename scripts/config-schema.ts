@@ -4,7 +4,6 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
 import { packageRoot } from '../agent/base/package-root.ts';
 import { agentSchema } from '../agent/settings/options.ts';
@@ -12,46 +11,54 @@ import { FILE_SETTINGS } from '../cli/config/config-file.ts';
 import { collectorSchema } from '../collector/settings/options.ts';
 import { type Setting, settingName } from '../common/base/setting.ts';
 
+type JsonSchema = Record<string, unknown>;
 type Entries = Record<string, v.GenericSchema>;
 
 /** Put in when the file is read. */
-const reference = v.pipe(v.string(), v.regex(/\$\{[^}]+\}/));
-const text = v.union([v.string(), v.number()]);
+const reference: JsonSchema = { type: 'string', pattern: '\\$\\{[^}]+\\}' };
+const texts: JsonSchema = { type: 'array', items: { type: 'string' } };
 
 /** Of numbers, which the schemas that read settings know as texts. */
-function numberOf(entry: v.GenericSchema | undefined): v.GenericSchema | undefined {
+function numberOf(entry: v.GenericSchema | undefined): JsonSchema[] | undefined {
   const { min, max, integer } = entry ? (v.getMetadata(entry) as Record<string, unknown>) : {};
   if (typeof min !== 'number' || typeof max !== 'number') return undefined;
-  const number = v.pipe(v.number(), v.minValue(min), v.maxValue(max));
-  return v.union([integer ? v.pipe(number, v.integer()) : number, reference]);
+  return [{ type: integer ? 'integer' : 'number', minimum: min, maximum: max }, reference];
 }
 
-function schemaOf({ value, repeatable, flag }: Setting, entry: v.GenericSchema | undefined): v.GenericSchema {
-  if (value === undefined) return v.union([v.boolean(), reference]);
-  if (flag === 'header') return v.union([v.record(v.string(), text), v.array(v.string())]);
-  if (repeatable) return v.union([v.string(), v.array(v.string())]);
+/** What a value may be; null says nothing. */
+function formsOf({ value, repeatable, flag }: Setting, entry: v.GenericSchema | undefined): JsonSchema[] {
+  if (value === undefined) return [{ type: 'boolean' }, reference];
+  if (flag === 'header') return [{ type: 'object', additionalProperties: { type: 'string' } }, texts];
+  if (repeatable) return [{ type: 'string' }, texts];
   const words = entry as { type?: string; options?: string[] } | undefined;
-  if (words?.type === 'picklist') return v.union([v.picklist(words.options!), reference]);
-  return numberOf(entry) ?? text;
+  if (words?.type === 'picklist') return [{ enum: words.options }, reference];
+  return numberOf(entry) ?? [{ type: ['string', 'number'] }];
 }
 
-function sectionOf(settings: readonly Setting[], entries: Entries): v.GenericSchema {
+function sectionOf(settings: readonly Setting[], entries: Entries): JsonSchema {
   const properties = settings.map((setting) => {
-    const told =
+    const description =
       setting.default === undefined ? setting.help : `${setting.help} (default: ${setting.default})`;
-    const schema = v.pipe(schemaOf(setting, entries[settingName(setting.flag)]), v.description(told));
-    return [setting.flag, v.optional(v.nullable(schema))];
+    const anyOf = [...formsOf(setting, entries[settingName(setting.flag)]), { type: 'null' }];
+    return [setting.flag, { description, anyOf }];
   });
-  return v.optional(v.nullable(v.strictObject(Object.fromEntries(properties))));
+  return {
+    type: ['object', 'null'],
+    properties: Object.fromEntries(properties),
+    additionalProperties: false,
+  };
 }
 
-export function configSchema(): JsonSchema {
-  const file = v.strictObject({
+export const configSchema = (): JsonSchema => ({
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  title: 'Settings of everyframe',
+  type: ['object', 'null'],
+  properties: {
     agent: sectionOf(FILE_SETTINGS.agent, agentSchema.entries),
     collector: sectionOf(FILE_SETTINGS.collector, collectorSchema.entries),
-  });
-  return { title: 'Settings of everyframe', ...toJsonSchema(file as never, { errorMode: 'throw' }) };
-}
+  },
+  additionalProperties: false,
+});
 
 const PATH = 'deploy/config.schema.json';
 
