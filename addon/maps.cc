@@ -61,6 +61,29 @@ Napi::Value NextKey(const Napi::CallbackInfo& info) {
   return next;
 }
 
+// mapReadAll(fd, keyBytes, valueBytes): Buffer, each key with its value behind it; of a hash table. Entries that come
+// or go meanwhile may be missing.
+Napi::Value ReadAll(const Napi::CallbackInfo& info) {
+  constexpr uint32_t kAtOnce = 4096;
+  size_t key_bytes = info[1].As<Napi::Number>().Uint32Value();
+  size_t value_bytes = info[2].As<Napi::Number>().Uint32Value();
+  std::vector<uint8_t> keys(kAtOnce * key_bytes), values(kAtOnce * value_bytes), all;
+  uint32_t in = 0, out = 0;
+  for (bool is_first = true, is_last = false; !is_last; is_first = false) {
+    uint32_t count = kAtOnce;
+    int error =
+        bpf_map_lookup_batch(Fd(info), is_first ? nullptr : &in, &out, keys.data(), values.data(), &count, nullptr);
+    if (error && errno != ENOENT) throw SystemError(info.Env(), "cannot read a BPF map", errno);
+    is_last = error;
+    in = out;
+    for (uint32_t i = 0; i < count; i++) {
+      all.insert(all.end(), &keys[i * key_bytes], &keys[i * key_bytes] + key_bytes);
+      all.insert(all.end(), &values[i * value_bytes], &values[i * value_bytes] + value_bytes);
+    }
+  }
+  return Bytes::Copy(info.Env(), all.data(), all.size());
+}
+
 // mapMemory(fd, bytes): ArrayBuffer, the values of an array that was made with BPF_F_MMAPABLE; BPF and user space write
 // to it at the same time.
 Napi::Value MapMemory(const Napi::CallbackInfo& info) {
@@ -190,6 +213,7 @@ void DefineMaps(Napi::Env env, Napi::Object exports) {
   exports.Set("mapUpdate", Napi::Function::New(env, Update));
   exports.Set("mapDelete", Napi::Function::New(env, Delete));
   exports.Set("mapNextKey", Napi::Function::New(env, NextKey));
+  exports.Set("mapReadAll", Napi::Function::New(env, ReadAll));
   exports.Set("mapMemory", Napi::Function::New(env, MapMemory));
   exports.Set("sumPerCpu", Napi::Function::New(env, SumPerCpu));
   exports.Set("installTable", Napi::Function::New(env, Install));

@@ -105,12 +105,12 @@ Napi::Function BpfObject::Define(Napi::Env env) {
       {InstanceMethod("load", &BpfObject::Load), InstanceMethod("loadSync", &BpfObject::LoadSync),
        InstanceMethod("mapFd", &BpfObject::MapFd), InstanceMethod("programFd", &BpfObject::ProgramFd),
        InstanceMethod("attachRawTracepoint", &BpfObject::AttachRawTracepoint),
-       InstanceMethod("askForStats", &BpfObject::AskForStats),
+       InstanceMethod("attach", &BpfObject::Attach), InstanceMethod("askForStats", &BpfObject::AskForStats),
        InstanceMethod("verifierStats", &BpfObject::VerifierStats), InstanceMethod("close", &BpfObject::Close)});
 }
 
 // new BpfObject(path, { rodata: Buffer, maxEntries: { map: n }, programs: string[], skipMaps: string[],
-//                       share?: BpfObject }): opened, not loaded. Maps that `share` has are taken from there.
+//                       share: BpfObject[] }): opened, not loaded. Maps that one of `share` has are taken from there.
 BpfObject::BpfObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<BpfObject>(info) {
   Napi::Env env = info.Env();
   std::string path = info[0].As<Napi::String>();
@@ -124,7 +124,8 @@ BpfObject::BpfObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<BpfObjec
   for (const std::string& name : Names(sizes.GetPropertyNames()))
     bpf_map__set_max_entries(FindMap(env, name), sizes.Get(name).As<Napi::Number>().Uint32Value());
   SetRodata(env, options.Get("rodata").As<Napi::Buffer<uint8_t>>());
-  if (!options.Get("share").IsUndefined()) ShareMaps(env, *Unwrap(options.Get("share").As<Napi::Object>()));
+  Napi::Array share = options.Get("share").As<Napi::Array>();
+  for (uint32_t i = 0; i < share.Length(); i++) ShareMaps(env, *Unwrap(share.Get(i).As<Napi::Object>()));
 }
 
 std::vector<std::string> BpfObject::Names(Napi::Value value) {
@@ -213,6 +214,17 @@ Napi::Value BpfObject::AttachRawTracepoint(const Napi::CallbackInfo& info) {
   if (!program) throw SystemError(info.Env(), "no BPF program " + name, ENOENT);
   bpf_link* link = bpf_program__attach_raw_tracepoint(program, tracepoint.c_str());
   if (!link) throw SystemError(info.Env(), "cannot attach to the raw tracepoint " + tracepoint, errno);
+  links_.push_back(link);
+  return info.Env().Undefined();
+}
+
+// attach(program): where its section says
+Napi::Value BpfObject::Attach(const Napi::CallbackInfo& info) {
+  std::string name = info[0].As<Napi::String>();
+  bpf_program* program = object_ ? bpf_object__find_program_by_name(object_, name.c_str()) : nullptr;
+  if (!program) throw SystemError(info.Env(), "no BPF program " + name, ENOENT);
+  bpf_link* link = bpf_program__attach(program);
+  if (!link) throw SystemError(info.Env(), "cannot attach the BPF program " + name, errno);
   links_.push_back(link);
   return info.Env().Undefined();
 }

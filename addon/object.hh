@@ -21,6 +21,7 @@ class BpfObject : public Napi::ObjectWrap<BpfObject> {
   Napi::Value MapFd(const Napi::CallbackInfo& info);
   Napi::Value ProgramFd(const Napi::CallbackInfo& info);
   Napi::Value AttachRawTracepoint(const Napi::CallbackInfo& info);
+  Napi::Value Attach(const Napi::CallbackInfo& info);
   Napi::Value AskForStats(const Napi::CallbackInfo& info);
   Napi::Value VerifierStats(const Napi::CallbackInfo& info);
   Napi::Value Close(const Napi::CallbackInfo& info);

@@ -3,6 +3,7 @@ import type { IntervalOptions } from './intervals.ts';
 import type { SamplingOptions } from './sampling.ts';
 import type { DebuginfodOptions } from './symbolizer/debuginfod/debuginfod.ts';
 import type { SymbolDetail } from './symbolizer/worker/messages.ts';
+import type { OffCpuOptions } from './tracer/off-cpu.ts';
 
 export interface ControllerOptions extends SamplingOptions, IntervalOptions, FirstSamplesOptions {
   samplesPerSecond: number;
@@ -18,6 +19,8 @@ export interface ControllerOptions extends SamplingOptions, IntervalOptions, Fir
   maxMemoryBytes: number;
   /** CPU time that the agent may take in the long run, as a share of one core: samples are left out beyond it. Undefined: any. */
   maxCpu?: number | undefined;
+  /** Sample where threads wait; undefined: CPU time alone. */
+  offCpu?: OffCpuOptions | undefined;
   /** Show sources in place of the scripts that were made from them. */
   sourceMaps: boolean;
   /** Measure how long the main loop is kept from its work. */

@@ -109,7 +109,7 @@ export class Controller {
     });
     this.#traces = new TraceHandler(this.#store);
     this.#tracer = new Tracer(
-      { ...options, runtimes: RUNTIMES },
+      { ...options, runtimes: RUNTIMES, findScheduler: () => kernel.rangeOf('__schedule') },
       {
         beginBatch: () => this.#records.beginBatch(),
         onRecord: (buffer, at, size) => this.#records.onRecord(buffer, at, size),

@@ -20,6 +20,7 @@ function setUp() {
           seen.drains++;
           onDrain();
         },
+        reportWaiting: () => {},
         native: { monotonicNs: () => 42n },
       },
       traces: {

@@ -16,7 +16,7 @@ export interface IntervalOptions {
 }
 
 export interface IntervalParts {
-  tracer: { drain(): void; native: Pick<Tracer['native'], 'monotonicNs'> };
+  tracer: { drain(): void; reportWaiting(): void; native: Pick<Tracer['native'], 'monotonicNs'> };
   traces: Pick<TraceHandler, 'takeInterval' | 'release' | 'waiting'>;
   maker: Pick<ProfileMaker, 'make'>;
   sink: ProfileSink;
@@ -95,7 +95,10 @@ export class Intervals {
     this.#isFlushing = true;
     this.#flushedAtMs = performance.now();
     try {
-      if (!this.#isStopped) tracer.drain();
+      if (!this.#isStopped) {
+        tracer.reportWaiting();
+        tracer.drain();
+      }
       const endNs = tracer.native.monotonicNs();
       await this.#report(traces.takeInterval());
       await afterwards(endNs);

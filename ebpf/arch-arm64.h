@@ -75,6 +75,24 @@ static __always_inline bool is_behind_syscall(const struct ef_user_regs *regs, u
 	return !KERNEL_READ(&number, 4, saved_at + FIELD_OFFSET(pt_regs, syscallno)) && number != -1;
 }
 
+#define NO_SYSCALL 0xffffffff
+/* Of a 32-bit program, which has other numbers. */
+#define OTHER_SYSCALL 0xfffffffe
+
+/* The number of the system call that a thread is in. `saved_at`: of the kernel's pt_regs. */
+static __always_inline u32 syscall_of(u64 saved_at)
+{
+	u64 mode = 0;
+	s32 number = -1;
+
+	KERNEL_READ(&mode, 8, saved_at + offsetof(struct ef_user_regs, pstate));
+	if (KERNEL_READ(&number, 4, saved_at + FIELD_OFFSET(pt_regs, syscallno)))
+		return OTHER_SYSCALL;
+	if (number == -1)
+		return NO_SYSCALL;
+	return is_32_bit(mode) ? OTHER_SYSCALL : (u32)number;
+}
+
 static __always_inline void copy_registers(u64 *leaf, const struct ef_user_regs *regs)
 {
 #pragma unroll

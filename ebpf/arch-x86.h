@@ -75,6 +75,23 @@ static __always_inline bool is_behind_syscall(const struct ef_user_regs *regs, u
 	return regs->rcx == regs->rip && regs->orig_rax != (u64)-1;
 }
 
+#define NO_SYSCALL 0xffffffff
+/* Of a 32-bit program, which has other numbers. */
+#define OTHER_SYSCALL 0xfffffffe
+
+/* The number of the system call that a thread is in. `saved_at`: of the kernel's pt_regs. */
+static __always_inline u32 syscall_of(u64 saved_at)
+{
+	/* orig_rax, rip, cs */
+	u64 words[3] = {};
+
+	if (KERNEL_READ(words, sizeof(words), saved_at + offsetof(struct ef_user_regs, orig_rax)))
+		return OTHER_SYSCALL;
+	if (words[0] == (u64)-1)
+		return NO_SYSCALL;
+	return is_32_bit(words[2]) ? OTHER_SYSCALL : (u32)words[0];
+}
+
 static __always_inline void copy_registers(u64 *leaf, const struct ef_user_regs *regs)
 {
 	leaf[0] = regs->rax;

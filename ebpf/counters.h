@@ -82,7 +82,12 @@
 	X(ruby_other_thread, "Samples in Ruby's interpreter of a thread that does not run Ruby now (2.7): it has native frames only") \
 	X(perl_read_failed, "Reads of Perl's contexts, functions and statements that failed") \
 	X(perl_bad_context, "Perl's stacks of contexts that contradict themselves: the Perl frames from there on are left out") \
-	X(perl_not_function, "Perl frames whose function is none: left out")
+	X(perl_not_function, "Perl frames whose function is none: left out") \
+	X(waits_sampled, "Waits of which the stack was taken, with --off-cpu") \
+	X(waits_reported, "Samples of waits: where one ended, at its wake-up, and while it lasts") \
+	X(threads_ended, "Threads whose times were sent as they ended") \
+	X(threads_lost_ring, "The same lost because the ring buffer was full") \
+	X(threads_full, "Switches to threads that are not counted because the map of threads is full")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

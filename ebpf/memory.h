@@ -6,6 +6,7 @@
  *   tick       the timer's interrupt
  *   event      tracepoints, and whatever else runs where a tick may interrupt
  *   deferred   the sampled thread on its way back to user space, with preemption off
+ *   switch     the scheduler: an event may be preempted where its kernel lets it be
  *
  * Which one a program runs in is a setting of the object that it was loaded with (config.context): a constant for the
  * verifier, and no argument of any function. Two events may nest; the one that comes second finds the memory taken
@@ -120,6 +121,7 @@ struct ef_scratch {
 		struct ef_exit exit;
 		struct ef_page page;
 		struct ef_code code;
+		struct ef_thread thread;
 		u8 bytes[sizeof(struct ef_process) + 256];
 	} record;
 };

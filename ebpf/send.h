@@ -103,7 +103,8 @@ static __always_inline int send_trace(struct ef_scratch *s)
 	return 0;
 }
 
-static __always_inline void send_sample(struct ef_scratch *s)
+/* Folds what makes traces differ beside their frames, and sends the trace; not 0 where that failed. */
+static __always_inline int finish_trace(struct ef_scratch *s)
 {
 	/* what a frame means in memory without a file is known inside this process only */
 	if (s->state.has_anonymous) {
@@ -111,15 +112,25 @@ static __always_inline void send_sample(struct ef_scratch *s)
 		fold(s, s->sample.process.start_boottime_ns);
 	}
 	s->state.hash = mix64(s->state.hash ^ s->state.words) ?: 1;
-	if (send_trace(s))
-		return;
-	s->sample.trace_hash = s->state.hash;
+	return send_trace(s);
+}
+
+static __always_inline void output_sample(const struct ef_sample *sample)
+{
 	u64 waiting = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
 	u64 flags = waiting >= config.wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-	if (bpf_ringbuf_output(&records, &s->sample, sizeof(s->sample), flags))
+	if (bpf_ringbuf_output(&records, (void *)sample, sizeof(*sample), flags))
 		count(EF_COUNTER_samples_lost_ring);
 	else
 		count(EF_COUNTER_samples_sent);
+}
+
+static __always_inline void send_sample(struct ef_scratch *s)
+{
+	if (finish_trace(s))
+		return;
+	s->sample.trace_hash = s->state.hash;
+	output_sample(&s->sample);
 }
 
 static __always_inline void finish_sample(struct ef_scratch *s)

@@ -47,11 +47,11 @@ static __always_inline bool is_wanted(u64 pid_tgid)
 	return 1;
 }
 
-/* Of the thread that runs. NULL: it is not sampled. The memory is this sample's until it is finished. */
-static __always_inline struct ef_scratch *begin_sample(enum ef_origin origin, u64 value)
+/* The same of a thread that is to be sampled. */
+static __always_inline struct ef_scratch *begin_chosen_sample(enum ef_origin origin, u64 value)
 {
 	u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct ef_scratch *s = is_wanted(pid_tgid) ? take_scratch() : NULL;
+	struct ef_scratch *s = take_scratch();
 
 	if (!s)
 		return NULL;
@@ -59,7 +59,7 @@ static __always_inline struct ef_scratch *begin_sample(enum ef_origin origin, u6
 	s->sample.type = EF_RECORD_SAMPLE;
 	s->sample.origin = origin;
 	s->sample.value = value;
-	s->sample.flags = 0;
+	s->sample.state = EF_THREAD_RUNNING;
 	s->sample.cpu = bpf_get_smp_processor_id();
 	s->sample.tid = (u32)pid_tgid;
 	s->sample.ktime_ns = bpf_ktime_get_ns();
@@ -71,20 +71,31 @@ static __always_inline struct ef_scratch *begin_sample(enum ef_origin origin, u6
 	return s;
 }
 
-static __always_inline void take_kernel_stack(void *ctx, struct ef_scratch *s)
+/* Of the thread that runs. NULL: it is not sampled. The memory is this sample's until it is finished. */
+static __always_inline struct ef_scratch *begin_sample(enum ef_origin origin, u64 value)
 {
-	s->state.kernel_frames = 0;
-	if (!in_kernel(s))
-		return;
-	long bytes = bpf_get_stack(ctx, s->trace.frames, EF_MAX_KERNEL_FRAMES * 8, 0);
+	return is_wanted(bpf_get_current_pid_tgid()) ? begin_chosen_sample(origin, value) : NULL;
+}
+
+/* Without the first `skip` frames; how many there are. */
+static __always_inline u32 get_kernel_stack(void *ctx, struct ef_scratch *s, u64 skip)
+{
+	long bytes = bpf_get_stack(ctx, s->trace.frames, EF_MAX_KERNEL_FRAMES * 8, skip);
 	if (bytes < 0) {
 		count(EF_COUNTER_kernel_stack_failed);
-		return;
+		return 0;
 	}
 	u32 frames = (u32)bytes / 8;
 	if (frames >= EF_MAX_KERNEL_FRAMES)
 		count(EF_COUNTER_kernel_stack_cut);
-	begin_with_kernel_frames(s, frames);
+	return frames;
+}
+
+static __always_inline void take_kernel_stack(void *ctx, struct ef_scratch *s)
+{
+	s->state.kernel_frames = 0;
+	if (in_kernel(s))
+		begin_with_kernel_frames(s, get_kernel_stack(ctx, s, 0));
 }
 
 static __always_inline void take_user_stack(struct ef_scratch *s, const struct ef_user_regs *interrupted,

@@ -197,7 +197,9 @@ struct thread_struct___5_10 {
 };
 struct task_struct {
 	struct thread_struct thread;
+	unsigned int __state; /* 5.14 and later */
 	unsigned int flags;
+	unsigned in_iowait : 1;
 	int pid;
 	int tgid;
 	void *stack;
@@ -213,6 +215,7 @@ struct task_struct {
 };
 struct task_struct___5_10 {
 	struct thread_struct___5_10 thread;
+	long state;
 };
 
 #pragma clang attribute pop

@@ -11,6 +11,8 @@ export interface NativeBpfObject {
   mapFd(name: string): number;
   programFd(name: string): number;
   attachRawTracepoint(program: string, tracepoint: string): void;
+  /** Where the program's section says. */
+  attach(program: string): void;
   /** Before loading: keep what the verifier says of each program. */
   askForStats(): void;
   /** What it said, by program; empty unless asked for. */
@@ -104,8 +106,8 @@ export interface Native {
       programs: readonly string[];
       /** Maps that the loaded code never reaches: they are not made. */
       skipMaps: readonly string[];
-      /** Maps that this object has, by name, are used in place of new ones. */
-      share: NativeBpfObject | undefined;
+      /** Maps that these objects have, by name, are used in place of new ones. */
+      share: readonly NativeBpfObject[];
     },
   ) => NativeBpfObject;
   AsyncReader: new (executable: string, proc: string) => NativeAsyncReader;
@@ -115,6 +117,8 @@ export interface Native {
   mapUpdate(fd: number, key: Buffer, value: Buffer, flags: number): void;
   mapDelete(fd: number, key: Buffer): boolean;
   mapNextKey(fd: number, key: Buffer | undefined, keyBytes: number): Buffer | undefined;
+  /** All entries of a hash table, each as its key and its value; such as come or go meanwhile may be missing. */
+  mapReadAll(fd: number, keyBytes: number, valueBytes: number): Buffer;
   /** The values of an array that was made with BPF_F_MMAPABLE; BPF writes to them at the same time. */
   mapMemory(fd: number, bytes: number): ArrayBuffer;
   sumPerCpu(fd: number, first: number, entries: number): Float64Array;

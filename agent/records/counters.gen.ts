@@ -75,5 +75,10 @@ export const BPF_COUNTERS = [
   { name: 'perl_read_failed', text: "Reads of Perl's contexts, functions and statements that failed" },
   { name: 'perl_bad_context', text: "Perl's stacks of contexts that contradict themselves: the Perl frames from there on are left out" },
   { name: 'perl_not_function', text: "Perl frames whose function is none: left out" },
+  { name: 'waits_sampled', text: "Waits of which the stack was taken, with --off-cpu" },
+  { name: 'waits_reported', text: "Samples of waits: where one ended, at its wake-up, and while it lasts" },
+  { name: 'threads_ended', text: "Threads whose times were sent as they ended" },
+  { name: 'threads_lost_ring', text: "The same lost because the ring buffer was full" },
+  { name: 'threads_full', text: "Switches to threads that are not counted because the map of threads is full" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

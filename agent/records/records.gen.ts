@@ -7,6 +7,7 @@ export const EF_PATH_BYTES = 1024;
 export const EF_PATH_COMPONENTS = 32;
 export const EF_CGROUP_BYTES = 512;
 export const EF_DEFERRED_PER_CPU = 8;
+export const EF_WEIGHT_ONE = 65536;
 export const EF_TRACE_OF_PROCESS = 1;
 export const EF_TRACE_INTERPRETED = 2;
 export const EF_PROCESS_NO_FILE = 1;
@@ -63,6 +64,18 @@ export const RecordType = {
   EXIT: 4,
   FILE: 5,
   RUNTIME: 6,
+  THREAD: 7,
+} as const;
+
+export const ThreadState = {
+  RUNNING: 0,
+  RUNNABLE: 1,
+  DISK: 2,
+  LOCK: 3,
+  NETWORK: 4,
+  SLEEP: 5,
+  PAGE_FAULT: 6,
+  OTHER: 7,
 } as const;
 
 export const RuleKind = {
@@ -115,6 +128,7 @@ export const Context = {
   TICK: 0,
   EVENT: 1,
   DEFERRED: 2,
+  SWITCH: 3,
 } as const;
 
 export const SamplerSlot = {
@@ -202,11 +216,13 @@ export const V8Tier = {
 /** enum ef_origin: where a sample comes from. */
 export const Origin = {
   CPU: 0,
+  OFF_CPU: 1,
 } as const;
 
 /** What the values of samples measure, by origin: ebpf/profile-types.h. */
 export const PROFILE_TYPES = [
   { name: 'CPU', sampleType: { type: 'samples', unit: 'count' }, periodType: { type: 'cpu', unit: 'nanoseconds' } },
+  { name: 'OFF_CPU', sampleType: { type: 'off_cpu', unit: 'nanoseconds' }, periodType: { type: '', unit: '' } },
 ] as const;
 
 /** The BPF map of each runtime: ebpf/runtimes.def. */
@@ -241,8 +257,34 @@ export const SAMPLE = {
   processExecId: 36,
   processStartBoottimeNs: 40,
   tid: 48,
-  flags: 52,
+  state: 52,
   comm: 56,
+} as const;
+
+/** Size and byte offsets of struct ef_thread. */
+export const THREAD = {
+  bytes: 232,
+  type: 0,
+  state: 2,
+  tid: 4,
+  begunVersion: 8,
+  weight: 12,
+  firstNs: 16,
+  sinceNs: 24,
+  wokenNs: 32,
+  reportedNs: 40,
+  traceHash: 48,
+  timesNs: 56,
+  waits: 120,
+  usualNs: 152,
+  processTgid: 184,
+  processExecId: 188,
+  processStartBoottimeNs: 192,
+  cpu: 200,
+  wakerTid: 204,
+  wakerTgid: 208,
+  comm: 212,
+  endedVersion: 228,
 } as const;
 
 /** Size and byte offsets of struct ef_trace. */
@@ -400,7 +442,7 @@ export const ATTACHMENT = {
 
 /** Size and byte offsets of struct ef_config. */
 export const CONFIG = {
-  bytes: 56,
+  bytes: 80,
   fastLoads: 0,
   hasTaskPtRegs: 4,
   maxUserFrames: 8,
@@ -414,6 +456,10 @@ export const CONFIG = {
   codeAddressMask: 40,
   canDefer: 48,
   context: 52,
+  waitWeight: 56,
+  waitBudget: 60,
+  schedulerStart: 64,
+  schedulerEnd: 72,
 } as const;
 
 /** Size and byte offsets of struct ef_seen_set. */

@@ -47,6 +47,13 @@ describe('parseAgentOptions', () => {
   });
 });
 
+it('waits are left out unless asked for, and their probability is one', () => {
+  expect(parseAgentOptions({})).toMatchObject({ offCpu: false, offCpuBudget: 100, offCpuThreshold: 0 });
+  expect(parseAgentOptions({ offCpuThreshold: '0.25' }).offCpuThreshold).toBe(0.25);
+  for (const bad of ['1.5', '-1', 'many'])
+    expect(() => parseAgentOptions({ offCpuThreshold: bad })).toThrow(/--off-cpu-threshold is/);
+});
+
 it('the memory budget is a size', () => {
   expect(parseAgentOptions({}).maxMemory).toBe(256 * 2 ** 20);
   expect(parseAgentOptions({ maxMemory: '1.5G' }).maxMemory).toBe(1.5 * 2 ** 30);

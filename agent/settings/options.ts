@@ -21,6 +21,12 @@ import { exporterEnvironment } from './exporter-environment.ts';
 export const SYMBOL_CACHE_HELP =
   'keep names of native code and unwind tables there for later runs, or off (default: /var/cache/everyframe for root, else below ~/.cache)';
 
+export const OFF_CPU_HELP = 'sample where threads wait as well, and for how long';
+export const OFF_CPU_BUDGET_HELP =
+  'stacks of waits to take a second on each CPU: of short waits some stand for others';
+export const OFF_CPU_THRESHOLD_HELP =
+  'take the stack of each wait with this probability in place of the budget, 0 to 1; more than 0 means --off-cpu';
+
 export const AGENT_SETTINGS: readonly Setting[] = [
   {
     flag: 'collection-agent',
@@ -95,6 +101,9 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     flag: 'no-source-maps',
     help: 'show JavaScript as it runs, not the sources (TypeScript) that its source maps lead to',
   },
+  { flag: 'off-cpu', help: OFF_CPU_HELP },
+  { flag: 'off-cpu-budget', value: 'N', default: '100', help: OFF_CPU_BUDGET_HELP },
+  { flag: 'off-cpu-threshold', value: 'P', default: '0', help: OFF_CPU_THRESHOLD_HELP },
   { flag: 'send-idle-frames', help: 'sample the idle task as well' },
   {
     flag: 'probabilistic-threshold',
@@ -157,7 +166,6 @@ export const IGNORED_FLAGS: Readonly<Record<string, string>> = {
   'bpf-log-level': "the verifier's reason is always printed",
   'no-kernel-version-check': 'features are probed, no version is checked',
   'send-error-frames': 'a stack that was cut always says so',
-  'off-cpu-threshold': 'CPU time alone is sampled',
   'filter-min-process-age': 'young processes are sampled like all others',
   'env-vars': 'variables of the environment are not sent',
   'probe-link': 'CPU time is sampled, not events',
@@ -258,6 +266,9 @@ export const agentSchema = v.strictObject({
   symbolCache: optionalText,
   debuginfod: onOff,
   noSourceMaps: onOff,
+  offCpu: onOff,
+  offCpuBudget: number('--off-cpu-budget', 1, 10_000),
+  offCpuThreshold: number('--off-cpu-threshold', 0, 1, false),
   sendIdleFrames: onOff,
   probabilisticThreshold: number('--probabilistic-threshold', 1, 100),
   probabilisticInterval: duration('probabilistic-interval', 60_000, 300_000),

@@ -6,6 +6,7 @@ import { packageRoot } from '../base/package-root.ts';
 import { onlineCpus } from '../host/cpus.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { CONFIG, Context, EF_DEFERRED_PER_CPU } from '../records/records.gen.ts';
+import { type FindScheduler, OffCpu, type OffCpuOptions, weightOf } from './off-cpu.ts';
 import { PROCESS_RUNTIMES_MAP, type SamplerObjects, Samplers } from './samplers.ts';
 
 export interface BpfSettings {
@@ -18,6 +19,9 @@ export interface BpfSettings {
   maxTables: number;
   /** All that the objects have code and maps for. */
   runtimes: readonly RuntimePlugin[];
+  /** Undefined: waits are not sampled. */
+  offCpu?: OffCpuOptions | undefined;
+  findScheduler?: FindScheduler | undefined;
 }
 
 /**
@@ -51,6 +55,14 @@ function encodeConfig(
   config.writeUInt32LE(Math.log2(features.pageBytes), CONFIG.pageShift);
   config.writeUInt32LE(deferringObject(features) ? 1 : 0, CONFIG.canDefer);
   config.writeUInt32LE(context, CONFIG.context);
+  config.writeUInt32LE(
+    settings.offCpu?.probability ? weightOf(settings.offCpu.probability) : 0,
+    CONFIG.waitWeight,
+  );
+  config.writeUInt32LE(settings.offCpu?.budget ?? 0, CONFIG.waitBudget);
+  const scheduler = context === Context.SWITCH ? settings.findScheduler?.() : undefined;
+  config.writeBigUInt64LE(scheduler?.start ?? 0n, CONFIG.schedulerStart);
+  config.writeBigUInt64LE(scheduler?.end ?? 0n, CONFIG.schedulerEnd);
   config.writeBigUInt64LE(features.codeAddressMask, CONFIG.codeAddressMask);
   config.writeUInt32LE(
     runtimes.reduce((mask, { id }) => mask | (1 << id), 0),
@@ -86,8 +98,8 @@ interface Opening {
   runtimes?: readonly RuntimePlugin[];
   /** Of maps, where they are not those of the object's source. */
   maxEntries?: Record<string, number>;
-  /** Maps that this object has are used in place of new ones. */
-  share?: NativeBpfObject;
+  /** Maps that these objects have are used in place of new ones. */
+  share?: readonly NativeBpfObject[];
 }
 
 /** Opens an object of build/, without loading it. */
@@ -97,7 +109,7 @@ const MAIN_OBJECT = 'everyframe.bpf.o';
 
 export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
   const features = native.probeFeatures();
-  return (file, { programs, context, runtimes = [], maxEntries = {}, share }) =>
+  return (file, { programs, context, runtimes = [], maxEntries = {}, share = [] }) =>
     new native.BpfObject(join(packageRoot(), 'build', file), {
       rodata: encodeConfig(settings, features, runtimes, context),
       maxEntries,
@@ -125,7 +137,7 @@ export function samplerObjects(native: Native, open: OpenObject): SamplerObjects
   const maxEntries = { deferred: EF_DEFERRED_PER_CPU * (Math.max(...onlineCpus()) + 1) };
   return {
     open: (runtimes, share) =>
-      open(MAIN_OBJECT, { programs: ['sample'], context: Context.TICK, runtimes, share }),
+      open(MAIN_OBJECT, { programs: ['sample'], context: Context.TICK, runtimes, share: [share] }),
     openDeferring:
       deferring === undefined
         ? undefined
@@ -135,7 +147,7 @@ export function samplerObjects(native: Native, open: OpenObject): SamplerObjects
               context: Context.DEFERRED,
               runtimes,
               maxEntries,
-              share,
+              share: [share],
             }),
   };
 }
@@ -159,6 +171,7 @@ const basePrograms = (settings: BpfSettings): string[] => [
 export class BpfPrograms {
   readonly base: NativeBpfObject;
   readonly samplers: Samplers;
+  readonly offCpu: OffCpu | undefined;
 
   /** Loads all; throws {@link CannotProfile}. */
   constructor(native: Native, settings: BpfSettings, warn: (message: string) => void) {
@@ -169,6 +182,7 @@ export class BpfPrograms {
       this.samplers = new Samplers(native, this.base, samplerObjects(native, open), (what, error) =>
         warn(`${what}: ${explainLoadFailure(error).message}`),
       );
+      this.offCpu = settings.offCpu && new OffCpu(native, open, this.base);
     } catch (error) {
       throw explainLoadFailure(error as SystemFailure);
     }
@@ -176,6 +190,7 @@ export class BpfPrograms {
 
   async close(): Promise<void> {
     await this.samplers.close();
+    this.offCpu?.close();
     this.base.close();
   }
 }

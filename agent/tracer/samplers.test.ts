@@ -26,6 +26,7 @@ function fakeKernel(refuse: (runtimes: string) => boolean = () => false) {
       mapFd: () => name as unknown as number,
       programFd: () => runtimes.length,
       attachRawTracepoint: () => {},
+      attach: () => {},
       askForStats: () => {},
       verifierStats: () => ({}),
       close: () => void log.push(`close ${name}`),
@@ -152,6 +153,34 @@ describe('the samplers', () => {
     log.length = 0;
     await samplers.close();
     expect(log).toEqual([`close ${both}`, `close deferring [${first.name}]`, `close deferring ${both}`]);
+  });
+
+  it('take those along that follow, before their old maps go', async () => {
+    const { samplers, log, warnings } = fakeKernel();
+    const names = (runtimes: readonly RuntimePlugin[]): string => runtimes.map(({ name }) => name).join(' ');
+    await samplers.addFollower({
+      follow: async (runtimes, share) => {
+        log.push(`follower [${names(runtimes)}] sharing with ${share.mapFd('its name')}`);
+        if (runtimes.includes(second)) throw new Error('E2BIG');
+      },
+    });
+    await samplers.add(first);
+    await samplers.add(second);
+    expect(log.filter((line) => /^follower|^close/.test(line))).toEqual([
+      'follower [] sharing with []',
+      `follower [${first.name}] sharing with [${first.name}]`,
+      'close []',
+      `follower [${first.name} ${second.name}] sharing with [${first.name} ${second.name}]`,
+      `close [${first.name}]`,
+    ]);
+    expect(warnings).toEqual([`frames of ${second.name} will be missing from stacks of other events: E2BIG`]);
+  });
+
+  it('tell whoever wants to follow why it can not', async () => {
+    const { samplers } = fakeKernel();
+    const refused = samplers.addFollower({ follow: () => Promise.reject(new Error('EPERM')) });
+    await expect(refused).rejects.toThrow('EPERM');
+    expect(await samplers.add(first)).toBe(true);
   });
 
   it('ask once where the kernel refuses to put stacks off', async () => {

@@ -23,6 +23,12 @@ export interface SamplerObjects {
   openDeferring: OpenSampler | undefined;
 }
 
+/** Programs of another source of samples, which unwind through the same runtimes. */
+export interface Follower {
+  /** Takes stacks with these runtimes from now on; maps that `share` has are taken from there. Rejects as the kernel says. */
+  follow(runtimes: readonly RuntimePlugin[], share: NativeBpfObject): Promise<void>;
+}
+
 /** The kernel does not take some of the code: what that means, for people. */
 export type OnRefused = (what: string, error: Error) => void;
 
@@ -42,6 +48,7 @@ export class Samplers {
   #closed = false;
   readonly #deferring: NativeBpfObject[] = [];
   #defersNot = false;
+  readonly #followers: Follower[] = [];
   readonly stats = { runtimes: 0, refused: 0, deferring: 0 };
 
   /** Loads the first sampler; throws what the kernel says. `base` has all maps but those of runtimes. */
@@ -83,6 +90,20 @@ export class Samplers {
   /** The next change waits for this, and with it all runtimes that are asked for until then. */
   async gather(until: Promise<unknown>): Promise<void> {
     await this.#change(() => until);
+  }
+
+  /** From now on the follower has the runtimes of the sampler; rejects where the kernel does not take it. */
+  async addFollower(follower: Follower): Promise<void> {
+    let error: unknown;
+    await this.#change(async () => {
+      try {
+        await follower.follow(this.#runtimes, this.#current);
+        this.#followers.push(follower);
+      } catch (reason) {
+        error = reason;
+      }
+    });
+    if (error) throw error;
   }
 
   #change<T>(make: () => Promise<T> | undefined): Promise<T | undefined> {
@@ -161,8 +182,22 @@ export class Samplers {
     this.#runtimes = runtimes;
     this.stats.runtimes += added.length;
     if (this.#deferring.length > 0) await this.#defer();
+    await this.#widenFollowers(added);
     before.close();
     return undefined;
+  }
+
+  /** Where the kernel refuses, they go on with the runtimes that they have. */
+  async #widenFollowers(added: readonly RuntimePlugin[]): Promise<void> {
+    for (const follower of this.#followers) {
+      try {
+        await follower.follow(this.#runtimes, this.#current);
+      } catch (error) {
+        const names = added.map(({ name }) => name).join(' and ');
+        this.stats.refused++;
+        this.#onRefused(`frames of ${names} will be missing from stacks of other events`, error as Error);
+      }
+    }
   }
 
   #putInPlace(slot: number, programFd: number): void {

@@ -9,8 +9,9 @@ import { onlineCpus } from '../host/cpus.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { BPF_COUNTERS, type BpfCounter } from '../records/counters.gen.ts';
 import { Attachments } from './attachments.ts';
-import { BpfPrograms, type BpfSettings } from './bpf-object.ts';
+import { BpfPrograms, type BpfSettings, explainLoadFailure } from './bpf-object.ts';
 import { openMapBytes } from './map-bytes.ts';
+import type { FindScheduler, OffCpuOptions } from './off-cpu.ts';
 import { PerfEvents } from './perf-events.ts';
 import { ProcessCodeMap } from './process-code-map.ts';
 import { type RecordConsumer, RecordStream } from './record-stream.ts';
@@ -29,6 +30,10 @@ export interface TracerOptions {
   runtimes: readonly RuntimePlugin[];
   /** Of the agent and its BPF maps; undefined: any. */
   maxMemoryBytes?: number;
+  /** Undefined: waits are not sampled. */
+  offCpu?: OffCpuOptions | undefined;
+  /** Asked for as programs are loaded, once sampling starts. */
+  findScheduler?: FindScheduler;
 }
 
 const DRAIN_INTERVAL_MS = 1000;
@@ -88,6 +93,8 @@ export class Tracer {
       sendIdleFrames: options.sendIdleFrames,
       filterTargets: options.targets !== undefined,
       runtimes: options.runtimes,
+      offCpu: options.offCpu,
+      findScheduler: options.findScheduler,
     };
     this.#programs = new BpfPrograms(this.native, settings, warn);
     this.#object = this.#programs.base;
@@ -140,6 +147,24 @@ export class Tracer {
       setInterval(() => void this.events.follow(onlineCpus()).catch(() => {}), HOTPLUG_INTERVAL_MS),
     ];
     await this.events.enable();
+    await this.#startOffCpu();
+  }
+
+  /** Throws CannotProfile. */
+  async #startOffCpu(): Promise<void> {
+    const { offCpu } = this.#programs;
+    if (!offCpu) return;
+    try {
+      await this.samplers.addFollower(offCpu);
+      offCpu.start();
+    } catch (error) {
+      throw explainLoadFailure(error as Error);
+    }
+  }
+
+  /** Makes BPF report waits that last. */
+  reportWaiting(): void {
+    this.#programs.offCpu?.reportWaiting();
   }
 
   #look(): void {
@@ -219,6 +244,7 @@ export class Tracer {
   /** Stops the timers of all CPUs and takes what they left. */
   async stopSampling(): Promise<void> {
     this.events.disable();
+    this.#programs.offCpu?.stop();
     for (const timer of this.#timers) clearInterval(timer);
     this.#timers = [];
     await this.#records?.drainAll();

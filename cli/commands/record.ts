@@ -6,7 +6,14 @@ import type { Command } from 'commander';
 import { packageRoot } from '../../agent/base/package-root.ts';
 import type { Controller } from '../../agent/controller.ts';
 import { PROFILE_TYPES } from '../../agent/records/records.gen.ts';
-import { parseAgentOptions, parseDuration, SYMBOL_CACHE_HELP } from '../../agent/settings/options.ts';
+import {
+  OFF_CPU_BUDGET_HELP,
+  OFF_CPU_HELP,
+  OFF_CPU_THRESHOLD_HELP,
+  parseAgentOptions,
+  parseDuration,
+  SYMBOL_CACHE_HELP,
+} from '../../agent/settings/options.ts';
 import { type Pid, toPid } from '../../common/base/brand.ts';
 import { checkReadable } from '../../common/profile/formats/formats.ts';
 import { mergeProfiles } from '../../common/profile/model/merge.ts';
@@ -42,6 +49,9 @@ interface RecordFlags extends WriteFlags {
   symbols: string;
   symbolCache?: string;
   debuginfod?: boolean;
+  offCpu?: boolean;
+  offCpuBudget: string;
+  offCpuThreshold: string;
   verbose?: boolean;
   view?: boolean;
   type?: string;
@@ -79,6 +89,9 @@ export function registerRecord(program: Command): void {
       '--debuginfod',
       'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',
     )
+    .option('--off-cpu', OFF_CPU_HELP)
+    .option('--off-cpu-budget <N>', OFF_CPU_BUDGET_HELP, '100')
+    .option('--off-cpu-threshold <P>', OFF_CPU_THRESHOLD_HELP, '0')
     .option('--type <TYPE>', 'write only samples of this type (default: all that are sampled)')
     .option('--view', 'then open the recording in the page, as everyframe view does')
     .option('-v, --verbose', 'log more, and what was counted')
@@ -118,6 +131,8 @@ class Recording {
   }
 }
 
+const othersOf = ({ profiles, main }: ProfileSet): Profile[] => profiles.filter((_, i) => i !== main);
+
 async function record(command: string[], flags: RecordFlags): Promise<void> {
   if (command.length > 0 && flags.pid)
     throw new Error('-p PID and a command after -- were given: a recording is of one of them');
@@ -133,6 +148,9 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     symbols: flags.symbols,
     symbolCache: flags.symbolCache,
     debuginfod: flags.debuginfod,
+    offCpu: flags.offCpu,
+    offCpuBudget: flags.offCpuBudget,
+    offCpuThreshold: flags.offCpuThreshold,
     // the recording itself grows in this process
     maxMemory: '4GiB',
     maxCpu: '0',
@@ -182,7 +200,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
   await saveProfiles(flags, recorded);
   const counters = controller.counters();
   const summary = {
-    ...{ profile: mainOf(recorded), output: flags.output, seconds, counters },
+    ...{ profile: mainOf(recorded), others: othersOf(recorded), output: flags.output, seconds, counters },
     ...{ isChosen: targets !== undefined, isViewed: flags.view === true },
   };
   for (const line of recordSummary(summary)) process.stderr.write(`everyframe: ${line}\n`);

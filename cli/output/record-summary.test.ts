@@ -19,6 +19,18 @@ it('says what is in the file, and what to do next', () => {
   expect(recorded('a 1\n', { isViewed: true })[1]).toBe('next: everyframe report out.pb.gz --by function');
 });
 
+it('says what was sampled beside CPU time', () => {
+  const profile = readProfile('a.folded', Buffer.from('a 2500000000\n'));
+  profile.type = {
+    ...profile.type,
+    sampleType: { type: 'off_cpu', unit: 'nanoseconds' },
+  };
+  expect(recorded('a 3\n', { others: [profile] })[0]).toBe(
+    '3 samples, 2.5 s of off_cpu of 1 process in 10.0 s, written to out.pb.gz',
+  );
+  expect(recorded('', { profile })[0]).toMatch(/^2.5 s of off_cpu of 1 process/);
+});
+
 it('says what was lost, and what is incomplete', () => {
   const lines = recorded('a;main 90\na;[cut: deeper than the limit];f 10\n', {
     counters: { 'bpf.samples_lost_ring': 100 },

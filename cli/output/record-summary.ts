@@ -1,10 +1,13 @@
 /** What `record` says when it has written its file: what is in it, what is not, and what to do next. */
 import type { Profile } from '../../common/profile/model/profile.ts';
+import { valueFormatter } from '../../common/profile/model/value-format.ts';
 import { groupDigits, share } from '../../common/profile/text/report-text.ts';
 import { totalOf } from '../../common/profile/text/residency.ts';
 
 export interface Recorded {
   profile: Profile;
+  /** What else was sampled, of other types. */
+  others?: readonly Profile[];
   /** The file's name; `-` for standard output. */
   output: string;
   seconds: number;
@@ -22,13 +25,13 @@ export const lostSamples = (counters: Record<string, number>): number =>
 const MIN_CUT_SHARE = 0.005;
 
 export function recordSummary(recorded: Recorded): string[] {
-  const { profile, output, seconds, counters, isChosen, isViewed } = recorded;
+  const { profile, others = [], output, seconds, counters, isChosen, isViewed } = recorded;
   const samples = totalOf(profile);
   const where = output === '-' ? 'standard output' : output;
   if (samples === 0) return [nothingSampled(where, isChosen)];
   const processes = new Set(profile.samples.map(({ process }) => process)).size;
   const lines = [
-    `${groupDigits(samples)} samples of ${count(processes, 'process', 'processes')} in ${seconds.toFixed(1)} s, written to ${where}`,
+    `${[profile, ...others].map(amountOf).join(', ')} of ${count(processes, 'process', 'processes')} in ${seconds.toFixed(1)} s, written to ${where}`,
   ];
   const lost = lostSamples(counters);
   if (lost > 0)
@@ -47,6 +50,12 @@ export function recordSummary(recorded: Recorded): string[] {
   }
   return lines;
 }
+
+const amountOf = (profile: Profile): string => {
+  const { sampleType } = profile.type;
+  const { amount, of } = valueFormatter(sampleType);
+  return sampleType.unit === 'count' ? amount(totalOf(profile)) : of(totalOf(profile));
+};
 
 const nothingSampled = (where: string, isChosen: boolean): string =>
   isChosen

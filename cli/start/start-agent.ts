@@ -10,6 +10,7 @@ import type { ProfileSink } from '../../agent/intervals.ts';
 import { readSmallFile } from '../../agent/processes/proc-files.ts';
 import type { AgentOptions } from '../../agent/settings/options.ts';
 import { debuginfodFromEnvironment } from '../../agent/symbolizer/debuginfod/debuginfod-settings.ts';
+import type { OffCpuOptions } from '../../agent/tracer/off-cpu.ts';
 import { placeOfCache } from './cache-place.ts';
 import { agentBudget, readMemoryLimit } from './memory-limit.ts';
 import { keepSamplingRights } from './rights.ts';
@@ -64,10 +65,17 @@ export const controllerOptions = (
   maxMemoryBytes: agentBudget(options.maxMemory, readMemoryLimit(), log, beside),
   intervalMs: options.reporterInterval,
   jitter: options.reporterJitter,
+  offCpu: offCpuOptions(options),
   watchLoop: options.selfMetrics || options.verbose,
   probabilisticThreshold: options.probabilisticThreshold,
   probabilisticIntervalMs: options.probabilisticInterval,
 });
+
+/** A probability alone asks for it, as with the OpenTelemetry profiler. */
+const offCpuOptions = ({ offCpu, offCpuThreshold, offCpuBudget }: AgentOptions): OffCpuOptions | undefined =>
+  offCpu || offCpuThreshold > 0
+    ? { probability: offCpuThreshold > 0 ? offCpuThreshold : undefined, budget: offCpuBudget }
+    : undefined;
 
 /** Under `npm start` one Ctrl-C arrives twice: from the terminal, and passed on by npm. */
 const SAME_KEY_PRESS_MS = 1000;

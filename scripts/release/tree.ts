@@ -12,6 +12,7 @@ const GLIBC = 28;
 const LIBRARIES = ['libstdc++.so.6', 'libgcc_s.so.1'];
 const NATIVE = [
   'everyframe.bpf.o',
+  'off-cpu.bpf.o',
   'deferred.bpf.o',
   'deferred-6.18.bpf.o',
   'everyframe.node',

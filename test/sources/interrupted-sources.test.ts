@@ -122,7 +122,7 @@ describe.skipIf(!canRun)('sources that interrupt each other', () => {
     object = makeOpener(native, SETTINGS)('test-sources.bpf.o', {
       programs: ['on_mark', 'on_timer'],
       context: Context.EVENT,
-      share: programs.base,
+      share: [programs.base],
     });
     object.loadSync();
     child = spawn(program, [String(SECONDS)], { stdio: ['pipe', 'pipe', 'inherit'] });

@@ -104,6 +104,11 @@ export class Kernel {
     return symbol;
   }
 
+  /** See KernelSymbols. */
+  rangeOf(name: string): { start: bigint; end: bigint } | undefined {
+    return this.#symbols.rangeOf(name);
+  }
+
   /**
    * An address as a frame: in the mapping of its image, with the address counted from there. Where nothing is
    * known of it, the mapping is `[kernel]` and the address less its upper 12 bits, which are set in all of the kernel's

@@ -97,6 +97,19 @@ export class KernelSymbols {
     return image && { name: '', module: image.name, offset: at - image.start };
   }
 
+  /** Addresses of a function of the kernel, whatever the compiler has added to its name; reads all names. */
+  rangeOf(name: string): { start: bigint; end: bigint } | undefined {
+    const { addresses, imageOf } = this.#table;
+    for (let i = 0; i + 1 < this.count; i++) {
+      if (imageOf[i] !== 0) continue;
+      const found = this.#name(i);
+      if (found !== name && !found.startsWith(`${name}.`)) continue;
+      const [start, end] = [addresses[i]!, addresses[i + 1]!];
+      return { start: KERNEL_BASE + BigInt(start), end: KERNEL_BASE + BigInt(end) };
+    }
+    return undefined;
+  }
+
   /** A module's size counts its data; code that nobody names may lie behind its last symbol's page. */
   #endOfLast(i: number, image: KernelImage): number {
     const { imageOf, addresses } = this.#table;

@@ -1,0 +1,118 @@
+/**
+ * Where threads wait, with --off-cpu: the programs at the scheduler, which nobody loads otherwise, and the map of threads
+ * that they keep. docs/off-cpu.md
+ */
+import type { Native, NativeBpfObject } from '../base/native.ts';
+import type { RuntimePlugin } from '../interpreters/contract.ts';
+import { Context, EF_WEIGHT_ONE, THREAD, ThreadState } from '../records/records.gen.ts';
+import type { OpenObject } from './bpf-object.ts';
+import type { Follower } from './samplers.ts';
+
+export interface OffCpuOptions {
+  /** Of each wait to have its stack taken; undefined: chosen for each wait, within the budget. */
+  probability?: number | undefined;
+  /** Stacks a second on each CPU. */
+  budget: number;
+}
+
+/** Addresses of the kernel's scheduler, where stacks of waits begin; undefined where it is not known. */
+export type FindScheduler = () => { start: bigint; end: bigint } | undefined;
+
+const OBJECT = 'off-cpu.bpf.o';
+const THREADS = 'threads';
+/** A wait that lasts is reported that often at most. */
+const REPORT_AFTER_NS = 1_000_000_000n;
+/** Of an unsigned weight of 32 bits; less is no probability that could be counted with. */
+export const MIN_PROBABILITY = 1 / 65_535;
+
+export const weightOf = (probability: number): number =>
+  Math.min(Math.round(EF_WEIGHT_ONE / probability), 0xffff_ffff);
+
+export class OffCpu implements Follower {
+  readonly #native: Native;
+  readonly #open: OpenObject;
+  /** With the maps; undefined once it is stopped. */
+  #object: NativeBpfObject | undefined;
+  /** What takes the stacks. */
+  #sampler: NativeBpfObject | undefined;
+  readonly stats = { threads: 0, waiting: 0 };
+
+  /** Loads, but attaches nothing; throws what the kernel says. */
+  constructor(native: Native, open: OpenObject, base: NativeBpfObject) {
+    this.#native = native;
+    this.#open = open;
+    this.#object = open(OBJECT, {
+      programs: ['on_switch', 'on_waking', 'report_waiting'],
+      context: Context.SWITCH,
+      share: [base],
+    });
+    this.#object.loadSync();
+  }
+
+  async follow(runtimes: readonly RuntimePlugin[], share: NativeBpfObject): Promise<void> {
+    if (!this.#object) return;
+    const wider = this.#open(OBJECT, {
+      programs: ['take_wait'],
+      context: Context.SWITCH,
+      runtimes,
+      share: [share, this.#object],
+    });
+    try {
+      await wider.load();
+    } catch (error) {
+      wider.close();
+      throw error;
+    }
+    const [slot, program] = [Buffer.alloc(4), Buffer.alloc(4)];
+    program.writeUInt32LE(wider.programFd('take_wait'));
+    this.#native.mapUpdate(wider.mapFd('wait_samplers'), slot, program, 0);
+    this.#sampler?.close();
+    this.#sampler = wider;
+  }
+
+  /** From now on waits are counted. */
+  start(): void {
+    this.#object?.attach('on_switch');
+    this.#object?.attach('on_waking');
+  }
+
+  /** Makes BPF report waits that last; `isLast`: all that there are. */
+  reportWaiting(isLast = false): void {
+    if (!this.#object) return;
+    const now = this.#native.monotonicNs();
+    const program = this.#object.programFd('report_waiting');
+    const threads = this.#native.mapReadAll(this.#object.mapFd(THREADS), 4, THREAD.bytes);
+    const each = 4 + THREAD.bytes;
+    this.stats.threads = threads.length / each;
+    this.stats.waiting = 0;
+    for (let at = 0; at < threads.length; at += each) {
+      if (!isWaiting(threads, at + 4, isLast ? now : now - REPORT_AFTER_NS)) continue;
+      this.stats.waiting++;
+      this.#native.runProgram(program, BigInt(threads.readUInt32LE(at)));
+    }
+  }
+
+  /** Nothing is counted any more; what is still waiting was reported. */
+  stop(): void {
+    this.reportWaiting(true);
+    this.#object?.close();
+    this.#object = undefined;
+  }
+
+  close(): void {
+    this.#object?.close();
+    this.#object = undefined;
+    this.#sampler?.close();
+    this.#sampler = undefined;
+  }
+}
+
+/** Since that time at least, of which nothing was reported yet. */
+function isWaiting(threads: Buffer, at: number, sinceNs: bigint): boolean {
+  if (threads.readUInt16LE(at + THREAD.state) === ThreadState.RUNNING) return false;
+  if (threads.readBigUInt64LE(at + THREAD.traceHash) === 0n) return false;
+  return (
+    threads.readBigUInt64LE(at + THREAD.sinceNs) <= sinceNs &&
+    threads.readBigUInt64LE(at + THREAD.reportedNs) <= sinceNs
+  );
+}

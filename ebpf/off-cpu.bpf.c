@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * Where threads wait, with --off-cpu: an object of its own, loaded only then. At each switch the time of the thread that
+ * comes and of the one that goes is added to the state that it was in: those totals are exact. Of some of those that go
+ * the stack is taken (wait-choice.h), as they leave: that is when they run, so that their memory can be read. What they
+ * have waited is known when they come back: then the sample goes out, with the stack from before.
+ *
+ * The scheduler calls with interrupts off and its queue locked. docs/decisions/bpf/off-cpu.md says what else was tried.
+ */
+#include "source.h"
+#include "wait-choice.h"
+#include "waits.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* One hash table on all kernels: user space reads it whole, in few system calls, which it can't with task storage. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, struct ef_thread);
+} threads SEC(".maps");
+
+/* The program that takes the stacks is replaced as the sampler is. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, 4);
+	__uint(value_size, 4);
+} wait_samplers SEC(".maps");
+
+static __always_inline struct ef_thread *thread_of(u32 tid)
+{
+	return bpf_map_lookup_elem(&threads, &tid);
+}
+
+/* What a compiler must not move out from between the two versions. */
+static __always_inline void begin_change(struct ef_thread *t)
+{
+	t->begun_version++;
+	asm volatile("" ::: "memory");
+}
+
+static __always_inline void end_change(struct ef_thread *t)
+{
+	asm volatile("" ::: "memory");
+	t->ended_version = t->begun_version;
+}
+
+/* The idle task, and threads of the kernel's own, have nobody who would ask. */
+static __always_inline bool is_counted(struct task_struct *task)
+{
+	u32 tgid = task->tgid;
+
+	if (!task->pid || task->flags & PF_KTHREAD)
+		return 0;
+	return !config.filter_targets || bpf_map_lookup_elem(&targets, &tgid);
+}
+
+/* From now on the thread runs. NULL: the map is full. */
+static __always_inline struct ef_thread *begin_thread(struct task_struct *task, u32 tid, u64 now_ns)
+{
+	struct ef_thread t = {
+		.type = EF_RECORD_THREAD,
+		.state = EF_THREAD_RUNNING,
+		.tid = tid,
+		.first_ns = now_ns,
+		.since_ns = now_ns,
+	};
+
+	read_process_id(task, &t.process);
+	BPF_CORE_READ_INTO(&t.comm, task, comm);
+	if (bpf_map_update_elem(&threads, &tid, &t, BPF_ANY)) {
+		count(EF_COUNTER_threads_full);
+		return NULL;
+	}
+	return thread_of(tid);
+}
+
+/* A sample of a part of the wait, unless that part is empty. */
+static __always_inline void report_part(const struct ef_thread *t, u32 tid, u32 state, u64 from_ns, u64 to_ns)
+{
+	if (from_ns < t->reported_ns)
+		from_ns = t->reported_ns;
+	if (to_ns <= from_ns)
+		return;
+	struct ef_sample sample = {
+		.type = EF_RECORD_SAMPLE,
+		.origin = EF_ORIGIN_OFF_CPU,
+		.cpu = t->cpu,
+		.trace_hash = t->trace_hash,
+		.ktime_ns = to_ns,
+		.value = weigh(to_ns - from_ns, t->weight),
+		.process = t->process,
+		.tid = tid,
+		.state = state,
+	};
+	__builtin_memcpy(sample.comm, t->comm, sizeof(sample.comm));
+	count(EF_COUNTER_samples);
+	count(EF_COUNTER_waits_reported);
+	output_sample(&sample);
+}
+
+/* When the thread could have gone on. */
+static __always_inline u64 end_of_reason(const struct ef_thread *t, u64 now_ns)
+{
+	if (t->state == EF_THREAD_RUNNABLE)
+		return t->since_ns;
+	return t->woken_ns && t->woken_ns < now_ns ? t->woken_ns : now_ns;
+}
+
+/* What the thread has waited until now, if its stack was taken: for its reason, then for a CPU. */
+static __always_inline void report_wait(struct ef_thread *t, u32 tid, u64 now_ns)
+{
+	u64 woken_ns = end_of_reason(t, now_ns);
+
+	if (!t->trace_hash)
+		return;
+	report_part(t, tid, t->state, t->since_ns, woken_ns);
+	report_part(t, tid, EF_THREAD_RUNNABLE, woken_ns, now_ns);
+	t->reported_ns = now_ns;
+}
+
+static __always_inline void add_time(struct ef_thread *t, u32 state, u64 ns)
+{
+	t->times_ns[state & (EF_THREAD_STATES - 1)] += ns;
+}
+
+static __always_inline void switch_in(struct task_struct *next, u64 now_ns)
+{
+	u32 tid = next->pid;
+	struct ef_thread *t = thread_of(tid);
+
+	if (!t) {
+		begin_thread(next, tid, now_ns);
+		return;
+	}
+	u32 state = t->state & (EF_THREAD_STATES - 1);
+	u64 woken_ns = end_of_reason(t, now_ns);
+	if (state != EF_THREAD_RUNNING) {
+		learn_usual(&t->usual_ns[state], now_ns - t->since_ns);
+		report_wait(t, tid, now_ns);
+	}
+	begin_change(t);
+	add_time(t, state, woken_ns - t->since_ns);
+	add_time(t, EF_THREAD_RUNNABLE, now_ns - woken_ns);
+	t->state = EF_THREAD_RUNNING;
+	t->since_ns = now_ns;
+	t->trace_hash = 0;
+	end_change(t);
+}
+
+/* Its last switch: user space gets what it has come to. */
+static __always_inline void end_thread(struct ef_thread *t, u32 tid)
+{
+	if (bpf_ringbuf_output(&records, t, sizeof(*t), BPF_RB_NO_WAKEUP))
+		count(EF_COUNTER_threads_lost_ring);
+	else
+		count(EF_COUNTER_threads_ended);
+	bpf_map_delete_elem(&threads, &tid);
+}
+
+static __always_inline u64 state_of(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return task->__state;
+	return ((struct task_struct___5_10 *)task)->state;
+}
+
+/* True if the stack is to be taken. */
+static __always_inline bool switch_out(struct task_struct *prev, bool is_preempted, u64 now_ns)
+{
+	u32 tid = prev->pid;
+	u64 state = state_of(prev);
+	struct ef_thread *t = thread_of(tid);
+
+	if (!t)
+		t = begin_thread(prev, tid, now_ns);
+	if (!t)
+		return 0;
+	u32 reason = is_preempted || !state ? EF_THREAD_RUNNABLE : reason_of_wait(prev, state);
+	begin_change(t);
+	add_time(t, EF_THREAD_RUNNING, now_ns - t->since_ns);
+	t->since_ns = now_ns;
+	t->woken_ns = !is_preempted && state & TASK_WAKING ? now_ns : 0;
+	t->waits[reason & (EF_THREAD_STATES - 1)]++;
+	t->reported_ns = 0;
+	t->cpu = bpf_get_smp_processor_id();
+	t->state = reason;
+	end_change(t);
+	if (!is_preempted && state & TASK_DEAD) {
+		end_thread(t, tid);
+		return 0;
+	}
+	t->weight = choose_wait(t->usual_ns[reason & (EF_THREAD_STATES - 1)], now_ns);
+	return t->weight != 0;
+}
+
+/* bool preempt, struct task_struct *prev, struct task_struct *next; since 5.18 also prev_state */
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	u64 now_ns = bpf_ktime_get_ns();
+
+	if (is_counted(next))
+		switch_in(next, now_ns);
+	if (!is_counted(prev) || !switch_out(prev, ctx[0] & 1, now_ns))
+		return 0;
+	bpf_tail_call(ctx, &wait_samplers, 0);
+	count(EF_COUNTER_sampler_missing);
+	return 0;
+}
+
+/* Frames of BPF stand before the scheduler's, how many depends on the kernel and on what else is attached. */
+#define MAX_SKIPPED 8
+
+static __always_inline bool is_scheduler(u64 address)
+{
+	return address >= config.scheduler_start && address < config.scheduler_end;
+}
+
+static __always_inline u32 find_scheduler(const struct ef_scratch *s)
+{
+#pragma unroll
+	for (u32 i = 0; i < MAX_SKIPPED; i++)
+		if (is_scheduler(s->trace.frames[i]))
+			return i;
+	return 0;
+}
+
+static __always_inline void take_kernel_stack_of_wait(void *ctx, struct ef_scratch *s)
+{
+	u32 zero = 0;
+	struct ef_wait_rate *r = bpf_map_lookup_elem(&wait_rate, &zero);
+	u32 frames = get_kernel_stack(ctx, s, r ? r->skipped & 0xff : 0);
+
+	if (r && config.scheduler_end && !is_scheduler(s->trace.frames[0])) {
+		get_kernel_stack(ctx, s, 0);
+		r->skipped = find_scheduler(s);
+		frames = get_kernel_stack(ctx, s, r->skipped & 0xff);
+	}
+	begin_with_kernel_frames(s, frames);
+}
+
+/* Of the thread that leaves: it runs until the switch is made. */
+SEC("tp_btf/sched_switch")
+int take_wait(u64 *ctx)
+{
+	u32 tid = (u32)bpf_get_current_pid_tgid();
+	struct ef_thread *t = thread_of(tid);
+
+	if (!t)
+		return 0;
+	struct ef_scratch *s = begin_chosen_sample(EF_ORIGIN_OFF_CPU, 0);
+	if (!s)
+		return 0;
+	s->state.mode = KERNEL_MODE;
+	take_kernel_stack_of_wait(ctx, s);
+	take_user_stack(s, NULL, (void *)bpf_get_current_task());
+	end_user_stack(s, 1);
+	if (!finish_trace(s)) {
+		t->process = s->sample.process;
+		__builtin_memcpy(t->comm, s->sample.comm, sizeof(t->comm));
+		t->trace_hash = s->state.hash;
+		count(EF_COUNTER_waits_sampled);
+	}
+	release_scratch(s);
+	return 0;
+}
+
+/* Called by whoever ends a wait. The thread may still be on its way to it: then it is no wait yet. */
+SEC("tp_btf/sched_waking")
+int on_waking(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct ef_thread *t = thread_of(task->pid);
+
+	if (!t || t->state <= EF_THREAD_RUNNABLE || t->woken_ns)
+		return 0;
+	u64 waker = bpf_get_current_pid_tgid();
+	t->waker_tid = (u32)waker;
+	t->waker_tgid = waker >> 32;
+	t->woken_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Run by the agent for a thread that waits longer than an interval: what it has waited so far. */
+SEC("raw_tp")
+int report_waiting(struct bpf_raw_tracepoint_args *ctx)
+{
+	u32 tid = ctx->args[0];
+	struct ef_thread *t = thread_of(tid);
+
+	if (t && t->state != EF_THREAD_RUNNING)
+		report_wait(t, tid, bpf_ktime_get_ns());
+	return 0;
+}

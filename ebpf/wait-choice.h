@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * Of which waits the stack is taken. It costs 10 to 25 us, and a busy machine has 100,000 switches a second, so most
+ * are left out, by chance; one that is taken stands for 1/p of its kind: its time counts 1/p times. Whatever p is, as
+ * long as it is chosen before the wait has begun, the sum of what is counted is right in the mean.
+ *
+ * p is how long such waits of the thread usually take, divided by a scale, at most 1: whoever waits long is always
+ * taken, and what waits a thousand times a second for microseconds is seldom. Each CPU has a scale of its own, which
+ * goes up at once with each stack above the budget, and comes down while there are fewer.
+ */
+#ifndef EF_WAIT_CHOICE_H
+#define EF_WAIT_CHOICE_H
+
+#include "maps.h"
+
+#define WINDOW_NS 100000000ULL
+#define WINDOWS_A_SECOND 10
+/* Of a thread's first wait of a kind. */
+#define FIRST_GUESS_NS 10000000U
+#define FIRST_SCALE_NS 1000000ULL
+#define MIN_SCALE_NS 1024ULL
+#define MAX_SCALE_NS (1ULL << 40)
+#define MAX_U32 0xffffffffULL
+
+/* Of each CPU. */
+struct ef_wait_rate {
+	u64 window_ns; /* when the present window began */
+	u64 scale_ns;
+	u32 taken;   /* in the window */
+	u32 skipped; /* frames of BPF before the scheduler's */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ef_wait_rate);
+} wait_rate SEC(".maps");
+
+/* A window without a stack halves the scale, one with the whole budget leaves it. */
+static __always_inline void begin_window(struct ef_wait_rate *r, u64 now_ns)
+{
+	u64 windows = (now_ns - r->window_ns) / WINDOW_NS;
+	u64 budget = config.wait_budget / WINDOWS_A_SECOND ?: 1;
+	u64 taken = windows > 1 ? 0 : r->taken;
+
+	if (!r->scale_ns)
+		r->scale_ns = FIRST_SCALE_NS;
+	else if (windows > 20)
+		r->scale_ns = MIN_SCALE_NS;
+	else if (taken < budget)
+		r->scale_ns = r->scale_ns / 2 + r->scale_ns / 2 * taken / budget;
+	if (r->scale_ns < MIN_SCALE_NS)
+		r->scale_ns = MIN_SCALE_NS;
+	r->window_ns = now_ns;
+	r->taken = 0;
+}
+
+static __always_inline void note_taken(struct ef_wait_rate *r)
+{
+	u32 budget = config.wait_budget / WINDOWS_A_SECOND ?: 1;
+
+	r->taken++;
+	if (r->taken > budget && r->scale_ns < MAX_SCALE_NS)
+		r->scale_ns += r->scale_ns / 8;
+}
+
+/* Of a part of the samples only so many are taken at all while the agent has more to do than it may. */
+static __always_inline u64 heavier_by_shedding(u64 weight)
+{
+	u32 zero = 0;
+	u32 *share = bpf_map_lookup_elem(&shed_share, &zero);
+	u64 left = share ? MAX_U32 - *share : MAX_U32;
+
+	return left == MAX_U32 ? weight : (weight << 16) / ((left >> 16) + 1);
+}
+
+/* How many waits the one that begins stands for, with 16 bits behind the point, 0: it is left out. */
+static __always_inline u32 choose_wait(u32 usual_ns, u64 now_ns)
+{
+	u32 zero = 0;
+	struct ef_wait_rate *r = bpf_map_lookup_elem(&wait_rate, &zero);
+	u64 weight = config.wait_weight;
+
+	if (!r)
+		return 0;
+	if (!weight) {
+		if (now_ns - r->window_ns >= WINDOW_NS)
+			begin_window(r, now_ns);
+		weight = (r->scale_ns << 16) / (usual_ns ?: FIRST_GUESS_NS);
+	}
+	if (weight < EF_WEIGHT_ONE)
+		weight = EF_WEIGHT_ONE;
+	weight = heavier_by_shedding(weight);
+	if (weight > MAX_U32)
+		weight = MAX_U32;
+	if (weight > EF_WEIGHT_ONE && bpf_get_prandom_u32() >= (1ULL << 48) / weight)
+		return 0;
+	note_taken(r);
+	return weight;
+}
+
+/* Right for any time below 2^48 ns. */
+static __always_inline u64 weigh(u64 ns, u32 weight)
+{
+	return ((ns >> 16) * weight) + (((ns & 0xffff) * weight) >> 16);
+}
+
+/* What a thread is expected to do next: a long wait is remembered for some time, as it decides what the next one may
+ * cost the estimate. */
+static __always_inline void learn_usual(u32 *usual_ns, u64 ns)
+{
+	u64 usual = *usual_ns;
+
+	usual = ns >= usual ? ns : usual - (usual - ns) / 8;
+	*usual_ns = usual > MAX_U32 ? MAX_U32 : usual ?: 1;
+}
+
+#endif
