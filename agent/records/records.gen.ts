@@ -166,11 +166,12 @@ export const PerlAccess = {
 export const PerlFunction = {
   RUNOPS: 0,
   RUNOPS_DEBUG: 1,
-  SORT: 2,
-  REGEXEC: 3,
-  RUN: 4,
-  PARSE: 5,
-  FUNCTIONS: 6,
+  CALL: 2,
+  OVERLOAD: 3,
+  REGEXEC: 4,
+  RUN: 5,
+  PARSE: 6,
+  FUNCTIONS: 7,
 } as const;
 
 export const PythonAccessKind = {
@@ -553,21 +554,21 @@ export const PERL_RANGE = {
 
 /** Size and byte offsets of struct ef_perl. */
 export const PERL = {
-  bytes: 152,
+  bytes: 168,
   functions: 0,
-  at: 96,
-  operation: 104,
-  statement: 112,
-  stackInfo: 120,
-  compiling: 128,
-  compilingBytes: 136,
-  access: 140,
-  isMusl: 141,
-  contextBytes: 142,
-  contextCv: 143,
-  contextName: 144,
-  stackType: 145,
-  reserved: 146,
+  at: 112,
+  operation: 120,
+  statement: 128,
+  stackInfo: 136,
+  compiling: 144,
+  compilingBytes: 152,
+  access: 156,
+  isMusl: 157,
+  contextBytes: 158,
+  contextCv: 159,
+  contextName: 160,
+  stackType: 161,
+  reserved: 162,
 } as const;
 
 /** Size and byte offsets of struct ef_php. */

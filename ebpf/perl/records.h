@@ -33,11 +33,12 @@ enum ef_perl_access {
 enum ef_perl_function {
 	EF_PERL_RUNOPS = 0,
 	EF_PERL_RUNOPS_DEBUG = 1,
-	EF_PERL_SORT = 2,
-	EF_PERL_REGEXEC = 3,
-	EF_PERL_RUN = 4,
-	EF_PERL_PARSE = 5,
-	EF_PERL_FUNCTIONS = 6,
+	EF_PERL_CALL = 2,
+	EF_PERL_OVERLOAD = 3,
+	EF_PERL_REGEXEC = 4,
+	EF_PERL_RUN = 5,
+	EF_PERL_PARSE = 6,
+	EF_PERL_FUNCTIONS = 7,
 };
 
 struct ef_perl_range {

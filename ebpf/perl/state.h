@@ -16,6 +16,8 @@ struct ef_perl_state {
 	u32 has_begun;
 	u32 is_within; /* a run took contexts of the stack and left some */
 	u32 has_run;   /* a native frame of runops was met */
+	u32 is_called; /* it was called by call_sv, or for an overloaded operator */
+	u32 between;   /* native frames of Perl's file since */
 	u32 frames;    /* of the trace when it was */
 	u32 left;      /* contexts that may still be looked at in this sample */
 	s32 stack_type;

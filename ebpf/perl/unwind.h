@@ -16,9 +16,9 @@
  * What contexts alone don't say:
  *
  *   docatch    an eval in a function that C has called is executed by a runops of its own, which goes on after the eval until that function
- *              returns: exactly one native frame is between the two, and the outer one has no contexts left
- *   sort {f()} f returns to no operation either, where it is the last of the block: passing pp_sort ends its PERL_SI; so does passing
- *              regexec that of code in a regular expression
+ *              returns: docatch and perhaps its caller are all that is between the two, and the outer one has no contexts left
+ *   sort {f()} f returns to no operation either, where it is the last of the block, or of code in a regular expression: no base, if what
+ *              called its runops is neither call_sv nor amagic_call
  *   between    comparisons the base is there, but nothing runs: PL_op is null
  */
 #ifndef EF_PERL_H
@@ -82,6 +82,7 @@ static __always_inline int load_perl(struct ef_perl_state *w, u64 key)
 	w->file = *file;
 	w->key = key;
 	w->has_begun = w->has_run = w->is_within = 0;
+	w->is_called = w->between = 0;
 	w->left = PERL_MAX_CONTEXTS;
 	w->stack = 0;
 	return 0;
@@ -330,27 +331,47 @@ static __always_inline void take_perl_run(struct ef_perl_state *w)
 	w->stack = 0;
 }
 
+/* A function that returns to no operation began no run, if runops was not called for it. */
+static __always_inline bool was_no_base(const struct ef_perl_state *w)
+{
+	return w->is_within && !w->is_called &&
+	       (w->stack_type == PERL_STACK_SORT || w->stack_type == PERL_STACK_MULTICALL);
+}
+
+/* docatch, or what has called that alone, is between this runops and the one before. */
+static __always_inline bool is_docatch(const struct ef_scratch *s, const struct ef_perl_state *w)
+{
+	u32 between = s->state.user_frames - w->frames - 1;
+
+	return w->has_run && !w->is_called && between == w->between && (between == 1 || between == 2);
+}
+
 /* A native frame of runops: takes what it runs. */
 static __always_inline void pass_runops(struct ef_scratch *s, struct ef_perl_state *w)
 {
-	bool is_docatch = w->has_run && s->state.user_frames - w->frames == 2;
-
-	w->has_run = 1;
-	if (!is_docatch && w->stack)
+	if (!is_docatch(s, w) && w->stack) {
+		if (was_no_base(w))
+			w->index = -1;
 		take_perl_run(w);
+	}
+	w->has_run = 1;
 	w->frames = s->state.user_frames;
+	w->is_called = w->between = 0;
 }
 
-/* A native frame of what keeps a PERL_SI of that type: sort, and regular expressions with code in them. */
-static __always_inline void pass_keeper(struct ef_perl_state *w, s32 stack_type)
+/* A native frame of Perl's file that is not runops. */
+static __always_inline void pass_function(struct ef_scratch *s, struct ef_perl_state *w, bool calls)
 {
-	if (!w->stack || w->stack_type != stack_type)
-		return;
-	if (w->is_within)
-		w->index = -1;
-	else if (!w->has_run && stack_type == PERL_STACK_MULTICALL)
+	w->between++;
+	if (calls && s->state.user_frames - w->frames == 1)
+		w->is_called = 1;
+}
+
+/* Before and after code in a regular expression its context is there but not executed. */
+static __always_inline void pass_regexec(struct ef_perl_state *w)
+{
+	if (!w->has_run && w->stack && w->stack_type == PERL_STACK_MULTICALL)
 		drop_idle_base(w, PERL_RE);
-	w->is_within = 0;
 }
 
 /* The outermost native frame of a program, while it runs and while it is being compiled: what is left. */
@@ -382,12 +403,15 @@ __noinline int unwind_perl(u32 slot)
 		begin_perl(m->delta);
 	u64 offset = s->table_offset;
 	if (is_perl_function(&w->file, EF_PERL_RUNOPS, offset) ||
-	    is_perl_function(&w->file, EF_PERL_RUNOPS_DEBUG, offset))
+	    is_perl_function(&w->file, EF_PERL_RUNOPS_DEBUG, offset)) {
 		pass_runops(s, w);
-	else if (is_perl_function(&w->file, EF_PERL_SORT, offset))
-		pass_keeper(w, PERL_STACK_SORT);
-	else if (is_perl_function(&w->file, EF_PERL_REGEXEC, offset))
-		pass_keeper(w, PERL_STACK_MULTICALL);
+		return 0;
+	}
+	pass_function(s, w,
+		      is_perl_function(&w->file, EF_PERL_CALL, offset) ||
+			      is_perl_function(&w->file, EF_PERL_OVERLOAD, offset));
+	if (is_perl_function(&w->file, EF_PERL_REGEXEC, offset))
+		pass_regexec(w);
 	else if (is_perl_function(&w->file, EF_PERL_RUN, offset) ||
 		 is_perl_function(&w->file, EF_PERL_PARSE, offset))
 		pass_program(w);

@@ -31,12 +31,16 @@ function debianPerl(suite: string): Perl[] {
 }
 
 function describePerl(origin: string, interpreter: Interpreter): Perl {
-  const [program, ...args] = interpreter.command;
-  const { stdout } = spawnSync(program, [...args, '-e', 'printf "%vd", $^V'], { encoding: 'utf8' });
-  const series = `Perl ${stdout.split('.').slice(0, 2).join('.')}`;
+  // other suites lack this machine's locale
+  const command: Perl['command'] = ['env', 'LC_ALL=C', ...interpreter.command];
+  const [program, ...args] = command;
+  const { stdout } = spawnSync(program, [...args, '-v'], { encoding: 'utf8' });
+  const version = /\(v([\d.]+)\)/.exec(stdout)?.[1] ?? '';
+  const series = `Perl ${version.split('.').slice(0, 2).join('.')}`;
   return {
     ...interpreter,
-    title: `Perl ${stdout} (${origin})`,
-    build: { runtime: 'perl', series, origin, version: stdout, runtimeVersion: stdout },
+    command,
+    title: `Perl ${version} (${origin})`,
+    build: { runtime: 'perl', series, origin, version, runtimeVersion: version },
   };
 }

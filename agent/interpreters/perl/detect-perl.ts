@@ -43,7 +43,8 @@ const VERSION = ['PL_revision', 'PL_version', 'PL_subversion'] as const;
 const FUNCTIONS = [
   MARKER,
   'Perl_runops_debug',
-  'Perl_pp_sort',
+  'Perl_call_sv',
+  'Perl_amagic_call',
   'Perl_regexec_flags',
   'perl_run',
   'perl_parse',
