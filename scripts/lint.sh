@@ -61,6 +61,7 @@ check unused knip --no-progress
 check headers scripts/check-headers.sh
 check generated node dist/scripts/generate-records.js --check
 check supported node dist/scripts/runtime-support.js --check
+check docs node dist/scripts/check-docs.js
 if command -v clang-format >/dev/null; then
 	check c-format check_c_format
 else
