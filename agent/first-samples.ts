@@ -1,6 +1,6 @@
 /** What sampling waits for when it begins, so that the first samples are whole. */
 import type { Pid } from '../common/base/brand.ts';
-import { within } from './base/within.ts';
+import { withTimeout } from './base/with-timeout.ts';
 import type { Executables } from './executables/executables.ts';
 import type { ProcessCode } from './jit/process-code.ts';
 import type { ForeignFiles } from './processes/foreign-files.ts';
@@ -49,7 +49,7 @@ export class FirstSamples {
     const paths = targets ? (expectedFiles ?? []) : runningFiles(mayHoldRuntime, reader);
     const reading = readAhead(paths, tracer, executables, files);
     const looking = (targets ?? []).map((pid) => processCode.lookAhead(pid));
-    if (targets) await Promise.all([reading, within(LOOK_AHEAD_MS, Promise.all(looking))]);
+    if (targets) await Promise.all([reading, withTimeout(LOOK_AHEAD_MS, Promise.all(looking))]);
     else void tracer.samplers.gather(executables.runtimesKnown(GATHER_RUNTIMES_MS));
   }
 

@@ -5,7 +5,7 @@
 
 import { LRUCache } from 'lru-cache';
 import { noJitCodeStats } from '../../common/jit/jit-code.ts';
-import { within } from '../base/within.ts';
+import { withTimeout } from '../base/with-timeout.ts';
 import { createBootClock } from '../processes/boot-clock.ts';
 import { ForeignFiles } from '../processes/foreign-files.ts';
 import type { ProcessIdentity } from '../records/records.ts';
@@ -100,7 +100,7 @@ export class JitFrames {
     if (this.#byPid.size === 0 && this.#leaving.length === 0) return;
     // one under way may have passed by the frames that came last
     const all = (this.#updating ?? Promise.resolve()).then(() => this.#update()).then(() => true);
-    if (!(await within(MAX_WAIT_MS, all))) this.stats.late++;
+    if (!(await withTimeout(MAX_WAIT_MS, all))) this.stats.late++;
   }
 
   /** The process has ended: its files are read once more. */

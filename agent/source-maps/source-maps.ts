@@ -6,7 +6,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Pid } from '../../common/base/brand.ts';
 import { loadNative } from '../base/native.ts';
-import { within } from '../base/within.ts';
+import { withTimeout } from '../base/with-timeout.ts';
 import type { RootViews } from '../processes/root-views.ts';
 import type { ProcessIdentity } from '../records/records.ts';
 import type { Frame, FrameLine } from '../traces/frame.ts';
@@ -115,7 +115,7 @@ export class SourceMaps {
   async nameFrames(): Promise<void> {
     if (this.#asking.size === 0 && !this.#updating) return;
     const all = this.#update().then(() => true);
-    if (!(await within(MAX_WAIT_MS, all))) this.stats.late++;
+    if (!(await withTimeout(MAX_WAIT_MS, all))) this.stats.late++;
   }
 
   stop(): Promise<void> {

@@ -3,7 +3,7 @@
  * needs its table then, so a table stays as long as its file is there and such tables are few.
  */
 import type { FileKey } from '../../common/base/brand.ts';
-import { within } from '../base/within.ts';
+import { withTimeout } from '../base/with-timeout.ts';
 
 export interface TableUse {
   key: FileKey;
@@ -72,7 +72,7 @@ export class IdleTables {
     const looking = this.#isThere(key).finally(() => {
       this.#isStuck = false;
     });
-    return (await within(this.#maxLookMs, looking)) ?? false;
+    return (await withTimeout(this.#maxLookMs, looking)) ?? false;
   }
 }
 

@@ -1,5 +1,5 @@
 /** What the promise comes to, or undefined where that takes longer: it goes on then, and nobody waits for it. */
-export function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
+export function withTimeout<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => resolve(undefined), ms);
