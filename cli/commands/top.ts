@@ -6,7 +6,7 @@ import { mergeProfiles } from '../../common/profile/model/merge.ts';
 import { emptyProfile, type Profile } from '../../common/profile/model/profile.ts';
 import { isCpuType } from '../../common/profile/model/profile-type.ts';
 import { withShortNames } from '../../common/profile/text/short-names.ts';
-import { HeldLog } from '../output/held-log.ts';
+import { BufferedLog } from '../output/buffered-log.ts';
 import { initialState, onKey } from '../output/top-state.ts';
 import { renderTop } from '../output/top-view.ts';
 import { addExamples } from '../program/examples.ts';
@@ -51,7 +51,7 @@ async function top(flags: { frequency: string; pid?: Pid[]; shortNames?: boolean
   const options = parseAgentOptions({
     ...{ samplesPerSecond: flags.frequency, reporterInterval: '1s', reporterJitter: '0', maxCpu: '0' },
   });
-  const held = new HeldLog((text) => void process.stderr.write(text));
+  const held = new BufferedLog((text) => void process.stderr.write(text));
   const screen = new Screen(held);
   // what goes to a file can't garble the screen
   const log = process.stderr.isTTY ? makeLoggerTo('top', (line) => screen.log(line)) : makePlainLogger('top');
@@ -83,9 +83,9 @@ class Screen {
   #window: Profile[] = [];
   #shown: Profile = emptyProfile();
   #isOpen = false;
-  readonly #held: HeldLog;
+  readonly #held: BufferedLog;
 
-  constructor(held: HeldLog) {
+  constructor(held: BufferedLog) {
     this.#held = held;
     this.ended = new Promise((resolve) => {
       this.#end = resolve;

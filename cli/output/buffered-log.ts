@@ -2,7 +2,7 @@
 
 const MAX_LINES = 1000;
 
-export class HeldLog {
+export class BufferedLog {
   readonly #write: (text: string) => void;
   #lines: string[] = [];
   #dropped = 0;

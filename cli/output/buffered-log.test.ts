@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { HeldLog } from './held-log.ts';
+import { BufferedLog } from './buffered-log.ts';
 
 describe('the log of a full-screen view', () => {
   it('is written at once before and after, and held in between', () => {
     const written: string[] = [];
-    const log = new HeldLog((text) => written.push(text));
+    const log = new BufferedLog((text) => written.push(text));
     log.add('before\n');
     log.hold();
     log.add('one\n');
@@ -20,7 +20,7 @@ describe('the log of a full-screen view', () => {
 
   it('keeps the last 1000 lines and says how many it dropped', () => {
     const written: string[] = [];
-    const log = new HeldLog((text) => written.push(text));
+    const log = new BufferedLog((text) => written.push(text));
     log.hold();
     for (let i = 0; i < 1005; i++) log.add(`line ${i}\n`);
     log.release();
