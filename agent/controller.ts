@@ -19,13 +19,13 @@ import { type CodeTables, ProcessCode } from './jit/process-code.ts';
 import { makeCpuBudget, makeMemoryBudget } from './limits/budgets.ts';
 import { LoopDelay } from './limits/loop-delay.ts';
 import { Maintenance } from './maintenance.ts';
+import { preloadTables } from './preload-tables.ts';
 import { addWithDescendants } from './processes/descendants.ts';
 import { ForeignFiles } from './processes/foreign-files.ts';
 import { ForeignReader } from './processes/foreign-reader.ts';
 import { Penalties } from './processes/penalties.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { RootViews } from './processes/root-views.ts';
-import { readAhead } from './read-ahead.ts';
 import { RecordTakers } from './record-takers.ts';
 import type { Clock } from './runtimes/naming-time.ts';
 import { ProcessRuntimes, type RuntimeFiles } from './runtimes/process-runtimes.ts';
@@ -211,7 +211,7 @@ export class Controller {
   }
 
   #read(files: readonly string[]): void {
-    void readAhead(files, this.#tracer, this.#executables, this.#files);
+    void preloadTables(files, this.#tracer, this.#executables, this.#files);
   }
 
   #codeWithoutFile(): ProcessCode {

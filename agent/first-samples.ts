@@ -3,10 +3,10 @@ import type { Pid } from '../common/base/brand.ts';
 import { withTimeout } from './base/with-timeout.ts';
 import type { Executables } from './executables/executables.ts';
 import type { ProcessCode } from './jit/process-code.ts';
+import { preloadTables } from './preload-tables.ts';
 import type { ForeignFiles } from './processes/foreign-files.ts';
 import type { ForeignReader } from './processes/foreign-reader.ts';
 import { runningFiles } from './processes/mapped-files.ts';
-import { readAhead } from './read-ahead.ts';
 import { mayHoldRuntime } from './runtimes/registry.ts';
 import type { Tracer } from './tracer/tracer.ts';
 
@@ -47,7 +47,7 @@ export class FirstSamples {
     const { targets, expectedFiles } = this.#options;
     const { tracer, executables, files, reader, processCode } = this.#parts;
     const paths = targets ? (expectedFiles ?? []) : runningFiles(mayHoldRuntime, reader);
-    const reading = readAhead(paths, tracer, executables, files);
+    const reading = preloadTables(paths, tracer, executables, files);
     const looking = (targets ?? []).map((pid) => processCode.lookAhead(pid));
     if (targets) await Promise.all([reading, withTimeout(LOOK_AHEAD_MS, Promise.all(looking))]);
     else void tracer.samplers.gather(executables.runtimesKnown(GATHER_RUNTIMES_MS));

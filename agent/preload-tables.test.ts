@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { preloadTables } from './preload-tables.ts';
 import { ForeignFiles } from './processes/foreign-files.ts';
-import { readAhead } from './read-ahead.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'read-ahead-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -30,24 +30,24 @@ function parts(refused = -1) {
 
 it('keeps files mapped until their tables are there', async () => {
   const { calls, tracer, executables } = parts();
-  await readAhead([existing, existing], tracer, executables, files);
+  await preloadTables([existing, existing], tracer, executables, files);
   expect(calls).toEqual(['report', 'report', 'drain', 'settled', 'release', 'release']);
 });
 
 it('goes on without what is gone, no file, or can not be mapped', async () => {
   const { calls, tracer, executables } = parts(0);
-  await readAhead([join(folder, 'gone'), folder, existing, existing], tracer, executables, files);
+  await preloadTables([join(folder, 'gone'), folder, existing, existing], tracer, executables, files);
   expect(calls).toEqual(['report', 'drain', 'settled', 'release']);
 });
 
 it('waits for nothing where nothing is expected', async () => {
   const { calls, tracer, executables } = parts();
-  await readAhead([], tracer, executables, files);
+  await preloadTables([], tracer, executables, files);
   expect(calls).toEqual([]);
 });
 
 it('reads no more than 512 files', async () => {
   const { calls, tracer, executables } = parts();
-  await readAhead(new Array(1000).fill(existing), tracer, executables, files);
+  await preloadTables(new Array(1000).fill(existing), tracer, executables, files);
   expect(calls.filter((call) => call === 'report')).toHaveLength(512);
 });

@@ -13,7 +13,7 @@ const MAX_FILES = 512;
 const LIMIT_MS = 10_000;
 
 /** Returns when the tables are in the kernel; a file that can't be read has none then, as when it is sampled. */
-export async function readAhead(
+export async function preloadTables(
   paths: readonly string[],
   tracer: Pick<Tracer, 'reportFile' | 'drain'>,
   executables: Pick<Executables, 'settled'>,
