@@ -20,7 +20,7 @@ import { findDebugFrame, findEhFrame, findSframe } from './sources/frame-sources
 import type { FrameSectionStats } from './sources/frame-stats.ts';
 import { type GoFrames, readGoFrames } from './sources/go-frames.ts';
 import { findKnownFunctions, findKnownIn, type KnownFunctions } from './sources/known-functions.ts';
-import { addLinkageTable } from './sources/linkage-table.ts';
+import { addPlt } from './sources/plt.ts';
 import { decodeSframe } from './sources/sframe.ts';
 
 export interface StackDeltaStats {
@@ -108,7 +108,7 @@ function extract(elf: ElfFile, findSeparate: FindSeparate, registers: Registers)
   const sframe = addSframe(elf, target);
   const separate = lacksRules(elf, rows) ? findSeparate() : undefined;
   const separateFrame = separate && decodeDebugFrame(separate, target);
-  addLinkageTable(elf, rows, rules, coverage(rows));
+  addPlt(elf, rows, rules, coverage(rows));
   addEntryStub(elf, rows, rules);
   // Go's own table leaves out what has no frame like others
   if (!go) {

@@ -28,7 +28,7 @@ const ENTRY = newRule({
 const PUSHED = newRule({ ...ENTRY, cfaOffset: 16, raKind: ValueKind.CFA, raOffset: -8 });
 
 /** Adds its rows where `covered` says nothing about it. */
-export function addLinkageTable(
+export function addPlt(
   elf: ElfFile,
   rows: FunctionRows,
   rules: RuleTable,
