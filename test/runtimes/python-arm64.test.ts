@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { findPython } from '../../agent/interpreters/python/find-python.ts';
+import { detectPython } from '../../agent/interpreters/python/detect-python.ts';
 import { bufferSource } from '../../common/base/byte-source.ts';
 import { parseElf } from '../../common/elf/elf.ts';
 import { isWholeMatrix } from './debian-roots.ts';
@@ -41,7 +41,7 @@ describe.skipIf(!isWholeMatrix)('CPython for arm64', () => {
         [`usr/bin/python${version}`, program],
         [join(LIBRARIES, name), library],
       ] as const) {
-        const found = findPython(parseElf(bufferSource(readFileSync(join(root, path)))))!;
+        const found = detectPython(parseElf(bufferSource(readFileSync(join(root, path)))))!;
         expect(found).toMatchObject({ bound: { kind: 'key' }, current: { kind: current } });
         expect(found.version.startsWith(`${version}.`)).toBe(true);
         const bytes = found.evalRanges.reduce((sum, { start, end }) => sum + end - start, 0);

@@ -19,7 +19,7 @@ import {
 } from '../contract.ts';
 import { CannotRead, ClrMemory } from './clr-memory.ts';
 import { readDescriptor } from './descriptor.ts';
-import { type DotnetFile, findDotnet } from './find-dotnet.ts';
+import { type DotnetFile, detectDotnet } from './detect-dotnet.ts';
 import { type DotnetLayout, encodeDotnet, layoutOf } from './layout.ts';
 import { readMethodDesc } from './method-desc.ts';
 import { findMetadata, readerAt } from './module-metadata.ts';
@@ -38,7 +38,7 @@ export const dotnet: RuntimePlugin = {
   frameKind: FrameKind.DOTNET,
   frameType: 'dotnet',
   detect(elf) {
-    const found = findDotnet(elf);
+    const found = detectDotnet(elf);
     if (!found) return undefined;
     const { version, ...facts } = found;
     return { runtime: 'dotnet', version, facts, entry: new Uint8Array(0) };

@@ -1,6 +1,6 @@
 /** For tests: the memory of a JVM that was never there, laid out as JDK 17 or JDK 25 have it. */
 import type { ProcessMemory } from '../contract.ts';
-import { TABLE_SYMBOLS, type TableSymbols } from './find-hotspot.ts';
+import { TABLE_SYMBOLS, type TableSymbols } from './detect-hotspot.ts';
 
 export const BASE = 0x7f00_0000_0000;
 const BYTES = 1 << 20;

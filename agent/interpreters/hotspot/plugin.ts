@@ -11,7 +11,7 @@ import {
   UnsupportedRuntime,
 } from '../contract.ts';
 import { encodeHotspot, readCodeHeaps } from './code-heaps.ts';
-import { findHotspot, type HotspotFile, type TableSymbols } from './find-hotspot.ts';
+import { detectHotspot, type HotspotFile, type TableSymbols } from './detect-hotspot.ts';
 import { type FlagHints, readFlag } from './flags.ts';
 import { CannotRead, JvmMemory } from './jvm-memory.ts';
 import { type HotspotLayout, layoutOf, WANTED_TYPES } from './layout.ts';
@@ -33,7 +33,7 @@ export const hotspot: RuntimePlugin = {
   frameKind: FrameKind.HOTSPOT,
   frameType: 'jvm',
   detect(elf) {
-    const found = findHotspot(elf);
+    const found = detectHotspot(elf);
     if (!found) return undefined;
     const { version, ...facts } = found;
     return { runtime: 'hotspot', version, facts, entry: new Uint8Array(0) };

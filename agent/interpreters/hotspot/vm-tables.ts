@@ -3,7 +3,7 @@
  * how large it is. The layout of an entry is described, too, by variables of their own.
  */
 import { UnsupportedRuntime } from '../contract.ts';
-import type { TableSymbols } from './find-hotspot.ts';
+import type { TableSymbols } from './detect-hotspot.ts';
 import type { JvmMemory } from './jvm-memory.ts';
 
 export interface VmField {

@@ -1,7 +1,7 @@
 /** PHP 7.3 and later, builds without threads: docs/interpreters/php.md. */
 import { FrameKind, PHP, RUNTIME_MAPS, Runtime } from '../../records/records.gen.ts';
 import type { RuntimePlugin } from '../contract.ts';
-import { findPhp, type PhpBinary } from './find-php.ts';
+import { detectPhp, type PhpBinary } from './detect-php.ts';
 import { type PhpFunction, readFunction } from './functions.ts';
 import type { PhpLayout } from './layout.ts';
 
@@ -22,7 +22,7 @@ export const php: RuntimePlugin = {
   frameKind: FrameKind.PHP,
   frameType: 'php',
   detect(elf) {
-    const found = findPhp(elf);
+    const found = detectPhp(elf);
     return found && { runtime: 'php', version: found.version, facts: found.layout, entry: encode(found) };
   },
   /** Words: address of the function; cookie (low) and line (high). */

@@ -9,7 +9,7 @@ import { bufferSource } from '../../../common/base/byte-source.ts';
 import { parseElf } from '../../../common/elf/elf.ts';
 import type { ProcessMemory } from '../contract.ts';
 import { type CodeObject, codeCookie, placeOf, readCodeObject } from './code-object.ts';
-import { findPython, type PythonBinary } from './find-python.ts';
+import { detectPython, type PythonBinary } from './detect-python.ts';
 
 interface Dumped {
   address: number;
@@ -53,7 +53,7 @@ describe.skipIf(!existsSync(PYTHON))('code objects', () => {
       if (line === 'done') break;
       dumped.push(JSON.parse(line) as Dumped);
     }
-    python = findPython(parseElf(bufferSource(readFileSync(`/proc/${child.pid}/exe`))))!;
+    python = detectPython(parseElf(bufferSource(readFileSync(`/proc/${child.pid}/exe`))))!;
     memory = memoryOf(child.pid!);
   });
 

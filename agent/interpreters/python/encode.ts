@@ -6,7 +6,7 @@ import {
   PythonInstructionKind,
 } from '../../records/records.gen.ts';
 import { UnsupportedRuntime } from '../contract.ts';
-import type { PythonBinary } from './find-python.ts';
+import type { PythonBinary } from './detect-python.ts';
 import type { ThreadAccess } from './thread-access.ts';
 
 const INSTRUCTION = {

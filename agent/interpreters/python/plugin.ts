@@ -3,8 +3,8 @@
 import { FrameKind, RUNTIME_MAPS, Runtime } from '../../records/records.gen.ts';
 import type { NameCache, RuntimePlugin } from '../contract.ts';
 import { type CodeObject, PythonProcess, placeOf, readCodeObject } from './code-object.ts';
+import { detectPython } from './detect-python.ts';
 import { encodePython } from './encode.ts';
-import { findPython } from './find-python.ts';
 import type { PythonLayout } from './layout.ts';
 
 interface Facts {
@@ -39,7 +39,7 @@ export const python: RuntimePlugin = {
   frameKind: FrameKind.PYTHON,
   frameType: 'cpython',
   detect(elf) {
-    const found = findPython(elf);
+    const found = detectPython(elf);
     if (!found) return undefined;
     const { minor, layout, version, isFreeThreaded } = found;
     return {

@@ -8,7 +8,7 @@ import {
   Runtime,
 } from '../../records/records.gen.ts';
 import type { FrameWords, NameCache, NameFailure, RuntimeFrame, RuntimePlugin } from '../contract.ts';
-import { findRuby, type RubyBinary } from './find-ruby.ts';
+import { detectRuby, type RubyBinary } from './detect-ruby.ts';
 import { type Iseq, lineOf, readIseq } from './iseq.ts';
 import { BODY, ENTRY, type RubyLayout } from './layout.ts';
 import { classPrefix, methodName } from './methods.ts';
@@ -40,7 +40,7 @@ export const ruby: RuntimePlugin = {
   frameKind: FrameKind.RUBY,
   frameType: 'ruby',
   detect(elf) {
-    const found = findRuby(elf);
+    const found = detectRuby(elf);
     if (!found) return undefined;
     const { version, layout, symbols, textBias } = found;
     const facts: Facts = { layout, symbols: symbols === undefined ? undefined : symbols - textBias };

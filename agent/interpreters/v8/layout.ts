@@ -3,7 +3,7 @@
  * was looked up in Node 16 to 26 (V8 9.4 to 14.6), in live processes.
  */
 import { UnsupportedRuntime } from '../contract.ts';
-import type { V8Binary } from './find-v8.ts';
+import type { V8Binary } from './detect-v8.ts';
 import type { PositionFlags } from './positions.ts';
 
 export interface V8Layout {

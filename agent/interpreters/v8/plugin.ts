@@ -9,7 +9,7 @@ import type {
   RuntimePlugin,
 } from '../contract.ts';
 import { type Code, findCode, findPlaces } from './code.ts';
-import { findV8, type V8Binary } from './find-v8.ts';
+import { detectV8, type V8Binary } from './detect-v8.ts';
 import { Functions, type JsFunction } from './functions.ts';
 import { Heap } from './heap.ts';
 import { layoutOf, type V8Layout } from './layout.ts';
@@ -36,7 +36,7 @@ export const v8: RuntimePlugin = {
   frameType: 'v8js',
   hasSourceMaps: true,
   detect(elf) {
-    const found = findV8(elf);
+    const found = detectV8(elf);
     if (!found) return undefined;
     const layout = layoutOf(found);
     return { runtime: 'v8', version: found.version.text, facts: layout, entry: encode(found, layout) };

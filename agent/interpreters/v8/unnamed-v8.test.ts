@@ -3,7 +3,7 @@ import { bufferSource } from '../../../common/base/byte-source.ts';
 import { buildElf } from '../../../common/elf/build-elf.ts';
 import { PF_X, PT_LOAD, parseElf } from '../../../common/elf/elf.ts';
 import { UnsupportedRuntime } from '../contract.ts';
-import { findV8 } from './find-v8.ts';
+import { detectV8 } from './detect-v8.ts';
 import { layoutOf } from './layout.ts';
 
 const PAGE = 4096;
@@ -65,7 +65,7 @@ function fileOf(version: string, { size = 64 << 20, padding = 0xcc, ...others } 
 
 describe('V8 in a file that does not describe it', () => {
   it('is known where it is a build of Deno: what its objects look like, and where its functions are', () => {
-    const found = findV8(fileOf('15.0.245.2-rusty').elf)!;
+    const found = detectV8(fileOf('15.0.245.2-rusty').elf)!;
     expect(found.version).toEqual({ major: 15, minor: 0, text: '15.0.245' });
     expect(found.blob).toEqual({ start: CODE_AT + OTHER * PAGE, length: ENDS.at(-1) });
     const { types, bytecodes, deopt, kindBaseline } = layoutOf(found);
@@ -80,26 +80,26 @@ describe('V8 in a file that does not describe it', () => {
     ['whose functions are somewhere else', '15.0.245.2-rusty', { padding: 0x90 }, /were not found/],
   ])('is refused with a reason %s', (_, version, options, reason) => {
     const { elf } = fileOf(version, options);
-    expect(() => findV8(elf)).toThrow(UnsupportedRuntime);
-    expect(() => findV8(elf)).toThrow(reason);
+    expect(() => detectV8(elf)).toThrow(UnsupportedRuntime);
+    expect(() => detectV8(elf)).toThrow(reason);
   });
 
   it('is looked for in a megabyte at a time, also where its marks are in two of them', () => {
     for (const before of [2 ** 20 - 20, 3 * 2 ** 20, BETWEEN]) {
       const { elf, reads } = fileOf('15.0.245.2', { before });
-      expect(() => findV8(elf)).toThrow(/not described/);
+      expect(() => detectV8(elf)).toThrow(/not described/);
       expect(Math.max(...reads)).toBeLessThanOrEqual(1 << 20);
     }
-    expect(findV8(fileOf('15.0.245.2-rusty', { before: BETWEEN }).elf)?.version.major).toBe(15);
+    expect(detectV8(fileOf('15.0.245.2-rusty', { before: BETWEEN }).elf)?.version.major).toBe(15);
   });
 
   it('is not looked for any further once it is found', () => {
     const { elf, reads } = fileOf('13.1.201.2-rusty', { behind: 8 << 20 });
-    expect(() => findV8(elf)).toThrow(/known are/);
+    expect(() => detectV8(elf)).toThrow(/known are/);
     expect(reads.reduce((sum, length) => sum + length, 0)).toBeLessThan(2 << 20);
   });
 
   it('is not looked for in small files', () => {
-    expect(findV8(fileOf('15.0.245.2-rusty', { size: 1 << 20 }).elf)).toBeUndefined();
+    expect(detectV8(fileOf('15.0.245.2-rusty', { size: 1 << 20 }).elf)).toBeUndefined();
   });
 });

@@ -56,7 +56,7 @@ const OLDEST = 6;
 const MAX_RODATA = 64 << 20;
 
 /** Undefined where the file is no CPython. Throws {@link UnsupportedRuntime}. */
-export function findPython(elf: ElfFile): PythonBinary | undefined {
+export function detectPython(elf: ElfFile): PythonBinary | undefined {
   const symbols = findNamedSymbols(elf, EVAL, WANTED);
   const loop = symbols.get(EVAL);
   const codeType = symbols.get('PyCode_Type');

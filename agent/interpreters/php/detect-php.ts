@@ -32,7 +32,7 @@ const MAX_SEGMENT = 64 << 20;
 const JUMP_BYTES = 192;
 
 /** Undefined where the file has no PHP. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
-export function findPhp(elf: ElfFile): PhpBinary | undefined {
+export function detectPhp(elf: ElfFile): PhpBinary | undefined {
   const symbols = findNamedSymbols(elf, LOOP, WANTED);
   const [loop, globals] = [symbols.get(LOOP), symbols.get('executor_globals')];
   if (!loop || !(globals || symbols.has('executor_globals_offset'))) return undefined;

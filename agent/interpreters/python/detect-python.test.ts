@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { bufferSource } from '../../../common/base/byte-source.ts';
 import { parseElf } from '../../../common/elf/elf.ts';
 import { compile, hasTool, scratchFolder } from '../../../test/support/fixtures.ts';
-import { findPython, type PythonBinary } from './find-python.ts';
+import { detectPython, type PythonBinary } from './detect-python.ts';
 import { python } from './plugin.ts';
 
 const FLAGS = ['-O2', '-pthread'];
@@ -14,7 +14,7 @@ const SHARED = [...FLAGS, '-shared', '-fPIC'];
 
 const elfOf = (path: string) => parseElf(bufferSource(readFileSync(path)));
 const find = (name: string, ...flags: string[]): PythonBinary | undefined =>
-  findPython(elfOf(compile(name, 'gcc', flags, 'fake-python.c')));
+  detectPython(elfOf(compile(name, 'gcc', flags, 'fake-python.c')));
 
 /** A C library of which only its name matters. */
 function compileLibc(soname: string): string {
@@ -56,10 +56,10 @@ describe.skipIf(!hasTool('gcc') || process.arch !== 'x64')('a file that says it 
 
   it.skipIf(!hasTool('musl-gcc'))('as a library for this musl uses it', () => {
     const path = compile('python-musl', 'musl-gcc', SHARED, 'fake-python.c');
-    expect(findPython(elfOf(path))).toMatchObject({ isMusl: true });
+    expect(detectPython(elfOf(path))).toMatchObject({ isMusl: true });
   });
 
   it('and is no CPython is none', () => {
-    expect(findPython(elfOf(compile('spin', 'gcc', ['-O2', '-pthread'], 'threads.c')))).toBeUndefined();
+    expect(detectPython(elfOf(compile('spin', 'gcc', ['-O2', '-pthread'], 'threads.c')))).toBeUndefined();
   });
 });

@@ -25,7 +25,7 @@ const DAC_TABLE = 'g_dacTable';
 const DESCRIPTOR = 'DotNetRuntimeContractDescriptor';
 
 /** Undefined where the file is no .NET. Throws {@link UnsupportedRuntime}. */
-export function findDotnet(elf: ElfFile): (DotnetFile & { version: string }) | undefined {
+export function detectDotnet(elf: ElfFile): (DotnetFile & { version: string }) | undefined {
   const found = findSymbols(elf);
   if (!found) return undefined;
   const version = findVersion(elf);

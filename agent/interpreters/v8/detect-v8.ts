@@ -42,7 +42,7 @@ const MAX_FUNCTIONS = 1 << 21;
 const MIN_BLOB_BYTES = 512 << 10;
 
 /** Undefined where the file has no V8. Throws {@link UnsupportedRuntime}. */
-export function findV8(elf: ElfFile): V8Binary | undefined {
+export function detectV8(elf: ElfFile): V8Binary | undefined {
   const symbols = readSymbols(elf);
   if (!symbols?.constants.has('HeapObjectTag')) return findWithoutSymbols(elf);
   const { constants, parts } = symbols;

@@ -39,7 +39,7 @@ const MAX_SYMBOLS = 1 << 22;
 const MAX_RODATA = 64 << 20;
 
 /** Undefined where the file is no HotSpot. Throws {@link UnsupportedRuntime}. */
-export function findHotspot(elf: ElfFile): (HotspotFile & { version: string }) | undefined {
+export function detectHotspot(elf: ElfFile): (HotspotFile & { version: string }) | undefined {
   const found = findSymbols(elf);
   if (!found) return undefined;
   const version = findVersion(elf);

@@ -56,7 +56,7 @@ const CALL = 0xe8;
 const JUMP = 0xe9;
 
 /** Undefined where the file has no Ruby. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
-export function findRuby(elf: ElfFile): RubyBinary | undefined {
+export function detectRuby(elf: ElfFile): RubyBinary | undefined {
   const symbols = findNamedSymbols(elf, VERSION, WANTED);
   const [named, main] = [symbols.get(VERSION), symbols.get('rb_iseq_eval_main')];
   if (!named || !main) return undefined;
