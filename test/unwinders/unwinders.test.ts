@@ -10,7 +10,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { EF_MAX_USER_FRAMES, EF_MAX_WORDS, FrameKind, Marker } from '../../agent/records/records.gen.ts';
 import { hasTool } from '../support/fixtures.ts';
 import { type Frame, framesOf, parseCase, parseStacks, textOf, type Unwound } from './case.ts';
-import { madeCase, pendingCase } from './made-case.ts';
+import { pendingCase, syntheticCase } from './synthetic-case.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CASES = join(import.meta.dirname, 'cases');
@@ -127,7 +127,7 @@ describe.skipIf(!hasTool('gcc'))('a list of Python frames', () => {
 
   it('that belongs to a frame far out is not walked again for each frame on the way', () => {
     const [natives, pythons] = [400, 500];
-    const stack = run(['run'], madeCase(natives, pythons))[0]!;
+    const stack = run(['run'], syntheticCase(natives, pythons))[0]!;
     const kinds = framesOf(stack.words).map(({ kind }) => kind);
     expect(kinds).toEqual([
       ...Array(natives - 1).fill(FrameKind.FILE),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DOTNET, DotnetCode } from '../../records/records.gen.ts';
 import { NameCache, UnsupportedRuntime } from '../contract.ts';
-import { BASE, MadeClr } from './made-clr.ts';
+import { BASE, FakeClr } from './fake-clr.ts';
 import { dotnet } from './plugin.ts';
 
 const ASSEMBLY = readFileSync(join(import.meta.dirname, '../../../test/runtimes/dotnet/chain.dll'));
@@ -13,7 +13,7 @@ const ROW = 2;
 
 /** A process of .NET 8 with one method that was compiled, and one image. */
 function madeProcess() {
-  const clr = new MadeClr();
+  const clr = new FakeClr();
   const assembly = clr.put(ASSEMBLY);
   const text = ASSEMBLY.toString('latin1');
   const simpleName = assembly + text.indexOf('\0chain\0', text.indexOf('BSJB')) + 1;
@@ -37,7 +37,7 @@ function madeProcess() {
   return { clr, code, methodDesc, module, image, table };
 }
 
-const entryOf = (clr: MadeClr, table: number, facts: object) =>
+const entryOf = (clr: FakeClr, table: number, facts: object) =>
   dotnet.attach!(clr, table, { major: 8, dacTable: 0, descriptor: 0, ...facts });
 
 const words = (kind: number, address: number, owner: number, offset = 5) => ({

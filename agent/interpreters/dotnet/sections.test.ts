@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ClrMemory } from './clr-memory.ts';
-import { BASE, MadeClr } from './made-clr.ts';
+import { BASE, FakeClr } from './fake-clr.ts';
 import { lookUp } from './sections.ts';
 
 const BUCKETS = 47;
@@ -8,7 +8,7 @@ const METHOD_DESC = 0x7fb5_3d36_13c8;
 
 /** All buckets are full, and say that keys of theirs are elsewhere. */
 function madeMap(key: number, bucket: number, slot: number): { memory: ClrMemory; map: number } {
-  const clr = new MadeClr();
+  const clr = new FakeClr();
   const map = clr.reserve((BUCKETS + 1) * 64);
   clr.word(map, BUCKETS);
   const at = map + (bucket + 1) * 64 + slot * 8;
@@ -35,7 +35,7 @@ describe("the runtime's map from code to methods", () => {
 
   it.each([0, 1, 2 ** 40])('has nothing where it says that it has %d buckets', (count) => {
     const { memory, map } = madeMap(0x7f06_328e_2990, 44, 2);
-    const clr = new MadeClr();
+    const clr = new FakeClr();
     clr.word(clr.reserve(64), count);
     expect(lookUp(new ClrMemory(clr), BASE + 64, 1)).toBeUndefined();
     expect(lookUp(memory, map, 1)).toBeUndefined();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HOTSPOT, HOTSPOT_HEAP, HotspotCode } from '../../records/records.gen.ts';
 import { NameCache, UnsupportedRuntime } from '../contract.ts';
-import { BASE, encodeUnsigned5, MadeJvm } from './made-jvm.ts';
+import { BASE, encodeUnsigned5, FakeJvm } from './fake-jvm.ts';
 import { hotspot } from './plugin.ts';
 
 const HEAPS = [
@@ -9,16 +9,16 @@ const HEAPS = [
   [0x7e00_2000_0000, 0x7e00_3000_0000],
 ] as const;
 
-const attach = (jvm: MadeJvm) => hotspot.attach!(jvm, BASE, { major: jvm.major, symbols: jvm.symbols });
-const started = (major: 17 | 25): MadeJvm => {
-  const jvm = new MadeJvm(major);
+const attach = (jvm: FakeJvm) => hotspot.attach!(jvm, BASE, { major: jvm.major, symbols: jvm.symbols });
+const started = (major: 17 | 25): FakeJvm => {
+  const jvm = new FakeJvm(major);
   jvm.describe(jvm.heaps(HEAPS));
   return jvm;
 };
 
 describe.each([17, 25] as const)('JDK %i', (major) => {
   it('is attached to once its heaps are there', () => {
-    const jvm = new MadeJvm(major);
+    const jvm = new FakeJvm(major);
     expect(attach(jvm)).toBeUndefined();
     jvm.describe(0);
     expect(attach(jvm)).toBeUndefined();
@@ -88,12 +88,12 @@ describe.each([17, 25] as const)('JDK %i', (major) => {
 });
 
 describe('a process that says it is HotSpot', () => {
-  const refusal = (change: (jvm: MadeJvm) => void): (() => unknown) => {
-    const jvm = new MadeJvm(17);
+  const refusal = (change: (jvm: FakeJvm) => void): (() => unknown) => {
+    const jvm = new FakeJvm(17);
     change(jvm);
     return () => attach(jvm);
   };
-  const described = (change: (jvm: MadeJvm) => void) =>
+  const described = (change: (jvm: FakeJvm) => void) =>
     refusal((jvm) => {
       jvm.describe(jvm.heaps(HEAPS));
       change(jvm);
@@ -126,7 +126,7 @@ describe('a process that says it is HotSpot', () => {
 });
 
 describe('a method', () => {
-  it.each<[string, (jvm: MadeJvm, method: number) => void, unknown]>([
+  it.each<[string, (jvm: FakeJvm, method: number) => void, unknown]>([
     [
       'whose constants are nowhere',
       (jvm, method) => jvm.word(constOf(jvm, method) + 8, 2 ** 46),
@@ -181,26 +181,26 @@ describe('scopes', () => {
   });
 });
 
-const without = (name: string) => (jvm: MadeJvm) => {
+const without = (name: string) => (jvm: FakeJvm) => {
   delete jvm.offsets[name];
   jvm.describe(jvm.heaps(HEAPS));
 };
 
 /** No entry of it has no name. */
-function endless(jvm: MadeJvm): void {
+function endless(jvm: FakeJvm): void {
   const text = jvm.put(Buffer.from('Nothing\0'));
   const table = jvm.reserve(8200 * 48);
   for (let i = 0; i < 8200; i++) jvm.word(table + i * 48, text);
   jvm.symbol('structs', table);
 }
 
-function constOf(jvm: MadeJvm, method: number): number {
+function constOf(jvm: FakeJvm, method: number): number {
   const bytes = jvm.read(method + jvm.field('Method._constMethod'), 8)!;
   return Number(Buffer.from(bytes).readBigUInt64LE());
 }
 
 function nameInterpreted(
-  jvm: MadeJvm,
+  jvm: FakeJvm,
   facts: unknown,
   method: number,
   index: number,
@@ -218,7 +218,7 @@ const compiledWords = (nmethod: number, offset: number) => ({
 });
 
 /** An nmethod of Chain.main: at 0x10 in leaf, which was inlined, at 0x20 in itself. */
-function compiled(jvm: MadeJvm, { scope = 8, caller = 1 } = {}): number {
+function compiled(jvm: FakeJvm, { scope = 8, caller = 1 } = {}): number {
   const numbers = (...values: number[]) => values.flatMap((value) => encodeUnsigned5(value, jvm.major));
   const leaf = jvm.method('leaf', { className: 'Chain' });
   const main = jvm.method('main', { className: 'Chain' });

@@ -84,7 +84,7 @@ export function encodeUnsigned5(value: number, major: number): number[] {
   return [...bytes, rest + excess];
 }
 
-export class MadeJvm implements ProcessMemory {
+export class FakeJvm implements ProcessMemory {
   readonly major: number;
   readonly symbols: TableSymbols;
   /** Of the layout's fields: a test may change or delete some before {@link describe}. */

@@ -4,7 +4,7 @@ import type { ProcessMemory } from '../contract.ts';
 export const BASE = 0x7f00_0000_0000;
 const BYTES = 1 << 20;
 
-export class MadeClr implements ProcessMemory {
+export class FakeClr implements ProcessMemory {
   readonly bytes = Buffer.alloc(BYTES);
   #end = 64;
 

@@ -91,7 +91,7 @@ export function pendingCase(returnAddress: number): string {
 }
 
 /** `natives` frames of the loop, and a list of `pythons` frames that belong to the outermost of them. */
-export function madeCase(natives: number, pythons: number): string {
+export function syntheticCase(natives: number, pythons: number): string {
   const stack = bytesOf(natives * NATIVE_FRAME_BYTES, (b) => {
     for (let i = 0; i < natives - 1; i++)
       b.writeBigUInt64LE(BigInt(CODE + 0x100), i * NATIVE_FRAME_BYTES + 8);
