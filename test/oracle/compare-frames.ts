@@ -162,7 +162,7 @@ class Comparer {
     return rules[ruleIds[firstRow[fde]!]!]!.isSignal;
   }
 
-  /** Another source than .eh_frame describes it: its linkage table, its instructions. */
+  /** Another source than .eh_frame describes it: its PLT, its instructions. */
   #isKnownWithoutFde(address: number): boolean {
     const { starts, ends } = this.#deltas.stats.beyondEhFrame;
     return starts.some((start, i) => address >= start && address < ends[i]!);

@@ -23,7 +23,7 @@ describe.skipIf(!hasTool('readelf') || !existsSync(LIBRARY))('against libcrypto'
   });
 
   it.each([
-    ['of the linkage table', RuleKind.PLT],
+    ['of the PLT', RuleKind.PLT],
     ['that is loaded', RuleKind.CFA_DEREF],
   ])('a wrong CFA %s is a difference', (_, kind) => {
     const deltas = extract();

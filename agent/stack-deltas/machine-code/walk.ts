@@ -391,7 +391,7 @@ export class CodeWalk {
         this.#hasEnded = true;
         return false;
       case Effect.JUMP_INDIRECT:
-        // through the linkage table: to a function of another file
+        // through the PLT: to a function of another file
         if (reader.isImported && this.#state.isAsAtEntry) this.#returns.add(this.#origin);
         if (reader.usesTable) this.#addTableJump(address, length);
         return false;
