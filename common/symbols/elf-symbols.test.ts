@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkExtents } from '../../test/support/extents.ts';
+import { checkRanges } from '../../test/support/address-ranges.ts';
 import { KeptScratch } from '../../test/support/kept-scratch.ts';
 import { bufferSource } from '../base/byte-source.ts';
 import { ElfError, parseElf } from '../elf/elf.ts';
@@ -194,7 +194,7 @@ test('overlapping symbols: the innermost that contains the address, however they
         expect(symbols.lookup(at)?.name).toBe(innermost?.name);
       }
       const addresses = Array.from({ length: 0x190 }, (_, i) => 0xff0 + i);
-      expect(checkExtents(tableSource(symbols), addresses).wrong).toEqual([]);
+      expect(checkRanges(tableSource(symbols), addresses).wrong).toEqual([]);
     }),
     { numRuns: 50 },
   );

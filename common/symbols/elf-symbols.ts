@@ -113,7 +113,7 @@ function isAtItsEnd(elf: ElfFile, sectionIndex: number, value: number): boolean 
 }
 
 /** Sorts, keeps the largest of each address, gives sizes to those without, and finds what nests in what. */
-function settle(c: SymbolCandidates, extents: LabelExtents): SymbolColumns {
+function settle(c: SymbolCandidates, ranges: LabelRanges): SymbolColumns {
   const order = sortCandidates(c);
   const columns = new ColumnWriter(c);
   const open: number[] = [];
@@ -127,7 +127,7 @@ function settle(c: SymbolCandidates, extents: LabelExtents): SymbolColumns {
     const isLabel = size === 0;
     // A label inside a function of known size is no function.
     if (!isLabel || open.length === 0) {
-      const bytes = isLabel ? sizeOfLabel(c, start, order[next], extents) : size;
+      const bytes = isLabel ? sizeOfLabel(c, start, order[next], ranges) : size;
       open.push(columns.add(start, bytes, open.at(-1) ?? -1));
       for (; k < next; k++) if (c.sizes[order[k]!] === size) columns.addAlias(order[k]!);
     }
@@ -189,7 +189,7 @@ class ColumnWriter {
   }
 }
 
-interface LabelExtents {
+interface LabelRanges {
   findFunction: FindFunction;
   followCode: FollowCode;
 }
@@ -199,7 +199,7 @@ function sizeOfLabel(
   c: SymbolCandidates,
   start: number,
   next: number | undefined,
-  { findFunction, followCode }: LabelExtents,
+  { findFunction, followCode }: LabelRanges,
 ): number {
   const address = c.base + start;
   const rangeEnd = findCodeRange(c.ranges, address)!.end;

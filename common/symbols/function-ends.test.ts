@@ -103,7 +103,7 @@ test('agrees with readelf on every function of a C library', () => {
     expect(find(Number.parseInt(start!, 16)).end).toBe(Number.parseInt(end!, 16));
 });
 
-test('damaged frame information costs extents, nothing else', () => {
+test('damaged frame information costs ranges, nothing else', () => {
   const intact = build('damaged', '.eh_frame');
   const { sections } = elfOf(intact);
   const places = sections.filter(({ name }) => name.startsWith('.eh_frame'));

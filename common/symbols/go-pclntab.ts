@@ -19,7 +19,7 @@ import {
   type GoTablePlace,
   locateGoTable,
 } from '../elf/go-module.ts';
-import { Extent } from './extent.ts';
+import { AddressRange } from './address-range.ts';
 import { SectionBytes } from './section-bytes.ts';
 import type { SymbolFrame, SymbolSource } from './source.ts';
 
@@ -80,29 +80,29 @@ class GoTable implements SymbolSource {
     return this.#bytes.byteLength;
   }
 
-  lookup(address: number, extent?: Extent): SymbolFrame[] {
+  lookup(address: number, range?: AddressRange): SymbolFrame[] {
     try {
-      return this.#lookup(address, extent);
+      return this.#lookup(address, range);
     } catch (error) {
-      extent?.narrowTo(address);
+      range?.narrowTo(address);
       if (error instanceof RangeError || error instanceof OutOfBounds) return [];
       throw error;
     }
   }
 
-  #lookup(address: number, extent: Extent | undefined): SymbolFrame[] {
+  #lookup(address: number, range: AddressRange | undefined): SymbolFrame[] {
     const { textStart, functionCount, functions, release } = this.#header;
     // the last entry is where all of them end
     const below = countBelow(functionCount + 1, (i) => textStart + this.#entry(2 * i) <= address);
     const index = below - 1;
-    if (index >= 0) extent?.narrow(textStart + this.#entry(2 * index), Number.MAX_SAFE_INTEGER);
-    if (below <= functionCount) extent?.narrow(0, textStart + this.#entry(2 * below));
+    if (index >= 0) range?.narrow(textStart + this.#entry(2 * index), Number.MAX_SAFE_INTEGER);
+    if (below <= functionCount) range?.narrow(0, textStart + this.#entry(2 * below));
     if (index < 0 || below > functionCount) return [];
     const entry = this.#entry(2 * index);
     const func = new GoFunction(this.#bytes, release, functions + this.#entry(2 * index + 1), entry);
-    const steps = extent && new Extent();
+    const steps = range && new AddressRange();
     const chain = this.#chain(func, address - textStart - entry, steps);
-    if (steps) extent.narrow(textStart + entry + steps.start, textStart + entry + steps.end);
+    if (steps) range.narrow(textStart + entry + steps.start, textStart + entry + steps.end);
     return chain;
   }
 
@@ -112,7 +112,7 @@ class GoTable implements SymbolSource {
   }
 
   /** Narrows `steps`, in offsets of the function. Places of calls are the same for all that was inlined there. */
-  #chain(func: GoFunction, start: number, steps: Extent | undefined): SymbolFrame[] {
+  #chain(func: GoFunction, start: number, steps: AddressRange | undefined): SymbolFrame[] {
     const frames: SymbolFrame[] = [];
     let at = start;
     for (let depth = 0; depth < MAX_INLINED; depth++) {
@@ -131,7 +131,7 @@ class GoTable implements SymbolSource {
     func: GoFunction,
     at: number,
     { nameOffset, inlined }: { nameOffset: number; inlined: boolean },
-    steps: Extent | undefined,
+    steps: AddressRange | undefined,
   ): SymbolFrame {
     const name = this.#text(this.#header.names + nameOffset);
     const file = this.#file(func, this.#value(func.fileProgram, at, steps));
@@ -142,7 +142,7 @@ class GoTable implements SymbolSource {
   #inlinedCall(
     func: GoFunction,
     at: number,
-    steps: Extent | undefined,
+    steps: AddressRange | undefined,
   ): { name: number; parent: number } | undefined {
     const program = func.data(PCDATA_INL_TREE_INDEX);
     const tree = func.functionData(FUNCDATA_INL_TREE);
@@ -176,7 +176,7 @@ class GoTable implements SymbolSource {
   }
 
   /** Runs a program up to an offset of its function; -1 where it has no value. Narrows `steps` to where it is the same. */
-  #value(program: number, offset: number, steps: Extent | undefined): number {
+  #value(program: number, offset: number, steps: AddressRange | undefined): number {
     if (program === 0) return -1;
     const { quantum, programs } = this.#header;
     return this.#bytes.parse(programs + program, this.#bytes.size, (cursor) => {

@@ -2,8 +2,8 @@
  * The best name that a file's sources have for an address. Sources stand best first: DWARF, then symbol tables.
  */
 import { RecentMap } from '../base/recent-map.ts';
+import type { AddressRange } from './address-range.ts';
 import { demangle } from './demangle/demangle.ts';
-import type { Extent } from './extent.ts';
 import type { SymbolFrame, SymbolSource } from './source.ts';
 import type { SymbolTable } from './symbol-table.ts';
 
@@ -12,8 +12,8 @@ const CACHED_CHARACTERS = 1 << 20;
 
 export function tableSource(table: SymbolTable): SymbolSource {
   return {
-    lookup(address, extent) {
-      const symbol = table.lookup(address, extent);
+    lookup(address, range) {
+      const symbol = table.lookup(address, range);
       return symbol ? [frameOf(symbol.name)] : [];
     },
     get byteLength() {
@@ -47,7 +47,7 @@ export function symbolLadder(sources: readonly SymbolSource[]): SymbolSource {
     return readable;
   };
   return {
-    lookup: (address, extent) => lookupIn(sources, address, readName, extent),
+    lookup: (address, range) => lookupIn(sources, address, readName, range),
     get damaged() {
       return sources.reduce((sum, source) => sum + (source.damaged ?? 0), 0);
     },
@@ -62,12 +62,12 @@ function lookupIn(
   sources: readonly SymbolSource[],
   address: number,
   readName: (name: string) => string,
-  extent: Extent | undefined,
+  range: AddressRange | undefined,
 ): SymbolFrame[] {
   let best: SymbolFrame[] = [];
   for (const source of sources) {
-    if (best.length === 0) best = source.lookup(address, extent);
-    else complete(best.at(-1)!, source.lookup(address, extent).at(-1));
+    if (best.length === 0) best = source.lookup(address, range);
+    else complete(best.at(-1)!, source.lookup(address, range).at(-1));
     const outermost = best.at(-1);
     if (outermost?.function && outermost.systemName && !isShared(outermost.systemName)) break;
   }

@@ -3,7 +3,7 @@
  * I/O: they read the {@link ByteSource} they were made of, and ask for other files through {@link FileAccess}.
  */
 import type { ByteSource } from '../base/byte-source.ts';
-import type { Extent } from './extent.ts';
+import type { AddressRange } from './address-range.ts';
 
 /** One function at an address. Innermost first, several of them make an inline chain. */
 export interface SymbolFrame {
@@ -33,9 +33,9 @@ export interface SymbolSource {
    * The frames at an ELF virtual address, innermost first; none where this source doesn't know it. Damage in the
    * file costs the answer, not an exception. Callers of functions pass the return address minus 1.
    *
-   * Narrows `extent` until the answer is the same at all addresses in it, which are looked up no more.
+   * Narrows `range` until the answer is the same at all addresses in it, which are looked up no more.
    */
-  lookup(address: number, extent?: Extent): SymbolFrame[];
+  lookup(address: number, range?: AddressRange): SymbolFrame[];
   /** Bytes that it holds now; grows with look-ups up to the source's own bound. */
   readonly byteLength: number;
   /** Parts of the file that are broken or exceed a limit, as far as look-ups met them. */

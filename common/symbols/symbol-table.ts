@@ -9,7 +9,7 @@
 
 import { type ByteSource, OutOfBounds } from '../base/byte-source.ts';
 import { countBelow, lastAtOrBelow } from '../base/search.ts';
-import { Extent } from './extent.ts';
+import { AddressRange } from './address-range.ts';
 import { type Alias, compareAliases } from './name-column.ts';
 import { IN_MEMORY, packColumns, packParts, type Scratch, unpackColumns, unpackParts } from './scratch.ts';
 import type { NameSource } from './symbol-candidates.ts';
@@ -64,7 +64,7 @@ const decoder = new TextDecoder();
 
 interface Answer {
   symbol: ElfSymbol | undefined;
-  extent: Extent;
+  range: AddressRange;
 }
 
 interface Row {
@@ -133,30 +133,30 @@ export class SymbolTable {
   }
 
   /**
-   * The innermost symbol that contains an ELF virtual address, and has a readable name. Narrows `extent` to addresses
+   * The innermost symbol that contains an ELF virtual address, and has a readable name. Narrows `range` to addresses
    * with the same one.
    */
-  lookup(address: number, extent?: Extent): ElfSymbol | undefined {
-    if (!this.#last?.extent.contains(address)) this.#last = this.#find(address);
-    extent?.narrow(this.#last.extent.start, this.#last.extent.end);
+  lookup(address: number, range?: AddressRange): ElfSymbol | undefined {
+    if (!this.#last?.range.contains(address)) this.#last = this.#find(address);
+    range?.narrow(this.#last.range.start, this.#last.range.end);
     return this.#last.symbol;
   }
 
   #find(address: number): Answer {
-    const extent = new Extent();
+    const range = new AddressRange();
     const at = address - this.#base;
     let i = this.#lastAtOrBelow(at);
-    extent.narrow(this.#startOf(i), this.#startOf(i + 1));
+    range.narrow(this.#startOf(i), this.#startOf(i + 1));
     for (let step = 0; i >= 0 && step < MAX_NESTING; step++) {
       const { start, size, parent } = this.#row(i);
       const end = this.#base + start + size;
-      if (address < end) extent.narrow(0, end);
-      else extent.narrow(end, Number.MAX_SAFE_INTEGER);
+      if (address < end) range.narrow(0, end);
+      else range.narrow(end, Number.MAX_SAFE_INTEGER);
       const symbol = address < end ? this.at(i) : undefined;
-      if (symbol && symbol.name !== '') return { symbol, extent };
+      if (symbol && symbol.name !== '') return { symbol, range };
       i = parent;
     }
-    return { symbol: undefined, extent };
+    return { symbol: undefined, range };
   }
 
   /** The symbol of an index below `count`; its name is '' where it can't be read. */

@@ -8,7 +8,7 @@ import { bufferSource } from '../../common/base/byte-source.ts';
 import { type ElfFile, parseElf } from '../../common/elf/elf.ts';
 import { readGoSymbols } from '../../common/symbols/go-pclntab.ts';
 import type { SymbolSource } from '../../common/symbols/source.ts';
-import { checkExtents } from '../support/extents.ts';
+import { checkRanges } from '../support/address-ranges.ts';
 
 const hasGo = spawnSync('go', ['version']).status === 0;
 if (!hasGo) console.log('skipped: no Go tool chain');
@@ -103,10 +103,10 @@ test.skipIf(!hasGo)('inlined calls, each with the line of its call', () => {
 test.skipIf(!hasGo)('where else the same holds', () => {
   const text = elf.section('.text')!;
   const addresses = Array.from({ length: 2000 }, (_, i) => text.addr + Math.floor((text.size * i) / 2000));
-  const { wrong, covered } = checkExtents(symbols, addresses);
+  const { wrong, covered } = checkRanges(symbols, addresses);
   expect(wrong).toEqual([]);
   // those reach to the ends of memory
-  expect(checkExtents(symbols, [text.addr - 1, text.addr + text.size]).wrong).toEqual([]);
+  expect(checkRanges(symbols, [text.addr - 1, text.addr + text.size]).wrong).toEqual([]);
   expect(covered / addresses.length).toBeGreaterThan(5);
 });
 

@@ -28,9 +28,9 @@ export function codeFollower(elf: ElfFile): FollowCode {
   return (start, limit) => {
     const bytes = readCode(elf, start, limit);
     if (!bytes) return undefined;
-    const extent = new CodeExtent(PROCESSORS[elf.machine].newReader(bytes, start), start, bytes.length, left);
-    const size = extent.follow();
-    left = extent.left;
+    const reach = new CodeReach(PROCESSORS[elf.machine].newReader(bytes, start), start, bytes.length, left);
+    const size = reach.follow();
+    left = reach.left;
     return size === 0 ? undefined : start + size;
   };
 }
@@ -46,7 +46,7 @@ function readCode(elf: ElfFile, start: number, limit: number): Uint8Array | unde
   }
 }
 
-class CodeExtent {
+class CodeReach {
   readonly #reader: CodeReader;
   readonly #start: number;
   readonly #size: number;

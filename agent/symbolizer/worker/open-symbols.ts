@@ -50,7 +50,7 @@ export async function openSymbols(
   const ladder = symbolLadder(sources.filter((source) => source !== undefined));
   let told = 0;
   return {
-    lookup: (address, extent) => ladder.lookup(address, extent),
+    lookup: (address, range) => ladder.lookup(address, range),
     get byteLength() {
       return ladder.byteLength;
     },
@@ -106,10 +106,10 @@ function deferredSource(open: () => SymbolSource | undefined): SymbolSource {
   let source: SymbolSource | undefined;
   let isOpen = false;
   return {
-    lookup(address, extent) {
+    lookup(address, range) {
       if (!isOpen) source = open();
       isOpen = true;
-      return source?.lookup(address, extent) ?? [];
+      return source?.lookup(address, range) ?? [];
     },
     get byteLength() {
       return source?.byteLength ?? 0;

@@ -3,7 +3,7 @@
 import { closeSync, fstatSync } from 'node:fs';
 import { bufferSource, OutOfBounds } from '../../../common/base/byte-source.ts';
 import { ElfError, parseElf } from '../../../common/elf/elf.ts';
-import { Extent } from '../../../common/symbols/extent.ts';
+import { AddressRange } from '../../../common/symbols/address-range.ts';
 import type { NamedRange } from '../../../common/symbols/source.ts';
 import { loadNative } from '../../base/native.ts';
 import { fdSource } from '../../files/fd-source.ts';
@@ -101,9 +101,9 @@ function lookUp(symbols: OpenSymbols, addresses: Float64Array): NamedRange[] {
   for (const i of order) {
     const address = addresses[i]!;
     if (!(last && address < last.end)) {
-      const extent = new Extent();
-      const frames = symbols.lookup(address, extent);
-      last = { frames, start: extent.start, end: extent.end };
+      const range = new AddressRange();
+      const frames = symbols.lookup(address, range);
+      last = { frames, start: range.start, end: range.end };
     }
     names[i] = last;
   }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checkExtents } from '../../../test/support/extents.ts';
+import { checkRanges } from '../../../test/support/address-ranges.ts';
 import { KeptScratch } from '../../../test/support/kept-scratch.ts';
 import { bufferSource } from '../../base/byte-source.ts';
 import { parseElf, type Section } from '../../elf/elf.ts';
@@ -139,7 +139,7 @@ describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
     const scratch: Scratch = { ...IN_MEMORY, isOutside };
     const addresses = code.flatMap((address) => [address, address + 3]);
     const dwarf = openDwarf(parseElf(bufferSource(bytes)), NO_FILES, undefined, LIMITS, scratch)!;
-    const { wrong, covered } = checkExtents(dwarf, addresses);
+    const { wrong, covered } = checkRanges(dwarf, addresses);
     expect(wrong).toEqual([]);
     expect(covered / addresses.length).toBeGreaterThan(2);
   });
@@ -166,7 +166,7 @@ describe.skipIf(!hasGcc)('DWARF of a program of gcc', () => {
         const outside: Scratch = { ...IN_MEMORY, isOutside: true };
         const packing = openDwarf(parseElf(bufferSource(copy)), NO_FILES, undefined, LIMITS, outside);
         const some = code.filter((_, i) => i % 8 === 0);
-        expect(packing && checkExtents(packing, some).wrong).toEqual(packing && []);
+        expect(packing && checkRanges(packing, some).wrong).toEqual(packing && []);
       }),
       { numRuns: 100 },
     );

@@ -5,8 +5,8 @@
 import { LRUCache } from 'lru-cache';
 import type { ByteSource } from '../../base/byte-source.ts';
 import { type ElfFile, parseElf } from '../../elf/elf.ts';
+import type { AddressRange } from '../address-range.ts';
 import { type CodeRange, codeRangeFinder, readCodeRanges } from '../code-ranges.ts';
-import type { Extent } from '../extent.ts';
 import { IN_MEMORY, packParts, type Scratch, unpackParts } from '../scratch.ts';
 import type { FileAccess, SymbolFrame, SymbolSource } from '../source.ts';
 import { DieNames } from './die-names.ts';
@@ -153,26 +153,26 @@ export class DwarfSource implements SymbolSource {
     return this.#damaged + this.#file.damaged;
   }
 
-  lookup(address: number, extent?: Extent): SymbolFrame[] {
+  lookup(address: number, range?: AddressRange): SymbolFrame[] {
     let best: SymbolFrame[] = [];
     let claimants = 0;
-    const range = this.#rangeOf(address);
-    if (range) extent?.narrow(range.start, range.end);
-    else extent?.narrowTo(address);
-    if (!range) return best;
+    const claimed = this.#rangeOf(address);
+    if (claimed) range?.narrow(claimed.start, claimed.end);
+    else range?.narrowTo(address);
+    if (!claimed) return best;
     const damaged = this.damaged;
     const visit = (offset: number): boolean => {
-      const frames = this.#framesAt(offset, address, extent);
+      const frames = this.#framesAt(offset, address, range);
       if (best.length === 0 || frames.at(-1)?.function) best = frames.length > 0 ? frames : best;
       return ++claimants >= MAX_CLAIMANTS || Boolean(best.at(-1)?.function);
     };
-    this.#attempt(() => this.#index.visit(address, visit, extent));
-    if (this.damaged > damaged) extent?.narrowTo(address);
+    this.#attempt(() => this.#index.visit(address, visit, range));
+    if (this.damaged > damaged) range?.narrowTo(address);
     return best;
   }
 
   /** While nobody has come back to a unit, only what is at the address is read of each. */
-  #framesAt(offset: number, address: number, extent: Extent | undefined): SymbolFrame[] {
+  #framesAt(offset: number, address: number, range: AddressRange | undefined): SymbolFrame[] {
     this.#isAskedAgain ||= this.#scratch.isOutside || this.#asked.has(offset);
     if (!this.#isAskedAgain) this.#asked.add(offset);
     const unit = this.#isAskedAgain ? undefined : this.#units.unit(offset);
@@ -180,10 +180,10 @@ export class DwarfSource implements SymbolSource {
     if (unit?.dwoName === '') {
       const frames = this.#framesIn(this.#parse(unit, address), address);
       // what is beside it was not read
-      extent?.narrowTo(address);
+      range?.narrowTo(address);
       if (frames.at(-1)?.function) return frames;
     }
-    return this.#framesIn(this.#unitAt(offset), address, extent);
+    return this.#framesIn(this.#unitAt(offset), address, range);
   }
 
   #unitAt(offset: number): ParsedUnit {
@@ -261,11 +261,15 @@ export class DwarfSource implements SymbolSource {
     }
   }
 
-  #framesIn({ unit, functions, lines, names }: ParsedUnit, address: number, extent?: Extent): SymbolFrame[] {
-    const row = lines?.lookup(address, extent);
+  #framesIn(
+    { unit, functions, lines, names }: ParsedUnit,
+    address: number,
+    range?: AddressRange,
+  ): SymbolFrame[] {
+    const row = lines?.lookup(address, range);
     const path = (file: number): string => lines?.files.path(file) ?? '';
     let [file, line, column] = row ? [path(row.file), row.line, row.column] : ['', 0, 0];
-    const chain = functions.lookup(address, extent);
+    const chain = functions.lookup(address, range);
     if (chain.length === 0 && row)
       return [{ function: '', systemName: '', file, line, column, inlined: false }];
     return chain.map((entry: FunctionRow) => {

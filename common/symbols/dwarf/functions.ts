@@ -5,7 +5,7 @@
 
 import type { ByteSource } from '../../base/byte-source.ts';
 import { Cursor } from '../../base/cursor.ts';
-import type { Extent } from '../extent.ts';
+import type { AddressRange } from '../address-range.ts';
 import { packColumns, unpackColumns } from '../scratch.ts';
 import { type AbbrevTable, KIND_CLASS, KIND_INLINED, KIND_JUMP, KIND_SUBPROGRAM } from './abbrevs.ts';
 import * as D from './constants.ts';
@@ -59,10 +59,10 @@ export class Functions {
   }
 
   /** The chain at an address, innermost first; empty if no function is there. */
-  lookup(address: number, extent?: Extent): FunctionRow[] {
+  lookup(address: number, range?: AddressRange): FunctionRow[] {
     const { nameDies, parents, callFiles, callLines, callColumns } = this.#columns;
     const chain: FunctionRow[] = [];
-    for (let i = this.#intervals.find(address, extent); i >= 0 && chain.length < MAX_DEPTH; i = parents[i]!) {
+    for (let i = this.#intervals.find(address, range); i >= 0 && chain.length < MAX_DEPTH; i = parents[i]!) {
       chain.push({
         nameDie: nameDies[i]!,
         isInlined: parents[i]! >= 0,

@@ -1,6 +1,6 @@
 /** Columns that grow, and intervals of addresses that nest: which of them are open at an address. */
 import { lastAtOrBelow } from '../../base/search.ts';
-import type { Extent } from '../extent.ts';
+import type { AddressRange } from '../address-range.ts';
 
 export class Column<T extends Uint32Array | Int32Array | Float64Array | Uint16Array> {
   values: T;
@@ -69,27 +69,27 @@ export class Intervals {
   }
 
   /** Value of the innermost interval that contains the address, -1 if none. */
-  find(address: number, extent?: Extent): number {
+  find(address: number, range?: AddressRange): number {
     let found = -1;
     const take = (value: number): boolean => {
       found = value;
       return true;
     };
-    this.visit(address, take, extent);
+    this.visit(address, take, range);
     return found;
   }
 
   /**
    * Visits the values of all intervals that contain the address, the innermost first, until `visit` is true. Narrows
-   * `extent` to addresses of which the same ones would be visited.
+   * `range` to addresses of which the same ones would be visited.
    */
-  visit(address: number, visit: (value: number) => boolean, extent?: Extent): void {
+  visit(address: number, visit: (value: number) => boolean, range?: AddressRange): void {
     let i = lastAtOrBelow(this.starts, address);
-    extent?.narrow(this.starts[i] ?? 0, this.starts[i + 1] ?? Number.MAX_SAFE_INTEGER);
+    range?.narrow(this.starts[i] ?? 0, this.starts[i + 1] ?? Number.MAX_SAFE_INTEGER);
     for (let step = 0; i >= 0 && step < MAX_NESTING; step++) {
       const end = this.#ends[i]!;
-      if (address < end) extent?.narrow(0, end);
-      else extent?.narrow(end, Number.MAX_SAFE_INTEGER);
+      if (address < end) range?.narrow(0, end);
+      else range?.narrow(end, Number.MAX_SAFE_INTEGER);
       if (address < end && visit(this.values[i]!)) return;
       i = this.#parents[i]!;
     }

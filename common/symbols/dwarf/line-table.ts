@@ -3,7 +3,7 @@
 import type { ByteSource } from '../../base/byte-source.ts';
 import type { Cursor } from '../../base/cursor.ts';
 import { lastAtOrBelow } from '../../base/search.ts';
-import type { Extent } from '../extent.ts';
+import type { AddressRange } from '../address-range.ts';
 import { packColumns, unpackColumns } from '../scratch.ts';
 import { DwarfError } from './constants.ts';
 import type { FileNames } from './file-names.ts';
@@ -77,16 +77,16 @@ export class LineTable {
     return this.#rows.addresses.length * 18 + this.#sequences.byteLength + this.files.byteLength;
   }
 
-  /** Narrows `extent` to addresses of the same row. */
-  lookup(address: number, extent?: Extent): LineRow | undefined {
-    const sequence = this.#sequences.find(address, extent);
+  /** Narrows `range` to addresses of the same row. */
+  lookup(address: number, range?: AddressRange): LineRow | undefined {
+    const sequence = this.#sequences.find(address, range);
     if (sequence < 0) return undefined;
     const { addresses, files, lines, columns } = this.#rows;
     const first = this.#firstRows[sequence]!;
     const end = this.#firstRows[sequence + 1] ?? addresses.length;
     const i = lastAtOrBelow(addresses, address, first, end);
-    if (i < 0) extent?.narrow(0, addresses[first]!);
-    else extent?.narrow(addresses[i]!, i + 1 < end ? addresses[i + 1]! : Number.MAX_SAFE_INTEGER);
+    if (i < 0) range?.narrow(0, addresses[first]!);
+    else range?.narrow(addresses[i]!, i + 1 < end ? addresses[i + 1]! : Number.MAX_SAFE_INTEGER);
     return i < 0 ? undefined : { file: files[i]!, line: lines[i]!, column: columns[i]! };
   }
 }

@@ -1,6 +1,6 @@
 /** Which unit an address belongs to: by .debug_aranges, else by the first DIEs of the units that have none there. */
 import type { Cursor } from '../../base/cursor.ts';
-import type { Extent } from '../extent.ts';
+import type { AddressRange } from '../address-range.ts';
 import type { SectionBytes } from '../section-bytes.ts';
 import { DwarfError } from './constants.ts';
 import { Column, Intervals } from './intervals.ts';
@@ -28,20 +28,20 @@ export class UnitIndex {
   }
 
   /**
-   * Offsets of the units that claim an address, the narrowest claim first, until `visit` is true. Narrows `extent` to
+   * Offsets of the units that claim an address, the narrowest claim first, until `visit` is true. Narrows `range` to
    * addresses that the same ones claim.
    */
-  visit(address: number, visit: (unitOffset: number) => boolean, extent?: Extent): void {
+  visit(address: number, visit: (unitOffset: number) => boolean, range?: AddressRange): void {
     let isClaimed = false;
     this.#quick ??= readAranges(this.#aranges(), this.#isCode);
     const visitQuick = (offset: number): boolean => {
       isClaimed = true;
       return visit(offset);
     };
-    this.#quick.visit(address, visitQuick, extent);
+    this.#quick.visit(address, visitQuick, range);
     if (isClaimed) return;
     this.#rest ??= this.#readRest(this.#quick);
-    this.#rest.visit(address, visit, extent);
+    this.#rest.visit(address, visit, range);
   }
 
   #aranges(): SectionBytes {

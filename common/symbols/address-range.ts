@@ -1,5 +1,5 @@
 /** Addresses that have the same answer as the one that was asked for: what each part of a look-up leaves of all. */
-export class Extent {
+export class AddressRange {
   /** ELF virtual addresses, `end` excluded. */
   start = 0;
   end = Number.MAX_SAFE_INTEGER;
