@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { printable } from '../../common/base/printable.ts';
 import type { ElfFile } from '../../common/elf/elf.ts';
 import { computeFileId } from '../../common/elf/file-id.ts';
-import { type OfferedSymbols, surveySymbols } from '../../common/symbols/survey.ts';
+import { type OfferedSymbols, symbolInventory } from '../../common/symbols/symbol-inventory.ts';
 import { addExamples } from '../program/examples.ts';
 import { withElf } from '../symbols/open-elf.ts';
 
@@ -46,7 +46,7 @@ async function showObject(elf: ElfFile, options: Options): Promise<void> {
     sections: elf.sections
       .filter(({ name }) => name !== '')
       .map(({ name, addr, size }) => ({ name, address: `0x${addr.toString(16)}`, size })),
-    rungs: await surveySymbols(elf),
+    rungs: await symbolInventory(elf),
   };
   process.stdout.write(options.json ? `${JSON.stringify(facts)}\n` : formatText(facts));
 }

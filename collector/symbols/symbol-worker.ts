@@ -7,7 +7,6 @@ import { computeFileId } from '../../common/elf/file-id.ts';
 import { openDwarf } from '../../common/symbols/dwarf/dwarf-source.ts';
 import { readSymbolTable } from '../../common/symbols/elf-symbols.ts';
 import { readGoSymbols } from '../../common/symbols/go-pclntab.ts';
-import { symbolLadder, tableSource } from '../../common/symbols/ladder.ts';
 import { readMiniDebugInfo } from '../../common/symbols/mini-debug-info.ts';
 import { hasSymbols } from '../../common/symbols/separate-symbols.ts';
 import type {
@@ -17,6 +16,7 @@ import type {
   SymbolFrame,
   SymbolSource,
 } from '../../common/symbols/source.ts';
+import { sourceWithFallback, tableSource } from '../../common/symbols/source-fallback.ts';
 import { yieldToOthers } from '../workers/yield-to-others.ts';
 
 export type SymbolRequest =
@@ -104,7 +104,7 @@ async function openProgram({ paths, byBuildId }: SymbolRequest & { kind: 'names'
   try {
     const elves = paths.map((path) => parseElf(files.source(path)));
     const { go, dwarf, tables } = await readSources(elves, files);
-    const symbols = symbolLadder([...go, ...dwarf, ...tables.map(tableSource)]);
+    const symbols = sourceWithFallback([...go, ...dwarf, ...tables.map(tableSource)]);
     return { symbols, close: () => files.close() };
   } catch (error) {
     files.close();

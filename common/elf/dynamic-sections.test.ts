@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bufferSource } from '../base/byte-source.ts';
 import { readSymbolTable } from '../symbols/elf-symbols.ts';
-import { tableSource } from '../symbols/ladder.ts';
+import { tableSource } from '../symbols/source-fallback.ts';
 import { type ElfFile, parseElf } from './elf.ts';
 
 const SOURCE = 'int one(void) { return 1; }\nint two(int x) { return x + one(); }\n';

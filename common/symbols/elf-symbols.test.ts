@@ -9,7 +9,7 @@ import { KeptScratch } from '../../test/support/kept-scratch.ts';
 import { bufferSource } from '../base/byte-source.ts';
 import { ElfError, parseElf } from '../elf/elf.ts';
 import { readSymbolTable } from './elf-symbols.ts';
-import { tableSource } from './ladder.ts';
+import { tableSource } from './source-fallback.ts';
 
 const read = (bytes: Uint8Array) => readSymbolTable(parseElf(bufferSource(bytes)));
 

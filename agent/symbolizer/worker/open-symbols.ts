@@ -2,11 +2,11 @@ import { ElfError, type ElfFile } from '../../../common/elf/elf.ts';
 import { DEFAULT_LIMITS, type DwarfLimits, openDwarf } from '../../../common/symbols/dwarf/dwarf-source.ts';
 import { readSymbolTable } from '../../../common/symbols/elf-symbols.ts';
 import { readGoSymbols } from '../../../common/symbols/go-pclntab.ts';
-import { symbolLadder, tableSource } from '../../../common/symbols/ladder.ts';
 import { readMiniDebugInfo } from '../../../common/symbols/mini-debug-info.ts';
 import { IN_MEMORY, nameless, type Scratch, scratchOf } from '../../../common/symbols/scratch.ts';
 import { findSeparateDebugInfo, hasSymbols } from '../../../common/symbols/separate-symbols.ts';
 import type { SymbolSource } from '../../../common/symbols/source.ts';
+import { sourceWithFallback, tableSource } from '../../../common/symbols/source-fallback.ts';
 import { DebugFiles, type ElfPlace } from '../../files/debug-files.ts';
 import { FilePool, type FileStats, type Probe } from '../../files/file-pool.ts';
 import { codeFollower } from './code-follower.ts';
@@ -47,15 +47,15 @@ export async function openSymbols(
     scratch,
     limits: { ...base, decompressedBytes },
   });
-  const ladder = symbolLadder(sources.filter((source) => source !== undefined));
+  const fallback = sourceWithFallback(sources.filter((source) => source !== undefined));
   let told = 0;
   return {
-    lookup: (address, range) => ladder.lookup(address, range),
+    lookup: (address, range) => fallback.lookup(address, range),
     get byteLength() {
-      return ladder.byteLength;
+      return fallback.byteLength;
     },
     takeFileStats: () => {
-      const dwarfDamaged = (ladder.damaged ?? 0) - told;
+      const dwarfDamaged = (fallback.damaged ?? 0) - told;
       told += dwarfDamaged;
       return { ...pool.takeStats(), dwarfDamaged };
     },

@@ -13,7 +13,7 @@ export interface OfferedSymbols {
 }
 
 /** The sources of names that stand in an ELF file, best first. */
-export async function surveySymbols(elf: ElfFile): Promise<OfferedSymbols[]> {
+export async function symbolInventory(elf: ElfFile): Promise<OfferedSymbols[]> {
   const mini = await describeMini(elf);
   const rung = (
     name: OfferedSymbols['rung'],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { symbolLadder } from './ladder.ts';
 import type { SymbolFrame, SymbolSource } from './source.ts';
+import { sourceWithFallback } from './source-fallback.ts';
 
 const frame = (name: string, inlined = false): SymbolFrame => ({
   ...{ function: name, systemName: name.startsWith('_') ? name : '', file: '', line: 0, column: 0, inlined },
@@ -10,7 +10,7 @@ const source = (...frames: SymbolFrame[]): SymbolSource => ({
   byteLength: 0,
 });
 const namesOf = (...sources: SymbolSource[]): string[][] =>
-  symbolLadder(sources)
+  sourceWithFallback(sources)
     .lookup(1)
     .map(({ function: name, systemName }) => [name, systemName]);
 

@@ -35,7 +35,7 @@ const frameOf = (name: string): SymbolFrame => ({
  * The answer of the first source that has one. What it lacks of the outermost function (hand-written assembly has
  * lines and no functions; static C++ functions may have no mangled name), the next sources supply.
  */
-export function symbolLadder(sources: readonly SymbolSource[]): SymbolSource {
+export function sourceWithFallback(sources: readonly SymbolSource[]): SymbolSource {
   // an entry's own bytes, and never 0: there are frames without a name
   const weigh = (readable: string, name: string): number => readable.length + name.length + 64;
   const names = new RecentMap<string, string>(CACHED_CHARACTERS, weigh);
