@@ -9,10 +9,16 @@ import { isGo } from '../../common/elf/go-module.ts';
 import { findGoPclntab } from '../../common/elf/go-pclntab.ts';
 import { EF_RULE_INTERRUPTED, RuleKind } from '../records/records.gen.ts';
 import { addCode } from './machine-code/add-code.ts';
-import { type Inexpressible, KEPT, newInexpressible, REGISTERS, type Registers } from './rules/cfi-state.ts';
+import { lacksCfi } from './rules/cfi-coverage.ts';
+import {
+  KEPT,
+  newUnsupportedCfi,
+  REGISTERS,
+  type Registers,
+  type UnsupportedCfi,
+} from './rules/cfi-state.ts';
+import { coverage, flattenFunctions } from './rules/flatten-functions.ts';
 import { gapsToSearch } from './rules/gaps.ts';
-import { coverage, joinFunctions } from './rules/join.ts';
-import { lacksRules } from './rules/lacks-rules.ts';
 import { FunctionRows } from './rules/rows.ts';
 import { type Rule, RuleTable, STOP_RULE } from './rules/rules.ts';
 import { type DecodeTarget, decodeFrameSection } from './sources/frame-section.ts';
@@ -31,7 +37,7 @@ export interface StackDeltaStats {
   separateFrame: FrameSectionStats | undefined;
   /** Whose rules come from Go's table. */
   goFunctions: number;
-  inexpressible: Inexpressible;
+  unsupportedCfi: UnsupportedCfi;
   /** Rules beyond the 65,535 that fit. */
   ruleOverflow: number;
   /** Functions that begin inside another one. */
@@ -88,7 +94,7 @@ export function extractStackDeltas(elf: ElfFile, findSeparate: FindSeparate = ()
 function extract(elf: ElfFile, findSeparate: FindSeparate, registers: Registers): StackDeltas {
   const rows = new FunctionRows();
   const rules = new RuleTable();
-  const inexpressible = newInexpressible();
+  const unsupportedCfi = newUnsupportedCfi();
   const known = findKnownFunctions(elf);
   const go = findGoFrames(elf);
   const target: DecodeTarget = {
@@ -96,7 +102,7 @@ function extract(elf: ElfFile, findSeparate: FindSeparate, registers: Registers)
     rules,
     registers,
     isX86: elf.machine === 'x86_64',
-    inexpressible,
+    unsupportedCfi,
     savesFpBelowReturnAddress: false,
     accepts: known.size === 0 && !go ? () => true : (start) => !known.has(start) && !go?.isSpecial(start),
   };
@@ -106,24 +112,24 @@ function extract(elf: ElfFile, findSeparate: FindSeparate, registers: Registers)
   addKnownFunctions(known, rows, rules);
   const goFunctions = go?.addRows(rows, rules, coverage(rows)) ?? 0;
   const sframe = addSframe(elf, target);
-  const separate = lacksRules(elf, rows) ? findSeparate() : undefined;
+  const separate = lacksCfi(elf, rows) ? findSeparate() : undefined;
   const separateFrame = separate && decodeDebugFrame(separate, target);
   addPlt(elf, rows, rules, coverage(rows));
   addEntryStub(elf, rows, rules);
   // Go's own table leaves out what has no frame like others
   if (!go) {
-    const gaps = gapsToSearch(elf, rows, lacksRules(elf, rows));
+    const gaps = gapsToSearch(elf, rows, lacksCfi(elf, rows));
     addKnownFunctions(findKnownIn(elf, gaps), rows, rules);
     addCode(elf, rows, rules, gaps);
   }
-  const { addresses, ruleIds, overlaps } = joinFunctions(rows);
+  const { addresses, ruleIds, overlaps } = flattenFunctions(rows);
   const ruleOverflow = rules.overflow;
   const sources = { ehFrame, debugFrame, sframe, separateFrame, goFunctions };
   const beyondEhFrame = {
     starts: rows.starts.slice(described, rows.count),
     ends: rows.ends.slice(described, rows.count),
   };
-  const stats = { ...sources, inexpressible, ruleOverflow, overlaps, beyondEhFrame };
+  const stats = { ...sources, unsupportedCfi, ruleOverflow, overlaps, beyondEhFrame };
   return { machine: elf.machine, addresses, ruleIds, rules: rules.rules, stats };
 }
 

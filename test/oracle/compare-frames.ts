@@ -15,7 +15,7 @@ export interface Comparison {
   /** Bytes that an FDE covers. */
   coveredBytes: number;
   /** What our rules cannot say, by kind: bytes of rows. */
-  inexpressible: Map<string, number>;
+  unsupportedCfi: Map<string, number>;
   /** What readelf's text does not say, by kind: bytes of rows that are not compared. */
   unsaid: Map<string, number>;
   differenceCount: number;
@@ -45,7 +45,7 @@ class Comparer {
   readonly #result: Comparison = {
     compared: 0,
     coveredBytes: 0,
-    inexpressible: new Map(),
+    unsupportedCfi: new Map(),
     unsaid: new Map(),
     differenceCount: 0,
     differences: [],
@@ -122,7 +122,7 @@ class Comparer {
       const verdict = this.#verdict(this.#ourRule(at), this.#frames.ruleIds[row]!);
       const kinds =
         verdict[0] === '?'
-          ? this.#result.inexpressible
+          ? this.#result.unsupportedCfi
           : verdict[0] === '~'
             ? this.#result.unsaid
             : undefined;

@@ -4,8 +4,8 @@ import { expect, it } from 'vitest';
 import { RuleKind, ValueKind } from '../../agent/records/records.gen.ts';
 import { PROCESSORS } from '../../agent/stack-deltas/machine-code/add-code.ts';
 import { CodeWalk } from '../../agent/stack-deltas/machine-code/walk.ts';
-import { newInexpressible, REGISTERS } from '../../agent/stack-deltas/rules/cfi-state.ts';
-import { joinFunctions } from '../../agent/stack-deltas/rules/join.ts';
+import { newUnsupportedCfi, REGISTERS } from '../../agent/stack-deltas/rules/cfi-state.ts';
+import { flattenFunctions } from '../../agent/stack-deltas/rules/flatten-functions.ts';
 import { FunctionRows } from '../../agent/stack-deltas/rules/rows.ts';
 import { type Rule, RuleTable } from '../../agent/stack-deltas/rules/rules.ts';
 import { decodeFrameSection } from '../../agent/stack-deltas/sources/frame-section.ts';
@@ -41,10 +41,10 @@ it.each(SUBJECTS.filter(isUsable))('agree in $path', ({ path, maxDifferentShare 
   const rows = new FunctionRows();
   const rules = new RuleTable();
   decodeFrameSection(findEhFrame(elf)!, {
-    ...{ rows, rules, registers, isX86, inexpressible: newInexpressible() },
+    ...{ rows, rules, registers, isX86, unsupportedCfi: newUnsupportedCfi() },
     ...{ savesFpBelowReturnAddress: false, accepts: () => true },
   });
-  const { addresses, ruleIds } = joinFunctions(rows);
+  const { addresses, ruleIds } = flattenFunctions(rows);
   const code = elf.sections
     .filter(({ flags }) => flags & SHF_EXECINSTR)
     .map((s) => ({ start: s.addr, bytes: elf.sectionData(s) }));

@@ -12,7 +12,7 @@ it('replaces what a page says of one set of files', () => {
 });
 
 it('adds what it does not have yet', () => {
-  const three = { ...group('three', 3), inexpressible: new Map([['CFA by expression', 5]]) };
+  const three = { ...group('three', 3), unsupportedCfi: new Map([['CFA by expression', 5]]) };
   expect(updatePage(both, three)).toBe(describeGroups([group('one', 1), group('two', 2), three]));
 });
 

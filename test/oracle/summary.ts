@@ -10,7 +10,7 @@ export interface Group {
   coveredBytes: number;
   badFdes: number;
   differences: number;
-  inexpressible: Map<string, number>;
+  unsupportedCfi: Map<string, number>;
   unsaid: Map<string, number>;
   /** Of the files that differ. */
   examples: string[];
@@ -26,7 +26,7 @@ export const newGroup = (name: string): Group => ({
   coveredBytes: 0,
   badFdes: 0,
   differences: 0,
-  inexpressible: new Map(),
+  unsupportedCfi: new Map(),
   unsaid: new Map(),
   examples: [],
 });
@@ -38,7 +38,7 @@ export function addFile(group: Group, path: string, file: FileComparison): boole
   group.coveredBytes += file.coveredBytes;
   group.badFdes += file.badFdes;
   group.differences += file.differenceCount;
-  addKinds(group.inexpressible, file.inexpressible);
+  addKinds(group.unsupportedCfi, file.unsupportedCfi);
   addKinds(group.unsaid, file.unsaid);
   const differs = file.differenceCount > 0 || file.badFdes > 0;
   if (differs && group.examples.length < MAX_EXAMPLES)
@@ -99,7 +99,7 @@ function parsePage(page: string): Map<string, Entry> {
 }
 
 const describeGroup = (g: Group): string =>
-  `| ${g.name} | ${grouped(g.files)} | ${grouped(g.skipped)} | ${grouped(g.compared)} | ${grouped(g.coveredBytes)} | ${grouped(g.differences)} | ${g.badFdes} | ${share(total(g.inexpressible), g.coveredBytes)} | ${share(total(g.unsaid), g.coveredBytes)} |`;
+  `| ${g.name} | ${grouped(g.files)} | ${grouped(g.skipped)} | ${grouped(g.compared)} | ${grouped(g.coveredBytes)} | ${grouped(g.differences)} | ${g.badFdes} | ${share(total(g.unsupportedCfi), g.coveredBytes)} | ${share(total(g.unsaid), g.coveredBytes)} |`;
 
 function describeKinds(group: Group): string {
   const lines = (title: string, kinds: ReadonlyMap<string, number>): string[] =>
@@ -108,7 +108,7 @@ function describeKinds(group: Group): string {
       .map(
         ([kind, bytes]) => `| ${title} | ${kind} | ${grouped(bytes)} | ${share(bytes, group.coveredBytes)} |`,
       );
-  const rows = [...lines("we can't", group.inexpressible), ...lines("readelf doesn't", group.unsaid)];
+  const rows = [...lines("we can't", group.unsupportedCfi), ...lines("readelf doesn't", group.unsaid)];
   const table = ['| | kind | bytes | share |', '|---|---|--:|--:|', ...rows].join('\n');
   return [`### ${group.name}`, table, ...(group.examples.length ? [group.examples.join('\n')] : [])].join(
     '\n\n',

@@ -17,8 +17,8 @@ import {
   SHT_NOBITS,
   SHT_SYMTAB,
 } from '../../../common/elf/elf.ts';
+import { coverage } from '../rules/flatten-functions.ts';
 import type { CodeRange } from '../rules/gaps.ts';
-import { coverage } from '../rules/join.ts';
 import type { FunctionRows } from '../rules/rows.ts';
 import type { RuleTable } from '../rules/rules.ts';
 import { AARCH64 } from './arm64-frame.ts';

@@ -33,7 +33,7 @@ export const CFA_UNSUPPORTED = 0xff;
 export const VALUE_UNSUPPORTED = 0xff;
 
 /** Reasons for which a row says less than its input, by kind; each is one row. */
-export interface Inexpressible {
+export interface UnsupportedCfi {
   cfaExpression: number;
   cfaRegister: number;
   fp: number;
@@ -43,7 +43,7 @@ export interface Inexpressible {
   offsetRange: number;
 }
 
-export const newInexpressible = (): Inexpressible => ({
+export const newUnsupportedCfi = (): UnsupportedCfi => ({
   cfaExpression: 0,
   cfaRegister: 0,
   fp: 0,
@@ -128,7 +128,7 @@ export class CfiState {
     isX86: boolean,
     keepsRegister: boolean,
     out: Rule,
-    counts: Inexpressible,
+    counts: UnsupportedCfi,
   ): Readonly<Rule> {
     if (isSignal && this.#isKernelFrame(isX86)) return SIGNAL_RULE;
     if (this.raKind === ValueKind.UNDEFINED) return STOP_RULE;

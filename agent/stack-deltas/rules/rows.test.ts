@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { buildGoPclntab } from '../../../common/elf/build-go-pclntab.ts';
 import { GoPclntab } from '../../../common/elf/go-pclntab.ts';
 import { readGoFrames } from '../sources/go-frames.ts';
-import { joinFunctions } from './join.ts';
+import { flattenFunctions } from './flatten-functions.ts';
 import { FunctionRows } from './rows.ts';
 import { RuleTable } from './rules.ts';
 import { TableTooLarge } from './table-limits.ts';
@@ -43,7 +43,7 @@ it('keeps rows of any address, and as many more as were expected, but none 4 GiB
   rows.beginFunction(16, 32);
   rows.addRow(20, 4);
   rows.endFunction();
-  const { addresses, ruleIds } = joinFunctions(rows);
+  const { addresses, ruleIds } = flattenFunctions(rows);
   expect([...addresses]).toEqual([16, 32, start, start + 2 ** 32 - 1, start + 2 ** 33]);
   expect([...ruleIds]).toEqual([4, 0, 1, 2, 0]);
 });

@@ -183,7 +183,7 @@ describe('call frame instructions', () => {
       RA,
     ];
     const deltas = deltasOf({ eh: [{}, { start: 0x1000, size: 0x100, program }] });
-    expect(deltas.stats.inexpressible).toEqual({
+    expect(deltas.stats.unsupportedCfi).toEqual({
       cfaRegister: 1,
       stackPointer: 1,
       cfaExpression: 1,

@@ -14,7 +14,7 @@ import {
   skipEncoded,
 } from '../../../common/elf/pointer-encodings.ts';
 import { RuleKind, ValueKind } from '../../records/records.gen.ts';
-import { CfiState, type Inexpressible, type Registers } from '../rules/cfi-state.ts';
+import { CfiState, type Registers, type UnsupportedCfi } from '../rules/cfi-state.ts';
 import type { FunctionRows } from '../rules/rows.ts';
 import { INVALID_RULE, newRule, type Rule, type RuleTable } from '../rules/rules.ts';
 import { BadFrame, CfiProgram, type ProgramContext } from './cfi-program.ts';
@@ -34,7 +34,7 @@ export interface DecodeTarget {
   rules: RuleTable;
   registers: Registers;
   isX86: boolean;
-  inexpressible: Inexpressible;
+  unsupportedCfi: UnsupportedCfi;
   /** Go: its information leaves out that a function with a frame saves fp just below the return address. */
   savesFpBelowReturnAddress: boolean;
   /** Whether a function that starts there is wanted. */
@@ -154,9 +154,9 @@ class FrameDecoder {
   }
 
   #emit(location: number, isSignal: boolean): void {
-    const { rows, rules, isX86, inexpressible, registers } = this.#target;
+    const { rows, rules, isX86, unsupportedCfi, registers } = this.#target;
     const keepsRegister = registers.kept !== undefined;
-    const rule = this.#program.state.toRule(isSignal, isX86, keepsRegister, this.#rule, inexpressible);
+    const rule = this.#program.state.toRule(isSignal, isX86, keepsRegister, this.#rule, unsupportedCfi);
     if (this.#target.savesFpBelowReturnAddress && rule === this.#rule) addSavedFp(this.#rule);
     rows.addRow(location, rule === INVALID_RULE ? 0 : rules.intern(rule));
   }

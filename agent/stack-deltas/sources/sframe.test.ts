@@ -8,9 +8,9 @@ import { lastAtOrBelow } from '../../../common/base/search.ts';
 import { type Machine, parseElf } from '../../../common/elf/elf.ts';
 import { ByteWriter } from '../build-frames.ts';
 import { CODE_AT, deltasOf, ruleTextAt, textOf } from '../fixture.ts';
-import { newInexpressible, REGISTERS } from '../rules/cfi-state.ts';
+import { newUnsupportedCfi, REGISTERS } from '../rules/cfi-state.ts';
 import { describeRule } from '../rules/describe.ts';
-import { joinFunctions } from '../rules/join.ts';
+import { flattenFunctions } from '../rules/flatten-functions.ts';
 import { FunctionRows } from '../rules/rows.ts';
 import { RuleTable } from '../rules/rules.ts';
 import { decodeFrameSection, type FrameSection } from './frame-section.ts';
@@ -34,11 +34,11 @@ function decode(section: FrameSection, machine: Machine, read = decodeSframe): D
     rules,
     registers: REGISTERS[machine],
     isX86: machine === 'x86_64',
-    inexpressible: newInexpressible(),
+    unsupportedCfi: newUnsupportedCfi(),
     savesFpBelowReturnAddress: false,
     accepts: () => true,
   });
-  const { addresses, ruleIds } = joinFunctions(rows);
+  const { addresses, ruleIds } = flattenFunctions(rows);
   const textAt = (address: number): string => {
     const row = lastAtOrBelow(addresses, address);
     const { kind, cfa, fp, ra } = describeRule(rules.rules[row < 0 ? 0 : ruleIds[row]!]!, machine);

@@ -193,7 +193,7 @@ class SframeDecoder {
   /** Its number in the table of rules. */
   #readRule(header: Header): number {
     const cursor = this.#cursor;
-    const { rules, registers, inexpressible } = this.#target;
+    const { rules, registers, unsupportedCfi } = this.#target;
     const info = cursor.u8();
     const count = (info >> 1) & 0x0f;
     const offsets = this.#readOffsets(count, (info >> 5) & 3);
@@ -213,7 +213,7 @@ class SframeDecoder {
       [rule.raKind, rule.raOffset] = [ValueKind.REGISTER, registers.ra];
     }
     if (!fits16(rule.raOffset) || !fits16(rule.fpOffset)) {
-      inexpressible.offsetRange++;
+      unsupportedCfi.offsetRange++;
       return 0;
     }
     return rules.intern(rule);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lastAtOrBelow } from '../../../common/base/search.ts';
-import { coverage, joinFunctions } from './join.ts';
+import { coverage, flattenFunctions } from './flatten-functions.ts';
 import { FunctionRows } from './rows.ts';
 
 interface Fn {
@@ -51,7 +51,7 @@ describe('joinFunctions', () => {
   it('gives each address the rule of the function that begins last and covers it', () => {
     fc.assert(
       fc.property(fc.array(fnArbitrary, { maxLength: 8 }), (functions) => {
-        const { addresses, ruleIds } = joinFunctions(rowsOf(functions));
+        const { addresses, ruleIds } = flattenFunctions(rowsOf(functions));
         for (let address = 0; address < 200; address++) {
           const row = lastAtOrBelow(addresses, address);
           expect(row < 0 ? 0 : ruleIds[row]).toBe(ruleByHand(functions, address));
@@ -77,12 +77,12 @@ describe('joinFunctions', () => {
 
   it('counts functions that begin inside of others', () => {
     const fn = (start: number, size: number): Fn => ({ start, size, margin: 0, rows: [[0, 1]] });
-    expect(joinFunctions(rowsOf([fn(10, 10), fn(20, 10), fn(25, 1), fn(25, 1)])).overlaps).toBe(2);
+    expect(flattenFunctions(rowsOf([fn(10, 10), fn(20, 10), fn(25, 1), fn(25, 1)])).overlaps).toBe(2);
   });
 
   it('joins functions without a gap between them, whatever their order', () => {
     const fn = (start: number, rule: number): Fn => ({ start, size: 10, margin: 0, rows: [[0, rule]] });
-    const { addresses, ruleIds } = joinFunctions(rowsOf([fn(30, 2), fn(10, 1), fn(20, 1)]));
+    const { addresses, ruleIds } = flattenFunctions(rowsOf([fn(30, 2), fn(10, 1), fn(20, 1)]));
     expect([[...addresses], [...ruleIds]]).toEqual([
       [10, 30, 40],
       [1, 2, 0],
@@ -91,9 +91,9 @@ describe('joinFunctions', () => {
 
   it('lets a row begin a byte early, and end a byte late, where nothing else holds', () => {
     const fn = (start: number, margin: number): Fn => ({ start, size: 10, margin, rows: [[0, 1 + margin]] });
-    expect([...joinFunctions(rowsOf([fn(11, 1)])).addresses]).toEqual([10, 22]);
-    expect([...joinFunctions(rowsOf([fn(10, 0), fn(20, 1)])).addresses]).toEqual([10, 20, 31]);
-    expect([...joinFunctions(rowsOf([fn(10, 1), fn(20, 0)])).addresses]).toEqual([9, 20, 30]);
+    expect([...flattenFunctions(rowsOf([fn(11, 1)])).addresses]).toEqual([10, 22]);
+    expect([...flattenFunctions(rowsOf([fn(10, 0), fn(20, 1)])).addresses]).toEqual([10, 20, 31]);
+    expect([...flattenFunctions(rowsOf([fn(10, 1), fn(20, 0)])).addresses]).toEqual([9, 20, 30]);
   });
 
   it('takes ten thousand functions inside each other', () => {
@@ -101,7 +101,7 @@ describe('joinFunctions', () => {
       { length: 10_000 },
       (_, i): Fn => ({ start: 1 + i, size: 40_000 - 2 * i, margin: 0, rows: [[0, 1 + (i % 2)]] }),
     );
-    const { addresses, overlaps } = joinFunctions(rowsOf(nested));
+    const { addresses, overlaps } = flattenFunctions(rowsOf(nested));
     expect([addresses.length, overlaps]).toEqual([20_000, 9999]);
   });
 });

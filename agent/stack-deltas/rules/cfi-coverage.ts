@@ -6,7 +6,7 @@ import type { FunctionRows } from './rows.ts';
 /** Start files and padding have none in any program. */
 const MAX_UNKNOWN_SHARE = 0.25;
 
-export function lacksRules(elf: ElfFile, rows: FunctionRows): boolean {
+export function lacksCfi(elf: ElfFile, rows: FunctionRows): boolean {
   let code = 0;
   let unknown = 0;
   for (const range of codeRanges(elf)) {

@@ -7,7 +7,7 @@
 import { lastAtOrBelow } from '../../../common/base/search.ts';
 import type { FunctionRows } from './rows.ts';
 
-export interface JoinedRows {
+export interface FlatRows {
   addresses: Float64Array;
   /** 0: nothing is known from here on. */
   ruleIds: Uint16Array;
@@ -31,7 +31,7 @@ export function coverage(rows: FunctionRows): (address: number) => boolean {
   };
 }
 
-export function joinFunctions(rows: FunctionRows): JoinedRows {
+export function flattenFunctions(rows: FunctionRows): FlatRows {
   const joiner = new Joiner(rows);
   for (const f of rows.byStart()) joiner.open(f);
   return joiner.finish();
@@ -67,7 +67,7 @@ class Joiner {
     this.#open.push(f);
   }
 
-  finish(): JoinedRows {
+  finish(): FlatRows {
     this.#advance(Number.MAX_SAFE_INTEGER);
     return {
       addresses: this.#addresses.subarray(0, this.#count),
