@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { readProfiles, writeProfiles } from '../common/profile/formats/formats.ts';
 import { mainOf } from '../common/profile/model/profile.ts';
 import { typeName, valueKind } from '../common/profile/model/profile-type.ts';
-import { totalOf } from '../common/profile/text/residency.ts';
+import { totalOf } from '../common/profile/text/inclusive-shares.ts';
 import { compile, hasTool, scratchFolder } from './support/fixtures.ts';
 
 const skipped = hasTool('go') ? '' : 'go is not installed';

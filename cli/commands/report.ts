@@ -4,8 +4,6 @@ import { readableEndings } from '../../common/profile/formats/formats.ts';
 import { describeApproximateLines } from '../../common/profile/model/approximate-lines.ts';
 import type { Profile } from '../../common/profile/model/profile.ts';
 import { valueFormatter } from '../../common/profile/model/value-format.ts';
-import { reportJson, type Selection, select } from '../../common/profile/text/report-data.ts';
-import { DEFAULT_MIN_SHARE } from '../../common/profile/text/report-text.ts';
 import {
   BYS,
   type By,
@@ -13,7 +11,9 @@ import {
   SORTS,
   type Sort,
   totalOf,
-} from '../../common/profile/text/residency.ts';
+} from '../../common/profile/text/inclusive-shares.ts';
+import { reportJson, type Selection, select } from '../../common/profile/text/report-data.ts';
+import { DEFAULT_MIN_SHARE } from '../../common/profile/text/report-text.ts';
 import { printText } from '../output/output-file.ts';
 import { addReadFlags, ensureHeap, loadOneType, type ReadFlags } from '../output/profile-files.ts';
 import { addExamples } from '../program/examples.ts';

@@ -1,8 +1,8 @@
 /** What `record` says when it has written its file: what is in it, what is not, and what to do next. */
 import type { Profile } from '../../common/profile/model/profile.ts';
 import { valueFormatter } from '../../common/profile/model/value-format.ts';
+import { totalOf } from '../../common/profile/text/inclusive-shares.ts';
 import { groupDigits, share } from '../../common/profile/text/report-text.ts';
-import { totalOf } from '../../common/profile/text/residency.ts';
 
 export interface Recorded {
   profile: Profile;

@@ -2,8 +2,8 @@
 import { printable } from '../../common/base/printable.ts';
 import { processName, stackNames } from '../../common/profile/model/frame-name.ts';
 import type { Profile, Sample } from '../../common/profile/model/profile.ts';
+import { inclusiveShares, totalOf } from '../../common/profile/text/inclusive-shares.ts';
 import { asCall, formatShare } from '../../common/profile/text/report-text.ts';
-import { residencies, totalOf } from '../../common/profile/text/residency.ts';
 import type { Scope, Shown, TopState } from './top-state.ts';
 
 interface Row {
@@ -183,6 +183,6 @@ const isKernel = (profile: Profile, stack: number): boolean => {
 /** A function's samples that ended in the kernel: its own system calls and faults among them. */
 function withKernel(profile: Profile): Row[] {
   const inKernel = { ...profile, samples: profile.samples.filter(({ stack }) => isKernel(profile, stack)) };
-  const kernel = new Map(residencies(inKernel, 'function').map(({ name, total }) => [name, total]));
-  return residencies(profile, 'function').map((row) => ({ ...row, kernel: kernel.get(row.name) ?? 0 }));
+  const kernel = new Map(inclusiveShares(inKernel, 'function').map(({ name, total }) => [name, total]));
+  return inclusiveShares(profile, 'function').map((row) => ({ ...row, kernel: kernel.get(row.name) ?? 0 }));
 }

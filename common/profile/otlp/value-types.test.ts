@@ -8,7 +8,7 @@ import { mainOf, type Profile, type ProfileSet, type Sample, setOf } from '../mo
 import { ProfileBuilder } from '../model/profile-builder.ts';
 import { cpuType, NO_PERIOD, type ProfileType, parseValueType, typeName } from '../model/profile-type.ts';
 import { diffProfiles, formatDiff } from '../text/diff-data.ts';
-import { formatReport, totalOf } from '../text/residency.ts';
+import { formatReport, totalOf } from '../text/inclusive-shares.ts';
 
 const SECOND = 1_000_000_000n;
 const START = 1_700_000_000n * SECOND;

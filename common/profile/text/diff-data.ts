@@ -4,8 +4,8 @@ import type { Profile } from '../model/profile.ts';
 import { parseValueType, typeName } from '../model/profile-type.ts';
 import { valueFormatter } from '../model/value-format.ts';
 import { CallTree } from './call-tree.ts';
+import { type By, type InclusiveShare, inclusiveShares, type Sort, totalOf } from './inclusive-shares.ts';
 import { asCall, formatShare, groupDigits, roundShare } from './report-text.ts';
-import { type By, type Residency, residencies, type Sort, totalOf } from './residency.ts';
 
 export interface DiffRow {
   name: string;
@@ -105,12 +105,12 @@ function toRow(pair: Pair, all: DiffJson['values']): DiffRow {
   };
 }
 
-const NONE: Residency = { name: '', total: 0, self: 0 };
+const NONE: InclusiveShare = { name: '', total: 0, self: 0 };
 
 function namedPairs(before: Profile, after: Profile, by: Exclude<By, 'stack'>): Pair[] {
   const [old, now] = [before, after].map(
-    (profile) => new Map(residencies(profile, by).map((row) => [row.name, row])),
-  ) as [Map<string, Residency>, Map<string, Residency>];
+    (profile) => new Map(inclusiveShares(profile, by).map((row) => [row.name, row])),
+  ) as [Map<string, InclusiveShare>, Map<string, InclusiveShare>];
   const names = [...new Set([...old.keys(), ...now.keys()])].sort();
   return names.map((name) => ({ name, before: old.get(name) ?? NONE, after: now.get(name) ?? NONE }));
 }

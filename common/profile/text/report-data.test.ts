@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { readProfile, writeProfile } from '../formats/formats.ts';
 import type { Profile } from '../model/profile.ts';
 import { diffProfiles, formatDiff } from './diff-data.ts';
+import { formatReport, type ReportOptions } from './inclusive-shares.ts';
 import { reportJson, select } from './report-data.ts';
-import { formatReport, type ReportOptions } from './residency.ts';
 
 const report = (profile: Profile, options: ReportOptions): string =>
   [...formatReport(profile, options)].join('');

@@ -5,8 +5,8 @@ import type { Pattern } from '../filters/pattern.ts';
 import { stackNames } from '../model/frame-name.ts';
 import type { Location, Profile } from '../model/profile.ts';
 import { typeName } from '../model/profile-type.ts';
+import { type By, inclusiveShares, type Sort, sortRows, totalOf } from './inclusive-shares.ts';
 import { roundShare } from './report-text.ts';
-import { type By, residencies, type Sort, sortRows, totalOf } from './residency.ts';
 import { withShortNames } from './short-names.ts';
 
 export interface Selection {
@@ -87,7 +87,8 @@ export function reportJson(
   selected: Profile,
   { by, top, sort = 'total' }: { by: By; top: number; sort?: Sort | undefined },
 ): ReportJson {
-  const rows = sort === 'total' ? residencies(selected, by) : sortRows(residencies(selected, by), sort);
+  const rows =
+    sort === 'total' ? inclusiveShares(selected, by) : sortRows(inclusiveShares(selected, by), sort);
   const values = { file: totalOf(file), selected: totalOf(selected) };
   const rest = rows.slice(top);
   return {

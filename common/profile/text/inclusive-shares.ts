@@ -22,7 +22,7 @@ export const BYS = Object.keys(BY) as By[];
 export const SORTS = ['self', 'total', 'name'] as const;
 export type Sort = (typeof SORTS)[number];
 
-export interface Residency {
+export interface InclusiveShare {
   name: string;
   /** Values of samples in which it was on the stack, and in which it was the innermost. */
   total: number;
@@ -33,21 +33,23 @@ export interface Residency {
 export const totalOf = ({ samples }: Pick<Profile, 'samples'>): number =>
   samples.reduce((sum, { value }) => sum + value, 0);
 
-const compareNames = (a: Residency, b: Residency): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+const compareNames = (a: InclusiveShare, b: InclusiveShare): number =>
+  a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 
-const ORDERS: Record<Sort, (a: Residency, b: Residency) => number> = {
+const ORDERS: Record<Sort, (a: InclusiveShare, b: InclusiveShare) => number> = {
   self: (a, b) => b.self - a.self || b.total - a.total || compareNames(a, b),
   total: (a, b) => b.total - a.total || b.self - a.self || compareNames(a, b),
   name: compareNames,
 };
 
-export const sortRows = (rows: readonly Residency[], sort: Sort): Residency[] => rows.toSorted(ORDERS[sort]);
+export const sortRows = (rows: readonly InclusiveShare[], sort: Sort): InclusiveShare[] =>
+  rows.toSorted(ORDERS[sort]);
 
 /** The largest first. Stacks are counted with whatever they called. */
-export function residencies(profile: Profile, by: By): Residency[] {
+export function inclusiveShares(profile: Profile, by: By): InclusiveShare[] {
   if (by === 'stack') return stackRows(profile);
-  const rows = new Map<string, Residency>();
-  const row = (name: string): Residency => {
+  const rows = new Map<string, InclusiveShare>();
+  const row = (name: string): InclusiveShare => {
     let known = rows.get(name);
     if (known) return known;
     known = { name, total: 0, self: 0 };
@@ -100,9 +102,9 @@ function linesAt(profile: Profile, location: number): string[] {
   });
 }
 
-function countFrames(profile: Profile, namesAt: NamesAt, row: (name: string) => Residency): void {
-  const locations: (readonly Residency[] | undefined)[] = [];
-  const rowsAt = (location: number): readonly Residency[] => {
+function countFrames(profile: Profile, namesAt: NamesAt, row: (name: string) => InclusiveShare): void {
+  const locations: (readonly InclusiveShare[] | undefined)[] = [];
+  const rowsAt = (location: number): readonly InclusiveShare[] => {
     locations[location] ??= namesAt(profile, location).map(row);
     return locations[location];
   };
@@ -111,14 +113,14 @@ function countFrames(profile: Profile, namesAt: NamesAt, row: (name: string) => 
   for (const [stack, value] of values.entries()) {
     const own = profile.stacks[stack]!;
     if (value === 0 || own.length === 0) continue;
-    const all = new Set<Residency>();
+    const all = new Set<InclusiveShare>();
     for (const location of own) for (const one of rowsAt(location)) all.add(one);
     for (const one of all) one.total += value;
     rowsAt(own[0]!)[0]!.self += value;
   }
 }
 
-function stackRows(profile: Profile): Residency[] {
+function stackRows(profile: Profile): InclusiveShare[] {
   const tree = new CallTree(asCall);
   const { self, total } = tree.add(profile);
   const nodes = Array.from({ length: tree.nodeCount - 1 }, (_, i) => i + 1).filter(
@@ -146,7 +148,7 @@ export function* formatReport(profile: Profile, options: ReportOptions): Generat
   const { by, sort, ...cut } = options;
   if (by === 'stack') return yield* formatTree(profile, cut);
   const total = totalOf(profile);
-  const rows = residencies(profile, by);
+  const rows = inclusiveShares(profile, by);
   yield `${valueFormatter(profile.type.sampleType).of(total)}, ${rows.length} ${rows.length === 1 ? by : BY[by]}\n`;
   const isOnce = by === 'process' || by === 'thread';
   if (sort !== undefined || isOnce) {
@@ -159,7 +161,7 @@ export function* formatReport(profile: Profile, options: ReportOptions): Generat
 }
 
 function* tableRows(
-  rows: readonly Residency[],
+  rows: readonly InclusiveShare[],
   sort: Sort,
   all: number,
   by: By,
@@ -175,21 +177,26 @@ function* tableRows(
 }
 
 /** `80% main()`. */
-function* plainRows(rows: readonly Residency[], sort: Sort, all: number, cut: ReportCut): Generator<string> {
+function* plainRows(
+  rows: readonly InclusiveShare[],
+  sort: Sort,
+  all: number,
+  cut: ReportCut,
+): Generator<string> {
   const { shown, rest } = cutRows(rows, sort, all, cut, 'total');
   for (const { name, total } of shown) yield `${share(total, all)} ${printable(name)}\n`;
   if (rest.length > 0) yield `… ${groupDigits(rest.length)} more\n`;
 }
 
 function cutRows(
-  rows: readonly Residency[],
+  rows: readonly InclusiveShare[],
   sort: Sort,
   all: number,
   { top = Number.POSITIVE_INFINITY, minShare = DEFAULT_MIN_SHARE }: ReportCut,
   by: 'self' | 'total',
-): { shown: Residency[]; rest: Residency[] } {
+): { shown: InclusiveShare[]; rest: InclusiveShare[] } {
   const sorted = sortRows(rows, sort);
-  const isShown = (row: Residency, i: number): boolean =>
+  const isShown = (row: InclusiveShare, i: number): boolean =>
     i < top && row[by] >= minShare * all && (row[by] > 0 || sort === 'name');
   return { shown: sorted.filter(isShown), rest: sorted.filter((row, i) => !isShown(row, i)) };
 }
