@@ -120,7 +120,7 @@ describe('hostile perf maps', () => {
       // a few report intervals; each reads some of it
       for (let i = 0; i < 4; i++) {
         nowMs += 60_000;
-        await frames.nameFrames();
+        await frames.symbolizeFrames();
       }
       delay.disable();
       const grown = process.memoryUsage.rss() - before;

@@ -112,14 +112,14 @@ it.skipIf(missingRights)(
     try {
       const [late, named] = [frameOf(hanging.pid), frameOf(toPid(other.pid!))];
       await vi.waitFor(async () => {
-        await frames.nameFrames();
+        await frames.symbolizeFrames();
         expect(named.lines[0]?.function).toBe('one');
       }, 10_000);
       expect(late.lines).toEqual([]);
       expect(files.stats).toMatchObject({ filesTimedOut: 1, filesFailed: 0 });
       // what it has waits for nobody
       const before = performance.now();
-      await frames.nameFrames();
+      await frames.symbolizeFrames();
       expect(performance.now() - before).toBeLessThan(500);
     } finally {
       rmSync(map);

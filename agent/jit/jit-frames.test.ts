@@ -65,7 +65,7 @@ const nameOf = ({ lines, mapping }: Frame): string => lines[0]?.function ?? mapp
 
 async function names(...list: Frame[]): Promise<string[]> {
   nowMs += 60_000;
-  await frames.nameFrames();
+  await frames.symbolizeFrames();
   return list.map(nameOf);
 }
 

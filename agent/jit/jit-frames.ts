@@ -76,7 +76,7 @@ export class JitFrames {
     return this.#count;
   }
 
-  /** The same object each time; {@link nameFrames} completes it in place, and again where its code was replaced. */
+  /** The same object each time; {@link symbolizeFrames} completes it in place, and again where its code was replaced. */
   frameOf(identity: ProcessIdentity, address: number): Frame {
     let process = this.#byPid.get(identity.pid);
     if (!process || !isSame(process.identity, identity)) {
@@ -96,7 +96,7 @@ export class JitFrames {
   }
 
   /** Resolves when all names are there that can be had, or when that takes too long. */
-  async nameFrames(): Promise<void> {
+  async symbolizeFrames(): Promise<void> {
     if (this.#byPid.size === 0 && this.#leaving.length === 0) return;
     // one under way may have passed by the frames that came last
     const all = (this.#updating ?? Promise.resolve()).then(() => this.#update()).then(() => true);
@@ -116,7 +116,7 @@ export class JitFrames {
   }
 
   async stop(): Promise<void> {
-    await this.nameFrames();
+    await this.symbolizeFrames();
     this.#byPid.clear();
     for (const process of this.#leaving) process.close();
     this.#leaving = [];

@@ -69,7 +69,7 @@ test('frames that are named together are named as one by one, with fewer reads',
   const proc = mkdtempSync(join(tmpdir(), 'everyframe-proc-'));
   mkdirSync(join(proc, '4711'));
   const reader = new ForeignReader({ proc });
-  const nameFrames = () => new RuntimeFrames(() => runtime, { reader, clock: FREE });
+  const newFrames = () => new RuntimeFrames(() => runtime, { reader, clock: FREE });
   const frames = Array.from({ length: 60 }, (_, i) => ({
     ...frameOf(toPid(4711), (i % 4) * 2 ** 48 + i * 4096 + 512),
     kind: FrameKind.V8,
@@ -77,7 +77,7 @@ test('frames that are named together are named as one by one, with fewer reads',
   try {
     for (let seed = 1; seed <= 5; seed++) {
       writeFileSync(join(proc, '4711', 'mem'), tangledMemory(64 * 4096, seed));
-      const [oneByOne, together] = [nameFrames(), nameFrames()];
+      const [oneByOne, together] = [newFrames(), newFrames()];
       const before = reader.stats.reads;
       const expected = new Map(frames.map((frame) => [frame, oneByOne.name(frame)]));
       const reads = reader.stats.reads - before;

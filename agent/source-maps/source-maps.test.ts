@@ -28,7 +28,7 @@ test('that a script has no map is asked once, and again once another program run
   const pid = toPid(process.pid);
   const ask = (): Promise<void> => {
     maps.add(pid, frameIn('/nonexistent/a.js'));
-    return maps.nameFrames();
+    return maps.symbolizeFrames();
   };
   await ask();
   await ask();
@@ -49,7 +49,7 @@ test('a frame that was in a profile already is looked up again once its source i
   const frame = frameIn(script);
   maps.add(toPid(child.pid!), frame);
   frame.isChanged = false;
-  await maps.nameFrames();
+  await maps.symbolizeFrames();
   child.kill();
   expect(frame).toMatchObject({ isChanged: true, lines: [{ file: join(directory, 'a.ts'), line: 6 }] });
 });
@@ -70,17 +70,17 @@ test('scripts that are asked for together are one request; one that takes the wo
   const fragile = new SourceMaps(pool, new RootViews());
   const pid = toPid(process.pid);
   for (const name of ['/a.js', '/b.js']) fragile.add(pid, frameIn(name));
-  await fragile.nameFrames();
+  await fragile.symbolizeFrames();
   expect(fragile.stats).toMatchObject({ scripts: 2, none: 2, workerFailed: 0 });
   expect(pool.stats.started).toBe(1);
   for (const name of ['/c.js', bomb, '/d.js']) fragile.add(pid, frameIn(name));
   await vi.waitFor(async () => {
-    await fragile.nameFrames();
+    await fragile.symbolizeFrames();
     expect(fragile.stats).toMatchObject({ scripts: 5, none: 2, gone: 2, workerFailed: 1 });
   }, 10_000);
   // a worker that has no time for all of them answers the first
   for (const name of ['/e.js', '/f.js', '/g.js']) fragile.add(pid, frameIn(name));
-  await fragile.nameFrames();
+  await fragile.symbolizeFrames();
   expect(fragile.stats).toMatchObject({ scripts: 8, none: 4, gone: 3, workerFailed: 1 });
   await fragile.stop();
   await pool.stop();

@@ -88,7 +88,7 @@ export class SourceMaps {
     return this.#views.of(process);
   }
 
-  /** Completed in place, at the latest by {@link nameFrames}. */
+  /** Completed in place, at the latest by {@link symbolizeFrames}. */
   add(pid: Pid, frame: Frame): void {
     const execution = this.#executionOf(pid);
     for (const [index, { file, line }] of frame.lines.entries()) {
@@ -112,7 +112,7 @@ export class SourceMaps {
   }
 
   /** Resolves when all sources are there that can be had, or when that takes too long. */
-  async nameFrames(): Promise<void> {
+  async symbolizeFrames(): Promise<void> {
     if (this.#asking.size === 0 && !this.#updating) return;
     const all = this.#update().then(() => true);
     if (!(await withTimeout(MAX_WAIT_MS, all))) this.stats.late++;

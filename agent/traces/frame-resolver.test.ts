@@ -127,7 +127,7 @@ describe('the frame resolver', () => {
       [word(FrameKind.FILE, 0x1_0000_0010n), 0x1111_1111_0000_0001n],
     ].flat();
     const frames = framesOf(subject, traceOf(0, words));
-    await subject.nameFrames();
+    await subject.symbolizeFrames();
     expect(namesOf(frames)).toEqual([
       '1111111100000001+1010',
       '2222222200000001+1010',
@@ -182,10 +182,10 @@ describe('the frame resolver', () => {
     let open = false;
     const subject = resolver(() => open);
     const [frame] = framesOf(subject, traceOf(0, [word(FrameKind.FILE, 0x20n), 5n]));
-    await subject.nameFrames();
+    await subject.symbolizeFrames();
     expect(frame).toMatchObject({ mapping: { filename: '/bin/late' }, lines: [] });
     open = true;
-    await subject.nameFrames();
+    await subject.symbolizeFrames();
     expect(namesOf([frame!])).toEqual(['0000000000000005+1020']);
   });
 
@@ -201,7 +201,7 @@ describe('the frame resolver', () => {
     const trace = traceOf(0, [word(FrameKind.FILE, 0x10n), 7n, word(FrameKind.FILE, 0x20n), 8n]);
     const name = async () => {
       const [first, second] = framesOf(frames, trace);
-      await frames.nameFrames();
+      await frames.symbolizeFrames();
       return [first!.lines[0]?.function, second!.lines[0]?.function];
     };
     const [seven, eight] = ['0000000000000007', '0000000000000008'].map(toFileKey);
@@ -243,7 +243,7 @@ describe('the frame resolver', () => {
           offsets.flatMap((offset) => [word(FrameKind.FILE, offset), 7n]),
         ),
       );
-      await subject.nameFrames();
+      await subject.symbolizeFrames();
       return namesOf(frames);
     };
     expect(await name(0x110n, 0x210n)).toEqual(['f256', 'f512']);

@@ -90,7 +90,7 @@ export interface AnonymousSource {
   /** The same object for the same address in the same execution of a process. */
   frameOf(process: ProcessIdentity, address: number): Frame;
   /** Completes in place what frames lack. */
-  nameFrames(): Promise<void>;
+  symbolizeFrames(): Promise<void>;
   forgetFrames(): void;
 }
 
@@ -192,7 +192,7 @@ export class FrameResolver {
   }
 
   /**
-   * Call {@link nameFrames} afterwards, which completes the frames in place. One step for each frame of a runtime: its name
+   * Call {@link symbolizeFrames} afterwards, which completes the frames in place. One step for each frame of a runtime: its name
    * may have to be read out of the process.
    */
   *framesOf(trace: Trace, view = OWN_VIEW): Generator<void, StackFrames> {
@@ -243,7 +243,7 @@ export class FrameResolver {
   }
 
   /** Asks for what the frames made so far still lack. */
-  async nameFrames(): Promise<void> {
+  async symbolizeFrames(): Promise<void> {
     const wanted = new Map<FramesOfFile, FileFrame[]>();
     for (const [frame, file] of this.#unnamed) {
       if (!frame.located && !this.#locate(frame, file.key)) continue;
@@ -254,7 +254,7 @@ export class FrameResolver {
       else wanted.set(file, [frame]);
     }
     const files = [...wanted].map(([file, frames]) => this.#nameFile(file, frames));
-    await Promise.all([this.#anonymous.nameFrames(), this.#scripts?.nameFrames(), ...files]);
+    await Promise.all([this.#anonymous.symbolizeFrames(), this.#scripts?.symbolizeFrames(), ...files]);
   }
 
   /** All frames are made anew; at once, or after the stacks that are being made. */

@@ -58,7 +58,7 @@ export interface ScriptSource {
   /** Completes the frame in place, now or later. */
   add(pid: Pid, frame: Frame): void;
   /** Waits for what was added. */
-  nameFrames(): Promise<void>;
+  symbolizeFrames(): Promise<void>;
 }
 
 export class InterpretedFrames {

@@ -60,7 +60,7 @@ export class Stacks {
     this.#frames.beginStacks();
     try {
       await runInSlices(this.#resolveAll(traces));
-      await this.#frames.nameFrames();
+      await this.#frames.symbolizeFrames();
       return await use();
     } finally {
       this.#frames.endStacks();

@@ -14,7 +14,7 @@ const namesOf = (...sources: SymbolSource[]): string[][] =>
     .lookup(1)
     .map(({ function: name, systemName }) => [name, systemName]);
 
-describe('the ladder of symbol sources', () => {
+describe('symbol sources with a fallback', () => {
   it('takes from the symbol table what DWARF lacks of the outermost function, and only of that', () => {
     expect(namesOf(source(frame('in', true), frame('out')), source(frame('_Z3outi')))).toEqual([
       ['in', 'in'],

@@ -47,7 +47,7 @@ function ruleByHand(functions: readonly Fn[], address: number): number {
   return best?.rows.findLast(([offset]) => best.start + offset <= address)?.[1] ?? 0;
 }
 
-describe('joinFunctions', () => {
+describe('flattenFunctions', () => {
   it('gives each address the rule of the function that begins last and covers it', () => {
     fc.assert(
       fc.property(fc.array(fnArbitrary, { maxLength: 8 }), (functions) => {

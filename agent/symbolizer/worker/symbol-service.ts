@@ -12,10 +12,10 @@ import type { RootDirectory } from '../../files/root-directory.ts';
 import type { AnswerCache } from '../cache/answer-cache.ts';
 import type { TableStore } from '../cache/kept-tables.ts';
 import { ScratchFile, type ScratchRoom } from '../cache/scratch-file.ts';
-import { CachedNames, type KnownNames, keyOf } from './cached-names.ts';
 import type { SymbolAnswer, SymbolRequest } from './messages.ts';
 import { closeFile, closeRoot, type OpenFile, OpenFiles, openRoot } from './open-files.ts';
 import { type OpenSymbols, openSymbols, type SourceDetail } from './open-symbols.ts';
+import { type CachedSymbols, keyOf, SymbolCache } from './symbol-cache.ts';
 
 const MAX_TABLE_BYTES = 32 << 20;
 /** With tables in files, what is left are windows and indices. */
@@ -35,7 +35,7 @@ export interface SymbolServiceOptions {
 
 export class SymbolService {
   readonly #files: OpenFiles;
-  readonly #cached: CachedNames | undefined;
+  readonly #cached: SymbolCache | undefined;
   readonly #detail: SourceDetail;
   readonly #options: SymbolServiceOptions;
 
@@ -44,7 +44,7 @@ export class SymbolService {
     this.#options = options;
     this.#detail = detail;
     this.#files = new OpenFiles(maxBytes);
-    this.#cached = cache && new CachedNames(cache);
+    this.#cached = cache && new SymbolCache(cache);
   }
 
   async resolve(request: SymbolRequest): Promise<SymbolAnswer> {
@@ -69,7 +69,7 @@ export class SymbolService {
     this.#files.clear();
   }
 
-  async #find(request: SymbolRequest, addresses: Float64Array, known?: KnownNames): Promise<SymbolAnswer> {
+  async #find(request: SymbolRequest, addresses: Float64Array, known?: CachedSymbols): Promise<SymbolAnswer> {
     let file = this.#files.get(request);
     let names = file && !lacksFetched(file, request) ? lookUp(file.symbols, addresses) : undefined;
     if (!file || !names || !this.#files.isRightFor(file, request)) {

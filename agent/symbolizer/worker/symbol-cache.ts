@@ -13,7 +13,7 @@ import { closeRoot, openRoot, type RootRequest } from './open-files.ts';
 const MAX_EXECUTABLES = 64;
 
 /** Of one file. */
-export interface KnownNames {
+export interface CachedSymbols {
   readonly key: string;
   readonly answers: Answers;
 }
@@ -27,9 +27,9 @@ export interface FoundNames {
   missing: readonly string[];
 }
 
-export class CachedNames {
+export class SymbolCache {
   readonly #cache: AnswerCache;
-  readonly #known = new LRUCache<string, KnownNames>({
+  readonly #known = new LRUCache<string, CachedSymbols>({
     max: MAX_EXECUTABLES,
     dispose: ({ key, answers }) => this.#cache.saveAll(key, answers),
   });
@@ -39,7 +39,7 @@ export class CachedNames {
   }
 
   /** Undefined for what is no open file. */
-  of(request: SymbolRequest): KnownNames | undefined {
+  of(request: SymbolRequest): CachedSymbols | undefined {
     const key = keyOf(request);
     if (key === undefined) return undefined;
     const ofView = `${key} ${request.view}`;
@@ -51,7 +51,7 @@ export class CachedNames {
     return known;
   }
 
-  keep({ key, answers }: KnownNames, { addresses, names, probes, missing }: FoundNames): void {
+  keep({ key, answers }: CachedSymbols, { addresses, names, probes, missing }: FoundNames): void {
     for (let i = 0; i < addresses.length; i++) answers.add(addresses[i]!, names[i]!);
     for (const buildId of missing) answers.missing.add(buildId);
     answers.dependOn(probes);
