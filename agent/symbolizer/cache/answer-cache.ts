@@ -47,7 +47,7 @@ export class Answers {
   saved = 0;
   #probes: Map<string, Probe> | undefined = new Map();
 
-  /** What they depend on; undefined where that is too much, or can't be told. */
+  /** Files that the answers depend on; undefined if these are too many, or can't be told. */
   get probes(): Probe[] | undefined {
     return this.#probes && [...this.#probes.values()];
   }
@@ -71,7 +71,7 @@ export class Answers {
     this.dependOn(probes);
   }
 
-  /** What an address is named, and all others that have the same name. */
+  /** Adds the name of an address, and of all others in its range. */
   add(address: number, name: NamedRange): void {
     if (this.ranges.size < MAX_RANGES && !this.ranges.get(address)) this.ranges.set(address, name, name);
   }
@@ -92,7 +92,7 @@ export class AnswerCache {
     fileOpener().makeCacheDirectory(directory);
   }
 
-  /** What is still right of an earlier run; `identify` tells what a path leads to now. */
+  /** Loads answers of an earlier run that still hold; `identify` tells what a path leads to now. */
   load(key: string, identify: (where: Probe['where'], path: string) => string): Answers {
     const answers = new Answers();
     try {
@@ -127,13 +127,13 @@ export class AnswerCache {
     this.#write(key, answers);
   }
 
-  /** What is on disk, right or not. Throws where it is damaged. */
+  /** Reads what is on disk, valid or not. Throws if it is damaged. */
   #read(key: string): Content | undefined {
     const body = readChecked(this.#pathOf(key), this.#format);
     return body === undefined ? undefined : v.parse(content, JSON.parse(body));
   }
 
-  /** Where it is known what they depend on. */
+  /** Writes the answers, if it is known what they depend on. */
   #write(key: string, answers: Answers): void {
     const { probes } = answers;
     const count = answers.ranges.size;

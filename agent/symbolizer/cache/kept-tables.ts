@@ -21,7 +21,7 @@ const FORMAT = 'everyframe-symbols 1';
 const ENDING = '.symbols';
 const MAX_LINE_BYTES = 256;
 const MAX_INDEX_BYTES = 1 << 20;
-/** Of one executable. */
+/** Limit for one executable. */
 const MAX_FILE_BYTES = 64 << 20;
 const MAX_PARTS = 8192;
 /** Written again for whatever is new, a larger one once an eighth is. */
@@ -57,7 +57,7 @@ export class TableStore {
     fileOpener().makeCacheDirectory(this.#directory);
   }
 
-  /** Those of the executable; none where there are none yet, or they are damaged. Never throws. */
+  /** Opens the tables of an executable; none if there are none yet, or they are damaged. Never throws. */
   open(key: string): KeptTables {
     const save = (all: ReadonlyMap<string, ByteSource>): void => this.#save(key, all);
     const fd = openCacheFile(this.#pathOf(key), MAX_FILE_BYTES + MAX_INDEX_BYTES + MAX_LINE_BYTES);
@@ -89,7 +89,7 @@ export class TableStore {
     }
   }
 
-  /** Those that exceed the room of a file are left out. */
+  /** Saves tables; those that exceed the room of a file are left out. */
   #save(key: string, all: ReadonlyMap<string, ByteSource>): void {
     const parts: [string, ByteSource, number][] = [];
     let left = MAX_FILE_BYTES;
@@ -134,7 +134,7 @@ export class TableStore {
   }
 }
 
-/** Of one executable. */
+/** Tables of one executable. */
 export class KeptTables {
   readonly #save: (all: ReadonlyMap<string, ByteSource>) => void;
   readonly #file: KeptFile | undefined;

@@ -32,7 +32,7 @@ export function findScratchRoom(directories: readonly (string | undefined)[]): S
   return undefined;
 }
 
-/** Of a directory that is known to have it. */
+/** Room in a directory that is known to be on a disk. */
 export const scratchRoomIn = (directory: string): ScratchRoom => ({ directory, left: MAX_BYTES });
 
 export class ScratchFile implements Scratch {

@@ -15,7 +15,7 @@ export interface DebuginfodOptions {
   urls: readonly string[];
   /** Directory of the cache; it is made, with its parents. */
   cache: string;
-  /** Of one file; a larger one counts as absent. */
+  /** Limit for one file; a larger one counts as absent. */
   maxFileBytes: number;
   maxCacheBytes: number;
   /** For one file. */

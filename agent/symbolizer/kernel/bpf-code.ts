@@ -10,7 +10,7 @@ export interface BpfFunction {
   end: bigint;
   /** As in kallsyms; '' where it was gone when it was asked for. */
   name: string | undefined;
-  /** Of its program; later ones have higher IDs. */
+  /** ID of the program; later ones have higher IDs. */
   id: number;
 }
 

@@ -92,7 +92,7 @@ export class Kernel {
     return this.#symbols.count;
   }
 
-  /** What lies at an address of the kernel; undefined if nothing is known of it. */
+  /** Looks up a kernel address; undefined if nothing is known of it. */
   lookup(address: bigint): KernelSymbol | undefined {
     const symbol = this.#find(address);
     if (symbol === undefined || symbol.name === '') this.stats.misses++;

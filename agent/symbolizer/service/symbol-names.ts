@@ -25,15 +25,15 @@ export const UNKNOWN: NamedRange = { frames: [], start: 0, end: 0 };
 
 export interface SymbolNamesOptions {
   kept: KeptFiles;
-  /** What processes see at the paths that their files name. */
+  /** Resolves paths as the processes see them. */
   views: RootViews;
-  /** What opens the executables again. */
+  /** Opens the executables again. */
   files: ForeignFiles;
-  /** What copies those that can't be. */
+  /** Copies executables that can't be opened. */
   images: MappedImages;
   detail: SymbolDetail;
   workers: WorkerPool;
-  /** Where debug information that is missing here is fetched. */
+  /** Fetches debug information that is missing on this machine. */
   debuginfod: Debuginfod | undefined;
   /** More is known of a file now: what was resolved before may be asked for again. */
   onBetterNames: (key: FileKey) => void;
@@ -53,7 +53,7 @@ export class SymbolNames {
     workerFailed: 0,
     /** Other files that executables named for their symbols. */
     debugFilesOpened: 0,
-    /** Those that are no regular files, that somebody else can change, or that the executable's owner may not read. */
+    /** Debug files that are no regular files, that somebody else can change, or that the executable's owner may not read. */
     debugFilesRefused: 0,
     /** Compressed symbol tables (.gnu_debugdata) that can't be read, or exceed a limit. */
     miniDebugInfoDamaged: 0,
@@ -69,7 +69,7 @@ export class SymbolNames {
   readonly #batches: RequestBatches<SymbolRequest, SymbolAnswer>;
   readonly #penalties: FilePenalties;
   readonly #debuginfod: Debuginfod | undefined;
-  /** Of executables for which something was fetched: where it lies, by build ID. */
+  /** Paths of fetched debug files by build ID, for executables that have any. */
   readonly #fetched = new WeakMap<Executable, Record<string, string>>();
   readonly #onBetterNames: (key: FileKey) => void;
 
@@ -142,7 +142,7 @@ export class SymbolNames {
     this.#onBetterNames(executable.key);
   }
 
-  /** What its worker could not do without failing will not be better later; what took it down may. */
+  /** Notes a failure. An error of the worker is final; a file that took the worker down is tried again. */
   #noteFailure(executable: Executable, error: unknown): void {
     const failure = error instanceof WorkerFailure ? error : undefined;
     const pauseMs = failure

@@ -12,7 +12,7 @@ import { type CodeReader, Effect } from '../../stack-deltas/machine-code/code-re
 
 /** The longest of OpenSSL's are some 20 KiB. */
 const MAX_BYTES = 64 << 10;
-/** Of one file. */
+/** Limit for one file. */
 const MAX_INSTRUCTIONS = 400_000;
 const CALLS: ReadonlySet<number> = new Set([Effect.CALL, Effect.CALL_INDIRECT]);
 const ENDS: ReadonlySet<number> = new Set([

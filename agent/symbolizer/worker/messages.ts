@@ -1,4 +1,4 @@
-/** What is asked of a worker, and what it answers. */
+/** Requests to a symbol worker, and its answers. */
 import type { NamedRange } from '../../../common/symbols/source.ts';
 import type { FileStats } from '../../files/file-pool.ts';
 import type { RootRequest } from './open-files.ts';
@@ -7,21 +7,21 @@ import type { RootRequest } from './open-files.ts';
 export type SymbolDetail = 'full' | 'names' | 'off';
 
 export interface SymbolRequest {
-  /** What the kernel knows the file by: a copy is another one, and so is one that was changed. */
+  /** The kernel's key of the file: a copy has another one, and so has a changed file. */
   key: string;
   fileId: string;
-  /** Which processes ask, see RootViews. */
+  /** The view of the processes that ask, see RootViews. */
   view: number;
   /** An open descriptor of the file, or its bytes; without either only a table that is still there answers. */
   fd?: number;
   bytes?: Uint8Array;
   /** The descriptor's file is a copy in memory, whose room is wanted again: it is closed with the answer. */
   isCopy?: boolean;
-  /** Where the files lie that it names: an open descriptor of the root directory of the view, or the agent's own. */
+  /** Root for the files that it names: an open descriptor of the view's root directory, or the agent's own. */
   root: RootRequest;
   /** Debug information that was fetched for it: where it lies on the host, by build ID. */
   fetched?: Readonly<Record<string, string>> | undefined;
-  /** Where the file lies in that root, for the files beside it. */
+  /** Path of the file in that root, for the files beside it. */
   path: string;
   /** ELF virtual addresses. */
   addresses: Float64Array;

@@ -23,9 +23,9 @@ export interface OpenFile {
   scratch: ScratchFile | undefined;
 }
 
-/** Whose names are asked for. */
+/** File and view that names are asked for. */
 export interface Asker {
-  /** Of the file: its key in the kernel. */
+  /** The key of the file in the kernel. */
   key: string;
   view: number;
   root: RootRequest;
@@ -33,7 +33,7 @@ export interface Asker {
 
 /** Each has four descriptors (itself, its root, tables of this run and of earlier ones), and up to four of debug information. */
 const MAX_FILES = 64;
-/** Of one file that share what was found. */
+/** Limit of pairs of file and view of which it is known whose answers they share. */
 const MAX_SHARING = 4096;
 
 interface Sharing {
@@ -75,7 +75,7 @@ export class OpenFiles {
     return view !== undefined && this.#agrees(file, view, asker);
   }
 
-  /** Of the one who asks; what it had is closed. */
+  /** Keeps the open file of `asker`; the one that it had is closed. */
   put(asker: Asker, file: OpenFile): void {
     this.#files.delete(keyOf(asker));
     this.#files.set(keyOf(asker), file);

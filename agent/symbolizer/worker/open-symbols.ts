@@ -12,7 +12,7 @@ import { FilePool, type FileStats, type Probe } from '../../files/file-pool.ts';
 import { codeFollower } from './code-follower.ts';
 
 export interface OpenSymbols extends SymbolSource {
-  /** Of the files that the ELF file refers to, since the last call. */
+  /** Counts for files that the ELF file refers to, since the last call. */
   takeFileStats(): FileStats;
   /** The files that names depend on up to now, besides the ELF file; undefined where that can't be told. */
   readonly probes: readonly Probe[] | undefined;
@@ -27,9 +27,9 @@ export type SourceDetail = 'full' | 'names';
 const OUTSIDE_LIMITS = { ...DEFAULT_LIMITS, cacheBytes: 2 << 20 };
 
 export interface SymbolRoom {
-  /** Where tables go; it stays the caller's. */
+  /** Scratch file for tables; it stays the caller's. */
   scratch?: Scratch;
-  /** Of debug sections that are compressed, see {@link DwarfLimits}. */
+  /** Limit for compressed debug sections, see {@link DwarfLimits}. */
   decompressedBytes?: number;
 }
 

@@ -12,7 +12,7 @@ import { closeRoot, openRoot, type RootRequest } from './open-files.ts';
 
 const MAX_EXECUTABLES = 64;
 
-/** Of one file. */
+/** Answers for one file. */
 export interface CachedSymbols {
   readonly key: string;
   readonly answers: Answers;

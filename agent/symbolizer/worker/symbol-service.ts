@@ -1,4 +1,4 @@
-/** What the symbol worker does: names for addresses of a file, from tables that it keeps for a while. */
+/** The symbol worker: names for addresses of a file, from tables that it keeps for a while. */
 
 import { closeSync, fstatSync } from 'node:fs';
 import { bufferSource, OutOfBounds } from '../../../common/base/byte-source.ts';
@@ -21,15 +21,15 @@ const MAX_TABLE_BYTES = 32 << 20;
 /** With tables in files, what is left are windows and indices. */
 const MAX_OUTSIDE_BYTES = 16 << 20;
 export interface SymbolServiceOptions {
-  /** Where names are kept for later runs. */
+  /** Keeps names for later runs. */
   cache?: AnswerCache | undefined;
-  /** Where tables are put, so that they need not stay in memory. */
+  /** Scratch room for tables, so that they need not stay in memory. */
   room?: ScratchRoom | undefined;
-  /** Where those are kept for later runs. */
+  /** Keeps these tables for later runs. */
   tables?: TableStore | undefined;
-  /** Of the tables that stay in memory. */
+  /** Limit for tables that stay in memory. */
   maxBytes?: number;
-  /** Of what compressed debug sections may have when decompressed. */
+  /** Limit for compressed debug sections once decompressed. */
   decompressedBytes?: number;
 }
 
