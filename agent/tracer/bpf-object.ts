@@ -90,13 +90,13 @@ export function explainLoadFailure(error: SystemFailure): CannotProfile {
 
 const lastLines = (log = ''): string => log.trimEnd().split('\n').slice(-12).join('\n');
 
-/** What one object is opened with. */
+/** Settings that one object is opened with. */
 interface Opening {
   programs: readonly string[];
   /** enum ef_context: where they run. */
   context: number;
   runtimes?: readonly RuntimePlugin[];
-  /** Of maps, where they are not those of the object's source. */
+  /** Entries of maps, where they differ from the object's source. */
   maxEntries?: Record<string, number>;
   /** Maps that these objects have are used in place of new ones. */
   share?: readonly NativeBpfObject[];
@@ -158,7 +158,7 @@ function deferringObject({ taskWork, taskWorkImpl }: KernelFeatures): string | u
   return taskWorkImpl ? 'deferred-6.18.bpf.o' : undefined;
 }
 
-/** Those beside the sampler. */
+/** Programs beside the sampler. */
 const basePrograms = (settings: BpfSettings): string[] => [
   'tick',
   'report_mapped',

@@ -16,9 +16,9 @@ export interface TableUse {
 
 /** Long enough for what runs now and then; reading a file again costs some milliseconds. */
 const IDLE_NS = 180_000_000_000n;
-/** Of a table that was never used again after so long: a file that was replaced looks like that. Above one minute, cron's. */
+/** Idle time after which a table leaves that was used for less than that: a replaced file's looks like that. Above cron's minute. */
 const ONCE_NS = 75_000_000_000n;
-/** Of all idle tables whose files are there. */
+/** Limit for all idle tables whose files are there. */
 const MAX_BYTES = 8 << 20;
 /** A file that was there is asked for again after so long. */
 const LOOK_AGAIN_NS = 600_000_000_000n;
@@ -31,7 +31,7 @@ export class IdleTables {
   /** When each file was there last. */
   #seenNs = new Map<FileKey, bigint>();
   #isStuck = false;
-  /** Of the last {@link pick}: idle tables that stay. */
+  /** Idle tables that stayed in the last {@link pick}. */
   readonly stats = { idleKept: 0, idleKeptBytes: 0 };
 
   /** `isThere`: whether the file could be mapped again, as it was. */
@@ -40,7 +40,7 @@ export class IdleTables {
     this.#maxLookMs = maxLookMs;
   }
 
-  /** Those that leave, of tables in the order of their last use, the oldest first. */
+  /** Picks the tables to evict. `tables` are in the order of their last use, the oldest first. */
   async pick(tables: readonly TableUse[], nowNs: bigint): Promise<TableUse[]> {
     const leaving: TableUse[] = [];
     const seenNs = new Map<FileKey, bigint>();

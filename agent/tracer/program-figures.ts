@@ -1,4 +1,4 @@
-/** What the running kernel's verifier makes of each BPF program: loads all of them, without attaching any. */
+/** Verifier statistics of each BPF program on the running kernel: loads all of them, without attaching any. */
 
 import { loadNative, type NativeBpfObject } from '../base/native.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';

@@ -9,7 +9,7 @@ export type TakeRecord = (buffer: Buffer, at: number, size: number) => Steps | v
 export class RecordDispatch {
   readonly #takers: Readonly<Record<number, TakeRecord>>;
   readonly #warn: (message: string) => void;
-  /** Of an unknown kind; and such as whatever takes them threw at, which is an error of the agent's. */
+  /** Records of an unknown kind; and records whose taker threw, which is an error of the agent's. */
   readonly stats = { malformed: 0, failed: 0 };
 
   /** @param takers by type: enum ef_record_type */
@@ -18,7 +18,7 @@ export class RecordDispatch {
     this.#warn = warn;
   }
 
-  /** What the record leaves to be done, which does not throw either. */
+  /** Takes one record, and returns the work that it leaves, which does not throw either. */
   take(buffer: Buffer, at: number, size: number): Steps | undefined {
     const type = buffer.readUInt16LE(at);
     const take = this.#takers[type];

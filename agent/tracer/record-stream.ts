@@ -6,7 +6,7 @@
 import type { NativeRing } from '../base/native.ts';
 import { nextTurn } from '../base/slices.ts';
 
-/** What a record leaves to be done; between two steps the event loop may have its turn. */
+/** Work that a record leaves; between two steps the event loop may have its turn. */
 export type Steps = Generator<void, unknown>;
 
 /** Receives records in the order of the ring buffer. */
@@ -30,7 +30,7 @@ export class RecordStream {
   readonly #consumer: RecordConsumer;
   readonly #sliceMs: number;
   readonly #batch = Buffer.alloc(BATCH_BYTES);
-  /** What of the batch is not consumed yet. */
+  /** Start of the part of the batch that is not consumed yet. */
   #at = 0;
   #used = 0;
   /** Or nobody wants to know. */

@@ -120,7 +120,7 @@ export class Samplers {
     for (const object of this.#deferring) object.close();
   }
 
-  /** Whether asking for {@link deferStacks} may change anything. */
+  /** False once {@link deferStacks} can change nothing. */
   get mayDefer(): boolean {
     return this.#objects.openDeferring !== undefined && this.#deferring.length === 0 && !this.#defersNot;
   }

@@ -7,7 +7,7 @@ import { toKey } from '../records/records.ts';
 import type { IdleTables, TableUse } from './idle-tables.ts';
 import type { Samplers } from './samplers.ts';
 
-/** What the stack-delta packer makes: see the layout in ebpf/records.h. */
+/** A packed unwind table: see the layout in ebpf/records.h. */
 export interface TableImage {
   /** Whole blocks of 16 KiB. */
   image: Uint8Array;
@@ -19,7 +19,7 @@ export interface TableImage {
 
 const BLOCK_BYTES = 16384;
 const BPF_ANY = 0;
-/** Of all tables: as many more leave when one has to. */
+/** Share of all tables that are evicted besides, when one has to be. */
 const SPARE_SHARE = 1 / 16;
 
 interface Installed {
@@ -28,7 +28,7 @@ interface Installed {
   sinceNs: bigint;
 }
 
-/** Of the addon. */
+/** The part of the addon that handles tables. */
 type TableMaps = Pick<
   Native,
   'installTable' | 'removeTables' | 'mapUpdate' | 'mapDelete' | 'mapLookup' | 'monotonicNs'
@@ -182,7 +182,7 @@ export class Tables {
     return this.#inTurn(() => this.#remove([key]));
   }
 
-  /** What all tables may take from now on, bytes; the least used of those beyond leave. */
+  /** Sets the limit for all tables, bytes, and evicts the least used beyond it. */
   async limit(maxBytes: number, isStopping: () => boolean = () => false): Promise<void> {
     this.#maxBytes = maxBytes;
     await this.#inTurn(async () => {

@@ -28,7 +28,7 @@ export interface TracerOptions {
   maxTableBytes: number;
   /** All that are known: each is loaded once it is met. */
   runtimes: readonly RuntimePlugin[];
-  /** Of the agent and its BPF maps; undefined: any. */
+  /** Limit for the agent and its BPF maps; undefined: none. */
   maxMemoryBytes?: number;
   /** Undefined: waits are not sampled. */
   offCpu?: OffCpuOptions | undefined;
@@ -45,11 +45,11 @@ const SETTINGS = { maxFiles: 16384, maxTables: 8192 };
 
 /** A sample with a new trace of usual depth, bytes. */
 const USUAL_RECORD_BYTES = 1024;
-/** What the ring buffer holds if nobody drains it: a busy machine may keep the agent waiting that long. */
+/** Seconds of samples that the ring buffer holds undrained: a busy machine may keep the agent waiting that long. */
 const RING_SECONDS = 4;
 
 const MAX_RING_BYTES = 32 << 20;
-/** Of the agent's memory; the process maps the ring buffer twice, so each MiB of it counts as three. */
+/** Share of the agent's memory; the process maps the ring buffer twice, so each MiB of it counts as three. */
 const MAX_RING_SHARE = 1 / 32;
 
 /** A power of two from 1 to 32 MiB. */

@@ -27,7 +27,7 @@ export interface StackFrames {
 }
 
 export interface NativeSource {
-  /** Where an offset of the file lies; undefined while the file is not open (or never will be). */
+  /** Mapping and ELF address of a file offset; undefined while the file is not open (or never will be). */
   locate(key: FileKey, fileOffset: number): { mapping: Mapping; address: number; isGo?: boolean } | undefined;
   /** A name for the file whose frames cannot be located, '' if not even that is known. */
   nameOf(key: FileKey): string;
@@ -50,10 +50,10 @@ export interface KernelSource {
 interface FramesOfFile {
   key: FileKey;
   high: number;
-  /** Which files of debug information its processes see. */
+  /** The view of the debug files that its processes see. */
   view: number;
   frames: Map<number, FileFrame>;
-  /** What is known, by ELF virtual address: nearly all that is new is in a function, and on a line, that was met before. */
+  /** Known lines by ELF virtual address: nearly all new addresses are in a function, and on a line, that was met before. */
   lines: RangeMap<FrameLine[]>;
   /** Another file whose key has the same low half. */
   next: FramesOfFile | undefined;
@@ -94,7 +94,7 @@ export interface AnonymousSource {
   forgetFrames(): void;
 }
 
-/** What a person reads where a stack was cut. */
+/** Texts of markers, for people. */
 export const MARKER_TEXT: Readonly<Record<number, string>> = {
   [Marker.DEPTH]: CUT_MARKERS.depth,
   [Marker.NO_TABLE]: CUT_MARKERS.noTable,
@@ -134,7 +134,7 @@ export class FrameResolver {
   readonly #maxFrames: number;
   #kernelLeaves = new Map<number, Frame>();
   #kernelCallers = new Map<number, Frame>();
-  /** Of code that comes and goes, by address and name. */
+  /** Kernel frames of code that comes and goes, by address and name. */
   readonly #changingKernel = new Map<string, Frame>();
   /** By the low half of the file's key. */
   #files = new Map<number, FramesOfFile>();
@@ -220,7 +220,7 @@ export class FrameResolver {
     return { numbers, isLasting: isLasting && generation === this.#generation };
   }
 
-  /** What runtimes' frames of these traces are called, all at once; {@link framesOf} finds them then. */
+  /** Names the runtimes' frames of these traces, all at once; {@link framesOf} finds them then. */
   *nameAhead(traces: readonly Trace[]): Generator<void, void> {
     const frames = new Map<string, FrameOfTrace>();
     for (const trace of traces)
@@ -465,7 +465,7 @@ export class FrameResolver {
     return undefined;
   }
 
-  /** Of a stack that was cut before it came to such a frame. */
+  /** Runtime of a stack that was cut before it came to a frame of the runtime. */
   #runtimeOfCut(runtimeFile: bigint, kind: number): FileKey | undefined {
     const key = toKey(runtimeFile);
     return runtimeFile !== 0n && this.#runtimes.runs(key, kind) ? key : undefined;

@@ -16,10 +16,10 @@ export interface Frame {
   address: number;
   frameType: FrameType;
   lines: FrameLine[];
-  /** Where the code that ran stands, if its lines are those of the source that it was made from. */
+  /** Location in the generated code, if file and line are those of the source that it was made from. */
   generated?: string;
   /** Made with the frame: what is added later costs V8 an array. */
   number?: number | undefined;
-  /** What it says has changed since the tables of profiles were asked for its place in them. */
+  /** True if the frame changed since the profile tables were last asked for it. */
   isChanged: boolean;
 }

@@ -51,7 +51,7 @@ export class HashIndex {
     table[free + 1] = NONE;
   }
 
-  /** Where the entry stands, or would. */
+  /** Slot of the entry, or the free one that it would take. */
   #find(low: number, high: number): number {
     const table = this.#table;
     let at = this.#home(low);

@@ -45,7 +45,7 @@ interface ContentNode {
   next: ContentNode | undefined;
 }
 
-/** Of frames without a line; some never have one. */
+/** Tries to name a frame without a line; some never have one. */
 const TRIES = 2;
 
 /** Shared: of frames that have none. */
@@ -80,7 +80,7 @@ export class InterpretedFrames {
     return node && node.triesLeft === 0 ? node.frame : undefined;
   }
 
-  /** What {@link find} did not find; the frame stays as it was where no more is known now. */
+  /** Adds a frame that {@link find} did not find; a known frame stays as it was if no more is known now. */
   add(process: ProcessIdentity, halves: Uint32Array, at: number, named: NamedRuntimeFrame): Frame {
     const known = this.#nodeOf(process, halves, at);
     if (!known) return this.#newNode(process, halves, at, this.#intern(process, named)).frame;

@@ -8,7 +8,7 @@ import { type ProcessIdentity, readComm } from '../records/records.ts';
 
 /** Samples of one source that differ in nothing but their time and value. */
 export interface SampleGroup extends ProcessIdentity {
-  /** Which source: an index into PROFILE_TYPES. */
+  /** Source of the samples: an index into PROFILE_TYPES. */
   origin: number;
   trace: TraceId;
   tid: Tid;
@@ -16,13 +16,13 @@ export interface SampleGroup extends ProcessIdentity {
   cpu: number;
   /** Nanoseconds, one an event. */
   timestamps: bigint[];
-  /** What the events add up to, in the unit of their source's type. */
+  /** Sum of the events' values, in the unit of their source's type. */
   value: number;
-  /** What each event adds; undefined where each adds 1. */
+  /** Value of each event; undefined if each is 1. */
   values: number[] | undefined;
 }
 
-/** Where the words stand in a record that make two samples of one trace the same group. */
+/** Offsets of the words in a record that make two samples of one trace the same group. */
 const IDENTITY = [
   SAMPLE.processStartBoottimeNs,
   SAMPLE.processStartBoottimeNs + 4,
@@ -66,7 +66,7 @@ export class Interval {
   #ktimesNs = new Float64Array(FIRST_ROOM);
   /** The sample before in the same group. */
   #previousSample = new Int32Array(FIRST_ROOM);
-  /** Of the samples; undefined as long as each is 1, as those of CPU time are. */
+  /** Values of the samples; undefined as long as each is 1, as for CPU time. */
   #values: Float64Array<ArrayBuffer> | undefined;
 
   /** `areSame`: whether it is one trace that came under two IDs. */
@@ -104,12 +104,12 @@ export class Interval {
     return toTraceId(this.#groups[group * GROUP_WORDS + TRACE_ID]!);
   }
 
-  /** Which source they came from: an index into PROFILE_TYPES. */
+  /** Source of the group: an index into PROFILE_TYPES. */
   originOf(group: number): number {
     return this.#groups[group * GROUP_WORDS + TYPE_AND_ORIGIN]! >>> 16;
   }
 
-  /** Whose samples they are. */
+  /** Process of the group. */
   processOf(group: number): ProcessIdentity {
     const words = group * GROUP_WORDS;
     for (let i = 0; i < 2; i++) scratch[i] = this.#groups[words + i]!;

@@ -24,7 +24,7 @@ export interface ProfileMakerOptions {
   processes: ProcessSource;
   /** Locations that are kept from one profile to the next. */
   maxLocations?: number;
-  /** What to add to CLOCK_MONOTONIC for Unix time; read anew each time, so that it follows clock changes. */
+  /** Nanoseconds to add to CLOCK_MONOTONIC for Unix time; read anew each time, so that it follows clock changes. */
   unixOffsetNs(): bigint;
 }
 

@@ -90,7 +90,7 @@ export class Stacks {
   *#resolveAll(traces: Traces): Generator<void, void> {
     this.#others.clear();
     const { generation } = this.#frames;
-    /** Of those whose frames hold for now only: the view that they were named in. */
+    /** Traces whose frames hold for now only, and the view that they were named in. */
     const forNow = new Map<TraceId, number>();
     for (let i = 0; i < traces.size; i++) {
       const id = traces.traceOf(i);

@@ -54,7 +54,7 @@ export class TraceHandler {
     this.#store.drained();
   }
 
-  /** What was counted since the last call; counting starts anew. Its traces can be read until it is released. */
+  /** Returns what was counted since the last call, and starts anew. Its traces can be read until it is released. */
   takeInterval(): Interval {
     const interval = this.#interval;
     this.#interval = this.#newInterval();

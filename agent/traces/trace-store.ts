@@ -44,7 +44,7 @@ const RUNTIME_HIGH = 7;
 const KERNEL_FRAMES = 8;
 const HALVES = 9;
 const IS_SAMPLED = 10;
-/** Where it stands now, if it has moved. */
+/** New position, if the trace has moved. */
 const MOVED_TO = 11;
 /** See {@link TraceStore.setFrames}. */
 const GENERATION = 12;
@@ -55,7 +55,7 @@ const NUMBERS_A_WORD = 3;
 
 const SLAB_NUMBERS = 1 << 16;
 const MIN_SLABS = 2;
-/** What may move out of a slab, so that one that leaves makes room. */
+/** Share of a slab that may move out of it, so that evicting it makes room. */
 const MAX_MOVED_SHARE = 0.5;
 const DRAINS_TO_WAIT = 2;
 const STAYS = -1;
@@ -329,7 +329,7 @@ export class TraceStore {
   }
 }
 
-/** Of the trace that stands there: numbers. */
+/** Numbers that the trace at a position takes. */
 const sizeOf = (data: Uint32Array, at: number): number => HEADER + (data[at + HALVES]! / 2) * NUMBERS_A_WORD;
 
 function* tracesIn({ first, data, used }: Slab): Generator<TraceId> {
