@@ -15,7 +15,7 @@ export interface ControllerOptions extends SamplingOptions, IntervalOptions, Fir
   sendIdleFrames: boolean;
   maxUserFrames: number;
   maxTableBytes: number;
-  /** Of the process and its BPF maps, bytes. */
+  /** Limit for the process and its BPF maps, bytes. */
   maxMemoryBytes: number;
   /** CPU time that the agent may take in the long run, as a share of one core: samples are left out beyond it. Undefined: any. */
   maxCpu?: number | undefined;

@@ -55,7 +55,7 @@ export interface Log {
   debug(message: string): void;
 }
 
-/** What is kept of traces and frames on a machine with few CPUs; with more samples a second it is more. */
+/** Caches of traces and frames on a machine with few CPUs; with more samples a second they are larger. */
 const TRACE_BYTES = 6 << 20;
 const FRAMES = 32_768;
 const FRAMES_A_LOCATION = 2.5;

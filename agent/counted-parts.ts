@@ -1,4 +1,4 @@
-/** Which part of the agent counts under which name; the kernel side's first. */
+/** The parts of the agent that count, and their names; the kernel side's first. */
 import type { Executables } from './executables/executables.ts';
 import type { Intervals } from './intervals.ts';
 import type { JitFrames } from './jit/jit-frames.ts';

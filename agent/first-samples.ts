@@ -1,4 +1,4 @@
-/** What sampling waits for when it begins, so that the first samples are whole. */
+/** Work that is done before sampling begins, so that the first samples are whole. */
 import type { Pid } from '../common/base/brand.ts';
 import { withTimeout } from './base/with-timeout.ts';
 import type { Executables } from './executables/executables.ts';

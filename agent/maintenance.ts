@@ -1,4 +1,4 @@
-/** What the agent does from time to time beside its samples: it keeps within its limits, and gives back what is not used. */
+/** Periodic work beside the samples: keeping within the limits, and giving back memory that is not used. */
 import type { CpuBudget } from './limits/cpu-budget.ts';
 import type { MemoryBudget } from './limits/memory-budget.ts';
 import type { IdleTables } from './tracer/idle-tables.ts';
@@ -32,7 +32,7 @@ export class Maintenance {
   #releasedCodeAtMs = performance.now();
   #releaseCodeWaitMs = RELEASE_CODE_MS;
   #isShrinking = false;
-  /** What is under way with tables: one thing at a time. */
+  /** The sweep of tables that is under way: one at a time. */
   #sweep: Promise<void> = Promise.resolve();
   #isStopped = false;
 
@@ -44,7 +44,7 @@ export class Maintenance {
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
-  /** What is due after an interval: little else is done then. */
+  /** Does what is due after an interval, when little else is done. */
   afterInterval(): void {
     this.#sweepTables();
     this.#releaseMemory();

@@ -1,4 +1,4 @@
-/** What each kind of record from the kernel means to the parts of the agent. */
+/** Dispatches each kind of record from the kernel to the parts of the agent. */
 import type { Pid } from '../common/base/brand.ts';
 import type { Executables } from './executables/executables.ts';
 import type { JitFrames } from './jit/jit-frames.ts';
@@ -98,7 +98,7 @@ export class RecordTakers implements RecordConsumer {
       : undefined;
   }
 
-  /** What is known of a process is needed until its traces have their names. */
+  /** Runs `take` after the traces that are under way have names: they need what is known of the process. */
   #onceNamed<T extends { pid: Pid }>(record: T, take: (record: T) => void): Steps | undefined {
     const steps = this.#toName.has(record.pid) ? this.#nameTraces() : undefined;
     if (steps) return followedBy(steps, () => take(record));
@@ -120,7 +120,7 @@ export class RecordTakers implements RecordConsumer {
     this.#parts.processCode.onExit(record);
   }
 
-  /** What is known of a program that ran under this number. */
+  /** Evicts what is known of a program that ran under this PID. */
   #forgetProcess(pid: Pid): void {
     this.#parts.attached.forget(pid);
     this.#parts.runtimes.forget(pid);

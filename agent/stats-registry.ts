@@ -3,7 +3,7 @@ export type Counters = Readonly<Record<string, number>>;
 
 export class StatsRegistry {
   readonly #sources: { prefix: string; read: () => Counters | undefined }[] = [];
-  /** What was counted by the end. */
+  /** Last values, once frozen. */
   #last: Record<string, number> | undefined;
 
   /** `prefix.name` for each counter. `read` gives undefined while there is nothing to count. */
@@ -11,12 +11,12 @@ export class StatsRegistry {
     this.#sources.push({ prefix, read });
   }
 
-  /** Of all parts, in the order in which they were added. */
+  /** Counters of all parts, in the order in which they were added. */
   read(): Record<string, number> {
     return this.#last ?? this.#readAll();
   }
 
-  /** What is counted now stays: the parts may not be there any more. */
+  /** Keeps the present values: the parts may be closed from now on. */
   freeze(): void {
     this.#last ??= this.#readAll();
   }

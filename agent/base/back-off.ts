@@ -1,4 +1,4 @@
-/** What failed is left alone for a while, which grows each time; the least recently punished are forgotten first. */
+/** Exponential back-off by key: the pause grows with each failure. The least recently punished keys are forgotten first. */
 import { LRUCache } from 'lru-cache';
 
 export interface Growth {
@@ -26,7 +26,7 @@ export class BackOff<Key extends string | number> {
     return this.#failures.size;
   }
 
-  /** Whether it is left alone now, after `times` failures at least. */
+  /** True while the key is backed off, if it has failed at least `times` times. */
   isLeftAlone(key: Key, times = 1): boolean {
     // the usual case costs nothing
     if (this.#failures.size === 0) return false;

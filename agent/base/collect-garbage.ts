@@ -11,7 +11,7 @@ const MAX_BUFFER_BYTES = 12 << 20;
 type Collect = (options?: { type: 'minor' }) => void;
 
 let collect: Collect | undefined;
-/** Of buffers most of all; process.memoryUsage() would read a file of /proc as well. */
+/** Bytes outside the heap, mostly buffers; process.memoryUsage() would read a file of /proc as well. */
 const outsideBytes = (): number => getHeapStatistics().external_memory;
 
 /** Bytes of buffers after the last collection, and after the last one that was thorough. */
@@ -46,7 +46,7 @@ export function collectBetweenWork(begin: () => void, limitMs = 1000): Promise<v
   });
 }
 
-/** Of the kind "gc", whose detail the types leave out. */
+/** `entry` is of the kind "gc", whose detail the types leave out. */
 const isThorough = (entry: PerformanceEntry): boolean =>
   (entry as { detail?: { kind?: number } }).detail?.kind === constants.NODE_PERFORMANCE_GC_MAJOR;
 

@@ -15,7 +15,7 @@ export interface NativeBpfObject {
   attach(program: string): void;
   /** Before loading: keep what the verifier says of each program. */
   askForStats(): void;
-  /** What it said, by program; empty unless asked for. */
+  /** The verifier's log by program; empty unless it was asked for. */
   verifierStats(): Record<string, string>;
   close(): void;
 }
@@ -26,7 +26,7 @@ export interface NativeRing {
   close(): void;
 }
 
-/** What the running kernel offers, found by asking it. */
+/** Features of the running kernel, found by probing it. */
 export interface KernelFeatures {
   rdonlyCast: boolean;
   mapleTree: boolean;
@@ -55,12 +55,12 @@ export interface NativeReader {
   readFile(pid: number, name: string, maxBytes: number): Buffer | number;
   /** Readers that were killed and that the kernel does not let go yet. */
   stuck(): number;
-  /** Of the process that reads; 0 where there is none. */
+  /** PID of the reader process; 0 if there is none. */
   pid(): number;
   close(): void;
 }
 
-/** What stands at a path. */
+/** The file at a path. */
 export interface NativeFile {
   /** Open for reading, if it is a regular file and was to be opened; else -1. */
   fd: number;
@@ -193,7 +193,7 @@ export interface Native {
   duplicate(fd: number): number;
   /** Leaves this process no system call but those that compute on what it has open; 0, or the error number. */
   confine(): number;
-  /** What to add to CLOCK_MONOTONIC for Unix time, as of now. */
+  /** Nanoseconds to add to CLOCK_MONOTONIC for Unix time, as of now. */
   unixOffsetNs(): bigint;
 }
 

@@ -4,7 +4,7 @@ import { packageRoot } from './package-root.ts';
 
 let version: string | undefined;
 
-/** What stands in package.json. */
+/** The version in package.json. */
 export function productVersion(): string {
   version ??= (JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as { version: string })
     .version;

@@ -18,7 +18,7 @@ export async function inSlices(count: number, take: (i: number) => void): Promis
   }
 }
 
-/** What the steps come to: at once where the first slice is enough. */
+/** Returns what the steps return: synchronously if the first slice is enough. */
 export function runInSlices<T>(steps: Generator<void, T>): T | Promise<T> {
   const end = performance.now() + SLICE_MS;
   for (;;) {

@@ -1,4 +1,4 @@
-/** What the promise comes to, or undefined where that takes longer: it goes on then, and nobody waits for it. */
+/** Resolves to the promise's value, or to undefined after `ms`; the work goes on then, and nobody waits for it. */
 export function withTimeout<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<undefined>((resolve) => {

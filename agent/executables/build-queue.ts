@@ -29,7 +29,7 @@ export class BuildQueue {
     this.#atOnce = atOnce;
   }
 
-  /** Of a file of `size` bytes. `build` must not reject. */
+  /** Queues the build of a file of `size` bytes. `build` must not reject. */
   add(size: number, build: () => Promise<void>): void {
     this.#add(size / BYTES_PER_MS, build);
   }

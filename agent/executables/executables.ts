@@ -47,7 +47,7 @@ import { readFileId } from './files/read-file-id.ts';
 import { readVdso } from './files/vdso.ts';
 import { ForgetQueue } from './forget-queue.ts';
 
-/** Where tables go: BPF maps. */
+/** Takes finished tables: BPF maps. */
 export interface TableSink {
   /** Publishes a file's table; rejects where it does not fit. */
   install(key: FileKey, table: TableImage, runtime?: DetectedRuntime): Promise<void>;
@@ -67,7 +67,7 @@ export interface ExecutablesOptions {
   symbols?: SymbolDetail;
   /** Their files are read there. */
   workers: WorkerPool;
-  /** Where debug information that is missing here is fetched; nowhere by default. */
+  /** Fetches debug information that is missing on this machine; nothing is fetched by default. */
   debuginfod?: Debuginfod | undefined;
   /** More is known of a file now: what was resolved before may be asked for again. */
   onBetterNames?: (key: FileKey) => void;
@@ -75,9 +75,9 @@ export interface ExecutablesOptions {
   onRuntime?: (runtime: DetectedRuntime, path: string) => void;
   /** The language runtime of a file can't be unwound; `problem` says why, for people. */
   onUnsupportedRuntime?: (problem: string, path: string) => void;
-  /** What processes see at the paths that their files name. */
+  /** Resolves paths as the processes see them. */
   views?: RootViews;
-  /** What opens them. */
+  /** Opens executables. */
   files?: ForeignFiles;
   proc?: string;
   maxExecutables?: number;
@@ -111,7 +111,7 @@ export class Executables {
   readonly stats = {
     reported: 0,
     opened: 0,
-    /** Those that can't be opened, and were copied out of the memory of a process. */
+    /** Executables that can't be opened, and were copied out of the memory of a process. */
     copied: 0,
     installed: 0,
     noTable: 0,
@@ -127,7 +127,7 @@ export class Executables {
     runtimesUnsupported: 0,
     /** So damaged that it can't be told whether a language runtime is in them. */
     runtimesUnreadable: 0,
-    /** Of those that are unwound: in a version that the agent was not tested with. */
+    /** Runtimes that are unwound, in a version that the agent was not tested with. */
     runtimesUnverified: 0,
     evicted: 0,
     failures: {
@@ -200,7 +200,7 @@ export class Executables {
     });
   }
 
-  /** What was counted, with what became of tables on disk, and failures by reason. */
+  /** Counters, with those of tables on disk, and failures by reason. */
   get counters(): Record<string, number> {
     const { failures, ...stats } = this.stats;
     const failed = Object.entries(failures).map(([reason, count]) => [`failed.${reason}`, count]);
@@ -220,7 +220,7 @@ export class Executables {
     return key === VDSO_KEY ? this.#vdso : this.#byKey.get(key);
   }
 
-  /** Those that were met and are not forgotten. */
+  /** All executables that were met and not evicted. */
   all(): Executable[] {
     return [...this.#byKey.values()];
   }
@@ -250,7 +250,7 @@ export class Executables {
     this.#openNext();
   }
 
-  /** Of a file that is known, by what stat() tells. */
+  /** Key of a known file, by what stat() tells. */
   keyOf({ inode, size, ctimeNs, device }: FileIdentity): FileKey | undefined {
     for (const { key, identity } of this.#byKey.values()) {
       const isSame = identity.inode === inode && identity.size === size && identity.ctimeNs === ctimeNs;
@@ -288,7 +288,7 @@ export class Executables {
       await sleep(SETTLED_LOOK_MS);
   }
 
-  /** Where an offset of the file lies; undefined while the file is not read, or never will be. */
+  /** Mapping and ELF address of a file offset; undefined while the file is not read, or never will be. */
   locate(key: FileKey, fileOffset: number): FilePlace | undefined {
     const executable = this.get(key);
     return executable && locateOffset(executable, fileOffset);
@@ -299,7 +299,7 @@ export class Executables {
     return this.get(key)?.path ?? '';
   }
 
-  /** Whether a process can still map it. */
+  /** True if a process can still map it. */
   async isThere(key: FileKey): Promise<boolean> {
     const executable = this.#byKey.peek(key);
     if (!executable) return false;
@@ -528,6 +528,6 @@ export class Executables {
   }
 }
 
-/** Of a copy the file's end is missing, which its file ID is made of, too: it has one of an image that is no file. */
+/** A copy lacks the file's end, which the file ID is made of, too: so it gets the ID of an image that is no file. */
 const fileIdOf = ({ copiedFrom }: Executable, built: { fileId: string; gnuBuildId: string }): FileId =>
   (copiedFrom && kernelFileId(built.gnuBuildId)) || (built.fileId as FileId);

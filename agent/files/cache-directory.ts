@@ -7,7 +7,7 @@ import { fileOpener } from './file-opener.ts';
 
 type Environment = Record<string, string | undefined>;
 
-/** Of one who is no service. XDG_CACHE_HOME counts as unset where it is empty, as XDG's specification has it. */
+/** Cache directory of a user, as opposed to a service. XDG_CACHE_HOME counts as unset where it is empty, as XDG's specification has it. */
 export const userCacheDirectory = (env: Environment): string =>
   env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
 
@@ -87,7 +87,7 @@ function removePartial(path: string): void {
   }
 }
 
-/** Of files with an ending, those that were used longest ago leave, with half-written ones. */
+/** Evicts the least recently used files with an ending, and half-written ones. */
 export function pruneCacheFiles(
   directory: string,
   ending: string,

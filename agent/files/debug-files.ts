@@ -13,19 +13,19 @@ import { type FileOwner, ownRoot, type Reader, type RootDirectory } from './root
 const ANYBODY: Reader = { uid: 0n };
 const DEBUG_ROOT = '/usr/lib/debug';
 
-/** Where an ELF file lies, for the files that it names. */
+/** Location of an ELF file, from which the files that it names are looked up. */
 export interface ElfPlace {
   /** In the root, from "/". */
   path: string;
   /** Undefined where it can't be had: then only the host's debug directory is left. */
   root: RootDirectory | undefined;
-  /** Of the ELF file: it may name what they can read. */
+  /** Owner of the ELF file: it may name what they can read. */
   owner: FileOwner;
   /** Debug information that was fetched for it: where it lies on the host, by build ID. */
   fetched?: Readonly<Record<string, string>>;
 }
 
-/** Of a file that a person names. */
+/** Location of a file that a person names. */
 export function placeOf(path: string): ElfPlace {
   return { path: realpathSync(path), root: ownRoot(), owner: statSync(path, { bigint: true }) };
 }

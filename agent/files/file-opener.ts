@@ -17,7 +17,7 @@ import { openNameless } from './nameless-file.ts';
 import { makeCacheDirectory } from './own-directory.ts';
 import { pruneFiles } from './prune-files.ts';
 
-/** What decides on whether a file is read. */
+/** Facts that decide whether a file is read. */
 export type FileFacts = Pick<BigIntStats, 'dev' | 'ino' | 'size' | 'ctimeNs' | 'uid' | 'gid' | 'mode'>;
 
 /** Who may decide what a path leads to, and who may read it: see `openBelow` of the addon. */
@@ -29,13 +29,13 @@ export interface Trust {
   readerGroup: number;
 }
 
-/** Of a process, in /proc. */
+/** Files of a process in /proc. */
 export type ProcessFile = 'stat' | 'status';
 
 /** Why there is nothing to read. */
 export type NoFile = 'missing' | 'refused';
 
-/** What a path leads to; it was not opened for reading yet. */
+/** The file that a path leads to, not opened for reading yet. */
 export interface Looked {
   stats: FileFacts;
   /** Neither a pipe nor a device, nor of /proc or the like. */
@@ -69,7 +69,7 @@ export interface FileOpener {
   removeCached(path: string): void;
   /** It was used now. */
   touchCached(path: string): void;
-  /** Of files whose names end in `ending`, or in that and the number of a process. */
+  /** Prunes files whose names end in `ending`, or in that and the number of a process. */
   pruneCached(directory: string, ending: string, limits: CacheLimits): void;
   /** Descriptor of a new file without a name. */
   openScratch(directory: string): number;

@@ -47,12 +47,12 @@ export class FilePool {
   #probes: Probe[] | undefined = [];
   readonly #fds: LRUCache<PooledFile, number>;
 
-  /** Of one program: its separate debug information, what that shares with others, and two units. */
+  /** Four files suffice for one program: its separate debug information, what that shares with others, and two units. */
   constructor(max = 4) {
     this.#fds = new LRUCache({ max, dispose: (fd) => closeSync(fd) });
   }
 
-  /** What was tried up to now; undefined where that is too much, or depends on more than the files. */
+  /** Paths that were tried up to now; undefined where that is too much, or depends on more than the files. */
   get probes(): readonly Probe[] | undefined {
     return this.#probes;
   }

@@ -30,12 +30,12 @@ export class RootDirectory {
   /** Undefined: our own. */
   readonly #fd: number | undefined;
 
-  /** Of a path, or a descriptor that it takes over; undefined: our own root. Throws where a path is no directory. */
+  /** Takes a path, or a descriptor that it then owns; undefined: our own root. Throws where a path is no directory. */
   constructor(place: string | number | undefined) {
     this.#fd = typeof place === 'string' ? openSync(place, O_PATH | constants.O_DIRECTORY) : place;
   }
 
-  /** Of a descriptor that stays the caller's. */
+  /** Copies a descriptor that stays the caller's. */
   static copyOf(fd: number): RootDirectory {
     return new RootDirectory(loadNative().duplicate(fd));
   }
@@ -55,7 +55,7 @@ export class RootDirectory {
     return typeof looked === 'string' ? looked : openLooked(looked, reader);
   }
 
-  /** What a path leads to; '' where that is nothing. */
+  /** Identity of the file that a path leads to; '' if there is none. */
   identify(path: string): string {
     const looked = fileOpener().look(this.#fd, path);
     if (typeof looked === 'string') return '';

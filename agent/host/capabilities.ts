@@ -15,7 +15,7 @@ export interface MissingCapability {
   cost: string;
 }
 
-/** Those that have other uses than sampling, too. */
+/** Capabilities that have other uses than sampling, too. */
 export const CAPABILITY_BITS = {
   CAP_DAC_OVERRIDE: 1,
   CAP_DAC_READ_SEARCH: 2,
@@ -105,7 +105,7 @@ export const describeMissing = (missing: MissingCapability): string =>
 
 export const capabilityNames: readonly CapabilityName[] = NEEDS.map((need) => need.name);
 
-/** Of those that a process has, the bits of what sampling takes: the narrower one where it has both. */
+/** Bits of the capabilities in `set` that sampling takes: the narrower one where it has both. */
 export function usedCapabilities(set: bigint): number[] {
   const has = (bit: number): boolean => hasCapability(set, bit);
   return [...new Set(NEEDS.flatMap(({ bit, coveredBy }) => (has(bit) ? [bit] : coveredBy.filter(has))))];

@@ -253,7 +253,7 @@ const JUDGES: readonly Judge[] = [
   checkCgroups,
 ];
 
-/** What no right and no setting can make up for: the agent refuses as the doctor does. */
+/** The check that no right and no setting can make up for: the agent refuses as the doctor does. */
 export const checkPlace = (facts: HostFacts): Check | undefined =>
   [
     checkProc(facts),

@@ -45,14 +45,14 @@ export interface HostFacts {
   inPidNamespace: boolean;
   perfEventParanoid: number | undefined;
   kptrRestrict: number | undefined;
-  /** Whether /proc/kallsyms shows addresses to this process; undefined if the file can't be read. */
+  /** True if /proc/kallsyms shows addresses to this process; undefined if the file can't be read. */
   kernelSymbolsVisible: boolean | undefined;
   unprivilegedBpfDisabled: number | undefined;
   /** net.core.bpf_jit_enable; exists only in the first network namespace. */
   bpfJit: number | undefined;
   lockdown: 'none' | 'integrity' | 'confidentiality' | 'unknown';
   cgroupVersion: 1 | 2 | 'hybrid' | 'unknown';
-  /** What kind of container this is, by the hints that engines leave; '' if none. */
+  /** Kind of container, by the hints that engines leave; '' if none. */
   container: string;
   /** How many files this process may have open, Infinity if unlimited: Node has raised the soft limit to the hard one. */
   openFiles: number | undefined;
@@ -105,7 +105,7 @@ export function missingCapabilities(facts: HostFacts = readHostFacts()): Missing
   });
 }
 
-/** Of perf_event_paranoid: the kernel's own levels end below. */
+/** First level of perf_event_paranoid that is a distribution's: the kernel's own ones end below. */
 export const DISTRIBUTION_LEVEL = 3;
 
 /** Bits of the capabilities to keep for sampling, of those that there are; some old or hardened kernels ask for more. */

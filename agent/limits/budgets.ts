@@ -1,4 +1,4 @@
-/** What the limits of memory and CPU time are measured by, and what gives way to them. */
+/** How memory and CPU time are measured against their limits, and what gives way to them. */
 import type { Native } from '../base/native.ts';
 import { CpuBudget } from './cpu-budget.ts';
 import { type Caches, dropCaches } from './drop-caches.ts';

@@ -21,7 +21,7 @@ export interface CpuBudgetOptions {
 /** Seconds of the limit that may be saved up, and that may be owed: what starting took beyond them is not paid back. */
 const BURST_SECONDS = 20;
 const DEBT_SECONDS = 6;
-/** What shedding does is seen in the CPU time of the next seconds only: it changes by no more than that a look. */
+/** Smallest factor by which the kept share changes at a look: its effect shows in the CPU time of the next seconds only. */
 const LEAST_STEP = 0.5;
 const RECOVERY = 1.25;
 /** And up to so fast where it uses hardly any of what it may, as behind a start that cost much whatever was sampled. */

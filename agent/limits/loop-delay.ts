@@ -7,7 +7,7 @@ import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** Also the shortest delay that is told from none. */
 const RESOLUTION_MS = 20;
-/** What the loop is not to exceed. */
+/** Aim for the longest delay of the event loop. */
 export const MAX_LOOP_DELAY_MS = 50;
 
 export class LoopDelay {

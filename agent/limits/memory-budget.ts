@@ -4,7 +4,7 @@
  * unwind tables by least use. A process smaller than what the agent needs to run at all can't be had: that is said.
  */
 
-/** What can be given up, each bounded and made again when it is needed. */
+/** Memory that can be freed; each part is bounded and made again when it is needed. */
 export interface Reclaimable {
   /** Resident memory of the process, and what its workers have for themselves, bytes. */
   residentBytes(): number;
@@ -15,15 +15,15 @@ export interface Reclaimable {
   dropCaches(): Promise<void>;
   /** Unwind tables, bytes. */
   tableBytes(): number;
-  /** What the tables may take from now on, bytes; those beyond it leave. */
+  /** Sets the limit for tables, bytes; the least used beyond it are evicted. */
   limitTables(bytes: number): Promise<void>;
 }
 
-/** Of the budget, for tables in any case: with less they would push each other out. */
+/** Share of the budget that tables have in any case: with less they would evict each other. */
 const LEAST_TABLES = 1 / 16;
-/** Of the budget: from there on something is given up, since more comes before that has effect. */
+/** Share of the budget from which on memory is freed, since more is allocated before that has effect. */
 export const TARGET = 0.8;
-/** Of the budget: above it nothing waits for the next calm look, since a large file may be read meanwhile. */
+/** Share of the budget above which nothing waits for the next look, since a large file may be read meanwhile. */
 const URGENT = 0.9;
 /** Inside the budget something is given up at every so many looks; caches half as often, they fill again. */
 export const CALM_LOOKS = 5;

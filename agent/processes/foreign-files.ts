@@ -60,7 +60,7 @@ export class ForeignFiles {
     return { ...this.#stats, filesStuck: this.#native?.stuck() ?? 0 };
   }
 
-  /** What is at a path, opened for reading if it is a regular file and `open` says so; else a negative errno. */
+  /** Looks a path up, and opens it for reading if it is a regular file and `open` is true. A negative errno on failure. */
   lookAt(path: string, open: boolean, { pid, device }: OnBehalfOf): Promise<NativeFile | number> {
     return this.#ask(pid, () => this.#reader.lookAt(pid, device, path, open));
   }
@@ -110,7 +110,7 @@ export class ForeignFiles {
     );
   }
 
-  /** What is under way is waited for: a second at most. */
+  /** Waits for requests that are under way, a second at most. */
   close(): void {
     this.#native?.close();
     this.#native = undefined;

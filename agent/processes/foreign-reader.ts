@@ -80,7 +80,7 @@ export class ForeignReader {
     return undefined;
   }
 
-  /** Of the process that reads, if there is one. */
+  /** PID of the reader process, if there is one. */
   get pids(): number[] {
     return [this.#native?.pid() ?? 0].filter((pid) => pid > 0);
   }

@@ -19,7 +19,7 @@ const MAX_PROGRAMS = 64;
 /** Some 65,000 mappings with names. */
 const MAX_MAPS_BYTES = 8 << 20;
 
-/** What a process has mapped to execute, each file once; nothing where it has a root of its own or is gone. */
+/** Executable files that a process has mapped, each once; none if it has a root of its own or is gone. */
 export function mappedExecutables(pid: Pid, reader: ForeignReader, proc = '/proc'): MappedFile[] {
   try {
     const { rootIdentity } = loadNative();

@@ -8,7 +8,7 @@ import { BackOff } from '../base/back-off.ts';
 
 const GROWTH = { firstMs: 1000, factor: 2, maxMs: 600_000 };
 const MAX_KNOWN = 4096;
-/** Of a user's processes; root's are whoever's. */
+/** Processes of one user that may fail before all of that user's are refused. Not for root, whose processes are whoever's. */
 const MAX_A_USER = 2;
 
 export interface PenaltiesOptions {
@@ -27,7 +27,7 @@ export class Penalties {
     this.#users = new BackOff(MAX_KNOWN, now);
   }
 
-  /** Whether nothing is to be read of it for now. */
+  /** True while nothing is to be read of the process. */
   isRefused(pid: Pid): boolean {
     return this.#processes.isLeftAlone(pid) || (this.#users.size > 0 && this.#isUserRefused(pid));
   }

@@ -1,4 +1,4 @@
-/** What a process has mapped, by address: /proc/PID/maps, proc(5). */
+/** Mappings of a process by address: /proc/PID/maps, proc(5). */
 import type { Pid } from '../../common/base/brand.ts';
 import type { ForeignFiles } from './foreign-files.ts';
 

@@ -15,7 +15,7 @@ export const OWN_VIEW = 0;
 interface View {
   number: number;
   identity: string;
-  /** Of its root (O_PATH): who has it can look paths up there, and its mount keeps its number. */
+  /** Descriptor of its root (O_PATH): paths are looked up there, and its mount keeps its number while it is open. */
   fd: number;
   usedAt: number;
   users: number;
@@ -80,7 +80,7 @@ export class RootViews {
     return view.number;
   }
 
-  /** Of a process that may be gone when somebody asks. */
+  /** Notes the view of a process that may be gone when somebody asks. */
   note(pid: Pid): void {
     if (this.#seen.has(pid)) return;
     const stat = parseStat(readSmallFile(`${this.#proc}/${pid}/stat`) ?? '');

@@ -1,4 +1,4 @@
-/** What others ask of the thread waits meanwhile. */
+/** Other requests to the thread wait meanwhile. */
 const MAX_BATCH_MS = 200;
 
 /** Answers the first ones of a request of `RequestBatches`: one at least, and as many as there is time for. */

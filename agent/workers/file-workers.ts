@@ -10,7 +10,7 @@ import type { WorkerData } from './protocol.ts';
 import { WorkerPool } from './worker-pool.ts';
 
 const DEFAULT_MAX_MEMORY = 256 << 20;
-/** Of the agent's budget: what one file may take, while the agent keeps the rest. */
+/** Share of the agent's budget that one file may take, while the agent keeps the rest. */
 const MEMORY_SHARE = 1 / 2;
 const MIN_BYTES = 128 << 20;
 /** Beside what is resident: what V8 and the C library set aside. The kernel refuses what is more (RLIMIT_DATA). */

@@ -1,4 +1,4 @@
-/** What a process takes of the machine, as the kernel counts it. */
+/** CPU time and memory of a process, as the kernel counts them. */
 import { readSmallFile } from '../processes/proc-files.ts';
 
 const PAGE_BYTES = 4096;
@@ -18,7 +18,7 @@ export function readUse(pid: number): ProcessUse | undefined {
   return { privateBytes: (resident - shared) * PAGE_BYTES, residentBytes: resident * PAGE_BYTES };
 }
 
-/** Whether its first thread runs, or would if it had a CPU. */
+/** True if the first thread runs, or would if it had a CPU. */
 export function isRunnable(pid: number): boolean {
   const text = readSmallFile(`/proc/${pid}/stat`) ?? '';
   return text.startsWith('R', text.lastIndexOf(')') + 2);

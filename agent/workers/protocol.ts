@@ -5,7 +5,7 @@
  * the last, between two requests: it ends by itself.
  */
 
-/** What workers do: make unwind tables, name native code, find the sources of scripts; and, when the product is built, own-code.ts. */
+/** Kinds of work: make unwind tables, name native code, find the sources of scripts; and, when the product is built, own-code.ts. */
 export type WorkKind = 'table' | 'symbols' | 'source-map' | 'own-code';
 
 export interface WorkerRequest {
@@ -27,10 +27,10 @@ export interface WorkerEnd {
 export type WorkerReply =
   | { id: number; answer: unknown }
   | { id: number; error: string }
-  /** What is known before the answer is. */
+  /** A note that comes before the answer. */
   | { id: number; note: unknown };
 
-/** Of all kinds, as each worker gets it when it starts. */
+/** Settings of all kinds of work, as each worker gets them when it starts. */
 export interface WorkerData {
   /** Directory where tables and names are kept for later runs. */
   cache: string | undefined;
@@ -38,9 +38,9 @@ export interface WorkerData {
   scratch: string | undefined;
   /** How much is told of native code. */
   detail: 'full' | 'names';
-  /** Of the agent, in bytes: what a compressed section may take of it. */
+  /** The agent's limit in bytes, of which a compressed section may take a share. */
   maxMemory: number;
-  /** Of the product. */
+  /** Version of the product. */
   version: string;
 }
 

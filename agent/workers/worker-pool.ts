@@ -11,7 +11,7 @@ import { type Borrower, type WorkerOptions, WorkerProcess } from './worker-proce
 
 export interface WorkerPoolOptions extends WorkerOptions {
   idleMs?: number;
-  /** Of those that are not the only one. */
+  /** Idle time of workers that are not the only one. */
   extraIdleMs?: number;
   /** How long a request waits for a worker before another one starts. */
   maxWaitMs?: number;
@@ -154,7 +154,7 @@ export class WorkerPool {
     }
   }
 
-  /** Whose turn it is, and the worker for it; the first request starts one. */
+  /** Picks the next request and a worker for it; the first request starts one. */
   #next(): { worker: WorkerProcess; waiting: Waiting } | undefined {
     if (this.#waiting.length === 0 || this.#ending > 0) return undefined;
     const waiting = this.#waiting[0]!;

@@ -13,13 +13,13 @@ const END_MS = 1000;
 const LOOK_MS = 100;
 /** A disk that is busy answers in seconds. */
 const MAX_STALL_MS = 10_000;
-/** Of what Node says when it fails. */
+/** Bytes kept of what Node prints when it fails. */
 const MAX_LAST_WORDS = 2048;
 
 export interface WorkerOptions {
   /** The launcher with its arguments; see confine/worker-launcher.cc. */
   command: readonly [string, ...string[]];
-  /** Of memory that is its own alone. */
+  /** Limit for memory that is its own alone. */
   maxBytes: number;
   /** How long it may wait for something else than a CPU, as for a file system that doesn't answer. */
   maxStallMs?: number;
@@ -117,7 +117,7 @@ export class WorkerProcess {
     return cpuMs === undefined ? undefined : cpuMs - this.#lentCpuMs;
   }
 
-  /** Whether its borrower has had that much CPU time, or ten times as much time: on a busy machine both take longer. */
+  /** True if its borrower has had that much CPU time, or ten times as much wall time: on a busy machine both take longer. */
   isBusyFor(ms: number): boolean {
     if (!this.borrower) return false;
     return (this.lentCpuMs ?? 0) >= ms || this.lentMs >= ms * WALL_TO_CPU;
@@ -137,7 +137,7 @@ export class WorkerProcess {
     this.#send({ ...request, request: body, descriptors: fds.length });
   }
 
-  /** Whether this process stays for its sake. */
+  /** Keeps this process alive for its sake, or not. */
   hold(holds: boolean): void {
     const channel = this.#child.channel as { ref(): void; unref(): void } | null | undefined;
     if (holds) {

@@ -43,9 +43,9 @@ export interface Executable {
   runtime: DetectedRuntime | undefined;
   /** PT_LOAD segments. */
   segments: readonly Segment[];
-  /** Where it was opened, '' if it was not. */
+  /** The path that it was opened by, '' if it was not. */
   openedPath: string;
-  /** Where a process has it mapped, if it can't be opened: it is a copy of that then, see mapped-image.ts. */
+  /** The mapping that it was copied from, if it can't be opened: see mapped-image.ts. */
   copiedFrom: FileRecord | undefined;
   /** The whole file where it has no descriptor: the vDSO. */
   bytes: Uint8Array | undefined;
@@ -61,11 +61,11 @@ export interface Executable {
   mappings: Map<Segment | undefined, Mapping> | undefined;
 }
 
-/** Whether it is known what is in it, as far as that can be known. */
+/** True once its content is known, as far as it can be. */
 export const isRead = ({ state }: Executable): boolean =>
   state === 'ready' || state === 'no-table' || state === 'not-elf';
 
-/** Where it can be found again, if it is still the same: where it was opened first, or below our own root. */
+/** Paths to open it by again, if it is still the same: the one that worked first, then below our own root. */
 export const placesOf = ({ openedPath, path }: Executable): string[] =>
   [...new Set([openedPath, path])].filter((place) => place.startsWith('/'));
 
@@ -122,7 +122,7 @@ export function locateOffset(executable: Executable, offset: number): FilePlace 
   return { mapping, address, isGo };
 }
 
-/** Those that are loaded, without what objects that came from another thread take beside their fields. */
+/** PT_LOAD segments, copied: structured clone adds hidden properties. */
 export const loadedSegments = (segments: readonly Segment[]): Segment[] =>
   segments
     .filter(({ type }) => type === PT_LOAD)

@@ -11,7 +11,7 @@ import { type ProcessMapping, readMappings } from '../../processes/process-maps.
 import type { FileRecord } from '../../records/records.ts';
 import type { KeptFile } from './kept-files.ts';
 
-/** Of one file: the largest programs have some 100 MiB of code, of which what is left out has no names. */
+/** Limit for one file: the largest programs have some 100 MiB of code; what is left out has no names. */
 const MAX_IMAGE_BYTES = 64 << 20;
 /** The size of the file is what its owner says; beyond it there are only holes. */
 const MAX_FILE_BYTES = 2 ** 36;
@@ -26,7 +26,7 @@ const ADDRESSES = new Set([5, 6, 0x6ffffef5]);
 /** The older hash table hardly says which names are right. */
 const DT_HASH = 4;
 
-/** Of all together. */
+/** Limit for all copies together. */
 const MAX_COPIES_BYTES = 128 << 20;
 
 /** Copies that are open, in memory. */
@@ -88,7 +88,7 @@ async function copyMappedImage(record: FileRecord, files: ForeignFiles): Promise
   return isSame ? image : undefined;
 }
 
-/** What the process has mapped of the file, if that is still where the file was met. */
+/** The process's mappings of the file, if the file is still mapped where it was met. */
 async function findOwn(record: FileRecord, files: ForeignFiles): Promise<ProcessMapping[]> {
   const mappings = await readMappings(record.pid, files);
   const own = mappings.filter(({ device, inode }) => device === record.device && inode === record.inode);

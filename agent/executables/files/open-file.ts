@@ -32,7 +32,7 @@ export type OpenedFile = { kind: 'opened'; fd: number; path: string } | { kind: 
 /** The identity that the kernel saw. */
 export type FileIdentity = Pick<FileRecord, 'inode' | 'size' | 'ctimeNs' | 'device'>;
 
-/** Of the reasons why each place failed, the one that says most comes last. */
+/** Reasons why a path failed, in ascending order of what they tell: the last one is reported. */
 const TELLING: readonly OpenFailure[] = ['gone', 'failed', 'not-regular', 'denied', 'changed', 'unanswered'];
 
 export async function openRecordedFile(
@@ -81,7 +81,7 @@ export async function openVerified(
   return { ...mismatch, detail: `${path}: ${mismatch.detail}` };
 }
 
-/** Whether a path leads to that file. Does not open it. */
+/** True if a path leads to that file. Does not open it. */
 export async function isSameFile(
   path: string,
   expected: FileIdentity,
