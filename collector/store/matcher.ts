@@ -1,4 +1,4 @@
-/** Which rows of a part a filter wants. */
+/** Masks of the rows of a part that a filter wants. */
 
 import {
   type AttributeLabel,
@@ -13,7 +13,7 @@ import { readAttributes } from '../../common/profile/model/attributes.ts';
 import type { Series, SeriesGroup } from './series.ts';
 import type { SamplePart, Stacks } from './store.ts';
 
-/** Which rows of a part a filter wants: see RowQuery. */
+/** Masks of the rows of a part that a filter wants: see RowQuery. */
 export interface RowMasks {
   series: Uint8Array | undefined;
   groups: Uint8Array | undefined;
@@ -38,7 +38,7 @@ const GROUP_KEYS: Record<NamedGroupLabel, (group: SeriesGroup) => string> = {
 /** Linux allows at most 8,192 CPUs. */
 export const MAX_CPUS = 8192;
 
-/** Whether all series of a group have one value of the label. */
+/** True if all series of a group have one value of the label. */
 export const isGroupLabel = (key: SeriesLabel | AttributeLabel): key is GroupLabel =>
   key !== 'pid' && key !== 'tid';
 
@@ -104,7 +104,7 @@ function nodeMask(matcher: Matcher, { frames, parents, nodeFrames }: Stacks): Ui
   return negated ? mask.map((one) => 1 - one) : mask;
 }
 
-/** Whether a process of that name passes; undefined where more than its name decides. */
+/** Returns a test of process names; undefined if more than the name decides. */
 export function processTest(where: readonly Matcher[]): ((name: string) => boolean) | undefined {
   if (where.some(({ key }) => key !== 'process')) return undefined;
   const tests = where.map(tester);

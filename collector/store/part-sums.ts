@@ -50,11 +50,11 @@ export function selectSums(chunks: readonly SumChunk[], query: RowQuery, isWante
 /** From the first to before the second, in milliseconds since the part's start. */
 export type Range = [from: number, to: number];
 
-/** What of a query sums can answer: whole tens of seconds. The others have to be read from the samples. */
+/** Splits a query: sums answer whole tens of seconds, the others are read from the samples. */
 export interface SplitQuery {
   /** 1 for each of the part's tens of seconds that is wanted whole. */
   isWhole: Uint8Array;
-  /** Those wanted in part, or of several steps. */
+  /** Tens of seconds that are wanted in part, or that lie in several steps. */
   cut: Range[];
 }
 
@@ -69,7 +69,7 @@ export function splitBySums(startMs: number, query: RowQuery): SplitQuery | unde
   return { isWhole, cut: mergeRanges(cut) };
 }
 
-/** Of a time before the part, its first. */
+/** Index of the ten seconds at or after a time; 0 for a time before the part. */
 const tensOf = (t: number): number => Math.max(0, Math.ceil(t / SUM_MS));
 
 function isSummed({ by, series, nodes }: RowQuery): boolean {

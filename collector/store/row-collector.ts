@@ -1,13 +1,13 @@
 import type { Column, RowQuery, Rows } from './store.ts';
 
-/** What samples have a column for. */
+/** Columns of samples. */
 type SampleColumn = Exclude<Column, 'group'>;
 
 const INITIAL_ROWS = 4096;
 
 /** Gathers those rows of chunks that a query's masks want. */
 export class RowCollector {
-  /** What chunks have to have, in this order: what is asked for, and what masks test. */
+  /** Columns that chunks must have, in this order: those that are asked for, and those that masks test. */
   readonly columns: readonly SampleColumn[];
   readonly #query: RowQuery;
   readonly #masks: (Uint8Array | undefined)[];

@@ -11,7 +11,7 @@ export interface Series {
   cgroup: string;
   service: string;
   host: string;
-  /** What else its sender said, as `attributesText` writes it; '' for nothing. */
+  /** The sender's other attributes, as `attributesText` writes it; '' for nothing. */
   attributes: string;
   startUnixNano: bigint;
   /** CPU time that one event stands for; 0 for samples of other types. */

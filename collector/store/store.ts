@@ -6,7 +6,7 @@ import type { ProfileType } from '../../common/profile/model/profile-type.ts';
 import type { SeriesGroup } from './series.ts';
 import type { SeriesTable } from './series-table.ts';
 
-/** Of so many requests it is known that they were stored: 27 minutes of 100 agents that send every 5 seconds. */
+/** Requests that are remembered as stored: 27 minutes of 100 agents that send every 5 seconds. */
 export const MAX_RECENT_REQUESTS = 32_768;
 export const RECENT_REQUESTS_MS = 24 * 60 * 60_000;
 
@@ -62,7 +62,7 @@ export interface StackCounts {
 /** Stacks without counts. */
 export type Stacks = Omit<StackCounts, 'selfCounts'>;
 
-/** What happened in a time range. */
+/** The samples of a time range. */
 export interface Window {
   /** The parts overlap: the same stack may be in several. */
   parts: StackCounts[];
@@ -136,7 +136,7 @@ export interface SamplePart {
   readonly type: ProfileType;
   readonly startMs: number;
   readonly endMs: number;
-  /** What series have in common: enough to filter and to group by most labels. */
+  /** Labels that series share: enough to filter and to group by most labels. */
   readonly groups: readonly SeriesGroup[];
   /** As they are now: later samples may add to them. */
   series(): Promise<SeriesTable>;
@@ -145,7 +145,7 @@ export interface SamplePart {
   rows(query: RowQuery): Promise<Rows>;
   /** How many samples there are in a range, whatever their values. */
   countSamples(range: TimeRange): Promise<number>;
-  /** Whether all its samples are in the range, where that is known without reading them. */
+  /** True if all its samples are known, without reading them, to be in the range. */
   isWithin?(range: TimeRange): boolean;
   /** All its stacks, summed before; undefined where it has no such sums, or where some of its samples are not in the range. */
   summed?(range: TimeRange): SummedStacks | undefined;

@@ -9,7 +9,7 @@ export type Tid = Brand<number, 'Tid'>;
 export type FileId = Brand<string, 'FileId'>;
 /** 64-bit key that BPF forms from device, inode, generation and ctime; 16 hex digits. */
 export type FileKey = Brand<string, 'FileKey'>;
-/** Where a trace stands in the agent's store of them: see agent/traces/trace-store.ts. */
+/** Position of a trace in the agent's trace store: see agent/traces/trace-store.ts. */
 export type TraceId = Brand<number, 'TraceId'>;
 
 export const toPid = (value: number): Pid => value as Pid;

@@ -16,7 +16,7 @@ export class RangeMap<T> {
     return i >= 0 && at < this.#ends[i]! ? this.#values[i] : undefined;
   }
 
-  /** Of `[start, end)` around a number that has no value yet, as far as others leave room. */
+  /** Sets the value of `[start, end)` around a number that has none yet, as far as other ranges leave room. */
   set(at: number, { start, end }: { start: number; end: number }, value: T): void {
     const i = this.#before(at) + 1;
     this.#starts.splice(i, 0, Math.max(start, this.#ends[i - 1] ?? start));

@@ -17,7 +17,7 @@ export class RecentMap<K, V extends NonNullable<unknown>> {
     this.#weigh = weigh;
   }
 
-  /** Of all that is kept. */
+  /** Weight of all entries. */
   get weight(): number {
     return this.#youngWeight + this.#oldWeight;
   }

@@ -17,7 +17,7 @@ const FRAME_COLUMNS = 'name, file, mapping, kind, "binary", line';
 /** Columns of an answer, in the order in which they were asked for. */
 export type Columns = readonly (readonly unknown[])[];
 
-/** Where the dictionaries of a part are that this process does not write. */
+/** Reads dictionaries of parts that this process does not write. */
 export interface DictionarySource {
   /** Another one's is another; it changes when the dictionaries may have grown. */
   key: string;

@@ -2,7 +2,7 @@
 import type { PartInfo } from '../database/database-part.ts';
 import type { Column, RowQuery, Rows } from '../store.ts';
 
-/** Those of a server; groups of series are known here only. */
+/** SQL of the columns that the server has; groups of series are known here only. */
 const SQL_COLUMNS: Record<Column, string> = {
   time: 'step',
   node: 'node',

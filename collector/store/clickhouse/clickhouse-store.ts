@@ -173,7 +173,7 @@ export class ClickHouseStore extends DatabaseStore {
     figures.newestMs = Math.max(figures.newestMs ?? maxMs, maxMs);
   }
 
-  /** Those that begin in the range; the oldest first. */
+  /** Parts that begin in the range; the oldest first. */
   async #readParts(fromMs: number, toMs: number): Promise<PartInfo[]> {
     const seconds = (ms: number): number => Math.min(2 ** 32 - 1, Math.max(0, Math.floor(ms / 1000)));
     const columns = await readColumns(

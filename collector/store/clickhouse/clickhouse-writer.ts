@@ -34,7 +34,7 @@ export async function writeFlush(client: ClickHouseClient, flush: Flush, token: 
   );
 }
 
-/** Of a part that begins. */
+/** The row of `types` for a part that begins; none later. */
 function typeOf({ part }: Batch): Row[] {
   const { id, startMs, type } = part.info;
   const { sampleType, periodType } = type;

@@ -1,4 +1,4 @@
-/** What the stores in DuckDB and in ClickHouse have in common to read a part with. */
+/** How the stores in DuckDB and in ClickHouse read a part. */
 import { LRUCache } from 'lru-cache';
 import type { ProfileType } from '../../../common/profile/model/profile-type.ts';
 import type { SeriesTable } from '../series-table.ts';
@@ -8,7 +8,7 @@ import { FrameTable } from '../trees/frame-table.ts';
 export const PART_MS = 3_600_000;
 const MAX_POOL_BYTES = 64 * 2 ** 20;
 
-/** What the catalogue says of a part. */
+/** Entry of a part in the catalogue. */
 export interface PartInfo {
   /** Names its tables, `samples_3`, `nodes_3`, …, or its rows. */
   id: number;
@@ -25,7 +25,7 @@ export const emptyPart = (id: number, startMs: number, type: ProfileType): PartI
   return { id, startMs, type, samples: 0, minMs: Number.MAX_SAFE_INTEGER, maxMs: 0 };
 };
 
-/** What a reader needs of a part's dictionaries. What asks for times and labels needs no stacks. */
+/** A part's dictionaries as queries read them. Queries for times and labels need no stacks. */
 export interface PartDictionaries {
   readonly groups: SeriesTable['groups'];
   series(): Promise<SeriesTable>;
@@ -42,7 +42,7 @@ class FramePool {
   }
 }
 
-/** What was loaded of late, within a number of bytes. */
+/** Dictionaries that were loaded of late, within a number of bytes. */
 export class DictionaryCache {
   readonly frames = new FramePool();
   readonly #values: LRUCache<string, object>;

@@ -1,4 +1,4 @@
-/** What the stores in databases have in common: samples gather in open parts, and are written together. */
+/** Base of the stores in databases: samples gather in open parts, and are written together. */
 import type { Logger } from 'pino';
 import type { ColumnProfile } from '../../../common/profile/model/frame-columns.ts';
 import type { Profile } from '../../../common/profile/model/profile.ts';
@@ -16,9 +16,9 @@ export interface DatabaseStoreOptions {
 }
 
 interface Database {
-  /** Those who commit wait for each other so long, to be written together. */
+  /** Commits wait for each other so long, to be written together. */
   commitGapMs: number;
-  /** What is slow where nothing fails and too much waits. */
+  /** Name of what is slow if nothing fails and too much waits. */
   bottleneck: string;
 }
 
@@ -96,7 +96,7 @@ export abstract class DatabaseStore implements Store {
     return this.#flusher.close();
   }
 
-  /** Of complete parts; after each flush. */
+  /** Sums complete parts; called after each flush. */
   protected async sumParts(): Promise<void> {}
 
   async #tidy(): Promise<void> {

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 
-/** What could not be written is tried again so often. */
+/** Interval at which a failed write is tried again. */
 const FLUSH_INTERVAL_MS = 1000;
 /** After each failure twice as long, up to this: a disk that is full may stay so for hours. */
 const MAX_RETRY_MS = 5000;
 
 export interface FlusherOptions {
-  /** Those who commit wait for each other so long, to be written together. */
+  /** Commits wait for each other so long, to be written together. */
   gapMs: number;
   /** @throws Error when not everything was written: it is tried again */
   write: () => Promise<void>;

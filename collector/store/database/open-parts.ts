@@ -11,15 +11,15 @@ import { PART_MS, type PartInfo } from './database-part.ts';
 const MAX_PENDING_ROWS = 1_000_000;
 /** So do those that come once the dictionaries of what waits are so large. */
 const MAX_PENDING_BYTES = 256 * 2 ** 20;
-/** Of an hour there is one for each type. */
+/** Limit for open parts; an hour has one for each type. */
 const MAX_OPEN_PARTS = 24;
 const MAX_OPEN_BYTES = 64 * 2 ** 20;
-/** Of all parts of which nothing waits. */
+/** Limit for all parts that have nothing to write. */
 const MAX_IDLE_BYTES = 6 * MAX_OPEN_BYTES;
 /** A part of an hour that is over is closed when nothing came for so long. */
 const IDLE_MS = 5 * 60_000;
 
-/** What is written together. */
+/** Batches that are written together. */
 export interface Flush {
   batches: Batch[];
   requests: NotedRequest[];
@@ -46,7 +46,7 @@ export interface Extent {
 
 const NOTHING_WRITTEN: Extent = { frames: 0, places: 0, nodes: 1, series: 0, groups: 0, samples: 0 };
 
-/** What one flush writes of a part. */
+/** The rows of a part that one flush writes. */
 export interface Batch {
   part: OpenPart;
   rows: PendingRows;
@@ -84,7 +84,7 @@ export class OpenPart extends StackDictionaries {
   }
 }
 
-/** What the parts of a database are made by. */
+/** Begins the parts of a database, and knows the types that it has. */
 export interface PartDatabase {
   /** Names the part of a type that begins at a time. */
   begin(startMs: number, type: ProfileType): PartInfo;

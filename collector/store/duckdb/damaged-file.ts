@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { DATABASE_NAME } from './duckdb-file.ts';
 
-/** Of its checks of blocks, headers and what they hold; not of locks, versions, rights, memory or a full disk. */
+/** Texts of failed checks of blocks, headers and what they hold; not of locks, versions, rights, memory or a full disk. */
 const DAMAGE =
   /corrupt|checksum|not a valid DuckDB database|serializ|^INTERNAL|replaying WAL|read past|metadata|magic bytes|read enough bytes/i;
 const NO_DAMAGE =

@@ -6,7 +6,7 @@ export type Scan = (sql: string, take: (chunk: DuckDBDataChunk) => void) => Prom
 
 type Numbers = Uint16Array | Int16Array | Uint32Array | Float64Array | BigInt64Array | BigUint64Array;
 
-/** Of the vectors that are arrays of numbers. */
+/** Vectors that are arrays of numbers. */
 type NumberVector = DuckDBVector & { readonly items: Numbers };
 
 /** Valid as long as the chunk is; has no NULLs. */
@@ -14,7 +14,7 @@ export function numbersOf(chunk: DuckDBDataChunk, column: number): Numbers {
   return (chunk.getColumnVector(column) as NumberVector).items;
 }
 
-/** What a row has in a column of texts. */
+/** Reads a column of texts, row by row. */
 export function textsOf(chunk: DuckDBDataChunk, column: number): (row: number) => string {
   const vector = chunk.getColumnVector(column);
   return (row) => String(vector.getItem(row));

@@ -314,7 +314,7 @@ export class DuckDbPart implements SamplePart {
   }
 }
 
-/** Of the same query. */
+/** Concatenates rows of the same query. */
 function concatRows(a: Rows, b: Rows): Rows {
   const join = (one: ArrayLike<number> | undefined, two: ArrayLike<number> | undefined) => {
     if (one === undefined || two === undefined) return undefined;

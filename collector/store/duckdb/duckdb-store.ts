@@ -57,7 +57,7 @@ export class DuckDbStore extends DatabaseStore {
   readonly #unsummed = new Set<number>();
   /** Parts that can't be read. */
   readonly #damaged = new Map<number, PartInfo>();
-  /** What was found damaged when the store was opened. */
+  /** Says what was found damaged when the store was opened. */
   #setAside: string | undefined;
   /** By the clock of `performance`. */
   #nextSumMs = 0;

@@ -15,7 +15,7 @@ import { appendColumns } from './duckdb-writer.ts';
 /** With more no trees are made until the retention has made room. */
 const MAX_FUNCTION_BYTES = 64 * 2 ** 20;
 
-/** What the id 0 stands for; it is in no table. */
+/** ID of the "(other)" function; it is in no table. */
 const OTHER_ID = 0;
 
 /** Functions by id. */
@@ -43,7 +43,7 @@ class Functions {
     this.#ids[index] = id;
   }
 
-  /** Where functions were that no tree has any more. */
+  /** Puts "(other)" in place of functions that no tree has any more. */
   fillGaps(): void {
     for (let id = 0; id < this.#frames.length; id++) this.#frames[id] ??= OTHER;
   }
@@ -63,7 +63,7 @@ export interface MadeTree {
   tree: SummedTree;
   byFunction: FunctionEvents;
   functions: readonly Frame[];
-  /** Of all the part's stacks. */
+  /** Nodes of all the part's stacks. */
   nodes: number;
 }
 
@@ -77,9 +77,9 @@ export function makeTree(part: StackCounts): MadeTree {
   return { ...sums, functions: table.frames, nodes: part.parents.length };
 }
 
-/** Of a part that has a tree. */
+/** Entry of a part that has a tree. */
 interface TreeInfo {
-  /** Of all the part's stacks. */
+  /** Nodes of all the part's stacks. */
   nodes: number;
   /** Earlier versions made trees only. */
   hasFunctions: boolean;
@@ -106,7 +106,7 @@ export class DuckDbTrees {
     return this.#infos.get(part);
   }
 
-  /** Of a part that has them. */
+  /** Reads the functions of a part that has them. */
   async readFunctions(part: number, scan: Scan): Promise<SummedFunctions> {
     const { frames } = await this.#load(scan);
     const chunks: [Uint32Array, Uint32Array, Float64Array, Float64Array][] = [];
@@ -194,7 +194,7 @@ export class DuckDbTrees {
     }
   }
 
-  /** What drops a part's tree, to be run with what drops the part. */
+  /** SQL that drops a part's tree, to be run with the SQL that drops the part. */
   dropSql(part: number): string {
     return `DROP TABLE IF EXISTS tree_${part}; DROP TABLE IF EXISTS events_${part}; DELETE FROM trees WHERE part = ${part};`;
   }

@@ -21,7 +21,7 @@ const createTablesSql = (id: number): string => `
   CREATE TABLE samples_${id}(t UINTEGER, node UINTEGER, series UINTEGER, cpu SMALLINT, weight DOUBLE);
   CREATE TABLE sums_${id}(tens USMALLINT, grp UINTEGER, cpu SMALLINT, weight DOUBLE);`;
 
-/** Those of a part; each name ends in `_` and the part's id. */
+/** Tables of a part; each name ends in `_` and the part's id. */
 export const PART_TABLES = ['places', 'frames', 'nodes', 'groups', 'series', 'samples', 'sums'];
 
 export const dropTablesSql = (id: number): string =>
@@ -43,7 +43,7 @@ export async function writeFlush(connection: DuckDBConnection, { batches, reques
   }
 }
 
-/** Whether a flush is in the file: all of it is where a part of it is. */
+/** True if a flush is in the file: all of it is, if any of it is. */
 export async function isWritten(connection: DuckDBConnection, { batches }: Flush): Promise<boolean> {
   const [batch] = batches;
   if (batch === undefined) return false;

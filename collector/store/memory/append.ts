@@ -10,7 +10,7 @@ const MAX_CLOCK_SKEW_MS = 60_000;
 const MAX_FRAMES_PER_PROFILE = 8_000_000;
 /** Entries of a profile's tables, over all parts that it has samples of: each part learns anew which of its own they are. */
 const MAX_ENTRIES_OF_PARTS = 32_000_000;
-/** What OTLP and pprof can send; sums are exact up to 2 ** 53. */
+/** Largest value that OTLP and pprof can send; sums are exact up to 2 ** 53. */
 const MAX_VALUE = 2 ** 63;
 /** Each hour costs tables, however few samples it has. */
 const MAX_HOURS_PER_PROFILE = 1000;
@@ -36,7 +36,7 @@ interface Part extends Dictionaries {
   readonly startMs: number;
 }
 
-/** What differs between stores: which part takes a time, and where a row goes. */
+/** The part of appending that differs between stores: which part takes a time, and where a row goes. */
 export interface SampleSink<T extends Part> {
   partFor(timeMs: number, type: ProfileType): T;
   push(part: T, sample: StoredSample): void;
@@ -62,7 +62,7 @@ export function appendProfile<T extends Part>(
   return result;
 }
 
-/** What is wrong with all samples of a type. */
+/** Says why all samples of a type are rejected. */
 function problemOf(type: ProfileType): string | undefined {
   // CPU time is samples times period: with such a one all sums would be wrong.
   if (isCpuType(storedType(type)) && (type.period < 0n || type.period >= MAX_PERIOD_NANOS))

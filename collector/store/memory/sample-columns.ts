@@ -36,7 +36,7 @@ export class SampleColumns {
     if (this.length < this.times.length) this.#resize(Math.max(this.length, 1));
   }
 
-  /** Of rows: each of CPU samples stands for as many as its weight. */
+  /** Counts samples: a row of CPU samples stands for as many as its weight. */
   countSamples(
     { fromMs, toMs }: TimeRange,
     { startMs, type }: { startMs: number; type: ProfileType },

@@ -25,7 +25,7 @@ export interface FrameBudget {
   frames: number;
 }
 
-/** What takes a profile's dictionaries: a segment in memory, or a partition of a database. */
+/** Takes a profile's dictionaries: a segment in memory, or a partition of a database. */
 export interface Dictionaries {
   readonly frames: Pick<
     FrameTable,
@@ -56,7 +56,7 @@ export class SegmentWriter<T extends Dictionaries> {
   /** By the profile's stack: the first process that had it and the node; 0 where none had yet. */
   readonly #firstProcesses: Uint32Array;
   readonly #firstNodes: Uint32Array;
-  /** Of other processes: process index × stacks + stack index → node. */
+  /** Nodes of other processes: process index × stacks + stack index → node. */
   readonly #nodes = new Map<number, number>();
   /** Children of the root are the profile's processes, all below are its locations. */
   readonly #tree = new StackTree();
@@ -109,7 +109,7 @@ export class SegmentWriter<T extends Dictionaries> {
     return id;
   }
 
-  /** Of a process, with what is known of its host besides its name. */
+  /** Attributes of a process, with those of its host besides its name. */
   #attributesOf(process: number): string {
     const own = this.#profile.processes[process]!.attributes ?? '';
     let known = this.#attributes.get(own);
@@ -191,7 +191,7 @@ export class SegmentWriter<T extends Dictionaries> {
     return node;
   }
 
-  /** Of a location whose frames were counted. */
+  /** Frames of a location whose frames were counted. */
   #framesOf(index: number): number[] {
     const known = this.#frameIds[index]!;
     return known === SEVERAL ? this.#inlined.get(index)! : [known];
@@ -234,7 +234,7 @@ export class SegmentWriter<T extends Dictionaries> {
     return files[func] === 0 ? frame : frames.internLine(frame, line);
   }
 
-  /** Of a location without lines. */
+  /** Interns the frame of a location without lines. */
   #internAddress(index: number): number {
     const { mappings, types, addressesLow, addressesHigh } = this.#columns;
     const { frames } = this.segment;

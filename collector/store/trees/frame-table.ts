@@ -10,14 +10,14 @@ const PLACE_BYTES = 100;
 /** Higher lines are left out: no file that a person wrote has so many. */
 const MAX_LINES = 2 ** 20;
 
-/** What frames of many files share. */
+/** Fields that frames of many files share. */
 interface Origin {
   mapping: string;
   kind: Frame['kind'];
   binary: string;
 }
 
-/** What frames of a file, a mapping and a kind share. */
+/** Fields that frames of a file, a mapping and a kind share. */
 export type Place = Origin & Pick<Frame, 'file'>;
 
 /** Frames without duplicates, whose strings are kept once. Lines of a function are one frame, unless they are kept. */

@@ -2,7 +2,7 @@ import type { FrameKind } from '../../../common/flame/frame-kind.ts';
 import type { FrameType, Func, Location, Mapping, Process } from '../../../common/profile/model/profile.ts';
 import type { Frame } from '../store.ts';
 
-/** What stands for boxes that were folded. */
+/** The frame that stands for folded boxes. */
 export const OTHER: Frame = { name: '(other)', file: '', mapping: '', kind: 'other' };
 
 /** An order that does not depend on which came first. */

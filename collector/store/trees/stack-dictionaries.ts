@@ -3,7 +3,7 @@ import type { Stacks } from '../store.ts';
 import { FrameTable } from './frame-table.ts';
 import { StackTree } from './stack-tree.ts';
 
-/** What samples of a part refer to, while samples are added: each entry once. */
+/** Dictionaries that samples of a part refer to, while samples are added: each entry once. */
 export class StackDictionaries {
   readonly frames = new FrameTable({ keepsLines: true });
   readonly tree = new StackTree();
