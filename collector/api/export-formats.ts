@@ -1,4 +1,4 @@
-/** What the API writes files in. */
+/** File formats that the API writes. */
 import { writeProfile } from '../../common/profile/formats/formats.ts';
 import type { Profile } from '../../common/profile/model/profile.ts';
 import { makePage, makeSvg } from './pictures.ts';

@@ -3,7 +3,7 @@ import type { SampleFilter } from '../store/store.ts';
 
 const MAX_FILTER = 60;
 
-/** What any file system takes. */
+/** Makes a name that any file system takes. */
 const clean = (text: string): string =>
   text
     .replaceAll(/[^\w.=+-]+/g, '-')

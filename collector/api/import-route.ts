@@ -11,7 +11,7 @@ import { checkOrigin, readFileName } from './uploads.ts';
 
 export const IMPORT_PATH = '/api/v1/import';
 
-/** Of all bodies at a time: they wait in memory. */
+/** Limit for bodies at a time: they wait in memory. */
 const MAX_UPLOADS = 4;
 /** A person's line may be slow; one that stalls is cut sooner. */
 const MAX_UPLOAD_MS = 240_000;

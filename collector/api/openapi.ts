@@ -5,7 +5,7 @@ import type { Route } from './v1.ts';
 
 type Schema = schema.Schema;
 
-/** What is sent here: the routes of uploads.ts. */
+/** Routes that take files: those of uploads.ts. */
 const UPLOADS: Readonly<Record<string, Pick<Route, 'summary' | 'parameters' | 'response'>>> = {
   [IMPORT_PATH]: {
     summary: 'Stores the samples of a profile; its format is told by its name',

@@ -31,7 +31,7 @@ const compress = promisify(gzip);
 /** Less than the page's interval: several open pages cost as much as one. */
 const ANSWER_LIFE_MS = 900;
 const MIN_COMPRESSED_BYTES = 2048;
-/** What starts the collector has to come first. */
+/** Delay of the warm-up: what starts the collector has to come first. */
 const WARM_UP_AFTER_MS = 2000;
 /** Each time at least one part of an hour was dropped meanwhile, or found damaged. */
 const MAX_TRIES = 20;
@@ -54,9 +54,9 @@ export interface PageServerOptions {
   /** By URL path: see readPageFiles. */
   files: ReadonlyMap<string, PageFile>;
   status: StatusSources;
-  /** What names frames that arrived without a name. */
+  /** Names frames that arrived without a name. */
   symbols: SymbolSources;
-  /** What source files it may show; by default none. */
+  /** Source files that it may show; none by default. */
   sources?: SourceFiles;
   now: () => number;
   logger: Pick<Logger, 'error'>;
@@ -265,7 +265,7 @@ class PageHandler {
   }
 }
 
-/** What the asker can do something about by waiting is no failure of the query. */
+/** Turns errors that waiting may mend into 503: they are no failure of the query. */
 function asHttpError(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return new HttpError(503, `${error.message}: try again later`);
   return error instanceof QueryEnded ? new HttpError(503, error.message) : error;

@@ -70,7 +70,7 @@ async function receive(request: IncomingMessage, path: string): Promise<void> {
   if (problem !== undefined) throw problem;
 }
 
-/** What is wrong with the directory of symbol files, and not with the file. */
+/** Explains an error of the directory of symbol files, as opposed to the file. */
 function explainDisk(error: NodeJS.ErrnoException): Error {
   const { code = '', message } = error;
   if (code === 'ENOSPC' || code === 'EDQUOT')

@@ -1,4 +1,4 @@
-/** What the page and the query API exchange, as JSON. */
+/** JSON that the page and the query API exchange. */
 
 import type { Leaves, TreeColumns, TypeAnswer } from '../../common/flame/tree-answer.ts';
 import type { FunctionChange, FunctionCount } from '../query/functions.ts';
@@ -50,13 +50,13 @@ export interface LabelsAnswer {
 /** `GET /api/v1/values` */
 export interface ValuesAnswer {
   type: TypeAnswer;
-  /** Of all values, whatever text was asked for. */
+  /** Sum over all values, whatever text was asked for. */
   samples: number;
   valueCount: number;
   values: { value: string; samples: number; processes?: number }[];
 }
 
-/** What every counted answer stands on. */
+/** Totals that every counted answer comes with. */
 export interface Basis {
   fromMs: number;
   toMs: number;

@@ -1,4 +1,4 @@
-/** What routes that take files have in common. */
+/** Shared code of the routes that take files. */
 import type { IncomingMessage } from 'node:http';
 import { HttpError } from '../net/read-body.ts';
 

@@ -75,7 +75,7 @@ const MAX_SAMPLE_STEPS = 10_000;
 /** A stacked timeline shows so many groups; the rest is summed. */
 const MAX_GROUPS = 20;
 
-/** What is asked for, with the type that its figures are of. */
+/** The filter of a request, with the type of its figures. */
 interface AskedFilter extends SampleFilter {
   answerType: TypeAnswer;
 }
@@ -92,7 +92,7 @@ async function readFilter(
   return { ...range, type: typeKey(type), answerType: answer };
 }
 
-/** What every answer stands on. */
+/** Totals that every answer comes with. */
 const basis = (filter: AskedFilter, { samples, allSamples, cpuNanos, cpus }: Omit<Window, 'parts'>) => ({
   fromMs: filter.fromMs,
   toMs: filter.toMs,
@@ -442,7 +442,7 @@ function endOfFirst({ fromMs, toMs }: SampleFilter, timeline: Float64Array): num
   return step < 0 ? toMs : fromMs + ((step + 1) * (toMs - fromMs)) / timeline.length;
 }
 
-/** Of files only those are read that a stack of the window names: see SourceFiles. */
+/** Answers for a source file. Only files that a stack of the window names are read: see SourceFiles. */
 async function source(parameters: Parameters, { store, sources, now }: ApiContext): Promise<SourceAnswer> {
   const file = parameters.get('file');
   if (file === null || file === '')

@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts';
 import { type ApiContext, ROUTES } from './v1.ts';
 
 const HOUR_MS = 3_600_000;
-/** Of the newest hours, of which at least one is complete where a collector ran for some time. */
+/** Newest hours that are read; at least one is complete if a collector ran for some time. */
 const HOURS = 3;
 const MAX_PARTS = 2;
 
