@@ -120,6 +120,17 @@ test('code at a page whose number has more than 32 bits has no table', () => {
   expect(tryChanged(bytes, [{ at: code + 8 + 6, value: 1 }])).toBe('broken');
 });
 
+test('code that is larger than its file, at addresses that no number holds exactly, is not searched', () => {
+  const bytes = FILES['one of arm64']!;
+  const sections = Number(bytes.readBigUInt64LE(40));
+  const index = parseElf(bufferSource(bytes)).sections.findIndex(({ name }) => name === '.text');
+  const highByteOf = (field: number): number => sections + index * 64 + field + 7;
+  const far = { at: highByteOf(16), value: 4 };
+  const large = { at: highByteOf(32), value: 0xc6 };
+  for (const changes of [[large], [far], [large, far]])
+    expect(['table', 'no table', 'broken']).toContain(tryChanged(bytes, changes));
+});
+
 /** Frame sections of any bytes in a file that is well made otherwise. */
 test.each(['.eh_frame', '.debug_frame', '.sframe'])(
   'any bytes as %s leave a table that can be read',

@@ -11,15 +11,17 @@ export interface CodeRange {
 /** Described by the linker, or read instruction by instruction: not what a compiler was asked to leave out. */
 const NOT_COMPILED = /^\.(plt|init$|fini$)/;
 
-/** Of a file without section headers, its executable segments. */
+/** Of a file without section headers, its executable segments. What can't lie in the file is none. */
 export function codeRanges(elf: ElfFile): CodeRange[] {
   const sections = elf.sections.filter(
     ({ name, flags, size }) => flags & SHF_EXECINSTR && size > 0 && !NOT_COMPILED.test(name),
   );
-  if (sections.length > 0) return sections.map(({ addr, size }) => ({ start: addr, end: addr + size }));
-  return elf.segments
-    .filter(({ type, flags }) => type === PT_LOAD && flags & PF_X)
-    .map(({ vaddr, filesz }) => ({ start: vaddr, end: vaddr + filesz }));
+  const segments = elf.segments.filter(({ type, flags }) => type === PT_LOAD && flags & PF_X);
+  const all =
+    sections.length > 0
+      ? sections.map(({ addr, size }) => ({ start: addr, end: addr + size }))
+      : segments.map(({ vaddr, filesz }) => ({ start: vaddr, end: vaddr + filesz }));
+  return all.filter(({ start, end }) => Number.isSafeInteger(end) && end - start <= elf.source.size);
 }
 
 /** Less is what fills up to the next function, as a rule. */
