@@ -92,6 +92,7 @@ prove_tarball() {
 	product=/opt/$name/bin/everyframe
 	inside "$product" --version >"$log" || fail --version
 	grep -q "^$version (commit " "$log" || fail 'no commit in --version'
+	inside "$product" doctor >"$log" 2>&1 || fail doctor
 	prove_record "$product"
 	begin=$(date +%s%N)
 	inside "$product-write-code" >"$log" 2>&1 || fail write-code

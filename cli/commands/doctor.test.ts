@@ -53,6 +53,12 @@ it('names what is not built', () => {
     });
     writeFileSync(join(root, 'build/everyframe.node'), '');
     expect(checkBuild(root).status).toBe('ok');
+    // a release
+    rmSync(join(root, 'build/otlp.js'));
+    expect(checkBuild(root).message).toContain('build/otlp.js');
+    mkdirSync(join(root, 'lib'));
+    writeFileSync(join(root, 'lib/node'), '');
+    expect(checkBuild(root).status).toBe('ok');
   } finally {
     rmSync(root, { recursive: true });
   }

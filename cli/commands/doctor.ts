@@ -15,9 +15,11 @@ const BUILT_FILES = [
   'build/everyframe-reader',
   'build/worker-launcher',
   'build/workers/worker.cjs',
-  'build/otlp.js',
   'build/web/index.html',
 ];
+/** In the bundles of a release, which has a Node of its own. */
+const BUNDLED_FILE = 'build/otlp.js';
+const NODE_OF_RELEASE = 'lib/node';
 
 export function registerDoctor(program: Command, probes: readonly Probe[] = []): void {
   const command = program
@@ -46,7 +48,9 @@ export async function runChecks(probes: readonly Probe[], root = packageRoot()):
 }
 
 export function checkBuild(root: string): Check {
-  const missing = BUILT_FILES.filter((file) => !existsSync(join(root, file)));
+  const isThere = (file: string): boolean => existsSync(join(root, file));
+  const files = isThere(NODE_OF_RELEASE) ? BUILT_FILES : [...BUILT_FILES, BUNDLED_FILE];
+  const missing = files.filter((file) => !isThere(file));
   if (missing.length === 0) return { name: 'build', status: 'ok', message: 'complete' };
   return {
     name: 'build',
