@@ -88,6 +88,8 @@ if [ "$mode" = --dist ]; then
 	need dpkg-dev 'dpkg-source' any_command dpkg-source
 	need patchelf 'patchelf' any_command patchelf
 	need m4 'm4' any_command m4
+	need rpm 'rpmbuild' any_command rpmbuild
+	need buildah 'buildah' any_command buildah
 	need binutils 'readelf' any_command readelf
 	need git 'git' any_command git
 fi

@@ -1,4 +1,7 @@
-/** npm run dist [ARCHITECTURE…]: one tarball and one Debian package per processor in build/release/, the same bytes each time. */
+/**
+ * npm run dist [ARCHITECTURE…]: a tarball, a Debian package and an .rpm per processor, and an OCI image for both, in build/release/:
+ * the same bytes each time. Images are made by root alone.
+ */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
@@ -29,19 +32,29 @@ function pack(folder: string, name: string, epoch: number): string {
   return archive;
 }
 
+const release = currentRelease();
+
+function make(script: string, ...args: string[]): void {
+  const env = { ...process.env, SOURCE_DATE_EPOCH: String(release.epoch) };
+  execFileSync(join(root, 'scripts/release', script), args, { env, stdio: ['ignore', 2, 2] });
+}
+
 const wanted = process.argv.slice(2);
 const unknown = wanted.find((name) => !ARCHITECTURES.some((arch) => arch.name === name));
 if (unknown !== undefined) throw new Error(`${unknown} is none of ${ARCHITECTURES.map(({ name }) => name)}`);
-const release = currentRelease();
 for (const arch of ARCHITECTURES) {
   if (wanted.length > 0 && !wanted.includes(arch.name)) continue;
   const name = `everyframe-${release.version}-linux-${arch.name}`;
   const folder = join(root, 'build/release');
   await layOut(root, join(folder, name), arch, release);
   const archive = pack(folder, name, release.epoch);
-  const deb = join(root, 'scripts/release/deb.sh');
-  const env = { ...process.env, SOURCE_DATE_EPOCH: String(release.epoch) };
-  execFileSync(deb, [join(folder, name), arch.name, release.version], { env, stdio: ['ignore', 2, 2] });
+  make('deb.sh', join(folder, name), arch.name, release.version);
+  make('rpm.sh', join(folder, name), arch.cpu, release.version);
   const hash = createHash('sha256').update(readFileSync(archive)).digest('hex');
   console.log(`${archive}: ${(statSync(archive).size / 2 ** 20).toFixed(1)} MiB, sha256 ${hash}`);
+}
+if (wanted.length === 0) {
+  if (process.getuid?.() === 0)
+    make('image.sh', join(root, 'build/release'), release.version, release.commit);
+  else console.error('no image: only root can make it');
 }

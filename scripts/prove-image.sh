@@ -1,0 +1,120 @@
+#!/bin/bash
+# prove-image.sh: what is in the OCI image of `npm run dist`, and both of its commands run by Podman as the chart runs them: a
+# collector without rights that keeps what an agent with six capabilities sends of its host. As root; needs podman, crun, curl.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# crun refuses a version 2 hierarchy beside those of version 1: out of sight here, in a mount namespace of its own
+if [ -z "${EVERYFRAME_UNSHARED:-}" ]; then exec env EVERYFRAME_UNSHARED=1 unshare -m "$0" "$@"; fi
+mount --make-rprivate /
+if mountpoint -q /sys/fs/cgroup/unified; then umount /sys/fs/cgroup/unified; fi
+
+version=$(node -p 'require("./package.json").version')
+archive=build/release/everyframe-$version-oci.tar
+image=localhost/everyframe:$version
+work=$(mktemp -d /var/tmp/everyframe-image.XXXXXX)
+log=$work/log
+sleeper='' pods=''
+engine() { podman --root "$work/storage" --runroot "$work/run" --storage-driver vfs --cgroup-manager cgroupfs "$@"; }
+clean() {
+	if [ -n "$pods" ]; then engine rm -f -t 5 $pods >/dev/null 2>&1 || true; fi
+	if [ -n "$sleeper" ]; then kill "$sleeper" 2>/dev/null || true; fi
+	engine rmi -a -f >/dev/null 2>&1 || true
+	rm -rf --one-file-system "$work"
+}
+trap clean EXIT
+say() { printf 'image: %s\n' "$*"; }
+fail() {
+	say "FAILED: $*"
+	tail -20 "$log"
+	exit 1
+}
+until_true() { # until_true SECONDS COMMAND…
+	for _ in $(seq $(($1 * 5))); do
+		if "${@:2}" >"$log" 2>&1; then return; fi
+		sleep 0.2
+	done
+	return 1
+}
+
+mkdir "$work/oci"
+tar -xf "$archive" -C "$work/oci"
+node - "$work/oci" >"$log" <<'END' || fail 'the index'
+const fs = require('fs');
+const [folder] = process.argv.slice(2);
+const blob = ({ digest }) => JSON.parse(fs.readFileSync(`${folder}/blobs/${digest.replace(':', '/')}`));
+const [index] = JSON.parse(fs.readFileSync(`${folder}/index.json`)).manifests;
+const sizes = blob(index).manifests.map(({ platform, ...manifest }) => {
+  const { config, layers } = blob(manifest);
+  const { architecture, config: { User, Entrypoint } } = blob(config);
+  const mib = layers.reduce((sum, { size }) => sum + size, 0) / 2 ** 20;
+  if (architecture !== platform.architecture || User !== '65532:65532' || Entrypoint[0] !== '/usr/bin/everyframe' || mib >= 120) process.exit(1);
+  return `${architecture} ${mib.toFixed(1)} MiB`;
+});
+if (sizes.length !== 2) process.exit(1);
+console.log(sizes.join(', '));
+END
+say "one index: $(cat "$log")"
+engine pull -q "oci-archive:$archive" >"$log" 2>&1 || fail pull
+# no more than a shell may have that cannot raise limits
+common="--network host --read-only --read-only-tmpfs=false --cap-drop all --security-opt no-new-privileges --ulimit nofile=4096:4096 --ulimit nproc=4096:4096"
+agent_rights='--user 0:0 --pid host --cap-add BPF,PERFMON,SYS_PTRACE,DAC_READ_SEARCH,CHECKPOINT_RESTORE,SYSLOG'
+# shellcheck disable=SC2086 # words
+once() { engine run --rm $common "$@"; }
+once "$image" --version >"$log" 2>&1 || fail --version
+grep -qE "^$version \(commit [0-9a-f]{12}" "$log" || fail 'no commit in --version'
+# shellcheck disable=SC2086
+once $agent_rights "$image" doctor >"$log" 2>&1 || fail doctor
+grep -q '^everyframe can run here' "$log" || fail doctor
+say "doctor: $(tail -n 1 "$log")"
+
+token=0123456789abcdef0123456789abcdef
+printf %s $token >"$work/token"
+echo "authorization=Bearer $token" >"$work/headers"
+mkdir "$work/data" "$work/cache" "$work/tmp"
+chown 65532:65532 "$work/token" "$work/data"
+chmod 755 "$work"
+chmod 1777 "$work/tmp"
+start() { # start NAME OPTIONS… IMAGE ARGUMENTS…
+	# shellcheck disable=SC2086
+	engine run -d --name "$1" $common -v "$work/tmp:/tmp" "${@:2}" >"$log" 2>&1 || fail "run $1"
+	pods="$pods $1"
+}
+start collector -v "$work/token:/etc/everyframe/token:ro" -v "$work/data:/var/lib/everyframe" --memory 2g "$image" \
+	collector --grpc-listen=127.0.0.1:11900 --http-listen=127.0.0.1:11918 --page-listen=127.0.0.1:11980 \
+	--token-file=/etc/everyframe/token --data=/var/lib/everyframe
+api() { curl -sf -u "x:$token" "http://127.0.0.1:11980$1"; }
+until_true 30 api /api/v1/status || fail 'the collector does not answer'
+# a process of the host, whose name nobody else has
+cp "$(command -v sh)" "$work/everyframe-load"
+nice "$work/everyframe-load" -c 'while :; do :; done' &
+sleeper=$!
+# shellcheck disable=SC2086
+start agent $agent_rights -v "$work/headers:/etc/everyframe/headers:ro" -v "$work/cache:/var/cache/everyframe" --memory 512m "$image" \
+	agent --collection-agent=127.0.0.1:11900 --disable-tls --headers-file=/etc/everyframe/headers --symbol-cache=/var/cache/everyframe
+seen() { api '/api/v1/values?label=process' | grep -q '"everyframe-load'; }
+until_true 60 seen || {
+	engine logs agent
+	fail 'no profile of a process of the host'
+}
+kill "$sleeper"
+sleeper=
+say 'a collector and an agent in containers: a process of the host has its profile'
+
+rights() { # rights CONTAINER: user and effective capabilities of its first process
+	pid=$(engine inspect --format '{{.State.Pid}}' "$1")
+	awk '/^Uid|^CapEff|^NoNewPrivs/ { printf "%s%s ", $1, $2 }' "/proc/$pid/status"
+}
+[ "$(rights collector)" = 'Uid:65532 CapEff:0000000000000000 NoNewPrivs:1 ' ] || fail "the collector is $(rights collector)"
+[ "$(rights agent)" = 'Uid:0 CapEff:000001c400080004 NoNewPrivs:1 ' ] || fail "the agent is $(rights agent)"
+say "rights: collector $(rights collector), agent $(rights agent)"
+for pod in agent collector; do
+	begin=$(date +%s%N)
+	engine stop -t 20 "$pod" >"$log" 2>&1 || fail "stop $pod"
+	code=$(engine inspect --format '{{.State.ExitCode}}' "$pod")
+	[ "$code" = 0 ] || {
+		engine logs "$pod" | tail
+		fail "$pod ended with $code"
+	}
+	say "$pod stopped in $((($(date +%s%N) - begin) / 1000000)) ms"
+done
+[ -n "$(ls "$work/data")" ] || fail 'nothing was kept'
