@@ -15,6 +15,7 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   DefineFiles(env, exports);
   DefineMaps(env, exports);
   DefineMemory(env, exports);
+  DefineNotify(env, exports);
   DefinePerf(env, exports);
   DefineReader(env, exports);
   DefineRights(env, exports);

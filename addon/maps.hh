@@ -7,6 +7,7 @@ void DefineDescriptors(Napi::Env env, Napi::Object exports);
 void DefineFiles(Napi::Env env, Napi::Object exports);
 void DefineMemory(Napi::Env env, Napi::Object exports);
 void DefineMaps(Napi::Env env, Napi::Object exports);
+void DefineNotify(Napi::Env env, Napi::Object exports);
 void DefinePerf(Napi::Env env, Napi::Object exports);
 void DefineReader(Napi::Env env, Napi::Object exports);
 void DefineRights(Napi::Env env, Napi::Object exports);

@@ -13,7 +13,7 @@ import { addParts } from './counted-parts.ts';
 import { Executables } from './executables/executables.ts';
 import { FirstSamples } from './first-samples.ts';
 import { onlineCpus } from './host/cpus.ts';
-import { Intervals, type ProfileSink } from './intervals.ts';
+import { type IntervalOptions, Intervals, type ProfileSink } from './intervals.ts';
 import { JitFrames } from './jit/jit-frames.ts';
 import { type CodeTables, ProcessCode } from './jit/process-code.ts';
 import { makeCpuBudget, makeMemoryBudget } from './limits/budgets.ts';
@@ -343,6 +343,10 @@ export class Controller {
   /** Makes a profile of what was counted so far and hands it to the sink. */
   flush(): Promise<void> {
     return this.#intervals.flush();
+  }
+
+  changeIntervals(options: IntervalOptions): void {
+    this.#intervals.change(options);
   }
 
   /** Every counter of the agent by name, the kernel side's first; losses begin with what lost them. */

@@ -34,7 +34,7 @@ const FULL_INTERVAL_SAMPLES = 30_000;
 
 export class Intervals {
   readonly stats = { reported: 0 };
-  readonly #options: IntervalOptions;
+  #options: IntervalOptions;
   readonly #parts: IntervalParts;
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> = Promise.resolve();
@@ -66,6 +66,11 @@ export class Intervals {
   get isLate(): boolean {
     const limitMs = Math.max(this.#options.intervalMs, LATE_MS);
     return this.#isFlushing && performance.now() - this.#flushedAtMs > limitMs;
+  }
+
+  /** From the interval after the one under way. */
+  change(options: IntervalOptions): void {
+    this.#options = options;
   }
 
   /** No more intervals but those that {@link flush} and {@link finish} end. */

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { BadSetting } from '../common/base/bad-setting.ts';
 import { startPageServer } from './api/page-server.ts';
+import { statusResponse } from './api/responses.ts';
 import { type ForwardSettings, forwardOptions } from './forward/forward-options.ts';
 import { Forwarder } from './forward/forwarder.ts';
 import { startGrpcServer } from './ingest/grpc-server.ts';
@@ -16,7 +17,7 @@ import { formatAddress, isLoopback, type ListenAddress, parseListenAddress } fro
 import { readPageFiles } from './net/page-files.ts';
 import { COLLECTOR_DEFAULTS } from './settings/options.ts';
 import { SourceDirectoryError, SourceFiles } from './source/source-files.ts';
-import type { WatchedAgent } from './status/status.ts';
+import type { StatusResponse, WatchedAgent } from './status/status.ts';
 import { asOwner, type DataOwner } from './store/duckdb/data-directory.ts';
 import { MemoryStore } from './store/memory/memory-store.ts';
 import type { Store } from './store/store.ts';
@@ -63,6 +64,14 @@ export interface Collector {
     http: string;
   };
   store: Store;
+  /** What it tells of itself now. */
+  status(): StatusResponse;
+  /**
+   * Reads certificate and token again; false where one of them is new or gone, which takes a start.
+   *
+   * @throws Error with a sentence; the old ones stay
+   */
+  renewAccess(files: AccessFiles): boolean;
   stop(): Promise<void>;
 }
 
@@ -138,7 +147,13 @@ export async function startCollector(options: CollectorOptions): Promise<Collect
       await symbols.close();
       await Promise.all([forwarder?.stop(), store.close()]);
     };
-    return { urls, store, stop };
+    return {
+      urls,
+      store,
+      status: () => statusResponse(status, now()),
+      renewAccess: (files) => access.renew(readAccess(files)),
+      stop,
+    };
   } catch (error) {
     await running.stop();
     gate.close();

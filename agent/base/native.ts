@@ -189,6 +189,8 @@ export interface Native {
    * `answer`. The descriptor that came along, or -1.
    */
   ask(socket: number, request: Buffer, fd: number, answer: Buffer): number;
+  /** To a Unix socket, "@" before an abstract name; never waits. 0, or a negative errno. */
+  sendDatagram(path: string, text: string): number;
   /** Another descriptor of the same open file. */
   duplicate(fd: number): number;
   /** Leaves this process no system call but those that compute on what it has open; 0, or the error number. */

@@ -17,7 +17,9 @@ const FIRST_PUSH_MS = 1000;
 /** At stop the last values get that long. */
 const STOP_DEADLINE_MS = 500;
 /** Numbers that also fall, by the end of their names. */
-const GAUGE = /(?:^|\.)(?:queueBytes|queueEntries|samplesQueued|rssBytes|maxDelayMs|learning|approximate)$/;
+const GAUGE =
+  /(?:^|\.)(?:queueBytes|queueEntries|samplesQueued|rssBytes|budgetBytes|usedBytes|idleKept|idleKeptBytes|maxDelayMs|learning|approximate)$|^tables\.(?:bytes|count)$/;
+export const isGauge = (name: string): boolean => GAUGE.test(name);
 
 export class SelfMetrics {
   readonly #client: MetricsClient;
@@ -79,7 +81,7 @@ export class SelfMetrics {
         Object.entries(this.#counters()).map(([name, value]) => [PREFIX + name, value]),
       ),
     };
-    const bytes = encodeCounters(report, this.#scope, (name) => GAUGE.test(name));
+    const bytes = encodeCounters(report, this.#scope, isGauge);
     const result = await this.#client.push(bytes, deadlineMs);
     // Cancelled by stop(), which pushes anew.
     if (result !== 'cancelled') this.#noteResult(result);

@@ -26,6 +26,8 @@ export const OFF_CPU_BUDGET_HELP =
   'stacks of waits to take a second on each CPU: of short waits some stand for others';
 export const OFF_CPU_THRESHOLD_HELP =
   'take the stack of each wait with this probability in place of the budget, 0 to 1; more than 0 means --off-cpu';
+const METRICS_ADDRESS_HELP =
+  'answer /healthz, /readyz and /metrics (Prometheus) there, to whoever asks (default: nowhere)';
 
 export const AGENT_SETTINGS: readonly Setting[] = [
   {
@@ -137,6 +139,7 @@ export const AGENT_SETTINGS: readonly Setting[] = [
   },
   { flag: 'max-table-bytes', value: 'BYTES', default: '134217728', help: 'kernel memory for unwind tables' },
   { flag: 'self-metrics', help: "push the agent's own counters as OTLP metrics" },
+  { flag: 'metrics-address', value: 'HOST:PORT', help: METRICS_ADDRESS_HELP },
   { flag: 'verbose', help: 'log more' },
 ];
 
@@ -154,6 +157,14 @@ export const DESTINATION_FLAGS: readonly string[] = [
   ],
   'export-timeout',
 ];
+
+/** What takes effect at once when settings are read again; the others do at the next start. */
+export const LIVE_SETTINGS: ReadonlySet<string> = new Set(
+  [
+    ...DESTINATION_FLAGS,
+    ...['compression', 'max-queue-bytes', 'reporter-interval', 'reporter-jitter', 'verbose'],
+  ].map(settingName),
+);
 
 /** The other profiler's flags that have no meaning here: accepted, and said so. */
 export const IGNORED_FLAGS: Readonly<Record<string, string>> = {
@@ -173,7 +184,7 @@ export const IGNORED_FLAGS: Readonly<Record<string, string>> = {
   'pin-cpu-ids': 'every CPU is sampled',
   'bpffs-root': 'no file system of BPF objects is needed',
   'obi-process-ctx': 'no file system of BPF objects is needed',
-  pprof: '--self-metrics pushes what the agent counts',
+  pprof: '--metrics-address and --self-metrics tell what the agent counts',
 };
 
 /** Less than what it takes to run at all. */
@@ -281,6 +292,7 @@ export const agentSchema = v.strictObject({
   maxCpu: number('--max-cpu', 0, 10_000),
   maxTableBytes: number('--max-table-bytes', 4 << 20, 2 ** 40),
   selfMetrics: onOff,
+  metricsAddress: optionalText,
   verbose: onOff,
 });
 

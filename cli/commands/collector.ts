@@ -10,10 +10,16 @@ import {
   parseCollectorSettings,
 } from '../../collector/settings/options.ts';
 import type { DataOwner } from '../../collector/store/duckdb/data-directory.ts';
+import { BadSetting } from '../../common/base/bad-setting.ts';
 import { addConfigFlag, DEFAULT_CONFIG, findConfig } from '../config/find-config.ts';
 import { addExamples } from '../program/examples.ts';
 import { makeLogger } from '../program/logger.ts';
 import { addSetting } from '../program/settings.ts';
+import { collectorMetrics } from '../service/collector-metrics.ts';
+import { onReload } from '../service/hangup.ts';
+import { type HealthServer, startHealthServer } from '../service/health-server.ts';
+import { reloadCollector } from '../service/reload-collector.ts';
+import { Systemd } from '../service/systemd.ts';
 import { AgentLife } from '../start/agent-life.ts';
 import type { CollectorReady } from '../start/collector-ready.ts';
 import { readMemoryLimit, storeBudget } from '../start/memory-limit.ts';
@@ -40,56 +46,86 @@ export function registerCollector(program: Command): void {
 
 async function readSettings({ config, ...flags }: Record<string, unknown>): Promise<void> {
   const otherwise = flags['child'] === true ? '' : DEFAULT_CONFIG;
-  const file = await findConfig(config as string | undefined, process.env, otherwise);
-  const settings = parseCollectorSettings(flags, {
-    env: process.env,
-    ...(file && { file: file.collector }),
-  });
+  const read = async () => {
+    const file = await findConfig(config as string | undefined, process.env, otherwise);
+    const places = { env: process.env, ...(file && { file: file.collector }) };
+    return { settings: parseCollectorSettings(flags, places), notes: file?.notes ?? [] };
+  };
+  const { settings, notes } = await read();
   const logger = makeLogger('collector');
-  for (const note of file?.notes ?? []) logger.warn(note);
-  await runCollector(settings, logger);
+  for (const note of notes) logger.warn(note);
+  await runCollector(settings, read, logger);
 }
 
-async function runCollector(flags: CollectorSettings, logger: Logger): Promise<void> {
+type ReadSettings = () => Promise<{ settings: CollectorSettings; notes: readonly string[] }>;
+
+async function runCollector(flags: CollectorSettings, read: ReadSettings, logger: Logger): Promise<void> {
+  const systemd = new Systemd(process.env);
   const life = flags.child ? new AgentLife() : undefined;
-  let collector: Collector;
-  try {
-    const { data, maxDisk, maxAge, maxMemory, tlsCert, tlsKey, tokenFile, user: userName, ...rest } = flags;
-    const user = userName === undefined ? undefined : findUser(userName);
-    collector = await startCollector({
-      ...rest,
-      access: { tlsCert, tlsKey, tokenFile },
-      maxMemoryBytes: storeBudget(maxMemory, readMemoryLimit(), logger, { withAgent: life !== undefined }),
-      ...(maxAge === undefined ? {} : { maxAgeMs: maxAge }),
-      ...(data === undefined ? {} : { data: { directory: data, maxBytes: maxDisk, owner: user } }),
-      ...(flags.forwardTo !== undefined && { forward: forwardSettings(flags, flags.forwardTo) }),
-      ...(life && { agent: () => life.state }),
-      logger,
-    });
-    giveUpRights(
-      () => user && becomeUser(user),
-      user ? [] : rightsOfRoot(flags),
-      (text) => logger.warn(text),
-    );
-  } catch (error) {
-    if (!(error instanceof CollectorStartError)) throw error;
+  const { collector, health } = await start(flags, life, logger).catch((error: unknown) => {
+    if (!(error instanceof CollectorStartError || error instanceof BadSetting)) throw error;
     logger.error(error.message);
     // Servers may be listening: an exit code alone would not end the process.
     process.exit(1);
-  }
+  });
   const { urls, stop } = collector;
   if (flags.child) {
     process.send?.({ grpc: urls.grpc, page: urls.page } satisfies CollectorReady);
   } else {
     process.stdout.write(`Open ${urls.page}\nAgents send to ${urls.grpc} (gRPC) or ${urls.http}\n`);
   }
+  const status = `page at ${urls.page}, OTLP at ${urls.grpc}`;
+  let current = flags;
+  if (!flags.child)
+    onReload(async () => {
+      systemd.reloading();
+      current = await reloadCollector(current, read, collector, logger);
+      systemd.ready(status);
+    });
+  systemd.ready(status);
   const reason = await Promise.race([untilSignal(), ...(life ? [life.ended] : [])]);
   if (reason === 'orphaned') {
     logger.error('the process that started this collector is gone: ending too');
     process.exitCode = 1;
   }
+  systemd.stopping();
   await stop();
+  health?.close();
   life?.close();
+  systemd.close();
+}
+
+/** Listens, and has given up what only root may by then. */
+async function start(
+  flags: CollectorSettings,
+  life: AgentLife | undefined,
+  logger: Logger,
+): Promise<{ collector: Collector; health: HealthServer | undefined }> {
+  const { data, maxDisk, maxAge, maxMemory, tlsCert, tlsKey, tokenFile, user: userName, ...rest } = flags;
+  const user = userName === undefined ? undefined : findUser(userName);
+  const collector = await startCollector({
+    ...rest,
+    access: { tlsCert, tlsKey, tokenFile },
+    maxMemoryBytes: storeBudget(maxMemory, readMemoryLimit(), logger, { withAgent: life !== undefined }),
+    ...(maxAge === undefined ? {} : { maxAgeMs: maxAge }),
+    ...(data === undefined ? {} : { data: { directory: data, maxBytes: maxDisk, owner: user } }),
+    ...(flags.forwardTo !== undefined && { forward: forwardSettings(flags, flags.forwardTo) }),
+    ...(life && { agent: () => life.state }),
+    logger,
+  });
+  const health = flags.metricsAddress
+    ? await startHealthServer(flags.metricsAddress, {
+        problem: () => collector.status().store.problem,
+        metrics: () => collectorMetrics(collector.status()),
+      })
+    : undefined;
+  if (health) logger.info(`/healthz, /readyz and /metrics are at http://${health.address}`);
+  giveUpRights(
+    () => user && becomeUser(user),
+    user ? [] : rightsOfRoot(flags),
+    (text) => logger.warn(text),
+  );
+  return { collector, health };
 }
 
 const forwardSettings = (

@@ -1,4 +1,5 @@
 /** `everyframe config`: is a file right, and where does each setting come from. */
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { destinationOptions } from '../../agent/reporter/options.ts';
 import { layerAgentSettings, parseAgentOptions } from '../../agent/settings/options.ts';
@@ -19,8 +20,10 @@ export function registerConfig(program: Command): void {
     .command('check')
     .argument('[FILE]', `the file (default: ${DEFAULT_CONFIG})`)
     .description('say what is wrong in a file of settings; exits with 1 then')
-    .action(async (path = DEFAULT_CONFIG) => {
-      process.stdout.write(await checkFile(path, process.env));
+    .action(async (path?: string) => {
+      // a service without one has flags
+      if (path === undefined && !existsSync(DEFAULT_CONFIG)) process.stdout.write(`no ${DEFAULT_CONFIG}\n`);
+      else process.stdout.write(await checkFile(path ?? DEFAULT_CONFIG, process.env));
     });
   addExamples(check, [
     ['everyframe config check', `the file of the services: ${DEFAULT_CONFIG}`],

@@ -17,12 +17,15 @@ import { addExamples } from '../program/examples.ts';
 import { makeLogger } from '../program/logger.ts';
 import { addSetting } from '../program/settings.ts';
 import { startCollectorProcess } from '../start/collector-process.ts';
+import { startAgent } from '../start/run-agent.ts';
 import { untilSignal } from '../start/start-agent.ts';
 import { START_AGAIN, Supervisor } from '../start/supervisor.ts';
-import { startAgent } from './agent.ts';
 
 /** The page's health view shows what the agent counts. */
 const METRICS_INTERVAL_MS = 5000;
+
+/** It has a collector of its own, which shows what the agent counts. */
+const NOT_OF_RUN = [...DESTINATION_FLAGS, 'max-memory', 'self-metrics', 'metrics-address'];
 
 export function registerRun(program: Command): void {
   const command = program
@@ -30,7 +33,7 @@ export function registerRun(program: Command): void {
     .description('profile this machine and show it on a page (the default)')
     .action(run);
   for (const setting of RUN_SETTINGS) addSetting(command, setting);
-  addAgentFlags(command, [...DESTINATION_FLAGS, 'max-memory', 'self-metrics']);
+  addAgentFlags(command, NOT_OF_RUN);
   addConfigFlag(command, '');
   addExamples(command, [
     ['everyframe', 'profiles this machine, and prints the address of the page'],
@@ -75,7 +78,7 @@ async function run(flags: Record<string, unknown>): Promise<void> {
   const options = parseAgentOptions(settings, {
     env: process.env,
     ...(file && { file: file.agent }),
-    except: [...DESTINATION_FLAGS, 'max-memory', 'self-metrics'],
+    except: NOT_OF_RUN,
   });
   const log = makeLogger('everyframe', options.verbose);
   for (const text of [...ignored, ...(file?.notes ?? [])]) log.warn(text);

@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs';
 import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
 import pretty, { prettyFactory } from 'pino-pretty';
 import { printable } from '../../common/base/printable.ts';
@@ -19,6 +20,21 @@ const hooks = {
   },
 };
 
+/** Whether what is written to standard error goes to journald, by its device and inode (systemd.exec(5)). */
+export function isJournal(stream: string | undefined): boolean {
+  const { dev, ino } = fstatSync(2);
+  return stream === `${dev}:${ino}`;
+}
+
+const PRIORITIES: Record<string, number> = { fatal: 2, error: 3, warn: 4, info: 6 };
+const DEBUG_PRIORITY = 7;
+
+/** The prefix that journald takes off and keeps as the line's priority (sd-daemon(3)). */
+export function journalPriority(line: string): string {
+  const level = /"level":"(\w+)"/.exec(line)?.[1] ?? '';
+  return `<${PRIORITIES[level] ?? DEBUG_PRIORITY}>`;
+}
+
 /** Of services: lines for people on a terminal, JSON lines elsewhere; always to standard error. */
 export function makeLogger(name: string, verbose = false): Logger {
   const level = verbose ? 'debug' : 'info';
@@ -26,7 +42,10 @@ export function makeLogger(name: string, verbose = false): Logger {
     const errors = destination({ fd: 2, sync: true });
     // whoever read it is gone, or its disk is full: no reason to stop
     errors.on('error', () => {});
-    return pino({ level, ...FOR_SERVICES, base: { name } }, errors);
+    const stream = isJournal(process.env['JOURNAL_STREAM'])
+      ? { write: (line: string) => errors.write(journalPriority(line) + line) }
+      : errors;
+    return pino({ level, ...FOR_SERVICES, base: { name } }, stream);
   }
   return pino({ name, level, hooks }, pretty({ ...FOR_PEOPLE, destination: 2, sync: true }));
 }

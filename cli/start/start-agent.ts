@@ -80,8 +80,8 @@ const offCpuOptions = ({ offCpu, offCpuThreshold, offCpuBudget }: AgentOptions):
 /** Under `npm start` one Ctrl-C arrives twice: from the terminal, and passed on by npm. */
 const SAME_KEY_PRESS_MS = 1000;
 
-/** Resolves at the first SIGTERM, SIGINT or SIGHUP (unless nohup(1) has that ignored); a second one ends the process at once. */
-export function untilSignal(): Promise<NodeJS.Signals> {
+/** Resolves at the first SIGTERM, SIGINT or SIGHUP (unless that means something else, or nohup(1) has it ignored); a second one ends the process at once. */
+export function untilSignal({ onHangup = true } = {}): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let stoppingSince: number | undefined;
     const onSignal = (signal: NodeJS.Signals): void => {
@@ -92,7 +92,7 @@ export function untilSignal(): Promise<NodeJS.Signals> {
     };
     process.on('SIGTERM', onSignal);
     process.on('SIGINT', onSignal);
-    if (!isHangupIgnored()) process.on('SIGHUP', onSignal);
+    if (onHangup && !isHangupIgnored()) process.on('SIGHUP', onSignal);
   });
 }
 

@@ -36,6 +36,8 @@ const WARM_UP_AFTER_MS = 2000;
 /** Each time at least one part of an hour was dropped meanwhile, or found damaged. */
 const MAX_TRIES = 20;
 
+const PLAIN_TEXT = { type: 'text/plain; charset=utf-8' };
+
 /** The page asks its own server and nothing else, and nobody may frame it. */
 const SECURITY_HEADERS = {
   'content-security-policy':
@@ -140,6 +142,11 @@ class PageHandler {
   }
 
   async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const problem = this.#health(request.url);
+    if (problem !== undefined) {
+      await this.#send(request, response, problem === '' ? 200 : 503, `${problem || 'ok'}\n`, PLAIN_TEXT);
+      return;
+    }
     const { host } = request.headers;
     if (!isTrustedHost(host, this.#options.listen.host)) {
       const port = this.#options.listen.port;
@@ -178,6 +185,12 @@ class PageHandler {
     const file = this.#options.files.get(url.pathname);
     if (file === undefined) throw new HttpError(404, `nothing at ${url.pathname}`);
     await this.#send(request, response, 200, file.body, file);
+  }
+
+  /** Whoever watches services has no token, and asks by address; '' where all is well, undefined for other paths. */
+  #health(url: string | undefined): string | undefined {
+    if (url === '/healthz') return '';
+    return url === '/readyz' ? (this.#options.status.store.problem ?? '') : undefined;
   }
 
   async #answerV1(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {

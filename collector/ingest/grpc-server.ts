@@ -6,6 +6,7 @@ import {
   constants,
   createSecureServer,
   createServer,
+  type Http2SecureServer,
   type Http2Server,
   type IncomingHttpHeaders,
   type SecureServerOptions,
@@ -16,7 +17,7 @@ import { status } from '@grpc/grpc-js';
 import Long from 'long';
 import { opentelemetry } from '#otlp';
 import { METRICS_EXPORT_PATH } from '../../common/profile/otlp/otlp-metrics.ts';
-import { OPEN_ACCESS, TOKEN_NEEDED } from '../net/access.ts';
+import { type Access, OPEN_ACCESS, SECURE, TOKEN_NEEDED } from '../net/access.ts';
 import { OverBudget } from '../net/byte-budget.ts';
 import { BadBody, TooSlow } from '../net/gather.ts';
 import { type ListenAddress, listenOn } from '../net/listen.ts';
@@ -56,15 +57,7 @@ export interface IngestServer {
 export async function startGrpcServer(listen: ListenAddress, options: IntakeOptions): Promise<IngestServer> {
   const calls = new Calls(new Intake(options));
   const { access = OPEN_ACCESS } = options;
-  const server: Http2Server =
-    access.tls === undefined
-      ? createServer(SESSION_LIMITS)
-      : createSecureServer({
-          ...SESSION_LIMITS,
-          ...access.tls,
-          minVersion: 'TLSv1.2',
-          handshakeTimeout: HANDSHAKE_MS,
-        });
+  const server = access.tls === undefined ? createServer(SESSION_LIMITS) : secureServer(access);
   const sessions = new Set<ServerHttp2Session>();
   options.gate?.guard(server);
   access.noteBadHandshakes(server, 'gRPC', (reason) => options.receiver.refuse(reason));
@@ -76,6 +69,13 @@ export async function startGrpcServer(listen: ListenAddress, options: IntakeOpti
   server.on('stream', (stream, headers) => void calls.run(stream, headers));
   const port = await listenOn(server, listen);
   return { port, stop: () => stopServer(server, sessions) };
+}
+
+function secureServer(access: Access): Http2SecureServer {
+  const handshakeTimeout = HANDSHAKE_MS;
+  const server = createSecureServer({ ...SESSION_LIMITS, ...access.tls, ...SECURE, handshakeTimeout });
+  access.keepCertificateOf(server);
+  return server;
 }
 
 class Calls {
@@ -152,7 +152,10 @@ class Calls {
 }
 
 /** Calls under way get a second to end; connections that stay open are cut. */
-function stopServer(server: Http2Server, sessions: ReadonlySet<ServerHttp2Session>): Promise<void> {
+function stopServer(
+  server: Http2Server | Http2SecureServer,
+  sessions: ReadonlySet<ServerHttp2Session>,
+): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => {
       for (const session of sessions) session.destroy();

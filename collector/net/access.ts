@@ -5,6 +5,7 @@ import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Server as NetServer, Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 
 export interface Tls {
   /** PEM. */
@@ -27,23 +28,54 @@ const HTTP_LIMITS = {
 };
 const MAX_HEADERS = 100;
 const HANDSHAKE_MS = 10_000;
+export const SECURE = { minVersion: 'TLSv1.2' } as const;
 
 /** Shorter ones can be guessed. */
 const MIN_TOKEN_LENGTH = 16;
 
+/** What serves TLS: node:tls' Server, and what is made of it. */
+type SecureServer = Pick<TlsServer, 'setSecureContext'>;
+
 export class Access {
-  readonly tls: Tls | undefined;
+  #tls: Tls | undefined;
   /** Digest of it. */
-  readonly #token: Buffer | undefined;
+  #token: Buffer | undefined;
+  readonly #servers: SecureServer[] = [];
+  /** Those of {@link withoutTls}. */
+  readonly #plain: Access[] = [];
 
   constructor(tls: Tls | undefined, token: string | Buffer | undefined) {
-    this.tls = tls;
+    this.#tls = tls;
     this.#token = typeof token === 'string' ? digest(token) : token;
+  }
+
+  get tls(): Tls | undefined {
+    return this.#tls;
   }
 
   /** The same token without TLS: for what does not leave this machine. */
   withoutTls(): Access {
-    return new Access(undefined, this.#token);
+    const plain = new Access(undefined, this.#token);
+    this.#plain.push(plain);
+    return plain;
+  }
+
+  /** What serves with this certificate gets the next one too. */
+  keepCertificateOf(server: SecureServer): void {
+    this.#servers.push(server);
+  }
+
+  /**
+   * Takes another token and certificate, for what connects and asks from now on. False, and nothing is taken, where one of
+   * both is new or gone: that is for a start.
+   */
+  renew(next: Access): boolean {
+    if (this.needsToken !== next.needsToken || this.scheme !== next.scheme) return false;
+    this.#tls = next.#tls;
+    this.#token = next.#token;
+    for (const plain of this.#plain) plain.#token = next.#token;
+    if (next.#tls) for (const server of this.#servers) server.setSecureContext({ ...next.#tls, ...SECURE });
+    return true;
   }
 
   get needsToken(): boolean {
@@ -74,10 +106,8 @@ export class Access {
     const server =
       this.tls === undefined
         ? createServer(all, listener)
-        : createTlsServer(
-            { ...all, ...this.tls, minVersion: 'TLSv1.2', handshakeTimeout: HANDSHAKE_MS },
-            listener,
-          );
+        : createTlsServer({ ...all, ...this.tls, ...SECURE, handshakeTimeout: HANDSHAKE_MS }, listener);
+    if (server instanceof TlsServer) this.keepCertificateOf(server);
     server.maxHeadersCount = MAX_HEADERS;
     return server;
   }

@@ -103,6 +103,12 @@ export const COLLECTOR_SETTINGS: readonly CollectorSetting[] = [
     inRun: `show source files below this directory, as far as user ${UNPRIVILEGED_USER} can read them (repeatable)`,
   },
   {
+    flag: 'metrics-address',
+    value: 'HOST:PORT',
+    help: 'answer /healthz, /readyz and /metrics (Prometheus) there, to whoever asks (default: nowhere; the page has the first two)',
+    inRun: false,
+  },
+  {
     flag: 'user',
     value: 'NAME',
     help: 'become this user once everything listens (needs root)',
@@ -173,6 +179,7 @@ export const collectorSchema = v.strictObject({
   forwardHeadersFile: optionalText,
   maxForwardQueue: size('max-forward-queue', '16MiB'),
   source: v.optional(v.array(v.string()), []),
+  metricsAddress: optionalText,
   user: optionalText,
   plainLoopback: onOff,
   child: onOff,

@@ -1,0 +1,103 @@
+/** The agent with its reporters: what `agent` and `run` start. */
+import type { Logger } from 'pino';
+import { Destinations } from '../../agent/reporter/destinations.ts';
+import { resourceFromEnvironment } from '../../agent/reporter/resource-environment.ts';
+import { SelfMetrics } from '../../agent/reporter/self-metrics.ts';
+import type { AgentOptions } from '../../agent/settings/options.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
+import type { SenderOptions } from '../../otlp-client/request-sender.ts';
+import { raisePriority } from './priority.ts';
+import { controllerOptions, startController } from './start-agent.ts';
+
+/** From the signal on: the last interval is named and has left by then. */
+const STOP_DEADLINE_MS = 4500;
+/** Also where naming took long, a receiver gets that long to take it. */
+const MIN_FLUSH_MS = 1000;
+
+export interface RunningAgent {
+  counters(): Record<string, number>;
+  /** Other settings, as far as they can change while it samples: see LIVE_SETTINGS. */
+  change(options: AgentOptions, transport: Transport): void;
+  /** Without a receiver what waits for it is dropped, and counted. */
+  stop(hasReceiver?: boolean): Promise<void>;
+}
+
+/** The first one gets the agent's own metrics as well. */
+export type Transport = readonly [SenderOptions, ...SenderOptions[]];
+
+export interface AgentSettings {
+  options: AgentOptions;
+  /** Where to push; sampling does not wait for it. */
+  transport: Transport | Promise<Transport>;
+  /** A collector shares its memory limit. */
+  withCollector?: boolean;
+  /** Of --self-metrics; by default a minute. */
+  metricsIntervalMs?: number;
+}
+
+/** Samples and pushes until stopped. */
+export async function startAgent(
+  { options, transport, withCollector = false, metricsIntervalMs }: AgentSettings,
+  log: Logger,
+): Promise<RunningAgent> {
+  const sending = Promise.resolve(transport).then((settings) => ({
+    settings,
+    reporter: new Destinations(settings, log),
+  }));
+  const resource = resourceFromEnvironment(process.env);
+  for (const note of resource.notes) log.warn(note);
+  // without a receiver nothing is pushed: it is told below why
+  const push = (profile: Profile): Promise<void> =>
+    sending.then(
+      ({ reporter }) => reporter.push({ ...profile, host: { ...profile.host, ...resource.attributes } }),
+      () => {},
+    );
+  raisePriority(log);
+  const starting = Promise.resolve().then(() =>
+    startController(controllerOptions(options, log, { withCollector }), { push }, log),
+  );
+  await Promise.allSettled([sending, starting]);
+  const { settings, reporter } = await sending.catch(async (error) => {
+    await starting.then((controller) => controller.stop());
+    throw error;
+  });
+  const controller = await starting.catch((error) => {
+    reporter.close();
+    throw error;
+  });
+  const counters = (): Record<string, number> => ({
+    ...controller.counters(),
+    ...Object.fromEntries(
+      Object.entries(reporter.stats()).map(([name, value]) => [`reporter.${name}`, value]),
+    ),
+  });
+  const measure = (to: SenderOptions): SelfMetrics | undefined =>
+    options.selfMetrics ? new SelfMetrics(to, counters, log, metricsIntervalMs) : undefined;
+  let metrics = measure(settings[0]);
+  return {
+    counters,
+    change(wanted, transport) {
+      log.level = wanted.verbose ? 'debug' : 'info';
+      controller.changeIntervals({ intervalMs: wanted.reporterInterval, jitter: wanted.reporterJitter });
+      reporter.replace(transport);
+      void metrics?.stop();
+      metrics = measure(transport[0]);
+    },
+    async stop(hasReceiver = true) {
+      if (hasReceiver) log.info(`stopping: sending the rest, up to ${Math.round(STOP_DEADLINE_MS / 1000)} s`);
+      const deadline = performance.now() + STOP_DEADLINE_MS;
+      await controller.stop();
+      await reporter.flush(hasReceiver ? Math.max(MIN_FLUSH_MS, deadline - performance.now()) : 0);
+      const nonZero = Object.entries(counters()).filter(([, value]) => value !== 0);
+      log.info(`stopped: ${describeSent(reporter.stats())}`);
+      log.debug({ counters: Object.fromEntries(nonZero) }, 'what the agent counted');
+      await metrics?.stop();
+      reporter.close();
+    },
+  };
+}
+
+const describeSent = ({ samplesSent = 0, samplesPushed = 0 }: Record<string, number>): string =>
+  samplesSent >= samplesPushed
+    ? `${samplesSent} samples sent`
+    : `${samplesSent} of ${samplesPushed} samples sent, the others are lost`;
