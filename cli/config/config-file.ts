@@ -1,7 +1,8 @@
 /** The file that has settings of agent and collector: sections `agent` and `collector`, keys as flags are named. */
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { AGENT_SETTINGS, IGNORED_FLAGS } from '../../agent/settings/options.ts';
+import { IGNORED_FLAGS } from '../../agent/settings/ignored-flags.ts';
+import { AGENT_SETTINGS } from '../../agent/settings/options.ts';
 import { COLLECTOR_SETTINGS } from '../../collector/settings/options.ts';
 import { BadSetting } from '../../common/base/bad-setting.ts';
 import { type Setting, settingName } from '../../common/base/setting.ts';

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { AGENT_SETTINGS, IGNORED_FLAGS } from '../../agent/settings/options.ts';
+import { IGNORED_FLAGS } from '../../agent/settings/ignored-flags.ts';
+import { AGENT_SETTINGS } from '../../agent/settings/options.ts';
 import { settingName } from '../../common/base/setting.ts';
 import { tellIgnored } from './drop-in.ts';
 import { addSetting } from './settings.ts';

@@ -2,7 +2,8 @@
  * Command lines of the OpenTelemetry profiler: flags with one dash or two, `-flag=false` for switches, and no command.
  * What has no meaning here is taken, and told once.
  */
-import { AGENT_SETTINGS, ENVIRONMENT_PREFIXES, IGNORED_FLAGS } from '../../agent/settings/options.ts';
+import { IGNORED_FLAGS } from '../../agent/settings/ignored-flags.ts';
+import { AGENT_SETTINGS, ENVIRONMENT_PREFIXES } from '../../agent/settings/options.ts';
 
 type Environment = Record<string, string | undefined>;
 

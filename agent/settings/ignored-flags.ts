@@ -1,0 +1,20 @@
+/** The other profiler's flags that have no meaning here: accepted, and said so. */
+export const IGNORED_FLAGS: Readonly<Record<string, string>> = {
+  tracers: 'every runtime that is supported is unwound',
+  t: 'every runtime that is supported is unwound',
+  'map-scale-factor': 'tables are sized by --max-memory and --max-table-bytes',
+  'monitor-interval': 'there is no such timer',
+  'clock-sync-interval': 'the clock is synchronised at each push',
+  'frame-cache-size': 'the cache is sized in bytes',
+  'bpf-log-level': "the verifier's reason is always printed",
+  'no-kernel-version-check': 'features are probed, no version is checked',
+  'send-error-frames': 'a stack that was cut always says so',
+  'filter-min-process-age': 'young processes are sampled like all others',
+  'env-vars': 'variables of the environment are not sent',
+  'probe-link': 'CPU time is sampled, not events',
+  'load-probe': 'CPU time is sampled, not events',
+  'pin-cpu-ids': 'every CPU is sampled',
+  'bpffs-root': 'no file system of BPF objects is needed',
+  'obi-process-ctx': 'no file system of BPF objects is needed',
+  pprof: '--metrics-address and --self-metrics tell what the agent counts',
+};
