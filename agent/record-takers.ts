@@ -11,6 +11,7 @@ import {
   type ProcessRecord,
   readExitRecord,
   readFileRecord,
+  readFunctionRecord,
   readProcessRecord,
   readRuntimeRecord,
 } from './records/records.ts';
@@ -33,7 +34,7 @@ export interface RecordParts {
   views: Pick<RootViews, 'forget'>;
   executables: Pick<Executables, 'onFile'>;
   attached: Pick<ProcessRuntimes, 'onMet' | 'forget'>;
-  runtimes: Pick<RuntimeFrames, 'beginBatch' | 'forget'>;
+  runtimes: Pick<RuntimeFrames, 'beginBatch' | 'onFunction' | 'forget'>;
   sourceMaps: Pick<SourceMaps, 'forgetProcess'> | undefined;
   jit: Pick<JitFrames, 'onExit'>;
   processCode: Pick<ProcessCode, 'onExit'>;
@@ -49,7 +50,7 @@ export class RecordTakers implements RecordConsumer {
 
   constructor(parts: RecordParts, warn: (message: string) => void) {
     this.#parts = parts;
-    const { traces, executables, attached } = parts;
+    const { traces, executables, attached, runtimes } = parts;
     this.#dispatch = new RecordDispatch(
       {
         [RecordType.SAMPLE]: (buffer, at, size) => traces.onSample(buffer, at, size),
@@ -60,6 +61,8 @@ export class RecordTakers implements RecordConsumer {
           this.#onceNamed(readExitRecord(buffer, at), (record) => this.#onExit(record)),
         [RecordType.FILE]: (buffer, at, size) => executables.onFile(readFileRecord(buffer, at, size)),
         [RecordType.RUNTIME]: (buffer, at) => attached.onMet(readRuntimeRecord(buffer, at)),
+        [RecordType.FUNCTION]: (buffer, at, size) =>
+          runtimes.onFunction(readFunctionRecord(buffer, at, size)),
       },
       warn,
     );

@@ -87,7 +87,9 @@
 	X(waits_reported, "Samples of waits: where one ended, at its wake-up, and while it lasts") \
 	X(threads_ended, "Threads whose times were sent as they ended") \
 	X(threads_lost_ring, "The same lost because the ring buffer was full") \
-	X(threads_full, "Switches to threads that are not counted because the map of threads is full")
+	X(threads_full, "Switches to threads that are not counted because the map of threads is full") \
+	X(functions_sent, "Functions whose names were read at the sample, since they may be freed soon (PHP)") \
+	X(functions_lost_ring, "Such names lost because the ring buffer was full: they are read from the process, or sent again")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

@@ -70,6 +70,15 @@ struct {
 	__type(value, struct ef_process_set);
 } processes SEC(".maps");
 
+/* Functions whose names were sent ahead of a trace; made with the first runtime. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EF_FUNCTION_SETS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct ef_seen_set);
+} functions SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);

@@ -109,6 +109,7 @@ struct ef_scratch {
 	struct ef_code_key code_key;
 	struct ef_file_entry pending_file;
 	u64 maple_node[16];
+	u32 next_word; /* of the trace, while its functions are sent */
 	u64 glibc_keys[GLIBC_KEYS_WORDS];
 	struct ef_runtime_states runtimes;
 	struct ef_trace trace;
@@ -117,6 +118,7 @@ struct ef_scratch {
 		struct ef_file file;
 		struct ef_process process;
 		struct ef_runtime_met met;
+		struct ef_function function;
 		/* not used here: keeps the types in the object's BTF, from which the TypeScript view is made */
 		struct ef_exit exit;
 		struct ef_page page;

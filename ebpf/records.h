@@ -63,6 +63,7 @@ enum ef_record_type {
 	EF_RECORD_FILE = 5,
 	EF_RECORD_RUNTIME = 6,
 	EF_RECORD_THREAD = 7,
+	EF_RECORD_FUNCTION = 8,
 };
 
 /* Identity of one execution of a process: an exec or a reused PID makes another. */
@@ -195,6 +196,28 @@ struct ef_runtime_met {
 	struct ef_process_id process;
 	__u64 key;  /* of the runtime's file; 0: met was code that no file backs, and the file is to be found */
 	__u64 base; /* address in the process at which offset 0 of the file would be; 0 without a file */
+};
+
+#define EF_FUNCTION_NAME_BYTES 256
+#define EF_FUNCTION_FILE_BYTES 1024
+#define EF_FUNCTION_TEXT_BYTES (2 * EF_FUNCTION_NAME_BYTES + EF_FUNCTION_FILE_BYTES)
+
+/* What a runtime's function is called, ahead of the first trace that has it: it may be gone before user space could read
+ * that. Functions whose texts do not fit are left out. */
+struct ef_function {
+	__u16 type;
+	__u8 frame_kind; /* enum ef_frame_kind, of the runtime */
+	__u8 kind;       /* as the runtime numbers them */
+	__u16 text_bytes;
+	__u16 class_bytes; /* of each text, with its NUL; 0: there is none */
+	__u16 name_bytes;
+	__u16 file_bytes;
+	__u32 cookie; /* low half of the frame's second word */
+	struct ef_process_id process;
+	__u64 operand; /* of the frame's header word */
+	__u32 first_line;
+	__u32 last_line;
+	char texts[EF_FUNCTION_TEXT_BYTES]; /* class, name, file */
 };
 
 /*
@@ -381,6 +404,8 @@ enum ef_sampler_slot {
 struct ef_seen_set {
 	__u64 hashes[EF_SEEN_WAYS];
 };
+
+#define EF_FUNCTION_SETS 1024
 
 /* Identity last sent of a process: another one in a sample makes BPF send the process again. */
 struct ef_known_process {

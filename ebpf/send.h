@@ -3,6 +3,8 @@
 #ifndef EF_SEND_H
 #define EF_SEND_H
 
+#include "functions.h"
+#include "sent.h"
 #include "unwind.h"
 
 /* A process that may end before user space looks on its own account (once a second). */
@@ -40,33 +42,6 @@ static __always_inline bool is_young(struct ef_scratch *s)
 	return bpf_ktime_get_boot_ns() - s->sample.process.start_boottime_ns < YOUNG_NS;
 }
 
-static __always_inline struct ef_seen_set *set_of_trace(u64 hash)
-{
-	u32 index = hash & (EF_SEEN_SETS - 1);
-	return bpf_map_lookup_elem(&seen, &index);
-}
-
-static __always_inline bool is_seen(const struct ef_seen_set *set, u64 hash)
-{
-#pragma unroll
-	for (int i = 0; i < EF_SEEN_WAYS; i++)
-		if (set->hashes[i] == hash)
-			return 1;
-	return 0;
-}
-
-/* In place of nothing, or of any other. */
-static __always_inline void mark_seen(struct ef_seen_set *set, u64 hash)
-{
-	u32 way = (hash >> 32) & (EF_SEEN_WAYS - 1);
-
-#pragma unroll
-	for (int i = 0; i < EF_SEEN_WAYS; i++)
-		if (!set->hashes[i])
-			way = i;
-	set->hashes[way & (EF_SEEN_WAYS - 1)] = hash;
-}
-
 /* Sends the trace unless user space has it. A trace counts as sent only once its output has succeeded. */
 static __always_inline int send_trace(struct ef_scratch *s)
 {
@@ -81,6 +56,7 @@ static __always_inline int send_trace(struct ef_scratch *s)
 		count(EF_COUNTER_traces_known);
 		return 0;
 	}
+	send_functions(s);
 	s->trace.type = EF_RECORD_TRACE;
 	s->trace.kernel_frames = s->state.kernel_frames;
 	s->trace.runtime_file = s->state.runtime_file;

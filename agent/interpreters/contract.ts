@@ -109,6 +109,21 @@ export class NameCache extends Map<number, unknown> {
   }
 }
 
+/** What the unwinder has read of a function at a sample: struct ef_function. */
+export interface SampledFunction {
+  /** As in {@link FrameWords}: the operand, and the second word's low half. */
+  operand: number;
+  cookie: number;
+  /** As the runtime numbers its kinds of functions. */
+  kind: number;
+  /** '' where there is none. */
+  className: string;
+  name: string;
+  file: string;
+  firstLine: number;
+  lastLine: number;
+}
+
 export interface RuntimePlugin {
   readonly name: string;
   /**
@@ -137,6 +152,8 @@ export interface RuntimePlugin {
    * milliseconds at most.
    */
   attach?(memory: ProcessMemory, base: number, facts: unknown): AttachedRuntime | undefined;
+  /** Of a runtime whose functions may be freed soon: keeps the name of one for the frames that have it. */
+  takeFunction?(read: SampledFunction, cache: NameCache): void;
   /**
    * Names of one process are asked for with the same `cache`, which is the plug-in's own. Several frames are functions
    * that a compiler has inlined into one another, the innermost first. `baseOf` reads at which address offset 0 of the

@@ -80,5 +80,7 @@ export const BPF_COUNTERS = [
   { name: 'threads_ended', text: "Threads whose times were sent as they ended" },
   { name: 'threads_lost_ring', text: "The same lost because the ring buffer was full" },
   { name: 'threads_full', text: "Switches to threads that are not counted because the map of threads is full" },
+  { name: 'functions_sent', text: "Functions whose names were read at the sample, since they may be freed soon (PHP)" },
+  { name: 'functions_lost_ring', text: "Such names lost because the ring buffer was full: they are read from the process, or sent again" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

@@ -11,11 +11,14 @@ export const EF_WEIGHT_ONE = 65536;
 export const EF_TRACE_OF_PROCESS = 1;
 export const EF_TRACE_INTERPRETED = 2;
 export const EF_PROCESS_NO_FILE = 1;
+export const EF_FUNCTION_NAME_BYTES = 256;
+export const EF_FUNCTION_FILE_BYTES = 1024;
 export const EF_BLOCK_BITS = 14;
 export const EF_PAGE_BITS = 12;
 export const EF_RULE_INTERRUPTED = 128;
 export const EF_SEEN_WAYS = 8;
 export const EF_SEEN_SETS = 4096;
+export const EF_FUNCTION_SETS = 1024;
 export const EF_PROCESS_WAYS = 4;
 export const EF_PROCESS_SETS = 4096;
 export const EF_VDSO_KEY = 1;
@@ -65,6 +68,7 @@ export const RecordType = {
   FILE: 5,
   RUNTIME: 6,
   THREAD: 7,
+  FUNCTION: 8,
 } as const;
 
 export const ThreadState = {
@@ -363,6 +367,26 @@ export const RUNTIME_MET = {
   processStartBoottimeNs: 16,
   key: 24,
   base: 32,
+} as const;
+
+/** Size and byte offsets of struct ef_function. */
+export const FUNCTION = {
+  bytes: 1584,
+  type: 0,
+  frameKind: 2,
+  kind: 3,
+  textBytes: 4,
+  classBytes: 6,
+  nameBytes: 8,
+  fileBytes: 10,
+  cookie: 12,
+  processTgid: 16,
+  processExecId: 20,
+  processStartBoottimeNs: 24,
+  operand: 32,
+  firstLine: 40,
+  lastLine: 44,
+  texts: 48,
 } as const;
 
 /** Size and byte offsets of struct ef_page. */

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
 import { toFileKey, toPid } from '../../common/base/brand.ts';
 import { NO_OPTIONS } from '../../common/base/lru-options.ts';
-import { EF_PROCESS_NO_FILE, EXIT, FILE, PROCESS, RUNTIME_MET } from './records.gen.ts';
+import { EF_PROCESS_NO_FILE, EXIT, FILE, FUNCTION, PROCESS, RUNTIME_MET } from './records.gen.ts';
 
 export interface FileRecord {
   key: FileKey;
@@ -55,6 +55,23 @@ export interface RuntimeRecord extends ProcessIdentity {
   base: number;
   /** It was attached to, and lacks something all the same. */
   isAttached: boolean;
+}
+
+/** What a function of a runtime is called, read at a sample that has it. */
+export interface FunctionRecord extends ProcessIdentity {
+  /** Enum ef_frame_kind of its frames. */
+  frameKind: number;
+  /** As the runtime numbers its kinds of functions. */
+  kind: number;
+  /** Its frames have this operand, and this low half of their second word. */
+  operand: number;
+  cookie: number;
+  /** '' where there is none. */
+  className: string;
+  name: string;
+  file: string;
+  firstLine: number;
+  lastLine: number;
 }
 
 export const toKey = (value: bigint): FileKey => toFileKey(value.toString(16).padStart(16, '0'));
@@ -127,6 +144,28 @@ export function readRuntimeRecord(buffer: Buffer, at: number): RuntimeRecord {
     key: key === 0n ? undefined : toKey(key),
     base: Number(readU64(buffer, at + RUNTIME_MET.base)),
     isAttached: buffer.readUInt16LE(at + RUNTIME_MET.isAttached) !== 0,
+  };
+}
+
+export function readFunctionRecord(buffer: Buffer, at: number, size: number): FunctionRecord {
+  const classBytes = buffer.readUInt16LE(at + FUNCTION.classBytes);
+  const nameBytes = buffer.readUInt16LE(at + FUNCTION.nameBytes);
+  const texts = at + FUNCTION.texts;
+  const textAt = (from: number, bytes: number): string =>
+    readComm(buffer, from, Math.max(0, Math.min(bytes, at + size - from)));
+  return {
+    pid: toPid(buffer.readUInt32LE(at + FUNCTION.processTgid)),
+    execId: buffer.readUInt32LE(at + FUNCTION.processExecId),
+    startBoottimeNs: readU64(buffer, at + FUNCTION.processStartBoottimeNs),
+    frameKind: buffer.readUInt8(at + FUNCTION.frameKind),
+    kind: buffer.readUInt8(at + FUNCTION.kind),
+    operand: Number(readU64(buffer, at + FUNCTION.operand)),
+    cookie: buffer.readUInt32LE(at + FUNCTION.cookie),
+    className: textAt(texts, classBytes),
+    name: textAt(texts + classBytes, nameBytes),
+    file: textAt(texts + classBytes + nameBytes, buffer.readUInt16LE(at + FUNCTION.fileBytes)),
+    firstLine: buffer.readUInt32LE(at + FUNCTION.firstLine),
+    lastLine: buffer.readUInt32LE(at + FUNCTION.lastLine),
   };
 }
 

@@ -14,6 +14,7 @@ import {
   type RuntimePlugin,
 } from '../interpreters/contract.ts';
 import type { ForeignReader } from '../processes/foreign-reader.ts';
+import type { FunctionRecord } from '../records/records.ts';
 import { type Clock, NamingTime } from './naming-time.ts';
 import { type OpenMemory, ProcessMemories } from './process-memory.ts';
 import { RUNTIMES } from './runtimes.gen.ts';
@@ -89,6 +90,8 @@ export class RuntimeFrames {
     failed: 0,
     unknownFile: 0,
     cachesDropped: 0,
+    /** Names that were read at the sample. */
+    received: 0,
   };
   readonly #runtimeOf: RuntimeOfFile;
   readonly #factsOfProcess: FactsOfProcess;
@@ -121,6 +124,15 @@ export class RuntimeFrames {
   /** Frames that are named from now on were met later than those named so far. */
   beginBatch(): void {
     this.#memories.renew();
+  }
+
+  /** The name of a function that frames to come have. */
+  onFunction(record: FunctionRecord): void {
+    const known = this.#processOf(record.pid, record.frameKind);
+    const before = known.cache.bytes;
+    pluginOf(record.frameKind)?.takeFunction?.(record, known.cache);
+    this.stats.received++;
+    this.#countBytes(known.cache.bytes - before);
   }
 
   /** Does the file hold the runtime whose frames are of that kind? */
@@ -232,9 +244,13 @@ export class RuntimeFrames {
     if (known.time.isUp) return 'costly';
     const before = known.cache.bytes;
     const result = read(this.#memories.of(pid));
-    this.#cachedBytes += known.cache.bytes - before;
-    if (this.#cachedBytes > MAX_CACHED_BYTES) this.#dropLargest();
+    this.#countBytes(known.cache.bytes - before);
     return result;
+  }
+
+  #countBytes(added: number): void {
+    this.#cachedBytes += added;
+    if (this.#cachedBytes > MAX_CACHED_BYTES) this.#dropLargest();
   }
 
   #fail({ name }: RuntimePlugin, error: Error): 'failed' {

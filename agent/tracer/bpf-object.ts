@@ -7,7 +7,7 @@ import { onlineCpus } from '../host/cpus.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { CONFIG, Context, EF_DEFERRED_PER_CPU } from '../records/records.gen.ts';
 import { type FindScheduler, OffCpu, type OffCpuOptions, weightOf } from './off-cpu.ts';
-import { PROCESS_RUNTIMES_MAP, type SamplerObjects, Samplers } from './samplers.ts';
+import { MAPS_OF_RUNTIMES, type SamplerObjects, Samplers } from './samplers.ts';
 
 export interface BpfSettings {
   maxUserFrames: number;
@@ -116,7 +116,7 @@ export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
       programs,
       skipMaps: [
         ...settings.runtimes.filter((plugin) => !runtimes.includes(plugin)).map(({ map }) => map),
-        ...(runtimes.length === 0 ? [PROCESS_RUNTIMES_MAP] : []),
+        ...(runtimes.length === 0 ? MAPS_OF_RUNTIMES : []),
       ],
       share,
     });

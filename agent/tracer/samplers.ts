@@ -14,8 +14,9 @@ import { SamplerSlot } from '../records/records.gen.ts';
 /** Opens, but does not load, a sampler with these runtimes; maps that `share` has are taken from there. */
 export type OpenSampler = (runtimes: readonly RuntimePlugin[], share: NativeBpfObject) => NativeBpfObject;
 
+const PROCESS_RUNTIMES_MAP = 'process_runtimes';
 /** Made with the first runtime. */
-export const PROCESS_RUNTIMES_MAP = 'process_runtimes';
+export const MAPS_OF_RUNTIMES: readonly string[] = [PROCESS_RUNTIMES_MAP, 'functions'];
 
 export interface SamplerObjects {
   open: OpenSampler;

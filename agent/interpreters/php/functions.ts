@@ -1,5 +1,5 @@
 /** PHP's functions, read out of a live process: zend_function, zend_string, zend_class_entry. */
-import type { NameFailure, ProcessMemory } from '../contract.ts';
+import type { NameFailure, ProcessMemory, SampledFunction } from '../contract.ts';
 import { CLASS_NAME, FUNCTION, type PhpLayout, STRING } from './layout.ts';
 
 export interface PhpFunction {
@@ -66,14 +66,25 @@ const EMPTY_PLACE = new DataView(new ArrayBuffer(PLACE_BYTES));
 
 function nameOf(memory: ProcessMemory, head: DataView, type: number, firstLine: number): string | undefined {
   const at = pointerAt(head, FUNCTION.name);
-  if (at === 0) return type === EVAL ? '{eval}' : '{main}';
-  const plain = readString(memory, at, MAX_NAME);
-  if (plain === undefined) return undefined;
+  const name = at === 0 ? '' : readString(memory, at, MAX_NAME);
   const scope = pointerAt(head, FUNCTION.scope);
-  const name = closureName(plain, firstLine, scope !== 0) ?? plain;
-  if (scope === 0) return name;
-  const className = readString(memory, wordAt(memory, scope + CLASS_NAME), MAX_NAME);
-  return className === undefined ? undefined : `${className}::${name}`;
+  const className = scope === 0 ? '' : readString(memory, wordAt(memory, scope + CLASS_NAME), MAX_NAME);
+  if (name === undefined || className === undefined) return undefined;
+  return fullName(type, className, name, firstLine);
+}
+
+/** Of one that the unwinder has read. */
+export const sampledFunction = (read: SampledFunction): PhpFunction => ({
+  name: fullName(read.kind, read.className, read.name, read.firstLine),
+  file: read.file,
+  firstLine: read.firstLine,
+  lastLine: read.lastLine,
+});
+
+function fullName(type: number, className: string, plain: string, firstLine: number): string {
+  if (plain === '') return type === EVAL ? '{eval}' : '{main}';
+  const name = closureName(plain, firstLine, className !== '') ?? plain;
+  return className === '' ? name : `${className}::${name}`;
 }
 
 /** Undefined for what is no closure, or says where it stands. The class has its namespace already. */

@@ -1,16 +1,15 @@
 /** PHP 7.3 and later, builds without threads: docs/interpreters/php.md. */
 import { FrameKind, PHP, RUNTIME_MAPS, Runtime } from '../../records/records.gen.ts';
-import type { RuntimePlugin } from '../contract.ts';
+import type { NameCache, RuntimePlugin } from '../contract.ts';
 import { detectPhp, type PhpBinary } from './detect-php.ts';
-import { type PhpFunction, readFunction } from './functions.ts';
+import { type PhpFunction, readFunction, sampledFunction } from './functions.ts';
 import type { PhpLayout } from './layout.ts';
 
-/** A function that was read, and which one it was. */
-interface Known {
-  cookie: number;
-  func: PhpFunction;
-}
+/** Functions that stand, or stood, at one address, by their cookies. */
+type FunctionsAt = Map<number, PhpFunction>;
 
+/** Of one address: those of before are gone, most of them for good. */
+const MAX_AT = 16;
 const ENTRY_BYTES = 160;
 const sizeOf = ({ name, file }: PhpFunction): number => ENTRY_BYTES + 2 * (name.length + file.length);
 
@@ -25,22 +24,39 @@ export const php: RuntimePlugin = {
     const found = detectPhp(elf);
     return found && { runtime: 'php', version: found.version, facts: found.layout, entry: encode(found) };
   },
+  takeFunction(read, cache) {
+    keep(cache, read.operand, read.cookie, sampledFunction(read));
+  },
   /** Words: address of the function; cookie (low) and line (high). */
   nameFrame({ operand, low, high }, facts, memory, cache) {
-    let known = cache.get(operand) as Known | undefined;
-    if (known?.cookie !== low) {
+    let known = functionsAt(cache, operand)?.get(low);
+    if (!known) {
       const func = readFunction(memory, facts as PhpLayout, operand, low);
       if (typeof func === 'string') return func;
-      cache.bytes += sizeOf(func) - (known ? sizeOf(known.func) : 0);
-      known = { cookie: low, func };
-      cache.set(operand, known);
+      keep(cache, operand, low, func);
+      known = func;
     }
-    const { name, file, firstLine, lastLine } = known.func;
+    const { name, file, firstLine, lastLine } = known;
     // the frame of a function that is being called has no instruction yet
     const line = high >= firstLine && high <= lastLine ? high : firstLine;
     return { name, file, line, column: 0, startLine: firstLine };
   },
 };
+
+const functionsAt = (cache: NameCache, address: number): FunctionsAt | undefined =>
+  cache.get(address) as FunctionsAt | undefined;
+
+function keep(cache: NameCache, address: number, cookie: number, func: PhpFunction): void {
+  let functions = functionsAt(cache, address);
+  if (!functions || functions.size >= MAX_AT) {
+    for (const old of functions?.values() ?? []) cache.bytes -= sizeOf(old);
+    functions = new Map();
+    cache.set(address, functions);
+  }
+  const before = functions.get(cookie);
+  cache.bytes += sizeOf(func) - (before ? sizeOf(before) : 0);
+  functions.set(cookie, func);
+}
 
 function encode({ layout, loop, globals, resume, hasLineRegister, textBias }: PhpBinary): Uint8Array {
   const entry = Buffer.alloc(PHP.bytes);

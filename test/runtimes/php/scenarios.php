@@ -18,19 +18,36 @@ function frames(): array
     return $frames;
 }
 
-function burn(): void
+function say(array $frames): void
 {
-    $frames = frames();
     $frames[0][1] = basename(__FILE__);
     // as JSON, for which 7.4 needs a module
     $quoted = fn($text) => '"' . addcslashes($text, '"\\') . '"';
     $texts = array_map(fn($f) => '[' . $quoted($f[0]) . ',' . $quoted($f[1]) . ',' . $f[2] . ']', $frames);
     echo '[' . implode(',', $texts) . "]\n";
+}
+
+function burn(): void
+{
+    say(frames());
     $x = 1;
     while (true) {
         for ($i = 0; $i < 1000; $i++) {
             $x = ($x * 31 + $i) & 0xffff;
         }
+    }
+}
+
+/** Some 100 us, in which whoever calls has to be caught. */
+function burn_briefly(): void
+{
+    static $has_said = false;
+    if (!$has_said) {
+        say(frames());
+        $has_said = true;
+    }
+    for ($i = 0, $x = 1; $i < 10000; $i++) {
+        $x = ($x * 31 + $i) & 0xffff;
     }
 }
 
@@ -149,6 +166,14 @@ $scenarios = [
     'autoload' => fn() => new Missing\Name(),
     'included' => fn() => include __DIR__ . '/included.php',
     'evaluated' => fn() => eval('burn();'),
+    'fleeting' => function () {
+        while (true) array_map(function ($x) {
+            burn_briefly();
+        }, [1]);
+    },
+    'evaluated_briefly' => function () {
+        while (true) eval('burn_briefly();');
+    },
     'internal' => fn() => array_map('array_map', [function ($x) {
         burn();
     }], [[1]]),
