@@ -14,9 +14,9 @@
 #define PHP_STRING_DATA 24
 #define PHP_CLASS_NAME 8
 
-/* Appends a zend_string and its NUL to the record; false where it does not fit, or can't be read. A text of length 0
- * stands for none. */
-static __always_inline bool append_php_string(struct ef_scratch *s, u64 string, volatile u16 *bytes, u32 room)
+/* Appends a zend_string and its NUL to the record, behind texts of `most` bytes at most, one less than a power of two; false
+ * where it does not fit, or can't be read. */
+static __always_inline bool append_php_string(struct ef_scratch *s, u64 string, volatile u16 *bytes, u32 room, u64 most)
 {
 	volatile u16 *used = &s->record.function.text_bytes;
 	u64 at = *used;
@@ -25,9 +25,7 @@ static __always_inline bool append_php_string(struct ef_scratch *s, u64 string, 
 	if (!string)
 		return 1;
 	OPAQUE(at);
-	if (at > EF_FUNCTION_TEXT_BYTES - room)
-		return 0;
-	long n = bpf_probe_read_user_str(s->record.bytes + offsetof(struct ef_function, texts) + at, room,
+	long n = bpf_probe_read_user_str(s->record.bytes + offsetof(struct ef_function, texts) + (at & most), room,
 					 (void *)(string + PHP_STRING_DATA));
 	if (n <= 0 || n >= room)
 		return 0;
@@ -44,9 +42,9 @@ static __always_inline bool read_php_texts(struct ef_scratch *s, const struct ef
 	u64 class = scope ? user_word(scope + PHP_CLASS_NAME, EF_COUNTER_php_read_failed) : 0;
 
 	f->text_bytes = 0;
-	return !!class == !!scope && append_php_string(s, class, &f->class_bytes, EF_FUNCTION_NAME_BYTES) &&
-	       append_php_string(s, w->function[1], &f->name_bytes, EF_FUNCTION_NAME_BYTES) &&
-	       append_php_string(s, w->place[0], &f->file_bytes, EF_FUNCTION_FILE_BYTES);
+	return !!class == !!scope && append_php_string(s, class, &f->class_bytes, EF_FUNCTION_NAME_BYTES, 0) &&
+	       append_php_string(s, w->function[1], &f->name_bytes, EF_FUNCTION_NAME_BYTES, EF_FUNCTION_NAME_BYTES - 1) &&
+	       append_php_string(s, w->place[0], &f->file_bytes, EF_FUNCTION_FILE_BYTES, 2 * EF_FUNCTION_NAME_BYTES - 1);
 }
 
 /* The frame of two words at `at`. What can't be read is left to user space. Global, so that it is verified once. */
