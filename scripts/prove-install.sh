@@ -102,10 +102,12 @@ prove_tarball() {
 	drop_root
 }
 
+every_file() { inside find / -xdev \( -path /root -o -path /proc -o -path /sys -o -path /var/lib/dpkg -o -path /var/lib/rpm -o -path /var/log \) -prune -o -print | sort; }
+
 # Installed, installed again over a changed configuration, removed, purged.
 prove_deb() {
 	fresh_root
-	inside find / -xdev -path /root -prune -o -path /proc -prune -o -path /sys -prune -o -path /var/lib/dpkg -prune -o -path /var/log -prune -o -print | sort >"$roots/before"
+	every_file >"$roots/before"
 	cp "$release/everyframe_${version}_$(dpkg --print-architecture).deb" "$root/root/x.deb"
 	inside dpkg -i /root/x.deb >"$log" 2>&1 || fail 'dpkg -i'
 	inside id everyframe-agent >"$log" 2>&1 && inside id everyframe >"$log" 2>&1 || fail 'no users'
@@ -121,14 +123,57 @@ prove_deb() {
 	[ ! -e "$root/usr/lib/everyframe" ] || fail 'files are left behind'
 	[ -e "$root/etc/everyframe/agent.env" ] || fail 'the removal lost the configuration'
 	inside dpkg -P everyframe >"$log" 2>&1 || fail purge
-	inside find / -xdev -path /root -prune -o -path /proc -prune -o -path /sys -prune -o -path /var/lib/dpkg -prune -o -path /var/log -prune -o -print | sort >"$roots/after"
+	every_file >"$roots/after"
 	diff "$roots/before" "$roots/after" | grep -v -e '-$' | grep '^>' >"$log" && fail 'purge left files'
 	if inside id everyframe >"$log" 2>&1; then fail 'purge left a user'; fi
 	say 'deb: installed, upgraded, removed and purged without a rest'
 	drop_root
 }
 
+# In a root that has rpm; its data base knows no glibc of Debian's, hence --nodeps. Upgraded to a release that has another number.
+prove_rpm() {
+	cpu=$(uname -m)
+	[ -e "$roots/next/everyframe-$version.1-1.$cpu.rpm" ] || {
+		mkdir -p "$roots/next"
+		cp -al "$release/$name" "$roots/next/$name"
+		SOURCE_DATE_EPOCH=0 scripts/release/rpm.sh "$roots/next/$name" "$cpu" "$version.1" >"$log" 2>&1 || fail rpm.sh
+	}
+	fresh_root
+	inside sh -c 'apt-get -qq update && apt-get install -y -qq --no-install-recommends rpm passwd' >"$log" 2>&1 || fail 'apt-get install rpm'
+	rpm() { inside rpm --nodeps --force-debian "$@" >"$log" 2>&1 || fail "rpm $*"; }
+	every_file >"$roots/before"
+	cp "$release/everyframe-$version-1.$cpu.rpm" "$root/root/x.rpm"
+	cp "$roots/next/everyframe-$version.1-1.$cpu.rpm" "$root/root/next.rpm"
+	rpm -i /root/x.rpm
+	inside id everyframe-agent >"$log" 2>&1 && inside id everyframe >"$log" 2>&1 || fail 'no users'
+	rpm -V everyframe
+	say "rpm: $(find "$root/usr/lib/everyframe/build" -name '*.code' | wc -l) files of V8's code made by its installation"
+	prove_record /usr/bin/everyframe
+	echo '# mine' >>"$root/etc/everyframe/agent.env"
+	mkdir -p "$root/var/lib/everyframe"
+	echo kept >"$root/var/lib/everyframe/data"
+	rpm -U /root/next.rpm
+	inside rpm -q everyframe >"$log" 2>&1
+	grep -q "$version.1-1" "$log" || fail 'not upgraded'
+	grep -q '# mine' "$root/etc/everyframe/agent.env" || fail 'the upgrade lost the configuration'
+	ls "$root"/usr/lib/everyframe/build/*/*.code >"$log" 2>&1 || fail "the upgrade lost V8's code"
+	prove_record /usr/bin/everyframe
+	rpm -e everyframe
+	[ -e "$root/var/lib/everyframe/data" ] || fail 'the erasure lost data'
+	inside id everyframe >"$log" 2>&1 || fail 'the erasure took the user whose data is kept'
+	grep -q '# mine' "$root/etc/everyframe/agent.env.rpmsave" || fail 'the erasure lost the configuration'
+	rm -r "$root/var/lib/everyframe" "$root/etc/everyframe"
+	rpm -i /root/x.rpm
+	rpm -e everyframe
+	every_file >"$roots/after"
+	diff "$roots/before" "$roots/after" | grep -v -e '-$' | grep '^>' >"$log" && fail 'the erasure left files'
+	if inside id everyframe >"$log" 2>&1; then fail 'the erasure left a user'; fi
+	say 'rpm: installed, upgraded and erased; without data nothing is left'
+	drop_root
+}
+
 for suite in ${*:-bullseye bookworm trixie}; do
 	prove_tarball
 	prove_deb
+	prove_rpm
 done
