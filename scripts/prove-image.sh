@@ -54,6 +54,10 @@ if (sizes.length !== 2) process.exit(1);
 console.log(sizes.join(', '));
 END
 say "one index: $(cat "$log")"
+# its bill of materials names what no tarball has
+layer=$(node -p 'const fs = require("fs"), f = process.argv[1]; const b = ({ digest }) => JSON.parse(fs.readFileSync(`${f}/blobs/${digest.replace(":", "/")}`)); b(b(JSON.parse(fs.readFileSync(`${f}/index.json`)).manifests[0]).manifests[0]).layers[0].digest.replace(":", "/")' "$work/oci")
+tar -xzOf "$work/oci/blobs/$layer" usr/lib/everyframe/sbom.cdx.json >"$work/sbom.json" 2>"$log" || fail 'no bill of materials'
+for part in '"name": "busybox-static"' '"name": "libc6"' '"name": "node"'; do grep -qF "$part" "$work/sbom.json" || fail "the bill of materials lacks $part"; done
 engine pull -q "oci-archive:$archive" >"$log" 2>&1 || fail pull
 # no more than a shell may have that cannot raise limits
 common="--network host --read-only --read-only-tmpfs=false --cap-drop all --security-opt no-new-privileges --ulimit nofile=4096:4096 --ulimit nproc=4096:4096"

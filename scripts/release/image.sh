@@ -16,6 +16,33 @@ clean() {
 }
 trap clean EXIT
 
+# Adds what the image has beside the product to its bills of materials.
+name_packages() { # name_packages DEBIAN PRODUCT ARCH
+	node - "$@" <<'END'
+const fs = require('fs');
+const zlib = require('zlib');
+const [debian, product, arch] = process.argv.slice(2);
+const edit = (name, change) => {
+  const value = JSON.parse(fs.readFileSync(`${product}/${name}`));
+  change(value);
+  fs.writeFileSync(`${product}/${name}`, `${JSON.stringify(value, null, 1)}\n`);
+};
+for (const [name, license] of [['libc6', 'LGPL-2.1-or-later'], ['busybox-static', 'GPL-2.0-only']]) {
+  const changes = zlib.gunzipSync(fs.readFileSync(`${debian}/usr/share/doc/${name}/changelog.Debian.gz`)).toString();
+  const version = /\(([^)]+)\)/.exec(changes)[1];
+  const purl = `pkg:deb/debian/${name}@${encodeURIComponent(version)}?arch=${arch}`;
+  edit('sbom.cdx.json', ({ components }) =>
+    components.push({ type: 'library', 'bom-ref': purl, name, version, purl, licenses: [{ expression: license }] }));
+  edit('licences.spdx.json', ({ packages, relationships }) => {
+    const SPDXID = `SPDXRef-image-${name}`;
+    const externalRefs = [{ referenceCategory: 'PACKAGE-MANAGER', referenceType: 'purl', referenceLocator: purl }];
+    packages.push({ ...packages.at(-1), SPDXID, name, versionInfo: version, licenseDeclared: license, externalRefs });
+    relationships.push({ ...relationships.at(-1), relatedSpdxElement: SPDXID });
+  });
+}
+END
+}
+
 lay_out() { # lay_out ARCH CPU INTO
 	debian=$(test/kernels/fetch-packages.sh bookworm "$1" libc6 busybox-static)
 	product=$folder/everyframe-$version-linux-$1
@@ -37,6 +64,7 @@ lay_out() { # lay_out ARCH CPU INTO
 	(cd "$product" && find . -type f -perm -u+x) | (cd "$3/usr/lib/everyframe" && xargs chmod 755)
 	ln -s ../lib/everyframe/bin/everyframe "$3/usr/bin/everyframe"
 	for name in libc6 busybox-static; do cp --no-preserve=mode "$debian/usr/share/doc/$name/copyright" "$3/usr/share/doc/$name"; done
+	name_packages "$debian" "$3/usr/lib/everyframe" "$1"
 	printf 'root:x:0:0:root:/:/bin/sh\neveryframe:x:65532:65532::/:/bin/false\nnobody:x:65534:65534::/:/bin/false\n' >"$3/etc/passwd"
 	printf 'root:x:0:\neveryframe:x:65532:\nnogroup:x:65534:\n' >"$3/etc/group"
 	echo 'hosts: files dns' >"$3/etc/nsswitch.conf"
