@@ -83,6 +83,7 @@
 	X(perl_read_failed, "Reads of Perl's contexts, functions and statements that failed") \
 	X(perl_bad_context, "Perl's stacks of contexts that contradict themselves: the Perl frames from there on are left out") \
 	X(perl_not_function, "Perl frames whose function is none: left out") \
+	X(perl_contexts_left, "Samples in more than 4,096 of Perl's contexts: its outer frames are left out") \
 	X(waits_sampled, "Waits of which the stack was taken, with --off-cpu") \
 	X(waits_reported, "Samples of waits: where one ended, at its wake-up, and while it lasts") \
 	X(threads_ended, "Threads whose times were sent as they ended") \

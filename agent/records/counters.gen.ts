@@ -75,6 +75,7 @@ export const BPF_COUNTERS = [
   { name: 'perl_read_failed', text: "Reads of Perl's contexts, functions and statements that failed" },
   { name: 'perl_bad_context', text: "Perl's stacks of contexts that contradict themselves: the Perl frames from there on are left out" },
   { name: 'perl_not_function', text: "Perl frames whose function is none: left out" },
+  { name: 'perl_contexts_left', text: "Samples in more than 4,096 of Perl's contexts: its outer frames are left out" },
   { name: 'waits_sampled', text: "Waits of which the stack was taken, with --off-cpu" },
   { name: 'waits_reported', text: "Samples of waits: where one ended, at its wake-up, and while it lasts" },
   { name: 'threads_ended', text: "Threads whose times were sent as they ended" },

@@ -229,8 +229,9 @@ static __always_inline u64 function_name(struct ef_perl_state *w)
 		return symbol_name(w, name);
 	if (name >= USER_ADDRESS_END)
 		return 0;
-	return flags & PERL_LEXICAL ? perl_name(EF_PERL_LEXICAL, name, perl_cookie(PERL_WORD(name), 0)) :
-				      perl_name(EF_PERL_CV, cv, perl_cookie(name, 0));
+	if (!(flags & PERL_LEXICAL))
+		return perl_name(EF_PERL_CV, cv, perl_cookie(name, 0));
+	return PERL_READ(w->name, 8, name) ? 0 : perl_name(EF_PERL_LEXICAL, name, perl_cookie(w->name[0], 0));
 }
 
 /* A function, of which there may be one that is only said to be called: code in a regular expression is its own function's. */
@@ -275,8 +276,12 @@ __noinline int take_perl_context(void)
 	struct ef_perl_state *w = &s->runtimes.perl;
 	int result = PERL_NEXT;
 
-	if (!w->stack || !w->left)
+	if (!w->stack)
 		return PERL_END;
+	if (!w->left) {
+		count(EF_COUNTER_perl_contexts_left);
+		return PERL_END;
+	}
 	w->left--;
 	if (w->index < 0)
 		return leave_stack(s, w);
@@ -321,7 +326,7 @@ __noinline int take_perl_contexts(void)
 
 static __always_inline void take_perl_run(struct ef_perl_state *w)
 {
-	for (u32 i = 0; i < PERL_MAX_CONTEXTS / FRAMES_AT_A_TIME; i++) {
+	for (u32 i = 0; i < PERL_MAX_CONTEXTS / FRAMES_AT_A_TIME + 1; i++) {
 		int result = take_perl_contexts();
 		if (result == PERL_RUN_OVER)
 			return;

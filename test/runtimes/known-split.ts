@@ -44,9 +44,9 @@ export class Windows {
       this.samples += times.length;
       const names = [...profile.stacks[stack]!].flatMap((at) => {
         const { frameType: type, lines } = profile.locations[at]!;
-        // Java's have their class before them
+        // Java's have their class before them, Perl's their package
         return type === frameType
-          ? lines.map(({ func }) => profile.functions[func]!.name.replace(/^Split\./, ''))
+          ? lines.map(({ func }) => profile.functions[func]!.name.replace(/^(?:Split\.|main::)/, ''))
           : [];
       });
       const name = names.find((text) => text === 'a' || text === 'b');

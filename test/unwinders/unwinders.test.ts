@@ -26,6 +26,9 @@ const LOSSES = [
   'php_not_function',
   'ruby_read_failed',
   'ruby_bad_frame',
+  'perl_read_failed',
+  'perl_bad_context',
+  'perl_not_function',
 ];
 
 /** By what the program printed: chain.cjs and signal.c; scenarios.py prints the stack itself. */
@@ -88,8 +91,11 @@ describe.skipIf(!hasTool('gcc')).each(readdirSync(CASES))('%s', (name) => {
       return;
     }
     const said = (JSON.parse(source.said) as [string, ...unknown[]][]).map(([called]) => called);
-    const named = names.filter((_, i) => /(\.py|<string>|\.php|\.rb):/.test(source.expected[i]!));
-    expect(named.map((name) => name.replace(/\{closure:\d+\}/, '{closure}'))).toEqual(said);
+    const named = names.filter((_, i) => /(\.py|<string>|\.php|\.rb|\.pl):/.test(source.expected[i]!));
+    const plain = named.map((name) =>
+      name.replace(/\{closure:\d+\}|(?<=__ANON__):\d+/, (text) => (text[0] === '{' ? '{closure}' : '')),
+    );
+    expect(plain).toEqual(said);
   });
 
   it('loses no more than what a failed read leads to, and says so', () => {

@@ -227,6 +227,7 @@ const RUNTIMES: Readonly<Record<string, string>> = {
   cpython: 'Python',
   dotnet: '.NET',
   hotspot: 'Java',
+  perl: 'Perl',
   php: 'PHP',
   ruby: 'Ruby',
   v8: 'JavaScript',

@@ -41,7 +41,11 @@ const LIBRARY: Record<Runtime, readonly string[]> = {
     'ruby call /srv/gems/rack-3/lib/rack.rb',
   ],
   php: ['php handle /srv/app/vendor/laravel/kernel.php', 'native zend /opt/php/sbin/php-fpm8.2'],
-  perl: ['perl get /usr/share/perl5/LWP.pm', 'perl run /usr/local/share/perl/5.36.0/X.pm'],
+  perl: [
+    'perl get /usr/share/perl5/LWP.pm',
+    'perl run /usr/local/share/perl/5.36.0/X.pm',
+    'perl first /usr/lib/x86_64-linux-gnu/perl-base/List/Util.pm',
+  ],
   dotnet: ['dotnet System.String.Concat ', 'native JIT_New /srv/x/libcoreclr.so'],
   beam: [
     'beam lists:map/2 lists.erl',

@@ -98,7 +98,7 @@ const RULES = {
   perl: {
     what: 'the modules of perl and of CPAN',
     kinds: ['perl'],
-    isLibrary: byFile(/\/perl5?\/|\/site_perl\//),
+    isLibrary: byFile(/\/perl(?:5|-base)?\/|\/site_perl\//),
   },
   dotnet: {
     what: 'System, Microsoft and NuGet packages',
