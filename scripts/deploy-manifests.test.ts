@@ -6,7 +6,9 @@ import { parse, parseAllDocuments } from 'yaml';
 import { packageRoot } from '../agent/base/package-root.ts';
 import { missingFrom } from '../agent/host/capabilities.ts';
 import { AGENT_SETTINGS, parseAgentOptions } from '../agent/settings/options.ts';
+import { startHealthServer } from '../cli/service/health-server.ts';
 import { agentBudget } from '../cli/start/memory-limit.ts';
+import { parseListenAddress } from '../collector/net/listen.ts';
 import { COLLECTOR_SETTINGS, parseCollectorSettings } from '../collector/settings/options.ts';
 import { type Setting, settingName } from '../common/base/setting.ts';
 import { parseBytes } from '../common/base/size.ts';
@@ -17,10 +19,17 @@ interface Container {
   image: string;
   command: string[];
   args: string[];
+  startupProbe: Probe;
+  readinessProbe: Probe;
+  livenessProbe: Probe;
   ports?: { name: string; containerPort: number }[];
   securityContext: { capabilities: { drop: string[]; add?: string[] } };
   resources: { limits: { memory: string } };
   volumeMounts: { name: string; mountPath: string }[];
+}
+
+interface Probe {
+  httpGet: { path: string; port: string };
 }
 
 interface Volume {
@@ -148,23 +157,36 @@ describe.each(POD_CASES)('%s', (_name, path, { spec }, container) => {
     }
   });
 
+  it('is asked for its health where it answers', async () => {
+    const server = await startHealthServer('127.0.0.1:0', { problem: () => undefined, metrics: () => [] });
+    for (const { httpGet } of [container.startupProbe, container.readinessProbe, container.livenessProbe]) {
+      expect(container.ports!.map(({ name }) => name)).toContain(httpGet.port);
+      expect((await fetch(`http://${server.address}${httpGet.path}`)).status).toBe(200);
+    }
+    server.close();
+  });
+
   it('listens and sends where the Service is', () => {
     const manifests = manifestsOf(path);
     if (command === 'agent') {
+      const { port: metricsPort } = parseListenAddress(parseAgentOptions(values).metricsAddress!);
+      expect(container.ports!.map(({ containerPort }) => containerPort)).toEqual([metricsPort]);
       const [host, port] = String(parseAgentOptions(values).collectionAgent).split(':');
       const service = manifests.find(({ kind, metadata }) => kind === 'Service' && metadata.name === host);
       if (service) expect(service.spec.ports.map((one) => String(one.port))).toContain(port);
       else expect(host).toContain('.');
       return;
     }
-    const { grpcListen, httpListen, pageListen } = parseCollectorSettings(values);
-    const listens = [grpcListen, httpListen, pageListen].map((address) => `${address.split(':')[1]}`);
+    const { grpcListen, httpListen, pageListen, metricsAddress } = parseCollectorSettings(values);
+    const listens = [grpcListen, httpListen, pageListen, metricsAddress].map(
+      (address) => `${parseListenAddress(address!).port}`,
+    );
     expect(container.ports!.map(({ containerPort }) => `${containerPort}`)).toEqual(listens);
     const service = manifests.find(
       ({ kind, metadata }) => kind === 'Service' && metadata.name.endsWith('-collector'),
     );
     expect(service!.spec.ports.map(({ targetPort }) => targetPort)).toEqual(
-      container.ports!.map(({ name }) => name),
+      container.ports!.map(({ name }) => name).filter((name) => name !== 'metrics'),
     );
     expect(spec.template.metadata.labels).toMatchObject(service!.spec.selector);
   });
