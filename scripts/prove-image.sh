@@ -95,7 +95,7 @@ start() { # start NAME OPTIONS… IMAGE ARGUMENTS…
 }
 start collector -v "$work/token:/etc/everyframe/token:ro" -v "$work/data:/var/lib/everyframe" --memory 2g "$image" \
 	collector --grpc-listen=127.0.0.1:11900 --http-listen=127.0.0.1:11918 --page-listen=127.0.0.1:11980 \
-	--token-file=/etc/everyframe/token --data=/var/lib/everyframe
+	--metrics-address=127.0.0.1:11965 --token-file=/etc/everyframe/token --data=/var/lib/everyframe
 api() { curl -sf -u "x:$token" "http://127.0.0.1:11980$1"; }
 until_true 30 api /api/v1/status || fail 'the collector does not answer'
 # a process of the host, whose name nobody else has
@@ -104,7 +104,8 @@ nice "$work/everyframe-load" -c 'while :; do :; done' &
 sleeper=$!
 # shellcheck disable=SC2086
 start agent $agent_rights -v "$work/headers:/etc/everyframe/headers:ro" -v "$work/cache:/var/cache/everyframe" --memory 512m "$image" \
-	agent --collection-agent=127.0.0.1:11900 --disable-tls --headers-file=/etc/everyframe/headers --symbol-cache=/var/cache/everyframe
+	agent --collection-agent=127.0.0.1:11900 --disable-tls --headers-file=/etc/everyframe/headers --symbol-cache=/var/cache/everyframe \
+	--metrics-address=127.0.0.1:11964
 seen() { api '/api/v1/values?label=process' | grep -q '"everyframe-load'; }
 until_true 60 seen || {
 	engine logs agent
@@ -112,6 +113,13 @@ until_true 60 seen || {
 }
 kill "$sleeper"
 sleeper=
+# the probes of the chart, without the token
+for url in 11980/healthz 11980/readyz 11964/healthz 11964/readyz; do
+	until_true 10 curl -sf "http://127.0.0.1:$url" || fail "no answer from $url"
+done
+for port in 11964 11965; do
+	curl -sf "http://127.0.0.1:$port/metrics" | grep -q '^everyframe_' || fail "no metrics at $port"
+done
 say 'a collector and an agent in containers: a process of the host has its profile'
 
 rights() { # rights CONTAINER: user and effective capabilities of its first process
