@@ -42,8 +42,9 @@ import { Kernel } from './symbolizer/kernel/kernel.ts';
 import { IdleTables } from './tracer/idle-tables.ts';
 import { Tracer } from './tracer/tracer.ts';
 import { FrameResolver } from './traces/frame-resolver.ts';
-import { ProfileMaker } from './traces/profile-maker.ts';
+import { HOST, ProfileMaker } from './traces/profile-maker.ts';
 import { Stacks } from './traces/stacks.ts';
+import { ThreadTimes } from './traces/thread-times.ts';
 import { TraceHandler } from './traces/trace-handler.ts';
 import { TraceStore } from './traces/trace-store.ts';
 import { createFileWorkers } from './workers/file-workers.ts';
@@ -89,6 +90,7 @@ export class Controller {
   readonly #sourceMaps: SourceMaps | undefined;
   readonly #frames: FrameResolver;
   readonly #stacks: Stacks;
+  readonly #threadTimes: ThreadTimes;
   readonly #maker: ProfileMaker;
   readonly #sampling: Sampling;
   readonly #loopDelay = new LoopDelay();
@@ -109,7 +111,12 @@ export class Controller {
     });
     this.#traces = new TraceHandler(this.#store);
     this.#tracer = new Tracer(
-      { ...options, runtimes: RUNTIMES, findScheduler: () => kernel.rangeOf('__schedule') },
+      {
+        ...options,
+        runtimes: RUNTIMES,
+        findScheduler: () => kernel.rangeOf('__schedule'),
+        onThreads: (threads, nowNs) => this.#threadTimes.onThreads(threads, nowNs),
+      },
       {
         beginBatch: () => this.#records.beginBatch(),
         onRecord: (buffer, at, size) => this.#records.onRecord(buffer, at, size),
@@ -166,6 +173,11 @@ export class Controller {
       maxLocations: (FRAMES * scale) / FRAMES_A_LOCATION,
       unixOffsetNs: () => this.#tracer.native.unixOffsetNs(),
     });
+    this.#threadTimes = new ThreadTimes({
+      processes: this.#processes,
+      host: HOST,
+      unixOffsetNs: () => this.#tracer.native.unixOffsetNs(),
+    });
     this.#sampling = new Sampling(options, this.#tracer.events);
     this.#records = new RecordTakers({ ...this.#parts(), read: (files) => this.#read(files) }, (message) =>
       log.warn(message),
@@ -180,6 +192,7 @@ export class Controller {
     return {
       tracer: this.#tracer,
       traces: this.#traces,
+      threadTimes: this.#threadTimes,
       store: this.#store,
       stacks: this.#stacks,
       frames: this.#frames,

@@ -35,6 +35,7 @@ function setUp() {
         release: (interval) => void released.push(interval),
       },
       maker: { make: (interval) => make(interval) },
+      threadTimes: { takeProfile: () => undefined },
       sink: { push: () => void seen.pushed++ },
       afterwards: async (endNs) => void seen.ended.push(endNs),
       warn: (message) => void seen.warnings.push(message),

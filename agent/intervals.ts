@@ -3,6 +3,7 @@ import type { Profile } from '../common/profile/model/profile.ts';
 import type { Tracer } from './tracer/tracer.ts';
 import type { Interval } from './traces/interval.ts';
 import type { ProfileMaker } from './traces/profile-maker.ts';
+import type { ThreadTimes } from './traces/thread-times.ts';
 import type { TraceHandler } from './traces/trace-handler.ts';
 
 export interface ProfileSink {
@@ -19,6 +20,7 @@ export interface IntervalParts {
   tracer: { drain(): void; reportWaiting(): void; native: Pick<Tracer['native'], 'monotonicNs'> };
   traces: Pick<TraceHandler, 'takeInterval' | 'release' | 'waiting'>;
   maker: Pick<ProfileMaker, 'make'>;
+  threadTimes: Pick<ThreadTimes, 'takeProfile'>;
   sink: ProfileSink;
   /** After each interval; it ended at `endNs` of the monotonic clock. */
   afterwards(endNs: bigint): Promise<void>;
@@ -96,7 +98,7 @@ export class Intervals {
   }
 
   async #flush(): Promise<void> {
-    const { tracer, traces, afterwards, warn } = this.#parts;
+    const { tracer, traces, threadTimes, sink, afterwards, warn } = this.#parts;
     this.#isFlushing = true;
     this.#flushedAtMs = performance.now();
     try {
@@ -106,6 +108,8 @@ export class Intervals {
       }
       const endNs = tracer.native.monotonicNs();
       await this.#report(traces.takeInterval());
+      const times = threadTimes.takeProfile(endNs);
+      if (times) await sink.push(times);
       await afterwards(endNs);
     } catch (error) {
       // one interval is lost, the agent goes on

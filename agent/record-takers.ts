@@ -22,6 +22,7 @@ import type { SourceMaps } from './source-maps/source-maps.ts';
 import { RecordDispatch } from './tracer/record-dispatch.ts';
 import type { RecordConsumer, Steps } from './tracer/record-stream.ts';
 import type { Stacks } from './traces/stacks.ts';
+import type { ThreadTimes } from './traces/thread-times.ts';
 import type { TraceHandler } from './traces/trace-handler.ts';
 import type { TraceStore } from './traces/trace-store.ts';
 import { TracesToName } from './traces/traces-to-name.ts';
@@ -38,6 +39,7 @@ export interface RecordParts {
   sourceMaps: Pick<SourceMaps, 'forgetProcess'> | undefined;
   jit: Pick<JitFrames, 'onExit'>;
   processCode: Pick<ProcessCode, 'onExit'>;
+  threadTimes: Pick<ThreadTimes, 'onThread'>;
   /** Looks for runtimes in files before a sample comes to them. */
   read(files: readonly string[]): void;
 }
@@ -60,6 +62,7 @@ export class RecordTakers implements RecordConsumer {
         [RecordType.EXIT]: (buffer, at) =>
           this.#onceNamed(readExitRecord(buffer, at), (record) => this.#onExit(record)),
         [RecordType.FILE]: (buffer, at, size) => executables.onFile(readFileRecord(buffer, at, size)),
+        [RecordType.THREAD]: (buffer, at, size) => parts.threadTimes.onThread(buffer, at, size),
         [RecordType.RUNTIME]: (buffer, at) => attached.onMet(readRuntimeRecord(buffer, at)),
         [RecordType.FUNCTION]: (buffer, at, size) =>
           runtimes.onFunction(readFunctionRecord(buffer, at, size)),

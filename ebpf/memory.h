@@ -17,6 +17,7 @@
 
 #include "maps.h"
 #include "vma-fields.h"
+#include "off-cpu/records.h"
 /* made of runtimes.def by the Makefile: state.h of each runtime */
 #include "runtime-state.h"
 
@@ -124,6 +125,7 @@ struct ef_scratch {
 		struct ef_page page;
 		struct ef_code code;
 		struct ef_thread thread;
+		struct ef_wait wait;
 		u8 bytes[sizeof(struct ef_process) + 256];
 	} record;
 };

@@ -2,14 +2,15 @@
 /*
  * Where threads wait, with --off-cpu: an object of its own, loaded only then. At each switch the time of the thread that
  * comes and of the one that goes is added to the state that it was in: those totals are exact. Of some of those that go
- * the stack is taken (wait-choice.h), as they leave: that is when they run, so that their memory can be read. What they
+ * the stack is taken (off-cpu/choice.h), as they leave: that is when they run, so that their memory can be read. What they
  * have waited is known when they come back: then the sample goes out, with the stack from before.
  *
  * The scheduler calls with interrupts off and its queue locked. docs/decisions/bpf/off-cpu.md says what else was tried.
  */
 #include "source.h"
-#include "wait-choice.h"
-#include "waits.h"
+#include "off-cpu/choice.h"
+#include "off-cpu/interrupt.h"
+#include "off-cpu/waits.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -48,16 +49,24 @@ static __always_inline void end_change(struct ef_thread *t)
 }
 
 /* The idle task, and threads of the kernel's own, have nobody who would ask. */
-static __always_inline bool is_counted(struct task_struct *task)
+static __always_inline bool has_program(struct task_struct *task)
+{
+	return task->pid && !(task->flags & PF_KTHREAD);
+}
+
+static __always_inline bool is_wanted_thread(struct task_struct *task)
 {
 	u32 tgid = task->tgid;
-
-	if (!task->pid || task->flags & PF_KTHREAD)
-		return 0;
 	return !config.filter_targets || bpf_map_lookup_elem(&targets, &tgid);
 }
 
-/* From now on the thread runs. NULL: the map is full. */
+/* The program that the thread runs is another one since it was last seen. */
+static __always_inline bool has_changed_program(const struct ef_thread *t, struct task_struct *task)
+{
+	return (u32)task->group_leader->self_exec_id != t->process.exec_id;
+}
+
+/* From now on the thread runs. NULL: it is not wanted, or the map is full. */
 static __always_inline struct ef_thread *begin_thread(struct task_struct *task, u32 tid, u64 now_ns)
 {
 	struct ef_thread t = {
@@ -68,6 +77,8 @@ static __always_inline struct ef_thread *begin_thread(struct task_struct *task, 
 		.since_ns = now_ns,
 	};
 
+	if (!is_wanted_thread(task))
+		return NULL;
 	read_process_id(task, &t.process);
 	BPF_CORE_READ_INTO(&t.comm, task, comm);
 	if (bpf_map_update_elem(&threads, &tid, &t, BPF_ANY)) {
@@ -84,21 +95,24 @@ static __always_inline void report_part(const struct ef_thread *t, u32 tid, u32 
 		from_ns = t->reported_ns;
 	if (to_ns <= from_ns)
 		return;
-	struct ef_sample sample = {
-		.type = EF_RECORD_SAMPLE,
-		.origin = EF_ORIGIN_OFF_CPU,
-		.cpu = t->cpu,
-		.trace_hash = t->trace_hash,
-		.ktime_ns = to_ns,
-		.value = weigh(to_ns - from_ns, t->weight),
-		.process = t->process,
-		.tid = tid,
+	struct ef_wait wait = {
+		.sample = {
+			.type = EF_RECORD_SAMPLE,
+			.origin = EF_ORIGIN_OFF_CPU,
+			.cpu = t->cpu,
+			.trace_hash = t->trace_hash,
+			.ktime_ns = to_ns,
+			.value = weigh(to_ns - from_ns, t->weight),
+			.process = t->process,
+			.tid = tid,
+		},
 		.state = state,
+		.waker = t->waker,
 	};
-	__builtin_memcpy(sample.comm, t->comm, sizeof(sample.comm));
+	__builtin_memcpy(wait.sample.comm, t->comm, sizeof(wait.sample.comm));
 	count(EF_COUNTER_samples);
 	count(EF_COUNTER_waits_reported);
-	output_sample(&sample);
+	output_sample(&wait.sample, sizeof(wait));
 }
 
 /* When the thread could have gone on. */
@@ -150,7 +164,7 @@ static __always_inline void switch_in(struct task_struct *next, u64 now_ns)
 	end_change(t);
 }
 
-/* Its last switch: user space gets what it has come to. */
+/* User space gets what it has come to: it ends, or runs another program. */
 static __always_inline void end_thread(struct ef_thread *t, u32 tid)
 {
 	if (bpf_ringbuf_output(&records, t, sizeof(*t), BPF_RB_NO_WAKEUP))
@@ -174,6 +188,12 @@ static __always_inline bool switch_out(struct task_struct *prev, bool is_preempt
 	u64 state = state_of(prev);
 	struct ef_thread *t = thread_of(tid);
 
+	if (t && has_changed_program(t, prev)) {
+		add_time(t, EF_THREAD_RUNNING, now_ns - t->since_ns);
+		t->since_ns = now_ns;
+		end_thread(t, tid);
+		t = NULL;
+	}
 	if (!t)
 		t = begin_thread(prev, tid, now_ns);
 	if (!t)
@@ -183,6 +203,7 @@ static __always_inline bool switch_out(struct task_struct *prev, bool is_preempt
 	add_time(t, EF_THREAD_RUNNING, now_ns - t->since_ns);
 	t->since_ns = now_ns;
 	t->woken_ns = !is_preempted && state & TASK_WAKING ? now_ns : 0;
+	t->waker.tid = 0;
 	t->waits[reason & (EF_THREAD_STATES - 1)]++;
 	t->reported_ns = 0;
 	t->cpu = bpf_get_smp_processor_id();
@@ -203,9 +224,9 @@ int on_switch(u64 *ctx)
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u64 now_ns = bpf_ktime_get_ns();
 
-	if (is_counted(next))
+	if (has_program(next))
 		switch_in(next, now_ns);
-	if (!is_counted(prev) || !switch_out(prev, ctx[0] & 1, now_ns))
+	if (!has_program(prev) || !switch_out(prev, ctx[0] & 1, now_ns))
 		return 0;
 	bpf_tail_call(ctx, &wait_samplers, 0);
 	count(EF_COUNTER_sampler_missing);
@@ -278,9 +299,12 @@ int on_waking(u64 *ctx)
 
 	if (!t || t->state <= EF_THREAD_RUNNABLE || t->woken_ns)
 		return 0;
-	u64 waker = bpf_get_current_pid_tgid();
-	t->waker_tid = (u32)waker;
-	t->waker_tgid = waker >> 32;
+	if (t->trace_hash && bpf_get_current_pid_tgid() && !in_interrupt(ctx)) {
+		u64 waker = bpf_get_current_pid_tgid();
+		t->waker.tid = (u32)waker;
+		t->waker.tgid = waker >> 32;
+		bpf_get_current_comm(t->waker.comm, sizeof(t->waker.comm));
+	}
 	t->woken_ns = bpf_ktime_get_ns();
 	return 0;
 }

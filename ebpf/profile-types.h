@@ -15,7 +15,9 @@
 	X(CPU, "samples", "count", "cpu", "nanoseconds", \
 	  "The thread that runs, at each tick of a CPU's timer. The value is 1, the period the time of a tick") \
 	X(OFF_CPU, "off_cpu", "nanoseconds", "", "", \
-	  "Threads that wait, from when they leave a CPU to when they are back on one, with --off-cpu. The value is the time, times how many such waits the sampled one stands for; its time is the end")
+	  "Threads that wait, from when they leave a CPU to when they are back on one, with --off-cpu. The value is the time, times how many such waits the sampled one stands for; its time is the end") \
+	X(THREAD_TIME, "thread_time", "nanoseconds", "", "", \
+	  "Each thread, with --off-cpu: how long it was in which state, counted at each switch, so that the sum is the time that it was there. The stack is the state")
 
 #define EF_ORIGIN_ID(name, ...) EF_ORIGIN_##name,
 enum ef_origin { EF_PROFILE_TYPES(EF_ORIGIN_ID) EF_ORIGIN_MAX };

@@ -83,50 +83,8 @@ struct ef_sample {
 	__u64 value;    /* in the unit of its profile type; 1 for a timer tick */
 	struct ef_process_id process;
 	__u32 tid;
-	__u32 state; /* enum ef_thread_state: in which the value was measured */
+	__u32 flags;
 	char comm[EF_COMM_SIZE];
-};
-
-/* What a thread does, or waits for. Append only. */
-enum ef_thread_state {
-	EF_THREAD_RUNNING = 0,
-	EF_THREAD_RUNNABLE = 1,   /* preempted or woken: it waits for a CPU */
-	EF_THREAD_DISK = 2,       /* for a block device, or a file system */
-	EF_THREAD_LOCK = 3,       /* for a futex, a semaphore or the lock of a file */
-	EF_THREAD_NETWORK = 4,    /* for a socket, a pipe, a terminal, or any of several */
-	EF_THREAD_SLEEP = 5,      /* for a time of its own choice */
-	EF_THREAD_PAGE_FAULT = 6, /* for a page of memory */
-	EF_THREAD_OTHER = 7,      /* for a child, a signal, something in the kernel */
-	EF_THREAD_STATES
-};
-
-/* A weight of 1: of how many waits a sampled one is. Weights have 16 bits behind the point. */
-#define EF_WEIGHT_ONE 65536
-
-/*
- * Value of the map `threads`, by TID, with --off-cpu. The times are exact: each switch adds to them. User space reads the
- * value while BPF writes it: it is whole if both versions are the same.
- */
-struct ef_thread {
-	__u16 type;  /* EF_RECORD_THREAD: sent when the thread ends */
-	__u16 state; /* enum ef_thread_state */
-	__u32 tid;
-	__u32 begun_version;
-	__u32 weight;      /* of the present wait */
-	__u64 first_ns;    /* since when it is counted */
-	__u64 since_ns;    /* since when it is in that state */
-	__u64 woken_ns;    /* when its wait has ended, 0: it has not; since then it is runnable */
-	__u64 reported_ns; /* up to then samples of the present wait are sent already */
-	__u64 trace_hash;  /* where the present wait began; 0: no stack was taken */
-	__u64 times_ns[EF_THREAD_STATES];
-	__u32 waits[EF_THREAD_STATES];    /* how many began */
-	__u32 usual_ns[EF_THREAD_STATES]; /* how long such waits take, for the next choice */
-	struct ef_process_id process;
-	__u32 cpu;
-	__u32 waker_tid; /* who has ended the latest wait, 0: an interrupt or nobody */
-	__u32 waker_tgid;
-	char comm[EF_COMM_SIZE];
-	__u32 ended_version;
 };
 
 /* Flags of a trace. */

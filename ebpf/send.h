@@ -91,11 +91,12 @@ static __always_inline int finish_trace(struct ef_scratch *s)
 	return send_trace(s);
 }
 
-static __always_inline void output_sample(const struct ef_sample *sample)
+/* A sample, with what its source adds to it. */
+static __always_inline void output_sample(const struct ef_sample *sample, u64 bytes)
 {
 	u64 waiting = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
 	u64 flags = waiting >= config.wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-	if (bpf_ringbuf_output(&records, (void *)sample, sizeof(*sample), flags))
+	if (bpf_ringbuf_output(&records, (void *)sample, bytes, flags))
 		count(EF_COUNTER_samples_lost_ring);
 	else
 		count(EF_COUNTER_samples_sent);
@@ -106,7 +107,7 @@ static __always_inline void send_sample(struct ef_scratch *s)
 	if (finish_trace(s))
 		return;
 	s->sample.trace_hash = s->state.hash;
-	output_sample(&s->sample);
+	output_sample(&s->sample, sizeof(s->sample));
 }
 
 static __always_inline void finish_sample(struct ef_scratch *s)

@@ -4,19 +4,24 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readProfiles } from '../common/profile/formats/formats.ts';
+import { readAttributes } from '../common/profile/model/attributes.ts';
 import { stackNames } from '../common/profile/model/frame-name.ts';
-import type { Profile } from '../common/profile/model/profile.ts';
+import type { Profile, Sample } from '../common/profile/model/profile.ts';
 import { compile, hasTool, missingRights, scratchFolder } from './support/fixtures.ts';
 
 const EVERYFRAME = join(import.meta.dirname, '../bin/everyframe');
-const SECONDS = 3;
+const SECONDS = 2;
 /** Every wait of these programs has its stack taken. */
 const ALL = ['--off-cpu-threshold', '1'];
 
 interface Waits {
   /** What the program says of each function, nanoseconds. */
   own: Map<string, number>;
+  /** How long it was there. */
+  wallNs: number;
   profile: Profile;
+  /** Exact times of threads by state. */
+  times: Profile;
 }
 
 function record(kind: string, program: string, flags: string[]): Waits {
@@ -33,8 +38,11 @@ function record(kind: string, program: string, flags: string[]): Waits {
       .map((line) => line.split(' '))
       .map(([name, ns]) => [name!, Number(ns)]),
   );
+  const wallNs = own.get('main')!;
+  own.delete('main');
   const { profiles } = readProfiles(file, readFileSync(file));
-  return { own, profile: profiles.find(({ type }) => type.sampleType.type === 'off_cpu')! };
+  const ofType = (name: string): Profile => profiles.find(({ type }) => type.sampleType.type === name)!;
+  return { own, wallNs, profile: ofType('off_cpu'), times: ofType('thread_time') };
 }
 
 /** What samples with that function on their stack add up to, nanoseconds. */
@@ -43,22 +51,77 @@ const waited = (profile: Profile, name: string): number =>
     .filter(({ stack }) => stackNames(profile, stack).includes(name))
     .reduce((sum, { value }) => sum + value, 0);
 
+const sum = (samples: readonly Sample[]): number => samples.reduce((total, { value }) => total + value, 0);
+const attribute = ({ processes }: Profile, { process }: Sample, key: string): string | undefined =>
+  readAttributes(processes[process]!.attributes ?? '').get(key);
+
+/** The state in which samples with that function on their stack were most of the time, and its share. */
+function mainState(profile: Profile, name: string): [state: string, share: number] {
+  const samples = profile.samples.filter(({ stack }) => stackNames(profile, stack).includes(name));
+  const byState = new Map<string, number>();
+  for (const sample of samples) {
+    const state = attribute(profile, sample, 'thread.state')!;
+    byState.set(state, (byState.get(state) ?? 0) + sample.value);
+  }
+  const [state, ns] = [...byState].sort((a, b) => b[1] - a[1])[0]!;
+  return [state, ns / sum(samples)];
+}
+
+const STATES: Record<string, string> = {
+  sleep_short: 'blocked:sleep',
+  sleep_long: 'blocked:sleep',
+  hold_mutex: 'blocked:sleep',
+  wait_for_mutex: 'blocked:lock',
+  read_soon: 'blocked:network',
+  read_late: 'blocked:network',
+  sleep_moved: 'blocked:sleep',
+  spin: 'runnable',
+};
+
 describe.skipIf(missingRights)('time that threads wait', () => {
   let program: string;
   beforeAll(() => {
     program = compile('waits', 'gcc', ['-O1', '-g', '-fno-optimize-sibling-calls', '-pthread'], 'waits.c');
   });
 
-  it.each(['sleeps', 'locks', 'reads', 'moves'])(
-    'is within 3 % of what each function says itself: %s',
+  it.each(['sleeps', 'locks', 'reads', 'crowd', 'moves'])(
+    'is within 3 % of what each function says itself, in the right state: %s',
     (kind) => {
-      const { own, profile } = record(kind, program, ALL);
+      const { own, wallNs, profile, times } = record(kind, program, ALL);
       expect(profile.type.sampleType).toEqual({ type: 'off_cpu', unit: 'nanoseconds' });
       expect(own.size).toBeGreaterThan(0);
-      for (const [name, ns] of own) expect(Math.abs(waited(profile, name) / ns - 1), name).toBeLessThan(0.03);
+      for (const [name, ns] of own) {
+        expect(Math.abs(waited(profile, name) / ns - 1), name).toBeLessThan(kind === 'crowd' ? 0.06 : 0.03);
+        // whoever sleeps waits for a CPU afterwards, on a busy machine for longer than one would like
+        const [state, share] = mainState(profile, name);
+        expect([name, state]).toEqual([name, STATES[name]]);
+        expect(share, name).toBeGreaterThan(0.7);
+      }
+      const ofMain = times.samples.filter(
+        ({ tid, process }) =>
+          tid === times.processes[process]!.pid && times.processes[process]!.executableName === 'waits',
+      );
+      expect(Math.abs(sum(ofMain) / wallNs - 1)).toBeLessThan(0.01);
+      const waits = (samples: readonly Sample[], of: Profile): number =>
+        sum(samples.filter((sample) => attribute(of, sample, 'thread.state') !== 'running'));
+      // all waits had their stack taken: the sum of samples is the total
+      expect(Math.abs(sum(profile.samples) / waits(times.samples, times) - 1)).toBeLessThan(0.01);
     },
     60_000,
   );
+
+  it('says who has ended a wait, and thereby who held a lock', () => {
+    const { profile } = record('locks', program, ALL);
+    const samples = profile.samples.filter(
+      (sample) =>
+        attribute(profile, sample, 'thread.state') === 'blocked:lock' &&
+        stackNames(profile, sample.stack).includes('wait_for_mutex'),
+    );
+    const byHolder = samples.filter((sample) =>
+      attribute(profile, sample, 'thread.waker')?.startsWith('holder/'),
+    );
+    expect(sum(byHolder) / sum(samples)).toBeGreaterThan(0.97);
+  }, 60_000);
 
   it('is right within the budget as well: of those that wait often, some stand for others', () => {
     const { own, profile } = record('locks', program, ['--off-cpu-budget', '400']);

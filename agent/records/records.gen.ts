@@ -7,7 +7,6 @@ export const EF_PATH_BYTES = 1024;
 export const EF_PATH_COMPONENTS = 32;
 export const EF_CGROUP_BYTES = 512;
 export const EF_DEFERRED_PER_CPU = 8;
-export const EF_WEIGHT_ONE = 65536;
 export const EF_TRACE_OF_PROCESS = 1;
 export const EF_TRACE_INTERPRETED = 2;
 export const EF_PROCESS_NO_FILE = 1;
@@ -26,6 +25,8 @@ export const EF_DOTNET_COOKIE_SHIFT = 3;
 export const EF_HOTSPOT_NO_BCI = 65535;
 export const EF_HOTSPOT_HEAPS = 16;
 export const EF_HOTSPOT_BLOB_BYTES = 384;
+export const EF_THREAD_STATES = 8;
+export const EF_WEIGHT_ONE = 65536;
 export const EF_PERL_ADDRESS_BITS = 45;
 export const EF_PERL_LINE_BITS = 19;
 export const EF_PYTHON_RANGES = 4;
@@ -69,17 +70,6 @@ export const RecordType = {
   RUNTIME: 6,
   THREAD: 7,
   FUNCTION: 8,
-} as const;
-
-export const ThreadState = {
-  RUNNING: 0,
-  RUNNABLE: 1,
-  DISK: 2,
-  LOCK: 3,
-  NETWORK: 4,
-  SLEEP: 5,
-  PAGE_FAULT: 6,
-  OTHER: 7,
 } as const;
 
 export const RuleKind = {
@@ -152,6 +142,17 @@ export const HotspotCode = {
   STUB: 2,
 } as const;
 
+export const ThreadState = {
+  RUNNING: 0,
+  RUNNABLE: 1,
+  DISK: 2,
+  LOCK: 3,
+  NETWORK: 4,
+  SLEEP: 5,
+  PAGE_FAULT: 6,
+  OTHER: 7,
+} as const;
+
 export const PerlKind = {
   MAIN: 0,
   GV: 1,
@@ -222,12 +223,14 @@ export const V8Tier = {
 export const Origin = {
   CPU: 0,
   OFF_CPU: 1,
+  THREAD_TIME: 2,
 } as const;
 
 /** What the values of samples measure, by origin: ebpf/profile-types.h. */
 export const PROFILE_TYPES = [
   { name: 'CPU', sampleType: { type: 'samples', unit: 'count' }, periodType: { type: 'cpu', unit: 'nanoseconds' } },
   { name: 'OFF_CPU', sampleType: { type: 'off_cpu', unit: 'nanoseconds' }, periodType: { type: '', unit: '' } },
+  { name: 'THREAD_TIME', sampleType: { type: 'thread_time', unit: 'nanoseconds' }, periodType: { type: '', unit: '' } },
 ] as const;
 
 /** The BPF map of each runtime: ebpf/runtimes.def. */
@@ -262,34 +265,8 @@ export const SAMPLE = {
   processExecId: 36,
   processStartBoottimeNs: 40,
   tid: 48,
-  state: 52,
+  flags: 52,
   comm: 56,
-} as const;
-
-/** Size and byte offsets of struct ef_thread. */
-export const THREAD = {
-  bytes: 232,
-  type: 0,
-  state: 2,
-  tid: 4,
-  begunVersion: 8,
-  weight: 12,
-  firstNs: 16,
-  sinceNs: 24,
-  wokenNs: 32,
-  reportedNs: 40,
-  traceHash: 48,
-  timesNs: 56,
-  waits: 120,
-  usualNs: 152,
-  processTgid: 184,
-  processExecId: 188,
-  processStartBoottimeNs: 192,
-  cpu: 200,
-  wakerTid: 204,
-  wakerTgid: 208,
-  comm: 212,
-  endedVersion: 228,
 } as const;
 
 /** Size and byte offsets of struct ef_trace. */
@@ -567,6 +544,63 @@ export const HOTSPOT = {
   constCodeSize: 442,
   constBytes: 444,
   reserved2: 446,
+} as const;
+
+/** Size and byte offsets of struct ef_waker. */
+export const WAKER = {
+  bytes: 24,
+  tid: 0,
+  tgid: 4,
+  comm: 8,
+} as const;
+
+/** Size and byte offsets of struct ef_wait. */
+export const WAIT = {
+  bytes: 104,
+  sampleType: 0,
+  sampleOrigin: 2,
+  sampleCpu: 4,
+  sampleTraceHash: 8,
+  sampleKtimeNs: 16,
+  sampleValue: 24,
+  sampleProcessTgid: 32,
+  sampleProcessExecId: 36,
+  sampleProcessStartBoottimeNs: 40,
+  sampleTid: 48,
+  sampleFlags: 52,
+  sampleComm: 56,
+  state: 72,
+  reserved: 76,
+  wakerTid: 80,
+  wakerTgid: 84,
+  wakerComm: 88,
+} as const;
+
+/** Size and byte offsets of struct ef_thread. */
+export const THREAD = {
+  bytes: 248,
+  type: 0,
+  state: 2,
+  tid: 4,
+  begunVersion: 8,
+  weight: 12,
+  firstNs: 16,
+  sinceNs: 24,
+  wokenNs: 32,
+  reportedNs: 40,
+  traceHash: 48,
+  timesNs: 56,
+  waits: 120,
+  usualNs: 152,
+  processTgid: 184,
+  processExecId: 188,
+  processStartBoottimeNs: 192,
+  wakerTid: 200,
+  wakerTgid: 204,
+  wakerComm: 208,
+  comm: 224,
+  cpu: 240,
+  endedVersion: 244,
 } as const;
 
 /** Size and byte offsets of struct ef_perl_range. */

@@ -6,7 +6,7 @@ import { packageRoot } from '../base/package-root.ts';
 import { onlineCpus } from '../host/cpus.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { CONFIG, Context, EF_DEFERRED_PER_CPU } from '../records/records.gen.ts';
-import { type FindScheduler, OffCpu, type OffCpuOptions, weightOf } from './off-cpu.ts';
+import { type FindScheduler, OffCpu, type OffCpuOptions, type OnThreads, weightOf } from './off-cpu.ts';
 import { MAPS_OF_RUNTIMES, type SamplerObjects, Samplers } from './samplers.ts';
 
 export interface BpfSettings {
@@ -22,6 +22,7 @@ export interface BpfSettings {
   /** Undefined: waits are not sampled. */
   offCpu?: OffCpuOptions | undefined;
   findScheduler?: FindScheduler | undefined;
+  onThreads?: OnThreads | undefined;
 }
 
 /**
@@ -182,7 +183,7 @@ export class BpfPrograms {
       this.samplers = new Samplers(native, this.base, samplerObjects(native, open), (what, error) =>
         warn(`${what}: ${explainLoadFailure(error).message}`),
       );
-      this.offCpu = settings.offCpu && new OffCpu(native, open, this.base);
+      this.offCpu = settings.offCpu && new OffCpu(native, open, this.base, settings.onThreads ?? (() => {}));
     } catch (error) {
       throw explainLoadFailure(error as SystemFailure);
     }

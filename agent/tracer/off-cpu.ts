@@ -15,6 +15,9 @@ export interface OffCpuOptions {
   budget: number;
 }
 
+/** All threads as the map has them, each with its TID before; `nowNs`, of CLOCK_MONOTONIC, is from before they were read. */
+export type OnThreads = (threads: Buffer, nowNs: bigint) => void;
+
 /** Addresses of the kernel's scheduler, where stacks of waits begin; undefined where it is not known. */
 export type FindScheduler = () => { start: bigint; end: bigint } | undefined;
 
@@ -31,6 +34,7 @@ export const weightOf = (probability: number): number =>
 export class OffCpu implements Follower {
   readonly #native: Native;
   readonly #open: OpenObject;
+  readonly #onThreads: OnThreads;
   /** With the maps; undefined once it is stopped. */
   #object: NativeBpfObject | undefined;
   /** What takes the stacks. */
@@ -38,9 +42,10 @@ export class OffCpu implements Follower {
   readonly stats = { threads: 0, waiting: 0 };
 
   /** Loads, but attaches nothing; throws what the kernel says. */
-  constructor(native: Native, open: OpenObject, base: NativeBpfObject) {
+  constructor(native: Native, open: OpenObject, base: NativeBpfObject, onThreads: OnThreads) {
     this.#native = native;
     this.#open = open;
+    this.#onThreads = onThreads;
     this.#object = open(OBJECT, {
       programs: ['on_switch', 'on_waking', 'report_waiting'],
       context: Context.SWITCH,
@@ -82,6 +87,7 @@ export class OffCpu implements Follower {
     const now = this.#native.monotonicNs();
     const program = this.#object.programFd('report_waiting');
     const threads = this.#native.mapReadAll(this.#object.mapFd(THREADS), 4, THREAD.bytes);
+    this.#onThreads(threads, now);
     const each = 4 + THREAD.bytes;
     this.stats.threads = threads.length / each;
     this.stats.waiting = 0;

@@ -11,7 +11,7 @@ import { BPF_COUNTERS, type BpfCounter } from '../records/counters.gen.ts';
 import { Attachments } from './attachments.ts';
 import { BpfPrograms, type BpfSettings, explainLoadFailure } from './bpf-object.ts';
 import { openMapBytes } from './map-bytes.ts';
-import type { FindScheduler, OffCpuOptions } from './off-cpu.ts';
+import type { FindScheduler, OffCpuOptions, OnThreads } from './off-cpu.ts';
 import { PerfEvents } from './perf-events.ts';
 import { ProcessCodeMap } from './process-code-map.ts';
 import { type RecordConsumer, RecordStream } from './record-stream.ts';
@@ -34,6 +34,7 @@ export interface TracerOptions {
   offCpu?: OffCpuOptions | undefined;
   /** Asked for as programs are loaded, once sampling starts. */
   findScheduler?: FindScheduler;
+  onThreads?: OnThreads;
 }
 
 const DRAIN_INTERVAL_MS = 1000;
@@ -95,6 +96,7 @@ export class Tracer {
       runtimes: options.runtimes,
       offCpu: options.offCpu,
       findScheduler: options.findScheduler,
+      onThreads: options.onThreads,
     };
     this.#programs = new BpfPrograms(this.native, settings, warn);
     this.#object = this.#programs.base;

@@ -20,6 +20,8 @@ export interface SampleGroup extends ProcessIdentity {
   value: number;
   /** Value of each event; undefined if each is 1. */
   values: number[] | undefined;
+  /** What else their source says of them, as `attributesText` writes it. */
+  attributes: string;
 }
 
 /** Offsets of the words in a record that make two samples of one trace the same group. */
@@ -38,8 +40,9 @@ const IDENTITY = [
   SAMPLE.type,
 ];
 const [TGID, EXEC_ID, TID, CPU, TYPE_AND_ORIGIN] = [6, 7, 8, 9, 10];
-/** Behind the identity: the trace, the next group of the same hash, and the newest of the group's samples. */
-const TRACE_ID = IDENTITY.length;
+/** Behind the identity: the attributes, the trace, the next group of the same hash, and the newest of the group's samples. */
+const ATTRIBUTES = IDENTITY.length;
+const TRACE_ID = ATTRIBUTES + 1;
 const NEXT_GROUP = TRACE_ID + 1;
 const NEWEST_SAMPLE = NEXT_GROUP + 1;
 const GROUP_WORDS = NEWEST_SAMPLE + 1;
@@ -58,6 +61,8 @@ export class Interval {
   firstKtimeNs = Number.POSITIVE_INFINITY;
   lastKtimeNs = 0;
   readonly #areSame: (older: TraceId, newer: TraceId) => boolean;
+  readonly #attributes: string[] = [''];
+  readonly #attributeIndices = new Map<string, number>([['', 0]]);
   #groups = new Int32Array(FIRST_ROOM * GROUP_WORDS);
   /** By a hash of trace, thread and CPU. */
   readonly #newestGroups = new Map<number, number>();
@@ -85,12 +90,12 @@ export class Interval {
   }
 
   /** Counts a sample record under its trace. */
-  add(trace: TraceId, buffer: Buffer, at: number): void {
+  add(trace: TraceId, buffer: Buffer, at: number, attributes = ''): void {
     const ktimeNs =
       buffer.readUInt32LE(at + SAMPLE.ktimeNs + 4) * 2 ** 32 + buffer.readUInt32LE(at + SAMPLE.ktimeNs);
     if (ktimeNs < this.firstKtimeNs) this.firstKtimeNs = ktimeNs;
     if (ktimeNs > this.lastKtimeNs) this.lastKtimeNs = ktimeNs;
-    const newest = this.#groupOf(trace, buffer, at) * GROUP_WORDS + NEWEST_SAMPLE;
+    const newest = this.#groupOf(trace, buffer, at, this.#indexOf(attributes)) * GROUP_WORDS + NEWEST_SAMPLE;
     const sample = this.#samples++;
     if (sample >= this.#ktimesNs.length) this.#growSamples();
     this.#ktimesNs[sample] = ktimeNs;
@@ -140,7 +145,18 @@ export class Interval {
       timestamps,
       value: values ? values.reduce((sum, value) => sum + value, 0) : timestamps.length,
       values,
+      attributes: this.#attributes[this.#groups[words + ATTRIBUTES]!]!,
     };
+  }
+
+  #indexOf(attributes: string): number {
+    if (attributes === '') return 0;
+    let index = this.#attributeIndices.get(attributes);
+    if (index === undefined) {
+      index = this.#attributes.push(attributes) - 1;
+      this.#attributeIndices.set(attributes, index);
+    }
+    return index;
   }
 
   /** In the order of the timestamps. */
@@ -170,7 +186,7 @@ export class Interval {
     return timestamps.length > 1 ? timestamps.reverse() : timestamps;
   }
 
-  #groupOf(trace: TraceId, buffer: Buffer, at: number): number {
+  #groupOf(trace: TraceId, buffer: Buffer, at: number, attributes: number): number {
     const tid = buffer.readInt32LE(at + SAMPLE.tid);
     const cpu = buffer.readInt32LE(at + SAMPLE.cpu);
     const hash = buffer.readInt32LE(at + SAMPLE.traceHash) ^ Math.imul(tid, 0x9e37_79b1) ^ cpu;
@@ -178,12 +194,13 @@ export class Interval {
     for (let group = newest; group !== NONE; group = this.#groups[group * GROUP_WORDS + NEXT_GROUP]!) {
       const known = this.traceOf(group);
       const isSame = known === trace || this.#areSame(known, trace);
-      if (isSame && this.#isGroup(group, buffer, at)) return group;
+      if (isSame && this.#isGroup(group, buffer, at, attributes)) return group;
     }
     const group = this.#size++;
     const words = group * GROUP_WORDS;
     if (words + GROUP_WORDS > this.#groups.length) this.#groups = grown(this.#groups);
     for (let i = 0; i < IDENTITY.length; i++) this.#groups[words + i] = buffer.readInt32LE(at + IDENTITY[i]!);
+    this.#groups[words + ATTRIBUTES] = attributes;
     this.#groups[words + TRACE_ID] = trace;
     this.#groups[words + NEXT_GROUP] = newest;
     this.#groups[words + NEWEST_SAMPLE] = NONE;
@@ -191,8 +208,9 @@ export class Interval {
     return group;
   }
 
-  #isGroup(group: number, buffer: Buffer, at: number): boolean {
+  #isGroup(group: number, buffer: Buffer, at: number, attributes: number): boolean {
     const words = group * GROUP_WORDS;
+    if (this.#groups[words + ATTRIBUTES] !== attributes) return false;
     for (let i = 0; i < IDENTITY.length; i++) {
       if (this.#groups[words + i] !== buffer.readInt32LE(at + IDENTITY[i]!)) return false;
     }

@@ -1,6 +1,7 @@
 /** From an interval of counted samples to profiles, one a source: frames named, clock converted, tables interned. */
 import { hostname } from 'node:os';
 import type { Pid, TraceId } from '../../common/base/brand.ts';
+import { attributesText, readAttributes } from '../../common/profile/model/attributes.ts';
 import { emptyProfile, type Process, type Profile, type Sample } from '../../common/profile/model/profile.ts';
 import type { ProfileType } from '../../common/profile/model/profile-type.ts';
 import { inSlices } from '../base/slices.ts';
@@ -29,7 +30,8 @@ export interface ProfileMakerOptions {
 }
 
 const SLAB_WORDS = 16 << 10;
-const HOST = { 'host.name': hostname(), 'host.arch': process.arch === 'x64' ? 'amd64' : process.arch };
+/** Attributes of all that is sampled here. */
+export const HOST = { 'host.name': hostname(), 'host.arch': process.arch === 'x64' ? 'amd64' : process.arch };
 
 export class ProfileMaker {
   readonly #options: ProfileMakerOptions;
@@ -98,6 +100,8 @@ class Tables {
   /** By the hash of the locations, or the next number that is free. */
   readonly #stacksByHash = new Map<number, number>();
   readonly #processes = new Map<Process, number>();
+  /** Of a process, as its samples have it, by their attributes. */
+  readonly #variants = new Map<Process, Map<string, Process>>();
   #slab = new Uint32Array(SLAB_WORDS);
   #slabUsed = 0;
 
@@ -113,7 +117,7 @@ class Tables {
   addGroup(group: SampleGroup, process: Process): void {
     const sample: Sample = {
       stack: this.#stack(group),
-      process: this.#process(process),
+      process: this.#process(this.#withAttributes(process, group.attributes)),
       tid: group.tid,
       threadName: group.threadName,
       cpu: group.cpu,
@@ -182,6 +186,22 @@ class Tables {
     return index;
   }
 
+  /** Attributes of a sample are kept with its process. */
+  #withAttributes(process: Process, attributes: string): Process {
+    if (attributes === '') return process;
+    let variants = this.#variants.get(process);
+    if (!variants) {
+      variants = new Map();
+      this.#variants.set(process, variants);
+    }
+    let variant = variants.get(attributes);
+    if (!variant) {
+      variant = withAttributes(process, attributes);
+      variants.set(attributes, variant);
+    }
+    return variant;
+  }
+
   #process(process: Process): number {
     const known = this.#processes.get(process);
     if (known !== undefined) return known;
@@ -190,6 +210,11 @@ class Tables {
     return index;
   }
 }
+
+const withAttributes = (process: Process, attributes: string): Process => ({
+  ...process,
+  attributes: attributesText([...readAttributes(process.attributes ?? ''), ...readAttributes(attributes)]),
+});
 
 function areEqual(a: Uint32Array, b: Uint32Array): boolean {
   if (a.length !== b.length) return false;

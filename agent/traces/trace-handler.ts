@@ -6,6 +6,7 @@ import type { TraceId } from '../../common/base/brand.ts';
 import { EF_TRACE_OF_PROCESS, PROFILE_TYPES, SAMPLE, TRACE } from '../records/records.gen.ts';
 import { Interval } from './interval.ts';
 import type { TraceStore } from './trace-store.ts';
+import { attributesOfWait, isWait } from './waits.ts';
 
 export class TraceHandler {
   readonly #store: TraceStore;
@@ -42,7 +43,7 @@ export class TraceHandler {
       this.stats.lostIntervalFull++;
       return;
     }
-    this.#interval.add(trace, buffer, at);
+    this.#interval.add(trace, buffer, at, isWait(buffer, at, size) ? attributesOfWait(buffer, at) : '');
   }
 
   /** Samples of the interval that was not taken yet. */

@@ -8,7 +8,7 @@
  */
 
 import { ProtoWriter } from '../../protobuf/proto-writer.ts';
-import { readAttributes } from '../model/attributes.ts';
+import { attributesText, readAttributes } from '../model/attributes.ts';
 import {
   emptyProfile,
   GENERATED_PLACE,
@@ -97,8 +97,8 @@ export class OtlpEncoder {
   #functions = new Int32Array(0);
   #stacks = new Int32Array(0);
   readonly #processAttributes = new Map<number, number[]>();
-  /** Of the sample that is being written: those of its process and three more. */
-  readonly #attributes = new Int32Array(16);
+  /** Of the sample that is being written: at most 64 of its process and what has a place of its own. */
+  readonly #attributes = new Int32Array(128);
   /** Of the stack that is being written. */
   #stackLocations = new Int32Array(256);
 
@@ -203,7 +203,7 @@ export class OtlpEncoder {
       ['container.id', process.containerId],
       ['process.executable.name', process.executableName],
       ['process.executable.path', process.executablePath],
-      ...readAttributes(process.attributes ?? ''),
+      ...[...readAttributes(process.attributes ?? '')].filter(([key]) => !isOfSample(key)),
     ];
     for (const [key, value] of attributes) {
       if (value === '') continue;
@@ -294,8 +294,11 @@ export class OtlpEncoder {
     return count;
   }
 
-  #attributesOf({ pid, parentPid, commandName, cgroupPath, startUnixNano }: Process): number[] {
+  #attributesOf(process: Process): number[] {
+    const { pid, parentPid, commandName, cgroupPath, startUnixNano } = process;
     const attributes = [this.#intAttribute('process.pid', pid)];
+    for (const [key, value] of readAttributes(process.attributes ?? ''))
+      if (isOfSample(key)) attributes.push(this.#textAttribute(key, value));
     if (parentPid > 0) attributes.push(this.#intAttribute('process.parent_pid', parentPid));
     if (commandName !== '') attributes.push(this.#textAttribute('process.command', commandName));
     if (cgroupPath !== '') attributes.push(this.#textAttribute('process.linux.cgroup', cgroupPath));
@@ -474,7 +477,16 @@ const haveSameResource = (a: Process, b: Process): boolean =>
   a.containerId === b.containerId &&
   a.executablePath === b.executablePath &&
   a.executableName === b.executableName &&
-  a.attributes === b.attributes;
+  ofResource(a.attributes) === ofResource(b.attributes);
+
+/** Of threads, not of what a resource is. */
+const isOfSample = (key: string): boolean => key.startsWith('thread.');
+
+/** Attributes without those of samples. */
+const ofResource = (attributes = ''): string =>
+  attributes.includes('"thread.')
+    ? attributesText([...readAttributes(attributes)].filter(([key]) => !isOfSample(key)))
+    : attributes;
 
 interface Window {
   start: bigint;

@@ -11,7 +11,8 @@
 #ifndef EF_WAIT_CHOICE_H
 #define EF_WAIT_CHOICE_H
 
-#include "maps.h"
+#include "records.h"
+#include "../maps.h"
 
 #define WINDOW_NS 100000000ULL
 #define WINDOWS_A_SECOND 10

@@ -6,7 +6,7 @@
 #ifndef EF_WAITS_H
 #define EF_WAITS_H
 
-#include "user-regs.h"
+#include "../user-regs.h"
 
 /* include/linux/sched.h, the same since 4.14 */
 #define TASK_UNINTERRUPTIBLE 0x2
