@@ -33,7 +33,8 @@ function start(args: string[], env: Record<string, string> = {}) {
     child.kill('SIGTERM');
     return (await ended)[0];
   };
-  return { stop, log: () => log };
+  const ended = once(child, 'exit').then(([code]) => code as number | null);
+  return { stop, ended, log: () => log };
 }
 
 const samplesIn = async (collector: RunningCollector): Promise<number> => {
@@ -73,6 +74,29 @@ describe.skipIf(missingRights)('everyframe where the OpenTelemetry profiler was'
     const labels = await query<object>('/api/v1/labels?range=all');
     expect(JSON.stringify(labels)).toContain('deployment.environment.name');
     expect(await agent.stop()).toBe(0);
+  }, 60_000);
+});
+
+describe.skipIf(missingRights)('everyframe agent', () => {
+  const flags = ['--reporter-interval', '1s', '--disable-tls', '--samples-per-second', '97'];
+  const end = async (...args: string[]) => {
+    const agent = start(['agent', ...flags, ...args]);
+    return { code: await agent.ended, log: agent.log() };
+  };
+
+  it('samples once, and its exit code says whether that arrived', async () => {
+    const collector = await collect();
+    expect((await end('--once', '--collection-agent', collector.grpc)).code).toBe(0);
+    expect(await samplesIn(collector)).toBeGreaterThan(0);
+    expect((await end('--once', '--collection-agent', '127.0.0.1:1')).code).toBe(1);
+  }, 60_000);
+
+  it('says what it would push, and pushes nothing', async () => {
+    const collector = await collect();
+    const { code, log } = await end('--once', '--dry-run', '--collection-agent', collector.grpc);
+    expect(log).toMatch(/dry run: this would be pushed: \d+ samples of \d+ processes/);
+    expect(code).toBe(0);
+    expect(await samplesIn(collector)).toBe(0);
   }, 60_000);
 });
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { destinationOptions } from '../../agent/reporter/options.ts';
@@ -9,9 +10,9 @@ import { makeLogger } from '../program/logger.ts';
 import { agentMetrics } from '../service/agent-metrics.ts';
 import { onReload } from '../service/hangup.ts';
 import { startHealthServer } from '../service/health-server.ts';
-import { reloadAgent } from '../service/reload-agent.ts';
+import { type ReadSettings, reloadAgent } from '../service/reload-agent.ts';
 import { Systemd } from '../service/systemd.ts';
-import { type RunningAgent, startAgent, type Transport } from '../start/run-agent.ts';
+import { type RunningAgent, startAgent } from '../start/run-agent.ts';
 import { untilSignal } from '../start/start-agent.ts';
 
 const RECEIVER_NEEDED =
@@ -24,6 +25,12 @@ export function registerAgent(program: Command): void {
     .action(runAgent);
   addAgentFlags(command);
   addConfigFlag(command);
+  command
+    .option(
+      '--once',
+      'sample for one --reporter-interval, push that, and end; exits with 1 if it does not arrive',
+    )
+    .option('--dry-run', 'push nothing: say what would be pushed');
   addExamples(command, [
     ['everyframe agent --collection-agent collector.example:4317', 'to an OpenTelemetry Collector, with TLS'],
     [
@@ -33,24 +40,39 @@ export function registerAgent(program: Command): void {
   ]);
 }
 
-async function runAgent(flags: Record<string, unknown>): Promise<void> {
+async function runAgent({ once, dryRun, ...flags }: Record<string, unknown>): Promise<void> {
   const { settings, ignored, config } = splitAgentFlags(flags);
-  const read = async () => {
+  const read = async (): Promise<ReadSettings> => {
     const file = await findConfig(config, process.env);
     const options = parseAgentOptions(settings, { env: process.env, ...(file && { file: file.agent }) });
+    const notes = file?.notes ?? [];
+    // what is wrong with a receiver is told in a dry run too
+    if (dryRun === true && !options.collectionAgent[0]) return { options, transport: 'dry run', notes };
     if (!options.collectionAgent[0]) throw new Error(RECEIVER_NEEDED);
-    return { options, transport: destinationOptions(options), notes: file?.notes ?? [] };
+    const transport = destinationOptions(options);
+    return { options, transport: dryRun === true ? 'dry run' : transport, notes };
   };
   const { options, transport, notes } = await read();
   const log = makeLogger('agent', options.verbose);
   for (const text of [...ignored, ...notes]) log.warn(text);
-  await serve(options, read, () => startAgent({ options, transport }, log), log);
+  const agent = (): Promise<RunningAgent> => startAgent({ options, transport }, log);
+  if (once === true) await sampleOnce(await agent(), options, dryRun === true);
+  else await serve(options, read, agent, log);
+}
+
+/** The exit code says whether all of it arrived. */
+async function sampleOnce(agent: RunningAgent, options: AgentOptions, isDry: boolean): Promise<void> {
+  await Promise.race([untilSignal(), sleep(options.reporterInterval)]);
+  await agent.stop();
+  const counters = agent.counters();
+  const [pushed = 0, sent = 0] = ['samplesPushed', 'samplesSent'].map((name) => counters[`reporter.${name}`]);
+  process.exitCode = pushed > 0 && (isDry || sent >= pushed) ? 0 : 1;
 }
 
 /** Samples until it is told to stop, and tells those who watch services. */
 async function serve(
   options: AgentOptions,
-  read: () => Promise<{ options: AgentOptions; transport: Transport; notes: readonly string[] }>,
+  read: () => Promise<ReadSettings>,
   start: () => Promise<RunningAgent>,
   log: Logger,
 ): Promise<void> {
@@ -83,4 +105,4 @@ async function serve(
 }
 
 const describe = ({ samplesPerSecond, collectionAgent }: AgentOptions): string =>
-  `sampling ${samplesPerSecond} times a second on each CPU, pushing to ${collectionAgent.join(' and ')}`;
+  `sampling ${samplesPerSecond} times a second on each CPU, pushing to ${collectionAgent.join(' and ') || 'nobody'}`;

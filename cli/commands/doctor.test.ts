@@ -1,9 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Check } from '../../agent/host/host-checks.ts';
-import { checkBuild, formatJson, formatText } from './doctor.ts';
+import { checkBuild, formatFixes, formatJson, formatText } from './doctor.ts';
 
 const OK: Check = { name: 'kernel', status: 'ok', message: '6.12.41' };
 const LESS: Check = { name: 'bpf jit', status: 'degraded', message: 'off', fix: 'sysctl -w x=1' };
@@ -62,4 +63,36 @@ it('names what is not built', () => {
   } finally {
     rmSync(root, { recursive: true });
   }
+});
+
+it('prints what to do as a script that a shell reads', () => {
+  const script = formatFixes([
+    { name: 'a', status: 'ok', message: 'fine' },
+    {
+      name: 'kernel symbols',
+      status: 'degraded',
+      message: "hidden; they're addresses",
+      fix: 'sudo sysctl -w kernel.kptr_restrict=1',
+    },
+    {
+      name: 'open files',
+      status: 'fatal',
+      message: 'few',
+      fix: 'ulimit -n 1024 (systemd: LimitNOFILE=1024)',
+    },
+    { name: 'btf', status: 'fatal', message: 'missing', fix: 'boot a kernel with it' },
+  ]);
+  execFileSync('sh', ['-n'], { input: script });
+  expect(script.split('\n')).toEqual([
+    "# degraded: kernel symbols: hidden; they're addresses",
+    'sudo sysctl -w kernel.kptr_restrict=1',
+    "echo 'kernel.kptr_restrict=1' | sudo tee -a /etc/sysctl.d/60-everyframe.conf",
+    '# fatal: open files: few',
+    'ulimit -n 1024',
+    '#   or systemd: LimitNOFILE=1024',
+    '# fatal: btf: missing',
+    '#   boot a kernel with it',
+    '',
+  ]);
+  expect(formatFixes([])).toBe('# nothing to do\n');
 });

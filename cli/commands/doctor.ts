@@ -26,9 +26,14 @@ export function registerDoctor(program: Command, probes: readonly Probe[] = []):
     .command('doctor')
     .description('tell whether this machine can be profiled, what is lost, and how to change that')
     .option('--json', 'one JSON object a line: name, status, message, fix')
-    .action(async (options: { json?: boolean }) => {
+    .option(
+      '--fix-hints',
+      'only what to do, as a shell script: commands, and as comments what no command can do',
+    )
+    .action(async (options: { json?: boolean; fixHints?: boolean }) => {
       const checks = await runChecks(probes);
-      process.stdout.write(options.json ? formatJson(checks) : formatText(checks));
+      const format = options.fixHints ? formatFixes : options.json ? formatJson : formatText;
+      process.stdout.write(format(checks));
       if (isFatal(checks)) process.exitCode = 1;
     });
   addExamples(command, [
@@ -71,6 +76,26 @@ export function formatText(checks: readonly Check[]): string {
     ...(fix === undefined ? [] : [`${' '.repeat(8)}  ${' '.repeat(width)}  fix: ${fix}`]),
   ]);
   return `${lines.join('\n')}\n\n${summarise(checks)}\n`;
+}
+
+/** What a shell runs; what follows in parentheses is for other ways to start it. */
+const COMMAND = /^((?:sudo |sysctl |mount |ulimit |npm ).*?)(?: \((.*)\))?$/;
+
+/** Commands last until the next boot: those of sysctl are also kept. */
+export function formatFixes(checks: readonly Check[]): string {
+  const lines = checks.flatMap(({ status, name, message, fix }) => {
+    if (fix === undefined || status === 'ok') return [];
+    const [, command, otherwise] = COMMAND.exec(fix) ?? [];
+    if (command === undefined) return [`# ${status}: ${name}: ${message}`, `#   ${fix}`];
+    const setting = /sysctl -w (\S+)/.exec(command)?.[1];
+    return [
+      `# ${status}: ${name}: ${message}`,
+      command,
+      ...(setting === undefined ? [] : [`echo '${setting}' | sudo tee -a /etc/sysctl.d/60-everyframe.conf`]),
+      ...(otherwise === undefined ? [] : [`#   or ${otherwise}`]),
+    ];
+  });
+  return lines.length === 0 ? '# nothing to do\n' : `${lines.join('\n')}\n`;
 }
 
 function summarise(checks: readonly Check[]): string {

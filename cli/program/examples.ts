@@ -9,3 +9,18 @@ export const addExamples = (command: Command, examples: readonly Example[]): Com
     'after',
     `\nExamples:\n${examples.map(([line, meaning]) => `  ${line}\n      ${meaning}`).join('\n')}`,
   );
+
+/** Those of the command at `path` (`everyframe`, `collector`, `import`), as its help shows them. */
+export function examplesIn(program: Command, path: readonly string[]): string {
+  const command = path
+    .slice(1)
+    .reduce((above, name) => above.commands.find((each) => each.name() === name) ?? above, program);
+  let help = '';
+  command.configureOutput({
+    writeOut: (part) => {
+      help += part;
+    },
+  });
+  command.outputHelp();
+  return help.split('\nExamples:\n')[1] ?? '';
+}

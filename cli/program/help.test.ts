@@ -1,34 +1,8 @@
 import type { Command } from 'commander';
 import { expect, it } from 'vitest';
-import { registerAgent } from '../commands/agent.ts';
-import { registerCollector } from '../commands/collector.ts';
-import { registerConfig } from '../commands/config.ts';
-import { registerConvert } from '../commands/convert.ts';
-import { registerDiff } from '../commands/diff.ts';
-import { registerDoctor } from '../commands/doctor.ts';
-import { registerMcp } from '../commands/mcp.ts';
-import { registerQuery } from '../commands/query.ts';
-import { registerRecord } from '../commands/record.ts';
-import { registerReport } from '../commands/report.ts';
-import { registerRun } from '../commands/run.ts';
-import { registerShowObject } from '../commands/show-object.ts';
-import { registerShowPrograms } from '../commands/show-programs.ts';
-import { registerShowStackDeltas } from '../commands/show-stack-deltas.ts';
-import { registerShowSymbol } from '../commands/show-symbol.ts';
-import { registerTop } from '../commands/top.ts';
-import { registerView } from '../commands/view.ts';
-import { newProgram, newShow } from './program.ts';
+import { wholeProgram } from '../commands/all-commands.ts';
 
-const program = newProgram();
-const register = [
-  ...[registerRun, registerAgent, registerCollector, registerRecord, registerReport, registerConvert],
-  ...[registerDiff, registerView, registerTop, registerDoctor, registerQuery, registerMcp],
-  ...[registerConfig],
-];
-for (const one of register) one(program);
-const show = newShow(program);
-for (const one of [registerShowObject, registerShowPrograms, registerShowStackDeltas, registerShowSymbol])
-  one(show);
+const program = await wholeProgram();
 
 const withParts = (command: Command): Command[] => [command, ...command.commands.flatMap(withParts)];
 

@@ -5,10 +5,17 @@ import { type AgentOptions, LIVE_SETTINGS } from '../../agent/settings/options.t
 import { flagOf } from '../../common/base/setting.ts';
 import type { RunningAgent, Transport } from '../start/run-agent.ts';
 
+/** What flags, environment and file say at a time. */
+export interface ReadSettings {
+  options: AgentOptions;
+  transport: Transport | 'dry run';
+  notes: readonly string[];
+}
+
 /** What holds from now on. Where the new settings are wrong the old ones stay. */
 export async function reloadAgent(
   current: AgentOptions,
-  read: () => Promise<{ options: AgentOptions; transport: Transport; notes: readonly string[] }>,
+  read: () => Promise<ReadSettings>,
   agent: Pick<RunningAgent, 'change'>,
   log: Pick<Logger, 'info' | 'warn' | 'error'>,
 ): Promise<AgentOptions> {

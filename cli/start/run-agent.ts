@@ -1,6 +1,7 @@
 /** The agent with its reporters: what `agent` and `run` start. */
 import type { Logger } from 'pino';
 import { Destinations } from '../../agent/reporter/destinations.ts';
+import { DryRun } from '../../agent/reporter/dry-run.ts';
 import { resourceFromEnvironment } from '../../agent/reporter/resource-environment.ts';
 import { SelfMetrics } from '../../agent/reporter/self-metrics.ts';
 import type { AgentOptions } from '../../agent/settings/options.ts';
@@ -17,7 +18,7 @@ const MIN_FLUSH_MS = 1000;
 export interface RunningAgent {
   counters(): Record<string, number>;
   /** Other settings, as far as they can change while it samples: see LIVE_SETTINGS. */
-  change(options: AgentOptions, transport: Transport): void;
+  change(options: AgentOptions, transport: Transport | 'dry run'): void;
   /** Without a receiver what waits for it is dropped, and counted. */
   stop(hasReceiver?: boolean): Promise<void>;
 }
@@ -27,8 +28,8 @@ export type Transport = readonly [SenderOptions, ...SenderOptions[]];
 
 export interface AgentSettings {
   options: AgentOptions;
-  /** Where to push; sampling does not wait for it. */
-  transport: Transport | Promise<Transport>;
+  /** Where to push; sampling does not wait for it. `dry run`: nowhere, what would be pushed is told. */
+  transport: Transport | Promise<Transport> | 'dry run';
   /** A collector shares its memory limit. */
   withCollector?: boolean;
   /** Of --self-metrics; by default a minute. */
@@ -40,10 +41,11 @@ export async function startAgent(
   { options, transport, withCollector = false, metricsIntervalMs }: AgentSettings,
   log: Logger,
 ): Promise<RunningAgent> {
-  const sending = Promise.resolve(transport).then((settings) => ({
-    settings,
-    reporter: new Destinations(settings, log),
-  }));
+  const sending = Promise.resolve(transport).then((settings) =>
+    settings === 'dry run'
+      ? { settings: [], reporter: new DryRun(log) }
+      : { settings, reporter: new Destinations(settings, log) },
+  );
   const resource = resourceFromEnvironment(process.env);
   for (const note of resource.notes) log.warn(note);
   // without a receiver nothing is pushed: it is told below why
@@ -71,14 +73,15 @@ export async function startAgent(
       Object.entries(reporter.stats()).map(([name, value]) => [`reporter.${name}`, value]),
     ),
   });
-  const measure = (to: SenderOptions): SelfMetrics | undefined =>
-    options.selfMetrics ? new SelfMetrics(to, counters, log, metricsIntervalMs) : undefined;
+  const measure = (to: SenderOptions | undefined): SelfMetrics | undefined =>
+    to && options.selfMetrics ? new SelfMetrics(to, counters, log, metricsIntervalMs) : undefined;
   let metrics = measure(settings[0]);
   return {
     counters,
     change(wanted, transport) {
       log.level = wanted.verbose ? 'debug' : 'info';
       controller.changeIntervals({ intervalMs: wanted.reporterInterval, jitter: wanted.reporterJitter });
+      if (transport === 'dry run') return;
       reporter.replace(transport);
       void metrics?.stop();
       metrics = measure(transport[0]);
