@@ -5,7 +5,11 @@ import { shapeOf } from './command-shape.ts';
 import { completionFor, SHELLS } from './completions.ts';
 
 const shape = shapeOf(await wholeProgram());
-const isMissing = (shell: string): boolean => spawnSync(shell, ['--version']).error !== undefined;
+function isMissing(shell: string): boolean {
+  const isThere = spawnSync(shell, ['--version']).error === undefined;
+  if (!isThere) console.warn(`skipped: ${shell} is not installed`);
+  return !isThere;
+}
 
 /** What bash would offer for a line whose last word is being typed. */
 function offeredByBash(...words: string[]): string[] {

@@ -12,6 +12,9 @@ mkdir -p "$work/DEBIAN" "$work/usr/lib/systemd/system" "$work/usr/bin" "$work/et
 chmod 755 "$work"
 cp -r --no-preserve=mode "$folder" "$work/usr/lib/everyframe"
 (cd "$folder" && find . -type f -perm -u+x) | (cd "$work/usr/lib/everyframe" && xargs chmod 755)
+mv "$work/usr/lib/everyframe/share/"* "$work/usr/share/"
+rmdir "$work/usr/lib/everyframe/share"
+gzip -9n "$work/usr/share/man/man1/"*
 ln -s ../lib/everyframe/bin/everyframe "$work/usr/bin/everyframe"
 cp --no-preserve=mode systemd/*.service "$work/usr/lib/systemd/system/"
 cp --no-preserve=mode debian/*.env config.yaml "$work/etc/everyframe/"

@@ -6,6 +6,7 @@ import { bundleCommands } from './bundle.ts';
 import { unmetNeeds } from './needs.ts';
 import { partsOf, type Release, writePapers } from './papers.ts';
 import { type Architecture, fetchDuckdb, fetchNode } from './parts.ts';
+import { writeShare } from './share.ts';
 
 /** Minor version of glibc 2: Node's own. */
 const GLIBC = 28;
@@ -61,6 +62,7 @@ export async function layOut(
   rmSync(join(target, 'node_modules/@duckdb/node-api/node_modules'), { recursive: true, force: true });
   copy(join(root, 'scripts/release/write-code.sh'), 'bin/everyframe-write-code');
   writePackage(root, target, release);
+  await writeShare(target, release);
 
   const packages = await bundleCommands(root, target);
   for (const name of ['@duckdb/node-api', '@duckdb/node-bindings', 'preact', 'uplot']) packages.add(name);
