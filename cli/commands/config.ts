@@ -20,10 +20,10 @@ export function registerConfig(program: Command): void {
     .command('check')
     .argument('[FILE]', `the file (default: ${DEFAULT_CONFIG})`)
     .description('say what is wrong in a file of settings; exits with 1 then')
-    .action(async (path?: string) => {
+    .action((path?: string) => {
       // a service without one has flags
       if (path === undefined && !existsSync(DEFAULT_CONFIG)) process.stdout.write(`no ${DEFAULT_CONFIG}\n`);
-      else process.stdout.write(await checkFile(path ?? DEFAULT_CONFIG, process.env));
+      else process.stdout.write(checkFile(path ?? DEFAULT_CONFIG, process.env));
     });
   addExamples(check, [
     ['everyframe config check', `the file of the services: ${DEFAULT_CONFIG}`],
@@ -45,8 +45,8 @@ export function registerConfig(program: Command): void {
 }
 
 /** @throws BadSetting with all that is wrong, a line each */
-export async function checkFile(path: string, env: NodeJS.ProcessEnv): Promise<string> {
-  const file = await readConfigFile(path, env);
+export function checkFile(path: string, env: NodeJS.ProcessEnv): string {
+  const file = readConfigFile(path, env);
   const wrong: string[] = [];
   const attempt = <T>(read: () => T): T | undefined => {
     try {

@@ -59,7 +59,7 @@ export async function makeBundle(
   env: NodeJS.ProcessEnv,
   probes: readonly Probe[],
 ): Promise<Buffer> {
-  const found = await Promise.resolve(findConfig(config, env)).catch((error: Error) => error);
+  const found = await findConfig(config, env).catch((error: Error) => error);
   const file = found instanceof Error ? undefined : found;
   const settings = settingsOf(file, env);
   const parts: BundlePart[] = [

@@ -11,7 +11,8 @@ const directory = mkdtempSync(join(tmpdir(), 'everyframe-config-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 
 const PATH = join(directory, 'config.yaml');
-const parse = (text: string, env: Record<string, string> = {}) => parseConfig(text, PATH, env);
+const parse = async (text: string, env: Record<string, string> = {}) => parseConfig(text, PATH, env);
+const check = async (): Promise<string> => checkFile(PATH, {});
 const problemsOf = (text: string): Promise<string[]> =>
   parse(text).then(
     () => [],
@@ -85,7 +86,7 @@ describe('what is wrong is told with its line', () => {
       PATH,
       'agent:\n  samples-per-second: fast\n  collection-agent: here\n\ncollector:\n  max-age: 1s\n',
     );
-    const error: Error = await checkFile(PATH, {}).then(
+    const error: Error = await check().then(
       () => new Error('ok'),
       (reason) => reason,
     );
@@ -94,9 +95,9 @@ describe('what is wrong is told with its line', () => {
       `${PATH}:6: --max-age is "1s": give a length of time such as 90m, 6h or 7d`,
     ]);
     writeFileSync(PATH, 'agent:\n  collection-agent: here\n');
-    await expect(checkFile(PATH, {})).rejects.toThrow(`${PATH}:2 is "here": give host:port`);
+    await expect(check()).rejects.toThrow(`${PATH}:2 is "here": give host:port`);
     writeFileSync(PATH, 'agent:\n  collection-agent: here:1\n');
-    expect(await checkFile(PATH, {})).toBe(`${PATH}: ok\n`);
+    expect(await check()).toBe(`${PATH}: ok\n`);
   });
 
   it('whatever the bytes are', async () => {

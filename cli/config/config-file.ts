@@ -28,7 +28,7 @@ export const FILE_SETTINGS: Record<'agent' | 'collector', readonly Setting[]> = 
 };
 
 /** @throws BadSetting with all that is wrong, each with file, line and key */
-export async function readConfigFile(path: string, env: Environment): Promise<ConfigFile> {
+export function readConfigFile(path: string, env: Environment): ConfigFile {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
@@ -38,9 +38,9 @@ export async function readConfigFile(path: string, env: Environment): Promise<Co
   return parseConfig(text, path, env);
 }
 
-export async function parseConfig(text: string, path: string, env: Environment): Promise<ConfigFile> {
+export function parseConfig(text: string, path: string, env: Environment): ConfigFile {
   const mistakes = new Mistakes(path);
-  const entries = await readYaml(text, mistakes, {
+  const entries = readYaml(text, mistakes, {
     env,
     readFile: (name) => readSecret(resolve(dirname(path), name)),
   });

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import type { Environment } from '../../common/base/setting-layers.ts';
-import { type ConfigFile, readConfigFile } from './config-file.ts';
+import type { ConfigFile } from './config-file.ts';
 
 /** Read where no other is named, and where it is. */
 export const DEFAULT_CONFIG = '/etc/everyframe/config.yaml';
@@ -17,13 +17,13 @@ export const addConfigFlag = (command: Command, otherwise = DEFAULT_CONFIG): Com
     ),
   );
 
-/** Undefined where none is named and there is no default. Throws BadSetting. */
-export function findConfig(
+/** Undefined where none is named and there is no default. Throws BadSetting. The parser is loaded only for a file. */
+export async function findConfig(
   flag: string | undefined,
   env: Environment,
   otherwise = DEFAULT_CONFIG,
-): Promise<ConfigFile> | undefined {
+): Promise<ConfigFile | undefined> {
   const named = flag ?? VARIABLES.map((name) => env[name]).find((text) => text);
-  if (named !== undefined) return readConfigFile(named, env);
-  return otherwise !== '' && existsSync(otherwise) ? readConfigFile(otherwise, env) : undefined;
+  const path = named ?? (otherwise !== '' && existsSync(otherwise) ? otherwise : undefined);
+  return path === undefined ? undefined : (await import('./config-file.ts')).readConfigFile(path, env);
 }

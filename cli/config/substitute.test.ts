@@ -7,7 +7,7 @@ import { parseConfig } from './config-file.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'everyframe-config-'));
 afterAll(() => rmSync(directory, { recursive: true }));
-const parse = (text: string, env: Record<string, string>) =>
+const parse = async (text: string, env: Record<string, string>) =>
   parseConfig(text, join(directory, 'config.yaml'), env);
 
 describe('substitution', () => {

@@ -1,5 +1,17 @@
 /** A YAML file as keys, texts and lines: what a setting means is its table's business. */
-import type { Document, LineCounter, Node, Pair, Scalar, YAMLMap } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  type Scalar,
+  type YAMLMap,
+} from 'yaml';
 import { BadSetting } from '../../common/base/bad-setting.ts';
 import { type SubstitutionSources, substitute } from './substitute.ts';
 
@@ -39,24 +51,18 @@ export class Mistakes {
   }
 }
 
-/** The parser is loaded here: without a file nothing of it is needed. */
-export async function readYaml(
-  text: string,
-  mistakes: Mistakes,
-  sources: SubstitutionSources,
-): Promise<ConfigEntry[]> {
+export function readYaml(text: string, mistakes: Mistakes, sources: SubstitutionSources): ConfigEntry[] {
   if (text.length > MAX_BYTES) {
     mistakes.add(1, `the file has more than ${MAX_BYTES} bytes, and is not read`);
     return [];
   }
-  const yaml = await import('yaml');
-  const lines = new yaml.LineCounter();
-  const document = yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   for (const error of document.errors)
     mistakes.add(lines.linePos(error.pos[0]).line, `this is no YAML: ${error.message}`);
   if (document.errors.length > 0 || document.contents === null) return [];
-  const reader = new Reader(yaml, document, lines, mistakes, sources);
-  if (yaml.isMap(document.contents)) return reader.entries(document.contents, 0);
+  const reader = new Reader(document, lines, mistakes, sources);
+  if (isMap(document.contents)) return reader.entries(document.contents, 0);
   mistakes.add(
     1,
     'the file is no list of settings: write "agent:" and below it, indented, "samples-per-second: 20"',
@@ -65,20 +71,12 @@ export async function readYaml(
 }
 
 class Reader {
-  readonly #yaml: typeof import('yaml');
   readonly #document: Document;
   readonly #lines: LineCounter;
   readonly #mistakes: Mistakes;
   readonly #sources: SubstitutionSources;
 
-  constructor(
-    yaml: typeof import('yaml'),
-    document: Document,
-    lines: LineCounter,
-    mistakes: Mistakes,
-    sources: SubstitutionSources,
-  ) {
-    this.#yaml = yaml;
+  constructor(document: Document, lines: LineCounter, mistakes: Mistakes, sources: SubstitutionSources) {
     this.#document = document;
     this.#lines = lines;
     this.#mistakes = mistakes;
@@ -95,7 +93,6 @@ class Reader {
   }
 
   #value(node: Node | null, line: number, depth: number): ConfigValue {
-    const { isAlias, isMap, isSeq, isScalar } = this.#yaml;
     const real = isAlias(node) ? (node.resolve(this.#document) ?? null) : node;
     if (real === null) return null;
     if (depth > MAX_DEPTH) {
