@@ -1,7 +1,7 @@
 #!/bin/bash
 # prove-deploy.sh [--write]: what deploy/ has for Kubernetes, with Helm and the Kubernetes types from Go's module proxy: the chart
-# is linted, rendered with each case of deploy/helm/cases and compared with what is committed, decoded strictly, and held against
-# the Pod Security Standards; values that make no sense are refused. --write renews what is committed, deploy/kubernetes too.
+# is linted, rendered with each case of deploy/helm/cases and compared with what is committed, decoded strictly, validated by the
+# API server's code, and held against the Pod Security Standards; values that make no sense are refused. --write renews what is committed, deploy/kubernetes too.
 # Needs Go 1.24 or newer (GO=… names it), or HELM=… and DEPLOY_CHECK=… that were built before.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -90,6 +90,9 @@ unfit() { # unfit SED
 }
 unfit 's/hostPID/hostPid/'
 unfit 's/apps\/v1/apps\/v1beta3/'
+unfit 's/name: cache, mountPath/name: cash, mountPath/'
+unfit 's/targetPort: page/targetPort: no_page/'
 unfit 's/runAsNonRoot: true/runAsNonRoot: false/'
 unfit 's/hostPID: true/&\n      hostNetwork: true/'
-say 'lint, six cases, strict decoding, Pod Security Standards, eight refusals: ok'
+"$check" deploy/opentelemetry/rbac.yaml || fail rbac.yaml
+say 'lint, six cases, strict decoding, validation, Pod Security Standards, eight refusals: ok'

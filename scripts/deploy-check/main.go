@@ -1,5 +1,5 @@
-// deploy-check FILE…: reads Kubernetes manifests as an API server with strict field validation does, and judges their pods by
-// the Pod Security Standards. Collector and ClickHouse must be "restricted"; of the agent it must be exactly known why it is not
+// deploy-check FILE…: reads Kubernetes manifests as an API server with strict field validation does, lets its own code say whether
+// it would take them, and judges their pods by the Pod Security Standards. Collector and ClickHouse must be "restricted"; of the agent it must be exactly known why it is not
 // even "baseline".
 package main
 
@@ -79,6 +79,9 @@ func decodeFile(path string) ([]runtime.Object, error) {
 		}
 		object, kind, err := strict.Decode(document, nil, nil)
 		if err != nil {
+			return nil, fmt.Errorf("%w in\n%s", err, document)
+		}
+		if err := admit(document, kind.Kind); err != nil {
 			return nil, fmt.Errorf("%w in\n%s", err, document)
 		}
 		name := kind.Kind + "/" + object.(metav1.Object).GetName()
