@@ -103,24 +103,29 @@ cp "$(command -v sh)" "$work/everyframe-load"
 nice "$work/everyframe-load" -c 'while :; do :; done' &
 sleeper=$!
 # shellcheck disable=SC2086
-start agent $agent_rights -v "$work/headers:/etc/everyframe/headers:ro" -v "$work/cache:/var/cache/everyframe" --memory 512m "$image" \
+start agent $agent_rights -e OTEL_RESOURCE_ATTRIBUTES=host.name=node-7,k8s.node.name=node-7 -v "$work/headers:/etc/everyframe/headers:ro" -v "$work/cache:/var/cache/everyframe" --memory 512m "$image" \
 	agent --collection-agent=127.0.0.1:11900 --disable-tls --headers-file=/etc/everyframe/headers --symbol-cache=/var/cache/everyframe \
 	--metrics-address=127.0.0.1:11964
-seen() { api '/api/v1/values?label=process' | grep -q '"everyframe-load'; }
+seen() { api '/api/v1/values?label=process' | grep -F '"everyframe-load'; }
 until_true 60 seen || {
 	engine logs agent
 	fail 'no profile of a process of the host'
 }
 kill "$sleeper"
 sleeper=
+for label in host k8s.node.name; do
+	api "/api/v1/values?label=$label" >"$log" || fail "values of $label"
+	grep -qF '"node-7"' "$log" || fail "the node is not $label"
+done
 # the probes of the chart, without the token
 for url in 11980/healthz 11980/readyz 11964/healthz 11964/readyz; do
 	until_true 10 curl -sf "http://127.0.0.1:$url" || fail "no answer from $url"
 done
 for port in 11964 11965; do
-	curl -sf "http://127.0.0.1:$port/metrics" | grep -q '^everyframe_' || fail "no metrics at $port"
+	curl -sf -o "$log" "http://127.0.0.1:$port/metrics" || fail "no answer from $port"
+	grep -q '^everyframe_' "$log" || fail "no metrics at $port"
 done
-say 'a collector and an agent in containers: a process of the host has its profile'
+say 'a collector and an agent in containers: a process of the host has its profile, probes and metrics answer'
 
 rights() { # rights CONTAINER: user and effective capabilities of its first process
 	pid=$(engine inspect --format '{{.State.Pid}}' "$1")
