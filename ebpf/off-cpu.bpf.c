@@ -213,7 +213,8 @@ static __always_inline bool switch_out(struct task_struct *prev, bool is_preempt
 		end_thread(t, tid);
 		return 0;
 	}
-	t->weight = choose_wait(t->usual_ns[reason & (EF_THREAD_STATES - 1)], now_ns);
+	u32 usual_ns = t->usual_ns[reason & (EF_THREAD_STATES - 1)];
+	t->weight = choose_wait(usual_ns, now_ns, !usual_ns && !is_known_process(&t->process));
 	return t->weight != 0;
 }
 

@@ -48,7 +48,7 @@ describe('parseAgentOptions', () => {
 });
 
 it('waits are left out unless asked for, and their probability is one', () => {
-  expect(parseAgentOptions({})).toMatchObject({ offCpu: false, offCpuBudget: 100, offCpuThreshold: 0 });
+  expect(parseAgentOptions({})).toMatchObject({ offCpu: false, offCpuBudget: 200, offCpuThreshold: 0 });
   expect(parseAgentOptions({ offCpuThreshold: '0.25' }).offCpuThreshold).toBe(0.25);
   for (const bad of ['1.5', '-1', 'many'])
     expect(() => parseAgentOptions({ offCpuThreshold: bad })).toThrow(/--off-cpu-threshold is/);

@@ -104,7 +104,7 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     help: 'show JavaScript as it runs, not the sources (TypeScript) that its source maps lead to',
   },
   { flag: 'off-cpu', help: OFF_CPU_HELP },
-  { flag: 'off-cpu-budget', value: 'N', default: '100', help: OFF_CPU_BUDGET_HELP },
+  { flag: 'off-cpu-budget', value: 'N', default: '200', help: OFF_CPU_BUDGET_HELP },
   { flag: 'off-cpu-threshold', value: 'P', default: '0', help: OFF_CPU_THRESHOLD_HELP },
   { flag: 'send-idle-frames', help: 'sample the idle task as well' },
   {

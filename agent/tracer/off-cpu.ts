@@ -31,6 +31,21 @@ export const MIN_PROBABILITY = 1 / 65_535;
 export const weightOf = (probability: number): number =>
   Math.min(Math.round(EF_WEIGHT_ONE / probability), 0xffff_ffff);
 
+/** What runs at each switch, with the maps of it. */
+export const openSwitchPrograms = (open: OpenObject, base: NativeBpfObject): NativeBpfObject =>
+  open(OBJECT, {
+    programs: ['on_switch', 'on_waking', 'report_waiting'],
+    context: Context.SWITCH,
+    share: [base],
+  });
+
+/** What takes the stacks; `share`: a sampler with these runtimes, and the above. */
+export const openWaitSampler = (
+  open: OpenObject,
+  runtimes: readonly RuntimePlugin[],
+  share: readonly NativeBpfObject[],
+): NativeBpfObject => open(OBJECT, { programs: ['take_wait'], context: Context.SWITCH, runtimes, share });
+
 export class OffCpu implements Follower {
   readonly #native: Native;
   readonly #open: OpenObject;
@@ -46,22 +61,13 @@ export class OffCpu implements Follower {
     this.#native = native;
     this.#open = open;
     this.#onThreads = onThreads;
-    this.#object = open(OBJECT, {
-      programs: ['on_switch', 'on_waking', 'report_waiting'],
-      context: Context.SWITCH,
-      share: [base],
-    });
+    this.#object = openSwitchPrograms(open, base);
     this.#object.loadSync();
   }
 
   async follow(runtimes: readonly RuntimePlugin[], share: NativeBpfObject): Promise<void> {
     if (!this.#object) return;
-    const wider = this.#open(OBJECT, {
-      programs: ['take_wait'],
-      context: Context.SWITCH,
-      runtimes,
-      share: [share, this.#object],
-    });
+    const wider = openWaitSampler(this.#open, runtimes, [share, this.#object]);
     try {
       await wider.load();
     } catch (error) {

@@ -2,7 +2,15 @@
 
 import { loadNative, type NativeBpfObject } from '../base/native.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
-import { type BpfSettings, explainLoadFailure, makeOpener, openBase, samplerObjects } from './bpf-object.ts';
+import {
+  type BpfSettings,
+  explainLoadFailure,
+  makeOpener,
+  type OpenObject,
+  openBase,
+  samplerObjects,
+} from './bpf-object.ts';
+import { openSwitchPrograms, openWaitSampler } from './off-cpu.ts';
 import type { OpenSampler } from './samplers.ts';
 
 export interface ProgramFigures {
@@ -28,23 +36,47 @@ export function measurePrograms(known: readonly RuntimePlugin[]): ProgramFigures
   const settings = { ...SETTINGS, runtimes: known };
   const opener = makeOpener(native, settings);
   const base = openBase(opener, settings);
+  let switches: NativeBpfObject | undefined;
   const { open, openDeferring } = samplerObjects(native, opener);
   const samplers = [[], ...known.map((plugin) => [plugin]), known];
   try {
+    const ofBase = measure(base, '');
+    switches = openSwitchPrograms(opener, base);
+    const atSwitches = switches;
     return [
-      ...measure(base, ''),
+      ...ofBase,
+      ...measure(atSwitches, ''),
       ...samplers.flatMap((runtimes) => {
         const sampler = open(runtimes, base);
         try {
           const suffix = runtimes.map(({ name }) => `+${name}`).join('');
-          return [...measure(sampler, suffix), ...measureDeferring(openDeferring, runtimes, sampler, suffix)];
+          return [
+            ...measure(sampler, suffix),
+            ...measureDeferring(openDeferring, runtimes, sampler, suffix),
+            ...measureWaits(opener, runtimes, [sampler, atSwitches], suffix),
+          ];
         } finally {
           sampler.close();
         }
       }),
     ];
   } finally {
+    switches?.close();
     base.close();
+  }
+}
+
+function measureWaits(
+  open: OpenObject,
+  runtimes: readonly RuntimePlugin[],
+  share: readonly NativeBpfObject[],
+  suffix: string,
+): ProgramFigures[] {
+  const object = openWaitSampler(open, runtimes, share);
+  try {
+    return measure(object, suffix);
+  } finally {
+    object.close();
   }
 }
 

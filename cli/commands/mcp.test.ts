@@ -55,6 +55,7 @@ it('speaks its protocol: one version, every tool, errors by their codes', () => 
       'what_changed',
       'what_is_sampled',
       'what_uses_cpu',
+      'what_waits',
       'who_calls',
     ],
   ]);

@@ -23,6 +23,7 @@ import {
   typesText,
 } from '../query/query-text.ts';
 import { refuseUnknown } from '../query/unknown-function.ts';
+import { askWaits, waitsText } from '../query/waits.ts';
 
 const DEFAULT_LINES = 25;
 const TIMELINE_STEPS = 60;
@@ -63,6 +64,7 @@ const TOOLS: readonly string[] = [
   'what_uses_cpu',
   'who_calls',
   'call_tree',
+  'what_waits',
   'what_changed',
   'timeline',
   'is_the_data_complete',
@@ -172,6 +174,28 @@ function registerStacks(server: Server, z: Zod, url: string): void {
       annotations,
     },
     (query) => answer<Parameters<typeof topText>[0]>(url, 'top', query, topText),
+  );
+  server.registerTool(
+    'what_waits',
+    {
+      description:
+        'What threads wait for (locks, disks, network, sleep, a CPU), exactly, and which processes or threads wait ' +
+        'most; only where the agent runs with --off-cpu. Then ask what_uses_cpu with type=off_cpu/nanoseconds and ' +
+        'where=thread.state=blocked:lock for the functions.',
+      inputSchema: {
+        ...{ range: filter.range, from: filter.from, to: filter.to, where: filter.where, limit },
+        by: z.string().optional().describe('label of the groups: process (default), thread, service, …'),
+      },
+      annotations,
+    },
+    async ({ by, limit: lines, ...query }) => {
+      try {
+        const text = waitsText(await askWaits(url, query, by, lines)).join('\n');
+        return { content: [{ type: 'text' as const, text }] };
+      } catch (error) {
+        return { content: [{ type: 'text' as const, text: (error as Error).message }], isError: true };
+      }
+    },
   );
   server.registerTool(
     'who_calls',

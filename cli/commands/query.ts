@@ -21,6 +21,7 @@ import {
   typesText,
 } from '../query/query-text.ts';
 import { refuseUnknown } from '../query/unknown-function.ts';
+import { askWaits, waitsText } from '../query/waits.ts';
 
 interface Flags {
   url: string;
@@ -70,6 +71,7 @@ export function registerQuery(program: Command): void {
   registerCallers(query);
   registerDiff(query);
   registerTimeline(query);
+  registerWaits(query);
   const types = add(query, 'types', 'what samples there are: of CPUs, of waiting, of memory, …', 'types', ((
     answer: TypesAnswer,
   ) => typesText(answer)) as ToText);
@@ -125,26 +127,38 @@ function registerTimeline(query: Command): void {
   ]);
 }
 
+function registerWaits(query: Command): void {
+  const waits = withTime(query.command('waits'))
+    .description('where threads waited: exact times by state, and what sampled stacks stand for (--off-cpu)')
+    .option('--by <LABEL>', 'such as process, thread, container or service', 'process')
+    .action(async (flags: Flags) => {
+      const { from, to, range, where } = flags;
+      const answer = await askWaits(flags.url, { from, to, range, where }, flags.by, flags.limit);
+      const text = flags.json
+        ? JSON.stringify(answer, undefined, 2)
+        : waitsText(answer).map(printable).join('\n');
+      process.stdout.write(`${text}\n`);
+    });
+  addExamples(waits, [
+    [
+      'everyframe query waits --where process=postgres',
+      'what the processes that are called postgres wait for',
+    ],
+    ['everyframe query waits --by thread --range 1m', 'which threads waited, in the last minute'],
+    [
+      'everyframe query top --type off_cpu --where thread.state=blocked:lock',
+      'functions that wait for locks',
+    ],
+  ]);
+}
+
 const transformed = (command: Command): Command =>
   command.option('--transform <LIST>', 'changes of the stacks, such as: focus=main hide~^std:: only=mine');
 
 function add(query: Command, usage: string, description: string, path: string, toText: ToText): Command {
-  return query
-    .command(usage)
+  return withTime(query.command(usage))
     .description(description)
-    .option('--url <URL>', 'the collector, as HOST:PORT or http(s)://HOST:PORT', DEFAULT_URL)
-    .option('--from <TIME>', 'now, -5m, milliseconds since 1970, or ISO 8601')
-    .option('--to <TIME>', 'end of the time (default: now)')
-    .option('--range <LENGTH>', 'instead of --from: 60s, 15m, 6h, 7d, all (default: 15m)')
-    .option(
-      '--where <FILTER>',
-      'such as: process=node,python3 host!=db1 thread~^worker cpu=0 k8s.pod.name=web-1',
-    )
     .option('--type <TYPE>', 'type of the samples, as query types lists them (default: cpu)')
-    .addOption(
-      new Option('--limit <N>', 'lines of text, or entries of a list').argParser(readLimit).default(30),
-    )
-    .option('--json', "the API's answer as it is")
     .action(async (...given: unknown[]) => {
       const command = given.at(-1) as Command;
       const flags = command.opts<Flags>();
@@ -159,6 +173,22 @@ function add(query: Command, usage: string, description: string, path: string, t
       process.stdout.write(`${text}\n`);
     });
 }
+
+/** Of what time and what collector, and how much. */
+const withTime = (command: Command): Command =>
+  command
+    .option('--url <URL>', 'the collector, as HOST:PORT or http(s)://HOST:PORT', DEFAULT_URL)
+    .option('--from <TIME>', 'now, -5m, milliseconds since 1970, or ISO 8601')
+    .option('--to <TIME>', 'end of the time (default: now)')
+    .option('--range <LENGTH>', 'instead of --from: 60s, 15m, 6h, 7d, all (default: 15m)')
+    .option(
+      '--where <FILTER>',
+      'such as: process=node,python3 host!=db1 thread~^worker cpu=0 k8s.pod.name=web-1',
+    )
+    .addOption(
+      new Option('--limit <N>', 'lines of text, or entries of a list').argParser(readLimit).default(30),
+    )
+    .option('--json', "the API's answer as it is");
 
 function readLimit(text: string): number {
   const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0;

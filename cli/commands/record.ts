@@ -90,7 +90,7 @@ export function registerRecord(program: Command): void {
       'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',
     )
     .option('--off-cpu', OFF_CPU_HELP)
-    .option('--off-cpu-budget <N>', OFF_CPU_BUDGET_HELP, '100')
+    .option('--off-cpu-budget <N>', OFF_CPU_BUDGET_HELP, '200')
     .option('--off-cpu-threshold <P>', OFF_CPU_THRESHOLD_HELP, '0')
     .option('--type <TYPE>', 'write only samples of this type (default: all that are sampled)')
     .option('--view', 'then open the recording in the page, as everyframe view does')

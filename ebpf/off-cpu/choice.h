@@ -17,7 +17,7 @@
 #define WINDOW_NS 100000000ULL
 #define WINDOWS_A_SECOND 10
 /* Of a thread's first wait of a kind. */
-#define FIRST_GUESS_NS 10000000U
+#define FIRST_GUESS_NS 50000000U
 #define FIRST_SCALE_NS 1000000ULL
 #define MIN_SCALE_NS 1024ULL
 #define MAX_SCALE_NS (1ULL << 40)
@@ -76,8 +76,9 @@ static __always_inline u64 heavier_by_shedding(u64 weight)
 	return left == MAX_U32 ? weight : (weight << 16) / ((left >> 16) + 1);
 }
 
-/* How many waits the one that begins stands for, with 16 bits behind the point, 0: it is left out. */
-static __always_inline u32 choose_wait(u32 usual_ns, u64 now_ns)
+/* How many waits the one that begins stands for, with 16 bits behind the point, 0: it is left out. `is_unknown`: nobody was
+ * told of its process, so that it is taken, unless that is more than twice the budget. */
+static __always_inline u32 choose_wait(u32 usual_ns, u64 now_ns, bool is_unknown)
 {
 	u32 zero = 0;
 	struct ef_wait_rate *r = bpf_map_lookup_elem(&wait_rate, &zero);
@@ -89,6 +90,8 @@ static __always_inline u32 choose_wait(u32 usual_ns, u64 now_ns)
 		if (now_ns - r->window_ns >= WINDOW_NS)
 			begin_window(r, now_ns);
 		weight = (r->scale_ns << 16) / (usual_ns ?: FIRST_GUESS_NS);
+		if (is_unknown && r->taken < config.wait_budget * 2 / WINDOWS_A_SECOND)
+			weight = EF_WEIGHT_ONE;
 	}
 	if (weight < EF_WEIGHT_ONE)
 		weight = EF_WEIGHT_ONE;

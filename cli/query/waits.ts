@@ -1,0 +1,101 @@
+/** Where threads waited: exact times by state, beside what the stacks that were sampled stand for. */
+import { valueFormatter } from '../../common/profile/model/value-format.ts';
+import { ask, type Query } from './query-client.ts';
+
+/** Types of the agent's --off-cpu. */
+const TIMES = 'thread_time/nanoseconds';
+const WAITS = 'off_cpu/nanoseconds';
+const STATE = 'thread.state';
+const RUNNING = 'running';
+const NOT_RUNNING = `${STATE}!=${RUNNING}`;
+const STATES_LIMIT = 20;
+const WAKERS = 'thread.waker';
+/** No more than a person reads. */
+const MAX_WAKERS = 5;
+
+interface Values {
+  fromMs: number;
+  toMs: number;
+  samples: number;
+  values: { value: string; samples: number }[];
+}
+
+export interface WaitRow {
+  name: string;
+  /** Counted at each switch, nanoseconds. */
+  exactNs: number;
+  /** What sampled stacks stand for, nanoseconds. */
+  sampledNs: number;
+}
+
+export interface WaitsAnswer {
+  fromMs: number;
+  toMs: number;
+  /** All states: the time that threads were there. */
+  threadNs: number;
+  states: WaitRow[];
+  /** By what was asked for, `process` or another label: the time not running. */
+  by: string;
+  groups: WaitRow[];
+  /** Who ended waits for locks, with the time of those. */
+  wakers: { name: string; sampledNs: number }[];
+}
+
+/** @throws Error as `ask`, and where the agent does not sample waits */
+export async function askWaits(url: string, query: Query, by = 'process', limit = 10): Promise<WaitsAnswer> {
+  const values = (type: string, label: string, term: string, most: number): Promise<Values> =>
+    ask<Values>(url, 'values', { ...query, type, label, limit: most, where: both(query['where'], term) });
+  const [states, sampledStates, groups, sampledGroups, wakers] = await Promise.all([
+    values(TIMES, STATE, '', STATES_LIMIT),
+    values(WAITS, STATE, '', STATES_LIMIT),
+    values(TIMES, by, NOT_RUNNING, limit),
+    values(WAITS, by, '', 10_000),
+    values(WAITS, WAKERS, `${STATE}=blocked:lock`, MAX_WAKERS + 1),
+  ]);
+  return {
+    ...{ fromMs: states.fromMs, toMs: states.toMs, threadNs: states.samples, by },
+    states: joined(states, sampledStates),
+    groups: joined(groups, sampledGroups),
+    wakers: wakers.values
+      .filter(({ value }) => value !== '')
+      .slice(0, MAX_WAKERS)
+      .map(({ value, samples }) => ({ name: value, sampledNs: samples })),
+  };
+}
+
+const both = (where: string | number | undefined, term: string): string | undefined =>
+  [where, term].filter((part) => part !== undefined && part !== '').join(' ') || undefined;
+
+function joined(exact: Values, sampled: Values): WaitRow[] {
+  const ofName = new Map(sampled.values.map(({ value, samples }) => [value, samples]));
+  return exact.values.map(({ value, samples }) => ({
+    ...{ name: value, exactNs: samples, sampledNs: ofName.get(value) ?? 0 },
+  }));
+}
+
+const { cell } = valueFormatter({ type: WAITS, unit: 'nanoseconds' });
+const share = (part: number, of: number): string => `${(of === 0 ? 0 : (100 * part) / of).toFixed(1)}%`;
+
+export function waitsText({ fromMs, toMs, threadNs, states, by, groups, wakers }: WaitsAnswer): string[] {
+  const iso = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
+  if (threadNs === 0)
+    return [
+      'no waits: the agent counts them with --off-cpu, or the filter leaves nothing; see everyframe query types',
+    ];
+  return [
+    `${cell(threadNs)} of threads, ${iso(fromMs)} to ${iso(toMs)}`,
+    '     exact   share    by stacks  state',
+    ...states.map((row) => line(row, threadNs, row.name === RUNNING)),
+    `    waited   share    by stacks  ${by}`,
+    ...groups.map((row) => line(row, threadNs, false)),
+    ...wakers.map(
+      ({ name, sampledNs }) => `${cell(sampledNs)} of waits for locks were ended by the thread ${name}`,
+    ),
+    `exact: counted at each switch; by stacks: what sampled stacks stand for. Which: everyframe query top --type off_cpu`,
+  ];
+}
+
+function line({ name, exactNs, sampledNs }: WaitRow, threadNs: number, isRunning: boolean): string {
+  const sampled = isRunning ? '-' : cell(sampledNs);
+  return `${cell(exactNs).padStart(10)}  ${share(exactNs, threadNs).padStart(6)}  ${sampled.padStart(11)}  ${name}`;
+}
