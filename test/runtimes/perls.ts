@@ -1,6 +1,6 @@
-/** The Perls to test: the machine's own, or those of all of Debian's suites. */
+/** The Perls to test: the machine's own; in the whole matrix also those of Debian's other suites, also as a library, and two from source. */
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { describeInstallation } from './builds.ts';
@@ -12,35 +12,61 @@ export interface Perl extends Interpreter {
 }
 
 const SUITES = ['bullseye', 'trixie', 'sid'];
+const SOURCES = [
+  { version: '5.36.0', variant: 'unthreaded' },
+  { version: '5.36.0', variant: 'debugging' },
+];
 const OWN = '/usr/bin/perl';
+const inPlace = (path: string): Interpreter => ({ command: [path], place: (script) => script });
 
 export function findPerls(): Perl[] {
-  return [...ownPerl(), ...(isWholeMatrix ? SUITES.flatMap(debianPerl) : [])];
+  return [
+    ...ownPerl(),
+    ...(isWholeMatrix ? [...SUITES.flatMap(debianPerl), ...SOURCES.flatMap(buildPerl)] : []),
+  ];
 }
 
 function ownPerl(): Perl[] {
-  if (existsSync(OWN))
-    return [describePerl(describeInstallation(), { command: [OWN], place: (script) => script })];
+  if (existsSync(OWN)) return [describePerl(describeInstallation(), inPlace(OWN))];
   console.log(`skipped: ${OWN} is not installed`);
   return [];
 }
 
+/** The program has all of Perl in it; another one has it from libperl.so, as mod_perl and PL/Perl do. */
 function debianPerl(suite: string): Perl[] {
   const root = fetchPackages(join(ROOTS, 'perl'), suite, ['perl']);
-  return root ? [describePerl(`Debian ${suite}`, inRoot(root, OWN))] : [];
+  if (!root) return [];
+  const shared = readdirSync(join(root, 'usr/bin')).filter((name) => /^perl5\.\d+-/.test(name));
+  return [
+    describePerl(`Debian ${suite}`, inRoot(root, OWN)),
+    ...shared.map((name) => describePerl(`Debian ${suite}`, inRoot(root, `/usr/bin/${name}`), 'libperl.so')),
+  ];
 }
 
-function describePerl(origin: string, interpreter: Interpreter): Perl {
+function buildPerl({ version, variant }: (typeof SOURCES)[number]): Perl[] {
+  const folder = join(ROOTS, 'perl');
+  const script = join(import.meta.dirname, 'build-perl.sh');
+  const { status, stderr } = spawnSync(script, [folder, version, variant], { encoding: 'utf8' });
+  if (status === 0)
+    return [describePerl('from source', inPlace(join(folder, `${version}-${variant}`, 'bin/perl')), variant)];
+  console.log(
+    `skipped: Perl ${version}, ${variant}, could not be built: ${stderr.trim().split('\n').at(-1)}`,
+  );
+  return [];
+}
+
+function describePerl(origin: string, interpreter: Interpreter, variant = ''): Perl {
   // other suites lack this machine's locale
   const command: Perl['command'] = ['env', 'LC_ALL=C', ...interpreter.command];
   const [program, ...args] = command;
   const { stdout } = spawnSync(program, [...args, '-v'], { encoding: 'utf8' });
   const version = /\(v([\d.]+)\)/.exec(stdout)?.[1] ?? '';
-  const series = `Perl ${version.split('.').slice(0, 2).join('.')}`;
+  const suffix = variant && `, ${variant}`;
+  const series = `Perl ${version.split('.').slice(0, 2).join('.')}${suffix}`;
   return {
     ...interpreter,
     command,
-    title: `Perl ${version} (${origin})`,
+    title: `Perl ${version} (${origin})${suffix}`,
     build: { runtime: 'perl', series, origin, version, runtimeVersion: version },
   };
 }

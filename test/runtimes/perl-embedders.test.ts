@@ -1,0 +1,76 @@
+/** Perl in another program: Apache with mod_perl, whose workers are forked. In the whole matrix only. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { missingRights } from '../support/fixtures.ts';
+import { Recording, type Stack, share, total } from '../support/recording.ts';
+import { fetchPackages, inRoot, isWholeMatrix, ROOTS } from './debian-roots.ts';
+
+const URL = 'http://127.0.0.1:18999/shop';
+const SAMPLES = 100;
+/** Leaf first: what calls the function that takes time, and through what. */
+const CHAIN = [
+  'My::Shop::price',
+  'Perl_runops_standard',
+  'Perl_sortsv_flags',
+  'My::Shop::handler',
+  'Perl_runops_standard',
+  'Perl_call_sv',
+  'modperl_callback',
+  'ap_run_handler',
+  'main',
+];
+
+const root =
+  missingRights || !isWholeMatrix
+    ? undefined
+    : fetchPackages(join(ROOTS, 'mod-perl'), 'bookworm', ['apache2-bin', 'libapache2-mod-perl2']);
+if (!isWholeMatrix) console.log('skipped: mod_perl, only `npm run test:runtimes` fetches it');
+
+describe.skipIf(root === undefined)('Apache with mod_perl', () => {
+  let server: ChildProcess;
+  let recording: Recording;
+  let isOver = false;
+
+  beforeAll(async () => {
+    cpSync(join(import.meta.dirname, 'perl/web'), join(root!, 'tmp/web'), { recursive: true });
+    writeFileSync(join(root!, 'dev/null'), '');
+    rmSync(join(root!, 'tmp/web/pid'), { force: true });
+    const [program, ...args] = inRoot(root!, '/usr/sbin/apache2').command;
+    // it ends all of its process group
+    server = spawn(program, [...args, '-DFOREGROUND', '-f', '/tmp/web/httpd.conf'], {
+      stdio: 'inherit',
+      detached: true,
+    });
+    recording = await Recording.start({ samplesPerSecond: 199 });
+    void (async () => {
+      while (!isOver)
+        await fetch(URL)
+          .then((answer) => answer.text())
+          .catch(() => new Promise((resolve) => setTimeout(resolve, 100)));
+    })();
+    await recording.until((stacks) => total(stacks.filter(isPriced)) > 0);
+    recording.clear();
+    await recording.until((stacks) => total(stacks.filter(isPriced)) >= SAMPLES);
+  }, 120_000);
+
+  afterAll(async () => {
+    isOver = true;
+    server?.kill('SIGTERM');
+    await recording?.stop();
+  });
+
+  const isPriced = ({ frames }: Stack): boolean => frames.includes(CHAIN[0]!);
+
+  it('shows handlers between the functions of Apache and of Perl that run them', () => {
+    const follows = ({ frames }: Stack): boolean => {
+      let at = -1;
+      return CHAIN.every((name) => {
+        at = frames.indexOf(name, at + 1);
+        return at >= 0;
+      });
+    };
+    expect(share(recording.stacks().filter(isPriced), follows)).toBeGreaterThan(0.97);
+  });
+});
