@@ -9,7 +9,7 @@ import { userCacheDirectory } from '../../agent/files/cache-directory.ts';
 const SUITE = 'bookworm';
 const PACKAGES = (
   'libc6 libgcc-s1 libstdc++6 libbpf-dev libbpf1 libelf1 zlib1g busybox-static musl-dev ' +
-  'python3.11-minimal libpython3.11-minimal libexpat1'
+  'python3.11-minimal libpython3.11-minimal libexpat1 perl-base libcrypt1'
 ).split(' ');
 const NODE_MAJOR = 20;
 const LIMIT_MS = 600_000;
@@ -28,11 +28,17 @@ const unpackPackages = (): string =>
   run(join(packageRoot(), 'test/kernels/fetch-packages.sh'), [SUITE, 'arm64', ...PACKAGES]).trim();
 
 /** Builds what is not there yet; the environment that make-initramfs.sh wants. Throws where something can't be had. */
-export function prepareArm64Guest(): Record<'CPU' | 'SYSROOT' | 'NODE' | 'PYTHON', string> {
+export function prepareArm64Guest(): Record<'CPU' | 'SYSROOT' | 'NODE' | 'PYTHON' | 'PERL', string> {
   const sysroot = unpackPackages();
   run('make', ['-s', 'CPU=aarch64', `SYSROOT=${sysroot}`, 'native']);
-  const python = join(sysroot, 'usr/bin/python3.11');
-  return { CPU: 'aarch64', SYSROOT: sysroot, NODE: fetchNode(), PYTHON: python };
+  const program = (name: string): string => join(sysroot, 'usr/bin', name);
+  return {
+    CPU: 'aarch64',
+    SYSROOT: sysroot,
+    NODE: fetchNode(),
+    PYTHON: program('python3.11'),
+    PERL: program('perl'),
+  };
 }
 
 /** The cross compiler and what makes it link with musl instead of its own library. */

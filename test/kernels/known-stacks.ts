@@ -21,7 +21,7 @@ export interface KnownProgram {
   /** Below test/. */
   source: string;
   /** By the C compiler where none is named; without its compiler or interpreter the program is left out. */
-  language?: 'go' | 'cgo' | 'musl' | 'node' | 'python';
+  language?: 'go' | 'cgo' | 'musl' | 'node' | 'python' | 'perl';
   flags: string[];
   /** The only one that it is for. */
   architecture?: Architecture;
@@ -155,14 +155,24 @@ export const KNOWN_PROGRAMS: readonly KnownProgram[] = [
     flags: [],
     ...inScript('deep.py', /^<module>:22 main:19( recurse:14){9} recurse:13 leaf:[678]$/),
   },
+  {
+    name: 'deep.pl',
+    process: /^perl$/,
+    source: 'fixtures/deep.pl',
+    language: 'perl',
+    flags: [],
+    ...inScript('deep.pl', /^\(main\):18( main::recurse:14){9} main::recurse:13 main::leaf:[56]$/),
+  },
 ];
+
+const SCRIPTS: ReadonlySet<string> = new Set(['v8js', 'cpython', 'perl']);
 
 export function namedSamples(profile: Profile): NamedSample[] {
   const { functions, locations } = profile;
   return profile.samples.map(({ stack, process, value: count }) => {
     const places = [...profile.stacks[stack]!].reverse().flatMap((at) => {
       const { frameType, lines } = locations[at]!;
-      if (frameType !== 'v8js' && frameType !== 'cpython') return [];
+      if (!SCRIPTS.has(frameType)) return [];
       return lines.toReversed().map(({ func, line }) => {
         const { name, filename } = functions[func]!;
         return `${name} ${basename(filename)}:${line}`;

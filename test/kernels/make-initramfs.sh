@@ -1,8 +1,8 @@
 #!/bin/sh
 # make-initramfs.sh OUT PROGRAM…: packs the built product, Node, the programs and what they are linked with into an
 # initramfs whose init is guest-init. Needs busybox and cpio. Not compressed: an emulated CPU unpacks slowly.
-# PYTHON: one that goes with it, too, as /programs/python.
-# For another processor: CPU says which (aarch64), NODE and PYTHON where its interpreters are, and SYSROOT where its
+# PYTHON, PERL: such that go with it, too, as /programs/python and /programs/perl.
+# For another processor: CPU says which (aarch64), NODE, PYTHON and PERL where its interpreters are, and SYSROOT where its
 # libraries and busybox are.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -60,8 +60,9 @@ if [ -n "${PYTHON:-}" ]; then
 	cp -r "$sysroot/usr/lib/$name/os.py" "$sysroot/usr/lib/$name/encodings" "$root/usr/lib/$name/"
 	ln -s "/usr/bin/$name" "$root/programs/python"
 fi
+[ -z "${PERL:-}" ] || cp "$PERL" "$root/programs/perl"
 # shellcheck disable=SC2086 # none or one
-list_libraries "$root/bin/busybox" "$root/bin/node" "$native/everyframe.node" $python "$@" |
+list_libraries "$root/bin/busybox" "$root/bin/node" "$native/everyframe.node" $python ${PERL:-} "$@" |
 	while read -r library; do
 		mkdir -p "$root$(dirname "$library")"
 		cp -L "$sysroot$library" "$root$library"

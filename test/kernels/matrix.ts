@@ -35,6 +35,7 @@ const SOURCES = join(packageRoot(), 'test/kernels');
 const FETCH_LIMIT_MS = 300_000;
 /** Debian's, which goes into the guest with what it needs of its library. */
 const PYTHON = '/usr/bin/python3';
+const PERL = '/usr/bin/perl';
 const MAX_PROFILE_BYTES = 256 << 20;
 const WHOLE_SHARE = 0.98;
 /** guest-init records until it has as many. */
@@ -85,6 +86,7 @@ export const knownPrograms = (architecture: Architecture, all: boolean): KnownPr
     if (only !== undefined && only !== architecture) return false;
     if (language === undefined || language === 'node') return true;
     if (language === 'python') return architecture === 'arm64' || existsSync(PYTHON);
+    if (language === 'perl') return architecture === 'arm64' || existsSync(PERL);
     return all && (language === 'musl' || spawnSync('go', ['version']).status === 0);
   });
 
@@ -96,8 +98,13 @@ export function buildInitramfs(architecture: Architecture, all = false): string 
   const known = knownPrograms(architecture, all);
   const programs = known.map((program) => compileFor(architecture, program, folder));
   const initramfs = join(folder, 'initramfs.cpio');
-  const python = known.some(({ language }) => language === 'python') ? { PYTHON } : {};
-  const env = { ...process.env, ...python, ...guest };
+  const has = (wanted: string): boolean => known.some(({ language }) => language === wanted);
+  const env = {
+    ...process.env,
+    ...(has('python') ? { PYTHON } : {}),
+    ...(has('perl') ? { PERL } : {}),
+    ...guest,
+  };
   execFileSync(join(SOURCES, 'make-initramfs.sh'), [initramfs, ...programs], { stdio: 'pipe', env });
   return initramfs;
 }
@@ -107,7 +114,7 @@ function compileFor(architecture: Architecture, program: KnownProgram, folder: s
   const out = join(folder, name);
   const path = join(packageRoot(), 'test', source);
   const compiler = COMPILERS[architecture][0];
-  if (language === 'node' || language === 'python') copyFileSync(path, out);
+  if (language === 'node' || language === 'python' || language === 'perl') copyFileSync(path, out);
   else if (language === 'go' || language === 'cgo') {
     const cgo = { CGO_ENABLED: language === 'cgo' ? '1' : '0', CC: compiler };
     const env = { ...process.env, GOARCH: architecture, GOFLAGS: '-mod=mod', GOTOOLCHAIN: 'local', ...cgo };
