@@ -14,6 +14,7 @@ import { type Access, type AccessFiles, readAccess } from './net/access.ts';
 import { ByteBudget } from './net/byte-budget.ts';
 import { ConnectionGate } from './net/connection-gate.ts';
 import { formatAddress, isLoopback, type ListenAddress, parseListenAddress } from './net/listen.ts';
+import { describeListenError, type ServerName } from './net/listen-error.ts';
 import { readPageFiles } from './net/page-files.ts';
 import { COLLECTOR_DEFAULTS } from './settings/options.ts';
 import { SourceDirectoryError, SourceFiles } from './source/source-files.ts';
@@ -234,7 +235,6 @@ async function openClickHouse(
   }
 }
 
-type ServerName = 'grpc' | 'http' | 'page';
 type Addresses = Record<ServerName, ListenAddress>;
 
 function readAddresses(options: CollectorOptions): Addresses {
@@ -288,32 +288,6 @@ class RunningServers {
   async stop(): Promise<void> {
     await Promise.all(this.#stops.splice(0).map((stop) => stop()));
   }
-}
-
-const PURPOSE: Record<ServerName, string> = {
-  grpc: 'OTLP over gRPC',
-  http: 'OTLP over HTTP',
-  page: 'the page',
-};
-
-function describeListenError(error: unknown, name: ServerName, address: ListenAddress): string {
-  const message = error instanceof Error ? error.message : String(error);
-  const where = formatAddress(address);
-  const flag = `--${name}-listen`;
-  const other = `${address.host}:${address.port + 1}`;
-  if (message.includes('EADDRINUSE')) {
-    return (
-      `port ${address.port} for ${PURPOSE[name]} is taken by another program: ` +
-      `stop that one, or choose another port, such as ${flag} ${other}`
-    );
-  }
-  if (message.includes('EACCES')) {
-    return `no permission to listen on ${where} for ${PURPOSE[name]}: choose a port above 1023 with ${flag}`;
-  }
-  if (message.includes('EADDRNOTAVAIL') || message.includes('ENOTFOUND')) {
-    return `${where} is no address of this machine: correct ${flag}`;
-  }
-  return `cannot listen on ${where} for ${PURPOSE[name]} (${flag}): ${message}`;
 }
 
 /** Where this machine reaches a server; one that listens everywhere has no address of its own. */

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { BadSetting } from '../common/base/bad-setting.ts';
 import { parseReceiver } from './receiver-address.ts';
@@ -35,4 +36,37 @@ it.each([
 ])('refuses %j with a sentence', (text) => {
   expect(() => parseReceiver(text, '--x')).toThrow(BadSetting);
   expect(() => parseReceiver(text, '--x')).toThrow(/^--x is ".*": give host:port/);
+});
+
+it('whatever is written, it is an address or a BadSetting', () => {
+  const piece = fc.constantFrom(
+    'unix:',
+    'dns:///',
+    'http://',
+    'ipv4:',
+    '[::1]',
+    ':',
+    '1',
+    '65536',
+    '/',
+    'a',
+    '@',
+    ' ',
+    '%',
+  );
+  const texts = fc.oneof(
+    fc.string(),
+    fc.array(piece, { maxLength: 8 }).map((parts) => parts.join('')),
+  );
+  fc.assert(
+    fc.property(texts, (text) => {
+      try {
+        const { target, authority } = parseReceiver(text, '--x');
+        expect(target).toMatch(/^unix:./.test(target) ? /./ : /^[^\s@]+$/);
+        if (authority !== undefined && authority !== 'localhost') expect(authority).toMatch(/:\d+$/);
+      } catch (error) {
+        if (!(error instanceof BadSetting)) throw error;
+      }
+    }),
+  );
 });

@@ -67,6 +67,17 @@ prove_record() { # prove_record COMMAND
 	say "record: $samples samples, $(wc -l <"$root/root/x.folded") stacks"
 }
 
+# The services' file of settings, as a package brings it.
+prove_settings() {
+	inside everyframe config check >"$log" 2>&1 || fail 'config check'
+	inside everyframe config print >"$log" 2>&1 || fail 'config print'
+	grep -q 'collection-agent: .*# /etc/everyframe/config.yaml:' "$log" || fail 'config.yaml is not read'
+	inside everyframe completion bash >"$log" 2>&1 || fail completion
+	for file in man/man1/everyframe-agent.1.gz bash-completion/completions/everyframe everyframe/config.schema.json; do
+		[ -e "$root/usr/share/$file" ] || fail "no $file"
+	done
+}
+
 prove_run() { # prove_run COMMAND: agent, workers, collector with its store, page
 	begin=$(date +%s%N)
 	enter "$1" run --page-listen 127.0.0.1:11980 --grpc-listen 127.0.0.1:11900 --http-listen 127.0.0.1:11918 >"$log" 2>&1 &
@@ -113,6 +124,7 @@ prove_deb() {
 	inside id everyframe-agent >"$log" 2>&1 && inside id everyframe >"$log" 2>&1 || fail 'no users'
 	say "deb: $(find "$root/usr/lib/everyframe/build" -name '*.code' | wc -l) files of V8's code made by its installation"
 	prove_record /usr/bin/everyframe
+	prove_settings
 	echo '# mine' >>"$root/etc/everyframe/agent.env"
 	mkdir -p "$root/var/lib/everyframe"
 	echo kept >"$root/var/lib/everyframe/data"
@@ -153,6 +165,7 @@ prove_rpm() {
 	rpm -V everyframe
 	say "rpm: $(find "$root/usr/lib/everyframe/build" -name '*.code' | wc -l) files of V8's code made by its installation"
 	prove_record /usr/bin/everyframe
+	prove_settings
 	echo '# mine' >>"$root/etc/everyframe/agent.env"
 	mkdir -p "$root/var/lib/everyframe"
 	echo kept >"$root/var/lib/everyframe/data"

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parseAgentOptions } from '../../agent/settings/options.ts';
 import { parseCollectorSettings } from '../../collector/settings/options.ts';
@@ -112,6 +113,46 @@ describe('what is wrong is told with its line', () => {
     ])
       await expect(problemsOf(text)).resolves.toBeInstanceOf(Array);
   });
+});
+
+it('whatever the file says, it is settings or mistakes with lines', () => {
+  const piece = fc.constantFrom(
+    'agent:',
+    'collector:',
+    '\n',
+    '  ',
+    '- ',
+    '{',
+    '}',
+    '[',
+    ']',
+    '&a',
+    '*a',
+    '!!x',
+    '"',
+    ': ',
+    '${',
+    '}',
+    'verbose',
+    'header',
+    '|',
+    '<<',
+    '?',
+    '---',
+    '\t',
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 30 }), (parts) => {
+      try {
+        const { agent } = parseConfig(parts.join(''), PATH, {});
+        expect(agent.values).toBeTypeOf('object');
+      } catch (error) {
+        expect((error as Error).name).toBe('BadSetting');
+        for (const line of (error as Error).message.split('\n')) expect(line).toMatch(/config\.yaml:\d+: /);
+      }
+    }),
+    { numRuns: 500 },
+  );
 });
 
 it('understands settings of the OpenTelemetry profiler at the top, and as the receiver of a Collector', async () => {
