@@ -110,6 +110,14 @@ describe('Exporter', () => {
     expect(seen[2]).toEqual(seen[1]);
   });
 
+  it('goes to the next of several addresses, and on from one that goes away', async () => {
+    const [one, other] = [await receive((call) => call.ok()), await receive((call) => call.ok())];
+    const exporter = exporterTo(`ipv4:127.0.0.1:1,${one.address},${other.address}`);
+    expect(await exporter.send(REQUEST, 5000)).toMatchObject({ kind: 'ok' });
+    one.stop();
+    await expect.poll(() => exporter.send(REQUEST, 5000), { timeout: 10_000 }).toMatchObject({ kind: 'ok' });
+  });
+
   it('asks the proxy that upper-case variables name, unless NO_PROXY has the receiver', async () => {
     const receiver = await receive((call) => call.ok());
     const asked: string[] = [];

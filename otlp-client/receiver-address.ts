@@ -58,9 +58,9 @@ function parseList(text: string): ReceiverAddress | undefined {
   return { target: text, scheme: undefined, authority: undefined, path: undefined, socketPath: undefined };
 }
 
-/** `host:port`, with or without `dns:` or `dns:///` or `dns://SERVER/` before it. */
+/** `host:port`, with or without `dns:` or `dns:///` before it; grpc-js does not ask a server that is named there. */
 function parseName(text: string): ReceiverAddress | undefined {
-  const [, prefix = '', authority = ''] = /^(dns:(?:\/\/[\w.:[\]-]*\/)?)?([^/]+)$/i.exec(text) ?? [];
+  const [, prefix = '', authority = ''] = /^(dns:(?:\/\/\/)?)?([^/]+)$/i.exec(text) ?? [];
   if (!isHostAndPort(authority)) return undefined;
   return { target: prefix + authority, scheme: undefined, authority, path: undefined, socketPath: undefined };
 }
