@@ -134,6 +134,20 @@ rights() { # rights CONTAINER: user and effective capabilities of its first proc
 [ "$(rights collector)" = 'Uid:65532 CapEff:0000000000000000 NoNewPrivs:1 ' ] || fail "the collector is $(rights collector)"
 [ "$(rights agent)" = 'Uid:0 CapEff:000001c400080004 NoNewPrivs:1 ' ] || fail "the agent is $(rights agent)"
 say "rights: collector $(rights collector), agent $(rights agent)"
+# Limits hold: nothing was reclaimed or killed for want of memory. Version 1 and 2 of cgroups.
+memory_of() { # memory_of CONTAINER: MiB at most, and how often its limit was met
+	line=$(grep -E '^[0-9]+:(memory|[a-z,]*,memory[a-z,]*)?:' "/proc/$(engine inspect --format '{{.State.Pid}}' "$1")/cgroup" | sort -r | head -n 1)
+	group=/sys/fs/cgroup${line##*:}
+	[ -d "$group" ] || group=/sys/fs/cgroup/memory${line##*:}
+	peak=$(cat "$group/memory.max_usage_in_bytes" "$group/memory.peak" 2>/dev/null | head -n 1)
+	met=$(cat "$group/memory.failcnt" 2>/dev/null || awk '$1 == "max" { print $2 }' "$group/memory.events")
+	echo "$((peak >> 20)) $met"
+}
+for pod in agent:512 collector:2048; do
+	read -r peak met <<<"$(memory_of "${pod%:*}")"
+	{ [ "$met" = 0 ] && [ "$peak" -gt 20 ] && [ "$peak" -lt "${pod#*:}" ]; } || fail "memory of $pod: $peak MiB, limit met $met times"
+	say "${pod%:*}: at most $peak of ${pod#*:} MiB, caches of files included"
+done
 for pod in agent collector; do
 	begin=$(date +%s%N)
 	engine stop -t 20 "$pod" >"$log" 2>&1 || fail "stop $pod"
