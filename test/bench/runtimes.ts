@@ -66,6 +66,11 @@ function busyPrograms(directory: string): BusyProgram[] {
     runtime: 'hotspot',
     command: ['java', ...flags, '-cp', directory, 'Chain'],
   });
+  const perl = (title: string, scenario: string): BusyProgram => ({
+    title: `Perl: ${title}`,
+    runtime: 'perl',
+    command: ['/usr/bin/perl', `${SCRIPTS}/perl/scenarios.pl`, scenario],
+  });
   const hasJava = spawnSync('javac', ['-d', directory, `${SCRIPTS}/hotspot/Chain.java`]).status === 0;
   if (!hasJava) console.error('skipped Java: javac is not installed');
   return [
@@ -74,6 +79,8 @@ function busyPrograms(directory: string): BusyProgram[] {
     python('through sorted(), map() and functools', 'native'),
     node('interpreted', ['--no-opt', '--no-sparkplug']),
     node('optimized', []),
+    perl('recursion, 50 deep', 'recursion'),
+    perl('through sort and tied variables', 'tied_twice'),
     ...(hasJava
       ? [java('interpreted', ['-Xint']), java('compiled', ['-XX:CompileCommand=dontinline,Chain::*'])]
       : []),

@@ -1,7 +1,6 @@
 #!/bin/sh
 # build-perl.sh FOLDER VERSION VARIANT: Perl from the source that Debian's mirror has, into FOLDER/VERSION-VARIANT.
 #   unthreaded   without ithreads, as perlbrew and the official images build it: there is no interpreter, its members are variables
-#   debugging    with ithreads and what looks for errors in Perl itself
 # Minutes, once.
 set -eu
 
@@ -19,22 +18,17 @@ case $version in
 	exit 1
 	;;
 esac
-case $variant in
-unthreaded) options=-Uusethreads ;;
-debugging) options='-Dusethreads -DDEBUGGING' ;;
-*)
-	echo "$variant: choose unthreaded or debugging" >&2
+[ "$variant" = unthreaded ] || {
+	echo "$variant: choose unthreaded" >&2
 	exit 1
-	;;
-esac
+}
 
 /usr/lib/apt/apt-helper -qq -o APT::Sandbox::User=root download-file \
 	"http://deb.debian.org/debian/pool/main/p/perl/perl_$version.orig.tar.xz" "$work/perl.tar.xz" "SHA256:$sum" >&2
 tar -C "$work" -xf "$work/perl.tar.xz"
 build() {
 	cd "$work/perl-$version" &&
-		# shellcheck disable=SC2086 # several options
-		./Configure -des -Dprefix="$prefix" -Dman1dir=none -Dman3dir=none $options &&
+		./Configure -des -Dprefix="$prefix" -Dman1dir=none -Dman3dir=none -Uusethreads &&
 		make -s -j"$(nproc)" && make -s install
 } >"$work/log" 2>&1
 build || {

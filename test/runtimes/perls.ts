@@ -1,4 +1,5 @@
-/** The Perls to test: the machine's own; in the whole matrix also those of Debian's other suites, also as a library, and two from source. */
+/** The Perls to test: the machine's own; in the whole matrix also those of Debian's other suites, as program, as library and
+ * for debugging, and one from source. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,17 +13,14 @@ export interface Perl extends Interpreter {
 }
 
 const SUITES = ['bullseye', 'trixie', 'sid'];
-const SOURCES = [
-  { version: '5.36.0', variant: 'unthreaded' },
-  { version: '5.36.0', variant: 'debugging' },
-];
+const SOURCE = { version: '5.36.0', variant: 'unthreaded' };
 const OWN = '/usr/bin/perl';
 const inPlace = (path: string): Interpreter => ({ command: [path], place: (script) => script });
 
 export function findPerls(): Perl[] {
   return [
     ...ownPerl(),
-    ...(isWholeMatrix ? [...SUITES.flatMap(debianPerl), ...SOURCES.flatMap(buildPerl)] : []),
+    ...(isWholeMatrix ? [...SUITES.flatMap(debianPerl), ...debugPerl('sid'), ...buildPerl(SOURCE)] : []),
   ];
 }
 
@@ -43,7 +41,13 @@ function debianPerl(suite: string): Perl[] {
   ];
 }
 
-function buildPerl({ version, variant }: (typeof SOURCES)[number]): Perl[] {
+/** With all that looks for errors in Perl itself. */
+function debugPerl(suite: string): Perl[] {
+  const root = fetchPackages(join(ROOTS, 'perl-debug'), suite, ['perl', 'perl-debug']);
+  return root ? [describePerl(`Debian ${suite}`, inRoot(root, '/usr/bin/debugperl'), 'debugging')] : [];
+}
+
+function buildPerl({ version, variant }: typeof SOURCE): Perl[] {
   const folder = join(ROOTS, 'perl');
   const script = join(import.meta.dirname, 'build-perl.sh');
   const { status, stderr } = spawnSync(script, [folder, version, variant], { encoding: 'utf8' });
