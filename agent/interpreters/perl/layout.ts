@@ -64,8 +64,8 @@ const V36: PerlLayout = { ...V34, hasNameInBody: true };
 
 /** That of the newest version whose layout is known, for later ones: what is read is checked. Undefined where it is too old. */
 export function layoutOf(version: number): PerlLayout | undefined {
-  if (version >= 35) return V36;
-  if (version === 34) return V34;
-  if (version >= 31) return V32;
+  if (version >= 36) return V36;
+  if (version >= 34) return V34;
+  if (version >= 32) return V32;
   return version >= 28 ? V28 : undefined;
 }
