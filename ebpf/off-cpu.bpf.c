@@ -203,7 +203,7 @@ static __always_inline bool switch_out(struct task_struct *prev, bool is_preempt
 	add_time(t, EF_THREAD_RUNNING, now_ns - t->since_ns);
 	t->since_ns = now_ns;
 	t->woken_ns = !is_preempted && state & TASK_WAKING ? now_ns : 0;
-	t->waker.tid = 0;
+	t->waker.tgid = 0;
 	t->waits[reason & (EF_THREAD_STATES - 1)]++;
 	t->reported_ns = 0;
 	t->cpu = bpf_get_smp_processor_id();

@@ -5,7 +5,7 @@ import { readComm } from '../records/records.ts';
 
 /** Attributes of samples. */
 export const THREAD_STATE = 'thread.state';
-/** Name of the thread, and its process's PID. */
+/** Name of the thread. */
 export const THREAD_WAKER = 'thread.waker';
 
 /** By {@link ThreadState}. */
@@ -32,11 +32,20 @@ export const isWait = (buffer: Buffer, at: number, size: number): boolean =>
 /** As `attributesText` writes them. */
 export function attributesOfWait(buffer: Buffer, at: number): string {
   const state = STATE_NAMES[buffer.readUInt32LE(at + WAIT.state)] ?? '';
-  const waker = buffer.readUInt32LE(at + WAIT.wakerTgid);
-  if (waker === 0) return attributesText([[THREAD_STATE, state]]);
-  const name = readComm(buffer, at + WAIT.wakerComm);
+  const waker = wakerOf(buffer, at);
+  if (waker === '') return attributesText([[THREAD_STATE, state]]);
   return attributesText([
     [THREAD_STATE, state],
-    [THREAD_WAKER, `${name}/${waker}`],
+    [THREAD_WAKER, waker],
   ]);
+}
+
+/** '' where an interrupt has ended the wait, or nobody yet. The process is told where it is not the thread's own, and holds a
+ * lock: a machine's pipes and children are ended by thousands of short-lived processes. */
+function wakerOf(buffer: Buffer, at: number): string {
+  const pid = buffer.readUInt32LE(at + WAIT.wakerTgid);
+  if (pid === 0) return '';
+  const name = readComm(buffer, at + WAIT.wakerComm);
+  const isLock = buffer.readUInt32LE(at + WAIT.state) === ThreadState.LOCK;
+  return isLock && pid !== buffer.readUInt32LE(at + SAMPLE.processTgid) ? `${name}/${pid}` : name;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { FrameKind } from './frame-kind.ts';
-import { libraryName } from './library.ts';
+import { isStateName, libraryName } from './library.ts';
 
 const of = (kind: FrameKind, name: string, file = '', mapping = ''): string =>
   libraryName({ kind, name, file, mapping });
@@ -12,6 +12,14 @@ describe('the library of a frame', () => {
     expect(of('native', 'f')).toBe('unknown');
     expect(of('kernel', 'vfs_write', '', 'vmlinux')).toBe('vmlinux');
     expect(of('kernel', 'vfs_write')).toBe('kernel');
+  });
+
+  it('is a state of a thread where that stands in place of code', () => {
+    expect(of('kernel', '[blocked:page-fault]')).toBe('[blocked:page-fault]');
+    expect(of('kernel', '[runnable]', '', 'vmlinux')).toBe('vmlinux');
+    expect(['[blocked:lock]', '[running]', '[vdso]', '[cut: x]', 'running'].map(isStateName)).toEqual([
+      ...[true, true, false, false, false],
+    ]);
   });
 
   it.each<[FrameKind, string, string, string]>([

@@ -10,8 +10,16 @@ interface LibraryFrame {
   kind: FrameKind;
 }
 
-/** '' for boxes that stand for something else than code. */
+/** What threads do, in place of code: the agent's frames of its type thread_time. */
+const THREAD_STATE = /^\[(?:running|runnable|blocked:[a-z-]+)\]$/;
+
+/** Is it a state of threads that {@link libraryName} has named? */
+export const isStateName = (library: string): boolean =>
+  library.startsWith('[') && THREAD_STATE.test(library);
+
+/** '' for boxes that stand for something else than code; of states of threads their name. */
 export function libraryName({ name, file, mapping, kind }: LibraryFrame): string {
+  if (mapping === '' && THREAD_STATE.test(name)) return name;
   const type = kind === 'unknown' ? 'native' : kind;
   if (!isFrameType(type) || type === 'abort-marker') return '';
   const { isInFile, packageOf } = FRAME_TYPES[type];

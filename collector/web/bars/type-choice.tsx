@@ -31,10 +31,16 @@ export function TypeChoice({ types, shown, onType }: Properties) {
   );
 }
 
+/** Of the agent's own types. */
+const NAMES: Readonly<Record<string, string>> = {
+  'off_cpu/nanoseconds': 'Waiting',
+  'thread_time/nanoseconds': 'Threads by state',
+};
+
 /** The sample type alone says most; two of one name are told apart by the whole name. */
 function labelOf(type: TypesAnswer['types'][number]): string {
   if (isCpu(type)) return `CPU: ${formatterOf(type).amount(type.total)}`;
-  const name = type.name.includes(':') ? type.name : type.type;
+  const name = NAMES[type.name] ?? (type.name.includes(':') ? type.name : type.type);
   return `${name}: ${formatterOf(type).amount(type.total)}`;
 }
 

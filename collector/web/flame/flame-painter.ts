@@ -6,6 +6,7 @@ import {
   nameOf,
 } from '../../../common/flame/flame-model.ts';
 import { plural } from '../../../common/flame/format.ts';
+import { isStateName } from '../../../common/flame/library.ts';
 import type { SearchResult } from '../state/search.ts';
 import type { Theme } from '../state/theme.ts';
 import type { Colour } from '../state/url-state.ts';
@@ -202,8 +203,8 @@ export class FlamePainter {
 
 function fillOf({ theme, model, colour }: Scene, node: number): string {
   if (colour === 'difference' && model.comparison !== undefined) return theme.growth(growthOf(model, node));
-  const library = colour === 'library' ? libraryOf(model, node) : '';
-  return library === ''
+  const library = libraryOf(model, node);
+  return library === '' || (colour !== 'library' && !isStateName(library))
     ? theme.fill(kindOf(model, node), nameOf(model, node))
     : theme.libraryFill(library, nameOf(model, node));
 }

@@ -11,7 +11,15 @@ export const RANGES = [
 
 export type RangeName = (typeof RANGES)[number]['name'];
 
-export const GROUPINGS = ['process', 'service', 'container', 'thread', 'host', 'cpu'] as const;
+export const GROUPINGS = [
+  'process',
+  'service',
+  'container',
+  'thread',
+  'host',
+  'cpu',
+  'thread.state',
+] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
 export const VIEWS = [

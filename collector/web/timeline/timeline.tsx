@@ -149,7 +149,7 @@ function GroupingChoice({ by, onBy }: Pick<Properties, 'by' | 'onBy'>) {
       >
         {GROUPINGS.map((name) => (
           <option key={name} value={name}>
-            {name}
+            {name === 'thread.state' ? 'state' : name}
           </option>
         ))}
       </select>
