@@ -10,7 +10,7 @@ import type { Profile, Sample } from '../common/profile/model/profile.ts';
 import { compile, hasTool, missingRights, scratchFolder } from './support/fixtures.ts';
 
 const EVERYFRAME = join(import.meta.dirname, '../bin/everyframe');
-const SECONDS = 2;
+const SECONDS = 1.5;
 /** Every wait of these programs has its stack taken. */
 const ALL = ['--off-cpu-threshold', '1'];
 
@@ -124,6 +124,37 @@ describe.skipIf(missingRights)('time that threads wait', () => {
   it('is right within the budget as well: of those that wait often, some stand for others', () => {
     const { own, profile } = record('locks', program, ['--off-cpu-budget', '400']);
     for (const [name, ns] of own) expect(Math.abs(waited(profile, name) / ns - 1), name).toBeLessThan(0.12);
+  }, 60_000);
+
+  it('costs no more than its budget, and is exact, at 100,000 switches a second', () => {
+    const budget = 100;
+    const file = join(scratchFolder, 'ping-pong.pb.gz');
+    const flags = [
+      'record',
+      '-v',
+      '--off-cpu',
+      '--off-cpu-budget',
+      String(budget),
+      '--force',
+      '-o',
+      file,
+      '--',
+    ];
+    const { stdout, stderr } = spawnSync(EVERYFRAME, [...flags, program, 'ping-pong', String(SECONDS)], {
+      ...{ encoding: 'utf8', timeout: 30_000 },
+    });
+    const counter = (name: string): number => Number(new RegExp(`"bpf.${name}":(\\d+)`).exec(stderr)![1]);
+    // two CPUs at most take stacks: the programs share one, what starts them may run on the other
+    expect(counter('waits_sampled')).toBeLessThan(2 * budget * (SECONDS + 1));
+    expect(counter('waits_sampled')).toBeGreaterThan(budget);
+    expect(counter('samples_lost_ring') + counter('threads_full')).toBe(0);
+    const wallNs = Number(/^main (\d+)$/m.exec(stdout)![1]);
+    const { profiles } = readProfiles(file, readFileSync(file));
+    const times = profiles.find(({ type }) => type.sampleType.type === 'thread_time')!;
+    const ofPrograms = times.samples.filter(
+      ({ process }) => times.processes[process]!.executableName === 'waits',
+    );
+    expect(Math.abs(sum(ofPrograms) / (2 * wallNs) - 1)).toBeLessThan(0.01);
   }, 60_000);
 
   it('has no program in the kernel unless it is asked for', () => {
