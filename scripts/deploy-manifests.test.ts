@@ -6,6 +6,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { packageRoot } from '../agent/base/package-root.ts';
 import { missingFrom } from '../agent/host/capabilities.ts';
 import { AGENT_SETTINGS, parseAgentOptions } from '../agent/settings/options.ts';
+import { parseConfig } from '../cli/config/config-file.ts';
 import { startHealthServer } from '../cli/service/health-server.ts';
 import { agentBudget } from '../cli/start/memory-limit.ts';
 import { parseListenAddress } from '../collector/net/listen.ts';
@@ -25,7 +26,7 @@ interface Container {
   ports?: { name: string; containerPort: number }[];
   securityContext: { capabilities: { drop: string[]; add?: string[] } };
   resources: { limits: { memory: string } };
-  volumeMounts: { name: string; mountPath: string }[];
+  volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[];
 }
 
 interface Probe {
@@ -34,13 +35,14 @@ interface Probe {
 
 interface Volume {
   name: string;
+  configMap?: { name: string };
   secret?: { secretName: string; items: { key: string; path: string }[] };
 }
 
 interface Manifest {
   kind: string;
   metadata: { name: string };
-  stringData?: Record<string, string>;
+  data?: Record<string, string>;
   spec: {
     template: {
       metadata: { labels: Record<string, string> };
@@ -87,6 +89,7 @@ const POD_CASES = FILES.flatMap((path) =>
 function valuesOf([command = '', ...flags]: string[]): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const text of flags) {
+    if (text.startsWith('--config=')) continue;
     const [, flag = '', value] = /^--([a-z-]+)(?:=(.*))?$/s.exec(text) ?? [];
     const setting = SETTINGS[command]!.find((one) => one.flag === flag);
     if (setting === undefined) throw new Error(`everyframe ${command} has no flag ${text}`);
@@ -114,13 +117,28 @@ it('the chart has the version of the product', () => {
 
 describe.each(POD_CASES)('%s', (_name, path, { spec }, container) => {
   const [command = ''] = container.args;
-  const values = valuesOf(container.args);
   const pod = spec.template.spec;
+  // what the file of settings says beside
+  const name = pod.volumes.find(({ configMap }) => configMap)!.configMap!.name;
+  const file = manifestsOf(path).find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === name)!
+    .data!['config.yaml']!;
+  const settings = parseConfig(file, 'config.yaml', {});
+  const values = {
+    ...(command === 'agent' ? settings.agent : settings.collector).values,
+    ...valuesOf(container.args),
+  };
 
   it('starts a command of the product with flags that it takes', () => {
     expect(container.command).toEqual(['/usr/bin/everyframe']);
     expect(container.image).toMatch(/(^|\/)everyframe(:|@sha256:)/);
     expect(command).toBe(container.name);
+    expect(settings.notes).toEqual([]);
+    expect(container.args[1]).toBe('--config=/etc/everyframe/config/config.yaml');
+    expect(container.volumeMounts).toContainEqual({
+      name: 'config',
+      mountPath: '/etc/everyframe/config',
+      readOnly: true,
+    });
     if (command === 'agent') parseAgentOptions(values);
     else parseCollectorSettings(values);
   });

@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
+	"k8s.io/kubernetes/pkg/registry/core/configmap"
 	"k8s.io/kubernetes/pkg/registry/core/namespace"
 	"k8s.io/kubernetes/pkg/registry/core/secret"
 	"k8s.io/kubernetes/pkg/registry/core/service"
@@ -32,6 +33,7 @@ var strategies = map[string]rest.RESTCreateStrategy{
 	"DaemonSet":          daemonset.Strategy,
 	"Deployment":         deployment.Strategy,
 	"StatefulSet":        statefulset.Strategy,
+	"ConfigMap":          configmap.Strategy,
 	"Namespace":          namespace.Strategy,
 	"Secret":             secret.Strategy,
 	"Service":            service.Strategy,

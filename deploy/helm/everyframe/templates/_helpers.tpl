@@ -33,20 +33,3 @@ helm.sh/chart: {{ printf "%s-%s" (index . 0).Chart.Name (index . 0).Chart.Versio
 {{- define "everyframe.clickhouseSecret" -}}
 {{ default (printf "%s-clickhouse" (include "everyframe.name" .)) .Values.clickhouse.passwordSecret }}
 {{- end }}
-
-{{- /* flags as arguments, sorted; true is a switch, false leaves it out */ -}}
-{{- define "everyframe.flags" -}}
-{{- range $flag, $value := . }}
-{{- if kindIs "bool" $value }}
-{{- if $value }}
-- {{ printf "--%s" $flag | quote }}
-{{- end }}
-{{- else if kindIs "slice" $value }}
-{{- range $value }}
-- {{ printf "--%s=%v" $flag . | quote }}
-{{- end }}
-{{- else }}
-- {{ printf "--%s=%v" $flag $value | quote }}
-{{- end }}
-{{- end }}
-{{- end }}
