@@ -59,9 +59,6 @@ layer=$(node -p 'const fs = require("fs"), f = process.argv[1]; const b = ({ dig
 tar -xzOf "$work/oci/blobs/$layer" usr/lib/everyframe/sbom.cdx.json >"$work/sbom.json" 2>"$log" || fail 'no bill of materials'
 for part in '"name": "busybox-static"' '"name": "libc6"' '"name": "node"'; do grep -qF "$part" "$work/sbom.json" || fail "the bill of materials lacks $part"; done
 engine pull -q "oci-archive:$archive" >"$log" 2>&1 || fail pull
-# no more than a shell may have that cannot raise limits
-common="--network host --read-only --read-only-tmpfs=false --cap-drop all --security-opt no-new-privileges --ulimit nofile=4096:4096 --ulimit nproc=4096:4096"
-agent_rights="--user 0:0 --pid host --cap-add BPF,PERFMON,SYS_PTRACE,DAC_READ_SEARCH,CHECKPOINT_RESTORE,SYSLOG --security-opt seccomp=$work/seccomp.json"
 # Podman's filter with what containerd's has for CAP_BPF and CAP_PERFMON, which before 2026 it refuses to all but CAP_SYS_ADMIN
 node - "$work/seccomp.json" <<'END'
 const fs = require('fs');
@@ -72,40 +69,40 @@ filter.syscalls = filter.syscalls.filter(({ names }) => names.length > 0);
 filter.syscalls.push({ names: gated, action: 'SCMP_ACT_ALLOW', args: [] });
 fs.writeFileSync(process.argv[2], JSON.stringify(filter));
 END
-# shellcheck disable=SC2086 # words
-once() { engine run --rm $common "$@"; }
-once "$image" --version >"$log" 2>&1 || fail --version
-grep -qE "^$version \(commit [0-9a-f]{12}" "$log" || fail 'no commit in --version'
-# shellcheck disable=SC2086
-once $agent_rights "$image" doctor >"$log" 2>&1 || fail doctor
-grep -q '^everyframe can run here' "$log" || fail doctor
-say "doctor: $(tail -n 1 "$log")"
-
+# no more descriptors than a shell may have that cannot raise limits
+common="--security-opt seccomp=$work/seccomp.json --ulimit nofile=4096:4096 --ulimit nproc=4096:4096"
+manifest=deploy/kubernetes/everyframe.yaml
 token=0123456789abcdef0123456789abcdef
 printf %s $token >"$work/token"
 echo "authorization=Bearer $token" >"$work/headers"
-mkdir "$work/data" "$work/cache" "$work/tmp"
-chown 65532:65532 "$work/token" "$work/data"
 chmod 755 "$work"
-chmod 1777 "$work/tmp"
-start() { # start NAME OPTIONS… IMAGE ARGUMENTS…
-	# shellcheck disable=SC2086
-	engine run -d --name "$1" $common -v "$work/tmp:/tmp" "${@:2}" >"$log" 2>&1 || fail "run $1"
+
+# As the manifest has them, but for two ports of metrics on one network.
+start() { # start CONTAINER OPTIONS…
+	node dist/scripts/podman-options.js "$manifest" "$1" "$work" >"$work/$1.options" || fail "options of $1"
+	sed -i "s/:9464$/:$([ "$1" = agent ] && echo 9465 || echo 9464)/; s/^$/${image//\//\\\/}/" "$work/$1.options"
+	mapfile -t options <"$work/$1.options"
+	# shellcheck disable=SC2086 # words
+	engine run -d --name "$1" $common "${@:2}" "${options[@]}" >"$log" 2>&1 || fail "run $1"
 	pods="$pods $1"
 }
-start collector -v "$work/token:/etc/everyframe/token:ro" -v "$work/data:/var/lib/everyframe" --memory 2g "$image" \
-	collector --grpc-listen=127.0.0.1:11900 --http-listen=127.0.0.1:11918 --page-listen=127.0.0.1:11980 \
-	--metrics-address=127.0.0.1:11965 --token-file=/etc/everyframe/token --data=/var/lib/everyframe
-api() { curl -sf -u "x:$token" "http://127.0.0.1:11980$1"; }
-until_true 30 api /api/v1/status || fail 'the collector does not answer'
+pid_of() { engine inspect --format '{{.State.Pid}}' "$1"; }
+fetch() { nsenter --net="/proc/$collector/ns/net" curl -sf "${@:2}" "http://127.0.0.1:$1"; }
+api() { fetch "11080$1" -u "x:$token"; }
+
+engine run --rm --network none --ulimit nofile=4096:4096 --ulimit nproc=4096:4096 --read-only "$image" --version >"$log" 2>&1 || fail --version
+grep -qE "^$version \(commit [0-9a-f]{12}" "$log" || fail 'no commit in --version'
+start collector --network none --add-host everyframe-collector:127.0.0.1
+collector=$(pid_of collector)
+until_true 30 api /api/v1/status || {
+	engine logs collector
+	fail 'the collector does not answer'
+}
 # a process of the host, whose name nobody else has
 cp "$(command -v sh)" "$work/everyframe-load"
 nice "$work/everyframe-load" -c 'while :; do :; done' &
 sleeper=$!
-# shellcheck disable=SC2086
-start agent $agent_rights -e OTEL_RESOURCE_ATTRIBUTES=host.name=node-7,k8s.node.name=node-7 -v "$work/headers:/etc/everyframe/headers:ro" -v "$work/cache:/var/cache/everyframe" --memory 512m "$image" \
-	agent --collection-agent=127.0.0.1:11900 --disable-tls --headers-file=/etc/everyframe/headers --symbol-cache=/var/cache/everyframe \
-	--metrics-address=127.0.0.1:11964
+start agent --network container:collector
 seen() { api '/api/v1/values?label=process' | grep -F '"everyframe-load'; }
 until_true 60 seen || {
 	engine logs agent
@@ -117,26 +114,27 @@ for label in host k8s.node.name; do
 	api "/api/v1/values?label=$label" >"$log" || fail "values of $label"
 	grep -qF '"node-7"' "$log" || fail "the node is not $label"
 done
-# the probes of the chart, without the token
-for url in 11980/healthz 11980/readyz 11964/healthz 11964/readyz; do
-	until_true 10 curl -sf "http://127.0.0.1:$url" || fail "no answer from $url"
+# without the token
+for url in 11080/healthz 11080/readyz 9465/healthz 9465/readyz; do
+	until_true 10 fetch "$url" || fail "no answer from $url"
 done
-for port in 11964 11965; do
-	curl -sf -o "$log" "http://127.0.0.1:$port/metrics" || fail "no answer from $port"
+for port in 9464 9465; do
+	fetch "$port/metrics" -o "$log" || fail "no answer from $port"
 	grep -q '^everyframe_' "$log" || fail "no metrics at $port"
 done
-say 'a collector and an agent in containers: a process of the host has its profile, probes and metrics answer'
+say 'collector and agent of the manifest: a process of the host has its profile and the name of the node, probes and metrics answer'
+engine exec agent /usr/bin/everyframe doctor >"$log" 2>&1 || fail doctor
+say "doctor in the agent's container: $(tail -n 1 "$log")"
 
 rights() { # rights CONTAINER: user and effective capabilities of its first process
-	pid=$(engine inspect --format '{{.State.Pid}}' "$1")
-	awk '/^Uid|^CapEff|^NoNewPrivs/ { printf "%s%s ", $1, $2 }' "/proc/$pid/status"
+	awk '/^Uid|^CapEff|^NoNewPrivs/ { printf "%s%s ", $1, $2 }' "/proc/$(pid_of "$1")/status"
 }
 [ "$(rights collector)" = 'Uid:65532 CapEff:0000000000000000 NoNewPrivs:1 ' ] || fail "the collector is $(rights collector)"
 [ "$(rights agent)" = 'Uid:0 CapEff:000001c400080004 NoNewPrivs:1 ' ] || fail "the agent is $(rights agent)"
 say "rights: collector $(rights collector), agent $(rights agent)"
 # Limits hold: nothing was reclaimed or killed for want of memory. Version 1 and 2 of cgroups.
 memory_of() { # memory_of CONTAINER: MiB at most, and how often its limit was met
-	line=$(grep -E '^[0-9]+:(memory|[a-z,]*,memory[a-z,]*)?:' "/proc/$(engine inspect --format '{{.State.Pid}}' "$1")/cgroup" | sort -r | head -n 1)
+	line=$(grep -E '^[0-9]+:(memory|[a-z,]*,memory[a-z,]*)?:' "/proc/$(pid_of "$1")/cgroup" | sort -r | head -n 1)
 	group=/sys/fs/cgroup${line##*:}
 	[ -d "$group" ] || group=/sys/fs/cgroup/memory${line##*:}
 	peak=$(cat "$group/memory.max_usage_in_bytes" "$group/memory.peak" 2>/dev/null | head -n 1)
@@ -158,4 +156,4 @@ for pod in agent collector; do
 	}
 	say "$pod stopped in $((($(date +%s%N) - begin) / 1000000)) ms"
 done
-[ -n "$(ls "$work/data")" ] || fail 'nothing was kept'
+[ -n "$(ls "$work/collector/data")" ] || fail 'nothing was kept'
