@@ -92,7 +92,7 @@ api() { fetch "11080$1" -u "x:$token"; }
 
 engine run --rm --network none --ulimit nofile=4096:4096 --ulimit nproc=4096:4096 --read-only "$image" --version >"$log" 2>&1 || fail --version
 grep -qE "^$version \(commit [0-9a-f]{12}" "$log" || fail 'no commit in --version'
-start collector --network none --add-host everyframe-collector:127.0.0.1
+start collector --network none
 collector=$(pid_of collector)
 until_true 30 api /api/v1/status || {
 	engine logs collector
@@ -102,7 +102,8 @@ until_true 30 api /api/v1/status || {
 cp "$(command -v sh)" "$work/everyframe-load"
 nice "$work/everyframe-load" -c 'while :; do :; done' &
 sleeper=$!
-start agent --network container:collector
+echo '127.0.0.1 localhost everyframe-collector' >"$work/hosts"
+start agent --network container:collector -v "$work/hosts:/etc/hosts:ro"
 seen() { api '/api/v1/values?label=process' | grep -F '"everyframe-load'; }
 until_true 60 seen || {
 	engine logs agent
