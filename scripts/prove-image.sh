@@ -1,5 +1,5 @@
 #!/bin/bash
-# prove-image.sh: what is in the OCI image of `npm run dist`, and both of its commands run by Podman as the chart runs them: a
+# prove-image.sh [SECONDS]: what is in the OCI image of `npm run dist`, and both of its commands run by Podman as the chart runs them: a
 # collector without rights that keeps what an agent with six capabilities sends of its host. As root; needs podman, crun, curl.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -133,6 +133,7 @@ rights() { # rights CONTAINER: user and effective capabilities of its first proc
 [ "$(rights collector)" = 'Uid:65532 CapEff:0000000000000000 NoNewPrivs:1 ' ] || fail "the collector is $(rights collector)"
 [ "$(rights agent)" = 'Uid:0 CapEff:000001c400080004 NoNewPrivs:1 ' ] || fail "the agent is $(rights agent)"
 say "rights: collector $(rights collector), agent $(rights agent)"
+sleep "${1:-0}"
 # Limits hold: nothing was reclaimed or killed for want of memory. Version 1 and 2 of cgroups.
 memory_of() { # memory_of CONTAINER: MiB at most, and how often its limit was met
 	line=$(grep -E '^[0-9]+:(memory|[a-z,]*,memory[a-z,]*)?:' "/proc/$(pid_of "$1")/cgroup" | sort -r | head -n 1)

@@ -146,7 +146,8 @@ prove_deb() {
 # none. Upgraded to a release that has another number.
 prove_rpm() {
 	cpu=$(uname -m)
-	[ -e "$roots/next/everyframe-$version.1-1.$cpu.rpm" ] || {
+	[ "$roots/next/everyframe-$version.1-1.$cpu.rpm" -nt "$release/everyframe-$version-1.$cpu.rpm" ] || {
+		rm -rf "$roots/next"
 		mkdir -p "$roots/next"
 		cp -al "$release/$name" "$roots/next/$name"
 		SOURCE_DATE_EPOCH=0 scripts/release/rpm.sh "$roots/next/$name" "$cpu" "$version.1" >"$log" 2>&1 || fail rpm.sh
