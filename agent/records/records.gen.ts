@@ -626,7 +626,8 @@ export const PERL = {
   contextCv: 159,
   contextName: 160,
   stackType: 161,
-  reserved: 162,
+  isSlot: 162,
+  reserved: 163,
 } as const;
 
 /** Size and byte offsets of struct ef_php. */

@@ -62,7 +62,8 @@ struct ef_perl {
 	__u8 context_cv;    /* offset in it: the function */
 	__u8 context_name;  /* of an eval: the file that is required */
 	__u8 stack_type;    /* offset in PERL_SI */
-	__u16 reserved;
+	__u8 is_slot;       /* `at` is where the loader has left the address of what is meant */
+	__u8 reserved;
 };
 
 #endif

@@ -96,6 +96,8 @@ static __always_inline u64 perl_interpreter(const struct ef_perl *file, u64 delt
 
 	if (file->access == EF_PERL_GLOBALS)
 		return -delta;
+	if (file->is_slot)
+		at = PERL_WORD(at);
 	if (file->access == EF_PERL_POINTER)
 		return PERL_WORD(at);
 	if (PERL_READ(&key, 4, at) || key > 4095)

@@ -1,9 +1,10 @@
-/** Perl in another program: Apache with mod_perl, whose workers are forked. In the whole matrix only. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { cpSync, rmSync, writeFileSync } from 'node:fs';
+/** Perl in other programs: one that calls a function of it, and, in the whole matrix, Apache with mod_perl, whose workers are forked. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { cpSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { missingRights } from '../support/fixtures.ts';
+import { toPid } from '../../common/base/brand.ts';
+import { compile, hasTool, missingRights } from '../support/fixtures.ts';
 import { Recording, type Stack, share, total } from '../support/recording.ts';
 import { fetchPackages, inRoot, isWholeMatrix, ROOTS } from './debian-roots.ts';
 
@@ -21,6 +22,49 @@ const CHAIN = [
   'ap_run_handler',
   'main',
 ];
+
+/** Headers and library of the machine's Perl; undefined, and a printed reason, where there are none. */
+function findLibrary(): { headers: string; library: string } | undefined {
+  const { stdout } = spawnSync('perl', ['-MConfig', '-e', 'print "$Config{archlibexp} $Config{libperl}"'], {
+    encoding: 'utf8',
+  });
+  const [folder = '', name = ''] = (stdout ?? '').split(' ');
+  const found = { headers: join(folder, 'CORE'), library: join(folder, '../..', name) };
+  if (hasTool('gcc') && existsSync(join(found.headers, 'perl.h')) && existsSync(found.library)) return found;
+  console.log('skipped: no gcc, or no libperl to make a program with Perl of');
+  return undefined;
+}
+
+const library = missingRights ? undefined : findLibrary();
+
+describe.skipIf(library === undefined)('a program with libperl', () => {
+  it('that has the number of its pthread key in memory of its own shows functions', async () => {
+    const flags = [
+      '-O2',
+      '-w',
+      '-Wl,--no-as-needed',
+      '-D_GNU_SOURCE',
+      `-I${library!.headers}`,
+      library!.library,
+    ];
+    const path = compile('embeds-perl', 'gcc', flags, 'embeds-perl.c');
+    const script = join(import.meta.dirname, 'perl/busy.pl');
+    const child = spawn('nice', ['-n', '19', path, script], { stdio: 'ignore' });
+    const recording = await Recording.start({ targets: [toPid(child.pid!)] });
+    try {
+      await recording.until((stacks) => total(stacks) > 0 && stacks.at(-1)!.frames.includes('main'));
+      recording.clear();
+      await recording.until((stacks) => total(stacks) >= SAMPLES);
+      const calls = ['main::spend', 'main::busy', 'Perl_runops_standard', 'Perl_call_sv'];
+      const follows = ({ frames }: Stack): boolean => frames.join().includes(calls.join());
+      // at its beginning and its end spend() has no context
+      expect(share(recording.stacks(), follows)).toBeGreaterThan(0.9);
+    } finally {
+      child.kill('SIGKILL');
+      await recording.stop();
+    }
+  }, 60_000);
+});
 
 const root =
   missingRights || !isWholeMatrix

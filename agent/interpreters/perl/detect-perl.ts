@@ -4,16 +4,17 @@
  */
 import { type ElfFile, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
 import { usesMusl } from '../../../common/elf/uses-musl.ts';
+import { findGlobalSlot } from '../../../common/symbols/global-slot.ts';
 import { findNamedSymbols, type NamedSymbol } from '../../../common/symbols/named-symbols.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import { layoutOf, OPERATION, type PerlLayout } from './layout.ts';
 
 /** Where the interpreter is. Addresses are ELF virtual addresses. */
 export type PerlAccess =
-  /** Each thread has its own, under the pthread key whose number stands there. */
-  | { kind: 'key'; address: number }
+  /** Each thread has its own, under the pthread key whose number stands there; in a library, at the address that stands in a slot. */
+  | { kind: 'key'; address: number; isSlot: boolean }
   /** The one interpreter; a pointer to it stands there. */
-  | { kind: 'pointer'; address: number }
+  | { kind: 'pointer'; address: number; isSlot: boolean }
   /** There is none, its members are variables. */
   | { kind: 'globals' };
 
@@ -68,7 +69,7 @@ export function detectPerl(elf: ElfFile): PerlBinary | undefined {
     version,
     layout,
     functions: FUNCTIONS.map((name) => symbols.get(name)),
-    ...placesOf(symbols, layout, version),
+    ...placesOf(elf, symbols, layout, version),
     hasThreads: symbols.has('PL_thr_key'),
     textBias: textBiasOf(elf, loop.address, version),
     isMusl: usesMusl(elf),
@@ -76,6 +77,7 @@ export function detectPerl(elf: ElfFile): PerlBinary | undefined {
 }
 
 function placesOf(
+  elf: ElfFile,
   symbols: Symbols,
   { statement, stackInfo }: PerlLayout,
   version: string,
@@ -93,8 +95,10 @@ function placesOf(
   }
   const [key, pointer] = [symbols.get('PL_thr_key'), symbols.get('PL_curinterp')];
   if (!key && !pointer) throw new UnsupportedRuntime(`Perl ${version}: its interpreter was not found`);
+  const { address } = (key ?? pointer)!;
+  const slot = findGlobalSlot(elf, address);
   return {
-    access: key ? { kind: 'key', address: key.address } : { kind: 'pointer', address: pointer!.address },
+    access: { kind: key ? 'key' : 'pointer', address: slot ?? address, isSlot: slot !== undefined },
     operation: OPERATION,
     statement,
     stackInfo,

@@ -154,6 +154,7 @@ function encode(found: PerlBinary): Uint8Array {
   entry.writeUInt8(layout.contextFunction, PERL.contextCv);
   entry.writeUInt8(layout.contextName, PERL.contextName);
   entry.writeUInt8(layout.stackType, PERL.stackType);
+  entry.writeUInt8(Number(access.kind !== 'globals' && access.isSlot), PERL.isSlot);
   return entry;
 }
 
