@@ -20,6 +20,7 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   DefineReader(env, exports);
   DefineRights(env, exports);
   DefineSeccomp(env, exports);
+  DefineTracepoints(env, exports);
   return exports;
 }
 

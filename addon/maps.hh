@@ -12,3 +12,4 @@ void DefinePerf(Napi::Env env, Napi::Object exports);
 void DefineReader(Napi::Env env, Napi::Object exports);
 void DefineRights(Napi::Env env, Napi::Object exports);
 void DefineSeccomp(Napi::Env env, Napi::Object exports);
+void DefineTracepoints(Napi::Env env, Napi::Object exports);

@@ -105,7 +105,8 @@ Napi::Function BpfObject::Define(Napi::Env env) {
       {InstanceMethod("load", &BpfObject::Load), InstanceMethod("loadSync", &BpfObject::LoadSync),
        InstanceMethod("mapFd", &BpfObject::MapFd), InstanceMethod("programFd", &BpfObject::ProgramFd),
        InstanceMethod("attachRawTracepoint", &BpfObject::AttachRawTracepoint),
-       InstanceMethod("attach", &BpfObject::Attach), InstanceMethod("askForStats", &BpfObject::AskForStats),
+       InstanceMethod("attach", &BpfObject::Attach), InstanceMethod("attachUprobe", &BpfObject::AttachUprobe),
+       InstanceMethod("detach", &BpfObject::Detach), InstanceMethod("askForStats", &BpfObject::AskForStats),
        InstanceMethod("verifierStats", &BpfObject::VerifierStats), InstanceMethod("close", &BpfObject::Close)});
 }
 
@@ -226,6 +227,29 @@ Napi::Value BpfObject::Attach(const Napi::CallbackInfo& info) {
   bpf_link* link = bpf_program__attach(program);
   if (!link) throw SystemError(info.Env(), "cannot attach the BPF program " + name, errno);
   links_.push_back(link);
+  return info.Env().Undefined();
+}
+
+// attachUprobe(program, path, offset, counterOffset): at an offset of a file, in all processes; the kernel raises the u16 at
+// counterOffset, if that is not 0, in each process (the semaphore of a USDT probe)
+Napi::Value BpfObject::AttachUprobe(const Napi::CallbackInfo& info) {
+  std::string name = info[0].As<Napi::String>();
+  std::string path = info[1].As<Napi::String>();
+  bpf_program* program = object_ ? bpf_object__find_program_by_name(object_, name.c_str()) : nullptr;
+  if (!program) throw SystemError(info.Env(), "no BPF program " + name, ENOENT);
+  LIBBPF_OPTS(bpf_uprobe_opts, options);
+  options.ref_ctr_offset = info[3].As<Napi::Number>().Int64Value();
+  bpf_link* link =
+      bpf_program__attach_uprobe_opts(program, -1, path.c_str(), info[2].As<Napi::Number>().Int64Value(), &options);
+  if (!link) throw SystemError(info.Env(), "cannot set a probe in " + path, errno);
+  links_.push_back(link);
+  return info.Env().Undefined();
+}
+
+// detach(): from everywhere
+Napi::Value BpfObject::Detach(const Napi::CallbackInfo& info) {
+  for (bpf_link* link : links_) bpf_link__destroy(link);
+  links_.clear();
   return info.Env().Undefined();
 }
 

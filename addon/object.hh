@@ -22,6 +22,8 @@ class BpfObject : public Napi::ObjectWrap<BpfObject> {
   Napi::Value ProgramFd(const Napi::CallbackInfo& info);
   Napi::Value AttachRawTracepoint(const Napi::CallbackInfo& info);
   Napi::Value Attach(const Napi::CallbackInfo& info);
+  Napi::Value AttachUprobe(const Napi::CallbackInfo& info);
+  Napi::Value Detach(const Napi::CallbackInfo& info);
   Napi::Value AskForStats(const Napi::CallbackInfo& info);
   Napi::Value VerifierStats(const Napi::CallbackInfo& info);
   Napi::Value Close(const Napi::CallbackInfo& info);

@@ -1,3 +1,4 @@
+import type { EventSpec } from './events/event-spec.ts';
 import type { FirstSamplesOptions } from './first-samples.ts';
 import type { IntervalOptions } from './intervals.ts';
 import type { SamplingOptions } from './sampling.ts';
@@ -21,6 +22,8 @@ export interface ControllerOptions extends SamplingOptions, IntervalOptions, Fir
   maxCpu?: number | undefined;
   /** Sample where threads wait; undefined: CPU time alone. */
   offCpu?: OffCpuOptions | undefined;
+  /** What is sampled, and how many stacks of each event a CPU and second; undefined: CPU time. */
+  events?: { specs: readonly EventSpec[]; budget: number } | undefined;
   /** Show sources in place of the scripts that were made from them. */
   sourceMaps: boolean;
   /** Measure how long the main loop is kept from its work. */

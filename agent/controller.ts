@@ -10,6 +10,9 @@ import { APPROXIMATE_LINES } from '../common/profile/model/approximate-lines.ts'
 import { loadNative } from './base/native.ts';
 import type { ControllerOptions } from './controller-options.ts';
 import { addParts } from './counted-parts.ts';
+import { EventProbes } from './events/event-probes.ts';
+import { sampledEvents, sourceTypes } from './events/event-types.ts';
+import { NoSuchEvent } from './events/no-such-event.ts';
 import { Executables } from './executables/executables.ts';
 import { FirstSamples } from './first-samples.ts';
 import { onlineCpus } from './host/cpus.ts';
@@ -39,6 +42,8 @@ import { StatsRegistry } from './stats-registry.ts';
 import { Debuginfod } from './symbolizer/debuginfod/debuginfod.ts';
 import { BpfCode } from './symbolizer/kernel/bpf-code.ts';
 import { Kernel } from './symbolizer/kernel/kernel.ts';
+import { CannotProfile } from './tracer/bpf-object.ts';
+import type { EventTotals } from './tracer/event-sources.ts';
 import { IdleTables } from './tracer/idle-tables.ts';
 import { Tracer } from './tracer/tracer.ts';
 import { FrameResolver } from './traces/frame-resolver.ts';
@@ -98,6 +103,9 @@ export class Controller {
   readonly #maintenance: Maintenance;
   readonly #firstSamples: FirstSamples;
   readonly #stats = new StatsRegistry();
+  #probes: EventProbes | undefined;
+  /** The last ones, once it is stopped. */
+  #eventTotals: EventTotals[] | undefined;
   #stopped = false;
 
   private constructor(options: ControllerOptions, sink: ProfileSink, log: Log, kernel: Kernel) {
@@ -109,11 +117,14 @@ export class Controller {
       maxBytes: TRACE_BYTES * scale,
       forget: (low, high) => this.#tracer.seen.forget(low, high),
     });
-    this.#traces = new TraceHandler(this.#store);
+    const sources = sourceTypes(options.events?.specs);
+    this.#traces = new TraceHandler(this.#store, { origins: sources.length });
     this.#tracer = new Tracer(
       {
         ...options,
+        ...sampledEvents(options),
         runtimes: RUNTIMES,
+        findCode: (name) => kernel.rangeOf(name),
         findScheduler: () => kernel.rangeOf('__schedule'),
         onThreads: (threads, nowNs) => this.#threadTimes.onThreads(threads, nowNs),
       },
@@ -167,7 +178,8 @@ export class Controller {
     );
     this.#stacks = new Stacks(this.#store, this.#frames, (process) => this.#views.of(process));
     this.#maker = new ProfileMaker({
-      periodNs: this.#tracer.events.periodNs,
+      periodNs: this.#tracer.periodNs,
+      sources,
       stacks: this.#stacks,
       processes: this.#processes,
       maxLocations: (FRAMES * scale) / FRAMES_A_LOCATION,
@@ -299,12 +311,31 @@ export class Controller {
     await controller.#executables.loadVdso();
     await controller.#firstSamples.prepare();
     await controller.#tracer.start();
+    await controller.#setProbes();
     controller.#sampling.start();
     controller.#firstSamples.hasten();
     if (options.watchLoop) controller.#loopDelay.start();
     controller.#intervals.start();
     controller.#maintenance.start();
     return controller;
+  }
+
+  /** Throws CannotProfile. */
+  async #setProbes(): Promise<void> {
+    const { otherEvents } = this.#tracer;
+    if (!otherEvents) return;
+    this.#probes = new EventProbes(this.#workers, otherEvents, (message) => this.#log.warn(message));
+    this.#stats.add('probes', () => this.#probes?.stats);
+    try {
+      await this.#probes.start(otherEvents.specs);
+    } catch (error) {
+      throw error instanceof NoSuchEvent ? new CannotProfile(error.message) : error;
+    }
+  }
+
+  /** Of --event: all that happened, whatever was sampled. */
+  eventTotals(): EventTotals[] {
+    return this.#eventTotals ?? this.#tracer.otherEvents?.totals() ?? [];
   }
 
   /** Stops sampling, sends what was counted, detaches everything. */
@@ -316,7 +347,9 @@ export class Controller {
     this.#firstSamples.stop();
     this.#loopDelay.stop();
     this.#sampling.stop();
+    await this.#probes?.stop();
     await this.#tracer.stopSampling();
+    this.#eventTotals = this.eventTotals();
     await this.#intervals.finish();
     await this.#processCode.stop();
     await Promise.all([

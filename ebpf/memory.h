@@ -124,6 +124,7 @@ struct ef_scratch {
 		struct ef_exit exit;
 		struct ef_page page;
 		struct ef_code code;
+		struct ef_event_caller caller;
 		struct ef_thread thread;
 		struct ef_wait wait;
 		u8 bytes[sizeof(struct ef_process) + 256];

@@ -318,6 +318,44 @@ struct ef_attachment {
 	__u32 reserved;
 };
 
+/* A weight of 1: of how many waits or events a sampled one is. Weights have 16 bits behind the point. */
+#define EF_WEIGHT_ONE 65536
+
+/* A number that an event has. */
+struct ef_event_field {
+	__u32 kind;     /* enum ef_event_field_kind */
+	__u32 argument; /* of the tracepoint, or DWARF number of the register */
+	__u32 offset;   /* of the member that the argument points to */
+	__u32 size;     /* 1, 2, 4 or 8 */
+	__u32 is_signed;
+	__u32 reserved;
+};
+
+enum ef_event_field_kind {
+	EF_EVENT_FIELD_NONE = 0,
+	EF_EVENT_FIELD_ARGUMENT = 1,
+	EF_EVENT_FIELD_MEMBER = 2, /* of the kernel's struct that the argument points to */
+};
+
+enum ef_event_comparison {
+	EF_EVENT_ANY = 0,
+	EF_EVENT_EQUAL = 1,
+	EF_EVENT_NOT_EQUAL = 2,
+	EF_EVENT_LESS = 3,
+	EF_EVENT_GREATER = 4,
+};
+
+/* One event of --event, as the programs of its object have it. */
+struct ef_event {
+	__u32 number; /* in the map `events`; its origin is EF_ORIGIN_MAX and this */
+	__u32 budget; /* stacks a CPU and second */
+	struct ef_event_field value;
+	struct ef_event_field filter;
+	__s64 operand;
+	__u32 comparison; /* enum ef_event_comparison: of the filter's field with the operand */
+	__u32 reserved;
+};
+
 /* Set before load, constant afterwards: the verifier removes what is switched off. */
 struct ef_config {
 	__u32 fast_loads;       /* the kernel has bpf_rdonly_cast and maple trees (6.2 and later) */
@@ -337,6 +375,23 @@ struct ef_config {
 	__u32 wait_budget;     /* stacks of waits a CPU and second */
 	__u64 scheduler_start; /* code of __schedule(), 0: not known */
 	__u64 scheduler_end;
+	struct ef_event event;
+};
+
+#define EF_MAX_EVENTS 32
+
+/* Of each event that is a tracepoint: the kernel's code that calls BPF, the map `event_callers`; 0: not known */
+struct ef_event_caller {
+	__u64 start;
+	__u64 end;
+};
+
+/* Elements of the map `event_totals`, of each event these. */
+enum ef_event_total {
+	EF_EVENT_TOTAL_EVENTS = 0, /* that pass the filter, and are of a chosen process */
+	EF_EVENT_TOTAL_VALUES = 1, /* the sum of theirs */
+	EF_EVENT_TOTAL_SAMPLES = 2,
+	EF_EVENT_TOTAL_MAX
 };
 
 /* Elements of the map `scratch`: see memory.h. */

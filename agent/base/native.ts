@@ -13,6 +13,10 @@ export interface NativeBpfObject {
   attachRawTracepoint(program: string, tracepoint: string): void;
   /** Where the program's section says. */
   attach(program: string): void;
+  /** At an offset of a file, in all processes; `semaphore` is the offset of a counter that the kernel raises, 0: none. */
+  attachUprobe(program: string, path: string, offset: number, semaphore: number): void;
+  /** All of its programs, from everywhere. */
+  detach(): void;
   /** Before loading: keep what the verifier says of each program. */
   askForStats(): void;
   /** The verifier's log by program; empty unless it was asked for. */
@@ -95,6 +99,16 @@ export interface NativeAsyncReader {
   close(): void;
 }
 
+/** A number that a raw tracepoint is called with. */
+export interface TracepointField {
+  /** Number of the argument. */
+  argument: number;
+  /** Of the member that the argument points to; -1: the argument itself. */
+  offset: number;
+  bytes: number;
+  isSigned: boolean;
+}
+
 /** Errors of these calls carry `code` (such as 'EPERM'), `errno`, and libbpf's last lines in `log`. */
 export interface Native {
   BpfObject: new (
@@ -126,6 +140,19 @@ export interface Native {
   /** All at once: each waits for the kernel, together hardly longer than one. */
   removeTables(outerFd: number, indices: Uint32Array): Promise<void>;
   perfOpen(cpu: number, periodNs: number, includeIdle: boolean, programFd: number): number;
+  /** By ARGUMENT or ARGUMENT.MEMBER, out of the kernel's BTF; undefined where there is none, or it is no number. */
+  tracepointField(tracepoint: string, field: string): TracepointField | undefined;
+  /** Names of the arguments; empty where there is no such tracepoint. */
+  tracepointFields(tracepoint: string): string[];
+  /** A disabled event that runs the program after each `period` of it, where that is 0 `frequency` times a second. */
+  perfOpenEvent(
+    cpu: number,
+    type: number,
+    config: number,
+    period: number,
+    frequency: number,
+    programFd: number,
+  ): number;
   perfEnable(fds: number[], gapNs: number): Promise<number>;
   perfDisable(fds: number[]): void;
   closeFd(fd: number): void;

@@ -83,5 +83,7 @@ export const BPF_COUNTERS = [
   { name: 'threads_full', text: "Switches to threads that are not counted because the map of threads is full" },
   { name: 'functions_sent', text: "Functions whose names were read at the sample, since they may be freed soon (PHP)" },
   { name: 'functions_lost_ring', text: "Such names lost because the ring buffer was full: they are read from the process, or sent again" },
+  { name: 'events_sampled', text: "Events of --event of which the stack was taken" },
+  { name: 'events_value_failed', text: "Events of --event without their value, or what they are filtered by: it could not be read" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

@@ -15,6 +15,8 @@ export const EF_FUNCTION_FILE_BYTES = 1024;
 export const EF_BLOCK_BITS = 14;
 export const EF_PAGE_BITS = 12;
 export const EF_RULE_INTERRUPTED = 128;
+export const EF_WEIGHT_ONE = 65536;
+export const EF_MAX_EVENTS = 32;
 export const EF_SEEN_WAYS = 8;
 export const EF_SEEN_SETS = 4096;
 export const EF_FUNCTION_SETS = 1024;
@@ -26,7 +28,6 @@ export const EF_HOTSPOT_NO_BCI = 65535;
 export const EF_HOTSPOT_HEAPS = 16;
 export const EF_HOTSPOT_BLOB_BYTES = 384;
 export const EF_THREAD_STATES = 8;
-export const EF_WEIGHT_ONE = 65536;
 export const EF_PERL_ADDRESS_BITS = 45;
 export const EF_PERL_LINE_BITS = 19;
 export const EF_PYTHON_RANGES = 4;
@@ -116,6 +117,26 @@ export const Runtime = {
   DOTNET: 5,
   RUBY: 6,
   PERL: 7,
+} as const;
+
+export const EventFieldKind = {
+  NONE: 0,
+  ARGUMENT: 1,
+  MEMBER: 2,
+} as const;
+
+export const EventComparison = {
+  ANY: 0,
+  EQUAL: 1,
+  NOT_EQUAL: 2,
+  LESS: 3,
+  GREATER: 4,
+} as const;
+
+export const EventTotal = {
+  EVENTS: 0,
+  VALUES: 1,
+  SAMPLES: 2,
 } as const;
 
 export const Context = {
@@ -442,9 +463,42 @@ export const ATTACHMENT = {
   reserved: 28,
 } as const;
 
+/** Size and byte offsets of struct ef_event_field. */
+export const EVENT_FIELD = {
+  bytes: 24,
+  kind: 0,
+  argument: 4,
+  offset: 8,
+  size: 12,
+  isSigned: 16,
+  reserved: 20,
+} as const;
+
+/** Size and byte offsets of struct ef_event. */
+export const EVENT = {
+  bytes: 72,
+  number: 0,
+  budget: 4,
+  valueKind: 8,
+  valueArgument: 12,
+  valueOffset: 16,
+  valueSize: 20,
+  valueIsSigned: 24,
+  valueReserved: 28,
+  filterKind: 32,
+  filterArgument: 36,
+  filterOffset: 40,
+  filterSize: 44,
+  filterIsSigned: 48,
+  filterReserved: 52,
+  operand: 56,
+  comparison: 64,
+  reserved: 68,
+} as const;
+
 /** Size and byte offsets of struct ef_config. */
 export const CONFIG = {
-  bytes: 80,
+  bytes: 152,
   fastLoads: 0,
   hasTaskPtRegs: 4,
   maxUserFrames: 8,
@@ -462,6 +516,30 @@ export const CONFIG = {
   waitBudget: 60,
   schedulerStart: 64,
   schedulerEnd: 72,
+  eventNumber: 80,
+  eventBudget: 84,
+  eventValueKind: 88,
+  eventValueArgument: 92,
+  eventValueOffset: 96,
+  eventValueSize: 100,
+  eventValueIsSigned: 104,
+  eventValueReserved: 108,
+  eventFilterKind: 112,
+  eventFilterArgument: 116,
+  eventFilterOffset: 120,
+  eventFilterSize: 124,
+  eventFilterIsSigned: 128,
+  eventFilterReserved: 132,
+  eventOperand: 136,
+  eventComparison: 144,
+  eventReserved: 148,
+} as const;
+
+/** Size and byte offsets of struct ef_event_caller. */
+export const EVENT_CALLER = {
+  bytes: 16,
+  start: 0,
+  end: 8,
 } as const;
 
 /** Size and byte offsets of struct ef_seen_set. */

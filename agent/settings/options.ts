@@ -16,6 +16,7 @@ import {
   withoutSettings,
 } from '../../common/base/setting-layers.ts';
 import { parseBytes } from '../../common/base/size.ts';
+import { BadEvent, type EventSpec, parseEvent } from '../events/event-spec.ts';
 import { exporterEnvironment } from './exporter-environment.ts';
 
 export const SYMBOL_CACHE_HELP =
@@ -28,6 +29,11 @@ export const OFF_CPU_THRESHOLD_HELP =
   'take the stack of each wait with this probability in place of the budget, 0 to 1; more than 0 means --off-cpu';
 const METRICS_ADDRESS_HELP =
   'answer /healthz, /readyz and /metrics (Prometheus) there, to whoever asks (default: nowhere)';
+
+export const EVENT_HELP =
+  'sample this event in place of CPU time: page-faults, cycles, tracepoint:CATEGORY:NAME, uprobe:PATH:SYMBOL, usdt:PATH:PROVIDER:NAME and others (docs/events.md); repeatable, cpu-clock is CPU time';
+export const EVENT_BUDGET_HELP =
+  'stacks of each event to take a second on each CPU: of more events some stand for others';
 
 export const AGENT_SETTINGS: readonly Setting[] = [
   {
@@ -106,6 +112,8 @@ export const AGENT_SETTINGS: readonly Setting[] = [
   { flag: 'off-cpu', help: OFF_CPU_HELP },
   { flag: 'off-cpu-budget', value: 'N', default: '200', help: OFF_CPU_BUDGET_HELP },
   { flag: 'off-cpu-threshold', value: 'P', default: '0', help: OFF_CPU_THRESHOLD_HELP },
+  { flag: 'event', value: 'SPEC', repeatable: true, help: EVENT_HELP },
+  { flag: 'event-budget', value: 'N', default: '100', help: EVENT_BUDGET_HELP },
   { flag: 'send-idle-frames', help: 'sample the idle task as well' },
   {
     flag: 'probabilistic-threshold',
@@ -227,6 +235,20 @@ const list = v.optional(
   [],
 );
 
+const eventsOf = (texts: string[]): EventSpec[] => texts.map(parseEvent);
+const areEvents = (texts: string[]): boolean => whyNoEvents(texts) === '';
+
+/** '' where each is one. */
+function whyNoEvents(texts: string[]): string {
+  try {
+    eventsOf(texts);
+    return '';
+  } catch (error) {
+    if (!(error instanceof BadEvent)) throw error;
+    return `--event: ${error.message}`;
+  }
+}
+
 /** What the settings are once they are read, by name. */
 export const agentSchema = v.strictObject({
   collectionAgent: list,
@@ -259,6 +281,12 @@ export const agentSchema = v.strictObject({
   offCpu: onOff,
   offCpuBudget: number('--off-cpu-budget', 1, 10_000),
   offCpuThreshold: number('--off-cpu-threshold', 0, 1, false),
+  event: v.pipe(
+    list,
+    v.check(areEvents, ({ input }) => whyNoEvents(input)),
+    v.transform(eventsOf),
+  ),
+  eventBudget: number('--event-budget', 1, 10_000),
   sendIdleFrames: onOff,
   probabilisticThreshold: number('--probabilistic-threshold', 1, 100),
   probabilisticInterval: duration('probabilistic-interval', 60_000, 300_000),

@@ -3,9 +3,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KernelFeatures, Native, NativeBpfObject } from '../base/native.ts';
 import { packageRoot } from '../base/package-root.ts';
+import { NoSuchEvent } from '../events/no-such-event.ts';
 import { onlineCpus } from '../host/cpus.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { CONFIG, Context, EF_DEFERRED_PER_CPU } from '../records/records.gen.ts';
+import type { EventSettings } from './event-config.ts';
+import { EventSources, type EventSourcesOptions } from './event-sources.ts';
 import { type FindScheduler, OffCpu, type OffCpuOptions, type OnThreads, weightOf } from './off-cpu.ts';
 import { MAPS_OF_RUNTIMES, type SamplerObjects, Samplers } from './samplers.ts';
 
@@ -21,6 +24,8 @@ export interface BpfSettings {
   runtimes: readonly RuntimePlugin[];
   /** Undefined: waits are not sampled. */
   offCpu?: OffCpuOptions | undefined;
+  /** Undefined: no other events are sampled. */
+  events?: EventSourcesOptions | undefined;
   findScheduler?: FindScheduler | undefined;
   onThreads?: OnThreads | undefined;
 }
@@ -43,6 +48,7 @@ function encodeConfig(
   features: KernelFeatures,
   runtimes: readonly RuntimePlugin[],
   context: number,
+  event: EventSettings | undefined,
 ): Buffer {
   const config = Buffer.alloc(CONFIG.bytes);
   config.writeUInt32LE(features.rdonlyCast && features.mapleTree ? 1 : 0, CONFIG.fastLoads);
@@ -69,6 +75,7 @@ function encodeConfig(
     runtimes.reduce((mask, { id }) => mask | (1 << id), 0),
     CONFIG.runtimes,
   );
+  event?.(config);
   return config;
 }
 
@@ -97,6 +104,8 @@ interface Opening {
   /** enum ef_context: where they run. */
   context: number;
   runtimes?: readonly RuntimePlugin[];
+  /** Of the event that its program is attached to. */
+  event?: EventSettings;
   /** Entries of maps, where they differ from the object's source. */
   maxEntries?: Record<string, number>;
   /** Maps that these objects have are used in place of new ones. */
@@ -110,9 +119,9 @@ const MAIN_OBJECT = 'everyframe.bpf.o';
 
 export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
   const features = native.probeFeatures();
-  return (file, { programs, context, runtimes = [], maxEntries = {}, share = [] }) =>
+  return (file, { programs, context, runtimes = [], event, maxEntries = {}, share = [] }) =>
     new native.BpfObject(join(packageRoot(), 'build', file), {
-      rodata: encodeConfig(settings, features, runtimes, context),
+      rodata: encodeConfig(settings, features, runtimes, context, event),
       maxEntries,
       programs,
       skipMaps: [
@@ -173,6 +182,7 @@ export class BpfPrograms {
   readonly base: NativeBpfObject;
   readonly samplers: Samplers;
   readonly offCpu: OffCpu | undefined;
+  readonly events: EventSources | undefined;
 
   /** Loads all; throws {@link CannotProfile}. */
   constructor(native: Native, settings: BpfSettings, warn: (message: string) => void) {
@@ -184,7 +194,9 @@ export class BpfPrograms {
         warn(`${what}: ${explainLoadFailure(error).message}`),
       );
       this.offCpu = settings.offCpu && new OffCpu(native, open, this.base, settings.onThreads ?? (() => {}));
+      this.events = settings.events && new EventSources(native, open, this.base, settings.events);
     } catch (error) {
+      if (error instanceof NoSuchEvent) throw new CannotProfile(error.message);
       throw explainLoadFailure(error as SystemFailure);
     }
   }
@@ -192,6 +204,7 @@ export class BpfPrograms {
   async close(): Promise<void> {
     await this.samplers.close();
     this.offCpu?.close();
+    this.events?.close();
     this.base.close();
   }
 }

@@ -1,13 +1,14 @@
 /**
- * One cpu-clock event per online CPU. The CPUs' timers are spread over one period, so that they do not sample in
- * lock-step; CPUs that come and go are followed.
+ * One event per online CPU. Timers of CPUs are spread over one period, so that they do not sample in lock-step; CPUs that
+ * come and go are followed.
  */
 import type { Native } from '../base/native.ts';
 
 export interface PerfEventsOptions {
-  samplesPerSecond: number;
-  includeIdle: boolean;
-  programFd: number;
+  /** Opens the event of a CPU, disabled: its descriptor. Throws what the kernel says. */
+  open(cpu: number): number;
+  /** Over which their starts are spread. */
+  spreadNs: number;
 }
 
 export class PerfEvents {
@@ -21,10 +22,6 @@ export class PerfEvents {
   constructor(native: Native, options: PerfEventsOptions) {
     this.#native = native;
     this.#options = options;
-  }
-
-  get periodNs(): number {
-    return Math.round(1e9 / this.#options.samplesPerSecond);
   }
 
   get cpus(): number[] {
@@ -43,12 +40,7 @@ export class PerfEvents {
     for (const cpu of online) {
       if (this.#fds.has(cpu)) continue;
       try {
-        const fd = this.#native.perfOpen(
-          cpu,
-          this.periodNs,
-          this.#options.includeIdle,
-          this.#options.programFd,
-        );
+        const fd = this.#options.open(cpu);
         this.#fds.set(cpu, fd);
         this.failed.delete(cpu);
         added.push(fd);
@@ -77,6 +69,7 @@ export class PerfEvents {
   }
 
   async #start(fds: number[]): Promise<void> {
-    await this.#native.perfEnable(fds, Math.floor(this.periodNs / fds.length));
+    if (fds.length === 0) return;
+    await this.#native.perfEnable(fds, Math.floor(this.#options.spreadNs / fds.length));
   }
 }

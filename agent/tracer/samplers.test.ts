@@ -27,6 +27,8 @@ function fakeKernel(refuse: (runtimes: string) => boolean = () => false) {
       programFd: () => runtimes.length,
       attachRawTracepoint: () => {},
       attach: () => {},
+      attachUprobe: () => {},
+      detach: () => {},
       askForStats: () => {},
       verifierStats: () => ({}),
       close: () => void log.push(`close ${name}`),

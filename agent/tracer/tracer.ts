@@ -5,11 +5,13 @@
 
 import type { Pid } from '../../common/base/brand.ts';
 import { loadNative, type Native, type NativeBpfObject, type NativeRing } from '../base/native.ts';
+import { NoSuchEvent } from '../events/no-such-event.ts';
 import { onlineCpus } from '../host/cpus.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { BPF_COUNTERS, type BpfCounter } from '../records/counters.gen.ts';
 import { Attachments } from './attachments.ts';
-import { BpfPrograms, type BpfSettings, explainLoadFailure } from './bpf-object.ts';
+import { BpfPrograms, type BpfSettings, CannotProfile, explainLoadFailure } from './bpf-object.ts';
+import type { EventSources, EventSourcesOptions, FindCode } from './event-sources.ts';
 import { openMapBytes } from './map-bytes.ts';
 import type { FindScheduler, OffCpuOptions, OnThreads } from './off-cpu.ts';
 import { PerfEvents } from './perf-events.ts';
@@ -32,6 +34,12 @@ export interface TracerOptions {
   maxMemoryBytes?: number;
   /** Undefined: waits are not sampled. */
   offCpu?: OffCpuOptions | undefined;
+  /** Undefined: no events but the clock are sampled. */
+  events?: EventSourcesOptions | undefined;
+  /** No sample of CPU time is taken: others were asked for. */
+  withoutClock?: boolean | undefined;
+  /** Asked for once sampling starts. */
+  findCode?: FindCode;
   /** Asked for as programs are loaded, once sampling starts. */
   findScheduler?: FindScheduler;
   onThreads?: OnThreads;
@@ -66,15 +74,22 @@ function targetKey(pid: Pid): Buffer {
   return key;
 }
 
+const periodOf = (samplesPerSecond: number): number => Math.round(1e9 / samplesPerSecond);
+
 export class Tracer {
   readonly native: Native;
   readonly tables: Tables;
+  /** Between two ticks of a CPU's timer. */
+  readonly periodNs: number;
+  /** The CPUs' timers. */
   readonly events: PerfEvents;
   readonly samplers: Samplers;
   readonly attachments: Attachments;
   readonly processCode: ProcessCodeMap;
   readonly seen: SeenTraces;
   readonly #programs: BpfPrograms;
+  readonly #hasClock: boolean;
+  readonly #findCode: FindCode;
   readonly #object: NativeBpfObject;
   readonly #consumer: RecordConsumer;
   #ring: NativeRing | undefined;
@@ -95,6 +110,7 @@ export class Tracer {
       filterTargets: options.targets !== undefined,
       runtimes: options.runtimes,
       offCpu: options.offCpu,
+      events: options.events,
       findScheduler: options.findScheduler,
       onThreads: options.onThreads,
     };
@@ -109,15 +125,21 @@ export class Tracer {
       maxBytes: options.maxTableBytes,
       runtimes: options.runtimes,
     });
-    this.events = new PerfEvents(this.native, {
-      samplesPerSecond: options.samplesPerSecond,
-      includeIdle: options.sendIdleFrames,
-      programFd: this.#object.programFd('tick'),
-    });
+    this.periodNs = periodOf(options.samplesPerSecond);
+    this.#findCode = options.findCode ?? (() => undefined);
+    this.#hasClock = !options.withoutClock;
+    this.events = this.#clock(this.periodNs, options.sendIdleFrames, this.#object.programFd('tick'));
     // before the first target is there, and with the exits: else children would be missed, and numbers kept for others
     if (options.targets) this.#object.attachRawTracepoint('on_fork', 'sched_process_fork');
     this.#object.attachRawTracepoint('on_exec', 'sched_process_exec');
     this.#object.attachRawTracepoint('on_exit', 'sched_process_exit');
+  }
+
+  #clock(periodNs: number, includeIdle: boolean, programFd: number): PerfEvents {
+    return new PerfEvents(this.native, {
+      spreadNs: periodNs,
+      open: (cpu) => this.native.perfOpen(cpu, periodNs, includeIdle, programFd),
+    });
   }
 
   /**
@@ -143,13 +165,39 @@ export class Tracer {
 
   async start(): Promise<void> {
     this.#openRing();
-    await this.events.follow(onlineCpus());
+    await this.#followCpus();
     this.#timers = [
       setInterval(() => this.#look(), DRAIN_INTERVAL_MS),
-      setInterval(() => void this.events.follow(onlineCpus()).catch(() => {}), HOTPLUG_INTERVAL_MS),
+      setInterval(() => void this.#followCpus().catch(() => {}), HOTPLUG_INTERVAL_MS),
     ];
-    await this.events.enable();
+    if (this.#hasClock) await this.events.enable();
     await this.#startOffCpu();
+    await this.#startEvents();
+  }
+
+  async #followCpus(): Promise<void> {
+    const cpus = onlineCpus();
+    await this.#programs.events?.followCpus(cpus);
+    if (this.#hasClock) await this.events.follow(cpus);
+  }
+
+  /** Those that were asked for beside or in place of the clock. */
+  get otherEvents(): EventSources | undefined {
+    return this.#programs.events;
+  }
+
+  /** Throws CannotProfile. */
+  async #startEvents(): Promise<void> {
+    const { events } = this.#programs;
+    if (!events) return;
+    try {
+      await this.samplers.addFollower(events);
+      await events.start(onlineCpus(), this.#findCode);
+    } catch (error) {
+      throw error instanceof NoSuchEvent
+        ? new CannotProfile(error.message)
+        : explainLoadFailure(error as Error);
+    }
   }
 
   /** Throws CannotProfile. */
@@ -247,6 +295,7 @@ export class Tracer {
   async stopSampling(): Promise<void> {
     this.events.disable();
     this.#programs.offCpu?.stop();
+    this.#programs.events?.stop();
     for (const timer of this.#timers) clearInterval(timer);
     this.#timers = [];
     await this.#records?.drainAll();

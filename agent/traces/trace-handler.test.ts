@@ -207,7 +207,9 @@ describe('the trace handler', () => {
   });
 
   it('bounds an interval', () => {
-    const handler = new TraceHandler(new TraceStore({ maxBytes: 1 << 20, forget: () => {} }), 2);
+    const handler = new TraceHandler(new TraceStore({ maxBytes: 1 << 20, forget: () => {} }), {
+      maxSamples: 2,
+    });
     const trace = traceRecord(1n, 3);
     handler.onTrace(trace, 0, trace.length);
     for (let i = 0; i < 5; i++) handler.onSample(sampleRecord(1n, i), 0, SAMPLE.bytes);

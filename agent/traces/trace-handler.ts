@@ -8,16 +8,20 @@ import { Interval } from './interval.ts';
 import type { TraceStore } from './trace-store.ts';
 import { attributesOfWait, isWait } from './waits.ts';
 
+const SOURCES: number = PROFILE_TYPES.length;
+
 export class TraceHandler {
   readonly #store: TraceStore;
   #interval: Interval;
   readonly #maxSamples: number;
+  readonly #origins: number;
   readonly stats = { samples: 0, lostTraceMissing: 0, lostIntervalFull: 0, malformed: 0 };
 
-  /** `maxSamples` bounds what one interval may hold. */
-  constructor(store: TraceStore, maxSamples = 2_000_000) {
+  /** `maxSamples` bounds what one interval may hold; `origins`: sources that samples may come from. */
+  constructor(store: TraceStore, { maxSamples = 2_000_000, origins = SOURCES } = {}) {
     this.#store = store;
     this.#maxSamples = maxSamples;
+    this.#origins = origins;
     this.#interval = this.#newInterval();
   }
 
@@ -28,7 +32,7 @@ export class TraceHandler {
   }
 
   onSample(buffer: Buffer, at: number, size: number): void {
-    if (size < SAMPLE.bytes || buffer.readUInt16LE(at + SAMPLE.origin) >= PROFILE_TYPES.length) {
+    if (size < SAMPLE.bytes || buffer.readUInt16LE(at + SAMPLE.origin) >= this.#origins) {
       this.stats.malformed++;
       return;
     }

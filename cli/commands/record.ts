@@ -5,8 +5,10 @@ import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { packageRoot } from '../../agent/base/package-root.ts';
 import type { Controller } from '../../agent/controller.ts';
-import { PROFILE_TYPES } from '../../agent/records/records.gen.ts';
+import { sourceTypes } from '../../agent/events/event-types.ts';
 import {
+  EVENT_BUDGET_HELP,
+  EVENT_HELP,
   OFF_CPU_BUDGET_HELP,
   OFF_CPU_HELP,
   OFF_CPU_THRESHOLD_HELP,
@@ -14,6 +16,7 @@ import {
   parseDuration,
   SYMBOL_CACHE_HELP,
 } from '../../agent/settings/options.ts';
+import type { EventTotals } from '../../agent/tracer/event-sources.ts';
 import { type Pid, toPid } from '../../common/base/brand.ts';
 import { checkReadable } from '../../common/profile/formats/formats.ts';
 import { mergeProfiles } from '../../common/profile/model/merge.ts';
@@ -24,7 +27,7 @@ import {
   type ProfileSet,
   setOf,
 } from '../../common/profile/model/profile.ts';
-import { findType, typeKey } from '../../common/profile/model/profile-type.ts';
+import { findType, type ProfileType, typeKey } from '../../common/profile/model/profile-type.ts';
 import { isStream } from '../output/output-file.ts';
 import {
   addWriteFlags,
@@ -49,6 +52,8 @@ interface RecordFlags extends WriteFlags {
   symbols: string;
   symbolCache?: string;
   debuginfod?: boolean;
+  event?: string[];
+  eventBudget: string;
   offCpu?: boolean;
   offCpuBudget: string;
   offCpuThreshold: string;
@@ -57,7 +62,6 @@ interface RecordFlags extends WriteFlags {
   type?: string;
 }
 
-const SAMPLED_TYPES = PROFILE_TYPES.map((type) => ({ ...type, period: 0n }));
 /** Exit code where nothing was sampled, unless a command has a code of its own. */
 const NOTHING_SAMPLED = 4;
 const DEFAULT_DURATION = '10s';
@@ -89,6 +93,8 @@ export function registerRecord(program: Command): void {
       '--debuginfod',
       'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',
     )
+    .option('--event <SPEC>', EVENT_HELP, collectText)
+    .option('--event-budget <N>', EVENT_BUDGET_HELP, '100')
     .option('--off-cpu', OFF_CPU_HELP)
     .option('--off-cpu-budget <N>', OFF_CPU_BUDGET_HELP, '200')
     .option('--off-cpu-threshold <P>', OFF_CPU_THRESHOLD_HELP, '0')
@@ -109,8 +115,14 @@ export function registerRecord(program: Command): void {
 
 /** Collects what the controller makes; merges as it goes. */
 class Recording {
+  readonly #types: readonly ProfileType[];
   #profiles: Profile[] = [];
   samples = 0;
+
+  /** All types that are sampled. */
+  constructor(types: readonly ProfileType[]) {
+    this.#types = types;
+  }
 
   push(profile: Profile): void {
     this.samples += countEvents(profile);
@@ -125,11 +137,21 @@ class Recording {
 
   /** Of all types, or of one that may have no samples. */
   finish(type?: string): ProfileSet {
-    const wanted = type === undefined ? undefined : SAMPLED_TYPES[findType(SAMPLED_TYPES, type)]!;
+    const wanted = type === undefined ? undefined : this.#types[findType(this.#types, type)]!;
     const isWanted = (profile: Profile): boolean => !wanted || typeKey(profile.type) === typeKey(wanted);
     return setOf(mergeProfiles(this.#profiles.filter(isWanted)));
   }
 }
+
+const sinceThen = (totals: readonly EventTotals[], before: readonly EventTotals[]): EventTotals[] =>
+  totals.map((total, i) => ({
+    ...total,
+    events: total.events - (before[i]?.events ?? 0),
+    values: total.values - (before[i]?.values ?? 0),
+    samples: total.samples - (before[i]?.samples ?? 0),
+  }));
+
+const collectText = (text: string, previous: string[] | undefined): string[] => [...(previous ?? []), text];
 
 const othersOf = ({ profiles, main }: ProfileSet): Profile[] => profiles.filter((_, i) => i !== main);
 
@@ -148,6 +170,8 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     symbols: flags.symbols,
     symbolCache: flags.symbolCache,
     debuginfod: flags.debuginfod,
+    event: flags.event,
+    eventBudget: flags.eventBudget,
     offCpu: flags.offCpu,
     offCpuBudget: flags.offCpuBudget,
     offCpuThreshold: flags.offCpuThreshold,
@@ -155,13 +179,14 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     maxMemory: '4GiB',
     maxCpu: '0',
   });
-  if (flags.type !== undefined) findType(SAMPLED_TYPES, flags.type);
+  const types = sourceTypes(options.event).map((type) => ({ ...type, period: 0n }));
+  if (flags.type !== undefined) findType(types, flags.type);
   const limitMs = durationOf(flags, command.length > 0);
   const signal = untilSignal();
   const child = command.length > 0 ? startHeld(command) : undefined;
   const sampling = endWhileStarting(signal, child);
   const targets = child ? [toPid(child.process.pid!)] : flags.pid;
-  const recording = new Recording();
+  const recording = new Recording(types);
   let controller: Controller;
   try {
     controller = await startController(
@@ -182,6 +207,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     await Promise.race([signal, warmUp(controller, recording, () => !targets || controller.hasTargets)]);
   child?.release();
   const began = performance.now();
+  const before = controller.eventTotals();
   const progress = showProgress(recording, controller);
   await Promise.race(
     [signal, child?.ended ?? (targets && endOf(controller)), limitMs > 0 ? sleep(limitMs) : undefined].filter(
@@ -201,6 +227,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
   const counters = controller.counters();
   const summary = {
     ...{ profile: mainOf(recorded), others: othersOf(recorded), output: flags.output, seconds, counters },
+    events: sinceThen(controller.eventTotals(), before),
     ...{ isChosen: targets !== undefined, isViewed: flags.view === true },
   };
   for (const line of recordSummary(summary)) process.stderr.write(`everyframe: ${line}\n`);

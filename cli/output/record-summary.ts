@@ -12,6 +12,8 @@ export interface Recorded {
   output: string;
   seconds: number;
   counters: Record<string, number>;
+  /** Of --event: what happened, whatever was sampled. */
+  events?: readonly { spec: { text: string }; events: number; samples: number }[];
   /** Whether processes or a command were chosen. */
   isChosen: boolean;
   /** Whether the page opens by itself. */
@@ -25,7 +27,7 @@ export const lostSamples = (counters: Record<string, number>): number =>
 const MIN_CUT_SHARE = 0.005;
 
 export function recordSummary(recorded: Recorded): string[] {
-  const { profile, others = [], output, seconds, counters, isChosen, isViewed } = recorded;
+  const { profile, others = [], output, seconds, counters, events = [], isChosen, isViewed } = recorded;
   const samples = totalOf(profile);
   const where = output === '-' ? 'standard output' : output;
   if (samples === 0) return [nothingSampled(where, isChosen)];
@@ -33,6 +35,7 @@ export function recordSummary(recorded: Recorded): string[] {
   const lines = [
     `${[profile, ...others].map(amountOf).join(', ')} of ${count(processes, 'process', 'processes')} in ${seconds.toFixed(1)} s, written to ${where}`,
   ];
+  lines.push(...events.map(eventLine));
   const lost = lostSamples(counters);
   if (lost > 0)
     lines.push(
@@ -51,10 +54,12 @@ export function recordSummary(recorded: Recorded): string[] {
   return lines;
 }
 
+/** The exact number, and of how many of them the stack was taken. */
+const eventLine = ({ spec, events, samples }: NonNullable<Recorded['events']>[number]): string =>
+  `${spec.text}: ${count(events, 'event', 'events')}, the stacks of ${samples === events ? 'all of them' : groupDigits(samples)}`;
+
 const amountOf = (profile: Profile): string => {
-  const { sampleType } = profile.type;
-  const { amount, of } = valueFormatter(sampleType);
-  return sampleType.unit === 'count' ? amount(totalOf(profile)) : of(totalOf(profile));
+  return valueFormatter(profile.type.sampleType).of(totalOf(profile));
 };
 
 const nothingSampled = (where: string, isChosen: boolean): string =>

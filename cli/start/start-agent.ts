@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { raiseCompilerBudget } from '../../agent/base/compiler-budget.ts';
 import { Controller } from '../../agent/controller.ts';
 import type { ControllerOptions } from '../../agent/controller-options.ts';
+import { CAP_SYS_ADMIN_BIT } from '../../agent/host/capabilities.ts';
 import { checkPlace } from '../../agent/host/host-checks.ts';
 import { type HostFacts, missingCapabilities, readHostFacts } from '../../agent/host/host-facts.ts';
 import type { ProfileSink } from '../../agent/intervals.ts';
@@ -33,13 +34,17 @@ export async function startController(
     if (severity === 'fatal') throw new Error(`${text}. Run as root, or give the process that capability`);
     log.warn(text);
   }
-  keepSamplingRights(facts, rights);
+  keepSamplingRights(facts, [...rights, ...rightsToProbe(options)]);
   return Controller.start(options, sink, {
     info: (message) => log.info(message),
     warn: (message) => log.warn(message),
     debug: (message) => log.debug(message),
   });
 }
+
+/** The kernel lets nobody else set a probe in user code (perf_uprobe_event_init), nor follow a file that is replaced. */
+const rightsToProbe = ({ events }: ControllerOptions): number[] =>
+  events?.specs.some(({ kind }) => kind === 'uprobe' || kind === 'usdt') ? [CAP_SYS_ADMIN_BIT] : [];
 
 /** The doctor's own words. */
 function refuseWhereHopeless(facts: HostFacts): void {
@@ -66,6 +71,7 @@ export const controllerOptions = (
   intervalMs: options.reporterInterval,
   jitter: options.reporterJitter,
   offCpu: offCpuOptions(options),
+  ...(options.event.length > 0 && { events: { specs: options.event, budget: options.eventBudget } }),
   watchLoop: options.selfMetrics || options.verbose,
   probabilisticThreshold: options.probabilisticThreshold,
   probabilisticIntervalMs: options.probabilisticInterval,

@@ -12,16 +12,13 @@
 #define EF_WAIT_CHOICE_H
 
 #include "records.h"
-#include "../maps.h"
+#include "../weights.h"
 
-#define WINDOW_NS 100000000ULL
-#define WINDOWS_A_SECOND 10
 /* Of a thread's first wait of a kind. */
 #define FIRST_GUESS_NS 50000000U
 #define FIRST_SCALE_NS 1000000ULL
 #define MIN_SCALE_NS 1024ULL
 #define MAX_SCALE_NS (1ULL << 40)
-#define MAX_U32 0xffffffffULL
 
 /* Of each CPU. */
 struct ef_wait_rate {
@@ -66,16 +63,6 @@ static __always_inline void note_taken(struct ef_wait_rate *r)
 		r->scale_ns += r->scale_ns / 8;
 }
 
-/* Of a part of the samples only so many are taken at all while the agent has more to do than it may. */
-static __always_inline u64 heavier_by_shedding(u64 weight)
-{
-	u32 zero = 0;
-	u32 *share = bpf_map_lookup_elem(&shed_share, &zero);
-	u64 left = share ? MAX_U32 - *share : MAX_U32;
-
-	return left == MAX_U32 ? weight : (weight << 16) / ((left >> 16) + 1);
-}
-
 /* How many waits the one that begins stands for, with 16 bits behind the point, 0: it is left out. `is_unknown`: nobody was
  * told of its process, so that it is taken, unless that is more than twice the budget. */
 static __always_inline u32 choose_wait(u32 usual_ns, u64 now_ns, bool is_unknown)
@@ -93,21 +80,10 @@ static __always_inline u32 choose_wait(u32 usual_ns, u64 now_ns, bool is_unknown
 		if (is_unknown && r->taken < config.wait_budget * 2 / WINDOWS_A_SECOND)
 			weight = EF_WEIGHT_ONE;
 	}
-	if (weight < EF_WEIGHT_ONE)
-		weight = EF_WEIGHT_ONE;
-	weight = heavier_by_shedding(weight);
-	if (weight > MAX_U32)
-		weight = MAX_U32;
-	if (weight > EF_WEIGHT_ONE && bpf_get_prandom_u32() >= (1ULL << 48) / weight)
-		return 0;
-	note_taken(r);
-	return weight;
-}
-
-/* Right for any time below 2^48 ns. */
-static __always_inline u64 weigh(u64 ns, u32 weight)
-{
-	return ((ns >> 16) * weight) + (((ns & 0xffff) * weight) >> 16);
+	u32 taken = take_by_chance(weight);
+	if (taken)
+		note_taken(r);
+	return taken;
 }
 
 /* What a thread is expected to do next: a long wait is remembered for some time, as it decides what the next one may

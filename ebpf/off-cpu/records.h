@@ -18,9 +18,6 @@ enum ef_thread_state {
 };
 #define EF_THREAD_STATES 8
 
-/* A weight of 1: of how many waits a sampled one is. Weights have 16 bits behind the point. */
-#define EF_WEIGHT_ONE 65536
-
 /* Who has ended a wait; all 0: an interrupt, or nobody yet. */
 struct ef_waker {
 	__u32 tid;

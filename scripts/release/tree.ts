@@ -14,6 +14,7 @@ const LIBRARIES = ['libstdc++.so.6', 'libgcc_s.so.1'];
 const NATIVE = [
   'everyframe.bpf.o',
   'off-cpu.bpf.o',
+  'events.bpf.o',
   'deferred.bpf.o',
   'deferred-6.18.bpf.o',
   'everyframe.node',

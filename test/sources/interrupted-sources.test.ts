@@ -137,9 +137,8 @@ describe.skipIf(!canRun)('sources that interrupt each other', () => {
     object.attachRawTracepoint('on_mark', 'sys_enter');
     object.attachRawTracepoint('on_timer', 'hrtimer_expire_entry');
     events = new PerfEvents(native, {
-      samplesPerSecond: 4999,
-      includeIdle: false,
-      programFd: programs.base.programFd('tick'),
+      spreadNs: 0,
+      open: (cpu) => native.perfOpen(cpu, 200_000, false, programs.base.programFd('tick')),
     });
     await events.follow(onlineCpus());
     await events.enable();

@@ -36,7 +36,10 @@ export function valueFormatter(valueType: NamedUnit): ValueFormatter {
   };
 }
 
+/** A type that is no word, as a probe's place, has events. */
 function countFormatter(type: string): ValueFormatter {
+  if (!/^[\w -]+$/.test(type))
+    return { ...countFormatter('events'), of: (value) => `${number(value)} events of ${type}` };
   const noun = type.endsWith('s') ? type.slice(0, -1) : type;
   const amount = (value: number): string => `${number(value)} ${value === 1 ? noun : `${noun}s`}`;
   return {

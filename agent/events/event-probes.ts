@@ -1,0 +1,127 @@
+/**
+ * Sets the probes of events in user code, and follows their files: a library that was replaced by an upgrade has other
+ * places, and processes that start later have that one.
+ */
+import { statSync } from 'node:fs';
+import { WorkerClient } from '../workers/worker-client.ts';
+import type { WorkerPool } from '../workers/worker-pool.ts';
+import type { EventSpec, UprobeSpec, UsdtSpec } from './event-spec.ts';
+import type { ProbeAnswer, ProbeRequest } from './find-probes.ts';
+import { NoSuchEvent } from './no-such-event.ts';
+import type { ProbeSite } from './probe-site.ts';
+import { findProbedFile, withOpenFile } from './probed-file.ts';
+
+type ProbeSpec = UprobeSpec | UsdtSpec;
+
+export interface ProbeTarget {
+  /** In place of those that the event had; throws what the kernel says. */
+  setSites(event: number, sites: readonly ProbeSite[]): void;
+}
+
+const MAX_CPU_MS = 20_000;
+const MAX_WAIT_MS = 60_000;
+const FOLLOW_MS = 5000;
+
+interface Probe {
+  event: number;
+  spec: ProbeSpec;
+  path: string;
+  /** Of the file that has the probe. */
+  identity: string;
+}
+
+export class EventProbes {
+  readonly #client: WorkerClient<ProbeRequest, ProbeAnswer>;
+  readonly #target: ProbeTarget;
+  readonly #warn: (message: string) => void;
+  readonly #probes: Probe[] = [];
+  #isLooking = false;
+  #timer: NodeJS.Timeout | undefined;
+  readonly stats = { sites: 0, followed: 0, lost: 0 };
+
+  constructor(pool: WorkerPool, target: ProbeTarget, warn: (message: string) => void) {
+    this.#client = new WorkerClient(pool, {
+      kind: 'probes',
+      maxCpuMs: MAX_CPU_MS,
+      maxWaitMs: MAX_WAIT_MS,
+    });
+    this.#target = target;
+    this.#warn = warn;
+  }
+
+  /** `events` by their numbers. Throws {@link NoSuchEvent}. */
+  async start(events: readonly EventSpec[]): Promise<void> {
+    for (const [event, spec] of events.entries()) {
+      if (spec.kind !== 'uprobe' && spec.kind !== 'usdt') continue;
+      const path = findProbedFile(spec.path);
+      const probe = { event, spec, path, identity: identityOf(path) };
+      await this.#set(probe);
+      this.#probes.push(probe);
+    }
+    if (this.#probes.length > 0) this.#timer = setInterval(() => void this.follow(), FOLLOW_MS).unref();
+  }
+
+  /** Looks whether a file was replaced. Never throws. */
+  async follow(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    for (const probe of this.#probes) await this.#followFile(probe);
+    this.#isLooking = false;
+  }
+
+  async #followFile(probe: Probe): Promise<void> {
+    const identity = identityOf(probe.path);
+    if (identity === '' || identity === probe.identity) return;
+    probe.identity = identity;
+    try {
+      await this.#set(probe);
+      this.stats.followed++;
+    } catch (error) {
+      this.stats.lost++;
+      this.#warn(`${probe.spec.text}: ${probe.path} was replaced: ${(error as Error).message}`);
+    }
+  }
+
+  async #set({ event, spec, path }: Probe): Promise<void> {
+    const wanted =
+      spec.kind === 'usdt'
+        ? { provider: spec.provider, name: spec.name }
+        : { symbol: spec.symbol, offset: spec.offset };
+    const { found, similar } = await withOpenFile(path, (fd, debug) =>
+      this.#find({ fd, debug, wanted }, path),
+    );
+    if (found.length === 0) throw new NoSuchEvent(notFound(spec, path, similar));
+    this.#target.setSites(
+      event,
+      found.map((site) => ({ ...site, path })),
+    );
+    this.stats.sites += found.length;
+  }
+
+  async #find(request: ProbeRequest, path: string): Promise<ProbeAnswer> {
+    try {
+      return await this.#client.request(request);
+    } catch (error) {
+      throw new NoSuchEvent(`${path} can't be searched for a place to probe: ${(error as Error).message}`);
+    }
+  }
+
+  stop(): Promise<void> {
+    clearInterval(this.#timer);
+    return this.#client.stop();
+  }
+}
+
+/** '' where there is none. */
+function identityOf(path: string): string {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats ? `${stats.dev}:${stats.ino}:${stats.ctimeNs}` : '';
+}
+
+function notFound(spec: ProbeSpec, path: string, similar: readonly string[]): string {
+  const what = spec.kind === 'usdt' ? `probe ${spec.provider}:${spec.name}` : `function ${spec.symbol}`;
+  if (similar.length > 0) return `${path} has no ${what}; it has ${similar.join(', ')}`;
+  return spec.kind === 'usdt'
+    ? `${path} has no ${what}, nor any other: it was built without them`
+    : `${path} has no ${what}: is it stripped, and its debug package not installed?`;
+}

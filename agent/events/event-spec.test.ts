@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import { BadEvent, parseEvent } from './event-spec.ts';
+
+test.each([
+  ['page-faults', { kind: 'perf', text: 'page-faults', type: 1, config: 2, isHardware: false }],
+  ['cs', { kind: 'perf', text: 'context-switches', config: 3 }],
+  ['cycles', { kind: 'perf', type: 0, config: 0, isHardware: true }],
+  ['cpu-clock', { kind: 'cpu-clock' }],
+  ['uprobe:libc:malloc', { kind: 'uprobe', path: 'libc', symbol: 'malloc', offset: 0 }],
+  ['uprobe:/a/b:main.(*Shop).run+0x10', { path: '/a/b', symbol: 'main.(*Shop).run', offset: 16 }],
+  [
+    'uprobe:./app:ns::Shop::sell(int, std::map<int, int>)',
+    { symbol: 'ns::Shop::sell(int, std::map<int, int>)' },
+  ],
+  ['uprobe:app:operator+', { symbol: 'operator+', offset: 0 }],
+  ['usdt:/usr/bin/python3:python:gc__start', { kind: 'usdt', provider: 'python', name: 'gc__start' }],
+  [
+    'tracepoint:sched:sched_process_fork',
+    { kind: 'tracepoint', category: 'sched', value: undefined, filter: undefined },
+  ],
+  [
+    'tracepoint:kmem:kmalloc,value=bytes_alloc,if=bytes_req>-1',
+    { name: 'kmalloc', value: 'bytes_alloc', filter: { field: 'bytes_req', comparison: '>', operand: -1n } },
+  ],
+])('%s', (text, spec) => {
+  expect(parseEvent(text)).toMatchObject(spec);
+});
+
+describe('what is no event is told, with what to write', () => {
+  test.each([
+    ['page-fault', /no event "page-fault": give one of cpu-clock, page-faults/],
+    ['toString', /no event/],
+    ['', /no event/],
+    ['uprobe:libc', /uprobe:PATH:SYMBOL/],
+    ['usdt:a:b', /usdt:PATH:PROVIDER:NAME/],
+    ['tracepoint:sched', /tracepoint:CATEGORY:NAME/],
+    ['tracepoint:kmem:kmalloc,value=', /value=FIELD/],
+    ['uprobe:a:b+9999999999', /uprobe:PATH/],
+  ])('%s', (text, message) => {
+    expect(() => parseEvent(text)).toThrow(BadEvent);
+    expect(() => parseEvent(text)).toThrow(message);
+  });
+});

@@ -1,0 +1,175 @@
+/**
+ * What --event names: an event of the kernel or the processor, a tracepoint, or a place in user code. docs/events.md has the
+ * forms.
+ */
+
+/** An event of the perf subsystem: include/uapi/linux/perf_event.h. */
+export interface PerfEventSpec {
+  kind: 'perf';
+  text: string;
+  type: number;
+  config: number;
+  /** It is counted by the processor, and sampled by its number; else each one is an event. */
+  isHardware: boolean;
+}
+
+/** Code at a symbol of a file. */
+export interface UprobeSpec {
+  kind: 'uprobe';
+  text: string;
+  /** A path, or the name of a program or library. */
+  path: string;
+  symbol: string;
+  /** Bytes behind the symbol's start. */
+  offset: number;
+}
+
+/** A probe that the program's authors have put there. */
+export interface UsdtSpec {
+  kind: 'usdt';
+  text: string;
+  path: string;
+  provider: string;
+  name: string;
+}
+
+export type Comparison = '==' | '!=' | '<' | '>';
+
+export interface TracepointSpec {
+  kind: 'tracepoint';
+  text: string;
+  category: string;
+  name: string;
+  /** Its number is the event's value: ARGUMENT or ARGUMENT.MEMBER. */
+  value: string | undefined;
+  /** Of the value. */
+  unit: string;
+  filter: { field: string; comparison: Comparison; operand: bigint } | undefined;
+}
+
+export type EventSpec =
+  | { kind: 'cpu-clock'; text: string }
+  | PerfEventSpec
+  | UprobeSpec
+  | UsdtSpec
+  | TracepointSpec;
+
+/** The text names no event; the message says which there are. */
+export class BadEvent extends Error {
+  override readonly name = 'BadEvent';
+}
+
+const TYPE_HARDWARE = 0;
+const TYPE_SOFTWARE = 1;
+
+const SOFTWARE: Readonly<Record<string, number>> = {
+  'page-faults': 2,
+  'context-switches': 3,
+  'cpu-migrations': 4,
+  'minor-faults': 5,
+  'major-faults': 6,
+  'alignment-faults': 7,
+  'emulation-faults': 8,
+};
+
+const HARDWARE: Readonly<Record<string, number>> = {
+  cycles: 0,
+  instructions: 1,
+  'cache-references': 2,
+  'cache-misses': 3,
+  branches: 4,
+  'branch-misses': 5,
+  'bus-cycles': 6,
+  'stalled-cycles-frontend': 7,
+  'stalled-cycles-backend': 8,
+  'ref-cycles': 9,
+};
+
+/** Names that perf(1) has as well. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  faults: 'page-faults',
+  cs: 'context-switches',
+  migrations: 'cpu-migrations',
+  'cpu-cycles': 'cycles',
+  'branch-instructions': 'branches',
+};
+
+const FORMS = [
+  'cpu-clock',
+  ...Object.keys(SOFTWARE),
+  ...Object.keys(HARDWARE),
+  'tracepoint:CATEGORY:NAME',
+  'uprobe:PATH:SYMBOL[+OFFSET]',
+  'usdt:PATH:PROVIDER:NAME',
+];
+
+/** Throws {@link BadEvent}. */
+export function parseEvent(text: string): EventSpec {
+  const name = OTHER_NAMES[text] ?? text;
+  if (name === 'cpu-clock') return { kind: 'cpu-clock', text: name };
+  if (Object.hasOwn(SOFTWARE, name)) return perf(name, TYPE_SOFTWARE, SOFTWARE[name]!);
+  if (Object.hasOwn(HARDWARE, name)) return perf(name, TYPE_HARDWARE, HARDWARE[name]!);
+  const parse = PARSERS[text.slice(0, Math.max(0, text.indexOf(':')))];
+  if (parse) return parse(text);
+  throw new BadEvent(`there is no event "${text}": give one of ${FORMS.join(', ')}`);
+}
+
+const perf = (text: string, type: number, config: number): PerfEventSpec => ({
+  kind: 'perf',
+  text,
+  type,
+  config,
+  isHardware: type === TYPE_HARDWARE,
+});
+
+const PARSERS: Readonly<Record<string, (text: string) => EventSpec>> = {
+  uprobe: parseUprobe,
+  usdt: parseUsdt,
+  tracepoint: parseTracepoint,
+};
+
+const MAX_OFFSET = 1 << 20;
+
+/** What follows a symbol is an offset where it is a number. */
+function parseUprobe(text: string): UprobeSpec {
+  const [, path, symbol = '', offset = '0'] =
+    /^uprobe:([^:]+):(.+?)(?:\+(0x[0-9a-f]+|\d+))?$/i.exec(text) ?? [];
+  if (path === undefined || Number(offset) > MAX_OFFSET)
+    throw new BadEvent(
+      `"${text}" is no probe: write uprobe:PATH:SYMBOL or uprobe:PATH:SYMBOL+OFFSET, such as uprobe:libc:malloc`,
+    );
+  return { kind: 'uprobe', text, path, symbol, offset: Number(offset) };
+}
+
+function parseUsdt(text: string): UsdtSpec {
+  const [, path, provider, name] = /^usdt:([^:]+):([^:]+):([^:]+)$/.exec(text) ?? [];
+  if (path === undefined || provider === undefined || name === undefined)
+    throw new BadEvent(
+      `"${text}" is no probe: write usdt:PATH:PROVIDER:NAME, such as usdt:libc:libc:memory_heap_new`,
+    );
+  return { kind: 'usdt', text, path, provider, name };
+}
+
+const FIELD = String.raw`\w+(?:\.\w+)?`;
+const TRACEPOINT = new RegExp(
+  String.raw`^tracepoint:(\w+):(\w+)((?:,(?:value=${FIELD}|unit=\w+|if=${FIELD}(?:==|!=|<|>)-?(?:0x[0-9a-f]+|\d+)))*)$`,
+  'i',
+);
+
+function parseTracepoint(text: string): TracepointSpec {
+  const [, category, name, settings = ''] = TRACEPOINT.exec(text) ?? [];
+  if (category === undefined || name === undefined)
+    throw new BadEvent(
+      `"${text}" is no tracepoint: write tracepoint:CATEGORY:NAME, with ,value=FIELD, ,unit=UNIT and ,if=FIELD>NUMBER behind it where wanted, such as tracepoint:kmem:kmalloc,value=bytes_alloc,unit=bytes`,
+    );
+  const value = /,value=([^,]+)/.exec(settings)?.[1];
+  const unit = /,unit=([^,]+)/.exec(settings)?.[1] ?? 'count';
+  const [, field, comparison, operand] = /,if=([\w.]+)(==|!=|<|>)([^,]+)/.exec(settings) ?? [];
+  const filter =
+    field === undefined
+      ? undefined
+      : { field, comparison: comparison as Comparison, operand: toBigInt(operand!) };
+  return { kind: 'tracepoint', text, category, name, value, unit, filter };
+}
+
+const toBigInt = (text: string): bigint => (text.startsWith('-') ? -BigInt(text.slice(1)) : BigInt(text));

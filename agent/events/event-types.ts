@@ -1,0 +1,42 @@
+/** What the values of events measure: each event is a type of its own, which its text names. */
+import type { ProfileType } from '../../common/profile/model/profile-type.ts';
+import { PROFILE_TYPES } from '../records/records.gen.ts';
+import type { EventSpec } from './event-spec.ts';
+
+export type SourceType = Omit<ProfileType, 'period'>;
+
+/** By origin of a sample: those of the BPF programs, then those of the events. */
+export const sourceTypes = (events: readonly EventSpec[] = []): SourceType[] => [
+  ...PROFILE_TYPES,
+  ...events.filter(isSource).map(typeOf),
+];
+
+/** All but the clock, which the sampler has. */
+export type SourceSpec = Exclude<EventSpec, { kind: 'cpu-clock' }>;
+
+const isSource = (event: EventSpec): event is SourceSpec => event.kind !== 'cpu-clock';
+
+/** What the tracer samples: the clock alone where no event was asked for. */
+export function sampledEvents({ events, samplesPerSecond }: SampledOptions): {
+  withoutClock: boolean;
+  events: { events: readonly SourceSpec[]; budget: number; samplesPerSecond: number } | undefined;
+} {
+  const sources = events?.specs.filter(isSource) ?? [];
+  const isAlone = sources.length === 0;
+  return {
+    withoutClock: !isAlone && events!.specs.length === sources.length,
+    events: isAlone ? undefined : { events: sources, budget: events!.budget, samplesPerSecond },
+  };
+}
+
+interface SampledOptions {
+  events?: { specs: readonly EventSpec[]; budget: number } | undefined;
+  samplesPerSecond: number;
+}
+
+const typeOf = (event: SourceSpec): SourceType => ({
+  sampleType: { type: event.text, unit: unitOf(event) },
+  periodType: { type: '', unit: '' },
+});
+
+const unitOf = (event: SourceSpec): string => (event.kind === 'tracepoint' ? event.unit : 'count');

@@ -1,0 +1,196 @@
+/**
+ * Where in a file a probe goes: at functions by the names that people know them by, or at what the program's authors have
+ * put there for it (SystemTap's notes). In a worker: whoever owns the file may have made it up.
+ */
+import { OutOfBounds } from '../../common/base/byte-source.ts';
+import {
+  ElfError,
+  type ElfFile,
+  parseElf,
+  SHF_EXECINSTR,
+  SHT_DYNSYM,
+  SHT_SYMTAB,
+} from '../../common/elf/elf.ts';
+import { findGoPclntab } from '../../common/elf/go-pclntab.ts';
+import { demangle } from '../../common/symbols/demangle/demangle.ts';
+import { readMiniDebugInfo } from '../../common/symbols/mini-debug-info.ts';
+import { forEachEntry, readStrings, readU64 } from '../../common/symbols/section-entries.ts';
+import { fdSource } from '../files/fd-source.ts';
+import type { WorkHandler } from '../workers/protocol.ts';
+
+export interface ProbeRequest {
+  fd: number;
+  /** Open files with the symbols that were split off, as the host has them. */
+  debug: { fd: number }[];
+  /** Functions by name, or a probe of the file's own. */
+  wanted: { symbol: string; offset: number } | { provider: string; name: string };
+}
+
+/** Offsets in the file. */
+export interface FoundProbe {
+  offset: number;
+  /** 0: there is none. */
+  semaphore: number;
+}
+
+export interface ProbeAnswer {
+  found: FoundProbe[];
+  /** Where nothing was found: names that it may have meant. */
+  similar: string[];
+}
+
+const MAX_FOUND = 256;
+const MAX_SIMILAR = 5;
+const MAX_ENTRIES = 1 << 24;
+const ENTRY_BYTES = 24;
+const STT_FUNC = 2;
+
+export const createProbeHandler = (): WorkHandler<ProbeRequest, ProbeAnswer> => ({
+  async handle({ fd, debug, wanted }) {
+    const elf = parseElf(fdSource(fd));
+    if ('provider' in wanted) return findUsdt(elf, wanted);
+    const others = [...debug.map((file) => parseElf(fdSource(file.fd))), await miniDebugInfo(elf)];
+    return findFunctions(
+      elf,
+      others.filter((one) => one !== undefined),
+      wanted,
+    );
+  },
+});
+
+async function miniDebugInfo(elf: ElfFile): Promise<ElfFile | undefined> {
+  try {
+    return await readMiniDebugInfo(elf);
+  } catch (error) {
+    if (error instanceof ElfError) return undefined;
+    throw error;
+  }
+}
+
+/** As it stands in the file, or as people write it: with its parameters or without. */
+export function findFunctions(
+  elf: ElfFile,
+  others: readonly ElfFile[],
+  { symbol, offset }: { symbol: string; offset: number },
+): ProbeAnswer {
+  const addresses = new Set<number>();
+  const similar = new Set<string>();
+  const word = longestWord(symbol);
+  const isWanted = (name: string): boolean =>
+    name === symbol ||
+    (name.includes(word) && (demangle(name) === symbol || demangle(name, 'short') === symbol));
+  const lower = word.toLowerCase();
+  const visit = (name: string, address: number): void => {
+    if (isWanted(name)) addresses.add(address);
+    else if (similar.size < MAX_SIMILAR && name.toLowerCase().includes(lower))
+      similar.add(demangle(name, 'short'));
+  };
+  for (const file of [elf, ...others]) forEachFunction(file, visit);
+  const found = [...addresses].flatMap((address) => offsetOfCode(elf, address + offset) ?? []);
+  return {
+    found: found.slice(0, MAX_FOUND).map((at) => ({ offset: at, semaphore: 0 })),
+    similar: found.length === 0 ? [...similar] : [],
+  };
+}
+
+/** Of the name itself, which mangled names hold as it is. */
+const longestWord = (symbol: string): string =>
+  (symbol.replace(/[(<].*$/s, '') || symbol)
+    .split(/\W+/)
+    .reduce((longest, word) => (word.length > longest.length ? word : longest), '');
+
+function offsetOfCode(elf: ElfFile, address: number): number | undefined {
+  const isCode =
+    elf.sections.length === 0 ||
+    elf.sections.some(
+      ({ flags, addr, size }) => flags & SHF_EXECINSTR && address >= addr && address < addr + size,
+    );
+  return isCode ? elf.addressToFileOffset(address) : undefined;
+}
+
+function forEachFunction(elf: ElfFile, visit: (name: string, address: number) => void): void {
+  for (const section of elf.sections) {
+    if (section.type !== SHT_SYMTAB && section.type !== SHT_DYNSYM) continue;
+    ignoreDamage(() => {
+      const strings = Buffer.from(readStrings(elf, section));
+      forEachEntry(elf, section, { entryBytes: ENTRY_BYTES, limit: MAX_ENTRIES }, (view, at) => {
+        if ((view.getUint8(at + 4) & 0xf) !== STT_FUNC || view.getUint16(at + 6, true) === 0) return;
+        const name = textAt(strings, view.getUint32(at, true));
+        // without its version
+        visit(name.replace(/@.*$/, ''), readU64(view, at + 8));
+      });
+    });
+  }
+  ignoreDamage(() => {
+    const table = findGoPclntab(elf);
+    if (!table) return;
+    const names = Buffer.from(table.names);
+    for (const { start, nameAt } of table.functions()) visit(textAt(names, nameAt), start);
+  });
+}
+
+/** What was found before the damage stays. */
+function ignoreDamage(read: () => void): void {
+  try {
+    read();
+  } catch (error) {
+    if (!(error instanceof OutOfBounds || error instanceof ElfError)) throw error;
+  }
+}
+
+function textAt(bytes: Buffer, at: number): string {
+  const end = bytes.indexOf(0, at);
+  return at < bytes.length && end >= 0 ? bytes.toString('utf8', at, end) : '';
+}
+
+const NOTE_HEADER = 12;
+const NOTE_TYPE = 3;
+const MAX_NOTES_BYTES = 16 << 20;
+
+interface UsdtNote {
+  provider: string;
+  name: string;
+  address: number;
+  base: number;
+  semaphore: number;
+}
+
+/**
+ * Section .note.stapsdt: a note for each place, of its address, that of .stapsdt.base as it was linked (prelinking may have
+ * moved both), that of a counter of listeners or 0, provider and name.
+ */
+export function findUsdt(elf: ElfFile, { provider, name }: { provider: string; name: string }): ProbeAnswer {
+  const section = elf.section('.note.stapsdt');
+  const notes = section ? readUsdtNotes(Buffer.from(elf.sectionData(section, MAX_NOTES_BYTES))) : [];
+  const base = elf.section('.stapsdt.base')?.addr;
+  const found: FoundProbe[] = [];
+  for (const note of notes) {
+    if (note.provider !== provider || note.name !== name) continue;
+    const moved = base === undefined ? 0 : base - note.base;
+    const offset = offsetOfCode(elf, note.address + moved);
+    const semaphore = note.semaphore === 0 ? 0 : elf.addressToFileOffset(note.semaphore + moved);
+    if (offset !== undefined && semaphore !== undefined && found.length < MAX_FOUND)
+      found.push({ offset, semaphore });
+  }
+  const all = [...new Set(notes.map((note) => `${note.provider}:${note.name}`))];
+  return { found, similar: found.length === 0 ? all.slice(0, 4 * MAX_SIMILAR) : [] };
+}
+
+function readUsdtNotes(bytes: Buffer): UsdtNote[] {
+  const notes: UsdtNote[] = [];
+  const align4 = (n: number): number => Math.ceil(n / 4) * 4;
+  for (let at = 0; at + NOTE_HEADER <= bytes.length; ) {
+    const data = at + NOTE_HEADER + align4(bytes.readUInt32LE(at));
+    const size = bytes.readUInt32LE(at + 4);
+    const end = data + size;
+    if (end > bytes.length) break;
+    if (bytes.readUInt32LE(at + 8) === NOTE_TYPE && size > 24) {
+      const texts = bytes.toString('utf8', data + 24, end).split('\0');
+      const word = (index: number): number => Number(bytes.readBigUInt64LE(data + 8 * index));
+      const [provider = '', name = ''] = texts;
+      notes.push({ provider, name, address: word(0), base: word(1), semaphore: word(2) });
+    }
+    at = data + align4(size);
+  }
+  return notes;
+}

@@ -1,0 +1,260 @@
+/**
+ * Events of --event: for each an object with the program that is attached, which nobody loads otherwise; and for each type
+ * of program what takes the stacks, which is loaded anew with each runtime. docs/events.md
+ */
+import type { Native, NativeBpfObject } from '../base/native.ts';
+import type { SourceSpec } from '../events/event-types.ts';
+import { NoSuchEvent } from '../events/no-such-event.ts';
+import type { ProbeSite } from '../events/probe-site.ts';
+import type { RuntimePlugin } from '../interpreters/contract.ts';
+import { Context, EF_MAX_EVENTS, EVENT_CALLER, EventTotal } from '../records/records.gen.ts';
+import type { OpenObject } from './bpf-object.ts';
+import { type EventFields, encodeEvent } from './event-config.ts';
+import { PerfEvents } from './perf-events.ts';
+import type { Follower } from './samplers.ts';
+
+export interface EventSourcesOptions {
+  events: readonly SourceSpec[];
+  /** Stacks a second on each CPU, for each event. */
+  budget: number;
+  /** Samples a second of the processor's counters. */
+  samplesPerSecond: number;
+}
+
+/** What has happened since the start; exact, whatever was sampled. */
+export interface EventTotals {
+  spec: SourceSpec;
+  events: number;
+  /** The sum of the events' values. */
+  values: number;
+  samples: number;
+}
+
+const OBJECT = 'events.bpf.o';
+const TOTALS_OF_EVENT = 3;
+
+/** What is attached, what it jumps to, and by way of which map. */
+interface Programs {
+  attached: string;
+  taker: string;
+  takers: string;
+}
+const PERF: Programs = { attached: 'on_perf_event', taker: 'take_perf_event', takers: 'perf_takers' };
+const PROBE: Programs = { attached: 'on_probe', taker: 'take_probe', takers: 'probe_takers' };
+const POINT: Programs = { attached: 'on_tracepoint', taker: 'take_tracepoint', takers: 'point_takers' };
+const PROGRAMS: Readonly<Record<SourceSpec['kind'], Programs>> = {
+  perf: PERF,
+  uprobe: PROBE,
+  usdt: PROBE,
+  tracepoint: POINT,
+};
+
+/** Addresses of a function of the kernel; undefined where they are not known. */
+export type FindCode = (name: string) => { start: bigint; end: bigint } | undefined;
+
+interface Source {
+  spec: SourceSpec;
+  object: NativeBpfObject;
+  /** Of events of the perf subsystem. */
+  perCpu: PerfEvents | undefined;
+}
+
+export class EventSources implements Follower {
+  readonly #native: Native;
+  readonly #open: OpenObject;
+  readonly #options: EventSourcesOptions;
+  #sources: readonly Source[] = [];
+  readonly #takers = new Map<Programs, NativeBpfObject>();
+
+  /** Loads, but attaches nothing; throws what the kernel says, and {@link NoSuchEvent}. */
+  constructor(native: Native, open: OpenObject, base: NativeBpfObject, options: EventSourcesOptions) {
+    if (options.events.length > EF_MAX_EVENTS)
+      throw new NoSuchEvent(
+        `${options.events.length} events were asked for: ${EF_MAX_EVENTS} can be sampled at a time`,
+      );
+    this.#native = native;
+    this.#open = open;
+    this.#options = options;
+    const sources: Source[] = [];
+    for (const spec of options.events) {
+      const object = this.#load(spec, sources.length, [
+        base,
+        ...sources.slice(0, 1).map((one) => one.object),
+      ]);
+      sources.push({ spec, object, perCpu: this.#perCpu(spec, object) });
+    }
+    this.#sources = sources;
+  }
+
+  #load(spec: SourceSpec, number: number, share: readonly NativeBpfObject[]): NativeBpfObject {
+    const event = encodeEvent(number, this.#options.budget, fieldsOf(this.#native, spec));
+    const object = this.#open(OBJECT, {
+      programs: [PROGRAMS[spec.kind].attached],
+      context: Context.EVENT,
+      event,
+      share,
+    });
+    object.loadSync();
+    return object;
+  }
+
+  #perCpu(spec: SourceSpec, object: NativeBpfObject): PerfEvents | undefined {
+    if (spec.kind !== 'perf') return undefined;
+    const program = object.programFd(PERF.attached);
+    const period = spec.isHardware ? 0 : 1;
+    return new PerfEvents(this.#native, {
+      spreadNs: 0,
+      open: (cpu) =>
+        this.#native.perfOpenEvent(
+          cpu,
+          spec.type,
+          spec.config,
+          period,
+          this.#options.samplesPerSecond,
+          program,
+        ),
+    });
+  }
+
+  /** By their numbers. */
+  get specs(): readonly SourceSpec[] {
+    return this.#options.events;
+  }
+
+  async follow(runtimes: readonly RuntimePlugin[], share: NativeBpfObject): Promise<void> {
+    const first = this.#sources[0];
+    if (!first) return;
+    for (const programs of new Set(this.#sources.map(({ spec }) => PROGRAMS[spec.kind]))) {
+      const wider = this.#open(OBJECT, {
+        programs: [programs.taker],
+        context: Context.EVENT,
+        runtimes,
+        share: [share, first.object],
+      });
+      try {
+        await wider.load();
+      } catch (error) {
+        wider.close();
+        throw error;
+      }
+      const [slot, program] = [Buffer.alloc(4), Buffer.alloc(4)];
+      program.writeUInt32LE(wider.programFd(programs.taker));
+      this.#native.mapUpdate(wider.mapFd(programs.takers), slot, program, 0);
+      this.#takers.get(programs)?.close();
+      this.#takers.set(programs, wider);
+    }
+  }
+
+  /** From now on events are counted, those in user code once their sites are known. Throws {@link NoSuchEvent}. */
+  async start(cpus: number[], findCode: FindCode): Promise<void> {
+    for (const [number, { spec, object, perCpu }] of this.#sources.entries()) {
+      if (spec.kind === 'tracepoint') {
+        this.#noteCaller(
+          number,
+          object,
+          findCode(`bpf_trace_run${this.#native.tracepointFields(rawName(spec)).length}`),
+        );
+        attachTracepoint(object, spec);
+      }
+      if (!perCpu) continue;
+      await perCpu.follow(cpus).catch((error: NodeJS.ErrnoException) => {
+        throw new NoSuchEvent(whyNoEvent(spec.text, error));
+      });
+      await perCpu.enable();
+    }
+  }
+
+  /** Stacks begin behind what calls BPF, by the number of arguments. */
+  #noteCaller(number: number, object: NativeBpfObject, code: ReturnType<FindCode>): void {
+    if (!code) return;
+    const [key, value] = [Buffer.alloc(4), Buffer.alloc(EVENT_CALLER.bytes)];
+    key.writeUInt32LE(number);
+    value.writeBigUInt64LE(code.start, EVENT_CALLER.start);
+    value.writeBigUInt64LE(code.end, EVENT_CALLER.end);
+    this.#native.mapUpdate(object.mapFd('event_callers'), key, value, 0);
+  }
+
+  /** CPUs that came and went. */
+  async followCpus(cpus: number[]): Promise<void> {
+    for (const { perCpu } of this.#sources) await perCpu?.follow(cpus).catch(() => {});
+  }
+
+  /** Sets the probes of an event where they are now, in place of those that it had. Throws what the kernel says. */
+  setSites(number: number, sites: readonly ProbeSite[]): void {
+    const object = this.#sources[number]?.object;
+    object?.detach();
+    for (const { path, offset, semaphore } of sites)
+      object?.attachUprobe(PROBE.attached, path, offset, semaphore);
+  }
+
+  totals(): EventTotals[] {
+    const first = this.#sources[0];
+    if (!first) return [];
+    const sums = this.#native.sumPerCpu(
+      first.object.mapFd('event_totals'),
+      0,
+      this.#sources.length * TOTALS_OF_EVENT,
+    );
+    return this.#sources.map(({ spec }, i) => ({
+      spec,
+      events: sums[i * TOTALS_OF_EVENT + EventTotal.EVENTS] ?? 0,
+      values: sums[i * TOTALS_OF_EVENT + EventTotal.VALUES] ?? 0,
+      samples: sums[i * TOTALS_OF_EVENT + EventTotal.SAMPLES] ?? 0,
+    }));
+  }
+
+  /** Nothing is counted any more. */
+  stop(): void {
+    for (const { object, perCpu } of this.#sources) {
+      perCpu?.close();
+      object.detach();
+    }
+  }
+
+  close(): void {
+    this.stop();
+    for (const { object } of this.#sources) object.close();
+    for (const taker of this.#takers.values()) taker.close();
+    this.#takers.clear();
+    this.#sources = [];
+  }
+}
+
+function fieldsOf(native: Native, spec: SourceSpec): EventFields {
+  if (spec.kind !== 'tracepoint') return {};
+  const { category, name, value, filter } = spec;
+  const find = (field: string) => {
+    const found = native.tracepointField(rawName(spec), field);
+    if (found) return found;
+    const known = native.tracepointFields(rawName(spec));
+    throw new NoSuchEvent(
+      known.length > 0
+        ? `tracepoint:${category}:${name} has no field ${field}: give one of ${known.join(', ')}, or FIELD.MEMBER of a struct`
+        : `there is no tracepoint ${category}:${name} on this kernel`,
+    );
+  };
+  return {
+    ...(value !== undefined && { value: find(value) }),
+    ...(filter && { filter: find(filter.field), comparison: filter.comparison, operand: filter.operand }),
+  };
+}
+
+const rawName = ({ name }: { name: string }): string => name;
+
+function attachTracepoint(object: NativeBpfObject, spec: SourceSpec & { kind: 'tracepoint' }): void {
+  try {
+    object.attachRawTracepoint(POINT.attached, rawName(spec));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    throw new NoSuchEvent(
+      `there is no tracepoint ${spec.category}:${spec.name} on this kernel: see /sys/kernel/tracing/available_events for those that there are`,
+    );
+  }
+}
+
+/** Errors of perf_event_open(2) that say what the machine lacks. */
+function whyNoEvent(name: string, { code, message }: NodeJS.ErrnoException): string {
+  if (code === 'ENOENT' || code === 'EOPNOTSUPP' || code === 'ENODEV')
+    return `this machine does not count ${name}: its processor has no such counter, or, as in many virtual machines, shows none`;
+  return `${name} can't be sampled: ${message}`;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * Any event as a source of samples, with --event: an object for each of them, loaded only then. The program that is
+ * attached counts the event and chooses; what takes the stack is another, which it jumps to, and which is replaced as the
+ * sampler is. There is one of these for each type of program, since none jumps to one of another type.
+ */
+#include "source.h"
+#include "event-choice.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define TAKERS(name) \
+	struct { \
+		__uint(type, BPF_MAP_TYPE_PROG_ARRAY); \
+		__uint(max_entries, 1); \
+		__uint(key_size, 4); \
+		__uint(value_size, 4); \
+	} name SEC(".maps")
+
+TAKERS(perf_takers);
+TAKERS(probe_takers);
+TAKERS(point_takers);
+
+/* Of the thread that runs: not the idle task, and one of the chosen processes. */
+static __always_inline bool is_of_interest(void)
+{
+	u64 pid_tgid = bpf_get_current_pid_tgid();
+	u32 tgid = pid_tgid >> 32;
+
+	if (!pid_tgid && !config.send_idle)
+		return 0;
+	return !config.filter_targets || bpf_map_lookup_elem(&targets, &tgid);
+}
+
+static __always_inline bool is_as_filtered(s64 field)
+{
+	s64 operand = config.event.operand;
+
+	switch (config.event.comparison) {
+	case EF_EVENT_EQUAL:
+		return field == operand;
+	case EF_EVENT_NOT_EQUAL:
+		return field != operand;
+	case EF_EVENT_LESS:
+		return field < operand;
+	case EF_EVENT_GREATER:
+		return field > operand;
+	}
+	return 1;
+}
+
+static __always_inline u64 narrow(u64 word, const volatile struct ef_event_field *field)
+{
+	u32 unused = 64 - 8 * (field->size & 15);
+
+	if (!field->size || field->size >= 8)
+		return word;
+	return field->is_signed ? (u64)((s64)(word << unused) >> unused) : word << unused >> unused;
+}
+
+/* Of the word that is the argument; false where it can't be read. */
+static __always_inline bool read_field(u64 word, const volatile struct ef_event_field *field, u64 *value)
+{
+	if (field->kind == EF_EVENT_FIELD_MEMBER &&
+	    bpf_probe_read_kernel(&word, sizeof(word), (void *)(word + field->offset))) {
+		count(EF_COUNTER_events_value_failed);
+		return 0;
+	}
+	*value = narrow(word, field);
+	return 1;
+}
+
+/* A sample of the event is begun; whoever is jumped to finishes it. */
+static __always_inline bool begin_event(u64 value)
+{
+	u32 weight = is_of_interest() ? choose_event(value, bpf_ktime_get_ns()) : 0;
+
+	if (!weight || !begin_chosen_sample(EF_ORIGIN_MAX + config.event.number, weigh_event(value, weight)))
+		return 0;
+	count(EF_COUNTER_samples);
+	count(EF_COUNTER_events_sampled);
+	return 1;
+}
+
+/* Nobody was there to jump to. */
+static __always_inline int give_event_up(void)
+{
+	struct ef_scratch *s = get_scratch();
+
+	if (s)
+		release_scratch(s);
+	count(EF_COUNTER_sampler_missing);
+	return 0;
+}
+
+/* Events of software and of the processor's counters. */
+SEC("perf_event")
+int on_perf_event(struct bpf_perf_event_data *ctx)
+{
+	if (!begin_event(ctx->sample_period))
+		return 0;
+	bpf_tail_call(ctx, &perf_takers, 0);
+	return give_event_up();
+}
+
+SEC("perf_event")
+int take_perf_event(struct bpf_perf_event_data *ctx)
+{
+	struct ef_scratch *s = get_scratch();
+	if (!s)
+		return 0;
+	take_stacks(ctx, s, &ctx->regs);
+	finish_sample(s);
+	return 0;
+}
+
+/* A place in user code. */
+SEC("kprobe")
+int on_probe(struct ef_user_regs *ctx)
+{
+	if (!begin_event(1))
+		return 0;
+	bpf_tail_call(ctx, &probe_takers, 0);
+	return give_event_up();
+}
+
+SEC("kprobe")
+int take_probe(struct ef_user_regs *ctx)
+{
+	struct ef_scratch *s = get_scratch();
+	if (!s)
+		return 0;
+	take_stacks(ctx, s, ctx);
+	finish_sample(s);
+	return 0;
+}
+
+/* By an instruction of its own for each: clang would add to the pointer, which the verifier refuses. */
+#define ARGUMENT(number, offset) \
+	case number: \
+		asm volatile("%0 = *(u64 *)(%1 + " #offset ")" : "=r"(word) : "r"(ctx)); \
+		return word
+
+static __always_inline u64 argument_of(const struct bpf_raw_tracepoint_args *ctx, u32 number)
+{
+	u64 word = 0;
+
+	switch (number) {
+		ARGUMENT(0, 0);
+		ARGUMENT(1, 8);
+		ARGUMENT(2, 16);
+		ARGUMENT(3, 24);
+		ARGUMENT(4, 32);
+		ARGUMENT(5, 40);
+		ARGUMENT(6, 48);
+		ARGUMENT(7, 56);
+	}
+	return word;
+}
+
+/* Frames of BPF stand before the kernel's own, how many depends on the kernel and on what else is attached. */
+#define MAX_FRAMES_OF_BPF 8
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, EF_MAX_EVENTS);
+	__type(key, u32);
+	__type(value, struct ef_event_caller);
+} event_callers SEC(".maps");
+
+/* How many frames stand before it. */
+static __always_inline u64 find_caller(const struct ef_scratch *s)
+{
+	u32 number = s->sample.origin - EF_ORIGIN_MAX;
+	const struct ef_event_caller *caller = bpf_map_lookup_elem(&event_callers, &number);
+
+	if (!caller)
+		return 0;
+#pragma unroll
+	for (u32 i = 0; i < MAX_FRAMES_OF_BPF; i++)
+		if (s->trace.frames[i] >= caller->start && s->trace.frames[i] < caller->end)
+			return i + 1;
+	return 0;
+}
+
+/* From what calls the listeners of the tracepoint on. */
+static __always_inline void take_kernel_stack_of_point(void *ctx, struct ef_scratch *s)
+{
+	u32 frames = get_kernel_stack(ctx, s, 0);
+	u64 before = find_caller(s);
+
+	if (before)
+		frames = get_kernel_stack(ctx, s, before & 0xff);
+	begin_with_kernel_frames(s, frames);
+}
+
+SEC("raw_tp")
+int on_tracepoint(struct bpf_raw_tracepoint_args *ctx)
+{
+	const volatile struct ef_event *e = &config.event;
+	u64 filtered = 0, value = 1;
+
+	if (e->comparison &&
+	    (!read_field(argument_of(ctx, e->filter.argument), &e->filter, &filtered) || !is_as_filtered(filtered)))
+		return 0;
+	if (e->value.kind && !read_field(argument_of(ctx, e->value.argument), &e->value, &value))
+		return 0;
+	if (!begin_event(value))
+		return 0;
+	bpf_tail_call(ctx, &point_takers, 0);
+	return give_event_up();
+}
+
+SEC("raw_tp")
+int take_tracepoint(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct ef_scratch *s = get_scratch();
+	if (!s)
+		return 0;
+	s->state.mode = KERNEL_MODE;
+	take_kernel_stack_of_point(ctx, s);
+	take_user_stack(s, NULL, (void *)bpf_get_current_task());
+	finish_sample(s);
+	return 0;
+}

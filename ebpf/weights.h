@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * Samples that stand for others: of n events one is taken by chance, and its value counts n times. Whatever n is, as
+ * long as it is chosen before the event, the sum of what is counted is right in the mean. A weight has 16 bits behind the
+ * point: EF_WEIGHT_ONE is 1.
+ */
+#ifndef EF_WEIGHTS_H
+#define EF_WEIGHTS_H
+
+#include "maps.h"
+
+#define WINDOW_NS 100000000ULL
+#define WINDOWS_A_SECOND 10
+#define MAX_U32 0xffffffffULL
+
+/* Of a part of the samples only so many are taken at all while the agent has more to do than it may. */
+static __always_inline u64 heavier_by_shedding(u64 weight)
+{
+	u32 zero = 0;
+	u32 *share = bpf_map_lookup_elem(&shed_share, &zero);
+	u64 left = share ? MAX_U32 - *share : MAX_U32;
+
+	return left == MAX_U32 ? weight : (weight << 16) / ((left >> 16) + 1);
+}
+
+/* What the one that begins now would stand for, 0: it is left out. */
+static __always_inline u32 take_by_chance(u64 weight)
+{
+	if (weight < EF_WEIGHT_ONE)
+		weight = EF_WEIGHT_ONE;
+	weight = heavier_by_shedding(weight);
+	if (weight > MAX_U32)
+		weight = MAX_U32;
+	if (weight > EF_WEIGHT_ONE && bpf_get_prandom_u32() >= (1ULL << 48) / weight)
+		return 0;
+	return weight;
+}
+
+/* Right for any value below 2^48. */
+static __always_inline u64 weigh(u64 value, u32 weight)
+{
+	return ((value >> 16) * weight) + (((value & 0xffff) * weight) >> 16);
+}
+
+#endif
