@@ -52,6 +52,20 @@ const PROGRAMS: Readonly<Record<SourceSpec['kind'], Programs>> = {
 /** Addresses of a function of the kernel; undefined where they are not known. */
 export type FindCode = (name: string) => { start: bigint; end: bigint } | undefined;
 
+/** Of all types, for their figures: what is attached, without a runtime, or what takes the stacks. */
+export function openEventPrograms(
+  open: OpenObject,
+  runtimes: readonly RuntimePlugin[],
+  share: readonly NativeBpfObject[],
+): NativeBpfObject {
+  const programs = [PERF, PROBE, POINT].map(({ attached, taker }) =>
+    runtimes.length > 0 ? taker : attached,
+  );
+  const field = { argument: 0, offset: 8, bytes: 4, isSigned: true };
+  const event = encodeEvent(0, 1, { value: field, filter: field, comparison: '>' });
+  return open(OBJECT, { programs, context: Context.EVENT, runtimes, event, share });
+}
+
 interface Source {
   spec: SourceSpec;
   object: NativeBpfObject;

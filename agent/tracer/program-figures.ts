@@ -10,6 +10,7 @@ import {
   openBase,
   samplerObjects,
 } from './bpf-object.ts';
+import { openEventPrograms } from './event-sources.ts';
 import { openSwitchPrograms, openWaitSampler } from './off-cpu.ts';
 import type { OpenSampler } from './samplers.ts';
 
@@ -54,6 +55,7 @@ export function measurePrograms(known: readonly RuntimePlugin[]): ProgramFigures
             ...measure(sampler, suffix),
             ...measureDeferring(openDeferring, runtimes, sampler, suffix),
             ...measureWaits(opener, runtimes, [sampler, atSwitches], suffix),
+            ...(runtimes === known ? measureEvents(opener, known, [sampler]) : []),
           ];
         } finally {
           sampler.close();
@@ -63,6 +65,24 @@ export function measurePrograms(known: readonly RuntimePlugin[]): ProgramFigures
   } finally {
     switches?.close();
     base.close();
+  }
+}
+
+/** What is attached for --event, and what takes the stacks with all runtimes. */
+function measureEvents(
+  open: OpenObject,
+  known: readonly RuntimePlugin[],
+  share: readonly NativeBpfObject[],
+): ProgramFigures[] {
+  const attached = openEventPrograms(open, [], share);
+  let takers: NativeBpfObject | undefined;
+  try {
+    const ofAttached = measure(attached, '');
+    takers = openEventPrograms(open, known, [...share, attached]);
+    return [...ofAttached, ...measure(takers, known.map(({ name }) => `+${name}`).join(''))];
+  } finally {
+    takers?.close();
+    attached.close();
   }
 }
 

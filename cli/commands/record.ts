@@ -205,9 +205,9 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
   sampling.begins();
   if (!child)
     await Promise.race([signal, warmUp(controller, recording, () => !targets || controller.hasTargets)]);
+  const before = controller.eventTotals();
   child?.release();
   const began = performance.now();
-  const before = controller.eventTotals();
   const progress = showProgress(recording, controller);
   await Promise.race(
     [signal, child?.ended ?? (targets && endOf(controller)), limitMs > 0 ? sleep(limitMs) : undefined].filter(

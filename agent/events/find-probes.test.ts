@@ -1,0 +1,69 @@
+/** Against nm(1) and readelf(1), on files of this machine. */
+import { execFileSync } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { bufferSource } from '../../common/base/byte-source.ts';
+import { parseElf } from '../../common/elf/elf.ts';
+import { createProbeHandler, findFunctions, findUsdt } from './find-probes.ts';
+
+const NODE = process.execPath;
+const node = parseElf(bufferSource(readFileSync(NODE)));
+
+/** What nm says of the symbol, as an offset in the file. */
+function offsetOf(symbol: string): number | undefined {
+  const lines = execFileSync('nm', ['-C', '--defined-only', NODE], {
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+  }).split('\n');
+  const line = lines.find((one) => /^\w+ [tTwW] /.test(one) && one.slice(19) === symbol);
+  return line && node.addressToFileOffset(Number.parseInt(line, 16));
+}
+
+test('a method of C++ is found by its name with parameters, or without', () => {
+  const full =
+    'v8::internal::Heap::CollectAllGarbage(v8::base::Flags<v8::internal::GCFlag, unsigned char, unsigned char>, v8::internal::GarbageCollectionReason, v8::GCCallbackFlags)';
+  const short = 'v8::internal::Heap::CollectAllGarbage';
+  const [withParameters, without] = [full, short].map(
+    (symbol) => findFunctions(node, [], { symbol, offset: 0 }).found,
+  );
+  expect(without!.length).toBeGreaterThan(0);
+  const expected = offsetOf(full);
+  if (expected !== undefined) expect(withParameters).toContainEqual({ offset: expected, semaphore: 0 });
+  for (const { offset } of without!) expect(offset).toBeGreaterThan(0);
+});
+
+test('a function of C is found, and so is an instruction behind its start', () => {
+  const [at] = findFunctions(node, [], { symbol: 'uv_run', offset: 0 }).found;
+  expect(at!.offset).toBe(offsetOf('uv_run'));
+  expect(findFunctions(node, [], { symbol: 'uv_run', offset: 4 }).found).toEqual([
+    { offset: at!.offset + 4, semaphore: 0 },
+  ]);
+});
+
+test('what is not there is told by what is called alike', () => {
+  const { found, similar } = findFunctions(node, [], { symbol: 'UV_RUN', offset: 0 });
+  expect(found).toEqual([]);
+  expect(similar.some((name) => name.startsWith('uv_run'))).toBe(true);
+  expect(findUsdt(node, { provider: 'node', name: 'no_such' }).found).toEqual([]);
+});
+
+test('a file that is cut short, or none, is told of, or has nothing', async () => {
+  const whole = readFileSync('/bin/sh');
+  for (const length of [64, 1000, whole.length >> 1, whole.length - 100]) {
+    const cut = bufferSource(whole.subarray(0, length));
+    const find = (): unknown => findFunctions(parseElf(cut), [], { symbol: 'main', offset: 0 }).found;
+    expect([[], 'ElfError']).toContainEqual(resultOf(find));
+  }
+  const fd = openSync('/etc/passwd', 'r');
+  const request = { fd, debug: [], wanted: { provider: 'a', name: 'b' } };
+  await expect((async () => createProbeHandler().handle(request, () => {}))()).rejects.toThrow('no ELF file');
+  closeSync(fd);
+});
+
+function resultOf(find: () => unknown): unknown {
+  try {
+    return find();
+  } catch (error) {
+    return (error as Error).name;
+  }
+}

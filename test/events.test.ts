@@ -1,0 +1,138 @@
+/** Events of --event: programs that know how often something happened, against what is counted and sampled. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readProfiles } from '../common/profile/formats/formats.ts';
+import { stackNames } from '../common/profile/model/frame-name.ts';
+import type { Profile } from '../common/profile/model/profile.ts';
+import { compile, hasTool, missingRights, scratchFolder } from './support/fixtures.ts';
+
+const EVERYFRAME = join(import.meta.dirname, '../bin/everyframe');
+/** A stack of each event. */
+const ALL = ['--event-budget', '10000'];
+
+interface Recorded {
+  profile: Profile;
+  /** What the command itself printed, and what is said of the events. */
+  said: string;
+  told: string;
+}
+
+function record(event: string, command: string[], flags: string[] = []): Recorded {
+  const file = join(scratchFolder, 'events.pb.gz');
+  const { stdout, stderr, status } = spawnSync(
+    EVERYFRAME,
+    ['record', '--event', event, ...flags, '--force', '-o', file, '--', ...command],
+    { encoding: 'utf8', timeout: 60_000 },
+  );
+  expect(status, stderr).toBe(0);
+  const { profiles } = readProfiles(file, readFileSync(file));
+  const profile = profiles.find(({ type }) => type.sampleType.type === event);
+  expect(profile, stderr).toBeDefined();
+  return { profile: profile!, said: stdout.trim(), told: stderr };
+}
+
+const total = ({ samples }: Profile): number => samples.reduce((sum, { value }) => sum + value, 0);
+
+/** What samples with that function on their stack add up to. */
+const under = (profile: Profile, name: string): number =>
+  profile.samples
+    .filter(({ stack }) => stackNames(profile, stack).includes(name))
+    .reduce((sum, { value }) => sum + value, 0);
+
+const exactly = (told: string): number =>
+  Number(/: ([\d,]+) events?, the stacks/.exec(told)?.[1]?.replaceAll(',', ''));
+
+function refused(event: string): string {
+  const { stderr, status } = spawnSync(
+    EVERYFRAME,
+    ['record', '--event', event, '-d', '1', '--force', '-o', join(scratchFolder, 'none.folded')],
+    { encoding: 'utf8', timeout: 60_000 },
+  );
+  expect(status).not.toBe(0);
+  return stderr;
+}
+
+describe.skipIf(missingRights)('events', () => {
+  it('in user code are counted exactly, and sampled in their shares', () => {
+    const program = compile('events', 'gcc', ['-O1', '-g'], 'events.c');
+    const { profile, said, told } = record(`uprobe:${program}:probed`, [program, '2']);
+    const [rare, often] = said.split(' ').map(Number);
+    expect([rare, often]).toEqual([60_000, 140_000]);
+    expect(exactly(told)).toBe(200_000);
+    // some hundred stacks, each of which stands for others
+    expect(profile.samples.reduce((sum, { timestamps }) => sum + timestamps.length, 0)).toBeLessThan(20_000);
+    expect(Math.abs(total(profile) / 200_000 - 1)).toBeLessThan(0.2);
+    expect(Math.abs(under(profile, 'rare') / total(profile) - 0.3)).toBeLessThan(0.1);
+  });
+
+  it('of page faults are charged to who touches the pages', () => {
+    const program = compile('faults', 'gcc', ['-O1', '-g'], 'faults.c');
+    const { profile, told } = record('page-faults', [program], ALL);
+    const touched = under(profile, 'touch');
+    expect(exactly(told)).toBeGreaterThanOrEqual(2000);
+    // more in a moment than the budget has: some stand for others
+    expect(touched).toBeGreaterThan(1500);
+    expect(touched).toBeLessThan(2500);
+  });
+
+  it.skipIf(!hasTool('g++'))('in a method of C++ go by its name, with its parameters or without', () => {
+    const program = compile('events-cc', 'g++', ['-O1', '-g'], 'events.cc');
+    for (const symbol of ['shop::Order::add', 'shop::Order::add(int)']) {
+      const { profile, told } = record(`uprobe:${program}:${symbol}`, [program], ALL);
+      expect(exactly(told)).toBe(20_000);
+      expect(under(profile, 'main')).toBe(total(profile));
+    }
+  });
+
+  it.skipIf(!hasTool('go'))('in a function of Go go by its name, in a stripped program, too', () => {
+    const program = join(scratchFolder, 'events-go');
+    const source = join(import.meta.dirname, 'fixtures/events.go');
+    execFileSync('go', ['build', '-ldflags=-s -w', '-o', program, source], {
+      env: { ...process.env, GO111MODULE: 'off' },
+    });
+    const { profile, told } = record(`uprobe:${program}:main.(*order).add`, [program], ALL);
+    expect(exactly(told)).toBe(20_000);
+    expect(under(profile, 'main.main')).toBe(total(profile));
+  });
+
+  it("of a tracepoint have one of its fields as their value, and are chosen by another's", () => {
+    const event = 'tracepoint:sched:sched_process_fork,value=parent.tgid,if=parent.tgid>0';
+    const { profile, told } = record(event, ['sh', '-c', 'for i in 1 2 3 4 5; do /bin/true; done; :'], ALL);
+    expect(exactly(told)).toBe(5);
+    expect(total(profile)).toBe(5 * profile.processes[profile.samples[0]!.process]!.pid);
+  });
+
+  it('that are not there are told, with what there is', () => {
+    expect(refused('page-fault')).toContain(
+      'there is no event "page-fault": give one of cpu-clock, page-faults',
+    );
+    expect(refused('tracepoint:sched:sched_swich')).toContain('there is no tracepoint sched:sched_swich');
+    expect(refused('tracepoint:sched:sched_switch,value=foo')).toMatch(
+      /has no field foo: give one of preempt, prev/,
+    );
+    expect(refused('uprobe:libc:mallok')).toMatch(/libc\.so\.6 has no function mallok/);
+    expect(refused('uprobe:/no/such/file:f')).toContain('there is no file /no/such/file');
+    expect(refused('usdt:libc:libc:no_such')).toMatch(/has no probe libc:no_such/);
+  });
+});
+
+const python = ['/usr/bin/python3'].find((path) => hasTool(path) && hasUsdt(path));
+if (!python) console.log('skipped: Python of the system has no probes of its own');
+
+function hasUsdt(path: string): boolean {
+  return spawnSync('readelf', ['-n', path], { encoding: 'utf8' }).stdout.includes('gc__start');
+}
+
+describe.skipIf(missingRights || !python)("a program's own probes", () => {
+  it('are switched on for whoever runs it, and counted', () => {
+    const { profile, told } = record(
+      `usdt:${python}:python:gc__start`,
+      [python!, '-c', 'import gc\ndef collect():\n  for i in range(50): gc.collect()\ncollect()'],
+      ALL,
+    );
+    expect(exactly(told)).toBeGreaterThanOrEqual(50);
+    expect(under(profile, 'collect')).toBeGreaterThanOrEqual(49);
+  });
+});
