@@ -12,7 +12,8 @@
 
 #include "maps.hh"
 
-// sendDatagram(path: string, text: string): number, 0 or a negative errno; a path that begins with "@" is an abstract name
+// sendDatagram(path: string, text: string): number, 0 or a negative errno; a path that begins with "@" is an abstract
+// name
 static Napi::Value SendDatagram(const Napi::CallbackInfo& info) {
   auto answer = [&](int error) { return Napi::Number::New(info.Env(), -error); };
   std::string path = info[0].As<Napi::String>(), text = info[1].As<Napi::String>();

@@ -230,8 +230,8 @@ Napi::Value BpfObject::Attach(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// attachUprobe(program, path, offset, counterOffset): at an offset of a file, in all processes; the kernel raises the u16 at
-// counterOffset, if that is not 0, in each process (the semaphore of a USDT probe)
+// attachUprobe(program, path, offset, counterOffset): at an offset of a file, in all processes; the kernel raises the
+// u16 at counterOffset, if that is not 0, in each process (the semaphore of a USDT probe)
 Napi::Value BpfObject::AttachUprobe(const Napi::CallbackInfo& info) {
   std::string name = info[0].As<Napi::String>();
   std::string path = info[1].As<Napi::String>();

@@ -43,11 +43,12 @@ Napi::Value Open(const Napi::CallbackInfo& info) {
   perf_event_attr attr = DisabledEvent(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
   attr.sample_period = info[1].As<Napi::Number>().Int64Value();
   attr.exclude_idle = !info[2].As<Napi::Boolean>().Value();
-  return OpenWithProgram(info.Env(), attr, info[0].As<Napi::Number>().Int32Value(), info[3].As<Napi::Number>().Int32Value());
+  return OpenWithProgram(info.Env(), attr, info[0].As<Napi::Number>().Int32Value(),
+                         info[3].As<Napi::Number>().Int32Value());
 }
 
-// perfOpenEvent(cpu, type, config, period, frequency, programFd): fd of a disabled event that runs the program after each
-// `period` of it, or, where that is 0, `frequency` times a second
+// perfOpenEvent(cpu, type, config, period, frequency, programFd): fd of a disabled event that runs the program after
+// each `period` of it, or, where that is 0, `frequency` times a second
 Napi::Value OpenEvent(const Napi::CallbackInfo& info) {
   perf_event_attr attr =
       DisabledEvent(info[1].As<Napi::Number>().Uint32Value(), info[2].As<Napi::Number>().Int64Value());
@@ -56,7 +57,8 @@ Napi::Value OpenEvent(const Napi::CallbackInfo& info) {
     attr.freq = 1;
     attr.sample_freq = info[4].As<Napi::Number>().Int64Value();
   }
-  return OpenWithProgram(info.Env(), attr, info[0].As<Napi::Number>().Int32Value(), info[5].As<Napi::Number>().Int32Value());
+  return OpenWithProgram(info.Env(), attr, info[0].As<Napi::Number>().Int32Value(),
+                         info[5].As<Napi::Number>().Int32Value());
 }
 
 // Starts the events one after another, so that the CPUs' timers are spread over one period.

@@ -31,9 +31,7 @@ const btf_type* ParametersOf(const btf* kernel, const std::string& tracepoint) {
   return function ? btf__type_by_id(kernel, function->type) : nullptr;
 }
 
-bool IsNumber(const btf_type* type) {
-  return type && (btf_is_int(type) || btf_is_any_enum(type) || btf_is_ptr(type));
-}
+bool IsNumber(const btf_type* type) { return type && (btf_is_int(type) || btf_is_any_enum(type) || btf_is_ptr(type)); }
 
 struct Member {
   uint32_t offset;
@@ -41,7 +39,8 @@ struct Member {
 };
 
 // A member of a struct, or of what stands in it without a name; false where there is none that is a whole number.
-bool FindMember(const btf* kernel, const btf_type* type, const std::string& name, uint32_t base, int depth, Member* found) {
+bool FindMember(const btf* kernel, const btf_type* type, const std::string& name, uint32_t base, int depth,
+                Member* found) {
   if (!type || !btf_is_composite(type) || depth > 8) return false;
   const btf_member* members = btf_members(type);
   for (uint32_t i = 0; i < btf_vlen(type); i++) {
@@ -75,7 +74,8 @@ Napi::Value Field(const Napi::CallbackInfo& info) {
     const btf_param& parameter = btf_params(proto)[i];
     if (field.substr(0, dot) != btf__name_by_offset(kernel.get(), parameter.name_off)) continue;
     const btf_type* type = Plain(kernel.get(), parameter.type);
-    if (dot == std::string::npos) return IsNumber(type) ? Describe(info.Env(), i - 1, -1, type) : info.Env().Undefined();
+    if (dot == std::string::npos)
+      return IsNumber(type) ? Describe(info.Env(), i - 1, -1, type) : info.Env().Undefined();
     Member member;
     const btf_type* target = type && btf_is_ptr(type) ? Plain(kernel.get(), type->type) : nullptr;
     if (!FindMember(kernel.get(), target, field.substr(dot + 1), 0, 0, &member)) return info.Env().Undefined();

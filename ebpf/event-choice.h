@@ -26,7 +26,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, EF_MAX_EVENTS * EF_EVENT_TOTAL_MAX);
+	__uint(max_entries, EF_MAX_EVENTS *EF_EVENT_TOTAL_MAX);
 	__type(key, u32);
 	__type(value, u64);
 } event_totals SEC(".maps");

@@ -200,8 +200,8 @@ int on_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	const volatile struct ef_event *e = &config.event;
 	u64 filtered = 0, value = 1;
 
-	if (e->comparison &&
-	    (!read_field(argument_of(ctx, e->filter.argument), &e->filter, &filtered) || !is_as_filtered(filtered)))
+	if (e->comparison && (!read_field(argument_of(ctx, e->filter.argument), &e->filter, &filtered) ||
+			      !is_as_filtered(filtered)))
 		return 0;
 	if (e->value.kind && !read_field(argument_of(ctx, e->value.argument), &e->value, &value))
 		return 0;

@@ -11,6 +11,8 @@
 #ifndef EF_PROFILE_TYPES_H
 #define EF_PROFILE_TYPES_H
 
+/* A text is one string, whatever its length. */
+/* clang-format off */
 #define EF_PROFILE_TYPES(X) \
 	X(CPU, "samples", "count", "cpu", "nanoseconds", \
 	  "The thread that runs, at each tick of a CPU's timer. The value is 1, the period the time of a tick") \
@@ -18,6 +20,7 @@
 	  "Threads that wait, from when they leave a CPU to when they are back on one, with --off-cpu. The value is the time, times how many such waits the sampled one stands for; its time is the end") \
 	X(THREAD_TIME, "thread_time", "nanoseconds", "", "", \
 	  "Each thread, with --off-cpu: how long it was in which state, counted at each switch, so that the sum is the time that it was there. The stack is the state")
+/* clang-format on */
 
 #define EF_ORIGIN_ID(name, ...) EF_ORIGIN_##name,
 enum ef_origin { EF_PROFILE_TYPES(EF_ORIGIN_ID) EF_ORIGIN_MAX };

@@ -16,7 +16,7 @@ function offsetOf(symbol: string): number | undefined {
     maxBuffer: 1 << 28,
   }).split('\n');
   const line = lines.find((one) => /^\w+ [tTwW] /.test(one) && one.slice(19) === symbol);
-  return line && node.addressToFileOffset(Number.parseInt(line, 16));
+  return line === undefined ? undefined : node.addressToFileOffset(Number.parseInt(line, 16));
 }
 
 test('a method of C++ is found by its name with parameters, or without', () => {

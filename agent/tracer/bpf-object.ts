@@ -10,6 +10,7 @@ import { CONFIG, Context, EF_DEFERRED_PER_CPU } from '../records/records.gen.ts'
 import type { EventSettings } from './event-config.ts';
 import { EventSources, type EventSourcesOptions } from './event-sources.ts';
 import { type FindScheduler, OffCpu, type OffCpuOptions, type OnThreads, weightOf } from './off-cpu.ts';
+import type { OpenObject } from './open-object.ts';
 import { MAPS_OF_RUNTIMES, type SamplerObjects, Samplers } from './samplers.ts';
 
 export interface BpfSettings {
@@ -97,23 +98,6 @@ export function explainLoadFailure(error: SystemFailure): CannotProfile {
 }
 
 const lastLines = (log = ''): string => log.trimEnd().split('\n').slice(-12).join('\n');
-
-/** Settings that one object is opened with. */
-interface Opening {
-  programs: readonly string[];
-  /** enum ef_context: where they run. */
-  context: number;
-  runtimes?: readonly RuntimePlugin[];
-  /** Of the event that its program is attached to. */
-  event?: EventSettings;
-  /** Entries of maps, where they differ from the object's source. */
-  maxEntries?: Record<string, number>;
-  /** Maps that these objects have are used in place of new ones. */
-  share?: readonly NativeBpfObject[];
-}
-
-/** Opens an object of build/, without loading it. */
-export type OpenObject = (file: string, opening: Opening) => NativeBpfObject;
 
 const MAIN_OBJECT = 'everyframe.bpf.o';
 

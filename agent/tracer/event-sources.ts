@@ -8,8 +8,8 @@ import { NoSuchEvent } from '../events/no-such-event.ts';
 import type { ProbeSite } from '../events/probe-site.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { Context, EF_MAX_EVENTS, EVENT_CALLER, EventTotal } from '../records/records.gen.ts';
-import type { OpenObject } from './bpf-object.ts';
 import { type EventFields, encodeEvent } from './event-config.ts';
+import type { OpenObject } from './open-object.ts';
 import { PerfEvents } from './perf-events.ts';
 import type { Follower } from './samplers.ts';
 

@@ -5,7 +5,7 @@
 import type { Native, NativeBpfObject } from '../base/native.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { Context, EF_WEIGHT_ONE, THREAD, ThreadState } from '../records/records.gen.ts';
-import type { OpenObject } from './bpf-object.ts';
+import type { OpenObject } from './open-object.ts';
 import type { Follower } from './samplers.ts';
 
 export interface OffCpuOptions {
@@ -25,8 +25,6 @@ const OBJECT = 'off-cpu.bpf.o';
 const THREADS = 'threads';
 /** A wait that lasts is reported that often at most. */
 const REPORT_AFTER_NS = 1_000_000_000n;
-/** Of an unsigned weight of 32 bits; less is no probability that could be counted with. */
-export const MIN_PROBABILITY = 1 / 65_535;
 
 export const weightOf = (probability: number): number =>
   Math.min(Math.round(EF_WEIGHT_ONE / probability), 0xffff_ffff);

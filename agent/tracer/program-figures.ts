@@ -2,16 +2,10 @@
 
 import { loadNative, type NativeBpfObject } from '../base/native.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
-import {
-  type BpfSettings,
-  explainLoadFailure,
-  makeOpener,
-  type OpenObject,
-  openBase,
-  samplerObjects,
-} from './bpf-object.ts';
+import { type BpfSettings, explainLoadFailure, makeOpener, openBase, samplerObjects } from './bpf-object.ts';
 import { openEventPrograms } from './event-sources.ts';
 import { openSwitchPrograms, openWaitSampler } from './off-cpu.ts';
+import type { OpenObject } from './open-object.ts';
 import type { OpenSampler } from './samplers.ts';
 
 export interface ProgramFigures {

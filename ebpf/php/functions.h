@@ -16,7 +16,8 @@
 
 /* Appends a zend_string and its NUL to the record, behind texts of `most` bytes at most, one less than a power of two; false
  * where it does not fit, or can't be read. */
-static __always_inline bool append_php_string(struct ef_scratch *s, u64 string, volatile u16 *bytes, u32 room, u64 most)
+static __always_inline bool append_php_string(struct ef_scratch *s, u64 string, volatile u16 *bytes, u32 room,
+					      u64 most)
 {
 	volatile u16 *used = &s->record.function.text_bytes;
 	u64 at = *used;
@@ -25,8 +26,8 @@ static __always_inline bool append_php_string(struct ef_scratch *s, u64 string, 
 	if (!string)
 		return 1;
 	OPAQUE(at);
-	long n = bpf_probe_read_user_str(s->record.bytes + offsetof(struct ef_function, texts) + (at & most), room,
-					 (void *)(string + PHP_STRING_DATA));
+	long n = bpf_probe_read_user_str(s->record.bytes + offsetof(struct ef_function, texts) + (at & most),
+					 room, (void *)(string + PHP_STRING_DATA));
 	if (n <= 0 || n >= room)
 		return 0;
 	*bytes = n;
@@ -43,8 +44,10 @@ static __always_inline bool read_php_texts(struct ef_scratch *s, const struct ef
 
 	f->text_bytes = 0;
 	return !!class == !!scope && append_php_string(s, class, &f->class_bytes, EF_FUNCTION_NAME_BYTES, 0) &&
-	       append_php_string(s, w->function[1], &f->name_bytes, EF_FUNCTION_NAME_BYTES, EF_FUNCTION_NAME_BYTES - 1) &&
-	       append_php_string(s, w->place[0], &f->file_bytes, EF_FUNCTION_FILE_BYTES, 2 * EF_FUNCTION_NAME_BYTES - 1);
+	       append_php_string(s, w->function[1], &f->name_bytes, EF_FUNCTION_NAME_BYTES,
+				 EF_FUNCTION_NAME_BYTES - 1) &&
+	       append_php_string(s, w->place[0], &f->file_bytes, EF_FUNCTION_FILE_BYTES,
+				 2 * EF_FUNCTION_NAME_BYTES - 1);
 }
 
 /* The frame of two words at `at`. What can't be read is left to user space. Global, so that it is verified once. */
@@ -55,7 +58,8 @@ __noinline int send_php_function(u32 at)
 		return 0;
 	struct ef_php_state *w = &s->runtimes.php;
 	u64 function = trace_word(s, at) & ((1ULL << 56) - 1), second = trace_word(s, at + 1);
-	u64 hash = mix64(mix64(function ^ s->sample.process.start_boottime_ns) ^ (second << 32 | s->sample.process.tgid));
+	u64 hash = mix64(mix64(function ^ s->sample.process.start_boottime_ns) ^
+			 (second << 32 | s->sample.process.tgid));
 	struct ef_seen_set *set = set_of_function(hash);
 
 	if (!set || is_seen(set, hash))
