@@ -70,7 +70,7 @@ static __always_inline u32 choose_event(u64 value, u64 now_ns)
 	add_to_total(EF_EVENT_TOTAL_SAMPLES, 1);
 	/* more than the window before let expect */
 	if (++e->taken > budget && e->weight < 1U << 15)
-		e->weight += e->weight / 4 + 1;
+		e->weight += e->weight / 16 + 1;
 	return weight;
 }
 

