@@ -454,8 +454,13 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await expect.poll(spoken).toMatch(/^parse_json, native, 53\.3 % now, 30\.0 % before, \+23\.3 points/);
     await page.getByRole('button', { name: 'Table' }).click();
     await expect.poll(async () => (await tableRows())[0]).toMatch(/^\+23\.3 points 53\.3 % 30\.0 %/);
-    await page.getByLabel('Compare with filter').fill('process=server');
-    await page.keyboard.press('Enter');
+    const filter = page.getByLabel('Compare with filter');
+    await filter.fill('process=server');
+    // the page is drawn anew while somebody types
+    await page.evaluate("location.hash += '&search=parse'");
+    await expect.poll(() => page.getByLabel('Search functions').inputValue()).toBe('parse');
+    expect(await filter.inputValue()).toBe('process=server');
+    await filter.press('Enter');
     await page.getByText('150 samples compared with 60 samples').waitFor();
     expect(page.url()).toContain('base_where=process%3Dserver');
   });

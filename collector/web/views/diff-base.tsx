@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import { formatSpan } from '../../../common/flame/format.ts';
 import type { TimeRange } from '../../store/store.ts';
 import type { UrlState } from '../state/url-state.ts';
@@ -8,6 +9,8 @@ type Properties = ViewProperties & { now: TimeRange; base: TimeRange };
 /** What the shown time is compared with, and how to choose it. */
 export function DiffBase({ state, change, now, base, timeline }: Properties) {
   const brush = state.brush;
+  // what is being typed outlives an answer that comes meanwhile
+  const [draft, setDraft] = useState<string>();
   return (
     <div class="diff-base">
       <p>
@@ -36,8 +39,12 @@ export function DiffBase({ state, change, now, base, timeline }: Properties) {
           class="base-filter"
           placeholder={placeholder(state)}
           spellcheck={false}
-          value={state.baseWhere ?? ''}
-          onChange={(event) => change({ baseWhere: event.currentTarget.value.trim() || undefined })}
+          value={draft ?? state.baseWhere ?? ''}
+          onInput={(event) => setDraft(event.currentTarget.value)}
+          onChange={(event) => {
+            change({ baseWhere: event.currentTarget.value.trim() || undefined });
+            setDraft(undefined);
+          }}
         />
       </label>
     </div>
