@@ -17,48 +17,31 @@
 #include "object.hh"
 
 namespace {
-perf_event_attr DisabledEvent(uint32_t type, uint64_t config) {
+// perfOpen(cpu, { type, config, period, frequency, includeIdle }, programFd): fd of a disabled event that runs the
+// program after each `period` of it, or, where that is 0, `frequency` times a second
+Napi::Value Open(const Napi::CallbackInfo& info) {
+  Napi::Object event = info[1].As<Napi::Object>();
+  auto number = [&](const char* name) { return event.Get(name).As<Napi::Number>().Int64Value(); };
+  int cpu = info[0].As<Napi::Number>().Int32Value();
   perf_event_attr attr = {};
   attr.size = sizeof(attr);
-  attr.type = type;
-  attr.config = config;
+  attr.type = number("type");
+  attr.config = number("config");
+  attr.freq = !number("period");
+  if (attr.freq)
+    attr.sample_freq = number("frequency");
+  else
+    attr.sample_period = number("period");
   attr.disabled = 1;
-  return attr;
-}
-
-// The fd of an event on a CPU that runs the program.
-Napi::Value OpenWithProgram(Napi::Env env, perf_event_attr attr, int cpu, int program) {
+  attr.exclude_idle = !event.Get("includeIdle").As<Napi::Boolean>().Value();
   int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-  if (fd < 0) throw SystemError(env, "cannot open the event on CPU " + std::to_string(cpu), errno);
-  if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program)) {
+  if (fd < 0) throw SystemError(info.Env(), "cannot open the event on CPU " + std::to_string(cpu), errno);
+  if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, info[2].As<Napi::Number>().Int32Value())) {
     int error = errno;
     close(fd);
-    throw SystemError(env, "cannot attach the sampler to the event of CPU " + std::to_string(cpu), error);
+    throw SystemError(info.Env(), "cannot attach the sampler to the event of CPU " + std::to_string(cpu), error);
   }
-  return Napi::Number::New(env, fd);
-}
-
-// perfOpen(cpu, periodNs, includeIdle, programFd): fd of a disabled cpu-clock event that runs the program each period
-Napi::Value Open(const Napi::CallbackInfo& info) {
-  perf_event_attr attr = DisabledEvent(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
-  attr.sample_period = info[1].As<Napi::Number>().Int64Value();
-  attr.exclude_idle = !info[2].As<Napi::Boolean>().Value();
-  return OpenWithProgram(info.Env(), attr, info[0].As<Napi::Number>().Int32Value(),
-                         info[3].As<Napi::Number>().Int32Value());
-}
-
-// perfOpenEvent(cpu, type, config, period, frequency, programFd): fd of a disabled event that runs the program after
-// each `period` of it, or, where that is 0, `frequency` times a second
-Napi::Value OpenEvent(const Napi::CallbackInfo& info) {
-  perf_event_attr attr =
-      DisabledEvent(info[1].As<Napi::Number>().Uint32Value(), info[2].As<Napi::Number>().Int64Value());
-  attr.sample_period = info[3].As<Napi::Number>().Int64Value();
-  if (!attr.sample_period) {
-    attr.freq = 1;
-    attr.sample_freq = info[4].As<Napi::Number>().Int64Value();
-  }
-  return OpenWithProgram(info.Env(), attr, info[0].As<Napi::Number>().Int32Value(),
-                         info[5].As<Napi::Number>().Int32Value());
+  return Napi::Number::New(info.Env(), fd);
 }
 
 // Starts the events one after another, so that the CPUs' timers are spread over one period.
@@ -205,7 +188,6 @@ Napi::Value UnixOffsetNs(const Napi::CallbackInfo& info) {
 }  // namespace
 
 void DefinePerf(Napi::Env env, Napi::Object exports) {
-  exports.Set("perfOpenEvent", Napi::Function::New(env, OpenEvent));
   exports.Set("perfOpen", Napi::Function::New(env, Open));
   exports.Set("perfEnable", Napi::Function::New(env, EnableAll));
   exports.Set("perfDisable", Napi::Function::New(env, DisableAll));

@@ -12,7 +12,6 @@ import type { ControllerOptions } from './controller-options.ts';
 import { addParts } from './counted-parts.ts';
 import { EventProbes } from './events/event-probes.ts';
 import { sampledEvents, sourceTypes } from './events/event-types.ts';
-import { NoSuchEvent } from './events/no-such-event.ts';
 import { Executables } from './executables/executables.ts';
 import { FirstSamples } from './first-samples.ts';
 import { onlineCpus } from './host/cpus.ts';
@@ -42,7 +41,6 @@ import { StatsRegistry } from './stats-registry.ts';
 import { Debuginfod } from './symbolizer/debuginfod/debuginfod.ts';
 import { BpfCode } from './symbolizer/kernel/bpf-code.ts';
 import { Kernel } from './symbolizer/kernel/kernel.ts';
-import { CannotProfile } from './tracer/bpf-object.ts';
 import type { EventTotals } from './tracer/event-sources.ts';
 import { IdleTables } from './tracer/idle-tables.ts';
 import { Tracer } from './tracer/tracer.ts';
@@ -125,7 +123,6 @@ export class Controller {
         ...sampledEvents(options),
         runtimes: RUNTIMES,
         findCode: (name) => kernel.rangeOf(name),
-        findScheduler: () => kernel.rangeOf('__schedule'),
         onThreads: (threads, nowNs) => this.#threadTimes.onThreads(threads, nowNs),
       },
       {
@@ -326,11 +323,7 @@ export class Controller {
     if (!otherEvents) return;
     this.#probes = new EventProbes(this.#workers, otherEvents, (message) => this.#log.warn(message));
     this.#stats.add('probes', () => this.#probes?.stats);
-    try {
-      await this.#probes.start(otherEvents.specs);
-    } catch (error) {
-      throw error instanceof NoSuchEvent ? new CannotProfile(error.message) : error;
-    }
+    await this.#probes.start(otherEvents.specs);
   }
 
   /** Of --event: all that happened, whatever was sampled. */

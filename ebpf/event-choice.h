@@ -74,12 +74,4 @@ static __always_inline u32 choose_event(u64 value, u64 now_ns)
 	return weight;
 }
 
-/* A weight that is no whole number is rounded by chance, so that the sum stays right. */
-static __always_inline u64 weigh_event(u64 value, u32 weight)
-{
-	u64 behind_point = (value & 0xffff) * weight + (bpf_get_prandom_u32() & 0xffff);
-
-	return (value >> 16) * weight + (behind_point >> 16);
-}
-
 #endif

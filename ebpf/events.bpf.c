@@ -25,11 +25,8 @@ TAKERS(point_takers);
 static __always_inline bool is_of_interest(void)
 {
 	u64 pid_tgid = bpf_get_current_pid_tgid();
-	u32 tgid = pid_tgid >> 32;
 
-	if (!pid_tgid && !config.send_idle)
-		return 0;
-	return !config.filter_targets || bpf_map_lookup_elem(&targets, &tgid);
+	return (pid_tgid || config.send_idle) && is_target(pid_tgid >> 32);
 }
 
 static __always_inline bool is_as_filtered(s64 field)
@@ -75,7 +72,7 @@ static __always_inline bool begin_event(u64 value)
 {
 	u32 weight = is_of_interest() ? choose_event(value, bpf_ktime_get_ns()) : 0;
 
-	if (!weight || !begin_chosen_sample(EF_ORIGIN_MAX + config.event.number, weigh_event(value, weight)))
+	if (!weight || !begin_chosen_sample(EF_ORIGIN_MAX + config.event.number, weigh(value, weight)))
 		return 0;
 	count(EF_COUNTER_samples);
 	count(EF_COUNTER_events_sampled);

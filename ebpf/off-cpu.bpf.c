@@ -54,12 +54,6 @@ static __always_inline bool has_program(struct task_struct *task)
 	return task->pid && !(task->flags & PF_KTHREAD);
 }
 
-static __always_inline bool is_wanted_thread(struct task_struct *task)
-{
-	u32 tgid = task->tgid;
-	return !config.filter_targets || bpf_map_lookup_elem(&targets, &tgid);
-}
-
 /* The program that the thread runs is another one since it was last seen. */
 static __always_inline bool has_changed_program(const struct ef_thread *t, struct task_struct *task)
 {
@@ -77,7 +71,7 @@ static __always_inline struct ef_thread *begin_thread(struct task_struct *task, 
 		.since_ns = now_ns,
 	};
 
-	if (!is_wanted_thread(task))
+	if (!is_target(task->tgid))
 		return NULL;
 	read_process_id(task, &t.process);
 	BPF_CORE_READ_INTO(&t.comm, task, comm);

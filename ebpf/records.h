@@ -324,7 +324,7 @@ struct ef_attachment {
 /* A number that an event has. */
 struct ef_event_field {
 	__u32 kind;     /* enum ef_event_field_kind */
-	__u32 argument; /* of the tracepoint, or DWARF number of the register */
+	__u32 argument; /* number of the tracepoint's */
 	__u32 offset;   /* of the member that the argument points to */
 	__u32 size;     /* 1, 2, 4 or 8 */
 	__u32 is_signed;
@@ -347,7 +347,7 @@ enum ef_event_comparison {
 
 /* One event of --event, as the programs of its object have it. */
 struct ef_event {
-	__u32 number; /* in the map `events`; its origin is EF_ORIGIN_MAX and this */
+	__u32 number; /* its origin is EF_ORIGIN_MAX and this */
 	__u32 budget; /* stacks a CPU and second */
 	struct ef_event_field value;
 	struct ef_event_field filter;

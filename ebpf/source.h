@@ -26,16 +26,20 @@ static __always_inline bool is_shed(void)
 	return share && *share && bpf_get_prandom_u32() < *share;
 }
 
+/* One of the chosen processes, where some are. */
+static __always_inline bool is_target(u32 tgid)
+{
+	return !config.filter_targets || bpf_map_lookup_elem(&targets, &tgid);
+}
+
 /* Whether what runs now is to be sampled at all; counts what is not. */
 static __always_inline bool is_wanted(u64 pid_tgid)
 {
-	u32 tgid = pid_tgid >> 32;
-
 	if (!pid_tgid && !config.send_idle) {
 		count(EF_COUNTER_samples_idle);
 		return 0;
 	}
-	if (config.filter_targets && !bpf_map_lookup_elem(&targets, &tgid)) {
+	if (!is_target(pid_tgid >> 32)) {
 		count(EF_COUNTER_samples_filtered);
 		return 0;
 	}

@@ -36,10 +36,12 @@ static __always_inline u32 take_by_chance(u64 weight)
 	return weight;
 }
 
-/* Right for any value below 2^48. */
+/* Right for any value below 2^48; a part of 1 is rounded by chance, so that the sum stays right. */
 static __always_inline u64 weigh(u64 value, u32 weight)
 {
-	return ((value >> 16) * weight) + (((value & 0xffff) * weight) >> 16);
+	u64 behind_point = (value & 0xffff) * weight + (bpf_get_prandom_u32() & 0xffff);
+
+	return (value >> 16) * weight + (behind_point >> 16);
 }
 
 #endif

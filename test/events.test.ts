@@ -104,6 +104,17 @@ describe.skipIf(missingRights)('events', () => {
     expect(total(profile)).toBe(5 * profile.processes[profile.samples[0]!.process]!.pid);
   });
 
+  it('that did not happen are told so', () => {
+    const program = compile('events', 'gcc', ['-O1', '-g'], 'events.c');
+    const file = join(scratchFolder, 'none.folded');
+    const { stderr } = spawnSync(
+      EVERYFRAME,
+      ['record', '--event', `uprobe:${program}:probed`, '-d', '1', '--force', '-o', file],
+      { encoding: 'utf8', timeout: 60_000 },
+    );
+    expect(stderr).toContain(`uprobe:${program}:probed did not happen`);
+  });
+
   it('that are not there are told, with what there is', () => {
     expect(refused('page-fault')).toContain(
       'there is no event "page-fault": give one of cpu-clock, page-faults',

@@ -76,8 +76,9 @@ describe.skipIf(missingRights || !hasTool('python3'))('the agent as a service', 
     const [, url = ''] = /(http:\/\/127\.0\.0\.1:\d+)/.exec(agent.output.text.replaceAll(one.grpc, '')) ?? [];
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
     await expect.poll(() => receivedBy(one), { timeout: 20_000 }).toBeGreaterThan(0);
-    const metrics = await (await fetch(`${url}/metrics`)).text();
-    expect(metrics).toMatch(/^everyframe_agent_reporter_samples_sent_total [1-9]/m);
+    const metricsOfAgent = async (): Promise<string> => (await fetch(`${url}/metrics`)).text();
+    await expect.poll(metricsOfAgent).toMatch(/^everyframe_agent_reporter_samples_sent_total [1-9]/m);
+    const metrics = await metricsOfAgent();
     const told = (await metricsOfCollector()) + metrics;
     for (const file of ['grafana/everyframe.json', 'prometheus/everyframe.rules.yaml'])
       for (const [name] of readFileSync(join(DEPLOY, file), 'utf8').matchAll(

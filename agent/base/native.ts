@@ -99,6 +99,18 @@ export interface NativeAsyncReader {
   close(): void;
 }
 
+/** Type and config are those of perf_event_open(2). */
+export interface PerfEvent {
+  type: number;
+  config: number;
+  /** Events, or nanoseconds of a clock, between two samples; 0: see frequency. */
+  period: number;
+  /** Samples a second; the kernel follows with the period. */
+  frequency: number;
+  /** Also where the CPU is idle. */
+  includeIdle: boolean;
+}
+
 /** A number that a raw tracepoint is called with. */
 export interface TracepointField {
   /** Number of the argument. */
@@ -139,20 +151,12 @@ export interface Native {
   installTable(outerFd: number, index: number, image: Buffer, blockBytes: number): Promise<void>;
   /** All at once: each waits for the kernel, together hardly longer than one. */
   removeTables(outerFd: number, indices: Uint32Array): Promise<void>;
-  perfOpen(cpu: number, periodNs: number, includeIdle: boolean, programFd: number): number;
   /** By ARGUMENT or ARGUMENT.MEMBER, out of the kernel's BTF; undefined where there is none, or it is no number. */
   tracepointField(tracepoint: string, field: string): TracepointField | undefined;
   /** Names of the arguments; empty where there is no such tracepoint. */
   tracepointFields(tracepoint: string): string[];
-  /** A disabled event that runs the program after each `period` of it, where that is 0 `frequency` times a second. */
-  perfOpenEvent(
-    cpu: number,
-    type: number,
-    config: number,
-    period: number,
-    frequency: number,
-    programFd: number,
-  ): number;
+  /** The descriptor of a disabled event that runs the program; throws what the kernel says. */
+  perfOpen(cpu: number, event: PerfEvent, programFd: number): number;
   perfEnable(fds: number[], gapNs: number): Promise<number>;
   perfDisable(fds: number[]): void;
   closeFd(fd: number): void;

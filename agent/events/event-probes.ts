@@ -2,12 +2,13 @@
  * Sets the probes of events in user code, and follows their files: a library that was replaced by an upgrade has other
  * places, and processes that start later have that one.
  */
-import { statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
+import { CannotProfile } from '../base/cannot-profile.ts';
+import { identityOf } from '../files/root-directory.ts';
 import { WorkerClient } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import type { EventSpec, UprobeSpec, UsdtSpec } from './event-spec.ts';
 import type { ProbeAnswer, ProbeRequest } from './find-probes.ts';
-import { NoSuchEvent } from './no-such-event.ts';
 import type { ProbeSite } from './probe-site.ts';
 import { findProbedFile, withOpenFile } from './probed-file.ts';
 
@@ -49,12 +50,12 @@ export class EventProbes {
     this.#warn = warn;
   }
 
-  /** `events` by their numbers. Throws {@link NoSuchEvent}. */
+  /** `events` by their numbers. Throws {@link CannotProfile}. */
   async start(events: readonly EventSpec[]): Promise<void> {
     for (const [event, spec] of events.entries()) {
       if (spec.kind !== 'uprobe' && spec.kind !== 'usdt') continue;
       const path = findProbedFile(spec.path);
-      const probe = { event, spec, path, identity: identityOf(path) };
+      const probe = { event, spec, path, identity: identityAt(path) };
       await this.#set(probe);
       this.#probes.push(probe);
     }
@@ -70,7 +71,7 @@ export class EventProbes {
   }
 
   async #followFile(probe: Probe): Promise<void> {
-    const identity = identityOf(probe.path);
+    const identity = identityAt(probe.path);
     if (identity === '' || identity === probe.identity) return;
     probe.identity = identity;
     try {
@@ -87,10 +88,8 @@ export class EventProbes {
       spec.kind === 'usdt'
         ? { provider: spec.provider, name: spec.name }
         : { symbol: spec.symbol, offset: spec.offset };
-    const { found, similar } = await withOpenFile(path, (fd, debug) =>
-      this.#find({ fd, debug, wanted }, path),
-    );
-    if (found.length === 0) throw new NoSuchEvent(notFound(spec, path, similar));
+    const { found, similar } = await this.#find(path, wanted);
+    if (found.length === 0) throw new CannotProfile(notFound(spec, path, similar));
     this.#target.setSites(
       event,
       found.map((site) => ({ ...site, path })),
@@ -98,11 +97,11 @@ export class EventProbes {
     this.stats.sites += found.length;
   }
 
-  async #find(request: ProbeRequest, path: string): Promise<ProbeAnswer> {
+  async #find(path: string, wanted: ProbeRequest['wanted']): Promise<ProbeAnswer> {
     try {
-      return await this.#client.request(request);
+      return await withOpenFile(path, (fd) => this.#client.request({ fd, path: realpathSync(path), wanted }));
     } catch (error) {
-      throw new NoSuchEvent(`${path} can't be searched for a place to probe: ${(error as Error).message}`);
+      throw new CannotProfile(`${path} can't be searched for a place to probe: ${(error as Error).message}`);
     }
   }
 
@@ -113,9 +112,9 @@ export class EventProbes {
 }
 
 /** '' where there is none. */
-function identityOf(path: string): string {
+function identityAt(path: string): string {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return stats ? `${stats.dev}:${stats.ino}:${stats.ctimeNs}` : '';
+  return stats ? identityOf(stats) : '';
 }
 
 function notFound(spec: ProbeSpec, path: string, similar: readonly string[]): string {

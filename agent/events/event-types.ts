@@ -16,22 +16,37 @@ export type SourceSpec = Exclude<EventSpec, { kind: 'cpu-clock' }>;
 
 const isSource = (event: EventSpec): event is SourceSpec => event.kind !== 'cpu-clock';
 
+export interface EventSourcesOptions {
+  events: readonly SourceSpec[];
+  /** Stacks a second on each CPU, for each event. */
+  budget: number;
+  /** Samples a second of the processor's counters. */
+  samplesPerSecond: number;
+  /** The processor's counters count where a CPU is idle, too. */
+  includeIdle: boolean;
+}
+
 /** What the tracer samples: the clock alone where no event was asked for. */
-export function sampledEvents({ events, samplesPerSecond }: SampledOptions): {
+export function sampledEvents({ events, samplesPerSecond, sendIdleFrames }: SampledOptions): {
   withoutClock: boolean;
-  events: { events: readonly SourceSpec[]; budget: number; samplesPerSecond: number } | undefined;
+  events: EventSourcesOptions | undefined;
 } {
   const sources = events?.specs.filter(isSource) ?? [];
   const isAlone = sources.length === 0;
   return {
     withoutClock: !isAlone && events!.specs.length === sources.length,
-    events: isAlone ? undefined : { events: sources, budget: events!.budget, samplesPerSecond },
+    events: isAlone
+      ? undefined
+      : {
+          ...{ events: sources, budget: events!.budget, samplesPerSecond, includeIdle: sendIdleFrames },
+        },
   };
 }
 
 interface SampledOptions {
   events?: { specs: readonly EventSpec[]; budget: number } | undefined;
   samplesPerSecond: number;
+  sendIdleFrames: boolean;
 }
 
 const typeOf = (event: SourceSpec): SourceType => ({

@@ -55,7 +55,7 @@ test('a file that is cut short, or none, is told of, or has nothing', async () =
     expect([[], 'ElfError']).toContainEqual(resultOf(find));
   }
   const fd = openSync('/etc/passwd', 'r');
-  const request = { fd, debug: [], wanted: { provider: 'a', name: 'b' } };
+  const request = { fd, path: '/etc/passwd', wanted: { provider: 'a', name: 'b' } };
   await expect((async () => createProbeHandler().handle(request, () => {}))()).rejects.toThrow('no ELF file');
   closeSync(fd);
 });

@@ -2,6 +2,7 @@
  * Where in a file a probe goes: at functions by the names that people know them by, or at what the program's authors have
  * put there for it (SystemTap's notes). In a worker: whoever owns the file may have made it up.
  */
+import { fstatSync } from 'node:fs';
 import { OutOfBounds } from '../../common/base/byte-source.ts';
 import {
   ElfError,
@@ -12,16 +13,21 @@ import {
   SHT_SYMTAB,
 } from '../../common/elf/elf.ts';
 import { findGoPclntab } from '../../common/elf/go-pclntab.ts';
+import { readNotes } from '../../common/elf/notes.ts';
 import { demangle } from '../../common/symbols/demangle/demangle.ts';
 import { readMiniDebugInfo } from '../../common/symbols/mini-debug-info.ts';
 import { forEachEntry, readStrings, readU64 } from '../../common/symbols/section-entries.ts';
+import { findSeparateDebugInfo } from '../../common/symbols/separate-symbols.ts';
+import { DebugFiles } from '../files/debug-files.ts';
 import { fdSource } from '../files/fd-source.ts';
+import { FilePool } from '../files/file-pool.ts';
+import { ownRoot } from '../files/root-directory.ts';
 import type { WorkHandler } from '../workers/protocol.ts';
 
 export interface ProbeRequest {
   fd: number;
-  /** Open files with the symbols that were split off, as the host has them. */
-  debug: { fd: number }[];
+  /** Of the file, for those beside it and with its build ID: its symbols may have been split off. */
+  path: string;
   /** Functions by name, or a probe of the file's own. */
   wanted: { symbol: string; offset: number } | { provider: string; name: string };
 }
@@ -46,15 +52,18 @@ const ENTRY_BYTES = 24;
 const STT_FUNC = 2;
 
 export const createProbeHandler = (): WorkHandler<ProbeRequest, ProbeAnswer> => ({
-  async handle({ fd, debug, wanted }) {
+  async handle({ fd, path, wanted }) {
     const elf = parseElf(fdSource(fd));
     if ('provider' in wanted) return findUsdt(elf, wanted);
-    const others = [...debug.map((file) => parseElf(fdSource(file.fd))), await miniDebugInfo(elf)];
-    return findFunctions(
-      elf,
-      others.filter((one) => one !== undefined),
-      wanted,
-    );
+    const pool = new FilePool();
+    const place = { path, root: ownRoot(), owner: fstatSync(fd, { bigint: true }) };
+    try {
+      const separate = findSeparateDebugInfo(elf, new DebugFiles(place, pool));
+      const others = [separate?.elf, await miniDebugInfo(elf)].filter((one) => one !== undefined);
+      return findFunctions(elf, others, wanted);
+    } finally {
+      pool.close();
+    }
   },
 });
 
@@ -143,8 +152,9 @@ function textAt(bytes: Buffer, at: number): string {
   return at < bytes.length && end >= 0 ? bytes.toString('utf8', at, end) : '';
 }
 
-const NOTE_HEADER = 12;
 const NOTE_TYPE = 3;
+/** Behind three addresses. */
+const TEXTS_AT = 24;
 const MAX_NOTES_BYTES = 16 << 20;
 
 interface UsdtNote {
@@ -161,7 +171,7 @@ interface UsdtNote {
  */
 export function findUsdt(elf: ElfFile, { provider, name }: { provider: string; name: string }): ProbeAnswer {
   const section = elf.section('.note.stapsdt');
-  const notes = section ? readUsdtNotes(Buffer.from(elf.sectionData(section, MAX_NOTES_BYTES))) : [];
+  const notes = section ? readUsdtNotes(elf.sectionData(section, MAX_NOTES_BYTES)) : [];
   const base = elf.section('.stapsdt.base')?.addr;
   const found: FoundProbe[] = [];
   for (const note of notes) {
@@ -176,21 +186,17 @@ export function findUsdt(elf: ElfFile, { provider, name }: { provider: string; n
   return { found, similar: found.length === 0 ? all.slice(0, 4 * MAX_SIMILAR) : [] };
 }
 
-function readUsdtNotes(bytes: Buffer): UsdtNote[] {
+/** Those before the damage, where there is some. */
+function readUsdtNotes(bytes: Uint8Array): UsdtNote[] {
   const notes: UsdtNote[] = [];
-  const align4 = (n: number): number => Math.ceil(n / 4) * 4;
-  for (let at = 0; at + NOTE_HEADER <= bytes.length; ) {
-    const data = at + NOTE_HEADER + align4(bytes.readUInt32LE(at));
-    const size = bytes.readUInt32LE(at + 4);
-    const end = data + size;
-    if (end > bytes.length) break;
-    if (bytes.readUInt32LE(at + 8) === NOTE_TYPE && size > 24) {
-      const texts = bytes.toString('utf8', data + 24, end).split('\0');
-      const word = (index: number): number => Number(bytes.readBigUInt64LE(data + 8 * index));
-      const [provider = '', name = ''] = texts;
+  ignoreDamage(() => {
+    for (const { name: owner, type, descriptor } of readNotes(bytes)) {
+      if (owner !== 'stapsdt' || type !== NOTE_TYPE || descriptor.length <= TEXTS_AT) continue;
+      const data = Buffer.from(descriptor);
+      const word = (index: number): number => Number(data.readBigUInt64LE(8 * index));
+      const [provider = '', name = ''] = data.toString('utf8', TEXTS_AT).split('\0');
       notes.push({ provider, name, address: word(0), base: word(1), semaphore: word(2) });
     }
-    at = data + align4(size);
-  }
+  });
   return notes;
 }

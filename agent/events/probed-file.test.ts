@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { NoSuchEvent } from './no-such-event.ts';
+import { CannotProfile } from '../base/cannot-profile.ts';
 import { findProbedFile } from './probed-file.ts';
 
 test('libraries go by their name, and no script for the linker is taken for one', () => {
@@ -17,6 +17,6 @@ test('programs are found where the shell finds them, but for scripts that start 
 });
 
 test('what is not there is told', () => {
-  expect(() => findProbedFile('no-such-program')).toThrow(NoSuchEvent);
+  expect(() => findProbedFile('no-such-program')).toThrow(CannotProfile);
   expect(() => findProbedFile('./no/such')).toThrow('there is no file ./no/such');
 });

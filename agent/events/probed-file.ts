@@ -1,9 +1,7 @@
 /** The file that an event names: a path, a program, or a library by its name. */
 import { closeSync, existsSync, openSync, readdirSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { parseElf } from '../../common/elf/elf.ts';
-import { fdSource } from '../files/fd-source.ts';
-import { NoSuchEvent } from './no-such-event.ts';
+import { CannotProfile } from '../base/cannot-profile.ts';
 
 const LIBRARY_DIRECTORIES = [
   ...['x86_64', 'aarch64'].flatMap((machine) => [
@@ -12,17 +10,16 @@ const LIBRARY_DIRECTORIES = [
   ]),
   ...['/lib64', '/usr/lib64', '/usr/local/lib', '/lib', '/usr/lib'],
 ];
-const DEBUG_DIRECTORY = '/usr/lib/debug/.build-id';
 
-/** Throws {@link NoSuchEvent}. */
+/** Throws {@link CannotProfile}. */
 export function findProbedFile(name: string, path = process.env['PATH'] ?? ''): string {
   if (name.includes('/')) {
     if (existsSync(name)) return resolve(name);
-    throw new NoSuchEvent(`there is no file ${name} to set a probe in`);
+    throw new CannotProfile(`there is no file ${name} to set a probe in`);
   }
   const found = findProgram(name, path) ?? findLibrary(name);
   if (found !== undefined) return found;
-  throw new NoSuchEvent(`there is no program or library ${name} to set a probe in: give its path`);
+  throw new CannotProfile(`there is no program or library ${name} to set a probe in: give its path`);
 }
 
 const findProgram = (name: string, path: string): string | undefined =>
@@ -69,36 +66,12 @@ function namesIn(directory: string): string[] {
   }
 }
 
-/** Open descriptors of the file and of what was split off of it, for `use`; closed afterwards. Throws {@link NoSuchEvent}. */
-export async function withOpenFile<T>(
-  path: string,
-  use: (fd: number, debug: { fd: number }[]) => Promise<T>,
-): Promise<T> {
-  const fds: number[] = [];
+/** An open descriptor of the file for `use`, closed afterwards. Throws what the system says. */
+export async function withOpenFile<T>(path: string, use: (fd: number) => Promise<T>): Promise<T> {
+  const fd = openSync(path, 'r');
   try {
-    fds.push(openSync(path, 'r'));
-    const debug = debugFileOf(fds[0]!);
-    if (debug !== undefined) fds.push(openSync(debug, 'r'));
-    return await use(
-      fds[0]!,
-      fds.slice(1).map((fd) => ({ fd })),
-    );
-  } catch (error) {
-    if (!('code' in (error as object))) throw error;
-    throw new NoSuchEvent(`${path} can't be read: ${(error as Error).message}`);
+    return await use(fd);
   } finally {
-    for (const fd of fds) closeSync(fd);
+    closeSync(fd);
   }
-}
-
-/** By build ID, where the distribution's debug packages put it. */
-function debugFileOf(fd: number): string | undefined {
-  let buildId = '';
-  try {
-    buildId = parseElf(fdSource(fd)).gnuBuildId;
-  } catch {
-    // what it is will be told by whoever reads it
-  }
-  const path = join(DEBUG_DIRECTORY, buildId.slice(0, 2), `${buildId.slice(2)}.debug`);
-  return buildId.length > 2 && existsSync(path) ? path : undefined;
 }

@@ -18,7 +18,7 @@ const FIRST_PUSH_MS = 1000;
 const STOP_DEADLINE_MS = 500;
 /** Numbers that also fall, by the end of their names. */
 const GAUGE =
-  /(?:^|\.)(?:queueBytes|queueEntries|samplesQueued|rssBytes|budgetBytes|usedBytes|idleKept|idleKeptBytes|maxDelayMs|learning|approximate)$|^tables\.(?:bytes|count)$/;
+  /(?:^|\.)(?:queueBytes|queueEntries|samplesQueued|rssBytes|budgetBytes|usedBytes|idleKept|idleKeptBytes|maxDelayMs|learning|approximate)$|^tables\.(?:bytes|count)$|^threads\.threads$/;
 export const isGauge = (name: string): boolean => GAUGE.test(name);
 
 export class SelfMetrics {

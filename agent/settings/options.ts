@@ -19,21 +19,8 @@ import { parseBytes } from '../../common/base/size.ts';
 import { BadEvent, type EventSpec, parseEvent } from '../events/event-spec.ts';
 import { exporterEnvironment } from './exporter-environment.ts';
 
-export const SYMBOL_CACHE_HELP =
-  'keep names of native code and unwind tables there for later runs, or off (default: /var/cache/everyframe for root, else below ~/.cache)';
-
-export const OFF_CPU_HELP = 'sample where threads wait as well, and for how long';
-export const OFF_CPU_BUDGET_HELP =
-  'stacks of waits to take a second on each CPU: of short waits some stand for others';
-export const OFF_CPU_THRESHOLD_HELP =
-  'take the stack of each wait with this probability in place of the budget, 0 to 1; more than 0 means --off-cpu';
 const METRICS_ADDRESS_HELP =
   'answer /healthz, /readyz and /metrics (Prometheus) there, to whoever asks (default: nowhere)';
-
-export const EVENT_HELP =
-  'sample this event in place of CPU time: page-faults, cycles, tracepoint:CATEGORY:NAME, uprobe:PATH:SYMBOL, usdt:PATH:PROVIDER:NAME and others (docs/events.md); repeatable, cpu-clock is CPU time';
-export const EVENT_BUDGET_HELP =
-  'stacks of each event to take a second on each CPU: of more events some stand for others';
 
 export const AGENT_SETTINGS: readonly Setting[] = [
   {
@@ -99,7 +86,7 @@ export const AGENT_SETTINGS: readonly Setting[] = [
   {
     flag: 'symbol-cache',
     value: 'DIR',
-    help: SYMBOL_CACHE_HELP,
+    help: 'keep names of native code and unwind tables there for later runs, or off (default: /var/cache/everyframe for root, else below ~/.cache)',
   },
   {
     flag: 'debuginfod',
@@ -109,11 +96,31 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     flag: 'no-source-maps',
     help: 'show JavaScript as it runs, not the sources (TypeScript) that its source maps lead to',
   },
-  { flag: 'off-cpu', help: OFF_CPU_HELP },
-  { flag: 'off-cpu-budget', value: 'N', default: '200', help: OFF_CPU_BUDGET_HELP },
-  { flag: 'off-cpu-threshold', value: 'P', default: '0', help: OFF_CPU_THRESHOLD_HELP },
-  { flag: 'event', value: 'SPEC', repeatable: true, help: EVENT_HELP },
-  { flag: 'event-budget', value: 'N', default: '100', help: EVENT_BUDGET_HELP },
+  { flag: 'off-cpu', help: 'sample where threads wait as well, and for how long' },
+  {
+    flag: 'off-cpu-budget',
+    value: 'N',
+    default: '200',
+    help: 'stacks of waits to take a second on each CPU: of short waits some stand for others',
+  },
+  {
+    flag: 'off-cpu-threshold',
+    value: 'P',
+    default: '0',
+    help: 'take the stack of each wait with this probability in place of the budget, 0 to 1; more than 0 means --off-cpu',
+  },
+  {
+    flag: 'event',
+    value: 'SPEC',
+    repeatable: true,
+    help: 'sample this event in place of CPU time: page-faults, cycles, tracepoint:CATEGORY:NAME, uprobe:PATH:SYMBOL, usdt:PATH:PROVIDER:NAME and others (docs/events.md); repeatable, cpu-clock is CPU time',
+  },
+  {
+    flag: 'event-budget',
+    value: 'N',
+    default: '100',
+    help: 'stacks of each event to take a second on each CPU: of more events some stand for others',
+  },
   { flag: 'send-idle-frames', help: 'sample the idle task as well' },
   {
     flag: 'probabilistic-threshold',

@@ -1,15 +1,16 @@
 /** Loads the BPF programs with the settings of this machine, and says clearly what stands in the way. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CannotProfile } from '../base/cannot-profile.ts';
 import type { KernelFeatures, Native, NativeBpfObject } from '../base/native.ts';
 import { packageRoot } from '../base/package-root.ts';
-import { NoSuchEvent } from '../events/no-such-event.ts';
+import type { EventSourcesOptions } from '../events/event-types.ts';
 import { onlineCpus } from '../host/cpus.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { CONFIG, Context, EF_DEFERRED_PER_CPU } from '../records/records.gen.ts';
 import type { EventSettings } from './event-config.ts';
-import { EventSources, type EventSourcesOptions } from './event-sources.ts';
-import { type FindScheduler, OffCpu, type OffCpuOptions, type OnThreads, weightOf } from './off-cpu.ts';
+import { EventSources, type FindCode } from './event-sources.ts';
+import { OffCpu, type OffCpuOptions, type OnThreads, weightOf } from './off-cpu.ts';
 import type { OpenObject } from './open-object.ts';
 import { MAPS_OF_RUNTIMES, type SamplerObjects, Samplers } from './samplers.ts';
 
@@ -27,7 +28,7 @@ export interface BpfSettings {
   offCpu?: OffCpuOptions | undefined;
   /** Undefined: no other events are sampled. */
   events?: EventSourcesOptions | undefined;
-  findScheduler?: FindScheduler | undefined;
+  findCode?: FindCode | undefined;
   onThreads?: OnThreads | undefined;
 }
 
@@ -38,11 +39,6 @@ export interface BpfSettings {
 const THREAD_SIZE = 16384;
 /** struct pt_regs; on arm64 from 5.10 to 5.14. */
 const PT_REGS_BYTES: Readonly<Record<string, number>> = { x64: 21 * 8, arm64: 42 * 8 };
-
-/** The agent cannot run here; the message is a sentence for people. */
-export class CannotProfile extends Error {
-  override readonly name = 'CannotProfile';
-}
 
 function encodeConfig(
   settings: BpfSettings,
@@ -68,7 +64,7 @@ function encodeConfig(
     CONFIG.waitWeight,
   );
   config.writeUInt32LE(settings.offCpu?.budget ?? 0, CONFIG.waitBudget);
-  const scheduler = context === Context.SWITCH ? settings.findScheduler?.() : undefined;
+  const scheduler = context === Context.SWITCH ? settings.findCode?.('__schedule') : undefined;
   config.writeBigUInt64LE(scheduler?.start ?? 0n, CONFIG.schedulerStart);
   config.writeBigUInt64LE(scheduler?.end ?? 0n, CONFIG.schedulerEnd);
   config.writeBigUInt64LE(features.codeAddressMask, CONFIG.codeAddressMask);
@@ -86,6 +82,7 @@ interface SystemFailure extends Error {
 }
 
 export function explainLoadFailure(error: SystemFailure): CannotProfile {
+  if (error instanceof CannotProfile) return error;
   if (error.code === 'EPERM' || error.code === 'EACCES') {
     const release = readFileSync('/proc/sys/kernel/osrelease', 'utf8').trim();
     return new CannotProfile(
@@ -180,7 +177,6 @@ export class BpfPrograms {
       this.offCpu = settings.offCpu && new OffCpu(native, open, this.base, settings.onThreads ?? (() => {}));
       this.events = settings.events && new EventSources(native, open, this.base, settings.events);
     } catch (error) {
-      if (error instanceof NoSuchEvent) throw new CannotProfile(error.message);
       throw explainLoadFailure(error as SystemFailure);
     }
   }

@@ -2,24 +2,18 @@
  * Events of --event: for each an object with the program that is attached, which nobody loads otherwise; and for each type
  * of program what takes the stacks, which is loaded anew with each runtime. docs/events.md
  */
+
+import { CannotProfile } from '../base/cannot-profile.ts';
 import type { Native, NativeBpfObject } from '../base/native.ts';
-import type { SourceSpec } from '../events/event-types.ts';
-import { NoSuchEvent } from '../events/no-such-event.ts';
+import type { EventSourcesOptions, SourceSpec } from '../events/event-types.ts';
 import type { ProbeSite } from '../events/probe-site.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { Context, EF_MAX_EVENTS, EVENT_CALLER, EventTotal } from '../records/records.gen.ts';
 import { type EventFields, encodeEvent } from './event-config.ts';
 import type { OpenObject } from './open-object.ts';
 import { PerfEvents } from './perf-events.ts';
+import { loaded, putInSlot } from './program-slots.ts';
 import type { Follower } from './samplers.ts';
-
-export interface EventSourcesOptions {
-  events: readonly SourceSpec[];
-  /** Stacks a second on each CPU, for each event. */
-  budget: number;
-  /** Samples a second of the processor's counters. */
-  samplesPerSecond: number;
-}
 
 /** What has happened since the start; exact, whatever was sampled. */
 export interface EventTotals {
@@ -31,7 +25,7 @@ export interface EventTotals {
 }
 
 const OBJECT = 'events.bpf.o';
-const TOTALS_OF_EVENT = 3;
+const TOTALS_OF_EVENT = Object.keys(EventTotal).length;
 
 /** What is attached, what it jumps to, and by way of which map. */
 interface Programs {
@@ -80,10 +74,10 @@ export class EventSources implements Follower {
   #sources: readonly Source[] = [];
   readonly #takers = new Map<Programs, NativeBpfObject>();
 
-  /** Loads, but attaches nothing; throws what the kernel says, and {@link NoSuchEvent}. */
+  /** Loads, but attaches nothing; throws what the kernel says, and {@link CannotProfile}. */
   constructor(native: Native, open: OpenObject, base: NativeBpfObject, options: EventSourcesOptions) {
     if (options.events.length > EF_MAX_EVENTS)
-      throw new NoSuchEvent(
+      throw new CannotProfile(
         `${options.events.length} events were asked for: ${EF_MAX_EVENTS} can be sampled at a time`,
       );
     this.#native = native;
@@ -114,19 +108,15 @@ export class EventSources implements Follower {
 
   #perCpu(spec: SourceSpec, object: NativeBpfObject): PerfEvents | undefined {
     if (spec.kind !== 'perf') return undefined;
+    const { type, config, isHardware } = spec;
+    const event = {
+      ...{ type, config, period: isHardware ? 0 : 1, frequency: this.#options.samplesPerSecond },
+      includeIdle: this.#options.includeIdle,
+    };
     const program = object.programFd(PERF.attached);
-    const period = spec.isHardware ? 0 : 1;
     return new PerfEvents(this.#native, {
       spreadNs: 0,
-      open: (cpu) =>
-        this.#native.perfOpenEvent(
-          cpu,
-          spec.type,
-          spec.config,
-          period,
-          this.#options.samplesPerSecond,
-          program,
-        ),
+      open: (cpu) => this.#native.perfOpen(cpu, event, program),
     });
   }
 
@@ -139,40 +129,33 @@ export class EventSources implements Follower {
     const first = this.#sources[0];
     if (!first) return;
     for (const programs of new Set(this.#sources.map(({ spec }) => PROGRAMS[spec.kind]))) {
-      const wider = this.#open(OBJECT, {
+      const opened = this.#open(OBJECT, {
         programs: [programs.taker],
         context: Context.EVENT,
         runtimes,
         share: [share, first.object],
       });
-      try {
-        await wider.load();
-      } catch (error) {
-        wider.close();
-        throw error;
-      }
-      const [slot, program] = [Buffer.alloc(4), Buffer.alloc(4)];
-      program.writeUInt32LE(wider.programFd(programs.taker));
-      this.#native.mapUpdate(wider.mapFd(programs.takers), slot, program, 0);
+      const wider = await loaded(opened);
+      putInSlot(this.#native, wider.mapFd(programs.takers), 0, wider.programFd(programs.taker));
       this.#takers.get(programs)?.close();
       this.#takers.set(programs, wider);
     }
   }
 
-  /** From now on events are counted, those in user code once their sites are known. Throws {@link NoSuchEvent}. */
+  /** From now on events are counted, those in user code once their sites are known. Throws {@link CannotProfile}. */
   async start(cpus: number[], findCode: FindCode): Promise<void> {
     for (const [number, { spec, object, perCpu }] of this.#sources.entries()) {
       if (spec.kind === 'tracepoint') {
         this.#noteCaller(
           number,
           object,
-          findCode(`bpf_trace_run${this.#native.tracepointFields(rawName(spec)).length}`),
+          findCode(`bpf_trace_run${this.#native.tracepointFields(spec.name).length}`),
         );
         attachTracepoint(object, spec);
       }
       if (!perCpu) continue;
       await perCpu.follow(cpus).catch((error: NodeJS.ErrnoException) => {
-        throw new NoSuchEvent(whyNoEvent(spec.text, error));
+        throw new CannotProfile(whyNoEvent(spec.text, error));
       });
       await perCpu.enable();
     }
@@ -238,10 +221,10 @@ function fieldsOf(native: Native, spec: SourceSpec): EventFields {
   if (spec.kind !== 'tracepoint') return {};
   const { category, name, value, filter } = spec;
   const find = (field: string) => {
-    const found = native.tracepointField(rawName(spec), field);
+    const found = native.tracepointField(spec.name, field);
     if (found) return found;
-    const known = native.tracepointFields(rawName(spec));
-    throw new NoSuchEvent(
+    const known = native.tracepointFields(spec.name);
+    throw new CannotProfile(
       known.length > 0
         ? `tracepoint:${category}:${name} has no field ${field}: give one of ${known.join(', ')}, or FIELD.MEMBER of a struct`
         : `there is no tracepoint ${category}:${name} on this kernel`,
@@ -253,14 +236,12 @@ function fieldsOf(native: Native, spec: SourceSpec): EventFields {
   };
 }
 
-const rawName = ({ name }: { name: string }): string => name;
-
 function attachTracepoint(object: NativeBpfObject, spec: SourceSpec & { kind: 'tracepoint' }): void {
   try {
-    object.attachRawTracepoint(POINT.attached, rawName(spec));
+    object.attachRawTracepoint(POINT.attached, spec.name);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    throw new NoSuchEvent(
+    throw new CannotProfile(
       `there is no tracepoint ${spec.category}:${spec.name} on this kernel: see /sys/kernel/tracing/available_events for those that there are`,
     );
   }

@@ -6,6 +6,7 @@ import type { Native, NativeBpfObject } from '../base/native.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { Context, EF_WEIGHT_ONE, THREAD, ThreadState } from '../records/records.gen.ts';
 import type { OpenObject } from './open-object.ts';
+import { loaded, putInSlot } from './program-slots.ts';
 import type { Follower } from './samplers.ts';
 
 export interface OffCpuOptions {
@@ -17,9 +18,6 @@ export interface OffCpuOptions {
 
 /** All threads as the map has them, each with its TID before; `nowNs`, of CLOCK_MONOTONIC, is from before they were read. */
 export type OnThreads = (threads: Buffer, nowNs: bigint) => void;
-
-/** Addresses of the kernel's scheduler, where stacks of waits begin; undefined where it is not known. */
-export type FindScheduler = () => { start: bigint; end: bigint } | undefined;
 
 const OBJECT = 'off-cpu.bpf.o';
 const THREADS = 'threads';
@@ -65,16 +63,8 @@ export class OffCpu implements Follower {
 
   async follow(runtimes: readonly RuntimePlugin[], share: NativeBpfObject): Promise<void> {
     if (!this.#object) return;
-    const wider = openWaitSampler(this.#open, runtimes, [share, this.#object]);
-    try {
-      await wider.load();
-    } catch (error) {
-      wider.close();
-      throw error;
-    }
-    const [slot, program] = [Buffer.alloc(4), Buffer.alloc(4)];
-    program.writeUInt32LE(wider.programFd('take_wait'));
-    this.#native.mapUpdate(wider.mapFd('wait_samplers'), slot, program, 0);
+    const wider = await loaded(openWaitSampler(this.#open, runtimes, [share, this.#object]));
+    putInSlot(this.#native, wider.mapFd('wait_samplers'), 0, wider.programFd('take_wait'));
     this.#sampler?.close();
     this.#sampler = wider;
   }

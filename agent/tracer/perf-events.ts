@@ -4,6 +4,9 @@
  */
 import type { Native } from '../base/native.ts';
 
+/** PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK. */
+export const CPU_CLOCK = { type: 1, config: 0, frequency: 0 };
+
 export interface PerfEventsOptions {
   /** Opens the event of a CPU, disabled: its descriptor. Throws what the kernel says. */
   open(cpu: number): number;

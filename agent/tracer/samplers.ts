@@ -10,6 +10,7 @@
 import type { Native, NativeBpfObject } from '../base/native.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { SamplerSlot } from '../records/records.gen.ts';
+import { putInSlot } from './program-slots.ts';
 
 /** Opens, but does not load, a sampler with these runtimes; maps that `share` has are taken from there. */
 export type OpenSampler = (runtimes: readonly RuntimePlugin[], share: NativeBpfObject) => NativeBpfObject;
@@ -202,9 +203,6 @@ export class Samplers {
   }
 
   #putInPlace(slot: number, programFd: number): void {
-    const [key, program] = [Buffer.alloc(4), Buffer.alloc(4)];
-    key.writeUInt32LE(slot);
-    program.writeUInt32LE(programFd);
-    this.#native.mapUpdate(this.#slotsFd, key, program, 0);
+    putInSlot(this.#native, this.#slotsFd, slot, programFd);
   }
 }

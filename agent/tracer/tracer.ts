@@ -5,16 +5,16 @@
 
 import type { Pid } from '../../common/base/brand.ts';
 import { loadNative, type Native, type NativeBpfObject, type NativeRing } from '../base/native.ts';
-import { NoSuchEvent } from '../events/no-such-event.ts';
+import type { EventSourcesOptions } from '../events/event-types.ts';
 import { onlineCpus } from '../host/cpus.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { BPF_COUNTERS, type BpfCounter } from '../records/counters.gen.ts';
 import { Attachments } from './attachments.ts';
-import { BpfPrograms, type BpfSettings, CannotProfile, explainLoadFailure } from './bpf-object.ts';
-import type { EventSources, EventSourcesOptions, FindCode } from './event-sources.ts';
+import { BpfPrograms, type BpfSettings, explainLoadFailure } from './bpf-object.ts';
+import type { EventSources, FindCode } from './event-sources.ts';
 import { openMapBytes } from './map-bytes.ts';
-import type { FindScheduler, OffCpuOptions, OnThreads } from './off-cpu.ts';
-import { PerfEvents } from './perf-events.ts';
+import type { OffCpuOptions, OnThreads } from './off-cpu.ts';
+import { CPU_CLOCK, PerfEvents } from './perf-events.ts';
 import { ProcessCodeMap } from './process-code-map.ts';
 import { type RecordConsumer, RecordStream } from './record-stream.ts';
 import type { Samplers } from './samplers.ts';
@@ -38,10 +38,8 @@ export interface TracerOptions {
   events?: EventSourcesOptions | undefined;
   /** No sample of CPU time is taken: others were asked for. */
   withoutClock?: boolean | undefined;
-  /** Asked for once sampling starts. */
+  /** Of the kernel; asked for as programs are loaded, once sampling starts. */
   findCode?: FindCode;
-  /** Asked for as programs are loaded, once sampling starts. */
-  findScheduler?: FindScheduler;
   onThreads?: OnThreads;
 }
 
@@ -102,6 +100,7 @@ export class Tracer {
   constructor(options: TracerOptions, consumer: RecordConsumer, warn: (message: string) => void) {
     this.#consumer = consumer;
     this.native = loadNative();
+    this.#findCode = options.findCode ?? (() => undefined);
     const settings: BpfSettings = {
       ...SETTINGS,
       ringBytes: ringBytesFor(options.samplesPerSecond, onlineCpus().length, options.maxMemoryBytes),
@@ -111,7 +110,7 @@ export class Tracer {
       runtimes: options.runtimes,
       offCpu: options.offCpu,
       events: options.events,
-      findScheduler: options.findScheduler,
+      findCode: this.#findCode,
       onThreads: options.onThreads,
     };
     this.#programs = new BpfPrograms(this.native, settings, warn);
@@ -126,7 +125,6 @@ export class Tracer {
       runtimes: options.runtimes,
     });
     this.periodNs = periodOf(options.samplesPerSecond);
-    this.#findCode = options.findCode ?? (() => undefined);
     this.#hasClock = !options.withoutClock;
     this.events = this.#clock(this.periodNs, options.sendIdleFrames, this.#object.programFd('tick'));
     // before the first target is there, and with the exits: else children would be missed, and numbers kept for others
@@ -138,7 +136,7 @@ export class Tracer {
   #clock(periodNs: number, includeIdle: boolean, programFd: number): PerfEvents {
     return new PerfEvents(this.native, {
       spreadNs: periodNs,
-      open: (cpu) => this.native.perfOpen(cpu, periodNs, includeIdle, programFd),
+      open: (cpu) => this.native.perfOpen(cpu, { ...CPU_CLOCK, period: periodNs, includeIdle }, programFd),
     });
   }
 
@@ -194,9 +192,7 @@ export class Tracer {
       await this.samplers.addFollower(events);
       await events.start(onlineCpus(), this.#findCode);
     } catch (error) {
-      throw error instanceof NoSuchEvent
-        ? new CannotProfile(error.message)
-        : explainLoadFailure(error as Error);
+      throw explainLoadFailure(error as Error);
     }
   }
 

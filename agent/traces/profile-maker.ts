@@ -1,7 +1,7 @@
 /** From an interval of counted samples to profiles, one a source: frames named, clock converted, tables interned. */
 import { hostname } from 'node:os';
 import type { Pid, TraceId } from '../../common/base/brand.ts';
-import { attributesText, readAttributes } from '../../common/profile/model/attributes.ts';
+import { joinAttributes } from '../../common/profile/model/attributes.ts';
 import { emptyProfile, type Process, type Profile, type Sample } from '../../common/profile/model/profile.ts';
 import type { ProfileType } from '../../common/profile/model/profile-type.ts';
 import { inSlices } from '../base/slices.ts';
@@ -196,7 +196,7 @@ class Tables {
     }
     let variant = variants.get(attributes);
     if (!variant) {
-      variant = withAttributes(process, attributes);
+      variant = { ...process, attributes: joinAttributes(process.attributes ?? '', attributes) };
       variants.set(attributes, variant);
     }
     return variant;
@@ -210,11 +210,6 @@ class Tables {
     return index;
   }
 }
-
-const withAttributes = (process: Process, attributes: string): Process => ({
-  ...process,
-  attributes: attributesText([...readAttributes(process.attributes ?? ''), ...readAttributes(attributes)]),
-});
 
 function areEqual(a: Uint32Array, b: Uint32Array): boolean {
   if (a.length !== b.length) return false;

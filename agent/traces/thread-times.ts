@@ -3,13 +3,15 @@
  * interval to interval become a profile whose stacks are the states.
  */
 import { type Pid, toPid } from '../../common/base/brand.ts';
-import { attributesText, readAttributes } from '../../common/profile/model/attributes.ts';
+import { attributesText, joinAttributes } from '../../common/profile/model/attributes.ts';
 import { emptyProfile, type Process, type Profile } from '../../common/profile/model/profile.ts';
 import { EF_THREAD_STATES, Origin, PROFILE_TYPES, THREAD, ThreadState } from '../records/records.gen.ts';
 import { type ProcessIdentity, readComm } from '../records/records.ts';
 import { STATE_NAMES, THREAD_STATE } from './waits.ts';
 
 const KEY_BYTES = 4;
+/** Attributes of each state. */
+const STATES = STATE_NAMES.map((name) => attributesText([[THREAD_STATE, name]]));
 const ENTRY_BYTES = KEY_BYTES + THREAD.bytes;
 
 export interface ThreadTimesOptions {
@@ -148,10 +150,7 @@ export class ThreadTimes {
     const known = indices.get(key);
     if (known !== undefined) return known;
     const process = this.#options.processes.get(pid, execId, startBoottimeNs);
-    const attributes = attributesText([
-      ...readAttributes(process.attributes ?? ''),
-      [THREAD_STATE, STATE_NAMES[state]!],
-    ]);
+    const attributes = joinAttributes(process.attributes ?? '', STATES[state]!);
     const index = profile.processes.push({ ...process, attributes }) - 1;
     indices.set(key, index);
     return index;

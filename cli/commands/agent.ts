@@ -104,5 +104,11 @@ async function serve(
   systemd.close();
 }
 
-const describe = ({ samplesPerSecond, collectionAgent }: AgentOptions): string =>
-  `sampling ${samplesPerSecond} times a second on each CPU, pushing to ${collectionAgent.join(' and ') || 'nobody'}`;
+function describe({ samplesPerSecond, event, collectionAgent }: AgentOptions): string {
+  const events = event.filter(({ kind }) => kind !== 'cpu-clock').map(({ text }) => text);
+  const clock =
+    events.length === event.length && event.length > 0
+      ? []
+      : [`${samplesPerSecond} times a second on each CPU`];
+  return `sampling ${[...clock, ...events].join(' and ')}, pushing to ${collectionAgent.join(' and ') || 'nobody'}`;
+}

@@ -6,16 +6,7 @@ import type { Command } from 'commander';
 import { packageRoot } from '../../agent/base/package-root.ts';
 import type { Controller } from '../../agent/controller.ts';
 import { sourceTypes } from '../../agent/events/event-types.ts';
-import {
-  EVENT_BUDGET_HELP,
-  EVENT_HELP,
-  OFF_CPU_BUDGET_HELP,
-  OFF_CPU_HELP,
-  OFF_CPU_THRESHOLD_HELP,
-  parseAgentOptions,
-  parseDuration,
-  SYMBOL_CACHE_HELP,
-} from '../../agent/settings/options.ts';
+import { AGENT_SETTINGS, parseAgentOptions, parseDuration } from '../../agent/settings/options.ts';
 import type { EventTotals } from '../../agent/tracer/event-sources.ts';
 import { type Pid, toPid } from '../../common/base/brand.ts';
 import { checkReadable } from '../../common/profile/formats/formats.ts';
@@ -40,6 +31,7 @@ import { lostSamples, recordSummary } from '../output/record-summary.ts';
 import { addExamples } from '../program/examples.ts';
 import { RECORD_FREQUENCY, RECORD_FREQUENCY_HELP } from '../program/frequency.ts';
 import { makePlainLogger } from '../program/logger.ts';
+import { addSetting } from '../program/settings.ts';
 import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from '../start/chosen-processes.ts';
 import { filesOfCommand } from '../start/expected-files.ts';
 import { RIGHTS_TO_END_COMMANDS, rightsToWrite } from '../start/rights.ts';
@@ -53,10 +45,10 @@ interface RecordFlags extends WriteFlags {
   symbolCache?: string;
   debuginfod?: boolean;
   event?: string[];
-  eventBudget: string;
+  eventBudget?: string;
   offCpu?: boolean;
-  offCpuBudget: string;
-  offCpuThreshold: string;
+  offCpuBudget?: string;
+  offCpuThreshold?: string;
   verbose?: boolean;
   view?: boolean;
   type?: string;
@@ -75,6 +67,12 @@ const WARM_UP_LOOK_MS = 250;
 const LOOK_FOR_TARGETS_MS = 500;
 const HOLDING_SHELL = '/bin/sh';
 
+/** Settings that it has in common with the agent. */
+const AS_AGENT = [
+  ...['symbol-cache', 'debuginfod', 'event', 'event-budget'],
+  ...['off-cpu', 'off-cpu-budget', 'off-cpu-threshold'],
+];
+
 export function registerRecord(program: Command): void {
   const command = program
     .command('record')
@@ -88,21 +86,12 @@ export function registerRecord(program: Command): void {
     .option('-p, --pid <PID>', PID_HELP, collectPid)
     .option('-o, --output <FILE>', OUTPUT_HELP, 'everyframe.pb.gz')
     .option('--symbols <full|names|off>', 'lines and inlined functions, functions only, or addresses', 'full')
-    .option('--symbol-cache <DIR>', SYMBOL_CACHE_HELP)
-    .option(
-      '--debuginfod',
-      'fetch debug information that is missing here from DEBUGINFOD_URLS, which tells those servers what runs here',
-    )
-    .option('--event <SPEC>', EVENT_HELP, collectText)
-    .option('--event-budget <N>', EVENT_BUDGET_HELP, '100')
-    .option('--off-cpu', OFF_CPU_HELP)
-    .option('--off-cpu-budget <N>', OFF_CPU_BUDGET_HELP, '200')
-    .option('--off-cpu-threshold <P>', OFF_CPU_THRESHOLD_HELP, '0')
     .option('--type <TYPE>', 'write only samples of this type (default: all that are sampled)')
     .option('--view', 'then open the recording in the page, as everyframe view does')
     .option('-v, --verbose', 'log more, and what was counted')
     .passThroughOptions()
     .action(record);
+  for (const setting of AGENT_SETTINGS) if (AS_AGENT.includes(setting.flag)) addSetting(command, setting);
   addExamples(addWriteFlags(command), [
     ['everyframe record -d 30s -o machine.pb.gz', 'the whole machine, for half a minute'],
     ['everyframe record -o make.pb.gz --view -- make -j8', 'a command and its children, then the page'],
@@ -150,8 +139,6 @@ const sinceThen = (totals: readonly EventTotals[], before: readonly EventTotals[
     values: total.values - (before[i]?.values ?? 0),
     samples: total.samples - (before[i]?.samples ?? 0),
   }));
-
-const collectText = (text: string, previous: string[] | undefined): string[] => [...(previous ?? []), text];
 
 const othersOf = ({ profiles, main }: ProfileSet): Profile[] => profiles.filter((_, i) => i !== main);
 

@@ -30,7 +30,7 @@ export function recordSummary(recorded: Recorded): string[] {
   const { profile, others = [], output, seconds, counters, events = [], isChosen, isViewed } = recorded;
   const samples = totalOf(profile);
   const where = output === '-' ? 'standard output' : output;
-  if (samples === 0) return [nothingSampled(where, isChosen)];
+  if (samples === 0) return [nothingSampled(where, isChosen, events)];
   const processes = new Set(profile.samples.map(({ process }) => process)).size;
   const lines = [
     `${[profile, ...others].map(amountOf).join(', ')} of ${count(processes, 'process', 'processes')} in ${seconds.toFixed(1)} s, written to ${where}`,
@@ -62,10 +62,17 @@ const amountOf = (profile: Profile): string => {
   return valueFormatter(profile.type.sampleType).of(totalOf(profile));
 };
 
-const nothingSampled = (where: string, isChosen: boolean): string =>
-  isChosen
+const nothingSampled = (
+  where: string,
+  isChosen: boolean,
+  events: NonNullable<Recorded['events']>,
+): string => {
+  if (events.length > 0)
+    return `no samples in ${where}: ${events.map(({ spec }) => spec.text).join(' and ')} did not happen. Record for longer`;
+  return isChosen
     ? `no samples in ${where}: the chosen processes used no CPU. Record for longer, or with a higher --frequency`
     : `no samples in ${where}: no CPU was busy. Record for longer`;
+};
 
 const count = (number: number, one: string, many: string): string =>
   `${groupDigits(number)} ${number === 1 ? one : many}`;

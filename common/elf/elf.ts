@@ -8,6 +8,7 @@ import { type ByteSource, OutOfBounds } from '../base/byte-source.ts';
 import { Cursor } from '../base/cursor.ts';
 import { readDynamicSections } from './dynamic-sections.ts';
 import type { Section, Segment } from './headers.ts';
+import { readNotes } from './notes.ts';
 
 export type { Section, Segment } from './headers.ts';
 
@@ -131,7 +132,7 @@ export class ElfFile {
     ];
     for (const { offset, size } of areas.slice(0, MAX_NOTE_AREAS)) {
       try {
-        readNotes(this.source.read(offset, Math.min(size, MAX_NOTE_BYTES)), found);
+        findBuildIds(this.source.read(offset, Math.min(size, MAX_NOTE_BYTES)), found);
       } catch (error) {
         if (!(error instanceof OutOfBounds)) throw error;
       }
@@ -143,25 +144,14 @@ export class ElfFile {
 const NT_GNU_BUILD_ID = 3;
 const NT_GO_BUILD_ID = 4;
 
-function readNotes(bytes: Uint8Array, found: { gnuBuildId: string; goBuildId: string }): void {
-  const cursor = new Cursor(bytes);
-  while (cursor.left >= 12) {
-    const nameSize = cursor.u32();
-    const descSize = cursor.u32();
-    const type = cursor.u32();
-    const name = cursor.skip(nameSize);
-    cursor.skip(Math.min(-nameSize & 3, cursor.left));
-    const desc = cursor.skip(descSize);
-    cursor.skip(Math.min(-descSize & 3, cursor.left));
-    const owner = textOf(bytes, name, nameSize).replace(/\0+$/, '');
-    if (owner === 'GNU' && type === NT_GNU_BUILD_ID)
-      found.gnuBuildId ||= Buffer.from(bytes.subarray(desc, desc + descSize)).toString('hex');
-    if (owner === 'Go' && type === NT_GO_BUILD_ID) found.goBuildId ||= textOf(bytes, desc, descSize);
+function findBuildIds(bytes: Uint8Array, found: { gnuBuildId: string; goBuildId: string }): void {
+  for (const { name, type, descriptor } of readNotes(bytes)) {
+    if (name === 'GNU' && type === NT_GNU_BUILD_ID)
+      found.gnuBuildId ||= Buffer.from(descriptor).toString('hex');
+    if (name === 'Go' && type === NT_GO_BUILD_ID)
+      found.goBuildId ||= Buffer.from(descriptor).toString('latin1');
   }
 }
-
-const textOf = (bytes: Uint8Array, at: number, length: number): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('latin1');
 
 function decompress(name: string, bytes: Uint8Array, maxBytes: number): Uint8Array {
   const cursor = new Cursor(bytes);
@@ -330,5 +320,5 @@ function readSectionHeaders(bytes: Uint8Array, count: number): (Section & { name
 function nameAt(names: Uint8Array, at: number): string {
   const name = names.subarray(at, at + MAX_NAME_BYTES);
   const end = name.indexOf(0);
-  return textOf(name, 0, end < 0 ? name.length : end);
+  return Buffer.from(name.subarray(0, end < 0 ? name.length : end)).toString('latin1');
 }

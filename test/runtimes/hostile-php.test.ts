@@ -1,59 +1,29 @@
 /** Programs that say they are PHP and lie: their stacks stay bounded, and nothing else suffers. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { compile, hasTool, missingRights } from '../support/fixtures.ts';
-import { LyingPrograms } from './lying-programs.ts';
-import { startWitness, type Witness } from './witness.ts';
+import { describe, expect, it } from 'vitest';
+import { hasTool, missingRights } from '../support/fixtures.ts';
+import { Hostile, MAX_FRAMES } from './hostile.ts';
 
 const MODES = ['plain', 'cycle', 'garbage', 'names', 'delegates', 'changing'];
 const LOOP = 'execute_ex';
 const NAME = 'fake_name';
 /** A class and a method. */
 const MAX_NAME_CHARS = 2 * 513 + 2;
-/** User frames, and the kernel's. */
-const MAX_FRAMES = 1023 + 128;
 
 describe.skipIf(missingRights || !hasTool('gcc'))('a program that says it is PHP', () => {
-  let programs: LyingPrograms;
-  let witness: Witness;
-  const framesOf = (mode: string): string[] => programs.framesOf(mode);
-
-  beforeAll(async () => {
-    const path = compile('fake-php', 'gcc', ['-O2', '-rdynamic', '-pthread'], 'fake-php.c');
-    programs = await LyingPrograms.start(path, MODES);
-    const { recording } = programs;
-    witness = await startWitness(recording);
-    // `plain` shows that they are taken for PHP at all
-    await recording.until(() =>
-      MODES.every((mode) =>
-        programs
-          .stacksOf(mode)
-          .some(({ frames }) => frames.includes(LOOP) && (mode !== 'plain' || frames.includes(NAME))),
-      ),
-    );
-    recording.clear();
-    witness.begin();
-    await recording.until(() => witness.hasEnough() && programs.haveEnough());
-    await witness.end();
-  }, 200_000);
-
-  afterAll(async () => {
-    witness?.stop();
-    await programs?.stop();
-  });
+  const hostile = new Hostile({ name: 'php', modes: MODES, loop: LOOP, func: NAME });
+  const framesOf = (mode: string): string[] => hostile.framesOf(mode);
 
   it('and tells the truth is shown as PHP', () => {
     expect(framesOf('plain').slice(0, 3)).toEqual([NAME, LOOP, 'main']);
   });
 
   it('with frames in a circle ends at the depth limit, and says so', () => {
-    const frames = framesOf('cycle');
-    expect(frames.filter((name) => name === NAME)).toHaveLength(1023);
-    expect(frames.at(-1)).toBe('[cut: deeper than the limit]');
+    hostile.expectCutByDepth('cycle');
   });
 
   it('with frames that lead nowhere keeps its native frames', () => {
     expect(framesOf('garbage').slice(0, 2)).toEqual([LOOP, 'main']);
-    expect(programs.recording.controller.counters()['bpf.php_read_failed']).toBeGreaterThan(0);
+    expect(hostile.counter('bpf.php_read_failed')).toBeGreaterThan(0);
   });
 
   it('with names of a terabyte costs its names', () => {
@@ -70,16 +40,10 @@ describe.skipIf(missingRights || !hasTool('gcc'))('a program that says it is PHP
   });
 
   it('whose memory changes while it is read has bounded stacks and names', () => {
-    const stacks = programs.stacksOf('changing');
-    const names = stacks.flatMap(({ frames }) => frames);
-    expect(Math.max(...names.map((name) => name.length))).toBeLessThanOrEqual(MAX_NAME_CHARS);
-    expect(Math.max(...stacks.map(({ frames }) => frames.length))).toBeLessThanOrEqual(MAX_FRAMES);
-    const counters = programs.recording.controller.counters();
-    expect(counters['bpf.php_not_function']).toBeGreaterThan(0);
-    expect(counters['runtimeFrames.replaced']! + counters['runtimeFrames.malformed']!).toBeGreaterThan(0);
+    hostile.expectBounded('changing', MAX_NAME_CHARS);
+    expect(hostile.counter('bpf.php_not_function')).toBeGreaterThan(0);
+    expect(hostile.failedNames).toBeGreaterThan(0);
   });
 
-  it('costs other processes nothing', () => {
-    witness.expectComplete();
-  });
+  hostile.itCostsOthersNothing();
 });

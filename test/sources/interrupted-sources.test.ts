@@ -21,7 +21,7 @@ import {
 } from '../../agent/records/records.gen.ts';
 import { RUNTIMES } from '../../agent/runtimes/runtimes.gen.ts';
 import { BpfPrograms, type BpfSettings, makeOpener } from '../../agent/tracer/bpf-object.ts';
-import { PerfEvents } from '../../agent/tracer/perf-events.ts';
+import { CPU_CLOCK, PerfEvents } from '../../agent/tracer/perf-events.ts';
 import { RecordStream } from '../../agent/tracer/record-stream.ts';
 import { compile, hasTool, missingRights } from '../support/fixtures.ts';
 
@@ -138,7 +138,12 @@ describe.skipIf(!canRun)('sources that interrupt each other', () => {
     object.attachRawTracepoint('on_timer', 'hrtimer_expire_entry');
     events = new PerfEvents(native, {
       spreadNs: 0,
-      open: (cpu) => native.perfOpen(cpu, 200_000, false, programs.base.programFd('tick')),
+      open: (cpu) =>
+        native.perfOpen(
+          cpu,
+          { ...CPU_CLOCK, period: 200_000, includeIdle: false },
+          programs.base.programFd('tick'),
+        ),
     });
     await events.follow(onlineCpus());
     await events.enable();

@@ -20,6 +20,10 @@ export function attributesText(attributes: Iterable<readonly [key: string, value
   return JSON.stringify(keys.flatMap((key) => [key, values.get(key)!]));
 }
 
+/** The first set and the second one, of which a value counts where both have the key; '' for none. */
+export const joinAttributes = (first: string, second: string): string =>
+  attributesText([...readAttributes(first), ...readAttributes(second)]);
+
 /** Never in the middle of a character. */
 function cut(value: string): string {
   if (value.length <= MAX_VALUE) return value;

@@ -1,0 +1,57 @@
+import { copyFileSync, mkdtempSync, renameSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { createFileWorkers } from '../workers/file-workers.ts';
+import { EventProbes } from './event-probes.ts';
+import { parseEvent } from './event-spec.ts';
+import type { ProbeSite } from './probe-site.ts';
+import { findProbedFile } from './probed-file.ts';
+
+const workers = createFileWorkers();
+afterAll(() => workers.stop());
+
+const folder = mkdtempSync(join(tmpdir(), 'everyframe-probes-'));
+const library = join(folder, 'lib.so');
+/** As an upgrade does it. */
+function replaceBy(write: (path: string) => void): void {
+  const next = join(folder, 'next');
+  write(next);
+  renameSync(next, library);
+}
+const withLibc = (path: string): void => copyFileSync(findProbedFile('libc'), path);
+
+test('a file that is replaced has its probes set anew; one that has lost its function is told', async () => {
+  replaceBy(withLibc);
+  const set: [number, readonly ProbeSite[]][] = [];
+  const warnings: string[] = [];
+  const target = { setSites: (event: number, sites: readonly ProbeSite[]) => void set.push([event, sites]) };
+  const probes = new EventProbes(workers, target, (message) => void warnings.push(message));
+  await probes.start([parseEvent('page-faults'), parseEvent(`uprobe:${library}:malloc`)]);
+  expect(set).toEqual([[1, [{ path: library, offset: expect.any(Number), semaphore: 0 }]]]);
+
+  await probes.follow();
+  expect(set).toHaveLength(1);
+
+  replaceBy(withLibc);
+  await probes.follow();
+  expect(set).toEqual([set[0], set[0]]);
+  expect(probes.stats).toEqual({ sites: 2, followed: 1, lost: 0 });
+
+  replaceBy((path) => writeFileSync(path, 'no program'));
+  await probes.follow();
+  await probes.follow();
+  expect(warnings).toEqual([
+    expect.stringMatching(/was replaced: .*lib\.so can't be searched .*no ELF file/),
+  ]);
+  expect(probes.stats.lost).toBe(1);
+  await probes.stop();
+});
+
+test('a function that is not there is told', async () => {
+  const probes = new EventProbes(workers, { setSites: () => {} }, () => {});
+  await expect(probes.start([parseEvent('uprobe:libc:no_such_function')])).rejects.toThrow(
+    /libc\.so\.6 has no function no_such_function/,
+  );
+  await probes.stop();
+});
