@@ -21,6 +21,7 @@ import { type CodeTables, ProcessCode } from './jit/process-code.ts';
 import { makeCpuBudget, makeMemoryBudget } from './limits/budgets.ts';
 import { LoopDelay } from './limits/loop-delay.ts';
 import { Maintenance } from './maintenance.ts';
+import { PdbLines } from './pdb/pdb-lines.ts';
 import { preloadTables } from './preload-tables.ts';
 import { addWithDescendants } from './processes/descendants.ts';
 import { ForeignFiles } from './processes/foreign-files.ts';
@@ -91,6 +92,7 @@ export class Controller {
     onAddress: (process, address) => this.#processCode.onAddress(process, address),
   });
   readonly #sourceMaps: SourceMaps | undefined;
+  readonly #pdbs: PdbLines;
   readonly #frames: FrameResolver;
   readonly #stacks: Stacks;
   readonly #threadTimes: ThreadTimes;
@@ -165,12 +167,13 @@ export class Controller {
       warn: (message) => log.warn(message),
     });
     this.#sourceMaps = options.sourceMaps ? new SourceMaps(this.#workers, this.#views) : undefined;
+    this.#pdbs = new PdbLines(this.#workers, this.#views);
     this.#frames = new FrameResolver(
       this.#executables,
       kernel,
       this.#runtimes,
       this.#jit,
-      this.#sourceMaps,
+      { pdb: this.#pdbs, ...(this.#sourceMaps && { 'source-map': this.#sourceMaps }) },
       FRAMES * scale,
     );
     this.#stacks = new Stacks(this.#store, this.#frames, (process) => this.#views.of(process));
@@ -219,6 +222,7 @@ export class Controller {
       jit: this.#jit,
       processCode: this.#processCode,
       sourceMaps: this.#sourceMaps,
+      pdbs: this.#pdbs,
       workers: this.#workers,
       records: this.#records,
       intervals: this.#intervals,
@@ -349,6 +353,7 @@ export class Controller {
       this.#executables.stop(),
       this.#jit.stop(),
       this.#sourceMaps?.stop(),
+      this.#pdbs.stop(),
       this.#maintenance.settled(),
     ]);
     await this.#workers.stop();

@@ -6,6 +6,7 @@ import type { ProcessCode } from './jit/process-code.ts';
 import type { CpuBudget } from './limits/cpu-budget.ts';
 import type { LoopDelay } from './limits/loop-delay.ts';
 import type { MemoryBudget } from './limits/memory-budget.ts';
+import type { PdbLines } from './pdb/pdb-lines.ts';
 import type { ForeignFiles } from './processes/foreign-files.ts';
 import type { ForeignReader } from './processes/foreign-reader.ts';
 import type { ProcessManager } from './processes/process-manager.ts';
@@ -42,6 +43,7 @@ export interface CountedParts {
   jit: JitFrames;
   processCode: ProcessCode;
   sourceMaps: SourceMaps | undefined;
+  pdbs: PdbLines;
   workers: WorkerPool;
   /** Undefined where it is not watched. */
   loopDelay: LoopDelay | undefined;
@@ -80,6 +82,7 @@ const ofProcesses = (parts: CountedParts): Source[] => [
   ['jit', () => ({ ...parts.jit.stats })],
   ['processCode', () => parts.processCode.stats],
   ['sourceMaps', () => parts.sourceMaps?.stats],
+  ['pdbs', () => parts.pdbs.stats],
 ];
 
 const ofAgent = ({ memory, cpu, workers, loopDelay, records, intervals }: CountedParts): Source[] => [

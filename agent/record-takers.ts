@@ -3,6 +3,7 @@ import type { Pid } from '../common/base/brand.ts';
 import type { Executables } from './executables/executables.ts';
 import type { JitFrames } from './jit/jit-frames.ts';
 import type { ProcessCode } from './jit/process-code.ts';
+import type { PdbLines } from './pdb/pdb-lines.ts';
 import type { ProcessManager } from './processes/process-manager.ts';
 import type { RootViews } from './processes/root-views.ts';
 import { RecordType } from './records/records.gen.ts';
@@ -37,6 +38,7 @@ export interface RecordParts {
   attached: Pick<ProcessRuntimes, 'onMet' | 'forget'>;
   runtimes: Pick<RuntimeFrames, 'beginBatch' | 'onFunction' | 'forget'>;
   sourceMaps: Pick<SourceMaps, 'forgetProcess'> | undefined;
+  pdbs: Pick<PdbLines, 'forgetProcess'>;
   jit: Pick<JitFrames, 'onExit'>;
   processCode: Pick<ProcessCode, 'onExit'>;
   threadTimes: Pick<ThreadTimes, 'onThread'>;
@@ -131,6 +133,7 @@ export class RecordTakers implements RecordConsumer {
     this.#parts.attached.forget(pid);
     this.#parts.runtimes.forget(pid);
     this.#parts.sourceMaps?.forgetProcess(pid);
+    this.#parts.pdbs.forgetProcess(pid);
   }
 }
 

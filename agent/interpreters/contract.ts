@@ -87,7 +87,24 @@ export interface RuntimeFrame {
   startLine: number;
   /** Where its parameters begin in that line; left out where the runtime doesn't have it. */
   startColumn?: number;
+  /** Of a runtime whose lines are told by PDBs; left out where the code came from no file. */
+  assembly?: AssemblyPlace;
 }
+
+/** A place in an assembly's code, which its PDB has the line of. */
+export interface AssemblyPlace {
+  /** Path of the assembly, as the process sees it. */
+  file: string;
+  /** GUID of the module in it, in hexadecimal digits. */
+  moduleId: string;
+  /** Of the method in the module's metadata, from 1. */
+  row: number;
+  /** In the method. */
+  ilOffset: number;
+}
+
+/** What tells more of a frame's place than its runtime does. */
+export type LinesFrom = 'source-map' | 'pdb';
 
 /** Why a frame has no name. */
 export type NameFailure =
@@ -141,8 +158,8 @@ export interface RuntimePlugin {
   /** enum ef_frame_kind of its frames. */
   readonly frameKind: number;
   readonly frameType: FrameType;
-  /** Its functions are those of a text that a source map may lead from. */
-  readonly hasSourceMaps?: boolean;
+  /** Its functions are those of a text that a source map may lead from, or of assemblies with PDBs. */
+  readonly linesFrom?: LinesFrom;
   /** Undefined where the file is none of its own. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
   detect(elf: ElfFile): DetectedRuntime | undefined;
   /**

@@ -8,6 +8,7 @@ import { UNNAMED_REASONS, unnamedMarker } from '../../common/profile/model/unnam
 import {
   type DetectedRuntime,
   type FrameWords,
+  type LinesFrom,
   NameCache,
   type ProcessMemory,
   type RuntimeFrame,
@@ -51,7 +52,7 @@ export interface UnnamedFrame {
 export interface NamedRuntimeFrame {
   frameType: RuntimePlugin['frameType'];
   /** See {@link RuntimePlugin}. */
-  hasSourceMaps: boolean;
+  linesFrom: LinesFrom | undefined;
   /** The innermost inlined function first; at least one. */
   lines: readonly RuntimeFrame[];
 }
@@ -319,7 +320,7 @@ const pluginOf = (kind: number): RuntimePlugin | undefined =>
 
 const kindOf = (plugin: RuntimePlugin | undefined): Omit<NamedRuntimeFrame, 'lines'> => ({
   frameType: plugin?.frameType ?? '',
-  hasSourceMaps: plugin?.hasSourceMaps ?? false,
+  linesFrom: plugin?.linesFrom,
 });
 
 const unnamed = (

@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { toPid } from '../../common/base/brand.ts';
+import { type Pid, toPid } from '../../common/base/brand.ts';
 import { emptyMapping } from '../../common/profile/model/profile.ts';
 import { RootViews } from '../processes/root-views.ts';
 import type { Frame } from '../traces/frame.ts';
@@ -21,21 +21,26 @@ function frameIn(file: string): Frame {
   return { mapping: emptyMapping(), address: 0, frameType: 'v8js', lines: [line], isChanged: true };
 }
 
+function add(to: SourceMaps, pid: Pid, frame: Frame): void {
+  const lines = frame.lines.map(({ function: name, ...line }) => ({ ...line, name, startLine: 0 }));
+  to.add(pid, frame, lines);
+}
+
 afterEach(() => maps.stop());
 afterAll(() => workers.stop());
 
 test('that a script has no map is asked once, and again once another program runs under the PID', async () => {
   const pid = toPid(process.pid);
   const ask = (): Promise<void> => {
-    maps.add(pid, frameIn('/nonexistent/a.js'));
+    add(maps, pid, frameIn('/nonexistent/a.js'));
     return maps.symbolizeFrames();
   };
   await ask();
   await ask();
-  expect(maps.stats).toMatchObject({ scripts: 1, none: 1 });
+  expect(maps.stats).toMatchObject({ files: 1, none: 1 });
   maps.forgetProcess(pid);
   await ask();
-  expect(maps.stats).toMatchObject({ scripts: 2, none: 2 });
+  expect(maps.stats).toMatchObject({ files: 2, none: 2 });
 });
 
 test('a frame that was in a profile already is looked up again once its source is known', async () => {
@@ -47,7 +52,7 @@ test('a frame that was in a profile already is looked up again once its source i
   // what is younger than its process is not what that runs
   const child = spawn('sleep', ['60']);
   const frame = frameIn(script);
-  maps.add(toPid(child.pid!), frame);
+  add(maps, toPid(child.pid!), frame);
   frame.isChanged = false;
   await maps.symbolizeFrames();
   child.kill();
@@ -69,19 +74,19 @@ test('scripts that are asked for together are one request; one that takes the wo
   const pool = new WorkerPool({ command: [process.execPath, '-e', code], data, maxBytes: 256 << 20 });
   const fragile = new SourceMaps(pool, new RootViews());
   const pid = toPid(process.pid);
-  for (const name of ['/a.js', '/b.js']) fragile.add(pid, frameIn(name));
+  for (const name of ['/a.js', '/b.js']) add(fragile, pid, frameIn(name));
   await fragile.symbolizeFrames();
-  expect(fragile.stats).toMatchObject({ scripts: 2, none: 2, workerFailed: 0 });
+  expect(fragile.stats).toMatchObject({ files: 2, none: 2, workerFailed: 0 });
   expect(pool.stats.started).toBe(1);
-  for (const name of ['/c.js', bomb, '/d.js']) fragile.add(pid, frameIn(name));
+  for (const name of ['/c.js', bomb, '/d.js']) add(fragile, pid, frameIn(name));
   await vi.waitFor(async () => {
     await fragile.symbolizeFrames();
-    expect(fragile.stats).toMatchObject({ scripts: 5, none: 2, gone: 2, workerFailed: 1 });
+    expect(fragile.stats).toMatchObject({ files: 5, none: 2, gone: 2, workerFailed: 1 });
   }, 10_000);
   // a worker that has no time for all of them answers the first
-  for (const name of ['/e.js', '/f.js', '/g.js']) fragile.add(pid, frameIn(name));
+  for (const name of ['/e.js', '/f.js', '/g.js']) add(fragile, pid, frameIn(name));
   await fragile.symbolizeFrames();
-  expect(fragile.stats).toMatchObject({ scripts: 8, none: 4, gone: 3, workerFailed: 1 });
+  expect(fragile.stats).toMatchObject({ files: 8, none: 4, gone: 3, workerFailed: 1 });
   await fragile.stop();
   await pool.stop();
 });

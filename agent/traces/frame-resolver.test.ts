@@ -73,7 +73,7 @@ const runtimesOf = (name: RuntimeSource['name']): RuntimeSource => ({
 
 const runtimes = runtimesOf(({ pid, key, words: { operand, low, high } }) => ({
   frameType: 'cpython',
-  hasSourceMaps: false,
+  linesFrom: undefined,
   lines: [
     {
       name: `${pid} ${key} ${operand} ${low} ${high}`,

@@ -14,7 +14,7 @@ import { FrameKind, Marker } from '../records/records.gen.ts';
 import { type ProcessIdentity, toKey } from '../records/records.ts';
 import type { NamedRuntimeFrame, UnnamedFrame } from '../runtimes/runtime-frames.ts';
 import type { Frame, FrameLine } from './frame.ts';
-import { InterpretedFrames, NO_MAPPING, type ScriptSource } from './interpreted-frames.ts';
+import { InterpretedFrames, NO_MAPPING, type PlaceSources } from './interpreted-frames.ts';
 import { Texts } from './texts.ts';
 import type { Trace } from './trace-store.ts';
 
@@ -130,7 +130,7 @@ export class FrameResolver {
   readonly #kernel: KernelSource;
   readonly #runtimes: RuntimeSource;
   readonly #anonymous: AnonymousSource;
-  readonly #scripts: ScriptSource | undefined;
+  readonly #places: PlaceSources;
   readonly #maxFrames: number;
   #kernelLeaves = new Map<number, Frame>();
   #kernelCallers = new Map<number, Frame>();
@@ -155,16 +155,16 @@ export class FrameResolver {
     kernel: KernelSource,
     runtimes: RuntimeSource,
     anonymous: AnonymousSource,
-    scripts?: ScriptSource,
+    places: PlaceSources = {},
     maxFrames = DEFAULT_MAX_FRAMES,
   ) {
     this.#native = native;
     this.#kernel = kernel;
     this.#runtimes = runtimes;
     this.#anonymous = anonymous;
-    this.#scripts = scripts;
+    this.#places = places;
     this.#maxFrames = maxFrames;
-    this.#interpreted = new InterpretedFrames(scripts);
+    this.#interpreted = new InterpretedFrames(places);
   }
 
   /** Numbers of frames that were made in another one mean nothing. */
@@ -254,7 +254,8 @@ export class FrameResolver {
       else wanted.set(file, [frame]);
     }
     const files = [...wanted].map(([file, frames]) => this.#nameFile(file, frames));
-    await Promise.all([this.#anonymous.symbolizeFrames(), this.#scripts?.symbolizeFrames(), ...files]);
+    const places = Object.values(this.#places).map((source) => source.symbolizeFrames());
+    await Promise.all([this.#anonymous.symbolizeFrames(), ...places, ...files]);
   }
 
   /** All frames are made anew; at once, or after the stacks that are being made. */

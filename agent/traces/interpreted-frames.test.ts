@@ -10,7 +10,7 @@ const AT = 4;
 
 const at = (line: number): NamedRuntimeFrame => ({
   frameType: 'v8js',
-  hasSourceMaps: true,
+  linesFrom: 'source-map',
   lines: [{ name: 'run', file: '/app/a.js', line, column: line, startLine: line }],
 });
 

@@ -5,7 +5,7 @@
 
 import type { Pid } from '../../common/base/brand.ts';
 import { emptyMapping, type Mapping } from '../../common/profile/model/profile.ts';
-import type { RuntimeFrame } from '../interpreters/contract.ts';
+import type { AssemblyPlace, LinesFrom, RuntimeFrame } from '../interpreters/contract.ts';
 import type { ProcessIdentity } from '../records/records.ts';
 import type { NamedRuntimeFrame } from '../runtimes/runtime-frames.ts';
 import type { Frame, FrameLine } from './frame.ts';
@@ -40,7 +40,8 @@ interface ContentNode {
   frame: Frame;
   /** As they were named: those of the frame may be their sources by now. */
   lines: readonly FrameLine[];
-  /** The same path is another script in another root. */
+  assemblies: readonly (AssemblyPlace | undefined)[];
+  /** The same path is another file in another root. */
   root: number;
   next: ContentNode | undefined;
 }
@@ -51,24 +52,26 @@ const TRIES = 2;
 /** Shared: of frames that have none. */
 export const NO_MAPPING: Mapping = emptyMapping();
 
-/** Sources from which scripts were made. */
-export interface ScriptSource {
-  /** Tells file systems apart in which processes see their scripts. */
+/** Places in what was written, of what runs. */
+export interface PlaceSource {
+  /** Tells file systems apart in which processes see their files. */
   rootOf(process: ProcessIdentity): number;
-  /** Completes the frame in place, now or later. */
-  add(pid: Pid, frame: Frame): void;
+  /** Completes the frame in place, now or later. `lines`: as its runtime has them. */
+  add(pid: Pid, frame: Frame, lines: readonly RuntimeFrame[]): void;
   /** Waits for what was added. */
   symbolizeFrames(): Promise<void>;
 }
 
+export type PlaceSources = Partial<Record<LinesFrom, PlaceSource>>;
+
 export class InterpretedFrames {
-  readonly #scripts: ScriptSource | undefined;
+  readonly #places: PlaceSources;
   #executions = new Map<Pid, Execution>();
   #lastExecution = 0;
   #byIdentity = new Map<number, IdentityNode>();
   #byContent = new Map<number, ContentNode>();
-  constructor(scripts?: ScriptSource) {
-    this.#scripts = scripts;
+  constructor(places: PlaceSources = {}) {
+    this.#places = places;
   }
 
   /**
@@ -83,7 +86,7 @@ export class InterpretedFrames {
   /** Adds a frame that {@link find} did not find; a known frame stays as it was if no more is known now. */
   add(process: ProcessIdentity, halves: Uint32Array, at: number, named: NamedRuntimeFrame): Frame {
     const known = this.#nodeOf(process, halves, at);
-    if (!known) return this.#newNode(process, halves, at, this.#intern(process, named)).frame;
+    if (!known) return this.#newNode(process, halves, at, named).frame;
     known.triesLeft--;
     if (named.lines.every(isPlaced)) {
       known.triesLeft = 0;
@@ -110,7 +113,12 @@ export class InterpretedFrames {
     return number;
   }
 
-  #newNode(process: ProcessIdentity, halves: Uint32Array, at: number, frame: Frame): IdentityNode {
+  #newNode(
+    process: ProcessIdentity,
+    halves: Uint32Array,
+    at: number,
+    named: NamedRuntimeFrame,
+  ): IdentityNode {
     const execution = this.#executionOf(process);
     const hash = hashOfWords(execution, halves, at);
     const node = {
@@ -120,8 +128,8 @@ export class InterpretedFrames {
       head: halves[at + 1]! | 0,
       low: halves[at + 2]! | 0,
       high: halves[at + 3]! | 0,
-      frame,
-      triesLeft: lacksLine(frame) ? TRIES : 0,
+      frame: this.#intern(process, named),
+      triesLeft: named.lines.every(isPlaced) ? 0 : TRIES,
       next: this.#byIdentity.get(hash),
     };
     this.#byIdentity.set(hash, node);
@@ -134,14 +142,16 @@ export class InterpretedFrames {
     this.#byContent = new Map();
   }
 
-  #intern(process: ProcessIdentity, { frameType, hasSourceMaps, lines }: NamedRuntimeFrame): Frame {
-    const scripts = hasSourceMaps ? this.#scripts : undefined;
-    const root = scripts?.rootOf(process) ?? 0;
+  #intern(process: ProcessIdentity, { frameType, linesFrom, lines }: NamedRuntimeFrame): Frame {
+    const places = linesFrom && this.#places[linesFrom];
+    const root = places?.rootOf(process) ?? 0;
+    const assemblies = assembliesOf(lines);
     const hash = lines.reduce((sum, line) => Math.imul(sum, 31) + hashOf(line), 0) | 0;
     const first = this.#byContent.get(hash);
     for (let node = first; node; node = node.next) {
       const isSameKind = node.frame.frameType === frameType && node.root === root;
-      if (isSameKind && areSameLines(node.lines, lines)) return node.frame;
+      if (isSameKind && areSameLines(node.lines, lines) && areSamePlaces(node.assemblies, assemblies))
+        return node.frame;
     }
     const frameLines = lines.map(toFrameLine);
     const frame: Frame = {
@@ -149,13 +159,13 @@ export class InterpretedFrames {
       address: 0,
       frameType,
       // sources take the place of lines
-      lines: scripts ? [...frameLines] : frameLines,
+      lines: places ? [...frameLines] : frameLines,
       generated: '',
       number: undefined,
       isChanged: true,
     };
-    this.#byContent.set(hash, { frame, lines: frameLines, root, next: first });
-    scripts?.add(process.pid, frame);
+    this.#byContent.set(hash, { frame, lines: frameLines, assemblies, root, next: first });
+    places?.add(process.pid, frame, lines);
     return frame;
   }
 }
@@ -171,9 +181,24 @@ const hasWords = (node: IdentityNode, halves: Uint32Array, at: number): boolean 
   node.low === (halves[at + 2]! | 0) &&
   node.high === (halves[at + 3]! | 0);
 
-const isPlaced = ({ line }: { line: number }): boolean => line > 0;
+const isPlaced = ({ line, assembly }: RuntimeFrame): boolean => line > 0 || assembly !== undefined;
 
-const lacksLine = (frame: Frame): boolean => !frame.lines.every(isPlaced);
+const NO_ASSEMBLIES: readonly (AssemblyPlace | undefined)[] = [];
+
+const assembliesOf = (lines: readonly RuntimeFrame[]): readonly (AssemblyPlace | undefined)[] =>
+  lines.some(({ assembly }) => assembly) ? lines.map(({ assembly }) => assembly) : NO_ASSEMBLIES;
+
+const areSamePlaces = (
+  known: readonly (AssemblyPlace | undefined)[],
+  places: readonly (AssemblyPlace | undefined)[],
+): boolean =>
+  known === places ||
+  (known.length === places.length &&
+    known.every((a, i) => {
+      const b = places[i];
+      const isSamePlace = a?.row === b?.row && a?.ilOffset === b?.ilOffset;
+      return isSamePlace && a?.moduleId === b?.moduleId && a?.file === b?.file;
+    }));
 
 /** Property by property: copies by spreading would have a hidden class each. */
 const toFrameLine = ({ name, file, line, column, startLine, startColumn = 0 }: RuntimeFrame): FrameLine => ({
@@ -186,8 +211,8 @@ const toFrameLine = ({ name, file, line, column, startLine, startColumn = 0 }: R
   startColumn,
 });
 
-function hashOf({ name, file, line, column }: RuntimeFrame): number {
-  let hash = Math.imul(line, 961) + Math.imul(column, 31) + file.length;
+function hashOf({ name, file, line, column, assembly }: RuntimeFrame): number {
+  let hash = Math.imul(line, 961) + Math.imul(column, 31) + file.length + (assembly?.ilOffset ?? 0);
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash, 31) + name.charCodeAt(i);
   return hash | 0;
 }

@@ -35,7 +35,7 @@ const runtimes: RuntimeSource = {
   runs: () => true,
   name: ({ words: { operand } }) => ({
     frameType: 'v8js',
-    hasSourceMaps: true,
+    linesFrom: 'source-map',
     lines: [{ name: `js${operand}`, file: 'a.js', line: 7, column: 1, startLine: 5 }],
   }),
   *nameAll(frames, take) {

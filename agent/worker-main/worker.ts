@@ -30,6 +30,7 @@ const loaders: Record<WorkKind, (data: WorkerData) => Promise<WorkHandler>> = {
   symbols: async (data) =>
     (await import('../symbolizer/worker/symbol-requests.ts')).createSymbolHandler(data),
   'source-map': async () => (await import('../source-maps/source-map-requests.ts')).createSourceMapHandler(),
+  pdb: async () => (await import('../pdb/pdb-requests.ts')).createPdbHandler(),
   probes: async () => (await import('../events/find-probes.ts')).createProbeHandler(),
   'own-code': async () => (await import('./own-code.ts')).createCodeHandler(),
 };

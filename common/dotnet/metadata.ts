@@ -14,6 +14,7 @@ export class MalformedMetadata extends Error {
 export type ReadAt = (at: number, length: number) => DataView;
 
 export const Table = {
+  module: 0x00,
   typeDef: 0x02,
   methodDef: 0x06,
   nestedClass: 0x29,
@@ -32,6 +33,8 @@ const MAX_VERSION_BYTES = 256;
 const MAX_STREAM_NAME = 32;
 const MAX_NAME_BYTES = 1024;
 const STREAM_HEADER_BYTES = 8;
+const MODULE_ID = 2;
+const GUID_BYTES = 16;
 
 interface Stream {
   at: number;
@@ -93,6 +96,12 @@ export class Metadata {
     const { value, length } = compressed(head, 0);
     if (value > maxBytes) throw new MalformedMetadata(`a blob of ${value} bytes`);
     return value === 0 ? new Uint8Array(0) : this.#heap('#Blob', offset + length, value, true);
+  }
+
+  /** GUID of the module: another one for each time that it was compiled. */
+  moduleId(): Uint8Array {
+    const index = this.value(Table.module, 1, MODULE_ID);
+    return this.#heap('#GUID', (index - 1) * GUID_BYTES, GUID_BYTES, true);
   }
 
   /** The bytes of a stream, undefined where it is not there. */

@@ -1,5 +1,7 @@
 /** .NET stacks of real runtimes, compared with what the programs know of their own calls. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import type { Profile } from '../../common/profile/model/profile.ts';
@@ -8,21 +10,41 @@ import { Recording } from '../support/recording.ts';
 import './builds.ts';
 import { type Dotnet, findDotnets, runAssembly } from './dotnets.ts';
 
+const SOURCE = readFileSync(join(import.meta.dirname, 'dotnet/chain.cs'), 'utf8').split('\n');
+
+/** A frame of the source: its method, and what one of the lines has that it may be at. */
+function at(method: string, ...texts: string[]): RegExp {
+  const lines = SOURCE.flatMap((line, i) => (texts.some((text) => line.includes(text)) ? [i + 1] : []));
+  if (lines.length < texts.length) throw new Error(`the source has no ${texts}`);
+  return new RegExp(`^${method.replace(/[.<>]/g, '\\$&')}:(${lines.join('|')})$`);
+}
+
+/** In its loop. */
+const SPIN = at('Known.Work.Spin', 'i++', 'x * 31');
 /** What stands above Spin, its caller first; a name in brackets is a native function's. */
 const CHAINS: Readonly<Record<string, readonly RegExp[]>> = {
   plain: [
-    /^Known\.Work\.Thin$/,
-    /^Known\.Box<T>\.Open$/,
-    /^Known\.Box<T>\.Lid<U>\.Lift$/,
-    /^Known\.Program\.Plain$/,
+    at('Known.Work.Thin', 'Spin(n) + 1;'),
+    at('Known.Box<T>.Open', 'Work.Thin(n) + 1'),
+    at('Known.Box<T>.Lid<U>.Lift', 'Open(n) + 1'),
+    at('Known.Program.Plain', 'Lift(n)'),
   ],
-  lambda: [/^Known\.Program\.Lambda\.lambda$/, /^Known\.Program\.Lambda$/],
-  local: [/^Known\.Program\.Local\.Inner$/, /^Known\.Program\.Local$/],
-  iterator: [/^Known\.Program\.Numbers$/, /^System\.Linq\.Enumerable\./],
-  dynamic: [/^Emitted$/],
-  native: [/^Known\.Program\.Compare$/, /^\[.*\]$/, /^\[.*\]$/],
-  library: [/^Known\.Program\.Precompiled\.lambda$/, /^System\.(Collections\.Generic|Linq)\./],
-  async: [/^Known\.Program\.Nested$/, /^System\./],
+  lambda: [
+    at('Known.Program.Lambda.lambda', 'Work.Spin(m + k)'),
+    at('Known.Program.Lambda', 'return f(n) + 1'),
+  ],
+  local: [
+    at('Known.Program.Local.Inner', 'Work.Spin(m) + 1'),
+    at('Known.Program.Local', 'return Inner(n) + 1'),
+  ],
+  iterator: [at('Known.Program.Numbers', 'yield return'), /^System\.Linq\.Enumerable\./],
+  dynamic: [/^Emitted:0$/],
+  native: [at('Known.Program.Compare', 'Work.Spin(*a)'), /^\[.*\]$/, /^\[.*\]$/],
+  library: [
+    at('Known.Program.Precompiled.lambda', 'Work.Spin(n); return', 'Work.Spin(i) + 1'),
+    /^System\.(Collections\.Generic|Linq)\./,
+  ],
+  async: [at('Known.Program.Nested', 'return Work.Spin(n) + 1'), /^System\./],
 };
 const SETTINGS: Readonly<Record<string, Record<string, string>>> = {
   'by tiers': { DOTNET_TieredPGO: '0' },
@@ -38,8 +60,6 @@ const SETTINGS: Readonly<Record<string, Record<string, string>>> = {
 const SAMPLES = 100;
 const SHARE = 0.99;
 const LIMIT_MS = 40_000;
-const SPIN = 'Known.Work.Spin';
-const ROOTS = [/^Known\.Program\.Run$/, /^Known\.Program\.Main$/];
 
 interface DotnetStack {
   frames: string[];
@@ -57,25 +77,31 @@ function stacksOf(profile: Profile, pid: number): DotnetStack[] {
           .filter(({ frameType }) => frameType !== 'kernel')
           .flatMap(({ frameType, lines }) =>
             frameType === 'dotnet'
-              ? lines.map(({ func }) => profile.functions[func]!.name)
+              ? lines.map(({ func, line }) => `${profile.functions[func]!.name}:${line}`)
               : [`[${lines[0] ? profile.functions[lines[0].func]!.name : ''}]`],
           );
         return { frames, isCut: locations.some(({ frameType }) => frameType === 'abort-marker'), count };
       })
       // waiting, compiling and starting are no part of a chain
-      .filter(({ frames }) => frames[0] === SPIN)
+      .filter(({ frames }) => frames[0]?.startsWith('Known.Work.Spin:'))
   );
 }
 
 const sum = (stacks: readonly DotnetStack[]): number => stacks.reduce((total, { count }) => total + count, 0);
+
+const rootsOf = (mode: string): RegExp[] => [
+  at('Known.Program.Run', `case "${mode}"`),
+  at('Known.Program.Main', 'Run(args.Length'),
+];
 
 function isRight(mode: string, { frames, isCut }: DotnetStack): boolean {
   const chain = CHAINS[mode]!;
   const managed = frames.filter((frame) => !frame.startsWith('['));
   return (
     !isCut &&
+    SPIN.test(frames[0]!) &&
     chain.every((name, i) => name.test(frames[i + 1] ?? '')) &&
-    (mode === 'async' || ROOTS.every((name, i) => name.test(managed.at(i - ROOTS.length) ?? ''))) &&
+    (mode === 'async' || rootsOf(mode).every((name, i) => name.test(managed.at(i - 2) ?? ''))) &&
     frames.at(-1)!.startsWith('[')
   );
 }

@@ -70,6 +70,14 @@ export class ClrMemory {
     return wordAt(this.view(address, 8), 0);
   }
 
+  /** A text in UTF-16 that ends in NUL, cut at `maxBytes`. */
+  wideText(address: number, maxBytes: number): string {
+    const bytes = this.upTo(address, maxBytes);
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf16le');
+    const end = text.indexOf('\0');
+    return end < 0 ? text : text.slice(0, end);
+  }
+
   /** A text in UTF-8 that ends in NUL, cut at `maxBytes`. */
   text(address: number, maxBytes: number): string {
     const bytes = this.upTo(address, maxBytes);

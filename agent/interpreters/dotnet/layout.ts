@@ -23,6 +23,8 @@ export interface DotnetLayout {
   dynamicName: number;
   /** In Module: pointer to the simple name of its assembly, which stands in the module's metadata. */
   simpleName: number;
+  /** From Module to the assembly's path in UTF-16: offsets of the pointers on the way. */
+  path: readonly number[];
   /** Where a PatchpointInfo ends, without its locals' slots. */
   patchpoint: { size: number; locals: number };
 }
@@ -37,6 +39,8 @@ const OF_8 = {
   methodTable: { module: 24 },
   dynamicName: 24,
   simpleName: 0x108,
+  // PEAssembly, PEImage, text
+  path: [0x110, 8, 16],
   patchpoint: { size: 32, locals: 8 },
 };
 
@@ -85,6 +89,7 @@ export function layoutOf(major: number, ranges: number, described: Descriptor | 
     dynamicName: field('DynamicMethodDesc', 'MethodName', OF_8.dynamicName),
     // the pointer stands in front of the path
     simpleName: path === undefined ? OF_8.simpleName : path - 8,
+    path: path === undefined ? OF_8.path : [path],
     patchpoint: OF_8.patchpoint,
   };
 }

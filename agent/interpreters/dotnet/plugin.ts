@@ -1,6 +1,7 @@
 /** .NET (CoreCLR), from .NET 8 on: docs/interpreters/dotnet.md. */
 import { MalformedMetadata, Metadata } from '../../../common/dotnet/metadata.ts';
 import { methodName } from '../../../common/dotnet/method-names.ts';
+import { moduleIdOf } from '../../../common/dotnet/pe.ts';
 import {
   DotnetCode,
   EF_DOTNET_COOKIE_SHIFT,
@@ -9,6 +10,7 @@ import {
   Runtime,
 } from '../../records/records.gen.ts';
 import {
+  type AssemblyPlace,
   type AttachedRuntime,
   type FrameWords,
   type NameCache,
@@ -18,6 +20,7 @@ import {
   UnsupportedRuntime,
 } from '../contract.ts';
 import { CannotRead, ClrMemory } from './clr-memory.ts';
+import { ilOffsetOf } from './debug-info.ts';
 import { readDescriptor } from './descriptor.ts';
 import { type DotnetFile, detectDotnet } from './detect-dotnet.ts';
 import { type DotnetLayout, encodeDotnet, layoutOf } from './layout.ts';
@@ -29,6 +32,8 @@ const CODE_AT = 2 ** 48;
 const COOKIE_UNIT = 2 ** EF_DOTNET_COOKIE_SHIFT;
 const COOKIES = 2 ** 32;
 const METHOD_BYTES = 128;
+const MODULE_BYTES = 1024;
+const MAX_PATH_BYTES = 4096;
 
 export const dotnet: RuntimePlugin = {
   name: 'dotnet',
@@ -37,6 +42,7 @@ export const dotnet: RuntimePlugin = {
   map: RUNTIME_MAPS.DOTNET,
   frameKind: FrameKind.DOTNET,
   frameType: 'dotnet',
+  linesFrom: 'pdb',
   detect(elf) {
     const found = detectDotnet(elf);
     if (!found) return undefined;
@@ -81,13 +87,18 @@ function attach(
 
 type Named = RuntimeFrame | readonly RuntimeFrame[] | NameFailure;
 
-function nameFrame(clr: Clr, { operand, low }: FrameWords): Named {
+function nameFrame(clr: Clr, { operand, low, high }: FrameWords): Named {
   const address = operand % CODE_AT;
   switch (Math.floor(operand / CODE_AT)) {
     case DotnetCode.JITTED: {
       const { memory, layout } = clr;
-      const methodDesc = memory.word(memory.word(address - 8) + layout.header.methodDesc);
-      return cookieOf(methodDesc) === low ? frameOf(clr.method(methodDesc)) : 'replaced';
+      const header = memory.word(address - 8);
+      const methodDesc = memory.word(header + layout.header.methodDesc);
+      if (cookieOf(methodDesc) !== low) return 'replaced';
+      const debugInfo = memory.word(header + layout.header.debugInfo);
+      return frameOf(clr.method(methodDesc), () =>
+        debugInfo === 0 ? undefined : ilOffsetOf(memory, layout, { debugInfo, offset: high }),
+      );
     }
     case DotnetCode.PRECOMPILED: {
       const section = findSection(clr.memory, clr.layout, address);
@@ -96,17 +107,31 @@ function nameFrame(clr: Clr, { operand, low }: FrameWords): Named {
       return found ? frameOf(clr.method(found.methodDesc)) : 'malformed';
     }
     default:
-      return frameOf('[clr: stub]');
+      return frameOf({ name: '[clr: stub]' });
   }
 }
 
 const cookieOf = (address: number): number => Math.floor(address / COOKIE_UNIT) % COOKIES;
 
-const frameOf = (name: string): RuntimeFrame => ({ name, file: '', line: 0, column: 0, startLine: 0 });
+/** `ilOffset`: undefined where nothing is told of it. */
+function frameOf({ name, place }: Method, ilOffset?: () => number | undefined): RuntimeFrame {
+  const frame = { name, file: '', line: 0, column: 0, startLine: 0 };
+  const found = place && ilOffset?.();
+  return found === undefined ? frame : { ...frame, assembly: { ...place!, ilOffset: found } };
+}
+
+interface Method {
+  name: string;
+  /** Undefined where it is of no assembly that came from a file. */
+  place?: Omit<AssemblyPlace, 'ilOffset'> | undefined;
+}
 
 interface KnownModule {
   /** Address of its metadata's root. */
   root: number;
+  /** '' where it came from no file. */
+  file: string;
+  moduleId: string;
   /** Of methods, by row. */
   names: Map<number, string>;
 }
@@ -123,15 +148,21 @@ class Clr {
     this.#cache = cache;
   }
 
-  method(address: number): string {
+  method(address: number): Method {
     const token = readMethodDesc(this.memory, this.layout, address);
-    if (typeof token === 'string') return token === '' ? '[clr: dynamic method]' : token;
-    const { root, names } = this.#moduleOf(token.module);
-    const known = names.get(token.row);
+    if (typeof token === 'string') return { name: token === '' ? '[clr: dynamic method]' : token };
+    const { row } = token;
+    const module = this.#moduleOf(token.module);
+    const { file, moduleId } = module;
+    return { name: this.#nameOf(module, row), place: file === '' ? undefined : { file, moduleId, row } };
+  }
+
+  #nameOf({ root, names }: KnownModule, row: number): string {
+    const known = names.get(row);
     if (known !== undefined) return known;
-    const name = methodName(new Metadata(readerAt(this.memory, root)), token.row);
+    const name = methodName(new Metadata(readerAt(this.memory, root)), row);
     this.#cache.bytes += METHOD_BYTES + 2 * name.length;
-    names.set(token.row, name);
+    names.set(row, name);
     return name;
   }
 
@@ -140,9 +171,21 @@ class Clr {
     const simpleName = this.memory.word(module + this.layout.simpleName);
     const known = this.#cache.get(simpleName) as KnownModule | undefined;
     if (known) return known;
-    const found = { root: findMetadata(this.memory, simpleName), names: new Map() };
-    this.#cache.bytes += METHOD_BYTES;
+    const root = findMetadata(this.memory, simpleName);
+    const moduleId = moduleIdOf(new Metadata(readerAt(this.memory, root)));
+    const found = { root, file: this.#fileOf(module), moduleId, names: new Map() };
+    this.#cache.bytes += MODULE_BYTES;
     this.#cache.set(simpleName, found);
     return found;
+  }
+
+  #fileOf(module: number): string {
+    let at = module;
+    for (const offset of this.layout.path) {
+      at = this.memory.word(at + offset);
+      if (at === 0) return '';
+    }
+    const path = this.memory.wideText(at, MAX_PATH_BYTES);
+    return path.startsWith('/') ? path : '';
   }
 }

@@ -34,7 +34,7 @@ export const v8: RuntimePlugin = {
   map: RUNTIME_MAPS.V8,
   frameKind: FrameKind.V8,
   frameType: 'v8js',
-  hasSourceMaps: true,
+  linesFrom: 'source-map',
   detect(elf) {
     const found = detectV8(elf);
     if (!found) return undefined;

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { CannotRead, ClrMemory } from './clr-memory.ts';
+import { ilOffsetOf, Nibbles } from './debug-info.ts';
+import { FakeClr } from './fake-clr.ts';
+import { layoutOf } from './layout.ts';
+
+/** Of three locals. */
+const PATCHPOINT = `01200000000000000003000000480000${'00'}${'ff'.repeat(16)}a8ffffffa0ffffff98ffffff`;
+const LAYOUT = layoutOf(8, 0, undefined);
+
+function ilOffset(hex: string, offset: number): number {
+  const clr = new FakeClr();
+  const debugInfo = clr.put(Buffer.from(hex, 'hex'));
+  return ilOffsetOf(new ClrMemory(clr), LAYOUT, { debugInfo, offset });
+}
+
+describe('the map from code to IL', () => {
+  it.each([
+    ['07', 7],
+    ['09', 8],
+    ['7f', 63],
+    ['8900', 64],
+    ['ff07', 511],
+    ['8908', 512],
+  ])('has numbers in nibbles: %s', (hex, value) => {
+    expect(new Nibbles(Buffer.from(hex, 'hex')).number()).toBe(value);
+  });
+
+  // read from a live .NET 8, with slots of a method that is replaced while it runs, and without
+  it.each([
+    ['00340221000201417000', 0, 0],
+    ['00a604032134e20202061904a7a042706c41709051600a2a05c6660506', 2, 0],
+    [`${PATCHPOINT}6a4a2910a23562255b1992a22009224b4ab2b0`, 55, 2],
+    [`${PATCHPOINT}6a4a2910a23562255b1992a22009224b4ab2b0`, 56, 6],
+  ])('%s', (hex, offset, il) => {
+    expect(ilOffset(hex, offset)).toBe(il);
+  });
+
+  it('ends with a reason whatever the memory holds', () => {
+    let failures = 0;
+    for (let i = 0; i < 3000; i++) {
+      const bytes = Buffer.from(Array.from({ length: 64 }, (_, k) => (i * 2654435761 + k * 40503 * i) >>> 7));
+      try {
+        ilOffset(bytes.toString('hex'), i);
+      } catch (error) {
+        expect(error).toBeInstanceOf(CannotRead);
+        failures++;
+      }
+    }
+    expect(failures).toBeGreaterThan(100);
+  });
+});
