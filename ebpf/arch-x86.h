@@ -22,6 +22,9 @@
 #define REG_HOTSPOT_CALLER 0 /* rax */
 /* The instruction that PHP's execute_ex runs, in builds of gcc (ZEND_VM_IP_GLOBAL_REG) */
 #define REG_PHP_INSTRUCTION 15
+/* BASE and PC of LuaJIT's interpreter */
+#define REG_LUAJIT_BASE 1        /* rdx */
+#define REG_LUAJIT_INSTRUCTION 3 /* rbx */
 /* The link register is a stack slot here. */
 #define RETURN_ADDRESS_ON_STACK 1
 #define HAS_VECTOR_LENGTH 0

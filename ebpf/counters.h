@@ -92,7 +92,9 @@
 	X(functions_sent, "Functions whose names were read at the sample, since they may be freed soon (PHP)") \
 	X(functions_lost_ring, "Such names lost because the ring buffer was full: they are read from the process, or sent again") \
 	X(events_sampled, "Events of --event of which the stack was taken") \
-	X(events_value_failed, "Events of --event without their value, or what they are filtered by: it could not be read")
+	X(events_value_failed, "Events of --event without their value, or what they are filtered by: it could not be read") \
+	X(luajit_read_failed, "Reads of LuaJIT's frames, functions and traces that failed") \
+	X(luajit_bad_frame, "LuaJIT's frames that contradict themselves: the Lua frames from there on are left out")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

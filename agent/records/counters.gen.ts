@@ -85,5 +85,7 @@ export const BPF_COUNTERS = [
   { name: 'functions_lost_ring', text: "Such names lost because the ring buffer was full: they are read from the process, or sent again" },
   { name: 'events_sampled', text: "Events of --event of which the stack was taken" },
   { name: 'events_value_failed', text: "Events of --event without their value, or what they are filtered by: it could not be read" },
+  { name: 'luajit_read_failed', text: "Reads of LuaJIT's frames, functions and traces that failed" },
+  { name: 'luajit_bad_frame', text: "LuaJIT's frames that contradict themselves: the Lua frames from there on are left out" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

@@ -27,6 +27,8 @@ export const EF_DOTNET_COOKIE_SHIFT = 3;
 export const EF_HOTSPOT_NO_BCI = 65535;
 export const EF_HOTSPOT_HEAPS = 16;
 export const EF_HOTSPOT_BLOB_BYTES = 384;
+export const EF_LUAJIT_ADDRESS_BITS = 45;
+export const EF_LUAJIT_POSITION_BITS = 19;
 export const EF_THREAD_STATES = 8;
 export const EF_PERL_ADDRESS_BITS = 45;
 export const EF_PERL_LINE_BITS = 19;
@@ -45,6 +47,7 @@ export const FrameKind = {
   DOTNET: 9,
   RUBY: 10,
   PERL: 11,
+  LUAJIT: 12,
 } as const;
 
 export const Marker = {
@@ -117,6 +120,7 @@ export const Runtime = {
   DOTNET: 5,
   RUBY: 6,
   PERL: 7,
+  LUAJIT: 8,
 } as const;
 
 export const EventFieldKind = {
@@ -161,6 +165,12 @@ export const HotspotCode = {
   INTERPRETED: 0,
   COMPILED: 1,
   STUB: 2,
+} as const;
+
+export const LuajitKind = {
+  LUA: 0,
+  C: 1,
+  INSTRUCTION: 2,
 } as const;
 
 export const ThreadState = {
@@ -263,6 +273,7 @@ export const RUNTIME_MAPS = {
   DOTNET: 'dotnet_clrs',
   RUBY: 'ruby_files',
   PERL: 'perl_files',
+  LUAJIT: 'luajit_files',
 } as const;
 
 /** Size and byte offsets of struct ef_process_id. */
@@ -444,13 +455,13 @@ export const CODE = {
 
 /** Size and byte offsets of struct ef_process_runtimes. */
 export const PROCESS_RUNTIMES = {
-  bytes: 152,
+  bytes: 168,
   detected: 0,
   isAnswered: 4,
   askAgainNs: 8,
   waitNs: 16,
   files: 24,
-  deltas: 88,
+  deltas: 96,
 } as const;
 
 /** Size and byte offsets of struct ef_attachment. */
@@ -622,6 +633,26 @@ export const HOTSPOT = {
   constCodeSize: 442,
   constBytes: 444,
   reserved2: 446,
+} as const;
+
+/** Size and byte offsets of struct ef_luajit. */
+export const LUAJIT = {
+  bytes: 48,
+  vmStart: 0,
+  vmLength: 8,
+  jitBase: 16,
+  vmState: 20,
+  traces: 24,
+  traceCode: 28,
+  isGc64: 30,
+  hasTraceState: 31,
+  frameBytes: 32,
+  frameThread: 34,
+  frameInstruction: 36,
+  framePrevious: 38,
+  frameResults: 40,
+  frameFp: 42,
+  reserved: 44,
 } as const;
 
 /** Size and byte offsets of struct ef_waker. */

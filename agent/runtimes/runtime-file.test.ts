@@ -54,7 +54,7 @@ it('is none of another inode or name; one that is called after a runtime may hol
     isComplete: false,
     unmet: [`/proc/${PID}/map_files/7f0000100000-7f0000900000`],
   });
-  write('7f0000100000-7f0000900000 r-xp 00100000 00:31 78 /usr/bin/luajit');
+  write('7f0000100000-7f0000900000 r-xp 00100000 00:31 78 /usr/bin/guile');
   expect(findRuntimeFiles(PID, [libjvm], reader)).toEqual({ places: [], isComplete: true, unmet: [] });
 });
 

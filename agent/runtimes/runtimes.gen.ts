@@ -7,6 +7,7 @@ import { php } from '../interpreters/php/plugin.ts';
 import { dotnet } from '../interpreters/dotnet/plugin.ts';
 import { ruby } from '../interpreters/ruby/plugin.ts';
 import { perl } from '../interpreters/perl/plugin.ts';
+import { luajit } from '../interpreters/luajit/plugin.ts';
 
 /** All runtimes that are known, in the order of their IDs. */
-export const RUNTIMES: readonly RuntimePlugin[] = [python, v8, hotspot, php, dotnet, ruby, perl];
+export const RUNTIMES: readonly RuntimePlugin[] = [python, v8, hotspot, php, dotnet, ruby, perl, luajit];

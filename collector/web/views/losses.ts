@@ -227,6 +227,7 @@ const RUNTIMES: Readonly<Record<string, string>> = {
   cpython: 'Python',
   dotnet: '.NET',
   hotspot: 'Java',
+  luajit: 'LuaJIT',
   perl: 'Perl',
   php: 'PHP',
   ruby: 'Ruby',

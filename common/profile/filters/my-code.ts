@@ -123,7 +123,7 @@ const RULES = {
   lua: {
     what: 'modules in share/lua and what is built in',
     kinds: ['luajit'],
-    isLibrary: ({ name, file }) => /^\[?builtin/.test(name) || /\/share\/lua\/|\/luarocks\//.test(file),
+    isLibrary: byFile(/^$|\/share\/lua(?:jit[-\d.]*)?\/|\/luarocks\/|\/lualib\//),
   },
   native: {
     what: "the kernel, system libraries, installed programs and C's start-up code",

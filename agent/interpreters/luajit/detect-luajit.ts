@@ -1,0 +1,76 @@
+/**
+ * Is LuaJIT in this ELF file, which version, and where is its interpreter? Told by the library that it alone exports, and by the machine
+ * code of the interpreter, never by the file's name: `luajit`, a library, a web server with LuaJIT linked in look alike.
+ */
+import { type ElfFile, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
+import { type CodeRange, findFunction, readFunctions } from '../../../common/elf/function-ranges.ts';
+import { findNamedSymbols } from '../../../common/symbols/named-symbols.ts';
+import { UnsupportedRuntime } from '../contract.ts';
+import { readVmCode, type VmCode } from './vm-code.ts';
+
+export interface LuajitBinary {
+  /** `2.1.1737090214`, `2.1.0-beta3`. */
+  version: string;
+  /** ELF virtual addresses. */
+  vm: CodeRange;
+  code: VmCode;
+  /** Difference between virtual address and file offset of the interpreter. */
+  textBias: number;
+}
+
+const MARKER = 'luaopen_jit';
+const VERSION_MARK = 'LuaJIT 2.';
+const MAX_SEGMENT = 64 << 20;
+/** The interpreter has some 16 KiB. */
+const MIN_CODE = 8 << 10;
+const MAX_CODE = 64 << 10;
+
+/** Undefined where the file has no LuaJIT. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
+export function detectLuajit(elf: ElfFile): LuajitBinary | undefined {
+  if (!findNamedSymbols(elf, MARKER, [MARKER]).has(MARKER)) return undefined;
+  const version = readVersion(elf);
+  if (!version) return undefined;
+  if (elf.machine !== 'x86_64') throw new UnsupportedRuntime(`LuaJIT ${version}: only on amd64`);
+  for (const vm of largeFunctions(elf)) {
+    const code = readVmCode(codeAt(elf, vm));
+    if (code) return { version, vm, code, textBias: textBiasOf(elf, vm.start) };
+  }
+  throw new UnsupportedRuntime(`LuaJIT ${version}: its interpreter was not found`);
+}
+
+function* largeFunctions(elf: ElfFile): Generator<CodeRange> {
+  const functions = readFunctions(elf);
+  const { starts } = functions;
+  for (let i = 0; i < starts.length; i++) {
+    const next = starts[i + 1] ?? Number.POSITIVE_INFINITY;
+    if (next - starts[i]! < MIN_CODE) continue;
+    const range = findFunction(functions, starts[i]!);
+    if (range && range.end - range.start >= MIN_CODE && range.end - range.start <= MAX_CODE) yield range;
+  }
+}
+
+function codeAt(elf: ElfFile, { start, end }: CodeRange): Uint8Array {
+  const offset = elf.addressToFileOffset(start) ?? elf.source.size;
+  return elf.source.read(offset, Math.max(0, Math.min(end - start, elf.source.size - offset)));
+}
+
+function textBiasOf(elf: ElfFile, address: number): number {
+  const text = elf.segments.find(
+    (s) => s.type === PT_LOAD && s.flags & PF_X && address >= s.vaddr && address < s.vaddr + s.filesz,
+  );
+  return text ? text.vaddr - text.offset : 0;
+}
+
+function readVersion(elf: ElfFile): string | undefined {
+  for (const { type, offset, filesz } of elf.segments) {
+    if (type !== PT_LOAD || filesz > MAX_SEGMENT) continue;
+    const bytes = elf.source.read(offset, Math.min(filesz, Math.max(0, elf.source.size - offset)));
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    for (let at = text.indexOf(VERSION_MARK); at >= 0; at = text.indexOf(VERSION_MARK, at + 1)) {
+      const from = at + 'LuaJIT '.length;
+      const version = /^2\.\d{1,3}\.[\w-]{1,24}/.exec(text.toString('latin1', from, from + 32));
+      if (version) return version[0];
+    }
+  }
+  return undefined;
+}

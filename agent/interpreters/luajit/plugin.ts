@@ -1,0 +1,163 @@
+/** LuaJIT 2.1: docs/interpreters/luajit.md. */
+import { FrameKind, LUAJIT, LuajitKind, RUNTIME_MAPS, Runtime } from '../../records/records.gen.ts';
+import type { FrameWords, NameCache, NameFailure, RuntimeFrame, RuntimePlugin } from '../contract.ts';
+import { calledName } from './call-names.ts';
+import { detectLuajit, type LuajitBinary } from './detect-luajit.ts';
+import { GC32, GC64, type LuajitLayout } from './layout.ts';
+import { LuajitMemory, type Proto } from './protos.ts';
+
+const ADDRESS = 2 ** 45;
+const POSITIONS = 2 ** 19;
+const ENTRY_BYTES = 120;
+
+export const luajit: RuntimePlugin = {
+  name: 'luajit',
+  fileName: /^(lib)?luajit/,
+  id: Runtime.LUAJIT,
+  map: RUNTIME_MAPS.LUAJIT,
+  frameKind: FrameKind.LUAJIT,
+  frameType: 'luajit',
+  detect(elf) {
+    const found = detectLuajit(elf);
+    if (!found) return undefined;
+    const facts: LuajitLayout = found.code.isGc64 ? GC64 : GC32;
+    return { runtime: 'luajit', version: found.version, facts, entry: encode(found) };
+  },
+  nameFrame(words, facts, memory, cache) {
+    const frame = decode(words);
+    const objects = new LuajitMemory(memory, facts as LuajitLayout);
+    if (frame.kind === LuajitKind.C) return cFunction(objects, frame, cache);
+    const isInlined = frame.kind === LuajitKind.INSTRUCTION;
+    const proto = isInlined ? objects.protoAround(frame.address) : objects.proto(frame.address);
+    if (!proto) return objects.view(frame.address, 4) ? 'replaced' : 'unreadable';
+    if (!isInlined && cookieOf(objects, proto) !== frame.cookie) return 'replaced';
+    const position = isInlined ? (frame.address - proto.code) / 4 : frame.position;
+    return luaFunction(objects, { ...frame, position }, proto, cache);
+  },
+};
+
+interface Frame {
+  kind: number;
+  address: number;
+  argument: number;
+  cookie: number;
+  /** Address of the instruction that called it; 0: none of Lua's did. */
+  call: number;
+  position: number;
+}
+
+/** See ebpf/luajit/records.h. */
+function decode({ operand, low, high }: FrameWords): Frame {
+  const upper = Math.floor(operand / ADDRESS);
+  return {
+    address: (operand % ADDRESS) * 4,
+    kind: upper & 3,
+    argument: (upper >> 2) & 3,
+    cookie: upper >> 4,
+    call: (high * 2 ** 13 + (low >>> 19)) * 4,
+    position: low % POSITIONS,
+  };
+}
+
+/** What is known of what stands at an address. */
+interface Known {
+  /** Tells it from what stood there before. */
+  identity: string;
+  name: string | undefined;
+}
+
+/** The name by which it was called first: a function has one, by whatever it is called. */
+function nameOf(
+  objects: LuajitMemory,
+  frame: Frame,
+  identity: string,
+  at: number,
+  cache: NameCache,
+): string | undefined {
+  let known = cache.get(at) as Known | undefined;
+  if (known?.identity !== identity) {
+    if (!known) cache.bytes += ENTRY_BYTES + 2 * identity.length;
+    known = { identity, name: undefined };
+    cache.set(at, known);
+  }
+  known.name ??= ownName(objects, frame);
+  return known.name;
+}
+
+function ownName(objects: LuajitMemory, { call, argument }: Frame): string | undefined {
+  const caller = call === 0 ? undefined : objects.protoAround(call);
+  return caller && calledName(objects, caller, call, argument);
+}
+
+function cFunction(objects: LuajitMemory, frame: Frame, cache: NameCache): RuntimeFrame | NameFailure {
+  const { pointerBytes } = objects.layout;
+  const code = objects.pointerAt(frame.address + (pointerBytes === 8 ? 0x28 : 0x18));
+  if (code === 0) return 'unreadable';
+  const name = nameOf(objects, frame, `${code}`, frame.address, cache);
+  return { name: name ?? '(C function)', file: '', line: 0, column: 0, startLine: 0 };
+}
+
+function luaFunction(
+  objects: LuajitMemory,
+  frame: Frame,
+  proto: Proto,
+  cache: NameCache,
+): RuntimeFrame | NameFailure {
+  const chunk = objects.chunkName(proto);
+  if (chunk === undefined) return 'malformed';
+  const { firstLine, lines } = proto;
+  const identity = `${firstLine} ${lines} ${chunk}`;
+  // code of a file, not of a function in it
+  const name = firstLine === 0 ? '(main)' : nameOf(objects, frame, identity, proto.address, cache);
+  return {
+    name: name ?? `(anonymous:${firstLine})`,
+    file: fileOf(chunk),
+    line: objects.line(proto, frame.position) || firstLine,
+    column: 0,
+    startLine: firstLine,
+  };
+}
+
+const MAX_TEXT = 60;
+
+/** As Lua says it: of a text that was loaded its beginning. */
+function fileOf(chunk: string): string {
+  if (chunk.startsWith('@') || chunk.startsWith('=')) return chunk.slice(1);
+  const [line = ''] = chunk.split('\n', 1);
+  const isCut = line.length < chunk.length || line.length > MAX_TEXT;
+  return `[string "${line.slice(0, MAX_TEXT)}${isCut ? '...' : ''}"]`;
+}
+
+const MASK = (1n << 64n) - 1n;
+
+/** Must equal luajit_cookie() of ebpf/luajit/trace.h. */
+function cookieOf(objects: LuajitMemory, { address }: Proto): number {
+  const view = objects.view(address + objects.layout.chunk, 16);
+  if (!view) return -1;
+  const C = 0xff51afd7ed558ccdn;
+  let hash = ((0x9e3779b97f4a7c15n ^ view.getBigUint64(0, true)) * C) & MASK;
+  hash = ((hash ^ (hash >> 32n) ^ view.getBigUint64(8, true)) * C) & MASK;
+  return Number(hash >> 60n);
+}
+
+/** The native frame of the interpreter on amd64. */
+const FRAME = { bytes: 80, previous: 32, fp: 64 } as const;
+
+function encode({ vm, code, textBias }: LuajitBinary): Uint8Array {
+  const entry = Buffer.alloc(LUAJIT.bytes);
+  entry.writeBigUInt64LE(BigInt(vm.start - textBias), LUAJIT.vmStart);
+  entry.writeBigUInt64LE(BigInt(vm.end - vm.start), LUAJIT.vmLength);
+  entry.writeUInt32LE(code.jitBase, LUAJIT.jitBase);
+  entry.writeUInt32LE(code.vmState, LUAJIT.vmState);
+  entry.writeUInt32LE(code.traces, LUAJIT.traces);
+  entry.writeUInt16LE(code.traceCode, LUAJIT.traceCode);
+  entry.writeUInt8(Number(code.isGc64), LUAJIT.isGc64);
+  entry.writeUInt8(1, LUAJIT.hasTraceState);
+  entry.writeUInt16LE(FRAME.bytes, LUAJIT.frameBytes);
+  entry.writeUInt16LE(code.frameThread, LUAJIT.frameThread);
+  entry.writeUInt16LE(code.isGc64 ? 24 : 28, LUAJIT.frameInstruction);
+  entry.writeUInt16LE(FRAME.previous, LUAJIT.framePrevious);
+  entry.writeUInt16LE(code.isGc64 ? 8 : 16, LUAJIT.frameResults);
+  entry.writeUInt16LE(FRAME.fp, LUAJIT.frameFp);
+  return entry;
+}
