@@ -114,7 +114,7 @@ static __always_inline u64 end_of_reason(const struct ef_thread *t, u64 now_ns)
 {
 	if (t->state == EF_THREAD_RUNNABLE)
 		return t->since_ns;
-	return t->woken_ns && t->woken_ns < now_ns ? t->woken_ns : now_ns;
+	return t->woken_ns >= t->since_ns && t->woken_ns < now_ns ? t->woken_ns : now_ns;
 }
 
 /* What the thread has waited until now, if its stack was taken: for its reason, then for a CPU. */
@@ -129,9 +129,15 @@ static __always_inline void report_wait(struct ef_thread *t, u32 tid, u64 now_ns
 	t->reported_ns = now_ns;
 }
 
-static __always_inline void add_time(struct ef_thread *t, u32 state, u64 ns)
+/* The clocks of two CPUs may differ by a moment. */
+static __always_inline u64 elapsed(u64 from_ns, u64 to_ns)
 {
-	t->times_ns[state & (EF_THREAD_STATES - 1)] += ns;
+	return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+static __always_inline void add_time(struct ef_thread *t, u32 state, u64 from_ns, u64 to_ns)
+{
+	t->times_ns[state & (EF_THREAD_STATES - 1)] += elapsed(from_ns, to_ns);
 }
 
 static __always_inline void switch_in(struct task_struct *next, u64 now_ns)
@@ -146,12 +152,12 @@ static __always_inline void switch_in(struct task_struct *next, u64 now_ns)
 	u32 state = t->state & (EF_THREAD_STATES - 1);
 	u64 woken_ns = end_of_reason(t, now_ns);
 	if (state != EF_THREAD_RUNNING) {
-		learn_usual(&t->usual_ns[state], now_ns - t->since_ns);
+		learn_usual(&t->usual_ns[state], elapsed(t->since_ns, now_ns));
 		report_wait(t, tid, now_ns);
 	}
 	begin_change(t);
-	add_time(t, state, woken_ns - t->since_ns);
-	add_time(t, EF_THREAD_RUNNABLE, now_ns - woken_ns);
+	add_time(t, state, t->since_ns, woken_ns);
+	add_time(t, EF_THREAD_RUNNABLE, woken_ns, now_ns);
 	t->state = EF_THREAD_RUNNING;
 	t->since_ns = now_ns;
 	t->trace_hash = 0;
@@ -183,7 +189,7 @@ static __always_inline bool switch_out(struct task_struct *prev, bool is_preempt
 	struct ef_thread *t = thread_of(tid);
 
 	if (t && has_changed_program(t, prev)) {
-		add_time(t, EF_THREAD_RUNNING, now_ns - t->since_ns);
+		add_time(t, EF_THREAD_RUNNING, t->since_ns, now_ns);
 		t->since_ns = now_ns;
 		end_thread(t, tid);
 		t = NULL;
@@ -194,7 +200,7 @@ static __always_inline bool switch_out(struct task_struct *prev, bool is_preempt
 		return 0;
 	u32 reason = is_preempted || !state ? EF_THREAD_RUNNABLE : reason_of_wait(prev, state);
 	begin_change(t);
-	add_time(t, EF_THREAD_RUNNING, now_ns - t->since_ns);
+	add_time(t, EF_THREAD_RUNNING, t->since_ns, now_ns);
 	t->since_ns = now_ns;
 	t->woken_ns = !is_preempted && state & TASK_WAKING ? now_ns : 0;
 	t->waker.tgid = 0;

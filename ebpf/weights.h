@@ -13,27 +13,28 @@
 #define WINDOWS_A_SECOND 10
 #define MAX_U32 0xffffffffULL
 
-/* Of a part of the samples only so many are taken at all while the agent has more to do than it may. */
-static __always_inline u64 heavier_by_shedding(u64 weight)
+/* While the agent has more to do than it may, only a part of what was chosen is taken, and stands for more. 0: it is left out. */
+static __always_inline u32 survive_shedding(u32 weight)
 {
 	u32 zero = 0;
 	u32 *share = bpf_map_lookup_elem(&shed_share, &zero);
-	u64 left = share ? MAX_U32 - *share : MAX_U32;
 
-	return left == MAX_U32 ? weight : (weight << 16) / ((left >> 16) + 1);
+	if (!share || !*share)
+		return weight;
+	u64 heavier = ((u64)weight << 16) / (((MAX_U32 - *share) >> 16) + 1);
+	if (heavier > MAX_U32)
+		heavier = MAX_U32;
+	return bpf_get_prandom_u32() < ((u64)weight << 32) / heavier ? heavier : 0;
 }
 
 /* What the one that begins now would stand for, 0: it is left out. */
 static __always_inline u32 take_by_chance(u64 weight)
 {
-	if (weight < EF_WEIGHT_ONE)
-		weight = EF_WEIGHT_ONE;
-	weight = heavier_by_shedding(weight);
 	if (weight > MAX_U32)
 		weight = MAX_U32;
-	if (weight > EF_WEIGHT_ONE && bpf_get_prandom_u32() >= (1ULL << 48) / weight)
-		return 0;
-	return weight;
+	if (weight <= EF_WEIGHT_ONE)
+		return survive_shedding(EF_WEIGHT_ONE);
+	return bpf_get_prandom_u32() < (1ULL << 48) / weight ? survive_shedding(weight) : 0;
 }
 
 /* Right for any value below 2^48; a part of 1 is rounded by chance, so that the sum stays right. */

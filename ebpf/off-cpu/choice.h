@@ -17,8 +17,13 @@
 /* Of a thread's first wait of a kind. */
 #define FIRST_GUESS_NS 50000000U
 #define FIRST_SCALE_NS 1000000ULL
-#define MIN_SCALE_NS 1024ULL
-#define MAX_SCALE_NS (1ULL << 40)
+/* A scale is a whole number of such steps, so that p is what it was compared with. */
+#define SCALE_BITS 10
+#define MIN_SCALE_NS (1ULL << SCALE_BITS)
+#define MAX_SCALE_NS (1ULL << 38)
+
+/* Such waits are taken for longer than they are: a weight has 16 bits before the point. */
+#define MIN_USUAL_SHIFT (15 - SCALE_BITS)
 
 /* Of each CPU. */
 struct ef_wait_rate {
@@ -63,27 +68,39 @@ static __always_inline void note_taken(struct ef_wait_rate *r)
 		r->scale_ns += r->scale_ns / 8;
 }
 
+/* With p = usual / scale. Most are not taken: for those nothing is divided. */
+static __always_inline u32 take_by_usual(struct ef_wait_rate *r, u64 usual_ns, u64 now_ns, bool is_unknown)
+{
+	if (now_ns - r->window_ns >= WINDOW_NS)
+		begin_window(r, now_ns);
+	u64 scale = r->scale_ns >> SCALE_BITS;
+
+	if (usual_ns >= scale << SCALE_BITS)
+		return survive_shedding(EF_WEIGHT_ONE);
+	if (is_unknown && r->taken < config.wait_budget * 2 / WINDOWS_A_SECOND)
+		return survive_shedding(EF_WEIGHT_ONE);
+	if (usual_ns < scale >> MIN_USUAL_SHIFT)
+		usual_ns = scale >> MIN_USUAL_SHIFT;
+	if (bpf_get_prandom_u32() * scale >> (32 - SCALE_BITS) >= usual_ns)
+		return 0;
+	return survive_shedding((scale << (SCALE_BITS + 16)) / usual_ns);
+}
+
 /* How many waits the one that begins stands for, with 16 bits behind the point, 0: it is left out. `is_unknown`: nobody was
  * told of its process, so that it is taken, unless that is more than twice the budget. */
 static __always_inline u32 choose_wait(u32 usual_ns, u64 now_ns, bool is_unknown)
 {
 	u32 zero = 0;
 	struct ef_wait_rate *r = bpf_map_lookup_elem(&wait_rate, &zero);
-	u64 weight = config.wait_weight;
 
 	if (!r)
 		return 0;
-	if (!weight) {
-		if (now_ns - r->window_ns >= WINDOW_NS)
-			begin_window(r, now_ns);
-		weight = (r->scale_ns << 16) / (usual_ns ?: FIRST_GUESS_NS);
-		if (is_unknown && r->taken < config.wait_budget * 2 / WINDOWS_A_SECOND)
-			weight = EF_WEIGHT_ONE;
-	}
-	u32 taken = take_by_chance(weight);
-	if (taken)
+	u32 weight = config.wait_weight ?
+			     take_by_chance(config.wait_weight) :
+			     take_by_usual(r, usual_ns ?: FIRST_GUESS_NS, now_ns, is_unknown);
+	if (weight)
 		note_taken(r);
-	return taken;
+	return weight;
 }
 
 /* What a thread is expected to do next: a long wait is remembered for some time, as it decides what the next one may

@@ -223,6 +223,35 @@ describe('encodeOtlp', () => {
     expect(profiles.flatMap((one) => one.processes.slice(1).map(({ pid }) => pid))).toEqual([1, 2, 3]);
   });
 
+  it('tells what is of a thread with its samples, not with the resource', () => {
+    const profile = profileOfFunctions(2);
+    const [, process] = profile.processes;
+    profile.processes[1] = { ...process!, attributes: '["k8s.pod.name","a","thread.state","running"]' };
+    profile.processes.push({
+      ...process!,
+      attributes: '["k8s.pod.name","a","thread.state","blocked:lock","thread.waker","holder"]',
+    });
+    profile.samples[1]!.process = 2;
+    const request = readBack(profile);
+    expect(request['resourceProfiles'].length).toBe(1);
+    const { attributeTable, stringTable } = request['dictionary'];
+    const ofThread = profilesOf(request).flatMap(
+      ({ samples }: { samples: { attributeIndices: number[] }[] }) =>
+        samples.map(({ attributeIndices }) =>
+          attributeIndices
+            .map((index) => attributeTable[index])
+            .filter(({ keyStrindex }) => /^thread\.(state|waker)$/.test(stringTable[keyStrindex]))
+            .map(({ value }) => value.stringValue),
+        ),
+    );
+    expect(ofThread).toEqual([['running'], ['blocked:lock', 'holder']]);
+    const { profiles } = decodeOtlp(encode(profile));
+    expect(profiles[0]!.processes.map(({ attributes }) => attributes)).toEqual([
+      undefined,
+      ...profile.processes.slice(1).map(({ attributes }) => attributes),
+    ]);
+  });
+
   it('keeps mapping attributes and frame types in the form that receivers ask for', () => {
     const profile = {
       ...emptyProfile(),
