@@ -94,7 +94,8 @@
 	X(events_sampled, "Events of --event of which the stack was taken") \
 	X(events_value_failed, "Events of --event without their value, or what they are filtered by: it could not be read") \
 	X(luajit_read_failed, "Reads of LuaJIT's frames, functions and traces that failed") \
-	X(luajit_bad_frame, "LuaJIT's frames that contradict themselves: the Lua frames from there on are left out")
+	X(luajit_bad_frame, "LuaJIT's frames that contradict themselves: the Lua frames from there on are left out") \
+	X(switches_missed, "Switches that the kernel told nobody of: of one to a thread the time is known nevertheless, one from it counts as running")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

@@ -151,7 +151,9 @@ static __always_inline void switch_in(struct task_struct *next, u64 now_ns)
 	}
 	u32 state = t->state & (EF_THREAD_STATES - 1);
 	u64 woken_ns = end_of_reason(t, now_ns);
-	if (state != EF_THREAD_RUNNING) {
+	if (state == EF_THREAD_RUNNING) {
+		count(EF_COUNTER_switches_missed);
+	} else {
 		learn_usual(&t->usual_ns[state], elapsed(t->since_ns, now_ns));
 		report_wait(t, tid, now_ns);
 	}
@@ -181,6 +183,14 @@ static __always_inline u64 state_of(struct task_struct *task)
 	return ((struct task_struct___5_10 *)task)->state;
 }
 
+/* Where a switch to the thread was missed: the scheduler has counted how long it runs since. */
+static __always_inline u64 arrival_of(const struct task_struct *task, const struct ef_thread *t, u64 now_ns)
+{
+	u64 ran_ns = task->se.sum_exec_runtime - task->se.prev_sum_exec_runtime;
+
+	return ran_ns < elapsed(t->since_ns, now_ns) ? now_ns - ran_ns : t->since_ns;
+}
+
 /* True if the stack is to be taken. */
 static __always_inline bool switch_out(struct task_struct *prev, bool is_preempted, u64 now_ns)
 {
@@ -198,6 +208,10 @@ static __always_inline bool switch_out(struct task_struct *prev, bool is_preempt
 		t = begin_thread(prev, tid, now_ns);
 	if (!t)
 		return 0;
+	if (t->state != EF_THREAD_RUNNING) {
+		count(EF_COUNTER_switches_missed);
+		switch_in(prev, arrival_of(prev, t, now_ns));
+	}
 	u32 reason = is_preempted || !state ? EF_THREAD_RUNNABLE : reason_of_wait(prev, state);
 	begin_change(t);
 	add_time(t, EF_THREAD_RUNNING, t->since_ns, now_ns);

@@ -195,8 +195,13 @@ struct thread_struct {
 struct thread_struct___5_10 {
 	u32 sve_vl;
 };
+struct sched_entity {
+	u64 sum_exec_runtime;
+	u64 prev_sum_exec_runtime;
+};
 struct task_struct {
 	struct thread_struct thread;
+	struct sched_entity se;
 	unsigned int __state; /* 5.14 and later */
 	unsigned int flags;
 	unsigned in_iowait : 1;

@@ -87,5 +87,6 @@ export const BPF_COUNTERS = [
   { name: 'events_value_failed', text: "Events of --event without their value, or what they are filtered by: it could not be read" },
   { name: 'luajit_read_failed', text: "Reads of LuaJIT's frames, functions and traces that failed" },
   { name: 'luajit_bad_frame', text: "LuaJIT's frames that contradict themselves: the Lua frames from there on are left out" },
+  { name: 'switches_missed', text: "Switches that the kernel told nobody of: of one to a thread the time is known nevertheless, one from it counts as running" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];
