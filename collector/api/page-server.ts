@@ -12,6 +12,7 @@ import { type ListenAddress, listenOn, stopListening } from '../net/listen.ts';
 import type { PageFile } from '../net/page-files.ts';
 import { HttpError } from '../net/read-body.ts';
 import { QueryEnded, QueryLives } from '../query/query-life.ts';
+import { withWallTime } from '../query/wall-store.ts';
 import { COLLECTOR_DEFAULTS } from '../settings/options.ts';
 import { SourceFiles } from '../source/source-files.ts';
 import { PartDropped, StoreUnavailable } from '../store/store.ts';
@@ -100,7 +101,7 @@ class PageHandler {
   constructor(options: PageServerOptions) {
     this.#options = options;
     const { status, symbols, now } = options;
-    this.#store = withLateNames(status.store, symbols.names);
+    this.#store = withWallTime(withLateNames(status.store, symbols.names));
     this.#uploads = {
       [IMPORT_PATH]: new ImportRoute(
         new Importer(status.store, now),

@@ -34,6 +34,7 @@ export function TypeChoice({ types, shown, onType }: Properties) {
 /** Of the agent's own types. */
 const NAMES: Readonly<Record<string, string>> = {
   'off_cpu/nanoseconds': 'Waiting',
+  'wall_time/nanoseconds': 'Wall',
   'thread_time/nanoseconds': 'Threads by state',
 };
 
