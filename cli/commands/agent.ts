@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { destinationOptions } from '../../agent/reporter/options.ts';
 import { type AgentOptions, parseAgentOptions } from '../../agent/settings/options.ts';
 import { addConfigFlag, findConfig } from '../config/find-config.ts';
+import { whatIsSampled } from '../output/what-is-sampled.ts';
 import { addAgentFlags, splitAgentFlags } from '../program/agent-flags.ts';
 import { addExamples } from '../program/examples.ts';
 import { makeLogger } from '../program/logger.ts';
@@ -104,11 +105,5 @@ async function serve(
   systemd.close();
 }
 
-function describe({ samplesPerSecond, event, collectionAgent }: AgentOptions): string {
-  const events = event.filter(({ kind }) => kind !== 'cpu-clock').map(({ text }) => text);
-  const clock =
-    events.length === event.length && event.length > 0
-      ? []
-      : [`${samplesPerSecond} times a second on each CPU`];
-  return `sampling ${[...clock, ...events].join(' and ')}, pushing to ${collectionAgent.join(' and ') || 'nobody'}`;
-}
+const describe = (options: AgentOptions): string =>
+  `sampling ${whatIsSampled(options)}; pushing to ${options.collectionAgent.join(' and ') || 'nobody'}`;

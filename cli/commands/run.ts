@@ -12,6 +12,7 @@ import {
 import { settingName } from '../../common/base/setting.ts';
 import type { SettingLayer } from '../../common/base/setting-layers.ts';
 import { addConfigFlag, findConfig } from '../config/find-config.ts';
+import { whatIsSampled } from '../output/what-is-sampled.ts';
 import { addAgentFlags, splitAgentFlags } from '../program/agent-flags.ts';
 import { addExamples } from '../program/examples.ts';
 import { makeLogger } from '../program/logger.ts';
@@ -108,7 +109,7 @@ async function run(flags: Record<string, unknown>): Promise<void> {
   const collector = await starting;
   if (collector.isInherited)
     log.info('the agent samples again; its collector, and all that it holds, was there meanwhile');
-  else announce(collector.ready.page, options.samplesPerSecond);
+  else announce(collector.ready.page, whatIsSampled(options));
   const died = await Promise.race([signalled.then(() => undefined), collector.exited]);
   if (died !== undefined) {
     const next = supervisor ? 'both start again' : 'the agent ends too';
@@ -121,9 +122,9 @@ async function run(flags: Record<string, unknown>): Promise<void> {
   if (died === undefined) await collector.stop();
 }
 
-function announce(page: string, samplesPerSecond: number): void {
+function announce(page: string, sources: string): void {
   const { port } = new URL(page);
-  console.log(`everyframe samples this machine ${samplesPerSecond} times a second on each CPU.`);
+  console.log(`everyframe samples this machine: ${sources}.`);
   console.log(`Open ${page}`);
   if (process.env['SSH_CONNECTION']) {
     console.log(

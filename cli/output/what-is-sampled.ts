@@ -1,0 +1,18 @@
+/** What becomes a profile, as a list of nouns; and that CPU time does not, where events took its place. */
+import type { AgentOptions } from '../../agent/settings/options.ts';
+
+export function whatIsSampled({
+  samplesPerSecond,
+  offCpu,
+  event,
+}: Pick<AgentOptions, 'samplesPerSecond' | 'offCpu' | 'event'>): string {
+  const events = event.filter(({ kind }) => kind !== 'cpu-clock').map(({ text }) => text);
+  const hasClock = event.length === 0 || events.length < event.length;
+  const sources = [
+    ...(hasClock ? [`each CPU ${samplesPerSecond} times a second`] : []),
+    ...(offCpu ? ['threads that wait'] : []),
+    ...events,
+  ];
+  const list = new Intl.ListFormat('en').format(sources);
+  return hasClock ? list : `${list}, but no CPU time (--event cpu-clock adds it)`;
+}
