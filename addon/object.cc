@@ -230,8 +230,9 @@ Napi::Value BpfObject::Attach(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// attachUprobe(program, path, offset, counterOffset): at an offset of a file, in all processes; the kernel raises the
-// u16 at counterOffset, if that is not 0, in each process (the semaphore of a USDT probe)
+// attachUprobe(program, path, offset, counterOffset, isAtReturn): at an offset of a file, in all processes, or when the
+// function there returns; the kernel raises the u16 at counterOffset, if that is not 0, in each process (the semaphore
+// of a USDT probe)
 Napi::Value BpfObject::AttachUprobe(const Napi::CallbackInfo& info) {
   std::string name = info[0].As<Napi::String>();
   std::string path = info[1].As<Napi::String>();
@@ -239,6 +240,7 @@ Napi::Value BpfObject::AttachUprobe(const Napi::CallbackInfo& info) {
   if (!program) throw SystemError(info.Env(), "no BPF program " + name, ENOENT);
   LIBBPF_OPTS(bpf_uprobe_opts, options);
   options.ref_ctr_offset = info[3].As<Napi::Number>().Int64Value();
+  options.retprobe = info[4].As<Napi::Boolean>().Value();
   bpf_link* link =
       bpf_program__attach_uprobe_opts(program, -1, path.c_str(), info[2].As<Napi::Number>().Int64Value(), &options);
   if (!link) throw SystemError(info.Env(), "cannot set a probe in " + path, errno);

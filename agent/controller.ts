@@ -46,6 +46,7 @@ import type { EventTotals } from './tracer/event-sources.ts';
 import { IdleTables } from './tracer/idle-tables.ts';
 import { Tracer } from './tracer/tracer.ts';
 import { FrameResolver } from './traces/frame-resolver.ts';
+import { LiveHeap } from './traces/live-heap.ts';
 import { HOST, ProfileMaker } from './traces/profile-maker.ts';
 import { Stacks } from './traces/stacks.ts';
 import { ThreadTimes } from './traces/thread-times.ts';
@@ -96,6 +97,7 @@ export class Controller {
   readonly #frames: FrameResolver;
   readonly #stacks: Stacks;
   readonly #threadTimes: ThreadTimes;
+  readonly #liveHeap: LiveHeap;
   readonly #maker: ProfileMaker;
   readonly #sampling: Sampling;
   readonly #loopDelay = new LoopDelay();
@@ -190,6 +192,7 @@ export class Controller {
       host: HOST,
       unixOffsetNs: () => this.#tracer.native.unixOffsetNs(),
     });
+    this.#liveHeap = new LiveHeap({ ...this.#parts(), native: this.#tracer.native });
     this.#sampling = new Sampling(options, this.#tracer.events);
     this.#records = new RecordTakers({ ...this.#parts(), read: (files) => this.#read(files) }, (message) =>
       log.warn(message),
@@ -205,6 +208,7 @@ export class Controller {
       tracer: this.#tracer,
       traces: this.#traces,
       threadTimes: this.#threadTimes,
+      liveHeap: this.#liveHeap,
       store: this.#store,
       stacks: this.#stacks,
       frames: this.#frames,
@@ -327,7 +331,7 @@ export class Controller {
     if (!otherEvents) return;
     this.#probes = new EventProbes(this.#workers, otherEvents, (message) => this.#log.warn(message));
     this.#stats.add('probes', () => this.#probes?.stats);
-    await this.#probes.start(otherEvents.specs);
+    await this.#probes.start(otherEvents.specs, this.#options.expectedFiles);
   }
 
   /** Of --event: all that happened, whatever was sampled. */
@@ -345,7 +349,9 @@ export class Controller {
     this.#loopDelay.stop();
     this.#sampling.stop();
     await this.#probes?.stop();
+    this.#liveHeap.read();
     await this.#tracer.stopSampling();
+    this.#liveHeap.report();
     this.#eventTotals = this.eventTotals();
     await this.#intervals.finish();
     await this.#processCode.stop();

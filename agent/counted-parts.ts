@@ -19,6 +19,7 @@ import type { Debuginfod } from './symbolizer/debuginfod/debuginfod.ts';
 import type { Kernel } from './symbolizer/kernel/kernel.ts';
 import type { IdleTables } from './tracer/idle-tables.ts';
 import type { Tracer } from './tracer/tracer.ts';
+import type { LiveHeap } from './traces/live-heap.ts';
 import type { ThreadTimes } from './traces/thread-times.ts';
 import type { TraceHandler } from './traces/trace-handler.ts';
 import type { TraceStore } from './traces/trace-store.ts';
@@ -28,6 +29,7 @@ export interface CountedParts {
   tracer: Tracer;
   traces: TraceHandler;
   threadTimes: ThreadTimes;
+  liveHeap: LiveHeap;
   store: TraceStore;
   processes: ProcessManager;
   executables: Executables;
@@ -59,10 +61,19 @@ export function addParts(registry: StatsRegistry, parts: CountedParts): void {
 
 type Source = [prefix: string, read: () => Counters | undefined];
 
-const inKernel = ({ tracer, traces, threadTimes, store, idleTables, kernel }: CountedParts): Source[] => [
+const inKernel = ({
+  tracer,
+  traces,
+  threadTimes,
+  liveHeap,
+  store,
+  idleTables,
+  kernel,
+}: CountedParts): Source[] => [
   ['bpf', () => tracer.counters()],
   ['traces', () => traces.stats],
   ['threads', () => threadTimes.stats],
+  ['liveHeap', () => liveHeap.stats],
   ['traceStore', () => store.stats],
   ['tables', () => ({ ...tracer.tables.stats, ...idleTables.stats })],
   ['tables', () => ({ bytes: tracer.tables.bytes, count: tracer.tables.count })],

@@ -36,6 +36,7 @@ function setUp() {
       },
       maker: { make: (interval) => make(interval) },
       threadTimes: { takeProfile: () => undefined },
+      liveHeap: { read: () => {}, report: () => {} },
       sink: { push: () => void seen.pushed++ },
       afterwards: async (endNs) => void seen.ended.push(endNs),
       warn: (message) => void seen.warnings.push(message),

@@ -2,6 +2,7 @@
 import type { Profile } from '../common/profile/model/profile.ts';
 import type { Tracer } from './tracer/tracer.ts';
 import type { Interval } from './traces/interval.ts';
+import type { LiveHeap } from './traces/live-heap.ts';
 import type { ProfileMaker } from './traces/profile-maker.ts';
 import type { ThreadTimes } from './traces/thread-times.ts';
 import type { TraceHandler } from './traces/trace-handler.ts';
@@ -21,6 +22,7 @@ export interface IntervalParts {
   traces: Pick<TraceHandler, 'takeInterval' | 'release' | 'waiting'>;
   maker: Pick<ProfileMaker, 'make'>;
   threadTimes: Pick<ThreadTimes, 'takeProfile'>;
+  liveHeap: Pick<LiveHeap, 'read' | 'report'>;
   sink: ProfileSink;
   /** After each interval; it ended at `endNs` of the monotonic clock. */
   afterwards(endNs: bigint): Promise<void>;
@@ -98,13 +100,15 @@ export class Intervals {
   }
 
   async #flush(): Promise<void> {
-    const { tracer, traces, threadTimes, sink, afterwards, warn } = this.#parts;
+    const { tracer, traces, threadTimes, liveHeap, sink, afterwards, warn } = this.#parts;
     this.#isFlushing = true;
     this.#flushedAtMs = performance.now();
     try {
       if (!this.#isStopped) {
         tracer.reportWaiting();
+        liveHeap.read();
         tracer.drain();
+        liveHeap.report();
       }
       const endNs = tracer.native.monotonicNs();
       await this.#report(traces.takeInterval());

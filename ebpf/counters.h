@@ -95,7 +95,8 @@
 	X(events_value_failed, "Events of --event without their value, or what they are filtered by: it could not be read") \
 	X(luajit_read_failed, "Reads of LuaJIT's frames, functions and traces that failed") \
 	X(luajit_bad_frame, "LuaJIT's frames that contradict themselves: the Lua frames from there on are left out") \
-	X(switches_missed, "Switches that the kernel told nobody of: of one to a thread the time is known nevertheless, one from it counts as running")
+	X(switches_missed, "Switches that the kernel told nobody of: of one to a thread the time is known nevertheless, one from it counts as running") \
+	X(allocations_full, "Sampled allocations of --event malloc left out of live bytes because the map of them is full")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

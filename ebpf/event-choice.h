@@ -6,6 +6,7 @@
 #ifndef EF_EVENT_CHOICE_H
 #define EF_EVENT_CHOICE_H
 
+#include "event.h"
 #include "weights.h"
 
 /* Of each event and CPU. */
@@ -23,22 +24,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct ef_event_rate);
 } event_rates SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, EF_MAX_EVENTS *EF_EVENT_TOTAL_MAX);
-	__type(key, u32);
-	__type(value, u64);
-} event_totals SEC(".maps");
-
-static __always_inline void add_to_total(enum ef_event_total total, u64 n)
-{
-	u32 key = config.event.number * EF_EVENT_TOTAL_MAX + total;
-	u64 *value = bpf_map_lookup_elem(&event_totals, &key);
-
-	if (value)
-		__sync_fetch_and_add(value, n);
-}
 
 static __always_inline void begin_event_window(struct ef_event_rate *e, u64 now_ns, u32 budget)
 {
@@ -59,8 +44,7 @@ static __always_inline u32 choose_event(u64 value, u64 now_ns)
 
 	if (!e)
 		return 0;
-	add_to_total(EF_EVENT_TOTAL_EVENTS, 1);
-	add_to_total(EF_EVENT_TOTAL_VALUES, value);
+	count_event(value);
 	e->in_window++;
 	if (now_ns - e->window_ns >= WINDOW_NS)
 		begin_event_window(e, now_ns, budget);

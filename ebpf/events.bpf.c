@@ -4,30 +4,14 @@
  * attached counts the event and chooses; what takes the stack is another, which it jumps to, and which is replaced as the
  * sampler is. There is one of these for each type of program, since none jumps to one of another type.
  */
-#include "source.h"
+#include "event.h"
 #include "event-choice.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define TAKERS(name) \
-	struct { \
-		__uint(type, BPF_MAP_TYPE_PROG_ARRAY); \
-		__uint(max_entries, 1); \
-		__uint(key_size, 4); \
-		__uint(value_size, 4); \
-	} name SEC(".maps")
-
 TAKERS(perf_takers);
 TAKERS(probe_takers);
 TAKERS(point_takers);
-
-/* Of the thread that runs: not the idle task, and one of the chosen processes. */
-static __always_inline bool is_of_interest(void)
-{
-	u64 pid_tgid = bpf_get_current_pid_tgid();
-
-	return (pid_tgid || config.send_idle) && is_target(pid_tgid >> 32);
-}
 
 static __always_inline bool is_as_filtered(s64 field)
 {
@@ -72,22 +56,7 @@ static __always_inline bool begin_event(u64 value)
 {
 	u32 weight = is_of_interest() ? choose_event(value, bpf_ktime_get_ns()) : 0;
 
-	if (!weight || !begin_chosen_sample(EF_ORIGIN_MAX + config.event.number, weigh(value, weight)))
-		return 0;
-	count(EF_COUNTER_samples);
-	count(EF_COUNTER_events_sampled);
-	return 1;
-}
-
-/* Nobody was there to jump to. */
-static __always_inline int give_event_up(void)
-{
-	struct ef_scratch *s = get_scratch();
-
-	if (s)
-		release_scratch(s);
-	count(EF_COUNTER_sampler_missing);
-	return 0;
+	return weight && begin_event_sample(EF_ORIGIN_MAX + config.event.number, weigh(value, weight));
 }
 
 /* Events of software and of the processor's counters. */

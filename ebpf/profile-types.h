@@ -19,7 +19,11 @@
 	X(OFF_CPU, "off_cpu", "nanoseconds", "", "", \
 	  "Threads that wait, from when they leave a CPU to when they are back on one, with --off-cpu. The value is the time, times how many such waits the sampled one stands for; its time is the end") \
 	X(THREAD_TIME, "thread_time", "nanoseconds", "", "", \
-	  "Each thread, with --off-cpu: how long it was in which state, counted at each switch, so that the sum is the time that it was there. The stack is the state")
+	  "Each thread, with --off-cpu: how long it was in which state, counted at each switch, so that the sum is the time that it was there. The stack is the state") \
+	X(ALLOCATED, "alloc_space", "bytes", "", "", \
+	  "What is allocated, with --event malloc. The value is the size, times how many allocations the sampled one stands for") \
+	X(LIVE, "inuse_space", "bytes", "", "", \
+	  "What of it is not freed yet, at the end of each interval")
 /* clang-format on */
 
 #define EF_ORIGIN_ID(name, ...) EF_ORIGIN_##name,

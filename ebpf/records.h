@@ -354,7 +354,10 @@ struct ef_event {
 	__s64 operand;
 	__u32 comparison; /* enum ef_event_comparison: of the filter's field with the operand */
 	__u32 reserved;
+	__u64 scale; /* of allocations: the stack of one with fewer bytes is taken with a probability of bytes / scale at most */
 };
+
+#define EF_MAX_LIVE_ALLOCATIONS 32768
 
 /* Set before load, constant afterwards: the verifier removes what is switched off. */
 struct ef_config {

@@ -102,12 +102,14 @@ static __always_inline void output_sample(const struct ef_sample *sample, u64 by
 		count(EF_COUNTER_samples_sent);
 }
 
-static __always_inline void send_sample(struct ef_scratch *s)
+/* False where the trace did not go out, and the sample with it. */
+static __always_inline bool send_sample(struct ef_scratch *s)
 {
 	if (finish_trace(s))
-		return;
+		return 0;
 	s->sample.trace_hash = s->state.hash;
 	output_sample(&s->sample, sizeof(s->sample));
+	return 1;
 }
 
 static __always_inline void finish_sample(struct ef_scratch *s)

@@ -13,8 +13,11 @@ export interface NativeBpfObject {
   attachRawTracepoint(program: string, tracepoint: string): void;
   /** Where the program's section says. */
   attach(program: string): void;
-  /** At an offset of a file, in all processes; `semaphore` is the offset of a counter that the kernel raises, 0: none. */
-  attachUprobe(program: string, path: string, offset: number, semaphore: number): void;
+  /**
+   * At an offset of a file, in all processes; `semaphore` is the offset of a counter that the kernel raises, 0: none;
+   * `isAtReturn`: when the function that begins there returns.
+   */
+  attachUprobe(program: string, path: string, offset: number, semaphore: number, isAtReturn: boolean): void;
   /** All of its programs, from everywhere. */
   detach(): void;
   /** Before loading: keep what the verifier says of each program. */

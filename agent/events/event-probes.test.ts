@@ -28,7 +28,12 @@ test('a file that is replaced has its probes set anew; one that has lost its fun
   const target = { setSites: (event: number, sites: readonly ProbeSite[]) => void set.push([event, sites]) };
   const probes = new EventProbes(workers, target, (message) => void warnings.push(message));
   await probes.start([parseEvent('page-faults'), parseEvent(`uprobe:${library}:malloc`)]);
-  expect(set).toEqual([[1, [{ path: library, offset: expect.any(Number), semaphore: 0 }]]]);
+  expect(set).toEqual([
+    [
+      1,
+      [{ path: library, offset: expect.any(Number), semaphore: 0, program: 'on_probe', isAtReturn: false }],
+    ],
+  ]);
 
   await probes.follow();
   expect(set).toHaveLength(1);

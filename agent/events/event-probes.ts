@@ -7,12 +7,11 @@ import { CannotProfile } from '../base/cannot-profile.ts';
 import { identityOf } from '../files/root-directory.ts';
 import { WorkerClient } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
-import type { EventSpec, UprobeSpec, UsdtSpec } from './event-spec.ts';
+import { allocatorLibraries, probesOfAllocator } from './allocators.ts';
+import { type EventSpec, isProbe, type ProbeSpec } from './event-spec.ts';
 import type { ProbeAnswer, ProbeRequest } from './find-probes.ts';
 import type { ProbeSite } from './probe-site.ts';
 import { findProbedFile, withOpenFile } from './probed-file.ts';
-
-type ProbeSpec = UprobeSpec | UsdtSpec;
 
 export interface ProbeTarget {
   /** In place of those that the event had; throws what the kernel says. */
@@ -29,6 +28,7 @@ interface Probe {
   path: string;
   /** Of the file that has the probe. */
   identity: string;
+  sites: readonly ProbeSite[];
 }
 
 export class EventProbes {
@@ -50,14 +50,18 @@ export class EventProbes {
     this.#warn = warn;
   }
 
-  /** `events` by their numbers. Throws {@link CannotProfile}. */
-  async start(events: readonly EventSpec[]): Promise<void> {
+  /**
+   * `events` by their numbers; `programs`: what the chosen processes run, which may have an allocator. Throws
+   * {@link CannotProfile}.
+   */
+  async start(events: readonly EventSpec[], programs: readonly string[] = []): Promise<void> {
     for (const [event, spec] of events.entries()) {
-      if (spec.kind !== 'uprobe' && spec.kind !== 'usdt') continue;
-      const path = findProbedFile(spec.path);
-      const probe = { event, spec, path, identity: identityAt(path) };
-      await this.#set(probe);
-      this.#probes.push(probe);
+      if (!isProbe(spec)) continue;
+      for (const path of filesOf(spec, programs)) {
+        const probe = { event, spec, path, identity: identityAt(path), sites: await this.#find(spec, path) };
+        this.#probes.push(probe);
+      }
+      this.#set(event);
     }
     if (this.#probes.length > 0) this.#timer = setInterval(() => void this.follow(), FOLLOW_MS).unref();
   }
@@ -75,7 +79,8 @@ export class EventProbes {
     if (identity === '' || identity === probe.identity) return;
     probe.identity = identity;
     try {
-      await this.#set(probe);
+      probe.sites = await this.#find(probe.spec, probe.path);
+      this.#set(probe.event);
       this.stats.followed++;
     } catch (error) {
       this.stats.lost++;
@@ -83,21 +88,28 @@ export class EventProbes {
     }
   }
 
-  async #set({ event, spec, path }: Probe): Promise<void> {
-    const wanted =
-      spec.kind === 'usdt'
-        ? { provider: spec.provider, name: spec.name }
-        : { symbol: spec.symbol, offset: spec.offset };
-    const { found, similar } = await this.#find(path, wanted);
-    if (found.length === 0) throw new CannotProfile(notFound(spec, path, similar));
-    this.#target.setSites(
-      event,
-      found.map((site) => ({ ...site, path })),
-    );
-    this.stats.sites += found.length;
+  #set(event: number): void {
+    const sites = this.#probes.filter((probe) => probe.event === event).flatMap((probe) => probe.sites);
+    this.#target.setSites(event, sites);
+    this.stats.sites += sites.length;
   }
 
-  async #find(path: string, wanted: ProbeRequest['wanted']): Promise<ProbeAnswer> {
+  async #find(spec: ProbeSpec, path: string): Promise<ProbeSite[]> {
+    const { found, similar } = await this.#search(path, wantedOf(spec));
+    // a program need not have an allocator of its own
+    if (found.length === 0 && !(spec.kind === 'malloc' && spec.path === undefined))
+      throw new CannotProfile(notFound(spec, path, similar));
+    return found.flatMap(({ offset, semaphore, name }) =>
+      (name === undefined ? [AT_PLACE] : probesOfAllocator(name)).map((probe) => ({
+        path,
+        offset,
+        semaphore,
+        ...probe,
+      })),
+    );
+  }
+
+  async #search(path: string, wanted: ProbeRequest['wanted']): Promise<ProbeAnswer> {
     try {
       return await withOpenFile(path, (fd) => this.#client.request({ fd, path: realpathSync(path), wanted }));
     } catch (error) {
@@ -111,6 +123,24 @@ export class EventProbes {
   }
 }
 
+/** Of events.bpf.o. */
+const AT_PLACE = { program: 'on_probe', isAtReturn: false };
+
+const wantedOf = (spec: ProbeSpec): ProbeRequest['wanted'] => {
+  if (spec.kind === 'malloc') return 'allocators';
+  return spec.kind === 'usdt'
+    ? { provider: spec.provider, name: spec.name }
+    : { symbol: spec.symbol, offset: spec.offset };
+};
+
+/** Each file once. */
+function filesOf(spec: ProbeSpec, programs: readonly string[]): string[] {
+  if (spec.path !== undefined) return [findProbedFile(spec.path)];
+  const byIdentity = new Map([...allocatorLibraries(), ...programs].map((path) => [identityAt(path), path]));
+  byIdentity.delete('');
+  return [...byIdentity.values()];
+}
+
 /** '' where there is none. */
 function identityAt(path: string): string {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
@@ -118,6 +148,8 @@ function identityAt(path: string): string {
 }
 
 function notFound(spec: ProbeSpec, path: string, similar: readonly string[]): string {
+  if (spec.kind === 'malloc')
+    return `${path} has no function of an allocator, such as malloc or runtime.mallocgc`;
   const what = spec.kind === 'usdt' ? `probe ${spec.provider}:${spec.name}` : `function ${spec.symbol}`;
   if (similar.length > 0) return `${path} has no ${what}; it has ${similar.join(', ')}`;
   return spec.kind === 'usdt'

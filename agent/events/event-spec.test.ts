@@ -22,6 +22,8 @@ test.each([
     'tracepoint:kmem:kmalloc,value=bytes_alloc,if=bytes_req>-1',
     { name: 'kmalloc', value: 'bytes_alloc', filter: { field: 'bytes_req', comparison: '>', operand: -1n } },
   ],
+  ['malloc', { kind: 'malloc', path: undefined, everyBytes: 524_288 }],
+  ['malloc:/usr/bin/redis-server,every=64KiB', { path: '/usr/bin/redis-server', everyBytes: 65_536 }],
 ])('%s', (text, spec) => {
   expect(parseEvent(text)).toMatchObject(spec);
 });
@@ -36,6 +38,9 @@ describe('what is no event is told, with what to write', () => {
     ['tracepoint:sched', /tracepoint:CATEGORY:NAME/],
     ['tracepoint:kmem:kmalloc,value=', /value=FIELD/],
     ['uprobe:a:b+9999999999', /uprobe:PATH/],
+    ['malloc:', /malloc:PATH/],
+    ['malloc,every=0', /every=BYTES/],
+    ['mallocs', /no event "mallocs"/],
   ])('%s', (text, message) => {
     expect(() => parseEvent(text)).toThrow(BadEvent);
     expect(() => parseEvent(text)).toThrow(message);

@@ -3,6 +3,8 @@
  * forms.
  */
 
+import { parseBytes } from '../../common/base/size.ts';
+
 /** An event of the perf subsystem: include/uapi/linux/perf_event.h. */
 export interface PerfEventSpec {
   kind: 'perf';
@@ -47,12 +49,29 @@ export interface TracepointSpec {
   filter: { field: string; comparison: Comparison; operand: bigint } | undefined;
 }
 
+/** What allocators give out. */
+export interface MallocSpec {
+  kind: 'malloc';
+  text: string;
+  /** A path, or the name of a program or library; undefined: the C library and the usual other allocators. */
+  path: string | undefined;
+  /** Of which one stack is taken, in the mean. */
+  everyBytes: number;
+}
+
 export type EventSpec =
   | { kind: 'cpu-clock'; text: string }
   | PerfEventSpec
   | UprobeSpec
   | UsdtSpec
-  | TracepointSpec;
+  | TracepointSpec
+  | MallocSpec;
+
+export type ProbeSpec = UprobeSpec | UsdtSpec | MallocSpec;
+
+/** It is at places in user code. */
+export const isProbe = (event: EventSpec): event is ProbeSpec =>
+  event.kind === 'uprobe' || event.kind === 'usdt' || event.kind === 'malloc';
 
 /** The text names no event; the message says which there are. */
 export class BadEvent extends Error {
@@ -101,6 +120,7 @@ const FORMS = [
   'tracepoint:CATEGORY:NAME',
   'uprobe:PATH:SYMBOL[+OFFSET]',
   'usdt:PATH:PROVIDER:NAME',
+  'malloc',
 ];
 
 /** Throws {@link BadEvent}. */
@@ -109,8 +129,8 @@ export function parseEvent(text: string): EventSpec {
   if (name === 'cpu-clock') return { kind: 'cpu-clock', text: name };
   if (Object.hasOwn(SOFTWARE, name)) return perf(name, TYPE_SOFTWARE, SOFTWARE[name]!);
   if (Object.hasOwn(HARDWARE, name)) return perf(name, TYPE_HARDWARE, HARDWARE[name]!);
-  const parse = PARSERS[text.slice(0, Math.max(0, text.indexOf(':')))];
-  if (parse) return parse(text);
+  const form = /^\w*/.exec(text)![0];
+  if (Object.hasOwn(PARSERS, form)) return PARSERS[form]!(text);
   throw new BadEvent(`there is no event "${text}": give one of ${FORMS.join(', ')}`);
 }
 
@@ -126,6 +146,7 @@ const PARSERS: Readonly<Record<string, (text: string) => EventSpec>> = {
   uprobe: parseUprobe,
   usdt: parseUsdt,
   tracepoint: parseTracepoint,
+  malloc: parseMalloc,
 };
 
 const MAX_OFFSET = 1 << 20;
@@ -148,6 +169,19 @@ function parseUsdt(text: string): UsdtSpec {
       `"${text}" is no probe: write usdt:PATH:PROVIDER:NAME, such as usdt:libc:libc:memory_heap_new`,
     );
   return { kind: 'usdt', text, path, provider, name };
+}
+
+/** As Go's heap profiles. */
+const EVERY_BYTES = 512 << 10;
+
+function parseMalloc(text: string): MallocSpec {
+  const found = /^malloc(?::(.+?))?(?:,every=([^,]+))?$/.exec(text);
+  const everyBytes = found?.[2] === undefined ? EVERY_BYTES : parseBytes(found[2]);
+  if (!found || !(everyBytes >= 1))
+    throw new BadEvent(
+      `"${text}" is no event: write malloc, or malloc:PATH for a program or library with an allocator of its own, and ,every=BYTES behind it where wanted, such as malloc,every=64KiB`,
+    );
+  return { kind: 'malloc', text, path: found[1], everyBytes };
 }
 
 const FIELD = String.raw`\w+(?:\.\w+)?`;

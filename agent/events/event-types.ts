@@ -54,4 +54,6 @@ const typeOf = (event: SourceSpec): SourceType => ({
   periodType: { type: '', unit: '' },
 });
 
-const unitOf = (event: SourceSpec): string => (event.kind === 'tracepoint' ? event.unit : 'count');
+/** Samples of `malloc` have types of their own: ALLOCATED and LIVE. */
+const unitOf = ({ kind, ...event }: SourceSpec): string =>
+  kind === 'malloc' ? 'bytes' : 'unit' in event ? event.unit : 'count';

@@ -23,13 +23,14 @@ import { fdSource } from '../files/fd-source.ts';
 import { FilePool } from '../files/file-pool.ts';
 import { ownRoot } from '../files/root-directory.ts';
 import type { WorkHandler } from '../workers/protocol.ts';
+import { probesOfAllocator } from './allocators.ts';
 
 export interface ProbeRequest {
   fd: number;
   /** Of the file, for those beside it and with its build ID: its symbols may have been split off. */
   path: string;
-  /** Functions by name, or a probe of the file's own. */
-  wanted: { symbol: string; offset: number } | { provider: string; name: string };
+  /** Functions by name, a probe of the file's own, or what is known of allocators. */
+  wanted: { symbol: string; offset: number } | { provider: string; name: string } | 'allocators';
 }
 
 /** Offsets in the file. */
@@ -37,6 +38,8 @@ export interface FoundProbe {
   offset: number;
   /** 0: there is none. */
   semaphore: number;
+  /** Of the allocator's function. */
+  name?: string;
 }
 
 export interface ProbeAnswer {
@@ -54,13 +57,13 @@ const STT_FUNC = 2;
 export const createProbeHandler = (): WorkHandler<ProbeRequest, ProbeAnswer> => ({
   async handle({ fd, path, wanted }) {
     const elf = parseElf(fdSource(fd));
-    if ('provider' in wanted) return findUsdt(elf, wanted);
+    if (wanted !== 'allocators' && 'provider' in wanted) return findUsdt(elf, wanted);
     const pool = new FilePool();
     const place = { path, root: ownRoot(), owner: fstatSync(fd, { bigint: true }) };
     try {
       const separate = findSeparateDebugInfo(elf, new DebugFiles(place, pool));
       const others = [separate?.elf, await miniDebugInfo(elf)].filter((one) => one !== undefined);
-      return findFunctions(elf, others, wanted);
+      return wanted === 'allocators' ? findAllocators(elf, others) : findFunctions(elf, others, wanted);
     } finally {
       pool.close();
     }
@@ -100,6 +103,20 @@ export function findFunctions(
     found: found.slice(0, MAX_FOUND).map((at) => ({ offset: at, semaphore: 0 })),
     similar: found.length === 0 ? [...similar] : [],
   };
+}
+
+/** One name for each place. */
+export function findAllocators(elf: ElfFile, others: readonly ElfFile[]): ProbeAnswer {
+  const names = new Map<number, string>();
+  for (const file of [elf, ...others])
+    forEachFunction(file, (name, address) => {
+      if (probesOfAllocator(name).length > 0 && !names.has(address)) names.set(address, name);
+    });
+  const found = [...names].flatMap(([address, name]) => {
+    const offset = offsetOfCode(elf, address);
+    return offset === undefined ? [] : [{ offset, semaphore: 0, name }];
+  });
+  return { found: found.slice(0, MAX_FOUND), similar: [] };
 }
 
 /** Of the name itself, which mangled names hold as it is. */

@@ -6,4 +6,8 @@ export interface ProbeSite {
   offset: number;
   /** Offset of the u16 that says whether somebody listens; 0: there is none. */
   semaphore: number;
+  /** Of the event's BPF object: what runs there. */
+  program: string;
+  /** There is a function, and it runs when that returns. */
+  isAtReturn: boolean;
 }

@@ -120,6 +120,12 @@ export class ProcessManager {
     return this.#add(identity, who, process.hrtime.bigint()).process;
   }
 
+  /** As far as is known; false of one that nobody was told of. */
+  isRunning({ pid, execId, startBoottimeNs }: ProcessIdentity): boolean {
+    const execution = this.#find(pid, execId, startBoottimeNs);
+    return execution !== undefined && execution.endedKtimeNs === undefined;
+  }
+
   /** Says more of an execution, where it is kept: samples of it that go out from now on have the attribute. */
   noteAttribute(identity: ProcessIdentity, attribute: readonly [key: string, value: string]): void {
     const { pid, execId, startBoottimeNs } = identity;

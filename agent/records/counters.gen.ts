@@ -88,5 +88,6 @@ export const BPF_COUNTERS = [
   { name: 'luajit_read_failed', text: "Reads of LuaJIT's frames, functions and traces that failed" },
   { name: 'luajit_bad_frame', text: "LuaJIT's frames that contradict themselves: the Lua frames from there on are left out" },
   { name: 'switches_missed', text: "Switches that the kernel told nobody of: of one to a thread the time is known nevertheless, one from it counts as running" },
+  { name: 'allocations_full', text: "Sampled allocations of --event malloc left out of live bytes because the map of them is full" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

@@ -16,6 +16,7 @@ export const EF_BLOCK_BITS = 14;
 export const EF_PAGE_BITS = 12;
 export const EF_RULE_INTERRUPTED = 128;
 export const EF_WEIGHT_ONE = 65536;
+export const EF_MAX_LIVE_ALLOCATIONS = 32768;
 export const EF_MAX_EVENTS = 32;
 export const EF_SEEN_WAYS = 8;
 export const EF_SEEN_SETS = 4096;
@@ -255,6 +256,8 @@ export const Origin = {
   CPU: 0,
   OFF_CPU: 1,
   THREAD_TIME: 2,
+  ALLOCATED: 3,
+  LIVE: 4,
 } as const;
 
 /** What the values of samples measure, by origin: ebpf/profile-types.h. */
@@ -262,6 +265,8 @@ export const PROFILE_TYPES = [
   { name: 'CPU', sampleType: { type: 'samples', unit: 'count' }, periodType: { type: 'cpu', unit: 'nanoseconds' } },
   { name: 'OFF_CPU', sampleType: { type: 'off_cpu', unit: 'nanoseconds' }, periodType: { type: '', unit: '' } },
   { name: 'THREAD_TIME', sampleType: { type: 'thread_time', unit: 'nanoseconds' }, periodType: { type: '', unit: '' } },
+  { name: 'ALLOCATED', sampleType: { type: 'alloc_space', unit: 'bytes' }, periodType: { type: '', unit: '' } },
+  { name: 'LIVE', sampleType: { type: 'inuse_space', unit: 'bytes' }, periodType: { type: '', unit: '' } },
 ] as const;
 
 /** The BPF map of each runtime: ebpf/runtimes.def. */
@@ -487,7 +492,7 @@ export const EVENT_FIELD = {
 
 /** Size and byte offsets of struct ef_event. */
 export const EVENT = {
-  bytes: 72,
+  bytes: 80,
   number: 0,
   budget: 4,
   valueKind: 8,
@@ -505,11 +510,12 @@ export const EVENT = {
   operand: 56,
   comparison: 64,
   reserved: 68,
+  scale: 72,
 } as const;
 
 /** Size and byte offsets of struct ef_config. */
 export const CONFIG = {
-  bytes: 152,
+  bytes: 160,
   fastLoads: 0,
   hasTaskPtRegs: 4,
   maxUserFrames: 8,
@@ -544,6 +550,7 @@ export const CONFIG = {
   eventOperand: 136,
   eventComparison: 144,
   eventReserved: 148,
+  eventScale: 152,
 } as const;
 
 /** Size and byte offsets of struct ef_event_caller. */

@@ -113,7 +113,7 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     flag: 'event',
     value: 'SPEC',
     repeatable: true,
-    help: 'sample this event in place of CPU time: page-faults, cycles, tracepoint:CATEGORY:NAME, uprobe:PATH:SYMBOL, usdt:PATH:PROVIDER:NAME and others (docs/events.md); repeatable, cpu-clock is CPU time',
+    help: 'sample this event in place of CPU time: page-faults, cycles, tracepoint:CATEGORY:NAME, uprobe:PATH:SYMBOL, usdt:PATH:PROVIDER:NAME, malloc and others (docs/events.md); repeatable, cpu-clock is CPU time',
   },
   {
     flag: 'event-budget',

@@ -10,6 +10,8 @@ export interface EventFields {
   filter?: TracepointField;
   comparison?: Comparison;
   operand?: bigint;
+  /** Of allocations: bytes of which one stack is taken. */
+  scale?: number;
 }
 
 const COMPARISONS: Readonly<Record<Comparison, number>> = {
@@ -25,7 +27,7 @@ export type EventSettings = (config: Buffer) => void;
 export function encodeEvent(
   number: number,
   budget: number,
-  { value, filter, comparison, operand = 0n }: EventFields,
+  { value, filter, comparison, operand = 0n, scale = 0 }: EventFields,
 ): EventSettings {
   return (config) => {
     config.writeUInt32LE(number, CONFIG.eventNumber);
@@ -33,6 +35,7 @@ export function encodeEvent(
     if (value) encodeField(config, CONFIG.eventValueKind, value);
     if (filter) encodeField(config, CONFIG.eventFilterKind, filter);
     config.writeBigInt64LE(BigInt.asIntN(64, operand), CONFIG.eventOperand);
+    config.writeBigUInt64LE(BigInt(scale), CONFIG.eventScale);
     config.writeUInt32LE(comparison ? COMPARISONS[comparison] : EventComparison.ANY, CONFIG.eventComparison);
   };
 }

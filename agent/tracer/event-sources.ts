@@ -5,6 +5,7 @@
 
 import { CannotProfile } from '../base/cannot-profile.ts';
 import type { Native, NativeBpfObject } from '../base/native.ts';
+import { ALLOCATOR_PROGRAMS } from '../events/allocators.ts';
 import type { EventSourcesOptions, SourceSpec } from '../events/event-types.ts';
 import type { ProbeSite } from '../events/probe-site.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
@@ -24,40 +25,59 @@ export interface EventTotals {
   samples: number;
 }
 
-const OBJECT = 'events.bpf.o';
 const TOTALS_OF_EVENT = Object.keys(EventTotal).length;
 
 /** What is attached, what it jumps to, and by way of which map. */
 interface Programs {
-  attached: string;
+  object: string;
+  attached: readonly string[];
   taker: string;
   takers: string;
 }
-const PERF: Programs = { attached: 'on_perf_event', taker: 'take_perf_event', takers: 'perf_takers' };
-const PROBE: Programs = { attached: 'on_probe', taker: 'take_probe', takers: 'probe_takers' };
-const POINT: Programs = { attached: 'on_tracepoint', taker: 'take_tracepoint', takers: 'point_takers' };
+const OF_EVENTS = 'events.bpf.o';
+const PERF: Programs = {
+  ...{ object: OF_EVENTS, attached: ['on_perf_event'], taker: 'take_perf_event', takers: 'perf_takers' },
+};
+const PROBE: Programs = {
+  ...{ object: OF_EVENTS, attached: ['on_probe'], taker: 'take_probe', takers: 'probe_takers' },
+};
+const POINT: Programs = {
+  ...{ object: OF_EVENTS, attached: ['on_tracepoint'], taker: 'take_tracepoint', takers: 'point_takers' },
+};
+const ALLOCATION: Programs = {
+  ...{ object: 'allocations.bpf.o', attached: ALLOCATOR_PROGRAMS },
+  ...{ taker: 'take_allocation', takers: 'alloc_takers' },
+};
 const PROGRAMS: Readonly<Record<SourceSpec['kind'], Programs>> = {
   perf: PERF,
   uprobe: PROBE,
   usdt: PROBE,
   tracepoint: POINT,
+  malloc: ALLOCATION,
 };
 
 /** Addresses of a function of the kernel; undefined where they are not known. */
 export type FindCode = (name: string) => { start: bigint; end: bigint } | undefined;
 
 /** Of all types, for their figures: what is attached, without a runtime, or what takes the stacks. */
-export function openEventPrograms(
+export const openEventPrograms = (
   open: OpenObject,
   runtimes: readonly RuntimePlugin[],
   share: readonly NativeBpfObject[],
+): NativeBpfObject[] =>
+  [[PERF, PROBE, POINT], [ALLOCATION]].map((kinds) => openPrograms(open, kinds, runtimes, share));
+
+/** Of one object. */
+function openPrograms(
+  open: OpenObject,
+  kinds: readonly Programs[],
+  runtimes: readonly RuntimePlugin[],
+  share: readonly NativeBpfObject[],
 ): NativeBpfObject {
-  const programs = [PERF, PROBE, POINT].map(({ attached, taker }) =>
-    runtimes.length > 0 ? taker : attached,
-  );
+  const programs = kinds.flatMap(({ attached, taker }) => (runtimes.length > 0 ? [taker] : attached));
   const field = { argument: 0, offset: 8, bytes: 4, isSigned: true };
   const event = encodeEvent(0, 1, { value: field, filter: field, comparison: '>' });
-  return open(OBJECT, { programs, context: Context.EVENT, runtimes, event, share });
+  return open(kinds[0]!.object, { programs, context: Context.EVENT, runtimes, event, share });
 }
 
 interface Source {
@@ -80,6 +100,8 @@ export class EventSources implements Follower {
       throw new CannotProfile(
         `${options.events.length} events were asked for: ${EF_MAX_EVENTS} can be sampled at a time`,
       );
+    if (options.events.filter(({ kind }) => kind === 'malloc').length > 1)
+      throw new CannotProfile('malloc was asked for twice: give one event of it');
     this.#native = native;
     this.#open = open;
     this.#options = options;
@@ -95,9 +117,10 @@ export class EventSources implements Follower {
   }
 
   #load(spec: SourceSpec, number: number, share: readonly NativeBpfObject[]): NativeBpfObject {
-    const event = encodeEvent(number, this.#options.budget, fieldsOf(this.#native, spec));
-    const object = this.#open(OBJECT, {
-      programs: [PROGRAMS[spec.kind].attached],
+    const event = encodeEvent(number, this.#options.budget, settingsOf(this.#native, spec));
+    const { object: file, attached } = PROGRAMS[spec.kind];
+    const object = this.#open(file, {
+      programs: attached,
       context: Context.EVENT,
       event,
       share,
@@ -113,7 +136,7 @@ export class EventSources implements Follower {
       ...{ type, config, period: isHardware ? 0 : 1, frequency: this.#options.samplesPerSecond },
       includeIdle: this.#options.includeIdle,
     };
-    const program = object.programFd(PERF.attached);
+    const program = object.programFd(PERF.attached[0]!);
     return new PerfEvents(this.#native, {
       spreadNs: 0,
       open: (cpu) => this.#native.perfOpen(cpu, event, program),
@@ -126,14 +149,14 @@ export class EventSources implements Follower {
   }
 
   async follow(runtimes: readonly RuntimePlugin[], share: NativeBpfObject): Promise<void> {
-    const first = this.#sources[0];
-    if (!first) return;
-    for (const programs of new Set(this.#sources.map(({ spec }) => PROGRAMS[spec.kind]))) {
-      const opened = this.#open(OBJECT, {
+    // one object for each kind of program
+    const byPrograms = new Map(this.#sources.map(({ spec, object }) => [PROGRAMS[spec.kind], object]));
+    for (const [programs, source] of byPrograms) {
+      const opened = this.#open(programs.object, {
         programs: [programs.taker],
         context: Context.EVENT,
         runtimes,
-        share: [share, first.object],
+        share: [share, source],
       });
       const wider = await loaded(opened);
       putInSlot(this.#native, wider.mapFd(programs.takers), 0, wider.programFd(programs.taker));
@@ -180,8 +203,13 @@ export class EventSources implements Follower {
   setSites(number: number, sites: readonly ProbeSite[]): void {
     const object = this.#sources[number]?.object;
     object?.detach();
-    for (const { path, offset, semaphore } of sites)
-      object?.attachUprobe(PROBE.attached, path, offset, semaphore);
+    for (const { program, path, offset, semaphore, isAtReturn } of sites)
+      object?.attachUprobe(program, path, offset, semaphore, isAtReturn);
+  }
+
+  /** The map of allocations that are not freed; undefined without `malloc`. */
+  get liveHeapFd(): number | undefined {
+    return this.#sources.find(({ spec }) => spec.kind === 'malloc')?.object.mapFd('live_heap');
   }
 
   totals(): EventTotals[] {
@@ -217,7 +245,8 @@ export class EventSources implements Follower {
   }
 }
 
-function fieldsOf(native: Native, spec: SourceSpec): EventFields {
+function settingsOf(native: Native, spec: SourceSpec): EventFields {
+  if (spec.kind === 'malloc') return { scale: spec.everyBytes };
   if (spec.kind !== 'tracepoint') return {};
   const { category, name, value, filter } = spec;
   const find = (field: string) => {
@@ -238,7 +267,7 @@ function fieldsOf(native: Native, spec: SourceSpec): EventFields {
 
 function attachTracepoint(object: NativeBpfObject, spec: SourceSpec & { kind: 'tracepoint' }): void {
   try {
-    object.attachRawTracepoint(POINT.attached, spec.name);
+    object.attachRawTracepoint(POINT.attached[0]!, spec.name);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     throw new CannotProfile(

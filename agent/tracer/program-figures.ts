@@ -69,14 +69,14 @@ function measureEvents(
   share: readonly NativeBpfObject[],
 ): ProgramFigures[] {
   const attached = openEventPrograms(open, [], share);
-  let takers: NativeBpfObject | undefined;
+  let takers: NativeBpfObject[] = [];
   try {
-    const ofAttached = measure(attached, '');
-    takers = openEventPrograms(open, known, [...share, attached]);
-    return [...ofAttached, ...measure(takers, known.map(({ name }) => `+${name}`).join(''))];
+    const ofAttached = attached.flatMap((object) => measure(object, ''));
+    takers = openEventPrograms(open, known, [...share, ...attached]);
+    const suffix = known.map(({ name }) => `+${name}`).join('');
+    return [...ofAttached, ...takers.flatMap((object) => measure(object, suffix))];
   } finally {
-    takers?.close();
-    attached.close();
+    for (const object of [...takers, ...attached]) object.close();
   }
 }
 

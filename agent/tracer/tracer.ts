@@ -184,6 +184,11 @@ export class Tracer {
     return this.#programs.events;
   }
 
+  /** See LiveHeap. */
+  get liveHeapFd(): number | undefined {
+    return this.#programs.events?.liveHeapFd;
+  }
+
   /** Throws CannotProfile. */
   async #startEvents(): Promise<void> {
     const { events } = this.#programs;

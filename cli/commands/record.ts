@@ -18,7 +18,7 @@ import {
   type ProfileSet,
   setOf,
 } from '../../common/profile/model/profile.ts';
-import { findType, type ProfileType, typeKey } from '../../common/profile/model/profile-type.ts';
+import { findType, type ProfileType, typeKey, valueKind } from '../../common/profile/model/profile-type.ts';
 import { isStream } from '../output/output-file.ts';
 import {
   addWriteFlags,
@@ -115,6 +115,9 @@ class Recording {
 
   push(profile: Profile): void {
     this.samples += countEvents(profile);
+    // of what is in use the newest holds
+    if (valueKind(profile.type) === 'level')
+      this.#profiles = this.#profiles.filter(({ type }) => typeKey(type) !== typeKey(profile.type));
     this.#profiles.push(profile);
     if (this.#profiles.length >= MERGE_EVERY) this.#profiles = mergeProfiles(this.#profiles);
   }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { raiseCompilerBudget } from '../../agent/base/compiler-budget.ts';
 import { Controller } from '../../agent/controller.ts';
 import type { ControllerOptions } from '../../agent/controller-options.ts';
+import { isProbe } from '../../agent/events/event-spec.ts';
 import { CAP_SYS_ADMIN_BIT } from '../../agent/host/capabilities.ts';
 import { checkPlace } from '../../agent/host/host-checks.ts';
 import { type HostFacts, missingCapabilities, readHostFacts } from '../../agent/host/host-facts.ts';
@@ -44,7 +45,7 @@ export async function startController(
 
 /** The kernel lets nobody else set a probe in user code (perf_uprobe_event_init), nor follow a file that is replaced. */
 const rightsToProbe = ({ events }: ControllerOptions): number[] =>
-  events?.specs.some(({ kind }) => kind === 'uprobe' || kind === 'usdt') ? [CAP_SYS_ADMIN_BIT] : [];
+  events?.specs.some(isProbe) ? [CAP_SYS_ADMIN_BIT] : [];
 
 /** The doctor's own words. */
 function refuseWhereHopeless(facts: HostFacts): void {

@@ -15,6 +15,7 @@ const NATIVE = [
   'everyframe.bpf.o',
   'off-cpu.bpf.o',
   'events.bpf.o',
+  'allocations.bpf.o',
   'deferred.bpf.o',
   'deferred-6.18.bpf.o',
   'everyframe.node',
