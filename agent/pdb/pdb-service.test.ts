@@ -17,7 +17,7 @@ import { PdbService } from './pdb-service.ts';
 
 const PID = 4711;
 const FIXTURES = join(import.meta.dirname, '../../test/runtimes/dotnet');
-/** Row of Known.Work.Spin. */
+/** Row of Known.Work.Spin, and of Split.Now. */
 const ROW = 2;
 
 describe('PDBs of a process', () => {
@@ -54,6 +54,24 @@ describe('PDBs of a process', () => {
     copy('chain.pdb');
     expect(resolve(1)).toEqual({ kind: 'none' });
     expect(resolve(2)).toMatchObject({ kind: 'places', places: [{ file: '/src/chain.cs', line: 35 }] });
+  });
+
+  it('are read in the assembly', () => {
+    const assembly = readFileSync(join(FIXTURES, 'split.dll'));
+    const { moduleId, embedded } = readAssembly(bufferSource(assembly));
+    copy('split.dll');
+    const place = { moduleId, row: ROW, ilOffset: 0 };
+    const ask = (execution: number) =>
+      service.resolve({ pid: PID, execution, file: '/split.dll', places: [place] });
+    expect(ask(1)).toMatchObject({ kind: 'places', places: [{ file: '/src/split.cs', line: 23 }] });
+    // it says that it is smaller than it gets to be
+    const at = assembly.indexOf('MPDB') + 4;
+    assembly.writeUInt32LE(embedded!.size - 1, at);
+    writeFileSync(join(root, 'split.dll'), assembly);
+    expect(ask(2)).toEqual({ kind: 'malformed' });
+    assembly.writeUInt32LE(2 ** 31, at);
+    writeFileSync(join(root, 'split.dll'), assembly);
+    expect(ask(3)).toEqual({ kind: 'too-large' });
   });
 
   it('are those of what was loaded', () => {

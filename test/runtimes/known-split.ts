@@ -44,9 +44,11 @@ export class Windows {
       this.samples += times.length;
       const names = [...profile.stacks[stack]!].flatMap((at) => {
         const { frameType: type, lines } = profile.locations[at]!;
-        // Java's have their class before them, Perl's their package
+        // Java's and .NET's have their class before them, Perl's their package
         return type === frameType
-          ? lines.map(({ func }) => profile.functions[func]!.name.replace(/^(?:Split\.|main::)/, ''))
+          ? lines.map(({ func }) =>
+              profile.functions[func]!.name.replace(/^(?:Split\.(?:Machines\.)?|main::)/, ''),
+            )
           : [];
       });
       const name = names.find((text) => text === 'a' || text === 'b');

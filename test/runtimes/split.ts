@@ -1,5 +1,6 @@
 /** Holds programs that spend 30 % of their time in a() and 70 % in b() to it, as a receiver of OTLP sees them. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import process from 'node:process';
 import { afterAll, beforeAll, expect, it, type RunnerTask } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import type { FrameType, Profile } from '../../common/profile/model/profile.ts';
@@ -25,6 +26,7 @@ const LIMIT_MS = isWholeMatrix ? 240_000 : 90_000;
 export interface SplitProgram {
   /** Program and arguments before the shape. */
   command: readonly string[];
+  environment?: Readonly<Record<string, string>>;
   build: TestedBuild;
   shapes: readonly string[];
   frameType: FrameType;
@@ -81,13 +83,15 @@ class Observer {
 }
 
 /** Runs all shapes of a program at once and holds each to its share, at each rate at once. */
-export function itKeepsTheSplit({ command, build, shapes, frameType }: SplitProgram): void {
+export function itKeepsTheSplit(program: SplitProgram): void {
+  const { command, environment = {}, build, shapes, frameType } = program;
   const running = new Map<string, ChildProcess>();
   const observers = new Map<number, Observer>();
 
   beforeAll(async () => {
+    const env = { ...process.env, ...environment };
     for (const shape of shapes)
-      running.set(shape, spawn('nice', ['-n', '10', ...command, shape], { stdio: 'ignore' }));
+      running.set(shape, spawn('nice', ['-n', '10', ...command, shape], { stdio: 'ignore', env }));
     const targets = [...running.values()].map(({ pid }) => toPid(pid!));
     for (const limits of RATES) {
       const recording = await Recording.start({ samplesPerSecond: limits.rate, targets });
