@@ -1,17 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { CannotRead, ClrMemory } from './clr-memory.ts';
-import { ilOffsetOf, Nibbles } from './debug-info.ts';
+import { placesOf } from './debug-info.ts';
 import { FakeClr } from './fake-clr.ts';
 import { layoutOf } from './layout.ts';
+import { Nibbles } from './nibbles.ts';
 
 /** Of three locals. */
 const PATCHPOINT = `01200000000000000003000000480000${'00'}${'ff'.repeat(16)}a8ffffffa0ffffff98ffffff`;
 const LAYOUT = layoutOf(8, 0, undefined);
 
-function ilOffset(hex: string, offset: number): number {
+function places(hex: string, offset: number) {
   const clr = new FakeClr();
   const debugInfo = clr.put(Buffer.from(hex, 'hex'));
-  return ilOffsetOf(new ClrMemory(clr), LAYOUT, { debugInfo, offset });
+  return placesOf(new ClrMemory(clr), LAYOUT, { methodDesc: 1, debugInfo, offset });
 }
 
 describe('the map from code to IL', () => {
@@ -33,7 +34,7 @@ describe('the map from code to IL', () => {
     [`${PATCHPOINT}6a4a2910a23562255b1992a22009224b4ab2b0`, 55, 2],
     [`${PATCHPOINT}6a4a2910a23562255b1992a22009224b4ab2b0`, 56, 6],
   ])('%s', (hex, offset, il) => {
-    expect(ilOffset(hex, offset)).toBe(il);
+    expect(places(hex, offset)).toEqual([{ methodDesc: 1, ilOffset: il }]);
   });
 
   it('ends with a reason whatever the memory holds', () => {
@@ -41,7 +42,7 @@ describe('the map from code to IL', () => {
     for (let i = 0; i < 3000; i++) {
       const bytes = Buffer.from(Array.from({ length: 64 }, (_, k) => (i * 2654435761 + k * 40503 * i) >>> 7));
       try {
-        ilOffset(bytes.toString('hex'), i);
+        places(bytes.toString('hex'), i);
       } catch (error) {
         expect(error).toBeInstanceOf(CannotRead);
         failures++;

@@ -20,9 +20,10 @@ import {
   UnsupportedRuntime,
 } from '../contract.ts';
 import { CannotRead, ClrMemory } from './clr-memory.ts';
-import { ilOffsetOf } from './debug-info.ts';
+import { placesOf } from './debug-info.ts';
 import { readDescriptor } from './descriptor.ts';
 import { type DotnetFile, detectDotnet } from './detect-dotnet.ts';
+import type { MethodPlace } from './inline-tree.ts';
 import { type DotnetLayout, encodeDotnet, layoutOf } from './layout.ts';
 import { readMethodDesc } from './method-desc.ts';
 import { findMetadata, readerAt } from './module-metadata.ts';
@@ -96,8 +97,8 @@ function nameFrame(clr: Clr, { operand, low, high }: FrameWords): Named {
       const methodDesc = memory.word(header + layout.header.methodDesc);
       if (cookieOf(methodDesc) !== low) return 'replaced';
       const debugInfo = memory.word(header + layout.header.debugInfo);
-      return frameOf(clr.method(methodDesc), () =>
-        debugInfo === 0 ? undefined : ilOffsetOf(memory, layout, { debugInfo, offset: high }),
+      return framesOf(clr, methodDesc, () =>
+        debugInfo === 0 ? [] : placesOf(memory, layout, { methodDesc, debugInfo, offset: high }),
       );
     }
     case DotnetCode.PRECOMPILED: {
@@ -113,11 +114,21 @@ function nameFrame(clr: Clr, { operand, low, high }: FrameWords): Named {
 
 const cookieOf = (address: number): number => Math.floor(address / COOKIE_UNIT) % COOKIES;
 
-/** `ilOffset`: undefined where nothing is told of it. */
-function frameOf({ name, place }: Method, ilOffset?: () => number | undefined): RuntimeFrame {
+function frameOf({ name, place }: Method, ilOffset?: number): RuntimeFrame {
   const frame = { name, file: '', line: 0, column: 0, startLine: 0 };
-  const found = place && ilOffset?.();
-  return found === undefined ? frame : { ...frame, assembly: { ...place!, ilOffset: found } };
+  return place && ilOffset !== undefined ? { ...frame, assembly: { ...place, ilOffset } } : frame;
+}
+
+/** The method alone where what is noted for debuggers makes no sense, or there is nothing. */
+function framesOf(clr: Clr, methodDesc: number, placesOf: () => readonly MethodPlace[]): RuntimeFrame[] {
+  const own = frameOf(clr.method(methodDesc));
+  try {
+    const frames = placesOf().map((place) => frameOf(clr.method(place.methodDesc), place.ilOffset));
+    return frames.length > 0 ? frames : [own];
+  } catch (error) {
+    if (error instanceof CannotRead || error instanceof MalformedMetadata) return [own];
+    throw error;
+  }
 }
 
 interface Method {

@@ -36,12 +36,24 @@ public static class Work
         for (int i = 0; i < 2_000_000; i++)
             x = x * 31 + i;
         sink = x;
+        if (IsToTell)
+            Tell();
         return x;
     }
 
     // No loop and one call: it has no frame pointer once it is optimized.
     [MethodImpl(MethodImplOptions.NoInlining)]
     public static int Thin(int n) => Spin(n) + 1;
+
+    // Then Spin says once what the runtime itself knows of its callers.
+    public static bool IsToTell;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Tell()
+    {
+        Console.WriteLine(new System.Diagnostics.StackTrace(true));
+        Environment.Exit(0);
+    }
 }
 
 public class Box<T>
@@ -84,6 +96,35 @@ public static class Program
 
         [MethodImpl(MethodImplOptions.NoInlining)]
         static int Inner(int m) => Work.Spin(m) + 1;
+    }
+
+    static int total;
+
+    // Two methods of their own until the JIT has optimized them away.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    static int Inner(int n)
+    {
+        int k = Work.Spin(n);
+        total += k;
+        return k;
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    static int Middle(int n)
+    {
+        int k = Inner(n * 2);
+        total += k;
+        return k;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Inlined(int n)
+    {
+        int k = Inner(n);
+        total += k;
+        int m = Middle(n);
+        total += m;
+        return k + m;
     }
 
     static async Task<int> Outer(int n)
@@ -170,6 +211,7 @@ public static class Program
             case "plain": Plain(n); break;
             case "lambda": Lambda(n); break;
             case "local": Local(n); break;
+            case "inlined": Inlined(n); break;
             case "async": Outer(n).Wait(); break;
             case "iterator": Numbers(n).Max(); break;
             case "caught": Caught(n); break;
@@ -182,6 +224,7 @@ public static class Program
 
     public static void Main(string[] args)
     {
+        Work.IsToTell = Environment.GetEnvironmentVariable("KNOWN_TRACE") != null;
         Console.WriteLine("ready");
         for (int n = 0; DateTime.UtcNow < Work.End; n++)
             Run(args.Length > 0 ? args[n % args.Length] : "plain", n);

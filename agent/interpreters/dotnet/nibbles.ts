@@ -1,0 +1,50 @@
+/** Numbers in nibbles, of which the low one of a byte comes first. */
+import { CannotRead } from './clr-memory.ts';
+
+const MAX_NIBBLES = 11;
+const WORD_NIBBLES = 16;
+
+/** Each number throws CannotRead behind the end. */
+export class Nibbles {
+  readonly #bytes: Uint8Array;
+  #at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  get bytesRead(): number {
+    return (this.#at + 1) >> 1;
+  }
+
+  /** Three bits a nibble, the highest ones first; the fourth says that there are more. */
+  number(): number {
+    let value = 0;
+    for (let i = 0; i < MAX_NIBBLES; i++) {
+      const nibble = this.#next();
+      value = value * 8 + (nibble & 7);
+      if (nibble < 8) return value;
+    }
+    throw new CannotRead('malformed');
+  }
+
+  /** The lowest bit is the sign. */
+  signed(): number {
+    const value = this.number();
+    const size = Math.floor(value / 2);
+    return value % 2 === 0 ? size : -size;
+  }
+
+  /** 64 bits; what is no address is larger than any. */
+  word(): number {
+    let value = 0;
+    for (let i = 0; i < WORD_NIBBLES; i++) value += this.#next() * 16 ** i;
+    return value;
+  }
+
+  #next(): number {
+    const byte = this.#bytes[this.#at >> 1];
+    if (byte === undefined) throw new CannotRead('malformed');
+    return this.#at++ % 2 === 0 ? byte & 15 : byte >> 4;
+  }
+}
