@@ -19,6 +19,10 @@ function madeProcess() {
   const simpleName = assembly + text.indexOf('\0chain\0', text.indexOf('BSJB')) + 1;
   const module = clr.reserve(0x500);
   clr.word(module + 0x108, simpleName);
+  const [assemblyFile, peImage] = [clr.reserve(64), clr.reserve(64)];
+  clr.word(module + 0x110, assemblyFile);
+  clr.word(assemblyFile + 8, peImage);
+  clr.word(peImage + 16, clr.put(Buffer.from('/app/chain.dll\0', 'utf16le')));
   const methodTable = clr.reserve(64);
   clr.word(methodTable + 24, module);
   const chunk = clr.reserve(64);
@@ -28,6 +32,8 @@ function madeProcess() {
   clr.int(methodDesc, ROW | (2 << 16));
   const header = clr.reserve(64);
   clr.word(header + 24, methodDesc);
+  // a place at 4, of IL 8
+  clr.word(header, clr.put(Buffer.from('0003413902', 'hex')));
   const code = clr.reserve(64) + 16;
   clr.word(code - 8, header);
   const image = BASE + 0x40000;
@@ -82,7 +88,9 @@ describe('the .NET plug-in', () => {
     const { facts } = entryOf(clr, table, {})!;
     const cache = new NameCache();
     const frame = words(DotnetCode.JITTED, code, methodDesc);
-    expect(dotnet.nameFrame(frame, facts, clr, cache)).toMatchObject({ name: 'Known.Work.Spin' });
+    expect(dotnet.nameFrame(frame, facts, clr, cache)).toMatchObject([
+      { name: 'Known.Work.Spin', assembly: { file: '/app/chain.dll', row: ROW, ilOffset: 8 } },
+    ]);
     expect(dotnet.nameFrame({ ...frame, low: frame.low + 1 }, facts, clr, cache)).toBe('replaced');
     expect(dotnet.nameFrame(words(DotnetCode.STUB, code, 0), facts, clr, cache)).toMatchObject({
       name: '[clr: stub]',
