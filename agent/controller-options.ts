@@ -20,6 +20,10 @@ export interface ControllerOptions extends SamplingOptions, IntervalOptions, Fir
   maxMemoryBytes: number;
   /** CPU time that the agent may take in the long run, as a share of one core: samples are left out beyond it. Undefined: any. */
   maxCpu?: number | undefined;
+  /** Read labels that programs give their samples; unless false. */
+  labels?: boolean;
+  /** Tell the goroutine of each sample in Go. */
+  goroutineIds?: boolean;
   /** Sample where threads wait; undefined: CPU time alone. */
   offCpu?: OffCpuOptions | undefined;
   /** What is sampled, and how many stacks of each event a CPU and second; undefined: CPU time. */

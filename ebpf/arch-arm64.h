@@ -18,6 +18,7 @@
 #define REG_PHP_INSTRUCTION 28
 #define REG_LUAJIT_BASE 19
 #define REG_LUAJIT_INSTRUCTION 21
+#define REG_GO_GOROUTINE 28
 /* What V8's entry from C++ saves before the pair of its frame: d8 to d15 and x19 to x28. */
 #define V8_ENTRY_SAVES 144
 #define HAS_HOTSPOT 0

@@ -96,7 +96,13 @@
 	X(luajit_read_failed, "Reads of LuaJIT's frames, functions and traces that failed") \
 	X(luajit_bad_frame, "LuaJIT's frames that contradict themselves: the Lua frames from there on are left out") \
 	X(switches_missed, "Switches that the kernel told nobody of: of one to a thread the time is known nevertheless, one from it counts as running") \
-	X(allocations_full, "Sampled allocations of --event malloc left out of live bytes because the map of them is full")
+	X(allocations_full, "Sampled allocations of --event malloc left out of live bytes because the map of them is full") \
+	X(go_read_failed, "Reads of Go's goroutines that failed: the sample has no labels") \
+	X(go_bad_goroutine, "Samples without Go's labels: what the thread runs is none of its own") \
+	X(go_bad_labels, "Samples without Go's labels: they contradict themselves") \
+	X(labels_read_failed, "Reads of labels that failed, at least at first: see stacks_deferred") \
+	X(labels_left_out, "Labels left out: without a key, with one of more than 100 bytes, or beyond 1,024 bytes or 64 labels") \
+	X(labels_cut, "Labels whose value was cut at 256 bytes")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

@@ -77,6 +77,8 @@ struct ef_runtime_states {
 struct ef_scratch {
 	u64 is_taken; /* from take_scratch() to release_scratch() */
 	struct ef_sample sample;
+	/* behind the sample, since they are sent together */
+	u8 labels[EF_LABELS_BYTES + sizeof(struct ef_label)];
 	struct ef_unwind state;
 	struct ef_mapping mappings[EF_MAPPINGS];
 	struct ef_rule rule;
@@ -127,9 +129,12 @@ struct ef_scratch {
 		struct ef_event_caller caller;
 		struct ef_thread thread;
 		struct ef_wait wait;
+		struct ef_label label;
 		u8 bytes[sizeof(struct ef_process) + 256];
 	} record;
 };
+_Static_assert(offsetof(struct ef_scratch, labels) == offsetof(struct ef_scratch, sample) + sizeof(struct ef_sample),
+	       "labels follow the sample");
 _Static_assert(sizeof(struct ef_scratch) < 32768, "a per-CPU array's value must stay below 32 KiB");
 
 struct {

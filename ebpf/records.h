@@ -83,8 +83,28 @@ struct ef_sample {
 	__u64 value;    /* in the unit of its profile type; 1 for a timer tick */
 	struct ef_process_id process;
 	__u32 tid;
-	__u32 flags;
+	__u32 label_bytes; /* at the end of the record: see struct ef_label */
 	char comm[EF_COMM_SIZE];
+};
+
+/* Of the labels of one sample, and of a text of one: a key is left out where it is longer, a value is cut. */
+#define EF_LABELS_BYTES 1024
+#define EF_LABEL_KEY_BYTES 100
+#define EF_LABEL_VALUE_BYTES 256
+
+/* What a program says of what it does at a sample: this, the key, the value, and then the next one at a multiple of 4. */
+struct ef_label {
+	__u8 kind; /* enum ef_label_kind */
+	__u8 is_cut;
+	__u8 key_bytes;
+	__u8 reserved;
+	__u16 value_bytes;
+	__u16 reserved2;
+};
+
+enum ef_label_kind {
+	EF_LABEL_TEXT = 1,      /* key and value are the program's own */
+	EF_LABEL_GOROUTINE = 2, /* the value is the ID, 64 bits */
 };
 
 /* Flags of a trace. */
@@ -378,6 +398,8 @@ struct ef_config {
 	__u32 wait_budget;     /* stacks of waits a CPU and second */
 	__u64 scheduler_start; /* code of __schedule(), 0: not known */
 	__u64 scheduler_end;
+	__u32 leaves_labels;  /* labels are not read */
+	__u32 goroutine_ids;
 	struct ef_event event;
 };
 

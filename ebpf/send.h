@@ -107,8 +107,13 @@ static __always_inline bool send_sample(struct ef_scratch *s)
 {
 	if (finish_trace(s))
 		return 0;
+	u64 label_bytes = s->sample.label_bytes;
+
+	OPAQUE(label_bytes);
+	if (label_bytes > EF_LABELS_BYTES)
+		label_bytes = EF_LABELS_BYTES;
 	s->sample.trace_hash = s->state.hash;
-	output_sample(&s->sample, sizeof(s->sample));
+	output_sample(&s->sample, sizeof(s->sample) + label_bytes);
 	return 1;
 }
 

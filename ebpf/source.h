@@ -63,7 +63,6 @@ static __always_inline struct ef_scratch *begin_chosen_sample(enum ef_origin ori
 	s->sample.type = EF_RECORD_SAMPLE;
 	s->sample.origin = origin;
 	s->sample.value = value;
-	s->sample.flags = 0;
 	s->sample.cpu = bpf_get_smp_processor_id();
 	s->sample.tid = (u32)pid_tgid;
 	s->sample.ktime_ns = bpf_ktime_get_ns();

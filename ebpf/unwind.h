@@ -91,6 +91,7 @@ static __always_inline u32 marker_counter(u32 marker)
 /* What a sample's frames are gathered in, empty. */
 static __always_inline void begin_stack(struct ef_scratch *s)
 {
+	s->sample.label_bytes = 0;
 	s->state.words = 0;
 	s->state.user_frames = 0;
 	s->state.hash = 0x9e3779b97f4a7c15ULL;
@@ -129,7 +130,7 @@ UNWIND_STEPS_LINKAGE int unwind_steps(void)
 }
 
 /* Unwinds to the root, the limit, or the reason to stop. */
-static __always_inline void unwind_user(struct ef_scratch *s)
+static __always_inline void unwind_frames(struct ef_scratch *s)
 {
 	s->is_unwound = 1;
 	s->is_leaf = 1;
@@ -140,6 +141,14 @@ static __always_inline void unwind_user(struct ef_scratch *s)
 		if (unwind_steps())
 			return;
 	s->state.marker = EF_MARKER_DEPTH;
+}
+
+/* The stack, and what the program says of what it does in it. */
+static __always_inline void unwind_user(struct ef_scratch *s)
+{
+	unwind_frames(s);
+	if (HAS_RUNTIME(GO) && !config.leaves_labels && s->begun_runtimes & 1U << EF_RUNTIME_GO)
+		take_go_labels();
 }
 
 /* Says how the user stack ended, once it is as complete as it gets. */

@@ -89,5 +89,11 @@ export const BPF_COUNTERS = [
   { name: 'luajit_bad_frame', text: "LuaJIT's frames that contradict themselves: the Lua frames from there on are left out" },
   { name: 'switches_missed', text: "Switches that the kernel told nobody of: of one to a thread the time is known nevertheless, one from it counts as running" },
   { name: 'allocations_full', text: "Sampled allocations of --event malloc left out of live bytes because the map of them is full" },
+  { name: 'go_read_failed', text: "Reads of Go's goroutines that failed: the sample has no labels" },
+  { name: 'go_bad_goroutine', text: "Samples without Go's labels: what the thread runs is none of its own" },
+  { name: 'go_bad_labels', text: "Samples without Go's labels: they contradict themselves" },
+  { name: 'labels_read_failed', text: "Reads of labels that failed, at least at first: see stacks_deferred" },
+  { name: 'labels_left_out', text: "Labels left out: without a key, with one of more than 100 bytes, or beyond 1,024 bytes or 64 labels" },
+  { name: 'labels_cut', text: "Labels whose value was cut at 256 bytes" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

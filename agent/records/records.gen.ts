@@ -7,6 +7,9 @@ export const EF_PATH_BYTES = 1024;
 export const EF_PATH_COMPONENTS = 32;
 export const EF_CGROUP_BYTES = 512;
 export const EF_DEFERRED_PER_CPU = 8;
+export const EF_LABELS_BYTES = 1024;
+export const EF_LABEL_KEY_BYTES = 100;
+export const EF_LABEL_VALUE_BYTES = 256;
 export const EF_TRACE_OF_PROCESS = 1;
 export const EF_TRACE_INTERPRETED = 2;
 export const EF_PROCESS_NO_FILE = 1;
@@ -49,6 +52,7 @@ export const FrameKind = {
   RUBY: 10,
   PERL: 11,
   LUAJIT: 12,
+  GO: 13,
 } as const;
 
 export const Marker = {
@@ -75,6 +79,11 @@ export const RecordType = {
   RUNTIME: 6,
   THREAD: 7,
   FUNCTION: 8,
+} as const;
+
+export const LabelKind = {
+  TEXT: 1,
+  GOROUTINE: 2,
 } as const;
 
 export const RuleKind = {
@@ -122,6 +131,7 @@ export const Runtime = {
   RUBY: 6,
   PERL: 7,
   LUAJIT: 8,
+  GO: 9,
 } as const;
 
 export const EventFieldKind = {
@@ -160,6 +170,12 @@ export const DotnetCode = {
   JITTED: 0,
   PRECOMPILED: 1,
   STUB: 2,
+} as const;
+
+export const GoAccess = {
+  THREAD_LOCAL: 0,
+  SLOT: 1,
+  REGISTER: 2,
 } as const;
 
 export const HotspotCode = {
@@ -279,6 +295,7 @@ export const RUNTIME_MAPS = {
   RUBY: 'ruby_files',
   PERL: 'perl_files',
   LUAJIT: 'luajit_files',
+  GO: 'go_files',
 } as const;
 
 /** Size and byte offsets of struct ef_process_id. */
@@ -302,8 +319,19 @@ export const SAMPLE = {
   processExecId: 36,
   processStartBoottimeNs: 40,
   tid: 48,
-  flags: 52,
+  labelBytes: 52,
   comm: 56,
+} as const;
+
+/** Size and byte offsets of struct ef_label. */
+export const LABEL = {
+  bytes: 8,
+  kind: 0,
+  isCut: 1,
+  keyBytes: 2,
+  reserved: 3,
+  valueBytes: 4,
+  reserved2: 6,
 } as const;
 
 /** Size and byte offsets of struct ef_trace. */
@@ -460,13 +488,13 @@ export const CODE = {
 
 /** Size and byte offsets of struct ef_process_runtimes. */
 export const PROCESS_RUNTIMES = {
-  bytes: 168,
+  bytes: 184,
   detected: 0,
   isAnswered: 4,
   askAgainNs: 8,
   waitNs: 16,
   files: 24,
-  deltas: 96,
+  deltas: 104,
 } as const;
 
 /** Size and byte offsets of struct ef_attachment. */
@@ -515,7 +543,7 @@ export const EVENT = {
 
 /** Size and byte offsets of struct ef_config. */
 export const CONFIG = {
-  bytes: 160,
+  bytes: 168,
   fastLoads: 0,
   hasTaskPtRegs: 4,
   maxUserFrames: 8,
@@ -533,24 +561,26 @@ export const CONFIG = {
   waitBudget: 60,
   schedulerStart: 64,
   schedulerEnd: 72,
-  eventNumber: 80,
-  eventBudget: 84,
-  eventValueKind: 88,
-  eventValueArgument: 92,
-  eventValueOffset: 96,
-  eventValueSize: 100,
-  eventValueIsSigned: 104,
-  eventValueReserved: 108,
-  eventFilterKind: 112,
-  eventFilterArgument: 116,
-  eventFilterOffset: 120,
-  eventFilterSize: 124,
-  eventFilterIsSigned: 128,
-  eventFilterReserved: 132,
-  eventOperand: 136,
-  eventComparison: 144,
-  eventReserved: 148,
-  eventScale: 152,
+  leavesLabels: 80,
+  goroutineIds: 84,
+  eventNumber: 88,
+  eventBudget: 92,
+  eventValueKind: 96,
+  eventValueArgument: 100,
+  eventValueOffset: 104,
+  eventValueSize: 108,
+  eventValueIsSigned: 112,
+  eventValueReserved: 116,
+  eventFilterKind: 120,
+  eventFilterArgument: 124,
+  eventFilterOffset: 128,
+  eventFilterSize: 132,
+  eventFilterIsSigned: 136,
+  eventFilterReserved: 140,
+  eventOperand: 144,
+  eventComparison: 152,
+  eventReserved: 156,
+  eventScale: 160,
 } as const;
 
 /** Size and byte offsets of struct ef_event_caller. */
@@ -601,6 +631,17 @@ export const DOTNET = {
   functions: 58,
   functionCount: 60,
   hasMapPointers: 62,
+} as const;
+
+/** Size and byte offsets of struct ef_go. */
+export const GO = {
+  bytes: 16,
+  g: 0,
+  curg: 8,
+  labels: 10,
+  goid: 12,
+  access: 14,
+  isMap: 15,
 } as const;
 
 /** Size and byte offsets of struct ef_hotspot_heap. */
@@ -683,7 +724,7 @@ export const WAIT = {
   sampleProcessExecId: 36,
   sampleProcessStartBoottimeNs: 40,
   sampleTid: 48,
-  sampleFlags: 52,
+  sampleLabelBytes: 52,
   sampleComm: 56,
   state: 72,
   reserved: 76,

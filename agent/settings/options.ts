@@ -96,6 +96,14 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     flag: 'no-source-maps',
     help: 'show JavaScript as it runs, not the sources (TypeScript) that its source maps lead to',
   },
+  {
+    flag: 'no-labels',
+    help: "leave out what programs say of what they do: Go's pprof labels are attributes of samples",
+  },
+  {
+    flag: 'goroutine-ids',
+    help: 'tell the goroutine of each sample in Go (go.goroutine.id), which keeps samples of each apart',
+  },
   { flag: 'off-cpu', help: 'sample where threads wait as well, and for how long' },
   {
     flag: 'off-cpu-budget',
@@ -285,6 +293,8 @@ export const agentSchema = v.strictObject({
   symbolCache: optionalText,
   debuginfod: onOff,
   noSourceMaps: onOff,
+  noLabels: onOff,
+  goroutineIds: onOff,
   offCpu: onOff,
   offCpuBudget: number('--off-cpu-budget', 1, 10_000),
   offCpuThreshold: number('--off-cpu-threshold', 0, 1, false),

@@ -24,6 +24,10 @@ export interface BpfSettings {
   maxTables: number;
   /** All that the objects have code and maps for. */
   runtimes: readonly RuntimePlugin[];
+  /** Read labels that programs give their samples; unless false. */
+  labels?: boolean | undefined;
+  /** Tell the goroutine of each sample in Go. */
+  goroutineIds?: boolean | undefined;
   /** Undefined: waits are not sampled. */
   offCpu?: OffCpuOptions | undefined;
   /** Undefined: no other events are sampled. */
@@ -72,6 +76,8 @@ function encodeConfig(
     runtimes.reduce((mask, { id }) => mask | (1 << id), 0),
     CONFIG.runtimes,
   );
+  config.writeUInt32LE(settings.labels === false ? 1 : 0, CONFIG.leavesLabels);
+  config.writeUInt32LE(settings.goroutineIds ? 1 : 0, CONFIG.goroutineIds);
   event?.(config);
   return config;
 }

@@ -32,6 +32,9 @@ export interface TracerOptions {
   runtimes: readonly RuntimePlugin[];
   /** Limit for the agent and its BPF maps; undefined: none. */
   maxMemoryBytes?: number;
+  /** See {@link BpfSettings}. */
+  labels?: boolean | undefined;
+  goroutineIds?: boolean | undefined;
   /** Undefined: waits are not sampled. */
   offCpu?: OffCpuOptions | undefined;
   /** Undefined: no events but the clock are sampled. */
@@ -108,6 +111,8 @@ export class Tracer {
       sendIdleFrames: options.sendIdleFrames,
       filterTargets: options.targets !== undefined,
       runtimes: options.runtimes,
+      labels: options.labels,
+      goroutineIds: options.goroutineIds,
       offCpu: options.offCpu,
       events: options.events,
       findCode: this.#findCode,

@@ -3,12 +3,21 @@
  * what runs for each sample: no object is made for it.
  */
 import type { TraceId } from '../../common/base/brand.ts';
+import { joinAttributes } from '../../common/profile/model/attributes.ts';
 import { EF_TRACE_OF_PROCESS, PROFILE_TYPES, SAMPLE, TRACE } from '../records/records.gen.ts';
 import { Interval } from './interval.ts';
 import type { TraceStore } from './trace-store.ts';
+import { attributesOfLabels } from './labels.ts';
 import { attributesOfWait, isWait } from './waits.ts';
 
 const SOURCES: number = PROFILE_TYPES.length;
+
+function attributesOf(buffer: Buffer, at: number, size: number): string {
+  const labels = attributesOfLabels(buffer, at, size);
+  if (!isWait(buffer, at, size)) return labels;
+  const wait = attributesOfWait(buffer, at);
+  return labels === '' ? wait : joinAttributes(wait, labels);
+}
 
 export class TraceHandler {
   readonly #store: TraceStore;
@@ -47,7 +56,7 @@ export class TraceHandler {
       this.stats.lostIntervalFull++;
       return;
     }
-    this.#interval.add(trace, buffer, at, isWait(buffer, at, size) ? attributesOfWait(buffer, at) : '');
+    this.#interval.add(trace, buffer, at, attributesOf(buffer, at, size));
   }
 
   /** Samples of the interval that was not taken yet. */

@@ -46,6 +46,8 @@ interface RecordFlags extends WriteFlags {
   debuginfod?: boolean;
   event?: string[];
   eventBudget?: string;
+  labels?: boolean;
+  goroutineIds?: boolean;
   offCpu?: boolean;
   offCpuBudget?: string;
   offCpuThreshold?: string;
@@ -70,7 +72,7 @@ const HOLDING_SHELL = '/bin/sh';
 /** Settings that it has in common with the agent. */
 const AS_AGENT = [
   ...['symbol-cache', 'debuginfod', 'event', 'event-budget'],
-  ...['off-cpu', 'off-cpu-budget', 'off-cpu-threshold'],
+  ...['no-labels', 'goroutine-ids', 'off-cpu', 'off-cpu-budget', 'off-cpu-threshold'],
 ];
 
 export function registerRecord(program: Command): void {
@@ -162,6 +164,8 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     debuginfod: flags.debuginfod,
     event: flags.event,
     eventBudget: flags.eventBudget,
+    noLabels: flags.labels === false,
+    goroutineIds: flags.goroutineIds,
     offCpu: flags.offCpu,
     offCpuBudget: flags.offCpuBudget,
     offCpuThreshold: flags.offCpuThreshold,

@@ -18,6 +18,9 @@ export function addAgentFlags(command: Command, except: readonly string[] = []):
   return command;
 }
 
+/** --no-X, which commander reads as X: false. */
+const NEGATED: Readonly<Record<string, string>> = { sourceMaps: 'noSourceMaps', labels: 'noLabels' };
+
 /** Splits what commander parsed into the agent's own settings and the flags that mean nothing here. */
 export function splitAgentFlags(flags: Record<string, unknown>): {
   settings: Record<string, unknown>;
@@ -30,13 +33,12 @@ export function splitAgentFlags(flags: Record<string, unknown>): {
   const ignored: string[] = [];
   const { config, ...others } = flags;
   for (const [name, value] of Object.entries(others)) {
-    // commander reads --no-X as X: false
     if (name === 'kernelVersionCheck') {
       if (value === false) ignored.push('no-kernel-version-check');
       continue;
     }
-    if (name === 'sourceMaps') {
-      if (value === false) settings['noSourceMaps'] = true;
+    if (NEGATED[name] !== undefined) {
+      if (value === false) settings[NEGATED[name]] = true;
       continue;
     }
     const flag = camelIgnored.get(name);

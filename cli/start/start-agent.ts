@@ -71,6 +71,8 @@ export const controllerOptions = (
   maxMemoryBytes: agentBudget(options.maxMemory, readMemoryLimit(), log, beside),
   intervalMs: options.reporterInterval,
   jitter: options.reporterJitter,
+  labels: !options.noLabels,
+  goroutineIds: options.goroutineIds,
   offCpu: offCpuOptions(options),
   ...(options.event.length > 0 && { events: { specs: options.event, budget: options.eventBudget } }),
   watchLoop: options.selfMetrics || options.verbose,

@@ -73,14 +73,26 @@ function findHeader(elf: ElfFile, segment: Segment): number | undefined {
   return undefined;
 }
 
-/** Places in a segment, in pieces: it may have hundreds of megabytes. `wanted` has the size of a pointer. */
-function* findAligned(elf: ElfFile, segment: Segment, wanted: Buffer): Iterable<number> {
+/** Offset in the file at which the bytes stand first in its data, at a multiple of `alignment`, which divides {@link CHUNK_BYTES}. */
+export function findInData(elf: ElfFile, wanted: Buffer, alignment: number): number | undefined {
+  for (const segment of dataSegments(elf).reverse())
+    for (const at of findAligned(elf, segment, wanted, alignment)) return segment.offset + at;
+  return undefined;
+}
+
+/** Places in a segment, in pieces: it may have hundreds of megabytes. `wanted` is no longer than the alignment. */
+function* findAligned(
+  elf: ElfFile,
+  segment: Segment,
+  wanted: Buffer,
+  alignment = POINTER_BYTES,
+): Iterable<number> {
   for (let done = 0; done < segment.filesz; done += CHUNK_BYTES) {
     const size = Math.min(CHUNK_BYTES, segment.filesz - done);
     const bytes = elf.source.read(segment.offset + done, size);
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + 1))
-      if (at % POINTER_BYTES === 0) yield done + at;
+      if (at % alignment === 0) yield done + at;
   }
 }
 
@@ -116,8 +128,8 @@ const isCode = (segments: readonly Segment[], address: number): boolean =>
     (s) => s.type === PT_LOAD && s.flags & PF_X && address >= s.vaddr && address < s.vaddr + s.filesz,
   );
 
-/** As the program has it when it runs. */
-function pointerAt(elf: ElfFile, address: number): number | undefined {
+/** A word of the file's data, as the program has it when it runs. */
+export function pointerAt(elf: ElfFile, address: number): number | undefined {
   const offset = elf.addressToFileOffset(address);
   if (offset === undefined) return undefined;
   return new Cursor(elf.source.read(offset, POINTER_BYTES)).u64() || findRelocation(elf, address);

@@ -62,6 +62,17 @@ export class GoPclntab {
     }
   }
 
+  /** Where in `names` those of the names that there are stand, so that functions are told by a number. */
+  placesOf(names: Iterable<string>): Map<number, string> {
+    const all = Buffer.from(this.names.buffer, this.names.byteOffset, this.names.length);
+    const found = new Map<number, string>();
+    for (const name of names) {
+      const at = all.indexOf(`\0${name}\0`, 0, 'latin1');
+      if (at >= 0) found.set(at + 1, name);
+    }
+    return found;
+  }
+
   /**
    * Calls back with each address from which on the stack has so many bytes more than at the function's entry. False
    * where the program is broken or does not reach the function's end.

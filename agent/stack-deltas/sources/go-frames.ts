@@ -6,6 +6,7 @@
 
 import { OutOfBounds } from '../../../common/base/byte-source.ts';
 import type { Machine } from '../../../common/elf/elf.ts';
+import { findInstructions } from '../../../common/elf/go-instructions.ts';
 import type { GoFunction, GoPclntab } from '../../../common/elf/go-pclntab.ts';
 import { RuleKind, ValueKind } from '../../records/records.gen.ts';
 import { REGISTERS } from '../rules/cfi-state.ts';
@@ -19,7 +20,7 @@ import {
   STOP_RULE,
   UNKNOWN_RULE,
 } from '../rules/rules.ts';
-import { findInstructions, readGoroutineRule, TAKES_SCHEDULER } from './go-goroutine.ts';
+import { readGoroutineRule, TAKES_SCHEDULER } from './go-goroutine.ts';
 
 /**
  * `root`: nothing called it. `switch`: it goes over to another stack and keeps its frame pointer, or, where it has no
@@ -67,11 +68,11 @@ export interface GoFrames {
 export type ReadGoCode = (start: number, size: number) => Uint8Array | undefined;
 
 export function readGoFrames(table: GoPclntab, machine: Machine, readCode: ReadGoCode): GoFrames {
-  const byName = findNames(table.names);
+  const names = table.placesOf(SPECIAL.keys());
   const special = new Map<number, Special>();
   let goroutine: Readonly<Rule> | undefined;
   for (const { start, end, nameAt } of table.functions()) {
-    const kind = byName.get(nameAt);
+    const kind = SPECIAL.get(names.get(nameAt) ?? '');
     if (kind) special.set(start, kind);
     if (kind === 'schedule' && machine === 'x86_64')
       goroutine ??= readGoroutineRule(readCode(start, Math.min(end - start, MAX_LEAVING_BYTES)));
@@ -92,17 +93,6 @@ export function readGoFrames(table: GoPclntab, machine: Machine, readCode: ReadG
       return added;
     },
   };
-}
-
-/** Where the names above stand; functions are then looked up by a number. */
-function findNames(bytes: Uint8Array): Map<number, Special> {
-  const names = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  const found = new Map<number, Special>();
-  for (const [name, kind] of SPECIAL) {
-    const at = names.indexOf(`\0${name}\0`, 0, 'latin1');
-    if (at >= 0) found.set(at + 1, kind);
-  }
-  return found;
 }
 
 interface GoTarget {

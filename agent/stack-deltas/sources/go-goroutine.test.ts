@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { RuleKind } from '../../records/records.gen.ts';
-import { findInstructions, readGoroutineRule, TAKES_SCHEDULER } from './go-goroutine.ts';
+import { findInstructions } from '../../../common/elf/go-instructions.ts';
+import { readGoroutineRule, TAKES_SCHEDULER } from './go-goroutine.ts';
 
 const bytes = (hex: string): Buffer => Buffer.from(hex.replaceAll(' ', ''), 'hex');
 /** mov %fs:-8,%rdi; mov 48(%rdi),%rbx; …; mov %rbp,96(%rdi); …; mov 56(%rbx),%rsp; mov $0,%rbp: runtime.morestack of Go 1.26 */

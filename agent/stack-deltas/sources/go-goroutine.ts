@@ -4,6 +4,7 @@
  * morestack itself tells. Facts: runtime/asm_amd64.s and runtime2.go of Go 1.16 to 1.27.
  */
 import type { Machine } from '../../../common/elf/elf.ts';
+import { findInstructions, findThreadOffset } from '../../../common/elf/go-instructions.ts';
 import { RuleKind } from '../../records/records.gen.ts';
 import { newRule, type Rule } from '../rules/rules.ts';
 
@@ -12,8 +13,6 @@ export const TAKES_SCHEDULER: Readonly<Record<Machine, string>> = {
   x86_64: '4[89]8b6[0-7]38',
   aarch64: '1f000091',
 };
-/** mov %fs:N, %rdi; in position-independent programs mov $N, %rcx; mov %fs:(%rcx), %rdi */
-const LOADS_G = ['64488b3c25(.{8})', '48c7c1(.{8})64488b39'];
 /** mov %rbp, N(%rdi) or N(%rsi): the frame pointer is saved in g.sched.bp */
 const SAVES_FP = '48896[ef](6[08])';
 const G_M = 48;
@@ -23,26 +22,16 @@ const CURRENT: ReadonlyMap<number, number> = new Map([
   [0x60, 184],
 ]);
 
-/** Where in code, in bytes, the instructions end, and the digits that the pattern has asked for. */
-export function findInstructions(
-  code: Uint8Array,
-  pattern: string,
-): { end: number; digits: string | undefined } | undefined {
-  const hex = Buffer.from(code).toString('hex');
-  const found = new RegExp(`^(?:..)*?${pattern}`).exec(hex);
-  return found ? { end: found[0].length / 2, digits: found[1] } : undefined;
-}
-
 /** Of the code of runtime.morestack; undefined where that is another function, or does not tell. */
 export function readGoroutineRule(code: Uint8Array | undefined): Readonly<Rule> | undefined {
   if (!code) return undefined;
-  const tls = LOADS_G.map((pattern) => findInstructions(code, pattern)?.digits).find((digits) => digits);
+  const tls = findThreadOffset(code);
   const fpAt = Number.parseInt(findInstructions(code, SAVES_FP)?.digits ?? '', 16);
   const current = CURRENT.get(fpAt);
   if (tls === undefined || current === undefined) return undefined;
   return newRule({
     kind: RuleKind.GOROUTINE,
-    cfaOffset: Buffer.from(tls, 'hex').readInt32LE(),
+    cfaOffset: tls,
     cfaOffset2: current,
     fpOffset: fpAt,
     raOffset: G_M,

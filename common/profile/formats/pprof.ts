@@ -6,6 +6,7 @@
 import { gzipSync } from 'node:zlib';
 import { Profile as Pprof, StringTable } from 'pprof-format';
 import { attributesText, readAttributes } from '../model/attributes.ts';
+import { PROGRAM_LABEL } from '../model/sample-attributes.ts';
 import { processName } from '../model/frame-name.ts';
 import { mergeProfiles } from '../model/merge.ts';
 import {
@@ -161,6 +162,12 @@ function writePlaces(profile: Profile, s: Strings): Pick<Input, 'mapping' | 'loc
 /** Those with a place of their own in a profile; others are attributes. */
 const OWN_LABELS: ReadonlySet<string> = new Set(['pid', 'tid', 'thread', 'process']);
 
+/** A program's labels are called as it calls them, so that Go's tools find them. */
+function labelOf(key: string): string {
+  const own = key.startsWith(PROGRAM_LABEL) ? key.slice(PROGRAM_LABEL.length) : key;
+  return OWN_LABELS.has(own) ? key : own;
+}
+
 function writeSample(
   profile: Profile,
   columns: readonly Column[],
@@ -179,7 +186,7 @@ function writeSample(
       ...label('thread', sample.threadName),
       ...label('process', processName(profile, sample.process)),
       ...[...readAttributes(attributes)].flatMap(([key, value]) =>
-        OWN_LABELS.has(key) ? [] : label(key, value),
+        OWN_LABELS.has(key) ? [] : label(labelOf(key), value),
       ),
     ],
   };

@@ -9,6 +9,7 @@
 
 import { ProtoWriter } from '../../protobuf/proto-writer.ts';
 import { attributesText, readAttributes } from '../model/attributes.ts';
+import { isOfSample, mayBeOfSample } from '../model/sample-attributes.ts';
 import {
   emptyProfile,
   GENERATED_PLACE,
@@ -479,12 +480,9 @@ const haveSameResource = (a: Process, b: Process): boolean =>
   a.executableName === b.executableName &&
   ofResource(a.attributes) === ofResource(b.attributes);
 
-/** Of threads, not of what a resource is. */
-const isOfSample = (key: string): boolean => key.startsWith('thread.');
-
 /** Attributes without those of samples. */
 const ofResource = (attributes = ''): string =>
-  attributes.includes('"thread.')
+  mayBeOfSample(attributes)
     ? attributesText([...readAttributes(attributes)].filter(([key]) => !isOfSample(key)))
     : attributes;
 

@@ -1,0 +1,109 @@
+/** Labels that Go programs give their goroutines, and the IDs of these. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ControllerOptions } from '../../agent/controller-options.ts';
+import { readProfiles } from '../../common/profile/formats/formats.ts';
+import { readAttributes } from '../../common/profile/model/attributes.ts';
+import { mainOf, type Profile } from '../../common/profile/model/profile.ts';
+import { GOROUTINE_ID, PROGRAM_LABEL } from '../../common/profile/model/sample-attributes.ts';
+import { missingRights, scratchFolder } from '../support/fixtures.ts';
+import { Recording } from '../support/recording.ts';
+import './builds.ts';
+import { findGos } from './gos.ts';
+
+const WHO = `${PROGRAM_LABEL}who`;
+const SHARE = 0.3;
+/** What is between two goroutines, and the collector, has no labels. */
+const MAX_UNLABELLED = 0.1;
+
+let recording: Recording | undefined;
+let program: ChildProcess | undefined;
+afterEach(async () => {
+  program?.kill('SIGKILL');
+  await recording?.stop();
+});
+
+/** Values of the samples by what the attribute says, '' where it is missing; `pid`: of one process. */
+function sumsBy(profiles: readonly Profile[], attribute: string, pid?: number): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const { samples, processes } of profiles)
+    for (const { process, value } of samples) {
+      const { pid: own, attributes = '' } = processes[process]!;
+      if (pid !== undefined && own !== pid) continue;
+      const key = readAttributes(attributes).get(attribute) ?? '';
+      sums.set(key, (sums.get(key) ?? 0) + value);
+    }
+  return sums;
+}
+
+const totalOf = (sums: ReadonlyMap<string, number>): number => [...sums.values()].reduce((a, b) => a + b, 0);
+const shareOf = (sums: ReadonlyMap<string, number>): number =>
+  sums.get('a')! / (sums.get('a')! + sums.get('b')!);
+
+/** Records a program until so many of its samples have the label `who`; samples by that. */
+async function record(
+  path: string,
+  { args = [], samples, ...options }: { args?: string[]; samples: number } & Partial<ControllerOptions>,
+): Promise<Map<string, number>> {
+  recording = await Recording.start(options);
+  program = spawn(path, args, { stdio: ['pipe', 'ignore', 'inherit'] });
+  const { profiles } = recording;
+  const { pid } = program;
+  const sums = (): Map<string, number> => sumsBy(profiles, WHO, pid);
+  const labelled = (): number => totalOf(sums()) - (sums().get('') ?? 0);
+  await recording.until(() => labelled() > 0);
+  // samples before its labels were known, and of its start
+  recording.clear();
+  await recording.until(() => labelled() >= samples);
+  return sums();
+}
+
+function expectLabels(sums: ReadonlyMap<string, number>): void {
+  expect([...sums.keys()].filter((key) => key !== '').sort()).toEqual(['a', 'b']);
+  expect((sums.get('') ?? 0) / totalOf(sums)).toBeLessThan(MAX_UNLABELLED);
+}
+
+describe.skipIf(missingRights).each(missingRights ? [] : findGos())('labels of $title', (go) => {
+  it('as in the profile that the program takes of itself', async ({ task }) => {
+    task.meta.build = go.build;
+    const own = join(scratchFolder, `own-${go.build.version}.pb.gz`);
+    const sums = await record(go.compile('labels.go'), { args: [own], samples: 1500 });
+    program!.stdin!.end();
+    await once(program!, 'exit');
+    expectLabels(sums);
+    expect(Math.abs(shareOf(sums) - SHARE)).toBeLessThan(0.06);
+    const ofProgram = sumsBy([mainOf(readProfiles(own, readFileSync(own)))], 'who');
+    expect(Math.abs(shareOf(sums) - shareOf(ofProgram))).toBeLessThan(0.07);
+    const services = sumsBy(recording!.profiles, `${PROGRAM_LABEL}service`, program!.pid);
+    expect([...services.keys()].filter((key) => key !== '')).toEqual(['demo']);
+  });
+
+  it.each([
+    ['position-independent', ['-buildmode=pie']],
+    ['stripped', ['-ldflags=-s -w']],
+    ['C and a dynamic linker', ['-ldflags=-linkmode=external']],
+    ['C, static', ['-ldflags=-linkmode=external -extldflags=-static']],
+  ])('%s', async (_, flags) => {
+    expectLabels(await record(go.compile('labels.go', flags), { samples: 200 }));
+  });
+
+  it('with the IDs of goroutines, where these are asked for', async ({ task }) => {
+    task.meta.build = go.build;
+    await record(go.compile('labels.go'), { samples: 200, goroutineIds: true });
+    const ids = sumsBy(recording!.profiles, GOROUTINE_ID, program!.pid);
+    const busiest = [...ids].sort(([, a], [, b]) => b - a).slice(0, 2);
+    expect(busiest.every(([id, value]) => /^[1-9]\d*$/.test(id) && value > 20)).toBe(true);
+  });
+
+  it('left out where that is asked for', async () => {
+    recording = await Recording.start({ labels: false });
+    program = spawn(go.compile('labels.go'), { stdio: ['pipe', 'ignore', 'inherit'] });
+    const { pid } = program;
+    const isWhole = ({ frames }: { frames: string[] }): boolean => frames.includes('runtime.goexit.abi0') || frames.includes('runtime.goexit');
+    await recording.until(() => recording!.stacks(pid).filter(isWhole).length > 20);
+    expect([...sumsBy(recording.profiles, WHO, pid).keys()]).toEqual(['']);
+  });
+});
