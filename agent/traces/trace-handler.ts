@@ -6,8 +6,8 @@ import type { TraceId } from '../../common/base/brand.ts';
 import { joinAttributes } from '../../common/profile/model/attributes.ts';
 import { EF_TRACE_OF_PROCESS, PROFILE_TYPES, SAMPLE, TRACE } from '../records/records.gen.ts';
 import { Interval } from './interval.ts';
-import type { TraceStore } from './trace-store.ts';
 import { attributesOfLabels } from './labels.ts';
+import type { TraceStore } from './trace-store.ts';
 import { attributesOfWait, isWait } from './waits.ts';
 
 const SOURCES: number = PROFILE_TYPES.length;

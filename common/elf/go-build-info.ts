@@ -32,7 +32,9 @@ function readText(elf: ElfFile, at: number): string | undefined {
   const head = elf.source.read(at, TEXT_AT);
   if (!MAGIC.equals(head.subarray(0, MAGIC.length))) return undefined;
   if (head[FLAGS_AT]! & HAS_TEXT) {
-    const cursor = new Cursor(elf.source.read(at + TEXT_AT, Math.min(MAX_VERSION_BYTES, elf.source.size - at - TEXT_AT)));
+    const cursor = new Cursor(
+      elf.source.read(at + TEXT_AT, Math.min(MAX_VERSION_BYTES, elf.source.size - at - TEXT_AT)),
+    );
     const length = cursor.uleb();
     return latin1(cursor.bytes.subarray(cursor.at, cursor.at + length));
   }

@@ -102,7 +102,8 @@ describe.skipIf(missingRights).each(missingRights ? [] : findGos())('labels of $
     recording = await Recording.start({ labels: false });
     program = spawn(go.compile('labels.go'), { stdio: ['pipe', 'ignore', 'inherit'] });
     const { pid } = program;
-    const isWhole = ({ frames }: { frames: string[] }): boolean => frames.includes('runtime.goexit.abi0') || frames.includes('runtime.goexit');
+    const isWhole = ({ frames }: { frames: string[] }): boolean =>
+      frames.includes('runtime.goexit.abi0') || frames.includes('runtime.goexit');
     await recording.until(() => recording!.stacks(pid).filter(isWhole).length > 20);
     expect([...sumsBy(recording.profiles, WHO, pid).keys()]).toEqual(['']);
   });

@@ -48,4 +48,3 @@ function describeGo(tool: string): Go {
     },
   };
 }
-

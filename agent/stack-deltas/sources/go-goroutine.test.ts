@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { RuleKind } from '../../records/records.gen.ts';
 import { findInstructions } from '../../../common/elf/go-instructions.ts';
+import { RuleKind } from '../../records/records.gen.ts';
 import { readGoroutineRule, TAKES_SCHEDULER } from './go-goroutine.ts';
 
 const bytes = (hex: string): Buffer => Buffer.from(hex.replaceAll(' ', ''), 'hex');

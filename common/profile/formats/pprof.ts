@@ -6,7 +6,6 @@
 import { gzipSync } from 'node:zlib';
 import { Profile as Pprof, StringTable } from 'pprof-format';
 import { attributesText, readAttributes } from '../model/attributes.ts';
-import { PROGRAM_LABEL } from '../model/sample-attributes.ts';
 import { processName } from '../model/frame-name.ts';
 import { mergeProfiles } from '../model/merge.ts';
 import {
@@ -34,6 +33,7 @@ import {
   valueTypeName,
 } from '../model/profile-type.ts';
 import { ReadBudget } from '../model/read-limits.ts';
+import { PROGRAM_LABEL } from '../model/sample-attributes.ts';
 
 const KERNEL_FILE = '[kernel.kallsyms]';
 

@@ -9,7 +9,6 @@
 
 import { ProtoWriter } from '../../protobuf/proto-writer.ts';
 import { attributesText, readAttributes } from '../model/attributes.ts';
-import { isOfSample, mayBeOfSample } from '../model/sample-attributes.ts';
 import {
   emptyProfile,
   GENERATED_PLACE,
@@ -20,6 +19,7 @@ import {
   type Sample,
 } from '../model/profile.ts';
 import { MAX_VALUE, type ProfileType, type ValueType } from '../model/profile-type.ts';
+import { isOfSample, mayBeOfSample } from '../model/sample-attributes.ts';
 import { FILENAME, FunctionTexts, NAME, START_LINE, SYSTEM_NAME } from './function-texts.ts';
 import { EntryTable, StringTable } from './otlp-tables.ts';
 
