@@ -6,6 +6,7 @@
 #ifndef EF_LABELS_H
 #define EF_LABELS_H
 
+#include "memory.h"
 #include "user-memory.h"
 
 #define LABEL_ALIGNMENT 4
