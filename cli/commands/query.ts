@@ -1,7 +1,9 @@
 /** `everyframe query …`: the answers of the query API as text or as JSON. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { printable } from '../../common/base/printable.ts';
+import { IDLE_MODES, type IdleMode } from '../../common/profile/filters/idle-pools.ts';
 import { addExamples } from '../program/examples.ts';
+import { IDLE_HELP } from '../program/idle-help.ts';
 import { explainNothing } from '../query/other-types.ts';
 import { baseOf } from '../query/query-base.ts';
 import { ask, DEFAULT_URL, type Query } from '../query/query-client.ts';
@@ -33,6 +35,7 @@ interface Flags {
   where?: string;
   type?: string;
   transform?: string;
+  idle?: IdleMode;
   baseFrom?: string;
   baseTo?: string;
   baseRange?: string;
@@ -146,14 +149,16 @@ function registerWaits(query: Command): void {
     ],
     ['everyframe query waits --by thread --range 1m', 'which threads waited, in the last minute'],
     [
-      'everyframe query top --type off_cpu --where thread.state=blocked:lock',
-      'functions that wait for locks',
+      'everyframe query top --type off_cpu --idle hide --where thread.state=blocked:lock',
+      'functions that wait for locks, without pools that wait for work',
     ],
   ]);
 }
 
 const transformed = (command: Command): Command =>
-  command.option('--transform <LIST>', 'changes of the stacks, such as: focus=main hide~^std:: only=mine');
+  command
+    .option('--transform <LIST>', 'changes of the stacks, such as: focus=main hide~^std:: only=mine')
+    .addOption(new Option('--idle <MODE>', IDLE_HELP).choices(IDLE_MODES));
 
 function add(query: Command, usage: string, description: string, path: string, toText: ToText): Command {
   return withTime(query.command(usage))
@@ -199,7 +204,10 @@ function readLimit(text: string): number {
 
 /** As text, a tree is cut after it came, so that what is left out can be told. */
 function toQuery(path: string, flags: Flags, name: string | undefined): Query {
-  const { from, to, range, where, type, transform, by, limit, json } = flags;
+  const { from, to, range, where, type, by, limit, json } = flags;
+  // first: what tells idle threads may be taken out by the others
+  const transform =
+    [flags.idle && `idle=${flags.idle}`, flags.transform].filter(Boolean).join(' ') || undefined;
   if (path === 'types') return { from, to, range };
   const isTree = path === 'tree' || path === 'callers';
   return {

@@ -2,23 +2,17 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { packageRoot } from '../../agent/base/package-root.ts';
 import type { Controller } from '../../agent/controller.ts';
 import { sourceTypes } from '../../agent/events/event-types.ts';
 import { AGENT_SETTINGS, parseAgentOptions, parseDuration } from '../../agent/settings/options.ts';
 import type { EventTotals } from '../../agent/tracer/event-sources.ts';
 import { type Pid, toPid } from '../../common/base/brand.ts';
+import { IDLE_MODES, type IdleMode } from '../../common/profile/filters/idle-pools.ts';
 import { checkReadable } from '../../common/profile/formats/formats.ts';
-import { mergeProfiles } from '../../common/profile/model/merge.ts';
-import {
-  countEvents,
-  mainOf,
-  type Profile,
-  type ProfileSet,
-  setOf,
-} from '../../common/profile/model/profile.ts';
-import { findType, type ProfileType, typeKey, valueKind } from '../../common/profile/model/profile-type.ts';
+import { mainOf, type Profile, type ProfileSet } from '../../common/profile/model/profile.ts';
+import { findType } from '../../common/profile/model/profile-type.ts';
 import { isStream } from '../output/output-file.ts';
 import {
   addWriteFlags,
@@ -28,8 +22,10 @@ import {
   type WriteFlags,
 } from '../output/profile-files.ts';
 import { lostSamples, recordSummary } from '../output/record-summary.ts';
+import { Recording } from '../output/recording.ts';
 import { addExamples } from '../program/examples.ts';
 import { RECORD_FREQUENCY, RECORD_FREQUENCY_HELP } from '../program/frequency.ts';
+import { IDLE_HELP } from '../program/idle-help.ts';
 import { makePlainLogger } from '../program/logger.ts';
 import { addSetting } from '../program/settings.ts';
 import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from '../start/chosen-processes.ts';
@@ -54,13 +50,12 @@ interface RecordFlags extends WriteFlags {
   verbose?: boolean;
   view?: boolean;
   type?: string;
+  idle?: IdleMode;
 }
 
 /** Exit code where nothing was sampled, unless a command has a code of its own. */
 const NOTHING_SAMPLED = 4;
 const DEFAULT_DURATION = '10s';
-/** A recording is merged now and then, so that its memory grows with what is distinct in it. */
-const MERGE_EVERY = 16;
 /** A command that does not end at SIGTERM. */
 const END_COMMAND_MS = 3000;
 /** Where new programs are met all the time, it begins without the tables of some. */
@@ -88,6 +83,7 @@ export function registerRecord(program: Command): void {
     .option('-p, --pid <PID>', PID_HELP, collectPid)
     .option('-o, --output <FILE>', OUTPUT_HELP, 'everyframe.pb.gz')
     .option('--symbols <full|names|off>', 'lines and inlined functions, functions only, or addresses', 'full')
+    .addOption(new Option('--idle <MODE>', `with --off-cpu, ${IDLE_HELP}`).choices(IDLE_MODES))
     .option('--type <TYPE>', 'write only samples of this type (default: all that are sampled)')
     .option('--view', 'then open the recording in the page, as everyframe view does')
     .option('-v, --verbose', 'log more, and what was counted')
@@ -102,39 +98,6 @@ export function registerRecord(program: Command): void {
     'after',
     `\nExit codes: that of the command; else 0, ${NOTHING_SAMPLED} where nothing was sampled, 1 for errors.`,
   );
-}
-
-/** Collects what the controller makes; merges as it goes. */
-class Recording {
-  readonly #types: readonly ProfileType[];
-  #profiles: Profile[] = [];
-  samples = 0;
-
-  /** All types that are sampled. */
-  constructor(types: readonly ProfileType[]) {
-    this.#types = types;
-  }
-
-  push(profile: Profile): void {
-    this.samples += countEvents(profile);
-    // of what is in use the newest holds
-    if (valueKind(profile.type) === 'level')
-      this.#profiles = this.#profiles.filter(({ type }) => typeKey(type) !== typeKey(profile.type));
-    this.#profiles.push(profile);
-    if (this.#profiles.length >= MERGE_EVERY) this.#profiles = mergeProfiles(this.#profiles);
-  }
-
-  clear(): void {
-    this.#profiles = [];
-    this.samples = 0;
-  }
-
-  /** Of all types, or of one that may have no samples. */
-  finish(type?: string): ProfileSet {
-    const wanted = type === undefined ? undefined : this.#types[findType(this.#types, type)]!;
-    const isWanted = (profile: Profile): boolean => !wanted || typeKey(profile.type) === typeKey(wanted);
-    return setOf(mergeProfiles(this.#profiles.filter(isWanted)));
-  }
 }
 
 const sinceThen = (totals: readonly EventTotals[], before: readonly EventTotals[]): EventTotals[] =>
@@ -216,7 +179,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
       `\r\x1b[K${recording.samples} samples, naming the last and writing ${flags.output} …\r\x1b[K`,
     );
   await controller.stop();
-  const recorded = recording.finish(flags.type);
+  const recorded = recording.finish(flags);
   await saveProfiles(flags, recorded);
   const counters = controller.counters();
   const summary = {

@@ -55,6 +55,18 @@ describe('transforms', () => {
     expect(apply('focus=f', lines)).toEqual(['cc;f 2', 'sh;f;g;f;h 3']);
   });
 
+  it('idle: threads that wait for work are one box of their pool below the process, or left out', () => {
+    const wait = 'start_thread;take_work;pthread_cond_wait';
+    const lines = [
+      `app;${wait};futex@kernel;schedule@kernel 5`,
+      `app;${wait} 1`,
+      'app;start_thread;take_work 2',
+    ];
+    expect(apply('idle=fold', lines)).toEqual(['app;[idle: worker] 6', 'app;start_thread;take_work 2']);
+    expect(apply('idle=hide', lines)).toEqual(['app;start_thread;take_work 2']);
+    expect(() => parseTransforms('idle=maybe')).toThrow('idle=fold or idle=hide');
+  });
+
   it('hide: callees go to the caller', () => {
     const lines = ['sh;main;call;f 3', 'sh;main;call 2', 'sh;main;f 1'];
     expect(apply('hide=call', lines)).toEqual(['sh;main 2', 'sh;main;f 4']);

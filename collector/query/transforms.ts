@@ -1,10 +1,12 @@
 /** Stacks as a reader wants to see them: each transform makes a new tree, and no event is counted twice. */
 import { toPattern } from '../../common/profile/filters/filter.ts';
+import { readIdleMode } from '../../common/profile/filters/idle-pools.ts';
 import { ALL_RUNTIMES, isMine, readRuntimes } from '../../common/profile/filters/my-code.ts';
 import type { Transform } from '../../common/profile/filters/transform-list.ts';
 import type { Frame, StackCounts, Stacks } from '../store/store.ts';
 import { FrameTable } from '../store/trees/frame-table.ts';
 import { StackTree } from '../store/trees/stack-tree.ts';
+import { findIdleNodes } from './idle-nodes.ts';
 
 export interface Transformed {
   stacks: Stacks;
@@ -16,7 +18,7 @@ export interface Transformed {
 export function transformStacks(stacks: Stacks, transforms: readonly Transform[]): Transformed {
   let done: Transformed = { stacks, nodes: Int32Array.from(stacks.parents, (_, node) => node) };
   for (const transform of transforms) {
-    const rule = ruleOf(transform, done.stacks.frames);
+    const rule = ruleOf(transform, done.stacks);
     const next = new Pass(done.stacks, rule.kind !== 'merge').run(rule);
     done = { stacks: next.stacks, nodes: done.nodes.map((node) => (node < 0 ? -1 : next.nodes[node]!)) };
   }
@@ -43,10 +45,13 @@ type Rule =
   | { kind: 'focus'; isFocus(frame: number): boolean }
   | { kind: 'hide'; isHidden(frame: number): boolean }
   | { kind: 'collapse'; isLast(frame: number): boolean }
+  /** What stands for each node's pool; missing where it has none. */
+  | { kind: 'idle'; pools: readonly (Frame | undefined)[]; isHidden: boolean }
   /** Neighbours that get the same replacement become one. */
   | { kind: 'merge'; replace(frame: number): Frame | undefined };
 
-function ruleOf({ name, operator, values }: Transform, frames: readonly Frame[]): Rule {
+function ruleOf({ name, operator, values }: Transform, stacks: Stacks): Rule {
+  const { frames } = stacks;
   const test = tester(operator, values);
   const byName = memo(frames, (frame) => test(frame.name));
   switch (name) {
@@ -54,6 +59,8 @@ function ruleOf({ name, operator, values }: Transform, frames: readonly Frame[])
       return { kind: 'focus', isFocus: byName };
     case 'hide':
       return { kind: 'hide', isHidden: byName };
+    case 'idle':
+      return { kind: 'idle', pools: findIdleNodes(stacks), isHidden: readIdleMode(values) === 'hide' };
     case 'only': {
       const runtimes = readRuntimes(values) ?? ALL_RUNTIMES;
       return { kind: 'hide', isHidden: memo(frames, (frame) => !isMine(frame, runtimes)) };
@@ -155,6 +162,12 @@ class Pass {
         }
         this.#marked[node] = rule.isLast(frame) ? 1 : 0;
         return this.#child(above, frame);
+      case 'idle': {
+        const pool = rule.pools[node];
+        if (pool === undefined) return this.#child(above, frame);
+        if (rule.isHidden) return -1;
+        return this.#tree.child(this.#child(0, this.#processFrame(node)), this.#table.intern(pool));
+      }
       case 'merge': {
         const replacement = rule.replace(frame);
         if (replacement === undefined) return this.#child(above, frame);

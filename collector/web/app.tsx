@@ -206,6 +206,7 @@ function Shown({ timeline, diagnosis, ...view }: ShownProperties) {
         <Tabs view={state.view} onView={(name) => change({ view: name, zoom: '' })} />
         <TransformBar
           transform={state.transform}
+          type={state.type}
           onTransform={(transform) => change({ transform, zoom: '' })}
         />
       </div>

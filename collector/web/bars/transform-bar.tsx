@@ -1,23 +1,34 @@
+import { IDLE_MODES, type IdleMode } from '../../../common/profile/filters/idle-pools.ts';
 import { libraryOf, RUNTIMES, runtimeLabel } from '../../../common/profile/filters/my-code.ts';
-import type { Transform } from '../../../common/profile/filters/transform-list.ts';
+import type { Transform, TransformName } from '../../../common/profile/filters/transform-list.ts';
 import { formatFilter } from '../state/questions.ts';
 import { readTransforms } from '../state/terms.ts';
 
+const OFF_CPU = 'off_cpu/nanoseconds';
+const WALL = 'wall_time/nanoseconds';
+
 interface Properties {
   transform: string;
+  /** Of the samples that are shown. */
+  type: string;
   onTransform(transform: string): void;
 }
 
 /** The transforms in force, each of which can be taken back. */
-export function TransformBar({ transform, onTransform }: Properties) {
+export function TransformBar({ transform, type, onTransform }: Properties) {
   const list = readTransforms(transform);
-  const mine = list.find(({ name }) => name === 'only');
-  const others = list.filter(({ name }) => name !== 'only');
-  const setMine = (values: string): void =>
-    onTransform([...others.map(format), ...(values === '' ? [] : [`only=${values}`])].join(' '));
+  const valuesOf = (wanted: TransformName): string =>
+    list.find(({ name }) => name === wanted)?.values.join() ?? '';
+  const others = list.filter(({ name }) => name !== 'only' && name !== 'idle');
+  // idle threads are told by frames that the others may take out
+  const set = (idle: string, mine: string): void =>
+    onTransform([...term('idle', idle), ...others.map(format), ...term('only', mine)].join(' '));
+  const [idle, mine] = [valuesOf('idle'), valuesOf('only')];
+  const isWaiting = type === OFF_CPU || type === WALL || idle !== '';
   return (
     <div class="transforms">
-      <MyCode values={mine?.values.join() ?? ''} onValues={setMine} />
+      {isWaiting && <IdleThreads values={idle} onValues={(values) => set(values, mine)} />}
+      <MyCode values={mine} onValues={(values) => set(idle, values)} />
       <ul class="chips" aria-label="Transforms">
         {others.map((each, i) => (
           <li key={`${i} ${format(each)}`} class="chip">
@@ -43,14 +54,33 @@ export function TransformBar({ transform, onTransform }: Properties) {
   );
 }
 
-interface MyCodeProperties {
-  /** Of `only=`, '' for none. */
+interface ValuesProperties {
+  /** Of `idle=` or `only=`, '' for none. */
   values: string;
   onValues(values: string): void;
 }
 
+const IDLE_LABELS: Record<IdleMode, string> = { fold: 'folded', hide: 'hidden' };
+
+/** What becomes of threads that wait for work. */
+function IdleThreads({ values, onValues }: ValuesProperties) {
+  return (
+    <label title="pools and event loops that wait for work: of libuv, Go, Java, Python, and of C and C++ with conditions">
+      Idle threads{' '}
+      <select value={values} onChange={(event) => onValues(event.currentTarget.value)}>
+        <option value="">shown</option>
+        {IDLE_MODES.map((mode) => (
+          <option key={mode} value={mode}>
+            {IDLE_LABELS[mode]}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 /** On and off, and while it is on of which runtimes. */
-function MyCode({ values, onValues }: MyCodeProperties) {
+function MyCode({ values, onValues }: ValuesProperties) {
   const isPreset = values === 'mine' || RUNTIMES.some((runtime) => runtime === values);
   return (
     <span class="my-code">
@@ -82,4 +112,5 @@ function MyCode({ values, onValues }: MyCodeProperties) {
   );
 }
 
+const term = (name: string, values: string): string[] => (values === '' ? [] : [`${name}=${values}`]);
 const format = ({ name, ...rest }: Transform): string => formatFilter([{ key: name, ...rest }]);

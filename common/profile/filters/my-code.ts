@@ -157,7 +157,18 @@ const rules: readonly (readonly [Runtime, Rule])[] = RUNTIMES.map((runtime) => [
 const isBinaryOf = (kinds: readonly string[], name: string): boolean =>
   kinds.some((kind) => isFrameType(kind) && FRAME_TYPES[kind].binaries?.test(name) === true);
 
-const isRuntime = (mapping: string): boolean => isBinaryOf(KNOWN_FRAME_TYPES, fileName(mapping));
+const isRuntime = (mapping: string): boolean => runtimeOf(mapping) !== undefined;
+
+/** The type of the frames that a program or a library is the runtime of. */
+export const runtimeOf = (mapping: string): KnownFrameType | undefined =>
+  KNOWN_FRAME_TYPES.find((type) => isBinaryOf([type], fileName(mapping)));
+
+/** What stands between the start of a thread and its function: libc's, and what is generated from templates. */
+export const isStartOfThread = ({ name, file, mapping }: CodeFrame): boolean =>
+  START_UP.test(name) ||
+  SYSTEM_SOURCE.test(file) ||
+  /^(?:std|core)::/.test(name) ||
+  /^lib(?:c|pthread|stdc\+\+|c\+\+)[.-]/.test(fileName(mapping));
 
 const isNative = (kind: string): boolean => kind === 'native' || kind === 'unknown' || kind === '';
 

@@ -3,6 +3,7 @@
  * to right. Values follow the rules of filters.
  */
 import { FilterError, readTerms, toPattern } from './filter.ts';
+import { readIdleMode } from './idle-pools.ts';
 import { RUNTIMES, readRuntimes } from './my-code.ts';
 
 export const TRANSFORMS = {
@@ -12,6 +13,7 @@ export const TRANSFORMS = {
   library: 'neighbouring frames of a binary become one',
   kind: 'neighbouring frames of a kind become one',
   recursion: 'calls of the function by itself become one; "all": of every function',
+  idle: '"fold": stacks of threads that wait for work become one box of their pool; "hide": they are left out',
   only: `"mine": frames of the kernel, of runtimes and of their libraries are taken out; or of some runtimes: ${RUNTIMES.join(', ')}`,
 } as const;
 
@@ -40,6 +42,9 @@ export function parseTransforms(text: string): Transform[] {
       throw new FilterError(
         `"${key}${operator}${values.join()}": write only=mine, or runtimes of ${RUNTIMES.join(', ')}`,
       );
+    }
+    if (key === 'idle' && (operator !== '=' || readIdleMode(values) === undefined)) {
+      throw new FilterError(`"${key}${operator}${values.join()}": write idle=fold or idle=hide`);
     }
     return { name: key as TransformName, operator, values };
   });

@@ -70,7 +70,7 @@ const ROWS = {
     category: 'JVM',
     colour: 'brown',
     packageOf: javaPackage,
-    binaries: /^java$|^lib(?:jvm|java|nio|net|zip|jimage)\.so/,
+    binaries: /^java$|^lib(?:jvm|jli|java|nio|net|zip|jimage)\.so/,
   },
   ruby: { label: 'Ruby', hue: 12, category: 'Ruby', colour: 'red', binaries: /^ruby[\d.]*$|^libruby/ },
   perl: { label: 'Perl', hue: 300, category: 'Perl', colour: 'purple', binaries: /^perl[\d.]*$|^libperl/ },

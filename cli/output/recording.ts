@@ -1,0 +1,54 @@
+/** What `record` writes in the end. */
+import { foldIdle } from '../../common/profile/filters/fold-idle.ts';
+import type { IdleMode } from '../../common/profile/filters/idle-pools.ts';
+import { mergeProfiles } from '../../common/profile/model/merge.ts';
+import { countEvents, type Profile, type ProfileSet, setOf } from '../../common/profile/model/profile.ts';
+import {
+  findType,
+  type ProfileType,
+  typeKey,
+  typeName,
+  valueKind,
+} from '../../common/profile/model/profile-type.ts';
+
+/** A recording is merged now and then, so that its memory grows with what is distinct in it. */
+const MERGE_EVERY = 16;
+/** Type of the profile that idle threads are in. */
+const WAITS = 'off_cpu/nanoseconds';
+
+/** Collects what the controller makes; merges as it goes. */
+export class Recording {
+  readonly #types: readonly ProfileType[];
+  #profiles: Profile[] = [];
+  samples = 0;
+
+  /** All types that are sampled. */
+  constructor(types: readonly ProfileType[]) {
+    this.#types = types;
+  }
+
+  push(profile: Profile): void {
+    this.samples += countEvents(profile);
+    // of what is in use the newest holds
+    if (valueKind(profile.type) === 'level')
+      this.#profiles = this.#profiles.filter(({ type }) => typeKey(type) !== typeKey(profile.type));
+    this.#profiles.push(profile);
+    if (this.#profiles.length >= MERGE_EVERY) this.#profiles = mergeProfiles(this.#profiles);
+  }
+
+  clear(): void {
+    this.#profiles = [];
+    this.samples = 0;
+  }
+
+  /** Of all types, or of one that may have no samples. */
+  finish({ type, idle }: { type?: string | undefined; idle?: IdleMode | undefined }): ProfileSet {
+    const wanted = type === undefined ? undefined : this.#types[findType(this.#types, type)]!;
+    const isWanted = (profile: Profile): boolean => !wanted || typeKey(profile.type) === typeKey(wanted);
+    const isFolded = ({ type }: Profile): boolean => idle !== undefined && typeName(type) === WAITS;
+    const profiles = this.#profiles
+      .filter(isWanted)
+      .map((profile) => (isFolded(profile) ? foldIdle(profile, idle!) : profile));
+    return setOf(mergeProfiles(profiles));
+  }
+}
