@@ -23,6 +23,7 @@
 #define V8_ENTRY_SAVES 144
 #define HAS_HOTSPOT 0
 #define HAS_DOTNET 0
+#define HAS_BEAM 0
 #define RETURN_ADDRESS_ON_STACK 0
 /* that of SVE is the thread's own: DWARF's register VG, which frames are measured by that hold vectors */
 #define HAS_VECTOR_LENGTH 1

@@ -102,7 +102,9 @@
 	X(go_bad_labels, "Samples without Go's labels: they contradict themselves") \
 	X(labels_read_failed, "Reads of labels that failed, at least at first: see stacks_deferred") \
 	X(labels_left_out, "Labels left out: without a key, with one of more than 100 bytes, or beyond 1,024 bytes or 64 labels") \
-	X(labels_cut, "Labels whose value was cut at 256 bytes")
+	X(labels_cut, "Labels whose value was cut at 256 bytes") \
+	X(beam_read_failed, "Reads of BEAM's memory that failed") \
+	X(beam_no_stack, "Samples in code of BEAM's JIT of which the Erlang stack was not found: the callers are left out")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

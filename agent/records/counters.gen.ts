@@ -95,5 +95,7 @@ export const BPF_COUNTERS = [
   { name: 'labels_read_failed', text: "Reads of labels that failed, at least at first: see stacks_deferred" },
   { name: 'labels_left_out', text: "Labels left out: without a key, with one of more than 100 bytes, or beyond 1,024 bytes or 64 labels" },
   { name: 'labels_cut', text: "Labels whose value was cut at 256 bytes" },
+  { name: 'beam_read_failed', text: "Reads of BEAM's memory that failed" },
+  { name: 'beam_no_stack', text: "Samples in code of BEAM's JIT of which the Erlang stack was not found: the callers are left out" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

@@ -27,6 +27,7 @@ export const EF_FUNCTION_SETS = 1024;
 export const EF_PROCESS_WAYS = 4;
 export const EF_PROCESS_SETS = 4096;
 export const EF_VDSO_KEY = 1;
+export const EF_BEAM_COOKIE_BITS = 19;
 export const EF_DOTNET_COOKIE_SHIFT = 3;
 export const EF_HOTSPOT_NO_BCI = 65535;
 export const EF_HOTSPOT_HEAPS = 16;
@@ -53,6 +54,7 @@ export const FrameKind = {
   PERL: 11,
   LUAJIT: 12,
   GO: 13,
+  BEAM: 14,
 } as const;
 
 export const Marker = {
@@ -132,6 +134,7 @@ export const Runtime = {
   PERL: 7,
   LUAJIT: 8,
   GO: 9,
+  BEAM: 10,
 } as const;
 
 export const EventFieldKind = {
@@ -296,6 +299,7 @@ export const RUNTIME_MAPS = {
   PERL: 'perl_files',
   LUAJIT: 'luajit_files',
   GO: 'go_files',
+  BEAM: 'beam_vms',
 } as const;
 
 /** Size and byte offsets of struct ef_process_id. */
@@ -488,13 +492,13 @@ export const CODE = {
 
 /** Size and byte offsets of struct ef_process_runtimes. */
 export const PROCESS_RUNTIMES = {
-  bytes: 184,
+  bytes: 200,
   detected: 0,
   isAnswered: 4,
   askAgainNs: 8,
   waitNs: 16,
   files: 24,
-  deltas: 104,
+  deltas: 112,
 } as const;
 
 /** Size and byte offsets of struct ef_attachment. */
@@ -608,6 +612,24 @@ export const KNOWN_PROCESS = {
 export const PROCESS_SET = {
   bytes: 64,
   ways: 0,
+} as const;
+
+/** Size and byte offsets of struct ef_beam. */
+export const BEAM = {
+  bytes: 64,
+  attachmentFileKey: 0,
+  attachmentAskAgainNs: 8,
+  attachmentWaitNs: 16,
+  attachmentIsAttached: 24,
+  attachmentReserved: 28,
+  ranges: 32,
+  active: 40,
+  threadKey: 48,
+  process: 52,
+  stackEnd: 54,
+  md5: 56,
+  isMusl: 58,
+  reserved: 59,
 } as const;
 
 /** Size and byte offsets of struct ef_dotnet. */

@@ -9,6 +9,7 @@ import { ruby } from '../interpreters/ruby/plugin.ts';
 import { perl } from '../interpreters/perl/plugin.ts';
 import { luajit } from '../interpreters/luajit/plugin.ts';
 import { go } from '../interpreters/go/plugin.ts';
+import { beam } from '../interpreters/beam/plugin.ts';
 
 /** All runtimes that are known, in the order of their IDs. */
-export const RUNTIMES: readonly RuntimePlugin[] = [python, v8, hotspot, php, dotnet, ruby, perl, luajit, go];
+export const RUNTIMES: readonly RuntimePlugin[] = [python, v8, hotspot, php, dotnet, ruby, perl, luajit, go, beam];

@@ -35,8 +35,8 @@ export function fetchPackages(
   return undefined;
 }
 
-/** In a mount namespace of its own, where the root has a /proc: programs read their clocks there. */
-const IN_ROOT = 'mount --bind /proc "$0/proc" && exec chroot "$0" "$@"';
+/** In a mount namespace of its own, where the root has /proc and /dev: programs read their clocks there, and /dev/null. */
+const IN_ROOT = 'mount --bind /proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot "$0" "$@"';
 
 export function inRoot(root: string, program: string): Interpreter {
   return {

@@ -1,0 +1,122 @@
+/** The tables of a live BEAM, found in its variables by what they look like: builds hide where they are. */
+import { UnsupportedRuntime } from '../contract.ts';
+import type { BeamFile } from './detect-beam.ts';
+import { ATOMS, type BeamLayout, layoutOf, MODULE, RANGE_BYTES, RANGES } from './layout.ts';
+import { readAtom } from './terms.ts';
+import { CannotRead, type VmMemory, wordAt } from './vm-memory.ts';
+
+/** Addresses. */
+export interface BeamTables {
+  /** The three tables of modules. */
+  ranges: number;
+  /** The number of the one that is in use, 0: it was not found. */
+  active: number;
+  /** IndexTable of atoms. */
+  atoms: number;
+}
+
+const CHUNK_BYTES = 1 << 16;
+const MAX_MODULES = 100_000;
+const MAX_FUNCTIONS = 1 << 20;
+/** Code that all modules share, in front of the first one. */
+const SHARED_CODE_PAGES = 16;
+const PAGE = 4096;
+
+/** Throws {@link UnsupportedRuntime}, and CannotRead where the process has no such memory. */
+export function findTables(memory: VmMemory, base: number, file: BeamFile): BeamTables {
+  const layout = layoutOf(file.release);
+  const words = readVariables(memory, base + file.data.start, file.data.bytes);
+  const ranges = findRanges(memory, words, layout);
+  const atoms = findAtoms(memory, words, base + file.atomTableName, layout);
+  if (ranges === undefined || atoms === undefined)
+    throw new UnsupportedRuntime(`its table of ${ranges === undefined ? 'modules' : 'atoms'} was not found`);
+  const active = file.activeIndex === 0 ? findActiveIndex(memory, ranges, words) : base + file.activeIndex;
+  return { ranges, atoms, active };
+}
+
+interface Variables {
+  start: number;
+  words: Float64Array;
+}
+
+function readVariables(memory: VmMemory, address: number, length: number): Variables {
+  const start = Math.ceil(address / 8) * 8;
+  const words = new Float64Array(Math.floor((address + length - start) / 8));
+  for (let at = 0; at < words.length * 8; at += CHUNK_BYTES) {
+    const view = memory.view(start + at, Math.min(CHUNK_BYTES, words.length * 8 - at));
+    for (let i = 0; i < view.byteLength; i += 8) words[(at + i) / 8] = wordAt(view, i);
+  }
+  return { start, words };
+}
+
+function findRanges(memory: VmMemory, { start, words }: Variables, layout: BeamLayout): number | undefined {
+  const size = RANGES.bytes / 8;
+  for (let i = 0; i + RANGES.tables * size <= words.length; i++) {
+    const areTables = [0, 1, 2].every((table) => isRanges(words, i + table * size));
+    if (areTables && leadsToModule(memory, words[i]!, layout)) return start + i * 8;
+  }
+  return undefined;
+}
+
+function isRanges(words: Float64Array, at: number): boolean {
+  const [modules, count, allocated, middle] = [words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!];
+  if (!(count > 0 && count <= allocated && allocated <= MAX_MODULES && modules > 0)) return false;
+  const distance = middle - modules;
+  return distance >= 0 && distance <= count * RANGE_BYTES && distance % RANGE_BYTES === 0;
+}
+
+function leadsToModule(memory: VmMemory, modules: number, layout: BeamLayout): boolean {
+  try {
+    const range = memory.view(modules, RANGE_BYTES);
+    const [start, end] = [wordAt(range, 0), wordAt(range, 8)];
+    const count = memory.word(start + MODULE.functionCount);
+    const [first, last] = [0, count].map((i) => memory.word(start + layout.functions + i * 8));
+    return count > 0 && count < MAX_FUNCTIONS && first! > start && last! > first! && last! <= end;
+  } catch (error) {
+    if (error instanceof CannotRead) return false;
+    throw error;
+  }
+}
+
+function findAtoms(
+  memory: VmMemory,
+  { start, words }: Variables,
+  name: number,
+  layout: BeamLayout,
+): number | undefined {
+  for (let i = words.indexOf(name); i >= 0; i = words.indexOf(name, i + 1)) {
+    const table = start + i * 8 - ATOMS.name;
+    try {
+      readAtom(memory, { atoms: table, layout }, 0);
+      return table;
+    } catch (error) {
+      if (!(error instanceof CannotRead)) throw error;
+    }
+  }
+  return undefined;
+}
+
+/** movabs $the_active_code_index,%rdi; mov (%rdi),%edi; cmp $3,%r12 */
+const USE = Buffer.from([0x8b, 0x3f, 0x49, 0x83, 0xfc, 0x03]);
+
+/** Code that all modules share compares it with what a function was called by. */
+function findActiveIndex(memory: VmMemory, ranges: number, { start, words }: Variables): number {
+  const first = memory.word(memory.word(ranges + RANGES.modules));
+  for (let page = Math.floor(first / PAGE), i = 0; i < SHARED_CODE_PAGES; i++, page--) {
+    const found = activeIndexIn(memory, page * PAGE);
+    if (found >= start && found < start + words.length * 8) return found;
+  }
+  return 0;
+}
+
+function activeIndexIn(memory: VmMemory, page: number): number {
+  try {
+    const view = memory.view(page, PAGE);
+    const bytes = Buffer.from(view.buffer, view.byteOffset, view.byteLength);
+    const at = bytes.indexOf(USE);
+    return at >= 10 && bytes.readUInt16LE(at - 10) === 0xbf48 ? wordAt(view, at - 8) : 0;
+  } catch (error) {
+    if (error instanceof CannotRead) return 0;
+    throw error;
+  }
+}

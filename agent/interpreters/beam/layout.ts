@@ -1,0 +1,33 @@
+/**
+ * Where BEAM keeps what unwinding and naming need: beam_ranges.c, beam_code.h, index.h, atom.h and erl_process.h of each release.
+ * Offsets in bytes, checked in live processes of 25, 27 and 29.
+ */
+
+export interface BeamLayout {
+  /** BeamCodeHeader: the first of its functions; the address of its MD5 stands two words before. */
+  functions: number;
+  /** Process: where its stack ends; 0: not known. */
+  stackEnd: number;
+  /** An atom has its name as a term; else its address. */
+  hasNameTerms: boolean;
+}
+
+/** struct ranges: address, number, number that it has room for, address of the middle one. */
+export const RANGES = { modules: 0, count: 8, allocated: 16, middle: 24, bytes: 32, tables: 3 } as const;
+export const RANGE_BYTES = 16;
+export const MODULE = { functionCount: 0, lines: 72 } as const;
+/** ErtsCodeInfo. */
+export const FUNCTION = { module: 16, name: 24, arity: 32, bytes: 40 } as const;
+/** BeamCodeLineTab. */
+export const LINES = { files: 0, locationBytes: 8, locations: 16, functions: 24 } as const;
+/** IndexTable: `name` is where the text is told that it is called by. */
+export const ATOMS = { name: 64, segments: 120 } as const;
+export const ATOM = { length: 24, name: 32, bytes: 40 } as const;
+
+/** That of the newest release whose layout is known, for later ones: what is read is checked. */
+export function layoutOf(release: number): BeamLayout {
+  if (release >= 28) return { functions: 152, stackEnd: 0xc8, hasNameTerms: true };
+  if (release >= 27) return { functions: 136, stackEnd: 0xc8, hasNameTerms: false };
+  if (release >= 26) return { functions: 96, stackEnd: 0, hasNameTerms: false };
+  return { functions: 96, stackEnd: release >= 25 ? 0x88 : 0, hasNameTerms: false };
+}

@@ -1,0 +1,146 @@
+/** What a module says of its code: which function an address is in, and on which line. */
+import { lastAtOrBelow } from '../../../common/base/search.ts';
+import { FUNCTION, LINES, MODULE } from './layout.ts';
+import { type AtomPlace, atomIndex, readAtom, readText } from './terms.ts';
+import { CannotRead, type VmMemory, wordAt } from './vm-memory.ts';
+
+/** A module, as far as it was read. */
+export interface BeamModule {
+  start: number;
+  /** What its MD5 begins with. */
+  cookie: number;
+  /** Addresses of the ErtsCodeInfo of each function, in front of its code; then the end. */
+  functions: Float64Array;
+  /** Address of its BeamCodeLineTab; 0: it has none. */
+  lines: number;
+  names: Map<number, BeamFunction>;
+  files: Map<number, string>;
+}
+
+export interface BeamFunction {
+  module: string;
+  name: string;
+  arity: number;
+  /** Of each place in it that has a line: address and place of that in the module's table. */
+  addresses: Float64Array;
+  firstLocation: number;
+}
+
+/** A place in a source text; line 0: it has none. */
+export interface Location {
+  file: string;
+  line: number;
+}
+
+const MAX_FUNCTIONS = 1 << 17;
+const MAX_LINES = 1 << 16;
+const MAX_ARITY = 255;
+const FILE_SHIFT = 2 ** 24;
+const COOKIES = 2 ** 19;
+
+/** What its MD5 begins with, as ebpf/beam/unwind.h has it. */
+export function cookieOf(memory: VmMemory, start: number, functions: number): number {
+  const md5 = memory.word(start + functions - 16);
+  return md5 === 0 ? 0 : memory.u32(md5) % COOKIES;
+}
+
+/** Throws CannotRead. */
+export function readModule(
+  memory: VmMemory,
+  start: number,
+  at: { functions: number; cookie: number },
+): BeamModule {
+  const count = memory.word(start + MODULE.functionCount);
+  if (!(count > 0 && count <= MAX_FUNCTIONS)) throw new CannotRead('malformed');
+  return {
+    start,
+    cookie: at.cookie,
+    functions: readWords(memory, start + at.functions, count + 1),
+    lines: memory.word(start + MODULE.lines),
+    names: new Map(),
+    files: new Map(),
+  };
+}
+
+/** Number of the function that holds an address. Throws CannotRead. */
+export function functionAt({ functions }: BeamModule, address: number): number {
+  const i = lastAtOrBelow(functions, address);
+  if (i < 0 || i >= functions.length - 1) throw new CannotRead('malformed');
+  return i;
+}
+
+/** Throws CannotRead. */
+export function readFunction(
+  memory: VmMemory,
+  module: BeamModule,
+  i: number,
+  place: AtomPlace,
+): BeamFunction {
+  const info = memory.view(module.functions[i]!, FUNCTION.bytes);
+  const atom = (at: number): string => {
+    const index = atomIndex(wordAt(info, at));
+    if (index === undefined) throw new CannotRead('malformed');
+    return readAtom(memory, place, index);
+  };
+  const arity = wordAt(info, FUNCTION.arity);
+  if (arity > MAX_ARITY) throw new CannotRead('malformed');
+  return {
+    module: atom(FUNCTION.module),
+    name: atom(FUNCTION.name),
+    arity,
+    ...linesOf(memory, module, i),
+  };
+}
+
+function linesOf(
+  memory: VmMemory,
+  { lines }: BeamModule,
+  i: number,
+): Pick<BeamFunction, 'addresses' | 'firstLocation'> {
+  const none = { addresses: new Float64Array(0), firstLocation: 0 };
+  if (lines === 0) return none;
+  const bounds = memory.view(lines + LINES.functions + i * 8, 16);
+  const [from, to, origin] = [wordAt(bounds, 0), wordAt(bounds, 8), memory.word(lines + LINES.functions)];
+  const count = (to - from) / 8;
+  const first = (from - origin) / 8;
+  if (!(Number.isInteger(count) && count >= 0 && count <= MAX_LINES && first >= 0))
+    throw new CannotRead('malformed');
+  return count === 0 ? none : { addresses: readWords(memory, from, count), firstLocation: first };
+}
+
+/** Where the address is, and where its function begins. Throws CannotRead. */
+export function locate(
+  memory: VmMemory,
+  module: BeamModule,
+  f: BeamFunction,
+  address: number,
+): { at: Location; start: Location } {
+  const none = { file: '', line: 0 };
+  if (f.addresses.length === 0) return { at: none, start: none };
+  const i = lastAtOrBelow(f.addresses, address);
+  const start = readLocation(memory, module, f.firstLocation);
+  return { at: i < 0 ? start : readLocation(memory, module, f.firstLocation + i), start };
+}
+
+function readLocation(memory: VmMemory, { lines, files }: BeamModule, index: number): Location {
+  const bytes = memory.u32(lines + LINES.locationBytes);
+  if (bytes !== 2 && bytes !== 4) throw new CannotRead('malformed');
+  const view = memory.view(memory.word(lines + LINES.locations) + index * bytes, bytes);
+  const location = bytes === 2 ? view.getUint16(0, true) : view.getUint32(0, true);
+  const line = location % FILE_SHIFT;
+  if (line === 0) return { file: '', line: 0 };
+  const number = Math.floor(location / FILE_SHIFT);
+  let file = files.get(number);
+  if (file === undefined) {
+    file = readText(memory, memory.word(memory.word(lines + LINES.files) + number * 8));
+    files.set(number, file);
+  }
+  return { file, line };
+}
+
+function readWords(memory: VmMemory, address: number, count: number): Float64Array {
+  const words = new Float64Array(count);
+  const view = memory.view(address, count * 8);
+  for (let i = 0; i < count; i++) words[i] = wordAt(view, i * 8);
+  return words;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* From an address in the JIT's code to the module that it belongs to. See unwind.h. */
+#ifndef EF_BEAM_MODULES_H
+#define EF_BEAM_MODULES_H
+
+#include "../attach.h"
+#include "../unwind-frame.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 512);
+	__type(key, struct ef_process_id);
+	__type(value, struct ef_beam);
+} beam_vms SEC(".maps");
+
+/* log2 of the most modules that are searched */
+#define BEAM_SEARCH_STEPS 17
+
+#define BEAM_READ(dst, size, address) read_or_count((dst), (size), (address), EF_COUNTER_beam_read_failed)
+
+/* Copies what is known of the process into `w`; asks user space where that is nothing yet. */
+static __always_inline void look_vm_up(struct ef_scratch *s, struct ef_beam_state *w, const struct ef_mapping *m)
+{
+	struct ef_process_id id = s->sample.process;
+	struct ef_beam *vm = bpf_map_lookup_elem(&beam_vms, &id);
+
+	w->is_looked_up = 1;
+	w->has_tables = 0;
+	w->module.start = w->module.end = 0;
+	w->vm.attachment.is_attached = 0;
+	if (!vm) {
+		bpf_map_update_elem(&beam_vms, &id, &w->nothing, BPF_NOEXIST);
+		vm = bpf_map_lookup_elem(&beam_vms, &id);
+	}
+	if (!vm)
+		count(EF_COUNTER_runtimes_map_full);
+	else if (vm->attachment.is_attached)
+		w->vm = *vm;
+	else
+		ask_to_attach(s, m, &vm->attachment, EF_RUNTIME_BEAM);
+}
+
+/* There are three tables: code that is loaded goes into another one, which is then made that in use. */
+static __always_inline int read_beam_tables(struct ef_beam_state *w)
+{
+	u32 active = BEAM_TABLES;
+
+	w->has_tables = 1;
+	w->table = BEAM_TABLES;
+	if (BEAM_READ(w->tables, sizeof(w->tables), w->vm.ranges)) {
+		w->tables[0].count = w->tables[1].count = w->tables[2].count = 0;
+		return 1;
+	}
+	if (w->vm.active && !BEAM_READ(&active, 4, w->vm.active) && active < BEAM_TABLES)
+		w->table = active;
+	return 0;
+}
+
+/* The last module that begins at or below the address becomes w->module, if it holds it. Without a branch that would
+ * double what the verifier walks through. */
+static __always_inline int search_beam_table(struct ef_beam_state *w, const struct beam_table *table, u64 address)
+{
+	u64 from = 0, count = table->count;
+	struct beam_range range = {};
+
+	if (count >> BEAM_SEARCH_STEPS)
+		return 1;
+	for (u32 i = 0; i < BEAM_SEARCH_STEPS + 1 && count; i++) {
+		u64 half = count >> 1;
+		if (BEAM_READ(&range, sizeof(range), table->modules + (from + half) * sizeof(range)))
+			return 1;
+		if (address - range.start < range.end - range.start) {
+			w->module = range;
+			return 0;
+		}
+		if (address < range.start) {
+			count = half;
+		} else {
+			from += half + 1;
+			count -= half + 1;
+		}
+	}
+	return 1;
+}
+
+/* Finds the module of an address: 0, or 1 where it belongs to none. Global, so that it is verified once. */
+__noinline int find_beam_module(u64 address)
+{
+	struct ef_scratch *s = RUNTIME_SCRATCH(BEAM);
+	if (!s)
+		return 1;
+	struct ef_beam_state *w = &s->runtimes.beam;
+	u64 md5 = 0;
+
+	if (address - w->module.start < w->module.end - w->module.start)
+		return 0;
+	if (!w->has_tables && read_beam_tables(w))
+		return 1;
+	for (u32 i = 0; i < BEAM_TABLES; i++) {
+		if (w->table != BEAM_TABLES && w->table != i)
+			continue;
+		if (search_beam_table(w, &w->tables[i], address))
+			continue;
+		w->cookie = 0;
+		if (!BEAM_READ(&md5, 8, w->module.start + w->vm.md5) && md5)
+			BEAM_READ(&w->cookie, 8, md5);
+		return 0;
+	}
+	return 1;
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* What the BEAM unwinder keeps for the length of a sample. */
+#ifndef EF_BEAM_STATE_H
+#define EF_BEAM_STATE_H
+
+#include "../kernel.h"
+#include "records.h"
+
+#define BEAM_TABLES 3
+/* Words of the stack that are read at a time */
+#define BEAM_WORDS 16
+#define BEAM_CODE_BYTES 64
+
+struct beam_range {
+	u64 start;
+	u64 end;
+};
+
+/* Where modules are, sorted. */
+struct beam_table {
+	u64 modules;
+	u64 count;
+	u64 allocated;
+	u64 middle;
+};
+
+struct ef_beam_state {
+	u64 is_looked_up;
+	struct ef_beam vm;
+	struct beam_table tables[BEAM_TABLES];
+	u32 has_tables; /* 0: they were not read in this sample yet */
+	u32 table;      /* that in use; BEAM_TABLES: any */
+	/* the module that was found last */
+	struct beam_range module;
+	u64 cookie;
+	/* memory with the JIT's code */
+	u64 code_start;
+	u64 code_length;
+	/* the Erlang process's stack, from where its frames were not taken yet; end 0: not known */
+	u64 at;
+	u64 end;
+	u32 next_word;
+	u32 loose_words; /* that need not be aligned */
+	u64 process;
+	u64 words[BEAM_WORDS];
+	u8 code[BEAM_CODE_BYTES];
+	struct ef_beam nothing; /* never written */
+};
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The BEAM unwinder: Erlang, Elixir. Code of modules is compiled as they are loaded (BeamAsm). It runs on the stack of the
+ * Erlang process, a piece of that process's heap, with the stack pointer as usual:
+ *
+ *   sp -> variables, return address -> the caller's variables, return address -> ... -> end of the heap
+ *
+ * Variables are tagged: the lower two bits of a return address are 0, those of a variable are not, and calls are aligned for
+ * that. So a frame needs no size: the next word that is an address in a module is where it goes back to. Others may have
+ * those bits, such as frame pointers with +JPperf. Code that all modules share is called without being aligned.
+ *
+ * C is called on the stack of the scheduler's thread. Where the native unwinder comes from there to code of the JIT, the
+ * Erlang stack is where that code will take it from again: the process (c_p->stop), or the register in which it was kept.
+ *
+ *   pthread key -> ErtsSchedulerData -> Process: htop, stop, hend
+ *
+ * Code that all modules share has no frames in a trace: it is its caller's. Beyond the outermost frame
+ * are none: who has spawned a process does not wait for it.
+ */
+#ifndef EF_BEAM_H
+#define EF_BEAM_H
+
+#include "modules.h"
+
+#if HAS_BEAM
+
+/* Process: htop, behind which stop stands */
+#define BEAM_PROCESS_STACK 0x58
+/* C's stack ends a little below the scheduler's registers */
+#define BEAM_THREAD_STACK (1U << 16)
+/* Words of the stack that are looked at in a sample */
+#define BEAM_MAX_WORDS (1U << 15)
+/* Of those, what code that all modules share has on the stack */
+#define BEAM_LOOSE_WORDS 4
+
+enum beam_result {
+	BEAM_NEXT = 0,
+	BEAM_END = 1,
+};
+
+static __always_inline void push_beam(struct ef_scratch *s, struct ef_beam_state *w, u64 address, bool has_module)
+{
+	u64 cookie = w->cookie & ((1U << EF_BEAM_COOKIE_BITS) - 1);
+
+	push_word(s, FRAME_WORD(EF_FRAME_BEAM, address));
+	push_word(s, has_module ? (w->module.start >> 3) << EF_BEAM_COOKIE_BITS | cookie : 0);
+	/* addresses of code mean something in this process only */
+	s->state.has_anonymous = 1;
+	s->state.has_interpreted = 1;
+	s->state.user_frames++;
+}
+
+/* Where the code behind a call of C, or the leaf that runs there, takes the Erlang stack from again: mov stop(%r13),%rsp or
+ * mov %rbp,%rsp. 0: it is not known. */
+static __always_inline u64 stack_after_call(struct ef_scratch *s, struct ef_beam_state *w, u64 stop)
+{
+	if (BEAM_READ(w->code, sizeof(w->code), s->state.pc))
+		return 0;
+	for (u32 i = 0; i < BEAM_CODE_BYTES - 4; i++) {
+		u32 code = w->code[i] | w->code[i + 1] << 8 | w->code[i + 2] << 16 | (u32)w->code[i + 3] << 24;
+		if (code == (0x658b49 | BEAM_PROCESS_STACK << 24))
+			return stop;
+		if ((code & 0xffffff) == 0xec8948)
+			return s->state.fp;
+	}
+	return 0;
+}
+
+/* Finds the stack of the Erlang process that the thread runs. Global, so that it is verified once. */
+__noinline int begin_beam_stack(void)
+{
+	struct ef_scratch *s = RUNTIME_SCRATCH(BEAM);
+	if (!s)
+		return BEAM_END;
+	struct ef_beam_state *w = &s->runtimes.beam;
+	u64 scheduler =
+		thread_specific(thread_pointer(), w->vm.thread_key, w->vm.is_musl, EF_COUNTER_beam_read_failed);
+	u64 registers = 0, stop = 0;
+
+	w->at = w->end = w->next_word = 0;
+	if (!scheduler || BEAM_READ(&registers, 8, scheduler) ||
+	    BEAM_READ(&w->process, 8, scheduler + w->vm.process))
+		return BEAM_END;
+	/* between two processes there is none */
+	if (!w->process || BEAM_READ(&stop, 8, w->process + BEAM_PROCESS_STACK))
+		return BEAM_END;
+	if (w->vm.stack_end && BEAM_READ(&w->end, 8, w->process + w->vm.stack_end))
+		return BEAM_END;
+	if (s->is_leaf && registers - s->state.sp > BEAM_THREAD_STACK)
+		w->at = s->state.sp;
+	else
+		w->at = stack_after_call(s, w, stop);
+	if (w->at)
+		return BEAM_NEXT;
+	count(EF_COUNTER_beam_no_stack);
+	return BEAM_END;
+}
+
+/* Goes to the next return address into a module. Global, so that it is verified once. */
+__noinline int take_beam_frame(void)
+{
+	struct ef_scratch *s = RUNTIME_SCRATCH(BEAM);
+	if (!s)
+		return BEAM_END;
+	struct ef_beam_state *w = &s->runtimes.beam;
+
+	for (u32 i = 0; i < BEAM_WORDS; i++) {
+		u32 next = w->next_word & (BEAM_WORDS - 1);
+		if (w->end && w->at >= w->end)
+			return BEAM_END;
+		if (!next && USER_READ(w->words, sizeof(w->words), w->at))
+			return BEAM_END;
+		u64 word = w->words[next];
+		w->next_word = next + 1;
+		w->at += 8;
+		if ((word & 3 && !w->loose_words) || !word)
+			continue;
+		if (w->loose_words)
+			w->loose_words--;
+		if (!find_beam_module(word - 1)) {
+			push_beam(s, w, word - 1, 1);
+			w->loose_words = 0;
+			return BEAM_NEXT;
+		}
+		if (!w->end && word - w->code_start < w->code_length)
+			return BEAM_END;
+	}
+	return BEAM_NEXT;
+}
+
+/* As unwind_steps(). */
+__noinline int take_beam_frames(void)
+{
+	struct ef_scratch *s = RUNTIME_SCRATCH(BEAM);
+	if (!s)
+		return BEAM_END;
+	for (u32 i = 0; i < FRAMES_AT_A_TIME; i++) {
+		if (s->state.user_frames >= config.max_user_frames) {
+			s->state.marker = EF_MARKER_DEPTH;
+			return BEAM_END;
+		}
+		if (take_beam_frame())
+			return BEAM_END;
+	}
+	return BEAM_NEXT;
+}
+
+/* Pushes the Erlang frames in place of the native one, which is of the JIT's code, and ends the stack. Global, so that it is
+ * verified once. */
+__noinline int unwind_beam(u32 slot)
+{
+	struct ef_scratch *s = RUNTIME_SCRATCH(BEAM);
+	if (!s)
+		return 0;
+	struct ef_beam_state *w = &s->runtimes.beam;
+	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];
+	u64 address = s->state.pc - s->is_return_address;
+
+	if (begins_in_sample(s, EF_RUNTIME_BEAM))
+		w->is_looked_up = 0;
+	if (m->key)
+		return 0;
+	if (!w->is_looked_up)
+		look_vm_up(s, w, m);
+	if (!w->vm.attachment.is_attached)
+		return 0;
+	w->code_start = m->start;
+	w->code_length = m->length;
+	w->loose_words = BEAM_LOOSE_WORDS;
+	if (!find_beam_module(address)) {
+		w->loose_words = 0;
+		push_beam(s, w, address, 1);
+	}
+	s->state.runtime_file = w->vm.attachment.file_key;
+	int result = begin_beam_stack();
+	s->state.pc = 0;
+	for (u32 i = 0; i < BEAM_MAX_WORDS / FRAMES_AT_A_TIME && !result; i++)
+		result = take_beam_frames();
+	if (!s->state.user_frames)
+		push_beam(s, w, address, 0);
+	return 1;
+}
+
+#else
+
+__noinline int unwind_beam(u32 slot)
+{
+	return 0;
+}
+
+#endif
+#endif
