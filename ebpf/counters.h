@@ -104,7 +104,8 @@
 	X(labels_left_out, "Labels left out: without a key, with one of more than 100 bytes, or beyond 1,024 bytes or 64 labels") \
 	X(labels_cut, "Labels whose value was cut at 256 bytes") \
 	X(beam_read_failed, "Reads of BEAM's memory that failed") \
-	X(beam_no_stack, "Samples in code of BEAM's JIT of which the Erlang stack was not found: the callers are left out")
+	X(beam_no_stack, "Samples in code of BEAM's JIT of which the Erlang stack was not found: the callers are left out") \
+	X(luajit_no_frame, "Samples in LuaJIT's interpreter whose native frame was not found there: that part of the stack has native frames only")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

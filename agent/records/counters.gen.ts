@@ -97,5 +97,6 @@ export const BPF_COUNTERS = [
   { name: 'labels_cut', text: "Labels whose value was cut at 256 bytes" },
   { name: 'beam_read_failed', text: "Reads of BEAM's memory that failed" },
   { name: 'beam_no_stack', text: "Samples in code of BEAM's JIT of which the Erlang stack was not found: the callers are left out" },
+  { name: 'luajit_no_frame', text: "Samples in LuaJIT's interpreter whose native frame was not found there: that part of the stack has native frames only" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

@@ -49,7 +49,7 @@ static __always_inline bool is_c_frame(const struct ef_luajit_state *w, u64 at, 
 	return (frame & ~3ULL) == at;
 }
 
-/* Is there a C frame that leads to itself? Global, so that it is verified once. */
+/* Is there a C frame that leads to itself? 0: no, 1: it is w->at, 2: the stack could not be read. Global, so that it is verified once. */
 __noinline int look_for_c_frame(u64 from)
 {
 	struct ef_scratch *s = RUNTIME_SCRATCH(LUAJIT);
@@ -57,8 +57,8 @@ __noinline int look_for_c_frame(u64 from)
 		return 0;
 	struct ef_luajit_state *w = &s->runtimes.luajit;
 
-	if (USER_READ(w->stack, sizeof(w->stack), from))
-		return 0;
+	if (LUAJIT_READ(w->stack, sizeof(w->stack), from))
+		return 2;
 	for (u32 i = 0; i < LUAJIT_STACK_WORDS; i++) {
 		u64 at = from + i * 8 - w->file.frame_thread;
 		if (at >= s->state.sp && is_c_frame(w, at, w->stack[i])) {
@@ -79,9 +79,11 @@ static __always_inline bool find_c_frame(struct ef_scratch *s, struct ef_luajit_
 		w->owner = w->thread;
 		return 1;
 	}
-	for (u32 i = 0; i < LUAJIT_REACH_WORDS; i += LUAJIT_STACK_WORDS)
-		if (look_for_c_frame(sp + i * 8))
-			return 1;
+	for (u32 i = 0; i < LUAJIT_REACH_WORDS; i += LUAJIT_STACK_WORDS) {
+		int found = look_for_c_frame(sp + i * 8);
+		if (found)
+			return found == 1;
+	}
 	return 0;
 }
 
@@ -292,8 +294,11 @@ __noinline int unwind_luajit(u32 slot)
 		return 0;
 	if (m->key && s->table_offset - w->file.vm_start >= w->file.vm_length)
 		return 0;
-	if (!find_c_frame(s, w))
+	if (!find_c_frame(s, w)) {
+		if (m->key)
+			count(EF_COUNTER_luajit_no_frame);
 		return 0;
+	}
 	if (w->owner != w->thread) {
 		if (begin_luajit_thread(slot)) {
 			w->thread = 0;

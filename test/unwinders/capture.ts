@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { FrameKind } from '../../agent/records/records.gen.ts';
+import { FrameKind, PROCESS_ID, PROCESS_RUNTIMES } from '../../agent/records/records.gen.ts';
 import { CapturedFile, hex, hexOf, pageOf } from './captured-file.ts';
 import { type Frame, framesOf, parseCase, parseStacks, textOf } from './case.ts';
 import { NotedMemory } from './noted-memory.ts';
@@ -84,6 +84,23 @@ function pagesOf(
   return pages;
 }
 
+/** host.c's TGID. */
+const TGID = 4242;
+
+/** Which runtimes the process is known to have: code that no file backs is theirs also where it is the innermost. */
+function runtimesLine(files: readonly CapturedFile[]): string {
+  const key = Buffer.alloc(PROCESS_ID.bytes);
+  key.writeUInt32LE(TGID, PROCESS_ID.tgid);
+  const known = files.flatMap(({ plugin, key: file }) => (plugin ? [{ id: plugin.id, file }] : []));
+  // not the mappings, which stand behind: there will be more runtimes
+  const value = Buffer.alloc(PROCESS_RUNTIMES.deltas);
+  for (const { id, file } of known) {
+    value.writeUInt32LE(value.readUInt32LE(PROCESS_RUNTIMES.detected) | (1 << id), PROCESS_RUNTIMES.detected);
+    value.writeBigUInt64LE(BigInt(`0x${file}`), PROCESS_RUNTIMES.files + id * 8);
+  }
+  return `entry process_runtimes ${hexOf(key)} ${hexOf(value)}`;
+}
+
 /** The stopped process as a case. */
 function captureStopped(pid: number, said: string): string {
   const mappings = executableMappings(pid);
@@ -95,6 +112,7 @@ function captureStopped(pid: number, said: string): string {
     ['live', String(pid)],
     [
       config,
+      runtimesLine(all),
       ...mappings.map((mapping) => mappingLine(mapping, files)),
       ...all.flatMap((file) => [...file.entryLines(), ...file.allBlockLines()]),
     ].join('\n'),
@@ -113,6 +131,7 @@ function captureStopped(pid: number, said: string): string {
   return [
     ...names,
     config,
+    runtimesLine(all),
     `registers ${linesOf(output, 'registers')[0]}`,
     ...usedMappings.map((line) => `mapping ${line}`),
     ...used.flatMap((file) => {

@@ -29,11 +29,15 @@ const LOSSES = [
   'perl_read_failed',
   'perl_bad_context',
   'perl_not_function',
+  'luajit_read_failed',
+  'luajit_bad_frame',
+  'luajit_no_frame',
 ];
 
-/** By what the program printed: chain.cjs and signal.c; scenarios.py prints the stack itself. */
+/** By what the program printed: chain.cjs, computing.lua and signal.c; scenarios.py prints the stack itself. */
 const KNOWN_CHAINS: Readonly<Record<string, RegExp>> = {
   ready: /(^| )leaf c <anonymous> map b a tick listOnTimeout processTimers /,
+  computing: /^leaf inner pcall \(anonymous:14\) resume .*\(main\) .*_start$/,
   spinning: /^spin on_signal .* compare .* qsort_r sort main .* _start$/,
 };
 

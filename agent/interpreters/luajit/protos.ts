@@ -116,15 +116,16 @@ export class LuajitMemory {
     return undefined;
   }
 
-  /** Undefined where no string stands there. */
+  /** Up to its first NUL. Undefined where no string stands there. */
   string(address: number, maxBytes = MAX_NAME): string | undefined {
     const { type, stringLength, stringText } = this.layout;
     const head = this.view(address, stringText);
     if (head?.getUint8(type) !== TYPE.string) return undefined;
     const length = head.getUint32(stringLength, true);
     if (length === 0) return '';
-    const text = this.view(address + stringText, Math.min(length, maxBytes));
-    return text && Buffer.from(text.buffer, text.byteOffset, text.byteLength).toString();
+    const text = this.bytes(address + stringText, Math.min(length, maxBytes));
+    const end = text.indexOf(0);
+    return text.length === 0 ? undefined : Buffer.from(end < 0 ? text : text.subarray(0, end)).toString();
   }
 
   chunkName({ chunk }: Proto): string | undefined {
