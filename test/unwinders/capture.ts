@@ -40,10 +40,17 @@ function executableMappings(pid: number): Mapping[] {
 function readFiles(pid: number, mappings: readonly Mapping[]): Map<string, CapturedFile> {
   const files = new Map<string, CapturedFile>();
   for (const { path } of mappings) {
-    if (!path.startsWith('/') || files.has(path)) continue;
+    // what is written at run time, as by a JIT, is no executable
+    if (!path.startsWith('/') || path.startsWith('/memfd:') || files.has(path)) continue;
     files.set(path, new CapturedFile(hex(0x100 + files.size), `/proc/${pid}/root${path}`, path));
   }
   return files;
+}
+
+/** Where offset 0 of the file would be. */
+function baseOf(mappings: readonly Mapping[], path: string): number {
+  const { start, offset } = mappings.find((mapping) => mapping.path === path)!;
+  return start - offset;
 }
 
 const mappingLine = ({ start, end, offset, path }: Mapping, files: Map<string, CapturedFile>): string => {
@@ -108,6 +115,8 @@ function captureStopped(pid: number, said: string): string {
   const all = [...files.values()];
   const runtimes = all.reduce((mask, { plugin }) => (plugin ? mask | (1 << plugin.id) : mask), 0);
   const config = `config ${hex(MAX_FRAMES)} ${hex(runtimes)}`;
+  const memory = new NotedMemory(pid);
+  const attached = [...files].flatMap(([path, file]) => file.attach(memory, baseOf(mappings, path)));
   const output = unwind(
     ['live', String(pid)],
     [
@@ -115,10 +124,10 @@ function captureStopped(pid: number, said: string): string {
       runtimesLine(all),
       ...mappings.map((mapping) => mappingLine(mapping, files)),
       ...all.flatMap((file) => [...file.entryLines(), ...file.allBlockLines()]),
+      ...attached,
     ].join('\n'),
   );
   const frames = framesOf(parseStacks(output)[0]!.words);
-  const memory = new NotedMemory(pid);
   for (const line of linesOf(output, 'used-memory')) {
     const [address, length] = line.split(' ').map((text) => Number.parseInt(text, 16));
     memory.note(address!, length!);
@@ -139,6 +148,7 @@ function captureStopped(pid: number, said: string): string {
       const blocks = linesOf(output, `used-block ${file.key}`).map((block) => Number.parseInt(block, 16));
       return [...file.entryLines(), ...file.blockLines(blocks, pagesOf(file, frames, memory, own))];
     }),
+    ...attached,
     ...memory.pieces().map(({ start, bytes }) => `memory ${hex(start)} ${hexOf(bytes)}`),
     `#said ${said}`,
     ...expected.map((line) => `#expect ${line}`),

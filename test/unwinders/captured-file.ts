@@ -3,12 +3,23 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fdSource } from '../../agent/files/fd-source.ts';
-import { EF_BLOCK_BITS, EF_PAGE_BITS, FILE_ENTRY, FileState, PAGE } from '../../agent/records/records.gen.ts';
+import type { ProcessMemory } from '../../agent/interpreters/contract.ts';
+import {
+  ATTACHMENT,
+  EF_BLOCK_BITS,
+  EF_PAGE_BITS,
+  FILE_ENTRY,
+  FileState,
+  PAGE,
+  PROCESS_ID,
+} from '../../agent/records/records.gen.ts';
 import { RUNTIMES } from '../../agent/runtimes/runtimes.gen.ts';
 import { buildTable, type ExecutableTable } from '../../agent/stack-deltas/table/build-table.ts';
 
 const BLOCK_BYTES = 1 << EF_BLOCK_BITS;
 const PAGE_BYTES = 1 << EF_PAGE_BITS;
+/** As in host.c. */
+const TGID = 4242;
 
 interface Symbol {
   start: number;
@@ -24,27 +35,29 @@ export class CapturedFile {
   readonly key: string;
   readonly #path: string;
   readonly #name: string;
-  readonly #built: ExecutableTable;
+  /** Of the process, where it is attached to. */
+  #facts: unknown;
+  /** Undefined where it has none, as an assembly. */
+  readonly #built: ExecutableTable | undefined;
 
   /** `path` as this process sees it, `name` as the captured one does. */
   constructor(key: string, path: string, name: string) {
     const fd = openSync(path, 'r');
     const built = buildTable(fdSource(fd));
     closeSync(fd);
-    if (built.kind !== 'built') throw new Error(`${path}: ${built.reason}`);
     this.key = key;
     this.#path = path;
     this.#name = name;
-    this.#built = built.executable;
+    this.#built = built.kind === 'built' ? built.executable : undefined;
   }
 
   get plugin() {
-    return RUNTIMES.find(({ name }) => name === this.#built.runtime?.runtime);
+    return RUNTIMES.find(({ name }) => name === this.#built?.runtime?.runtime);
   }
 
   /** What BPF's maps say of it. */
   entryLines(): string[] {
-    const { table, runtime } = this.#built;
+    const { table, runtime } = this.#built ?? {};
     if (!table) return [];
     const key = Buffer.alloc(8);
     key.writeBigUInt64LE(BigInt(`0x${this.key}`));
@@ -57,21 +70,35 @@ export class CapturedFile {
     entry.writeUInt32LE(table.rowsAt, FILE_ENTRY.rowsAt);
     entry.writeUInt32LE(this.plugin?.id ?? 0, FILE_ENTRY.runtime);
     const lines = [`entry files ${hexOf(key)} ${hexOf(entry)}`];
-    // what a process is attached to with is not captured
     if (this.plugin && runtime && !this.plugin.attach)
       lines.push(`entry ${this.plugin.map} ${hexOf(key)} ${hexOf(runtime.entry)}`);
     return lines;
   }
 
+  /** Of a runtime that is attached to: what BPF's map says of the process; names are read with what that found. */
+  attach(memory: ProcessMemory, base: number): string[] {
+    const { plugin } = this;
+    if (!plugin?.attach) return [];
+    const attached = plugin.attach(memory, base, this.#built!.runtime!.facts);
+    if (!attached) throw new Error(`${this.#name}: nothing to attach to`);
+    this.#facts = attached.facts;
+    const process = Buffer.alloc(PROCESS_ID.bytes);
+    process.writeUInt32LE(TGID, PROCESS_ID.tgid);
+    const entry = Buffer.from(attached.entry);
+    entry.writeBigUInt64LE(BigInt(`0x${this.key}`), ATTACHMENT.fileKey);
+    entry.writeUInt32LE(1, ATTACHMENT.isAttached);
+    return [`entry ${plugin.map} ${hexOf(process)} ${hexOf(entry)}`];
+  }
+
   /** The whole table. */
   allBlockLines(): string[] {
-    const image = this.#built.table?.image ?? new Uint8Array();
+    const image = this.#built?.table?.image ?? new Uint8Array();
     return Array.from({ length: image.length / BLOCK_BYTES }, (_, i) => this.#blockLine(image, i));
   }
 
   /** Some blocks of it, without the rows of other pages than these: rows would be most of the case. */
   blockLines(blocks: readonly number[], pages: ReadonlySet<number>): string[] {
-    const { table } = this.#built;
+    const { table } = this.#built ?? {};
     if (!table) return [];
     const { image, rowsAt, firstPage, pageCount } = table;
     const kept = new Uint8Array(image.length);
@@ -94,11 +121,11 @@ export class CapturedFile {
 
   /** What naming the frames at these offsets in the file takes. */
   nameLines(offsets: ReadonlySet<number>): string[] {
-    const { runtime, segments } = this.#built;
+    const { runtime, segments = [] } = this.#built ?? {};
     const lines = [`#file ${this.key} ${basename(this.#name)}`];
     if (runtime) {
-      const { entry: _, ...rest } = runtime;
-      lines.push(`#runtime ${this.key} ${JSON.stringify(rest)}`);
+      const { entry: _, facts, ...rest } = runtime;
+      lines.push(`#runtime ${this.key} ${JSON.stringify({ ...rest, facts: this.#facts ?? facts })}`);
     }
     const symbols = readSymbols(this.#path);
     for (const offset of offsets) {

@@ -32,12 +32,19 @@ const LOSSES = [
   'luajit_read_failed',
   'luajit_bad_frame',
   'luajit_no_frame',
+  'dotnet_read_failed',
+  'dotnet_no_method',
+  'dotnet_no_function',
+  'dotnet_no_caller',
+  'dotnet_unwind_unread',
 ];
 
-/** By what the program printed: chain.cjs, computing.lua and signal.c; scenarios.py prints the stack itself. */
+/** By what the program printed: chain.cjs, computing.lua, chain.cs and signal.c; scenarios.py prints the stack itself. */
 const KNOWN_CHAINS: Readonly<Record<string, RegExp>> = {
   ready: /(^| )leaf c <anonymous> map b a tick listOnTimeout processTimers /,
   computing: /^leaf inner pcall \(anonymous:14\) resume .*\(main\) .*_start$/,
+  'known chain':
+    /^Known\.Work\.Spin Known\.Work\.Thin Known\.Box<T>\.Open Known\.Box<T>\.Lid<U>\.Lift Known\.Program\.Plain Known\.Program\.Run Known\.Program\.Main /,
   spinning: /^spin on_signal .* compare .* qsort_r sort main .* _start$/,
 };
 

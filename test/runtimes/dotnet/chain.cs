@@ -225,7 +225,7 @@ public static class Program
     public static void Main(string[] args)
     {
         Work.IsToTell = Environment.GetEnvironmentVariable("KNOWN_TRACE") != null;
-        Console.WriteLine("ready");
+        Console.WriteLine("known chain");
         for (int n = 0; DateTime.UtcNow < Work.End; n++)
             Run(args.Length > 0 ? args[n % args.Length] : "plain", n);
     }
