@@ -3,7 +3,7 @@
  * sampler itself takes of the kernel. Only the program in question is sampled, so other load matters little.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -20,6 +20,7 @@ interface BusyProgram {
   /** undefined: native code alone. */
   runtime: string | undefined;
   command: string[];
+  environment?: Record<string, string>;
 }
 
 interface SampleCost {
@@ -45,6 +46,8 @@ interface RuntimeSize {
 const RATE = 1999;
 const ROUNDS = 5;
 const WARM_STACKS = 300;
+/** As test/runtimes/dotnets.ts fetches it. */
+const DOTNET = `${ROOT}build/dotnet/dnv/net/runtime/.net`;
 const SCRIPTS = `${ROOT}test/runtimes`;
 const QUIET = { info: () => {}, debug: () => {}, warn: (message: string) => console.error(message) };
 
@@ -71,6 +74,7 @@ function busyPrograms(directory: string): BusyProgram[] {
     runtime: 'perl',
     command: ['/usr/bin/perl', `${SCRIPTS}/perl/scenarios.pl`, scenario],
   });
+  const sharp = dotnetPrograms(directory);
   const hasJava = spawnSync('javac', ['-d', directory, `${SCRIPTS}/hotspot/Chain.java`]).status === 0;
   if (!hasJava) console.error('skipped Java: javac is not installed');
   return [
@@ -81,10 +85,30 @@ function busyPrograms(directory: string): BusyProgram[] {
     node('optimized', []),
     perl('recursion, 50 deep', 'recursion'),
     perl('through sort and tied variables', 'tied_twice'),
+    ...sharp,
     ...(hasJava
       ? [java('interpreted', ['-Xint']), java('compiled', ['-XX:CompileCommand=dontinline,Chain::*'])]
       : []),
   ];
+}
+
+/** None where the tests have fetched no .NET. */
+function dotnetPrograms(directory: string): BusyProgram[] {
+  if (!existsSync(DOTNET)) {
+    console.error('skipped .NET: test/runtimes/dotnet.test.ts has not fetched it');
+    return [];
+  }
+  const config = join(directory, 'runtimeconfig.json');
+  const framework = { name: 'Microsoft.NETCore.App', version: '8.0.0' };
+  writeFileSync(config, JSON.stringify({ runtimeOptions: { tfm: 'net8.0', framework } }));
+  const start = [join(DOTNET, 'dotnet'), 'exec', '--runtimeconfig', config, `${SCRIPTS}/dotnet/chain.dll`];
+  const program = (title: string, chain: string): BusyProgram => ({
+    title: `.NET: ${title}`,
+    runtime: 'dotnet',
+    command: [...start, chain],
+    environment: { DOTNET_ROOT: DOTNET, DOTNET_SYSTEM_GLOBALIZATION_INVARIANT: '1' },
+  });
+  return [program('compiled', 'plain'), program('through List.Sort and Linq, compiled ahead', 'library')];
 }
 
 export async function measureRuntimes(
@@ -123,8 +147,12 @@ async function withoutRuntimes<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-async function measureProgram({ command, runtime }: BusyProgram, seconds: number): Promise<SampleCost> {
-  const child = spawn(command[0]!, command.slice(1), { stdio: 'ignore' });
+async function measureProgram(
+  { command, environment, runtime }: BusyProgram,
+  seconds: number,
+): Promise<SampleCost> {
+  const env = { ...process.env, ...environment };
+  const child = spawn(command[0]!, command.slice(1), { stdio: 'ignore', env });
   const runs = new BpfRuns(process.pid);
   let [samples, frames] = [0, 0];
   const controller = await Controller.start(
