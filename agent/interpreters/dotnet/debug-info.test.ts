@@ -7,12 +7,13 @@ import { Nibbles } from './nibbles.ts';
 
 /** Of three locals. */
 const PATCHPOINT = `01200000000000000003000000480000${'00'}${'ff'.repeat(16)}a8ffffffa0ffffff98ffffff`;
+const TEN = '005a1c295602023f830cc54b241673f119598dc846720700077b04b7a74f34c5';
 const LAYOUT = layoutOf(8, 0, undefined);
 
-function places(hex: string, offset: number) {
+function places(hex: string, offset: number, layout = LAYOUT) {
   const clr = new FakeClr();
   const debugInfo = clr.put(Buffer.from(hex, 'hex'));
-  return placesOf(new ClrMemory(clr), LAYOUT, { methodDesc: 1, debugInfo, offset });
+  return placesOf(new ClrMemory(clr), layout, { methodDesc: 1, debugInfo, offset });
 }
 
 describe('the map from code to IL', () => {
@@ -37,12 +38,24 @@ describe('the map from code to IL', () => {
     expect(places(hex, offset)).toEqual([{ methodDesc: 1, ilOffset: il }]);
   });
 
+  // read from a live .NET 10
+  it.each([
+    ['0096004301826c5b0102590497a545', 12, 0],
+    ['0096004301826c5b0102590497a545', 34, 0],
+    [TEN, 42, 0],
+    [TEN, 43, 7],
+    [TEN, 100, 14],
+    [TEN, 224, 54],
+  ])('in bits: %s at %d', (hex, offset, il) => {
+    expect(places(hex, offset, layoutOf(10, 0, undefined))).toEqual([{ methodDesc: 1, ilOffset: il }]);
+  });
+
   it('ends with a reason whatever the memory holds', () => {
     let failures = 0;
     for (let i = 0; i < 3000; i++) {
       const bytes = Buffer.from(Array.from({ length: 64 }, (_, k) => (i * 2654435761 + k * 40503 * i) >>> 7));
       try {
-        places(bytes.toString('hex'), i);
+        places(bytes.toString('hex'), i, i % 2 ? LAYOUT : layoutOf(10, 0, undefined));
       } catch (error) {
         expect(error).toBeInstanceOf(CannotRead);
         failures++;

@@ -1,7 +1,8 @@
 /**
  * What the JIT notes for debuggers of a method that it has compiled: which code is of which IL. Source: dotnet/runtime,
- * docs/design/datacontracts/DebugInfo.md. A flag byte and what it announces (slots of a method that may be replaced while it
- * runs, the tree of inlined methods) stand first, then two sizes, then the map, all in nibbles of three bits.
+ * docs/design/datacontracts/DebugInfo.md, and live processes. A flag byte and what it announces (slots of a method that may be
+ * replaced while it runs, the tree of inlined methods) stand first, then two sizes in nibbles, then the map: in nibbles, or from
+ * .NET 10 on in as many bits as its largest numbers need.
  */
 import { CannotRead, type ClrMemory } from './clr-memory.ts';
 import { inlinedAt, type MethodPlace } from './inline-tree.ts';
@@ -17,6 +18,8 @@ const SIZES_BYTES = 12;
 const MAX_MAP_BYTES = 256 << 10;
 /** IL offsets are more by that: the lowest ones say that the code is the prologue, the epilogue, or of no IL. */
 const IL_BIAS = 3;
+/** Of the kind of a place. */
+const KIND_BITS = 2;
 
 /** Where the code at `offset` of a compiled method comes from: the method itself and its IL, and what was inlined into it there
  * first, where that was noted. Throws CannotRead. */
@@ -28,20 +31,36 @@ export function placesOf(
   const { rich, at } = readExtras(memory, layout, debugInfo);
   return rich
     ? inlinedAt(new Nibbles(rich), offset)
-    : [{ methodDesc, ilOffset: ilOffsetIn(readMap(memory, at), offset) }];
+    : [{ methodDesc, ilOffset: ilOffsetIn(readMap(memory, at), layout.mapForm, offset) }];
 }
 
 /** 0 before the first place that has one. */
-function ilOffsetIn(map: Nibbles, offset: number): number {
+function ilOffsetIn(map: Nibbles, form: DotnetLayout['mapForm'], offset: number): number {
   let [native, found] = [0, 0];
-  for (let left = map.number(); left > 0; left--) {
-    native += map.number();
-    const il = map.number() - IL_BIAS;
-    map.number(); // what kind of place it is
+  for (const [step, biased] of form === 'bits' ? inBits(map) : inNibbles(map)) {
+    native += step;
     if (native > offset) break;
-    if (il >= 0) found = il;
+    if (biased >= IL_BIAS) found = biased - IL_BIAS;
   }
   return found;
+}
+
+function* inNibbles(map: Nibbles): Generator<[number, number]> {
+  for (let left = map.number(); left > 0; left--) {
+    yield [map.number(), map.number()];
+    map.number(); // what kind of place it is
+  }
+}
+
+function* inBits(map: Nibbles): Generator<[number, number]> {
+  const count = map.number();
+  const [nativeBits, ilBits] = [map.number() + 1, map.number() + 1];
+  if (nativeBits > 32 || ilBits > 32) throw new CannotRead('malformed');
+  const bits = map.restAsBits();
+  for (let i = 0; i < count; i++) {
+    bits.take(KIND_BITS);
+    yield [bits.take(nativeBits), bits.take(ilBits)];
+  }
 }
 
 function readExtras(

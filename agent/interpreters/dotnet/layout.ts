@@ -25,6 +25,8 @@ export interface DotnetLayout {
   simpleName: number;
   /** From Module to the assembly's path in UTF-16: offsets of the pointers on the way. */
   path: readonly number[];
+  /** How the map from code to IL is written; undefined: as nobody has seen it yet. */
+  mapForm: 'nibbles' | 'bits' | undefined;
   /** Where a PatchpointInfo ends, without its locals' slots. */
   patchpoint: { size: number; locals: number };
 }
@@ -90,6 +92,7 @@ export function layoutOf(major: number, ranges: number, described: Descriptor | 
     // the pointer stands in front of the path
     simpleName: path === undefined ? OF_8.simpleName : path - 8,
     path: path === undefined ? OF_8.path : [path],
+    mapForm: major < 10 ? 'nibbles' : major === 10 ? 'bits' : undefined,
     patchpoint: OF_8.patchpoint,
   };
 }

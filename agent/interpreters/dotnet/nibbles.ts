@@ -1,4 +1,4 @@
-/** Numbers in nibbles, of which the low one of a byte comes first. */
+/** Numbers in nibbles, of which the low one of a byte comes first, and in bits. */
 import { CannotRead } from './clr-memory.ts';
 
 const MAX_NIBBLES = 11;
@@ -42,9 +42,36 @@ export class Nibbles {
     return value;
   }
 
+  /** From the next whole byte on. */
+  restAsBits(): Bits {
+    return new Bits(this.#bytes, this.bytesRead * 8);
+  }
+
   #next(): number {
     const byte = this.#bytes[this.#at >> 1];
     if (byte === undefined) throw new CannotRead('malformed');
     return this.#at++ % 2 === 0 ? byte & 15 : byte >> 4;
+  }
+}
+
+/** Numbers of any width up to 32 bits, the lowest bit first. */
+class Bits {
+  readonly #bytes: Uint8Array;
+  #at: number;
+
+  constructor(bytes: Uint8Array, at: number) {
+    this.#bytes = bytes;
+    this.#at = at;
+  }
+
+  /** Throws CannotRead behind the end. */
+  take(width: number): number {
+    let value = 0;
+    for (let i = 0; i < width; i++, this.#at++) {
+      const byte = this.#bytes[this.#at >> 3];
+      if (byte === undefined) throw new CannotRead('malformed');
+      value += ((byte >> (this.#at & 7)) & 1) * 2 ** i;
+    }
+    return value;
   }
 }

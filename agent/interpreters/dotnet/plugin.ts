@@ -98,7 +98,9 @@ function nameFrame(clr: Clr, { operand, low, high }: FrameWords): Named {
       if (cookieOf(methodDesc) !== low) return 'replaced';
       const debugInfo = memory.word(header + layout.header.debugInfo);
       return framesOf(clr, methodDesc, () =>
-        debugInfo === 0 ? [] : placesOf(memory, layout, { methodDesc, debugInfo, offset: high }),
+        debugInfo === 0 || !layout.mapForm
+          ? []
+          : placesOf(memory, layout, { methodDesc, debugInfo, offset: high }),
       );
     }
     case DotnetCode.PRECOMPILED: {
