@@ -81,6 +81,8 @@ const TYPE = text(
 
 export const TIME: readonly Parameter[] = [...timeOf('', ''), ALIGN];
 export const FILTER: readonly Parameter[] = [...filterOf('', ''), TYPE, ALIGN];
+/** Of all types that there are. */
+export const TIMED_FILTER: readonly Parameter[] = [...filterOf('', ''), ALIGN];
 export const TRANSFORM = text(
   'transform',
   `changes of the stacks, from left to right, such as focus=main hide~^std:: recursion=all only=mine: ${Object.entries(
@@ -264,6 +266,23 @@ export const SAMPLES = object(
   },
   { stepMs: { ...NUMBER, description: 'of a step, where each row is the most frequent stack of one' } },
 );
+
+export const LANES = object({
+  ...TIMES,
+  steps: INTEGER,
+  states: listOf(STRING),
+  threadCount: INTEGER,
+  threads: listOf(
+    object({
+      ...THREAD,
+      totals: { ...NUMBERS, description: 'nanoseconds in each state: exact where they were counted' },
+      steps: { ...NUMBERS, description: 'step of each share, in order' },
+      states: { ...NUMBERS, description: 'index into states' },
+      shares: { ...NUMBERS, description: 'what of the step the thread was in that state, from 0 to 1' },
+      spread: { ...NUMBERS, description: 'how much of that was counted in an interval, but not told when' },
+    }),
+  ),
+});
 
 const REASONS = listOf(object({ reason: STRING, count: NUMBER, lastMs: NUMBER }));
 export const STATUS = object(

@@ -2,6 +2,7 @@
 
 import type { Leaves, TreeColumns, TypeAnswer } from '../../common/flame/tree-answer.ts';
 import type { FunctionChange, FunctionCount } from '../query/functions.ts';
+import type { LaneThread } from '../query/lanes.ts';
 import type { Quality } from '../query/quality.ts';
 import type { LineCount } from '../query/source-lines.ts';
 import type { ThreadCount } from '../query/threads.ts';
@@ -25,6 +26,16 @@ export interface SymbolsResult extends TakenSymbols {
 /** Every answer with a status of 400 or more. */
 export interface ErrorResponse {
   error: string;
+}
+
+/** `GET /api/v1/lanes` */
+export interface LanesAnswer {
+  fromMs: number;
+  toMs: number;
+  steps: number;
+  states: string[];
+  threadCount: number;
+  threads: LaneThread[];
 }
 
 /** `GET /api/v1/timeline` */

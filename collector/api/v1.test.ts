@@ -63,6 +63,7 @@ const PATHS = [
   'diff?from=-30s&base_from=-2m&base_to=-30s',
   'samples?limit=5',
   'threads?contains=sh',
+  'lanes?steps=10&limit=3',
   'source?file=/srv/app.py',
   'health',
   'status',

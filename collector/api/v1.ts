@@ -10,6 +10,7 @@ import { readProfile } from '../query/export.ts';
 import { buildFlameTree, DEFAULT_LIMITS } from '../query/flame/flame-tree.ts';
 import { mergeParts } from '../query/flame/merged-tree.ts';
 import { callersAndCallees, compareFunctions, FunctionSums } from '../query/functions.ts';
+import { LANE_STATES, readLanes } from '../query/lanes.ts';
 import { QualityMeter } from '../query/quality.ts';
 import {
   isSharedLabel,
@@ -69,6 +70,7 @@ export interface Route {
 }
 
 const MAX_STEPS = 2000;
+const MAX_LANES = 500;
 const MAX_CELLS = 200_000;
 const MAX_SAMPLES = 100_000;
 const MAX_SAMPLE_STEPS = 10_000;
@@ -373,6 +375,29 @@ export const ROUTES: Readonly<Record<string, Route>> = {
         type,
         threadCount: threads.length,
         threads: threads.slice(0, wanted(parameters, 200)),
+      };
+    },
+  },
+  '/api/v1/lanes': {
+    summary:
+      'Threads over time: how much of each step each was running, ready, or waiting for what (--off-cpu)',
+    parameters: [
+      ...schema.TIMED_FILTER,
+      schema.integer('steps', 'steps of the time', 600),
+      schema.limit('threads, those first that did most', 50),
+    ],
+    response: schema.LANES,
+    async run(parameters, { store, now }) {
+      const filter = readRange(parameters, store, now);
+      const steps = readInteger(parameters, 'steps', { fallback: 600, min: 1, max: MAX_STEPS });
+      const limit = readInteger(parameters, 'limit', { fallback: 50, min: 1, max: MAX_LANES });
+      const { fromMs, toMs } = filter;
+      return {
+        fromMs,
+        toMs,
+        steps,
+        states: [...LANE_STATES],
+        ...(await readLanes(store, filter, { steps, limit })),
       };
     },
   },

@@ -20,19 +20,22 @@ const nameOf = ({ process, pid, thread, tid, host }: ThreadName): ThreadName => 
   tid,
   host,
 });
-const keyOf = ({ process, pid, thread, tid, host }: ThreadName): string =>
+/** Tells a thread from all others. */
+export const threadKey = ({ process, pid, thread, tid, host }: ThreadName): string =>
   `${host}\0${process}\0${pid}\0${tid}\0${thread}`;
 
 /** The busiest first. */
 export async function readThreads(store: PartStore, filter: SampleFilter): Promise<ThreadCount[]> {
   const threads = new Map<string, ThreadCount>();
   await sumSeries(store, filter, (series, weight) => {
-    const key = keyOf(series);
+    const key = threadKey(series);
     const known = threads.get(key) ?? { ...nameOf(series), samples: 0 };
     known.samples += weight;
     threads.set(key, known);
   });
-  return [...threads.values()].sort((a, b) => b.samples - a.samples || (keyOf(a) < keyOf(b) ? -1 : 1));
+  return [...threads.values()].sort(
+    (a, b) => b.samples - a.samples || (threadKey(a) < threadKey(b) ? -1 : 1),
+  );
 }
 
 interface Step extends SampleRow {
@@ -67,7 +70,7 @@ export async function readSteps(
     }
     for (const { step, node, series: id, count } of counts.values()) {
       const series = table.at(id);
-      const key = `${step} ${keyOf(series)}`;
+      const key = `${step} ${threadKey(series)}`;
       const known = found.get(key);
       const row = { timeMs: filter.fromMs + step * stepMs, part: index, node, series, cpu: -1 };
       if (known === undefined) found.set(key, { ...row, count, ownCount: count });

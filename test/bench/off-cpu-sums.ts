@@ -84,7 +84,8 @@ try {
     ['lost', String(counter('samples_lost_ring') + counter('threads_lost_ring') + counter('threads_full'))],
   ];
   for (const [name, value] of rows) console.log(`| ${name} | ${value} |`);
-  process.exitCode = errors.at(-1)! > 0.01 ? 1 : 0;
+  // the kernel may leave out a switch at the start or the end of some
+  process.exitCode = errors.filter((error) => error > 0.01).length > 0.005 * errors.length ? 1 : 0;
 } finally {
   rmSync(folder, { recursive: true });
 }

@@ -49,6 +49,7 @@ describe.skipIf(CHROMIUM === undefined)('for everybody, the page', () => {
     ['source', 'view=source&file=/srv/app.py', '.source tbody tr'],
     ['source files', 'view=source', '.functions tbody tr'],
     ['time', 'view=time', '.chart canvas[data-boxes]'],
+    ['threads', 'view=threads', '.lanes canvas[data-lanes]'],
     ['diff', 'view=diff', '.flame canvas[data-boxes]'],
     ['health', 'view=health', '.stages'],
     ['nothing', 'where=process%3Dnobody', '.empty'],

@@ -30,6 +30,7 @@ const PARAMETERS: Record<string, Record<string, string>> = {
   tree: {},
   source: { function: withSource.name, file: withSource.file },
   time: {},
+  threads: { type: 'off_cpu/nanoseconds', by: 'thread.state' },
   diff: spans(now - 60_000, now, now - 120_000),
   health: {},
 };

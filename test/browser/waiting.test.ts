@@ -10,7 +10,7 @@ import { ShownPage } from './shown-page.ts';
 if (CHROMIUM === undefined) console.log('skipped: waits are not shown, because Chromium is not installed');
 
 /** 50 ms each. */
-const CPU = 'server:10;main@n;serve@n;parse@n 40';
+const CPU = 'busy:20;main@n;serve@n;parse@n 40';
 const WAITS = `
 server:10;main@n;serve@n;read@n;schedule@k 3000000000
 server:10;runtime.mcall@g;runtime.findRunnable@g;runtime.futex@g;schedule@k 5000000000
@@ -46,7 +46,34 @@ describe.skipIf(CHROMIUM === undefined)('waits in the page', () => {
     expect(await options.allInnerTexts()).toEqual(['CPU: 40 samples', 'Waiting: 8 s', 'Wall: 10 s']);
     expect(await page.getByLabel('Idle threads').count()).toBe(0);
     await page.getByLabel('Type of samples').selectOption('wall_time/nanoseconds');
-    await expect.poll(() => rows(page).then((all) => all.join('\n'))).toMatch(/10(\.0)? s .*server/);
+    await expect.poll(() => rows(page).then((all) => all.join('\n'))).toMatch(/8(\.0)? s .*server/);
+    await page.close();
+  });
+
+  it('has lanes of threads by state; a drag zooms, a click shows the stack', async () => {
+    const page = await open('view=threads');
+    const lanes = page.locator('.lanes canvas');
+    await page.getByLabel('States').getByText('running').first().waitFor();
+    expect(await page.getByLabel('States').innerText()).toMatch(/running 2\.00 s[\s\S]*other 5\.00 s/);
+    expect(await lanes.getAttribute('data-lanes')).toBe('2');
+    const { x, y, width } = (await lanes.boundingBox())!;
+    const gutter = 220;
+    const at = (ms: number): number => x + gutter + ((ms - (endMs - 60_000)) / 61_000) * (width - gutter);
+    // who runs comes first
+    await page.mouse.click(at(endMs - 3000), y + 32);
+    await page.getByRole('region', { name: 'Stack' }).getByText('schedule').first().waitFor();
+    expect(await page.getByRole('region', { name: 'Stack' }).innerText()).toContain('Waiting for');
+    await page.mouse.move(at(endMs - 20_000), y + 10);
+    await page.mouse.down();
+    await page.mouse.move(at(endMs), y + 10, { steps: 3 });
+    await page.mouse.up();
+    await expect.poll(() => page.url()).toContain('over_from=');
+    const [, from, to] = /#from=(\d+)&to=(\d+)/.exec(page.url())!.map(Number);
+    expect(Math.abs(to! - from! - 20_000)).toBeLessThan(1000);
+    // the keyboard does the same
+    await page.locator('.lanes').focus();
+    await page.keyboard.press('-');
+    await expect.poll(() => /#from=(\d+)/.exec(page.url())?.[1]).not.toBe(String(from));
     await page.close();
   });
 

@@ -10,6 +10,7 @@ const TITLES: Record<ViewName, { label: string; title: string }> = {
   tree: { label: 'Call tree', title: 'the icicle as a table' },
   source: { label: 'Source', title: 'samples by line of a source file' },
   time: { label: 'Time', title: 'a heat map, and one thread in the order of time' },
+  threads: { label: 'Threads', title: 'what each thread did and waited for, over time' },
   diff: { label: 'Diff', title: 'what changed between two times or filters' },
   health: { label: 'Health', title: 'is the data complete' },
 };

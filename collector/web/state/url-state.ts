@@ -31,6 +31,7 @@ export const VIEWS = [
   'tree',
   'source',
   'time',
+  'threads',
   'diff',
   'health',
 ] as const;

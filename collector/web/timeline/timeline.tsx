@@ -6,6 +6,7 @@ import type { TimeRange } from '../../store/store.ts';
 import { GROUPINGS, type Grouping } from '../state/url-state.ts';
 import { useSize, useTheme } from '../state/use-browser.ts';
 import { areaColour } from './palette.ts';
+import { stateColour } from './state-colours.ts';
 import { type Area, assignColours, stackTimeline, type TimelineData } from './timeline-data.ts';
 import { moveBrush, snapBrush } from './timeline-keys.ts';
 import { type PlotEvents, type PlotScene, TimelinePlot } from './timeline-plot.ts';
@@ -33,7 +34,10 @@ export function Timeline({ answer, brush, base, by, isLive, onBy, onBrush, onPic
   const data = useMemo(() => stackTimeline(answer), [answer]);
   const places = usePlaces(by, data.areas);
   const placeOf = ({ value }: Area) => (value === undefined ? undefined : places.get(value));
-  const colours = data.areas.map((area) => areaColour(placeOf(area), dark));
+  const colours = data.areas.map(
+    (area) =>
+      (by === 'thread.state' && stateColour(area.value ?? '', dark)) || areaColour(placeOf(area), dark),
+  );
   const frame = usePlot(
     { data, brush, base, colours, isDark: dark },
     {

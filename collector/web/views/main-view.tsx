@@ -3,6 +3,7 @@ import { CallersView } from './callers-view.tsx';
 import { DiffView } from './diff-view.tsx';
 import { GraphView } from './graph-view.tsx';
 import { SourceView } from './source-view.tsx';
+import { ThreadsView } from './threads-view.tsx';
 import { TimeView } from './time-view.tsx';
 import { TopView } from './top-view.tsx';
 
@@ -17,6 +18,8 @@ export function MainView(properties: ViewProperties) {
       return <SourceView {...properties} />;
     case 'time':
       return <TimeView {...properties} />;
+    case 'threads':
+      return <ThreadsView {...properties} />;
     case 'diff':
       return <DiffView {...properties} />;
     default:
