@@ -92,7 +92,7 @@ describe.skipIf(missingRights).each(cases)('$title, $mode', ({ luajit, mode }) =
     for (const one of running) results.set(one.scenario, { expected: one.expected, counts: countsOf(one) });
   }
 
-  it.for(scenarios)('%s', (scenario, { task }) => {
+  it.for(scenarios)(`%s, ${mode}`, (scenario, { task }) => {
     task.meta.build = luajit.build;
     const { expected, counts } = results.get(scenario)!;
     const total = sum(counts);

@@ -30,9 +30,9 @@ export function detectLuajit(elf: ElfFile): LuajitBinary | undefined {
   if (!findNamedSymbols(elf, MARKER, [MARKER]).has(MARKER)) return undefined;
   const version = readVersion(elf);
   if (!version) return undefined;
-  if (elf.machine !== 'x86_64') throw new UnsupportedRuntime(`LuaJIT ${version}: only on amd64`);
+  if (version.startsWith('2.0')) throw new UnsupportedRuntime(`LuaJIT ${version}: 2.1 is the oldest`);
   for (const vm of largeFunctions(elf)) {
-    const code = readVmCode(codeAt(elf, vm));
+    const code = readVmCode(elf.machine, codeAt(elf, vm));
     if (code) return { version, vm, code, textBias: textBiasOf(elf, vm.start) };
   }
   throw new UnsupportedRuntime(`LuaJIT ${version}: its interpreter was not found`);

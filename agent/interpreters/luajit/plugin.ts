@@ -140,24 +140,22 @@ function cookieOf(objects: LuajitMemory, { address }: Proto): number {
   return Number(hash >> 60n);
 }
 
-/** The native frame of the interpreter on amd64. */
-const FRAME = { bytes: 80, previous: 32, fp: 64 } as const;
-
 function encode({ vm, code, textBias }: LuajitBinary): Uint8Array {
+  const { frame, vmState } = code;
   const entry = Buffer.alloc(LUAJIT.bytes);
   entry.writeBigUInt64LE(BigInt(vm.start - textBias), LUAJIT.vmStart);
   entry.writeBigUInt64LE(BigInt(vm.end - vm.start), LUAJIT.vmLength);
   entry.writeUInt32LE(code.jitBase, LUAJIT.jitBase);
-  entry.writeUInt32LE(code.vmState, LUAJIT.vmState);
+  entry.writeUInt32LE(vmState ?? 0, LUAJIT.vmState);
   entry.writeUInt32LE(code.traces, LUAJIT.traces);
   entry.writeUInt16LE(code.traceCode, LUAJIT.traceCode);
   entry.writeUInt8(Number(code.isGc64), LUAJIT.isGc64);
-  entry.writeUInt8(1, LUAJIT.hasTraceState);
-  entry.writeUInt16LE(FRAME.bytes, LUAJIT.frameBytes);
-  entry.writeUInt16LE(code.frameThread, LUAJIT.frameThread);
-  entry.writeUInt16LE(code.isGc64 ? 24 : 28, LUAJIT.frameInstruction);
-  entry.writeUInt16LE(FRAME.previous, LUAJIT.framePrevious);
-  entry.writeUInt16LE(code.isGc64 ? 8 : 16, LUAJIT.frameResults);
-  entry.writeUInt16LE(FRAME.fp, LUAJIT.frameFp);
+  entry.writeUInt8(Number(vmState !== undefined), LUAJIT.hasTraceState);
+  entry.writeUInt16LE(frame.bytes, LUAJIT.frameBytes);
+  entry.writeUInt16LE(frame.thread, LUAJIT.frameThread);
+  entry.writeUInt16LE(frame.instruction, LUAJIT.frameInstruction);
+  entry.writeUInt16LE(frame.previous, LUAJIT.framePrevious);
+  entry.writeUInt16LE(frame.results, LUAJIT.frameResults);
+  entry.writeUInt16LE(frame.fp, LUAJIT.frameFp);
   return entry;
 }
