@@ -7,7 +7,7 @@
  * An allocator may call itself by another of its names: what is within an allocation belongs to it.
  */
 #include "event.h"
-#include "allocation-choice.h"
+#include "value-choice.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -84,7 +84,7 @@ static __always_inline bool begin_allocation(const struct ef_user_regs *ctx, u64
 	if (!is_of_interest() || is_within_allocation(tid, a.sp, a.since_ns))
 		return 0;
 	bpf_map_update_elem(&allocations, &tid, &a, BPF_ANY);
-	u32 weight = choose_allocation(bytes, a.since_ns);
+	u32 weight = choose_by_value(bytes, a.since_ns);
 
 	return weight && begin_event_sample(EF_ORIGIN_ALLOCATED, weigh(bytes, weight));
 }
@@ -109,7 +109,7 @@ SEC("kprobe")
 int on_mallocgc(struct ef_user_regs *ctx)
 {
 	u64 bytes = GO_ARGUMENT_0(ctx);
-	u32 weight = is_of_interest() ? choose_allocation(bytes, bpf_ktime_get_ns()) : 0;
+	u32 weight = is_of_interest() ? choose_by_value(bytes, bpf_ktime_get_ns()) : 0;
 
 	if (!weight || !begin_event_sample(EF_ORIGIN_ALLOCATED, weigh(bytes, weight)))
 		return 0;
@@ -162,7 +162,7 @@ int on_allocated(struct ef_user_regs *ctx)
 	u64 address = USER_RESULT(ctx);
 
 	/* an outer one comes later */
-	if (!a || a->sp != SP_AT_ENTRY(ctx))
+	if (!a || a->sp != SP_AT_ENTRY(USER_SP(ctx)))
 		return 0;
 	if (a->result_at && (address || bpf_probe_read_user(&address, sizeof(address), (void *)a->result_at)))
 		address = 0;

@@ -76,9 +76,9 @@ static __always_inline bool is_32_bit(u64 mode)
 #define USER_ARGUMENT_1(regs) ((regs)->x[1])
 #define USER_ARGUMENT_2(regs) ((regs)->x[2])
 #define GO_ARGUMENT_0(regs) ((regs)->x[0])
-/* Behind its return, and what the stack pointer was at the entry. */
+/* Behind its return: what it returns, and what the stack pointer was at the entry. */
 #define USER_RESULT(regs) ((regs)->x[0])
-#define SP_AT_ENTRY(regs) ((regs)->sp)
+#define SP_AT_ENTRY(sp) (sp)
 
 /* In a system call; other ways into the kernel leave no number. `saved_at`: of the kernel's pt_regs. */
 static __always_inline bool is_behind_syscall(const struct ef_user_regs *regs, u64 saved_at)

@@ -78,9 +78,9 @@ static __always_inline bool is_32_bit(u64 mode)
 #define USER_ARGUMENT_1(regs) ((regs)->rsi)
 #define USER_ARGUMENT_2(regs) ((regs)->rdx)
 #define GO_ARGUMENT_0(regs) ((regs)->rax)
-/* Behind its return, and what the stack pointer was at the entry. */
+/* Behind its return: what it returns, and what the stack pointer was at the entry. */
 #define USER_RESULT(regs) ((regs)->rax)
-#define SP_AT_ENTRY(regs) ((regs)->rsp - 8)
+#define SP_AT_ENTRY(sp) ((sp)-8)
 
 /* In a system call: "syscall" leaves the address behind itself in rcx too, and other ways into the kernel no number. */
 static __always_inline bool is_behind_syscall(const struct ef_user_regs *regs, u64 saved_at)

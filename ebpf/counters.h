@@ -105,7 +105,8 @@
 	X(labels_cut, "Labels whose value was cut at 256 bytes") \
 	X(beam_read_failed, "Reads of BEAM's memory that failed") \
 	X(beam_no_stack, "Samples in code of BEAM's JIT of which the Erlang stack was not found: the callers are left out") \
-	X(luajit_no_frame, "Samples in LuaJIT's interpreter whose native frame was not found there: that part of the stack has native frames only")
+	X(luajit_no_frame, "Samples in LuaJIT's interpreter whose native frame was not found there: that part of the stack has native frames only") \
+	X(calls_missed, "Returns of functions of --event uretprobe whose call was not seen, or was forgotten among 32,768 others: not counted")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

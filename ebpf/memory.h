@@ -96,6 +96,8 @@ struct ef_scratch {
 	/* that marker as long as sp is only known not to lie above the stack pointer, 0: sp is the stack pointer */
 	u32 marker_if_sp_unknown;
 	u32 is_unwound;
+	u64 trampoline; /* of return probes: see return-probes.h */
+	u64 returned_to; /* the leaf is a function that has just returned, with the registers of then; 0: it is not */
 	u32 begun_runtimes; /* bit 1 << enum ef_runtime: its state is of this sample */
 	u32 has_looked_up;  /* what follows was copied from process_runtimes */
 	u32 has_asked;      /* in this sample which runtimes the process has, or there is an answer */

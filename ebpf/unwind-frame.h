@@ -327,6 +327,15 @@ static __always_inline int step_epilogue(struct ef_scratch *s)
 	return 0;
 }
 
+/* From a function that has returned: everything is as its caller has it. */
+static __always_inline int step_return(struct ef_scratch *s)
+{
+	s->state.pc = s->returned_to;
+	s->returned_to = 0;
+	s->found_kept = 1;
+	return STEP_NEXT;
+}
+
 static __always_inline int step_from(struct ef_scratch *s, u32 slot)
 {
 	struct ef_mapping *m = &s->mappings[slot & (EF_MAPPINGS - 1)];

@@ -13,6 +13,7 @@
 #ifndef EF_UNWIND_H
 #define EF_UNWIND_H
 
+#include "return-probes.h"
 #include "runtimes.h"
 
 /* One frame; global, so that it is verified once and the loop around it stays small. */
@@ -22,6 +23,8 @@ __noinline int unwind_step(void)
 	if (!s)
 		return STEP_DONE;
 	s->state.pc = CODE_ADDRESS(s->state.pc);
+	if (s->trampoline && s->state.pc == s->trampoline)
+		pass_trampoline(s);
 	u64 address = s->state.pc - s->is_return_address;
 	int slot = find_mapping(s, address);
 
@@ -50,7 +53,7 @@ __noinline int unwind_step(void)
 	s->is_return_address = 1;
 	s->found_kept = 0;
 	s->found_all = 0;
-	int result = step_from(s, slot);
+	int result = s->returned_to ? step_return(s) : step_from(s, slot);
 	s->is_leaf = s->found_all;
 	s->knows_kept = s->found_kept;
 	/* a chain that ends in 0 is how _start and clone begin where they have no unwind information */
@@ -108,6 +111,8 @@ static __always_inline void begin_stack(struct ef_scratch *s)
 	s->marker_if_guess_fails = EF_MARKER_NONE;
 	s->state.unread = 0;
 	s->is_unwound = 0;
+	s->trampoline = 0;
+	s->returned_to = 0;
 }
 
 #ifndef UNWIND_STEPS_LINKAGE

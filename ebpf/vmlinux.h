@@ -125,10 +125,17 @@ typedef struct {
 	void *vdso;
 } mm_context_t;
 
+struct xol_area {
+	unsigned long vaddr;
+};
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
 struct mm_struct {
 	struct maple_tree mm_mt;
 	struct file *exe_file;
 	mm_context_t context;
+	struct uprobes_state uprobes_state;
 };
 struct mm_struct___5_10 {
 	struct rb_root mm_rb;
@@ -217,6 +224,15 @@ struct task_struct {
 	const struct cred *cred;
 	struct css_set *cgroups;
 	struct signal_struct *signal;
+	struct uprobe_task *utask;
+};
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
+struct return_instance {
+	unsigned long stack;
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
 };
 struct task_struct___5_10 {
 	struct thread_struct___5_10 thread;

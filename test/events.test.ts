@@ -67,6 +67,30 @@ describe.skipIf(missingRights)('events', () => {
     expect(Math.abs(under(profile, 'rare') / total(profile) - 0.3)).toBeLessThan(0.1);
   });
 
+  it('are how long a function takes, with the stack of the call, also where it calls itself', () => {
+    const program = compile('durations', 'gcc', ['-O1', '-g'], 'durations.c');
+    const rounds = 20;
+    const { profile, said, told } = record(`uretprobe:${program}:timed`, [program, `${rounds}`], ALL);
+    const [inQuick = 0, inSlow = 0] = said.split(' ').map(Number);
+    expect(exactly(told)).toBe(3 * rounds);
+    for (const [caller, leastNs, mostNs] of [
+      ['quick', rounds * 1e6, inQuick],
+      ['slow', rounds * 3e6, inSlow],
+    ] as const) {
+      expect(under(profile, caller)).toBeGreaterThanOrEqual(leastNs);
+      expect(under(profile, caller)).toBeLessThanOrEqual(mostNs);
+    }
+    expect(under(profile, 'main')).toBe(total(profile));
+
+    const nested = record(`uretprobe:${program}:recursive`, [program, `${rounds}`], ALL);
+    expect(exactly(nested.told)).toBe(4 * rounds);
+    const depths = nested.profile.samples.map(
+      ({ stack }) => stackNames(nested.profile, stack).filter((name) => name === 'recursive').length,
+    );
+    expect(new Set(depths)).toEqual(new Set([1, 2, 3, 4]));
+    expect(under(nested.profile, 'main')).toBe(total(nested.profile));
+  });
+
   it('of page faults are charged to who touches the pages', () => {
     const program = compile('faults', 'gcc', ['-O1', '-g'], 'faults.c');
     const { profile, told } = record('page-faults', [program], ALL);
@@ -95,6 +119,7 @@ describe.skipIf(missingRights)('events', () => {
     const { profile, told } = record(`uprobe:${program}:main.(*order).add`, [program], ALL);
     expect(exactly(told)).toBe(20_000);
     expect(under(profile, 'main.main')).toBe(total(profile));
+    expect(refused(`uretprobe:${program}:main.(*order).add`)).toContain('Go moves stacks');
   });
 
   it("of a tracepoint have one of its fields as their value, and are chosen by another's", () => {

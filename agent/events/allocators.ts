@@ -2,6 +2,7 @@
  * Functions of allocators, by what their arguments say. Other names of the same are aliases of them, or call them: what is
  * allocated within an allocation is not counted again.
  */
+import type { ProbeProgram } from './probe-site.ts';
 import { findProbedFile } from './probed-file.ts';
 
 /** Programs of allocations.bpf.o at the entry; those that return an address have one at their return, too. */
@@ -22,15 +23,10 @@ const GO = { name: 'runtime.mallocgc', program: 'on_mallocgc' };
 /** Of jemalloc as it is often built into programs, the same by Rust's crate, mimalloc, and tcmalloc. */
 const PREFIXES = ['', 'je_', '_rjem_', 'mi_', 'tc_'];
 
-export interface AllocatorProbe {
-  program: string;
-  isAtReturn: boolean;
-}
-
-const PROBES: ReadonlyMap<string, readonly AllocatorProbe[]> = new Map([
+const PROBES: ReadonlyMap<string, readonly ProbeProgram[]> = new Map([
   [GO.name, [{ program: GO.program, isAtReturn: false }]],
   ...PREFIXES.flatMap((prefix) =>
-    Object.entries(AT_ENTRY).map(([name, program]): [string, AllocatorProbe[]] => {
+    Object.entries(AT_ENTRY).map(([name, program]): [string, ProbeProgram[]] => {
       const entry = { program, isAtReturn: false };
       return [
         `${prefix}${name}`,
@@ -41,7 +37,7 @@ const PROBES: ReadonlyMap<string, readonly AllocatorProbe[]> = new Map([
 ]);
 
 /** What is set at a function of that name; empty: it is none of an allocator. */
-export const probesOfAllocator = (name: string): readonly AllocatorProbe[] => PROBES.get(name) ?? [];
+export const probesOfAllocator = (name: string): readonly ProbeProgram[] => PROBES.get(name) ?? [];
 
 export const ALLOCATOR_PROGRAMS = [...new Set([...PROBES.values()].flat().map(({ program }) => program))];
 

@@ -10,7 +10,7 @@ import type { WorkerPool } from '../workers/worker-pool.ts';
 import { allocatorLibraries, probesOfAllocator } from './allocators.ts';
 import { type EventSpec, isProbe, type ProbeSpec } from './event-spec.ts';
 import type { ProbeAnswer, ProbeRequest } from './find-probes.ts';
-import type { ProbeSite } from './probe-site.ts';
+import type { ProbeProgram, ProbeSite } from './probe-site.ts';
 import { findProbedFile, withOpenFile } from './probed-file.ts';
 
 export interface ProbeTarget {
@@ -95,17 +95,16 @@ export class EventProbes {
   }
 
   async #find(spec: ProbeSpec, path: string): Promise<ProbeSite[]> {
-    const { found, similar } = await this.#search(path, wantedOf(spec));
+    const { found, similar, isMovedByGo } = await this.#search(path, wantedOf(spec));
+    if (isMovedByGo)
+      throw new CannotProfile(
+        `${spec.text}: the returns of Go's functions can't be probed: Go moves stacks, and the program would crash. Probe the entry: uprobe`,
+      );
     // a program need not have an allocator of its own
     if (found.length === 0 && !(spec.kind === 'malloc' && spec.path === undefined))
       throw new CannotProfile(notFound(spec, path, similar));
     return found.flatMap(({ offset, semaphore, name }) =>
-      (name === undefined ? [AT_PLACE] : probesOfAllocator(name)).map((probe) => ({
-        path,
-        offset,
-        semaphore,
-        ...probe,
-      })),
+      programsOf(spec, name).map((program) => ({ path, offset, semaphore, ...program })),
     );
   }
 
@@ -123,15 +122,28 @@ export class EventProbes {
   }
 }
 
-/** Of events.bpf.o. */
-const AT_PLACE = { program: 'on_probe', isAtReturn: false };
+const AT_PLACE = [{ program: 'on_probe', isAtReturn: false }];
+const AT_CALL_AND_RETURN = [
+  { program: 'on_entry', isAtReturn: false },
+  { program: 'on_return', isAtReturn: true },
+];
 
 const wantedOf = (spec: ProbeSpec): ProbeRequest['wanted'] => {
   if (spec.kind === 'malloc') return 'allocators';
   return spec.kind === 'usdt'
     ? { provider: spec.provider, name: spec.name }
-    : { symbol: spec.symbol, offset: spec.offset };
+    : {
+        symbol: spec.symbol,
+        offset: spec.kind === 'uprobe' ? spec.offset : 0,
+        isAtReturn: spec.kind === 'uretprobe',
+      };
 };
+
+/** What runs at a place that was found, by the programs of the event's BPF object. */
+function programsOf(spec: ProbeSpec, name: string | undefined): readonly ProbeProgram[] {
+  if (spec.kind === 'malloc') return probesOfAllocator(name ?? '');
+  return spec.kind === 'uretprobe' ? AT_CALL_AND_RETURN : AT_PLACE;
+}
 
 /** Each file once. */
 function filesOf(spec: ProbeSpec, programs: readonly string[]): string[] {

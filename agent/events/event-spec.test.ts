@@ -22,6 +22,7 @@ test.each([
     'tracepoint:kmem:kmalloc,value=bytes_alloc,if=bytes_req>-1',
     { name: 'kmalloc', value: 'bytes_alloc', filter: { field: 'bytes_req', comparison: '>', operand: -1n } },
   ],
+  ['uretprobe:libc:getaddrinfo', { kind: 'uretprobe', path: 'libc', symbol: 'getaddrinfo' }],
   ['malloc', { kind: 'malloc', path: undefined, everyBytes: 524_288 }],
   ['malloc:/usr/bin/redis-server,every=64KiB', { path: '/usr/bin/redis-server', everyBytes: 65_536 }],
 ])('%s', (text, spec) => {
@@ -38,6 +39,7 @@ describe('what is no event is told, with what to write', () => {
     ['tracepoint:sched', /tracepoint:CATEGORY:NAME/],
     ['tracepoint:kmem:kmalloc,value=', /value=FIELD/],
     ['uprobe:a:b+9999999999', /uprobe:PATH/],
+    ['uretprobe:libc', /uretprobe:PATH:SYMBOL/],
     ['malloc:', /malloc:PATH/],
     ['malloc,every=0', /every=BYTES/],
     ['mallocs', /no event "mallocs"/],

@@ -26,6 +26,11 @@ export interface UprobeSpec {
   offset: number;
 }
 
+/** How long a function takes, from its call to its return. */
+export interface UretprobeSpec extends Omit<UprobeSpec, 'kind' | 'offset'> {
+  kind: 'uretprobe';
+}
+
 /** A probe that the program's authors have put there. */
 export interface UsdtSpec {
   kind: 'usdt';
@@ -63,15 +68,17 @@ export type EventSpec =
   | { kind: 'cpu-clock'; text: string }
   | PerfEventSpec
   | UprobeSpec
+  | UretprobeSpec
   | UsdtSpec
   | TracepointSpec
   | MallocSpec;
 
-export type ProbeSpec = UprobeSpec | UsdtSpec | MallocSpec;
+export type ProbeSpec = UprobeSpec | UretprobeSpec | UsdtSpec | MallocSpec;
+
+const PROBES: ReadonlySet<EventSpec['kind']> = new Set(['uprobe', 'uretprobe', 'usdt', 'malloc']);
 
 /** It is at places in user code. */
-export const isProbe = (event: EventSpec): event is ProbeSpec =>
-  event.kind === 'uprobe' || event.kind === 'usdt' || event.kind === 'malloc';
+export const isProbe = (event: EventSpec): event is ProbeSpec => PROBES.has(event.kind);
 
 /** The text names no event; the message says which there are. */
 export class BadEvent extends Error {
@@ -119,6 +126,7 @@ const FORMS = [
   ...Object.keys(HARDWARE),
   'tracepoint:CATEGORY:NAME',
   'uprobe:PATH:SYMBOL[+OFFSET]',
+  'uretprobe:PATH:SYMBOL',
   'usdt:PATH:PROVIDER:NAME',
   'malloc',
 ];
@@ -144,6 +152,7 @@ const perf = (text: string, type: number, config: number): PerfEventSpec => ({
 
 const PARSERS: Readonly<Record<string, (text: string) => EventSpec>> = {
   uprobe: parseUprobe,
+  uretprobe: parseUretprobe,
   usdt: parseUsdt,
   tracepoint: parseTracepoint,
   malloc: parseMalloc,
@@ -160,6 +169,15 @@ function parseUprobe(text: string): UprobeSpec {
       `"${text}" is no probe: write uprobe:PATH:SYMBOL or uprobe:PATH:SYMBOL+OFFSET, such as uprobe:libc:malloc`,
     );
   return { kind: 'uprobe', text, path, symbol, offset: Number(offset) };
+}
+
+function parseUretprobe(text: string): UretprobeSpec {
+  const [, path, symbol] = /^uretprobe:([^:]+):(.+)$/.exec(text) ?? [];
+  if (path === undefined || symbol === undefined)
+    throw new BadEvent(
+      `"${text}" is no probe: write uretprobe:PATH:SYMBOL, such as uretprobe:libc:getaddrinfo`,
+    );
+  return { kind: 'uretprobe', text, path, symbol };
 }
 
 function parseUsdt(text: string): UsdtSpec {

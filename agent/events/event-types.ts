@@ -55,5 +55,8 @@ const typeOf = (event: SourceSpec): SourceType => ({
 });
 
 /** Samples of `malloc` have types of their own: ALLOCATED and LIVE. */
-const unitOf = ({ kind, ...event }: SourceSpec): string =>
-  kind === 'malloc' ? 'bytes' : 'unit' in event ? event.unit : 'count';
+function unitOf(event: SourceSpec): string {
+  if (event.kind === 'malloc') return 'bytes';
+  if (event.kind === 'uretprobe') return 'nanoseconds';
+  return event.kind === 'tracepoint' ? event.unit : 'count';
+}

@@ -24,7 +24,7 @@ test('a method of C++ is found by its name with parameters, or without', () => {
     'v8::internal::Heap::CollectAllGarbage(v8::base::Flags<v8::internal::GCFlag, unsigned char, unsigned char>, v8::internal::GarbageCollectionReason, v8::GCCallbackFlags)';
   const short = 'v8::internal::Heap::CollectAllGarbage';
   const [withParameters, without] = [full, short].map(
-    (symbol) => findFunctions(node, [], { symbol, offset: 0 }).found,
+    (symbol) => findFunctions(node, [], { symbol, offset: 0, isAtReturn: false }).found,
   );
   expect(without!.length).toBeGreaterThan(0);
   const expected = offsetOf(full);
@@ -33,15 +33,15 @@ test('a method of C++ is found by its name with parameters, or without', () => {
 });
 
 test('a function of C is found, and so is an instruction behind its start', () => {
-  const [at] = findFunctions(node, [], { symbol: 'uv_run', offset: 0 }).found;
+  const [at] = findFunctions(node, [], { symbol: 'uv_run', offset: 0, isAtReturn: false }).found;
   expect(at!.offset).toBe(offsetOf('uv_run'));
-  expect(findFunctions(node, [], { symbol: 'uv_run', offset: 4 }).found).toEqual([
+  expect(findFunctions(node, [], { symbol: 'uv_run', offset: 4, isAtReturn: false }).found).toEqual([
     { offset: at!.offset + 4, semaphore: 0 },
   ]);
 });
 
 test('what is not there is told by what is called alike', () => {
-  const { found, similar } = findFunctions(node, [], { symbol: 'UV_RUN', offset: 0 });
+  const { found, similar } = findFunctions(node, [], { symbol: 'UV_RUN', offset: 0, isAtReturn: false });
   expect(found).toEqual([]);
   expect(similar.some((name) => name.startsWith('uv_run'))).toBe(true);
   expect(findUsdt(node, { provider: 'node', name: 'no_such' }).found).toEqual([]);
@@ -51,7 +51,8 @@ test('a file that is cut short, or none, is told of, or has nothing', async () =
   const whole = readFileSync('/bin/sh');
   for (const length of [64, 1000, whole.length >> 1, whole.length - 100]) {
     const cut = bufferSource(whole.subarray(0, length));
-    const find = (): unknown => findFunctions(parseElf(cut), [], { symbol: 'main', offset: 0 }).found;
+    const find = (): unknown =>
+      findFunctions(parseElf(cut), [], { symbol: 'main', offset: 0, isAtReturn: false }).found;
     expect([[], 'ElfError']).toContainEqual(resultOf(find));
   }
   const fd = openSync('/etc/passwd', 'r');

@@ -30,7 +30,10 @@ export interface ProbeRequest {
   /** Of the file, for those beside it and with its build ID: its symbols may have been split off. */
   path: string;
   /** Functions by name, a probe of the file's own, or what is known of allocators. */
-  wanted: { symbol: string; offset: number } | { provider: string; name: string } | 'allocators';
+  wanted:
+    | { symbol: string; offset: number; isAtReturn: boolean }
+    | { provider: string; name: string }
+    | 'allocators';
 }
 
 /** Offsets in the file. */
@@ -46,6 +49,8 @@ export interface ProbeAnswer {
   found: FoundProbe[];
   /** Where nothing was found: names that it may have meant. */
   similar: string[];
+  /** It is there, but it is Go's, whose stacks move: what the kernel writes to them would be lost. */
+  isMovedByGo?: boolean;
 }
 
 const MAX_FOUND = 256;
@@ -83,7 +88,7 @@ async function miniDebugInfo(elf: ElfFile): Promise<ElfFile | undefined> {
 export function findFunctions(
   elf: ElfFile,
   others: readonly ElfFile[],
-  { symbol, offset }: { symbol: string; offset: number },
+  { symbol, offset, isAtReturn }: { symbol: string; offset: number; isAtReturn: boolean },
 ): ProbeAnswer {
   const addresses = new Set<number>();
   const similar = new Set<string>();
@@ -92,12 +97,16 @@ export function findFunctions(
     name === symbol ||
     (name.includes(word) && (demangle(name) === symbol || demangle(name, 'short') === symbol));
   const lower = word.toLowerCase();
-  const visit = (name: string, address: number): void => {
-    if (isWanted(name)) addresses.add(address);
-    else if (similar.size < MAX_SIMILAR && name.toLowerCase().includes(lower))
+  let isMovedByGo = false;
+  const visit = (name: string, address: number, isOfGo = false): void => {
+    if (isWanted(name)) {
+      addresses.add(address);
+      isMovedByGo ||= isOfGo && isAtReturn;
+    } else if (similar.size < MAX_SIMILAR && name.toLowerCase().includes(lower))
       similar.add(demangle(name, 'short'));
   };
   for (const file of [elf, ...others]) forEachFunction(file, visit);
+  if (isMovedByGo) return { found: [], similar: [], isMovedByGo };
   const found = [...addresses].flatMap((address) => offsetOfCode(elf, address + offset) ?? []);
   return {
     found: found.slice(0, MAX_FOUND).map((at) => ({ offset: at, semaphore: 0 })),
@@ -134,7 +143,10 @@ function offsetOfCode(elf: ElfFile, address: number): number | undefined {
   return isCode ? elf.addressToFileOffset(address) : undefined;
 }
 
-function forEachFunction(elf: ElfFile, visit: (name: string, address: number) => void): void {
+function forEachFunction(
+  elf: ElfFile,
+  visit: (name: string, address: number, isOfGo?: boolean) => void,
+): void {
   for (const section of elf.sections) {
     if (section.type !== SHT_SYMTAB && section.type !== SHT_DYNSYM) continue;
     ignoreDamage(() => {
@@ -151,7 +163,7 @@ function forEachFunction(elf: ElfFile, visit: (name: string, address: number) =>
     const table = findGoPclntab(elf);
     if (!table) return;
     const names = Buffer.from(table.names);
-    for (const { start, nameAt } of table.functions()) visit(textAt(names, nameAt), start);
+    for (const { start, nameAt } of table.functions()) visit(textAt(names, nameAt), start, true);
   });
 }
 

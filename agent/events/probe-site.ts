@@ -1,13 +1,17 @@
+/** What runs at a place. */
+export interface ProbeProgram {
+  /** Of the event's BPF object. */
+  program: string;
+  /** There is a function, and it runs when that returns. */
+  isAtReturn: boolean;
+}
+
 /** Where a probe goes. */
-export interface ProbeSite {
+export interface ProbeSite extends ProbeProgram {
   /** Of the file, through which any process may have it mapped. */
   path: string;
   /** In the file. */
   offset: number;
   /** Offset of the u16 that says whether somebody listens; 0: there is none. */
   semaphore: number;
-  /** Of the event's BPF object: what runs there. */
-  program: string;
-  /** There is a function, and it runs when that returns. */
-  isAtReturn: boolean;
 }

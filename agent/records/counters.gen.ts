@@ -98,5 +98,6 @@ export const BPF_COUNTERS = [
   { name: 'beam_read_failed', text: "Reads of BEAM's memory that failed" },
   { name: 'beam_no_stack', text: "Samples in code of BEAM's JIT of which the Erlang stack was not found: the callers are left out" },
   { name: 'luajit_no_frame', text: "Samples in LuaJIT's interpreter whose native frame was not found there: that part of the stack has native frames only" },
+  { name: 'calls_missed', text: "Returns of functions of --event uretprobe whose call was not seen, or was forgotten among 32,768 others: not counted" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

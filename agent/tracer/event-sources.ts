@@ -48,9 +48,14 @@ const ALLOCATION: Programs = {
   ...{ object: 'allocations.bpf.o', attached: ALLOCATOR_PROGRAMS },
   ...{ taker: 'take_allocation', takers: 'alloc_takers' },
 };
+const RETURN: Programs = {
+  ...{ object: 'returns.bpf.o', attached: ['on_entry', 'on_return'] },
+  ...{ taker: 'take_return', takers: 'return_takers' },
+};
 const PROGRAMS: Readonly<Record<SourceSpec['kind'], Programs>> = {
   perf: PERF,
   uprobe: PROBE,
+  uretprobe: RETURN,
   usdt: PROBE,
   tracepoint: POINT,
   malloc: ALLOCATION,
@@ -65,7 +70,7 @@ export const openEventPrograms = (
   runtimes: readonly RuntimePlugin[],
   share: readonly NativeBpfObject[],
 ): NativeBpfObject[] =>
-  [[PERF, PROBE, POINT], [ALLOCATION]].map((kinds) => openPrograms(open, kinds, runtimes, share));
+  [[PERF, PROBE, POINT], [ALLOCATION], [RETURN]].map((kinds) => openPrograms(open, kinds, runtimes, share));
 
 /** Of one object. */
 function openPrograms(

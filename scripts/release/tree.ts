@@ -16,6 +16,7 @@ const NATIVE = [
   'off-cpu.bpf.o',
   'events.bpf.o',
   'allocations.bpf.o',
+  'returns.bpf.o',
   'deferred.bpf.o',
   'deferred-6.18.bpf.o',
   'everyframe.node',

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * Of which events the stack is taken where their values differ much, as those of allocations and of durations do: p is the value divided by a
+ * scale, at most 1, and one that is taken stands for 1/p of its kind. The sum is right in the mean, and stacks go to where
+ * the sum comes from. The scale is what --event asks for, 1 unless given; it goes up at once with each stack above the budget,
+ * and down again with each window below it.
+ */
+#ifndef EF_VALUE_CHOICE_H
+#define EF_VALUE_CHOICE_H
+
+#include "event.h"
+#include "weights.h"
+
+#define MAX_SCALE (1ULL << 40)
+
+/* Of each CPU. */
+struct ef_value_rate {
+	u64 window_ns; /* when the present window began */
+	u64 scale;
+	u32 taken; /* in the window */
+	u32 reserved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ef_value_rate);
+} value_rate SEC(".maps");
+
+static __always_inline void begin_value_window(struct ef_value_rate *r, u64 now_ns, u32 budget)
+{
+	u64 least = config.event.scale ?: 1;
+
+	if (now_ns - r->window_ns >= 20 * WINDOW_NS)
+		r->scale = least;
+	else if (r->taken < budget)
+		r->scale = r->scale / 2 + r->scale / 2 * r->taken / budget;
+	if (r->scale < least)
+		r->scale = least;
+	r->window_ns = now_ns;
+	r->taken = 0;
+}
+
+/* Counts the event; its weight, 0: no sample is taken of it. */
+static __always_inline u32 choose_by_value(u64 value, u64 now_ns)
+{
+	u32 zero = 0, budget = config.event.budget / WINDOWS_A_SECOND ?: 1;
+	struct ef_value_rate *r = bpf_map_lookup_elem(&value_rate, &zero);
+
+	count_event(value);
+	if (!r || !value)
+		return 0;
+	if (now_ns - r->window_ns >= WINDOW_NS)
+		begin_value_window(r, now_ns, budget);
+	u32 weight = take_by_chance((r->scale << 16) / value);
+	if (!weight)
+		return 0;
+	add_to_total(EF_EVENT_TOTAL_SAMPLES, 1);
+	if (++r->taken > budget && r->scale < MAX_SCALE)
+		r->scale += r->scale / 8 + 1;
+	return weight;
+}
+
+#endif
