@@ -129,7 +129,7 @@ __noinline int unwind_again(u32 index, u32 is_last)
 		restore_cut(s, d);
 		count(EF_COUNTER_stacks_too_late);
 	} else {
-		s->trampoline = find_trampoline(s);
+		note_trampoline();
 		unwind_user(s);
 		if (s->state.unread && !is_last && s->state.unread != d->state.unread && can_touch(s)) {
 			d->state.unread = s->state.unread;

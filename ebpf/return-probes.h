@@ -11,16 +11,18 @@
 /* MAX_URETPROBE_DEPTH */
 #define MAX_RETURN_PROBES 64
 
-/* The trampoline's address; 0: the thread is in no such function. */
-static __always_inline u64 find_trampoline(const struct ef_scratch *s)
+/* Notes the trampoline's address; 0: the thread is in no such function. Global, so that it is verified once. */
+__noinline int note_trampoline(void)
 {
-	if (!bpf_core_field_exists(struct task_struct, utask))
+	struct ef_scratch *s = get_scratch();
+	if (!s || !bpf_core_field_exists(struct task_struct, utask))
 		return 0;
 	u64 of_thread = KERNEL_WORD(bpf_get_current_task(), task_struct, utask);
 	if (!of_thread || !KERNEL_WORD(of_thread, uprobe_task, return_instances))
 		return 0;
 	u64 area = KERNEL_WORD(s->state.mm, mm_struct, uprobes_state.xol_area);
-	return area ? KERNEL_WORD(area, xol_area, vaddr) : 0;
+	s->trampoline = area ? KERNEL_WORD(area, xol_area, vaddr) : 0;
+	return 0;
 }
 
 /* The return address of the function that began with that stack pointer, 0: unknown. Global, so that the loop is verified once. */

@@ -121,7 +121,7 @@ static __always_inline void take_user_stack(struct ef_scratch *s, const struct e
 		push_word(s, FRAME_WORD(EF_FRAME_MARKER, EF_MARKER_COMPAT));
 		return;
 	}
-	s->trampoline = find_trampoline(s);
+	note_trampoline();
 	unwind_user(s);
 }
 
