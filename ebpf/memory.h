@@ -130,7 +130,7 @@ struct ef_scratch {
 		struct ef_code code;
 		struct ef_event_caller caller;
 		struct ef_thread thread;
-		struct ef_wait wait;
+		struct ef_labelled_wait labelled_wait;
 		struct ef_label label;
 		u8 bytes[sizeof(struct ef_process) + 256];
 	} record;

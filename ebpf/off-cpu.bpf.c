@@ -22,6 +22,17 @@ struct {
 	__type(value, struct ef_thread);
 } threads SEC(".maps");
 
+/* Labels of threads that wait, by TID, until they run again. */
+struct ef_kept_labels {
+	u8 bytes[EF_LABELS_BYTES];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u32);
+	__type(value, struct ef_kept_labels);
+} wait_labels SEC(".maps");
+
 /* The program that takes the stacks is replaced as the sampler is. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -82,6 +93,45 @@ static __always_inline struct ef_thread *begin_thread(struct task_struct *task, 
 	return thread_of(tid);
 }
 
+/* How many bytes were kept. */
+static __always_inline u32 keep_labels(const struct ef_scratch *s, u32 tid)
+{
+	if (!s->sample.label_bytes)
+		return 0;
+	if (!bpf_map_update_elem(&wait_labels, &tid, s->labels, BPF_ANY))
+		return s->sample.label_bytes;
+	count(EF_COUNTER_labels_left_out);
+	return 0;
+}
+
+static __always_inline void forget_labels(struct ef_thread *t, u32 tid)
+{
+	if (t->label_bytes)
+		bpf_map_delete_elem(&wait_labels, &tid);
+	t->label_bytes = 0;
+}
+
+/* With the labels that were kept; what was interrupted may have the memory to put them together. */
+static __always_inline void output_wait(struct ef_wait *wait, u32 tid, u64 label_bytes)
+{
+	struct ef_kept_labels *labels = label_bytes ? bpf_map_lookup_elem(&wait_labels, &tid) : NULL;
+	struct ef_scratch *s = labels ? take_scratch() : NULL;
+
+	OPAQUE(label_bytes);
+	if (label_bytes > EF_LABELS_BYTES)
+		label_bytes = EF_LABELS_BYTES;
+	if (!s) {
+		output_sample(&wait->sample, sizeof(*wait));
+		return;
+	}
+	struct ef_labelled_wait *all = &s->record.labelled_wait;
+	wait->sample.label_bytes = label_bytes;
+	all->wait = *wait;
+	bpf_probe_read_kernel(all->labels, sizeof(all->labels), labels);
+	output_sample(&all->wait.sample, sizeof(*wait) + label_bytes);
+	release_scratch(s);
+}
+
 /* A sample of a part of the wait, unless that part is empty. */
 static __always_inline void report_part(const struct ef_thread *t, u32 tid, u32 state, u64 from_ns, u64 to_ns)
 {
@@ -106,7 +156,7 @@ static __always_inline void report_part(const struct ef_thread *t, u32 tid, u32 
 	__builtin_memcpy(wait.sample.comm, t->comm, sizeof(wait.sample.comm));
 	count(EF_COUNTER_samples);
 	count(EF_COUNTER_waits_reported);
-	output_sample(&wait.sample, sizeof(wait));
+	output_wait(&wait, tid, t->label_bytes);
 }
 
 /* When the thread could have gone on. */
@@ -163,6 +213,7 @@ static __always_inline void switch_in(struct task_struct *next, u64 now_ns)
 	t->state = EF_THREAD_RUNNING;
 	t->since_ns = now_ns;
 	t->trace_hash = 0;
+	forget_labels(t, tid);
 	end_change(t);
 }
 
@@ -299,6 +350,7 @@ int take_wait(u64 *ctx)
 		t->process = s->sample.process;
 		__builtin_memcpy(t->comm, s->sample.comm, sizeof(t->comm));
 		t->trace_hash = s->state.hash;
+		t->label_bytes = keep_labels(s, tid);
 		count(EF_COUNTER_waits_sampled);
 	}
 	release_scratch(s);

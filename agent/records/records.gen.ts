@@ -757,7 +757,7 @@ export const WAIT = {
 
 /** Size and byte offsets of struct ef_thread. */
 export const THREAD = {
-  bytes: 248,
+  bytes: 256,
   type: 0,
   state: 2,
   tid: 4,
@@ -779,7 +779,32 @@ export const THREAD = {
   wakerComm: 208,
   comm: 224,
   cpu: 240,
-  endedVersion: 244,
+  labelBytes: 244,
+  reserved: 248,
+  endedVersion: 252,
+} as const;
+
+/** Size and byte offsets of struct ef_labelled_wait. */
+export const LABELLED_WAIT = {
+  bytes: 1128,
+  waitSampleType: 0,
+  waitSampleOrigin: 2,
+  waitSampleCpu: 4,
+  waitSampleTraceHash: 8,
+  waitSampleKtimeNs: 16,
+  waitSampleValue: 24,
+  waitSampleProcessTgid: 32,
+  waitSampleProcessExecId: 36,
+  waitSampleProcessStartBoottimeNs: 40,
+  waitSampleTid: 48,
+  waitSampleLabelBytes: 52,
+  waitSampleComm: 56,
+  waitState: 72,
+  waitReserved: 76,
+  waitWakerTid: 80,
+  waitWakerTgid: 84,
+  waitWakerComm: 88,
+  labels: 104,
 } as const;
 
 /** Size and byte offsets of struct ef_perl_range. */

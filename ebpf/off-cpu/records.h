@@ -25,7 +25,7 @@ struct ef_waker {
 	char comm[EF_COMM_SIZE];
 };
 
-/* A sample of a wait: other samples end before the state. */
+/* A sample of a wait: others have no more than labels behind the sample. */
 struct ef_wait {
 	struct ef_sample sample;
 	__u32 state; /* enum ef_thread_state: in which the value was measured */
@@ -55,7 +55,15 @@ struct ef_thread {
 	struct ef_waker waker;
 	char comm[EF_COMM_SIZE];
 	__u32 cpu;
+	__u32 label_bytes; /* of the present wait, in the map `wait_labels` */
+	__u32 reserved;
 	__u32 ended_version;
+};
+
+/* A sample of a wait with labels. */
+struct ef_labelled_wait {
+	struct ef_wait wait;
+	__u8 labels[EF_LABELS_BYTES];
 };
 
 #endif

@@ -39,6 +39,15 @@ function sumsBy(profiles: readonly Profile[], attribute: string, pid?: number): 
   return sums;
 }
 
+/** What was sampled in the function wait(). */
+function ofWaits(profile: Profile): Profile[] {
+  const { type, stacks, locations, functions, samples } = profile;
+  if (type.sampleType.type !== 'off_cpu') return [];
+  const isWait = (at: number): boolean =>
+    locations[at]!.lines.some(({ func }) => functions[func]!.name === 'main.wait');
+  return [{ ...profile, samples: samples.filter(({ stack }) => stacks[stack]!.some(isWait)) }];
+}
+
 const totalOf = (sums: ReadonlyMap<string, number>): number => [...sums.values()].reduce((a, b) => a + b, 0);
 const shareOf = (sums: ReadonlyMap<string, number>): number =>
   sums.get('a')! / (sums.get('a')! + sums.get('b')!);
@@ -96,6 +105,21 @@ describe.skipIf(missingRights).each(missingRights ? [] : findGos())('labels of $
     const ids = sumsBy(recording!.profiles, GOROUTINE_ID, program!.pid);
     const busiest = [...ids].sort(([, a], [, b]) => b - a).slice(0, 2);
     expect(busiest.every(([id, value]) => /^[1-9]\d*$/.test(id) && value > 20)).toBe(true);
+  });
+
+  it('while they wait in system calls, with --off-cpu', async ({ task }) => {
+    task.meta.build = go.build;
+    recording = await Recording.start({ offCpu: { budget: 200 } });
+    program = spawn(go.compile('waits.go'), { stdio: ['pipe', 'pipe', 'inherit'] });
+    const { pid } = program;
+    const { profiles } = recording;
+    const waits = (): Map<string, number> => sumsBy(profiles.flatMap(ofWaits), WHO, pid);
+    await recording.until(() => totalOf(waits()) > 6e9);
+    program.stdin!.end();
+    const [said] = (await once(program.stdout!, 'data')) as [Buffer];
+    const [a, b] = said.toString().split(' ').map(Number) as [number, number];
+    expect([...waits().keys()].filter((key) => key !== '').sort()).toEqual(['a', 'b']);
+    expect(Math.abs(shareOf(waits()) - a / (a + b))).toBeLessThan(0.04);
   });
 
   it('left out where that is asked for', async () => {
