@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { isAttributeLabel } from '../../../common/profile/filters/filter.ts';
+import { isAttributeLabel, LABEL_KEY } from '../../../common/profile/filters/filter.ts';
+import { PROGRAM_LABEL } from '../../../common/profile/model/sample-attributes.ts';
 import type { LabelsAnswer } from '../../api/types.ts';
 import { ask } from '../state/questions.ts';
 import { readTerms, valuesOf } from '../state/terms.ts';
@@ -22,6 +23,12 @@ const LABELS: readonly { label: string; title: string }[] = [
   { label: 'cgroup', title: 'cgroups' },
 ];
 
+/** Labels of programs as they are written in a filter. */
+const titleOf = (attribute: string): string => {
+  const name = attribute.slice(1);
+  return name.startsWith(PROGRAM_LABEL) ? LABEL_KEY + name.slice(PROGRAM_LABEL.length) : name;
+};
+
 interface Properties {
   state: UrlState;
   isLive: boolean;
@@ -36,7 +43,7 @@ export function Facets({ state, isLive, onWhere }: Properties) {
     ...(found?.attributes ?? []).map((name) => `@${name}`),
     ...named.filter(isAttributeLabel),
   ]);
-  const all = [...LABELS, ...[...attributes].map((label) => ({ label, title: label.slice(1) }))];
+  const all = [...LABELS, ...[...attributes].map((label) => ({ label, title: titleOf(label) }))];
   const [open, setOpen] = useState<ReadonlySet<string>>(
     () => new Set(['process', ...named.filter((label) => names(state, label))]),
   );

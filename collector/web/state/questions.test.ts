@@ -24,7 +24,11 @@ describe('formatFilter', () => {
   it('writes what the API reads, whatever the values hold', () => {
     const value = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' });
     const term = fc.record({
-      key: fc.constantFrom(...LABELS),
+      // labels of programs have any name
+      key: fc.oneof(
+        fc.constantFrom(...LABELS),
+        value.map((name) => `@process.context.label.${name}`),
+      ),
       operator: fc.constantFrom<Operator>('=', '!='),
       values: fc.array(value, { minLength: 1, maxLength: 3 }),
     });
@@ -34,4 +38,12 @@ describe('formatFilter', () => {
       }),
     );
   });
+});
+
+it('labels of programs have a short name in filters', () => {
+  expect(parseFilter('label.route=/users @label.route!=x @"process.context.label.http route"~y')).toEqual([
+    { key: '@process.context.label.route', operator: '=', values: ['/users'] },
+    { key: '@label.route', operator: '!=', values: ['x'] },
+    { key: '@process.context.label.http route', operator: '~', values: ['y'] },
+  ]);
 });

@@ -52,9 +52,15 @@ export const isFollowing = (state: Asked): boolean => state.overview === undefin
 
 /** A filter as text that the API reads. */
 export function formatFilter(terms: readonly Matcher[]): string {
-  return terms.map(({ key, operator, values }) => key + operator + values.map(quote).join()).join(' ');
+  return terms
+    .map(({ key, operator, values }) => quoteKey(key) + operator + values.map(quote).join())
+    .join(' ');
 }
 
+/** Labels of programs may have any name. */
+const quoteKey = (key: string): string => (/^@?[\w./-]+$/.test(key) ? key : `@"${escaped(key.slice(1))}"`);
+
+const escaped = (text: string): string => text.replace(/["\\]/g, '\\$&');
+
 /** Quotes hold what would end a value. */
-const quote = (value: string): string =>
-  /^[^\s",]+$/.test(value) ? value : `"${value.replace(/["\\]/g, '\\$&')}"`;
+const quote = (value: string): string => (/^[^\s",]+$/.test(value) ? value : `"${escaped(value)}"`);

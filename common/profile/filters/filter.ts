@@ -2,6 +2,7 @@
  * Filters: `process=node,python3 host!=db1 thread~"^worker" cpu=0 kind=kernel`. All terms must hold; the values of
  * one term are alternatives. `~` is an unanchored regular expression.
  */
+import { PROGRAM_LABEL } from '../model/sample-attributes.ts';
 import { compilePattern, type Pattern } from './pattern.ts';
 
 export type Operator = '=' | '!=' | '~' | '!~';
@@ -58,11 +59,15 @@ export const LABELS: readonly string[] = [...SERIES_LABELS, 'cpu', ...FRAME_LABE
 export const isSeriesLabel = (key: string): key is SeriesLabel =>
   SERIES_LABELS.some((label) => label === key);
 
+/** In front of the name of a label that a program has set. */
+export const LABEL_KEY = 'label.';
+
 const MAX_TERMS = 64;
 const MAX_LENGTH = 4096;
 
+/** A key is quoted where it has other characters, as labels of programs may. */
 const TERM =
-  /\s*([A-Za-z_@][\w./-]*)\s*(!=|!~|=|~)\s*((?:"(?:[^"\\]|\\.)*"|[^\s",]+)(?:,(?:"(?:[^"\\]|\\.)*"|[^\s",]+))*)\s*/y;
+  /\s*([A-Za-z_@][\w./-]*|@"(?:[^"\\]|\\.)+")\s*(!=|!~|=|~)\s*((?:"(?:[^"\\]|\\.)*"|[^\s",]+)(?:,(?:"(?:[^"\\]|\\.)*"|[^\s",]+))*)\s*/y;
 const VALUE = /"((?:[^"\\]|\\.)*)"|[^\s",]+/g;
 
 /** @throws FilterError */
@@ -87,16 +92,17 @@ export function readTerms(text: string, example: string): Matcher[] {
     if (match === null) {
       throw new FilterError(`"${text.slice(at)}" can't be read: write KEY=VALUE, such as ${example}`);
     }
-    terms.push({ key: match[1]!, operator: match[2] as Operator, values: readValues(match[3]!) });
+    const key = match[1]!.replace(/^@"(.*)"$/s, (_, quoted: string) => `@${unquoted(quoted)}`);
+    terms.push({ key, operator: match[2] as Operator, values: readValues(match[3]!) });
     if (terms.length > MAX_TERMS) throw new FilterError(`the text has more than ${MAX_TERMS} terms`);
   }
   return terms;
 }
 
 const readValues = (text: string): string[] =>
-  [...text.matchAll(VALUE)].map(([plain, quoted]) =>
-    quoted === undefined ? plain : quoted.replace(/\\(.)/g, '$1'),
-  );
+  [...text.matchAll(VALUE)].map(([plain, quoted]) => (quoted === undefined ? plain : unquoted(quoted)));
+
+const unquoted = (quoted: string): string => quoted.replace(/\\(.)/gs, '$1');
 
 /**
  * Attributes have a dot in their name, as OpenTelemetry's have, or are written with @: so a misspelt label is an error.
@@ -107,6 +113,7 @@ export function labelOf(name: string): string {
   const key = Object.hasOwn(ALIASES, name) ? ALIASES[name]! : name;
   if (LABELS.includes(key)) return key;
   if (isAttributeLabel(key) && key.length > 1) return labelOfAttribute(key.slice(1));
+  if (key.startsWith(LABEL_KEY)) return `@${PROGRAM_LABEL}${key.slice(LABEL_KEY.length)}`;
   if (key.includes('.')) return `@${key}`;
   throw new FilterError(
     `"${name}" is no key: use one of ${LABELS.join(', ')}, or an attribute such as deployment.environment or @region`,

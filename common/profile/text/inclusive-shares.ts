@@ -1,7 +1,9 @@
 /** A profile as text: which share of its values each function, thread, library, … has. */
 import { printable } from '../../base/printable.ts';
+import { readAttributes } from '../model/attributes.ts';
 import { baseName, frameNames, processName } from '../model/frame-name.ts';
 import type { Location, Profile, Sample } from '../model/profile.ts';
+import { PROGRAM_LABEL } from '../model/sample-attributes.ts';
 import { valueFormatter } from '../model/value-format.ts';
 import { CallTree } from './call-tree.ts';
 import { asCall, columns, DEFAULT_MIN_SHARE, groupDigits, type ReportCut, share } from './report-text.ts';
@@ -13,6 +15,7 @@ export const BY = {
   stack: 'stacks',
   process: 'processes',
   thread: 'threads',
+  labels: 'sets of labels',
   library: 'libraries',
   line: 'lines',
 } as const;
@@ -56,8 +59,8 @@ export function inclusiveShares(profile: Profile, by: By): InclusiveShare[] {
     rows.set(name, known);
     return known;
   };
-  if (by === 'process' || by === 'thread') {
-    const nameOf = by === 'process' ? processOf : threadOf;
+  if (by === 'process' || by === 'thread' || by === 'labels') {
+    const nameOf = NAME_OF[by];
     for (const sample of profile.samples) {
       const one = row(nameOf(profile, sample));
       one.total += sample.value;
@@ -65,6 +68,16 @@ export function inclusiveShares(profile: Profile, by: By): InclusiveShare[] {
     }
   } else countFrames(profile, NAMES_AT[by], row);
   return sortRows([...rows.values()], 'total');
+}
+
+/** `route=/users service=web`: what the program itself says of the sample, and of pprof files all that was noted with it. */
+function labelsOf({ processes }: Profile, { process }: Sample): string {
+  const attributes = [...readAttributes(processes[process]!.attributes ?? '')];
+  const texts = attributes.map(([key, value]) => {
+    const name = key.startsWith(PROGRAM_LABEL) ? key.slice(PROGRAM_LABEL.length) : key;
+    return `${name}=${value}`;
+  });
+  return texts.length === 0 ? '[no labels]' : texts.join(' ');
 }
 
 const processOf = (profile: Profile, { process }: Sample): string => processName(profile, process);
@@ -76,6 +89,8 @@ function threadOf(profile: Profile, sample: Sample): string {
   const name = threadName === '' || threadName === process ? process : `${process} / ${threadName}`;
   return tid > 0 ? `${name} (${tid})` : name;
 }
+
+const NAME_OF = { process: processOf, thread: threadOf, labels: labelsOf };
 
 /** Rows of a location, the innermost first. */
 type NamesAt = (profile: Profile, location: number) => string[];
@@ -150,7 +165,7 @@ export function* formatReport(profile: Profile, options: ReportOptions): Generat
   const total = totalOf(profile);
   const rows = inclusiveShares(profile, by);
   yield `${valueFormatter(profile.type.sampleType).of(total)}, ${rows.length} ${rows.length === 1 ? by : BY[by]}\n`;
-  const isOnce = by === 'process' || by === 'thread';
+  const isOnce = Object.hasOwn(NAME_OF, by);
   if (sort !== undefined || isOnce) {
     yield* isOnce ? plainRows(rows, sort ?? 'total', total, cut) : tableRows(rows, sort!, total, by, cut);
     return;

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { readProfile, writeProfile } from '../formats/formats.ts';
+import { attributesText } from '../model/attributes.ts';
 import type { Profile } from '../model/profile.ts';
+import { PROGRAM_LABEL } from '../model/sample-attributes.ts';
 import { diffProfiles, formatDiff } from './diff-data.ts';
 import { formatReport, type ReportOptions } from './inclusive-shares.ts';
 import { reportJson, select } from './report-data.ts';
@@ -22,6 +24,18 @@ it('lets no control character of a name reach the terminal', () => {
 });
 
 describe('report', () => {
+  it('sums samples by their labels, those of a program under the names that it gave', () => {
+    const profile = folded('a;f 1\nb;f 2\nc;f 3\n');
+    profile.processes[1]!.attributes = attributesText([
+      [`${PROGRAM_LABEL}who`, 'x'],
+      ['thread.state', 'running'],
+    ]);
+    profile.processes[2]!.attributes = attributesText([[`${PROGRAM_LABEL}who`, 'y']]);
+    expect(report(profile, { by: 'labels' })).toBe(
+      '6 samples, 3 sets of labels\n50% [no labels]\n33.3% who=y\n16.7% who=x thread.state=running\n',
+    );
+  });
+
   it('has self counts that add up to the samples, also where it is cut', () => {
     const json = reportJson(AFTER, AFTER, { by: 'function', top: 2 });
     const self = json.rows.reduce((sum, row) => sum + row.self, json.truncated.self);
