@@ -12,7 +12,7 @@ import { findGos } from './gos.ts';
 
 const SAMPLES = 20;
 const MODES = {
-  slice: ['plain', 'null', 'nowhere', 'kernel', 'endless', 'long', 'bytes', 'many', 'changing'],
+  slice: ['plain', 'null', 'nowhere', 'kernel', 'endless', 'long', 'bytes', 'many', 'changing', 'unread'],
   map: ['plain', 'null', 'nowhere', 'circle', 'endless', 'bits', 'moved'],
 } as const;
 type Layout = keyof typeof MODES;
@@ -95,6 +95,11 @@ describe.skipIf(missingRights).each(gos)('labels that lie in $title', (go) => {
     const [set] = setsOf('bytes') as [Record<string, string>];
     expect(Object.keys(set)).toContain('\ufffd\0\n"');
     for (const changing of setsOf('changing')) expect(JSON.stringify(changing).length).toBeLessThan(3000);
+  });
+
+  it.runIf(layout === 'slice')('are read by the thread itself where a text is not in memory', ({ skip }) => {
+    if (recording.controller.counters()['samplers.deferring'] === 0) skip('Linux before 6.18');
+    expect(setsOf('unread')).toContainEqual({ who: 'unread', value: '\x7fELF' });
   });
 
   it.runIf(layout === 'map')('are read once where buckets go round in circles or were moved', () => {
