@@ -30,6 +30,8 @@ test('where labels are, the code that sets them tells', () => {
   expect(findLabels(bytes('7509 49898668010000 eb0f'), 'x86_64')).toBe(360);
   // str x28,[sp,#16]; ldr x1,[sp,#16]; str x0,[x1,#352]
   expect(findLabels(words(0xf9000bfc, 0xf9400be1, 0xf900b020), 'aarch64')).toBe(352);
+  // str x0,[x25]; str x1,[x25,#8]; ldr x1,[sp,#16]; str x0,[x1,#352]: Go 1.23
+  expect(findLabels(words(0xf9000320, 0xf9000721, 0xf9400be1, 0xf900b020), 'aarch64')).toBe(352);
   // str x0,[sp,#8]
   expect(findLabels(words(0xf90007e0), 'aarch64')).toBeUndefined();
 });

@@ -35,11 +35,13 @@ export function findThreadOffsetSlot(code: Uint8Array, start: number): number | 
   return start + found.end - SECOND_BYTES + Buffer.from(found.digits, 'hex').readInt32LE();
 }
 
+/** Those bits of an instruction under that mask. */
+const is = (word: number, [bits, mask]: readonly [number, number]): boolean => (word & mask) >>> 0 === bits;
+
 /** mov %rax, N(%rN) */
 const SETS_LABELS = '4[89]898[0-7](.{8})';
 /** str x0, [xN, #N] with N below 32 KiB, in words; not to the stack, which is register 31 */
-const STORE_X0 = 0xf900_0000;
-const STORE_X0_MASK = 0xffc0_001f;
+const STORE_X0 = [0xf900_0000, 0xffc0_001f] as const;
 const REGISTER = (word: number): number => (word >>> 5) & 31;
 const STACK = 31;
 
@@ -49,10 +51,11 @@ export function findLabels(code: Uint8Array, machine: Machine): number | undefin
     const digits = findInstructions(code, SETS_LABELS)?.digits;
     return digits === undefined ? undefined : Buffer.from(digits, 'hex').readInt32LE();
   }
-  const store = instructions(code).find(
-    (word) => (word & STORE_X0_MASK) >>> 0 === STORE_X0 && REGISTER(word) !== STACK,
-  );
-  return store === undefined ? undefined : ((store >>> 10) & 0xfff) * 8;
+  // the collector's list of old values is written to at its beginning
+  return instructions(code)
+    .filter((word) => is(word, STORE_X0) && REGISTER(word) !== STACK)
+    .map((word) => ((word >>> 10) & 0xfff) * 8)
+    .find((offset) => offset > 0);
 }
 
 function instructions(code: Uint8Array): number[] {
@@ -66,7 +69,6 @@ const LOAD_BYTE = [0x3980_0360, 0xffc0_03ff] as const;
 const MOVE = [0xd280_001b, 0xdf80_001f] as const;
 const LOAD_WORD = [0xf940_037b, 0xffc0_03ff] as const;
 const THREAD_POINTER = 0xd53b_d040;
-const is = (word: number, [bits, mask]: readonly [number, number]): boolean => (word & mask) >>> 0 === bits;
 
 export interface ArmGoroutine {
   /** ELF address of the byte that says whether the program has C; without, g is in x28 alone. */
