@@ -1,11 +1,8 @@
 import { useState } from 'preact/hooks';
-import { isAttributeLabel, LABEL_KEY } from '../../../common/profile/filters/filter.ts';
-import { PROGRAM_LABEL } from '../../../common/profile/model/sample-attributes.ts';
-import type { LabelsAnswer } from '../../api/types.ts';
-import { ask } from '../state/questions.ts';
+import { isAttributeLabel, titleOfAttribute } from '../../../common/profile/filters/filter.ts';
 import { readTerms, valuesOf } from '../state/terms.ts';
 import type { UrlState } from '../state/url-state.ts';
-import { useAnswer } from '../state/use-answer.ts';
+import { useAttributes } from '../state/use-attributes.ts';
 import { useMedia } from '../state/use-browser.ts';
 import { Facet } from './facet.tsx';
 
@@ -23,12 +20,6 @@ const LABELS: readonly { label: string; title: string }[] = [
   { label: 'cgroup', title: 'cgroups' },
 ];
 
-/** Labels of programs as they are written in a filter. */
-const titleOf = (attribute: string): string => {
-  const name = attribute.slice(1);
-  return name.startsWith(PROGRAM_LABEL) ? LABEL_KEY + name.slice(PROGRAM_LABEL.length) : name;
-};
-
 interface Properties {
   state: UrlState;
   isLive: boolean;
@@ -37,13 +28,9 @@ interface Properties {
 
 /** What can be filtered by, attributes that some samples have last; only open facets ask for values. */
 export function Facets({ state, isLive, onWhere }: Properties) {
-  const { value: found } = useAnswer<LabelsAnswer>(ask('labels', { ...state, where: '' }), isLive);
   const named = readTerms(state.where).map(({ key }) => key);
-  const attributes = new Set([
-    ...(found?.attributes ?? []).map((name) => `@${name}`),
-    ...named.filter(isAttributeLabel),
-  ]);
-  const all = [...LABELS, ...[...attributes].map((label) => ({ label, title: titleOf(label) }))];
+  const attributes = new Set([...useAttributes(state, isLive), ...named.filter(isAttributeLabel)]);
+  const all = [...LABELS, ...[...attributes].map((label) => ({ label, title: titleOfAttribute(label) }))];
   const [open, setOpen] = useState<ReadonlySet<string>>(
     () => new Set(['process', ...named.filter((label) => names(state, label))]),
   );

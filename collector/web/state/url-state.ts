@@ -1,3 +1,4 @@
+import { type AttributeLabel, isAttributeLabel } from '../../../common/profile/filters/filter.ts';
 import type { TimeRange } from '../../store/store.ts';
 
 /** Ranges that end now and are followed. */
@@ -20,7 +21,8 @@ export const GROUPINGS = [
   'cpu',
   'thread.state',
 ] as const;
-export type Grouping = (typeof GROUPINGS)[number];
+/** One of those, or an attribute of samples. */
+export type Grouping = (typeof GROUPINGS)[number] | AttributeLabel;
 
 export const VIEWS = [
   'icicle',
@@ -85,7 +87,7 @@ export function parseHash(hash: string): UrlState {
     range: RANGES.find(({ name }) => name === read('range'))?.name ?? '60s',
     overview,
     brush: isPart ? shown : undefined,
-    by: oneOf(GROUPINGS, read('by')),
+    by: groupingOf(read('by')),
     type: read('type'),
     where: read('where'),
     transform: read('transform'),
@@ -103,6 +105,9 @@ export function parseHash(hash: string): UrlState {
 
 const oneOf = <T extends string>(names: readonly T[], text: string): T =>
   names.find((name) => name === text) ?? names[0]!;
+
+const groupingOf = (text: string): Grouping =>
+  isAttributeLabel(text) && text.length > 1 ? text : oneOf(GROUPINGS, text);
 
 /** Milliseconds since the Unix epoch, or ISO 8601. */
 function readSpan(from: string, to: string): TimeRange | undefined {

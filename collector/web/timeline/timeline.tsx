@@ -1,6 +1,11 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatDuration, formatShare, formatSpan, valueName } from '../../../common/flame/format.ts';
 import { formatterOf, isCpu, levelNote } from '../../../common/flame/shown-type.ts';
+import {
+  type AttributeLabel,
+  isAttributeLabel,
+  titleOfAttribute,
+} from '../../../common/profile/filters/filter.ts';
 import type { TimelineAnswer } from '../../api/types.ts';
 import type { TimeRange } from '../../store/store.ts';
 import { GROUPINGS, type Grouping } from '../state/url-state.ts';
@@ -16,6 +21,8 @@ interface Properties {
   brush: TimeRange | undefined;
   base: TimeRange | undefined;
   by: Grouping;
+  /** Attributes that samples of the time have, which it can be stacked by, too. */
+  attributes: readonly AttributeLabel[];
   /** The shown time ends now. */
   isLive: boolean;
   onBy(by: Grouping): void;
@@ -28,7 +35,7 @@ interface Properties {
 const MIN_DELAY_MS = 3000;
 
 /** How many CPUs were busy with what, or how much there was of another type; what is brushed is the time that everything else shows. */
-export function Timeline({ answer, brush, base, by, isLive, onBy, onBrush, onPick }: Properties) {
+export function Timeline({ answer, brush, base, by, attributes, isLive, onBy, onBrush, onPick }: Properties) {
   const { dark } = useTheme();
   const [step, setStep] = useState<number>();
   const data = useMemo(() => stackTimeline(answer), [answer]);
@@ -69,7 +76,7 @@ export function Timeline({ answer, brush, base, by, isLive, onBy, onBrush, onPic
         onKeyDown={onKeyDown}
       />
       <div class="timeline-foot">
-        <GroupingChoice by={by} onBy={onBy} />
+        <GroupingChoice {...{ by, attributes, onBy }} />
         <ul class="areas" aria-label="Areas">
           {data.areas.map((area, i) => (
             <AreaEntry
@@ -142,7 +149,14 @@ function usePlot(scene: PlotScene, events: PlotEvents) {
   return frame;
 }
 
-function GroupingChoice({ by, onBy }: Pick<Properties, 'by' | 'onBy'>) {
+function titleOf(by: Grouping): string {
+  if (by === 'thread.state') return 'state';
+  return isAttributeLabel(by) ? titleOfAttribute(by) : by;
+}
+
+function GroupingChoice({ by, attributes, onBy }: Pick<Properties, 'by' | 'attributes' | 'onBy'>) {
+  const others = attributes.filter((label) => !GROUPINGS.some((name) => name === label.slice(1)));
+  const all = new Set<Grouping>([...GROUPINGS, ...others, by]);
   return (
     <label class="grouping">
       by{' '}
@@ -151,9 +165,9 @@ function GroupingChoice({ by, onBy }: Pick<Properties, 'by' | 'onBy'>) {
         value={by}
         onChange={(event) => onBy(event.currentTarget.value as Grouping)}
       >
-        {GROUPINGS.map((name) => (
+        {[...all].map((name) => (
           <option key={name} value={name}>
-            {name === 'thread.state' ? 'state' : name}
+            {titleOf(name)}
           </option>
         ))}
       </select>

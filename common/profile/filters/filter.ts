@@ -60,7 +60,7 @@ export const isSeriesLabel = (key: string): key is SeriesLabel =>
   SERIES_LABELS.some((label) => label === key);
 
 /** In front of the name of a label that a program has set. */
-export const LABEL_KEY = 'label.';
+const LABEL_KEY = 'label.';
 
 const MAX_TERMS = 64;
 const MAX_LENGTH = 4096;
@@ -122,6 +122,12 @@ export function labelOf(name: string): string {
 
 const labelOfAttribute = (name: string): string =>
   Object.hasOwn(ALIASES, name) ? ALIASES[name]! : `@${name}`;
+
+/** As people write it: labels of programs have attributes whose name is longer than they are. */
+export function titleOfAttribute(label: AttributeLabel): string {
+  const name = label.slice(1);
+  return name.startsWith(PROGRAM_LABEL) ? LABEL_KEY + name.slice(PROGRAM_LABEL.length) : name;
+}
 
 export const isAttributeLabel = (key: string): key is AttributeLabel => key.startsWith('@');
 
