@@ -34,6 +34,12 @@ export function placesOf(
     : [{ methodDesc, ilOffset: ilOffsetIn(readMap(memory, at), layout.mapForm, offset) }];
 }
 
+/** The same of a method that was compiled ahead. `map`: address of its sizes. */
+export const precompiledPlaceOf = (
+  memory: ClrMemory,
+  { methodDesc, map, offset }: { methodDesc: number; map: number; offset: number },
+): MethodPlace => ({ methodDesc, ilOffset: ilOffsetIn(readMap(memory, map), 'nibbles', offset) });
+
 /** 0 before the first place that has one. */
 function ilOffsetIn(map: Nibbles, form: DotnetLayout['mapForm'], offset: number): number {
   let [native, found] = [0, 0];

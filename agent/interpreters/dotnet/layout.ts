@@ -14,8 +14,9 @@ export interface DotnetLayout {
   section: { flags: number; heap: number; module: number };
   heap: { mapBase: number; map: number };
   header: { debugInfo: number; methodDesc: number; unwindCount: number; unwindInfos: number };
-  /** `info` in Module; the others in ReadyToRunInfo: the table of functions, how many, and the map from code to methods. */
-  precompiled: { info: number; functions: number; count: number; buckets: number };
+  /** `info` in Module; the others in ReadyToRunInfo: the table of functions, how many, the map from code to methods, and what
+   * leads to the image's sections. */
+  precompiled: { info: number; functions: number; count: number; buckets: number; header: number };
   method: { flags3: number; chunkIndex: number; flags: number; remainderBits: number; alignment: number };
   chunk: { methodTable: number; range: number; size: number };
   methodTable: { module: number };
@@ -35,7 +36,7 @@ const OF_8 = {
   section: { flags: 16, heap: 40, module: 32 },
   heap: { mapBase: 32, map: 40 },
   header: { debugInfo: 0, methodDesc: 24, unwindCount: 32, unwindInfos: 36 },
-  precompiled: { functions: 0x50, count: 0x58, buckets: 0x1c0 },
+  precompiled: { functions: 0x50, count: 0x58, buckets: 0x1c0, header: 16 },
   method: { flags3: 0, chunkIndex: 2, flags: 6, remainderBits: 12, alignment: 8 },
   chunk: { methodTable: 0, range: 18, size: 24 },
   methodTable: { module: 24 },
@@ -73,6 +74,7 @@ export function layoutOf(major: number, ranges: number, described: Descriptor | 
       info: field('Module', 'ReadyToRunInfo', major === 8 ? 0x480 : 0x490),
       functions: field('ReadyToRunInfo', 'RuntimeFunctions', OF_8.precompiled.functions),
       count: field('ReadyToRunInfo', 'NumRuntimeFunctions', OF_8.precompiled.count),
+      header: field('ReadyToRunInfo', 'ReadyToRunHeader', OF_8.precompiled.header),
       buckets: map === undefined ? OF_8.precompiled.buckets : map + field('HashMap', 'Buckets', 16),
     },
     method: {

@@ -12,14 +12,19 @@ const CHUNK = 64 << 10;
 const PAGE = 4096;
 /** The largest assemblies have some 25 MiB of it. */
 const MAX_BACK = 64 << 20;
+/** Others than the right one are chance. */
+const MAX_CANDIDATES = 64;
 
 /** Address of the root of the metadata in which the string at `name` stands. Throws CannotRead. */
 export function findMetadata(memory: ClrMemory, name: number): number {
+  let candidates = 0;
   for (let end = name; end > name - MAX_BACK; ) {
     const { start, text } = readBefore(memory, end, end === name ? PAGE : CHUNK);
     // none lies across two pieces: it is aligned to 4 bytes
-    for (let at = text.lastIndexOf(SIGNATURE); at >= 0; at = text.subarray(0, at).lastIndexOf(SIGNATURE))
+    for (let at = text.lastIndexOf(SIGNATURE); at >= 0; at = text.subarray(0, at).lastIndexOf(SIGNATURE)) {
       if (holds(memory, start + at, name)) return start + at;
+      if (++candidates > MAX_CANDIDATES) throw new CannotRead('malformed');
+    }
     end = start;
   }
   throw new CannotRead('malformed');

@@ -20,13 +20,14 @@ import {
   UnsupportedRuntime,
 } from '../contract.ts';
 import { CannotRead, ClrMemory } from './clr-memory.ts';
-import { placesOf } from './debug-info.ts';
+import { placesOf, precompiledPlaceOf } from './debug-info.ts';
 import { readDescriptor } from './descriptor.ts';
 import { type DotnetFile, detectDotnet } from './detect-dotnet.ts';
 import type { MethodPlace } from './inline-tree.ts';
 import { type DotnetLayout, encodeDotnet, layoutOf } from './layout.ts';
 import { readMethodDesc } from './method-desc.ts';
 import { findMetadata, readerAt } from './module-metadata.ts';
+import { precompiledMapOf } from './precompiled-map.ts';
 import { findSection, methodInImage } from './sections.ts';
 
 const CODE_AT = 2 ** 48;
@@ -107,7 +108,13 @@ function nameFrame(clr: Clr, { operand, low, high }: FrameWords): Named {
       const section = findSection(clr.memory, clr.layout, address);
       if (!section || cookieOf(section.module) !== low) return 'replaced';
       const found = methodInImage(clr.memory, clr.layout, section, address);
-      return found ? frameOf(clr.method(found.methodDesc)) : 'malformed';
+      if (!found) return 'malformed';
+      const { methodDesc, start } = found;
+      return framesOf(clr, methodDesc, () => {
+        const map = precompiledMapOf(clr.memory, clr.layout, section, found);
+        const offset = address + high - start;
+        return map === undefined ? [] : [precompiledPlaceOf(clr.memory, { methodDesc, map, offset })];
+      });
     }
     default:
       return frameOf({ name: '[clr: stub]' });

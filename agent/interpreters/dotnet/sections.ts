@@ -53,6 +53,8 @@ export interface FoundMethod {
   methodDesc: number;
   /** Where its code begins. */
   start: number;
+  /** Of its first function in the image's table. */
+  index: number;
 }
 
 /** The method that the code at `address` of an image is of, or a part of. Undefined where it has none. Throws CannotRead. */
@@ -76,7 +78,7 @@ export function methodInImage(
   for (let index = low - 1; index >= 0 && index > low - MAX_FUNCLETS; index--) {
     const start = startOf(index);
     const methodDesc = lookUp(memory, buckets, start);
-    if (methodDesc !== undefined) return { methodDesc, start };
+    if (methodDesc !== undefined) return { methodDesc, start, index };
   }
   return undefined;
 }

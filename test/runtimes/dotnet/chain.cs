@@ -51,7 +51,17 @@ public static class Work
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Tell()
     {
-        Console.WriteLine(new System.Diagnostics.StackTrace(true));
+        var trace = new System.Diagnostics.StackTrace(true);
+        Console.WriteLine(trace);
+        foreach (var frame in trace.GetFrames())
+        {
+            var method = frame.GetMethod();
+            var row = method.MetadataToken & 0xffffff;
+            Console.WriteLine($"{method.Module.Name} {row} {frame.GetILOffset()} {frame.GetNativeOffset()}");
+        }
+        Console.WriteLine("told");
+        if (Environment.GetEnvironmentVariable("KNOWN_TRACE") == "stay")
+            Thread.Sleep(Timeout.Infinite);
         Environment.Exit(0);
     }
 }
