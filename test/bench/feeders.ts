@@ -4,27 +4,15 @@
  * are no part of this repository. Prints what docs/store.md ("Other senders") shows; fails when anything is refused, rejected, counted
  * differently or shown under a wrong name. Needs root.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type RunningCollector, startCollectorProcess } from '../support/collector.ts';
+import { end, folder, freePort, peers, run, untilListening } from './peer-processes.ts';
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '30' } } });
-const peers = process.env['EVERYFRAME_PEERS'];
-if (peers === undefined)
-  throw new Error('EVERYFRAME_PEERS: name the directory with ebpf-profiler and otelcol');
-const folder = mkdtempSync(join(tmpdir(), 'everyframe-feeders-'));
-const children: ChildProcess[] = [];
-process.on('exit', () => {
-  for (const child of children) child.kill('SIGKILL');
-  rmSync(folder, { recursive: true });
-});
-
 interface Status {
   requests: { accepted: number; refused: number; repeated: number };
   refusals: unknown[];
@@ -107,7 +95,7 @@ service:
 `,
   );
   const flags = ['--config', config, '--feature-gates=service.profilesSupport'];
-  const collector = run(join(peers!, 'otelcol'), flags, 'otelcol.log');
+  const collector = run(join(peers, 'otelcol'), flags, 'otelcol.log');
   await untilListening(port, collector);
   const profiler = await startProfiler(`127.0.0.1:${port}`);
   await untilFed(byGrpc);
@@ -208,49 +196,8 @@ interface FileRequest {
 
 async function startProfiler(address: string): Promise<ChildProcess> {
   const flags = ['-collection-agent', address, '-disable-tls', '-samples-per-second', '97'];
-  const child = run(join(peers!, 'ebpf-profiler'), flags, 'ebpf-profiler.log');
+  const child = run(join(peers, 'ebpf-profiler'), flags, 'ebpf-profiler.log');
   await sleep(5000);
   if (child.exitCode !== null) throw new Error(readFileSync(join(folder, 'ebpf-profiler.log'), 'utf8'));
   return child;
-}
-
-function run(command: string, flags: string[], log?: string): ChildProcess {
-  const child = spawn(command, flags, { stdio: ['ignore', 'pipe', 'pipe'] });
-  children.push(child);
-  let text = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream?.on('data', (data) => {
-      text = (text + data).slice(-100_000);
-      if (log !== undefined) writeFileSync(join(folder, log), text);
-    });
-  return child;
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
-  child.kill('SIGTERM');
-  const late = setTimeout(() => child.kill('SIGKILL'), 20_000);
-  await once(child, 'exit');
-  clearTimeout(late);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
-}
-
-async function untilListening(port: number, child: ChildProcess): Promise<void> {
-  for (let i = 0; i < 300; i++) {
-    const answer = await fetch(`http://127.0.0.1:${port}`).then(
-      () => '',
-      (error: Error) => String(error.cause),
-    );
-    if (!answer.includes('ECONNREFUSED')) return;
-    if (child.exitCode !== null) throw new Error(readFileSync(join(folder, 'otelcol.log'), 'utf8'));
-    await sleep(200);
-  }
-  throw new Error('the Collector does not listen');
 }

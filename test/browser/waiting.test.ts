@@ -61,7 +61,7 @@ describe.skipIf(CHROMIUM === undefined)('waits in the page', () => {
     const at = (ms: number): number => x + gutter + ((ms - (endMs - 60_000)) / 61_000) * (width - gutter);
     // who runs comes first
     await page.mouse.click(at(endMs - 3000), y + 32);
-    await page.getByRole('region', { name: 'Stack' }).getByText('schedule').first().waitFor();
+    await page.getByRole('region', { name: 'Stack' }).getByText('1 frame of the kernel').waitFor();
     expect(await page.getByRole('region', { name: 'Stack' }).innerText()).toContain('Waiting for');
     await page.mouse.move(at(endMs - 20_000), y + 10);
     await page.mouse.down();

@@ -1,4 +1,4 @@
-import { formatClock, formatDuration } from '../../../common/flame/format.ts';
+import { formatClock, formatDuration, plural } from '../../../common/flame/format.ts';
 import type { SamplesAnswer } from '../../api/types.ts';
 import type { ValueCount } from '../../query/read.ts';
 import type { ThreadName } from '../../query/threads.ts';
@@ -39,6 +39,8 @@ export function StackOfThread({ state, thread, timeMs, isRunning, change }: Prop
   const endMs = answer?.times[0];
   const told = useLabels(endMs, { type, where });
   if (answer === undefined) return null;
+  const frames = framesOf(answer);
+  const kernel = frames.filter(({ kind }) => kind === 'kernel');
   return (
     <section class="thread-stack" aria-label="Stack">
       <p>
@@ -51,13 +53,13 @@ export function StackOfThread({ state, thread, timeMs, isRunning, change }: Prop
           Flame graph of the thread
         </button>
       </p>
-      <ol class="stack-frames">
-        {framesOf(answer).map(({ name, library }, i) => (
-          <li key={`${i} ${name}`}>
-            {name} <span class="soft">{library}</span>
-          </li>
-        ))}
-      </ol>
+      {kernel.length > 0 && (
+        <details>
+          <summary>{plural(kernel.length, 'frame')} of the kernel</summary>
+          <Frames frames={kernel} />
+        </details>
+      )}
+      <Frames frames={frames.filter(({ kind }) => kind !== 'kernel')} />
     </section>
   );
 }
@@ -97,14 +99,33 @@ function describe(
   return beganMs > timeMs + 1 ? `No stack was taken at ${formatMoment(timeMs)}; the next: ${said}` : said;
 }
 
+interface ShownFrame {
+  name: string;
+  library: string;
+  kind: string;
+}
+
+function Frames({ frames }: { frames: readonly ShownFrame[] }) {
+  return (
+    <ol class="stack-frames">
+      {frames.map(({ name, library }, i) => (
+        <li key={`${i} ${name}`}>
+          {name} <span class="soft">{library}</span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
 /** The innermost first, without the process. */
-function framesOf({ nodes, stackTable }: SamplesAnswer): { name: string; library: string }[] {
-  const { strings, frames, nodes: tree } = stackTable;
-  const found: { name: string; library: string }[] = [];
+function framesOf({ nodes, stackTable }: SamplesAnswer): ShownFrame[] {
+  const { strings, kinds, frames, nodes: tree } = stackTable;
+  const found: ShownFrame[] = [];
   for (let node = nodes[0] ?? 0; node > 0 && tree.parent[node] !== 0; node = tree.parent[node]!) {
     const frame = tree.frame[node]!;
     const file = strings[frames.file[frame]!] || strings[frames.mapping[frame]!] || '';
-    found.push({ name: strings[frames.name[frame]!]!, library: file.slice(file.lastIndexOf('/') + 1) });
+    const library = file.slice(file.lastIndexOf('/') + 1);
+    found.push({ name: strings[frames.name[frame]!]!, library, kind: kinds[frames.kind[frame]!]! });
   }
   return found;
 }
