@@ -1,5 +1,10 @@
 /** What the page asks of the API for a state of its own. */
-import type { Matcher } from '../../../common/profile/filters/filter.ts';
+import {
+  isAttributeLabel,
+  isLabelOfProgram,
+  type Matcher,
+  titleOfAttribute,
+} from '../../../common/profile/filters/filter.ts';
 import type { TimeRange } from '../../store/store.ts';
 import type { UrlState } from './url-state.ts';
 
@@ -57,8 +62,12 @@ export function formatFilter(terms: readonly Matcher[]): string {
     .join(' ');
 }
 
-/** Labels of programs may have any name. */
-const quoteKey = (key: string): string => (/^@?[\w./-]+$/.test(key) ? key : `@"${escaped(key.slice(1))}"`);
+/** Labels of programs may have any name; where it is plain they have a short key. */
+function quoteKey(key: string): string {
+  const short = isAttributeLabel(key) && isLabelOfProgram(key) ? titleOfAttribute(key) : key;
+  if (/^@?[\w./-]+$/.test(short)) return short;
+  return `@"${escaped(key.slice(1))}"`;
+}
 
 const escaped = (text: string): string => text.replace(/["\\]/g, '\\$&');
 

@@ -54,3 +54,10 @@ describe('the state in the address', () => {
     expect(parseHash('#range=9y&from=5&to=4&by=frame&view=nothing')).toEqual(parseHash(''));
   });
 });
+
+it('stacks time by an attribute, written either way', () => {
+  for (const by of ['label.route', '@process.context.label.route', 'process.context.label.route'])
+    expect(parseHash(`#by=${by}`).by).toBe('@process.context.label.route');
+  expect(parseHash('#by=nonsense').by).toBe('process');
+  expect(parseHash('#by=thread.state').by).toBe('thread.state');
+});

@@ -1,4 +1,4 @@
-import { type AttributeLabel, isAttributeLabel } from '../../../common/profile/filters/filter.ts';
+import { type AttributeLabel, isAttributeLabel, labelOf } from '../../../common/profile/filters/filter.ts';
 import type { TimeRange } from '../../store/store.ts';
 
 /** Ranges that end now and are followed. */
@@ -106,8 +106,11 @@ export function parseHash(hash: string): UrlState {
 const oneOf = <T extends string>(names: readonly T[], text: string): T =>
   names.find((name) => name === text) ?? names[0]!;
 
-const groupingOf = (text: string): Grouping =>
-  isAttributeLabel(text) && text.length > 1 ? text : oneOf(GROUPINGS, text);
+function groupingOf(text: string): Grouping {
+  if (GROUPINGS.some((name) => name === text) || !/^@.|\../.test(text)) return oneOf(GROUPINGS, text);
+  const label = labelOf(text);
+  return isAttributeLabel(label) ? label : oneOf(GROUPINGS, label);
+}
 
 /** Milliseconds since the Unix epoch, or ISO 8601. */
 function readSpan(from: string, to: string): TimeRange | undefined {

@@ -123,11 +123,11 @@ export function labelOf(name: string): string {
 const labelOfAttribute = (name: string): string =>
   Object.hasOwn(ALIASES, name) ? ALIASES[name]! : `@${name}`;
 
+export const isLabelOfProgram = (label: AttributeLabel): boolean => label.startsWith(`@${PROGRAM_LABEL}`);
+
 /** As people write it: labels of programs have attributes whose name is longer than they are. */
-export function titleOfAttribute(label: AttributeLabel): string {
-  const name = label.slice(1);
-  return name.startsWith(PROGRAM_LABEL) ? LABEL_KEY + name.slice(PROGRAM_LABEL.length) : name;
-}
+export const titleOfAttribute = (label: AttributeLabel): string =>
+  isLabelOfProgram(label) ? LABEL_KEY + label.slice(1 + PROGRAM_LABEL.length) : label.slice(1);
 
 export const isAttributeLabel = (key: string): key is AttributeLabel => key.startsWith('@');
 
