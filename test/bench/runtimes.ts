@@ -86,10 +86,24 @@ function busyPrograms(directory: string): BusyProgram[] {
     perl('recursion, 50 deep', 'recursion'),
     perl('through sort and tied variables', 'tied_twice'),
     ...sharp,
+    ...goPrograms(directory),
     ...(hasJava
       ? [java('interpreted', ['-Xint']), java('compiled', ['-XX:CompileCommand=dontinline,Chain::*'])]
       : []),
   ];
+}
+
+/** Its frames are native ones: what is added is to read labels. */
+function goPrograms(directory: string): BusyProgram[] {
+  const path = join(directory, 'lies');
+  const { status } = spawnSync('go', ['build', '-o', path, `${SCRIPTS}/go/lies.go`]);
+  if (status !== 0) console.error('skipped Go: it is not installed');
+  const program = (title: string, mode: string): BusyProgram => ({
+    title: `Go: ${title}`,
+    runtime: 'go',
+    command: [path, 'slice', mode],
+  });
+  return status === 0 ? [program('one label', 'plain'), program('1,024 bytes of labels', 'endless')] : [];
 }
 
 /** None where the tests have fetched no .NET. */

@@ -39,6 +39,7 @@ func main() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	for who, parts := range map[string]int{"a": 3, "b": 7} {
+		parts := parts // one for each, also before Go 1.22
 		go pprof.Do(ctx, pprof.Labels("who", who, "service", "demo"), func(ctx context.Context) {
 			work(ctx, parts)
 		})
