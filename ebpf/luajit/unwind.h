@@ -193,6 +193,7 @@ static __always_inline int take_by_distance(struct ef_scratch *s, struct ef_luaj
 		call = argument ? luajit_return(w, before) : 0;
 	}
 	int result = push_luajit(s, w, function, call, argument);
+	w->replaced = 0;
 	w->instruction = kind == LUAJIT_CONTINUATION ? call : 0;
 	return result ?: is_over ? LUAJIT_RUN_OVER : LUAJIT_NEXT;
 }

@@ -74,6 +74,11 @@ function busyPrograms(directory: string): BusyProgram[] {
     runtime: 'perl',
     command: ['/usr/bin/perl', `${SCRIPTS}/perl/scenarios.pl`, scenario],
   });
+  const luajit = (title: string, mode: string, scenario: string): BusyProgram => ({
+    title: `LuaJIT: ${title}`,
+    runtime: 'luajit',
+    command: ['/usr/bin/luajit', `${SCRIPTS}/luajit/scenarios.lua`, mode, scenario],
+  });
   const sharp = dotnetPrograms(directory);
   const hasJava = spawnSync('javac', ['-d', directory, `${SCRIPTS}/hotspot/Chain.java`]).status === 0;
   if (!hasJava) console.error('skipped Java: javac is not installed');
@@ -85,6 +90,8 @@ function busyPrograms(directory: string): BusyProgram[] {
     node('optimized', []),
     perl('recursion, 50 deep', 'recursion'),
     perl('through sort and tied variables', 'tied_twice'),
+    luajit('recursion, 100 deep, interpreted', 'interpreter', 'recursion'),
+    luajit('recursion, 100 deep, compiled', 'jit', 'recursion'),
     ...sharp,
     ...goPrograms(directory),
     ...(hasJava
