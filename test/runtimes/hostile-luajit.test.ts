@@ -27,8 +27,11 @@ describe.skipIf(missingRights || !hasTool('gcc') || process.arch !== 'x64')(
       expect(hostile.counter('bpf.luajit_read_failed')).toBeGreaterThan(0);
     });
 
-    it('with names of four gigabytes has as much of them as a name may have', () => {
-      expect(framesOf('names').slice(0, 4)).toEqual([NAME, '(main)', CALLER, 'main']);
+    it('with names of four gigabytes costs its names', () => {
+      expect(framesOf('names').slice(0, 2)).toEqual(
+        Array(2).fill(expect.stringMatching(/^\[luajit: its name is not/)),
+      );
+      expect(framesOf('names').slice(2, 4)).toEqual([CALLER, 'main']);
     });
 
     it('with a prototype of billions of instructions costs its name', () => {

@@ -1,6 +1,6 @@
 /**
  * Where LuaJIT 2.1 keeps what a frame's name needs: lj_obj.h, with pointers of 64 bits to collected objects (GC64), and of 32. Offsets
- * in bytes; they are the same in all of 2.1.
+ * in bytes; but for strings they are the same in all of 2.1.
  */
 export interface LuajitLayout {
   pointerBytes: 4 | 8;
@@ -18,9 +18,8 @@ export interface LuajitLayout {
   upvalueNames: number;
   variables: number;
   protoBytes: number;
-  /** GCstr. */
-  stringLength: number;
-  stringText: number;
+  /** GCstr: the length, and the text with a NUL behind it. It got a number in 2020; of both the one that fits is meant. */
+  strings: readonly { length: number; text: number }[];
 }
 
 export const GC64: LuajitLayout = {
@@ -38,8 +37,10 @@ export const GC64: LuajitLayout = {
   upvalueNames: 0x58,
   variables: 0x60,
   protoBytes: 0x68,
-  stringLength: 0x14,
-  stringText: 0x18,
+  strings: [
+    { length: 0x14, text: 0x18 },
+    { length: 0x10, text: 0x18 },
+  ],
 };
 
 export const GC32: LuajitLayout = {
@@ -57,8 +58,10 @@ export const GC32: LuajitLayout = {
   upvalueNames: 0x38,
   variables: 0x3c,
   protoBytes: 0x40,
-  stringLength: 0x0c,
-  stringText: 0x10,
+  strings: [
+    { length: 0x10, text: 0x14 },
+    { length: 0x0c, text: 0x10 },
+  ],
 };
 
 /** Types of collected objects (~itype). */

@@ -22,6 +22,8 @@ interface Made {
   chunk?: string;
   lines?: number;
   lineInfo?: number[];
+  /** Of layout.ts. */
+  stringsOf?: number;
 }
 
 /** A process in which one function calls another by its last instruction. */
@@ -33,12 +35,13 @@ function processWith({
   chunk = '@/app/a.lua',
   lines = 9,
   lineInfo = [1, 2, 3],
+  stringsOf = 0,
 }: Made) {
   const bytes = Buffer.alloc(0x50000);
   const string = (at: number, text: string): void => {
     bytes[at + GC64.type] = 4;
-    bytes.writeUInt32LE(text.length, at + GC64.stringLength);
-    bytes.write(text, at + GC64.stringText);
+    bytes.writeUInt32LE(text.length, at + GC64.strings[stringsOf]!.length);
+    bytes.write(text, at + GC64.strings[stringsOf]!.text);
   };
   const proto = (at: number, firstLine: number): void => {
     bytes[at + GC64.type] = 7;
@@ -144,6 +147,10 @@ test('the first name is kept, by whatever a function is called later', () => {
   expect(ask(CALLS_WORK, {}, cache).name).toBe('work');
   expect(ask({ ...CALLS_WORK, strings: ['alias'] }, {}, cache).name).toBe('work');
   expect(ask({ ...CALLS_WORK, strings: ['alias'], chunk: '@/b.lua' }, {}, cache).name).toBe('alias');
+});
+
+test('strings of before 2020 have no number', () => {
+  expect(ask({ ...CALLS_WORK, stringsOf: 1 })).toMatchObject({ name: 'work', file: '/app/a.lua' });
 });
 
 test('lines have one, two or four bytes', () => {

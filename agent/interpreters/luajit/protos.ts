@@ -3,6 +3,7 @@ import type { ProcessMemory } from '../contract.ts';
 import { type LuajitLayout, TYPE } from './layout.ts';
 
 const MAX_ADDRESS = 2 ** 47;
+const STRING_HEAD = 24;
 const MAX_NAME = 256;
 const MAX_FILE = 4096;
 /** Instructions of a function. */
@@ -118,12 +119,16 @@ export class LuajitMemory {
 
   /** Up to its first NUL. Undefined where no string stands there. */
   string(address: number, maxBytes = MAX_NAME): string | undefined {
-    const { type, stringLength, stringText } = this.layout;
-    const head = this.view(address, stringText);
-    if (head?.getUint8(type) !== TYPE.string) return undefined;
-    const length = head.getUint32(stringLength, true);
-    if (length === 0) return '';
-    const text = this.bytes(address + stringText, Math.min(length, maxBytes));
+    const head = this.view(address, STRING_HEAD);
+    if (head?.getUint8(this.layout.type) !== TYPE.string) return undefined;
+    // reading moves the view's bytes
+    const places = this.layout.strings.map(({ length, text }) => ({
+      length: head.getUint32(length, true),
+      text,
+    }));
+    const found = places.find(({ length, text }) => this.bytes(address + text + length, 1)[0] === 0);
+    if (!found || found.length === 0) return found && '';
+    const text = this.bytes(address + found.text, Math.min(found.length, maxBytes));
     const end = text.indexOf(0);
     return text.length === 0 ? undefined : Buffer.from(end < 0 ? text : text.subarray(0, end)).toString();
   }
