@@ -139,7 +139,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     page.on('request', (request) => asked.push(request.url()));
     await page.getByRole('tab', { name: 'Top' }).click();
     await page.getByText('200 samples ·').waitFor();
-    await page.getByText('Threads', { exact: true }).click();
+    await page.locator('summary', { hasText: 'Threads' }).click();
     const queries = (): string[] =>
       asked.filter((url) => url.includes('/api/v1/') && !url.endsWith('/status'));
     await expect.poll(() => queries().some((url) => url.includes('label=thread'))).toBe(true);
