@@ -202,7 +202,7 @@ async function measureProgram(
     QUIET,
   );
   try {
-    await untilWarm(controller, runtime !== undefined);
+    await untilWarm(controller, runtime !== undefined && runtime !== 'go');
     [samples, frames] = [0, 0];
     const rounds: Round[] = [];
     for (let i = 0; i < ROUNDS; i++) rounds.push(await round(controller, runs, seconds));
