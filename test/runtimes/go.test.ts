@@ -65,6 +65,10 @@ const totalOf = (sums: ReadonlyMap<string, number>): number => [...sums.values()
 const shareOf = (sums: ReadonlyMap<string, number>): number =>
   sums.get('a')! / (sums.get('a')! + sums.get('b')!);
 
+/** What their shares may differ by, since both are drawn by chance: one standard deviation. */
+const deviation = (...both: ReadonlyMap<string, number>[]): number =>
+  Math.sqrt(both.reduce((sum, sums) => sum + (SHARE * (1 - SHARE)) / totalOf(sums), 0));
+
 /** Records a program until so many of its samples have the label `who`; samples by that. */
 async function record(
   path: string,
@@ -98,7 +102,7 @@ describe.skipIf(missingRights).each(missingRights ? [] : findGos())('labels of $
     expectLabels(sums);
     expect(Math.abs(shareOf(sums) - SHARE)).toBeLessThan(0.07);
     const ofProgram = sumsBy([mainOf(readProfiles(own, readFileSync(own)))], 'who');
-    expect(Math.abs(shareOf(sums) - shareOf(ofProgram))).toBeLessThan(0.08);
+    expect(Math.abs(shareOf(sums) - shareOf(ofProgram))).toBeLessThan(4 * deviation(sums, ofProgram));
     const services = sumsBy(recording!.profiles, `${PROGRAM_LABEL}service`, program!.pid);
     expect([...services.keys()].filter((key) => key !== '')).toEqual(['demo']);
   });
