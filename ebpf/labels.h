@@ -51,6 +51,31 @@ __noinline int add_text_label(u64 key, u64 key_bytes, u64 value, u64 value_bytes
 	return 0;
 }
 
+/* One that has only a value, a text of the process. Global, so that it is verified once. */
+__noinline int add_value_label(u32 kind, u64 value, u64 value_bytes)
+{
+	struct ef_scratch *s = config.runtimes ? get_scratch() : NULL;
+	if (!s)
+		return 0;
+	u64 at = s->sample.label_bytes;
+	u64 kept = value_bytes < EF_LABEL_VALUE_BYTES ? value_bytes : EF_LABEL_VALUE_BYTES;
+
+	OPAQUE(kept);
+	OPAQUE(at);
+	if (!kept || kept > EF_LABEL_VALUE_BYTES || at > EF_LABELS_BYTES ||
+	    at + sizeof(struct ef_label) + kept > EF_LABELS_BYTES)
+		return 0;
+	struct ef_label *label = (void *)&s->labels[at & ~(u64)(LABEL_ALIGNMENT - 1)];
+	if (LABEL_READ(s, label + 1, kept, value))
+		return 0;
+	label->kind = kind;
+	label->key_bytes = 0;
+	label->value_bytes = kept;
+	label->is_cut = kept < value_bytes;
+	s->sample.label_bytes = (at + sizeof(*label) + kept + LABEL_ALIGNMENT - 1) & ~(u64)(LABEL_ALIGNMENT - 1);
+	return 0;
+}
+
 /* One whose value is a number. */
 static __always_inline void add_number_label(struct ef_scratch *s, enum ef_label_kind kind, u64 number)
 {

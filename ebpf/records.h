@@ -105,6 +105,8 @@ struct ef_label {
 enum ef_label_kind {
 	EF_LABEL_TEXT = 1,      /* key and value are the program's own */
 	EF_LABEL_GOROUTINE = 2, /* the value is the ID, 64 bits */
+	EF_LABEL_BEAM_PROCESS = 3, /* the same, of a process of Erlang's, as BEAM has it */
+	EF_LABEL_BEAM_NAME = 4,    /* the value is the name under which that is registered */
 };
 
 /* Flags of a trace. */

@@ -154,6 +154,8 @@ static __always_inline void unwind_user(struct ef_scratch *s)
 	unwind_frames(s);
 	if (HAS_RUNTIME(GO) && !config.leaves_labels && s->begun_runtimes & 1U << EF_RUNTIME_GO)
 		take_go_labels();
+	if (HAS_RUNTIME(BEAM) && !config.leaves_labels && s->begun_runtimes & 1U << EF_RUNTIME_BEAM)
+		take_beam_labels();
 }
 
 /* Says how the user stack ended, once it is as complete as it gets. */

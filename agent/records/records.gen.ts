@@ -86,6 +86,8 @@ export const RecordType = {
 export const LabelKind = {
   TEXT: 1,
   GOROUTINE: 2,
+  BEAM_PROCESS: 3,
+  BEAM_NAME: 4,
 } as const;
 
 export const RuleKind = {
@@ -616,7 +618,7 @@ export const PROCESS_SET = {
 
 /** Size and byte offsets of struct ef_beam. */
 export const BEAM = {
-  bytes: 64,
+  bytes: 88,
   attachmentFileKey: 0,
   attachmentAskAgainNs: 8,
   attachmentWaitNs: 16,
@@ -624,12 +626,17 @@ export const BEAM = {
   attachmentReserved: 28,
   ranges: 32,
   active: 40,
-  threadKey: 48,
-  process: 52,
-  stackEnd: 54,
-  md5: 56,
-  isMusl: 58,
-  reserved: 59,
+  atoms: 48,
+  dirtyStart: 56,
+  dirtyBytes: 64,
+  threadKey: 72,
+  process: 76,
+  stackEnd: 78,
+  md5: 80,
+  registered: 82,
+  resumed: 84,
+  isMusl: 86,
+  hasNameTerms: 87,
 } as const;
 
 /** Size and byte offsets of struct ef_dotnet. */

@@ -98,11 +98,11 @@ export const AGENT_SETTINGS: readonly Setting[] = [
   },
   {
     flag: 'no-labels',
-    help: "leave out what programs say of what they do: Go's pprof labels are attributes of samples",
+    help: "leave out what programs say of what they do: Go's pprof labels, names of Erlang's processes are attributes of samples",
   },
   {
     flag: 'goroutine-ids',
-    help: 'tell the goroutine of each sample in Go (go.goroutine.id), which keeps samples of each apart',
+    help: 'tell the goroutine of each sample in Go (go.goroutine.id), the Erlang process (beam.process.id), which keeps samples of each apart',
   },
   { flag: 'off-cpu', help: 'sample where threads wait as well, and for how long' },
   {

@@ -1,6 +1,11 @@
 /** What the sampled program itself says of what it does, such as Go's pprof labels: ebpf/labels.h. */
 import { attributesText } from '../../common/profile/model/attributes.ts';
-import { GOROUTINE_ID, PROGRAM_LABEL } from '../../common/profile/model/sample-attributes.ts';
+import {
+  BEAM_PROCESS_ID,
+  BEAM_PROCESS_NAME,
+  GOROUTINE_ID,
+  PROGRAM_LABEL,
+} from '../../common/profile/model/sample-attributes.ts';
 import { LABEL, LabelKind, SAMPLE } from '../records/records.gen.ts';
 
 const ALIGNMENT = 4;
@@ -31,6 +36,8 @@ function* readLabels(buffer: Buffer, start: number, end: number): Generator<[key
     if (valueEnd > end) return;
     const kind = buffer[at + LABEL.kind]!;
     if (kind === LabelKind.GOROUTINE) yield [GOROUTINE_ID, `${buffer.readBigUInt64LE(valueAt)}`];
+    if (kind === LabelKind.BEAM_PROCESS) yield [BEAM_PROCESS_ID, pidText(buffer.readBigUInt64LE(valueAt))];
+    if (kind === LabelKind.BEAM_NAME) yield [BEAM_PROCESS_NAME, buffer.toString('utf8', valueAt, valueEnd)];
     if (kind === LabelKind.TEXT) {
       const value = buffer.toString('utf8', valueAt, valueEnd);
       const name = PROGRAM_LABEL + buffer.toString('utf8', keyAt, valueAt);
@@ -39,3 +46,6 @@ function* readLabels(buffer: Buffer, start: number, end: number): Generator<[key
     at += Math.ceil((valueEnd - at) / ALIGNMENT) * ALIGNMENT;
   }
 }
+
+/** As Erlang writes it; erl_term.h: a tag of 4 bits, a number of 15, a serial number of 13. */
+const pidText = (term: bigint): string => `<0.${(term >> 4n) & 0x7fffn}.${(term >> 19n) & 0x1fffn}>`;

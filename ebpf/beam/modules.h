@@ -18,16 +18,19 @@ struct {
 
 #define BEAM_READ(dst, size, address) read_or_count((dst), (size), (address), EF_COUNTER_beam_read_failed)
 
-/* Copies what is known of the process into `w`; asks user space where that is nothing yet. */
+/* Copies what is known of the process into `w`; in code of the JIT, asks user space where that is nothing yet. */
 static __always_inline void look_vm_up(struct ef_scratch *s, struct ef_beam_state *w, const struct ef_mapping *m)
 {
 	struct ef_process_id id = s->sample.process;
 	struct ef_beam *vm = bpf_map_lookup_elem(&beam_vms, &id);
 
-	w->is_looked_up = 1;
 	w->has_tables = 0;
 	w->module.start = w->module.end = 0;
 	w->vm.attachment.is_attached = 0;
+	/* its tables are filled before the first code of the JIT runs */
+	if (m->key && !(vm && vm->attachment.is_attached))
+		return;
+	w->is_looked_up = 1;
 	if (!vm) {
 		bpf_map_update_elem(&beam_vms, &id, &w->nothing, BPF_NOEXIST);
 		vm = bpf_map_lookup_elem(&beam_vms, &id);

@@ -14,17 +14,19 @@
  *
  *   pthread key -> ErtsSchedulerData -> Process: htop, stop, hend
  *
- * Code that all modules share has no frames in a trace: it is its caller's. Beyond the outermost frame
+ * Threads for functions of C that take long ("dirty" schedulers) run those alone: the Erlang stack belongs to the native frame that
+ * calls them. Code that all modules share has no frames in a trace: it is its caller's. Beyond the outermost frame
  * are none: who has spawned a process does not wait for it.
  */
 #ifndef EF_BEAM_H
 #define EF_BEAM_H
 
+#include "../labels.h"
 #include "modules.h"
 
 #if HAS_BEAM
 
-/* Process: htop, behind which stop stands */
+/* Process: stop */
 #define BEAM_PROCESS_STACK 0x58
 /* C's stack ends a little below the scheduler's registers */
 #define BEAM_THREAD_STACK (1U << 16)
@@ -66,8 +68,9 @@ static __always_inline u64 stack_after_call(struct ef_scratch *s, struct ef_beam
 	return 0;
 }
 
-/* Finds the stack of the Erlang process that the thread runs. Global, so that it is verified once. */
-__noinline int begin_beam_stack(void)
+/* Finds the stack of the Erlang process that the thread runs. `is_dirty`: for all of its functions that are written in C.
+ * Global, so that it is verified once. */
+__noinline int begin_beam_stack(u32 is_dirty)
 {
 	struct ef_scratch *s = RUNTIME_SCRATCH(BEAM);
 	if (!s)
@@ -86,14 +89,28 @@ __noinline int begin_beam_stack(void)
 		return BEAM_END;
 	if (w->vm.stack_end && BEAM_READ(&w->end, 8, w->process + w->vm.stack_end))
 		return BEAM_END;
-	if (s->is_leaf && registers - s->state.sp > BEAM_THREAD_STACK)
+	if (is_dirty)
+		w->at = stop;
+	else if (s->is_leaf && registers - s->state.sp > BEAM_THREAD_STACK)
 		w->at = s->state.sp;
 	else
 		w->at = stack_after_call(s, w, stop);
 	if (w->at)
 		return BEAM_NEXT;
 	count(EF_COUNTER_beam_no_stack);
+	s->state.marker = EF_MARKER_ANON;
 	return BEAM_END;
+}
+
+/* Reads the next words of the stack, which may end with its memory. */
+static __always_inline int read_beam_words(struct ef_beam_state *w)
+{
+	u64 bytes = w->end ? w->end - w->at : sizeof(w->words);
+
+	OPAQUE(bytes);
+	if (bytes > sizeof(w->words))
+		bytes = sizeof(w->words);
+	return bpf_probe_read_user(w->words, bytes, (void *)w->at) ? 1 : 0;
 }
 
 /* Goes to the next return address into a module. Global, so that it is verified once. */
@@ -108,8 +125,10 @@ __noinline int take_beam_frame(void)
 		u32 next = w->next_word & (BEAM_WORDS - 1);
 		if (w->end && w->at >= w->end)
 			return BEAM_END;
-		if (!next && USER_READ(w->words, sizeof(w->words), w->at))
+		if (!next && read_beam_words(w)) {
+			s->state.marker = EF_MARKER_STACK_READ;
 			return BEAM_END;
+		}
 		u64 word = w->words[next];
 		w->next_word = next + 1;
 		w->at += 8;
@@ -145,7 +164,34 @@ __noinline int take_beam_frames(void)
 	return BEAM_NEXT;
 }
 
-/* Pushes the Erlang frames in place of the native one, which is of the JIT's code, and ends the stack. Global, so that it is
+/* What waits for a function of C on another thread has put its own place aside. Global, so that it is verified once. */
+__noinline int take_beam_place(void)
+{
+	struct ef_scratch *s = RUNTIME_SCRATCH(BEAM);
+	if (!s)
+		return 0;
+	struct ef_beam_state *w = &s->runtimes.beam;
+	u64 place = 0;
+
+	if (w->vm.resumed && !BEAM_READ(&place, 8, w->process + w->vm.resumed) && place &&
+	    !find_beam_module(place))
+		push_beam(s, w, place, 1);
+	return 0;
+}
+
+static __always_inline void take_beam_stack(struct ef_scratch *s, u32 is_dirty)
+{
+	int result = begin_beam_stack(is_dirty);
+
+	if (is_dirty && !result)
+		take_beam_place();
+	for (u32 i = 0; i < BEAM_MAX_WORDS / BEAM_WORDS / FRAMES_AT_A_TIME && !result; i++)
+		result = take_beam_frames();
+	if (!result)
+		s->state.marker = EF_MARKER_DEPTH;
+}
+
+/* Pushes the Erlang frames in place of the native one, if that is of the JIT's code, and ends the stack. Global, so that it is
  * verified once. */
 __noinline int unwind_beam(u32 slot)
 {
@@ -157,13 +203,18 @@ __noinline int unwind_beam(u32 slot)
 	u64 address = s->state.pc - s->is_return_address;
 
 	if (begins_in_sample(s, EF_RUNTIME_BEAM))
-		w->is_looked_up = 0;
-	if (m->key)
-		return 0;
+		w->is_looked_up = w->process = 0;
 	if (!w->is_looked_up)
 		look_vm_up(s, w, m);
 	if (!w->vm.attachment.is_attached)
 		return 0;
+	if (m->key) {
+		if (s->table_offset - w->vm.dirty_start < w->vm.dirty_bytes) {
+			w->code_length = w->loose_words = 0;
+			take_beam_stack(s, 1);
+		}
+		return 0;
+	}
 	w->code_start = m->start;
 	w->code_length = m->length;
 	w->loose_words = BEAM_LOOSE_WORDS;
@@ -172,16 +223,61 @@ __noinline int unwind_beam(u32 slot)
 		push_beam(s, w, address, 1);
 	}
 	s->state.runtime_file = w->vm.attachment.file_key;
-	int result = begin_beam_stack();
+	take_beam_stack(s, 0);
 	s->state.pc = 0;
-	for (u32 i = 0; i < BEAM_MAX_WORDS / FRAMES_AT_A_TIME && !result; i++)
-		result = take_beam_frames();
 	if (!s->state.user_frames)
 		push_beam(s, w, address, 0);
 	return 1;
 }
 
+#define BEAM_WORD(address) user_word((address), EF_COUNTER_beam_read_failed)
+/* IndexTable: pointers to pieces of 1,024 atoms; Atom: length and name; ErlHeapBits: bytes; RegProc: name */
+#define BEAM_ATOM_SEGMENTS 120
+#define BEAM_SEGMENT_BITS 10
+#define BEAM_ATOM_LENGTH 24
+#define BEAM_NAME_BYTES 16
+#define BEAM_REGISTERED_NAME 32
+#define BEAM_ATOM_TAG 0x0b
+
+static __always_inline void take_beam_name(struct ef_beam_state *w)
+{
+	u64 registered = BEAM_WORD(w->process + w->vm.registered);
+	u64 name = registered ? BEAM_WORD(registered + BEAM_REGISTERED_NAME) : 0;
+	u64 index = name >> 6, atom[2] = {};
+
+	if ((name & 63) != BEAM_ATOM_TAG)
+		return;
+	u64 segment = BEAM_WORD(BEAM_WORD(w->vm.atoms + BEAM_ATOM_SEGMENTS) + (index >> BEAM_SEGMENT_BITS) * 8);
+	u64 at = BEAM_WORD(segment + (index & ((1 << BEAM_SEGMENT_BITS) - 1)) * 8);
+	if (!at || BEAM_READ(atom, sizeof(atom), at + BEAM_ATOM_LENGTH))
+		return;
+	add_value_label(EF_LABEL_BEAM_NAME, w->vm.has_name_terms ? (atom[1] & ~3ULL) + BEAM_NAME_BYTES : atom[1],
+			(u16)atom[0]);
+}
+
+/* What the Erlang process is called that runs. Global, so that it is verified once. */
+__noinline int take_beam_labels(void)
+{
+	struct ef_scratch *s = RUNTIME_SCRATCH(BEAM);
+	if (!s)
+		return 0;
+	struct ef_beam_state *w = &s->runtimes.beam;
+
+	if (!w->process)
+		return 0;
+	if (config.goroutine_ids)
+		add_number_label(s, EF_LABEL_BEAM_PROCESS, BEAM_WORD(w->process));
+	if (w->vm.registered)
+		take_beam_name(w);
+	return 0;
+}
+
 #else
+
+__noinline int take_beam_labels(void)
+{
+	return 0;
+}
 
 __noinline int unwind_beam(u32 slot)
 {

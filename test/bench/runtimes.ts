@@ -80,6 +80,17 @@ function busyPrograms(directory: string): BusyProgram[] {
     command: ['/usr/bin/luajit', `${SCRIPTS}/luajit/scenarios.lua`, mode, scenario],
   });
   const sharp = dotnetPrograms(directory);
+  const erlang = (title: string, scenario: string): BusyProgram => ({
+    title: `Erlang: ${title}`,
+    runtime: 'beam',
+    command: [
+      'erl',
+      ...['+S', '1:1', '-noshell', '-eval'],
+      `{ok, M, B} = compile:file("${SCRIPTS}/beam/scenarios.erl", [binary]), code:load_binary(M, "", B), M:main([${scenario}]).`,
+    ],
+  });
+  const hasErlang = spawnSync('erl', ['-version']).status === 0;
+  if (!hasErlang) console.error('skipped Erlang: erl is not installed');
   const hasJava = spawnSync('javac', ['-d', directory, `${SCRIPTS}/hotspot/Chain.java`]).status === 0;
   if (!hasJava) console.error('skipped Java: javac is not installed');
   return [
@@ -94,6 +105,7 @@ function busyPrograms(directory: string): BusyProgram[] {
     luajit('recursion, 100 deep, compiled', 'jit', 'recursion'),
     ...sharp,
     ...goPrograms(directory),
+    ...(hasErlang ? [erlang('recursion, 50 deep', 'deep'), erlang('in a comparison', 'compared')] : []),
     ...(hasJava
       ? [java('interpreted', ['-Xint']), java('compiled', ['-XX:CompileCommand=dontinline,Chain::*'])]
       : []),

@@ -1,13 +1,15 @@
-/** Erlang stacks of real VMs, compared with what Erlang itself says of them. */
+/** Erlang and Elixir stacks of real VMs, compared with what they themselves say of them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
+import { readAttributes } from '../../common/profile/model/attributes.ts';
+import { BEAM_PROCESS_NAME } from '../../common/profile/model/sample-attributes.ts';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
-import { type Erlang, findErlangs, runModule } from './erlangs.ts';
+import { type Erlang, findElixirs, findErlangs, runModule, runScript } from './erlangs.ts';
 import { countBy, type ScriptFrame, scriptStacks, sum } from './script-frames.ts';
 
 const SCENARIOS = [
@@ -31,8 +33,13 @@ const SCENARIOS = [
   'quoted name',
   'regex',
   'records',
+  'dirty',
 ];
+/** It does not export what runs functions of C on threads of their own. */
+const HIDDEN = { release: '29', scenario: 'dirty' };
 const SAMPLES = 20;
+/** A loop of short calls: where it has made room for its variables old return addresses stand in it, until they are written. */
+const UNWRITTEN = 'tables';
 
 /** Leaf first: `name file:line`; the leaf's line changes. */
 const textOf = (frames: ScriptFrame[]): string | undefined =>
@@ -41,10 +48,46 @@ const textOf = (frames: ScriptFrame[]): string | undefined =>
 
 /** A scenario's processes begin with a function of which each has a line of its own. */
 const scenarioOf = (text: string): string =>
-  /scenarios:scenario\/1 .*/.exec(text)?.[0] ?? text.split('\n').at(-1)!;
+  /(?:scenarios:|Shop\.Cart\.)scenario\/1 .*/.exec(text)?.[0] ?? text.split('\n').at(-1)!;
 
-async function start(erlang: Erlang): Promise<{ child: ChildProcess; expected: Map<string, string> }> {
-  const args = ['-n', '19', ...runModule(erlang, join(import.meta.dirname, 'beam/scenarios.erl'))];
+interface Program extends Erlang {
+  scenarios: readonly string[];
+  run: readonly string[];
+}
+
+const ELIXIR_SCENARIOS = [
+  'enum',
+  'comprehension',
+  'server',
+  'question',
+  'operator',
+  'rescued',
+  'streamed',
+  'nested',
+];
+
+function findPrograms(): Program[] {
+  const folder = join(import.meta.dirname, 'beam');
+  const ofErlang = findErlangs().map((erlang) => ({
+    ...erlang,
+    scenarios: SCENARIOS.filter(
+      (name) => name !== HIDDEN.scenario || erlang.build.runtimeVersion !== HIDDEN.release,
+    ),
+    run: runModule(erlang, join(folder, 'scenarios.erl')),
+  }));
+  const ofElixir = findElixirs().map((elixir) => ({
+    ...elixir,
+    scenarios: ELIXIR_SCENARIOS,
+    run: runScript(elixir, join(folder, 'scenarios.exs')),
+  }));
+  return [...ofErlang, ...ofElixir];
+}
+
+async function start({
+  scenarios,
+  run,
+}: Program): Promise<{ child: ChildProcess; expected: Map<string, string> }> {
+  const args = ['-n', '19', ...run];
   const child = spawn('nice', args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const expected = new Map<string, string>();
   await new Promise<void>((resolve, reject) => {
@@ -52,15 +95,16 @@ async function start(erlang: Erlang): Promise<{ child: ChildProcess; expected: M
     createInterface(child.stdout).on('line', (line) => {
       const [scenario, ...frames] = JSON.parse(line) as [string, ...[string, string, number][]];
       expected.set(scenario, textOf(frames.map(([name, file, at]) => ({ name, file, line: at })))!);
-      if (expected.size === SCENARIOS.length) resolve();
+      if (scenarios.every((name) => expected.has(name))) resolve();
     });
   });
   return { child, expected };
 }
 
-const erlangs = missingRights ? [] : findErlangs();
+const programs = missingRights ? [] : findPrograms();
 
-describe.skipIf(missingRights).each(erlangs)('$title', (erlang) => {
+describe.skipIf(missingRights).each(programs)('$title', (program) => {
+  const { build, scenarios } = program;
   let recording: Recording;
   let child: ChildProcess;
   let expected: Map<string, string>;
@@ -68,12 +112,12 @@ describe.skipIf(missingRights).each(erlangs)('$title', (erlang) => {
 
   beforeAll(async () => {
     recording = await Recording.start({ targets: [] });
-    ({ child, expected } = await start(erlang));
+    ({ child, expected } = await start(program));
     recording.controller.addTarget(toPid(child.pid!));
     const count = (): Map<string, number> => countBy(scriptStacks(recording, child.pid!, 'beam'), textOf);
     const have = (least: number) => (): boolean => {
       const now = count();
-      return [...expected.values()].every((text) => (now.get(text) ?? 0) >= least);
+      return scenarios.every((name) => (now.get(expected.get(name)!) ?? 0) >= least);
     };
     const expectAll = async (least: number, timeoutMs: number): Promise<void> =>
       recording.until(have(least), timeoutMs).catch(() => {
@@ -81,7 +125,7 @@ describe.skipIf(missingRights).each(erlangs)('$title', (erlang) => {
       });
     await expectAll(1, 20_000);
     recording.clear();
-    await expectAll(SAMPLES, 90_000);
+    await expectAll(SAMPLES, 60_000);
     counts = count();
   }, 240_000);
 
@@ -90,8 +134,8 @@ describe.skipIf(missingRights).each(erlangs)('$title', (erlang) => {
     await recording?.stop();
   });
 
-  it.for(SCENARIOS)('%s', (scenario, { task }) => {
-    task.meta.build = erlang.build;
+  it.for(scenarios)('%s', (scenario, { task }) => {
+    task.meta.build = build;
     const text = expected.get(scenario)!;
     const own = [...counts].filter(([other]) => scenarioOf(other) === scenarioOf(text));
     const total = sum(new Map(own));
@@ -100,11 +144,23 @@ describe.skipIf(missingRights).each(erlangs)('$title', (erlang) => {
     expect(
       (counts.get(text) ?? 0) / total,
       `expected\n${text}\nbut also\n${others.join('\n\n')}`,
-    ).toBeGreaterThanOrEqual(0.97);
+    ).toBeGreaterThanOrEqual(scenario === UNWRITTEN ? 0.88 : 0.97);
+  });
+
+  it.skipIf(scenarios === ELIXIR_SCENARIOS)('samples say which process it is', ({ task }) => {
+    task.meta.build = build;
+    const names = recording.profiles.flatMap(({ samples, processes }) =>
+      samples.map(({ process }) =>
+        readAttributes(processes[process]!.attributes ?? '').get(BEAM_PROCESS_NAME),
+      ),
+    );
+    expect([...new Set(names)].filter((name) => name !== undefined)).toEqual(
+      expect.arrayContaining(['chain', 'deep', 'quoted name']),
+    );
   });
 
   it('all stacks reach their root', ({ task }) => {
-    task.meta.build = erlang.build;
+    task.meta.build = build;
     const roots = new Set([...expected.values()].map((text) => text.split('\n').at(-1)));
     const lost = [...counts].filter(([text]) => !roots.has(text.split('\n').at(-1)));
     expect(sum(new Map(lost)) / sum(counts), lost.slice(0, 3).join('\n\n')).toBeLessThanOrEqual(0.02);

@@ -1,6 +1,6 @@
 /** The Erlangs to test: the machine's own; in the whole matrix also those of Debian's other suites. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { describeInstallation } from './builds.ts';
@@ -12,62 +12,86 @@ export interface Erlang extends Interpreter {
 }
 
 const SUITES = ['trixie', 'sid'];
+const ELIXIR_SUITES = ['bookworm', 'trixie', 'sid'];
 const LIBRARY = '/usr/lib/erlang';
 
 export function findErlangs(): Erlang[] {
   return [...ownErlang(), ...(isWholeMatrix ? SUITES.flatMap(debianErlang) : [])];
 }
 
-/** Arguments of a VM with one thread for Erlang that compiles a module and calls its `main`, with atoms if there are any. */
-export function runModule(erlang: Erlang, script: string, ...atoms: string[]): string[] {
-  const list = atoms.length > 0 ? `[${atoms.join(',')}]` : '';
+/** Arguments of a VM with one thread for Erlang that compiles a module and calls its `main`, with the atoms that follow if there
+ * are any. */
+export function runModule(erlang: Erlang, script: string): string[] {
   const path = JSON.stringify(erlang.place(script));
+  const call =
+    'case init:get_plain_arguments() of [] -> M:main(); A -> M:main([list_to_atom(X) || X <- A]) end';
   return [
     ...erlang.command,
     '-noshell',
     '-eval',
-    `{ok, M, B} = compile:file(${path}, [binary]), code:load_binary(M, ${path}, B), M:main(${list}).`,
+    `{ok, M, B} = compile:file(${path}, [binary]), code:load_binary(M, ${path}, B), ${call}.`,
+    '-extra',
+  ];
+}
+
+const ELIXIR = '/usr/lib/elixir/lib';
+
+/** Those to test: in the whole matrix only. */
+export function findElixirs(): Erlang[] {
+  return isWholeMatrix ? ELIXIR_SUITES.flatMap(debianElixir) : [];
+}
+
+/** Arguments of a VM with one thread for Elixir that runs a script. */
+export function runScript(elixir: Erlang, script: string): string[] {
+  const settings = ['-elixir_root', ELIXIR, '-pa', `${ELIXIR}/elixir/ebin`, '-s', 'elixir', 'start_cli'];
+  return [...elixir.command, '-noshell', ...settings, '-extra', elixir.place(script)];
+}
+
+function debianElixir(suite: string): Erlang[] {
+  const root = fetchPackages(join(ROOTS, 'elixir'), suite, ['elixir']);
+  if (!root) return [];
+  const origin = `Debian ${suite}`;
+  const erlang = describeErlang(origin, join(root, LIBRARY), (program) => inRoot(root, program));
+  const app = readFileSync(join(root, ELIXIR, 'elixir/ebin/elixir.app'), 'utf8');
+  const elixir = /\{vsn,\s*"([\d.]+)/.exec(app)?.[1] ?? '';
+  const series = `Elixir ${elixir.split('.').slice(0, 2).join('.')}`;
+  return [
+    { ...erlang, title: `Elixir ${elixir} (${origin})`, build: { ...erlang.build, series, version: elixir } },
   ];
 }
 
 function ownErlang(): Erlang[] {
-  if (existsSync(`${LIBRARY}/bin/erl`))
-    return [describeErlang(describeInstallation(), '', { command: ['env'], place: (script) => script })];
+  if (existsSync(`${LIBRARY}/bin/erl`)) {
+    const inPlace = (program: string): Interpreter => ({ command: [program], place: (script) => script });
+    return [describeErlang(describeInstallation(), LIBRARY, inPlace)];
+  }
   console.log(`skipped: ${LIBRARY} is not installed`);
   return [];
 }
 
 function debianErlang(suite: string): Erlang[] {
   const root = fetchPackages(join(ROOTS, 'erlang'), suite, ['erlang-base']);
-  return root ? [describeErlang(`Debian ${suite}`, root, inRoot(root, 'env'))] : [];
+  return root
+    ? [describeErlang(`Debian ${suite}`, join(root, LIBRARY), (program) => inRoot(root, program))]
+    : [];
 }
 
 /** Without `erl`, a script, since such a root has no shell. */
-function describeErlang(origin: string, root: string, { command, place }: Interpreter): Erlang {
-  const folder = readdirSync(root + LIBRARY).find((name) => name.startsWith('erts-'))!;
+function describeErlang(origin: string, library: string, run: (program: string) => Interpreter): Erlang {
+  const folder = readdirSync(library).find((name) => name.startsWith('erts-'))!;
   const bin = `${LIBRARY}/${folder}/bin`;
-  const environment = [
-    `ROOTDIR=${LIBRARY}`,
-    `BINDIR=${bin}`,
-    'EMU=beam',
-    'PROGNAME=erl',
-    'HOME=/tmp',
-    'LC_ALL=C.UTF-8',
-  ];
-  const vm = [
-    `${bin}/beam.smp`,
-    '-S',
-    '1:1',
-    '--',
-    '-root',
-    LIBRARY,
-    '-bindir',
-    bin,
-    '-progname',
-    'erl',
+  const { command, place } = run(`${bin}/beam.smp`);
+  const environment = [`ROOTDIR=${LIBRARY}`, `BINDIR=${bin}`, 'EMU=beam', 'PROGNAME=erl', 'LC_ALL=C.UTF-8'];
+  const settings = ['-S', '1:1', '--', '-root', LIBRARY, '-bindir', bin, '-progname', 'erl', '--'];
+  const whole: Interpreter['command'] = [
+    'env',
+    ...environment,
+    ...command,
+    ...settings,
+    '-home',
+    '/tmp',
     '--',
   ];
-  const whole: Interpreter['command'] = [...command, ...environment, ...vm, '-home', '/tmp', '--'];
   const [program, ...args] = whole;
   const ask = 'io:put_chars(erlang:system_info(otp_release)), halt().';
   const release = spawnSync(program, [...args, '-noshell', '-eval', ask], { encoding: 'utf8' }).stdout;

@@ -21,13 +21,16 @@ export interface BeamFile {
   currentProcess: number;
   /** the_active_code_index; 0: the build hides it. */
   activeIndex: number;
+  /** erts_dirty_process_main, an offset in the file; of no bytes: the build hides it. */
+  dirty: { start: number; bytes: number };
   /** The text that the table of atoms is called by. */
   atomTableName: number;
   isMusl: boolean;
 }
 
 const MARKER = 'enif_thread_type';
-const WANTED = [MARKER, 'the_active_code_index'] as const;
+const DIRTY = 'erts_dirty_process_main';
+const WANTED = [MARKER, 'the_active_code_index', DIRTY] as const;
 const OLDEST = 24;
 const BANNER = /^Erlang\/OTP (\d+)%s \[erts-[\d.]+\][^\0]*/;
 const BANNER_START = 'Erlang/OTP ';
@@ -54,6 +57,7 @@ export function detectBeam(elf: ElfFile): (BeamFile & { version: string }) | und
   const thread = findThread(elf, threadType.address);
   if (!text || !data || !thread || atomTableName === 0) return fail('its variables were not found');
   const bias = text.vaddr - text.offset;
+  const dirty = symbols.get(DIRTY);
   const activeIndex = symbols.get('the_active_code_index')?.address;
   return {
     version: `${release}`,
@@ -62,6 +66,7 @@ export function detectBeam(elf: ElfFile): (BeamFile & { version: string }) | und
     threadKey: thread.key - bias,
     currentProcess: thread.currentProcess,
     activeIndex: activeIndex === undefined ? 0 : activeIndex - bias,
+    dirty: { start: dirty ? dirty.address - bias : 0, bytes: dirty?.size ?? 0 },
     atomTableName: atomTableName - bias,
     isMusl: usesMusl(elf),
   };

@@ -6,7 +6,7 @@ type Mfa = Pick<BeamFunction, 'module' | 'name' | 'arity'>;
 const ELIXIR = 'Elixir.';
 const PLAIN_ATOM = /^\p{Ll}[\p{L}\p{N}_@]*$/u;
 /** What compilers call a function that is written in another: `-run/1-fun-0-`. */
-const LAMBDA = /^-(.+)\/(\d+)-(?:fun|inlined)-\d+-$/su;
+const LAMBDA = /^-(.+)\/(\d+)-fun-\d+-$/su;
 const PLAIN_ELIXIR = /^[\p{L}_][\p{L}\p{N}_]*[?!]?$/u;
 const OPERATOR = /^[-+*/<>=!&|^~@.%\\]{1,3}$/;
 const MACRO = 'MACRO-';

@@ -8,6 +8,10 @@ export interface BeamLayout {
   functions: number;
   /** Process: where its stack ends; 0: not known. */
   stackEnd: number;
+  /** Process: under which name it is registered, 0: not known. */
+  registered: number;
+  /** Process: where it goes on, once it has its turn again; 0: not known. */
+  resumed: number;
   /** An atom has its name as a term; else its address. */
   hasNameTerms: boolean;
 }
@@ -26,8 +30,12 @@ export const ATOM = { length: 24, name: 32, bytes: 40 } as const;
 
 /** That of the newest release whose layout is known, for later ones: what is read is checked. */
 export function layoutOf(release: number): BeamLayout {
-  if (release >= 28) return { functions: 152, stackEnd: 0xc8, hasNameTerms: true };
-  if (release >= 27) return { functions: 136, stackEnd: 0xc8, hasNameTerms: false };
-  if (release >= 26) return { functions: 96, stackEnd: 0, hasNameTerms: false };
-  return { functions: 96, stackEnd: release >= 25 ? 0x88 : 0, hasNameTerms: false };
+  if (release >= 28)
+    return { functions: 152, stackEnd: 0xc8, registered: 0x20, resumed: 0xf8, hasNameTerms: true };
+  if (release >= 27)
+    return { functions: 136, stackEnd: 0xc8, registered: 0x20, resumed: 0xf8, hasNameTerms: false };
+  if (release >= 26) return { functions: 96, stackEnd: 0, registered: 0, resumed: 0, hasNameTerms: false };
+  if (release >= 25)
+    return { functions: 96, stackEnd: 0x88, registered: 0x30, resumed: 0x100, hasNameTerms: false };
+  return { functions: 96, stackEnd: 0, registered: 0x30, resumed: 0, hasNameTerms: false };
 }

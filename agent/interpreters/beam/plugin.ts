@@ -9,7 +9,7 @@ import {
   UnsupportedRuntime,
 } from '../contract.ts';
 import { type BeamFile, detectBeam } from './detect-beam.ts';
-import { findTables } from './find-tables.ts';
+import { type BeamTables, findTables } from './find-tables.ts';
 import { nameOf } from './function-names.ts';
 import { type BeamLayout, layoutOf } from './layout.ts';
 import {
@@ -63,25 +63,33 @@ function attach(memory: VmMemory, base: number, file: BeamFile): AttachedRuntime
   const threadKey = memory.u32(base + file.threadKey);
   const layout = layoutOf(file.release);
   const facts: AtomPlace = { atoms, layout };
-  return { entry: encode(file, layout, { ranges, active, threadKey }), facts };
+  return { entry: encode(file, layout, { ranges, active, atoms, threadKey }), facts };
 }
 
-interface Places {
-  ranges: number;
-  active: number;
+interface Places extends BeamTables {
   threadKey: number;
 }
 
-function encode(file: BeamFile, layout: BeamLayout, { ranges, active, threadKey }: Places): Uint8Array {
+function encode(
+  file: BeamFile,
+  layout: BeamLayout,
+  { ranges, active, atoms, threadKey }: Places,
+): Uint8Array {
   if (threadKey >= 1024) throw new UnsupportedRuntime(`its pthread key is ${threadKey}`);
   const entry = Buffer.alloc(BEAM.bytes);
   entry.writeBigUInt64LE(BigInt(ranges), BEAM.ranges);
   entry.writeBigUInt64LE(BigInt(active), BEAM.active);
+  entry.writeBigUInt64LE(BigInt(atoms), BEAM.atoms);
+  entry.writeBigUInt64LE(BigInt(file.dirty.start), BEAM.dirtyStart);
+  entry.writeBigUInt64LE(BigInt(file.dirty.bytes), BEAM.dirtyBytes);
   entry.writeUInt32LE(threadKey, BEAM.threadKey);
   entry.writeUInt16LE(file.currentProcess, BEAM.process);
   entry.writeUInt16LE(layout.stackEnd, BEAM.stackEnd);
   entry.writeUInt16LE(layout.functions - 16, BEAM.md5);
+  entry.writeUInt16LE(layout.registered, BEAM.registered);
+  entry.writeUInt16LE(layout.resumed, BEAM.resumed);
   entry.writeUInt8(Number(file.isMusl), BEAM.isMusl);
+  entry.writeUInt8(Number(layout.hasNameTerms), BEAM.hasNameTerms);
   return entry;
 }
 

@@ -224,6 +224,7 @@ export const cutOf = (marker: string): Cut =>
 
 /** By the name of the plug-in; other agents have names of their own. */
 const RUNTIMES: Readonly<Record<string, string>> = {
+  beam: 'Erlang',
   cpython: 'Python',
   dotnet: '.NET',
   hotspot: 'Java',

@@ -98,6 +98,13 @@ describe('my code', () => {
     );
   });
 
+  it('of Elixir is told by the function in which one without a name stands', () => {
+    const isOwn = (name: string): boolean =>
+      isMine({ kind: 'beam', name, file: 'lib/x.ex', mapping: '' }, ALL_RUNTIMES);
+    expect(isOwn('anonymous fn/3 in Enum.reduce/3')).toBe(false);
+    expect(isOwn('anonymous fn/1 in Shop.Cart.total/1')).toBe(true);
+  });
+
   // names and files as the agent gives them for Go 1.25, with and without -trimpath, and for static C programs
   it.each([
     'runtime.mallocgc /usr/local/go/src/runtime/malloc.go',

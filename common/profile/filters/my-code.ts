@@ -112,7 +112,7 @@ const RULES = {
     what: "OTP, Elixir's own modules and dependencies",
     kinds: ['beam'],
     isLibrary: ({ name, file }) =>
-      /^(?:Elixir\.)?(?:Enum|Stream|Task|GenServer|Agent|Kernel|String|Map|List|Keyword|Process|Registry|Supervisor|Code|Module)\b/.test(
+      /^(?:Elixir\.|anonymous fn\/\d+ in )?(?:Enum|Stream|Task|GenServer|Agent|Kernel|String|Map|List|Keyword|Process|Registry|Supervisor|Code|Module)\b/.test(
         name,
       ) ||
       /^(?:erlang|lists|gen|gen_server|gen_statem|gen_event|proc_lib|sys|supervisor|maps|io|io_lib|file|code|code_server|ets|timer|string|binary|unicode|erl_\w+|init|prim_\w+|inet\w*|logger\w*)[:.]/.test(

@@ -6,8 +6,12 @@
  */
 export const PROGRAM_LABEL = 'process.context.label.';
 export const GOROUTINE_ID = 'go.goroutine.id';
+const BEAM_PROCESS = 'beam.process.';
+/** Of Erlang and Elixir: `<0.123.0>`, and the name under which it is registered. */
+export const BEAM_PROCESS_ID = `${BEAM_PROCESS}id`;
+export const BEAM_PROCESS_NAME = `${BEAM_PROCESS}name`;
 
-const PREFIXES = ['thread.', PROGRAM_LABEL, GOROUTINE_ID];
+const PREFIXES = ['thread.', PROGRAM_LABEL, GOROUTINE_ID, BEAM_PROCESS];
 
 export const isOfSample = (key: string): boolean => PREFIXES.some((prefix) => key.startsWith(prefix));
 

@@ -5,11 +5,13 @@
 -export([init/1, handle_call/3, handle_cast/2, spin/1, hash/2, compare/2, shape/1, applied/1]).
 
 %% Functions of C count as little: left to themselves their callers would have all of the time.
+%% A number of which the compiler knows nothing: what can never end is jumped to, too.
+-define(NEXT(N), begin put(n, ((N) + 1) rem 100), get(n) end).
 -define(COUNT, erlang:bump_reductions(100)).
 
 names() ->
     [chain, deep, variables, bif, compared, trying, catching, server, garbage, binaries, maps, tables, comprehension,
-     closures, applying, waiting, numbers, 'quoted name', regex, records].
+     closures, applying, waiting, numbers, 'quoted name', regex, records, dirty].
 
 main() -> main(names()).
 
@@ -18,7 +20,7 @@ main(Names) ->
     [spawn(?MODULE, root, [Name]) || Name <- Names],
     receive never -> ok end.
 
-root(Name) -> R = scenario(Name), {Name, R}.
+root(Name) -> register(Name, self()), R = scenario(Name), {Name, R}.
 
 scenario(chain) -> R = a(1, chain), R + 1;
 scenario(deep) -> R = even(50), R + 1;
@@ -39,12 +41,13 @@ scenario(waiting) -> R = wait_first(), R + 1;
 scenario(numbers) -> R = in_numbers(1), R + 1;
 scenario('quoted name') -> R = 'a quoted name'(1), R + 1;
 scenario(regex) -> R = in_regex(1), R + 1;
-scenario(records) -> R = shapes(1), R + 1.
+scenario(records) -> R = shapes(1), R + 1;
+scenario(dirty) -> R = in_dirty(1), R + 1.
 
 %% The leaf, and who calls it.
 here(Name, Leaf) ->
     {current_stacktrace, [_Here | Callers]} = erlang:process_info(self(), current_stacktrace),
-    Frames = [frame(F) || F <- [{?MODULE, Leaf, arity, []} | Callers]],
+    Frames = [frame(F) || F <- [{?MODULE, Leaf, arity, []} || Leaf =/= none] ++ Callers],
     io:put_chars(["[", text(Name), [[",", F] || F <- Frames], "]\n"]).
 
 frame({M, F, _, []}) when M =:= ?MODULE, is_tuple(F) ->
@@ -83,7 +86,7 @@ many([A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12, A13, A14, A15, A16, A17
 
 in_bif(L) -> here(bif, {hash, 2}), R = hash(L, 1), R + 1.
 hash(_, -1) -> 0;
-hash(L, N) -> ?COUNT, hash(L, (N + erlang:phash2(L)) rem 65536).
+hash(L, N) -> ?COUNT, hash(L, ?NEXT(N + erlang:phash2(L))).
 
 in_comparison(L) -> here(compared, {compare, 2}), R = compare({L}, {[X || X <- L]}), R + 1.
 compare(none, _) -> 0;
@@ -108,20 +111,20 @@ handle_cast(_, S) -> {noreply, S}.
 
 litter(N) -> here(garbage, {make_garbage, 2}), R = make_garbage(N, []), R + 1.
 make_garbage(-1, _) -> 0;
-make_garbage(N, Kept) -> make_garbage((N + 1) rem 65536, case Kept of [A, B, C | _] -> [{N, [A | N]}, A, B, C]; _ -> [N | Kept] end).
+make_garbage(N, Kept) -> make_garbage(?NEXT(N), case Kept of [A, B, C | _] -> [{N, [A | N]}, A, B, C]; _ -> [N | Kept] end).
 
 bits(B) -> here(binaries, {count, 3}), R = count(B, 0, B), R + 1.
 count(<<X:5, Rest/bits>>, N, All) -> count(Rest, N + X, All);
 count(_, -1, _) -> 0;
-count(_, N, All) -> count(<<All/binary>>, N rem 65536, All).
+count(_, N, All) -> count(<<All/binary>>, ?NEXT(N), All).
 
 in_maps(N) -> here(maps, {change, 2}), R = change(N, maps:from_list([{X, X} || X <- lists:seq(0, 101)])), R + 1.
 change(-1, _) -> 0;
-change(N, Map) -> change((N + 1) rem 100, Map#{N => {N, maps:get(N + 1, Map)}}).
+change(N, Map) -> change(?NEXT(N), Map#{N => {N, maps:get(N + 1, Map)}}).
 
 in_tables(N) -> T = ets:new(?MODULE, [set]), here(tables, {store, 2}), R = store(N, T), R + 1.
 store(-1, _) -> 0;
-store(N, T) -> ets:insert(T, {N, N}), [_ | _] = ets:lookup(T, N), store((N + 1) rem 1000, T).
+store(N, T) -> ets:insert(T, {N, N}), [_ | _] = ets:lookup(T, N), store(?NEXT(N), T).
 
 closures(N) ->
     put(inner, fun(Y) -> R = spinning(Y + N, closures), R + N end),
@@ -135,15 +138,20 @@ wait_first() -> self() ! go, receive go -> R = spinning(1, waiting), R + 1 end.
 
 in_numbers(N) -> here(numbers, {convert, 1}), R = convert(N), R + 1.
 convert(-1) -> 0;
-convert(N) -> ?COUNT, case integer_to_list((N + 1) bsl 4000) of [] -> 0; _ -> convert((N + 1) rem 1000) end.
+convert(N) -> ?COUNT, case integer_to_list((N + 1) bsl 4000) of [] -> 0; _ -> convert(?NEXT(N)) end.
 
 'a quoted name'(N) -> R = spinning(N, 'quoted name'), R + 1.
 
 in_regex(N) -> here(regex, {match, 2}), R = match(N, lists:duplicate(400, $a)), R + 1.
 match(-1, _) -> 0;
-match(N, Text) -> ?COUNT, binary:match(list_to_binary(Text), <<"b">>), match((N + 1) rem 1000, Text).
+match(N, Text) -> ?COUNT, binary:match(list_to_binary(Text), <<"b">>), match(?NEXT(N), Text).
 
 shapes(N) -> here(records, {shape, 1}), R = shape(N), R + 1.
 shape(-1) -> 0;
 shape(N) when is_integer(N) -> shape({point, N, N});
-shape({point, X, Y}) -> shape((X + Y + trunc(math:sqrt(X * 1.5))) rem 1000).
+shape({point, X, Y}) -> shape(?NEXT(X + Y + trunc(math:sqrt(X * 1.5)))).
+
+%% Long enough for a thread that runs functions of C alone.
+in_dirty(N) -> here(dirty, {collect, 2}), R = collect(N, lists:seq(1, 100000)), R + 1.
+collect(-1, _) -> 0;
+collect(N, L) -> erlang:garbage_collect(), collect(?NEXT(N), L).

@@ -1,0 +1,35 @@
+%% Spends 30 % of its CPU time in a() and 70 % in b(), by its own clock, for ever.
+-module(split).
+-export([main/1]).
+
+main([Shape]) -> both(spender(Shape), now_ms(), 0, 0).
+
+%% Milliseconds of CPU time of the VM.
+now_ms() -> {Total, _} = erlang:statistics(runtime), Total.
+
+both(Spend, Before, A, B) when A * 7 =< B * 3 -> a(Spend), Now = now_ms(), both(Spend, Now, A + Now - Before, B);
+both(Spend, Before, A, B) -> b(Spend), Now = now_ms(), both(Spend, Now, A, B + Now - Before).
+
+a(Spend) -> work(Spend), ok.
+b(Spend) -> work(Spend), ok.
+
+%% For 1 to 9 ms: what repeats every 10 ms is in step with 97 samples a second.
+work(Spend) -> Spend(now_ms() + rand:uniform(9)), ok.
+
+spender(leaf) -> fun spend/1;
+spender(recursive) -> fun(End) -> spend_deep(End, 30) end;
+spender(closures) -> fun(End) -> lists:foreach(fun(_) -> spend(End) end, [1]), ok end.
+
+%% The same leaf below both.
+spend(End) ->
+    count(500),
+    case now_ms() < End of
+        true -> spend(End);
+        false -> ok
+    end.
+
+count(0) -> ok;
+count(N) -> count(N - 1).
+
+spend_deep(End, 0) -> spend(End);
+spend_deep(End, Depth) -> spend_deep(End, Depth - 1), ok.
