@@ -86,18 +86,21 @@ describe.skipIf(missingRights)('idle pools', () => {
       expect(
         seconds(folded, (names) => names[0] === `[idle: ${pool}]`),
         pool,
-      ).toBeGreaterThan(0.5 * threads * SECONDS);
+      ).toBeGreaterThan(0.3 * threads * SECONDS);
     for (const wait of waits) {
       const isThere = (names: string[]): boolean => names.includes(wait);
       expect(seconds(folded, isThere), wait).toBe(seconds(profile, isThere));
-      expect(seconds(folded, isThere), wait).toBeGreaterThan(0.5 * SECONDS);
+      expect(seconds(folded, isThere), wait).toBeGreaterThan(0.3 * SECONDS);
     }
     const hidden = foldIdle(profile, 'hide');
     const idle = seconds(folded, (names) => names[0]!.startsWith('[idle: '));
     const all = seconds(profile, () => true);
     expect(Math.abs(seconds(hidden, () => true) + idle - all)).toBeLessThan(1e-6);
+    // of a stack from before the runtime was known, frames have no names
     const rest = (names: string[]): boolean =>
-      !names[0]!.startsWith('[') && !waits.some((wait) => names.includes(wait));
+      !names[0]!.startsWith('[') &&
+      !names.some((name) => name.includes('+0x')) &&
+      !waits.some((wait) => names.includes(wait));
     console.log(
       `${executable}: ${idle.toFixed(1)} of ${all.toFixed(1)} s in pools, ${seconds(folded, rest).toFixed(1)} s unexplained`,
     );
