@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { readAttributes } from '../../common/profile/model/attributes.ts';
+import { stackNames } from '../../common/profile/model/frame-name.ts';
 import { PROGRAM_LABEL } from '../../common/profile/model/sample-attributes.ts';
 import { decodeOtlp } from '../../common/profile/otlp/otlp-decode.ts';
 import { encodeOtlp } from '../../common/profile/otlp/otlp-encode.ts';
@@ -30,9 +31,9 @@ describe.skipIf(missingRights).each(gos)('labels that lie in $title', (go) => {
     const { pid } = programs.get(mode)!;
     const sets = new Set<string>();
     for (const profile of recording.profiles.flatMap((one) => received(one)))
-      for (const { process } of profile.samples) {
+      for (const { process, stack } of profile.samples) {
         const { pid: own, attributes = '' } = profile.processes[process]!;
-        if (own === pid) sets.add(attributes);
+        if (own === pid && stackNames(profile, stack).includes('main.spin')) sets.add(attributes);
       }
     return [...sets].map((text) =>
       Object.fromEntries(
