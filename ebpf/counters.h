@@ -92,7 +92,7 @@
 	X(functions_sent, "Functions whose names were read at the sample, since they may be freed soon (PHP)") \
 	X(functions_lost_ring, "Such names lost because the ring buffer was full: they are read from the process, or sent again") \
 	X(events_sampled, "Events of --event of which the stack was taken") \
-	X(events_value_failed, "Events of --event without their value, or what they are filtered by: it could not be read") \
+	X(events_value_failed, "Events of --event left out, because their value, or what they are filtered by, could not be read, or is below 0 or 2^47 and more") \
 	X(luajit_read_failed, "Reads of LuaJIT's frames, functions and traces that failed") \
 	X(luajit_bad_frame, "LuaJIT's frames that contradict themselves: the Lua frames from there on are left out") \
 	X(switches_missed, "Switches that the kernel told nobody of: of one to a thread the time is known nevertheless, one from it counts as running") \

@@ -51,9 +51,16 @@ static __always_inline bool read_field(u64 word, const volatile struct ef_event_
 	return 1;
 }
 
+/* Beyond it what a sample stands for would not fit; so would a number below 0. */
+#define VALUE_END (1ULL << 47)
+
 /* A sample of the event is begun; whoever is jumped to finishes it. */
 static __always_inline bool begin_event(u64 value)
 {
+	if (value >= VALUE_END) {
+		count(EF_COUNTER_events_value_failed);
+		return 0;
+	}
 	u32 weight = is_of_interest() ? choose_event(value, bpf_ktime_get_ns()) : 0;
 
 	return weight && begin_event_sample(EF_ORIGIN_MAX + config.event.number, weigh(value, weight));
@@ -80,11 +87,39 @@ int take_perf_event(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
+/* By an instruction of its own for each: clang would add to the pointer, which the verifier refuses. */
+#define USER_ARGUMENT(number) \
+	case number: \
+		asm volatile("%0 = *(u64 *)(%1 + %2)" \
+			     : "=r"(word) \
+			     : "r"(ctx), "i"(&USER_ARGUMENT_##number((struct ef_user_regs *)0))); \
+		break
+
+static __always_inline u64 user_argument(const struct ef_user_regs *ctx,
+					 const volatile struct ef_event_field *field)
+{
+	u64 word = 0;
+
+	switch (field->argument) {
+		USER_ARGUMENT(0);
+		USER_ARGUMENT(1);
+		USER_ARGUMENT(2);
+		USER_ARGUMENT(3);
+		USER_ARGUMENT(4);
+		USER_ARGUMENT(5);
+	}
+	return narrow(word, field);
+}
+
 /* A place in user code. */
 SEC("kprobe")
 int on_probe(struct ef_user_regs *ctx)
 {
-	if (!begin_event(1))
+	const volatile struct ef_event *e = &config.event;
+
+	if (e->comparison && !is_as_filtered(user_argument(ctx, &e->filter)))
+		return 0;
+	if (!begin_event(e->value.kind ? user_argument(ctx, &e->value) : 1))
 		return 0;
 	bpf_tail_call(ctx, &probe_takers, 0);
 	return give_event_up();
@@ -101,7 +136,7 @@ int take_probe(struct ef_user_regs *ctx)
 	return 0;
 }
 
-/* By an instruction of its own for each: clang would add to the pointer, which the verifier refuses. */
+/* As USER_ARGUMENT. */
 #define ARGUMENT(number, offset) \
 	case number: \
 		asm volatile("%0 = *(u64 *)(%1 + " #offset ")" : "=r"(word) : "r"(ctx)); \

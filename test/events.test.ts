@@ -129,6 +129,19 @@ describe.skipIf(missingRights)('events', () => {
     expect(total(profile)).toBe(5 * profile.processes[profile.samples[0]!.process]!.pid);
   });
 
+  it("of a function have an argument as their value, and are chosen by another's", () => {
+    const command = ['sh', '-c', 'printf 12345; printf 12; printf 123'];
+    const { profile, said, told } = record(
+      'uprobe:libc:write,value=arg2,unit=bytes,if=arg0:i32==1',
+      command,
+      ALL,
+    );
+    expect(said).toBe('1234512123');
+    expect(told).toContain(': 2 events, the stacks of all of them');
+    expect(total(profile)).toBe(8);
+    expect(profile.type.sampleType.unit).toBe('bytes');
+  });
+
   it('that did not happen are told so', () => {
     const program = compile('events', 'gcc', ['-O1', '-g'], 'events.c');
     const file = join(scratchFolder, 'none.folded');

@@ -12,6 +12,13 @@ test.each([
     'uprobe:./app:ns::Shop::sell(int, std::map<int, int>)',
     { symbol: 'ns::Shop::sell(int, std::map<int, int>)' },
   ],
+  [
+    'uprobe:app:f(int, int),value=arg1,unit=bytes,if=arg0:i32>-1',
+    {
+      ...{ symbol: 'f(int, int)', value: 'arg1', unit: 'bytes' },
+      filter: { field: 'arg0:i32', comparison: '>', operand: -1n },
+    },
+  ],
   ['uprobe:app:operator+', { symbol: 'operator+', offset: 0 }],
   ['usdt:/usr/bin/python3:python:gc__start', { kind: 'usdt', provider: 'python', name: 'gc__start' }],
   [
@@ -40,6 +47,7 @@ describe('what is no event is told, with what to write', () => {
     ['tracepoint:kmem:kmalloc,value=', /value=FIELD/],
     ['uprobe:a:b+9999999999', /uprobe:PATH/],
     ['uretprobe:libc', /uretprobe:PATH:SYMBOL/],
+    ['uprobe:libc:read,value=arg6', /value=arg0/],
     ['malloc:', /malloc:PATH/],
     ['malloc,every=0', /every=BYTES/],
     ['mallocs', /no event "mallocs"/],

@@ -15,8 +15,17 @@ export interface PerfEventSpec {
   isHardware: boolean;
 }
 
-/** Code at a symbol of a file. */
-export interface UprobeSpec {
+/** Which number of an event is its value, and which events are left out. */
+export interface FieldSettings {
+  /** Of the event; each counts 1 without it. */
+  value: string | undefined;
+  /** Of the value. */
+  unit: string;
+  filter: { field: string; comparison: Comparison; operand: bigint } | undefined;
+}
+
+/** Code at a symbol of a file; fields are its arguments, by the C calling convention. */
+export interface UprobeSpec extends FieldSettings {
   kind: 'uprobe';
   text: string;
   /** A path, or the name of a program or library. */
@@ -27,8 +36,11 @@ export interface UprobeSpec {
 }
 
 /** How long a function takes, from its call to its return. */
-export interface UretprobeSpec extends Omit<UprobeSpec, 'kind' | 'offset'> {
+export interface UretprobeSpec {
   kind: 'uretprobe';
+  text: string;
+  path: string;
+  symbol: string;
 }
 
 /** A probe that the program's authors have put there. */
@@ -42,16 +54,12 @@ export interface UsdtSpec {
 
 export type Comparison = '==' | '!=' | '<' | '>';
 
-export interface TracepointSpec {
+/** Fields are ARGUMENT or ARGUMENT.MEMBER. */
+export interface TracepointSpec extends FieldSettings {
   kind: 'tracepoint';
   text: string;
   category: string;
   name: string;
-  /** Its number is the event's value: ARGUMENT or ARGUMENT.MEMBER. */
-  value: string | undefined;
-  /** Of the value. */
-  unit: string;
-  filter: { field: string; comparison: Comparison; operand: bigint } | undefined;
 }
 
 /** What allocators give out. */
@@ -161,14 +169,18 @@ const PARSERS: Readonly<Record<string, (text: string) => EventSpec>> = {
 const MAX_OFFSET = 1 << 20;
 
 /** What follows a symbol is an offset where it is a number. */
+const UPROBE = new RegExp(
+  String.raw`^uprobe:([^:]+):(.+?)(?:\+(0x[0-9a-f]+|\d+))?(${settingsPattern('arg[0-5](?::[iu](?:8|16|32))?')})$`,
+  'i',
+);
+
 function parseUprobe(text: string): UprobeSpec {
-  const [, path, symbol = '', offset = '0'] =
-    /^uprobe:([^:]+):(.+?)(?:\+(0x[0-9a-f]+|\d+))?$/i.exec(text) ?? [];
-  if (path === undefined || Number(offset) > MAX_OFFSET)
+  const [, path, symbol = '', offset = '0', settings = ''] = UPROBE.exec(text) ?? [];
+  if (path === undefined || Number(offset) > MAX_OFFSET || /,(value|if)=/.test(symbol))
     throw new BadEvent(
-      `"${text}" is no probe: write uprobe:PATH:SYMBOL or uprobe:PATH:SYMBOL+OFFSET, such as uprobe:libc:malloc`,
+      `"${text}" is no probe: write uprobe:PATH:SYMBOL or uprobe:PATH:SYMBOL+OFFSET, such as uprobe:libc:malloc, with ,value=arg0, ,unit=UNIT and ,if=arg1:i32>NUMBER behind it where wanted`,
     );
-  return { kind: 'uprobe', text, path, symbol, offset: Number(offset) };
+  return { kind: 'uprobe', text, path, symbol, offset: Number(offset), ...readSettings(settings) };
 }
 
 function parseUretprobe(text: string): UretprobeSpec {
@@ -202,9 +214,8 @@ function parseMalloc(text: string): MallocSpec {
   return { kind: 'malloc', text, path: found[1], everyBytes };
 }
 
-const FIELD = String.raw`\w+(?:\.\w+)?`;
 const TRACEPOINT = new RegExp(
-  String.raw`^tracepoint:(\w+):(\w+)((?:,(?:value=${FIELD}|unit=\w+|if=${FIELD}(?:==|!=|<|>)-?(?:0x[0-9a-f]+|\d+)))*)$`,
+  String.raw`^tracepoint:(\w+):(\w+)(${settingsPattern(String.raw`\w+(?:\.\w+)?`)})$`,
   'i',
 );
 
@@ -214,14 +225,22 @@ function parseTracepoint(text: string): TracepointSpec {
     throw new BadEvent(
       `"${text}" is no tracepoint: write tracepoint:CATEGORY:NAME, with ,value=FIELD, ,unit=UNIT and ,if=FIELD>NUMBER behind it where wanted, such as tracepoint:kmem:kmalloc,value=bytes_alloc,unit=bytes`,
     );
+  return { kind: 'tracepoint', text, category, name, ...readSettings(settings) };
+}
+
+function settingsPattern(field: string): string {
+  return String.raw`(?:,(?:value=${field}|unit=\w+|if=${field}(?:==|!=|<|>)-?(?:0x[0-9a-f]+|\d+)))*`;
+}
+
+function readSettings(settings: string): FieldSettings {
   const value = /,value=([^,]+)/.exec(settings)?.[1];
   const unit = /,unit=([^,]+)/.exec(settings)?.[1] ?? 'count';
-  const [, field, comparison, operand] = /,if=([\w.]+)(==|!=|<|>)([^,]+)/.exec(settings) ?? [];
+  const [, field, comparison, operand] = /,if=([\w.:]+)(==|!=|<|>)([^,]+)/.exec(settings) ?? [];
   const filter =
     field === undefined
       ? undefined
       : { field, comparison: comparison as Comparison, operand: toBigInt(operand!) };
-  return { kind: 'tracepoint', text, category, name, value, unit, filter };
+  return { value, unit, filter };
 }
 
 const toBigInt = (text: string): bigint => (text.startsWith('-') ? -BigInt(text.slice(1)) : BigInt(text));

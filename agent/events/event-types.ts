@@ -58,5 +58,5 @@ const typeOf = (event: SourceSpec): SourceType => ({
 function unitOf(event: SourceSpec): string {
   if (event.kind === 'malloc') return 'bytes';
   if (event.kind === 'uretprobe') return 'nanoseconds';
-  return event.kind === 'tracepoint' ? event.unit : 'count';
+  return 'unit' in event ? event.unit : 'count';
 }

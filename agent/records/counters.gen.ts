@@ -84,7 +84,7 @@ export const BPF_COUNTERS = [
   { name: 'functions_sent', text: "Functions whose names were read at the sample, since they may be freed soon (PHP)" },
   { name: 'functions_lost_ring', text: "Such names lost because the ring buffer was full: they are read from the process, or sent again" },
   { name: 'events_sampled', text: "Events of --event of which the stack was taken" },
-  { name: 'events_value_failed', text: "Events of --event without their value, or what they are filtered by: it could not be read" },
+  { name: 'events_value_failed', text: "Events of --event left out, because their value, or what they are filtered by, could not be read, or is below 0 or 2^47 and more" },
   { name: 'luajit_read_failed', text: "Reads of LuaJIT's frames, functions and traces that failed" },
   { name: 'luajit_bad_frame', text: "LuaJIT's frames that contradict themselves: the Lua frames from there on are left out" },
   { name: 'switches_missed', text: "Switches that the kernel told nobody of: of one to a thread the time is known nevertheless, one from it counts as running" },

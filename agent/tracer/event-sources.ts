@@ -4,8 +4,9 @@
  */
 
 import { CannotProfile } from '../base/cannot-profile.ts';
-import type { Native, NativeBpfObject } from '../base/native.ts';
+import type { Native, NativeBpfObject, TracepointField } from '../base/native.ts';
 import { ALLOCATOR_PROGRAMS } from '../events/allocators.ts';
+import type { TracepointSpec } from '../events/event-spec.ts';
 import type { EventSourcesOptions, SourceSpec } from '../events/event-types.ts';
 import type { ProbeSite } from '../events/probe-site.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
@@ -252,22 +253,31 @@ export class EventSources implements Follower {
 
 function settingsOf(native: Native, spec: SourceSpec): EventFields {
   if (spec.kind === 'malloc') return { scale: spec.everyBytes };
-  if (spec.kind !== 'tracepoint') return {};
-  const { category, name, value, filter } = spec;
-  const find = (field: string) => {
-    const found = native.tracepointField(spec.name, field);
-    if (found) return found;
-    const known = native.tracepointFields(spec.name);
-    throw new CannotProfile(
-      known.length > 0
-        ? `tracepoint:${category}:${name} has no field ${field}: give one of ${known.join(', ')}, or FIELD.MEMBER of a struct`
-        : `there is no tracepoint ${category}:${name} on this kernel`,
-    );
-  };
+  if (spec.kind !== 'tracepoint' && spec.kind !== 'uprobe') return {};
+  const { value, filter } = spec;
+  const find = (field: string): TracepointField =>
+    spec.kind === 'uprobe' ? userArgument(field) : findField(native, spec, field);
   return {
     ...(value !== undefined && { value: find(value) }),
     ...(filter && { filter: find(filter.field), comparison: filter.comparison, operand: filter.operand }),
   };
+}
+
+function findField(native: Native, { category, name }: TracepointSpec, field: string): TracepointField {
+  const found = native.tracepointField(name, field);
+  if (found) return found;
+  const known = native.tracepointFields(name);
+  throw new CannotProfile(
+    known.length > 0
+      ? `tracepoint:${category}:${name} has no field ${field}: give one of ${known.join(', ')}, or FIELD.MEMBER of a struct`
+      : `there is no tracepoint ${category}:${name} on this kernel`,
+  );
+}
+
+/** `arg0`, or a part of it: `arg0:i32`. */
+function userArgument(field: string): TracepointField {
+  const [, argument, sign = 'i', bits = '64'] = /^arg(\d)(?::([iu])(\d+))?$/i.exec(field)!;
+  return { argument: Number(argument), offset: -1, bytes: Number(bits) / 8, isSigned: sign === 'i' };
 }
 
 function attachTracepoint(object: NativeBpfObject, spec: SourceSpec & { kind: 'tracepoint' }): void {
