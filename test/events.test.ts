@@ -132,7 +132,7 @@ describe.skipIf(missingRights)('events', () => {
   it("of a function have an argument as their value, and are chosen by another's", () => {
     const command = ['sh', '-c', 'printf 12345; printf 12; printf 123'];
     const { profile, said, told } = record(
-      'uprobe:libc:write,value=arg2,unit=bytes,if=arg0:i32==1',
+      'uprobe:libc:write,value=arg2,unit=bytes,if=arg2:u8>2',
       command,
       ALL,
     );
