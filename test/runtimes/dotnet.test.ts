@@ -95,11 +95,17 @@ function stacksOf(profile: Profile, pid: number): DotnetStack[] {
               ? lines.map(({ func, line }) => `${profile.functions[func]!.name}:${line}`)
               : [`[${lines[0] ? profile.functions[lines[0].func]!.name : ''}]`],
           );
+        dropReplaced(frames);
         return { frames, isCut: locations.some(({ frameType }) => frameType === 'abort-marker'), count };
       })
       // waiting, compiling and starting are no part of a chain
       .filter(({ frames }) => frames[0]?.startsWith('Known.Work.Spin:'))
   );
+}
+
+/** A method that the runtime has replaced while it ran may stand twice: docs/interpreters/dotnet.md, limits. */
+function dropReplaced(frames: string[]): void {
+  while (frames[1]?.startsWith('Known.Work.Spin:')) frames.splice(1, 1);
 }
 
 const sum = (stacks: readonly DotnetStack[]): number => stacks.reduce((total, { count }) => total + count, 0);
