@@ -10,11 +10,12 @@ now_ms() -> {Total, _} = erlang:statistics(runtime), Total.
 both(Spend, Before, A, B) when A * 7 =< B * 3 -> a(Spend), Now = now_ms(), both(Spend, Now, A + Now - Before, B);
 both(Spend, Before, A, B) -> b(Spend), Now = now_ms(), both(Spend, Now, A, B + Now - Before).
 
-a(Spend) -> work(Spend), ok.
-b(Spend) -> work(Spend), ok.
+%% What they return makes them callers: one that returns what it was given jumps.
+a(Spend) -> {a, work(Spend)}.
+b(Spend) -> {b, work(Spend)}.
 
 %% For 1 to 9 ms: what repeats every 10 ms is in step with 97 samples a second.
-work(Spend) -> Spend(now_ms() + rand:uniform(9)), ok.
+work(Spend) -> [Spend(now_ms() + rand:uniform(9))].
 
 spender(leaf) -> fun spend/1;
 spender(recursive) -> fun(End) -> spend_deep(End, 30) end;
@@ -32,4 +33,4 @@ count(0) -> ok;
 count(N) -> count(N - 1).
 
 spend_deep(End, 0) -> spend(End);
-spend_deep(End, Depth) -> spend_deep(End, Depth - 1), ok.
+spend_deep(End, Depth) -> [spend_deep(End, Depth - 1)].
