@@ -26,7 +26,7 @@
 /* BASE and PC of LuaJIT's interpreter */
 #define REG_LUAJIT_BASE 1        /* rdx */
 #define REG_LUAJIT_INSTRUCTION 3 /* rbx */
-#define REG_GO_GOROUTINE 14 /* r14 */
+#define REG_GO_GOROUTINE 14      /* r14 */
 /* The link register is a stack slot here. */
 #define RETURN_ADDRESS_ON_STACK 1
 #define HAS_VECTOR_LENGTH 0

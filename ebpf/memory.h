@@ -135,7 +135,8 @@ struct ef_scratch {
 		u8 bytes[sizeof(struct ef_process) + 256];
 	} record;
 };
-_Static_assert(offsetof(struct ef_scratch, labels) == offsetof(struct ef_scratch, sample) + sizeof(struct ef_sample),
+_Static_assert(offsetof(struct ef_scratch, labels) ==
+		       offsetof(struct ef_scratch, sample) + sizeof(struct ef_sample),
 	       "labels follow the sample");
 _Static_assert(sizeof(struct ef_scratch) < 32768, "a per-CPU array's value must stay below 32 KiB");
 

@@ -103,8 +103,8 @@ struct ef_label {
 };
 
 enum ef_label_kind {
-	EF_LABEL_TEXT = 1,      /* key and value are the program's own */
-	EF_LABEL_GOROUTINE = 2, /* the value is the ID, 64 bits */
+	EF_LABEL_TEXT = 1,         /* key and value are the program's own */
+	EF_LABEL_GOROUTINE = 2,    /* the value is the ID, 64 bits */
 	EF_LABEL_BEAM_PROCESS = 3, /* the same, of a process of Erlang's, as BEAM has it */
 	EF_LABEL_BEAM_NAME = 4,    /* the value is the name under which that is registered */
 };
@@ -400,7 +400,7 @@ struct ef_config {
 	__u32 wait_budget;     /* stacks of waits a CPU and second */
 	__u64 scheduler_start; /* code of __schedule(), 0: not known */
 	__u64 scheduler_end;
-	__u32 leaves_labels;  /* labels are not read */
+	__u32 leaves_labels; /* labels are not read */
 	__u32 goroutine_ids;
 	struct ef_event event;
 };

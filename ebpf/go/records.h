@@ -14,7 +14,7 @@ enum ef_go_access {
 
 /* Value of the map `go_files`, by file key. Members of Go's structs are offsets in them. */
 struct ef_go {
-	__s64 g;      /* of a slot: its ELF address less the difference between address and file offset of the code */
+	__s64 g; /* of a slot: its ELF address less the difference between address and file offset of the code */
 	__u16 curg;   /* in m: the goroutine that it works for */
 	__u16 labels; /* in g; 0: the program can't set any */
 	__u16 goid;   /* in g */

@@ -29,7 +29,7 @@ struct go_map {
 };
 
 struct ef_go_state {
-	u64 key;   /* of the first file with Go that was met; its mapping's delta */
+	u64 key; /* of the first file with Go that was met; its mapping's delta */
 	u64 delta;
 	u64 words[4]; /* head of a slice, or a label */
 	struct go_map map;

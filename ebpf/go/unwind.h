@@ -119,7 +119,8 @@ __noinline int take_go_bucket(void)
 	w->bucket = b->overflow;
 	for (u32 i = 0; i < GO_BUCKET_SLOTS; i++)
 		if (b->tophash[i] >= GO_MIN_TOPHASH)
-			add_text_label(b->keys[i * 2], b->keys[i * 2 + 1], b->values[i * 2], b->values[i * 2 + 1]);
+			add_text_label(b->keys[i * 2], b->keys[i * 2 + 1], b->values[i * 2],
+				       b->values[i * 2 + 1]);
 	return 0;
 }
 

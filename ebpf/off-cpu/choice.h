@@ -95,9 +95,8 @@ static __always_inline u32 choose_wait(u32 usual_ns, u64 now_ns, bool is_unknown
 
 	if (!r)
 		return 0;
-	u32 weight = config.wait_weight ?
-			     take_by_chance(config.wait_weight) :
-			     take_by_usual(r, usual_ns ?: FIRST_GUESS_NS, now_ns, is_unknown);
+	u32 weight = config.wait_weight ? take_by_chance(config.wait_weight) :
+					  take_by_usual(r, usual_ns ?: FIRST_GUESS_NS, now_ns, is_unknown);
 	if (weight)
 		note_taken(r);
 	return weight;
