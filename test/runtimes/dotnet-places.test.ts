@@ -5,7 +5,7 @@ import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { fdSource } from '../../agent/files/fd-source.ts';
 import type { ProcessMemory } from '../../agent/interpreters/contract.ts';
-import { CannotRead, ClrMemory, wordAt } from '../../agent/interpreters/dotnet/clr-memory.ts';
+import { CannotRead, RuntimeMemory, wordAt } from '../../agent/interpreters/runtime-memory.ts';
 import { precompiledPlaceOf } from '../../agent/interpreters/dotnet/debug-info.ts';
 import { type DotnetFile, detectDotnet } from '../../agent/interpreters/dotnet/detect-dotnet.ts';
 import type { DotnetLayout } from '../../agent/interpreters/dotnet/layout.ts';
@@ -67,7 +67,7 @@ function attach(memory: ProcessMemory, code: readonly Mapping[]): DotnetLayout {
 }
 
 /** Undefined for what is no method, as places of the map that are free. */
-function tokenOf(memory: ClrMemory, layout: DotnetLayout, methodDesc: number): MethodToken | undefined {
+function tokenOf(memory: RuntimeMemory, layout: DotnetLayout, methodDesc: number): MethodToken | undefined {
   try {
     const token = readMethodDesc(memory, layout, methodDesc);
     return typeof token === 'string' ? undefined : token;
@@ -78,7 +78,7 @@ function tokenOf(memory: ClrMemory, layout: DotnetLayout, methodDesc: number): M
 }
 
 /** Where the code of a method's instances begins: all of the image's map is read for it. */
-function startsOf(memory: ClrMemory, layout: DotnetLayout, { module }: Section, row: number): number[] {
+function startsOf(memory: RuntimeMemory, layout: DotnetLayout, { module }: Section, row: number): number[] {
   const buckets = memory.word(memory.word(module + layout.precompiled.info) + layout.precompiled.buckets);
   const starts: number[] = [];
   for (let i = 1; i <= memory.word(buckets); i++) {
@@ -104,7 +104,7 @@ describe.skipIf(missingRights).each(missingRights ? [] : findDotnets())('$title'
     while (!said.includes('\ntold')) said += String((await once(child.stdout!, 'data'))[0]);
     const code = codeOf(child.pid!);
     const layout = attach(memoryOf(child.pid!), code);
-    const memory = new ClrMemory(memoryOf(child.pid!));
+    const memory = new RuntimeMemory(memoryOf(child.pid!));
     let compared = 0;
     for (const [, name, row, il, native] of said.matchAll(/^(System\.\S+\.dll) (\d+) (\d+) (\d+)$/gm)) {
       const image = code.find(({ path }) => path.endsWith(`/${name}`));

@@ -1,9 +1,9 @@
 /** The tables of a live BEAM, found in its variables by what they look like: builds hide where they are. */
 import { UnsupportedRuntime } from '../contract.ts';
+import { CannotRead, type RuntimeMemory, wordAt } from '../runtime-memory.ts';
 import type { BeamFile } from './detect-beam.ts';
 import { ATOMS, type BeamLayout, layoutOf, MODULE, RANGE_BYTES, RANGES } from './layout.ts';
 import { readAtom } from './terms.ts';
-import { CannotRead, type VmMemory, wordAt } from './vm-memory.ts';
 
 /** Addresses. */
 export interface BeamTables {
@@ -23,7 +23,7 @@ const SHARED_CODE_PAGES = 16;
 const PAGE = 4096;
 
 /** Throws {@link UnsupportedRuntime}, and CannotRead where the process has no such memory. */
-export function findTables(memory: VmMemory, base: number, file: BeamFile): BeamTables {
+export function findTables(memory: RuntimeMemory, base: number, file: BeamFile): BeamTables {
   const layout = layoutOf(file.release);
   const words = readVariables(memory, base + file.data.start, file.data.bytes);
   const ranges = findRanges(memory, words, layout);
@@ -39,7 +39,7 @@ interface Variables {
   words: Float64Array;
 }
 
-function readVariables(memory: VmMemory, address: number, length: number): Variables {
+function readVariables(memory: RuntimeMemory, address: number, length: number): Variables {
   const start = Math.ceil(address / 8) * 8;
   const words = new Float64Array(Math.floor((address + length - start) / 8));
   for (let at = 0; at < words.length * 8; at += CHUNK_BYTES) {
@@ -49,7 +49,11 @@ function readVariables(memory: VmMemory, address: number, length: number): Varia
   return { start, words };
 }
 
-function findRanges(memory: VmMemory, { start, words }: Variables, layout: BeamLayout): number | undefined {
+function findRanges(
+  memory: RuntimeMemory,
+  { start, words }: Variables,
+  layout: BeamLayout,
+): number | undefined {
   const size = RANGES.bytes / 8;
   for (let i = 0; i + RANGES.tables * size <= words.length; i++) {
     const areTables = [0, 1, 2].every((table) => isRanges(words, i + table * size));
@@ -65,7 +69,7 @@ function isRanges(words: Float64Array, at: number): boolean {
   return distance >= 0 && distance <= count * RANGE_BYTES && distance % RANGE_BYTES === 0;
 }
 
-function leadsToModule(memory: VmMemory, modules: number, layout: BeamLayout): boolean {
+function leadsToModule(memory: RuntimeMemory, modules: number, layout: BeamLayout): boolean {
   try {
     const range = memory.view(modules, RANGE_BYTES);
     const [start, end] = [wordAt(range, 0), wordAt(range, 8)];
@@ -79,7 +83,7 @@ function leadsToModule(memory: VmMemory, modules: number, layout: BeamLayout): b
 }
 
 function findAtoms(
-  memory: VmMemory,
+  memory: RuntimeMemory,
   { start, words }: Variables,
   name: number,
   layout: BeamLayout,
@@ -100,7 +104,7 @@ function findAtoms(
 const USE = Buffer.from([0x8b, 0x3f, 0x49, 0x83, 0xfc, 0x03]);
 
 /** Code that all modules share compares it with what a function was called by. */
-function findActiveIndex(memory: VmMemory, ranges: number, { start, words }: Variables): number {
+function findActiveIndex(memory: RuntimeMemory, ranges: number, { start, words }: Variables): number {
   const first = memory.word(memory.word(ranges + RANGES.modules));
   for (let page = Math.floor(first / PAGE), i = 0; i < SHARED_CODE_PAGES; i++, page--) {
     const found = activeIndexIn(memory, page * PAGE);
@@ -109,7 +113,7 @@ function findActiveIndex(memory: VmMemory, ranges: number, { start, words }: Var
   return 0;
 }
 
-function activeIndexIn(memory: VmMemory, page: number): number {
+function activeIndexIn(memory: RuntimeMemory, page: number): number {
   try {
     const view = memory.view(page, PAGE);
     const bytes = Buffer.from(view.buffer, view.byteOffset, view.byteLength);

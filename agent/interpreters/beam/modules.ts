@@ -1,8 +1,8 @@
 /** What a module says of its code: which function an address is in, and on which line. */
 import { lastAtOrBelow } from '../../../common/base/search.ts';
+import { CannotRead, type RuntimeMemory, wordAt } from '../runtime-memory.ts';
 import { FUNCTION, LINES, MODULE } from './layout.ts';
 import { type AtomPlace, atomIndex, readAtom, readText } from './terms.ts';
-import { CannotRead, type VmMemory, wordAt } from './vm-memory.ts';
 
 /** A module, as far as it was read. */
 export interface BeamModule {
@@ -39,14 +39,14 @@ const FILE_SHIFT = 2 ** 24;
 const COOKIES = 2 ** 19;
 
 /** What its MD5 begins with, as ebpf/beam/unwind.h has it. */
-export function cookieOf(memory: VmMemory, start: number, functions: number): number {
+export function cookieOf(memory: RuntimeMemory, start: number, functions: number): number {
   const md5 = memory.word(start + functions - 16);
   return md5 === 0 ? 0 : memory.u32(md5) % COOKIES;
 }
 
 /** Throws CannotRead. */
 export function readModule(
-  memory: VmMemory,
+  memory: RuntimeMemory,
   start: number,
   at: { functions: number; cookie: number },
 ): BeamModule {
@@ -71,7 +71,7 @@ export function functionAt({ functions }: BeamModule, address: number): number {
 
 /** Throws CannotRead. */
 export function readFunction(
-  memory: VmMemory,
+  memory: RuntimeMemory,
   module: BeamModule,
   i: number,
   place: AtomPlace,
@@ -93,7 +93,7 @@ export function readFunction(
 }
 
 function linesOf(
-  memory: VmMemory,
+  memory: RuntimeMemory,
   { lines }: BeamModule,
   i: number,
 ): Pick<BeamFunction, 'addresses' | 'firstLocation'> {
@@ -110,7 +110,7 @@ function linesOf(
 
 /** Where the address is, and where its function begins. Throws CannotRead. */
 export function locate(
-  memory: VmMemory,
+  memory: RuntimeMemory,
   module: BeamModule,
   f: BeamFunction,
   address: number,
@@ -122,7 +122,7 @@ export function locate(
   return { at: i < 0 ? start : readLocation(memory, module, f.firstLocation + i), start };
 }
 
-function readLocation(memory: VmMemory, { lines, files }: BeamModule, index: number): Location {
+function readLocation(memory: RuntimeMemory, { lines, files }: BeamModule, index: number): Location {
   const bytes = memory.u32(lines + LINES.locationBytes);
   if (bytes !== 2 && bytes !== 4) throw new CannotRead('malformed');
   const view = memory.view(memory.word(lines + LINES.locations) + index * bytes, bytes);
@@ -138,7 +138,7 @@ function readLocation(memory: VmMemory, { lines, files }: BeamModule, index: num
   return { file, line };
 }
 
-function readWords(memory: VmMemory, address: number, count: number): Float64Array {
+function readWords(memory: RuntimeMemory, address: number, count: number): Float64Array {
   const words = new Float64Array(count);
   const view = memory.view(address, count * 8);
   for (let i = 0; i < count; i++) words[i] = wordAt(view, i * 8);

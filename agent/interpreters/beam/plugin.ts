@@ -8,6 +8,7 @@ import {
   type RuntimePlugin,
   UnsupportedRuntime,
 } from '../contract.ts';
+import { CannotRead, RuntimeMemory } from '../runtime-memory.ts';
 import { type BeamFile, detectBeam } from './detect-beam.ts';
 import { type BeamTables, findTables } from './find-tables.ts';
 import { nameOf } from './function-names.ts';
@@ -22,7 +23,6 @@ import {
   readModule,
 } from './modules.ts';
 import type { AtomPlace } from './terms.ts';
-import { CannotRead, VmMemory } from './vm-memory.ts';
 
 const COOKIES = 2 ** EF_BEAM_COOKIE_BITS;
 const FUNCTION_BYTES = 256;
@@ -42,7 +42,7 @@ export const beam: RuntimePlugin = {
   },
   attach(memory, base, facts) {
     try {
-      return attach(new VmMemory(memory), base, facts as BeamFile);
+      return attach(new RuntimeMemory(memory), base, facts as BeamFile);
     } catch (error) {
       if (error instanceof CannotRead) return undefined;
       throw error;
@@ -50,7 +50,7 @@ export const beam: RuntimePlugin = {
   },
   nameFrame(words, facts, memory, cache) {
     try {
-      return nameFrame(new VmMemory(memory), facts as AtomPlace, words, cache);
+      return nameFrame(new RuntimeMemory(memory), facts as AtomPlace, words, cache);
     } catch (error) {
       if (error instanceof CannotRead) return error.reason;
       throw error;
@@ -58,7 +58,7 @@ export const beam: RuntimePlugin = {
   },
 };
 
-function attach(memory: VmMemory, base: number, file: BeamFile): AttachedRuntime {
+function attach(memory: RuntimeMemory, base: number, file: BeamFile): AttachedRuntime {
   const { ranges, active, atoms } = findTables(memory, base, file);
   const threadKey = memory.u32(base + file.threadKey);
   const layout = layoutOf(file.release);
@@ -96,7 +96,7 @@ function encode(
 const SHARED: RuntimeFrame = { name: '[beam: shared code]', file: '', line: 0, column: 0, startLine: 0 };
 
 function nameFrame(
-  memory: VmMemory,
+  memory: RuntimeMemory,
   place: AtomPlace,
   { operand, low, high }: FrameWords,
   cache: NameCache,
@@ -113,7 +113,7 @@ function nameFrame(
 
 /** Read again where another one has taken its place. */
 function knownModule(
-  memory: VmMemory,
+  memory: RuntimeMemory,
   { layout }: AtomPlace,
   { start, cookie }: { start: number; cookie: number },
   cache: NameCache,
@@ -127,7 +127,7 @@ function knownModule(
 }
 
 function knownFunction(
-  memory: VmMemory,
+  memory: RuntimeMemory,
   place: AtomPlace,
   { module, i }: { module: BeamModule; i: number },
   cache: NameCache,

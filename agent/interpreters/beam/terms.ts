@@ -1,6 +1,7 @@
 /** Atoms, and texts that are lists of characters. erl_term.h: the lower bits of a term say what it is. */
+
+import { CannotRead, type RuntimeMemory, wordAt } from '../runtime-memory.ts';
 import { ATOM, ATOMS, type BeamLayout } from './layout.ts';
-import { CannotRead, type VmMemory, wordAt } from './vm-memory.ts';
 
 export interface AtomPlace {
   /** Address of the table of atoms. */
@@ -24,7 +25,7 @@ const BITS_AT = 16;
 const MAX_TEXT = 1024;
 
 /** Its name. Throws CannotRead. */
-export function readAtom(memory: VmMemory, { atoms, layout }: AtomPlace, index: number): string {
+export function readAtom(memory: RuntimeMemory, { atoms, layout }: AtomPlace, index: number): string {
   if (!(index >= 0 && index < MAX_ATOMS)) throw new CannotRead('malformed');
   const segments = memory.word(atoms + ATOMS.segments);
   const segment = memory.word(segments + Math.floor(index / 2 ** SEGMENT_BITS) * 8);
@@ -45,7 +46,7 @@ export function atomIndex(term: number): number | undefined {
 }
 
 /** The text of a list of characters, cut where it is too long. Throws CannotRead. */
-export function readText(memory: VmMemory, list: number): string {
+export function readText(memory: RuntimeMemory, list: number): string {
   let text = '';
   for (let term = list; term !== NIL && text.length < MAX_TEXT; ) {
     if (term % 4 !== IS_LIST) throw new CannotRead('malformed');

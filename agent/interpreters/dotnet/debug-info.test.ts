@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CannotRead, ClrMemory } from './clr-memory.ts';
+import { CannotRead, RuntimeMemory } from '../runtime-memory.ts';
 import { placesOf } from './debug-info.ts';
 import { FakeClr } from './fake-clr.ts';
 import { layoutOf } from './layout.ts';
@@ -13,7 +13,7 @@ const LAYOUT = layoutOf(8, 0, undefined);
 function places(hex: string, offset: number, layout = LAYOUT) {
   const clr = new FakeClr();
   const debugInfo = clr.put(Buffer.from(hex, 'hex'));
-  return placesOf(new ClrMemory(clr), layout, { methodDesc: 1, debugInfo, offset });
+  return placesOf(new RuntimeMemory(clr), layout, { methodDesc: 1, debugInfo, offset });
 }
 
 describe('the map from code to IL', () => {

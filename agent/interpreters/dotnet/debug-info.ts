@@ -4,7 +4,7 @@
  * replaced while it runs, the tree of inlined methods) stand first, then two sizes in nibbles, then the map: in nibbles, or from
  * .NET 10 on in as many bits as its largest numbers need.
  */
-import { CannotRead, type ClrMemory } from './clr-memory.ts';
+import { CannotRead, type RuntimeMemory } from '../runtime-memory.ts';
 import { inlinedAt, type MethodPlace } from './inline-tree.ts';
 import type { DotnetLayout } from './layout.ts';
 import { Nibbles } from './nibbles.ts';
@@ -24,7 +24,7 @@ const KIND_BITS = 2;
 /** Where the code at `offset` of a compiled method comes from: the method itself and its IL, and what was inlined into it there
  * first, where that was noted. Throws CannotRead. */
 export function placesOf(
-  memory: ClrMemory,
+  memory: RuntimeMemory,
   layout: DotnetLayout,
   { methodDesc, debugInfo, offset }: { methodDesc: number; debugInfo: number; offset: number },
 ): MethodPlace[] {
@@ -36,7 +36,7 @@ export function placesOf(
 
 /** The same of a method that was compiled ahead. `map`: address of its sizes. */
 export const precompiledPlaceOf = (
-  memory: ClrMemory,
+  memory: RuntimeMemory,
   { methodDesc, map, offset }: { methodDesc: number; map: number; offset: number },
 ): MethodPlace => ({ methodDesc, ilOffset: ilOffsetIn(readMap(memory, map), 'nibbles', offset) });
 
@@ -70,7 +70,7 @@ function* inBits(map: Nibbles): Generator<[number, number]> {
 }
 
 function readExtras(
-  memory: ClrMemory,
+  memory: RuntimeMemory,
   { patchpoint }: DotnetLayout,
   debugInfo: number,
 ): { rich: Uint8Array | undefined; at: number } {
@@ -87,7 +87,7 @@ function readExtras(
   return { rich: memory.bytes(at + 4, bytes), at: at + 4 + bytes };
 }
 
-function readMap(memory: ClrMemory, at: number): Nibbles {
+function readMap(memory: RuntimeMemory, at: number): Nibbles {
   const sizes = new Nibbles(memory.upTo(at, SIZES_BYTES));
   const mapBytes = sizes.number();
   sizes.number(); // of where variables are

@@ -3,7 +3,7 @@
  * types, their fields' offsets, and numbers; and to addresses that the text refers to by index. Source: dotnet/runtime,
  * docs/design/datacontracts/contract-descriptor.md. The process may have written anything there.
  */
-import type { ClrMemory } from './clr-memory.ts';
+import type { RuntimeMemory } from '../runtime-memory.ts';
 
 export interface Descriptor {
   /** Offset of a field, undefined where it is not told. */
@@ -25,7 +25,7 @@ const MAX_OFFSET = 1 << 16;
 type Table = Record<string, unknown>;
 
 /** Undefined where there is none, or it makes no sense. Throws CannotRead. */
-export function readDescriptor(memory: ClrMemory, address: number): Descriptor | undefined {
+export function readDescriptor(memory: RuntimeMemory, address: number): Descriptor | undefined {
   const header = memory.view(address, HEADER_BYTES);
   if (header.getUint32(0, true) !== MAGIC_LOW || header.getUint32(4, true) !== MAGIC_HIGH) return undefined;
   const size = header.getUint32(12, true);
@@ -53,11 +53,11 @@ const isOffset = (value: unknown): value is number =>
   Number.isInteger(value) && (value as number) >= 0 && (value as number) < MAX_OFFSET;
 
 class ReadDescriptor implements Descriptor {
-  readonly #memory: ClrMemory;
+  readonly #memory: RuntimeMemory;
   readonly #text: Table;
   readonly #pointers: { address: number; count: number };
 
-  constructor(memory: ClrMemory, text: Table, pointers: { address: number; count: number }) {
+  constructor(memory: RuntimeMemory, text: Table, pointers: { address: number; count: number }) {
     this.#memory = memory;
     this.#text = text;
     this.#pointers = pointers;

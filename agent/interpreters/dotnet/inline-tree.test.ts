@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CannotRead } from './clr-memory.ts';
+import { CannotRead } from '../runtime-memory.ts';
 import { inlinedAt } from './inline-tree.ts';
 import { Nibbles } from './nibbles.ts';
 

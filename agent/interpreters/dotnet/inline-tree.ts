@@ -3,7 +3,7 @@
  * methods as a tree (the compiled one first; each with the IL offset in its caller, its first callee, and the next callee of its
  * caller), then the map from code to places in them. All numbers are nibbles'; most are what they differ by from the one before.
  */
-import { CannotRead } from './clr-memory.ts';
+import { CannotRead } from '../runtime-memory.ts';
 import type { Nibbles } from './nibbles.ts';
 
 export interface MethodPlace {

@@ -1,5 +1,5 @@
 /** What a MethodDesc is: a method of a module, by its row in the module's metadata, or one that was made at run time. */
-import { CannotRead, type ClrMemory } from './clr-memory.ts';
+import { CannotRead, type RuntimeMemory } from '../runtime-memory.ts';
 import type { DotnetLayout } from './layout.ts';
 
 export interface MethodToken {
@@ -15,7 +15,7 @@ const MAX_NAME_BYTES = 256;
 
 /** A text: the name of a dynamic method, '' where it has none. Throws CannotRead. */
 export function readMethodDesc(
-  memory: ClrMemory,
+  memory: RuntimeMemory,
   { method, chunk, methodTable, dynamicName }: DotnetLayout,
   address: number,
 ): MethodToken | string {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { CannotRead, ClrMemory } from './clr-memory.ts';
+import { CannotRead, RuntimeMemory } from '../runtime-memory.ts';
 import { BASE, FakeClr } from './fake-clr.ts';
 import { findMetadata } from './module-metadata.ts';
 
@@ -13,6 +13,6 @@ it('metadata that begins everywhere is none, and soon', () => {
       return clr.read(address, length);
     },
   };
-  expect(() => findMetadata(new ClrMemory(counted), BASE + clr.bytes.length - 16)).toThrow(CannotRead);
+  expect(() => findMetadata(new RuntimeMemory(counted), BASE + clr.bytes.length - 16)).toThrow(CannotRead);
   expect(reads).toBeLessThan(1000);
 });

@@ -4,7 +4,7 @@
  * application or an array of bytes.
  */
 import { MalformedMetadata, Metadata, type ReadAt } from '../../../common/dotnet/metadata.ts';
-import { CannotRead, type ClrMemory } from './clr-memory.ts';
+import { CannotRead, type RuntimeMemory } from '../runtime-memory.ts';
 
 /** 'BSJB' */
 const SIGNATURE = Buffer.from('BSJB', 'latin1');
@@ -16,7 +16,7 @@ const MAX_BACK = 64 << 20;
 const MAX_CANDIDATES = 64;
 
 /** Address of the root of the metadata in which the string at `name` stands. Throws CannotRead. */
-export function findMetadata(memory: ClrMemory, name: number): number {
+export function findMetadata(memory: RuntimeMemory, name: number): number {
   let candidates = 0;
   for (let end = name; end > name - MAX_BACK; ) {
     const { start, text } = readBefore(memory, end, end === name ? PAGE : CHUNK);
@@ -31,7 +31,7 @@ export function findMetadata(memory: ClrMemory, name: number): number {
 }
 
 /** From a page's start up to `end`; one page alone where those before it are not all mapped. */
-function readBefore(memory: ClrMemory, end: number, length: number): { start: number; text: Buffer } {
+function readBefore(memory: RuntimeMemory, end: number, length: number): { start: number; text: Buffer } {
   const page = Math.floor((end - 1) / PAGE) * PAGE;
   const start = Math.max(PAGE, page - (length - PAGE));
   const bytes = memory.whole(start, end - start);
@@ -40,7 +40,7 @@ function readBefore(memory: ClrMemory, end: number, length: number): { start: nu
   return { start, text: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) };
 }
 
-function holds(memory: ClrMemory, root: number, name: number): boolean {
+function holds(memory: RuntimeMemory, root: number, name: number): boolean {
   if (root % 4 !== 0) return false;
   try {
     const { at, size } = new Metadata(readerAt(memory, root)).strings;
@@ -52,6 +52,6 @@ function holds(memory: ClrMemory, root: number, name: number): boolean {
 }
 
 export const readerAt =
-  (memory: ClrMemory, root: number): ReadAt =>
+  (memory: RuntimeMemory, root: number): ReadAt =>
   (at, length) =>
     memory.view(root + at, length);

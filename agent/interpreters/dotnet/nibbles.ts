@@ -1,5 +1,5 @@
 /** Numbers in nibbles, of which the low one of a byte comes first, and in bits. */
-import { CannotRead } from './clr-memory.ts';
+import { CannotRead } from '../runtime-memory.ts';
 
 const MAX_NIBBLES = 11;
 const WORD_NIBBLES = 16;

@@ -19,7 +19,7 @@ import {
   type RuntimePlugin,
   UnsupportedRuntime,
 } from '../contract.ts';
-import { CannotRead, ClrMemory } from './clr-memory.ts';
+import { CannotRead, RuntimeMemory } from '../runtime-memory.ts';
 import { placesOf, precompiledPlaceOf } from './debug-info.ts';
 import { readDescriptor } from './descriptor.ts';
 import { type DotnetFile, detectDotnet } from './detect-dotnet.ts';
@@ -53,7 +53,7 @@ export const dotnet: RuntimePlugin = {
   },
   attach(memory, base, facts) {
     try {
-      return attach(new ClrMemory(memory), base, facts as DotnetFile);
+      return attach(new RuntimeMemory(memory), base, facts as DotnetFile);
     } catch (error) {
       if (error instanceof CannotRead && error.reason === 'unreadable') return undefined;
       if (error instanceof CannotRead)
@@ -62,7 +62,7 @@ export const dotnet: RuntimePlugin = {
     }
   },
   nameFrame(words, facts, memory, cache) {
-    const process = new Clr(new ClrMemory(memory), facts as DotnetLayout, cache);
+    const process = new Clr(new RuntimeMemory(memory), facts as DotnetLayout, cache);
     try {
       return nameFrame(process, words);
     } catch (error) {
@@ -74,7 +74,7 @@ export const dotnet: RuntimePlugin = {
 };
 
 function attach(
-  memory: ClrMemory,
+  memory: RuntimeMemory,
   base: number,
   { major, dacTable, descriptor }: DotnetFile,
 ): AttachedRuntime | undefined {
@@ -158,11 +158,11 @@ interface KnownModule {
 
 /** A process, and what is known of its methods. */
 class Clr {
-  readonly memory: ClrMemory;
+  readonly memory: RuntimeMemory;
   readonly layout: DotnetLayout;
   readonly #cache: NameCache;
 
-  constructor(memory: ClrMemory, layout: DotnetLayout, cache: NameCache) {
+  constructor(memory: RuntimeMemory, layout: DotnetLayout, cache: NameCache) {
     this.memory = memory;
     this.layout = layout;
     this.#cache = cache;

@@ -2,7 +2,7 @@
  * Where an image says which of its code is of which IL: in a section that is a sparse array by the index of functions, whose
  * blocks of 16 are binary trees. Source: dotnet/runtime, docs/design/coreclr/botr/readytorun-format.md, and live processes.
  */
-import type { ClrMemory } from './clr-memory.ts';
+import type { RuntimeMemory } from '../runtime-memory.ts';
 import type { DotnetLayout } from './layout.ts';
 import type { FoundMethod, Section } from './sections.ts';
 
@@ -19,7 +19,7 @@ const BLOCK = 16;
 
 /** Address of the sizes and the map of a method, undefined where none is told. Throws CannotRead. */
 export function precompiledMapOf(
-  memory: ClrMemory,
+  memory: RuntimeMemory,
   { precompiled }: DotnetLayout,
   { begin, module }: Section,
   { index }: FoundMethod,
@@ -46,7 +46,7 @@ export function precompiledMapOf(
   return back === 0 ? next : entry - back;
 }
 
-function findInArray(memory: ClrMemory, array: number, index: number): number | undefined {
+function findInArray(memory: RuntimeMemory, array: number, index: number): number | undefined {
   const { value: head, next: base } = readNumber(memory, array);
   if (index >= head >> 2) return undefined;
   const block = Math.floor(index / BLOCK);
@@ -69,7 +69,7 @@ function findInArray(memory: ClrMemory, array: number, index: number): number | 
 }
 
 /** How many low bits of the first byte are set says how many bytes follow; four: all of the number does. */
-function readNumber(memory: ClrMemory, at: number): { value: number; next: number } {
+function readNumber(memory: RuntimeMemory, at: number): { value: number; next: number } {
   const first = memory.u8(at);
   const more = first & 1 ? (first & 2 ? (first & 4 ? (first & 8 ? 4 : 3) : 2) : 1) : 0;
   if (more === 4) return { value: memory.u32(at + 1), next: at + 5 };

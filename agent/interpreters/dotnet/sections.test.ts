@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ClrMemory } from './clr-memory.ts';
+import { RuntimeMemory } from '../runtime-memory.ts';
 import { BASE, FakeClr } from './fake-clr.ts';
 import { lookUp } from './sections.ts';
 
@@ -7,7 +7,7 @@ const BUCKETS = 47;
 const METHOD_DESC = 0x7fb5_3d36_13c8;
 
 /** All buckets are full, and say that keys of theirs are elsewhere. */
-function madeMap(key: number, bucket: number, slot: number): { memory: ClrMemory; map: number } {
+function madeMap(key: number, bucket: number, slot: number): { memory: RuntimeMemory; map: number } {
   const clr = new FakeClr();
   const map = clr.reserve((BUCKETS + 1) * 64);
   clr.word(map, BUCKETS);
@@ -16,7 +16,7 @@ function madeMap(key: number, bucket: number, slot: number): { memory: ClrMemory
   clr.word(at + 32, METHOD_DESC / 2);
   for (let i = 1; i <= BUCKETS; i++)
     clr.int(map + i * 64 + 36, clr.bytes.readUInt32LE(map - BASE + i * 64 + 36) + 2 ** 31);
-  return { memory: new ClrMemory(clr), map };
+  return { memory: new RuntimeMemory(clr), map };
 }
 
 describe("the runtime's map from code to methods", () => {
@@ -37,7 +37,7 @@ describe("the runtime's map from code to methods", () => {
     const { memory, map } = madeMap(0x7f06_328e_2990, 44, 2);
     const clr = new FakeClr();
     clr.word(clr.reserve(64), count);
-    expect(lookUp(new ClrMemory(clr), BASE + 64, 1)).toBeUndefined();
+    expect(lookUp(new RuntimeMemory(clr), BASE + 64, 1)).toBeUndefined();
     expect(lookUp(memory, map, 1)).toBeUndefined();
   });
 });

@@ -2,7 +2,7 @@
  * .NET's map of its code (RangeSectionMap), and the map of an image from code to methods: what ebpf/dotnet/sections.h walks
  * for unwinding is walked here for naming.
  */
-import { type ClrMemory, wordAt } from './clr-memory.ts';
+import { type RuntimeMemory, wordAt } from '../runtime-memory.ts';
 import type { DotnetLayout } from './layout.ts';
 
 /** Bits 17..56 of an address, 8 a level. */
@@ -21,7 +21,11 @@ export interface Section {
 const unmarked = (pointer: number): number => pointer - (pointer % 2);
 
 /** Undefined where the address is no code of .NET's. Throws CannotRead. */
-export function findSection(memory: ClrMemory, layout: DotnetLayout, address: number): Section | undefined {
+export function findSection(
+  memory: RuntimeMemory,
+  layout: DotnetLayout,
+  address: number,
+): Section | undefined {
   let node = layout.ranges;
   for (let level = 0, unit = TOP; level < LEVELS; level++, unit /= 256) {
     node = unmarked(memory.word(node + (Math.floor(address / unit) % 256) * 8));
@@ -59,7 +63,7 @@ export interface FoundMethod {
 
 /** The method that the code at `address` of an image is of, or a part of. Undefined where it has none. Throws CannotRead. */
 export function methodInImage(
-  memory: ClrMemory,
+  memory: RuntimeMemory,
   { precompiled }: DotnetLayout,
   { begin, module }: Section,
   address: number,
@@ -84,7 +88,7 @@ export function methodInImage(
 }
 
 /** A HashMap of .NET's: buckets of four keys and four values, behind one that says how many there are. */
-export function lookUp(memory: ClrMemory, buckets: number, key: number): number | undefined {
+export function lookUp(memory: RuntimeMemory, buckets: number, key: number): number | undefined {
   const count = memory.word(buckets);
   if (count < 2 || count > MAX_BUCKETS) return undefined;
   const first = Math.floor(key / 4) % 2 ** 32;

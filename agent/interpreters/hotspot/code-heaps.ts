@@ -1,7 +1,7 @@
 /** Where a JVM keeps its code, and the value of the BPF map that tells BPF. */
 import { EF_HOTSPOT_HEAPS, HOTSPOT, HOTSPOT_HEAP } from '../../records/records.gen.ts';
 import { UnsupportedRuntime } from '../contract.ts';
-import type { JvmMemory } from './jvm-memory.ts';
+import type { RuntimeMemory } from '../runtime-memory.ts';
 import type { HeapsLayout, HotspotLayout } from './layout.ts';
 
 export interface CodeHeap {
@@ -19,7 +19,7 @@ const MAX_HEAP_BYTES = 2 ** 32;
 const MAX_LOG2_SEGMENT_SIZE = 16;
 
 /** Undefined: the JVM has not made them yet. Throws {@link UnsupportedRuntime}, CannotRead. */
-export function readCodeHeaps(memory: JvmMemory, layout: HeapsLayout): readonly CodeHeap[] | undefined {
+export function readCodeHeaps(memory: RuntimeMemory, layout: HeapsLayout): readonly CodeHeap[] | undefined {
   const first = memory.word(layout.variable);
   if (first === 0) return undefined;
   if (!layout.isList) return allOrNone([readHeap(memory, layout, first)]);
@@ -35,7 +35,7 @@ export function readCodeHeaps(memory: JvmMemory, layout: HeapsLayout): readonly 
 const allOrNone = (heaps: readonly (CodeHeap | undefined)[]): readonly CodeHeap[] | undefined =>
   heaps.every((heap) => heap !== undefined) ? heaps : undefined;
 
-function readHeap(memory: JvmMemory, layout: HeapsLayout, heap: number): CodeHeap | undefined {
+function readHeap(memory: RuntimeMemory, layout: HeapsLayout, heap: number): CodeHeap | undefined {
   if (heap === 0) return undefined;
   const start = memory.word(heap + layout.memory + layout.low);
   const end = memory.word(heap + layout.memory + layout.high);

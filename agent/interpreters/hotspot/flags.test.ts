@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { CannotRead, RuntimeMemory } from '../runtime-memory.ts';
 import { readFlag } from './flags.ts';
-import { CannotRead, JvmMemory } from './jvm-memory.ts';
 import type { VmField, VmTables } from './vm-tables.ts';
 
 const BASE = 0x7f00_0000_0000;
@@ -35,7 +35,7 @@ function made(type: string, flags: readonly (readonly [name: string, value: bool
     sizes: new Map([[type, STRIDE]]),
   };
   let reads = 0;
-  const memory = new JvmMemory({
+  const memory = new RuntimeMemory({
     read: (address, length) => {
       reads++;
       const at = address - BASE;

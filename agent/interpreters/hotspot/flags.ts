@@ -1,5 +1,5 @@
 /** HotSpot's flags as they are in a process, out of the array that its own description of types leads to. */
-import type { JvmMemory } from './jvm-memory.ts';
+import type { RuntimeMemory } from '../runtime-memory.ts';
 import type { VmTables } from './vm-tables.ts';
 
 /** The type is called Flag up to JDK 9. */
@@ -13,7 +13,7 @@ export type FlagHints = Map<string, number>;
 
 /** Value of a flag that is on or off; undefined where it is not there. Throws CannotRead. */
 export function readFlag(
-  memory: JvmMemory,
+  memory: RuntimeMemory,
   tables: VmTables,
   name: string,
   hints: FlagHints = new Map(),

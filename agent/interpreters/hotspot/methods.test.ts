@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { CannotRead } from '../runtime-memory.ts';
 import { encodeUnsigned5 } from './fake-jvm.ts';
-import { CannotRead } from './jvm-memory.ts';
 import { decodeLines, lineAt } from './methods.ts';
 
 const zigzag = (value: number): number => (value < 0 ? -2 * value - 1 : 2 * value);

@@ -3,7 +3,7 @@
  * their lines behind them, and the index of its name in the constant pool of its class.
  */
 import type { RuntimeFrame } from '../contract.ts';
-import { CannotRead, type JvmMemory } from './jvm-memory.ts';
+import { CannotRead, type RuntimeMemory } from '../runtime-memory.ts';
 import type { MethodLayout } from './layout.ts';
 import { Unsigned5 } from './unsigned5.ts';
 
@@ -33,7 +33,7 @@ const NO_LINES: LineTable = { indices: new Uint16Array(0), lines: new Uint16Arra
 
 /** Throws CannotRead. */
 export function readMethod(
-  memory: JvmMemory,
+  memory: RuntimeMemory,
   layout: MethodLayout,
   { address, major }: { address: number; major: number },
 ): JavaMethod {
@@ -56,12 +56,12 @@ export function readMethod(
 const toClassName = (name: string): string => name.replaceAll('/', '.').replace(/[.+]0x[0-9a-f]{16}$/, '');
 
 /** The low bit of an entry is a mark. */
-function nameInPool(memory: JvmMemory, layout: MethodLayout, pool: number, index: number): string {
+function nameInPool(memory: RuntimeMemory, layout: MethodLayout, pool: number, index: number): string {
   const symbol = memory.word(pool + layout.poolBytes + index * 8);
   return readSymbol(memory, layout, symbol - (symbol % 2));
 }
 
-function readSymbol(memory: JvmMemory, layout: MethodLayout, symbol: number): string {
+function readSymbol(memory: RuntimeMemory, layout: MethodLayout, symbol: number): string {
   const length = memory.u16(symbol + layout.symbolLength);
   if (length === 0) throw new CannotRead('malformed');
   const bytes = Math.min(length, MAX_NAME_BYTES);
@@ -70,7 +70,7 @@ function readSymbol(memory: JvmMemory, layout: MethodLayout, symbol: number): st
 }
 
 function readLineTable(
-  memory: JvmMemory,
+  memory: RuntimeMemory,
   layout: MethodLayout,
   constMethod: number,
   major: number,

@@ -10,10 +10,10 @@ import {
   type RuntimePlugin,
   UnsupportedRuntime,
 } from '../contract.ts';
+import { CannotRead, RuntimeMemory } from '../runtime-memory.ts';
 import { encodeHotspot, readCodeHeaps } from './code-heaps.ts';
 import { detectHotspot, type HotspotFile, type TableSymbols } from './detect-hotspot.ts';
 import { type FlagHints, readFlag } from './flags.ts';
-import { CannotRead, JvmMemory } from './jvm-memory.ts';
 import { type HotspotLayout, layoutOf, WANTED_TYPES } from './layout.ts';
 import { frameOf, type JavaMethod, readMethod } from './methods.ts';
 import { findScopes } from './scopes.ts';
@@ -40,7 +40,7 @@ export const hotspot: RuntimePlugin = {
   },
   attach(memory, base, facts) {
     try {
-      return attach(new JvmMemory(memory), base, facts as HotspotFile);
+      return attach(new RuntimeMemory(memory), base, facts as HotspotFile);
     } catch (error) {
       if (error instanceof CannotRead && error.reason === 'unreadable') return undefined;
       if (error instanceof CannotRead)
@@ -60,7 +60,7 @@ export const hotspot: RuntimePlugin = {
 };
 
 function attach(
-  memory: JvmMemory,
+  memory: RuntimeMemory,
   base: number,
   { symbols, major }: HotspotFile,
 ): AttachedRuntime | undefined {
@@ -83,7 +83,7 @@ const hintsOfFile = new WeakMap<TableSymbols, FlagHints>();
  * Without that flag the compiler notes only at safepoints which method and line an instruction is of: others get those of
  * the next safepoint, and callees that were inlined in between are not seen.
  */
-function hasApproximateLines(memory: JvmMemory, tables: VmTables, symbols: TableSymbols): boolean {
+function hasApproximateLines(memory: RuntimeMemory, tables: VmTables, symbols: TableSymbols): boolean {
   const hints = hintsOfFile.get(symbols) ?? new Map();
   hintsOfFile.set(symbols, hints);
   try {
@@ -141,12 +141,12 @@ function nameStub({ memory, layout }: Jvm, blob: number, cookie: number): Named 
 
 /** A process, and what is known of its methods. */
 class Jvm {
-  readonly memory: JvmMemory;
+  readonly memory: RuntimeMemory;
   readonly layout: HotspotLayout;
   readonly #cache: NameCache;
 
   constructor(memory: ProcessMemory, layout: HotspotLayout, cache: NameCache) {
-    this.memory = new JvmMemory(memory);
+    this.memory = new RuntimeMemory(memory);
     this.layout = layout;
     this.#cache = cache;
   }

@@ -8,7 +8,7 @@
  * in compressed numbers. Calls are found by their return address; all other code by the next counter that is told of,
  * which is how HotSpot itself does it.
  */
-import { CannotRead, type JvmMemory } from './jvm-memory.ts';
+import { CannotRead, type RuntimeMemory } from '../runtime-memory.ts';
 import type { HotspotLayout } from './layout.ts';
 import { Unsigned5 } from './unsigned5.ts';
 
@@ -37,7 +37,7 @@ interface Tables {
 
 /** Innermost first; empty where only the method itself is known. Throws CannotRead. */
 export function findScopes(
-  memory: JvmMemory,
+  memory: RuntimeMemory,
   layout: HotspotLayout,
   nmethod: number,
   offset: number,
@@ -56,7 +56,7 @@ export function findScopes(
   return places;
 }
 
-function findTables(memory: JvmMemory, { scopes }: HotspotLayout, nmethod: number): Tables {
+function findTables(memory: RuntimeMemory, { scopes }: HotspotLayout, nmethod: number): Tables {
   const container = scopes.container < 0 ? nmethod : memory.word(nmethod + scopes.container);
   const pcs = memory.u32(nmethod + scopes.pcs);
   const pcBytes = memory.u32(nmethod + scopes.pcsEnd) - pcs;
@@ -72,7 +72,7 @@ function findTables(memory: JvmMemory, { scopes }: HotspotLayout, nmethod: numbe
 }
 
 function findMetadata(
-  memory: JvmMemory,
+  memory: RuntimeMemory,
   { metadata, mutable }: HotspotLayout['scopes'],
   nmethod: number,
 ): number {
@@ -83,7 +83,7 @@ function findMetadata(
 }
 
 /** Offset of the scope of a program counter, 0: none is told of it. */
-function scopeAt(memory: JvmMemory, { pcs, pcCount }: Tables, offset: number): number {
+function scopeAt(memory: RuntimeMemory, { pcs, pcCount }: Tables, offset: number): number {
   let [low, high] = [0, pcCount];
   while (low < high) {
     const middle = (low + high) >> 1;

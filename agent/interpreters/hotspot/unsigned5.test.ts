@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { CannotRead } from '../runtime-memory.ts';
 import { encodeUnsigned5 } from './fake-jvm.ts';
-import { CannotRead } from './jvm-memory.ts';
 import { Unsigned5 } from './unsigned5.ts';
 
 it.each([

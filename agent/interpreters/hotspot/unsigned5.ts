@@ -2,7 +2,7 @@
  * HotSpot's compressed numbers (UNSIGNED5): one to five bytes, six bits more with each. A byte below 192 is the last one;
  * a larger one stands for itself, and more follow. From JDK 20 on no byte is 0: each is one more than what it stands for.
  */
-import { CannotRead } from './jvm-memory.ts';
+import { CannotRead } from '../runtime-memory.ts';
 
 const LAST_BELOW = 192;
 const MAX_BYTES = 5;

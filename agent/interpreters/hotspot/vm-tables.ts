@@ -3,8 +3,8 @@
  * how large it is. The layout of an entry is described, too, by variables of their own.
  */
 import { UnsupportedRuntime } from '../contract.ts';
+import type { RuntimeMemory } from '../runtime-memory.ts';
 import type { TableSymbols } from './detect-hotspot.ts';
-import type { JvmMemory } from './jvm-memory.ts';
 
 export interface VmField {
   /** In an object of the type; 0 where the field is static. */
@@ -30,7 +30,7 @@ const MAX_TYPE_BYTES = 64 << 10;
 
 /** Of `wanted` types; undefined where the tables are still empty. Throws {@link UnsupportedRuntime}, CannotRead. */
 export function readVmTables(
-  memory: JvmMemory,
+  memory: RuntimeMemory,
   symbols: TableSymbols,
   { base, wanted }: { base: number; wanted: ReadonlySet<string> },
 ): VmTables | undefined {
@@ -71,7 +71,7 @@ export function readVmTables(
 }
 
 /** Addresses of a table's entries; it ends at the first without a name. */
-function* entriesOf(memory: JvmMemory, table: number, stride: number, nameAt: number): Generator<number> {
+function* entriesOf(memory: RuntimeMemory, table: number, stride: number, nameAt: number): Generator<number> {
   for (let i = 0; i < MAX_ENTRIES; i++) {
     const entry = table + i * stride;
     if (memory.word(entry + nameAt) === 0) return;
@@ -99,10 +99,10 @@ function checkedSize(name: string, size: number): number {
 
 /** The same few literals again and again. */
 class Texts {
-  readonly #memory: JvmMemory;
+  readonly #memory: RuntimeMemory;
   readonly #known = new Map<number, string>();
 
-  constructor(memory: JvmMemory) {
+  constructor(memory: RuntimeMemory) {
     this.#memory = memory;
   }
 

@@ -1,7 +1,7 @@
-/** Memory of a .NET process, which runs on while it is read: what is not there ends the reading, with a reason. */
-import type { NameFailure, ProcessMemory } from '../contract.ts';
+/** Memory of a process that runs on while it is read: what is not there ends the reading, with a reason. */
+import type { NameFailure, ProcessMemory } from './contract.ts';
 
-/** Thrown inside the plug-in, which returns the reason. */
+/** Thrown inside a plug-in, which returns the reason. */
 export class CannotRead extends Error {
   override readonly name = 'CannotRead';
   readonly reason: NameFailure;
@@ -16,7 +16,7 @@ export class CannotRead extends Error {
 const MAX_ADDRESS = 2 ** 47;
 const PAGE = 4096;
 
-export class ClrMemory {
+export class RuntimeMemory {
   readonly #memory: ProcessMemory;
 
   constructor(memory: ProcessMemory) {
@@ -59,6 +59,10 @@ export class ClrMemory {
 
   u16(address: number): number {
     return this.view(address, 2).getUint16(0, true);
+  }
+
+  i32(address: number): number {
+    return this.view(address, 4).getInt32(0, true);
   }
 
   u32(address: number): number {
