@@ -25,11 +25,16 @@ describe('timeScale', () => {
     expect(scale.of(100 * scale.factor)).toBe('2 CPUs busy');
   });
 
-  it('draws other rates by the second, and levels as they are', () => {
+  it('draws time of threads as threads', () => {
     const waited = timeScale(OFF_CPU, 500, 0);
-    expect(waited.label(1e9 * waited.factor)).toBe('2 s/s');
-    expect(waited.of(1e6 * waited.factor)).toBe('2 ms/s of off_cpu');
-    const events = timeScale({ ...OFF_CPU, type: 'events', unit: 'count' }, 2000, 0);
+    expect(waited.of(1e9 * waited.factor)).toBe('2 threads waiting');
+  });
+
+  it('draws other rates by the second, and levels as they are', () => {
+    const delay = timeScale({ ...OFF_CPU, name: 'delay/nanoseconds', type: 'delay' }, 500, 0);
+    expect(delay.label(1e9 * delay.factor)).toBe('2 s/s');
+    expect(delay.of(1e6 * delay.factor)).toBe('2 ms/s of delay');
+    const events = timeScale({ ...OFF_CPU, name: 'events/count', type: 'events', unit: 'count' }, 2000, 0);
     expect(events.of(3 * events.factor)).toBe('1.5/s of events');
     const inUse = timeScale(IN_USE, 500, 0);
     expect([inUse.factor, inUse.label(2 ** 20), inUse.of(2 ** 20)]).toEqual([

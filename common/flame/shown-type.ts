@@ -51,7 +51,7 @@ export function formatterOf(type: TypeAnswer): ValueFormatter {
 export const levelNote = ({ shown }: TypeAnswer): string =>
   shown === 'last' ? ', the last value of each process' : '';
 
-/** What is drawn over time: busy CPUs, values of a level, or of others what there was each second. */
+/** What is drawn over time: busy CPUs, threads, values of a level, or of others what there was each second. */
 export interface TimeScale {
   /** Of a value of a step. */
   factor: number;
@@ -63,15 +63,21 @@ export interface TimeScale {
   of(scaled: number): string;
 }
 
+/** Of types whose values are time of threads: how many threads there are at a time, in words. */
+const THREADS: Readonly<Record<string, string>> = {
+  'off_cpu/nanoseconds': 'threads waiting',
+  'wall_time/nanoseconds': 'threads running or waiting',
+  'thread_time/nanoseconds': 'threads',
+};
+
 /** Whole KiB, MiB, … and their halves. */
 const BINARY_STEPS = Array.from({ length: 60 }, (_, power) => 2 ** power);
 
 /** @param nanosPerSample CPU time that a CPU sample stands for */
 export function timeScale(type: TypeAnswer, stepMs: number, nanosPerSample: number): TimeScale {
-  if (isCpu(type)) {
-    const of = (cpus: number): string => `${formatCpus(cpus)} CPUs busy`;
-    return { factor: nanosPerSample / (stepMs * 1e6), label: formatCpus, steps: undefined, of };
-  }
+  if (isCpu(type)) return atATime(nanosPerSample, stepMs, 'CPUs busy');
+  const threads = THREADS[type.name];
+  if (threads) return atATime(1, stepMs, threads);
   const { cell, of, perSecond } = formatterOf(type);
   const steps = type.unit === 'bytes' ? BINARY_STEPS : undefined;
   const orNone = (label: (value: number) => string) => (value: number) => (value === 0 ? '0' : label(value));
@@ -84,3 +90,11 @@ export function timeScale(type: TypeAnswer, stepMs: number, nanosPerSample: numb
     of: (value) => `${perSecond(value)} of ${name}`,
   };
 }
+
+/** Time over time: a number of what passes it. */
+const atATime = (nanosPerValue: number, stepMs: number, what: string): TimeScale => ({
+  factor: nanosPerValue / (stepMs * 1e6),
+  label: formatCpus,
+  steps: undefined,
+  of: (number) => `${formatCpus(number)} ${what}`,
+});
