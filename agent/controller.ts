@@ -127,7 +127,9 @@ export class Controller {
         ...sampledEvents(options),
         runtimes: RUNTIMES,
         findCode: (name) => kernel.rangeOf(name),
-        onThreads: (threads, nowNs) => this.#threadTimes.onThreads(threads, nowNs),
+        onThreads: options.offCpu?.isOfLocks
+          ? () => {}
+          : (threads, nowNs) => this.#threadTimes.onThreads(threads, nowNs),
       },
       {
         beginBatch: () => this.#records.beginBatch(),

@@ -167,6 +167,11 @@ static __always_inline u64 end_of_reason(const struct ef_thread *t, u64 now_ns)
 	return t->woken_ns >= t->since_ns && t->woken_ns < now_ns ? t->woken_ns : now_ns;
 }
 
+static __always_inline bool is_sampled_state(u32 state)
+{
+	return config.wait_state == EF_THREAD_RUNNING || config.wait_state == state;
+}
+
 /* What the thread has waited until now, if its stack was taken: for its reason, then for a CPU. */
 static __always_inline void report_wait(struct ef_thread *t, u32 tid, u64 now_ns)
 {
@@ -175,7 +180,8 @@ static __always_inline void report_wait(struct ef_thread *t, u32 tid, u64 now_ns
 	if (!t->trace_hash)
 		return;
 	report_part(t, tid, t->state, t->since_ns, woken_ns);
-	report_part(t, tid, EF_THREAD_RUNNABLE, woken_ns, now_ns);
+	if (is_sampled_state(EF_THREAD_RUNNABLE))
+		report_part(t, tid, EF_THREAD_RUNNABLE, woken_ns, now_ns);
 	t->reported_ns = now_ns;
 }
 
@@ -278,6 +284,8 @@ static __always_inline bool switch_out(struct task_struct *prev, bool is_preempt
 		end_thread(t, tid);
 		return 0;
 	}
+	if (!is_sampled_state(reason))
+		return 0;
 	u32 usual_ns = t->usual_ns[reason & (EF_THREAD_STATES - 1)];
 	t->weight = choose_wait(usual_ns, now_ns, !usual_ns && !is_known_process(&t->process));
 	return t->weight != 0;

@@ -402,6 +402,8 @@ struct ef_config {
 	__u64 scheduler_end;
 	__u32 leaves_labels; /* labels are not read */
 	__u32 goroutine_ids;
+	__u32 wait_state; /* enum ef_thread_state: waits of that alone are sampled; EF_THREAD_RUNNING: all */
+	__u32 reserved;
 	struct ef_event event;
 };
 

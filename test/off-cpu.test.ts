@@ -123,6 +123,23 @@ describe.skipIf(missingRights)('time that threads wait', () => {
     expect(sum(byHolder) / sum(samples)).toBeGreaterThan(0.97);
   }, 60_000);
 
+  it('is an event of its own where it is for locks', () => {
+    const file = join(scratchFolder, 'lock.pb.gz');
+    const flags = ['--event', 'lock', '--event-budget', '10000', '--force', '-o', file];
+    const said = execFileSync(EVERYFRAME, ['record', ...flags, '--', program, 'locks', String(SECONDS)], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+      timeout: 30_000,
+    });
+    const own = Number(/wait_for_mutex (\d+)/.exec(said)![1]);
+    const { profiles } = readProfiles(file, readFileSync(file));
+    expect(profiles.map(({ type }) => type.sampleType)).toEqual([{ type: 'lock', unit: 'nanoseconds' }]);
+    const [profile] = profiles;
+    const states = profile!.samples.map((sample) => attribute(profile!, sample, 'thread.state'));
+    expect(new Set(states)).toEqual(new Set(['blocked:lock']));
+    expect(Math.abs(waited(profile!, 'wait_for_mutex') / own - 1)).toBeLessThan(0.06);
+  }, 60_000);
+
   it('is right within the budget as well: of those that wait often, some stand for others', () => {
     const { own, profile } = record('locks', program, ['--off-cpu-budget', '400']);
     for (const [name, ns] of own) expect(Math.abs(waited(profile, name) / ns - 1), name).toBeLessThan(0.12);

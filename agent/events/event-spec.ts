@@ -72,8 +72,15 @@ export interface MallocSpec {
   everyBytes: number;
 }
 
+/** What threads wait for locks, with --off-cpu's programs. */
+interface LockSpec {
+  kind: 'lock';
+  text: string;
+}
+
 export type EventSpec =
   | { kind: 'cpu-clock'; text: string }
+  | LockSpec
   | PerfEventSpec
   | UprobeSpec
   | UretprobeSpec
@@ -137,12 +144,13 @@ const FORMS = [
   'uretprobe:PATH:SYMBOL',
   'usdt:PATH:PROVIDER:NAME',
   'malloc',
+  'lock',
 ];
 
 /** Throws {@link BadEvent}. */
 export function parseEvent(text: string): EventSpec {
   const name = OTHER_NAMES[text] ?? text;
-  if (name === 'cpu-clock') return { kind: 'cpu-clock', text: name };
+  if (name === 'cpu-clock' || name === 'lock') return { kind: name, text: name };
   if (Object.hasOwn(SOFTWARE, name)) return perf(name, TYPE_SOFTWARE, SOFTWARE[name]!);
   if (Object.hasOwn(HARDWARE, name)) return perf(name, TYPE_HARDWARE, HARDWARE[name]!);
   const form = /^\w*/.exec(text)![0];

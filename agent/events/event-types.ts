@@ -1,20 +1,29 @@
 /** What the values of events measure: each event is a type of its own, which its text names. */
 import type { ProfileType } from '../../common/profile/model/profile-type.ts';
-import { PROFILE_TYPES } from '../records/records.gen.ts';
+import { Origin, PROFILE_TYPES } from '../records/records.gen.ts';
 import type { EventSpec } from './event-spec.ts';
 
 export type SourceType = Omit<ProfileType, 'period'>;
 
 /** By origin of a sample: those of the BPF programs, then those of the events. */
 export const sourceTypes = (events: readonly EventSpec[] = []): SourceType[] => [
-  ...PROFILE_TYPES,
+  ...PROFILE_TYPES.map((type, origin) => (origin === Origin.OFF_CPU && hasLocks(events) ? LOCK : type)),
   ...events.filter(isSource).map(typeOf),
 ];
 
-/** All but the clock, which the sampler has. */
-export type SourceSpec = Exclude<EventSpec, { kind: 'cpu-clock' }>;
+/** All but the clock, which the sampler has, and locks, which are waits. */
+export type SourceSpec = Exclude<EventSpec, { kind: 'cpu-clock' | 'lock' }>;
 
-const isSource = (event: EventSpec): event is SourceSpec => event.kind !== 'cpu-clock';
+const isSource = (event: EventSpec): event is SourceSpec =>
+  event.kind !== 'cpu-clock' && event.kind !== 'lock';
+
+export const hasLocks = (events: readonly EventSpec[]): boolean => events.some(({ kind }) => kind === 'lock');
+
+/** Waits that are of locks alone: of what is sampled at switches, which there is once. */
+const LOCK: SourceType = {
+  ...PROFILE_TYPES[Origin.OFF_CPU],
+  sampleType: { type: 'lock', unit: 'nanoseconds' },
+};
 
 export interface EventSourcesOptions {
   events: readonly SourceSpec[];
@@ -31,15 +40,14 @@ export function sampledEvents({ events, samplesPerSecond, sendIdleFrames }: Samp
   withoutClock: boolean;
   events: EventSourcesOptions | undefined;
 } {
-  const sources = events?.specs.filter(isSource) ?? [];
-  const isAlone = sources.length === 0;
+  const { specs = [], budget = 0 } = events ?? {};
+  const sources = specs.filter(isSource);
   return {
-    withoutClock: !isAlone && events!.specs.length === sources.length,
-    events: isAlone
-      ? undefined
-      : {
-          ...{ events: sources, budget: events!.budget, samplesPerSecond, includeIdle: sendIdleFrames },
-        },
+    withoutClock: specs.length > 0 && specs.every(({ kind }) => kind !== 'cpu-clock'),
+    events:
+      sources.length === 0
+        ? undefined
+        : { events: sources, budget, samplesPerSecond, includeIdle: sendIdleFrames },
   };
 }
 

@@ -7,7 +7,7 @@ import { packageRoot } from '../base/package-root.ts';
 import type { EventSourcesOptions } from '../events/event-types.ts';
 import { onlineCpus } from '../host/cpus.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
-import { CONFIG, Context, EF_DEFERRED_PER_CPU } from '../records/records.gen.ts';
+import { CONFIG, Context, EF_DEFERRED_PER_CPU, ThreadState } from '../records/records.gen.ts';
 import type { EventSettings } from './event-config.ts';
 import { EventSources, type FindCode } from './event-sources.ts';
 import { OffCpu, type OffCpuOptions, type OnThreads, weightOf } from './off-cpu.ts';
@@ -68,6 +68,7 @@ function encodeConfig(
     CONFIG.waitWeight,
   );
   config.writeUInt32LE(settings.offCpu?.budget ?? 0, CONFIG.waitBudget);
+  config.writeUInt32LE(settings.offCpu?.isOfLocks ? ThreadState.LOCK : ThreadState.RUNNING, CONFIG.waitState);
   const scheduler = context === Context.SWITCH ? settings.findCode?.('__schedule') : undefined;
   config.writeBigUInt64LE(scheduler?.start ?? 0n, CONFIG.schedulerStart);
   config.writeBigUInt64LE(scheduler?.end ?? 0n, CONFIG.schedulerEnd);

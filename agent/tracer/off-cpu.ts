@@ -14,6 +14,8 @@ export interface OffCpuOptions {
   probability?: number | undefined;
   /** Stacks a second on each CPU. */
   budget: number;
+  /** Waits for locks alone are sampled, and the times of threads are not told. */
+  isOfLocks?: boolean;
 }
 
 /** All threads as the map has them, each with its TID before; `nowNs`, of CLOCK_MONOTONIC, is from before they were read. */

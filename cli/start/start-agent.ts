@@ -5,6 +5,7 @@ import { raiseCompilerBudget } from '../../agent/base/compiler-budget.ts';
 import { Controller } from '../../agent/controller.ts';
 import type { ControllerOptions } from '../../agent/controller-options.ts';
 import { isProbe } from '../../agent/events/event-spec.ts';
+import { hasLocks } from '../../agent/events/event-types.ts';
 import { CAP_SYS_ADMIN_BIT } from '../../agent/host/capabilities.ts';
 import { checkPlace } from '../../agent/host/host-checks.ts';
 import { type HostFacts, missingCapabilities, readHostFacts } from '../../agent/host/host-facts.ts';
@@ -81,10 +82,22 @@ export const controllerOptions = (
 });
 
 /** A probability alone asks for it, as with the OpenTelemetry profiler. */
-const offCpuOptions = ({ offCpu, offCpuThreshold, offCpuBudget }: AgentOptions): OffCpuOptions | undefined =>
-  offCpu || offCpuThreshold > 0
-    ? { probability: offCpuThreshold > 0 ? offCpuThreshold : undefined, budget: offCpuBudget }
-    : undefined;
+function offCpuOptions({
+  offCpu,
+  offCpuThreshold,
+  offCpuBudget,
+  event,
+  eventBudget,
+}: AgentOptions): OffCpuOptions | undefined {
+  const isAsked = offCpu || offCpuThreshold > 0;
+  if (!hasLocks(event))
+    return isAsked ? { probability: offCpuThreshold || undefined, budget: offCpuBudget } : undefined;
+  if (isAsked)
+    throw new Error(
+      '--event lock and --off-cpu were given: waits for locks are those of --off-cpu with thread.state=blocked:lock',
+    );
+  return { budget: eventBudget, isOfLocks: true };
+}
 
 /** Under `npm start` one Ctrl-C arrives twice: from the terminal, and passed on by npm. */
 const SAME_KEY_PRESS_MS = 1000;
