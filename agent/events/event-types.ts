@@ -57,14 +57,15 @@ interface SampledOptions {
   sendIdleFrames: boolean;
 }
 
-const typeOf = (event: SourceSpec): SourceType => ({
-  sampleType: { type: event.text, unit: unitOf(event) },
-  periodType: { type: '', unit: '' },
-});
+/** What its samples are of; those of `malloc` have a second type, LIVE. */
+export function typeOf(event: EventSpec): SourceType {
+  if (event.kind === 'cpu-clock') return PROFILE_TYPES[Origin.CPU];
+  if (event.kind === 'lock') return LOCK;
+  if (event.kind === 'malloc') return PROFILE_TYPES[Origin.ALLOCATED];
+  return { sampleType: { type: event.text, unit: unitOf(event) }, periodType: { type: '', unit: '' } };
+}
 
-/** Samples of `malloc` have types of their own: ALLOCATED and LIVE. */
 function unitOf(event: SourceSpec): string {
-  if (event.kind === 'malloc') return 'bytes';
   if (event.kind === 'uretprobe') return 'nanoseconds';
   return 'unit' in event ? event.unit : 'count';
 }

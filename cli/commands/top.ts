@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
 import type { Controller } from '../../agent/controller.ts';
-import { parseAgentOptions } from '../../agent/settings/options.ts';
+import { parseEvent } from '../../agent/events/event-spec.ts';
+import { typeOf } from '../../agent/events/event-types.ts';
+import { AGENT_SETTINGS, parseAgentOptions } from '../../agent/settings/options.ts';
 import type { Pid } from '../../common/base/brand.ts';
 import { mergeProfiles } from '../../common/profile/model/merge.ts';
 import { emptyProfile, type Profile } from '../../common/profile/model/profile.ts';
-import { isCpuType } from '../../common/profile/model/profile-type.ts';
+import { valueTypeName } from '../../common/profile/model/profile-type.ts';
 import { withShortNames } from '../../common/profile/text/short-names.ts';
 import { BufferedLog } from '../output/buffered-log.ts';
 import { initialState, onKey } from '../output/top-state.ts';
@@ -12,6 +14,7 @@ import { renderTop } from '../output/top-view.ts';
 import { addExamples } from '../program/examples.ts';
 import { RECORD_FREQUENCY, RECORD_FREQUENCY_HELP } from '../program/frequency.ts';
 import { makeLoggerTo, makePlainLogger } from '../program/logger.ts';
+import { addSetting } from '../program/settings.ts';
 import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from '../start/chosen-processes.ts';
 import { controllerOptions, startController, untilSignal } from '../start/start-agent.ts';
 import { SHORT_NAMES } from './report.ts';
@@ -35,13 +38,22 @@ export function registerTop(program: Command): void {
     .option('-p, --pid <PID>', PID_HELP, collectPid)
     .option('--short-names', SHORT_NAMES)
     .action(top);
+  for (const setting of AGENT_SETTINGS) if (setting.flag === 'event') addSetting(command, setting);
   addExamples(command, [
     ['everyframe top', 'the whole machine; ? explains the keys'],
     ['everyframe top -p 1234', 'one process and its children'],
+    ['everyframe top --event page-faults', 'who touches new memory'],
   ]);
 }
 
-async function top(flags: { frequency: string; pid?: Pid[]; shortNames?: boolean }): Promise<void> {
+interface TopFlags {
+  frequency: string;
+  pid?: Pid[];
+  shortNames?: boolean;
+  event?: string[];
+}
+
+async function top(flags: TopFlags): Promise<void> {
   const { stdin, stdout } = process;
   if (!stdin.isTTY || !stdout.isTTY)
     throw new Error(
@@ -50,9 +62,12 @@ async function top(flags: { frequency: string; pid?: Pid[]; shortNames?: boolean
   for (const pid of flags.pid ?? []) requireProcess(pid);
   const options = parseAgentOptions({
     ...{ samplesPerSecond: flags.frequency, reporterInterval: '1s', reporterJitter: '0', maxCpu: '0' },
+    event: flags.event,
   });
+  const [event = parseEvent('cpu-clock'), ...others] = options.event;
+  if (others.length > 0) throw new Error('--event was given more than once: top shows one');
   const held = new BufferedLog((text) => void process.stderr.write(text));
-  const screen = new Screen(held);
+  const screen = new Screen(held, valueTypeName(typeOf(event).sampleType));
   // what goes to a file can't garble the screen
   const log = process.stderr.isTTY ? makeLoggerTo('top', (line) => screen.log(line)) : makePlainLogger('top');
   const receiver = flags.shortNames
@@ -84,16 +99,19 @@ class Screen {
   #shown: Profile = emptyProfile();
   #isOpen = false;
   readonly #held: BufferedLog;
+  readonly #type: string;
 
-  constructor(held: BufferedLog) {
+  /** `type`: profiles of it are shown. */
+  constructor(held: BufferedLog, type: string) {
     this.#held = held;
+    this.#type = type;
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
   }
 
   push(profile: Profile): void {
-    if (!isCpuType(profile.type)) return;
+    if (valueTypeName(profile.type.sampleType) !== this.#type) return;
     this.#window = [...this.#window, profile].slice(-WINDOW);
     if (!this.#state.paused) this.#shown = mergeProfiles(this.#window)[0]!;
     this.#draw();

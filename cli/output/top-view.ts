@@ -2,6 +2,7 @@
 import { printable } from '../../common/base/printable.ts';
 import { processName, stackNames } from '../../common/profile/model/frame-name.ts';
 import type { Profile, Sample } from '../../common/profile/model/profile.ts';
+import { valueFormatter } from '../../common/profile/model/value-format.ts';
 import { inclusiveShares, totalOf } from '../../common/profile/text/inclusive-shares.ts';
 import { asCall, formatShare } from '../../common/profile/text/report-text.ts';
 import type { Scope, Shown, TopState } from './top-state.ts';
@@ -98,9 +99,10 @@ function headLine(profile: Profile, samples: number, isPaused: boolean, columns:
   const share = (count: number): string => formatShare(samples === 0 ? 0 : count / samples).padStart(7);
   const seconds = Math.round(Number(profile.durationNano) / 1e9);
   const paused = isPaused ? '  (paused)' : '';
-  const line = `everyframe top: ${samples} samples in ${seconds} s, user${share(samples - kernel)}, kernel${share(kernel)}${paused}`;
+  const { of, amount } = valueFormatter(profile.type.sampleType);
+  const line = `everyframe top: ${of(samples)} in ${seconds} s, user${share(samples - kernel)}, kernel${share(kernel)}${paused}`;
   if (line.length <= columns) return line;
-  return `${samples} in ${seconds} s, kernel${share(kernel)}${paused}`;
+  return `${amount(samples)} in ${seconds} s, kernel${share(kernel)}${paused}`;
 }
 
 function titleLine({ view, sort, filter, isTyping, pid, scopes }: TopState): string {
