@@ -3,7 +3,7 @@ import { IGNORED_FLAGS } from '../../agent/settings/ignored-flags.ts';
 import { AGENT_SETTINGS } from '../../agent/settings/options.ts';
 import { settingName } from '../../common/base/setting.ts';
 import { tellIgnored } from './drop-in.ts';
-import { addSetting } from './settings.ts';
+import { addSetting, collect } from './settings.ts';
 
 /** Adds the settings of the agent, except those that the command has no use for. */
 export function addAgentFlags(command: Command, except: readonly string[] = []): Command {
@@ -13,9 +13,21 @@ export function addAgentFlags(command: Command, except: readonly string[] = []):
   }
   for (const flag of Object.keys(IGNORED_FLAGS)) {
     const form = flag.length === 1 ? `-${flag} <value>` : `--${flag} [value]`;
-    command.addOption(new Option(form).hideHelp());
+    const option = new Option(form).hideHelp();
+    command.addOption(flag === PROBE_LINK ? option.argParser(collect) : option);
   }
   return command;
+}
+
+/** Theirs for probes in user code, which are sampled beside CPU time: `uprobe:PATH:SYMBOL`. */
+const PROBE_LINK = 'probe-link';
+const USER_PROBE = /^u(?:ret)?probe:/i;
+
+function eventsOf(probes: readonly string[]): string[] {
+  const events = probes
+    .filter((probe) => USER_PROBE.test(probe))
+    .map((probe) => probe.replace(USER_PROBE, (kind) => kind.toLowerCase()));
+  return events.length > 0 ? ['cpu-clock', ...events] : [];
 }
 
 /** --no-X, which commander reads as X: false. */
@@ -31,7 +43,9 @@ export function splitAgentFlags(flags: Record<string, unknown>): {
   const camelIgnored = new Map(Object.keys(IGNORED_FLAGS).map((flag) => [settingName(flag), flag]));
   const settings: Record<string, unknown> = {};
   const ignored: string[] = [];
-  const { config, ...others } = flags;
+  const { config, [settingName(PROBE_LINK)]: probeLink, ...others } = flags;
+  const probes = (probeLink ?? []) as string[];
+  if (!probes.every((probe) => USER_PROBE.test(probe))) ignored.push(PROBE_LINK);
   for (const [name, value] of Object.entries(others)) {
     if (name === 'kernelVersionCheck') {
       if (value === false) ignored.push('no-kernel-version-check');
@@ -45,5 +59,7 @@ export function splitAgentFlags(flags: Record<string, unknown>): {
     if (flag === undefined) settings[name] = value;
     else ignored.push(flag);
   }
+  const events = eventsOf(probes);
+  if (events.length > 0) settings['event'] = [...((settings['event'] as string[]) ?? []), ...events];
   return { settings, ignored: tellIgnored(ignored, process.env), config: config as string | undefined };
 }

@@ -68,6 +68,15 @@ it('takes every flag of theirs, and names those without a meaning in one line', 
     expect(ignored[0]).toContain(`${flag} (`);
 });
 
+it('takes their probes in user code as events beside CPU time', () => {
+  const command = addAgentFlags(new Command('agent')).exitOverride();
+  const probes = ['-probe-link=uprobe:libc:malloc', '-probe-link', 'URETPROBE:/bin/app:main.work'];
+  command.parse(normalise('-collection-agent=c:4317', ...probes), { from: 'user' });
+  const { settings, ignored } = splitAgentFlags(command.opts());
+  expect(settings['event']).toEqual(['cpu-clock', 'uprobe:libc:malloc', 'uretprobe:/bin/app:main.work']);
+  expect(ignored).toEqual([]);
+});
+
 it('names their variables without a meaning', () => {
   expect(
     tellIgnored([], { OTEL_PROFILING_AGENT_MAP_SCALE_FACTOR: '2', OTEL_PROFILING_AGENT_TRACERS: '' }),
