@@ -79,6 +79,11 @@ static __always_inline bool is_32_bit(u64 mode)
 #define USER_ARGUMENT_4(regs) ((regs)->x[4])
 #define USER_ARGUMENT_5(regs) ((regs)->x[5])
 #define GO_ARGUMENT_0(regs) ((regs)->x[0])
+/* Numbers of system calls, and their fourth argument: include/uapi/asm-generic/unistd.h */
+#define SYSCALL_MMAP 222
+#define SYSCALL_BRK 214
+#define SYSCALL_MREMAP 216
+#define SYSCALL_ARGUMENT_3(regs) ((regs)->x[3])
 /* Behind its return: what it returns, and what the stack pointer was at the entry. */
 #define USER_RESULT(regs) ((regs)->x[0])
 #define SP_AT_ENTRY(sp) (sp)

@@ -81,6 +81,11 @@ static __always_inline bool is_32_bit(u64 mode)
 #define USER_ARGUMENT_4(regs) ((regs)->r8)
 #define USER_ARGUMENT_5(regs) ((regs)->r9)
 #define GO_ARGUMENT_0(regs) ((regs)->rax)
+/* Numbers of system calls, and their fourth argument: arch/x86/entry/syscalls/syscall_64.tbl, entry_64.S */
+#define SYSCALL_MMAP 9
+#define SYSCALL_BRK 12
+#define SYSCALL_MREMAP 25
+#define SYSCALL_ARGUMENT_3(regs) ((regs)->r10)
 /* Behind its return: what it returns, and what the stack pointer was at the entry. */
 #define USER_RESULT(regs) ((regs)->rax)
 #define SP_AT_ENTRY(sp) ((sp)-8)

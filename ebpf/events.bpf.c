@@ -6,6 +6,7 @@
  */
 #include "event.h"
 #include "event-choice.h"
+#include "value-choice.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -207,6 +208,53 @@ int on_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 	if (e->value.kind && !read_field(argument_of(ctx, e->value.argument), &e->value, &value))
 		return 0;
 	if (!begin_event(value))
+		return 0;
+	bpf_tail_call(ctx, &point_takers, 0);
+	return give_event_up();
+}
+
+/* include/uapi/asm-generic/mman-common.h */
+#define MAP_ANONYMOUS 0x20
+
+static __always_inline u64 excess(u64 wanted, u64 had)
+{
+	return wanted > had ? wanted - had : 0;
+}
+
+/* Bytes by which the system call asks that the program's own memory grows. What can't be touched is none: it is a reservation. */
+static __always_inline u64 asked_growth(const struct ef_user_regs *regs, long number)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	switch (number) {
+	case SYSCALL_MMAP:
+		return SYSCALL_ARGUMENT_3(regs) & MAP_ANONYMOUS && USER_ARGUMENT_2(regs) ? USER_ARGUMENT_1(regs) :
+											   0;
+	case SYSCALL_MREMAP:
+		return excess(USER_ARGUMENT_2(regs), USER_ARGUMENT_1(regs));
+	case SYSCALL_BRK:
+		return excess(USER_ARGUMENT_0(regs), BPF_CORE_READ(task, mm, brk));
+	}
+	return 0;
+}
+
+/* struct pt_regs *regs, long id: at sys_enter, of each system call there is */
+SEC("raw_tp")
+int on_mmap(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct ef_user_regs regs;
+	long number = ctx->args[1];
+
+	if (number != SYSCALL_MMAP && number != SYSCALL_MREMAP && number != SYSCALL_BRK)
+		return 0;
+	if (!is_of_interest() || KERNEL_READ(&regs, sizeof(regs), ctx->args[0]) ||
+	    is_32_bit(PROCESSOR_MODE(&regs)))
+		return 0;
+	u64 bytes = asked_growth(&regs, number);
+	if (!bytes || bytes >= VALUE_END)
+		return 0;
+	u32 weight = choose_by_value(bytes, bpf_ktime_get_ns());
+	if (!weight || !begin_event_sample(EF_ORIGIN_MAX + config.event.number, weigh(bytes, weight)))
 		return 0;
 	bpf_tail_call(ctx, &point_takers, 0);
 	return give_event_up();

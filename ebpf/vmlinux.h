@@ -136,6 +136,7 @@ struct mm_struct {
 	struct file *exe_file;
 	mm_context_t context;
 	struct uprobes_state uprobes_state;
+	unsigned long brk;
 };
 struct mm_struct___5_10 {
 	struct rb_root mm_rb;

@@ -142,6 +142,13 @@ describe.skipIf(missingRights)('events', () => {
     expect(profile.type.sampleType.unit).toBe('bytes');
   });
 
+  it('of memory that a program takes from the kernel are its bytes', () => {
+    const { profile } = record('mmap', [compile('growth', 'gcc', ['-O1', '-g'], 'growth.c')], ALL);
+    const mebibytes = ['map', 'remap', 'move_break', 'reserve'].map((name) => under(profile, name) / 2 ** 20);
+    expect(mebibytes).toEqual([30, 70, 50, 0]);
+    expect(profile.type.sampleType.unit).toBe('bytes');
+  });
+
   it('that did not happen are told so', () => {
     const program = compile('events', 'gcc', ['-O1', '-g'], 'events.c');
     const file = join(scratchFolder, 'none.folded');

@@ -7,6 +7,7 @@ test.each([
   ['cycles', { kind: 'perf', type: 0, config: 0, isHardware: true }],
   ['cpu-clock', { kind: 'cpu-clock' }],
   ['lock', { kind: 'lock' }],
+  ['mmap', { kind: 'mmap' }],
   ['uprobe:libc:malloc', { kind: 'uprobe', path: 'libc', symbol: 'malloc', offset: 0 }],
   ['uprobe:/a/b:main.(*Shop).run+0x10', { path: '/a/b', symbol: 'main.(*Shop).run', offset: 16 }],
   [

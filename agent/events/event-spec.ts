@@ -72,6 +72,12 @@ export interface MallocSpec {
   everyBytes: number;
 }
 
+/** Memory that programs take from the kernel. */
+export interface MmapSpec {
+  kind: 'mmap';
+  text: string;
+}
+
 /** What threads wait for locks, with --off-cpu's programs. */
 interface LockSpec {
   kind: 'lock';
@@ -86,7 +92,8 @@ export type EventSpec =
   | UretprobeSpec
   | UsdtSpec
   | TracepointSpec
-  | MallocSpec;
+  | MallocSpec
+  | MmapSpec;
 
 export type ProbeSpec = UprobeSpec | UretprobeSpec | UsdtSpec | MallocSpec;
 
@@ -144,13 +151,14 @@ const FORMS = [
   'uretprobe:PATH:SYMBOL',
   'usdt:PATH:PROVIDER:NAME',
   'malloc',
+  'mmap',
   'lock',
 ];
 
 /** Throws {@link BadEvent}. */
 export function parseEvent(text: string): EventSpec {
   const name = OTHER_NAMES[text] ?? text;
-  if (name === 'cpu-clock' || name === 'lock') return { kind: name, text: name };
+  if (name === 'cpu-clock' || name === 'lock' || name === 'mmap') return { kind: name, text: name };
   if (Object.hasOwn(SOFTWARE, name)) return perf(name, TYPE_SOFTWARE, SOFTWARE[name]!);
   if (Object.hasOwn(HARDWARE, name)) return perf(name, TYPE_HARDWARE, HARDWARE[name]!);
   const form = /^\w*/.exec(text)![0];

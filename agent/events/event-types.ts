@@ -67,5 +67,6 @@ export function typeOf(event: EventSpec): SourceType {
 
 function unitOf(event: SourceSpec): string {
   if (event.kind === 'uretprobe') return 'nanoseconds';
+  if (event.kind === 'mmap') return 'bytes';
   return 'unit' in event ? event.unit : 'count';
 }

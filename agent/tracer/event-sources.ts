@@ -6,7 +6,7 @@
 import { CannotProfile } from '../base/cannot-profile.ts';
 import type { Native, NativeBpfObject, TracepointField } from '../base/native.ts';
 import { ALLOCATOR_PROGRAMS } from '../events/allocators.ts';
-import type { TracepointSpec } from '../events/event-spec.ts';
+import type { MmapSpec, TracepointSpec } from '../events/event-spec.ts';
 import type { EventSourcesOptions, SourceSpec } from '../events/event-types.ts';
 import type { ProbeSite } from '../events/probe-site.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
@@ -45,6 +45,7 @@ const PROBE: Programs = {
 const POINT: Programs = {
   ...{ object: OF_EVENTS, attached: ['on_tracepoint'], taker: 'take_tracepoint', takers: 'point_takers' },
 };
+const MMAP: Programs = { ...POINT, attached: ['on_mmap'] };
 const ALLOCATION: Programs = {
   ...{ object: 'allocations.bpf.o', attached: ALLOCATOR_PROGRAMS },
   ...{ taker: 'take_allocation', takers: 'alloc_takers' },
@@ -60,6 +61,7 @@ const PROGRAMS: Readonly<Record<SourceSpec['kind'], Programs>> = {
   usdt: PROBE,
   tracepoint: POINT,
   malloc: ALLOCATION,
+  mmap: MMAP,
 };
 
 /** Addresses of a function of the kernel; undefined where they are not known. */
@@ -71,7 +73,9 @@ export const openEventPrograms = (
   runtimes: readonly RuntimePlugin[],
   share: readonly NativeBpfObject[],
 ): NativeBpfObject[] =>
-  [[PERF, PROBE, POINT], [ALLOCATION], [RETURN]].map((kinds) => openPrograms(open, kinds, runtimes, share));
+  [[PERF, PROBE, POINT, MMAP], [ALLOCATION], [RETURN]].map((kinds) =>
+    openPrograms(open, kinds, runtimes, share),
+  );
 
 /** Of one object. */
 function openPrograms(
@@ -174,19 +178,31 @@ export class EventSources implements Follower {
   /** From now on events are counted, those in user code once their sites are known. Throws {@link CannotProfile}. */
   async start(cpus: number[], findCode: FindCode): Promise<void> {
     for (const [number, { spec, object, perCpu }] of this.#sources.entries()) {
-      if (spec.kind === 'tracepoint') {
-        this.#noteCaller(
-          number,
-          object,
-          findCode(`bpf_trace_run${this.#native.tracepointFields(spec.name).length}`),
-        );
-        attachTracepoint(object, spec);
-      }
+      if (spec.kind === 'tracepoint' || spec.kind === 'mmap')
+        this.#attachTracepoint(number, object, spec, findCode);
       if (!perCpu) continue;
       await perCpu.follow(cpus).catch((error: NodeJS.ErrnoException) => {
         throw new CannotProfile(whyNoEvent(spec.text, error));
       });
       await perCpu.enable();
+    }
+  }
+
+  #attachTracepoint(
+    number: number,
+    object: NativeBpfObject,
+    spec: TracepointSpec | MmapSpec,
+    findCode: FindCode,
+  ): void {
+    const name = spec.kind === 'mmap' ? 'sys_enter' : spec.name;
+    this.#noteCaller(number, object, findCode(`bpf_trace_run${this.#native.tracepointFields(name).length}`));
+    try {
+      object.attachRawTracepoint(PROGRAMS[spec.kind].attached[0]!, name);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      throw new CannotProfile(
+        `there is no tracepoint ${name} on this kernel, which ${spec.text} needs: see /sys/kernel/tracing/available_events for those that there are`,
+      );
     }
   }
 
@@ -278,17 +294,6 @@ function findField(native: Native, { category, name }: TracepointSpec, field: st
 function userArgument(field: string): TracepointField {
   const [, argument, sign = 'i', bits = '64'] = /^arg(\d)(?::([iu])(\d+))?$/i.exec(field)!;
   return { argument: Number(argument), offset: -1, bytes: Number(bits) / 8, isSigned: sign === 'i' };
-}
-
-function attachTracepoint(object: NativeBpfObject, spec: SourceSpec & { kind: 'tracepoint' }): void {
-  try {
-    object.attachRawTracepoint(POINT.attached[0]!, spec.name);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    throw new CannotProfile(
-      `there is no tracepoint ${spec.category}:${spec.name} on this kernel: see /sys/kernel/tracing/available_events for those that there are`,
-    );
-  }
 }
 
 /** Errors of perf_event_open(2) that say what the machine lacks. */
