@@ -19,12 +19,12 @@ const AT_ENTRY = {
 } as const;
 const AT_RETURN = 'on_allocated';
 /** Go's, all of whose allocations come by it; its collector frees what it finds, without a name. */
-const GO = { name: 'runtime.mallocgc', program: 'on_mallocgc' };
+export const GO_ALLOCATOR = 'runtime.mallocgc';
 /** Of jemalloc as it is often built into programs, the same by Rust's crate, mimalloc, and tcmalloc. */
 const PREFIXES = ['', 'je_', '_rjem_', 'mi_', 'tc_'];
 
 const PROBES: ReadonlyMap<string, readonly ProbeProgram[]> = new Map([
-  [GO.name, [{ program: GO.program, isAtReturn: false }]],
+  [GO_ALLOCATOR, [{ program: 'on_mallocgc', isAtReturn: false }]],
   ...PREFIXES.flatMap((prefix) =>
     Object.entries(AT_ENTRY).map(([name, program]): [string, ProbeProgram[]] => {
       const entry = { program, isAtReturn: false };

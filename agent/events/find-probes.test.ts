@@ -4,7 +4,8 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { bufferSource } from '../../common/base/byte-source.ts';
 import { parseElf } from '../../common/elf/elf.ts';
-import { createProbeHandler, findFunctions, findUsdt } from './find-probes.ts';
+import { createProbeHandler, findAllocators, findFunctions, findUsdt } from './find-probes.ts';
+import { findProbedFile } from './probed-file.ts';
 
 const NODE = process.execPath;
 const node = parseElf(bufferSource(readFileSync(NODE)));
@@ -38,6 +39,15 @@ test('a function of C is found, and so is an instruction behind its start', () =
   expect(findFunctions(node, [], { symbol: 'uv_run', offset: 4, isAtReturn: false }).found).toEqual([
     { offset: at!.offset + 4, semaphore: 0 },
   ]);
+});
+
+test('functions of an allocator are found, each place once', () => {
+  const libc = readFileSync(findProbedFile('libc'));
+  const { found } = findAllocators(parseElf(bufferSource(libc)), []);
+  expect(found.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['malloc', 'calloc', 'realloc', 'posix_memalign', 'free']),
+  );
+  expect(new Set(found.map(({ offset }) => offset)).size).toBe(found.length);
 });
 
 test('what is not there is told by what is called alike', () => {

@@ -12,6 +12,7 @@ import {
   SHT_DYNSYM,
   SHT_SYMTAB,
 } from '../../common/elf/elf.ts';
+import { readGoVersion } from '../../common/elf/go-build-info.ts';
 import { findGoPclntab } from '../../common/elf/go-pclntab.ts';
 import { readNotes } from '../../common/elf/notes.ts';
 import { demangle } from '../../common/symbols/demangle/demangle.ts';
@@ -23,7 +24,7 @@ import { fdSource } from '../files/fd-source.ts';
 import { FilePool } from '../files/file-pool.ts';
 import { ownRoot } from '../files/root-directory.ts';
 import type { WorkHandler } from '../workers/protocol.ts';
-import { probesOfAllocator } from './allocators.ts';
+import { GO_ALLOCATOR, probesOfAllocator } from './allocators.ts';
 
 export interface ProbeRequest {
   fd: number;
@@ -117,15 +118,25 @@ export function findFunctions(
 /** One name for each place. */
 export function findAllocators(elf: ElfFile, others: readonly ElfFile[]): ProbeAnswer {
   const names = new Map<number, string>();
+  const isUsable = (name: string): boolean => name !== GO_ALLOCATOR || passesInRegisters(elf);
   for (const file of [elf, ...others])
     forEachFunction(file, (name, address) => {
-      if (probesOfAllocator(name).length > 0 && !names.has(address)) names.set(address, name);
+      if (probesOfAllocator(name).length > 0 && !names.has(address) && isUsable(name))
+        names.set(address, name);
     });
   const found = [...names].flatMap(([address, name]) => {
     const offset = offsetOfCode(elf, address);
     return offset === undefined ? [] : [{ offset, semaphore: 0, name }];
   });
   return { found: found.slice(0, MAX_FOUND), similar: [] };
+}
+
+/** Go passes its arguments on the stack before 1.17, and 1.18 on arm64. */
+function passesInRegisters(elf: ElfFile): boolean {
+  const [major = 0, minor = 0] = (readGoVersion(elf) ?? '')
+    .split('.')
+    .map((part) => Number.parseInt(part, 10));
+  return major > 1 || (major === 1 && minor >= 18);
 }
 
 /** Of the name itself, which mangled names hold as it is. */
