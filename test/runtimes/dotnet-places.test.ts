@@ -5,7 +5,6 @@ import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { fdSource } from '../../agent/files/fd-source.ts';
 import type { ProcessMemory } from '../../agent/interpreters/contract.ts';
-import { CannotRead, RuntimeMemory, wordAt } from '../../agent/interpreters/runtime-memory.ts';
 import { precompiledPlaceOf } from '../../agent/interpreters/dotnet/debug-info.ts';
 import { type DotnetFile, detectDotnet } from '../../agent/interpreters/dotnet/detect-dotnet.ts';
 import type { DotnetLayout } from '../../agent/interpreters/dotnet/layout.ts';
@@ -18,6 +17,7 @@ import {
   methodInImage,
   type Section,
 } from '../../agent/interpreters/dotnet/sections.ts';
+import { CannotRead, RuntimeMemory, wordAt } from '../../agent/interpreters/runtime-memory.ts';
 import { parseElf } from '../../common/elf/elf.ts';
 import { missingRights } from '../support/fixtures.ts';
 import { findDotnets, runAssembly } from './dotnets.ts';

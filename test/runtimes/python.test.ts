@@ -1,13 +1,11 @@
 /** Python stacks of real interpreters, compared with what Python itself says of them. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { toPid } from '../../common/base/brand.ts';
+import { afterAll, beforeAll, describe, it } from 'vitest';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
 import { findPythons, type Python } from './pythons.ts';
+import { expectMostly, type Measured, measureScenarios, type Running, startScenario } from './scenarios.ts';
 
 /** The scenario `native` with CPython's perf trampoline, which 3.12 brought. */
 const PERF = 'native -X perf';
@@ -43,16 +41,13 @@ const OLDEST_WITH: Readonly<Record<string, number>> = {
   parallel_subinterpreters: 12,
   [PERF]: 12,
 };
-/** A few at a time: all at once would starve the agent on a small machine. */
 const AT_ONCE = 5;
 const SAMPLES = 40;
 
 type Expected = [name: string, file: string, line: number, firstLine: number][];
 
-interface Running {
+interface RunningPython extends Running {
   scenario: string;
-  child: ChildProcess;
-  expected: Expected;
 }
 
 /** Python frames as text, leaf first: `name file:line`; the leaf's line changes, so it is left out. */
@@ -66,27 +61,20 @@ const commandLine = (script: string): string[] => [
   `import sys\nsys.path.insert(0, '${dirname(script)}')\nfrom scenarios import burn\ndef command():\n    burn()\ncommand()\n`,
 ];
 
-async function start(python: Python, scenario: string): Promise<Running> {
-  const [name, ...options] = scenario.split(' ');
-  const script = python.place(join(import.meta.dirname, 'python/scenarios.py'));
-  const args = [
-    ...python.command,
-    ...(name === COMMAND_LINE ? commandLine(script) : [...options, script, name!]),
-  ];
-  const child = spawn('nice', ['-n', '19', ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, LC_ALL: 'C.UTF-8', PYTHONIOENCODING: 'utf-8' },
-  });
-  const line = await new Promise<string>((resolve, reject) => {
-    createInterface(child.stdout).once('line', resolve);
-    child.once('exit', () => reject(new Error(`${args.join(' ')} ended`)));
-  });
-  return { scenario, child, expected: JSON.parse(line) as Expected };
-}
-
 /** Up to 3.10 each Python call takes three native frames: 500 calls are more than the 1,023 frames of a stack. */
 const depthOf = (python: Python, scenario: string): number =>
   scenario === 'deep' && python.minor <= 10 ? 200 : Number.POSITIVE_INFINITY;
+
+async function start(python: Python, scenario: string): Promise<RunningPython> {
+  const [name, ...options] = scenario.split(' ');
+  const script = python.place(join(import.meta.dirname, 'python/scenarios.py'));
+  const { child, said } = await startScenario<Expected>(
+    [...python.command, ...(name === COMMAND_LINE ? commandLine(script) : [...options, script, name!])],
+    { ...process.env, LC_ALL: 'C.UTF-8', PYTHONIOENCODING: 'utf-8' },
+  );
+  const innermost = said.slice(0, depthOf(python, scenario));
+  return { scenario, child, expected: toText(innermost.map(([name, file, line]) => ({ name, file, line }))) };
+}
 
 /** Samples by the text of their innermost Python frames, of one process. */
 function pythonStacks(recording: Recording, pid: number, depth: number): Map<string, number> {
@@ -108,60 +96,26 @@ function pythonStacks(recording: Recording, pid: number, depth: number): Map<str
   return counts;
 }
 
-const sum = (counts: Map<string, number>): number => [...counts.values()].reduce((a, b) => a + b, 0);
-
 describe.skipIf(missingRights).each(missingRights ? [] : findPythons())('$title', (python) => {
   const scenarios = SCENARIOS.filter((name) => python.minor >= (OLDEST_WITH[name] ?? 0));
   let recording: Recording;
-  const results = new Map<string, { expected: string; counts: Map<string, number> }>();
+  let results: Map<string, Measured>;
 
   beforeAll(async () => {
     recording = await Recording.start({ targets: [] });
-    for (let i = 0; i < scenarios.length; i += AT_ONCE) {
-      const group = await Promise.all(scenarios.slice(i, i + AT_ONCE).map((name) => start(python, name)));
-      for (const { child } of group) recording.controller.addTarget(toPid(child.pid!));
-      try {
-        await measure(group);
-      } finally {
-        for (const { child } of group) child.kill('SIGKILL');
-      }
-    }
+    results = await measureScenarios(recording, {
+      ...{ names: scenarios, atOnce: AT_ONCE, samples: SAMPLES },
+      start: (name) => start(python, name),
+      countsOf: ({ child, scenario }) => pythonStacks(recording, child.pid!, depthOf(python, scenario)),
+    });
   }, 240_000);
 
   afterAll(async () => {
     await recording?.stop();
   });
 
-  /** From the first sample of each with the expected leaf and a root on: what came before lacked tables. */
-  async function measure(group: Running[]): Promise<void> {
-    const countsOf = ({ child, scenario }: Running) =>
-      pythonStacks(recording, child.pid!, depthOf(python, scenario));
-    const textOf = ({ expected, scenario }: Running) =>
-      toText(
-        expected.slice(0, depthOf(python, scenario)).map(([name, file, line]) => ({ name, file, line })),
-      );
-    await recording
-      .until(() => group.every((one) => countsOf(one).has(textOf(one))), 45_000)
-      .catch(() => {
-        /* the tests below say which, and what there was instead */
-      });
-    recording.clear();
-    await recording.until(() => group.every((one) => sum(countsOf(one)) >= SAMPLES), 45_000).catch(() => {});
-    for (const one of group) {
-      results.set(one.scenario, { expected: textOf(one), counts: countsOf(one) });
-    }
-    recording.clear();
-  }
-
   it.for(scenarios)('%s', (scenario, { task }) => {
     task.meta.build = python.build;
-    const { expected, counts } = results.get(scenario)!;
-    const total = sum(counts);
-    const right = counts.get(expected) ?? 0;
-    const others = [...counts].filter(([text]) => text !== expected).slice(0, 2);
-    expect(total).toBeGreaterThanOrEqual(SAMPLES);
-    expect(right / total, `expected\n${expected}\nbut also\n${others.join('\n\n')}`).toBeGreaterThanOrEqual(
-      0.97,
-    );
+    expectMostly(results.get(scenario)!, SAMPLES);
   });
 });
