@@ -64,6 +64,8 @@ const PROGRAMS: Readonly<Record<SourceSpec['kind'], Programs>> = {
   mmap: MMAP,
 };
 
+const SYSTEM_CALLS = { category: 'raw_syscalls', name: 'sys_enter' };
+
 /** Addresses of a function of the kernel; undefined where they are not known. */
 export type FindCode = (name: string) => { start: bigint; end: bigint } | undefined;
 
@@ -194,14 +196,14 @@ export class EventSources implements Follower {
     spec: TracepointSpec | MmapSpec,
     findCode: FindCode,
   ): void {
-    const name = spec.kind === 'mmap' ? 'sys_enter' : spec.name;
+    const { category, name } = spec.kind === 'mmap' ? SYSTEM_CALLS : spec;
     this.#noteCaller(number, object, findCode(`bpf_trace_run${this.#native.tracepointFields(name).length}`));
     try {
       object.attachRawTracepoint(PROGRAMS[spec.kind].attached[0]!, name);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
       throw new CannotProfile(
-        `there is no tracepoint ${name} on this kernel, which ${spec.text} needs: see /sys/kernel/tracing/available_events for those that there are`,
+        `there is no tracepoint ${category}:${name} on this kernel: see /sys/kernel/tracing/available_events for those that there are`,
       );
     }
   }

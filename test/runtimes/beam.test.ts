@@ -39,7 +39,9 @@ const SCENARIOS = [
 const HIDDEN = { release: '29', scenario: 'dirty' };
 const SAMPLES = 20;
 /** Loops of short calls: where one has made room for its variables old return addresses stand in it, until they are written. */
-const UNWRITTEN = ['tables', 'records'];
+const UNWRITTEN = ['tables', 'records', 'maps'];
+/** Of few samples a share says little. */
+const MAY_DIFFER = 2;
 
 /** Leaf first: `name file:line`; the leaf's line changes. */
 const textOf = (frames: ScriptFrame[]): string | undefined =>
@@ -139,12 +141,13 @@ describe.skipIf(missingRights).each(programs)('$title', (program) => {
     const text = expected.get(scenario)!;
     const own = [...counts].filter(([other]) => scenarioOf(other) === scenarioOf(text));
     const total = sum(new Map(own));
-    const others = own.filter(([other]) => other !== text).slice(0, 2);
+    const others = own.filter(([other]) => other !== text);
+    const mayDiffer = Math.max(MAY_DIFFER, total * (UNWRITTEN.includes(scenario) ? 0.12 : 0.03));
     expect(total).toBeGreaterThanOrEqual(SAMPLES);
     expect(
-      (counts.get(text) ?? 0) / total,
-      `expected\n${text}\nbut also\n${others.join('\n\n')}`,
-    ).toBeGreaterThanOrEqual(UNWRITTEN.includes(scenario) ? 0.88 : 0.97);
+      sum(new Map(others)),
+      `of ${total} others than\n${text}\nsuch as\n${others.slice(0, 2).join('\n\n')}`,
+    ).toBeLessThanOrEqual(mayDiffer);
   });
 
   it.skipIf(scenarios === ELIXIR_SCENARIOS)('samples say which process it is', ({ task }) => {
