@@ -35,7 +35,9 @@ const OLDEST = 24;
 const BANNER = /^Erlang\/OTP (\d+)%s \[erts-[\d.]+\][^\0]*/;
 const BANNER_START = 'Erlang/OTP ';
 const ATOM_TABLE = '\0atom_tab\0';
+/** Of a section; of variables, which the agent reads in each process, and which have 0.4 MB. */
 const MAX_DATA = 64 << 20;
+const MAX_VARIABLES = 4 << 20;
 const BANNER_BYTES = 256;
 const CODE_BYTES = 64;
 
@@ -62,7 +64,7 @@ export function detectBeam(elf: ElfFile): (BeamFile & { version: string }) | und
   return {
     version: `${release}`,
     release,
-    data: { start: data.vaddr - bias, bytes: Math.min(data.memsz, MAX_DATA) },
+    data: { start: data.vaddr - bias, bytes: Math.min(data.memsz, MAX_VARIABLES) },
     threadKey: thread.key - bias,
     currentProcess: thread.currentProcess,
     activeIndex: activeIndex === undefined ? 0 : activeIndex - bias,

@@ -18,6 +18,8 @@ export interface BeamTables {
 const CHUNK_BYTES = 1 << 16;
 const MAX_MODULES = 100_000;
 const MAX_FUNCTIONS = 1 << 20;
+/** Places that look like a table: whoever has more has made them up, and each costs the agent some reading. */
+const MAX_CANDIDATES = 16;
 /** Code that all modules share, in front of the first one. */
 const SHARED_CODE_PAGES = 16;
 const PAGE = 4096;
@@ -55,9 +57,11 @@ function findRanges(
   layout: BeamLayout,
 ): number | undefined {
   const size = RANGES.bytes / 8;
-  for (let i = 0; i + RANGES.tables * size <= words.length; i++) {
-    const areTables = [0, 1, 2].every((table) => isRanges(words, i + table * size));
-    if (areTables && leadsToModule(memory, words[i]!, layout)) return start + i * 8;
+  let left = MAX_CANDIDATES;
+  for (let i = 0; i + RANGES.tables * size <= words.length && left > 0; i++) {
+    if (![0, 1, 2].every((table) => isRanges(words, i + table * size))) continue;
+    if (leadsToModule(memory, words[i]!, layout)) return start + i * 8;
+    left--;
   }
   return undefined;
 }
@@ -88,7 +92,8 @@ function findAtoms(
   name: number,
   layout: BeamLayout,
 ): number | undefined {
-  for (let i = words.indexOf(name); i >= 0; i = words.indexOf(name, i + 1)) {
+  let left = MAX_CANDIDATES;
+  for (let i = words.indexOf(name); i >= 0 && left > 0; i = words.indexOf(name, i + 1), left--) {
     const table = start + i * 8 - ATOMS.name;
     try {
       readAtom(memory, { atoms: table, layout }, 0);

@@ -150,3 +150,28 @@ test('without tables it can not be attached to; without memory not yet', () => {
   expect(() => vm.attach()).toThrow(UnsupportedRuntime);
   expect(beam.attach!({ read: () => undefined }, BASE, FILE)).toBeUndefined();
 });
+
+/** Each of its variables is the name of the table of atoms, or a table of modules. */
+class LyingVm extends FakeVm {
+  reads = 0;
+
+  constructor(words: number[]) {
+    super();
+    const every = FILE.data.bytes / 8 / words.length;
+    this.words(BASE + FILE.data.start, Array.from({ length: every }, () => words).flat());
+  }
+
+  override read(address: number, length: number): Uint8Array | undefined {
+    this.reads++;
+    return super.read(address, length);
+  }
+}
+
+test.each([
+  ['tables of modules', [BASE + 0x7000, 1, 4, BASE + 0x7000]],
+  ['names of the table of atoms', [BASE + FILE.atomTableName]],
+])('of many %s only some are looked at', (_, words) => {
+  const vm = new LyingVm(words);
+  expect(() => vm.attach()).toThrow(UnsupportedRuntime);
+  expect(vm.reads).toBeLessThan(100);
+});
