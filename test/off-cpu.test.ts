@@ -138,6 +138,14 @@ describe.skipIf(missingRights)('time that threads wait', () => {
     const states = profile!.samples.map((sample) => attribute(profile!, sample, 'thread.state'));
     expect(new Set(states)).toEqual(new Set(['blocked:lock']));
     expect(Math.abs(waited(profile!, 'wait_for_mutex') / own - 1)).toBeLessThan(0.06);
+
+    const idle = ['--idle', 'fold', '--', 'node', '-e', 'setTimeout(() => {}, 1000)'];
+    execFileSync(EVERYFRAME, ['record', ...flags, ...idle], { stdio: 'ignore', timeout: 30_000 });
+    const [folded] = readProfiles(file, readFileSync(file)).profiles;
+    const ofPools = folded!.samples.filter(({ stack }) =>
+      stackNames(folded!, stack).some((name) => name.startsWith('[idle: ')),
+    );
+    expect(sum(ofPools) / sum(folded!.samples)).toBeGreaterThan(0.5);
   }, 60_000);
 
   it('is right within the budget as well: of those that wait often, some stand for others', () => {

@@ -5,13 +5,13 @@
 import { type Pid, toPid } from '../../common/base/brand.ts';
 import { attributesText, joinAttributes } from '../../common/profile/model/attributes.ts';
 import { emptyProfile, type Process, type Profile } from '../../common/profile/model/profile.ts';
+import { THREAD_STATE, THREAD_STATES } from '../../common/profile/model/thread-types.ts';
 import { EF_THREAD_STATES, Origin, PROFILE_TYPES, THREAD, ThreadState } from '../records/records.gen.ts';
 import { type ProcessIdentity, readComm } from '../records/records.ts';
-import { STATE_NAMES, THREAD_STATE } from './waits.ts';
 
 const KEY_BYTES = 4;
 /** Attributes of each state. */
-const STATES = STATE_NAMES.map((name) => attributesText([[THREAD_STATE, name]]));
+const STATES = THREAD_STATES.map((name) => attributesText([[THREAD_STATE, name]]));
 const ENTRY_BYTES = KEY_BYTES + THREAD.bytes;
 
 export interface ThreadTimesOptions {
@@ -159,7 +159,7 @@ export class ThreadTimes {
 
 /** The stack of state i has the index i + 1. */
 function addStates({ functions, locations, stacks }: Profile): void {
-  for (const state of STATE_NAMES) {
+  for (const state of THREAD_STATES) {
     const func = functions.push({ name: `[${state}]`, systemName: '', filename: '', startLine: 0 }) - 1;
     const lines = [{ func, line: 0, column: 0 }];
     const location = locations.push({ mapping: 0, address: 0n, frameType: 'kernel', lines }) - 1;

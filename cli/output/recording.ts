@@ -10,11 +10,12 @@ import {
   typeName,
   valueKind,
 } from '../../common/profile/model/profile-type.ts';
+import { LOCK, OFF_CPU } from '../../common/profile/model/thread-types.ts';
 
 /** A recording is merged now and then, so that its memory grows with what is distinct in it. */
 const MERGE_EVERY = 16;
-/** Type of the profile that idle threads are in. */
-const WAITS = 'off_cpu/nanoseconds';
+/** Types of profiles that idle threads are in. */
+const WAITS: readonly string[] = [OFF_CPU, LOCK];
 
 /** Collects what the controller makes; merges as it goes. */
 export class Recording {
@@ -45,7 +46,7 @@ export class Recording {
   finish({ type, idle }: { type?: string | undefined; idle?: IdleMode | undefined }): ProfileSet {
     const wanted = type === undefined ? undefined : this.#types[findType(this.#types, type)]!;
     const isWanted = (profile: Profile): boolean => !wanted || typeKey(profile.type) === typeKey(wanted);
-    const isFolded = ({ type }: Profile): boolean => idle !== undefined && typeName(type) === WAITS;
+    const isFolded = ({ type }: Profile): boolean => idle !== undefined && WAITS.includes(typeName(type));
     const profiles = this.#profiles
       .filter(isWanted)
       .map((profile) => (isFolded(profile) ? foldIdle(profile, idle!) : profile));

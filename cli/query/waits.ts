@@ -1,15 +1,11 @@
 /** Where threads waited: exact times by state, beside what the stacks that were sampled stand for. */
+import { OFF_CPU, THREAD_STATE, THREAD_TIME, THREAD_WAKER } from '../../common/profile/model/thread-types.ts';
 import { valueFormatter } from '../../common/profile/model/value-format.ts';
 import { ask, type Query } from './query-client.ts';
 
-/** Types of the agent's --off-cpu. */
-const TIMES = 'thread_time/nanoseconds';
-const WAITS = 'off_cpu/nanoseconds';
-const STATE = 'thread.state';
 const RUNNING = 'running';
-const NOT_RUNNING = `${STATE}!=${RUNNING}`;
+const NOT_RUNNING = `${THREAD_STATE}!=${RUNNING}`;
 const STATES_LIMIT = 20;
-const WAKERS = 'thread.waker';
 /** No more than a person reads. */
 const MAX_WAKERS = 5;
 
@@ -46,11 +42,11 @@ export async function askWaits(url: string, query: Query, by = 'process', limit 
   const values = (type: string, label: string, term: string, most: number): Promise<Values> =>
     ask<Values>(url, 'values', { ...query, type, label, limit: most, where: both(query['where'], term) });
   const [states, sampledStates, groups, sampledGroups, wakers] = await Promise.all([
-    values(TIMES, STATE, '', STATES_LIMIT),
-    values(WAITS, STATE, '', STATES_LIMIT),
-    values(TIMES, by, NOT_RUNNING, limit),
-    values(WAITS, by, '', 10_000),
-    values(WAITS, WAKERS, `${STATE}=blocked:lock`, MAX_WAKERS + 1),
+    values(THREAD_TIME, THREAD_STATE, '', STATES_LIMIT),
+    values(OFF_CPU, THREAD_STATE, '', STATES_LIMIT),
+    values(THREAD_TIME, by, NOT_RUNNING, limit),
+    values(OFF_CPU, by, '', 10_000),
+    values(OFF_CPU, THREAD_WAKER, `${THREAD_STATE}=blocked:lock`, MAX_WAKERS + 1),
   ]);
   return {
     ...{ fromMs: states.fromMs, toMs: states.toMs, threadNs: states.samples, by },
@@ -73,7 +69,7 @@ function joined(exact: Values, sampled: Values): WaitRow[] {
   }));
 }
 
-const { cell } = valueFormatter({ type: WAITS, unit: 'nanoseconds' });
+const { cell } = valueFormatter({ type: OFF_CPU, unit: 'nanoseconds' });
 const share = (part: number, of: number): string => `${(of === 0 ? 0 : (100 * part) / of).toFixed(1)}%`;
 
 export function waitsText({ fromMs, toMs, threadNs, states, by, groups, wakers }: WaitsAnswer): string[] {

@@ -4,13 +4,14 @@ import type { TypeAnswer } from '../../common/flame/tree-answer.ts';
 import { LABELS, labelOf, SERIES_LABELS } from '../../common/profile/filters/filter.ts';
 import { parseTransforms } from '../../common/profile/filters/transform-list.ts';
 import { typeKey } from '../../common/profile/model/profile-type.ts';
+import { THREAD_STATES } from '../../common/profile/model/thread-types.ts';
 import { drawDiff, drawTree } from '../query/draw-tree.ts';
 import { countExecutions } from '../query/executions.ts';
 import { readProfile } from '../query/export.ts';
 import { buildFlameTree, DEFAULT_LIMITS } from '../query/flame/flame-tree.ts';
 import { mergeParts } from '../query/flame/merged-tree.ts';
 import { callersAndCallees, compareFunctions, FunctionSums } from '../query/functions.ts';
-import { LANE_STATES, readLanes } from '../query/lanes.ts';
+import { readLanes } from '../query/lanes.ts';
 import { QualityMeter } from '../query/quality.ts';
 import {
   isSharedLabel,
@@ -396,7 +397,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
         fromMs,
         toMs,
         steps,
-        states: [...LANE_STATES],
+        states: [...THREAD_STATES],
         ...(await readLanes(store, filter, { steps, limit })),
       };
     },

@@ -1,14 +1,15 @@
 import { expect, it } from 'vitest';
 import { attributesText } from '../../common/profile/model/attributes.ts';
+import { THREAD_STATES } from '../../common/profile/model/thread-types.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { typedProfile } from '../../test/support/typed-profile.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
-import { LANE_STATES, readLanes } from './lanes.ts';
+import { readLanes } from './lanes.ts';
 
 const END_MS = Date.UTC(2026, 0, 1, 0, 10);
 const FROM_MS = END_MS - 10_000;
 const [RUNNING, RUNNABLE, LOCK, SLEEP] = ['running', 'runnable', 'blocked:lock', 'blocked:sleep'].map(
-  (state) => (LANE_STATES as readonly string[]).indexOf(state),
+  (state) => (THREAD_STATES as readonly string[]).indexOf(state),
 ) as [number, number, number, number];
 
 function typed(type: string, state: string, ms: number, agoMs: number) {
@@ -37,7 +38,7 @@ function shareAt(
   step: number,
 ) {
   return steps.flatMap((each, i) =>
-    each === step ? [`${LANE_STATES[states[i]!]} ${shares[i]}${spread[i]! > 0 ? '*' : ''}`] : [],
+    each === step ? [`${THREAD_STATES[states[i]!]} ${shares[i]}${spread[i]! > 0 ? '*' : ''}`] : [],
   );
 }
 

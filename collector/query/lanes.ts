@@ -5,6 +5,12 @@
  */
 import { readAttributes } from '../../common/profile/model/attributes.ts';
 import { typeKey } from '../../common/profile/model/profile-type.ts';
+import {
+  OFF_CPU,
+  THREAD_STATE,
+  THREAD_STATES,
+  THREAD_TIME,
+} from '../../common/profile/model/thread-types.ts';
 import { compileMasks } from '../store/matcher.ts';
 import type { Series } from '../store/series.ts';
 import type { SampleFilter, Store } from '../store/store.ts';
@@ -15,22 +21,8 @@ import { type ThreadName, threadKey } from './threads.ts';
 
 type PartStore = Pick<Store, 'parts'>;
 
-/** In the order of {@link LaneThread.totals}. */
-export const LANE_STATES = [
-  'running',
-  'runnable',
-  'blocked:disk',
-  'blocked:lock',
-  'blocked:network',
-  'blocked:sleep',
-  'blocked:page-fault',
-  'blocked:other',
-] as const;
 const RUNNING = 0;
 
-const TIMES = 'thread_time/nanoseconds';
-const WAITS = 'off_cpu/nanoseconds';
-const STATE = 'thread.state';
 /** A wait that lasts is reported every interval of the agent, at its end. */
 const LATE_MS = 10_000;
 /** A step of such length holds whole intervals. */
@@ -52,7 +44,7 @@ interface Interval {
 }
 
 export interface LaneThread extends ThreadName {
-  /** Time in each state, nanoseconds: exact where it was counted. */
+  /** Time in each of {@link THREAD_STATES}, nanoseconds: exact where it was counted. */
   totals: number[];
   /** Columns, in order: the step, the state, what of the step the thread was in it, from 0 to 1. */
   steps: number[];
@@ -111,14 +103,14 @@ async function readThreads(store: PartStore, filter: SampleFilter, isLong: boole
     return found;
   };
   const late = { ...filter, toMs: filter.toMs + LATE_MS };
-  await eachRow(store, { ...late, type: TIMES }, (series, endMs, ns) => {
+  await eachRow(store, { ...late, type: THREAD_TIME }, (series, endMs, ns) => {
     const { intervals } = foundOf(series);
-    const interval = intervals.get(endMs) ?? { endMs, ms: new Float64Array(LANE_STATES.length) };
+    const interval = intervals.get(endMs) ?? { endMs, ms: new Float64Array(THREAD_STATES.length) };
     interval.ms[stateOf(series)]! += ns / NS;
     intervals.set(endMs, interval);
   });
   if (isLong && threads.size > 0) return [...threads.values()];
-  await eachRow(store, { ...late, type: WAITS }, (series, endMs, ns) => {
+  await eachRow(store, { ...late, type: OFF_CPU }, (series, endMs, ns) => {
     const state = stateOf(series);
     foundOf(series).pieces.push({ state, fromMs: endMs - ns / NS, toMs: endMs });
   });
@@ -129,11 +121,13 @@ async function readThreads(store: PartStore, filter: SampleFilter, isLong: boole
   return [...threads.values()];
 }
 
-const OTHER = LANE_STATES.indexOf('blocked:other');
+const OTHER = THREAD_STATES.indexOf('blocked:other');
 
 /** Of other agents, which tell none, it is not known. */
 function stateOf({ attributes }: Series): number {
-  const state = (LANE_STATES as readonly string[]).indexOf(readAttributes(attributes).get(STATE) ?? '');
+  const state = (THREAD_STATES as readonly string[]).indexOf(
+    readAttributes(attributes).get(THREAD_STATE) ?? '',
+  );
   return state < 0 ? OTHER : state;
 }
 
@@ -156,7 +150,7 @@ const overlap = (aFrom: number, aTo: number, bFrom: number, bTo: number): number
 
 /** Of an interval that is shown in part, its part. Without intervals: what samples say. */
 function totalsOf({ pieces, intervals }: Found, fromMs: number, toMs: number): number[] {
-  const totals = new Array<number>(LANE_STATES.length).fill(0);
+  const totals = new Array<number>(THREAD_STATES.length).fill(0);
   if (intervals.size === 0) {
     for (const piece of inTurn(pieces))
       totals[piece.state]! += NS * overlap(piece.fromMs, piece.toMs, fromMs, toMs);
@@ -196,13 +190,13 @@ class Lane {
     this.#fromMs = fromMs;
     this.#steps = steps;
     this.#stepMs = (toMs - fromMs) / steps;
-    this.#placed = new Float64Array(steps * LANE_STATES.length);
-    this.#spread = new Float64Array(steps * LANE_STATES.length);
+    this.#placed = new Float64Array(steps * THREAD_STATES.length);
+    this.#spread = new Float64Array(steps * THREAD_STATES.length);
   }
 
   place({ state, fromMs, toMs }: Piece): void {
     this.#eachStep(fromMs, toMs, (step, ms) => {
-      this.#placed[step * LANE_STATES.length + state]! += ms;
+      this.#placed[step * THREAD_STATES.length + state]! += ms;
     });
   }
 
@@ -218,7 +212,7 @@ class Lane {
     for (let state = 0; state < missing.length; state++) missing[state]! *= share;
     this.#eachStep(startMs, endMs, (step, stepMs) => {
       for (let state = 0; state < missing.length; state++)
-        missing[state]! -= Math.min(this.#placed[step * LANE_STATES.length + state]!, stepMs);
+        missing[state]! -= Math.min(this.#placed[step * THREAD_STATES.length + state]!, stepMs);
       free += this.#freeOf(step, stepMs);
     });
     for (let state = 0; state < missing.length; state++) missing[state] = Math.max(0, missing[state]!);
@@ -227,7 +221,7 @@ class Lane {
     this.#eachStep(startMs, endMs, (step, stepMs) => {
       const part = this.#freeOf(step, stepMs) / all;
       for (let state = 0; state < missing.length; state++)
-        this.#spread[step * LANE_STATES.length + state]! += missing[state]! * part;
+        this.#spread[step * THREAD_STATES.length + state]! += missing[state]! * part;
     });
   }
 
@@ -239,8 +233,8 @@ class Lane {
       const share = (this.#placed[i]! + this.#spread[i]!) / this.#stepMs;
       // less is not seen
       if (share < 0.005) continue;
-      columns.steps.push(Math.floor(i / LANE_STATES.length));
-      columns.states.push(i % LANE_STATES.length);
+      columns.steps.push(Math.floor(i / THREAD_STATES.length));
+      columns.states.push(i % THREAD_STATES.length);
       columns.shares.push(round(Math.min(1, share)));
       columns.spread.push(round(Math.min(1, this.#spread[i]! / this.#stepMs)));
     }
@@ -250,8 +244,8 @@ class Lane {
   /** What is not placed of so much of a step. */
   #freeOf(step: number, ms: number): number {
     let placed = 0;
-    for (let state = 0; state < LANE_STATES.length; state++)
-      placed += this.#placed[step * LANE_STATES.length + state]!;
+    for (let state = 0; state < THREAD_STATES.length; state++)
+      placed += this.#placed[step * THREAD_STATES.length + state]!;
     return Math.max(0, ms - placed);
   }
 

@@ -4,6 +4,7 @@
  */
 import { attributesText, readAttributes } from '../../common/profile/model/attributes.ts';
 import { NO_PERIOD, type ProfileType, typeKey } from '../../common/profile/model/profile-type.ts';
+import { OFF_CPU, THREAD_STATE } from '../../common/profile/model/thread-types.ts';
 import { PartView } from '../store/part-view.ts';
 import type { SeriesGroup } from '../store/series.ts';
 import { SeriesTable } from '../store/series-table.ts';
@@ -18,8 +19,6 @@ export const WALL_TYPE: ProfileType = {
 };
 const WALL = typeKey(WALL_TYPE);
 const CPU = typeKey(CPU_TYPE);
-const OFF_CPU = 'off_cpu/nanoseconds';
-const STATE = 'thread.state';
 
 /** The store with {@link WALL_TYPE} where it has CPU samples and waits, unless somebody sends that type. */
 export function withWallTime(store: TypedStore): TypedStore {
@@ -78,5 +77,5 @@ class RunningPart extends PartView {
 const running = (group: SeriesGroup): SeriesGroup => ({
   ...group,
   periodNanos: 0,
-  attributes: attributesText([...readAttributes(group.attributes), [STATE, 'running']]),
+  attributes: attributesText([...readAttributes(group.attributes), [THREAD_STATE, 'running']]),
 });

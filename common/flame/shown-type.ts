@@ -1,6 +1,7 @@
 /** How the page writes figures of the type that is shown. */
 
 import { findType, UnknownTypeError } from '../profile/model/profile-type.ts';
+import { LOCK, OFF_CPU, THREAD_TIME, WALL_TIME } from '../profile/model/thread-types.ts';
 import { type ValueFormatter, valueFormatter } from '../profile/model/value-format.ts';
 import { formatCpus } from './format.ts';
 import type { TypeAnswer } from './tree-answer.ts';
@@ -65,9 +66,10 @@ export interface TimeScale {
 
 /** Of types whose values are time of threads: how many threads there are at a time, in words. */
 const THREADS: Readonly<Record<string, string>> = {
-  'off_cpu/nanoseconds': 'threads waiting',
-  'wall_time/nanoseconds': 'threads running or waiting',
-  'thread_time/nanoseconds': 'threads',
+  [OFF_CPU]: 'threads waiting',
+  [LOCK]: 'threads waiting',
+  [WALL_TIME]: 'threads running or waiting',
+  [THREAD_TIME]: 'threads',
 };
 
 /** Whole KiB, MiB, … and their halves. */

@@ -1,11 +1,12 @@
 import { IDLE_MODES, type IdleMode } from '../../../common/profile/filters/idle-pools.ts';
 import { libraryOf, RUNTIMES, runtimeLabel } from '../../../common/profile/filters/my-code.ts';
 import type { Transform, TransformName } from '../../../common/profile/filters/transform-list.ts';
+import { LOCK, OFF_CPU, WALL_TIME } from '../../../common/profile/model/thread-types.ts';
 import { formatFilter } from '../state/questions.ts';
 import { readTransforms } from '../state/terms.ts';
 
-const OFF_CPU = 'off_cpu/nanoseconds';
-const WALL = 'wall_time/nanoseconds';
+/** Types that idle threads are in. */
+const WAITING: readonly string[] = [OFF_CPU, WALL_TIME, LOCK];
 
 interface Properties {
   transform: string;
@@ -24,7 +25,7 @@ export function TransformBar({ transform, type, onTransform }: Properties) {
   const set = (idle: string, mine: string): void =>
     onTransform([...term('idle', idle), ...others.map(format), ...term('only', mine)].join(' '));
   const [idle, mine] = [valuesOf('idle'), valuesOf('only')];
-  const isWaiting = type === OFF_CPU || type === WALL || idle !== '';
+  const isWaiting = WAITING.includes(type) || idle !== '';
   return (
     <div class="transforms">
       {isWaiting && <IdleThreads values={idle} onValues={(values) => set(values, mine)} />}

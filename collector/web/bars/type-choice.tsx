@@ -1,4 +1,5 @@
 import { formatterOf, isCpu } from '../../../common/flame/shown-type.ts';
+import { OFF_CPU, THREAD_TIME, WALL_TIME } from '../../../common/profile/model/thread-types.ts';
 import type { TypesAnswer } from '../../api/types.ts';
 
 interface Properties {
@@ -33,9 +34,9 @@ export function TypeChoice({ types, shown, onType }: Properties) {
 
 /** Of the agent's own types. */
 const NAMES: Readonly<Record<string, string>> = {
-  'off_cpu/nanoseconds': 'Waiting',
-  'wall_time/nanoseconds': 'Wall',
-  'thread_time/nanoseconds': 'Threads by state',
+  [OFF_CPU]: 'Waiting',
+  [WALL_TIME]: 'Wall',
+  [THREAD_TIME]: 'Threads by state',
 };
 
 /** The sample type alone says most; two of one name are told apart by the whole name. */

@@ -1,4 +1,5 @@
 import { formatClock, formatDuration, plural } from '../../../common/flame/format.ts';
+import { OFF_CPU, THREAD_STATE } from '../../../common/profile/model/thread-types.ts';
 import type { SamplesAnswer } from '../../api/types.ts';
 import type { ValueCount } from '../../query/read.ts';
 import type { ThreadName } from '../../query/threads.ts';
@@ -7,7 +8,6 @@ import type { UrlState } from '../state/url-state.ts';
 import { useAnswer } from '../state/use-answer.ts';
 import { stateLabel } from '../timeline/state-colours.ts';
 
-const WAITS = 'off_cpu/nanoseconds';
 /** A wait that lasts is told that late. */
 const LATE_MS = 10_000;
 /** CPU samples come that seldom at the usual rates. */
@@ -27,7 +27,7 @@ export function StackOfThread({ state, thread, timeMs, isRunning, change }: Prop
     (['host', 'pid', 'tid'] as const).map((key) => ({ key, operator: '=', values: [String(thread[key])] })),
   );
   const where = `${state.where} ${own}`.trim();
-  const type = isRunning ? 'cpu' : WAITS;
+  const type = isRunning ? 'cpu' : OFF_CPU;
   const span = {
     fromMs: Math.floor(timeMs),
     toMs: Math.ceil(timeMs) + (isRunning ? NEAR_MS : LATE_MS),
@@ -48,7 +48,7 @@ export function StackOfThread({ state, thread, timeMs, isRunning, change }: Prop
         <button
           type="button"
           class="button"
-          onClick={() => change({ view: 'icicle', type: isRunning ? '' : WAITS, where, zoom: '' })}
+          onClick={() => change({ view: 'icicle', type: isRunning ? '' : OFF_CPU, where, zoom: '' })}
         >
           Flame graph of the thread
         </button>
@@ -75,8 +75,7 @@ function useLabels(endMs: number | undefined, { type, where }: { type: string; w
     endMs === undefined
       ? undefined
       : askSpan('values', { fromMs: endMs, toMs: endMs + 1 }, { type, where, label, limit: 1 });
-  const state =
-    useAnswer<{ values: ValueCount[] }>(path('thread.state'), false).value?.values[0]?.value ?? '';
+  const state = useAnswer<{ values: ValueCount[] }>(path(THREAD_STATE), false).value?.values[0]?.value ?? '';
   const waker =
     useAnswer<{ values: ValueCount[] }>(path('thread.waker'), false).value?.values[0]?.value ?? '';
   return { state, waker };
