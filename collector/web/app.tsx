@@ -59,9 +59,9 @@ export function App() {
     search: () => searchBox.current?.focus(),
     help: () => setHelp(true),
     pause: onPause,
-    view: () => change({ view: state.view === 'tree' ? 'icicle' : 'tree' }),
+    view: () => change(({ view }) => ({ view: view === 'tree' ? 'icicle' : 'tree' })),
     range: (index) => change(followed(RANGES[index]!.name)),
-    escape: () => change(lessOf(state)),
+    escape: () => change(lessOf),
   });
   useEffect(() => announce(note.text), [note.text]);
 

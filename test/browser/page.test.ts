@@ -19,6 +19,13 @@ worker:20;start@j;renderPage@j;parse_json@j 40
 `;
 const DEEP = `deep:30;${Array.from({ length: 1200 }, (_, i) => `level${i}@n`).join(';')} 100`;
 
+/** A tab and two keys, all before the page can be drawn. */
+const CLICK_AND_TYPE = `
+  const tab = document.querySelector('#tab-icicle');
+  tab.click();
+  for (const key of ['2', 't']) tab.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+`;
+
 /** Colours that fill more than a few characters: those of boxes. Text, because these types know no browser. */
 const COUNT_COLOURS = `(() => {
   const canvas = document.querySelector('.flame canvas');
@@ -152,6 +159,15 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.getByRole('tab', { name: 'Icicle' }).click();
     await page.keyboard.press('2');
     await untilBoxes(21);
+    expect(page.url()).toContain('range=5m');
+  });
+
+  it('keeps a change when another follows before the page is drawn again', async () => {
+    await push(TEXT);
+    await open('#view=top');
+    await page.getByText('100 samples ·').waitFor();
+    await page.evaluate(CLICK_AND_TYPE);
+    await page.getByRole('tab', { name: 'Call tree', selected: true }).waitFor();
     expect(page.url()).toContain('range=5m');
   });
 
