@@ -26,9 +26,9 @@ it('says what was sampled beside CPU time', () => {
     sampleType: { type: 'off_cpu', unit: 'nanoseconds' },
   };
   expect(recorded('a 3\n', { others: [profile] })[0]).toBe(
-    '3 samples, 2.5 s of off_cpu of 1 process in 10.0 s, written to out.pb.gz',
+    '3 samples, 2.5 s of waiting of 1 process in 10.0 s, written to out.pb.gz',
   );
-  expect(recorded('', { profile })[0]).toMatch(/^2.5 s of off_cpu of 1 process/);
+  expect(recorded('', { profile })[0]).toMatch(/^2.5 s of waiting of 1 process/);
 });
 
 it('says what was lost, and what is incomplete', () => {

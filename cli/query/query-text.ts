@@ -37,7 +37,7 @@ interface FunctionRow {
 const percent = (part: number, of: number): string =>
   `${(of === 0 ? 0 : (100 * part) / of).toFixed(1)}%`.padStart(6);
 
-/** `6148 samples`, `7.05 s of off_cpu`. */
+/** `6148 samples`, `7.05 s of waiting`. */
 const amount = (value: number, type: ShownType | undefined): string =>
   isCpu(type) ? `${value} samples` : valueFormatter(type).of(value);
 
@@ -134,7 +134,7 @@ export function diffText(answer: {
   return [
     `base: ${describeBasis(base)}`,
     `now:  ${describeBasis(now)}`,
-    `points   base    now  function, by its own share of the ${isCpu(now.type) ? 'samples' : now.type.type}`,
+    `points   base    now  function, by its own share of the ${isCpu(now.type) ? 'samples' : valueFormatter(now.type).column}`,
     ...rows,
     ...leftOut(answer.functionCount - rows.length, 'functions'),
   ];

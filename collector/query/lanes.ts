@@ -17,14 +17,13 @@ import type { SampleFilter, Store } from '../store/store.ts';
 import { CPU_TYPE } from '../store/stored-type.ts';
 import { partsOf } from './levels.ts';
 import { rowQuery, weightOf } from './read.ts';
+import { withLate } from './spread.ts';
 import { type ThreadName, threadKey } from './threads.ts';
 
 type PartStore = Pick<Store, 'parts'>;
 
 const RUNNING = 0;
 
-/** A wait that lasts is reported every interval of the agent, at its end. */
-const LATE_MS = 10_000;
 /** A step of such length holds whole intervals. */
 const LONG_STEP_MS = 5000;
 const NS = 1e6;
@@ -102,7 +101,7 @@ async function readThreads(store: PartStore, filter: SampleFilter, isLong: boole
     threads.set(key, found);
     return found;
   };
-  const late = { ...filter, toMs: filter.toMs + LATE_MS };
+  const late = withLate(filter);
   await eachRow(store, { ...late, type: THREAD_TIME }, (series, endMs, ns) => {
     const { intervals } = foundOf(series);
     const interval = intervals.get(endMs) ?? { endMs, ms: new Float64Array(THREAD_STATES.length) };

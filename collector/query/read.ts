@@ -33,6 +33,7 @@ import type {
 import type { LeafSums } from './flame/leaf-sums.ts';
 import { FoldingParts } from './fold-parts.ts';
 import { addLevelSteps, isLevel, partsOf } from './levels.ts';
+import { isSpread, spread, withLate } from './spread.ts';
 import { readSums, type SumsRead, takeFunctions } from './summed-parts.ts';
 import { transformParts } from './transforms.ts';
 
@@ -144,13 +145,9 @@ export async function visitWindow(
   }
   for (const seen of cpusByHost.values()) window.cpus += seen.size;
   const size = { samples: window.samples, partCount: found.length };
-  if (isLevel(parts)) {
+  if (isLevel(parts) || isSpread(parts, (filter.toMs - filter.fromMs) / steps)) {
     window.timeline.fill(0);
-    await addLevelSteps(await store.parts(filter), filter, {
-      steps,
-      id: undefined,
-      groupOf: async () => () => window.timeline,
-    });
+    await addSteps(store, filter, { steps, by: undefined }, () => window.timeline);
   }
   const summed = precision === 'shown' ? parts : [];
   const sums = await readSums(summed, filter, { samples: window.samples * share, isExact });
@@ -371,7 +368,9 @@ export async function readLargestGroups(
   await addSteps(store, filter, { steps, by }, (value) => groups.get(value) ?? other);
   const sum = (counts: Float64Array): number => counts.reduce((a, b) => a + b, 0);
   // Of a level what was told last is not the sum of the steps.
-  const isState = isLevel(await store.parts(filter));
+  const parts = await store.parts(filter);
+  // and of what is spread the steps lack what was before them
+  const isState = isLevel(parts) || isSpread(parts, (filter.toMs - filter.fromMs) / steps);
   const last = isState ? (values ?? (await readValues(store, filter, 'process'))) : [];
   const all = last.reduce((total, { samples }) => total + samples, 0);
   const lastOf = (wanted: string): number =>
@@ -403,7 +402,7 @@ async function addSteps(
 ): Promise<void> {
   const stepMs = (filter.toMs - filter.fromMs) / steps;
   const id = by === undefined || by === 'cpu' ? by : isGroupLabel(by) ? 'group' : 'series';
-  const parts = await store.parts(filter);
+  let parts = await store.parts(filter);
   if (isLevel(parts)) {
     const reader = async (part: SamplePart) => {
       const describe = await valueReader(part, by);
@@ -412,9 +411,15 @@ async function addSteps(
     await addLevelSteps(parts, filter, { steps, id, groupOf: reader });
     return;
   }
+  const isOver = isSpread(parts, stepMs);
+  const range = isOver ? withLate(filter) : filter;
+  if (isOver) parts = await store.parts(range);
   for (const part of parts) {
     const masks = await compileMasks(filter.where, part);
-    const rows = await part.rows(rowQuery(filter, masks, id === undefined ? ['time'] : [id, 'time'], stepMs));
+    const columns: Column[] = id === undefined ? ['time'] : [id, 'time'];
+    // waits of two threads are not one of twice the length
+    if (isOver && id !== 'series') columns.push('series');
+    const rows = await part.rows(rowQuery(range, masks, columns, isOver ? 1 : stepMs));
     const ids = { cpu: rows.cpus, group: rows.groups, series: rows.series };
     const describe = await valueReader(part, by);
     const known = new Map<number, Float64Array>();
@@ -426,7 +431,9 @@ async function addSteps(
         group = groupOf(describe(value));
         known.set(value, group);
       }
-      group[stepOf(rows.times![row]! + shift, stepMs, steps)]! += weightOf(rows, row);
+      const atMs = rows.times![row]! + shift;
+      if (isOver) spread(group, atMs, weightOf(rows, row), stepMs);
+      else group[stepOf(atMs, stepMs, steps)]! += weightOf(rows, row);
     }
   }
 }

@@ -78,7 +78,7 @@ describe('a picture', () => {
   it('tells other types in their unit', () => {
     const nodes = { ...response.nodes, self: [1e9, 6_050_000_000] };
     const waited = buildModel({ ...response, type: OFF_CPU, samples: 7_050_000_000, nodes });
-    expect(describeView(waited, 0)).toBe('7.05 s of off_cpu');
+    expect(describeView(waited, 0)).toBe('7.05 s of waiting');
     expect(describeBox(waited, 1, 0)).toContain('6.05 s, 6.05 s of its own');
     const inUse = buildModel({ ...response, type: IN_USE });
     expect(describeView(inUse, 0)).toBe('4 bytes of inuse_space, the last value of each process');

@@ -59,6 +59,8 @@ export function testTypes(now: () => number, makePlace: () => Place, lasts = tru
         ['p', Float64Array.of(7_050_000_000)],
         ['q', Float64Array.of(big)],
       ]);
+      const waits = [...(await readTimeline(store, filter, 7200, 'process')).get('p')!].slice(3591, 3600);
+      expect(waits).toEqual([0, 1e6, ...Array(6).fill(1e9), 1_049_000_000]);
       const counts = (await store.parts(filter)).map((part) => part.countSamples(filter));
       expect(await Promise.all(counts)).toEqual([3]);
       expect(await store.parts({ ...everything(), type: 'no/type' })).toEqual([]);

@@ -17,7 +17,7 @@ interface Properties {
   onMenu(request: MenuRequest): void;
 }
 
-/** The last says what is counted: `Samples`, `Off_cpu`. */
+/** The last says what is counted: `Samples`, `Waiting`. */
 const headsOf = ({ type }: FlameModel) => {
   const { column } = formatterOf(type);
   return [{ name: 'Total' }, { name: 'Self' }, { name: column[0]!.toUpperCase() + column.slice(1) }];

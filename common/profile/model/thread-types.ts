@@ -8,6 +8,14 @@ export const WALL_TIME = 'wall_time/nanoseconds';
 /** Waits for locks alone: --event lock. */
 export const LOCK = 'lock/nanoseconds';
 
+/** What their values are amounts of, in a sentence. */
+export const WORDS: Readonly<Record<string, string>> = {
+  [OFF_CPU]: 'waiting',
+  [THREAD_TIME]: 'thread time',
+  [WALL_TIME]: 'wall time',
+  [LOCK]: 'waiting for locks',
+};
+
 export const THREAD_STATE = 'thread.state';
 /** Name of the thread that has ended a wait. */
 export const THREAD_WAKER = 'thread.waker';

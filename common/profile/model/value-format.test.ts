@@ -29,7 +29,7 @@ describe('valueFormatter', () => {
   ])('writes %d nanoseconds as %s', (value, text) => {
     const formatter = format('off_cpu', 'nanoseconds');
     expect(formatter.amount(value)).toBe(text);
-    expect(formatter.of(value)).toBe(`${text} of off_cpu`);
+    expect(formatter.of(value)).toBe(`${text} of waiting`);
   });
 
   it.each([

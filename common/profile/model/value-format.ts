@@ -2,15 +2,16 @@
  * How values of a profile type are written: one formatter for each unit. Axes, tooltips, tables and texts ask it, so that nobody
  * else has to know that a value may be a number of samples, a time or a size.
  */
+import { WORDS } from './thread-types.ts';
 
 export interface ValueFormatter {
-  /** Head of a column of cells: `samples`, `off_cpu`. */
+  /** Head of a column of cells: `samples`, `waiting`, `alloc_space`. */
   readonly column: string;
   /** With its unit: `1,234 samples`, `7.05 s`, `327 MiB`. */
   amount(value: number): string;
   /** Under a head that says what is counted: `1,234`, `7.05 s`. */
   cell(value: number): string;
-  /** With what it is an amount of: `1,234 samples`, `7.05 s of off_cpu`. */
+  /** With what it is an amount of: `1,234 samples`, `7.05 s of waiting`. */
   of(value: number): string;
   /** A value for each second, as an axis of time writes it: `1,234/s`, `2.5 s/s`, `12 MiB/s`. */
   perSecond(value: number): string;
@@ -27,11 +28,12 @@ export function valueFormatter(valueType: NamedUnit): ValueFormatter {
   const { type, unit } = valueType;
   if (unit === 'count' || unit === '') return countFormatter(type || 'values');
   const cell = UNITS.get(unit) ?? ((value: number): string => `${number(value)} ${unit}`);
+  const word = WORDS[`${type}/${unit}`] ?? type;
   return {
-    column: type || unit,
+    column: word || unit,
     amount: cell,
     cell,
-    of: (value) => (type === '' ? cell(value) : `${cell(value)} of ${type}`),
+    of: (value) => (word === '' ? cell(value) : `${cell(value)} of ${word}`),
     perSecond: (value) => `${cell(value)}/s`,
   };
 }

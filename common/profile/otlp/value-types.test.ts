@@ -84,9 +84,9 @@ describe('off-CPU time', () => {
   );
 
   it('is a time in reports, and in the text of a report that is refused as a profile', () => {
-    expect([...formatReport(waits(), { by: 'function' })][0]).toBe('7.05 s of off_cpu, 2 functions\n');
+    expect([...formatReport(waits(), { by: 'function' })][0]).toBe('7.05 s of waiting, 2 functions\n');
     const text = writeProfile('a.txt', waits());
-    expect(Buffer.from(text).toString()).toMatch(/^7\.05 s of off_cpu, 1 stack\n/);
+    expect(Buffer.from(text).toString()).toMatch(/^7\.05 s of waiting, 1 stack\n/);
     expect(() => readProfile('a.txt', text)).toThrow('it is a report');
   });
 
@@ -97,7 +97,7 @@ describe('off-CPU time', () => {
     ]);
     const diff = diffProfiles(waits(), after, { by: 'function', threshold: 0.01, failOn: undefined, top: 9 });
     expect(diff).toMatchObject({ unit: 'off_cpu/nanoseconds', values: { before: 7.05e9, after: 2e9 } });
-    expect(formatDiff(diff)).toMatch(/^7\.05 s of off_cpu before, 2 s after; .* all off_cpu\/nanoseconds\)/);
+    expect(formatDiff(diff)).toMatch(/^7\.05 s of waiting before, 2 s after; .* all off_cpu\/nanoseconds\)/);
   });
 
   it('ends at its timestamp in a Chrome trace, and none lies over another', () => {
