@@ -54,6 +54,42 @@ struct ef_user_regs {
 #define SIGNAL_SP 31
 #define SIGNAL_PC 32
 
+/* By their DWARF numbers, the program counter's behind them. */
+#define FOR_EACH_USER_REGISTER(do_with) \
+	do_with(0, x[0]); \
+	do_with(1, x[1]); \
+	do_with(2, x[2]); \
+	do_with(3, x[3]); \
+	do_with(4, x[4]); \
+	do_with(5, x[5]); \
+	do_with(6, x[6]); \
+	do_with(7, x[7]); \
+	do_with(8, x[8]); \
+	do_with(9, x[9]); \
+	do_with(10, x[10]); \
+	do_with(11, x[11]); \
+	do_with(12, x[12]); \
+	do_with(13, x[13]); \
+	do_with(14, x[14]); \
+	do_with(15, x[15]); \
+	do_with(16, x[16]); \
+	do_with(17, x[17]); \
+	do_with(18, x[18]); \
+	do_with(19, x[19]); \
+	do_with(20, x[20]); \
+	do_with(21, x[21]); \
+	do_with(22, x[22]); \
+	do_with(23, x[23]); \
+	do_with(24, x[24]); \
+	do_with(25, x[25]); \
+	do_with(26, x[26]); \
+	do_with(27, x[27]); \
+	do_with(28, x[28]); \
+	do_with(29, x[29]); \
+	do_with(30, x[30]); \
+	do_with(31, sp); \
+	do_with(32, pc)
+
 #define PROCESSOR_MODE(regs) ((regs)->pstate)
 #define KERNEL_MODE 5 /* PSR_MODE_EL1h */
 

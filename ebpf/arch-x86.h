@@ -57,6 +57,26 @@ struct ef_user_regs {
 #define SIGNAL_SP 15
 #define SIGNAL_PC 16
 
+/* By their DWARF numbers, the program counter's behind them. */
+#define FOR_EACH_USER_REGISTER(do_with) \
+	do_with(0, rax); \
+	do_with(1, rdx); \
+	do_with(2, rcx); \
+	do_with(3, rbx); \
+	do_with(4, rsi); \
+	do_with(5, rdi); \
+	do_with(6, rbp); \
+	do_with(7, rsp); \
+	do_with(8, r8); \
+	do_with(9, r9); \
+	do_with(10, r10); \
+	do_with(11, r11); \
+	do_with(12, r12); \
+	do_with(13, r13); \
+	do_with(14, r14); \
+	do_with(15, r15); \
+	do_with(16, rip)
+
 #define PROCESSOR_MODE(regs) ((regs)->cs)
 #define KERNEL_MODE 0x10 /* __KERNEL_CS */
 

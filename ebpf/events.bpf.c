@@ -89,27 +89,41 @@ int take_perf_event(struct bpf_perf_event_data *ctx)
 }
 
 /* By an instruction of its own for each: clang would add to the pointer, which the verifier refuses. */
-#define USER_ARGUMENT(number) \
+#define USER_REGISTER(number, member) \
 	case number: \
 		asm volatile("%0 = *(u64 *)(%1 + %2)" \
 			     : "=r"(word) \
-			     : "r"(ctx), "i"(&USER_ARGUMENT_##number((struct ef_user_regs *)0))); \
+			     : "r"(ctx), "i"(offsetof(struct ef_user_regs, member))); \
 		break
 
-static __always_inline u64 user_argument(const struct ef_user_regs *ctx,
-					 const volatile struct ef_event_field *field)
+static __always_inline u64 user_register(const struct ef_user_regs *ctx, u32 number)
 {
 	u64 word = 0;
 
-	switch (field->argument) {
-		USER_ARGUMENT(0);
-		USER_ARGUMENT(1);
-		USER_ARGUMENT(2);
-		USER_ARGUMENT(3);
-		USER_ARGUMENT(4);
-		USER_ARGUMENT(5);
+	switch (number) {
+		FOR_EACH_USER_REGISTER(USER_REGISTER);
 	}
-	return narrow(word, field);
+	return word;
+}
+
+/* False where it can't be read. */
+static __always_inline bool read_user_field(const struct ef_user_regs *ctx,
+					    const volatile struct ef_event_field *field, u64 *value)
+{
+	u64 word = field->offset, at;
+
+	switch (field->kind) {
+	case EF_EVENT_FIELD_REGISTER:
+		word = user_register(ctx, field->argument) >> (field->offset & 63);
+		break;
+	case EF_EVENT_FIELD_MEMORY:
+		at = word + user_register(ctx, field->argument) + user_register(ctx, field->index) * field->scale;
+		word = 0;
+		if (read_or_count(&word, (field->size & 7) ?: 8, at, EF_COUNTER_events_value_failed))
+			return 0;
+	}
+	*value = narrow(word, field);
+	return 1;
 }
 
 /* A place in user code. */
@@ -117,10 +131,13 @@ SEC("kprobe")
 int on_probe(struct ef_user_regs *ctx)
 {
 	const volatile struct ef_event *e = &config.event;
+	u64 filtered = 0, value = 1;
 
-	if (e->comparison && !is_as_filtered(user_argument(ctx, &e->filter)))
+	if (e->comparison && (!read_user_field(ctx, &e->filter, &filtered) || !is_as_filtered(filtered)))
 		return 0;
-	if (!begin_event(e->value.kind ? user_argument(ctx, &e->value) : 1))
+	if (e->value.kind && !read_user_field(ctx, &e->value, &value))
+		return 0;
+	if (!begin_event(value))
 		return 0;
 	bpf_tail_call(ctx, &probe_takers, 0);
 	return give_event_up();

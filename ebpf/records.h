@@ -343,20 +343,24 @@ struct ef_attachment {
 /* A weight of 1: of how many waits or events a sampled one is. Weights have 16 bits behind the point. */
 #define EF_WEIGHT_ONE 65536
 
-/* A number that an event has. */
+/* A number that an event has. Registers go by their DWARF numbers. */
 struct ef_event_field {
 	__u32 kind;     /* enum ef_event_field_kind */
-	__u32 argument; /* number of the tracepoint's */
-	__u32 offset;   /* of the member that the argument points to */
+	__u32 argument; /* number of the tracepoint's, or of the register, of memory the first */
+	__s64 offset;   /* of the member, or of the memory; of a register: its lowest bit; or the constant */
 	__u32 size;     /* 1, 2, 4 or 8 */
 	__u32 is_signed;
-	__u32 reserved;
+	__u32 index; /* the register of memory that is added so many times */
+	__u32 scale;
 };
 
 enum ef_event_field_kind {
 	EF_EVENT_FIELD_NONE = 0,
 	EF_EVENT_FIELD_ARGUMENT = 1,
 	EF_EVENT_FIELD_MEMBER = 2, /* of the kernel's struct that the argument points to */
+	EF_EVENT_FIELD_REGISTER = 3,
+	EF_EVENT_FIELD_MEMORY = 4, /* of the process */
+	EF_EVENT_FIELD_CONSTANT = 5,
 };
 
 enum ef_event_comparison {

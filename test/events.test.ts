@@ -14,6 +14,7 @@ const ALL = ['--event-budget', '10000'];
 
 interface Recorded {
   profile: Profile;
+  profiles: readonly Profile[];
   /** What the command itself printed, and what is said of the events. */
   said: string;
   told: string;
@@ -30,7 +31,7 @@ function record(event: string, command: string[], flags: string[] = []): Recorde
   const { profiles } = readProfiles(file, readFileSync(file));
   const profile = profiles.find(({ type }) => type.sampleType.type === event);
   expect(profile, stderr).toBeDefined();
-  return { profile: profile!, said: stdout.trim(), told: stderr };
+  return { profile: profile!, profiles, said: stdout.trim(), told: stderr };
 }
 
 const total = ({ samples }: Profile): number => samples.reduce((sum, { value }) => sum + value, 0);
@@ -119,6 +120,10 @@ describe.skipIf(missingRights)('events', () => {
     const { profile, told } = record(`uprobe:${program}:main.(*order).add`, [program], ALL);
     expect(exactly(told)).toBe(20_000);
     expect(under(profile, 'main.main')).toBe(total(profile));
+    // the receiver is arg0
+    const sold = record(`uprobe:${program}:main.(*order).add,value=arg1,if=arg1>19990`, [program], ALL);
+    expect(sold.told).toContain(': 9 events, the stacks of all of them');
+    expect(total(sold.profile)).toBe(9 * 19_995);
     expect(refused(`uretprobe:${program}:main.(*order).add`)).toContain('Go moves stacks');
   });
 
@@ -174,6 +179,41 @@ describe.skipIf(missingRights)('events', () => {
   });
 });
 
+const hasSdt = spawnSync('gcc', ['-E', '-include', 'sys/sdt.h', '-xc', '/dev/null']).status === 0;
+if (!hasSdt) console.log('skipped: no sys/sdt.h (systemtap-sdt-dev)');
+
+describe.skipIf(missingRights || !hasSdt)('arguments of probes', () => {
+  it('are the values of events, and choose them, wherever the compiler has put them', () => {
+    const calls = 100;
+    const program = compile('probes', 'gcc', ['-O2', '-g'], 'probes.c');
+    const sums = {
+      'sell,value=arg0': (calls * (calls - 1)) / 2,
+      'sell,value=arg1': calls * 250,
+      'sell,value=arg2:u16,if=arg3==-7': calls * (65_536 - 5),
+      'sell,value=arg0,if=arg1==400': (calls / 4) * (calls / 2 + 1),
+      'refuse,value=arg0': calls * 3,
+      'restock,value=arg0': calls * 22,
+    };
+    const events = Object.keys(sums).map((probe) => `usdt:${program}:shop:${probe}`);
+    const others = events.slice(1).flatMap((event) => ['--event', event]);
+    const { profiles } = record(events[0]!, [program, `${calls}`], [...ALL, ...others]);
+    for (const [i, [probe, sum]] of Object.entries(sums).entries()) {
+      const profile = profiles.find(({ type }) => type.sampleType.type === events[i]);
+      expect([probe, profile && total(profile), profile && under(profile, 'main')]).toEqual([
+        probe,
+        sum,
+        sum,
+      ]);
+    }
+  });
+
+  it('that are not there are told', () => {
+    expect(refused('uprobe:libc:write,value=arg9')).toMatch(
+      /there is no arg9: its arguments are arg0 to arg[57]/,
+    );
+  });
+});
+
 const python = ['/usr/bin/python3'].find((path) => hasTool(path) && hasUsdt(path));
 if (!python) console.log('skipped: Python of the system has no probes of its own');
 
@@ -195,5 +235,19 @@ describe.skipIf(missingRights || !python)("a program's own probes", () => {
     expect(exactly(told)).toBeGreaterThanOrEqual(300);
     // the runtime is loaded when it is first met
     expect(under(profile, 'collect')).toBeGreaterThanOrEqual(100);
+  });
+
+  it('say how many objects were collected', () => {
+    const found = record(
+      `usdt:${python}:python:gc__done,value=arg0,unit=objects,if=arg0>1000`,
+      [
+        python!,
+        '-c',
+        'import gc, os\nclass Node: pass\ngc.collect(); gc.disable(); total = 0\nfor i in range(10):\n  for j in range(1001 + i):\n    node = Node(); node.me = node; del node\n  total += gc.collect()\nprint(total, flush=True)\nos._exit(0)',
+      ],
+      ALL,
+    );
+    expect(exactly(found.told)).toBe(10);
+    expect(total(found.profile)).toBe(Number(found.said));
   });
 });

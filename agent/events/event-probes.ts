@@ -9,7 +9,8 @@ import { WorkerClient } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { allocatorLibraries, probesOfAllocator } from './allocators.ts';
 import { type EventSpec, isProbe, type ProbeSpec } from './event-spec.ts';
-import type { ProbeAnswer, ProbeRequest } from './find-probes.ts';
+import { fieldsOf } from './probe-fields.ts';
+import type { ProbeAnswer, ProbeRequest } from './probe-request.ts';
 import type { ProbeProgram, ProbeSite } from './probe-site.ts';
 import { findProbedFile, withOpenFile } from './probed-file.ts';
 
@@ -103,9 +104,14 @@ export class EventProbes {
     // a program need not have an allocator of its own
     if (found.length === 0 && !(spec.kind === 'malloc' && spec.path === undefined))
       throw new CannotProfile(notFound(spec, path, similar));
-    return found.flatMap(({ offset, semaphore, name }) =>
-      programsOf(spec, name).map((program) => ({ path, offset, semaphore, ...program })),
-    );
+    return found.flatMap((one) => {
+      const { offset, semaphore, name } = one;
+      const fields = fieldsOf(spec, one.arguments);
+      return programsOf(spec, name).map((program) => ({
+        ...{ path, offset, semaphore, ...program },
+        ...(fields && { fields }),
+      }));
+    });
   }
 
   async #search(path: string, wanted: ProbeRequest['wanted']): Promise<ProbeAnswer> {

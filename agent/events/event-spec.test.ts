@@ -24,6 +24,13 @@ test.each([
   ['uprobe:app:operator+', { symbol: 'operator+', offset: 0 }],
   ['usdt:/usr/bin/python3:python:gc__start', { kind: 'usdt', provider: 'python', name: 'gc__start' }],
   [
+    'usdt:python3:python:gc__done,value=arg0,unit=objects,if=arg0:u32!=0',
+    {
+      ...{ name: 'gc__done', value: 'arg0', unit: 'objects' },
+      filter: { field: 'arg0:u32', comparison: '!=', operand: 0n },
+    },
+  ],
+  [
     'tracepoint:sched:sched_process_fork',
     { kind: 'tracepoint', category: 'sched', value: undefined, filter: undefined },
   ],
@@ -49,7 +56,8 @@ describe('what is no event is told, with what to write', () => {
     ['tracepoint:kmem:kmalloc,value=', /value=FIELD/],
     ['uprobe:a:b+9999999999', /uprobe:PATH/],
     ['uretprobe:libc', /uretprobe:PATH:SYMBOL/],
-    ['uprobe:libc:read,value=arg6', /value=arg0/],
+    ['uprobe:libc:read,value=arg', /value=arg0/],
+    ['usdt:a:b:c,value=x', /value=arg0/],
     ['malloc:', /malloc:PATH/],
     ['malloc,every=0', /every=BYTES/],
     ['mallocs', /no event "mallocs"/],

@@ -24,7 +24,7 @@ export interface FieldSettings {
   filter: { field: string; comparison: Comparison; operand: bigint } | undefined;
 }
 
-/** Code at a symbol of a file; fields are its arguments, by the C calling convention. */
+/** Code at a symbol of a file; fields are the words that it is called with, as C or Go passes them. */
 export interface UprobeSpec extends FieldSettings {
   kind: 'uprobe';
   text: string;
@@ -43,8 +43,8 @@ export interface UretprobeSpec {
   symbol: string;
 }
 
-/** A probe that the program's authors have put there. */
-export interface UsdtSpec {
+/** A probe that the program's authors have put there; fields are its arguments. */
+export interface UsdtSpec extends FieldSettings {
   kind: 'usdt';
   text: string;
   path: string;
@@ -184,9 +184,11 @@ const PARSERS: Readonly<Record<string, (text: string) => EventSpec>> = {
 
 const MAX_OFFSET = 1 << 20;
 
+const ARGUMENT = String.raw`arg\d\d?(?::[iu](?:8|16|32|64))?`;
+
 /** What follows a symbol is an offset where it is a number. */
 const UPROBE = new RegExp(
-  String.raw`^uprobe:([^:]+):(.+?)(?:\+(0x[0-9a-f]+|\d+))?(${settingsPattern('arg[0-5](?::[iu](?:8|16|32))?')})$`,
+  String.raw`^uprobe:([^:]+):(.+?)(?:\+(0x[0-9a-f]+|\d+))?(${settingsPattern(ARGUMENT)})$`,
   'i',
 );
 
@@ -208,13 +210,15 @@ function parseUretprobe(text: string): UretprobeSpec {
   return { kind: 'uretprobe', text, path, symbol };
 }
 
+const USDT = new RegExp(`^usdt:([^:]+):([^:,]+):([^:,]+)(${settingsPattern(ARGUMENT)})$`, 'i');
+
 function parseUsdt(text: string): UsdtSpec {
-  const [, path, provider, name] = /^usdt:([^:]+):([^:]+):([^:]+)$/.exec(text) ?? [];
+  const [, path, provider, name, settings = ''] = USDT.exec(text) ?? [];
   if (path === undefined || provider === undefined || name === undefined)
     throw new BadEvent(
-      `"${text}" is no probe: write usdt:PATH:PROVIDER:NAME, such as usdt:libc:libc:memory_heap_new`,
+      `"${text}" is no probe: write usdt:PATH:PROVIDER:NAME, such as usdt:python3:python:gc__start, with ,value=arg0, ,unit=UNIT and ,if=arg1>NUMBER behind it where wanted`,
     );
-  return { kind: 'usdt', text, path, provider, name };
+  return { kind: 'usdt', text, path, provider, name, ...readSettings(settings) };
 }
 
 /** As Go's heap profiles. */

@@ -4,7 +4,8 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { bufferSource } from '../../common/base/byte-source.ts';
 import { parseElf } from '../../common/elf/elf.ts';
-import { createProbeHandler, findAllocators, findFunctions, findUsdt } from './find-probes.ts';
+import { createProbeHandler, findAllocators, findFunctions } from './find-probes.ts';
+import { findUsdt } from './find-usdt.ts';
 import { findProbedFile } from './probed-file.ts';
 
 const NODE = process.execPath;
@@ -29,16 +30,16 @@ test('a method of C++ is found by its name with parameters, or without', () => {
   );
   expect(without!.length).toBeGreaterThan(0);
   const expected = offsetOf(full);
-  if (expected !== undefined) expect(withParameters).toContainEqual({ offset: expected, semaphore: 0 });
+  if (expected !== undefined)
+    expect(withParameters).toContainEqual(expect.objectContaining({ offset: expected, semaphore: 0 }));
   for (const { offset } of without!) expect(offset).toBeGreaterThan(0);
 });
 
 test('a function of C is found, and so is an instruction behind its start', () => {
   const [at] = findFunctions(node, [], { symbol: 'uv_run', offset: 0, isAtReturn: false }).found;
   expect(at!.offset).toBe(offsetOf('uv_run'));
-  expect(findFunctions(node, [], { symbol: 'uv_run', offset: 4, isAtReturn: false }).found).toEqual([
-    { offset: at!.offset + 4, semaphore: 0 },
-  ]);
+  const behind = findFunctions(node, [], { symbol: 'uv_run', offset: 4, isAtReturn: false }).found;
+  expect(behind.map(({ offset }) => offset)).toEqual([at!.offset + 4]);
 });
 
 test('functions of an allocator are found, each place once', () => {

@@ -1,3 +1,5 @@
+import type { UserField } from './event-field.ts';
+
 /** What runs at a place. */
 export interface ProbeProgram {
   /** Of the event's BPF object. */
@@ -14,4 +16,11 @@ export interface ProbeSite extends ProbeProgram {
   offset: number;
   /** Offset of the u16 that says whether somebody listens; 0: there is none. */
   semaphore: number;
+  /** Where the event's value is there, and what it is chosen by. */
+  fields?: SiteFields;
+}
+
+export interface SiteFields {
+  value?: UserField;
+  filter?: UserField;
 }

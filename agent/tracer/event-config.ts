@@ -1,13 +1,13 @@
 /** The settings of one event as its program has them: struct ef_event. */
-import type { TracepointField } from '../base/native.ts';
+import type { EventField } from '../events/event-field.ts';
 import type { Comparison } from '../events/event-spec.ts';
 import { CONFIG, EventComparison, EventFieldKind } from '../records/records.gen.ts';
 
 export interface EventFields {
   /** The event's value; 1 without it. */
-  value?: TracepointField;
+  value?: EventField;
   /** Which events are counted at all. */
-  filter?: TracepointField;
+  filter?: EventField;
   comparison?: Comparison;
   operand?: bigint;
   /** Of allocations: bytes of which one stack is taken. */
@@ -41,15 +41,37 @@ export function encodeEvent(
 }
 
 /** `at` is where a struct ef_event_field begins. */
-function encodeField(config: Buffer, at: number, field: TracepointField): void {
-  const { argument, offset, bytes, isSigned } = field;
+function encodeField(config: Buffer, at: number, field: EventField): void {
   const from = at - CONFIG.eventValueKind;
-  config.writeUInt32LE(
-    offset < 0 ? EventFieldKind.ARGUMENT : EventFieldKind.MEMBER,
-    from + CONFIG.eventValueKind,
-  );
+  const { kind, argument, offset, index = 0, scale = 0 } = partsOf(field);
+  config.writeUInt32LE(kind, from + CONFIG.eventValueKind);
   config.writeUInt32LE(argument, from + CONFIG.eventValueArgument);
-  config.writeUInt32LE(Math.max(0, offset), from + CONFIG.eventValueOffset);
-  config.writeUInt32LE(bytes, from + CONFIG.eventValueSize);
-  config.writeUInt32LE(isSigned ? 1 : 0, from + CONFIG.eventValueIsSigned);
+  config.writeBigInt64LE(BigInt(offset), from + CONFIG.eventValueOffset);
+  config.writeUInt32LE(field.bytes, from + CONFIG.eventValueSize);
+  config.writeUInt32LE(field.isSigned ? 1 : 0, from + CONFIG.eventValueIsSigned);
+  config.writeUInt32LE(index, from + CONFIG.eventValueIndex);
+  config.writeUInt32LE(scale, from + CONFIG.eventValueScale);
+}
+
+interface FieldParts {
+  kind: number;
+  argument: number;
+  offset: number;
+  index?: number;
+  scale?: number;
+}
+
+function partsOf(field: EventField): FieldParts {
+  switch (field.kind) {
+    case 'argument':
+      return { kind: EventFieldKind.ARGUMENT, argument: field.argument, offset: 0 };
+    case 'member':
+      return { kind: EventFieldKind.MEMBER, argument: field.argument, offset: field.offset };
+    case 'register':
+      return { kind: EventFieldKind.REGISTER, argument: field.register, offset: field.lowestBit };
+    case 'memory':
+      return { ...field, kind: EventFieldKind.MEMORY, argument: field.base };
+    case 'constant':
+      return { kind: EventFieldKind.CONSTANT, argument: 0, offset: field.value };
+  }
 }

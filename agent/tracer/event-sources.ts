@@ -4,11 +4,12 @@
  */
 
 import { CannotProfile } from '../base/cannot-profile.ts';
-import type { Native, NativeBpfObject, TracepointField } from '../base/native.ts';
+import type { Native, NativeBpfObject } from '../base/native.ts';
 import { ALLOCATOR_PROGRAMS } from '../events/allocators.ts';
+import type { EventField } from '../events/event-field.ts';
 import type { MmapSpec, TracepointSpec } from '../events/event-spec.ts';
 import type { EventSourcesOptions, SourceSpec } from '../events/event-types.ts';
-import type { ProbeSite } from '../events/probe-site.ts';
+import type { ProbeSite, SiteFields } from '../events/probe-site.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { Context, EF_MAX_EVENTS, EVENT_CALLER, EventTotal } from '../records/records.gen.ts';
 import { type EventFields, encodeEvent } from './event-config.ts';
@@ -26,6 +27,8 @@ export interface EventTotals {
   samples: number;
 }
 
+/** Of the arguments of one probe. */
+const MAX_LAYOUTS = 32;
 const TOTALS_OF_EVENT = Object.keys(EventTotal).length;
 
 /** What is attached, what it jumps to, and by way of which map. */
@@ -79,6 +82,8 @@ export const openEventPrograms = (
     openPrograms(open, kinds, runtimes, share),
   );
 
+const SOME_FIELD: EventField = { kind: 'member', argument: 0, offset: 8, bytes: 4, isSigned: true };
+
 /** Of one object. */
 function openPrograms(
   open: OpenObject,
@@ -87,8 +92,7 @@ function openPrograms(
   share: readonly NativeBpfObject[],
 ): NativeBpfObject {
   const programs = kinds.flatMap(({ attached, taker }) => (runtimes.length > 0 ? [taker] : attached));
-  const field = { argument: 0, offset: 8, bytes: 4, isSigned: true };
-  const event = encodeEvent(0, 1, { value: field, filter: field, comparison: '>' });
+  const event = encodeEvent(0, 1, { value: SOME_FIELD, filter: SOME_FIELD, comparison: '>' });
   return open(kinds[0]!.object, { programs, context: Context.EVENT, runtimes, event, share });
 }
 
@@ -97,11 +101,14 @@ interface Source {
   object: NativeBpfObject;
   /** Of events of the perf subsystem. */
   perCpu: PerfEvents | undefined;
+  /** Of probes whose numbers are elsewhere from place to place: the same program for each of them. */
+  byFields: Map<string, NativeBpfObject>;
 }
 
 export class EventSources implements Follower {
   readonly #native: Native;
   readonly #open: OpenObject;
+  readonly #base: NativeBpfObject;
   readonly #options: EventSourcesOptions;
   #sources: readonly Source[] = [];
   readonly #takers = new Map<Programs, NativeBpfObject>();
@@ -116,6 +123,7 @@ export class EventSources implements Follower {
       throw new CannotProfile('malloc was asked for twice: give one event of it');
     this.#native = native;
     this.#open = open;
+    this.#base = base;
     this.#options = options;
     const sources: Source[] = [];
     for (const spec of options.events) {
@@ -123,13 +131,18 @@ export class EventSources implements Follower {
         base,
         ...sources.slice(0, 1).map((one) => one.object),
       ]);
-      sources.push({ spec, object, perCpu: this.#perCpu(spec, object) });
+      sources.push({ spec, object, perCpu: this.#perCpu(spec, object), byFields: new Map() });
     }
     this.#sources = sources;
   }
 
-  #load(spec: SourceSpec, number: number, share: readonly NativeBpfObject[]): NativeBpfObject {
-    const event = encodeEvent(number, this.#options.budget, settingsOf(this.#native, spec));
+  #load(
+    spec: SourceSpec,
+    number: number,
+    share: readonly NativeBpfObject[],
+    fields: EventFields = settingsOf(this.#native, spec),
+  ): NativeBpfObject {
+    const event = encodeEvent(number, this.#options.budget, fields);
     const { object: file, attached } = PROGRAMS[spec.kind];
     const object = this.#open(file, {
       programs: attached,
@@ -223,12 +236,35 @@ export class EventSources implements Follower {
     for (const { perCpu } of this.#sources) await perCpu?.follow(cpus).catch(() => {});
   }
 
-  /** Sets the probes of an event where they are now, in place of those that it had. Throws what the kernel says. */
+  /**
+   * Sets the probes of an event where they are now, in place of those that it had. Throws what the kernel says, and
+   * {@link CannotProfile}.
+   */
   setSites(number: number, sites: readonly ProbeSite[]): void {
-    const object = this.#sources[number]?.object;
-    object?.detach();
-    for (const { program, path, offset, semaphore, isAtReturn } of sites)
-      object?.attachUprobe(program, path, offset, semaphore, isAtReturn);
+    const source = this.#sources[number];
+    if (!source) return;
+    source.object.detach();
+    closeAll(source.byFields);
+    for (const { program, path, offset, semaphore, isAtReturn, fields } of sites)
+      this.#objectWith(number, source, fields).attachUprobe(program, path, offset, semaphore, isAtReturn);
+  }
+
+  #objectWith(number: number, { spec, object, byFields }: Source, fields?: SiteFields): NativeBpfObject {
+    if (!fields) return object;
+    const key = JSON.stringify(fields);
+    const known = byFields.get(key);
+    if (known) return known;
+    if (byFields.size >= MAX_LAYOUTS)
+      throw new CannotProfile(
+        `${spec.text}: its arguments are in more than ${MAX_LAYOUTS} kinds of places from one to the next`,
+      );
+    const filter = 'filter' in spec ? spec.filter : undefined;
+    const loaded = this.#load(spec, number, [this.#base, object], {
+      ...fields,
+      ...(filter && { comparison: filter.comparison, operand: filter.operand }),
+    });
+    byFields.set(key, loaded);
+    return loaded;
   }
 
   /** The map of allocations that are not freed; undefined without `malloc`. */
@@ -254,9 +290,10 @@ export class EventSources implements Follower {
 
   /** Nothing is counted any more. */
   stop(): void {
-    for (const { object, perCpu } of this.#sources) {
+    for (const { object, perCpu, byFields } of this.#sources) {
       perCpu?.close();
       object.detach();
+      closeAll(byFields);
     }
   }
 
@@ -269,33 +306,31 @@ export class EventSources implements Follower {
   }
 }
 
+function closeAll(objects: Map<string, NativeBpfObject>): void {
+  for (const object of objects.values()) object.close();
+  objects.clear();
+}
+
 function settingsOf(native: Native, spec: SourceSpec): EventFields {
   if (spec.kind === 'malloc') return { scale: spec.everyBytes };
-  if (spec.kind !== 'tracepoint' && spec.kind !== 'uprobe') return {};
+  if (spec.kind !== 'tracepoint') return {};
   const { value, filter } = spec;
-  const find = (field: string): TracepointField =>
-    spec.kind === 'uprobe' ? userArgument(field) : findField(native, spec, field);
+  const find = (field: string): EventField => findField(native, spec, field);
   return {
     ...(value !== undefined && { value: find(value) }),
     ...(filter && { filter: find(filter.field), comparison: filter.comparison, operand: filter.operand }),
   };
 }
 
-function findField(native: Native, { category, name }: TracepointSpec, field: string): TracepointField {
+function findField(native: Native, { category, name }: TracepointSpec, field: string): EventField {
   const found = native.tracepointField(name, field);
-  if (found) return found;
+  if (found) return { ...found, kind: found.offset < 0 ? 'argument' : 'member' };
   const known = native.tracepointFields(name);
   throw new CannotProfile(
     known.length > 0
       ? `tracepoint:${category}:${name} has no field ${field}: give one of ${known.join(', ')}, or FIELD.MEMBER of a struct`
       : `there is no tracepoint ${category}:${name} on this kernel`,
   );
-}
-
-/** `arg0`, or a part of it: `arg0:i32`. */
-function userArgument(field: string): TracepointField {
-  const [, argument, sign = 'i', bits = '64'] = /^arg(\d)(?::([iu])(\d+))?$/i.exec(field)!;
-  return { argument: Number(argument), offset: -1, bytes: Number(bits) / 8, isSigned: sign === 'i' };
 }
 
 /** Errors of perf_event_open(2) that say what the machine lacks. */
