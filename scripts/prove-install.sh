@@ -67,13 +67,35 @@ prove_record() { # prove_record COMMAND
 	say "record: $samples samples, $(wc -l <"$root/root/x.folded") stacks"
 }
 
+# Every BPF program, each kind of event but `usdt`, for which a bare root has no program, and waits.
+prove_events() { # prove_events COMMAND
+	inside "$1" show programs >"$log" 2>&1 || fail 'show programs'
+	say "programs: $(grep -c ' ' "$log") loaded"
+	# shellcheck disable=SC2016 # another shell's
+	work='i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done; for j in 1 2 3 4; do ls / >/dev/null; done; sleep 0.2'
+	for event in malloc,every=1KiB mmap uprobe:libc:malloc uretprobe:libc:malloc tracepoint:raw_syscalls:sys_enter page-faults context-switches; do
+		prove_event "$1" "$event" sh -c "$work"
+	done
+	prove_event "$1" lock "$1" config print
+	inside "$1" record --force --off-cpu -o /root/x.pb.gz -- sh -c "$work" >"$log" 2>&1 || fail 'record --off-cpu'
+	inside "$1" report /root/x.pb.gz --type off_cpu >"$log" 2>&1 || fail 'report --type off_cpu'
+	say "off-cpu: $(head -n 1 "$log")"
+}
+prove_event() { # prove_event COMMAND EVENT PROGRAM…
+	product=$1 event=$2
+	shift 2
+	inside "$product" record --force --event "$event" -o /root/x.folded -- "$@" >"$log" 2>&1 || fail "record --event $event"
+	[ -s "$root/root/x.folded" ] || fail "$event: no sample"
+	say "$event: $(sed -n '/ written to /s/, written.*//p' "$log")"
+}
+
 # The services' file of settings, as a package brings it.
 prove_settings() {
 	inside everyframe config check >"$log" 2>&1 || fail 'config check'
 	inside everyframe config print >"$log" 2>&1 || fail 'config print'
 	grep -q 'collection-agent: .*# /etc/everyframe/config.yaml:' "$log" || fail 'config.yaml is not read'
 	inside everyframe completion bash >"$log" 2>&1 || fail completion
-	for file in man/man1/everyframe-agent.1.gz bash-completion/completions/everyframe everyframe/config.schema.json; do
+	for file in man/man1/everyframe-agent.1.gz bash-completion/completions/everyframe everyframe/config.schema.json everyframe/probes.conf; do
 		[ -e "$root/usr/share/$file" ] || fail "no $file"
 	done
 }
@@ -109,6 +131,7 @@ prove_tarball() {
 	inside "$product-write-code" >"$log" 2>&1 || fail write-code
 	say "write-code: $((($(date +%s%N) - begin) / 1000000)) ms"
 	prove_record "$product"
+	prove_events "$product"
 	prove_run "$product"
 	drop_root
 }

@@ -6,7 +6,7 @@ import { Controller } from '../../agent/controller.ts';
 import type { ControllerOptions } from '../../agent/controller-options.ts';
 import { isProbe } from '../../agent/events/event-spec.ts';
 import { hasLocks } from '../../agent/events/event-types.ts';
-import { CAP_SYS_ADMIN_BIT } from '../../agent/host/capabilities.ts';
+import { CAP_SYS_ADMIN_BIT, hasCapability } from '../../agent/host/capabilities.ts';
 import { checkPlace } from '../../agent/host/host-checks.ts';
 import { type HostFacts, missingCapabilities, readHostFacts } from '../../agent/host/host-facts.ts';
 import type { ProfileSink } from '../../agent/intervals.ts';
@@ -36,6 +36,7 @@ export async function startController(
     if (severity === 'fatal') throw new Error(`${text}. Run as root, or give the process that capability`);
     log.warn(text);
   }
+  refuseProbesWithout(facts, options);
   keepSamplingRights(facts, [...rights, ...rightsToProbe(options)]);
   return Controller.start(options, sink, {
     info: (message) => log.info(message),
@@ -47,6 +48,14 @@ export async function startController(
 /** The kernel lets nobody else set a probe in user code (perf_uprobe_event_init), nor follow a file that is replaced. */
 const rightsToProbe = ({ events }: ControllerOptions): number[] =>
   events?.specs.some(isProbe) ? [CAP_SYS_ADMIN_BIT] : [];
+
+function refuseProbesWithout({ capabilities }: HostFacts, options: ControllerOptions): void {
+  if (capabilities === undefined || rightsToProbe(options).every((bit) => hasCapability(capabilities, bit)))
+    return;
+  throw new Error(
+    'CAP_SYS_ADMIN is missing: the kernel asks for it for events that set probes in user code (malloc, uprobe, uretprobe, usdt). Run as root; for everyframe-agent.service see probes.conf beside config.schema.json',
+  );
+}
 
 /** The doctor's own words. */
 function refuseWhereHopeless(facts: HostFacts): void {

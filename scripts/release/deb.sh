@@ -18,7 +18,7 @@ gzip -9n "$work/usr/share/man/man1/"*
 ln -s ../lib/everyframe/bin/everyframe "$work/usr/bin/everyframe"
 cp --no-preserve=mode systemd/*.service "$work/usr/lib/systemd/system/"
 cp --no-preserve=mode debian/*.env config.yaml "$work/etc/everyframe/"
-cp --no-preserve=mode config.schema.json "$work/usr/share/everyframe/"
+cp --no-preserve=mode config.schema.json systemd/probes.conf "$work/usr/share/everyframe/"
 cp --no-preserve=mode "$folder/LICENCES.txt" "$work/usr/share/doc/everyframe/copyright"
 for script in postinst prerm postrm; do install -m 755 "debian/$script" "$work/DEBIAN/$script"; done
 (cd "$work" && find etc -type f | sort | sed 's|^|/|') >"$work/DEBIAN/conffiles"
