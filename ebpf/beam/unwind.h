@@ -22,7 +22,7 @@
 #define EF_BEAM_H
 
 #include "../labels.h"
-#include "modules.h"
+#include "new-frames.h"
 
 #if HAS_BEAM
 
@@ -56,7 +56,7 @@ static __always_inline void push_beam(struct ef_scratch *s, struct ef_beam_state
  * mov %rbp,%rsp. 0: it is not known. */
 static __always_inline u64 stack_after_call(struct ef_scratch *s, struct ef_beam_state *w, u64 stop)
 {
-	if (BEAM_READ(w->code, sizeof(w->code), s->state.pc))
+	if (BEAM_READ(w->code, BEAM_CODE_BYTES, s->state.pc))
 		return 0;
 	for (u32 i = 0; i < BEAM_CODE_BYTES - 4; i++) {
 		u32 code = w->code[i] | w->code[i + 1] << 8 | w->code[i + 2] << 16 | (u32)w->code[i + 3] << 24;
@@ -78,7 +78,7 @@ __noinline int begin_beam_stack(u32 is_dirty)
 	struct ef_beam_state *w = &s->runtimes.beam;
 	u64 scheduler =
 		thread_specific(thread_pointer(), w->vm.thread_key, w->vm.is_musl, EF_COUNTER_beam_read_failed);
-	u64 registers = 0, stop = 0;
+	u64 registers = 0, stop = 0, heap[2] = {};
 
 	w->at = w->end = w->next_word = 0;
 	if (!scheduler || BEAM_READ(&registers, 8, scheduler) ||
@@ -87,15 +87,17 @@ __noinline int begin_beam_stack(u32 is_dirty)
 	/* between two processes there is none */
 	if (!w->process || BEAM_READ(&stop, 8, w->process + BEAM_PROCESS_STACK))
 		return BEAM_END;
-	if (w->vm.stack_end && BEAM_READ(&w->end, 8, w->process + w->vm.stack_end))
+	if (w->vm.stack_end && BEAM_READ(heap, sizeof(heap), w->process + w->vm.stack_end - 8))
 		return BEAM_END;
+	w->end = heap[1];
 	if (is_dirty)
 		w->at = stop;
 	else if (s->is_leaf && registers - s->state.sp > BEAM_THREAD_STACK)
 		w->at = s->state.sp;
 	else
 		w->at = stack_after_call(s, w, stop);
-	if (w->at)
+	/* not in the heap: that is being moved */
+	if (w->at && (!w->end || w->at - heap[0] <= w->end - heap[0]))
 		return BEAM_NEXT;
 	count(EF_COUNTER_beam_no_stack);
 	s->state.marker = EF_MARKER_ANON;
@@ -139,6 +141,9 @@ __noinline int take_beam_frame(void)
 		if (!find_beam_module(word - 1)) {
 			push_beam(s, w, word - 1, 1);
 			w->loose_words = 0;
+			if (!w->has_top)
+				pass_new_variables(word - BEAM_CALL_BYTES);
+			w->has_top = 1;
 			return BEAM_NEXT;
 		}
 		if (!w->end && word - w->code_start < w->code_length)
@@ -179,12 +184,14 @@ __noinline int take_beam_place(void)
 	return 0;
 }
 
-static __always_inline void take_beam_stack(struct ef_scratch *s, u32 is_dirty)
+static __always_inline void take_beam_stack(struct ef_scratch *s, struct ef_beam_state *w, u32 is_dirty)
 {
 	int result = begin_beam_stack(is_dirty);
 
 	if (is_dirty && !result)
 		take_beam_place();
+	if (w->has_top && !result)
+		pass_new_variables(s->state.pc - (s->is_return_address ? BEAM_CALL_BYTES : 0));
 	for (u32 i = 0; i < BEAM_MAX_WORDS / BEAM_WORDS / FRAMES_AT_A_TIME && !result; i++)
 		result = take_beam_frames();
 	if (!result)
@@ -211,19 +218,21 @@ __noinline int unwind_beam(u32 slot)
 	if (m->key) {
 		if (s->table_offset - w->vm.dirty_start < w->vm.dirty_bytes) {
 			w->code_length = w->loose_words = 0;
-			take_beam_stack(s, 1);
+			w->has_top = 0;
+			take_beam_stack(s, w, 1);
 		}
 		return 0;
 	}
 	w->code_start = m->start;
 	w->code_length = m->length;
 	w->loose_words = BEAM_LOOSE_WORDS;
-	if (!find_beam_module(address)) {
+	w->has_top = !find_beam_module(address);
+	if (w->has_top) {
 		w->loose_words = 0;
 		push_beam(s, w, address, 1);
 	}
 	s->state.runtime_file = w->vm.attachment.file_key;
-	take_beam_stack(s, 0);
+	take_beam_stack(s, w, 0);
 	s->state.pc = 0;
 	if (!s->state.user_frames)
 		push_beam(s, w, address, 0);
