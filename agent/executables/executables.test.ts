@@ -29,8 +29,9 @@ import type { FileRecord } from '../records/records.ts';
 import type { TableImage } from '../tracer/tables.ts';
 import { createFileWorkers, type FileWorkerOptions } from '../workers/file-workers.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
-import { Executables, type ExecutablesOptions, VDSO_KEY } from './executables.ts';
+import { Executables, type ExecutablesOptions } from './executables.ts';
 import { kernelDevice } from './files/open-file.ts';
+import { VDSO_KEY } from './known-executables.ts';
 
 const startOf = (pid: number): bigint =>
   parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))!.startTicks * 10_000_000n;

@@ -7,33 +7,21 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
-import { type FileId, type FileKey, toFileKey } from '../../common/base/brand.ts';
-import { kernelFileId } from '../../common/symbols/kernel/kernel-file-id.ts';
+import type { FileKey } from '../../common/base/brand.ts';
 import type { NamedRange } from '../../common/symbols/source.ts';
 import type { DetectedRuntime } from '../interpreters/contract.ts';
 import { ForeignFiles } from '../processes/foreign-files.ts';
 import { OWN_VIEW, RootViews } from '../processes/root-views.ts';
 import type { FileRecord } from '../records/records.ts';
 import { mayHoldRuntime } from '../runtimes/registry.ts';
-import { isVerified } from '../runtimes/verified.ts';
 import { TableBuilder, type TableResult } from '../stack-deltas/table/table-builder.ts';
 import type { Debuginfod } from '../symbolizer/debuginfod/debuginfod.ts';
 import { SymbolNames, UNKNOWN } from '../symbolizer/service/symbol-names.ts';
 import type { SymbolDetail } from '../symbolizer/worker/messages.ts';
-import type { TableImage } from '../tracer/tables.ts';
-import type { FilePenalties } from '../workers/file-penalties.ts';
-import type { WorkerFailure } from '../workers/worker-failure.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { BuildQueue } from './build-queue.ts';
-import {
-  type Executable,
-  type FilePlace,
-  loadedSegments,
-  locateOffset,
-  newExecutable,
-  placesOf,
-} from './files/executable.ts';
+import { ExecutableStates } from './executable-states.ts';
+import { type Executable, type FilePlace, locateOffset, placesOf } from './files/executable.ts';
 import { closeKept, type KeptFile, KeptFiles } from './files/kept-files.ts';
 import { MappedImages } from './files/mapped-image.ts';
 import {
@@ -45,21 +33,10 @@ import {
 } from './files/open-file.ts';
 import { readFileId } from './files/read-file-id.ts';
 import { readVdso } from './files/vdso.ts';
-import { ForgetQueue } from './forget-queue.ts';
-
-/** Takes finished tables: BPF maps. */
-export interface TableSink {
-  /** Publishes a file's table; rejects where it does not fit. */
-  install(key: FileKey, table: TableImage, runtime?: DetectedRuntime): Promise<void>;
-  /** A runtime was found in a file whose table is still being made: its frames are unwound from now on. */
-  announce(key: FileKey, runtime: DetectedRuntime): Promise<void>;
-  /** The file has nothing to unwind with. */
-  markNoTable(key: FileKey): void;
-  /** It is shared memory: code in it is taken for code that no file backs. */
-  markMemory(key: FileKey): void;
-  /** BPF reports the file again when it next meets it. */
-  forget(key: FileKey): Promise<void> | void;
-}
+import { KnownExecutables } from './known-executables.ts';
+import { MAX_OPENS_WAITING, OpenQueue } from './open-queue.ts';
+import { TableInstaller } from './table-installer.ts';
+import type { TableSink } from './table-sink.ts';
 
 export interface ExecutablesOptions {
   tables: TableSink;
@@ -85,19 +62,10 @@ export interface ExecutablesOptions {
   retryMs?: number;
 }
 
-/** ebpf/records.h: EF_VDSO_KEY. */
-export const VDSO_KEY = toFileKey('0000000000000001');
-export const VDSO_NAME = '[vdso]';
-
 const DEFAULT_MAX_EXECUTABLES = 8192;
-/** A dead network mount blocks a thread of libuv's pool; two of the four can be lost to that. */
-const MAX_OPENS_AT_ONCE = 2;
-const MAX_OPENS_WAITING = 1024;
 const MAX_FILES_WAITING = 256;
 const MAX_KEPT_FILES = 128;
 const KEPT_IDLE_MS = 60_000;
-const MAX_FORGETS_WAITING = 4096;
-const MAX_RETRY_MS = 60_000;
 const SETTLED_LOOK_MS = 5;
 /** A table that is asked for again this soon was evicted at once: the budget is too small for what runs. */
 const THRASHING_MS = 10_000;
@@ -105,80 +73,56 @@ const THRASHING_MS = 10_000;
 /** The process may live on, and have it mapped. */
 const MAY_BE_MAPPED: ReadonlySet<OpenFailure> = new Set(['gone', 'changed', 'denied', 'failed']);
 
-type Failure = OpenFailure | 'overloaded' | 'thrashing' | 'truncated' | 'worker';
-
 export class Executables {
-  readonly stats = {
+  readonly #stats = {
     reported: 0,
     opened: 0,
     /** Executables that can't be opened, and were copied out of the memory of a process. */
     copied: 0,
-    installed: 0,
-    noTable: 0,
-    notElf: 0,
-    /** Contradictory, or it took the worker down. */
-    broken: 0,
-    installFailed: 0,
-    badFdes: 0,
-    /** With rules of the separate file that has their debug information. */
-    separateRules: 0,
-    /** Files with a language runtime that is unwound, and such with one that can't be. */
-    runtimes: 0,
-    runtimesUnsupported: 0,
-    /** So damaged that it can't be told whether a language runtime is in them. */
-    runtimesUnreadable: 0,
-    /** Runtimes that are unwound, in a version that the agent was not tested with. */
-    runtimesUnverified: 0,
     evicted: 0,
-    failures: {
-      gone: 0,
-      changed: 0,
-      denied: 0,
-      unanswered: 0,
-      'not-regular': 0,
-      failed: 0,
-      overloaded: 0,
-      thrashing: 0,
-      truncated: 0,
-      /** Files that took their worker down, or too long. */
-      worker: 0,
-    } satisfies Record<Failure, number>,
   };
   readonly names: SymbolNames;
-  readonly #onRuntime: (runtime: DetectedRuntime, path: string) => void;
-  readonly #onUnsupportedRuntime: (problem: string, path: string) => void;
   readonly #tables: TableSink;
   readonly #proc: string;
   readonly #views: RootViews;
   readonly #files: ForeignFiles;
   readonly #images: MappedImages;
-  readonly #retryMs: number;
   readonly #builder: TableBuilder;
-  readonly #penalties: FilePenalties;
-  readonly #byKey: LRUCache<FileKey, Executable>;
-  /** Apart from the others: BPF reports it never, so it must not be dropped. */
-  #vdso: Executable | undefined;
+  readonly #installer: TableInstaller;
+  readonly #states: ExecutableStates;
+  readonly #known: KnownExecutables;
   readonly #kept = new KeptFiles({ max: MAX_KEPT_FILES, idleMs: KEPT_IDLE_MS });
-  readonly #forgets: ForgetQueue;
-  readonly #opens: { record: FileRecord; executable: Executable }[] = [];
-  #opening = 0;
+  readonly #opens = new OpenQueue((record, executable) => this.#open(record, executable));
   #filesWaiting = 0;
   #looksWaiting = 0;
   readonly #building = new BuildQueue();
   #stopped = false;
 
   constructor(options: ExecutablesOptions) {
-    this.#tables = options.tables;
-    this.#onRuntime = options.onRuntime ?? (() => {});
-    this.#onUnsupportedRuntime = options.onUnsupportedRuntime ?? (() => {});
+    const { tables, workers } = options;
+    this.#tables = tables;
     this.#proc = options.proc ?? '/proc';
     this.#views = options.views ?? new RootViews({ proc: this.#proc });
     this.#files = options.files ?? new ForeignFiles({ proc: this.#proc });
     this.#images = new MappedImages(this.#files);
-    this.#builder = new TableBuilder(options.workers);
-    this.#penalties = options.workers.penalties;
-    this.#retryMs = options.retryMs ?? 1000;
-    this.#forgets = new ForgetQueue((key) => this.#forget(key), MAX_FORGETS_WAITING);
+    this.#builder = new TableBuilder(workers);
+    this.#known = new KnownExecutables(options.maxExecutables ?? DEFAULT_MAX_EXECUTABLES, (key) => {
+      this.#stats.evicted++;
+      this.#kept.delete(key);
+      this.#states.forget(key);
+    });
+    this.#states = new ExecutableStates({
+      tables,
+      penalties: workers.penalties,
+      retryMs: options.retryMs ?? 1000,
+      isCurrent: (executable) => this.#known.isCurrent(executable),
+    });
+    this.#installer = new TableInstaller({
+      tables,
+      states: this.#states,
+      onRuntime: options.onRuntime ?? (() => {}),
+      onUnsupportedRuntime: options.onUnsupportedRuntime ?? (() => {}),
+    });
     this.names = new SymbolNames({
       kept: this.#kept,
       views: this.#views,
@@ -189,18 +133,14 @@ export class Executables {
       debuginfod: options.debuginfod,
       onBetterNames: options.onBetterNames ?? (() => {}),
     });
-    this.#byKey = new LRUCache({
-      max: options.maxExecutables ?? DEFAULT_MAX_EXECUTABLES,
-      dispose: (_executable, key, reason) => {
-        if (reason !== 'evict') return;
-        this.stats.evicted++;
-        this.#kept.delete(key);
-        this.#forget(key);
-      },
-    });
   }
 
-  /** Counters, with those of tables on disk, and failures by reason. */
+  /** What was done, and failures by reason. */
+  get stats() {
+    return { ...this.#stats, ...this.#installer.stats, failures: this.#states.failures };
+  }
+
+  /** As `stats` with one key each, and counters of tables on disk. */
   get counters(): Record<string, number> {
     const { failures, ...stats } = this.stats;
     const failed = Object.entries(failures).map(([reason, count]) => [`failed.${reason}`, count]);
@@ -208,55 +148,44 @@ export class Executables {
   }
 
   get count(): number {
-    return this.#byKey.size;
+    return this.#known.size;
   }
 
   /** Files whose tables are still to be made: stacks through them are cut until then. */
   get #learning(): number {
-    return this.#filesWaiting + this.#opens.length + this.#opening;
+    return this.#filesWaiting + this.#opens.size;
   }
 
   get(key: FileKey): Executable | undefined {
-    return key === VDSO_KEY ? this.#vdso : this.#byKey.get(key);
+    return this.#known.get(key);
   }
 
   /** All executables that were met and not evicted. */
   all(): Executable[] {
-    return [...this.#byKey.values()];
+    return this.#known.all();
   }
 
   /** Takes a file event; what comes of it is seen in the state of the executable and in `stats`. */
   onFile(record: FileRecord): void {
     if (this.#stopped) return;
-    this.stats.reported++;
-    let executable = this.#byKey.get(record.key);
-    if (executable?.state === 'opening' || executable?.state === 'reading') return;
-    if (!executable) {
-      const { inode, size, ctimeNs, device } = record;
-      executable = newExecutable(record.key, record.path, { inode, size, ctimeNs, device });
-      this.#byKey.set(record.key, executable);
-    }
-    this.#forgets.delete(record.key);
+    this.#stats.reported++;
+    const known = this.#known.get(record.key);
+    if (known?.state === 'opening' || known?.state === 'reading') return;
+    const executable = known ?? this.#known.add(record);
+    this.#states.isReported(record.key);
     if (performance.now() - executable.builtAt < THRASHING_MS) {
-      this.#fail(executable, 'thrashing', 'its table was evicted as soon as it was made');
-      return;
-    }
-    if (this.#opens.length >= MAX_OPENS_WAITING) {
-      this.#fail(executable, 'overloaded', `${MAX_OPENS_WAITING} files wait to be opened`);
+      this.#states.fail(executable, 'thrashing', 'its table was evicted as soon as it was made');
       return;
     }
     executable.state = 'opening';
-    this.#opens.push({ record, executable });
-    this.#openNext();
+    if (!this.#opens.add(record, executable)) {
+      this.#states.fail(executable, 'overloaded', `${MAX_OPENS_WAITING} files wait to be opened`);
+    }
   }
 
   /** Key of a known file, by what stat() tells. */
-  keyOf({ inode, size, ctimeNs, device }: FileIdentity): FileKey | undefined {
-    for (const { key, identity } of this.#byKey.values()) {
-      const isSame = identity.inode === inode && identity.size === size && identity.ctimeNs === ctimeNs;
-      if (isSame && identity.device === device) return key;
-    }
-    return undefined;
+  keyOf(identity: FileIdentity): FileKey | undefined {
+    return this.#known.keyOf(identity);
   }
 
   /** Makes and installs the table of an ELF image that is no file, whose addresses nobody names; false where it has none. */
@@ -267,7 +196,7 @@ export class Executables {
       await this.#tables.install(key, result.executable.table);
       return true;
     } catch {
-      this.stats.installFailed++;
+      this.#installer.stats.installFailed++;
       return false;
     }
   }
@@ -284,8 +213,7 @@ export class Executables {
 
   async #untilNone(waiting: () => number, limitMs: number): Promise<void> {
     const end = performance.now() + limitMs;
-    while (this.#opening + this.#opens.length + waiting() > 0 && performance.now() < end)
-      await sleep(SETTLED_LOOK_MS);
+    while (this.#opens.size + waiting() > 0 && performance.now() < end) await sleep(SETTLED_LOOK_MS);
   }
 
   /** Mapping and ELF address of a file offset; undefined while the file is not read, or never will be. */
@@ -301,7 +229,7 @@ export class Executables {
 
   /** True if a process can still map it. */
   async isThere(key: FileKey): Promise<boolean> {
-    const executable = this.#byKey.peek(key);
+    const executable = this.#known.peek(key);
     if (!executable) return false;
     for (const place of placesOf(executable))
       if (await isSameFile(place, executable.identity, this.#files)) return true;
@@ -319,13 +247,7 @@ export class Executables {
   async loadVdso(): Promise<boolean> {
     const bytes = readVdso(this.#proc);
     if (!bytes) return false;
-    const identity = { inode: 0n, size: BigInt(bytes.length), ctimeNs: 0n, device: 0 };
-    const executable: Executable = {
-      ...newExecutable(VDSO_KEY, VDSO_NAME, identity),
-      bytes,
-      state: 'reading',
-    };
-    this.#vdso = executable;
+    const executable = this.#known.addVdso(bytes);
     await this.#install(executable, await this.#builder.buildFromBytes(bytes));
     return executable.state === 'ready';
   }
@@ -333,24 +255,12 @@ export class Executables {
   /** Ends what is under way and closes every file. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    this.#opens.length = 0;
-    this.#forgets.stop();
+    this.#opens.clear();
+    this.#states.stop();
     await Promise.all([this.#builder.close(), this.names.stop()]);
     await this.#building.drained();
     this.#kept.closeAll();
     this.#views.closeAll();
-  }
-
-  #openNext(): void {
-    while (this.#opening < MAX_OPENS_AT_ONCE) {
-      const next = this.#opens.shift();
-      if (!next) return;
-      this.#opening++;
-      void this.#open(next.record, next.executable).finally(() => {
-        this.#opening--;
-        this.#openNext();
-      });
-    }
   }
 
   async #open(record: FileRecord, executable: Executable): Promise<void> {
@@ -362,10 +272,10 @@ export class Executables {
     if (this.#stopped || this.#filesWaiting >= MAX_FILES_WAITING) {
       closeKept(file);
       if (this.#stopped) return;
-      this.#fail(executable, 'overloaded', `${MAX_FILES_WAITING} open files wait for their tables`);
+      this.#states.fail(executable, 'overloaded', `${MAX_FILES_WAITING} open files wait for their tables`);
       return;
     }
-    this.stats.opened++;
+    this.#stats.opened++;
     if (opened.kind === 'opened') executable.openedPath = opened.path;
     executable.copiedFrom = opened.kind === 'opened' ? undefined : record;
     executable.state = 'reading';
@@ -377,10 +287,10 @@ export class Executables {
     this.#building.add(executable.size, () =>
       this.#build(executable, file)
         // BPF's maps can't be written: that costs this file, and not those that wait behind it
-        .catch((error: Error) => this.#fail(executable, 'failed', error.message))
+        .catch((error: Error) => this.#states.fail(executable, 'failed', error.message))
         .finally(() => {
           this.#filesWaiting--;
-          if (this.#isCurrent(executable) && !this.#stopped) this.#kept.put(executable.key, file);
+          if (this.#known.isCurrent(executable) && !this.#stopped) this.#kept.put(executable.key, file);
           else closeKept(file);
         }),
     );
@@ -392,8 +302,8 @@ export class Executables {
     opened: Exclude<OpenedFile, { kind: 'opened' }>,
   ): Promise<KeptFile | undefined> {
     const file = MAY_BE_MAPPED.has(opened.kind) ? await this.#images.copy(record) : undefined;
-    if (file) this.stats.copied++;
-    else this.#fail(executable, opened.kind, opened.detail);
+    if (file) this.#stats.copied++;
+    else this.#states.fail(executable, opened.kind, opened.detail);
     return file;
   }
 
@@ -418,7 +328,7 @@ export class Executables {
     if (this.#stopped) return;
     const problem = await this.#identify(executable, fd);
     if (problem !== '') {
-      this.#fail(executable, 'truncated', problem);
+      this.#states.fail(executable, 'truncated', problem);
       return;
     }
     const { path, identity } = executable;
@@ -429,105 +339,19 @@ export class Executables {
       { isOwn, path, isCopy: executable.copiedFrom !== undefined },
       (runtime) => this.#announce(executable, runtime),
     );
-    if (result.kind === 'crashed' && result.failure) this.#penalise(executable, result.failure);
+    if (result.kind === 'crashed' && result.failure) this.#states.penalise(executable, result.failure);
     else await this.#install(executable, result);
   }
 
-  /** It is not tried again for a while: until then its code is unwound as that of a file without rules. */
-  #penalise(executable: Executable, failure: WorkerFailure): void {
-    const { key, path } = executable;
-    if (this.#stopped || !this.#isCurrent(executable)) return;
-    this.stats.failures.worker++;
-    this.#giveUp(executable, 'no-table', failure.message);
-    this.#forgets.add(key, this.#penalties.note(key, path, failure));
-  }
-
   #announce(executable: Executable, runtime: DetectedRuntime): void {
-    if (this.#stopped || !this.#isCurrent(executable)) return;
-    // what is known of processes hangs on the object that was announced
-    if (executable.runtime?.version === runtime.version) return;
-    executable.runtime = runtime;
-    void this.#tables.announce(executable.key, runtime).catch(() => {});
+    if (this.#isAwaited(executable)) this.#installer.announce(executable, runtime);
   }
 
   async #install(executable: Executable, result: TableResult): Promise<void> {
-    const { key } = executable;
-    if (this.#stopped || !this.#isCurrent(executable)) return;
-    executable.builtAt = performance.now();
-    executable.failures = 0;
-    if (result.kind !== 'built') {
-      this.stats[result.kind === 'not-elf' ? 'notElf' : 'broken']++;
-      this.#giveUp(executable, 'not-elf', result.reason);
-      return;
-    }
-    const { table, segments, ...built } = result.executable;
-    executable.fileId = fileIdOf(executable, built);
-    executable.gnuBuildId = built.gnuBuildId;
-    executable.goBuildId = built.goBuildId;
-    executable.goCode = built.goCode;
-    executable.segments = loadedSegments(segments);
-    executable.mappings = undefined;
-    this.stats.badFdes += built.badFdes;
-    if (built.usesSeparate) this.stats.separateRules++;
-    if (executable.runtime?.version !== built.runtime?.version) executable.runtime = built.runtime;
-    if (built.runtime) this.#noteRuntime(built.runtime, executable.path);
-    if (built.runtimeProblem !== '') {
-      this.stats.runtimesUnsupported++;
-      this.#onUnsupportedRuntime(built.runtimeProblem, executable.path);
-    }
-    if (built.runtimeDamage !== '') this.stats.runtimesUnreadable++;
-    if (!table) {
-      this.stats.noTable++;
-      this.#giveUp(executable, 'no-table', 'it has no unwind information');
-      return;
-    }
-    try {
-      await this.#tables.install(key, table, built.runtime);
-      this.stats.installed++;
-      executable.state = 'ready';
-      executable.reason = '';
-    } catch (error) {
-      this.stats.installFailed++;
-      this.#giveUp(executable, 'no-table', (error as Error).message);
-    }
+    if (this.#isAwaited(executable)) await this.#installer.install(executable, result);
   }
 
-  #noteRuntime(runtime: DetectedRuntime, path: string): void {
-    this.stats.runtimes++;
-    if (!isVerified(runtime)) this.stats.runtimesUnverified++;
-    this.#onRuntime(runtime, path);
-  }
-
-  /** False where the bound on executables dropped it meanwhile: then BPF was told to forget it, too. */
-  #isCurrent(executable: Executable): boolean {
-    return executable === this.#vdso || this.#byKey.peek(executable.key) === executable;
-  }
-
-  /** For good: the file will not get any better. */
-  #giveUp(executable: Executable, state: 'no-table' | 'not-elf', reason: string): void {
-    executable.state = state;
-    executable.reason = reason;
-    // Memory that processes share or map twice (a memfd, /dev/zero, System V) is a file in no folder. JITs that never
-    // have it writable and executable at one address put their code there; a memfd may be a program, too.
-    if (state === 'not-elf' && executable.path === '') this.#tables.markMemory(executable.key);
-    else this.#tables.markNoTable(executable.key);
-  }
-
-  /** For now: BPF reports the file again, and the next process that maps it may still be there. */
-  #fail(executable: Executable, failure: Failure, reason: string): void {
-    this.stats.failures[failure]++;
-    executable.state = 'failed';
-    executable.reason = reason;
-    const delayMs = Math.min(this.#retryMs * 2 ** executable.failures, MAX_RETRY_MS);
-    executable.failures++;
-    if (!this.#stopped && this.#isCurrent(executable)) this.#forgets.add(executable.key, delayMs);
-  }
-
-  #forget(key: FileKey): void {
-    void (async () => this.#tables.forget(key))().catch(() => {});
+  #isAwaited(executable: Executable): boolean {
+    return !this.#stopped && this.#known.isCurrent(executable);
   }
 }
-
-/** A copy lacks the file's end, which the file ID is made of, too: so it gets the ID of an image that is no file. */
-const fileIdOf = ({ copiedFrom }: Executable, built: { fileId: string; gnuBuildId: string }): FileId =>
-  (copiedFrom && kernelFileId(built.gnuBuildId)) || (built.fileId as FileId);
