@@ -110,6 +110,8 @@ if [ "$mode" = --test ]; then
 	need libstdc++6-arm64-cross 'a C++ library of arm64, to read' any_file /usr/aarch64-linux-gnu/lib/libstdc++.so.6
 	need xz-utils 'xz' any_command xz
 	need musl-tools 'musl-gcc' any_command musl-gcc
+	need libjemalloc2 'jemalloc' any_file /usr/lib/*/libjemalloc.so.2
+	need libtcmalloc-minimal4 'tcmalloc' any_file /usr/lib/*/libtcmalloc_minimal.so.4
 	need systemtap-sdt-dev 'sys/sdt.h, for probes of programs' any_file /usr/include/sys/sdt.h /usr/include/*/sys/sdt.h
 	need rustc 'rustc' any_command rustc
 	need clang-format 'clang-format' any_command clang-format

@@ -1,8 +1,9 @@
 /** --event malloc: programs that count their own bytes. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, mkdtempSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { findProbedFile } from '../agent/events/probed-file.ts';
 import { readProfiles } from '../common/profile/formats/formats.ts';
 import { stackNames } from '../common/profile/model/frame-name.ts';
 import type { Profile } from '../common/profile/model/profile.ts';
@@ -17,12 +18,13 @@ interface Recorded {
   told: string;
 }
 
-function record(event: string, command: string[]): Recorded {
+function record(event: string, command: string[], environment: NodeJS.ProcessEnv = {}): Recorded {
   const file = join(scratchFolder, 'allocations.pb.gz');
   const flags = ['--event', event, '--event-budget', '10000', '--force', '-o', file];
   const { stdout, stderr, status } = spawnSync(EVERYFRAME, ['record', ...flags, '--', ...command], {
     encoding: 'utf8',
     timeout: 60_000,
+    env: { ...process.env, ...environment },
   });
   expect(status, stderr).toBe(0);
   const { profiles } = readProfiles(file, readFileSync(file));
@@ -43,17 +45,69 @@ const bytesUnder = (profile: Profile, name: string): number =>
 /** Three standard errors where each byte is taken with a chance of one in `every` at least. */
 const tolerance = (bytes: number, every: number): number => 3 * Math.sqrt(bytes * every);
 
-describe.skipIf(missingRights)('allocations', () => {
-  const program = compile('allocations', 'gcc', ['-O1', '-g', '-fno-builtin'], 'allocations.c');
+const FLAGS = ['-O1', '-g', '-fno-builtin'];
+const JEMALLOC = findLibrary('libjemalloc');
+const TCMALLOC = findLibrary('libtcmalloc_minimal');
+const MUSL = hasTool('musl-gcc') && '/lib/ld-musl-x86_64.so.1';
 
-  it('are right to the byte, and what is not freed of them, where all are taken', () => {
-    const { said, bytesOf, told } = record('malloc,every=1', [program, '400']);
-    expect(told).toMatch(/malloc,every=1: 8\d\d events, the stacks of all of them/);
-    expect(bytesOf('alloc_space', 'one')).toBe(said[0]);
-    expect(bytesOf('inuse_space', 'one')).toBe(said[1]);
-    expect(bytesOf('alloc_space', 'other')).toBe(said[2]);
-    expect(bytesOf('inuse_space', 'other')).toBe(said[3]);
-  });
+function findLibrary(name: string): string | undefined {
+  try {
+    return findProbedFile(name);
+  } catch {
+    console.log(`skipped: no ${name}`);
+    return undefined;
+  }
+}
+
+function expectExactly({ said, bytesOf }: Recorded): void {
+  const found = ['one', 'other'].flatMap((name) => [
+    bytesOf('alloc_space', name),
+    bytesOf('inuse_space', name),
+  ]);
+  expect(found).toEqual(said);
+}
+
+describe.skipIf(missingRights)(
+  'where all are taken, allocations are right to the byte, and what is not freed of them',
+  () => {
+    it('of the C library', () => {
+      const program = compile('allocations', 'gcc', FLAGS, 'allocations.c');
+      const recorded = record('malloc,every=1', [program, '400']);
+      expect(recorded.told).toMatch(/malloc,every=1: 8\d\d events, the stacks of all of them/);
+      expectExactly(recorded);
+    });
+
+    // of one file, so that others are not slowed down meanwhile
+    it.each([
+      ['gcc', 'allocations.c'],
+      ['g++', 'allocations.cc'],
+    ])('of a program that has all libraries in it: %s', (compiler, source) => {
+      const program = compile(`static-${compiler}`, compiler, [...FLAGS, '-static'], source);
+      expectExactly(record(`malloc:${program},every=1`, [program, '100']));
+    });
+
+    it.skipIf(!MUSL)('of musl, as a library and within the program', () => {
+      const shared = compile('musl', 'musl-gcc', FLAGS, 'allocations.c');
+      expectExactly(record(`malloc:${MUSL},every=1`, [shared, '100']));
+      const whole = compile('musl-static', 'musl-gcc', [...FLAGS, '-static'], 'allocations.c');
+      expectExactly(record(`malloc:${whole},every=1`, [whole, '100']));
+    });
+
+    it.each([
+      ['jemalloc', JEMALLOC],
+      ['tcmalloc', TCMALLOC],
+    ])('of %s, linked to or loaded before the others, and by C++', (name, library) => {
+      if (library === undefined) return;
+      const linked = compile(name, 'gcc', FLAGS, 'allocations.c', library);
+      expectExactly(record(`malloc:${library},every=1`, [linked, '100']));
+      const preloaded = compile('allocations-cc', 'g++', FLAGS, 'allocations.cc');
+      expectExactly(record(`malloc:${library},every=1`, [preloaded, '100'], { LD_PRELOAD: library }));
+    });
+  },
+);
+
+describe.skipIf(missingRights)('allocations', () => {
+  const program = compile('allocations', 'gcc', FLAGS, 'allocations.c');
 
   it('are within three standard errors where some stand for others', () => {
     const every = 1 << 20;
@@ -66,6 +120,25 @@ describe.skipIf(missingRights)('allocations', () => {
     for (const [i, bytes] of found.entries())
       expect(Math.abs(bytes - said[i]!), `${bytes} of ${said[i]}`).toBeLessThan(tolerance(said[i]!, every));
   });
+
+  it.skipIf(!hasTool('/usr/bin/python3'))(
+    "of Python's small objects are those of malloc() where it is asked to use that",
+    () => {
+      // of its own, so that other programs are not slowed down meanwhile
+      const libc = join(mkdtempSync(join(scratchFolder, 'libc-')), 'libc.so.6');
+      copyFileSync(findProbedFile('libc'), libc);
+      const script = join(import.meta.dirname, 'fixtures/allocations.py');
+      const { said, bytesOf } = record(`malloc:${libc},every=1KiB`, ['/usr/bin/python3', script, '3000'], {
+        PYTHONMALLOC: 'malloc',
+        LD_LIBRARY_PATH: dirname(libc),
+      });
+      for (const [i, name] of ['one', 'other'].entries())
+        for (const [j, type] of ['alloc_space', 'inuse_space'].entries()) {
+          const counted = said[2 * i + j]!;
+          expect(Math.abs(bytesOf(type, name) - counted), name).toBeLessThan(tolerance(counted, 2 << 10));
+        }
+    },
+  );
 
   it.skipIf(!hasTool('go'))('of Go are those of its own allocator', () => {
     const program = join(scratchFolder, 'allocations-go');

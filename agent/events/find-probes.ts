@@ -14,7 +14,7 @@ import { fdSource } from '../files/fd-source.ts';
 import { FilePool } from '../files/file-pool.ts';
 import { ownRoot } from '../files/root-directory.ts';
 import type { WorkHandler } from '../workers/protocol.ts';
-import { GO_ALLOCATOR, probesOfAllocator } from './allocators.ts';
+import { GO_ALLOCATOR, isOperator, probesOfAllocator } from './allocators.ts';
 import { argumentsOf, type Convention } from './event-field.ts';
 import { forEachSymbol, ignoreDamage, offsetOfCode, STT_FUNC, textAt } from './file-symbols.ts';
 import { findUsdt } from './find-usdt.ts';
@@ -92,7 +92,10 @@ export function findAllocators(elf: ElfFile, others: readonly ElfFile[]): ProbeA
       if (probesOfAllocator(name).length > 0 && !names.has(address) && isUsable(name))
         names.set(address, name);
     });
+  // of libstdc++ they call what is probed
+  const ownsOperators = [...names.values()].some((name) => !isOperator(name));
   const found = [...names].flatMap(([address, name]) => {
+    if (isOperator(name) && !ownsOperators) return [];
     const offset = offsetOfCode(elf, address);
     return offset === undefined ? [] : [{ offset, semaphore: 0, name }];
   });

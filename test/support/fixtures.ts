@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
 const SOURCES = join(import.meta.dirname, '../fixtures');
 const folder = mkdtempSync(join(tmpdir(), 'everyframe-test-'));
@@ -17,7 +17,7 @@ if (missingRights) console.log('skipped: it needs root');
 /** Path of the compiled program. */
 export function compile(name: string, tool: string, flags: string[], ...sources: string[]): string {
   const out = join(folder, name);
-  execFileSync(tool, [...flags, '-o', out, ...sources.map((source) => join(SOURCES, source))]);
+  execFileSync(tool, [...flags, '-o', out, ...sources.map((source) => resolve(SOURCES, source))]);
   return out;
 }
 
