@@ -19,7 +19,7 @@ LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/n
 NODE_INCLUDE := node_modules/node-api-headers/include
 ADDON_INCLUDE := node_modules/node-addon-api
 
-all: build/everyframe.bpf.o build/off-cpu.bpf.o build/events.bpf.o build/allocations.bpf.o build/returns.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/everyframe-reader build/supervise build/worker-launcher build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp
+all: build/everyframe.bpf.o build/off-cpu.bpf.o build/events.bpf.o build/allocations.bpf.o build/returns.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/everyframe-reader build/supervise build/worker-launcher build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp build/telemetry/otlp.cjs
 
 native: $(OUT)/everyframe.bpf.o $(OUT)/off-cpu.bpf.o $(OUT)/events.bpf.o $(OUT)/allocations.bpf.o $(OUT)/returns.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o $(OUT)/everyframe.node $(OUT)/everyframe-reader $(OUT)/supervise $(OUT)/worker-launcher
 
@@ -123,6 +123,11 @@ build/workers/.stamp: dist/.stamp build/show/.stamp build/worker-launcher build/
 	$(ASCII_COMMENTS) build/workers/worker.cjs
 	node dist/scripts/write-worker-code.js build/workers/$$(node -p 'process.version + "-" + process.arch').code
 	@touch $@
+
+# Beside the commands, which load it where it is asked for.
+build/telemetry/otlp.cjs: dist/.stamp
+	@mkdir -p build/telemetry
+	$(BUNDLE) --minify-whitespace --outfile=$@ cli/telemetry/otlp.ts
 
 clean:
 	rm -rf build dist tsconfig.tsbuildinfo

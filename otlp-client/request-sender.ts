@@ -7,6 +7,7 @@
  * where the request on the wire is still the head of the queue. Samples here are sampling events. Of the dropped ones,
  * samplesDroppedUnanswered were sent at least once: a receiver that died or stalled may have them.
  */
+import { type ObservedRequest, requestsSent } from '../common/base/observed.ts';
 import type { ExportResult, Transport } from './exporter.ts';
 import type { ConnectionOptions } from './grpc-client.ts';
 import { type LinkHints, LinkLog, type SenderLog } from './link-log.ts';
@@ -165,7 +166,9 @@ export class RequestSender {
       Math.max(MAX_REQUEST_TIMEOUT_MS, this.#options.requestTimeoutMs),
     );
     const timeoutMs = this.#flush ? Math.min(requestTimeoutMs, this.#flushRemainingMs()) : requestTimeoutMs;
+    const startMs = Date.now();
     void this.#transport.send(entry.bytes, timeoutMs).then((result) => {
+      if (requestsSent.hasSubscribers) requestsSent.publish(observed(entry, startMs, result));
       // Otherwise a flush has given the entry up.
       if (this.#sending === entry) this.#settle(entry, result);
     });
@@ -278,3 +281,12 @@ export class RequestSender {
     this.#flush?.end();
   }
 }
+
+const observed = (
+  { bytes, samples }: QueueEntry,
+  startMs: number,
+  result: ExportResult,
+): ObservedRequest => ({
+  ...{ startMs, endMs: Date.now(), bytes: bytes.length, samples },
+  result: result.kind === 'ok' ? 'ok' : `${result.kind}: ${result.message}`,
+});

@@ -12,7 +12,7 @@ import {
 import type { TlsFiles } from '../../otlp-client/grpc-client.ts';
 import { parseReceiver, type ReceiverAddress } from '../../otlp-client/receiver-address.ts';
 import type { SenderOptions } from '../../otlp-client/request-sender.ts';
-import { BASE_ENDPOINT, PROFILES_ENDPOINT } from '../settings/exporter-environment.ts';
+import { BASE_ENDPOINT, isSignalEndpoint } from '../settings/exporter-environment.ts';
 import type { AgentOptions } from '../settings/options.ts';
 
 /** What gRPC servers accept unless they are told otherwise. */
@@ -128,7 +128,7 @@ function httpPlace(receiver: string, address: ReceiverAddress, plain: boolean, o
   const root = `${plain ? 'http' : 'https'}://${address.authority}`;
   const path = address.path ?? '';
   const isBase = origin === BASE_ENDPOINT;
-  const isWhole = !isBase && (path !== '' || origin === PROFILES_ENDPOINT);
+  const isWhole = !isBase && (path !== '' || isSignalEndpoint(origin));
   const base = `${root}${isBase ? path.replace(/\/$/, '') : ''}`;
   return {
     profiles: new URL(isWhole ? root + (path || '/') : `${base}/${PROFILES_PATH}`),

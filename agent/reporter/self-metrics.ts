@@ -6,7 +6,7 @@ import { hostname } from 'node:os';
 import { encodeCounters } from '../../common/profile/otlp/otlp-metrics.ts';
 import type { ConnectionOptions } from '../../otlp-client/grpc-client.ts';
 import type { Failure, SenderLog } from '../../otlp-client/link-log.ts';
-import { type MetricsClient, makeMetricsClient } from '../../otlp-client/metrics-client.ts';
+import { makeSignalClient, type SignalClient } from '../../otlp-client/signal-client.ts';
 import { readScope } from './scope.ts';
 
 const PREFIX = 'everyframe.agent.';
@@ -22,7 +22,7 @@ const GAUGE =
 export const isGauge = (name: string): boolean => GAUGE.test(name);
 
 export class SelfMetrics {
-  readonly #client: MetricsClient;
+  readonly #client: SignalClient;
   readonly #counters: () => Record<string, number>;
   readonly #log: SenderLog;
   readonly #timer: NodeJS.Timeout;
@@ -39,7 +39,7 @@ export class SelfMetrics {
     log: SenderLog,
     intervalMs = INTERVAL_MS,
   ) {
-    this.#client = makeMetricsClient(connection);
+    this.#client = makeSignalClient(connection);
     this.#counters = counters;
     this.#log = log;
     this.#timer = setInterval(() => void this.#push(DEADLINE_MS), intervalMs);

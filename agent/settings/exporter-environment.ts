@@ -74,14 +74,15 @@ const VARIABLES: readonly [suffix: string, setting: string, read: Read][] = [
 const PREFIX = 'OTEL_EXPORTER_OTLP_';
 /** Whose path is what all signals have before their own. */
 export const BASE_ENDPOINT = `${PREFIX}ENDPOINT`;
-/** Whose path is the whole one. */
-export const PROFILES_ENDPOINT = `${PREFIX}PROFILES_ENDPOINT`;
+/** Of one signal: its path is the whole one. */
+export const isSignalEndpoint = (variable: string): boolean =>
+  /^OTEL_EXPORTER_OTLP_[A-Z]+_ENDPOINT$/.test(variable);
 
 /** @throws BadSetting for headers: what they would prove is missing without them */
-export function exporterEnvironment(env: Environment): ExporterEnvironment {
+export function exporterEnvironment(env: Environment, signal = 'PROFILES'): ExporterEnvironment {
   const found: ExporterEnvironment = { values: {}, variables: {}, notes: [] };
   for (const [suffix, setting, read] of VARIABLES) {
-    const variable = [`${PREFIX}PROFILES_${suffix}`, PREFIX + suffix].find((name) => env[name]?.trim());
+    const variable = [`${PREFIX}${signal}_${suffix}`, PREFIX + suffix].find((name) => env[name]?.trim());
     if (variable === undefined) continue;
     const value = readOrNote(read, env[variable]!, variable, found.notes);
     if (value === undefined) continue;

@@ -16,6 +16,7 @@ import {
   withoutSettings,
 } from '../../common/base/setting-layers.ts';
 import { parseBytes } from '../../common/base/size.ts';
+import { TELEMETRY_SETTING, telemetryKind } from '../../common/base/telemetry-setting.ts';
 import { BadEvent, type EventSpec, parseEvent } from '../events/event-spec.ts';
 import { exporterEnvironment } from './exporter-environment.ts';
 
@@ -163,6 +164,7 @@ export const AGENT_SETTINGS: readonly Setting[] = [
   { flag: 'max-table-bytes', value: 'BYTES', default: '134217728', help: 'kernel memory for unwind tables' },
   { flag: 'self-metrics', help: "push the agent's own counters as OTLP metrics" },
   { flag: 'metrics-address', value: 'HOST:PORT', help: METRICS_ADDRESS_HELP },
+  TELEMETRY_SETTING,
   { flag: 'verbose', help: 'log more' },
 ];
 
@@ -317,6 +319,7 @@ export const agentSchema = v.strictObject({
   maxTableBytes: number('--max-table-bytes', 4 << 20, 2 ** 40),
   selfMetrics: onOff,
   metricsAddress: optionalText,
+  telemetry: telemetryKind,
   verbose: onOff,
 });
 
@@ -334,6 +337,8 @@ export interface OtherPlaces {
   file?: SettingLayer;
   /** Flags whose settings come from nowhere but flags. */
   except?: readonly string[];
+  /** Of OTEL_EXPORTER_OTLP_…: PROFILES. */
+  exporterSignal?: string;
 }
 
 /** The other profiler's come second. */
@@ -350,11 +355,11 @@ export function parseAgentOptions(flags: Record<string, unknown>, places: OtherP
 /** As they are written, none checked. `notes`: what the environment says that can't be used. */
 export function layerAgentSettings(
   flags: Record<string, unknown>,
-  { env = {}, file, except = [] }: OtherPlaces = {},
+  { env = {}, file, except = [], exporterSignal }: OtherPlaces = {},
 ): LayeredSettings & { notes: string[] } {
   const exporter = except.includes('collection-agent')
     ? { values: {}, variables: {}, notes: [] }
-    : exporterEnvironment(env);
+    : exporterEnvironment(env, exporterSignal);
   const outside = [
     ...(file ? [file] : []),
     { values: exporter.values, origin: (name: string) => exporter.variables[name]! },

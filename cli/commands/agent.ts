@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { destinationOptions } from '../../agent/reporter/options.ts';
 import { type AgentOptions, parseAgentOptions } from '../../agent/settings/options.ts';
+import type { PrometheusMetric } from '../../common/base/prometheus.ts';
 import { addConfigFlag, findConfig } from '../config/find-config.ts';
 import { whatIsSampled } from '../output/what-is-sampled.ts';
 import { addAgentFlags, splitAgentFlags } from '../program/agent-flags.ts';
@@ -15,6 +16,7 @@ import { type ReadSettings, reloadAgent } from '../service/reload-agent.ts';
 import { Systemd } from '../service/systemd.ts';
 import { type RunningAgent, startAgent } from '../start/run-agent.ts';
 import { untilSignal } from '../start/start-agent.ts';
+import { startTelemetry } from '../telemetry/telemetry.ts';
 
 const RECEIVER_NEEDED =
   '--collection-agent HOST:PORT is needed: where to push profiles ("everyframe run" brings a collector of its own)';
@@ -79,10 +81,12 @@ async function serve(
 ): Promise<void> {
   const systemd = new Systemd(process.env);
   let agent: RunningAgent | undefined;
+  const metrics = (): PrometheusMetric[] => agentMetrics(agent?.counters() ?? {});
+  const telemetry = startTelemetry(options.telemetry, 'agent', metrics, log);
   const health = options.metricsAddress
     ? await startHealthServer(options.metricsAddress, {
         problem: () => (agent ? undefined : 'not sampling yet'),
-        metrics: () => agentMetrics(agent?.counters() ?? {}),
+        metrics,
       })
     : undefined;
   if (health) log.info(`/healthz, /readyz and /metrics are at http://${health.address}`);
@@ -101,6 +105,7 @@ async function serve(
   log.debug(`stopping: ${await stopped}`);
   systemd.stopping();
   await agent.stop();
+  await telemetry?.stop();
   health?.close();
   systemd.close();
 }

@@ -24,6 +24,7 @@ import { AgentLife } from '../start/agent-life.ts';
 import type { CollectorReady } from '../start/collector-ready.ts';
 import { readMemoryLimit, storeBudget } from '../start/memory-limit.ts';
 import { giveUpRights } from '../start/rights.ts';
+import { startTelemetry } from '../telemetry/telemetry.ts';
 import { registerImport } from './collector-import.ts';
 
 export function registerCollector(program: Command): void {
@@ -69,6 +70,12 @@ async function runCollector(flags: CollectorSettings, read: ReadSettings, logger
     process.exit(1);
   });
   const { urls, stop } = collector;
+  const telemetry = startTelemetry(
+    flags.telemetry,
+    'collector',
+    () => collectorMetrics(collector.status()),
+    logger,
+  );
   if (flags.child) {
     process.send?.({ grpc: urls.grpc, page: urls.page } satisfies CollectorReady);
   } else {
@@ -90,6 +97,7 @@ async function runCollector(flags: CollectorSettings, read: ReadSettings, logger
   }
   systemd.stopping();
   await stop();
+  await telemetry?.stop();
   health?.close();
   life?.close();
   systemd.close();
@@ -101,7 +109,18 @@ async function start(
   life: AgentLife | undefined,
   logger: Logger,
 ): Promise<{ collector: Collector; health: HealthServer | undefined }> {
-  const { data, maxDisk, maxAge, maxMemory, tlsCert, tlsKey, tokenFile, user: userName, ...rest } = flags;
+  const {
+    data,
+    maxDisk,
+    maxAge,
+    maxMemory,
+    tlsCert,
+    tlsKey,
+    tokenFile,
+    user: userName,
+    telemetry: _telemetry,
+    ...rest
+  } = flags;
   const user = userName === undefined ? undefined : findUser(userName);
   const collector = await startCollector({
     ...rest,

@@ -26,7 +26,7 @@ import { START_AGAIN, Supervisor } from '../start/supervisor.ts';
 const METRICS_INTERVAL_MS = 5000;
 
 /** It has a collector of its own, which shows what the agent counts. */
-const NOT_OF_RUN = [...DESTINATION_FLAGS, 'max-memory', 'self-metrics', 'metrics-address'];
+const NOT_OF_RUN = [...DESTINATION_FLAGS, 'max-memory', 'self-metrics', 'metrics-address', 'telemetry'];
 
 export function registerRun(program: Command): void {
   const command = program

@@ -1,6 +1,7 @@
 import { fstatSync } from 'node:fs';
 import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
 import pretty, { prettyFactory } from 'pino-pretty';
+import { logLines } from '../../common/base/observed.ts';
 import { printable } from '../../common/base/printable.ts';
 
 const FOR_PEOPLE = { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,name' };
@@ -9,6 +10,12 @@ const FOR_SERVICES = {
   timestamp: stdTimeFunctions.isoTime,
   formatters: { level: (level: string) => ({ level }) },
 };
+
+/** For --telemetry. */
+function showLine(line: string): string {
+  if (logLines.hasSubscribers) logLines.publish(line);
+  return line;
+}
 
 /** A message may quote what a stranger wrote; JSON has escapes for that, a terminal obeys it. */
 const hooks = {
@@ -45,9 +52,12 @@ export function makeLogger(name: string, verbose = false): Logger {
     const stream = isJournal(process.env['JOURNAL_STREAM'])
       ? { write: (line: string) => errors.write(journalPriority(line) + line) }
       : errors;
-    return pino({ level, ...FOR_SERVICES, base: { name } }, stream);
+    return pino({ level, ...FOR_SERVICES, base: { name }, hooks: { streamWrite: showLine } }, stream);
   }
-  return pino({ name, level, hooks }, pretty({ ...FOR_PEOPLE, destination: 2, sync: true }));
+  return pino(
+    { name, level, hooks: { ...hooks, streamWrite: showLine } },
+    pretty({ ...FOR_PEOPLE, destination: 2, sync: true }),
+  );
 }
 
 /** The same lines for people, to whatever else owns the terminal. */

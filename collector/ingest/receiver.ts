@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { type ObservedRequest, requestsTaken } from '../../common/base/observed.ts';
 import type { ColumnProfile } from '../../common/profile/model/frame-columns.ts';
 import { countEvents, type Profile } from '../../common/profile/model/profile.ts';
 import { TextCache } from '../../common/profile/model/text-cache.ts';
@@ -134,7 +135,12 @@ export class Receiver {
     return new RefusedRequest(reason);
   }
 
-  async #receive(request: Arrived, peer: string): Promise<ExportResult> {
+  #receive(request: Arrived, peer: string): Promise<ExportResult> {
+    if (!requestsTaken.hasSubscribers) return this.#answer(request, peer);
+    return observe(() => this.#answer(request, peer), request.body.length, peer);
+  }
+
+  async #answer(request: Arrived, peer: string): Promise<ExportResult> {
     const { body } = request;
     const tooMuch = this.#limits.take(peer, body.length);
     if (tooMuch !== undefined) {
@@ -193,6 +199,24 @@ export class Receiver {
     this.stats.acceptedRequests++;
     this.stats.storedSamples += samples;
     return { rejectedProfiles, errorMessage: describeRejected(rejected) };
+  }
+}
+
+async function observe(
+  answer: () => Promise<ExportResult>,
+  bytes: number,
+  peer: string,
+): Promise<ExportResult> {
+  const startMs = Date.now();
+  const publish = (result: string): void =>
+    requestsTaken.publish({ startMs, endMs: Date.now(), bytes, peer, result } satisfies ObservedRequest);
+  try {
+    const result = await answer();
+    publish('ok');
+    return result;
+  } catch (error) {
+    publish((error as Error).message);
+    throw error;
   }
 }
 

@@ -15,6 +15,7 @@ import {
   withoutSettings,
 } from '../../common/base/setting-layers.ts';
 import { parseBytes } from '../../common/base/size.ts';
+import { TELEMETRY_SETTING, telemetryKind } from '../../common/base/telemetry-setting.ts';
 
 export interface CollectorSetting extends Setting {
   /** Read where the flag is not given: its URL may hold a password. */
@@ -108,6 +109,7 @@ export const COLLECTOR_SETTINGS: readonly CollectorSetting[] = [
     help: 'answer /healthz, /readyz and /metrics (Prometheus) there, to whoever asks (default: nowhere; the page has the first two)',
     inRun: false,
   },
+  { ...TELEMETRY_SETTING, inRun: false },
   {
     flag: 'user',
     value: 'NAME',
@@ -180,6 +182,7 @@ export const collectorSchema = v.strictObject({
   maxForwardQueue: size('max-forward-queue', '16MiB'),
   source: v.optional(v.array(v.string()), []),
   metricsAddress: optionalText,
+  telemetry: telemetryKind,
   user: optionalText,
   plainLoopback: onOff,
   child: onOff,

@@ -73,7 +73,9 @@ export async function bundleCommands(root: string, target: string): Promise<Set<
     entryPoints: ENTRIES.map((entry) => `${entry}.ts`),
   });
   await build({ ...options, entryPoints: [`${BUILD_ENTRY}.ts`] });
-  return packagesOf(made.metafile);
+  // the Makefile has bundled it
+  const telemetry = await build({ ...options, write: false, entryPoints: ['cli/telemetry/otlp.ts'] });
+  return new Set([made, telemetry].flatMap(({ metafile }) => [...packagesOf(metafile)]));
 }
 
 function packagesOf(metafile: Metafile): Set<string> {

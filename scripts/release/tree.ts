@@ -52,6 +52,7 @@ export async function layOut(
   for (const path of [
     'cli/sampling',
     'cli/sampling-bundle',
+    'telemetry/otlp',
     'show/symbol',
     'show/symbol-bundle',
     'workers/worker',

@@ -1,4 +1,4 @@
-/** Pushes OTLP metrics to where profiles go, over gRPC or HTTP. */
+/** Pushes metrics, and what else has an OTLP service of its own, over gRPC or HTTP. */
 import { type ClientUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
 import { METRICS_EXPORT_PATH } from '../common/profile/otlp/otlp-metrics.ts';
 import { type ConnectionOptions, GrpcClient, usesGzip } from './grpc-client.ts';
@@ -6,27 +6,38 @@ import { type HttpAnswer, type HttpCall, HttpClient, type HttpFailure } from './
 import type { Failure } from './link-log.ts';
 
 /** One push at a time. */
-export interface MetricsClient {
+export interface SignalClient {
   /** What went wrong, null for nothing; never rejects. */
   push(bytes: Uint8Array, deadlineMs: number): Promise<Failure | 'cancelled' | null>;
   cancel(): void;
   close(): void;
 }
 
-export const makeMetricsClient = (options: ConnectionOptions): MetricsClient =>
-  options.http ? new HttpMetrics(options, options.http.metrics) : new GrpcMetrics(options);
+/** The method of gRPC, and the URL of HTTP. */
+interface Service {
+  path: string;
+  url: URL | undefined;
+}
 
-class GrpcMetrics implements MetricsClient {
+/** Metrics, unless another service is named. */
+export const makeSignalClient = (
+  options: ConnectionOptions,
+  { path, url }: Service = { path: METRICS_EXPORT_PATH, url: options.http?.metrics },
+): SignalClient => (url ? new HttpSignal(options, url) : new GrpcSignal(options, path));
+
+class GrpcSignal implements SignalClient {
   readonly #client: GrpcClient;
+  readonly #path: string;
   #call: ClientUnaryCall | undefined;
 
-  constructor(options: ConnectionOptions) {
+  constructor(options: ConnectionOptions, path: string) {
     this.#client = new GrpcClient(options);
+    this.#path = path;
   }
 
   push(bytes: Uint8Array, deadlineMs: number): Promise<Failure | 'cancelled' | null> {
     return new Promise((resolve) => {
-      this.#call = this.#client.call(METRICS_EXPORT_PATH, bytes, deadlineMs, (error) => {
+      this.#call = this.#client.call(this.#path, bytes, deadlineMs, (error) => {
         this.#call = undefined;
         resolve(error?.code === status.CANCELLED ? 'cancelled' : error && failureOf(error));
       });
@@ -47,7 +58,7 @@ const failureOf = (error: ServiceError): Failure => ({
   message: error.details,
 });
 
-class HttpMetrics implements MetricsClient {
+class HttpSignal implements SignalClient {
   readonly #client: HttpClient;
   readonly #url: URL;
   #call: HttpCall | undefined;
