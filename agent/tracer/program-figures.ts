@@ -108,16 +108,24 @@ function measureDeferring(
   }
 }
 
-function measure(object: NativeBpfObject, suffix: string): ProgramFigures[] {
+/** Loads it. Throws CannotProfile, with what the verifier said, where the kernel refuses a program. */
+export function measure(object: NativeBpfObject, suffix: string): ProgramFigures[] {
   object.askForStats();
   try {
     object.loadSync();
   } catch (error) {
-    throw explainLoadFailure(error as Error);
+    throw explainLoadFailure(withVerifierLog(error as Error & { log?: string }, object.verifierStats()));
   }
   return Object.entries(object.verifierStats()).map(([name, text]) =>
     parseVerifierStats(name + suffix, text),
   );
+}
+
+/** Where figures are asked for, libbpf leaves the verifier's words to us, the reason of a refusal included. */
+function withVerifierLog<E extends Error & { log?: string }>(error: E, texts: Record<string, string>): E {
+  const name = /prog '(\w+)': BPF program load failed/.exec(error.log ?? '')?.[1];
+  if (name !== undefined) error.log = `${error.log}\n${name}:\n${texts[name] ?? ''}`;
+  return error;
 }
 
 /** Reads "verification time 123 usec" and "processed 456 insns (limit 1000000) …": kernel/bpf/verifier.c, 5.2 on. */
