@@ -4,15 +4,12 @@
  */
 
 import { parseBytes } from '../../common/base/size.ts';
+import { findPerfEvent, PERF_FORMS, type PerfEventNumbers } from './perf-names.ts';
 
-/** An event of the perf subsystem: include/uapi/linux/perf_event.h. */
-export interface PerfEventSpec {
+/** An event of the perf subsystem. */
+export interface PerfEventSpec extends Omit<PerfEventNumbers, 'name'> {
   kind: 'perf';
   text: string;
-  type: number;
-  config: number;
-  /** It is counted by the processor, and sampled by its number; else each one is an event. */
-  isHardware: boolean;
 }
 
 /** Which number of an event is its value, and which events are left out. */
@@ -107,45 +104,9 @@ export class BadEvent extends Error {
   override readonly name = 'BadEvent';
 }
 
-const TYPE_HARDWARE = 0;
-const TYPE_SOFTWARE = 1;
-
-const SOFTWARE: Readonly<Record<string, number>> = {
-  'page-faults': 2,
-  'context-switches': 3,
-  'cpu-migrations': 4,
-  'minor-faults': 5,
-  'major-faults': 6,
-  'alignment-faults': 7,
-  'emulation-faults': 8,
-};
-
-const HARDWARE: Readonly<Record<string, number>> = {
-  cycles: 0,
-  instructions: 1,
-  'cache-references': 2,
-  'cache-misses': 3,
-  branches: 4,
-  'branch-misses': 5,
-  'bus-cycles': 6,
-  'stalled-cycles-frontend': 7,
-  'stalled-cycles-backend': 8,
-  'ref-cycles': 9,
-};
-
-/** Names that perf(1) has as well. */
-const OTHER_NAMES: Readonly<Record<string, string>> = {
-  faults: 'page-faults',
-  cs: 'context-switches',
-  migrations: 'cpu-migrations',
-  'cpu-cycles': 'cycles',
-  'branch-instructions': 'branches',
-};
-
 const FORMS = [
   'cpu-clock',
-  ...Object.keys(SOFTWARE),
-  ...Object.keys(HARDWARE),
+  ...PERF_FORMS,
   'tracepoint:CATEGORY:NAME',
   'uprobe:PATH:SYMBOL[+OFFSET]',
   'uretprobe:PATH:SYMBOL',
@@ -157,21 +118,17 @@ const FORMS = [
 
 /** Throws {@link BadEvent}. */
 export function parseEvent(text: string): EventSpec {
-  const name = OTHER_NAMES[text] ?? text;
-  if (name === 'cpu-clock' || name === 'lock' || name === 'mmap') return { kind: name, text: name };
-  if (Object.hasOwn(SOFTWARE, name)) return perf(name, TYPE_SOFTWARE, SOFTWARE[name]!);
-  if (Object.hasOwn(HARDWARE, name)) return perf(name, TYPE_HARDWARE, HARDWARE[name]!);
+  if (text === 'cpu-clock' || text === 'lock' || text === 'mmap') return { kind: text, text };
+  const perf = findPerfEvent(text);
+  if (perf) return perfSpec(perf);
   const form = /^\w*/.exec(text)![0];
   if (Object.hasOwn(PARSERS, form)) return PARSERS[form]!(text);
   throw new BadEvent(`there is no event "${text}": give one of ${FORMS.join(', ')}`);
 }
 
-const perf = (text: string, type: number, config: number): PerfEventSpec => ({
-  kind: 'perf',
-  text,
-  type,
-  config,
-  isHardware: type === TYPE_HARDWARE,
+const perfSpec = ({ name, ...numbers }: PerfEventNumbers): PerfEventSpec => ({
+  ...{ kind: 'perf', text: name },
+  ...numbers,
 });
 
 const PARSERS: Readonly<Record<string, (text: string) => EventSpec>> = {
