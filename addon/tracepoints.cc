@@ -84,6 +84,19 @@ Napi::Value Field(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+// tracepointNames(): of those that the kernel has, but for its modules'.
+Napi::Value Names(const Napi::CallbackInfo& info) {
+  static const std::string kPrefix = "btf_trace_";
+  Btf kernel = KernelBtf(info.Env());
+  Napi::Array names = Napi::Array::New(info.Env());
+  for (uint32_t id = 1; id < btf__type_cnt(kernel.get()); id++) {
+    const btf_type* type = btf__type_by_id(kernel.get(), id);
+    std::string name = btf_is_typedef(type) ? btf__name_by_offset(kernel.get(), type->name_off) : "";
+    if (name.rfind(kPrefix, 0) == 0) names.Set(names.Length(), name.substr(kPrefix.size()));
+  }
+  return names;
+}
+
 // tracepointFields(tracepoint): names of the arguments
 Napi::Value Fields(const Napi::CallbackInfo& info) {
   Btf kernel = KernelBtf(info.Env());
@@ -97,5 +110,6 @@ Napi::Value Fields(const Napi::CallbackInfo& info) {
 
 void DefineTracepoints(Napi::Env env, Napi::Object exports) {
   exports.Set("tracepointField", Napi::Function::New(env, Field));
+  exports.Set("tracepointNames", Napi::Function::New(env, Names));
   exports.Set("tracepointFields", Napi::Function::New(env, Fields));
 }

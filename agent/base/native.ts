@@ -156,6 +156,8 @@ export interface Native {
   removeTables(outerFd: number, indices: Uint32Array): Promise<void>;
   /** By ARGUMENT or ARGUMENT.MEMBER, out of the kernel's BTF; undefined where there is none, or it is no number. */
   tracepointField(tracepoint: string, field: string): TracepointField | undefined;
+  /** Of all that the kernel has, but for its modules'. */
+  tracepointNames(): string[];
   /** Names of the arguments; empty where there is no such tracepoint. */
   tracepointFields(tracepoint: string): string[];
   /** The descriptor of a disabled event that runs the program; throws what the kernel says. */

@@ -10,6 +10,7 @@ import type { EventField } from '../events/event-field.ts';
 import type { MmapSpec, TracepointSpec } from '../events/event-spec.ts';
 import type { EventSourcesOptions, SourceSpec } from '../events/event-types.ts';
 import type { ProbeSite, SiteFields } from '../events/probe-site.ts';
+import { whatThereIs, whyNotThere } from '../events/tracepoint-names.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { Context, EF_MAX_EVENTS, EVENT_CALLER, EventTotal } from '../records/records.gen.ts';
 import { type EventFields, encodeEvent } from './event-config.ts';
@@ -215,9 +216,7 @@ export class EventSources implements Follower {
       object.attachRawTracepoint(PROGRAMS[spec.kind].attached[0]!, name);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-      throw new CannotProfile(
-        `there is no tracepoint ${category}:${name} on this kernel: see /sys/kernel/tracing/available_events for those that there are`,
-      );
+      throw noTracepoint(category, name, whatThereIs({ category, name }, this.#native.tracepointNames()));
     }
   }
 
@@ -314,7 +313,9 @@ function closeAll(objects: Map<string, NativeBpfObject>): void {
 function settingsOf(native: Native, spec: SourceSpec): EventFields {
   if (spec.kind === 'malloc') return { scale: spec.everyBytes };
   if (spec.kind !== 'tracepoint') return {};
-  const { value, filter } = spec;
+  const { category, name, value, filter } = spec;
+  const why = whyNotThere(spec);
+  if (why !== undefined) throw noTracepoint(category, name, why);
   const find = (field: string): EventField => findField(native, spec, field);
   return {
     ...(value !== undefined && { value: find(value) }),
@@ -326,12 +327,15 @@ function findField(native: Native, { category, name }: TracepointSpec, field: st
   const found = native.tracepointField(name, field);
   if (found) return { ...found, kind: found.offset < 0 ? 'argument' : 'member' };
   const known = native.tracepointFields(name);
+  if (known.length === 0)
+    throw noTracepoint(category, name, whatThereIs({ category, name }, native.tracepointNames()));
   throw new CannotProfile(
-    known.length > 0
-      ? `tracepoint:${category}:${name} has no field ${field}: give one of ${known.join(', ')}, or FIELD.MEMBER of a struct`
-      : `there is no tracepoint ${category}:${name} on this kernel`,
+    `tracepoint:${category}:${name} has no field ${field}: give one of ${known.join(', ')}, or FIELD.MEMBER of a struct`,
   );
 }
+
+const noTracepoint = (category: string, name: string, why: string): CannotProfile =>
+  new CannotProfile(`there is no tracepoint ${category}:${name} on this kernel: ${why}`);
 
 /** Errors of perf_event_open(2) that say what the machine lacks. */
 function whyNoEvent(name: string, { code, message }: NodeJS.ErrnoException): string {
