@@ -50,6 +50,11 @@ mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"
 git clone -q . "$root/root/everyframe"
 
-chroot "$root" env -i HOME=/root TERM=dumb PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-	NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt npm_config_registry="$(npm config get registry 2>/dev/null)" \
-	sh -c "cd /root/everyframe && $command"
+# The root of its mount namespace, as on a real machine: in a chroot nobody may make a user namespace.
+mkdir "$root/outside"
+registry=$(npm config get registry 2>/dev/null)
+cd "$root"
+pivot_root . outside
+exec chroot . env -i HOME=/root TERM=dumb PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+	NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt npm_config_registry="$registry" \
+	sh -c "umount -l /outside && rmdir /outside && cd /root/everyframe && $command"
