@@ -111,6 +111,15 @@ describe.skipIf(missingRights)('events', () => {
     }
   });
 
+  it.skipIf(!hasTool('rustc'))('in a method of Rust go by its name', () => {
+    const program = compile('events-rs', 'rustc', ['-O', '-g'], 'events.rs');
+    const event = `uprobe:${program}:<events::Order as events::Sell>::add,value=arg1,if=arg1>19990`;
+    const { profile, told } = record(event, [program], ALL);
+    expect(told).toContain(': 9 events, the stacks of all of them');
+    expect(total(profile)).toBe(9 * 19_995);
+    expect(under(profile, '<events::Order as events::Sell>::add')).toBe(total(profile));
+  });
+
   it.skipIf(!hasTool('go'))('in a function of Go go by its name, in a stripped program, too', () => {
     const program = join(scratchFolder, 'events-go');
     const source = join(import.meta.dirname, 'fixtures/events.go');
