@@ -10,12 +10,11 @@
 #include "user-memory.h"
 
 #define LABEL_ALIGNMENT 4
-/* A text that is not there now may be, once the thread itself has read it: see deferred.bpf.c. */
 #define LABEL_READ(s, dst, size, address) \
 	({ \
 		long error_ = read_or_count((dst), (size), (address), EF_COUNTER_labels_read_failed); \
-		if (error_ && !(s)->state.unread) \
-			(s)->state.unread = (address); \
+		if (error_) \
+			note_unread((s), (address)); \
 		error_; \
 	})
 

@@ -147,6 +147,13 @@ struct {
 	__type(value, struct ef_scratch);
 } scratch SEC(".maps");
 
+/* What is not in memory now may be, once the thread itself has touched it: see deferred.bpf.c. */
+static __always_inline void note_unread(struct ef_scratch *s, u64 address)
+{
+	if (!s->state.unread)
+		s->state.unread = address;
+}
+
 static __always_inline struct ef_scratch *scratch_of(u32 context)
 {
 	return bpf_map_lookup_elem(&scratch, &context);

@@ -156,8 +156,9 @@ __noinline int step_dotnet_function(u32 offset)
 		return 1;
 	struct ef_dotnet_state *w = &s->runtimes.dotnet;
 	/* of an image whose handlers never ran nothing has read it yet: most functions have a frame pointer */
-	if (w->is_unwind_unread ||
-	    USER_READ(&w->unwind, sizeof(w->unwind), w->begin + (w->function.unwind & ~3U))) {
+	u64 unwind = w->begin + (w->function.unwind & ~3U);
+	if (w->is_unwind_unread || USER_READ(&w->unwind, sizeof(w->unwind), unwind)) {
+		note_unread(s, unwind);
 		count(EF_COUNTER_dotnet_unwind_unread);
 		return follow_frame_pointer(s, w);
 	}

@@ -66,8 +66,9 @@ __noinline int find_jitted(u64 address)
 }
 
 /* A part of the table that the process has not come to yet: user space finds the method by any address of its. */
-static __always_inline int skip_unwind_info(struct ef_dotnet_state *w, u64 address)
+static __always_inline int skip_unwind_info(struct ef_scratch *s, struct ef_dotnet_state *w, u64 address, u64 unread)
 {
+	note_unread(s, unread);
 	w->is_unwind_unread = 1;
 	w->function.begin = address - w->begin;
 	w->code = address;
@@ -86,8 +87,9 @@ __noinline int find_precompiled(u64 address)
 
 	for (u32 i = 0; i < DOTNET_SEARCH_STEPS && low < high; i++) {
 		u32 middle = low + (high - low) / 2, begin = 0;
-		if (USER_READ(&begin, 4, w->functions + (u64)middle * sizeof(w->function)))
-			return skip_unwind_info(w, address);
+		u64 at = w->functions + (u64)middle * sizeof(w->function);
+		if (USER_READ(&begin, 4, at))
+			return skip_unwind_info(s, w, address, at);
 		if (begin <= relative)
 			low = middle + 1;
 		else
@@ -97,8 +99,9 @@ __noinline int find_precompiled(u64 address)
 		count(EF_COUNTER_dotnet_no_function);
 		return 1;
 	}
-	if (USER_READ(&w->function, sizeof(w->function), w->functions + (u64)(low - 1) * sizeof(w->function)))
-		return skip_unwind_info(w, address);
+	u64 found = w->functions + (u64)(low - 1) * sizeof(w->function);
+	if (USER_READ(&w->function, sizeof(w->function), found))
+		return skip_unwind_info(s, w, address, found);
 	w->code = w->begin + w->function.begin;
 	w->cookie = w->module;
 	return 0;
