@@ -3,7 +3,7 @@
  * through the OpenTelemetry profiler: both sample the same processes at the same time, each pushes to a receiver of
  * its own, and both are asked for the same five seconds.
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, openSync, rmSync } from 'node:fs';
@@ -11,19 +11,13 @@ import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FrameType } from '../../common/profile/model/profile.ts';
 import { decodeOtlp } from '../../common/profile/otlp/otlp-decode.ts';
 import { ScriptedReceiver } from '../fixtures/scripted-receiver.ts';
 import { all, deviation, SHARE, type Span, type Split, shareOf, Windows } from '../runtimes/known-split.ts';
 import { ROOT, unpackPeer } from './measure.ts';
+import { type SplitProgram, splitPrograms } from './split-programs.ts';
 
-interface Program {
-  title: string;
-  command: readonly [string, ...string[]];
-  frameType: FrameType;
-}
-
-interface Running extends Program {
+interface Running extends SplitProgram {
   child: ChildProcess;
 }
 
@@ -57,27 +51,6 @@ const POLL_MS = 250;
 const INTERVAL_NS = 5_000_000_000n;
 /** A window with fewer says nothing. */
 const MIN_SAMPLES = 20;
-
-const node = (shape: string, ...flags: string[]): Program => ({
-  title: [`Node ${process.versions.node}: ${shape}`, ...flags].join(' '),
-  command: [process.execPath, ...flags, `${ROOT}test/runtimes/v8/split.cjs`, shape],
-  frameType: 'v8js',
-});
-
-/** Those of a group run at once. */
-function groups(): Program[][] {
-  const expression = 'import platform; print(platform.python_version())';
-  const version = execFileSync('/usr/bin/python3', ['-c', expression], { encoding: 'utf8' }).trim();
-  const python = (shape: string): Program => ({
-    title: `Python ${version}: ${shape}`,
-    command: ['/usr/bin/python3', `${ROOT}test/runtimes/python/split.py`, shape],
-    frameType: 'cpython',
-  });
-  return [
-    ['leaf', 'recursive', 'threads'].map(python),
-    [...['leaf', 'hot', 'recursive', 'threads'].map((shape) => node(shape)), node('hot', '--no-opt')],
-  ];
-}
 
 /** An agent that pushes to a receiver in this process. */
 class Observed {
@@ -179,7 +152,8 @@ export async function compareSplits(peers: string, seconds: number): Promise<Spl
   const directory = mkdtempSync(join(tmpdir(), 'everyframe-split-'));
   const reference = unpackPeer(`${peers}/ebpf-profiler.xz`, join(directory, 'ebpf-profiler'));
   const rows: SplitRow[] = [];
-  for (const group of groups()) rows.push(...(await compareGroup(group, { directory, reference, seconds })));
+  for (const group of splitPrograms(directory))
+    rows.push(...(await compareGroup(group, { directory, reference, seconds })));
   const unseen = rows.filter(({ ours }) => all(ours.sum) === 0).map(({ title }) => title);
   if (unseen.length > 0)
     throw new Error(`no samples of ${unseen.join(', ')}: ${directory} has the agents' logs`);
@@ -189,14 +163,17 @@ export async function compareSplits(peers: string, seconds: number): Promise<Spl
 
 /** `directory` is kept where something fails: it holds what the agents said. */
 async function compareGroup(
-  group: readonly Program[],
+  group: readonly SplitProgram[],
   { directory, reference, seconds }: { directory: string; reference: string; seconds: number },
 ): Promise<SplitRow[]> {
   const ours = [`${ROOT}bin/everyframe`, 'agent'] as const;
   // behind the agents and this process, which receives
   const running: Running[] = group.map((program) => ({
     ...program,
-    child: spawn('nice', ['-n', '10', ...program.command], { stdio: 'ignore' }),
+    child: spawn('nice', ['-n', '10', ...program.command], {
+      stdio: 'ignore',
+      env: { ...process.env, ...program.environment },
+    }),
   }));
   const agents: Observed[] = [];
   try {
