@@ -1,0 +1,254 @@
+/** Small shops in web frameworks of several languages, each in a folder here: how to start them, and what of their own they run. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { KnownFrameType } from '../../../common/profile/model/frame-types.ts';
+import { fetchPackages, inRoot, ROOTS } from '../debian-roots.ts';
+import { findDotnets, runAssembly } from '../dotnets.ts';
+import { findGos } from '../gos.ts';
+
+export interface Command {
+  command: readonly [string, ...string[]];
+  environment?: Record<string, string>;
+}
+
+export interface App {
+  /** Of its folder, and of its picture. */
+  name: string;
+  title: string;
+  source: string;
+  frameType: KnownFrameType;
+  /** Own functions, each with a text of the lines that it may be at: leaf first, as they call each other. */
+  own: readonly (readonly [name: string, line: RegExp])[];
+  /** Functions that its framework and what runs it have further out, in this order. */
+  outer: readonly string[];
+  /** The function from which on the docs have a picture. */
+  pictureFrom?: string;
+  /** Least share of samples that are whole and named, where that is not 98 %. */
+  whole?: number;
+  /** Undefined, and a printed reason, where it can't be had. */
+  prepare(): Command[] | undefined;
+}
+
+export const PORT = 18800;
+const ADDRESS = `127.0.0.1:${PORT}`;
+
+/** In a root of its own, with the app's files in /tmp/app. */
+function inPackages(
+  name: string,
+  packages: readonly string[],
+  programs: readonly (readonly [string, ...string[]])[],
+  place: (root: string, folder: string) => void = (root, folder) =>
+    cpSync(folder, join(root, 'tmp/app'), { recursive: true }),
+): Command[] | undefined {
+  const root = fetchPackages(join(ROOTS, `apps-${name}`), 'bookworm', packages);
+  if (root === undefined) return undefined;
+  rmSync(join(root, 'tmp'), { recursive: true, force: true });
+  for (const folder of ['tmp', 'var/log/nginx', 'var/lib/nginx'])
+    mkdirSync(join(root, folder), { recursive: true });
+  writeFileSync(join(root, 'etc/passwd'), 'root:x:0:0::/:/bin/sh\n');
+  writeFileSync(join(root, 'etc/group'), 'root:x:0:\n');
+  place(root, join(import.meta.dirname, name));
+  return programs.map(([program, ...args]) => {
+    const [first, ...rest] = inRoot(root, program).command;
+    return { command: [first, ...rest, ...args], environment: { PHP_INI_SCAN_DIR: '/tmp/app' } };
+  });
+}
+
+const puma = (name: string, ...packages: string[]) =>
+  inPackages(
+    name,
+    [...packages, 'puma'],
+    [['/usr/bin/puma', '-q', '-w', '2', '-t', '2:2', '-b', `tcp://${ADDRESS}`, '/tmp/app/config.ru']],
+  );
+
+/** PHP-FPM behind nginx. */
+const fpm = (name: string, ...packages: string[]) =>
+  inPackages(
+    name,
+    ['php8.2-fpm', 'nginx-light', ...packages],
+    [
+      ['/usr/sbin/php-fpm8.2', '-R', '-y', '/tmp/app/php-fpm.conf'],
+      ['/usr/sbin/nginx', '-c', '/tmp/app/nginx.conf'],
+    ],
+    (root, folder) => {
+      for (const from of [join(import.meta.dirname, 'php'), folder])
+        cpSync(from, join(root, 'tmp/app'), { recursive: true });
+    },
+  );
+
+const gunicorn = (name: string, ...packages: string[]) =>
+  inPackages(
+    name,
+    ['gunicorn', ...packages],
+    [['/usr/bin/gunicorn', '-w', '2', '-b', ADDRESS, '--chdir', '/tmp/app', 'shop:app']],
+  );
+
+function tomcat(): Command[] | undefined {
+  const home = '/usr/share/tomcat10';
+  const classPath = [`${home}/bin/bootstrap.jar`, `${home}/bin/tomcat-juli.jar`].join(':');
+  const folders = [`-Dcatalina.home=${home}`, '-Dcatalina.base=/tmp/tomcat'];
+  return inPackages(
+    'tomcat',
+    ['tomcat10', 'openjdk-17-jre-headless'],
+    [
+      [
+        '/usr/lib/jvm/java-17-openjdk-amd64/bin/java',
+        ...folders,
+        ...['-cp', classPath, 'org.apache.catalina.startup.Bootstrap', 'start'],
+      ],
+    ],
+    (root, folder) => {
+      const base = join(root, 'tmp/tomcat');
+      const classes = join(base, 'webapps/ROOT/WEB-INF/classes');
+      mkdirSync(classes, { recursive: true });
+      cpSync(join(folder, 'server.xml'), join(base, 'conf/server.xml'));
+      const servlets = join(root, 'usr/share/java/tomcat10-servlet-api.jar');
+      execFileSync('javac', ['--release', '17', '-cp', servlets, '-d', classes, join(folder, 'Orders.java')]);
+    },
+  );
+}
+
+function dotnet(): Command[] | undefined {
+  const [found] = findDotnets();
+  if (found === undefined) return undefined;
+  const { command, environment } = runAssembly(found, '../apps/dotnet/shop.dll');
+  return [{ command: command as [string, ...string[]], environment }];
+}
+
+function go(): Command[] | undefined {
+  const [found] = findGos();
+  return found && [{ command: [found.compile('../apps/go/shop.go')] }];
+}
+
+export const APPS: readonly App[] = [
+  {
+    ...{ name: 'sinatra', title: 'Sinatra on Puma', source: 'config.ru', frameType: 'ruby' },
+    own: [
+      ['block in of', /Math.sqrt/],
+      ['of', /Math.sqrt/],
+      ['block in orders', /Price.of/],
+      ['orders', /map/],
+      ['block in <class:Shop>', /orders\(200\)/],
+    ],
+    outer: ['dispatch!', 'process_client', 'block in spawn_thread'],
+    prepare: () => puma('sinatra', 'ruby-sinatra'),
+  },
+  {
+    ...{ name: 'rails', title: 'Rails on Puma', source: 'config.ru', frameType: 'ruby' },
+    own: [
+      ['block in of', /Math.sqrt/],
+      ['of', /Math.sqrt/],
+      ['block in totals', /Price.of/],
+      ['totals', /map/],
+      ['index', /render/],
+    ],
+    outer: ['process_action', 'process_client', 'block in spawn_thread'],
+    pictureFrom: 'totals',
+    prepare: () => puma('rails', 'rails'),
+  },
+  {
+    ...{ name: 'php', title: 'PHP-FPM behind nginx', source: 'index.php', frameType: 'php' },
+    own: [
+      ['Price::of', /\$sum|for|function/],
+      ['{closure:15}', /Price::of/],
+      ['orders', /array_map/],
+      ['{main}', /orders\(300\)/],
+    ],
+    outer: ['php_execute_script', '_start'],
+    prepare: () => fpm('php'),
+  },
+  {
+    ...{ name: 'symfony', title: 'Symfony on PHP-FPM', source: 'index.php', frameType: 'php' },
+    own: [
+      ['Price::of', /\$sum|for|function/],
+      ['Shop::orders', /array_map/],
+    ],
+    outer: ['Symfony\\Component\\HttpKernel\\HttpKernel::handleRaw', '{main}', '_start'],
+    pictureFrom: 'Symfony\\Component\\HttpKernel\\HttpKernel::handleRaw',
+    prepare: () => fpm('symfony', 'php-symfony-framework-bundle'),
+  },
+  {
+    ...{ name: 'laravel', title: "Laravel's router on PHP-FPM", source: 'index.php', frameType: 'php' },
+    own: [
+      ['OrderController::price', /\$sum|for|function/],
+      ['OrderController::{closure:15}', /price/],
+      ['OrderController::index', /map/],
+    ],
+    outer: ['Illuminate\\Routing\\Router::dispatch', '{main}', '_start'],
+    prepare: () => fpm('laravel', 'php-laravel-framework'),
+  },
+  {
+    ...{ name: 'mojolicious', title: 'Mojolicious on Hypnotoad', source: 'shop.pl', frameType: 'perl' },
+    own: [
+      ['Shop::price', /\$sum|sub/],
+      ['Shop::orders', /map/],
+    ],
+    outer: ['Mojolicious::handler', 'Mojo::Server::Prefork::_spawn', 'Mojo::Server::Hypnotoad::run'],
+    pictureFrom: 'Mojolicious::handler',
+    prepare: () =>
+      inPackages('mojolicious', ['libmojolicious-perl'], [['/usr/bin/hypnotoad', '-f', '/tmp/app/shop.pl']]),
+  },
+  {
+    ...{ name: 'dotnet', title: ".NET's HttpListener", source: 'shop.cs', frameType: 'dotnet' },
+    own: [
+      ['Shop.Price.Of', /sum|for/],
+      ['Shop.Server.Answer', /^ {4}\{|Load|Select|WriteAsync/],
+    ],
+    outer: ['System.Threading.ThreadPoolWorkQueue.Dispatch'],
+    pictureFrom: 'System.Threading.ThreadPoolWorkQueue.Dispatch',
+    prepare: dotnet,
+  },
+  {
+    ...{ name: 'go', title: "Go's net/http", source: 'shop.go', frameType: 'go' },
+    own: [
+      ['main.price', /sum|for/],
+      ['main.orders', /price/],
+      ['main.main.labelled.func1', /pprof.Do|func/],
+    ],
+    outer: ['net/http.(*conn).serve', 'runtime.goexit'],
+    pictureFrom: 'net/http.(*conn).serve',
+    prepare: go,
+  },
+  {
+    ...{ name: 'express', title: 'Express on Node', source: 'shop.js', frameType: 'v8js' },
+    own: [
+      ['price', /sum|for/],
+      ['<anonymous>', /price|app.get/],
+      ['orders', /from/],
+    ],
+    outer: ['handle', 'parserOnIncoming', '_start'],
+    prepare: () => inPackages('express', ['node-express'], [['/usr/bin/node', '/tmp/app/shop.js']]),
+  },
+  {
+    ...{ name: 'flask', title: 'Flask on Gunicorn', source: 'shop.py', frameType: 'cpython' },
+    own: [
+      ['price.<locals>.<genexpr>', /sqrt/],
+      ['price', /sqrt|def/],
+      ['orders', /price/],
+    ],
+    outer: ['Flask.wsgi_app', 'SyncWorker.run', '_start'],
+    // the code of a template that is compiled for each request is gone with it
+    whole: 0.9,
+    prepare: () => gunicorn('flask', 'python3-flask'),
+  },
+  {
+    ...{ name: 'django', title: 'Django on Gunicorn', source: 'shop.py', frameType: 'cpython' },
+    own: [
+      ['price.<locals>.<genexpr>', /sqrt/],
+      ['price', /sqrt|def/],
+      ['orders', /price/],
+    ],
+    outer: ['WSGIHandler.__call__', 'SyncWorker.run', '_start'],
+    prepare: () => gunicorn('django', 'python3-django'),
+  },
+  {
+    ...{ name: 'tomcat', title: 'A servlet on Tomcat', source: 'Orders.java', frameType: 'jvm' },
+    own: [
+      ['shop.Orders.price', /sum|for/],
+      ['shop.Orders.doGet', /price/],
+    ],
+    outer: ['jakarta.servlet.http.HttpServlet.service', 'java.lang.Thread.run'],
+    prepare: tomcat,
+  },
+];
