@@ -83,7 +83,9 @@ export const openEventPrograms = (
     openPrograms(open, kinds, runtimes, share),
   );
 
-const SOME_FIELD: EventField = { kind: 'member', argument: 0, offset: 8, bytes: 4, isSigned: true };
+/** Those that cost the verifier most. */
+const OF_KERNEL: EventField = { kind: 'member', argument: 0, offset: 8, bytes: 4, isSigned: true };
+const OF_USER: EventField = { ...OF_KERNEL, kind: 'memory', base: 0, index: 1, scale: 8 };
 
 /** Of one object. */
 function openPrograms(
@@ -93,7 +95,7 @@ function openPrograms(
   share: readonly NativeBpfObject[],
 ): NativeBpfObject {
   const programs = kinds.flatMap(({ attached, taker }) => (runtimes.length > 0 ? [taker] : attached));
-  const event = encodeEvent(0, 1, { value: SOME_FIELD, filter: SOME_FIELD, comparison: '>' });
+  const event = encodeEvent(0, 1, { value: OF_KERNEL, filter: OF_USER, comparison: '>' });
   return open(kinds[0]!.object, { programs, context: Context.EVENT, runtimes, event, share });
 }
 
