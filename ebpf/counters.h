@@ -95,7 +95,7 @@
 	X(events_value_failed, "Events of --event left out, because their value, or what they are filtered by, could not be read, or is below 0 or 2^47 and more") \
 	X(luajit_read_failed, "Reads of LuaJIT's frames, functions and traces that failed") \
 	X(luajit_bad_frame, "LuaJIT's frames that contradict themselves: the Lua frames from there on are left out") \
-	X(switches_missed, "Switches that the kernel told nobody of: of one to a thread the time is known nevertheless, one from it counts as running") \
+	X(switches_missed, "Switches that the kernel told nobody of: of one to a thread the time is known nevertheless, of one from it see threads_left_untold") \
 	X(allocations_full, "Sampled allocations of --event malloc left out of live bytes because the map of them is full") \
 	X(go_read_failed, "Reads of Go's goroutines that failed: the sample has no labels") \
 	X(go_bad_goroutine, "Samples without Go's labels: what the thread runs is none of its own") \
@@ -106,7 +106,8 @@
 	X(beam_read_failed, "Reads of BEAM's memory that failed") \
 	X(beam_no_stack, "Samples in code of BEAM's JIT of which the Erlang stack was not found: the callers are left out") \
 	X(luajit_no_frame, "Samples in LuaJIT's interpreter whose native frame was not found there: that part of the stack has native frames only") \
-	X(calls_missed, "Returns of functions of --event uretprobe whose call was not seen, or was forgotten among 32,768 others: not counted")
+	X(calls_missed, "Returns of functions of --event uretprobe whose call was not seen, or was forgotten among 32,768 others: not counted") \
+	X(threads_left_untold, "Threads that left a CPU by a switch that the kernel told nobody of: from then on they wait for something unknown")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

@@ -87,7 +87,7 @@ export const BPF_COUNTERS = [
   { name: 'events_value_failed', text: "Events of --event left out, because their value, or what they are filtered by, could not be read, or is below 0 or 2^47 and more" },
   { name: 'luajit_read_failed', text: "Reads of LuaJIT's frames, functions and traces that failed" },
   { name: 'luajit_bad_frame', text: "LuaJIT's frames that contradict themselves: the Lua frames from there on are left out" },
-  { name: 'switches_missed', text: "Switches that the kernel told nobody of: of one to a thread the time is known nevertheless, one from it counts as running" },
+  { name: 'switches_missed', text: "Switches that the kernel told nobody of: of one to a thread the time is known nevertheless, of one from it see threads_left_untold" },
   { name: 'allocations_full', text: "Sampled allocations of --event malloc left out of live bytes because the map of them is full" },
   { name: 'go_read_failed', text: "Reads of Go's goroutines that failed: the sample has no labels" },
   { name: 'go_bad_goroutine', text: "Samples without Go's labels: what the thread runs is none of its own" },
@@ -99,5 +99,6 @@ export const BPF_COUNTERS = [
   { name: 'beam_no_stack', text: "Samples in code of BEAM's JIT of which the Erlang stack was not found: the callers are left out" },
   { name: 'luajit_no_frame', text: "Samples in LuaJIT's interpreter whose native frame was not found there: that part of the stack has native frames only" },
   { name: 'calls_missed', text: "Returns of functions of --event uretprobe whose call was not seen, or was forgotten among 32,768 others: not counted" },
+  { name: 'threads_left_untold', text: "Threads that left a CPU by a switch that the kernel told nobody of: from then on they wait for something unknown" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

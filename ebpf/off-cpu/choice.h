@@ -7,6 +7,10 @@
  * p is how long such waits of the thread usually take, divided by a scale, at most 1: whoever waits long is always
  * taken, and what waits a thousand times a second for microseconds is seldom. Each CPU has a scale of its own, which
  * goes up at once with each stack above the budget, and comes down while there are fewer.
+ *
+ * Who usually waits for microseconds may wait for a minute once, and if that one stood for thousands it would be an hour. So
+ * half of the budget goes to all waits alike: while there is room in it, p is no less than that share of what the CPU had of
+ * late.
  */
 #ifndef EF_WAIT_CHOICE_H
 #define EF_WAIT_CHOICE_H
@@ -30,6 +34,8 @@ struct ef_wait_rate {
 	u64 window_ns; /* when the present window began */
 	u64 scale_ns;
 	u32 taken;   /* in the window */
+	u32 seen;    /* to choose from */
+	u32 least;   /* p, with 16 bits behind the point: no wait has less */
 	u32 skipped; /* frames of BPF before the scheduler's */
 };
 
@@ -55,8 +61,10 @@ static __always_inline void begin_window(struct ef_wait_rate *r, u64 now_ns)
 		r->scale_ns = r->scale_ns / 2 + r->scale_ns / 2 * taken / budget;
 	if (r->scale_ns < MIN_SCALE_NS)
 		r->scale_ns = MIN_SCALE_NS;
+	r->least = windows > 1 ? 0 : r->seen <= budget / 2 ? 1 << 16 : (budget << 15) / r->seen;
 	r->window_ns = now_ns;
 	r->taken = 0;
+	r->seen = 0;
 }
 
 static __always_inline void note_taken(struct ef_wait_rate *r)
@@ -73,6 +81,10 @@ static __always_inline u32 take_by_usual(struct ef_wait_rate *r, u64 usual_ns, u
 {
 	if (now_ns - r->window_ns >= WINDOW_NS)
 		begin_window(r, now_ns);
+	r->seen++;
+	u64 least_ns = (r->scale_ns * r->least) >> 16;
+	if (usual_ns < least_ns && r->taken < config.wait_budget / WINDOWS_A_SECOND)
+		usual_ns = least_ns;
 	u64 scale = r->scale_ns >> SCALE_BITS;
 
 	if (usual_ns >= scale << SCALE_BITS)
