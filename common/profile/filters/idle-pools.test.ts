@@ -80,3 +80,24 @@ it('knows the functions in which Go, Java and Python wait for work, unless they 
     poolOf(`${python} > _WorkItem.run#/usr/lib/python3.11/concurrent/futures/thread.py > sem_wait@libc`),
   ).toBeUndefined();
 });
+
+it('knows where PostgreSQL waits for a command, unless it executes one', () => {
+  const main = '_start > main > PostmasterMain';
+  const wait = 'secure_read > WaitEventSetWait > epoll_wait@libc';
+  expect(poolOf(`${main} > postgres+0x3ee64e > __select@libc`)).toBe('PostgreSQL');
+  expect(poolOf(`${main} > postgres+0x3ef > PostgresMain > pq_getbyte > postgres+0x34b > ${wait}`)).toBe(
+    'PostgreSQL',
+  );
+  expect(
+    poolOf(`${main} > ServerLoop > PostgresMain > ReadCommand > SocketBackend > pq_getbyte > ${wait}`),
+  ).toBe('PostgreSQL');
+  expect(
+    poolOf(`${main} > postgres+0x3ef > WalWriterMain > WaitLatch > WaitEventSetWait > epoll_wait@libc`),
+  ).toBe('PostgreSQL');
+  expect(poolOf(`${main} > postgres+0x3ef > PostgresMain > DoCopy > pq_getbyte > ${wait}`)).toBeUndefined();
+  expect(
+    poolOf(
+      `${main} > postgres+0x3ef > PostgresMain > ProcSleep > WaitLatch > WaitEventSetWait > epoll_wait@libc`,
+    ),
+  ).toBeUndefined();
+});

@@ -27,7 +27,8 @@ export const isWait = (name: string): boolean => WAIT.test(name);
 /** A function that only waits for work, unless there is a frame of another kind between it and the wait. */
 interface WaitingFunction {
   pool: string;
-  test(frame: CodeFrame): boolean;
+  /** `caller`: name of the frame above it. */
+  test(frame: CodeFrame, caller: string): boolean;
   /** Of the frames below it: it does what it has found. */
   isWork(frame: CodeFrame): boolean;
 }
@@ -64,6 +65,19 @@ const FUNCTIONS: readonly WaitingFunction[] = [
     // it calls what it was given from another function of Python's
     isWork: ({ file }) => file.endsWith('.py'),
   },
+  {
+    // a connection between two commands, and processes that look after the others; Debian's have names of global functions alone
+    pool: 'PostgreSQL',
+    test: ({ name }, caller) =>
+      /^(?:PostmasterMain|StartAutoVacLauncher|(?:Checkpointer|BackgroundWriter|WalWriter|ApplyLauncher)Main)$/.test(
+        name,
+      ) ||
+      (name === 'pq_getbyte' && /^(?:PostgresMain|ReadCommand|SocketBackend)$/.test(caller)),
+    isWork: ({ name }) =>
+      !/^(?:ServerLoop|AutoVacLauncherMain|WaitLatch|WaitEventSetWait(?:Block)?|secure_read|pq_(?:recvbuf|getbyte)|postgres\+0x[\da-f]+)$/.test(
+        name,
+      ),
+  },
 ];
 
 /**
@@ -83,7 +97,7 @@ export function idlePool(frames: readonly CodeFrame[]): string | undefined {
 
 function poolOfFunction(callers: readonly CodeFrame[]): string | undefined {
   for (const { pool, test, isWork } of FUNCTIONS) {
-    const at = callers.findLastIndex(test);
+    const at = callers.findLastIndex((frame, i) => test(frame, callers[i - 1]?.name ?? ''));
     if (at >= 0 && !callers.slice(at + 1).some(isWork)) return pool;
   }
   return undefined;
