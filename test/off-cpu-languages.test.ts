@@ -1,42 +1,66 @@
-/** Where threads wait, in functions of languages: each knows how long it slept. */
+/**
+ * Where threads wait, in functions of languages: each knows how long it slept or read. WAITS_SECONDS: for so long in place of
+ * some seconds, and the table goes into docs/off-cpu.md.
+ */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import process from 'node:process';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readProfiles } from '../common/profile/formats/formats.ts';
+import { readAttributes } from '../common/profile/model/attributes.ts';
 import { stackNames } from '../common/profile/model/frame-name.ts';
 import type { Profile } from '../common/profile/model/profile.ts';
-import { hasTool, missingRights, scratchFolder } from './support/fixtures.ts';
+import { compile, hasTool, missingRights, scratchFolder } from './support/fixtures.ts';
 
 const EVERYFRAME = join(import.meta.dirname, '../bin/everyframe');
 const SOURCES = join(import.meta.dirname, 'fixtures/waits');
-/** Stacks before a runtime is known have no frames of it. */
-const SECONDS = 6;
+const TABLE = join(import.meta.dirname, '../docs/off-cpu.md');
+/** Stacks before a runtime is known have no frames of it: until then programs wait in another function. */
+const isLong = process.env['WAITS_SECONDS'] !== undefined;
+const WARM_SECONDS = isLong ? 15 : 4;
+const SECONDS = Number(process.env['WAITS_SECONDS'] ?? 6);
+const FUNCTIONS = ['sleep_short', 'sleep_long', 'read_line'];
 
 interface Language {
+  title: string;
   tool: string;
   build?: [command: string, ...args: string[]];
   run: string;
-  /** Base name of the executable. */
-  executable: RegExp;
+  /** Of the executable. */
+  name: RegExp;
 }
 
-const go = join(scratchFolder, 'waits-go');
+const source = (file: string): string => join(SOURCES, file);
+const script = (title: string, tool: string, file: string, flag = ''): Language => ({
+  ...{ title, tool, run: `${tool} ${flag} ${source(file)}`, name: new RegExp(`^${tool}`) },
+});
+const built = (title: string, tool: string, name: string, ...args: string[]): Language => {
+  const path = join(scratchFolder, name);
+  return {
+    title,
+    tool,
+    build: [tool, ...args.map((arg) => arg || path)],
+    run: path,
+    name: new RegExp(`^${name}`),
+  };
+};
+
 const LANGUAGES: Language[] = [
-  { tool: 'python3', run: `python3 ${join(SOURCES, 'waits.py')}`, executable: /^python/ },
-  { tool: 'node', run: `node ${join(SOURCES, 'waits.cjs')}`, executable: /^node/ },
+  { ...script('Python', 'python3', 'waits.py'), name: /^python/ },
+  script('Node', 'node', 'waits.cjs'),
+  script('Ruby', 'ruby', 'waits.rb'),
+  script('PHP', 'php', 'waits.php'),
+  script('Perl', 'perl', 'waits.pl'),
+  // a compiled loop tells the functions that it inlined from their first snapshot on: docs/interpreters/luajit.md
+  script('LuaJIT', 'luajit', 'waits.lua', '-joff'),
   {
-    tool: 'javac',
-    build: ['javac', '-d', scratchFolder, join(SOURCES, 'Waits.java')],
+    ...{ title: 'Java', tool: 'javac', name: /^java/ },
+    build: ['javac', '-d', scratchFolder, source('Waits.java')],
     run: `java -cp ${scratchFolder} Waits`,
-    executable: /^java/,
   },
-  {
-    tool: 'go',
-    build: ['go', 'build', '-o', go, join(SOURCES, 'waits.go')],
-    run: go,
-    executable: /^waits-go/,
-  },
+  built('Go', 'go', 'waits-go', 'build', '-o', '', source('waits.go')),
+  built('Rust', 'rustc', 'waits-rust', '-O', '-g', '-o', '', source('waits.rs')),
 ];
 const installed = LANGUAGES.filter(({ tool }) => hasTool(tool));
 
@@ -45,14 +69,16 @@ for (const { tool } of LANGUAGES) if (!hasTool(tool)) console.log(`skipped: ${to
 describe.skipIf(missingRights)('time that functions of a language wait', () => {
   let said = '';
   let profile: Profile;
+  const rows: string[] = [];
 
   beforeAll(() => {
     for (const { build } of installed)
       if (build) execFileSync(build[0], build.slice(1), { stdio: 'pipe', timeout: 120_000 });
+    const feeder = compile('feeder', 'gcc', ['-O1'], 'waits/feeder.c');
     const file = join(scratchFolder, 'languages.pb.gz');
     // each line says whose it is
     const script = installed
-      .map(({ tool, run }) => `(${run} ${SECONDS} | sed 's/^/${tool} /') &`)
+      .map(({ title, run }) => `(${feeder} | ${run} ${WARM_SECONDS} ${SECONDS} | sed 's/^/${title} /') &`)
       .concat('wait')
       .join('\n');
     const flags = ['record', '--off-cpu', '--off-cpu-threshold', '1', '--force', '-o', file, '--'];
@@ -64,25 +90,44 @@ describe.skipIf(missingRights)('time that functions of a language wait', () => {
     )!;
   }, 300_000);
 
-  it.each(installed)('is what they say themselves: $tool', ({ tool, executable }) => {
-    const waited = (name: string): number =>
-      profile.samples
-        .filter(
-          ({ stack, process }) =>
-            executable.test(profile.processes[process]!.executableName) &&
-            stackNames(profile, stack).some((frame) => frame.includes(name)),
-        )
-        .reduce((sum, { value }) => sum + value, 0);
-    const functions = ['sleep_short', 'sleep_long'].map((name) => {
-      const ownNs = Number(new RegExp(`^${tool} ${name} (\\d+)$`, 'm').exec(said)![1]);
-      return { ownNs, ns: waited(name) };
-    });
-    for (const { ownNs, ns } of functions) {
-      expect(ns / ownNs).toBeLessThan(1.03);
-      // what came before the runtime was known has no function, of both alike
-      expect(ns / ownNs).toBeGreaterThan(0.6);
+  it.each(installed)('is what they say themselves: $title', ({ title, name }) => {
+    for (const wanted of FUNCTIONS) {
+      const ownNs = Number(new RegExp(`^${title} ${wanted} (\\d+)$`, 'm').exec(said)![1]);
+      const byState = waited(profile, name, wanted);
+      const ns = [...byState.values()].reduce((sum, each) => sum + each, 0);
+      const [state] = [...byState].sort((a, b) => b[1] - a[1])[0] ?? ['-'];
+      const seconds = (value: number): string => `${(value / 1e9).toFixed(3)} s`;
+      rows.push(
+        `| ${title} | \`${wanted}\` | ${seconds(ownNs)} | ${seconds(ns)} | ${(100 * (ns / ownNs - 1)).toFixed(2)} % | ${state} |`,
+      );
+      expect.soft(ns / ownNs, wanted).toBeLessThan(1.03);
+      // what comes last: on a busy machine a runtime may be known later than that it is warm
+      expect.soft(ns / ownNs, wanted).toBeGreaterThan(isLong || wanted === 'read_line' ? 0.97 : 0.5);
     }
-    const [short, long] = functions;
-    expect(Math.abs(short!.ns / long!.ns / (short!.ownNs / long!.ownNs) - 1)).toBeLessThan(0.1);
+  });
+
+  afterAll(() => {
+    if (!isLong) return;
+    const text = readFileSync(TABLE, 'utf8');
+    const head =
+      '| language | function | its own clock | by stacks | difference | mostly |\n|---|---|--:|--:|--:|---|';
+    const table = `<!-- waits -->\n${head}\n${rows.join('\n')}\n<!-- /waits -->`;
+    writeFileSync(
+      TABLE,
+      text.replace(/<!-- waits -->[\s\S]*<!-- \/waits -->/, () => table),
+    );
   });
 });
+
+/** Time of stacks with that function on them by state, nanoseconds. */
+function waited(profile: Profile, executable: RegExp, name: string): Map<string, number> {
+  const byState = new Map<string, number>();
+  for (const { stack, process: index, value } of profile.samples) {
+    const { executableName, attributes } = profile.processes[index]!;
+    if (!executable.test(executableName)) continue;
+    if (!stackNames(profile, stack).some((frame) => frame.includes(name))) continue;
+    const state = readAttributes(attributes ?? '').get('thread.state') ?? '';
+    byState.set(state, (byState.get(state) ?? 0) + value);
+  }
+  return byState;
+}
