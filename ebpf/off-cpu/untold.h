@@ -7,6 +7,7 @@
 #ifndef EF_UNTOLD_H
 #define EF_UNTOLD_H
 
+#include "../kernel.h"
 #include "records.h"
 
 /* Of each CPU. */
