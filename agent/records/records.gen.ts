@@ -641,12 +641,11 @@ export const BEAM = {
   dirtyBytes: 64,
   threadKey: 72,
   process: 76,
-  stackEnd: 78,
-  md5: 80,
-  registered: 82,
-  resumed: 84,
-  isMusl: 86,
-  hasNameTerms: 87,
+  md5: 78,
+  registered: 80,
+  resumed: 82,
+  isMusl: 84,
+  hasNameTerms: 85,
 } as const;
 
 /** Size and byte offsets of struct ef_dotnet. */

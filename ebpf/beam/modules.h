@@ -70,8 +70,10 @@ static __always_inline int search_beam_table(struct ef_beam_state *w, const stru
 		return 1;
 	for (u32 i = 0; i < BEAM_SEARCH_STEPS + 1 && count; i++) {
 		u64 half = count >> 1;
-		if (BEAM_READ(&range, sizeof(range), table->modules + (from + half) * sizeof(range)))
+		if (BEAM_READ(&range, sizeof(range), table->modules + (from + half) * sizeof(range))) {
+			w->is_unread = 1;
 			return 1;
+		}
 		if (address - range.start < range.end - range.start) {
 			w->module = range;
 			return 0;

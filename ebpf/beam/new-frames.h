@@ -43,24 +43,29 @@ static __always_inline u32 room_made(const struct ef_beam_state *w)
 
 static __always_inline bool is_return_address(const struct ef_beam_state *w, u64 word)
 {
-	return !(word & 3) && (word - w->code_start < w->code_length || !find_beam_module(word - 1));
+	return word && !(word & 3) && (word - w->code_start < w->code_length || !find_beam_module(word - 1));
 }
 
 /* Passes the variables of the frame on top, if the code in front of `pc` has made room for them: behind them is a return address, with
- * frame pointers after one of those. Global, so that it is verified once. */
+ * frame pointers after one of those. Where that can't be read the stack ends. Global, so that it is verified once. */
 __noinline int pass_new_variables(u64 pc)
 {
 	struct ef_scratch *s = RUNTIME_SCRATCH(BEAM);
 	if (!s)
-		return 0;
+		return 1;
 	struct ef_beam_state *w = &s->runtimes.beam;
 	u64 behind[2] = {};
 
-	if (USER_READ(w->code, BEAM_CODE_BYTES, pc - BEAM_CODE_BYTES))
-		return 0;
-	u64 size = room_made(w);
-	if (!size || size & 7 || USER_READ(behind, sizeof(behind), w->at + size))
-		return 0;
+	s->state.marker = EF_MARKER_STACK_READ;
+	if (BEAM_READ(w->code, BEAM_CODE_BYTES, pc - BEAM_CODE_BYTES))
+		return 1;
+	u64 size = room_made(w), bytes = w->end - w->at - size;
+	OPAQUE(bytes);
+	if (bytes > sizeof(behind))
+		bytes = sizeof(behind);
+	if (size && size < w->end - w->at && BEAM_READ(behind, bytes, w->at + size))
+		return 1;
+	s->state.marker = EF_MARKER_NONE;
 	if (is_return_address(w, behind[0]) || is_return_address(w, behind[1])) {
 		w->at += size;
 		w->next_word = 0;

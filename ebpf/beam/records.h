@@ -21,7 +21,6 @@ struct ef_beam {
 	__u64 dirty_bytes; /* 0: the build hides it */
 	__u32 thread_key;  /* pthread key of a thread's ErtsSchedulerData */
 	__u16 process;     /* offset in that: of the process that runs */
-	__u16 stack_end;   /* offset in a process, 0: not known */
 	__u16 md5;         /* offset in a module: address of its MD5 */
 	__u16 registered;  /* offset in a process: under which name it is registered; 0: not known */
 	__u16 resumed;     /* offset in a process: where it goes on, once it has its turn again; 0: not known */

@@ -36,12 +36,13 @@ struct ef_beam_state {
 	/* memory with the JIT's code */
 	u64 code_start;
 	u64 code_length;
-	/* the Erlang process's stack, from where its frames were not taken yet; end 0: not known */
+	/* the Erlang process's stack, from where its frames were not taken yet */
 	u64 at;
 	u64 end;
 	u32 next_word;
 	u32 loose_words; /* that need not be aligned */
-	u64 has_top; /* the frame on top was taken */
+	u32 has_top;   /* the frame on top was taken */
+	u32 is_unread; /* a table of modules */
 	u64 process;
 	u64 words[BEAM_WORDS];
 	u8 code[BEAM_CODE_BYTES + 8]; /* the last ones are 0 */

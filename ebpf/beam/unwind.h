@@ -28,6 +28,8 @@
 
 /* Process: stop */
 #define BEAM_PROCESS_STACK 0x58
+/* Process: before heap, hend, abandoned_heap, heap_sz */
+#define BEAM_PROCESS_HEAP 0x70
 /* C's stack ends a little below the scheduler's registers */
 #define BEAM_THREAD_STACK (1U << 16)
 /* Words of the stack that are looked at in a sample */
@@ -68,6 +70,22 @@ static __always_inline u64 stack_after_call(struct ef_scratch *s, struct ef_beam
 	return 0;
 }
 
+/* Finds where the stack ends: with the heap that holds it, start, end, (another heap's) and size, which releases have in different
+ * places. 1: there is none such as long as the heap is being moved. */
+static __always_inline int find_beam_heap(struct ef_beam_state *w)
+{
+	if (BEAM_READ(w->words, sizeof(w->words), w->process + BEAM_PROCESS_HEAP))
+		return 1;
+	for (u32 i = 0; i < BEAM_WORDS - 3; i++) {
+		u64 start = w->words[i], bytes = w->words[i + 1] - start;
+		if (bytes == w->words[i + 3] * 8 && w->at - start <= bytes) {
+			w->end = start + bytes;
+			return 0;
+		}
+	}
+	return 1;
+}
+
 /* Finds the stack of the Erlang process that the thread runs. `is_dirty`: for all of its functions that are written in C.
  * Global, so that it is verified once. */
 __noinline int begin_beam_stack(u32 is_dirty)
@@ -78,7 +96,7 @@ __noinline int begin_beam_stack(u32 is_dirty)
 	struct ef_beam_state *w = &s->runtimes.beam;
 	u64 scheduler =
 		thread_specific(thread_pointer(), w->vm.thread_key, w->vm.is_musl, EF_COUNTER_beam_read_failed);
-	u64 registers = 0, stop = 0, heap[2] = {};
+	u64 registers = 0, stop = 0;
 
 	w->at = w->end = w->next_word = 0;
 	if (!scheduler || BEAM_READ(&registers, 8, scheduler) ||
@@ -87,17 +105,13 @@ __noinline int begin_beam_stack(u32 is_dirty)
 	/* between two processes there is none */
 	if (!w->process || BEAM_READ(&stop, 8, w->process + BEAM_PROCESS_STACK))
 		return BEAM_END;
-	if (w->vm.stack_end && BEAM_READ(heap, sizeof(heap), w->process + w->vm.stack_end - 8))
-		return BEAM_END;
-	w->end = heap[1];
 	if (is_dirty)
 		w->at = stop;
 	else if (s->is_leaf && registers - s->state.sp > BEAM_THREAD_STACK)
 		w->at = s->state.sp;
 	else
 		w->at = stack_after_call(s, w, stop);
-	/* not in the heap: that is being moved */
-	if (w->at && (!w->end || w->at - heap[0] <= w->end - heap[0]))
+	if (w->at && !find_beam_heap(w))
 		return BEAM_NEXT;
 	count(EF_COUNTER_beam_no_stack);
 	s->state.marker = EF_MARKER_ANON;
@@ -107,7 +121,7 @@ __noinline int begin_beam_stack(u32 is_dirty)
 /* Reads the next words of the stack, which may end with its memory. */
 static __always_inline int read_beam_words(struct ef_beam_state *w)
 {
-	u64 bytes = w->end ? w->end - w->at : sizeof(w->words);
+	u64 bytes = w->end - w->at;
 
 	OPAQUE(bytes);
 	if (bytes > sizeof(w->words))
@@ -125,7 +139,7 @@ __noinline int take_beam_frame(void)
 
 	for (u32 i = 0; i < BEAM_WORDS; i++) {
 		u32 next = w->next_word & (BEAM_WORDS - 1);
-		if (w->end && w->at >= w->end)
+		if (w->at >= w->end)
 			return BEAM_END;
 		if (!next && read_beam_words(w)) {
 			s->state.marker = EF_MARKER_STACK_READ;
@@ -141,13 +155,11 @@ __noinline int take_beam_frame(void)
 		if (!find_beam_module(word - 1)) {
 			push_beam(s, w, word - 1, 1);
 			w->loose_words = 0;
-			if (!w->has_top)
-				pass_new_variables(word - BEAM_CALL_BYTES);
+			if (w->has_top)
+				return BEAM_NEXT;
 			w->has_top = 1;
-			return BEAM_NEXT;
+			return pass_new_variables(word - BEAM_CALL_BYTES);
 		}
-		if (!w->end && word - w->code_start < w->code_length)
-			return BEAM_END;
 	}
 	return BEAM_NEXT;
 }
@@ -191,7 +203,7 @@ static __always_inline void take_beam_stack(struct ef_scratch *s, struct ef_beam
 	if (is_dirty && !result)
 		take_beam_place();
 	if (w->has_top && !result)
-		pass_new_variables(s->state.pc - (s->is_return_address ? BEAM_CALL_BYTES : 0));
+		result = pass_new_variables(s->state.pc - (s->is_return_address ? BEAM_CALL_BYTES : 0));
 	for (u32 i = 0; i < BEAM_MAX_WORDS / BEAM_WORDS / FRAMES_AT_A_TIME && !result; i++)
 		result = take_beam_frames();
 	if (!result)
@@ -210,7 +222,7 @@ __noinline int unwind_beam(u32 slot)
 	u64 address = s->state.pc - s->is_return_address;
 
 	if (begins_in_sample(s, EF_RUNTIME_BEAM))
-		w->is_looked_up = w->process = 0;
+		w->is_looked_up = w->process = w->is_unread = 0;
 	if (!w->is_looked_up)
 		look_vm_up(s, w, m);
 	if (!w->vm.attachment.is_attached)
@@ -232,7 +244,10 @@ __noinline int unwind_beam(u32 slot)
 		push_beam(s, w, address, 1);
 	}
 	s->state.runtime_file = w->vm.attachment.file_key;
-	take_beam_stack(s, w, 0);
+	if (w->is_unread)
+		s->state.marker = EF_MARKER_STACK_READ;
+	else
+		take_beam_stack(s, w, 0);
 	s->state.pc = 0;
 	if (!s->state.user_frames)
 		push_beam(s, w, address, 0);

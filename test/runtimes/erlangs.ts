@@ -1,4 +1,7 @@
-/** The Erlangs to test: the machine's own; in the whole matrix also those of Debian's other suites. */
+/**
+ * The Erlangs to test: the machine's own, and the folders (as /usr/lib/erlang) that EVERYFRAME_ERLANGS names, separated by colons; in
+ * the whole matrix also those of Debian's other suites.
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +19,7 @@ const ELIXIR_SUITES = ['bookworm', 'trixie', 'sid'];
 const LIBRARY = '/usr/lib/erlang';
 
 export function findErlangs(): Erlang[] {
-  return [...ownErlang(), ...(isWholeMatrix ? SUITES.flatMap(debianErlang) : [])];
+  return [...ownErlang(), ...builtErlangs(), ...(isWholeMatrix ? SUITES.flatMap(debianErlang) : [])];
 }
 
 /** Arguments of a VM with one thread for Erlang that compiles a module and calls its `main`, with the atoms that follow if there
@@ -60,13 +63,17 @@ function debianElixir(suite: string): Erlang[] {
   ];
 }
 
+const inPlace = (program: string): Interpreter => ({ command: [program], place: (script) => script });
+
 function ownErlang(): Erlang[] {
-  if (existsSync(`${LIBRARY}/bin/erl`)) {
-    const inPlace = (program: string): Interpreter => ({ command: [program], place: (script) => script });
-    return [describeErlang(describeInstallation(), LIBRARY, inPlace)];
-  }
+  if (existsSync(`${LIBRARY}/bin/erl`)) return [describeErlang(describeInstallation(), LIBRARY, inPlace)];
   console.log(`skipped: ${LIBRARY} is not installed`);
   return [];
+}
+
+function builtErlangs(): Erlang[] {
+  const folders = (process.env['EVERYFRAME_ERLANGS'] ?? '').split(':').filter((folder) => folder !== '');
+  return folders.map((folder) => describeErlang('built from source', folder, inPlace, folder));
 }
 
 function debianErlang(suite: string): Erlang[] {
@@ -77,12 +84,17 @@ function debianErlang(suite: string): Erlang[] {
 }
 
 /** Without `erl`, a script, since such a root has no shell. */
-function describeErlang(origin: string, library: string, run: (program: string) => Interpreter): Erlang {
+function describeErlang(
+  origin: string,
+  library: string,
+  run: (program: string) => Interpreter,
+  home = LIBRARY,
+): Erlang {
   const folder = readdirSync(library).find((name) => name.startsWith('erts-'))!;
-  const bin = `${LIBRARY}/${folder}/bin`;
+  const bin = `${home}/${folder}/bin`;
   const { command, place } = run(`${bin}/beam.smp`);
-  const environment = [`ROOTDIR=${LIBRARY}`, `BINDIR=${bin}`, 'EMU=beam', 'PROGNAME=erl', 'LC_ALL=C.UTF-8'];
-  const settings = ['-S', '1:1', '--', '-root', LIBRARY, '-bindir', bin, '-progname', 'erl', '--'];
+  const environment = [`ROOTDIR=${home}`, `BINDIR=${bin}`, 'EMU=beam', 'PROGNAME=erl', 'LC_ALL=C.UTF-8'];
+  const settings = ['-S', '1:1', '--', '-root', home, '-bindir', bin, '-progname', 'erl', '--'];
   const whole: Interpreter['command'] = [
     'env',
     ...environment,

@@ -1,11 +1,11 @@
 /**
- * Captures a process for unwinders.test.ts: `make build/unwinders && node dist/test/unwinders/capture.js NAME COMMAND…`
- * as root. The command's first output says that it is where it should be. Its main thread is stopped and unwound by the
- * unwinders themselves over its live memory; what they read of it is kept, with what it takes to name the frames.
+ * Captures a process for unwinders.test.ts: `make build/unwinders && node dist/test/unwinders/capture.js NAME[@THREAD] COMMAND…`
+ * as root. The command's first output says that it is where it should be. Its main thread, or that of the name, is stopped and unwound
+ * by the unwinders themselves over its live memory; what they read of it is kept, with what it takes to name the frames.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -108,8 +108,18 @@ function runtimesLine(files: readonly CapturedFile[]): string {
   return `entry process_runtimes ${hexOf(key)} ${hexOf(value)}`;
 }
 
+/** Its main one, where no name is given. */
+function threadOf(pid: number, name: string | undefined): number {
+  if (name === undefined) return pid;
+  const isNamed = (tid: string): boolean =>
+    readFileSync(`/proc/${pid}/task/${tid}/comm`, 'utf8').trim() === name;
+  const found = readdirSync(`/proc/${pid}/task`).find(isNamed);
+  if (found === undefined) throw new Error(`the process has no thread ${name}`);
+  return Number(found);
+}
+
 /** The stopped process as a case. */
-function captureStopped(pid: number, said: string): string {
+function captureStopped(pid: number, thread: number, said: string): string {
   const mappings = executableMappings(pid);
   const files = readFiles(pid, mappings);
   const all = [...files.values()];
@@ -118,7 +128,7 @@ function captureStopped(pid: number, said: string): string {
   const memory = new NotedMemory(pid);
   const attached = [...files].flatMap(([path, file]) => file.attach(memory, baseOf(mappings, path)));
   const output = unwind(
-    ['live', String(pid)],
+    ['live', String(thread)],
     [
       config,
       runtimesLine(all),
@@ -133,7 +143,9 @@ function captureStopped(pid: number, said: string): string {
     memory.note(address!, length!);
   }
   const usedMappings = linesOf(output, 'used-mapping');
-  const used = all.filter(({ key }) => usedMappings.some((line) => line.endsWith(` ${key}`)));
+  const used = all.filter(
+    ({ key, plugin }) => plugin || usedMappings.some((line) => line.endsWith(` ${key}`)),
+  );
   const names = used.flatMap((file) => file.nameLines(offsetsOf(file, frames)));
   // naming reads memory, too, and so notes it
   const expected = textOf(frames, { ...parseCase(names.join('\n')), memory });
@@ -156,7 +168,8 @@ function captureStopped(pid: number, said: string): string {
   ].join('\n');
 }
 
-async function main(name: string, command: string[]): Promise<void> {
+async function main(title: string, command: string[]): Promise<void> {
+  const [name, thread] = title.split('@');
   // none of the variables of whoever captures
   const child = spawn(command[0]!, command.slice(1), {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -169,7 +182,7 @@ async function main(name: string, command: string[]): Promise<void> {
     await sleep(1000 + Math.random() * 50);
     process.kill(pid, 'SIGSTOP');
     while (!/^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))) await sleep(1);
-    const text = captureStopped(pid, said);
+    const text = captureStopped(pid, threadOf(pid, thread), said);
     const replayed = parseCase(text);
     const frames = textOf(framesOf(parseStacks(unwind(['run'], text))[0]!.words), replayed).join('\n');
     if (frames !== replayed.expected.join('\n'))
@@ -184,6 +197,6 @@ async function main(name: string, command: string[]): Promise<void> {
   }
 }
 
-const [name, ...command] = process.argv.slice(2);
-if (!name || command.length === 0) throw new Error('usage: capture.js NAME COMMAND…');
-await main(name, command);
+const [title, ...command] = process.argv.slice(2);
+if (!title || command.length === 0) throw new Error('usage: capture.js NAME[@THREAD] COMMAND…');
+await main(title, command);

@@ -149,7 +149,10 @@ export function textOf(frames: readonly Frame[], source: Case): string[] {
     const file = frames
       .slice(i)
       .find((f) => f.kind === FrameKind.FILE && source.runtimes.has(f.second.toString(16)));
-    const runtime = source.runtimes.get(file?.second.toString(16) ?? '');
+    // Erlang's frames have none of its VM's below them
+    const runtime =
+      source.runtimes.get(file?.second.toString(16) ?? '') ??
+      [...source.runtimes.values()].find((one) => one.runtime === plugin?.name);
     if (!plugin || !runtime) return ['[runtime of no file]'];
     const cache = caches.get(frame.kind) ?? new NameCache();
     caches.set(frame.kind, cache);

@@ -1,13 +1,14 @@
 /**
  * Where BEAM keeps what unwinding and naming need: beam_ranges.c, beam_code.h, index.h, atom.h and erl_process.h of each release.
- * Offsets in bytes, checked in live processes of 25, 27 and 29.
+ * Offsets in bytes, checked in live processes of 24, 25, 27, 28 and 29, and of 26 before its first
+ * release candidate.
  */
 
 export interface BeamLayout {
-  /** BeamCodeHeader: the first of its functions; the address of its MD5 stands two words before. */
+  /** BeamCodeHeader: the address of its MD5. */
+  md5: number;
+  /** BeamCodeHeader: the first of its functions. */
   functions: number;
-  /** Process: where its stack ends; 0: not known. */
-  stackEnd: number;
   /** Process: under which name it is registered, 0: not known. */
   registered: number;
   /** Process: where it goes on, once it has its turn again; 0: not known. */
@@ -31,11 +32,10 @@ export const ATOM = { length: 24, name: 32, bytes: 40 } as const;
 /** That of the newest release whose layout is known, for later ones: what is read is checked. */
 export function layoutOf(release: number): BeamLayout {
   if (release >= 28)
-    return { functions: 152, stackEnd: 0xc8, registered: 0x20, resumed: 0xf8, hasNameTerms: true };
+    return { md5: 136, functions: 152, registered: 0x20, resumed: 0xf8, hasNameTerms: true };
   if (release >= 27)
-    return { functions: 136, stackEnd: 0xc8, registered: 0x20, resumed: 0xf8, hasNameTerms: false };
-  if (release >= 26) return { functions: 96, stackEnd: 0, registered: 0, resumed: 0, hasNameTerms: false };
-  if (release >= 25)
-    return { functions: 96, stackEnd: 0x88, registered: 0x30, resumed: 0x100, hasNameTerms: false };
-  return { functions: 96, stackEnd: 0, registered: 0x30, resumed: 0, hasNameTerms: false };
+    return { md5: 120, functions: 136, registered: 0x20, resumed: 0xf8, hasNameTerms: false };
+  if (release >= 26) return { md5: 80, functions: 96, registered: 0, resumed: 0x100, hasNameTerms: false };
+  if (release >= 25) return { md5: 80, functions: 96, registered: 0x30, resumed: 0x100, hasNameTerms: false };
+  return { md5: 80, functions: 88, registered: 0x30, resumed: 0xf8, hasNameTerms: false };
 }

@@ -39,8 +39,8 @@ const FILE_SHIFT = 2 ** 24;
 const COOKIES = 2 ** 19;
 
 /** What its MD5 begins with, as ebpf/beam/unwind.h has it. */
-export function cookieOf(memory: RuntimeMemory, start: number, functions: number): number {
-  const md5 = memory.word(start + functions - 16);
+export function cookieOf(memory: RuntimeMemory, start: number, at: number): number {
+  const md5 = memory.word(start + at);
   return md5 === 0 ? 0 : memory.u32(md5) % COOKIES;
 }
 

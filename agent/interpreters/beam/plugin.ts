@@ -84,8 +84,7 @@ function encode(
   entry.writeBigUInt64LE(BigInt(file.dirty.bytes), BEAM.dirtyBytes);
   entry.writeUInt32LE(threadKey, BEAM.threadKey);
   entry.writeUInt16LE(file.currentProcess, BEAM.process);
-  entry.writeUInt16LE(layout.stackEnd, BEAM.stackEnd);
-  entry.writeUInt16LE(layout.functions - 16, BEAM.md5);
+  entry.writeUInt16LE(layout.md5, BEAM.md5);
   entry.writeUInt16LE(layout.registered, BEAM.registered);
   entry.writeUInt16LE(layout.resumed, BEAM.resumed);
   entry.writeUInt8(Number(file.isMusl), BEAM.isMusl);
@@ -103,7 +102,7 @@ function nameFrame(
 ): RuntimeFrame | 'replaced' {
   const start = (high * 2 ** (32 - EF_BEAM_COOKIE_BITS) + Math.floor(low / COOKIES)) * 8;
   if (start === 0) return SHARED;
-  const cookie = cookieOf(memory, start, place.layout.functions);
+  const cookie = cookieOf(memory, start, place.layout.md5);
   if (cookie !== low % COOKIES) return 'replaced';
   const module = knownModule(memory, place, { start, cookie }, cache);
   const f = knownFunction(memory, place, { module, i: functionAt(module, operand) }, cache);
