@@ -41,10 +41,12 @@ const SAMPLES = 20;
 /** Of few samples a share says little. */
 const MAY_DIFFER = 2;
 
-/** Leaf first: `name file:line`; the leaf's line changes. */
+/** Leaf first: `name file:line`; the leaf's line changes. Erlang has none of the stubs in its traces that call functions of C. */
 const textOf = (frames: ScriptFrame[]): string | undefined =>
-  frames.map(({ name, file, line }, i) => `${name} ${file}${i === 0 ? '' : `:${line}`}`).join('\n') ||
-  undefined;
+  frames
+    .filter(({ name, file }, i) => i > 0 || file !== '' || !name.startsWith('erlang:'))
+    .map(({ name, file, line }, i) => `${name} ${file}${i === 0 ? '' : `:${line}`}`)
+    .join('\n') || undefined;
 
 /** A scenario's processes begin with a function of which each has a line of its own. */
 const scenarioOf = (text: string): string =>

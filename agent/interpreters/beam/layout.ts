@@ -1,7 +1,7 @@
 /**
  * Where BEAM keeps what unwinding and naming need: beam_ranges.c, beam_code.h, index.h, atom.h and erl_process.h of each release.
- * Offsets in bytes, checked in live processes of 24, 25, 27, 28 and 29, and of 26 before its first
- * release candidate.
+ * Offsets in bytes, checked in live processes of 25, 27, 28 and 29. 24 and 26 as
+ * 24.3.4.4 and a state before 26.0-rc1 have them.
  */
 
 export interface BeamLayout {
@@ -31,8 +31,7 @@ export const ATOM = { length: 24, name: 32, bytes: 40 } as const;
 
 /** That of the newest release whose layout is known, for later ones: what is read is checked. */
 export function layoutOf(release: number): BeamLayout {
-  if (release >= 28)
-    return { md5: 136, functions: 152, registered: 0x20, resumed: 0xf8, hasNameTerms: true };
+  if (release >= 28) return { md5: 136, functions: 152, registered: 0x20, resumed: 0xf8, hasNameTerms: true };
   if (release >= 27)
     return { md5: 120, functions: 136, registered: 0x20, resumed: 0xf8, hasNameTerms: false };
   if (release >= 26) return { md5: 80, functions: 96, registered: 0, resumed: 0x100, hasNameTerms: false };
