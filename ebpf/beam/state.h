@@ -41,12 +41,12 @@ struct ef_beam_state {
 	u64 end;
 	u32 next_word;
 	u32 loose_words; /* that need not be aligned */
-	u32 has_top;   /* the frame on top was taken */
-	u32 is_unread; /* a table of modules */
+	u32 has_top;     /* the frame on top was taken */
+	u32 is_unread;   /* a table of modules */
 	u64 process;
 	u64 words[BEAM_WORDS];
 	u8 code[BEAM_CODE_BYTES + 8]; /* the last ones are 0 */
-	struct ef_beam nothing; /* never written */
+	struct ef_beam nothing;       /* never written */
 };
 
 #endif

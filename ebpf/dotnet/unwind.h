@@ -66,7 +66,8 @@ __noinline int find_jitted(u64 address)
 }
 
 /* A part of the table that the process has not come to yet: user space finds the method by any address of its. */
-static __always_inline int skip_unwind_info(struct ef_scratch *s, struct ef_dotnet_state *w, u64 address, u64 unread)
+static __always_inline int skip_unwind_info(struct ef_scratch *s, struct ef_dotnet_state *w, u64 address,
+					    u64 unread)
 {
 	note_unread(s, unread);
 	w->is_unwind_unread = 1;

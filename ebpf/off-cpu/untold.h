@@ -14,7 +14,7 @@
 struct ef_arrival {
 	u64 task;     /* its address */
 	u64 since_ns; /* since when it runs */
-	u32 tid; /* 0: nobody that is counted */
+	u32 tid;      /* 0: nobody that is counted */
 	u32 reserved;
 };
 
