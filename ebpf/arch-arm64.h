@@ -19,6 +19,10 @@
 #define REG_LUAJIT_BASE 19
 #define REG_LUAJIT_INSTRUCTION 21
 #define REG_GO_GOROUTINE 28
+/* Where a large function has saved its caller's registers: behind the pair of its frame */
+#define LUA_SAVED(sp, cfa) ((sp) + 16)
+#define LUA_SAVED_WORDS 10
+#define LUA_CALLEE_WORDS 0
 /* What V8's entry from C++ saves before the pair of its frame: d8 to d15 and x19 to x28. */
 #define V8_ENTRY_SAVES 144
 #define HAS_HOTSPOT 0

@@ -120,6 +120,8 @@ if [ "$mode" = --test ]; then
 	need php-cli 'PHP' any_command php
 	need ruby 'Ruby' any_command ruby
 	need luajit 'LuaJIT' any_command luajit
+	need lua5.1 'Lua 5.1' any_command lua5.1
+	need lua5.4 'Lua 5.4' any_command lua5.4
 	need erlang-base 'Erlang' any_file /usr/lib/erlang/bin/erl
 	need protobuf-compiler 'protoc' any_command protoc
 	need qemu-system-x86 'qemu for x86-64, to boot other kernels' any_command qemu-system-x86_64

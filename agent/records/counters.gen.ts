@@ -100,5 +100,8 @@ export const BPF_COUNTERS = [
   { name: 'luajit_no_frame', text: "Samples in LuaJIT's interpreter whose native frame was not found there: that part of the stack has native frames only" },
   { name: 'calls_missed', text: "Returns of functions of --event uretprobe whose call was not seen, or was forgotten among 32,768 others: not counted" },
   { name: 'threads_left_untold', text: "Threads that left a CPU by a switch that the kernel told nobody of: from then on they wait for something unknown" },
+  { name: 'lua_read_failed', text: "Reads of Lua's frames and functions that failed" },
+  { name: 'lua_bad_frame', text: "Lua's frames that contradict themselves: the Lua frames from there on are left out" },
+  { name: 'lua_no_thread', text: "Samples in Lua's interpreter whose lua_State was not found: that part of the stack has native frames only" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

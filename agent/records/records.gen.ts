@@ -32,6 +32,11 @@ export const EF_DOTNET_COOKIE_SHIFT = 3;
 export const EF_HOTSPOT_NO_BCI = 65535;
 export const EF_HOTSPOT_HEAPS = 16;
 export const EF_HOTSPOT_BLOB_BYTES = 384;
+export const EF_LUA_ADDRESS_BITS = 43;
+export const EF_LUA_POSITION_BITS = 17;
+export const EF_LUA_CALL_BITS = 15;
+export const EF_LUA_NO_CALLER = 2147483648;
+export const EF_LUA_FINALIZER = 7;
 export const EF_LUAJIT_ADDRESS_BITS = 45;
 export const EF_LUAJIT_POSITION_BITS = 19;
 export const EF_THREAD_STATES = 8;
@@ -55,6 +60,7 @@ export const FrameKind = {
   LUAJIT: 12,
   GO: 13,
   BEAM: 14,
+  LUA: 15,
 } as const;
 
 export const Marker = {
@@ -137,6 +143,7 @@ export const Runtime = {
   LUAJIT: 8,
   GO: 9,
   BEAM: 10,
+  LUA: 11,
 } as const;
 
 export const EventFieldKind = {
@@ -305,6 +312,7 @@ export const RUNTIME_MAPS = {
   LUAJIT: 'luajit_files',
   GO: 'go_files',
   BEAM: 'beam_vms',
+  LUA: 'lua_files',
 } as const;
 
 /** Size and byte offsets of struct ef_process_id. */
@@ -497,13 +505,13 @@ export const CODE = {
 
 /** Size and byte offsets of struct ef_process_runtimes. */
 export const PROCESS_RUNTIMES = {
-  bytes: 200,
+  bytes: 216,
   detected: 0,
   isAnswered: 4,
   askAgainNs: 8,
   waitNs: 16,
   files: 24,
-  deltas: 112,
+  deltas: 120,
 } as const;
 
 /** Size and byte offsets of struct ef_attachment. */
@@ -719,6 +727,35 @@ export const HOTSPOT = {
   constCodeSize: 442,
   constBytes: 444,
   reserved2: 446,
+} as const;
+
+/** Size and byte offsets of struct ef_lua. */
+export const LUA = {
+  bytes: 56,
+  loopStart: 0,
+  loopLength: 8,
+  threadStatus: 16,
+  threadInfo: 18,
+  threadError: 20,
+  threadPc: 22,
+  infoFunction: 24,
+  infoPc: 26,
+  infoPrevious: 28,
+  infoBytes: 30,
+  infoStatus: 32,
+  freshMask: 34,
+  freshValue: 36,
+  tailMask: 38,
+  finalizerMask: 40,
+  closureProto: 42,
+  protoCode: 44,
+  protoCount: 46,
+  protoSource: 48,
+  protoLines: 50,
+  tagMask: 52,
+  tagLua: 53,
+  hasCFlag: 54,
+  keepsPc: 55,
 } as const;
 
 /** Size and byte offsets of struct ef_luajit. */

@@ -10,6 +10,7 @@ import { perl } from '../interpreters/perl/plugin.ts';
 import { luajit } from '../interpreters/luajit/plugin.ts';
 import { go } from '../interpreters/go/plugin.ts';
 import { beam } from '../interpreters/beam/plugin.ts';
+import { lua } from '../interpreters/lua/plugin.ts';
 
 /** All runtimes that are known, in the order of their IDs. */
-export const RUNTIMES: readonly RuntimePlugin[] = [python, v8, hotspot, php, dotnet, ruby, perl, luajit, go, beam];
+export const RUNTIMES: readonly RuntimePlugin[] = [python, v8, hotspot, php, dotnet, ruby, perl, luajit, go, beam, lua];

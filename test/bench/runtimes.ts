@@ -79,6 +79,11 @@ function busyPrograms(directory: string): BusyProgram[] {
     runtime: 'luajit',
     command: ['/usr/bin/luajit', `${SCRIPTS}/luajit/scenarios.lua`, mode, scenario],
   });
+  const lua = (series: string, scenario: string): BusyProgram => ({
+    title: `Lua ${series}: recursion, 100 deep`,
+    runtime: 'lua',
+    command: [`/usr/bin/lua${series}`, `${SCRIPTS}/luajit/scenarios.lua`, 'interpreter', scenario],
+  });
   const sharp = dotnetPrograms(directory);
   const erlang = (title: string, scenario: string): BusyProgram => ({
     title: `Erlang: ${title}`,
@@ -103,6 +108,9 @@ function busyPrograms(directory: string): BusyProgram[] {
     perl('through sort and tied variables', 'tied_twice'),
     luajit('recursion, 100 deep, interpreted', 'interpreter', 'recursion'),
     luajit('recursion, 100 deep, compiled', 'jit', 'recursion'),
+    ...['5.1', '5.4']
+      .filter((series) => existsSync(`/usr/bin/lua${series}`))
+      .map((series) => lua(series, 'recursion')),
     ...sharp,
     ...goPrograms(directory),
     ...(hasErlang ? [erlang('recursion, 50 deep', 'deep'), erlang('in a comparison', 'compared')] : []),

@@ -1,6 +1,7 @@
 /** LuaJIT 2.1: docs/interpreters/luajit.md. */
 import { FrameKind, LUAJIT, LuajitKind, RUNTIME_MAPS, Runtime } from '../../records/records.gen.ts';
 import type { FrameWords, NameCache, NameFailure, RuntimeFrame, RuntimePlugin } from '../contract.ts';
+import { fileOfChunk, firstName } from '../lua-functions.ts';
 import { calledName } from './call-names.ts';
 import { detectLuajit, type LuajitBinary } from './detect-luajit.ts';
 import { GC32, GC64, type LuajitLayout } from './layout.ts';
@@ -8,7 +9,6 @@ import { LuajitMemory, type Proto } from './protos.ts';
 
 const ADDRESS = 2 ** 45;
 const POSITIONS = 2 ** 19;
-const ENTRY_BYTES = 120;
 
 export const luajit: RuntimePlugin = {
   name: 'luajit',
@@ -59,31 +59,6 @@ function decode({ operand, low, high }: FrameWords): Frame {
   };
 }
 
-/** What is known of what stands at an address. */
-interface Known {
-  /** Tells it from what stood there before. */
-  identity: string;
-  name: string | undefined;
-}
-
-/** The name by which it was called first: a function has one, by whatever it is called. */
-function nameOf(
-  objects: LuajitMemory,
-  frame: Frame,
-  identity: string,
-  at: number,
-  cache: NameCache,
-): string | undefined {
-  let known = cache.get(at) as Known | undefined;
-  if (known?.identity !== identity) {
-    if (!known) cache.bytes += ENTRY_BYTES + 2 * identity.length;
-    known = { identity, name: undefined };
-    cache.set(at, known);
-  }
-  known.name ??= ownName(objects, frame);
-  return known.name;
-}
-
 function ownName(objects: LuajitMemory, { call, argument }: Frame): string | undefined {
   const caller = call === 0 ? undefined : objects.protoAround(call);
   return caller && calledName(objects, caller, call, argument);
@@ -93,7 +68,7 @@ function cFunction(objects: LuajitMemory, frame: Frame, cache: NameCache): Runti
   const { pointerBytes } = objects.layout;
   const code = objects.pointerAt(frame.address + (pointerBytes === 8 ? 0x28 : 0x18));
   if (code === 0) return 'unreadable';
-  const name = nameOf(objects, frame, `${code}`, frame.address, cache);
+  const name = firstName(cache, frame.address, `${code}`, () => ownName(objects, frame));
   return { name: name ?? '(C function)', file: '', line: 0, column: 0, startLine: 0 };
 }
 
@@ -108,24 +83,15 @@ function luaFunction(
   const { firstLine, lines } = proto;
   const identity = `${firstLine} ${lines} ${chunk}`;
   // code of a file, not of a function in it
-  const name = firstLine === 0 ? '(main)' : nameOf(objects, frame, identity, proto.address, cache);
+  const name =
+    firstLine === 0 ? '(main)' : firstName(cache, proto.address, identity, () => ownName(objects, frame));
   return {
     name: name ?? `(anonymous:${firstLine})`,
-    file: fileOf(chunk),
+    file: fileOfChunk(chunk),
     line: objects.line(proto, frame.position) || firstLine,
     column: 0,
     startLine: firstLine,
   };
-}
-
-const MAX_TEXT = 60;
-
-/** As Lua says it: of a text that was loaded its beginning. */
-function fileOf(chunk: string): string {
-  if (chunk.startsWith('@') || chunk.startsWith('=')) return chunk.slice(1);
-  const [line = ''] = chunk.split('\n', 1);
-  const isCut = line.length < chunk.length || line.length > MAX_TEXT;
-  return `[string "${line.slice(0, MAX_TEXT)}${isCut ? '...' : ''}"]`;
 }
 
 const MASK = (1n << 64n) - 1n;

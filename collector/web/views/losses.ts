@@ -228,6 +228,7 @@ const RUNTIMES: Readonly<Record<string, string>> = {
   cpython: 'Python',
   dotnet: '.NET',
   hotspot: 'Java',
+  lua: 'Lua',
   luajit: 'LuaJIT',
   perl: 'Perl',
   php: 'PHP',

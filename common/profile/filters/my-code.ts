@@ -122,7 +122,7 @@ const RULES = {
   },
   lua: {
     what: 'modules in share/lua and what is built in',
-    kinds: ['luajit'],
+    kinds: ['luajit', 'lua'],
     isLibrary: byFile(/^$|\/share\/lua(?:jit[-\d.]*)?\/|\/luarocks\/|\/lualib\//),
   },
   native: {

@@ -103,7 +103,14 @@ const ROWS = {
     hue: 220,
     category: 'LuaJIT',
     colour: 'purple',
-    binaries: /^(?:luajit|lua)[-\d.]*$|^libluajit/,
+    binaries: /^luajit[-\d.]*$|^libluajit/,
+  },
+  lua: {
+    label: 'Lua',
+    hue: 220,
+    category: 'Lua',
+    colour: 'purple',
+    binaries: /^lua[-\d.]*$|^liblua\d/,
   },
 } satisfies Record<string, FrameTypeRow>;
 

@@ -1,7 +1,8 @@
 -- scenarios.lua MODE SCENARIO: calls functions in the way of the scenario, prints which as Lua says it, leaf first, and computes in the innermost
--- one. MODE is jit or interpreter.
+-- one. MODE is jit or interpreter; for Lua of PUC-Rio it does not matter.
 local mode, scenario = arg[1], arg[2]
-if mode == "interpreter" then jit.off() end
+if jit and mode == "interpreter" then jit.off() end
+local loadstring, unpack = loadstring or load, unpack or table.unpack
 local folder = arg[0]:match("^(.*)/[^/]*$") or "."
 package.path = folder .. "/?.lua"
 
@@ -22,7 +23,7 @@ local function frames(level)
     elseif info.what ~= "C" and not name then
       name = "(anonymous:" .. info.linedefined .. ")"
     end
-    if name then
+    if name and info.what ~= "tail" then
       local file = info.what == "C" and "" or info.short_src:match("[^/]*$")
       lines[#lines + 1] = ('["%s","%s",%d]'):format(name, file:gsub('"', '\\"'), math.max(info.currentline, 0))
     end
@@ -79,7 +80,7 @@ function scenarios.handler()
     return r
   end
   local function fails() local r = nil + 1 return r end
-  names[on_error] = "(anonymous:" .. debug.getinfo(on_error, "S").linedefined .. ")"
+  names[on_error] = jit and "(anonymous:" .. debug.getinfo(on_error, "S").linedefined .. ")" or "__add"
   names[fails] = "fails"
   local ok, r = xpcall(fails, on_error)
   return r
@@ -88,7 +89,7 @@ end
 function scenarios.tail()
   local function last() local r = spin() return r end
   local function first() return last() end
-  names[last] = "first"
+  names[last] = jit and "first"
   local r = first()
   return r
 end
@@ -187,12 +188,19 @@ function scenarios.text()
 end
 
 function scenarios.destructor()
-  local collected = newproxy(true)
-  getmetatable(collected).__gc = function()
+  local function finalize()
     local r = spin()
     return r
   end
-  names[getmetatable(collected).__gc] = "(anonymous:" .. debug.getinfo(getmetatable(collected).__gc, "S").linedefined .. ")"
+  local has_name = _VERSION >= "Lua 5.3"
+  names[collectgarbage] = "collectgarbage" -- 5.3 takes it for the finalizer
+  names[finalize] = has_name and "__gc" or "(anonymous:" .. debug.getinfo(finalize, "S").linedefined .. ")"
+  local collected = newproxy and newproxy(true)
+  if collected then
+    getmetatable(collected).__gc = finalize
+  else
+    setmetatable({}, { __gc = finalize })
+  end
   collected = nil
   collectgarbage()
 end

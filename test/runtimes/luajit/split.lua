@@ -1,6 +1,6 @@
 -- split.lua [interpreter] SHAPE: spends 30 % of its CPU time in a() and 70 % in b(), by its own clock, for ever.
 local shape = arg[#arg]
-if arg[1] == "interpreter" then jit.off() end
+if jit and arg[1] == "interpreter" then jit.off() end
 
 -- The same leaf below both.
 local function spend(seconds)

@@ -1,0 +1,103 @@
+/**
+ * Is Lua in this ELF file, which version, and where is its interpreter loop? Told by its library's functions, by the text that it carries of
+ * its version, and by the machine code of the loop, which nothing names in most builds.
+ */
+import { type ElfFile, type Machine, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
+import { type CodeRange, findFunction, readFunctions } from '../../../common/elf/function-ranges.ts';
+import { findNamedSymbols } from '../../../common/symbols/named-symbols.ts';
+import { UnsupportedRuntime } from '../contract.ts';
+import { type LuaLayout, layoutOf } from './layout.ts';
+
+export interface LuaBinary {
+  /** `5.4.6`. */
+  version: string;
+  layout: LuaLayout;
+  /** luaV_execute: ELF virtual addresses. */
+  loop: CodeRange;
+  /** Difference between virtual address and file offset of the loop. */
+  textBias: number;
+}
+
+const MARKER = 'lua_newstate';
+const LOOP = 'luaV_execute';
+const JIT = 'luaopen_jit';
+const VERSION = /\$Lua(?:Version)?: Lua (5\.\d{1,2}\.\d{1,2}) /;
+const VERSION_MARKS = ['$LuaVersion: Lua 5.', '$Lua: Lua 5.'];
+const MAX_SEGMENT = 64 << 20;
+const MIN_CODE = 2 << 10;
+const MAX_CODE = 256 << 10;
+/** How many instructions the loop takes apart, at least. */
+const MIN_SHIFTS = 12;
+
+/** Undefined where the file has no Lua. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
+export function detectLua(elf: ElfFile): LuaBinary | undefined {
+  const symbols = findNamedSymbols(elf, MARKER, [MARKER, LOOP, JIT]);
+  if (!symbols.has(MARKER) || symbols.has(JIT)) return undefined;
+  const version = readVersion(elf);
+  if (!version) return undefined;
+  const layout = layoutOf(version);
+  if (!layout) throw new UnsupportedRuntime(`Lua ${version}: known are 5.1, 5.2, 5.3 from 5.3.3 on, and 5.4`);
+  const functions = readFunctions(elf);
+  const named = symbols.get(LOOP);
+  const loop = named ? findFunction(functions, named.address) : findLoop(elf, layout);
+  if (!loop) throw new UnsupportedRuntime(`Lua ${version}: luaV_execute was not found`);
+  return { version, layout, loop, textBias: textBiasOf(elf, loop.start) };
+}
+
+/** The function that most often takes the uppermost operand out of an instruction. */
+function findLoop(elf: ElfFile, layout: LuaLayout): CodeRange | undefined {
+  const functions = readFunctions(elf);
+  const [uppermost] = layout.fields.b[0] > layout.fields.c[0] ? layout.fields.b : layout.fields.c;
+  let [most, loop]: [number, CodeRange | undefined] = [MIN_SHIFTS - 1, undefined];
+  for (const [i, start] of functions.starts.entries()) {
+    if ((functions.starts[i + 1] ?? Number.POSITIVE_INFINITY) - start < MIN_CODE) continue;
+    const range = findFunction(functions, start);
+    if (!range || range.end - range.start < MIN_CODE || range.end - range.start > MAX_CODE) continue;
+    const shifts = countShifts(elf.machine, codeAt(elf, range), uppermost);
+    if (shifts > most) [most, loop] = [shifts, range];
+  }
+  return loop;
+}
+
+/** Instructions that shift a word of 32 bits to the right by `bits`. */
+export function countShifts(machine: Machine, code: Uint8Array, bits: number): number {
+  let count = 0;
+  if (machine === 'aarch64') {
+    const view = new DataView(code.buffer, code.byteOffset, code.byteLength & ~3);
+    // lsr w, w, #bits
+    const wanted = 0x53007c00 | (bits << 16);
+    for (let at = 0; at < view.byteLength; at += 4)
+      if ((view.getUint32(at, true) & 0xfffffc00) === wanted) count++;
+    return count;
+  }
+  // shr $bits, %reg
+  for (let at = 0; at + 2 < code.length; at++)
+    if (code[at] === 0xc1 && code[at + 1]! >= 0xe8 && code[at + 1]! <= 0xef && code[at + 2] === bits) count++;
+  return count;
+}
+
+function codeAt(elf: ElfFile, { start, end }: CodeRange): Uint8Array {
+  const offset = elf.addressToFileOffset(start) ?? elf.source.size;
+  return elf.source.read(offset, Math.max(0, Math.min(end - start, elf.source.size - offset)));
+}
+
+function textBiasOf(elf: ElfFile, address: number): number {
+  const text = elf.segments.find(
+    (s) => s.type === PT_LOAD && s.flags & PF_X && address >= s.vaddr && address < s.vaddr + s.filesz,
+  );
+  return text ? text.vaddr - text.offset : 0;
+}
+
+function readVersion(elf: ElfFile): string | undefined {
+  for (const { type, offset, filesz } of elf.segments) {
+    if (type !== PT_LOAD || filesz > MAX_SEGMENT) continue;
+    const bytes = elf.source.read(offset, Math.min(filesz, Math.max(0, elf.source.size - offset)));
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    for (const mark of VERSION_MARKS) {
+      const at = text.indexOf(mark);
+      const version = at < 0 ? null : VERSION.exec(text.toString('latin1', at, at + 40));
+      if (version) return version[1];
+    }
+  }
+  return undefined;
+}
