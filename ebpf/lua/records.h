@@ -7,8 +7,8 @@
 
 /*
  * EF_FRAME_LUA. The operand: a sixteenth of the address of the function's prototype (Proto) in 43 bits, of a function that is
- * written in C that of its caller; above that 1 bit: is it written in C, then 3 bits: 0 where it is what its caller's instruction calls,
- * else which argument of that, or EF_LUA_FINALIZER; 4 bits of cookie. The next word: the number of the instruction that the function executes in 17 bits, of
+ * written in C that of its caller; above that 1 bit: is it written in C, 4 bits of cookie, then 3 bits: 0 where it is what its caller's
+ * instruction calls, else which argument of that, or EF_LUA_FINALIZER. The next word: the number of the instruction that the function executes in 17 bits, of
  * one that is written in C bits of its address; that which its caller executes in 15; all ones where they are not known.
  * Then the distance from its prototype to that of its caller in units of 16 bytes, signed, EF_LUA_NO_CALLER: it has none.
  */

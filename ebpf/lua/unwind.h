@@ -76,23 +76,26 @@ __noinline int read_lua_call(u64 info)
 	u64 type = 0;
 
 	__builtin_memset(call, 0, sizeof(*call));
-	if (!is_lua_pointer(info) || USER_READ(&call->slot, 8, info + w->file.info_function) ||
-	    !is_lua_pointer(call->slot) || USER_READ(w->value, sizeof(w->value), call->slot) ||
+	if (!is_lua_pointer(info) || LUA_READ(&call->slot, 8, info + w->file.info_function) ||
+	    !is_lua_pointer(call->slot) || LUA_READ(w->value, sizeof(w->value), call->slot) ||
 	    LUA_TYPE(w->value[1]) != LUA_TFUNCTION)
 		return 0;
 	call->function = w->value[0];
-	if (USER_READ(&call->pc, 8, info + w->file.info_pc) ||
-	    (w->file.info_status && USER_READ(&call->status, 2, info + w->file.info_status)))
+	if (LUA_READ(&call->pc, 8, info + w->file.info_pc) ||
+	    (w->file.info_status && LUA_READ(&call->status, 2, info + w->file.info_status)))
 		return 0;
 	bool is_lua = (w->value[1] & w->file.tag_mask) == w->file.tag_lua;
-	if (w->file.has_c_flag)
-		is_lua = !USER_READ(&type, 8, call->function + 8) && !(type >> 16 & 255);
+	if (w->file.has_c_flag) {
+		if (LUA_READ(&type, 8, call->function + 8))
+			return 0;
+		is_lua = !(type >> 16 & 255);
+	}
 	u64 target = call->function;
 	/* a function of C without a closure is the value itself */
 	if (is_lua || w->file.has_c_flag || w->value[1] & 0x20)
-		if (USER_READ(&target, 8, call->function + w->file.closure_proto))
+		if (LUA_READ(&target, 8, call->function + w->file.closure_proto))
 			return 0;
-	if (is_lua && (!is_lua_pointer(target) || USER_READ(&call->code, 8, target + w->file.proto_code)))
+	if (is_lua && (!is_lua_pointer(target) || LUA_READ(&call->code, 8, target + w->file.proto_code)))
 		return 0;
 	call->proto = is_lua ? target : 0;
 	call->native = is_lua ? 0 : target;
@@ -250,7 +253,7 @@ static __always_inline int push_lua(struct ef_scratch *s, struct ef_lua_state *w
 		distance = (u32)units;
 	u64 before = lua_position(caller->pc, caller->code, EF_LUA_CALL_BITS);
 	push_word(s, FRAME_WORD(EF_FRAME_LUA,
-				((cookie << 3 | argument) << 1 | is_c) << EF_LUA_ADDRESS_BITS | at >> 4));
+				((argument << 4 | cookie) << 1 | is_c) << EF_LUA_ADDRESS_BITS | at >> 4));
 	push_word(s, distance << 32 | before << EF_LUA_POSITION_BITS | position);
 	/* addresses of objects mean something in this process only */
 	s->state.has_anonymous = 1;
@@ -306,10 +309,11 @@ __noinline int take_lua_frame(void)
 		argument = lua_argument(w);
 	const struct lua_call *caller = argument && argument != EF_LUA_FINALIZER ? &w->read : &w->caller;
 	/* what has called a function that another one has put in its place is not known */
-	bool is_named = caller->proto && !(w->next.status & w->file.tail_mask);
+	bool is_named = caller->proto && (is_c || !(w->next.status & w->file.tail_mask));
 	int result = LUA_NEXT;
 	if (is_named || !is_c)
-		result = push_lua(s, w, is_named ? caller : &w->none, is_named ? argument : 0);
+		result = push_lua(s, w, is_named ? caller : &w->none,
+				  is_named || argument == EF_LUA_FINALIZER ? argument : 0);
 	w->next = w->caller;
 	w->caller = w->read;
 	return result ?: is_over ? LUA_RUN_OVER : LUA_NEXT;
@@ -382,8 +386,7 @@ __noinline int unwind_lua(u32 slot)
 		return 0;
 	u64 words = gather_lua_words(s, w, cfa), thread = find_lua_thread(w, words);
 	if (!thread) {
-		if (!w->thread)
-			count(EF_COUNTER_lua_no_thread);
+		count(EF_COUNTER_lua_no_thread);
 		return 0;
 	}
 	if (thread != w->thread) {

@@ -199,7 +199,7 @@ test('counts that are none, and code that is not there, cost the name', () => {
   bytes.writeUInt32LE(0xffffffff, PROTO + layout.proto.lineCount);
   const results = Array.from({ length: 16 }, (_, cookie) =>
     lua.nameFrame(
-      { operand: PROTO / 16 + 2 ** 47 * cookie, low: 0, high: 0x80000000 },
+      { operand: PROTO / 16 + 2 ** 44 * cookie, low: 0, high: 0x80000000 },
       { version: '5.4.4' },
       memoryOf(bytes),
       new NameCache(),

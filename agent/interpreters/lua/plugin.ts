@@ -74,8 +74,8 @@ function decode({ operand, low, high }: FrameWords): Frame {
   return {
     address,
     isC: (upper & 1) === 1,
-    argument: (upper >> 1) & 7,
-    cookie: upper >> 4,
+    argument: upper >> 5,
+    cookie: (upper >> 1) & 15,
     position: low % POSITIONS,
     caller: isKnown ? { address: address + (high | 0) * UNIT, position: call } : undefined,
   };
