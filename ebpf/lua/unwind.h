@@ -262,7 +262,7 @@ static __always_inline int push_lua(struct ef_scratch *s, struct ef_lua_state *w
 	return LUA_NEXT;
 }
 
-/* Which argument of the caller, a function of C, the next one is; 0: none of the first three. pcall() puts a value before it. */
+/* Which argument of the caller, a function of C, the next one is; 0: none of the first three. pcall() puts true before it, or nil. */
 static __always_inline u64 lua_argument(struct ef_lua_state *w)
 {
 	if (LUA_READ(w->arguments, sizeof(w->arguments), w->caller.slot + 16))
@@ -271,7 +271,7 @@ static __always_inline u64 lua_argument(struct ef_lua_state *w)
 	if (w->arguments[0] == function)
 		return 1;
 	if (w->arguments[2] == function)
-		return LUA_TYPE(w->arguments[1]) == LUA_TBOOLEAN ? 1 : 2;
+		return LUA_TYPE(w->arguments[1]) <= LUA_TBOOLEAN ? 1 : 2;
 	return w->arguments[4] == function ? 3 : 0;
 }
 
