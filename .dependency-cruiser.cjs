@@ -77,14 +77,15 @@ module.exports = {
     },
     {
       name: 'interpreter-alone',
-      comment: 'A runtime plug-in knows common, the contract, the reader of memory and its own folder.',
+      comment:
+        'A runtime plug-in knows common, the contract, the reader of memory, what Lua and LuaJIT share, and its own folder.',
       severity: 'error',
       from: { path: '^agent/interpreters/([^/]+)/', pathNot: TEST },
       to: {
         path: '^(agent|collector|cli)/',
         pathNot: [
           '^agent/interpreters/$1/',
-          '^agent/interpreters/(contract|runtime-memory)\\.ts$',
+          '^agent/interpreters/(contract|runtime-memory|lua-functions)\\.ts$',
           // constants that are generated from the C headers
           '^agent/records/records\\.gen\\.ts$',
         ],

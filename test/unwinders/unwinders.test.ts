@@ -48,7 +48,8 @@ const LOSSES = [
  * scenarios.erl does after the scenario's name. */
 const KNOWN_CHAINS: Readonly<Record<string, RegExp>> = {
   ready: /(^| )leaf c <anonymous> map b a tick listOnTimeout processTimers /,
-  computing: /^leaf inner (?:lua\S+ )*pcall \(anonymous:14\) (?:lua\S+ )*resume .*\(main\) .*__?(?:libc_start_main lua\S+|start)$/,
+  computing:
+    /^leaf inner (?:lua\S+ )*pcall \(anonymous:14\) (?:lua\S+ )*resume .*\(main\) .*__?(?:libc_start_main lua\S+|start)$/,
   'known chain':
     /^Known\.Work\.Spin Known\.Work\.Thin Known\.Box<T>\.Open Known\.Box<T>\.Lid<U>\.Lift Known\.Program\.Plain Known\.Program\.Run Known\.Program\.Main /,
   spinning: /^spin on_signal .* compare .* qsort_r sort main .* _start$/,
