@@ -117,6 +117,8 @@ if [ "$mode" = --test ]; then
 	need clang-format 'clang-format' any_command clang-format
 	need python3 'Python 3' any_command python3
 	need default-jdk-headless 'Java: java and javac' any_command javac
+	need golang-go 'Go' any_command go
+	need python3-pip 'pip, which fetches .NET' any_command pip
 	need php-cli 'PHP' any_command php
 	need ruby 'Ruby' any_command ruby
 	need luajit 'LuaJIT' any_command luajit

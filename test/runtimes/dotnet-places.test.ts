@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { fdSource } from '../../agent/files/fd-source.ts';
 import type { ProcessMemory } from '../../agent/interpreters/contract.ts';
 import { precompiledPlaceOf } from '../../agent/interpreters/dotnet/debug-info.ts';
@@ -19,7 +19,7 @@ import {
 } from '../../agent/interpreters/dotnet/sections.ts';
 import { CannotRead, RuntimeMemory, wordAt } from '../../agent/interpreters/runtime-memory.ts';
 import { parseElf } from '../../common/elf/elf.ts';
-import { missingRights } from '../support/fixtures.ts';
+import { eachOf } from '../support/each-of.ts';
 import { findDotnets, runAssembly } from './dotnets.ts';
 
 const BUCKET_BYTES = 64;
@@ -92,7 +92,7 @@ function startsOf(memory: RuntimeMemory, layout: DotnetLayout, { module }: Secti
   return starts;
 }
 
-describe.skipIf(missingRights).each(missingRights ? [] : findDotnets())('$title', (dotnet) => {
+eachOf(findDotnets)('$title', (dotnet) => {
   it('says of methods that were compiled ahead what is read of them', { timeout: 60_000 }, async () => {
     const { command, environment } = runAssembly(dotnet, 'chain.dll');
     const env = { ...environment, DOTNET_TieredCompilation: '0', KNOWN_TRACE: 'stay' };

@@ -2,10 +2,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import type { Profile } from '../../common/profile/model/profile.ts';
-import { missingRights } from '../support/fixtures.ts';
+import { eachOf } from '../support/each-of.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
 import { type Dotnet, findDotnets, runAssembly } from './dotnets.ts';
@@ -128,7 +128,7 @@ function isRight(mode: string, { frames, isCut }: DotnetStack): boolean {
   );
 }
 
-describe.skipIf(missingRights).each(missingRights ? [] : findDotnets())('$title', (dotnet) => {
+eachOf(findDotnets)('$title', (dotnet) => {
   let recording: Recording;
 
   beforeAll(async () => {

@@ -3,14 +3,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import type { ControllerOptions } from '../../agent/controller-options.ts';
 import { toPid } from '../../common/base/brand.ts';
 import { readProfiles } from '../../common/profile/formats/formats.ts';
 import { readAttributes } from '../../common/profile/model/attributes.ts';
 import { mainOf, type Profile } from '../../common/profile/model/profile.ts';
 import { GOROUTINE_ID, PROGRAM_LABEL } from '../../common/profile/model/sample-attributes.ts';
-import { missingRights, scratchFolder } from '../support/fixtures.ts';
+import { eachOf } from '../support/each-of.ts';
+import { scratchFolder } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
 import { isWholeMatrix } from './debian-roots.ts';
@@ -92,7 +93,7 @@ function expectLabels(sums: ReadonlyMap<string, number>): void {
   expect((sums.get('') ?? 0) / totalOf(sums)).toBeLessThan(MAX_UNLABELLED);
 }
 
-describe.skipIf(missingRights).each(missingRights ? [] : findGos())('labels of $title', (go) => {
+eachOf(findGos)('labels of $title', (go) => {
   it('as in the profile that the program takes of itself', async ({ task }) => {
     task.meta.build = go.build;
     const own = join(scratchFolder, `own-${go.build.version}.pb.gz`);

@@ -1,13 +1,13 @@
 /** Programs in Go whose labels lie: they stay bounded, are counted, and their stacks are whole. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { readAttributes } from '../../common/profile/model/attributes.ts';
 import { stackNames } from '../../common/profile/model/frame-name.ts';
 import { PROGRAM_LABEL } from '../../common/profile/model/sample-attributes.ts';
 import { decodeOtlp } from '../../common/profile/otlp/otlp-decode.ts';
 import { encodeOtlp } from '../../common/profile/otlp/otlp-encode.ts';
-import { missingRights } from '../support/fixtures.ts';
+import { eachOf } from '../support/each-of.ts';
 import { Recording } from '../support/recording.ts';
 import { findGos } from './gos.ts';
 
@@ -19,9 +19,7 @@ const MODES = {
 type Layout = keyof typeof MODES;
 
 const layoutOf = (version: string): Layout => (Number(version.split('.')[1]) >= 24 ? 'slice' : 'map');
-const gos = missingRights ? [] : findGos();
-
-describe.skipIf(missingRights).each(gos)('labels that lie in $title', (go) => {
+eachOf(findGos)('labels that lie in $title', (go) => {
   const layout = layoutOf(go.build.version);
   const programs = new Map<string, ChildProcess>();
   let recording: Recording;

@@ -1,10 +1,10 @@
 /** Java stacks of real JVMs, compared with what the programs know of their own calls. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { describeApproximateLines } from '../../common/profile/model/approximate-lines.ts';
 import type { Profile } from '../../common/profile/model/profile.ts';
-import { missingRights } from '../support/fixtures.ts';
+import { eachOf } from '../support/each-of.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
 import { compileJava, findJavas, type Java, placeClasses } from './javas.ts';
@@ -97,7 +97,7 @@ function isPossible({ frames, isCut }: JavaStack): boolean {
 const isLostInArithmetic = ({ frames, isCut }: JavaStack): boolean =>
   frames.length === 1 && (isCut ? /^Shapes\.arithmetic:/ : JVM_STUB).test(frames[0]!);
 
-describe.skipIf(missingRights).each(missingRights ? [] : findJavas())('$title', (java) => {
+eachOf(findJavas)('$title', (java) => {
   let recording: Recording;
   const results = new Map<string, JavaStack[]>();
   let saysApproximate = false;

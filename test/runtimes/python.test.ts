@@ -1,7 +1,7 @@
 /** Python stacks of real interpreters, compared with what Python itself says of them. */
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, it } from 'vitest';
-import { missingRights } from '../support/fixtures.ts';
+import { afterAll, beforeAll, it } from 'vitest';
+import { eachOf } from '../support/each-of.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
 import { findPythons, type Python } from './pythons.ts';
@@ -96,7 +96,7 @@ function pythonStacks(recording: Recording, pid: number, depth: number): Map<str
   return counts;
 }
 
-describe.skipIf(missingRights).each(missingRights ? [] : findPythons())('$title', (python) => {
+eachOf(findPythons)('$title', (python) => {
   const scenarios = SCENARIOS.filter((name) => python.minor >= (OLDEST_WITH[name] ?? 0));
   let recording: Recording;
   let results: Map<string, Measured>;
