@@ -81,6 +81,7 @@ static __always_inline struct ef_thread *begin_thread(struct task_struct *task, 
 		.tid = tid,
 		.first_ns = now_ns,
 		.since_ns = now_ns,
+		.exec_ns = task->se.sum_exec_runtime,
 	};
 
 	if (!is_target(task->tgid))
@@ -197,6 +198,21 @@ static __always_inline void add_time(struct ef_thread *t, u32 state, u64 from_ns
 	t->times_ns[state & (EF_THREAD_STATES - 1)] += elapsed(from_ns, to_ns);
 }
 
+/* It is taken for running, but has left before: nobody knows what it has waited for since. */
+static __always_inline void leave_untold(struct ef_thread *t, const struct task_struct *task, u64 now_ns)
+{
+	u64 left_ns = departure_of(t, task, now_ns);
+
+	begin_change(t);
+	add_time(t, EF_THREAD_RUNNING, t->since_ns, left_ns);
+	t->since_ns = left_ns;
+	t->woken_ns = 0;
+	t->waits[EF_THREAD_OTHER]++;
+	t->state = EF_THREAD_OTHER;
+	end_change(t);
+	count(EF_COUNTER_threads_left_untold);
+}
+
 static __always_inline void switch_in(struct task_struct *next, u64 now_ns)
 {
 	u32 tid = next->pid;
@@ -206,19 +222,20 @@ static __always_inline void switch_in(struct task_struct *next, u64 now_ns)
 		begin_thread(next, tid, now_ns);
 		return;
 	}
+	if (t->state == EF_THREAD_RUNNING) {
+		count(EF_COUNTER_switches_missed);
+		leave_untold(t, next, now_ns);
+	}
 	u32 state = t->state & (EF_THREAD_STATES - 1);
 	u64 woken_ns = end_of_reason(t, now_ns);
-	if (state == EF_THREAD_RUNNING) {
-		count(EF_COUNTER_switches_missed);
-	} else {
-		learn_usual(&t->usual_ns[state], elapsed(t->since_ns, now_ns));
-		report_wait(t, tid, now_ns);
-	}
+	learn_usual(&t->usual_ns[state], elapsed(t->since_ns, now_ns));
+	report_wait(t, tid, now_ns);
 	begin_change(t);
 	add_time(t, state, t->since_ns, woken_ns);
 	add_time(t, EF_THREAD_RUNNABLE, woken_ns, now_ns);
 	t->state = EF_THREAD_RUNNING;
 	t->since_ns = now_ns;
+	t->exec_ns = next->se.sum_exec_runtime;
 	t->trace_hash = 0;
 	forget_labels(t, tid);
 	end_change(t);
@@ -297,17 +314,8 @@ static __always_inline void settle_untold(const struct ef_arrival *noted, u64 no
 {
 	struct ef_thread *t = thread_of(noted->tid);
 
-	if (!t || t->state != EF_THREAD_RUNNING || t->since_ns != noted->since_ns)
-		return;
-	u64 left_ns = departure_of(noted, now_ns);
-	begin_change(t);
-	add_time(t, EF_THREAD_RUNNING, t->since_ns, left_ns);
-	t->since_ns = left_ns;
-	t->woken_ns = 0;
-	t->waits[EF_THREAD_OTHER]++;
-	t->state = EF_THREAD_OTHER;
-	end_change(t);
-	count(EF_COUNTER_threads_left_untold);
+	if (t && t->state == EF_THREAD_RUNNING && t->since_ns == noted->since_ns)
+		leave_untold(t, (struct task_struct *)noted->task, now_ns);
 }
 
 static __always_inline void note_arrival(struct task_struct *prev, struct task_struct *next, u64 now_ns)

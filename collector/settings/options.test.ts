@@ -15,9 +15,12 @@ it('has the defaults of the table', () => {
   });
 });
 
+/** By how a value is called. */
+const GIVEN: Readonly<Record<string, string>> = { SIZE: '1GiB', LENGTH: '2h', otlp: 'otlp' };
+
 it('knows each flag of the table, and no other', () => {
   for (const { flag, value, repeatable } of COLLECTOR_SETTINGS) {
-    const given = value === undefined ? true : value === 'SIZE' ? '1GiB' : value === 'LENGTH' ? '2h' : 'x';
+    const given = value === undefined ? true : (GIVEN[value] ?? 'x');
     const parsed = parseCollectorSettings({ [settingName(flag)]: repeatable ? [given] : given });
     expect(parsed).toHaveProperty(settingName(flag));
   }

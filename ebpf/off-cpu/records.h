@@ -48,6 +48,7 @@ struct ef_thread {
 	__u64 woken_ns;    /* when its wait has ended, 0: it has not; since then it is runnable */
 	__u64 reported_ns; /* up to then samples of the present wait are sent already */
 	__u64 trace_hash;  /* where the present wait began; 0: no stack was taken */
+	__u64 exec_ns;     /* what the scheduler had counted of it when it came to its CPU last */
 	__u64 times_ns[EF_THREAD_STATES];
 	__u32 waits[EF_THREAD_STATES];    /* how many began */
 	__u32 usual_ns[EF_THREAD_STATES]; /* how long such waits take, for the next choice */

@@ -25,16 +25,14 @@ struct {
 	__type(value, struct ef_arrival);
 } arrivals SEC(".maps");
 
-/* When it left, as far as that is known. The task may be gone, and its memory another's. */
-static __always_inline u64 departure_of(const struct ef_arrival *noted, u64 now_ns)
+/* When a thread left that is taken for running. `task` may be gone, and its memory another's. */
+static __always_inline u64 departure_of(const struct ef_thread *t, const struct task_struct *task, u64 now_ns)
 {
-	struct task_struct *task = (void *)noted->task;
-
-	if ((u32)BPF_CORE_READ(task, pid) != noted->tid)
+	if ((u32)BPF_CORE_READ(task, pid) != t->tid)
 		return now_ns;
-	u64 left_ns = noted->since_ns + BPF_CORE_READ(task, se.sum_exec_runtime) -
-		      BPF_CORE_READ(task, se.prev_sum_exec_runtime);
-	return left_ns > noted->since_ns && left_ns < now_ns ? left_ns : now_ns;
+	u64 exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
+	u64 left_ns = t->since_ns + (exec_ns > t->exec_ns ? exec_ns - t->exec_ns : 0);
+	return left_ns < now_ns ? left_ns : now_ns;
 }
 
 #endif
