@@ -27,6 +27,7 @@ import { addWithDescendants } from './processes/descendants.ts';
 import { ForeignFiles } from './processes/foreign-files.ts';
 import { ForeignReader } from './processes/foreign-reader.ts';
 import { Penalties } from './processes/penalties.ts';
+import { readOnCpuNs } from './processes/proc-files.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { RootViews } from './processes/root-views.ts';
 import { RecordTakers } from './record-takers.ts';
@@ -189,11 +190,7 @@ export class Controller {
       maxLocations: (FRAMES * scale) / FRAMES_A_LOCATION,
       unixOffsetNs: () => this.#tracer.native.unixOffsetNs(),
     });
-    this.#threadTimes = new ThreadTimes({
-      processes: this.#processes,
-      host: HOST,
-      unixOffsetNs: () => this.#tracer.native.unixOffsetNs(),
-    });
+    this.#threadTimes = this.#countThreadTimes();
     this.#liveHeap = new LiveHeap({ ...this.#parts(), native: this.#tracer.native });
     this.#sampling = new Sampling(options, this.#tracer.events);
     this.#records = new RecordTakers({ ...this.#parts(), read: (files) => this.#read(files) }, (message) =>
@@ -202,6 +199,15 @@ export class Controller {
     this.#intervals = this.#profileIntervals(sink);
     this.#maintenance = this.#maintain();
     this.#firstSamples = new FirstSamples(options, this.#parts());
+  }
+
+  #countThreadTimes(): ThreadTimes {
+    return new ThreadTimes({
+      processes: this.#processes,
+      host: HOST,
+      unixOffsetNs: () => this.#tracer.native.unixOffsetNs(),
+      onCpuNs: (tid) => readOnCpuNs('/proc', tid),
+    });
   }
 
   /** By name, for what takes several of them. */

@@ -10,7 +10,6 @@
 #include "source.h"
 #include "off-cpu/choice.h"
 #include "off-cpu/interrupt.h"
-#include "off-cpu/untold.h"
 #include "off-cpu/waits.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -198,11 +197,14 @@ static __always_inline void add_time(struct ef_thread *t, u32 state, u64 from_ns
 	t->times_ns[state & (EF_THREAD_STATES - 1)] += elapsed(from_ns, to_ns);
 }
 
-/* It is taken for running, but has left before: nobody knows what it has waited for since. */
+/* It is taken for running, but comes: it left before, and nobody knows what it has waited for since. The scheduler has counted how
+ * long it ran. */
 static __always_inline void leave_untold(struct ef_thread *t, const struct task_struct *task, u64 now_ns)
 {
-	u64 left_ns = departure_of(t, task, now_ns);
+	u64 left_ns = t->since_ns + elapsed(t->exec_ns, task->se.sum_exec_runtime);
 
+	if (left_ns > now_ns)
+		left_ns = now_ns;
 	begin_change(t);
 	add_time(t, EF_THREAD_RUNNING, t->since_ns, left_ns);
 	t->since_ns = left_ns;
@@ -309,29 +311,6 @@ static __always_inline bool switch_out(struct task_struct *prev, bool is_preempt
 	return t->weight != 0;
 }
 
-/* Whoever is noted has left before: `prev` runs where it ran. Another CPU may have told since that it runs there. */
-static __always_inline void settle_untold(const struct ef_arrival *noted, u64 now_ns)
-{
-	struct ef_thread *t = thread_of(noted->tid);
-
-	if (t && t->state == EF_THREAD_RUNNING && t->since_ns == noted->since_ns)
-		leave_untold(t, (struct task_struct *)noted->task, now_ns);
-}
-
-static __always_inline void note_arrival(struct task_struct *prev, struct task_struct *next, u64 now_ns)
-{
-	u32 zero = 0;
-	struct ef_arrival *noted = bpf_map_lookup_elem(&arrivals, &zero);
-
-	if (!noted)
-		return;
-	if (noted->tid && noted->tid != (u32)prev->pid)
-		settle_untold(noted, now_ns);
-	noted->task = (u64)next;
-	noted->since_ns = now_ns;
-	noted->tid = has_program(next) ? next->pid : 0;
-}
-
 /* bool preempt, struct task_struct *prev, struct task_struct *next; since 5.18 also prev_state */
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
@@ -339,7 +318,6 @@ int on_switch(u64 *ctx)
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u64 now_ns = bpf_ktime_get_ns();
 
-	note_arrival(prev, next, now_ns);
 	if (has_program(next))
 		switch_in(next, now_ns);
 	if (!has_program(prev) || !switch_out(prev, ctx[0] & 1, now_ns))

@@ -53,6 +53,12 @@ export function readProcProcess(proc: string, pid: number, startBoottimeNs: bigi
   return { comm: after.comm, parentPid: after.parentPid, executablePath, cgroupPath };
 }
 
+/** How long a thread has been on a CPU, by the scheduler's count, nanoseconds; undefined where there is none, or no such file. */
+export function readOnCpuNs(proc: string, tid: number): bigint | undefined {
+  const ns = /^(\d{1,20}) /.exec(readSmallFile(join(proc, String(tid), 'schedstat')) ?? '')?.[1];
+  return ns === undefined ? undefined : BigInt(ns);
+}
+
 function readStat(directory: string): ProcStat | undefined {
   const text = readSmallFile(join(directory, 'stat'));
   return text === undefined ? undefined : parseStat(text);

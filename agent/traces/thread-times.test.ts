@@ -8,13 +8,23 @@ interface Thread {
   firstNs?: bigint;
   state: number;
   sinceNs: bigint;
+  execNs?: bigint;
   wokenNs?: bigint;
   times: Partial<Record<keyof typeof ThreadState, number>>;
   torn?: boolean;
 }
 
 /** As an entry of the map: the TID, and the thread behind it. */
-function entry({ tid, firstNs = 1n, state, sinceNs, wokenNs = 0n, times, torn = false }: Thread): Buffer {
+function entry({
+  tid,
+  firstNs = 1n,
+  state,
+  sinceNs,
+  execNs = 0n,
+  wokenNs = 0n,
+  times,
+  torn = false,
+}: Thread): Buffer {
   const buffer = Buffer.alloc(4 + THREAD.bytes);
   const at = 4;
   buffer.writeUInt32LE(tid);
@@ -24,6 +34,7 @@ function entry({ tid, firstNs = 1n, state, sinceNs, wokenNs = 0n, times, torn = 
   buffer.writeUInt32LE(7, at + THREAD.endedVersion);
   buffer.writeBigUInt64LE(firstNs, at + THREAD.firstNs);
   buffer.writeBigUInt64LE(sinceNs, at + THREAD.sinceNs);
+  buffer.writeBigUInt64LE(execNs, at + THREAD.execNs);
   buffer.writeBigUInt64LE(wokenNs, at + THREAD.wokenNs);
   buffer.writeUInt32LE(42, at + THREAD.processTgid);
   buffer.write('worker', at + THREAD.comm);
@@ -35,11 +46,12 @@ function entry({ tid, firstNs = 1n, state, sinceNs, wokenNs = 0n, times, torn = 
   return buffer;
 }
 
-const make = (): ThreadTimes =>
+const make = (onCpuNs: (tid: number) => bigint | undefined = () => undefined): ThreadTimes =>
   new ThreadTimes({
     processes: { get: (pid) => ({ ...emptyProcess(), pid }) },
     host: {},
     unixOffsetNs: () => 1000n,
+    onCpuNs,
   });
 
 const text = (profile: Profile | undefined): string[] =>
@@ -84,6 +96,24 @@ describe('times of threads', () => {
     const thread = { tid: 7, state: ThreadState.DISK, sinceNs: 100n, wokenNs: 110n, times: {} };
     times.onThreads(entry(thread), 150n);
     expect(text(times.takeProfile(150n))).toEqual(['42/7 [runnable] 40', '42/7 [blocked:disk] 10']);
+  });
+
+  it('do not have a thread run on that left by a switch that nobody was told of', () => {
+    const onCpu = new Map([
+      [7, 1_050n],
+      [8, 30_000_000_000n],
+    ]);
+    const times = make((tid) => onCpu.get(tid));
+    const entries = [7, 8, 9].map((tid) =>
+      entry({ tid, state: ThreadState.RUNNING, sinceNs: 100n, execNs: 1_000n, times: {} }),
+    );
+    times.onThreads(Buffer.concat(entries), 40_000_000_100n);
+    expect(text(times.takeProfile(40_000_000_100n))).toEqual([
+      '42/7 [running] 50',
+      '42/7 [blocked:other] 39999999950',
+      '42/8 [running] 40000000000',
+      '42/9 [running] 40000000000',
+    ]);
   });
 
   it('have the rest of threads that end, and know another one of the same TID', () => {

@@ -13,12 +13,16 @@ const KEY_BYTES = 4;
 /** Attributes of each state. */
 const STATES = THREAD_STATES.map((name) => attributesText([[THREAD_STATE, name]]));
 const ENTRY_BYTES = KEY_BYTES + THREAD.bytes;
+/** Of a thread that runs for so long without a switch the scheduler is asked. */
+const LONG_RUN_NS = 20e6;
 
 export interface ThreadTimesOptions {
   processes: { get(pid: Pid, execId: number, startBoottimeNs: bigint): Process };
   /** Attributes of the host. */
   host: Record<string, string>;
   unixOffsetNs(): bigint;
+  /** How long a thread has been on a CPU by the scheduler's own count, nanoseconds; undefined: it has ended. */
+  onCpuNs(tid: number): bigint | undefined;
 }
 
 interface Thread {
@@ -82,7 +86,7 @@ export class ThreadTimes {
   #add(buffer: Buffer, at: number, nowNs: bigint | undefined): void {
     const thread = this.#threadOf(buffer, at);
     const times = timesOf(buffer, at);
-    if (nowNs !== undefined) addPresent(times, buffer, at, nowNs);
+    if (nowNs !== undefined) addPresent(times, buffer, at, nowNs, this.#options.onCpuNs);
     for (let state = 0; state < EF_THREAD_STATES; state++) {
       // less than before: it was read a moment too early, and comes again
       const ns = Math.max(0, times[state]! - thread.told[state]!);
@@ -175,13 +179,34 @@ function timesOf(buffer: Buffer, at: number): Float64Array {
 }
 
 /** Adds the time since the latest switch. */
-function addPresent(times: Float64Array, buffer: Buffer, at: number, nowNs: bigint): void {
+function addPresent(
+  times: Float64Array,
+  buffer: Buffer,
+  at: number,
+  nowNs: bigint,
+  onCpuNs: ThreadTimesOptions['onCpuNs'],
+): void {
   const state = buffer.readUInt16LE(at + THREAD.state);
   const since = Number(buffer.readBigUInt64LE(at + THREAD.sinceNs));
   const woken = Number(buffer.readBigUInt64LE(at + THREAD.wokenNs));
   const now = Math.max(Number(nowNs), since);
-  const isBlocked = state !== ThreadState.RUNNING && state !== ThreadState.RUNNABLE;
-  const end = isBlocked && woken > since ? Math.min(woken, now) : now;
+  if (state === ThreadState.RUNNING) {
+    const ran = now - since > LONG_RUN_NS ? runOf(buffer, at, now - since, onCpuNs) : now - since;
+    times[state]! += ran;
+    times[ThreadState.OTHER]! += now - since - ran;
+    return;
+  }
+  const end = state !== ThreadState.RUNNABLE && woken > since ? Math.min(woken, now) : now;
   times[state]! += end - since;
   times[ThreadState.RUNNABLE]! += now - end;
+}
+
+/**
+ * How long a thread really ran that is taken for running since: a kernel may tell of no switch away from it. The scheduler leaves
+ * out interrupts and what a hypervisor took, so only much less is less.
+ */
+function runOf(buffer: Buffer, at: number, most: number, onCpuNs: ThreadTimesOptions['onCpuNs']): number {
+  const onCpu = onCpuNs(buffer.readUInt32LE(at + THREAD.tid));
+  const ran = onCpu === undefined ? most : Number(onCpu - buffer.readBigUInt64LE(at + THREAD.execNs));
+  return ran < most / 2 ? Math.max(0, ran) : most;
 }

@@ -41,7 +41,8 @@ describe('a wait in a timeline', () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(wait, { minLength: 1, maxLength: 20 }),
-        fc.integer({ min: 1, max: 700 }),
+        // of fewer, a step is so long that nothing is spread
+        fc.integer({ min: 3, max: 700 }),
         fc.integer({ min: -19_000, max: 19_000 }),
         async (waits, steps, cutMs) => {
           const store = storeOf(...waits);
