@@ -23,7 +23,7 @@ export function testTypes(now: () => number, makePlace: () => Place, lasts = tru
     const big = 2 ** 52 + 1;
     const endMs = now() - 1;
     first.append(profileFromText('p:1;a@n 5', { endMs: now(), spanMs: 1 }));
-    const waited = typedProfile(`p:1;a@n 50000000\np:1;a@n 7000000000\nq:2;b@k ${big}`, {
+    const waited = typedProfile(`p:1;a@n 50000000\np:3;a@n 7000000000\nq:2;b@k ${big}`, {
       sampleType: OFF_CPU,
       endMs,
     });
