@@ -1,7 +1,8 @@
 /**
  * `make && node dist/test/bench/fleet/main.js [--agents 1000 --rounds 2 --samples 100000000]` (root, and scripts/test-clickhouse.sh
  * before, which fetches the engine): agents that replay recorded requests, into two collectors and one ClickHouse. One collector is
- * killed at half of them. Then what is stored is copied to so many samples, and asked. Prints what docs/scale.md shows.
+ * killed at half of them. Then what is stored is copied to so many samples, and asked. Prints what docs/scale.md shows. With `--data
+ * FOLDER` the data base is kept there, and one that is there is only asked.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +11,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { startCollectorProcess } from '../../support/collector.ts';
+import { type RunningCollector, startCollectorProcess } from '../../support/collector.ts';
 import { captureRequests } from '../store-load.ts';
 import { Agent, prepare } from './replay.ts';
 
@@ -20,6 +21,9 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '2' },
     seconds: { type: 'string', default: '15' },
     samples: { type: 'string', default: '100000000' },
+    /** Samples of an hour become so many times as many. */
+    density: { type: 'string', default: '16' },
+    data: { type: 'string' },
   },
 });
 const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
@@ -27,7 +31,10 @@ const folder = process.env['CHDB_FOLDER'] ?? join(cache, 'everyframe/chdb');
 if (!existsSync(folder)) throw new Error('no engine: run scripts/test-clickhouse.sh once');
 
 const scratch = mkdtempSync(join(tmpdir(), 'everyframe-fleet-'));
+const data = values.data ?? join(scratch, 'engine');
+const isKept = existsSync(data);
 const TABLES = ['frames', 'nodes', 'series', 'types', 'samples'];
+const HOUR_MS = 3_600_000;
 /** Of requests that wait in all agents: what one process has room for. */
 const MOST_WAITING = 400;
 const count = (n: number): string => Math.round(n).toLocaleString('en');
@@ -38,13 +45,9 @@ function cpuSeconds({ pid }: ChildProcess): number {
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-const engine = spawn(
-  process.execPath,
-  [join(import.meta.dirname, 'engine.js'), folder, join(scratch, 'engine')],
-  {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  },
-);
+const engine = spawn(process.execPath, [join(import.meta.dirname, 'engine.js'), folder, data], {
+  stdio: ['ignore', 'pipe', 'inherit'],
+});
 process.on('exit', () => {
   engine.kill('SIGKILL');
   rmSync(scratch, { recursive: true, force: true });
@@ -60,21 +63,24 @@ async function ask(query: string): Promise<string[]> {
 }
 
 const flags = ['--clickhouse', url, '--max-sender-rate', '10GiB', '--max-memory', '512MiB'];
-const collectors = [await startCollectorProcess(...flags), await startCollectorProcess(...flags)] as const;
-const requests = prepare(await captureRequests(Number(values.seconds)), Number(values.rounds));
-const places = collectors.map(({ grpc }) => grpc);
-const agents = Array.from(
-  { length: Number(values.agents) },
-  (_, i) => new Agent(i, i % 2 === 0 ? places : places.toReversed()),
-);
-
-await replay();
-await multiply();
+if (!isKept) {
+  await replay();
+  await multiply();
+}
 await timeQueries();
 process.exit();
 
 /** Round and round: the next request of each, as long as not too many wait. */
 async function replay(): Promise<void> {
+  const collectors = [await startCollectorProcess(...flags), await startCollectorProcess(...flags)] as const;
+  const requests = prepare(await captureRequests(Number(values.seconds)), Number(values.rounds));
+  const places = collectors.map(({ grpc }) => grpc);
+  const agents = Array.from(
+    { length: Number(values.agents) },
+    (_, i) => new Agent(i, i % 2 === 0 ? places : places.toReversed()),
+  );
+  const sum = (name: keyof ReturnType<Agent['stats']>): number =>
+    agents.reduce((all, agent) => all + agent.stats()[name], 0);
   const start = performance.now();
   const before = cpuSeconds(engine) + cpuSeconds(collectors[1].process);
   let killedCpu = 0;
@@ -103,53 +109,81 @@ async function replay(): Promise<void> {
   print('samples a second of one core', count(samples / cpu));
   print('bytes a sample on the wire, not compressed', (bytes / samples).toFixed(1));
   for (const agent of agents) agent.close();
+  await collectors[1].end();
   if (sum('samplesSent') !== samples || Number(stored) < samples) throw new Error('samples were lost');
 }
 
-function sum(name: 'queueEntries' | 'samplesPushed' | 'samplesSent' | 'retries'): number {
-  return agents.reduce((all, agent) => all + agent.stats()[name], 0);
-}
-
-/** Every part once more under another number, an hour earlier each time, until there are as many samples as were asked for. */
+/**
+ * What was pushed, as samples of a whole hour that is so many times as busy; then each part once more under another number, an hour
+ * earlier each time, until there are as many samples as were asked for.
+ */
 async function multiply(): Promise<void> {
-  const partsNow = async () => ask('SELECT toUInt64(sum(weight)), uniqExact(part) FROM samples');
-  let [stored] = await partsNow();
-  const first = Number(stored);
-  for (let copy = 1; Number(stored) < Number(values.samples); copy *= 2) {
-    for (const table of TABLES)
-      await ask(
-        `INSERT INTO ${table} SELECT * REPLACE (part + ${copy} AS part, start - INTERVAL ${copy} HOUR AS start) FROM ${table}`,
-      );
-    [stored] = await partsNow();
-  }
-  const [, parts] = await partsNow();
-  const [bytes] = await ask(
-    `SELECT sum(bytes_on_disk) FROM system.parts WHERE database = 'fleet' AND active`,
+  const stored = async (): Promise<number> =>
+    Number((await ask('SELECT toUInt64(sum(weight)) FROM samples'))[0]);
+  const [first, density] = [await stored(), Number(values.density)];
+  if (density > 1)
+    await ask(
+      `INSERT INTO samples SELECT * REPLACE (toUInt32((t + ${HOUR_MS / density} * copy) % ${HOUR_MS}) AS t)
+      FROM samples ARRAY JOIN range(1, ${density}) AS copy`,
+    );
+  const hour = await stored();
+  const copies = Math.ceil(Number(values.samples) / hour) - 1;
+  for (const table of TABLES)
+    await ask(
+      `INSERT INTO ${table} SELECT * REPLACE (part + copy AS part, start - toIntervalHour(copy) AS start)
+      FROM ${table} ARRAY JOIN range(1, ${copies + 1}) AS copy`,
+    );
+  print(
+    'copied to',
+    `${count(await stored())} samples (${count(first)} of them pushed), ${count(hour)} an hour`,
   );
-  print('copied to', `${count(Number(stored))} samples in ${parts} parts (${count(first)} before)`);
-  print('bytes a sample on disk', (Number(bytes) / Number(stored)).toFixed(2));
 }
 
 async function timeQueries(): Promise<void> {
+  const [samples, parts, newest] = await ask(
+    'SELECT toUInt64(sum(events)), uniqExact(part), toUnixTimestamp(max(start)) FROM parts',
+  );
+  const [bytes] = await ask(
+    `SELECT sum(bytes_on_disk) FROM system.parts WHERE database = 'fleet' AND active`,
+  );
+  print('samples, parts', `${count(Number(samples))}, ${parts}`);
+  print('bytes a sample on disk', (Number(bytes) / Number(samples)).toFixed(2));
   const collector = await startCollectorProcess(...flags);
+  const hour = `from=${Number(newest) * 1000}&to=${Number(newest) * 1000 + HOUR_MS}`;
   const questions = {
-    'hosts of all time': '/api/v1/values?label=host&range=all&limit=20',
-    'functions of all time': '/api/v1/top?range=all&limit=20',
-    'functions of the last two hours': '/api/v1/top?range=2h&limit=20',
-    'functions of one host': `/api/v1/top?range=all&limit=20&where=${encodeURIComponent('host=fleet-host-00007')}`,
-    'timeline of all time': '/api/v1/timeline?range=all',
+    'hosts, the last hour': `values?label=host&limit=20&${hour}`,
+    'top table, the last hour': `top?limit=20&${hour}`,
+    'flame graph, the last hour': `tree?${hour}`,
+    'timeline, the last hour': `timeline?steps=120&${hour}`,
+    'flame graph of one host, the last hour': `tree?where=host%3Dfleet-host-00007&${hour}`,
+    'timeline of all time': 'timeline?range=all&steps=120',
+    'timeline of one host, all time': 'timeline?range=all&steps=120&where=host%3Dfleet-host-00007',
+    'flame graph of one host, all time': 'tree?range=all&where=host%3Dfleet-host-00007',
+    'hosts, all time': 'values?label=host&range=all&limit=20',
+    'top table, all time': 'top?range=all&limit=20',
+    'flame graph, all time': 'tree?range=all',
   };
-  for (const [what, path] of Object.entries(questions)) {
-    const times: string[] = [];
-    for (let i = 0; i < 2; i++) {
-      const start = performance.now();
-      const failed = await collector.query<object>(`${path}&try=${i}`).then(
-        () => '',
-        (error: Error) => ` (${error.message})`,
-      );
-      times.push(`${((performance.now() - start) / 1000).toFixed(2)} s${failed}`);
-    }
-    print(what, times.join(', then '));
-  }
+  for (const [what, path] of Object.entries(questions)) await timeQuestion(collector, what, path);
+  print('memory of the collector, at most', `${memoryMiB(collector.process)} MiB`);
+  print('memory of the engine, at most', `${memoryMiB(engine)} MiB`);
   await collector.end();
+}
+
+/** The first and the second time: what the collector keeps of a part it need not read again. */
+async function timeQuestion(collector: RunningCollector, what: string, path: string): Promise<void> {
+  const times: string[] = [];
+  for (let i = 0; i < 2; i++) {
+    const start = performance.now();
+    const failed = await collector.query<object>(`/api/v1/${path}&try=${i}`).then(
+      () => '',
+      (error: Error) => ` (${error.message})`,
+    );
+    times.push(`${((performance.now() - start) / 1000).toFixed(2)} s${failed}`);
+  }
+  print(what, times.join(', then '));
+}
+
+function memoryMiB({ pid }: ChildProcess): string {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return count(Number(/VmHWM:\s+(\d+)/.exec(status)![1]) / 1024);
 }
