@@ -4,7 +4,8 @@
  * file with its debug information, and what is known of a few functions that have none of these.
  */
 
-import { type ElfFile, type Machine, PF_X, PT_LOAD } from '../../common/elf/elf.ts';
+import { bytesAt, codeSegmentAt } from '../../common/elf/bytes-at.ts';
+import type { ElfFile, Machine } from '../../common/elf/elf.ts';
 import { isGo } from '../../common/elf/go-module.ts';
 import { findGoPclntab } from '../../common/elf/go-pclntab.ts';
 import { EF_RULE_INTERRUPTED, RuleKind } from '../records/records.gen.ts';
@@ -135,12 +136,7 @@ function extract(elf: ElfFile, findSeparate: FindSeparate, registers: Registers)
 
 function findGoFrames(elf: ElfFile): GoFrames | undefined {
   const table = findGoPclntab(elf);
-  return table && readGoFrames(table, elf.machine, (start, size) => readAt(elf, start, size));
-}
-
-function readAt(elf: ElfFile, address: number, size: number): Uint8Array | undefined {
-  const offset = elf.addressToFileOffset(address);
-  return offset === undefined || offset + size > elf.source.size ? undefined : elf.source.read(offset, size);
+  return table && readGoFrames(table, elf.machine, (start, size) => bytesAt(elf, start, size));
 }
 
 function decodeEhFrame(elf: ElfFile, target: DecodeTarget): FrameSectionStats | undefined {
@@ -188,9 +184,7 @@ function addFunction(rows: FunctionRows, start: number, end: number, rule: numbe
 /** The entry point of static programs of musl and others has no unwind information; it is a root all the same. */
 function addEntryStub(elf: ElfFile, rows: FunctionRows, rules: RuleTable): void {
   const { entry } = elf;
-  const code = elf.segments.find(
-    (s) => s.type === PT_LOAD && s.flags & PF_X && entry >= s.vaddr && entry < s.vaddr + s.filesz,
-  );
+  const code = codeSegmentAt(elf, entry);
   if (!code) return;
   let end = Math.min(entry + ENTRY_STUB_BYTES, code.vaddr + code.filesz);
   for (let i = 0; i < rows.count; i++) {
@@ -203,7 +197,7 @@ function addEntryStub(elf: ElfFile, rows: FunctionRows, rules: RuleTable): void 
 
 /** Past its call, which never returns, the next function begins. */
 function endOfStub(elf: ElfFile, entry: number, end: number): number {
-  const bytes = readAt(elf, entry, end - entry);
+  const bytes = bytesAt(elf, entry, end - entry);
   if (!bytes) return end;
   const wanted = ALIGN_AND_CALL[elf.machine];
   const call = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(wanted);

@@ -4,6 +4,7 @@
  * (src/runtime/symtab.go).
  */
 import { Cursor } from '../base/cursor.ts';
+import { codeSegmentAt } from './bytes-at.ts';
 import { type ElfFile, PF_W, PF_X, PT_LOAD, type Section, type Segment } from './elf.ts';
 
 const SECTIONS = ['.gopclntab', '.data.rel.ro.gopclntab'];
@@ -117,16 +118,11 @@ function findModule(elf: ElfFile, table: number): number | undefined {
     for (const at of findAligned(elf, segment, wanted)) {
       if (at + MODULE_BYTES > segment.filesz) continue;
       const text = new Cursor(elf.source.read(segment.offset + at + TEXT_AT, POINTER_BYTES)).u64();
-      if (isCode(elf.segments, text)) return segment.vaddr + at;
+      if (codeSegmentAt(elf, text)) return segment.vaddr + at;
     }
   }
   return undefined;
 }
-
-const isCode = (segments: readonly Segment[], address: number): boolean =>
-  segments.some(
-    (s) => s.type === PT_LOAD && s.flags & PF_X && address >= s.vaddr && address < s.vaddr + s.filesz,
-  );
 
 /** A word of the file's data, as the program has it when it runs. */
 export function pointerAt(elf: ElfFile, address: number): number | undefined {

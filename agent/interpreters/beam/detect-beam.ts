@@ -3,6 +3,7 @@
  * functions that are written in C (`enif_…`), never by the file's name. How its machine code finds what belongs to a thread
  * says the rest; all other places are found in the process.
  */
+import { bytesAt } from '../../../common/elf/bytes-at.ts';
 import { type ElfFile, PF_W, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
 import { usesMusl } from '../../../common/elf/uses-musl.ts';
 import { findNamedSymbols } from '../../../common/symbols/named-symbols.ts';
@@ -124,8 +125,6 @@ function findThread(elf: ElfFile, address: number): { key: number; currentProces
 }
 
 function codeAt(elf: ElfFile, address: number): Buffer | undefined {
-  const offset = elf.addressToFileOffset(address);
-  if (offset === undefined || offset + CODE_BYTES > elf.source.size) return undefined;
-  const bytes = elf.source.read(offset, CODE_BYTES);
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const bytes = bytesAt(elf, address, CODE_BYTES);
+  return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }

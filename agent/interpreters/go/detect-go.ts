@@ -1,5 +1,6 @@
 /** Is Go's runtime in this ELF file, which version, and where does a thread keep its goroutine, and that its labels? */
-import { type ElfFile, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
+import { codeAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
+import type { ElfFile } from '../../../common/elf/elf.ts';
 import { readGoVersion } from '../../../common/elf/go-build-info.ts';
 import {
   findLabels,
@@ -41,8 +42,8 @@ export function detectGo(elf: ElfFile): GoBinary | undefined {
   if (version === undefined || !layout) return undefined;
   const { [SWITCHES[elf.machine]]: switches, [SETS_LABELS]: sets } = findFunctions(elf);
   const access = switches && accessOf(elf, switches);
-  const text = switches && segmentOf(elf, switches.start);
-  if (!access || !text) return undefined;
+  const textBias = switches && textBiasAt(elf, switches.start);
+  if (!access || textBias === undefined) return undefined;
   const labels = sets && findLabels(codeOf(elf, sets), elf.machine);
   return {
     version,
@@ -50,7 +51,7 @@ export function detectGo(elf: ElfFile): GoBinary | undefined {
     layout: { ...layout, labels: labels ?? layout.labels },
     access,
     setsLabels: sets !== undefined,
-    textBias: text.vaddr - text.offset,
+    textBias,
   };
 }
 
@@ -87,12 +88,5 @@ function armAccess(elf: ElfFile, code: Uint8Array, start: number): GoroutineAcce
   return found.slot === undefined ? undefined : { kind: 'slot', address: found.slot };
 }
 
-function codeOf(elf: ElfFile, { start, end }: GoFunction): Uint8Array {
-  const at = elf.addressToFileOffset(start);
-  return at === undefined ? new Uint8Array(0) : elf.source.read(at, Math.min(end - start, MAX_CODE_BYTES));
-}
-
-const segmentOf = (elf: ElfFile, address: number): ElfFile['segments'][number] | undefined =>
-  elf.segments.find(
-    (s) => s.type === PT_LOAD && s.flags & PF_X && address >= s.vaddr && address < s.vaddr + s.filesz,
-  );
+const codeOf = (elf: ElfFile, { start, end }: GoFunction): Uint8Array =>
+  codeAt(elf, start, Math.min(end - start, MAX_CODE_BYTES));

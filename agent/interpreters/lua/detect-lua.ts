@@ -2,7 +2,8 @@
  * Is Lua in this ELF file, which version, and where is its interpreter loop? Told by its library's functions, by the text that it carries of
  * its version, and by the machine code of the loop, which nothing names in most builds.
  */
-import { type ElfFile, type Machine, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
+import { codeAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
+import { type ElfFile, type Machine, PT_LOAD } from '../../../common/elf/elf.ts';
 import { type CodeRange, findFunction, readFunctions } from '../../../common/elf/function-ranges.ts';
 import { findNamedSymbols } from '../../../common/symbols/named-symbols.ts';
 import { UnsupportedRuntime } from '../contract.ts';
@@ -41,7 +42,7 @@ export function detectLua(elf: ElfFile): LuaBinary | undefined {
   const named = symbols.get(LOOP);
   const loop = named ? findFunction(functions, named.address) : findLoop(elf, layout);
   if (!loop) throw new UnsupportedRuntime(`Lua ${version}: luaV_execute was not found`);
-  return { version, layout, loop, textBias: textBiasOf(elf, loop.start) };
+  return { version, layout, loop, textBias: textBiasAt(elf, loop.start) ?? 0 };
 }
 
 /** The function that most often takes the uppermost operand out of an instruction. */
@@ -53,7 +54,7 @@ function findLoop(elf: ElfFile, layout: LuaLayout): CodeRange | undefined {
     if ((functions.starts[i + 1] ?? Number.POSITIVE_INFINITY) - start < MIN_CODE) continue;
     const range = findFunction(functions, start);
     if (!range || range.end - range.start < MIN_CODE || range.end - range.start > MAX_CODE) continue;
-    const shifts = countShifts(elf.machine, codeAt(elf, range), uppermost);
+    const shifts = countShifts(elf.machine, codeAt(elf, start, range.end - start), uppermost);
     if (shifts > most) [most, loop] = [shifts, range];
   }
   return loop;
@@ -74,18 +75,6 @@ export function countShifts(machine: Machine, code: Uint8Array, bits: number): n
   for (let at = 0; at + 2 < code.length; at++)
     if (code[at] === 0xc1 && code[at + 1]! >= 0xe8 && code[at + 1]! <= 0xef && code[at + 2] === bits) count++;
   return count;
-}
-
-function codeAt(elf: ElfFile, { start, end }: CodeRange): Uint8Array {
-  const offset = elf.addressToFileOffset(start) ?? elf.source.size;
-  return elf.source.read(offset, Math.max(0, Math.min(end - start, elf.source.size - offset)));
-}
-
-function textBiasOf(elf: ElfFile, address: number): number {
-  const text = elf.segments.find(
-    (s) => s.type === PT_LOAD && s.flags & PF_X && address >= s.vaddr && address < s.vaddr + s.filesz,
-  );
-  return text ? text.vaddr - text.offset : 0;
 }
 
 function readVersion(elf: ElfFile): string | undefined {

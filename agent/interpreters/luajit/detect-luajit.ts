@@ -2,7 +2,8 @@
  * Is LuaJIT in this ELF file, which version, and where is its interpreter? Told by the library that it alone exports, and by the machine
  * code of the interpreter, never by the file's name: `luajit`, a library, a web server with LuaJIT linked in look alike.
  */
-import { type ElfFile, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
+import { codeAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
+import { type ElfFile, PT_LOAD } from '../../../common/elf/elf.ts';
 import { type CodeRange, findFunction, readFunctions } from '../../../common/elf/function-ranges.ts';
 import { findNamedSymbols } from '../../../common/symbols/named-symbols.ts';
 import { UnsupportedRuntime } from '../contract.ts';
@@ -32,8 +33,8 @@ export function detectLuajit(elf: ElfFile): LuajitBinary | undefined {
   if (!version) return undefined;
   if (version.startsWith('2.0')) throw new UnsupportedRuntime(`LuaJIT ${version}: 2.1 is the oldest`);
   for (const vm of largeFunctions(elf)) {
-    const code = readVmCode(elf.machine, codeAt(elf, vm));
-    if (code) return { version, vm, code, textBias: textBiasOf(elf, vm.start) };
+    const code = readVmCode(elf.machine, codeAt(elf, vm.start, vm.end - vm.start));
+    if (code) return { version, vm, code, textBias: textBiasAt(elf, vm.start) ?? 0 };
   }
   throw new UnsupportedRuntime(`LuaJIT ${version}: its interpreter was not found`);
 }
@@ -47,18 +48,6 @@ function* largeFunctions(elf: ElfFile): Generator<CodeRange> {
     const range = findFunction(functions, starts[i]!);
     if (range && range.end - range.start >= MIN_CODE && range.end - range.start <= MAX_CODE) yield range;
   }
-}
-
-function codeAt(elf: ElfFile, { start, end }: CodeRange): Uint8Array {
-  const offset = elf.addressToFileOffset(start) ?? elf.source.size;
-  return elf.source.read(offset, Math.max(0, Math.min(end - start, elf.source.size - offset)));
-}
-
-function textBiasOf(elf: ElfFile, address: number): number {
-  const text = elf.segments.find(
-    (s) => s.type === PT_LOAD && s.flags & PF_X && address >= s.vaddr && address < s.vaddr + s.filesz,
-  );
-  return text ? text.vaddr - text.offset : 0;
 }
 
 function readVersion(elf: ElfFile): string | undefined {

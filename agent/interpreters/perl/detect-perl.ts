@@ -2,7 +2,8 @@
  * Is Perl in this ELF file, which version, and where is what unwinding needs? Told by symbols that extensions need, never by the
  * file's name.
  */
-import { type ElfFile, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
+import { bytesAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
+import type { ElfFile } from '../../../common/elf/elf.ts';
 import { usesMusl } from '../../../common/elf/uses-musl.ts';
 import { findGlobalSlot } from '../../../common/symbols/global-slot.ts';
 import { findNamedSymbols, type NamedSymbol } from '../../../common/symbols/named-symbols.ts';
@@ -65,13 +66,15 @@ export function detectPerl(elf: ElfFile): PerlBinary | undefined {
   const version = numbers.join('.');
   const layout = numbers[0] === 5 ? layoutOf(numbers[1]!) : undefined;
   if (!layout) throw new UnsupportedRuntime(`Perl ${version}: 5.28 is the oldest`);
+  const textBias = textBiasAt(elf, loop.address);
+  if (textBias === undefined) throw new UnsupportedRuntime(`Perl ${version}: ${MARKER} is in no segment`);
   return {
     version,
     layout,
     functions: FUNCTIONS.map((name) => symbols.get(name)),
     ...placesOf(elf, symbols, layout, version),
     hasThreads: symbols.has('PL_thr_key'),
-    textBias: textBiasOf(elf, loop.address, version),
+    textBias,
     isMusl: usesMusl(elf),
   };
 }
@@ -106,15 +109,5 @@ function placesOf(
   };
 }
 
-function byteAt(elf: ElfFile, address: number | undefined): number | undefined {
-  const offset = address === undefined ? undefined : elf.addressToFileOffset(address);
-  return offset === undefined || offset >= elf.source.size ? undefined : elf.source.read(offset, 1)[0];
-}
-
-function textBiasOf(elf: ElfFile, address: number, version: string): number {
-  const text = elf.segments.find(
-    (s) => s.type === PT_LOAD && s.flags & PF_X && address >= s.vaddr && address < s.vaddr + s.filesz,
-  );
-  if (!text) throw new UnsupportedRuntime(`Perl ${version}: ${MARKER} is in no segment`);
-  return text.vaddr - text.offset;
-}
+const byteAt = (elf: ElfFile, address: number | undefined): number | undefined =>
+  address === undefined ? undefined : bytesAt(elf, address, 1)?.[0];

@@ -2,7 +2,8 @@
  * Is PHP in this ELF file, which version, and where is its virtual machine? Told by exported symbols, which stripped builds
  * have as well (extensions need them), never by the file's name: `php`, `php-fpm` and the library of a web server look alike.
  */
-import { type ElfFile, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
+import { codeAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
+import { type ElfFile, PT_LOAD } from '../../../common/elf/elf.ts';
 import { findNamedSymbols, type NamedSymbol } from '../../../common/symbols/named-symbols.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import { layoutOf, type PhpLayout } from './layout.ts';
@@ -44,6 +45,8 @@ export function detectPhp(elf: ElfFile): PhpBinary | undefined {
   if (!globals) throw new UnsupportedRuntime(`PHP ${version}: builds with threads (ZTS) are not supported`);
   const isHybrid = vmKind(elf, symbols.get('zend_vm_kind')) === HYBRID;
   const jump = isHybrid ? behindFirstJump(elf.machine, codeAt(elf, loop.address, JUMP_BYTES)) : undefined;
+  const textBias = textBiasAt(elf, loop.address);
+  if (textBias === undefined) throw new UnsupportedRuntime(`PHP ${version}: ${LOOP} is in no segment`);
   return {
     version,
     layout,
@@ -51,25 +54,12 @@ export function detectPhp(elf: ElfFile): PhpBinary | undefined {
     globals: globals.address,
     resume: jump === undefined ? undefined : loop.address + jump,
     hasLineRegister: isHybrid,
-    textBias: textBiasOf(elf, loop.address, version),
+    textBias,
   };
 }
 
 const vmKind = (elf: ElfFile, symbol: NamedSymbol | undefined): number | undefined =>
   symbol && returnedConstant(elf.machine, codeAt(elf, symbol.address, 16));
-
-function codeAt(elf: ElfFile, address: number, bytes: number): Uint8Array {
-  const offset = elf.addressToFileOffset(address) ?? elf.source.size;
-  return elf.source.read(offset, Math.max(0, Math.min(bytes, elf.source.size - offset)));
-}
-
-function textBiasOf(elf: ElfFile, address: number, version: string): number {
-  const text = elf.segments.find(
-    (s) => s.type === PT_LOAD && s.flags & PF_X && address >= s.vaddr && address < s.vaddr + s.filesz,
-  );
-  if (!text) throw new UnsupportedRuntime(`PHP ${version}: ${LOOP} is in no segment`);
-  return text.vaddr - text.offset;
-}
 
 function readVersion(elf: ElfFile): string | undefined {
   for (const { type, offset, filesz } of elf.segments) {

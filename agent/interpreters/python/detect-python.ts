@@ -4,7 +4,8 @@
  * shared libpython, and a program that has CPython linked in all look the same.
  */
 import { OutOfBounds } from '../../../common/base/byte-source.ts';
-import { type ElfFile, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
+import { bytesAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
+import { type ElfFile, PT_LOAD } from '../../../common/elf/elf.ts';
 import type { CodeRange } from '../../../common/elf/function-ranges.ts';
 import { usesMusl } from '../../../common/elf/uses-musl.ts';
 import { findNamedSymbols, type NamedSymbol } from '../../../common/symbols/named-symbols.ts';
@@ -67,11 +68,9 @@ export function detectPython(elf: ElfFile): PythonBinary | undefined {
   const bound = findBoundThread(elf, symbols, facts.minor);
   if (!bound)
     throw new UnsupportedRuntime(`Python ${facts.version}: PyGILState_GetThisThreadState not decoded`);
-  const text = elf.segments.find(
-    (s) =>
-      s.type === PT_LOAD && s.flags & PF_X && loop.address >= s.vaddr && loop.address < s.vaddr + s.filesz,
-  );
-  if (!text) throw new UnsupportedRuntime(`Python ${facts.version}: the interpreter loop is in no segment`);
+  const textBias = textBiasAt(elf, loop.address);
+  if (textBias === undefined)
+    throw new UnsupportedRuntime(`Python ${facts.version}: the interpreter loop is in no segment`);
   return {
     ...facts,
     evalRanges: findEvalRanges(elf, { start: loop.address, end: loop.address + loop.size }),
@@ -79,7 +78,7 @@ export function detectPython(elf: ElfFile): PythonBinary | undefined {
     interpreters: findInterpreters(symbols, facts.layout),
     bound,
     current: findCurrentThread(elf, symbols, facts.minor),
-    textBias: text.vaddr - text.offset,
+    textBias,
     isMusl: usesMusl(elf),
   };
 }
@@ -106,7 +105,7 @@ function readVersion(elf: ElfFile, symbols: Symbols): VersionFacts {
 }
 
 function readPublished(elf: ElfFile, runtime: number): VersionFacts | undefined {
-  const bytes = readAt(elf, runtime, DEBUG_OFFSETS_BYTES);
+  const bytes = bytesAt(elf, runtime, DEBUG_OFFSETS_BYTES);
   if (!bytes) return undefined;
   try {
     const { versionHex, isFreeThreaded, isGuess, layout } = readDebugOffsets(bytes);
@@ -121,7 +120,7 @@ function readPublished(elf: ElfFile, runtime: number): VersionFacts | undefined 
 /** Py_Version, 3.11 and later. */
 function readVersionHex(elf: ElfFile, symbols: Symbols): number | undefined {
   const symbol = symbols.get('Py_Version');
-  const bytes = symbol && readAt(elf, symbol.address, 4);
+  const bytes = symbol && bytesAt(elf, symbol.address, 4);
   const hex = bytes && new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   return hex !== undefined && hex >>> 24 === 3 ? hex : undefined;
 }
@@ -142,18 +141,12 @@ function readCacheTag(elf: ElfFile): number | undefined {
   return undefined;
 }
 
-function readAt(elf: ElfFile, address: number, length: number): Uint8Array | undefined {
-  const offset = elf.addressToFileOffset(address);
-  if (offset === undefined || offset + length > elf.source.size) return undefined;
-  return elf.source.read(offset, length);
-}
-
 function readCode(
   elf: ElfFile,
   symbol: NamedSymbol | undefined,
 ): { address: number; bytes: Uint8Array } | undefined {
   if (!symbol || symbol.size < 4 || symbol.size > 4096) return undefined;
-  const bytes = readAt(elf, symbol.address, symbol.size);
+  const bytes = bytesAt(elf, symbol.address, symbol.size);
   return bytes && { address: symbol.address, bytes };
 }
 

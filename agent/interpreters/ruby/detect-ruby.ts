@@ -2,7 +2,8 @@
  * Is CRuby in this ELF file, which version, and where is what unwinding needs? Told by symbols that extensions need (`ruby_version`,
  * `rb_iseq_eval_main`), never by the file's name. What a build hides is found in the machine code of functions that it exports.
  */
-import { type ElfFile, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
+import { codeAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
+import type { ElfFile } from '../../../common/elf/elf.ts';
 import {
   type CodeRange,
   type FunctionTable,
@@ -80,7 +81,7 @@ export function detectRuby(elf: ElfFile): RubyBinary | undefined {
     core: finder.core(loop),
     access,
     symbols: finder.symbols(),
-    textBias: textBiasOf(elf, loop.start),
+    textBias: textBiasAt(elf, loop.start) ?? 0,
     isMusl: usesMusl(elf),
   };
 }
@@ -89,13 +90,6 @@ function readVersion(elf: ElfFile, address: number): string | undefined {
   const offset = elf.addressToFileOffset(address);
   if (offset === undefined || offset + MAX_VERSION > elf.source.size) return undefined;
   return /^\d+\.\d+\.\d+/.exec(Buffer.from(elf.source.read(offset, MAX_VERSION)).toString('latin1'))?.[0];
-}
-
-function textBiasOf(elf: ElfFile, address: number): number {
-  const text = elf.segments.find(
-    (s) => s.type === PT_LOAD && s.flags & PF_X && address >= s.vaddr && address < s.vaddr + s.filesz,
-  );
-  return text ? text.vaddr - text.offset : 0;
 }
 
 class Finder {
@@ -151,8 +145,6 @@ class Finder {
   }
 
   #read({ start, end }: CodeRange): Code {
-    const offset = this.#elf.addressToFileOffset(start) ?? this.#elf.source.size;
-    const length = Math.max(0, Math.min(end - start, MAX_CODE, this.#elf.source.size - offset));
-    return { address: start, bytes: this.#elf.source.read(offset, length) };
+    return { address: start, bytes: codeAt(this.#elf, start, Math.min(end - start, MAX_CODE)) };
   }
 }

@@ -4,6 +4,7 @@
  * .dynsym, also of stripped builds. The file's name doesn't matter: `node` and libnode look alike. For a V8 that exports
  * nothing see unnamed-v8.ts.
  */
+import { bytesAt } from '../../../common/elf/bytes-at.ts';
 import { type ElfFile, PT_GNU_EH_FRAME, SHT_DYNSYM, SHT_SYMTAB } from '../../../common/elf/elf.ts';
 import { forEachEntry, readStrings, readU64 } from '../../../common/symbols/section-entries.ts';
 import { UnsupportedRuntime } from '../contract.ts';
@@ -101,10 +102,10 @@ function addSymbol(
   { name, address, size }: { name: string; address: number; size: number },
 ): void {
   if (name === BYTECODE_SIZES && size <= MAX_BYTECODE_SIZES)
-    symbols.bytecodeSizes = readAt(elf, address, size)?.slice();
+    symbols.bytecodeSizes = bytesAt(elf, address, size)?.slice();
   if (size !== 4) return;
   const part = VERSION_PARTS.find((one) => name === versionSymbol(one));
-  const bytes = readAt(elf, address, 4);
+  const bytes = bytesAt(elf, address, 4);
   if (!bytes || symbols.constants.size >= MAX_CONSTANTS) return;
   const value = new DataView(bytes.buffer, bytes.byteOffset, 4).getInt32(0, true);
   if (part) symbols.parts.set(part, value);
@@ -126,12 +127,6 @@ function offsetsOf(names: Buffer, wanted: readonly string[]): Map<number, string
 function nameAt(names: Buffer, at: number): string {
   const end = names.indexOf(0, at);
   return names.toString('latin1', at, Math.min(end < 0 ? names.length : end, at + MAX_NAME_BYTES));
-}
-
-function readAt(elf: ElfFile, address: number, length: number): Uint8Array | undefined {
-  const offset = elf.addressToFileOffset(address);
-  if (offset === undefined || offset + length > elf.source.size) return undefined;
-  return elf.source.read(offset, length);
 }
 
 /** The built-in functions have no unwind information: they are the largest hole between functions that have. */
