@@ -3,6 +3,7 @@
  * places, and processes that start later have that one.
  */
 import { realpathSync, statSync } from 'node:fs';
+import { release } from 'node:os';
 import { CannotProfile } from '../base/cannot-profile.ts';
 import { identityOf } from '../files/root-directory.ts';
 import { WorkerClient } from '../workers/worker-client.ts';
@@ -13,6 +14,7 @@ import { fieldsOf } from './probe-fields.ts';
 import type { ProbeAnswer, ProbeRequest } from './probe-request.ts';
 import type { ProbeProgram, ProbeSite } from './probe-site.ts';
 import { findProbedFile, withOpenFile } from './probed-file.ts';
+import { returnProbeDanger } from './return-probes.ts';
 
 export interface ProbeTarget {
   /** In place of those that the event had; throws what the kernel says. */
@@ -62,6 +64,7 @@ export class EventProbes {
         const probe = { event, spec, path, identity: identityAt(path), sites: await this.#find(spec, path) };
         this.#probes.push(probe);
       }
+      this.#warnOfReturns(event, spec);
       this.#set(event);
     }
     if (this.#probes.length > 0) this.#timer = setInterval(() => void this.follow(), FOLLOW_MS).unref();
@@ -89,8 +92,19 @@ export class EventProbes {
     }
   }
 
+  #sitesOf(event: number): ProbeSite[] {
+    return this.#probes.filter((probe) => probe.event === event).flatMap(({ sites }) => sites);
+  }
+
+  #warnOfReturns(event: number, { text }: ProbeSpec): void {
+    const danger = this.#sitesOf(event).some(({ isAtReturn }) => isAtReturn)
+      ? returnProbeDanger(release(), process.arch)
+      : undefined;
+    if (danger !== undefined) this.#warn(`${text}: ${danger}`);
+  }
+
   #set(event: number): void {
-    const sites = this.#probes.filter((probe) => probe.event === event).flatMap((probe) => probe.sites);
+    const sites = this.#sitesOf(event);
     this.#target.setSites(event, sites);
     this.stats.sites += sites.length;
   }
