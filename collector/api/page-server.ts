@@ -15,7 +15,7 @@ import { QueryEnded, QueryLives } from '../query/query-life.ts';
 import { withWallTime } from '../query/wall-store.ts';
 import { COLLECTOR_DEFAULTS } from '../settings/options.ts';
 import { SourceFiles } from '../source/source-files.ts';
-import { PartDropped, StoreUnavailable } from '../store/store.ts';
+import { PartDropped, StoreUnavailable, TooMuchToRead } from '../store/store.ts';
 import { withLateNames } from '../symbols/named-store.ts';
 import type { SymbolSources } from '../symbols/symbol-sources.ts';
 import { IMPORT_PATH, ImportRoute } from './import-route.ts';
@@ -282,7 +282,8 @@ class PageHandler {
 /** Turns errors that waiting may mend into 503: they are no failure of the query. */
 function asHttpError(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return new HttpError(503, `${error.message}: try again later`);
-  return error instanceof QueryEnded ? new HttpError(503, error.message) : error;
+  const isEnded = error instanceof QueryEnded || error instanceof TooMuchToRead;
+  return isEnded ? new HttpError(503, error.message) : error;
 }
 
 /** An answer under way or just given, and how many wait for it. */

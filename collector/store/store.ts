@@ -194,6 +194,11 @@ export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable';
 }
 
+/** The database ended the query; the message says at which limit, and what to ask instead. */
+export class TooMuchToRead extends Error {
+  override name = 'TooMuchToRead';
+}
+
 /**
  * Where samples are kept. Every query is computed above it, from parts and rows, so that all stores answer alike.
  * Reads are asynchronous because a lasting store is a database.

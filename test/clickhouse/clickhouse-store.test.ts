@@ -4,10 +4,13 @@ import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createClient } from '@clickhouse/client';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startCollector } from '../../collector/main.ts';
 import { readWindow } from '../../collector/query/read.ts';
+import { readColumns } from '../../collector/store/clickhouse/clickhouse-reader.ts';
 import { ClickHouseStore } from '../../collector/store/clickhouse/clickhouse-store.ts';
+import { StoreUnavailable } from '../../collector/store/store.ts';
 import { encodeOtlp } from '../browser/encode-otlp.ts';
 import { Pusher } from '../browser/push.ts';
 import { profileFromText } from '../browser/synthetic-profile.ts';
@@ -145,6 +148,28 @@ describe('ClickHouseStore', () => {
     expect(store.stats().samples).toBe(8);
     await store.close();
   });
+
+  it('says in a sentence that the server cut a question, or gave up', async () => {
+    const database = makeDatabase();
+    const proxy = await startProxy();
+    const store = await open(database, proxy.url);
+    store.append(profileFromText('p:1;a@n 5', { endMs: nowMs, spanMs: 1 }));
+    await store.commit();
+    proxy.cutAfter = /./;
+    const asked = samplesIn(store);
+    await expect(asked).rejects.toThrow(/^ClickHouse ended the connection without an answer after \d+\.\d s/);
+    await expect(asked).rejects.toBeInstanceOf(StoreUnavailable);
+    proxy.cutAfter = undefined;
+    expect(await samplesIn(store)).toBe(5);
+    await store.close();
+    proxy.stop();
+    const client = createClient({ url: server.url });
+    const long = readColumns(client, 'SELECT sum(sipHash64(number)) FROM numbers(100000000000)', 1);
+    await expect(long).rejects.toThrow(
+      /^ClickHouse ended the query at its limit of time after [1-9]\.\d s: ask/,
+    );
+    await client.close();
+  }, 60_000);
 
   it('refuses a database of a newer version with a sentence', async () => {
     const database = makeDatabase();

@@ -9,13 +9,11 @@ import {
 import { rowsByGroup } from '../rows-by-group.ts';
 import { SeriesTable } from '../series-table.ts';
 import type { Frame, RowQuery, Rows, SamplePart, Stacks, TimeRange } from '../store.ts';
+import type { Columns } from './clickhouse-reader.ts';
 import { EMPTY_ROWS, readRows, rowsSql } from './clickhouse-rows.ts';
 
 const PAGE_ROWS = 32_768;
 const FRAME_COLUMNS = 'name, file, mapping, kind, "binary", line';
-
-/** Columns of an answer, in the order in which they were asked for. */
-export type Columns = readonly (readonly unknown[])[];
 
 /** Reads dictionaries of parts that this process does not write. */
 export interface DictionarySource {

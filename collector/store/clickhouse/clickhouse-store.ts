@@ -16,7 +16,8 @@ import {
   type TypedRange,
 } from '../store.ts';
 import { CPU_KEY, CPU_TYPE } from '../stored-type.ts';
-import { ClickHousePart, type Columns, type DictionarySource, loadDictionaries } from './clickhouse-part.ts';
+import { ClickHousePart, type DictionarySource, loadDictionaries } from './clickhouse-part.ts';
+import { REQUEST_TIMEOUT_MS, readColumns } from './clickhouse-reader.ts';
 import { DAILY_TABLES, migrate } from './clickhouse-schema.ts';
 import { writeFlush } from './clickhouse-writer.ts';
 
@@ -28,13 +29,6 @@ export interface ClickHouseStoreOptions extends DatabaseStoreOptions {
 /** ClickHouse likes few, large inserts. */
 const COMMIT_GAP_MS = 200;
 const DAY_MS = 24 * 3_600_000;
-/** Id lists of filters make long statements. */
-const QUERY_SETTINGS = {
-  max_query_size: String(2 ** 26),
-  max_ast_elements: '10000000',
-  max_expanded_ast_elements: '10000000',
-};
-
 export class ClickHouseStore extends DatabaseStore {
   readonly #options: ClickHouseStoreOptions;
   readonly #client: ClickHouseClient;
@@ -62,6 +56,7 @@ export class ClickHouseStore extends DatabaseStore {
     const client = createClient({
       url: options.url,
       application: 'everyframe',
+      request_timeout: REQUEST_TIMEOUT_MS,
       // Whoever asked tells what failed.
       log: { level: ClickHouseLogLevel.OFF },
     });
@@ -239,15 +234,4 @@ export class ClickHouseStore extends DatabaseStore {
       newestMs: kept.length === 0 ? undefined : Math.max(...kept.map(({ maxMs }) => maxMs)),
     };
   }
-}
-
-/** @throws Error of the server */
-async function readColumns(client: ClickHouseClient, query: string): Promise<Columns> {
-  const { stream } = await client.exec({
-    query: `${query} FORMAT JSONCompactColumns`,
-    clickhouse_settings: { ...QUERY_SETTINGS, output_format_json_quote_64bit_integers: 1 },
-  });
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk as Buffer);
-  return JSON.parse(Buffer.concat(chunks).toString('utf8')) as Columns;
 }
