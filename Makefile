@@ -100,7 +100,7 @@ build/show/.stamp: dist/.stamp
 	$(BUNDLE) --minify-whitespace --sourcemap --outfile=build/show/symbol-bundle.cjs cli/show-symbol-main.ts
 	$(BUNDLE) --outfile=build/show/symbol.cjs cli/bundle-start.ts
 	echo 'namespace a { template <class T> T f(T x) { return x + 1; } template int f(int); }' | \
-		g++ -g -shared -fPIC -o build/show/example -x c++ -
+		g++ -g -ffile-prefix-map=$(CURDIR)=. -shared -fPIC -o build/show/example -x c++ -
 	EVERYFRAME_WRITE_CODE=1 bin/everyframe show symbol --json build/show/example \
 		$$(nm build/show/example | awk '/_ZN1a1f/ { print "0x" $$1 }') >/dev/null
 	@touch $@
