@@ -43,3 +43,11 @@ it('says why there may be nothing', () => {
   expect(recorded('', { isChosen: true })).toEqual([expect.stringMatching(/chosen processes used no CPU/)]);
   expect(recorded('')).toEqual([expect.stringMatching(/no CPU was busy/)]);
 });
+
+it('counts what was lost against samples, not against what they add up to', () => {
+  const profile = readProfile('a.folded', Buffer.from('a 2500000000\nb 2500000000\n'));
+  profile.type = { ...profile.type, sampleType: { type: 'off_cpu', unit: 'nanoseconds' } };
+  const counters = { 'bpf.samples_lost_ring': 5 };
+  expect(recorded('', { profile, counters })[1]).toMatch(/^5 samples \(71.4%\) were lost/);
+  expect(recorded('a 3\n', { others: [profile], counters })[1]).toMatch(/^5 samples \(50%\) were lost/);
+});

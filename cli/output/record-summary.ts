@@ -1,5 +1,5 @@
 /** What `record` says when it has written its file: what is in it, what is not, and what to do next. */
-import type { Profile } from '../../common/profile/model/profile.ts';
+import { countEvents, type Profile } from '../../common/profile/model/profile.ts';
 import { valueFormatter } from '../../common/profile/model/value-format.ts';
 import { totalOf } from '../../common/profile/text/inclusive-shares.ts';
 import { groupDigits, share } from '../../common/profile/text/report-text.ts';
@@ -28,23 +28,25 @@ const MIN_CUT_SHARE = 0.005;
 
 export function recordSummary(recorded: Recorded): string[] {
   const { profile, others = [], output, seconds, counters, events = [], isChosen, isViewed } = recorded;
-  const samples = totalOf(profile);
+  const total = totalOf(profile);
   const where = output === '-' ? 'standard output' : output;
-  if (samples === 0) return [nothingSampled(where, isChosen, events)];
+  if (total === 0) return [nothingSampled(where, isChosen, events)];
   const processes = new Set(profile.samples.map(({ process }) => process)).size;
   const lines = [
     `${[profile, ...others].map(amountOf).join(', ')} of ${count(processes, 'process', 'processes')} in ${seconds.toFixed(1)} s, written to ${where}`,
   ];
   lines.push(...events.map(eventLine));
   const lost = lostSamples(counters);
-  if (lost > 0)
+  if (lost > 0) {
+    const kept = [profile, ...others].reduce((sum, one) => sum + countEvents(one), 0);
     lines.push(
-      `${groupDigits(lost)} samples (${share(lost, lost + samples)}) were lost because this machine was too busy: record with a lower --frequency`,
+      `${groupDigits(lost)} samples (${share(lost, lost + kept)}) were lost because this machine was too busy: record with a lower --frequency`,
     );
+  }
   const cut = countCut(profile);
-  if (cut >= MIN_CUT_SHARE * samples)
+  if (cut >= MIN_CUT_SHARE * total)
     lines.push(
-      `${share(cut, samples)} of the stacks are incomplete: a frame in them that begins with "[" says why`,
+      `${share(cut, total)} of the stacks are incomplete: a frame in them that begins with "[" says why`,
     );
   if (output !== '-' && /\.(html|svg)$/i.test(output)) lines.push(`open ${output} in a browser`);
   else if (output !== '-' && !/\.txt$/i.test(output)) {
