@@ -12,6 +12,6 @@ export function returnProbeDanger(release: string, architecture: string): string
   if (architecture !== 'x64' || major !== '6' || Number(minor) < 11 || Number(minor) > 13) return undefined;
   return (
     `it probes where functions return, and on Linux ${release} that may end programs with a seccomp filter (services of systemd, browsers, ` +
-    'containers): probe a file that only programs without one use, or take uprobe; Linux 6.14 mended it'
+    'containers): probe a file that only programs without one use; Linux 6.14 mended it'
   );
 }

@@ -279,7 +279,7 @@ class PageHandler {
   }
 }
 
-/** Turns errors that waiting may mend into 503: they are no failure of the query. */
+/** 503 for what is no failure of the query: waiting mends it, or asking for less. */
 function asHttpError(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return new HttpError(503, `${error.message}: try again later`);
   const isEnded = error instanceof QueryEnded || error instanceof TooMuchToRead;

@@ -53,9 +53,7 @@ function explain(error: Error, seconds: number): Error {
   if (error instanceof SyntaxError) return error;
   const after = `after ${seconds.toFixed(1)} s`;
   if (!(error instanceof ClickHouseError))
-    return new StoreUnavailable(
-      `ClickHouse ended the connection without an answer ${after} (${error.message})`,
-    );
+    return new StoreUnavailable(`ClickHouse gave no answer, ${after} (${error.message})`);
   const limit = LIMITS[error.code];
   if (limit === undefined) return error;
   return new TooMuchToRead(

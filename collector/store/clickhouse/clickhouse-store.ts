@@ -29,6 +29,7 @@ export interface ClickHouseStoreOptions extends DatabaseStoreOptions {
 /** ClickHouse likes few, large inserts. */
 const COMMIT_GAP_MS = 200;
 const DAY_MS = 24 * 3_600_000;
+
 export class ClickHouseStore extends DatabaseStore {
   readonly #options: ClickHouseStoreOptions;
   readonly #client: ClickHouseClient;
