@@ -471,22 +471,37 @@ describe('bounds', () => {
     expect(tables.announced).toHaveLength(2);
   });
 
-  test('a language runtime that can not be unwound is told with its reason, and costs the file nothing else', async () => {
-    const old = join(directory, 'old-v8');
-    const constants = [
-      'v8dbg_HeapObjectTag = 1',
-      ...['major = 8', 'minor = 1', 'build = 307'].map(versionOf),
-    ];
-    const source = `${constants.map((text) => `const int ${text};`).join('\n')}\nint main() { return 0; }`;
-    execFileSync('gcc', ['-rdynamic', '-o', old, '-x', 'c', '-'], { input: source });
-    const told: [problem: string, path: string][] = [];
-    const { executables } = create({ onUnsupportedRuntime: (...what) => told.push(what) });
-    const record = recordOf(old);
-    executables.onFile(record);
-    expect(await settled(executables, record.key)).toMatchObject({ state: 'ready', runtime: undefined });
-    expect(told).toEqual([[expect.stringMatching(/^V8 8\.1\.307: /), old]]);
-    expect(executables.stats).toMatchObject({ runtimes: 0, runtimesUnsupported: 1, installed: 1 });
-  });
+  test.each([
+    [
+      'V8 8.1.307: ',
+      ['v8dbg_HeapObjectTag = 1', ...['major = 8', 'minor = 1', 'build = 307'].map(versionOf)].map(
+        (text) => `const int ${text};`,
+      ),
+    ],
+    [
+      'PHP 8.2.99: builds with threads (ZTS) are not supported',
+      [
+        'int execute_ex(void) { return 0; }',
+        'long executor_globals_offset;',
+        'const char version[] = "X-Powered-By: PHP/8.2.99";',
+      ],
+    ],
+  ])(
+    'a runtime that can not be unwound is told with its reason, and costs nothing else: %s',
+    async (reason, code) => {
+      const refused = join(directory, `refused-${reason.slice(0, 2)}`);
+      execFileSync('gcc', ['-rdynamic', '-o', refused, '-x', 'c', '-'], {
+        input: [...code, 'int main() { return 0; }'].join('\n'),
+      });
+      const told: [problem: string, path: string][] = [];
+      const { executables } = create({ onUnsupportedRuntime: (...what) => told.push(what) });
+      const record = recordOf(refused);
+      executables.onFile(record);
+      expect(await settled(executables, record.key)).toMatchObject({ state: 'ready', runtime: undefined });
+      expect(told).toEqual([[expect.stringContaining(reason), refused]]);
+      expect(executables.stats).toMatchObject({ runtimes: 0, runtimesUnsupported: 1, installed: 1 });
+    },
+  );
 
   test('a damaged file is counted as one, and not among the runtimes that are not supported', async () => {
     const damaged = join(directory, 'damaged');
