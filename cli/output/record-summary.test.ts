@@ -31,6 +31,18 @@ it('says what was sampled beside CPU time', () => {
   expect(recorded('', { profile })[0]).toMatch(/^2.5 s of waiting of 1 process/);
 });
 
+it('adds up the values of events, which are not their number', () => {
+  const profile = readProfile('a.folded', Buffer.from('a 1549\n'));
+  const text = 'usdt:python3:python:gc__done,value=arg0';
+  profile.type = { ...profile.type, sampleType: { type: text, unit: 'count' } };
+  expect(
+    recorded('', { profile, events: [{ spec: { text }, events: 62, samples: 62 }] }).slice(0, 2),
+  ).toEqual([
+    `1,549 of ${text} of 1 process in 10.0 s, written to out.pb.gz`,
+    `${text}: 62 events, the stacks of all of them`,
+  ]);
+});
+
 it('says what was lost, and what is incomplete', () => {
   const lines = recorded('a;main 90\na;[cut: deeper than the limit];f 10\n', {
     counters: { 'bpf.samples_lost_ring': 100 },

@@ -14,6 +14,21 @@ describe('valueFormatter', () => {
     expect(format('events', 'count').perSecond(0.25)).toBe('0.25/s');
   });
 
+  it('counts the events of a probe, and adds up the values of one that has them', () => {
+    const events = format('uprobe:libc:malloc', 'count');
+    expect([events.column, events.amount(1), events.of(1549)]).toEqual([
+      ...['events', '1 event', '1,549 events of uprobe:libc:malloc'],
+    ]);
+    const probe = 'uprobe:./shop:main.(*order).add,value=arg3';
+    const values = format(probe, 'count');
+    expect([values.column, values.amount(1549), values.of(1549)]).toEqual([
+      ...['value', '1,549', `1,549 of ${probe}`],
+    ]);
+    expect(values.perSecond(20)).toBe('20/s');
+    const bytes = format('tracepoint:kmem:kmalloc,value=bytes_alloc,unit=bytes', 'bytes');
+    expect(bytes.amount(1024)).toBe('1 KiB');
+  });
+
   it.each([
     [350, '350 ns'],
     [1500, '1.5 µs'],

@@ -38,8 +38,14 @@ export function valueFormatter(valueType: NamedUnit): ValueFormatter {
   };
 }
 
-/** A type that is no word, as a probe's place, has events. */
+/** A type that is no word, as a probe's place, has events, or what the values of its events add up to. */
 function countFormatter(type: string): ValueFormatter {
+  if (HAS_VALUE.test(type))
+    return {
+      ...{ column: 'value', amount: number, cell: number },
+      of: (value) => `${number(value)} of ${type}`,
+      perSecond: (value) => `${number(value)}/s`,
+    };
   if (!/^[\w -]+$/.test(type))
     return { ...countFormatter('events'), of: (value) => `${number(value)} events of ${type}` };
   const noun = type.endsWith('s') ? type.slice(0, -1) : type;
@@ -52,6 +58,9 @@ function countFormatter(type: string): ValueFormatter {
     perSecond: (value) => `${number(value)}/s`,
   };
 }
+
+/** --event names a number of the event as its value. */
+const HAS_VALUE = /,value=\w/;
 
 /** Units of time in nanoseconds, and of size in bytes, as senders write them. */
 const UNITS: ReadonlyMap<string, (value: number) => string> = new Map([
