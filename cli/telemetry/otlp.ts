@@ -2,7 +2,6 @@
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
-import { getNumberFromEnv } from '@opentelemetry/core';
 import {
   ProtobufLogsSerializer,
   ProtobufMetricsSerializer,
@@ -28,6 +27,7 @@ import type { PrometheusMetric } from '../../common/base/prometheus.ts';
 import { logRecordOf } from './log-record.ts';
 import { metricDataOf } from './metric-data.ts';
 import { OtlpExporter } from './otlp-exporter.ts';
+import { batchNumbers, metricNumbers, type ReadOptions } from './sdk-numbers.ts';
 import type { Signal, SignalLink } from './signals.ts';
 
 export interface OtlpTelemetry {
@@ -76,6 +76,8 @@ function resourceOf({ serviceName, version }: OtlpOptions): Resource {
     .merge(detectResources({ detectors: [envDetector] }));
 }
 
+const numbersOf = ({ env, log }: OtlpOptions): ReadOptions => ({ env, warn: (message) => log.warn(message) });
+
 type Start = (
   options: OtlpOptions,
   link: SignalLink,
@@ -85,15 +87,12 @@ type Start = (
 
 const startMetrics: Start = (options, link, resource) => {
   const exporter = new OtlpExporter('metrics', ProtobufMetricsSerializer, link, options.log);
-  const exportIntervalMillis = getNumberFromEnv('OTEL_METRIC_EXPORT_INTERVAL') ?? 60_000;
-  const exportTimeoutMillis = getNumberFromEnv('OTEL_METRIC_EXPORT_TIMEOUT') ?? 30_000;
   const scope = { name: 'everyframe', version: options.version };
   const reader = new PeriodicExportingMetricReader({
     exporter: Object.assign(exporter, {
       selectAggregationTemporality: () => AggregationTemporality.CUMULATIVE,
     }),
-    exportIntervalMillis,
-    exportTimeoutMillis: Math.min(exportTimeoutMillis, exportIntervalMillis),
+    ...metricNumbers(numbersOf(options)),
     metricProducers: [
       {
         collect: () => {
@@ -110,13 +109,9 @@ const startMetrics: Start = (options, link, resource) => {
 };
 
 const startLogs: Start = (options, link, resource, atStop) => {
-  const size = (name: string, usual: number): number => getNumberFromEnv(`OTEL_BLRP_${name}`) ?? usual;
   const processor = new BatchLogRecordProcessor({
     exporter: new OtlpExporter('logs', ProtobufLogsSerializer, link, options.log),
-    scheduledDelayMillis: size('SCHEDULE_DELAY', 1000),
-    exportTimeoutMillis: size('EXPORT_TIMEOUT', 30_000),
-    maxQueueSize: size('MAX_QUEUE_SIZE', 2048),
-    maxExportBatchSize: size('MAX_EXPORT_BATCH_SIZE', 512),
+    ...batchNumbers('BLRP', 1000, numbersOf(options)),
   });
   const provider = new LoggerProvider({ resource, processors: [processor] });
   const logger = provider.getLogger('everyframe', options.version);
@@ -131,7 +126,8 @@ const startLogs: Start = (options, link, resource, atStop) => {
 
 const startTraces: Start = (options, link, resource, atStop) => {
   const exporter = new OtlpExporter('traces', ProtobufTraceSerializer, link, options.log);
-  const provider = new BasicTracerProvider({ resource, spanProcessors: [new BatchSpanProcessor(exporter)] });
+  const processor = new BatchSpanProcessor(exporter, batchNumbers('BSP', 5000, numbersOf(options)));
+  const provider = new BasicTracerProvider({ resource, spanProcessors: [processor] });
   const tracer = provider.getTracer('everyframe', options.version);
   const note =
     (name: string, kind: SpanKind) =>
