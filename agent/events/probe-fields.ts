@@ -20,9 +20,10 @@ function findField(event: string, field: string, places: readonly ArgumentPlace[
   if (!place) throw new CannotProfile(`${event}: there is no arg${argument}: ${whatThereIs(places.length)}`);
   if (place.kind === 'unreadable')
     throw new CannotProfile(`${event}: arg${argument} is "${place.text}" there, which can't be read`);
-  return bits === undefined
-    ? place
-    : { ...place, bytes: Number(bits) / 8, isSigned: sign?.toLowerCase() === 'i' };
+  if (bits === undefined) return place;
+  // behind an argument stands another variable
+  const bytes = Math.min(place.bytes, Number(bits) / 8);
+  return { ...place, bytes, isSigned: sign?.toLowerCase() === 'i' };
 }
 
 const whatThereIs = (count: number): string =>
