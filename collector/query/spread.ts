@@ -3,21 +3,22 @@
  * in its last step. Whole nanoseconds: what neighbouring steps or ranges get adds up to the value.
  */
 import { valueTypeName } from '../../common/profile/model/profile-type.ts';
-import { LOCK, OFF_CPU, WALL_TIME } from '../../common/profile/model/thread-types.ts';
+import { LOCK, OFF_CPU, WAIT_REPORTED_MS, WALL_TIME } from '../../common/profile/model/thread-types.ts';
 import type { SampleFilter, SamplePart } from '../store/store.ts';
 
 const SPREAD: ReadonlySet<string> = new Set([OFF_CPU, LOCK, WALL_TIME]);
-/** A wait that lasts is reported every interval of the agent, at its end. */
-export const LATE_MS = 10_000;
 /** Of longer steps nobody sees it. */
-const MAX_STEP_MS = 2 * LATE_MS;
+const MAX_STEP_MS = 2 * WAIT_REPORTED_MS;
 const NS = 1e6;
 
 export const isSpread = (parts: readonly SamplePart[], stepMs: number): boolean =>
   stepMs < MAX_STEP_MS && parts.some(({ type }) => SPREAD.has(valueTypeName(type.sampleType)));
 
 /** What ends behind the range may have begun in it. */
-export const withLate = (filter: SampleFilter): SampleFilter => ({ ...filter, toMs: filter.toMs + LATE_MS });
+export const withLate = (filter: SampleFilter): SampleFilter => ({
+  ...filter,
+  toMs: filter.toMs + WAIT_REPORTED_MS,
+});
 
 /**
  * Adds what of a value lies in each step.

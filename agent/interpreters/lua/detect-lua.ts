@@ -4,7 +4,12 @@
  */
 import { codeAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
 import { type ElfFile, type Machine, PT_LOAD } from '../../../common/elf/elf.ts';
-import { type CodeRange, findFunction, readFunctions } from '../../../common/elf/function-ranges.ts';
+import {
+  type CodeRange,
+  type FunctionTable,
+  findFunction,
+  readFunctions,
+} from '../../../common/elf/function-ranges.ts';
 import { findNamedSymbols } from '../../../common/symbols/named-symbols.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import { type LuaLayout, layoutOf } from './layout.ts';
@@ -40,14 +45,14 @@ export function detectLua(elf: ElfFile): LuaBinary | undefined {
   if (!layout) throw new UnsupportedRuntime(`Lua ${version}: known are 5.1, 5.2, 5.3 from 5.3.3 on, and 5.4`);
   const functions = readFunctions(elf);
   const named = symbols.get(LOOP);
-  const loop = named ? findFunction(functions, named.address) : findLoop(elf, layout);
+  const loop = named ? findFunction(functions, named.address) : findLoop(functions, layout);
   if (!loop) throw new UnsupportedRuntime(`Lua ${version}: luaV_execute was not found`);
   return { version, layout, loop, textBias: textBiasAt(elf, loop.start) ?? 0 };
 }
 
 /** The function that most often takes the uppermost operand out of an instruction. */
-function findLoop(elf: ElfFile, layout: LuaLayout): CodeRange | undefined {
-  const functions = readFunctions(elf);
+function findLoop(functions: FunctionTable, layout: LuaLayout): CodeRange | undefined {
+  const { elf } = functions;
   const [uppermost] = layout.fields.b[0] > layout.fields.c[0] ? layout.fields.b : layout.fields.c;
   let [most, loop]: [number, CodeRange | undefined] = [MIN_SHIFTS - 1, undefined];
   for (const [i, start] of functions.starts.entries()) {

@@ -1,4 +1,5 @@
 import { type AttributeLabel, isAttributeLabel, labelOf } from '../../../common/profile/filters/filter.ts';
+import { THREAD_STATE } from '../../../common/profile/model/thread-types.ts';
 import type { TimeRange } from '../../store/store.ts';
 
 /** Ranges that end now and are followed. */
@@ -12,15 +13,7 @@ export const RANGES = [
 
 export type RangeName = (typeof RANGES)[number]['name'];
 
-export const GROUPINGS = [
-  'process',
-  'service',
-  'container',
-  'thread',
-  'host',
-  'cpu',
-  'thread.state',
-] as const;
+export const GROUPINGS = ['process', 'service', 'container', 'thread', 'host', 'cpu', THREAD_STATE] as const;
 /** One of those, or an attribute of samples. */
 export type Grouping = (typeof GROUPINGS)[number] | AttributeLabel;
 

@@ -6,6 +6,7 @@ import {
   isAttributeLabel,
   titleOfAttribute,
 } from '../../../common/profile/filters/filter.ts';
+import { THREAD_STATE } from '../../../common/profile/model/thread-types.ts';
 import type { TimelineAnswer } from '../../api/types.ts';
 import type { TimeRange } from '../../store/store.ts';
 import { GROUPINGS, type Grouping } from '../state/url-state.ts';
@@ -42,8 +43,7 @@ export function Timeline({ answer, brush, base, by, attributes, isLive, onBy, on
   const places = usePlaces(by, data.areas);
   const placeOf = ({ value }: Area) => (value === undefined ? undefined : places.get(value));
   const colours = data.areas.map(
-    (area) =>
-      (by === 'thread.state' && stateColour(area.value ?? '', dark)) || areaColour(placeOf(area), dark),
+    (area) => (by === THREAD_STATE && stateColour(area.value ?? '', dark)) || areaColour(placeOf(area), dark),
   );
   const frame = usePlot(
     { data, brush, base, colours, isDark: dark },
@@ -150,7 +150,7 @@ function usePlot(scene: PlotScene, events: PlotEvents) {
 }
 
 function titleOf(by: Grouping): string {
-  if (by === 'thread.state') return 'state';
+  if (by === THREAD_STATE) return 'state';
   return isAttributeLabel(by) ? titleOfAttribute(by) : by;
 }
 

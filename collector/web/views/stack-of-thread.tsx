@@ -1,5 +1,10 @@
 import { formatClock, formatDuration, plural } from '../../../common/flame/format.ts';
-import { OFF_CPU, THREAD_STATE } from '../../../common/profile/model/thread-types.ts';
+import {
+  OFF_CPU,
+  THREAD_STATE,
+  THREAD_WAKER,
+  WAIT_REPORTED_MS,
+} from '../../../common/profile/model/thread-types.ts';
 import type { SamplesAnswer } from '../../api/types.ts';
 import type { ValueCount } from '../../query/read.ts';
 import type { ThreadName } from '../../query/threads.ts';
@@ -8,8 +13,6 @@ import type { UrlState } from '../state/url-state.ts';
 import { useAnswer } from '../state/use-answer.ts';
 import { stateLabel } from '../timeline/state-colours.ts';
 
-/** A wait that lasts is told that late. */
-const LATE_MS = 10_000;
 /** CPU samples come that seldom at the usual rates. */
 const NEAR_MS = 200;
 
@@ -30,7 +33,7 @@ export function StackOfThread({ state, thread, timeMs, isRunning, change }: Prop
   const type = isRunning ? 'cpu' : OFF_CPU;
   const span = {
     fromMs: Math.floor(timeMs),
-    toMs: Math.ceil(timeMs) + (isRunning ? NEAR_MS : LATE_MS),
+    toMs: Math.ceil(timeMs) + (isRunning ? NEAR_MS : WAIT_REPORTED_MS),
   };
   const { value: answer } = useAnswer<SamplesAnswer>(
     askSpan('samples', span, { type, where, limit: 1 }),
@@ -76,8 +79,7 @@ function useLabels(endMs: number | undefined, { type, where }: { type: string; w
       ? undefined
       : askSpan('values', { fromMs: endMs, toMs: endMs + 1 }, { type, where, label, limit: 1 });
   const state = useAnswer<{ values: ValueCount[] }>(path(THREAD_STATE), false).value?.values[0]?.value ?? '';
-  const waker =
-    useAnswer<{ values: ValueCount[] }>(path('thread.waker'), false).value?.values[0]?.value ?? '';
+  const waker = useAnswer<{ values: ValueCount[] }>(path(THREAD_WAKER), false).value?.values[0]?.value ?? '';
   return { state, waker };
 }
 

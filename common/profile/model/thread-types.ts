@@ -8,6 +8,9 @@ export const WALL_TIME = 'wall_time/nanoseconds';
 /** Waits for locks alone: --event lock. */
 export const LOCK = 'lock/nanoseconds';
 
+/** A wait that lasts is reported every interval of the agent, at its end: so much later than it began. */
+export const WAIT_REPORTED_MS = 10_000;
+
 /** What their values are amounts of, in a sentence. */
 export const WORDS: Readonly<Record<string, string>> = {
   [OFF_CPU]: 'waiting',
