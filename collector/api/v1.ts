@@ -13,22 +13,14 @@ import { mergeParts } from '../query/flame/merged-tree.ts';
 import { callersAndCallees, compareFunctions, FunctionSums } from '../query/functions.ts';
 import { readLanes } from '../query/lanes.ts';
 import { QualityMeter } from '../query/quality.ts';
-import {
-  isSharedLabel,
-  readAttributeNames,
-  readLargestGroups,
-  readSamples,
-  readTimeline,
-  readValues,
-  readWindow,
-  sumCpuNanos,
-  sumType,
-  visitWindow,
-} from '../query/read.ts';
+import { readSamples } from '../query/samples.ts';
 import { countLines, hottestLine } from '../query/source-lines.ts';
 import { takeFunctions } from '../query/summed-parts.ts';
 import { readSteps, readThreads } from '../query/threads.ts';
+import { readLargestGroups, readTimeline } from '../query/timeline.ts';
 import { transformParts } from '../query/transforms.ts';
+import { isSharedLabel, readAttributeNames, readValues, sumCpuNanos, sumType } from '../query/values.ts';
+import { readWindow, visitWindow } from '../query/window.ts';
 import type { SourceFiles } from '../source/source-files.ts';
 import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
 import { EXPORT_FORMATS, type ExportFormat } from './export-formats.ts';

@@ -6,7 +6,7 @@ import { encodeCounters } from '../../common/profile/otlp/otlp-metrics.ts';
 import { encodeOtlp } from '../../test/browser/encode-otlp.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { typedProfile } from '../../test/support/typed-profile.ts';
-import { sumType } from '../query/read.ts';
+import { sumType } from '../query/values.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 import { BusyReceiver, describeRejected, Receiver, RefusedRequest } from './receiver.ts';
 import { ReasonCounter, ReceiverStats } from './receiver-stats.ts';

@@ -9,7 +9,7 @@ import { buildDiffTree, buildFlameTree, type FlameTree, type Zoomed } from './fl
 import { invertParts } from './flame/invert.ts';
 import { LeafSums, type Looked } from './flame/leaf-sums.ts';
 import { frameHash } from './flame/path-hashes.ts';
-import { readWindow } from './read.ts';
+import { readWindow } from './window.ts';
 
 export interface Wanted {
   transforms: readonly Transform[];

@@ -7,7 +7,7 @@ import { sumSubtrees } from '../store/trees/sum-subtrees.ts';
 import { buildFlameTree } from './flame/flame-tree.ts';
 import { FoldingParts } from './fold-parts.ts';
 import { topFunctions } from './functions.ts';
-import { readWindow } from './read.ts';
+import { readWindow } from './window.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1, 12);
 const RANGE = { fromMs: NOW_MS - 3_600_000, toMs: NOW_MS + 1, where: [] };

@@ -16,7 +16,7 @@ import type { Series } from '../store/series.ts';
 import type { SampleFilter, Store } from '../store/store.ts';
 import { CPU_TYPE } from '../store/stored-type.ts';
 import { partsOf } from './levels.ts';
-import { rowQuery, weightOf } from './read.ts';
+import { rowQuery, weightOf } from './rows.ts';
 import { withLate } from './spread.ts';
 import { type ThreadName, threadKey } from './threads.ts';
 

@@ -3,7 +3,7 @@ import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 import type { Store } from '../store/store.ts';
 import { QueryLives } from './query-life.ts';
-import { readValues } from './read.ts';
+import { readValues } from './values.ts';
 
 const all = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, where: [] };
 const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now: Date.now });

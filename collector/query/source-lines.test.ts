@@ -5,8 +5,8 @@ import { MemoryStore } from '../store/memory/memory-store.ts';
 import { readProfile } from './export.ts';
 import { buildFlameTree } from './flame/flame-tree.ts';
 import { topFunctions } from './functions.ts';
-import { readWindow } from './read.ts';
 import { countLines } from './source-lines.ts';
+import { readWindow } from './window.ts';
 
 const now = (): number => Date.UTC(2026, 0, 1, 12, 0, 30);
 const TEXT = `

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { typedProfile } from '../../test/support/typed-profile.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
-import { readLargestGroups, readTimeline, readWindow } from './read.ts';
+import { readLargestGroups, readTimeline } from './timeline.ts';
+import { readWindow } from './window.ts';
 
 const END_MS = Date.UTC(2026, 0, 1, 0, 10);
 const OFF_CPU = { type: 'off_cpu', unit: 'nanoseconds' };

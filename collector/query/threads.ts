@@ -4,7 +4,9 @@ import { compileMasks } from '../store/matcher.ts';
 import type { Series } from '../store/series.ts';
 import type { SampleFilter, SamplePart, Store } from '../store/store.ts';
 import { partsOf } from './levels.ts';
-import { rowQuery, type SampleRow, stepOf, sumSeries, weightOf } from './read.ts';
+import { rowQuery, stepOf, weightOf } from './rows.ts';
+import type { SampleRow } from './samples.ts';
+import { sumSeries } from './values.ts';
 
 type PartStore = Pick<Store, 'parts'>;
 

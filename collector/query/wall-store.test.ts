@@ -5,9 +5,11 @@ import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { typedProfile } from '../../test/support/typed-profile.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 import { topFunctions } from './functions.ts';
-import { readTimeline, readValues, readWindow } from './read.ts';
 import { readThreads } from './threads.ts';
+import { readTimeline } from './timeline.ts';
+import { readValues } from './values.ts';
 import { WALL_TYPE, withWallTime } from './wall-store.ts';
+import { readWindow } from './window.ts';
 
 const END_MS = Date.UTC(2026, 0, 1, 0, 10);
 const RANGE = { fromMs: END_MS - 60_000, toMs: END_MS + 1 };

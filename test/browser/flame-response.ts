@@ -1,7 +1,7 @@
 import { flameGraphResponse } from '../../collector/api/responses.ts';
 import { buildFlameTree } from '../../collector/query/flame/flame-tree.ts';
 import { LeafSums } from '../../collector/query/flame/leaf-sums.ts';
-import { readWindow } from '../../collector/query/read.ts';
+import { readWindow } from '../../collector/query/window.ts';
 import { MemoryStore } from '../../collector/store/memory/memory-store.ts';
 import { CPU_TYPE } from '../../collector/store/stored-type.ts';
 import type { FlameGraphResponse } from '../../common/flame/tree-answer.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createClient } from '@clickhouse/client';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startCollector } from '../../collector/main.ts';
-import { readWindow } from '../../collector/query/read.ts';
+import { readWindow } from '../../collector/query/window.ts';
 import { readColumns } from '../../collector/store/clickhouse/clickhouse-reader.ts';
 import { ClickHouseStore } from '../../collector/store/clickhouse/clickhouse-store.ts';
 import { StoreUnavailable } from '../../collector/store/store.ts';

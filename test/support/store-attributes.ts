@@ -1,6 +1,8 @@
 /** What a store that lasts must do with attributes that have no place of their own. */
 import { expect, it } from 'vitest';
-import { readAttributeNames, readTimeline, readValues, readWindow } from '../../collector/query/read.ts';
+import { readTimeline } from '../../collector/query/timeline.ts';
+import { readAttributeNames, readValues } from '../../collector/query/values.ts';
+import { readWindow } from '../../collector/query/window.ts';
 import { MAX_ATTRIBUTE_SETS } from '../../collector/store/series-table.ts';
 import type { Store } from '../../collector/store/store.ts';
 import { labelOf, parseFilter } from '../../common/profile/filters/filter.ts';

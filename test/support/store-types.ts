@@ -1,7 +1,8 @@
 /** What every store must do with samples of several types. */
 import { expect, it } from 'vitest';
 import { topFunctions } from '../../collector/query/functions.ts';
-import { readTimeline, readWindow } from '../../collector/query/read.ts';
+import { readTimeline } from '../../collector/query/timeline.ts';
+import { readWindow } from '../../collector/query/window.ts';
 import type { Store } from '../../collector/store/store.ts';
 import { CPU_TYPE, MAX_TYPES } from '../../collector/store/stored-type.ts';
 import { typeKey } from '../../common/profile/model/profile-type.ts';

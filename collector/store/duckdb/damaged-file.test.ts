@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { profileFromText } from '../../../test/browser/synthetic-profile.ts';
-import { readValues } from '../../query/read.ts';
+import { readValues } from '../../query/values.ts';
 import { isDamage } from './damaged-file.ts';
 import { prepareDirectory } from './data-directory.ts';
 import { DuckDbStore } from './duckdb-store.ts';

@@ -8,8 +8,8 @@ import { parseFilter } from '../../../common/profile/filters/filter.ts';
 import { profileFromText } from '../../../test/browser/synthetic-profile.ts';
 import { buildFlameTree } from '../../query/flame/flame-tree.ts';
 import { FunctionSums } from '../../query/functions.ts';
-import { type Precision, readWindow, visitWindow } from '../../query/read.ts';
 import { takeFunctions } from '../../query/summed-parts.ts';
+import { type Precision, readWindow, visitWindow } from '../../query/window.ts';
 import type { StackCounts } from '../store.ts';
 import { DuckDbStore } from './duckdb-store.ts';
 

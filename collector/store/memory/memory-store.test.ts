@@ -4,7 +4,7 @@ import { parseFilter } from '../../../common/profile/filters/filter.ts';
 import { profileFromText } from '../../../test/browser/synthetic-profile.ts';
 import { testTypes } from '../../../test/support/store-types.ts';
 import { buildFlameTree } from '../../query/flame/flame-tree.ts';
-import { readWindow } from '../../query/read.ts';
+import { readWindow } from '../../query/window.ts';
 import type { SampleFilter } from '../store.ts';
 import { MemoryStore } from './memory-store.ts';
 

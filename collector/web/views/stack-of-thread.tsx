@@ -6,8 +6,8 @@ import {
   WAIT_REPORTED_MS,
 } from '../../../common/profile/model/thread-types.ts';
 import type { SamplesAnswer } from '../../api/types.ts';
-import type { ValueCount } from '../../query/read.ts';
 import type { ThreadName } from '../../query/threads.ts';
+import type { ValueCount } from '../../query/values.ts';
 import { askSpan, formatFilter } from '../state/questions.ts';
 import type { UrlState } from '../state/url-state.ts';
 import { useAnswer } from '../state/use-answer.ts';

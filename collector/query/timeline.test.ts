@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
-import { readLargestGroups, readTimeline } from './read.ts';
+import { readLargestGroups, readTimeline } from './timeline.ts';
 
 it('has the largest groups of a timeline, and the events of all others', async () => {
   const now = () => Date.UTC(2026, 0, 1, 12);
