@@ -11,6 +11,7 @@ import {
   Runtime,
 } from '../../records/records.gen.ts';
 import type { FrameWords, NameCache, RuntimeFrame, RuntimePlugin } from '../contract.ts';
+import { cookieOfBits } from '../cookie.ts';
 import { fileOfChunk, firstName } from '../lua-functions.ts';
 import { CannotRead, RuntimeMemory } from '../runtime-memory.ts';
 import { calledName } from './call-names.ts';
@@ -110,15 +111,10 @@ function nameOf(
   };
 }
 
-const MASK = (1n << 64n) - 1n;
-
 /** Must equal lua_cookie() of ebpf/lua/unwind.h. */
 function cookieOf(proto: Proto): number {
   const { source, lines } = proto.identity();
-  const C = 0xff51afd7ed558ccdn;
-  let hash = ((0x9e3779b97f4a7c15n ^ source) * C) & MASK;
-  hash = ((hash ^ (hash >> 32n) ^ lines) * C) & MASK;
-  return Number(hash >> 60n);
+  return cookieOfBits(4, [source, lines]);
 }
 
 function encode({ loop, layout, textBias }: LuaBinary): Uint8Array {

@@ -1,6 +1,7 @@
 /** LuaJIT 2.1: docs/interpreters/luajit.md. */
 import { FrameKind, LUAJIT, LuajitKind, RUNTIME_MAPS, Runtime } from '../../records/records.gen.ts';
 import type { FrameWords, NameCache, NameFailure, RuntimeFrame, RuntimePlugin } from '../contract.ts';
+import { cookieOfBits } from '../cookie.ts';
 import { fileOfChunk, firstName } from '../lua-functions.ts';
 import { calledName } from './call-names.ts';
 import { detectLuajit, type LuajitBinary } from './detect-luajit.ts';
@@ -94,16 +95,10 @@ function luaFunction(
   };
 }
 
-const MASK = (1n << 64n) - 1n;
-
 /** Must equal luajit_cookie() of ebpf/luajit/trace.h. */
 function cookieOf(objects: LuajitMemory, { address }: Proto): number {
   const view = objects.view(address + objects.layout.chunk, 16);
-  if (!view) return -1;
-  const C = 0xff51afd7ed558ccdn;
-  let hash = ((0x9e3779b97f4a7c15n ^ view.getBigUint64(0, true)) * C) & MASK;
-  hash = ((hash ^ (hash >> 32n) ^ view.getBigUint64(8, true)) * C) & MASK;
-  return Number(hash >> 60n);
+  return view ? cookieOfBits(4, [view.getBigUint64(0, true), view.getBigUint64(8, true)]) : -1;
 }
 
 function encode({ vm, code, textBias }: LuajitBinary): Uint8Array {

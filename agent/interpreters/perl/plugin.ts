@@ -1,6 +1,7 @@
 /** Perl 5.28 and later: docs/interpreters/perl.md. */
 import { FrameKind, PERL, PerlAccess, PerlKind, RUNTIME_MAPS, Runtime } from '../../records/records.gen.ts';
 import type { FrameWords, NameCache, NameFailure, RuntimeFrame, RuntimePlugin } from '../contract.ts';
+import { cookieOfBits } from '../cookie.ts';
 import { detectPerl, type PerlBinary } from './detect-perl.ts';
 import { firstLine } from './first-statement.ts';
 import { type PerlLayout, XPVCV, XPVGV } from './layout.ts';
@@ -115,15 +116,8 @@ function cookieWords(objects: PerlObjects, kind: number, address: number): [bigi
   return view && [view.getBigUint64(0, true), view.getBigUint64(8, true)];
 }
 
-const MASK = (1n << 64n) - 1n;
-
 /** Must equal perl_cookie() of ebpf/perl/unwind.h. */
-function cookieOf(first: bigint, second: bigint): number {
-  const C = 0xff51afd7ed558ccdn;
-  let hash = ((0x9e3779b97f4a7c15n ^ first) * C) & MASK;
-  hash = ((hash ^ (hash >> 32n) ^ second) * C) & MASK;
-  return Number(hash >> 59n);
-}
+const cookieOf = (first: bigint, second: bigint): number => cookieOfBits(5, [first, second]);
 
 /** Functions without a name are told apart by where they begin. */
 function textOf({ stash, name }: PerlName, startLine: number): string {

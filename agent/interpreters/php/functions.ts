@@ -1,5 +1,6 @@
 /** PHP's functions, read out of a live process: zend_function, zend_string, zend_class_entry. */
 import type { NameFailure, ProcessMemory, SampledFunction } from '../contract.ts';
+import { cookieOf32Bits } from '../cookie.ts';
 import { CLASS_NAME, FUNCTION, type PhpLayout, STRING } from './layout.ts';
 
 export interface PhpFunction {
@@ -19,7 +20,6 @@ const HEAD_BYTES = 24;
 const PLACE_BYTES = 16;
 const MAX_NAME = 512;
 const MAX_FILE = 4096;
-const MASK = (1n << 64n) - 1n;
 const MAX_ADDRESS = 2 ** 48;
 /** What closures are called before 8.4, which says where they stand. */
 const CLOSURE = '{closure}';
@@ -48,18 +48,12 @@ export function readFunction(
 
 /** Must equal php_cookie() of ebpf/php/unwind.h. */
 export function functionCookie(head: DataView, place: DataView): number {
-  let hash = 0x9e3779b97f4a7c15n;
-  const words = [
+  return cookieOf32Bits([
     head.getBigUint64(FUNCTION.name, true),
     head.getBigUint64(FUNCTION.scope, true),
     place.getBigUint64(0, true),
     place.getBigUint64(8, true),
-  ];
-  for (const word of words) {
-    hash = ((hash ^ word) * 0xff51afd7ed558ccdn) & MASK;
-    hash ^= hash >> 32n;
-  }
-  return Number(hash & 0xffff_ffffn);
+  ]);
 }
 
 const EMPTY_PLACE = new DataView(new ArrayBuffer(PLACE_BYTES));

@@ -4,6 +4,7 @@
  * object at the address, which is what a garbage collector leaves behind, is told from the one that was sampled.
  */
 import type { NameFailure, ProcessMemory } from '../contract.ts';
+import { cookieOf32Bits } from '../cookie.ts';
 import type { PythonLayout } from './layout.ts';
 import { findPlace, lineTableKind, type Place } from './line-table.ts';
 import { ObjectTypes, pointerAt } from './objects.ts';
@@ -21,7 +22,6 @@ const HEADER_BYTES = 192;
 const MAX_NAME_CHARS = 1024;
 const MAX_FILE_CHARS = 4096;
 const MAX_LINE_TABLE = 1 << 20;
-const MASK = (1n << 64n) - 1n;
 
 /** What is known of a process beyond single code objects. */
 export class PythonProcess {
@@ -80,22 +80,16 @@ export function placeOf(code: CodeObject, offset: number): Place {
   return place.line > 0 ? place : { line: code.firstLine, column: 0 };
 }
 
-/** Must equal code_cookie() of ebpf/python.h. */
+/** Must equal code_cookie() of ebpf/python/unwind.h. */
 export function codeCookie(header: DataView, layout: PythonLayout): number {
-  let hash = 0x9e3779b97f4a7c15n;
-  const fold = (word: bigint): void => {
-    const h = ((hash ^ word) * 0xff51afd7ed558ccdn) & MASK;
-    hash = h ^ (h >> 32n);
-  };
+  const half = (at: number): bigint => BigInt(header.getUint32(at, true));
   const word = (at: number): bigint => header.getBigUint64(at, true);
-  fold(
-    (BigInt(header.getUint32(layout.codeFlags, true)) << 32n) |
-      BigInt(header.getUint32(layout.codeFirstLine, true)),
-  );
-  fold(word(layout.codeFilename));
-  fold(word(layout.codeName));
-  fold(word(layout.codeLineTable));
-  return Number(hash & 0xffffffffn);
+  return cookieOf32Bits([
+    (half(layout.codeFlags) << 32n) | half(layout.codeFirstLine),
+    word(layout.codeFilename),
+    word(layout.codeName),
+    word(layout.codeLineTable),
+  ]);
 }
 
 /** The decoding of each kind: how many bytes a character has. */

@@ -20,7 +20,7 @@ const BOUNDARY = {
   owner: PythonBoundaryKind.OWNER,
 } as const;
 const RANGE_BYTES = 16;
-/** ebpf/python.h: PYTHON_MAX_BYTES. */
+/** ebpf/python/unwind.h: PYTHON_MAX_BYTES. */
 const MAX_BYTES = 192;
 
 /** Throws {@link UnsupportedRuntime} where an offset does not fit, as in a debug build. */

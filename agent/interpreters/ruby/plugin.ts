@@ -8,6 +8,7 @@ import {
   Runtime,
 } from '../../records/records.gen.ts';
 import type { FrameWords, NameCache, NameFailure, RuntimeFrame, RuntimePlugin } from '../contract.ts';
+import { cookieOfBits } from '../cookie.ts';
 import { detectRuby, type RubyBinary } from './detect-ruby.ts';
 import { type Iseq, lineOf, readIseq } from './iseq.ts';
 import { BODY, ENTRY, type RubyLayout } from './layout.ts';
@@ -29,7 +30,6 @@ interface Known<T> {
 const ENTRY_BYTES = 200;
 const ADDRESS = 2 ** 45;
 const POSITION = 2 ** 19;
-const MASK = (1n << 64n) - 1n;
 const GARBAGE_COLLECTION = '(garbage collection)';
 
 export const ruby: RuntimePlugin = {
@@ -136,12 +136,7 @@ function nameFunction(
 }
 
 /** Must equal ruby_cookie() of ebpf/ruby/unwind.h. */
-function cookieOf(first: bigint, second: bigint): number {
-  const C = 0xff51afd7ed558ccdn;
-  let hash = ((0x9e3779b97f4a7c15n ^ first) * C) & MASK;
-  hash = ((hash ^ (hash >> 32n) ^ second) * C) & MASK;
-  return Number(hash >> 56n);
-}
+const cookieOf = (first: bigint, second: bigint): number => cookieOfBits(8, [first, second]);
 
 function encode({ layout, loop, core, access, textBias, isMusl }: RubyBinary): Uint8Array {
   const entry = Buffer.alloc(RUBY.bytes);

@@ -1,6 +1,7 @@
 /** Names and places of JavaScript functions: SharedFunctionInfo, ScopeInfo, Script. */
 import { LRUCache } from 'lru-cache';
 import type { RuntimeFrame } from '../contract.ts';
+import { cookieOf32Bits } from '../cookie.ts';
 import { offsetOfBytecode } from './bytecodes.ts';
 import type { Code } from './code.ts';
 import { type Heap, type HeapAddress, pointerAt, smiAt, wordAt } from './heap.ts';
@@ -248,14 +249,6 @@ const fileOf = (script: Script | undefined): string => {
   }
 };
 
-const MASK = (1n << 64n) - 1n;
-
-/** Must equal v8_cookie() of ebpf/v8.h. */
-function functionCookie(view: DataView, { name, script }: { name: number; script: number }): number {
-  let hash = 0x9e3779b97f4a7c15n;
-  for (const at of [name, script]) {
-    hash = ((hash ^ view.getBigUint64(at, true)) * 0xff51afd7ed558ccdn) & MASK;
-    hash ^= hash >> 32n;
-  }
-  return Number(hash & 0xffff_ffffn);
-}
+/** Must equal v8_cookie() of ebpf/v8/unwind.h. */
+const functionCookie = (view: DataView, { name, script }: { name: number; script: number }): number =>
+  cookieOf32Bits([view.getBigUint64(name, true), view.getBigUint64(script, true)]);
