@@ -71,7 +71,7 @@ export interface ProcessMemory {
 export interface FrameWords {
   /** Operand of the header word: an address or an offset, up to 53 bits. */
   operand: number;
-  /** The second word by halves. */
+  /** The second word as a u32 pair. */
   low: number;
   high: number;
 }

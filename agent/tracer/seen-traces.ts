@@ -11,11 +11,11 @@ const NUMBERS_A_SET = SEEN_SET.bytes / 4;
  */
 export class SeenTraces {
   /** Each hash as its low and its high half. */
-  readonly #halves: Uint32Array;
+  readonly #u32Pairs: Uint32Array;
 
   /** `memory` has {@link SEEN_BYTES}. */
   constructor(memory: ArrayBuffer) {
-    this.#halves = new Uint32Array(memory);
+    this.#u32Pairs = new Uint32Array(memory);
   }
 
   /**
@@ -25,9 +25,9 @@ export class SeenTraces {
   forget(low: number, high: number): void {
     const set = (low & (EF_SEEN_SETS - 1)) * NUMBERS_A_SET + SEEN_SET.hashes / 4;
     for (let at = set; at < set + EF_SEEN_WAYS * 2; at += 2) {
-      if (this.#halves[at] !== low || this.#halves[at + 1] !== high) continue;
-      this.#halves[at] = 0;
-      this.#halves[at + 1] = 0;
+      if (this.#u32Pairs[at] !== low || this.#u32Pairs[at + 1] !== high) continue;
+      this.#u32Pairs[at] = 0;
+      this.#u32Pairs[at + 1] = 0;
     }
   }
 }

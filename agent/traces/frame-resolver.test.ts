@@ -28,7 +28,7 @@ const traceOf = (kernelFrames: number, words: bigint[]) => ({
   execId: 0,
   startBoottimeNs: 0n,
   kernelFrames,
-  halves: new Uint32Array(BigUint64Array.from(words).buffer),
+  u32Pairs: new Uint32Array(BigUint64Array.from(words).buffer),
   runtimeFile: 0n,
 });
 

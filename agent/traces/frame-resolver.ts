@@ -199,7 +199,7 @@ export class FrameResolver {
     if (this.#count + this.#anonymous.count > this.#maxFrames) this.forget();
     const generation = this.#generation;
     const numbers: number[] = [];
-    const words = new Words(trace.halves);
+    const words = new Words(trace.u32Pairs);
     let isLasting = true;
     for (let i = 0; i < trace.kernelFrames; i++) {
       const frame = this.#kernelFrame(words, i);
@@ -228,15 +228,15 @@ export class FrameResolver {
         frames.set(`${frame.pid} ${frame.kind} ${textOf(frame.words)}`, frame);
     yield* this.#runtimes.nameAll([...frames.values()], ({ trace, at }, named) => {
       this.#count++;
-      this.#interpreted.add(trace, trace.halves, at, named);
+      this.#interpreted.add(trace, trace.u32Pairs, at, named);
     });
   }
 
   *#unnamedOf(trace: Trace): Generator<FrameOfTrace, void> {
-    const words = new Words(trace.halves);
+    const words = new Words(trace.u32Pairs);
     for (let i = trace.kernelFrames; i + 1 < words.length; i++) {
       const kind = words.kind(i);
-      if (isRuntime(kind) && !this.#interpreted.find(trace, trace.halves, i * 2))
+      if (isRuntime(kind) && !this.#interpreted.find(trace, trace.u32Pairs, i * 2))
         yield { trace, at: i * 2, ...this.#unnamedAt(trace, words, i) };
       if (kind === FrameKind.FILE || isRuntime(kind)) i++;
     }
@@ -434,12 +434,12 @@ export class FrameResolver {
 
   /** Two words: kind and operand, then one of the runtime's own. */
   #runtimeFrame(trace: Trace, words: Words, i: number): Frame {
-    const { halves } = trace;
-    const known = this.#interpreted.find(trace, halves, i * 2);
+    const { u32Pairs } = trace;
+    const known = this.#interpreted.find(trace, u32Pairs, i * 2);
     if (known) return known;
     this.#count++;
     const named = this.#runtimes.name(this.#unnamedAt(trace, words, i));
-    return this.#interpreted.add(trace, halves, i * 2, named);
+    return this.#interpreted.add(trace, u32Pairs, i * 2, named);
   }
 
   #unnamedAt({ pid, runtimeFile }: Trace, words: Words, i: number): UnnamedFrame {
@@ -489,16 +489,16 @@ export class FrameResolver {
   }
 }
 
-/** The words of a trace by halves: a BigInt for each of them would cost more than all else that is done here. */
+/** The words of a trace as u32 pairs, the lower half first: a BigInt for each of them would cost more than all else that is done here. */
 class Words {
-  readonly #halves: Uint32Array;
+  readonly #u32Pairs: Uint32Array;
 
-  constructor(halves: Uint32Array) {
-    this.#halves = halves;
+  constructor(u32Pairs: Uint32Array) {
+    this.#u32Pairs = u32Pairs;
   }
 
   get length(): number {
-    return this.#halves.length / 2;
+    return this.#u32Pairs.length / 2;
   }
 
   at(i: number): bigint {
@@ -506,11 +506,11 @@ class Words {
   }
 
   low(i: number): number {
-    return this.#halves[i * 2]!;
+    return this.#u32Pairs[i * 2]!;
   }
 
   high(i: number): number {
-    return this.#halves[i * 2 + 1]!;
+    return this.#u32Pairs[i * 2 + 1]!;
   }
 
   /** Bits 56 to 63: enum ef_frame_kind of a user frame. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { HashIndex } from './hash-index.ts';
 
 test('an index finds what a map would, through collisions, deletions and growth', () => {
-  // few lower halves next to each other, so that entries are probed past one another
+  // few values of the lower 32 bits, next to each other, so that entries are probed past one another
   const hash = fc.record({ low: fc.constantFrom(0, 1, 2, 3, 0x1000_0000, 0xffff_ffff), high: fc.nat(400) });
   const step = fc.record({ isSet: fc.boolean(), hash });
   fc.assert(

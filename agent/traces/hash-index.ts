@@ -1,5 +1,5 @@
 /**
- * 64-bit hashes → numbers from 0 on, in one array of numbers (open addressing, linear probing). Only the lower halves of
+ * 64-bit hashes → numbers from 0 on, in one array of numbers (open addressing, linear probing). Only the lower 32 bits of
  * the hashes stand in it: the owner says whether an entry is the one that is looked for.
  */
 

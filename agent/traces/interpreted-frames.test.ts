@@ -5,7 +5,7 @@ import { InterpretedFrames } from './interpreted-frames.ts';
 
 const PROCESS = { pid: toPid(7), execId: 1, startBoottimeNs: 5n };
 /** Of frames of two words each, from the second on. */
-const HALVES = Uint32Array.of(9, 9, 9, 9, 0xf000_0002, 0xf100_0000, 3, 0xffff_ffff);
+const U32_PAIRS = Uint32Array.of(9, 9, 9, 9, 0xf000_0002, 0xf100_0000, 3, 0xffff_ffff);
 const AT = 4;
 
 const at = (line: number): NamedRuntimeFrame => ({
@@ -18,9 +18,9 @@ function frameOf(
   frames: InterpretedFrames,
   name: () => NamedRuntimeFrame,
   process = PROCESS,
-  halves = HALVES,
+  u32Pairs = U32_PAIRS,
 ) {
-  return frames.find(process, halves, AT) ?? frames.add(process, halves, AT, name());
+  return frames.find(process, u32Pairs, AT) ?? frames.add(process, u32Pairs, AT, name());
 }
 
 /** Lines of one frame that is asked for six times, where naming it says these, and how often it was named. */
@@ -51,9 +51,9 @@ describe('a frame of a runtime', () => {
     let line = 0;
     const name = (): NamedRuntimeFrame => at(++line);
     const lines = [0, 1, 2, 3].map((k) => {
-      const halves = HALVES.slice();
-      halves[AT + k]! ^= 0x8000_0000;
-      return frameOf(frames, name, PROCESS, halves).lines[0]!.line;
+      const u32Pairs = U32_PAIRS.slice();
+      u32Pairs[AT + k]! ^= 0x8000_0000;
+      return frameOf(frames, name, PROCESS, u32Pairs).lines[0]!.line;
     });
     for (const other of [{ pid: toPid(8) }, { execId: 2 }, { startBoottimeNs: 6n }])
       lines.push(frameOf(frames, name, { ...PROCESS, ...other }).lines[0]!.line);

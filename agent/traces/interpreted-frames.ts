@@ -75,18 +75,18 @@ export class InterpretedFrames {
   }
 
   /**
-   * The frame of the two words from `halves[at]` on. Undefined: it is to be named, and added; that is so for what was not met
+   * The frame of the two words from `u32Pairs[at]` on. Undefined: it is to be named, and added; that is so for what was not met
    * before, and a few times again where naming it did not tell its line. Runs for each frame: no object is made for it.
    */
-  find(process: ProcessIdentity, halves: Uint32Array, at: number): Frame | undefined {
-    const node = this.#nodeOf(process, halves, at);
+  find(process: ProcessIdentity, u32Pairs: Uint32Array, at: number): Frame | undefined {
+    const node = this.#nodeOf(process, u32Pairs, at);
     return node && node.triesLeft === 0 ? node.frame : undefined;
   }
 
   /** Adds a frame that {@link find} did not find; a known frame stays as it was if no more is known now. */
-  add(process: ProcessIdentity, halves: Uint32Array, at: number, named: NamedRuntimeFrame): Frame {
-    const known = this.#nodeOf(process, halves, at);
-    if (!known) return this.#newNode(process, halves, at, named).frame;
+  add(process: ProcessIdentity, u32Pairs: Uint32Array, at: number, named: NamedRuntimeFrame): Frame {
+    const known = this.#nodeOf(process, u32Pairs, at);
+    if (!known) return this.#newNode(process, u32Pairs, at, named).frame;
     known.triesLeft--;
     if (named.lines.every(isPlaced)) {
       known.triesLeft = 0;
@@ -95,10 +95,10 @@ export class InterpretedFrames {
     return known.frame;
   }
 
-  #nodeOf(process: ProcessIdentity, halves: Uint32Array, at: number): IdentityNode | undefined {
+  #nodeOf(process: ProcessIdentity, u32Pairs: Uint32Array, at: number): IdentityNode | undefined {
     const execution = this.#executionOf(process);
-    let node = this.#byIdentity.get(hashOfWords(execution, halves, at));
-    while (node && !(node.execution === execution && hasWords(node, halves, at))) node = node.next;
+    let node = this.#byIdentity.get(hashOfWords(execution, u32Pairs, at));
+    while (node && !(node.execution === execution && hasWords(node, u32Pairs, at))) node = node.next;
     return node;
   }
 
@@ -115,19 +115,19 @@ export class InterpretedFrames {
 
   #newNode(
     process: ProcessIdentity,
-    halves: Uint32Array,
+    u32Pairs: Uint32Array,
     at: number,
     named: NamedRuntimeFrame,
   ): IdentityNode {
     const execution = this.#executionOf(process);
-    const hash = hashOfWords(execution, halves, at);
+    const hash = hashOfWords(execution, u32Pairs, at);
     const node = {
       execution,
       // signed: V8 makes an object of a larger number
-      operand: halves[at]! | 0,
-      head: halves[at + 1]! | 0,
-      low: halves[at + 2]! | 0,
-      high: halves[at + 3]! | 0,
+      operand: u32Pairs[at]! | 0,
+      head: u32Pairs[at + 1]! | 0,
+      low: u32Pairs[at + 2]! | 0,
+      high: u32Pairs[at + 3]! | 0,
       frame: this.#intern(process, named),
       triesLeft: named.lines.every(isPlaced) ? 0 : TRIES,
       next: this.#byIdentity.get(hash),
@@ -170,16 +170,16 @@ export class InterpretedFrames {
   }
 }
 
-function hashOfWords(execution: number, halves: Uint32Array, at: number): number {
-  const operand = halves[at]! ^ Math.imul(halves[at + 2]!, 31);
-  return (execution ^ Math.imul(operand, 31) ^ Math.imul(halves[at + 3]!, 961)) | 0;
+function hashOfWords(execution: number, u32Pairs: Uint32Array, at: number): number {
+  const operand = u32Pairs[at]! ^ Math.imul(u32Pairs[at + 2]!, 31);
+  return (execution ^ Math.imul(operand, 31) ^ Math.imul(u32Pairs[at + 3]!, 961)) | 0;
 }
 
-const hasWords = (node: IdentityNode, halves: Uint32Array, at: number): boolean =>
-  node.operand === (halves[at]! | 0) &&
-  node.head === (halves[at + 1]! | 0) &&
-  node.low === (halves[at + 2]! | 0) &&
-  node.high === (halves[at + 3]! | 0);
+const hasWords = (node: IdentityNode, u32Pairs: Uint32Array, at: number): boolean =>
+  node.operand === (u32Pairs[at]! | 0) &&
+  node.head === (u32Pairs[at + 1]! | 0) &&
+  node.low === (u32Pairs[at + 2]! | 0) &&
+  node.high === (u32Pairs[at + 3]! | 0);
 
 const isPlaced = ({ line, assembly }: RuntimeFrame): boolean => line > 0 || assembly !== undefined;
 

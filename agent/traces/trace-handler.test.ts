@@ -103,7 +103,7 @@ describe('the trace handler', () => {
           };
           const release = (interval: Interval): void => {
             for (const { trace, tid, threadName, timestamps } of groupsOf(interval))
-              add(got, `${store.read(trace).halves[0]}/${tid}/${threadName}`, timestamps.length);
+              add(got, `${store.read(trace).u32Pairs[0]}/${tid}/${threadName}`, timestamps.length);
             handler.release(interval);
           };
           for (const step of events) {
@@ -184,7 +184,7 @@ describe('the trace handler', () => {
           (g) =>
             [
               [
-                store.read(g.trace).halves[0],
+                store.read(g.trace).u32Pairs[0],
                 g.pid,
                 g.execId,
                 g.startBoottimeNs,

@@ -15,7 +15,7 @@ function record(hash: number, content: number, words = 4): Buffer {
 }
 
 const add = (store: TraceStore, bytes: Buffer): TraceId => store.add(bytes, 0, bytes.length);
-const contentOf = (store: TraceStore, id: TraceId): number => store.read(id).halves[0]!;
+const contentOf = (store: TraceStore, id: TraceId): number => store.read(id).u32Pairs[0]!;
 
 /** Of slabs that hold eight traces of four words each. */
 function smallStore(maxBytes = 4096): { store: TraceStore; forgotten: number[] } {
@@ -128,8 +128,8 @@ test('a record that claims more words than it has is read as far as it goes', ()
       bytes.writeUInt16LE(words, TRACE.words);
       bytes.writeUInt16LE(kernelFrames, TRACE.kernelFrames);
       const trace = store.read(add(store, bytes));
-      expect(trace.halves.length / 2).toBeLessThanOrEqual(Math.min(words, present));
-      expect(trace.kernelFrames).toBeLessThanOrEqual(trace.halves.length / 2);
+      expect(trace.u32Pairs.length / 2).toBeLessThanOrEqual(Math.min(words, present));
+      expect(trace.kernelFrames).toBeLessThanOrEqual(trace.u32Pairs.length / 2);
     }),
   );
 });

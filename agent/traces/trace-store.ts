@@ -19,20 +19,20 @@ import { HashIndex } from './hash-index.ts';
 export interface Trace extends Readonly<ProcessIdentity> {
   readonly kernelFrames: number;
   /** Kernel addresses, then the words of the user frames, each as its low and its high half: see ebpf/records.h. */
-  readonly halves: Uint32Array;
+  readonly u32Pairs: Uint32Array;
   /** Key of the file whose runtime has frames in place of native ones, 0 if none: the words may not name it. */
   readonly runtimeFile: bigint;
 }
 
 export interface TraceStoreOptions {
   maxBytes: number;
-  /** Makes BPF send the trace again when it next meets it: the halves of its hash. */
+  /** Makes BPF send the trace again when it is next sampled: its hash as a u32 pair. */
   forget(low: number, high: number): void;
   /** Numbers in a slab, a power of two. */
   slabNumbers?: number;
 }
 
-/** The numbers of a trace, of 32 bits each; behind them its halves, then room for the numbers of its frames. */
+/** The numbers of a trace, of 32 bits each; behind them its words as u32 pairs, then room for the numbers of its frames. */
 const HASH_LOW = 0;
 const HASH_HIGH = 1;
 const TGID = 2;
@@ -42,7 +42,7 @@ const START_HIGH = 5;
 const RUNTIME_LOW = 6;
 const RUNTIME_HIGH = 7;
 const KERNEL_FRAMES = 8;
-const HALVES = 9;
+const U32_COUNT = 9;
 const IS_SAMPLED = 10;
 /** New position, if the trace has moved. */
 const MOVED_TO = 11;
@@ -137,7 +137,7 @@ export class TraceStore {
     data[to + RUNTIME_LOW] = buffer.readUInt32LE(at + TRACE.runtimeFile);
     data[to + RUNTIME_HIGH] = buffer.readUInt32LE(at + TRACE.runtimeFile + 4);
     data[to + KERNEL_FRAMES] = kernelFrames;
-    data[to + HALVES] = words * 2;
+    data[to + U32_COUNT] = words * 2;
     buffer.copy(bytes, (to + HEADER) * 4, at + TRACE.frames, at + TRACE.frames + words * 8);
     this.#index.set(low, high, id);
     return id;
@@ -169,7 +169,7 @@ export class TraceStore {
       execId: data[at + EXEC_ID]!,
       startBoottimeNs: u64(data[at + START_LOW]!, data[at + START_HIGH]!),
       kernelFrames: data[at + KERNEL_FRAMES]!,
-      halves: data.subarray(at + HEADER, at + HEADER + data[at + HALVES]!),
+      u32Pairs: data.subarray(at + HEADER, at + HEADER + data[at + U32_COUNT]!),
       runtimeFile: u64(data[at + RUNTIME_LOW]!, data[at + RUNTIME_HIGH]!),
     };
   }
@@ -183,7 +183,7 @@ export class TraceStore {
     data[at + GENERATION] = generation;
     data[at + FRAMES] = frames.length;
     data[at + VIEW] = view;
-    data.set(frames, at + HEADER + data[at + HALVES]!);
+    data.set(frames, at + HEADER + data[at + U32_COUNT]!);
   }
 
   hasFrames(id: TraceId, generation: number): boolean {
@@ -203,7 +203,7 @@ export class TraceStore {
   mapFrames(id: TraceId, into: Uint32Array, map: (frame: number) => number): void {
     const { data } = this.#slab(id);
     const at = this.#offset(id);
-    const from = at + HEADER + data[at + HALVES]!;
+    const from = at + HEADER + data[at + U32_COUNT]!;
     for (let i = 0; i < into.length; i++) into[i] = map(data[from + i]!);
   }
 
@@ -311,7 +311,7 @@ export class TraceStore {
   #hasWords(id: number, kernelFrames: number, words: number, buffer: Buffer, from: number): boolean {
     const { data, bytes } = this.#slab(id);
     const at = this.#offset(id);
-    if (data[at + KERNEL_FRAMES] !== kernelFrames || data[at + HALVES] !== words * 2) return false;
+    if (data[at + KERNEL_FRAMES] !== kernelFrames || data[at + U32_COUNT] !== words * 2) return false;
     const own = (at + HEADER) * 4;
     return buffer.compare(bytes, own, own + words * 8, from, from + words * 8) === 0;
   }
@@ -330,7 +330,8 @@ export class TraceStore {
 }
 
 /** Numbers that the trace at a position takes. */
-const sizeOf = (data: Uint32Array, at: number): number => HEADER + (data[at + HALVES]! / 2) * NUMBERS_A_WORD;
+const sizeOf = (data: Uint32Array, at: number): number =>
+  HEADER + (data[at + U32_COUNT]! / 2) * NUMBERS_A_WORD;
 
 function* tracesIn({ first, data, used }: Slab): Generator<TraceId> {
   for (let at = UNUSED; at < used; at += sizeOf(data, at)) yield toTraceId(first + at);

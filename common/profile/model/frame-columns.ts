@@ -22,7 +22,7 @@ export class FrameColumns {
   readonly systemNames = [0];
   readonly files = [0];
   readonly startLines = [0];
-  /** Of locations; addresses as halves of 32 bits without a sign. */
+  /** Of locations; addresses as u32 pairs. */
   readonly mappings = [0];
   readonly addressesLow = [0];
   readonly addressesHigh = [0];
