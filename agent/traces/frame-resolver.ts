@@ -15,7 +15,7 @@ import { type ProcessIdentity, toKey } from '../records/records.ts';
 import type { NamedRuntimeFrame, UnnamedFrame } from '../runtimes/runtime-frames.ts';
 import type { Frame, FrameLine } from './frame.ts';
 import { InterpretedFrames, NO_MAPPING, type PlaceSources } from './interpreted-frames.ts';
-import { Texts } from './texts.ts';
+import { StringInterner } from './string-interner.ts';
 import type { Trace } from './trace-store.ts';
 
 /** The frames of a trace, leaf first. */
@@ -142,7 +142,7 @@ export class FrameResolver {
   readonly #markers = new Map<number, Frame>();
   #count = 0;
   readonly #unnamed = new Map<FileFrame, FramesOfFile>();
-  readonly #texts = new Texts();
+  readonly #strings = new StringInterner();
   /** By number. */
   #frames: Frame[] = [];
   /** Goes up where something was forgotten. */
@@ -271,7 +271,7 @@ export class FrameResolver {
     this.#interpreted.forget();
     this.#markers.clear();
     this.#unnamed.clear();
-    this.#texts.forget();
+    this.#strings.forget();
     this.#frames = [];
     this.#count = 0;
   }
@@ -318,9 +318,9 @@ export class FrameResolver {
 
   /** A mangled name only where it differs. */
   readonly #toLine = ({ function: name, systemName, file, line, column }: SymbolFrame): FrameLine => ({
-    function: this.#texts.intern(name),
-    systemName: systemName === name ? '' : this.#texts.intern(systemName),
-    file: this.#texts.intern(file),
+    function: this.#strings.intern(name),
+    systemName: systemName === name ? '' : this.#strings.intern(systemName),
+    file: this.#strings.intern(file),
     line,
     column,
   });

@@ -2,7 +2,7 @@
 
 import { basename } from 'node:path';
 import type { ColumnProfile } from '../../common/profile/model/frame-columns.ts';
-import { TextCache } from '../../common/profile/model/text-cache.ts';
+import { StringCache } from '../../common/profile/model/string-cache.ts';
 import { type DecodeResult, decodeColumns, OtlpError } from '../../common/profile/otlp/otlp-decode.ts';
 import { RecentRequests, requestId } from '../ingest/recent-requests.ts';
 import type { Store } from '../store/store.ts';
@@ -85,7 +85,7 @@ export class Importer {
       processName: basename(fileName).replace(/\..*$/, '') || 'imported',
     };
     try {
-      return decodeColumns(await readFile({ fileName, placement }, bytes), new TextCache());
+      return decodeColumns(await readFile({ fileName, placement }, bytes), new StringCache());
     } catch (error) {
       if (error instanceof NoReader) throw new ImportBusyError(error.message);
       if (error instanceof UnreadableFile) throw new ImportError(error.message);

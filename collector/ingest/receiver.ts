@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { type ObservedRequest, requestsTaken } from '../../common/base/observed.ts';
 import type { ColumnProfile } from '../../common/profile/model/frame-columns.ts';
 import { countEvents, type Profile } from '../../common/profile/model/profile.ts';
-import { TextCache } from '../../common/profile/model/text-cache.ts';
+import { StringCache } from '../../common/profile/model/string-cache.ts';
 import type { CounterReport } from '../../common/profile/otlp/counter-report.ts';
 import {
   type DecodeResult as Decoded,
@@ -69,7 +69,7 @@ export class Receiver {
   readonly #logger: Pick<Logger, 'error'>;
   readonly #limits: SenderLimits;
   readonly #recent: RecentRequests<ExportResult>;
-  readonly #texts = new TextCache();
+  readonly #texts = new StringCache();
   readonly #forwarder: PassedOn | undefined;
 
   constructor(

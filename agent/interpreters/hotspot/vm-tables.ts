@@ -49,22 +49,22 @@ export function readVmTables(
     offset: within('structOffset', stride),
     address: within('structAddress', stride),
   };
-  const texts = new Texts(memory);
+  const literals = new Literals(memory);
   const fields = new Map<string, VmField>();
   for (const entry of entriesOf(memory, structs, stride, at.typeName)) {
-    const typeName = texts.at(memory.word(entry + at.typeName));
+    const typeName = literals.at(memory.word(entry + at.typeName));
     if (!wanted.has(typeName)) continue;
     const typeString = memory.word(entry + at.typeString);
-    fields.set(`${typeName}.${texts.at(memory.word(entry + at.fieldName))}`, {
+    fields.set(`${typeName}.${literals.at(memory.word(entry + at.fieldName))}`, {
       offset: memory.word(entry + at.offset),
       address: memory.word(entry + at.address),
-      type: typeString === 0 ? '' : texts.at(typeString),
+      type: typeString === 0 ? '' : literals.at(typeString),
     });
   }
   const typeAt = { name: within('typeName', typeStride), size: within('typeSize', typeStride) };
   const sizes = new Map<string, number>();
   for (const entry of entriesOf(memory, types, typeStride, typeAt.name)) {
-    const name = texts.at(memory.word(entry + typeAt.name));
+    const name = literals.at(memory.word(entry + typeAt.name));
     if (wanted.has(name)) sizes.set(name, checkedSize(name, memory.word(entry + typeAt.size)));
   }
   return fields.size === 0 || sizes.size === 0 ? undefined : { fields, sizes };
@@ -98,7 +98,7 @@ function checkedSize(name: string, size: number): number {
 }
 
 /** The same few literals again and again. */
-class Texts {
+class Literals {
   readonly #memory: RuntimeMemory;
   readonly #known = new Map<number, string>();
 

@@ -1,4 +1,4 @@
-import { LOOSE_TEXTS, type Texts } from '../../../common/profile/model/frame-columns.ts';
+import { LOOSE_STRINGS, type StringsById } from '../../../common/profile/model/frame-columns.ts';
 import type { Frame } from '../store.ts';
 import { PairTable } from './pair-table.ts';
 
@@ -46,7 +46,7 @@ export class FrameTable {
   #lastPlace = { file: '', mapping: '', kind: '', binary: '', id: -1 };
   /** By text of a sender's: id of the string and 1. */
   #textIds = new Int32Array(0);
-  #texts: Texts | undefined;
+  #texts: StringsById | undefined;
   #generation = 0;
 
   constructor({ keepsLines = false } = {}) {
@@ -87,10 +87,10 @@ export class FrameTable {
   }
 
   /** Id of a text of a sender's. */
-  textId(texts: Texts, text: number): number {
-    if (text >= LOOSE_TEXTS) return this.#internString(texts.text(text));
+  textId(texts: StringsById, text: number): number {
+    if (text >= LOOSE_STRINGS) return this.#internString(texts.text(text));
     if (texts !== this.#texts || texts.generation !== this.#generation) {
-      this.forgetTexts();
+      this.forgetStrings();
       this.#texts = texts;
       this.#generation = texts.generation;
     }
@@ -103,7 +103,7 @@ export class FrameTable {
   }
 
   /** Gives back what only is there for more of the same sender's texts. */
-  forgetTexts(): void {
+  forgetStrings(): void {
     this.#texts = undefined;
     this.#textIds = new Int32Array(0);
   }

@@ -5,18 +5,18 @@
 import type { FrameType, Func, Line, Location, Profile } from './profile.ts';
 
 /** Texts by id; 0 is ''. */
-export interface Texts {
-  /** Ids below {@link LOOSE_TEXTS} mean the same as long as this does not change. */
+export interface StringsById {
+  /** Ids below {@link LOOSE_STRINGS} mean the same as long as this does not change. */
   readonly generation: number;
   text(id: number): string;
 }
 
 /** Ids from here on mean something in one request only. */
-export const LOOSE_TEXTS = 2 ** 24;
+export const LOOSE_STRINGS = 2 ** 24;
 
 /** Index 0 is the zero value, as in {@link Profile}. */
 export class FrameColumns {
-  readonly texts: Texts;
+  readonly texts: StringsById;
   /** Of functions; texts as ids. */
   readonly names = [0];
   readonly systemNames = [0];
@@ -36,7 +36,7 @@ export class FrameColumns {
   /** By location, where there is any. */
   readonly generated = new Map<number, string>();
 
-  constructor(texts: Texts) {
+  constructor(texts: StringsById) {
     this.texts = texts;
   }
 
@@ -109,7 +109,7 @@ export function wholeProfile({ frames, ...rest }: ColumnProfile): Profile {
 }
 
 export function columnProfile({ functions, locations, ...rest }: Profile): ColumnProfile {
-  const texts = new TextList();
+  const texts = new StringList();
   const frames = new FrameColumns(texts);
   for (const { name, systemName, filename, startLine } of functions.slice(1))
     frames.addFunction(texts.idOf(name), texts.idOf(systemName), texts.idOf(filename), startLine);
@@ -122,7 +122,7 @@ export function columnProfile({ functions, locations, ...rest }: Profile): Colum
   return { ...rest, frames };
 }
 
-class TextList implements Texts {
+class StringList implements StringsById {
   readonly generation = 0;
   readonly #texts = [''];
   readonly #ids = new Map([['', 0]]);

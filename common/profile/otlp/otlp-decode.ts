@@ -18,7 +18,7 @@ import {
   type ProfileType,
   type ValueType,
 } from '../model/profile-type.ts';
-import { TextCache } from '../model/text-cache.ts';
+import { StringCache } from '../model/string-cache.ts';
 import { EntryMap, IndexRoom, SequenceTable } from './index-tables.ts';
 import { type Attributes, BadSample, DictionaryReader, number, ROLE, text } from './otlp-dictionary.ts';
 import { FILE_LIMITS, scanJson } from './otlp-json-scan.ts';
@@ -75,7 +75,7 @@ const OWN_KEYS: ReadonlySet<string> = new Set([
 
 /** @throws OtlpError */
 export function decodeOtlp(bytes: Uint8Array): DecodeResult {
-  const { profiles, ...rest } = decodeColumns(bytes, new TextCache());
+  const { profiles, ...rest } = decodeColumns(bytes, new StringCache());
   return { profiles: profiles.map(wholeProfile), ...rest };
 }
 
@@ -83,7 +83,7 @@ export function decodeOtlp(bytes: Uint8Array): DecodeResult {
  * @param texts what is kept from one request to the next; the profiles are good until the next begins
  * @throws OtlpError
  */
-export function decodeColumns(bytes: Uint8Array, texts: TextCache): DecodeResult<ColumnProfile> {
+export function decodeColumns(bytes: Uint8Array, texts: StringCache): DecodeResult<ColumnProfile> {
   scanRequest(bytes);
   texts.beginRequest();
   try {
@@ -111,7 +111,7 @@ export function decodeOtlpJson(json: string, limits = FILE_LIMITS): DecodeResult
   return decodeOtlp(bytes);
 }
 
-function decodeRequest(reader: ProtoReader, texts: TextCache): DecodeResult<ColumnProfile> {
+function decodeRequest(reader: ProtoReader, texts: StringCache): DecodeResult<ColumnProfile> {
   const result: DecodeResult<ColumnProfile> = {
     profiles: [],
     rejected: 0,
@@ -187,7 +187,7 @@ function eventsOf({ timestamps, values }: WireSample, areCounts: boolean): numbe
 /** What the profiles of a request share. */
 class RequestState {
   readonly dictionary: DictionaryReader;
-  readonly texts: TextCache;
+  readonly texts: StringCache;
   readonly result: DecodeResult<ColumnProfile>;
   readonly sample = new WireSample();
   readonly lines = new WireLines();
@@ -203,7 +203,7 @@ class RequestState {
   readonly locations: EntryMap;
   readonly stacks: EntryMap;
 
-  constructor(dictionary: DictionaryReader, texts: TextCache, result: DecodeResult<ColumnProfile>) {
+  constructor(dictionary: DictionaryReader, texts: StringCache, result: DecodeResult<ColumnProfile>) {
     this.dictionary = dictionary;
     this.texts = texts;
     this.result = result;

@@ -3,7 +3,7 @@
 import { bytesTag, fixed64Tag, IntList, type ProtoReader, varintTag } from '../../protobuf/proto-reader.ts';
 import { isFrameType } from '../model/frame-types.ts';
 import { type FrameType, GENERATED_PLACE } from '../model/profile.ts';
-import type { TextCache } from '../model/text-cache.ts';
+import type { StringCache } from '../model/string-cache.ts';
 import { type Ranges, TABLE } from './otlp-request.ts';
 
 type Value = string | number;
@@ -47,7 +47,7 @@ const UNKNOWN_PLACE: Place = { type: '', generated: '' };
 export class DictionaryReader {
   readonly reader: ProtoReader;
   readonly #tables: readonly Ranges[];
-  readonly #texts: TextCache;
+  readonly #texts: StringCache;
   /** By string: id of its text and 1. */
   readonly #strings: Int32Array;
   readonly #attributes: (readonly [string, Value] | undefined)[] = [];
@@ -58,7 +58,7 @@ export class DictionaryReader {
   readonly #places: (Place | undefined)[] = [];
   readonly #indices = new IntList();
 
-  constructor(reader: ProtoReader, tables: readonly Ranges[], texts: TextCache) {
+  constructor(reader: ProtoReader, tables: readonly Ranges[], texts: StringCache) {
     this.reader = reader;
     this.#tables = tables;
     this.#texts = texts;

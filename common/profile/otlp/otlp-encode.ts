@@ -20,7 +20,7 @@ import {
 } from '../model/profile.ts';
 import { MAX_VALUE, type ProfileType, type ValueType } from '../model/profile-type.ts';
 import { isOfSample, mayBeOfSample } from '../model/sample-attributes.ts';
-import { FILENAME, FunctionTexts, NAME, START_LINE, SYSTEM_NAME } from './function-texts.ts';
+import { FILENAME, FunctionStrings, NAME, START_LINE, SYSTEM_NAME } from './function-strings.ts';
 import { EntryTable, StringTable } from './otlp-tables.ts';
 
 export interface ScopeInfo {
@@ -76,7 +76,7 @@ export function splitProfile(profile: Profile, maxSamples: number): Profile[] {
 export class OtlpEncoder {
   readonly #info: ScopeInfo;
   readonly #strings = new StringTable(5);
-  readonly #texts = new FunctionTexts(this.#strings);
+  readonly #texts = new FunctionStrings(this.#strings);
   readonly #mappingTable = new EntryTable(1, 4096);
   readonly #locationTable = new EntryTable(2, 32 << 10);
   readonly #functionTable = new EntryTable(3, 16 << 10);

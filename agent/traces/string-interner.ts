@@ -1,5 +1,5 @@
 /** One string for all equal ones: a worker sends a copy of the path of a file with each of its addresses. */
-export class Texts {
+export class StringInterner {
   #known = new Map<string, string>();
 
   intern(text: string): string {

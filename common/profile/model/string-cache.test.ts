@@ -1,20 +1,20 @@
 import { expect, it } from 'vitest';
-import { LOOSE_TEXTS } from './frame-columns.ts';
-import { TextCache } from './text-cache.ts';
+import { LOOSE_STRINGS } from './frame-columns.ts';
+import { StringCache } from './string-cache.ts';
 
-const read = (cache: TextCache, text: string): string => {
+const read = (cache: StringCache, text: string): string => {
   const bytes = Buffer.from(`<${text}>`);
   return cache.read(bytes, 1, bytes.length - 1);
 };
 
 it('reads any text', () => {
-  const cache = new TextCache();
+  const cache = new StringCache();
   for (const text of ['', 'main', 'naïve', '世界', 'x'.repeat(5000), 'main', 'naïve'])
     expect(read(cache, text)).toBe(text);
 });
 
 it('reads texts right before and after it was full', () => {
-  const cache = new TextCache();
+  const cache = new StringCache();
   const texts = Array.from({ length: 12_000 }, (_, i) => `${i} ${'x'.repeat(1000)}`);
   for (let round = 0; round < 2; round++)
     for (const text of texts) expect(read(cache, text) === text).toBe(true);
@@ -24,7 +24,7 @@ it('is not slowed down by texts that were made to have one hash', () => {
   // flips of the highest bit go through a multiplication as they are, so the next word can take them back
   const block = (isFlipped: boolean): number[] =>
     isFlipped ? [0, 0, 0, 0x80, 0, 0, 1, 0x80] : Array(8).fill(0);
-  const cache = new TextCache();
+  const cache = new StringCache();
   for (let i = 0; i < 1024; i++) {
     const bytes = Buffer.from(Array.from({ length: 10 }, (_, bit) => block(((i >> bit) & 1) === 1)).flat());
     expect(cache.read(bytes, 0, bytes.length)).toBe(bytes.toString());
@@ -33,13 +33,13 @@ it('is not slowed down by texts that were made to have one hash', () => {
 });
 
 it('gives a text one number until it forgets all, and those that it does not keep one until the next request', () => {
-  const cache = new TextCache();
+  const cache = new StringCache();
   const idOf = (text: string): number => cache.idOf(Buffer.from(text), 0, Buffer.byteLength(text));
   const long = 'y'.repeat(5000);
   const main = idOf('main');
   expect([idOf(''), cache.text(0)]).toEqual([0, '']);
   const loose = idOf(long);
-  expect([loose >= LOOSE_TEXTS, cache.text(loose)]).toEqual([true, long]);
+  expect([loose >= LOOSE_STRINGS, cache.text(loose)]).toEqual([true, long]);
   cache.beginRequest();
   expect([idOf('main'), cache.text(main), cache.generation]).toEqual([main, 'main', 0]);
   for (let i = 0; i < 10_000; i++) idOf(`${i} ${'x'.repeat(1000)}`);

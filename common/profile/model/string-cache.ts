@@ -1,4 +1,4 @@
-import { LOOSE_TEXTS, type Texts } from './frame-columns.ts';
+import { LOOSE_STRINGS, type StringsById } from './frame-columns.ts';
 
 /** More bytes are not remembered: requests of one sender repeat far fewer. */
 const MAX_BYTES = 8 << 20;
@@ -15,7 +15,7 @@ const FIRST_BYTES = 64 << 10;
  * Texts of one request are mostly those of the one before. They are found by their bytes, so that a known one costs no new
  * string, and is the same string: what is looked up by it later need not hash it anew.
  */
-export class TextCache implements Texts {
+export class StringCache implements StringsById {
   generation = 0;
   /** Open addressing; a slot holds an id, 0 when free. */
   #slots = new Int32Array(FIRST_SLOTS);
@@ -41,7 +41,7 @@ export class TextCache implements Texts {
   }
 
   text(id: number): string {
-    return id < LOOSE_TEXTS ? this.#texts[id]! : this.#loose[id - LOOSE_TEXTS]!;
+    return id < LOOSE_STRINGS ? this.#texts[id]! : this.#loose[id - LOOSE_STRINGS]!;
   }
 
   /** What the bytes say in UTF-8. */
@@ -70,7 +70,7 @@ export class TextCache implements Texts {
   }
 
   #keepLoose(text: string): number {
-    return this.#loose.push(text) - 1 + LOOSE_TEXTS;
+    return this.#loose.push(text) - 1 + LOOSE_STRINGS;
   }
 
   #isSame(id: number, bytes: Buffer, start: number, length: number): boolean {

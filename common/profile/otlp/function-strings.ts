@@ -13,7 +13,7 @@ export const FILENAME = 2;
 export const START_LINE = 3;
 const NUMBERS = 4;
 
-export class FunctionTexts {
+export class FunctionStrings {
   readonly #strings: StringTable;
   #functions: readonly Func[] = [];
   #generation = 0;
