@@ -377,7 +377,7 @@ export class Controller {
     this.#files.close();
   }
 
-  /** Resolves when the tables of all files that were met so far are there, or after `limitMs`. */
+  /** Resolves when the tables of all files that were reported so far are there, or after `limitMs`. */
   tablesReady(limitMs: number): Promise<void> {
     this.#tracer.drain();
     return this.#executables.settled(limitMs);

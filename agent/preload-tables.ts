@@ -37,7 +37,7 @@ async function reportFile(
   try {
     return tracer.reportFile(found.fd);
   } catch {
-    // Linux can't run programs on demand: it is met by a sample like any other
+    // Linux can't run programs on demand: it is reported by a sample like any other
     return undefined;
   } finally {
     closeFile(found);

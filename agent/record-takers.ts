@@ -35,7 +35,7 @@ export interface RecordParts {
   processes: Pick<ProcessManager, 'onProcess' | 'onExit'>;
   views: Pick<RootViews, 'forget'>;
   executables: Pick<Executables, 'onFile'>;
-  attached: Pick<ProcessRuntimes, 'onMet' | 'forget'>;
+  attached: Pick<ProcessRuntimes, 'onDetected' | 'forget'>;
   runtimes: Pick<RuntimeFrames, 'beginBatch' | 'onFunction' | 'forget'>;
   sourceMaps: Pick<SourceMaps, 'forgetProcess'> | undefined;
   pdbs: Pick<PdbLines, 'forgetProcess'>;
@@ -65,7 +65,7 @@ export class RecordTakers implements RecordConsumer {
           this.#onceNamed(readExitRecord(buffer, at), (record) => this.#onExit(record)),
         [RecordType.FILE]: (buffer, at, size) => executables.onFile(readFileRecord(buffer, at, size)),
         [RecordType.THREAD]: (buffer, at, size) => parts.threadTimes.onThread(buffer, at, size),
-        [RecordType.RUNTIME]: (buffer, at) => attached.onMet(readRuntimeRecord(buffer, at)),
+        [RecordType.RUNTIME]: (buffer, at) => attached.onDetected(readRuntimeRecord(buffer, at)),
         [RecordType.FUNCTION]: (buffer, at, size) =>
           runtimes.onFunction(readFunctionRecord(buffer, at, size)),
       },

@@ -16,7 +16,7 @@
 #define ATTACH_FIRST_WAIT_NS 50000000ULL
 #define ATTACH_MAX_WAIT_NS 60000000000ULL
 
-/* `m`: where the runtime was met, its file or code that no file backs. */
+/* `m`: where the runtime was detected, its file or code that no file backs. */
 static __always_inline void ask_user_space(struct ef_scratch *s, const struct ef_mapping *m, u64 *ask_again_ns,
 					   u64 *wait_ns, u32 runtime, u32 is_attached)
 {

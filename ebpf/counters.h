@@ -51,7 +51,7 @@
 	X(python_read_failed, "Reads of CPython's state that failed: the rest is native only") \
 	X(python_not_code, "Python frames whose code is no code object: the rest is native only") \
 	X(v8_read_failed, "Reads of V8's frames and objects that failed: shown as native code, or without the place") \
-	X(v8_processes, "Processes in which V8 was met") \
+	X(v8_processes, "Processes in which V8 was detected") \
 	X(sampler_missing, "Internal: timer ticks that found no sampler") \
 	X(v8_not_object, "JavaScript frames whose function is no object: shown as native code") \
 	X(stacks_deferred, "User stacks left to be read on return to user space: a stack page was not resident") \

@@ -86,7 +86,7 @@ struct {
 	__type(value, struct ef_process_runtimes);
 } process_runtimes SEC(".maps");
 
-/* The sampler is replaced by one with more runtimes when a runtime is first met; see enum ef_sampler_slot. */
+/* The sampler is replaced by one with more runtimes when a runtime is first detected; see enum ef_sampler_slot. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, EF_SAMPLER_SLOT_MAX);

@@ -86,7 +86,7 @@ struct ef_scratch {
 	u32 next_mapping;
 	u32 is_return_address;
 	u32 is_leaf;
-	/* past the leaf: its kept register is still known, or that of the caller was found */
+	/* past the leaf: its callee-saved register is still known, or that of the caller was found */
 	u32 knows_kept;
 	u32 found_kept;
 	/* past a signal frame all registers are known, as in a leaf */

@@ -167,14 +167,14 @@ struct ef_file {
 	char path[EF_PATH_BYTES];
 };
 
-/* A process in which a runtime was met that user space has to attach to, or code that no file backs of nobody knows which
+/* A process in which a runtime was detected that user space has to attach to, or code that no file backs of nobody knows which
  * runtime: see ebpf/attach.h. */
 struct ef_runtime_met {
 	__u16 type;
 	__u16 is_attached; /* what user space found before does not suffice */
 	__u32 runtime;     /* enum ef_runtime; EF_RUNTIME_NONE: which ones does the process have? */
 	struct ef_process_id process;
-	__u64 key;  /* of the runtime's file; 0: met was code that no file backs, and the file is to be found */
+	__u64 key;  /* of the runtime's file; 0: what was seen is code that no file backs, and the file is to be found */
 	__u64 base; /* address in the process at which offset 0 of the file would be; 0 without a file */
 };
 
@@ -247,8 +247,8 @@ enum ef_value_kind {
 };
 
 /*
- * The kept register (x86-64: rbx) is one that callees preserve and that some CFA counts from, as that of the dynamic
- * linker's trampoline does. Only files with such a rule say what becomes of it.
+ * What becomes of the callee-saved register (x86-64: rbx) that some CFA counts from, as that of the dynamic linker's
+ * trampoline does. Only files with such a rule say it.
  */
 enum ef_kept {
 	EF_KEPT_UNKNOWN = 0,
@@ -265,7 +265,7 @@ struct ef_rule {
 	__u8 fp_kind;
 	__u8 ra_kind;
 	__s32 cfa_offset;
-	__s32 cfa_offset2; /* of EF_RULE_CFA: enum ef_kept, or where the kept register is saved, CFA + a negative offset */
+	__s32 cfa_offset2; /* of EF_RULE_CFA: enum ef_kept, or where the callee-saved register is saved, CFA + a negative offset */
 	__s16 fp_offset;
 	__s16 ra_offset;
 };

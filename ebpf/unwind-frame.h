@@ -97,7 +97,7 @@ static __always_inline int step_signal(struct ef_scratch *s)
 	return s->state.pc ? STEP_NEXT : STEP_DONE;
 }
 
-/* The value of the register that a CFA counts from. Past the leaf fp, sp and perhaps the kept register are known. */
+/* The value of the register that a CFA counts from. Past the leaf fp, sp and perhaps the callee-saved register are known. */
 static __always_inline int base_register(struct ef_scratch *s, u32 number, u64 *value)
 {
 	if (number == REG_SP)

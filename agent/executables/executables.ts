@@ -1,5 +1,5 @@
 /**
- * Executables: opens what BPF met, has its table made and installed, and names its addresses.
+ * Executables: opens what BPF reports, has its table made and installed, and names its addresses.
  *
  * A file event goes through three steps. Opening comes first and at once, because the process may be about to
  * end; then the file waits, open, for the one worker that makes tables; then the table goes to the kernel, and before it
@@ -160,7 +160,7 @@ export class Executables {
     return this.#known.get(key);
   }
 
-  /** All executables that were met and not evicted. */
+  /** All executables that were reported and not evicted. */
   all(): Executable[] {
     return this.#known.all();
   }

@@ -8,7 +8,7 @@ import type { FileIdentity } from './files/open-file.ts';
 export const VDSO_KEY = toFileKey('0000000000000001');
 const VDSO_NAME = '[vdso]';
 
-/** The executables that BPF met, by the key that BPF gives them; of too many the one that was not asked for longest is dropped. */
+/** The executables that BPF reported, by the key that BPF gives them; of too many the one that was not asked for longest is dropped. */
 export class KnownExecutables {
   readonly #byKey: LRUCache<FileKey, Executable>;
   /** Apart from the others: BPF reports it never, so it must not be dropped. */

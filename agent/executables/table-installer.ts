@@ -28,7 +28,7 @@ export class TableInstaller {
     broken: 0,
     installFailed: 0,
     badFdes: 0,
-    /** With rules of the separate file that has their debug information. */
+    /** With rules of a debug file. */
     separateRules: 0,
     /** Files with a language runtime that is unwound, and such with one that can't be. */
     runtimes: 0,

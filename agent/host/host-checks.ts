@@ -231,7 +231,7 @@ function checkOpenFiles({ openFiles, cpus }: HostFacts): Check {
     ? fatal('open files', `at most ${openFiles}, and ${least} are needed on ${cpus} CPUs`, fix)
     : degraded(
         'open files',
-        `at most ${openFiles}: programs may stay nameless where many are met at once`,
+        `at most ${openFiles}: programs may stay nameless where many start at once`,
         fix,
       );
 }

@@ -4,7 +4,7 @@
  *
  * The life of a runtime, in the order in which things happen:
  *
- * 1. DETECT, per file. A file that was met for the first time is read by the worker that makes unwind tables; each
+ * 1. DETECT, per file. A file that is reported for the first time is read by the worker that makes unwind tables; each
  *    plug-in is asked whether it is one of its own (`detect`). What it finds is data: facts for naming later, and
  *    `entry`, the value of the runtime's BPF map under the file's key. It parses foreign bytes: every size and
  *    count has a cap, and a throw costs this file its runtime, nothing else.

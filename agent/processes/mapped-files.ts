@@ -12,7 +12,7 @@ export interface MappedFile {
   link: string;
 }
 
-/** A machine with more has its other programs met as they are sampled. */
+/** A machine with more has its other programs reported as they are sampled. */
 const MAX_PROCESSES = 16_384;
 /** Programs whose mappings are read, each once; a browser has 1 MiB of them. */
 const MAX_PROGRAMS = 64;

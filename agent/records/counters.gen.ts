@@ -43,7 +43,7 @@ export const BPF_COUNTERS = [
   { name: 'python_read_failed', text: "Reads of CPython's state that failed: the rest is native only" },
   { name: 'python_not_code', text: "Python frames whose code is no code object: the rest is native only" },
   { name: 'v8_read_failed', text: "Reads of V8's frames and objects that failed: shown as native code, or without the place" },
-  { name: 'v8_processes', text: "Processes in which V8 was met" },
+  { name: 'v8_processes', text: "Processes in which V8 was detected" },
   { name: 'sampler_missing', text: "Internal: timer ticks that found no sampler" },
   { name: 'v8_not_object', text: "JavaScript frames whose function is no object: shown as native code" },
   { name: 'stacks_deferred', text: "User stacks left to be read on return to user space: a stack page was not resident" },

@@ -45,11 +45,11 @@ export interface ExitRecord extends ProcessIdentity {
   ktimeNs: bigint;
 }
 
-/** A runtime was met that user space has to attach to. */
+/** A runtime was detected that user space has to attach to. */
 export interface RuntimeRecord extends ProcessIdentity {
   /** enum ef_runtime. */
   runtime: number;
-  /** Of the runtime's file; undefined: what was met is code that no file backs. */
+  /** Of the runtime's file; undefined: what was seen is code that no file backs. */
   key: FileKey | undefined;
   /** Address at which offset 0 of that file would be. */
   base: number;

@@ -11,7 +11,7 @@ const KEY = toFileKey('00000000000000aa');
 const PID = toPid(4711);
 const FILE = { runtime: 'hotspot', version: '17.0.1', facts: 'of the file', entry: new Uint8Array(0) };
 
-const met = (fields: Partial<RuntimeRecord> = {}): RuntimeRecord => ({
+const detected = (fields: Partial<RuntimeRecord> = {}): RuntimeRecord => ({
   pid: PID,
   execId: 1,
   startBoottimeNs: 5n,
@@ -74,7 +74,7 @@ describe('runtimes of processes', () => {
   });
 
   it('are attached to, and let go when they end', () => {
-    runtimes.onMet(met());
+    runtimes.onDetected(detected());
     expect(attach).toHaveBeenCalledWith(expect.anything(), 4096, 'of the file');
     const entry = map.entries.get('4711/1')!;
     expect(entry.readBigUInt64LE(ATTACHMENT.fileKey)).toBe(0xaan);
@@ -87,37 +87,37 @@ describe('runtimes of processes', () => {
 
   it('that are starting are asked for again', () => {
     attach.mockReturnValueOnce(undefined);
-    runtimes.onMet(met());
+    runtimes.onDetected(detected());
     expect(runtimes.stats).toMatchObject({ notYet: 1, attached: 0 });
-    runtimes.onMet(met());
+    runtimes.onDetected(detected());
     expect(runtimes.stats).toMatchObject({ notYet: 1, attached: 1 });
   });
 
   it('have an entry that is written again only where it says more, or is gone', () => {
-    runtimes.onMet(met());
-    runtimes.onMet(met({ isAttached: true }));
+    runtimes.onDetected(detected());
+    runtimes.onDetected(detected({ isAttached: true }));
     expect(map.writes).toBe(1);
     attach.mockReturnValueOnce(found(2));
-    runtimes.onMet(met({ isAttached: true }));
+    runtimes.onDetected(detected({ isAttached: true }));
     expect(map.writes).toBe(2);
-    runtimes.onMet(met());
+    runtimes.onDetected(detected());
     expect(map.writes).toBe(3);
   });
 
-  it('are found by their file where only their code was met', () => {
-    const record = met({ key: undefined, base: 0 });
-    runtimes.onMet(record);
+  it('are found by their file where only their code was seen', () => {
+    const record = detected({ key: undefined, base: 0 });
+    runtimes.onDetected(record);
     expect(runtimes.stats.noFile).toBe(1);
     place = { runtime: 'hotspot', key: KEY, base: 8192 };
-    runtimes.onMet(record);
+    runtimes.onDetected(record);
     expect(attach).toHaveBeenCalledWith(expect.anything(), 8192, 'of the file');
   });
 
   it('are looked for once where BPF asks which a process has, and not attached to before their turn', () => {
-    const question = met({ runtime: Runtime.NONE, key: undefined, base: 0 });
-    runtimes.onMet(question);
+    const question = detected({ runtime: Runtime.NONE, key: undefined, base: 0 });
+    runtimes.onDetected(question);
     place = { runtime: 'hotspot', key: KEY, base: 8192 };
-    runtimes.onMet(question);
+    runtimes.onDetected(question);
     const process = { pid: PID, execId: 1, startBoottimeNs: 5n };
     expect(map.told).toEqual([
       [process, [], true],
@@ -131,14 +131,14 @@ describe('runtimes of processes', () => {
     attach.mockImplementation(() => {
       throw new UnsupportedRuntime('it has 17 code heaps');
     });
-    for (let i = 0; i < 4; i++) runtimes.onMet(met());
+    for (let i = 0; i < 4; i++) runtimes.onDetected(detected());
     // it may be starting
     expect(told).toEqual([]);
-    for (let i = 0; i < 4; i++) runtimes.onMet(met());
+    for (let i = 0; i < 4; i++) runtimes.onDetected(detected());
     expect(attach).toHaveBeenCalledTimes(5);
     expect(told).toEqual(["hotspot 17.0.1 can't be attached to: it has 17 code heaps"]);
     // another program under the same number
-    runtimes.onMet(met({ execId: 2 }));
+    runtimes.onDetected(detected({ execId: 2 }));
     expect(attach).toHaveBeenCalledTimes(6);
     expect(runtimes.stats).toMatchObject({ refused: 1, failed: 0, notYet: 5 });
   });
@@ -147,27 +147,27 @@ describe('runtimes of processes', () => {
     attach.mockImplementation(() => {
       throw new TypeError('an error of the plug-in');
     });
-    runtimes.onMet(met());
+    runtimes.onDetected(detected());
     expect(runtimes.stats).toMatchObject({ failed: 1, refused: 0 });
     expect(told[0]).toMatch(/TypeError: an error of the plug-in/);
   });
 
   it('wait where attaching to all of them has taken too long', () => {
     attach.mockReturnValue(undefined);
-    for (let i = 0; i < 30; i++) runtimes.onMet(met());
+    for (let i = 0; i < 30; i++) runtimes.onDetected(detected());
     expect(runtimes.stats).toMatchObject({ notYet: 20, costly: 10 });
   });
 
   it('count where the map is full', () => {
     map.isFull = true;
-    runtimes.onMet(met());
+    runtimes.onDetected(detected());
     expect(runtimes.stats).toMatchObject({ attached: 0, unpublished: 1 });
     expect(runtimes.factsOf(PID, hotspot)).toBeUndefined();
   });
 
   it('other than those that are attached to are left alone', () => {
-    runtimes.onMet(met({ runtime: Runtime.V8 }));
-    runtimes.onMet(met({ key: toFileKey('00000000000000bb') }));
+    runtimes.onDetected(detected({ runtime: Runtime.V8 }));
+    runtimes.onDetected(detected({ key: toFileKey('00000000000000bb') }));
     expect(attach).not.toHaveBeenCalled();
     expect(runtimes.stats.noFile).toBe(1);
   });

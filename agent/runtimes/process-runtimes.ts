@@ -1,5 +1,5 @@
 /**
- * Attaches to the runtimes of processes, for plug-ins that need it: BPF says in which process a runtime was met, the
+ * Attaches to the runtimes of processes, for plug-ins that need it: BPF says in which process a runtime was detected, the
  * plug-in reads that process's memory, and what it found goes into the runtime's BPF map. BPF asks again about a process
  * that is not ready yet, less and less often: docs/decisions/runtimes/file-or-process-state.md.
  */
@@ -138,8 +138,8 @@ export class ProcessRuntimes {
     return this.#attached.get(processKey(pid, plugin))?.facts;
   }
 
-  /** BPF has met a runtime, or code that may be its, in a process of which it lacks something. */
-  onMet(record: RuntimeRecord): void {
+  /** BPF has detected a runtime, or code that may be its, in a process of which it lacks something. */
+  onDetected(record: RuntimeRecord): void {
     if (record.runtime === Runtime.NONE) {
       this.#tellRuntimes(record);
       return;

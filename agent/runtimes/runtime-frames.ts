@@ -122,7 +122,7 @@ export class RuntimeFrames {
     this.#memories = new ProcessMemories(reader);
   }
 
-  /** Frames that are named from now on were met later than those named so far. */
+  /** Frames that are named from now on are newer than those named so far. */
   beginBatch(): void {
     this.#memories.renew();
   }

@@ -1,5 +1,5 @@
 /**
- * The sampler, which is loaded without any runtime, and again with one more each time that one is met on this machine:
+ * The sampler, which is loaded without any runtime, and again with one more each time that one is detected on this machine:
  * a machine pays for no code and no map of a runtime that it does not run.
  *
  * The events run a program of two lines, `tick`, which jumps to whatever stands in slot 0 of a program array. A wider

@@ -28,7 +28,7 @@ export interface TracerOptions {
   /** Sample only these processes and their children; undefined: every process. */
   targets?: Pid[];
   maxTableBytes: number;
-  /** All that are known: each is loaded once it is met. */
+  /** All that are known: each is loaded once it is detected. */
   runtimes: readonly RuntimePlugin[];
   /** Limit for the agent and its BPF maps; undefined: none. */
   maxMemoryBytes?: number;

@@ -136,7 +136,7 @@ export class FrameTables {
   }
 }
 
-/** Does its address mean the same wherever it is met? It does in files, and says nothing more where it has no name. */
+/** Does its address mean the same wherever it is sampled? It does in files, and says nothing more where it has no name. */
 const hasPlace = ({ mapping, lines }: Frame): boolean =>
   mapping.fileId !== '' || (mapping.filename !== '' && lines.length === 0);
 

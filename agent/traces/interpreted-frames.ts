@@ -75,7 +75,7 @@ export class InterpretedFrames {
   }
 
   /**
-   * The frame of the two words from `u32Pairs[at]` on. Undefined: it is to be named, and added; that is so for what was not met
+   * The frame of the two words from `u32Pairs[at]` on. Undefined: it is to be named, and added; that is so for what was not seen
    * before, and a few times again where naming it did not tell its line. Runs for each frame: no object is made for it.
    */
   find(process: ProcessIdentity, u32Pairs: Uint32Array, at: number): Frame | undefined {

@@ -15,7 +15,7 @@ import { TRACE } from '../records/records.gen.ts';
 import type { ProcessIdentity } from '../records/records.ts';
 import { HashIndex } from './hash-index.ts';
 
-/** The identity is that of the process in which it was met first; others may share it. */
+/** The identity is that of the process in which it was sampled first; others may share it. */
 export interface Trace extends Readonly<ProcessIdentity> {
   readonly kernelFrames: number;
   /** Kernel addresses, then the words of the user frames, each as its low and its high half: see ebpf/records.h. */

@@ -23,7 +23,7 @@ struct lua_call {
 
 /* The Lua frames of the sampled stack that were not taken yet. */
 struct ef_lua_state {
-	u64 key;                /* the interpreter's file; 0: none was met */
+	u64 key;                /* the interpreter's file; 0: none was detected */
 	struct ef_lua file;     /* its entry, copied once a sample */
 	u64 thread;             /* lua_State whose frames are taken */
 	u64 end;                /* of the native frames that were passed */

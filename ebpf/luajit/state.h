@@ -12,7 +12,7 @@
 
 /* The Lua frames of the sampled stack that were not taken yet. */
 struct ef_luajit_state {
-	u64 key;               /* the interpreter's file; 0: none was met */
+	u64 key;               /* the interpreter's file; 0: none was detected */
 	struct ef_luajit file; /* its entry, copied once a sample */
 	u64 at;                /* the interpreter's native frame that is unwound now */
 	u64 owner;             /* lua_State of that */

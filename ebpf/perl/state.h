@@ -11,7 +11,7 @@
 
 /* The Perl contexts of the sampled thread that were not taken yet. */
 struct ef_perl_state {
-	u64 key;             /* the interpreter's file; 0: none was met */
+	u64 key;             /* the interpreter's file; 0: none was detected */
 	struct ef_perl file; /* its entry, copied once a sample */
 	u32 has_begun;
 	u32 is_within; /* a run took contexts of the stack and left some */

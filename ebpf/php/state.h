@@ -11,7 +11,7 @@
 
 /* The PHP frames of the sampled stack that were not taken yet. */
 struct ef_php_state {
-	u64 key;            /* the interpreter's file; 0: none was met */
+	u64 key;            /* the interpreter's file; 0: none was detected */
 	struct ef_php file; /* its entry, copied once a sample */
 	u32 has_begun;
 	u32 is_leaf;    /* of the next frame: its instruction is in a register, if that one's says so */

@@ -11,7 +11,7 @@
 
 /* The Python frames of the sampled stack that were not taken yet. */
 struct ef_python_state {
-	u64 key;               /* the interpreter's file; 0: none was met */
+	u64 key;               /* the interpreter's file; 0: none was detected */
 	struct ef_python file; /* its entry, copied once a sample */
 	u64 has_begun;
 	u64 frame;

@@ -11,7 +11,7 @@
 
 /* The Ruby frames of the sampled stack that were not taken yet. */
 struct ef_ruby_state {
-	u64 key;             /* the interpreter's file; 0: none was met */
+	u64 key;             /* the interpreter's file; 0: none was detected */
 	struct ef_ruby file; /* its entry, copied once a sample */
 	u32 has_begun;
 	u32 has_run; /* vm_exec_core took the frames of the rb_vm_exec that called it */

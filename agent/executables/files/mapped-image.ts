@@ -88,7 +88,7 @@ async function copyMappedImage(record: FileRecord, files: ForeignFiles): Promise
   return isSame ? image : undefined;
 }
 
-/** The process's mappings of the file, if the file is still mapped where it was met. */
+/** The process's mappings of the file, if the file is still mapped where it was seen. */
 async function findOwn(record: FileRecord, files: ForeignFiles): Promise<ProcessMapping[]> {
   const mappings = await readMappings(record.pid, files);
   const own = mappings.filter(({ device, inode }) => device === record.device && inode === record.inode);

@@ -1,5 +1,5 @@
 /**
- * Opens the file that BPF met in a process, and no other. The event names it three ways: the mapping in the
+ * Opens the file that BPF reported of a process, and no other. The event names it three ways: the mapping in the
  * process (works for deleted and replaced files, while the process lives), the path below the process's root
  * (for containers), and the path below our own root (when the process is gone). What is found is compared with
  * the size, the change time and, where the devices agree, the inode that the kernel saw.

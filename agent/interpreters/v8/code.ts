@@ -23,7 +23,7 @@ const ALIGNMENT = 32;
 const STREAM_CODE = 8;
 /** How long code may be: V8 gives up optimizing long before. */
 const MAX_BACK = 512 << 10;
-/** Words that may be maps of an isolate not met yet, looked at for one program counter. */
+/** Words that may be maps of an isolate not known yet, looked at for one program counter. */
 const MAX_CANDIDATES = 64;
 /** Isolates of a process, such as its worker threads: to V8 10 each has a map of its own for what holds code. */
 const MAX_CODE_MAPS = 256;

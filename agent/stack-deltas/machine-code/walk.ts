@@ -233,15 +233,15 @@ export class CodeWalk {
   /** Whether it is a function like others, that has its caller's frame above its own. */
   #isBelieved(origin: number): boolean {
     const todo = [origin];
-    const met = new Set(todo);
+    const seen = new Set(todo);
     for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
       const isCalled = this.#startKeys[next] === undefined && this.#isCalled.has(this.#starts[next]!);
       // all its ways are known, and none leaves it: its last call never returns, or it has none
       const isEndless = !this.#mayReturn.has(next) && !this.#trail;
       if (isCalled || isEndless || this.#returns.has(next)) return true;
       for (const other of this.#goesOnIn.get(next) ?? []) {
-        if (met.has(other) || met.size >= MAX_CHAIN) continue;
-        met.add(other);
+        if (seen.has(other) || seen.size >= MAX_CHAIN) continue;
+        seen.add(other);
         todo.push(other);
       }
     }

@@ -8,7 +8,7 @@ export interface Registers {
   ra: number;
   /** VG, the number of 8-byte units in a vector, which is the thread's; where CFAs may count in it. */
   vg?: number;
-  /** The kept register (ebpf/records.h), where the rules tell what becomes of it. */
+  /** The callee-saved register (ebpf/records.h), where the rules tell what becomes of it. */
   kept?: number;
 }
 
@@ -66,7 +66,7 @@ export class CfiState {
   fpOffset = 0;
   raKind: number = ValueKind.SAME;
   raOffset = 0;
-  /** Of the kept register: as in the rule. */
+  /** Of the callee-saved register: as in the rule. */
   kept: number = Kept.SAME;
   /** The stack pointer has a rule of its own. */
   spMoved = false;

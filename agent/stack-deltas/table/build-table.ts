@@ -1,4 +1,4 @@
-/** Everything that is read of an executable when it is first met, in one go. */
+/** Everything that is read of an executable when it is first reported, in one go. */
 
 import { type ByteSource, OutOfBounds } from '../../../common/base/byte-source.ts';
 import { ElfError, type ElfFile, type Machine, parseElf, type Segment } from '../../../common/elf/elf.ts';
