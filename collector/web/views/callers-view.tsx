@@ -47,7 +47,7 @@ export function CallersView(properties: ViewProperties) {
         </button>
       </div>
       {answer !== undefined && answer.function === name && (
-        <Halves
+        <CallersAndCallees
           {...properties}
           {...{ answer, callers, callees }}
           onZooms={(zoomed) => setZooms({ callers, callees, ...zoomed, function: name })}
@@ -72,17 +72,23 @@ interface Zooms {
 
 const NO_ZOOMS: Zooms = { function: '', callers: '', callees: '' };
 
-interface HalvesProperties extends ViewProperties, Omit<Zooms, 'function'> {
+interface CallersAndCalleesProperties extends ViewProperties, Omit<Zooms, 'function'> {
   answer: CallersAnswer;
   onZooms(zooms: Partial<Zooms>): void;
 }
 
-function Halves({ answer, callers, callees, onZooms, ...properties }: HalvesProperties) {
+function CallersAndCallees({
+  answer,
+  callers,
+  callees,
+  onZooms,
+  ...properties
+}: CallersAndCalleesProperties) {
   const above = useMemo(() => modelOf(answer, answer.callers), [answer]);
   const below = useMemo(() => modelOf(answer, answer.callees), [answer]);
   if (answer.functionSamples === 0) return <p class="hint">No stack of this time has this function.</p>;
   return (
-    <div class="halves">
+    <div class="callers-and-callees">
       <Half
         {...properties}
         {...{ model: above, zoom: callers, title: 'Callers', isFlipped: true }}
