@@ -9,20 +9,20 @@ const PLACES: ArgumentPlace[] = [
   { kind: 'unreadable', text: '8@%xmm0' },
 ];
 
-const valueOf = (field: string) =>
+const fieldOf = (field: string) =>
   fieldsOf(parseEvent(`usdt:shop:shop:sold,value=${field}`) as UsdtSpec, PLACES)?.value;
 
 it('are where the place has its arguments, or parts of them', () => {
-  expect(valueOf('arg0')).toEqual(PLACES[0]);
-  expect(valueOf('arg0:u16')).toEqual({ ...PLACES[0], bytes: 2, isSigned: false });
-  expect(valueOf('arg1:I32')).toEqual({ ...PLACES[1], isSigned: true });
+  expect(fieldOf('arg0')).toEqual(PLACES[0]);
+  expect(fieldOf('arg0:u16')).toEqual({ ...PLACES[0], bytes: 2, isSigned: false });
+  expect(fieldOf('arg1:I32')).toEqual({ ...PLACES[1], isSigned: true });
 });
 
 it('are never more than the argument: what stands beside it is another variable', () => {
-  expect(valueOf('arg1:i64')).toEqual({ ...PLACES[1], isSigned: true });
+  expect(fieldOf('arg1:i64')).toEqual(PLACES[1]);
 });
 
 it('are told where they are not', () => {
-  expect(() => valueOf('arg2')).toThrow('arg2 is "8@%xmm0" there, which can\'t be read');
-  expect(() => valueOf('arg3')).toThrow('there is no arg3: its arguments are arg0 to arg2');
+  expect(() => fieldOf('arg2')).toThrow('arg2 is "8@%xmm0" there, which can\'t be read');
+  expect(() => fieldOf('arg3')).toThrow('there is no arg3: its arguments are arg0 to arg2');
 });

@@ -21,9 +21,9 @@ function findField(event: string, field: string, places: readonly ArgumentPlace[
   if (place.kind === 'unreadable')
     throw new CannotProfile(`${event}: arg${argument} is "${place.text}" there, which can't be read`);
   if (bits === undefined) return place;
-  // behind an argument stands another variable
-  const bytes = Math.min(place.bytes, Number(bits) / 8);
-  return { ...place, bytes, isSigned: sign?.toLowerCase() === 'i' };
+  const bytes = Number(bits) / 8;
+  // behind an argument stands another variable: a wider part has the argument's value
+  return bytes > place.bytes ? place : { ...place, bytes, isSigned: sign?.toLowerCase() === 'i' };
 }
 
 const whatThereIs = (count: number): string =>
