@@ -174,7 +174,7 @@ struct ef_runtime_met {
 	__u16 is_attached; /* what user space found before does not suffice */
 	__u32 runtime;     /* enum ef_runtime; EF_RUNTIME_NONE: which ones does the process have? */
 	struct ef_process_id process;
-	__u64 key;  /* of the runtime's file; 0: what was seen is code that no file backs, and the file is to be found */
+	__u64 key; /* of the runtime's file; 0: what was seen is code that no file backs, and the file is to be found */
 	__u64 base; /* address in the process at which offset 0 of the file would be; 0 without a file */
 };
 
