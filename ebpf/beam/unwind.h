@@ -54,7 +54,11 @@ static __always_inline void push_beam(struct ef_scratch *s, struct ef_beam_state
 	s->state.user_frames++;
 }
 
-/* Where the code behind a call of C, or the leaf that runs there, takes the Erlang stack from again: mov stop(%r13),%rsp or
+/* mov stop(%r13),%rax, or to any other register */
+#define BEAM_READS_STACK (0x458b49 | (u32)BEAM_PROCESS_STACK << 24)
+#define BEAM_ANY_REGISTER 0xffc7fffb
+
+/* Where the code behind a call of C, or the leaf that runs there, takes the Erlang stack from again: the process, or
  * mov %rbp,%rsp. 0: it is not known. */
 static __always_inline u64 stack_after_call(struct ef_scratch *s, struct ef_beam_state *w, u64 stop)
 {
@@ -62,7 +66,7 @@ static __always_inline u64 stack_after_call(struct ef_scratch *s, struct ef_beam
 		return 0;
 	for (u32 i = 0; i < BEAM_CODE_BYTES - 4; i++) {
 		u32 code = w->code[i] | w->code[i + 1] << 8 | w->code[i + 2] << 16 | (u32)w->code[i + 3] << 24;
-		if (code == (0x658b49 | BEAM_PROCESS_STACK << 24))
+		if ((code & BEAM_ANY_REGISTER) == BEAM_READS_STACK)
 			return stop;
 		if ((code & 0xffffff) == 0xec8948)
 			return s->state.fp;

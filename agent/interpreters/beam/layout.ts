@@ -1,7 +1,6 @@
 /**
  * Where BEAM keeps what unwinding and naming need: beam_ranges.c, beam_code.h, index.h, atom.h and erl_process.h of each release.
- * Offsets in bytes, checked in live processes of 25, 27, 28 and 29. 24 and 26 as
- * 24.3.4.4 and a state before 26.0-rc1 have them.
+ * Offsets in bytes, checked in live processes of 24, 25, 27, 28 and 29. 26 as a state before 26.0-rc1 has them.
  */
 
 export interface BeamLayout {
@@ -15,6 +14,8 @@ export interface BeamLayout {
   resumed: number;
   /** An atom has its name as a term; else its address. */
   hasNameTerms: boolean;
+  /** A module names its files by atoms, from 1 on; 0 is its own name and .erl. Else by texts. */
+  hasFileAtoms: boolean;
 }
 
 /** struct ranges: address, number, number that it has room for, address of the middle one. */
@@ -31,10 +32,11 @@ export const ATOM = { length: 24, name: 32, bytes: 40 } as const;
 
 /** That of the newest release whose layout is known, for later ones: what is read is checked. */
 export function layoutOf(release: number): BeamLayout {
-  if (release >= 28) return { md5: 136, functions: 152, registered: 0x20, resumed: 0xf8, hasNameTerms: true };
-  if (release >= 27)
-    return { md5: 120, functions: 136, registered: 0x20, resumed: 0xf8, hasNameTerms: false };
-  if (release >= 26) return { md5: 80, functions: 96, registered: 0, resumed: 0x100, hasNameTerms: false };
-  if (release >= 25) return { md5: 80, functions: 96, registered: 0x30, resumed: 0x100, hasNameTerms: false };
-  return { md5: 80, functions: 88, registered: 0x30, resumed: 0xf8, hasNameTerms: false };
+  const later = { hasFileAtoms: false, hasNameTerms: false };
+  if (release >= 28)
+    return { ...later, md5: 136, functions: 152, registered: 0x20, resumed: 0xf8, hasNameTerms: true };
+  if (release >= 27) return { ...later, md5: 120, functions: 136, registered: 0x20, resumed: 0xf8 };
+  if (release >= 26) return { ...later, md5: 80, functions: 96, registered: 0, resumed: 0x100 };
+  if (release >= 25) return { ...later, md5: 80, functions: 96, registered: 0x30, resumed: 0x100 };
+  return { ...later, md5: 80, functions: 88, registered: 0x30, resumed: 0xf8, hasFileAtoms: true };
 }

@@ -77,11 +77,7 @@ export function readFunction(
   place: AtomPlace,
 ): BeamFunction {
   const info = memory.view(module.functions[i]!, FUNCTION.bytes);
-  const atom = (at: number): string => {
-    const index = atomIndex(wordAt(info, at));
-    if (index === undefined) throw new CannotRead('malformed');
-    return readAtom(memory, place, index);
-  };
+  const atom = (at: number): string => atomOf(memory, place, wordAt(info, at));
   const arity = wordAt(info, FUNCTION.arity);
   if (arity > MAX_ARITY) throw new CannotRead('malformed');
   return {
@@ -114,15 +110,25 @@ export function locate(
   module: BeamModule,
   f: BeamFunction,
   address: number,
+  place: AtomPlace,
 ): { at: Location; start: Location } {
   const none = { file: '', line: 0 };
   if (f.addresses.length === 0) return { at: none, start: none };
   const i = lastAtOrBelow(f.addresses, address);
-  const start = readLocation(memory, module, f.firstLocation);
-  return { at: i < 0 ? start : readLocation(memory, module, f.firstLocation + i), start };
+  const read = (k: number): Location =>
+    readLocation(memory, module, f.firstLocation + k, (number) =>
+      readFile(memory, module.lines, number, { place, ownModule: f.module }),
+    );
+  const start = read(0);
+  return { at: i < 0 ? start : read(i), start };
 }
 
-function readLocation(memory: RuntimeMemory, { lines, files }: BeamModule, index: number): Location {
+function readLocation(
+  memory: RuntimeMemory,
+  { lines, files }: BeamModule,
+  index: number,
+  fileOf: (number: number) => string,
+): Location {
   const bytes = memory.u32(lines + LINES.locationBytes);
   if (bytes !== 2 && bytes !== 4) throw new CannotRead('malformed');
   const view = memory.view(memory.word(lines + LINES.locations) + index * bytes, bytes);
@@ -132,10 +138,28 @@ function readLocation(memory: RuntimeMemory, { lines, files }: BeamModule, index
   const number = Math.floor(location / FILE_SHIFT);
   let file = files.get(number);
   if (file === undefined) {
-    file = readText(memory, memory.word(memory.word(lines + LINES.files) + number * 8));
+    file = fileOf(number);
     files.set(number, file);
   }
   return { file, line };
+}
+
+function readFile(
+  memory: RuntimeMemory,
+  lines: number,
+  number: number,
+  { place, ownModule }: { place: AtomPlace; ownModule: string },
+): string {
+  const term = (i: number): number => memory.word(memory.word(lines + LINES.files) + i * 8);
+  if (!place.layout.hasFileAtoms) return readText(memory, term(number));
+  return number === 0 ? `${ownModule}.erl` : atomOf(memory, place, term(number - 1));
+}
+
+/** Throws CannotRead. */
+function atomOf(memory: RuntimeMemory, place: AtomPlace, term: number): string {
+  const index = atomIndex(term);
+  if (index === undefined) throw new CannotRead('malformed');
+  return readAtom(memory, place, index);
 }
 
 function readWords(memory: RuntimeMemory, address: number, count: number): Float64Array {

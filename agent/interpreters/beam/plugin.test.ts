@@ -74,8 +74,8 @@ class FakeVm implements ProcessMemory {
     return at >= 0 && at + length <= BYTES ? this.bytes.subarray(at, at + length) : undefined;
   }
 
-  attach(): NonNullable<ReturnType<NonNullable<typeof beam.attach>>> {
-    return beam.attach!(this, BASE, FILE)!;
+  attach(file: BeamFile = FILE): NonNullable<ReturnType<NonNullable<typeof beam.attach>>> {
+    return beam.attach!(this, BASE, file)!;
   }
 
   name(offset: number, { cookie = COOKIE, module = MODULE_AT } = {}): unknown {
@@ -86,6 +86,19 @@ class FakeVm implements ProcessMemory {
       high: Number(second >> 32n),
     };
     return beam.nameFrame(words, this.attach().facts, this, new NameCache());
+  }
+}
+
+class FakeVm24 extends FakeVm {
+  constructor() {
+    super();
+    this.words(MODULE_AT + 80, [BASE + 0x8200, CODE_AT, CODE_AT + 0x100, CODE_AT + 0x200]);
+    this.words(BASE + 0x8300, [atom(2)]);
+    this.bytes.writeUInt32LE(2 ** 24 + 7, 0x8404);
+  }
+
+  override attach(): ReturnType<FakeVm['attach']> {
+    return super.attach({ ...FILE, release: 24 });
   }
 }
 
@@ -108,6 +121,18 @@ test('a function has its name, file, line and the line that it begins with; the 
   expect(vm.name(0x30)).toEqual({ name: 'fake:first/1', line: 6, ...place });
   expect(vm.name(0x90)).toEqual({ name: 'fake:first/1', line: 7, ...place });
   expect(vm.name(0x1f0)).toEqual({ name: 'fake:second/1', file: '', line: 0, column: 0, startLine: 0 });
+});
+
+test('a module of OTP 24 names its own file by its name, and others by atoms', () => {
+  const vm = new FakeVm24();
+  expect(vm.name(0x30)).toMatchObject({ name: 'fake:first/1', file: 'fake.erl', line: 6 });
+  expect(vm.name(0x90)).toMatchObject({ name: 'fake:first/1', file: 'second', line: 7 });
+});
+
+test('a file of OTP 24 that is no atom is malformed', () => {
+  const vm = new FakeVm24();
+  vm.words(BASE + 0x8300, [3]);
+  expect(vm.name(0x90)).toBe('malformed');
 });
 
 test('code of no module has a name of its own', () => {

@@ -106,7 +106,7 @@ function nameFrame(
   if (cookie !== low % COOKIES) return 'replaced';
   const module = knownModule(memory, place, { start, cookie }, cache);
   const f = knownFunction(memory, place, { module, i: functionAt(module, operand) }, cache);
-  const { at, start: begin } = locate(memory, module, f, operand);
+  const { at, start: begin } = locate(memory, module, f, operand, place);
   return { name: nameOf(f), file: at.file, line: at.line, column: 0, startLine: begin.line };
 }
 
