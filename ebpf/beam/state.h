@@ -43,6 +43,7 @@ struct ef_beam_state {
 	u32 loose_words; /* that need not be aligned */
 	u32 has_top;     /* the frame on top was taken */
 	u32 is_unread;   /* a table of modules */
+	u32 is_waiting;  /* the process: it has no frame of code that runs */
 	u64 process;
 	u64 words[BEAM_WORDS];
 	u8 code[BEAM_CODE_BYTES + 8]; /* the last ones are 0 */

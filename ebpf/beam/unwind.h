@@ -30,6 +30,8 @@
 #define BEAM_PROCESS_STACK 0x58
 /* Process: before heap, hend, abandoned_heap, heap_sz */
 #define BEAM_PROCESS_HEAP 0x70
+/* log2 of the most bytes that a process's memory apart from its heap may have */
+#define BEAM_APART_BITS 32
 /* C's stack ends a little below the scheduler's registers */
 #define BEAM_THREAD_STACK (1U << 16)
 /* Words of the stack that are looked at in a sample */
@@ -59,11 +61,15 @@ static __always_inline void push_beam(struct ef_scratch *s, struct ef_beam_state
 #define BEAM_ANY_REGISTER 0xffc7fffb
 
 /* Where the code behind a call of C, or the leaf that runs there, takes the Erlang stack from again: the process, or
- * mov %rbp,%rsp. 0: it is not known. */
+ * mov %rbp,%rsp. 0: it is not known. What asks for the next process, mov %rax,%r13, has it all from there. */
 static __always_inline u64 stack_after_call(struct ef_scratch *s, struct ef_beam_state *w, u64 stop)
 {
 	if (BEAM_READ(w->code, BEAM_CODE_BYTES, s->state.pc))
 		return 0;
+	if (s->is_return_address && w->code[0] == 0x49 && w->code[1] == 0x89 && w->code[2] == 0xc5) {
+		w->is_waiting = 1;
+		return stop;
+	}
 	for (u32 i = 0; i < BEAM_CODE_BYTES - 4; i++) {
 		u32 code = w->code[i] | w->code[i + 1] << 8 | w->code[i + 2] << 16 | (u32)w->code[i + 3] << 24;
 		if ((code & BEAM_ANY_REGISTER) == BEAM_READS_STACK)
@@ -74,18 +80,22 @@ static __always_inline u64 stack_after_call(struct ef_scratch *s, struct ef_beam
 	return 0;
 }
 
-/* Finds where the stack ends: with the heap that holds it, start, end, (another heap's) and size, which releases have in different
- * places. 1: there is none such as long as the heap is being moved. */
+/* Finds where the stack ends: with the heap that holds it, start, end, abandoned heap and size, which releases have in different
+ * places. Where a function of C may not collect garbage, its process goes on in memory apart, and abandons the heap, of
+ * which the size still tells. 1: there is none such as long as the heap is being moved. */
 static __always_inline int find_beam_heap(struct ef_beam_state *w)
 {
 	if (BEAM_READ(w->words, sizeof(w->words), w->process + BEAM_PROCESS_HEAP))
 		return 1;
 	for (u32 i = 0; i < BEAM_WORDS - 3; i++) {
 		u64 start = w->words[i], bytes = w->words[i + 1] - start;
-		if (bytes == w->words[i + 3] * 8 && w->at - start <= bytes) {
-			w->end = start + bytes;
-			return 0;
-		}
+		u64 abandoned = w->words[i + 2], size = w->words[i + 3] * 8;
+		if (w->at - start > bytes)
+			continue;
+		if (bytes != size && (!abandoned || abandoned & 7 || !size || (size | bytes) >> BEAM_APART_BITS))
+			continue;
+		w->end = start + bytes;
+		return 0;
 	}
 	return 1;
 }
@@ -103,6 +113,7 @@ __noinline int begin_beam_stack(u32 is_dirty)
 	u64 registers = 0, stop = 0;
 
 	w->at = w->end = w->next_word = 0;
+	w->is_waiting = is_dirty;
 	if (!scheduler || BEAM_READ(&registers, 8, scheduler) ||
 	    BEAM_READ(&w->process, 8, scheduler + w->vm.process))
 		return BEAM_END;
@@ -185,7 +196,8 @@ __noinline int take_beam_frames(void)
 	return BEAM_NEXT;
 }
 
-/* What waits for a function of C on another thread has put its own place aside. Global, so that it is verified once. */
+/* What waits for its turn, or for a function of C on another thread, has put its own place aside. Global, so that it is
+ * verified once. */
 __noinline int take_beam_place(void)
 {
 	struct ef_scratch *s = RUNTIME_SCRATCH(BEAM);
@@ -204,7 +216,7 @@ static __always_inline void take_beam_stack(struct ef_scratch *s, struct ef_beam
 {
 	int result = begin_beam_stack(is_dirty);
 
-	if (is_dirty && !result)
+	if (w->is_waiting && !result)
 		take_beam_place();
 	if (w->has_top && !result)
 		result = pass_new_variables(s->state.pc - (s->is_return_address ? BEAM_CALL_BYTES : 0));

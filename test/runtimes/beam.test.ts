@@ -34,11 +34,15 @@ const SCENARIOS = [
   'regex',
   'records',
   'dirty',
+  'mailed',
 ];
 /** 24 has the stack of comparisons in a register that is not restored; 29 does not export what runs functions of C on threads of
  * their own. */
 const HIDDEN = ['24 compared', '29 dirty'];
 const SAMPLES = 20;
+const CUT = '[cut: code that no file backs]';
+/** Most where garbage collection frees the memory that a stack was in: until then the new one's end is not told. */
+const CUT_WHILE_MOVED = 0.04;
 /** Of few samples a share says little. */
 const MAY_DIFFER = 2;
 
@@ -159,6 +163,14 @@ describe.skipIf(missingRights).each(programs)('$title', (program) => {
     expect([...new Set(names)].filter((name) => name !== undefined)).toEqual(
       expect.arrayContaining(['chain', 'deep', 'quoted name']),
     );
+  });
+
+  it('hardly a stack ends where code of the JIT has called C', ({ task }) => {
+    task.meta.build = build;
+    const ended = recording.stacks(child.pid!).filter(({ frames }) => frames.at(-1) === CUT);
+    const count = ended.reduce((total, stack) => total + stack.count, 0);
+    const texts = ended.map(({ frames }) => frames.join('\n')).slice(0, 3);
+    expect(count / sum(counts), texts.join('\n\n')).toBeLessThanOrEqual(CUT_WHILE_MOVED);
   });
 
   it('all stacks reach their root', ({ task }) => {

@@ -11,7 +11,7 @@
 
 names() ->
     [chain, deep, variables, bif, compared, trying, catching, server, garbage, binaries, maps, tables, comprehension,
-     closures, applying, waiting, numbers, 'quoted name', regex, records, dirty].
+     closures, applying, waiting, numbers, 'quoted name', regex, records, dirty, mailed].
 
 main() -> main(names()).
 
@@ -42,7 +42,9 @@ scenario(numbers) -> R = in_numbers(1), R + 1;
 scenario('quoted name') -> R = 'a quoted name'(1), R + 1;
 scenario(regex) -> R = in_regex(1), R + 1;
 scenario(records) -> R = shapes(1), R + 1;
-scenario(dirty) -> R = in_dirty(1), R + 1.
+scenario(dirty) -> R = in_dirty(1), R + 1;
+scenario(mailed) -> R = in_mail(1), R + 1;
+scenario(mailing) -> feed(lists:seq(1, 3000)).
 
 %% The leaf, and who calls it.
 here(Name, Leaf) ->
@@ -155,3 +157,10 @@ shape({point, X, Y}) -> shape(?NEXT(X + Y + trunc(math:sqrt(X * 1.5)))).
 in_dirty(N) -> here(dirty, {collect, 2}), R = collect(N, lists:seq(1, 100000)), R + 1.
 collect(-1, _) -> 0;
 collect(N, L) -> erlang:garbage_collect(), collect(?NEXT(N), L).
+
+%% The garbage of what others send is collected before it has its turn again.
+in_mail(N) -> here(mailed, {mail, 1}), spawn(?MODULE, root, [mailing]), R = mail(N), R + 1.
+mail(-1) -> 0;
+mail(N) -> receive {From, L} -> From ! length(L), mail(?NEXT(N)) end.
+feed([]) -> 0;
+feed(L) -> mailed ! {self(), L}, receive _ -> feed(L) end.
