@@ -75,11 +75,10 @@ const ELIXIR_SCENARIOS = [
 
 function findPrograms(): Program[] {
   const folder = join(import.meta.dirname, 'beam');
-  const ofErlang = findErlangs().map((erlang) => ({
-    ...erlang,
-    scenarios: SCENARIOS.filter((name) => !HIDDEN.includes(`${erlang.build.runtimeVersion} ${name}`)),
-    run: runModule(erlang, join(folder, 'scenarios.erl')),
-  }));
+  const ofErlang = findErlangs().map((erlang) => {
+    const scenarios = SCENARIOS.filter((name) => !HIDDEN.includes(`${erlang.build.runtimeVersion} ${name}`));
+    return { ...erlang, scenarios, run: [...runModule(erlang, join(folder, 'scenarios.erl')), ...scenarios] };
+  });
   const ofElixir = findElixirs().map((elixir) => ({
     ...elixir,
     scenarios: ELIXIR_SCENARIOS,
