@@ -47,6 +47,7 @@ describe.skipIf(!canRun)('an app under load', () => {
       expect(found.own / found.samples).toBeGreaterThan(0.1);
       expect(found.elsewhere / found.own).toBeLessThan(0.02);
       expect(found.rooted / found.leaf).toBeGreaterThan(0.9);
+      if (app.attribute) expect(found.attributed / found.leaf).toBeGreaterThan(0.95);
       const picture = join(ROOT, 'docs/images', `app-${app.name}.png`);
       if (isRenewed && app.pictureFrom) await takePicture(profiles, app.title, app.pictureFrom, picture);
     },

@@ -19,7 +19,11 @@ const ELIXIR_SUITES = ['bookworm', 'trixie', 'sid'];
 const LIBRARY = '/usr/lib/erlang';
 
 export function findErlangs(): Erlang[] {
-  return [...ownErlang(), ...builtErlangs(), ...(isWholeMatrix ? SUITES.flatMap(debianErlang) : [])];
+  return [
+    ...ownErlang(),
+    ...builtErlangs(),
+    ...(isWholeMatrix ? SUITES.flatMap((suite) => debianErlang(suite)) : []),
+  ];
 }
 
 /** Arguments of a VM with one thread for Erlang that compiles a module and calls its `main`, with the atoms that follow if there
@@ -41,7 +45,7 @@ const ELIXIR = '/usr/lib/elixir/lib';
 
 /** Those to test: in the whole matrix only. */
 export function findElixirs(): Erlang[] {
-  return isWholeMatrix ? ELIXIR_SUITES.flatMap(debianElixir) : [];
+  return isWholeMatrix ? ELIXIR_SUITES.flatMap((suite) => debianElixir(suite)) : [];
 }
 
 /** Arguments of a VM with one thread for Elixir that runs a script. */
@@ -50,7 +54,8 @@ export function runScript(elixir: Erlang, script: string): string[] {
   return [...elixir.command, '-noshell', ...settings, '-extra', elixir.place(script)];
 }
 
-function debianElixir(suite: string): Erlang[] {
+/** None, and a printed reason, where it can't be had. */
+export function debianElixir(suite: string): Erlang[] {
   const root = fetchPackages(join(ROOTS, 'elixir'), suite, ['elixir']);
   if (!root) return [];
   const origin = `Debian ${suite}`;
@@ -76,8 +81,9 @@ function builtErlangs(): Erlang[] {
   return folders.map((folder) => describeErlang('built from source', folder, inPlace, folder));
 }
 
-function debianErlang(suite: string): Erlang[] {
-  const root = fetchPackages(join(ROOTS, 'erlang'), suite, ['erlang-base']);
+/** Erlang with these packages; none, and a printed reason, where it can't be had. */
+export function debianErlang(suite: string, name = 'erlang', packages = ['erlang-base']): Erlang[] {
+  const root = fetchPackages(join(ROOTS, name), suite, packages);
   return root
     ? [describeErlang(`Debian ${suite}`, join(root, LIBRARY), (program) => inRoot(root, program))]
     : [];

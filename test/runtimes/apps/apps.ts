@@ -3,8 +3,10 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KnownFrameType } from '../../../common/profile/model/frame-types.ts';
+import { BEAM_PROCESS_NAME } from '../../../common/profile/model/sample-attributes.ts';
 import { fetchPackages, inRoot, ROOTS } from '../debian-roots.ts';
 import { findDotnets, runAssembly } from '../dotnets.ts';
+import { debianElixir, debianErlang, type Erlang, runModule, runScript } from '../erlangs.ts';
 import { findGos } from '../gos.ts';
 
 export interface Command {
@@ -22,6 +24,8 @@ export interface App {
   own: readonly (readonly [name: string, line: RegExp])[];
   /** Functions that its framework and what runs it have further out, in this order. */
   outer: readonly string[];
+  /** What samples in the innermost own function say of the process or thread. */
+  attribute?: readonly [key: string, value: string];
   /** The function from which on the docs have a picture. */
   pictureFrom?: string;
   /** Least share of samples that are whole and named, where that is not 98 %. */
@@ -119,6 +123,15 @@ function dotnet(): Command[] | undefined {
 function go(): Command[] | undefined {
   const [found] = findGos();
   return found && [{ command: [found.compile('../apps/go/shop.go')] }];
+}
+
+function beam(
+  [found]: Erlang[],
+  run: (erlang: Erlang, script: string) => string[],
+  script: string,
+): Command[] | undefined {
+  const [program, ...args] = found ? run(found, join(import.meta.dirname, script)) : [];
+  return program === undefined ? undefined : [{ command: [program, ...args] }];
 }
 
 export const APPS: readonly App[] = [
@@ -250,5 +263,29 @@ export const APPS: readonly App[] = [
     ],
     outer: ['jakarta.servlet.http.HttpServlet.service', 'java.lang.Thread.run'],
     prepare: tomcat,
+  },
+  {
+    ...{ name: 'cowboy', title: 'Cowboy on Erlang/OTP 29', source: 'shop.erl', frameType: 'beam' },
+    own: [
+      ['shop:sum/2', /sum/],
+      ['shop:price/1', /sum|price/],
+      ["shop:'-orders/1-fun-0-'/1", /price/],
+      ['shop:init/2', /orders|reply/],
+    ],
+    outer: ['cowboy_handler:execute/2', 'cowboy_stream_h:request_process/3', 'proc_lib:init_p_do_apply/3'],
+    prepare: () => beam(debianErlang('sid', 'cowboy', ['erlang-cowboy']), runModule, 'cowboy/shop.erl'),
+  },
+  {
+    ...{ name: 'elixir', title: 'Elixir behind inets', source: 'shop.exs', frameType: 'beam' },
+    own: [
+      ['anonymous fn/2 in Shop.Prices.price/1', /sqrt/],
+      ['Shop.Prices.price/1', /sqrt|def/],
+      ['anonymous fn/1 in Shop.Prices.orders/1', /price/],
+      ['Shop.Prices.handle_call/3', /orders/],
+    ],
+    outer: ['gen_server:try_handle_call/4', 'gen_server:handle_msg/6', 'proc_lib:init_p_do_apply/3'],
+    attribute: [BEAM_PROCESS_NAME, 'Elixir.Shop.Prices'],
+    pictureFrom: 'gen_server:handle_msg/6',
+    prepare: () => beam(debianElixir('bookworm'), runScript, 'elixir/shop.exs'),
   },
 ];

@@ -6,6 +6,7 @@ import { basename, join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { readAttributes } from '../../../common/profile/model/attributes.ts';
 import type { Profile } from '../../../common/profile/model/profile.ts';
 import { type App, type Command, PORT } from './apps.ts';
 
@@ -26,6 +27,8 @@ export interface Shown {
   /** Of those in the innermost of its functions: callers of the app's stand further out, up to the process's or thread's start. */
   leaf: number;
   rooted: number;
+  /** Those with the app's attribute. */
+  attributed: number;
   /** Marks in place of frames → samples. */
   missing: Map<string, number>;
   /** Own functions with their lines. */
@@ -89,10 +92,10 @@ async function askUntil(signal: AbortSignal, user: number): Promise<void> {
 export function describeShown(app: App, profile: Profile): Shown {
   const lines = readFileSync(join(import.meta.dirname, app.name, app.source), 'utf8').split('\n');
   const shown: Shown = {
-    ...{ samples: 0, whole: 0, own: 0, elsewhere: 0, leaf: 0, rooted: 0 },
+    ...{ samples: 0, whole: 0, own: 0, elsewhere: 0, leaf: 0, rooted: 0, attributed: 0 },
     ...{ missing: new Map(), seen: new Map() },
   };
-  for (const { stack, value } of profile.samples) {
+  for (const { stack, value, process: at } of profile.samples) {
     const locations = Array.from(profile.stacks[stack]!, (at) => profile.locations[at]!);
     const functions = locations.flatMap((location) =>
       location.lines.map(({ func, line }) => ({ ...profile.functions[func]!, line })),
@@ -117,6 +120,8 @@ export function describeShown(app: App, profile: Profile): Shown {
     if (!own.every(isAt)) shown.elsewhere += value;
     if (!own.some(({ name }) => name === app.own[0]![0])) continue;
     shown.leaf += value;
+    const attributes = readAttributes(profile.processes[at]!.attributes ?? '');
+    if (app.attribute && attributes.get(app.attribute[0]) === app.attribute[1]) shown.attributed += value;
     if (isInOrder(names, [...app.own.slice(1).map(([name]) => name), ...app.outer])) shown.rooted += value;
   }
   return shown;
