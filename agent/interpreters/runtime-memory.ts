@@ -15,6 +15,10 @@ export class CannotRead extends Error {
 /** Limits of x86-64's user space. */
 const MAX_ADDRESS = 2 ** 47;
 const PAGE = 4096;
+const NOTHING = new Uint8Array(0);
+
+/** False of NaN, too. */
+const isPlace = (address: number, length: number): boolean => address > 0 && address + length < MAX_ADDRESS;
 
 export class RuntimeMemory {
   readonly #memory: ProcessMemory;
@@ -25,20 +29,29 @@ export class RuntimeMemory {
 
   /** Up to `length` bytes, at least one; valid until the next turn of the event loop. */
   upTo(address: number, length: number): Uint8Array {
-    if (!(address > 0 && address + length < MAX_ADDRESS)) throw new CannotRead('malformed');
+    if (!isPlace(address, length)) throw new CannotRead('malformed');
+    const part = this.#part(address, length);
+    if (!part) throw new CannotRead('unreadable');
+    return part;
+  }
+
+  /** As {@link upTo}; none where nothing can be read. */
+  part(address: number, length: number): Uint8Array {
+    return (isPlace(address, length) && this.#part(address, length)) || NOTHING;
+  }
+
+  #part(address: number, length: number): Uint8Array | undefined {
     const whole = this.#memory.read(address, length);
     if (whole && whole.length > 0) return whole;
     // the page behind is not mapped
     const left = PAGE - (address % PAGE);
     const first = left < length ? this.#memory.read(address, left) : undefined;
-    if (!first || first.length === 0) throw new CannotRead('unreadable');
-    return first;
+    return first && first.length > 0 ? first : undefined;
   }
 
   /** Undefined where a part can't be read. */
   whole(address: number, length: number): Uint8Array | undefined {
-    if (!(address > 0 && address + length < MAX_ADDRESS)) return undefined;
-    const bytes = this.#memory.read(address, length);
+    const bytes = isPlace(address, length) ? this.#memory.read(address, length) : undefined;
     return bytes?.length === length ? bytes : undefined;
   }
 

@@ -1,8 +1,8 @@
 /** LuaJIT's prototypes (GCproto: what functions of one place in the source share) and strings, read out of a live process. */
 import type { ProcessMemory } from '../contract.ts';
+import { RuntimeMemory } from '../runtime-memory.ts';
 import { type LuajitLayout, TYPE } from './layout.ts';
 
-const MAX_ADDRESS = 2 ** 47;
 const STRING_HEAD = 24;
 const MAX_NAME = 256;
 const MAX_FILE = 4096;
@@ -35,23 +35,16 @@ export interface Proto {
 
 export class LuajitMemory {
   readonly layout: LuajitLayout;
-  readonly #memory: ProcessMemory;
+  readonly #memory: RuntimeMemory;
 
   constructor(memory: ProcessMemory, layout: LuajitLayout) {
-    this.#memory = memory;
+    this.#memory = new RuntimeMemory(memory);
     this.layout = layout;
   }
 
   view(address: number, length: number): DataView | undefined {
-    if (!(address > 0 && length > 0 && address + length < MAX_ADDRESS)) return undefined;
-    const bytes = this.#memory.read(address, length);
-    return bytes?.length === length ? new DataView(bytes.buffer, bytes.byteOffset, length) : undefined;
-  }
-
-  /** As much of it as can be read. */
-  bytes(address: number, length: number): Uint8Array {
-    const isThere = address > 0 && length > 0 && address + length < MAX_ADDRESS;
-    return (isThere && this.#memory.read(address, length)) || new Uint8Array(0);
+    const bytes = this.#memory.whole(address, length);
+    return bytes && new DataView(bytes.buffer, bytes.byteOffset, length);
   }
 
   u32(address: number): number | undefined {
@@ -126,9 +119,9 @@ export class LuajitMemory {
       length: head.getUint32(length, true),
       text,
     }));
-    const found = places.find(({ length, text }) => this.bytes(address + text + length, 1)[0] === 0);
+    const found = places.find(({ length, text }) => this.#memory.part(address + text + length, 1)[0] === 0);
     if (!found || found.length === 0) return found && '';
-    const text = this.bytes(address + found.text, Math.min(found.length, maxBytes));
+    const text = this.#memory.part(address + found.text, Math.min(found.length, maxBytes));
     const end = text.indexOf(0);
     return text.length === 0 ? undefined : Buffer.from(end < 0 ? text : text.subarray(0, end)).toString();
   }
@@ -190,7 +183,7 @@ export class LuajitMemory {
   /** To the prototype's end. */
   #debugBytes({ address, size }: Proto, from: number): Uint8Array {
     return from > address && from < address + size
-      ? this.bytes(from, Math.min(address + size - from, MAX_NAMES))
+      ? this.#memory.part(from, Math.min(address + size - from, MAX_NAMES))
       : new Uint8Array(0);
   }
 }
