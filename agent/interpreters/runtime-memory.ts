@@ -12,8 +12,8 @@ export class CannotRead extends Error {
   }
 }
 
-/** Limits of x86-64's user space. */
-const MAX_ADDRESS = 2 ** 47;
+/** Where arm64's user space ends, which is larger than x86-64's. */
+const MAX_ADDRESS = 2 ** 48;
 const PAGE = 4096;
 const NOTHING = new Uint8Array(0);
 

@@ -6,13 +6,13 @@
 #include "../records.h"
 
 /*
- * EF_FRAME_LUA. The operand: a sixteenth of the address of the function's prototype (Proto) in 43 bits, of a function that is
+ * EF_FRAME_LUA. The operand: a sixteenth of the address of the function's prototype (Proto) in 44 bits, of a function that is
  * written in C that of its caller; above that 1 bit: is it written in C, 4 bits of cookie, then 3 bits: 0 where it is what its caller's
  * instruction calls, else which argument of that, or EF_LUA_FINALIZER. The next word: the number of the instruction that the function executes in 17 bits, of
  * one that is written in C bits of its address; that which its caller executes in 15; all ones where they are not known.
  * Then the distance from its prototype to that of its caller in units of 16 bytes, signed, EF_LUA_NO_CALLER: it has none.
  */
-#define EF_LUA_ADDRESS_BITS 43
+#define EF_LUA_ADDRESS_BITS 44
 #define EF_LUA_POSITION_BITS 17
 #define EF_LUA_CALL_BITS 15
 #define EF_LUA_NO_CALLER 2147483648ULL

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { EF_LUA_ADDRESS_BITS, EF_LUA_NO_CALLER } from '../../records/records.gen.ts';
 import { NameCache } from '../contract.ts';
 import { RuntimeMemory } from '../runtime-memory.ts';
 import { calledName } from './call-names.ts';
@@ -193,19 +194,33 @@ test('what two branches may have set has no name', () => {
   expect(nameIn('5.3.6', { code, upvalues: ['_ENV'], constants: ['run'] })).toBeUndefined();
 });
 
+/** Whatever the cookie is. */
+const framesAt = (address: number, read: (address: number, length: number) => Buffer) =>
+  Array.from({ length: 16 }, (_, cookie) =>
+    lua.nameFrame(
+      { operand: address / 16 + 2 ** (EF_LUA_ADDRESS_BITS + 1) * cookie, low: 0, high: EF_LUA_NO_CALLER },
+      { version: '5.4.4' },
+      { read },
+      new NameCache(),
+    ),
+  );
+
 test('counts that are none, and code that is not there, cost the name', () => {
   const layout = layoutOf('5.4.4')!;
   const bytes = make(layout, { lines: [1] });
   bytes.writeUInt32LE(0xffffffff, PROTO + layout.proto.lineCount);
-  const results = Array.from({ length: 16 }, (_, cookie) =>
-    lua.nameFrame(
-      { operand: PROTO / 16 + 2 ** 44 * cookie, low: 0, high: 0x80000000 },
-      { version: '5.4.4' },
-      memoryOf(bytes),
-      new NameCache(),
-    ),
+  expect(new Set(framesAt(PROTO, memoryOf(bytes).read))).toEqual(new Set(['replaced', 'malformed']));
+});
+
+test('functions stand where arm64 has its programs, too', () => {
+  const bytes = make(layoutOf('5.4.4')!, { lines: [1] });
+  const above = 0xaaaa_0000_0000;
+  const frames = framesAt(above + PROTO, (address, length) =>
+    bytes.subarray(address % above, (address % above) + length),
   );
-  expect(new Set(results)).toEqual(new Set(['replaced', 'malformed']));
+  expect(frames.filter((frame) => frame !== 'replaced')).toEqual([
+    { name: '(anonymous:10)', file: '/app/a.lua', line: 11, column: 0, startLine: 10 },
+  ]);
 });
 
 test('instructions that take an operand out are counted', () => {
