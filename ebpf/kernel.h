@@ -37,4 +37,12 @@ static __always_inline u64 mix64(u64 x)
 	return x;
 }
 
+#define HASH_START 0x9e3779b97f4a7c15ULL
+
+static __always_inline u64 fold_word(u64 hash, u64 word)
+{
+	hash = (hash ^ word) * 0xff51afd7ed558ccdULL;
+	return hash ^ hash >> 32;
+}
+
 #endif

@@ -14,8 +14,7 @@ enum step_result { STEP_NEXT = 0, STEP_DONE = 1 };
 
 static __always_inline void fold(struct ef_scratch *s, u64 word)
 {
-	u64 h = (s->state.hash ^ word) * 0xff51afd7ed558ccdULL;
-	s->state.hash = h ^ h >> 32;
+	s->state.hash = fold_word(s->state.hash, word);
 }
 
 static __always_inline void push_word(struct ef_scratch *s, u64 word)

@@ -97,7 +97,7 @@ static __always_inline void begin_stack(struct ef_scratch *s)
 	s->sample.label_bytes = 0;
 	s->state.words = 0;
 	s->state.user_frames = 0;
-	s->state.hash = 0x9e3779b97f4a7c15ULL;
+	s->state.hash = HASH_START;
 	s->state.has_anonymous = 0;
 	s->state.marker = EF_MARKER_NONE;
 	s->next_mapping = 0;

@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { cookieOf32Bits, cookieOfBits } from './cookie.ts';
 
-// by the formulas of ebpf/, computed with other arithmetic than this: lua_cookie() and luajit_cookie() take 4 bits, perl_cookie() 5,
-// ruby_cookie() 8, the others 32
+// by the formulas of ebpf/cookie.h, computed with other arithmetic than this: Lua and LuaJIT take 4 bits, Perl 5, Ruby 8, the others 32
 it('is what the unwinders compute', () => {
   const words = [0x7f1234567890n, 5n];
   expect([4, 5, 8].map((bits) => cookieOfBits(bits, words))).toEqual([0x4, 0x9, 0x48]);

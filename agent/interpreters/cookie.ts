@@ -1,11 +1,11 @@
 /**
  * Objects may follow each other at one address. What tells them apart is a hash of a few of their words, which the BPF unwinder
- * takes with the frame, and which is computed here again when the frame is named. Frames have room for some of its bits.
+ * takes with the frame (ebpf/cookie.h), and which is computed here again when the frame is named. Frames have room for some of its
+ * bits.
  */
 
 const MASK = (1n << 64n) - 1n;
 
-/** Of 64 bits; the cookies of ebpf/<runtime>/ fold words in the same way. */
 function hashOfWords(words: readonly bigint[]): bigint {
   let hash = 0x9e3779b97f4a7c15n;
   for (const word of words) {

@@ -19,6 +19,7 @@
 #ifndef EF_LUA_H
 #define EF_LUA_H
 
+#include "../cookie.h"
 #include "../unwind-frame.h"
 
 /* lobject.h: types of values, in the low bits */
@@ -213,15 +214,6 @@ __noinline int begin_lua_thread(u64 thread)
 	return 0;
 }
 
-/* Bits that tell apart what follows each other at one address; cookieOf() in lua/plugin.ts does the same. */
-static __always_inline u64 lua_cookie(u64 first, u64 second)
-{
-	u64 hash = (0x9e3779b97f4a7c15ULL ^ first) * 0xff51afd7ed558ccdULL;
-
-	hash = (hash ^ hash >> 32 ^ second) * 0xff51afd7ed558ccdULL;
-	return hash >> 60;
-}
-
 static __always_inline u64 lua_position(u64 pc, u64 code, u32 bits)
 {
 	u64 position = pc > code ? (pc - code) / 4 - 1 : 0;
@@ -245,7 +237,7 @@ static __always_inline int push_lua(struct ef_scratch *s, struct ef_lua_state *w
 		if (LUA_READ(w->source, 8, at + w->file.proto_source) ||
 		    LUA_READ(w->source + 1, 8, at + w->file.proto_lines))
 			return LUA_END;
-		cookie = lua_cookie(w->source[0], w->source[1]);
+		cookie = cookie_of_bits(4, w->source[0], w->source[1]);
 		position = lua_position(call->pc, call->code, EF_LUA_POSITION_BITS);
 	}
 	s64 units = (s64)(caller->proto - at) >> 4;

@@ -7,6 +7,7 @@
 #ifndef EF_LUAJIT_TRACE_H
 #define EF_LUAJIT_TRACE_H
 
+#include "../cookie.h"
 #include "../unwind-frame.h"
 
 /* lj_frame.h: kinds of frames */
@@ -64,15 +65,6 @@ static __always_inline bool read_luajit_function(struct ef_luajit_state *w, u64 
 	return type == LUAJIT_TFUNC;
 }
 
-/* Bits that tell apart what follows each other at one address; cookieOf() in luajit/plugin.ts does the same. */
-static __always_inline u64 luajit_cookie(u64 first, u64 second)
-{
-	u64 hash = (0x9e3779b97f4a7c15ULL ^ first) * 0xff51afd7ed558ccdULL;
-
-	hash = (hash ^ hash >> 32 ^ second) * 0xff51afd7ed558ccdULL;
-	return hash >> 60;
-}
-
 static __always_inline void push_luajit_words(struct ef_scratch *s, u64 kind, u64 address, u64 call, u64 rest)
 {
 	push_word(s,
@@ -109,7 +101,7 @@ static __always_inline int push_luajit(struct ef_scratch *s, struct ef_luajit_st
 	u64 position = (w->instruction - code) / 4 - 1;
 	if (position >= EF_LUAJIT_UNKNOWN || w->instruction <= code)
 		position = EF_LUAJIT_UNKNOWN;
-	kind |= luajit_cookie(w->proto[0], w->proto[1]) << 4;
+	kind |= cookie_of_bits(4, w->proto[0], w->proto[1]) << 4;
 	push_luajit_words(s, kind | EF_LUAJIT_LUA, proto, call, position);
 	return LUAJIT_NEXT;
 }

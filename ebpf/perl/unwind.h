@@ -24,6 +24,7 @@
 #ifndef EF_PERL_H
 #define EF_PERL_H
 
+#include "../cookie.h"
 #include "../unwind-frame.h"
 
 /* cop.h: CXt_, CXp_ and PERLSI_ */
@@ -169,10 +170,7 @@ __noinline int begin_perl(u64 delta)
 
 static __always_inline u64 perl_cookie(u64 first, u64 second)
 {
-	u64 hash = (0x9e3779b97f4a7c15ULL ^ first) * 0xff51afd7ed558ccdULL;
-
-	hash = (hash ^ hash >> 32 ^ second) * 0xff51afd7ed558ccdULL;
-	return hash >> 59;
+	return cookie_of_bits(5, first, second);
 }
 
 static __always_inline u64 perl_name(u32 kind, u64 address, u64 cookie)

@@ -24,6 +24,7 @@
 #ifndef EF_PHP_H
 #define EF_PHP_H
 
+#include "../cookie.h"
 #include "../unwind-frame.h"
 
 /* zend_function.type: ZEND_INTERNAL_FUNCTION, ZEND_USER_FUNCTION, ZEND_EVAL_CODE */
@@ -63,17 +64,10 @@ static __always_inline int load_php(struct ef_php_state *w, u64 key)
 	return 0;
 }
 
-/* Tells functions apart that follow each other at one address; functionCookie() in php/functions.ts does the same. */
+/* Must equal functionCookie() of php/functions.ts. */
 static __always_inline u32 php_cookie(const struct ef_php_state *w)
 {
-	u64 words[4] = { w->function[1], w->function[2], w->place[0], w->place[1] };
-	u64 hash = 0x9e3779b97f4a7c15ULL;
-
-	for (int i = 0; i < 4; i++) {
-		hash = (hash ^ words[i]) * 0xff51afd7ed558ccdULL;
-		hash ^= hash >> 32;
-	}
-	return (u32)hash;
+	return cookie_of_4_words(w->function[1], w->function[2], w->place[0], w->place[1]);
 }
 
 static __always_inline u32 line_at(u64 instruction)

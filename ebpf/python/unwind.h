@@ -26,6 +26,7 @@
 #ifndef EF_PYTHON_H
 #define EF_PYTHON_H
 
+#include "../cookie.h"
 #include "../unwind-frame.h"
 
 #define PYTHON_MAX_BYTES 192
@@ -201,22 +202,13 @@ static __always_inline int is_code_type(const struct ef_python *py, u64 type, u6
 #define WORD_AT(bytes, at) (*(u64 *)((bytes) + ((at)&0xf8)))
 #define HALF_AT(bytes, at) (*(u32 *)((bytes) + ((at)&0xfc)))
 
-/* Tells objects apart that follow each other at one address; codeCookie() in code-object.ts does the same. */
+/* Must equal codeCookie() of python/code-object.ts. */
 static __always_inline u32 code_cookie(const struct ef_python *py, const u8 *code)
 {
-	u64 words[4] = {
-		(u64)HALF_AT(code, py->code_flags) << 32 | HALF_AT(code, py->code_first_line),
-		WORD_AT(code, py->code_filename),
-		WORD_AT(code, py->code_name),
-		WORD_AT(code, py->code_line_table),
-	};
-	u64 hash = 0x9e3779b97f4a7c15ULL;
+	u64 place = (u64)HALF_AT(code, py->code_flags) << 32 | HALF_AT(code, py->code_first_line);
 
-	for (int i = 0; i < 4; i++) {
-		hash = (hash ^ words[i]) * 0xff51afd7ed558ccdULL;
-		hash ^= hash >> 32;
-	}
-	return (u32)hash;
+	return cookie_of_4_words(place, WORD_AT(code, py->code_filename), WORD_AT(code, py->code_name),
+				 WORD_AT(code, py->code_line_table));
 }
 
 /* Offset of the instruction in bytes; -1 where the frame has not begun. */

@@ -17,6 +17,7 @@
 #ifndef EF_RUBY_H
 #define EF_RUBY_H
 
+#include "../cookie.h"
 #include "../unwind-frame.h"
 
 /* rb_execution_context_t.thread_ptr, rb_thread_t.vm */
@@ -94,13 +95,10 @@ static __always_inline u64 ruby_context(const struct ef_ruby *file, u64 tp, u64 
 	}
 }
 
-/* 8 bits that tell apart what follows each other at one address; cookieOf() in ruby/plugin.ts does the same. */
+/* Must equal cookieOf() of ruby/plugin.ts. */
 static __always_inline u64 ruby_cookie(u64 first, u64 second)
 {
-	u64 hash = (0x9e3779b97f4a7c15ULL ^ first) * 0xff51afd7ed558ccdULL;
-
-	hash = (hash ^ hash >> 32 ^ second) * 0xff51afd7ed558ccdULL;
-	return hash >> 56;
+	return cookie_of_bits(8, first, second);
 }
 
 static __always_inline void push_ruby(struct ef_scratch *s, u64 iseq, u64 cookie, u64 entry, u32 position)

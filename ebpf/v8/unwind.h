@@ -17,6 +17,7 @@
 #ifndef EF_V8_H
 #define EF_V8_H
 
+#include "../cookie.h"
 #include "../unwind-frame.h"
 
 #define V8_MAP_INSTANCE_TYPE 12
@@ -56,12 +57,7 @@ static __always_inline struct ef_v8 *enter_v8(struct ef_scratch *s, u32 slot)
 
 static __always_inline u32 v8_cookie(const struct ef_v8_state *w, const struct ef_v8 *v8)
 {
-	u64 hash = 0x9e3779b97f4a7c15ULL;
-
-	hash = (hash ^ w->shared[(v8->shared_name >> 3) & 7]) * 0xff51afd7ed558ccdULL;
-	hash ^= hash >> 32;
-	hash = (hash ^ w->shared[(v8->shared_script >> 3) & 7]) * 0xff51afd7ed558ccdULL;
-	return (u32)(hash ^ hash >> 32);
+	return cookie_of_2_words(w->shared[(v8->shared_name >> 3) & 7], w->shared[(v8->shared_script >> 3) & 7]);
 }
 
 static __always_inline void push_v8(struct ef_scratch *s, u32 tier, u64 operand, u64 word)

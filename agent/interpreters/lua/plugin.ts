@@ -111,7 +111,7 @@ function nameOf(
   };
 }
 
-/** Must equal lua_cookie() of ebpf/lua/unwind.h. */
+/** As push_lua() of ebpf/lua/unwind.h. */
 function cookieOf(proto: Proto): number {
   const { source, lines } = proto.identity();
   return cookieOfBits(4, [source, lines]);

@@ -95,7 +95,7 @@ function luaFunction(
   };
 }
 
-/** Must equal luajit_cookie() of ebpf/luajit/trace.h. */
+/** As push_luajit() of ebpf/luajit/trace.h. */
 function cookieOf(objects: LuajitMemory, { address }: Proto): number {
   const view = objects.view(address + objects.layout.chunk, 16);
   return view ? cookieOfBits(4, [view.getBigUint64(0, true), view.getBigUint64(8, true)]) : -1;
