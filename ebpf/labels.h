@@ -18,8 +18,9 @@
 		error_; \
 	})
 
-/* One whose key and value are texts of the process. Global, so that it is verified once. */
-__noinline int add_text_label(u64 key, u64 key_bytes, u64 value, u64 value_bytes)
+/* One whose value is a text of the process; so is its key, which labels of the kind EF_LABEL_TEXT alone have. Global, so that it is
+ * verified once. */
+__noinline int add_label(u32 kind, u64 key, u64 key_bytes, u64 value, u64 value_bytes)
 {
 	struct ef_scratch *s = config.runtimes ? get_scratch() : NULL;
 	if (!s)
@@ -30,48 +31,25 @@ __noinline int add_text_label(u64 key, u64 key_bytes, u64 value, u64 value_bytes
 	OPAQUE(kept);
 	OPAQUE(key_bytes);
 	OPAQUE(at);
-	if (!key_bytes || key_bytes > EF_LABEL_KEY_BYTES || kept > EF_LABEL_VALUE_BYTES || at > EF_LABELS_BYTES ||
+	if ((kind == EF_LABEL_TEXT && !key_bytes) || key_bytes > EF_LABEL_KEY_BYTES ||
+	    kept > EF_LABEL_VALUE_BYTES || at > EF_LABELS_BYTES ||
 	    at + sizeof(struct ef_label) + key_bytes + kept > EF_LABELS_BYTES) {
 		count(EF_COUNTER_labels_left_out);
 		return 0;
 	}
 	struct ef_label *label = (void *)&s->labels[at & ~(u64)(LABEL_ALIGNMENT - 1)];
 	u8 *texts = (u8 *)(label + 1);
-	if (LABEL_READ(s, texts, key_bytes, key) || (kept && LABEL_READ(s, texts + key_bytes, kept, value)))
+	if ((key_bytes && LABEL_READ(s, texts, key_bytes, key)) ||
+	    (kept && LABEL_READ(s, texts + key_bytes, kept, value)))
 		return 0;
 	if (kept < value_bytes)
 		count(EF_COUNTER_labels_cut);
-	label->kind = EF_LABEL_TEXT;
+	label->kind = kind;
 	label->key_bytes = key_bytes;
 	label->value_bytes = kept;
 	label->is_cut = kept < value_bytes;
 	s->sample.label_bytes =
 		(at + sizeof(*label) + key_bytes + kept + LABEL_ALIGNMENT - 1) & ~(u64)(LABEL_ALIGNMENT - 1);
-	return 0;
-}
-
-/* One that has only a value, a text of the process. Global, so that it is verified once. */
-__noinline int add_value_label(u32 kind, u64 value, u64 value_bytes)
-{
-	struct ef_scratch *s = config.runtimes ? get_scratch() : NULL;
-	if (!s)
-		return 0;
-	u64 at = s->sample.label_bytes;
-	u64 kept = value_bytes < EF_LABEL_VALUE_BYTES ? value_bytes : EF_LABEL_VALUE_BYTES;
-
-	OPAQUE(kept);
-	OPAQUE(at);
-	if (!kept || kept > EF_LABEL_VALUE_BYTES || at > EF_LABELS_BYTES ||
-	    at + sizeof(struct ef_label) + kept > EF_LABELS_BYTES)
-		return 0;
-	struct ef_label *label = (void *)&s->labels[at & ~(u64)(LABEL_ALIGNMENT - 1)];
-	if (LABEL_READ(s, label + 1, kept, value))
-		return 0;
-	label->kind = kind;
-	label->key_bytes = 0;
-	label->value_bytes = kept;
-	label->is_cut = kept < value_bytes;
-	s->sample.label_bytes = (at + sizeof(*label) + kept + LABEL_ALIGNMENT - 1) & ~(u64)(LABEL_ALIGNMENT - 1);
 	return 0;
 }
 

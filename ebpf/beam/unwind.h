@@ -289,10 +289,10 @@ static __always_inline void take_beam_name(struct ef_beam_state *w)
 		return;
 	u64 segment = BEAM_WORD(BEAM_WORD(w->vm.atoms + BEAM_ATOM_SEGMENTS) + (index >> BEAM_SEGMENT_BITS) * 8);
 	u64 at = BEAM_WORD(segment + (index & ((1 << BEAM_SEGMENT_BITS) - 1)) * 8);
-	if (!at || BEAM_READ(atom, sizeof(atom), at + BEAM_ATOM_LENGTH))
+	if (!at || BEAM_READ(atom, sizeof(atom), at + BEAM_ATOM_LENGTH) || !(u16)atom[0])
 		return;
-	add_value_label(EF_LABEL_BEAM_NAME, w->vm.has_name_terms ? (atom[1] & ~3ULL) + BEAM_NAME_BYTES : atom[1],
-			(u16)atom[0]);
+	add_label(EF_LABEL_BEAM_NAME, 0, 0, w->vm.has_name_terms ? (atom[1] & ~3ULL) + BEAM_NAME_BYTES : atom[1],
+		  (u16)atom[0]);
 }
 
 /* What the Erlang process is called that runs. Global, so that it is verified once. */

@@ -92,7 +92,7 @@ static __always_inline void take_go_slice(struct ef_scratch *s, u64 slice)
 	for (u32 i = 0; i < GO_MAX_LABELS; i++, pair += sizeof(w->words)) {
 		if (i >= left || LABEL_READ(s, w->words, sizeof(w->words), pair))
 			return;
-		add_text_label(w->words[0], w->words[1], w->words[2], w->words[3]);
+		add_label(EF_LABEL_TEXT, w->words[0], w->words[1], w->words[2], w->words[3]);
 	}
 	if (left > GO_MAX_LABELS)
 		count(EF_COUNTER_labels_left_out);
@@ -119,8 +119,8 @@ __noinline int take_go_bucket(void)
 	w->bucket = b->overflow;
 	for (u32 i = 0; i < GO_BUCKET_SLOTS; i++)
 		if (b->tophash[i] >= GO_MIN_TOPHASH)
-			add_text_label(b->keys[i * 2], b->keys[i * 2 + 1], b->values[i * 2],
-				       b->values[i * 2 + 1]);
+			add_label(EF_LABEL_TEXT, b->keys[i * 2], b->keys[i * 2 + 1], b->values[i * 2],
+				  b->values[i * 2 + 1]);
 	return 0;
 }
 
