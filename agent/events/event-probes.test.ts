@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, renameSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,6 +52,29 @@ test('a file that is replaced has its probes set anew; one that has lost its fun
   ]);
   expect(probes.stats.lost).toBe(1);
   await probes.stop();
+});
+
+/** A note of a probe without arguments, as sys/sdt.h has it. */
+const NOTE = [
+  ...['990: nop', '.pushsection .note.stapsdt,"","note"', '.balign 4', '.4byte 992f-991f,994f-993f,3'],
+  ...['991: .asciz "stapsdt"', '992: .balign 4', '993: .8byte 990b,0,0', '.asciz "shop","sold",""'],
+  ...['994: .balign 4', '.popsection'],
+];
+
+test('places that are too many are told', async () => {
+  const shop = join(folder, 'shop');
+  const code = ['.rept 300', ...NOTE, '.endr'].map((line) => JSON.stringify(`${line}\n`)).join(' ');
+  execFileSync('gcc', ['-o', shop, '-x', 'c', '-'], { input: `int main() { asm volatile(${code}); }` });
+  const warnings: string[] = [];
+  const counts: number[] = [];
+  const target = { setSites: (_: number, sites: readonly ProbeSite[]) => void counts.push(sites.length) };
+  const probes = new EventProbes(workers, target, (message) => void warnings.push(message));
+  await probes.start([parseEvent(`usdt:${shop}:shop:sold`)]);
+  await probes.stop();
+  expect(counts).toEqual([256]);
+  expect(warnings).toEqual([
+    `usdt:${shop}:shop:sold: it is at 300 places of ${shop}, of which 256 are probed`,
+  ]);
 });
 
 test('a function that is not there is told', async () => {

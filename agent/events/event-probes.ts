@@ -110,7 +110,7 @@ export class EventProbes {
   }
 
   async #find(spec: ProbeSpec, path: string): Promise<ProbeSite[]> {
-    const { found, similar, isMovedByGo } = await this.#search(path, wantedOf(spec));
+    const { found, leftOut, similar, isMovedByGo } = await this.#search(path, wantedOf(spec));
     if (isMovedByGo)
       throw new CannotProfile(
         `${spec.text}: the returns of Go's functions can't be probed: Go moves stacks, and the program would crash. Probe the entry: uprobe`,
@@ -118,6 +118,10 @@ export class EventProbes {
     // a program need not have an allocator of its own
     if (found.length === 0 && !(spec.kind === 'malloc' && spec.path === undefined))
       throw new CannotProfile(notFound(spec, path, similar));
+    if (leftOut > 0)
+      this.#warn(
+        `${spec.text}: it is at ${found.length + leftOut} places of ${path}, of which ${found.length} are probed`,
+      );
     return found.flatMap((one) => {
       const { offset, semaphore, name } = one;
       const fields = fieldsOf(spec, one.arguments);

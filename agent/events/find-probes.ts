@@ -18,7 +18,7 @@ import { GO_ALLOCATOR, isOperator, probesOfAllocator } from './allocators.ts';
 import { argumentsOf, type Convention } from './event-field.ts';
 import { forEachSymbol, ignoreDamage, offsetOfCode, STT_FUNC, textAt } from './file-symbols.ts';
 import { findUsdt } from './find-usdt.ts';
-import { MAX_FOUND, type ProbeAnswer, type ProbeRequest } from './probe-request.ts';
+import { answerOf, type ProbeAnswer, type ProbeRequest } from './probe-request.ts';
 
 const MAX_SIMILAR = 5;
 
@@ -71,16 +71,13 @@ export function findFunctions(
       similar.add(demangle(name, 'short'));
   };
   for (const file of [elf, ...others]) forEachFunction(file, visit);
-  if (isMovedByGo) return { found: [], similar: [], isMovedByGo };
+  if (isMovedByGo) return { found: [], leftOut: 0, similar: [], isMovedByGo };
   const found = [...addresses].flatMap(([address, convention]) => {
     const at = offsetOfCode(elf, address + offset);
     const words = argumentsOf(convention, elf.machine);
     return at === undefined ? [] : [{ offset: at, semaphore: 0, arguments: words }];
   });
-  return {
-    found: found.slice(0, MAX_FOUND),
-    similar: found.length === 0 ? [...similar] : [],
-  };
+  return answerOf(found, [...similar]);
 }
 
 /** One name for each place. */
@@ -99,7 +96,7 @@ export function findAllocators(elf: ElfFile, others: readonly ElfFile[]): ProbeA
     const offset = offsetOfCode(elf, address);
     return offset === undefined ? [] : [{ offset, semaphore: 0, name }];
   });
-  return { found: found.slice(0, MAX_FOUND), similar: [] };
+  return answerOf(found, []);
 }
 
 /** Go passes arguments in registers since 1.17, on arm64 since 1.18. */

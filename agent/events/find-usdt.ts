@@ -5,7 +5,7 @@
 import type { ElfFile } from '../../common/elf/elf.ts';
 import { readNotes } from '../../common/elf/notes.ts';
 import { forEachSymbol, ignoreDamage, offsetOfCode, STT_OBJECT } from './file-symbols.ts';
-import { type FoundProbe, MAX_FOUND, type ProbeAnswer } from './probe-request.ts';
+import { answerOf, type FoundProbe, MAX_FOUND, type ProbeAnswer } from './probe-request.ts';
 import { parseUsdtArguments } from './usdt-arguments.ts';
 
 const NOTE_TYPE = 3;
@@ -29,20 +29,21 @@ export function findUsdt(elf: ElfFile, { provider, name }: { provider: string; n
   const base = elf.section('.stapsdt.base')?.addr;
   const variables = new Variables(elf);
   const found: FoundProbe[] = [];
+  let count = 0;
   for (const note of notes) {
     if (note.provider !== provider || note.name !== name) continue;
     const moved = base === undefined ? 0 : base - note.base;
     const address = note.address + moved;
     const offset = offsetOfCode(elf, address);
     const semaphore = note.semaphore === 0 ? 0 : elf.addressToFileOffset(note.semaphore + moved);
-    if (offset === undefined || semaphore === undefined || found.length >= MAX_FOUND) continue;
+    if (offset === undefined || semaphore === undefined || ++count > MAX_FOUND) continue;
     const places = parseUsdtArguments(note.arguments, elf.machine, (symbol) =>
       variables.distance(symbol, address),
     );
     found.push({ offset, semaphore, arguments: places });
   }
   const all = [...new Set(notes.map((note) => `${note.provider}:${note.name}`))];
-  return { found, similar: found.length === 0 ? all.slice(0, MAX_SIMILAR) : [] };
+  return answerOf(found, all.slice(0, MAX_SIMILAR), count);
 }
 
 /** Few probes have one as an argument. */

@@ -25,6 +25,8 @@ export interface FoundProbe {
 
 export interface ProbeAnswer {
   found: FoundProbe[];
+  /** How many more there are. */
+  leftOut: number;
   /** Where nothing was found: names that it may have meant. */
   similar: string[];
   /** It is there, but it is Go's, whose stacks move: what the kernel writes to them would be lost. */
@@ -33,3 +35,13 @@ export interface ProbeAnswer {
 
 /** Places of one probe. */
 export const MAX_FOUND = 256;
+
+/** `count`: of all places. */
+export const answerOf = (
+  found: readonly FoundProbe[],
+  similar: readonly string[],
+  count = found.length,
+): ProbeAnswer => {
+  const probed = found.slice(0, MAX_FOUND);
+  return { found: probed, leftOut: count - probed.length, similar: count === 0 ? [...similar] : [] };
+};

@@ -4,7 +4,7 @@
  * (https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation). The compiler chose it, so it is another one at each place.
  */
 import type { Machine } from '../../common/elf/elf.ts';
-import { type ArgumentPlace, PROGRAM_COUNTER, type UserField } from './event-field.ts';
+import { type ArgumentPlace, PROGRAM_COUNTER, STACK_POINTER, type UserField } from './event-field.ts';
 
 const MAX_TEXT = 4096;
 /** As sys/sdt.h. */
@@ -92,8 +92,6 @@ function sumOf(text: string, distanceTo: DistanceTo): number | undefined {
   return Number.isSafeInteger(sum) ? sum : undefined;
 }
 
-const ARM64_STACK_POINTER = 31;
-
 function parseArm64(text: string): ReturnType<ParseOperand> {
   if (/^[xw]zr$/.test(text)) return constant('0');
   const register = arm64Register(text);
@@ -110,7 +108,7 @@ function parseArm64(text: string): ReturnType<ParseOperand> {
 }
 
 function arm64Register(name: string): number | undefined {
-  if (name === 'sp' || name === 'wsp') return ARM64_STACK_POINTER;
+  if (name === 'sp' || name === 'wsp') return STACK_POINTER.aarch64;
   const number = Number(/^[xw](\d+)$/.exec(name)?.[1]);
   return number <= 30 ? number : undefined;
 }
