@@ -69,7 +69,7 @@ export class Receiver {
   readonly #logger: Pick<Logger, 'error'>;
   readonly #limits: SenderLimits;
   readonly #recent: RecentRequests<ExportResult>;
-  readonly #texts = new StringCache();
+  readonly #strings = new StringCache();
   readonly #forwarder: PassedOn | undefined;
 
   constructor(
@@ -96,7 +96,7 @@ export class Receiver {
    */
   receiveProtobuf(bytes: Uint8Array, peer: string): Promise<ExportResult> {
     return this.#receive(
-      { body: bytes, decode: () => decodeColumns(bytes, this.#texts), protobuf: () => bytes },
+      { body: bytes, decode: () => decodeColumns(bytes, this.#strings), protobuf: () => bytes },
       peer,
     );
   }

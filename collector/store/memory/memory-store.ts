@@ -109,7 +109,7 @@ export class MemoryStore implements Store {
     for (const segment of this.#segments) {
       if (segment.endMs + SEGMENT_MS >= now) continue;
       segment.columns.trim();
-      segment.frames.forgetStrings();
+      segment.frames.forgetSender();
     }
   }
 

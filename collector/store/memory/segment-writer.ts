@@ -29,7 +29,7 @@ export interface FrameBudget {
 export interface Dictionaries {
   readonly frames: Pick<
     FrameTable,
-    'intern' | 'internLine' | 'internFunction' | 'internAddress' | 'origin' | 'textId'
+    'intern' | 'internLine' | 'internFunction' | 'internAddress' | 'origin' | 'stringId'
   >;
   readonly tree: Pick<StackTree, 'child'>;
   readonly seriesTable: Pick<SeriesTable, 'intern' | 'internGroup'>;
@@ -220,15 +220,15 @@ export class SegmentWriter<T extends Dictionaries> {
     if (ids.length !== 1) this.#inlined.set(index, ids);
   }
 
-  /** A function's locations differ in address and line: its texts are looked up once a profile. */
+  /** A function's locations differ in address and line: its strings are looked up once a profile. */
   #internFunction(location: number, func: number, name: number, line: number): number {
-    const { mappings, types, files, texts } = this.#columns;
+    const { mappings, types, files, strings } = this.#columns;
     const { frames } = this.segment;
     const origin = this.#originOf(this.#origins, types[location]!, mappings[location]!, '');
     if (this.#functionOrigins[func] !== origin + 1) {
       this.#functionOrigins[func] = origin + 1;
-      const file = frames.textId(texts, files[func]!);
-      this.#functionFrames[func] = frames.internFunction(origin, file, frames.textId(texts, name));
+      const file = frames.stringId(strings, files[func]!);
+      this.#functionFrames[func] = frames.internFunction(origin, file, frames.stringId(strings, name));
     }
     const frame = this.#functionFrames[func]!;
     return files[func] === 0 ? frame : frames.internLine(frame, line);

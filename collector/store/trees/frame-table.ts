@@ -44,9 +44,9 @@ export class FrameTable {
   readonly #stringList: string[] = [];
   /** Frames of one place often follow each other. */
   #lastPlace = { file: '', mapping: '', kind: '', binary: '', id: -1 };
-  /** By text of a sender's: id of the string and 1. */
-  #textIds = new Int32Array(0);
-  #texts: StringsById | undefined;
+  /** By id of a sender's string: id of the string here and 1. */
+  #senderIds = new Int32Array(0);
+  #sender: StringsById | undefined;
   #generation = 0;
 
   constructor({ keepsLines = false } = {}) {
@@ -86,29 +86,29 @@ export class FrameTable {
     });
   }
 
-  /** Id of a text of a sender's. */
-  textId(texts: StringsById, text: number): number {
-    if (text >= LOOSE_STRINGS) return this.#internString(texts.text(text));
-    if (texts !== this.#texts || texts.generation !== this.#generation) {
-      this.forgetStrings();
-      this.#texts = texts;
-      this.#generation = texts.generation;
+  /** Id of a sender's string. */
+  stringId(sender: StringsById, id: number): number {
+    if (id >= LOOSE_STRINGS) return this.#internString(sender.string(id));
+    if (sender !== this.#sender || sender.generation !== this.#generation) {
+      this.forgetSender();
+      this.#sender = sender;
+      this.#generation = sender.generation;
     }
-    const known = this.#textIds[text];
+    const known = this.#senderIds[id];
     if (known !== undefined && known !== 0) return known - 1;
-    if (known === undefined) this.#makeRoom(text);
-    const id = this.#internString(texts.text(text));
-    this.#textIds[text] = id + 1;
-    return id;
+    if (known === undefined) this.#makeRoom(id);
+    const own = this.#internString(sender.string(id));
+    this.#senderIds[id] = own + 1;
+    return own;
   }
 
-  /** Gives back what only is there for more of the same sender's texts. */
-  forgetStrings(): void {
-    this.#texts = undefined;
-    this.#textIds = new Int32Array(0);
+  /** Gives back what only is there for more of the same sender's strings. */
+  forgetSender(): void {
+    this.#sender = undefined;
+    this.#senderIds = new Int32Array(0);
   }
 
-  /** The frame of a function without a line; name and file as ids of texts. */
+  /** The frame of a function without a line; name and file as ids of strings. */
   internFunction(origin: number, file: number, name: number): number {
     return this.#internAt(this.#internPlace(origin, file), name);
   }
@@ -162,10 +162,10 @@ export class FrameTable {
     return id;
   }
 
-  #makeRoom(text: number): void {
-    const larger = new Int32Array(2 ** Math.ceil(Math.log2(text + 256)));
-    larger.set(this.#textIds);
-    this.#textIds = larger;
+  #makeRoom(id: number): void {
+    const larger = new Int32Array(2 ** Math.ceil(Math.log2(id + 256)));
+    larger.set(this.#senderIds);
+    this.#senderIds = larger;
   }
 
   #shared(text: string): string {

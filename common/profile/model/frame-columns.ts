@@ -1,14 +1,14 @@
 /**
- * Functions and locations of a profile in columns, and their texts by number: a stack has thirty frames, and an object for each
+ * Functions and locations of a profile in columns, and their strings by id: a stack has thirty frames, and an object for each
  * of what they are made of would cost more than all else that is done with it.
  */
 import type { FrameType, Func, Line, Location, Profile } from './profile.ts';
 
-/** Texts by id; 0 is ''. */
+/** Strings by id; 0 is ''. */
 export interface StringsById {
   /** Ids below {@link LOOSE_STRINGS} mean the same as long as this does not change. */
   readonly generation: number;
-  text(id: number): string;
+  string(id: number): string;
 }
 
 /** Ids from here on mean something in one request only. */
@@ -16,8 +16,8 @@ export const LOOSE_STRINGS = 2 ** 24;
 
 /** Index 0 is the zero value, as in {@link Profile}. */
 export class FrameColumns {
-  readonly texts: StringsById;
-  /** Of functions; texts as ids. */
+  readonly strings: StringsById;
+  /** Of functions; strings as ids. */
   readonly names = [0];
   readonly systemNames = [0];
   readonly files = [0];
@@ -36,8 +36,8 @@ export class FrameColumns {
   /** By location, where there is any. */
   readonly generated = new Map<number, string>();
 
-  constructor(texts: StringsById) {
-    this.texts = texts;
+  constructor(strings: StringsById) {
+    this.strings = strings;
   }
 
   get locationCount(): number {
@@ -73,11 +73,11 @@ export class FrameColumns {
   }
 
   func(index: number): Func {
-    const { texts } = this;
+    const { strings } = this;
     return {
-      name: texts.text(this.names[index]!),
-      systemName: texts.text(this.systemNames[index]!),
-      filename: texts.text(this.files[index]!),
+      name: strings.string(this.names[index]!),
+      systemName: strings.string(this.systemNames[index]!),
+      filename: strings.string(this.files[index]!),
       startLine: this.startLines[index]!,
     };
   }
@@ -109,10 +109,10 @@ export function wholeProfile({ frames, ...rest }: ColumnProfile): Profile {
 }
 
 export function columnProfile({ functions, locations, ...rest }: Profile): ColumnProfile {
-  const texts = new StringList();
-  const frames = new FrameColumns(texts);
+  const strings = new StringList();
+  const frames = new FrameColumns(strings);
   for (const { name, systemName, filename, startLine } of functions.slice(1))
-    frames.addFunction(texts.idOf(name), texts.idOf(systemName), texts.idOf(filename), startLine);
+    frames.addFunction(strings.idOf(name), strings.idOf(systemName), strings.idOf(filename), startLine);
   for (const { mapping, address, frameType, lines, generated } of locations.slice(1)) {
     for (const { func, line, column } of lines) frames.addLine(func, line, column);
     const low = Number(address & 0xffff_ffffn);
@@ -124,19 +124,19 @@ export function columnProfile({ functions, locations, ...rest }: Profile): Colum
 
 class StringList implements StringsById {
   readonly generation = 0;
-  readonly #texts = [''];
+  readonly #strings = [''];
   readonly #ids = new Map([['', 0]]);
 
   idOf(text: string): number {
     let id = this.#ids.get(text);
     if (id === undefined) {
-      id = this.#texts.push(text) - 1;
+      id = this.#strings.push(text) - 1;
       this.#ids.set(text, id);
     }
     return id;
   }
 
-  text(id: number): string {
-    return this.#texts[id]!;
+  string(id: number): string {
+    return this.#strings[id]!;
   }
 }

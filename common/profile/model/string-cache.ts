@@ -12,14 +12,14 @@ const FIRST_SLOTS = 1024;
 const FIRST_BYTES = 64 << 10;
 
 /**
- * Texts of one request are mostly those of the one before. They are found by their bytes, so that a known one costs no new
+ * Strings of one request are mostly those of the one before. They are found by their bytes, so that a known one costs no new
  * string, and is the same string: what is looked up by it later need not hash it anew.
  */
 export class StringCache implements StringsById {
   generation = 0;
   /** Open addressing; a slot holds an id, 0 when free. */
   #slots = new Int32Array(FIRST_SLOTS);
-  readonly #texts = [''];
+  readonly #strings = [''];
   readonly #hashes = [0];
   /** Where the bytes of each text begin among all. */
   readonly #starts = [0];
@@ -29,24 +29,24 @@ export class StringCache implements StringsById {
   #end = 0;
   #isFull = false;
 
-  /** Texts that are remembered. */
+  /** Strings that are remembered. */
   get count(): number {
-    return this.#texts.length;
+    return this.#strings.length;
   }
 
-  /** Texts that are not remembered may be forgotten from here on, and all of them where no more could be kept. */
+  /** Strings that are not remembered may be forgotten from here on, and all of them where no more could be kept. */
   beginRequest(): void {
     this.#loose = [];
     if (this.#isFull) this.#forget();
   }
 
-  text(id: number): string {
-    return id < LOOSE_STRINGS ? this.#texts[id]! : this.#loose[id - LOOSE_STRINGS]!;
+  string(id: number): string {
+    return id < LOOSE_STRINGS ? this.#strings[id]! : this.#loose[id - LOOSE_STRINGS]!;
   }
 
   /** What the bytes say in UTF-8. */
   read(bytes: Buffer, start: number, end: number): string {
-    return this.text(this.idOf(bytes, start, end));
+    return this.string(this.idOf(bytes, start, end));
   }
 
   /** Id of what the bytes say in UTF-8. */
@@ -82,7 +82,7 @@ export class StringCache implements StringsById {
   }
 
   #add(text: string, hash: number, bytes: Buffer): number {
-    if (2 * this.#texts.length >= this.#slots.length) this.#enlarge();
+    if (2 * this.#strings.length >= this.#slots.length) this.#enlarge();
     if (this.#end + bytes.length > this.#bytes.length) {
       const larger = Buffer.alloc(2 * this.#bytes.length);
       larger.set(this.#bytes);
@@ -90,7 +90,7 @@ export class StringCache implements StringsById {
     }
     this.#starts.push(this.#end);
     this.#hashes.push(hash);
-    const id = this.#texts.push(text) - 1;
+    const id = this.#strings.push(text) - 1;
     this.#place(id);
     this.#bytes.set(bytes, this.#end);
     this.#end += bytes.length;
@@ -101,14 +101,14 @@ export class StringCache implements StringsById {
     this.#slots = new Int32Array(FIRST_SLOTS);
     this.#bytes = Buffer.alloc(FIRST_BYTES);
     this.#end = 0;
-    for (const column of [this.#texts, this.#hashes, this.#starts]) column.length = 1;
+    for (const column of [this.#strings, this.#hashes, this.#starts]) column.length = 1;
     this.#isFull = false;
     this.generation++;
   }
 
   #enlarge(): void {
     this.#slots = new Int32Array(2 * this.#slots.length);
-    for (let id = 1; id < this.#texts.length; id++) this.#place(id);
+    for (let id = 1; id < this.#strings.length; id++) this.#place(id);
   }
 
   #place(id: number): void {

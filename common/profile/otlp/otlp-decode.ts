@@ -80,14 +80,14 @@ export function decodeOtlp(bytes: Uint8Array): DecodeResult {
 }
 
 /**
- * @param texts what is kept from one request to the next; the profiles are good until the next begins
+ * @param strings what is kept from one request to the next; the profiles are good until the next begins
  * @throws OtlpError
  */
-export function decodeColumns(bytes: Uint8Array, texts: StringCache): DecodeResult<ColumnProfile> {
+export function decodeColumns(bytes: Uint8Array, strings: StringCache): DecodeResult<ColumnProfile> {
   scanRequest(bytes);
-  texts.beginRequest();
+  strings.beginRequest();
   try {
-    return decodeRequest(new ProtoReader(bytes), texts);
+    return decodeRequest(new ProtoReader(bytes), strings);
   } catch (error) {
     if (!(error instanceof BadProtobuf)) throw error;
     throw new OtlpError(
@@ -111,7 +111,7 @@ export function decodeOtlpJson(json: string, limits = FILE_LIMITS): DecodeResult
   return decodeOtlp(bytes);
 }
 
-function decodeRequest(reader: ProtoReader, texts: StringCache): DecodeResult<ColumnProfile> {
+function decodeRequest(reader: ProtoReader, strings: StringCache): DecodeResult<ColumnProfile> {
   const result: DecodeResult<ColumnProfile> = {
     profiles: [],
     rejected: 0,
@@ -124,7 +124,7 @@ function decodeRequest(reader: ProtoReader, texts: StringCache): DecodeResult<Co
     if (resourceProfiles.length > 0) throw new OtlpError(`the request has no dictionary: ${OLD_WIRE}`);
     return result;
   }
-  const state = new RequestState(new DictionaryReader(reader, tables, texts), texts, result);
+  const state = new RequestState(new DictionaryReader(reader, tables, strings), strings, result);
   for (let i = 0; i < resourceProfiles.length; i++) decodeResource(state, resourceProfiles.open(reader, i));
   if (looksOld(state)) throw new OtlpError(OLD_WIRE);
   return result;
@@ -187,7 +187,7 @@ function eventsOf({ timestamps, values }: WireSample, areCounts: boolean): numbe
 /** What the profiles of a request share. */
 class RequestState {
   readonly dictionary: DictionaryReader;
-  readonly texts: StringCache;
+  readonly strings: StringCache;
   readonly result: DecodeResult<ColumnProfile>;
   readonly sample = new WireSample();
   readonly lines = new WireLines();
@@ -203,9 +203,9 @@ class RequestState {
   readonly locations: EntryMap;
   readonly stacks: EntryMap;
 
-  constructor(dictionary: DictionaryReader, texts: StringCache, result: DecodeResult<ColumnProfile>) {
+  constructor(dictionary: DictionaryReader, strings: StringCache, result: DecodeResult<ColumnProfile>) {
     this.dictionary = dictionary;
-    this.texts = texts;
+    this.strings = strings;
     this.result = result;
     this.mappings = new EntryMap(dictionary.count('mapping'));
     this.functions = new EntryMap(dictionary.count('func'));
@@ -257,8 +257,8 @@ class ProfileDecoder {
   /** The attributes that say which process it is → process. */
   readonly #processAttributes = new SequenceTable();
   readonly #processesByAttributes: number[] = [];
-  /** Texts of processes, so that their key is short whatever a sender makes of them. */
-  readonly #texts = new Map<string, number>();
+  /** Ids of strings of processes, so that their key is short whatever a sender makes of them. */
+  readonly #processStrings = new Map<string, number>();
   readonly #ofProcess = new IntList();
 
   constructor(state: RequestState, resource: Attributes) {
@@ -268,7 +268,7 @@ class ProfileDecoder {
     this.#resource = resource;
     // as many as are kept: each process goes through them
     this.#others = readAttributes(attributesText(otherAttributes(resource)));
-    this.#frames = new FrameColumns(state.texts);
+    this.#frames = new FrameColumns(state.strings);
     const { functions: _functions, locations: _locations, ...rest } = emptyProfile();
     this.#profile = { ...rest, frames: this.#frames };
     for (const map of [state.mappings, state.functions, state.locations, state.stacks]) map.clear();
@@ -383,10 +383,10 @@ class ProfileDecoder {
     this.#spend(this.#others.size + attributes.size);
     const others = attributesText([...this.#others, ...otherAttributes(attributes)]);
     if (others !== '') process.attributes = others;
-    const { parentPid, startUnixNano, ...texts } = process;
-    const ids = [texts.executableName, texts.executablePath, texts.commandName, texts.containerId]
-      .concat(texts.cgroupPath, texts.serviceName, others)
-      .map((value) => this.#textId(value));
+    const { parentPid, startUnixNano, ...strings } = process;
+    const ids = [strings.executableName, strings.executablePath, strings.commandName, strings.containerId]
+      .concat(strings.cgroupPath, strings.serviceName, others)
+      .map((value) => this.#stringId(value));
     const key = `${pid}/${parentPid}/${startUnixNano}/${ids.join('/')}`;
     let index = this.#processes.get(key);
     if (index === undefined) {
@@ -396,11 +396,11 @@ class ProfileDecoder {
     return index;
   }
 
-  #textId(value: string): number {
-    const known = this.#texts.get(value);
+  #stringId(value: string): number {
+    const known = this.#processStrings.get(value);
     if (known !== undefined) return known;
-    this.#texts.set(value, this.#texts.size);
-    return this.#texts.size - 1;
+    this.#processStrings.set(value, this.#processStrings.size);
+    return this.#processStrings.size - 1;
   }
 
   #stack(old: number): number {
@@ -526,9 +526,9 @@ class ProfileDecoder {
     }
     const dictionary = this.#dictionary;
     return this.#frames.addFunction(
-      dictionary.textId(name),
-      dictionary.textId(systemName),
-      dictionary.textId(file),
+      dictionary.stringId(name),
+      dictionary.stringId(systemName),
+      dictionary.stringId(file),
       startLine,
     );
   }

@@ -47,7 +47,7 @@ const UNKNOWN_PLACE: Place = { type: '', generated: '' };
 export class DictionaryReader {
   readonly reader: ProtoReader;
   readonly #tables: readonly Ranges[];
-  readonly #texts: StringCache;
+  readonly #cache: StringCache;
   /** By string: id of its text and 1. */
   readonly #strings: Int32Array;
   readonly #attributes: (readonly [string, Value] | undefined)[] = [];
@@ -58,10 +58,10 @@ export class DictionaryReader {
   readonly #places: (Place | undefined)[] = [];
   readonly #indices = new IntList();
 
-  constructor(reader: ProtoReader, tables: readonly Ranges[], texts: StringCache) {
+  constructor(reader: ProtoReader, tables: readonly Ranges[], cache: StringCache) {
     this.reader = reader;
     this.#tables = tables;
-    this.#texts = texts;
+    this.#cache = cache;
     this.#strings = new Int32Array(this.count('string'));
     const attributes = this.count('attribute');
     this.#roles = new Uint8Array(attributes);
@@ -79,18 +79,18 @@ export class DictionaryReader {
 
   /** @throws BadSample for an index outside of the table; 0 is '' even where the sender left out the table */
   string(index: number): string {
-    return this.#texts.text(this.textId(index));
+    return this.#cache.string(this.stringId(index));
   }
 
   /** Id of a string's text. @throws BadSample as {@link string} */
-  textId(index: number): number {
+  stringId(index: number): number {
     const known = this.#strings[index];
     if (known !== undefined && known !== 0) return known - 1;
     const { at } = this.reader;
     const end = this.open('string', index);
     if (end < 0 && index === 0) return 0;
     if (end < 0) throw new BadSample('string index out of range');
-    const found = this.#texts.idOf(this.reader.bytes, this.reader.at, end);
+    const found = this.#cache.idOf(this.reader.bytes, this.reader.at, end);
     this.reader.at = at;
     this.#strings[index] = found + 1;
     return found;
@@ -217,7 +217,7 @@ export class DictionaryReader {
   #text(): string {
     const { reader } = this;
     const end = reader.end();
-    const found = this.#texts.read(reader.bytes, reader.at, end);
+    const found = this.#cache.read(reader.bytes, reader.at, end);
     reader.at = end;
     return found;
   }

@@ -76,7 +76,7 @@ export function splitProfile(profile: Profile, maxSamples: number): Profile[] {
 export class OtlpEncoder {
   readonly #info: ScopeInfo;
   readonly #strings = new StringTable(5);
-  readonly #texts = new FunctionStrings(this.#strings);
+  readonly #functionStrings = new FunctionStrings(this.#strings);
   readonly #mappingTable = new EntryTable(1, 4096);
   readonly #locationTable = new EntryTable(2, 32 << 10);
   readonly #functionTable = new EntryTable(3, 16 << 10);
@@ -115,7 +115,7 @@ export class OtlpEncoder {
     this.#functions = new Int32Array(profile.functions.length).fill(-1);
     this.#stacks = new Int32Array(profile.stacks.length).fill(-1);
     this.#strings.clear();
-    this.#texts.begin(profile.functions);
+    this.#functionStrings.begin(profile.functions);
     for (const table of [
       this.#mappingTable,
       this.#locationTable,
@@ -424,10 +424,10 @@ export class OtlpEncoder {
   #function(old: number): number {
     if (this.#functions[old]! >= 0) return this.#functions[old]!;
     this.#inner.clear();
-    this.#inner.uint(1, this.#strings.indexOfId(this.#texts.get(old, NAME)));
-    this.#inner.uint(2, this.#strings.indexOfId(this.#texts.get(old, SYSTEM_NAME)));
-    this.#inner.uint(3, this.#strings.indexOfId(this.#texts.get(old, FILENAME)));
-    this.#inner.uint(4, this.#texts.get(old, START_LINE));
+    this.#inner.uint(1, this.#strings.indexOfId(this.#functionStrings.get(old, NAME)));
+    this.#inner.uint(2, this.#strings.indexOfId(this.#functionStrings.get(old, SYSTEM_NAME)));
+    this.#inner.uint(3, this.#strings.indexOfId(this.#functionStrings.get(old, FILENAME)));
+    this.#inner.uint(4, this.#functionStrings.get(old, START_LINE));
     const index = this.#functionTable.intern(this.#inner);
     this.#functions[old] = index;
     return index;
