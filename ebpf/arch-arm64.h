@@ -12,7 +12,7 @@
 #define EF_REGISTERS 32 /* x0..x30 sp */
 #define REG_FP 29
 #define REG_SP 31
-#define REG_KEPT EF_REGISTERS /* no CFA counts from another than fp and sp */
+#define REG_CALLEE_SAVED EF_REGISTERS /* no CFA counts from another than fp and sp */
 #define REG_V8_FUNCTION 1
 #define REG_RETURN 30
 #define REG_PHP_INSTRUCTION 28

@@ -8,8 +8,8 @@
 #define EF_REGISTERS 16 /* rax rdx rcx rbx rsi rdi rbp rsp r8..r15 */
 #define REG_FP 6
 #define REG_SP 7
-/* The register of enum ef_kept */
-#define REG_KEPT 3 /* rbx */
+/* The register of enum ef_callee_saved */
+#define REG_CALLEE_SAVED 3 /* rbx */
 /* In which V8 passes the function that is called, and its code: see v8.h */
 #define REG_V8_FUNCTION 5 /* rdi */
 #define V8_ENTRY_SAVES 0  /* behind its frame */

@@ -20,7 +20,7 @@
 static __always_inline void ask_user_space(struct ef_scratch *s, const struct ef_mapping *m, u64 *ask_again_ns,
 					   u64 *wait_ns, u32 runtime, u32 is_attached)
 {
-	struct ef_runtime_met *event = &s->record.met;
+	struct ef_runtime_detected *event = &s->record.detected;
 	u64 wait = *wait_ns * 2;
 
 	if (s->sample.ktime_ns < *ask_again_ns)

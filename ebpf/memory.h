@@ -87,8 +87,8 @@ struct ef_scratch {
 	u32 is_return_address;
 	u32 is_leaf;
 	/* past the leaf: its callee-saved register is still known, or that of the caller was found */
-	u32 knows_kept;
-	u32 found_kept;
+	u32 knows_callee_saved;
+	u32 found_callee_saved;
 	/* past a signal frame all registers are known, as in a leaf */
 	u32 found_all;
 	/* marker of the frame that was passed by its frame pointer, until its caller proves to be code */
@@ -122,7 +122,7 @@ struct ef_scratch {
 	union {
 		struct ef_file file;
 		struct ef_process process;
-		struct ef_runtime_met met;
+		struct ef_runtime_detected detected;
 		struct ef_function function;
 		/* not used here: keeps the types in the object's BTF, from which the TypeScript view is made */
 		struct ef_exit exit;

@@ -169,7 +169,7 @@ struct ef_file {
 
 /* A process in which a runtime was detected that user space has to attach to, or code that no file backs of nobody knows which
  * runtime: see ebpf/attach.h. */
-struct ef_runtime_met {
+struct ef_runtime_detected {
 	__u16 type;
 	__u16 is_attached; /* what user space found before does not suffice */
 	__u32 runtime;     /* enum ef_runtime; EF_RUNTIME_NONE: which ones does the process have? */
@@ -250,9 +250,9 @@ enum ef_value_kind {
  * What becomes of the callee-saved register (x86-64: rbx) that some CFA counts from, as that of the dynamic linker's
  * trampoline does. Only files with such a rule say it.
  */
-enum ef_kept {
-	EF_KEPT_UNKNOWN = 0,
-	EF_KEPT_SAME = 1,
+enum ef_callee_saved {
+	EF_CALLEE_SAVED_UNKNOWN = 0,
+	EF_CALLEE_SAVED_SAME = 1,
 };
 
 /* Flag of cfa_reg: what was interrupted, or left for another stack, is found at the next instruction that it runs; its
@@ -265,7 +265,7 @@ struct ef_rule {
 	__u8 fp_kind;
 	__u8 ra_kind;
 	__s32 cfa_offset;
-	__s32 cfa_offset2; /* of EF_RULE_CFA: enum ef_kept, or where the callee-saved register is saved, CFA + a negative offset */
+	__s32 cfa_offset2; /* of EF_RULE_CFA: enum ef_callee_saved, or where the callee-saved register is saved, CFA + a negative offset */
 	__s16 fp_offset;
 	__s16 ra_offset;
 };
@@ -319,7 +319,7 @@ _Static_assert(EF_RUNTIME_MAX < 32, "a set of runtimes is a word of 32 bits");
 /*
  * Value of the map `process_runtimes`, by struct ef_process_id: which runtimes were detected in an execution of a
  * process, and in which file. BPF notes a runtime when it comes to code of its file; where it comes to code that no
- * file backs, and nothing that is noted takes it, it asks user space once what the process has (ef_runtime_met without a
+ * file backs, and nothing that is noted takes it, it asks user space once what the process has (ef_runtime_detected without a
  * runtime). The answer is final: a runtime that is loaded later is noted at its file.
  */
 struct ef_process_runtimes {

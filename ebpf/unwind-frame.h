@@ -90,7 +90,7 @@ static __always_inline int step_signal(struct ef_scratch *s)
 	s->state.sp = r[SIGNAL_SP];
 	s->state.pc = r[SIGNAL_PC];
 	s->found_all = 1;
-	s->found_kept = 1;
+	s->found_callee_saved = 1;
 	s->is_return_address = 0;
 	s->marker_if_sp_unknown = EF_MARKER_NONE;
 	return s->state.pc ? STEP_NEXT : STEP_DONE;
@@ -103,7 +103,7 @@ static __always_inline int base_register(struct ef_scratch *s, u32 number, u64 *
 		*value = s->state.sp;
 	else if (number == REG_FP)
 		*value = s->state.fp;
-	else if (s->is_leaf || (s->knows_kept && number == REG_KEPT))
+	else if (s->is_leaf || (s->knows_callee_saved && number == REG_CALLEE_SAVED))
 		*value = s->state.leaf.by_dwarf_number[number & (EF_REGISTERS - 1)];
 	else
 		return 1;
@@ -195,17 +195,18 @@ static __always_inline int restore_fp(struct ef_scratch *s, const struct ef_rule
 	return 1;
 }
 
-/* The caller's value, where the rule says it: see enum ef_kept. */
-static __always_inline void restore_kept(struct ef_scratch *s, const struct ef_rule *rule, u64 cfa)
+/* The caller's value, where the rule says it: see enum ef_callee_saved. */
+static __always_inline void restore_callee_saved(struct ef_scratch *s, const struct ef_rule *rule, u64 cfa)
 {
 	s64 at = rule->cfa_offset2;
 
-	if (REG_KEPT >= EF_REGISTERS || rule->kind != EF_RULE_CFA || at == EF_KEPT_UNKNOWN)
+	if (REG_CALLEE_SAVED >= EF_REGISTERS || rule->kind != EF_RULE_CFA || at == EF_CALLEE_SAVED_UNKNOWN)
 		return;
-	s->found_kept =
-		at == EF_KEPT_SAME ?
-			s->knows_kept :
-			!USER_READ(&s->state.leaf.by_dwarf_number[REG_KEPT & (EF_REGISTERS - 1)], 8, cfa + at);
+	s->found_callee_saved =
+		at == EF_CALLEE_SAVED_SAME ?
+			s->knows_callee_saved :
+			!USER_READ(&s->state.leaf.by_dwarf_number[REG_CALLEE_SAVED & (EF_REGISTERS - 1)], 8,
+				   cfa + at);
 }
 
 /*
@@ -262,7 +263,7 @@ static __always_inline int step_rule(struct ef_scratch *s, const struct ef_rule 
 	}
 	if (restore_fp(s, rule, cfa))
 		return cut(s, EF_MARKER_STACK_READ);
-	restore_kept(s, rule, cfa);
+	restore_callee_saved(s, rule, cfa);
 	s->marker_if_sp_unknown = EF_MARKER_NONE;
 	s->state.sp = cfa;
 	s->state.pc = pc;
@@ -331,7 +332,7 @@ static __always_inline int step_return(struct ef_scratch *s)
 {
 	s->state.pc = s->returned_to;
 	s->returned_to = 0;
-	s->found_kept = 1;
+	s->found_callee_saved = 1;
 	return STEP_NEXT;
 }
 

@@ -38,7 +38,7 @@ __noinline int unwind_step(void)
 	if (unwind_runtime(s, slot)) {
 		s->is_return_address = 1;
 		s->is_leaf = 0;
-		s->knows_kept = 0;
+		s->knows_callee_saved = 0;
 		s->marker_if_sp_unknown = EF_MARKER_NONE;
 		return s->state.pc ? STEP_NEXT : STEP_DONE;
 	}
@@ -51,11 +51,11 @@ __noinline int unwind_step(void)
 	}
 	s->state.user_frames++;
 	s->is_return_address = 1;
-	s->found_kept = 0;
+	s->found_callee_saved = 0;
 	s->found_all = 0;
 	int result = s->returned_to ? step_return(s) : step_from(s, slot);
 	s->is_leaf = s->found_all;
-	s->knows_kept = s->found_kept;
+	s->knows_callee_saved = s->found_callee_saved;
 	/* a chain that ends in 0 is how _start and clone begin where they have no unwind information */
 	return result == STEP_NEXT && s->state.pc ? STEP_NEXT : STEP_DONE;
 }
@@ -139,7 +139,7 @@ static __always_inline void unwind_frames(struct ef_scratch *s)
 {
 	s->is_unwound = 1;
 	s->is_leaf = 1;
-	s->knows_kept = 1;
+	s->knows_callee_saved = 1;
 	s->is_return_address = s->state.is_behind_syscall;
 	s->marker_if_sp_unknown = EF_MARKER_NONE;
 	for (u32 i = 0; i < EF_MAX_USER_FRAMES / FRAMES_AT_A_TIME + 1; i++)

@@ -119,7 +119,7 @@ export const ValueKind = {
   STACK: 5,
 } as const;
 
-export const Kept = {
+export const CalleeSaved = {
   UNKNOWN: 0,
   SAME: 1,
 } as const;
@@ -415,8 +415,8 @@ export const FILE = {
   path: 72,
 } as const;
 
-/** Size and byte offsets of struct ef_runtime_met. */
-export const RUNTIME_MET = {
+/** Size and byte offsets of struct ef_runtime_detected. */
+export const RUNTIME_DETECTED = {
   bytes: 40,
   type: 0,
   isAttached: 2,

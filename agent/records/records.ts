@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
 import { toFileKey, toPid } from '../../common/base/brand.ts';
 import { NO_OPTIONS } from '../../common/base/lru-options.ts';
-import { EF_PROCESS_NO_FILE, EXIT, FILE, FUNCTION, PROCESS, RUNTIME_MET } from './records.gen.ts';
+import { EF_PROCESS_NO_FILE, EXIT, FILE, FUNCTION, PROCESS, RUNTIME_DETECTED } from './records.gen.ts';
 
 export interface FileRecord {
   key: FileKey;
@@ -135,15 +135,15 @@ export function readExitRecord(buffer: Buffer, at: number): ExitRecord {
 }
 
 export function readRuntimeRecord(buffer: Buffer, at: number): RuntimeRecord {
-  const key = readU64(buffer, at + RUNTIME_MET.key);
+  const key = readU64(buffer, at + RUNTIME_DETECTED.key);
   return {
-    pid: toPid(buffer.readUInt32LE(at + RUNTIME_MET.processTgid)),
-    execId: buffer.readUInt32LE(at + RUNTIME_MET.processExecId),
-    startBoottimeNs: readU64(buffer, at + RUNTIME_MET.processStartBoottimeNs),
-    runtime: buffer.readUInt32LE(at + RUNTIME_MET.runtime),
+    pid: toPid(buffer.readUInt32LE(at + RUNTIME_DETECTED.processTgid)),
+    execId: buffer.readUInt32LE(at + RUNTIME_DETECTED.processExecId),
+    startBoottimeNs: readU64(buffer, at + RUNTIME_DETECTED.processStartBoottimeNs),
+    runtime: buffer.readUInt32LE(at + RUNTIME_DETECTED.runtime),
     key: key === 0n ? undefined : toKey(key),
-    base: Number(readU64(buffer, at + RUNTIME_MET.base)),
-    isAttached: buffer.readUInt16LE(at + RUNTIME_MET.isAttached) !== 0,
+    base: Number(readU64(buffer, at + RUNTIME_DETECTED.base)),
+    isAttached: buffer.readUInt16LE(at + RUNTIME_DETECTED.isAttached) !== 0,
   };
 }
 

@@ -12,7 +12,7 @@ import { EF_RULE_INTERRUPTED, RuleKind } from '../records/records.gen.ts';
 import { addCode } from './machine-code/add-code.ts';
 import { lacksCfi } from './rules/cfi-coverage.ts';
 import {
-  KEPT,
+  CALLEE_SAVED,
   newUnsupportedCfi,
   REGISTERS,
   type Registers,
@@ -83,13 +83,13 @@ export type FindSeparate = () => ElfFile | undefined;
 
 export function extractStackDeltas(elf: ElfFile, findSeparate: FindSeparate = () => undefined): StackDeltas {
   const deltas = extract(elf, findSeparate, REGISTERS[elf.machine]);
-  const kept = KEPT[elf.machine];
+  const calleeSaved = CALLEE_SAVED[elf.machine];
   // few files need it, so the others have neither the longer dictionary nor its cost
   const isNeeded = deltas.rules.some(
-    ({ kind, cfaReg }) => COUNTS_FROM_REGISTER.has(kind) && (cfaReg & ~EF_RULE_INTERRUPTED) === kept,
+    ({ kind, cfaReg }) => COUNTS_FROM_REGISTER.has(kind) && (cfaReg & ~EF_RULE_INTERRUPTED) === calleeSaved,
   );
-  if (!isNeeded || kept === undefined) return deltas;
-  return extract(elf, findSeparate, { ...REGISTERS[elf.machine], kept });
+  if (!isNeeded || calleeSaved === undefined) return deltas;
+  return extract(elf, findSeparate, { ...REGISTERS[elf.machine], calleeSaved });
 }
 
 function extract(elf: ElfFile, findSeparate: FindSeparate, registers: Registers): StackDeltas {

@@ -1,5 +1,5 @@
 /** What a call frame program has established at one point: the CFA and where fp and return address are saved. */
-import { EF_RULE_INTERRUPTED, Kept, RuleKind, ValueKind } from '../../records/records.gen.ts';
+import { CalleeSaved, EF_RULE_INTERRUPTED, RuleKind, ValueKind } from '../../records/records.gen.ts';
 import { INVALID_RULE, type Rule, SIGNAL_RULE, STOP_RULE } from './rules.ts';
 
 export interface Registers {
@@ -9,7 +9,7 @@ export interface Registers {
   /** VG, the number of 8-byte units in a vector, which is the thread's; where CFAs may count in it. */
   vg?: number;
   /** The callee-saved register (ebpf/records.h), where the rules tell what becomes of it. */
-  kept?: number;
+  calleeSaved?: number;
 }
 
 /** DWARF register numbers: System V ABI of amd64 (figure 3.36), of arm64 (AADWARF64). */
@@ -21,8 +21,8 @@ export const REGISTERS: Readonly<Record<'x86_64' | 'aarch64', Registers>> = {
 /** Where it lies above the stack pointer: struct rt_sigframe of each architecture's kernel, as in ebpf/arch-*.h. */
 const SIGNAL_PC_AT: Readonly<Record<'x86_64' | 'aarch64', number>> = { x86_64: 168, aarch64: 568 };
 
-/** Which register may be kept. */
-export const KEPT: Readonly<Record<'x86_64' | 'aarch64', number | undefined>> = {
+/** The callee-saved register that CFAs may count from. */
+export const CALLEE_SAVED: Readonly<Record<'x86_64' | 'aarch64', number | undefined>> = {
   x86_64: 3,
   aarch64: undefined,
 };
@@ -67,7 +67,7 @@ export class CfiState {
   raKind: number = ValueKind.SAME;
   raOffset = 0;
   /** Of the callee-saved register: as in the rule. */
-  kept: number = Kept.SAME;
+  calleeSaved: number = CalleeSaved.SAME;
   /** The stack pointer has a rule of its own. */
   spMoved = false;
   #isExpression = false;
@@ -83,7 +83,7 @@ export class CfiState {
     this.fpOffset = other.fpOffset;
     this.raKind = other.raKind;
     this.raOffset = other.raOffset;
-    this.kept = other.kept;
+    this.calleeSaved = other.calleeSaved;
     this.spMoved = other.spMoved;
     this.#isExpression = other.#isExpression;
     this.#plainOffset = other.#plainOffset;
@@ -126,7 +126,7 @@ export class CfiState {
   toRule(
     isSignal: boolean,
     isX86: boolean,
-    keepsRegister: boolean,
+    tellsCalleeSaved: boolean,
     out: Rule,
     counts: UnsupportedCfi,
   ): Readonly<Rule> {
@@ -155,7 +155,7 @@ export class CfiState {
     out.kind = this.cfaKind;
     out.cfaReg = isSignal ? this.cfaReg | EF_RULE_INTERRUPTED : this.cfaReg;
     out.cfaOffset = this.cfaOffset;
-    out.cfaOffset2 = keepsRegister && this.cfaKind === RuleKind.CFA ? this.kept : this.cfaOffset2;
+    out.cfaOffset2 = tellsCalleeSaved && this.cfaKind === RuleKind.CFA ? this.calleeSaved : this.cfaOffset2;
     // arm64: it is still in the link register
     const isInLink = this.raKind === ValueKind.SAME;
     out.raKind = isInLink ? ValueKind.REGISTER : this.raKind;

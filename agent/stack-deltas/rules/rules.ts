@@ -11,7 +11,7 @@ export interface Rule {
   fpKind: number;
   raKind: number;
   cfaOffset: number;
-  /** By kind (ebpf/records.h); of a plain CFA rule: what becomes of the callee-saved register (enum ef_kept). */
+  /** By kind (ebpf/records.h); of a plain CFA rule: what becomes of the callee-saved register (enum ef_callee_saved). */
   cfaOffset2: number;
   fpOffset: number;
   raOffset: number;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Kept } from '../../records/records.gen.ts';
+import { CalleeSaved } from '../../records/records.gen.ts';
 import { ByteWriter } from '../build-frames.ts';
 import { CODE_AT, deltasOf, rowsOf, ruleTextAt } from '../fixture.ts';
 
@@ -384,7 +384,7 @@ describe('random programs', () => {
 describe('the register that a CFA counts from past the leaf', () => {
   const RBX = 3;
   /** Offset 2 of the rule that holds at 0x1001, in a file with or without a CFA that counts from rbx. */
-  const keptAfter = (isNeeded: boolean, ...bytes: number[]): number => {
+  const calleeSavedAfter = (isNeeded: boolean, ...bytes: number[]): number => {
     const needs = { start: 0x1800, size: 0x100, program: [0x41, 0x0d, RBX] };
     const asked = { start: CODE_AT, size: 0x100, program: [0x41, 0x0e, 24, ...bytes] };
     const deltas = deltasOf({ eh: [{}, asked, ...(isNeeded ? [needs] : [])] });
@@ -392,16 +392,16 @@ describe('the register that a CFA counts from past the leaf', () => {
   };
 
   it.each([
-    ['is as in this frame', [], Kept.SAME],
+    ['is as in this frame', [], CalleeSaved.SAME],
     ['was saved', [0x80 | RBX, 3], -24],
-    ['was saved and restored', [0x80 | RBX, 3, 0xc0 | RBX], Kept.SAME],
-    ['is lost', [0x07, RBX], Kept.UNKNOWN],
-    ['is in another register', [0x09, RBX, 12], Kept.UNKNOWN],
-    ['lies above the frame', [0x2f, RBX, 3], Kept.UNKNOWN],
-  ])('%s', (_, bytes, kept) => expect(keptAfter(true, ...bytes)).toBe(kept));
+    ['was saved and restored', [0x80 | RBX, 3, 0xc0 | RBX], CalleeSaved.SAME],
+    ['is lost', [0x07, RBX], CalleeSaved.UNKNOWN],
+    ['is in another register', [0x09, RBX, 12], CalleeSaved.UNKNOWN],
+    ['lies above the frame', [0x2f, RBX, 3], CalleeSaved.UNKNOWN],
+  ])('%s', (_, bytes, calleeSaved) => expect(calleeSavedAfter(true, ...bytes)).toBe(calleeSaved));
 
   it('is left out of files without such a CFA', () => {
-    expect(keptAfter(false, 0x80 | RBX, 3)).toBe(Kept.UNKNOWN);
-    expect(keptAfter(false)).toBe(Kept.UNKNOWN);
+    expect(calleeSavedAfter(false, 0x80 | RBX, 3)).toBe(CalleeSaved.UNKNOWN);
+    expect(calleeSavedAfter(false)).toBe(CalleeSaved.UNKNOWN);
   });
 });

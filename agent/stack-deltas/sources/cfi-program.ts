@@ -2,7 +2,7 @@
 
 import { OutOfBounds } from '../../../common/base/byte-source.ts';
 import type { Cursor } from '../../../common/base/cursor.ts';
-import { Kept, ValueKind } from '../../records/records.gen.ts';
+import { CalleeSaved, ValueKind } from '../../records/records.gen.ts';
 import { CfiState, type Registers, VALUE_UNSUPPORTED } from '../rules/cfi-state.ts';
 import { applyCfaExpression, readSavedPlace } from './expressions.ts';
 
@@ -26,9 +26,9 @@ const MAX_REMEMBERED = 64;
 /** Programs are bounded by their bytes; so many instructions in one function are no program of a compiler. */
 const MAX_INSTRUCTIONS = 1 << 20;
 
-function keptOf(kind: number, offset: number): number {
-  if (kind === ValueKind.SAME) return Kept.SAME;
-  return kind === ValueKind.CFA && offset < 0 ? offset : Kept.UNKNOWN;
+function calleeSavedOf(kind: number, offset: number): number {
+  if (kind === ValueKind.SAME) return CalleeSaved.SAME;
+  return kind === ValueKind.CFA && offset < 0 ? offset : CalleeSaved.UNKNOWN;
 }
 
 /** Never minus zero: V8 would take the fields that it comes into for fractions from then on, and all code that it made anew. */
@@ -216,8 +216,8 @@ export class CfiProgram {
       this.state.raOffset = offset;
     } else if (reg === registers.sp) {
       this.state.spMoved = kind !== ValueKind.SAME && kind !== ValueKind.UNDEFINED;
-    } else if (reg === registers.kept) {
-      this.state.kept = keptOf(kind, offset);
+    } else if (reg === registers.calleeSaved) {
+      this.state.calleeSaved = calleeSavedOf(kind, offset);
     }
   }
 
@@ -225,7 +225,7 @@ export class CfiProgram {
     if (reg === registers.fp) this.#set(reg, initial.fpKind, initial.fpOffset, registers);
     else if (reg === registers.ra) this.#set(reg, initial.raKind, initial.raOffset, registers);
     else if (reg === registers.sp) this.state.spMoved = initial.spMoved;
-    else if (reg === registers.kept) this.state.kept = initial.kept;
+    else if (reg === registers.calleeSaved) this.state.calleeSaved = initial.calleeSaved;
   }
 
   #remember(): void {

@@ -155,8 +155,8 @@ class FrameDecoder {
 
   #emit(location: number, isSignal: boolean): void {
     const { rows, rules, isX86, unsupportedCfi, registers } = this.#target;
-    const keepsRegister = registers.kept !== undefined;
-    const rule = this.#program.state.toRule(isSignal, isX86, keepsRegister, this.#rule, unsupportedCfi);
+    const tellsCalleeSaved = registers.calleeSaved !== undefined;
+    const rule = this.#program.state.toRule(isSignal, isX86, tellsCalleeSaved, this.#rule, unsupportedCfi);
     if (this.#target.savesFpBelowReturnAddress && rule === this.#rule) addSavedFp(this.#rule);
     rows.addRow(location, rule === INVALID_RULE ? 0 : rules.intern(rule));
   }
