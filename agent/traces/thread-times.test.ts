@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { emptyProcess, type Profile } from '../../common/profile/model/profile.ts';
+import { THREAD_STATES } from '../../common/profile/model/thread-types.ts';
 import { THREAD, ThreadState } from '../records/records.gen.ts';
 import { ThreadTimes } from './thread-times.ts';
 
@@ -64,6 +65,13 @@ const text = (profile: Profile | undefined): string[] =>
   });
 
 describe('times of threads', () => {
+  it('have the states of BPF by their numbers', () => {
+    const names = Object.entries(ThreadState)
+      .sort(([, a], [, b]) => a - b)
+      .map(([name]) => name.toLowerCase().replace('_', '-'));
+    expect(THREAD_STATES.map((state) => state.replace('blocked:', ''))).toEqual(names);
+  });
+
   it('are what was added since the last profile, the present state included', () => {
     const times = make();
     times.onThreads(

@@ -69,7 +69,7 @@ function joined(exact: Values, sampled: Values): WaitRow[] {
   }));
 }
 
-const { cell } = valueFormatter({ type: OFF_CPU, unit: 'nanoseconds' });
+const { cell } = valueFormatter({ type: '', unit: 'nanoseconds' });
 const share = (part: number, of: number): string => `${(of === 0 ? 0 : (100 * part) / of).toFixed(1)}%`;
 
 export function waitsText({ fromMs, toMs, threadNs, states, by, groups, wakers }: WaitsAnswer): string[] {

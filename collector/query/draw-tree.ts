@@ -3,20 +3,19 @@
 import { stepDown } from '../../common/flame/path-key.ts';
 import type { Leaves } from '../../common/flame/tree-answer.ts';
 import type { Transform } from '../../common/profile/filters/transform-list.ts';
-import type { SampleFilter, StackCounts, Store, Window } from '../store/store.ts';
+import type { SampleFilter, StackCounts, Window } from '../store/store.ts';
 import type { PruneLimits } from './flame/boxes.ts';
 import { buildDiffTree, buildFlameTree, type FlameTree, type Zoomed } from './flame/flame-tree.ts';
 import { invertParts } from './flame/invert.ts';
 import { LeafSums, type Looked } from './flame/leaf-sums.ts';
 import { frameHash } from './flame/path-hashes.ts';
+import type { PartStore } from './rows.ts';
 import { readWindow } from './window.ts';
 
 export interface Wanted {
   transforms: readonly Transform[];
   limits: PruneLimits;
 }
-
-type PartStore = Pick<Store, 'parts'>;
 
 /** A box that is looked at in a long time may be small: no more than a thousand times as much is read for it. */
 const MIN_SHARE = 1 / 1000;

@@ -1,17 +1,15 @@
 /** How many executions of each process there were. */
 import { compileMasks, type RowMasks } from '../store/matcher.ts';
 import { SeriesTable } from '../store/series-table.ts';
-import type { SampleFilter, SamplePart, Store } from '../store/store.ts';
+import type { SampleFilter, SamplePart } from '../store/store.ts';
 import { partsOf } from './levels.ts';
+import type { PartStore } from './rows.ts';
 
 /**
  * By process name. Of a part that is asked for as a whole no samples are read: each of its series has some. Days of short-lived
  * processes have millions of executions, so they are told apart in columns.
  */
-export async function countExecutions(
-  store: Pick<Store, 'parts'>,
-  filter: SampleFilter,
-): Promise<Map<string, number>> {
+export async function countExecutions(store: PartStore, filter: SampleFilter): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   const seen = new SeriesTable();
   for (const part of await partsOf(store, filter)) {

@@ -11,9 +11,10 @@ import { cpuType, isCpuType } from '../../common/profile/model/profile-type.ts';
 import { compileMasks } from '../store/matcher.ts';
 import type { Series } from '../store/series.ts';
 import type { SeriesTable } from '../store/series-table.ts';
-import type { Frame, SampleFilter, Store } from '../store/store.ts';
+import type { Frame, SampleFilter } from '../store/store.ts';
 import { CPU_TYPE } from '../store/stored-type.ts';
 import { partsOf } from './levels.ts';
+import type { PartStore } from './rows.ts';
 import { type Transformed, transformStacks } from './transforms.ts';
 
 /**
@@ -21,7 +22,7 @@ import { type Transformed, transformStacks } from './transforms.ts';
  * name, source file and binary, and keeps their lines.
  */
 export async function readProfile(
-  store: Pick<Store, 'parts'>,
+  store: PartStore,
   filter: SampleFilter,
   transforms: readonly Transform[] = [],
 ): Promise<Profile> {

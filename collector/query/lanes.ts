@@ -13,14 +13,12 @@ import {
 } from '../../common/profile/model/thread-types.ts';
 import { compileMasks } from '../store/matcher.ts';
 import type { Series } from '../store/series.ts';
-import type { SampleFilter, Store } from '../store/store.ts';
+import type { SampleFilter } from '../store/store.ts';
 import { CPU_TYPE } from '../store/stored-type.ts';
 import { partsOf } from './levels.ts';
-import { rowQuery, weightOf } from './rows.ts';
+import { type PartStore, rowQuery, weightOf } from './rows.ts';
 import { withLate } from './spread.ts';
 import { type ThreadName, threadKey } from './threads.ts';
-
-type PartStore = Pick<Store, 'parts'>;
 
 const RUNNING = 0;
 

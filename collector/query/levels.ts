@@ -8,9 +8,8 @@ import { compileMasks, type RowMasks } from '../store/matcher.ts';
 import { PartView } from '../store/part-view.ts';
 import type { Series } from '../store/series.ts';
 import type { SeriesTable } from '../store/series-table.ts';
-import type { Column, RowQuery, Rows, SampleFilter, SamplePart, Store, TimeRange } from '../store/store.ts';
-
-type PartStore = Pick<Store, 'parts'>;
+import type { Column, RowQuery, Rows, SampleFilter, SamplePart, TimeRange } from '../store/store.ts';
+import type { PartStore } from './rows.ts';
 
 /** The parts of a filter's time and type; of a level each has only what its processes told last. */
 export async function partsOf(store: PartStore, filter: SampleFilter): Promise<SamplePart[]> {

@@ -2,13 +2,11 @@
 
 import { compileMasks } from '../store/matcher.ts';
 import type { Series } from '../store/series.ts';
-import type { SampleFilter, SamplePart, Store } from '../store/store.ts';
+import type { SampleFilter, SamplePart } from '../store/store.ts';
 import { partsOf } from './levels.ts';
-import { rowQuery, stepOf, weightOf } from './rows.ts';
+import { type PartStore, rowQuery, stepOf, weightOf } from './rows.ts';
 import type { SampleRow } from './samples.ts';
 import { sumSeries } from './values.ts';
-
-type PartStore = Pick<Store, 'parts'>;
 
 export type ThreadName = Pick<Series, 'process' | 'pid' | 'thread' | 'tid' | 'host'>;
 export interface ThreadCount extends ThreadName {

@@ -1,5 +1,5 @@
 import { formatterOf, isCpu } from '../../../common/flame/shown-type.ts';
-import { OFF_CPU, THREAD_TIME, WALL_TIME } from '../../../common/profile/model/thread-types.ts';
+import { LOCK, OFF_CPU, THREAD_TIME, WALL_TIME } from '../../../common/profile/model/thread-types.ts';
 import type { TypesAnswer } from '../../api/types.ts';
 
 interface Properties {
@@ -35,6 +35,7 @@ export function TypeChoice({ types, shown, onType }: Properties) {
 /** Of the agent's own types. */
 const NAMES: Readonly<Record<string, string>> = {
   [OFF_CPU]: 'Waiting',
+  [LOCK]: 'Waiting for locks',
   [WALL_TIME]: 'Wall',
   [THREAD_TIME]: 'Threads by state',
 };
