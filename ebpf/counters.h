@@ -110,7 +110,8 @@
 	X(threads_left_untold, "Threads that left a CPU by a switch that the kernel told nobody of: from then on they wait for something unknown") \
 	X(lua_read_failed, "Reads of Lua's frames and functions that failed") \
 	X(lua_bad_frame, "Lua's frames that contradict themselves: the Lua frames from there on are left out") \
-	X(lua_no_thread, "Samples in Lua's interpreter whose lua_State was not found: that part of the stack has native frames only")
+	X(lua_no_thread, "Samples in Lua's interpreter whose lua_State was not found: that part of the stack has native frames only") \
+	X(php_no_globals, "Samples in PHP's interpreter whose thread's globals were not found: that part of the stack has native frames only")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

@@ -479,10 +479,10 @@ describe('bounds', () => {
       ),
     ],
     [
-      'PHP 8.2.99: builds with threads (ZTS) are not supported',
+      'PHP 8.2.99, with threads (ZTS): no executor_globals_offset',
       [
         'int execute_ex(void) { return 0; }',
-        'long executor_globals_offset;',
+        'void *tsrm_get_ls_cache(void) { return 0; }',
         'const char version[] = "X-Powered-By: PHP/8.2.99";',
       ],
     ],

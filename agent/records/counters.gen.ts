@@ -103,5 +103,6 @@ export const BPF_COUNTERS = [
   { name: 'lua_read_failed', text: "Reads of Lua's frames and functions that failed" },
   { name: 'lua_bad_frame', text: "Lua's frames that contradict themselves: the Lua frames from there on are left out" },
   { name: 'lua_no_thread', text: "Samples in Lua's interpreter whose lua_State was not found: that part of the stack has native frames only" },
+  { name: 'php_no_globals', text: "Samples in PHP's interpreter whose thread's globals were not found: that part of the stack has native frames only" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

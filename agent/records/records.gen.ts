@@ -890,15 +890,20 @@ export const PERL = {
 
 /** Size and byte offsets of struct ef_php. */
 export const PHP = {
-  bytes: 40,
+  bytes: 56,
   loopStart: 0,
   loopLength: 8,
   current: 16,
-  resume: 24,
-  functionFile: 32,
-  hasLineRegister: 36,
-  generatorFrame: 38,
-  generatorInner: 39,
+  threadKey: 24,
+  globalsOffset: 32,
+  resume: 40,
+  functionFile: 48,
+  hasLineRegister: 50,
+  generatorFrame: 51,
+  generatorInner: 52,
+  hasThreads: 53,
+  isSlot: 54,
+  isMusl: 55,
 } as const;
 
 /** Size and byte offsets of struct ef_python_access. */

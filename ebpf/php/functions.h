@@ -40,7 +40,7 @@ static __always_inline bool read_php_texts(struct ef_scratch *s, const struct ef
 {
 	struct ef_function *f = &s->record.function;
 	u64 scope = w->function[2];
-	u64 class = scope ? user_word(scope + PHP_CLASS_NAME, EF_COUNTER_php_read_failed) : 0;
+	u64 class = scope ? PHP_WORD(scope + PHP_CLASS_NAME) : 0;
 
 	f->text_bytes = 0;
 	return !!class == !!scope && append_php_string(s, class, &f->class_bytes, EF_FUNCTION_NAME_BYTES, 0) &&

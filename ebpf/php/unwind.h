@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The PHP unwinder (Zend Engine, builds without threads). All PHP functions that call one another run in one native frame
- * of execute_ex; where C calls back into PHP (array_map, an autoloader, a destructor) there is another. Who called whom
- * is a list:
+ * The PHP unwinder (Zend Engine). All PHP functions that call one another run in one native frame of execute_ex; where C
+ * calls back into PHP (array_map, an autoloader, a destructor) there is another. Who called whom is a list:
  *
  *   EG(current_execute_data) -> zend_execute_data -> prev_execute_data -> ...
+ *
+ * In builds with threads (ZTS) each thread has executor_globals of its own, at a distance from its entry of TSRM's that is the
+ * same for all of them, and a pthread key leads to the entry.
  *
  * The native unwinder asks here at each frame of execute_ex. The functions that this run of it executes go into the trace
  * before (leaf side of) its own native frame. A flag of the frame (ZEND_CALL_TOP) says that it was called from C and
@@ -36,6 +38,13 @@
 #define PHP_MAX_LINE (1U << 30)
 /* zval's type of an object */
 #define PHP_OBJECT 8
+/* tsrm_tls_entry.thread_id */
+#define PHP_ENTRY_THREAD 16
+#define PHP_ENTRY_BYTES 32
+/* All that the engine keeps behind an entry takes some kilobytes. */
+#define PHP_MAX_OFFSET (1U << 20)
+/* PTHREAD_KEYS_MAX of glibc is 1,024, of musl 128 */
+#define PHP_MAX_KEY 1023
 
 enum php_result {
 	PHP_NEXT = 0, /* a frame was pushed and belongs to the same run as the next one */
@@ -51,6 +60,7 @@ struct {
 } php_files SEC(".maps");
 
 #define PHP_READ(dst, size, address) read_or_count((dst), (size), (address), EF_COUNTER_php_read_failed)
+#define PHP_WORD(address) user_word((address), EF_COUNTER_php_read_failed)
 
 static __always_inline int load_php(struct ef_php_state *w, u64 key)
 {
@@ -62,6 +72,27 @@ static __always_inline int load_php(struct ef_php_state *w, u64 key)
 	w->has_begun = w->is_leaf = w->is_outside = w->delegate_count = 0;
 	w->frame = 0;
 	return 0;
+}
+
+/* The thread's EG(current_execute_data) in a build with threads; 0: it has none. */
+static __always_inline u64 php_thread_frame(const struct ef_php *file, u64 delta)
+{
+	u64 at = file->globals_offset - delta, tp = thread_pointer();
+	u32 key = 0;
+
+	if (file->is_slot)
+		at = PHP_WORD(at);
+	u64 offset = PHP_WORD(at);
+	if (PHP_READ(&key, 4, file->thread_key - delta))
+		return 0;
+	u64 entry = key <= PHP_MAX_KEY ? thread_specific(tp, key, file->is_musl, EF_COUNTER_php_read_failed) : 0;
+	/* the entry says whose it is */
+	if (!entry || offset < PHP_ENTRY_BYTES || offset >= PHP_MAX_OFFSET ||
+	    tp - PHP_WORD(entry + PHP_ENTRY_THREAD) >= THREAD_BYTES) {
+		count(EF_COUNTER_php_no_globals);
+		return 0;
+	}
+	return PHP_WORD(entry + offset + file->current);
 }
 
 /* Must equal functionCookie() of php/functions.ts. */
@@ -105,7 +136,7 @@ static __always_inline void push_php(struct ef_scratch *s, const struct ef_php_s
 
 static __always_inline bool is_fiber_bottom(u64 frame)
 {
-	u64 function = frame ? user_word(frame + 24, EF_COUNTER_php_read_failed) : 0;
+	u64 function = frame ? PHP_WORD(frame + 24) : 0;
 	u64 head[2] = { 0, 1 };
 
 	return function && !PHP_READ(head, sizeof(head), function) && (u8)head[0] == PHP_INTERNAL && !head[1];
@@ -120,10 +151,10 @@ static __always_inline void note_delegates(struct ef_php_state *w)
 	if ((u8)w->execute[5] != PHP_OBJECT)
 		return;
 	for (u32 i = 0; i < PHP_MAX_DELEGATES; i++) {
-		u64 inner = user_word(generator + w->file.generator_inner, EF_COUNTER_php_read_failed);
+		u64 inner = PHP_WORD(generator + w->file.generator_inner);
 		if (!inner)
 			return;
-		w->delegates[i] = user_word(generator + w->file.generator_frame, EF_COUNTER_php_read_failed);
+		w->delegates[i] = PHP_WORD(generator + w->file.generator_frame);
 		w->delegate_count = i + 1;
 		generator = inner;
 	}
@@ -253,7 +284,8 @@ __noinline int unwind_php(u32 slot)
 	if (!w->has_begun) {
 		w->has_begun = 1;
 		w->is_leaf = s->is_leaf;
-		w->frame = user_word(w->file.current - m->delta, EF_COUNTER_php_read_failed);
+		w->frame = w->file.has_threads ? php_thread_frame(&w->file, m->delta) :
+						 PHP_WORD(w->file.current - m->delta);
 	}
 	if (w->frame)
 		take_php_run(w);

@@ -48,3 +48,25 @@ describe.skipIf(missingRights || !hasTool('gcc'))('a program that says it is PHP
 
   hostile.itCostsOthersNothing();
 });
+
+const LYING_THREADS = ['key', 'offset', 'thread', 'memory'];
+
+describe.skipIf(missingRights || !hasTool('gcc'))('a program that says it is PHP with threads', () => {
+  const hostile = new Hostile({
+    name: 'php-zts',
+    modes: ['plain', ...LYING_THREADS],
+    loop: LOOP,
+    func: NAME,
+  });
+
+  it('and tells the truth is shown as PHP', () => {
+    expect(hostile.framesOf('plain').slice(0, 3)).toEqual([NAME, LOOP, 'main']);
+  });
+
+  it.each(LYING_THREADS)('and lies about its %s keeps its native frames, which is counted', (mode) => {
+    expect(hostile.framesOf(mode).slice(0, 2)).toEqual([LOOP, 'main']);
+    expect(hostile.counter('bpf.php_no_globals')).toBeGreaterThan(0);
+  });
+
+  hostile.itCostsOthersNothing();
+});

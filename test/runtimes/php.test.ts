@@ -1,13 +1,13 @@
 /** PHP stacks of real interpreters, compared with what PHP itself says of them. */
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
 import { isWholeMatrix } from './debian-roots.ts';
+import { startPhp, textOf } from './php-scenario.ts';
 import { findPhps, type Php } from './phps.ts';
-import { expectMostly, type Measured, measureScenarios, type Running, startScenario } from './scenarios.ts';
-import { countBy, type ScriptFrame, scriptStacks } from './script-frames.ts';
+import { expectMostly, type Measured, measureScenarios, type Running } from './scenarios.ts';
+import { countBy, scriptStacks } from './script-frames.ts';
 
 const SCENARIOS = [
   'recursion',
@@ -43,21 +43,10 @@ interface RunningPhp extends Running {
   scenario: string;
 }
 
-/** Before 8.4 a closure has no name of its own, and the agent gives it one. */
-const plainName = (name: string): string => name.replace(/\{closure:.*\}/, '{closure}');
-
-/** Leaf first: `name file:line`. The leaf's line changes; code that the JIT has compiled writes back few. */
-const textOf = (frames: ScriptFrame[]): string =>
-  frames
-    .map(({ name, file, line }, i) => `${plainName(name)} ${file}${i === 0 ? '' : `:${line}`}`)
-    .join('\n');
-
-async function start(php: Php, scenario: string): Promise<RunningPhp> {
-  const script = php.place(join(import.meta.dirname, 'php/scenarios.php'));
-  php.place(join(import.meta.dirname, 'php/included.php'));
-  const { child, said } = await startScenario<[string, string, number][]>([...php.command, script, scenario]);
-  return { scenario, child, expected: textOf(said.map(([name, file, at]) => ({ name, file, line: at }))) };
-}
+const start = async (php: Php, scenario: string): Promise<RunningPhp> => ({
+  scenario,
+  ...(await startPhp(php, scenario)),
+});
 
 const phps = missingRights ? [] : findPhps().filter(({ jit }) => isWholeMatrix || jit !== 'function');
 

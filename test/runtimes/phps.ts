@@ -1,4 +1,7 @@
-/** The PHPs to test: the machine's own, or those of all of Debian's suites; each with and without its JIT. */
+/**
+ * The PHPs to test: the machine's own, those of EVERYFRAME_PHPS, in the whole matrix also those of all of Debian's suites and builds
+ * with threads from source; each with and without its JIT.
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,6 +16,9 @@ export interface Php extends Interpreter {
   build: TestedBuild;
   /** Of opcache.jit; '' without opcache. */
   jit: '' | 'tracing' | 'function';
+  hasThreads: boolean;
+  /** Where a build from source was installed. */
+  prefix: string | undefined;
 }
 
 const SUITES: readonly { suite: string; version: string }[] = [
@@ -20,16 +26,41 @@ const SUITES: readonly { suite: string; version: string }[] = [
   { suite: 'trixie', version: '8.4' },
   { suite: 'sid', version: '8.4' },
 ];
+/** With threads, which no package has. */
+const SOURCES = ['7.4.33', '8.2.32'];
 const OWN = '/usr/bin/php';
+const inPlace = (program: string): Interpreter => ({ command: [program], place: (script) => script });
 
 export function findPhps(): Php[] {
-  return [...ownPhp(), ...(isWholeMatrix ? SUITES.flatMap(debianPhp) : [])];
+  return [
+    ...ownPhp(),
+    ...builtPhps(),
+    ...(isWholeMatrix ? [...SUITES.flatMap(debianPhp), ...SOURCES.flatMap(buildPhp)] : []),
+  ];
 }
 
 function ownPhp(): Php[] {
-  if (existsSync(OWN))
-    return describePhp(describeInstallation(), { command: [OWN], place: (script) => script });
+  if (existsSync(OWN)) return describePhp(describeInstallation(), inPlace(OWN));
   console.log(`skipped: ${OWN} is not installed`);
+  return [];
+}
+
+/** Each folder of EVERYFRAME_PHPS (colon-separated) that has bin/php. */
+function builtPhps(): Php[] {
+  const folders = (process.env['EVERYFRAME_PHPS'] ?? '').split(':');
+  return folders
+    .map((prefix) => ({ prefix, program: join(prefix, 'bin/php') }))
+    .filter(({ program }) => existsSync(program))
+    .flatMap(({ prefix, program }) => describePhp('from source', inPlace(program), prefix));
+}
+
+function buildPhp(version: string): Php[] {
+  const folder = join(ROOTS, 'php-zts');
+  const script = join(import.meta.dirname, 'build-php.sh');
+  const { status, stderr } = spawnSync(script, [folder, version], { encoding: 'utf8' });
+  const prefix = join(folder, version);
+  if (status === 0) return describePhp('from source', inPlace(join(prefix, 'bin/php')), prefix);
+  console.log(`skipped: PHP ${version} with threads could not be built: ${stderr.trim().split('\n').at(-1)}`);
   return [];
 }
 
@@ -39,12 +70,13 @@ function debianPhp({ suite, version }: (typeof SUITES)[number]): Php[] {
 }
 
 /** Without its settings, which differ by machine. */
-function describePhp(origin: string, { command, place }: Interpreter): Php[] {
+function describePhp(origin: string, { command, place }: Interpreter, prefix?: string): Php[] {
   const [program, ...args] = command;
   const printed = (name: string): string =>
     spawnSync(program, [...args, '-n', '-r', `echo ${name};`], { encoding: 'utf8' }).stdout;
   const version = printed('PHP_VERSION');
   const [major = 0, minor = 0] = version.split('.').map(Number);
+  const hasThreads = printed('PHP_ZTS') === '1';
   const withJit = [
     '-d',
     `zend_extension=${printed('PHP_EXTENSION_DIR')}/opcache.so`,
@@ -53,16 +85,19 @@ function describePhp(origin: string, { command, place }: Interpreter): Php[] {
   ];
   const modes = major >= 8 ? (['', 'tracing', 'function'] as const) : ([''] as const);
   return modes.map((jit) => {
+    const variant = `${hasThreads ? ', ZTS' : ''}${jit && `, ${jit} JIT`}`;
     const settings = jit ? [...withJit, '-d', 'opcache.jit_buffer_size=16M', '-d', `opcache.jit=${jit}`] : [];
     return {
       command: [program, ...args, '-n', ...settings] as Interpreter['command'],
       place,
-      title: `PHP ${version} (${origin})${jit && `, ${jit} JIT`}`,
+      title: `PHP ${version} (${origin})${variant}`,
       number: major * 100 + minor,
       jit,
+      hasThreads,
+      prefix,
       build: {
         runtime: 'php',
-        series: `PHP ${major}.${minor}${jit && `, ${jit} JIT`}`,
+        series: `PHP ${major}.${minor}${variant}`,
         origin,
         version,
         runtimeVersion: version,

@@ -14,11 +14,12 @@ export function scriptStacks(
   recording: Recording,
   pid: number,
   frameType: FrameType,
-): { frames: ScriptFrame[]; count: number }[] {
+): { threadName: string; frames: ScriptFrame[]; count: number }[] {
   return recording.profiles.flatMap((profile) =>
     profile.samples
       .filter((sample) => profile.processes[sample.process]!.pid === pid)
       .map((sample) => ({
+        threadName: sample.threadName,
         count: sample.value,
         frames: [...profile.stacks[sample.stack]!].flatMap((at) => {
           const { frameType: type, lines } = profile.locations[at]!;

@@ -24,6 +24,7 @@ const LOSSES = [
   'v8_not_object',
   'php_read_failed',
   'php_not_function',
+  'php_no_globals',
   'ruby_read_failed',
   'ruby_bad_frame',
   'perl_read_failed',

@@ -4,10 +4,26 @@
  */
 import { codeAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
 import { type ElfFile, PT_LOAD } from '../../../common/elf/elf.ts';
+import { usesMusl } from '../../../common/elf/uses-musl.ts';
+import { findGlobalSlot } from '../../../common/symbols/global-slot.ts';
 import { findNamedSymbols, type NamedSymbol } from '../../../common/symbols/named-symbols.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 import { layoutOf, type PhpLayout } from './layout.ts';
-import { behindFirstJump, HYBRID, returnedConstant } from './vm-code.ts';
+import { behindFirstJump, firstLoaded, HYBRID, returnedConstant } from './vm-code.ts';
+
+/** Where executor_globals are. Addresses are ELF virtual addresses. */
+export type PhpGlobals =
+  | { kind: 'variable'; address: number }
+  /** Each thread has its own, a number of bytes behind what a pthread key leads to. */
+  | {
+      kind: 'thread';
+      /** The key's number. */
+      key: number;
+      /** That number of bytes; in a library its address stands there. */
+      offset: number;
+      isSlot: boolean;
+      isMusl: boolean;
+    };
 
 export interface PhpBinary {
   /** `8.2.36`. */
@@ -15,8 +31,7 @@ export interface PhpBinary {
   layout: PhpLayout;
   /** execute_ex, ELF virtual address and bytes. */
   loop: NamedSymbol;
-  /** executor_globals. */
-  globals: number;
+  globals: PhpGlobals;
   /** Behind the jump to the first instruction; undefined where the JIT can't be followed. */
   resume: number | undefined;
   /** Is the instruction in a register? */
@@ -26,23 +41,27 @@ export interface PhpBinary {
 }
 
 const LOOP = 'execute_ex';
-const WANTED = [LOOP, 'executor_globals', 'executor_globals_offset', 'zend_vm_kind'] as const;
+const OFFSET = 'executor_globals_offset';
+/** Returns what TSRM's pthread key leads to; builds with threads have it. */
+const KEY_READER = 'tsrm_get_ls_cache';
+const WANTED = [LOOP, 'executor_globals', OFFSET, KEY_READER, 'zend_vm_kind'] as const;
+type Symbols = ReadonlyMap<(typeof WANTED)[number], NamedSymbol>;
 /** What it says of itself in each answer to a browser. */
 const VERSION_MARK = 'X-Powered-By: PHP/';
 const MAX_SEGMENT = 64 << 20;
 const JUMP_BYTES = 192;
+const READER_BYTES = 32;
 
 /** Undefined where the file has no PHP. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
 export function detectPhp(elf: ElfFile): PhpBinary | undefined {
   const symbols = findNamedSymbols(elf, LOOP, WANTED);
-  const [loop, globals] = [symbols.get(LOOP), symbols.get('executor_globals')];
-  if (!loop || !(globals || symbols.has('executor_globals_offset'))) return undefined;
+  const loop = symbols.get(LOOP);
+  if (!loop || !(symbols.has('executor_globals') || symbols.has(KEY_READER))) return undefined;
   const version = readVersion(elf);
   if (!version) throw new UnsupportedRuntime('PHP of unknown version');
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const layout = layoutOf(major, minor);
   if (!layout) throw new UnsupportedRuntime(`PHP ${version}: 7.3 is the oldest`);
-  if (!globals) throw new UnsupportedRuntime(`PHP ${version}: builds with threads (ZTS) are not supported`);
   const isHybrid = vmKind(elf, symbols.get('zend_vm_kind')) === HYBRID;
   const jump = isHybrid ? behindFirstJump(elf.machine, codeAt(elf, loop.address, JUMP_BYTES)) : undefined;
   const textBias = textBiasAt(elf, loop.address);
@@ -51,11 +70,25 @@ export function detectPhp(elf: ElfFile): PhpBinary | undefined {
     version,
     layout,
     loop,
-    globals: globals.address,
+    globals: findGlobals(elf, symbols, version),
     resume: jump === undefined ? undefined : loop.address + jump,
     hasLineRegister: isHybrid,
     textBias,
   };
+}
+
+function findGlobals(elf: ElfFile, symbols: Symbols, version: string): PhpGlobals {
+  const reader = symbols.get(KEY_READER);
+  if (!reader) return { kind: 'variable', address: symbols.get('executor_globals')!.address };
+  const offset = symbols.get(OFFSET)?.address;
+  // 7.3 has a table of pointers
+  if (offset === undefined) throw new UnsupportedRuntime(`PHP ${version}, with threads (ZTS): no ${OFFSET}`);
+  const code = codeAt(elf, reader.address, Math.min(reader.size, READER_BYTES));
+  const key = firstLoaded(elf.machine, code, reader.address);
+  if (key === undefined)
+    throw new UnsupportedRuntime(`PHP ${version}, with threads (ZTS): no pthread key in ${KEY_READER}`);
+  const slot = findGlobalSlot(elf, offset);
+  return { kind: 'thread', key, offset: slot ?? offset, isSlot: slot !== undefined, isMusl: usesMusl(elf) };
 }
 
 const vmKind = (elf: ElfFile, symbol: NamedSymbol | undefined): number | undefined =>

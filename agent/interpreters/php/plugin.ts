@@ -1,7 +1,7 @@
-/** PHP 7.3 and later, builds without threads: docs/interpreters/php.md. */
+/** PHP 7.3 and later: docs/interpreters/php.md. */
 import { FrameKind, PHP, RUNTIME_MAPS, Runtime } from '../../records/records.gen.ts';
 import type { NameCache, RuntimePlugin } from '../contract.ts';
-import { detectPhp, type PhpBinary } from './detect-php.ts';
+import { detectPhp, type PhpBinary, type PhpGlobals } from './detect-php.ts';
 import { type PhpFunction, readFunction, sampledFunction } from './functions.ts';
 import type { PhpLayout } from './layout.ts';
 
@@ -62,11 +62,24 @@ function encode({ layout, loop, globals, resume, hasLineRegister, textBias }: Ph
   const entry = Buffer.alloc(PHP.bytes);
   entry.writeBigUInt64LE(BigInt(loop.address - textBias), PHP.loopStart);
   entry.writeBigUInt64LE(BigInt(loop.size), PHP.loopLength);
-  entry.writeBigInt64LE(BigInt(globals + layout.currentFrame - textBias), PHP.current);
+  writeGlobals(entry, globals, layout.currentFrame, textBias);
   if (resume !== undefined) entry.writeBigUInt64LE(BigInt(resume - textBias), PHP.resume);
-  entry.writeUInt32LE(layout.functionFile, PHP.functionFile);
-  entry.writeUInt16LE(Number(hasLineRegister), PHP.hasLineRegister);
+  entry.writeUInt16LE(layout.functionFile, PHP.functionFile);
+  entry.writeUInt8(Number(hasLineRegister), PHP.hasLineRegister);
   entry.writeUInt8(layout.generatorFrame, PHP.generatorFrame);
   entry.writeUInt8(layout.generatorInner, PHP.generatorInner);
   return entry;
+}
+
+function writeGlobals(entry: Buffer, globals: PhpGlobals, currentFrame: number, textBias: number): void {
+  if (globals.kind === 'variable') {
+    entry.writeBigInt64LE(BigInt(globals.address + currentFrame - textBias), PHP.current);
+    return;
+  }
+  entry.writeBigInt64LE(BigInt(currentFrame), PHP.current);
+  entry.writeBigInt64LE(BigInt(globals.key - textBias), PHP.threadKey);
+  entry.writeBigInt64LE(BigInt(globals.offset - textBias), PHP.globalsOffset);
+  entry.writeUInt8(1, PHP.hasThreads);
+  entry.writeUInt8(Number(globals.isSlot), PHP.isSlot);
+  entry.writeUInt8(Number(globals.isMusl), PHP.isMusl);
 }

@@ -17,6 +17,10 @@ export const returnedConstant = (machine: Machine, code: Uint8Array): number | u
 export const behindFirstJump = (machine: Machine, code: Uint8Array): number | undefined =>
   machine === 'x86_64' ? behindX86Jump(code) : behindArm64Jump(code);
 
+/** ELF virtual address of the first variable of 32 bits that the function at `address` reads; undefined where it reads none. */
+export const firstLoaded = (machine: Machine, code: Uint8Array, address: number): number | undefined =>
+  machine === 'x86_64' ? loadedByX86(code, address) : loadedByArm64(code, address);
+
 function returnedByX86(code: Uint8Array): number | undefined {
   // endbr64
   const at = code[0] === 0xf3 && code[1] === 0x0f && code[2] === 0x1e && code[3] === 0xfa ? 4 : 0;
@@ -28,6 +32,15 @@ function returnedByX86(code: Uint8Array): number | undefined {
 function behindX86Jump(code: Uint8Array): number | undefined {
   for (let at = 0; at + 3 <= code.length; at++)
     if (code[at] === 0x41 && code[at + 1] === 0xff && code[at + 2] === 0x27) return at + 3;
+  return undefined;
+}
+
+/** mov distance(%rip),%edi, or %eax where nothing is optimized. */
+function loadedByX86(code: Uint8Array, address: number): number | undefined {
+  const view = new DataView(code.buffer, code.byteOffset, code.byteLength);
+  for (let at = 0; at + 6 <= code.length; at++)
+    if (code[at] === 0x8b && (code[at + 1] === 0x3d || code[at + 1] === 0x05))
+      return address + at + 6 + view.getInt32(at + 2, true);
   return undefined;
 }
 
@@ -47,5 +60,20 @@ function behindArm64Jump(code: Uint8Array): number | undefined {
   const view = words(code);
   for (let at = 0; at < view.byteLength; at += 4)
     if ((view.getUint32(at, true) & 0xfffffc1f) >>> 0 === 0xd61f0000) return at + 4;
+  return undefined;
+}
+
+/** adrp register, page; ldr w0, [register, #distance] */
+function loadedByArm64(code: Uint8Array, address: number): number | undefined {
+  const view = words(code);
+  const pages: (number | undefined)[] = [];
+  for (let at = 0; at < view.byteLength; at += 4) {
+    const word = view.getUint32(at, true);
+    const base = pages[(word >>> 5) & 31];
+    if (word >>> 22 === 0x2e5 && base !== undefined) return base + ((word >>> 10) & 0xfff) * 4;
+    if ((word & 0x9f000000) >>> 0 !== 0x90000000) continue;
+    const distance = ((word << 8) >> 13) * 4 + ((word >>> 29) & 3);
+    pages[word & 31] = address + at - ((address + at) % 4096) + distance * 4096;
+  }
   return undefined;
 }
