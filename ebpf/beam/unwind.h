@@ -64,14 +64,16 @@ static __always_inline void push_beam(struct ef_scratch *s, struct ef_beam_state
  * mov %rbp,%rsp. 0: it is not known. What asks for the next process, mov %rax,%r13, has it all from there. */
 static __always_inline u64 stack_after_call(struct ef_scratch *s, struct ef_beam_state *w, u64 stop)
 {
+	u32 code = 0;
+
 	if (BEAM_READ(w->code, BEAM_CODE_BYTES, s->state.pc))
 		return 0;
 	if (s->is_return_address && w->code[0] == 0x49 && w->code[1] == 0x89 && w->code[2] == 0xc5) {
 		w->is_waiting = 1;
 		return stop;
 	}
-	for (u32 i = 0; i < BEAM_CODE_BYTES - 4; i++) {
-		u32 code = w->code[i] | w->code[i + 1] << 8 | w->code[i + 2] << 16 | (u32)w->code[i + 3] << 24;
+	for (u32 i = 0; i < BEAM_CODE_BYTES; i++) {
+		code = code >> 8 | (u32)w->code[i] << 24;
 		if ((code & BEAM_ANY_REGISTER) == BEAM_READS_STACK)
 			return stop;
 		if ((code & 0xffffff) == 0xec8948)
@@ -89,13 +91,12 @@ static __always_inline int find_beam_heap(struct ef_beam_state *w)
 		return 1;
 	for (u32 i = 0; i < BEAM_WORDS - 3; i++) {
 		u64 start = w->words[i], bytes = w->words[i + 1] - start;
-		u64 abandoned = w->words[i + 2], size = w->words[i + 3] * 8;
-		if (w->at - start > bytes)
-			continue;
-		if (bytes != size && (!abandoned || abandoned & 7 || !size || (size | bytes) >> BEAM_APART_BITS))
-			continue;
-		w->end = start + bytes;
-		return 0;
+		u64 abandoned = w->words[i + 2];
+		bool is_apart = abandoned && !((abandoned & 7) | bytes >> BEAM_APART_BITS);
+		if (w->at - start <= bytes && (is_apart || bytes == w->words[i + 3] * 8)) {
+			w->end = start + bytes;
+			return 0;
+		}
 	}
 	return 1;
 }

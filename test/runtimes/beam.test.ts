@@ -36,8 +36,8 @@ const SCENARIOS = [
   'dirty',
   'mailed',
 ];
-/** 24 has the stack of comparisons in a register that is not restored; 29 does not export what runs functions of C on threads of
- * their own. */
+/** 24 has the stack of comparisons and guards in a register that is not restored; 29 does not export what runs functions of C on
+ * threads of their own. */
 const HIDDEN = ['24 compared', '29 dirty'];
 const SAMPLES = 20;
 const CUT = '[cut: code that no file backs]';
@@ -164,13 +164,16 @@ describe.skipIf(missingRights).each(programs)('$title', (program) => {
     );
   });
 
-  it('hardly a stack ends where code of the JIT has called C', ({ task }) => {
-    task.meta.build = build;
-    const ended = recording.stacks(child.pid!).filter(({ frames }) => frames.at(-1) === CUT);
-    const count = ended.reduce((total, stack) => total + stack.count, 0);
-    const texts = ended.map(({ frames }) => frames.join('\n')).slice(0, 3);
-    expect(count / sum(counts), texts.join('\n\n')).toBeLessThanOrEqual(CUT_WHILE_MOVED);
-  });
+  it.skipIf(build.runtimeVersion === '24')(
+    'hardly a stack ends where code of the JIT has called C',
+    ({ task }) => {
+      task.meta.build = build;
+      const ended = recording.stacks(child.pid!).filter(({ frames }) => frames.at(-1) === CUT);
+      const count = ended.reduce((total, stack) => total + stack.count, 0);
+      const texts = ended.map(({ frames }) => frames.join('\n')).slice(0, 3);
+      expect(count / sum(counts), texts.join('\n\n')).toBeLessThanOrEqual(CUT_WHILE_MOVED);
+    },
+  );
 
   it('all stacks reach their root', ({ task }) => {
     task.meta.build = build;

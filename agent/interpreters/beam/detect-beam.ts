@@ -52,7 +52,9 @@ export function detectBeam(elf: ElfFile): (BeamFile & { version: string }) | und
   const fail = (reason: string): never => {
     throw new UnsupportedRuntime(`Erlang/OTP ${release}: ${reason}`);
   };
-  if (release < OLDEST || !banner[0].includes('[jit')) fail('only code of its JIT is unwound');
+  if (release < OLDEST) fail(`${OLDEST}, the first with a JIT, is the oldest`);
+  if (!banner[0].includes('[jit'))
+    fail('this emulator has no JIT: start erl with -emu_flavor jit, or a build with the JIT');
   if (elf.machine !== 'x86_64') fail('only on amd64');
   const text = elf.segments.find(({ type, flags }) => type === PT_LOAD && (flags & PF_X) !== 0);
   const data = elf.segments.find(({ type, flags }) => type === PT_LOAD && (flags & PF_W) !== 0);

@@ -11,6 +11,8 @@ export interface BeamModule {
   cookie: number;
   /** Addresses of the ErtsCodeInfo of each function, in front of its code; then the end. */
   functions: Float64Array;
+  /** From where on it has jumps to code that all modules share, up to its end. */
+  jumps: number;
   /** Address of its BeamCodeLineTab; 0: it has none. */
   lines: number;
   names: Map<number, BeamFunction>;
@@ -37,6 +39,10 @@ const MAX_LINES = 1 << 16;
 const MAX_ARITY = 255;
 const FILE_SHIFT = 2 ** 24;
 const COOKIES = 2 ** 19;
+const MAX_JUMPS = 1 << 12;
+const JUMP_BYTES = 6;
+/** jmp with four bytes that say how far, behind a prefix that fills it up. OTP 25 has none of them. */
+const JUMP_CODE = 0x40e9;
 
 /** What its MD5 begins with, as ebpf/beam/unwind.h has it. */
 export function cookieOf(memory: RuntimeMemory, start: number, at: number): number {
@@ -52,14 +58,25 @@ export function readModule(
 ): BeamModule {
   const count = memory.word(start + MODULE.functionCount);
   if (!(count > 0 && count <= MAX_FUNCTIONS)) throw new CannotRead('malformed');
+  const functions = readWords(memory, start + at.functions, count + 1);
   return {
     start,
     cookie: at.cookie,
-    functions: readWords(memory, start + at.functions, count + 1),
+    functions,
+    jumps: findJumps(memory, functions),
     lines: memory.word(start + MODULE.lines),
     names: new Map(),
     files: new Map(),
   };
+}
+
+function findJumps(memory: RuntimeMemory, functions: Float64Array): number {
+  const end = functions.at(-1)!;
+  const bytes = Math.min(Math.max(0, end - functions.at(-2)!), MAX_JUMPS * JUMP_BYTES);
+  const code = Buffer.from(memory.whole(end - bytes, bytes) ?? []);
+  let at = code.length - JUMP_BYTES;
+  while (at >= 0 && code.readUInt16BE(at) === JUMP_CODE) at -= JUMP_BYTES;
+  return end - code.length + at + JUMP_BYTES;
 }
 
 /** Number of the function that holds an address. Throws CannotRead. */

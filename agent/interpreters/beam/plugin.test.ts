@@ -123,6 +123,14 @@ test('a function has its name, file, line and the line that it begins with; the 
   expect(vm.name(0x1f0)).toEqual({ name: 'fake:second/1', file: '', line: 0, column: 0, startLine: 0 });
 });
 
+test('jumps to shared code behind the last function are not that function', () => {
+  const vm = new FakeVm();
+  for (const at of [0x1f4, 0x1fa]) vm.bytes.writeUInt16BE(0x40e9, CODE_AT - BASE + at);
+  expect(vm.name(0x1f3)).toMatchObject({ name: 'fake:second/1' });
+  expect(vm.name(0x1f4)).toMatchObject({ name: '[beam: shared code]' });
+  expect(vm.name(0x1ff)).toMatchObject({ name: '[beam: shared code]' });
+});
+
 test('a module of OTP 24 names its own file by its name, and others by atoms', () => {
   const vm = new FakeVm24();
   expect(vm.name(0x30)).toMatchObject({ name: 'fake:first/1', file: 'fake.erl', line: 6 });

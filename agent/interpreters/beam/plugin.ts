@@ -105,7 +105,9 @@ function nameFrame(
   const cookie = cookieOf(memory, start, place.layout.md5);
   if (cookie !== low % COOKIES) return 'replaced';
   const module = knownModule(memory, place, { start, cookie }, cache);
-  const f = knownFunction(memory, place, { module, i: functionAt(module, operand) }, cache);
+  const i = functionAt(module, operand);
+  if (operand >= module.jumps) return SHARED;
+  const f = knownFunction(memory, place, { module, i }, cache);
   const { at, start: begin } = locate(memory, module, f, operand, place);
   return { name: nameOf(f), file: at.file, line: at.line, column: 0, startLine: begin.line };
 }
