@@ -91,12 +91,13 @@ static __always_inline int find_beam_heap(struct ef_beam_state *w)
 		return 1;
 	for (u32 i = 0; i < BEAM_WORDS - 3; i++) {
 		u64 start = w->words[i], bytes = w->words[i + 1] - start;
-		u64 abandoned = w->words[i + 2];
-		bool is_apart = abandoned && !((abandoned & 7) | bytes >> BEAM_APART_BITS);
-		if (w->at - start <= bytes && (is_apart || bytes == w->words[i + 3] * 8)) {
-			w->end = start + bytes;
-			return 0;
-		}
+		u64 abandoned = w->words[i + 2], size = w->words[i + 3] * 8;
+		if (w->at - start > bytes)
+			continue;
+		if (bytes != size && (!abandoned || abandoned & 7 || !size || (size | bytes) >> BEAM_APART_BITS))
+			continue;
+		w->end = start + bytes;
+		return 0;
 	}
 	return 1;
 }
