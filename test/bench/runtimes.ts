@@ -74,6 +74,11 @@ function busyPrograms(directory: string): BusyProgram[] {
     runtime: 'perl',
     command: ['/usr/bin/perl', `${SCRIPTS}/perl/scenarios.pl`, scenario],
   });
+  const php = (title: string, scenario: string): BusyProgram => ({
+    title: `PHP: ${title}`,
+    runtime: 'php',
+    command: ['/usr/bin/php', '-n', `${SCRIPTS}/php/scenarios.php`, scenario],
+  });
   const luajit = (title: string, mode: string, scenario: string): BusyProgram => ({
     title: `LuaJIT: ${title}`,
     runtime: 'luajit',
@@ -97,6 +102,8 @@ function busyPrograms(directory: string): BusyProgram[] {
   const hasErlang = spawnSync('erl', ['-version']).status === 0;
   if (!hasErlang) console.error('skipped Erlang: erl is not installed');
   const hasJava = spawnSync('javac', ['-d', directory, `${SCRIPTS}/hotspot/Chain.java`]).status === 0;
+  const hasPhp = existsSync('/usr/bin/php');
+  if (!hasPhp) console.error('skipped PHP: it is not installed');
   if (!hasJava) console.error('skipped Java: javac is not installed');
   return [
     { title: 'C, 40 deep', runtime: undefined, command: [deep, '40'] },
@@ -106,6 +113,7 @@ function busyPrograms(directory: string): BusyProgram[] {
     node('optimized', []),
     perl('recursion, 50 deep', 'recursion'),
     perl('through sort and tied variables', 'tied_twice'),
+    ...(hasPhp ? [php('recursion, 50 deep', 'recursion'), php('methods', 'methods')] : []),
     luajit('recursion, 100 deep, interpreted', 'interpreter', 'recursion'),
     luajit('recursion, 100 deep, compiled', 'jit', 'recursion'),
     ...['5.1', '5.4']
