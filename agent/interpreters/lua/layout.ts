@@ -133,16 +133,22 @@ const LUA_5_4: LuaLayout = {
   operations: OPERATIONS_5_4.split(' '),
 };
 
-const LAYOUTS: Readonly<Record<string, LuaLayout>> = {
-  '5.1': LUA_5_1,
-  '5.2': LUA_5_2,
-  '5.3': LUA_5_3,
-  '5.4': LUA_5_4,
-};
+/** CallInfo.callstatus is a byte, and says nothing of finalizers; behind it is what was there before. */
+const LUA_5_3_3: LuaLayout = { ...LUA_5_3, flags: { ...LUA_5_3.flags, finalizer: 0 } };
 
-/** The flags of a CallInfo were others. */
-const UNKNOWN = /^5\.3\.[0-2]$/;
+/** lua_State has no list of variables to be closed yet. */
+const LUA_5_4_2: LuaLayout = { ...LUA_5_4, thread: { ...LUA_5_4.thread, error: 0x50 } };
+
+/** By the beginning of the version: the first that fits. Of 5.3.0 to 5.3.2 the flags of a CallInfo were others. */
+const LAYOUTS: readonly [RegExp, LuaLayout][] = [
+  [/^5\.1/, LUA_5_1],
+  [/^5\.2/, LUA_5_2],
+  [/^5\.3\.3$/, LUA_5_3_3],
+  [/^5\.3\.(?![0-2]$)/, LUA_5_3],
+  [/^5\.4\.[0-2]$/, LUA_5_4_2],
+  [/^5\.4\./, LUA_5_4],
+];
 
 /** Undefined where the version is not known. `version`: `5.4.6`. */
 export const layoutOf = (version: string): LuaLayout | undefined =>
-  UNKNOWN.test(version) ? undefined : LAYOUTS[version.slice(0, 3)];
+  LAYOUTS.find(([pattern]) => pattern.test(version))?.[1];
