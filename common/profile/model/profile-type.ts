@@ -33,6 +33,10 @@ export const MAX_VALUE = 2 ** 63;
 /** Of a type that does not say what passes between two samples. */
 export const NO_PERIOD = { periodType: { type: '', unit: '' }, period: 0n } as const;
 
+/** Whether the type says no more than that each value stands for itself, as Go's `goroutine/count`. */
+export const isOwnPeriod = ({ sampleType, periodType, period }: ProfileType): boolean =>
+  period === 1n && sampleType.type === periodType.type && sampleType.unit === periodType.unit;
+
 /** CPU samples, `period` nanoseconds of CPU time apart. */
 export const cpuType = (period: bigint): ProfileType => ({
   sampleType: { type: 'samples', unit: 'count' },
@@ -93,9 +97,10 @@ export const typeName = ({ sampleType }: ProfileType): string => valueTypeName(s
  * Types with equal keys are one, whatever their periods: `samples/count:cpu/nanoseconds`, `off_cpu/nanoseconds`. What divides
  * the parts of a key is escaped inside of them: a sender may write anything into a name.
  */
-export function typeKey({ sampleType, periodType }: ProfileType): string {
+export function typeKey(type: ProfileType): string {
+  const { sampleType, periodType } = type;
   const key = `${escaped(sampleType.type, /[%/]/g)}/${escaped(sampleType.unit)}`;
-  const hasPeriod = periodType.type !== '' || periodType.unit !== '';
+  const hasPeriod = (periodType.type !== '' || periodType.unit !== '') && !isOwnPeriod(type);
   return hasPeriod ? `${key}:${escaped(periodType.type)}/${escaped(periodType.unit)}` : key;
 }
 

@@ -32,6 +32,7 @@ import {
   WireSample,
 } from './otlp-request.ts';
 import { OLD_WIRE, OtlpError, scanRequest } from './otlp-scan.ts';
+import { withoutOwnPeriod } from './own-period.ts';
 
 export { OtlpError };
 
@@ -299,7 +300,8 @@ class ProfileDecoder {
       period,
     };
     const isUntold = of.periodType.type === '' && of.periodType.unit === '';
-    return isUntold && countsSamples(of) ? { ...of, periodType: cpuType(0n).periodType } : of;
+    if (countsSamples(of)) return isUntold ? { ...of, periodType: cpuType(0n).periodType } : of;
+    return withoutOwnPeriod(of);
   }
 
   #valueType(indices: ProfileHeader['sampleType']): ValueType | undefined {

@@ -22,6 +22,7 @@ import { MAX_VALUE, type ProfileType, type ValueType } from '../model/profile-ty
 import { isOfSample, mayBeOfSample } from '../model/sample-attributes.ts';
 import { FILENAME, FunctionStrings, NAME, START_LINE, SYSTEM_NAME } from './function-strings.ts';
 import { EntryTable, StringTable } from './otlp-tables.ts';
+import { needsOwnPeriod, singleValues, withOwnPeriod } from './own-period.ts';
 
 export interface ScopeInfo {
   scopeName: string;
@@ -239,20 +240,24 @@ export class OtlpEncoder {
   }
 
   *#profileMessage(
-    { sampleType, periodType, period }: ProfileType,
+    type: ProfileType,
     samples: readonly Sample[],
     window: Window,
   ): Generator<void, Uint8Array> {
+    const { sampleType, periodType, period } = withOwnPeriod(type);
+    const isSingle = needsOwnPeriod(type);
     const { profile: message } = this.#messages;
     message.clear();
     message.bytes(1, this.#valueType(sampleType));
     for (let i = 0; i < samples.length; i++) {
-      message.message(2, this.#sample(samples[i]!));
+      const sample = samples[i]!;
+      if (isSingle) for (const one of singleValues(sample)) message.message(2, this.#sample(one));
+      else message.message(2, this.#sample(sample));
       if ((i + 1) % SAMPLES_PER_STEP === 0) yield;
     }
     message.fixed64(3, window.start);
     message.uint(4, window.duration);
-    // an empty one would be a type, and Pyroscope takes off-CPU time without any
+    // an empty one would be a type
     if (periodType.type !== '' || periodType.unit !== '') message.bytes(5, this.#valueType(periodType));
     message.uint(6, period);
     return message.finish();
