@@ -18,7 +18,6 @@
 #define KEPT_WORDS 256
 /* Pages that are read at a time: a stack goes on in the pages above. */
 #define PAGES 16
-#define PAGE_BYTES (1ULL << EF_PAGE_BITS)
 #define ROUNDS 16
 
 #define VM_READ 0x1

@@ -5,6 +5,9 @@
 
 #include "maps.h"
 
+/* Either all of a page is in memory, or nothing. */
+#define PAGE_BYTES 4096ULL
+
 #define USER_READ(dst, size, address) bpf_probe_read_user((dst), (size), (const void *)(u64)(address))
 
 /* As USER_READ, but a failure counts. */

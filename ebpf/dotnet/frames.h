@@ -128,7 +128,7 @@ static __always_inline bool undo_epilogue(struct ef_scratch *s, struct ef_dotnet
 
 static __always_inline int take_return_address(struct ef_scratch *s, struct ef_dotnet_state *w)
 {
-	if (w->sp - s->state.sp > DOTNET_REACH || USER_READ(&w->pair[0], 8, w->sp))
+	if (w->sp - s->state.sp > DOTNET_REACH || w->sp & 7 || USER_READ(&w->pair[0], 8, w->sp))
 		return 1;
 	s->state.sp = w->sp + 8;
 	s->state.fp = w->fp;
@@ -147,6 +147,23 @@ static __always_inline int follow_frame_pointer(struct ef_scratch *s, struct ef_
 	return 0;
 }
 
+/* Reads the function's UNWIND_INFO; where it can't be read, returns the first address that is not in memory, else 0. Behind
+ * its codes the page may end, and the process may never have read the next one. */
+static __always_inline u64 read_unwind_info(struct ef_dotnet_state *w, u64 address)
+{
+	u64 size = PAGE_BYTES - (address & (PAGE_BYTES - 1));
+
+	OPAQUE(size);
+	if (size > sizeof(w->unwind))
+		size = sizeof(w->unwind);
+	if (USER_READ(&w->unwind, size, address))
+		return address;
+	if (size >= sizeof(w->unwind) || 4 + w->unwind.code_count * 2 <= size ||
+	    !USER_READ(&w->unwind, sizeof(w->unwind), address))
+		return 0;
+	return address + size;
+}
+
 /* Goes to the caller, as w->function and its UNWIND_INFO say; 1 where it is not found. Global, so that it is verified
  * once. */
 __noinline int step_dotnet_function(u32 offset)
@@ -156,9 +173,11 @@ __noinline int step_dotnet_function(u32 offset)
 		return 1;
 	struct ef_dotnet_state *w = &s->runtimes.dotnet;
 	/* of an image whose handlers never ran nothing has read it yet: most functions have a frame pointer */
-	u64 unwind = w->begin + (w->function.unwind & ~3U);
-	if (w->is_unwind_unread || USER_READ(&w->unwind, sizeof(w->unwind), unwind)) {
-		note_unread(s, unwind);
+	u64 unread = w->begin + (w->function.unwind & ~3U);
+	if (!w->is_unwind_unread)
+		unread = read_unwind_info(w, unread);
+	if (unread) {
+		note_unread(s, unread);
 		count(EF_COUNTER_dotnet_unwind_unread);
 		return follow_frame_pointer(s, w);
 	}

@@ -70,6 +70,8 @@ const SETTINGS: Readonly<Record<string, Record<string, string>>> = {
     DOTNET_OSR_HitLimit: '0',
     DOTNET_TieredPGO: '0',
   },
+  // on-stack replacement: no call gets an optimized method
+  'replaced while they run': { DOTNET_TieredPGO: '0', DOTNET_TC_CallCountThreshold: '30000' },
   'nothing precompiled': { DOTNET_ReadyToRun: '0', DOTNET_TieredPGO: '0' },
 };
 const SAMPLES = 100;
@@ -95,7 +97,6 @@ function stacksOf(profile: Profile, pid: number): DotnetStack[] {
               ? lines.map(({ func, line }) => `${profile.functions[func]!.name}:${line}`)
               : [`[${lines[0] ? profile.functions[lines[0].func]!.name : ''}]`],
           );
-        dropReplaced(frames);
         return { frames, isCut: locations.some(({ frameType }) => frameType === 'abort-marker'), count };
       })
       // waiting, compiling and starting are no part of a chain
@@ -103,17 +104,12 @@ function stacksOf(profile: Profile, pid: number): DotnetStack[] {
   );
 }
 
-/** A method that the runtime has replaced while it ran may stand twice: docs/interpreters/dotnet.md, limits. */
-function dropReplaced(frames: string[]): void {
-  while (frames[1]?.startsWith('Known.Work.Spin:')) frames.splice(1, 1);
-}
-
 const sum = (stacks: readonly DotnetStack[]): number => stacks.reduce((total, { count }) => total + count, 0);
 
 const rootsOf = (mode: string): RegExp[] => [
   at('Known.Program.Run', `case "${mode}"`),
-  // .NET 9 notes no place for the call where it has optimized Main
-  at('Known.Program.Main', 'Run(args.Length', 'for (int n = 0;'),
+  // .NET 9 notes no place for the call where it has optimized Main, and then replaced it while it ran
+  at('Known.Program.Main', 'Run(args.Length', 'for (int n = 0;', 'Work.IsToTell ='),
 ];
 
 function isRight(mode: string, { frames, isCut }: DotnetStack): boolean {
