@@ -8,7 +8,15 @@ afterEach(() => void vi.useRealTimers());
 
 /** Samples that wait, and what became of them. */
 function setUp() {
-  const seen = { waiting: 0, drains: 0, ended: [] as bigint[], warnings: [] as string[], pushed: 0 };
+  const seen = {
+    waiting: 0,
+    drains: 0,
+    ended: [] as bigint[],
+    warnings: [] as string[],
+    pushed: 0,
+    isCaughtUp: true,
+    heap: undefined as string[] | undefined,
+  };
   let onDrain = (): void => {};
   const released: Interval[] = [];
   let make = async (_: Interval): Promise<Profile[]> => [{} as Profile];
@@ -19,6 +27,10 @@ function setUp() {
         drain: () => {
           seen.drains++;
           onDrain();
+        },
+        catchUp: async (maxMs) => {
+          seen.heap?.push(`catch up within ${maxMs}`);
+          return seen.isCaughtUp;
         },
         reportWaiting: () => {},
         native: { monotonicNs: () => 42n },
@@ -36,7 +48,14 @@ function setUp() {
       },
       maker: { make: (interval) => make(interval) },
       threadTimes: { takeProfile: () => undefined },
-      liveHeap: { read: () => {}, report: () => {} },
+      liveHeap: {
+        get isAskedFor() {
+          return seen.heap !== undefined;
+        },
+        read: () => void seen.heap?.push('read'),
+        report: () => void seen.heap?.push('report'),
+        leaveOut: () => void seen.heap?.push('left out'),
+      },
       sink: { push: () => void seen.pushed++ },
       afterwards: async (endNs) => void seen.ended.push(endNs),
       warn: (message) => void seen.warnings.push(message),
@@ -109,4 +128,14 @@ it('hands on at the end what a record held back', async () => {
   });
   await intervals.finish();
   expect([intervals.stats.reported, seen.waiting, seen.drains]).toEqual([3, 0, 3]);
+});
+
+it('reports the live heap once all records that it needs were taken, and leaves it out where they come too late', async () => {
+  const { seen, intervals } = setUp();
+  seen.heap = [];
+  await intervals.flush();
+  expect(seen.heap.splice(0)).toEqual(['read', 'catch up within 1000', 'report']);
+  seen.isCaughtUp = false;
+  await intervals.flush();
+  expect(seen.heap).toEqual(['read', 'catch up within 1000', 'left out']);
 });

@@ -18,11 +18,13 @@ export interface IntervalOptions {
 }
 
 export interface IntervalParts {
-  tracer: { drain(): void; reportWaiting(): void; native: Pick<Tracer['native'], 'monotonicNs'> };
+  tracer: Pick<Tracer, 'drain' | 'catchUp' | 'reportWaiting'> & {
+    native: Pick<Tracer['native'], 'monotonicNs'>;
+  };
   traces: Pick<TraceHandler, 'takeInterval' | 'release' | 'waiting'>;
   maker: Pick<ProfileMaker, 'make'>;
   threadTimes: Pick<ThreadTimes, 'takeProfile'>;
-  liveHeap: Pick<LiveHeap, 'read' | 'report'>;
+  liveHeap: Pick<LiveHeap, 'isAskedFor' | 'read' | 'report' | 'leaveOut'>;
   sink: ProfileSink;
   /** After each interval; it ended at `endNs` of the monotonic clock. */
   afterwards(endNs: bigint): Promise<void>;
@@ -35,6 +37,8 @@ const FIRST_INTERVAL_MS = 1000;
 const LATE_MS = 5000;
 /** An interval with so many samples ends early: what a profile takes while it is made grows with them. */
 const FULL_INTERVAL_SAMPLES = 30_000;
+/** An interval waits no longer for the records that say whose the live heap is. */
+const MAX_CATCH_UP_MS = 1000;
 
 export class Intervals {
   readonly stats = { reported: 0 };
@@ -106,9 +110,8 @@ export class Intervals {
     try {
       if (!this.#isStopped) {
         tracer.reportWaiting();
-        liveHeap.read();
-        tracer.drain();
-        liveHeap.report();
+        if (liveHeap.isAskedFor) await this.#reportLiveHeap();
+        else tracer.drain();
       }
       const endNs = tracer.native.monotonicNs();
       await this.#report(traces.takeInterval());
@@ -121,6 +124,13 @@ export class Intervals {
     } finally {
       this.#isFlushing = false;
     }
+  }
+
+  async #reportLiveHeap(): Promise<void> {
+    const { tracer, liveHeap } = this.#parts;
+    liveHeap.read();
+    if (await tracer.catchUp(MAX_CATCH_UP_MS)) liveHeap.report();
+    else liveHeap.leaveOut();
   }
 
   async #report(interval: Interval): Promise<void> {

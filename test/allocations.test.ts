@@ -42,8 +42,8 @@ const bytesUnder = (profile: Profile, name: string): number =>
     .filter(({ stack }) => stackNames(profile, stack).includes(name))
     .reduce((sum, { value }) => sum + value, 0);
 
-/** Three standard errors where each byte is taken with a chance of one in `every` at least. */
-const tolerance = (bytes: number, every: number): number => 3 * Math.sqrt(bytes * every);
+/** Four standard errors where each byte is taken with a chance of one in `every` at least. */
+const tolerance = (bytes: number, every: number): number => 4 * Math.sqrt(bytes * every);
 
 const FLAGS = ['-O1', '-g', '-fno-builtin'];
 const JEMALLOC = findLibrary('libjemalloc');
@@ -109,10 +109,11 @@ describe.skipIf(missingRights)(
 describe.skipIf(missingRights)('allocations', () => {
   const program = compile('allocations', 'gcc', FLAGS, 'allocations.c');
 
-  it('are within three standard errors where some stand for others', () => {
-    const every = 1 << 20;
-    const { said, bytesOf, told } = record('malloc,every=1MiB', [program, '10000']);
-    expect(told).toMatch(/20,0\d\d events, the stacks of \d,\d\d\d$/m);
+  it('are within four standard errors where some stand for others', () => {
+    // few enough that all stacks are within the budget
+    const every = 4 << 20;
+    const { said, bytesOf, told } = record('malloc,every=4MiB', [program, '12000']);
+    expect(told).toMatch(/24,0\d\d events, the stacks of \d,\d\d\d$/m);
     const found = [
       ...[bytesOf('alloc_space', 'one'), bytesOf('inuse_space', 'one')],
       ...[bytesOf('alloc_space', 'other'), bytesOf('inuse_space', 'other')],
@@ -128,14 +129,17 @@ describe.skipIf(missingRights)('allocations', () => {
       const libc = join(mkdtempSync(join(scratchFolder, 'libc-')), 'libc.so.6');
       copyFileSync(findProbedFile('libc'), libc);
       const script = join(import.meta.dirname, 'fixtures/allocations.py');
-      const { said, bytesOf } = record(`malloc:${libc},every=1KiB`, ['/usr/bin/python3', script, '3000'], {
+      const { said, bytesOf } = record(`malloc:${libc},every=4KiB`, ['/usr/bin/python3', script, '3000'], {
         PYTHONMALLOC: 'malloc',
         LD_LIBRARY_PATH: dirname(libc),
       });
       for (const [i, name] of ['one', 'other'].entries())
         for (const [j, type] of ['alloc_space', 'inuse_space'].entries()) {
           const counted = said[2 * i + j]!;
-          expect(Math.abs(bytesOf(type, name) - counted), name).toBeLessThan(tolerance(counted, 2 << 10));
+          const found = bytesOf(type, name);
+          expect(Math.abs(found - counted), `${type} of ${name}: ${found} of ${counted}`).toBeLessThan(
+            tolerance(counted, 8 << 10),
+          );
         }
     },
   );

@@ -121,9 +121,8 @@ export class ProcessManager {
   }
 
   /** As far as is known; false of one that nobody was told of. */
-  isRunning({ pid, execId, startBoottimeNs }: ProcessIdentity): boolean {
-    const execution = this.#find(pid, execId, startBoottimeNs);
-    return execution !== undefined && execution.endedKtimeNs === undefined;
+  hasEnded({ pid, execId, startBoottimeNs }: ProcessIdentity): boolean {
+    return this.#find(pid, execId, startBoottimeNs)?.endedKtimeNs !== undefined;
   }
 
   /** Says more of an execution, where it is kept: samples of it that go out from now on have the attribute. */

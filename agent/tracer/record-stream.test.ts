@@ -71,7 +71,7 @@ test('gives the event loop its turn after each step of a record, and takes no ot
   await nextTurn();
   await nextTurn();
   expect(taken).toEqual(['0.0']);
-  await records.drainAll();
+  await records.catchUp(Infinity);
   expect(taken).toEqual(['0.0', '0.1', '1.0', '1.1']);
 });
 
@@ -94,4 +94,20 @@ test('a batch ends once its records are taken, and with the steps that this leav
   records.drain();
   while (!taken.includes('drained')) await nextTurn();
   expect(taken).toEqual(['batch', '0', '1', 'ends', 'has ended', 'drained']);
+});
+
+test('catches up with what came behind the batch under way, and gives up in time', async () => {
+  const taken: number[] = [];
+  const waiting = [8, 8];
+  const ring = { drain: (batch: Buffer) => ringOf(...waiting.splice(0)).drain(batch) };
+  const onRecord = (): undefined => void taken.push(taken.length);
+  const records = new RecordStream(ring, { onRecord }, NO_TIME);
+  records.drain(); // fills the batch
+  waiting.push(8);
+  expect(await records.catchUp(Infinity)).toBe(true);
+  expect(taken).toEqual([0, 1, 2]);
+  waiting.push(8);
+  expect(await records.catchUp(0)).toBe(false);
+  expect(await records.catchUp(Infinity)).toBe(true);
+  expect(taken).toEqual([0, 1, 2, 3]);
 });

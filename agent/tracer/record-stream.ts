@@ -38,6 +38,7 @@ export class RecordStream {
   /** The ring buffer was empty behind the batch. */
   #isLast = false;
   #steps: Steps | undefined;
+  #fills = 0;
 
   /** Now, or in the next turn. */
   #isDraining = false;
@@ -72,9 +73,16 @@ export class RecordStream {
     return this.#drainingSinceMs === 0 ? 0 : performance.now() - this.#drainingSinceMs;
   }
 
-  /** All that is there. */
-  async drainAll(): Promise<void> {
-    while (this.#takeSlice()) await nextTurn();
+  /** Takes all that was there when it was called. False: that took longer than `maxMs`, the rest comes with later drains. */
+  async catchUp(maxMs: number): Promise<boolean> {
+    const end = performance.now() + maxMs;
+    // the batch under way may be older than records that wait
+    const fills = this.#fills;
+    while (this.#takeSlice() || this.#fills === fills) {
+      if (performance.now() >= end) return false;
+      await nextTurn();
+    }
+    return true;
   }
 
   #drainNext(): void {
@@ -115,6 +123,7 @@ export class RecordStream {
 
   #fill(): void {
     this.#used = this.#ring.drain(this.#batch);
+    this.#fills++;
     this.#at = 0;
     this.#hasEnded = !this.#consumer.endBatch;
     this.#isLast = this.#used <= BATCH_BYTES / 2;

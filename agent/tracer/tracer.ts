@@ -297,6 +297,11 @@ export class Tracer {
     this.#records?.drain();
   }
 
+  /** Takes all that waits in the ring buffer now. False: that took longer than `maxMs`. */
+  async catchUp(maxMs: number): Promise<boolean> {
+    return (await this.#records?.catchUp(maxMs)) ?? true;
+  }
+
   /** Stops the timers of all CPUs and takes what they left. */
   async stopSampling(): Promise<void> {
     this.events.disable();
@@ -304,7 +309,7 @@ export class Tracer {
     this.#programs.events?.stop();
     for (const timer of this.#timers) clearInterval(timer);
     this.#timers = [];
-    await this.#records?.drainAll();
+    await this.catchUp(Infinity);
   }
 
   async close(): Promise<void> {

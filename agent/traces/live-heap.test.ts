@@ -13,13 +13,8 @@ const entry = (address: bigint, pid: number, trace: bigint, bytes: bigint): Buff
   return buffer;
 };
 
-test('what is not freed is summed by stack, at the time of the interval; that of an ended process goes out once', () => {
-  const map = [
-    entry(1n, 10, 5n, 100n),
-    entry(2n, 10, 5n, 2n ** 40n),
-    entry(3n, 10, 6n, 7n),
-    entry(4n, 11, 5n, 9n),
-  ];
+/** The heap of a map, with the samples that it gives: process, trace, time and value. */
+function heapOf(map: Buffer[], ended: Set<number>) {
   const samples: unknown[] = [];
   const heap = new LiveHeap({
     native: {
@@ -41,8 +36,19 @@ test('what is not freed is summed by stack, at the time of the interval; that of
           buffer.readBigUInt64LE(at + SAMPLE.value),
         ]),
     },
-    processes: { isRunning: ({ pid }) => pid === 10 },
+    processes: { hasEnded: ({ pid }) => ended.has(pid) },
   });
+  return { heap, samples };
+}
+
+test('what is not freed is summed by stack, at the time of the interval; that of an ended process goes out once', () => {
+  const map = [
+    entry(1n, 10, 5n, 100n),
+    entry(2n, 10, 5n, 2n ** 40n),
+    entry(3n, 10, 6n, 7n),
+    entry(4n, 11, 5n, 9n),
+  ];
+  const { heap, samples } = heapOf(map, new Set([11]));
   const ofRunning = [
     [10, 5n, 1000n, 2n ** 40n + 100n],
     [10, 6n, 1000n, 7n],
@@ -54,4 +60,31 @@ test('what is not freed is summed by stack, at the time of the interval; that of
   heap.read();
   heap.report();
   expect(samples).toEqual(ofRunning);
+});
+
+test('what a process allocates and frees between the reading and its end goes out with the rest of it', () => {
+  const map = [entry(1n, 11, 5n, 9n), entry(2n, 11, 6n, 9n)];
+  const ended = new Set<number>();
+  const { heap, samples } = heapOf(map, ended);
+  heap.read();
+  map.shift();
+  map.push(entry(3n, 11, 7n, 9n), entry(4n, 12, 7n, 9n));
+  ended.add(11);
+  heap.report();
+  expect(samples).toEqual([
+    [11, 6n, 1000n, 9n],
+    [11, 7n, 1000n, 9n],
+  ]);
+  expect(map).toHaveLength(1);
+});
+
+test('a heap whose records come too late is left out whole, and stays for the next interval', () => {
+  const map = [entry(1n, 11, 5n, 9n)];
+  const { heap, samples } = heapOf(map, new Set([11]));
+  heap.read();
+  heap.leaveOut();
+  expect([samples.length, map.length, heap.stats.intervalsLeftOut]).toEqual([0, 1, 1]);
+  heap.read();
+  heap.report();
+  expect([samples.length, map.length]).toEqual([1, 0]);
 });

@@ -16,33 +16,71 @@ export interface LiveHeapParts {
   /** Undefined: nobody asked for it. */
   tracer: { liveHeapFd: number | undefined };
   traces: { onSample(buffer: Buffer, at: number, size: number): void };
-  processes: { isRunning(process: ProcessIdentity): boolean };
+  processes: { hasEnded(process: ProcessIdentity): boolean };
 }
 
 export class LiveHeap {
   readonly #parts: LiveHeapParts;
   #entries: Buffer = Buffer.alloc(0);
-  readonly stats = { allocations: 0 };
+  /** Allocations of the newest interval, and intervals without them: their records did not come in time. */
+  readonly stats = { allocations: 0, intervalsLeftOut: 0 };
 
   constructor(parts: LiveHeapParts) {
     this.#parts = parts;
   }
 
-  /** To be called before the records that tell of its traces and processes are taken. */
+  get isAskedFor(): boolean {
+    return this.#parts.tracer.liveHeapFd !== undefined;
+  }
+
+  /** To be called before the records of their traces and processes are taken: those came before what is read here. */
   read(): void {
-    const { native, tracer } = this.#parts;
-    const fd = tracer.liveHeapFd;
-    this.#entries = fd === undefined ? Buffer.alloc(0) : native.mapReadAll(fd, KEY_BYTES, SAMPLE.bytes);
+    this.#entries = this.#readAll();
     this.stats.allocations = this.#entries.length / ENTRY_BYTES;
   }
 
-  /** What was read, as samples of now. That of a process that has ended goes out this once more. */
+  /**
+   * What was read, as samples of now; to be called once the records that waited at {@link read} were taken. That of a process
+   * that has ended goes out this once more.
+   */
   report(): void {
-    const { traces } = this.#parts;
-    for (const sample of this.#sumByStack(this.#parts.native.monotonicNs()))
-      traces.onSample(sample, 0, sample.length);
-    this.#forgetEnded();
+    const { native, traces } = this.#parts;
+    const ended = this.#completeEnded();
+    for (const sample of this.#sumByStack(native.monotonicNs())) traces.onSample(sample, 0, sample.length);
+    this.#forget(ended);
     this.#entries = Buffer.alloc(0);
+  }
+
+  /** A part of it would look like memory that was freed. */
+  leaveOut(): void {
+    this.stats.intervalsLeftOut++;
+    this.#entries = Buffer.alloc(0);
+  }
+
+  #readAll(): Buffer {
+    const { native, tracer } = this.#parts;
+    const fd = tracer.liveHeapFd;
+    return fd === undefined ? Buffer.alloc(0) : native.mapReadAll(fd, KEY_BYTES, SAMPLE.bytes);
+  }
+
+  /** What processes allocated and freed between the reading and their end belongs to what goes out of them: their entries. */
+  #completeEnded(): Buffer[] {
+    const [running, ended] = this.#byEnd(this.#entries);
+    if (ended.length === 0) return [];
+    const whole = this.#byEnd(this.#readAll())[1];
+    this.#entries = Buffer.concat([...running, ...whole]);
+    return whole;
+  }
+
+  /** Those of processes that run, as far as is known, and those of processes that have ended. */
+  #byEnd(entries: Buffer): [running: Buffer[], ended: Buffer[]] {
+    const running: Buffer[] = [];
+    const ended: Buffer[] = [];
+    for (let at = 0; at < entries.length; at += ENTRY_BYTES) {
+      const hasEnded = this.#parts.processes.hasEnded(processOf(entries, at + KEY_BYTES));
+      (hasEnded ? ended : running).push(entries.subarray(at, at + ENTRY_BYTES));
+    }
+    return [running, ended];
   }
 
   /** Those that differ in nothing but time and size are one. */
@@ -61,14 +99,9 @@ export class LiveHeap {
     return sums.values();
   }
 
-  #forgetEnded(): void {
-    const { native, tracer, processes } = this.#parts;
-    const fd = tracer.liveHeapFd;
-    if (fd === undefined) return;
-    for (let at = 0; at < this.#entries.length; at += ENTRY_BYTES) {
-      if (!processes.isRunning(processOf(this.#entries, at + KEY_BYTES)))
-        native.mapDelete(fd, this.#entries.subarray(at, at + KEY_BYTES));
-    }
+  #forget(entries: readonly Buffer[]): void {
+    const { native, tracer } = this.#parts;
+    for (const entry of entries) native.mapDelete(tracer.liveHeapFd!, entry.subarray(0, KEY_BYTES));
   }
 }
 

@@ -152,7 +152,7 @@ describe.skipIf(!canRun)('sources that interrupt each other', () => {
     await once(child, 'exit');
     events.disable();
     clearInterval(timer);
-    await stream.drainAll();
+    await stream.catchUp(Infinity);
     const shown = JSON.parse(execFileSync('bpftool', ['prog', 'show', '-j'], { encoding: 'utf8' })) as {
       id: number;
       name?: string;
