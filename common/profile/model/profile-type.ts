@@ -34,8 +34,14 @@ export const MAX_VALUE = 2 ** 63;
 export const NO_PERIOD = { periodType: { type: '', unit: '' }, period: 0n } as const;
 
 /** Whether the type says no more than that each value stands for itself, as Go's `goroutine/count`. */
-export const isOwnPeriod = ({ sampleType, periodType, period }: ProfileType): boolean =>
-  period === 1n && sampleType.type === periodType.type && sampleType.unit === periodType.unit;
+export const isOwnPeriod = (type: ProfileType): boolean => type.period === 1n && isPeriodOfItself(type);
+
+const isPeriodOfItself = ({ sampleType, periodType }: ProfileType): boolean =>
+  sampleType.type === periodType.type && sampleType.unit === periodType.unit;
+
+/** Whether it says what passes between two samples, other than what they count. */
+const hasPeriodType = (type: ProfileType): boolean =>
+  (type.periodType.type !== '' || type.periodType.unit !== '') && !isPeriodOfItself(type);
 
 /** CPU samples, `period` nanoseconds of CPU time apart. */
 export const cpuType = (period: bigint): ProfileType => ({
@@ -100,8 +106,7 @@ export const typeName = ({ sampleType }: ProfileType): string => valueTypeName(s
 export function typeKey(type: ProfileType): string {
   const { sampleType, periodType } = type;
   const key = `${escaped(sampleType.type, /[%/]/g)}/${escaped(sampleType.unit)}`;
-  const hasPeriod = (periodType.type !== '' || periodType.unit !== '') && !isOwnPeriod(type);
-  return hasPeriod ? `${key}:${escaped(periodType.type)}/${escaped(periodType.unit)}` : key;
+  return hasPeriodType(type) ? `${key}:${escaped(periodType.type)}/${escaped(periodType.unit)}` : key;
 }
 
 /** A colon in the first part of a key, as in `sched:sched_switch`, divides nothing. */

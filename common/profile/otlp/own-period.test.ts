@@ -73,8 +73,9 @@ describe('a type without a period', () => {
     });
   });
 
-  it('has the key of one whose period is a value of its own, as Go writes goroutines', () => {
-    expect(typeKey({ ...BYTES, periodType: BYTES.sampleType, period: 1n })).toBe(typeKey(BYTES));
+  it('has the key of one whose period is of what it counts, as Go writes goroutines', () => {
+    for (const period of [0n, 1n, 512n])
+      expect(typeKey({ ...BYTES, periodType: BYTES.sampleType, period })).toBe(typeKey(BYTES));
     expect(typeKey({ ...BYTES, periodType: { type: 'space', unit: 'bytes' }, period: 1n })).not.toBe(
       typeKey(BYTES),
     );
