@@ -32,7 +32,7 @@ import {
   WireSample,
 } from './otlp-request.ts';
 import { OLD_WIRE, OtlpError, scanRequest } from './otlp-scan.ts';
-import { withoutOwnPeriod } from './own-period.ts';
+import { REAL_NAME, withoutOwnPeriod } from './own-period.ts';
 
 export { OtlpError };
 
@@ -293,7 +293,7 @@ class ProfileDecoder {
   }
 
   /** What counts samples and does not say of what is of CPU time. */
-  #type({ sampleType, periodType, period }: Omit<ProfileHeader, 'samples'>): ProfileType {
+  #type({ sampleType, periodType, period, attributes }: Omit<ProfileHeader, 'samples'>): ProfileType {
     const of = {
       sampleType: this.#valueType(sampleType) ?? cpuType(0n).sampleType,
       periodType: this.#valueType(periodType) ?? NO_PERIOD.periodType,
@@ -301,7 +301,7 @@ class ProfileDecoder {
     };
     const isUntold = of.periodType.type === '' && of.periodType.unit === '';
     if (countsSamples(of)) return isUntold ? { ...of, periodType: cpuType(0n).periodType } : of;
-    return withoutOwnPeriod(of);
+    return withoutOwnPeriod(of, attributes ? this.#dictionary.textOf(attributes, REAL_NAME) : '');
   }
 
   #valueType(indices: ProfileHeader['sampleType']): ValueType | undefined {

@@ -42,6 +42,8 @@ const [ODD, USUAL] = [1, 2];
 const KEY_VALUE = { text: bytesTag(1), index: varintTag(3) };
 const KEY_VALUE_AND_UNIT = { text: -1, index: varintTag(1) };
 const DOUBLE_VALUE = fixed64Tag(4);
+/** Attributes of a profile that are looked at: each of many profiles may have very many. */
+const MAX_OF_PROFILE = 64;
 const UNKNOWN_PLACE: Place = { type: '', generated: '' };
 
 export class DictionaryReader {
@@ -114,6 +116,19 @@ export class DictionaryReader {
     const found = new Map<string, Value>();
     for (const index of indices) found.set(...this.#attribute(index));
     return found;
+  }
+
+  /** Of the first attributes of a profile, a text: '' where none is one of that key. What can't be read is passed over. */
+  textOf({ values, length }: IntList, key: string): string {
+    for (let i = 0; i < Math.min(length, MAX_OF_PROFILE); i++) {
+      try {
+        const [found, value] = this.#attribute(values[i]!);
+        if (found === key && typeof value === 'string') return value;
+      } catch (error) {
+        if (!(error instanceof BadSample)) throw error;
+      }
+    }
+    return '';
   }
 
   /** @throws BadSample */

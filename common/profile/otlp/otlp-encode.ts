@@ -22,7 +22,7 @@ import { MAX_VALUE, type ProfileType, type ValueType } from '../model/profile-ty
 import { isOfSample, mayBeOfSample } from '../model/sample-attributes.ts';
 import { FILENAME, FunctionStrings, NAME, START_LINE, SYSTEM_NAME } from './function-strings.ts';
 import { EntryTable, StringTable } from './otlp-tables.ts';
-import { needsOwnPeriod, singleValues, withOwnPeriod } from './own-period.ts';
+import { needsOwnPeriod, REAL_NAME, singleValues, withOwnPeriod } from './own-period.ts';
 
 export interface ScopeInfo {
   scopeName: string;
@@ -260,6 +260,8 @@ export class OtlpEncoder {
     // an empty one would be a type
     if (periodType.type !== '' || periodType.unit !== '') message.bytes(5, this.#valueType(periodType));
     message.uint(6, period);
+    if (sampleType.type !== type.sampleType.type)
+      message.packedUint(11, [this.#textAttribute(REAL_NAME, type.sampleType.type)]);
     return message.finish();
   }
 

@@ -78,6 +78,8 @@ export class ProfileHeader {
   sampleType: [type: number, unit: number] | undefined;
   periodType: [type: number, unit: number] | undefined;
   readonly samples = new Ranges();
+  /** Undefined: it has none, as nearly all. */
+  attributes: IntList | undefined;
 }
 
 /** @throws BadProtobuf */
@@ -91,9 +93,16 @@ export function readProfileHeader(reader: ProtoReader, end: number): ProfileHead
     else if (tag === varintTag(4)) header.durationNano = reader.bigint();
     else if (tag === bytesTag(5)) header.periodType = readValueType(reader);
     else if (tag === varintTag(6)) header.period = reader.bigint();
+    else if (tag === bytesTag(11)) attributesOf(header).pushPacked(reader);
+    else if (tag === varintTag(11)) attributesOf(header).push(reader.int32());
     else reader.skip(tag);
   }
   return header;
+}
+
+function attributesOf(header: ProfileHeader): IntList {
+  header.attributes ??= new IntList();
+  return header.attributes;
 }
 
 function readValueType(reader: ProtoReader): [type: number, unit: number] {
