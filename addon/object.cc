@@ -7,6 +7,8 @@
 #include <cstring>
 #include <string>
 
+#include "uprobe-multi.hh"
+
 // Since glibc 2.32; the addon of `npm run dist` runs with older ones too. Node's own knows fewer names.
 extern "C" __attribute__((weak)) const char* strerrorname_np(int) noexcept;
 extern "C" const char* uv_err_name(int);
@@ -106,12 +108,14 @@ Napi::Function BpfObject::Define(Napi::Env env) {
        InstanceMethod("mapFd", &BpfObject::MapFd), InstanceMethod("programFd", &BpfObject::ProgramFd),
        InstanceMethod("attachRawTracepoint", &BpfObject::AttachRawTracepoint),
        InstanceMethod("attach", &BpfObject::Attach), InstanceMethod("attachUprobe", &BpfObject::AttachUprobe),
-       InstanceMethod("detach", &BpfObject::Detach), InstanceMethod("askForStats", &BpfObject::AskForStats),
+       InstanceMethod("attachUprobes", &BpfObject::AttachUprobes), InstanceMethod("detach", &BpfObject::Detach),
+       InstanceMethod("askForStats", &BpfObject::AskForStats),
        InstanceMethod("verifierStats", &BpfObject::VerifierStats), InstanceMethod("close", &BpfObject::Close)});
 }
 
 // new BpfObject(path, { rodata: Buffer, maxEntries: { map: n }, programs: string[], skipMaps: string[],
-//                       share: BpfObject[] }): opened, not loaded. Maps that one of `share` has are taken from there.
+//                       share: BpfObject[], uprobeMulti: boolean }): opened, not loaded. Maps that one of `share` has
+// are taken from there; with `uprobeMulti` probes in user code are set by attachUprobes().
 BpfObject::BpfObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<BpfObject>(info) {
   Napi::Env env = info.Env();
   std::string path = info[0].As<Napi::String>();
@@ -120,6 +124,7 @@ BpfObject::BpfObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<BpfObjec
   object_ = bpf_object__open_file(path.c_str(), nullptr);
   if (!object_) throw SystemError(env, "cannot open the BPF object " + path, errno);
   SelectPrograms(Names(options.Get("programs")));
+  if (options.Get("uprobeMulti").As<Napi::Boolean>()) UseUprobeMulti();
   for (const std::string& name : Names(options.Get("skipMaps"))) bpf_map__set_autocreate(FindMap(env, name), false);
   Napi::Object sizes = options.Get("maxEntries").As<Napi::Object>();
   for (const std::string& name : Names(sizes.GetPropertyNames()))
@@ -147,6 +152,14 @@ void BpfObject::SelectPrograms(const std::vector<std::string>& wanted) {
   bpf_object__for_each_program(program, object_) {
     bool is_wanted = std::find(wanted.begin(), wanted.end(), bpf_program__name(program)) != wanted.end();
     bpf_program__set_autoload(program, is_wanted);
+  }
+}
+
+void BpfObject::UseUprobeMulti() {
+  bpf_program* program;
+  bpf_object__for_each_program(program, object_) {
+    if (bpf_program__type(program) == BPF_PROG_TYPE_KPROBE)
+      bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(kTraceUprobeMulti));
   }
 }
 
@@ -186,9 +199,15 @@ Napi::Value BpfObject::LoadSync(const Napi::CallbackInfo& info) {
 
 BpfObject::~BpfObject() { Release(); }
 
-void BpfObject::Release() {
+void BpfObject::DestroyLinks() {
   for (bpf_link* link : links_) bpf_link__destroy(link);
   links_.clear();
+  CloseUprobeLinks(uprobe_links_);
+  uprobe_links_.clear();
+}
+
+void BpfObject::Release() {
+  DestroyLinks();
   if (object_) bpf_object__close(object_);
   object_ = nullptr;
 }
@@ -208,11 +227,16 @@ Napi::Value BpfObject::ProgramFd(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), fd);
 }
 
+bpf_program* BpfObject::FindProgram(Napi::Env env, const std::string& name) {
+  bpf_program* program = object_ ? bpf_object__find_program_by_name(object_, name.c_str()) : nullptr;
+  if (!program) throw SystemError(env, "no BPF program " + name, ENOENT);
+  return program;
+}
+
 Napi::Value BpfObject::AttachRawTracepoint(const Napi::CallbackInfo& info) {
   std::string name = info[0].As<Napi::String>();
   std::string tracepoint = info[1].As<Napi::String>();
-  bpf_program* program = object_ ? bpf_object__find_program_by_name(object_, name.c_str()) : nullptr;
-  if (!program) throw SystemError(info.Env(), "no BPF program " + name, ENOENT);
+  bpf_program* program = FindProgram(info.Env(), name);
   bpf_link* link = bpf_program__attach_raw_tracepoint(program, tracepoint.c_str());
   if (!link) throw SystemError(info.Env(), "cannot attach to the raw tracepoint " + tracepoint, errno);
   links_.push_back(link);
@@ -222,8 +246,7 @@ Napi::Value BpfObject::AttachRawTracepoint(const Napi::CallbackInfo& info) {
 // attach(program): where its section says
 Napi::Value BpfObject::Attach(const Napi::CallbackInfo& info) {
   std::string name = info[0].As<Napi::String>();
-  bpf_program* program = object_ ? bpf_object__find_program_by_name(object_, name.c_str()) : nullptr;
-  if (!program) throw SystemError(info.Env(), "no BPF program " + name, ENOENT);
+  bpf_program* program = FindProgram(info.Env(), name);
   bpf_link* link = bpf_program__attach(program);
   if (!link) throw SystemError(info.Env(), "cannot attach the BPF program " + name, errno);
   links_.push_back(link);
@@ -236,8 +259,7 @@ Napi::Value BpfObject::Attach(const Napi::CallbackInfo& info) {
 Napi::Value BpfObject::AttachUprobe(const Napi::CallbackInfo& info) {
   std::string name = info[0].As<Napi::String>();
   std::string path = info[1].As<Napi::String>();
-  bpf_program* program = object_ ? bpf_object__find_program_by_name(object_, name.c_str()) : nullptr;
-  if (!program) throw SystemError(info.Env(), "no BPF program " + name, ENOENT);
+  bpf_program* program = FindProgram(info.Env(), name);
   LIBBPF_OPTS(bpf_uprobe_opts, options);
   options.ref_ctr_offset = info[3].As<Napi::Number>().Int64Value();
   options.retprobe = info[4].As<Napi::Boolean>().Value();
@@ -248,10 +270,24 @@ Napi::Value BpfObject::AttachUprobe(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+// attachUprobes(program, path, offsets: BigUint64Array, counterOffsets: BigUint64Array, isAtReturn): as attachUprobe(),
+// at all of them by one link or at none
+Napi::Value BpfObject::AttachUprobes(const Napi::CallbackInfo& info) {
+  bpf_program* program = FindProgram(info.Env(), info[0].As<Napi::String>());
+  std::string path = info[1].As<Napi::String>();
+  auto offsets = info[2].As<Napi::BigUint64Array>();
+  auto counters = info[3].As<Napi::BigUint64Array>();
+  bool is_at_return = info[4].As<Napi::Boolean>();
+  int link = OpenUprobeLink(bpf_program__fd(program),
+                            {path.c_str(), offsets.Data(), counters.Data(), offsets.ElementLength(), is_at_return});
+  if (link < 0) throw SystemError(info.Env(), "cannot set probes in " + path, -link);
+  uprobe_links_.push_back(link);
+  return info.Env().Undefined();
+}
+
 // detach(): from everywhere
 Napi::Value BpfObject::Detach(const Napi::CallbackInfo& info) {
-  for (bpf_link* link : links_) bpf_link__destroy(link);
-  links_.clear();
+  DestroyLinks();
   return info.Env().Undefined();
 }
 

@@ -23,19 +23,24 @@ class BpfObject : public Napi::ObjectWrap<BpfObject> {
   Napi::Value AttachRawTracepoint(const Napi::CallbackInfo& info);
   Napi::Value Attach(const Napi::CallbackInfo& info);
   Napi::Value AttachUprobe(const Napi::CallbackInfo& info);
+  Napi::Value AttachUprobes(const Napi::CallbackInfo& info);
   Napi::Value Detach(const Napi::CallbackInfo& info);
   Napi::Value AskForStats(const Napi::CallbackInfo& info);
   Napi::Value VerifierStats(const Napi::CallbackInfo& info);
   Napi::Value Close(const Napi::CallbackInfo& info);
   static std::vector<std::string> Names(Napi::Value value);
   bpf_map* FindMap(Napi::Env env, const std::string& name);
+  bpf_program* FindProgram(Napi::Env env, const std::string& name);
   void SelectPrograms(const std::vector<std::string>& wanted);
+  void UseUprobeMulti();
   void SetRodata(Napi::Env env, Napi::Buffer<uint8_t> rodata);
   void ShareMaps(Napi::Env env, const BpfObject& other);
+  void DestroyLinks();
   void Release();
 
   bpf_object* object_ = nullptr;
   std::vector<bpf_link*> links_;
+  std::vector<int> uprobe_links_;
   std::map<std::string, std::vector<char>> stats_;  // by program; the kernel writes them while it loads
 };
 

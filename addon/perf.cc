@@ -15,6 +15,7 @@
 
 #include "maps.hh"
 #include "object.hh"
+#include "uprobe-multi.hh"
 
 namespace {
 // perfOpen(cpu, { type, config, period, frequency, includeIdle }, programFd): fd of a disabled event that runs the
@@ -132,6 +133,9 @@ Napi::Value Probe(const Napi::CallbackInfo& info) {
   return result;
 }
 
+// hasUprobeMulti(): boolean
+Napi::Value UprobeMulti(const Napi::CallbackInfo& info) { return Napi::Boolean::New(info.Env(), HasUprobeMulti()); }
+
 uint64_t ReadClock(clockid_t clock) {
   timespec now;
   clock_gettime(clock, &now);
@@ -193,6 +197,7 @@ void DefinePerf(Napi::Env env, Napi::Object exports) {
   exports.Set("perfDisable", Napi::Function::New(env, DisableAll));
   exports.Set("closeFd", Napi::Function::New(env, CloseFd));
   exports.Set("probeFeatures", Napi::Function::New(env, Probe));
+  exports.Set("hasUprobeMulti", Napi::Function::New(env, UprobeMulti));
   exports.Set("monotonicNs", Napi::Function::New(env, MonotonicNs));
   exports.Set("threadCpuMicros", Napi::Function::New(env, ThreadCpuMicros));
   exports.Set("processCpuMicros", Napi::Function::New(env, ProcessCpuMicros));

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { loadNative } from '../agent/base/native.ts';
 import type { Check } from '../agent/host/host-checks.ts';
 import { readHostFacts } from '../agent/host/host-facts.ts';
 
@@ -34,6 +35,12 @@ describe.runIf(process.getuid?.() === 0)('everyframe doctor', () => {
     expect(parse(stdout).filter((check) => check.status === 'fatal')).toEqual([]);
     expect(parse(stdout)).toContainEqual({ name: 'capabilities', status: 'ok', message: 'all that it uses' });
     expect(status).toBe(0);
+  });
+
+  it('tells whether probes in user code can be set with them', () => {
+    const status = loadNative().hasUprobeMulti() ? 'ok' : 'degraded';
+    const { stdout } = doctor(NEEDED, '--json');
+    expect(parse(stdout)).toContainEqual(expect.objectContaining({ name: 'probes', status }));
   });
 
   it.each([

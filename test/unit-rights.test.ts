@@ -1,8 +1,9 @@
-/** What everyframe-agent.service grants is enough for each kind of event; probes take its drop-in. */
+/** What everyframe-agent.service grants is enough for each kind of event; before Linux 6.6 probes take its drop-in. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { loadNative } from '../agent/base/native.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SYSTEMD = join(ROOT, 'deploy/systemd');
@@ -33,6 +34,8 @@ const each = (events: string[]): string[] => events.flatMap((event) => ['--event
 const WITHOUT = ['--off-cpu', ...each(['mmap', 'page-faults', 'tracepoint:sched:sched_process_fork'])];
 const PROBES = ['uprobe:libc:malloc', 'uretprobe:libc:malloc', 'malloc', 'usdt:libstdc++:libstdcxx:throw'];
 
+const uprobeMulti = process.getuid?.() === 0 && loadNative().hasUprobeMulti();
+
 if (process.getuid?.() !== 0) console.log('skipped: it needs root');
 
 describe.runIf(process.getuid?.() === 0)("everyframe-agent.service's rights", () => {
@@ -42,14 +45,21 @@ describe.runIf(process.getuid?.() === 0)("everyframe-agent.service's rights", ()
     expect(status).toBe(0);
   });
 
-  it.each(PROBES)('do not for %s, which is said before anything is sampled', (event) => {
+  it.runIf(uprobeMulti)('do for probes in user code, too', () => {
+    const { log, status } = agent(granted('everyframe-agent.service'), ...each(PROBES));
+    expect(log).toMatch(/this would be pushed: \d+ samples/);
+    expect(log).not.toMatch(/missing|refuses/);
+    expect(status).toBe(0);
+  });
+
+  it.skipIf(uprobeMulti).each(PROBES)('do not for %s, which is said before anything is sampled', (event) => {
     const { log, status } = agent(granted('everyframe-agent.service'), ...each([event]));
     expect(log).toContain('CAP_SYS_ADMIN is missing');
     expect(log).toContain('probes.conf');
     expect(status).toBe(1);
   });
 
-  it('do with probes.conf', () => {
+  it.skipIf(uprobeMulti)('do with probes.conf', () => {
     const { log, status } = agent(
       granted('everyframe-agent.service', 'probes.conf'),
       ...each(PROBES.slice(0, 3)),

@@ -17,6 +17,7 @@ it.skipIf(missingRights)(
       // it jumps by way of this one
       skipMaps: ['samplers'],
       share: [],
+      uprobeMulti: false,
     });
     try {
       expect(() => measure(object, '')).toThrow(/tick:\n(.*\n)*.*(invalid func unknown|unknown opcode)/);

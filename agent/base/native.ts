@@ -18,6 +18,14 @@ export interface NativeBpfObject {
    * `isAtReturn`: when the function that begins there returns.
    */
   attachUprobe(program: string, path: string, offset: number, semaphore: number, isAtReturn: boolean): void;
+  /** The same for several places by one link, of an object with `uprobeMulti`; at none of them where it throws. */
+  attachUprobes(
+    program: string,
+    path: string,
+    offsets: BigUint64Array,
+    semaphores: BigUint64Array,
+    isAtReturn: boolean,
+  ): void;
   /** All of its programs, from everywhere. */
   detach(): void;
   /** Before loading: keep what the verifier says of each program. */
@@ -137,6 +145,8 @@ export interface Native {
       skipMaps: readonly string[];
       /** Maps that these objects have, by name, are used in place of new ones. */
       share: readonly NativeBpfObject[];
+      /** Programs for user code are loaded as such links take them. */
+      uprobeMulti: boolean;
     },
   ) => NativeBpfObject;
   AsyncReader: new (executable: string, proc: string) => NativeAsyncReader;
@@ -171,6 +181,8 @@ export interface Native {
    */
   dropRights(permitted: bigint, bounding: bigint): void;
   probeFeatures(): KernelFeatures;
+  /** One link can set a program's probes in user code at several places (Linux 6.6); found by asking the kernel. */
+  hasUprobeMulti(): boolean;
   /**
    * Looks a path up as if `rootFd` (a directory) were "/". A descriptor that can be asked what it is and no more
    * (O_PATH), or a negative errno.

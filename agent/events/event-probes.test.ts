@@ -26,7 +26,12 @@ test('a file that is replaced has its probes set anew; one that has lost its fun
   replaceBy(withLibc);
   const set: [number, readonly ProbeSite[]][] = [];
   const warnings: string[] = [];
-  const target = { setSites: (event: number, sites: readonly ProbeSite[]) => void set.push([event, sites]) };
+  const target = {
+    setSites(event: number, sites: readonly ProbeSite[]) {
+      set.push([event, sites]);
+      return [];
+    },
+  };
   const probes = new EventProbes(workers, target, (message) => void warnings.push(message));
   await probes.start([parseEvent('page-faults'), parseEvent(`uprobe:${library}:malloc`)]);
   expect(set).toEqual([
@@ -42,7 +47,7 @@ test('a file that is replaced has its probes set anew; one that has lost its fun
   replaceBy(withLibc);
   await probes.follow();
   expect(set).toEqual([set[0], set[0]]);
-  expect(probes.stats).toEqual({ sites: 2, followed: 1, lost: 0 });
+  expect(probes.stats).toEqual({ sites: 2, refused: 0, followed: 1, lost: 0 });
 
   replaceBy((path) => writeFileSync(path, 'no program'));
   await probes.follow();
@@ -67,7 +72,12 @@ test('places that are too many are told', async () => {
   execFileSync('gcc', ['-o', shop, '-x', 'c', '-'], { input: `int main() { asm volatile(${code}); }` });
   const warnings: string[] = [];
   const counts: number[] = [];
-  const target = { setSites: (_: number, sites: readonly ProbeSite[]) => void counts.push(sites.length) };
+  const target = {
+    setSites(_: number, sites: readonly ProbeSite[]) {
+      counts.push(sites.length);
+      return [];
+    },
+  };
   const probes = new EventProbes(workers, target, (message) => void warnings.push(message));
   await probes.start([parseEvent(`usdt:${shop}:shop:sold`)]);
   await probes.stop();
@@ -78,9 +88,37 @@ test('places that are too many are told', async () => {
 });
 
 test('a function that is not there is told', async () => {
-  const probes = new EventProbes(workers, { setSites: () => {} }, () => {});
+  const probes = new EventProbes(workers, { setSites: () => [] }, () => {});
   await expect(probes.start([parseEvent('uprobe:libc:no_such_function')])).rejects.toThrow(
     /libc\.so\.6 has no function no_such_function/,
   );
   await probes.stop();
+});
+
+test('probes that the kernel refuses are told and counted; where it refuses all of them, nothing starts', async () => {
+  let refuses = (_: ProbeSite): boolean => false;
+  const warnings: string[] = [];
+  const target = {
+    setSites: (_: number, sites: readonly ProbeSite[]) =>
+      sites.filter(refuses).map((site) => ({ site, why: 'as a test' })),
+  };
+  const probes = new EventProbes(workers, target, (message) => void warnings.push(message));
+  const event = parseEvent('uretprobe:libc:malloc');
+  refuses = ({ isAtReturn }) => isAtReturn;
+  await probes.start([event]);
+  expect(warnings).toEqual([
+    expect.stringMatching(
+      /^uretprobe:libc:malloc: the kernel refuses 1 of its 2 probes: .*libc\.so\.6\+0x\w+ \(as a test\)$/,
+    ),
+  ]);
+  expect(probes.stats).toMatchObject({ sites: 1, refused: 1 });
+
+  await probes.stop();
+
+  refuses = () => true;
+  const others = new EventProbes(workers, target, (message) => void warnings.push(message));
+  await expect(others.start([event])).rejects.toThrow(
+    /the kernel refuses 2 of its 2 probes: [^ ]*\+0x\w+ \(as a test\)$/,
+  );
+  await others.stop();
 });

@@ -12,13 +12,13 @@ import { allocatorLibraries, probesOfAllocator } from './allocators.ts';
 import { type EventSpec, isProbe, type ProbeSpec } from './event-spec.ts';
 import { fieldsOf } from './probe-fields.ts';
 import type { ProbeAnswer, ProbeRequest } from './probe-request.ts';
-import type { ProbeProgram, ProbeSite } from './probe-site.ts';
+import type { ProbeProgram, ProbeSite, RefusedSite } from './probe-site.ts';
 import { findProbedFile, withOpenFile } from './probed-file.ts';
 import { returnProbeDanger } from './return-probes.ts';
 
 export interface ProbeTarget {
-  /** In place of those that the event had; throws what the kernel says. */
-  setSites(event: number, sites: readonly ProbeSite[]): void;
+  /** In place of those that the event had; returns those that the kernel refuses. Throws what it says otherwise. */
+  setSites(event: number, sites: readonly ProbeSite[]): readonly RefusedSite[];
 }
 
 const MAX_CPU_MS = 20_000;
@@ -41,7 +41,7 @@ export class EventProbes {
   readonly #probes: Probe[] = [];
   #isLooking = false;
   #timer: NodeJS.Timeout | undefined;
-  readonly stats = { sites: 0, followed: 0, lost: 0 };
+  readonly stats = { sites: 0, refused: 0, followed: 0, lost: 0 };
 
   constructor(pool: WorkerPool, target: ProbeTarget, warn: (message: string) => void) {
     this.#client = new WorkerClient(pool, {
@@ -65,7 +65,7 @@ export class EventProbes {
         this.#probes.push(probe);
       }
       this.#warnOfReturns(event, spec);
-      this.#set(event);
+      this.#set(event, spec);
     }
     if (this.#probes.length > 0) this.#timer = setInterval(() => void this.follow(), FOLLOW_MS).unref();
   }
@@ -84,7 +84,7 @@ export class EventProbes {
     probe.identity = identity;
     try {
       probe.sites = await this.#find(probe.spec, probe.path);
-      this.#set(probe.event);
+      this.#set(probe.event, probe.spec);
       this.stats.followed++;
     } catch (error) {
       this.stats.lost++;
@@ -103,10 +103,16 @@ export class EventProbes {
     if (danger !== undefined) this.#warn(`${text}: ${danger}`);
   }
 
-  #set(event: number): void {
+  /** Throws {@link CannotProfile} where the kernel refuses all of them. */
+  #set(event: number, spec: ProbeSpec): void {
     const sites = this.#sitesOf(event);
-    this.#target.setSites(event, sites);
-    this.stats.sites += sites.length;
+    const refused = this.#target.setSites(event, sites);
+    this.stats.sites += sites.length - refused.length;
+    this.stats.refused += refused.length;
+    if (refused.length === 0) return;
+    const told = `${spec.text}: the kernel refuses ${refused.length} of its ${sites.length} probes: ${listRefused(refused)}`;
+    if (refused.length === sites.length) throw new CannotProfile(told);
+    this.#warn(told);
   }
 
   async #find(spec: ProbeSpec, path: string): Promise<ProbeSite[]> {
@@ -181,6 +187,16 @@ function filesOf(spec: ProbeSpec, programs: readonly string[]): string[] {
 function identityAt(path: string): string {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats ? identityOf(stats) : '';
+}
+
+const MAX_TOLD = 5;
+
+function listRefused(refused: readonly RefusedSite[]): string {
+  const texts = refused.map(({ site, why }) => `${site.path}+0x${site.offset.toString(16)} (${why})`);
+  // a function may have one where it begins and one for its return
+  const places = [...new Set(texts)];
+  const told = places.slice(0, MAX_TOLD).join(', ');
+  return places.length > MAX_TOLD ? `${told} and ${places.length - MAX_TOLD} more places` : told;
 }
 
 function notFound(spec: ProbeSpec, path: string, similar: readonly string[]): string {

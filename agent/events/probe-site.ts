@@ -20,6 +20,13 @@ export interface ProbeSite extends ProbeProgram {
   fields?: SiteFields;
 }
 
+/** The kernel does not probe it. */
+export interface RefusedSite {
+  site: ProbeSite;
+  /** A clause. */
+  why: string;
+}
+
 export interface SiteFields {
   value?: UserField;
   filter?: UserField;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkHost } from './host-checks.ts';
+import { checkHost, checkProbes } from './host-checks.ts';
 import type { HostFacts } from './host-facts.ts';
 
 const GOOD: HostFacts = {
@@ -122,5 +122,17 @@ describe('checkHost', () => {
       status: 'ok',
       message: 'this looks like a container (docker)',
     });
+  });
+});
+
+describe('checkProbes', () => {
+  it.each([
+    ['anybody who samples, where the kernel has uprobe_multi', THE_SIX, true, 'ok'],
+    ['root, where it has not', 0x1ffffffffffn, false, 'ok'],
+    ['nobody else', THE_SIX, false, 'degraded'],
+  ])('lets %s set them', (_, capabilities, uprobeMulti, status) => {
+    const check = checkProbes({ ...GOOD, capabilities }, uprobeMulti);
+    expect(check).toMatchObject({ name: 'probes', status });
+    expect(check.fix === undefined).toBe(status === 'ok');
   });
 });

@@ -236,6 +236,19 @@ function checkOpenFiles({ openFiles, cpus }: HostFacts): Check {
       );
 }
 
+/** @param uprobeMulti the kernel has been asked for it */
+export function checkProbes({ capabilities = 0n }: HostFacts, uprobeMulti: boolean): Check {
+  const [name, what] = ['probes', 'in user code (events malloc, uprobe, uretprobe, usdt)'];
+  if (uprobeMulti) return ok(name, `can be set ${what}`);
+  return hasCapability(capabilities, CAP_SYS_ADMIN_BIT)
+    ? ok(name, `can be set ${what}, with CAP_SYS_ADMIN, which Linux before 6.6 asks for`)
+    : degraded(
+        name,
+        `can't be set ${what}: Linux before 6.6 asks for CAP_SYS_ADMIN`,
+        'boot Linux 6.6 or newer, or grant CAP_SYS_ADMIN (systemd: probes.conf, docker: --cap-add=SYS_ADMIN)',
+      );
+}
+
 const JUDGES: readonly Judge[] = [
   checkKernel,
   checkArchitecture,

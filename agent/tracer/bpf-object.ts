@@ -107,6 +107,7 @@ const MAIN_OBJECT = 'everyframe.bpf.o';
 
 export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
   const features = native.probeFeatures();
+  const uprobeMulti = native.hasUprobeMulti();
   return (file, { programs, context, runtimes = [], event, maxEntries = {}, share = [] }) =>
     new native.BpfObject(join(packageRoot(), 'build', file), {
       rodata: encodeConfig(settings, features, runtimes, context, event),
@@ -117,6 +118,7 @@ export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
         ...(runtimes.length === 0 ? MAPS_OF_RUNTIMES : []),
       ],
       share,
+      uprobeMulti,
     });
 }
 

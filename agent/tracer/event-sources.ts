@@ -9,7 +9,7 @@ import { ALLOCATOR_PROGRAMS } from '../events/allocators.ts';
 import type { EventField } from '../events/event-field.ts';
 import type { MmapSpec, TracepointSpec } from '../events/event-spec.ts';
 import type { EventSourcesOptions, SourceSpec } from '../events/event-types.ts';
-import type { ProbeSite, SiteFields } from '../events/probe-site.ts';
+import type { ProbeSite, RefusedSite, SiteFields } from '../events/probe-site.ts';
 import { whatThereIs, whyNotThere } from '../events/tracepoint-names.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { Context, EF_MAX_EVENTS, EVENT_CALLER, EventTotal } from '../records/records.gen.ts';
@@ -18,6 +18,7 @@ import type { OpenObject } from './open-object.ts';
 import { PerfEvents } from './perf-events.ts';
 import { loaded, putInSlot } from './program-slots.ts';
 import type { Follower } from './samplers.ts';
+import { attachSites } from './user-probes.ts';
 
 /** What has happened since the start; exact, whatever was sampled. */
 export interface EventTotals {
@@ -113,6 +114,7 @@ export class EventSources implements Follower {
   readonly #open: OpenObject;
   readonly #base: NativeBpfObject;
   readonly #options: EventSourcesOptions;
+  readonly #uprobeMulti: boolean;
   #sources: readonly Source[] = [];
   readonly #takers = new Map<Programs, NativeBpfObject>();
 
@@ -128,6 +130,7 @@ export class EventSources implements Follower {
     this.#open = open;
     this.#base = base;
     this.#options = options;
+    this.#uprobeMulti = native.hasUprobeMulti();
     const sources: Source[] = [];
     for (const spec of options.events) {
       const object = this.#load(spec, sources.length, [
@@ -238,16 +241,22 @@ export class EventSources implements Follower {
   }
 
   /**
-   * Sets the probes of an event where they are now, in place of those that it had. Throws what the kernel says, and
-   * {@link CannotProfile}.
+   * Sets the probes of an event where they are now, in place of those that it had; returns those that the kernel refuses.
+   * Throws what it says otherwise, and {@link CannotProfile}.
    */
-  setSites(number: number, sites: readonly ProbeSite[]): void {
+  setSites(number: number, sites: readonly ProbeSite[]): RefusedSite[] {
     const source = this.#sources[number];
-    if (!source) return;
+    if (!source) return [];
     source.object.detach();
     closeAll(source.byFields);
-    for (const { program, path, offset, semaphore, isAtReturn, fields } of sites)
-      this.#objectWith(number, source, fields).attachUprobe(program, path, offset, semaphore, isAtReturn);
+    const objects = sites.map(({ fields }) => this.#objectWith(number, source, fields));
+    return [...new Set(objects)].flatMap((object) =>
+      attachSites(
+        object,
+        sites.filter((_, i) => objects[i] === object),
+        this.#uprobeMulti,
+      ),
+    );
   }
 
   #objectWith(number: number, { spec, object, byFields }: Source, fields?: SiteFields): NativeBpfObject {

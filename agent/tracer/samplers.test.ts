@@ -28,6 +28,7 @@ function fakeKernel(refuse: (runtimes: string) => boolean = () => false) {
       attachRawTracepoint: () => {},
       attach: () => {},
       attachUprobe: () => {},
+      attachUprobes: () => {},
       detach: () => {},
       askForStats: () => {},
       verifierStats: () => ({}),

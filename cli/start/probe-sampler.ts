@@ -1,4 +1,6 @@
-import type { Check } from '../../agent/host/host-checks.ts';
+import { loadNative } from '../../agent/base/native.ts';
+import { type Check, checkProbes } from '../../agent/host/host-checks.ts';
+import { readHostFacts } from '../../agent/host/host-facts.ts';
 import { RUNTIMES } from '../../agent/runtimes/runtimes.gen.ts';
 import { Tracer } from '../../agent/tracer/tracer.ts';
 
@@ -30,6 +32,7 @@ export async function probeSampler(): Promise<Check[]> {
       return [
         { name, status: 'ok', message: `the BPF programs load, and ${cpus} CPUs can be sampled` },
         ...refused.map((message): Check => ({ name, status: 'degraded', message, fix: REPORT })),
+        checkProbes(readHostFacts(), loadNative().hasUprobeMulti()),
       ];
     } finally {
       await tracer.stopSampling();

@@ -2,6 +2,7 @@
 
 import type { Logger } from 'pino';
 import { raiseCompilerBudget } from '../../agent/base/compiler-budget.ts';
+import { loadNative } from '../../agent/base/native.ts';
 import { Controller } from '../../agent/controller.ts';
 import type { ControllerOptions } from '../../agent/controller-options.ts';
 import { isProbe } from '../../agent/events/event-spec.ts';
@@ -36,8 +37,7 @@ export async function startController(
     if (severity === 'fatal') throw new Error(`${text}. Run as root, or give the process that capability`);
     log.warn(text);
   }
-  refuseProbesWithout(facts, options);
-  keepSamplingRights(facts, [...rights, ...rightsToProbe(options)]);
+  keepSamplingRights(facts, [...rights, ...rightsToProbe(facts, options)]);
   return Controller.start(options, sink, {
     info: (message) => log.info(message),
     warn: (message) => log.warn(message),
@@ -45,16 +45,17 @@ export async function startController(
   });
 }
 
-/** The kernel lets nobody else set a probe in user code (perf_uprobe_event_init), nor follow a file that is replaced. */
-const rightsToProbe = ({ events }: ControllerOptions): number[] =>
-  events?.specs.some(isProbe) ? [CAP_SYS_ADMIN_BIT] : [];
-
-function refuseProbesWithout({ capabilities }: HostFacts, options: ControllerOptions): void {
-  if (capabilities === undefined || rightsToProbe(options).every((bit) => hasCapability(capabilities, bit)))
-    return;
-  throw new Error(
-    'CAP_SYS_ADMIN is missing: the kernel asks for it for events that set probes in user code (malloc, uprobe, uretprobe, usdt). Run as root; for everyframe-agent.service see probes.conf beside config.schema.json',
-  );
+/**
+ * Where one link can't set several probes in user code, the kernel lets nobody else set one (perf_uprobe_event_init), nor follow a
+ * file that is replaced. Throws where the right is missing.
+ */
+function rightsToProbe({ capabilities }: HostFacts, { events }: ControllerOptions): number[] {
+  if (!events?.specs.some(isProbe) || loadNative().hasUprobeMulti()) return [];
+  if (capabilities !== undefined && !hasCapability(capabilities, CAP_SYS_ADMIN_BIT))
+    throw new Error(
+      'CAP_SYS_ADMIN is missing: this kernel, older than Linux 6.6, asks for it for events that set probes in user code (malloc, uprobe, uretprobe, usdt). Run as root; for everyframe-agent.service see probes.conf beside config.schema.json',
+    );
+  return [CAP_SYS_ADMIN_BIT];
 }
 
 /** The doctor's own words. */
