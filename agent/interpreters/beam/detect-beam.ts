@@ -5,6 +5,7 @@
  */
 import { bytesAt } from '../../../common/elf/bytes-at.ts';
 import { type ElfFile, PF_W, PF_X, PT_LOAD } from '../../../common/elf/elf.ts';
+import { findText } from '../../../common/elf/find-text.ts';
 import { usesMusl } from '../../../common/elf/uses-musl.ts';
 import { findNamedSymbols } from '../../../common/symbols/named-symbols.ts';
 import { UnsupportedRuntime } from '../contract.ts';
@@ -33,13 +34,13 @@ const MARKER = 'enif_thread_type';
 const DIRTY = 'erts_dirty_process_main';
 const WANTED = [MARKER, 'the_active_code_index', DIRTY] as const;
 const OLDEST = 24;
-const BANNER = /^Erlang\/OTP (\d+)%s \[erts-[\d.]+\][^\0]*/;
+/** What `erl` greets with. */
+const BANNER = /Erlang\/OTP (\d+)%s \[erts-[\d.]+\][^\0]*/;
 const BANNER_START = 'Erlang/OTP ';
 const ATOM_TABLE = '\0atom_tab\0';
 /** Of a section; of variables, which the agent reads in each process, and which have 0.4 MB. */
 const MAX_DATA = 64 << 20;
 const MAX_VARIABLES = 4 << 20;
-const BANNER_BYTES = 256;
 const CODE_BYTES = 64;
 
 /** Undefined where the file has no BEAM. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
@@ -47,7 +48,8 @@ export function detectBeam(elf: ElfFile): (BeamFile & { version: string }) | und
   const symbols = findNamedSymbols(elf, MARKER, WANTED);
   const threadType = symbols.get(MARKER);
   if (!threadType) return undefined;
-  const banner = readBanner(elf);
+  const banner = findText(elf, BANNER_START, BANNER);
+  if (!banner) throw new UnsupportedRuntime('Erlang/OTP of unknown version');
   const release = Number(banner[1]);
   const fail = (reason: string): never => {
     throw new UnsupportedRuntime(`Erlang/OTP ${release}: ${reason}`);
@@ -77,33 +79,13 @@ export function detectBeam(elf: ElfFile): (BeamFile & { version: string }) | und
   };
 }
 
-interface Text {
-  bytes: Buffer;
-  address: number;
-}
-
-function textsOf(elf: ElfFile, name: string): Text {
-  const section = elf.section(name);
-  const bytes = (section && elf.sectionData(section, MAX_DATA)) ?? new Uint8Array(0);
-  return { bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), address: section?.addr ?? 0 };
-}
-
-/** What `erl` greets with, which some compilers put among the variables. */
-function readBanner(elf: ElfFile): RegExpExecArray {
-  for (const { bytes } of ['.data', '.rodata'].map((name) => textsOf(elf, name))) {
-    for (let at = bytes.indexOf(BANNER_START); at >= 0; at = bytes.indexOf(BANNER_START, at + 1)) {
-      const banner = BANNER.exec(bytes.toString('latin1', at, at + BANNER_BYTES));
-      if (banner) return banner;
-    }
-  }
-  throw new UnsupportedRuntime('Erlang/OTP of unknown version');
-}
-
 /** 0: the file does not have it. */
 function findAtomTableName(elf: ElfFile): number {
-  const { bytes, address } = textsOf(elf, '.rodata');
-  const at = bytes.indexOf(ATOM_TABLE, 0, 'latin1');
-  return at < 0 ? 0 : address + at + 1;
+  const section = elf.section('.rodata');
+  if (!section) return 0;
+  const bytes = elf.sectionData(section, MAX_DATA);
+  const at = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(ATOM_TABLE);
+  return at < 0 ? 0 : section.addr + at + 1;
 }
 
 /**

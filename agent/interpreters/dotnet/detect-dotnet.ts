@@ -4,6 +4,7 @@
  * .NET 9 and later describe their structs, too.
  */
 import { type ElfFile, PF_X, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB } from '../../../common/elf/elf.ts';
+import { findText } from '../../../common/elf/find-text.ts';
 import { forEachEntry, readStrings, readU64 } from '../../../common/symbols/section-entries.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 
@@ -20,7 +21,6 @@ export interface DotnetFile {
 const OLDEST = 8;
 const SYMBOL_BYTES = 24;
 const MAX_SYMBOLS = 1 << 22;
-const MAX_DATA = 64 << 20;
 const DAC_TABLE = 'g_dacTable';
 const DESCRIPTOR = 'DotNetRuntimeContractDescriptor';
 
@@ -68,21 +68,13 @@ function findSymbols(elf: ElfFile): Map<string, number> | undefined {
 }
 
 const MARK = '@(#)Version ';
-const VERSION = /^@\(#\)Version (\d+)\.(\d+)\.(\d+)/;
-const VERSION_BYTES = 48;
+const VERSION = /@\(#\)Version (\d+)\.(\d+)\.(\d+)/;
 /** The version of the file, 8.0.424.16909, has that of .NET, 8.0.4, and two digits more. */
 const FILE_FACTOR = 100;
 
 /** `8.0.4`. Throws {@link UnsupportedRuntime} where the file does not say. */
 function findVersion(elf: ElfFile): string {
-  for (const name of ['.rodata', '.data']) {
-    const section = elf.section(name);
-    const bytes = section && elf.sectionData(section, MAX_DATA);
-    if (!bytes) continue;
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    const at = text.indexOf(MARK);
-    const found = at < 0 ? null : VERSION.exec(text.toString('latin1', at, at + VERSION_BYTES));
-    if (found) return `${found[1]}.${found[2]}.${Math.floor(Number(found[3]) / FILE_FACTOR)}`;
-  }
-  throw new UnsupportedRuntime('.NET of unknown version');
+  const found = findText(elf, MARK, VERSION);
+  if (!found) throw new UnsupportedRuntime('.NET of unknown version');
+  return `${found[1]}.${found[2]}.${Math.floor(Number(found[3]) / FILE_FACTOR)}`;
 }

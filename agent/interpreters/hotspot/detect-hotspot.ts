@@ -5,6 +5,7 @@
  * attached to: many builds fill them only as they start.
  */
 import { type ElfFile, PF_X, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB } from '../../../common/elf/elf.ts';
+import { findText } from '../../../common/elf/find-text.ts';
 import { forEachEntry, readStrings, readU64 } from '../../../common/symbols/section-entries.ts';
 import { UnsupportedRuntime } from '../contract.ts';
 
@@ -36,7 +37,6 @@ export interface HotspotFile {
 const OLDEST = 8;
 const SYMBOL_BYTES = 24;
 const MAX_SYMBOLS = 1 << 22;
-const MAX_RODATA = 64 << 20;
 
 /** Undefined where the file is no HotSpot. Throws {@link UnsupportedRuntime}. */
 export function detectHotspot(elf: ElfFile): (HotspotFile & { version: string }) | undefined {
@@ -85,16 +85,10 @@ function findSymbols(elf: ElfFile): Map<string, number> | undefined {
 const BANNER =
   /64-Bit Server VM \([^)]{1,64}\) for linux-\w+ JRE \((?:1\.(?=8))?(\d+)(?:\.(\d+))?(?:[._](\d+))?/;
 const BANNER_TEXT = ' for linux-';
-const BANNER_BYTES = 256;
 
 /** `17.0.15`; `8.0.504` for 1.8.0_504. Throws {@link UnsupportedRuntime} where the file does not say. */
 function findVersion(elf: ElfFile): string {
-  const section = elf.section('.rodata');
-  const bytes = section && elf.sectionData(section, MAX_RODATA);
-  const text = Buffer.from(bytes?.buffer ?? new ArrayBuffer(0), bytes?.byteOffset, bytes?.length);
-  for (let at = text.indexOf(BANNER_TEXT); at >= 0; at = text.indexOf(BANNER_TEXT, at + 1)) {
-    const banner = BANNER.exec(text.toString('latin1', Math.max(0, at - BANNER_BYTES), at + BANNER_BYTES));
-    if (banner) return [banner[1], banner[2] ?? 0, banner[3] ?? 0].join('.');
-  }
-  throw new UnsupportedRuntime('HotSpot of unknown version');
+  const banner = findText(elf, BANNER_TEXT, BANNER);
+  if (!banner) throw new UnsupportedRuntime('HotSpot of unknown version');
+  return [banner[1], banner[2] ?? 0, banner[3] ?? 0].join('.');
 }

@@ -3,7 +3,8 @@
  * its version, and by the machine code of the loop, which nothing names in most builds.
  */
 import { codeAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
-import { type ElfFile, type Machine, PT_LOAD } from '../../../common/elf/elf.ts';
+import type { ElfFile, Machine } from '../../../common/elf/elf.ts';
+import { findText } from '../../../common/elf/find-text.ts';
 import {
   type CodeRange,
   type FunctionTable,
@@ -28,8 +29,7 @@ const MARKER = 'lua_newstate';
 const LOOP = 'luaV_execute';
 const JIT = 'luaopen_jit';
 const VERSION = /\$Lua(?:Version)?: Lua (5\.\d{1,2}\.\d{1,2}) /;
-const VERSION_MARKS = ['$LuaVersion: Lua 5.', '$Lua: Lua 5.'];
-const MAX_SEGMENT = 64 << 20;
+const VERSION_MARK = ': Lua 5.';
 const MIN_CODE = 2 << 10;
 const MAX_CODE = 256 << 10;
 /** How many instructions the loop takes apart, at least. */
@@ -39,7 +39,7 @@ const MIN_SHIFTS = 12;
 export function detectLua(elf: ElfFile): LuaBinary | undefined {
   const symbols = findNamedSymbols(elf, MARKER, [MARKER, LOOP, JIT]);
   if (!symbols.has(MARKER) || symbols.has(JIT)) return undefined;
-  const version = readVersion(elf);
+  const version = findText(elf, VERSION_MARK, VERSION)?.[1];
   if (!version) return undefined;
   const layout = layoutOf(version);
   if (!layout) throw new UnsupportedRuntime(`Lua ${version}: known are 5.1, 5.2, 5.3 from 5.3.3 on, and 5.4`);
@@ -80,18 +80,4 @@ export function countShifts(machine: Machine, code: Uint8Array, bits: number): n
   for (let at = 0; at + 2 < code.length; at++)
     if (code[at] === 0xc1 && code[at + 1]! >= 0xe8 && code[at + 1]! <= 0xef && code[at + 2] === bits) count++;
   return count;
-}
-
-function readVersion(elf: ElfFile): string | undefined {
-  for (const { type, offset, filesz } of elf.segments) {
-    if (type !== PT_LOAD || filesz > MAX_SEGMENT) continue;
-    const bytes = elf.source.read(offset, Math.min(filesz, Math.max(0, elf.source.size - offset)));
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    for (const mark of VERSION_MARKS) {
-      const at = text.indexOf(mark);
-      const version = at < 0 ? null : VERSION.exec(text.toString('latin1', at, at + 40));
-      if (version) return version[1];
-    }
-  }
-  return undefined;
 }

@@ -3,7 +3,8 @@
  * code of the interpreter, never by the file's name: `luajit`, a library, a web server with LuaJIT linked in look alike.
  */
 import { codeAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
-import { type ElfFile, PT_LOAD } from '../../../common/elf/elf.ts';
+import type { ElfFile } from '../../../common/elf/elf.ts';
+import { findText } from '../../../common/elf/find-text.ts';
 import { type CodeRange, findFunction, readFunctions } from '../../../common/elf/function-ranges.ts';
 import { findNamedSymbols } from '../../../common/symbols/named-symbols.ts';
 import { UnsupportedRuntime } from '../contract.ts';
@@ -21,7 +22,7 @@ export interface LuajitBinary {
 
 const MARKER = 'luaopen_jit';
 const VERSION_MARK = 'LuaJIT 2.';
-const MAX_SEGMENT = 64 << 20;
+const VERSION = /LuaJIT (2\.\d{1,3}\.[\w-]{1,24})/;
 /** The interpreter has some 16 KiB. */
 const MIN_CODE = 8 << 10;
 const MAX_CODE = 64 << 10;
@@ -29,7 +30,7 @@ const MAX_CODE = 64 << 10;
 /** Undefined where the file has no LuaJIT. Throws {@link UnsupportedRuntime}, ElfError, OutOfBounds. */
 export function detectLuajit(elf: ElfFile): LuajitBinary | undefined {
   if (!findNamedSymbols(elf, MARKER, [MARKER]).has(MARKER)) return undefined;
-  const version = readVersion(elf);
+  const version = findText(elf, VERSION_MARK, VERSION)?.[1];
   if (!version) return undefined;
   if (version.startsWith('2.0')) throw new UnsupportedRuntime(`LuaJIT ${version}: 2.1 is the oldest`);
   for (const vm of largeFunctions(elf)) {
@@ -48,18 +49,4 @@ function* largeFunctions(elf: ElfFile): Generator<CodeRange> {
     const range = findFunction(functions, starts[i]!);
     if (range && range.end - range.start >= MIN_CODE && range.end - range.start <= MAX_CODE) yield range;
   }
-}
-
-function readVersion(elf: ElfFile): string | undefined {
-  for (const { type, offset, filesz } of elf.segments) {
-    if (type !== PT_LOAD || filesz > MAX_SEGMENT) continue;
-    const bytes = elf.source.read(offset, Math.min(filesz, Math.max(0, elf.source.size - offset)));
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    for (let at = text.indexOf(VERSION_MARK); at >= 0; at = text.indexOf(VERSION_MARK, at + 1)) {
-      const from = at + 'LuaJIT '.length;
-      const version = /^2\.\d{1,3}\.[\w-]{1,24}/.exec(text.toString('latin1', from, from + 32));
-      if (version) return version[0];
-    }
-  }
-  return undefined;
 }

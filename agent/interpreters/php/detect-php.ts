@@ -3,7 +3,8 @@
  * have as well (extensions need them), never by the file's name: `php`, `php-fpm` and the library of a web server look alike.
  */
 import { codeAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
-import { type ElfFile, PT_LOAD } from '../../../common/elf/elf.ts';
+import type { ElfFile } from '../../../common/elf/elf.ts';
+import { findText } from '../../../common/elf/find-text.ts';
 import { usesMusl } from '../../../common/elf/uses-musl.ts';
 import { findGlobalSlot } from '../../../common/symbols/global-slot.ts';
 import { findNamedSymbols, type NamedSymbol } from '../../../common/symbols/named-symbols.ts';
@@ -48,7 +49,7 @@ const WANTED = [LOOP, 'executor_globals', OFFSET, KEY_READER, 'zend_vm_kind'] as
 type Symbols = ReadonlyMap<(typeof WANTED)[number], NamedSymbol>;
 /** What it says of itself in each answer to a browser. */
 const VERSION_MARK = 'X-Powered-By: PHP/';
-const MAX_SEGMENT = 64 << 20;
+const VERSION = /X-Powered-By: PHP\/(\d{1,3}\.\d{1,3}\.\d{1,3})/;
 const JUMP_BYTES = 192;
 const READER_BYTES = 32;
 
@@ -57,7 +58,7 @@ export function detectPhp(elf: ElfFile): PhpBinary | undefined {
   const symbols = findNamedSymbols(elf, LOOP, WANTED);
   const loop = symbols.get(LOOP);
   if (!loop || !(symbols.has('executor_globals') || symbols.has(KEY_READER))) return undefined;
-  const version = readVersion(elf);
+  const version = findText(elf, VERSION_MARK, VERSION)?.[1];
   if (!version) throw new UnsupportedRuntime('PHP of unknown version');
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const layout = layoutOf(major, minor);
@@ -93,17 +94,3 @@ function findGlobals(elf: ElfFile, symbols: Symbols, version: string): PhpGlobal
 
 const vmKind = (elf: ElfFile, symbol: NamedSymbol | undefined): number | undefined =>
   symbol && returnedConstant(elf.machine, codeAt(elf, symbol.address, 16));
-
-function readVersion(elf: ElfFile): string | undefined {
-  for (const { type, offset, filesz } of elf.segments) {
-    if (type !== PT_LOAD || filesz > MAX_SEGMENT) continue;
-    const bytes = elf.source.read(offset, Math.min(filesz, Math.max(0, elf.source.size - offset)));
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    for (let at = text.indexOf(VERSION_MARK); at >= 0; at = text.indexOf(VERSION_MARK, at + 1)) {
-      const from = at + VERSION_MARK.length;
-      const version = /^\d{1,3}\.\d{1,3}\.\d{1,3}/.exec(text.toString('latin1', from, from + 16));
-      if (version) return version[0];
-    }
-  }
-  return undefined;
-}

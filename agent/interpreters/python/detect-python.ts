@@ -6,6 +6,7 @@
 import { OutOfBounds } from '../../../common/base/byte-source.ts';
 import { bytesAt, textBiasAt } from '../../../common/elf/bytes-at.ts';
 import { type ElfFile, PT_LOAD } from '../../../common/elf/elf.ts';
+import { findText } from '../../../common/elf/find-text.ts';
 import type { CodeRange } from '../../../common/elf/function-ranges.ts';
 import { usesMusl } from '../../../common/elf/uses-musl.ts';
 import { findNamedSymbols, type NamedSymbol } from '../../../common/symbols/named-symbols.ts';
@@ -54,7 +55,6 @@ type Symbols = ReadonlyMap<Wanted, NamedSymbol>;
 
 const DECODERS = { x86_64: amd64, aarch64: arm64 } as const;
 const OLDEST = 6;
-const MAX_RODATA = 64 << 20;
 
 /** Undefined where the file is no CPython. Throws {@link UnsupportedRuntime}. */
 export function detectPython(elf: ElfFile): PythonBinary | undefined {
@@ -129,16 +129,8 @@ const formatVersion = (hex: number): string => `${hex >>> 24}.${(hex >>> 16) & 0
 
 /** Every CPython holds the tag that it puts into the names of its .pyc files: `cpython-39`. */
 function readCacheTag(elf: ElfFile): number | undefined {
-  for (const { type, offset, filesz } of elf.segments) {
-    if (type !== PT_LOAD || filesz > MAX_RODATA) continue;
-    const bytes = elf.source.read(offset, filesz);
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    for (let at = text.indexOf('\0cpython-3'); at >= 0; at = text.indexOf('\0cpython-3', at + 1)) {
-      const tag = /^\0cpython-3(\d{1,2})\0/.exec(text.toString('latin1', at, at + 16));
-      if (tag) return Number(tag[1]);
-    }
-  }
-  return undefined;
+  const tag = findText(elf, '\0cpython-3', /\0cpython-3(\d{1,2})\0/);
+  return tag ? Number(tag[1]) : undefined;
 }
 
 function readCode(
