@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The unwinder of Lua 5.1 to 5.4. A thread of Lua (coroutine) is a lua_State; the functions that it is executing are a list of CallInfo:
+ * The unwinder of Lua 5.1 to 5.5. A thread of Lua (coroutine) is a lua_State; the functions that it is executing are a list of CallInfo:
  *
  *   lua_State -> innermost CallInfo -> the one before -> ...     each: function, instruction, and from 5.2 on flags
  *

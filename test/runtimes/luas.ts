@@ -11,7 +11,7 @@ export interface Lua extends Interpreter {
   build: TestedBuild;
 }
 
-const SERIES = ['5.1', '5.2', '5.3', '5.4'];
+const SERIES = ['5.1', '5.2', '5.3', '5.4', '5.5'];
 const SUITES = ['bullseye', 'trixie', 'sid'];
 
 export function findLuas(): Lua[] {

@@ -122,6 +122,12 @@ class RegisterFinder {
     return setter;
   }
 
+  #constantIn(register: number, before: number): string | undefined {
+    const setter = this.#setter(before, register);
+    const instruction = setter === undefined ? undefined : this.at(setter);
+    return instruction?.name === 'LOADK' ? this.#proto.stringConstant(instruction.bx) : undefined;
+  }
+
   #loaded(position: number): Found | undefined {
     const { name, a, b, c, bx } = this.at(position);
     const is5_4 = this.#proto.layout.operations.includes('GETFIELD');
@@ -140,7 +146,8 @@ class RegisterFinder {
       case 'GETTABUP':
         return found(this.#proto.upvalueName(b) === '_ENV' ? 'global' : 'field', constant(key));
       case 'GETTABLE':
-        return is5_4 ? undefined : inTable(found('field', constant(key)), b, position);
+        // of 5.4 on it is in a register: a constant that is too long for GETFIELD
+        return inTable(found('field', is5_4 ? this.#constantIn(c, position) : constant(key)), b, position);
       case 'GETFIELD':
       case 'SELF':
         return inTable(found('field', constant(key)), b, position);

@@ -42,7 +42,8 @@ export function detectLua(elf: ElfFile): LuaBinary | undefined {
   const version = findText(elf, VERSION_MARK, VERSION)?.[1];
   if (!version) return undefined;
   const layout = layoutOf(version);
-  if (!layout) throw new UnsupportedRuntime(`Lua ${version}: known are 5.1, 5.2, 5.3 from 5.3.3 on, and 5.4`);
+  if (!layout)
+    throw new UnsupportedRuntime(`Lua ${version}: known are 5.1, 5.2, 5.3 from 5.3.3 on, 5.4 and 5.5`);
   const functions = readFunctions(elf);
   const named = symbols.get(LOOP);
   const loop = named ? findFunction(functions, named.address) : findLoop(functions, layout);

@@ -1,4 +1,4 @@
-/** Where Lua 5.1 to 5.4 keep what a stack and its names need (lstate.h, lobject.h), on 64-bit machines. Offsets in bytes. */
+/** Where Lua 5.1 to 5.5 keep what a stack and its names need (lstate.h, lobject.h), on 64-bit machines. Offsets in bytes. */
 export interface LuaLayout {
   /** What the BPF unwinder needs: struct ef_lua. */
   thread: { status: number; info: number; error: number; pc: number };
@@ -26,6 +26,8 @@ export interface LuaLayout {
   };
   /** Bytes of an entry of the table of upvalues, which begins with the name. */
   upvalueBytes: number;
+  /** Of a string: its length, below 0 where the text lies elsewhere; 0: that says nothing, the text lies in the string. */
+  textLength: number;
   /** Bits of an instruction, and their number. */
   fields: Readonly<Record<'op' | 'a' | 'b' | 'c' | 'bx', readonly [number, number]>>;
   /** Names of operations, by their numbers. */
@@ -45,6 +47,10 @@ const OPERATIONS_5_2 = `${BEFORE_ARITHMETIC} ADD SUB MUL DIV MOD POW ${BEHIND_AR
 const OPERATIONS_5_3 = `${BEFORE_ARITHMETIC} ADD SUB MUL MOD POW DIV IDIV BAND BOR BXOR SHL SHR ${BEHIND_ARITHMETIC.replace('UNM', 'UNM BNOT')}`;
 const OPERATIONS_5_4 =
   'MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE LOADNIL GETUPVAL SETUPVAL GETTABUP GETTABLE GETI GETFIELD SETTABUP SETTABLE SETI SETFIELD NEWTABLE SELF ADDI ADDK SUBK MULK MODK POWK DIVK IDIVK BANDK BORK BXORK SHRI SHLI ADD SUB MUL MOD POW DIV IDIV BAND BOR BXOR SHL SHR MMBIN MMBINI MMBINK UNM BNOT NOT LEN CONCAT CLOSE TBC JMP EQ LT LE EQK EQI LTI LEI GTI GEI TEST TESTSET CALL TAILCALL RETURN RETURN0 RETURN1 FORLOOP FORPREP TFORPREP TFORCALL TFORLOOP SETLIST CLOSURE VARARG VARARGPREP EXTRAARG';
+const OPERATIONS_5_5 = OPERATIONS_5_4.replace('SHRI SHLI', 'SHLI SHRI').replace(
+  'VARARG ',
+  'VARARG GETVARG ERRNNIL ',
+);
 
 const LUA_5_1: LuaLayout = {
   thread: { status: 10, info: 0x28, error: 0xa8, pc: 0x30 },
@@ -60,6 +66,7 @@ const LUA_5_1: LuaLayout = {
     firstLine: 0x60,
   },
   upvalueBytes: 8,
+  textLength: 0,
   fields: FIELDS_5_1,
   operations: OPERATIONS_5_1.split(' '),
 };
@@ -78,6 +85,7 @@ const LUA_5_2: LuaLayout = {
     firstLine: 0x68,
   },
   upvalueBytes: 16,
+  textLength: 0,
   fields: FIELDS_5_1,
   operations: OPERATIONS_5_2.split(' '),
 };
@@ -133,6 +141,16 @@ const LUA_5_4: LuaLayout = {
   operations: OPERATIONS_5_4.split(' '),
 };
 
+/** CallInfo.callstatus has 32 bits; all flags here are in the upper half. */
+const LUA_5_5: LuaLayout = {
+  ...LUA_5_4,
+  thread: { status: 11, info: 0x20, error: 0x58, pc: 0 },
+  info: { ...LUA_5_4.info, status: 0x3e },
+  flags: { fresh: 1 << 0, freshValue: 1 << 0, tail: 1 << 6, finalizer: 1 << 8 },
+  textLength: 0xb,
+  operations: OPERATIONS_5_5.split(' '),
+};
+
 /** CallInfo.callstatus is a byte, and says nothing of finalizers; behind it is what was there before. */
 const LUA_5_3_3: LuaLayout = { ...LUA_5_3, flags: { ...LUA_5_3.flags, finalizer: 0 } };
 
@@ -147,6 +165,7 @@ const LAYOUTS: readonly [RegExp, LuaLayout][] = [
   [/^5\.3\.(?![0-2]$)/, LUA_5_3],
   [/^5\.4\.[0-2]$/, LUA_5_4_2],
   [/^5\.4\./, LUA_5_4],
+  [/^5\.5\./, LUA_5_5],
 ];
 
 /** Undefined where the version is not known. `version`: `5.4.6`. */

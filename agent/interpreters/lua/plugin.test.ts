@@ -82,9 +82,12 @@ const memoryOf = (bytes: Buffer) => ({
   read: (address: number, length: number) => bytes.subarray(address, address + length),
 });
 
+const protoIn = (bytes: Buffer, layout: LuaLayout): Proto =>
+  new Proto(new RuntimeMemory(memoryOf(bytes)), layout, PROTO);
+
 const protoOf = (version: string, made: Made): Proto => {
   const layout = layoutOf(version)!;
-  return new Proto(new RuntimeMemory(memoryOf(make(layout, made))), layout, PROTO);
+  return protoIn(make(layout, made), layout);
 };
 
 /** What the last instruction calls. */
@@ -96,6 +99,17 @@ test('lines of 5.1 to 5.3 stand there', () => {
     expect([0, 1, 2, 3].map((at) => protoOf(version, { lines: [11, 11, 13] }).line(at))).toEqual([
       11, 11, 13, 0,
     ]);
+});
+
+test('long texts of 5.5 lie outside of the string', () => {
+  const layout = layoutOf('5.5.1')!;
+  const bytes = make(layout, { lines: [1] });
+  const string = bytes.readUInt32LE(PROTO + layout.proto.source);
+  expect(protoIn(bytes, layout).chunk()).toBe('@/app/a.lua');
+  bytes.writeInt8(-1, string + 11);
+  bytes.writeBigUInt64LE(0x9000n, string + 0x18);
+  bytes.write('@/app/b.lua\0', 0x9000);
+  expect(protoIn(bytes, layout).chunk()).toBe('@/app/b.lua');
 });
 
 test('lines of 5.4 are differences, counted from the last line that is noted', () => {
@@ -136,6 +150,19 @@ test('functions are called by variables, upvalues and globals', () => {
       constants: ['run'],
     }),
   ).toBe('run');
+});
+
+test('a name that is too long for the instruction of its kind comes by a register', () => {
+  const code = [
+    ['GETUPVAL', 0, 0, 0],
+    ['LOADK', 1, 0, 0],
+    ['GETTABLE', 0, 0, 1],
+    ['CALL', 0, 1, 1],
+  ] as const;
+  const long = 'a_function_whose_name_has_more_than_forty_characters';
+  expect(nameIn('5.4.4', { code, upvalues: ['_ENV'], constants: [long] })).toBe(long);
+  const unknown = code.map((one) => (one[0] === 'LOADK' ? (['MOVE', 1, 2, 0] as const) : one));
+  expect(nameIn('5.4.4', { code: unknown, upvalues: ['_ENV'], constants: [long] })).toBeUndefined();
 });
 
 test('members of global tables have the name of the table, methods theirs', () => {

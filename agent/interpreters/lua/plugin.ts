@@ -1,4 +1,4 @@
-/** Lua 5.1 to 5.4: docs/interpreters/lua.md. */
+/** Lua 5.1 to 5.5: docs/interpreters/lua.md. */
 import {
   EF_LUA_ADDRESS_BITS,
   EF_LUA_CALL_BITS,

@@ -39,7 +39,9 @@ export class Proto {
   }
 
   #string(address: number, maxBytes = MAX_NAME): string {
-    return this.#memory.text(address + TEXT, maxBytes);
+    const { textLength } = this.layout;
+    const isElsewhere = textLength !== 0 && this.#memory.view(address + textLength, 1).getInt8(0) < 0;
+    return this.#memory.text(isElsewhere ? this.#memory.word(address + TEXT) : address + TEXT, maxBytes);
   }
 
   /** The word at its source and its lines: what the unwinder has made the cookie of. */
