@@ -97,6 +97,11 @@ describe.skipIf(missingRights)('everyframe agent', () => {
     expect(log).toMatch(/dry run: this would be pushed: \d+ samples of \d+ processes/);
     expect(code).toBe(0);
     expect(await samplesIn(collector)).toBe(0);
+    const agent = start(['agent', ...flags, '--dry-run']);
+    await expect.poll(agent.log, { timeout: 20_000 }).toMatch(/dry run: this would be pushed/);
+    expect(await agent.stop()).toBe(0);
+    expect(agent.log()).toMatch(/stopped: \d+ samples would have been sent/);
+    expect(agent.log()).not.toContain('sending the rest');
   }, 60_000);
 });
 

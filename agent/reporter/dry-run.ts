@@ -30,6 +30,6 @@ export class DryRun {
   close(): void {}
 
   stats(): Record<string, number> {
-    return { samplesPushed: this.#samples, samplesSent: 0 };
+    return { samplesPushed: this.#samples };
   }
 }

@@ -87,7 +87,8 @@ export async function startAgent(
       metrics = measure(transport[0]);
     },
     async stop(hasReceiver = true) {
-      if (hasReceiver) log.info(`stopping: sending the rest, up to ${Math.round(STOP_DEADLINE_MS / 1000)} s`);
+      if (hasReceiver && settings.length > 0)
+        log.info(`stopping: sending the rest, up to ${Math.round(STOP_DEADLINE_MS / 1000)} s`);
       const deadline = performance.now() + STOP_DEADLINE_MS;
       await controller.stop();
       await reporter.flush(hasReceiver ? Math.max(MIN_FLUSH_MS, deadline - performance.now()) : 0);
@@ -100,7 +101,10 @@ export async function startAgent(
   };
 }
 
-const describeSent = ({ samplesSent = 0, samplesPushed = 0 }: Record<string, number>): string =>
-  samplesSent >= samplesPushed
+/** A dry run counts none as sent. */
+function describeSent({ samplesSent, samplesPushed = 0 }: Record<string, number>): string {
+  if (samplesSent === undefined) return `${samplesPushed} samples would have been sent`;
+  return samplesSent >= samplesPushed
     ? `${samplesSent} samples sent`
     : `${samplesSent} of ${samplesPushed} samples sent, the others are lost`;
+}
