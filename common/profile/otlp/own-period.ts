@@ -3,8 +3,8 @@
  * refuses one without, and of one that has it takes a single value a sample: so such a type is written with a period of one
  * of its own values. Off-CPU time alone is known there, as OpenTelemetry's profiler sends it, by having none.
  *
- * It refuses whole requests for a `-` in a name, too, and does not list types with a `:` in theirs. So only letters, digits and
- * underscores are written, and the real name goes beside them for whoever knows it.
+ * It takes no name with a `-` either, and does not list types with a `:` in theirs. So only letters, digits and underscores are
+ * written, and the real name goes beside them for whoever knows it.
  */
 import type { Sample } from '../model/profile.ts';
 import { countsSamples, isOwnPeriod, NO_PERIOD, type ProfileType, typeName } from '../model/profile-type.ts';
