@@ -70,7 +70,10 @@ export class ExecutableStates {
     if (!this.#mayChange(executable)) return;
     this.failures.worker++;
     this.giveUp(executable, 'no-table', failure.message);
-    this.#forgets.add(key, this.#options.penalties.note(key, path, failure));
+    this.#forgets.add(
+      key,
+      this.#options.penalties.note({ key, path, lacks: 'stacks through it may be cut' }, failure),
+    );
   }
 
   /** BPF has reported it again: nothing to wait for any more. */

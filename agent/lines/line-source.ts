@@ -42,6 +42,8 @@ interface Asking<Place> {
 /** What differs between the kinds of files that tell lines. */
 export interface LineKind<Place, Found> {
   work: WorkKind;
+  /** What frames lack without such a file, for a person. */
+  lacks: string;
   /** Whom to ask about a line as its runtime has it; undefined where nobody knows more. */
   placeOf(line: RuntimeFrame): { file: string; place: Place } | undefined;
   put(frame: Frame, index: number, found: Found): void;
@@ -173,7 +175,8 @@ export class LineSource<Place, Found> {
       else return this.#take(asking, await this.#batches.ask(requestOf(asking)));
     } catch (error) {
       this.stats.workerFailed++;
-      if (error instanceof WorkerFailure) this.#penalties.note(file, asking.file, error);
+      if (error instanceof WorkerFailure)
+        this.#penalties.note({ key: file, path: asking.file, lacks: this.#kind.lacks }, error);
     }
     this.#hasNone.set(asking.key, true);
   }

@@ -7,6 +7,7 @@ import type { PdbPlace } from './pdb-service.ts';
 
 const ASSEMBLIES: LineKind<PdbPlace, SourcePlace> = {
   work: 'pdb',
+  lacks: 'frames of its assembly have no lines',
   placeOf({ assembly }) {
     if (!assembly) return undefined;
     const { file, ...place } = assembly;

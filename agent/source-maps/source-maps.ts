@@ -7,6 +7,7 @@ import type { OriginalPlace, ScriptPlace } from './script-map.ts';
 
 const SCRIPTS: LineKind<ScriptPlace, OriginalPlace> = {
   work: 'source-map',
+  lacks: 'frames of that script keep the names and lines that it has without its source map',
   placeOf({ name, file, line, column, startLine, startColumn = 0 }) {
     return line === 0 ? undefined : { file, place: { name, line, column, startLine, startColumn } };
   },

@@ -17,6 +17,15 @@ const MAX_FILES = 4096;
 /** Warnings; whoever makes such files can make many. */
 const MAX_WARNINGS = 20;
 
+export interface PenalisedFile {
+  /** What it is known by. */
+  key: string;
+  /** For a person. */
+  path: string;
+  /** What profiles lack meanwhile, for a person. */
+  lacks: string;
+}
+
 export class FilePenalties {
   readonly stats = {
     /** Workers that a file took down by a crash, and those that it took down or that were ended for their memory. */
@@ -41,8 +50,8 @@ export class FilePenalties {
     return this.#files.isLeftAlone(key);
   }
 
-  /** `key`: what it is known by; `path`: for a person. How long it is left alone, milliseconds. */
-  note(key: string, path: string, { reason, message }: WorkerFailure): number {
+  /** How long it is left alone, milliseconds. */
+  note({ key, path, lacks }: PenalisedFile, { reason, message }: WorkerFailure): number {
     if (reason === 'stopped') return 0;
     this.stats[reason === 'timeout' ? 'timedOut' : reason]++;
     const firstMs = PASSING.has(reason) ? PASSING_MS : LASTING_MS;
@@ -51,7 +60,7 @@ export class FilePenalties {
     if (this.#warnings++ < MAX_WARNINGS)
       this.#warn(
         `${JSON.stringify(path)} could not be read: ${message}. It is left alone for ${Math.round(pauseMs / 1000)} s; ` +
-          `frames in it have no names, and stacks through it may be cut`,
+          `until then ${lacks}`,
       );
     return pauseMs;
   }

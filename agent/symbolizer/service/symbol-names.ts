@@ -146,7 +146,10 @@ export class SymbolNames {
   #noteFailure(executable: Executable, error: unknown): void {
     const failure = error instanceof WorkerFailure ? error : undefined;
     const pauseMs = failure
-      ? this.#penalties.note(`symbols ${executable.key}`, executable.path, failure)
+      ? this.#penalties.note(
+          { key: `symbols ${executable.key}`, path: executable.path, lacks: 'frames in it have no names' },
+          failure,
+        )
       : Number.POSITIVE_INFINITY;
     executable.symbolsBrokenUntil = performance.now() + pauseMs;
   }
