@@ -11,6 +11,7 @@ import { readProfiles } from '../common/profile/formats/formats.ts';
 import { readAttributes } from '../common/profile/model/attributes.ts';
 import { stackNames } from '../common/profile/model/frame-name.ts';
 import type { Profile } from '../common/profile/model/profile.ts';
+import { findDotnets, runAssembly } from './runtimes/dotnets.ts';
 import { compile, hasTool, missingRights, scratchFolder } from './support/fixtures.ts';
 
 const EVERYFRAME = join(import.meta.dirname, '../bin/everyframe');
@@ -24,7 +25,8 @@ const FUNCTIONS = ['sleep_short', 'sleep_long', 'read_line'];
 
 interface Language {
   title: string;
-  tool: string;
+  /** What has to be installed. */
+  tool?: string;
   build?: [command: string, ...args: string[]];
   run: string;
   /** Of the executable. */
@@ -35,6 +37,15 @@ const source = (file: string): string => join(SOURCES, file);
 const script = (title: string, tool: string, file: string, flag = ''): Language => ({
   ...{ title, tool, run: `${tool} ${flag} ${source(file)}`, name: new RegExp(`^${tool}`) },
 });
+/** None where it can't be had. */
+const dotnets = (): Language[] =>
+  findDotnets()
+    .slice(0, 1)
+    .map((dotnet) => {
+      const { command, environment } = runAssembly(dotnet, 'waits.dll');
+      const variables = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
+      return { title: '.NET', run: ['env', ...variables, ...command].join(' '), name: /^dotnet/ };
+    });
 const built = (title: string, tool: string, name: string, ...args: string[]): Language => {
   const path = join(scratchFolder, name);
   return {
@@ -61,10 +72,13 @@ const LANGUAGES: Language[] = [
   },
   built('Go', 'go', 'waits-go', 'build', '-o', '', source('waits.go')),
   built('Rust', 'rustc', 'waits-rust', '-O', '-g', '-o', '', source('waits.rs')),
+  ...(missingRights ? [] : dotnets()),
 ];
-const installed = LANGUAGES.filter(({ tool }) => hasTool(tool));
+const isInstalled = ({ tool }: Language): boolean => tool === undefined || hasTool(tool);
+const installed = LANGUAGES.filter(isInstalled);
 
-for (const { tool } of LANGUAGES) if (!hasTool(tool)) console.log(`skipped: ${tool} is not installed`);
+for (const language of LANGUAGES)
+  if (!isInstalled(language)) console.log(`skipped: ${language.tool} is not installed`);
 
 describe.skipIf(missingRights)('time that functions of a language wait', () => {
   let said = '';
