@@ -19,7 +19,7 @@ const SOURCES = join(import.meta.dirname, 'fixtures/waits');
 const TABLE = join(import.meta.dirname, '../docs/off-cpu.md');
 /** Stacks before a runtime is known have no frames of it: until then programs wait in another function. */
 const isLong = process.env['WAITS_SECONDS'] !== undefined;
-const WARM_SECONDS = isLong ? 15 : 4;
+const WARM_SECONDS = isLong ? 15 : 6;
 const SECONDS = Number(process.env['WAITS_SECONDS'] ?? 6);
 const FUNCTIONS = ['sleep_short', 'sleep_long', 'read_line'];
 
@@ -115,8 +115,9 @@ describe.skipIf(missingRights)('time that functions of a language wait', () => {
         `| ${title} | \`${wanted}\` | ${seconds(ownNs)} | ${seconds(ns)} | ${(100 * (ns / ownNs - 1)).toFixed(2)} % | ${state} |`,
       );
       expect.soft(ns / ownNs, wanted).toBeLessThan(1.03);
-      // what comes last: on a busy machine a runtime may be known later than that it is warm
-      expect.soft(ns / ownNs, wanted).toBeGreaterThan(isLong || wanted === 'read_line' ? 0.97 : 0.5);
+      // on a busy machine a runtime may be known later than that it is warm; what comes last misses least
+      const least = isLong ? 0.97 : wanted === 'read_line' ? 0.9 : 0.5;
+      expect.soft(ns / ownNs, wanted).toBeGreaterThan(least);
     }
   });
 
