@@ -14,7 +14,6 @@ public static class Waits
 
     static long Now() => (long)(clock.ElapsedTicks * (1e9 / Stopwatch.Frequency));
 
-    // What comes behind a call keeps its caller on the stack.
     [MethodImpl(MethodImplOptions.NoInlining)]
     static long Rest(int ms)
     {
@@ -23,6 +22,7 @@ public static class Waits
         return Now() - began;
     }
 
+    // What comes behind the call keeps these on the stack: a call at the end may be a jump.
     [MethodImpl(MethodImplOptions.NoInlining)]
     static long warm_up() => Rest(50) + 0 * Now();
 
