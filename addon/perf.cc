@@ -33,6 +33,7 @@ Napi::Value Open(const Napi::CallbackInfo& info) {
     attr.sample_freq = number("frequency");
   else
     attr.sample_period = number("period");
+  attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
   attr.disabled = 1;
   attr.exclude_idle = !event.Get("includeIdle").As<Napi::Boolean>().Value();
   int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -90,6 +91,15 @@ Napi::Value EnableAll(const Napi::CallbackInfo& info) {
 Napi::Value DisableAll(const Napi::CallbackInfo& info) {
   for (int fd : Fds(info[0])) ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
   return info.Env().Undefined();
+}
+
+// perfEnabledNs(fd): how long the event has been enabled, which stands still for good once its CPU has been off; -1 where
+// the kernel does not tell
+Napi::Value EnabledNs(const Napi::CallbackInfo& info) {
+  uint64_t count_and_time[2];
+  ssize_t bytes = read(info[0].As<Napi::Number>().Int32Value(), count_and_time, sizeof(count_and_time));
+  bool is_read = bytes == sizeof(count_and_time);
+  return Napi::Number::New(info.Env(), is_read ? static_cast<double>(count_and_time[1]) : -1);
 }
 
 Napi::Value CloseFd(const Napi::CallbackInfo& info) {
@@ -195,6 +205,7 @@ void DefinePerf(Napi::Env env, Napi::Object exports) {
   exports.Set("perfOpen", Napi::Function::New(env, Open));
   exports.Set("perfEnable", Napi::Function::New(env, EnableAll));
   exports.Set("perfDisable", Napi::Function::New(env, DisableAll));
+  exports.Set("perfEnabledNs", Napi::Function::New(env, EnabledNs));
   exports.Set("closeFd", Napi::Function::New(env, CloseFd));
   exports.Set("probeFeatures", Napi::Function::New(env, Probe));
   exports.Set("hasUprobeMulti", Napi::Function::New(env, UprobeMulti));

@@ -174,6 +174,8 @@ export interface Native {
   perfOpen(cpu: number, event: PerfEvent, programFd: number): number;
   perfEnable(fds: number[], gapNs: number): Promise<number>;
   perfDisable(fds: number[]): void;
+  /** How long the event has been enabled; it stands still for good once its CPU has been off. -1: the kernel does not tell. */
+  perfEnabledNs(fd: number): number;
   closeFd(fd: number): void;
   /**
    * Leaves every thread of this process, and what it starts, with those capabilities at most (bit n for capability n)

@@ -1,6 +1,10 @@
 /**
  * One event per online CPU. Timers of CPUs are spread over one period, so that they do not sample in lock-step; CPUs that
  * come and go are followed.
+ *
+ * A CPU that goes takes its event along: the kernel removes it, and does not bring it back with the CPU. A machine that
+ * sleeps turns off all CPUs but one and has them back before anybody can look, so a CPU that is there may have a dead event:
+ * the time for which that was enabled stands still.
  */
 import type { Native } from '../base/native.ts';
 
@@ -18,6 +22,8 @@ export class PerfEvents {
   readonly #native: Native;
   readonly #options: PerfEventsOptions;
   readonly #fds = new Map<number, number>();
+  /** By descriptor: {@link Native.perfEnabledNs} at the last look. */
+  readonly #enabledNs = new Map<number, number>();
   /** CPUs whose event could not be opened, with the reason; empty where all is well. */
   readonly failed = new Map<number, string>();
   #enabled = false;
@@ -31,12 +37,16 @@ export class PerfEvents {
     return [...this.#fds.keys()];
   }
 
-  /** Opens events for CPUs that came and closes those of CPUs that went. Throws if no CPU can be sampled. */
+  /**
+   * Opens events for CPUs that came, or were away since the last call, and closes those of CPUs that went. Throws if no CPU can
+   * be sampled.
+   */
   async follow(online: number[]): Promise<void> {
     for (const [cpu, fd] of this.#fds) {
-      if (online.includes(cpu)) continue;
+      if (online.includes(cpu) && !this.#isDead(fd)) continue;
       this.#native.closeFd(fd);
       this.#fds.delete(cpu);
+      this.#enabledNs.delete(fd);
     }
     const added: number[] = [];
     let lastError: unknown;
@@ -63,12 +73,21 @@ export class PerfEvents {
 
   disable(): void {
     this.#enabled = false;
+    this.#enabledNs.clear();
     this.#native.perfDisable([...this.#fds.values()]);
   }
 
   close(): void {
     for (const fd of this.#fds.values()) this.#native.closeFd(fd);
     this.#fds.clear();
+  }
+
+  #isDead(fd: number): boolean {
+    if (!this.#enabled) return false;
+    const before = this.#enabledNs.get(fd);
+    const now = this.#native.perfEnabledNs(fd);
+    this.#enabledNs.set(fd, now);
+    return now === before && now >= 0;
   }
 
   async #start(fds: number[]): Promise<void> {
