@@ -10,12 +10,10 @@ import { ask, collectorUrl, DEFAULT_URL, type Query } from '../query/query-clien
 import {
   type Basis,
   callersText,
-  describeBasis,
   diffText,
   type HealthAnswer,
   healthText,
   type TimelineAnswer,
-  type TreeColumns,
   type TypesAnswer,
   timelineText,
   topText,
@@ -90,12 +88,7 @@ function refuseUnknownTools(transport: Transport): void {
   };
 }
 
-type Callers = Basis & {
-  function: string;
-  functionSamples: number;
-  callers: TreeColumns;
-  callees: TreeColumns;
-};
+type Callers = Parameters<typeof callersText>[0];
 
 async function answer<T extends Answered>(
   url: string,
@@ -223,10 +216,7 @@ function registerStacks(server: Server, z: Zod, url: string): void {
       annotations,
     },
     ({ limit: lines, ...query }) =>
-      answer<Basis & TreeColumns>(url, 'tree', query, (value) => [
-        describeBasis(value),
-        ...treeText(value, lines),
-      ]),
+      answer<Parameters<typeof treeText>[0]>(url, 'tree', query, (value) => treeText(value, lines)),
   );
 }
 

@@ -8,14 +8,11 @@ import { explainNothing } from '../query/other-types.ts';
 import { baseOf } from '../query/query-base.ts';
 import { ask, DEFAULT_URL, type Query } from '../query/query-client.ts';
 import {
-  type Basis,
   callersText,
-  describeBasis,
   diffText,
   type HealthAnswer,
   healthText,
   type TimelineAnswer,
-  type TreeColumns,
   type TypesAnswer,
   timelineText,
   topText,
@@ -62,10 +59,8 @@ export function registerQuery(program: Command): void {
     ],
   ]);
   const tree = transformed(
-    add(query, 'tree', 'the largest branches of all stacks', 'tree', ((
-      answer: Basis & TreeColumns,
-      { limit },
-    ) => [describeBasis(answer), ...treeText(answer, limit)]) as ToText),
+    add(query, 'tree', 'the largest branches of all stacks', 'tree', ((answer, { limit }) =>
+      treeText(answer, limit)) as ToText),
   );
   addExamples(tree, [
     ['everyframe query tree --limit 60', 'the sixty largest branches'],

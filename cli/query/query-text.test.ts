@@ -13,17 +13,31 @@ it('says how much a list stands on, and what it leaves out', () => {
   ]);
 });
 
+const TREE = {
+  strings: ['all', 'a', 'b', 'c'],
+  frames: { name: [0, 1, 2, 3] },
+  nodes: { parent: [0, 0, 0, 1], frame: [0, 1, 2, 3], self: [0, 1, 2, 5] },
+};
+
 it('keeps to its lines: the largest branches, parents first', () => {
-  const tree = {
-    strings: ['all', 'a', 'b', 'c'],
-    frames: { name: [0, 1, 2, 3] },
-    nodes: { parent: [0, 0, 0, 1], frame: [0, 1, 2, 3], self: [0, 1, 2, 5] },
-  };
-  expect(treeText(tree, 2)).toEqual([
+  expect(treeText({ ...BASIS, ...TREE }, 2)).toEqual([
+    expect.stringMatching(/^8 of 10 samples, 0.4 s of CPU/),
     '  total  self',
     ' 75.0%  12.5%  a',
     ' 62.5%  62.5%   c',
     '… 1 more boxes, smaller ones: raise --limit to see them',
+  ]);
+});
+
+it('says what the shares of a tree are of, where a transform left stacks out', () => {
+  const waits = { name: 'off_cpu', type: 'off_cpu', unit: 'nanoseconds', kind: 'rate' } as const;
+  const nodes = { ...TREE.nodes, self: TREE.nodes.self.map((seconds) => seconds * 1e9) };
+  const answer = { ...BASIS, ...TREE, nodes, type: waits, samples: 32e9, allSamples: 122e9 };
+  expect(treeText(answer, 1).slice(0, 4)).toEqual([
+    '32 s of 2 min 2 s of waiting, 1970-01-01T00:00:00Z to 1970-01-01T00:01:00Z',
+    'shown: 8 s of waiting, 25.0% of those above; shares below are of what is shown',
+    '  total  self',
+    ' 75.0%  12.5%  a',
   ]);
 });
 

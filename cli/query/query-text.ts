@@ -68,8 +68,22 @@ export function topText(answer: Basis & { functionCount: number; functions: Func
   return [describeBasis(answer), '  self  total  function', ...rows, ...more];
 }
 
+/** All stacks; transforms such as `idle=hide` may have left some out. */
+export function treeText(answer: Basis & TreeColumns, limit: number): string[] {
+  return [describeBasis(answer), ...describeShown(answer), ...branchesText(answer, limit)];
+}
+
+/** What the shares of a tree are of, where that is not what was found. */
+function describeShown(answer: Basis & TreeColumns): string[] {
+  const shown = answer.nodes.self.reduce((sum, own) => sum + own, 0);
+  const share = percent(shown, answer.samples).trim();
+  return answer.samples === 0 || share === '100.0%'
+    ? []
+    : [`shown: ${amount(shown, answer.type)}, ${share} of those above; shares below are of what is shown`];
+}
+
 /** The largest branches, whole in depth first order; `limit` lines. */
-export function treeText(tree: TreeColumns, limit: number): string[] {
+function branchesText(tree: TreeColumns, limit: number): string[] {
   const { parent, frame, self } = tree.nodes;
   const totals = self.slice();
   for (let node = totals.length - 1; node > 0; node--) totals[parent[node]!]! += totals[node]!;
@@ -107,9 +121,9 @@ export function callersText(
     describeBasis(answer),
     `${answer.function}: ${amount(answer.functionSamples, answer.type)}, ${share} of those above; shares below are of the function's`,
     'callers, away from it:',
-    ...treeText(answer.callers, half),
+    ...branchesText(answer.callers, half),
     'what it calls:',
-    ...treeText(answer.callees, half),
+    ...branchesText(answer.callees, half),
   ];
 }
 
