@@ -1,11 +1,11 @@
 /** Which stacks of a tree are those of threads that wait for work: see common/profile/filters/idle-pools.ts. */
-import { idleFrameName, idlePool, isWait, MAX_BELOW_WAIT } from '../../common/profile/filters/idle-pools.ts';
+import { idleFrameName, idlePool, MAX_BELOW_WAIT, mayWait } from '../../common/profile/filters/idle-pools.ts';
 import type { Frame, Stacks } from '../store/store.ts';
 
 /** For each node the frame that stands for its pool; a node below one of a pool is of it as well. */
 export function findIdleNodes({ frames, parents, nodeFrames }: Stacks): (Frame | undefined)[] {
   const pools: (Frame | undefined)[] = new Array(parents.length);
-  const waits = frames.map(({ name, kind }) => kind !== 'kernel' && isWait(name));
+  const waits = frames.map(({ name, kind }) => kind !== 'kernel' && mayWait(name));
   const known = new Map<string, Frame>();
   /** Nodes since the nearest wait above. */
   const sinceWait = new Uint8Array(parents.length).fill(MAX_BELOW_WAIT);

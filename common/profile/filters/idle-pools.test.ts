@@ -6,6 +6,7 @@ const FILES: Record<string, string> = {
   'libstdc++': '/usr/lib/libstdc++.so.6.0.30',
   node: '/usr/bin/node',
   jvm: '/usr/lib/jvm/lib/server/libjvm.so',
+  coreclr: '/usr/share/dotnet/shared/Microsoft.NETCore.App/8.0.4/libcoreclr.so',
   app: '/srv/app',
 };
 
@@ -58,6 +59,18 @@ it('threads of a runtime that run nothing of the program are idle', () => {
   expect(
     poolOf(`_start@node > node::Start@node > onRequest#/srv/a.js > Atomics.wait@node > ${CONDITION}`),
   ).toBeUndefined();
+});
+
+it('a thread of .NET waits for a debugger by opening a pipe; other opens are waits for a disk', () => {
+  const pipe = 'libcoreclr.so+0x616fbd@coreclr > libcoreclr.so+0x50811e@coreclr > __libc_open64@libc';
+  expect(poolOf(`${THREAD} > ${pipe}`)).toBe('.NET');
+  expect(poolOf(`_start@app > __libc_start_main@libc > ${pipe}`)).toBeUndefined();
+  expect(
+    poolOf(`${THREAD} > libcoreclr.so+0x616fbd@coreclr > Program.Load#/srv/a.cs > open@libc`),
+  ).toBeUndefined();
+  expect(poolOf(`${THREAD} > Compile()@jvm > open64@libc`)).toBeUndefined();
+  expect(poolOf('_start > main > PostmasterMain > open64@libc')).toBeUndefined();
+  expect(poolOf(`${THREAD} > open@app > ${CONDITION}`)).toBe('worker');
 });
 
 it('knows the functions in which Go, Java and Python wait for work, unless they have found some', () => {

@@ -19,10 +19,13 @@ export const idleFrameName = (pool: string): string => `[idle: ${pool}]`;
 const WAIT =
   /^(?:_*pthread_(?:cond_(?:timed|clock)?wait|clockjoin|(?:timed)?join)\w*|_*(?:new_)?sem_(?:timed|clock)?wait\w*|_*(?:epoll_p?wait2?|p?poll|p?select)|(?:_*libc_)?accept4?|runtime\.(?:futex|usleep|epollwait)|(?:internal\/)?runtime\/(?:internal\/)?syscall(?:\/linux)?\.Syscall6)(?:\.abi0|@.*)?$/;
 const CONDITION = /^_*pthread_cond_/;
+/** Waits as well where the file is a pipe that nobody has opened at its other end; else for a disk. */
+const OPEN = /^(?:__(?:libc_)?)?open(?:at)?(?:64)?(?:@.*)?$/;
 /** Below the first of them libc has functions of its own. */
 export const MAX_BELOW_WAIT = 5;
 
-export const isWait = (name: string): boolean => WAIT.test(name);
+/** Whether a thread that is in it may be one of a pool. */
+export const mayWait = (name: string): boolean => WAIT.test(name) || OPEN.test(name);
 
 /** A function that only waits for work, unless there is a frame of another kind between it and the wait. */
 interface WaitingFunction {
@@ -86,13 +89,24 @@ const FUNCTIONS: readonly WaitingFunction[] = [
  * @param frames of its program, the outermost first
  */
 export function idlePool(frames: readonly CodeFrame[]): string | undefined {
-  const wait = frames.findIndex(({ name }, i) => i >= frames.length - MAX_BELOW_WAIT && isWait(name));
-  if (wait <= 0) return undefined;
+  const wait = indexOfCall(frames, WAIT);
+  if (wait <= 0) return poolOfDebugger(frames.slice(0, Math.max(0, indexOfCall(frames, OPEN))));
   const callers = frames.slice(0, wait);
   const pool = poolOfFunction(callers);
   if (pool !== undefined) return pool;
-  const isNative = callers.every(({ kind }) => kind === 'native' || kind === 'unknown');
-  return isNative ? (poolOfRuntime(callers) ?? poolOfRoot(callers, frames[wait]!)) : undefined;
+  return isNative(callers) ? (poolOfRuntime(callers) ?? poolOfRoot(callers, frames[wait]!)) : undefined;
+}
+
+const indexOfCall = (frames: readonly CodeFrame[], names: RegExp): number =>
+  frames.findIndex(({ name }, i) => i >= frames.length - MAX_BELOW_WAIT && names.test(name));
+
+const isNative = (callers: readonly CodeFrame[]): boolean =>
+  callers.every(({ kind }) => kind === 'native' || kind === 'unknown');
+
+/** .NET's thread "DebugPipe" is in the open() of a pipe until a debugger comes. */
+function poolOfDebugger(callers: readonly CodeFrame[]): string | undefined {
+  const label = FRAME_TYPES.dotnet.label;
+  return isThread(callers) && isNative(callers) && poolOfRuntime(callers) === label ? label : undefined;
 }
 
 function poolOfFunction(callers: readonly CodeFrame[]): string | undefined {
@@ -114,9 +128,12 @@ function poolOfRuntime(callers: readonly CodeFrame[]): string | undefined {
   return names.includes('uv__io_poll') ? 'libuv event loop' : FRAME_TYPES[runtime].label;
 }
 
+/** Not the one that main is called in. */
+const isThread = (callers: readonly CodeFrame[]): boolean =>
+  callers.some(({ name }) => /^(?:start_thread|(?:__)?clone3?)\b/.test(name));
+
 /** A thread's own function waits on a condition: that is how pools in C and C++ wait for work. */
 function poolOfRoot(callers: readonly CodeFrame[], wait: CodeFrame): string | undefined {
-  const isThread = callers.some(({ name }) => /^(?:start_thread|(?:__)?clone3?)\b/.test(name));
   const own = callers.filter((frame) => !isStartOfThread(frame));
-  return isThread && own.length === 1 && CONDITION.test(wait.name) ? 'worker' : undefined;
+  return isThread(callers) && own.length === 1 && CONDITION.test(wait.name) ? 'worker' : undefined;
 }
