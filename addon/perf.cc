@@ -93,8 +93,8 @@ Napi::Value DisableAll(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// perfEnabledNs(fd): how long the event has been enabled, which stands still for good once its CPU has been off; -1 where
-// the kernel does not tell
+// perfEnabledNs(fd): how long the event has been enabled, which stands still for good once its CPU has been off; -1
+// where the kernel does not tell
 Napi::Value EnabledNs(const Napi::CallbackInfo& info) {
   uint64_t count_and_time[2];
   ssize_t bytes = read(info[0].As<Napi::Number>().Int32Value(), count_and_time, sizeof(count_and_time));

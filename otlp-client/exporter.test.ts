@@ -118,11 +118,11 @@ describe('Exporter', () => {
     await expect.poll(() => exporter.send(REQUEST, 5000), { timeout: 10_000 }).toMatchObject({ kind: 'ok' });
   });
 
-  it('asks the proxy that upper-case variables name, unless NO_PROXY has the receiver', async () => {
+  it('asks the proxy that upper-case variables name, with its password as it is written, unless NO_PROXY has the receiver', async () => {
     const receiver = await receive((call) => call.ok());
     const asked: string[] = [];
     const proxy = createHttpServer().on('connect', (request, socket) => {
-      asked.push(request.url ?? '');
+      asked.push(`${request.url} ${request.headers['proxy-authorization']}`);
       const through = connect(receiver.port, '127.0.0.1', () => {
         socket.write('HTTP/1.1 200 OK\r\n\r\n');
         through.pipe(socket).pipe(through);
@@ -133,9 +133,9 @@ describe('Exporter', () => {
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
     open.push(proxy);
     for (const name of ['http_proxy', 'https_proxy', 'no_proxy']) vi.stubEnv(name, undefined);
-    vi.stubEnv('HTTP_PROXY', `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+    vi.stubEnv('HTTP_PROXY', `http://user:100%@127.0.0.1:${(proxy.address() as AddressInfo).port}`);
     expect(await exporterTo('collector.test:4317').send(REQUEST, 5000)).toMatchObject({ kind: 'ok' });
-    expect(asked).toEqual(['collector.test:4317']);
+    expect(asked).toEqual([`collector.test:4317 Basic ${Buffer.from('user:100%').toString('base64')}`]);
     vi.stubEnv('NO_PROXY', '.test');
     expect(await exporterTo('collector.test:4317').send(REQUEST, 500)).toMatchObject({ kind: 'retry' });
     expect(asked).toHaveLength(1);

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import * as tls from 'node:tls';
 import { gzip } from 'node:zlib';
 import type { ConnectionOptions } from './grpc-client.ts';
-import { proxyFor } from './proxy.ts';
+import { proxyFor, unescaped } from './proxy.ts';
 
 export interface HttpAnswer {
   status: number;
@@ -39,7 +39,7 @@ export class HttpClient {
     this.#env = env;
   }
 
-  /** `done` is called once; never throws. */
+  /** One at a time. `done` is called once; never throws. */
   post(
     url: URL,
     body: Uint8Array,
@@ -52,7 +52,10 @@ export class HttpClient {
       if (isDone) return;
       isDone = true;
       clearTimeout(timer);
-      if (!('status' in result)) request?.destroy();
+      if (!('status' in result)) {
+        request?.destroy();
+        for (const agent of this.#agents.values()) if (agent instanceof TunnelAgent) agent.giveUp();
+      }
       done(result);
     };
     const timer = setTimeout(
@@ -123,7 +126,7 @@ const placeOf = (url: URL): { host: string; port: string } => ({
 
 function credentialsOf({ username, password }: URL): Record<string, string> {
   if (username === '') return {};
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const pair = [username, password].map((text) => unescaped(text) ?? text).join(':');
   return { 'proxy-authorization': `Basic ${Buffer.from(pair).toString('base64')}` };
 }
 
@@ -132,22 +135,28 @@ function collect(
   end: (answer: HttpAnswer) => void,
   fail: (error: Error) => void,
 ): void {
+  const { statusCode: status = 0, headers } = response;
   const parts: Buffer[] = [];
   let bytes = 0;
   response.on('data', (part: Buffer) => {
     bytes += part.length;
-    if (bytes <= MAX_ANSWER_BYTES) parts.push(part);
-    else response.destroy(new Error(`the answer has more than ${MAX_ANSWER_BYTES} bytes`));
+    if (bytes <= MAX_ANSWER_BYTES) {
+      parts.push(part);
+      return;
+    }
+    // of a refusal the status says all: proxies explain theirs in long pages
+    if (status >= 300) end({ status, headers, body: Buffer.concat(parts) });
+    response.destroy(new Error(`the answer has more than ${MAX_ANSWER_BYTES} bytes`));
   });
   response.on('error', fail);
-  response.on('end', () =>
-    end({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(parts) }),
-  );
+  response.on('end', () => end({ status, headers, body: Buffer.concat(parts) }));
 }
 
 /** TLS to the receiver itself, through what a proxy passes on (CONNECT). */
 class TunnelAgent extends https.Agent {
   readonly #proxy: URL;
+  /** Unanswered by the proxy. */
+  readonly #connecting = new Set<http.ClientRequest>();
 
   constructor(proxy: URL, options: https.AgentOptions) {
     super(options);
@@ -160,9 +169,14 @@ class TunnelAgent extends https.Agent {
   ): undefined {
     const target = `${options.host?.includes(':') ? `[${options.host}]` : options.host}:${options.port}`;
     const headers = { host: target, ...credentialsOf(this.#proxy) };
+    const connecting = http.request({
+      ...placeOf(this.#proxy),
+      ...{ method: 'CONNECT', path: target, headers, agent: false },
+    });
     const fail = (error: Error): void => done?.(error, undefined as never);
-    http
-      .request({ ...placeOf(this.#proxy), method: 'CONNECT', path: target, headers, agent: false })
+    this.#connecting.add(connecting);
+    connecting
+      .on('close', () => this.#connecting.delete(connecting))
       .on('error', fail)
       .on('connect', ({ statusCode }, socket) => {
         if (statusCode === 200) done?.(null, tls.connect({ ...(options as tls.ConnectionOptions), socket }));
@@ -175,5 +189,10 @@ class TunnelAgent extends https.Agent {
       })
       .end();
     return undefined;
+  }
+
+  /** Closes the connections to a proxy that has not answered: nobody waits for it any more. */
+  giveUp(): void {
+    for (const connecting of this.#connecting) connecting.destroy();
   }
 }

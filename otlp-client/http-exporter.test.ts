@@ -5,6 +5,7 @@ import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ConnectionOptions } from './grpc-client.ts';
@@ -137,6 +138,16 @@ describe('HttpExporter', () => {
     expect(await exporterTo('http://127.0.0.1:1/').send(REQUEST, 5000)).toMatchObject({ kind: 'retry' });
   });
 
+  it('goes by the status of a refusal, however long its page is', async () => {
+    const page = (response: Parameters<RequestListener>[1]): void => {
+      response.writeHead(403, { 'content-type': 'text/html' }).end('x'.repeat(1 << 17));
+    };
+    const port = await listen(createServer(receiver([page]).listener));
+    expect(await exporterTo(`http://127.0.0.1:${port}/`).send(REQUEST, 5000)).toMatchObject({
+      ...{ kind: 'refused', code: 'PERMISSION_DENIED' },
+    });
+  });
+
   it('speaks through a Unix socket', async () => {
     const { seen, listener } = receiver();
     const path = join(dir, 'otlp.sock');
@@ -184,6 +195,30 @@ describe('behind a proxy', () => {
     expect(behind.seen).toHaveLength(2);
     const other = exporterTo('https://other.test:4318/x', { tls: tls() });
     expect(await other.send(REQUEST, 5000)).toMatchObject({ kind: 'retry', code: 'UNAVAILABLE' });
+  });
+
+  it('leaves no connection to a proxy that does not answer', async () => {
+    const waiting = new Set<Duplex>();
+    const silent = createServer().on('connect', (_, socket) => {
+      waiting.add(socket);
+      socket
+        .resume()
+        .on('error', () => {})
+        .on('end', () => waiting.delete(socket));
+    });
+    vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${await listen(silent)}`);
+    const exporter = exporterTo(`https://${NAME}:4318/x`);
+    for (let i = 0; i < 3; i++)
+      expect(await exporter.send(REQUEST, 50)).toMatchObject({ kind: 'retry', code: 'DEADLINE_EXCEEDED' });
+    await vi.waitFor(() => expect(waiting.size).toBe(0));
+  });
+
+  it.each(['http', 'https'])('takes a password with a plain percent sign in it, for %s', async (scheme) => {
+    const proxy = await startProxy(1);
+    vi.stubEnv(`${scheme}_proxy`, `http://user:100%@127.0.0.1:${proxy.port}`);
+    const result = await exporterTo(`${scheme}://${NAME}:4318/x`).send(REQUEST, 5000);
+    expect(result.kind).toBe(scheme === 'http' ? 'ok' : 'retry');
+    expect(proxy.seen).toHaveLength(1);
   });
 
   it('asks it for URLs without TLS, and passes it by for names of NO_PROXY', async () => {

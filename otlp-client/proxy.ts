@@ -8,11 +8,24 @@ export type Environment = Record<string, string | undefined>;
 
 const NAMES = ['http_proxy', 'https_proxy', 'no_proxy'];
 
-/** Makes the variables that are set in upper case visible to grpc-js. */
+/** Makes the variables that are set in upper case visible to grpc-js, and passwords that it throws at readable to it. */
 export function adoptProxyVariables(env: Environment): void {
   for (const name of NAMES) {
     const upper = env[name.toUpperCase()];
     if (env[name] === undefined && upper !== undefined) env[name] = upper;
+  }
+  for (const name of ['grpc_proxy', ...NAMES]) {
+    const value = env[name];
+    if (value !== undefined && unescaped(value) === undefined) env[name] = value.replaceAll('%', '%25');
+  }
+}
+
+/** Undefined where a "%" in it stands for itself, as in a password that was written down as it is. */
+export function unescaped(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
   }
 }
 
