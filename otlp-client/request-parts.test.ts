@@ -148,3 +148,21 @@ describe('countProfiles', () => {
     expect(countProfiles(makeRequest({ profiles: [[[1, 1]], [], [[2, 1]]] }))).toBe(3);
   });
 });
+
+it('takes what is no UTF-8 as it comes: counted, but not split', () => {
+  const request = Buffer.from(
+    makeRequest({
+      profiles: [
+        [
+          [1, 2],
+          [2, 1],
+        ],
+        [[3, 1]],
+      ],
+    }),
+  );
+  request[request.indexOf('main')] = 0xff;
+  expect(splitRequest(request)).toBeUndefined();
+  expect(countProfiles(request)).toBe(2);
+  expect(countProfiles(Buffer.from([0xff]))).toBe(0);
+});

@@ -3,6 +3,7 @@
  * a part of it. Requests wait as bytes, not as profiles, because profiles in memory are several times as large.
  */
 import { opentelemetry } from '#otlp';
+import { eachField } from './message-fields.ts';
 
 const Request = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
 type Dictionary = opentelemetry.proto.profiles.v1development.IProfilesDictionary;
@@ -124,16 +125,44 @@ function takeSamples(
   return { bytes, samples: events };
 }
 
-/** Two requests with half of the sample entries each; undefined where there is only one entry, or none. */
+/**
+ * Two requests with half of the sample entries each; undefined where there is only one entry, or none, and for one that can't
+ * be decoded: a collector passes on what others sent, whose texts may be no UTF-8.
+ */
 export function splitRequest(bytes: Uint8Array): [RequestPart, RequestPart] | undefined {
-  const request = Request.decode(bytes);
+  const request = decode(bytes);
+  if (!request) return undefined;
   const entries = profilesOf(request.resourceProfiles).reduce((n, p) => n + (p.samples?.length ?? 0), 0);
   if (entries < 2) return undefined;
   const middle = entries >> 1;
   return [takeSamples(request, 0, middle), takeSamples(request, middle, entries)];
 }
 
-/** How many profiles a request carries: OTLP's partial success counts in them. */
+function decode(bytes: Uint8Array): ReturnType<typeof Request.decode> | undefined {
+  try {
+    return Request.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** resource_profiles, scope_profiles, profiles */
+const PROFILE_PATH = [1, 2, 2];
+
+/** How many profiles a request carries: OTLP's partial success counts in them. 0 for one that can't be read. */
 export function countProfiles(bytes: Uint8Array): number {
-  return profilesOf(Request.decode(bytes).resourceProfiles).length;
+  try {
+    return countBelow(bytes, PROFILE_PATH);
+  } catch {
+    return 0;
+  }
+}
+
+function countBelow(bytes: Uint8Array, [field, ...rest]: readonly number[]): number {
+  if (field === undefined) return 1;
+  let count = 0;
+  eachField(bytes, (id, value) => {
+    if (id === field && typeof value !== 'number') count += countBelow(value, rest);
+  });
+  return count;
 }

@@ -5,28 +5,11 @@
  * Status.details = 3; Any.type_url = 1, value = 2; RetryInfo.retry_delay = 1; Duration.seconds = 1, nanos = 2).
  */
 import type { Metadata } from '@grpc/grpc-js';
-import protobuf from 'protobufjs/minimal.js';
+import { eachField } from './message-fields.ts';
 
 const TYPE_URL = 'type.googleapis.com/google.rpc.RetryInfo';
 /** gRPC's own limit for all trailers is 8 KiB; more is not looked at. */
 const MAX_STATUS_BYTES = 16 * 1024;
-const LENGTH_DELIMITED = 2;
-const VARINT = 0;
-
-type Field = Uint8Array | number;
-
-/** Calls `visit` for each varint or length-delimited field; throws where the bytes are no message. */
-function eachField(bytes: Uint8Array, visit: (id: number, value: Field) => void): void {
-  const reader = protobuf.Reader.create(bytes);
-  while (reader.pos < reader.len) {
-    const tag = reader.uint32();
-    const wireType = tag & 7;
-    if (wireType === LENGTH_DELIMITED) visit(tag >>> 3, reader.bytes());
-    else if (wireType === VARINT) visit(tag >>> 3, Number(reader.int64()));
-    else reader.skipType(wireType);
-  }
-}
-
 function readDuration(bytes: Uint8Array): number {
   let ms = 0;
   eachField(bytes, (id, value) => {

@@ -96,6 +96,21 @@ it('passes on what this collector can not show, and what is wrong: the receiver 
   await untilForwarded(near, { received: 8, waiting: 0 });
 });
 
+it('outlives a receiver that rejects a part of what has texts that are no UTF-8', async () => {
+  const { near, push } = await pair();
+  const pusher = new Pusher(near.urls.grpc);
+  const request = Buffer.from(
+    encodeOtlp(profileOf('p:1;€@n 5'), ({ resourceProfiles }) => {
+      resourceProfiles[0]!.scopeProfiles[0]!.profiles[0]!.samples[0]!.stackIndex = 999;
+    }),
+  );
+  request.fill(0xff, request.indexOf('€'), request.indexOf('€') + 3);
+  await pusher.push(request);
+  pusher.close();
+  await push('p:1;a@n 3');
+  await untilForwarded(near, { received: 8, sent: 3, waiting: 0, lost: 5 });
+});
+
 it('passes on what agents count of themselves', async () => {
   const { near, far } = await pair();
   const report = {
