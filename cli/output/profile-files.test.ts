@@ -37,6 +37,13 @@ describe('a profile is not read', () => {
     );
   });
 
+  it('where it unpacks to hundreds of times its size', async () => {
+    writeFileSync(at('lines.folded.gz'), gzipSync(Buffer.alloc(300 << 20, ' \n'), { level: 1 }));
+    await expect(loadProfiles(at('lines.folded.gz'))).rejects.toThrow(
+      'lines.folded.gz unpacks to more than 200 times its size: unpack it with gunzip to read it all the same',
+    );
+  });
+
   it('where it is packed and cut', async () => {
     writeFileSync(at('cut.folded.gz'), gzipSync('app;main 1\n'.repeat(1000)).subarray(0, 40));
     await expect(loadProfiles(at('cut.folded.gz'))).rejects.toThrow(/cut\.folded\.gz can't be unpacked: /);

@@ -45,6 +45,10 @@ const CHUNK_BYTES = 1 << 20;
 const SNIFF_BYTES = 1 << 16;
 /** Of V8's heap: the estimates are from above, but not of everything. */
 const HEAP_SHARE = 0.75;
+/** Text that repeats itself is packed to a fortieth; gzip can make a thousandth of it. */
+const MAX_EXPANSION = 200;
+/** Small files are read whatever they expand to. */
+const FREE_BYTES = 64 * 2 ** 20;
 const HEAP_MARK = 'EVERYFRAME_HEAP';
 
 const outputEndings = (): string => [writableEndings(), ...PICTURE_ENDINGS].join(', ');
@@ -194,7 +198,7 @@ async function readFile(fileName: string, { from, maxMemory }: ReadFlags): Promi
   const reading =
     fileName === STDIN && from === undefined ? undefined : newReading(fileName, { from, limits });
   try {
-    return await readAll(unpacked(chunksOf(fileName)), fileName, { from, limits }, reading);
+    return await readAll(unpacked(chunksOf(fileName), fileName), fileName, { from, limits }, reading);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
@@ -241,7 +245,7 @@ async function* chunksOf(fileName: string): AsyncGenerator<Buffer> {
 }
 
 /** Whatever its name says, a file that begins as gzip's do is unpacked as it comes. */
-async function* unpacked(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+async function* unpacked(chunks: AsyncGenerator<Buffer>, fileName: string): AsyncGenerator<Buffer> {
   const first = await chunks.next();
   if (first.done) return;
   if (!isGzip(first.value)) {
@@ -253,7 +257,17 @@ async function* unpacked(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer>
     yield first.value;
     yield* chunks;
   };
-  yield* pipeline(Readable.from(packed()), createGunzip({ chunkSize: CHUNK_BYTES }), () => {});
+  const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
+  let bytes = 0;
+  for await (const chunk of pipeline(Readable.from(packed()), gunzip, () => {})) {
+    bytes += chunk.length;
+    // little memory as it may take, reading it takes minutes
+    if (bytes > Math.max(FREE_BYTES, MAX_EXPANSION * gunzip.bytesWritten))
+      throw new Error(
+        `${nameOf(fileName)} unpacks to more than ${MAX_EXPANSION} times its size: unpack it with gunzip to read it all the same`,
+      );
+    yield chunk as Buffer;
+  }
 }
 
 const heapBytes = (): number => getHeapStatistics().heap_size_limit * HEAP_SHARE;

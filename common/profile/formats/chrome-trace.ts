@@ -8,7 +8,7 @@
 import { isObject, type Json, list, natural, object, readOwnHeader, text, toBytes } from '../model/json.ts';
 import { type Profile, valueAt } from '../model/profile.ts';
 import { frameOfName, markKernel, type Owner, ProfileBuilder } from '../model/profile-builder.ts';
-import { countsSamples, cpuType, measureOf, typeName } from '../model/profile-type.ts';
+import { countsSamples, cpuType, MAX_VALUE, measureOf, typeName } from '../model/profile-type.ts';
 import type { ReadBudget } from '../model/read-limits.ts';
 import { ROOT } from '../model/stack-tree.ts';
 import type { FrameList } from './frame-list.ts';
@@ -178,7 +178,8 @@ function readEvent(builder: ProfileBuilder, rows: Map<string, Row>, event: Json)
       break;
     case 'X': {
       const end = Math.round((Number(event['ts']) + Number(event['dur'] ?? 0)) * 1000);
-      if (end >= start) row.events.push({ start, end, location: readLocation(builder, event) });
+      if (end >= start && Number.isFinite(end - start))
+        row.events.push({ start, end, location: readLocation(builder, event) });
       break;
     }
     case 'B':
@@ -186,7 +187,8 @@ function readEvent(builder: ProfileBuilder, rows: Map<string, Row>, event: Json)
       break;
     case 'E': {
       const begun = row.begun.pop();
-      if (begun && start >= begun.start) row.events.push({ ...begun, end: start });
+      if (begun && start >= begun.start && Number.isFinite(start - begun.start))
+        row.events.push({ ...begun, end: start });
       break;
     }
   }
@@ -220,7 +222,8 @@ function addRow(builder: ProfileBuilder, row: Row): void {
   let since = 0;
   const pass = (until: number): void => {
     const value = Math.round((until - since) / scale);
-    if (open.length > 0 && value > 0) builder.add(builder.stackAt(open.at(-1)!.node), owner, value);
+    if (open.length > 0 && value > 0 && value <= MAX_VALUE)
+      builder.add(builder.stackAt(open.at(-1)!.node), owner, value);
     since = Math.max(since, until);
   };
   const closeUntil = (time: number): void => {

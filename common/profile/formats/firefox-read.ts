@@ -19,6 +19,9 @@ import { readMark } from './thread-groups.ts';
 /** Since version 60 all threads share them. */
 const TABLE_NAMES = ['stringArray', 'stackTable', 'frameTable', 'funcTable', 'resourceTable'];
 
+/** Of a stack's or frame's row as it is held while a thread is read. */
+const TABLE_ROW_BYTES = 200;
+
 export const isFirefox = (value: unknown): boolean =>
   isObject(value) && isObject(value['meta']) && Array.isArray(value['threads']);
 
@@ -30,7 +33,7 @@ export function readFirefox(value: unknown, budget?: ReadBudget): Profile {
     throw new Error('it is no processed profile: save it from profiler.firefox.com, which converts it');
   const builder = new ProfileBuilder(budget);
   if (!readOwnHeader(builder.profile, meta['everyframe'])) {
-    builder.profile.timeUnixNano = BigInt(Math.round((Number(meta['startTime']) || 0) * 1e6));
+    builder.profile.timeUnixNano = nanosOf(Number(meta['startTime']));
     builder.profile.type = typeOf(file, meta);
   }
   const shared = {};
@@ -43,7 +46,7 @@ function typeOf(file: Json, meta: Json): ProfileType {
   const weightType = object(object(list(file['threads'])[0])['samples'])['weightType'];
   if (weightType === 'bytes') return { ...NO_PERIOD, sampleType: { type: 'memory', unit: 'bytes' } };
   if (weightType === 'tracing-ms') return { ...NO_PERIOD, sampleType: { type: 'wall', unit: 'nanoseconds' } };
-  return cpuType(BigInt(Math.round((Number(meta['interval']) || 0) * 1e6)));
+  return cpuType(nanosOf(Number(meta['interval'])));
 }
 
 interface Frame extends FrameText {
@@ -93,10 +96,10 @@ class ThreadReader {
       const value = weights.length === 0 ? 1 : rounded(Number(weights[i]) / scale);
       if (value === 0) continue;
       const isEvent = isTimed && (value === 1 || !countsSamples(type));
-      const timeMs = isEvent ? Number(times[i]) : Number.NaN;
-      const time = this.#builder.profile.timeUnixNano + BigInt(Math.round((timeMs || 0) * 1e6));
+      const sinceStart = isEvent ? nanosOf(Number(times[i])) : 0n;
+      const time = this.#builder.profile.timeUnixNano + sinceStart;
       const values = value === 1 ? undefined : [value];
-      if (timeMs > 0) this.#builder.add(this.#stack(stack), owner, value, [time], values);
+      if (sinceStart > 0n) this.#builder.add(this.#stack(stack), owner, value, [time], values);
       else this.#builder.add(this.#stack(stack), owner, value);
     }
   }
@@ -145,6 +148,11 @@ class ThreadReader {
   #readTables(): Tables {
     const table = this.#table('stackTable');
     const stackFrames = list(table['frame']);
+    const { budget } = this.#builder;
+    // a thread may have one small table of its own, and read the others anew
+    budget.spend('stacks of threads', TABLE_ROW_BYTES * stackFrames.length, stackFrames.length);
+    const frameCount = list(this.#table('frameTable')['func']).length;
+    budget.spend('frames of threads', TABLE_ROW_BYTES * frameCount, frameCount);
     const callers = readCallers(table, stackFrames.length);
     return { frames: this.#readFrames(), stackFrames, callers, places: new Array(stackFrames.length) };
   }
@@ -202,6 +210,9 @@ function readCallers(table: Json, length: number): (number | undefined)[] {
     return caller;
   });
 }
+
+/** Of milliseconds; 0 for what is no time after the start, and for more than 64 bits hold together with another. */
+const nanosOf = (ms: number): bigint => (ms > 0 && ms * 1e6 < 2 ** 62 ? BigInt(Math.round(ms * 1e6)) : 0n);
 
 /** A value above 0, else 0. */
 function rounded(weight: number): number {

@@ -34,6 +34,21 @@ const samples = { length: 3, stack: [2, 0, null], timeDeltas: [1, 0.5, 2], weigh
 const threads = [{ name: 'Worker', processName: 'app', pid: '7', tid: 8, samples }];
 const libs = [{ name: 'libfoo.so', path: '/lib/libfoo.so', codeId: 'c0ffee' }];
 
+it('times and weights that are no numbers, or of more than 64 bits, are none', () => {
+  const bad = { stack: [0, 0, 0], time: ['x', 1e300, 1], weight: null };
+  const endless = `${JSON.stringify({ meta, libs, shared, threads: [{ ...threads[0], samples: { ...bad, time: [0, 1, 2] } }] }).replace('"time":[0,1,2]', '"time":[1e999,-1e999,1]')}`;
+  const profile = readProfile('a.firefox.json', Buffer.from(endless));
+  expect(profile.samples.reduce((sum, { value }) => sum + value, 0)).toBe(3);
+  const start = read({
+    meta: { ...meta, startTime: 1e300, interval: 1e300 },
+    libs,
+    shared,
+    threads: [{ ...threads[0], samples: bad }],
+  });
+  expect(start.timeUnixNano).toBe(0n);
+  expect(readProfile('a.otlp', writeProfile('a.otlp', start)).samples.length).toBeGreaterThan(0);
+});
+
 describe('a file of the Firefox Profiler', () => {
   const profile = read({ meta, libs, shared, threads });
 

@@ -16,6 +16,19 @@ const FILES = [
   ...['a.speedscope.json', 'a.firefox.json', 'a.trace.json'],
 ];
 
+/** A pprof file whose one stack is so many times the same place, at which the last of the functions is compiled into the others. */
+function inlined(names: readonly string[], calls: number): Uint8Array {
+  const lines = names.map((_, i) => ({ func: names.length - i, line: 0, column: 0 }));
+  return writeProfile('a.pb', {
+    ...emptyProfile(),
+    type: cpuType(10_000_000n),
+    functions: ['', ...names].map((name) => ({ name, systemName: '', filename: '', startLine: 0 })),
+    locations: [...emptyProfile().locations, { mapping: 0, address: 1n, frameType: 'native', lines }],
+    stacks: [new Uint32Array(0), new Uint32Array(calls).fill(1)],
+    samples: [{ stack: 1, process: 0, tid: 0, threadName: '', cpu: -1, value: 3, timestamps: [] }],
+  });
+}
+
 /** `main` calls `foo` with `bar` in line, in a library; half of it enters the kernel; one frame has no name. */
 function exampleProfile(): Profile {
   const line = (func: number, at: number) => ({ func, line: at, column: 0 });
@@ -173,6 +186,26 @@ describe('formats', () => {
     expect(names.map((one) => one.length)).toEqual([65_536, 1]);
     expect([names[0]![0], names[0]!.at(-1)]).toEqual(['f0', 'f99999']);
     expect(names[0]!.filter((name) => name.startsWith('[cut:'))).toHaveLength(1);
+  });
+
+  it('leaves out trace events whose times are no numbers', () => {
+    const trace =
+      '[{"ph":"X","name":"a","ts":1e400,"dur":1},{"ph":"X","name":"b","ts":-1e308,"dur":1e308},{"ph":"X","name":"c","ts":5,"dur":3},{"ph":"B","name":"d","ts":"x"},{"ph":"E","ts":9}]';
+    const { samples } = readProfile('a.trace.json', Buffer.from(trace));
+    expect(samples.map(({ value }) => value)).toEqual([3000]);
+  });
+
+  it('counts calls that were compiled into each other for the depth, and cuts long chains of them', () => {
+    const names = Array.from({ length: 3000 }, (_, i) => `f${i}`);
+    const profile = readProfile('a.pb', inlined(names, 1));
+    const [stack] = profile.samples.map((sample) => stackNames(profile, sample.stack));
+    expect([stack!.length, stack![0], stack!.at(-1)]).toEqual([1024, 'f0', 'f2999']);
+    expect(stack!.filter((name) => name.startsWith('[cut:'))).toHaveLength(1);
+    const deep = readProfile('a.pb', inlined(names.slice(0, 100), 2000));
+    const [all] = deep.samples.map((sample) => stackNames(deep, sample.stack));
+    expect(all!.length).toBeGreaterThan(65_000);
+    expect(all!.length).toBeLessThanOrEqual(65_536);
+    expect([all![0], all!.at(-1)]).toEqual(['f0', 'f99']);
   });
 
   it('takes endings in any case, and a format that was named, whatever the name ends in', () => {

@@ -138,6 +138,7 @@ export interface ReadOptions {
 export class ProfileReading {
   readonly #fileName: string;
   readonly #title: string;
+  readonly #budget: ReadBudget;
   readonly #reader: Reader;
 
   /** @throws Error naming the known formats where neither the name nor `from` is one */
@@ -145,7 +146,8 @@ export class ProfileReading {
     const { read, endings } = readableFormat(fileName, from);
     this.#fileName = fileName;
     this.#title = endings[0]!;
-    this.#reader = read(new ReadBudget(limits));
+    this.#budget = new ReadBudget(limits);
+    this.#reader = read(this.#budget);
   }
 
   /** @throws Error that names the file and what is wrong with it; ReadLimitError */
@@ -157,7 +159,7 @@ export class ProfileReading {
   finish(): ProfileFile {
     return this.#try(() => {
       const file = this.#reader.finish();
-      return { ...file, profiles: cutDeepStacks(file.profiles) };
+      return { ...file, profiles: cutDeepStacks(file.profiles, this.#budget) };
     });
   }
 

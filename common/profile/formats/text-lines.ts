@@ -25,6 +25,7 @@ export class TextLines {
     for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
       this.#end(bytes.subarray(start, end));
       start = end + 1;
+      for (; bytes[start] === NEWLINE; start++) this.#take('', ++this.#number);
     }
     if (start < bytes.length) this.#keep(bytes.subarray(start));
   }

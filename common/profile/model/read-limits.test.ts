@@ -51,6 +51,13 @@ const BOMBS: [kind: string, name: string, make: () => Uint8Array | string, what:
       `{"meta":{"preprocessedProfileVersion":48},"threads":[{"stringArray":["a"],"frameTable":{"func":[0]},"funcTable":{"name":[0]},"stackTable":${stacks(20_000)},"samples":{"stack":[${range(20_000)}]}}]}`,
     /frames of stacks/,
   ],
+  [
+    'threads that read large tables anew',
+    'a.firefox.json',
+    () =>
+      `{"meta":{"preprocessedProfileVersion":60},"shared":{"stringArray":["a"],"frameTable":{"func":[${new Array(5000).fill(0)}]},"funcTable":{"name":[0]}},"threads":[${new Array(2000).fill('{"stackTable":{"frame":[0],"prefix":[null]},"samples":{"stack":[0]}}')}]}`,
+    /frames of threads/,
+  ],
   ['empty lists', 'a.json', () => `[${'[],'.repeat(400_000)}[]]`, /values/],
   ['packed JSON', 'a.json.gz', () => gzipSync(`[${'{},'.repeat(8_000_000)}{}]`), /values|bytes/],
   [
