@@ -347,10 +347,15 @@ export class Controller {
     return this.#eventTotals ?? this.#tracer.otherEvents?.totals() ?? [];
   }
 
-  /** Stops sampling, sends what was counted, detaches everything. */
-  async stop(): Promise<void> {
+  /**
+   * Stops sampling, sends what was counted, detaches everything.
+   *
+   * @param namingMs how long what was sampled last may wait for its names; for all of them unless given
+   */
+  async stop(namingMs?: number): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
+    const naming = namingMs === undefined ? undefined : setTimeout(() => this.#stopNaming(), namingMs);
     this.#intervals.stop();
     this.#maintenance.stop();
     this.#firstSamples.stop();
@@ -362,12 +367,12 @@ export class Controller {
     this.#liveHeap.report();
     this.#eventTotals = this.eventTotals();
     await this.#intervals.finish();
+    clearTimeout(naming);
     await this.#processCode.stop();
     await Promise.all([
       this.#executables.stop(),
       this.#jit.stop(),
-      this.#sourceMaps?.stop(),
-      this.#pdbs.stop(),
+      this.#stopNaming(),
       this.#maintenance.settled(),
     ]);
     await this.#workers.stop();
@@ -375,6 +380,11 @@ export class Controller {
     await this.#tracer.close();
     this.#reader.close();
     this.#files.close();
+  }
+
+  /** What waits for names goes on without. */
+  async #stopNaming(): Promise<void> {
+    await Promise.all([this.#executables.names.stop(), this.#sourceMaps?.stop(), this.#pdbs.stop()]);
   }
 
   /** Resolves when the tables of all files that were reported so far are there, or after `limitMs`. */

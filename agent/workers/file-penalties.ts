@@ -59,7 +59,7 @@ export class FilePenalties {
     this.stats.penalised = this.#files.size;
     if (this.#warnings++ < MAX_WARNINGS)
       this.#warn(
-        `${JSON.stringify(path)} could not be read: ${message}. It is left alone for ${Math.round(pauseMs / 1000)} s; ` +
+        `${path === '' ? 'a file' : JSON.stringify(path)} could not be read: ${message}. It is left alone for ${Math.round(pauseMs / 1000)} s; ` +
           `until then ${lacks}`,
       );
     return pauseMs;

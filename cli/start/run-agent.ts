@@ -10,9 +10,9 @@ import type { SenderOptions } from '../../otlp-client/request-sender.ts';
 import { raisePriority } from './priority.ts';
 import { controllerOptions, startController } from './start-agent.ts';
 
-/** From the signal on: the last interval is named and has left by then. */
+/** From the signal on: the last interval has left by then. */
 const STOP_DEADLINE_MS = 4500;
-/** Also where naming took long, a receiver gets that long to take it. */
+/** Also where naming took long, a receiver gets that long to take it; names that are missing by then it goes without. */
 const MIN_FLUSH_MS = 1000;
 
 export interface RunningAgent {
@@ -90,7 +90,7 @@ export async function startAgent(
       if (hasReceiver && settings.length > 0)
         log.info(`stopping: sending the rest, up to ${Math.round(STOP_DEADLINE_MS / 1000)} s`);
       const deadline = performance.now() + STOP_DEADLINE_MS;
-      await controller.stop();
+      await controller.stop(STOP_DEADLINE_MS - MIN_FLUSH_MS);
       await reporter.flush(hasReceiver ? Math.max(MIN_FLUSH_MS, deadline - performance.now()) : 0);
       const nonZero = Object.entries(counters()).filter(([, value]) => value !== 0);
       log.info(`stopped: ${describeSent(reporter.stats())}`);
