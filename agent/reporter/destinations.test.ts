@@ -66,3 +66,14 @@ it('loses nothing when one is replaced: what waited goes where it was meant for'
     .poll(() => all.stats())
     .toMatchObject({ samplesPushed: 12, samplesSent: 12, samplesQueued: 0 });
 });
+
+it('sends what was still being encoded for one that is replaced', async () => {
+  const [old, next] = [await receive(), await receive()];
+  const all = new Destinations(optionsFor(old.address), log);
+  open.push({ stop: () => all.close() });
+  const pushing = all.push(profileOf(Array.from({ length: 50_000 }, () => [1, 1])));
+  all.replace(optionsFor(next.address));
+  await pushing;
+  await expect.poll(() => all.stats()).toMatchObject({ samplesPushed: 50_000, samplesSent: 50_000 });
+  expect(old.taken).toHaveLength(50_000);
+});

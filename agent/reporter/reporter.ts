@@ -34,6 +34,8 @@ export class Reporter {
   #profilesPushed = 0;
   /** Of the last request with so many that one of them says little. */
   #bytesAnEntry = 0;
+  /** Pushes whose requests don't wait to be sent yet. */
+  readonly #encoding = new Set<Promise<void>>();
 
   constructor(
     options: SenderOptions,
@@ -49,16 +51,19 @@ export class Reporter {
   push(profile: Profile): void | Promise<void> {
     if (countEvents(profile) === 0) return;
     this.#profilesPushed++;
-    const { maxRequestBytes } = this.#sender;
-    const entries = profile.samples.length;
-    // one that is surely too large need not be encoded to know it
-    if (entries * this.#bytesAnEntry <= maxRequestBytes) return this.#encode(profile);
-    return this.#encodeParts(profile, Math.floor((maxRequestBytes * SPLIT_AIM) / this.#bytesAnEntry));
+    const pushed = this.#push(profile);
+    if (!pushed) return;
+    this.#encoding.add(pushed);
+    return pushed.finally(() => this.#encoding.delete(pushed));
   }
 
-  /** Sends all that waits, without regard to backoff, for at most `timeoutMs`; what is left then is dropped and counted. */
-  flush(timeoutMs: number): Promise<void> {
-    return this.#sender.flush(timeoutMs);
+  /**
+   * Sends all that waits or is being encoded, without regard to backoff, for at most `timeoutMs`; what is left then is dropped
+   * and counted.
+   */
+  async flush(timeoutMs: number): Promise<void> {
+    if (this.#encoding.size > 0) await Promise.allSettled(this.#encoding);
+    await this.#sender.flush(timeoutMs);
   }
 
   /** Drops what still waits, counted, and closes the connection. */
@@ -69,6 +74,14 @@ export class Reporter {
   /** Those of the sender, and how many profiles were pushed. */
   stats(): Record<string, number> {
     return { profilesPushed: this.#profilesPushed, ...this.#sender.stats() };
+  }
+
+  #push(profile: Profile): void | Promise<void> {
+    const { maxRequestBytes } = this.#sender;
+    const entries = profile.samples.length;
+    // one that is surely too large need not be encoded to know it
+    if (entries * this.#bytesAnEntry <= maxRequestBytes) return this.#encode(profile);
+    return this.#encodeParts(profile, Math.floor((maxRequestBytes * SPLIT_AIM) / this.#bytesAnEntry));
   }
 
   #encode(profile: Profile): void | Promise<void> {
