@@ -41,7 +41,8 @@ const FULL_INTERVAL_SAMPLES = 30_000;
 const MAX_CATCH_UP_MS = 1000;
 
 export class Intervals {
-  readonly stats = { reported: 0 };
+  /** Samples that were handed on; and those whose interval could not be made into a profile, which is an error of the agent's. */
+  readonly stats = { reported: 0, failed: 0 };
   #options: IntervalOptions;
   readonly #parts: IntervalParts;
   #timer: NodeJS.Timeout | undefined;
@@ -139,8 +140,13 @@ export class Intervals {
       traces.release(interval);
       return;
     }
-    const profiles = await maker.make(interval).finally(() => traces.release(interval));
-    for (const profile of profiles) await sink.push(profile);
-    this.stats.reported += interval.samples;
+    try {
+      const profiles = await maker.make(interval).finally(() => traces.release(interval));
+      for (const profile of profiles) await sink.push(profile);
+      this.stats.reported += interval.samples;
+    } catch (error) {
+      this.stats.failed += interval.samples;
+      throw error;
+    }
   }
 }

@@ -55,6 +55,11 @@ export const LOSSES: Readonly<Record<string, LossKind>> = {
   'traces.malformed': { stage: 'taken', reason: 'a record could not be read', advice: REPORT },
   'records.malformed': { stage: 'taken', reason: 'a record of an unknown kind', advice: REPORT },
   'records.failed': { stage: 'taken', reason: 'a record the agent failed at', advice: REPORT },
+  'samples.failed': {
+    stage: 'named',
+    reason: 'an interval could not be made into a profile',
+    advice: 'Report it with the line that the agent logged: it is an error of the agent.',
+  },
   'reader.timedOut': {
     stage: 'named',
     reason:
