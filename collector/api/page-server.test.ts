@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type OutgoingHttpHeaders, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FlameGraphResponse } from '../../common/flame/tree-answer.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
@@ -9,7 +10,7 @@ import { ReceiverStats } from '../ingest/receiver-stats.ts';
 import { readPageFiles } from '../net/page-files.ts';
 import type { StatusResponse } from '../status/status.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
-import { PartDropped, type Store } from '../store/store.ts';
+import { PartDropped, type Store, type TimeRange } from '../store/store.ts';
 import { SymbolSources } from '../symbols/symbol-sources.ts';
 import { startPageServer } from './page-server.ts';
 import type { ValuesAnswer } from './types.ts';
@@ -187,5 +188,41 @@ it('answers without what retention drops while it reads, and not with a half of 
   const response = await fetch(`http://127.0.0.1:${other.port}/api/v1/tree?range=all`);
   expect(await response.json()).toMatchObject({ samples: 7, allSamples: 7 });
   expect(asked).toBe(2);
+  await other.stop();
+});
+
+it('answers all who ask the same while the answer is made once, however long that takes', async () => {
+  const now = Date.now;
+  const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now });
+  store.append(profileFromText('p:1;main@n 7', { endMs: now(), spanMs: 1 }));
+  let asked = 0;
+  const slow = {
+    stats: () => store.stats(),
+    types: (range: TimeRange) => store.types(range),
+    parts: async (range: TimeRange) => {
+      asked++;
+      await sleep(1500);
+      return store.parts(range);
+    },
+  };
+  const other = await startPageServer({
+    listen: { host: '127.0.0.1', port: 0 },
+    files: readPageFiles(directory),
+    status: {
+      ...{ stats: new ReceiverStats(), listen: { grpc: 'g', http: 'h' }, startedMs: now() },
+      store: slow as unknown as Store,
+    },
+    symbols: new SymbolSources(undefined, { error: expect.fail }),
+    now,
+    logger: { error: (message: unknown) => expect.fail(`logged ${JSON.stringify(message)}`) },
+  });
+  const ask = async (afterMs: number): Promise<ValuesAnswer> => {
+    await sleep(afterMs);
+    const url = `http://127.0.0.1:${other.port}/api/v1/values?label=kind&range=all`;
+    return (await (await fetch(url)).json()) as ValuesAnswer;
+  };
+  const answers = await Promise.all([ask(0), ask(1200), ask(1800)]);
+  for (const { samples } of answers) expect(samples).toBe(7);
+  expect(asked).toBe(1);
   await other.stop();
 });

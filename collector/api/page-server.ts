@@ -31,6 +31,8 @@ const compress = promisify(gzip);
 
 /** Less than the page's interval: several open pages cost as much as one. */
 const ANSWER_LIFE_MS = 900;
+/** What lru-cache takes for no limit. */
+const UNTIL_MADE = 0;
 const MIN_COMPRESSED_BYTES = 2048;
 /** Delay of the warm-up: what starts the collector has to come first. */
 const WARM_UP_AFTER_MS = 2000;
@@ -245,8 +247,12 @@ class PageHandler {
     if (answer === undefined) {
       const made: Answer = { body: Promise.resolve(''), waiting: 1 };
       made.body = make(() => made.waiting > 0).then((value) => JSON.stringify(value));
-      this.#answers.set(key, made);
-      made.body.catch(() => this.#answers.delete(key));
+      this.#answers.set(key, made, { ttl: UNTIL_MADE });
+      const isKept = (): boolean => this.#answers.get(key) === made;
+      made.body.then(
+        () => isKept() && this.#answers.set(key, made),
+        () => isKept() && this.#answers.delete(key),
+      );
       answer = made;
     } else answer.waiting++;
     const shared = answer;
