@@ -1,8 +1,6 @@
 /** CPU time and memory of a process, as the kernel counts them. */
 import { readSmallFile } from '../processes/proc-files.ts';
 
-const PAGE_BYTES = 4096;
-
 export interface ProcessUse {
   /** Resident memory that no file backs, bytes. */
   privateBytes: number;
@@ -10,12 +8,16 @@ export interface ProcessUse {
   residentBytes: number;
 }
 
-/** Undefined where there is no such process. */
-export function readUse(pid: number): ProcessUse | undefined {
-  const text = readSmallFile(`/proc/${pid}/statm`);
-  const [, resident, shared] = (text ?? '').split(' ').map(Number);
-  if (resident === undefined || shared === undefined) return undefined;
-  return { privateBytes: (resident - shared) * PAGE_BYTES, residentBytes: resident * PAGE_BYTES };
+/** Undefined where there is no such process. Not of statm, whose pages are larger than 4 KiB on some arm64 machines. */
+export function readUse(pid: number, proc = '/proc'): ProcessUse | undefined {
+  const text = readSmallFile(`${proc}/${pid}/status`) ?? '';
+  const bytesOf = (name: string): number | undefined => {
+    const kib = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1];
+    return kib === undefined ? undefined : Number(kib) * 1024;
+  };
+  const [privateBytes, residentBytes] = [bytesOf('RssAnon'), bytesOf('VmRSS')];
+  if (privateBytes === undefined || residentBytes === undefined) return undefined;
+  return { privateBytes, residentBytes };
 }
 
 /** True if the first thread runs, or would if it had a CPU. */

@@ -15,8 +15,6 @@ export interface ReaderLimits {
 const LIMITS: ReaderLimits = { heapMiB: 768, residentMiB: 1024 };
 const MIB = 2 ** 20;
 const WATCH_MS = 100;
-/** Of /proc/PID/statm. */
-const PAGE_BYTES = 4096;
 /** A reader may work for so long on one file or question. */
 export const MAX_READ_MS = 60_000;
 
@@ -79,7 +77,8 @@ const tooMuch = (mib: number): string => `it takes more than ${mib} MiB of memor
 
 function residentBytes(pid: number): number {
   try {
-    return Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * PAGE_BYTES;
+    const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
+    return Number(kib ?? 0) * 1024;
   } catch {
     return 0;
   }
