@@ -84,9 +84,11 @@ class Supervisor {
   int Run() {
     for (;;) {
       Start();
-      Tell("running");
-      while (child_ > 0) Take(-1);
-      if (stopping_ || !IsFailure()) return End(status_);
+      if (child_ > 0) {
+        Tell("running");
+        while (child_ > 0) Take(-1);
+        if (stopping_ || !IsFailure()) return End(status_);
+      }
       PlanNext();
       Tell("waiting");
       for (int64_t ms; !stopping_ && (ms = next_try_ - Now(CLOCK_MONOTONIC)) > 0;) Take(ms);
@@ -101,13 +103,16 @@ class Supervisor {
     exit(1);
   }
 
+  // Without a child where the machine has no room for one, as when memory runs out: only what has never run ends by
+  // that.
   void Start() {
     started_ms_ = Now(CLOCK_REALTIME);
     started_ = Now(CLOCK_MONOTONIC);
     pid_t parent = getpid();
     child_ = fork();
-    if (child_ < 0) Fail("cannot start a process");
-    if (child_ > 0) return;
+    start_error_ = child_ < 0 ? errno : 0;
+    if (child_ < 0 && restarts_ == 0) Fail("cannot start a process");
+    if (child_ != 0) return;
     // without this it would live on when this is killed
     prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
     if (getppid() != parent) _exit(1);
@@ -146,7 +151,9 @@ class Supervisor {
     next_try_ms_ = ended_ms_ + wait_;
     is_waiting_ = true;
     restarts_++;
-    Log("the agent ended (" + HowItEnded() + "): it starts again in " + std::to_string(wait_ / 1000) + " s, restart " +
+    std::string what =
+        start_error_ ? std::string("cannot be started (") + strerror(start_error_) : "ended (" + HowItEnded();
+    Log("the agent " + what + "): it starts again in " + std::to_string(wait_ / 1000) + " s, restart " +
         std::to_string(restarts_) + "; nothing is sampled meanwhile");
     wait_ = std::min(wait_ * 2, kMaxWaitMs);
   }
@@ -224,6 +231,7 @@ class Supervisor {
   int life_ = -1, told_ = -1, note_ = -1;
   pid_t child_ = 0;
   int status_ = 0;
+  int start_error_ = 0;
   bool stopping_ = false, is_waiting_ = false;
   int restarts_ = 0;
   int64_t wait_ = kFirstWaitMs;

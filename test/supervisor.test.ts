@@ -1,7 +1,7 @@
 /** The supervisor above `everyframe run`, over programs that end in every way. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -13,10 +13,11 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** Each run of the program adds a line to the file that it is given as $1; its descriptors are $life and $note. */
 const PRELUDE = 'echo run >>"$1"; IFS=, read -r life note <<E\n$EVERYFRAME_SUPERVISOR\nE\n';
 let programs = 0;
-const start = (script: string) => {
+const start = (script: string, user?: number, supervise = SUPERVISE) => {
   const log = join(folder, `program-${programs++}`);
-  const child = spawn(SUPERVISE, ['sh', '-c', PRELUDE + script, 'sh', log], {
+  const child = spawn(supervise, ['sh', '-c', PRELUDE + script, 'sh', log], {
     stdio: ['ignore', 'ignore', 'pipe'],
+    ...(user !== undefined && { uid: user, gid: user }),
   });
   let text = '';
   child.stderr.setEncoding('utf8').on('data', (part: string) => {
@@ -31,6 +32,8 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
+/** A user without processes of its own. */
+const NOBODY = 61_234;
 const FIRST = '[ "$(grep -c run "$1")" = 1 ] && ';
 
 describe('supervise', () => {
@@ -56,6 +59,21 @@ describe('supervise', () => {
     expect(await ended).toEqual([0, null]);
     expect(lines()).toEqual(['run', 'run']);
     expect(errors()).toMatch(reason);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)('starts again once there is room for a process', async () => {
+    chmodSync(folder, 0o777);
+    // the checkout may be root's alone
+    copyFileSync(SUPERVISE, join(folder, 'supervise'));
+    const { child, ended, lines, errors } = start(
+      `${FIRST}{ prlimit --nproc=1: --pid $PPID; kill -KILL $$; }; exit 0`,
+      NOBODY,
+      join(folder, 'supervise'),
+    );
+    await until(() => errors().includes('cannot be started (Resource temporarily unavailable)'));
+    spawnSync('prlimit', ['--nproc=100:', '--pid', `${child.pid}`], { uid: NOBODY, gid: NOBODY });
+    expect(await ended).toEqual([0, null]);
+    expect(lines()).toEqual(['run', 'run']);
   });
 
   it('ends at a signal while it waits for the next try', async () => {
