@@ -4,9 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Pid, toPid } from '../../common/base/brand.ts';
 import { bufferSource } from '../../common/base/byte-source.ts';
 import { parseElf } from '../../common/elf/elf.ts';
-import { functionsOf } from './registered-names.ts';
+import type { JitCodeStats } from '../../common/jit/jit-code.ts';
+import type { ForeignFiles } from '../processes/foreign-files.ts';
+import { functionsOf, RegisteredNames } from './registered-names.ts';
 
 let folder = '';
 let object: Buffer;
@@ -50,5 +53,40 @@ describe('an object that is registered for debuggers', () => {
       }),
       { numRuns: 300 },
     );
+  });
+});
+
+describe('the list of objects', () => {
+  const DESCRIPTOR = 0x10000;
+  const ENTRY = 0x20000;
+  const OBJECT = 0x30000;
+  const CODE = 0x7f0000001000;
+
+  /** Of a process: its descriptor, an entry and the entry's object. */
+  const memory = Buffer.alloc(OBJECT + (1 << 16));
+  const files = {
+    newSession: () => 1,
+    readMemory: async (_pid: Pid, at: number, length: number) => memory.subarray(at, at + length),
+  } as unknown as ForeignFiles;
+  const register = (bytes: Buffer): void => {
+    memory.set(bytes, OBJECT);
+    memory.writeBigUInt64LE(BigInt(ENTRY), DESCRIPTOR + 16);
+    memory.writeBigUInt64LE(BigInt(OBJECT), ENTRY + 16);
+    memory.writeBigUInt64LE(BigInt(bytes.length), ENTRY + 24);
+  };
+  const unregister = (): void => void memory.writeBigUInt64LE(0n, DESCRIPTOR + 16);
+
+  it('is read again where an object has taken the place of one that left', async () => {
+    const stats = { functions: 0, dropped: 0, malformed: 0 } as JitCodeStats;
+    const names = new RegisteredNames({ files, pid: toPid(7), address: DESCRIPTOR }, 100, stats);
+    register(placedAt(CODE));
+    expect(await names.follow()).toBe('grown');
+    expect(await names.follow()).toBe('same');
+    unregister();
+    expect(await names.follow()).toBe('same');
+    register(placedAt(CODE + 0x1000));
+    expect(await names.follow()).toBe('grown');
+    const place = names.code.find(CODE + 0x1000);
+    expect(await names.describe(place!)).toMatchObject({ function: 'one' });
   });
 });

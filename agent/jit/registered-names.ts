@@ -101,7 +101,8 @@ export class RegisteredNames {
   readonly #stats: JitCodeStats;
   readonly #map: CodeMap;
   readonly #names: string[] = [];
-  readonly #objects = new Set<string>();
+  /** In the list when it was read last, by address and size: what leaves it may make room for another one. */
+  #objects = new Set<string>();
   #namesLeft = MAX_NAMES_BYTES;
   #objectsLeft = MAX_OBJECTS_BYTES;
 
@@ -143,9 +144,11 @@ export class RegisteredNames {
       entries.push(entry);
       next = entry.next;
     }
+    const before = this.#objects;
+    this.#objects = new Set();
     let hasGrown = false;
     // the newest ones come first, and hold where two cover an address
-    for (const entry of entries.reverse()) hasGrown = (await this.#take(entry)) || hasGrown;
+    for (const entry of entries.reverse()) hasGrown = (await this.#take(entry, before)) || hasGrown;
     return hasGrown ? 'grown' : 'same';
   }
 
@@ -153,10 +156,12 @@ export class RegisteredNames {
 
   close(): void {}
 
-  async #take({ object, size }: Entry): Promise<boolean> {
+  async #take({ object, size }: Entry, before: ReadonlySet<string>): Promise<boolean> {
     const key = `${object} ${size}`;
-    if (this.#objects.has(key)) return false;
+    // twice in a list that leads back into itself
+    const isKnown = before.has(key) || this.#objects.has(key);
     this.#objects.add(key);
+    if (isKnown) return false;
     if (size > MAX_OBJECT_BYTES || size > this.#objectsLeft) {
       this.#stats.dropped++;
       return false;
