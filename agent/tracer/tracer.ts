@@ -146,8 +146,8 @@ export class Tracer {
   }
 
   /**
-   * Makes BPF report a file as if the agent had been sampled in it. Only before {@link start}. The function that is
-   * returned is called once the file was opened. Throws where the file can't be mapped.
+   * Makes BPF report a file as if the agent had been sampled in it. The function that is returned is called once the file
+   * was opened. Throws where the file can't be mapped.
    */
   reportFile(fd: number): () => void {
     this.#openRing();

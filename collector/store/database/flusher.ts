@@ -30,6 +30,7 @@ export class Flusher {
   #failures = 0;
   /** Nothing is tried before, by the clock of `performance`. */
   #retryMs = 0;
+  #isClosing = false;
   #closed = false;
 
   constructor(options: FlusherOptions) {
@@ -59,12 +60,14 @@ export class Flusher {
     return this.#commit;
   }
 
-  /** After a last flush. */
+  /** After a last flush, which does not wait where the one under way fails. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    this.#retryMs = 0;
+    this.#isClosing = true;
     await this.flush();
     this.#closed = true;
+    if (this.#error !== undefined)
+      this.#options.logger.error({ err: new Error(this.#error) }, 'what was not written yet is lost');
   }
 
   async #commitSoon(): Promise<void> {
@@ -76,7 +79,7 @@ export class Flusher {
   }
 
   async #flush(): Promise<void> {
-    if (this.#closed || performance.now() < this.#retryMs) return;
+    if (this.#closed || (performance.now() < this.#retryMs && !this.#isClosing)) return;
     try {
       await this.#options.write();
       if (this.#failures > 0)
