@@ -114,8 +114,6 @@ static __always_inline void attach_anonymous(struct ef_scratch *s, struct ef_map
 		m->delta = -vma->start;
 		return;
 	}
-	if (!attach_code(s, m, vma->start))
-		return;
 	m->key = 0;
 	m->delta = 0;
 }
@@ -161,6 +159,8 @@ __noinline int resolve_mapping(u64 address)
 		attach_file(s, m, vma);
 	else
 		attach_anonymous(s, m, vma);
+	if (!m->key)
+		attach_code(s, m, vma->start);
 	return slot;
 }
 

@@ -30,6 +30,13 @@ describe('code that a process has moved', () => {
     expect(findImage(mappings, 5)).toBeUndefined();
   });
 
+  it('may lie in memory that other processes share', () => {
+    for (const name of ['/memfd:text', '/dev/zero', '/anon_hugepage', '/SYSV00000000']) {
+      const moved = MAPS.replace('00:00 0\n', `00:01 2051 ${name} (deleted)\n`);
+      expect(findImage(parseMappings(moved), 1)).toMatchObject({ path: '/bin/p' });
+    }
+  });
+
   it('is where the program headers put it', () => {
     expect(offsetInFile(HEADER, mappings[0]!, 0x555555555000)).toBe(0x1000);
     expect(offsetInFile(HEADER, mappings[0]!, 0x555555557000)).toBe(0x3000);

@@ -1,12 +1,12 @@
 /**
- * Code of a file that the process itself has moved to memory of its own, at the same addresses, for larger pages: HHVM,
- * ClickHouse, Intel's iodlr. It lies inside the file's image, between what is still mapped of it.
+ * Code of a file that the process itself has moved to memory that no file backs, at the same addresses, for larger pages:
+ * HHVM, ClickHouse, Intel's iodlr, libhugetlbfs. It lies inside the file's image, between what is still mapped of it.
  */
 
 import { bufferSource, OutOfBounds } from '../../common/base/byte-source.ts';
 import { ElfError, type ElfFile, PF_X, PT_LOAD, parseElf } from '../../common/elf/elf.ts';
 import type { ReadAt } from '../processes/foreign-files.ts';
-import type { ProcessMapping } from '../processes/process-maps.ts';
+import { isMemory, type ProcessMapping } from '../processes/process-maps.ts';
 
 const PAGE_BYTES = 4096;
 /** Large pages begin at round addresses: what is in front of them and behind is memory of its own, or still the file. */
@@ -31,7 +31,7 @@ function nextFile(
     const neighbour = mappings[i - step]!;
     const isNext = step > 0 ? mapping?.start === neighbour.end : mapping?.end === neighbour.start;
     if (!mapping || !isNext) return undefined;
-    if (mapping.path !== '') return mapping;
+    if (!isMemory(mapping)) return mapping;
   }
   return undefined;
 }

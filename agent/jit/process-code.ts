@@ -16,7 +16,7 @@ import {
   type ReadAt,
 } from '../processes/foreign-files.ts';
 import { parseStat, readSmallFile } from '../processes/proc-files.ts';
-import { type ProcessMapping, readMappings } from '../processes/process-maps.ts';
+import { isMemory, type ProcessMapping, readMappings } from '../processes/process-maps.ts';
 import type { FileRecord, ProcessCodeEntry, ProcessIdentity } from '../records/records.ts';
 import { frameImage } from './frame-image.ts';
 import { findImage, isSameCode, offsetInFile, readHeader } from './moved-text.ts';
@@ -345,7 +345,7 @@ async function readCode({ start, end }: ProcessMapping, memory: ReadAt): Promise
   return (await memory(start, bytes)) === bytes.length ? bytes : Buffer.alloc(0);
 }
 
-const isCodeWithoutFile = ({ isExecutable, path }: ProcessMapping): boolean => isExecutable && path === '';
+const isCodeWithoutFile = (mapping: ProcessMapping): boolean => mapping.isExecutable && isMemory(mapping);
 
 /** Where code begins that lies near what is wanted and has no table. */
 function neighboursOf(
@@ -392,7 +392,7 @@ async function searchNear(
 ): Promise<MemoryPart[]> {
   const distance = ({ start }: ProcessMapping): number => Math.abs(start - code.start);
   const near = mappings
-    .filter((m) => m.isReadable && m.path === '' && distance(m) < REACH_BYTES)
+    .filter((m) => m.isReadable && isMemory(m) && distance(m) < REACH_BYTES)
     .sort((a, b) => distance(a) - distance(b));
   const lists: MemoryPart[] = [];
   let left = MAX_SEARCHED_BYTES;

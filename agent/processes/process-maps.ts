@@ -20,7 +20,12 @@ export interface ProcessMapping {
 /** The kernel allows 65,530 a process unless told otherwise. */
 const MAX_MAPPINGS = 131_072;
 const MAX_BYTES = 16 << 20;
+/** What memory that processes share is called: of memfd_create(), of mmap() and shmget(), and of large pages. */
+const SHARED_MEMORY = /^\/(memfd:.*|dev\/zero|anon_hugepage|SYSV[0-9a-f]{8}) \(deleted\)$/;
 const LINE = /^([0-9a-f]+)-([0-9a-f]+) (.)(.)(.). ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) (\d+) *(.*)$/;
+
+/** Of the process alone, or shared: with no file in any folder. */
+export const isMemory = ({ path }: ProcessMapping): boolean => path === '' || SHARED_MEMORY.test(path);
 
 /** In ascending order; none where the process is gone, or does not answer. */
 export async function readMappings(pid: Pid, files: ForeignFiles): Promise<ProcessMapping[]> {

@@ -153,15 +153,9 @@ export class CfiProgram {
       case 0x0f: // def_cfa_expression
         this.#block(cursor, (block) => applyCfaExpression(state, block, registers));
         break;
-      case 0x10: {
-        const reg = cursor.uleb();
-        this.#set(reg, VALUE_UNSUPPORTED, 0, registers);
-        this.#block(cursor, (block) => {
-          const place = readSavedPlace(block, registers);
-          if (place) this.#set(reg, place.kind, place.offset, registers);
-        });
+      case 0x10: // expression
+        this.#saveByExpression(cursor, registers, false);
         break;
-      }
       case 0x11: // offset_extended_sf
         this.#saveAt(cursor.uleb(), factored(cursor.sleb(), dataAlign), registers);
         break;
@@ -178,8 +172,7 @@ export class CfiProgram {
         this.#setValue(cursor.uleb(), cursor.sleb(), registers);
         break;
       case 0x16: // val_expression
-        this.#set(cursor.uleb(), VALUE_UNSUPPORTED, 0, registers);
-        this.#block(cursor, () => {});
+        this.#saveByExpression(cursor, registers, true);
         break;
       case 0x2e: // GNU_args_size
         cursor.uleb();
@@ -194,6 +187,15 @@ export class CfiProgram {
 
   #saveAt(reg: number, offset: number, registers: Registers): void {
     this.#set(reg, ValueKind.CFA, offset, registers);
+  }
+
+  #saveByExpression(cursor: Cursor, registers: Registers, isValue: boolean): void {
+    const reg = cursor.uleb();
+    this.#set(reg, VALUE_UNSUPPORTED, 0, registers);
+    this.#block(cursor, (block) => {
+      const place = readSavedPlace(block, registers, isValue);
+      if (place) this.#set(reg, place.kind, place.offset, registers);
+    });
   }
 
   #saveIn(reg: number, holder: number, registers: Registers): void {

@@ -57,15 +57,21 @@ export function applyCfaExpression(state: CfiState, cursor: Cursor, registers: R
   else if (loadedAt === undefined) state.setCfaExpression(RuleKind.CFA_VG, register, constant, granules);
 }
 
-/** DW_CFA_expression: where a register is saved, if that is at a distance from the frame or stack pointer. */
+/**
+ * DW_CFA_expression: where a register is saved, if that is at a distance from the frame or stack pointer.
+ *
+ * @param isValue DW_CFA_val_expression: what the expression loads is what was saved there
+ */
 export function readSavedPlace(
   cursor: Cursor,
   registers: Registers,
+  isValue: boolean,
 ): { kind: number; offset: number } | undefined {
   const value = readLinear(cursor, registers.vg);
-  const isPlain = value?.granules === 0 && value.loadedAt === undefined;
-  if (!isPlain) return undefined;
-  const { register, constant: offset } = value;
+  if (value?.granules !== 0 || value.againAt !== undefined) return undefined;
+  const { register, loadedAt, constant } = value;
+  if ((loadedAt !== undefined) !== isValue || (isValue && constant !== 0)) return undefined;
+  const offset = loadedAt ?? constant;
   if (register === registers.fp) return { kind: ValueKind.FRAME, offset };
   return register === registers.sp ? { kind: ValueKind.STACK, offset } : undefined;
 }

@@ -188,6 +188,22 @@ describe('formats', () => {
     expect(names[0]!.filter((name) => name.startsWith('[cut:'))).toHaveLength(1);
   });
 
+  it('does not take what is left of a pprof file for all of it', () => {
+    const bytes = gunzipSync(inlined(['a', 'b'], 3));
+    const outcomes = Array.from(bytes, (_, end) => {
+      try {
+        return typeName(readProfile('a.pb', bytes.subarray(0, end)).type);
+      } catch (error) {
+        return (error as Error).message.replace(/.*: |string \d+ and has \d+/g, '');
+      }
+    });
+    // between two fields behind the names of all types, nothing tells that there was more
+    const types = ['samples/count', 'cpu/nanoseconds'];
+    expect(new Set(outcomes)).toEqual(
+      new Set(['it does not say what its samples are', 'it is cut', ...types]),
+    );
+  });
+
   it('leaves out trace events whose times are no numbers', () => {
     const trace =
       '[{"ph":"X","name":"a","ts":1e400,"dur":1},{"ph":"X","name":"b","ts":-1e308,"dur":1e308},{"ph":"X","name":"c","ts":5,"dur":3},{"ph":"B","name":"d","ts":"x"},{"ph":"E","ts":9}]';

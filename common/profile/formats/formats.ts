@@ -270,7 +270,10 @@ function pprofReader(budget: ReadBudget): Reader {
       budget.spend('bytes', added.length, added.length);
       scan.advance(all);
     },
-    (bytes) => readPprof(bytes, budget),
+    (bytes) => {
+      scan.finish(bytes);
+      return readPprof(bytes, budget);
+    },
   );
 }
 

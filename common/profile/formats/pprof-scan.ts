@@ -46,6 +46,11 @@ export class PprofScan {
     }
   }
 
+  /** At the end of the file. @throws Error where that is in the middle of a field */
+  finish(bytes: Uint8Array): void {
+    if (this.#at < bytes.length) throw new Error('it ends in the middle of a field: it is cut');
+  }
+
   #field(reader: ProtoReader): void {
     const tag = reader.int32();
     const field = tag >>> 3;

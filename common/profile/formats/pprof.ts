@@ -230,6 +230,9 @@ function checkPprof({ stringTable, sampleType, sample }: Pprof): void {
   if (sampleType.length > MAX_TYPES)
     throw new Error(`it has ${sampleType.length} types of samples: up to ${MAX_TYPES} are read`);
   if (stringTable.strings[0] !== '') throw new Error('its first string is not the empty one');
+  const lastName = Math.max(...sampleType.map(({ type, unit }) => Math.max(Number(type), Number(unit))));
+  if (lastName >= stringTable.strings.length)
+    throw new Error(`it names string ${lastName} and has ${stringTable.strings.length}: it is cut`);
   if (sample.some(({ value }) => value.length !== sampleType.length))
     throw new Error(`it has samples with other values than the ${sampleType.length} that it declares`);
 }
