@@ -331,6 +331,12 @@ export type AgentOptions = v.InferOutput<typeof agentSchema> & {
   notes: readonly string[];
 };
 
+/** A probability alone asks for it, as with the OpenTelemetry profiler. */
+export const samplesWaits = ({
+  offCpu,
+  offCpuThreshold,
+}: Pick<AgentOptions, 'offCpu' | 'offCpuThreshold'>): boolean => offCpu || offCpuThreshold > 0;
+
 export interface OtherPlaces {
   env?: Environment;
   /** Weaker than the environment. */

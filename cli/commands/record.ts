@@ -12,7 +12,6 @@ import { type Pid, toPid } from '../../common/base/brand.ts';
 import { IDLE_MODES, type IdleMode } from '../../common/profile/filters/idle-pools.ts';
 import { checkReadable } from '../../common/profile/formats/formats.ts';
 import { mainOf, type Profile, type ProfileSet } from '../../common/profile/model/profile.ts';
-import { findType } from '../../common/profile/model/profile-type.ts';
 import { isStream } from '../output/output-file.ts';
 import {
   addWriteFlags,
@@ -23,6 +22,7 @@ import {
 } from '../output/profile-files.ts';
 import { lostSamples, recordSummary } from '../output/record-summary.ts';
 import { Recording } from '../output/recording.ts';
+import { requireType, requireWaits } from '../output/sampled-types.ts';
 import { addExamples } from '../program/examples.ts';
 import { RECORD_FREQUENCY, RECORD_FREQUENCY_HELP } from '../program/frequency.ts';
 import { IDLE_HELP } from '../program/idle-help.ts';
@@ -137,7 +137,8 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     maxCpu: '0',
   });
   const types = sourceTypes(options.event).map((type) => ({ ...type, period: 0n }));
-  if (flags.type !== undefined) findType(types, flags.type);
+  if (flags.type !== undefined) requireType(flags.type, options);
+  if (flags.idle !== undefined) requireWaits(options);
   const limitMs = durationOf(flags, command.length > 0);
   const signal = untilSignal();
   const child = command.length > 0 ? startHeld(command) : undefined;

@@ -8,5 +8,8 @@ test.each([
   [false, ['page-faults'], 'page-faults, but no CPU time (--event cpu-clock adds it)'],
   [true, ['cpu-clock', 'page-faults'], 'each CPU 20 times a second, threads that wait, and page-faults'],
 ])('waits: %s, events: %s', (offCpu, events, said) => {
-  expect(whatIsSampled({ samplesPerSecond: 20, offCpu, event: events.map(parseEvent) })).toBe(said);
+  const given = { samplesPerSecond: 20, event: events.map(parseEvent) };
+  expect(whatIsSampled({ ...given, offCpu, offCpuThreshold: 0 })).toBe(said);
+  // a probability alone asks for waits as well
+  expect(whatIsSampled({ ...given, offCpu: false, offCpuThreshold: offCpu ? 0.5 : 0 })).toBe(said);
 });

@@ -1,16 +1,15 @@
 /** What becomes a profile, as a list of nouns; and that CPU time does not, where events took its place. */
-import type { AgentOptions } from '../../agent/settings/options.ts';
+import { type AgentOptions, samplesWaits } from '../../agent/settings/options.ts';
 
-export function whatIsSampled({
-  samplesPerSecond,
-  offCpu,
-  event,
-}: Pick<AgentOptions, 'samplesPerSecond' | 'offCpu' | 'event'>): string {
+type Asked = Pick<AgentOptions, 'samplesPerSecond' | 'offCpu' | 'offCpuThreshold' | 'event'>;
+
+export function whatIsSampled(asked: Asked): string {
+  const { samplesPerSecond, event } = asked;
   const events = event.filter(({ kind }) => kind !== 'cpu-clock').map(({ text }) => text);
   const hasClock = event.length === 0 || events.length < event.length;
   const sources = [
     ...(hasClock ? [`each CPU ${samplesPerSecond} times a second`] : []),
-    ...(offCpu ? ['threads that wait'] : []),
+    ...(samplesWaits(asked) ? ['threads that wait'] : []),
     ...events,
   ];
   const list = new Intl.ListFormat('en').format(sources);

@@ -12,7 +12,7 @@ import { checkPlace } from '../../agent/host/host-checks.ts';
 import { type HostFacts, missingCapabilities, readHostFacts } from '../../agent/host/host-facts.ts';
 import type { ProfileSink } from '../../agent/intervals.ts';
 import { readSmallFile } from '../../agent/processes/proc-files.ts';
-import type { AgentOptions } from '../../agent/settings/options.ts';
+import { type AgentOptions, samplesWaits } from '../../agent/settings/options.ts';
 import { debuginfodFromEnvironment } from '../../agent/symbolizer/debuginfod/debuginfod-settings.ts';
 import type { OffCpuOptions } from '../../agent/tracer/off-cpu.ts';
 import { placeOfCache } from './cache-place.ts';
@@ -91,15 +91,9 @@ export const controllerOptions = (
   probabilisticIntervalMs: options.probabilisticInterval,
 });
 
-/** A probability alone asks for it, as with the OpenTelemetry profiler. */
-function offCpuOptions({
-  offCpu,
-  offCpuThreshold,
-  offCpuBudget,
-  event,
-  eventBudget,
-}: AgentOptions): OffCpuOptions | undefined {
-  const isAsked = offCpu || offCpuThreshold > 0;
+function offCpuOptions(options: AgentOptions): OffCpuOptions | undefined {
+  const { offCpuThreshold, offCpuBudget, event, eventBudget } = options;
+  const isAsked = samplesWaits(options);
   if (!hasLocks(event))
     return isAsked ? { probability: offCpuThreshold || undefined, budget: offCpuBudget } : undefined;
   if (isAsked)
