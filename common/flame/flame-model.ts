@@ -1,6 +1,6 @@
+import { libraryName } from '../profile/model/library.ts';
 import type { FrameKind } from './frame-kind.ts';
 import { toKind } from './kinds.ts';
-import { libraryName } from './library.ts';
 import { formatKey, type Hashes, hashFrame, hashPaths, type PathHash, parseZoom } from './path-key.ts';
 import { CPU_SAMPLES } from './shown-type.ts';
 import type { FlameGraphResponse, Leaves, TypeAnswer } from './tree-answer.ts';

@@ -4,9 +4,9 @@
  */
 
 import type { FrameKind } from '../../../common/flame/frame-kind.ts';
-import { libraryName } from '../../../common/flame/library.ts';
 import type { PathHash, ZoomKey } from '../../../common/flame/path-key.ts';
 import type { Leaves } from '../../../common/flame/tree-answer.ts';
+import { libraryName } from '../../../common/profile/model/library.ts';
 import type { Frame, StackCounts, SummedFunctions } from '../../store/store.ts';
 import { pathHashes } from './path-hashes.ts';
 

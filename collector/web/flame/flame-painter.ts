@@ -6,7 +6,7 @@ import {
   nameOf,
 } from '../../../common/flame/flame-model.ts';
 import { plural } from '../../../common/flame/format.ts';
-import { isStateName } from '../../../common/flame/library.ts';
+import { isStateName } from '../../../common/profile/model/library.ts';
 import type { SearchResult } from '../state/search.ts';
 import type { Theme } from '../state/theme.ts';
 import type { Colour } from '../state/url-state.ts';

@@ -1,8 +1,9 @@
 /** A profile as text: which share of its values each function, thread, library, … has. */
 import { printable } from '../../base/printable.ts';
 import { readAttributes } from '../model/attributes.ts';
-import { baseName, frameNames, processName } from '../model/frame-name.ts';
-import type { Location, Profile, Sample } from '../model/profile.ts';
+import { frameNames, processName } from '../model/frame-name.ts';
+import { libraryName } from '../model/library.ts';
+import type { Profile, Sample } from '../model/profile.ts';
 import { PROGRAM_LABEL } from '../model/sample-attributes.ts';
 import { valueFormatter } from '../model/value-format.ts';
 import { CallTree } from './call-tree.ts';
@@ -97,14 +98,17 @@ type NamesAt = (profile: Profile, location: number) => string[];
 
 const NAMES_AT: Record<'function' | 'library' | 'line', NamesAt> = {
   function: (profile, location) => frameNames(profile, location).map(asCall),
-  library: ({ locations, mappings }, location) => [libraryOf(locations[location]!, mappings)],
+  library: librariesAt,
   line: linesAt,
 };
 
-function libraryOf({ mapping, frameType }: Location, mappings: Profile['mappings']): string {
-  const file = baseName(mappings[mapping]!.filename);
-  if (file !== '') return file;
-  return frameType === 'kernel' ? 'vmlinux' : '[unknown]';
+function librariesAt(profile: Profile, location: number): string[] {
+  const { mapping, frameType, lines } = profile.locations[location]!;
+  const place = { mapping: profile.mappings[mapping]!.filename, kind: frameType || 'unknown' };
+  // what is no code, as the marker of a cut stack, is of no library
+  const libraryOf = (name: string, file: string): string => libraryName({ ...place, name, file }) || name;
+  if (lines.length === 0) return frameNames(profile, location).map((name) => libraryOf(name, ''));
+  return lines.map(({ func }) => libraryOf(profile.functions[func]!.name, profile.functions[func]!.filename));
 }
 
 function linesAt(profile: Profile, location: number): string[] {

@@ -36,6 +36,27 @@ describe('report', () => {
     );
   });
 
+  it('knows the libraries of runtimes, which have no binary, as the page does', () => {
+    const profile = folded('java;com.shop.Cart.add;malloc 3\nphp;handle 1\n');
+    const typeOf = { 'com.shop.Cart.add': 'jvm', handle: 'php', malloc: 'native' } as const;
+    for (const location of profile.locations)
+      for (const { func } of location.lines) {
+        const { name } = profile.functions[func]!;
+        if (Object.hasOwn(typeOf, name)) location.frameType = typeOf[name as keyof typeof typeOf];
+        if (name === 'handle') profile.functions[func]!.filename = '/srv/vendor/laravel/framework/x.php';
+      }
+    expect(report(profile, { by: 'library', sort: 'total' })).toBe(
+      [
+        '4 samples, 3 libraries',
+        '   self   total  library',
+        '    75%     75%  unknown',
+        '     0%     75%  com.shop',
+        '    25%     25%  laravel/framework',
+        '',
+      ].join('\n'),
+    );
+  });
+
   it('has self counts that add up to the samples, also where it is cut', () => {
     const json = reportJson(AFTER, AFTER, { by: 'function', top: 2 });
     const self = json.rows.reduce((sum, row) => sum + row.self, json.truncated.self);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FrameKind } from './frame-kind.ts';
+import type { FrameKind } from '../../flame/frame-kind.ts';
 import { isStateName, libraryName } from './library.ts';
 
 const of = (kind: FrameKind, name: string, file = '', mapping = ''): string =>

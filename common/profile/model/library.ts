@@ -1,13 +1,13 @@
-/** What a box is coloured by where libraries are told apart: the binary, or the package of a runtime's code. */
+/** What code belongs to where libraries are told apart: the binary, or the package of a runtime's code. */
 
-import { FRAME_TYPES, isFrameType } from '../profile/model/frame-types.ts';
-import type { FrameKind } from './frame-kind.ts';
+import { FRAME_TYPES, isFrameType } from './frame-types.ts';
 
 interface LibraryFrame {
   name: string;
   file: string;
   mapping: string;
-  kind: FrameKind;
+  /** Of the frame, or of a box that is none. */
+  kind: string;
 }
 
 /** What threads do, in place of code: the agent's frames of its type thread_time. */
