@@ -223,6 +223,32 @@ describe('encodeOtlp', () => {
     expect(profiles.flatMap((one) => one.processes.slice(1).map(({ pid }) => pid))).toEqual([1, 2, 3]);
   });
 
+  it('takes as long for each of many processes as for few', () => {
+    const count = 30_000;
+    const names = Array.from({ length: count }, (_, i) => ({
+      ...emptyProcess(),
+      executableName: `p${i}`,
+      pid: i,
+    }));
+    const profile = {
+      ...emptyProfile(),
+      processes: names,
+      samples: names.map((_, process) => ({
+        stack: 0,
+        process,
+        tid: 0,
+        threadName: '',
+        cpu: -1,
+        value: 1,
+        timestamps: [],
+      })),
+    };
+    const start = performance.now();
+    encodeOtlp([profile], { scopeName: 'x', scopeVersion: '' });
+    // it was a minute
+    expect(performance.now() - start).toBeLessThan(10_000);
+  });
+
   it('tells what is of a thread with its samples, not with the resource', () => {
     const profile = profileOfFunctions(2);
     const [, process] = profile.processes;

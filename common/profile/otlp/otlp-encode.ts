@@ -177,9 +177,8 @@ export class OtlpEncoder {
   }
 
   /** A group for each set of what resources say of processes, with the first of its processes. */
-  #groupByResource(profiles: readonly Profile[]): Group[] {
-    const groups: Group[] = [];
-    const byPath = new Map<string, Group>();
+  #groupByResource(profiles: readonly Profile[]): Iterable<Group> {
+    const groups = new Map<string, Group>();
     const ofProcesses: (Group | undefined)[] = [];
     for (let type = 0; type < profiles.length; type++) {
       const all = profiles[type]!.samples;
@@ -188,13 +187,15 @@ export class OtlpEncoder {
         let group = ofProcesses[sample.process];
         if (!group) {
           const process = this.#profile.processes[sample.process]!;
-          group = groupOf(process, byPath) ?? newGroup(process, profiles.length, groups, byPath);
+          const resource = resourceOf(process);
+          group = groups.get(resource) ?? { process, samples: profiles.map(() => []) };
+          groups.set(resource, group);
           ofProcesses[sample.process] = group;
         }
         group.samples[type]!.push(sample);
       }
     }
-    return groups;
+    return groups.values();
   }
 
   #resource(process: Process): Uint8Array {
@@ -454,23 +455,6 @@ interface Group {
   process: Process;
   /** Of each profile. */
   samples: Sample[][];
-  /** Another one of the same executable. */
-  older: Group | undefined;
-}
-
-/** The one that has the same resource, of those that have the same executable. */
-function groupOf(process: Process, byPath: ReadonlyMap<string, Group>): Group | undefined {
-  let group = byPath.get(process.executablePath);
-  while (group && !haveSameResource(group.process, process)) group = group.older;
-  return group;
-}
-
-function newGroup(process: Process, types: number, groups: Group[], byPath: Map<string, Group>): Group {
-  const older = byPath.get(process.executablePath);
-  const group: Group = { process, samples: Array.from({ length: types }, () => []), older };
-  groups.push(group);
-  byPath.set(process.executablePath, group);
-  return group;
 }
 
 /** 2^63, the double next to what the largest value is, is not one itself. */
@@ -480,12 +464,15 @@ const int64s = (values: readonly number[]): readonly number[] =>
 /** The largest double below 2^63. */
 const LARGEST = MAX_VALUE - 1024;
 
-const haveSameResource = (a: Process, b: Process): boolean =>
-  a.serviceName === b.serviceName &&
-  a.containerId === b.containerId &&
-  a.executablePath === b.executablePath &&
-  a.executableName === b.executableName &&
-  ofResource(a.attributes) === ofResource(b.attributes);
+/** What resources say of a process: the same for the same. */
+const resourceOf = ({
+  serviceName,
+  containerId,
+  executablePath,
+  executableName,
+  attributes,
+}: Process): string =>
+  [serviceName, containerId, executablePath, executableName, ofResource(attributes)].join('\0');
 
 /** Attributes without those of samples. */
 const ofResource = (attributes = ''): string =>
