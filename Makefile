@@ -19,9 +19,9 @@ LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/n
 NODE_INCLUDE := node_modules/node-api-headers/include
 ADDON_INCLUDE := node_modules/node-addon-api
 
-all: build/everyframe.bpf.o build/off-cpu.bpf.o build/events.bpf.o build/allocations.bpf.o build/returns.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/everyframe-reader build/supervise build/worker-launcher build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp build/telemetry/otlp.cjs
+all: build/everyframe.bpf.o build/off-cpu.bpf.o build/waiting.bpf.o build/events.bpf.o build/allocations.bpf.o build/returns.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/everyframe-reader build/supervise build/worker-launcher build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp build/telemetry/otlp.cjs
 
-native: $(OUT)/everyframe.bpf.o $(OUT)/off-cpu.bpf.o $(OUT)/events.bpf.o $(OUT)/allocations.bpf.o $(OUT)/returns.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o $(OUT)/everyframe.node $(OUT)/everyframe-reader $(OUT)/supervise $(OUT)/worker-launcher
+native: $(OUT)/everyframe.bpf.o $(OUT)/off-cpu.bpf.o $(OUT)/waiting.bpf.o $(OUT)/events.bpf.o $(OUT)/allocations.bpf.o $(OUT)/returns.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o $(OUT)/everyframe.node $(OUT)/everyframe-reader $(OUT)/supervise $(OUT)/worker-launcher
 
 $(OUT)/deferred-6.18.bpf.o: BPF_DEFINES := -DEF_TASK_WORK_IMPL
 $(OUT)/deferred-6.18.bpf.o: BPF_SOURCE := deferred

@@ -75,12 +75,32 @@ Napi::Value RunProgram(const Napi::CallbackInfo& info) {
     throw SystemError(info.Env(), "cannot run a BPF program", errno);
   return info.Env().Undefined();
 }
+
+// runIterator(programFd): runs an iterator's program over all that it iterates, in this thread
+Napi::Value RunIterator(const Napi::CallbackInfo& info) {
+  constexpr char kFailed[] = "cannot run a BPF iterator";
+  int link = bpf_link_create(info[0].As<Napi::Number>().Int32Value(), 0, BPF_TRACE_ITER, nullptr);
+  if (link < 0) throw SystemError(info.Env(), kFailed, -link);
+  int iterator = bpf_iter_create(link);
+  close(link);
+  if (iterator < 0) throw SystemError(info.Env(), kFailed, -iterator);
+  // it writes nothing: each read goes through as many as the kernel likes to do at once
+  char byte;
+  ssize_t count;
+  do count = read(iterator, &byte, 1);
+  while (count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)));
+  int error = count < 0 ? errno : 0;
+  close(iterator);
+  if (error) throw SystemError(info.Env(), kFailed, error);
+  return info.Env().Undefined();
+}
 }  // namespace
 
 void DefineFiles(Napi::Env env, Napi::Object exports) {
   exports.Set("mapFile", Napi::Function::New(env, MapFile));
   exports.Set("unmapFile", Napi::Function::New(env, UnmapFile));
   exports.Set("runProgram", Napi::Function::New(env, RunProgram));
+  exports.Set("runIterator", Napi::Function::New(env, RunIterator));
   exports.Set("openInRoot", Napi::Function::New(env, OpenInRootOf));
   exports.Set("openBelow", Napi::Function::New(env, OpenBelowFor));
   exports.Set("rootIdentity", Napi::Function::New(env, RootIdentity));

@@ -32,6 +32,7 @@ import { ProcessManager } from './processes/process-manager.ts';
 import { RootViews } from './processes/root-views.ts';
 import { RecordTakers } from './record-takers.ts';
 import type { Clock } from './runtimes/naming-time.ts';
+import { readPages } from './runtimes/process-memory.ts';
 import { ProcessRuntimes, type RuntimeFiles } from './runtimes/process-runtimes.ts';
 import { findRuntimeFiles } from './runtimes/runtime-file.ts';
 import { RuntimeFrames } from './runtimes/runtime-frames.ts';
@@ -68,6 +69,8 @@ const FRAMES = 32_768;
 const FRAMES_A_LOCATION = 2.5;
 const USUAL_SAMPLES_A_SECOND = 1000;
 const MAX_SCALE = 4;
+/** What was sampled before a recording begins is taken meanwhile, so that it is no part of it. */
+const MAX_BEGIN_MS = 2000;
 
 export class Controller {
   readonly #options: ControllerOptions;
@@ -128,6 +131,7 @@ export class Controller {
         ...sampledEvents(options),
         runtimes: RUNTIMES,
         findCode: (name) => kernel.rangeOf(name),
+        readPages: (pid, addresses) => readPages(this.#reader, pid, addresses),
         onThreads: options.offCpu?.isOfLocks
           ? () => {}
           : (threads, nowNs) => this.#threadTimes.onThreads(threads, nowNs),
@@ -387,10 +391,16 @@ export class Controller {
     await Promise.all([this.#executables.names.stop(), this.#sourceMaps?.stop(), this.#pdbs.stop()]);
   }
 
-  /** Resolves when the tables of all files that were reported so far are there, or after `limitMs`. */
-  tablesReady(limitMs: number): Promise<void> {
+  /**
+   * Resolves when the tables of all files that were reported so far are there, or after `limitMs`. False: of threads that wait
+   * already some have no stack yet.
+   */
+  async tablesReady(limitMs: number): Promise<boolean> {
+    const end = performance.now() + limitMs;
+    const waiting = await this.#tracer.takeWaiting();
     this.#tracer.drain();
-    return this.#executables.settled(limitMs);
+    await this.#executables.settled(Math.max(0, end - performance.now()));
+    return waiting === 0;
   }
 
   addTarget(pid: Pid): void {
@@ -406,6 +416,13 @@ export class Controller {
     const { leftOut } = addWithDescendants(pids, this.#tracer);
     if (leftOut > 0)
       this.#log.warn(`${leftOut} of the processes below ${pids.join(', ')} are left out: they are too many`);
+  }
+
+  /** As {@link flush}, where a recording begins: of what lasts, what comes later has nothing of before. */
+  async begin(): Promise<void> {
+    this.#tracer.beginWaits();
+    await this.#tracer.catchUp(MAX_BEGIN_MS);
+    await this.flush();
   }
 
   /** Makes a profile of what was counted so far and hands it to the sink. */

@@ -78,6 +78,7 @@ const inKernel = ({
   ['tables', () => ({ ...tracer.tables.stats, ...idleTables.stats })],
   ['tables', () => ({ bytes: tracer.tables.bytes, count: tracer.tables.count })],
   ['samplers', () => tracer.samplers.stats],
+  ['waiting', () => tracer.waitingStats],
   ['kernel', () => kernel.stats],
 ];
 

@@ -132,6 +132,8 @@ struct ef_scratch {
 		struct ef_thread thread;
 		struct ef_labelled_wait labelled_wait;
 		struct ef_label label;
+		struct ef_late_request late;
+		struct ef_page_key page_key;
 		u8 bytes[sizeof(struct ef_process) + 256];
 	} record;
 };
@@ -140,12 +142,25 @@ _Static_assert(offsetof(struct ef_scratch, labels) ==
 	       "labels follow the sample");
 _Static_assert(sizeof(struct ef_scratch) < 32768, "a per-CPU array's value must stay below 32 KiB");
 
+#ifndef SCRATCH
+#define SCRATCH scratch
+#define OWN_SCRATCH config.context
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, EF_CONTEXT_MAX);
 	__type(key, u32);
 	__type(value, struct ef_scratch);
-} scratch SEC(".maps");
+} SCRATCH SEC(".maps");
+#else
+#define OWN_SCRATCH 0
+/* Of one program that never runs twice at a time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ef_scratch);
+} SCRATCH SEC(".maps");
+#endif
 
 /* What is not in memory now may be, once the thread itself has touched it: see deferred.bpf.c. */
 static __always_inline void note_unread(struct ef_scratch *s, u64 address)
@@ -156,13 +171,13 @@ static __always_inline void note_unread(struct ef_scratch *s, u64 address)
 
 static __always_inline struct ef_scratch *scratch_of(u32 context)
 {
-	return bpf_map_lookup_elem(&scratch, &context);
+	return bpf_map_lookup_elem(&SCRATCH, &context);
 }
 
 /* That of the context that the program runs in. */
 static __always_inline struct ef_scratch *get_scratch(void)
 {
-	return scratch_of(config.context);
+	return scratch_of(OWN_SCRATCH);
 }
 
 /* The same, NULL too while what this program has interrupted works in it. */

@@ -10,28 +10,10 @@
 #include "source.h"
 #include "off-cpu/choice.h"
 #include "off-cpu/interrupt.h"
+#include "off-cpu/threads.h"
 #include "off-cpu/waits.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-/* One hash table on all kernels: user space reads it whole, in few system calls, which it can't with task storage. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__type(key, u32);
-	__type(value, struct ef_thread);
-} threads SEC(".maps");
-
-/* Labels of threads that wait, by TID, until they run again. */
-struct ef_kept_labels {
-	u8 bytes[EF_LABELS_BYTES];
-};
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__type(key, u32);
-	__type(value, struct ef_kept_labels);
-} wait_labels SEC(".maps");
 
 /* The program that takes the stacks is replaced as the sampler is. */
 struct {
@@ -40,11 +22,6 @@ struct {
 	__uint(key_size, 4);
 	__uint(value_size, 4);
 } wait_samplers SEC(".maps");
-
-static __always_inline struct ef_thread *thread_of(u32 tid)
-{
-	return bpf_map_lookup_elem(&threads, &tid);
-}
 
 /* What a compiler must not move out from between the two versions. */
 static __always_inline void begin_change(struct ef_thread *t)
@@ -59,57 +36,18 @@ static __always_inline void end_change(struct ef_thread *t)
 	t->ended_version = t->begun_version;
 }
 
-/* The idle task, and threads of the kernel's own, have nobody who would ask. */
-static __always_inline bool has_program(struct task_struct *task)
-{
-	return task->pid && !(task->flags & PF_KTHREAD);
-}
-
 /* The program that the thread runs is another one since it was last seen. */
 static __always_inline bool has_changed_program(const struct ef_thread *t, struct task_struct *task)
 {
 	return (u32)task->group_leader->self_exec_id != t->process.exec_id;
 }
 
-/* From now on the thread runs. NULL: it is not wanted, or the map is full. */
-static __always_inline struct ef_thread *begin_thread(struct task_struct *task, u32 tid, u64 now_ns)
-{
-	struct ef_thread t = {
-		.type = EF_RECORD_THREAD,
-		.state = EF_THREAD_RUNNING,
-		.tid = tid,
-		.first_ns = now_ns,
-		.since_ns = now_ns,
-		.exec_ns = task->se.sum_exec_runtime,
-	};
-
-	if (!is_target(task->tgid))
-		return NULL;
-	read_process_id(task, &t.process);
-	BPF_CORE_READ_INTO(&t.comm, task, comm);
-	if (bpf_map_update_elem(&threads, &tid, &t, BPF_ANY)) {
-		count(EF_COUNTER_threads_full);
-		return NULL;
-	}
-	return thread_of(tid);
-}
-
-/* How many bytes were kept. */
-static __always_inline u32 keep_labels(const struct ef_scratch *s, u32 tid)
-{
-	if (!s->sample.label_bytes)
-		return 0;
-	if (!bpf_map_update_elem(&wait_labels, &tid, s->labels, BPF_ANY))
-		return s->sample.label_bytes;
-	count(EF_COUNTER_labels_left_out);
-	return 0;
-}
-
 static __always_inline void forget_labels(struct ef_thread *t, u32 tid)
 {
-	if (t->label_bytes)
+	if (t->label_bytes || t->late.label_bytes)
 		bpf_map_delete_elem(&wait_labels, &tid);
 	t->label_bytes = 0;
+	t->late.label_bytes = 0;
 }
 
 /* With the labels that were kept; what was interrupted may have the memory to put them together. */
@@ -133,9 +71,11 @@ static __always_inline void output_wait(struct ef_wait *wait, u32 tid, u64 label
 	release_scratch(s);
 }
 
-/* A sample of a part of the wait, unless that part is empty. */
-static __always_inline void report_part(const struct ef_thread *t, u32 tid, u32 state, u64 from_ns, u64 to_ns)
+/* A sample of a part of the wait, unless that part is empty. `is_late`: with the stack that was taken while it lasted. */
+static __noinline void report_part(const struct ef_thread *t, u32 state, u32 is_late, u64 from_ns, u64 to_ns)
 {
+	u32 tid = t->tid;
+
 	if (from_ns < t->reported_ns)
 		from_ns = t->reported_ns;
 	if (to_ns <= from_ns)
@@ -145,9 +85,9 @@ static __always_inline void report_part(const struct ef_thread *t, u32 tid, u32 
 			.type = EF_RECORD_SAMPLE,
 			.origin = EF_ORIGIN_OFF_CPU,
 			.cpu = t->cpu,
-			.trace_hash = t->trace_hash,
+			.trace_hash = is_late ? t->late.trace_hash : t->trace_hash,
 			.ktime_ns = to_ns,
-			.value = weigh(to_ns - from_ns, t->weight),
+			.value = is_late ? to_ns - from_ns : weigh(to_ns - from_ns, t->weight),
 			.process = t->process,
 			.tid = tid,
 		},
@@ -157,7 +97,7 @@ static __always_inline void report_part(const struct ef_thread *t, u32 tid, u32 
 	__builtin_memcpy(wait.sample.comm, t->comm, sizeof(wait.sample.comm));
 	count(EF_COUNTER_samples);
 	count(EF_COUNTER_waits_reported);
-	output_wait(&wait, tid, t->label_bytes);
+	output_wait(&wait, tid, is_late ? t->late.label_bytes : t->label_bytes);
 }
 
 /* When the thread could have gone on. */
@@ -173,16 +113,29 @@ static __always_inline bool is_sampled_state(u32 state)
 	return config.wait_state == EF_THREAD_RUNNING || config.wait_state == state;
 }
 
-/* What the thread has waited until now, if its stack was taken: for its reason, then for a CPU. */
-static __always_inline void report_wait(struct ef_thread *t, u32 tid, u64 now_ns)
+/* For its reason until woken_ns, then for a CPU. */
+static __always_inline void report_parts(const struct ef_thread *t, u32 is_late, u64 from_ns, u64 woken_ns,
+					 u64 to_ns)
 {
-	u64 woken_ns = end_of_reason(t, now_ns);
-
-	if (!t->trace_hash)
-		return;
-	report_part(t, tid, t->state, t->since_ns, woken_ns);
+	report_part(t, t->state, is_late, from_ns, woken_ns < to_ns ? woken_ns : to_ns);
 	if (is_sampled_state(EF_THREAD_RUNNABLE))
-		report_part(t, tid, EF_THREAD_RUNNABLE, woken_ns, now_ns);
+		report_part(t, EF_THREAD_RUNNABLE, is_late, woken_ns > from_ns ? woken_ns : from_ns, to_ns);
+}
+
+/* What the thread has waited until now, if its stack was taken. A stack that was taken later has what was waited since. */
+static __always_inline void report_wait(struct ef_thread *t, u64 now_ns)
+{
+	bool has_late = t->late.since_ns == t->since_ns;
+	u64 woken_ns = end_of_reason(t, now_ns), late_ns = has_late ? t->late.from_ns : now_ns;
+
+	if (!t->trace_hash && !has_late)
+		return;
+	if (late_ns > now_ns)
+		late_ns = now_ns;
+	if (t->trace_hash)
+		report_parts(t, 0, t->since_ns, woken_ns, late_ns);
+	if (has_late)
+		report_parts(t, 1, late_ns, woken_ns, now_ns);
 	t->reported_ns = now_ns;
 }
 
@@ -221,7 +174,7 @@ static __always_inline void switch_in(struct task_struct *next, u64 now_ns)
 	struct ef_thread *t = thread_of(tid);
 
 	if (!t) {
-		begin_thread(next, tid, now_ns);
+		begin_thread(next, tid, EF_THREAD_RUNNING, now_ns);
 		return;
 	}
 	if (t->state == EF_THREAD_RUNNING) {
@@ -231,7 +184,7 @@ static __always_inline void switch_in(struct task_struct *next, u64 now_ns)
 	u32 state = t->state & (EF_THREAD_STATES - 1);
 	u64 woken_ns = end_of_reason(t, now_ns);
 	learn_usual(&t->usual_ns[state], elapsed(t->since_ns, now_ns));
-	report_wait(t, tid, now_ns);
+	report_wait(t, now_ns);
 	begin_change(t);
 	add_time(t, state, t->since_ns, woken_ns);
 	add_time(t, EF_THREAD_RUNNABLE, woken_ns, now_ns);
@@ -239,6 +192,8 @@ static __always_inline void switch_in(struct task_struct *next, u64 now_ns)
 	t->since_ns = now_ns;
 	t->exec_ns = next->se.sum_exec_runtime;
 	t->trace_hash = 0;
+	t->is_stack_cut = 0;
+	t->is_from_before = 0;
 	forget_labels(t, tid);
 	end_change(t);
 }
@@ -251,13 +206,6 @@ static __always_inline void end_thread(struct ef_thread *t, u32 tid)
 	else
 		count(EF_COUNTER_threads_ended);
 	bpf_map_delete_elem(&threads, &tid);
-}
-
-static __always_inline u64 state_of(struct task_struct *task)
-{
-	if (bpf_core_field_exists(task->__state))
-		return task->__state;
-	return ((struct task_struct___5_10 *)task)->state;
 }
 
 /* Where a switch to the thread was missed: the scheduler has counted how long it runs since. */
@@ -282,7 +230,7 @@ static __always_inline bool switch_out(struct task_struct *prev, bool is_preempt
 		t = NULL;
 	}
 	if (!t)
-		t = begin_thread(prev, tid, now_ns);
+		t = begin_thread(prev, tid, EF_THREAD_RUNNING, now_ns);
 	if (!t)
 		return 0;
 	if (t->state != EF_THREAD_RUNNING) {
@@ -379,6 +327,7 @@ int take_wait(u64 *ctx)
 		__builtin_memcpy(t->comm, s->sample.comm, sizeof(t->comm));
 		t->trace_hash = s->state.hash;
 		t->label_bytes = keep_labels(s, tid);
+		t->is_stack_cut = s->state.unread || s->state.marker == EF_MARKER_PENDING;
 		count(EF_COUNTER_waits_sampled);
 	}
 	release_scratch(s);
@@ -412,6 +361,6 @@ int report_waiting(struct bpf_raw_tracepoint_args *ctx)
 	struct ef_thread *t = thread_of(tid);
 
 	if (t && t->state != EF_THREAD_RUNNING)
-		report_wait(t, tid, bpf_ktime_get_ns());
+		report_wait(t, bpf_ktime_get_ns());
 	return 0;
 }

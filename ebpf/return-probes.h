@@ -7,6 +7,7 @@
 #define EF_RETURN_PROBES_H
 
 #include "memory.h"
+#include "user-memory.h"
 
 /* MAX_URETPROBE_DEPTH */
 #define MAX_RETURN_PROBES 64
@@ -17,7 +18,7 @@ __noinline int note_trampoline(void)
 	struct ef_scratch *s = get_scratch();
 	if (!s || !bpf_core_field_exists(struct task_struct, utask))
 		return 0;
-	u64 of_thread = KERNEL_WORD(bpf_get_current_task(), task_struct, utask);
+	u64 of_thread = KERNEL_WORD(SAMPLED_TASK(), task_struct, utask);
 	if (!of_thread || !KERNEL_WORD(of_thread, uprobe_task, return_instances))
 		return 0;
 	u64 area = KERNEL_WORD(s->state.mm, mm_struct, uprobes_state.xol_area);
@@ -28,7 +29,7 @@ __noinline int note_trampoline(void)
 /* The return address of the function that began with that stack pointer, 0: unknown. Global, so that the loop is verified once. */
 __noinline u64 kept_return_address(u64 sp_at_entry)
 {
-	u64 of_thread = KERNEL_WORD(bpf_get_current_task(), task_struct, utask);
+	u64 of_thread = KERNEL_WORD(SAMPLED_TASK(), task_struct, utask);
 	u64 instance = KERNEL_WORD(of_thread, uprobe_task, return_instances);
 
 	for (u32 i = 0; i < MAX_RETURN_PROBES && instance; i++) {

@@ -13,7 +13,7 @@
 
 static __always_inline u64 thread_pointer(void)
 {
-	struct task_struct *task = (void *)bpf_get_current_task();
+	struct task_struct *task = (void *)SAMPLED_TASK();
 	return BPF_CORE_READ(task, THREAD_POINTER_MEMBER);
 }
 

@@ -128,7 +128,7 @@ static __noinline u64 vector_bytes_5_10(u64 task)
 /* DWARF's VG: how long the vectors of the sampled thread are, in units of 8 bytes; 0 where there are none. */
 static __always_inline u64 vector_granules(void)
 {
-	u64 task = bpf_get_current_task();
+	u64 task = SAMPLED_TASK();
 	bool is_5_16 = bpf_core_field_exists(struct thread_struct, vl);
 	return (is_5_16 ? vector_bytes_5_16(task) : vector_bytes_5_10(task)) / 8;
 }

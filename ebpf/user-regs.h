@@ -4,6 +4,7 @@
 #define EF_USER_REGS_H
 
 #include "memory.h"
+#include "user-memory.h"
 
 struct bpf_perf_event_data {
 	struct ef_user_regs regs;
@@ -28,7 +29,7 @@ static __always_inline void set_leaf(struct ef_scratch *s, const struct ef_user_
 static __always_inline u64 saved_user_regs(struct task_struct *task)
 {
 	if (config.has_task_pt_regs)
-		return (u64)bpf_task_pt_regs(bpf_get_current_task_btf());
+		return (u64)SAVED_REGISTERS(task);
 	return (u64)BPF_CORE_READ(task, stack) + config.thread_size - config.user_regs_from_stack_top;
 }
 

@@ -14,7 +14,7 @@ const SECONDS = 1.5;
 /** Every wait of these programs has its stack taken. */
 const ALL = ['--off-cpu-threshold', '1'];
 
-const SWITCH_PROGRAMS = ['on_switch', 'on_waking', 'take_wait', 'report_waiting'];
+const SWITCH_PROGRAMS = ['on_switch', 'on_waking', 'take_wait', 'report_waiting', 'take_late'];
 
 interface Waits {
   /** What the program says of each function, nanoseconds. */

@@ -207,6 +207,8 @@ export interface Native {
   unmapFile(address: bigint): void;
   /** Runs a program of the kind raw tracepoint once, in this thread. */
   runProgram(programFd: number, argument: bigint): void;
+  /** Runs the program of an iterator over all that it iterates. */
+  runIterator(programFd: number): void;
   /** The lowest ID of a BPF program above `after`, 0 where there is none, or a negative errno. */
   nextBpfProgram(after: number): number;
   /** The machine code of a BPF program, its first function first; undefined where it is gone. */

@@ -104,5 +104,7 @@ export const BPF_COUNTERS = [
   { name: 'lua_bad_frame', text: "Lua's frames that contradict themselves: the Lua frames from there on are left out" },
   { name: 'lua_no_thread', text: "Samples in Lua's interpreter whose lua_State was not found: that part of the stack has native frames only" },
   { name: 'php_no_globals', text: "Samples in PHP's interpreter whose thread's globals were not found: that part of the stack has native frames only" },
+  { name: 'threads_found_waiting', text: "Threads that waited already when --off-cpu began: counted from then on" },
+  { name: 'waits_sampled_late', text: "Waits of which the stack was taken while they lasted: they began before, or were left out or cut as they began" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

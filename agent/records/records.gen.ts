@@ -40,6 +40,9 @@ export const EF_LUA_FINALIZER = 7;
 export const EF_LUAJIT_ADDRESS_BITS = 45;
 export const EF_LUAJIT_POSITION_BITS = 19;
 export const EF_THREAD_STATES = 8;
+export const EF_LATE_REQUESTS = 16;
+export const EF_KEPT_PAGES = 256;
+export const EF_KEPT_PAGE_BYTES = 4096;
 export const EF_PERL_ADDRESS_BITS = 45;
 export const EF_PERL_LINE_BITS = 19;
 export const EF_PYTHON_RANGES = 4;
@@ -214,6 +217,15 @@ export const ThreadState = {
   SLEEP: 5,
   PAGE_FAULT: 6,
   OTHER: 7,
+} as const;
+
+export const LateResult = {
+  ASKED: 0,
+  NO_PAGE: 1,
+  NO_TABLE: 2,
+  OVER: 3,
+  TAKEN: 4,
+  FAILED: 5,
 } as const;
 
 export const PerlKind = {
@@ -808,9 +820,19 @@ export const WAIT = {
   wakerComm: 88,
 } as const;
 
+/** Size and byte offsets of struct ef_late_stack. */
+export const LATE_STACK = {
+  bytes: 32,
+  traceHash: 0,
+  sinceNs: 8,
+  fromNs: 16,
+  labelBytes: 24,
+  reserved: 28,
+} as const;
+
 /** Size and byte offsets of struct ef_thread. */
 export const THREAD = {
-  bytes: 264,
+  bytes: 304,
   type: 0,
   state: 2,
   tid: 4,
@@ -834,8 +856,35 @@ export const THREAD = {
   comm: 232,
   cpu: 248,
   labelBytes: 252,
-  reserved: 256,
-  endedVersion: 260,
+  isStackCut: 256,
+  isFromBefore: 258,
+  lateTraceHash: 264,
+  lateSinceNs: 272,
+  lateFromNs: 280,
+  lateLabelBytes: 288,
+  lateReserved: 292,
+  reserved: 296,
+  endedVersion: 300,
+} as const;
+
+/** Size and byte offsets of struct ef_late_request. */
+export const LATE_REQUEST = {
+  bytes: 40,
+  beginNs: 0,
+  sinceNs: 8,
+  page: 16,
+  sp: 24,
+  result: 32,
+  isLastTry: 36,
+  isAgain: 38,
+} as const;
+
+/** Size and byte offsets of struct ef_page_key. */
+export const PAGE_KEY = {
+  bytes: 16,
+  address: 0,
+  tgid: 8,
+  reserved: 12,
 } as const;
 
 /** Size and byte offsets of struct ef_labelled_wait. */

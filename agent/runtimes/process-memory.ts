@@ -82,6 +82,21 @@ class PagePool {
 
 let lastSession = 0;
 
+function newSession(): number {
+  lastSession = (lastSession + 1) & MAX_SESSION;
+  return lastSession;
+}
+
+/** Pages of 4 KiB, at most 16, of a process; undefined for each that can't be read. Valid until the next call. */
+export function readPages(
+  reader: Pick<ForeignReader, 'readPages'>,
+  pid: Pid,
+  addresses: readonly number[],
+): (Uint8Array | undefined)[] {
+  const mask = reader.readPages(pid, Float64Array.from(addresses), newSession(), GATHERED);
+  return addresses.map((_, i) => (mask & (1 << i) ? GATHERED.subarray(i * PAGE, (i + 1) * PAGE) : undefined));
+}
+
 /** Thrown by a read that would have had to wait. No error: it is no fault, and a stack trace costs more than all else here. */
 const NOT_READ_YET = Symbol('not read yet');
 
@@ -99,8 +114,7 @@ export class OpenMemory implements ProcessMemory {
   constructor(reader: ForeignReader, pid: Pid, pool: PagePool) {
     this.#reader = reader;
     this.#pid = pid;
-    lastSession = (lastSession + 1) & MAX_SESSION;
-    this.#session = lastSession;
+    this.#session = newSession();
     this.#pool = pool;
   }
 

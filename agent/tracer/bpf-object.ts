@@ -13,6 +13,7 @@ import { EventSources, type FindCode } from './event-sources.ts';
 import { OffCpu, type OffCpuOptions, type OnThreads, weightOf } from './off-cpu.ts';
 import type { OpenObject } from './open-object.ts';
 import { MAPS_OF_RUNTIMES, type SamplerObjects, Samplers } from './samplers.ts';
+import type { ReadPages } from './waiting-stacks.ts';
 
 export interface BpfSettings {
   maxUserFrames: number;
@@ -34,6 +35,7 @@ export interface BpfSettings {
   events?: EventSourcesOptions | undefined;
   findCode?: FindCode | undefined;
   onThreads?: OnThreads | undefined;
+  readPages?: ReadPages | undefined;
 }
 
 /**
@@ -183,7 +185,10 @@ export class BpfPrograms {
       this.samplers = new Samplers(native, this.base, samplerObjects(native, open), (what, error) =>
         warn(`${what}: ${explainLoadFailure(error).message}`),
       );
-      this.offCpu = settings.offCpu && new OffCpu(native, open, this.base, settings.onThreads ?? (() => {}));
+      const { base } = this;
+      const { onThreads, readPages } = settings;
+      this.offCpu =
+        settings.offCpu && new OffCpu(settings.offCpu, { native, open, base, onThreads, readPages, warn });
       this.events = settings.events && new EventSources(native, open, this.base, settings.events);
     } catch (error) {
       throw explainLoadFailure(error as SystemFailure);
@@ -192,7 +197,7 @@ export class BpfPrograms {
 
   async close(): Promise<void> {
     await this.samplers.close();
-    this.offCpu?.close();
+    await this.offCpu?.close();
     this.events?.close();
     this.base.close();
   }

@@ -8,6 +8,7 @@ import { Context, EF_WEIGHT_ONE, THREAD, ThreadState } from '../records/records.
 import type { OpenObject } from './open-object.ts';
 import { loaded, putInSlot } from './program-slots.ts';
 import type { Follower } from './samplers.ts';
+import { type ReadPages, WaitingStacks } from './waiting-stacks.ts';
 
 export interface OffCpuOptions {
   /** Of each wait to have its stack taken; undefined: chosen for each wait, within the budget. */
@@ -21,8 +22,19 @@ export interface OffCpuOptions {
 /** All threads as the map has them, each with its TID before; `nowNs`, of CLOCK_MONOTONIC, is from before they were read. */
 export type OnThreads = (threads: Buffer, nowNs: bigint) => void;
 
+export interface OffCpuParts {
+  native: Native;
+  open: OpenObject;
+  base: NativeBpfObject;
+  onThreads?: OnThreads | undefined;
+  readPages?: ReadPages | undefined;
+  warn: (message: string) => void;
+}
+
 const OBJECT = 'off-cpu.bpf.o';
 const THREADS = 'threads';
+/** So many are read from the map only where times are reported. */
+const MANY_THREADS = 4096;
 /** A wait that lasts is reported that often at most. */
 const REPORT_AFTER_NS = 1_000_000_000n;
 
@@ -48,6 +60,9 @@ export class OffCpu implements Follower {
   readonly #native: Native;
   readonly #open: OpenObject;
   readonly #onThreads: OnThreads;
+  readonly #warn: (message: string) => void;
+  /** Undefined where the kernel does not take its programs. */
+  #waiting: WaitingStacks | undefined;
   /** With the maps; undefined once it is stopped. */
   #object: NativeBpfObject | undefined;
   /** What takes the stacks. */
@@ -55,12 +70,18 @@ export class OffCpu implements Follower {
   readonly stats = { threads: 0, waiting: 0 };
 
   /** Loads, but attaches nothing; throws what the kernel says. */
-  constructor(native: Native, open: OpenObject, base: NativeBpfObject, onThreads: OnThreads) {
+  constructor({ budget }: OffCpuOptions, { native, open, base, onThreads, readPages, warn }: OffCpuParts) {
     this.#native = native;
     this.#open = open;
-    this.#onThreads = onThreads;
+    this.#onThreads = onThreads ?? (() => {});
+    this.#warn = warn;
     this.#object = openSwitchPrograms(open, base);
     this.#object.loadSync();
+    this.#waiting = readPages && new WaitingStacks({ native, open, readPages, most: budget });
+  }
+
+  get waitingStats() {
+    return this.#waiting?.stats;
   }
 
   async follow(runtimes: readonly RuntimePlugin[], share: NativeBpfObject): Promise<void> {
@@ -69,39 +90,83 @@ export class OffCpu implements Follower {
     putInSlot(this.#native, wider.mapFd('wait_samplers'), 0, wider.programFd('take_wait'));
     this.#sampler?.close();
     this.#sampler = wider;
+    await this.#orWithout(() => this.#waiting?.follow(runtimes, [share, this.#object!]));
   }
 
   /** From now on waits are counted. */
-  start(): void {
-    this.#object?.attach('on_switch');
-    this.#object?.attach('on_waking');
+  async start(): Promise<void> {
+    if (!this.#object) return;
+    this.#object.attach('on_switch');
+    this.#object.attach('on_waking');
+    await this.#orWithout(() => this.#waiting?.noteThreads([this.#object!]));
   }
 
-  /** Makes BPF report waits that last; `isLast`: all that there are. */
-  reportWaiting(isLast = false): void {
-    if (!this.#object) return;
+  /** A kernel that refuses this still counts, and samples, what waits from now on. */
+  async #orWithout(load: () => Promise<void> | undefined | void): Promise<void> {
+    try {
+      await load();
+    } catch (error) {
+      this.#waiting = undefined;
+      this.#warn(
+        `threads that wait already have no stacks until they run: the kernel refused what takes them (${(error as Error).message})`,
+      );
+    }
+  }
+
+  /** Once a second: the sooner a long wait has its own stack, the less of it is left to chance. */
+  get isWorthALook(): boolean {
+    return this.stats.threads < MANY_THREADS;
+  }
+
+  /** Takes stacks of threads that wait; returns how many have to wait until unwind information is there. */
+  async takeWaiting(): Promise<number> {
+    return (this.#object && (await this.#waiting?.look(this.#readThreads(this.#object)))) ?? 0;
+  }
+
+  #readThreads(object: NativeBpfObject): Buffer {
+    return this.#native.mapReadAll(object.mapFd(THREADS), 4, THREAD.bytes);
+  }
+
+  /** What is waited from now on is asked for: what was waited until now is reported first, or left out. */
+  begin(): void {
+    this.#report(true);
+    this.#waiting?.begin();
+  }
+
+  /** Makes BPF report waits that last. */
+  reportWaiting(): void {
+    const threads = this.#report(false);
+    if (threads) void this.#waiting?.look(threads);
+  }
+
+  /** `all`: those as well that were reported a moment ago. Returns the threads. */
+  #report(all: boolean): Buffer | undefined {
+    if (!this.#object) return undefined;
     const now = this.#native.monotonicNs();
     const program = this.#object.programFd('report_waiting');
-    const threads = this.#native.mapReadAll(this.#object.mapFd(THREADS), 4, THREAD.bytes);
+    const threads = this.#readThreads(this.#object);
     this.#onThreads(threads, now);
     const each = 4 + THREAD.bytes;
     this.stats.threads = threads.length / each;
     this.stats.waiting = 0;
     for (let at = 0; at < threads.length; at += each) {
-      if (!isWaiting(threads, at + 4, isLast ? now : now - REPORT_AFTER_NS)) continue;
+      if (!isWaiting(threads, at + 4, all ? now : now - REPORT_AFTER_NS)) continue;
       this.stats.waiting++;
       this.#native.runProgram(program, BigInt(threads.readUInt32LE(at)));
     }
+    return threads;
   }
 
   /** Nothing is counted any more; what is still waiting was reported. */
-  stop(): void {
-    this.reportWaiting(true);
+  async stop(): Promise<void> {
+    if (this.#object) await this.#waiting?.look(this.#readThreads(this.#object), true);
+    this.#report(true);
     this.#object?.close();
     this.#object = undefined;
   }
 
-  close(): void {
+  async close(): Promise<void> {
+    await this.#waiting?.close();
     this.#object?.close();
     this.#object = undefined;
     this.#sampler?.close();
@@ -109,12 +174,17 @@ export class OffCpu implements Follower {
   }
 }
 
-/** Since that time at least, of which nothing was reported yet. */
-function isWaiting(threads: Buffer, at: number, sinceNs: bigint): boolean {
+/** Since that time at least, or since before the agent came, and nothing was reported of it since. */
+function isWaiting(threads: Buffer, at: number, untilNs: bigint): boolean {
   if (threads.readUInt16LE(at + THREAD.state) === ThreadState.RUNNING) return false;
-  if (threads.readBigUInt64LE(at + THREAD.traceHash) === 0n) return false;
+  const sinceNs = threads.readBigUInt64LE(at + THREAD.sinceNs);
+  const hasStack =
+    threads.readBigUInt64LE(at + THREAD.traceHash) !== 0n ||
+    threads.readBigUInt64LE(at + THREAD.lateSinceNs) === sinceNs;
+  const isFromBefore = threads.readUInt16LE(at + THREAD.isFromBefore) !== 0;
   return (
-    threads.readBigUInt64LE(at + THREAD.sinceNs) <= sinceNs &&
-    threads.readBigUInt64LE(at + THREAD.reportedNs) <= sinceNs
+    hasStack &&
+    (sinceNs <= untilNs || isFromBefore) &&
+    threads.readBigUInt64LE(at + THREAD.reportedNs) <= untilNs
   );
 }

@@ -7,6 +7,7 @@ import { openEventPrograms } from './event-sources.ts';
 import { openSwitchPrograms, openWaitSampler } from './off-cpu.ts';
 import type { OpenObject } from './open-object.ts';
 import type { OpenSampler } from './samplers.ts';
+import { openLateStacks, openThreadNotes } from './waiting-stacks.ts';
 
 export interface ProgramFigures {
   program: string;
@@ -41,6 +42,7 @@ export function measurePrograms(known: readonly RuntimePlugin[]): ProgramFigures
     return [
       ...ofBase,
       ...measure(atSwitches, ''),
+      ...measureNotes(opener, [base, atSwitches]),
       ...samplers.flatMap((runtimes) => {
         const sampler = open(runtimes, base);
         try {
@@ -88,7 +90,34 @@ function measureWaits(
 ): ProgramFigures[] {
   const object = openWaitSampler(open, runtimes, share);
   try {
+    return [...measure(object, suffix), ...measureLate(open, runtimes, share, suffix)];
+  } finally {
+    object.close();
+  }
+}
+
+function measureNotes(open: OpenObject, share: readonly NativeBpfObject[]): ProgramFigures[] {
+  const object = openThreadNotes(open, share);
+  try {
+    return measure(object, '');
+  } finally {
+    object.close();
+  }
+}
+
+function measureLate(
+  open: OpenObject,
+  runtimes: readonly RuntimePlugin[],
+  share: readonly NativeBpfObject[],
+  suffix: string,
+): ProgramFigures[] {
+  const object = openLateStacks(open, runtimes, share);
+  try {
     return measure(object, suffix);
+  } catch (error) {
+    // the verifier gave up: such a runtime is left out, see WaitingStacks
+    if (!/BPF program is too large/.test((error as Error).message)) throw error;
+    return [];
   } finally {
     object.close();
   }

@@ -20,6 +20,7 @@ import { type RecordConsumer, RecordStream } from './record-stream.ts';
 import type { Samplers } from './samplers.ts';
 import { SEEN_BYTES, SeenTraces } from './seen-traces.ts';
 import { Tables } from './tables.ts';
+import type { ReadPages } from './waiting-stacks.ts';
 
 export interface TracerOptions {
   samplesPerSecond: number;
@@ -44,6 +45,8 @@ export interface TracerOptions {
   /** Of the kernel; asked for as programs are loaded, once sampling starts. */
   findCode?: FindCode;
   onThreads?: OnThreads;
+  /** Undefined: of threads that wait already no stacks are taken. */
+  readPages?: ReadPages | undefined;
 }
 
 const DRAIN_INTERVAL_MS = 1000;
@@ -117,6 +120,7 @@ export class Tracer {
       events: options.events,
       findCode: this.#findCode,
       onThreads: options.onThreads,
+      readPages: options.readPages,
     };
     this.#programs = new BpfPrograms(this.native, settings, warn);
     this.#object = this.#programs.base;
@@ -184,6 +188,11 @@ export class Tracer {
     if (this.#hasClock) await this.events.follow(cpus);
   }
 
+  /** Of threads that wait already; undefined: their stacks are not taken. */
+  get waitingStats(): Readonly<Record<string, number>> | undefined {
+    return this.#programs.offCpu?.waitingStats;
+  }
+
   /** Those that were asked for beside or in place of the clock. */
   get otherEvents(): EventSources | undefined {
     return this.#programs.events;
@@ -212,7 +221,7 @@ export class Tracer {
     if (!offCpu) return;
     try {
       await this.samplers.addFollower(offCpu);
-      offCpu.start();
+      await offCpu.start();
     } catch (error) {
       throw explainLoadFailure(error as Error);
     }
@@ -223,8 +232,19 @@ export class Tracer {
     this.#programs.offCpu?.reportWaiting();
   }
 
+  /** What threads have waited until now is reported, or left out. */
+  beginWaits(): void {
+    this.#programs.offCpu?.begin();
+  }
+
+  /** Takes stacks of threads that wait already; returns how many have to wait until unwind information is there. */
+  async takeWaiting(): Promise<number> {
+    return (await this.#programs.offCpu?.takeWaiting()) ?? 0;
+  }
+
   #look(): void {
     this.drain();
+    if (this.#programs.offCpu?.isWorthALook) void this.takeWaiting();
     // most machines never need it: it is loaded once a stack was cut for want of it
     if (this.samplers.mayDefer && this.#counter('stacks_not_deferred') > 0) void this.samplers.deferStacks();
   }
@@ -305,7 +325,7 @@ export class Tracer {
   /** Stops the timers of all CPUs and takes what they left. */
   async stopSampling(): Promise<void> {
     this.events.disable();
-    this.#programs.offCpu?.stop();
+    await this.#programs.offCpu?.stop();
     this.#programs.events?.stop();
     for (const timer of this.#timers) clearInterval(timer);
     this.#timers = [];

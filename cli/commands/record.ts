@@ -239,13 +239,14 @@ async function warmUp(controller: Controller, recording: Recording, isAnyLeft: (
   const end = performance.now() + MAX_WARM_UP_MS;
   let before: number;
   let cut = 0;
+  let isReady: boolean;
   do {
     before = cut;
     await sleep(WARM_UP_LOOK_MS);
-    await controller.tablesReady(Math.max(0, end - performance.now()));
+    isReady = await controller.tablesReady(Math.max(0, end - performance.now()));
     cut = controller.counters()['bpf.user_cut_pending'] ?? 0;
-  } while (cut > before && performance.now() < end);
-  await controller.flush();
+  } while ((cut > before || !isReady) && performance.now() < end);
+  await controller.begin();
   // of processes that have ended meanwhile there is nothing else
   if (isAnyLeft()) recording.clear();
 }

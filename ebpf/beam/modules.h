@@ -43,6 +43,14 @@ static __always_inline void look_vm_up(struct ef_scratch *s, struct ef_beam_stat
 		ask_to_attach(s, m, &vm->attachment, EF_RUNTIME_BEAM);
 }
 
+static __always_inline long read_here(void *dst, u32 size, u64 address)
+{
+	long error = USER_READ_HERE(dst, size, address);
+	if (error)
+		count(EF_COUNTER_beam_read_failed);
+	return error;
+}
+
 /* There are three tables: code that is loaded goes into another one, which is then made that in use. */
 static __always_inline int read_beam_tables(struct ef_beam_state *w)
 {
@@ -50,11 +58,11 @@ static __always_inline int read_beam_tables(struct ef_beam_state *w)
 
 	w->has_tables = 1;
 	w->table = BEAM_TABLES;
-	if (BEAM_READ(w->tables, sizeof(w->tables), w->vm.ranges)) {
+	if (read_here(w->tables, sizeof(w->tables), w->vm.ranges)) {
 		w->tables[0].count = w->tables[1].count = w->tables[2].count = 0;
 		return 1;
 	}
-	if (w->vm.active && !BEAM_READ(&active, 4, w->vm.active) && active < BEAM_TABLES)
+	if (w->vm.active && !read_here(&active, 4, w->vm.active) && active < BEAM_TABLES)
 		w->table = active;
 	return 0;
 }
@@ -70,7 +78,7 @@ static __always_inline int search_beam_table(struct ef_beam_state *w, const stru
 		return 1;
 	for (u32 i = 0; i < BEAM_SEARCH_STEPS + 1 && count; i++) {
 		u64 half = count >> 1;
-		if (BEAM_READ(&range, sizeof(range), table->modules + (from + half) * sizeof(range))) {
+		if (read_here(&range, sizeof(range), table->modules + (from + half) * sizeof(range))) {
 			w->is_unread = 1;
 			return 1;
 		}
@@ -107,8 +115,8 @@ __noinline int find_beam_module(u64 address)
 		if (search_beam_table(w, &w->tables[i], address))
 			continue;
 		w->cookie = 0;
-		if (!BEAM_READ(&md5, 8, w->module.start + w->vm.md5) && md5)
-			BEAM_READ(&w->cookie, 8, md5);
+		if (!read_here(&md5, 8, w->module.start + w->vm.md5) && md5)
+			read_here(&w->cookie, 8, md5);
 		return 0;
 	}
 	return 1;

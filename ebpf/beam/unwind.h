@@ -143,7 +143,7 @@ static __always_inline int read_beam_words(struct ef_beam_state *w)
 	OPAQUE(bytes);
 	if (bytes > sizeof(w->words))
 		bytes = sizeof(w->words);
-	return bpf_probe_read_user(w->words, bytes, (void *)w->at) ? 1 : 0;
+	return USER_READ(w->words, bytes, w->at) ? 1 : 0;
 }
 
 /* Goes to the next return address into a module. Global, so that it is verified once. */

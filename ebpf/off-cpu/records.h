@@ -33,6 +33,15 @@ struct ef_wait {
 	struct ef_waker waker;
 };
 
+/* The stack of a wait that was taken while it lasted: see ebpf/waiting.bpf.c. */
+struct ef_late_stack {
+	__u64 trace_hash;
+	__u64 since_ns; /* of the wait that it belongs to */
+	__u64 from_ns;  /* what is waited from then on has this stack, and stands for itself alone */
+	__u32 label_bytes;
+	__u32 reserved;
+};
+
 /*
  * Value of the map `threads`, by TID. The times are exact: each switch adds to them. User space reads the value while BPF
  * writes it: it is whole if both versions are the same.
@@ -56,9 +65,44 @@ struct ef_thread {
 	struct ef_waker waker;
 	char comm[EF_COMM_SIZE];
 	__u32 cpu;
-	__u32 label_bytes; /* of the present wait, in the map `wait_labels` */
+	__u32 label_bytes;  /* of the present wait, in the map `wait_labels` */
+	__u16 is_stack_cut; /* for want of a table or of a page: another one taken while it waits may be whole */
+	__u16 is_from_before; /* it waited already when it was met */
+	struct ef_late_stack late;
 	__u32 reserved;
 	__u32 ended_version;
+};
+
+/* What becomes of a stack that user space asks for. Append only. */
+enum ef_late_result {
+	EF_LATE_ASKED = 0,
+	EF_LATE_NO_PAGE = 1,  /* user space has to read `page` first */
+	EF_LATE_NO_TABLE = 2, /* unwind information of a file on it is not ready yet */
+	EF_LATE_OVER = 3,     /* the thread waits no more */
+	EF_LATE_TAKEN = 4,
+	EF_LATE_FAILED = 5, /* it could not be sent */
+};
+
+/* Value of the map `late_stacks`, by TID. */
+struct ef_late_request {
+	__u64 begin_ns;    /* what a thread waited before that, without a stack, is left out */
+	__u64 since_ns;    /* of the wait */
+	__u64 page;        /* address */
+	__u64 sp;          /* the stack goes on from there */
+	__u32 result;      /* enum ef_late_result */
+	__u16 is_last_try; /* a stack that is cut for want of a table is taken as well */
+	__u16 is_again;    /* in place of the one that there is */
+};
+
+#define EF_LATE_REQUESTS 16
+#define EF_KEPT_PAGES 256
+#define EF_KEPT_PAGE_BYTES 4096
+
+/* Key of the map `pages`, whose values are the bytes of a page and a u64: not 0 where it can't be read. */
+struct ef_page_key {
+	__u64 address;
+	__u32 tgid;
+	__u32 reserved;
 };
 
 /* A sample of a wait with labels. */

@@ -26,8 +26,8 @@ static __always_inline bool append_php_string(struct ef_scratch *s, u64 string, 
 	if (!string)
 		return 1;
 	OPAQUE(at);
-	long n = bpf_probe_read_user_str(s->record.bytes + offsetof(struct ef_function, texts) + (at & most),
-					 room, (void *)(string + PHP_STRING_DATA));
+	long n = USER_READ_TEXT(s->record.bytes + offsetof(struct ef_function, texts) + (at & most), room,
+				string + PHP_STRING_DATA);
 	if (n <= 0 || n >= room)
 		return 0;
 	*bytes = n;

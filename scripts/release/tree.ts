@@ -14,6 +14,7 @@ const LIBRARIES = ['libstdc++.so.6', 'libgcc_s.so.1'];
 const NATIVE = [
   'everyframe.bpf.o',
   'off-cpu.bpf.o',
+  'waiting.bpf.o',
   'events.bpf.o',
   'allocations.bpf.o',
   'returns.bpf.o',
