@@ -188,7 +188,7 @@ type Column =
 
 const isTexts = (column: Column): column is readonly string[] => Array.isArray(column);
 
-async function appendColumns(
+export async function appendColumns(
   connection: DuckDBConnection,
   table: string,
   columns: readonly Column[],
@@ -208,5 +208,3 @@ async function appendColumns(
   }
   appender.closeSync();
 }
-
-export { appendColumns };
