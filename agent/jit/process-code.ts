@@ -131,8 +131,7 @@ export class ProcessCode {
     const search = new FrameSearch(mappings, memory);
     const tables: LookedAhead['tables'] = [];
     for (const [index, mapping] of mappings.entries()) {
-      if (tables.length >= MAX_NEIGHBOURS || !isCodeWithoutFile(mapping) || findImage(mappings, index))
-        continue;
+      if (tables.length >= MAX_NEIGHBOURS || !mayBeOfJit(mapping) || findImage(mappings, index)) continue;
       const table = await this.#makeTable(`${pid} ${startTicks}`, mapping, { search, memory });
       if (table) tables.push({ mapping, table });
     }
@@ -213,7 +212,8 @@ export class ProcessCode {
       const image = findImage(mappings, index);
       if (image) await this.#findMovedText(process, mapping, { image, address, memory });
       // it registers nothing, and searching the heap of a runtime costs more than all else that is done for it
-      else if (!this.#tables.hasRuntime(pid)) await this.#findJitFrames(process, mapping, { search, memory });
+      else if (mayBeOfJit(mapping) && !this.#tables.hasRuntime(pid))
+        await this.#findJitFrames(process, mapping, { search, memory });
     }
   }
 
@@ -347,6 +347,9 @@ async function readCode({ start, end }: ProcessMapping, memory: ReadAt): Promise
 
 const isCodeWithoutFile = (mapping: ProcessMapping): boolean => mapping.isExecutable && isMemory(mapping);
 
+/** JITs are searched for in memory of the process alone: of what it shares it can map a page 65,000 times. */
+const mayBeOfJit = ({ isExecutable, path }: ProcessMapping): boolean => isExecutable && path === '';
+
 /** Where code begins that lies near what is wanted and has no table. */
 function neighboursOf(
   wanted: readonly number[],
@@ -392,7 +395,7 @@ async function searchNear(
 ): Promise<MemoryPart[]> {
   const distance = ({ start }: ProcessMapping): number => Math.abs(start - code.start);
   const near = mappings
-    .filter((m) => m.isReadable && isMemory(m) && distance(m) < REACH_BYTES)
+    .filter((m) => m.isReadable && m.path === '' && distance(m) < REACH_BYTES)
     .sort((a, b) => distance(a) - distance(b));
   const lists: MemoryPart[] = [];
   let left = MAX_SEARCHED_BYTES;
