@@ -64,15 +64,24 @@ outer();
     text: '<?php function inner() { sleep(600); } function outer() { inner(); } outer();\n',
   },
 ];
+const LOCKED_AND_ASLEEP = `
+import threading, time
+lock = threading.Lock()
+lock.acquire()
+def locked(): lock.acquire()
+def asleep(): time.sleep(600)
+threading.Thread(target=locked).start()
+asleep()
+`;
 const installed = HUNG.filter(({ tool }) => hasTool(tool));
 for (const { tool } of HUNG) if (!hasTool(tool)) console.log(`skipped: ${tool} is not installed`);
 
 /** Of that type, as it was recorded for so long. */
-function record(pid: number, seconds: number, flags: string[] = []): readonly Profile[] {
+function record(pid: number, seconds: number, flags = ['--off-cpu']): readonly Profile[] {
   const file = join(scratchFolder, `${pid}.pb.gz`);
   execFileSync(
     EVERYFRAME,
-    ['record', '--off-cpu', ...flags, '-p', String(pid), '-d', `${seconds}s`, '--force', '-o', file],
+    ['record', ...flags, '-p', String(pid), '-d', `${seconds}s`, '--force', '-o', file],
     { stdio: 'ignore', timeout: 60_000 },
   );
   return readProfiles(file, readFileSync(file)).profiles;
@@ -142,11 +151,25 @@ describe.skipIf(missingRights)('threads that wait already', () => {
     },
   );
 
+  it.skipIf(!hasTool('python3'))('with --event lock, those of waits for locks alone', async () => {
+    const path = join(scratchFolder, 'lock.py');
+    writeFileSync(path, LOCKED_AND_ASLEEP);
+    const program = spawn('python3', [path], { stdio: 'ignore' });
+    try {
+      await hangs(program, 2);
+      const locks = ofType(record(program.pid!, 2, ['--event', 'lock']), 'lock');
+      expect(waited(locks, ['locked'])).toBeGreaterThan(1.8);
+      expect(waited(locks, ['asleep'])).toBe(0);
+    } finally {
+      program.kill('SIGKILL');
+    }
+  });
+
   it('a long wait of a thread that usually waits for microseconds', async () => {
     const executable = compile('seldom', 'gcc', ['-O1', '-g', '-pthread'], 'waits/seldom.c');
     const program = spawn(executable, ['60'], { stdio: 'ignore' });
     try {
-      const waits = ofType(record(program.pid!, 6, ['--off-cpu-budget', '1']), 'off_cpu');
+      const waits = ofType(record(program.pid!, 6, ['--off-cpu', '--off-cpu-budget', '1']), 'off_cpu');
       // 24 s; of those that begin meanwhile chance has the first second or two, and often gives them nothing
       expect(waited(waits, ['long_wait'])).toBeGreaterThan(10);
     } finally {

@@ -7,10 +7,10 @@ import { packageRoot } from '../base/package-root.ts';
 import type { EventSourcesOptions } from '../events/event-types.ts';
 import { onlineCpus } from '../host/cpus.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
-import { CONFIG, Context, EF_DEFERRED_PER_CPU, ThreadState } from '../records/records.gen.ts';
+import { CONFIG, Context, EF_DEFERRED_PER_CPU } from '../records/records.gen.ts';
 import type { EventSettings } from './event-config.ts';
 import { EventSources, type FindCode } from './event-sources.ts';
-import { OffCpu, type OffCpuOptions, type OnThreads, weightOf } from './off-cpu.ts';
+import { OffCpu, type OffCpuOptions, type OnThreads, sampledState, weightOf } from './off-cpu.ts';
 import type { OpenObject } from './open-object.ts';
 import { MAPS_OF_RUNTIMES, type SamplerObjects, Samplers } from './samplers.ts';
 import type { ReadPages } from './waiting-stacks.ts';
@@ -70,7 +70,7 @@ function encodeConfig(
     CONFIG.waitWeight,
   );
   config.writeUInt32LE(settings.offCpu?.budget ?? 0, CONFIG.waitBudget);
-  config.writeUInt32LE(settings.offCpu?.isOfLocks ? ThreadState.LOCK : ThreadState.RUNNING, CONFIG.waitState);
+  config.writeUInt32LE(settings.offCpu ? sampledState(settings.offCpu) : 0, CONFIG.waitState);
   const scheduler = context === Context.SWITCH ? settings.findCode?.('__schedule') : undefined;
   config.writeBigUInt64LE(scheduler?.start ?? 0n, CONFIG.schedulerStart);
   config.writeBigUInt64LE(scheduler?.end ?? 0n, CONFIG.schedulerEnd);

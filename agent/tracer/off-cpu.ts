@@ -38,6 +38,10 @@ const MANY_THREADS = 4096;
 /** A wait that lasts is reported that often at most. */
 const REPORT_AFTER_NS = 1_000_000_000n;
 
+/** Of waits: that alone is sampled; RUNNING: all are. */
+export const sampledState = ({ isOfLocks }: OffCpuOptions): number =>
+  isOfLocks ? ThreadState.LOCK : ThreadState.RUNNING;
+
 export const weightOf = (probability: number): number =>
   Math.min(Math.round(EF_WEIGHT_ONE / probability), 0xffff_ffff);
 
@@ -70,14 +74,15 @@ export class OffCpu implements Follower {
   readonly stats = { threads: 0, waiting: 0 };
 
   /** Loads, but attaches nothing; throws what the kernel says. */
-  constructor({ budget }: OffCpuOptions, { native, open, base, onThreads, readPages, warn }: OffCpuParts) {
+  constructor(options: OffCpuOptions, { native, open, base, onThreads, readPages, warn }: OffCpuParts) {
     this.#native = native;
     this.#open = open;
     this.#onThreads = onThreads ?? (() => {});
     this.#warn = warn;
     this.#object = openSwitchPrograms(open, base);
     this.#object.loadSync();
-    this.#waiting = readPages && new WaitingStacks({ native, open, readPages, most: budget });
+    const state = sampledState(options);
+    this.#waiting = readPages && new WaitingStacks({ native, open, readPages, most: options.budget, state });
   }
 
   get waitingStats() {

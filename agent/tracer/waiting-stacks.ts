@@ -67,6 +67,8 @@ export interface WaitingStacksOptions {
   readPages: ReadPages;
   /** Stacks that are taken at a look, at most. */
   most: number;
+  /** Waits of that state alone are sampled; RUNNING: all. */
+  state: number;
 }
 
 export class WaitingStacks {
@@ -74,6 +76,7 @@ export class WaitingStacks {
   readonly #open: OpenObject;
   readonly #readPages: ReadPages;
   readonly #most: number;
+  readonly #state: number;
   /** By TID. */
   #known = new Map<number, Known>();
   #object: NativeBpfObject | undefined;
@@ -86,11 +89,12 @@ export class WaitingStacks {
   #running: Promise<number> = Promise.resolve(0);
   readonly stats = { asked: 0, taken: 0, gaveUp: 0, failed: 0, pagesRead: 0 };
 
-  constructor({ native, open, readPages, most }: WaitingStacksOptions) {
+  constructor({ native, open, readPages, most, state }: WaitingStacksOptions) {
     this.#native = native;
     this.#open = open;
     this.#readPages = readPages;
     this.#most = most;
+    this.#state = state;
   }
 
   /** Rejects as the kernel says. A runtime that it refuses, as its verifier gives up on its unwinder, is left out. */
@@ -172,7 +176,7 @@ export class WaitingStacks {
     const nowNs = this.#native.monotonicNs();
     for (let at = 0; at < threads.length; at += 4 + THREAD.bytes) {
       const thread = threads.subarray(at + 4, at + 4 + THREAD.bytes);
-      if (thread.readUInt16LE(THREAD.state) <= ThreadState.RUNNABLE) continue;
+      if (!this.#isAskedFor(thread.readUInt16LE(THREAD.state))) continue;
       const tid = thread.readUInt32LE(THREAD.tid);
       const sinceNs = thread.readBigUInt64LE(THREAD.sinceNs);
       const before = this.#known.get(tid);
@@ -184,6 +188,10 @@ export class WaitingStacks {
     }
     this.#known = known;
     return wanted;
+  }
+
+  #isAskedFor(state: number): boolean {
+    return state > ThreadState.RUNNABLE && (this.#state === ThreadState.RUNNING || state === this.#state);
   }
 
   #lacksStack(thread: Buffer, { sinceNs, takenNs }: Known, nowNs: bigint): boolean {
