@@ -10,10 +10,10 @@ import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { CONFIG, Context, EF_DEFERRED_PER_CPU } from '../records/records.gen.ts';
 import type { EventSettings } from './event-config.ts';
 import { EventSources, type FindCode } from './event-sources.ts';
+import type { ReadPages } from './kept-pages.ts';
 import { OffCpu, type OffCpuOptions, type OnThreads, sampledState, weightOf } from './off-cpu.ts';
 import type { OpenObject } from './open-object.ts';
 import { MAPS_OF_RUNTIMES, type SamplerObjects, Samplers } from './samplers.ts';
-import type { ReadPages } from './waiting-stacks.ts';
 
 export interface BpfSettings {
   maxUserFrames: number;

@@ -5,10 +5,11 @@
 import type { Native, NativeBpfObject } from '../base/native.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { Context, EF_WEIGHT_ONE, THREAD, ThreadState } from '../records/records.gen.ts';
+import type { ReadPages } from './kept-pages.ts';
 import type { OpenObject } from './open-object.ts';
 import { loaded, putInSlot } from './program-slots.ts';
 import type { Follower } from './samplers.ts';
-import { type ReadPages, WaitingStacks } from './waiting-stacks.ts';
+import { WaitingStacks } from './waiting-stacks.ts';
 
 export interface OffCpuOptions {
   /** Of each wait to have its stack taken; undefined: chosen for each wait, within the budget. */

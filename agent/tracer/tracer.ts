@@ -12,6 +12,7 @@ import { BPF_COUNTERS, type BpfCounter } from '../records/counters.gen.ts';
 import { Attachments } from './attachments.ts';
 import { BpfPrograms, type BpfSettings, explainLoadFailure } from './bpf-object.ts';
 import type { EventSources, FindCode } from './event-sources.ts';
+import type { ReadPages } from './kept-pages.ts';
 import { openMapBytes } from './map-bytes.ts';
 import type { OffCpuOptions, OnThreads } from './off-cpu.ts';
 import { CPU_CLOCK, PerfEvents } from './perf-events.ts';
@@ -20,7 +21,6 @@ import { type RecordConsumer, RecordStream } from './record-stream.ts';
 import type { Samplers } from './samplers.ts';
 import { SEEN_BYTES, SeenTraces } from './seen-traces.ts';
 import { Tables } from './tables.ts';
-import type { ReadPages } from './waiting-stacks.ts';
 
 export interface TracerOptions {
   samplesPerSecond: number;

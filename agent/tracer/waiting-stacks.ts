@@ -9,20 +9,16 @@ import type { RuntimePlugin } from '../interpreters/contract.ts';
 import {
   Context,
   EF_KEPT_PAGE_BYTES,
-  EF_KEPT_PAGES,
   EF_LATE_REQUESTS,
   EF_WEIGHT_ONE,
   LATE_REQUEST,
   LateResult,
-  PAGE_KEY,
   THREAD,
   ThreadState,
 } from '../records/records.gen.ts';
+import { KeptPages, type ReadPages } from './kept-pages.ts';
 import type { OpenObject } from './open-object.ts';
 import { loaded } from './program-slots.ts';
-
-/** Pages of 4 KiB of a process; undefined for each that can't be read. */
-export type ReadPages = (pid: Pid, addresses: readonly number[]) => (Uint8Array | undefined)[];
 
 const OBJECT = 'waiting.bpf.o';
 /** A thread that waits for less is left to chance. */
@@ -33,7 +29,7 @@ const PAGE = EF_KEPT_PAGE_BYTES;
 /** Far from the stack pointer it is no stack. */
 const STACK_BYTES = 8 << 20;
 const MAX_ROUNDS = 48;
-/** Unwind information of large files takes seconds; so often a stack is left for later. */
+/** Unwind information of large files takes seconds; so often a stack is asked for. */
 const MAX_TRIES = 12;
 
 /** The program that notes who waits already. */
@@ -194,10 +190,11 @@ export class WaitingStacks {
     return state > ThreadState.RUNNABLE && (this.#state === ThreadState.RUNNING || state === this.#state);
   }
 
-  #lacksStack(thread: Buffer, { sinceNs, takenNs }: Known, nowNs: bigint): boolean {
+  #lacksStack(thread: Buffer, { sinceNs, takenNs, tries }: Known, nowNs: bigint): boolean {
     const isFromBefore = thread.readUInt16LE(THREAD.isFromBefore) !== 0;
     if (!isFromBefore && nowNs - sinceNs < LONG_NS) return false;
     if (thread.readBigUInt64LE(THREAD.lateSinceNs) === sinceNs) return takenNs < this.#followedNs;
+    if (tries >= MAX_TRIES) return false;
     return (
       sinceNs < this.#followedNs ||
       thread.readBigUInt64LE(THREAD.traceHash) === 0n ||
@@ -208,7 +205,7 @@ export class WaitingStacks {
 
   async #takeSome(object: NativeBpfObject, wanted: readonly Wanted[], isLast: boolean): Promise<number> {
     const requests = object.mapFd('late_stacks');
-    const pages = new Pages(this.#native, object.mapFd('pages'), this.#readPages);
+    const pages = new KeptPages(this.#native, object.mapFd('pages'), this.#readPages);
     const program = object.programFd('take_late');
     for (const { tid, known } of wanted) {
       this.stats.asked++;
@@ -245,7 +242,7 @@ export class WaitingStacks {
   }
 
   /** False once it is done, or can't be. */
-  #needsPage(requests: number, pages: Pages, { tid, pid, known }: Wanted): boolean {
+  #needsPage(requests: number, pages: KeptPages, { tid, pid, known }: Wanted): boolean {
     const request = this.#native.mapLookup(requests, keyOf(tid), LATE_REQUEST.bytes);
     const result = request?.readUInt32LE(LATE_REQUEST.result);
     if (result === LateResult.TAKEN) {
@@ -257,51 +254,6 @@ export class WaitingStacks {
     const sp = Number(request.readBigUInt64LE(LATE_REQUEST.sp));
     const isStack = page >= sp - PAGE && page < sp + STACK_BYTES;
     return pages.add(pid, page, isStack ? PAGES_AHEAD : 1);
-  }
-}
-
-/** Pages in the map that BPF reads them from. */
-class Pages {
-  readonly #native: Native;
-  readonly #map: number;
-  readonly #readPages: ReadPages;
-  readonly #keys = new Map<string, Buffer>();
-  read = 0;
-
-  constructor(native: Native, map: number, readPages: ReadPages) {
-    this.#native = native;
-    this.#map = map;
-    this.#readPages = readPages;
-  }
-
-  /** `count` of them from `first` on, unless they are there. False where there is no room for the first. */
-  add(pid: Pid, first: number, count: number): boolean {
-    const addresses = Array.from({ length: count }, (_, i) => first + i * PAGE).filter(
-      (address) => !this.#keys.has(`${pid} ${address}`),
-    );
-    const contents = this.#readPages(pid, addresses);
-    for (const [i, address] of addresses.entries()) {
-      if (this.#keys.size === EF_KEPT_PAGES) return i > 0;
-      this.#put(pid, address, contents[i]);
-    }
-    return true;
-  }
-
-  #put(pid: Pid, address: number, content: Uint8Array | undefined): void {
-    const key = Buffer.alloc(PAGE_KEY.bytes);
-    key.writeBigUInt64LE(BigInt(address), PAGE_KEY.address);
-    key.writeUInt32LE(pid, PAGE_KEY.tgid);
-    const value = Buffer.alloc(PAGE + 8);
-    if (content) value.set(content);
-    else value.writeUInt8(1, PAGE);
-    this.#native.mapUpdate(this.#map, key, value, 0);
-    this.#keys.set(`${pid} ${address}`, key);
-    this.read++;
-  }
-
-  clear(): void {
-    for (const key of this.#keys.values()) this.#native.mapDelete(this.#map, key);
-    this.#keys.clear();
   }
 }
 
