@@ -13,7 +13,7 @@ import { APPS } from './apps/apps.ts';
 import { describeShown, recordApp, type Shown } from './apps/observe.ts';
 import { takePicture } from './apps/picture.ts';
 import { writeTable } from './apps/table.ts';
-import { isWholeMatrix } from './debian-roots.ts';
+import { isWholeMatrix } from './package-roots.ts';
 
 const SECONDS = 15;
 const ROOT = join(import.meta.dirname, '../..');

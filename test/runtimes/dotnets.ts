@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { hasTool, scratchFolder } from '../support/fixtures.ts';
-import { isWholeMatrix } from './debian-roots.ts';
+import { isWholeMatrix } from './package-roots.ts';
 
 export interface Dotnet {
   title: string;

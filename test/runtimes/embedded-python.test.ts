@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { hasTool, missingRights } from '../support/fixtures.ts';
 import { Recording, type Stack } from '../support/recording.ts';
-import { fetchPackages, inRoot, isWholeMatrix, ROOTS } from './debian-roots.ts';
+import { fetchPackages, inRoot, isWholeMatrix, ROOTS } from './package-roots.ts';
 
 const SCRIPT = join(import.meta.dirname, 'python/recurse.py');
 const CALLS = 20;

@@ -14,7 +14,7 @@ import { eachOf } from '../support/each-of.ts';
 import { scratchFolder } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
-import { isWholeMatrix } from './debian-roots.ts';
+import { isWholeMatrix } from './package-roots.ts';
 import { findGos } from './gos.ts';
 
 const WHO = `${PROGRAM_LABEL}who`;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { scratchFolder } from '../support/fixtures.ts';
 import { goEnvironment, hasToolchain, isGoRelease } from '../toolchains/go-releases.ts';
-import { isWholeMatrix } from './debian-roots.ts';
+import { isWholeMatrix } from './package-roots.ts';
 
 export interface Go {
   title: string;

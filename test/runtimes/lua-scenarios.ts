@@ -7,7 +7,7 @@ import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
-import type { Interpreter } from './debian-roots.ts';
+import type { Interpreter } from './package-roots.ts';
 import { expectMostly, type Measured, measureScenarios, type Running, startScenario } from './scenarios.ts';
 import { countBy, type ScriptFrame, scriptStacks } from './script-frames.ts';
 

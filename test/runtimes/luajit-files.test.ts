@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { detectLuajit } from '../../agent/interpreters/luajit/detect-luajit.ts';
 import { bufferSource } from '../../common/base/byte-source.ts';
 import { parseElf } from '../../common/elf/elf.ts';
-import { isWholeMatrix } from './debian-roots.ts';
+import { isWholeMatrix } from './package-roots.ts';
 
 const FETCH = join(import.meta.dirname, '../kernels/fetch-packages.sh');
 const PACKAGES = ['luajit', 'libluajit-5.1-2'];

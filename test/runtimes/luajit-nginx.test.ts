@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording, type Stack, share, total } from '../support/recording.ts';
-import { fetchPackages, inRoot, isWholeMatrix, ROOTS } from './debian-roots.ts';
+import { fetchPackages, inRoot, isWholeMatrix, ROOTS } from './package-roots.ts';
 
 const SAMPLES = 60;
 

@@ -7,7 +7,7 @@ import { detectPerl } from '../../agent/interpreters/perl/detect-perl.ts';
 import { layoutOf } from '../../agent/interpreters/perl/layout.ts';
 import { bufferSource } from '../../common/base/byte-source.ts';
 import { parseElf } from '../../common/elf/elf.ts';
-import { isWholeMatrix } from './debian-roots.ts';
+import { isWholeMatrix } from './package-roots.ts';
 
 const FETCH = join(import.meta.dirname, '../kernels/fetch-packages.sh');
 const LIBRARIES = 'usr/lib/aarch64-linux-gnu';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { compile, hasTool, missingRights } from '../support/fixtures.ts';
 import { Recording, type Stack, share, total } from '../support/recording.ts';
-import { fetchPackages, inRoot, isWholeMatrix, ROOTS } from './debian-roots.ts';
+import { fetchPackages, inRoot, isWholeMatrix, ROOTS } from './package-roots.ts';
 
 const URL = 'http://127.0.0.1:18999/shop';
 const SAMPLES = 100;

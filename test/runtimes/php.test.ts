@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
-import { isWholeMatrix } from './debian-roots.ts';
+import { isWholeMatrix } from './package-roots.ts';
 import { startPhp, textOf } from './php-scenario.ts';
 import { findPhps, type Php } from './phps.ts';
 import { expectMostly, type Measured, measureScenarios, type Running } from './scenarios.ts';

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { detectPython } from '../../agent/interpreters/python/detect-python.ts';
 import { bufferSource } from '../../common/base/byte-source.ts';
 import { parseElf } from '../../common/elf/elf.ts';
-import { isWholeMatrix } from './debian-roots.ts';
+import { isWholeMatrix } from './package-roots.ts';
 
 const FETCH = join(import.meta.dirname, '../kernels/fetch-packages.sh');
 const LIBRARIES = 'usr/lib/aarch64-linux-gnu';

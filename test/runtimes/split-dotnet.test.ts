@@ -1,5 +1,5 @@
 import { eachOf } from '../support/each-of.ts';
-import { isWholeMatrix } from './debian-roots.ts';
+import { isWholeMatrix } from './package-roots.ts';
 import { findDotnets, runAssembly } from './dotnets.ts';
 import { itKeepsTheSplit } from './split.ts';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe } from 'vitest';
 import { missingRights } from '../support/fixtures.ts';
-import { isWholeMatrix } from './debian-roots.ts';
+import { isWholeMatrix } from './package-roots.ts';
 import { findNodes } from './nodes.ts';
 import { itKeepsTheSplit } from './split.ts';
 

@@ -9,7 +9,7 @@ import { encodeOtlp } from '../../common/profile/otlp/otlp-encode.ts';
 import { type TestedBuild, titleOfSplit } from '../../scripts/runtime-support.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
-import { isWholeMatrix } from './debian-roots.ts';
+import { isWholeMatrix } from './package-roots.ts';
 import { all, deviation, SHARE, type Split, shareOf, sumOf, Windows } from './known-split.ts';
 
 const TOLERANCE = 0.03;

@@ -1,4 +1,4 @@
-/** Packages of other Debian suites, each suite in a folder that programs run in by chroot. */
+/** Packages of other suites, of Debian and of Ubuntu, each suite in a folder that programs run in by chroot. */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,6 +18,13 @@ export interface Interpreter {
   place(script: string): string;
 }
 
+const UBUNTU_SUITES: ReadonlySet<string> = new Set(['focal', 'jammy', 'noble', 'questing', 'resolute']);
+
+/** Who built the packages of a suite: `Ubuntu noble`. */
+export function originOf(suite: string): string {
+  return `${UBUNTU_SUITES.has(suite) ? 'Ubuntu' : 'Debian'} ${suite}`;
+}
+
 /** Path of the folder; undefined, and a printed reason, where it can't be had. */
 export function fetchPackages(
   folder: string,
@@ -29,7 +36,10 @@ export function fetchPackages(
     return undefined;
   }
   const script = join(import.meta.dirname, 'fetch-packages.sh');
-  const { status, stderr } = spawnSync(script, [folder, suite, ...packages], { encoding: 'utf8' });
+  const distribution = UBUNTU_SUITES.has(suite) ? 'ubuntu' : 'debian';
+  const { status, stderr } = spawnSync(script, [folder, distribution, suite, ...packages], {
+    encoding: 'utf8',
+  });
   if (status === 0) return join(folder, suite);
   console.log(`skipped: ${suite} could not be downloaded: ${stderr.trim().split('\n').at(-1)}`);
   return undefined;
