@@ -1,7 +1,7 @@
 /** Deno of npm's packages, one for each version of V8 that the agent knows without its help: in the whole matrix only. */
 import { spawnSync } from 'node:child_process';
-import { isWholeMatrix } from './package-roots.ts';
 import { fetchProgram, type NodeBinary } from './nodes.ts';
+import { isWholeMatrix } from './package-roots.ts';
 
 const VERSIONS = ['2.5.7', '2.7.14', '2.8.3', '2.9.6'];
 /** The Node whose V8 has the same tiers. */

@@ -10,8 +10,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording, type Stack, share, total } from '../support/recording.ts';
-import { isWholeMatrix, ROOTS } from './package-roots.ts';
 import { fetchProgram } from './nodes.ts';
+import { isWholeMatrix, ROOTS } from './package-roots.ts';
 
 interface Embedder {
   title: string;

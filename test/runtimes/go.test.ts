@@ -14,8 +14,8 @@ import { eachOf } from '../support/each-of.ts';
 import { scratchFolder } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
-import { isWholeMatrix } from './package-roots.ts';
 import { findGos } from './gos.ts';
+import { isWholeMatrix } from './package-roots.ts';
 
 const WHO = `${PROGRAM_LABEL}who`;
 const SHARE = 0.3;

@@ -9,8 +9,8 @@ import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { missingRights } from '../support/fixtures.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
-import { type Interpreter, isWholeMatrix } from './package-roots.ts';
 import { findNodes } from './nodes.ts';
+import { type Interpreter, isWholeMatrix } from './package-roots.ts';
 import { findPythons } from './pythons.ts';
 import { startWitness, type Witness } from './witness.ts';
 

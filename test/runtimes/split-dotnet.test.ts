@@ -1,6 +1,6 @@
 import { eachOf } from '../support/each-of.ts';
-import { isWholeMatrix } from './package-roots.ts';
 import { findDotnets, runAssembly } from './dotnets.ts';
+import { isWholeMatrix } from './package-roots.ts';
 import { itKeepsTheSplit } from './split.ts';
 
 const find = () => findDotnets().slice(0, isWholeMatrix ? undefined : 1);

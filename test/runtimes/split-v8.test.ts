@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe } from 'vitest';
 import { missingRights } from '../support/fixtures.ts';
-import { isWholeMatrix } from './package-roots.ts';
 import { findNodes } from './nodes.ts';
+import { isWholeMatrix } from './package-roots.ts';
 import { itKeepsTheSplit } from './split.ts';
 
 const SCRIPT = join(import.meta.dirname, 'v8/split.cjs');

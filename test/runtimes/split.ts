@@ -9,8 +9,8 @@ import { encodeOtlp } from '../../common/profile/otlp/otlp-encode.ts';
 import { type TestedBuild, titleOfSplit } from '../../scripts/runtime-support.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
-import { isWholeMatrix } from './package-roots.ts';
 import { all, deviation, SHARE, type Split, shareOf, sumOf, Windows } from './known-split.ts';
+import { isWholeMatrix } from './package-roots.ts';
 
 const TOLERANCE = 0.03;
 const WINDOWS = isWholeMatrix ? 6 : 1;

@@ -4,10 +4,10 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KnownFrameType } from '../../../common/profile/model/frame-types.ts';
 import { BEAM_PROCESS_NAME } from '../../../common/profile/model/sample-attributes.ts';
-import { fetchPackages, inRoot, ROOTS } from '../package-roots.ts';
 import { findDotnets, runAssembly } from '../dotnets.ts';
 import { debianElixir, debianErlang, type Erlang, runModule, runScript } from '../erlangs.ts';
 import { findGos } from '../gos.ts';
+import { fetchPackages, inRoot, ROOTS } from '../package-roots.ts';
 
 export interface Command {
   command: readonly [string, ...string[]];
