@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { allCommands } from './commands/all-commands.ts';
+import { noCommand } from './program/no-command.ts';
 import { argumentsOf, newProgram, runProgram } from './program/program.ts';
 
 const program = newProgram();
@@ -9,6 +10,6 @@ const commands = allCommands(program, part);
 const wanted = Object.hasOwn(commands, command) ? [command] : Object.keys(commands);
 const isNone = !Object.hasOwn(commands, command) && !/^(-.*|help)?$/s.test(command);
 await runProgram(program, async () => {
-  if (isNone) throw new Error(`"${command}" is not a command: everyframe --help lists them`);
+  if (isNone) throw noCommand(command, Object.keys(commands));
   for (const name of wanted) await commands[name]!();
 });

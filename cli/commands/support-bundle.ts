@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { gzipSync } from 'node:zlib';
 import type { Command } from 'commander';
@@ -7,6 +6,7 @@ import { layerCollectorSettings } from '../../collector/settings/options.ts';
 import { settingName } from '../../common/base/setting.ts';
 import { type ConfigFile, FILE_SETTINGS } from '../config/config-file.ts';
 import { addConfigFlag, findConfig } from '../config/find-config.ts';
+import { checkOutputFile, STDOUT, writeOutput } from '../output/output-file.ts';
 import { addExamples } from '../program/examples.ts';
 import {
   type BundlePart,
@@ -22,6 +22,14 @@ import { tarOf } from '../support/tar.ts';
 import { printSettings } from './config.ts';
 import { formatJson, type Probe, runChecks } from './doctor.ts';
 
+const OWNER_ONLY = 0o600;
+
+interface BundleFlags {
+  output?: string;
+  config?: string;
+  force?: boolean;
+}
+
 export function registerSupportBundle(program: Command, probes: readonly Probe[] = []): void {
   const command = program
     .command('support-bundle')
@@ -29,14 +37,13 @@ export function registerSupportBundle(program: Command, probes: readonly Probe[]
       'gather what helps to find a fault, in an archive: versions, settings without secrets, what doctor says, counters, logs of the services, facts of the kernel',
     )
     .option('-o, --output <FILE>', 'where (default: everyframe-support-HOST-TIME.tar.gz)')
-    .action(async ({ output, config }: { output?: string; config?: string }) => {
+    .option('--force', 'overwrite the output if it exists')
+    .action(async ({ output, config, force }: BundleFlags) => {
       const path = output ?? defaultName();
+      checkOutputFile(path, { force });
       const archive = await makeBundle(config, process.env, probes);
-      if (path === '-') {
-        process.stdout.write(archive);
-        return;
-      }
-      writeFileSync(path, archive, { mode: 0o600 });
+      await writeOutput(path, archive, { force, mode: OWNER_ONLY });
+      if (path === STDOUT) return;
       process.stdout.write(
         `${path}: ${Math.ceil(archive.length / 1024)} KiB. Look through it before you send it.\n`,
       );

@@ -5,9 +5,9 @@ import { IGNORED_FLAGS } from '../../agent/settings/ignored-flags.ts';
 import { AGENT_SETTINGS } from '../../agent/settings/options.ts';
 import { COLLECTOR_SETTINGS } from '../../collector/settings/options.ts';
 import { BadSetting } from '../../common/base/bad-setting.ts';
+import { closestNames } from '../../common/base/closest-names.ts';
 import { type Setting, settingName } from '../../common/base/setting.ts';
 import type { Environment, SettingLayer } from '../../common/base/setting-layers.ts';
-import { closestNames } from '../query/closest-names.ts';
 import { isOtelCollectorConfig, settingsOfOtelCollector } from './otel-collector-config.ts';
 import { type ConfigEntry, type ConfigValue, isMapValue, Mistakes, readYaml } from './yaml-file.ts';
 

@@ -38,6 +38,8 @@ export function isStream(file: string): boolean {
 export interface OutputFlags {
   /** What is there may be replaced. */
   force?: boolean | undefined;
+  /** Permissions of a new file, of which the process's mask is taken. */
+  mode?: number | undefined;
 }
 
 /**
@@ -77,12 +79,12 @@ const cannotWrite = (file: string, error: unknown): Error =>
 export async function writeOutput(
   file: string,
   content: Written,
-  { force }: OutputFlags = {},
+  { force, mode }: OutputFlags = {},
 ): Promise<void> {
   if (file === STDOUT) return toStdout(content);
   try {
     if (isStream(file)) toDescriptor(openSync(file, 'w'), content);
-    else toFile(file, content, force === true);
+    else toFile(file, content, force === true, mode);
   } catch (error) {
     throw error instanceof Kept ? error : cannotWrite(file, error);
   }
@@ -92,10 +94,10 @@ export async function writeOutput(
 class Kept extends Error {}
 
 /** Under another name until it is whole, in the same directory, so that renaming it is one step. */
-function toFile(file: string, content: Written, isForced: boolean): void {
+function toFile(file: string, content: Written, isForced: boolean, mode?: number): void {
   const target = statOf(file) ? realpathSync(file) : file;
   const waiting = join(dirname(target), `.${basename(target)}.${randomUUID().slice(0, 8)}.part`);
-  const fd = openSync(waiting, 'wx');
+  const fd = openSync(waiting, 'wx', mode);
   try {
     toDescriptor(fd, content);
     if (isForced) renameSync(waiting, target);

@@ -1,10 +1,18 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
-import { checkOutput, loadProfiles, saveProfiles } from './profile-files.ts';
+import { checkOutput, loadOneType, loadProfiles, saveProfiles } from './profile-files.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'everyframe-files-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -57,6 +65,18 @@ it('is read from a pipe', async () => {
   writeFileSync(at('many'), many);
   spawnSync('sh', ['-c', 'cat "$0" >"$1" &', at('many'), fifo], { stdio: 'ignore' });
   expect((await loadProfiles(fifo)).profiles[0]!.samples).toMatchObject([{ value: 1000 }]);
+});
+
+it('is read by its content where its name does not tell the format', async () => {
+  await save(at('c.folded'));
+  await save(at('c.pb.gz'));
+  for (const name of ['c.folded', 'c.pb.gz']) {
+    copyFileSync(at(name), at('cpu.out'));
+    expect((await loadOneType(at('cpu.out'))).samples.length, name).toBe(1);
+  }
+  writeFileSync(at('README'), 'of something else');
+  await expect(loadProfiles(at('README'))).rejects.toThrow('--from FORMAT says what it is');
+  await expect(loadProfiles(at('none'))).rejects.toThrow("none can't be read: ENOENT");
 });
 
 describe('an output', () => {

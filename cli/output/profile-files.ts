@@ -13,6 +13,7 @@ import {
   formatByContent,
   holdsAllTypes,
   isGzip,
+  isNamedByFormat,
   ProfileReading,
   READABLE_FORMATS,
   type ReadOptions,
@@ -194,9 +195,9 @@ function checkType(fileName: string, file: ProfileFile, type: string): void {
 
 async function readFile(fileName: string, { from, maxMemory }: ReadFlags): Promise<ProfileFile> {
   const limits = limitsFor(maxMemory);
-  // a wrong name is told before anything is read
-  const reading =
-    fileName === STDIN && from === undefined ? undefined : newReading(fileName, { from, limits });
+  // a wrong format is told before anything is read
+  const isKnown = from !== undefined || (fileName !== STDIN && isNamedByFormat(fileName));
+  const reading = isKnown ? newReading(fileName, { from, limits }) : undefined;
   try {
     return await readAll(unpacked(chunksOf(fileName), fileName), fileName, { from, limits }, reading);
   } catch (error) {
@@ -221,7 +222,7 @@ async function readAll(
   let reading = known;
   let start: Buffer = Buffer.alloc(0);
   const decide = (): ProfileReading => {
-    const chosen = newReading(fileName, { ...options, from: formatByContent(start) });
+    const chosen = newReading(fileName, { ...options, from: formatByContent(start), isGuess: true });
     chosen.push(start);
     return chosen;
   };

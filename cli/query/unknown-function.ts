@@ -1,4 +1,4 @@
-import { closestNames } from './closest-names.ts';
+import { closestNames } from '../../common/base/closest-names.ts';
 import { ask, type Query } from './query-client.ts';
 
 /** Of all functions, as many as an answer may have. */

@@ -113,6 +113,10 @@ export function checkFormat(fileName: string, others: readonly string[] = []): v
 
 type ReadableFormat = Format & Required<Pick<Format, 'read'>>;
 
+/** Whether a file's name says what it is: if not, its content may. */
+export const isNamedByFormat = (fileName: string): boolean =>
+  formatOf(fileName, 'read') !== undefined || PICTURES.test(fileName);
+
 /** @throws Error naming the known formats where neither the name nor `from` is one that can be read */
 export function checkReadable(fileName: string, from?: string): void {
   readableFormat(fileName, from);
@@ -132,20 +136,24 @@ export interface ReadOptions {
   /** One of {@link READABLE_FORMATS}, whatever the file's name says. */
   from?: string | undefined;
   limits?: ReadLimits;
+  /** `from` is what the content looks like, and nobody said it. */
+  isGuess?: boolean;
 }
 
 /** Reads one file whose unpacked bytes are pushed as they come. */
 export class ProfileReading {
   readonly #fileName: string;
   readonly #title: string;
+  readonly #advice: string;
   readonly #budget: ReadBudget;
   readonly #reader: Reader;
 
   /** @throws Error naming the known formats where neither the name nor `from` is one */
-  constructor(fileName: string, { from, limits = DEFAULT_READ_LIMITS }: ReadOptions = {}) {
+  constructor(fileName: string, { from, limits = DEFAULT_READ_LIMITS, isGuess }: ReadOptions = {}) {
     const { read, endings } = readableFormat(fileName, from);
     this.#fileName = fileName;
     this.#title = endings[0]!;
+    this.#advice = isGuess ? '. It was taken for one by its content: --from FORMAT says what it is' : '';
     this.#budget = new ReadBudget(limits);
     this.#reader = read(this.#budget);
   }
@@ -168,7 +176,8 @@ export class ProfileReading {
       return action();
     } catch (error) {
       if (error instanceof ReadLimitError) throw error.of(this.#fileName);
-      throw new Error(`${this.#fileName} is not a ${this.#title} profile: ${(error as Error).message}`);
+      const { message } = error as Error;
+      throw new Error(`${this.#fileName} is not a ${this.#title} profile: ${message}${this.#advice}`);
     }
   }
 }

@@ -28,16 +28,19 @@ function scoreOf(wanted: string, name: string): number {
 /** `countWords` of `Main.countWords` and of `std::countWords(int)`. */
 const lastPart = (name: string): string => /([^.:/]+?)(\(.*\))?$/s.exec(name)?.[1] ?? name;
 
-/** Letters to insert, delete or replace. */
+/** Letters to insert, delete or replace, and neighbours to swap. */
 function distance(a: string, b: string): number {
+  let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
     for (let j = 1; j <= b.length; j++) {
       const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1));
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swapped = isSwapped ? before[j - 2]! + 1 : Number.POSITIVE_INFINITY;
+      next.push(Math.min(replaced, swapped, row[j]! + 1, next[j - 1]! + 1));
     }
-    row = next;
+    [before, row] = [row, next];
   }
   return row[b.length]!;
 }

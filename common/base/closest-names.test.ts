@@ -14,6 +14,7 @@ it.each([
   ['main.countwords', 'Main.countWords'],
   ['compute_prime', 'compute_primes'],
   ['coumpte_primes', 'compute_primes'],
+  ['mian', 'main'],
   ['push_bakc', 'std::vector<int>::push_back(int)'],
 ])('%s may be meant to be %s', (wanted, name) => {
   expect(closestNames(wanted, NAMES)[0]).toBe(name);
