@@ -13,6 +13,7 @@ import type { ReadBudget } from '../model/read-limits.ts';
 import { ROOT } from '../model/stack-tree.ts';
 import type { FrameList } from './frame-list.ts';
 import { readMark, splitThreads, type ThreadGroup } from './thread-groups.ts';
+import { CallTree, newCpuBuilder } from './v8-cpu-profile.ts';
 
 /** A gap of up to half a period is the timer's, not the thread's. */
 const MAX_GAP_PERIODS = 0.5;
@@ -149,16 +150,62 @@ interface Row {
   begun: { start: number; location: number }[];
 }
 
-/** @throws Error where the file contradicts its format */
+/**
+ * Of a trace with samples of V8's profiler these: its other events are the same time again.
+ *
+ * @throws Error where the file contradicts its format
+ */
 export function readChromeTrace(value: unknown, budget?: ReadBudget): Profile {
+  const events = list(Array.isArray(value) ? value : object(value)['traceEvents']).map(object);
+  return events.some(isChunk) ? readChunks(events, budget) : readEvents(value, events, budget);
+}
+
+const isChunk = ({ ph, name }: Json): boolean => ph === 'P' && name === 'ProfileChunk';
+
+interface SampledV8 {
+  tree: CallTree;
+  owner: Owner;
+  samples: unknown[];
+  timeDeltas: unknown[];
+}
+
+/** The chunks of one V8 belong to the thread whose profile began with their ID. */
+function readChunks(events: readonly Json[], budget?: ReadBudget): Profile {
+  const builder = newCpuBuilder(budget);
+  const rows = new Map<string, Row>();
+  const begun = new Map<string, Owner>();
+  const sampled = new Map<string, SampledV8>();
+  const keyOf = ({ pid, id }: Json): string => `${pid}/${id}`;
+  const named = events.filter(({ ph }) => ph === 'M' || ph === 'P');
+  for (const event of named) readEvent(builder, rows, event);
+  const threadOf = ({ pid, tid }: Json): Owner => ownerOf(rows.get(`${pid}/${tid}`)!);
+  for (const event of named) if (event['name'] === 'Profile') begun.set(keyOf(event), threadOf(event));
+  for (const chunk of named.filter(isChunk).sort((a, b) => Number(a['ts']) - Number(b['ts']))) {
+    const key = keyOf(chunk);
+    const one = sampled.get(key) ?? {
+      ...{ tree: new CallTree(builder), owner: begun.get(key) ?? threadOf(chunk) },
+      ...{ samples: [], timeDeltas: [] },
+    };
+    sampled.set(key, one);
+    const { cpuProfile, timeDeltas } = object(object(chunk['args'])['data']);
+    const { nodes, samples } = object(cpuProfile);
+    for (const node of list(nodes).map(object)) one.tree.add(node['id'], node['callFrame'], node['parent']);
+    for (const sample of list(samples)) one.samples.push(sample);
+    for (const delta of list(timeDeltas)) one.timeDeltas.push(delta);
+  }
+  for (const { tree, owner, samples, timeDeltas } of sampled.values())
+    tree.addSamples(owner, samples, timeDeltas);
+  return builder.profile;
+}
+
+function readEvents(value: unknown, events: readonly Json[], budget?: ReadBudget): Profile {
   const builder = new ProfileBuilder(budget);
   const isOwn = readOwnHeader(builder.profile, object(object(value)['otherData'])['everyframe']);
   if (!isOwn) {
     builder.profile.type = { ...cpuType(1n), sampleType: { type: 'wall', unit: 'nanoseconds' } };
   }
   const rows = new Map<string, Row>();
-  for (const entry of list(Array.isArray(value) ? value : object(value)['traceEvents']))
-    readEvent(builder, rows, object(entry));
+  for (const event of events) readEvent(builder, rows, event);
   for (const row of rows.values()) addRow(builder, row);
   return builder.profile;
 }
@@ -206,6 +253,11 @@ function readLocation(builder: ProfileBuilder, event: Json): number {
   });
 }
 
+function ownerOf(row: Row): Owner {
+  const { process, pid, tid, thread } = row.own ?? row;
+  return { process: process || thread || `pid ${row.pid}`, pid, tid, thread };
+}
+
 /** Time that no inner event takes belongs to the stack of those that are open. */
 function addRow(builder: ProfileBuilder, row: Row): void {
   // an outer event begins no later and ends no earlier; sort() keeps the file's order among equals
@@ -215,8 +267,7 @@ function addRow(builder: ProfileBuilder, row: Row): void {
   const events = (isBegun ? row.events.toReversed() : row.events).sort(
     (a, b) => a.start - b.start || b.end - a.end,
   );
-  const { process, pid, tid, thread } = row.own ?? row;
-  const owner = { process: process || thread || `pid ${row.pid}`, pid, tid, thread };
+  const owner = ownerOf(row);
   const { scale } = measureOf(builder.profile.type);
   const open: { end: number; node: number }[] = [];
   let since = 0;

@@ -19,6 +19,7 @@ import { readPprof, writePprof } from './pprof.ts';
 import { PprofScan } from './pprof-scan.ts';
 import { isSpeedscope, readSpeedscope, writeSpeedscope } from './speedscope.ts';
 import { TextLines } from './text-lines.ts';
+import { isCpuProfile, readCpuProfile } from './v8-cpu-profile.ts';
 
 /** What a writer makes: all of it, or parts that together may be longer than a string can be. */
 export type Written = Uint8Array | Iterable<string>;
@@ -67,6 +68,7 @@ const FORMATS: readonly Format[] = [
   { name: 'chrome', endings: ['.trace.json'], read: jsonReader, write: single(writeChromeTrace) },
   { name: 'text', endings: ['.txt'], read: textReader, write: single((profile) => formatTree(profile)) },
   { name: 'perf-script', endings: ['.perf', '.script'], read: perfReader },
+  { name: 'cpuprofile', endings: ['.cpuprofile'], read: jsonReader },
   { name: 'json', endings: ['.json'], read: jsonReader },
 ];
 
@@ -375,6 +377,7 @@ const JSON_FORMATS = [
   { is: isSpeedscope, read: readSpeedscope },
   { is: isFirefox, read: (value: unknown, budget: ReadBudget) => [readFirefox(value, budget)] },
   { is: isChromeTrace, read: (value: unknown, budget: ReadBudget) => [readChromeTrace(value, budget)] },
+  { is: isCpuProfile, read: (value: unknown, budget: ReadBudget) => [readCpuProfile(value, budget)] },
 ] as const;
 
 function jsonReader(budget: ReadBudget): Reader {
@@ -390,7 +393,7 @@ function readJson(bytes: Uint8Array, budget: ReadBudget): ProfileFile {
   if (isOtlpJson(value)) return ofRequest(readOtlpJson(value));
   const format = JSON_FORMATS.find(({ is }) => is(value));
   if (!format)
-    throw new Error("it is none of OTLP's, speedscope's, the Firefox Profiler's and Chrome's JSON");
+    throw new Error("it is none of OTLP's, speedscope's, the Firefox Profiler's, Chrome's and V8's JSON");
   return { ...setOf(mergeProfiles(format.read(value, budget))), problems: NO_PROBLEMS };
 }
 

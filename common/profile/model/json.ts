@@ -61,13 +61,19 @@ export const toBytes = (value: unknown): Uint8Array => new TextEncoder().encode(
 /** V8 has no longer strings. */
 const MAX_TEXT = 2 ** 29 - 24;
 
+/** A list may lack its last bracket: programs that write Chrome's events until they end leave it out. */
+function withItsEnd(text: string): string {
+  const body = text.trimEnd();
+  return /^\s*\[/.test(text) && !body.endsWith(']') ? `${body.replace(/,$/, '')}]` : text;
+}
+
 /** @throws Error for what is not a JSON object or array */
 export function parseJson(bytes: Uint8Array): unknown {
   if (bytes.length > MAX_TEXT)
     throw new Error(
       `it has ${bytes.length} bytes, and JSON is read up to ${MAX_TEXT}: use a .pb.gz of the same profile`,
     );
-  const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
+  const value: unknown = JSON.parse(withItsEnd(new TextDecoder().decode(bytes)));
   if (typeof value !== 'object' || value === null) throw new Error('it does not hold a JSON object');
   return value;
 }
