@@ -1,6 +1,6 @@
 #!/bin/sh
-# fetch-kernel.sh SUITE [ARCH]: prints the path of the cloud kernel of that Debian suite and architecture (amd64, arm64),
-# downloaded once into a cache.
+# fetch-kernel.sh SUITE [ARCH]: prints the path of the kernel for virtual machines of that suite and architecture (amd64, arm64):
+# Debian's cloud kernel, Ubuntu's generic one; downloaded once into a cache.
 set -eu
 suite=$1
 arch=${2:-amd64}
@@ -13,7 +13,11 @@ if [ ! -s "$kernel" ]; then
 	trap 'rm -rf "$work"' EXIT
 	cd "$work"
 	. "$here/private-apt.sh"
-	release=$(apt-cache depends "linux-image-cloud-$arch" | sed -n 's/.*Depends: linux-image-\([0-9]\)/\1/p')
+	case $mirror in
+	*/ubuntu) newest=linux-image-virtual ;;
+	*) newest=linux-image-cloud-$arch ;;
+	esac
+	release=$(apt-cache depends "$newest" | sed -n 's/.*Depends: linux-image-\([0-9]\)/\1/p')
 	# since 7.0 the image is in linux-binary-…, and below /usr
 	package=$(apt-cache pkgnames "linux-binary-$release")
 	apt-get download -q "${package:-linux-image-$release}" >&2

@@ -26,9 +26,14 @@ import {
   type Image,
 } from './virtual-machine.ts';
 
-/** Debian's suites, oldest kernel first: 5.10, 6.1, 6.12, and whatever sid has today. */
-export const SUITES = ['bullseye', 'bookworm', 'trixie', 'sid'] as const;
+/** Debian's suites and Ubuntu's, oldest kernel first: 5.10, 5.15, 6.1, 6.8, 6.12, 7.0, and whatever sid has today. */
+export const SUITES = ['bullseye', 'jammy', 'bookworm', 'noble', 'trixie', 'resolute', 'sid'] as const;
 export type Suite = (typeof SUITES)[number];
+const UBUNTU_SUITES: readonly Suite[] = ['jammy', 'noble', 'resolute'];
+
+/** Ubuntu's mirror has amd64 only. */
+export const suitesOf = (architecture: Architecture): Suite[] =>
+  SUITES.filter((suite) => architecture === 'amd64' || !UBUNTU_SUITES.includes(suite));
 
 export const TABLE = join(packageRoot(), 'docs/kernels.md');
 const SOURCES = join(packageRoot(), 'test/kernels');
@@ -77,7 +82,7 @@ export function fetchKernel(suite: Suite, architecture: Architecture): string {
   });
   if (fetched.status === 0) return fetched.stdout.trim();
   const reason = fetched.stderr.trim().split('\n').slice(-3).join('; ');
-  throw new Error(`the kernel of Debian's ${suite} can't be fetched: ${reason}`);
+  throw new Error(`the kernel of ${suite} can't be fetched: ${reason}`);
 }
 
 /** The C library's, and where runtimes are unwound theirs; `all`: also musl's and, where Go is installed, its. */

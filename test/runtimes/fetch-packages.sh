@@ -1,26 +1,18 @@
 #!/bin/sh
-# fetch-packages.sh FOLDER debian|ubuntu SUITE PACKAGE…: packages of a suite with what they need, unpacked into
+# fetch-packages.sh FOLDER SUITE PACKAGE…: packages of a suite of Debian's or Ubuntu's with what they need, unpacked into
 # FOLDER/SUITE, to be run by chroot. It has an apt of its own: the machine's packages and sources stay as they are.
 set -eu
 
-folder=$1 distribution=$2 suite=$3
-shift 3
+folder=$1 suite=$2
+shift 2
 root=$folder/$suite
 [ ! -e "$root/.complete" ] || exit 0
 rm -rf "$root"
 mkdir -p "$root/apt/lists/partial" "$root/apt/archives/partial" "$root/apt/etc"
 : >"$root/apt/status"
-if [ "$distribution" = ubuntu ]; then
-	keys=$("$(dirname "$0")/../kernels/fetch-packages.sh" trixie amd64 ubuntu-keyring)
-	source="[signed-by=$keys/usr/share/keyrings/ubuntu-archive-keyring.gpg] http://archive.ubuntu.com/ubuntu"
-	suites="$suite $suite-updates" components='main universe'
-else
-	source='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian'
-	suites=$suite components=main
-	# it has only what sid lacks
-	[ "$suite" != experimental ] || suites="sid experimental"
-fi
-for each in $suites; do echo "deb $source $each $components"; done >"$root/apt/etc/sources.list"
+here=$(cd "$(dirname "$0")/../kernels" && pwd)
+. "$here/suite-source.sh"
+for each in $suites; do echo "deb [signed-by=$keyring] $mirror $each $components"; done >"$root/apt/etc/sources.list"
 private_apt() {
 	apt-get -qq -o Dir::Etc::sourcelist="$root/apt/etc/sources.list" -o Dir::Etc::sourceparts=/dev/null \
 		-o Dir::State::lists="$root/apt/lists" -o Dir::State::status="$root/apt/status" \

@@ -18,6 +18,7 @@ export interface Interpreter {
   place(script: string): string;
 }
 
+/** As in test/kernels/suite-source.sh. */
 const UBUNTU_SUITES: ReadonlySet<string> = new Set(['focal', 'jammy', 'noble', 'questing', 'resolute']);
 
 /** Who built the packages of a suite: `Ubuntu noble`. */
@@ -36,10 +37,7 @@ export function fetchPackages(
     return undefined;
   }
   const script = join(import.meta.dirname, 'fetch-packages.sh');
-  const distribution = UBUNTU_SUITES.has(suite) ? 'ubuntu' : 'debian';
-  const { status, stderr } = spawnSync(script, [folder, distribution, suite, ...packages], {
-    encoding: 'utf8',
-  });
+  const { status, stderr } = spawnSync(script, [folder, suite, ...packages], { encoding: 'utf8' });
   if (status === 0) return join(folder, suite);
   console.log(`skipped: ${suite} could not be downloaded: ${stderr.trim().split('\n').at(-1)}`);
   return undefined;
