@@ -1,5 +1,5 @@
 #!/bin/bash
-# prove-install.sh: what `npm run dist` makes, in bare roots of Debian 12 and 13 (and 11, an older glibc): no Node, npm or
+# prove-install.sh: what `npm run dist` makes, in bare roots of Debian 11, 12 and 13 and of Ubuntu 24.04: no Node, npm or
 # compiler. As root; needs debootstrap. Prints a line for each thing that was tried; ends with 1 at the first that fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -7,7 +7,7 @@ roots=${EVERYFRAME_ROOTS:-/var/tmp/everyframe-roots}
 release=$PWD/build/release
 version=$(node -p 'require("./package.json").version')
 name=everyframe-$version-linux-$(dpkg --print-architecture)
-mirror=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL) $(COMPONENT)' | sed -n 's/ Debian Debian main$//p' | head -n 1)
+here=$PWD/test/kernels # of suite-source.sh
 log=$(mktemp)
 mounted='' started=''
 clean() {
@@ -29,7 +29,10 @@ fresh_root() {
 	[ -e "$base/.whole" ] || {
 		rm -rf "$base"
 		mkdir -p "$roots"
-		debootstrap --variant=minbase "$suite" "$base" "$mirror" >"$log" 2>&1 || fail debootstrap
+		. "$here/suite-source.sh"
+		# Ubuntu's are made alike, also those that this debootstrap does not know
+		case $mirror in */ubuntu) script=gutsy ;; *) script= ;; esac
+		debootstrap --variant=minbase --keyring="$keyring" --components="${components// /,}" "$suite" "$base" "$mirror" $script >"$log" 2>&1 || fail debootstrap
 		touch "$base/.whole"
 	}
 	rm -rf --one-file-system "$root"
@@ -213,7 +216,7 @@ prove_rpm() {
 	drop_root
 }
 
-for suite in ${*:-bullseye bookworm trixie}; do
+for suite in ${*:-bullseye bookworm trixie noble}; do
 	prove_tarball
 	prove_deb
 	prove_rpm
