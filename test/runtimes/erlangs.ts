@@ -1,28 +1,28 @@
 /**
  * The Erlangs to test: the machine's own, and the folders (as /usr/lib/erlang) that EVERYFRAME_ERLANGS names, separated by colons; in
- * the whole matrix also those of Debian's other suites.
+ * the whole matrix also those of Debian's other suites and of Ubuntu's.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { describeInstallation } from './builds.ts';
-import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, ROOTS } from './package-roots.ts';
+import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
 
 export interface Erlang extends Interpreter {
   title: string;
   build: TestedBuild;
 }
 
-const SUITES = ['trixie', 'sid'];
-const ELIXIR_SUITES = ['bookworm', 'trixie', 'sid'];
+const SUITES = ['jammy', 'noble', 'trixie', 'resolute', 'sid'];
+const ELIXIR_SUITES = ['jammy', 'bookworm', 'noble', 'trixie', 'resolute', 'sid'];
 const LIBRARY = '/usr/lib/erlang';
 
 export function findErlangs(): Erlang[] {
   return [
     ...ownErlang(),
     ...builtErlangs(),
-    ...(isWholeMatrix ? SUITES.flatMap((suite) => debianErlang(suite)) : []),
+    ...(isWholeMatrix ? SUITES.flatMap((suite) => packagedErlang(suite)) : []),
   ];
 }
 
@@ -45,7 +45,7 @@ const ELIXIR = '/usr/lib/elixir/lib';
 
 /** Those to test: in the whole matrix only. */
 export function findElixirs(): Erlang[] {
-  return isWholeMatrix ? ELIXIR_SUITES.flatMap((suite) => debianElixir(suite)) : [];
+  return isWholeMatrix ? ELIXIR_SUITES.flatMap((suite) => packagedElixir(suite)) : [];
 }
 
 /** Arguments of a VM with one thread for Elixir that runs a script. */
@@ -55,10 +55,10 @@ export function runScript(elixir: Erlang, script: string): string[] {
 }
 
 /** None, and a printed reason, where it can't be had. */
-export function debianElixir(suite: string): Erlang[] {
+export function packagedElixir(suite: string): Erlang[] {
   const root = fetchPackages(join(ROOTS, 'elixir'), suite, ['elixir']);
   if (!root) return [];
-  const origin = `Debian ${suite}`;
+  const origin = originOf(suite);
   const erlang = describeErlang(origin, join(root, LIBRARY), (program) => inRoot(root, program));
   const app = readFileSync(join(root, ELIXIR, 'elixir/ebin/elixir.app'), 'utf8');
   const elixir = /\{vsn,\s*"([\d.]+)/.exec(app)?.[1] ?? '';
@@ -82,10 +82,10 @@ function builtErlangs(): Erlang[] {
 }
 
 /** Erlang with these packages; none, and a printed reason, where it can't be had. */
-export function debianErlang(suite: string, name = 'erlang', packages = ['erlang-base']): Erlang[] {
+export function packagedErlang(suite: string, name = 'erlang', packages = ['erlang-base']): Erlang[] {
   const root = fetchPackages(join(ROOTS, name), suite, packages);
   return root
-    ? [describeErlang(`Debian ${suite}`, join(root, LIBRARY), (program) => inRoot(root, program))]
+    ? [describeErlang(originOf(suite), join(root, LIBRARY), (program) => inRoot(root, program))]
     : [];
 }
 

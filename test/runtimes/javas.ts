@@ -1,4 +1,4 @@
-/** The JVMs to test: the one that is installed, or all that Debian has. */
+/** The JVMs to test: the one that is installed, or all that Debian has, and Ubuntu's. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -6,7 +6,7 @@ import process from 'node:process';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { hasTool, scratchFolder } from '../support/fixtures.ts';
 import { describeInstallation } from './builds.ts';
-import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, ROOTS } from './package-roots.ts';
+import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
 
 export interface Java extends Interpreter {
   title: string;
@@ -17,7 +17,9 @@ export interface Java extends Interpreter {
 
 const SUITES: readonly { suite: string; versions: readonly number[] }[] = [
   { suite: 'bullseye', versions: [11, 17] },
+  { suite: 'noble', versions: [8, 11, 17, 21, 25] },
   { suite: 'trixie', versions: [21, 25] },
+  { suite: 'resolute', versions: [17, 21, 25] },
   { suite: 'sid', versions: [8, 11, 17, 21, 25, 26, 27, 28] },
 ];
 
@@ -26,7 +28,7 @@ export function findJavas(): Java[] {
     console.log('skipped: javac is not installed, which compiles the programs of the tests of Java');
     return [];
   }
-  return [...installedJava(), ...(isWholeMatrix ? [...ownJavas(), ...debianJavas()] : [])];
+  return [...installedJava(), ...(isWholeMatrix ? [...ownJavas(), ...packagedJavas()] : [])];
 }
 
 /** Folder with the classes of test/runtimes/hotspot, which run on every version. */
@@ -61,14 +63,14 @@ function ownJavas(): Java[] {
     .map((path) => describeJava('another build', { command: [path], place: (file) => file }));
 }
 
-function debianJavas(): Java[] {
+function packagedJavas(): Java[] {
   return SUITES.flatMap(({ suite, versions }) => {
     const packages = versions.map((version) => `openjdk-${version}-jre-headless`);
     const root = fetchPackages(join(ROOTS, 'java'), suite, packages);
     if (!root) return [];
     return versions.map((version) => {
       const home = `/usr/lib/jvm/java-${version}-openjdk-amd64`;
-      return describeJava(`Debian ${suite}`, inRoot(root, `${home}${version === 8 ? '/jre' : ''}/bin/java`));
+      return describeJava(originOf(suite), inRoot(root, `${home}${version === 8 ? '/jre' : ''}/bin/java`));
     });
   });
 }

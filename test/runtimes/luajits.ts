@@ -1,21 +1,21 @@
-/** The LuaJITs to test: the machine's own; in the whole matrix also those of Debian's other suites. */
+/** The LuaJITs to test: the machine's own; in the whole matrix also those of Debian's other suites and of Ubuntu's. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { describeInstallation } from './builds.ts';
-import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, ROOTS } from './package-roots.ts';
+import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
 
 export interface Luajit extends Interpreter {
   title: string;
   build: TestedBuild;
 }
 
-const SUITES = ['bullseye', 'trixie', 'sid'];
+const SUITES = ['bullseye', 'jammy', 'noble', 'trixie', 'resolute', 'sid'];
 const OWN = '/usr/bin/luajit';
 
 export function findLuajits(): Luajit[] {
-  return [...ownLuajit(), ...(isWholeMatrix ? SUITES.flatMap(debianLuajit) : [])];
+  return [...ownLuajit(), ...(isWholeMatrix ? SUITES.flatMap(packagedLuajit) : [])];
 }
 
 function ownLuajit(): Luajit[] {
@@ -25,9 +25,9 @@ function ownLuajit(): Luajit[] {
   return [];
 }
 
-function debianLuajit(suite: string): Luajit[] {
+function packagedLuajit(suite: string): Luajit[] {
   const root = fetchPackages(join(ROOTS, 'luajit'), suite, ['luajit']);
-  return root ? [describeLuajit(`Debian ${suite}`, inRoot(root, OWN))] : [];
+  return root ? [describeLuajit(originOf(suite), inRoot(root, OWN))] : [];
 }
 
 function describeLuajit(origin: string, interpreter: Interpreter): Luajit {

@@ -1,10 +1,10 @@
-/** The Nodes to test: the one that runs this and one more of npm's, or all major versions from 16 on and Debian's. */
+/** The Nodes to test: the one that runs this and one more of npm's, or all major versions from 16 on, Debian's and Ubuntu's. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
-import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, ROOTS } from './package-roots.ts';
+import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
 
 export interface NodeBinary extends Interpreter {
   title: string;
@@ -20,14 +20,14 @@ export interface NodeBinary extends Interpreter {
 const MAJORS = [16, 18, 20, 22, 24, 25, 26];
 const IN_SAMPLE = 24;
 /** Those whose V8 (in a libnode.so that is stripped) is 9.4 or later. */
-const SUITES = ['bookworm', 'trixie', 'sid'];
+const SUITES = ['bookworm', 'noble', 'trixie', 'resolute', 'sid'];
 
 export function findNodes(): NodeBinary[] {
   const running = describeNode('installed', inPlace(process.execPath));
   return [
     running,
     ...(isWholeMatrix ? MAJORS : [IN_SAMPLE]).flatMap(fetchNode),
-    ...(isWholeMatrix ? SUITES.flatMap(debianNode) : []),
+    ...(isWholeMatrix ? SUITES.flatMap(packagedNode) : []),
   ];
 }
 
@@ -68,9 +68,9 @@ export function fetchProgram(wanted: {
   return undefined;
 }
 
-function debianNode(suite: string): NodeBinary[] {
-  const root = fetchPackages(join(ROOTS, 'debian-node'), suite, ['nodejs']);
-  return root ? [describeNode(`Debian ${suite}`, inRoot(root, '/usr/bin/node'))] : [];
+function packagedNode(suite: string): NodeBinary[] {
+  const root = fetchPackages(join(ROOTS, 'node-packages'), suite, ['nodejs']);
+  return root ? [describeNode(originOf(suite), inRoot(root, '/usr/bin/node'))] : [];
 }
 
 function describeNode(origin: string, interpreter: Interpreter): NodeBinary {

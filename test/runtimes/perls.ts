@@ -1,18 +1,18 @@
-/** The Perls to test: the machine's own; in the whole matrix also those of Debian's other suites, as program, as library and
- * for debugging, and one from source. */
+/** The Perls to test: the machine's own; in the whole matrix also those of Debian's other suites and of Ubuntu's, as program, as
+ * library and for debugging, and one from source. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { describeInstallation } from './builds.ts';
-import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, ROOTS } from './package-roots.ts';
+import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
 
 export interface Perl extends Interpreter {
   title: string;
   build: TestedBuild;
 }
 
-const SUITES = ['bullseye', 'trixie', 'sid'];
+const SUITES = ['focal', 'bullseye', 'jammy', 'noble', 'trixie', 'resolute', 'sid'];
 const SOURCE = { version: '5.36.0', variant: 'unthreaded' };
 const OWN = '/usr/bin/perl';
 const inPlace = (path: string): Interpreter => ({ command: [path], place: (script) => script });
@@ -20,7 +20,7 @@ const inPlace = (path: string): Interpreter => ({ command: [path], place: (scrip
 export function findPerls(): Perl[] {
   return [
     ...ownPerl(),
-    ...(isWholeMatrix ? [...SUITES.flatMap(debianPerl), ...debugPerl('sid'), ...buildPerl(SOURCE)] : []),
+    ...(isWholeMatrix ? [...SUITES.flatMap(packagedPerl), ...debugPerl('sid'), ...buildPerl(SOURCE)] : []),
   ];
 }
 
@@ -31,20 +31,20 @@ function ownPerl(): Perl[] {
 }
 
 /** The program has all of Perl in it; another one has it from libperl.so, as mod_perl and PL/Perl do. */
-function debianPerl(suite: string): Perl[] {
+function packagedPerl(suite: string): Perl[] {
   const root = fetchPackages(join(ROOTS, 'perl'), suite, ['perl']);
   if (!root) return [];
   const shared = readdirSync(join(root, 'usr/bin')).filter((name) => /^perl5\.\d+-/.test(name));
   return [
-    describePerl(`Debian ${suite}`, inRoot(root, OWN)),
-    ...shared.map((name) => describePerl(`Debian ${suite}`, inRoot(root, `/usr/bin/${name}`), 'libperl.so')),
+    describePerl(originOf(suite), inRoot(root, OWN)),
+    ...shared.map((name) => describePerl(originOf(suite), inRoot(root, `/usr/bin/${name}`), 'libperl.so')),
   ];
 }
 
 /** With all that looks for errors in Perl itself. */
 function debugPerl(suite: string): Perl[] {
   const root = fetchPackages(join(ROOTS, 'perl-debug'), suite, ['perl', 'perl-debug']);
-  return root ? [describePerl(`Debian ${suite}`, inRoot(root, '/usr/bin/debugperl'), 'debugging')] : [];
+  return root ? [describePerl(originOf(suite), inRoot(root, '/usr/bin/debugperl'), 'debugging')] : [];
 }
 
 function buildPerl({ version, variant }: typeof SOURCE): Perl[] {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { describeInstallation } from './builds.ts';
-import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, ROOTS } from './package-roots.ts';
+import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
 
 export interface Python extends Interpreter {
   title: string;
@@ -16,7 +16,11 @@ export interface Python extends Interpreter {
 
 const SUITES: readonly { suite: string; packages: string[]; inSample: boolean }[] = [
   { suite: 'bullseye', packages: ['python3.9'], inSample: false },
+  { suite: 'focal', packages: ['python3.8'], inSample: false },
+  { suite: 'jammy', packages: ['python3.10'], inSample: false },
+  { suite: 'noble', packages: ['python3.12'], inSample: false },
   { suite: 'trixie', packages: ['python3.13'], inSample: true },
+  { suite: 'resolute', packages: ['python3.14'], inSample: false },
   { suite: 'sid', packages: ['python3.13', 'python3.14', 'python3.15'], inSample: false },
 ];
 
@@ -32,7 +36,7 @@ const FROM_SOURCE = 'built from source';
 export function findPythons(): Python[] {
   return [
     ...systemPython(),
-    ...debianPythons(),
+    ...packagedPythons(),
     ...(isWholeMatrix ? [...SOURCES.flatMap(buildPython), ...ownBuilds()] : []),
   ];
 }
@@ -46,10 +50,10 @@ function systemPython(): Python[] {
 
 const inPlace = (path: string): Interpreter => ({ command: [path], place: (script) => script });
 
-function debianPythons(): Python[] {
+function packagedPythons(): Python[] {
   return SUITES.filter(({ inSample }) => isWholeMatrix || inSample).flatMap(({ suite, packages }) => {
     const root = fetchPackages(ROOTS, suite, packages);
-    return root ? packages.map((name) => describePython(`Debian ${suite}`, inRoot(root, name))) : [];
+    return root ? packages.map((name) => describePython(originOf(suite), inRoot(root, name))) : [];
   });
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { KnownFrameType } from '../../../common/profile/model/frame-types.ts';
 import { BEAM_PROCESS_NAME } from '../../../common/profile/model/sample-attributes.ts';
 import { findDotnets, runAssembly } from '../dotnets.ts';
-import { debianElixir, debianErlang, type Erlang, runModule, runScript } from '../erlangs.ts';
+import { type Erlang, packagedElixir, packagedErlang, runModule, runScript } from '../erlangs.ts';
 import { findGos } from '../gos.ts';
 import { fetchPackages, inRoot, ROOTS } from '../package-roots.ts';
 
@@ -273,7 +273,7 @@ export const APPS: readonly App[] = [
       ['shop:init/2', /orders|reply/],
     ],
     outer: ['cowboy_handler:execute/2', 'cowboy_stream_h:request_process/3', 'proc_lib:init_p_do_apply/3'],
-    prepare: () => beam(debianErlang('sid', 'cowboy', ['erlang-cowboy']), runModule, 'cowboy/shop.erl'),
+    prepare: () => beam(packagedErlang('sid', 'cowboy', ['erlang-cowboy']), runModule, 'cowboy/shop.erl'),
   },
   {
     ...{ name: 'elixir', title: 'Elixir behind inets', source: 'shop.exs', frameType: 'beam' },
@@ -286,6 +286,6 @@ export const APPS: readonly App[] = [
     outer: ['gen_server:try_handle_call/4', 'gen_server:handle_msg/6', 'proc_lib:init_p_do_apply/3'],
     attribute: [BEAM_PROCESS_NAME, 'Elixir.Shop.Prices'],
     pictureFrom: 'gen_server:handle_msg/6',
-    prepare: () => beam(debianElixir('bookworm'), runScript, 'elixir/shop.exs'),
+    prepare: () => beam(packagedElixir('bookworm'), runScript, 'elixir/shop.exs'),
   },
 ];
