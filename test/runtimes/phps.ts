@@ -1,13 +1,13 @@
 /**
- * The PHPs to test: the machine's own, those of EVERYFRAME_PHPS, in the whole matrix also those of all of Debian's suites and builds
- * with threads from source; each with and without its JIT.
+ * The PHPs to test: the machine's own, those of EVERYFRAME_PHPS, in the whole matrix also those of Debian's and Ubuntu's suites and
+ * builds with threads from source; each with and without its JIT.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { describeInstallation } from './builds.ts';
-import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, ROOTS } from './package-roots.ts';
+import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
 
 export interface Php extends Interpreter {
   title: string;
@@ -23,9 +23,15 @@ export interface Php extends Interpreter {
 
 const SUITES: readonly { suite: string; version: string }[] = [
   { suite: 'bullseye', version: '7.4' },
+  { suite: 'jammy', version: '8.1' },
+  { suite: 'noble', version: '8.3' },
   { suite: 'trixie', version: '8.4' },
   { suite: 'sid', version: '8.4' },
+  { suite: 'resolute', version: '8.5' },
+  { suite: 'experimental', version: '8.6' },
 ];
+/** From 8.5 on opcache is part of PHP. */
+const hasOpcacheInside = (number: number): boolean => number >= 805;
 /** With threads, which no package has. */
 const SOURCES = ['7.4.33', '8.2.32'];
 const OWN = '/usr/bin/php';
@@ -35,7 +41,7 @@ export function findPhps(): Php[] {
   return [
     ...ownPhp(),
     ...builtPhps(),
-    ...(isWholeMatrix ? [...SUITES.flatMap(debianPhp), ...SOURCES.flatMap(buildPhp)] : []),
+    ...(isWholeMatrix ? [...SUITES.flatMap(packagedPhp), ...SOURCES.flatMap(buildPhp)] : []),
   ];
 }
 
@@ -64,9 +70,15 @@ function buildPhp(version: string): Php[] {
   return [];
 }
 
-function debianPhp({ suite, version }: (typeof SUITES)[number]): Php[] {
-  const root = fetchPackages(join(ROOTS, 'php'), suite, [`php${version}-cli`, `php${version}-opcache`]);
-  return root ? describePhp(`Debian ${suite}`, inRoot(root, `/usr/bin/php${version}`)) : [];
+function packagedPhp({ suite, version }: (typeof SUITES)[number]): Php[] {
+  const modules = hasOpcacheInside(numberOf(version)) ? [] : [`php${version}-opcache`];
+  const root = fetchPackages(join(ROOTS, 'php'), suite, [`php${version}-cli`, ...modules]);
+  return root ? describePhp(originOf(suite), inRoot(root, `/usr/bin/php${version}`)) : [];
+}
+
+function numberOf(version: string): number {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major * 100 + minor;
 }
 
 /** Without its settings, which differ by machine. */
@@ -75,29 +87,27 @@ function describePhp(origin: string, { command, place }: Interpreter, prefix?: s
   const printed = (name: string): string =>
     spawnSync(program, [...args, '-n', '-r', `echo ${name};`], { encoding: 'utf8' }).stdout;
   const version = printed('PHP_VERSION');
-  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const number = numberOf(version);
   const hasThreads = printed('PHP_ZTS') === '1';
-  const withJit = [
-    '-d',
-    `zend_extension=${printed('PHP_EXTENSION_DIR')}/opcache.so`,
-    '-d',
-    'opcache.enable_cli=1',
-  ];
-  const modes = major >= 8 ? (['', 'tracing', 'function'] as const) : ([''] as const);
+  const opcache = hasOpcacheInside(number)
+    ? []
+    : ['-d', `zend_extension=${printed('PHP_EXTENSION_DIR')}/opcache.so`];
+  const withJit = [...opcache, '-d', 'opcache.enable_cli=1', '-d', 'opcache.jit_buffer_size=16M'];
+  const modes = number >= 800 ? (['', 'tracing', 'function'] as const) : ([''] as const);
   return modes.map((jit) => {
     const variant = `${hasThreads ? ', ZTS' : ''}${jit && `, ${jit} JIT`}`;
-    const settings = jit ? [...withJit, '-d', 'opcache.jit_buffer_size=16M', '-d', `opcache.jit=${jit}`] : [];
+    const settings = jit ? [...withJit, '-d', `opcache.jit=${jit}`] : [];
     return {
       command: [program, ...args, '-n', ...settings] as Interpreter['command'],
       place,
       title: `PHP ${version} (${origin})${variant}`,
-      number: major * 100 + minor,
+      number,
       jit,
       hasThreads,
       prefix,
       build: {
         runtime: 'php',
-        series: `PHP ${major}.${minor}${variant}`,
+        series: `PHP ${version.split('.').slice(0, 2).join('.')}${variant}`,
         origin,
         version,
         runtimeVersion: version,

@@ -1,6 +1,7 @@
 /**
  * Where PHP keeps what a frame needs: Zend/zend_compile.h and Zend/zend_globals.h of each version. Offsets in bytes; read
- * from the headers of 7.4, 8.2 and 8.4 by a compiler, of the others from their sources.
+ * from the headers of 7.4, 8.2 and 8.4 by a compiler, of the others from their sources; those of 8.1, 8.3, 8.5 and 8.6 were seen
+ * to hold in live processes.
  */
 export interface PhpLayout {
   /** executor_globals.current_execute_data. */
@@ -33,8 +34,9 @@ const LAYOUTS: Readonly<Record<number, PhpLayout>> = {
   803: { currentFrame: 488, functionFile: 144, ...GENERATOR },
   804: { currentFrame: 488, functionFile: 168, ...GENERATOR },
   805: { currentFrame: 512, functionFile: 168, ...GENERATOR },
+  806: { currentFrame: 512, functionFile: 168, ...GENERATOR },
 };
-const NEWEST = 805;
+const NEWEST = 806;
 
 /** That of the newest version whose layout is known, for later ones: what is read is checked. Undefined where it is too old. */
 export const layoutOf = (major: number, minor: number): PhpLayout | undefined => {
