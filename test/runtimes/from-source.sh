@@ -1,5 +1,7 @@
-# Sourced by scripts that build a runtime from the source that Debian's mirror has.
+# Sourced by scripts that build a runtime from the source that Debian's or Ubuntu's mirror has.
 set -eu
+
+UBUNTU=http://archive.ubuntu.com/ubuntu/pool
 
 # begin PREFIX: ends the script where it was built already; $work is a folder to build in
 begin() {
@@ -9,9 +11,9 @@ begin() {
 	mkdir -p "$work"
 }
 
-# fetch PATH SHA256: of Debian's pool, unpacked; a release that is in no suite any more stays there for a while
+# fetch PATH SHA256 [POOL]: of Debian's pool, unpacked; a release that is in no suite any more stays there for a while
 fetch() {
-	/usr/lib/apt/apt-helper -qq -o APT::Sandbox::User=root download-file "http://deb.debian.org/debian/pool/main/$1" \
+	/usr/lib/apt/apt-helper -qq -o APT::Sandbox::User=root download-file "${3:-http://deb.debian.org/debian/pool}/main/$1" \
 		"$work/${1##*/}" "SHA256:$2" >&2
 	tar -C "$work" -xf "$work/${1##*/}"
 }

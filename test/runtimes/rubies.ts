@@ -1,10 +1,13 @@
-/** The Rubies to test: the machine's own, or those of all of Debian's suites; where there is a JIT, with it, too. */
+/**
+ * The Rubies to test: the machine's own, in the whole matrix also those of Debian's and Ubuntu's suites, and builds with YJIT from
+ * source; where there is a JIT, with it, too.
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { describeInstallation } from './builds.ts';
-import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, ROOTS } from './package-roots.ts';
+import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
 
 export interface Ruby extends Interpreter {
   title: string;
@@ -16,25 +19,45 @@ export interface Ruby extends Interpreter {
 
 const SUITES: readonly { suite: string; version: string }[] = [
   { suite: 'bullseye', version: '2.7' },
+  { suite: 'jammy', version: '3.0' },
+  { suite: 'noble', version: '3.2' },
   { suite: 'trixie', version: '3.3' },
   { suite: 'sid', version: '3.3' },
+  { suite: 'experimental', version: '3.4' },
 ];
+/** With YJIT, which packages lack from 3.2 on. */
+const SOURCES = ['3.3.8'];
 const OWN = '/usr/bin/ruby';
+const inPlace = (program: string): Interpreter => ({ command: [program], place: (script) => script });
 
 export function findRubies(): Ruby[] {
-  return [...ownRuby(), ...(isWholeMatrix ? SUITES.flatMap(debianRuby) : [])];
+  return [
+    ...ownRuby(),
+    ...(isWholeMatrix ? [...SUITES.flatMap(packagedRuby), ...SOURCES.flatMap(buildRuby)] : []),
+  ];
 }
 
 function ownRuby(): Ruby[] {
-  if (existsSync(OWN))
-    return describeRuby(describeInstallation(), { command: [OWN], place: (script) => script });
+  if (existsSync(OWN)) return describeRuby(describeInstallation(), inPlace(OWN));
   console.log(`skipped: ${OWN} is not installed`);
   return [];
 }
 
-function debianRuby({ suite, version }: (typeof SUITES)[number]): Ruby[] {
+function packagedRuby({ suite, version }: (typeof SUITES)[number]): Ruby[] {
   const root = fetchPackages(join(ROOTS, 'ruby'), suite, [`ruby${version}`]);
-  return root ? describeRuby(`Debian ${suite}`, inRoot(root, `/usr/bin/ruby${version}`)) : [];
+  return root ? describeRuby(originOf(suite), inRoot(root, `/usr/bin/ruby${version}`)) : [];
+}
+
+function buildRuby(version: string): Ruby[] {
+  const folder = join(ROOTS, 'ruby-yjit');
+  const script = join(import.meta.dirname, 'build-ruby.sh');
+  const { status, stderr } = spawnSync(script, [folder, version], { encoding: 'utf8' });
+  if (status === 0)
+    return describeRuby('from source', inPlace(join(folder, version, 'bin/ruby'))).filter(
+      ({ hasJit }) => hasJit,
+    );
+  console.log(`skipped: Ruby ${version} with YJIT could not be built: ${stderr.trim().split('\n').at(-1)}`);
+  return [];
 }
 
 const JIT = ['--yjit', '--yjit-call-threshold=2'];

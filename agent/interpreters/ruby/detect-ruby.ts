@@ -16,9 +16,11 @@ import { UnsupportedRuntime } from '../contract.ts';
 import { layoutOf, type RubyLayout } from './layout.ts';
 import {
   type Code,
+  type CollectorPlace,
   type ContextAccess,
   firstCompared,
   firstThreadLocal,
+  readsCollector,
   sizeOf,
   targetsOf,
 } from './machine-code.ts';
@@ -31,6 +33,8 @@ export interface RubyBinary {
   loop: CodeRange;
   core: CodeRange | undefined;
   access: ContextAccess;
+  /** Undefined: when the collector runs is not known. */
+  collector: CollectorPlace | undefined;
   /** global_symbols; undefined: functions that are written in C have no names. */
   symbols: number | undefined;
   /** Difference between virtual address and file offset of the code. */
@@ -45,6 +49,7 @@ const WANTED = [
   'rb_iseq_eval',
   'rb_iseq_eval_main',
   'rb_id2str',
+  'rb_during_gc',
   'ruby_current_execution_context_ptr',
   'ruby_global_symbols',
 ] as const;
@@ -63,8 +68,8 @@ export function detectRuby(elf: ElfFile): RubyBinary | undefined {
   if (!named || !main) return undefined;
   const version = readVersion(elf, named.address);
   if (!version) return undefined;
-  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
-  const layout = layoutOf(major, minor, patch);
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const layout = layoutOf(major, minor);
   if (!layout) throw new UnsupportedRuntime(`Ruby ${version}: 2.7 is the oldest`);
   if (elf.machine !== 'x86_64') throw new UnsupportedRuntime(`Ruby ${version}: only on amd64`);
   const finder = new Finder(elf, symbols);
@@ -80,6 +85,7 @@ export function detectRuby(elf: ElfFile): RubyBinary | undefined {
     loop,
     core: finder.core(loop),
     access,
+    collector: layout.hasMachine ? finder.collector() : undefined,
     symbols: finder.symbols(),
     textBias: textBiasAt(elf, loop.start) ?? 0,
     isMusl: usesMusl(elf),
@@ -127,6 +133,10 @@ class Finder {
     const global = this.#symbols.get('ruby_current_execution_context_ptr');
     if (global) return { kind: 'global', address: global.address };
     return firstThreadLocal(this.#code('rb_iseq_eval_main'));
+  }
+
+  collector(): CollectorPlace | undefined {
+    return readsCollector(this.#code('rb_during_gc'));
   }
 
   /** global_symbols begins with the last ID, which rb_id2str, or what it jumps to, compares an ID with. */

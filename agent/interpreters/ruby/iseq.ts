@@ -1,6 +1,14 @@
 /** Instruction sequences: what a method, a block or a file is called, and the line of an instruction in it (iseq.c, succinct table). */
 import type { NameFailure } from '../contract.ts';
-import { BODY, BODY_BYTES, ISEQ_BODY, type RubyLayout, TYPE_METHOD } from './layout.ts';
+import {
+  BODY,
+  BODY_BYTES,
+  ISEQ_BODY,
+  parentIseq,
+  type RubyLayout,
+  TYPE_EVAL,
+  TYPE_METHOD,
+} from './layout.ts';
 import { type RubyObjects, wordAt } from './objects.ts';
 
 export interface Iseq {
@@ -19,6 +27,8 @@ const IMEMO_ISEQ = 7;
 const MAX_NAME = 512;
 const MAX_FILE = 4096;
 const MAX_LINES = 1 << 24;
+/** In one another. */
+const MAX_EVALS = 8;
 /** The table of positions: 54 of them in six words, 9 of 7 bits each; then blocks of 512. */
 const FIRST = 54;
 const BLOCK_BYTES = 80;
@@ -35,8 +45,9 @@ export function readIseq(
   const body = objects.view(at, BODY_BYTES);
   if (!body) return 'unreadable';
   if (!objects.isImemo(address, IMEMO_ISEQ) || !isSame(body, at)) return 'replaced';
-  const label = objects.string(wordAt(body, BODY.label), MAX_NAME);
-  const baseLabel = objects.string(wordAt(body, BODY.baseLabel), MAX_NAME);
+  const named = bodyWithName(objects, layout, body);
+  const label = objects.string(wordAt(named, BODY.label), MAX_NAME);
+  const baseLabel = objects.string(wordAt(named, BODY.baseLabel), MAX_NAME);
   const file = fileOf(objects, wordAt(body, BODY.file));
   if (label === undefined || baseLabel === undefined || file === undefined) return 'malformed';
   const first = body.getUint32(BODY.firstLine, true);
@@ -50,6 +61,17 @@ export function readIseq(
     firstLine: layout.hasPlainFirstLine ? first : first >>> 1,
     isOfMethod: objects.half(local + BODY.type) === TYPE_METHOD,
   };
+}
+
+/** Code that `eval` was given is called as what is around it; by itself it is `<compiled>` from 3.4 on. */
+function bodyWithName(objects: RubyObjects, layout: RubyLayout, body: DataView): DataView {
+  let named = body;
+  for (let i = 0; i < MAX_EVALS && named.getUint32(BODY.type, true) === TYPE_EVAL; i++) {
+    const around = objects.view(objects.word(wordAt(named, parentIseq(layout)) + ISEQ_BODY), BODY_BYTES);
+    if (!around) break;
+    named = around;
+  }
+  return named;
 }
 
 /** A path, or a path and where it leads to in the end, which `eval` has none of. */

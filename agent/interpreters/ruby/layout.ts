@@ -1,16 +1,14 @@
 /**
  * Where Ruby keeps what a frame needs: vm_core.h, iseq.h, method.h, gc.c and internal/class.h of each version. Offsets in bytes.
- * Those of 2.7, 3.1 and 3.3 were read out of live processes, the others are from the sources; patch releases have moved some.
+ * Those of 2.7 to 3.4 were seen to hold in live processes, the others are from the sources.
  */
 export interface RubyLayout {
   /** rb_control_frame_t. */
   frameBytes: number;
   /** rb_thread_t: the number of its thread; 0 where the execution context is thread-local. */
   threadId: number;
-  /** rb_vm_t: the object space; 0: not known. */
-  collector: number;
-  /** rb_objspace_t: its flags. */
-  collectorFlags: number;
+  /** rb_execution_context_t leads to rb_thread_t, and that to rb_vm_t, from where BPF looks for them: the way to the collector. */
+  hasMachine: boolean;
   /** rb_iseq_constant_body. */
   lines: number;
   lineCount: number;
@@ -35,8 +33,12 @@ export const BODY_BYTES = 192;
 export const ENTRY = { class: 8, definition: 16, owner: 32 } as const;
 /** rb_method_definition_t. */
 export const DEFINITION_ID = 32;
-/** iseq.h: ISEQ_TYPE_METHOD. */
+/** iseq.h: ISEQ_TYPE_METHOD, ISEQ_TYPE_EVAL. */
 export const TYPE_METHOD = 1;
+export const TYPE_EVAL = 6;
+
+/** rb_iseq_constant_body.parent_iseq. */
+export const parentIseq = ({ localIseq }: RubyLayout): number => localIseq - 8;
 
 const BEFORE_3_2 = { lines: 120, lineCount: 136, lineIndex: 144, localIseq: 176 };
 const SINCE_3_2 = { lines: 112, lineCount: 128, lineIndex: 136, localIseq: 168 };
@@ -52,36 +54,22 @@ const OLD = {
   ...BEFORE_3_2,
   frameBytes: 56,
   threadId: 0,
-  collector: 0,
-  collectorFlags: 0,
+  hasMachine: false,
   lineBytes: 8,
   hasPlainFirstLine: false,
   hasStringLength: false,
   classes: undefined,
   lastOperator: 168,
 };
-const R31 = { ...OLD, frameBytes: 64, lineBytes: 12, lastOperator: 169, collector: 1104, collectorFlags: 16 };
-const R32 = { ...R31, ...SINCE_3_2, hasPlainFirstLine: true, hasStringLength: true, collector: 1128 };
-const R33 = { ...R32, frameBytes: 56, collector: 1304, classes: classesAt(32, 120, 96, 12) };
-const R34 = {
-  ...R33,
-  collector: 1296,
-  collectorFlags: 20,
-  classes: classesAt(32, 120, 96, 13),
-  lastOperator: 170,
-};
-const R40 = {
-  ...R34,
-  ...SINCE_4,
-  collector: 1248,
-  collectorFlags: 28,
-  classes: classesAt(24, 128, 112, 13),
-  lastOperator: 171,
-};
+const R31 = { ...OLD, hasMachine: true, frameBytes: 64, lineBytes: 12, lastOperator: 169 };
+const R32 = { ...R31, ...SINCE_3_2, hasPlainFirstLine: true, hasStringLength: true };
+const R33 = { ...R32, frameBytes: 56, classes: classesAt(32, 120, 96, 12) };
+const R34 = { ...R33, classes: classesAt(32, 120, 96, 13), lastOperator: 170 };
+const R40 = { ...R34, ...SINCE_4, classes: classesAt(24, 128, 112, 13), lastOperator: 171 };
 
 /** Major and minor as one number: 303 is 3.3. */
 const LAYOUTS: Readonly<Record<number, RubyLayout>> = {
-  207: { ...OLD, threadId: 0 },
+  207: OLD,
   300: OLD,
   301: R31,
   302: R32,
@@ -91,13 +79,7 @@ const LAYOUTS: Readonly<Record<number, RubyLayout>> = {
   400: R40,
 };
 const NEWEST = 400;
-/** From this patch release of 4.0 on the object space stands a word further back. */
-const MOVED_IN_4_0 = 6;
 
 /** Undefined where the version is too old; later ones have that of the newest: what is read is checked. */
-export function layoutOf(major: number, minor: number, patch: number): RubyLayout | undefined {
-  const layout = LAYOUTS[Math.min(major * 100 + minor, NEWEST)];
-  if (layout && major === 4 && (minor > 0 || patch >= MOVED_IN_4_0))
-    return { ...layout, collector: layout.collector + 8 };
-  return layout;
-}
+export const layoutOf = (major: number, minor: number): RubyLayout | undefined =>
+  LAYOUTS[Math.min(major * 100 + minor, NEWEST)];

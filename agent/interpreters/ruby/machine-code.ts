@@ -85,4 +85,30 @@ export function firstCompared(code: Code): number | undefined {
   return undefined;
 }
 
+/** Offsets: of the object space in rb_vm_t, and of the flags in that. */
+export interface CollectorPlace {
+  space: number;
+  flags: number;
+}
+
+const MIN_SPACE = 0x100;
+const MAX_SPACE = 0x1_0000;
+
+/** What `rb_during_gc` reads: mov space(%reg),%other; then movzbl flags(%other) or mov flags(%other). */
+export function readsCollector(code: Code): CollectorPlace | undefined {
+  const view = viewOf(code);
+  for (let at = 0; at + 11 <= view.byteLength; at++) {
+    const modrm = view.getUint8(at + 2);
+    const isMove = view.getUint16(at) === 0x488b && modrm >> 6 === 2 && (modrm & 7) !== 4;
+    if (!isMove) continue;
+    const space = view.getInt32(at + 3, true);
+    // without a prefix, or the two bytes of movzbl
+    const behind = view.getUint8(at + 7) === 0x8b ? at + 8 : view.getUint16(at + 7) === 0x0fb6 ? at + 9 : -1;
+    if (behind < 0 || space < MIN_SPACE || space >= MAX_SPACE) continue;
+    if ((view.getUint8(behind) & 0xc7) === (0x40 | ((modrm >> 3) & 7)))
+      return { space, flags: view.getUint8(behind + 1) };
+  }
+  return undefined;
+}
+
 export const sizeOf = ({ start, end }: CodeRange): number => end - start;

@@ -138,7 +138,7 @@ function nameFunction(
 /** Must equal ruby_cookie() of ebpf/ruby/unwind.h. */
 const cookieOf = (first: bigint, second: bigint): number => cookieOfBits(8, [first, second]);
 
-function encode({ layout, loop, core, access, textBias, isMusl }: RubyBinary): Uint8Array {
+function encode({ layout, loop, core, access, collector, textBias, isMusl }: RubyBinary): Uint8Array {
   const entry = Buffer.alloc(RUBY.bytes);
   const range = (at: number, { start, end }: { start: number; end: number }): void => {
     entry.writeBigUInt64LE(BigInt(start - textBias), at);
@@ -154,8 +154,8 @@ function encode({ layout, loop, core, access, textBias, isMusl }: RubyBinary): U
   entry.writeUInt8(layout.frameBytes, RUBY.frameBytes);
   entry.writeUInt8(Number(layout.classes !== undefined), RUBY.hasClasses);
   entry.writeUInt16LE(layout.threadId, RUBY.threadId);
-  entry.writeUInt16LE(layout.collector, RUBY.collector);
-  entry.writeUInt16LE(layout.collectorFlags, RUBY.collectorFlags);
+  entry.writeUInt16LE(collector?.space ?? 0, RUBY.collector);
+  entry.writeUInt16LE(collector?.flags ?? 0, RUBY.collectorFlags);
   return entry;
 }
 
