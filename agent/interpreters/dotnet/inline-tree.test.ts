@@ -11,8 +11,8 @@ const INLINED = 0x7f4c_ba89_dd18;
 const INNER = 0x7f4c_ba89_dce8;
 const MIDDLE = 0x7f4c_ba89_dd00;
 
-const at = (offset: number) =>
-  inlinedAt(new Nibbles(Buffer.from(TREE, 'hex')), offset).map(({ methodDesc, ilOffset }) => [
+const at = (offset: number, hasCalls = true) =>
+  inlinedAt(new Nibbles(Buffer.from(TREE, 'hex')), offset, hasCalls).map(({ methodDesc, ilOffset }) => [
     methodDesc,
     ilOffset,
   ]);
@@ -47,13 +47,21 @@ describe('the tree of inlined methods', () => {
     expect(at(offset)).toEqual(places);
   });
 
+  it('has no places in callers where they are not told', () => {
+    expect(at(60, false)).toEqual([
+      [INNER, 0],
+      [MIDDLE, undefined],
+      [INLINED, undefined],
+    ]);
+  });
+
   it('ends with a reason whatever it holds', () => {
     let failures = 0;
     for (let i = 0; i < 4000; i++) {
       const bytes = Buffer.from(TREE, 'hex');
       for (let k = 0; k < 3; k++) bytes[(i * 7919 + k * 1543) % bytes.length] = (i * 31 + k) & 0xff;
       try {
-        expect(inlinedAt(new Nibbles(bytes), i % 120).length).toBeLessThanOrEqual(16);
+        expect(inlinedAt(new Nibbles(bytes), i % 120, true).length).toBeLessThanOrEqual(16);
       } catch (error) {
         expect(error).toBeInstanceOf(CannotRead);
         failures++;

@@ -8,10 +8,14 @@ import type { Nibbles } from './nibbles.ts';
 
 export interface MethodPlace {
   methodDesc: number;
-  ilOffset: number;
+  /** Undefined where it is not told. */
+  ilOffset: number | undefined;
 }
 
-interface Inlined extends MethodPlace {
+interface Inlined {
+  methodDesc: number;
+  /** Where it is called. */
+  ilOffset: number;
   /** Index of its caller; -1: it is the compiled method. */
   caller: number;
 }
@@ -22,17 +26,20 @@ const MAX_PLACES = 1 << 16;
 const FIRST_IL = -2;
 
 /** The method at `offset` in the code and those that it was inlined into, the innermost first. Throws CannotRead. */
-export function inlinedAt(nibbles: Nibbles, offset: number): MethodPlace[] {
+export function inlinedAt(nibbles: Nibbles, offset: number, hasCalls: boolean): MethodPlace[] {
   const [methods, places] = [nibbles.number(), nibbles.number()];
   if (methods === 0 || methods > MAX_METHODS || places > MAX_PLACES) throw new CannotRead('malformed');
   const tree = readTree(nibbles, methods);
-  let { method, ilOffset } = findPlace(nibbles, places, offset);
+  const place = findPlace(nibbles, places, offset);
   const found: MethodPlace[] = [];
+  let { method } = place;
+  let ilOffset: number | undefined = place.ilOffset;
   while (method >= 0 && found.length < methods) {
     const inlined = tree[method];
     if (!inlined) throw new CannotRead('malformed');
     found.push({ methodDesc: inlined.methodDesc, ilOffset });
-    ({ caller: method, ilOffset } = inlined);
+    method = inlined.caller;
+    ilOffset = hasCalls ? inlined.ilOffset : undefined;
   }
   return found;
 }

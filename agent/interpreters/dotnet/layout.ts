@@ -5,6 +5,8 @@
 import { DOTNET } from '../../records/records.gen.ts';
 import type { Descriptor } from './descriptor.ts';
 
+export type MapForm = 'nibbles' | 'bits';
+
 /** Byte offsets. */
 export interface DotnetLayout {
   major: number;
@@ -27,7 +29,9 @@ export interface DotnetLayout {
   /** From Module to the assembly's path in UTF-16: offsets of the pointers on the way. */
   path: readonly number[];
   /** How the map from code to IL is written; undefined: as nobody has seen it yet. */
-  mapForm: 'nibbles' | 'bits' | undefined;
+  mapForm: MapForm | undefined;
+  /** Is it told where in their callers inlined methods are called? .NET 10 has memory there that nothing was written to. */
+  hasInlinedCalls: boolean;
   /** Where a PatchpointInfo ends, without its locals' slots. */
   patchpoint: { size: number; locals: number };
 }
@@ -95,7 +99,8 @@ export function layoutOf(major: number, ranges: number, described: Descriptor | 
     simpleName: path === undefined ? OF_8.simpleName : path - 8,
     path: path === undefined ? OF_8.path : [path],
     mapForm: major < 10 ? 'nibbles' : major === 10 ? 'bits' : undefined,
-    patchpoint: OF_8.patchpoint,
+    hasInlinedCalls: major < 10,
+    patchpoint: major < 10 ? OF_8.patchpoint : { size: 40, locals: 16 },
   };
 }
 

@@ -3,13 +3,14 @@
  * blocks of 16 are binary trees. Source: dotnet/runtime, docs/design/coreclr/botr/readytorun-format.md, and live processes.
  */
 import type { RuntimeMemory } from '../runtime-memory.ts';
-import type { DotnetLayout } from './layout.ts';
+import type { DotnetLayout, MapForm } from './layout.ts';
 import type { FoundMethod, Section } from './sections.ts';
 
 /** 'RTR' */
 const SIGNATURE = 0x525452;
-/** The newest whose maps were read; later ones may be written in bits. */
-const NEWEST_MAJOR = 10;
+/** The versions of images whose maps were read: those up to .NET 9's, and .NET 10's. */
+const NEWEST_IN_NIBBLES = 10;
+const IN_BITS = 16;
 const HEADER_BYTES = 16;
 const SECTION_BYTES = 12;
 const MAX_SECTIONS = 64;
@@ -17,19 +18,25 @@ const FUNCTIONS = 102;
 const DEBUG_INFO = 105;
 const BLOCK = 16;
 
-/** Address of the sizes and the map of a method, undefined where none is told. Throws CannotRead. */
+export interface PrecompiledMap {
+  /** Of the sizes in front of it. */
+  address: number;
+  form: MapForm;
+}
+
+/** Of a method, undefined where none is told. Throws CannotRead. */
 export function precompiledMapOf(
   memory: RuntimeMemory,
   { precompiled }: DotnetLayout,
   { begin, module }: Section,
   { index }: FoundMethod,
-): number | undefined {
+): PrecompiledMap | undefined {
   const info = memory.word(module + precompiled.info);
   const header = memory.word(info + precompiled.header);
   const head = memory.view(header, HEADER_BYTES);
   const count = head.getUint32(12, true);
-  if (head.getUint32(0, true) !== SIGNATURE || head.getUint16(4, true) > NEWEST_MAJOR || count > MAX_SECTIONS)
-    return undefined;
+  const form = formOf(head.getUint16(4, true));
+  if (head.getUint32(0, true) !== SIGNATURE || !form || count > MAX_SECTIONS) return undefined;
   const sections = memory.view(header + HEADER_BYTES, count * SECTION_BYTES);
   const addressOf = (type: number): number | undefined => {
     for (let at = 0; at < sections.byteLength; at += SECTION_BYTES)
@@ -43,7 +50,12 @@ export function precompiledMapOf(
   if (entry === undefined) return undefined;
   // the same as one before it, or its own
   const { value: back, next } = readNumber(memory, entry);
-  return back === 0 ? next : entry - back;
+  return { address: back === 0 ? next : entry - back, form };
+}
+
+function formOf(major: number): MapForm | undefined {
+  if (major === IN_BITS) return 'bits';
+  return major <= NEWEST_IN_NIBBLES ? 'nibbles' : undefined;
 }
 
 function findInArray(memory: RuntimeMemory, array: number, index: number): number | undefined {

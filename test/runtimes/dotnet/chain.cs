@@ -188,7 +188,7 @@ public static class Program
 
     // The C library calls back: native frames between those of methods.
     [DllImport("libc")]
-    static extern unsafe void qsort(int* items, nint count, nint size, delegate* unmanaged<int*, int*, int> compare);
+    static extern unsafe void qsort(int* items, IntPtr count, IntPtr size, delegate* unmanaged<int*, int*, int> compare);
 
     [UnmanagedCallersOnly]
     static unsafe int Compare(int* a, int* b)
@@ -201,7 +201,7 @@ public static class Program
     static unsafe void Sorted(int n)
     {
         var items = stackalloc int[] { n + 3, n + 1, n + 2 };
-        qsort(items, 3, 4, &Compare);
+        qsort(items, (IntPtr)3, (IntPtr)4, &Compare);
     }
 
     // Methods of the libraries, which are compiled ahead, call this one.
