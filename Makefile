@@ -25,7 +25,7 @@ native: $(OUT)/everyframe.bpf.o $(OUT)/off-cpu.bpf.o $(OUT)/waiting.bpf.o $(OUT)
 
 $(OUT)/deferred-6.18.bpf.o: BPF_DEFINES := -DEF_TASK_WORK_IMPL
 $(OUT)/deferred-6.18.bpf.o: BPF_SOURCE := deferred
-compile_bpf = $(CLANG) $(BPF_DEFINES) -O2 -g -ffile-prefix-map=$(CURDIR)=. -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations -Werror -target bpf -mcpu=v2 -D__TARGET_ARCH_$(BPF_ARCH) $(BPF_INCLUDES) \
+compile_bpf = $(CLANG) $(BPF_DEFINES) -O2 -g -ffile-prefix-map=$(CURDIR)=. -Wall -Wextra -Wno-missing-declarations -Werror -target bpf -mcpu=v2 -D__TARGET_ARCH_$(BPF_ARCH) $(BPF_INCLUDES) \
 	-idirafter /usr/include/$(shell uname -m)-linux-gnu -c $(1) -o $@.tmp && $(LLVM_STRIP) -g $@.tmp && mv $@.tmp $@
 # Of each runtime's folder: what memory.h and runtimes.h include.
 build/include/runtime-%.h: ebpf/runtimes.def Makefile

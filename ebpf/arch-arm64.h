@@ -132,6 +132,8 @@ static __always_inline bool is_32_bit(u64 mode)
 static __always_inline bool is_behind_syscall(const struct ef_user_regs *regs, u64 saved_at)
 {
 	s32 number = -1;
+
+	(void)regs;
 	return !KERNEL_READ(&number, 4, saved_at + FIELD_OFFSET(pt_regs, syscallno)) && number != -1;
 }
 
@@ -170,6 +172,7 @@ static __always_inline void copy_signal_registers(u64 *leaf, const u64 *r)
 
 static __always_inline bool is_epilogue(u64 code, u64 *bytes, bool *pops_fp)
 {
+	(void)code, (void)bytes, (void)pops_fp;
 	return 0;
 }
 

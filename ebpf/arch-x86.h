@@ -117,6 +117,7 @@ static __always_inline bool is_32_bit(u64 mode)
 /* In a system call: "syscall" leaves the address behind itself in rcx too, and other ways into the kernel no number. */
 static __always_inline bool is_behind_syscall(const struct ef_user_regs *regs, u64 saved_at)
 {
+	(void)saved_at;
 	return regs->rcx == regs->rip && regs->orig_rax != (u64)-1;
 }
 

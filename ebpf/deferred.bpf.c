@@ -147,6 +147,7 @@ static int complete(struct bpf_map *map, void *key, void *value)
 	struct ef_deferred *d = value;
 	u32 index = *(u32 *)key;
 
+	(void)map;
 	for (u32 round = 1; round <= ROUNDS; round++) {
 		u32 is_last = touch(d) || round == ROUNDS;
 		/* the memory to unwind in is that of the CPU: nobody else gets there before the sample is out */

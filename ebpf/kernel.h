@@ -24,7 +24,9 @@ const volatile struct ef_config config = {};
 		word_; \
 	})
 
-/* Keeps clang from checking one copy of a value and using another: the verifier tracks registers, not names. */
+/* Keeps clang from checking one copy of a value and using another: the verifier tracks registers, not names. A global
+ * function's parameter that is not used otherwise has to be made so: clang 17 and later pass nothing for it, which the verifier
+ * refuses. */
 #define OPAQUE(value) asm volatile("" : "+r"(value))
 
 static __always_inline u64 mix64(u64 x)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Proves that every clang from 14 to 19 builds a BPF object that this kernel takes: compilers come from minimal Debian
-# roots, each object is loaded by the built product. Needs root, debootstrap and 3 GB in $TMPDIR; all is removed again.
+# Proves that every clang from 14 to 19 builds BPF objects that this kernel takes, whole and for each runtime: compilers come
+# from minimal Debian roots, the objects are loaded by the built product. Needs root, debootstrap and 3 GB in $TMPDIR; all is removed again.
 #
 #   scripts/prove-compilers.sh       after `npm run setup`
 set -eu
@@ -11,7 +11,8 @@ trap 'rm -rf --one-file-system "$root"' EXIT
 # shellcheck disable=SC2016 # apt's placeholders
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | head -n 1)
 
-# A copy of the product whose BPF object can be exchanged.
+objects=$(basename -a build/*.bpf.o | grep -v '^test-')
+# A copy of the product whose BPF objects can be exchanged.
 mkdir "$root/product"
 cp -a bin dist build package.json "$root/product/"
 ln -s "$repo/node_modules" "$root/product/node_modules"
@@ -31,16 +32,24 @@ for suite in 'bookworm 14 15 16' 'trixie 17 18 19'; do
 	# all that the Makefile looks for
 	git ls-files -z | tar --create --null --files-from=- | tar --extract --directory="$debian/product"
 	for version in "$2" "$3" "$4"; do
-		rm -f "$debian/product/build/everyframe.bpf.o" "$root/out.folded"
-		chroot "$debian" make -s -C /product build/everyframe.bpf.o "CLANG=clang-$version" LLVM_STRIP=true
-		cp "$debian/product/build/everyframe.bpf.o" "$root/product/build/everyframe.bpf.o"
-		"$strip" -g "$root/product/build/everyframe.bpf.o"
+		rm -f "$root/out.folded"
+		for object in $objects; do
+			rm -f "$debian/product/build/$object"
+			chroot "$debian" make -s -C /product "build/$object" "CLANG=clang-$version" LLVM_STRIP=true
+			cp "$debian/product/build/$object" "$root/product/build/$object"
+			"$strip" -g "$root/product/build/$object"
+		done
+		# an agent does without a runtime whose unwinder is refused: this fails
+		"$root/product/bin/everyframe" show programs >"$root/programs" || {
+			echo "clang-$version: the kernel refuses its object"
+			exit 1
+		}
 		"$root/product/bin/everyframe" record -F 997 -o "$root/out.folded" -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done'
 		grep -q 'sh;' "$root/out.folded" || {
 			echo "clang-$version: the object loads, but no sample came"
 			exit 1
 		}
-		echo "clang-$version: $(wc -c <"$root/product/build/everyframe.bpf.o") bytes, loaded, $(awk '{s+=$NF} END {print s}' "$root/out.folded") samples"
+		echo "clang-$version: $(tail -n 1 "$root/programs"), $(wc -c <"$root/product/build/everyframe.bpf.o") bytes, loaded, $(awk '{s+=$NF} END {print s}' "$root/out.folded") samples"
 	done
 	rm -rf --one-file-system "$debian"
 done

@@ -76,7 +76,6 @@ any_file() {
 
 need clang 'clang, 14 or newer' any_command clang-19 clang-18 clang-17 clang-16 clang-15 clang-14 clang
 need llvm 'llvm-strip' any_command llvm-strip llvm-strip-19 llvm-strip-18 llvm-strip-17 llvm-strip-16 llvm-strip-15 llvm-strip-14
-need bpftool 'bpftool' any_command bpftool
 need make 'make' any_command make
 need g++ 'g++, with C++20' any_command g++
 need libbpf-dev 'libbpf, 1.1 or newer: headers and library' any_file /usr/include/bpf/libbpf.h
@@ -101,6 +100,7 @@ if [ "$mode" = --test-arm64 ]; then
 	need cpio 'cpio' any_command cpio
 fi
 if [ "$mode" = --test ]; then
+	need bpftool 'bpftool' any_command bpftool
 	need gcc 'gcc' any_command gcc
 	need binutils 'readelf and nm of binutils' any_command readelf
 	need debuginfod 'debuginfod, the server' any_command debuginfod
@@ -147,6 +147,11 @@ and then this again."
 	# shellcheck disable=SC2086 # a list of packages
 	step apt-install apt-get install -y --no-install-recommends $packages
 fi
+
+# Ubuntu 22.04 has 0.5, which lacks this header
+grep -q 'MAJOR_VERSION [1-9]' /usr/include/bpf/libbpf_version.h 2>/dev/null ||
+	fail "this system's libbpf is too old: building needs 1.1 or newer (Debian 12, Ubuntu 24.04)" \
+		'a release needs none: docs/installation.md says how it is installed'
 
 # --- Node packages -----------------------------------------------------------------------------------------
 # npm writes node_modules/.package-lock.json last, both in `npm ci` and in `npm install`.

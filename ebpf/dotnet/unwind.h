@@ -185,6 +185,7 @@ __noinline int unwind_dotnet(u32 slot)
 
 __noinline int unwind_dotnet(u32 slot)
 {
+	OPAQUE(slot);
 	return 0;
 }
 

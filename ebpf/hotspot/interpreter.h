@@ -71,7 +71,7 @@ static __always_inline int step_left_interpreter(struct ef_scratch *s, struct ef
 }
 
 /* Global, so that it is verified once; 0, or 1 where the frame makes no sense. */
-__noinline int step_hotspot_interpreter(u32 unused)
+__noinline int step_hotspot_interpreter(void)
 {
 	struct ef_scratch *s = RUNTIME_SCRATCH(HOTSPOT);
 	if (!s)

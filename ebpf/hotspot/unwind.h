@@ -81,7 +81,7 @@ static __always_inline u64 undo_deoptimization(struct ef_scratch *s, struct ef_h
 }
 
 /* Compiled methods and stubs. Global, so that it is verified once; 0, or 1 where the caller is not found. */
-__noinline int step_hotspot_code(u32 unused)
+__noinline int step_hotspot_code(void)
 {
 	struct ef_scratch *s = RUNTIME_SCRATCH(HOTSPOT);
 	if (!s)
@@ -142,7 +142,7 @@ __noinline int unwind_hotspot(u32 slot)
 	}
 	if (read_hotspot_blob(address))
 		return 0;
-	if (w->kind == NAME_INTERPRETER ? step_hotspot_interpreter(0) : step_hotspot_code(0)) {
+	if (w->kind == NAME_INTERPRETER ? step_hotspot_interpreter() : step_hotspot_code()) {
 		keep_mapping(s, slot, address);
 		return 0;
 	}
@@ -154,6 +154,7 @@ __noinline int unwind_hotspot(u32 slot)
 
 __noinline int unwind_hotspot(u32 slot)
 {
+	OPAQUE(slot);
 	return 0;
 }
 

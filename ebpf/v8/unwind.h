@@ -111,7 +111,7 @@ static __always_inline bool is_bytecode_array(const struct ef_v8 *v8, u64 object
 
 /* A built-in function that keeps no frame, called from JIT code: its return address is near the stack pointer, or in
  * its register. */
-__noinline u64 find_jit_return_address(u32 unused)
+__noinline u64 find_jit_return_address(void)
 {
 	if (!HAS_RUNTIME(V8))
 		return 0;
@@ -128,6 +128,8 @@ __noinline u64 find_jit_return_address(u32 unused)
 	for (int i = 0; i < 2; i++) {
 		u64 address = words[i] - 1;
 		int slot = address < USER_ADDRESS_END ? find_mapping(s, address) : -1;
+
+		OPAQUE(slot);
 		if (slot >= 0 && !s->mappings[slot & (EF_MAPPINGS - 1)].key)
 			return address;
 	}
@@ -249,9 +251,9 @@ static __always_inline int push_v8_frame(struct ef_scratch *s, struct ef_v8_stat
 	if (is_jit)
 		return push_function(s, w, v8, function, pc);
 	if (!has_bytecodes || !is_bytecode_array(v8, slots[V8_BYTECODES]))
-		return push_function(s, w, v8, function, s->is_leaf ? find_jit_return_address(0) : 0);
+		return push_function(s, w, v8, function, s->is_leaf ? find_jit_return_address() : 0);
 	if (slots[V8_OFFSET] & 1)
-		return push_function(s, w, v8, function, s->is_leaf ? find_jit_return_address(0) : 0);
+		return push_function(s, w, v8, function, s->is_leaf ? find_jit_return_address() : 0);
 	u64 shared = read_shared(w, v8, function);
 	if (!shared)
 		return 0;
