@@ -18,7 +18,7 @@ build() {
 	# gems that the source comes without are downloaded otherwise
 	cd "$work/ruby-$version" && : >gems/bundled_gems &&
 		./configure --prefix="$prefix" --enable-shared --enable-yjit --disable-install-doc \
-			--with-out-ext=openssl,readline,gdbm,dbm,psych,fiddle optflags=-O2 debugflags= &&
-		make -s -j"$(nproc)" && make -s install-nodoc
+			--with-out-ext=openssl,readline,psych,fiddle optflags=-O2 debugflags= &&
+		make -s -j"$(nproc)" && make -s install-arch install-lib
 }
 finish build

@@ -44,10 +44,13 @@ export class Windows {
       this.samples += times.length;
       const names = [...profile.stacks[stack]!].flatMap((at) => {
         const { frameType: type, lines } = profile.locations[at]!;
-        // Java's and .NET's have their class before them, Perl's their package, Erlang's their module and number of parameters
+        // Java's, .NET's and Ruby's have their class before them, Perl's their package, Erlang's their module and number of parameters
         return type === frameType
           ? lines.map(({ func }) =>
-              profile.functions[func]!.name.replace(/^(?:Split\.(?:Machines\.)?|main::|split:)|\/1$/g, ''),
+              profile.functions[func]!.name.replace(
+                /^(?:Split\.(?:Machines\.)?|Object#|main::|split:)|\/1$/g,
+                '',
+              ),
             )
           : [];
       });

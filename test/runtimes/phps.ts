@@ -86,7 +86,8 @@ function describePhp(origin: string, { command, place }: Interpreter, prefix?: s
   const [program, ...args] = command;
   const printed = (name: string): string =>
     spawnSync(program, [...args, '-n', '-r', `echo ${name};`], { encoding: 'utf8' }).stdout;
-  const version = printed('PHP_VERSION');
+  // Ubuntu appends its own
+  const version = printed('PHP_VERSION').split('-')[0]!;
   const number = numberOf(version);
   const hasThreads = printed('PHP_ZTS') === '1';
   const opcache = hasOpcacheInside(number)
@@ -110,7 +111,8 @@ function describePhp(origin: string, { command, place }: Interpreter, prefix?: s
         series: `PHP ${version.split('.').slice(0, 2).join('.')}${variant}`,
         origin,
         version,
-        runtimeVersion: version,
+        // of 8.6.0RC3 the agent reads 8.6.0
+        runtimeVersion: /^[\d.]+/.exec(version)?.[0] ?? version,
       },
     };
   });

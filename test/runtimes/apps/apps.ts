@@ -18,6 +18,8 @@ export interface App {
   /** Of its folder, and of its picture. */
   name: string;
   title: string;
+  /** Of its files, where another app has the same ones. */
+  folder?: string;
   source: string;
   frameType: KnownFrameType;
   /** Own functions, each with a text of the lines that it may be at: leaf first, as they call each other. */
@@ -37,6 +39,9 @@ export interface App {
 export const PORT = 18800;
 const ADDRESS = `127.0.0.1:${PORT}`;
 
+const DEBIAN = { suite: 'bookworm', php: '8.2' };
+const UBUNTU = { suite: 'noble', php: '8.3' };
+
 /** In a root of its own, with the app's files in /tmp/app. */
 function inPackages(
   name: string,
@@ -44,8 +49,9 @@ function inPackages(
   programs: readonly (readonly [string, ...string[]])[],
   place: (root: string, folder: string) => void = (root, folder) =>
     cpSync(folder, join(root, 'tmp/app'), { recursive: true }),
+  suite = DEBIAN.suite,
 ): Command[] | undefined {
-  const root = fetchPackages(join(ROOTS, `apps-${name}`), 'bookworm', packages);
+  const root = fetchPackages(join(ROOTS, `apps-${name}`), suite, packages);
   if (root === undefined) return undefined;
   rmSync(join(root, 'tmp'), { recursive: true, force: true });
   for (const folder of ['tmp', 'var/log/nginx', 'var/lib/nginx'])
@@ -59,26 +65,29 @@ function inPackages(
   });
 }
 
-const puma = (name: string, ...packages: string[]) =>
+const puma = (name: string, library: string, { suite } = DEBIAN) =>
   inPackages(
     name,
-    [...packages, 'puma'],
+    [library, 'puma'],
     [['/usr/bin/puma', '-q', '-w', '2', '-t', '2:2', '-b', `tcp://${ADDRESS}`, '/tmp/app/config.ru']],
+    undefined,
+    suite,
   );
 
-/** PHP-FPM behind nginx. */
-const fpm = (name: string, ...packages: string[]) =>
+/** PHP-FPM behind nginx. `options`: of PHP-FPM. */
+const fpm = (name: string, packages: string[], { suite, php } = DEBIAN, options: string[] = []) =>
   inPackages(
     name,
-    ['php8.2-fpm', 'nginx-light', ...packages],
+    [`php${php}-fpm`, 'nginx-light', ...packages],
     [
-      ['/usr/sbin/php-fpm8.2', '-R', '-y', '/tmp/app/php-fpm.conf'],
+      [`/usr/sbin/php-fpm${php}`, '-R', '-y', '/tmp/app/php-fpm.conf', ...options],
       ['/usr/sbin/nginx', '-c', '/tmp/app/nginx.conf'],
     ],
     (root, folder) => {
       for (const from of [join(import.meta.dirname, 'php'), folder])
         cpSync(from, join(root, 'tmp/app'), { recursive: true });
     },
+    suite,
   );
 
 const gunicorn = (name: string, ...packages: string[]) =>
@@ -134,18 +143,40 @@ function beam(
   return program === undefined ? undefined : [{ command: [program, ...args] }];
 }
 
+const SINATRA: Pick<App, 'source' | 'frameType' | 'own' | 'outer'> = {
+  ...{ source: 'config.ru', frameType: 'ruby' },
+  own: [
+    ['block in of', /Math.sqrt/],
+    ['of', /Math.sqrt/],
+    ['block in orders', /Price.of/],
+    ['orders', /map/],
+    ['block in <class:Shop>', /orders\(200\)/],
+  ],
+  outer: ['dispatch!', 'process_client', 'block in spawn_thread'],
+};
+
+const PHP: Pick<App, 'source' | 'frameType' | 'own' | 'outer'> = {
+  ...{ source: 'index.php', frameType: 'php' },
+  own: [
+    ['Price::of', /\$sum|for|function/],
+    ['{closure:15}', /Price::of/],
+    ['orders', /array_map/],
+    ['{main}', /orders\(300\)/],
+  ],
+  outer: ['php_execute_script', '_start'],
+};
+const TRACING_JIT = ['-d', 'opcache.jit=tracing', '-d', 'opcache.jit_buffer_size=16M'];
+
 export const APPS: readonly App[] = [
   {
-    ...{ name: 'sinatra', title: 'Sinatra on Puma', source: 'config.ru', frameType: 'ruby' },
-    own: [
-      ['block in of', /Math.sqrt/],
-      ['of', /Math.sqrt/],
-      ['block in orders', /Price.of/],
-      ['orders', /map/],
-      ['block in <class:Shop>', /orders\(200\)/],
-    ],
-    outer: ['dispatch!', 'process_client', 'block in spawn_thread'],
+    ...SINATRA,
+    ...{ name: 'sinatra', title: 'Sinatra on Puma' },
     prepare: () => puma('sinatra', 'ruby-sinatra'),
+  },
+  {
+    ...SINATRA,
+    ...{ name: 'sinatra-ubuntu', title: 'Sinatra on Puma, Ruby 3.2 of Ubuntu', folder: 'sinatra' },
+    prepare: () => puma('sinatra', 'ruby-sinatra', UBUNTU),
   },
   {
     ...{ name: 'rails', title: 'Rails on Puma', source: 'config.ru', frameType: 'ruby' },
@@ -161,15 +192,14 @@ export const APPS: readonly App[] = [
     prepare: () => puma('rails', 'rails'),
   },
   {
-    ...{ name: 'php', title: 'PHP-FPM behind nginx', source: 'index.php', frameType: 'php' },
-    own: [
-      ['Price::of', /\$sum|for|function/],
-      ['{closure:15}', /Price::of/],
-      ['orders', /array_map/],
-      ['{main}', /orders\(300\)/],
-    ],
-    outer: ['php_execute_script', '_start'],
-    prepare: () => fpm('php'),
+    ...PHP,
+    ...{ name: 'php', title: 'PHP-FPM behind nginx' },
+    prepare: () => fpm('php', []),
+  },
+  {
+    ...PHP,
+    ...{ name: 'php-jit', title: 'PHP-FPM 8.3 of Ubuntu, tracing JIT', folder: 'php' },
+    prepare: () => fpm('php', [], UBUNTU, TRACING_JIT),
   },
   {
     ...{ name: 'symfony', title: 'Symfony on PHP-FPM', source: 'index.php', frameType: 'php' },
@@ -179,7 +209,7 @@ export const APPS: readonly App[] = [
     ],
     outer: ['Symfony\\Component\\HttpKernel\\HttpKernel::handleRaw', '{main}', '_start'],
     pictureFrom: 'Symfony\\Component\\HttpKernel\\HttpKernel::handleRaw',
-    prepare: () => fpm('symfony', 'php-symfony-framework-bundle'),
+    prepare: () => fpm('symfony', ['php-symfony-framework-bundle']),
   },
   {
     ...{ name: 'laravel', title: "Laravel's router on PHP-FPM", source: 'index.php', frameType: 'php' },
@@ -189,7 +219,7 @@ export const APPS: readonly App[] = [
       ['OrderController::index', /map/],
     ],
     outer: ['Illuminate\\Routing\\Router::dispatch', '{main}', '_start'],
-    prepare: () => fpm('laravel', 'php-laravel-framework'),
+    prepare: () => fpm('laravel', ['php-laravel-framework']),
   },
   {
     ...{ name: 'mojolicious', title: 'Mojolicious on Hypnotoad', source: 'shop.pl', frameType: 'perl' },

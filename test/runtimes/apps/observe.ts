@@ -90,7 +90,9 @@ async function askUntil(signal: AbortSignal, user: number): Promise<void> {
 }
 
 export function describeShown(app: App, profile: Profile): Shown {
-  const lines = readFileSync(join(import.meta.dirname, app.name, app.source), 'utf8').split('\n');
+  const lines = readFileSync(join(import.meta.dirname, app.folder ?? app.name, app.source), 'utf8').split(
+    '\n',
+  );
   const shown: Shown = {
     ...{ samples: 0, whole: 0, own: 0, elsewhere: 0, leaf: 0, rooted: 0, attributed: 0 },
     ...{ missing: new Map(), seen: new Map() },
