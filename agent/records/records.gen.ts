@@ -670,7 +670,7 @@ export const BEAM = {
 
 /** Size and byte offsets of struct ef_dotnet. */
 export const DOTNET = {
-  bytes: 64,
+  bytes: 72,
   attachmentFileKey: 0,
   attachmentAskAgainNs: 8,
   attachmentWaitNs: 16,
@@ -688,7 +688,8 @@ export const DOTNET = {
   modulePrecompiled: 56,
   functions: 58,
   functionCount: 60,
-  hasMapPointers: 62,
+  hasList: 62,
+  hasMapPointers: 64,
 } as const;
 
 /** Size and byte offsets of struct ef_go. */

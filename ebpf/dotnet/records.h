@@ -19,7 +19,7 @@ enum ef_dotnet_code {
  * the struct that is named, where nothing else is said. */
 struct ef_dotnet {
 	struct ef_attachment attachment;
-	__u64 ranges;             /* address of the first level of the RangeSectionMap */
+	__u64 ranges;             /* address of the first level of the RangeSectionMap, or of the pointer to a list */
 	__u16 section_flags;      /* RangeSection */
 	__u16 section_heap;       /* RangeSection: CodeHeapListNode */
 	__u16 section_module;     /* RangeSection: Module */
@@ -31,6 +31,7 @@ struct ef_dotnet {
 	__u16 module_precompiled; /* Module: ReadyToRunInfo */
 	__u16 functions;          /* ReadyToRunInfo: table of RUNTIME_FUNCTIONs */
 	__u16 function_count;     /* ReadyToRunInfo */
+	__u16 has_list;           /* the sections are a list (.NET 6 and 7) */
 	__u16 has_map_pointers;   /* the nibble map has an entry for each 256 bytes of a large method (.NET 10) */
 };
 

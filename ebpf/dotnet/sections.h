@@ -20,6 +20,8 @@ struct {
 #define DOTNET_TOP_SHIFT 49
 /* Fragments that share 128 KiB: stubs have 64 KiB each. */
 #define DOTNET_MAX_FRAGMENTS 8
+/* Sections of a list that are looked through. The oldest, CoreLib's, comes last. */
+#define DOTNET_MAX_SECTIONS 256
 /* Words of the nibble map that are looked through, 512 bytes of code each */
 #define DOTNET_MAX_MAP_WORDS 256
 #define DOTNET_UNIT 32
@@ -29,7 +31,10 @@ struct {
 #define DOTNET_SEARCH_STEPS 21
 
 enum dotnet_section { SECTION_NONE, SECTION_JIT, SECTION_PRECOMPILED, SECTION_STUBS };
+/* In a list, the latter is an image. */
 enum dotnet_section_flags { SECTION_IS_CODE_HEAP = 2, SECTION_IS_RANGE_LIST = 4 };
+/* How a section of a list begins */
+enum dotnet_list_section { LIST_BEGIN, LIST_END, LIST_MANAGER, LIST_NEXT, LIST_WORDS };
 enum dotnet_fragment { FRAGMENT_NEXT, FRAGMENT_BEGIN, FRAGMENT_END, FRAGMENT_SECTION, FRAGMENT_WORDS };
 
 /* Copies what is known of the process into `w`; asks user space where that is nothing yet. */
@@ -41,6 +46,7 @@ static __always_inline void look_clr_up(struct ef_scratch *s, struct ef_dotnet_s
 
 	w->is_looked_up = 1;
 	w->begin = w->end = 0;
+	w->kept_count = 0;
 	w->clr.attachment.is_attached = 0;
 	if (!clr) {
 		bpf_map_update_elem(&dotnet_clrs, &id, &w->nothing, BPF_NOEXIST);
@@ -57,8 +63,36 @@ static __always_inline void look_clr_up(struct ef_scratch *s, struct ef_dotnet_s
 /* A field of the section that was read. */
 #define SECTION_WORD(w, at) ((w)->words[((at) >> 3) & (DOTNET_SECTION_WORDS - 1)])
 
-/* The RangeSection of an address, 0 where there is none: marks in the low bits say that it may be unloaded. */
-static __always_inline u64 find_range_section(struct ef_dotnet_state *w, u64 address)
+/* The RangeSection of an address, 0 where there is none: .NET 6 and 7 keep a list. */
+static __always_inline u64 find_in_list(struct ef_dotnet_state *w, u64 address)
+{
+	u64 *head = w->words, node = 0;
+	long failed = 0;
+
+	for (u32 i = 0; i < DOTNET_KEPT; i++)
+		if (i < w->kept_count && address >= w->kept[i].begin && address < w->kept[i].end)
+			return w->kept[i].section;
+	if (DOTNET_READ(&node, 8, w->clr.ranges))
+		return 0;
+	for (u32 i = 0; i < DOTNET_MAX_SECTIONS && node; i++) {
+		failed = USER_READ(head, LIST_WORDS * 8, node);
+		if (failed || (address >= head[LIST_BEGIN] && address < head[LIST_END]))
+			break;
+		node = head[LIST_NEXT];
+	}
+	if (failed)
+		count(EF_COUNTER_dotnet_read_failed);
+	if (failed || !node || address < head[LIST_BEGIN] || address >= head[LIST_END])
+		return 0;
+	struct dotnet_kept_section *kept = &w->kept[w->kept_count++ & (DOTNET_KEPT - 1)];
+	kept->begin = head[LIST_BEGIN];
+	kept->end = head[LIST_END];
+	kept->section = node;
+	return node;
+}
+
+/* The same of a map: marks in the low bits say that it may be unloaded. */
+static __always_inline u64 find_in_map(struct ef_dotnet_state *w, u64 address)
 {
 	u64 node = w->clr.ranges, *fragment = w->words;
 
@@ -111,7 +145,7 @@ __noinline int find_dotnet_section(u64 address)
 	struct ef_dotnet_state *w = &s->runtimes.dotnet;
 	if (address >= w->begin && address < w->end)
 		return w->kind;
-	u64 section = find_range_section(w, address);
+	u64 section = w->clr.has_list ? find_in_list(w, address) : find_in_map(w, address);
 	w->begin = w->end = 0;
 	if (!section || DOTNET_READ(w->words, sizeof(w->words), section) || address < w->words[0] ||
 	    address >= w->words[1])
@@ -121,7 +155,7 @@ __noinline int find_dotnet_section(u64 address)
 	u32 flags = SECTION_WORD(w, w->clr.section_flags);
 	if (flags & SECTION_IS_CODE_HEAP)
 		w->kind = read_code_heap(w);
-	else if (flags & SECTION_IS_RANGE_LIST)
+	else if (flags & SECTION_IS_RANGE_LIST && !w->clr.has_list)
 		w->kind = SECTION_STUBS;
 	else
 		w->kind = read_image(w);

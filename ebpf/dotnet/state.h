@@ -25,6 +25,15 @@ struct dotnet_unwind_info {
 	u16 codes[DOTNET_UNWIND_SLOTS];
 };
 
+/* Sections that a sample has come to: of most stacks, all. */
+#define DOTNET_KEPT 4
+
+struct dotnet_kept_section {
+	u64 begin;
+	u64 end;
+	u64 section;
+};
+
 /* What is known of the sampled process and frame. */
 struct ef_dotnet_state {
 	u64 is_looked_up;
@@ -38,6 +47,9 @@ struct ef_dotnet_state {
 	u64 module;
 	u64 functions;
 	u64 function_count;
+	/* of a list, which is long */
+	u64 kept_count;
+	struct dotnet_kept_section kept[DOTNET_KEPT];
 	/* the frame's function */
 	u64 code; /* where its method begins */
 	u64 cookie;

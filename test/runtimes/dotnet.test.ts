@@ -169,24 +169,28 @@ eachOf(findDotnets)('$title', (dotnet) => {
     }
   });
 
-  it('methods that were inlined, where it notes them', { timeout: 60_000 }, async ({ task }) => {
-    task.meta.build = dotnet.build;
-    const child = start(dotnet, 'inlined', { DOTNET_TieredCompilation: '0', DOTNET_RichDebugInfo: '1' });
-    const inlined = dotnet.major < 10 ? INLINED : INLINED.map(withoutCalls);
-    const countOf = (chain: readonly RegExp[]): number =>
-      sum(
-        recording.profiles
-          .flatMap((profile) => stacksOf(profile, child.pid!))
-          .filter(({ frames }) => chain.every((name, i) => name.test(frames[i] ?? ''))),
-      );
-    try {
-      recording.controller.addTarget(toPid(child.pid!));
-      await recording.until(() => inlined.every((chain) => countOf(chain) >= SAMPLES / 2), LIMIT_MS);
-    } finally {
-      child.kill('SIGKILL');
-      recording.clear();
-    }
-  });
+  it.skipIf(dotnet.major === 6)(
+    'methods that were inlined, where it notes them',
+    { timeout: 60_000 },
+    async ({ task }) => {
+      task.meta.build = dotnet.build;
+      const child = start(dotnet, 'inlined', { DOTNET_TieredCompilation: '0', DOTNET_RichDebugInfo: '1' });
+      const inlined = dotnet.major < 10 ? INLINED : INLINED.map(withoutCalls);
+      const countOf = (chain: readonly RegExp[]): number =>
+        sum(
+          recording.profiles
+            .flatMap((profile) => stacksOf(profile, child.pid!))
+            .filter(({ frames }) => chain.every((name, i) => name.test(frames[i] ?? ''))),
+        );
+      try {
+        recording.controller.addTarget(toPid(child.pid!));
+        await recording.until(() => inlined.every((chain) => countOf(chain) >= SAMPLES / 2), LIMIT_MS);
+      } finally {
+        child.kill('SIGKILL');
+        recording.clear();
+      }
+    },
+  );
 
   it('is attached to', ({ task }) => {
     task.meta.build = dotnet.build;

@@ -27,7 +27,7 @@ export interface Dotnet extends Interpreter {
 }
 
 const SUITES: readonly { suite: string; majors: readonly number[] }[] = [
-  { suite: 'jammy', majors: [8] },
+  { suite: 'jammy', majors: [6, 7, 8] },
   { suite: 'questing', majors: [9] },
   { suite: 'noble', majors: [10] },
   { suite: 'resolute', majors: [10] },

@@ -13,12 +13,14 @@ import { UnsupportedRuntime } from '../contract.ts';
 export interface DotnetFile {
   /** Of .NET, such as 8. */
   major: number;
+  /** Of the file's address 0, from which the table of .NET 6 counts. */
+  start: number;
   dacTable: number;
   /** 0: the file has no descriptor. */
   descriptor: number;
 }
 
-const OLDEST = 8;
+const OLDEST = 6;
 const SYMBOL_BYTES = 24;
 const MAX_SYMBOLS = 1 << 22;
 const DAC_TABLE = 'g_dacTable';
@@ -40,6 +42,7 @@ export function detectDotnet(elf: ElfFile): (DotnetFile & { version: string }) |
   return {
     version,
     major,
+    start: -bias,
     dacTable: found.get(DAC_TABLE)! - bias,
     descriptor: descriptor === undefined ? 0 : descriptor - bias,
   };

@@ -1,6 +1,6 @@
 /**
- * Where .NET keeps what unwinding and naming need. The offsets are those of release builds of .NET 8 and 9; a field that the
- * process's own description has is taken from there, which for .NET 10 are all that differ.
+ * Where .NET keeps what unwinding and naming need. The offsets are those of release builds of .NET 6 to 9; a field that the
+ * process's own description has is taken from there, which for .NET 10 are most that differ.
  */
 import { DOTNET } from '../../records/records.gen.ts';
 import type { Descriptor } from './descriptor.ts';
@@ -10,9 +10,11 @@ export type MapForm = 'nibbles' | 'bits';
 /** Byte offsets. */
 export interface DotnetLayout {
   major: number;
-  /** Address of the first level of the map of sections. */
+  /** Address of the first level of the map of sections; of the pointer to the first one where they are a list. */
   ranges: number;
   hasMapPointers: boolean;
+  /** .NET 6 and 7: the sections are a list. */
+  hasList: boolean;
   section: { flags: number; heap: number; module: number };
   heap: { mapBase: number; map: number };
   header: { debugInfo: number; methodDesc: number; unwindCount: number; unwindInfos: number };
@@ -21,7 +23,11 @@ export interface DotnetLayout {
   precompiled: { info: number; functions: number; count: number; buckets: number; header: number };
   method: { flags3: number; chunkIndex: number; flags: number; remainderBits: number; alignment: number };
   chunk: { methodTable: number; range: number; size: number };
-  methodTable: { module: number };
+  methodTable: {
+    /** Of the module with its type; in .NET 6 and 7 of the one that loaded it, which another slot may override. */
+    module: number;
+    hasOverrides: boolean;
+  };
   /** Of a dynamic method: address of its name; undefined where it is not told. */
   dynamicName: number;
   /** In Module: pointer to the simple name of its assembly, which stands in the module's metadata. */
@@ -37,13 +43,14 @@ export interface DotnetLayout {
 }
 
 const OF_8 = {
+  hasList: false,
   section: { flags: 16, heap: 40, module: 32 },
   heap: { mapBase: 32, map: 40 },
   header: { debugInfo: 0, methodDesc: 24, unwindCount: 32, unwindInfos: 36 },
-  precompiled: { functions: 0x50, count: 0x58, buckets: 0x1c0, header: 16 },
+  precompiled: { info: 0x480, functions: 0x50, count: 0x58, buckets: 0x1c0, header: 16 },
   method: { flags3: 0, chunkIndex: 2, flags: 6, remainderBits: 12, alignment: 8 },
   chunk: { methodTable: 0, range: 18, size: 24 },
-  methodTable: { module: 24 },
+  methodTable: { module: 24, hasOverrides: false },
   dynamicName: 24,
   simpleName: 0x108,
   // PEAssembly, PEImage, text
@@ -51,56 +58,91 @@ const OF_8 = {
   patchpoint: { size: 32, locals: 8 },
 };
 
+type Known = typeof OF_8;
+
+const OF_7: Known = {
+  ...OF_8,
+  hasList: true,
+  section: { flags: 40, heap: 48, module: 48 },
+  precompiled: { info: 0x4a0, functions: 0x50, count: 0x58, buckets: 0x1b0, header: 16 },
+  method: { ...OF_8.method, remainderBits: 13 },
+  methodTable: { module: 24, hasOverrides: true },
+  simpleName: 0x100,
+  path: [0x108, 8, 16],
+};
+
+const BY_MAJOR: Readonly<Record<number, Known>> = {
+  6: {
+    ...OF_7,
+    precompiled: { info: 0x488, functions: 0x40, count: 0x48, buckets: 0x1a0, header: 8 },
+    method: { ...OF_8.method, remainderBits: 14 },
+    simpleName: 8,
+    path: [16, 8, 16],
+    patchpoint: { size: 20, locals: 0 },
+  },
+  7: OF_7,
+  8: OF_8,
+  9: { ...OF_8, precompiled: { ...OF_8.precompiled, info: 0x490 } },
+};
+/** Of what .NET 10 and later do not say of themselves. */
+const NEWEST: Known = { ...OF_8, patchpoint: { size: 40, locals: 16 } };
+
 export function layoutOf(major: number, ranges: number, described: Descriptor | undefined): DotnetLayout {
-  const field = (type: string, name: string, known: number): number => described?.field(type, name) ?? known;
+  const known = BY_MAJOR[major] ?? NEWEST;
+  const field = (type: string, name: string, offset: number): number =>
+    described?.field(type, name) ?? offset;
   const map = described?.field('ReadyToRunInfo', 'EntryPointToMethodDescMap');
   const path = described?.field('Module', 'Path');
   return {
     major,
     ranges,
+    hasList: known.hasList,
     hasMapPointers: (described?.contract('ExecutionManager') ?? 0) >= 2,
     section: {
-      flags: field('RangeSection', 'Flags', OF_8.section.flags),
-      heap: field('RangeSection', 'HeapList', OF_8.section.heap),
-      module: field('RangeSection', 'R2RModule', OF_8.section.module),
+      flags: field('RangeSection', 'Flags', known.section.flags),
+      heap: field('RangeSection', 'HeapList', known.section.heap),
+      module: field('RangeSection', 'R2RModule', known.section.module),
     },
     heap: {
-      mapBase: field('CodeHeapListNode', 'MapBase', OF_8.heap.mapBase),
-      map: field('CodeHeapListNode', 'HeaderMap', OF_8.heap.map),
+      mapBase: field('CodeHeapListNode', 'MapBase', known.heap.mapBase),
+      map: field('CodeHeapListNode', 'HeaderMap', known.heap.map),
     },
     header: {
-      debugInfo: OF_8.header.debugInfo,
-      methodDesc: field('RealCodeHeader', 'MethodDesc', OF_8.header.methodDesc),
-      unwindCount: field('RealCodeHeader', 'NumUnwindInfos', OF_8.header.unwindCount),
-      unwindInfos: field('RealCodeHeader', 'UnwindInfos', OF_8.header.unwindInfos),
+      debugInfo: known.header.debugInfo,
+      methodDesc: field('RealCodeHeader', 'MethodDesc', known.header.methodDesc),
+      unwindCount: field('RealCodeHeader', 'NumUnwindInfos', known.header.unwindCount),
+      unwindInfos: field('RealCodeHeader', 'UnwindInfos', known.header.unwindInfos),
     },
     precompiled: {
-      info: field('Module', 'ReadyToRunInfo', major === 8 ? 0x480 : 0x490),
-      functions: field('ReadyToRunInfo', 'RuntimeFunctions', OF_8.precompiled.functions),
-      count: field('ReadyToRunInfo', 'NumRuntimeFunctions', OF_8.precompiled.count),
-      header: field('ReadyToRunInfo', 'ReadyToRunHeader', OF_8.precompiled.header),
-      buckets: map === undefined ? OF_8.precompiled.buckets : map + field('HashMap', 'Buckets', 16),
+      info: field('Module', 'ReadyToRunInfo', known.precompiled.info),
+      functions: field('ReadyToRunInfo', 'RuntimeFunctions', known.precompiled.functions),
+      count: field('ReadyToRunInfo', 'NumRuntimeFunctions', known.precompiled.count),
+      header: field('ReadyToRunInfo', 'ReadyToRunHeader', known.precompiled.header),
+      buckets: map === undefined ? known.precompiled.buckets : map + field('HashMap', 'Buckets', 16),
     },
     method: {
-      flags3: field('MethodDesc', 'Flags3AndTokenRemainder', OF_8.method.flags3),
-      chunkIndex: field('MethodDesc', 'ChunkIndex', OF_8.method.chunkIndex),
-      flags: field('MethodDesc', 'Flags', OF_8.method.flags),
-      remainderBits: described?.global('MethodDescTokenRemainderBitCount') ?? OF_8.method.remainderBits,
-      alignment: described?.global('MethodDescAlignment') ?? OF_8.method.alignment,
+      flags3: field('MethodDesc', 'Flags3AndTokenRemainder', known.method.flags3),
+      chunkIndex: field('MethodDesc', 'ChunkIndex', known.method.chunkIndex),
+      flags: field('MethodDesc', 'Flags', known.method.flags),
+      remainderBits: described?.global('MethodDescTokenRemainderBitCount') ?? known.method.remainderBits,
+      alignment: described?.global('MethodDescAlignment') ?? known.method.alignment,
     },
     chunk: {
-      methodTable: field('MethodDescChunk', 'MethodTable', OF_8.chunk.methodTable),
-      range: field('MethodDescChunk', 'FlagsAndTokenRange', OF_8.chunk.range),
-      size: field('MethodDescChunk', '!', OF_8.chunk.size),
+      methodTable: field('MethodDescChunk', 'MethodTable', known.chunk.methodTable),
+      range: field('MethodDescChunk', 'FlagsAndTokenRange', known.chunk.range),
+      size: field('MethodDescChunk', '!', known.chunk.size),
     },
-    methodTable: { module: field('MethodTable', 'Module', OF_8.methodTable.module) },
-    dynamicName: field('DynamicMethodDesc', 'MethodName', OF_8.dynamicName),
+    methodTable: {
+      module: field('MethodTable', 'Module', known.methodTable.module),
+      hasOverrides: known.methodTable.hasOverrides,
+    },
+    dynamicName: field('DynamicMethodDesc', 'MethodName', known.dynamicName),
     // the pointer stands in front of the path
-    simpleName: path === undefined ? OF_8.simpleName : path - 8,
-    path: path === undefined ? OF_8.path : [path],
+    simpleName: path === undefined ? known.simpleName : path - 8,
+    path: path === undefined ? known.path : [path],
     mapForm: major < 10 ? 'nibbles' : major === 10 ? 'bits' : undefined,
     hasInlinedCalls: major < 10,
-    patchpoint: major < 10 ? OF_8.patchpoint : { size: 40, locals: 16 },
+    patchpoint: known.patchpoint,
   };
 }
 
@@ -120,6 +162,7 @@ export function encodeDotnet(layout: DotnetLayout): Buffer {
   entry.writeUInt16LE(precompiled.info, DOTNET.modulePrecompiled);
   entry.writeUInt16LE(precompiled.functions, DOTNET.functions);
   entry.writeUInt16LE(precompiled.count, DOTNET.functionCount);
+  entry.writeUInt16LE(Number(layout.hasList), DOTNET.hasList);
   entry.writeUInt16LE(Number(layout.hasMapPointers), DOTNET.hasMapPointers);
   return entry;
 }

@@ -1,5 +1,5 @@
 /** What a MethodDesc is: a method of a module, by its row in the module's metadata, or one that was made at run time. */
-import { CannotRead, type RuntimeMemory } from '../runtime-memory.ts';
+import { CannotRead, type RuntimeMemory, wordAt } from '../runtime-memory.ts';
 import type { DotnetLayout } from './layout.ts';
 
 export interface MethodToken {
@@ -30,7 +30,32 @@ export function readMethodDesc(
   const remainder = view.getUint16(method.flags3, true) % 2 ** remainderBits;
   const range = memory.u16(ofChunk + chunk.range) % 2 ** (TOKEN_BITS - remainderBits);
   const row = range * 2 ** remainderBits + remainder;
-  const module = memory.word(memory.word(ofChunk + chunk.methodTable) + methodTable.module);
+  const table = memory.word(ofChunk + chunk.methodTable);
+  const module = methodTable.hasOverrides
+    ? overridden(memory, table, methodTable.module)
+    : memory.word(table + methodTable.module);
   if (row === 0) throw new CannotRead('malformed');
   return { module, row };
+}
+
+const TABLE_BYTES = 64;
+const FLAGS = 8;
+const HAS_OVERRIDE = 16;
+const VIRTUAL_COUNT = 12;
+const VIRTUALS_IN_BLOCK = 8;
+const FIRST_SLOT = 48;
+const OWN_SLOTS = 2;
+
+/** The module of a type's methods in .NET 6 and 7. An instance of a generic type may have been loaded by the module of one of its
+ * arguments; then a slot has the type's own. The first two of the slots that a MethodTable may have are in it, others behind the
+ * pointers to its blocks of virtual methods; a bit says of each whether there is one. */
+function overridden(memory: RuntimeMemory, table: number, loader: number): number {
+  const view = memory.view(table, TABLE_BYTES);
+  const flags = view.getUint16(FLAGS, true);
+  if ((flags & HAS_OVERRIDE) === 0) return wordAt(view, loader);
+  let before = 0;
+  for (let bit = 1; bit < HAS_OVERRIDE; bit *= 2) if (flags & bit) before++;
+  if (before < OWN_SLOTS) return wordAt(view, FIRST_SLOT + before * 8);
+  const blocks = Math.ceil(view.getUint16(VIRTUAL_COUNT, true) / VIRTUALS_IN_BLOCK);
+  return memory.word(table + TABLE_BYTES + (blocks + before - OWN_SLOTS) * 8);
 }

@@ -3,8 +3,11 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DOTNET, DotnetCode } from '../../records/records.gen.ts';
 import { NameCache, UnsupportedRuntime } from '../contract.ts';
+import { RuntimeMemory } from '../runtime-memory.ts';
 import { BASE, FakeClr } from './fake-clr.ts';
+import type { DotnetLayout } from './layout.ts';
 import { dotnet } from './plugin.ts';
+import { findSection } from './sections.ts';
 
 const ASSEMBLY = readFileSync(join(import.meta.dirname, '../../../test/runtimes/dotnet/chain.dll'));
 const CODE_AT = 2 ** 48;
@@ -23,7 +26,7 @@ function madeProcess() {
   clr.word(module + 0x110, assemblyFile);
   clr.word(assemblyFile + 8, peImage);
   clr.word(peImage + 16, clr.put(Buffer.from('/app/chain.dll\0', 'utf16le')));
-  const methodTable = clr.reserve(64);
+  const methodTable = clr.reserve(128);
   clr.word(methodTable + 24, module);
   const chunk = clr.reserve(64);
   clr.word(chunk, methodTable);
@@ -40,11 +43,29 @@ function madeProcess() {
   const ranges = clr.section(image, [image, image + 0x20000, 0, 0, module, 0]);
   const table = clr.reserve(16);
   clr.word(table, ranges);
-  return { clr, code, methodDesc, module, image, table };
+  return { clr, code, methodDesc, methodTable, simpleName, module, image, table };
+}
+
+/** The same of .NET 6, whose sections are a list, and whose table counts from the file's address 0. */
+function madeOldProcess() {
+  const made = madeProcess();
+  const { clr, module, simpleName, image, table } = made;
+  clr.word(module + 8, simpleName);
+  const [oldest, newest, first] = [clr.reserve(128), clr.reserve(128), clr.reserve(16)];
+  clr.word(first, newest);
+  clr.word(newest, image + 0x40000);
+  clr.word(newest + 8, image + 0x50000);
+  clr.word(newest + 24, oldest);
+  clr.word(oldest, image);
+  clr.word(oldest + 8, image + 0x20000);
+  clr.word(oldest + 48, module);
+  clr.word(table, 0);
+  clr.int(table, first - BASE);
+  return { ...made, first };
 }
 
 const entryOf = (clr: FakeClr, table: number, facts: object) =>
-  dotnet.attach!(clr, table, { major: 8, dacTable: 0, descriptor: 0, ...facts });
+  dotnet.attach!(clr, table, { major: 8, start: 0, dacTable: 0, descriptor: 0, ...facts });
 
 const words = (kind: number, address: number, owner: number, offset = 5) => ({
   operand: kind * CODE_AT + address,
@@ -58,7 +79,7 @@ describe('the .NET plug-in', () => {
     const entry = Buffer.from(entryOf(clr, table, {})!.entry);
     expect(entry.readUInt16LE(DOTNET.sectionHeap)).toBe(40);
     expect(entry.readUInt16LE(DOTNET.hasMapPointers)).toBe(0);
-    expect(dotnet.attach!(clr, BASE + 0x90000, { major: 8, dacTable: 0, descriptor: 0 })).toBeUndefined();
+    expect(entryOf(clr, BASE + 0x90000, {})).toBeUndefined();
   });
 
   it("takes offsets from the process's description", () => {
@@ -95,6 +116,34 @@ describe('the .NET plug-in', () => {
     expect(dotnet.nameFrame(words(DotnetCode.STUB, code, 0), facts, clr, cache)).toMatchObject({
       name: '[clr: stub]',
     });
+  });
+
+  it('attaches to the list of .NET 6', () => {
+    const { clr, table, first, image, module } = madeOldProcess();
+    const { entry, facts } = entryOf(clr, table, { major: 6, start: BASE - table })!;
+    expect(Number(Buffer.from(entry).readBigUInt64LE(DOTNET.ranges))).toBe(first);
+    expect(Buffer.from(entry).readUInt16LE(DOTNET.hasList)).toBe(1);
+    const find = (at: number) => findSection(new RuntimeMemory(clr), facts as DotnetLayout, at);
+    expect(find(image + 64)).toEqual({ begin: image, module });
+    expect(find(image + 0x30000)).toBeUndefined();
+  });
+
+  it.each([
+    [0x10, 48],
+    [0x14, 56],
+    // behind the pointers to two blocks of virtual methods
+    [0x1c, 64 + 16],
+    [0x1f, 64 + 16 + 16],
+  ])('names a method of .NET 6 whose type another module has loaded: slots %i', (slots, at) => {
+    const { clr, table, code, methodDesc, methodTable, module } = madeOldProcess();
+    const { facts } = entryOf(clr, table, { major: 6, start: BASE - table })!;
+    clr.int(methodTable + 8, slots);
+    clr.int(methodTable + 12, 9);
+    clr.word(methodTable + 24, BASE + 0x90000);
+    clr.word(methodTable + at, module);
+    expect(
+      dotnet.nameFrame(words(DotnetCode.JITTED, code, methodDesc), facts, clr, new NameCache()),
+    ).toMatchObject([{ name: 'Known.Work.Spin' }]);
   });
 
   it('ends with a reason whatever the memory holds', () => {

@@ -1,4 +1,4 @@
-/** .NET (CoreCLR), from .NET 8 on: docs/interpreters/dotnet.md. */
+/** .NET (CoreCLR), from .NET 6 on: docs/interpreters/dotnet.md. */
 import { MalformedMetadata, Metadata } from '../../../common/dotnet/metadata.ts';
 import { methodName } from '../../../common/dotnet/method-names.ts';
 import { moduleIdOf } from '../../../common/dotnet/pe.ts';
@@ -76,10 +76,12 @@ export const dotnet: RuntimePlugin = {
 function attach(
   memory: RuntimeMemory,
   base: number,
-  { major, dacTable, descriptor }: DotnetFile,
+  { major, start, dacTable, descriptor }: DotnetFile,
 ): AttachedRuntime | undefined {
-  // the first entry of the table is the address of the map, whose first level is empty until the runtime has started
-  const ranges = memory.word(base + dacTable);
+  // the first entry of the table is the address of the map, whose first level is empty until the runtime has started,
+  // or of the list, which is
+  const table = base + dacTable;
+  const ranges = major === 6 ? base + start + memory.u32(table) : memory.word(table);
   if (ranges === 0 || memory.word(ranges) === 0) return undefined;
   const described = descriptor === 0 ? undefined : readDescriptor(memory, base + descriptor);
   if (major >= 10 && !described) throw new UnsupportedRuntime(`.NET ${major} does not describe itself`);

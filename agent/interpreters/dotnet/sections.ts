@@ -1,5 +1,5 @@
 /**
- * .NET's map of its code (RangeSectionMap), and the map of an image from code to methods: what ebpf/dotnet/sections.h walks
+ * .NET's map of its code (RangeSectionMap), or the list that .NET 6 and 7 keep, and the map of an image from code to methods: what ebpf/dotnet/sections.h walks
  * for unwinding is walked here for naming.
  */
 import { type RuntimeMemory, wordAt } from '../runtime-memory.ts';
@@ -10,6 +10,9 @@ const LEVELS = 5;
 const TOP = 2 ** 49;
 const MAX_FRAGMENTS = 16;
 const SECTION_BYTES = 64;
+const MAX_SECTIONS = 256;
+/** Of a section in a list: the next one. */
+const NEXT = 24;
 
 export interface Section {
   begin: number;
@@ -26,6 +29,25 @@ export function findSection(
   layout: DotnetLayout,
   address: number,
 ): Section | undefined {
+  return layout.hasList ? findInList(memory, layout, address) : findInMap(memory, layout, address);
+}
+
+function findInList(
+  memory: RuntimeMemory,
+  { ranges, section }: DotnetLayout,
+  address: number,
+): Section | undefined {
+  let node = memory.word(ranges);
+  for (let i = 0; i < MAX_SECTIONS && node !== 0; i++) {
+    const view = memory.view(node, SECTION_BYTES);
+    const begin = wordAt(view, 0);
+    if (address >= begin && address < wordAt(view, 8)) return { begin, module: wordAt(view, section.module) };
+    node = wordAt(view, NEXT);
+  }
+  return undefined;
+}
+
+function findInMap(memory: RuntimeMemory, layout: DotnetLayout, address: number): Section | undefined {
   let node = layout.ranges;
   for (let level = 0, unit = TOP; level < LEVELS; level++, unit /= 256) {
     node = unmarked(memory.word(node + (Math.floor(address / unit) % 256) * 8));
