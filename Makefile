@@ -19,12 +19,17 @@ LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/n
 NODE_INCLUDE := node_modules/node-api-headers/include
 ADDON_INCLUDE := node_modules/node-addon-api
 
-all: build/everyframe.bpf.o build/off-cpu.bpf.o build/waiting.bpf.o build/events.bpf.o build/allocations.bpf.o build/returns.bpf.o build/deferred.bpf.o build/deferred-6.18.bpf.o build/everyframe.node build/everyframe-reader build/supervise build/worker-launcher build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp build/telemetry/otlp.cjs
+# NAME-6.1 is for kernels up to that one, which lack a function that NAME calls; deferred-6.18 is for 6.18 alone.
+EVERY_KERNEL := everyframe off-cpu waiting events allocations returns
+BPF_OBJECTS := $(EVERY_KERNEL) $(EVERY_KERNEL:%=%-6.1) deferred deferred-6.18
 
-native: $(OUT)/everyframe.bpf.o $(OUT)/off-cpu.bpf.o $(OUT)/waiting.bpf.o $(OUT)/events.bpf.o $(OUT)/allocations.bpf.o $(OUT)/returns.bpf.o $(OUT)/deferred.bpf.o $(OUT)/deferred-6.18.bpf.o $(OUT)/everyframe.node $(OUT)/everyframe-reader $(OUT)/supervise $(OUT)/worker-launcher
+all: $(BPF_OBJECTS:%=build/%.bpf.o) build/everyframe.node build/everyframe-reader build/supervise build/worker-launcher build/otlp.js build/web/index.html dist/.stamp build/show/.stamp build/cli/.stamp build/workers/.stamp build/telemetry/otlp.cjs
+
+native: $(BPF_OBJECTS:%=$(OUT)/%.bpf.o) $(OUT)/everyframe.node $(OUT)/everyframe-reader $(OUT)/supervise $(OUT)/worker-launcher
 
 $(OUT)/deferred-6.18.bpf.o: BPF_DEFINES := -DEF_TASK_WORK_IMPL
 $(OUT)/deferred-6.18.bpf.o: BPF_SOURCE := deferred
+$(OUT)/%-6.1.bpf.o: BPF_DEFINES := -DEF_NO_RDONLY_CAST
 compile_bpf = $(CLANG) $(BPF_DEFINES) -O2 -g -ffile-prefix-map=$(CURDIR)=. -Wall -Wextra -Wno-missing-declarations -Werror -target bpf -mcpu=v2 -D__TARGET_ARCH_$(BPF_ARCH) $(BPF_INCLUDES) \
 	-idirafter /usr/include/$(shell uname -m)-linux-gnu -c $(1) -o $@.tmp && $(LLVM_STRIP) -g $@.tmp && mv $@.tmp $@
 # Of each runtime's folder: what memory.h and runtimes.h include.
@@ -35,7 +40,7 @@ BPF_INCLUDES := -Iebpf -Ibuild/include
 BPF_HEADERS := $(wildcard ebpf/*.h ebpf/*/*.h) ebpf/runtimes.def build/include/runtime-state.h build/include/runtime-unwind.h
 $(OUT)/%.bpf.o: $(wildcard ebpf/*.c) $(BPF_HEADERS) Makefile
 	@mkdir -p $(OUT)
-	$(call compile_bpf,ebpf/$(or $(BPF_SOURCE),$*).bpf.c)
+	$(call compile_bpf,ebpf/$(or $(BPF_SOURCE),$(*:%-6.1=%)).bpf.c)
 
 # Sources of samples that only test/sources has: not part of the product.
 build/test-sources.bpf.o: test/sources/sources.bpf.c $(BPF_HEADERS) Makefile

@@ -114,14 +114,18 @@ Napi::Function BpfObject::Define(Napi::Env env) {
 }
 
 // new BpfObject(path, { rodata: Buffer, maxEntries: { map: n }, programs: string[], skipMaps: string[],
-//                       share: BpfObject[], uprobeMulti: boolean }): opened, not loaded. Maps that one of `share` has
-// are taken from there; with `uprobeMulti` probes in user code are set by attachUprobes().
+//                       share: BpfObject[], uprobeMulti: boolean, kernelTypes: string }): opened, not loaded. Maps that
+// one of `share` has are taken from there; with `uprobeMulti` probes in user code are set by attachUprobes(). Types are
+// looked for in the file `kernelTypes` alone, not in those of the kernel's modules; '': there, too.
 BpfObject::BpfObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<BpfObject>(info) {
   Napi::Env env = info.Env();
   std::string path = info[0].As<Napi::String>();
   Napi::Object options = info[1].As<Napi::Object>();
   TakeLibbpfLog();
-  object_ = bpf_object__open_file(path.c_str(), nullptr);
+  std::string types = options.Get("kernelTypes").As<Napi::String>();
+  LIBBPF_OPTS(bpf_object_open_opts, open);
+  if (!types.empty()) open.btf_custom_path = types.c_str();
+  object_ = bpf_object__open_file(path.c_str(), &open);
   if (!object_) throw SystemError(env, "cannot open the BPF object " + path, errno);
   SelectPrograms(Names(options.Get("programs")));
   if (options.Get("uprobeMulti").As<Napi::Boolean>()) UseUprobeMulti();

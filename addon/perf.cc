@@ -15,7 +15,6 @@
 
 #include "maps.hh"
 #include "object.hh"
-#include "unknown-calls.hh"
 #include "uprobe-multi.hh"
 
 namespace {
@@ -132,7 +131,6 @@ Napi::Value Probe(const Napi::CallbackInfo& info) {
   bool work = btf__find_by_name_kind(kernel, "bpf_task_work_schedule_resume", BTF_KIND_FUNC) > 0;
   bool work_impl = btf__find_by_name_kind(kernel, "bpf_task_work_schedule_resume_impl", BTF_KIND_FUNC) > 0;
   btf__free(kernel);
-  if (!cast) LeaveOutUnknownCalls();
   int regs = libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, nullptr);
   result.Set("rdonlyCast", cast);
   result.Set("mapleTree", maple);

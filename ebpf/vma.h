@@ -6,7 +6,7 @@
  * while it changes; whether the answer is true is settled afterwards: the address must lie inside the VMA
  * found, and its fields must read the same a second time. From 6.1 on the tree is a maple tree, before that
  * an rb-tree. bpf_rdonly_cast (6.2) makes each load an instruction instead of a helper call: three times
- * faster, so there are two walks.
+ * faster, so there are two walks. Objects for kernels without it (EF_NO_RDONLY_CAST) do not name it.
  *
  * Maple nodes: bits 3..6 of an entry are the node's type (1 leaf, 2 range, 3 allocation range), the low byte
  * is no part of the address; only the root entry carries bit 1. Pivots that are not set read 0 and mean
@@ -27,7 +27,8 @@ enum vma_result { VMA_OK = 0, VMA_NONE = 1, VMA_RACE = 2 };
 /* 1 if the pivot is set and lies below the page of the address; also right for 0 and ULONG_MAX. */
 #define PIVOT_BELOW(pivot, page) ((((((pivot)) - 1) >> 12) - (page)) >> 63)
 
-extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __ksym __weak;
+#ifndef EF_NO_RDONLY_CAST
+extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __ksym;
 
 /* A direct load of 8 bytes of kernel memory (0 on a fault). The type cast to only has to begin with a scalar. */
 static __always_inline u64 load_word(u64 address)
@@ -65,6 +66,32 @@ static __noinline u64 maple_walk_fast(u64 mm, u64 address)
 	}
 	return 0;
 }
+
+static __always_inline int read_vma_fast(u64 mm, u64 address, struct vma_fields *out)
+{
+	u64 vma = maple_walk_fast(mm, address);
+	if (vma < 4096)
+		return VMA_NONE;
+	/* start and end, and pgoff and file, are neighbours on every kernel from 5.10 on */
+	u64 range = vma + FIELD_OFFSET(vm_area_struct, vm_start);
+	u64 backing = vma + FIELD_OFFSET(vm_area_struct, vm_pgoff);
+	out->start = load_word(range);
+	out->end = load_word(range + 8);
+	if (address < out->start || address >= out->end)
+		return VMA_NONE;
+	out->pgoff = load_word(backing);
+	out->file = load_word(backing + 8);
+	out->flags = load_word(vma + FIELD_OFFSET(vm_area_struct, vm_flags));
+	if (load_word(range) != out->start || load_word(range + 8) != out->end ||
+	    load_word(backing) != out->pgoff || load_word(backing + 8) != out->file ||
+	    load_word(vma + FIELD_OFFSET(vm_area_struct, vm_mm)) != mm)
+		return VMA_RACE;
+	return VMA_OK;
+}
+#else
+/* Not called: config.fast_loads is 0. */
+#define read_vma_fast(mm, address, out) VMA_NONE
+#endif
 
 /* `pivots`: room for a node */
 static __noinline u64 maple_walk(u64 mm, u64 address, u64 *pivots)
@@ -120,28 +147,6 @@ static __noinline u64 rb_walk(u64 mm, u64 address)
 			return 0;
 	}
 	return 0;
-}
-
-static __always_inline int read_vma_fast(u64 mm, u64 address, struct vma_fields *out)
-{
-	u64 vma = maple_walk_fast(mm, address);
-	if (vma < 4096)
-		return VMA_NONE;
-	/* start and end, and pgoff and file, are neighbours on every kernel from 5.10 on */
-	u64 range = vma + FIELD_OFFSET(vm_area_struct, vm_start);
-	u64 backing = vma + FIELD_OFFSET(vm_area_struct, vm_pgoff);
-	out->start = load_word(range);
-	out->end = load_word(range + 8);
-	if (address < out->start || address >= out->end)
-		return VMA_NONE;
-	out->pgoff = load_word(backing);
-	out->file = load_word(backing + 8);
-	out->flags = load_word(vma + FIELD_OFFSET(vm_area_struct, vm_flags));
-	if (load_word(range) != out->start || load_word(range + 8) != out->end ||
-	    load_word(backing) != out->pgoff || load_word(backing + 8) != out->file ||
-	    load_word(vma + FIELD_OFFSET(vm_area_struct, vm_mm)) != mm)
-		return VMA_RACE;
-	return VMA_OK;
 }
 
 /* `words`: room for a maple node, and then for the second reading: of the 512 bytes of stack that a chain of calls may

@@ -18,6 +18,7 @@ it.skipIf(missingRights)(
       skipMaps: ['samplers'],
       share: [],
       uprobeMulti: false,
+      kernelTypes: '',
     });
     try {
       expect(() => measure(object, '')).toThrow(/tick:\n(.*\n)*.*(invalid func unknown|unknown opcode)/);

@@ -147,6 +147,8 @@ export interface Native {
       share: readonly NativeBpfObject[];
       /** Programs for user code are loaded as such links take them. */
       uprobeMulti: boolean;
+      /** File in which alone the kernel's types are looked for; '': in those of its modules, too. */
+      kernelTypes: string;
     },
   ) => NativeBpfObject;
   AsyncReader: new (executable: string, proc: string) => NativeAsyncReader;

@@ -106,12 +106,16 @@ export function explainLoadFailure(error: SystemFailure): CannotProfile {
 const lastLines = (log = ''): string => log.trimEnd().split('\n').slice(-12).join('\n');
 
 const MAIN_OBJECT = 'everyframe.bpf.o';
+/** libbpf 1.1 also looks in the types of modules for one that is missing, such as maple_tree before 6.1, which takes CAP_SYS_ADMIN. */
+const KERNEL_TYPES = '/sys/kernel/btf/vmlinux';
 
 export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
   const features = native.probeFeatures();
   const uprobeMulti = native.hasUprobeMulti();
+  const ending = features.rdonlyCast ? '.bpf.o' : '-6.1.bpf.o';
+  const kernelTypes = features.rdonlyCast ? '' : KERNEL_TYPES;
   return (file, { programs, context, runtimes = [], event, maxEntries = {}, share = [] }) =>
-    new native.BpfObject(join(packageRoot(), 'build', file), {
+    new native.BpfObject(join(packageRoot(), 'build', file.replace('.bpf.o', ending)), {
       rodata: encodeConfig(settings, features, runtimes, context, event),
       maxEntries,
       programs,
@@ -121,6 +125,7 @@ export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
       ],
       share,
       uprobeMulti,
+      kernelTypes,
     });
 }
 

@@ -12,12 +12,10 @@ import { writeShare } from './share.ts';
 const GLIBC = 28;
 const LIBRARIES = ['libstdc++.so.6', 'libgcc_s.so.1'];
 const NATIVE = [
-  'everyframe.bpf.o',
-  'off-cpu.bpf.o',
-  'waiting.bpf.o',
-  'events.bpf.o',
-  'allocations.bpf.o',
-  'returns.bpf.o',
+  ...['everyframe', 'off-cpu', 'waiting', 'events', 'allocations', 'returns'].flatMap((name) => [
+    `${name}.bpf.o`,
+    `${name}-6.1.bpf.o`,
+  ]),
   'deferred.bpf.o',
   'deferred-6.18.bpf.o',
   'everyframe.node',
