@@ -57,7 +57,7 @@ describe.skipIf(missing.length > 0)('the product in another kernel', () => {
     );
   });
   describe('those between, which have code paths of their own', () => {
-    it.concurrent.for(['jammy', 'bookworm', 'noble', 'trixie'] as const)(
+    it.concurrent.for(['jammy', 'bookworm', 'trixie'] as const)(
       'the BPF programs in the kernel of %s',
       { timeout },
       (suite, { skip }) => check(suite, true, skip),
