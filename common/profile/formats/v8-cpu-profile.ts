@@ -10,8 +10,9 @@ import { cpuType } from '../model/profile-type.ts';
 import type { ReadBudget } from '../model/read-limits.ts';
 import { ROOT } from '../model/stack-tree.ts';
 
-/** Nothing ran, and what is above all stacks. */
-const NO_FRAMES: ReadonlySet<string> = new Set(['(root)', '(idle)']);
+/** Above all stacks. */
+const TOP = '(root)';
+/** Nothing ran. */
 const IDLE = '(idle)';
 /** In parentheses V8 names what is none of JavaScript's functions. */
 const NO_FUNCTION = /^\(.*\)$/;
@@ -81,7 +82,9 @@ export class CallTree {
     }
   }
 
-  #nameOf = (id: number): string => text(this.#nodes.get(id)?.callFrame['functionName']);
+  #nameOf(id: number): string {
+    return text(this.#nodes.get(id)?.callFrame['functionName']);
+  }
 
   #enter(leaf: number): number {
     const path: number[] = [];
@@ -95,7 +98,7 @@ export class CallTree {
     }
     let node = above === undefined ? ROOT : this.#entered.get(above)!;
     for (const id of path.reverse()) {
-      if (!NO_FRAMES.has(this.#nameOf(id))) node = this.#builder.enter(node, this.#location(id));
+      if (this.#nameOf(id) !== TOP) node = this.#builder.enter(node, this.#location(id));
       this.#entered.set(id, node);
     }
     return node;
