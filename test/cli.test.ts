@@ -219,7 +219,7 @@ describe.skipIf(missingRights)('everyframe', () => {
       ['record -d 1h --type off_cpu', /--type off_cpu: nothing of it is sampled: add --off-cpu/],
       ['record -d 1h --idle hide', /--idle: threads that wait are not sampled: add --off-cpu/],
       ['record -F often', /-F is "often": give a whole number/],
-      ['recrod', /"recrod" is not a command: everyframe --help lists them/],
+      ['recrod', /"recrod" is not a command \(is record meant\?\): everyframe --help lists them/],
     ])('says at once what is wrong with: %s', async (line, message) => {
       const ended = await everyframe(...line.split(' ')).exited;
       expect(ended).toMatchObject({ code: 1, output: expect.stringMatching(message) });
