@@ -83,6 +83,13 @@ describe('the current thread state', () => {
     expect(current('48 8b 05 b9 e3 41 00 c3')).toEqual({ kind: 'global', address: 0x1000 + 7 + 0x41e3b9 });
   });
 
+  it('of the whole process, in a program: lea _PyRuntime(%rip),%rax; mov 0x238(%rax),%rax (Ubuntu 3.10)', () => {
+    expect(current('f3 0f 1e fa 48 8d 05 2b 8f 46 00 48 8b 80 38 02 00 00 c3')).toEqual({
+      kind: 'global',
+      address: 0x1000 + 11 + 0x468f2b + 0x238,
+    });
+  });
+
   it('is not guessed', () => {
     expect(current('31 c0 c3 90 90 90 90 90 90 90')).toBeUndefined();
     expect(current('')).toBeUndefined();

@@ -62,18 +62,25 @@ export function decodeCurrentThread(code: FunctionCode, variable: number): Threa
   return decodeThreadLocal(code) ?? decodeGlobal(code, variable);
 }
 
-/** mov rax, [rip + d]; ret, or the same through the global offset table: mov rax, [rip + d]; mov rax, [rax + d]. */
+/**
+ * mov rax, [rip + d]; ret. Or by way of the variable's address, from the global offset table or by its distance:
+ * mov|lea rax, [rip + d]; mov rax, [rax + d].
+ */
 function decodeGlobal(code: FunctionCode, variable: number): ThreadAccess | undefined {
   const { view, end } = viewOf(code);
   const ENDBR64 = 0xfa1e0ff3;
   const at = end >= 4 && view.getUint32(0, true) === ENDBR64 ? 4 : 0;
-  if (at + 8 > end || (view.getUint32(at, true) & 0xffffff) !== 0x058b48) return undefined;
-  if (view.getUint8(at + 7) === 0xc3)
-    return { kind: 'global', address: code.address + at + 7 + view.getInt32(at + 3, true) };
-  if (at + 10 > end || view.getUint16(at + 7, true) !== 0x8b48 || variable === 0) return undefined;
+  if (at + 8 > end) return undefined;
+  const opcode = view.getUint32(at, true) & 0xffffff;
+  const isLoad = opcode === 0x058b48;
+  if (!isLoad && opcode !== 0x058d48) return undefined;
+  const target = code.address + at + 7 + view.getInt32(at + 3, true);
+  if (isLoad && view.getUint8(at + 7) === 0xc3) return { kind: 'global', address: target };
+  const base = isLoad ? variable : target;
+  if (at + 10 > end || view.getUint16(at + 7, true) !== 0x8b48 || base === 0) return undefined;
   const modrm = view.getUint8(at + 9);
   if (modrm !== 0 && modrm !== 0x40 && modrm !== 0x80) return undefined;
-  return { kind: 'global', address: variable + loadOffset(view, at + 7, end) };
+  return { kind: 'global', address: base + loadOffset(view, at + 7, end) };
 }
 
 function decodeThreadLocal(code: FunctionCode): ThreadAccess | undefined {
