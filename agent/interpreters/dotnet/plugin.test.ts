@@ -128,6 +128,13 @@ describe('the .NET plug-in', () => {
     expect(find(image + 0x30000)).toBeUndefined();
   });
 
+  it('waits for .NET 6 to fill the table: until then its entry leads to the start of the file', () => {
+    const { clr, table } = madeOldProcess();
+    clr.word(BASE, 0x00010102_464c457f);
+    clr.int(table, 0);
+    expect(entryOf(clr, table, { major: 6, start: BASE - table })).toBeUndefined();
+  });
+
   it.each([
     [0x10, 48],
     [0x14, 56],

@@ -78,11 +78,12 @@ function attach(
   base: number,
   { major, start, dacTable, descriptor }: DotnetFile,
 ): AttachedRuntime | undefined {
-  // the first entry of the table is the address of the map, whose first level is empty until the runtime has started,
-  // or of the list, which is
+  // the first entry of the table, which the runtime fills as it starts, is the address of the map, whose first level is
+  // empty until then, or of the list, which is
   const table = base + dacTable;
-  const ranges = major === 6 ? base + start + memory.u32(table) : memory.word(table);
-  if (ranges === 0 || memory.word(ranges) === 0) return undefined;
+  const entry = major === 6 ? memory.u32(table) : memory.word(table);
+  const ranges = major === 6 ? base + start + entry : entry;
+  if (entry === 0 || memory.word(ranges) === 0) return undefined;
   const described = descriptor === 0 ? undefined : readDescriptor(memory, base + descriptor);
   if (major >= 10 && !described) throw new UnsupportedRuntime(`.NET ${major} does not describe itself`);
   const layout = layoutOf(major, ranges, described);
