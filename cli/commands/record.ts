@@ -111,6 +111,8 @@ const sinceThen = (totals: readonly EventTotals[], before: readonly EventTotals[
 const othersOf = ({ profiles, main }: ProfileSet): Profile[] => profiles.filter((_, i) => i !== main);
 
 async function record(command: string[], flags: RecordFlags): Promise<void> {
+  if (flags.pid && command.length > 0 && command.every((word) => /^\d+$/.test(word)))
+    throw new Error(`-p takes one PID or a list with commas: -p ${[...flags.pid, ...command].join(',')}`);
   if (command.length > 0 && flags.pid)
     throw new Error('-p PID and a command after -- were given: a recording is of one of them');
   checkOutput(flags);

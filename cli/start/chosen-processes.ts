@@ -6,18 +6,28 @@ import { mappedExecutables } from '../../agent/processes/mapped-files.ts';
 import { readSmallFile } from '../../agent/processes/proc-files.ts';
 import { type Pid, toPid } from '../../common/base/brand.ts';
 
-export const PID_HELP = 'only this process and all that descend from it; repeatable';
+export const PID_HELP = 'only this process and all that descend from it; repeatable, or a list: 12,34';
 
 /** The kernel's PID_MAX_LIMIT on 64 bits. */
 const MAX_PID = 4_194_304;
 /** Most run the same files. */
 const MAX_PROCESSES_READ = 256;
 
-export const collectPid = (text: string, previous: Pid[] | undefined): Pid[] => {
+/** A PID or a list of them as pgrep prints it, with commas or a line each. */
+export const collectPid = (text: string, previous: Pid[] | undefined): Pid[] => [
+  ...(previous ?? []),
+  ...text
+    .trim()
+    .split(/[\s,]+/)
+    .map(parsePid),
+];
+
+function parsePid(text: string): Pid {
   const pid = Number(text);
-  if (!/^\d+$/.test(text) || pid < 1 || pid > MAX_PID) throw new InvalidArgumentError('not a valid PID.');
-  return [...(previous ?? []), toPid(pid)];
-};
+  if (/^\d+$/.test(text) && pid >= 1 && pid <= MAX_PID) return toPid(pid);
+  const isName = /^[A-Za-z][\w.-]*$/.test(text);
+  throw new InvalidArgumentError(`not a valid PID${isName ? `: -p $(pgrep -d, ${text})?` : '.'}`);
+}
 
 /** Throws with a sentence where it is gone, or a thread's ID. */
 export function requireProcess(pid: Pid, proc = '/proc'): void {

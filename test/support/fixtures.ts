@@ -1,11 +1,12 @@
-/** Compiles the programs of test/fixtures into a folder that goes away with the test process. */
+/** Compiles the programs of test/fixtures into a folder of the test file, which goes away with all of the run's (own-cache.ts). */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 const SOURCES = join(import.meta.dirname, '../fixtures');
-const folder = mkdtempSync(join(tmpdir(), 'everyframe-test-'));
+const folder = mkdtempSync(join(process.env['EVERYFRAME_TEST_FILES'] ?? tmpdir(), 'everyframe-test-'));
+// of those without a run around them, as bench's; vitest ends its processes before they could
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 export const hasTool = (tool: string): boolean => spawnSync('which', [tool]).status === 0;

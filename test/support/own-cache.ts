@@ -1,11 +1,15 @@
-/** Before all tests: names and tables that they keep are their own, not those of an earlier run, and go with them. */
-import { mkdtempSync, rmSync } from 'node:fs';
+/** Before all tests: what they keep, names and tables and files, is their own, not that of an earlier run, and goes with them. */
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** What it returns runs after all tests. */
 export function setup(): () => void {
-  const directory = mkdtempSync(join(tmpdir(), 'everyframe-test-cache-'));
-  process.env['CACHE_DIRECTORY'] = directory;
+  const directory = mkdtempSync(join(tmpdir(), 'everyframe-tests-'));
+  chmodSync(directory, 0o711); // some tests run programs of other users
+  const cache = join(directory, 'cache');
+  mkdirSync(cache, { mode: 0o700 });
+  process.env['CACHE_DIRECTORY'] = cache;
+  process.env['EVERYFRAME_TEST_FILES'] = directory;
   return () => rmSync(directory, { recursive: true });
 }
