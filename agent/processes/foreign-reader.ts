@@ -80,6 +80,11 @@ export class ForeignReader {
     return undefined;
   }
 
+  /** The process did not answer: for a while nothing is read of it. */
+  isLeftAlone(pid: Pid): boolean {
+    return this.#penalties.isRefused(pid);
+  }
+
   /** PID of the reader process, if there is one. */
   get pids(): number[] {
     return [this.#native?.pid() ?? 0].filter((pid) => pid > 0);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -61,6 +62,32 @@ test('a plug-in that throws costs the frame and is told of once', () => {
   expect(frames.stats).toMatchObject({ failed: 2, named: 0 });
   expect(warnings).toHaveLength(1);
   expect(warnings[0]).toMatch(/cpython.*TypeError/);
+});
+
+test('a process that does not answer is asked again', () => {
+  const runtime = { runtime: 'cpython', version: '3.13.1', facts: {}, entry: new Uint8Array(0) };
+  const proc = mkdtempSync(join(tmpdir(), 'everyframe-proc-'));
+  const memory = join(proc, '4711', 'mem');
+  mkdirSync(join(proc, '4711'));
+  // opening it waits for somebody who writes
+  execFileSync('mkfifo', [memory]);
+  let now = 0;
+  const reader = new ForeignReader({ proc, now: () => now });
+  const frames = new RuntimeFrames(() => runtime, { reader, clock: FREE });
+  const isForNow = () => {
+    frames.beginBatch();
+    return frames.name(frameOf(toPid(4711))).isForNow;
+  };
+  try {
+    expect([isForNow(), isForNow()]).toEqual([true, true]);
+    expect(reader.stats).toMatchObject({ timedOut: 1, refused: 1 });
+    rmSync(memory);
+    now += 2000;
+    expect(isForNow()).toBeUndefined();
+  } finally {
+    reader.close();
+    rmSync(proc, { recursive: true });
+  }
 });
 
 test('frames that are named together are named as one by one, with fewer reads', () => {

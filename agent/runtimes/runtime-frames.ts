@@ -1,6 +1,7 @@
 /**
  * Names the interpreted frames of traces out of the memory of their processes: at once when a trace arrives, and
- * each distinct frame of a process only once. What could not be named stays so: its process is gone.
+ * each distinct frame of a process only once. What could not be named stays so: its process is gone. One that did not answer in
+ * time is asked again.
  */
 import { LRUCache } from 'lru-cache';
 import type { FileKey, Pid } from '../../common/base/brand.ts';
@@ -55,6 +56,8 @@ export interface NamedRuntimeFrame {
   linesFrom: LinesFrom | undefined;
   /** The innermost inlined function first; at least one. */
   lines: readonly RuntimeFrame[];
+  /** Its process did not answer: it may tell more later. */
+  isForNow?: boolean;
 }
 
 export interface RuntimeFramesOptions {
@@ -97,6 +100,7 @@ export class RuntimeFrames {
   readonly #runtimeOf: RuntimeOfFile;
   readonly #factsOfProcess: FactsOfProcess;
   readonly #baseOfFile: NonNullable<RuntimeFramesOptions['baseOf']>;
+  readonly #reader: ForeignReader;
   readonly #memories: ProcessMemories;
   readonly #clock: Clock;
   readonly #warn: (message: string) => void;
@@ -119,6 +123,7 @@ export class RuntimeFrames {
     this.#clock = clock;
     this.#warn = warn;
     this.#runtimeOf = runtimeOf;
+    this.#reader = reader;
     this.#memories = new ProcessMemories(reader);
   }
 
@@ -221,12 +226,13 @@ export class RuntimeFrames {
       }
     });
     if (frame === undefined) return undefined;
-    if (typeof frame === 'string') {
-      this.stats[frame]++;
-      return unnamed(plugin, UNNAMED_REASONS[frame]);
-    }
-    this.stats.named++;
-    return { ...kindOf(plugin), lines: Array.isArray(frame) ? frame : [frame] };
+    this.stats[typeof frame === 'string' ? frame : 'named']++;
+    const named =
+      typeof frame === 'string'
+        ? unnamed(plugin, UNNAMED_REASONS[frame])
+        : { ...kindOf(plugin), lines: Array.isArray(frame) ? frame : [frame] };
+    const isForNow = !named.lines.every(isPlaced) && this.#reader.isLeftAlone(pid);
+    return isForNow ? { ...named, isForNow } : named;
   }
 
   #baseOf(pid: Pid, known: KnownProcess): number | undefined {
@@ -301,6 +307,9 @@ export class RuntimeFrames {
     return known;
   }
 }
+
+/** Is it told where in a source it is? */
+export const isPlaced = ({ line, assembly }: RuntimeFrame): boolean => line > 0 || assembly !== undefined;
 
 function groupsOf<T>(items: readonly T[], keyOf: (item: T) => number): T[][] {
   const groups = new Map<number, T[]>();

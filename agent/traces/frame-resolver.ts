@@ -213,6 +213,7 @@ export class FrameResolver {
       const kind = words.kind(i);
       if (kind === FrameKind.FILE) i++;
       else if (isRuntime(kind)) {
+        isLasting &&= !this.#interpreted.isForNow(trace, trace.u32Pairs, i * 2);
         i++;
         yield;
       }
@@ -227,7 +228,7 @@ export class FrameResolver {
       for (const frame of this.#unnamedOf(trace))
         frames.set(`${frame.pid} ${frame.kind} ${textOf(frame.words)}`, frame);
     yield* this.#runtimes.nameAll([...frames.values()], ({ trace, at }, named) => {
-      this.#count++;
+      if (!named.isForNow) this.#count++;
       this.#interpreted.add(trace, trace.u32Pairs, at, named);
     });
   }
@@ -437,8 +438,8 @@ export class FrameResolver {
     const { u32Pairs } = trace;
     const known = this.#interpreted.find(trace, u32Pairs, i * 2);
     if (known) return known;
-    this.#count++;
     const named = this.#runtimes.name(this.#unnamedAt(trace, words, i));
+    if (!named.isForNow) this.#count++;
     return this.#interpreted.add(trace, u32Pairs, i * 2, named);
   }
 

@@ -46,6 +46,24 @@ describe('a frame of a runtime', () => {
     expect(linesOf(0)).toEqual({ lines: [0, 0, 0, 0, 0, 0], names: 3 });
   });
 
+  it('is named as often as it takes while its process does not answer', () => {
+    const frames = new InterpretedFrames();
+    const late = (line: number) => ({ ...at(line), isForNow: true });
+    const seen = [late(0), late(0), late(0), late(0), at(0), at(12), at(13)].map((named) => {
+      const { line } = frameOf(frames, () => named).lines[0]!;
+      return [line, frames.isForNow(PROCESS, U32_PAIRS, AT)];
+    });
+    expect(seen).toEqual([...Array(4).fill([0, true]), [0, false], [12, false], [12, false]]);
+  });
+
+  it('has a name once its process answers, if it has no line', () => {
+    const frames = new InterpretedFrames();
+    const named = (name: string) => ({ ...at(0), lines: [{ ...at(0).lines[0]!, name }] });
+    frameOf(frames, () => ({ ...named('[it did not answer]'), isForNow: true }));
+    expect(frameOf(frames, () => named('stub')).lines[0]!.function).toBe('stub');
+    expect(frameOf(frames, () => named('other')).lines[0]!.function).toBe('stub');
+  });
+
   it('is another one where any of its words, or its execution, differs', () => {
     const frames = new InterpretedFrames();
     let line = 0;

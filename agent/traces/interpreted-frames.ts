@@ -7,7 +7,7 @@ import type { Pid } from '../../common/base/brand.ts';
 import { emptyMapping, type Mapping } from '../../common/profile/model/profile.ts';
 import type { AssemblyPlace, LinesFrom, RuntimeFrame } from '../interpreters/contract.ts';
 import type { ProcessIdentity } from '../records/records.ts';
-import type { NamedRuntimeFrame } from '../runtimes/runtime-frames.ts';
+import { isPlaced, type NamedRuntimeFrame } from '../runtimes/runtime-frames.ts';
 import type { Frame, FrameLine } from './frame.ts';
 
 /**
@@ -24,6 +24,8 @@ interface IdentityNode {
   frame: Frame;
   /** How often it is named again: its process may have moved what says where it is at that very moment. */
   triesLeft: number;
+  /** See {@link NamedRuntimeFrame}: that was no try. */
+  isForNow: boolean;
   /** Another one of the same hash. */
   next: IdentityNode | undefined;
 }
@@ -70,6 +72,9 @@ export class InterpretedFrames {
   #lastExecution = 0;
   #byIdentity = new Map<number, IdentityNode>();
   #byContent = new Map<number, ContentNode>();
+  /** Frames that are for now. */
+  #forNow = 0;
+
   constructor(places: PlaceSources = {}) {
     this.#places = places;
   }
@@ -87,12 +92,19 @@ export class InterpretedFrames {
   add(process: ProcessIdentity, u32Pairs: Uint32Array, at: number, named: NamedRuntimeFrame): Frame {
     const known = this.#nodeOf(process, u32Pairs, at);
     if (!known) return this.#newNode(process, u32Pairs, at, named).frame;
+    if (named.isForNow) return known.frame;
     known.triesLeft--;
-    if (named.lines.every(isPlaced)) {
-      known.triesLeft = 0;
-      known.frame = this.#intern(process, named);
-    }
+    const hasPlaces = named.lines.every(isPlaced);
+    if (hasPlaces) known.triesLeft = 0;
+    if (hasPlaces || known.isForNow) known.frame = this.#intern(process, named);
+    if (known.isForNow) this.#forNow--;
+    known.isForNow = false;
     return known.frame;
+  }
+
+  /** May the frame of those words be another one soon? */
+  isForNow(process: ProcessIdentity, u32Pairs: Uint32Array, at: number): boolean {
+    return this.#forNow > 0 && (this.#nodeOf(process, u32Pairs, at)?.isForNow ?? false);
   }
 
   #nodeOf(process: ProcessIdentity, u32Pairs: Uint32Array, at: number): IdentityNode | undefined {
@@ -130,9 +142,11 @@ export class InterpretedFrames {
       high: u32Pairs[at + 3]! | 0,
       frame: this.#intern(process, named),
       triesLeft: named.lines.every(isPlaced) ? 0 : TRIES,
+      isForNow: named.isForNow ?? false,
       next: this.#byIdentity.get(hash),
     };
     this.#byIdentity.set(hash, node);
+    if (node.isForNow) this.#forNow++;
     return node;
   }
 
@@ -140,6 +154,7 @@ export class InterpretedFrames {
     this.#executions = new Map();
     this.#byIdentity = new Map();
     this.#byContent = new Map();
+    this.#forNow = 0;
   }
 
   #intern(process: ProcessIdentity, { frameType, linesFrom, lines }: NamedRuntimeFrame): Frame {
@@ -180,8 +195,6 @@ const hasWords = (node: IdentityNode, u32Pairs: Uint32Array, at: number): boolea
   node.head === (u32Pairs[at + 1]! | 0) &&
   node.low === (u32Pairs[at + 2]! | 0) &&
   node.high === (u32Pairs[at + 3]! | 0);
-
-const isPlaced = ({ line, assembly }: RuntimeFrame): boolean => line > 0 || assembly !== undefined;
 
 const NO_ASSEMBLIES: readonly (AssemblyPlace | undefined)[] = [];
 

@@ -52,7 +52,7 @@ class Machine {
   readonly stacks: Stacks;
   #hash = 0;
 
-  constructor(kernelPlace: () => Partial<KernelPlace> = () => ({})) {
+  constructor(kernelPlace: () => Partial<KernelPlace> = () => ({}), source = runtimes) {
     const locate = (address: bigint): KernelPlace => ({
       mapping: emptyMapping(),
       address: 16,
@@ -61,7 +61,7 @@ class Machine {
       ...kernelPlace(),
     });
     const jit = new JitFrames({ proc: '/nonexistent' });
-    this.frames = new FrameResolver(native, { locate }, runtimes, jit);
+    this.frames = new FrameResolver(native, { locate }, source, jit);
     this.stacks = new Stacks(this.store, this.frames, ({ pid }) => pid);
   }
 
@@ -108,6 +108,23 @@ test('a trace is named whole whose other frames were forgotten between two of it
   const steps = machine.stacks.resolveNow([id]);
   while (!steps.next().done) machine.frames.forget();
   expect(await machine.namesOf(id)).toEqual([['f16', 'js1']]);
+});
+
+test('a trace is named again as long as its process does not answer', async () => {
+  let answers = false;
+  const late = { frameType: 'v8js', linesFrom: 'source-map', isForNow: true } as const;
+  const line = { name: 'late', file: '', line: 0, column: 0, startLine: 0 };
+  const machine = new Machine(undefined, {
+    ...runtimes,
+    name: (frame) => (answers ? runtimes.name(frame) : { ...late, lines: [line] }),
+  });
+  const id = machine.add([word(FrameKind.V8, 1n), 1n]);
+  for (const _ of machine.stacks.resolveNow([id]));
+  for (let i = 0; i < 4; i++) expect(await machine.namesOf(id)).toEqual([['late']]);
+  answers = true;
+  expect(await machine.namesOf(id)).toEqual([['js1']]);
+  answers = false;
+  expect(await machine.namesOf(id)).toEqual([['js1']]);
 });
 
 test('frames of a trace are made once, but where other code may stand each time', async () => {
