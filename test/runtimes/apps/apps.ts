@@ -54,7 +54,7 @@ function inPackages(
   const root = fetchPackages(join(ROOTS, `apps-${name}`), suite, packages);
   if (root === undefined) return undefined;
   rmSync(join(root, 'tmp'), { recursive: true, force: true });
-  for (const folder of ['tmp', 'var/log/nginx', 'var/lib/nginx'])
+  for (const folder of ['tmp', 'etc', 'var/log/nginx', 'var/lib/nginx'])
     mkdirSync(join(root, folder), { recursive: true });
   writeFileSync(join(root, 'etc/passwd'), 'root:x:0:0::/:/bin/sh\n');
   writeFileSync(join(root, 'etc/group'), 'root:x:0:\n');
@@ -128,6 +128,15 @@ function dotnet(): Command[] | undefined {
   const { command, environment } = runAssembly(found, '../apps/dotnet/shop.dll');
   return [{ command: command as [string, ...string[]], environment }];
 }
+
+const kestrel = () =>
+  inPackages(
+    'aspnet',
+    ['aspnetcore-runtime-10.0'],
+    [['/usr/lib/dotnet/dotnet', '/tmp/app/shop.dll']],
+    undefined,
+    UBUNTU.suite,
+  );
 
 function go(): Command[] | undefined {
   const [found] = findGos();
@@ -241,6 +250,19 @@ export const APPS: readonly App[] = [
     outer: ['System.Threading.ThreadPoolWorkQueue.Dispatch'],
     pictureFrom: 'System.Threading.ThreadPoolWorkQueue.Dispatch',
     prepare: dotnet,
+  },
+  {
+    ...{ name: 'aspnet', title: 'ASP.NET Core on Kestrel', source: 'shop.cs', frameType: 'dotnet' },
+    own: [
+      ['Shop.Price.Of', /sum|for/],
+      ['Shop.Server.Orders', /orders|text/],
+    ],
+    outer: [
+      'Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Http.HttpProtocol.ProcessRequests',
+      'System.Threading.ThreadPoolWorkQueue.Dispatch',
+    ],
+    pictureFrom: 'Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Http.HttpProtocol.ProcessRequests',
+    prepare: kestrel,
   },
   {
     ...{ name: 'go', title: "Go's net/http", source: 'shop.go', frameType: 'go' },

@@ -48,6 +48,8 @@ export async function recordApp(commands: Command[], seconds: number, output: st
   const load = new AbortController();
   try {
     await answers();
+    for (const { exitCode, spawnargs } of children)
+      if (exitCode !== null) throw new Error(`another program answers: ${spawnargs.join(' ')} has ended`);
     for (let i = 0; i < CONNECTIONS; i++) void askUntil(load.signal, i);
     const pids = children.flatMap(({ pid }) => ['-p', `${pid}`]);
     const args = ['record', '-F', '199', '-d', `${seconds}s`, ...pids, '--force', '-o', output];
