@@ -23,6 +23,7 @@ import { LoopDelay } from './limits/loop-delay.ts';
 import { Maintenance } from './maintenance.ts';
 import { PdbLines } from './pdb/pdb-lines.ts';
 import { preloadTables } from './preload-tables.ts';
+import { CgroupTargets } from './processes/cgroup-targets.ts';
 import { addWithDescendants } from './processes/descendants.ts';
 import { ForeignFiles } from './processes/foreign-files.ts';
 import { ForeignReader } from './processes/foreign-reader.ts';
@@ -109,6 +110,7 @@ export class Controller {
   readonly #maintenance: Maintenance;
   readonly #firstSamples: FirstSamples;
   readonly #stats = new StatsRegistry();
+  readonly #cgroups: CgroupTargets | undefined;
   #probes: EventProbes | undefined;
   /** The last ones, once it is stopped. */
   #eventTotals: EventTotals[] | undefined;
@@ -203,6 +205,8 @@ export class Controller {
     this.#intervals = this.#profileIntervals(sink);
     this.#maintenance = this.#maintain();
     this.#firstSamples = new FirstSamples(options, this.#parts());
+    this.#cgroups = options.cgroups && new CgroupTargets(options.cgroups, this.#tracer);
+    this.#stats.add('targets', () => this.#cgroups?.stats);
   }
 
   #countThreadTimes(): ThreadTimes {
@@ -322,6 +326,7 @@ export class Controller {
     const kernel = new Kernel({ bpf: new BpfCode(loadNative()) });
     const controller = new Controller(options, sink, log, kernel);
     if (options.targets) controller.#addTargets(options.targets);
+    controller.#cgroups?.start();
     // now that the programs are loaded: reading the symbols again for the sake of their names would cost as much
     await kernel.open();
     if (kernel.unavailable !== '') log.warn(kernel.unavailable);
@@ -358,6 +363,7 @@ export class Controller {
    */
   async stop(namingMs?: number): Promise<void> {
     if (this.#stopped) return;
+    this.#cgroups?.stop();
     this.#stopped = true;
     const naming = namingMs === undefined ? undefined : setTimeout(() => this.#stopNaming(), namingMs);
     this.#intervals.stop();

@@ -13,7 +13,9 @@ import type { Tracer } from './tracer/tracer.ts';
 export interface FirstSamplesOptions {
   /** Sample only these processes and their descendants, those that exist too; undefined: every process. */
   targets?: Pid[];
-  /** With targets: files that they will run or run already. Their tables are made before sampling starts. */
+  /** Sample only processes of these cgroups and of those below them: paths, or names in them. */
+  cgroups?: readonly string[] | undefined;
+  /** With either: files that they will run or run already. Their tables are made before sampling starts. */
   expectedFiles?: readonly string[];
 }
 
@@ -44,8 +46,9 @@ export class FirstSamples {
 
   /** Waits for what a person wants to see; of the whole machine runtimes are read while sampling begins. */
   async prepare(): Promise<void> {
-    const { targets, expectedFiles } = this.#options;
+    const { cgroups, expectedFiles } = this.#options;
     const { tracer, executables, files, reader, processCode } = this.#parts;
+    const targets = this.#options.targets ?? (cgroups && tracer.targets());
     const paths = targets ? (expectedFiles ?? []) : runningFiles(mayHoldRuntime, reader);
     const reading = preloadTables(paths, tracer, executables, files);
     const looking = (targets ?? []).map((pid) => processCode.lookAhead(pid));

@@ -1,22 +1,10 @@
 /** The cgroup of a process that is gone before anybody could read its /proc entry, in either version's hierarchy. */
 import { spawn } from 'node:child_process';
-import { accessSync, constants, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { cgroupRoot as root } from './support/cgroup-root.ts';
 import { missingRights } from './support/fixtures.ts';
 import { Recording } from './support/recording.ts';
-
-/** A folder in which groups can be made: of cgroup v1's memory controller, or of the unified hierarchy. */
-const root = ['/sys/fs/cgroup/memory', '/sys/fs/cgroup'].find(canMakeGroups);
-
-/** Inside a container the hierarchy is often mounted read-only. */
-function canMakeGroups(path: string): boolean {
-  try {
-    accessSync(`${path}/cgroup.procs`, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 it.skipIf(missingRights || !root)(
   'short-lived processes have the cgroup that they ran in',

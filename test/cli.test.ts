@@ -216,6 +216,8 @@ describe.skipIf(missingRights)('everyframe', () => {
       ['record -o /nonexistent/x.folded -d 1h', /\/nonexistent\/x\.folded can't be written: ENOENT/],
       ['record --view -o x.svg -d 1h', /x\.svg is for looking at/],
       ['record -p 4000000', /4000000: there is no such process/],
+      ['record --cgroup no-such.service', /--cgroup no-such\.service: there is no such cgroup/],
+      ['record -p 1 --cgroup /', /-p PID and --cgroup were given/],
       ['record -p 12 34', /-p takes one PID or a list with commas: -p 12,34/],
       ['record -d 1h --type off_cpu', /--type off_cpu: nothing of it is sampled: add --off-cpu/],
       ['record -d 1h --idle hide', /--idle: threads that wait are not sampled: add --off-cpu/],

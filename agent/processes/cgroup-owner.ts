@@ -36,7 +36,8 @@ export function readCgroupOwner(cgroupPath: string): CgroupOwner {
   return { containerId: '', unit: innermostUnit(components) };
 }
 
-function containerIdOf(component: string, parent: string): string {
+/** '' where that component, below that parent, is none of a container. */
+export function containerIdOf(component: string, parent: string): string {
   if (ENGINE_HELPER.test(component)) return '';
   const id = CONTAINER_ID.exec(component)?.[0];
   if (id !== undefined) return id;

@@ -61,8 +61,8 @@ export function descendantsOf(roots: readonly Pid[], proc = '/proc'): Pid[] {
   return [...found].slice(new Set(roots).size);
 }
 
-/** A number whose process ended meanwhile would stay in the map, for whoever gets it next. */
-function addAlive(pid: Pid, map: TargetMap, proc: string): boolean {
+/** False where there is no room, or no such process: a number whose process ended meanwhile would stay in the map, for whoever gets it next. */
+export function addAlive(pid: Pid, map: TargetMap, proc = '/proc'): boolean {
   const before = startOf(pid, proc);
   if (before === undefined || !map.addTarget(pid)) return false;
   if (startOf(pid, proc) === before) return true;

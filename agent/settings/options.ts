@@ -130,6 +130,12 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     default: '100',
     help: 'stacks of each event to take a second on each CPU: of more events some stand for others',
   },
+  {
+    flag: 'cgroup',
+    value: 'CGROUP',
+    repeatable: true,
+    help: 'sample only the processes of this cgroup and of those below it: its path, or its name (nginx.service), or the first digits of a container ID; * stands for any characters; repeatable',
+  },
   { flag: 'send-idle-frames', help: 'sample the idle task as well' },
   {
     flag: 'probabilistic-threshold',
@@ -252,6 +258,7 @@ const list = v.optional(
   [],
 );
 
+const areCgroups = (texts: string[]): boolean => texts.every((text) => /[^/\s]/.test(text));
 const eventsOf = (texts: string[]): EventSpec[] => texts.map(parseEvent);
 const areEvents = (texts: string[]): boolean => whyNoEvents(texts) === '';
 
@@ -306,6 +313,7 @@ export const agentSchema = v.strictObject({
     v.transform(eventsOf),
   ),
   eventBudget: number('--event-budget', 1, 10_000),
+  cgroup: v.pipe(list, v.check(areCgroups, '--cgroup is empty: give a path, a name or a container ID')),
   sendIdleFrames: onOff,
   probabilisticThreshold: number('--probabilistic-threshold', 1, 100),
   probabilisticInterval: duration('probabilistic-interval', 60_000, 300_000),

@@ -3,7 +3,7 @@
  * soon as BPF asks for it (a new file, a ring buffer that fills up); their meaning is left to the consumer.
  */
 
-import type { Pid } from '../../common/base/brand.ts';
+import { type Pid, toPid } from '../../common/base/brand.ts';
 import { loadNative, type Native, type NativeBpfObject, type NativeRing } from '../base/native.ts';
 import type { EventSourcesOptions } from '../events/event-types.ts';
 import { onlineCpus } from '../host/cpus.ts';
@@ -28,6 +28,8 @@ export interface TracerOptions {
   maxUserFrames: number;
   /** Sample only these processes and their children; undefined: every process. */
   targets?: Pid[];
+  /** As with targets, which are those of these cgroups. */
+  cgroups?: readonly string[] | undefined;
   maxTableBytes: number;
   /** All that are known: each is loaded once it is detected. */
   runtimes: readonly RuntimePlugin[];
@@ -50,6 +52,8 @@ export interface TracerOptions {
 }
 
 const DRAIN_INTERVAL_MS = 1000;
+/** Twice as many as the map has room for. */
+const MAX_TARGETS = 32_768;
 /** A second of the ring buffer's four is left by then. */
 const MAX_BEHIND_MS = 2000;
 const HOTPLUG_INTERVAL_MS = 5000;
@@ -107,12 +111,13 @@ export class Tracer {
     this.#consumer = consumer;
     this.native = loadNative();
     this.#findCode = options.findCode ?? (() => undefined);
+    const isChosen = (options.targets ?? options.cgroups) !== undefined;
     const settings: BpfSettings = {
       ...SETTINGS,
       ringBytes: ringBytesFor(options.samplesPerSecond, onlineCpus().length, options.maxMemoryBytes),
       maxUserFrames: options.maxUserFrames,
       sendIdleFrames: options.sendIdleFrames,
-      filterTargets: options.targets !== undefined,
+      filterTargets: isChosen,
       runtimes: options.runtimes,
       labels: options.labels,
       goroutineIds: options.goroutineIds,
@@ -137,7 +142,7 @@ export class Tracer {
     this.#hasClock = !options.withoutClock;
     this.events = this.#clock(this.periodNs, options.sendIdleFrames, this.#object.programFd('tick'));
     // before the first target is there, and with the exits: else children would be missed, and numbers kept for others
-    if (options.targets) this.#object.attachRawTracepoint('on_fork', 'sched_process_fork');
+    if (isChosen) this.#object.attachRawTracepoint('on_fork', 'sched_process_fork');
     this.#object.attachRawTracepoint('on_exec', 'sched_process_exec');
     this.#object.attachRawTracepoint('on_exit', 'sched_process_exit');
   }
@@ -264,6 +269,18 @@ export class Tracer {
 
   removeTarget(pid: Pid): void {
     this.native.mapDelete(this.#object.mapFd('targets'), targetKey(pid));
+  }
+
+  /** Those that were added, and those of their descendants that live. */
+  targets(): Pid[] {
+    const pids: Pid[] = [];
+    let key: Buffer | undefined;
+    do {
+      key = this.native.mapNextKey(this.#object.mapFd('targets'), key, 4);
+      if (key) pids.push(toPid(key.readUInt32LE()));
+      // one that goes meanwhile makes the walk begin again
+    } while (key && pids.length < MAX_TARGETS);
+    return [...new Set(pids)];
   }
 
   /** False once all of them have ended, with their children. */

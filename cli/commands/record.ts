@@ -6,6 +6,7 @@ import { type Command, Option } from 'commander';
 import { packageRoot } from '../../agent/base/package-root.ts';
 import type { Controller } from '../../agent/controller.ts';
 import { sourceTypes } from '../../agent/events/event-types.ts';
+import { processesOfCgroups } from '../../agent/processes/cgroup-targets.ts';
 import { AGENT_SETTINGS, parseAgentOptions, parseDuration } from '../../agent/settings/options.ts';
 import type { EventTotals } from '../../agent/tracer/event-sources.ts';
 import { type Pid, toPid } from '../../common/base/brand.ts';
@@ -28,7 +29,13 @@ import { RECORD_FREQUENCY, RECORD_FREQUENCY_HELP } from '../program/frequency.ts
 import { IDLE_HELP } from '../program/idle-help.ts';
 import { makePlainLogger } from '../program/logger.ts';
 import { addSetting } from '../program/settings.ts';
-import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from '../start/chosen-processes.ts';
+import {
+  collectPid,
+  filesOfProcesses,
+  PID_HELP,
+  requireCgroup,
+  requireProcess,
+} from '../start/chosen-processes.ts';
 import { filesOfCommand } from '../start/expected-files.ts';
 import { RIGHTS_TO_END_COMMANDS, rightsToWrite } from '../start/rights.ts';
 import { controllerOptions, startController, untilSignal } from '../start/start-agent.ts';
@@ -37,6 +44,7 @@ interface RecordFlags extends WriteFlags {
   duration?: string;
   frequency: string;
   pid?: Pid[];
+  cgroup?: string[];
   symbols: string;
   symbolCache?: string;
   debuginfod?: boolean;
@@ -66,7 +74,7 @@ const HOLDING_SHELL = '/bin/sh';
 
 /** Settings that it has in common with the agent. */
 const AS_AGENT = [
-  ...['symbol-cache', 'debuginfod', 'event', 'event-budget'],
+  ...['cgroup', 'symbol-cache', 'debuginfod', 'event', 'event-budget'],
   ...['no-labels', 'goroutine-ids', 'off-cpu', 'off-cpu-budget', 'off-cpu-threshold'],
 ];
 
@@ -108,17 +116,26 @@ const sinceThen = (totals: readonly EventTotals[], before: readonly EventTotals[
     samples: total.samples - (before[i]?.samples ?? 0),
   }));
 
+function refuseTwoChoices(command: readonly string[], { pid, cgroup }: RecordFlags): void {
+  if (pid && command.length > 0 && command.every((word) => /^\d+$/.test(word)))
+    throw new Error(`-p takes one PID or a list with commas: -p ${[...pid, ...command].join(',')}`);
+  const given = [
+    ...(pid ? ['-p PID'] : []),
+    ...(cgroup ? ['--cgroup'] : []),
+    ...(command.length > 0 ? ['a command after --'] : []),
+  ];
+  if (given.length > 1) throw new Error(`${given.join(' and ')} were given: a recording is of one of them`);
+}
+
 const othersOf = ({ profiles, main }: ProfileSet): Profile[] => profiles.filter((_, i) => i !== main);
 
 async function record(command: string[], flags: RecordFlags): Promise<void> {
-  if (flags.pid && command.length > 0 && command.every((word) => /^\d+$/.test(word)))
-    throw new Error(`-p takes one PID or a list with commas: -p ${[...flags.pid, ...command].join(',')}`);
-  if (command.length > 0 && flags.pid)
-    throw new Error('-p PID and a command after -- were given: a recording is of one of them');
+  refuseTwoChoices(command, flags);
   checkOutput(flags);
   if (flags.view && isStream(flags.output)) throw new Error('--view needs a file: give -o FILE');
   if (flags.view) checkReadable(flags.output);
   for (const pid of flags.pid ?? []) requireProcess(pid);
+  for (const cgroup of flags.cgroup ?? []) requireCgroup(cgroup);
   const log = makePlainLogger('record', flags.verbose);
   const options = parseAgentOptions({
     samplesPerSecond: flags.frequency,
@@ -131,6 +148,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     eventBudget: flags.eventBudget,
     noLabels: flags.labels === false,
     goroutineIds: flags.goroutineIds,
+    cgroup: flags.cgroup,
     offCpu: flags.offCpu,
     offCpuBudget: flags.offCpuBudget,
     offCpuThreshold: flags.offCpuThreshold,
@@ -153,6 +171,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
       {
         ...controllerOptions(options, log),
         ...(targets && { targets, expectedFiles: expectedFiles(command, flags.pid ?? []) }),
+        ...(flags.cgroup && { expectedFiles: filesOfProcesses(processesOfCgroups(flags.cgroup)) }),
       },
       recording,
       log,
@@ -188,7 +207,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
   const summary = {
     ...{ profile: mainOf(recorded), others: othersOf(recorded), output: flags.output, seconds, counters },
     events: sinceThen(controller.eventTotals(), before),
-    ...{ isChosen: targets !== undefined, isViewed: flags.view === true },
+    ...{ isChosen: targets !== undefined || flags.cgroup !== undefined, isViewed: flags.view === true },
   };
   for (const line of recordSummary(summary)) process.stderr.write(`everyframe: ${line}\n`);
   log.debug({ counters }, 'what the agent counted');

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Controller } from '../../agent/controller.ts';
 import { parseEvent } from '../../agent/events/event-spec.ts';
 import { typeOf } from '../../agent/events/event-types.ts';
+import { processesOfCgroups } from '../../agent/processes/cgroup-targets.ts';
 import { AGENT_SETTINGS, parseAgentOptions } from '../../agent/settings/options.ts';
 import type { Pid } from '../../common/base/brand.ts';
 import { mergeProfiles } from '../../common/profile/model/merge.ts';
@@ -15,7 +16,13 @@ import { addExamples } from '../program/examples.ts';
 import { RECORD_FREQUENCY, RECORD_FREQUENCY_HELP } from '../program/frequency.ts';
 import { makeLoggerTo, makePlainLogger } from '../program/logger.ts';
 import { addSetting } from '../program/settings.ts';
-import { collectPid, filesOfProcesses, PID_HELP, requireProcess } from '../start/chosen-processes.ts';
+import {
+  collectPid,
+  filesOfProcesses,
+  PID_HELP,
+  requireCgroup,
+  requireProcess,
+} from '../start/chosen-processes.ts';
 import { controllerOptions, startController, untilSignal } from '../start/start-agent.ts';
 import { SHORT_NAMES } from './report.ts';
 
@@ -38,7 +45,8 @@ export function registerTop(program: Command): void {
     .option('-p, --pid <PID>', PID_HELP, collectPid)
     .option('--short-names', SHORT_NAMES)
     .action(top);
-  for (const setting of AGENT_SETTINGS) if (setting.flag === 'event') addSetting(command, setting);
+  for (const setting of AGENT_SETTINGS)
+    if (['event', 'cgroup'].includes(setting.flag)) addSetting(command, setting);
   addExamples(command, [
     ['everyframe top', 'the whole machine; ? explains the keys'],
     ['everyframe top -p 1234', 'one process and its children'],
@@ -51,6 +59,7 @@ interface TopFlags {
   pid?: Pid[];
   shortNames?: boolean;
   event?: string[];
+  cgroup?: string[];
 }
 
 async function top(flags: TopFlags): Promise<void> {
@@ -60,9 +69,12 @@ async function top(flags: TopFlags): Promise<void> {
       'top needs a terminal: use "everyframe record -o FILE" and "everyframe report FILE" elsewhere',
     );
   for (const pid of flags.pid ?? []) requireProcess(pid);
+  for (const cgroup of flags.cgroup ?? []) requireCgroup(cgroup);
+  if (flags.pid && flags.cgroup) throw new Error('-p PID and --cgroup were given: give one of them');
   const options = parseAgentOptions({
     ...{ samplesPerSecond: flags.frequency, reporterInterval: '1s', reporterJitter: '0', maxCpu: '0' },
     event: flags.event,
+    cgroup: flags.cgroup,
   });
   const [event = parseEvent('cpu-clock'), ...others] = options.event;
   if (others.length > 0) throw new Error('--event was given more than once: top shows one');
@@ -77,6 +89,7 @@ async function top(flags: TopFlags): Promise<void> {
     {
       ...controllerOptions(options, log),
       ...(flags.pid && { targets: flags.pid, expectedFiles: filesOfProcesses(flags.pid) }),
+      ...(flags.cgroup && { expectedFiles: filesOfProcesses(processesOfCgroups(flags.cgroup)) }),
     },
     receiver,
     log,

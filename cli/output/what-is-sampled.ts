@@ -1,10 +1,10 @@
 /** What becomes a profile, as a list of nouns; and that CPU time does not, where events took its place. */
 import { type AgentOptions, samplesWaits } from '../../agent/settings/options.ts';
 
-type Asked = Pick<AgentOptions, 'samplesPerSecond' | 'offCpu' | 'offCpuThreshold' | 'event'>;
+type Asked = Pick<AgentOptions, 'samplesPerSecond' | 'offCpu' | 'offCpuThreshold' | 'event' | 'cgroup'>;
 
 export function whatIsSampled(asked: Asked): string {
-  const { samplesPerSecond, event } = asked;
+  const { samplesPerSecond, event, cgroup } = asked;
   const events = event.filter(({ kind }) => kind !== 'cpu-clock').map(({ text }) => text);
   const hasClock = event.length === 0 || events.length < event.length;
   const sources = [
@@ -12,6 +12,8 @@ export function whatIsSampled(asked: Asked): string {
     ...(samplesWaits(asked) ? ['threads that wait'] : []),
     ...events,
   ];
-  const list = new Intl.ListFormat('en').format(sources);
+  const format = new Intl.ListFormat('en');
+  const place = cgroup.length > 0 ? `, of the processes of ${format.format(cgroup)} alone` : '';
+  const list = format.format(sources) + place;
   return hasClock ? list : `${list}, but no CPU time (--event cpu-clock adds it)`;
 }

@@ -1,5 +1,6 @@
-/** `-p PID` of record and top. */
+/** `-p PID` and `--cgroup` of record and top. */
 import { InvalidArgumentError } from 'commander';
+import { hasCgroup } from '../../agent/processes/cgroup-targets.ts';
 import { descendantsOf } from '../../agent/processes/descendants.ts';
 import { ForeignReader } from '../../agent/processes/foreign-reader.ts';
 import { mappedExecutables } from '../../agent/processes/mapped-files.ts';
@@ -37,6 +38,12 @@ export function requireProcess(pid: Pid, proc = '/proc'): void {
     throw new Error(
       `-p ${pid}: it is a thread of process ${group}: give -p ${group}, which takes all of its threads`,
     );
+}
+
+/** Throws with a sentence where there is none. */
+export function requireCgroup(pattern: string, proc = '/proc'): void {
+  if (!hasCgroup(pattern, proc))
+    throw new Error(`--cgroup ${pattern}: there is no such cgroup: /proc/PID/cgroup has those of a process`);
 }
 
 /** Links to what they and their descendants have mapped to execute. */

@@ -1,6 +1,7 @@
 /** The memory limit of the cgroup that this process is in, and what of it agent and collector may take. */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { type CgroupMount, parseCgroupMounts } from '../../agent/processes/cgroup-mounts.ts';
 import { readSmallFile } from '../../agent/processes/proc-files.ts';
 
 export interface MemoryLimit {
@@ -31,36 +32,15 @@ const LEAST_BUDGET_BYTES = 64 * MIB;
 /** Undefined where nothing limits it, or /proc and /sys do not show it. */
 export function readMemoryLimit(proc = '/proc'): MemoryLimit | undefined {
   const groups = (readSmallFile(join(proc, 'self/cgroup')) ?? '').split('\n');
-  const mounts = (readSmallFile(join(proc, 'self/mountinfo')) ?? '')
-    .split('\n')
-    .flatMap((line) => parseMount(line) ?? []);
+  const mounts = parseCgroupMounts(readSmallFile(join(proc, 'self/mountinfo')) ?? '').filter(
+    ({ version, options }) => version === 'cgroup2' || options.includes('memory'),
+  );
   const limits = mounts.flatMap(({ version, root, path }) => {
     const group = pathOfGroup(groups, version);
     return group === undefined ? [] : limitsAbove(path, below(group, root), LIMIT_FILES[version]);
   });
   return limits.sort((a, b) => a.bytes - b.bytes)[0];
 }
-
-interface CgroupMount {
-  version: keyof typeof LIMIT_FILES;
-  /** The group that is seen at `path`: not the first one in a container. */
-  root: string;
-  path: string;
-}
-
-/** A line of proc_pid_mountinfo(5). */
-function parseMount(line: string): CgroupMount | undefined {
-  const [before = '', after = ''] = line.split(' - ');
-  const [, , , root = '/', path = ''] = before.split(' ').map(unescapeOctal);
-  const [type, , options = ''] = after.split(' ');
-  if (type === 'cgroup2') return { version: type, root, path };
-  return type === 'cgroup' && options.split(',').includes('memory')
-    ? { version: type, root, path }
-    : undefined;
-}
-
-const unescapeOctal = (text: string): string =>
-  text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
 /** `0::/path` of version 2, `4:memory:/path` of version 1. */
 function pathOfGroup(groups: readonly string[], version: CgroupMount['version']): string | undefined {

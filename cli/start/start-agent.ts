@@ -11,6 +11,7 @@ import { CAP_SYS_ADMIN_BIT, hasCapability } from '../../agent/host/capabilities.
 import { checkPlace } from '../../agent/host/host-checks.ts';
 import { type HostFacts, missingCapabilities, readHostFacts } from '../../agent/host/host-facts.ts';
 import type { ProfileSink } from '../../agent/intervals.ts';
+import { hasCgroup } from '../../agent/processes/cgroup-targets.ts';
 import { readSmallFile } from '../../agent/processes/proc-files.ts';
 import { type AgentOptions, samplesWaits } from '../../agent/settings/options.ts';
 import { debuginfodFromEnvironment } from '../../agent/symbolizer/debuginfod/debuginfod-settings.ts';
@@ -37,6 +38,8 @@ export async function startController(
     if (severity === 'fatal') throw new Error(`${text}. Run as root, or give the process that capability`);
     log.warn(text);
   }
+  for (const cgroup of options.cgroups ?? [])
+    if (!hasCgroup(cgroup)) log.warn(`no cgroup is ${cgroup}: nothing of it is sampled until there is one`);
   keepSamplingRights(facts, [...rights, ...rightsToProbe(facts, options)]);
   return Controller.start(options, sink, {
     info: (message) => log.info(message),
@@ -76,6 +79,7 @@ export const controllerOptions = (
   ...(options.debuginfod && { debuginfod: debuginfodFromEnvironment(process.env) }),
   sourceMaps: !options.noSourceMaps,
   sendIdleFrames: options.sendIdleFrames,
+  cgroups: options.cgroup.length > 0 ? options.cgroup : undefined,
   maxUserFrames: options.maxUserFrames,
   maxTableBytes: options.maxTableBytes,
   ...(options.maxCpu > 0 && { maxCpu: options.maxCpu / 100 }),
