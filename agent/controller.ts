@@ -29,6 +29,7 @@ import { ForeignFiles } from './processes/foreign-files.ts';
 import { ForeignReader } from './processes/foreign-reader.ts';
 import { Penalties } from './processes/penalties.ts';
 import { readOnCpuNs } from './processes/proc-files.ts';
+import { ProcessContexts } from './processes/process-contexts.ts';
 import { ProcessManager } from './processes/process-manager.ts';
 import { RootViews } from './processes/root-views.ts';
 import { RecordTakers } from './record-takers.ts';
@@ -84,6 +85,7 @@ export class Controller {
   readonly #penalties = new Penalties();
   readonly #reader = new ForeignReader({ penalties: this.#penalties });
   readonly #files = new ForeignFiles({ penalties: this.#penalties });
+  readonly #contexts: ProcessContexts | undefined;
   readonly #debuginfod: Debuginfod | undefined;
   readonly #workers: WorkerPool;
   readonly #executables: Executables;
@@ -146,6 +148,7 @@ export class Controller {
       },
       (message) => log.warn(message),
     );
+    this.#contexts = options.labels === false ? undefined : new ProcessContexts(this.#files, this.#processes);
     this.#debuginfod =
       options.debuginfod && new Debuginfod(options.debuginfod, (message) => log.warn(message));
     this.#workers = this.#fileWorkers(options);
@@ -206,7 +209,6 @@ export class Controller {
     this.#maintenance = this.#maintain();
     this.#firstSamples = new FirstSamples(options, this.#parts());
     this.#cgroups = options.cgroups && new CgroupTargets(options.cgroups, this.#tracer);
-    this.#stats.add('targets', () => this.#cgroups?.stats);
   }
 
   #countThreadTimes(): ThreadTimes {
@@ -230,6 +232,7 @@ export class Controller {
       frames: this.#frames,
       maker: this.#maker,
       processes: this.#processes,
+      contexts: this.#contexts,
       views: this.#views,
       executables: this.#executables,
       debuginfod: this.#debuginfod,
@@ -318,6 +321,8 @@ export class Controller {
     );
     const loopDelay = watchLoop ? this.#loopDelay : undefined;
     addParts(this.#stats, { ...parts, memory, cpu, loopDelay });
+    this.#stats.add('processes', () => this.#contexts?.stats);
+    this.#stats.add('targets', () => this.#cgroups?.stats);
     return new Maintenance({ ...parts, cpu, memory, look: () => this.#intervals.flushIfFull() });
   }
 
@@ -339,6 +344,7 @@ export class Controller {
     if (options.watchLoop) controller.#loopDelay.start();
     controller.#intervals.start();
     controller.#maintenance.start();
+    controller.#contexts?.start();
     return controller;
   }
 
@@ -364,6 +370,7 @@ export class Controller {
   async stop(namingMs?: number): Promise<void> {
     if (this.#stopped) return;
     this.#cgroups?.stop();
+    this.#contexts?.stop();
     this.#stopped = true;
     const naming = namingMs === undefined ? undefined : setTimeout(() => this.#stopNaming(), namingMs);
     this.#intervals.stop();

@@ -4,6 +4,7 @@ import type { Executables } from './executables/executables.ts';
 import type { JitFrames } from './jit/jit-frames.ts';
 import type { ProcessCode } from './jit/process-code.ts';
 import type { PdbLines } from './pdb/pdb-lines.ts';
+import type { ProcessContexts } from './processes/process-contexts.ts';
 import type { ProcessManager } from './processes/process-manager.ts';
 import type { RootViews } from './processes/root-views.ts';
 import { RecordType } from './records/records.gen.ts';
@@ -33,6 +34,7 @@ export interface RecordParts {
   store: Pick<TraceStore, 'read'>;
   stacks: Pick<Stacks, 'resolveNow'>;
   processes: Pick<ProcessManager, 'onProcess' | 'onExit'>;
+  contexts: Pick<ProcessContexts, 'onProcess' | 'onExit'> | undefined;
   views: Pick<RootViews, 'forget'>;
   executables: Pick<Executables, 'onFile'>;
   attached: Pick<ProcessRuntimes, 'onDetected' | 'forget'>;
@@ -116,6 +118,7 @@ export class RecordTakers implements RecordConsumer {
 
   #onProcess(record: ProcessRecord): void {
     this.#parts.processes.onProcess(record);
+    if (record.hasExecutable) this.#parts.contexts?.onProcess(record);
     this.#parts.views.forget(record.pid);
     this.#forgetProcess(record.pid);
     if (this.#newPrograms.isNew(record.executablePath)) this.#parts.read([`/proc/${record.pid}/exe`]);
@@ -123,6 +126,7 @@ export class RecordTakers implements RecordConsumer {
 
   #onExit(record: ExitRecord): void {
     this.#parts.processes.onExit(record);
+    this.#parts.contexts?.onExit(record);
     this.#forgetProcess(record.pid);
     this.#parts.jit.onExit(record);
     this.#parts.processCode.onExit(record);

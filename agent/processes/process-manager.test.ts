@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
+import { readAttributes } from '../../common/profile/model/attributes.ts';
 import type { ProcessRecord } from '../records/records.ts';
 import { parseStat } from './proc-files.ts';
 import { ProcessManager } from './process-manager.ts';
@@ -113,6 +114,37 @@ describe('facts', () => {
     } finally {
       child.kill('SIGKILL');
     }
+  });
+
+  test('what a process says of itself takes the place of what it said before, and of nothing that is known better', () => {
+    const processes = new ProcessManager();
+    const identity = record(10, 1, 5n, { cgroupPath: '/system.slice/nginx.service' });
+    processes.onProcess(identity);
+    processes.noteAttribute(identity, ['lines', 'approximate']);
+    const said = {
+      'service.name': 'shop',
+      'service.version': '1',
+      'process.pid': '1',
+      'host.name': 'x',
+      'thread.name': 'y',
+    };
+    processes.noteResource(identity, new Map(Object.entries(said)));
+    const process = processes.get(toPid(10), 1, 5n);
+    expect(process).toMatchObject({ serviceName: 'shop', pid: 10 });
+    expect(readAttributes(process.attributes!)).toEqual(
+      new Map([
+        ['lines', 'approximate'],
+        ['service.version', '1'],
+      ]),
+    );
+    processes.noteResource(identity, new Map([['a', 'b']]));
+    expect(process.serviceName).toBe('shop');
+    expect(readAttributes(process.attributes!)).toEqual(
+      new Map([
+        ['a', 'b'],
+        ['lines', 'approximate'],
+      ]),
+    );
   });
 
   test('what runs now is not taken for what ran under the PID before its last exec', async () => {

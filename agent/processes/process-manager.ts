@@ -12,6 +12,7 @@ import type { Pid } from '../../common/base/brand.ts';
 import { NO_OPTIONS } from '../../common/base/lru-options.ts';
 import { attributesText, readAttributes } from '../../common/profile/model/attributes.ts';
 import { emptyProcess, type Process } from '../../common/profile/model/profile.ts';
+import { isOfSample } from '../../common/profile/model/sample-attributes.ts';
 import type { ExitRecord, ProcessIdentity, ProcessRecord } from '../records/records.ts';
 import { type BootClock, createBootClock } from './boot-clock.ts';
 import { type CgroupOwner, readCgroupOwner } from './cgroup-owner.ts';
@@ -39,6 +40,10 @@ const DEFAULT_MAX_PROCESSES = 65_536;
 /** A process that keeps on calling exec holds no more than this many of its earlier selves. */
 const MAX_EXECUTIONS_A_PID = 16;
 const MAX_CGROUPS = 2048;
+const MAX_SERVICE_NAME = 256;
+/** The kernel says it, or it is the machine's; service.name has a place of its own. */
+const IS_KNOWN_BETTER =
+  /^(?:service\.name|container\.id|(?:host|os)\..*|process\.(?:pid|parent_pid|creation\.time|executable\..*|command.*))$/;
 
 export class ProcessManager {
   /** Counted since the start. */
@@ -60,6 +65,7 @@ export class ProcessManager {
   readonly #clock: BootClock;
   readonly #byPid: LRUCache<number, { newest: Execution }>;
   readonly #owners = new LRUCache<string, CgroupOwner & { path: string }>({ max: MAX_CGROUPS });
+  readonly #published = new WeakMap<Process, ReadonlyMap<string, string>>();
   /** Executions that ended, in the order in which that became known. */
   #ended: { pid: number; execution: Execution }[] = [];
 
@@ -130,6 +136,20 @@ export class ProcessManager {
     const { pid, execId, startBoottimeNs } = identity;
     const process = this.get(pid, execId, startBoottimeNs);
     process.attributes = attributesText([...readAttributes(process.attributes ?? ''), attribute]);
+  }
+
+  /** What it says of itself, in place of what it said before; its samples that go out from now on have it. */
+  noteResource(identity: ProcessIdentity, resource: ReadonlyMap<string, string>): void {
+    const process = this.get(identity.pid, identity.execId, identity.startBoottimeNs);
+    const published = new Map(
+      [...resource].filter(([key]) => !IS_KNOWN_BETTER.test(key) && !isOfSample(key)),
+    );
+    const earlier = this.#published.get(process);
+    const others = [...readAttributes(process.attributes ?? '')].filter(([key]) => !earlier?.has(key));
+    process.attributes = attributesText([...others, ...published]);
+    this.#published.set(process, published);
+    const name = resource.get('service.name');
+    if (name) process.serviceName = name.slice(0, MAX_SERVICE_NAME);
   }
 
   /** Every trace sampled before `ktimeNs` is out: executions that ended before are not needed any more. */

@@ -99,7 +99,7 @@ export const AGENT_SETTINGS: readonly Setting[] = [
   },
   {
     flag: 'no-labels',
-    help: "leave out what programs say of what they do: Go's pprof labels, names of Erlang's processes are attributes of samples",
+    help: "leave out what programs say of themselves: OpenTelemetry's process context, Go's pprof labels, names of Erlang's processes",
   },
   {
     flag: 'goroutine-ids',

@@ -128,11 +128,17 @@ async function multiply(): Promise<void> {
     );
   const hour = await stored();
   const copies = Math.ceil(Number(values.samples) / hour) - 1;
-  for (const table of TABLES)
-    await ask(
-      `INSERT INTO ${table} SELECT * REPLACE (part + copy AS part, start - toIntervalHour(copy) AS start)
-      FROM ${table} ARRAY JOIN range(1, ${copies + 1}) AS copy`,
-    );
+  const parts = (await ask('SELECT DISTINCT toString(part) FROM parts FORMAT TSV'))
+    .join('\t')
+    .split(/\s+/)
+    .join(',');
+  // one copy at a time: a query may take a minute
+  for (let copy = 1; copy <= copies; copy++)
+    for (const table of TABLES)
+      await ask(
+        `INSERT INTO ${table} SELECT * REPLACE (part + ${copy} AS part, start - toIntervalHour(${copy}) AS start)
+        FROM (SELECT * FROM ${table} WHERE part IN (${parts}))`,
+      );
   print(
     'copied to',
     `${count(await stored())} samples (${count(first)} of them pushed), ${count(hour)} an hour`,
