@@ -20,8 +20,8 @@ import { type ChdbServer, startChdbServer } from './chdb-server.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** The server has a clock of its own. */
-const START_MS = Date.now();
+/** The server has a clock of its own; noon, since days are dropped whole. */
+const START_MS = Math.floor(Date.now() / DAY) * DAY + DAY / 2;
 let nowMs = START_MS;
 const now = (): number => nowMs;
 const errors: string[] = [];
@@ -95,7 +95,7 @@ describe('ClickHouseStore', () => {
   it('drops whole days, and counts what was in them', async () => {
     const database = makeDatabase();
     const store = await open(database);
-    for (const days of [1.5, 0.5]) {
+    for (const days of [1.5, 0.25]) {
       nowMs = START_MS - days * DAY;
       store.append(profileFromText('p:1;a@n 10', { endMs: nowMs, spanMs: 1 }));
     }

@@ -7,12 +7,16 @@ import {
   type PartInfo,
 } from '../database/database-part.ts';
 import { rowsByGroup } from '../rows-by-group.ts';
+import type { SeriesGroup } from '../series.ts';
 import { SeriesTable } from '../series-table.ts';
 import type { Frame, RowQuery, Rows, SamplePart, Stacks, TimeRange } from '../store.ts';
 import type { Columns } from './clickhouse-reader.ts';
-import { EMPTY_ROWS, readRows, rowsSql } from './clickhouse-rows.ts';
+import { EMPTY_ROWS, type GroupKeys, readRows, rowsSql } from './clickhouse-rows.ts';
 
 const PAGE_ROWS = 32_768;
+const GROUP_COLUMNS =
+  'process, thread, path, command, container_id, cgroup, service, host, attributes, period_nanos';
+const MAX_SEEDS = 16;
 const FRAME_COLUMNS = 'name, file, mapping, kind, "binary", line';
 
 /** Reads dictionaries of parts that this process does not write. */
@@ -25,19 +29,32 @@ export interface DictionarySource {
     table: 'frames' | 'nodes' | 'series',
     ids?: readonly [number, number],
   ): Promise<Columns>;
+  /** Sets of values that series have in these columns, each once, behind its key. */
+  readGroups(key: string, columns: string): Promise<Columns>;
+}
+
+interface PartGroups {
+  groups: readonly SeriesGroup[];
+  keys: GroupKeys;
+  bytes: number;
 }
 
 export async function loadDictionaries(
   source: DictionarySource,
   cache: DictionaryCache,
-): Promise<PartDictionaries> {
-  const series = await cache.get(`series ${source.key}`, async () => {
-    const value = await loadSeries(source);
+): Promise<PartDictionaries & { groupKeys: GroupKeys }> {
+  const groups = await cache.get(`groups ${source.key}`, async () => {
+    const value = await loadGroups(source);
     return { value, bytes: value.bytes };
   });
   return {
-    groups: series.groups,
-    series: async () => series,
+    groups: groups.groups,
+    groupKeys: groups.keys,
+    series: () =>
+      cache.get(`series ${source.key}`, async () => {
+        const value = await loadSeries(source, groups);
+        return { value, bytes: value.bytes };
+      }),
     stacks: () => cache.get(`stacks ${source.key}`, () => loadStacks(source, cache.frames)),
   };
 }
@@ -89,31 +106,54 @@ function concat(pages: readonly Uint32Array[]): Uint32Array {
   return all;
 }
 
-async function loadSeries(source: DictionarySource): Promise<SeriesTable> {
-  const columns = await source.read(
-    `process, pid, tid, thread, path, command, container_id, cgroup, service, host, start_unix_nano,
-      period_nanos, attributes`,
-    'series',
-  );
-  const table = new SeriesTable();
-  for (const row of (columns[0] ?? []).keys()) {
-    const text = (column: number): string => String(columns[column]![row]);
-    const group = table.internGroup({
-      process: text(0),
-      thread: text(3),
-      path: text(4),
-      command: text(5),
-      containerId: text(6),
-      cgroup: text(7),
-      service: text(8),
-      host: text(9),
-      attributes: text(12),
-      periodNanos: Number(text(11)),
-    });
-    table.append(group, Number(text(1)), Number(text(2)), BigInt(text(10)));
+/**
+ * What series share, without the series: of a part with many hosts there are dozens of these for each. The server knows a group by
+ * a number of 32 bits, a hash of its values; where two groups of a part have the same, another hash is tried.
+ */
+async function loadGroups(source: DictionarySource): Promise<PartGroups> {
+  for (let seed = 0; seed < MAX_SEEDS; seed++) {
+    const key = `toUInt32(cityHash64(${seed}, ${GROUP_COLUMNS}))`;
+    const columns = await source.readGroups(key, GROUP_COLUMNS);
+    const keys = (columns[0] ?? []) as number[];
+    if (new Set(keys).size < keys.length) continue;
+    const table = new SeriesTable();
+    const ids = new Map(keys.map((one, row) => [one, table.internGroup(groupAt(columns, row))]));
+    return { groups: table.groups, keys: { sql: key, ids }, bytes: table.bytes + 40 * ids.size };
+  }
+  throw new Error('groups of series have the same hashes');
+}
+
+function groupAt(columns: Columns, row: number): SeriesGroup {
+  const text = (column: number): string => String(columns[column]![row]);
+  return {
+    process: text(1),
+    thread: text(2),
+    path: text(3),
+    command: text(4),
+    containerId: text(5),
+    cgroup: text(6),
+    service: text(7),
+    host: text(8),
+    attributes: text(9),
+    periodNanos: Number(text(10)),
+  };
+}
+
+/** Those whose group is known: another collector may have added some meanwhile. */
+async function loadSeries(source: DictionarySource, { groups, keys }: PartGroups): Promise<SeriesTable> {
+  const table = new SeriesTable(groups);
+  const columns = await source.read(`${keys.sql}, pid, tid, start_unix_nano`, 'series');
+  const [ofGroups = [], pids = [], tids = [], starts = []] = columns;
+  for (const [row, key] of ofGroups.entries()) {
+    const group = keys.ids.get(key as number);
+    if (group === undefined) break;
+    table.append(group, Number(pids[row]), Number(tids[row]), BigInt(String(starts[row])));
   }
   return table;
 }
+
+/** Without keys where this process writes the part. */
+type KeyedDictionaries = PartDictionaries & { groupKeys?: GroupKeys };
 
 /** A part as queries see it: rows come summed from the server. */
 export class ClickHousePart implements SamplePart {
@@ -122,10 +162,10 @@ export class ClickHousePart implements SamplePart {
   readonly endMs: number;
   readonly groups: SamplePart['groups'];
   readonly #info: PartInfo;
-  readonly #dictionaries: PartDictionaries;
+  readonly #dictionaries: KeyedDictionaries;
   readonly #read: (sql: string) => Promise<Columns>;
 
-  constructor(info: PartInfo, dictionaries: PartDictionaries, read: (sql: string) => Promise<Columns>) {
+  constructor(info: PartInfo, dictionaries: KeyedDictionaries, read: (sql: string) => Promise<Columns>) {
     this.#info = info;
     this.type = info.type;
     this.startMs = info.startMs;
@@ -152,10 +192,13 @@ export class ClickHousePart implements SamplePart {
   }
 
   rows(query: RowQuery): Promise<Rows> {
-    return rowsByGroup(this, query, async (bySeries) => {
-      const sql = rowsSql(this.#info, bySeries);
+    const { groupKeys } = this.#dictionaries;
+    const read = async (wanted: RowQuery): Promise<Rows> => {
+      const sql = rowsSql(this.#info, wanted, groupKeys);
       if (sql === undefined) return EMPTY_ROWS;
-      return readRows((await this.#read(sql)) as number[][], bySeries, this.startMs);
-    });
+      return readRows((await this.#read(sql)) as number[][], wanted, this.startMs, groupKeys);
+    };
+    // of a part that this process writes some series may be here only
+    return groupKeys ? read(query) : rowsByGroup(this, query, read);
   }
 }

@@ -2,13 +2,21 @@
 import type { PartInfo } from '../database/database-part.ts';
 import type { Column, RowQuery, Rows } from '../store.ts';
 
-/** SQL of the columns that the server has; groups of series are known here only. */
+/** How a server tells groups of a part's series. */
+export interface GroupKeys {
+  /** Of a row of the table `series`: a number. */
+  sql: string;
+  /** Of each such number, the group's index. */
+  ids: ReadonlyMap<number, number>;
+}
+
+/** SQL of the columns that the server has. */
 const SQL_COLUMNS: Record<Column, string> = {
   time: 'step',
   node: 'node',
   series: 'series',
   cpu: 'cpu',
-  group: '',
+  group: 'series_group',
 };
 
 export const EMPTY_ROWS: Rows = {
@@ -25,10 +33,10 @@ export const EMPTY_ROWS: Rows = {
 const double = (expression: number | string): string => `CAST(${expression} AS DOUBLE)`;
 
 /** Undefined where nothing can match. Every value of the query in it is a number. */
-export function rowsSql(info: PartInfo, query: RowQuery): string | undefined {
-  const masks = maskConditions(query);
+export function rowsSql(info: PartInfo, query: RowQuery, keys?: GroupKeys): string | undefined {
+  const masks = maskConditions(query, keys);
   if (masks === undefined) return undefined;
-  const rows = samplesSql(info, query, masks);
+  const rows = samplesSql(info, query, { masks, keys });
   if (query.limit !== undefined) return `${rows} ORDER BY t LIMIT ${query.limit}`;
   const columns = query.by.map((column) => SQL_COLUMNS[column]);
   const group = columns.length === 0 ? '' : `GROUP BY ${columns.join()}`;
@@ -36,7 +44,7 @@ export function rowsSql(info: PartInfo, query: RowQuery): string | undefined {
 }
 
 /** Undefined where a mask wants nothing. */
-function maskConditions(query: RowQuery): string[] | undefined {
+function maskConditions(query: RowQuery, keys: GroupKeys | undefined): string[] | undefined {
   const conditions: string[] = [];
   for (const [column, mask] of [
     ['series', query.series],
@@ -49,10 +57,16 @@ function maskConditions(query: RowQuery): string[] | undefined {
     if (ids.length === 0) return undefined;
     conditions.push(`${column} IN (${ids.join()})`);
   }
-  return conditions;
+  if (keys === undefined || !query.groups?.includes(0)) return conditions;
+  const wanted = [...keys.ids].filter(([, id]) => query.groups![id] === 1).map(([key]) => key);
+  return wanted.length === 0 ? undefined : [...conditions, `series_group IN (${wanted.join()})`];
 }
 
-function samplesSql(info: PartInfo, query: RowQuery, masks: readonly string[]): string {
+function samplesSql(
+  info: PartInfo,
+  query: RowQuery,
+  { masks, keys }: { masks: readonly string[]; keys: GroupKeys | undefined },
+): string {
   const from = query.fromMs - info.startMs;
   const t = query.resolutionMs === 1 ? 't' : `(t - t % ${query.resolutionMs})`;
   const step = query.stepMs === 1 ? t : `floor((${t} - ${double(from)}) / ${double(query.stepMs)} + 1e-9)`;
@@ -60,11 +74,22 @@ function samplesSql(info: PartInfo, query: RowQuery, masks: readonly string[]): 
   const conditions = [`part = ${info.id}`, ...masks];
   if (query.fromMs > info.minMs) conditions.push(`t >= ${from}`);
   if (query.toMs <= info.maxMs) conditions.push(`t < ${query.toMs - info.startMs}`);
-  return `SELECT ${[...columns, 'weight'].join()} FROM samples WHERE ${conditions.join(' AND ')}`;
+  const isGrouped = keys !== undefined && (query.by.includes('group') || query.groups?.includes(0));
+  const named = isGrouped
+    ? `ANY LEFT JOIN (SELECT id AS series, ${keys.sql} AS series_group FROM series WHERE part = ${info.id}) AS named USING (series)`
+    : '';
+  return `SELECT ${[...columns, 'weight'].join()} FROM samples ${named} WHERE ${conditions.join(' AND ')}`;
 }
 
-/** @param columns of the answer to `rowsSql` */
-export function readRows(columns: number[][], query: RowQuery, startMs: number): Rows {
+/** @param answer to `rowsSql` */
+export function readRows(answer: number[][], query: RowQuery, startMs: number, keys?: GroupKeys): Rows {
+  const atGroup = query.by.indexOf('group');
+  const groups =
+    keys && atGroup >= 0 ? (answer[atGroup] ?? []).map((key) => keys.ids.get(key) ?? -1) : undefined;
+  // groups that another collector has added meanwhile
+  const isKnown = groups?.includes(-1) ? groups.map((group) => group >= 0) : undefined;
+  const known = (column: number[]): number[] => (isKnown ? column.filter((_, row) => isKnown[row]) : column);
+  const columns = isKnown ? answer.map(known) : answer;
   const column = (name: Column): number[] | undefined => {
     const index = query.by.indexOf(name);
     return index < 0 ? undefined : (columns[index] ?? []);
@@ -77,7 +102,7 @@ export function readRows(columns: number[][], query: RowQuery, startMs: number):
     times: query.stepMs === 1 ? times : times?.map((step) => from + step * query.stepMs),
     nodes: column('node'),
     series: column('series'),
-    groups: undefined,
+    groups: groups && known(groups),
     cpus: column('cpu'),
     weights,
   };

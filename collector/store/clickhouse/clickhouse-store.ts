@@ -29,6 +29,8 @@ export interface ClickHouseStoreOptions extends DatabaseStoreOptions {
 /** ClickHouse likes few, large inserts. */
 const COMMIT_GAP_MS = 200;
 const DAY_MS = 24 * 3_600_000;
+/** Dictionaries of parts: what a server sends of them is in memory until it is read. */
+const LOADS_AT_ONCE = 4;
 
 export class ClickHouseStore extends DatabaseStore {
   readonly #options: ClickHouseStoreOptions;
@@ -99,13 +101,16 @@ export class ClickHouseStore extends DatabaseStore {
   async parts(range: TypedRange): Promise<SamplePart[]> {
     const { type: wanted = CPU_KEY } = range;
     const found = (await this.#within(range)).filter(({ type }) => typeKey(type) === wanted);
-    return Promise.all(
-      found.map(async (info) => {
-        const dictionaries =
-          this.open.find(info) ?? (await loadDictionaries(this.#dictionarySource(info), this.loaded));
-        return new ClickHousePart(info, dictionaries, (sql) => readColumns(this.#client, sql));
-      }),
-    );
+    const parts: SamplePart[] = [];
+    for (let i = 0; i < found.length; i += LOADS_AT_ONCE)
+      parts.push(...(await Promise.all(found.slice(i, i + LOADS_AT_ONCE).map((info) => this.#part(info)))));
+    return parts;
+  }
+
+  async #part(info: PartInfo): Promise<SamplePart> {
+    const dictionaries =
+      this.open.find(info) ?? (await loadDictionaries(this.#dictionarySource(info), this.loaded));
+    return new ClickHousePart(info, dictionaries, (sql) => readColumns(this.#client, sql));
   }
 
   /** As of the last half minute, with what this process has added since. */
@@ -143,6 +148,11 @@ export class ClickHouseStore extends DatabaseStore {
           `SELECT ${columns} FROM ${table} WHERE part = ${id} ${where} ORDER BY id LIMIT 1 BY id`,
         );
       },
+      readGroups: (key, columns) =>
+        readColumns(
+          this.#client,
+          `SELECT ${key}, ${columns} FROM series WHERE part = ${id} GROUP BY ${columns}`,
+        ),
     };
   }
 

@@ -1,6 +1,7 @@
 /** How the stores in DuckDB and in ClickHouse read a part. */
 import { LRUCache } from 'lru-cache';
 import type { ProfileType } from '../../../common/profile/model/profile-type.ts';
+import type { SeriesGroup } from '../series.ts';
 import type { SeriesTable } from '../series-table.ts';
 import type { Frame, Stacks } from '../store.ts';
 import { FrameTable } from '../trees/frame-table.ts';
@@ -27,7 +28,7 @@ export const emptyPart = (id: number, startMs: number, type: ProfileType): PartI
 
 /** A part's dictionaries as queries read them. Queries for times and labels need no stacks. */
 export interface PartDictionaries {
-  readonly groups: SeriesTable['groups'];
+  readonly groups: readonly SeriesGroup[];
   series(): Promise<SeriesTable>;
   stacks(): Promise<Stacks>;
 }
