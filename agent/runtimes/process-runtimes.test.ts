@@ -93,6 +93,14 @@ describe('runtimes of processes', () => {
     expect(runtimes.stats).toMatchObject({ notYet: 1, attached: 1 });
   });
 
+  it('are looked for in other mappings of their file', () => {
+    attach.mockImplementation((_, base) => (base === 8192 ? found(1) : undefined));
+    place = { runtime: 'hotspot', key: KEY, base: 8192 };
+    runtimes.onDetected(detected());
+    expect(attach.mock.calls.map(([, base]) => base)).toEqual([4096, 8192]);
+    expect(runtimes.stats).toMatchObject({ notYet: 0, attached: 1 });
+  });
+
   it('have an entry that is written again only where it says more, or is gone', () => {
     runtimes.onDetected(detected());
     runtimes.onDetected(detected({ isAttached: true }));

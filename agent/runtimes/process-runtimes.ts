@@ -147,15 +147,28 @@ export class ProcessRuntimes {
     const plugin = RUNTIMES.find(({ id }) => id === record.runtime);
     if (!plugin?.attach || this.#refusals(plugin, record) >= REFUSALS) return;
     const { pid, key, base } = record;
-    const places = key ? [{ runtime: plugin.name, key, base }] : this.#options.filesOf(pid).places;
-    const place = places.find(({ runtime }) => runtime === plugin.name);
+    const ofPlugin = ({ runtime }: RuntimePlace): boolean => runtime === plugin.name;
+    const place = key
+      ? { runtime: plugin.name, key, base }
+      : this.#options.filesOf(pid).places.find(ofPlugin);
     const detected = place && this.#options.runtimeOf(place.key);
     if (detected?.runtime !== plugin.name) this.stats.noFile++;
     else if (this.#time.isUp) this.stats.costly++;
     else {
-      const found = this.#time.spend(() => this.#attach(plugin, record, place!.base, detected));
+      const found = this.#time.spend(() =>
+        this.#attach(plugin, record, this.#basesOf(record, place!), detected),
+      );
       if (found) this.#publish(plugin, record, place!.key, found);
     }
+  }
+
+  /** That of the mapping that BPF has come to, then of others of the file: a program may have mapped parts of its own file once more. */
+  *#basesOf({ pid }: RuntimeRecord, { key, base }: RuntimePlace): Generator<number> {
+    yield base;
+    const places = this.#options.filesOf(pid).places.filter((place) => place.key === key);
+    const others = new Set(places.map((place) => place.base));
+    others.delete(base);
+    yield* others;
   }
 
   #tellRuntimes({ pid, execId, startBoottimeNs }: RuntimeRecord): void {
@@ -183,15 +196,18 @@ export class ProcessRuntimes {
   #attach(
     plugin: RuntimePlugin,
     process: ProcessIdentity,
-    base: number,
+    bases: Iterable<number>,
     { facts, version }: DetectedRuntime,
   ): AttachedRuntime | undefined {
     // what was read for an earlier record is older than this one
     this.#memories.renew();
     try {
-      const found = plugin.attach!(this.#memories.of(process.pid), base, facts);
-      if (!found) this.stats.notYet++;
-      return found;
+      for (const base of bases) {
+        const found = plugin.attach!(this.#memories.of(process.pid), base, facts);
+        if (found) return found;
+      }
+      this.stats.notYet++;
+      return undefined;
     } catch (error) {
       const isRefusal = error instanceof UnsupportedRuntime;
       const times = isRefusal ? this.#refusals(plugin, process) + 1 : REFUSALS;

@@ -20,6 +20,7 @@ enum ef_dotnet_code {
 struct ef_dotnet {
 	struct ef_attachment attachment;
 	__u64 ranges;         /* address of the first level of the RangeSectionMap, or of the pointer to a list */
+	__u32 code_end;       /* offset in the runtime's file where its own code ends: an image may stand behind */
 	__u16 section_flags;  /* RangeSection */
 	__u16 section_heap;   /* RangeSection: CodeHeapListNode */
 	__u16 section_module; /* RangeSection: Module */

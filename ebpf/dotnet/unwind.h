@@ -166,8 +166,10 @@ __noinline int unwind_dotnet(u32 slot)
 		w->is_looked_up = 0;
 	if (!w->is_looked_up)
 		look_clr_up(s, w, m);
-	/* the runtime's own code is native */
-	if ((m->key && m->file.state == EF_FILE_TABLE) || !w->clr.attachment.is_attached)
+	if (!w->clr.attachment.is_attached)
+		return 0;
+	/* the runtime's own code is native; a single-file application has its images behind it */
+	if (m->key && m->file.state == EF_FILE_TABLE && address + m->delta < w->clr.code_end)
 		return 0;
 	u32 kind = find_dotnet_section(address);
 	if (kind == SECTION_NONE)

@@ -13,8 +13,10 @@ import { UnsupportedRuntime } from '../contract.ts';
 export interface DotnetFile {
   /** Of .NET, such as 8. */
   major: number;
-  /** Of the file's address 0, from which the table of .NET 6 counts. */
+  /** Of the file's address 0, from which the table of .NET 6 counts, and where its ELF header is. */
   start: number;
+  /** Offset in the file where the code ends. */
+  codeEnd: number;
   dacTable: number;
   /** 0: the file has no descriptor. */
   descriptor: number;
@@ -43,6 +45,7 @@ export function detectDotnet(elf: ElfFile): (DotnetFile & { version: string }) |
     version,
     major,
     start: -bias,
+    codeEnd: text.offset + text.filesz,
     dacTable: found.get(DAC_TABLE)! - bias,
     descriptor: descriptor === undefined ? 0 : descriptor - bias,
   };

@@ -146,11 +146,12 @@ export function layoutOf(major: number, ranges: number, described: Descriptor | 
   };
 }
 
-/** The value of the BPF map. */
-export function encodeDotnet(layout: DotnetLayout): Buffer {
+/** The value of the BPF map. `codeEnd`: offset in the runtime's file behind which its own code does not go. */
+export function encodeDotnet(layout: DotnetLayout, codeEnd: number): Buffer {
   const entry = Buffer.alloc(DOTNET.bytes);
   const { section, heap, header, precompiled } = layout;
   entry.writeBigUInt64LE(BigInt(layout.ranges), DOTNET.ranges);
+  entry.writeUInt32LE(codeEnd, DOTNET.codeEnd);
   entry.writeUInt16LE(section.flags, DOTNET.sectionFlags);
   entry.writeUInt16LE(section.heap, DOTNET.sectionHeap);
   entry.writeUInt16LE(section.module, DOTNET.sectionModule);

@@ -17,6 +17,7 @@ const ROW = 2;
 /** A process of .NET 8 with one method that was compiled, and one image. */
 function madeProcess() {
   const clr = new FakeClr();
+  clr.int(BASE, 0x464c457f);
   const assembly = clr.put(ASSEMBLY);
   const text = ASSEMBLY.toString('latin1');
   const simpleName = assembly + text.indexOf('\0chain\0', text.indexOf('BSJB')) + 1;
@@ -65,7 +66,10 @@ function madeOldProcess() {
 }
 
 const entryOf = (clr: FakeClr, table: number, facts: object) =>
-  dotnet.attach!(clr, table, { major: 8, start: 0, dacTable: 0, descriptor: 0, ...facts });
+  dotnet.attach!(clr, table, {
+    ...{ major: 8, start: BASE - table, codeEnd: 0x1000, dacTable: 0, descriptor: 0 },
+    ...facts,
+  });
 
 const words = (kind: number, address: number, owner: number, offset = 5) => ({
   operand: kind * CODE_AT + address,
@@ -80,6 +84,13 @@ describe('the .NET plug-in', () => {
     expect(entry.readUInt16LE(DOTNET.sectionHeap)).toBe(40);
     expect(entry.readUInt16LE(DOTNET.hasMapPointers)).toBe(0);
     expect(entryOf(clr, BASE + 0x90000, {})).toBeUndefined();
+  });
+
+  it('does not attach by the place of another mapping of its file', () => {
+    const { clr, table } = madeProcess();
+    expect(entryOf(clr, table, { start: BASE + 4096 - table })).toBeUndefined();
+    const entry = Buffer.from(entryOf(clr, table, {})!.entry);
+    expect(entry.readUInt32LE(DOTNET.codeEnd)).toBe(0x1000);
   });
 
   it("takes offsets from the process's description", () => {

@@ -36,6 +36,8 @@ const COOKIES = 2 ** 32;
 const METHOD_BYTES = 128;
 const MODULE_BYTES = 1024;
 const MAX_PATH_BYTES = 4096;
+/** The first four bytes of a file. */
+const ELF = 0x464c457f;
 
 export const dotnet: RuntimePlugin = {
   name: 'dotnet',
@@ -76,8 +78,10 @@ export const dotnet: RuntimePlugin = {
 function attach(
   memory: RuntimeMemory,
   base: number,
-  { major, start, dacTable, descriptor }: DotnetFile,
+  { major, start, codeEnd, dacTable, descriptor }: DotnetFile,
 ): AttachedRuntime | undefined {
+  // of another mapping of the file: a single-file application has images in it
+  if (memory.u32(base + start) !== ELF) return undefined;
   // the first entry of the table, which the runtime fills as it starts, is the address of the map, whose first level is
   // empty until then, or of the list, which is
   const table = base + dacTable;
@@ -87,7 +91,7 @@ function attach(
   const described = descriptor === 0 ? undefined : readDescriptor(memory, base + descriptor);
   if (major >= 10 && !described) throw new UnsupportedRuntime(`.NET ${major} does not describe itself`);
   const layout = layoutOf(major, ranges, described);
-  return { entry: encodeDotnet(layout), facts: layout };
+  return { entry: encodeDotnet(layout, codeEnd), facts: layout };
 }
 
 type Named = RuntimeFrame | readonly RuntimeFrame[] | NameFailure;
