@@ -8,7 +8,7 @@ import type { Profile } from '../../common/profile/model/profile.ts';
 import { eachOf } from '../support/each-of.ts';
 import { Recording } from '../support/recording.ts';
 import './builds.ts';
-import { type Dotnet, findDotnets, runAssembly } from './dotnets.ts';
+import { type Dotnet, findDotnets, findSingleFiles, runAssembly } from './dotnets.ts';
 
 const SOURCE = readFileSync(join(import.meta.dirname, 'dotnet/chain.cs'), 'utf8').split('\n');
 
@@ -62,11 +62,11 @@ const INLINED: readonly (readonly RegExp[])[] = [
     at('Known.Program.Run', 'case "inlined"'),
   ],
 ];
+/** What stands in a single file has its name alone. */
+const withoutLine = (frame: RegExp): RegExp => new RegExp(frame.source.replace(/:\(.*\)/, ':0'));
 /** .NET 10 does not tell where in its caller an inlined method is called: its callers up to the compiled method have no line. */
 const withoutCalls = (chain: readonly RegExp[]): RegExp[] =>
-  chain.map((frame, i) =>
-    i > 1 && i < chain.length - 1 ? new RegExp(frame.source.replace(/:\(.*\)/, ':0')) : frame,
-  );
+  chain.map((frame, i) => (i > 1 && i < chain.length - 1 ? withoutLine(frame) : frame));
 const SETTINGS: Readonly<Record<string, Record<string, string>>> = {
   'by tiers': { DOTNET_TieredPGO: '0' },
   optimized: { DOTNET_TieredCompilation: '0' },
@@ -119,19 +119,19 @@ const rootsOf = (mode: string): RegExp[] => [
   at('Known.Program.Main', 'Run(args.Length', 'for (int n = 0;', 'Work.IsToTell ='),
 ];
 
-function isRight(mode: string, { frames, isCut }: DotnetStack): boolean {
-  const chain = CHAINS[mode]!;
+function isRight(mode: string, { isSingleFile }: Dotnet, { frames, isCut }: DotnetStack): boolean {
+  const asShown = (chain: readonly RegExp[]) => (isSingleFile ? chain.map(withoutLine) : chain);
+  const chain = asShown([SPIN, ...CHAINS[mode]!]);
   const managed = frames.filter((frame) => !frame.startsWith('['));
   return (
     !isCut &&
-    SPIN.test(frames[0]!) &&
-    chain.every((name, i) => name.test(frames[i + 1] ?? '')) &&
-    (mode === 'async' || rootsOf(mode).every((name, i) => name.test(managed.at(i - 2) ?? ''))) &&
+    chain.every((name, i) => name.test(frames[i] ?? '')) &&
+    (mode === 'async' || asShown(rootsOf(mode)).every((name, i) => name.test(managed.at(i - 2) ?? ''))) &&
     frames.at(-1)!.startsWith('[')
   );
 }
 
-eachOf(findDotnets)('$title', (dotnet) => {
+eachOf(() => [...findDotnets(), ...findSingleFiles()])('$title', (dotnet) => {
   let recording: Recording;
 
   beforeAll(async () => {
@@ -156,13 +156,13 @@ eachOf(findDotnets)('$title', (dotnet) => {
         });
     try {
       for (const [, child] of running) recording.controller.addTarget(toPid(child.pid!));
-      await all((stacks, mode) => stacks.some((stack) => isRight(mode, stack)));
+      await all((stacks, mode) => stacks.some((stack) => isRight(mode, dotnet, stack)));
       recording.clear();
       await all((stacks) => sum(stacks) >= SAMPLES);
       for (const [mode, child] of running) {
-        expectRight(mode, found(child));
+        expectRight(mode, dotnet, found(child));
         // whose code is the same at the first call and later; the runtime has no lines behind a dynamic method
-        if (setting === 'optimized' && mode !== 'dynamic')
+        if (setting === 'optimized' && mode !== 'dynamic' && !dotnet.isSingleFile)
           expect(found(child).map(linesOf), mode).toContain(ownLines(dotnet, mode, SETTINGS[setting]!));
       }
     } finally {
@@ -177,7 +177,11 @@ eachOf(findDotnets)('$title', (dotnet) => {
     async ({ task }) => {
       task.meta.build = dotnet.build;
       const child = start(dotnet, 'inlined', { DOTNET_TieredCompilation: '0', DOTNET_RichDebugInfo: '1' });
-      const inlined = dotnet.major < 10 ? INLINED : INLINED.map(withoutCalls);
+      const inlined = dotnet.isSingleFile
+        ? INLINED.map((chain) => chain.map(withoutLine))
+        : dotnet.major < 10
+          ? INLINED
+          : INLINED.map(withoutCalls);
       const countOf = (chain: readonly RegExp[]): number =>
         sum(
           recording.profiles
@@ -201,11 +205,12 @@ eachOf(findDotnets)('$title', (dotnet) => {
   });
 });
 
-function expectRight(mode: string, stacks: readonly DotnetStack[]): void {
-  const wrong = stacks.filter((stack) => !isRight(mode, stack));
+function expectRight(mode: string, dotnet: Dotnet, stacks: readonly DotnetStack[]): void {
+  const wrong = stacks.filter((stack) => !isRight(mode, dotnet, stack));
   const texts = wrong.slice(0, 3).map(({ frames, isCut }) => `${frames.join(' < ')}${isCut ? ' cut' : ''}`);
   expect(sum(stacks), mode).toBeGreaterThanOrEqual(SAMPLES);
   expect(1 - sum(wrong) / sum(stacks), `${mode}\n${texts.join('\n')}`).toBeGreaterThanOrEqual(SHARE);
+  if (dotnet.isSingleFile) return;
   const looping = stacks.filter(({ frames }) => LOOP.test(frames[0]!));
   expect(sum(looping) / sum(stacks), mode).toBeGreaterThanOrEqual(SHARE_OF_LOOP);
 }

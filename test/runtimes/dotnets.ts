@@ -7,11 +7,12 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import process from 'node:process';
 import type { TestedBuild } from '../../scripts/runtime-support.ts';
 import { hasTool, scratchFolder } from '../support/fixtures.ts';
@@ -23,6 +24,8 @@ export interface Dotnet extends Interpreter {
   major: number;
   /** The folder of `dotnet`, as it sees it: DOTNET_ROOT. */
   home: string;
+  /** An application that has its assembly and all of .NET in its own executable: what is in it has no lines. */
+  isSingleFile: boolean;
   build: TestedBuild;
 }
 
@@ -143,15 +146,71 @@ function describeDotnet({
     ...found,
     title: `.NET ${version} (${origin})`,
     major,
+    isSingleFile: false,
     build: { runtime: 'dotnet', series: `.NET ${major}.0`, origin, version, runtimeVersion: version },
   };
 }
 
+const PROJECT = `<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup>
+    <OutputType>Exe</OutputType>
+    <TargetFramework>net10.0</TargetFramework>
+    <AllowUnsafeBlocks>true</AllowUnsafeBlocks>
+    <RuntimeIdentifier>ubuntu.24.04-x64</RuntimeIdentifier>
+    <SelfContained>true</SelfContained>
+    <PublishSingleFile>true</PublishSingleFile>
+    <RestoreSources>${HOME}/library-packs</RestoreSources>
+    <NuGetAudit>false</NuGetAudit>
+  </PropertyGroup>
+</Project>
+`;
+const SOURCE = join(import.meta.dirname, 'dotnet/chain.cs');
+
+/** chain.cs as a single file, in the whole matrix: made with Ubuntu's SDK, whose packages have all that is in it. */
+export function findSingleFiles(): Dotnet[] {
+  const suite = 'noble';
+  const root = isWholeMatrix && fetchPackages(join(ROOTS, 'dotnet-sdk'), suite, ['dotnet-sdk-10.0']);
+  if (!root) return [];
+  const copy = join(root, 'tmp/single/chain.cs');
+  const isMade = existsSync(copy) && readFileSync(copy).equals(readFileSync(SOURCE));
+  if (!isMade && !publishSingleFile(root, copy)) return [];
+  const version = readdirSync(join(root, HOME, FRAMEWORK)).at(-1)!;
+  const { command, place } = inRoot(root, '/tmp/single/out/chain');
+  const found = describeDotnet({ command, place, home: HOME, version, origin: originOf(suite) });
+  const title = `.NET ${version}, one file (${originOf(suite)})`;
+  const build = { ...found.build, series: `${found.build.series}, single file` };
+  return [{ ...found, title, isSingleFile: true, build }];
+}
+
+function publishSingleFile(root: string, copy: string): boolean {
+  rmSync(dirname(copy), { recursive: true, force: true });
+  mkdirSync(dirname(copy), { recursive: true });
+  writeFileSync(join(dirname(copy), 'chain.csproj'), PROJECT);
+  writeFileSync(join(root, 'etc/passwd'), 'root:x:0:0::/:/bin/sh\n');
+  cpSync(SOURCE, copy);
+  const [program, ...args] = inRoot(root, `${HOME}/dotnet`).command;
+  const options = ['publish', '/tmp/single/chain.csproj', '-o', '/tmp/single/out', '-nodeReuse:false'];
+  const { status, stdout } = spawnSync(program, [...args, ...options], {
+    encoding: 'utf8',
+    env: {
+      ...process.env,
+      ...{ TMPDIR: '/tmp', HOME: '/tmp', DOTNET_CLI_TELEMETRY_OPTOUT: '1' },
+      DOTNET_SYSTEM_GLOBALIZATION_INVARIANT: '1',
+    },
+  });
+  if (status === 0) return true;
+  console.log(`skipped: a single file of .NET could not be made: ${stdout.trim().split('\n').at(-1)}`);
+  rmSync(copy);
+  return false;
+}
+
 /** What starts an assembly of test/runtimes/dotnet. */
 export function runAssembly(
-  { command, place, home, major, build }: Dotnet,
+  { command, place, home, major, build, isSingleFile }: Dotnet,
   name: string,
 ): { command: [string, ...string[]]; environment: Record<string, string> } {
+  const environment = { DOTNET_ROOT: home, DOTNET_SYSTEM_GLOBALIZATION_INVARIANT: '1' };
+  if (isSingleFile) return { command, environment };
   const config = join(scratchFolder, `dotnet-${build.version}.runtimeconfig.json`);
   const framework = { name: 'Microsoft.NETCore.App', version: `${major}.0.0` };
   // one that runs may be reading it
@@ -162,6 +221,6 @@ export function runAssembly(
   if (existsSync(pdb)) place(pdb);
   return {
     command: [...command, 'exec', '--runtimeconfig', place(config), place(assembly)],
-    environment: { DOTNET_ROOT: home, DOTNET_SYSTEM_GLOBALIZATION_INVARIANT: '1' },
+    environment,
   };
 }
