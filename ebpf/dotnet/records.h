@@ -19,16 +19,16 @@ enum ef_dotnet_code {
  * the struct that is named, where nothing else is said. */
 struct ef_dotnet {
 	struct ef_attachment attachment;
-	__u64 ranges;         /* address of the first level of the RangeSectionMap, or of the pointer to a list */
-	__u32 code_end;       /* offset in the runtime's file where its own code ends: an image may stand behind */
-	__u16 section_flags;  /* RangeSection */
-	__u16 section_heap;   /* RangeSection: CodeHeapListNode */
-	__u16 section_module; /* RangeSection: Module */
-	__u16 heap_map_base;  /* CodeHeapListNode: where the code begins that its nibble map covers */
-	__u16 heap_map;       /* CodeHeapListNode: the nibble map */
-	__u16 method_desc;    /* RealCodeHeader */
-	__u16 unwind_count;   /* RealCodeHeader: number of the RUNTIME_FUNCTIONs */
-	__u16 unwind_infos;   /* RealCodeHeader: the first of them */
+	__u64 ranges;        /* address of the first level of the RangeSectionMap, or of the pointer to a list */
+	__u32 code_end;      /* offset in the runtime's file where its own code ends: an image may stand behind */
+	__u16 section_flags; /* RangeSection */
+	__u16 section_heap;  /* RangeSection: CodeHeapListNode */
+	__u16 section_module;     /* RangeSection: Module */
+	__u16 heap_map_base;      /* CodeHeapListNode: where the code begins that its nibble map covers */
+	__u16 heap_map;           /* CodeHeapListNode: the nibble map */
+	__u16 method_desc;        /* RealCodeHeader */
+	__u16 unwind_count;       /* RealCodeHeader: number of the RUNTIME_FUNCTIONs */
+	__u16 unwind_infos;       /* RealCodeHeader: the first of them */
 	__u16 module_precompiled; /* Module: ReadyToRunInfo */
 	__u16 functions;          /* ReadyToRunInfo: table of RUNTIME_FUNCTIONs */
 	__u16 function_count;     /* ReadyToRunInfo */
