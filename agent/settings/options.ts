@@ -258,7 +258,7 @@ const list = v.optional(
   [],
 );
 
-const areCgroups = (texts: string[]): boolean => texts.every((text) => /[^/\s]/.test(text));
+const areCgroups = (texts: string[]): boolean => texts.every((text) => text.trim() !== '');
 const eventsOf = (texts: string[]): EventSpec[] => texts.map(parseEvent);
 const areEvents = (texts: string[]): boolean => whyNoEvents(texts) === '';
 
