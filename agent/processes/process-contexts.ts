@@ -87,6 +87,8 @@ export class ProcessContexts {
     const now = performance.now();
     let looks = 0;
     for (const [pid, watched] of this.#watched) {
+      // what is read from now on would start a reader that nobody ends
+      if (!this.#timer) return;
       if (watched.nextMs > now) continue;
       if (looks++ >= MAX_LOOKS_A_TICK) break;
       await this.#look(pid, watched);

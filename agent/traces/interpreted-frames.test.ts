@@ -60,8 +60,8 @@ describe('a frame of a runtime', () => {
     const frames = new InterpretedFrames();
     const named = (name: string) => ({ ...at(0), lines: [{ ...at(0).lines[0]!, name }] });
     frameOf(frames, () => ({ ...named('[it did not answer]'), isForNow: true }));
-    expect(frameOf(frames, () => named('stub')).lines[0]!.function).toBe('stub');
-    expect(frameOf(frames, () => named('other')).lines[0]!.function).toBe('stub');
+    expect(frameOf(frames, () => named('known')).lines[0]!.function).toBe('known');
+    expect(frameOf(frames, () => named('other')).lines[0]!.function).toBe('known');
   });
 
   it('is another one where any of its words, or its execution, differs', () => {

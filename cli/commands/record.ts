@@ -6,10 +6,9 @@ import { type Command, Option } from 'commander';
 import { packageRoot } from '../../agent/base/package-root.ts';
 import type { Controller } from '../../agent/controller.ts';
 import { sourceTypes } from '../../agent/events/event-types.ts';
-import { processesOfCgroups } from '../../agent/processes/cgroup-targets.ts';
 import { AGENT_SETTINGS, parseAgentOptions, parseDuration } from '../../agent/settings/options.ts';
 import type { EventTotals } from '../../agent/tracer/event-sources.ts';
-import { type Pid, toPid } from '../../common/base/brand.ts';
+import { toPid } from '../../common/base/brand.ts';
 import { IDLE_MODES, type IdleMode } from '../../common/profile/filters/idle-pools.ts';
 import { checkReadable } from '../../common/profile/formats/formats.ts';
 import { mainOf, type Profile, type ProfileSet } from '../../common/profile/model/profile.ts';
@@ -30,21 +29,19 @@ import { IDLE_HELP } from '../program/idle-help.ts';
 import { makePlainLogger } from '../program/logger.ts';
 import { addSetting } from '../program/settings.ts';
 import {
+  type Chosen,
   collectPid,
-  filesOfProcesses,
+  filesOfChosen,
   PID_HELP,
-  requireCgroup,
-  requireProcess,
+  requireChosen,
 } from '../start/chosen-processes.ts';
 import { filesOfCommand } from '../start/expected-files.ts';
 import { RIGHTS_TO_END_COMMANDS, rightsToWrite } from '../start/rights.ts';
 import { controllerOptions, startController, untilSignal } from '../start/start-agent.ts';
 
-interface RecordFlags extends WriteFlags {
+interface RecordFlags extends WriteFlags, Chosen {
   duration?: string;
   frequency: string;
-  pid?: Pid[];
-  cgroup?: string[];
   symbols: string;
   symbolCache?: string;
   debuginfod?: boolean;
@@ -134,8 +131,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
   checkOutput(flags);
   if (flags.view && isStream(flags.output)) throw new Error('--view needs a file: give -o FILE');
   if (flags.view) checkReadable(flags.output);
-  for (const pid of flags.pid ?? []) requireProcess(pid);
-  for (const cgroup of flags.cgroup ?? []) requireCgroup(cgroup);
+  requireChosen(flags);
   const log = makePlainLogger('record', flags.verbose);
   const options = parseAgentOptions({
     samplesPerSecond: flags.frequency,
@@ -170,8 +166,8 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     controller = await startController(
       {
         ...controllerOptions(options, log),
-        ...(targets && { targets, expectedFiles: expectedFiles(command, flags.pid ?? []) }),
-        ...(flags.cgroup && { expectedFiles: filesOfProcesses(processesOfCgroups(flags.cgroup)) }),
+        ...(targets && { targets }),
+        expectedFiles: expectedFiles(command, flags),
       },
       recording,
       log,
@@ -244,12 +240,12 @@ function endWhileStarting(
   };
 }
 
-const expectedFiles = (command: readonly string[], pids: readonly Pid[]): string[] => [
+const expectedFiles = (command: readonly string[], chosen: Chosen): string[] => [
   // the shell that becomes the command is a target, too
   ...(command.length > 0 ? [HOLDING_SHELL, command[0]!] : []).flatMap((program) =>
     filesOfCommand([program], environmentOfCommand(process.env)),
   ),
-  ...filesOfProcesses(pids),
+  ...filesOfChosen(chosen),
 ];
 
 /**

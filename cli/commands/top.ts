@@ -2,9 +2,7 @@ import type { Command } from 'commander';
 import type { Controller } from '../../agent/controller.ts';
 import { parseEvent } from '../../agent/events/event-spec.ts';
 import { typeOf } from '../../agent/events/event-types.ts';
-import { processesOfCgroups } from '../../agent/processes/cgroup-targets.ts';
 import { AGENT_SETTINGS, parseAgentOptions } from '../../agent/settings/options.ts';
-import type { Pid } from '../../common/base/brand.ts';
 import { mergeProfiles } from '../../common/profile/model/merge.ts';
 import { emptyProfile, type Profile } from '../../common/profile/model/profile.ts';
 import { valueTypeName } from '../../common/profile/model/profile-type.ts';
@@ -17,11 +15,11 @@ import { RECORD_FREQUENCY, RECORD_FREQUENCY_HELP } from '../program/frequency.ts
 import { makeLoggerTo, makePlainLogger } from '../program/logger.ts';
 import { addSetting } from '../program/settings.ts';
 import {
+  type Chosen,
   collectPid,
-  filesOfProcesses,
+  filesOfChosen,
   PID_HELP,
-  requireCgroup,
-  requireProcess,
+  requireChosen,
 } from '../start/chosen-processes.ts';
 import { controllerOptions, startController, untilSignal } from '../start/start-agent.ts';
 import { SHORT_NAMES } from './report.ts';
@@ -54,12 +52,10 @@ export function registerTop(program: Command): void {
   ]);
 }
 
-interface TopFlags {
+interface TopFlags extends Chosen {
   frequency: string;
-  pid?: Pid[];
   shortNames?: boolean;
   event?: string[];
-  cgroup?: string[];
 }
 
 async function top(flags: TopFlags): Promise<void> {
@@ -68,8 +64,7 @@ async function top(flags: TopFlags): Promise<void> {
     throw new Error(
       'top needs a terminal: use "everyframe record -o FILE" and "everyframe report FILE" elsewhere',
     );
-  for (const pid of flags.pid ?? []) requireProcess(pid);
-  for (const cgroup of flags.cgroup ?? []) requireCgroup(cgroup);
+  requireChosen(flags);
   if (flags.pid && flags.cgroup) throw new Error('-p PID and --cgroup were given: give one of them');
   const options = parseAgentOptions({
     ...{ samplesPerSecond: flags.frequency, reporterInterval: '1s', reporterJitter: '0', maxCpu: '0' },
@@ -88,8 +83,8 @@ async function top(flags: TopFlags): Promise<void> {
   const controller: Controller = await startController(
     {
       ...controllerOptions(options, log),
-      ...(flags.pid && { targets: flags.pid, expectedFiles: filesOfProcesses(flags.pid) }),
-      ...(flags.cgroup && { expectedFiles: filesOfProcesses(processesOfCgroups(flags.cgroup)) }),
+      ...(flags.pid && { targets: flags.pid }),
+      expectedFiles: filesOfChosen(flags),
     },
     receiver,
     log,

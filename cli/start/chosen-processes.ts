@@ -1,6 +1,6 @@
 /** `-p PID` and `--cgroup` of record and top. */
 import { InvalidArgumentError } from 'commander';
-import { hasCgroup } from '../../agent/processes/cgroup-targets.ts';
+import { hasCgroup, processesOfCgroups } from '../../agent/processes/cgroup-targets.ts';
 import { descendantsOf } from '../../agent/processes/descendants.ts';
 import { ForeignReader } from '../../agent/processes/foreign-reader.ts';
 import { mappedExecutables } from '../../agent/processes/mapped-files.ts';
@@ -40,14 +40,29 @@ export function requireProcess(pid: Pid, proc = '/proc'): void {
     );
 }
 
-/** Throws with a sentence where there is none. */
-export function requireCgroup(pattern: string, proc = '/proc'): void {
+/** What a person chose; nothing: everything. */
+export interface Chosen {
+  pid?: Pid[];
+  cgroup?: string[];
+}
+
+/** Throws with a sentence where one is not there. */
+export function requireChosen({ pid = [], cgroup = [] }: Chosen): void {
+  for (const one of pid) requireProcess(one);
+  for (const one of cgroup) requireCgroup(one);
+}
+
+/** As {@link filesOfProcesses}, of those that were chosen. */
+export const filesOfChosen = ({ pid = [], cgroup }: Chosen): string[] =>
+  filesOfProcesses(cgroup ? processesOfCgroups(cgroup) : pid);
+
+function requireCgroup(pattern: string, proc = '/proc'): void {
   if (!hasCgroup(pattern, proc))
     throw new Error(`--cgroup ${pattern}: there is no such cgroup: /proc/PID/cgroup has those of a process`);
 }
 
 /** Links to what they and their descendants have mapped to execute. */
-export function filesOfProcesses(pids: readonly Pid[]): string[] {
+function filesOfProcesses(pids: readonly Pid[]): string[] {
   const all = [...pids, ...(pids.length > 0 ? descendantsOf(pids) : [])].slice(0, MAX_PROCESSES_READ);
   const links = new Map<string, string>();
   const reader = new ForeignReader();
