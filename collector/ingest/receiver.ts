@@ -7,10 +7,9 @@ import type { CounterReport } from '../../common/profile/otlp/counter-report.ts'
 import {
   type DecodeResult as Decoded,
   decodeColumns,
-  decodeOtlpJson,
   OtlpError,
 } from '../../common/profile/otlp/otlp-decode.ts';
-import { otlpJsonToProtobuf } from '../../common/profile/otlp/otlp-json.ts';
+import { decodeOtlpJson, otlpJsonToProtobuf } from '../../common/profile/otlp/otlp-json.ts';
 import { REQUEST_LIMITS } from '../../common/profile/otlp/otlp-json-scan.ts';
 import { decodeCounters } from '../../common/profile/otlp/otlp-metrics.ts';
 import type { Store } from '../store/store.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Profile } from '../../common/profile/model/profile.ts';
-import { decodeOtlpJson } from '../../common/profile/otlp/otlp-decode.ts';
+import { decodeOtlpJson } from '../../common/profile/otlp/otlp-json.ts';
 
 /** Nanoseconds since 1970; `to` is not part of it. */
 interface Span {

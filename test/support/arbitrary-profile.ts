@@ -1,7 +1,14 @@
 /** Profiles for property tests: tables with repeats, entries that nothing refers to, every kind of number. */
 import fc from 'fast-check';
-import type { FrameType, Location, Process, Profile, Sample } from '../../common/profile/model/profile.ts';
-import { emptyMapping, emptyProcess, emptyProfile } from '../../common/profile/model/profile.ts';
+import type {
+  FrameType,
+  Link,
+  Location,
+  Process,
+  Profile,
+  Sample,
+} from '../../common/profile/model/profile.ts';
+import { emptyMapping, emptyProcess, emptyProfile, NO_LINK } from '../../common/profile/model/profile.ts';
 import { cpuType, NO_PERIOD, parseValueType } from '../../common/profile/model/profile-type.ts';
 
 const FRAME_TYPES: FrameType[] = ['native', 'kernel', 'go', 'cpython', 'jvm', 'luajit', 'abort-marker', ''];
@@ -53,6 +60,14 @@ const processEntry: fc.Arbitrary<Process> = fc.record(
   },
 );
 
+const LINKS: Link[] = [
+  NO_LINK,
+  { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' },
+  { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: '00f067aa0ba902b7' },
+  { traceId: '00000000000000000000000000000001', spanId: '' },
+  { traceId: '', spanId: 'b7ad6b7169203331' },
+];
+
 const index = (length: number): fc.Arbitrary<number> => fc.nat(length - 1);
 
 export const arbitraryProfile: fc.Arbitrary<Profile> = fc
@@ -89,15 +104,21 @@ export const arbitraryProfile: fc.Arbitrary<Profile> = fc
   .chain((tables) => {
     const time = fc.bigInt(1_700_000_000_000_000_000n, 1_700_000_100_000_000_000n);
     const sample: fc.Arbitrary<Sample> = fc
-      .record({
-        stack: index(tables.stacks.length),
-        process: index(tables.processes.length),
-        tid: fc.nat(3),
-        threadName: name,
-        cpu: fc.integer({ min: -1, max: 2 }),
-        value: fc.integer({ min: 1, max: 2 ** 40 }),
-        timestamps: fc.array(time, { maxLength: 3 }),
-      })
+      .record(
+        {
+          stack: index(tables.stacks.length),
+          process: index(tables.processes.length),
+          tid: fc.nat(3),
+          threadName: name,
+          cpu: fc.integer({ min: -1, max: 2 }),
+          value: fc.integer({ min: 1, max: 2 ** 40 }),
+          timestamps: fc.array(time, { maxLength: 3 }),
+          link: fc.integer({ min: 1, max: LINKS.length - 1 }),
+        },
+        {
+          requiredKeys: ['stack', 'process', 'tid', 'threadName', 'cpu', 'value', 'timestamps'],
+        },
+      )
       .map((one) => ({ ...one, value: one.timestamps.length || one.value }));
     return fc
       .record({
@@ -106,7 +127,7 @@ export const arbitraryProfile: fc.Arbitrary<Profile> = fc
         durationNano: fc.bigInt(0n, 10_000_000_000n),
         type: fc.bigInt(1n, 10n ** 9n).map(cpuType),
       })
-      .map((rest) => ({ ...emptyProfile(), host: { 'host.name': 'box' }, ...tables, ...rest }));
+      .map((rest) => ({ ...emptyProfile(), host: { 'host.name': 'box' }, links: LINKS, ...tables, ...rest }));
   });
 
 /** What tells executions of programs apart where they have a PID and a start. */
@@ -139,11 +160,12 @@ const toJson = (value: unknown): string =>
   JSON.stringify(value, (_key, inner: unknown) => (typeof inner === 'bigint' ? `${inner}n` : inner));
 
 export function describeSample(profile: Profile, sample: Sample): string {
-  const { stack, process, ...rest } = sample;
+  const { stack, process, link, ...rest } = sample;
   const frames = [...profile.stacks[stack]!].map((at) => {
     const { mapping, lines, ...location } = profile.locations[at]!;
     const named = lines.map(({ func, ...line }) => ({ ...profile.functions[func]!, ...line }));
     return { ...profile.mappings[mapping]!, ...location, lines: named };
   });
-  return toJson({ ...profile.processes[process]!, ...rest, frames });
+  const linked = link ? { link: profile.links[link] } : {};
+  return toJson({ ...profile.processes[process]!, ...rest, ...linked, frames });
 }

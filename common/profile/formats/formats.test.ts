@@ -409,16 +409,21 @@ if (!hasProtoc) console.log('skipped: protoc decodes OTLP (protobuf-compiler is 
 
 describe.runIf(hasProtoc)('protoc', () => {
   it('decodes what is written as OTLP', () => {
+    const example = exampleProfile();
+    const links = [...example.links, { traceId: '41'.repeat(16), spanId: '42'.repeat(8) }];
+    const linked = { ...example, links, samples: example.samples.map((one) => ({ ...one, link: 1 })) };
     const { stdout, stderr, status } = spawnSync(
       'protoc',
       [
         '--decode=opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest',
         ...['-I', 'proto', 'opentelemetry/proto/collector/profiles/v1development/profiles_service.proto'],
       ],
-      { input: writeProfile('a.otlp', exampleProfile()), encoding: 'utf8' },
+      { input: writeProfile('a.otlp', linked), encoding: 'utf8' },
     );
     expect(status, stderr).toBe(0);
     expect(stdout).toMatch(/string_table: "vfs_read"/);
+    expect(stdout).toMatch(/link_table \{\s*\}\s*link_table \{\s*trace_id: "A{16}"\s*span_id: "B{8}"\s*\}/);
+    expect(stdout.match(/link_index: 1$/gm)).toHaveLength(example.samples.length);
     expect(stdout).not.toMatch(/^\s*\d+: /m);
   });
 });

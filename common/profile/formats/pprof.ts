@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { Profile as Pprof, StringTable } from 'pprof-format';
 import { attributesText, readAttributes } from '../model/attributes.ts';
 import { processName } from '../model/frame-name.ts';
+import { LinkTable, toSpanId, toTraceId } from '../model/link.ts';
 import { mergeProfiles } from '../model/merge.ts';
 import {
   emptyMapping,
@@ -118,7 +119,7 @@ function rowsOf(profiles: readonly Profile[]): Row[] {
   const rows = new Map<string, Row>();
   for (const [i, { samples }] of profiles.entries()) {
     for (const sample of samples) {
-      const key = `${sample.stack}/${sample.process}/${sample.tid}/${sample.threadName}`;
+      const key = `${sample.stack}/${sample.process}/${sample.tid}/${sample.link ?? 0}/${sample.threadName}`;
       let row = rows.get(key);
       if (!row) {
         row = { sample, values: profiles.map(() => 0) };
@@ -162,6 +163,9 @@ function writePlaces(profile: Profile, s: Strings): Pick<Input, 'mapping' | 'loc
 /** Those with a place of their own in a profile; others are attributes. */
 const OWN_LABELS: ReadonlySet<string> = new Set(['pid', 'tid', 'thread', 'process']);
 
+/** As integrations of tracers call them; a value that is no ID is an attribute. */
+const [TRACE_LABEL, SPAN_LABEL] = ['trace_id', 'span_id'];
+
 /** A program's labels are called as it calls them, so that Go's tools find them. */
 function labelOf(key: string): string {
   const own = key.startsWith(PROGRAM_LABEL) ? key.slice(PROGRAM_LABEL.length) : key;
@@ -175,6 +179,9 @@ function writeSample(
   s: Strings,
 ): SampleInput {
   const { pid, attributes = '' } = profile.processes[sample.process]!;
+  const { traceId, spanId } = profile.links[sample.link ?? 0]!;
+  const isTaken = (key: string): boolean =>
+    (traceId !== '' && key === TRACE_LABEL) || (spanId !== '' && key === SPAN_LABEL);
   const label = (key: string, value: string): { key: number; str: number }[] =>
     value === '' ? [] : [{ key: s(key), str: s(value) }];
   return {
@@ -185,8 +192,10 @@ function writeSample(
       { key: s('tid'), num: sample.tid },
       ...label('thread', sample.threadName),
       ...label('process', processName(profile, sample.process)),
+      ...label(TRACE_LABEL, traceId),
+      ...label(SPAN_LABEL, spanId),
       ...[...readAttributes(attributes)].flatMap(([key, value]) =>
-        OWN_LABELS.has(key) ? [] : label(labelOf(key), value),
+        OWN_LABELS.has(key) || isTaken(labelOf(key)) ? [] : label(labelOf(key), value),
       ),
     ],
   };
@@ -240,8 +249,9 @@ function checkPprof({ stringTable, sampleType, sample }: Pprof): void {
 class PprofReader {
   readonly #pprof: Pprof;
   readonly #budget: ReadBudget;
+  readonly #links = new LinkTable();
   /** Tables of all profiles. */
-  readonly #profile = emptyProfile();
+  readonly #profile: Profile = { ...emptyProfile(), links: this.#links.links };
   readonly #mappings = new Map<number, number>([[0, 0]]);
   readonly #functions = new Map<number, number>([[0, 0]]);
   readonly #locations = new Map<number, number>([[0, 0]]);
@@ -398,6 +408,7 @@ class PprofReader {
     const labels = new Map(
       sample.label.map((l) => [this.#string(l.key), this.#string(l.str) || Number(l.num)]),
     );
+    const link = this.#takeLink(labels);
     const locations = Uint32Array.from(sample.locationId, (id) => this.#locations.get(Number(id)) ?? 0);
     return {
       stack: locations.length === 0 ? 0 : this.#profile.stacks.push(locations) - 1,
@@ -411,7 +422,17 @@ class PprofReader {
       tid: Number(labels.get('tid') ?? 0),
       threadName: String(labels.get('thread') ?? ''),
       cpu: -1,
+      ...(link > 0 && { link }),
     };
+  }
+
+  /** Takes the labels that are IDs away. */
+  #takeLink(labels: Map<string, string | number>): number {
+    const traceId = toTraceId(String(labels.get(TRACE_LABEL) ?? ''));
+    const spanId = toSpanId(String(labels.get(SPAN_LABEL) ?? ''));
+    if (traceId !== '') labels.delete(TRACE_LABEL);
+    if (spanId !== '') labels.delete(SPAN_LABEL);
+    return this.#links.indexOf({ traceId, spanId });
   }
 
   #process(pid: number, name: string, attributes: string): number {

@@ -2,8 +2,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { arbitraryProfile, describeSamples } from '../../../test/support/arbitrary-profile.ts';
+import { attributesText } from '../model/attributes.ts';
 import { frameNames, processName } from '../model/frame-name.ts';
-import { type Location, type Profile, valueAt } from '../model/profile.ts';
+import { linkKey } from '../model/link.ts';
+import { emptyProcess, emptyProfile, type Location, type Profile, valueAt } from '../model/profile.ts';
 import { readProfile, writeProfile } from './formats.ts';
 
 type Describe = (profile: Profile, location: Location, index: number) => unknown;
@@ -26,6 +28,16 @@ function held(profile: Profile, frames: Describe, timed = false): Record<string,
     else
       for (const [event, time] of sample.timestamps.entries())
         add([who, time > profile.timeUnixNano ? time : null, stack], valueAt(sample, event));
+  }
+  return counts;
+}
+
+/** Events by the IDs that they are linked to. */
+function linkedTo({ samples, links }: Profile): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { link = 0, value } of samples) {
+    const key = linkKey(links[link]!);
+    counts[key] = (counts[key] ?? 0) + value;
   }
   return counts;
 }
@@ -76,6 +88,44 @@ const back = (file: string, profile: Profile): Profile => readProfile(file, writ
 const runs = { numRuns: 150 };
 
 describe('a round trip keeps', () => {
+  it('links in OTLP JSON as hex digits', () => {
+    const link = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
+    const sample = {
+      stack: 0,
+      process: 0,
+      tid: 0,
+      threadName: '',
+      cpu: -1,
+      value: 1,
+      timestamps: [],
+      link: 1,
+    };
+    const profile = { ...emptyProfile(), links: [...emptyProfile().links, link], samples: [sample] };
+    const text = Buffer.from(writeProfile('a.otlp.json', profile)).toString();
+    expect(JSON.parse(text).dictionary.linkTable).toEqual([{}, link]);
+  });
+
+  it('labels of pprof that are no IDs as attributes, and those of a link once', () => {
+    const link = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: '' };
+    const attributes = attributesText([
+      ['trace_id', 'mine'],
+      ['span_id', '7'],
+    ]);
+    const process = { ...emptyProcess(), pid: 7, attributes };
+    const sample = { stack: 0, process: 1, tid: 0, threadName: '', cpu: -1, value: 1, timestamps: [] };
+    const tables = { processes: [emptyProcess(), process], links: [...emptyProfile().links, link] };
+    const samples = [sample, { ...sample, link: 1 }];
+    const { samples: read, ...rest } = back('a.pb.gz', { ...emptyProfile(), ...tables, samples });
+    const kept = read.map((one) => [
+      rest.links[one.link ?? 0]!.traceId,
+      rest.processes[one.process]!.attributes,
+    ]);
+    expect(kept).toEqual([
+      ['', attributes],
+      [link.traceId, attributesText([['span_id', '7']])],
+    ]);
+  });
+
   // in binary: otlp-encode.test.ts
   it('everything as JSON of OTLP that its binary form has', () => {
     fc.assert(
@@ -110,7 +160,7 @@ describe('a round trip keeps', () => {
     );
   });
 
-  it('functions, lines, addresses, mappings and labels as pprof', () => {
+  it('functions, lines, addresses, mappings, labels and links as pprof', () => {
     fc.assert(
       fc.property(arbitraryProfile, (profile) => {
         const one: Profile = {
@@ -124,6 +174,7 @@ describe('a round trip keeps', () => {
           })),
         };
         expect(held(back('a.pb.gz', one), pprofPlacesOf)).toEqual(held(one, pprofPlacesOf));
+        expect(linkedTo(back('a.pb.gz', one))).toEqual(linkedTo(one));
       }),
       runs,
     );

@@ -2,7 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { arbitraryTyped, describeSample } from '../../../test/support/arbitrary-profile.ts';
 import { mergeProfiles } from './merge.ts';
-import { emptyProcess, emptyProfile, type Profile, type Sample, valueAt } from './profile.ts';
+import {
+  emptyProcess,
+  emptyProfile,
+  type Link,
+  NO_LINK,
+  type Profile,
+  type Sample,
+  valueAt,
+} from './profile.ts';
 import { cpuType, NO_PERIOD, typeKey, typeName } from './profile-type.ts';
 
 /** A line an event, so that it does not matter which events share an entry. */
@@ -51,6 +59,22 @@ const profileWith = (fields: Partial<Profile>): Profile => ({
 });
 
 describe('mergeProfiles', () => {
+  it('joins samples of one link, and tells those of others apart', () => {
+    const [a, b] = [1, 2].map((id) => ({ traceId: `${id}`.repeat(32), spanId: '' })) as [Link, Link];
+    const one = profileWith({ links: [NO_LINK, a], samples: [sample({ link: 1 }), sample({})] });
+    const other = profileWith({
+      links: [NO_LINK, b, a],
+      samples: [sample({ link: 2 }), sample({ link: 1 })],
+    });
+    const { links, samples } = mergeOne([one, other]);
+    expect(samples.map(({ link, value }) => [links[link ?? 0]!.traceId, value])).toEqual([
+      [a.traceId, 2],
+      ['', 1],
+      [b.traceId, 1],
+    ]);
+    expect(samples.map((one) => 'link' in one)).toEqual([true, false, true]);
+  });
+
   it('tells places of generated code apart that come from one place in the source', () => {
     const location = { mapping: 0, address: 0n, frameType: 'v8js', lines: [] } as const;
     const of = (generated: string): Profile =>

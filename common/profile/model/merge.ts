@@ -1,5 +1,6 @@
 /** Several profiles as one of each type: tables interned by content, equal samples joined. */
 import { intern } from './intern.ts';
+import { LinkTable } from './link.ts';
 import {
   addEvents,
   emptyProfile,
@@ -110,9 +111,10 @@ function stateKey({ type, host, processes }: Profile, process: number): string {
 
 /** What the entries of one profile's tables are in the merged ones; profiles of one file share theirs. */
 interface Moved {
-  from: Pick<Profile, 'stacks' | 'processes' | 'locations'>;
+  from: Pick<Profile, 'stacks' | 'processes' | 'locations' | 'links'>;
   stacks: number[];
   processes: number[];
+  links: number[];
 }
 
 class Merger {
@@ -123,6 +125,7 @@ class Merger {
   readonly #locations = new Map<string, number>();
   readonly #stacks = new Map<string, number>();
   readonly #processes = new Map<string, number>();
+  readonly #links = new LinkTable();
   /** By type. */
   readonly #merged = new Map<string, MergedType>();
   #moved: Moved | undefined;
@@ -137,10 +140,13 @@ class Merger {
   }
 
   add(other: Profile): void {
-    const { stacks, processes } = this.#move(other);
+    const { stacks, processes, links } = this.#move(other);
     const merged = this.#ofType(other.type);
     merged.widen(other);
-    for (const sample of other.samples) merged.add(sample, stacks[sample.stack]!, processes[sample.process]!);
+    for (const sample of other.samples) {
+      const link = sample.link ? links[sample.link]! : 0;
+      merged.add(sample, stacks[sample.stack]!, processes[sample.process]!, link);
+    }
   }
 
   #ofType(type: ProfileType): MergedType {
@@ -148,7 +154,8 @@ class Merger {
     let merged = this.#merged.get(key);
     if (!merged) {
       const { mappings, functions, locations, stacks, processes } = this.#tables;
-      const profile = { ...emptyProfile(), mappings, functions, locations, stacks, processes, type };
+      const { links } = this.#links;
+      const profile = { ...emptyProfile(), mappings, functions, locations, stacks, processes, links, type };
       merged = new MergedType(profile);
       this.#merged.set(key, merged);
       this.profiles.push(profile);
@@ -158,13 +165,19 @@ class Merger {
 
   #move(other: Profile): Moved {
     const moved = this.#moved;
-    const { stacks, processes, locations } = other;
+    const { stacks, processes, locations, links } = other;
     const isSame =
       moved?.from.stacks === stacks &&
       moved.from.processes === processes &&
-      moved.from.locations === locations;
+      moved.from.locations === locations &&
+      moved.from.links === links;
     if (moved && isSame) return moved;
-    this.#moved = { from: other, stacks: this.#moveStacks(other), processes: this.#moveProcesses(other) };
+    this.#moved = {
+      from: other,
+      stacks: this.#moveStacks(other),
+      processes: this.#moveProcesses(other),
+      links: links.map((link) => this.#links.indexOf(link)),
+    };
     return this.#moved;
   }
 
@@ -217,10 +230,10 @@ class MergedType {
     this.#profile = profile;
   }
 
-  add(sample: Sample, stack: number, process: number): void {
+  add(sample: Sample, stack: number, process: number, link: number): void {
     // values without times would be lost among those with: an entry has a time for each event, or none
     const isTimed = sample.timestamps.length > 0;
-    const key = `${stack}/${process}/${sample.tid}/${sample.cpu}/${isTimed}/${sample.threadName}`;
+    const key = `${stack}/${process}/${sample.tid}/${sample.cpu}/${isTimed}/${link}/${sample.threadName}`;
     const known = this.#samples.get(key);
     if (known) {
       addEvents(known, sample);
@@ -228,6 +241,7 @@ class MergedType {
     }
     const moved = { ...sample, stack, process, timestamps: [...sample.timestamps] };
     if (sample.values) moved.values = [...sample.values];
+    if (link > 0) moved.link = link;
     this.#samples.set(key, moved);
     this.#profile.samples.push(moved);
   }

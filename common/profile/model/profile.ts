@@ -80,7 +80,17 @@ export interface Process {
   attributes?: string;
 }
 
-/** All events that share (stack, process, thread, CPU), told apart by time. */
+/** The span of a distributed trace in whose service a thread ran; '' for an ID that is not known. */
+export interface Link {
+  /** 32 hex digits, in lower case. */
+  traceId: string;
+  /** 16 hex digits, in lower case. */
+  spanId: string;
+}
+
+export const NO_LINK: Link = { traceId: '', spanId: '' };
+
+/** All events that share (stack, process, thread, CPU, link), told apart by time. */
 export interface Sample {
   /** Index into `stacks`. */
   stack: number;
@@ -99,6 +109,8 @@ export interface Sample {
   timestamps: bigint[];
   /** What each event adds to `value`, as many as timestamps; missing where each adds 1, and where there are none. */
   values?: number[];
+  /** Index into `links`; missing where there is none, as in nearly all. */
+  link?: number;
 }
 
 export interface Profile {
@@ -115,12 +127,13 @@ export interface Profile {
   /** Location indices, leaf first. */
   stacks: Uint32Array[];
   processes: Process[];
+  links: Link[];
   samples: Sample[];
 }
 
 /** The profiles of one file or recording, each of a type of its own. */
 export interface ProfileSet {
-  /** At least one. They share their tables: `mappings`, `functions`, `locations`, `stacks` and `processes` are the same arrays. */
+  /** At least one. They share their tables: `mappings`, `functions`, `locations`, `stacks`, `processes` and `links` are the same arrays. */
   profiles: readonly Profile[];
   /** Index of the one that is shown unless another is asked for. */
   main: number;
@@ -198,6 +211,7 @@ export function emptyProfile(): Profile {
     locations: [{ mapping: 0, address: 0n, frameType: '', lines: [] }],
     stacks: [new Uint32Array(0)],
     processes: [emptyProcess()],
+    links: [NO_LINK],
     samples: [],
   };
 }

@@ -3,8 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { opentelemetry } from '#otlp';
 import { ProtoWriter } from '../../protobuf/proto-writer.ts';
 import { readAttributes } from '../model/attributes.ts';
+import { NO_LINK, type Profile } from '../model/profile.ts';
 import { cpuType, typeKey } from '../model/profile-type.ts';
-import { decodeOtlp, decodeOtlpJson, OtlpError } from './otlp-decode.ts';
+import { decodeOtlp, OtlpError } from './otlp-decode.ts';
+import { decodeOtlpJson } from './otlp-json.ts';
 
 const ExportRequest = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
 
@@ -30,6 +32,15 @@ STRINGS.push('process.executable.build_id.gnu', 'c0ffee', 'samples', 'count', 'c
 STRINGS.push('off_cpu', 'service.name', 'process.executable.build_id.go', 'go-id', 'thread.name2');
 const at = (text: string): number => STRINGS.indexOf(text);
 const attribute = (key: string, value: object) => ({ keyStrindex: at(key), value });
+
+const [TRACE, SPAN] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
+const bytesOfHex = (hex: string): Uint8Array => Buffer.from(hex, 'hex');
+const LINKS = [
+  {},
+  { traceId: bytesOfHex(TRACE), spanId: bytesOfHex(SPAN) },
+  { traceId: bytesOfHex(`${TRACE}00`), spanId: new Uint8Array(8) },
+  { traceId: bytesOfHex(TRACE), spanId: new Uint8Array(4_000) },
+];
 
 /** One native function with a caller in line, one kernel address; attributes 1 to 5 are a sample's. */
 const dictionary = () => ({
@@ -57,6 +68,7 @@ const dictionary = () => ({
       attributeIndices: [8, 9, 10],
     },
   ],
+  linkTable: LINKS,
   functionTable: [{}, { nameStrindex: at('main'), filenameStrindex: at('f.c'), startLine: 7 }],
   locationTable: [
     {},
@@ -299,6 +311,8 @@ describe('decodeOtlp', () => {
     ['attribute index out of range', { stackIndex: 7 }],
     ['stack deeper than 65536 frames', { stackIndex: 5 }],
     ['attribute index out of range', { stackIndex: 1, attributeIndices: [1, 99] }],
+    ['link index out of range', { stackIndex: 1, linkIndex: 4 }],
+    ['link index out of range', { stackIndex: 1, linkIndex: -1 }],
     ['as many values as timestamps are needed', { timestampsUnixNano: [1, 2, 3], values: [1, 2] }],
     ['as many values as timestamps are needed', { timestampsUnixNano: [1, 2, 3], values: [7] }],
     ['a value below 0', { values: [-5] }],
@@ -463,6 +477,30 @@ describe('decodeOtlp of older layouts', () => {
       ]),
     );
     expect(profiles[0]!.samples.map(({ value }) => value)).toEqual([3, 1]);
+  });
+});
+
+describe('links', () => {
+  it('are read as hex digits, and are none where their IDs are', () => {
+    const linked = [0, 1, 2, 3, 1].map((linkIndex) => ({ ...GOOD, linkIndex }));
+    const { profiles, rejected } = decode(requestOf(linked));
+    expect(rejected).toBe(0);
+    const [{ links, samples }] = profiles as [Profile];
+    expect(samples.map(({ link }) => link)).toEqual([undefined, 1, undefined, 2, 1]);
+    expect(links).toEqual([NO_LINK, { traceId: TRACE, spanId: SPAN }, { traceId: TRACE, spanId: '' }]);
+  });
+
+  it('have IDs of hex digits in JSON, or of base64 as other bytes', () => {
+    const request = requestOf([{ ...GOOD, linkIndex: 1 }]);
+    const base64 = (hex: string): string => Buffer.from(hex, 'hex').toString('base64');
+    for (const link of [
+      { traceId: TRACE, spanId: SPAN.toUpperCase() },
+      { traceId: base64(TRACE), spanId: base64(SPAN) },
+    ]) {
+      const withLink = { ...request, dictionary: { ...request.dictionary, linkTable: [{}, link] } };
+      const [profile] = decodeOtlpJson(JSON.stringify(withLink)).profiles;
+      expect(profile!.links).toEqual([NO_LINK, { traceId: TRACE, spanId: SPAN }]);
+    }
   });
 });
 

@@ -1,14 +1,14 @@
 /**
- * Profiles out of an OTLP ExportProfilesServiceRequest, binary or JSON, of opentelemetry-proto 1.10 and later.
+ * Profiles out of an OTLP ExportProfilesServiceRequest of opentelemetry-proto 1.10 and later.
  *
  * Senders differ and some are wrong: a bad sample is left out and counted with its reason, everything else is
  * kept. Only what is no such request at all is refused, with a sentence. Attributes come in two forms, with their
  * key and text in place or as indices into the string table; both are read everywhere.
  */
-import { opentelemetry } from '#otlp';
 import { BadProtobuf, bytesTag, IntList, ProtoReader, varintTag } from '../../protobuf/proto-reader.ts';
 import { attributesText, readAttributes } from '../model/attributes.ts';
 import { type ColumnProfile, FrameColumns, wholeProfile } from '../model/frame-columns.ts';
+import { LinkTable, toSpanId, toTraceId } from '../model/link.ts';
 import type { Process, Profile, Sample } from '../model/profile.ts';
 import { emptyProcess, emptyProfile } from '../model/profile.ts';
 import {
@@ -21,7 +21,6 @@ import {
 import { StringCache } from '../model/string-cache.ts';
 import { EntryMap, IndexRoom, SequenceTable } from './index-tables.ts';
 import { type Attributes, BadSample, DictionaryReader, number, ROLE, text } from './otlp-dictionary.ts';
-import { FILE_LIMITS, scanJson } from './otlp-json-scan.ts';
 import {
   layOut,
   type ProfileHeader,
@@ -35,8 +34,6 @@ import { OLD_WIRE, OtlpError, scanRequest } from './otlp-scan.ts';
 import { REAL_NAME, withoutOwnPeriod } from './own-period.ts';
 
 export { OtlpError };
-
-const ExportRequest = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
 
 export interface DecodeResult<P = Profile> {
   profiles: P[];
@@ -58,6 +55,8 @@ const MAX_PROFILES = 65_536;
 const MAX_ENTRIES = 8_000_000;
 /** Longest form of a time: `2026-11-21T04:38:42.123456789+00:00`, and some. */
 const MAX_TIME_LENGTH = 40;
+/** Bytes of the ID of a trace, the longest one. */
+const MAX_ID_LENGTH = 16;
 
 const HOST_KEYS = ['host.name', 'host.id', 'host.arch'] as const;
 /** Keys with a place of their own in a profile. */
@@ -95,21 +94,6 @@ export function decodeColumns(bytes: Uint8Array, strings: StringCache): DecodeRe
       `these ${bytes.length} bytes are no OTLP profiles request of opentelemetry-proto 1.10 or later: ${error.message}`,
     );
   }
-}
-
-/** @throws OtlpError */
-export function decodeOtlpJson(json: string, limits = FILE_LIMITS): DecodeResult {
-  scanJson(json, limits);
-  let bytes: Uint8Array;
-  try {
-    const value: unknown = JSON.parse(json);
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-      throw new TypeError('an object is needed');
-    bytes = ExportRequest.encode(ExportRequest.fromObject(value)).finish();
-  } catch (error) {
-    throw new OtlpError(`this text is no OTLP profiles request in JSON: ${(error as Error).message}`);
-  }
-  return decodeOtlp(bytes);
 }
 
 function decodeRequest(reader: ProtoReader, strings: StringCache): DecodeResult<ColumnProfile> {
@@ -203,6 +187,7 @@ class RequestState {
   readonly functions: EntryMap;
   readonly locations: EntryMap;
   readonly stacks: EntryMap;
+  readonly links: EntryMap;
 
   constructor(dictionary: DictionaryReader, strings: StringCache, result: DecodeResult<ColumnProfile>) {
     this.dictionary = dictionary;
@@ -212,6 +197,7 @@ class RequestState {
     this.functions = new EntryMap(dictionary.count('func'));
     this.locations = new EntryMap(dictionary.count('location'));
     this.stacks = new EntryMap(dictionary.count('stack'));
+    this.links = new EntryMap(dictionary.count('link'));
   }
 
   /** The sample that was read. */
@@ -261,6 +247,7 @@ class ProfileDecoder {
   /** Ids of strings of processes, so that their key is short whatever a sender makes of them. */
   readonly #processStrings = new Map<string, number>();
   readonly #ofProcess = new IntList();
+  readonly #links = new LinkTable();
 
   constructor(state: RequestState, resource: Attributes) {
     this.#state = state;
@@ -271,8 +258,9 @@ class ProfileDecoder {
     this.#others = readAttributes(attributesText(otherAttributes(resource)));
     this.#frames = new FrameColumns(state.strings);
     const { functions: _functions, locations: _locations, ...rest } = emptyProfile();
-    this.#profile = { ...rest, frames: this.#frames };
-    for (const map of [state.mappings, state.functions, state.locations, state.stacks]) map.clear();
+    this.#profile = { ...rest, links: this.#links.links, frames: this.#frames };
+    for (const map of [state.mappings, state.functions, state.locations, state.stacks, state.links])
+      map.clear();
   }
 
   decode({ samples, ...header }: ProfileHeader): ColumnProfile {
@@ -333,7 +321,7 @@ class ProfileDecoder {
     return attributes.length > 0;
   }
 
-  #sample({ stack, attributes, timestamps, values }: WireSample): Sample {
+  #sample({ stack, link, attributes, timestamps, values }: WireSample): Sample {
     const dictionary = this.#dictionary;
     let [tid, threadName, cpu] = [0, '', -1];
     this.#ofProcess.length = 0;
@@ -347,7 +335,8 @@ class ProfileDecoder {
     }
     const ofStack = this.#stack(stack);
     const process = this.#processOf(this.#ofProcess);
-    return {
+    const ofLink = this.#entry(this.#state.links, link, this.#makeLink);
+    const read: Sample = {
       stack: ofStack,
       process,
       tid,
@@ -355,6 +344,8 @@ class ProfileDecoder {
       cpu,
       ...eventsIn(timestamps, values),
     };
+    if (ofLink > 0) read.link = ofLink;
+    return read;
   }
 
   #processOf(indices: IntList): number {
@@ -533,6 +524,30 @@ class ProfileDecoder {
       dictionary.stringId(file),
       startLine,
     );
+  }
+
+  #makeLink(old: number): number {
+    const reader = this.#reader;
+    const end = this.#dictionary.open('link', old);
+    if (end < 0) throw new BadSample('link index out of range');
+    this.#spend(1);
+    let [traceId, spanId] = ['', ''];
+    while (reader.at < end) {
+      const tag = reader.int32();
+      if (tag === bytesTag(1)) traceId = toTraceId(this.#hex());
+      else if (tag === bytesTag(2)) spanId = toSpanId(this.#hex());
+      else reader.skip(tag);
+    }
+    return this.#links.indexOf({ traceId, spanId });
+  }
+
+  /** Of bytes that may be an ID: longer ones are cut to what is none. */
+  #hex(): string {
+    const reader = this.#reader;
+    const end = reader.end();
+    const hex = reader.bytes.toString('hex', reader.at, Math.min(end, reader.at + MAX_ID_LENGTH + 1));
+    reader.at = end;
+    return hex;
   }
 
   /** Before the work is done, so that a refusal is cheap. */

@@ -143,13 +143,13 @@ describe('encodeOtlp', () => {
         })) {
           expect(dictionary[`${table}Table`][0]).toMatchObject(zero as object);
         }
-        for (const table of ['string', 'mapping', 'location', 'function', 'attribute', 'stack']) {
+        for (const table of ['string', 'mapping', 'location', 'function', 'link', 'attribute', 'stack']) {
           const entries: unknown[] = dictionary[`${table}Table`];
           expect(new Set(entries.map((entry) => JSON.stringify(entry))).size).toBe(entries.length);
           for (let i = 1; i < entries.length; i++) expect(found.get(table)?.has(i)).toBe(true);
           for (const index of found.get(table) ?? []) expect(index).toBeLessThan(entries.length);
         }
-        expect(dictionary.linkTable.length).toBe(1);
+        expect(dictionary.linkTable[0]).toEqual({});
       }),
       { numRuns: 300 },
     );
@@ -187,6 +187,22 @@ describe('encodeOtlp', () => {
     const [first, second] = profilesOf(readBack(profile))[0].samples;
     expect([first.values, first.timestampsUnixNano]).toEqual([[], ['5', '6']]);
     expect([second.values, second.timestampsUnixNano]).toEqual([['7'], []]);
+  });
+
+  it('writes links as bytes, and no field where there is none', () => {
+    const link = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
+    const unused = { ...link, spanId: '00f067aa0ba902b7' };
+    const samples = [sampleAt([5n]), { ...sampleAt([6n]), link: 2 }, { ...sampleAt([7n]), link: 0 }];
+    const request = ExportRequest.decode(
+      encode({ ...emptyProfile(), links: [...emptyProfile().links, unused, link], samples }),
+    );
+    const [, written, ...others] = request.dictionary!.linkTable!;
+    expect(others).toEqual([]);
+    expect(Buffer.from(written!.traceId!).toString('hex')).toBe(link.traceId);
+    expect(Buffer.from(written!.spanId!).toString('hex')).toBe(link.spanId);
+    const { samples: all } = request.resourceProfiles[0]!.scopeProfiles![0]!.profiles![0]!;
+    expect(all!.map((one) => Object.hasOwn(one, 'linkIndex'))).toEqual([false, true, false]);
+    expect(all![1]!.linkIndex).toBe(1);
   });
 
   it('groups resources by service, container and executable, and tells processes apart in the samples', () => {

@@ -59,7 +59,8 @@ const hasTablesOf = (a: Profile, b: Profile): boolean =>
   a.locations === b.locations &&
   a.functions === b.functions &&
   a.mappings === b.mappings &&
-  a.processes === b.processes;
+  a.processes === b.processes &&
+  a.links === b.links;
 
 /** Smaller profiles of at most `maxSamples` (1 at least) entries of `samples` each; they share the tables. */
 export function splitProfile(profile: Profile, maxSamples: number): Profile[] {
@@ -81,6 +82,7 @@ export class OtlpEncoder {
   readonly #mappingTable = new EntryTable(1, 4096);
   readonly #locationTable = new EntryTable(2, 32 << 10);
   readonly #functionTable = new EntryTable(3, 16 << 10);
+  readonly #linkTable = new EntryTable(4, 256);
   readonly #attributeTable = new EntryTable(6, 8192);
   readonly #stackTable = new EntryTable(7, 32 << 10);
   /** Key → value → index, so that a known attribute need not be written again to be found. */
@@ -98,6 +100,7 @@ export class OtlpEncoder {
   #locations = new Int32Array(0);
   #functions = new Int32Array(0);
   #stacks = new Int32Array(0);
+  #links = new Int32Array(0);
   readonly #processAttributes = new Map<number, number[]>();
   /** Of the sample that is being written: at most 64 of its process and what has a place of its own. */
   readonly #attributes = new Int32Array(128);
@@ -115,12 +118,14 @@ export class OtlpEncoder {
     this.#locations = new Int32Array(profile.locations.length).fill(-1);
     this.#functions = new Int32Array(profile.functions.length).fill(-1);
     this.#stacks = new Int32Array(profile.stacks.length).fill(-1);
+    this.#links = new Int32Array(profile.links.length).fill(-1);
     this.#strings.clear();
     this.#functionStrings.begin(profile.functions);
     for (const table of [
       this.#mappingTable,
       this.#locationTable,
       this.#functionTable,
+      this.#linkTable,
       this.#attributeTable,
       this.#stackTable,
     ])
@@ -166,8 +171,7 @@ export class OtlpEncoder {
     dictionary.raw(this.#mappingTable.finish());
     dictionary.raw(this.#locationTable.finish());
     dictionary.raw(this.#functionTable.finish());
-    // links: only the zero entry
-    dictionary.bytes(4, new Uint8Array(0));
+    dictionary.raw(this.#linkTable.finish());
     dictionary.raw(this.#strings.finish());
     dictionary.raw(this.#attributeTable.finish());
     dictionary.raw(this.#stackTable.finish());
@@ -277,14 +281,27 @@ export class OtlpEncoder {
     // its dictionary entries use the shared writers, so they come first
     const stack = this.#stack(sample.stack);
     const count = this.#sampleAttributes(sample);
+    const link = sample.link ? this.#link(sample.link) : 0;
     this.#inner.clear();
     this.#inner.uint(1, stack);
     this.#inner.packedUint(2, this.#attributes, count);
+    this.#inner.uint(3, link);
     // each of its timestamps stands for 1 where it has no values; without timestamps it has one value
     if (sample.values) this.#inner.packedUint(4, int64s(sample.values));
     else if (sample.timestamps.length === 0) this.#inner.packedUint(4, int64s([sample.value]));
     this.#inner.packedFixed64(5, sample.timestamps);
     return this.#inner;
+  }
+
+  #link(old: number): number {
+    if (this.#links[old]! >= 0) return this.#links[old]!;
+    const { traceId, spanId } = this.#profile.links[old]!;
+    this.#inner.clear();
+    if (traceId !== '') this.#inner.bytes(1, Buffer.from(traceId, 'hex'));
+    if (spanId !== '') this.#inner.bytes(2, Buffer.from(spanId, 'hex'));
+    const index = this.#linkTable.intern(this.#inner);
+    this.#links[old] = index;
+    return index;
   }
 
   /** How many of `#attributes` are the sample's. */

@@ -2,7 +2,15 @@
 import { bytesTag, fixed64Tag, IntList, type ProtoReader, varintTag } from '../../protobuf/proto-reader.ts';
 
 /** Fields of ProfilesDictionary. */
-export const TABLE = { mapping: 1, location: 2, func: 3, string: 5, attribute: 6, stack: 7 } as const;
+export const TABLE = {
+  mapping: 1,
+  location: 2,
+  func: 3,
+  link: 4,
+  string: 5,
+  attribute: 6,
+  stack: 7,
+} as const;
 const TABLES = 8;
 
 /** Starts and ends of messages, by index. */
@@ -120,6 +128,7 @@ function readValueType(reader: ProtoReader): [type: number, unit: number] {
 /** A Sample as it stands there; read into one object again and again. */
 export class WireSample {
   stack = 0;
+  link = 0;
   readonly attributes = new IntList();
   values: number[] = [];
   timestamps: bigint[] = [];
@@ -127,6 +136,7 @@ export class WireSample {
   /** @throws BadProtobuf */
   read(reader: ProtoReader, end: number): void {
     this.stack = 0;
+    this.link = 0;
     this.attributes.length = 0;
     if (this.values.length > 0) this.values = [];
     this.timestamps = [];
@@ -135,6 +145,7 @@ export class WireSample {
       if (tag === varintTag(1)) this.stack = reader.int32();
       else if (tag === bytesTag(2)) this.attributes.pushPacked(reader);
       else if (tag === varintTag(2)) this.attributes.push(reader.int32());
+      else if (tag === varintTag(3)) this.link = reader.int32();
       else if (tag === bytesTag(4)) this.#readValues(reader);
       else if (tag === varintTag(4)) this.values.push(reader.number());
       else if (tag === bytesTag(5)) this.#readTimestamps(reader);

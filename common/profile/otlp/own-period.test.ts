@@ -5,8 +5,9 @@ import { opentelemetry } from '#otlp';
 import type { Profile } from '../model/profile.ts';
 import { ProfileBuilder } from '../model/profile-builder.ts';
 import { cpuType, NO_PERIOD, type ProfileType, parseValueType, typeKey } from '../model/profile-type.ts';
-import { decodeOtlp, decodeOtlpJson } from './otlp-decode.ts';
+import { decodeOtlp } from './otlp-decode.ts';
 import { encodeOtlp } from './otlp-encode.ts';
+import { decodeOtlpJson } from './otlp-json.ts';
 
 const ExportRequest = opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest;
 const SCOPE = { scopeName: 'test', scopeVersion: '0' };
