@@ -1,5 +1,5 @@
 /** JSON Schemas of the API's answers (OpenAPI 3.1 uses them as they are). */
-import { LABELS } from '../../common/profile/filters/filter.ts';
+import { LABELS, LINK_LABELS } from '../../common/profile/filters/filter.ts';
 import { TRANSFORMS } from '../../common/profile/filters/transform-list.ts';
 
 export type Schema = { readonly [key: string]: unknown };
@@ -67,7 +67,7 @@ const filterOf = (prefix: string, what: string): Parameter[] => [
   ...timeOf(prefix, what),
   text(
     `${prefix}where`,
-    `filter${what}: terms such as process=node,python3 host!=db1 thread~^worker cpu=0; keys: ${LABELS.join(', ')}, and names of attributes; ` +
+    `filter${what}: terms such as process=node,python3 host!=db1 thread~^worker cpu=0; keys: ${[...LABELS, ...LINK_LABELS].join(', ')}, and names of attributes; ` +
       'operators: = != ~ !~ (regular expressions); values that hold spaces stand in double quotes',
   ),
 ];

@@ -53,6 +53,7 @@ export interface TimelineAnswer {
 
 /** `GET /api/v1/labels` */
 export interface LabelsAnswer {
+  /** `trace_id` and `span_id` only where samples of the time have any. */
   labels: string[];
   /** Names of other attributes that samples of the time have. */
   attributes: string[];

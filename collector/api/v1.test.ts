@@ -10,6 +10,7 @@ import { readProfiles } from '../../common/profile/formats/formats.ts';
 import { attributesText } from '../../common/profile/model/attributes.ts';
 import { decodeOtlp } from '../../common/profile/otlp/otlp-decode.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
+import { linkedProfile } from '../../test/support/store-links.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
 import { readProfile } from '../query/export.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
@@ -18,6 +19,7 @@ import { startPageServer } from './page-server.ts';
 
 let server: Awaited<ReturnType<typeof startPageServer>>;
 let endMs = 0;
+const SPAN = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
 const folder = mkdtempSync(join(tmpdir(), 'everyframe-v1-'));
 
 beforeAll(async () => {
@@ -29,6 +31,7 @@ beforeAll(async () => {
   for (const process of profile.processes)
     process.attributes = attributesText([['k8s.pod.name', process.pid === 10 ? 'web-1' : 'web-2']]);
   store.append(profile);
+  store.append(linkedProfile('go:20;main@n;serve@g 3', endMs - 20 * 60_000, SPAN));
   store.append(
     profileFromText('node:12;main@n;parse@j 8', { endMs: endMs - 60_000, spanMs: 1000, host: 'db' }),
   );
@@ -71,6 +74,21 @@ const PATHS = [
 ];
 
 describe('/api/v1', () => {
+  it('knows traces and spans: which a function ran in, and what ran in one', async () => {
+    const time = 'from=-30m&to=-10m';
+    expect((await get('labels?from=-30s')).labels).not.toContain('trace_id');
+    expect((await get(`labels?${time}`)).labels).toEqual(expect.arrayContaining(['trace_id', 'span_id']));
+    const { values } = await get(`values?label=span_id&${time}&where=frame%3Dserve`);
+    expect(values).toEqual([{ value: SPAN.spanId, samples: 3 }]);
+    const { groups } = await get(`timeline?by=trace_id&${time}`);
+    expect(groups).toMatchObject([{ value: SPAN.traceId, samples: 3 }]);
+    expect((await get(`tree?${time}&where=trace_id%3D${SPAN.traceId}`)).samples).toBe(3);
+    expect((await get(`tree?${time}&where=trace_id%3D${SPAN.spanId}`)).samples).toBe(0);
+    const otlp = await (await fetchPath(`/api/v1/export?format=otlp&${time}`)).arrayBuffer();
+    const [exported] = decodeOtlp(new Uint8Array(otlp)).profiles;
+    expect(exported!.links[exported!.samples[0]!.link!]).toEqual(SPAN);
+  });
+
   it('answers as its OpenAPI document says, each path of it', async () => {
     const document = await get('openapi.json');
     const described = Object.keys(document.paths).filter(
@@ -123,7 +141,7 @@ describe('/api/v1', () => {
       expect(cpuNanos).toBe(samples * 50_000_000);
     }
     const all = await get('tree?range=all&align=1');
-    expect(all.samples).toBe(20);
+    expect(all.samples).toBe(23);
     expect(all.toMs % 500).toBe(0);
   });
 

@@ -1,7 +1,13 @@
 /** `/api/v1`: one entry per query, from which the router and the OpenAPI document are made. */
 
 import type { TypeAnswer } from '../../common/flame/tree-answer.ts';
-import { LABELS, labelOf, SERIES_LABELS } from '../../common/profile/filters/filter.ts';
+import {
+  isLinkLabel,
+  LABELS,
+  LINK_LABELS,
+  labelOf,
+  SERIES_LABELS,
+} from '../../common/profile/filters/filter.ts';
 import { parseTransforms } from '../../common/profile/filters/transform-list.ts';
 import { typeKey } from '../../common/profile/model/profile-type.ts';
 import { THREAD_STATES } from '../../common/profile/model/thread-types.ts';
@@ -19,7 +25,14 @@ import { takeFunctions } from '../query/summed-parts.ts';
 import { readSteps, readThreads } from '../query/threads.ts';
 import { readLargestGroups, readTimeline } from '../query/timeline.ts';
 import { transformParts } from '../query/transforms.ts';
-import { isSharedLabel, readAttributeNames, readValues, sumCpuNanos, sumType } from '../query/values.ts';
+import {
+  isSharedLabel,
+  readAttributeNames,
+  readLinkLabels,
+  readValues,
+  sumCpuNanos,
+  sumType,
+} from '../query/values.ts';
 import { readWindow, visitWindow } from '../query/window.ts';
 import type { SourceFiles } from '../source/source-files.ts';
 import type { SampleFilter, SamplePart, StackCounts, Store, Window } from '../store/store.ts';
@@ -213,7 +226,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       schema.STEPS,
       schema.text(
         'by',
-        `label whose values become groups: ${[...SERIES_LABELS, 'cpu'].join(', ')}, or an attribute's name`,
+        `label whose values become groups: ${[...SERIES_LABELS, 'cpu', ...LINK_LABELS].join(', ')}, or an attribute's name`,
       ),
     ],
     response: schema.TIMELINE,
@@ -221,7 +234,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       const filter = await readFilter(parameters, store, now);
       const by = parameters.get('by') ?? undefined;
       const key = by === undefined ? undefined : labelOf(by);
-      if (key !== undefined && key !== 'cpu' && !isSharedLabel(key))
+      if (key !== undefined && key !== 'cpu' && !isLinkLabel(key) && !isSharedLabel(key))
         throw new RequestError(`by is "${by}": a stack has many of these`);
       const steps = readInteger(parameters, 'steps', { fallback: 120, min: 1, max: MAX_STEPS });
       const groups = await readLargestGroups(store, filter, steps, key, MAX_GROUPS);
@@ -256,15 +269,20 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     parameters: schema.FILTER,
     response: schema.LABELS_ANSWER,
     async run(parameters, { store, now }) {
-      const attributes = await readAttributeNames(store, await readFilter(parameters, store, now));
-      return { labels: LABELS, attributes };
+      const filter = await readFilter(parameters, store, now);
+      const labels = [...LABELS, ...(await readLinkLabels(store, filter))];
+      return { labels, attributes: await readAttributeNames(store, filter) };
     },
   },
   '/api/v1/values': {
     summary: 'Values of a label with their events; of kind and frame, those of the innermost frame',
     parameters: [
       ...schema.FILTER,
-      schema.text('label', `the label: ${LABELS.join(', ')}, or an attribute's name`, true),
+      schema.text(
+        'label',
+        `the label: ${[...LABELS, ...LINK_LABELS].join(', ')}, or an attribute's name`,
+        true,
+      ),
       schema.text('contains', 'only values that contain this text, in upper or lower case'),
       schema.limit('values', 100),
     ],

@@ -47,8 +47,8 @@ async function wantedSeries(
   { fromMs, toMs }: SampleFilter,
   masks: RowMasks,
 ): Promise<Uint8Array> {
-  const { series, groups, nodes, cpus } = masks;
-  if (part.isWithin?.({ fromMs, toMs }) && nodes === undefined && cpus === undefined) {
+  const { series, groups, nodes, cpus, links } = masks;
+  if (part.isWithin?.({ fromMs, toMs }) && [nodes, cpus, links].every((mask) => mask === undefined)) {
     const table = await part.series();
     return Uint8Array.from(
       { length: table.length },

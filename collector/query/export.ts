@@ -1,10 +1,12 @@
 /** What is seen, as a profile for the writers of every format. */
 
 import type { Transform } from '../../common/profile/filters/transform-list.ts';
+import { LinkTable } from '../../common/profile/model/link.ts';
 import {
   emptyMapping,
   emptyProcess,
   emptyProfile,
+  type Link,
   type Profile,
 } from '../../common/profile/model/profile.ts';
 import { cpuType, isCpuType } from '../../common/profile/model/profile-type.ts';
@@ -14,7 +16,7 @@ import type { SeriesTable } from '../store/series-table.ts';
 import type { Frame, SampleFilter } from '../store/store.ts';
 import { CPU_TYPE } from '../store/stored-type.ts';
 import { partsOf } from './levels.ts';
-import type { PartStore } from './rows.ts';
+import { type PartStore, weightOf } from './rows.ts';
 import { type Transformed, transformStacks } from './transforms.ts';
 
 /**
@@ -35,24 +37,29 @@ export async function readProfile(
       fromMs,
       toMs,
       ...masks,
-      by: ['node', 'series'],
+      by: ['node', 'series', 'link'],
       stepMs: 1,
       resolutionMs: 1,
     });
-    const counts = new Map<number, number>();
+    const byLink = new Map<number, Map<number, number>>();
     const series = await part.series();
     const width = series.length;
     for (let row = 0; row < rows.length; row++) {
+      const link = rows.links?.[row] ?? 0;
+      const counts = byLink.get(link) ?? new Map<number, number>();
+      byLink.set(link, counts);
       const key = rows.nodes![row]! * width + rows.series![row]!;
-      counts.set(key, (counts.get(key) ?? 0) + (rows.weights?.[row] ?? 1));
+      counts.set(key, (counts.get(key) ?? 0) + weightOf(rows, row));
     }
-    builder.add(series, transformStacks(await part.stacks(), transforms), counts);
+    const [stacks, links] = [transformStacks(await part.stacks(), transforms), await part.links()];
+    for (const [link, counts] of byLink) builder.add(series, stacks, links[link]!, counts);
   }
   return builder.profile;
 }
 
 class ProfileBuilder {
-  readonly profile = emptyProfile();
+  readonly #links = new LinkTable();
+  readonly profile: Profile = { ...emptyProfile(), links: this.#links.links };
   readonly #mappings = new Map([['', 0]]);
   readonly #functions = new Map<string, number>();
   readonly #locations = new Map<string, number>();
@@ -68,7 +75,13 @@ class ProfileBuilder {
   }
 
   /** `counts`: events by node of the stacks as they were, times the number of series, plus the series. */
-  add(allSeries: SeriesTable, { stacks, nodes }: Transformed, counts: ReadonlyMap<number, number>): void {
+  add(
+    allSeries: SeriesTable,
+    { stacks, nodes }: Transformed,
+    link: Link,
+    counts: ReadonlyMap<number, number>,
+  ): void {
+    const linkIndex = this.#links.indexOf(link);
     const { frames, parents, nodeFrames } = stacks;
     const locations = new Map<number, number>();
     const width = allSeries.length;
@@ -85,16 +98,19 @@ class ProfileBuilder {
         stack.push(location);
       }
       this.#noteShared(series);
-      this.#addSample(this.#stack(stack), series, count);
+      this.#addSample(this.#stack(stack), series, linkIndex, count);
     }
   }
 
-  #addSample(stack: number, series: Series, count: number): void {
+  #addSample(stack: number, series: Series, link: number, count: number): void {
     const { samples } = this.profile;
     const process = this.#process(series);
     const { tid, thread: threadName } = series;
-    const sample = intern(this.#samples, [stack, process, tid, threadName].join('\0'), () =>
-      samples.push({ stack, process, tid, threadName, cpu: -1, value: 0, timestamps: [] }),
+    const sample = intern(this.#samples, [stack, process, tid, link, threadName].join('\0'), () =>
+      samples.push({
+        ...{ stack, process, tid, threadName, cpu: -1, value: 0, timestamps: [] },
+        ...(link > 0 && { link }),
+      }),
     );
     samples[sample]!.value += count;
   }

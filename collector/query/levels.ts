@@ -4,7 +4,7 @@
  */
 
 import { valueKind } from '../../common/profile/model/profile-type.ts';
-import { compileMasks, type RowMasks } from '../store/matcher.ts';
+import { compileMasks, EVERYTHING, type RowMasks } from '../store/matcher.ts';
 import { PartView } from '../store/part-view.ts';
 import type { Series } from '../store/series.ts';
 import type { SeriesTable } from '../store/series-table.ts';
@@ -28,8 +28,6 @@ const sourceOf = (series: Series): string => {
   const { host, process, path, service, containerId, attributes, pid, startUnixNano } = series;
   return [host, process, path, service, containerId, attributes, pid, startUnixNano].join('\0');
 };
-
-const NO_MASKS: RowMasks = { series: undefined, groups: undefined, nodes: undefined, cpus: undefined };
 
 const exactQuery = ({ fromMs, toMs }: TimeRange, masks: RowMasks, by: readonly Column[]): RowQuery => {
   return { fromMs, toMs, ...masks, by, stepMs: 1, resolutionMs: 1 };
@@ -64,7 +62,7 @@ class LastTimes {
   async #find(): Promise<Map<string, number>> {
     const times = new Map<string, number>();
     for (const part of this.#parts) {
-      const rows = await part.rows(exactQuery(this.#range, NO_MASKS, ['series', 'time']));
+      const rows = await part.rows(exactQuery(this.#range, EVERYTHING, ['series', 'time']));
       const sourceAt = sourceReader(await part.series());
       for (let row = 0; row < rows.length; row++) {
         const source = sourceAt(rows.series![row]!);
@@ -103,6 +101,7 @@ class LevelPart extends PartView {
       series: pick(rows.series),
       groups: pick(rows.groups),
       cpus: pick(rows.cpus),
+      links: pick(rows.links),
       weights: pick(rows.weights),
     };
   }
@@ -114,7 +113,7 @@ type Snapshot = Map<Float64Array, number>;
 interface LevelSteps {
   steps: number;
   /** Which timeline a row belongs to, by its id in the part. */
-  id: 'cpu' | 'group' | 'series' | undefined;
+  id: 'cpu' | 'link' | 'group' | 'series' | undefined;
   groupOf: (part: SamplePart) => Promise<(id: number) => Float64Array>;
 }
 
@@ -132,7 +131,7 @@ export async function addLevelSteps(
     const rows = await part.rows(exactQuery(filter, masks, by));
     const groupAt = await groupOf(part);
     const sourceAt = sourceReader(await part.series());
-    const ids = id && { cpu: rows.cpus, group: rows.groups, series: rows.series }[id];
+    const ids = id && { cpu: rows.cpus, link: rows.links, group: rows.groups, series: rows.series }[id];
     for (let row = 0; row < rows.length; row++) {
       const source = sourceAt(rows.series![row]!);
       const snapshots = sources.get(source) ?? new Map<number, Snapshot>();

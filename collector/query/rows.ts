@@ -5,13 +5,6 @@ import type { Column, RowQuery, Rows, Store, TimeRange } from '../store/store.ts
 
 export type PartStore = Pick<Store, 'parts'>;
 
-export const EVERYTHING: RowMasks = {
-  series: undefined,
-  groups: undefined,
-  nodes: undefined,
-  cpus: undefined,
-};
-
 /**
  * Of so long a step ten seconds count where they begin: stores have sums of ten seconds, and no two thousandths of a timeline's
  * width are seen. What begins before a range counts in its first step.

@@ -1,6 +1,11 @@
 /** Events over time, in equal steps. */
-import type { AttributeLabel, SeriesLabel } from '../../common/profile/filters/filter.ts';
-import { compileMasks, groupValue, isGroupLabel, seriesValue } from '../store/matcher.ts';
+import {
+  type AttributeLabel,
+  isLinkLabel,
+  type LinkLabel,
+  type SeriesLabel,
+} from '../../common/profile/filters/filter.ts';
+import { compileMasks, groupValue, isGroupLabel, linkValue, seriesValue } from '../store/matcher.ts';
 import type { Column, SampleFilter, SamplePart } from '../store/store.ts';
 import { addLevelSteps, isLevel } from './levels.ts';
 import { type PartStore, rowQuery, stepOf, weightOf } from './rows.ts';
@@ -8,7 +13,7 @@ import { isSpread, spread, withLate } from './spread.ts';
 import { readValues } from './values.ts';
 
 /** Labels that a timeline can be stacked by: an event has one value of them. */
-export type TimelineLabel = SeriesLabel | AttributeLabel | 'cpu';
+export type TimelineLabel = SeriesLabel | AttributeLabel | LinkLabel | 'cpu';
 
 /** Events a step, in groups by the value of a label that series have. */
 export async function readTimeline(
@@ -101,8 +106,11 @@ export async function addSteps(
     await addPart(part, filter, { ...grouping, isOver }, groupOf);
 }
 
-const idOf = (by: Grouping['by']): 'cpu' | 'group' | 'series' | undefined =>
-  by === undefined || by === 'cpu' ? by : isGroupLabel(by) ? 'group' : 'series';
+function idOf(by: Grouping['by']): 'cpu' | 'link' | 'group' | 'series' | undefined {
+  if (by === undefined || by === 'cpu') return by;
+  if (isLinkLabel(by)) return 'link';
+  return isGroupLabel(by) ? 'group' : 'series';
+}
 
 /** `isOver`: values are time that is spread over the steps before. */
 async function addPart(
@@ -119,12 +127,12 @@ async function addPart(
   const range = isOver ? withLate(filter) : filter;
   const masks = await compileMasks(filter.where, part);
   const rows = await part.rows(rowQuery(range, masks, columns, isOver ? 1 : stepMs));
-  const ids = { cpu: rows.cpus, group: rows.groups, series: rows.series };
+  const ids = { cpu: rows.cpus, link: rows.links, group: rows.groups, series: rows.series };
   const describe = await valueReader(part, by);
   const known = new Map<number, Float64Array>();
   const shift = part.startMs - filter.fromMs;
   for (let row = 0; row < rows.length; row++) {
-    const value = id === undefined ? 0 : ids[id]![row]!;
+    const value = id === undefined ? 0 : (ids[id]?.[row] ?? 0);
     let group = known.get(value);
     if (group === undefined) {
       group = groupOf(describe(value));
@@ -136,10 +144,14 @@ async function addPart(
   }
 }
 
-/** What a label says of a CPU, a group or a series. */
+/** What a label says of a CPU, a link, a group or a series. */
 async function valueReader(part: SamplePart, by: Grouping['by']): Promise<(id: number) => string> {
   if (by === undefined) return () => '';
   if (by === 'cpu') return String;
+  if (isLinkLabel(by)) {
+    const links = await part.links();
+    return (id) => linkValue(links[id]!, by);
+  }
   if (isGroupLabel(by)) return (id) => groupValue(part.groups[id]!, by);
   const table = await part.series();
   return (id) => seriesValue(table.at(id), by);

@@ -2,16 +2,27 @@
 import {
   type AttributeLabel,
   isAttributeLabel,
+  isLinkLabel,
   isSeriesLabel,
+  LINK_LABELS,
+  type LinkLabel,
   type SeriesLabel,
 } from '../../common/profile/filters/filter.ts';
 import { readAttributes } from '../../common/profile/model/attributes.ts';
+import type { Link } from '../../common/profile/model/profile.ts';
 import { isCpuType } from '../../common/profile/model/profile-type.ts';
-import { compileMasks, groupValue, isGroupLabel, seriesValue } from '../store/matcher.ts';
+import {
+  compileMasks,
+  EVERYTHING,
+  groupValue,
+  isGroupLabel,
+  linkValue,
+  seriesValue,
+} from '../store/matcher.ts';
 import type { Series, SeriesGroup } from '../store/series.ts';
 import type { Rows, SampleFilter, SamplePart } from '../store/store.ts';
 import { partsOf } from './levels.ts';
-import { EVERYTHING, type PartStore, rowQuery, weightOf } from './rows.ts';
+import { type PartStore, rowQuery, weightOf } from './rows.ts';
 
 /** How many samples of a type there are, and what they come to; of a level what was told last. */
 export async function sumType(
@@ -61,6 +72,19 @@ async function sumGroups(
   }
 }
 
+async function sumLinks(
+  store: PartStore,
+  filter: SampleFilter,
+  add: (link: Link, weight: number) => void,
+): Promise<void> {
+  for (const part of await partsOf(store, filter)) {
+    const rows = await part.rows(rowQuery(filter, await compileMasks(filter.where, part), ['link']));
+    const links = await part.links();
+    const ids = rows.links ?? new Uint8Array(rows.length);
+    for (const [id, sum] of sumIds(ids, rows, links.length)) add(links[id]!, sum);
+  }
+}
+
 /** Those of which there are any. */
 function* sumIds(ids: ArrayLike<number>, rows: Rows, length: number): Generator<[id: number, sum: number]> {
   const sums = new Float64Array(length);
@@ -81,6 +105,22 @@ export async function readAttributeNames(store: PartStore, filter: SampleFilter)
   return [...names].sort();
 }
 
+/** Labels of the IDs that any of the samples are linked to. */
+export async function readLinkLabels(store: PartStore, filter: SampleFilter): Promise<LinkLabel[]> {
+  const found = new Set<LinkLabel>();
+  for (const part of await partsOf(store, filter)) {
+    const links = await part.links();
+    if (links.length === 1) continue;
+    const rows = await part.rows(rowQuery(filter, await compileMasks(filter.where, part), ['link']));
+    const ids = rows.links ?? [];
+    for (const label of LINK_LABELS)
+      for (let row = 0; row < ids.length && !found.has(label); row++)
+        if (linkValue(links[ids[row]!]!, label) !== '') found.add(label);
+    if (found.size === LINK_LABELS.length) break;
+  }
+  return LINK_LABELS.filter((label) => found.has(label));
+}
+
 export interface ValueCount {
   value: string;
   samples: number;
@@ -95,6 +135,8 @@ export async function readValues(store: PartStore, filter: SampleFilter, key: st
     await sumGroups(store, filter, (group, weight) => add(groupValue(group, key), weight));
   } else if (isSharedLabel(key)) {
     await sumSeries(store, filter, (series, weight) => add(seriesValue(series, key), weight));
+  } else if (isLinkLabel(key)) {
+    await sumLinks(store, filter, (link, weight) => add(linkValue(link, key), weight));
   } else {
     for (const part of await partsOf(store, filter)) await addNodeValues(part, filter, key, add);
   }

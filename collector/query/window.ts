@@ -1,11 +1,11 @@
 /** What every view is made from: one pass over the parts of the store that a filter touches. */
 import type { Transform } from '../../common/profile/filters/transform-list.ts';
-import { compileMasks, MAX_CPUS, type RowMasks } from '../store/matcher.ts';
+import { compileMasks, EVERYTHING, MAX_CPUS, type RowMasks } from '../store/matcher.ts';
 import type { Rows, SampleFilter, SamplePart, StackCounts, Window } from '../store/store.ts';
 import type { LeafSums } from './flame/leaf-sums.ts';
 import { FoldingParts } from './fold-parts.ts';
 import { isLevel, partsOf } from './levels.ts';
-import { EVERYTHING, type PartStore, rowQuery, stepOf, weightOf } from './rows.ts';
+import { type PartStore, rowQuery, stepOf, weightOf } from './rows.ts';
 import { isSpread } from './spread.ts';
 import { readSums, type SumsRead, takeFunctions } from './summed-parts.ts';
 import { addSteps } from './timeline.ts';

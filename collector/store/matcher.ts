@@ -4,12 +4,15 @@ import {
   type AttributeLabel,
   FRAME_LABELS,
   isAttributeLabel,
+  isLinkLabel,
   isSeriesLabel,
+  type LinkLabel,
   type Matcher,
   type SeriesLabel,
   toPattern,
 } from '../../common/profile/filters/filter.ts';
 import { readAttributes } from '../../common/profile/model/attributes.ts';
+import type { Link } from '../../common/profile/model/profile.ts';
 import type { Series, SeriesGroup } from './series.ts';
 import type { SamplePart, Stacks } from './store.ts';
 
@@ -19,6 +22,7 @@ export interface RowMasks {
   groups: Uint8Array | undefined;
   nodes: Uint8Array | undefined;
   cpus: Uint8Array | undefined;
+  links: Uint8Array | undefined;
 }
 
 type NamedGroupLabel = Exclude<SeriesLabel, 'pid' | 'tid'>;
@@ -48,19 +52,38 @@ export function groupValue(group: SeriesGroup, key: GroupLabel): string {
   return GROUP_KEYS[key](group);
 }
 
+/** Value of a label of single samples. */
+export const linkValue = (link: Link, key: LinkLabel): string =>
+  key === 'trace_id' ? link.traceId : link.spanId;
+
 /** Value of a label that all samples of a series share. */
 export function seriesValue(series: Series, key: SeriesLabel | AttributeLabel): string {
   return isGroupLabel(key) ? groupValue(series, key) : String(series[key]);
 }
 
+export const EVERYTHING: Readonly<RowMasks> = {
+  series: undefined,
+  groups: undefined,
+  nodes: undefined,
+  cpus: undefined,
+  links: undefined,
+};
+
 export async function compileMasks(where: readonly Matcher[], part: SamplePart): Promise<RowMasks> {
-  const masks: RowMasks = { series: undefined, groups: undefined, nodes: undefined, cpus: undefined };
+  const masks = { ...EVERYTHING };
   for (const matcher of where) {
     const test = tester(matcher);
     if (matcher.key === 'cpu') {
       masks.cpus = both(
         masks.cpus,
         Uint8Array.from({ length: MAX_CPUS }, (_, cpu) => bit(test(String(cpu)))),
+      );
+    } else if (isLinkLabel(matcher.key)) {
+      const { key } = matcher;
+      const links = await part.links();
+      masks.links = both(
+        masks.links,
+        Uint8Array.from(links, (link) => bit(test(linkValue(link, key)))),
       );
     } else if (FRAME_LABELS.includes(matcher.key)) {
       masks.nodes = both(masks.nodes, nodeMask(matcher, await part.stacks()));

@@ -13,6 +13,7 @@ const timeline = (changes: Partial<RowQuery>): RowQuery => ({
   groups: undefined,
   nodes: undefined,
   cpus: undefined,
+  links: undefined,
   by: ['group', 'time'],
   stepMs: 7_654_321 / 9,
   resolutionMs: 1,

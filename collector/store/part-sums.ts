@@ -2,7 +2,7 @@
  * Sums of ten seconds of a part, by CPU and group of series: a timeline of days reads them again with each look, and where
  * processes are short-lived they are hundreds of times fewer than samples are.
  */
-import type { RowQuery, Rows } from './store.ts';
+import type { Column, RowQuery, Rows } from './store.ts';
 
 export const SUM_MS = 10_000;
 const SUMS_PER_PART = 360;
@@ -44,6 +44,7 @@ export function selectSums(chunks: readonly SumChunk[], query: RowQuery, isWante
     weights: sums.subarray(0, length),
     nodes: undefined,
     series: undefined,
+    links: undefined,
   };
 }
 
@@ -72,9 +73,10 @@ export function splitBySums(startMs: number, query: RowQuery): SplitQuery | unde
 /** Index of the ten seconds at or after a time; 0 for a time before the part. */
 const tensOf = (t: number): number => Math.max(0, Math.ceil(t / SUM_MS));
 
-function isSummed({ by, series, nodes }: RowQuery): boolean {
+function isSummed({ by, series, nodes, links }: RowQuery): boolean {
   const isFree = (mask: Uint8Array | undefined): boolean => mask === undefined || !mask.includes(0);
-  return by.every((column) => column !== 'node' && column !== 'series') && isFree(series) && isFree(nodes);
+  const isOfSums = (column: Column): boolean => column !== 'node' && column !== 'series' && column !== 'link';
+  return by.every(isOfSums) && [series, nodes, links].every(isFree);
 }
 
 /** The tens of seconds of which only some milliseconds are wanted, or that two steps share; undefined: too many. */

@@ -36,6 +36,10 @@ export abstract class PartView implements SamplePart {
     return this.part.stacks();
   }
 
+  links(): ReturnType<SamplePart['links']> {
+    return this.part.links();
+  }
+
   rows(query: RowQuery): Promise<Rows> {
     return this.part.rows(query);
   }

@@ -12,17 +12,23 @@ export class RowCollector {
   readonly #query: RowQuery;
   readonly #masks: (Uint8Array | undefined)[];
   readonly #isMasked: boolean;
-  /** Times, nodes and series are far below 2 ** 31; a CPU may be -1. */
+  /** Times, nodes, series and links are far below 2 ** 31; a CPU may be -1. */
   #values: Int32Array[];
   #weights = new Float64Array(INITIAL_ROWS);
   #length = 0;
 
   constructor(query: RowQuery) {
     this.#query = query;
-    const byColumn = { time: undefined, node: query.nodes, series: query.series, cpu: query.cpus };
+    const byColumn = {
+      time: undefined,
+      node: query.nodes,
+      series: query.series,
+      cpu: query.cpus,
+      link: query.links,
+    };
     const wanted = new Set(query.by as readonly SampleColumn[]);
     if (query.limit !== undefined) wanted.add('time');
-    for (const column of ['node', 'series', 'cpu'] as const)
+    for (const column of ['node', 'series', 'cpu', 'link'] as const)
       if (byColumn[column]?.includes(0)) wanted.add(column);
     this.columns = [...wanted];
     this.#masks = this.columns.map((column) =>
@@ -58,6 +64,7 @@ export class RowCollector {
       series: of('series'),
       groups: undefined,
       cpus: of('cpu'),
+      links: of('link'),
       weights: kept
         ? Float64Array.from(kept, (row) => this.#weights[row]!)
         : this.#weights.subarray(0, this.#length),

@@ -1,7 +1,7 @@
 import type { FrameKind } from '../../common/flame/frame-kind.ts';
 import type { Matcher } from '../../common/profile/filters/filter.ts';
 import type { ColumnProfile } from '../../common/profile/model/frame-columns.ts';
-import type { Profile } from '../../common/profile/model/profile.ts';
+import type { Link, Profile } from '../../common/profile/model/profile.ts';
 import type { ProfileType } from '../../common/profile/model/profile-type.ts';
 import type { SeriesGroup } from './series.ts';
 import type { SeriesTable } from './series-table.ts';
@@ -98,7 +98,7 @@ export interface StoreStats {
   droppedForAge: number;
 }
 
-export type Column = 'time' | 'node' | 'series' | 'group' | 'cpu';
+export type Column = 'time' | 'node' | 'series' | 'group' | 'cpu' | 'link';
 
 /** Masks hold 1 for each wanted id; a missing mask means every one. */
 export interface RowQuery extends TimeRange {
@@ -107,6 +107,7 @@ export interface RowQuery extends TimeRange {
   groups: Uint8Array | undefined;
   nodes: Uint8Array | undefined;
   cpus: Uint8Array | undefined;
+  links: Uint8Array | undefined;
   /** The columns that the caller will read: rows that agree in these may come summed. */
   by: readonly Column[];
   /** Times may be rounded down to `fromMs` plus a multiple of this. */
@@ -127,6 +128,8 @@ export interface Rows {
   groups: ArrayLike<number> | undefined;
   /** Logical CPU, -1 if unknown. */
   cpus: ArrayLike<number> | undefined;
+  /** Index into the part's links, 0 for none; undefined also where no sample of the part has one. */
+  links: ArrayLike<number> | undefined;
   /** Value of a row in the unit of its part's type: events that it stands for, nanoseconds, bytes; undefined: one each. */
   weights: ArrayLike<number> | undefined;
 }
@@ -142,6 +145,8 @@ export interface SamplePart {
   series(): Promise<SeriesTable>;
   /** As they are now: later samples may add to them. */
   stacks(): Promise<Stacks>;
+  /** The zero value, then those that its samples have: nearly always none. Later samples may add to them. */
+  links(): Promise<readonly Link[]>;
   rows(query: RowQuery): Promise<Rows>;
   /** How many samples there are in a range, whatever their values. */
   countSamples(range: TimeRange): Promise<number>;

@@ -43,7 +43,7 @@ test('rows of a group that came later are left out', async () => {
     ];
   };
   const part = new ClickHousePart(emptyPart(3, 0, CPU_TYPE), dictionaries, read);
-  const masks = { series: undefined, nodes: undefined, cpus: undefined };
+  const masks = { series: undefined, nodes: undefined, cpus: undefined, links: undefined };
   const range = { fromMs: 0, toMs: 1000, stepMs: 1, resolutionMs: 1 };
   const rows = await part.rows({ ...range, ...masks, groups: Uint8Array.of(0, 1), by: ['group', 'cpu'] });
   expect(rows).toMatchObject({ length: 2, groups: [1, 0], cpus: [0, 2], weights: [5, 7] });

@@ -1,4 +1,5 @@
 import type { FrameKind } from '../../../common/flame/frame-kind.ts';
+import { type Link, NO_LINK } from '../../../common/profile/model/profile.ts';
 import { isCpuType } from '../../../common/profile/model/profile-type.ts';
 import {
   type DictionaryCache,
@@ -6,12 +7,13 @@ import {
   type PartDictionaries,
   type PartInfo,
 } from '../database/database-part.ts';
+import { EMPTY_ROWS, linklessRows } from '../linkless.ts';
 import { rowsByGroup } from '../rows-by-group.ts';
 import type { SeriesGroup } from '../series.ts';
 import { SeriesTable } from '../series-table.ts';
 import type { Frame, RowQuery, Rows, SamplePart, Stacks, TimeRange } from '../store.ts';
 import type { Columns } from './clickhouse-reader.ts';
-import { EMPTY_ROWS, type GroupKeys, readRows, rowsSql } from './clickhouse-rows.ts';
+import { type GroupKeys, readRows, rowsSql } from './clickhouse-rows.ts';
 
 const PAGE_ROWS = 32_768;
 const GROUP_COLUMNS =
@@ -191,7 +193,15 @@ export class ClickHousePart implements SamplePart {
     return Number(samples);
   }
 
+  async links(): Promise<readonly Link[]> {
+    return [NO_LINK];
+  }
+
   rows(query: RowQuery): Promise<Rows> {
+    return linklessRows(query, (wanted) => this.#rows(wanted));
+  }
+
+  #rows(query: RowQuery): Promise<Rows> {
     const { groupKeys } = this.#dictionaries;
     const read = async (wanted: RowQuery): Promise<Rows> => {
       const sql = rowsSql(this.#info, wanted, groupKeys);

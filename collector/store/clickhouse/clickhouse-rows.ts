@@ -16,17 +16,8 @@ const SQL_COLUMNS: Record<Column, string> = {
   node: 'node',
   series: 'series',
   cpu: 'cpu',
+  link: 'link',
   group: 'series_group',
-};
-
-export const EMPTY_ROWS: Rows = {
-  length: 0,
-  times: [],
-  nodes: [],
-  series: [],
-  groups: [],
-  cpus: [],
-  weights: [],
 };
 
 /** Not `::`, which ClickHouse reads as a cast of a text after a number in parentheses. */
@@ -50,6 +41,7 @@ function maskConditions(query: RowQuery, keys: GroupKeys | undefined): string[] 
     ['series', query.series],
     ['node', query.nodes],
     ['cpu', query.cpus],
+    ['link', query.links],
   ] as const) {
     if (mask === undefined || !mask.includes(0)) continue;
     const ids: number[] = [];
@@ -104,6 +96,7 @@ export function readRows(answer: number[][], query: RowQuery, startMs: number, k
     series: column('series'),
     groups: groups && known(groups),
     cpus: column('cpu'),
+    links: column('link'),
     weights,
   };
 }

@@ -1,7 +1,7 @@
 import type { ColumnProfile } from '../../../common/profile/model/frame-columns.ts';
 import type { Profile } from '../../../common/profile/model/profile.ts';
 import { type ProfileType, typeKey } from '../../../common/profile/model/profile-type.ts';
-import { type AppendLimits, appendProfile, type SampleSink } from '../memory/append.ts';
+import { type AppendLimits, appendProfile, type SampleSink, type StoredSample } from '../memory/append.ts';
 import type { AppendResult } from '../store.ts';
 import { countOf } from '../stored-type.ts';
 import { StackDictionaries } from '../trees/stack-dictionaries.ts';
@@ -60,6 +60,26 @@ export class PendingRows {
   readonly series: number[] = [];
   readonly cpus: number[] = [];
   readonly weights: number[] = [];
+  /** Missing where no row has one. */
+  links: number[] | undefined;
+
+  push(time: number, { node, series, cpu, weight, link }: Omit<StoredSample, 'timeMs'>): void {
+    const row = this.times.push(time) - 1;
+    this.nodes.push(node);
+    this.series.push(series);
+    this.cpus.push(cpu);
+    this.weights.push(weight);
+    if (link > 0) this.links ??= new Array<number>(row).fill(0);
+    this.links?.push(link);
+  }
+
+  append({ times, nodes, series, cpus, weights, links }: PendingRows): void {
+    for (let i = 0; i < times.length; i++)
+      this.push(times[i]!, {
+        ...{ node: nodes[i]!, series: series[i]!, cpu: cpus[i]!, weight: weights[i]! },
+        link: links?.[i] ?? 0,
+      });
+  }
 }
 
 /** A part that this process writes: its dictionaries are in memory, and what is new of them waits with the rows. */
@@ -104,14 +124,11 @@ export class OpenParts {
   readonly #sink: SampleSink<OpenPart> = {
     partFor: (timeMs, type) => this.#partFor(timeMs, type),
     types: () => this.#database.types(),
-    push: (part, { timeMs, node, series, cpu, weight }) => {
+    push: (part, sample) => {
       const { info, pending } = part;
-      pending.times.push(timeMs - part.startMs);
-      pending.nodes.push(node);
-      pending.series.push(series);
-      pending.cpus.push(cpu);
-      pending.weights.push(weight);
-      info.samples += countOf(info.type, weight);
+      const { timeMs } = sample;
+      pending.push(timeMs - part.startMs, sample);
+      info.samples += countOf(info.type, sample.weight);
       info.minMs = Math.min(info.minMs, timeMs);
       info.maxMs = Math.max(info.maxMs, timeMs);
       this.#pendingRows++;
@@ -189,9 +206,7 @@ export class OpenParts {
     for (const { part, rows } of batches) {
       const later = part.pending;
       part.pending = rows;
-      for (const name of ['times', 'nodes', 'series', 'cpus', 'weights'] as const) {
-        for (const value of later[name]) rows[name].push(value);
-      }
+      rows.append(later);
     }
     this.#requests = requests.concat(this.#requests);
   }

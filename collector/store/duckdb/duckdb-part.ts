@@ -1,6 +1,7 @@
 /** A part in the DuckDB file as queries see it: columns come as typed arrays, and are summed here. */
 
 import type { FrameKind } from '../../../common/flame/frame-kind.ts';
+import { type Link, NO_LINK } from '../../../common/profile/model/profile.ts';
 import { isCpuType } from '../../../common/profile/model/profile-type.ts';
 import {
   type DictionaryCache,
@@ -8,6 +9,7 @@ import {
   type PartDictionaries,
   type PartInfo,
 } from '../database/database-part.ts';
+import { linklessRows } from '../linkless.ts';
 import { type Range, type SumChunk, selectSums, splitBySums } from '../part-sums.ts';
 import { roundTimes } from '../round-times.ts';
 import { RowCollector } from '../row-collector.ts';
@@ -224,7 +226,7 @@ export async function readAllStacks(
   return { ...stacks, selfCounts };
 }
 
-const SQL_COLUMNS = { time: 't', node: 'node', series: 'series', cpu: 'cpu' } as const;
+const SQL_COLUMNS = { time: 't', node: 'node', series: 'series', cpu: 'cpu', link: 'link' } as const;
 
 export class DuckDbPart implements SamplePart {
   readonly type: SamplePart['type'];
@@ -282,7 +284,15 @@ export class DuckDbPart implements SamplePart {
     };
   }
 
-  async rows(query: RowQuery): Promise<Rows> {
+  async links(): Promise<readonly Link[]> {
+    return [NO_LINK];
+  }
+
+  rows(query: RowQuery): Promise<Rows> {
+    return linklessRows(query, (wanted) => this.#rows(wanted));
+  }
+
+  async #rows(query: RowQuery): Promise<Rows> {
     const split = splitBySums(this.startMs, query);
     const read = (within?: readonly Range[]): Promise<Rows> =>
       rowsByGroup(this, query, async (bySeries) =>
@@ -331,5 +341,6 @@ function concatRows(a: Rows, b: Rows): Rows {
     weights: join(a.weights, b.weights),
     nodes: undefined,
     series: undefined,
+    links: undefined,
   };
 }

@@ -162,7 +162,13 @@ it('says that a part was dropped to who still reads it', async () => {
   nowMs += 2 * HOUR;
   await store.flush();
   expect(await store.parts(range)).toEqual([]);
-  const everything = { series: undefined, groups: undefined, nodes: undefined, cpus: undefined };
+  const everything = {
+    series: undefined,
+    groups: undefined,
+    nodes: undefined,
+    cpus: undefined,
+    links: undefined,
+  };
   await expect(
     part!.rows({ ...range, ...everything, by: ['node'], stepMs: 1, resolutionMs: 1 }),
   ).rejects.toThrow(PartDropped);

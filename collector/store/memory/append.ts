@@ -28,6 +28,8 @@ export interface StoredSample {
   node: number;
   series: number;
   cpu: number;
+  /** Index into its part's links, 0 for none. */
+  link: number;
   /** In the unit of its type. */
   weight: number;
 }
@@ -142,7 +144,8 @@ class Appender<T extends Part> {
       return;
     }
     const series = writer.series(sample);
-    this.#sink.push(writer.segment, { timeMs, node, series, cpu: sample.cpu, weight });
+    const link = writer.link(sample);
+    this.#sink.push(writer.segment, { timeMs, node, series, cpu: sample.cpu, weight, link });
     this.#result.stored += count;
   }
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { parseFilter } from '../../../common/profile/filters/filter.ts';
 import { profileFromText } from '../../../test/browser/synthetic-profile.ts';
+import { testLinks } from '../../../test/support/store-links.ts';
 import { testTypes } from '../../../test/support/store-types.ts';
 import { buildFlameTree } from '../../query/flame/flame-tree.ts';
 import { readWindow } from '../../query/window.ts';
@@ -37,6 +38,10 @@ async function readLines(store: MemoryStore, filter: SampleFilter = everything) 
 
 describe('MemoryStore', () => {
   testTypes(now, () => ({ open: async () => makeStore() }), false);
+  testLinks(now, () => {
+    const store = new MemoryStore({ maxBytes: 64 * MIB, maxAgeMs: 240 * MINUTE, now });
+    return { open: async () => store };
+  });
 
   it('gives back stacks root first, under the name of their process', async () => {
     const store = makeStore();

@@ -4,7 +4,10 @@ import { countOf } from '../stored-type.ts';
 
 const INITIAL_ROWS = 1024;
 
-/** Samples as columns, 12 bytes an event; a weight column exists only once an event stands for several. */
+/**
+ * Samples as columns, 12 bytes an event; a weight column exists only once an event stands for several, one of links only once an
+ * event has one.
+ */
 export class SampleColumns {
   length = 0;
   /** Milliseconds since the segment's start, which spans one minute. */
@@ -14,12 +17,13 @@ export class SampleColumns {
   /** Logical CPU, -1 if unknown. */
   cpus = new Int16Array(INITIAL_ROWS);
   weights: Float64Array<ArrayBuffer> | undefined;
+  links: Uint32Array<ArrayBuffer> | undefined;
 
   get bytes(): number {
-    return this.times.length * 12 + (this.weights?.byteLength ?? 0);
+    return this.times.length * 12 + (this.weights?.byteLength ?? 0) + (this.links?.byteLength ?? 0);
   }
 
-  push(time: number, node: number, series: number, cpu: number, weight: number): void {
+  push(time: number, node: number, series: number, cpu: number, weight: number, link: number): void {
     const row = this.length++;
     if (row === this.times.length) this.#resize(row * 2);
     this.times[row] = time;
@@ -29,6 +33,8 @@ export class SampleColumns {
     if (weight !== 1 && this.weights === undefined)
       this.weights = new Float64Array(this.times.length).fill(1);
     if (this.weights !== undefined) this.weights[row] = weight;
+    if (link > 0) this.links ??= new Uint32Array(this.times.length);
+    if (this.links !== undefined) this.links[row] = link;
   }
 
   /** Gives back the room kept for growth: for a minute that has passed. */
@@ -51,7 +57,7 @@ export class SampleColumns {
 
   /** Views where every row is wanted, copies of the wanted rows otherwise. */
   select(query: RowQuery, startMs: number): Rows {
-    const { length, times, nodes, series, cpus, weights } = this;
+    const { length, times, nodes, series, cpus, weights, links } = this;
     const from = query.fromMs - startMs;
     const to = query.toMs - startMs;
     const wanted = new Uint32Array(length);
@@ -62,9 +68,10 @@ export class SampleColumns {
       if (query.series !== undefined && query.series[series[row]!] !== 1) continue;
       if (query.nodes !== undefined && query.nodes[nodes[row]!] !== 1) continue;
       if (query.cpus !== undefined && query.cpus[cpus[row]!] !== 1) continue;
+      if (query.links !== undefined && query.links[links?.[row] ?? 0] !== 1) continue;
       wanted[count++] = row;
     }
-    if (count === length) return { length, times, nodes, series, groups: undefined, cpus, weights };
+    if (count === length) return { length, times, nodes, series, groups: undefined, cpus, links, weights };
     const rows = wanted.subarray(0, count);
     const has = (column: Column): boolean => query.by.includes(column);
     return {
@@ -74,6 +81,7 @@ export class SampleColumns {
       series: has('series') ? rows.map((row) => series[row]!) : undefined,
       groups: undefined,
       cpus: has('cpu') ? Int32Array.from(rows, (row) => cpus[row]!) : undefined,
+      links: links && has('link') ? rows.map((row) => links[row]!) : undefined,
       weights: weights && Float64Array.from(rows, (row) => weights[row]!),
     };
   }
@@ -83,6 +91,7 @@ export class SampleColumns {
     this.nodes = resized(this.nodes, new Uint32Array(rows));
     this.series = resized(this.series, new Uint32Array(rows));
     this.cpus = resized(this.cpus, new Int16Array(rows));
+    if (this.links !== undefined) this.links = resized(this.links, new Uint32Array(rows));
     if (this.weights !== undefined) this.weights = resized(this.weights, new Float64Array(rows).fill(1));
   }
 }

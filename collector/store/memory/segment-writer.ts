@@ -1,5 +1,6 @@
 import { attributesText, readAttributes } from '../../../common/profile/model/attributes.ts';
 import type { ColumnProfile, FrameColumns } from '../../../common/profile/model/frame-columns.ts';
+import type { LinkTable } from '../../../common/profile/model/link.ts';
 import type { FrameType, Sample } from '../../../common/profile/model/profile.ts';
 import type { ProfileType } from '../../../common/profile/model/profile-type.ts';
 import type { SeriesGroup } from '../series.ts';
@@ -33,6 +34,7 @@ export interface Dictionaries {
   >;
   readonly tree: Pick<StackTree, 'child'>;
   readonly seriesTable: Pick<SeriesTable, 'intern' | 'internGroup'>;
+  readonly linkTable: Pick<LinkTable, 'indexOf'>;
 }
 
 const UNKNOWN = -1;
@@ -73,6 +75,9 @@ export class SegmentWriter<T extends Dictionaries> {
   readonly #origins = new Map<FrameType, number[]>();
   readonly #binaryOrigins = new Map<FrameType, number[]>();
 
+  /** Profile's link index → the segment's. */
+  readonly #links = new Map<number, number>();
+
   /** @param type of the samples, with its period */
   constructor(segment: T, profile: ColumnProfile, type: ProfileType, budget: FrameBudget) {
     this.segment = segment;
@@ -107,6 +112,16 @@ export class SegmentWriter<T extends Dictionaries> {
     const id = seriesTable.intern(group, pid, tid, startUnixNano);
     threads.set(tid, { name: threadName, id });
     return id;
+  }
+
+  link({ link = 0 }: Sample): number {
+    if (link === 0) return 0;
+    let known = this.#links.get(link);
+    if (known === undefined) {
+      known = this.segment.linkTable.indexOf(this.#profile.links[link]!);
+      this.#links.set(link, known);
+    }
+    return known;
   }
 
   /** Attributes of a process, with those of its host besides its name. */

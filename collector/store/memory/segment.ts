@@ -34,8 +34,8 @@ export class Segment extends StackDictionaries implements SamplePart {
     return super.bytes + this.columns.bytes;
   }
 
-  push({ timeMs, node, series, cpu, weight }: StoredSample): void {
-    this.columns.push(timeMs - this.startMs, node, series, cpu, weight);
+  push({ timeMs, node, series, cpu, weight, link }: StoredSample): void {
+    this.columns.push(timeMs - this.startMs, node, series, cpu, weight, link);
     this.samples += countOf(this.type, weight);
   }
 

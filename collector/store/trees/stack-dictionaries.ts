@@ -1,3 +1,5 @@
+import { LinkTable } from '../../../common/profile/model/link.ts';
+import type { Link } from '../../../common/profile/model/profile.ts';
 import { SeriesTable } from '../series-table.ts';
 import type { Stacks } from '../store.ts';
 import { FrameTable } from './frame-table.ts';
@@ -8,9 +10,10 @@ export class StackDictionaries {
   readonly frames = new FrameTable({ keepsLines: true });
   readonly tree = new StackTree();
   readonly seriesTable = new SeriesTable();
+  readonly linkTable = new LinkTable();
 
   get bytes(): number {
-    return this.frames.bytes + this.tree.bytes + this.seriesTable.bytes;
+    return this.frames.bytes + this.tree.bytes + this.seriesTable.bytes + this.linkTable.bytes;
   }
 
   get groups(): SeriesTable['groups'] {
@@ -19,6 +22,10 @@ export class StackDictionaries {
 
   async series(): Promise<SeriesTable> {
     return this.seriesTable;
+  }
+
+  async links(): Promise<readonly Link[]> {
+    return this.linkTable.links;
   }
 
   /** Copies: the tree may grow before an asynchronous reader is done. */

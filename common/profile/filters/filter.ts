@@ -52,6 +52,12 @@ export const SERIES_LABELS = [
 ] as const;
 export type SeriesLabel = (typeof SERIES_LABELS)[number];
 
+/** Labels of single samples besides `cpu`: the IDs that they are linked to. Listed where samples have any. */
+export const LINK_LABELS = ['trace_id', 'span_id'] as const;
+export type LinkLabel = (typeof LINK_LABELS)[number];
+
+export const isLinkLabel = (key: string): key is LinkLabel => LINK_LABELS.some((label) => label === key);
+
 /** Labels of frames: they hold where one frame of the stack has the value. */
 export const FRAME_LABELS: readonly string[] = ['kind', 'frame'];
 export const LABELS: readonly string[] = [...SERIES_LABELS, 'cpu', ...FRAME_LABELS];
@@ -111,12 +117,12 @@ const unquoted = (quoted: string): string => quoted.replace(/\\(.)/gs, '$1');
  */
 export function labelOf(name: string): string {
   const key = Object.hasOwn(ALIASES, name) ? ALIASES[name]! : name;
-  if (LABELS.includes(key)) return key;
+  if (LABELS.includes(key) || isLinkLabel(key)) return key;
   if (isAttributeLabel(key) && key.length > 1) return labelOfAttribute(key.slice(1));
   if (key.startsWith(LABEL_KEY)) return `@${PROGRAM_LABEL}${key.slice(LABEL_KEY.length)}`;
   if (key.includes('.')) return `@${key}`;
   throw new FilterError(
-    `"${name}" is no key: use one of ${LABELS.join(', ')}, or an attribute such as deployment.environment or @region`,
+    `"${name}" is no key: use one of ${[...LABELS, ...LINK_LABELS].join(', ')}, or an attribute such as deployment.environment or @region`,
   );
 }
 
