@@ -57,6 +57,7 @@ export async function loadDictionaries(
         const value = await loadSeries(source, groups);
         return { value, bytes: value.bytes };
       }),
+    links: async () => [NO_LINK],
     stacks: () => cache.get(`stacks ${source.key}`, () => loadStacks(source, cache.frames)),
   };
 }

@@ -196,7 +196,7 @@ export class ClickHouseStore extends DatabaseStore {
       const [minMs, maxMs] = [startMs + Number(oldest[i]), startMs + Number(newest[i])];
       const type = types.get(String(id)) ?? CPU_TYPE;
       const samples = Number(isCpuType(type) ? events[i] : rows[i]);
-      return { id: Number(id), startMs, type, samples, minMs, maxMs };
+      return { id: Number(id), startMs, type, samples, minMs, maxMs, hasLinks: false };
     });
   }
 

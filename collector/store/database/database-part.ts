@@ -1,5 +1,6 @@
 /** How the stores in DuckDB and in ClickHouse read a part. */
 import { LRUCache } from 'lru-cache';
+import type { Link } from '../../../common/profile/model/profile.ts';
 import type { ProfileType } from '../../../common/profile/model/profile-type.ts';
 import type { SeriesGroup } from '../series.ts';
 import type { SeriesTable } from '../series-table.ts';
@@ -20,10 +21,12 @@ export interface PartInfo {
   samples: number;
   minMs: number;
   maxMs: number;
+  /** Whether any of its samples that are written has one. */
+  hasLinks: boolean;
 }
 
 export const emptyPart = (id: number, startMs: number, type: ProfileType): PartInfo => {
-  return { id, startMs, type, samples: 0, minMs: Number.MAX_SAFE_INTEGER, maxMs: 0 };
+  return { id, startMs, type, samples: 0, minMs: Number.MAX_SAFE_INTEGER, maxMs: 0, hasLinks: false };
 };
 
 /** A part's dictionaries as queries read them. Queries for times and labels need no stacks. */
@@ -31,6 +34,8 @@ export interface PartDictionaries {
   readonly groups: readonly SeriesGroup[];
   series(): Promise<SeriesTable>;
   stacks(): Promise<Stacks>;
+  /** Asked of a part that has some. */
+  links(): Promise<readonly Link[]>;
 }
 
 /** Hours have most frames in common: each is one object, whichever parts it is in, and so are their texts. */

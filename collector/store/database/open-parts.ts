@@ -40,11 +40,16 @@ export interface Extent {
   nodes: number;
   series: number;
   groups: number;
+  links: number;
   /** See countOf. */
   samples: number;
 }
 
-const NOTHING_WRITTEN: Extent = { frames: 0, places: 0, nodes: 1, series: 0, groups: 0, samples: 0 };
+const NOTHING_WRITTEN: Extent = {
+  ...{ frames: 0, places: 0, nodes: 1, series: 0, groups: 0, links: 1, samples: 0 },
+};
+
+export const hasLinks = ({ links }: Extent): boolean => links > NOTHING_WRITTEN.links;
 
 /** The rows of a part that one flush writes. */
 export interface Batch {
@@ -89,7 +94,7 @@ export class OpenPart extends StackDictionaries {
   pending = new PendingRows();
   /** When rows were last taken to be written. */
   flushedMs = 0;
-  /** Entries of the dictionaries that the database has; node 0, the root, is in no table. */
+  /** Entries of the dictionaries that the database has; node 0, the root, and link 0, none, are in no table. */
   written: Extent = NOTHING_WRITTEN;
 
   constructor(info: PartInfo) {
@@ -182,6 +187,7 @@ export class OpenParts {
   noteWritten({ batches }: Flush): void {
     for (const { part, rows, end } of batches) {
       part.written = end;
+      part.info.hasLinks = hasLinks(end);
       this.#pendingRows -= rows.times.length;
     }
   }
@@ -192,6 +198,7 @@ export class OpenParts {
       if (part.pending.times.length === 0) this.#parts.delete(key);
       part.written = NOTHING_WRITTEN;
       const { info, pending } = part;
+      info.hasLinks = false;
       info.samples = pending.weights.reduce((sum, weight) => sum + countOf(info.type, weight), 0);
     }
   }
@@ -248,13 +255,14 @@ export class OpenParts {
 function takeBatch(part: OpenPart): Batch {
   const rows = part.pending;
   part.pending = new PendingRows();
-  const { frames, tree, seriesTable, info } = part;
+  const { frames, tree, seriesTable, linkTable, info } = part;
   const end = {
     frames: frames.frames.length,
     places: frames.places.length,
     nodes: tree.size,
     series: seriesTable.length,
     groups: seriesTable.groups.length,
+    links: linkTable.links.length,
     samples: info.samples,
   };
   return { part, rows, end };

@@ -1,6 +1,7 @@
 /** A part in the DuckDB file as queries see it: columns come as typed arrays, and are summed here. */
 
 import type { FrameKind } from '../../../common/flame/frame-kind.ts';
+import { LINK_BYTES } from '../../../common/profile/model/link.ts';
 import { type Link, NO_LINK } from '../../../common/profile/model/profile.ts';
 import { isCpuType } from '../../../common/profile/model/profile-type.ts';
 import {
@@ -48,6 +49,7 @@ export function openDictionaries(part: PartDictionaries, { id }: PartInfo, scan:
     groups,
     series: () => part.series(),
     stacks: () => part.stacks(),
+    links: () => part.links(),
     sums: () => readSums(id, scan),
   };
 }
@@ -75,12 +77,28 @@ export async function loadDictionaries(
         const value = await readStacks(id, scan, cache.frames, await count());
         return { value, bytes: 8 * value.frames.length + 8 * value.parents.length };
       }),
+    links: () =>
+      cache.get(`links ${id}`, async () => {
+        const value = await readLinks(id, scan);
+        return { value, bytes: LINK_BYTES * value.length };
+      }),
     sums: () =>
       cache.get(`sums ${id}`, async () => {
         const value = await readSums(id, scan);
         return { value, bytes: value.reduce((sum, { tens }) => sum + 16 * tens.length, 0) };
       }),
   };
+}
+
+async function readLinks(id: number, scan: Scan): Promise<Link[]> {
+  const links = [NO_LINK];
+  await scan(`SELECT id, trace_id, span_id FROM links_${id}`, (chunk) => {
+    const ids = numbersOf(chunk, 0);
+    const [traceIds, spanIds] = [textsOf(chunk, 1), textsOf(chunk, 2)];
+    for (let row = 0; row < chunk.rowCount; row++)
+      links[Number(ids[row])] = { traceId: traceIds(row), spanId: spanIds(row) };
+  });
+  return links;
 }
 
 async function readSums(id: number, scan: Scan): Promise<SumChunk[]> {
@@ -285,11 +303,12 @@ export class DuckDbPart implements SamplePart {
   }
 
   async links(): Promise<readonly Link[]> {
-    return [NO_LINK];
+    return this.#info.hasLinks ? this.#dictionaries.links() : [NO_LINK];
   }
 
   rows(query: RowQuery): Promise<Rows> {
-    return linklessRows(query, (wanted) => this.#rows(wanted));
+    const read = (wanted: RowQuery): Promise<Rows> => this.#rows(wanted);
+    return this.#info.hasLinks ? read(query) : linklessRows(query, read);
   }
 
   async #rows(query: RowQuery): Promise<Rows> {

@@ -22,6 +22,8 @@ const MIGRATIONS: readonly Migration[] = [
   // a part holds samples of one type; those that are not listed are of CPU samples, as all were before
   `CREATE TABLE types(part BIGINT, sample_type VARCHAR, sample_unit VARCHAR, period_type VARCHAR,
     period_unit VARCHAR)`,
+  // parts get a table and a column of links with their first one
+  'CREATE TABLE linked_parts(part BIGINT)',
 ];
 
 /**

@@ -7,7 +7,9 @@ import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
 import { parseFilter } from '../../../common/profile/filters/filter.ts';
 import { profileFromText } from '../../../test/browser/synthetic-profile.ts';
+import type { Place } from '../../../test/support/store-attributes.ts';
 import { testStoreThatLasts } from '../../../test/support/store-contract.ts';
+import { linkedProfile, testLinks } from '../../../test/support/store-links.ts';
 import { typedProfile } from '../../../test/support/typed-profile.ts';
 import { countLines } from '../../query/source-lines.ts';
 import { readTimeline } from '../../query/timeline.ts';
@@ -43,9 +45,49 @@ afterEach(() => {
   for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
 });
 
-testStoreThatLasts(now, () => {
+const makePlace = (): Place => {
   const directory = makeDirectory();
   return { open: () => open(directory) };
+};
+testStoreThatLasts(now, makePlace);
+testLinks(now, makePlace);
+
+it('takes samples with links into a file of the version without them, and reads what it has', async () => {
+  const directory = makeDirectory();
+  const old = await open(directory);
+  old.append(profileFromText('sh:1;main@n 5', { endMs: nowMs, spanMs: 1000 }));
+  await old.close();
+  await alter(directory, 'DROP TABLE linked_parts; UPDATE meta SET schema_version = 10');
+  const link = { traceId: 'ab'.repeat(16), spanId: 'cd'.repeat(8) };
+  const store = await open(directory);
+  store.append(linkedProfile('sh:1;main@n 4', nowMs, link));
+  await store.close();
+  const again = await open(directory);
+  const range = { fromMs: START_MS - HOUR, toMs: START_MS + HOUR, where: [] };
+  expect(await readValues(again, range, 'trace_id')).toEqual([
+    { value: '', samples: 5 },
+    { value: link.traceId, samples: 4 },
+  ]);
+  await again.close();
+});
+
+it('gives the room of links back with their part, and has none of them where there are none', async () => {
+  const directory = makeDirectory();
+  const store = await open(directory, { maxAgeMs: 2 * HOUR });
+  store.append(linkedProfile('sh:1;main@n 4', nowMs, { traceId: 'ab'.repeat(16), spanId: '' }));
+  await store.commit();
+  nowMs += 5 * HOUR;
+  store.append(linkedProfile('sh:1;main@n 4', nowMs));
+  await store.close();
+  await (await open(directory, { maxAgeMs: 2 * HOUR })).close();
+  const columns = await withFile(join(directory, 'everyframe.duckdb'), async (connection) =>
+    (
+      await connection.runAndReadAll(
+        "SELECT table_name FROM duckdb_columns() WHERE column_name LIKE '%link%' OR column_name LIKE '%trace%'",
+      )
+    ).getColumns(),
+  );
+  expect(columns).toEqual([]);
 });
 
 it.each(['while they are written', 'after a restart'])(
@@ -195,7 +237,7 @@ it('refuses a file of a newer version with a sentence', async () => {
   await (await open(directory)).close();
   await alter(directory, 'UPDATE meta SET schema_version = 99');
   await expect(open(directory)).rejects.toThrow(
-    'schema version 99, this program knows 10: use the newer everyframe',
+    'schema version 99, this program knows 11: use the newer everyframe',
   );
 });
 
@@ -204,7 +246,7 @@ it('takes what a file of the version without types holds for CPU samples', async
   const old = await open(directory);
   old.append(profileFromText('sh:1;main@n 5', { endMs: nowMs, spanMs: 1000 }));
   await old.close();
-  await alter(directory, 'DROP TABLE types; UPDATE meta SET schema_version = 9');
+  await alter(directory, 'DROP TABLE types; DROP TABLE linked_parts; UPDATE meta SET schema_version = 9');
   const store = await open(directory);
   expect(await store.types({ fromMs: 0, toMs: nowMs + 1 })).toEqual([CPU_TYPE]);
   store.append(profileFromText('sh:1;main@n 4', { endMs: nowMs, spanMs: 1000 }));
@@ -229,7 +271,7 @@ it('brings a file of version 1 up to date, with what it holds', async () => {
     `CREATE TABLE old_frames AS SELECT frames_1.id, name, file, mapping, kind FROM frames_1 JOIN places_1 ON place = places_1.id;
     CREATE TABLE old_series AS SELECT groups_1.* EXCLUDE (id, attributes), series_1.* EXCLUDE grp FROM series_1 JOIN groups_1 ON grp = groups_1.id;
     DROP TABLE frames_1; DROP TABLE places_1; DROP TABLE series_1; DROP TABLE groups_1; DROP TABLE sums_1; DROP TABLE requests;
-    ALTER TABLE old_frames RENAME TO frames_1; ALTER TABLE old_series RENAME TO series_1; ALTER TABLE parts DROP has_sums; DROP TABLE types;
+    ALTER TABLE old_frames RENAME TO frames_1; ALTER TABLE old_series RENAME TO series_1; ALTER TABLE parts DROP has_sums; DROP TABLE linked_parts; DROP TABLE types;
     DROP TABLE functions; DROP TABLE trees; UPDATE meta SET schema_version = 1`,
   );
   const store = await open(directory);

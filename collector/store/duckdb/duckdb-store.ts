@@ -364,10 +364,13 @@ async function readFile(directory: string): Promise<Opened> {
   const file = await DuckDbFile.open(directory);
   try {
     const types = await readTypes(file.writer);
+    const reader = await file.writer.runAndReadAll('SELECT part FROM linked_parts');
+    const linked = new Set(reader.getColumns()[0]?.map(Number));
     const rows = await file.writer.runAndReadAll('SELECT id, start_ms, events, min_ms, max_ms FROM parts');
     const infos = rows.getRows().map((row): PartInfo => {
       const [id = 0, startMs = 0, samples = 0, minMs = 0, maxMs = 0] = row.map(Number);
-      return { id, startMs, type: types.get(id) ?? CPU_TYPE, samples, minMs, maxMs };
+      const type = types.get(id) ?? CPU_TYPE;
+      return { id, startMs, type, samples, minMs, maxMs, hasLinks: linked.has(id) };
     });
     const trees = await DuckDbTrees.open(file.writer);
     return { file, infos, trees, requests: await readRequests(file.writer) };

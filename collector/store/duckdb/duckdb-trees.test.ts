@@ -165,7 +165,7 @@ it('reads the stacks of hours that an earlier version summed', async () => {
   let store = await fill([1], recursion);
   const found = await functionsOf(store, '', true);
   await store.close();
-  await change(`DROP TABLE events_1; ALTER TABLE trees DROP has_functions; ALTER TABLE groups_1 DROP attributes; DROP TABLE types;
+  await change(`DROP TABLE events_1; ALTER TABLE trees DROP has_functions; ALTER TABLE groups_1 DROP attributes; DROP TABLE types; DROP TABLE linked_parts;
     UPDATE meta SET schema_version = 7`);
   store = await open();
   expect(await functionsOf(store, '', true)).toEqual({ ...found, read: 1 });

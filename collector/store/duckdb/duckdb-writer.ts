@@ -1,6 +1,6 @@
 import { type DuckDBConnection, DuckDBDataChunk, type DuckDBType } from '@duckdb/node-api';
 import type { PartInfo } from '../database/database-part.ts';
-import type { Batch, Flush } from '../database/open-parts.ts';
+import { type Batch, type Flush, hasLinks } from '../database/open-parts.ts';
 import { SUM_MS } from '../part-sums.ts';
 import { MAX_RECENT_REQUESTS, RECENT_REQUESTS_MS } from '../store.ts';
 import { setNumbers } from './duckdb-columns.ts';
@@ -21,11 +21,17 @@ const createTablesSql = (id: number): string => `
   CREATE TABLE samples_${id}(t UINTEGER, node UINTEGER, series UINTEGER, cpu SMALLINT, weight DOUBLE);
   CREATE TABLE sums_${id}(tens USMALLINT, grp UINTEGER, cpu SMALLINT, weight DOUBLE);`;
 
+/** Only parts of which a sample has a link have this table, and this column. */
+const createLinksSql = (id: number): string => `
+  CREATE TABLE links_${id}(id UINTEGER, trace_id VARCHAR, span_id VARCHAR);
+  ALTER TABLE samples_${id} ADD COLUMN link UINTEGER DEFAULT 0;
+  INSERT INTO linked_parts VALUES (${id});`;
+
 /** Tables of a part; each name ends in `_` and the part's id. */
 export const PART_TABLES = ['places', 'frames', 'nodes', 'groups', 'series', 'samples', 'sums'];
 
 export const dropTablesSql = (id: number): string =>
-  `${PART_TABLES.map((table) => `DROP TABLE ${table}_${id};`).join(' ')} DELETE FROM parts WHERE id = ${id}; DELETE FROM types WHERE part = ${id};`;
+  `${PART_TABLES.map((table) => `DROP TABLE ${table}_${id};`).join(' ')} DROP TABLE IF EXISTS links_${id}; DELETE FROM linked_parts WHERE part = ${id}; DELETE FROM parts WHERE id = ${id}; DELETE FROM types WHERE part = ${id};`;
 
 /** Writes in one transaction: after a crash either all of it is there or nothing. */
 export async function writeFlush(connection: DuckDBConnection, { batches, requests }: Flush): Promise<void> {
@@ -72,6 +78,7 @@ async function writeBatch(connection: DuckDBConnection, batch: Batch): Promise<v
     await connection.run(createTablesSql(id));
     await writeType(connection, info);
   }
+  await writeLinks(connection, batch);
   await writeFrames(connection, batch);
   await appendColumns(connection, `nodes_${id}`, [
     idsBetween(written.nodes, end.nodes),
@@ -85,11 +92,27 @@ async function writeBatch(connection: DuckDBConnection, batch: Batch): Promise<v
     Uint32Array.from(rows.series),
     Int16Array.from(rows.cpus),
     Float64Array.from(rows.weights),
+    ...(hasLinks(end)
+      ? [rows.links ? Uint32Array.from(rows.links) : new Uint32Array(rows.times.length)]
+      : []),
   ]);
   await appendColumns(connection, `sums_${id}`, sumRows(batch));
   await connection.run(
     `INSERT OR REPLACE INTO parts VALUES (${id}, ${info.startMs}, ${end.samples}, ${info.minMs}, ${info.maxMs}, true)`,
   );
+}
+
+async function writeLinks(connection: DuckDBConnection, { part, end }: Batch): Promise<void> {
+  const { written, linkTable } = part;
+  const { id } = part.info;
+  if (!hasLinks(end)) return;
+  if (!hasLinks(written)) await connection.run(createLinksSql(id));
+  const links = linkTable.links.slice(written.links, end.links);
+  await appendColumns(connection, `links_${id}`, [
+    idsBetween(written.links, end.links),
+    links.map(({ traceId }) => traceId),
+    links.map(({ spanId }) => spanId),
+  ]);
 }
 
 async function writeType(connection: DuckDBConnection, { id, type }: PartInfo): Promise<void> {

@@ -20,7 +20,7 @@ export function toSpanId(text: string): string {
 export const linkKey = ({ traceId, spanId }: Link): string => `${traceId}/${spanId}`;
 
 /** Rough cost of a link in V8's heap, its texts and its map entry included. */
-const LINK_BYTES = 256;
+export const LINK_BYTES = 256;
 
 /** A table of links while it is made: each is in it once, and a link without IDs is entry 0. */
 export class LinkTable {
