@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createClient } from '@clickhouse/client';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startCollector } from '../../collector/main.ts';
+import { readValues } from '../../collector/query/values.ts';
 import { readWindow } from '../../collector/query/window.ts';
 import { readColumns } from '../../collector/store/clickhouse/clickhouse-reader.ts';
 import { ClickHouseStore } from '../../collector/store/clickhouse/clickhouse-store.ts';
@@ -15,6 +16,7 @@ import { encodeOtlp } from '../browser/encode-otlp.ts';
 import { Pusher } from '../browser/push.ts';
 import { profileFromText } from '../browser/synthetic-profile.ts';
 import { testStoreThatLasts } from '../support/store-contract.ts';
+import { linkedProfile, testLinks } from '../support/store-links.ts';
 import { typedProfile } from '../support/typed-profile.ts';
 import { type ChdbServer, startChdbServer } from './chdb-server.ts';
 
@@ -59,6 +61,33 @@ describe('ClickHouseStore', () => {
   testStoreThatLasts(now, () => {
     const database = makeDatabase();
     return { open: () => open(database) };
+  });
+
+  testLinks(now, () => {
+    const database = makeDatabase();
+    return { open: () => open(database) };
+  });
+
+  it('takes samples with links into a database of the version without them, and reads what it has', async () => {
+    const database = makeDatabase();
+    const old = await open(database);
+    old.append(profileFromText('p:1;a@n 5', { endMs: nowMs, spanMs: 1 }));
+    await old.close();
+    for (const sql of [
+      `DROP TABLE ${database}.links`,
+      `ALTER TABLE ${database}.samples DROP COLUMN link`,
+      `DELETE FROM ${database}.meta WHERE schema_version = 5`,
+    ])
+      server.run(sql);
+    const store = await open(database);
+    const link = { traceId: 'ab'.repeat(16), spanId: 'cd'.repeat(8) };
+    store.append(linkedProfile('p:1;a@n 4', nowMs, link));
+    await store.commit();
+    expect(await readValues(store, everything(), 'trace_id')).toEqual([
+      { value: '', samples: 5 },
+      { value: link.traceId, samples: 4 },
+    ]);
+    await store.close();
   });
 
   it('is shared by collectors: each reads what the others wrote', async () => {
@@ -135,7 +164,7 @@ describe('ClickHouseStore', () => {
       `ALTER TABLE ${database}.parts DROP COLUMN row_count`,
       `CREATE MATERIALIZED VIEW ${database}.parts_of_samples TO ${database}.parts AS SELECT part, start, sum(weight) AS events,
         min(t) AS min_t, max(t) AS max_t FROM ${database}.samples GROUP BY part, start`,
-      `DELETE FROM ${database}.meta WHERE schema_version = 4`,
+      `DELETE FROM ${database}.meta WHERE schema_version >= 4`,
     ])
       server.run(sql);
     const store = await open(database);

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { NO_LINK } from '../../../common/profile/model/profile.ts';
 import { DictionaryCache, emptyPart } from '../database/database-part.ts';
+import { EVERYTHING } from '../matcher.ts';
 import { CPU_TYPE } from '../stored-type.ts';
 import { ClickHousePart, type DictionarySource, loadDictionaries } from './clickhouse-part.ts';
 import type { Columns } from './clickhouse-reader.ts';
@@ -48,4 +50,22 @@ test('rows of a group that came later are left out', async () => {
   const rows = await part.rows({ ...range, ...masks, groups: Uint8Array.of(0, 1), by: ['group', 'cpu'] });
   expect(rows).toMatchObject({ length: 2, groups: [1, 0], cpus: [0, 2], weights: [5, 7] });
   expect(asked[0]).toContain('series_group IN (8)');
+});
+
+test('links that came later are none yet', async () => {
+  const source: DictionarySource = {
+    ...SOURCE,
+    read: async (columns, table, ids) =>
+      table === 'links' ? [['ab'.repeat(16)], ['']] : SOURCE.read(columns, table, ids),
+  };
+  const dictionaries = await loadDictionaries(source, new DictionaryCache(2 ** 20));
+  const info = { ...emptyPart(3, 0, CPU_TYPE), hasLinks: true };
+  const part = new ClickHousePart(info, dictionaries, async () => [
+    [0, 1, 2],
+    [5, 6, 7],
+  ]);
+  const range = { fromMs: 0, toMs: 1000, stepMs: 1, resolutionMs: 1 };
+  const { links } = await part.rows({ ...range, ...EVERYTHING, by: ['link'] });
+  expect(links).toEqual([0, 1, 0]);
+  expect(await part.links()).toEqual([NO_LINK, { traceId: 'ab'.repeat(16), spanId: '' }]);
 });

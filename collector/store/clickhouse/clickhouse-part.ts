@@ -1,4 +1,5 @@
 import type { FrameKind } from '../../../common/flame/frame-kind.ts';
+import { LINK_BYTES } from '../../../common/profile/model/link.ts';
 import { type Link, NO_LINK } from '../../../common/profile/model/profile.ts';
 import { isCpuType } from '../../../common/profile/model/profile-type.ts';
 import {
@@ -28,7 +29,7 @@ export interface DictionarySource {
   /** Entries in the order of their ids; given `ids`, those from the first to before the second. */
   read(
     columns: string,
-    table: 'frames' | 'nodes' | 'series',
+    table: 'frames' | 'nodes' | 'series' | 'links',
     ids?: readonly [number, number],
   ): Promise<Columns>;
   /** Sets of values that series have in these columns, each once, behind its key. */
@@ -57,7 +58,11 @@ export async function loadDictionaries(
         const value = await loadSeries(source, groups);
         return { value, bytes: value.bytes };
       }),
-    links: async () => [NO_LINK],
+    links: () =>
+      cache.get(`links ${source.key}`, async () => {
+        const value = await loadLinks(source);
+        return { value, bytes: LINK_BYTES * value.length };
+      }),
     stacks: () => cache.get(`stacks ${source.key}`, () => loadStacks(source, cache.frames)),
   };
 }
@@ -85,16 +90,24 @@ async function loadStacks(
   return { value, bytes: 8 * frames.length + 8 * value.parents.length };
 }
 
+async function loadLinks(source: DictionarySource): Promise<Link[]> {
+  const links = [NO_LINK];
+  for await (const [traceIds = [], spanIds = []] of readPages(source, 'trace_id, span_id', 'links'))
+    for (const [i, traceId] of traceIds.entries())
+      links.push({ traceId: String(traceId), spanId: String(spanIds[i]) });
+  return links;
+}
+
 /** An answer is objects of JavaScript until it is copied: a whole part's would take hundreds of MiB for a moment. */
 async function* readPages(
   { read }: DictionarySource,
   columns: string,
-  table: 'frames' | 'nodes',
+  table: 'frames' | 'nodes' | 'links',
 ): AsyncGenerator<Columns> {
   for (let from = 0; ; from += PAGE_ROWS) {
     const page = await read(columns, table, [from, from + PAGE_ROWS]);
     yield page;
-    // node 0, the root, is in no table
+    // node 0, the root, and link 0, none, are in no table
     if ((page[0]?.length ?? 0) < PAGE_ROWS - 1) return;
   }
 }
@@ -195,11 +208,20 @@ export class ClickHousePart implements SamplePart {
   }
 
   async links(): Promise<readonly Link[]> {
-    return [NO_LINK];
+    return this.#info.hasLinks ? this.#dictionaries.links() : [NO_LINK];
   }
 
   rows(query: RowQuery): Promise<Rows> {
-    return linklessRows(query, (wanted) => this.#rows(wanted));
+    const read = (wanted: RowQuery): Promise<Rows> => this.#rows(wanted);
+    return this.#info.hasLinks ? this.#linkedRows(query) : linklessRows(query, read);
+  }
+
+  /** Links that another collector has added meanwhile are none yet. */
+  async #linkedRows(query: RowQuery): Promise<Rows> {
+    const rows = await this.#rows(query);
+    if (rows.links === undefined) return rows;
+    const { length } = await this.links();
+    return { ...rows, links: Array.from(rows.links, (link) => (link < length ? link : 0)) };
   }
 
   #rows(query: RowQuery): Promise<Rows> {

@@ -45,10 +45,16 @@ const MIGRATIONS: readonly (readonly string[])[] = [
     SELECT part, start, sum(weight) AS events, min(t) AS min_t, max(t) AS max_t, count() AS row_count
     FROM samples GROUP BY part, start`,
   ],
+  [
+    `CREATE TABLE IF NOT EXISTS links (
+      part UInt64, start DateTime('UTC'), id UInt32 CODEC(Delta, ZSTD), trace_id String CODEC(ZSTD), span_id String CODEC(ZSTD)
+    ) ENGINE = MergeTree PARTITION BY toDate(start) ORDER BY (part, id)`,
+    'ALTER TABLE samples ADD COLUMN IF NOT EXISTS link UInt32 CODEC(ZSTD)',
+  ],
 ];
 
 /** Tables with a partition a day. */
-export const DAILY_TABLES = ['frames', 'nodes', 'series', 'samples', 'parts', 'types'] as const;
+export const DAILY_TABLES = ['frames', 'nodes', 'series', 'samples', 'parts', 'types', 'links'] as const;
 
 /**
  * Brings the database to this version's schema. Every statement can be repeated: ClickHouse has no transactions

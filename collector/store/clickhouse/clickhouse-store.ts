@@ -189,15 +189,26 @@ export class ClickHouseStore extends DatabaseStore {
       GROUP BY part, start ORDER BY start, part`,
     );
     const [ids = [], starts = [], events = [], oldest = [], newest = [], rows = []] = columns;
-    // Read behind the parts, whose types were written first.
-    const types = await this.#readTypes(seconds(fromMs), seconds(toMs));
+    // Read behind the parts, whose types and links were written first.
+    const range = [seconds(fromMs), seconds(toMs)] as const;
+    const [types, linked] = await Promise.all([this.#readTypes(...range), this.#readLinked(...range)]);
     return ids.map((id, i) => {
       const startMs = Number(starts[i]) * 1000;
       const [minMs, maxMs] = [startMs + Number(oldest[i]), startMs + Number(newest[i])];
       const type = types.get(String(id)) ?? CPU_TYPE;
       const samples = Number(isCpuType(type) ? events[i] : rows[i]);
-      return { id: Number(id), startMs, type, samples, minMs, maxMs, hasLinks: false };
+      return { id: Number(id), startMs, type, samples, minMs, maxMs, hasLinks: linked.has(String(id)) };
     });
+  }
+
+  /** Parts that have links, the first of which is 1; times in seconds. */
+  async #readLinked(from: number, to: number): Promise<Set<string>> {
+    const [parts = []] = await readColumns(
+      this.#client,
+      `SELECT toString(part) FROM links
+      WHERE start >= toDateTime(${from}) AND start <= toDateTime(${to}) AND id = 1`,
+    );
+    return new Set(parts.map(String));
   }
 
   /** By part; times in seconds. */

@@ -27,6 +27,7 @@ export async function writeFlush(client: ClickHouseClient, flush: Flush, token: 
   await insert('frames', batches.flatMap(framesOf));
   await insert('nodes', batches.flatMap(nodesOf));
   await insert('series', batches.flatMap(seriesOf));
+  await insert('links', batches.flatMap(linksOf));
   await insert('samples', batches.flatMap(samplesOf), token);
   await insert(
     'requests',
@@ -80,8 +81,18 @@ function seriesOf({ part, end }: Batch): Row[] {
   return rows;
 }
 
+function linksOf({ part, end }: Batch): Row[] {
+  const { id, startMs } = part.info;
+  const first = part.written.links;
+  return part.linkTable.links
+    .slice(first, end.links)
+    .map(({ traceId, spanId }, i) => [id, seconds(startMs), first + i, traceId, spanId]);
+}
+
 function samplesOf({ part, rows }: Batch): Row[] {
   const { id, startMs } = part.info;
-  const { times, nodes, series, cpus, weights } = rows;
-  return times.map((t, i) => [id, seconds(startMs), t, nodes[i]!, series[i]!, cpus[i]!, weights[i]!]);
+  const { times, nodes, series, cpus, weights, links } = rows;
+  return times.map((t, i) => {
+    return [id, seconds(startMs), t, nodes[i]!, series[i]!, cpus[i]!, weights[i]!, links?.[i] ?? 0];
+  });
 }
