@@ -120,7 +120,7 @@ function inputs(z: Zod) {
       from: text('start instead of range: ISO 8601, or -30m'),
       to: text('end; default: now'),
       where: text(
-        'filter, all terms hold: process=node,python3 host!=db1 thread~"^worker" cpu=0 kind=kernel deployment.environment=prod',
+        'filter, all terms hold: process=node,python3 host!=db1 thread~"^worker" cpu=0 kind=kernel deployment.environment=prod; also trace_id and span_id',
       ),
       type: text(
         'type of the samples, as what_is_sampled lists them: cpu (default), off_cpu/nanoseconds, alloc_space/bytes, …',

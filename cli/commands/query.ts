@@ -65,6 +65,10 @@ export function registerQuery(program: Command): void {
   addExamples(tree, [
     ['everyframe query tree --limit 60', 'the sixty largest branches'],
     ['everyframe query tree --transform only=mine', 'without runtimes and libraries'],
+    [
+      'everyframe query tree --where trace_id=4bf92f3577b34da6a3ce929d0e0e4736',
+      'of one request, where samples are linked to traces',
+    ],
   ]);
   registerCallers(query);
   registerDiff(query);
@@ -122,6 +126,7 @@ function registerTimeline(query: Command): void {
   addExamples(timeline, [
     ['everyframe query timeline --by thread --where process=java', 'which threads were busy when'],
     ['everyframe query timeline --by cpu --range 1m', 'how busy each CPU was'],
+    ['everyframe query timeline --by trace_id --where frame=encode', 'the traces in which a function ran'],
   ]);
 }
 
@@ -183,7 +188,7 @@ const withTime = (command: Command): Command =>
     .option('--range <LENGTH>', 'instead of --from: 60s, 15m, 6h, 7d, all (default: 15m)')
     .option(
       '--where <FILTER>',
-      'such as: process=node,python3 host!=db1 thread~^worker cpu=0 k8s.pod.name=web-1',
+      'such as: process=node,python3 host!=db1 thread~^worker cpu=0 k8s.pod.name=web-1 trace_id=4bf92f3577b34da6a3ce929d0e0e4736',
     )
     .addOption(
       new Option('--limit <N>', 'lines of text, or entries of a list').argParser(readLimit).default(30),

@@ -5,8 +5,14 @@ import { expect, it } from 'vitest';
 import { buildModel } from '../../common/flame/flame-model.ts';
 import type { FrameKind } from '../../common/flame/frame-kind.ts';
 import type { FlameGraphResponse } from '../../common/flame/tree-answer.ts';
+import { readProfile } from '../../common/profile/formats/formats.ts';
+import { linkKey } from '../../common/profile/model/link.ts';
+import { mergeProfiles } from '../../common/profile/model/merge.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
 import { decodeOtlp } from '../../common/profile/otlp/otlp-decode.ts';
+import { encodeOtlp } from '../../common/profile/otlp/otlp-encode.ts';
 import { profileFromText } from '../../test/browser/synthetic-profile.ts';
+import { linkedProfile } from '../../test/support/store-links.ts';
 import { typedProfile } from '../../test/support/typed-profile.ts';
 import { ReceiverStats } from '../ingest/receiver-stats.ts';
 import { SourceFiles } from '../source/source-files.ts';
@@ -40,8 +46,16 @@ const FACTORS: Record<string, number> = {
   'inuse_space/bytes': 3,
 };
 
-function contextOf(lines: readonly Line[]): ApiContext {
-  const store = new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now: () => END_MS });
+const makeStore = (): MemoryStore =>
+  new MemoryStore({ maxBytes: 2 ** 26, maxAgeMs: 3_600_000, now: () => END_MS });
+
+function contextOf(store: MemoryStore): ApiContext {
+  const status = { stats: new ReceiverStats(), store, listen: { grpc: '', http: '' }, startedMs: 0 };
+  return { store, status, sources: SourceFiles.NONE, now: () => END_MS };
+}
+
+function contextWith(lines: readonly Line[]): ApiContext {
+  const store = makeStore();
   const text = lines.map(
     ({ process, frames, count }) =>
       `${process};${frames.map(([name, letter]) => `${name}${letter}@${letter}`).join(';')} ${count}`,
@@ -52,8 +66,7 @@ function contextOf(lines: readonly Line[]): ApiContext {
     const values = text.map((line) => line.replace(/\d+$/, (count) => String(Number(count) * factor)));
     store.append(typedProfile(values.join('\n'), { sampleType: { type, unit }, endMs: END_MS - 1 }));
   }
-  const status = { stats: new ReceiverStats(), store, listen: { grpc: '', http: '' }, startedMs: 0 };
-  return { store, status, sources: SourceFiles.NONE, now: () => END_MS };
+  return contextOf(store);
 }
 
 type Sums = Record<string, number>;
@@ -109,7 +122,7 @@ it('is the same in the legend, in an exported file, in queries and in what was p
         );
         const expected = exactSums(lines);
         const total = lines.reduce((sum, { count }) => sum + count, 0);
-        const { tree, values, top, file } = await askAll(contextOf(all), type, where, limit);
+        const { tree, values, top, file } = await askAll(contextWith(all), type, where, limit);
         expect(tree.type?.name).toBe(type);
         expect(tree.samples).toBe(total);
         expect(tree.nodes.self.reduce((a, b) => a + b, 0)).toBe(total);
@@ -131,6 +144,46 @@ it('is the same in the legend, in an exported file, in queries and in what was p
         }
       },
     ),
+    { numRuns: 60 },
+  );
+});
+
+const LINKED = fc.record({
+  name: fc.constantFrom('a', 'b', 'c'),
+  link: fc.record({
+    traceId: fc.constantFrom('', '0af7651916cd43dd8448eb211c80319c', '4bf92f3577b34da6a3ce929d0e0e4736'),
+    spanId: fc.constantFrom('', 'b7ad6b7169203331', '00f067aa0ba902b7'),
+  }),
+  count: fc.integer({ min: 1, max: 20 }),
+});
+
+/** By link and leaf. */
+const linkedSums = (profiles: readonly Profile[]): Sums =>
+  sumOf(
+    profiles.flatMap(({ samples, links, stacks, locations, functions }) =>
+      samples.map(({ link = 0, stack, value }) => {
+        const func = locations[stacks[stack]![0]!]!.lines[0]!.func;
+        return [`${linkKey(links[link]!)} ${functions[func]!.name}`, value] as const;
+      }),
+    ),
+  );
+
+it('has in its files the traces and spans that came with samples', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(LINKED, { minLength: 1, maxLength: 20 }), async (all) => {
+      const sent = all.map(({ name, link, count }) =>
+        linkedProfile(`p:1;${name}@n ${count}`, END_MS - 1, link),
+      );
+      const request = encodeOtlp([mergeProfiles(sent)[0]!], { scopeName: '', scopeVersion: '' });
+      const store = makeStore();
+      for (const profile of decodeOtlp(request).profiles) store.append(profile);
+      const file = async (format: string): Promise<Uint8Array> => {
+        const parameters = new URLSearchParams({ range: '15m', format });
+        return ((await ROUTES['/api/v1/export']!.run(parameters, contextOf(store))) as FileAnswer).bytes;
+      };
+      expect(linkedSums(decodeOtlp(await file('otlp')).profiles)).toEqual(linkedSums(sent));
+      expect(linkedSums([readProfile('a.pb.gz', await file('pprof'))])).toEqual(linkedSums(sent));
+    }),
     { numRuns: 60 },
   );
 });

@@ -19,7 +19,7 @@ import { askOverview, askTypes, isFollowing } from './state/questions.ts';
 import { toggleValue } from './state/terms.ts';
 import { RANGES, type UrlState } from './state/url-state.ts';
 import { useAnswer } from './state/use-answer.ts';
-import { useAttributes } from './state/use-attributes.ts';
+import { useFoundLabels } from './state/use-found-labels.ts';
 import { useShortcuts } from './state/use-shortcuts.ts';
 import { useUrlState } from './state/use-url-state.ts';
 import type { ViewProperties } from './state/view-properties.ts';
@@ -189,7 +189,7 @@ type ShownProperties = Omit<ViewProperties, 'timeline'> & {
 function Shown({ timeline, diagnosis, ...view }: ShownProperties) {
   const { state, change } = view;
   const hasSamples = timeline !== undefined && timeline.samples > 0;
-  const attributes = useAttributes(state, isFollowing(state));
+  const found = useFoundLabels(state, isFollowing(state));
   return (
     <>
       {timeline !== undefined && (hasSamples || state.brush !== undefined) && (
@@ -198,7 +198,7 @@ function Shown({ timeline, diagnosis, ...view }: ShownProperties) {
           brush={state.brush}
           base={state.view === 'diff' ? state.base : undefined}
           by={state.by}
-          attributes={attributes}
+          found={found}
           isLive={isFollowing(state)}
           onBy={(by) => change({ by })}
           onBrush={(span, isBase) => change(brushed(state, span, isBase, timeline))}

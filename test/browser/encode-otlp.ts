@@ -69,7 +69,10 @@ export function otlpRequest(profile: Profile) {
       mappingTable,
       locationTable,
       functionTable,
-      linkTable: [{}],
+      linkTable: profile.links.map(({ traceId, spanId }) => ({
+        traceId: Buffer.from(traceId, 'hex'),
+        spanId: Buffer.from(spanId, 'hex'),
+      })),
       stringTable,
       attributeTable,
       stackTable,
@@ -123,6 +126,7 @@ class Tables {
   sample(sample: Sample, process: Process) {
     return {
       stackIndex: sample.stack,
+      linkIndex: sample.link ?? 0,
       attributeIndices: [
         this.attribute('process.pid', process.pid),
         this.attribute('thread.id', sample.tid),

@@ -295,6 +295,29 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
     await page.getByRole('button', { name: /^web-2/, pressed: true }).waitFor();
   });
 
+  it('filters and groups by the traces and spans of samples, where there are any', async () => {
+    const [plain, linked] = ['app:1;main@n 30', 'app:1;main@n;serve@n 12'].map((stacks) =>
+      profileFromText(stacks, { endMs: Date.now(), spanMs: 5000 }),
+    );
+    const spanId = 'b7ad6b7169203331';
+    linked!.links.push({ traceId: '0af7651916cd43dd8448eb211c80319c', spanId });
+    for (const sample of linked!.samples) sample.link = 1;
+    await pusher.push(encodeOtlp(plain!));
+    await open();
+    await expect.poll(() => text('.summary')).toContain('30 samples');
+    expect(await page.locator('.facets').getByText('Spans').count()).toBe(0);
+    await pusher.push(encodeOtlp(linked!));
+    await page.locator('.facets').getByText('Spans').click();
+    await page.getByRole('button', { name: /^b7ad6b/ }).click();
+    await expect.poll(() => text('.summary')).toContain('12 samples');
+    expect(await text('.filter .chips')).toContain(`span_id=${spanId}`);
+    await page.getByLabel('Stack by').selectOption('trace_id');
+    await expect.poll(() => page.url()).toContain('by=trace_id');
+    await page.reload();
+    await expect.poll(() => text('.summary')).toContain('12 samples');
+    await page.locator('.timeline').getByText('0af7651916cd43dd8448eb211c80319c').waitFor();
+  });
+
   it('shows what is brushed on the timeline, by pointer and by keyboard, and a link keeps it', async () => {
     const endMs = Date.now();
     await pusher.push(encodeOtlp(profileFromText(TEXT, { endMs, spanMs: 5000 })));

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import { isAttributeLabel, titleOfAttribute } from '../../../common/profile/filters/filter.ts';
+import { isAttributeLabel, isLinkLabel, titleOfAttribute } from '../../../common/profile/filters/filter.ts';
 import { readTerms, valuesOf } from '../state/terms.ts';
-import type { UrlState } from '../state/url-state.ts';
-import { useAttributes } from '../state/use-attributes.ts';
+import type { FoundLabel, UrlState } from '../state/url-state.ts';
 import { useMedia } from '../state/use-browser.ts';
+import { useFoundLabels } from '../state/use-found-labels.ts';
 import { Facet } from './facet.tsx';
 
 const LABELS: readonly { label: string; title: string }[] = [
@@ -26,11 +26,18 @@ interface Properties {
   onWhere(where: string): void;
 }
 
-/** What can be filtered by, attributes that some samples have last; only open facets ask for values. */
+const isFoundLabel = (key: string): key is FoundLabel => isLinkLabel(key) || isAttributeLabel(key);
+
+function titleOf(label: FoundLabel): string {
+  if (isAttributeLabel(label)) return titleOfAttribute(label);
+  return label === 'trace_id' ? 'Traces' : 'Spans';
+}
+
+/** What can be filtered by, last what only some samples have; only open facets ask for values. */
 export function Facets({ state, isLive, onWhere }: Properties) {
   const named = readTerms(state.where).map(({ key }) => key);
-  const attributes = new Set([...useAttributes(state, isLive), ...named.filter(isAttributeLabel)]);
-  const all = [...LABELS, ...[...attributes].map((label) => ({ label, title: titleOfAttribute(label) }))];
+  const found = new Set([...useFoundLabels(state, isLive), ...named.filter(isFoundLabel)]);
+  const all = [...LABELS, ...[...found].map((label) => ({ label, title: titleOf(label) }))];
   const [open, setOpen] = useState<ReadonlySet<string>>(
     () => new Set(['process', ...named.filter((label) => names(state, label))]),
   );

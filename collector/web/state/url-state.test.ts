@@ -15,7 +15,7 @@ const times = fc.oneof(
 const states: fc.Arbitrary<UrlState> = fc
   .record({
     range: fc.constantFrom(...RANGES.map(({ name }) => name)),
-    by: fc.constantFrom(...GROUPINGS, '@process.context.label.route' as const),
+    by: fc.constantFrom(...GROUPINGS, 'trace_id' as const, '@process.context.label.route' as const),
     type: fc.string(),
     where: fc.string(),
     transform: fc.string(),

@@ -1,4 +1,10 @@
-import { type AttributeLabel, isAttributeLabel, labelOf } from '../../../common/profile/filters/filter.ts';
+import {
+  type AttributeLabel,
+  isAttributeLabel,
+  isLinkLabel,
+  type LinkLabel,
+  labelOf,
+} from '../../../common/profile/filters/filter.ts';
 import { THREAD_STATE } from '../../../common/profile/model/thread-types.ts';
 import type { TimeRange } from '../../store/store.ts';
 
@@ -14,8 +20,10 @@ export const RANGES = [
 export type RangeName = (typeof RANGES)[number]['name'];
 
 export const GROUPINGS = ['process', 'service', 'container', 'thread', 'host', 'cpu', THREAD_STATE] as const;
-/** One of those, or an attribute of samples. */
-export type Grouping = (typeof GROUPINGS)[number] | AttributeLabel;
+/** Labels that not all samples have. */
+export type FoundLabel = LinkLabel | AttributeLabel;
+/** One of those, or what only some samples have. */
+export type Grouping = (typeof GROUPINGS)[number] | FoundLabel;
 
 export const VIEWS = [
   'icicle',
@@ -100,6 +108,7 @@ const oneOf = <T extends string>(names: readonly T[], text: string): T =>
   names.find((name) => name === text) ?? names[0]!;
 
 function groupingOf(text: string): Grouping {
+  if (isLinkLabel(text)) return text;
   if (GROUPINGS.some((name) => name === text) || !/^@.|\../.test(text)) return oneOf(GROUPINGS, text);
   const label = labelOf(text);
   return isAttributeLabel(label) ? label : oneOf(GROUPINGS, label);

@@ -1,15 +1,11 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatDuration, formatShare, formatSpan, valueName } from '../../../common/flame/format.ts';
 import { formatterOf, isCpu, levelNote } from '../../../common/flame/shown-type.ts';
-import {
-  type AttributeLabel,
-  isAttributeLabel,
-  titleOfAttribute,
-} from '../../../common/profile/filters/filter.ts';
+import { isAttributeLabel, titleOfAttribute } from '../../../common/profile/filters/filter.ts';
 import { THREAD_STATE } from '../../../common/profile/model/thread-types.ts';
 import type { TimelineAnswer } from '../../api/types.ts';
 import type { TimeRange } from '../../store/store.ts';
-import { GROUPINGS, type Grouping } from '../state/url-state.ts';
+import { type FoundLabel, GROUPINGS, type Grouping } from '../state/url-state.ts';
 import { useSize, useTheme } from '../state/use-browser.ts';
 import { areaColour } from './palette.ts';
 import { stateColour } from './state-colours.ts';
@@ -23,7 +19,7 @@ interface Properties {
   base: TimeRange | undefined;
   by: Grouping;
   /** Attributes that samples of the time have, which it can be stacked by, too. */
-  attributes: readonly AttributeLabel[];
+  found: readonly FoundLabel[];
   /** The shown time ends now. */
   isLive: boolean;
   onBy(by: Grouping): void;
@@ -36,7 +32,7 @@ interface Properties {
 const MIN_DELAY_MS = 3000;
 
 /** How many CPUs were busy with what, or how much there was of another type; what is brushed is the time that everything else shows. */
-export function Timeline({ answer, brush, base, by, attributes, isLive, onBy, onBrush, onPick }: Properties) {
+export function Timeline({ answer, brush, base, by, found, isLive, onBy, onBrush, onPick }: Properties) {
   const { dark } = useTheme();
   const [step, setStep] = useState<number>();
   const data = useMemo(() => stackTimeline(answer), [answer]);
@@ -76,7 +72,7 @@ export function Timeline({ answer, brush, base, by, attributes, isLive, onBy, on
         onKeyDown={onKeyDown}
       />
       <div class="timeline-foot">
-        <GroupingChoice {...{ by, attributes, onBy }} />
+        <GroupingChoice {...{ by, found, onBy }} />
         <ul class="areas" aria-label="Areas">
           {data.areas.map((area, i) => (
             <AreaEntry
@@ -154,8 +150,8 @@ function titleOf(by: Grouping): string {
   return isAttributeLabel(by) ? titleOfAttribute(by) : by;
 }
 
-function GroupingChoice({ by, attributes, onBy }: Pick<Properties, 'by' | 'attributes' | 'onBy'>) {
-  const others = attributes.filter((label) => !GROUPINGS.some((name) => name === label.slice(1)));
+function GroupingChoice({ by, found, onBy }: Pick<Properties, 'by' | 'found' | 'onBy'>) {
+  const others = found.filter((label) => !GROUPINGS.some((name) => name === label.slice(1)));
   const all = new Set<Grouping>([...GROUPINGS, ...others, by]);
   return (
     <label class="grouping">

@@ -66,10 +66,11 @@ describe('mergeProfiles', () => {
       links: [NO_LINK, b, a],
       samples: [sample({ link: 2 }), sample({ link: 1 })],
     });
-    const { links, samples } = mergeOne([one, other]);
+    const none = profileWith({ links: [NO_LINK, { ...NO_LINK }], samples: [sample({ link: 1 })] });
+    const { links, samples } = mergeOne([one, other, none]);
     expect(samples.map(({ link, value }) => [links[link ?? 0]!.traceId, value])).toEqual([
       [a.traceId, 2],
-      ['', 1],
+      ['', 2],
       [b.traceId, 1],
     ]);
     expect(samples.map((one) => 'link' in one)).toEqual([true, false, true]);

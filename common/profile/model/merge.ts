@@ -241,7 +241,7 @@ class MergedType {
     }
     const moved = { ...sample, stack, process, timestamps: [...sample.timestamps] };
     if (sample.values) moved.values = [...sample.values];
-    if (link > 0) moved.link = link;
+    if (sample.link) moved.link = link;
     this.#samples.set(key, moved);
     this.#profile.samples.push(moved);
   }
