@@ -46,6 +46,7 @@ import { StatsRegistry } from './stats-registry.ts';
 import { Debuginfod } from './symbolizer/debuginfod/debuginfod.ts';
 import { BpfCode } from './symbolizer/kernel/bpf-code.ts';
 import { Kernel } from './symbolizer/kernel/kernel.ts';
+import { ThreadContexts } from './thread-contexts/thread-contexts.ts';
 import type { EventTotals } from './tracer/event-sources.ts';
 import { IdleTables } from './tracer/idle-tables.ts';
 import { Tracer } from './tracer/tracer.ts';
@@ -85,6 +86,7 @@ export class Controller {
   readonly #penalties = new Penalties();
   readonly #reader = new ForeignReader({ penalties: this.#penalties });
   readonly #files = new ForeignFiles({ penalties: this.#penalties });
+  readonly #threadContexts: ThreadContexts;
   readonly #contexts: ProcessContexts | undefined;
   readonly #debuginfod: Debuginfod | undefined;
   readonly #workers: WorkerPool;
@@ -128,30 +130,17 @@ export class Controller {
       forget: (low, high) => this.#tracer.seen.forget(low, high),
     });
     const sources = sourceTypes(options.events?.specs);
-    this.#traces = new TraceHandler(this.#store, { origins: sources.length });
-    this.#tracer = new Tracer(
-      {
-        ...options,
-        ...sampledEvents(options),
-        runtimes: RUNTIMES,
-        findCode: (name) => kernel.rangeOf(name),
-        readPages: (pid, addresses) => readPages(this.#reader, pid, addresses),
-        onThreads: options.offCpu?.isOfLocks
-          ? () => {}
-          : (threads, nowNs) => this.#threadTimes.onThreads(threads, nowNs),
-      },
-      {
-        beginBatch: () => this.#records.beginBatch(),
-        onRecord: (buffer, at, size) => this.#records.onRecord(buffer, at, size),
-        endBatch: () => this.#records.endBatch(),
-        drained: () => this.#records.drained(),
-      },
-      (message) => log.warn(message),
-    );
-    this.#contexts = options.labels === false ? undefined : new ProcessContexts(this.#files, this.#processes);
-    this.#debuginfod =
-      options.debuginfod && new Debuginfod(options.debuginfod, (message) => log.warn(message));
+    const keysOf = (pid: Pid): readonly string[] => this.#threadContexts.keysOf(pid);
+    this.#traces = new TraceHandler(this.#store, { origins: sources.length, keysOf });
+    this.#tracer = this.#openTracer(options);
+    const warn = (message: string): void => log.warn(message);
+    this.#debuginfod = options.debuginfod && new Debuginfod(options.debuginfod, warn);
     this.#workers = this.#fileWorkers(options);
+    this.#threadContexts = new ThreadContexts(this.#parts());
+    this.#contexts =
+      options.labels === false
+        ? undefined
+        : new ProcessContexts(this.#files, this.#processes, this.#threadContexts);
     this.#executables = new Executables({
       symbols: options.symbols,
       tables: this.#tracer.tables,
@@ -160,8 +149,8 @@ export class Controller {
       files: this.#files,
       debuginfod: this.#debuginfod,
       onBetterNames: (key) => this.#frames.renameFile(key),
-      onRuntime: tellUnverified((message) => log.warn(message)),
-      onUnsupportedRuntime: tellUnsupported((message) => log.warn(message)),
+      onRuntime: tellUnverified(warn),
+      onUnsupportedRuntime: tellUnsupported(warn),
     });
     this.#processCode = this.#codeWithoutFile();
     this.#idleTables = new IdleTables((key) => this.#executables.isThere(key));
@@ -170,7 +159,7 @@ export class Controller {
       runtimeOf: (key) => this.#executables.get(key)?.runtime,
       filesOf: (pid) => this.#runtimeFilesOf(pid),
       map: this.#tracer.attachments,
-      onRefused: tellRefused((message) => log.warn(message)),
+      onRefused: tellRefused(warn),
       onApproximateLines: (process) => this.#processes.noteAttribute(process, APPROXIMATE_LINES),
       ...reading,
     });
@@ -178,7 +167,7 @@ export class Controller {
       factsOf: (pid, plugin) => this.#attached.factsOf(pid, plugin),
       baseOf: (pid, file) => this.#runtimeFilesOf(pid).places.find(({ key }) => key === file)?.base,
       ...reading,
-      warn: (message) => log.warn(message),
+      warn,
     });
     this.#sourceMaps = options.sourceMaps ? new SourceMaps(this.#workers, this.#views) : undefined;
     this.#pdbs = new PdbLines(this.#workers, this.#views);
@@ -202,13 +191,34 @@ export class Controller {
     this.#threadTimes = this.#countThreadTimes();
     this.#liveHeap = new LiveHeap({ ...this.#parts(), native: this.#tracer.native });
     this.#sampling = new Sampling(options, this.#tracer.events);
-    this.#records = new RecordTakers({ ...this.#parts(), read: (files) => this.#read(files) }, (message) =>
-      log.warn(message),
-    );
+    this.#records = new RecordTakers({ ...this.#parts(), read: (files) => this.#read(files) }, warn);
     this.#intervals = this.#profileIntervals(sink);
     this.#maintenance = this.#maintain();
     this.#firstSamples = new FirstSamples(options, this.#parts());
     this.#cgroups = options.cgroups && new CgroupTargets(options.cgroups, this.#tracer);
+  }
+
+  /** Throws CannotProfile. */
+  #openTracer(options: ControllerOptions): Tracer {
+    return new Tracer(
+      {
+        ...options,
+        ...sampledEvents(options),
+        runtimes: RUNTIMES,
+        findCode: (name) => this.#kernel.rangeOf(name),
+        readPages: (pid, addresses) => readPages(this.#reader, pid, addresses),
+        onThreads: options.offCpu?.isOfLocks
+          ? () => {}
+          : (threads, nowNs) => this.#threadTimes.onThreads(threads, nowNs),
+      },
+      {
+        beginBatch: () => this.#records.beginBatch(),
+        onRecord: (buffer, at, size) => this.#records.onRecord(buffer, at, size),
+        endBatch: () => this.#records.endBatch(),
+        drained: () => this.#records.drained(),
+      },
+      (message) => this.#log.warn(message),
+    );
   }
 
   #countThreadTimes(): ThreadTimes {
@@ -322,6 +332,7 @@ export class Controller {
     const loopDelay = watchLoop ? this.#loopDelay : undefined;
     addParts(this.#stats, { ...parts, memory, cpu, loopDelay });
     this.#stats.add('processes', () => this.#contexts?.stats);
+    this.#stats.add('threadContexts', () => this.#threadContexts.stats);
     this.#stats.add('targets', () => this.#cgroups?.stats);
     return new Maintenance({ ...parts, cpu, memory, look: () => this.#intervals.flushIfFull() });
   }
@@ -371,6 +382,7 @@ export class Controller {
     if (this.#stopped) return;
     this.#cgroups?.stop();
     this.#contexts?.stop();
+    await this.#threadContexts.stop();
     this.#stopped = true;
     const naming = namingMs === undefined ? undefined : setTimeout(() => this.#stopNaming(), namingMs);
     this.#intervals.stop();

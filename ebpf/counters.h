@@ -113,7 +113,10 @@
 	X(lua_no_thread, "Samples in Lua's interpreter whose lua_State was not found: that part of the stack has native frames only") \
 	X(php_no_globals, "Samples in PHP's interpreter whose thread's globals were not found: that part of the stack has native frames only") \
 	X(threads_found_waiting, "Threads that waited already when --off-cpu began: counted from then on") \
-	X(waits_sampled_late, "Waits of which the stack was taken while they lasted: they began before, or were left out or cut as they began")
+	X(waits_sampled_late, "Waits of which the stack was taken while they lasted: they began before, or were left out or cut as they began") \
+	X(contexts_taken, "Samples with a thread context (OTEP 4947): a trace, a span, attributes") \
+	X(contexts_read_failed, "Reads of thread contexts that failed: the sample has none") \
+	X(contexts_bad, "Thread contexts that contradict themselves: the sample has none")
 
 #define EF_COUNTER_ENUM(name, text) EF_COUNTER_##name,
 enum ef_counter { EF_COUNTERS(EF_COUNTER_ENUM) EF_COUNTER_MAX };

@@ -18,6 +18,7 @@
 #include "maps.h"
 #include "vma-fields.h"
 #include "off-cpu/records.h"
+#include "thread-context/state.h"
 /* made of runtimes.def by the Makefile: state.h of each runtime */
 #include "runtime-state.h"
 
@@ -117,6 +118,7 @@ struct ef_scratch {
 	u32 next_word; /* of the trace, while its functions are sent */
 	u64 glibc_keys[GLIBC_KEYS_WORDS];
 	struct ef_runtime_states runtimes;
+	struct ef_thread_context_state thread_context;
 	struct ef_trace trace;
 	/* file and process records; a name of up to 256 bytes may overhang the end of each buffer */
 	union {
@@ -132,6 +134,7 @@ struct ef_scratch {
 		struct ef_thread thread;
 		struct ef_labelled_wait labelled_wait;
 		struct ef_label label;
+		struct ef_thread_context_record context_record;
 		struct ef_late_request late;
 		struct ef_page_key page_key;
 		u8 bytes[sizeof(struct ef_process) + 256];

@@ -107,6 +107,8 @@ enum ef_label_kind {
 	EF_LABEL_GOROUTINE = 2,    /* the value is the ID, 64 bits */
 	EF_LABEL_BEAM_PROCESS = 3, /* the same, of a process of Erlang's, as BEAM has it */
 	EF_LABEL_BEAM_NAME = 4,    /* the value is the name under which that is registered */
+	/* the value is a struct ef_thread_context_record and the attributes of that */
+	EF_LABEL_THREAD_CONTEXT = 5,
 };
 
 /* Flags of a trace. */
@@ -314,7 +316,7 @@ enum ef_runtime {
 	EF_RUNTIME_MAX
 };
 _Static_assert(EF_FRAME_MARKER + 1 == EF_FRAME_PYTHON, "frames of runtimes follow the others");
-_Static_assert(EF_RUNTIME_MAX < 32, "a set of runtimes is a word of 32 bits");
+_Static_assert(EF_RUNTIME_MAX < 31, "a set of runtimes, and of one thing more, is a word of 32 bits");
 
 /*
  * Value of the map `process_runtimes`, by struct ef_process_id: which runtimes were detected in an execution of a

@@ -48,15 +48,24 @@ static __always_inline u64 thread_specific(u64 tp, u32 key, bool is_musl, u32 fa
 	return block ? user_word(block + (key & 31) * 16ULL + 8, failed) : 0;
 }
 
+/* Where the thread has the variables of a shared library, 0: nowhere yet. The vector of a thread that has not come to a library that
+ * was loaded late may be too short for it: glibc has its length before it, musl at its begin. */
+static __always_inline u64 thread_local_block(u64 tp, u64 module, bool is_musl, u32 failed)
+{
+	u64 vector = user_word(MODULE_VECTOR(tp, is_musl), failed);
+
+	if (!module || module > user_word(is_musl ? vector : vector - 16, failed))
+		return 0;
+	u64 block = user_word(vector + module * (is_musl ? 8 : 16), failed);
+	return block < USER_ADDRESS_END ? block : 0;
+}
+
 /* A thread-local variable of a shared library; `place`: the module's number and the offset in there, as the loader has
  * left them. */
 static __always_inline u64 thread_local_word(u64 tp, const u64 *place, s32 add, bool is_musl, u32 failed)
 {
-	if (place[0] > 0xffff)
-		return 0;
-	u64 vector = user_word(MODULE_VECTOR(tp, is_musl), failed);
-	u64 module = user_word(vector + place[0] * (is_musl ? 8 : 16), failed);
-	return module && module < USER_ADDRESS_END ? user_word(module + place[1] + add, failed) : 0;
+	u64 block = thread_local_block(tp, place[0], is_musl, failed);
+	return block ? user_word(block + place[1] + add, failed) : 0;
 }
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "return-probes.h"
 #include "runtimes.h"
+#include "thread-context/read.h"
 
 /* One frame; global, so that it is verified once and the loop around it stays small. */
 __noinline int unwind_step(void)
@@ -156,6 +157,8 @@ static __always_inline void unwind_user(struct ef_scratch *s)
 		take_go_labels();
 	if (HAS_RUNTIME(BEAM) && !config.leaves_labels && s->begun_runtimes & 1U << EF_RUNTIME_BEAM)
 		take_beam_labels();
+	if (HAS_THREAD_CONTEXTS && !config.leaves_labels)
+		take_thread_context();
 }
 
 /* Says how the user stack ended, once it is as complete as it gets. */

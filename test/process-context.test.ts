@@ -4,23 +4,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { toPid } from '../common/base/brand.ts';
 import { readAttributes } from '../common/profile/model/attributes.ts';
 import type { Process } from '../common/profile/model/profile.ts';
-import { ProtoWriter } from '../common/protobuf/proto-writer.ts';
 import { compile, missingRights } from './support/fixtures.ts';
+import { processContext } from './support/process-context.ts';
 import { Recording } from './support/recording.ts';
-
-/** As hex. */
-function contextOf(attributes: Readonly<Record<string, string>>): string {
-  const [context, resource] = [new ProtoWriter(256), new ProtoWriter(256)];
-  for (const [key, value] of Object.entries(attributes)) {
-    const [pair, any] = [new ProtoWriter(64), new ProtoWriter(64)];
-    any.string(1, value);
-    pair.string(1, key);
-    pair.message(2, any);
-    resource.message(1, pair);
-  }
-  context.message(1, resource);
-  return Buffer.from(context.finish()).toString('hex');
-}
 
 describe.skipIf(missingRights)('a process context', () => {
   let child: ChildProcess | undefined;
@@ -35,7 +21,7 @@ describe.skipIf(missingRights)('a process context', () => {
       'process.pid': '1',
       'host.name': 'elsewhere',
     };
-    const started = spawn(program, [kind, contextOf(first)], { stdio: ['pipe', 'ignore', 'inherit'] });
+    const started = spawn(program, [kind, processContext(first)], { stdio: ['pipe', 'ignore', 'inherit'] });
     child = started;
     const exited = new Promise<number | null>((resolve) => started.once('exit', resolve));
     const recording = await Recording.start({ targets: [toPid(started.pid!)] });
@@ -50,7 +36,7 @@ describe.skipIf(missingRights)('a process context', () => {
       }
       expect(Object.fromEntries(readAttributes(latest()!.attributes!))).toEqual({ 'service.version': '1.2' });
       started.stdin.write(
-        `${contextOf({ 'service.name': 'till', 'deployment.environment.name': 'test' })}\n`,
+        `${processContext({ 'service.name': 'till', 'deployment.environment.name': 'test' })}\n`,
       );
       await recording.until(isPublished('till'));
       expect(Object.fromEntries(readAttributes(latest()!.attributes!))).toEqual({

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toPid } from '../../common/base/brand.ts';
 import { ProtoWriter } from '../../common/protobuf/proto-writer.ts';
+import { processContext } from '../../test/support/process-context.ts';
 import type { ForeignFiles } from './foreign-files.ts';
 import { BadContext, findContext, readContext } from './process-context.ts';
 
@@ -89,7 +90,16 @@ describe('a context is read', () => {
         ['ok', 'true'],
         ['n', '42'],
       ]),
+      attributes: new Map(),
     });
+  });
+
+  it('with attributes of its own, of which some are lists', async () => {
+    const attributes = { version: 'v1', keys: ['a', '', 'b'], offset: 24 };
+    const payload = Buffer.from(processContext({ 'service.name': 'shop' }, attributes), 'hex');
+    const context = await readContext(PID, ADDRESS, memory([header({ size: payload.length })], payload));
+    expect(context?.resource).toEqual(new Map([['service.name', 'shop']]));
+    expect(context?.attributes).toEqual(new Map(Object.entries({ ...attributes, offset: '24' })));
   });
 
   it('again where it changed meanwhile', async () => {

@@ -18,7 +18,11 @@ export interface ProcessContext {
   publishedNs: bigint;
   /** Attributes of the resource; none of what is no text, number or truth value. */
   resource: ReadonlyMap<string, string>;
+  /** Attributes of the context itself, which readers need and nobody else; lists have texts alone. */
+  attributes: ReadonlyMap<string, ContextValue>;
 }
+
+export type ContextValue = string | readonly string[];
 
 /** It is not as the specification has it. */
 export class BadContext extends Error {}
@@ -64,7 +68,7 @@ export async function readContext(
     if (publishedNs <= afterNs) return undefined;
     const bytes = await read(payload, payloadBytes);
     const after = await read(address, HEADER_BYTES);
-    if (bytes && after?.equals(before)) return { address, publishedNs, resource: parsePayload(bytes) };
+    if (bytes && after?.equals(before)) return { address, publishedNs, ...parsePayload(bytes) };
   }
   return undefined;
 }
@@ -79,34 +83,50 @@ function parseHeader(header: Buffer): { payloadBytes: number; publishedNs: bigin
   return { payloadBytes, publishedNs: header.readBigUInt64LE(16), payload };
 }
 
-/** ProcessContext {1 resource {1 attributes}}, and more that is not read. */
-function parsePayload(bytes: Buffer): Map<string, string> {
-  const attributes = new Map<string, string>();
+/** ProcessContext {1 resource {1 attributes}, 2 attributes}. */
+function parsePayload(bytes: Buffer): Pick<ProcessContext, 'resource' | 'attributes'> {
+  const resource = new Map<string, string>();
+  const attributes = new Map<string, ContextValue>();
   try {
     const reader = new ProtoReader(bytes);
-    eachMessage(reader, bytes.length, 1, (resourceEnd) =>
-      eachMessage(reader, resourceEnd, 1, (attributeEnd) => {
-        const [key, value] = parseAttribute(reader, attributeEnd);
-        if (key !== '' && value !== '' && attributes.size < MAX_ATTRIBUTES) attributes.set(key, value);
-      }),
-    );
+    eachMessage(reader, bytes.length, {
+      1: (end) =>
+        eachMessage(reader, end, {
+          1: (end) => {
+            const [key, value] = parseAttribute(reader, end);
+            if (typeof value === 'string') put(resource, key, value);
+          },
+        }),
+      2: (end) => put(attributes, ...parseAttribute(reader, end)),
+    });
   } catch (error) {
     throw new BadContext(String(error));
   }
-  return attributes;
+  return { resource, attributes };
 }
 
-function eachMessage(reader: ProtoReader, end: number, field: number, take: (end: number) => void): void {
+function put<V extends ContextValue>(into: Map<string, V>, key: string, value: V): void {
+  if (key !== '' && value.length > 0 && into.size < MAX_ATTRIBUTES) into.set(key, value);
+}
+
+/** Calls of `takers` that of the field for each of its messages, with its end. */
+function eachMessage(
+  reader: ProtoReader,
+  end: number,
+  takers: Readonly<Record<number, (end: number) => void>>,
+): void {
   while (reader.at < end) {
     const tag = reader.int32();
-    if (tag === bytesTag(field)) take(within(reader.end(), end));
+    const take = (tag & 7) === 2 ? takers[tag >>> 3] : undefined;
+    if (take) take(within(reader.end(), end));
     else reader.skip(tag);
   }
 }
 
-/** KeyValue {1 key, 2 AnyValue {1 text, 2 truth value, 3 integer, 4 double}}. */
-function parseAttribute(reader: ProtoReader, end: number): [key: string, value: string] {
-  let [key, value] = ['', ''];
+/** KeyValue {1 key, 2 AnyValue {1 text, 2 truth value, 3 integer, 4 double, 5 list {1 AnyValue}}}. */
+function parseAttribute(reader: ProtoReader, end: number): [key: string, value: ContextValue] {
+  let key = '';
+  let value: ContextValue = '';
   while (reader.at < end) {
     const tag = reader.int32();
     if (tag === bytesTag(1)) key = text(reader, end);
@@ -116,17 +136,30 @@ function parseAttribute(reader: ProtoReader, end: number): [key: string, value: 
   return [key, value];
 }
 
-function parseValue(reader: ProtoReader, end: number): string {
-  let value = '';
+function parseValue(reader: ProtoReader, end: number, isInList = false): ContextValue {
+  let value: ContextValue = '';
   while (reader.at < end) {
     const tag = reader.int32();
     if (tag === bytesTag(1)) value = text(reader, end);
     else if (tag === varintTag(2)) value = String(reader.int32() !== 0);
     else if (tag === varintTag(3)) value = String(BigInt.asIntN(64, reader.bigint()));
     else if (tag === fixed64Tag(4)) value = String(reader.double());
+    else if (tag === bytesTag(5) && !isInList) value = parseList(reader, within(reader.end(), end));
     else reader.skip(tag);
   }
   return value;
+}
+
+/** By position: what is no text, number or truth value is ''. */
+function parseList(reader: ProtoReader, end: number): string[] {
+  const values: string[] = [];
+  eachMessage(reader, end, {
+    1: (end) => {
+      const value = parseValue(reader, end, true);
+      if (typeof value === 'string' && values.length < MAX_ATTRIBUTES) values.push(value);
+    },
+  });
+  return values;
 }
 
 function text(reader: ProtoReader, limit: number): string {

@@ -6,8 +6,16 @@ import { uptime } from 'node:os';
 import type { Pid } from '../../common/base/brand.ts';
 import type { ProcessIdentity } from '../records/records.ts';
 import type { ForeignFiles } from './foreign-files.ts';
-import { BadContext, findContext, readContext } from './process-context.ts';
+import { BadContext, findContext, type ProcessContext, readContext } from './process-context.ts';
 import type { ProcessManager } from './process-manager.ts';
+
+/** What is told of threads in the contexts of processes. */
+export interface ContextSink {
+  /** The process has published a context, or another one. */
+  onContext(process: ProcessIdentity, context: ProcessContext): void;
+  /** It has ended, or called exec. */
+  onExit(process: Pick<ProcessIdentity, 'pid'>): void;
+}
 
 interface Watched {
   identity: ProcessIdentity;
@@ -42,13 +50,15 @@ export class ProcessContexts {
   };
   readonly #files: ForeignFiles;
   readonly #processes: ProcessManager;
+  readonly #threads: ContextSink;
   readonly #watched = new Map<Pid, Watched>();
   readonly #bootMs = uptime() * 1000 - performance.now();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(files: ForeignFiles, processes: ProcessManager) {
+  constructor(files: ForeignFiles, processes: ProcessManager, threads: ContextSink) {
     this.#files = files;
     this.#processes = processes;
+    this.#threads = threads;
   }
 
   start(): void {
@@ -65,7 +75,7 @@ export class ProcessContexts {
 
   /** It was sampled for the first time, or has called exec. */
   onProcess(identity: ProcessIdentity): void {
-    this.#watched.delete(identity.pid);
+    this.onExit(identity);
     if (this.#watched.size >= MAX_WATCHED) {
       this.stats.contextsLeftOut++;
       return;
@@ -79,8 +89,9 @@ export class ProcessContexts {
     });
   }
 
-  onExit({ pid }: ProcessIdentity): void {
-    this.#watched.delete(pid);
+  onExit(process: ProcessIdentity): void {
+    this.#watched.delete(process.pid);
+    this.#threads.onExit(process);
   }
 
   async #tick(): Promise<void> {
@@ -107,6 +118,7 @@ export class ProcessContexts {
       watched.publishedNs = context.publishedNs;
       this.stats.contextsRead++;
       this.#processes.noteResource(watched.identity, context.resource);
+      this.#threads.onContext(watched.identity, context);
     } catch (error) {
       if (!(error instanceof BadContext)) throw error;
       this.stats.contextsInvalid++;

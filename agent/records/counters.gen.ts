@@ -106,5 +106,8 @@ export const BPF_COUNTERS = [
   { name: 'php_no_globals', text: "Samples in PHP's interpreter whose thread's globals were not found: that part of the stack has native frames only" },
   { name: 'threads_found_waiting', text: "Threads that waited already when --off-cpu began: counted from then on" },
   { name: 'waits_sampled_late', text: "Waits of which the stack was taken while they lasted: they began before, or were left out or cut as they began" },
+  { name: 'contexts_taken', text: "Samples with a thread context (OTEP 4947): a trace, a span, attributes" },
+  { name: 'contexts_read_failed', text: "Reads of thread contexts that failed: the sample has none" },
+  { name: 'contexts_bad', text: "Thread contexts that contradict themselves: the sample has none" },
 ] as const;
 export type BpfCounter = (typeof BPF_COUNTERS)[number]['name'];

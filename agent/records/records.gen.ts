@@ -48,6 +48,8 @@ export const EF_PERL_LINE_BITS = 19;
 export const EF_PYTHON_RANGES = 4;
 export const EF_RUBY_ADDRESS_BITS = 45;
 export const EF_RUBY_POSITION_BITS = 19;
+export const EF_PART_THREAD_CONTEXTS = 31;
+export const EF_CONTEXT_RECORD_BYTES = 640;
 export const FrameKind = {
   NONE: 0,
   FILE: 2,
@@ -97,6 +99,7 @@ export const LabelKind = {
   GOROUTINE: 2,
   BEAM_PROCESS: 3,
   BEAM_NAME: 4,
+  THREAD_CONTEXT: 5,
 } as const;
 
 export const RuleKind = {
@@ -285,6 +288,11 @@ export const RubyAccess = {
   GLOBAL: 1,
   OFFSET: 2,
   MODULE: 3,
+} as const;
+
+export const ThreadContextKind = {
+  POINTER: 1,
+  NODE: 2,
 } as const;
 
 export const V8Tier = {
@@ -1040,6 +1048,32 @@ export const RUBY = {
   collector: 50,
   collectorFlags: 52,
   reserved: 54,
+} as const;
+
+/** Size and byte offsets of struct ef_thread_context. */
+export const THREAD_CONTEXT = {
+  bytes: 32,
+  offset: 0,
+  module: 8,
+  kind: 12,
+  isMusl: 13,
+  table: 14,
+  counts: 16,
+  wrapped: 18,
+  wrappedElse: 20,
+  record: 22,
+  isIndirect: 24,
+  reserved: 25,
+} as const;
+
+/** Size and byte offsets of struct ef_thread_context_record. */
+export const THREAD_CONTEXT_RECORD = {
+  bytes: 28,
+  traceId: 0,
+  spanId: 16,
+  isValid: 24,
+  flags: 25,
+  attributeBytes: 26,
 } as const;
 
 /** Size and byte offsets of struct ef_v8. */

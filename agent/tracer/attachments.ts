@@ -1,9 +1,9 @@
 /** Entries of processes in the BPF maps of the runtimes that are attached to. */
 import type { FileKey } from '../../common/base/brand.ts';
 import type { Native } from '../base/native.ts';
-import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { PROCESS_ID, PROCESS_RUNTIMES } from '../records/records.gen.ts';
 import type { ProcessIdentity } from '../records/records.ts';
+import type { SamplerPart } from './sampler-part.ts';
 import type { Samplers } from './samplers.ts';
 
 const BPF_ANY = 0;
@@ -28,7 +28,7 @@ export class Attachments {
     this.#samplers = samplers;
   }
 
-  publish(plugin: RuntimePlugin, process: ProcessIdentity, entry: Buffer): boolean {
+  publish(plugin: SamplerPart, process: ProcessIdentity, entry: Buffer): boolean {
     const fd = this.#samplers.mapFd(plugin);
     if (fd === undefined) return false;
     try {
@@ -65,7 +65,7 @@ export class Attachments {
     }
   }
 
-  withdraw(plugin: RuntimePlugin, process: ProcessIdentity): void {
+  withdraw(plugin: SamplerPart, process: ProcessIdentity): void {
     const fd = this.#samplers.mapFd(plugin);
     if (fd !== undefined) this.#native.mapDelete(fd, keyBytes(process));
   }

@@ -6,13 +6,14 @@ import type { KernelFeatures, Native, NativeBpfObject } from '../base/native.ts'
 import { packageRoot } from '../base/package-root.ts';
 import type { EventSourcesOptions } from '../events/event-types.ts';
 import { onlineCpus } from '../host/cpus.ts';
-import type { RuntimePlugin } from '../interpreters/contract.ts';
+
 import { CONFIG, Context, EF_DEFERRED_PER_CPU } from '../records/records.gen.ts';
 import type { EventSettings } from './event-config.ts';
 import { EventSources, type FindCode } from './event-sources.ts';
 import type { ReadPages } from './kept-pages.ts';
 import { OffCpu, type OffCpuOptions, type OnThreads, sampledState, weightOf } from './off-cpu.ts';
 import type { OpenObject } from './open-object.ts';
+import { type SamplerPart, THREAD_CONTEXTS } from './sampler-part.ts';
 import { MAPS_OF_RUNTIMES, type SamplerObjects, Samplers } from './samplers.ts';
 
 export interface BpfSettings {
@@ -24,7 +25,7 @@ export interface BpfSettings {
   maxFiles: number;
   maxTables: number;
   /** All that the objects have code and maps for. */
-  runtimes: readonly RuntimePlugin[];
+  runtimes: readonly SamplerPart[];
   /** Read labels that programs give their samples; unless false. */
   labels?: boolean | undefined;
   /** Tell the goroutine of each sample in Go. */
@@ -49,7 +50,7 @@ const PT_REGS_BYTES: Readonly<Record<string, number>> = { x64: 21 * 8, arm64: 42
 function encodeConfig(
   settings: BpfSettings,
   features: KernelFeatures,
-  runtimes: readonly RuntimePlugin[],
+  runtimes: readonly SamplerPart[],
   context: number,
   event: EventSettings | undefined,
 ): Buffer {
@@ -75,10 +76,7 @@ function encodeConfig(
   config.writeBigUInt64LE(scheduler?.start ?? 0n, CONFIG.schedulerStart);
   config.writeBigUInt64LE(scheduler?.end ?? 0n, CONFIG.schedulerEnd);
   config.writeBigUInt64LE(features.codeAddressMask, CONFIG.codeAddressMask);
-  config.writeUInt32LE(
-    runtimes.reduce((mask, { id }) => mask | (1 << id), 0),
-    CONFIG.runtimes,
-  );
+  config.writeUInt32LE(runtimes.reduce((mask, { id }) => mask | (1 << id), 0) >>> 0, CONFIG.runtimes);
   config.writeUInt32LE(settings.labels === false ? 1 : 0, CONFIG.leavesLabels);
   config.writeUInt32LE(settings.goroutineIds ? 1 : 0, CONFIG.goroutineIds);
   event?.(config);
@@ -120,7 +118,9 @@ export function makeOpener(native: Native, settings: BpfSettings): OpenObject {
       maxEntries,
       programs,
       skipMaps: [
-        ...settings.runtimes.filter((plugin) => !runtimes.includes(plugin)).map(({ map }) => map),
+        ...[...settings.runtimes, THREAD_CONTEXTS]
+          .filter((part) => !runtimes.includes(part))
+          .map(({ map }) => map),
         ...(runtimes.length === 0 ? MAPS_OF_RUNTIMES : []),
       ],
       share,

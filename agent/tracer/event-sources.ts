@@ -11,12 +11,12 @@ import type { MmapSpec, TracepointSpec } from '../events/event-spec.ts';
 import type { EventSourcesOptions, SourceSpec } from '../events/event-types.ts';
 import type { ProbeSite, RefusedSite, SiteFields } from '../events/probe-site.ts';
 import { whatThereIs, whyNotThere } from '../events/tracepoint-names.ts';
-import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { Context, EF_MAX_EVENTS, EVENT_CALLER, EventTotal } from '../records/records.gen.ts';
 import { type EventFields, encodeEvent } from './event-config.ts';
 import type { OpenObject } from './open-object.ts';
 import { PerfEvents } from './perf-events.ts';
 import { loaded, putInSlot } from './program-slots.ts';
+import type { SamplerPart } from './sampler-part.ts';
 import type { Follower } from './samplers.ts';
 import { attachSites } from './user-probes.ts';
 
@@ -77,7 +77,7 @@ export type FindCode = (name: string) => { start: bigint; end: bigint } | undefi
 /** Of all types, for their figures: what is attached, without a runtime, or what takes the stacks. */
 export const openEventPrograms = (
   open: OpenObject,
-  runtimes: readonly RuntimePlugin[],
+  runtimes: readonly SamplerPart[],
   share: readonly NativeBpfObject[],
 ): NativeBpfObject[] =>
   [[PERF, PROBE, POINT, MMAP], [ALLOCATION], [RETURN]].map((kinds) =>
@@ -92,7 +92,7 @@ const OF_USER: EventField = { ...OF_KERNEL, kind: 'memory', base: 0, index: 1, s
 function openPrograms(
   open: OpenObject,
   kinds: readonly Programs[],
-  runtimes: readonly RuntimePlugin[],
+  runtimes: readonly SamplerPart[],
   share: readonly NativeBpfObject[],
 ): NativeBpfObject {
   const programs = kinds.flatMap(({ attached, taker }) => (runtimes.length > 0 ? [taker] : attached));
@@ -179,7 +179,7 @@ export class EventSources implements Follower {
     return this.#options.events;
   }
 
-  async follow(runtimes: readonly RuntimePlugin[], share: NativeBpfObject): Promise<void> {
+  async follow(runtimes: readonly SamplerPart[], share: NativeBpfObject): Promise<void> {
     // one object for each kind of program
     const byPrograms = new Map(this.#sources.map(({ spec, object }) => [PROGRAMS[spec.kind], object]));
     for (const [programs, source] of byPrograms) {

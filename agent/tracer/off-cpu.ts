@@ -3,11 +3,11 @@
  * that they keep. docs/off-cpu.md
  */
 import type { Native, NativeBpfObject } from '../base/native.ts';
-import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { Context, EF_WEIGHT_ONE, THREAD, ThreadState } from '../records/records.gen.ts';
 import type { ReadPages } from './kept-pages.ts';
 import type { OpenObject } from './open-object.ts';
 import { loaded, putInSlot } from './program-slots.ts';
+import type { SamplerPart } from './sampler-part.ts';
 import type { Follower } from './samplers.ts';
 import { WaitingStacks } from './waiting-stacks.ts';
 
@@ -57,7 +57,7 @@ export const openSwitchPrograms = (open: OpenObject, base: NativeBpfObject): Nat
 /** What takes the stacks; `share`: a sampler with these runtimes, and the above. */
 export const openWaitSampler = (
   open: OpenObject,
-  runtimes: readonly RuntimePlugin[],
+  runtimes: readonly SamplerPart[],
   share: readonly NativeBpfObject[],
 ): NativeBpfObject => open(OBJECT, { programs: ['take_wait'], context: Context.SWITCH, runtimes, share });
 
@@ -90,7 +90,7 @@ export class OffCpu implements Follower {
     return this.#waiting?.stats;
   }
 
-  async follow(runtimes: readonly RuntimePlugin[], share: NativeBpfObject): Promise<void> {
+  async follow(runtimes: readonly SamplerPart[], share: NativeBpfObject): Promise<void> {
     if (!this.#object) return;
     const wider = await loaded(openWaitSampler(this.#open, runtimes, [share, this.#object]));
     putInSlot(this.#native, wider.mapFd('wait_samplers'), 0, wider.programFd('take_wait'));

@@ -1,11 +1,11 @@
 /** Verifier statistics of each BPF program on the running kernel: loads all of them, without attaching any. */
 
 import { loadNative, type NativeBpfObject } from '../base/native.ts';
-import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { type BpfSettings, explainLoadFailure, makeOpener, openBase, samplerObjects } from './bpf-object.ts';
 import { openEventPrograms } from './event-sources.ts';
 import { openSwitchPrograms, openWaitSampler } from './off-cpu.ts';
 import type { OpenObject } from './open-object.ts';
+import type { SamplerPart } from './sampler-part.ts';
 import type { OpenSampler } from './samplers.ts';
 import { openLateStacks, openThreadNotes } from './waiting-stacks.ts';
 
@@ -27,7 +27,7 @@ const SETTINGS: Omit<BpfSettings, 'runtimes'> = {
 };
 
 /** The sampler alone, with each runtime, and with all of them. Throws CannotProfile where the kernel refuses one. */
-export function measurePrograms(known: readonly RuntimePlugin[]): ProgramFigures[] {
+export function measurePrograms(known: readonly SamplerPart[]): ProgramFigures[] {
   const native = loadNative();
   const settings = { ...SETTINGS, runtimes: known };
   const opener = makeOpener(native, settings);
@@ -67,7 +67,7 @@ export function measurePrograms(known: readonly RuntimePlugin[]): ProgramFigures
 /** What is attached for --event, and what takes the stacks with all runtimes. */
 function measureEvents(
   open: OpenObject,
-  known: readonly RuntimePlugin[],
+  known: readonly SamplerPart[],
   share: readonly NativeBpfObject[],
 ): ProgramFigures[] {
   const attached = openEventPrograms(open, [], share);
@@ -84,7 +84,7 @@ function measureEvents(
 
 function measureWaits(
   open: OpenObject,
-  runtimes: readonly RuntimePlugin[],
+  runtimes: readonly SamplerPart[],
   share: readonly NativeBpfObject[],
   suffix: string,
 ): ProgramFigures[] {
@@ -107,7 +107,7 @@ function measureNotes(open: OpenObject, share: readonly NativeBpfObject[]): Prog
 
 function measureLate(
   open: OpenObject,
-  runtimes: readonly RuntimePlugin[],
+  runtimes: readonly SamplerPart[],
   share: readonly NativeBpfObject[],
   suffix: string,
 ): ProgramFigures[] {
@@ -125,7 +125,7 @@ function measureLate(
 
 function measureDeferring(
   open: OpenSampler | undefined,
-  runtimes: readonly RuntimePlugin[],
+  runtimes: readonly SamplerPart[],
   sampler: NativeBpfObject,
   suffix: string,
 ): ProgramFigures[] {

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { Native, NativeBpfObject } from '../base/native.ts';
-import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { RUNTIMES } from '../runtimes/runtimes.gen.ts';
+import type { SamplerPart } from './sampler-part.ts';
 import { Samplers } from './samplers.ts';
 
-const [first, second, third] = RUNTIMES as [RuntimePlugin, RuntimePlugin, RuntimePlugin];
+const [first, second, third] = RUNTIMES.slice() as SamplerPart[] as [SamplerPart, SamplerPart, SamplerPart];
 
 /** What the kernel was asked for, in order, as text; loading takes a turn of the event loop. */
 function fakeKernel(refuse: (runtimes: string) => boolean = () => false) {
   const log: string[] = [];
   const warnings: string[] = [];
-  const open = (runtimes: readonly RuntimePlugin[], share: NativeBpfObject): NativeBpfObject => {
+  const open = (runtimes: readonly SamplerPart[], share: NativeBpfObject): NativeBpfObject => {
     const name = `[${runtimes.map((plugin) => plugin.name).join(' ')}]`;
     log.push(`open ${name} sharing with ${share.mapFd('its name')}`);
     const load = (): void => {
@@ -41,7 +41,7 @@ function fakeKernel(refuse: (runtimes: string) => boolean = () => false) {
     mapUpdate: (fd: number, key: Buffer, value: Buffer) =>
       void log.push(`slot ${key.readUInt32LE(0)} of map ${fd} = sampler ${value.readUInt32LE(0)}`),
   } as unknown as Native;
-  const openDeferring = (runtimes: readonly RuntimePlugin[], share: NativeBpfObject): NativeBpfObject => {
+  const openDeferring = (runtimes: readonly SamplerPart[], share: NativeBpfObject): NativeBpfObject => {
     const name = `deferring [${runtimes.map((plugin) => plugin.name).join(' ')}]`;
     log.push(`open ${name} sharing with ${share.mapFd('its name')}`);
     return {
@@ -115,7 +115,7 @@ describe('the samplers', () => {
     log.length = 0;
     const added = await Promise.all([first, second, third].map((plugin) => samplers.add(plugin)));
     expect(added).toEqual([true, false, true]);
-    expect(warnings).toEqual([`frames of ${second.name} will be missing from stacks: E2BIG`]);
+    expect(warnings).toEqual([`frames of ${second.name} will be missing from samples: E2BIG`]);
     expect(samplers.stats).toEqual({ runtimes: 2, refused: 1, deferring: 0 });
     expect(samplers.mapFd(third)).toBe(`[${first.name} ${third.name}]`);
   });
@@ -126,7 +126,7 @@ describe('the samplers', () => {
     expect(await samplers.add(first)).toBe(false);
     expect(await samplers.add(first)).toBe(false);
     expect(log).toEqual([`open [${first.name}] sharing with []`, `close [${first.name}]`]);
-    expect(warnings).toEqual([`frames of ${first.name} will be missing from stacks: E2BIG`]);
+    expect(warnings).toEqual([`frames of ${first.name} will be missing from samples: E2BIG`]);
     expect(await samplers.add(second)).toBe(true);
     expect(samplers.mapFd(first)).toBeUndefined();
     expect(samplers.stats).toEqual({ runtimes: 1, refused: 1, deferring: 0 });
@@ -160,7 +160,7 @@ describe('the samplers', () => {
 
   it('take those along that follow, before their old maps go', async () => {
     const { samplers, log, warnings } = fakeKernel();
-    const names = (runtimes: readonly RuntimePlugin[]): string => runtimes.map(({ name }) => name).join(' ');
+    const names = (runtimes: readonly SamplerPart[]): string => runtimes.map(({ name }) => name).join(' ');
     await samplers.addFollower({
       follow: async (runtimes, share) => {
         log.push(`follower [${names(runtimes)}] sharing with ${share.mapFd('its name')}`);
@@ -176,7 +176,9 @@ describe('the samplers', () => {
       `follower [${first.name} ${second.name}] sharing with [${first.name} ${second.name}]`,
       `close [${first.name}]`,
     ]);
-    expect(warnings).toEqual([`frames of ${second.name} will be missing from stacks of other events: E2BIG`]);
+    expect(warnings).toEqual([
+      `frames of ${second.name} will be missing from samples of other events: E2BIG`,
+    ]);
   });
 
   it('tell whoever wants to follow why it can not', async () => {

@@ -8,12 +8,12 @@
  */
 
 import type { Native, NativeBpfObject } from '../base/native.ts';
-import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { SamplerSlot } from '../records/records.gen.ts';
 import { putInSlot } from './program-slots.ts';
+import { missingWithout, type SamplerPart } from './sampler-part.ts';
 
 /** Opens, but does not load, a sampler with these runtimes; maps that `share` has are taken from there. */
-export type OpenSampler = (runtimes: readonly RuntimePlugin[], share: NativeBpfObject) => NativeBpfObject;
+export type OpenSampler = (runtimes: readonly SamplerPart[], share: NativeBpfObject) => NativeBpfObject;
 
 const PROCESS_RUNTIMES_MAP = 'process_runtimes';
 /** Made with the first runtime. */
@@ -28,7 +28,7 @@ export interface SamplerObjects {
 /** Programs of another source of samples, which unwind through the same runtimes. */
 export interface Follower {
   /** Takes stacks with these runtimes from now on; maps that `share` has are taken from there. Rejects as the kernel says. */
-  follow(runtimes: readonly RuntimePlugin[], share: NativeBpfObject): Promise<void>;
+  follow(runtimes: readonly SamplerPart[], share: NativeBpfObject): Promise<void>;
 }
 
 /** The kernel does not take some of the code: what that means, for people. */
@@ -39,12 +39,12 @@ export class Samplers {
   readonly #slotsFd: number;
   readonly #objects: SamplerObjects;
   #current: NativeBpfObject;
-  #runtimes: readonly RuntimePlugin[] = [];
+  #runtimes: readonly SamplerPart[] = [];
   readonly #onRefused: OnRefused;
   /** Asked once; the answer would be the same. */
-  readonly #refused = new Set<RuntimePlugin>();
+  readonly #refused = new Set<SamplerPart>();
   /** For the next change. */
-  readonly #wanted = new Set<RuntimePlugin>();
+  readonly #wanted = new Set<SamplerPart>();
   /** One change at a time. */
   #changes: Promise<unknown> = Promise.resolve();
   #closed = false;
@@ -65,7 +65,7 @@ export class Samplers {
   }
 
   /** The map of a runtime that is part of the sampler, valid until the next await; undefined if it is not. */
-  mapFd(plugin: RuntimePlugin): number | undefined {
+  mapFd(plugin: SamplerPart): number | undefined {
     return this.#has(plugin) ? this.#current.mapFd(plugin.map) : undefined;
   }
 
@@ -79,13 +79,13 @@ export class Samplers {
    * Makes the runtime part of the sampler; false if the kernel refuses it. The whole sampler is verified for it, so those
    * that are asked for while another change is under way come together.
    */
-  async add(plugin: RuntimePlugin): Promise<boolean> {
+  async add(plugin: SamplerPart): Promise<boolean> {
     this.#wanted.add(plugin);
     await this.#change(() => this.#widen());
     return this.#has(plugin);
   }
 
-  #has(plugin: RuntimePlugin): boolean {
+  #has(plugin: SamplerPart): boolean {
     return !this.#closed && this.#runtimes.includes(plugin);
   }
 
@@ -151,7 +151,7 @@ export class Samplers {
   }
 
   async #widen(): Promise<void> {
-    const isNew = (plugin: RuntimePlugin): boolean =>
+    const isNew = (plugin: SamplerPart): boolean =>
       !this.#runtimes.includes(plugin) && !this.#refused.has(plugin);
     const wanted = [...this.#wanted].filter(isNew);
     this.#wanted.clear();
@@ -162,12 +162,12 @@ export class Samplers {
       if (!error) continue;
       this.#refused.add(plugin);
       this.stats.refused++;
-      this.#onRefused(`frames of ${plugin.name} will be missing from stacks`, error);
+      this.#onRefused(`${missingWithout(plugin)} will be missing from samples`, error);
     }
   }
 
   /** Lets a sampler that has these as well take over; the kernel's answer where it does not take it. */
-  async #load(added: readonly RuntimePlugin[]): Promise<Error | undefined> {
+  async #load(added: readonly SamplerPart[]): Promise<Error | undefined> {
     if (this.#closed) return undefined;
     const runtimes = [...this.#runtimes, ...added];
     const before = this.#current;
@@ -190,14 +190,14 @@ export class Samplers {
   }
 
   /** Where the kernel refuses, they go on with the runtimes that they have. */
-  async #widenFollowers(added: readonly RuntimePlugin[]): Promise<void> {
+  async #widenFollowers(added: readonly SamplerPart[]): Promise<void> {
     for (const follower of this.#followers) {
       try {
         await follower.follow(this.#runtimes, this.#current);
       } catch (error) {
-        const names = added.map(({ name }) => name).join(' and ');
+        const what = added.map(missingWithout).join(' and ');
         this.stats.refused++;
-        this.#onRefused(`frames of ${names} will be missing from stacks of other events`, error as Error);
+        this.#onRefused(`${what} will be missing from samples of other events`, error as Error);
       }
     }
   }

@@ -5,7 +5,6 @@
 import type { Pid } from '../../common/base/brand.ts';
 import type { Native, NativeBpfObject } from '../base/native.ts';
 import { nextTurn } from '../base/slices.ts';
-import type { RuntimePlugin } from '../interpreters/contract.ts';
 import {
   Context,
   EF_KEPT_PAGE_BYTES,
@@ -19,6 +18,7 @@ import {
 import { KeptPages, type ReadPages } from './kept-pages.ts';
 import type { OpenObject } from './open-object.ts';
 import { loaded } from './program-slots.ts';
+import type { SamplerPart } from './sampler-part.ts';
 
 const OBJECT = 'waiting.bpf.o';
 /** A thread that waits for less is left to chance. */
@@ -39,7 +39,7 @@ export const openThreadNotes = (open: OpenObject, share: readonly NativeBpfObjec
 /** The one that takes stacks with these runtimes. */
 export const openLateStacks = (
   open: OpenObject,
-  runtimes: readonly RuntimePlugin[],
+  runtimes: readonly SamplerPart[],
   share: readonly NativeBpfObject[],
 ): NativeBpfObject => open(OBJECT, { programs: ['take_late'], context: Context.EVENT, runtimes, share });
 
@@ -79,8 +79,8 @@ export class WaitingStacks {
   /** When the present programs came: a stack from before may lack frames of a runtime. */
   #followedNs = 0n;
   /** Runtimes of the present programs, and those that the kernel does not take. */
-  #taken: readonly RuntimePlugin[] = [];
-  readonly #refused = new Set<RuntimePlugin>();
+  #taken: readonly SamplerPart[] = [];
+  readonly #refused = new Set<SamplerPart>();
   #beginNs = 0n;
   #running: Promise<number> = Promise.resolve(0);
   readonly stats = { asked: 0, taken: 0, gaveUp: 0, failed: 0, pagesRead: 0 };
@@ -94,7 +94,7 @@ export class WaitingStacks {
   }
 
   /** Rejects as the kernel says. A runtime that it refuses, as its verifier gives up on its unwinder, is left out. */
-  async follow(runtimes: readonly RuntimePlugin[], share: readonly NativeBpfObject[]): Promise<void> {
+  async follow(runtimes: readonly SamplerPart[], share: readonly NativeBpfObject[]): Promise<void> {
     const wider = await this.#load(runtimes, share);
     await this.#running;
     this.#object?.close();
@@ -102,10 +102,7 @@ export class WaitingStacks {
     this.#followedNs = this.#native.monotonicNs();
   }
 
-  async #load(
-    runtimes: readonly RuntimePlugin[],
-    share: readonly NativeBpfObject[],
-  ): Promise<NativeBpfObject> {
+  async #load(runtimes: readonly SamplerPart[], share: readonly NativeBpfObject[]): Promise<NativeBpfObject> {
     const taken = runtimes.filter((runtime) => !this.#refused.has(runtime));
     try {
       const object = await loaded(openLateStacks(this.#open, taken, share));

@@ -22,6 +22,8 @@ export interface SampleGroup extends ProcessIdentity {
   values: number[] | undefined;
   /** What else their source says of them, as `attributesText` writes it. */
   attributes: string;
+  /** Trace and span, as {@link SampleLabels} has them. */
+  span: string;
 }
 
 /** Offsets of the words in a record that make two samples of one trace the same group. */
@@ -40,9 +42,10 @@ const IDENTITY = [
   SAMPLE.type,
 ];
 const [TGID, EXEC_ID, TID, CPU, TYPE_AND_ORIGIN] = [6, 7, 8, 9, 10];
-/** Behind the identity: the attributes, the trace, the next group of the same hash, and the newest of the group's samples. */
+/** Behind the identity: the attributes, the span, the trace, the next group of the same hash, and the newest of the group's samples. */
 const ATTRIBUTES = IDENTITY.length;
-const TRACE_ID = ATTRIBUTES + 1;
+const SPAN = ATTRIBUTES + 1;
+const TRACE_ID = SPAN + 1;
 const NEXT_GROUP = TRACE_ID + 1;
 const NEWEST_SAMPLE = NEXT_GROUP + 1;
 const GROUP_WORDS = NEWEST_SAMPLE + 1;
@@ -61,10 +64,10 @@ export class Interval {
   firstKtimeNs = Number.POSITIVE_INFINITY;
   lastKtimeNs = 0;
   readonly #areSame: (older: TraceId, newer: TraceId) => boolean;
-  readonly #attributes: string[] = [''];
-  readonly #attributeIndices = new Map<string, number>([['', 0]]);
+  readonly #attributes = new TextTable();
+  readonly #spans = new TextTable();
   #groups = new Int32Array(FIRST_ROOM * GROUP_WORDS);
-  /** By a hash of trace, thread and CPU. */
+  /** By a hash of trace, thread, CPU and span. */
   readonly #newestGroups = new Map<number, number>();
   #size = 0;
   #samples = 0;
@@ -90,12 +93,13 @@ export class Interval {
   }
 
   /** Counts a sample record under its trace. */
-  add(trace: TraceId, buffer: Buffer, at: number, attributes = ''): void {
+  add(trace: TraceId, buffer: Buffer, at: number, attributes = '', span = ''): void {
     const ktimeNs =
       buffer.readUInt32LE(at + SAMPLE.ktimeNs + 4) * 2 ** 32 + buffer.readUInt32LE(at + SAMPLE.ktimeNs);
     if (ktimeNs < this.firstKtimeNs) this.firstKtimeNs = ktimeNs;
     if (ktimeNs > this.lastKtimeNs) this.lastKtimeNs = ktimeNs;
-    const newest = this.#groupOf(trace, buffer, at, this.#indexOf(attributes)) * GROUP_WORDS + NEWEST_SAMPLE;
+    const [ofAttributes, ofSpan] = [this.#attributes.indexOf(attributes), this.#spans.indexOf(span)];
+    const newest = this.#groupOf(trace, buffer, at, ofAttributes, ofSpan) * GROUP_WORDS + NEWEST_SAMPLE;
     const sample = this.#samples++;
     if (sample >= this.#ktimesNs.length) this.#growSamples();
     this.#ktimesNs[sample] = ktimeNs;
@@ -145,18 +149,9 @@ export class Interval {
       timestamps,
       value: values ? values.reduce((sum, value) => sum + value, 0) : timestamps.length,
       values,
-      attributes: this.#attributes[this.#groups[words + ATTRIBUTES]!]!,
+      attributes: this.#attributes.at(this.#groups[words + ATTRIBUTES]!),
+      span: this.#spans.at(this.#groups[words + SPAN]!),
     };
-  }
-
-  #indexOf(attributes: string): number {
-    if (attributes === '') return 0;
-    let index = this.#attributeIndices.get(attributes);
-    if (index === undefined) {
-      index = this.#attributes.push(attributes) - 1;
-      this.#attributeIndices.set(attributes, index);
-    }
-    return index;
   }
 
   /** In the order of the timestamps. */
@@ -186,21 +181,23 @@ export class Interval {
     return timestamps.length > 1 ? timestamps.reverse() : timestamps;
   }
 
-  #groupOf(trace: TraceId, buffer: Buffer, at: number, attributes: number): number {
+  #groupOf(trace: TraceId, buffer: Buffer, at: number, attributes: number, span: number): number {
     const tid = buffer.readInt32LE(at + SAMPLE.tid);
     const cpu = buffer.readInt32LE(at + SAMPLE.cpu);
-    const hash = buffer.readInt32LE(at + SAMPLE.traceHash) ^ Math.imul(tid, 0x9e37_79b1) ^ cpu;
+    const ofThread = Math.imul(tid, 0x9e37_79b1) ^ cpu ^ Math.imul(span, 0x85eb_ca6b);
+    const hash = buffer.readInt32LE(at + SAMPLE.traceHash) ^ ofThread;
     const newest = this.#newestGroups.get(hash) ?? NONE;
     for (let group = newest; group !== NONE; group = this.#groups[group * GROUP_WORDS + NEXT_GROUP]!) {
       const known = this.traceOf(group);
       const isSame = known === trace || this.#areSame(known, trace);
-      if (isSame && this.#isGroup(group, buffer, at, attributes)) return group;
+      if (isSame && this.#isGroup(group, buffer, at, attributes, span)) return group;
     }
     const group = this.#size++;
     const words = group * GROUP_WORDS;
     if (words + GROUP_WORDS > this.#groups.length) this.#groups = grown(this.#groups);
     for (let i = 0; i < IDENTITY.length; i++) this.#groups[words + i] = buffer.readInt32LE(at + IDENTITY[i]!);
     this.#groups[words + ATTRIBUTES] = attributes;
+    this.#groups[words + SPAN] = span;
     this.#groups[words + TRACE_ID] = trace;
     this.#groups[words + NEXT_GROUP] = newest;
     this.#groups[words + NEWEST_SAMPLE] = NONE;
@@ -208,9 +205,9 @@ export class Interval {
     return group;
   }
 
-  #isGroup(group: number, buffer: Buffer, at: number, attributes: number): boolean {
+  #isGroup(group: number, buffer: Buffer, at: number, attributes: number, span: number): boolean {
     const words = group * GROUP_WORDS;
-    if (this.#groups[words + ATTRIBUTES] !== attributes) return false;
+    if (this.#groups[words + ATTRIBUTES] !== attributes || this.#groups[words + SPAN] !== span) return false;
     for (let i = 0; i < IDENTITY.length; i++) {
       if (this.#groups[words + i] !== buffer.readInt32LE(at + IDENTITY[i]!)) return false;
     }
@@ -226,6 +223,26 @@ export class Interval {
     const values = new Float64Array(ktimesNs.length).fill(1);
     values.set(this.#values);
     this.#values = values;
+  }
+}
+
+/** Texts by their numbers; '' is 0. */
+class TextTable {
+  readonly #texts: string[] = [''];
+  readonly #indices = new Map<string, number>();
+
+  indexOf(text: string): number {
+    if (text === '') return 0;
+    let index = this.#indices.get(text);
+    if (index === undefined) {
+      index = this.#texts.push(text) - 1;
+      this.#indices.set(text, index);
+    }
+    return index;
+  }
+
+  at(index: number): string {
+    return this.#texts[index]!;
   }
 }
 

@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readAttributes } from '../../common/profile/model/attributes.ts';
-import { LABEL, LabelKind, SAMPLE } from '../records/records.gen.ts';
-import { attributesOfLabels } from './labels.ts';
+import { LABEL, LabelKind, THREAD_CONTEXT_RECORD as RECORD, SAMPLE } from '../records/records.gen.ts';
+import { LabelReader, NO_LABELS, type SampleLabels } from './labels.ts';
 
 interface Label {
   kind?: number;
@@ -21,13 +21,19 @@ function encode({ kind = LabelKind.TEXT, key, value, isCut = false }: Label): Bu
   return Buffer.concat([label, Buffer.alloc(-label.length & 3)]);
 }
 
-function read(...labels: Buffer[]): Record<string, string> {
+const KEYS = ['http.route', 'user', 'vendor.root_span_id'];
+const reader = new LabelReader(() => KEYS);
+
+function labelsOf(...labels: Buffer[]): SampleLabels {
   const texts = Buffer.concat(labels);
   const sample = Buffer.alloc(SAMPLE.bytes);
   sample.writeUInt32LE(texts.length, SAMPLE.labelBytes);
   const record = Buffer.concat([Buffer.alloc(8), sample, texts]);
-  return Object.fromEntries(readAttributes(attributesOfLabels(record, 8, record.length - 8)));
+  return reader.labelsOf(record, 8, record.length - 8);
 }
+
+const read = (...labels: Buffer[]): Record<string, string> =>
+  Object.fromEntries(readAttributes(labelsOf(...labels).attributes));
 
 const P = 'process.context.label.';
 
@@ -60,5 +66,49 @@ test('what contradicts itself or is of another kind is left out', () => {
   });
   const record = Buffer.alloc(SAMPLE.bytes);
   record.writeUInt32LE(4096, SAMPLE.labelBytes);
-  expect(attributesOfLabels(record, 0, record.length)).toBe('');
+  expect(reader.labelsOf(record, 0, record.length)).toBe(NO_LABELS);
+});
+
+describe('the context of a thread', () => {
+  const context = (trace: string, span: string, attributes: [key: number, value: string][]): Buffer => {
+    const head = Buffer.alloc(RECORD.bytes);
+    head.write(trace, RECORD.traceId, 'hex');
+    head.write(span, RECORD.spanId, 'hex');
+    const parts = attributes.map(([key, value]) =>
+      Buffer.concat([Buffer.from([key, Buffer.byteLength(value)]), Buffer.from(value)]),
+    );
+    return Buffer.concat([head, ...parts]);
+  };
+  const [trace, span] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
+  const encoded = (value: Buffer): Buffer => encode({ kind: LabelKind.THREAD_CONTEXT, key: '', value });
+
+  test('is its span, and attributes by the numbers of their keys', () => {
+    const value = context(trace, span, [
+      [0, '/users/:id'],
+      [1, 'first'],
+      [9, 'of no key'],
+      [2, 'of one request'],
+      [1, 'é'],
+    ]);
+    const labels = labelsOf(encode({ key: 'k', value: 'v' }), encoded(value));
+    expect(labels.span).toBe(trace + span);
+    expect(Object.fromEntries(readAttributes(labels.attributes))).toEqual({
+      ...{ [`${P}k`]: 'v', [`${P}http.route`]: '/users/:id', [`${P}user`]: 'é' },
+    });
+  });
+
+  test('has no span without a trace, and keeps its attributes', () => {
+    const labels = labelsOf(encoded(context('00'.repeat(16), span, [[0, '/']])));
+    expect(labels.span).toBe('');
+    expect(readAttributes(labels.attributes).get(`${P}http.route`)).toBe('/');
+  });
+
+  test('ends where its attributes are cut', () => {
+    const value = context(trace, span, [
+      [0, '/'],
+      [1, 'Anna'],
+    ]);
+    const labels = labelsOf(encoded(value.subarray(0, -1)));
+    expect([...readAttributes(labels.attributes).keys()]).toEqual([`${P}http.route`]);
+  });
 });

@@ -2,12 +2,14 @@
 import { hostname } from 'node:os';
 import type { Pid, TraceId } from '../../common/base/brand.ts';
 import { joinAttributes } from '../../common/profile/model/attributes.ts';
+import { LinkTable } from '../../common/profile/model/link.ts';
 import { emptyProfile, type Process, type Profile, type Sample } from '../../common/profile/model/profile.ts';
 import type { ProfileType } from '../../common/profile/model/profile-type.ts';
 import { inSlices } from '../base/slices.ts';
 import { Origin, PROFILE_TYPES } from '../records/records.gen.ts';
 import { FrameTables } from './frame-tables.ts';
 import type { Interval, SampleGroup } from './interval.ts';
+import { linkOf } from './labels.ts';
 import type { Stacks } from './stacks.ts';
 
 export interface ProcessSource {
@@ -99,6 +101,7 @@ class Tables {
   readonly #locations: Int32Array;
   /** By the hash of the locations, or the next number that is free. */
   readonly #stacksByHash = new Map<number, number>();
+  readonly #links = new LinkTable();
   readonly #processes = new Map<Process, number>();
   /** Of a process, as its samples have it, by their attributes. */
   readonly #variants = new Map<Process, Map<string, Process>>();
@@ -111,7 +114,8 @@ class Tables {
     this.#locations = new Int32Array(stacks.frameCount).fill(NONE);
     const { mappings, functions, locations } = frames;
     this.#frames = frames;
-    this.profile = { ...emptyProfile(), mappings, functions, locations };
+    const { links } = this.#links;
+    this.profile = { ...emptyProfile(), mappings, functions, locations, links };
   }
 
   addGroup(group: SampleGroup, process: Process): void {
@@ -125,6 +129,7 @@ class Tables {
       timestamps: group.timestamps,
     };
     if (group.values) sample.values = group.values;
+    if (group.span !== '') sample.link = this.#links.indexOf(linkOf(group.span));
     this.samples[group.origin]!.push(sample);
   }
 

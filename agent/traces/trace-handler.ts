@@ -6,17 +6,18 @@ import type { TraceId } from '../../common/base/brand.ts';
 import { joinAttributes } from '../../common/profile/model/attributes.ts';
 import { EF_TRACE_OF_PROCESS, PROFILE_TYPES, SAMPLE, TRACE } from '../records/records.gen.ts';
 import { Interval } from './interval.ts';
-import { attributesOfLabels } from './labels.ts';
+import { type KeysOf, LabelReader } from './labels.ts';
 import type { TraceStore } from './trace-store.ts';
 import { attributesOfWait, isWait } from './waits.ts';
 
 const SOURCES: number = PROFILE_TYPES.length;
 
-function attributesOf(buffer: Buffer, at: number, size: number): string {
-  const labels = attributesOfLabels(buffer, at, size);
-  if (!isWait(buffer, at, size)) return labels;
-  const wait = attributesOfWait(buffer, at);
-  return labels === '' ? wait : joinAttributes(wait, labels);
+export interface TraceHandlerOptions {
+  /** Of one interval. */
+  maxSamples?: number;
+  /** Sources that samples may come from. */
+  origins?: number;
+  keysOf?: KeysOf;
 }
 
 export class TraceHandler {
@@ -24,13 +25,17 @@ export class TraceHandler {
   #interval: Interval;
   readonly #maxSamples: number;
   readonly #origins: number;
+  readonly #labels: LabelReader;
   readonly stats = { samples: 0, lostTraceMissing: 0, lostIntervalFull: 0, malformed: 0 };
 
-  /** `maxSamples` bounds what one interval may hold; `origins`: sources that samples may come from. */
-  constructor(store: TraceStore, { maxSamples = 2_000_000, origins = SOURCES } = {}) {
+  constructor(
+    store: TraceStore,
+    { maxSamples = 2_000_000, origins = SOURCES, keysOf = () => [] }: TraceHandlerOptions = {},
+  ) {
     this.#store = store;
     this.#maxSamples = maxSamples;
     this.#origins = origins;
+    this.#labels = new LabelReader(keysOf);
     this.#interval = this.#newInterval();
   }
 
@@ -56,7 +61,9 @@ export class TraceHandler {
       this.stats.lostIntervalFull++;
       return;
     }
-    this.#interval.add(trace, buffer, at, attributesOf(buffer, at, size));
+    const { attributes, span } = this.#labels.labelsOf(buffer, at, size);
+    const isOfWait = isWait(buffer, at, size);
+    this.#interval.add(trace, buffer, at, isOfWait ? waitOf(buffer, at, attributes) : attributes, span);
   }
 
   /** Samples of the interval that was not taken yet. */
@@ -83,4 +90,10 @@ export class TraceHandler {
   #newInterval(): Interval {
     return new Interval(this.#store.beginInterval(), (older, newer) => this.#store.hasMoved(older, newer));
   }
+}
+
+/** What is told of a wait, and the labels of its thread. */
+function waitOf(buffer: Buffer, at: number, labels: string): string {
+  const wait = attributesOfWait(buffer, at);
+  return labels === '' ? wait : joinAttributes(wait, labels);
 }

@@ -32,6 +32,8 @@ const loaders: Record<WorkKind, (data: WorkerData) => Promise<WorkHandler>> = {
   'source-map': async () => (await import('../source-maps/source-map-requests.ts')).createSourceMapHandler(),
   pdb: async () => (await import('../pdb/pdb-requests.ts')).createPdbHandler(),
   probes: async () => (await import('../events/find-probes.ts')).createProbeHandler(),
+  'thread-local': async () =>
+    (await import('../thread-contexts/variable-requests.ts')).createVariableHandler(),
   'own-code': async () => (await import('./own-code.ts')).createCodeHandler(),
 };
 const handlers = new Map<WorkKind, WorkHandler>();

@@ -5,8 +5,8 @@
  * the last, between two requests: it ends by itself.
  */
 
-/** Kinds of work: make unwind tables, name native code, find the sources of scripts, lines of assemblies, and places for probes; and, when the product is built, own-code.ts. */
-export type WorkKind = 'table' | 'symbols' | 'source-map' | 'pdb' | 'probes' | 'own-code';
+/** Kinds of work: make unwind tables, name native code, find the sources of scripts, lines of assemblies, places for probes, and variables of threads; and, when the product is built, own-code.ts. */
+export type WorkKind = 'table' | 'symbols' | 'source-map' | 'pdb' | 'probes' | 'thread-local' | 'own-code';
 
 export interface WorkerRequest {
   id: number;

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { RUNTIMES } from '../../agent/runtimes/runtimes.gen.ts';
 import { measurePrograms, type ProgramFigures } from '../../agent/tracer/program-figures.ts';
+import { THREAD_CONTEXTS } from '../../agent/tracer/sampler-part.ts';
 import { addExamples } from '../program/examples.ts';
 
 export function registerShowPrograms(show: Command): void {
@@ -9,7 +10,7 @@ export function registerShowPrograms(show: Command): void {
     .description('load every BPF program into this kernel and print what that cost its verifier')
     .option('--json', 'one JSON object a line: program, verified (instructions walked through), loadMs')
     .action((options: { json?: boolean }) => {
-      const figures = measurePrograms(RUNTIMES);
+      const figures = measurePrograms([...RUNTIMES, THREAD_CONTEXTS]);
       process.stdout.write(
         options.json ? figures.map((f) => `${JSON.stringify(f)}\n`).join('') : formatText(figures),
       );

@@ -19,6 +19,14 @@ it('says what is in the file, and what to do next', () => {
   expect(recorded('a 1\n', { isViewed: true })[1]).toBe('next: everyframe report out.pb.gz --by function');
 });
 
+it('counts a process once, whatever labels its threads have', () => {
+  const profile = readProfile('a.folded', Buffer.from('a;main 1\na;other 1\n'));
+  const [sample, other] = profile.samples;
+  other!.process =
+    profile.processes.push({ ...profile.processes[sample!.process]!, attributes: '["a","b"]' }) - 1;
+  expect(recorded('', { profile })[0]).toContain('2 samples of 1 process in');
+});
+
 it('says what was sampled beside CPU time', () => {
   const profile = readProfile('a.folded', Buffer.from('a 2500000000\n'));
   profile.type = {

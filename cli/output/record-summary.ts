@@ -31,7 +31,7 @@ export function recordSummary(recorded: Recorded): string[] {
   const total = totalOf(profile);
   const where = output === '-' ? 'standard output' : output;
   if (total === 0) return [nothingSampled(where, isChosen, events)];
-  const processes = new Set(profile.samples.map(({ process }) => process)).size;
+  const processes = countProcesses(profile);
   const lines = [
     `${[profile, ...others].map(amountOf).join(', ')} of ${count(processes, 'process', 'processes')} in ${seconds.toFixed(1)} s, written to ${where}`,
   ];
@@ -55,6 +55,15 @@ export function recordSummary(recorded: Recorded): string[] {
   }
   return lines;
 }
+
+/** One whose threads have labels is there once for each set of those. */
+const countProcesses = ({ samples, processes }: Profile): number =>
+  new Set(
+    samples.map(({ process }) => {
+      const { pid, startUnixNano, executableName } = processes[process]!;
+      return `${pid} ${startUnixNano} ${executableName}`;
+    }),
+  ).size;
 
 /** The exact number, and of how many of them the stack was taken. */
 const eventLine = ({ spec, events, samples }: NonNullable<Recorded['events']>[number]): string =>

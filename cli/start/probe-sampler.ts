@@ -2,6 +2,7 @@ import { loadNative } from '../../agent/base/native.ts';
 import { type Check, checkProbes } from '../../agent/host/host-checks.ts';
 import { readHostFacts } from '../../agent/host/host-facts.ts';
 import { RUNTIMES } from '../../agent/runtimes/runtimes.gen.ts';
+import { THREAD_CONTEXTS } from '../../agent/tracer/sampler-part.ts';
 import { Tracer } from '../../agent/tracer/tracer.ts';
 
 /** The host allows it by all that its files say: what is left is what a container engine filters. */
@@ -28,7 +29,7 @@ export async function probeSampler(): Promise<Check[]> {
       await tracer.start();
       const cpus = tracer.events.cpus.length;
       // an agent does this when it first meets the runtime
-      for (const plugin of RUNTIMES) await tracer.samplers.add(plugin);
+      for (const part of [...RUNTIMES, THREAD_CONTEXTS]) await tracer.samplers.add(part);
       return [
         { name, status: 'ok', message: `the BPF programs load, and ${cpus} CPUs can be sampled` },
         ...refused.map((message): Check => ({ name, status: 'degraded', message, fix: REPORT })),

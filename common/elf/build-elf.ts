@@ -20,6 +20,7 @@ export interface SegmentSpec {
   vaddr?: number;
   filesz: number;
   memsz?: number;
+  align?: number;
 }
 
 export interface ElfSpec {
@@ -94,6 +95,7 @@ function writeSegment(view: DataView, at: number, s: SegmentSpec): void {
   setU64(view, at + 16, s.vaddr ?? s.offset);
   setU64(view, at + 32, s.filesz);
   setU64(view, at + 40, s.memsz ?? s.filesz);
+  setU64(view, at + 48, s.align ?? 0);
 }
 
 function writeSection(view: DataView, at: number, s: SectionSpec, offset: number, nameAt: number): void {

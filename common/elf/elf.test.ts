@@ -53,12 +53,14 @@ describe('parseElf', () => {
     const elf = parse({
       machine: 183,
       entry: 0x1234,
-      segments: [{ type: PT_LOAD, flags: 5, offset: 0x200, vaddr: 0x10200, filesz: 0x80, memsz: 0x100 }],
+      segments: [
+        { type: PT_LOAD, flags: 5, offset: 0x200, vaddr: 0x10200, filesz: 0x80, memsz: 0x100, align: 0x1000 },
+      ],
       sections: [{ name: '.text', addr: 0x200, flags: 6, bytes: bytesOf(1, 2, 3) }],
     });
     expect([elf.machine, elf.entry, elf.type]).toEqual(['aarch64', 0x1234, 3]);
     expect(elf.segments).toEqual([
-      { type: PT_LOAD, flags: 5, offset: 0x200, vaddr: 0x10200, filesz: 0x80, memsz: 0x100 },
+      { type: PT_LOAD, flags: 5, offset: 0x200, vaddr: 0x10200, filesz: 0x80, memsz: 0x100, align: 0x1000 },
     ]);
     expect(elf.section('.text')).toMatchObject({ addr: 0x200, size: 3, flags: 6 });
     expect(elf.sectionData(elf.section('.text')!)).toEqual(bytesOf(1, 2, 3));

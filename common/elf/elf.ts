@@ -256,14 +256,13 @@ function readSegments(source: ByteSource, at: number, size: number, count: numbe
     return Array.from({ length: count }, () => {
       const [type, flags, offset, vaddr] = [cursor.u32(), cursor.u32(), cursor.u64(), cursor.u64()];
       cursor.skip(8);
-      const [filesz, memsz] = [cursor.u64(), cursor.u64()];
-      cursor.skip(8);
+      const [filesz, memsz, align] = [cursor.u64(), cursor.u64(), cursor.u64()];
       if (
         type === PT_LOAD &&
         !(isExact(offset + filesz) && isExact(vaddr + memsz) && isExact(vaddr + filesz))
       )
         throw new ElfError(`a segment of ${filesz} bytes at ${offset} for address 0x${vaddr.toString(16)}`);
-      return { type, flags, offset, vaddr, filesz, memsz };
+      return { type, flags, offset, vaddr, filesz, memsz, align };
     });
   } catch (error) {
     if (error instanceof OutOfBounds)

@@ -7,6 +7,8 @@ export interface Segment {
   vaddr: number;
   filesz: number;
   memsz: number;
+  /** 0 and 1: any. */
+  align: number;
 }
 
 export interface Section {

@@ -126,7 +126,9 @@ export function locateOffset(executable: Executable, offset: number): FilePlace 
 export const loadedSegments = (segments: readonly Segment[]): Segment[] =>
   segments
     .filter(({ type }) => type === PT_LOAD)
-    .map(({ type, flags, offset, vaddr, filesz, memsz }) => ({ type, flags, offset, vaddr, filesz, memsz }));
+    .map(({ type, flags, offset, vaddr, filesz, memsz, align }) => {
+      return { type, flags, offset, vaddr, filesz, memsz, align };
+    });
 
 /** Two segments can hold the same page of the file: that with code is meant. */
 function findSegment(segments: readonly Segment[], offset: number): Segment | undefined {

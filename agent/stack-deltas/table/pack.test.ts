@@ -31,6 +31,7 @@ const code = (offset: number, vaddr: number, filesz: number): Segment => ({
   vaddr,
   filesz,
   memsz: filesz,
+  align: 4096,
 });
 const pack = (rows: readonly (readonly [number, number])[], ...segments: Segment[]): PackedTable =>
   packTable(deltasOf(rows), segments)!;

@@ -1,0 +1,66 @@
+/** OTEP 4947: samples have the span and the attributes of what their thread does at that moment, wherever the variable is that says so. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { afterEach, describe, expect, it } from 'vitest';
+import { toPid } from '../common/base/brand.ts';
+import { compile, missingRights } from './support/fixtures.ts';
+import { processContext } from './support/process-context.ts';
+import { Recording } from './support/recording.ts';
+import { spansOf } from './support/spans.ts';
+
+const CONTEXT = processContext(
+  { 'service.name': 'shop' },
+  { 'threadlocal.schema_version': 'tlsdesc_v1_dev', 'threadlocal.attribute_key_map': ['user', 'http.route'] },
+);
+const SOURCES = { program: 'thread-context.c', variable: 'thread-context-variable.c' };
+const SHARED = ['-O1', '-fPIC', '-shared'];
+
+describe.skipIf(missingRights)('contexts of threads', () => {
+  let child: ChildProcess | undefined;
+
+  afterEach(() => void child?.kill('SIGKILL'));
+
+  it.each([
+    ['of the program', undefined],
+    ['of a library, by its descriptor', ['-mtls-dialect=gnu2']],
+    ['of a library, by its number', ['-mtls-dialect=gnu']],
+    ['of a library, with the thread', ['-ftls-model=initial-exec']],
+  ])('in a variable %s', async (_, flags) => {
+    const program = compile(
+      'thread-context-program',
+      'gcc',
+      ['-O1', '-pthread', '-rdynamic'],
+      SOURCES.program,
+      SOURCES.variable,
+    );
+    const late = compile(
+      'thread-context-late',
+      'gcc',
+      ['-O1', '-pthread', '-Wl,--no-as-needed,-ldl'],
+      SOURCES.program,
+    );
+    const args = flags && [
+      compile(`thread-context${flags.join()}.so`, 'gcc', [...SHARED, ...flags], SOURCES.variable),
+    ];
+    const started = spawn(args ? late : program, [CONTEXT, ...(args ?? [])], { stdio: 'inherit' });
+    child = started;
+    const recording = await Recording.start({ targets: [toPid(started.pid!)] });
+    try {
+      const has = (name: string, key: string) => (spansOf(recording, started.pid!, name).get(key) ?? 0) > 0;
+      await recording.until(() => has('serve_first', 'a1 b1 /first') && has('serve_second', 'a2 b2 /second'));
+      recording.clear();
+      await recording.until(() =>
+        ['serve_first', 'serve_second', 'rest', 'work'].every((name) =>
+          [...spansOf(recording, started.pid!, name).values()].some((count) => count > 100),
+        ),
+      );
+      const only = (name: string): string[] => [...spansOf(recording, started.pid!, name).keys()];
+      expect(only('serve_first')).toEqual(['a1 b1 /first']);
+      expect(only('serve_second')).toEqual(['a2 b2 /second']);
+      expect(only('rest')).toEqual(['']);
+      expect(only('work')).toEqual(['']);
+      expect(recording.controller.counters()).toMatchObject({ 'threadContexts.processes': 1 });
+    } finally {
+      await recording.stop();
+    }
+  });
+});
