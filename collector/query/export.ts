@@ -52,7 +52,7 @@ export async function readProfile(
       counts.set(key, (counts.get(key) ?? 0) + weightOf(rows, row));
     }
     const [stacks, links] = [transformStacks(await part.stacks(), transforms), await part.links()];
-    for (const [link, counts] of byLink) builder.add(series, stacks, links[link]!, counts);
+    for (const [link, counts] of byLink) builder.add(series, stacks, links.at(link), counts);
   }
   return builder.profile;
 }

@@ -5,7 +5,7 @@ import {
   type LinkLabel,
   type SeriesLabel,
 } from '../../common/profile/filters/filter.ts';
-import { compileMasks, groupValue, isGroupLabel, linkValue, seriesValue } from '../store/matcher.ts';
+import { compileMasks, groupValue, isGroupLabel, seriesValue } from '../store/matcher.ts';
 import type { Column, SampleFilter, SamplePart } from '../store/store.ts';
 import { addLevelSteps, isLevel } from './levels.ts';
 import { type PartStore, rowQuery, stepOf, weightOf } from './rows.ts';
@@ -150,7 +150,7 @@ async function valueReader(part: SamplePart, by: Grouping['by']): Promise<(id: n
   if (by === 'cpu') return String;
   if (isLinkLabel(by)) {
     const links = await part.links();
-    return (id) => linkValue(links[id]!, by);
+    return (id) => links.value(id, by);
   }
   if (isGroupLabel(by)) return (id) => groupValue(part.groups[id]!, by);
   const table = await part.series();

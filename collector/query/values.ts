@@ -9,16 +9,8 @@ import {
   type SeriesLabel,
 } from '../../common/profile/filters/filter.ts';
 import { readAttributes } from '../../common/profile/model/attributes.ts';
-import type { Link } from '../../common/profile/model/profile.ts';
 import { isCpuType } from '../../common/profile/model/profile-type.ts';
-import {
-  compileMasks,
-  EVERYTHING,
-  groupValue,
-  isGroupLabel,
-  linkValue,
-  seriesValue,
-} from '../store/matcher.ts';
+import { compileMasks, EVERYTHING, groupValue, isGroupLabel, seriesValue } from '../store/matcher.ts';
 import type { Series, SeriesGroup } from '../store/series.ts';
 import type { Rows, SampleFilter, SamplePart } from '../store/store.ts';
 import { partsOf } from './levels.ts';
@@ -75,13 +67,14 @@ async function sumGroups(
 async function sumLinks(
   store: PartStore,
   filter: SampleFilter,
-  add: (link: Link, weight: number) => void,
+  label: LinkLabel,
+  add: (value: string, weight: number) => void,
 ): Promise<void> {
   for (const part of await partsOf(store, filter)) {
     const rows = await part.rows(rowQuery(filter, await compileMasks(filter.where, part), ['link']));
     const links = await part.links();
     const ids = rows.links ?? new Uint8Array(rows.length);
-    for (const [id, sum] of sumIds(ids, rows, links.length)) add(links[id]!, sum);
+    for (const [id, sum] of sumIds(ids, rows, links.length)) add(links.value(id, label), sum);
   }
 }
 
@@ -115,7 +108,7 @@ export async function readLinkLabels(store: PartStore, filter: SampleFilter): Pr
     const ids = rows.links ?? [];
     for (const label of LINK_LABELS)
       for (let row = 0; row < ids.length && !found.has(label); row++)
-        if (linkValue(links[ids[row]!]!, label) !== '') found.add(label);
+        if (links.value(ids[row]!, label) !== '') found.add(label);
     if (found.size === LINK_LABELS.length) break;
   }
   return LINK_LABELS.filter((label) => found.has(label));
@@ -136,7 +129,7 @@ export async function readValues(store: PartStore, filter: SampleFilter, key: st
   } else if (isSharedLabel(key)) {
     await sumSeries(store, filter, (series, weight) => add(seriesValue(series, key), weight));
   } else if (isLinkLabel(key)) {
-    await sumLinks(store, filter, (link, weight) => add(linkValue(link, key), weight));
+    await sumLinks(store, filter, key, add);
   } else {
     for (const part of await partsOf(store, filter)) await addNodeValues(part, filter, key, add);
   }

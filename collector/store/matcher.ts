@@ -12,7 +12,7 @@ import {
   toPattern,
 } from '../../common/profile/filters/filter.ts';
 import { readAttributes } from '../../common/profile/model/attributes.ts';
-import type { Link } from '../../common/profile/model/profile.ts';
+import type { PartLinks } from './part-links.ts';
 import type { Series, SeriesGroup } from './series.ts';
 import type { SamplePart, Stacks } from './store.ts';
 
@@ -52,10 +52,6 @@ export function groupValue(group: SeriesGroup, key: GroupLabel): string {
   return GROUP_KEYS[key](group);
 }
 
-/** Value of a label of single samples. */
-export const linkValue = (link: Link, key: LinkLabel): string =>
-  key === 'trace_id' ? link.traceId : link.spanId;
-
 /** Value of a label that all samples of a series share. */
 export function seriesValue(series: Series, key: SeriesLabel | AttributeLabel): string {
   return isGroupLabel(key) ? groupValue(series, key) : String(series[key]);
@@ -79,12 +75,7 @@ export async function compileMasks(where: readonly Matcher[], part: SamplePart):
         Uint8Array.from({ length: MAX_CPUS }, (_, cpu) => bit(test(String(cpu)))),
       );
     } else if (isLinkLabel(matcher.key)) {
-      const { key } = matcher;
-      const links = await part.links();
-      masks.links = both(
-        masks.links,
-        Uint8Array.from(links, (link) => bit(test(linkValue(link, key)))),
-      );
+      masks.links = both(masks.links, linkMask(matcher, matcher.key, await part.links()));
     } else if (FRAME_LABELS.includes(matcher.key)) {
       masks.nodes = both(masks.nodes, nodeMask(matcher, await part.stacks()));
     } else if (isSeriesLabel(matcher.key) || isAttributeLabel(matcher.key)) {
@@ -111,6 +102,16 @@ function idMask(ids: Float64Array, test: (text: string) => boolean): Uint8Array 
     last = id;
     return wanted;
   });
+}
+
+function linkMask(matcher: Matcher, label: LinkLabel, links: PartLinks): Uint8Array {
+  const { operator, values } = matcher;
+  if (operator.endsWith('~')) {
+    const test = tester(matcher);
+    return Uint8Array.from({ length: links.length }, (_, id) => bit(test(links.value(id, label))));
+  }
+  const mask = links.having(label, values);
+  return operator === '=' ? mask : mask.map((one) => 1 - one);
 }
 
 /** A stack matches if one of its frames does, and a negated term if none does. */

@@ -1,8 +1,9 @@
 import type { FrameKind } from '../../common/flame/frame-kind.ts';
 import type { Matcher } from '../../common/profile/filters/filter.ts';
 import type { ColumnProfile } from '../../common/profile/model/frame-columns.ts';
-import type { Link, Profile } from '../../common/profile/model/profile.ts';
+import type { Profile } from '../../common/profile/model/profile.ts';
 import type { ProfileType } from '../../common/profile/model/profile-type.ts';
+import type { PartLinks } from './part-links.ts';
 import type { SeriesGroup } from './series.ts';
 import type { SeriesTable } from './series-table.ts';
 
@@ -145,8 +146,8 @@ export interface SamplePart {
   series(): Promise<SeriesTable>;
   /** As they are now: later samples may add to them. */
   stacks(): Promise<Stacks>;
-  /** The zero value, then those that its samples have: nearly always none. Later samples may add to them. */
-  links(): Promise<readonly Link[]>;
+  /** Those of its samples: nearly always none. Later samples may add to them. */
+  links(): Promise<PartLinks>;
   rows(query: RowQuery): Promise<Rows>;
   /** How many samples there are in a range, whatever their values. */
   countSamples(range: TimeRange): Promise<number>;

@@ -1,6 +1,4 @@
 import type { FrameKind } from '../../../common/flame/frame-kind.ts';
-import { LINK_BYTES } from '../../../common/profile/model/link.ts';
-import { type Link, NO_LINK } from '../../../common/profile/model/profile.ts';
 import { isCpuType } from '../../../common/profile/model/profile-type.ts';
 import {
   type DictionaryCache,
@@ -9,6 +7,7 @@ import {
   type PartInfo,
 } from '../database/database-part.ts';
 import { EMPTY_ROWS, linklessRows } from '../linkless.ts';
+import { NO_LINKS, PartLinks } from '../part-links.ts';
 import { rowsByGroup } from '../rows-by-group.ts';
 import type { SeriesGroup } from '../series.ts';
 import { SeriesTable } from '../series-table.ts';
@@ -61,7 +60,7 @@ export async function loadDictionaries(
     links: () =>
       cache.get(`links ${source.key}`, async () => {
         const value = await loadLinks(source);
-        return { value, bytes: LINK_BYTES * value.length };
+        return { value, bytes: value.bytes };
       }),
     stacks: () => cache.get(`stacks ${source.key}`, () => loadStacks(source, cache.frames)),
   };
@@ -90,11 +89,11 @@ async function loadStacks(
   return { value, bytes: 8 * frames.length + 8 * value.parents.length };
 }
 
-async function loadLinks(source: DictionarySource): Promise<Link[]> {
-  const links = [NO_LINK];
+async function loadLinks(source: DictionarySource): Promise<PartLinks> {
+  const links = new PartLinks();
   for await (const [traceIds = [], spanIds = []] of readPages(source, 'trace_id, span_id', 'links'))
     for (const [i, traceId] of traceIds.entries())
-      links.push({ traceId: String(traceId), spanId: String(spanIds[i]) });
+      links.append({ traceId: String(traceId), spanId: String(spanIds[i]) });
   return links;
 }
 
@@ -207,8 +206,8 @@ export class ClickHousePart implements SamplePart {
     return Number(samples);
   }
 
-  async links(): Promise<readonly Link[]> {
-    return this.#info.hasLinks ? this.#dictionaries.links() : [NO_LINK];
+  async links(): Promise<PartLinks> {
+    return this.#info.hasLinks ? this.#dictionaries.links() : NO_LINKS;
   }
 
   rows(query: RowQuery): Promise<Rows> {

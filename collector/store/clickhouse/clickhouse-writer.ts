@@ -84,9 +84,10 @@ function seriesOf({ part, end }: Batch): Row[] {
 function linksOf({ part, end }: Batch): Row[] {
   const { id, startMs } = part.info;
   const first = part.written.links;
-  return part.linkTable.links
-    .slice(first, end.links)
-    .map(({ traceId, spanId }, i) => [id, seconds(startMs), first + i, traceId, spanId]);
+  return Array.from({ length: end.links - first }, (_, i) => {
+    const { traceId, spanId } = part.linkTable.at(first + i);
+    return [id, seconds(startMs), first + i, traceId, spanId];
+  });
 }
 
 function samplesOf({ part, rows }: Batch): Row[] {

@@ -1,7 +1,7 @@
 /** How the stores in DuckDB and in ClickHouse read a part. */
 import { LRUCache } from 'lru-cache';
-import type { Link } from '../../../common/profile/model/profile.ts';
 import type { ProfileType } from '../../../common/profile/model/profile-type.ts';
+import type { PartLinks } from '../part-links.ts';
 import type { SeriesGroup } from '../series.ts';
 import type { SeriesTable } from '../series-table.ts';
 import type { Frame, Stacks } from '../store.ts';
@@ -35,7 +35,7 @@ export interface PartDictionaries {
   series(): Promise<SeriesTable>;
   stacks(): Promise<Stacks>;
   /** Asked of a part that has some. */
-  links(): Promise<readonly Link[]>;
+  links(): Promise<PartLinks>;
 }
 
 /** Hours have most frames in common: each is one object, whichever parts it is in, and so are their texts. */

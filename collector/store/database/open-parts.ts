@@ -262,7 +262,7 @@ function takeBatch(part: OpenPart): Batch {
     nodes: tree.size,
     series: seriesTable.length,
     groups: seriesTable.groups.length,
-    links: linkTable.links.length,
+    links: linkTable.length,
     samples: info.samples,
   };
   return { part, rows, end };

@@ -1,8 +1,6 @@
 /** A part in the DuckDB file as queries see it: columns come as typed arrays, and are summed here. */
 
 import type { FrameKind } from '../../../common/flame/frame-kind.ts';
-import { LINK_BYTES } from '../../../common/profile/model/link.ts';
-import { type Link, NO_LINK } from '../../../common/profile/model/profile.ts';
 import { isCpuType } from '../../../common/profile/model/profile-type.ts';
 import {
   type DictionaryCache,
@@ -11,6 +9,7 @@ import {
   type PartInfo,
 } from '../database/database-part.ts';
 import { linklessRows } from '../linkless.ts';
+import { NO_LINKS, PartLinks } from '../part-links.ts';
 import { type Range, type SumChunk, selectSums, splitBySums } from '../part-sums.ts';
 import { roundTimes } from '../round-times.ts';
 import { RowCollector } from '../row-collector.ts';
@@ -80,7 +79,7 @@ export async function loadDictionaries(
     links: () =>
       cache.get(`links ${id}`, async () => {
         const value = await readLinks(id, scan);
-        return { value, bytes: LINK_BYTES * value.length };
+        return { value, bytes: value.bytes };
       }),
     sums: () =>
       cache.get(`sums ${id}`, async () => {
@@ -90,13 +89,13 @@ export async function loadDictionaries(
   };
 }
 
-async function readLinks(id: number, scan: Scan): Promise<Link[]> {
-  const links = [NO_LINK];
-  await scan(`SELECT id, trace_id, span_id FROM links_${id}`, (chunk) => {
+async function readLinks(id: number, scan: Scan): Promise<PartLinks> {
+  const links = new PartLinks();
+  await scan(`SELECT id, trace_high, trace_low, span FROM links_${id}`, (chunk) => {
     const ids = numbersOf(chunk, 0);
-    const [traceIds, spanIds] = [textsOf(chunk, 1), textsOf(chunk, 2)];
+    const [highs, lows, spans] = [1, 2, 3].map((column) => numbersOf(chunk, column) as BigUint64Array);
     for (let row = 0; row < chunk.rowCount; row++)
-      links[Number(ids[row])] = { traceId: traceIds(row), spanId: spanIds(row) };
+      links.put(Number(ids[row]), highs![row]!, lows![row]!, spans![row]!);
   });
   return links;
 }
@@ -302,8 +301,8 @@ export class DuckDbPart implements SamplePart {
     };
   }
 
-  async links(): Promise<readonly Link[]> {
-    return this.#info.hasLinks ? this.#dictionaries.links() : [NO_LINK];
+  async links(): Promise<PartLinks> {
+    return this.#info.hasLinks ? this.#dictionaries.links() : NO_LINKS;
   }
 
   rows(query: RowQuery): Promise<Rows> {

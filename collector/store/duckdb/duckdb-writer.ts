@@ -23,7 +23,7 @@ const createTablesSql = (id: number): string => `
 
 /** Only parts of which a sample has a link have this table, and this column. */
 const createLinksSql = (id: number): string => `
-  CREATE TABLE links_${id}(id UINTEGER, trace_id VARCHAR, span_id VARCHAR);
+  CREATE TABLE links_${id}(id UINTEGER, trace_high UBIGINT, trace_low UBIGINT, span UBIGINT);
   ALTER TABLE samples_${id} ADD COLUMN link UINTEGER DEFAULT 0;
   INSERT INTO linked_parts VALUES (${id});`;
 
@@ -107,11 +107,12 @@ async function writeLinks(connection: DuckDBConnection, { part, end }: Batch): P
   const { id } = part.info;
   if (!hasLinks(end)) return;
   if (!hasLinks(written)) await connection.run(createLinksSql(id));
-  const links = linkTable.links.slice(written.links, end.links);
+  const { tracesHigh, tracesLow, spans } = linkTable.slice(written.links, end.links);
   await appendColumns(connection, `links_${id}`, [
     idsBetween(written.links, end.links),
-    links.map(({ traceId }) => traceId),
-    links.map(({ spanId }) => spanId),
+    tracesHigh,
+    tracesLow,
+    spans,
   ]);
 }
 

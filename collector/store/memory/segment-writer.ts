@@ -1,8 +1,8 @@
 import { attributesText, readAttributes } from '../../../common/profile/model/attributes.ts';
 import type { ColumnProfile, FrameColumns } from '../../../common/profile/model/frame-columns.ts';
-import type { LinkTable } from '../../../common/profile/model/link.ts';
 import type { FrameType, Sample } from '../../../common/profile/model/profile.ts';
 import type { ProfileType } from '../../../common/profile/model/profile-type.ts';
+import type { PartLinks } from '../part-links.ts';
 import type { SeriesGroup } from '../series.ts';
 import type { SeriesTable } from '../series-table.ts';
 import type { Frame } from '../store.ts';
@@ -34,7 +34,7 @@ export interface Dictionaries {
   >;
   readonly tree: Pick<StackTree, 'child'>;
   readonly seriesTable: Pick<SeriesTable, 'intern' | 'internGroup'>;
-  readonly linkTable: Pick<LinkTable, 'indexOf'>;
+  readonly linkTable: Pick<PartLinks, 'indexOf'>;
 }
 
 const UNKNOWN = -1;

@@ -1,5 +1,4 @@
-import { LinkTable } from '../../../common/profile/model/link.ts';
-import type { Link } from '../../../common/profile/model/profile.ts';
+import { PartLinks } from '../part-links.ts';
 import { SeriesTable } from '../series-table.ts';
 import type { Stacks } from '../store.ts';
 import { FrameTable } from './frame-table.ts';
@@ -10,7 +9,7 @@ export class StackDictionaries {
   readonly frames = new FrameTable({ keepsLines: true });
   readonly tree = new StackTree();
   readonly seriesTable = new SeriesTable();
-  readonly linkTable = new LinkTable();
+  readonly linkTable = new PartLinks();
 
   get bytes(): number {
     return this.frames.bytes + this.tree.bytes + this.seriesTable.bytes + this.linkTable.bytes;
@@ -24,8 +23,8 @@ export class StackDictionaries {
     return this.seriesTable;
   }
 
-  async links(): Promise<readonly Link[]> {
-    return this.linkTable.links;
+  async links(): Promise<PartLinks> {
+    return this.linkTable;
   }
 
   /** Copies: the tree may grow before an asynchronous reader is done. */

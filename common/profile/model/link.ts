@@ -19,17 +19,10 @@ export function toSpanId(text: string): string {
 
 export const linkKey = ({ traceId, spanId }: Link): string => `${traceId}/${spanId}`;
 
-/** Rough cost of a link in V8's heap, its texts and its map entry included. */
-export const LINK_BYTES = 256;
-
 /** A table of links while it is made: each is in it once, and a link without IDs is entry 0. */
 export class LinkTable {
   readonly links: Link[] = [NO_LINK];
   readonly #indices = new Map<string, number>([[linkKey(NO_LINK), 0]]);
-
-  get bytes(): number {
-    return LINK_BYTES * (this.links.length - 1);
-  }
 
   indexOf(link: Link): number {
     return intern(this.#indices, linkKey(link), this.links, () => link);

@@ -8,7 +8,7 @@
 import { BadProtobuf, bytesTag, IntList, ProtoReader, varintTag } from '../../protobuf/proto-reader.ts';
 import { attributesText, readAttributes } from '../model/attributes.ts';
 import { type ColumnProfile, FrameColumns, wholeProfile } from '../model/frame-columns.ts';
-import { LinkTable, toSpanId, toTraceId } from '../model/link.ts';
+import { toSpanId, toTraceId } from '../model/link.ts';
 import type { Process, Profile, Sample } from '../model/profile.ts';
 import { emptyProcess, emptyProfile } from '../model/profile.ts';
 import {
@@ -247,7 +247,6 @@ class ProfileDecoder {
   /** Ids of strings of processes, so that their key is short whatever a sender makes of them. */
   readonly #processStrings = new Map<string, number>();
   readonly #ofProcess = new IntList();
-  readonly #links = new LinkTable();
 
   constructor(state: RequestState, resource: Attributes) {
     this.#state = state;
@@ -258,7 +257,7 @@ class ProfileDecoder {
     this.#others = readAttributes(attributesText(otherAttributes(resource)));
     this.#frames = new FrameColumns(state.strings);
     const { functions: _functions, locations: _locations, ...rest } = emptyProfile();
-    this.#profile = { ...rest, links: this.#links.links, frames: this.#frames };
+    this.#profile = { ...rest, frames: this.#frames };
     for (const map of [state.mappings, state.functions, state.locations, state.stacks, state.links])
       map.clear();
   }
@@ -538,7 +537,7 @@ class ProfileDecoder {
       else if (tag === bytesTag(2)) spanId = toSpanId(this.#hex());
       else reader.skip(tag);
     }
-    return this.#links.indexOf({ traceId, spanId });
+    return traceId === '' && spanId === '' ? 0 : this.#profile.links.push({ traceId, spanId }) - 1;
   }
 
   /** Of bytes that may be an ID: longer ones are cut to what is none. */
