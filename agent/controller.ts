@@ -51,6 +51,7 @@ import type { EventTotals } from './tracer/event-sources.ts';
 import { IdleTables } from './tracer/idle-tables.ts';
 import { Tracer } from './tracer/tracer.ts';
 import { FrameResolver } from './traces/frame-resolver.ts';
+import type { KeysOf } from './traces/labels.ts';
 import { LiveHeap } from './traces/live-heap.ts';
 import { HOST, ProfileMaker } from './traces/profile-maker.ts';
 import { Stacks } from './traces/stacks.ts';
@@ -130,7 +131,7 @@ export class Controller {
       forget: (low, high) => this.#tracer.seen.forget(low, high),
     });
     const sources = sourceTypes(options.events?.specs);
-    const keysOf = (pid: Pid): readonly string[] => this.#threadContexts.keysOf(pid);
+    const keysOf: KeysOf = (pid) => this.#threadContexts.keysOf(pid);
     this.#traces = new TraceHandler(this.#store, { origins: sources.length, keysOf });
     this.#tracer = this.#openTracer(options);
     const warn = (message: string): void => log.warn(message);

@@ -14,6 +14,7 @@ import type { ProcessIdentity } from '../records/records.ts';
 import type { Attachments } from '../tracer/attachments.ts';
 import { THREAD_CONTEXTS } from '../tracer/sampler-part.ts';
 import type { Samplers } from '../tracer/samplers.ts';
+import { type ContextKeys, NO_KEYS } from '../traces/labels.ts';
 import { WorkerClient } from '../workers/worker-client.ts';
 import type { WorkerPool } from '../workers/worker-pool.ts';
 import { placeVariable, type VariablePlace } from './place-variable.ts';
@@ -30,6 +31,7 @@ export interface ThreadContextParts {
 interface Known {
   process: ProcessIdentity;
   schema: ThreadContextSchema;
+  keys: ContextKeys;
   isPublished: boolean;
   triesLeft: number;
   timer: NodeJS.Timeout | undefined;
@@ -59,6 +61,7 @@ export class ThreadContexts {
   readonly #known = new Map<Pid, Known>();
   /** By file and name of the variable; most files have none. */
   readonly #variables = new LRUCache<string, { found: FoundVariable | undefined }>({ max: 4096 });
+  #lastKeys = NO_KEYS.id;
   #isStopped = false;
 
   constructor(parts: ThreadContextParts) {
@@ -70,9 +73,9 @@ export class ThreadContexts {
     });
   }
 
-  /** Keys of the attributes of its threads' contexts, by number; none where it is not known. */
-  keysOf(pid: Pid): readonly string[] {
-    return this.#known.get(pid)?.schema.keys ?? [];
+  /** Keys of the attributes of its threads' contexts; none where it is not known. */
+  keysOf(pid: Pid): ContextKeys {
+    return this.#known.get(pid)?.keys ?? NO_KEYS;
   }
 
   /** A process has published its context, or another one. */
@@ -80,8 +83,7 @@ export class ThreadContexts {
     const schema = schemaOf(attributes);
     const known = this.#known.get(process.pid);
     if (schema && known?.isPublished && isSame(known.process, process) && hasPlaceOf(known.schema, schema)) {
-      // it has keys that are new
-      known.schema = schema;
+      known.keys = this.#newKeys(schema);
       return;
     }
     this.onExit(process);
@@ -90,9 +92,14 @@ export class ThreadContexts {
       this.stats.leftOut++;
       return;
     }
-    const begun = { process, schema, isPublished: false, triesLeft: TRIES, timer: undefined };
+    const keys = this.#newKeys(schema);
+    const begun = { process, schema, keys, isPublished: false, triesLeft: TRIES, timer: undefined };
     this.#known.set(process.pid, begun);
     void this.#try(begun);
+  }
+
+  #newKeys({ keys }: ThreadContextSchema): ContextKeys {
+    return { names: keys, id: ++this.#lastKeys };
   }
 
   /** It has ended, or called exec. */

@@ -22,7 +22,7 @@ function encode({ kind = LabelKind.TEXT, key, value, isCut = false }: Label): Bu
 }
 
 const KEYS = ['http.route', 'user', 'vendor.root_span_id'];
-const reader = new LabelReader(() => KEYS);
+const reader = new LabelReader(() => ({ names: KEYS, id: 1 }));
 
 function labelsOf(...labels: Buffer[]): SampleLabels {
   const texts = Buffer.concat(labels);

@@ -17,8 +17,17 @@ export interface SampleLabels {
   span: string;
 }
 
-/** Keys of the attributes of the contexts of a process's threads, by number. */
-export type KeysOf = (pid: Pid) => readonly string[];
+/** Keys of the attributes of the contexts of a process's threads. */
+export interface ContextKeys {
+  /** By number. */
+  names: readonly string[];
+  /** Of these keys: others have another one. */
+  id: number;
+}
+
+export const NO_KEYS: ContextKeys = { names: [], id: 0 };
+
+export type KeysOf = (pid: Pid) => ContextKeys;
 
 const ALIGNMENT = 4;
 /** Sets that were read of late; programs may have one a request. */
@@ -48,10 +57,10 @@ export class LabelReader {
     const end = at + size;
     const keys = this.#keysOf(toPid(buffer.readUInt32LE(at + SAMPLE.processTgid)));
     // with other keys the same bytes say something else
-    const known = buffer.toString('latin1', end - bytes, end) + keys.join();
+    const known = `${keys.id} ${buffer.toString('latin1', end - bytes, end)}`;
     let labels = this.#known.get(known);
     if (labels === undefined) {
-      labels = readLabels(buffer, end - bytes, end, keys);
+      labels = readLabels(buffer, end - bytes, end, keys.names);
       if (this.#known.size >= MAX_KNOWN) this.#known.clear();
       this.#known.set(known, labels);
     }

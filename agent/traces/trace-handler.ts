@@ -6,7 +6,7 @@ import type { TraceId } from '../../common/base/brand.ts';
 import { joinAttributes } from '../../common/profile/model/attributes.ts';
 import { EF_TRACE_OF_PROCESS, PROFILE_TYPES, SAMPLE, TRACE } from '../records/records.gen.ts';
 import { Interval } from './interval.ts';
-import { type KeysOf, LabelReader } from './labels.ts';
+import { type KeysOf, LabelReader, NO_KEYS } from './labels.ts';
 import type { TraceStore } from './trace-store.ts';
 import { attributesOfWait, isWait } from './waits.ts';
 
@@ -30,7 +30,7 @@ export class TraceHandler {
 
   constructor(
     store: TraceStore,
-    { maxSamples = 2_000_000, origins = SOURCES, keysOf = () => [] }: TraceHandlerOptions = {},
+    { maxSamples = 2_000_000, origins = SOURCES, keysOf = () => NO_KEYS }: TraceHandlerOptions = {},
   ) {
     this.#store = store;
     this.#maxSamples = maxSamples;
