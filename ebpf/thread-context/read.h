@@ -30,8 +30,7 @@ struct {
 } thread_contexts SEC(".maps");
 
 #define CONTEXT_WORD(address) user_word((address), EF_COUNTER_contexts_read_failed)
-#define CONTEXT_READ(dst, size, address) \
-	read_or_count((dst), (size), (address), EF_COUNTER_contexts_read_failed)
+#define CONTEXT_READ(dst, size, address) read_or_count((dst), (size), (address), EF_COUNTER_contexts_read_failed)
 
 /* V8: an integer stands in the upper half of a word whose lower half is 0; a pointer is one more than the address. */
 static __always_inline bool is_small_integer(u64 word)
@@ -149,8 +148,8 @@ __noinline int take_thread_context(void)
 	label->is_cut = 0;
 	label->key_bytes = 0;
 	label->value_bytes = sizeof(*record) + bytes;
-	s->sample.label_bytes =
-		(at + sizeof(*label) + sizeof(*record) + bytes + LABEL_ALIGNMENT - 1) & ~(u64)(LABEL_ALIGNMENT - 1);
+	s->sample.label_bytes = (at + sizeof(*label) + sizeof(*record) + bytes + LABEL_ALIGNMENT - 1) &
+				~(u64)(LABEL_ALIGNMENT - 1);
 	count(EF_COUNTER_contexts_taken);
 	return 0;
 }
