@@ -383,7 +383,6 @@ export class Controller {
     if (this.#stopped) return;
     this.#cgroups?.stop();
     this.#contexts?.stop();
-    await this.#threadContexts.stop();
     this.#stopped = true;
     const naming = namingMs === undefined ? undefined : setTimeout(() => this.#stopNaming(), namingMs);
     this.#intervals.stop();
@@ -400,6 +399,7 @@ export class Controller {
     clearTimeout(naming);
     await this.#processCode.stop();
     await Promise.all([
+      this.#threadContexts.stop(),
       this.#executables.stop(),
       this.#jit.stop(),
       this.#stopNaming(),

@@ -63,4 +63,35 @@ describe.skipIf(missingRights)('contexts of threads', () => {
       await recording.stop();
     }
   });
+
+  const NODE = processContext({}, { 'threadlocal.schema_version': 'nodejs_v1' });
+
+  it.each([
+    ['right', 'a1 b1'],
+    ['circle', ''],
+    ['buckets', ''],
+    ['many-buckets', ''],
+    ['far-entry', ''],
+    ['attributes', ''],
+    ['undefined', ''],
+    ['kernel', ''],
+    ['invalid', ''],
+    ['gate', ''],
+  ])('of what poses as Node and whose objects are: %s', async (kind, expected) => {
+    const program = compile('thread-context-node', 'gcc', ['-O1', '-rdynamic'], 'thread-context-node.c');
+    const started = spawn(program, [NODE, kind], { stdio: 'inherit' });
+    child = started;
+    const pid = started.pid!;
+    const recording = await Recording.start({ targets: [toPid(pid)] });
+    try {
+      await recording.until(() => recording.controller.counters()['threadContexts.processes'] === 1);
+      // what was sampled before BPF had it
+      await recording.controller.flush();
+      recording.clear();
+      await recording.until(() => [...spansOf(recording, pid, 'serve').values()].some((count) => count > 50));
+      expect([...spansOf(recording, pid, 'serve').keys()]).toEqual([expected]);
+    } finally {
+      await recording.stop();
+    }
+  });
 });
