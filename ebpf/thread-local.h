@@ -48,14 +48,20 @@ static __always_inline u64 thread_specific(u64 tp, u32 key, bool is_musl, u32 fa
 	return block ? user_word(block + (key & 31) * 16ULL + 8, failed) : 0;
 }
 
-/* Where the thread has the variables of a shared library, 0: nowhere yet. The vector of a thread that has not come to a library that
- * was loaded late may be too short for it: glibc has its length before it, musl at its begin. */
-static __always_inline u64 thread_local_block(u64 tp, u64 module, bool is_musl, u32 failed)
+/* Whether the thread's vector of modules is so long: that of one which has not come to a library that was loaded late may not
+ * be. glibc has its length before it, musl at its begin. */
+static __always_inline bool has_module(u64 tp, u64 module, bool is_musl, u32 failed)
 {
 	u64 vector = user_word(MODULE_VECTOR(tp, is_musl), failed);
+	return module <= user_word(is_musl ? vector : vector - 16, failed);
+}
 
-	if (!module || module > user_word(is_musl ? vector : vector - 16, failed))
+/* Where the thread has the variables of a shared library, 0: nowhere yet. */
+static __always_inline u64 thread_local_block(u64 tp, u64 module, bool is_musl, u32 failed)
+{
+	if (module > 0xffff)
 		return 0;
+	u64 vector = user_word(MODULE_VECTOR(tp, is_musl), failed);
 	u64 block = user_word(vector + module * (is_musl ? 8 : 16), failed);
 	return block < USER_ADDRESS_END ? block : 0;
 }

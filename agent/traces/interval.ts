@@ -3,6 +3,7 @@
  * collector would spend most on: they outlive the young generation, and its old one is marked again for them.
  */
 import { type Tid, type TraceId, toPid, toTid, toTraceId } from '../../common/base/brand.ts';
+import { intern } from '../../common/profile/model/intern.ts';
 import { Origin, SAMPLE } from '../records/records.gen.ts';
 import { type ProcessIdentity, readComm } from '../records/records.ts';
 
@@ -229,16 +230,10 @@ export class Interval {
 /** Texts by their numbers; '' is 0. */
 class TextTable {
   readonly #texts: string[] = [''];
-  readonly #indices = new Map<string, number>();
+  readonly #indices = new Map([['', 0]]);
 
   indexOf(text: string): number {
-    if (text === '') return 0;
-    let index = this.#indices.get(text);
-    if (index === undefined) {
-      index = this.#texts.push(text) - 1;
-      this.#indices.set(text, index);
-    }
-    return index;
+    return text === '' ? 0 : intern(this.#indices, text, this.#texts, () => text);
   }
 
   at(index: number): string {

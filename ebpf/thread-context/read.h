@@ -99,10 +99,13 @@ __noinline u64 find_node_record(u64 variable)
 
 static __always_inline u64 find_thread_record(struct ef_thread_context *c)
 {
-	u64 block = thread_pointer();
+	u64 tp = thread_pointer(), block = tp;
 
-	if (c->module)
-		block = thread_local_block(block, c->module, c->is_musl, EF_COUNTER_contexts_read_failed);
+	if (c->module) {
+		if (!has_module(tp, c->module, c->is_musl, EF_COUNTER_contexts_read_failed))
+			return 0;
+		block = thread_local_block(tp, c->module, c->is_musl, EF_COUNTER_contexts_read_failed);
+	}
 	if (!block)
 		return 0;
 	u64 variable = block + c->offset;
