@@ -196,7 +196,10 @@ export class Controller {
     this.#intervals = this.#profileIntervals(sink);
     this.#maintenance = this.#maintain();
     this.#firstSamples = new FirstSamples(options, this.#parts());
-    this.#cgroups = options.cgroups && new CgroupTargets(options.cgroups, this.#tracer);
+    const { cgroups, excludedCgroups } = options;
+    if (cgroups)
+      this.#cgroups = new CgroupTargets({ groups: cgroups, except: excludedCgroups }, this.#tracer);
+    else if (excludedCgroups) this.#cgroups = new CgroupTargets({ groups: excludedCgroups }, this.#tracer);
   }
 
   /** Throws CannotProfile. */

@@ -15,6 +15,8 @@ export interface FirstSamplesOptions {
   targets?: Pid[];
   /** Sample only processes of these cgroups and of those below them: paths, or names in them. */
   cgroups?: readonly string[] | undefined;
+  /** None of the processes of these cgroups is sampled, chosen or not. */
+  excludedCgroups?: readonly string[] | undefined;
   /** With either: files that they will run or run already. Their tables are made before sampling starts. */
   expectedFiles?: readonly string[];
 }

@@ -138,7 +138,7 @@ int on_realloc(struct ef_user_regs *ctx)
 SEC("kprobe")
 int take_allocation(struct ef_user_regs *ctx)
 {
-	struct ef_scratch *s = get_scratch();
+	struct ef_scratch *s = go_on_with_sample();
 	u32 tid = current_tid();
 
 	if (!s)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * What all sources of --event have: totals of each event, and a program that is attached, which counts and chooses, and jumps to
- * one that takes the stack.
+ * one that takes the stack. A program that jumps must not have functions that are verified apart: kernels for arm64 before 6.0
+ * refuse it.
  */
 #ifndef EF_EVENT_H
 #define EF_EVENT_H
@@ -44,17 +45,27 @@ static __always_inline bool is_of_interest(void)
 {
 	u64 pid_tgid = bpf_get_current_pid_tgid();
 
-	return (pid_tgid || config.send_idle) && is_target(pid_tgid >> 32);
+	return (pid_tgid || config.send_idle) && is_chosen(pid_tgid >> 32);
 }
 
 /* Whoever is jumped to finishes the sample. */
 static __always_inline bool begin_event_sample(u32 origin, u64 value)
 {
-	if (!begin_chosen_sample(origin, value))
+	if (!begin_unknown_sample(origin, value))
 		return 0;
 	count(EF_COUNTER_samples);
 	count(EF_COUNTER_events_sampled);
 	return 1;
+}
+
+/* The sample that was begun by whoever jumped. */
+static __always_inline struct ef_scratch *go_on_with_sample(void)
+{
+	struct ef_scratch *s = get_scratch();
+
+	if (s)
+		introduce_process(s);
+	return s;
 }
 
 /* Nobody was there to jump to. */

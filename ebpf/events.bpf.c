@@ -80,7 +80,7 @@ int on_perf_event(struct bpf_perf_event_data *ctx)
 SEC("perf_event")
 int take_perf_event(struct bpf_perf_event_data *ctx)
 {
-	struct ef_scratch *s = get_scratch();
+	struct ef_scratch *s = go_on_with_sample();
 	if (!s)
 		return 0;
 	take_stacks(ctx, s, &ctx->regs);
@@ -146,7 +146,7 @@ int on_probe(struct ef_user_regs *ctx)
 SEC("kprobe")
 int take_probe(struct ef_user_regs *ctx)
 {
-	struct ef_scratch *s = get_scratch();
+	struct ef_scratch *s = go_on_with_sample();
 	if (!s)
 		return 0;
 	take_stacks(ctx, s, ctx);
@@ -280,7 +280,7 @@ int on_mmap(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp")
 int take_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct ef_scratch *s = get_scratch();
+	struct ef_scratch *s = go_on_with_sample();
 	if (!s)
 		return 0;
 	s->state.mode = KERNEL_MODE;

@@ -72,7 +72,7 @@ static __always_inline void output_wait(struct ef_wait *wait, u32 tid, u64 label
 }
 
 /* A sample of a part of the wait, unless that part is empty. `is_late`: with the stack that was taken while it lasted. */
-static __noinline void report_part(const struct ef_thread *t, u32 state, u32 is_late, u64 from_ns, u64 to_ns)
+static __always_inline void report_part(const struct ef_thread *t, u32 state, u32 is_late, u64 from_ns, u64 to_ns)
 {
 	u32 tid = t->tid;
 
@@ -168,6 +168,16 @@ static __always_inline void leave_untold(struct ef_thread *t, const struct task_
 	count(EF_COUNTER_threads_left_untold);
 }
 
+/* User space gets what it has come to: it ends, runs another program, or is no longer chosen. */
+static __always_inline void end_thread(struct ef_thread *t, u32 tid)
+{
+	if (bpf_ringbuf_output(&records, t, sizeof(*t), BPF_RB_NO_WAKEUP))
+		count(EF_COUNTER_threads_lost_ring);
+	else
+		count(EF_COUNTER_threads_ended);
+	bpf_map_delete_elem(&threads, &tid);
+}
+
 static __always_inline void switch_in(struct task_struct *next, u64 now_ns)
 {
 	u32 tid = next->pid;
@@ -175,6 +185,10 @@ static __always_inline void switch_in(struct task_struct *next, u64 now_ns)
 
 	if (!t) {
 		begin_thread(next, tid, EF_THREAD_RUNNING, now_ns);
+		return;
+	}
+	if (!is_chosen(next->tgid)) {
+		end_thread(t, tid);
 		return;
 	}
 	if (t->state == EF_THREAD_RUNNING) {
@@ -196,16 +210,6 @@ static __always_inline void switch_in(struct task_struct *next, u64 now_ns)
 	t->is_from_before = 0;
 	forget_labels(t, tid);
 	end_change(t);
-}
-
-/* User space gets what it has come to: it ends, or runs another program. */
-static __always_inline void end_thread(struct ef_thread *t, u32 tid)
-{
-	if (bpf_ringbuf_output(&records, t, sizeof(*t), BPF_RB_NO_WAKEUP))
-		count(EF_COUNTER_threads_lost_ring);
-	else
-		count(EF_COUNTER_threads_ended);
-	bpf_map_delete_elem(&threads, &tid);
 }
 
 /* Where a switch to the thread was missed: the scheduler has counted how long it runs since. */

@@ -190,7 +190,7 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 	if (BPF_CORE_READ(task, signal, live.counter) != 0)
 		return 0;
 	u32 tgid = BPF_CORE_READ(task, tgid);
-	if (config.filter_targets)
+	if (config.targets == EF_TARGETS_CHOSEN)
 		bpf_map_delete_elem(&targets, &tgid);
 	struct ef_known_process *known = known_process(tgid);
 	if (!known)
@@ -205,12 +205,26 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/* Attached where some are excluded: until then the process still runs, on its way out. */
+SEC("raw_tp/sched_process_free")
+int on_task_free(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (void *)ctx->args[0];
+	u32 tgid = BPF_CORE_READ(task, tgid);
+	u32 tid = BPF_CORE_READ(task, pid);
+
+	if (tgid == tid)
+		bpf_map_delete_elem(&targets, &tgid);
+	return 0;
+}
+
 /* How far up a new process looks for a chosen one. */
 #define MAX_ANCESTORS 32
 
 /*
  * Descendants of a chosen process are chosen too. Attached only with a filter, and before user space adds those that
- * exist: a process that it has not come to yet is known by its ancestors when it forks, so that none is left out.
+ * exist: a process that it has not come to yet is known by its ancestors when it forks, so that none is left out. Of
+ * those that are excluded only children are: of what left them, as a container leaves its runtime, rather more is sampled.
  */
 SEC("raw_tp/sched_process_fork")
 int on_fork(struct bpf_raw_tracepoint_args *ctx)
@@ -219,10 +233,11 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 	u32 child = BPF_CORE_READ((struct task_struct *)ctx->args[1], tgid);
 	u32 tgid = BPF_CORE_READ(task, tgid);
 	u32 one = 1;
+	int generations = config.targets == EF_TARGETS_EXCLUDED ? 1 : MAX_ANCESTORS;
 
 	if (tgid == child)
 		return 0;
-	for (int i = 0; i < MAX_ANCESTORS && tgid != 0; i++) {
+	for (int i = 0; i < generations && tgid != 0; i++) {
 		if (bpf_map_lookup_elem(&targets, &tgid)) {
 			if (bpf_map_update_elem(&targets, &child, &one, BPF_ANY))
 				count(EF_COUNTER_targets_full);

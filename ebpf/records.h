@@ -392,7 +392,7 @@ struct ef_config {
 	__u32 fast_loads;       /* the kernel has bpf_rdonly_cast and maple trees (6.2 and later) */
 	__u32 has_task_pt_regs; /* the kernel has bpf_task_pt_regs (5.15 and later) */
 	__u32 max_user_frames;
-	__u32 filter_targets; /* sample only processes in the map `targets`, and their children */
+	__u32 targets; /* enum ef_targets */
 	__u32 send_idle;
 	__u32 wake_bytes;               /* wake user space when that much waits in the ring buffer */
 	__u32 user_regs_from_stack_top; /* where bpf_task_pt_regs is missing: pt_regs end this far below... */
@@ -427,6 +427,13 @@ enum ef_event_total {
 	EF_EVENT_TOTAL_VALUES = 1, /* the sum of theirs */
 	EF_EVENT_TOTAL_SAMPLES = 2,
 	EF_EVENT_TOTAL_MAX
+};
+
+/* What the processes in the map `targets`, and those that they fork, are. */
+enum ef_targets {
+	EF_TARGETS_NONE = 0, /* nothing: all are sampled */
+	EF_TARGETS_CHOSEN = 1,
+	EF_TARGETS_EXCLUDED = 2,
 };
 
 /* Elements of the map `scratch`: see memory.h. */

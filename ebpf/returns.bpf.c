@@ -74,7 +74,7 @@ int on_return(struct ef_user_regs *ctx)
 SEC("kprobe")
 int take_return(struct ef_user_regs *ctx)
 {
-	struct ef_scratch *s = get_scratch();
+	struct ef_scratch *s = go_on_with_sample();
 	if (!s)
 		return 0;
 	take_stacks(ctx, s, &s->user_regs);

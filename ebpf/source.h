@@ -26,10 +26,12 @@ static __always_inline bool is_shed(void)
 	return share && *share && bpf_get_prandom_u32() < *share;
 }
 
-/* One of the chosen processes, where some are. */
-static __always_inline bool is_target(u32 tgid)
+/* Whether the process is one of those to be sampled. */
+static __always_inline bool is_chosen(u32 tgid)
 {
-	return !config.filter_targets || bpf_map_lookup_elem(&targets, &tgid);
+	if (config.targets == EF_TARGETS_NONE)
+		return 1;
+	return !bpf_map_lookup_elem(&targets, &tgid) == (config.targets == EF_TARGETS_EXCLUDED);
 }
 
 /* Whether what runs now is to be sampled at all; counts what is not. */
@@ -39,7 +41,7 @@ static __always_inline bool is_wanted(u64 pid_tgid)
 		count(EF_COUNTER_samples_idle);
 		return 0;
 	}
-	if (!is_target(pid_tgid >> 32)) {
+	if (!is_chosen(pid_tgid >> 32)) {
 		count(EF_COUNTER_samples_filtered);
 		return 0;
 	}
@@ -51,15 +53,14 @@ static __always_inline bool is_wanted(u64 pid_tgid)
 	return 1;
 }
 
-/* The same of a thread that is to be sampled. */
-static __always_inline struct ef_scratch *begin_chosen_sample(enum ef_origin origin, u64 value)
+/* Of the thread that runs, which is to be sampled; its process is introduced before the sample is finished. */
+static __always_inline struct ef_scratch *begin_unknown_sample(enum ef_origin origin, u64 value)
 {
 	u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct ef_scratch *s = take_scratch();
 
 	if (!s)
 		return NULL;
-	struct task_struct *task = (void *)bpf_get_current_task();
 	s->sample.type = EF_RECORD_SAMPLE;
 	s->sample.origin = origin;
 	s->sample.value = value;
@@ -68,9 +69,22 @@ static __always_inline struct ef_scratch *begin_chosen_sample(enum ef_origin ori
 	s->sample.ktime_ns = bpf_ktime_get_ns();
 	bpf_get_current_comm(s->sample.comm, sizeof(s->sample.comm));
 	begin_stack(s);
-	read_process_id(task, &s->sample.process);
+	read_process_id((void *)bpf_get_current_task(), &s->sample.process);
+	return s;
+}
+
+static __always_inline void introduce_process(struct ef_scratch *s)
+{
 	if (!is_known_process(&s->sample.process))
-		report_process((u64)task);
+		report_process((u64)bpf_get_current_task());
+}
+
+static __always_inline struct ef_scratch *begin_chosen_sample(enum ef_origin origin, u64 value)
+{
+	struct ef_scratch *s = begin_unknown_sample(origin, value);
+
+	if (s)
+		introduce_process(s);
 	return s;
 }
 

@@ -66,7 +66,7 @@ describe('--cgroup', () => {
     [ID.slice(0, 4), []],
     [ID.slice(2, 12), []],
   ])('%s', (pattern, pids) => {
-    expect(processesOfCgroups([pattern], proc).sort((a, b) => a - b)).toEqual(pids);
+    expect(processesOfCgroups({ groups: [pattern] }, proc).sort((a, b) => a - b)).toEqual(pids);
     expect(hasCgroup(pattern, proc)).toBe(pids.length > 0);
   });
 
@@ -77,12 +77,31 @@ describe('--cgroup', () => {
     );
     write('1/root/cg/memory/docker/cgroup.procs', '10\n');
     write('1/root/cg/cpu set/docker/cgroup.procs', '10\n11\n');
-    expect(processesOfCgroups(['docker'], proc)).toEqual([10, 11]);
+    expect(processesOfCgroups({ groups: ['docker'] }, proc)).toEqual([10, 11]);
+  });
+
+  it.each([
+    [['system.slice'], ['nginx.service'], [20, 30]],
+    [['system.slice'], ['below', ID], [10, 11, 20]],
+    [['nginx.service'], ['system.slice'], []],
+    [['nginx.service'], ['ssh.service'], [10, 11, 12]],
+  ])('%s without %s', (groups, except, pids) => {
+    expect(processesOfCgroups({ groups, except }, proc).sort((a, b) => a - b)).toEqual(pids);
+  });
+
+  it('excludes what any hierarchy has in the group', () => {
+    write(
+      '1/mountinfo',
+      '30 25 0:26 / /cg/memory rw - cgroup cgroup rw,memory\n31 25 0:27 / /cg/cpu rw - cgroup cgroup rw,cpu\n',
+    );
+    write('1/root/cg/memory/docker/cgroup.procs', '10\n11\n');
+    write('1/root/cg/cpu/noisy/cgroup.procs', '11\n');
+    expect(processesOfCgroups({ groups: ['docker'], except: ['noisy'] }, proc)).toEqual([10]);
   });
 
   it('follows what comes, and leaves what goes or moves away alone', () => {
     const map = new FakeMap();
-    const targets = new CgroupTargets(['nginx.service'], map, proc);
+    const targets = new CgroupTargets({ groups: ['nginx.service'] }, map, proc);
     targets.look();
     expect([...map.pids]).toEqual([10, 11, 12]);
     // the kernel has added a child, which the group has not shown yet
@@ -101,7 +120,7 @@ describe('--cgroup', () => {
 
   it('takes up a group that comes later', () => {
     const map = new FakeMap();
-    const targets = new CgroupTargets(['later.service'], map, proc);
+    const targets = new CgroupTargets({ groups: ['later.service'] }, map, proc);
     targets.look();
     expect(map.pids.size).toBe(0);
     group('/system.slice/later.service', 10);
@@ -113,7 +132,7 @@ describe('--cgroup', () => {
     const map = new FakeMap();
     map.room = 1;
     rmSync(join(proc, '12'), { recursive: true });
-    const targets = new CgroupTargets(['nginx.service'], map, proc);
+    const targets = new CgroupTargets({ groups: ['nginx.service'] }, map, proc);
     targets.look();
     expect(map.pids.size).toBe(1);
     expect(targets.stats.processesLeftOut).toBe(1);

@@ -1,6 +1,6 @@
 /**
- * The processes of chosen cgroups. Which these are is looked up again and again: groups and processes come, go and move. In
- * between the kernel follows the children of those that are known, as it does for -p.
+ * The processes of cgroups that are chosen, or excluded. Which these are is looked up again and again: groups and processes
+ * come, go and move. In between the kernel follows the children of those that are known, as it does for -p.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,6 +9,12 @@ import { type CgroupMount, parseCgroupMounts } from './cgroup-mounts.ts';
 import { containerIdOf } from './cgroup-owner.ts';
 import { addAlive, type TargetMap } from './descendants.ts';
 import { readSmallFile } from './proc-files.ts';
+
+export interface CgroupPatterns {
+  groups: readonly string[];
+  /** Whose processes are left out, wherever they are in those groups. */
+  except?: readonly string[] | undefined;
+}
 
 export interface CgroupTargetMap extends TargetMap {
   /** All that are in it, also children that the kernel has added. */
@@ -26,28 +32,30 @@ const LEAST_ID_DIGITS = 6;
 
 export class CgroupTargets {
   readonly stats = {
-    /** Groups that are chosen, and looks for them. */
+    /** Groups whose processes are in the map, and looks for them. */
     cgroups: 0,
     looks: 0,
     /** Groups that were not looked at, and processes that the map had no room for, at the last look. */
     groupsLeftOut: 0,
     processesLeftOut: 0,
   };
-  readonly #isChosen: (path: string, mount: CgroupMount) => boolean;
+  readonly #patterns: CgroupPatterns;
   readonly #map: CgroupTargetMap;
   readonly #proc: string;
-  /** In the map, and in no chosen group at the last look: just forked, or moved away. */
+  /** In the map, and in no such group at the last look: just forked, or moved away. */
   #strays = new Set<Pid>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(patterns: readonly string[], map: CgroupTargetMap, proc = '/proc') {
-    this.#isChosen = cgroupMatcher(patterns);
+  constructor(patterns: CgroupPatterns, map: CgroupTargetMap, proc = '/proc') {
+    this.#patterns = patterns;
     this.#map = map;
     this.#proc = proc;
   }
 
   /** Looks now, and from then on by itself. */
   start(): void {
+    // what was forked while the first look read its parent's group is in the files by then, and in the map since
+    if (!this.#timer) this.look();
     const before = performance.now();
     this.look();
     const waitMs = Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, (performance.now() - before) * WAIT_FACTOR));
@@ -59,8 +67,7 @@ export class CgroupTargets {
   }
 
   look(): void {
-    const { groups, leftOut } = findGroups(this.#isChosen, this.#proc);
-    const chosen = new Set(groups.flatMap(processesOf));
+    const { groups, leftOut, processes: chosen } = findProcesses(this.#patterns, this.#proc);
     const known = new Set(this.#map.targets());
     const strays = [...known].filter((pid) => !chosen.has(pid));
     let processesLeftOut = 0;
@@ -75,9 +82,18 @@ export class CgroupTargets {
 }
 
 /** The processes that are in them now. */
-export const processesOfCgroups = (patterns: readonly string[], proc = '/proc'): Pid[] => [
-  ...new Set(findGroups(cgroupMatcher(patterns), proc).groups.flatMap(processesOf)),
+export const processesOfCgroups = (patterns: CgroupPatterns, proc = '/proc'): Pid[] => [
+  ...findProcesses(patterns, proc).processes,
 ];
+
+function findProcesses({ groups: chosen, except = [] }: CgroupPatterns, proc: string) {
+  const { groups, leftOut } = findGroups(cgroupMatcher(chosen), proc);
+  const processes = new Set(groups.flatMap(processesOf));
+  // not by their folders: with version 1 another hierarchy may be the one that has the group
+  const excluded = except.length > 0 ? findGroups(cgroupMatcher(except), proc) : { groups: [], leftOut: 0 };
+  for (const pid of excluded.groups.flatMap(processesOf)) processes.delete(pid);
+  return { groups, processes, leftOut: leftOut + excluded.leftOut };
+}
 
 /** Whether there is such a group now. */
 export const hasCgroup = (pattern: string, proc = '/proc'): boolean =>

@@ -175,6 +175,12 @@ export const EventTotal = {
   SAMPLES: 2,
 } as const;
 
+export const Targets = {
+  NONE: 0,
+  CHOSEN: 1,
+  EXCLUDED: 2,
+} as const;
+
 export const Context = {
   TICK: 0,
   EVENT: 1,
@@ -587,7 +593,7 @@ export const CONFIG = {
   fastLoads: 0,
   hasTaskPtRegs: 4,
   maxUserFrames: 8,
-  filterTargets: 12,
+  targets: 12,
   sendIdle: 16,
   wakeBytes: 20,
   userRegsFromStackTop: 24,

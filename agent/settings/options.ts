@@ -136,6 +136,12 @@ export const AGENT_SETTINGS: readonly Setting[] = [
     repeatable: true,
     help: 'sample only the processes of this cgroup and of those below it: its path, or its name (nginx.service), or the first digits of a container ID; * stands for any characters; repeatable',
   },
+  {
+    flag: 'exclude-cgroup',
+    value: 'CGROUP',
+    repeatable: true,
+    help: 'sample no process of this cgroup and of those below it, named as for --cgroup; repeatable',
+  },
   { flag: 'send-idle-frames', help: 'sample the idle task as well' },
   {
     flag: 'probabilistic-threshold',
@@ -258,7 +264,14 @@ const list = v.optional(
   [],
 );
 
-const areCgroups = (texts: string[]): boolean => texts.every((text) => text.trim() !== '');
+const cgroups = (flag: string) =>
+  v.pipe(
+    list,
+    v.check(
+      (texts) => texts.every((text) => text.trim() !== ''),
+      `${flag} is empty: give a path, a name or a container ID`,
+    ),
+  );
 const eventsOf = (texts: string[]): EventSpec[] => texts.map(parseEvent);
 const areEvents = (texts: string[]): boolean => whyNoEvents(texts) === '';
 
@@ -313,7 +326,8 @@ export const agentSchema = v.strictObject({
     v.transform(eventsOf),
   ),
   eventBudget: number('--event-budget', 1, 10_000),
-  cgroup: v.pipe(list, v.check(areCgroups, '--cgroup is empty: give a path, a name or a container ID')),
+  cgroup: cgroups('--cgroup'),
+  excludeCgroup: cgroups('--exclude-cgroup'),
   sendIdleFrames: onOff,
   probabilisticThreshold: number('--probabilistic-threshold', 1, 100),
   probabilisticInterval: duration('probabilistic-interval', 60_000, 300_000),

@@ -7,7 +7,7 @@ import { packageRoot } from '../base/package-root.ts';
 import type { EventSourcesOptions } from '../events/event-types.ts';
 import { onlineCpus } from '../host/cpus.ts';
 
-import { CONFIG, Context, EF_DEFERRED_PER_CPU } from '../records/records.gen.ts';
+import { CONFIG, Context, EF_DEFERRED_PER_CPU, Targets } from '../records/records.gen.ts';
 import type { EventSettings } from './event-config.ts';
 import { EventSources, type FindCode } from './event-sources.ts';
 import type { ReadPages } from './kept-pages.ts';
@@ -18,8 +18,8 @@ import { MAPS_OF_RUNTIMES, type SamplerObjects, Samplers } from './samplers.ts';
 
 export interface BpfSettings {
   maxUserFrames: number;
-  /** Sample only the processes in the map `targets` and their children. */
-  filterTargets: boolean;
+  /** What the processes in the map `targets` and their children are: of {@link Targets}. */
+  targets: number;
   sendIdleFrames: boolean;
   ringBytes: number;
   maxFiles: number;
@@ -58,7 +58,7 @@ function encodeConfig(
   config.writeUInt32LE(features.rdonlyCast && features.mapleTree ? 1 : 0, CONFIG.fastLoads);
   config.writeUInt32LE(features.taskPtRegs ? 1 : 0, CONFIG.hasTaskPtRegs);
   config.writeUInt32LE(settings.maxUserFrames, CONFIG.maxUserFrames);
-  config.writeUInt32LE(settings.filterTargets ? 1 : 0, CONFIG.filterTargets);
+  config.writeUInt32LE(settings.targets, CONFIG.targets);
   config.writeUInt32LE(settings.sendIdleFrames ? 1 : 0, CONFIG.sendIdle);
   config.writeUInt32LE(settings.ringBytes / 4, CONFIG.wakeBytes);
   config.writeUInt32LE(PT_REGS_BYTES[process.arch] ?? 0, CONFIG.userRegsFromStackTop);
@@ -171,7 +171,7 @@ const basePrograms = (settings: BpfSettings): string[] => [
   'report_mapped',
   'on_exec',
   'on_exit',
-  ...(settings.filterTargets ? ['on_fork'] : []),
+  ...(settings.targets !== Targets.NONE ? ['on_fork', 'on_task_free'] : []),
 ];
 
 /** The BPF programs of one agent: the first object has all maps and the small programs, samplers come and go. */

@@ -1,6 +1,7 @@
 /** Verifier statistics of each BPF program on the running kernel: loads all of them, without attaching any. */
 
 import { loadNative, type NativeBpfObject } from '../base/native.ts';
+import { Targets } from '../records/records.gen.ts';
 import { type BpfSettings, explainLoadFailure, makeOpener, openBase, samplerObjects } from './bpf-object.ts';
 import { openEventPrograms } from './event-sources.ts';
 import { openSwitchPrograms, openWaitSampler } from './off-cpu.ts';
@@ -19,7 +20,7 @@ export interface ProgramFigures {
 
 const SETTINGS: Omit<BpfSettings, 'runtimes'> = {
   maxUserFrames: 1023,
-  filterTargets: true,
+  targets: Targets.CHOSEN,
   sendIdleFrames: false,
   ringBytes: 1 << 20,
   maxFiles: 1024,

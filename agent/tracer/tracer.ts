@@ -9,6 +9,7 @@ import type { EventSourcesOptions } from '../events/event-types.ts';
 import { onlineCpus } from '../host/cpus.ts';
 import type { RuntimePlugin } from '../interpreters/contract.ts';
 import { BPF_COUNTERS, type BpfCounter } from '../records/counters.gen.ts';
+import { Targets } from '../records/records.gen.ts';
 import { Attachments } from './attachments.ts';
 import { BpfPrograms, type BpfSettings, explainLoadFailure } from './bpf-object.ts';
 import type { EventSources, FindCode } from './event-sources.ts';
@@ -30,6 +31,8 @@ export interface TracerOptions {
   targets?: Pid[];
   /** As with targets, which are those of these cgroups. */
   cgroups?: readonly string[] | undefined;
+  /** None of the processes of these cgroups is sampled, chosen or not. */
+  excludedCgroups?: readonly string[] | undefined;
   maxTableBytes: number;
   /** All that are known: each is loaded once it is detected. */
   runtimes: readonly RuntimePlugin[];
@@ -76,6 +79,12 @@ export function ringBytesFor(samplesPerSecond: number, cpus: number, maxMemoryBy
   return Math.max(Math.min(2 ** Math.ceil(Math.log2(wanted)), limit), 1 << 20);
 }
 
+/** Of the processes in the map `targets`. */
+function meaningOfTargets({ targets, cgroups, excludedCgroups }: TracerOptions): number {
+  if (targets ?? cgroups) return Targets.CHOSEN;
+  return excludedCgroups ? Targets.EXCLUDED : Targets.NONE;
+}
+
 function targetKey(pid: Pid): Buffer {
   const key = Buffer.alloc(4);
   key.writeUInt32LE(pid);
@@ -111,13 +120,13 @@ export class Tracer {
     this.#consumer = consumer;
     this.native = loadNative();
     this.#findCode = options.findCode ?? (() => undefined);
-    const isChosen = (options.targets ?? options.cgroups) !== undefined;
+    const targets = meaningOfTargets(options);
     const settings: BpfSettings = {
       ...SETTINGS,
       ringBytes: ringBytesFor(options.samplesPerSecond, onlineCpus().length, options.maxMemoryBytes),
       maxUserFrames: options.maxUserFrames,
       sendIdleFrames: options.sendIdleFrames,
-      filterTargets: isChosen,
+      targets,
       runtimes: options.runtimes,
       labels: options.labels,
       goroutineIds: options.goroutineIds,
@@ -142,7 +151,8 @@ export class Tracer {
     this.#hasClock = !options.withoutClock;
     this.events = this.#clock(this.periodNs, options.sendIdleFrames, this.#object.programFd('tick'));
     // before the first target is there, and with the exits: else children would be missed, and numbers kept for others
-    if (isChosen) this.#object.attachRawTracepoint('on_fork', 'sched_process_fork');
+    if (targets !== Targets.NONE) this.#object.attachRawTracepoint('on_fork', 'sched_process_fork');
+    if (targets === Targets.EXCLUDED) this.#object.attachRawTracepoint('on_task_free', 'sched_process_free');
     this.#object.attachRawTracepoint('on_exec', 'sched_process_exec');
     this.#object.attachRawTracepoint('on_exit', 'sched_process_exit');
   }

@@ -30,6 +30,7 @@ import { makePlainLogger } from '../program/logger.ts';
 import { addSetting } from '../program/settings.ts';
 import {
   type Chosen,
+  choicesOf,
   collectPid,
   filesOfChosen,
   PID_HELP,
@@ -71,7 +72,7 @@ const HOLDING_SHELL = '/bin/sh';
 
 /** Settings that it has in common with the agent. */
 const AS_AGENT = [
-  ...['cgroup', 'symbol-cache', 'debuginfod', 'event', 'event-budget'],
+  ...['cgroup', 'exclude-cgroup', 'symbol-cache', 'debuginfod', 'event', 'event-budget'],
   ...['no-labels', 'goroutine-ids', 'off-cpu', 'off-cpu-budget', 'off-cpu-threshold'],
 ];
 
@@ -113,14 +114,11 @@ const sinceThen = (totals: readonly EventTotals[], before: readonly EventTotals[
     samples: total.samples - (before[i]?.samples ?? 0),
   }));
 
-function refuseTwoChoices(command: readonly string[], { pid, cgroup }: RecordFlags): void {
+function refuseTwoChoices(command: readonly string[], flags: RecordFlags): void {
+  const { pid } = flags;
   if (pid && command.length > 0 && command.every((word) => /^\d+$/.test(word)))
     throw new Error(`-p takes one PID or a list with commas: -p ${[...pid, ...command].join(',')}`);
-  const given = [
-    ...(pid ? ['-p PID'] : []),
-    ...(cgroup ? ['--cgroup'] : []),
-    ...(command.length > 0 ? ['a command after --'] : []),
-  ];
+  const given = [...choicesOf(flags), ...(command.length > 0 ? ['a command after --'] : [])];
   if (given.length > 1) throw new Error(`${given.join(' and ')} were given: a recording is of one of them`);
 }
 
@@ -145,6 +143,7 @@ async function record(command: string[], flags: RecordFlags): Promise<void> {
     noLabels: flags.labels === false,
     goroutineIds: flags.goroutineIds,
     cgroup: flags.cgroup,
+    excludeCgroup: flags.excludeCgroup,
     offCpu: flags.offCpu,
     offCpuBudget: flags.offCpuBudget,
     offCpuThreshold: flags.offCpuThreshold,

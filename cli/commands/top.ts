@@ -16,6 +16,7 @@ import { makeLoggerTo, makePlainLogger } from '../program/logger.ts';
 import { addSetting } from '../program/settings.ts';
 import {
   type Chosen,
+  choicesOf,
   collectPid,
   filesOfChosen,
   PID_HELP,
@@ -44,7 +45,7 @@ export function registerTop(program: Command): void {
     .option('--short-names', SHORT_NAMES)
     .action(top);
   for (const setting of AGENT_SETTINGS)
-    if (['event', 'cgroup'].includes(setting.flag)) addSetting(command, setting);
+    if (['event', 'cgroup', 'exclude-cgroup'].includes(setting.flag)) addSetting(command, setting);
   addExamples(command, [
     ['everyframe top', 'the whole machine; ? explains the keys'],
     ['everyframe top -p 1234', 'one process and its children'],
@@ -65,11 +66,13 @@ async function top(flags: TopFlags): Promise<void> {
       'top needs a terminal: use "everyframe record -o FILE" and "everyframe report FILE" elsewhere',
     );
   requireChosen(flags);
-  if (flags.pid && flags.cgroup) throw new Error('-p PID and --cgroup were given: give one of them');
+  const choices = choicesOf(flags);
+  if (choices.length > 1) throw new Error(`${choices.join(' and ')} were given: give one of them`);
   const options = parseAgentOptions({
     ...{ samplesPerSecond: flags.frequency, reporterInterval: '1s', reporterJitter: '0', maxCpu: '0' },
     event: flags.event,
     cgroup: flags.cgroup,
+    excludeCgroup: flags.excludeCgroup,
   });
   const [event = parseEvent('cpu-clock'), ...others] = options.event;
   if (others.length > 0) throw new Error('--event was given more than once: top shows one');

@@ -1,10 +1,13 @@
 /** What becomes a profile, as a list of nouns; and that CPU time does not, where events took its place. */
 import { type AgentOptions, samplesWaits } from '../../agent/settings/options.ts';
 
-type Asked = Pick<AgentOptions, 'samplesPerSecond' | 'offCpu' | 'offCpuThreshold' | 'event' | 'cgroup'>;
+type Asked = Pick<
+  AgentOptions,
+  'samplesPerSecond' | 'offCpu' | 'offCpuThreshold' | 'event' | 'cgroup' | 'excludeCgroup'
+>;
 
 export function whatIsSampled(asked: Asked): string {
-  const { samplesPerSecond, event, cgroup } = asked;
+  const { samplesPerSecond, event, cgroup, excludeCgroup } = asked;
   const events = event.filter(({ kind }) => kind !== 'cpu-clock').map(({ text }) => text);
   const hasClock = event.length === 0 || events.length < event.length;
   const sources = [
@@ -14,6 +17,8 @@ export function whatIsSampled(asked: Asked): string {
   ];
   const format = new Intl.ListFormat('en');
   const place = cgroup.length > 0 ? `, of the processes of ${format.format(cgroup)} alone` : '';
-  const list = format.format(sources) + place;
+  const those = place === '' ? 'the processes' : 'those';
+  const others = excludeCgroup.length > 0 ? `, without ${those} of ${format.format(excludeCgroup)}` : '';
+  const list = format.format(sources) + place + others;
   return hasClock ? list : `${list}, but no CPU time (--event cpu-clock adds it)`;
 }

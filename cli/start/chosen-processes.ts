@@ -1,4 +1,4 @@
-/** `-p PID` and `--cgroup` of record and top. */
+/** `-p PID`, `--cgroup` and `--exclude-cgroup` of record and top. */
 import { InvalidArgumentError } from 'commander';
 import { hasCgroup, processesOfCgroups } from '../../agent/processes/cgroup-targets.ts';
 import { descendantsOf } from '../../agent/processes/descendants.ts';
@@ -44,21 +44,30 @@ export function requireProcess(pid: Pid, proc = '/proc'): void {
 export interface Chosen {
   pid?: Pid[];
   cgroup?: string[];
+  excludeCgroup?: string[];
 }
 
+/** The flags that were given, of which one has a meaning at a time; --exclude-cgroup goes with --cgroup. */
+export const choicesOf = ({ pid, cgroup, excludeCgroup }: Chosen): string[] => [
+  ...(pid ? ['-p PID'] : []),
+  ...(cgroup ? ['--cgroup'] : []),
+  ...(excludeCgroup && !cgroup ? ['--exclude-cgroup'] : []),
+];
+
 /** Throws with a sentence where one is not there. */
-export function requireChosen({ pid = [], cgroup = [] }: Chosen): void {
+export function requireChosen({ pid = [], cgroup = [], excludeCgroup = [] }: Chosen): void {
   for (const one of pid) requireProcess(one);
-  for (const one of cgroup) requireCgroup(one);
+  for (const one of cgroup) requireCgroup('--cgroup', one);
+  for (const one of excludeCgroup) requireCgroup('--exclude-cgroup', one);
 }
 
 /** As {@link filesOfProcesses}, of those that were chosen. */
-export const filesOfChosen = ({ pid = [], cgroup }: Chosen): string[] =>
-  filesOfProcesses(cgroup ? processesOfCgroups(cgroup) : pid);
+export const filesOfChosen = ({ pid = [], cgroup, excludeCgroup = [] }: Chosen): string[] =>
+  filesOfProcesses(cgroup ? processesOfCgroups({ groups: cgroup, except: excludeCgroup }) : pid);
 
-function requireCgroup(pattern: string, proc = '/proc'): void {
-  if (!hasCgroup(pattern, proc))
-    throw new Error(`--cgroup ${pattern}: there is no such cgroup: /proc/PID/cgroup has those of a process`);
+function requireCgroup(flag: string, pattern: string): void {
+  if (!hasCgroup(pattern))
+    throw new Error(`${flag} ${pattern}: there is no such cgroup: /proc/PID/cgroup has those of a process`);
 }
 
 /** Links to what they and their descendants have mapped to execute. */

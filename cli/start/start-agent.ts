@@ -40,6 +40,8 @@ export async function startController(
   }
   for (const cgroup of options.cgroups ?? [])
     if (!hasCgroup(cgroup)) log.warn(`no cgroup is ${cgroup}: nothing of it is sampled until there is one`);
+  for (const cgroup of options.excludedCgroups ?? [])
+    if (!hasCgroup(cgroup)) log.warn(`no cgroup is ${cgroup}: nothing is left out until there is one`);
   keepSamplingRights(facts, [...rights, ...rightsToProbe(facts, options)]);
   return Controller.start(options, sink, {
     info: (message) => log.info(message),
@@ -80,6 +82,7 @@ export const controllerOptions = (
   sourceMaps: !options.noSourceMaps,
   sendIdleFrames: options.sendIdleFrames,
   cgroups: options.cgroup.length > 0 ? options.cgroup : undefined,
+  excludedCgroups: options.excludeCgroup.length > 0 ? options.excludeCgroup : undefined,
   maxUserFrames: options.maxUserFrames,
   maxTableBytes: options.maxTableBytes,
   ...(options.maxCpu > 0 && { maxCpu: options.maxCpu / 100 }),

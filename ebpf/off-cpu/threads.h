@@ -44,7 +44,7 @@ static __always_inline u64 state_of(struct task_struct *task)
 }
 
 /* From now on the thread is counted, in that state. NULL: it is not wanted, or is counted already, or the map is full. */
-static __noinline struct ef_thread *begin_thread(struct task_struct *task, u32 tid, u32 state, u64 now_ns)
+static __always_inline struct ef_thread *begin_thread(struct task_struct *task, u32 tid, u32 state, u64 now_ns)
 {
 	struct ef_thread t = {
 		.type = EF_RECORD_THREAD,
@@ -55,7 +55,7 @@ static __noinline struct ef_thread *begin_thread(struct task_struct *task, u32 t
 		.exec_ns = task->se.sum_exec_runtime,
 	};
 
-	if (!is_target(task->tgid))
+	if (!is_chosen(task->tgid))
 		return NULL;
 	read_process_id(task, &t.process);
 	BPF_CORE_READ_INTO(&t.comm, task, comm);

@@ -17,6 +17,7 @@ import {
   PROFILE_TYPES,
   RecordType,
   SAMPLE,
+  Targets,
   TRACE,
 } from '../../agent/records/records.gen.ts';
 import { RUNTIMES } from '../../agent/runtimes/runtimes.gen.ts';
@@ -35,7 +36,7 @@ const ORIGIN_TIMER = ORIGIN_MARK + 1;
 const SETTINGS: BpfSettings = {
   runtimes: RUNTIMES,
   maxUserFrames: 1023,
-  filterTargets: true,
+  targets: Targets.CHOSEN,
   sendIdleFrames: false,
   ringBytes: 32 << 20,
   maxFiles: 1024,
