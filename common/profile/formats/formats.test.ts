@@ -453,6 +453,28 @@ describe('frameNames', () => {
   });
 });
 
+/** A stack for each function. */
+function leaves(names: readonly string[], systemNameOf: (name: string) => string): Profile {
+  const example = exampleProfile();
+  const functions = names.map((name) => ({
+    name,
+    systemName: systemNameOf(name),
+    filename: '',
+    startLine: 0,
+  }));
+  const lines = names.map((_, i) => [{ func: i + 1, line: 0, column: 0 }]);
+  return {
+    ...example,
+    functions: [example.functions[0]!, ...functions],
+    locations: [
+      example.locations[0]!,
+      ...lines.map((line) => ({ mapping: 0, address: 0n, frameType: 'native' as const, lines: line })),
+    ],
+    stacks: [new Uint32Array(0), ...names.map((_, i) => Uint32Array.of(i + 1))],
+    samples: names.map((_, i) => ({ ...example.samples[1]!, stack: i + 1 })),
+  };
+}
+
 const hasGo = spawnSync('go', ['version']).status === 0;
 if (!hasGo) console.log('skipped: go tool pprof reads what is written (go is not installed)');
 
@@ -466,7 +488,7 @@ describe.runIf(hasGo)('go tool pprof', () => {
   function pprof(profile: Profile, ...flags: string[]): string {
     const file = join(folder, 'a.pb.gz');
     writeFileSync(file, writeProfile(file, profile));
-    const { stdout, stderr, status } = spawnSync('go', ['tool', 'pprof', '-symbolize=none', ...flags, file], {
+    const { stdout, stderr, status } = spawnSync('go', ['tool', 'pprof', ...flags, file], {
       encoding: 'utf8',
       env: { ...process.env, PPROF_TMPDIR: folder },
     });
@@ -487,6 +509,35 @@ describe.runIf(hasGo)('go tool pprof', () => {
     const top = pprof({ ...exampleProfile(), type: cpuType(0n) }, '-top');
     expect(top).toMatch(/Type: samples\n/);
     expect(top).toMatch(/ 3 50\.00% .* vfs_read/);
+  });
+
+  const WHOLE = [
+    ...['<module>', '<lambda>', 'Job.<locals>.run', 'block (2 levels) in <main>', '<top (required)>'],
+    ...['<internal:gem_prelude>', '<T as core::iter::Iterator>::next', '[]::at', 'f(int)::{lambda#1}'],
+    ...['std::map<int, long>::at(int)', 'main.Map[go.shape.int]', 'a.b.C.<init>', '[anon]', '(anonymous)'],
+  ];
+
+  it.each([
+    ['no name beside it', (): string => ''],
+    ['the same beside it', (name: string): string => name],
+    ['a mangled one beside it', (): string => '_ZN1a1bEv'],
+  ])('shows a name whole that has %s', (_what, systemNameOf) => {
+    const names = (...flags: string[]): string[] => {
+      const text = pprof(leaves(WHOLE, systemNameOf), ...flags);
+      return WHOLE.filter((name) => text.includes(` ${name}\n`));
+    };
+    expect(names('-top')).toEqual(WHOLE);
+    expect(names('-peek=.')).toEqual(WHOLE);
+  });
+
+  it('has mangled names read that nobody has read so far', () => {
+    const top = pprof(
+      leaves(['_ZN3app4workEi', '_RNvC6_123foo3bar', '_Render'], () => ''),
+      '-top',
+    );
+    expect([...top.matchAll(/\d% +(\S+)$/gm)].map(([, name]) => name)).toEqual([
+      ...['_Render', 'app::work', '123foo::bar'].sort(),
+    ]);
   });
 
   it('reads labels, mappings and build IDs', () => {

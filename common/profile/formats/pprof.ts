@@ -14,6 +14,7 @@ import {
   emptyProcess,
   emptyProfile,
   type FrameType,
+  type Func,
   mainOf,
   type Profile,
   type ProfileFile,
@@ -62,7 +63,7 @@ export function writePprof(set: ProfileSet): Uint8Array {
     function: main.functions.slice(1).map((f, i) => ({
       id: i + 1,
       name: s(f.name),
-      systemName: s(f.systemName || f.name),
+      systemName: s(systemNameOf(f)),
       filename: s(f.filename),
       startLine: f.startLine,
     })),
@@ -70,6 +71,19 @@ export function writePprof(set: ProfileSet): Uint8Array {
     sample: rowsOf(profiles).map((row) => writeSample(main, columns, row, s)),
   });
   return gzipSync(pprof.encode());
+}
+
+/** As compilers write names of C++ and Rust, for pprof's own tool to read. */
+const MANGLED = /^_{1,2}[ZR][\w.$@]+$/;
+
+/**
+ * Where both names are equal, pprof's own tool takes them for one that nobody has read yet, and cuts what is in angle brackets
+ * and parentheses out of it: nothing is left of Python's `<module>`.
+ * https://github.com/google/pprof/blob/4902fdda35c8/internal/symbolizer/symbolizer.go
+ */
+function systemNameOf({ name, systemName }: Func): string {
+  if (systemName !== name && systemName !== '') return systemName;
+  return MANGLED.test(name) ? name : '';
 }
 
 /** A column of a file: the values of one of the profiles, times `scale`. */
